@@ -1,0 +1,3 @@
+module github.com/wasmactors/wasmactors/abi
+
+go 1.23
