@@ -11,12 +11,12 @@ require (
 	github.com/charmbracelet/log v1.0.0
 	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
-	github.com/tetratelabs/wazero v1.11.0
+	github.com/tetratelabs/wazero v1.12.0
 	github.com/urfave/cli/v2 v2.27.7
 	github.com/wasmactors/wasmactors/abi v0.1.0
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.6
-	golang.org/x/sys v0.38.0
+	golang.org/x/sys v0.44.0
 	pgregory.net/rapid v1.3.0
 )
 
