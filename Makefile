@@ -1,0 +1,46 @@
+# Two commands matter: `make demo` and `make test`. Both need Go and nothing else.
+
+GO      ?= go
+BIN     := bin/wasmactors
+# Every module of the repository; the product itself comes first.
+MODULES := . abi guest-sdk $(patsubst %/go.mod,%,$(wildcard samples/*/guest/go.mod samples/*/go.mod bench/*/go.mod))
+FUZZTIME ?= 30s
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: demo test check bench fuzz build race staticcheck fmt generate clean help
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the command into bin/
+	@$(GO) build -trimpath -o $(BIN) ./cmd/wasmactors
+
+demo: build ## run the ledger sample on thousands of transactions and check its books
+	@./samples/ledger/demo.sh $(BIN)
+
+test: ## run the tests of every module
+	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) test ./...); done
+
+race: ## run the tests of every module under the race detector
+	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) test -race -short ./...); done
+
+check: ## format, vet, staticcheck, layers and cross-builds
+	@./.ci/check
+
+staticcheck: ## the linter alone
+	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) run $(STATICCHECK) ./...); done
+
+bench: ## print the benchmark figures, one JSON object a line
+	@$(GO) run ./bench
+
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	@./.ci/fuzz $(FUZZTIME)
+
+fmt: ## format every Go file
+	@gofmt -l -w $$(git ls-files '*.go')
+
+generate: ## make every generated file again
+	@set -e; for m in $(MODULES); do (cd $$m && $(GO) generate ./...); done
+
+clean: ## remove what the build made
+	@rm -rf bin

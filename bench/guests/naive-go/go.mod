@@ -1,0 +1,3 @@
+module naive
+
+go 1.24

@@ -1,0 +1,5 @@
+#!/bin/sh
+# Builds the hostile guests. Needs wat2wasm (wabt).
+set -e
+cd "$(dirname "$0")"
+for f in *.wat; do wat2wasm --enable-annotations "$f" -o "${f%.wat}.wasm"; done

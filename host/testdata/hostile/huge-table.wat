@@ -1,0 +1,16 @@
+;; tries: to declare a table of four billion entries
+;; fails as: refused
+(module
+  (@custom "wasmactors" "\a3\63abi\01\63sdk\65wat/1\65types\81\67hostile")
+  (memory (export "memory") 2)
+  ;; the control block: version 1, inbox at 0x1000 and outbox at 0x8000, 16 KiB each
+  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
+  (table 4000000000 funcref)
+  (func (export "wasmactors_init") (result i32) (i32.const 16))
+  (func (export "wasmactors_turn") (param $len i32) (result i32)
+    (local $i i32) (local $n i32)
+    ;; only a message (kind 0) sets it off; start and stop pass
+    (if (i32.ne (i32.load8_u (i32.const 0x1001)) (i32.const 0)) (then (return (i32.const 0))))
+    (i32.const 0)
+  )
+)
