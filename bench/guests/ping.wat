@@ -1,0 +1,83 @@
+;; One side of a ping-pong. A message carries a 32-bit number; the guest sends it back to the sender less one,
+;; and at zero tells /user/referee. A payload of any other shape makes it trap. Built by bench/guests/build.sh.
+(module
+  (@custom "wasmactors" "\a3\63abi\01\63sdk\65wat/1\65types\81\64ping")
+  (import "wasmactors" "next" (func $next (param i32) (result i32)))
+  (memory (export "memory") 1)
+  ;; the control block: version 1, inbox at 0x1000 and outbox at 0x8000, 16 KiB each
+  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
+  (data (i32.const 256) "\6d/user/referee")
+  (global $in (mut i32) (i32.const 0))  ;; where the next envelope begins
+  (global $out (mut i32) (i32.const 0)) ;; where the next command goes
+
+  ;; Steps over one CBOR head (an integer, or null).
+  (func $step (param $p i32) (result i32)
+    (local $low i32)
+    (local.set $low (i32.and (i32.load8_u (local.get $p)) (i32.const 31)))
+    (local.set $p (i32.add (local.get $p) (i32.const 1)))
+    (if (i32.lt_u (local.get $low) (i32.const 24)) (then (return (local.get $p))))
+    (i32.add (local.get $p) (i32.shl (i32.const 1) (i32.sub (local.get $low) (i32.const 24)))))
+
+  (func $byte (param $b i32)
+    (i32.store8 (global.get $out) (local.get $b))
+    (global.set $out (i32.add (global.get $out) (i32.const 1))))
+
+  (func $copy (param $from i32) (param $n i32)
+    (memory.copy (global.get $out) (local.get $from) (local.get $n))
+    (global.set $out (i32.add (global.get $out) (local.get $n))))
+
+  ;; Big-endian load of 32 bits.
+  (func $load (param $p i32) (result i32)
+    (i32.or
+      (i32.or (i32.shl (i32.load8_u (local.get $p)) (i32.const 24)) (i32.shl (i32.load8_u offset=1 (local.get $p)) (i32.const 16)))
+      (i32.or (i32.shl (i32.load8_u offset=2 (local.get $p)) (i32.const 8)) (i32.load8_u offset=3 (local.get $p)))))
+
+  (func $payload (param $n i32)
+    (call $byte (i32.const 0x45))
+    (call $byte (i32.const 0x1a))
+    (call $byte (i32.shr_u (local.get $n) (i32.const 24)))
+    (call $byte (i32.shr_u (local.get $n) (i32.const 16)))
+    (call $byte (i32.shr_u (local.get $n) (i32.const 8)))
+    (call $byte (local.get $n)))
+
+  ;; Handles the envelope at $in and steps over it.
+  (func $handle
+    (local $kind i32) (local $sender i32) (local $corr i32) (local $body i32) (local $n i32) (local $size i32)
+    (local.set $kind (i32.load8_u offset=1 (global.get $in)))
+    (local.set $sender (call $step (i32.add (global.get $in) (i32.const 2))))
+    (local.set $corr (call $step (local.get $sender)))
+    (local.set $body (call $step (call $step (local.get $corr)))) ;; headers are never sent to it
+    ;; the payload: a byte string of less than 64 KiB
+    (local.set $size (i32.and (i32.load8_u (local.get $body)) (i32.const 31)))
+    (local.set $n (call $step (local.get $body)))
+    (if (i32.eq (local.get $size) (i32.const 24)) (then (local.set $size (i32.load8_u offset=1 (local.get $body)))))
+    (if (i32.eq (local.get $size) (i32.const 25))
+      (then (local.set $size (i32.or (i32.shl (i32.load8_u offset=1 (local.get $body)) (i32.const 8)) (i32.load8_u offset=2 (local.get $body))))))
+    (global.set $in (i32.add (local.get $n) (local.get $size)))
+    (if (local.get $kind) (then (return)))
+    (if (i32.ne (i32.load8_u (local.get $n)) (i32.const 0x1a)) (then (unreachable)))
+    (local.set $n (call $load (i32.add (local.get $n) (i32.const 1))))
+    (call $byte (i32.const 0x86))
+    (call $byte (i32.const 0))
+    (if (local.get $n)
+      (then
+        (call $copy (local.get $sender) (i32.sub (local.get $corr) (local.get $sender)))
+        (local.set $n (i32.sub (local.get $n) (i32.const 1))))
+      (else (call $copy (i32.const 256) (i32.const 14))))
+    (call $byte (i32.const 0))
+    (call $byte (i32.const 0))
+    (call $byte (i32.const 0xf6))
+    (call $payload (local.get $n)))
+
+  (func (export "wasmactors_init") (result i32) (i32.const 16))
+
+  (func (export "wasmactors_turn") (param $len i32) (result i32)
+    (global.set $in (i32.const 0x1000))
+    (global.set $out (i32.const 0x8000))
+    (loop $turn
+      (if (call $next (i32.sub (global.get $out) (i32.const 0x8000)))
+        (then
+          (call $handle)
+          (call $byte (i32.const 0xf6))
+          (br $turn))))
+    (i32.sub (global.get $out) (i32.const 0x8000))))
