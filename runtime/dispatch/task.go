@@ -1,0 +1,31 @@
+package dispatch
+
+import "sync/atomic"
+
+// Runnable is what a [Task] runs: in this system an actor with something in its
+// mailbox.
+type Runnable interface {
+	// Run does one spell of work on w's goroutine. Runs of one task never
+	// overlap, and each sees everything that the one before it wrote.
+	//
+	// It returns true if there is more to do; the task then goes to the back of
+	// the queue. How much a spell is (the throughput) is Run's own affair. If
+	// Schedule was called while Run ran, the task runs again, whatever Run
+	// returned.
+	//
+	// A Run that lasts calls w.Yield about every 100 us; one that is going to
+	// block calls w.Block before. Run must not panic.
+	Run(w *Worker) (more bool)
+}
+
+// Task is the dispatcher's part of an actor, meant to be embedded. It is in at
+// most one queue at a time. A Task must not be copied after Init.
+type Task struct {
+	state atomic.Uint32
+	next  *Task // in the injector
+	what  Runnable
+}
+
+// Init ties the task to what it runs. It is called once, before the first
+// Schedule.
+func (t *Task) Init(r Runnable) { t.what = r }

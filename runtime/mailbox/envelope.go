@@ -1,0 +1,78 @@
+package mailbox
+
+import (
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// What a freed envelope keeps for its next life. Larger buffers go to the
+// garbage collector: a rare large message must not pin its memory for good.
+const (
+	maxKeptPayload = 4 << 10
+	maxKeptHeaders = 1 << 10
+)
+
+// Envelope is a message on its way: a node of a [Mailbox] that owns the memory
+// of its payload and headers. It has one owner at a time: who got it from [New]
+// until a Push succeeds, the mailbox after that, who popped it in the end, and
+// that one frees it.
+type Envelope struct {
+	next  *Envelope
+	freed bool
+
+	// Kind says what the message is: an ordinary one, a reply, a timer, ...
+	Kind abi.Kind
+	// Flags is the host's; the mailbox does not look at it.
+	Flags uint8
+	// Time is when the message was sent, in nanoseconds since 1970 (UTC).
+	Time int64
+	// Sender is 0 when nobody expects an answer.
+	Sender abi.Ref
+	// Correlation ties a reply to its ask; 0 means none.
+	Correlation uint64
+	// Headers is the encoded header map; empty means no headers.
+	Headers []byte
+	// Payload is the encoded message.
+	Payload []byte
+	// Value travels beside the payload, for what never leaves the host: the
+	// promise of an ask, a native actor's Go value. It does not count as bytes.
+	Value any
+}
+
+var envelopes = sync.Pool{New: func() any { return new(Envelope) }}
+
+// New is an empty envelope from the pool. Free gives it back.
+func New() *Envelope {
+	e := envelopes.Get().(*Envelope)
+	e.freed = false
+	return e
+}
+
+// Free gives the envelope back to the pool; its payload and headers must not be
+// used afterwards. Freeing an envelope twice would hand one message to two
+// actors, so it panics.
+func (e *Envelope) Free() {
+	if e.freed {
+		panic("mailbox: envelope freed twice")
+	}
+	payload, headers := e.Payload[:0], e.Headers[:0]
+	if cap(payload) > maxKeptPayload {
+		payload = nil
+	}
+	if cap(headers) > maxKeptHeaders {
+		headers = nil
+	}
+	*e = Envelope{freed: true, Payload: payload, Headers: headers}
+	envelopes.Put(e)
+}
+
+// SetPayload copies p into the envelope's own buffer.
+func (e *Envelope) SetPayload(p []byte) { e.Payload = append(e.Payload[:0], p...) }
+
+// SetHeaders copies h, an encoded header map, into the envelope's own buffer.
+func (e *Envelope) SetHeaders(h []byte) { e.Headers = append(e.Headers[:0], h...) }
+
+// Size is what the envelope counts against a mailbox's byte bound: the bytes of
+// its payload and of its headers.
+func (e *Envelope) Size() int { return len(e.Payload) + len(e.Headers) }
