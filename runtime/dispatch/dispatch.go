@@ -1,66 +1,196 @@
-// Package dispatch runs tasks on a fixed set of workers.
+// Package dispatch decides which actor runs next, and where.
+//
+// A [Dispatcher] has a fixed set of workers. Each owns a lane, its local queue;
+// a task that is woken by a running task goes to the lane of that one, so a
+// conversation stays on one core. Idle workers steal from busy lanes; what comes
+// from outside goes through one global queue, the injector. A run that lasts
+// longer than a quantum leaves its lane to a substitute (see [Worker.Yield]), so
+// that no guest can hold up the others.
+//
+// docs/architecture/dispatch.md states the guarantees and says why the constants
+// have their values.
 package dispatch
 
-import "context"
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Bounds and defaults of [Config].
+const (
+	// MaxWorkers is the highest number of workers.
+	MaxWorkers = 256
+	// DefaultMaxDetached is the number of long runs that may have left their
+	// worker, unless Config says otherwise.
+	DefaultMaxDetached = 1024
+)
 
 // Config sizes a dispatcher; the zero value is what production wants.
 type Config struct {
-	// Workers is the number of tasks that run at the same time, long turns
-	// aside; 0 means GOMAXPROCS. At most 256.
+	// Workers is the number of lanes: of tasks that run at the same time, long
+	// runs aside. 0 means GOMAXPROCS; at most MaxWorkers.
 	Workers int
-	// MaxDetached bounds the long turns that have left their worker (see
-	// Worker.Yield); 0 means 1024. Beyond it a long turn keeps its worker.
+	// MaxDetached bounds the long runs that have left their worker (see
+	// Worker.Yield); 0 means DefaultMaxDetached. Beyond it a long run keeps its
+	// worker.
 	MaxDetached int
 }
 
-// Dispatcher runs tasks that have been scheduled.
-type Dispatcher struct{}
+// Dispatcher runs the tasks that are scheduled. All methods but those of manual
+// mode, Step and RunUntilIdle, are for any goroutine.
+type Dispatcher struct {
+	lanes       []*lane
+	injector    injector
+	maxDetached int
+	manual      *Worker // the only worker of manual mode, else nil
+
+	// What the paths without a lock look at.
+	parked    atomic.Int32 // len(idle)
+	searching atomic.Int32 // workers that look for work and will see what is pushed now
+	queued    atomic.Int32 // len(waiting)
+	closing   atomic.Bool
+
+	mu       sync.Mutex
+	idle     []*Worker // parked with their lanes
+	spares   []*Worker // parked without a lane
+	waiting  workerList
+	alive    int // goroutines of this dispatcher, the monitor included
+	detached int // runs without a lane, rescuers included
+	tokens   int // detached runs that may compute now
+	turns    uint64
+	done     chan struct{} // closed when closing and alive == 0
+
+	watch monitor
+}
 
 // New starts a dispatcher with its own goroutines. Close ends it.
-func New(c Config) *Dispatcher { panic("skeleton") }
+func New(c Config) *Dispatcher {
+	n := c.Workers
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	n = min(n, MaxWorkers)
+	d := newDispatcher(n)
+	d.maxDetached = c.MaxDetached
+	if d.maxDetached <= 0 {
+		d.maxDetached = DefaultMaxDetached
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.lanes {
+		d.start(l)
+	}
+	d.alive++
+	go d.monitor()
+	return d
+}
 
-// NewManual is a dispatcher without goroutines: tasks run within Step and
-// RunUntilIdle, on the caller's goroutine, in an order that depends on nothing
-// but the order of the calls.
-func NewManual() *Dispatcher { panic("skeleton") }
+func newDispatcher(lanes int) *Dispatcher {
+	d := &Dispatcher{done: make(chan struct{})}
+	for i := range lanes {
+		d.lanes = append(d.lanes, &lane{index: i})
+	}
+	d.watch.init(lanes)
+	return d
+}
 
-// Schedule sees to it that t runs (again) after this call. from is the worker
-// on whose goroutine the caller is, nil if the caller is no Run.
-func (d *Dispatcher) Schedule(t *Task, from *Worker) { panic("skeleton") }
+// Schedule sees to it that t runs, from the beginning, after this call: if it is
+// idle it is queued, if it runs now it will run once more, if it is queued
+// nothing needs to be done. It never blocks and never runs t itself.
+//
+// from is the worker that the caller's Run was given, if the caller is within a
+// Run and on its goroutine, else nil.
+func (d *Dispatcher) Schedule(t *Task, from *Worker) {
+	for {
+		switch s := t.state.Load(); s {
+		case idle:
+			if t.state.CompareAndSwap(idle, queued) {
+				d.enqueue(t, from)
+				return
+			}
+		case running:
+			if t.state.CompareAndSwap(running, rewoken) {
+				return
+			}
+		default: // queued or rewoken: the run to come sees what the caller wrote
+			return
+		}
+	}
+}
 
-// Step runs one task of a manual dispatcher; false means that none is waiting.
-func (d *Dispatcher) Step() bool { panic("skeleton") }
+// enqueue places a task that has just been woken.
+func (d *Dispatcher) enqueue(t *Task, from *Worker) {
+	if from == nil || from.lane == nil || from.d != d {
+		d.injector.push(t)
+		d.wake()
+		return
+	}
+	// Next on this worker. What it displaces is surplus that another can take.
+	if t = from.lane.slot.Swap(t); t != nil {
+		d.append(from.lane, t)
+		d.wake()
+	}
+}
 
-// RunUntilIdle runs tasks of a manual dispatcher until none is waiting or max
-// have run, and returns how many ran.
-func (d *Dispatcher) RunUntilIdle(max int) int { panic("skeleton") }
+// append puts t at the back of the queue of l, whose owner the caller is.
+func (d *Dispatcher) append(l *lane, t *Task) {
+	if !l.push(t) {
+		d.injector.pushAll(l.spill(t))
+	}
+}
 
-// Close ends the dispatcher: runs under way are waited for, tasks still queued
-// do not run any more, later calls of Schedule do nothing. If ctx ends first
-// its error is returned; Close may then be called again.
-func (d *Dispatcher) Close(ctx context.Context) error { panic("skeleton") }
+// Close ends the dispatcher. Runs under way are waited for, tasks that are still
+// queued do not run any more, and later calls of Schedule have no effect. If ctx
+// ends first its error is returned, and Close may be called again to go on
+// waiting. After Close has returned nil no goroutine of the dispatcher is left.
+func (d *Dispatcher) Close(ctx context.Context) error {
+	d.mu.Lock()
+	if !d.closing.Swap(true) {
+		for _, w := range d.idle {
+			w.wakeup <- struct{}{}
+		}
+		for _, w := range d.spares {
+			w.wakeup <- struct{}{}
+		}
+		d.idle, d.spares = nil, nil
+		d.parked.Store(0)
+		d.watch.stop()
+		if d.alive == 0 {
+			close(d.done)
+		}
+	}
+	d.mu.Unlock()
+	select {
+	case <-d.done:
+		return nil
+	default:
+	}
+	select {
+	case <-d.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
-// Stats are counters for diagnosis, taken without stopping anything.
+// Stats are figures for diagnosis.
 type Stats struct {
-	Workers  int // configured
-	Parked   int // workers without work
-	Detached int // long turns that have left their worker
+	Workers  int // lanes
+	Parked   int // workers that wait for work
+	Detached int // runs that have left their lane, and workers that help out
 	Injected int // tasks waiting in the global queue
 }
 
-// Stats is a snapshot of the counters.
-func (d *Dispatcher) Stats() Stats { panic("skeleton") }
-
-// Worker is one of the goroutines that run tasks.
-type Worker struct {
-	// Local is the caller's scratch for this goroutine; nil until the caller
-	// sets it. No two goroutines share a Worker, so it needs no lock, even after
-	// a long turn has left its place to another.
-	Local any
+// Stats takes a snapshot.
+func (d *Dispatcher) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Stats{
+		Workers:  len(d.lanes),
+		Parked:   len(d.idle),
+		Detached: d.detached,
+		Injected: d.injector.len(),
+	}
 }
-
-// Yield is called from within a long Run, about every 100 us.
-func (w *Worker) Yield() { panic("skeleton") }
-
-// Block is called from within a Run that is about to wait for something.
-func (w *Worker) Block() { panic("skeleton") }

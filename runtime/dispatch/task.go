@@ -14,7 +14,8 @@ type Runnable interface {
 	// returned.
 	//
 	// A Run that lasts calls w.Yield about every 100 us; one that is going to
-	// block calls w.Block before. Run must not panic.
+	// wait for something calls w.Block first. Run must not panic, and must not
+	// use w after it has returned.
 	Run(w *Worker) (more bool)
 }
 
@@ -25,6 +26,15 @@ type Task struct {
 	next  *Task // in the injector
 	what  Runnable
 }
+
+// The states of a task. Only Schedule moves it from idle to queued and from
+// running to rewoken; only the worker that has it moves it anywhere else.
+const (
+	idle    uint32 = iota // in no queue; the next Schedule queues it
+	queued                // in exactly one queue
+	running               // in no queue, on a worker
+	rewoken               // like running, and scheduled since the run began
+)
 
 // Init ties the task to what it runs. It is called once, before the first
 // Schedule.

@@ -1,0 +1,191 @@
+package dispatch
+
+import "math/rand/v2"
+
+// Worker is a goroutine that runs tasks. Run gets the one that it is on.
+type Worker struct {
+	// Local is scratch for the user of the dispatcher, nil at first. A Worker
+	// belongs to one goroutine for good, so Local needs no lock; a run that
+	// leaves its lane to a substitute keeps its Worker and so its Local.
+	Local any
+
+	d    *Dispatcher
+	lane *lane // nil: the run on this worker is detached, or there is none
+	task *Task // on this worker now
+
+	searching bool // counted in d.searching
+	detached  bool // counted in d.detached
+	token     bool // counted in d.tokens
+	next      *Worker
+	wakeup    chan struct{} // one signal, sent by who takes w off a list
+	job       func(*Worker) // what a spare does when it is woken without a lane
+}
+
+// start puts a new or a spare worker on l. d.mu is held.
+func (d *Dispatcher) start(l *lane) {
+	if n := len(d.spares); n > 0 {
+		w := d.spares[n-1]
+		d.spares[n-1] = nil
+		d.spares = d.spares[:n-1]
+		w.lane = l
+		w.wakeup <- struct{}{}
+		return
+	}
+	w := d.newWorker()
+	w.lane = l
+	go w.main()
+}
+
+// newWorker counts a goroutine that the caller is about to start. d.mu is held.
+func (d *Dispatcher) newWorker() *Worker {
+	d.alive++
+	return &Worker{d: d, wakeup: make(chan struct{}, 1)}
+}
+
+// main is the goroutine of a worker.
+func (w *Worker) main() {
+	finished := false
+	defer func() {
+		if !finished {
+			w.vanished()
+		}
+		w.d.exit()
+	}()
+	for {
+		if w.lane != nil {
+			w.serve()
+		} else if w.job != nil {
+			job := w.job
+			w.job = nil
+			job(w)
+		}
+		if !w.d.rest(w) {
+			break
+		}
+	}
+	finished = true
+}
+
+// serve runs tasks until the worker has lost its lane or the dispatcher closes.
+func (w *Worker) serve() {
+	d := w.d
+	w.lane.progress.Add(1)
+	for w.lane != nil {
+		t := w.find()
+		if t == nil {
+			return
+		}
+		if d.parked.Load() > 0 && w.lane.len() > 0 {
+			d.wake() // we are busy from here on, and there is more
+		}
+		w.run(t)
+	}
+}
+
+// run runs t once and puts it where it belongs afterwards.
+func (w *Worker) run(t *Task) {
+	t.state.Store(running)
+	w.task = t
+	more := t.what.Run(w)
+	w.task = nil
+	w.finish(t, more)
+}
+
+func (w *Worker) finish(t *Task, more bool) {
+	d := w.d
+	if w.detached || w.token {
+		d.endDetached(w)
+	}
+	if !more && t.state.CompareAndSwap(running, idle) {
+		return
+	}
+	t.state.Store(queued)
+	if w.lane == nil {
+		d.injector.push(t)
+		d.wake()
+		return
+	}
+	// No wake: this worker itself is free for it, see serve.
+	d.append(w.lane, t)
+}
+
+// find is the next task to run, waiting for one if need be; nil means that the
+// dispatcher closes.
+func (w *Worker) find() *Task {
+	d, l := w.d, w.lane
+	for !d.closing.Load() {
+		if t := l.next(&d.injector); t != nil {
+			w.found()
+			return t
+		}
+		if t := d.injector.popInto(l, len(d.lanes)); t != nil {
+			w.found()
+			return t
+		}
+		if w.search() {
+			if t := d.stealFor(l); t != nil {
+				w.found()
+				return t
+			}
+		}
+		d.park(w)
+	}
+	return nil
+}
+
+// search makes w one of those who look for work in other lanes. Half of the
+// workers are enough for that.
+func (w *Worker) search() bool {
+	if !w.searching && 2*int(w.d.searching.Load()) < len(w.d.lanes) {
+		w.searching = true
+		w.d.searching.Add(1)
+	}
+	return w.searching
+}
+
+// found ends the search. While w searched, others may have pushed work without
+// waking anybody, trusting in w; the last one who stops searching answers for it.
+func (w *Worker) found() {
+	if !w.searching {
+		return
+	}
+	w.searching = false
+	if w.d.searching.Add(-1) == 0 && w.d.surplus() {
+		w.d.wake()
+	}
+}
+
+// stealFor takes work from the first lane that has some, beginning anywhere.
+func (d *Dispatcher) stealFor(l *lane) *Task {
+	n := len(d.lanes)
+	if n == 1 {
+		return nil
+	}
+	for i, start := 0, rand.IntN(n); i < n; i++ {
+		if victim := d.lanes[(start+i)%n]; victim != l {
+			if t := l.steal(victim); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// vanished cleans up after a run that has ended its goroutine (runtime.Goexit,
+// as testing's FailNow does): another goroutine takes the lane over. After a
+// panic it does no harm; the process is about to end.
+func (w *Worker) vanished() {
+	d := w.d
+	if t := w.task; t != nil {
+		w.task = nil
+		w.finish(t, false)
+	}
+	if l := w.lane; l != nil {
+		w.lane = nil
+		d.mu.Lock()
+		if !d.closing.Load() {
+			d.start(l)
+		}
+		d.mu.Unlock()
+	}
+}
