@@ -1,0 +1,189 @@
+package abi
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"testing"
+)
+
+func TestEnvelopeRoundTrip(t *testing.T) {
+	headers := AppendHeader(AppendHeader(nil, "trace", "abc"), "hop", "1")
+	for _, e := range []Envelope{
+		{},
+		{Kind: KindMessage, Time: 1_700_000_000_123_456_789, Sender: 1 << 63, Correlation: 70000, Headers: headers, Payload: []byte{1}},
+		{Kind: KindTerminated, Time: -5, Sender: 23, Correlation: 24, Payload: bytes.Repeat([]byte{0xf6}, 300)},
+		{Kind: KindStart, Time: -1 << 63, Sender: 255, Correlation: 256},
+	} {
+		enc := AppendEnvelope(nil, &e)
+		if len(enc) != EnvelopeSize(&e) {
+			t.Errorf("EnvelopeSize %d, encoded %d", EnvelopeSize(&e), len(enc))
+		}
+		var got Envelope
+		n, err := DecodeEnvelope(&got, append(enc, 0xff))
+		if err != nil || n != len(enc) {
+			t.Fatalf("decode: %d of %d, %v", n, len(enc), err)
+		}
+		if e.Payload == nil {
+			e.Payload = []byte{}
+		}
+		if !reflect.DeepEqual(e, got) {
+			t.Errorf("got %+v\nwant %+v", got, e)
+		}
+		for i := range enc {
+			if _, err := DecodeEnvelope(&got, enc[:i]); err == nil {
+				t.Errorf("%d of %d bytes were accepted", i, len(enc))
+			}
+		}
+	}
+}
+
+func TestCommandRoundTrip(t *testing.T) {
+	h := AppendHeader(nil, "k", "v")
+	for _, c := range []struct {
+		enc  []byte
+		want Command
+	}{
+		{AppendSend(nil, 7, "", 1, FlagReply, h, []byte("x")), Command{Op: OpSend, ToRef: 7, Correlation: 1, Flags: 1, Headers: h, Payload: []byte("x")}},
+		{AppendSend(nil, 0, "/user/a", 0, 0, nil, []byte("x")), Command{Op: OpSend, ToPath: []byte("/user/a"), Payload: []byte("x")}},
+		{AppendForward(nil, 1<<40, ""), Command{Op: OpForward, ToRef: 1 << 40}},
+		{AppendAsk(nil, 9, "", 5, 2_000_000, nil, []byte("q")), Command{Op: OpAsk, ToRef: 9, Correlation: 5, Delay: 2_000_000, Payload: []byte("q")}},
+		{AppendSpawn(nil, 3, "acct", "a1", []byte{1}, nil), Command{Op: OpSpawn, Ref: 3, Type: []byte("acct"), Name: []byte("a1"), Payload: []byte{1}}},
+		{AppendSpawn(nil, 3, "acct", "", []byte{1}, []byte{0xa0}), Command{Op: OpSpawn, Ref: 3, Type: []byte("acct"), Payload: []byte{1}, Options: []byte{0xa0}}},
+		{AppendStop(nil, 2, ""), Command{Op: OpStop, ToRef: 2}},
+		{AppendWatch(nil, 2, ""), Command{Op: OpWatch, ToRef: 2}},
+		{AppendUnwatch(nil, 0, "./x"), Command{Op: OpUnwatch, ToPath: []byte("./x")}},
+		{AppendTimer(nil, 4, 100, 200, []byte("t")), Command{Op: OpTimer, Key: 4, Delay: 100, Period: 200, Payload: []byte("t")}},
+		{AppendCancel(nil, 4), Command{Op: OpCancel, Key: 4}},
+		{AppendReceiveTimeout(nil, 1_000_000), Command{Op: OpReceiveTimeout, Delay: 1_000_000}},
+		{AppendStash(nil), Command{Op: OpStash}},
+		{AppendUnstash(nil), Command{Op: OpUnstash}},
+		{AppendFail(nil, "no"), Command{Op: OpFail, Reason: []byte("no")}},
+		{AppendUnhandled(nil), Command{Op: OpUnhandled}},
+		{AppendEnd(nil), Command{Op: OpEnd}},
+	} {
+		var got Command
+		n, err := DecodeCommand(&got, append(bytes.Clone(c.enc), 0xff))
+		if err != nil || n != len(c.enc) {
+			t.Errorf("%v: %d of %d, %v", c.want.Op, n, len(c.enc), err)
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("got %+v\nwant %+v", got, c.want)
+		}
+		for i := range c.enc {
+			if _, err := DecodeCommand(&got, c.enc[:i]); err == nil {
+				t.Errorf("%v: %d of %d bytes were accepted", c.want.Op, i, len(c.enc))
+			}
+		}
+	}
+}
+
+func TestCommandRefusals(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want *Error
+	}{
+		{"", ErrTruncated},
+		{"\x80", ErrArity},
+		{"\x01", ErrType},
+		{"\x82\x18\x63\x01", ErrOp},
+		{"\x82\x18\x04\x01", ErrNotShortest},
+		{"\x9f\x0a\xff", ErrIndefinite},
+		{"\x82\x04\x00", ErrRef},
+		{"\x82\x04\x60", ErrName},
+		{"\x82\x04\xf5", ErrType},
+		{"\x82\x0a\x00", ErrArity},
+		{"\x86\x00\x01\x00\x08\xf6\x40", ErrFlags},
+		{"\x86\x00\x01\x00\x03\xf6\x40", ErrFlags},
+		{"\x86\x02\x01\x00\x1a\x00\x0f\x42\x40\xf6\x40", ErrCorrelation},
+		{"\x86\x02\x01\x01\x01\xf6\x40", ErrRange},
+		{"\x82\x09\x01", ErrRange},
+		{"\x86\x00\x01\x00\x00\xf6\x5b\x7f\xff\xff\xff\xff\xff\xff\xff", ErrTruncated},
+		{"\x86\x00\x63\xff\xfe\xfd\x00\x00\xf6\x40", ErrUTF8},
+		{"\x86\x00\x01\x00\x00\xa2\x61a\x61b\x61a\x61c\x40", ErrDuplicate},
+		{"\x86\x03\x01\x61$\xf6\x40\xf6", ErrTypeName},
+		{"\x86\x03\x01\x61a\x62$a\x40\xf6", ErrName},
+	} {
+		var cmd Command
+		if _, err := DecodeCommand(&cmd, []byte(c.in)); !errors.Is(err, c.want) {
+			t.Errorf("% x: %v, want %v", c.in, err, c.want)
+		}
+	}
+}
+
+func TestDocumentsRoundTrip(t *testing.T) {
+	start := Start{Type: "a", Path: "wasm://s/user/a#7", Self: 7, Parent: 1, Seed: [16]byte{1, 2}, RefKey: 1 << 50, Spawned: 3, Incarnation: 1, Args: []byte{0xf6}, Reason: "trap"}
+	var s Start
+	if err := DecodeStart(&s, AppendStart(nil, &start)); err != nil || !reflect.DeepEqual(s, start) {
+		t.Errorf("start: %+v, %v", s, err)
+	}
+	description := Description{ABI: 1, SDK: "x/1", Types: []string{"a", "b/c"}}
+	var d Description
+	if err := DecodeDescription(&d, AppendDescription(nil, &description)); err != nil || !reflect.DeepEqual(d, description) {
+		t.Errorf("description: %+v, %v", d, err)
+	}
+	failure := Failure{Kind: FailureTrap, Reason: "r", Message: "m", Stack: []string{"f", "g"}, Turn: 9, Fuel: 10, GuestStack: "s"}
+	var f Failure
+	if err := DecodeFailure(&f, AppendFailure(nil, &failure)); err != nil || !reflect.DeepEqual(f, failure) {
+		t.Errorf("failure: %+v, %v", f, err)
+	}
+}
+
+func TestChildRef(t *testing.T) {
+	// The first outputs of splitmix64 seeded with 0 and with 1234567, as its authors publish them.
+	for _, c := range []struct {
+		key, k uint64
+		want   Ref
+	}{{0, 0, 0xE220A8397B1DCDAF}, {0, 1, 0x6E789E6AA1B965F4}, {1234567, 0, 6457827717110365317}, {1234567, 1, 3203168211198807973}} {
+		if got := ChildRef(c.key, c.k); got != c.want {
+			t.Errorf("ChildRef(%d, %d) = %d, want %d", c.key, c.k, got, c.want)
+		}
+	}
+}
+
+func TestTurnPathDoesNotAllocate(t *testing.T) {
+	e := Envelope{Time: 1_700_000_000_123_456_789, Sender: 1 << 63, Payload: []byte{0x1a, 0, 0, 0, 0}}
+	buf := make([]byte, 256)
+	out := make([]byte, 0, 256)
+	var got Envelope
+	var c Command
+	if n := testing.AllocsPerRun(100, func() {
+		n, _ := PutEnvelope(buf, &e)
+		if _, err := DecodeEnvelope(&got, buf[:n]); err != nil {
+			t.Fatal(err)
+		}
+		out = AppendSend(out[:0], got.Sender, "", 0, 0, nil, got.Payload)
+		if _, err := DecodeCommand(&c, out); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeCommand(&c, out[:5]); err == nil {
+			t.Fatal("truncated command accepted")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a turn", n)
+	}
+}
+
+func BenchmarkPutEnvelope(b *testing.B) {
+	e := Envelope{Time: 1_700_000_000_123_456_789, Sender: 1 << 63, Payload: []byte{0x1a, 0, 0, 0, 0}}
+	buf := make([]byte, 256)
+	for i := 0; i < b.N; i++ {
+		PutEnvelope(buf, &e)
+	}
+}
+
+func BenchmarkDecodeEnvelope(b *testing.B) {
+	enc := AppendEnvelope(nil, &Envelope{Time: 1_700_000_000_123_456_789, Sender: 1 << 63, Payload: []byte{0x1a, 0, 0, 0, 0}})
+	var e Envelope
+	for i := 0; i < b.N; i++ {
+		DecodeEnvelope(&e, enc)
+	}
+}
+
+func BenchmarkDecodeSend(b *testing.B) {
+	enc := AppendSend(nil, 1<<63, "", 0, 0, nil, []byte{0x1a, 0, 0, 0, 0})
+	var c Command
+	for i := 0; i < b.N; i++ {
+		DecodeCommand(&c, enc)
+	}
+}

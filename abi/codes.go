@@ -1,0 +1,119 @@
+package abi
+
+// Version of the contract. A host serves modules of exactly this version.
+const Version = 1
+
+// Module is the name that guests import host functions from.
+const Module = "wasmactors"
+
+// Kind says what an envelope is.
+type Kind uint8
+
+// The kinds of envelope. See docs/abi.md for what each carries.
+const (
+	KindMessage        Kind = 0
+	KindStart          Kind = 1
+	KindReply          Kind = 2
+	KindReplyError     Kind = 3
+	KindAskTimeout     Kind = 4
+	KindTerminated     Kind = 5
+	KindTimer          Kind = 6
+	KindReceiveTimeout Kind = 7
+	KindSpawnFailed    Kind = 8
+	KindStop           Kind = 9
+	KindPreRestart     Kind = 10
+	KindChildFailed    Kind = 11
+
+	maxKind = KindChildFailed
+)
+
+var kindNames = [...]string{"message", "start", "reply", "reply_error", "ask_timeout", "terminated", "timer",
+	"receive_timeout", "spawn_failed", "stop", "pre_restart", "child_failed"}
+
+// String is the name that wasmactors.cddl uses.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Op says what a command asks for.
+type Op uint8
+
+// The operations. OpEnd is not a command but the marker that ends a turn.
+const (
+	OpSend           Op = 0
+	OpForward        Op = 1
+	OpAsk            Op = 2
+	OpSpawn          Op = 3
+	OpStop           Op = 4
+	OpWatch          Op = 5
+	OpUnwatch        Op = 6
+	OpTimer          Op = 7
+	OpCancel         Op = 8
+	OpReceiveTimeout Op = 9
+	OpStash          Op = 10
+	OpUnstash        Op = 11
+	OpFail           Op = 12
+	OpUnhandled      Op = 13
+
+	maxOp = OpUnhandled
+
+	OpEnd Op = 255
+)
+
+var opNames = [...]string{"send", "forward", "ask", "spawn", "stop", "watch", "unwatch", "timer", "cancel",
+	"receive_timeout", "stash", "unstash", "fail", "unhandled"}
+
+// String is the name that wasmactors.cddl uses.
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	if o == OpEnd {
+		return "end"
+	}
+	return "unknown"
+}
+
+// Flags of a send.
+const (
+	FlagReply       uint64 = 1 // the envelope is a KindReply
+	FlagReplyError  uint64 = 2 // the envelope is a KindReplyError
+	FlagNoInfluence uint64 = 4 // it does not reset the receiver's receive timeout
+
+	flagMask = FlagReply | FlagReplyError | FlagNoInfluence
+)
+
+// Levels of the log import.
+const (
+	LogDebug = 0
+	LogInfo  = 1
+	LogWarn  = 2
+	LogError = 3
+)
+
+// Bounds of what travels. Decoders refuse what exceeds them.
+const (
+	MaxNesting      = 32      // of generic CBOR
+	MaxHeaders      = 16      // entries
+	MaxHeaderKey    = 64      // bytes
+	MaxHeaderValue  = 1024    // bytes
+	MaxPath         = 4096    // bytes
+	MaxName         = 255     // bytes
+	MaxTypeName     = 128     // bytes
+	MaxTypes        = 256     // in a description
+	MaxReason       = 16384   // bytes
+	MaxTurnCommands = 65536   // in a turn
+	MaxOptions      = 16384   // bytes of encoded spawn options
+	MinRing         = 1 << 10 // bytes, inbox and outbox
+	MaxRing         = 16 << 20
+	ControlSize     = 32 // bytes of the control block
+	SeedSize        = 16 // bytes
+
+	MinAskTimeout     = 1_000_000          // ns: 1 ms
+	MaxAskTimeout     = 86_400_000_000_000 // ns: 24 h
+	MinReceiveTimeout = 1_000_000          // ns: 1 ms
+	MaxDuration       = 1<<63 - 1          // ns, of any delay
+)

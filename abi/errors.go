@@ -1,0 +1,46 @@
+package abi
+
+import "strconv"
+
+// Error is a violation of the encoding. Decoders return one of the sentinels
+// below, so refusing costs no allocation; the offset is the n that they return.
+type Error struct{ Reason string }
+
+func (e *Error) Error() string { return "abi: " + e.Reason }
+
+// What decoders refuse.
+var (
+	ErrTruncated   = &Error{"the data ends within an item"}
+	ErrNotShortest = &Error{"a number or length is not in its shortest form"}
+	ErrIndefinite  = &Error{"indefinite lengths are not allowed"}
+	ErrReserved    = &Error{"a reserved head"}
+	ErrSimple      = &Error{"a simple value other than false, true and null"}
+	ErrTag         = &Error{"a tag where none is allowed"}
+	ErrNesting     = &Error{"nested too deeply"}
+	ErrUTF8        = &Error{"text is not UTF-8"}
+	ErrType        = &Error{"an item of another type was expected"}
+	ErrRange       = &Error{"a number is out of range"}
+	ErrTooLong     = &Error{"too long"}
+	ErrDuplicate   = &Error{"a map has a key twice"}
+	ErrTrailing    = &Error{"data after the item"}
+	ErrArity       = &Error{"wrong number of elements"}
+	ErrKind        = &Error{"unknown kind of envelope"}
+	ErrOp          = &Error{"unknown operation"}
+	ErrRef         = &Error{"a ref must not be 0"}
+	ErrName        = &Error{"not a valid name"}
+	ErrTypeName    = &Error{"not a valid type name"}
+	ErrFlags       = &Error{"unknown flags"}
+	ErrCorrelation = &Error{"a correlation must not be 0 here"}
+	ErrMissing     = &Error{"a required key is missing"}
+)
+
+// At is an error with the offset where it was found.
+type At struct {
+	Offset int // bytes from the start of the input
+	Err    *Error
+}
+
+func (e *At) Error() string { return e.Err.Error() + " at offset " + strconv.Itoa(e.Offset) }
+
+// Unwrap is the sentinel.
+func (e *At) Unwrap() error { return e.Err }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rounds of each comparison: both sides are measured in turn, so that a slow
+// moment of the machine hits both, and the medians are compared.
+const rounds = 5
+
+// interleave measures a and b alternately and returns their medians.
+// Each call returns one sample.
+func interleave(a, b func() (float64, error)) (float64, float64, error) {
+	var as, bs []float64
+	for range rounds {
+		x, err := a()
+		if err != nil {
+			return 0, 0, err
+		}
+		y, err := b()
+		if err != nil {
+			return 0, 0, err
+		}
+		as, bs = append(as, x), append(bs, y)
+	}
+	return median(as), median(bs), nil
+}
+
+// repeat measures f alone and returns the median.
+func repeat(f func() (float64, error)) (float64, error) {
+	var xs []float64
+	for range rounds {
+		x, err := f()
+		if err != nil {
+			return 0, err
+		}
+		xs = append(xs, x)
+	}
+	return median(xs), nil
+}
+
+// perOp times n operations and returns nanoseconds each.
+func perOp(n int, f func(n int) error) (float64, error) {
+	start := time.Now()
+	if err := f(n); err != nil {
+		return 0, err
+	}
+	return float64(time.Since(start).Nanoseconds()) / float64(n), nil
+}
+
+// resident returns the process's resident set in bytes after a collection.
+// Only Linux tells; elsewhere it falls back to what Go holds.
+func resident() (float64, error) {
+	runtime.GC()
+	runtime.GC()
+	text, err := os.ReadFile("/proc/self/smaps_rollup")
+	if err != nil {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.Sys - m.HeapReleased), nil
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
+			kib, err := strconv.Atoi(strings.Fields(rest)[0])
+			return float64(kib) * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("no Pss in smaps_rollup")
+}
