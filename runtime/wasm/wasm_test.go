@@ -1,0 +1,156 @@
+package wasm
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// modules are all the .wasm files of the repository.
+func modules(t testing.TB) map[string][]byte {
+	files := map[string][]byte{}
+	err := filepath.WalkDir("../..", func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".wasm" {
+			return err
+		}
+		files[path], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d modules, %v", len(files), err)
+	}
+	return files
+}
+
+// walk reads every instruction of every function.
+func walk(m *Module) error {
+	for i := range m.Code {
+		it := NewInstrs(m.Code[i].Code, m.Code[i].Offset)
+		var in Instr
+		for {
+			ok, err := it.Next(&in)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func TestRoundTrip(t *testing.T) {
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	defer r.Close(ctx)
+	for path, b := range modules(t) {
+		m, err := Decode(b)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if err := walk(m); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		enc := m.Encode()
+		again, err := Decode(enc)
+		if err != nil {
+			t.Errorf("%s: encoded anew: %v", path, err)
+			continue
+		}
+		for i := range m.Code {
+			m.Code[i].Offset, again.Code[i].Offset = 0, 0
+		}
+		if !reflect.DeepEqual(m, again) {
+			t.Errorf("%s: encoding has changed the module", path)
+		}
+		if !bytes.Equal(enc, again.Encode()) {
+			t.Errorf("%s: encoding is not stable", path)
+		}
+		_, err1 := r.CompileModule(ctx, b)
+		_, err2 := r.CompileModule(ctx, enc)
+		if (err1 == nil) != (err2 == nil) {
+			t.Errorf("%s: wazero says %v of the original, %v of the encoded", path, err1, err2)
+		}
+	}
+}
+
+func TestSignedLEB(t *testing.T) {
+	for _, v := range []int64{0, 1, -1, 63, 64, -64, -65, 1<<31 - 1, -1 << 31, 1<<63 - 1, -1 << 63} {
+		r := reader{b: AppendS64(nil, v)}
+		if got := r.s64(); got != v || r.err != nil || r.left() != 0 {
+			t.Errorf("%d: read %d, %v", v, got, r.err)
+		}
+	}
+	for _, c := range []struct {
+		in []byte
+		ok bool
+	}{
+		{[]byte{0xff, 0xff, 0xff, 0xff, 0x07}, true},
+		{[]byte{0xff, 0xff, 0xff, 0xff, 0x0f}, false},
+		{[]byte{0x80, 0x80, 0x80, 0x80, 0x78}, true},
+		{[]byte{0x80, 0x80, 0x80, 0x80, 0x70}, false},
+		{[]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x00}, false},
+	} {
+		r := reader{b: c.in}
+		r.s32()
+		if (r.err == nil) != c.ok {
+			t.Errorf("% x: %v", c.in, r.err)
+		}
+	}
+}
+
+func TestErrorsSayWhere(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", "wasm: offset 0x0: not a WebAssembly module"},
+		{"\x00asm\x0d\x00\x01\x00", "wasm: offset 0x4: a component, not a core module"},
+		{"\x00asm\x01\x00\x00\x00\x01\x01\x05", "wasm: offset 0xb, type section: a vector is longer than the section"},
+		{"\x00asm\x01\x00\x00\x00\x05\x03\x01\x03\x01", "wasm: offset 0xc, memory section: shared memories (threads) are not supported"},
+		{"\x00asm\x01\x00\x00\x00\x10\x00", "wasm: offset 0x8: unknown section 16"},
+	} {
+		_, err := Decode([]byte(c.in))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%q: %v, want %s", c.in, err, c.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, b := range modules(f) {
+		if len(b) < 4096 {
+			f.Add(b)
+		}
+	}
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := Decode(b)
+		if err == nil {
+			err = walk(m)
+		}
+		if err != nil {
+			return // wazero is not asked: a forged length makes it allocate gigabytes
+		}
+		c, wazeroErr := r.CompileModule(ctx, b)
+		if wazeroErr == nil {
+			c.Close(ctx)
+		}
+		enc := m.Encode()
+		if _, err := Decode(enc); err != nil {
+			t.Fatalf("what we encode we refuse: %v", err)
+		}
+		c, err = r.CompileModule(ctx, enc)
+		if (err == nil) != (wazeroErr == nil) {
+			t.Fatalf("wazero says %v of the original, %v of the encoded", wazeroErr, err)
+		}
+		if err == nil {
+			c.Close(ctx)
+		}
+	})
+}
