@@ -40,11 +40,24 @@ type Envelope struct {
 	Value any
 }
 
-var envelopes = sync.Pool{New: func() any { return new(Envelope) }}
+var envelopes sync.Pool
 
 // New is an empty envelope from the pool. Free gives it back.
 func New() *Envelope {
-	e := envelopes.Get().(*Envelope)
+	e, _ := envelopes.Get().(*Envelope)
+	if e == nil {
+		// What went through caches comes back by the batch.
+		if e, _ = batches.Get().(*Envelope); e == nil {
+			return new(Envelope)
+		}
+		for rest := e.next; rest != nil; {
+			next := rest.next
+			rest.next = nil
+			envelopes.Put(rest)
+			rest = next
+		}
+		e.next = nil
+	}
 	e.freed = false
 	return e
 }
@@ -53,6 +66,12 @@ func New() *Envelope {
 // used afterwards. Freeing an envelope twice would hand one message to two
 // actors, so it panics.
 func (e *Envelope) Free() {
+	e.clear()
+	envelopes.Put(e)
+}
+
+// clear empties the envelope for its next life.
+func (e *Envelope) clear() {
 	if e.freed {
 		panic("mailbox: envelope freed twice")
 	}
@@ -64,7 +83,6 @@ func (e *Envelope) Free() {
 		headers = nil
 	}
 	*e = Envelope{freed: true, Payload: payload, Headers: headers}
-	envelopes.Put(e)
 }
 
 // SetPayload copies p into the envelope's own buffer.

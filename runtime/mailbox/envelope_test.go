@@ -1,0 +1,126 @@
+package mailbox
+
+import (
+	"testing"
+	"unsafe"
+)
+
+func TestFreeKeepsSmallBuffersOnly(t *testing.T) {
+	tests := []struct {
+		payload, headers         int
+		keepPayload, keepHeaders bool
+	}{
+		{100, 10, true, true},
+		{maxKeptPayload, maxKeptHeaders, true, true},
+		{maxKeptPayload * 2, 10, false, true},
+		{100, maxKeptHeaders * 2, true, false},
+	}
+	for _, test := range tests {
+		e := &Envelope{Sender: 7, Correlation: 8, Flags: 9, Time: 10, Kind: 1, Value: "x"}
+		e.Payload = make([]byte, test.payload)
+		e.Headers = make([]byte, test.headers)
+		e.clear()
+		if e.Sender != 0 || e.Correlation != 0 || e.Flags != 0 || e.Time != 0 || e.Kind != 0 || e.Value != nil {
+			t.Errorf("not cleared: %+v", e)
+		}
+		if len(e.Payload) != 0 || len(e.Headers) != 0 {
+			t.Errorf("payload of %d, headers of %d bytes after Free", len(e.Payload), len(e.Headers))
+		}
+		if cap(e.Payload) > 0 != test.keepPayload || cap(e.Headers) > 0 != test.keepHeaders {
+			t.Errorf("%+v: kept %d and %d bytes", test, cap(e.Payload), cap(e.Headers))
+		}
+	}
+}
+
+func TestFreeTwicePanics(t *testing.T) {
+	for _, cache := range []*Cache{nil, new(Cache)} {
+		func() {
+			e := &Envelope{}
+			cache.Free(e)
+			defer func() {
+				if recover() == nil {
+					t.Error("the second Free did not panic")
+				}
+			}()
+			cache.Free(e)
+		}()
+	}
+}
+
+func TestSetCopies(t *testing.T) {
+	e := New()
+	p, h := []byte("payload"), []byte("headers")
+	e.SetPayload(p)
+	e.SetHeaders(h)
+	p[0], h[0] = 'X', 'X'
+	if string(e.Payload) != "payload" || string(e.Headers) != "headers" || e.Size() != 14 {
+		t.Fatalf("%q %q %d", e.Payload, e.Headers, e.Size())
+	}
+}
+
+// TestCacheNeverHandsOutTwice moves envelopes between caches and the plain pool
+// and checks that each is in one hand only.
+func TestCacheNeverHandsOutTwice(t *testing.T) {
+	caches := []*Cache{nil, new(Cache), new(Cache)}
+	held := map[*Envelope]bool{}
+	for round := range 50 {
+		var mine []*Envelope
+		for i := range 200 {
+			e := caches[(round+i)%3].New()
+			if held[e] {
+				t.Fatal("handed out twice")
+			}
+			if e.freed || e.next != nil || len(e.Payload) != 0 {
+				t.Fatalf("not fresh: %+v", e)
+			}
+			held[e] = true
+			e.SetPayload([]byte{1, 2, 3})
+			mine = append(mine, e)
+		}
+		for i, e := range mine {
+			delete(held, e)
+			caches[(round+i/90)%3].Free(e)
+		}
+		for _, c := range caches[1:] {
+			if c.n > 2*cacheBatch {
+				t.Fatalf("cache of %d", c.n)
+			}
+		}
+	}
+}
+
+// TestNoAllocation pins the steady state: a message costs no allocation.
+func TestNoAllocation(t *testing.T) {
+	if raceEnabled {
+		t.Skip("sync.Pool drops at random under the race detector")
+	}
+	m := boxOf(Limits{Messages: 100})
+	var cache Cache
+	payload := make([]byte, 64)
+	for name, c := range map[string]*Cache{"pool": nil, "cache": &cache} {
+		allocs := testing.AllocsPerRun(1000, func() {
+			for range 10 {
+				e := c.New()
+				e.SetPayload(payload)
+				if err := m.Push(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			first := m.Pop()
+			m.PushFront(first)
+			for e := m.Pop(); e != nil; e = m.Pop() {
+				c.Free(e)
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations in 10 messages", name, allocs)
+		}
+	}
+}
+
+// TestMailboxIsSmall: a million idle actors have one each.
+func TestMailboxIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(Mailbox{}); size > 48 {
+		t.Errorf("a mailbox takes %d bytes", size)
+	}
+}
