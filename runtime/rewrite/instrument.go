@@ -1,0 +1,284 @@
+package rewrite
+
+import (
+	"math"
+
+	"github.com/wasmactors/wasmactors/runtime/wasm"
+)
+
+// instrumenter holds what is known while a module is rewritten.
+type instrumenter struct {
+	src *wasm.Module
+	opt Options
+	out *wasm.Module
+
+	imported               int // imported functions of src
+	next                   int // import index of wasmactors.next, or -1; all imports are functions
+	turn, init, initialize int // old indices of the guest's entries, -1 for none
+	usesData               bool
+	usesRefFunc            bool
+	funcs                  []function
+	takenList              []int
+
+	// New indices.
+	index                      []uint32 // of every old function
+	refuel, exceeded           uint32
+	nextFunc, enterFunc        uint32
+	fuel, quantum, spent       uint32 // globals
+	depth, count, begun, ended uint32
+	outLen, dirty              uint32
+	blockTypes                 map[string]uint32 // types () -> results, for bodies in a block
+}
+
+// layout decides where everything goes: imports, types, globals.
+func (in *instrumenter) layout() {
+	m := in.src
+	out := &wasm.Module{Elems: m.Elems, Start: nil, DataCount: m.DataCount, Data: m.Data}
+	in.out = out
+	out.Types = append(out.Types, m.Types...)
+	for i := range m.Imports {
+		if i != in.next {
+			out.Imports = append(out.Imports, m.Imports[i])
+		}
+	}
+	kept := uint32(len(out.Imports))
+	in.refuel, in.exceeded = kept, kept+1
+	i32, i64 := wasm.I32, wasm.I64
+	out.Imports = append(out.Imports,
+		wasm.Import{Module: ImportModule, Name: ImportRefuel, Func: in.typeOf([]wasm.ValType{i64}, []wasm.ValType{i64})},
+		wasm.Import{Module: ImportModule, Name: ImportExceeded, Func: in.typeOf([]wasm.ValType{i32}, nil)})
+	first := uint32(len(out.Imports))
+	in.nextFunc = first + uint32(len(m.Funcs))
+	in.enterFunc = in.nextFunc + 1
+	in.index = make([]uint32, in.imported+len(m.Funcs))
+	for i := range in.index {
+		switch {
+		case i == in.next:
+			in.index[i] = in.nextFunc
+		case i < in.imported:
+			in.index[i] = uint32(i)
+			if in.next >= 0 && i > in.next {
+				in.index[i]--
+			}
+		default:
+			in.index[i] = first + uint32(i-in.imported)
+		}
+	}
+	out.Funcs = append(append(out.Funcs, m.Funcs...),
+		in.typeOf([]wasm.ValType{i32}, []wasm.ValType{i32}),
+		in.typeOf([]wasm.ValType{i32, i32, i32, i64}, []wasm.ValType{i64, i64}))
+
+	for _, t := range m.Tables {
+		if !t.HasMax || t.Max > in.opt.TableLimit {
+			t.Max, t.HasMax = in.opt.TableLimit, true
+		}
+		out.Tables = append(out.Tables, t)
+	}
+	for _, l := range m.Memories {
+		if !l.HasMax || l.Max > in.opt.MemoryPages {
+			l.Max, l.HasMax = in.opt.MemoryPages, true
+		}
+		out.Memories = append(out.Memories, l)
+	}
+	out.Globals = append(out.Globals, m.Globals...)
+	hidden := func(t wasm.ValType, name string) uint32 {
+		init := wasm.Expr{wasm.OpI64Const, 0, wasm.OpEnd}
+		if t == i32 {
+			init[0] = wasm.OpI32Const
+		}
+		i := uint32(len(out.Globals))
+		out.Globals = append(out.Globals, wasm.Global{GlobalType: wasm.GlobalType{Type: t, Mutable: true}, Init: init})
+		out.Exports = append(out.Exports, wasm.Export{Name: name, Kind: wasm.KindGlobal, Index: i})
+		return i
+	}
+	out.Exports = append(out.Exports, *m.FindExport("memory"), wasm.Export{Name: ExportEnter, Kind: wasm.KindFunc, Index: in.enterFunc})
+	in.fuel, in.quantum, in.spent, in.depth = hidden(i64, GlobalFuel), hidden(i64, GlobalQuantum), hidden(i64, GlobalSpent), hidden(i64, GlobalDepth)
+	in.count, in.begun, in.ended = hidden(i32, GlobalCount), hidden(i32, GlobalBegun), hidden(i32, GlobalEnded)
+	in.outLen, in.dirty = hidden(i32, GlobalOut), hidden(i32, GlobalDirty)
+}
+
+// typeOf is the index of a function type, added if need be.
+func (in *instrumenter) typeOf(params, results []wasm.ValType) uint32 {
+	for i := range in.out.Types {
+		t := &in.out.Types[i]
+		if string(toBytes(t.Params)) == string(toBytes(params)) && string(toBytes(t.Results)) == string(toBytes(results)) {
+			return uint32(i)
+		}
+	}
+	in.out.Types = append(in.out.Types, wasm.FuncType{Params: params, Results: results})
+	return uint32(len(in.out.Types) - 1)
+}
+
+// blockType encodes the type of a block without parameters.
+func (in *instrumenter) blockType(results []wasm.ValType) []byte {
+	switch len(results) {
+	case 0:
+		return []byte{0x40}
+	case 1:
+		return []byte{byte(results[0])}
+	}
+	key := string(toBytes(results))
+	if in.blockTypes == nil {
+		in.blockTypes = map[string]uint32{}
+	}
+	t, ok := in.blockTypes[key]
+	if !ok {
+		t = in.typeOf(nil, results)
+		in.blockTypes[key] = t
+	}
+	return wasm.AppendS64(nil, int64(t))
+}
+
+// bodies rewrites the code of every function.
+func (in *instrumenter) bodies() error {
+	for i := range in.src.Code {
+		body, err := in.body(i)
+		if err != nil {
+			return err
+		}
+		in.out.Code = append(in.out.Code, body)
+	}
+	return nil
+}
+
+func (in *instrumenter) body(i int) (wasm.Body, error) {
+	src, f := &in.src.Code[i], &in.funcs[i]
+	typ := in.src.Types[in.src.Funcs[i]]
+	out := wasm.Body{Locals: append([]wasm.LocalGroup(nil), src.Locals...)}
+	w := writer{in: in, buf: make([]byte, 0, len(src.Code)+len(src.Code)/4+64)}
+	w.left = uint32(uint64(len(typ.Params)) + src.NumLocals())
+	out.Locals = append(out.Locals, wasm.LocalGroup{N: 1, Type: wasm.I64})
+	if f.bulk {
+		w.size = w.left + 1
+		out.Locals = append(out.Locals, wasm.LocalGroup{N: 1, Type: wasm.I32})
+	}
+	switch {
+	case f.counted:
+		w.chargeBoth(f.cost, f.weight, !f.leaf)
+		w.op(wasm.OpBlock)
+		w.raw(in.blockType(typ.Results))
+	case !f.leaf:
+		w.charge(f.cost)
+	}
+	it := wasm.NewInstrs(src.Code, src.Offset)
+	var ins wasm.Instr
+	nesting, loop := uint32(0), 0
+	for {
+		ok, err := it.Next(&ins)
+		if err != nil {
+			return out, err
+		}
+		if !ok {
+			break
+		}
+		text := src.Code[ins.Start:ins.End]
+		switch ins.Op {
+		case wasm.OpBlock, wasm.OpIf:
+			nesting++
+			w.raw(text)
+		case wasm.OpLoop:
+			nesting++
+			w.raw(text)
+			w.charge(f.loops[loop])
+			loop++
+		case wasm.OpEnd:
+			if nesting == 0 && f.counted {
+				w.op(wasm.OpEnd)
+				w.global(wasm.OpGlobalGet, in.depth)
+				w.i64(int64(f.weight))
+				w.op(opI64Add)
+				w.global(wasm.OpGlobalSet, in.depth)
+			}
+			nesting--
+			w.raw(text)
+		case wasm.OpReturn:
+			if f.counted {
+				w.op(wasm.OpBr)
+				w.u32(nesting)
+			} else {
+				w.raw(text)
+			}
+		case wasm.OpCall:
+			if int(ins.X) < in.imported {
+				imp := &in.src.Imports[ins.X]
+				if _, shift := hostCost(imp.Module, imp.Name); shift >= 0 && w.lastIsI32(in.src.Types[imp.Func].Params) {
+					w.chargeSize(shift, math.MaxUint32)
+				}
+			}
+			w.op(wasm.OpCall)
+			w.u32(in.index[ins.X])
+		case wasm.OpRefFunc:
+			w.op(wasm.OpRefFunc)
+			w.u32(in.index[ins.X])
+		case wasm.OpTableSet:
+			w.mark(DirtyTable)
+			w.raw(text)
+		case wasm.OpMemoryGrow:
+			w.tee(w.size)
+			w.raw(text)
+			w.afterGrow(DirtyMemory, pageCost, false)
+		case wasm.OpMisc:
+			w.misc(&ins, text)
+		default:
+			w.raw(text)
+		}
+	}
+	out.Code = w.buf
+	return out, nil
+}
+
+// finish adds the injected functions, remaps what refers to functions, and keeps
+// the names.
+func (in *instrumenter) finish() {
+	in.out.Code = append(in.out.Code, in.nextBody(), in.enterBody(nil))
+	in.out.Elems = make([]wasm.Elem, len(in.src.Elems))
+	for i, e := range in.src.Elems {
+		if e.Funcs != nil {
+			funcs := make([]uint32, len(e.Funcs))
+			for j, f := range e.Funcs {
+				funcs[j] = in.index[f]
+			}
+			e.Funcs = funcs
+		}
+		exprs := make([]wasm.Expr, 0, len(e.Exprs))
+		for _, x := range e.Exprs {
+			exprs = append(exprs, in.remapExpr(x))
+		}
+		if e.UseExprs {
+			e.Exprs = exprs
+		}
+		in.out.Elems[i] = e
+	}
+	for i := range in.src.Globals {
+		in.out.Globals[i].Init = in.remapExpr(in.src.Globals[i].Init)
+	}
+	in.declareRefs()
+	in.names()
+}
+
+// declareRefs keeps functions referable by ref.func that were so only because
+// they were exported: exports other than the host's are dropped.
+func (in *instrumenter) declareRefs() {
+	if !in.usesRefFunc {
+		return
+	}
+	var funcs []uint32
+	for _, e := range in.src.Exports {
+		if e.Kind == wasm.KindFunc {
+			funcs = append(funcs, in.index[e.Index])
+		}
+	}
+	if len(funcs) > 0 {
+		in.out.Elems = append(in.out.Elems, wasm.Elem{Mode: wasm.Declarative, Type: wasm.FuncRef, Funcs: funcs})
+	}
+}
+
+func (in *instrumenter) remapExpr(x wasm.Expr) wasm.Expr {
+	it := wasm.NewInstrs(x, 0)
+	var ins wasm.Instr
+	if ok, err := it.Next(&ins); ok && err == nil && ins.Op == wasm.OpRefFunc {
+		y := wasm.AppendU32([]byte{wasm.OpRefFunc}, in.index[ins.X])
+		return append(y, x[ins.End:]...)
+	}
+	return x
+}
