@@ -1,7 +1,6 @@
 package dispatch_test
 
 import (
-	"context"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -237,14 +236,5 @@ func BenchmarkFairness(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
 			b.ReportMetric(float64(took[len(took)-1].Microseconds()), "max-us")
 		})
-	}
-}
-
-func closeNow(tb testing.TB, d *dispatch.Dispatcher) {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	if err := d.Close(ctx); err != nil {
-		tb.Errorf("close: %v", err)
 	}
 }

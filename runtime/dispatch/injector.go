@@ -59,23 +59,20 @@ func (q *injector) popLocked() *Task {
 }
 
 // popInto takes the oldest and moves a fair share of the others, one lane's
-// part, into l, whose owner the caller is and whose ring is empty.
+// part, to the back of l, whose owner the caller is.
 func (q *injector) popInto(l *lane, lanes int) *Task {
 	if q.n.Load() == 0 {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	share := min(int(q.n.Load())/lanes, laneSize/2)
 	t := q.popLocked()
-	for range share - 1 {
-		next := q.popLocked()
-		if next == nil {
-			break
-		}
-		if !l.push(next) {
-			panic("dispatch: popInto needs an empty ring")
-		}
+	if t == nil {
+		return nil
+	}
+	share := (int(q.n.Load()) + lanes - 1) / lanes
+	for range min(share, (laneSize-l.len())/2) {
+		l.push(q.popLocked()) // there is room: thieves only make more of it
 	}
 	return t
 }

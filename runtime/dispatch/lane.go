@@ -13,8 +13,8 @@ const (
 	// otherwise.
 	slotStreak = 16
 
-	// injectorTurn is how often a lane that never runs dry takes a task from the
-	// injector: every so many tasks.
+	// injectorTurn is how often a lane that never runs dry takes its share from
+	// the injector: every so many tasks.
 	injectorTurn = 16
 
 	// progressTurn is how often a busy lane tells the monitor that it moves.
@@ -125,13 +125,13 @@ func (l *lane) steal(victim *lane) *Task {
 
 // next is the task that the owner should run now; nil if the lane is empty and
 // it is not the injector's turn.
-func (l *lane) next(in *injector) *Task {
+func (l *lane) next(d *Dispatcher) *Task {
 	l.tick++
 	if l.tick%progressTurn == 0 {
 		l.progress.Add(1)
 	}
 	if l.tick%injectorTurn == 0 {
-		if t := in.pop(); t != nil {
+		if t := d.injector.popInto(l, len(d.lanes)); t != nil {
 			return t
 		}
 	}

@@ -24,11 +24,12 @@ func (d *Dispatcher) Step() bool {
 	if d.closing.Load() {
 		return false
 	}
-	t := w.lane.next(&d.injector)
+	t := w.lane.next(d)
 	if t == nil {
-		if t = d.injector.pop(); t == nil {
-			return false
-		}
+		t = d.injector.popInto(w.lane, 1)
+	}
+	if t == nil {
+		return false
 	}
 	w.run(t)
 	return true

@@ -114,7 +114,7 @@ func (w *Worker) finish(t *Task, more bool) {
 func (w *Worker) find() *Task {
 	d, l := w.d, w.lane
 	for !d.closing.Load() {
-		if t := l.next(&d.injector); t != nil {
+		if t := l.next(d); t != nil {
 			w.found()
 			return t
 		}
