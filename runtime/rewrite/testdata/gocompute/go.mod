@@ -1,0 +1,3 @@
+module gocompute
+
+go 1.24
