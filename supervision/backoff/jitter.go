@@ -1,0 +1,65 @@
+package backoff
+
+import "time"
+
+// Jitter spreads a base delay. The zero value does nothing.
+type Jitter struct {
+	kind   jitterKind
+	factor float64
+	floor  time.Duration
+}
+
+type jitterKind uint8
+
+const (
+	jitterNone jitterKind = iota
+	jitterFull
+	jitterEqual
+	jitterAdditive
+	jitterTwoSided
+	jitterOperator
+)
+
+// NoJitter waits exactly the base delay.
+func NoJitter() Jitter { return Jitter{} }
+
+// FullJitter is uniform in [0, base) (AWS).
+func FullJitter() Jitter { return Jitter{kind: jitterFull} }
+
+// EqualJitter is uniform in [base/2, base) (AWS).
+func EqualJitter() Jitter { return Jitter{kind: jitterEqual} }
+
+// AdditiveJitter is base*[1, 1+f): Akka's.
+func AdditiveJitter(f float64) Jitter { return Jitter{kind: jitterAdditive, factor: f} }
+
+// TwoSidedJitter is base*[1-f, 1+f): that of actor-ts.
+func TwoSidedJitter(f float64) Jitter { return Jitter{kind: jitterTwoSided, factor: f} }
+
+// OperatorJitter is base*[0.85, 1.15), uniformly: the range of the RxJava
+// operator's default, without the skew of its modulo.
+func OperatorJitter() Jitter { return Jitter{kind: jitterOperator} }
+
+func (j Jitter) apply(base time.Duration, rnd Rand) time.Duration {
+	b := float64(base)
+	switch j.kind {
+	case jitterFull:
+		return saturate(b * rnd.Float64())
+	case jitterEqual:
+		return saturate(b/2 + b/2*rnd.Float64())
+	case jitterAdditive:
+		return scale(base, 1+j.factor*rnd.Float64(), j.factor)
+	case jitterTwoSided:
+		return scale(base, 1+j.factor*(2*rnd.Float64()-1), j.factor)
+	case jitterOperator:
+		return scale(base, 0.85+0.3*rnd.Float64(), 1)
+	}
+	return base
+}
+
+// scale keeps whole nanoseconds exact where there is nothing to spread.
+func scale(base time.Duration, by, factor float64) time.Duration {
+	if factor == 0 {
+		return base
+	}
+	return saturate(float64(base) * by)
+}

@@ -1,0 +1,191 @@
+package supervision
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Kind says whom a directive befalls besides the child that has failed.
+type Kind uint8
+
+// The kinds of strategy.
+const (
+	OneForOne  Kind = iota // nobody
+	AllForOne              // all its siblings
+	RestForOne             // the siblings that were started after it
+)
+
+var kindNames = [...]string{"one-for-one", "all-for-one", "rest-for-one"}
+
+// String is the name that manifests use.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Kinds are the names of the kinds.
+func Kinds() []string { return slices.Clone(kindNames[:]) }
+
+// ParseKind is the inverse of String.
+func ParseKind(name string) (Kind, bool) {
+	i := slices.Index(kindNames[:], name)
+	return Kind(max(i, 0)), i >= 0
+}
+
+// Rule decides about the failures that it matches: all of its conditions that
+// are set must hold.
+type Rule struct {
+	Kinds     []abi.FailureKind // any of these; none set: any kind
+	Reason    string            // a glob ('*' any run, '?' any byte) on the reason or on the message
+	Type      string            // a glob on the failed actor's type
+	Directive Directive
+}
+
+// Matches reports whether the rule applies.
+func (r Rule) Matches(typ string, f *abi.Failure) bool {
+	if len(r.Kinds) > 0 && !slices.Contains(r.Kinds, f.Kind) {
+		return false
+	}
+	if r.Type != "" && !matchGlob(r.Type, typ) {
+		return false
+	}
+	return r.Reason == "" || matchGlob(r.Reason, f.Reason) || matchGlob(r.Reason, f.Message)
+}
+
+// Check reports a rule that decides nothing.
+func (r Rule) Check() error {
+	if r.Directive < Resume || r.Directive > Escalate {
+		return errors.New("supervision: a rule needs a directive")
+	}
+	return nil
+}
+
+// Unlimited is the number of restarts that is no limit.
+const Unlimited = -1
+
+// Strategy is how a supervisor treats its children. It is immutable and safe for
+// concurrent use; the zero value is not a strategy, use [Default].
+type Strategy struct {
+	kind      Kind
+	restarts  int
+	within    time.Duration
+	sliding   bool
+	rules     []Rule
+	otherwise Directive // 0: the default decider; escalate where there are rules
+	decider   func(typ string, f *abi.Failure) Directive
+	backoff   *Backoff
+	keep      bool
+	silent    bool
+}
+
+// Default is one-for-one with unlimited restarts at once and the default decider.
+func Default() Strategy { return Strategy{restarts: Unlimited} }
+
+// Stopping stops every child that fails; bugs of the host escalate.
+func Stopping() Strategy {
+	s := Default()
+	s.decider = func(_ string, f *abi.Failure) Directive {
+		if f.Kind == abi.FailureHost {
+			return Escalate
+		}
+		return Stop
+	}
+	return s
+}
+
+// WithKind sets whom directives befall.
+func (s Strategy) WithKind(k Kind) Strategy { s.kind = k; return s }
+
+// WithMaxRestarts allows n restarts of a child in a window of time, or in its
+// life if within is 0; one more failure stops it. n may be Unlimited. The window
+// tumbles, as Akka's does; see [Strategy.WithSliding].
+func (s Strategy) WithMaxRestarts(n int, within time.Duration) Strategy {
+	s.restarts, s.within = max(n, Unlimited), max(within, 0)
+	return s
+}
+
+// WithSliding makes the window slide, as OTP's does: never more than n restarts
+// in any stretch of that length.
+func (s Strategy) WithSliding(on bool) Strategy { s.sliding = on; return s }
+
+// WithRules decides by the first rule that matches. A failure that none covers
+// escalates, unless [Strategy.WithOtherwise] says otherwise.
+func (s Strategy) WithRules(rules ...Rule) Strategy { s.rules = slices.Clone(rules); return s }
+
+// WithOtherwise decides about what no rule covers.
+func (s Strategy) WithOtherwise(d Directive) Strategy { s.otherwise = d; return s }
+
+// WithDecider decides what rules do not cover by a function, which must be pure.
+// Its result 0 means that it does not cover the failure.
+func (s Strategy) WithDecider(f func(typ string, failure *abi.Failure) Directive) Strategy {
+	s.decider = f
+	return s
+}
+
+// WithBackoff delays restarts.
+func (s Strategy) WithBackoff(b Backoff) Strategy { s.backoff = &b; return s }
+
+// WithKeepChildren makes a restart keep the children of the actor that failed:
+// they are restarted with it instead of stopped.
+func (s Strategy) WithKeepChildren(on bool) Strategy { s.keep = on; return s }
+
+// WithSilence keeps failures out of the log; events are not affected.
+func (s Strategy) WithSilence(on bool) Strategy { s.silent = on; return s }
+
+// Kind is whom directives befall.
+func (s Strategy) Kind() Kind { return s.kind }
+
+// MaxRestarts is the limit and its window; 0 stands for the child's life.
+func (s Strategy) MaxRestarts() (n int, within time.Duration) { return s.restarts, s.within }
+
+// Sliding reports whether the window slides.
+func (s Strategy) Sliding() bool { return s.sliding }
+
+// Backoff is the policy of delays, if there is one.
+func (s Strategy) Backoff() (Backoff, bool) {
+	if s.backoff == nil {
+		return Backoff{}, false
+	}
+	return *s.backoff, true
+}
+
+// KeepChildren reports whether a restart keeps the children.
+func (s Strategy) KeepChildren() bool { return s.keep }
+
+// Silent reports whether failures are kept out of the log.
+func (s Strategy) Silent() bool { return s.silent }
+
+// Decide is the directive for a failure, before the limit of restarts.
+func (s Strategy) Decide(typ string, f *abi.Failure) Directive {
+	for _, r := range s.rules {
+		if r.Matches(typ, f) {
+			return r.Directive
+		}
+	}
+	if s.decider != nil {
+		if d := s.decider(typ, f); d != 0 {
+			return d
+		}
+	}
+	switch {
+	case s.otherwise != 0:
+		return s.otherwise
+	case len(s.rules) > 0 || s.decider != nil:
+		return Escalate
+	}
+	return DefaultDirective(f.Kind)
+}
+
+// CanResume reports whether any failure of a child may be answered with Resume,
+// so that only those actors pay for what it needs.
+func (s Strategy) CanResume() bool {
+	if s.decider != nil || s.otherwise == Resume {
+		return true
+	}
+	return slices.ContainsFunc(s.rules, func(r Rule) bool { return r.Directive == Resume })
+}
