@@ -95,9 +95,7 @@ func (f *function) goFunc() api.GoModuleFunc {
 			return
 		}
 		h.Charge(cost)
-		e := call(h, memory{mod.Memory()}, s)
-		s = s[:1] // functions without parameters have a slot for the result, too
-		s[0] = uint64(e)
+		s[0] = uint64(call(h, memory{mod.Memory()}, s))
 	}
 }
 
@@ -169,7 +167,6 @@ var functions = []function{
 	{"sock_send", "iiiii", costCheap, unsupported},
 	{"sock_shutdown", "ii", costCheap, unsupported},
 }
-
 
 // unsupported is a function that makes no sense here.
 func unsupported(Host, memory, []uint64) errno { return errnoNotsup }
