@@ -1,9 +1,14 @@
 package runtime
 
 import (
+	"sync/atomic"
 	"time"
 
+	"github.com/tetratelabs/wazero"
+
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/cache"
+	"github.com/wasmactors/wasmactors/runtime/slots"
 	"github.com/wasmactors/wasmactors/runtime/wasi"
 )
 
@@ -70,5 +75,86 @@ type ImageInfo struct {
 	InitFuel     uint64        // what the initialisation has spent
 }
 
+// Image is a module ready to be instantiated. It is safe for concurrent use.
+type Image struct {
+	engine      *Engine
+	cfg         ImageConfig
+	key         cache.Key
+	info        ImageInfo
+	description abi.Description
+	control     control
+	batching    bool
+	frozen      bool
+	startBytes  uint64       // size of a fresh memory
+	memory      *slots.Image // what a fresh memory holds, if frozen
+	roots       *wasi.Roots  // nil: no directories
+
+	runtime  wazero.Runtime
+	kept     wazero.CompilationCache // nil: machine code is not cached
+	compiled wazero.CompiledModule
+
+	pool      pool
+	footprint int64 // what a pooled instance keeps resident, estimated
+	closed    atomic.Bool
+	refs      atomic.Int64 // one for being open, one for each instance
+}
+
+// Name is what messages call the image.
+func (i *Image) Name() string { return i.cfg.Name }
+
 // Description is what the module says about itself.
 func (i *Image) Description() abi.Description { return i.description }
+
+// Info describes the image.
+func (i *Image) Info() ImageInfo { return i.info }
+
+// InboxCap is the size of the inbox in bytes, fixed by the guest.
+func (i *Image) InboxCap() int { return int(i.control.InboxCap) }
+
+// OutboxCap is the size of the outbox in bytes, fixed by the guest. A turn may
+// write more by flushing; see Entry.OutboxLimit.
+func (i *Image) OutboxCap() int { return int(i.control.OutboxCap) }
+
+// Batching reports whether several envelopes may ride in one Run.
+func (i *Image) Batching() bool { return i.batching }
+
+// Frozen reports whether instances start from a frozen image (true), or each
+// runs its own initialisation.
+func (i *Image) Frozen() bool { return i.frozen }
+
+// Close gives back what the image holds, as soon as its last instance is put
+// back. Get fails from now on. It is idempotent.
+func (i *Image) Close() error {
+	if i.closed.Swap(true) {
+		return nil
+	}
+	for _, x := range i.pool.drain() {
+		i.engine.pooled.Add(-i.footprint)
+		x.discard()
+	}
+	i.engine.forget(i)
+	i.unref()
+	return nil
+}
+
+func (i *Image) unref() {
+	if i.refs.Add(-1) == 0 {
+		i.release()
+	}
+}
+
+// release gives everything back; nothing uses the image any more.
+func (i *Image) release() {
+	if i.runtime != nil {
+		closeRuntime(i.runtime, i.kept)
+		i.runtime = nil
+	}
+	if i.memory != nil {
+		i.memory.Close()
+		i.memory = nil
+	}
+	if i.roots != nil {
+		_ = i.roots.Close() // directories that were only read through
+		i.roots = nil
+	}
+}
