@@ -1,0 +1,78 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/supervision"
+	"time"
+)
+
+// Clock is where a system takes the time from; see [RealClock] and [NewVirtualClock].
+type Clock = clock.Clock
+
+// VirtualClock stands still until it is advanced.
+type VirtualClock = clock.Virtual
+
+// RealClock is the machine's clock.
+func RealClock() Clock { return clock.Real() }
+
+// NewVirtualClock is a clock for tests and simulations.
+func NewVirtualClock(start time.Time) *VirtualClock { return clock.NewVirtual(start) }
+
+// Defaults of [Config].
+const (
+	DefaultThroughput  = 16
+	DefaultDeadLetters = 256
+	DefaultStopGrace   = 2 * time.Second
+)
+
+// Config says how a [System] works. It is immutable: every With method returns a
+// changed copy. Begin with [NewConfig].
+type Config struct {
+	name       string
+	clock      clock.Clock
+	seed       uint64
+	workers    int
+	manual     bool
+	throughput int
+	dead       int
+	guardian   supervision.Strategy
+	grace      time.Duration
+}
+
+// NewConfig is the configuration of a system of this name: the machine's clock,
+// seed 1, a worker a core. The name must be valid as an actor's name.
+func NewConfig(name string) Config {
+	return Config{
+		name: name, clock: clock.Real(), seed: 1, throughput: DefaultThroughput, dead: DefaultDeadLetters,
+		guardian: supervision.Default(), grace: DefaultStopGrace,
+	}
+}
+
+// WithClock sets the clock of turns, timers, delays and deadlines of asks.
+func (c Config) WithClock(cl Clock) Config { c.clock = cl; return c }
+
+// WithSeed sets what refs, guests' randomness and jitter are derived from. Refs
+// are only as hard to guess as the seed.
+func (c Config) WithSeed(seed uint64) Config { c.seed = seed; return c }
+
+// WithWorkers sets the number of turns that run at a time; 0 is GOMAXPROCS.
+func (c Config) WithWorkers(n int) Config { c.workers = n; return c }
+
+// WithManual makes a system without goroutines of its own: turns run within
+// [System.Step] and [System.RunUntilIdle]. With a virtual clock and a seed every
+// run is the same.
+func (c Config) WithManual() Config { c.manual = true; return c }
+
+// WithThroughput sets how many messages an actor handles before others get their
+// turn; at least 1.
+func (c Config) WithThroughput(n int) Config { c.throughput = max(n, 1); return c }
+
+// WithDeadLetters sets how many dead letters are kept for [System.DeadLetters].
+func (c Config) WithDeadLetters(n int) Config { c.dead = max(n, 0); return c }
+
+// WithGuardian sets the strategy of /user, the parent of what [System.Spawn] makes.
+func (c Config) WithGuardian(s supervision.Strategy) Config { c.guardian = s; return c }
+
+// WithStopGrace sets how long a turn may go on after its actor was stopped
+// before it is killed.
+func (c Config) WithStopGrace(d time.Duration) Config { c.grace = d; return c }

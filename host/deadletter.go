@@ -1,0 +1,79 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// DeadReason says why a message was not delivered.
+type DeadReason uint8
+
+// The reasons.
+const (
+	DeadUnknown     DeadReason = iota + 1 // the ref or path names no actor
+	DeadStopped                           // the actor has stopped
+	DeadMailboxFull                       // its mailbox is at a bound
+	DeadTooLarge                          // it cannot fit the inbox
+	DeadDenied                            // the sender lacks a capability
+	DeadLate                              // an answer that nobody waits for any more
+	DeadStashFull                         // the stash is at its bound
+	DeadNobody                            // an answer to nobody
+	DeadLimit                             // another limit of the sender's
+)
+
+var deadNames = [...]string{"none", "unknown actor", "stopped", "mailbox full", "too large for the inbox", "denied by capability",
+	"late reply", "stash full", "no sender", "limit reached"}
+
+// String describes the reason for a person.
+func (r DeadReason) String() string {
+	if int(r) < len(deadNames) {
+		return deadNames[r]
+	}
+	return deadNames[0]
+}
+
+// DeadLetter is a message that was not delivered.
+type DeadLetter struct {
+	Reason    DeadReason
+	Kind      abi.Kind
+	Sender    abi.Ref
+	Recipient abi.Ref
+	Path      string // of the recipient, as far as it is known
+	Payload   []byte // CBOR, at most MaxDeadPayload bytes of it
+	Size      int    // of the payload, in bytes
+}
+
+// MaxDeadPayload bounds what a dead letter keeps of its payload, in bytes.
+const MaxDeadPayload = 1024
+
+// deadLetters counts all and keeps the last ones.
+type deadLetters struct {
+	mu    sync.Mutex
+	total uint64
+	ring  []DeadLetter
+	next  int
+	size  int
+}
+
+func (d *deadLetters) add(l DeadLetter) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.total++
+	if d.size == 0 {
+		return
+	}
+	if len(d.ring) < d.size {
+		d.ring = append(d.ring, l)
+		return
+	}
+	d.ring[d.next] = l
+	d.next = (d.next + 1) % d.size
+}
+
+func (d *deadLetters) snapshot() ([]DeadLetter, uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := append([]DeadLetter(nil), d.ring[d.next:]...)
+	return append(out, d.ring[:d.next]...), d.total
+}

@@ -1,0 +1,73 @@
+package host
+
+import (
+	"errors"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
+)
+
+// overhead is what an envelope may take in an inbox besides headers and payload.
+const overhead = 64
+
+// deliver sends an envelope to whoever has the ref: an actor, or an ask that
+// waits for an answer. The envelope is not the caller's any more, whatever comes
+// back. scr is nil outside workers.
+func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
+	if c := s.table.get(to); c != nil {
+		return s.push(scr, c, e)
+	}
+	if s.asks.resolve(s, to, e) {
+		e.Free()
+		return nil
+	}
+	reason := DeadUnknown
+	switch {
+	case to == 0:
+		reason = DeadNobody
+	case e.Kind == abi.KindReply || e.Kind == abi.KindReplyError:
+		reason = DeadLate
+	}
+	s.deadLetter(reason, to, "", e)
+	e.Free()
+	return ErrUnknown
+}
+
+// push puts an envelope into an actor's mailbox.
+func (s *System) push(scr *scratch, c *cell, e *mailbox.Envelope) error {
+	if c.props.image != nil && e.Size()+overhead > c.props.image.InboxCap() {
+		s.deadLetter(DeadTooLarge, c.uid, c.path, e)
+		e.Free()
+		return ErrTooLarge
+	}
+	if err := c.mbox.Push(e); err != nil {
+		reason, result := DeadMailboxFull, ErrMailboxFull
+		if errors.Is(err, mailbox.ErrClosed) {
+			reason, result = DeadStopped, ErrStopped
+		}
+		s.deadLetter(reason, c.uid, c.path, e)
+		e.Free()
+		return result
+	}
+	c.wake(scr)
+	return nil
+}
+
+// deadLetter counts, keeps and publishes a message that was not delivered. The
+// envelope stays the caller's.
+func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
+	l := letter(reason, to, path, e)
+	s.dead.add(l)
+	if s.bus.quiet() {
+		return
+	}
+	s.bus.publish(Event{Kind: EventDeadLetter, Time: s.cfg.clock.Now(), Ref: s.refOf(to), Dead: &l})
+}
+
+func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {
+	kept := e.Payload[:min(len(e.Payload), MaxDeadPayload)]
+	return DeadLetter{
+		Reason: reason, Kind: e.Kind, Sender: e.Sender, Recipient: to, Path: path,
+		Payload: append([]byte(nil), kept...), Size: len(e.Payload),
+	}
+}

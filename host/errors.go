@@ -1,0 +1,39 @@
+package host
+
+import "errors"
+
+// What calls are refused with. Errors that carry more say so by wrapping one of
+// these.
+var (
+	// ErrClosed: the system has terminated or is about to.
+	ErrClosed = errors.New("host: the system has terminated")
+	// ErrStopped: the actor has stopped; what was sent is a dead letter.
+	ErrStopped = errors.New("host: the actor has stopped")
+	// ErrUnknown: no actor has this ref or path.
+	ErrUnknown = errors.New("host: no such actor")
+	// ErrMailboxFull: the receiver's mailbox is at one of its bounds. Try again
+	// later.
+	ErrMailboxFull = errors.New("host: the mailbox is full")
+	// ErrTooLarge: the message can never fit the receiver's inbox.
+	ErrTooLarge = errors.New("host: the message is too large for the receiver")
+	// ErrNameTaken: a sibling has this name, or had it and has not yet gone.
+	ErrNameTaken = errors.New("host: the name is taken")
+	// ErrBadName: names are 1 to 255 bytes of [A-Za-z0-9_.~-].
+	ErrBadName = errors.New("host: not a valid name")
+	// ErrBadProps: the props cannot become an actor.
+	ErrBadProps = errors.New("host: invalid props")
+	// ErrTooManyChildren: the parent's limit of children is reached.
+	ErrTooManyChildren = errors.New("host: too many children")
+	// ErrTimeout: nobody has replied in time.
+	ErrTimeout = errors.New("host: no reply in time")
+	// ErrUnhandled: returned by a native actor for a message that it does not
+	// handle.
+	ErrUnhandled = errors.New("host: message not handled")
+	// ErrDenied: a capability is missing.
+	ErrDenied = errors.New("host: denied")
+)
+
+// ReplyError is an error that the asked actor has sent as its answer.
+type ReplyError struct{ Reason string }
+
+func (e *ReplyError) Error() string { return "host: the actor replied with an error: " + e.Reason }

@@ -1,0 +1,161 @@
+package host
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// EventKind says what has happened.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	EventStarted    EventKind = iota + 1 // an incarnation has started
+	EventFailed                          // a turn has failed, and it was decided what follows
+	EventRestarted                       // a fresh incarnation has taken over
+	EventResumed                         // the actor goes on with the state from before the failure
+	EventStopped                         // the actor has stopped for good
+	EventDeadLetter                      // a message was not delivered
+	EventLog                             // a guest has logged a line
+	EventUnhandled                       // an actor did not handle a message
+	EventTerminated                      // the system has terminated
+)
+
+var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated"}
+
+// String is the name that JSON output uses.
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return eventNames[0]
+}
+
+// Event is something that has happened to an actor. Which of the later fields
+// count depends on Kind.
+type Event struct {
+	Kind        EventKind
+	Time        time.Time
+	Ref         Ref
+	Type        string // of the actor
+	Incarnation uint64
+
+	Failure   *abi.Failure          // failed, restarted: why. Shared, not to be changed
+	Directive supervision.Directive // failed
+	Delay     time.Duration         // failed: before the restart
+	Failures  int                   // failed: of this child, since the count was reset
+	Note      string                // failed: why the directive is not the strategy's; stopped: why
+
+	Dead  *DeadLetter // dead_letter, unhandled
+	Level int         // log: abi.LogDebug to abi.LogError
+	Text  string      // log
+}
+
+// Subscription is a bounded stream of events. Who reads too slowly loses events,
+// and is told how many; nobody waits.
+type Subscription struct {
+	c       chan Event
+	filter  func(*Event) bool
+	dropped atomic.Uint64
+	bus     *bus
+}
+
+// C is where the events come out, in order. It is closed by Close and at the end
+// of the system.
+func (s *Subscription) C() <-chan Event { return s.c }
+
+// Dropped is the number of events lost so far.
+func (s *Subscription) Dropped() uint64 { return s.dropped.Load() }
+
+// Close ends the subscription. It is idempotent.
+func (s *Subscription) Close() { s.bus.remove(s) }
+
+// bus distributes events.
+type bus struct {
+	subs   atomic.Pointer[[]*Subscription]
+	mu     sync.RWMutex // writers close channels, readers send
+	closed bool
+}
+
+// quiet reports whether nobody listens, so that events need not be made.
+func (b *bus) quiet() bool {
+	p := b.subs.Load()
+	return p == nil || len(*p) == 0
+}
+
+func (b *bus) add(buffer int, filter func(*Event) bool) *Subscription {
+	s := &Subscription{c: make(chan Event, max(buffer, 1)), filter: filter, bus: b}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		close(s.c)
+		return s
+	}
+	var subs []*Subscription
+	if p := b.subs.Load(); p != nil {
+		subs = append(subs, *p...)
+	}
+	subs = append(subs, s)
+	b.subs.Store(&subs)
+	return s
+}
+
+func (b *bus) remove(s *Subscription) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.subs.Load()
+	if p == nil {
+		return
+	}
+	var rest []*Subscription
+	found := false
+	for _, x := range *p {
+		if x == s {
+			found = true
+			continue
+		}
+		rest = append(rest, x)
+	}
+	if found {
+		b.subs.Store(&rest)
+		close(s.c)
+	}
+}
+
+func (b *bus) publish(e Event) {
+	if b.quiet() {
+		return
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	p := b.subs.Load()
+	if p == nil {
+		return
+	}
+	for _, s := range *p {
+		if s.filter != nil && !s.filter(&e) {
+			continue
+		}
+		select {
+		case s.c <- e:
+		default:
+			s.dropped.Add(1)
+		}
+	}
+}
+
+func (b *bus) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if p := b.subs.Load(); p != nil {
+		for _, s := range *p {
+			close(s.c)
+		}
+	}
+	b.subs.Store(nil)
+}

@@ -1,0 +1,205 @@
+package host
+
+import (
+	"errors"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// startGuest gives the actor an instance and its start envelope.
+func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
+	x := c.inst.Load()
+	if x == nil {
+		var err error
+		if x, err = c.props.image.Get(); err != nil {
+			var f *abi.Failure
+			if errors.As(err, &f) {
+				return f
+			}
+			return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
+		}
+		c.inst.Store(x)
+	}
+	start := abi.Start{
+		Type: c.props.typ, Path: c.ref().String(), Self: c.uid, Parent: c.parentUID(), Seed: c.seed,
+		RefKey: c.refkey, Spawned: c.spawned, Incarnation: c.incarnation, Args: c.args,
+	}
+	if cause != nil {
+		start.Reason = cause.Error()
+	}
+	return c.hook(scr, x, abi.KindStart, abi.AppendStart(nil, &start))
+}
+
+func (c *cell) parentUID() abi.Ref {
+	if c.parent == nil {
+		return 0
+	}
+	return c.parent.uid
+}
+
+// hook runs one turn that no message has caused.
+func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, payload []byte) *abi.Failure {
+	e := scr.cache.New()
+	e.Kind = kind
+	e.SetPayload(payload)
+	now := c.sys.cfg.clock.Now().UnixNano()
+	scr.env = abi.Envelope{Kind: kind, Time: now, Payload: e.Payload}
+	if !x.Push(&scr.env) {
+		scr.cache.Free(e)
+		return &abi.Failure{Kind: abi.FailureInit, Reason: "the start envelope, with the arguments, is larger than the inbox"}
+	}
+	scr.batch = append(scr.batch[:0], e)
+	_, f := c.execute(scr, x, now)
+	return f
+}
+
+// stopGuest runs the last turn, of an instance that can still be called.
+func (c *cell) stopGuest(scr *scratch) {
+	x := c.inst.Load()
+	if x == nil || x.Poisoned() {
+		return
+	}
+	if f := c.hook(scr, x, abi.KindStop, []byte{0xf6}); f != nil {
+		c.sys.logf(c, abi.LogError, "stopping: %v", f)
+	}
+}
+
+// guestTurns runs a batch of messages and returns how many were taken from the
+// mailbox for good.
+func (c *cell) guestTurns(scr *scratch, budget int) int {
+	x := c.inst.Load()
+	if !c.props.image.Batching() {
+		budget = 1
+	}
+	now := c.sys.cfg.clock.Now().UnixNano()
+	scr.batch = scr.batch[:0]
+	for len(scr.batch) < budget {
+		e := c.peek(scr)
+		if e == nil || e.Flags&(flagPoison|flagKill) != 0 {
+			break
+		}
+		alone := e.Kind != abi.KindMessage // cancelling what is next must still work
+		if alone && len(scr.batch) > 0 {
+			break
+		}
+		scr.env = abi.Envelope{Kind: e.Kind, Time: now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
+		if !x.Push(&scr.env) {
+			if len(scr.batch) == 0 {
+				c.mbox.Pop()
+				c.dead(DeadTooLarge, e)
+				return 1
+			}
+			break
+		}
+		c.mbox.Pop()
+		scr.batch = append(scr.batch, e)
+		if alone {
+			break
+		}
+	}
+	if len(scr.batch) == 0 {
+		return 0
+	}
+	done, f := c.execute(scr, x, now)
+	if f != nil {
+		c.fail(scr, f)
+	}
+	return max(done, 1)
+}
+
+// execute runs what was pushed, carries out the commands of the turns that have
+// ended, and gives unread messages back. It returns the number of messages that
+// are done with, a failing one included.
+func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, f *abi.Failure) {
+	in := &scr.entry
+	in.Now, in.FirstTurn, in.Seed = now, c.turns.Load(), c.seed
+	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = c.limits.Fuel, c.limits.Deadline, c.limits.Memory, c.limits.Outbox
+	in.Yield, in.Log = scr.w, c
+	c.inTurn.Store(true)
+	x.Run(in, &scr.res)
+	c.inTurn.Store(false)
+	res := &scr.res
+	failed := -1
+	for failed < 0 {
+		turn, cmds, ok, err := x.NextTurn(scr.cmds[:0])
+		if cap(cmds) > cap(scr.cmds) {
+			scr.cmds = cmds
+		}
+		if err != nil {
+			failed, f = turn, c.violation(err)
+			break
+		}
+		if !ok {
+			break
+		}
+		if f = c.examine(cmds, turn, res); f != nil {
+			failed = turn
+			break
+		}
+		c.apply(scr, cmds, scr.batch[turn], now)
+	}
+	if failed < 0 && res.Failure != nil {
+		failed, f = res.Turns, res.Failure
+	}
+	done = res.Turns
+	if failed >= 0 {
+		done = min(failed+1, len(scr.batch))
+		f.Turn = c.turns.Load() + uint64(failed)
+	}
+	for _, e := range scr.batch[:done] {
+		c.consume(e)
+		scr.cache.Free(e)
+	}
+	if done < len(scr.batch) {
+		c.mbox.PushFront(scr.batch[done:]...)
+	}
+	clear(scr.batch)
+	scr.batch = scr.batch[:0]
+	c.turns.Add(uint64(done))
+	c.sys.fuel(res.Fuel)
+	return done, f
+}
+
+func (c *cell) violation(err error) *abi.Failure {
+	var f *abi.Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return &abi.Failure{Kind: abi.FailureABIViolation, Reason: err.Error()}
+}
+
+// examine checks what the decoder cannot know: a turn's commands as a whole.
+func (c *cell) examine(cmds []abi.Command, turn int, res *runtime.Result) *abi.Failure {
+	spawned := c.spawned
+	for i := range cmds {
+		switch cmd := &cmds[i]; cmd.Op {
+		case abi.OpFail:
+			return &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmd.Reason)}
+		case abi.OpSpawn:
+			if cmd.Ref != abi.ChildRef(c.refkey, spawned) {
+				return &abi.Failure{Kind: abi.FailureABIViolation, Reason: "spawn: the child's ref is not the next one"}
+			}
+			spawned++
+		case abi.OpStash, abi.OpUnstash:
+			if !res.LastTurn(turn) {
+				return &abi.Failure{Kind: abi.FailureABIViolation, Reason: "the batch went on after " + cmd.Op.String()}
+			}
+		case abi.OpStop:
+			if cmd.ToRef == c.uid && !res.LastTurn(turn) {
+				return &abi.Failure{Kind: abi.FailureABIViolation, Reason: "the batch went on after stop"}
+			}
+		}
+	}
+	return nil
+}
+
+// GuestLog implements runtime.LogSink.
+func (c *cell) GuestLog(level int, text []byte) {
+	if c.sys.bus.quiet() {
+		return
+	}
+	e := c.event(EventLog)
+	e.Level, e.Text = level, string(text)
+	c.sys.bus.publish(e)
+}

@@ -1,0 +1,56 @@
+package host
+
+import (
+	"context"
+	"time"
+)
+
+// Idle waits until nothing is left to do: no message waits, no turn runs, no
+// answer, one-shot timer or delayed restart is pending. Periodic timers and
+// receive timeouts do not count. A manual system is run until then, and a virtual
+// clock is moved.
+//
+// It looks at every actor, at growing intervals, so it is for tests and for the
+// end of a batch job.
+func (s *System) Idle(ctx context.Context) error {
+	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
+		if s.cfg.manual {
+			s.disp.RunUntilIdle(1 << 30)
+		}
+		if s.idle() {
+			return nil
+		}
+		if v, ok := s.cfg.clock.(*VirtualClock); ok && s.cfg.manual {
+			v.AdvanceToNext()
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.done:
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// idle looks twice: what has moved in between was not idle.
+func (s *System) idle() bool {
+	before, busy := s.progress()
+	if busy {
+		return false
+	}
+	after, busy := s.progress()
+	return !busy && before == after
+}
+
+// progress sums up the turns of all actors, and reports whether any has work.
+func (s *System) progress() (turns uint64, busy bool) {
+	s.each(func(c *cell) {
+		turns += c.turns.Load() + 1
+		if c.sysq.n.Load() > 0 || c.mbox.Len() > 0 || c.active.Load() || c.pending.Load() > 0 {
+			busy = true
+		}
+	})
+	return turns, busy
+}

@@ -1,0 +1,323 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
+)
+
+// restarting is a restart under way.
+type restarting struct {
+	cause *abi.Failure
+	due   bool // the delay has passed
+	keep  bool // the children stay
+	timer clock.Timer
+}
+
+// begin starts an incarnation; cause is why the one before it ended.
+func (c *cell) begin(scr *scratch, cause *abi.Failure) {
+	c.setState(stateRunning)
+	c.begun = false
+	c.startedAt.Store(c.sys.cfg.clock.Now().UnixNano())
+	f := c.start(scr, cause)
+	if f != nil {
+		c.fail(scr, initFailure(f))
+		return
+	}
+	c.begun = true
+	c.startChildren()
+	if !c.sys.bus.quiet() {
+		kind := EventStarted
+		if cause != nil {
+			kind = EventRestarted
+		}
+		e := c.event(kind)
+		e.Failure = cause
+		c.sys.bus.publish(e)
+	}
+}
+
+// start runs the first turn of an incarnation.
+func (c *cell) start(scr *scratch, cause *abi.Failure) *abi.Failure {
+	if c.props.image != nil {
+		return c.startGuest(scr, cause)
+	}
+	return c.startNative(scr)
+}
+
+// initFailure is f as the failure of a start.
+func initFailure(f *abi.Failure) *abi.Failure {
+	if f.Kind == abi.FailureInit {
+		return f
+	}
+	g := *f
+	g.Kind = abi.FailureInit
+	g.Reason = f.Kind.String()
+	if f.Reason != "" {
+		g.Reason += ": " + f.Reason
+	}
+	return &g
+}
+
+// startChildren starts those that the props name, unless they have survived.
+func (c *cell) startChildren() {
+	for _, k := range c.props.children {
+		if c.child(k.Name) == nil {
+			if _, err := c.spawn(k.Name, k.Props, c.nextHostRef()); err != nil {
+				c.sys.logf(c, abi.LogError, "the child %q cannot be started: %v", k.Name, err)
+			}
+		}
+	}
+}
+
+// fail suspends the actor and tells its supervisor. Failing again meanwhile
+// changes nothing.
+func (c *cell) fail(scr *scratch, f *abi.Failure) {
+	if c.state != stateRunning {
+		return
+	}
+	c.setState(stateFailed)
+	c.cause = f
+	c.suspendChildren(scr)
+	if c.parent == nil {
+		c.sys.escalated(scr, c, f)
+		return
+	}
+	c.parent.post(scr, sysMsg{kind: sysChildFailed, child: c, failure: f})
+}
+
+func (c *cell) suspendChildren(scr *scratch) {
+	for _, k := range c.kids() {
+		if k != c.culprit {
+			k.post(scr, sysMsg{kind: sysSuspend})
+		}
+	}
+}
+
+func (c *cell) resumeChildren(scr *scratch) {
+	for _, k := range c.kids() {
+		if k == c.culprit {
+			c.culprit = nil
+			k.post(scr, sysMsg{kind: sysResume})
+		} else {
+			k.post(scr, sysMsg{kind: sysUnsuspend})
+		}
+	}
+}
+
+// resume goes on after a failure. A guest's memory may be half-changed by the
+// failing turn; what cannot be undone is answered with a restart.
+func (c *cell) resume(scr *scratch) {
+	if c.state != stateFailed {
+		return
+	}
+	if c.props.image != nil && c.culprit == nil {
+		m := sysMsg{kind: sysRestart, failure: c.cause, reason: "resume is not possible: the state before the turn was not kept"}
+		c.prepareRestart(scr, &m)
+		return
+	}
+	c.setState(stateRunning)
+	c.cause = nil
+	c.resumeChildren(scr)
+	if !c.sys.bus.quiet() {
+		c.sys.bus.publish(c.event(EventResumed))
+	}
+}
+
+// prepareRestart ends the present incarnation; the next begins when the delay is
+// over and the children are gone.
+func (c *cell) prepareRestart(scr *scratch, m *sysMsg) {
+	if c.state == stateStopping || c.state == stateRestarting {
+		return
+	}
+	if c.state == stateRunning || c.state == stateNew {
+		c.suspendChildren(scr) // a sibling has failed
+	}
+	c.setState(stateRestarting)
+	c.culprit = nil
+	r := &restarting{cause: m.failure, due: m.delay <= 0, keep: m.keep}
+	c.restart = r
+	c.endIncarnation(scr, m.delay > 0)
+	if !r.due {
+		c.pending.Add(1)
+		r.timer = c.sys.cfg.clock.AfterFunc(m.delay, func() {
+			c.pending.Add(-1)
+			c.post(nil, sysMsg{kind: sysRestartDue, token: r})
+		})
+	}
+	for _, k := range c.kids() {
+		if m.keep {
+			k.post(scr, sysMsg{kind: sysUnsuspend})
+			k.post(scr, sysMsg{kind: sysRestart, failure: m.failure, keep: true})
+		} else {
+			k.post(scr, sysMsg{kind: sysStop, reason: "the parent restarts"})
+		}
+	}
+	c.maybeRestart(scr)
+}
+
+// endIncarnation takes back what belongs to an incarnation. The mailbox, the
+// watches and what was stashed survive.
+func (c *cell) endIncarnation(scr *scratch, release bool) {
+	if c.actor != nil {
+		c.stopNative(scr)
+	}
+	c.cancelTimers()
+	c.dropAsks()
+	c.setReceiveTimeout(0)
+	c.unstash()
+	if x := c.inst.Load(); x != nil && (release || x.Reset() != nil) {
+		c.releaseInstance()
+	}
+}
+
+// releaseInstance gives the instance back. Killing takes the same lock, so that
+// nobody kills what is another actor's by now.
+func (c *cell) releaseInstance() {
+	c.mu.Lock()
+	x := c.inst.Swap(nil)
+	c.mu.Unlock()
+	if x != nil {
+		x.Put()
+	}
+}
+
+func (c *cell) maybeRestart(scr *scratch) {
+	r := c.restart
+	if c.state != stateRestarting || r == nil || !r.due {
+		return
+	}
+	if !r.keep {
+		c.mu.Lock()
+		left := len(c.children)
+		c.mu.Unlock()
+		if left > 0 {
+			return
+		}
+	}
+	c.restart, c.cause = nil, nil
+	c.incarnation++
+	c.restarts++
+	c.begin(scr, r.cause)
+}
+
+// stopNow begins the end: the children first.
+func (c *cell) stopNow(scr *scratch, reason string) {
+	if c.state == stateStopping || c.state == stateStopped {
+		return
+	}
+	if reason == "" {
+		reason = "stopped"
+	}
+	c.stopReason = reason
+	if c.restart != nil {
+		if c.restart.timer != nil && c.restart.timer.Stop() {
+			c.pending.Add(-1)
+		}
+		c.restart = nil
+	}
+	c.setState(stateStopping)
+	c.mu.Lock()
+	c.closed = true
+	left := len(c.children)
+	c.mu.Unlock()
+	if left == 0 {
+		c.finishStop(scr)
+		return
+	}
+	for _, k := range c.kids() {
+		k.post(scr, sysMsg{kind: sysStop, reason: "the parent stops"})
+		k.killLater()
+	}
+}
+
+func (c *cell) childStopped(scr *scratch, child *cell) {
+	left := c.disown(child)
+	if child == c.culprit {
+		c.culprit = nil
+	}
+	switch {
+	case c.state == stateStopping && left == 0:
+		c.finishStop(scr)
+	case c.state == stateRestarting:
+		c.maybeRestart(scr)
+	}
+}
+
+// finishStop is the end: the last turn, then the mailbox, then whoever must know.
+func (c *cell) finishStop(scr *scratch) {
+	c.lastTurn(scr)
+	c.setState(stateStopped)
+	c.cancelTimers()
+	c.dropAsks()
+	c.setReceiveTimeout(0)
+	c.sys.table.remove(c.uid)
+	c.releaseInstance()
+	for _, e := range c.stash {
+		c.dead(DeadStopped, e)
+	}
+	for _, e := range c.late {
+		e.Free()
+	}
+	c.stash, c.late = nil, nil
+	c.mbox.Close(func(e *mailbox.Envelope) { c.dead(DeadStopped, e) })
+	for uid := range c.watching {
+		if t := c.sys.table.get(uid); t != nil {
+			t.post(scr, sysMsg{kind: sysUnwatch, ref: c.uid})
+		}
+	}
+	c.watching = nil
+	if !c.sys.bus.quiet() {
+		e := c.event(EventStopped)
+		e.Note = c.stopReason
+		e.Failure = c.cause
+		c.sys.bus.publish(e)
+	}
+	left := c.sysq.close()
+	if c.parent != nil {
+		c.parent.post(scr, sysMsg{kind: sysChildStopped, child: c})
+	}
+	watchers := make([]abi.Ref, 0, len(c.watchers))
+	for uid := range c.watchers {
+		watchers = append(watchers, uid)
+	}
+	slices.Sort(watchers) // map order decides nothing
+	for _, uid := range watchers {
+		c.sys.notifyEnd(scr, uid, c.uid, c.stopReason)
+	}
+	c.watchers = nil
+	for i := range left {
+		c.afterlife(scr, &left[i])
+	}
+	if c.parent == nil {
+		c.sys.guardianStopped(c)
+	}
+}
+
+// dead makes a dead letter of an envelope and frees it. What the host itself has
+// put there is nobody's message.
+func (c *cell) dead(reason DeadReason, e *mailbox.Envelope) {
+	switch e.Kind {
+	case abi.KindMessage, abi.KindReply, abi.KindReplyError:
+		if e.Flags&(flagPoison|flagKill) == 0 {
+			c.sys.deadLetter(reason, c.uid, c.path, e)
+		}
+	}
+	e.Free()
+}
+
+// killLater kills a turn that goes on for too long after its actor was stopped.
+func (c *cell) killLater() {
+	if !c.inTurn.Load() {
+		return
+	}
+	c.sys.cfg.clock.AfterFunc(c.sys.cfg.grace, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if x := c.inst.Load(); x != nil && c.inTurn.Load() && c.sysq.n.Load() > 0 {
+			x.Kill("stopped")
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Message is what an actor in Go receives, or what has answered an ask. The
+// payload is valid until Receive returns; Clone keeps it.
+type Message struct {
+	Kind        abi.Kind
+	Sender      Ref
+	Correlation uint64
+	Headers     []byte // an encoded map of text to text, nil for none
+	Payload     []byte // CBOR
+}
+
+// Decode reads the payload into a value, as fxamacker/cbor does.
+func (m Message) Decode(v any) error { return decoder.Unmarshal(m.Payload, v) }
+
+// Clone is m with a payload of its own.
+func (m Message) Clone() Message {
+	m.Payload = append([]byte(nil), m.Payload...)
+	m.Headers = append([]byte(nil), m.Headers...)
+	return m
+}
+
+// encoder and decoder keep to the subset of CBOR that guests understand.
+var encoder, decoder = func() (cbor.EncMode, cbor.DecMode) {
+	enc, err := cbor.EncOptions{
+		Sort: cbor.SortCoreDeterministic, ShortestFloat: cbor.ShortestFloatNone,
+		IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden, Time: cbor.TimeRFC3339Nano,
+	}.EncMode()
+	if err != nil {
+		panic(err)
+	}
+	dec, err := cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		MaxNestedLevels: abi.MaxNesting, DefaultMapType: nil,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return enc, dec
+}()
+
+// Encode turns a value into a payload: CBOR is taken as it is ([]byte would be a
+// byte string; see [Raw]), everything else is encoded as fxamacker/cbor does.
+func Encode(v any) ([]byte, error) {
+	if raw, ok := v.(Raw); ok {
+		return raw, nil
+	}
+	b, err := encoder.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("host: the value cannot be a message: %w", err)
+	}
+	return b, nil
+}
+
+// Raw is a payload that is CBOR already.
+type Raw []byte

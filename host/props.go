@@ -1,0 +1,152 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Limits bound what one actor may use. Zero fields mean the defaults.
+type Limits struct {
+	Mailbox      int           // messages waiting; default 10,000
+	MailboxBytes int64         // their bytes; default 16 MiB
+	Fuel         uint64        // a turn; default 1,000,000,000, about a second
+	Deadline     time.Duration // a turn; default none
+	Memory       uint64        // bytes; default the image's limit
+	Outbox       uint64        // bytes of commands a turn; default 4 MiB
+	Children     int           // default 1,000
+	Timers       int           // pending; default 1,000
+	Watches      int           // default 10,000
+	Asks         int           // pending; default 1,000
+	Stash        int           // messages; default 1,000
+}
+
+// Defaults of [Limits].
+const (
+	DefaultMailbox      = 10_000
+	DefaultMailboxBytes = 16 << 20
+	DefaultFuel         = 1_000_000_000
+	DefaultOutbox       = 4 << 20
+	DefaultChildren     = 1000
+	DefaultTimers       = 1000
+	DefaultWatches      = 10_000
+	DefaultAsks         = 1000
+	DefaultStash        = 1000
+)
+
+func (l Limits) withDefaults() Limits {
+	set := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	set(&l.Mailbox, DefaultMailbox)
+	set(&l.Children, DefaultChildren)
+	set(&l.Timers, DefaultTimers)
+	set(&l.Watches, DefaultWatches)
+	set(&l.Asks, DefaultAsks)
+	set(&l.Stash, DefaultStash)
+	if l.MailboxBytes <= 0 {
+		l.MailboxBytes = DefaultMailboxBytes
+	}
+	if l.Fuel == 0 {
+		l.Fuel = DefaultFuel
+	}
+	if l.Outbox == 0 {
+		l.Outbox = DefaultOutbox
+	}
+	return l
+}
+
+// Capabilities are what a guest may do besides answering and talking to those
+// whose refs it has; the zero value is nothing.
+type Capabilities struct {
+	// Send lists the paths that it may send to, watch or ask by path: globs an
+	// element ("*" any run of characters, "?" one), "**" at the end for everything
+	// below. Its own children ("./name") need no capability.
+	Send []string
+	// Spawn lists the types of its own module that it may spawn, "*" for all.
+	Spawn []string
+	// Stop lists the paths, as in Send, of actors that it may stop besides itself
+	// and its children.
+	Stop []string
+}
+
+// Child is an actor that the host starts below another.
+type Child struct {
+	Name  string
+	Props Props
+}
+
+// Props are the recipe of an actor. They are immutable, every With method
+// returns a changed copy, and may be used any number of times.
+type Props struct {
+	image    *runtime.Image
+	typ      string
+	factory  func() Actor
+	args     any
+	limits   Limits
+	caps     Capabilities
+	strategy supervision.Strategy
+	children []Child
+}
+
+// Guest is the recipe of an actor that runs in an instance of an image.
+func Guest(image *runtime.Image, typ string) Props {
+	return Props{image: image, typ: typ, strategy: supervision.Default()}
+}
+
+// Native is the recipe of an actor in Go. The factory makes a fresh one for
+// every incarnation.
+func Native(factory func() Actor) Props {
+	return Props{factory: factory, typ: "native", strategy: supervision.Default()}
+}
+
+// WithArgs sets what the actor gets at its start: any value that CBOR can hold.
+func (p Props) WithArgs(args any) Props { p.args = args; return p }
+
+// WithLimits sets the limits.
+func (p Props) WithLimits(l Limits) Props { p.limits = l; return p }
+
+// WithCapabilities sets what a guest may do.
+func (p Props) WithCapabilities(c Capabilities) Props { p.caps = c; return p }
+
+// WithSupervision sets how the actor treats its children.
+func (p Props) WithSupervision(s supervision.Strategy) Props { p.strategy = s; return p }
+
+// WithChildren makes the host start actors below this one, in this order, after
+// every start of it.
+func (p Props) WithChildren(children ...Child) Props {
+	p.children = append([]Child(nil), children...)
+	return p
+}
+
+// Type is the actor's type; "native" for actors in Go.
+func (p Props) Type() string { return p.typ }
+
+// check reports why p cannot become an actor.
+func (p Props) check() error {
+	switch {
+	case p.image == nil && p.factory == nil:
+		return fmt.Errorf("%w: neither an image nor a factory", ErrBadProps)
+	case p.image != nil:
+		d := p.image.Description()
+		if !d.Has(p.typ) {
+			return fmt.Errorf("%w: the module has no actor type %q, it has %s", ErrBadProps, p.typ, strings.Join(d.Types, ", "))
+		}
+	}
+	seen := map[string]bool{}
+	for _, c := range p.children {
+		if seen[c.Name] {
+			return fmt.Errorf("%w: two children are called %q", ErrBadProps, c.Name)
+		}
+		seen[c.Name] = true
+		if err := c.Props.check(); err != nil {
+			return fmt.Errorf("child %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package host
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Ref is an immutable handle of one incarnation of an actor; the zero value is
+// nobody. Refs compare with ==: they are equal if they name the same incarnation.
+type Ref struct {
+	uid  abi.Ref
+	path string // wasm://system/user/a/b
+}
+
+// UID is the number that guests know the actor by; 0 for nobody.
+func (r Ref) UID() abi.Ref { return r.uid }
+
+// IsZero reports whether r is nobody.
+func (r Ref) IsZero() bool { return r.uid == 0 }
+
+// Path is the place in the tree, such as /user/a/b. Incarnations share it.
+func (r Ref) Path() string {
+	if i := strings.Index(r.path, "://"); i >= 0 {
+		rest := r.path[i+3:]
+		if j := strings.IndexByte(rest, '/'); j >= 0 {
+			return rest[j:]
+		}
+	}
+	return r.path
+}
+
+// Name is the last element of the path.
+func (r Ref) Name() string { return r.path[strings.LastIndexByte(r.path, '/')+1:] }
+
+// String is the ref as text: wasm://system/user/a/b#uid.
+func (r Ref) String() string {
+	if r.uid == 0 {
+		return "nobody"
+	}
+	return r.path + "#" + strconv.FormatUint(uint64(r.uid), 10)
+}
+
+const scheme = "wasm://"
+
+// splitRef takes the text form of a ref, or a path, apart: elements are those
+// behind the system's name, uid is 0 if none is given.
+func splitRef(system, text string) (elements []string, uid abi.Ref, ok bool) {
+	if rest, found := strings.CutPrefix(text, scheme); found {
+		name, path, found := strings.Cut(rest, "/")
+		if !found || name != system {
+			return nil, 0, false
+		}
+		text = "/" + path
+	}
+	if path, id, found := strings.Cut(text, "#"); found {
+		n, err := strconv.ParseUint(id, 10, 64)
+		if err != nil || n == 0 {
+			return nil, 0, false
+		}
+		text, uid = path, abi.Ref(n)
+	}
+	if !strings.HasPrefix(text, "/") {
+		return nil, 0, false
+	}
+	if text == "/" {
+		return nil, uid, true
+	}
+	return strings.Split(text[1:], "/"), uid, true
+}

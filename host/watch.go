@@ -1,0 +1,96 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
+)
+
+// watch asks to be told of an actor's end; one that has ended already counts.
+func (c *cell) watch(uid abi.Ref) error {
+	if _, ok := c.watching[uid]; ok || uid == c.uid {
+		return nil
+	}
+	if len(c.watching) >= c.limits.Watches {
+		return ErrDenied
+	}
+	if c.watching == nil {
+		c.watching = map[abi.Ref]struct{}{}
+	}
+	c.watching[uid] = struct{}{}
+	target := c.sys.table.get(uid)
+	if target == nil || !target.post(nil, sysMsg{kind: sysWatch, ref: c.uid}) {
+		c.post(nil, sysMsg{kind: sysTerminated, ref: uid, reason: "unknown"})
+	}
+	return nil
+}
+
+// unwatch takes a watch back; a notification in the mailbox is dropped when its
+// turn comes.
+func (c *cell) unwatch(uid abi.Ref) {
+	if _, ok := c.watching[uid]; !ok {
+		return
+	}
+	delete(c.watching, uid)
+	if target := c.sys.table.get(uid); target != nil {
+		target.post(nil, sysMsg{kind: sysUnwatch, ref: c.uid})
+	}
+}
+
+// watchedEnded puts the news at the end of the own mailbox: behind everything
+// that the dead actor had sent before.
+func (c *cell) watchedEnded(scr *scratch, uid abi.Ref, reason string) {
+	if _, ok := c.watching[uid]; !ok {
+		return
+	}
+	e := scr.cache.New()
+	e.Kind, e.Sender = abi.KindTerminated, uid
+	e.Payload = appendText(e.Payload, reason)
+	if c.mbox.Push(e) != nil {
+		c.late = append(c.late, e) // bounded by the number of watches
+	}
+}
+
+// notifyEnd tells a watcher that an actor has gone.
+func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
+	if w := s.table.get(watcher); w != nil {
+		w.post(scr, sysMsg{kind: sysTerminated, ref: uid, reason: reason})
+		return
+	}
+	s.asks.end(watcher)
+}
+
+func appendText(dst []byte, s string) []byte {
+	if len(s) > abi.MaxReason {
+		s = s[:abi.MaxReason]
+	}
+	w := abi.NewWriter(dst)
+	w.Text(s)
+	return w.Bytes()
+}
+
+// stashCurrent keeps a copy of the current message aside.
+func (c *cell) stashCurrent(e *mailbox.Envelope) error {
+	if len(c.stash) >= c.limits.Stash {
+		c.sys.deadLetter(DeadStashFull, c.uid, c.path, e)
+		return ErrDenied
+	}
+	c.stash = append(c.stash, cloneEnvelope(e))
+	return nil
+}
+
+func cloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
+	k := mailbox.New()
+	k.Kind, k.Flags, k.Time, k.Sender, k.Correlation, k.Value = e.Kind, e.Flags, e.Time, e.Sender, e.Correlation, e.Value
+	k.SetPayload(e.Payload)
+	k.SetHeaders(e.Headers)
+	return k
+}
+
+// unstash puts everything stashed back to the front, in order.
+func (c *cell) unstash() {
+	if len(c.stash) > 0 {
+		c.mbox.PushFront(c.stash...)
+		clear(c.stash)
+		c.stash = c.stash[:0]
+	}
+}
