@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/rewrite"
 )
 
 // explain says what a call's error means. Turn and Fuel are the caller's to fill
@@ -67,6 +68,9 @@ func (x *Instance) readTrace(f *abi.Failure) {
 	f.GuestStack = clip(bytes.TrimSpace(rest), abi.MaxReason)
 }
 
+// enterName is what the rewriter calls its entry in the name section.
+const enterName = "wasmactors.enter"
+
 // frames are the names of the functions in wazero's stack trace, innermost
 // first, without those that the rewriter has put there.
 func frames(trace string) []string {
@@ -78,7 +82,7 @@ func frames(trace string) []string {
 			continue
 		}
 		name := strings.TrimPrefix(functionName(line), ".") // the guest's module has no name
-		if strings.HasPrefix(name, "wa.") || strings.HasPrefix(name, "wa:") {
+		if strings.HasPrefix(name, rewrite.ImportModule+".") || name == enterName {
 			continue
 		}
 		if len(names) == abi.MaxFrames {

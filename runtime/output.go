@@ -63,10 +63,10 @@ func (o *output) shrink() {
 // flush is the import: the guest's outbox is full. What is flushed counts when
 // its turn ends, or never.
 func (x *Instance) flush(length uint32) {
-	x.charge(costHostCall + uint64(length)/costByte)
 	if length > x.control.OutboxCap {
-		panic(violation(overlong("flush", length, x.control.OutboxCap)))
+		panic(violation(overlong("flush:", length, x.control.OutboxCap)))
 	}
+	x.charge(costHostCall + uint64(length)/costByte)
 	if uint64(len(x.staging))+uint64(length) > x.output.limit {
 		panic(x.outboxOverflow())
 	}
@@ -89,17 +89,14 @@ func (x *Instance) guestLog(level, ptr, length uint32) {
 	if !ok {
 		panic(violation(fmt.Sprintf("log: the text (%d bytes at %#x) lies outside of the memory", length, ptr)))
 	}
-	if level > LogError {
-		panic(violation(fmt.Sprintf("log: unknown level %d", level)))
-	}
-	x.logLine(int(level), text)
+	x.logLine(int(min(level, LogError)), text)
 }
 
 // guestPanic is the import.
 func (x *Instance) guestPanic(ptr, length uint32) {
 	text, ok := section(x.memory.Bytes(), ptr, length)
-	if !ok {
-		panic(violation(fmt.Sprintf("panic: the text (%d bytes at %#x) lies outside of the memory", length, ptr)))
+	if !ok { // it panics all the same
+		text = fmt.Appendf(nil, "(the text, %d bytes at %#x, lies outside of the memory)", length, ptr)
 	}
 	panic(&abort{kind: abi.FailureGuestPanic, message: clip(text, abi.MaxReason)})
 }

@@ -42,13 +42,13 @@ func (x *Instance) Pending() int { return x.pending }
 func (x *Instance) Run(in *Entry, out *Result) {
 	*out = Result{}
 	n, length := x.pending, x.inboxLen
+	if n == 0 {
+		return
+	}
 	x.pending, x.inboxLen = 0, 0
 	if x.poisoned {
 		out.Failure = &abi.Failure{Kind: abi.FailureHost, Reason: "the instance has failed and was not reset", Turn: in.FirstTurn}
 		out.Unread = n
-		return
-	}
-	if n == 0 {
 		return
 	}
 	x.begin(in)

@@ -6,7 +6,6 @@
 ;;   11 log a line   12 fail by a command   13 change the table   14 touch 200 pages of the memory
 ;;   15 spin for a while (about a million units of fuel)   16 flush, then trap
 (module
-  (@custom "wasmactors" "\a3\63abi\01\63sdk\65wat/1\65types\81\64echo")
   (import "wasmactors" "next" (func $next (param i32) (result i32)))
   (import "wasmactors" "flush" (func $flush (param i32)))
   (import "wasmactors" "log" (func $log (param i32 i32 i32)))
@@ -14,7 +13,8 @@
   (memory (export "memory") 2)
   (table 2 funcref)
   (elem (i32.const 0) $touch)
-  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
+  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\60\00\00\00\1c\00\00\00\00\00\00\00")
+  (data (i32.const 96) "\a3\63abi\01\63sdk\65wat/1\65types\81\64echo") ;; the description
   (data (i32.const 256) "\86\00\07\00\00\f6\41\f6")       ;; the send
   (data (i32.const 272) "out of coffee")
   (data (i32.const 288) "\82\0c\64nope")                  ;; fail "nope"
@@ -101,7 +101,7 @@
 
   (func (export "wasmactors_init") (result i32) (i32.const 16))
 
-  (func (export "wasmactors_turn") (param $len i32) (result i32)
+  (func $turn (export "wasmactors_turn") (param $len i32) (result i32)
     (global.set $in (i32.const 0x1000))
     (global.set $out (i32.const 0x8000))
     (block $done
