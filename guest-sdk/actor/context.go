@@ -234,3 +234,6 @@ func (c *Context) encode(v Encoder) []byte {
 	}
 	return c.payload.Bytes()
 }
+
+// Correlation ties an answer to the current message; keep it for Answer.
+func (c *Context) Correlation() uint64 { return c.msg.env.Correlation }

@@ -1,0 +1,14 @@
+// The guests of the ledger: a bank with an actor for every account, a payment
+// gateway that crashes on input that it cannot trust, and an auditor.
+package main
+
+import "github.com/wasmactors/wasmactors/guest-sdk/actor"
+
+func init() {
+	actor.Register("gateway", func() actor.Actor { return &gateway{} })
+	actor.Register("bank", func() actor.Actor { return &bank{} })
+	actor.Register("account", func() actor.Actor { return &account{} })
+	actor.Register("auditor", func() actor.Actor { return &auditor{} })
+}
+
+func main() {}
