@@ -2,4 +2,4 @@
 # Builds the hand-written guests of the benchmarks. Needs wat2wasm (wabt).
 set -e
 cd "$(dirname "$0")"
-for f in *.wat; do wat2wasm --debug-names --enable-annotations "$f" -o "${f%.wat}.wasm"; done
+for f in *.wat; do wat2wasm --debug-names "$f" -o "${f%.wat}.wasm"; done

@@ -1,11 +1,11 @@
 ;; One side of a ping-pong. A message carries a 32-bit number; the guest sends it back to the sender less one,
 ;; and at zero tells /user/referee. A payload of any other shape makes it trap. Built by bench/guests/build.sh.
 (module
-  (@custom "wasmactors" "\a3\63abi\01\63sdk\65wat/1\65types\81\64ping")
   (import "wasmactors" "next" (func $next (param i32) (result i32)))
   (memory (export "memory") 1)
-  ;; the control block: version 1, inbox at 0x1000 and outbox at 0x8000, 16 KiB each
-  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
+  ;; the control block: version 1, inbox at 0x1000, outbox at 0x8000, 16 KiB each, description at 0x180
+  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\80\01\00\00\1c\00\00\00\00\00\00\00")
+  (data (i32.const 0x180) "\a3\63abi\01\63sdk\65wat/1\65types\81\64ping")
   (data (i32.const 256) "\6d/user/referee")
   (global $in (mut i32) (i32.const 0))  ;; where the next envelope begins
   (global $out (mut i32) (i32.const 0)) ;; where the next command goes

@@ -1,10 +1,10 @@
 ;; tries: to run for ever without a loop or a direct call
 ;; fails as: fuel
 (module
-  (@custom "wasmactors" "\a3\63abi\01\63sdk\65wat/1\65types\81\67hostile")
   (memory (export "memory") 2)
-  ;; the control block: version 1, inbox at 0x1000 and outbox at 0x8000, 16 KiB each
-  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
+  ;; the control block: version 1, inbox at 0x1000, outbox at 0x8000, 16 KiB each, description at 0x180
+  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\80\01\00\00\1f\00\00\00\00\00\00\00")
+  (data (i32.const 0x180) "\a3\63abi\01\63sdk\65wat/1\65types\81\67hostile")
   (type $v (func))
   (table 41 41 funcref)
   (elem (i32.const 0) $f0 $f1 $f2 $f3 $f4 $f5 $f6 $f7 $f8 $f9 $f10 $f11 $f12 $f13 $f14 $f15 $f16 $f17 $f18 $f19 $f20 $f21 $f22 $f23 $f24 $f25 $f26 $f27 $f28 $f29 $f30 $f31 $f32 $f33 $f34 $f35 $f36 $f37 $f38 $f39 $f40)

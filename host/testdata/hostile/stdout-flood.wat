@@ -1,11 +1,11 @@
 ;; tries: to drown standard output
 ;; fails as: fuel
 (module
-  (@custom "wasmactors" "\a3\63abi\01\63sdk\65wat/1\65types\81\67hostile")
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 2)
-  ;; the control block: version 1, inbox at 0x1000 and outbox at 0x8000, 16 KiB each
-  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
+  ;; the control block: version 1, inbox at 0x1000, outbox at 0x8000, 16 KiB each, description at 0x180
+  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\80\01\00\00\1f\00\00\00\00\00\00\00")
+  (data (i32.const 0x180) "\a3\63abi\01\63sdk\65wat/1\65types\81\67hostile")
   (func (export "wasmactors_init") (result i32) (i32.const 16))
   (func (export "wasmactors_turn") (param $len i32) (result i32)
     (local $i i32) (local $n i32)
