@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	goruntime "runtime"
-	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 )
@@ -28,7 +27,7 @@ type meter struct {
 	phase   uint64 // the phase that granted belongs to
 	granted uint64 // added to that phase
 	earlier uint64 // added to turns that ended before
-	started time.Time
+	started int64  // when that phase was first looked at, ns by the engine's clock; 0: not yet
 }
 
 // prepare begins a Run.
@@ -40,7 +39,7 @@ func (m *meter) prepare(in *Entry, quantum uint64) {
 	}
 	m.quantum = min(quantum, m.budget)
 	m.phase, m.granted, m.earlier = 0, 0, 0
-	m.started = time.Time{}
+	m.started = 0
 }
 
 // phaseNow tells the turns of a Run apart, and the time between two turns, which
@@ -65,7 +64,7 @@ func (x *Instance) enterPhase() {
 	}
 	x.phase, x.granted = now, 0
 	if x.in.Deadline > 0 {
-		x.started = x.image.engine.clock.Now()
+		x.started = x.now()
 	}
 }
 
@@ -104,17 +103,19 @@ func (x *Instance) yield() {
 		x.rest()
 		return
 	}
-	clock := x.image.engine.clock
-	now := clock.Now()
-	if x.started.IsZero() {
+	now := x.now()
+	if x.started == 0 {
 		x.started = now
 	}
-	if now.Sub(x.started) > in.Deadline {
+	if now-x.started > int64(in.Deadline) {
 		panic(&abort{kind: abi.FailureDeadline, reason: fmt.Sprintf("deadline %s passed", in.Deadline)})
 	}
 	x.rest()
-	x.started = x.started.Add(clock.Now().Sub(now))
+	x.started += x.now() - now
 }
+
+// now is the engine's clock.
+func (x *Instance) now() int64 { return x.image.engine.clock.Now().UnixNano() }
 
 func (x *Instance) rest() {
 	if x.in.Yield != nil {

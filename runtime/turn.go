@@ -20,7 +20,7 @@ func (x *Instance) Push(e *abi.Envelope) bool {
 	}
 	x.inboxLen += uint32(n)
 	x.pending++
-	x.reader = reader{}
+	x.reader.turns = 0 // what it read from may be overwritten
 	return true
 }
 
@@ -73,7 +73,8 @@ func (x *Instance) begin(in *Entry) {
 	x.memory.SetLimit(limit)
 	x.memory.ClearRefused()
 	x.output.prepare(in)
-	x.reader = reader{}
+	x.random.live = false // a turn that is run again draws the same
+	x.reader.turns = 0
 }
 
 // end forgets the entry, which is the caller's.

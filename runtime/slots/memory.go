@@ -6,8 +6,8 @@ type Memory struct {
 	space   *Space
 	image   *Image // nil: the memory starts as zeros
 	block   *block
+	view    []byte // what the guest sees of the block
 	start   uint64 // the size of a fresh memory
-	size    uint64 // what the guest sees
 	limit   uint64
 	refused bool
 	moved   bool // into a larger block than a fresh memory takes
@@ -26,14 +26,14 @@ func (s *Space) NewMemory(im *Image, size, limit uint64) (*Memory, error) {
 	if err := s.hold(); err != nil {
 		return nil, err
 	}
-	m := &Memory{space: s, image: im, start: size, size: size}
+	m := &Memory{space: s, image: im, start: size}
 	m.SetLimit(limit)
 	b, err := m.fresh()
 	if err != nil {
 		s.drop()
 		return nil, err
 	}
-	m.block = b
+	m.show(b, size)
 	if im != nil {
 		im.refs.Add(1)
 	}
@@ -70,11 +70,14 @@ func roomFor(size, limit uint64) uint64 {
 // shrinks a memory.
 func (m *Memory) SetLimit(limit uint64) { m.limit = min(limit, MaxMemory) }
 
+// show makes the guest see the first size bytes of a block.
+func (m *Memory) show(b *block, size uint64) { m.block, m.view = b, b.mem[:size:size] }
+
 // Size is what the guest sees, in bytes.
-func (m *Memory) Size() uint64 { return m.size }
+func (m *Memory) Size() uint64 { return uint64(len(m.view)) }
 
 // Bytes is the memory, up to the next growth, Reset or Free.
-func (m *Memory) Bytes() []byte { return m.block.mem[:m.size:m.size] }
+func (m *Memory) Bytes() []byte { return m.view }
 
 // Refused reports whether growth has been refused since the last ClearRefused.
 func (m *Memory) Refused() bool { return m.refused }
@@ -91,10 +94,9 @@ func (m *Memory) Reallocate(size uint64) []byte {
 	}
 	if m.rebase {
 		m.rebase = false
-		m.size = m.start
-		return m.Bytes()
+		return m.view
 	}
-	if size < m.size || size > m.limit && size > m.size {
+	if old := m.Size(); size < old || size > m.limit && size > old {
 		m.refused = true
 		return nil
 	}
@@ -102,19 +104,20 @@ func (m *Memory) Reallocate(size uint64) []byte {
 		m.refused = true
 		return nil
 	}
-	m.size = size
-	return m.Bytes()
+	m.show(m.block, size)
+	return m.view
 }
 
 // move takes a larger block.
 func (m *Memory) move(size uint64) bool {
-	b, err := m.space.back.alloc(max(size, min(2*m.size, m.limit)))
+	b, err := m.space.back.alloc(max(size, min(2*m.Size(), m.limit)))
 	if err != nil {
 		return false
 	}
-	copyPages(b.mem, m.block.mem[:m.size])
+	copyPages(b.mem, m.view)
 	m.space.back.free(m.block)
-	m.block, m.moved = b, true
+	m.show(b, m.Size())
+	m.moved = true
 	return true
 }
 
@@ -132,10 +135,13 @@ func (m *Memory) Reset() (stale bool, err error) {
 			return false, err
 		}
 		m.space.back.free(m.block)
-		m.block, m.moved = b, false
+		m.show(b, m.start)
+		m.moved = false
 		return true, nil
 	}
-	return m.size != m.start, m.space.back.restore(m.block, m.image, m.size)
+	used := m.Size()
+	m.show(m.block, m.start)
+	return used != m.start, m.space.back.restore(m.block, m.image, used)
 }
 
 // Rebase makes wazero take over the size and the place of a memory that was
@@ -160,7 +166,7 @@ func (m *Memory) Free() {
 		return
 	}
 	m.space.back.free(m.block)
-	m.block = nil
+	m.block, m.view = nil, nil
 	if m.image != nil {
 		m.image.unref()
 	}
