@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/direct"
 	"github.com/wasmactors/wasmactors/runtime/rewrite"
 	"github.com/wasmactors/wasmactors/runtime/slots"
 	"github.com/wasmactors/wasmactors/runtime/wasi"
@@ -62,6 +63,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 		return nil, blame(err)
 	}
 	rec.initTime = trial.took
+	rec.module = direct.Calls(res.Module).Encode() // unless it is frozen
 	if i.cfg.NoFreeze {
 		meta.NotFrozen = "freezing is turned off"
 		return rec, nil
@@ -74,7 +76,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	if err != nil {
 		return nil, blame(err)
 	}
-	rec.module = frozen.Encode()
+	rec.module = direct.Calls(frozen).Encode()
 	rec.memory = append([]byte(nil), memory...)
 	meta.MemoryBytes = uint64(len(memory))
 	return rec, nil
