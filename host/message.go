@@ -61,3 +61,12 @@ func Encode(v any) ([]byte, error) {
 
 // Raw is a payload that is CBOR already.
 type Raw []byte
+
+// Err is a *ReplyError if the message is an error that an actor has answered
+// with, else nil.
+func (m Message) Err() error {
+	if m.Kind == abi.KindReplyError {
+		return &ReplyError{reasonOf(m.Payload)}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package bundle
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
+)
+
+const (
+	nameRule   = `^[A-Za-z0-9_.~-]{1,255}$`
+	nameWhat   = "a valid name: 1 to 255 of A-Z a-z 0-9 _ . ~ -"
+	moduleRule = `^[A-Za-z0-9_.~-]{1,64}$`
+	typeRule   = `^[A-Za-z0-9_.~/-]{1,193}$`
+	pathRule   = `^/user(/[^/\s]+)+$`
+	pathWhat   = "a path such as /user/a/b, where * and ? stand for parts of an element and ** at the end for everything below"
+)
+
+// grammar is the shape of a whole manifest.
+var grammar = object("a bundle",
+	required("wasmactors", integer("version of the manifest's format: 1", 1, 1)),
+	required("name", pattern("name of the bundle and of its actor system", nameWhat, nameRule)),
+	optional("description", text("what the bundle is, for people")),
+	required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape)),
+	optional("limits", limitsShape),
+	optional("supervision", supervisionShape),
+	required("actors", actorsShape),
+	optional("run", object("how `wasmactors run` treats the bundle",
+		optional("main", pattern("the actor whose end ends the run", nameWhat, nameRule)),
+	)),
+)
+
+var moduleShape = object("a module: either go or wasm",
+	optional("go", text("folder of a Go main package to build, relative to the manifest")),
+	optional("wasm", text("a .wasm file, relative to the manifest")),
+	optional("compiler", enum("which compiler builds it: auto takes TinyGo if there is one", "auto", "go", "tinygo")),
+	optional("freeze", boolean("start instances from a frozen image; false runs the initialisation for each")),
+	optional("env", mapping("environment variables that the guest sees", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`, text("its value"))),
+	optional("dirs", list("directories that the guest may use", object("a directory",
+		required("host", text("path on this machine, relative to the manifest")),
+		required("guest", pattern("path that the guest sees", "an absolute path", `^/`)),
+		optional("mode", enum("ro: read only (default); rw: read and write", "ro", "rw")),
+	))),
+)
+
+var limitsShape = object("what one actor may use",
+	optional("memory", size("bytes of linear memory, in pages of 64 KiB")),
+	optional("fuel", count("units of fuel a turn; one is about an instruction", 0)),
+	optional("deadline", duration("wall-clock time a turn; 0: none")),
+	optional("stack", size("bytes that nested calls may take; decided per module, the largest of its actors counts")),
+	optional("table", count("entries of a table; decided per module, the largest of its actors counts", 10_000_000)),
+	optional("outbox", size("bytes of commands a turn")),
+	optional("mailbox", count("messages that may wait", 1<<24)),
+	optional("mailbox-bytes", size("bytes of messages that may wait")),
+	optional("children", count("children", 10_000_000)),
+	optional("timers", count("pending timers", 1_000_000)),
+	optional("watches", count("watched actors", 1_000_000)),
+	optional("asks", count("pending asks", 1_000_000)),
+	optional("stash", count("stashed messages", 1_000_000)),
+)
+
+var supervisionShape = object("how an actor treats its children when they fail",
+	optional("strategy", enum("whom a decision befalls besides the child that failed", supervision.Kinds()...)),
+	optional("max-restarts", integer("restarts of a child within the window; one more failure stops it; -1: unlimited", -1, 10_000)),
+	optional("within", duration("length of the window; 0: the child's life")),
+	optional("window", enum("tumbling as Akka's, sliding as OTP's", "tumbling", "sliding")),
+	optional("keep-children", boolean("a restarted child keeps its children")),
+	optional("backoff", backoffShape),
+	optional("decide", list("rules, the first that matches decides", object("a rule: all conditions must hold",
+		optional("kind", enum("the kind of failure", failureNames()...)),
+		optional("kinds", list("kinds of failure, any of which matches", enum("a kind of failure", failureNames()...))),
+		optional("reason", text("a pattern for the reason or the message; * and ? are wild")),
+		optional("type", text("a pattern for the type of the actor that failed")),
+		required("directive", enum("what is done", directiveNames()...)),
+	))),
+	optional("otherwise", enum("what is done about failures that no rule covers", directiveNames()...)),
+)
+
+var backoffShape = object("delays before restarts",
+	optional("curve", enum("how delays grow", backoff.Curves()...)),
+	optional("min", duration("first delay, or the unit of the curve")),
+	optional("max", duration("largest delay before jitter")),
+	optional("factor", number("exponential: growth", 1, 1000)),
+	optional("step", duration("linear: growth")),
+	optional("num", integer("zaqar-*: steps from min to max", 1, 1_000_000)),
+	optional("delays", list("table: the delays", duration("a delay"))),
+	optional("ceiling", integer("slotted: the last slot", 1, 62)),
+	optional("stay", boolean("slotted: stay at the ceiling instead of starting again")),
+	optional("jitter", enum("how delays are spread", backoff.Jitters()...)),
+	optional("spread", number("additive and two-sided jitter: the fraction", 0, 1)),
+	optional("hard-cap", boolean("jitter does not exceed max either")),
+	optional("reset", enum("when the count of failures starts again", "after-stable", "never", "manual")),
+	optional("reset-after", duration("after-stable: how long the child must have lived; default: its last delay")),
+	optional("max-failures", integer("failures since the last reset before giving up; 0: never", 0, 1_000_000)),
+	optional("give-up", enum("what giving up means", "stop", "escalate")),
+)
+
+var actorsShape = mapping("the actors, started in this order", nameWhat, nameRule, &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actorShape }})
+
+var actorShape *shape
+
+func init() {
+	actorShape = object("an actor",
+		required("type", pattern("its type: module/type, or type alone if there is one module", "a type such as module/type", typeRule)),
+		optional("args", anything("what it is started with; any value, sent as CBOR")),
+		optional("limits", limitsShape),
+		optional("capabilities", object("what it may do; nothing by default",
+			optional("send", list("paths that it may send to by path", pattern("a path", pathWhat, pathRule))),
+			optional("stop", list("paths of actors that it may stop besides its children", pattern("a path", pathWhat, pathRule))),
+			optional("spawn", list("types of its module that it may spawn; * for all", text("a type"))),
+		)),
+		optional("supervision", supervisionShape),
+		optional("children", actorsShape),
+	)
+}
+
+func failureNames() []string {
+	var names []string
+	for _, k := range abi.FailureKinds() {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+func directiveNames() []string {
+	var names []string
+	for _, d := range supervision.Directives() {
+		names = append(names, d.String())
+	}
+	return names
+}

@@ -1,0 +1,76 @@
+package bundle
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/runtime/wasi"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Manifest is what a bundle.yaml says, checked.
+type Manifest struct {
+	File        string // the manifest
+	Dir         string // the folder that it lies in
+	Name        string
+	Description string
+	Modules     []Module // in the order of the file
+	Actors      []Actor  // likewise
+	Supervision supervision.Strategy
+	Main        string // the top-level actor whose end ends the run, or ""
+}
+
+// Module is where the code of actors comes from: either Go or Wasm is set.
+type Module struct {
+	Name     string
+	Go       string // folder of a main package, absolute
+	Wasm     string // file, absolute
+	Compiler string // auto, go or tinygo
+	Freeze   bool
+	Env      []string // KEY=value, sorted
+	Dirs     []wasi.Dir
+	// What all actors of the module share; the largest of their limits.
+	Memory uint64
+	Stack  uint32
+	Table  uint32
+}
+
+// Actor is one actor of the tree.
+type Actor struct {
+	Name         string
+	Module       string
+	Type         string
+	Args         any
+	Limits       host.Limits
+	Stack        uint32
+	Table        uint32
+	Capabilities host.Capabilities
+	Supervision  supervision.Strategy
+	Children     []Actor
+
+	line, column int
+}
+
+// Module finds a module by its name.
+func (m *Manifest) Module(name string) (Module, bool) {
+	for _, x := range m.Modules {
+		if x.Name == name {
+			return x, true
+		}
+	}
+	return Module{}, false
+}
+
+// Walk calls f for every actor, parents first, with its path below /user.
+func (m *Manifest) Walk(f func(path string, a *Actor)) { walk("/user", m.Actors, f) }
+
+func walk(above string, actors []Actor, f func(string, *Actor)) {
+	for i := range actors {
+		path := above + "/" + actors[i].Name
+		f(path, &actors[i])
+		walk(path, actors[i].Children, f)
+	}
+}
+
+// defaults of manifests, where they differ from the host's.
+const defaultDeadline = 10 * time.Second

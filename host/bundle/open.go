@@ -1,0 +1,209 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// Options say how a bundle is opened.
+type Options struct {
+	// CacheDir keeps what was built, compiled and frozen; "" for no cache.
+	CacheDir string
+	// Compiler overrides what modules say; "" leaves it to them.
+	Compiler string
+	// Progress is told what is going on, a few words at a time, by any goroutine.
+	Progress func(module, text string)
+	// Engine configures the engine further; may be nil.
+	Engine func(runtime.Config) runtime.Config
+}
+
+// Bundle is a manifest with its images: all that is needed to start its actors.
+type Bundle struct {
+	Manifest *Manifest
+	Images   map[string]*runtime.Image // by module
+	Builds   map[string]*build.Result  // of the modules that were built
+
+	engine *runtime.Engine
+}
+
+// ModuleError is a module that cannot be built or loaded.
+type ModuleError struct {
+	Module string
+	Err    error
+}
+
+func (e *ModuleError) Error() string { return fmt.Sprintf("module %s: %v", e.Module, e.Err) }
+
+// Unwrap is the cause.
+func (e *ModuleError) Unwrap() error { return e.Err }
+
+// Open builds and loads the modules of a manifest, several at a time. Close the
+// bundle when its actors have ended.
+func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
+	cfg := runtime.NewConfig()
+	if o.CacheDir != "" {
+		cfg = cfg.WithCacheDir(filepath.Join(o.CacheDir, "images"))
+	}
+	if o.Engine != nil {
+		cfg = o.Engine(cfg)
+	}
+	engine, err := runtime.New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{Manifest: m, Images: map[string]*runtime.Image{}, Builds: map[string]*build.Result{}, engine: engine}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	errs := make([]error, len(m.Modules))
+	for i, mod := range m.Modules {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			built, image, err := openModule(ctx, engine, mod, o)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs[i] = &ModuleError{mod.Name, err}
+				return
+			}
+			b.Images[mod.Name] = image
+			if built != nil {
+				b.Builds[mod.Name] = built
+			}
+		}()
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, errOf(err, b.Close(ctx))
+		}
+	}
+	if err := b.checkTypes(); err != nil {
+		return nil, errOf(err, b.Close(ctx))
+	}
+	return b, nil
+}
+
+// errOf is the first error; closing after a failure cannot make it worse.
+func errOf(err, _ error) error { return err }
+
+// Code is the WebAssembly of a module, built if need be.
+func Code(ctx context.Context, mod Module, o Options) ([]byte, *build.Result, error) {
+	if mod.Wasm != "" {
+		code, err := os.ReadFile(mod.Wasm)
+		return code, nil, err
+	}
+	compiler := mod.Compiler
+	if o.Compiler != "" {
+		compiler = o.Compiler
+	}
+	bo := build.Options{Compiler: compiler}
+	if o.CacheDir != "" {
+		bo.CacheDir = filepath.Join(o.CacheDir, "builds")
+	}
+	if o.Progress != nil {
+		bo.Progress = func(text string) { o.Progress(mod.Name, text) }
+	}
+	built, err := build.Guest(ctx, mod.Go, bo)
+	if err != nil {
+		return nil, nil, err
+	}
+	return built.Wasm, built, nil
+}
+
+func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Options) (*build.Result, *runtime.Image, error) {
+	code, built, err := Code(ctx, mod, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := mod.ImageConfig()
+	if o.Progress != nil {
+		cfg.Progress = func(stage string) { o.Progress(mod.Name, stage) }
+	}
+	image, err := engine.Load(ctx, code, cfg)
+	return built, image, err
+}
+
+// ImageConfig is how the module becomes an image.
+func (mod Module) ImageConfig() runtime.ImageConfig {
+	return runtime.ImageConfig{
+		Name: mod.Name, MemoryLimit: mod.Memory, StackLimit: mod.Stack, TableLimit: mod.Table,
+		Env: mod.Env, Dirs: mod.Dirs, NoFreeze: !mod.Freeze,
+	}
+}
+
+// checkTypes reports actors and capabilities whose type their module lacks, at
+// their place in the manifest.
+func (b *Bundle) checkTypes() error {
+	var found Diagnostics
+	b.Manifest.Walk(func(path string, a *Actor) {
+		types := b.Images[a.Module].Description().Types
+		has := func(name string) bool {
+			for _, t := range types {
+				if t == name {
+					return true
+				}
+			}
+			return name == "*"
+		}
+		if !has(a.Type) {
+			found = append(found, Diagnostic{b.Manifest.File, a.line, a.column,
+				fmt.Sprintf("actor %s: the module %s has no type %q%s", a.Name, a.Module, a.Type, suggestion(a.Type, types))})
+		}
+		for _, t := range a.Capabilities.Spawn {
+			if !has(t) {
+				found = append(found, Diagnostic{b.Manifest.File, a.line, a.column,
+					fmt.Sprintf("actor %s: capabilities.spawn: the module %s has no type %q%s", a.Name, a.Module, t, suggestion(t, types))})
+			}
+		}
+	})
+	if len(found) > 0 {
+		return found
+	}
+	return nil
+}
+
+// Close gives back the images. It is called after the system has ended.
+func (b *Bundle) Close(ctx context.Context) error { return b.engine.Close(ctx) }
+
+// Start starts the bundle's actors in a new system. change may adjust its
+// configuration; nil is fine. watch, which may be nil, is called with the system
+// before the first actor starts, so that it can subscribe to all that happens.
+func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.System)) (*host.System, error) {
+	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision)
+	if change != nil {
+		cfg = change(cfg)
+	}
+	sys, err := host.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if watch != nil {
+		watch(sys)
+	}
+	for i := range b.Manifest.Actors {
+		a := &b.Manifest.Actors[i]
+		if _, err := sys.Spawn(a.Name, b.props(a)); err != nil {
+			return nil, errOf(fmt.Errorf("actor %s: %w", a.Name, err), sys.Shutdown(context.Background()))
+		}
+	}
+	return sys, nil
+}
+
+// props of an actor, with its children.
+func (b *Bundle) props(a *Actor) host.Props {
+	p := host.Guest(b.Images[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
+		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision)
+	var children []host.Child
+	for i := range a.Children {
+		children = append(children, host.Child{Name: a.Children[i].Name, Props: b.props(&a.Children[i])})
+	}
+	return p.WithChildren(children...)
+}

@@ -1,0 +1,78 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Schema is the JSON Schema (draft 2020-12) of manifests.
+func Schema() []byte {
+	root := schemaOf(grammar)
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["$id"] = "https://github.com/wasmactors/wasmactors/docs/bundle.schema.json"
+	root["title"] = "wasmactors bundle"
+	root["$defs"] = map[string]any{"actor": schemaOf(actorShape)}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(root); err != nil {
+		panic(err) // maps of strings always encode
+	}
+	return b.Bytes()
+}
+
+func schemaOf(s *shape) map[string]any {
+	m := map[string]any{}
+	if s.doc != "" {
+		m["description"] = s.doc
+	}
+	switch s.kind {
+	case kindRef:
+		return map[string]any{"$ref": "#/$defs/actor"}
+	case kindText:
+		m["type"] = "string"
+		if s.enum != nil {
+			m["enum"] = s.enum
+		}
+		if s.match != nil {
+			m["pattern"] = s.match.String()
+		}
+	case kindBool:
+		m["type"] = "boolean"
+	case kindInt, kindNumber:
+		m["type"] = map[kind]string{kindInt: "integer", kindNumber: "number"}[s.kind]
+		m["minimum"], m["maximum"] = s.min, s.max
+	case kindSize:
+		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *(B|KiB|MiB|GiB|kB|MB|GB)?$`
+	case kindCount:
+		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *[kMG]?$`
+		if s.max > 0 {
+			m["maximum"] = s.max
+		}
+	case kindDuration:
+		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+)$`
+		m["maximum"] = 0
+	case kindList:
+		m["type"], m["items"] = "array", schemaOf(s.of)
+	case kindMapping:
+		m["type"], m["additionalProperties"] = "object", schemaOf(s.of)
+		if s.key != nil {
+			m["propertyNames"] = map[string]any{"pattern": s.key.String()}
+		}
+	case kindObject:
+		properties := map[string]any{}
+		var need []string
+		for _, f := range s.fields {
+			properties[f.name] = schemaOf(f.shape)
+			if f.required {
+				need = append(need, f.name)
+			}
+		}
+		m["type"], m["properties"], m["additionalProperties"] = "object", properties, false
+		if need != nil {
+			m["required"] = need
+		}
+	}
+	return m
+}

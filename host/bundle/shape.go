@@ -1,0 +1,302 @@
+package bundle
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// shape says what a value of the manifest must look like. Manifests are checked
+// against shapes, and the JSON Schema is made from them.
+type shape struct {
+	kind   kind
+	doc    string
+	fields []field        // object
+	of     *shape         // list, mapping
+	enum   []string       // text
+	key    *regexp.Regexp // mapping: its keys
+	match  *regexp.Regexp // text
+	what   string         // text, mapping: what match and key stand for
+	min    float64
+	max    float64 // 0: no limit
+	self   func() *shape
+}
+
+type field struct {
+	name     string
+	required bool
+	shape    *shape
+}
+
+type kind uint8
+
+const (
+	kindAny kind = iota
+	kindText
+	kindBool
+	kindInt
+	kindNumber
+	kindSize
+	kindCount
+	kindDuration
+	kindList
+	kindMapping
+	kindObject
+	kindRef // self() is the shape: for recursion
+)
+
+var kindNames = [...]string{"anything", "a text", "true or false", "a whole number", "a number", "a size", "a count", "a duration", "a list", "a mapping", "a mapping"}
+
+func text(doc string) *shape     { return &shape{kind: kindText, doc: doc} }
+func boolean(doc string) *shape  { return &shape{kind: kindBool, doc: doc} }
+func size(doc string) *shape     { return &shape{kind: kindSize, doc: doc, min: 1} }
+func duration(doc string) *shape { return &shape{kind: kindDuration, doc: doc} }
+func anything(doc string) *shape { return &shape{kind: kindAny, doc: doc} }
+
+func count(doc string, most float64) *shape {
+	return &shape{kind: kindCount, doc: doc, min: 1, max: most}
+}
+
+func enum(doc string, values ...string) *shape {
+	return &shape{kind: kindText, doc: doc, enum: values}
+}
+
+func pattern(doc, what, re string) *shape {
+	return &shape{kind: kindText, doc: doc, match: regexp.MustCompile(re), what: what}
+}
+
+func integer(doc string, least, most float64) *shape {
+	return &shape{kind: kindInt, doc: doc, min: least, max: most}
+}
+
+func number(doc string, least, most float64) *shape {
+	return &shape{kind: kindNumber, doc: doc, min: least, max: most}
+}
+
+func list(doc string, of *shape) *shape { return &shape{kind: kindList, doc: doc, of: of} }
+
+func mapping(doc, what, key string, of *shape) *shape {
+	s := &shape{kind: kindMapping, doc: doc, of: of, what: what}
+	if key != "" {
+		s.key = regexp.MustCompile(key)
+	}
+	return s
+}
+
+func object(doc string, fields ...field) *shape {
+	return &shape{kind: kindObject, doc: doc, fields: fields}
+}
+
+func optional(name string, s *shape) field { return field{name, false, s} }
+func required(name string, s *shape) field { return field{name, true, s} }
+
+// maxDepth bounds the nesting of a manifest, maxNodes its size.
+const (
+	maxDepth = 64
+	maxNodes = 200_000
+)
+
+// checker collects what is wrong.
+type checker struct {
+	file  string
+	found Diagnostics
+	nodes int
+}
+
+func (c *checker) at(n *yaml.Node, format string, args ...any) {
+	c.found = append(c.found, Diagnostic{c.file, max(n.Line, 1), max(n.Column, 1), fmt.Sprintf(format, args...)})
+}
+
+// structure refuses what no manifest needs: aliases, merge keys, deep nesting,
+// keys that come twice.
+func (c *checker) structure(n *yaml.Node, depth int) bool {
+	c.nodes++
+	switch {
+	case c.nodes > maxNodes:
+		if c.nodes == maxNodes+1 {
+			c.at(n, "the manifest is too large")
+		}
+		return false
+	case depth > maxDepth:
+		c.at(n, "nested too deeply")
+		return false
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		c.at(n, "anchors and aliases are not supported; write the value out")
+		return false
+	}
+	ok := true
+	if n.Kind == yaml.MappingNode {
+		seen := map[string]int{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k := n.Content[i]
+			if k.Kind != yaml.ScalarNode {
+				c.at(k, "a key must be a text")
+				ok = false
+				continue
+			}
+			if line, twice := seen[k.Value]; twice {
+				c.at(k, "the key %q comes twice, first in line %d", k.Value, line)
+				ok = false
+			}
+			seen[k.Value] = k.Line
+		}
+	}
+	for _, child := range n.Content {
+		ok = c.structure(child, depth+1) && ok
+	}
+	return ok
+}
+
+// check reports how n differs from s.
+func (c *checker) check(n *yaml.Node, s *shape, where string) {
+	switch s.kind {
+	case kindAny:
+	case kindRef:
+		c.check(n, s.self(), where)
+	case kindObject:
+		c.object(n, s, where)
+	case kindMapping:
+		if n.Kind != yaml.MappingNode {
+			c.mismatch(n, s, where)
+			return
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k := n.Content[i]
+			if s.key != nil && !s.key.MatchString(k.Value) {
+				c.at(k, "%q is not %s", k.Value, s.what)
+			}
+			c.check(n.Content[i+1], s.of, where+"."+k.Value)
+		}
+	case kindList:
+		if n.Kind != yaml.SequenceNode {
+			c.mismatch(n, s, where)
+			return
+		}
+		for i, item := range n.Content {
+			c.check(item, s.of, where+"["+strconv.Itoa(i)+"]")
+		}
+	default:
+		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+			c.mismatch(n, s, where)
+			return
+		}
+		c.scalar(n, s, where)
+	}
+}
+
+func (c *checker) object(n *yaml.Node, s *shape, where string) {
+	if n.Kind != yaml.MappingNode {
+		c.mismatch(n, s, where)
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		seen[k.Value] = true
+		j := slices.IndexFunc(s.fields, func(f field) bool { return f.name == k.Value })
+		if j < 0 {
+			c.at(k, "unknown key %q in %s%s", k.Value, where, suggestion(k.Value, s.names()))
+			continue
+		}
+		c.check(n.Content[i+1], s.fields[j].shape, trimRoot(where)+k.Value)
+	}
+	for _, f := range s.fields {
+		if f.required && !seen[f.name] {
+			c.at(n, "%s lacks the key %q (%s)", where, f.name, f.shape.doc)
+		}
+	}
+}
+
+func trimRoot(where string) string {
+	if where == "the manifest" {
+		return ""
+	}
+	return where + "."
+}
+
+func (s *shape) names() []string {
+	var names []string
+	for _, f := range s.fields {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func (c *checker) mismatch(n *yaml.Node, s *shape, where string) {
+	got := "a text"
+	switch n.Kind {
+	case yaml.MappingNode:
+		got = "a mapping"
+	case yaml.SequenceNode:
+		got = "a list"
+	case yaml.ScalarNode:
+		switch n.Tag {
+		case "!!null":
+			got = "nothing"
+		case "!!int", "!!float":
+			got = "a number"
+		case "!!bool":
+			got = "a truth value"
+		}
+	}
+	c.at(n, "%s must be %s (%s), not %s", where, kindNames[s.kind], s.doc, got)
+}
+
+func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
+	v := n.Value
+	var err error
+	value := 0.0
+	switch s.kind {
+	case kindText:
+		if n.Tag != "!!str" && s.match == nil && s.enum == nil {
+			c.mismatch(n, s, where)
+			return
+		}
+		switch {
+		case s.enum != nil && !slices.Contains(s.enum, v):
+			c.at(n, "%s cannot be %q%s", where, v, suggestion(v, s.enum))
+		case s.match != nil && !s.match.MatchString(v):
+			c.at(n, "%s: %q is not %s", where, v, s.what)
+		}
+		return
+	case kindBool:
+		if n.Tag != "!!bool" {
+			c.mismatch(n, s, where)
+		}
+		return
+	case kindInt:
+		var i int64
+		if i, err = strconv.ParseInt(v, 10, 64); err != nil {
+			c.mismatch(n, s, where)
+			return
+		}
+		value = float64(i)
+	case kindNumber:
+		if value, err = strconv.ParseFloat(v, 64); err != nil || value != value {
+			c.mismatch(n, s, where)
+			return
+		}
+	case kindSize, kindCount:
+		var u uint64
+		if s.kind == kindSize {
+			u, err = parseSize(v)
+		} else {
+			u, err = parseCount(v)
+		}
+		value = float64(u)
+	case kindDuration:
+		_, err = parseDuration(v)
+		value = s.min
+	}
+	switch {
+	case err != nil:
+		c.at(n, "%s: %v", where, err)
+	case value < s.min:
+		c.at(n, "%s must be at least %v, not %s", where, s.min, v)
+	case s.max > 0 && value > s.max:
+		c.at(n, "%s must be at most %.0f, not %s", where, s.max, v)
+	}
+}
