@@ -19,8 +19,10 @@ import (
 const (
 	// leastEntries is how large a table must be for a dispatcher to pay.
 	leastEntries = 64
-	// mostEntries bounds the dispatchers.
+	// mostEntries bounds the table, and mostLabels the branches of all dispatchers
+	// together.
 	mostEntries = 1 << 16
+	mostLabels  = 1 << 18
 )
 
 // The table that remains: what dispatchers call in order to trap.
@@ -42,16 +44,18 @@ func Calls(m *wasm.Module) *wasm.Module {
 	out.Funcs = slices.Clone(m.Funcs)
 	out.Code = slices.Clone(m.Code)
 	t.out = &out
+	for k := range t.dispatchers {
+		d := &t.dispatchers[k]
+		d.index = uint32(t.imported + len(out.Funcs))
+		typ := m.Types[d.callType]
+		d.funcType = uint32(len(out.Types))
+		out.Types = append(out.Types, wasm.FuncType{Params: slices.Concat(typ.Params, []wasm.ValType{wasm.I32}), Results: typ.Results})
+		t.dispatch(d)
+	}
 	for i := range m.Code {
 		if t.calls[i] {
 			out.Code[i].Code = t.redirect(m.Code[i].Code)
 		}
-	}
-	for k := range t.dispatchers {
-		d := &t.dispatchers[k]
-		body := t.dispatch(d)
-		out.Funcs = append(out.Funcs, d.funcType)
-		out.Code = append(out.Code, wasm.Body{Code: body})
 	}
 	t.shrink()
 	return &out
@@ -183,11 +187,8 @@ func (t *table) unchanged() bool {
 			}
 		}
 	}
-	if len(t.dispatchers) == 0 {
+	if len(t.dispatchers) == 0 || len(t.dispatchers)*len(t.entries) > mostLabels {
 		return false
-	}
-	for k := range t.dispatchers {
-		t.dispatchers[k].index = uint32(t.imported + len(t.m.Funcs) + k)
 	}
 	for _, f := range t.entries {
 		switch {
@@ -198,7 +199,7 @@ func (t *table) unchanged() bool {
 			t.other = f
 		}
 	}
-	return true
+	return t.one >= 0
 }
 
 // plan makes sure that calls of this type have a dispatcher.
