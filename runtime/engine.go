@@ -100,6 +100,12 @@ func (e *Engine) adopt(i *Image) error {
 	return nil
 }
 
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
 func (e *Engine) forget(i *Image) {
 	e.mu.Lock()
 	delete(e.images, i)

@@ -1,18 +1,15 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/wasm"
 )
 
 // hostileDir holds guests that say in a comment how they have to fail.
@@ -51,7 +48,7 @@ func TestHostileGuests(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					got, detail := hostileOutcome(t, e, described(t, string(source), raw), fuel)
+					got, detail := hostileOutcome(t, e, raw, fuel)
 					if got != want && !ownedByHost[name] && !(got == "fuel" && mayRunDry[name]) {
 						t.Errorf("fails as %s (%s), want %s", got, detail, want)
 					}
@@ -65,36 +62,6 @@ func TestHostileGuests(t *testing.T) {
 			}
 		})
 	}
-}
-
-// described adds the custom section that the source has as an annotation, unless
-// the tool that built the module has done so. (wabt before 1.0.33 does not.)
-func described(t *testing.T, source string, raw []byte) []byte {
-	t.Helper()
-	m, err := wasm.Decode(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, ok := strings.Cut(source, `(@custom "wasmactors" "`)
-	if _, has := m.FindCustom(abi.Section); has || !ok {
-		return raw
-	}
-	text, _, _ = strings.Cut(text, `"`)
-	var data []byte
-	for len(text) > 0 {
-		if text[0] == '\\' {
-			v, err := strconv.ParseUint(text[1:3], 16, 8)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, text = append(data, byte(v)), text[3:]
-			continue
-		}
-		data, text = append(data, text[0]), text[1:]
-	}
-	body := append([]byte{byte(len(abi.Section))}, abi.Section...)
-	body = append(body, data...)
-	return append(wasm.AppendU32(append(bytes.Clone(raw), 0), uint32(len(body))), body...)
 }
 
 // hostileOutcome loads the guest, starts it, sends a message and says how that

@@ -137,6 +137,19 @@ func (i *Image) Close() error {
 	return nil
 }
 
+// ref takes a reference, unless the image has been released.
+func (i *Image) ref() bool {
+	for {
+		n := i.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if i.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
 func (i *Image) unref() {
 	if i.refs.Add(-1) == 0 {
 		i.release()

@@ -76,7 +76,10 @@ func (i *Image) GetSeeded(seed [16]byte) (*Instance, error) {
 	if err := i.engine.admit(); err != nil {
 		return nil, err
 	}
-	i.refs.Add(1)
+	if !i.ref() {
+		i.engine.live.Add(-1)
+		return nil, ErrClosed
+	}
 	x := &Instance{image: i, seed: seed}
 	x.context.x = x
 	if err := x.open(); err != nil {

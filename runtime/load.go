@@ -28,6 +28,9 @@ const imageVersion = "1 wazero-1.12.0"
 // blame.
 func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image, error) {
 	start := time.Now()
+	if e.isClosed() {
+		return nil, ErrClosed
+	}
 	if err := cfg.complete(); err != nil {
 		return nil, &LoadError{Name: cfg.Name, Reason: err.Error(), Err: err}
 	}
