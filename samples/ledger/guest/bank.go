@@ -29,8 +29,12 @@ func (b *bank) Start(ctx *actor.Context) error {
 }
 
 func (b *bank) Receive(ctx *actor.Context, msg *actor.Message) error {
-	if msg.Kind() != actor.KindMessage {
-		return actor.ErrUnhandled
+	switch msg.Kind() {
+	case actor.KindMessage:
+	case actor.KindReply:
+		return nil // an account confirms a deposit
+	default:
+		return actor.ErrUnhandled // an account has ended: so does the bank
 	}
 	if msg.Is("report") {
 		b.report(ctx)

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host/bundle"
+)
+
+func buildCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "build",
+		Usage:     "build the modules of a bundle, or say that they are up to date",
+		ArgsUsage: "[BUNDLE]",
+		Description: "Guests in Go are built with TinyGo if it is installed, else with the go command. Results are kept by the\n" +
+			"contents of all source files.\n\nExamples:\n\n" +
+			"   wasmactors build samples/hello\n" +
+			"   wasmactors build samples/hello --compiler go --output out",
+		Flags: []cli.Flag{
+			compilerFlag(), cacheDirFlag(),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write each module to `DIR`/NAME.wasm"},
+		},
+		Action: func(c *cli.Context) error {
+			path, err := oneArg(c, "a bundle", ".")
+			if err != nil {
+				return err
+			}
+			if err := checkCompiler(c.String("compiler")); err != nil {
+				return err
+			}
+			m, err := load(path)
+			if err != nil {
+				return err
+			}
+			return buildAll(c, env, m)
+		},
+	}
+}
+
+func buildAll(c *cli.Context, env *environment, m *bundle.Manifest) error {
+	p := newProgress(env.stderr)
+	defer p.end()
+	opt := bundle.Options{CacheDir: cacheDir(c), Compiler: c.String("compiler"), Progress: p.say}
+	for _, mod := range m.Modules {
+		code, built, err := bundle.Code(c.Context, mod, opt)
+		if err != nil {
+			return &bundle.ModuleError{Module: mod.Name, Err: err}
+		}
+		how := "is given"
+		switch {
+		case built != nil && built.Cached:
+			how = "is up to date"
+		case built != nil:
+			how = fmt.Sprintf("built with %s in %s", built.Compiler, built.Took.Round(time.Millisecond))
+		}
+		fmt.Fprintf(env.stdout, "%s: %s, %s\n", mod.Name, how, humanBytes(uint64(len(code))))
+		if dir := c.String("output"); dir != "" {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, mod.Name+".wasm"), code, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func humanBytes(n uint64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

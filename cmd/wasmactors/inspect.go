@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+func inspectCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "say what a module or a bundle is",
+		ArgsUsage: "FILE.wasm | BUNDLE",
+		Description: "ABI and SDK, actor types, imports, sizes before and after metering, pages of the image, capabilities.\n\nExamples:\n\n" +
+			"   wasmactors inspect samples/ledger\n" +
+			"   wasmactors inspect guest.wasm --json",
+		Flags: []cli.Flag{compilerFlag(), cacheDirFlag(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}},
+		Action: func(c *cli.Context) error {
+			path, err := oneArg(c, "a module or a bundle", "")
+			if err != nil {
+				return err
+			}
+			if err := checkCompiler(c.String("compiler")); err != nil {
+				return err
+			}
+			var report inspection
+			if strings.HasSuffix(path, ".wasm") {
+				report, err = inspectModule(c, path)
+			} else {
+				report, err = inspectBundle(c, env, path)
+			}
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				enc := json.NewEncoder(env.stdout)
+				enc.SetIndent("", "  ")
+				return enc.Encode(report)
+			}
+			report.print(env)
+			return nil
+		},
+	}
+}
+
+type inspection struct {
+	Bundle  string           `json:"bundle,omitempty"`
+	Modules []inspectedCode  `json:"modules"`
+	Actors  []inspectedActor `json:"actors,omitempty"`
+}
+
+type inspectedCode struct {
+	Name          string   `json:"name"`
+	ABI           uint64   `json:"abi"`
+	SDK           string   `json:"sdk"`
+	Types         []string `json:"types"`
+	Imports       []string `json:"imports"`
+	Batching      bool     `json:"batching"`
+	ModuleBytes   int      `json:"module_bytes"`
+	MeteredBytes  int      `json:"metered_bytes"`
+	MemoryBytes   uint64   `json:"memory_bytes"`
+	MemoryLimit   uint64   `json:"memory_limit"`
+	NonZeroPages  int      `json:"non_zero_pages"` // of 4 KiB
+	Frozen        bool     `json:"frozen"`
+	NotFrozen     string   `json:"not_frozen,omitempty"`
+	InboxBytes    int      `json:"inbox_bytes"`
+	OutboxBytes   int      `json:"outbox_bytes"`
+	Environment   []string `json:"environment,omitempty"`
+	GrantedFolder []string `json:"granted_folders,omitempty"`
+}
+
+type inspectedActor struct {
+	Path  string   `json:"path"`
+	Type  string   `json:"type"`
+	Send  []string `json:"send,omitempty"`
+	Spawn []string `json:"spawn,omitempty"`
+	Stop  []string `json:"stop,omitempty"`
+}
+
+func inspectModule(c *cli.Context, path string) (inspection, error) {
+	code, err := os.ReadFile(path)
+	if err != nil {
+		return inspection{}, usage("%v", err)
+	}
+	engine, err := runtime.New(c.Context, runtime.NewConfig())
+	if err != nil {
+		return inspection{}, err
+	}
+	defer engine.Close(c.Context)
+	image, err := engine.Load(c.Context, code, runtime.ImageConfig{Name: path})
+	if err != nil {
+		return inspection{}, err
+	}
+	return inspection{Modules: []inspectedCode{inspected(path, image, bundle.Module{})}}, nil
+}
+
+func inspectBundle(c *cli.Context, env *environment, path string) (inspection, error) {
+	m, err := load(path)
+	if err != nil {
+		return inspection{}, err
+	}
+	p := newProgress(env.stderr)
+	b, err := bundle.Open(c.Context, m, bundle.Options{CacheDir: cacheDir(c), Compiler: c.String("compiler"), Progress: p.say})
+	p.end()
+	if err != nil {
+		return inspection{}, err
+	}
+	defer b.Close(c.Context)
+	report := inspection{Bundle: m.Name}
+	for _, mod := range m.Modules {
+		report.Modules = append(report.Modules, inspected(mod.Name, b.Images[mod.Name], mod))
+	}
+	m.Walk(func(path string, a *bundle.Actor) {
+		report.Actors = append(report.Actors, inspectedActor{path, a.Module + "/" + a.Type, a.Capabilities.Send, a.Capabilities.Spawn, a.Capabilities.Stop})
+	})
+	return report, nil
+}
+
+func inspected(name string, image *runtime.Image, mod bundle.Module) inspectedCode {
+	d, i := image.Description(), image.Info()
+	out := inspectedCode{
+		Name: name, ABI: d.ABI, SDK: d.SDK, Types: d.Types, Imports: i.Imports, Batching: i.Batching,
+		ModuleBytes: i.WasmBytes, MeteredBytes: i.FrozenBytes, MemoryBytes: uint64(i.MemoryBytes), MemoryLimit: uint64(i.MemoryLimit),
+		NonZeroPages: i.NonZeroPages, Frozen: i.Frozen, NotFrozen: i.NotFrozen, InboxBytes: i.InboxCap, OutboxBytes: i.OutboxCap,
+	}
+	for _, e := range mod.Env {
+		key, _, _ := strings.Cut(e, "=")
+		out.Environment = append(out.Environment, key)
+	}
+	for _, dir := range mod.Dirs {
+		mode := "rw"
+		if dir.ReadOnly {
+			mode = "ro"
+		}
+		out.GrantedFolder = append(out.GrantedFolder, fmt.Sprintf("%s as %s (%s)", dir.Host, dir.Guest, mode))
+	}
+	return out
+}
+
+func (r inspection) print(env *environment) {
+	w := env.stdout
+	if r.Bundle != "" {
+		fmt.Fprintf(w, "bundle %s\n", r.Bundle)
+	}
+	for _, m := range r.Modules {
+		fmt.Fprintf(w, "module %s\n", m.Name)
+		fmt.Fprintf(w, "  abi %d, sdk %s\n", m.ABI, m.SDK)
+		fmt.Fprintf(w, "  types    %s\n", strings.Join(m.Types, ", "))
+		fmt.Fprintf(w, "  code     %s as given, %s metered and frozen (%.2f times)\n", humanBytes(uint64(m.ModuleBytes)), humanBytes(uint64(m.MeteredBytes)), float64(m.MeteredBytes)/float64(max(m.ModuleBytes, 1)))
+		fmt.Fprintf(w, "  memory   %s at the start, %d pages of 4 KiB not zero, at most %s\n", humanBytes(m.MemoryBytes), m.NonZeroPages, humanBytes(m.MemoryLimit))
+		frozen := "yes"
+		if !m.Frozen {
+			frozen = "no: " + m.NotFrozen
+		}
+		fmt.Fprintf(w, "  frozen   %s\n", frozen)
+		fmt.Fprintf(w, "  rings    inbox %s, outbox %s, batching %v\n", humanBytes(uint64(m.InboxBytes)), humanBytes(uint64(m.OutboxBytes)), m.Batching)
+		fmt.Fprintf(w, "  imports  %s\n", strings.Join(m.Imports, "\n           "))
+		for _, e := range m.Environment {
+			fmt.Fprintf(w, "  sees the variable %s\n", e)
+		}
+		for _, f := range m.GrantedFolder {
+			fmt.Fprintf(w, "  may use the folder %s\n", f)
+		}
+	}
+	for _, a := range r.Actors {
+		fmt.Fprintf(w, "actor %s: %s\n", a.Path, a.Type)
+		may := func(what string, list []string) {
+			if len(list) > 0 {
+				fmt.Fprintf(w, "  may %s %s\n", what, strings.Join(list, ", "))
+			}
+		}
+		may("send to", a.Send)
+		may("spawn", a.Spawn)
+		may("stop", a.Stop)
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/scaffold"
+)
+
+func newCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "new",
+		Usage:     "make a bundle with a guest in Go that builds without a network",
+		ArgsUsage: "DIR",
+		Description: "Example:\n\n" +
+			"   wasmactors new hello && wasmactors run hello --input hello/input.ndjson",
+		Action: func(c *cli.Context) error {
+			dir, err := oneArg(c, "the folder to make", "")
+			if err != nil {
+				return err
+			}
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return err
+			}
+			name := filepath.Base(abs)
+			if !abi.ValidName([]byte(name)) {
+				return usage("%q cannot be a bundle's name: use A-Z a-z 0-9 _ . ~ -", name)
+			}
+			files, err := scaffold.New(dir, name)
+			if err != nil {
+				return usage("%v", err)
+			}
+			for _, f := range files {
+				fmt.Fprintln(env.stdout, "  "+f)
+			}
+			fmt.Fprintf(env.stdout, "\nRun it:\n\n  wasmactors run %s --input %s\n", dir, filepath.Join(dir, "input.ndjson"))
+			return nil
+		},
+	}
+}
