@@ -68,6 +68,10 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 		meta.NotFrozen = "freezing is turned off"
 		return rec, nil
 	}
+	if trial.x.files != nil && trial.x.files.Open() > 0 {
+		meta.NotFrozen = "the initialisation has left files open"
+		return rec, nil
+	}
 	frozen, err := rewrite.Freeze(res, trial.state)
 	if errors.Is(err, rewrite.ErrNotFreezable) {
 		meta.NotFrozen = err.Error()

@@ -28,7 +28,7 @@ func TestHostileGuests(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no guests", err)
 	}
-	for setup, fuel := range map[string]uint64{"compiler": 500_000_000, "interpreter, portable": 80_000_000} {
+	for setup, fuel := range map[string]uint64{"compiler": 100_000_000, "interpreter, portable": 80_000_000} {
 		t.Run(setup, func(t *testing.T) {
 			if setup != "compiler" && testing.Short() {
 				t.Skip("the interpreter takes its time")

@@ -43,7 +43,13 @@ func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image
 			return nil, &LoadError{Name: cfg.Name, Reason: err.Error(), Err: err}
 		}
 	}
-	rec := e.recall(key)
+	// What the initialisation may have read from a directory is not part of the
+	// key, so such an image is not kept; its machine code is.
+	keep := len(cfg.Dirs) == 0
+	var rec *record
+	if keep {
+		rec = e.recall(key)
+	}
 	cached := rec != nil
 	if rec == nil {
 		if rec, err = i.build(ctx, wasm); err != nil {
@@ -55,7 +61,7 @@ func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image
 		i.release()
 		return nil, err
 	}
-	if !cached {
+	if keep && !cached {
 		e.remember(key, rec)
 	}
 	i.info.Cached = cached

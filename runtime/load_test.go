@@ -396,3 +396,29 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+// TestDirectories: a guest with files is frozen too, but not kept on disk, since
+// what it read may have changed.
+func TestDirectories(t *testing.T) {
+	cache, data := t.TempDir(), t.TempDir()
+	for range 2 {
+		e := newEngine(t, NewConfig().WithCacheDir(cache))
+		s := newSketch()
+		i, err := e.Load(context.Background(), s.bytes(), ImageConfig{Dirs: []wasi.Dir{{Host: data, Guest: "/data", ReadOnly: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !i.Frozen() || i.Info().Cached {
+			t.Errorf("%+v", i.Info())
+		}
+		x := get(t, i)
+		push(t, x, 0)
+		if out, _, err := run(t, x, entry()); out.Failure != nil || err != nil {
+			t.Error(out.Failure, err)
+		}
+		if err := x.Reset(); err != nil {
+			t.Error(err)
+		}
+		x.Put()
+	}
+}

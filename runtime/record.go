@@ -99,19 +99,11 @@ func decodeRecord(b []byte) (*record, error) {
 		copy(r.memory[at:], b[4:4+recordPage])
 		b = b[4+recordPage:]
 	}
-	if _, err := r.check(); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// check makes sure that the rings lie in the memory.
-func (r *record) check() (control, error) {
 	c := r.meta.Control
 	if checkRing(r.memory, "inbox", c.Inbox, c.InboxCap) != nil || checkRing(r.memory, "outbox", c.Outbox, c.OutboxCap) != nil {
-		return c, errRecord
+		return nil, errRecord
 	}
-	return c, nil
+	return r, nil
 }
 
 func cut(b []byte) (part, rest []byte, ok bool) {

@@ -84,7 +84,7 @@ func TestEarlierTurnsStayDone(t *testing.T) {
 			reason string
 		}{
 			{1, abi.FailureTrap, "unreachable"},
-			{2, abi.FailureFuel, "fuel 50000000 spent"},
+			{2, abi.FailureFuel, "fuel 3000000 spent"},
 			{7, abi.FailureTrap, "unreachable"},
 			{16, abi.FailureTrap, "unreachable"},
 			{9, abi.FailureGuestPanic, ""},
@@ -93,7 +93,7 @@ func TestEarlierTurnsStayDone(t *testing.T) {
 			x := get(t, i)
 			push(t, x, 0, 0, c.what, 0, 0, 0)
 			in := entry()
-			in.FirstTurn = 1000
+			in.FirstTurn, in.TurnFuel = 1000, 3_000_000
 			out, turns, err := run(t, x, in)
 			f := out.Failure
 			if err != nil || f == nil || out.Turns != 2 || out.Unread != 3 || len(turns) != 2 {
