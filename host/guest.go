@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -26,9 +27,24 @@ func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
 		RefKey: c.refkey, Spawned: c.spawned, Incarnation: c.incarnation, Args: c.args,
 	}
 	if cause != nil {
-		start.Reason = cause.Error()
+		start.Reason = clip(cause.Error(), maxRestartReason)
 	}
 	return c.hook(scr, x, abi.KindStart, abi.AppendStart(nil, &start))
+}
+
+// maxRestartReason bounds what a start envelope tells of the failure before it,
+// in bytes, so that it fits any inbox.
+const maxRestartReason = 256
+
+// clip cuts a text to at most n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 func (c *cell) parentUID() abi.Ref {

@@ -59,12 +59,12 @@ func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
 	s.asks.end(watcher)
 }
 
+// maxNews bounds texts that the host itself puts into envelopes, in bytes.
+const maxNews = 512
+
 func appendText(dst []byte, s string) []byte {
-	if len(s) > abi.MaxReason {
-		s = s[:abi.MaxReason]
-	}
 	w := abi.NewWriter(dst)
-	w.Text(s)
+	w.Text(clip(s, maxNews))
 	return w.Bytes()
 }
 

@@ -25,26 +25,16 @@ const (
 	staticStack = 256 << 10
 )
 
-// hostCost is what calling an imported function costs: flat units, and if shift
-// is not negative the last argument shifted right by it on top.
-func hostCost(module, name string) (flat uint64, shift int) {
+// hostCost is what calling an imported function costs. What a call does in
+// proportion to its arguments the host charges itself, when it knows how much.
+func hostCost(module, name string) uint64 {
 	switch module + "." + name {
 	case "wasmactors.next":
-		return 4, -1
-	case "wasmactors.flush":
-		return 1024, 4
-	case "wasmactors.log", "wasmactors.panic":
-		return 512, 3
-	case "wasi_snapshot_preview1.random_get":
-		return 128, 2
-	case "wasi_snapshot_preview1.fd_write", "wasi_snapshot_preview1.fd_read", "wasi_snapshot_preview1.fd_pread",
-		"wasi_snapshot_preview1.fd_pwrite", "wasi_snapshot_preview1.fd_readdir", "wasi_snapshot_preview1.poll_oneoff",
-		"wasi_snapshot_preview1.path_open", "wasi_snapshot_preview1.fd_sync", "wasi_snapshot_preview1.fd_datasync":
-		return 8192, -1
-	case "wasi_snapshot_preview1.clock_time_get", "wasi_snapshot_preview1.sched_yield", "wasi_snapshot_preview1.fd_close":
-		return 128, -1
+		return 4
+	case "wasi_snapshot_preview1.clock_time_get", "wasi_snapshot_preview1.sched_yield":
+		return 128
 	}
-	return 1024, -1
+	return 512
 }
 
 // function is what the analysis knows of one of the module's own functions.
@@ -175,9 +165,7 @@ func (in *instrumenter) scan(i int) ([]region, error) {
 			regions[current].calls = append(regions[current].calls, ins.X)
 			if int(ins.X) < in.imported {
 				imp := &m.Imports[ins.X]
-				flat, shift := hostCost(imp.Module, imp.Name)
-				regions[current].cost += flat
-				f.bulk = f.bulk || shift >= 0
+				regions[current].cost += hostCost(imp.Module, imp.Name)
 			}
 		case wasm.OpCallIndirect:
 			if int(ins.X) >= len(m.Types) || int(ins.Y) >= len(m.Tables) {

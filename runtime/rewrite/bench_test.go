@@ -83,4 +83,3 @@ func BenchmarkInstrumentGo(b *testing.B) {
 	}
 	b.ReportMetric(float64(size)/float64(len(raw)), "growth")
 }
-

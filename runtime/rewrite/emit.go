@@ -118,12 +118,10 @@ func (w *writer) chargeSize(shift int, most uint32) {
 	w.tee(w.size)
 	w.global(wasm.OpGlobalGet, w.in.fuel)
 	w.get(w.size)
-	if most != 1<<32-1 {
-		w.i32(int32(most))
-		w.get(w.size)
-		w.i32(int32(most))
-		w.op(opI32LtU, wasm.OpSelect)
-	}
+	w.i32(int32(most))
+	w.get(w.size)
+	w.i32(int32(most))
+	w.op(opI32LtU, wasm.OpSelect)
 	w.op(opI64ExtendI32)
 	w.i64(int64(shift))
 	w.op(opI64ShrU)
@@ -161,11 +159,6 @@ func (w *writer) mark(bit int32) {
 	w.i32(bit)
 	w.op(opI32Or)
 	w.global(wasm.OpGlobalSet, w.in.dirty)
-}
-
-// lastIsI32 reports whether the last parameter is an i32, to be charged for.
-func (w *writer) lastIsI32(params []wasm.ValType) bool {
-	return len(params) > 0 && params[len(params)-1] == wasm.I32
 }
 
 // misc copies an instruction of the 0xfc group, with what must come before.

@@ -1,8 +1,6 @@
 package rewrite
 
 import (
-	"math"
-
 	"github.com/wasmactors/wasmactors/runtime/wasm"
 )
 
@@ -199,12 +197,6 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 				w.raw(text)
 			}
 		case wasm.OpCall:
-			if int(ins.X) < in.imported {
-				imp := &in.src.Imports[ins.X]
-				if _, shift := hostCost(imp.Module, imp.Name); shift >= 0 && w.lastIsI32(in.src.Types[imp.Func].Params) {
-					w.chargeSize(shift, math.MaxUint32)
-				}
-			}
 			w.op(wasm.OpCall)
 			w.u32(in.index[ins.X])
 		case wasm.OpRefFunc:

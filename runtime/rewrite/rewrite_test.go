@@ -149,7 +149,7 @@ func TestHostileGuests(t *testing.T) {
 				_, _, err = x.call(EnterTurn, 7, 1, 50_000_000)
 				switch {
 				case errors.Is(err, errHost): // beyond this test
-		case engine == "interpreter" && want == "stack_overflow" && err != nil: // its own limit is lower
+				case engine == "interpreter" && want == "stack_overflow" && err != nil: // its own limit is lower
 				case want == "fuel" && !errors.Is(err, errFuel),
 					want == "stack_overflow" && !errors.Is(err, errStack),
 					want == "trap" && (err == nil || errors.Is(err, errFuel) || errors.Is(err, errStack)):

@@ -12,7 +12,9 @@
     ;; only a message (kind 0) sets it off; start and stop pass
     (if (i32.ne (i32.load8_u (i32.const 0x1001)) (i32.const 0))
       (then (drop (call $next (i32.const 0))) (i32.store8 (i32.const 0x8000) (i32.const 0xf6)) (return (i32.const 1))))
-    (loop $l (drop (call $next (i32.const 0))) (br $l))
+    (drop (call $next (i32.const 0)))
+    (i32.store8 (i32.const 0x8000) (i32.const 0xf6))
+    (loop $l (drop (call $next (i32.const 1))) (br $l))
     (unreachable)
   )
 )
