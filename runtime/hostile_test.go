@@ -67,7 +67,7 @@ func TestHostileGuests(t *testing.T) {
 // hostileOutcome loads the guest, starts it, sends a message and says how that
 // failed.
 func hostileOutcome(t *testing.T, e *Engine, raw []byte, fuel uint64) (kind, detail string) {
-	i, err := e.Load(context.Background(), raw, ImageConfig{Name: "hostile", MemoryLimit: 8 << 20, InitFuel: 100_000_000})
+	i, err := e.Load(context.Background(), raw, ImageConfig{Name: "hostile", MemoryLimit: 8 << 20, InitFuel: 10_000_000})
 	var refused *LoadError
 	if errors.As(err, &refused) {
 		return "refused", err.Error()
