@@ -3,7 +3,7 @@
 //
 // An instance owns its table, and wazero fills it anew for every instance, with
 // one heap object for each entry: for a Go guest, which puts every function into
-// its table, 125 us and 140 KiB an instance. What a table that never changes holds
+// its table, 125 us and 90 KB an instance. What a table that never changes holds
 // is known beforehand, so each indirect call can as well call a dispatcher: a
 // function, one for each type of call, that branches by the index and calls what
 // the table would have held. All instances share its code, and the table shrinks

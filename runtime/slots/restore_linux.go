@@ -18,7 +18,7 @@ const (
 	// hotPages bounds the pages that count as usually touched.
 	hotPages = 96
 	// lookBytes is the largest image whose page map is worth reading: 8 bytes a
-	// page, about 5 us a MiB.
+	// page, about 1.4 us a MiB.
 	lookBytes = 32 << 20
 )
 
