@@ -36,6 +36,9 @@ var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1}
 
 func decodeCommand(c *Command, b []byte) (int, *Error) {
 	*c = Command{}
+	if n := c.decodePlainSend(b); n > 0 {
+		return n, nil
+	}
 	if isNull(b, 0) {
 		c.Op = OpEnd
 		return 1, nil
@@ -82,6 +85,36 @@ func decodeCommand(c *Command, b []byte) (int, *Error) {
 		c.Reason, at, err = readString(b, at, majorText, MaxReason)
 	}
 	return at, err
+}
+
+// decodePlainSend reads what nearly all commands are: a send to a ref, with small
+// correlation and flags, no headers and a short payload. It returns 0, and
+// changes nothing, for everything else.
+func (c *Command) decodePlainSend(b []byte) int {
+	const min = 2 + 9 + 4
+	if len(b) < min || b[0] != majorArray<<5|6 || b[1] != byte(OpSend) || b[2] != majorUint<<5|27 || b[3] == 0 && b[4] == 0 && b[5] == 0 && b[6] == 0 {
+		return 0
+	}
+	correlation, flags, size := b[11], b[12], b[14]
+	if correlation >= 24 || flags > byte(FlagReply) || b[13] != nullByte || size < majorBytes<<5 || size >= majorBytes<<5|24 {
+		return 0
+	}
+	end := min + int(size&31)
+	if end > len(b) {
+		return 0
+	}
+	c.Op = OpSend
+	c.ToRef = Ref(binary8(b[3:11]))
+	c.Correlation, c.Flags = uint64(correlation), uint64(flags)
+	c.Payload = b[min:end:end]
+	return end
+}
+
+// binary8 is the big-endian number in 8 bytes.
+func binary8(b []byte) uint64 {
+	_ = b[7]
+	return uint64(b[7]) | uint64(b[6])<<8 | uint64(b[5])<<16 | uint64(b[4])<<24 |
+		uint64(b[3])<<32 | uint64(b[2])<<40 | uint64(b[1])<<48 | uint64(b[0])<<56
 }
 
 func (c *Command) decodeTarget(b []byte, at int) (int, *Error) {

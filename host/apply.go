@@ -63,7 +63,7 @@ func (c *cell) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope
 
 // pact fails an actor that did not handle the end of one that it watches.
 func (c *cell) pact(scr *scratch) {
-	c.fail(scr, &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled", Turn: c.turns.Load()})
+	c.fail(scr, &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled", Turn: c.turns})
 }
 
 // applySend is the hot path: a ref that was seen last time costs no look-up.

@@ -58,10 +58,9 @@ type cell struct {
 	closed   bool // no more children
 
 	// For any goroutine.
-	active    atomic.Bool // within Run
+	work      atomic.Uint64 // turns so far, times two, plus one within Run
+	fuel      atomic.Uint64 // spent by completed turns, until the last Run
 	inst      atomic.Pointer[runtime.Instance]
-	inTurn    atomic.Bool // a guest's turn is running
-	turns     atomic.Uint64
 	pending   atomic.Int32 // one-shot timers, asks and delayed restarts: not idle
 	startedAt atomic.Int64
 	shown     atomic.Uint32 // state, for snapshots
@@ -72,6 +71,8 @@ type cell struct {
 	incarnation uint64
 	restarts    uint64
 	spawned     uint64 // guest's counter of children
+	turns       uint64
+	burnt       uint64 // fuel
 	actor       Actor
 	begun       bool // the present incarnation has started
 	lastTo      *cell
@@ -162,7 +163,7 @@ func (c *cell) setState(s state) {
 // the throughput of turns.
 func (c *cell) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
-	c.active.Store(true)
+	c.work.Store(c.turns<<1 | 1)
 	c.handleSystem(scr)
 	for budget := c.sys.cfg.throughput; budget > 0 && c.receptive(); {
 		n := c.handleMessages(scr, budget)
@@ -173,9 +174,15 @@ func (c *cell) Run(w *dispatch.Worker) (more bool) {
 		c.handleSystem(scr)
 	}
 	more = c.sysq.n.Load() > 0 || c.receptive() && (!c.mbox.Empty() || len(c.late) > 0)
-	c.active.Store(false)
+	c.work.Store(c.turns << 1)
 	return more
 }
+
+// running reports whether the cell is within Run. Any goroutine may ask.
+func (c *cell) running() bool { return c.work.Load()&1 != 0 }
+
+// turnCount is the number of turns until the last Run. Any goroutine may ask.
+func (c *cell) turnCount() uint64 { return c.work.Load() >> 1 }
 
 // receptive reports whether user messages may be handled now.
 func (c *cell) receptive() bool { return c.state == stateRunning && c.suspends == 0 }
@@ -222,7 +229,7 @@ func (c *cell) control(scr *scratch, e *mailbox.Envelope) {
 		c.stopNow(scr, "stopped")
 		return
 	}
-	c.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: c.turns.Load()})
+	c.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: c.turns})
 }
 
 // peek is the next message that still counts; those that were taken back

@@ -59,7 +59,7 @@ func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, payload []
 	e := scr.cache.New()
 	e.Kind = kind
 	e.SetPayload(payload)
-	now := c.sys.cfg.clock.Now().UnixNano()
+	now := c.sys.time.now()
 	scr.env = abi.Envelope{Kind: kind, Time: now, Payload: e.Payload}
 	if !x.Push(&scr.env) {
 		scr.cache.Free(e)
@@ -88,7 +88,7 @@ func (c *cell) guestTurns(scr *scratch, budget int) int {
 	if !c.props.image.Batching() {
 		budget = 1
 	}
-	now := c.sys.cfg.clock.Now().UnixNano()
+	now := c.sys.time.now()
 	scr.batch = scr.batch[:0]
 	for len(scr.batch) < budget {
 		e := c.peek(scr)
@@ -129,12 +129,10 @@ func (c *cell) guestTurns(scr *scratch, budget int) int {
 // are done with, a failing one included.
 func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, f *abi.Failure) {
 	in := &scr.entry
-	in.Now, in.FirstTurn, in.Seed = now, c.turns.Load(), c.seed
+	in.Now, in.FirstTurn, in.Seed = now, c.turns, c.seed
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = c.limits.Fuel, c.limits.Deadline, c.limits.Memory, c.limits.Outbox
 	in.Yield, in.Log = scr.w, c
-	c.inTurn.Store(true)
 	x.Run(in, &scr.res)
-	c.inTurn.Store(false)
 	res := &scr.res
 	failed := -1
 	for failed < 0 {
@@ -161,7 +159,7 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 	done = res.Turns
 	if failed >= 0 {
 		done = min(failed+1, len(scr.batch))
-		f.Turn = c.turns.Load() + uint64(failed)
+		f.Turn = c.turns + uint64(failed)
 	}
 	for _, e := range scr.batch[:done] {
 		c.consume(e)
@@ -172,8 +170,11 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 	}
 	clear(scr.batch)
 	scr.batch = scr.batch[:0]
-	c.turns.Add(uint64(done))
-	c.sys.fuel(res.Fuel)
+	c.turns += uint64(done)
+	if res.Fuel > 0 {
+		c.burnt += res.Fuel
+		c.fuel.Store(c.burnt)
+	}
 	return done, f
 }
 

@@ -149,7 +149,7 @@ func turns(sys *System, ref Ref) uint64 {
 	if c == nil {
 		return 0
 	}
-	return c.turns.Load()
+	return c.turnCount()
 }
 
 // waitFor polls until it is so.

@@ -47,8 +47,8 @@ func (s *System) idle() bool {
 // progress sums up the turns of all actors, and reports whether any has work.
 func (s *System) progress() (turns uint64, busy bool) {
 	s.each(func(c *cell) {
-		turns += c.turns.Load() + 1
-		if c.sysq.n.Load() > 0 || c.mbox.Len() > 0 || c.active.Load() || c.pending.Load() > 0 {
+		turns += c.turnCount() + 1
+		if c.sysq.n.Load() > 0 || c.mbox.Len() > 0 || c.running() || c.pending.Load() > 0 {
 			busy = true
 		}
 	})

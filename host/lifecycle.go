@@ -254,6 +254,7 @@ func (c *cell) finishStop(scr *scratch) {
 	c.dropAsks()
 	c.setReceiveTimeout(0)
 	c.sys.table.remove(c.uid)
+	c.sys.fuelSpent.Add(c.burnt)
 	c.releaseInstance()
 	for _, e := range c.stash {
 		c.dead(DeadStopped, e)
@@ -310,13 +311,13 @@ func (c *cell) dead(reason DeadReason, e *mailbox.Envelope) {
 
 // killLater kills a turn that goes on for too long after its actor was stopped.
 func (c *cell) killLater() {
-	if !c.inTurn.Load() {
+	if !c.running() || c.inst.Load() == nil {
 		return
 	}
 	c.sys.cfg.clock.AfterFunc(c.sys.cfg.grace, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if x := c.inst.Load(); x != nil && c.inTurn.Load() && c.sysq.n.Load() > 0 {
+		if x := c.inst.Load(); x != nil && c.running() && c.sysq.n.Load() > 0 {
 			x.Kill("stopped")
 		}
 	})

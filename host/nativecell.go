@@ -26,7 +26,7 @@ func (c *cell) startNative(*scratch) *abi.Failure {
 // nativeTurn hands a message to an actor in Go.
 func (c *cell) nativeTurn(scr *scratch, e *mailbox.Envelope) {
 	c.consume(e)
-	c.turns.Add(1)
+	c.turns++
 	ctx := Context{cell: c, env: e}
 	kind := e.Kind
 	m := Message{Kind: e.Kind, Sender: c.sys.refOf(e.Sender), Correlation: e.Correlation, Payload: e.Payload}
@@ -61,7 +61,7 @@ func (c *cell) guarded(f func() error) (failure *abi.Failure) {
 			if len(stack) > abi.MaxReason {
 				stack = stack[:abi.MaxReason]
 			}
-			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: string(stack), Turn: c.turns.Load()}
+			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: string(stack), Turn: c.turns}
 		}
 	}()
 	err := f()
@@ -72,7 +72,7 @@ func (c *cell) guarded(f func() error) (failure *abi.Failure) {
 	if errors.As(err, &known) {
 		return known
 	}
-	return &abi.Failure{Kind: abi.FailureGuestError, Reason: err.Error(), Turn: c.turns.Load()}
+	return &abi.Failure{Kind: abi.FailureGuestError, Reason: err.Error(), Turn: c.turns}
 }
 
 // stopNative tells the actor that its incarnation ends.

@@ -28,6 +28,7 @@ import (
 // goroutine.
 type System struct {
 	cfg   Config
+	time  turnClock
 	disp  *dispatch.Dispatcher
 	table uidTable
 	bus   bus
@@ -36,8 +37,8 @@ type System struct {
 
 	user, services *cell // the guardians /user and /system
 
-	crashes  atomic.Uint64
-	fuelUsed atomic.Uint64
+	crashes   atomic.Uint64
+	fuelSpent atomic.Uint64 // of actors that have stopped
 
 	mu    sync.Mutex
 	cause error // why it terminated, if it was not asked to
@@ -54,6 +55,7 @@ func New(cfg Config) (*System, error) {
 	}
 	s := &System{cfg: cfg, done: make(chan struct{})}
 	s.dead.size = cfg.dead
+	s.time.init(cfg.clock)
 	s.asks.key = cfg.seed ^ 0xA5C5_0F_7E3F_0001
 	if cfg.manual {
 		s.disp = dispatch.NewManual()
@@ -302,7 +304,7 @@ func (s *System) killAll() {
 	s.each(func(c *cell) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if x := c.inst.Load(); x != nil && c.inTurn.Load() {
+		if x := c.inst.Load(); x != nil && c.running() {
 			x.Kill("shutdown")
 		}
 	})
@@ -357,16 +359,10 @@ type Stats struct {
 
 // Stats takes a snapshot.
 func (s *System) Stats() Stats {
-	st := Stats{Actors: s.table.len(), Crashes: s.crashes.Load(), Fuel: s.fuelUsed.Load()}
+	st := Stats{Actors: s.table.len(), Crashes: s.crashes.Load(), Fuel: s.fuelSpent.Load()}
 	_, st.DeadLetters = s.dead.snapshot()
-	s.each(func(c *cell) { st.Turns += c.turns.Load() })
+	s.each(func(c *cell) { st.Turns += c.turnCount(); st.Fuel += c.fuel.Load() })
 	return st
-}
-
-func (s *System) fuel(n uint64) {
-	if n > 0 {
-		s.fuelUsed.Add(n)
-	}
 }
 
 // each calls f for every living actor.
@@ -407,7 +403,7 @@ type Node struct {
 func (s *System) Tree() Node { return s.user.node() }
 
 func (c *cell) node() Node {
-	n := Node{Ref: c.ref(), Type: c.props.typ, State: state(c.shown.Load()).String(), Mailbox: c.mbox.Len(), Turns: c.turns.Load()}
+	n := Node{Ref: c.ref(), Type: c.props.typ, State: state(c.shown.Load()).String(), Mailbox: c.mbox.Len(), Turns: c.turnCount()}
 	for _, k := range c.kids() {
 		n.Children = append(n.Children, k.node())
 	}

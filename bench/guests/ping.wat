@@ -18,27 +18,11 @@
     (if (i32.lt_u (local.get $low) (i32.const 24)) (then (return (local.get $p))))
     (i32.add (local.get $p) (i32.shl (i32.const 1) (i32.sub (local.get $low) (i32.const 24)))))
 
-  (func $byte (param $b i32)
-    (i32.store8 (global.get $out) (local.get $b))
-    (global.set $out (i32.add (global.get $out) (i32.const 1))))
-
-  (func $copy (param $from i32) (param $n i32)
-    (memory.copy (global.get $out) (local.get $from) (local.get $n))
-    (global.set $out (i32.add (global.get $out) (local.get $n))))
-
-  ;; Big-endian load of 32 bits.
-  (func $load (param $p i32) (result i32)
+  ;; Turns the bytes of a 32-bit number around: CBOR is big-endian.
+  (func $swap (param $n i32) (result i32)
     (i32.or
-      (i32.or (i32.shl (i32.load8_u (local.get $p)) (i32.const 24)) (i32.shl (i32.load8_u offset=1 (local.get $p)) (i32.const 16)))
-      (i32.or (i32.shl (i32.load8_u offset=2 (local.get $p)) (i32.const 8)) (i32.load8_u offset=3 (local.get $p)))))
-
-  (func $payload (param $n i32)
-    (call $byte (i32.const 0x45))
-    (call $byte (i32.const 0x1a))
-    (call $byte (i32.shr_u (local.get $n) (i32.const 24)))
-    (call $byte (i32.shr_u (local.get $n) (i32.const 16)))
-    (call $byte (i32.shr_u (local.get $n) (i32.const 8)))
-    (call $byte (local.get $n)))
+      (i32.rotl (i32.and (local.get $n) (i32.const 0x00ff00ff)) (i32.const 24))
+      (i32.rotl (i32.and (local.get $n) (i32.const 0xff00ff00)) (i32.const 8))))
 
   ;; Handles the envelope at $in and steps over it.
   (func $handle
@@ -56,18 +40,24 @@
     (global.set $in (i32.add (local.get $n) (local.get $size)))
     (if (local.get $kind) (then (return)))
     (if (i32.ne (i32.load8_u (local.get $n)) (i32.const 0x1a)) (then (unreachable)))
-    (local.set $n (call $load (i32.add (local.get $n) (i32.const 1))))
-    (call $byte (i32.const 0x86))
-    (call $byte (i32.const 0))
+    (local.set $n (call $swap (i32.load offset=1 (local.get $n))))
+    ;; a send: 86 00, the target, correlation 0, flags 0, no headers, the number
+    (local.set $size (i32.sub (local.get $corr) (local.get $sender)))
+    (i32.store16 (global.get $out) (i32.const 0x0086))
     (if (local.get $n)
       (then
-        (call $copy (local.get $sender) (i32.sub (local.get $corr) (local.get $sender)))
+        ;; a ref takes 9 bytes at most, and there is room for what lies behind
+        (i64.store offset=2 align=1 (global.get $out) (i64.load align=1 (local.get $sender)))
+        (i32.store8 offset=10 (global.get $out) (i32.load8_u offset=8 (local.get $sender)))
         (local.set $n (i32.sub (local.get $n) (i32.const 1))))
-      (else (call $copy (i32.const 256) (i32.const 14))))
-    (call $byte (i32.const 0))
-    (call $byte (i32.const 0))
-    (call $byte (i32.const 0xf6))
-    (call $payload (local.get $n)))
+      (else
+        (memory.copy (i32.add (global.get $out) (i32.const 2)) (i32.const 256) (i32.const 14))
+        (local.set $size (i32.const 14))))
+    (global.set $out (i32.add (i32.add (global.get $out) (i32.const 2)) (local.get $size)))
+    (i32.store align=1 (global.get $out) (i32.const 0x45f60000))
+    (i32.store8 offset=4 (global.get $out) (i32.const 0x1a))
+    (i32.store offset=5 align=1 (global.get $out) (call $swap (local.get $n)))
+    (global.set $out (i32.add (global.get $out) (i32.const 9))))
 
   (func (export "wasmactors_init") (result i32) (i32.const 16))
 
@@ -78,6 +68,7 @@
       (if (call $next (i32.sub (global.get $out) (i32.const 0x8000)))
         (then
           (call $handle)
-          (call $byte (i32.const 0xf6))
+          (i32.store8 (global.get $out) (i32.const 0xf6))
+          (global.set $out (i32.add (global.get $out) (i32.const 1)))
           (br $turn))))
     (i32.sub (global.get $out) (i32.const 0x8000))))
