@@ -47,6 +47,7 @@ type abort struct {
 	kind    abi.FailureKind
 	reason  string
 	message string
+	trace   string // what the guest itself tells of where it was
 }
 
 func (a *abort) Error() string { return a.kind.String() + ": " + a.reason }

@@ -20,7 +20,7 @@ func (x *Instance) explain(err error) *abi.Failure {
 	var a *abort
 	switch reason, trap := strings.CutPrefix(text, "wasm error: "); {
 	case errors.As(err, &a):
-		f.Kind, f.Reason, f.Message = a.kind, a.reason, a.message
+		f.Kind, f.Reason, f.Message, f.GuestStack = a.kind, a.reason, a.message, a.trace
 	case reason == "stack overflow":
 		f.Kind, f.Reason = abi.FailureStackOverflow, reason
 	case trap:

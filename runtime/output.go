@@ -98,7 +98,8 @@ func (x *Instance) guestPanic(ptr, length uint32) {
 	if !ok { // it panics all the same
 		text = fmt.Appendf(nil, "(the text, %d bytes at %#x, lies outside of the memory)", length, ptr)
 	}
-	panic(&abort{kind: abi.FailureGuestPanic, message: clip(text, abi.MaxReason)})
+	message, trace, _ := bytes.Cut(text, []byte("\n\n")) // as Go separates them
+	panic(&abort{kind: abi.FailureGuestPanic, message: clip(message, abi.MaxReason), trace: clip(bytes.TrimSpace(trace), abi.MaxReason)})
 }
 
 // logLine hands a line to the sink, as long as the turn may log.

@@ -41,6 +41,8 @@ func hostCost(module, name string) uint64 {
 type function struct {
 	cost    uint64   // of the region outside loops, locals included
 	loops   []uint64 // costs of the loops' regions, in order of appearance
+	nloops  int
+	instrs  uint64
 	calls   []uint32 // directly called functions (old indices), with repetitions
 	weight  uint64   // bytes of its frame
 	indir   bool     // performs call_indirect
@@ -50,53 +52,36 @@ type function struct {
 	taken   bool     // its address is taken
 }
 
-// region accumulates the cost of what runs between two charges.
-type region struct {
-	cost  uint64
-	calls []uint32
-	indir uint64
-	loop  int // index into loops, -1 for the function
-}
-
 // analyse fills in.funcs.
 func (in *instrumenter) analyse() error {
 	m := in.src
 	in.imported = m.NumImported(wasm.KindFunc)
 	in.funcs = make([]function, len(m.Code))
-	regions := make([][]region, len(m.Code))
 	for i := range m.Code {
-		r, err := in.scan(i)
-		if err != nil {
+		if err := in.scan(i); err != nil {
 			if e, ok := err.(*wasm.Error); ok && e.Func < 0 {
 				e.Section, e.Func = "code", in.imported+i
 			}
 			return err
 		}
-		regions[i] = r
 	}
 	in.takenBySegments()
-	for _, f := range []int{in.turn, in.init, in.initialize} {
-		if f >= 0 {
-			in.funcs[f-in.imported].leaf = false
+	in.markLeaves()
+	for i := range m.Code {
+		if err := in.weigh(i); err != nil {
+			return err
 		}
 	}
-	if m.Start != nil && int(*m.Start) >= in.imported {
-		in.funcs[int(*m.Start)-in.imported].leaf = false
-	}
-	in.settle(regions)
 	in.markCounted()
 	return nil
 }
 
 // scan walks the code of function i once.
-func (in *instrumenter) scan(i int) ([]region, error) {
+func (in *instrumenter) scan(i int) error {
 	m, f, body := in.src, &in.funcs[i], &in.src.Code[i]
 	total := uint32(in.imported + len(m.Code))
 	typ := m.Types[m.Funcs[i]]
 	locals := body.NumLocals()
-	regions := []region{{loop: -1, cost: 1 + locals>>localShift}}
-	var blocks []int // index of the region around each open block
-	current := 0
 	it := wasm.NewInstrs(body.Code, body.Offset)
 	bad := func(ins *wasm.Instr, reason string) error {
 		return &wasm.Error{Offset: body.Offset + ins.Start, Section: "code", Func: in.imported + i, Reason: reason}
@@ -107,100 +92,85 @@ func (in *instrumenter) scan(i int) ([]region, error) {
 	for {
 		ok, err := it.Next(&ins)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !ok {
-			return nil, bad(&ins, "the function has no end")
+			return bad(&ins, "the function has no end")
 		}
 		n++
-		regions[current].cost++
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf, wasm.OpLoop:
 			if len(kinds) > wasm.MaxNesting {
-				return nil, bad(&ins, "blocks are nested too deeply")
+				return bad(&ins, "blocks are nested too deeply")
 			}
 			if ins.Block >= 0 && ins.Block >= int64(len(m.Types)) {
-				return nil, bad(&ins, "unknown block type")
+				return bad(&ins, "unknown block type")
 			}
 			kinds = append(kinds, ins.Op)
-			blocks = append(blocks, current)
 			if ins.Op == wasm.OpLoop {
-				regions = append(regions, region{loop: len(f.loops), cost: 1})
-				f.loops = append(f.loops, 0)
-				current = len(regions) - 1
+				f.nloops++
 			}
 		case wasm.OpElse:
 			if kinds[len(kinds)-1] != wasm.OpIf {
-				return nil, bad(&ins, "an else without if")
+				return bad(&ins, "an else without if")
 			}
 			kinds[len(kinds)-1] = wasm.OpElse
 		case wasm.OpEnd:
 			kinds = kinds[:len(kinds)-1]
 			if len(kinds) == 0 {
 				if ins.End != len(body.Code) {
-					return nil, bad(&ins, "code after the function's end")
+					return bad(&ins, "code after the function's end")
 				}
 				f.weight = frameWeight(uint64(len(typ.Params))+locals, n)
-				f.leaf = len(f.loops) == 0 && len(f.calls) == 0 && !f.indir && !f.bulk && regions[0].cost <= leafCost
-				return regions, nil
+				f.instrs = n
+				return nil
 			}
-			current = blocks[len(blocks)-1]
-			blocks = blocks[:len(blocks)-1]
 		case wasm.OpBr, wasm.OpBrIf:
 			if int(ins.X) >= len(kinds) {
-				return nil, bad(&ins, "unknown label")
+				return bad(&ins, "unknown label")
 			}
 		case wasm.OpBrTable:
 			for _, l := range it.Labels() {
 				if int(l) >= len(kinds) {
-					return nil, bad(&ins, "unknown label")
+					return bad(&ins, "unknown label")
 				}
 			}
-			regions[current].cost += 2
 		case wasm.OpCall:
 			if ins.X >= total {
-				return nil, bad(&ins, "unknown function")
+				return bad(&ins, "unknown function")
 			}
 			f.calls = append(f.calls, ins.X)
-			regions[current].calls = append(regions[current].calls, ins.X)
-			if int(ins.X) < in.imported {
-				imp := &m.Imports[ins.X]
-				regions[current].cost += hostCost(imp.Module, imp.Name)
-			}
 		case wasm.OpCallIndirect:
 			if int(ins.X) >= len(m.Types) || int(ins.Y) >= len(m.Tables) {
-				return nil, bad(&ins, "unknown type or table")
+				return bad(&ins, "unknown type or table")
 			}
 			f.indir = true
-			regions[current].cost += 2 + leafCost
 		case wasm.OpRefFunc:
 			if ins.X >= total {
-				return nil, bad(&ins, "unknown function")
+				return bad(&ins, "unknown function")
 			}
 			in.usesRefFunc = true
 			in.take(ins.X)
 		case wasm.OpGlobalGet, wasm.OpGlobalSet:
 			if int(ins.X) >= len(m.Globals) {
-				return nil, bad(&ins, "unknown global "+strconv.Itoa(int(ins.X)))
+				return bad(&ins, "unknown global "+strconv.Itoa(int(ins.X)))
 			}
 		case wasm.OpLocalGet, wasm.OpLocalSet, wasm.OpLocalTee:
 			if uint64(ins.X) >= uint64(len(typ.Params))+locals {
-				return nil, bad(&ins, "unknown local")
+				return bad(&ins, "unknown local")
 			}
 		case wasm.OpTableGet, wasm.OpTableSet:
 			if int(ins.X) >= len(m.Tables) {
-				return nil, bad(&ins, "unknown table")
+				return bad(&ins, "unknown table")
 			}
 		case wasm.OpMemoryGrow:
 			f.bulk = true
-			regions[current].cost += pageCost
 		case wasm.OpMisc:
 			if ins.Sub >= wasm.MiscMemoryInit {
 				if reason := in.miscInRange(&ins); reason != "" {
-					return nil, bad(&ins, reason)
+					return bad(&ins, reason)
 				}
 				f.bulk = true
-				regions[current].cost += 8
 			}
 		}
 	}
@@ -278,23 +248,20 @@ func (in *instrumenter) takeExpr(x wasm.Expr) {
 	}
 }
 
-// settle adds the leaves' costs to their callers' regions.
-func (in *instrumenter) settle(regions [][]region) {
+// markLeaves finds the functions that are charged at their callers: those without
+// loops and calls that are short on every path. The host's entries are not.
+func (in *instrumenter) markLeaves() {
+	entry := map[int]bool{in.turn: true, in.init: true, in.initialize: true}
+	if in.src.Start != nil {
+		entry[int(*in.src.Start)] = true
+	}
 	for i := range in.funcs {
-		for _, r := range regions[i] {
-			cost := r.cost
-			for _, c := range r.calls {
-				if int(c) >= in.imported {
-					if callee := &in.funcs[int(c)-in.imported]; callee.leaf {
-						cost += regions[int(c)-in.imported][0].cost
-					}
-				}
-			}
-			if r.loop < 0 {
-				in.funcs[i].cost = cost
-			} else {
-				in.funcs[i].loops[r.loop] = cost
-			}
+		f := &in.funcs[i]
+		if f.nloops > 0 || len(f.calls) > 0 || f.indir || f.bulk || f.instrs > 8*leafCost || entry[in.imported+i] {
+			continue
+		}
+		if in.weigh(i) == nil && f.cost <= leafCost {
+			f.leaf = true
 		}
 	}
 }

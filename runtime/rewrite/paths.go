@@ -1,0 +1,179 @@
+package rewrite
+
+import "github.com/wasmactors/wasmactors/runtime/wasm"
+
+// A region is what runs between two charges: a function's code outside its
+// loops, or a loop's outside its inner loops. Within a region control only goes
+// forward, so the longest path through it bounds what one charge must pay for.
+// Code that only runs one of many branches (standard Go's functions are one loop
+// around a table of jumps) would otherwise pay for all of them at every turn.
+
+// path is the cost of the longest path to the present point of a region.
+type path struct {
+	cost    uint64
+	longest uint64 // of all paths that have ended
+	loop    int    // index into loops, -1 for the function
+}
+
+// end notes that a path ends here.
+func (p *path) end() { p.longest = max(p.longest, p.cost) }
+
+// label is a block that is open: branches to it go on behind its end, or at its
+// head if it is a loop.
+type label struct {
+	op     byte
+	region int    // that it lies in
+	behind uint64 // the longest path to a branch to its end
+	joined bool   // there is such a branch
+	before uint64 // if: the cost at its head, for the else
+	live   bool   // if: its head can be reached
+}
+
+// walker follows the code of one function.
+type walker struct {
+	in     *instrumenter
+	f      *function
+	paths  []path
+	labels []label
+	now    int  // region
+	live   bool // the present point can be reached
+}
+
+// weigh computes the costs of a function's regions. Leaves must be known.
+func (in *instrumenter) weigh(i int) error {
+	f, body := &in.funcs[i], &in.src.Code[i]
+	f.loops = f.loops[:0]
+	w := walker{in: in, f: f, live: true}
+	w.paths = append(w.paths, path{cost: 1 + body.NumLocals()>>localShift, loop: -1})
+	w.labels = append(w.labels, label{op: wasm.OpBlock})
+	it := wasm.NewInstrs(body.Code, body.Offset)
+	var ins wasm.Instr
+	for len(w.labels) > 0 {
+		ok, err := it.Next(&ins)
+		if err != nil || !ok {
+			return err
+		}
+		w.step(&ins, &it)
+	}
+	for _, p := range w.paths {
+		if p.loop < 0 {
+			f.cost = p.longest
+		} else {
+			f.loops[p.loop] = p.longest
+		}
+	}
+	return nil
+}
+
+func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
+	p := &w.paths[w.now]
+	if w.live {
+		p.cost += w.price(ins)
+	}
+	switch ins.Op {
+	case wasm.OpBlock:
+		w.labels = append(w.labels, label{op: ins.Op, region: w.now})
+	case wasm.OpIf:
+		w.labels = append(w.labels, label{op: ins.Op, region: w.now, before: p.cost, live: w.live})
+	case wasm.OpLoop:
+		w.labels = append(w.labels, label{op: ins.Op, region: w.now})
+		w.paths = append(w.paths, path{cost: 1, loop: len(w.f.loops)})
+		w.f.loops = append(w.f.loops, 0)
+		w.now = len(w.paths) - 1
+	case wasm.OpElse:
+		l := &w.labels[len(w.labels)-1]
+		w.branch(0)
+		l.op = wasm.OpElse
+		p.cost, w.live = l.before, l.live
+	case wasm.OpEnd:
+		w.close()
+	case wasm.OpBr:
+		w.branch(ins.X)
+		w.live = false
+	case wasm.OpBrIf:
+		w.branch(ins.X)
+	case wasm.OpBrTable:
+		for _, l := range it.Labels() {
+			w.branch(l)
+		}
+		w.live = false
+	case wasm.OpReturn, wasm.OpUnreachable:
+		p.end()
+		w.live = false
+	}
+}
+
+// branch notes a jump: what the present region has cost so far ends or goes on
+// behind the target.
+func (w *walker) branch(depth uint32) {
+	if !w.live {
+		return
+	}
+	l := &w.labels[len(w.labels)-1-int(depth)]
+	w.paths[w.now].end()
+	if l.op == wasm.OpLoop {
+		// Charged anew at its head. Regions in between have not ended; what they have
+		// cost is part of their paths already.
+		return
+	}
+	l.behind, l.joined = max(l.behind, w.paths[l.region].cost), true
+}
+
+// close ends the innermost block.
+func (w *walker) close() {
+	l := w.labels[len(w.labels)-1]
+	w.labels = w.labels[:len(w.labels)-1]
+	p := &w.paths[w.now]
+	if w.live {
+		p.end()
+	}
+	switch l.op {
+	case wasm.OpLoop:
+		w.now = l.region // its cost stands where the loop began; live stays
+		return
+	case wasm.OpIf: // without an else its head goes on behind it, too
+		if l.live {
+			if !w.live {
+				p.cost = 0
+			}
+			p.cost, w.live = max(p.cost, l.before), true
+		}
+	}
+	if l.joined {
+		if !w.live {
+			p.cost = 0
+		}
+		p.cost, w.live = max(p.cost, l.behind), true
+	}
+	if len(w.labels) == 0 && w.live {
+		p.end()
+	}
+}
+
+// price is what one instruction costs, what it calls and is not charged itself
+// included.
+func (w *walker) price(ins *wasm.Instr) uint64 {
+	switch ins.Op {
+	case wasm.OpBlock, wasm.OpLoop, wasm.OpEnd, wasm.OpNop:
+		return 0
+	case wasm.OpBrTable:
+		return 3
+	case wasm.OpCall:
+		if int(ins.X) < w.in.imported {
+			imp := &w.in.src.Imports[ins.X]
+			return 1 + hostCost(imp.Module, imp.Name)
+		}
+		if callee := &w.in.funcs[int(ins.X)-w.in.imported]; callee.leaf {
+			return 1 + callee.cost
+		}
+	case wasm.OpCallIndirect:
+		return 3 + leafCost
+	case wasm.OpMemoryGrow:
+		return pageCost
+	case wasm.OpMisc:
+		if ins.Sub >= wasm.MiscMemoryInit {
+			return 9
+		}
+	}
+	return 1
+}
