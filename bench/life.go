@@ -21,24 +21,20 @@ func spawn(l *lab) error {
 		if err != nil {
 			return err
 		}
+		var last host.Ref
 		ours := func(keep bool) func(int) error {
 			return func(n int) error {
-				for range n {
-					ref, err := p.sys.Spawn("", p.props)
+				return p.drive(n, func(ctx *host.Context) error {
+					if !keep {
+						ctx.Stop(last)
+					}
+					ref, err := ctx.System().Spawn("", p.props)
 					if err != nil {
 						return err
 					}
-					if err := p.sys.Tell(ref, number(0)); err != nil {
-						return err
-					}
-					if err := p.wait(); err != nil {
-						return err
-					}
-					if !keep {
-						p.sys.Stop(ref)
-					}
-				}
-				return nil
+					last = ref
+					return ctx.Tell(ref, number(0))
+				})
 			}
 		}
 		theirs := func(n int) error {
@@ -105,15 +101,9 @@ func restart(l *lab) error {
 		}
 		ours := func(poison host.Raw) func(int) error {
 			return func(n int) error {
-				for range n {
-					if err := errors.Join(p.sys.Tell(ref, poison), p.sys.Tell(ref, number(0))); err != nil {
-						return err
-					}
-					if err := p.wait(); err != nil {
-						return err
-					}
-				}
-				return nil
+				return p.drive(n, func(ctx *host.Context) error {
+					return errors.Join(ctx.Tell(ref, poison), ctx.Tell(ref, number(0)))
+				})
 			}
 		}
 		a, err := h.spawn()

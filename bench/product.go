@@ -12,10 +12,16 @@ import (
 
 // product is a host of ours with one image.
 type product struct {
-	engine *runtime.Engine
-	sys    *host.System
-	props  host.Props
-	done   chan struct{} // the referee was told
+	engine  *runtime.Engine
+	sys     *host.System
+	props   host.Props
+	done    chan struct{} // the referee is satisfied
+	referee host.Ref
+
+	// What the referee does when a guest reports to it: it goes on left times, on the
+	// guests' own worker, so that no other thread must be woken meanwhile.
+	left int
+	step func(*host.Context) error
 }
 
 func newProduct(ctx context.Context, wasm []byte, workers int) (*product, error) {
@@ -34,9 +40,13 @@ func newProduct(ctx context.Context, wasm []byte, workers int) (*product, error)
 	}
 	p := &product{engine: engine, sys: sys, done: make(chan struct{}, 1)}
 	p.props = host.Guest(image, "ping").WithCapabilities(host.Capabilities{Send: []string{"/user/referee"}})
-	_, err = sys.Spawn("referee", host.Func(func(*host.Context, host.Message) error {
-		p.done <- struct{}{}
-		return nil
+	p.referee, err = sys.Spawn("referee", host.Func(func(ctx *host.Context, _ host.Message) error {
+		if p.left == 0 {
+			p.done <- struct{}{}
+			return nil
+		}
+		p.left--
+		return p.step(ctx)
 	}))
 	return p, err
 }
@@ -51,6 +61,15 @@ func (p *product) close(ctx context.Context) error {
 // number is a payload that both guests understand: five bytes.
 func number(n uint32) host.Raw {
 	return host.Raw{0x1a, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+}
+
+// drive makes the referee do step n times, each after a report, and waits.
+func (p *product) drive(n int, step func(*host.Context) error) error {
+	p.left, p.step = n, step
+	if err := p.sys.Tell(p.referee, number(0)); err != nil {
+		return err
+	}
+	return p.wait()
 }
 
 // wait for the referee.
