@@ -64,12 +64,3 @@ func median(samples []float64) float64 {
 	}
 	return (samples[n/2-1] + samples[n/2]) / 2
 }
-
-// percentile p (0 to 1) of the samples; it sorts them.
-func percentile(samples []float64, p float64) float64 {
-	slices.Sort(samples)
-	if len(samples) == 0 {
-		return math.NaN()
-	}
-	return samples[min(len(samples)-1, int(p*float64(len(samples))))]
-}

@@ -6,7 +6,6 @@ import "time"
 type Jitter struct {
 	kind   jitterKind
 	factor float64
-	floor  time.Duration
 }
 
 type jitterKind uint8
