@@ -1,0 +1,218 @@
+package actor
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
+)
+
+// fake is a host in memory: it counts envelopes as the injected next does, and
+// keeps what was flushed.
+type fake struct {
+	count, begun int
+	flushed      []byte
+	logged       []string
+	panicked     string
+}
+
+func (f *fake) Next(int) bool {
+	if f.begun == f.count {
+		return false
+	}
+	f.begun++
+	return true
+}
+
+func (f *fake) Flush(b []byte)           { f.flushed = append(f.flushed, b...) }
+func (f *fake) Log(_ int, text []byte)   { f.logged = append(f.logged, string(text)) }
+func (f *fake) Panic(text []byte)        { f.panicked = string(text) }
+func (f *fake) enter(n int, size uint32) { f.count, f.begun, f.flushed = n, 0, nil; turn(size) }
+
+// run hands envelopes to the actor in one entry and returns its commands.
+func (f *fake) run(t testing.TB, envelopes ...abi.Envelope) []abi.Command {
+	t.Helper()
+	size := 0
+	for i := range envelopes {
+		n, ok := abi.PutEnvelope(inbox[size:], &envelopes[i])
+		if !ok {
+			t.Fatal("the inbox is full")
+		}
+		size += n
+	}
+	f.enter(len(envelopes), uint32(size))
+	var cmds []abi.Command
+	for data := append(append([]byte(nil), f.flushed...), out...); len(data) > 0; {
+		var c abi.Command
+		n, err := abi.DecodeCommand(&c, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmds = append(cmds, c)
+		data = data[n:]
+	}
+	return cmds
+}
+
+type probe struct {
+	started, stopped bool
+	timedOut         int
+}
+
+func (p *probe) Start(*Context) error { p.started = true; return nil }
+func (p *probe) Stop(*Context)        { p.stopped = true }
+
+func (p *probe) Receive(ctx *Context, msg *Message) error {
+	switch {
+	case msg.Is("echo"):
+		return ctx.Reply(Text("echo"))
+	case msg.Is("error"):
+		return errors.New("no")
+	case msg.Is("panic"):
+		panic("oh")
+	case msg.Is("stop"):
+		ctx.StopSelf()
+	case msg.Is("big"):
+		for range 3 {
+			ctx.Tell(9, Bytes(make([]byte, 40_000)))
+		}
+	case msg.Is("spawn"):
+		ctx.Tell(ctx.Spawn("probe", "", nil), Int(1))
+	case msg.Is("ask"):
+		ctx.Ask(9, Null, time.Second, func(_ *Context, m *Message) error {
+			if m.Kind() == KindAskTimeout {
+				p.timedOut++
+			}
+			return nil
+		})
+	default:
+		return ErrUnhandled
+	}
+	return nil
+}
+
+var thisProbe *probe
+
+func init() {
+	Register("probe", func() Actor { thisProbe = &probe{}; return thisProbe })
+}
+
+func text(s string) abi.Envelope {
+	w := abi.NewWriter(nil)
+	w.Text(s)
+	return abi.Envelope{Kind: abi.KindMessage, Time: 5, Sender: 7, Correlation: 3, Payload: w.Bytes()}
+}
+
+func begun(t testing.TB) *fake {
+	t.Helper()
+	f := &fake{}
+	bridge.Current = f
+	initialize()
+	start := abi.Start{Type: "probe", Path: "wasm://s/user/p#8", Self: 8, Parent: 1, RefKey: 42, Args: []byte{0xf6}}
+	cmds := f.run(t, abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &start)})
+	if len(cmds) != 1 || cmds[0].Op != abi.OpEnd || !thisProbe.started {
+		t.Fatalf("%+v", cmds)
+	}
+	return f
+}
+
+func ops(cmds []abi.Command) (names string) {
+	for _, c := range cmds {
+		names += c.Op.String() + " "
+	}
+	return names
+}
+
+func TestTurns(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   []abi.Envelope
+		want string
+	}{
+		{"reply", []abi.Envelope{text("echo")}, "send end "},
+		{"batch", []abi.Envelope{text("echo"), text("echo")}, "send end send end "},
+		{"unhandled", []abi.Envelope{text("?")}, "unhandled end "},
+		{"an error ends the batch", []abi.Envelope{text("error"), text("echo")}, "fail end "},
+		{"so does stopping", []abi.Envelope{text("stop"), text("echo")}, "stop end "},
+		{"flushed when full", []abi.Envelope{text("big")}, "send send send end "},
+		{"spawn", []abi.Envelope{text("spawn")}, "spawn send end "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := begun(t)
+			if got := ops(f.run(t, c.in...)); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestReplyGoesBack(t *testing.T) {
+	c := begun(t).run(t, text("echo"))[0]
+	if c.ToRef != 7 || c.Correlation != 3 || c.Flags != abi.FlagReply || string(c.Payload) != "\x64echo" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestSpawnComputesTheRef(t *testing.T) {
+	f := begun(t)
+	for k := range uint64(2) {
+		cmds := f.run(t, text("spawn"))
+		if want := abi.ChildRef(42, k); cmds[0].Ref != want || cmds[1].ToRef != want {
+			t.Errorf("%+v, want ref %d", cmds, want)
+		}
+	}
+}
+
+func TestPanicReachesTheHost(t *testing.T) {
+	f := begun(t)
+	f.enter(1, func() uint32 { e := text("panic"); n, _ := abi.PutEnvelope(inbox[:], &e); return uint32(n) }())
+	if f.panicked != "oh" {
+		t.Errorf("%q", f.panicked)
+	}
+}
+
+func TestAskCallsBackOnce(t *testing.T) {
+	f := begun(t)
+	c := f.run(t, text("ask"))[0]
+	timeout := abi.Envelope{Kind: abi.KindAskTimeout, Correlation: c.Correlation, Payload: []byte{0xf6}}
+	f.run(t, timeout)
+	if got := ops(f.run(t, timeout)); thisProbe.timedOut != 1 || got != "unhandled end " {
+		t.Errorf("%d calls, then %q", thisProbe.timedOut, got)
+	}
+}
+
+func TestStop(t *testing.T) {
+	begun(t).run(t, abi.Envelope{Kind: abi.KindStop, Payload: []byte{0xf6}})
+	if !thisProbe.stopped {
+		t.Error("Stop was not called")
+	}
+}
+
+func TestTheLoopDoesNotAllocate(t *testing.T) {
+	f := begun(t)
+	e := text("echo")
+	n, _ := abi.PutEnvelope(inbox[:], &e)
+	if a := testing.AllocsPerRun(100, func() { f.enter(1, uint32(n)) }); a > 1 { // the actor's own: Text boxed
+		t.Errorf("%v allocations a message", a)
+	}
+}
+
+func TestRand(t *testing.T) {
+	var a, b Rand
+	a.Seed([16]byte{1})
+	b.Seed([16]byte{2})
+	same := 0
+	for range 100 {
+		if a.IntN(10) == b.IntN(10) {
+			same++
+		}
+		if f := a.Float64(); f < 0 || f >= 1 {
+			t.Fatal(f)
+		}
+	}
+	if same > 40 {
+		t.Errorf("%d of 100 alike", same)
+	}
+}
