@@ -28,7 +28,7 @@ func FullJitter() Jitter { return Jitter{kind: jitterFull} }
 // EqualJitter is uniform in [base/2, base) (AWS).
 func EqualJitter() Jitter { return Jitter{kind: jitterEqual} }
 
-// AdditiveJitter is base*[1, 1+f): Akka's.
+// AdditiveJitter is base*[1, 1+f), to a nanosecond: Akka's.
 func AdditiveJitter(f float64) Jitter { return Jitter{kind: jitterAdditive, factor: f} }
 
 // TwoSidedJitter is base*[1-f, 1+f): that of actor-ts.
@@ -40,25 +40,20 @@ func OperatorJitter() Jitter { return Jitter{kind: jitterOperator} }
 
 func (j Jitter) apply(base time.Duration, rnd Rand) time.Duration {
 	b := float64(base)
+	if j.factor == 0 && (j.kind == jitterAdditive || j.kind == jitterTwoSided) {
+		return base // exact, and nothing is drawn
+	}
 	switch j.kind {
 	case jitterFull:
 		return saturate(b * rnd.Float64())
 	case jitterEqual:
 		return saturate(b/2 + b/2*rnd.Float64())
 	case jitterAdditive:
-		return scale(base, 1+j.factor*rnd.Float64(), j.factor)
+		return saturate(b * (1 + j.factor*rnd.Float64()))
 	case jitterTwoSided:
-		return scale(base, 1+j.factor*(2*rnd.Float64()-1), j.factor)
+		return saturate(b * (1 + j.factor*(2*rnd.Float64()-1)))
 	case jitterOperator:
-		return scale(base, 0.85+0.3*rnd.Float64(), 1)
+		return saturate(b * (0.85 + 0.3*rnd.Float64()))
 	}
 	return base
-}
-
-// scale keeps whole nanoseconds exact where there is nothing to spread.
-func scale(base time.Duration, by, factor float64) time.Duration {
-	if factor == 0 {
-		return base
-	}
-	return saturate(float64(base) * by)
 }
