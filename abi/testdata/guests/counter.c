@@ -1,96 +1,106 @@
-// A guest in C that follows docs/abi.md and uses no library: it adds up the
-// numbers that it is sent, answers the total to "get", and fails on anything else.
-// Built by build.sh.
+// A guest in C that follows docs/abi.md and uses no library. It adds up the numbers
+// that it is sent, answers the text "get" with the total, and fails on anything
+// else. It asks for its envelopes through next. Built by build.sh.
 typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-__attribute__((import_module("wasmactors"), import_name("next"))) int next(int outbox_len);
+__attribute__((import_module("wasmactors"), import_name("next"))) int next(int outbox_length);
 
-static u8 inbox[16384], outbox[16384];
+enum { MESSAGE = 0, SEND = 0, FAIL = 12, REPLY = 1, NONE = 0xf6 };    // the numbers of the contract
+enum { UINT = 0, BYTES = 2, TEXT = 3, ARRAY = 4, MAP = 5, OTHER = 7 }; // major types of CBOR
+
+static u8 inbox[16384], outbox[1 << 20];
 static const char description[] = "\xa3\x63" "abi" "\x01\x63" "sdk" "\x63" "c/1" "\x65" "types" "\x81\x67" "counter";
 static u32 control[8];
 static u64 total;
-static u8 *out;
+static u8 *in, *out;
 
 __attribute__((export_name("wasmactors_init"))) u32 *init(void) {
-  u32 block[8] = {1, (u32)inbox, sizeof inbox, (u32)outbox, sizeof outbox, (u32)description, sizeof description - 1, 0};
-  for (int i = 0; i < 8; i++) control[i] = block[i];
+  control[0] = 1;
+  control[1] = (u32)inbox;
+  control[2] = sizeof inbox;
+  control[3] = (u32)outbox;
+  control[4] = sizeof outbox;
+  control[5] = (u32)description;
+  control[6] = sizeof description - 1;
   return control;
 }
 
-// head reads one head: its major type and its argument.
-static u8 *head(u8 *p, int *major, u64 *arg) {
-  *major = *p >> 5;
-  *arg = *p & 31;
-  p++;
-  if (*arg < 24) return p;
-  int n = 1 << (*arg - 24);
-  for (*arg = 0; n > 0; n--) *arg = *arg << 8 | *p++;
-  return p;
+struct head { int major; u64 argument; };
+
+// get reads one head and steps behind it.
+static struct head get(void) {
+  struct head h = {*in >> 5, *in & 31};
+  in++;
+  if (h.argument < 24) return h;
+  int n = 1 << (h.argument - 24);
+  for (h.argument = 0; n > 0; n--) h.argument = h.argument << 8 | *in++;
+  return h;
 }
 
-static void put(int major, u64 arg) {
-  if (arg < 24) {
-    *out++ = major << 5 | arg;
-    return;
-  }
-  int n = arg < 256 ? 0 : arg < 65536 ? 1 : arg >> 32 == 0 ? 2 : 3;
-  *out++ = major << 5 | (24 + n);
-  for (int i = (1 << n) - 1; i >= 0; i--) *out++ = arg >> (8 * i);
+// put writes one head in its shortest form.
+static void put(int major, u64 n) {
+  int log = n < 24 ? -1 : n < 1 << 8 ? 0 : n < 1 << 16 ? 1 : n >> 32 == 0 ? 2 : 3;
+  *out++ = major << 5 | (log < 0 ? n : 24 + log);
+  if (log >= 0)
+    for (int i = (1 << log) - 1; i >= 0; i--) *out++ = n >> (8 * i);
 }
 
-static u8 *handle(u8 *p) {
-  int major;
-  u64 kind, time, sender, correlation, n, arg;
-  p = head(p, &major, &arg); // the array
-  p = head(p, &major, &kind);
-  p = head(p, &major, &time);
-  p = head(p, &major, &sender);
-  p = head(p, &major, &correlation);
-  u8 *headers = p;
-  p = head(p, &major, &arg);
-  if (major == 5) // a map of texts
-    for (u64 i = 2 * arg; i > 0; i--) {
-      p = head(p, &major, &n);
-      p += n;
+static void reply(u64 to, u64 correlation, u64 number) {
+  put(ARRAY, 6);
+  put(UINT, SEND);
+  put(UINT, to);
+  put(UINT, correlation);
+  put(UINT, REPLY);
+  *out++ = NONE; // headers
+  u8 *size = out++; // one byte is enough: the payload has 1 to 9
+  put(UINT, number);
+  *size = BYTES << 5 | (out - size - 1);
+}
+
+static void fail(const char *reason, int length) {
+  put(ARRAY, 2);
+  put(UINT, FAIL);
+  put(TEXT, length);
+  while (length-- > 0) *out++ = *reason++;
+}
+
+// turn handles one envelope and reports whether more may follow.
+static int turn(void) {
+  get(); // the array
+  u64 kind = get().argument;
+  get(); // time
+  u64 sender = get().argument;
+  u64 correlation = get().argument;
+  struct head headers = get();
+  if (headers.major == MAP)
+    for (u64 texts = 2 * headers.argument; texts > 0; texts--) {
+      u64 length = get().argument; // not in one expression with in: get moves it
+      in += length;
     }
-  (void)headers;
-  p = head(p, &major, &n);
-  u8 *payload = p, *end = p + n;
-  if (kind != 0) return end;
-  head(payload, &major, &arg);
-  if (major == 0) {
-    total += arg;
-  } else if (major == 3 && arg == 3 && payload[1] == 'g' && payload[2] == 'e' && payload[3] == 't') {
-    if (sender == 0) return end;
-    put(4, 6);
-    put(0, 0); // send
-    put(0, sender);
-    put(0, correlation);
-    put(0, 1); // a reply
-    *out++ = 0xf6;
-    u8 *length = out++;
-    put(0, total);
-    *length = 2 << 5 | (out - length - 1); // at most 9 bytes
-  } else {
-    put(4, 2);
-    put(0, 12); // fail
-    put(3, 12);
-    for (const char *s = "not a number"; *s; s++) *out++ = *s;
+  u64 size = get().argument;
+  u8 *end = in + size;
+  int more = 1;
+  if (kind == MESSAGE && size > 0) {
+    struct head h = get();
+    if (h.major == UINT) {
+      total += h.argument;
+    } else if (h.major == TEXT && h.argument == 3 && in[0] == 'g' && in[1] == 'e' && in[2] == 't') {
+      if (sender != 0) reply(sender, correlation, total);
+    } else {
+      fail("not a number", 12);
+      more = 0;
+    }
   }
-  return end;
+  in = end;
+  *out++ = NONE; // the end marker
+  return more;
 }
 
-__attribute__((export_name("wasmactors_turn"))) int turn(int len) {
-  u8 *in = inbox;
+__attribute__((export_name("wasmactors_turn"))) int turns(int length) {
+  in = inbox;
   out = outbox;
-  while (next(out - outbox)) {
-    u8 *before = out;
-    in = handle(in);
-    int failed = out > before && before[1] == 12;
-    *out++ = 0xf6;
-    if (failed) break;
-  }
+  while (next(out - outbox) && turn()) {}
   return out - outbox;
 }

@@ -1,59 +1,62 @@
-;; Answers every message with its payload. A payload of one byte 0x00 (the number 0) makes it send three messages to
-;; /user/sink and then trap. Asks for its envelopes through next. Built by build.sh.
+;; The simple guest of docs/abi.md, section 3: without next, one envelope a call. It answers every message with the
+;; message's own payload and ignores all other envelopes. Built by build.sh.
 (module
-  (import "wasmactors" "next" (func $next (param i32) (result i32)))
   (memory (export "memory") 1)
-  ;; the control block: version 1, inbox at 0x1000, outbox at 0x8000, 16 KiB each, description at 0x180
-  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\80\01\00\00\1c\00\00\00\00\00\00\00")
-  (data (i32.const 0x180) "\a3\63abi\01\63sdk\65wat/1\65types\81\64echo")
-  (data (i32.const 0x200) "\86\00\6a/user/sink\00\00\f6\41\07")
-  (global $in (mut i32) (i32.const 0))
-  (global $out (mut i32) (i32.const 0))
-  (func $step (param $p i32) (result i32)
+  ;; The control block: version 1, inbox of 16 KiB at 0x1000, outbox of 32 KiB at 0x8000, description at 0x100.
+  (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\80\00\00\00\01\00\00\1c\00\00\00\00\00\00\00")
+  (data (i32.const 0x100) "\a3\63abi\01\63sdk\65wat/1\65types\81\64echo")
+
+  (func (export "wasmactors_init") (result i32) (i32.const 16))
+
+  ;; argument reads the argument of the head at p.
+  (func $argument (param $p i32) (result i32)
+    (local $low i32) (local $n i32) (local $v i32)
+    (local.set $low (i32.and (i32.load8_u (local.get $p)) (i32.const 31)))
+    (if (i32.lt_u (local.get $low) (i32.const 24)) (then (return (local.get $low))))
+    (local.set $n (i32.shl (i32.const 1) (i32.sub (local.get $low) (i32.const 24))))
+    (loop $more
+      (local.set $p (i32.add (local.get $p) (i32.const 1)))
+      (local.set $v (i32.or (i32.shl (local.get $v) (i32.const 8)) (i32.load8_u (local.get $p))))
+      (br_if $more (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $v))
+
+  ;; behind is the address behind the head at p.
+  (func $behind (param $p i32) (result i32)
     (local $low i32)
     (local.set $low (i32.and (i32.load8_u (local.get $p)) (i32.const 31)))
     (local.set $p (i32.add (local.get $p) (i32.const 1)))
     (if (i32.lt_u (local.get $low) (i32.const 24)) (then (return (local.get $p))))
     (i32.add (local.get $p) (i32.shl (i32.const 1) (i32.sub (local.get $low) (i32.const 24)))))
-  (func $byte (param $b i32)
-    (i32.store8 (global.get $out) (local.get $b))
-    (global.set $out (i32.add (global.get $out) (i32.const 1))))
-  (func $copy (param $from i32) (param $n i32)
-    (memory.copy (global.get $out) (local.get $from) (local.get $n))
-    (global.set $out (i32.add (global.get $out) (local.get $n))))
-  (func $handle
-    (local $kind i32) (local $sender i32) (local $corr i32) (local $headers i32) (local $body i32) (local $n i32) (local $size i32)
-    (local.set $kind (i32.load8_u offset=1 (global.get $in)))
-    (local.set $sender (call $step (i32.add (global.get $in) (i32.const 2))))
-    (local.set $corr (call $step (local.get $sender)))
-    (local.set $headers (call $step (local.get $corr)))
-    (local.set $body (call $step (local.get $headers)))
-    (local.set $size (i32.and (i32.load8_u (local.get $body)) (i32.const 31)))
-    (local.set $n (call $step (local.get $body)))
-    (if (i32.eq (local.get $size) (i32.const 24)) (then (local.set $size (i32.load8_u offset=1 (local.get $body)))))
-    (if (i32.eq (local.get $size) (i32.const 25))
-      (then (local.set $size (i32.or (i32.shl (i32.load8_u offset=1 (local.get $body)) (i32.const 8)) (i32.load8_u offset=2 (local.get $body))))))
-    (global.set $in (i32.add (local.get $n) (local.get $size)))
-    (if (local.get $kind) (then (return)))
-    (if (i32.and (i32.eq (local.get $size) (i32.const 1)) (i32.eqz (i32.load8_u (local.get $n))))
-      (then
-        (call $copy (i32.const 0x200) (i32.const 18))
-        (call $copy (i32.const 0x200) (i32.const 18))
-        (call $copy (i32.const 0x200) (i32.const 18))
-        (unreachable)))
-    (if (i32.eqz (i32.load8_u (local.get $sender))) (then (return)))
-    (call $byte (i32.const 0x86))
-    (call $byte (i32.const 0))
-    (call $copy (local.get $sender) (i32.sub (local.get $corr) (local.get $sender)))
-    (call $copy (local.get $corr) (i32.sub (local.get $headers) (local.get $corr)))
-    (call $byte (i32.const 1))
-    (call $byte (i32.const 0xf6))
-    (call $copy (local.get $body) (i32.sub (global.get $in) (local.get $body))))
-  (func (export "wasmactors_init") (result i32) (i32.const 16))
+
+  ;; headers is the address behind the headers at p: null, or a map of texts.
+  (func $headers (param $p i32) (result i32)
+    (local $texts i32)
+    (if (i32.ne (i32.load8_u (local.get $p)) (i32.const 0xf6))
+      (then (local.set $texts (i32.shl (call $argument (local.get $p)) (i32.const 1)))))
+    (local.set $p (call $behind (local.get $p)))
+    (block $done
+      (loop $text
+        (br_if $done (i32.eqz (local.get $texts)))
+        (local.set $texts (i32.sub (local.get $texts) (i32.const 1)))
+        (local.set $p (i32.add (call $behind (local.get $p)) (call $argument (local.get $p))))
+        (br $text)))
+    (local.get $p))
+
   (func (export "wasmactors_turn") (param $len i32) (result i32)
-    (global.set $in (i32.const 0x1000))
-    (global.set $out (i32.const 0x8000))
-    (loop $turn
-      (if (call $next (i32.sub (global.get $out) (i32.const 0x8000)))
-        (then (call $handle) (call $byte (i32.const 0xf6)) (br $turn))))
-    (i32.sub (global.get $out) (i32.const 0x8000))))
+    (local $sender i32) (local $headers i32) (local $payload i32) (local $out i32)
+    ;; 0x1000 is the head of the array, 0x1001 the kind, 0x1002 the time
+    (if (i32.load8_u (i32.const 0x1001)) (then (return (i32.const 0)))) ;; not a message
+    (local.set $sender (call $behind (i32.const 0x1002)))
+    (if (i32.eqz (i32.load8_u (local.get $sender))) (then (return (i32.const 0)))) ;; from nobody
+    (local.set $headers (call $behind (call $behind (local.get $sender))))
+    (local.set $payload (call $headers (local.get $headers)))
+    ;; send: [0, sender, correlation, 1, null, payload]
+    (i32.store16 (i32.const 0x8000) (i32.const 0x0086))
+    (local.set $out (i32.const 0x8002))
+    (memory.copy (local.get $out) (local.get $sender) (i32.sub (local.get $headers) (local.get $sender)))
+    (local.set $out (i32.add (local.get $out) (i32.sub (local.get $headers) (local.get $sender))))
+    (i32.store16 (local.get $out) (i32.const 0xf601))
+    (local.set $out (i32.add (local.get $out) (i32.const 2)))
+    (local.set $len (i32.sub (i32.add (i32.const 0x1000) (local.get $len)) (local.get $payload)))
+    (memory.copy (local.get $out) (local.get $payload) (local.get $len))
+    (i32.sub (i32.add (local.get $out) (local.get $len)) (i32.const 0x8000))))
