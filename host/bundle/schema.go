@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 )
 
+//go:generate go run gen.go
+
 // Schema is the JSON Schema (draft 2020-12) of manifests.
 func Schema() []byte {
 	root := schemaOf(grammar)

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(cache)
+		os.Exit(code)
+	}))
+}
+
+// cache is shared by the tests of this package, so that guests are built once.
+var cache = func() string {
+	dir, err := os.MkdirTemp("", "wasmactors-test-")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
+
+// try runs the command in this process.
+func try(t *testing.T, ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("WASMACTORS_CACHE_DIR", cache)
+	var out, errs bytes.Buffer
+	code = run(ctx, nil, append([]string{"wasmactors"}, args...), strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func bundleOf(t *testing.T, manifest string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "bundle.yaml"), []byte(manifest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func echoBundle(t *testing.T, more string) string {
+	t.Helper()
+	wasm, err := filepath.Abs("../../host/testdata/echo.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundleOf(t, "wasmactors: 1\nname: echo\nmodules: {m: {wasm: "+wasm+"}}\nactors: {e: {type: m/echo}}\n"+more)
+}
+
+func TestExitCodes(t *testing.T) {
+	ctx := context.Background()
+	missing := filepath.Join(t.TempDir(), "missing")
+	broken := bundleOf(t, "wasmactors: 1\nnam: x\n")
+	notWasm := filepath.Join(t.TempDir(), "not.wasm")
+	if err := os.WriteFile(notWasm, []byte("no"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		says string // on either output
+	}{
+		{"help", []string{"help"}, 0, "run actors in WebAssembly sandboxes"},
+		{"no arguments", nil, 0, "run actors"},
+		{"version", []string{"version"}, 0, "ABI 1, wazero v1"},
+		{"help of a command", []string{"run", "--help"}, 0, "second Ctrl-C kills"},
+		{"unknown command", []string{"rnu"}, 2, `there is no command "rnu"`},
+		{"unknown flag", []string{"run", "--inputs", "x"}, 2, "flag provided but not defined"},
+		{"two bundles", []string{"run", "a", "b"}, 2, "takes one argument"},
+		{"no bundle", []string{"run", missing}, 2, "there is no such bundle"},
+		{"no manifest", []string{"check", t.TempDir()}, 2, "holds no bundle.yaml"},
+		{"wrong manifest", []string{"run", broken}, 2, `bundle.yaml:2:1: unknown key "nam" in the manifest; did you mean "name"?`},
+		{"wrong compiler", []string{"build", broken, "--compiler", "gcc"}, 2, "auto, go or tinygo"},
+		{"wrong type", []string{"check", bundleOf(t, strings.Replace(mustRead(t, filepath.Join(echoBundle(t, ""), "bundle.yaml")), "m/echo", "m/ehco", 1))}, 2, `has no type "ehco"; did you mean "echo"?`},
+		{"not a module", []string{"inspect", notWasm}, 1, "not a WebAssembly module"},
+		{"check", []string{"check", echoBundle(t, "")}, 0, "is fine: 1 module, 1 actor"},
+		{"inspect", []string{"inspect", echoBundle(t, "")}, 0, "actor /user/e: m/echo"},
+		{"cache", []string{"cache"}, 0, "images"},
+		{"no input file", []string{"run", echoBundle(t, ""), "--input", missing}, 2, "--input"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := try(t, ctx, "", c.args...)
+			if code != c.code || !strings.Contains(stdout+stderr, c.says) {
+				t.Errorf("exit code %d, want %d with %q\n%s%s", code, c.code, c.says, stdout, stderr)
+			}
+		})
+	}
+}
+
+func mustRead(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestRunAnswersInJSON(t *testing.T) {
+	input := "{\"to\": \"e\", \"message\": {\"a\": [1, \"x\"]}}\n{\"to\": \"e\", \"message\": 0}\n{\"to\": \"e\", \"message\": 5}\noops\n"
+	code, stdout, stderr := try(t, context.Background(), input, "run", echoBundle(t, ""), "--input", "-", "--json")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	for _, want := range []string{`{"line":1,"to":"e","from":"/user/e","reply":{"a":[1,"x"]}}`, `{"line":2,"to":"e","error":"no answer"}`, `{"line":3,"to":"e","from":"/user/e","reply":5}`, `{"line":4,"error":"input: not a message`} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %s in\n%s", want, stdout)
+		}
+	}
+	var failed, summary bool
+	for _, line := range strings.Split(strings.TrimSpace(stderr), "\n") {
+		var e struct {
+			Event, Directive string
+			Failure          *struct{ Kind string }
+			Crashes          int
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		failed = failed || e.Event == "failed" && e.Directive == "restart" && e.Failure.Kind == "trap"
+		summary = summary || e.Event == "summary" && e.Crashes == 1
+	}
+	if !failed || !summary {
+		t.Errorf("events:\n%s", stderr)
+	}
+}
+
+func TestInputErrorsCanStop(t *testing.T) {
+	code, _, stderr := try(t, context.Background(), "oops\n", "run", echoBundle(t, ""), "--input", "-", "--on-input-error", "stop", "-q")
+	if code != 2 || !strings.Contains(stderr, "line 1: not a message") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+// An escalation to the top fails the bundle.
+func TestBundleThatFails(t *testing.T) {
+	code, _, stderr := try(t, context.Background(), "{\"to\": \"e\", \"message\": 0}\n", "run", echoBundle(t, "supervision: {otherwise: escalate, decide: []}\n"), "--input", "-")
+	if code != 1 || !strings.Contains(stderr, "the bundle has failed: trap") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+func TestForEndsTheRun(t *testing.T) {
+	if code, _, stderr := try(t, context.Background(), "", "run", echoBundle(t, ""), "--for", "50ms"); code != 0 {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+func TestInterruptEndsOrderly(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	code, _, stderr := try(t, ctx, "", "run", echoBundle(t, ""))
+	if code != 130 {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}
+
+// From nothing to answers, as a new user would.
+func TestNewBuildRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	dir := filepath.Join(t.TempDir(), "fresh")
+	ctx := context.Background()
+	if code, out, stderr := try(t, ctx, "", "new", dir); code != 0 || !strings.Contains(out, "wasmactors run") {
+		t.Fatalf("%d %s %s", code, out, stderr)
+	}
+	if code, out, stderr := try(t, ctx, "", "build", dir, "--compiler", "go"); code != 0 || !strings.Contains(out, "built with go") {
+		t.Fatalf("%d %s %s", code, out, stderr)
+	}
+	if code, out, stderr := try(t, ctx, "", "build", dir, "--compiler", "go"); code != 0 || !strings.Contains(out, "up to date") {
+		t.Fatalf("%d %s %s", code, out, stderr)
+	}
+	code, out, stderr := try(t, ctx, "", "run", dir, "--compiler", "go", "-i", filepath.Join(dir, "input.ndjson"))
+	if code != 0 || !strings.Contains(out, `"reply":101}`) || !strings.Contains(out, `"reply":400}`) || !strings.Contains(stderr, "I count numbers only") {
+		t.Errorf("%d\n%s\n%s", code, out, stderr)
+	}
+	// A mistake in the guest is shown as the compiler says it.
+	main := filepath.Join(dir, "guest", "main.go")
+	if err := os.WriteFile(main, []byte("package main\n\nfunc main() { oops }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := try(t, ctx, "", "run", dir, "--compiler", "go"); code != 1 || !strings.Contains(stderr, "main.go:3:15: undefined: oops") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}

@@ -1,0 +1,312 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/supervision"
+	"go.yaml.in/yaml/v3"
+)
+
+const minimal = `wasmactors: 1
+name: b
+modules:
+  m: {wasm: ./m.wasm}
+actors:
+  a: {type: m/t}
+`
+
+func parse(t testing.TB, text string) *Manifest {
+	t.Helper()
+	m, err := Parse("bundle.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Every mistake is reported with its place and what to do about it.
+func TestDiagnostics(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "bundle.yaml:1:1: the manifest is empty"},
+		{"not YAML", "a: [", "not YAML"},
+		{"unknown key", strings.Replace(minimal, "\nactors:", "\nlimit: {}\nactors:", 1), `bundle.yaml:5:1: unknown key "limit" in the manifest; did you mean "limits"?`},
+		{"missing key", "wasmactors: 1\nname: x\nactors: {}\n", `bundle.yaml:1:1: the manifest lacks the key "modules"`},
+		{"twice", minimal + "name: c\n", `bundle.yaml:7:1: the key "name" comes twice, first in line 2`},
+		{"version", strings.Replace(minimal, "wasmactors: 1", "wasmactors: 2", 1), "bundle.yaml:1:13: wasmactors must be at most 1, not 2"},
+		{"type", strings.Replace(minimal, "name: b", "name: [b]", 1), "bundle.yaml:2:7: name must be a text"},
+		{"no module", strings.Replace(minimal, "m/t", "mm/t", 1), `bundle.yaml:6:13: there is no module "mm"; did you mean "m/t"?`},
+		{"size", minimal + "limits: {memory: lots}\n", `limits.memory: "lots" is not a size such as 65536, 64KiB or 16MiB`},
+		{"small memory", minimal + "limits: {memory: 1}\n", "limits.memory must be at least one page, 64KiB"},
+		{"duration", minimal + "limits: {deadline: soon}\n", `limits.deadline: "soon" is not a duration such as 100ms`},
+		{"count", minimal + "limits: {fuel: -1}\n", `limits.fuel: "-1" is not a number such as 1000`},
+		{"enum", minimal + "supervision: {strategy: one-for-on}\n", `supervision.strategy cannot be "one-for-on"; did you mean "one-for-one"?`},
+		{"directive", minimal + "supervision: {decide: [{kind: trap, directive: restrat}]}\n", `did you mean "restart"?`},
+		{"kind", minimal + "supervision: {decide: [{kind: tarp, directive: stop}]}\n", `did you mean "trap"?`},
+		{"backoff", minimal + "supervision: {backoff: {min: 2s, max: 1s}}\n", "supervision.backoff.max must be at least min"},
+		{"sliding", minimal + "supervision: {window: sliding}\n", "a sliding window needs its length, within"},
+		{"dangling", strings.Replace(minimal, "{type: m/t}", "{type: m/t, capabilities: {send: [/user/aa]}}", 1), `no actor of the bundle has the path /user/aa; did you mean "/user/a"?`},
+		{"main", minimal + "run: {main: b}\n", `there is no top-level actor "b"`},
+		{"both", strings.Replace(minimal, "wasm: ./m.wasm", "wasm: ./m.wasm, go: ./g", 1), "either go or wasm, not both"},
+		{"neither", strings.Replace(minimal, "wasm: ./m.wasm", "freeze: true", 1), "either go (a folder to build) or wasm (a file) is needed"},
+		{"alias", "x: &a 1\ny: *a\n", "anchors and aliases are not supported"},
+		{"name", strings.Replace(minimal, "  a: {type", "  $a: {type", 1), `"$a" is not a valid name`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("bundle.yaml", []byte(c.text))
+			var ds Diagnostics
+			if !errors.As(err, &ds) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreReported(t *testing.T) {
+	_, err := Parse("f", []byte("wasmactors: 3\nname: 'a b'\nmodules: []\nactors: 7\nfoo: 1\n"))
+	var ds Diagnostics
+	if !errors.As(err, &ds) || len(ds) != 5 {
+		t.Errorf("%v", err)
+	}
+}
+
+// Every key of the manifest takes effect on the model.
+func TestKeysTakeEffect(t *testing.T) {
+	m := parse(t, `wasmactors: 1
+name: full
+description: what it is
+modules:
+  m:
+    go: ./g
+    compiler: tinygo
+    freeze: false
+    env: {B: "2", A: "1"}
+    dirs: [{host: ./d, guest: /d, mode: rw}, {host: /e, guest: /e}]
+limits: {memory: 1MiB, fuel: 5M, deadline: 3s, stack: 128KiB, table: 1k, outbox: 64KiB, mailbox: 7, mailbox-bytes: 1kB, children: 3, timers: 4, watches: 5, asks: 6, stash: 8}
+supervision: {strategy: all-for-one, max-restarts: 3, within: 1m, window: sliding, keep-children: true, otherwise: stop,
+  decide: [{kind: trap, reason: "x*", type: t, directive: resume}, {kinds: [fuel, deadline], directive: escalate}],
+  backoff: {curve: linear, min: 1s, max: 5s, step: 2s, jitter: none, reset: never, max-failures: 9, give-up: escalate}}
+actors:
+  a:
+    type: m/t
+    args: {n: 1, s: text, l: [1.5, true, null, -3]}
+    limits: {fuel: 1k}
+    capabilities: {send: [/user/a/kid], stop: [/user/a], spawn: ["*"]}
+    supervision: {strategy: rest-for-one}
+    children:
+      kid: {type: t}
+run: {main: a}
+`)
+	mod := m.Modules[0]
+	if m.Name != "full" || m.Description == "" || m.Main != "a" || mod.Compiler != "tinygo" || mod.Freeze || strings.Join(mod.Env, " ") != "A=1 B=2" ||
+		len(mod.Dirs) != 2 || mod.Dirs[0].ReadOnly || !mod.Dirs[1].ReadOnly || !filepath.IsAbs(mod.Go) || mod.Memory != 1<<20 || mod.Stack != 128<<10 || mod.Table != 1000 {
+		t.Errorf("%+v", mod)
+	}
+	a := m.Actors[0]
+	want := host.Limits{Mailbox: 7, MailboxBytes: 1000, Fuel: 1000, Deadline: 3 * time.Second, Memory: 1 << 20, Outbox: 64 << 10, Children: 3, Timers: 4, Watches: 5, Asks: 6, Stash: 8}
+	if a.Limits != want {
+		t.Errorf("%+v", a.Limits)
+	}
+	if kid := a.Children[0]; kid.Limits.Fuel != 5_000_000 || kid.Type != "t" || kid.Module != "m" {
+		t.Errorf("%+v", kid)
+	}
+	if args, _ := json.Marshal(a.Args); string(args) != `{"l":[1.5,true,null,-3],"n":1,"s":"text"}` {
+		t.Errorf("%s", args)
+	}
+	if c := a.Capabilities; c.Send[0] != "/user/a/kid" || c.Stop[0] != "/user/a" || c.Spawn[0] != "*" || a.Supervision.Kind() != supervision.RestForOne {
+		t.Errorf("%+v", c)
+	}
+	s := m.Supervision
+	n, within := s.MaxRestarts()
+	if s.Kind() != supervision.AllForOne || n != 3 || within != time.Minute || !s.Sliding() || !s.KeepChildren() {
+		t.Errorf("%+v", s)
+	}
+	for kind, want := range map[abi.FailureKind]supervision.Directive{abi.FailureTrap: supervision.Resume, abi.FailureDeadline: supervision.Escalate, abi.FailureExit: supervision.Stop} {
+		if got := s.Decide("t", &abi.Failure{Kind: kind, Reason: "xy"}); got != want {
+			t.Errorf("%v: %v", kind, got)
+		}
+	}
+	b, _ := s.Backoff()
+	if b.Policy.Delay(1, nil) != 3*time.Second || b.Reset != supervision.ResetNever || b.MaxFailures != 9 || b.GiveUp != supervision.GiveUpEscalate {
+		t.Errorf("%+v", b)
+	}
+}
+
+func schema(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("bundle.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("bundle.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func asJSON(t testing.TB, text []byte) any {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestPublishedSchemaIsCurrent(t *testing.T) {
+	published, err := os.ReadFile("../../docs/bundle.schema.json")
+	if err != nil || !bytes.Equal(published, Schema()) {
+		t.Fatalf("docs/bundle.schema.json is not what the code says (%v): run `go generate ./host/bundle`", err)
+	}
+}
+
+// Every sample is valid to the schema and to the loader.
+func TestSamplesAreValid(t *testing.T) {
+	files, _ := filepath.Glob("../../samples/*/bundle.yaml")
+	if len(files) < 2 {
+		t.Fatal("no samples")
+	}
+	s := schema(t)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(asJSON(t, text)); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+		if _, err := Load(f); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+// What the schema refuses the loader refuses, and what the loader takes the
+// schema takes.
+func TestSchemaAndLoaderAgree(t *testing.T) {
+	s := schema(t)
+	for _, text := range []string{
+		minimal, minimal + "limits: {memory: 64KiB, fuel: 10k}\n", minimal + "limits: {memory: 65536, deadline: 0}\n", minimal + "limits: {memory: x}\n",
+		minimal + "limits: {mem: 1}\n", minimal + "supervision: {strategy: x}\n", minimal + "supervision: {max-restarts: -2}\n", minimal + "supervision: {backoff: {spread: 2}}\n",
+		strings.Replace(minimal, "wasmactors: 1", "wasmactors: 2", 1), strings.Replace(minimal, "type: m/t", "typ: m/t", 1), strings.Replace(minimal, "  a:", "  a b:", 1),
+	} {
+		_, err := Parse("f", []byte(text))
+		if verr := s.Validate(asJSON(t, []byte(text))); (err == nil) != (verr == nil) {
+			t.Errorf("%s\nthe loader says %v, the schema %v", text, err, verr)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(minimal))
+	files, _ := filepath.Glob("../../samples/*/bundle.yaml")
+	for _, path := range files {
+		if text, err := os.ReadFile(path); err == nil {
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := Parse("f", text)
+		if (m == nil) == (err == nil) {
+			t.Fatal("neither a manifest nor an error, or both")
+		}
+	})
+}
+
+func FuzzJSON(f *testing.F) {
+	for _, s := range []string{`{"a": [1, -2, 1.5, "x", null, true]}`, `18446744073709551615`, `"\ud800"`, `1e400`, `[[[[1]]]]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		payload, err := FromJSON(text)
+		if err != nil {
+			return
+		}
+		if err := abi.Valid(payload); err != nil {
+			return // nested deeper than messages may be, or text that is not UTF-8
+		}
+		if _, err := ToJSON(payload); err != nil {
+			t.Fatalf("%s: % x: %v", text, payload, err)
+		}
+	})
+}
+
+// The feed reports what is wrong with a line and goes on.
+func TestFeed(t *testing.T) {
+	sys, err := host.New(host.NewConfig("feed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.Shutdown(context.Background())
+	if _, err := sys.Spawn("echo", host.Func(func(ctx *host.Context, m host.Message) error {
+		var v any
+		if err := m.Decode(&v); err != nil {
+			return err
+		}
+		switch v {
+		case "silent":
+			return nil
+		case "sorry":
+			return ctx.ReplyError("sorry")
+		}
+		return ctx.Reply(v)
+	})); err != nil {
+		t.Fatal(err)
+	}
+	input := `{"to": "echo", "message": {"n": 9007199254740993}}
+
+# a comment
+{"to": "echo", "message": "silent"}
+{"to": "/user/echo", "message": "sorry"}
+{"to": "nobody", "message": 1}
+{"to": "echo"}
+nonsense
+{"to": "echo", "message": 1, "asks": true}
+{"wait": "idle"}
+{"to": "echo", "message": 2, "ask": false}
+`
+	got := map[int]string{}
+	stats, err := Feed{Answer: func(a Answer) {
+		if a.Err != nil {
+			got[a.Line] = a.Err.Error()
+			return
+		}
+		text, _ := ToJSON(a.Payload)
+		got[a.Line] = string(text)
+	}}.Run(context.Background(), sys, strings.NewReader(input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]string{1: `{"n":9007199254740993}`, 4: "no answer", 5: "host: the actor replied with an error: sorry", 6: `line 6: there is no actor "nobody"`,
+		7: `line 7: a line is {"to": name, "message": value}`, 8: "line 8: not a message", 9: `line 9: not a message: unknown field "asks"`} {
+		if !strings.HasPrefix(got[n], want) {
+			t.Errorf("line %d: %s, want %s", n, got[n], want)
+		}
+	}
+	if want := (FeedStats{Sent: 4, Answered: 1, Errors: 1, Unanswered: 1, Invalid: 4}); stats != want {
+		t.Errorf("%+v, want %+v", stats, want)
+	}
+}
