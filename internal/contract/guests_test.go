@@ -1,109 +1,187 @@
 package contract
 
 import (
+	"bytes"
 	"context"
-	"errors"
-	"os"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/runtime"
-	"github.com/wasmactors/wasmactors/runtime/wasi"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
-func load(t *testing.T, file string) *runtime.Image {
+// The guests of abi/testdata/guests were written from docs/abi.md alone, in
+// languages without an SDK.
+
+func system(t *testing.T) *host.System {
 	t.Helper()
-	ctx := context.Background()
-	code, err := os.ReadFile("../../abi/testdata/" + file)
+	s, err := host.New(host.NewConfig("abi").WithGuardian(supervision.Default()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runtime.New(ctx, runtime.NewConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close(ctx) })
-	image, err := e.Load(ctx, code, runtime.ImageConfig{Name: file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return image
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
-func start(t *testing.T, p host.Props) (*host.System, host.Ref) {
-	t.Helper()
-	s, err := host.New(host.NewConfig("contract"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Shutdown(context.Background()) })
-	ref, err := s.Spawn("guest", p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, ref
-}
-
-func TestAllImportsLink(t *testing.T) {
-	image := load(t, "all_imports.wasm")
-	want := []string{"wasmactors.flush", "wasmactors.log", "wasmactors.next", "wasmactors.panic"}
-	for _, f := range wasi.Functions() {
-		want = append(want, "wasi_snapshot_preview1."+f.Name)
-	}
-	slices.Sort(want)
-	if got := image.Info().Imports; !slices.Equal(got, want) {
-		t.Errorf("the golden file imports %v\nthe host offers %v", got, want)
-	}
-}
-
-func ask(t *testing.T, s *host.System, ref host.Ref, question, answer any) error {
+func ask(t *testing.T, s *host.System, ref host.Ref, question, answer any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	m, err := s.Ask(ctx, ref, question)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	return m.Decode(answer)
+	if err := m.Decode(answer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tell(t *testing.T, s *host.System, ref host.Ref, v any) {
+	t.Helper()
+	if err := s.Tell(ref, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func event(t *testing.T, s *host.Subscription) host.Event {
+	t.Helper()
+	select {
+	case e := <-s.C():
+		return e
+	case <-time.After(30 * time.Second):
+		t.Fatal("no event")
+	}
+	return host.Event{}
 }
 
 func TestGuestInWAT(t *testing.T) {
-	s, ref := start(t, host.Guest(load(t, "guests/echo.wasm"), "echo"))
-	var got string
-	if err := ask(t, s, ref, "hello", &got); err != nil || got != "hello" {
-		t.Errorf("%q, %v", got, err)
+	image := load(t, "guests/echo.wasm")
+	if image.Batching() {
+		t.Error("it asks for batches")
+	}
+	s := system(t)
+	ref, err := s.Spawn("echo", host.Guest(image, "echo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "hello", strings.Repeat("long ", 60), strings.Repeat("longer ", 2000)} {
+		var got string
+		if ask(t, s, ref, text, &got); got != text {
+			t.Errorf("%d bytes came back as %d", len(text), len(got))
+		}
+	}
+	tell(t, s, ref, "from nobody") // is ignored
+	var again uint64
+	if ask(t, s, ref, uint64(1)<<63, &again); again != 1<<63 {
+		t.Errorf("%d", again)
 	}
 }
 
 func TestGuestInC(t *testing.T) {
-	s, ref := start(t, host.Guest(load(t, "guests/counter.wasm"), "counter"))
-	events := s.Subscribe(10, func(e *host.Event) bool { return e.Kind == host.EventFailed })
+	image := load(t, "guests/counter.wasm")
+	if d := image.Description(); !image.Batching() || d.SDK != "c/1" || !d.Has("counter") {
+		t.Errorf("%+v, batching %v", d, image.Batching())
+	}
+	s := system(t)
+	events := s.Subscribe(10, func(e *host.Event) bool { return e.Kind == host.EventFailed || e.Kind == host.EventRestarted })
+	ref, err := s.Spawn("counter", host.Guest(image, "counter"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	total := func(want uint64) {
 		t.Helper()
 		var got uint64
-		if err := ask(t, s, ref, "get", &got); err != nil || got != want {
-			t.Errorf("%d, %v; want %d", got, err, want)
+		if ask(t, s, ref, "get", &got); got != want {
+			t.Errorf("the total is %d, want %d", got, want)
 		}
-	}
-	for _, n := range []uint64{1, 200, 70_000, 1 << 40} {
-		if err := s.Tell(ref, n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	total(1 + 200 + 70_000 + 1<<40)
-	if err := s.Tell(ref, "what?"); err != nil {
-		t.Fatal(err)
 	}
 	total(0)
-	select {
-	case e := <-events.C():
-		if e.Failure.Kind != abi.FailureGuestError || e.Failure.Reason != "not a number" {
-			t.Errorf("%v", e.Failure)
+	for _, n := range []uint64{1, 23, 24, 200, 70_000, 1 << 40} {
+		tell(t, s, ref, n)
+	}
+	const sum = 1 + 23 + 24 + 200 + 70_000 + 1<<40
+	total(sum)
+
+	tell(t, s, ref, "what?") // fails, and is restarted without what it knew
+	tell(t, s, ref, 7)
+	total(7)
+	failed, restarted := event(t, events), event(t, events)
+	if f := failed.Failure; failed.Kind != host.EventFailed || f.Kind != abi.FailureGuestError || f.Reason != "not a number" || failed.Directive != supervision.Restart {
+		t.Errorf("%+v", failed)
+	}
+	if restarted.Kind != host.EventRestarted || restarted.Incarnation != 1 {
+		t.Errorf("%+v", restarted)
+	}
+}
+
+// What the host cannot be made to send, an engine can: headers, a batch, a
+// failure in the middle of it.
+func TestGuestsRead(t *testing.T) {
+	headers := abi.AppendHeader(abi.AppendHeader(nil, "trace", strings.Repeat("x", 300)), "", "")
+	for _, file := range []string{"guests/echo.wasm", "guests/counter.wasm"} {
+		x, err := load(t, file).Get()
+		if err != nil {
+			t.Fatal(err)
 		}
-	case <-time.After(30 * time.Second):
-		t.Error(errors.New("no failure was seen"))
+		e := abi.Envelope{Time: 1_700_000_000_000_000_000, Sender: 1 << 63, Correlation: 300, Headers: headers, Payload: []byte("\x63get")}
+		if !x.Push(&e) {
+			t.Fatal("refused")
+		}
+		var res runtime.Result
+		x.Run(&runtime.Entry{}, &res)
+		_, cmds, ok, err := x.NextTurn(nil)
+		if !ok || err != nil || len(cmds) != 1 || res.Failure != nil {
+			t.Fatalf("%s: %v, %v, %v, %v", file, cmds, ok, err, res.Failure)
+		}
+		want := []byte("\x63get")
+		if strings.Contains(file, "counter") {
+			want = []byte{0}
+		}
+		if c := cmds[0]; c.Op != abi.OpSend || c.ToRef != e.Sender || c.Correlation != 300 || c.Flags != abi.FlagReply || !bytes.Equal(c.Payload, want) {
+			t.Errorf("%s: %+v", file, c)
+		}
+		x.Put()
+	}
+}
+
+func TestGuestInCEndsItsBatchAfterFail(t *testing.T) {
+	x, err := load(t, "guests/counter.wasm").Get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Put()
+	for _, payload := range []string{"\x05", "\x63get", "\xf6", "\x05"} {
+		if !x.Push(&abi.Envelope{Sender: 9, Correlation: 1, Payload: []byte(payload)}) {
+			t.Fatal("refused")
+		}
+	}
+	var res runtime.Result
+	x.Run(&runtime.Entry{}, &res)
+	if res.Turns != 3 || res.Unread != 1 || res.Failure != nil {
+		t.Fatalf("%+v", res)
+	}
+	var cmds []abi.Command
+	var ops []string
+	for {
+		turn, c, ok, err := x.NextTurn(cmds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		for _, c := range c {
+			ops = append(ops, string(rune('0'+turn))+" "+c.Op.String())
+		}
+	}
+	if got := strings.Join(ops, ", "); got != "1 send, 2 fail" {
+		t.Error(got)
 	}
 }

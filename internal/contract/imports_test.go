@@ -1,4 +1,4 @@
-package abidiff
+package contract
 
 import (
 	"context"
