@@ -110,13 +110,6 @@ func (c *Command) decodePlainSend(b []byte) int {
 	return end
 }
 
-// binary8 is the big-endian number in 8 bytes.
-func binary8(b []byte) uint64 {
-	_ = b[7]
-	return uint64(b[7]) | uint64(b[6])<<8 | uint64(b[5])<<16 | uint64(b[4])<<24 |
-		uint64(b[3])<<32 | uint64(b[2])<<40 | uint64(b[1])<<48 | uint64(b[0])<<56
-}
-
 func (c *Command) decodeTarget(b []byte, at int) (int, *Error) {
 	if at < len(b) && b[at]>>5 == majorText {
 		path, next, err := readString(b, at, majorText, MaxPath)
@@ -180,7 +173,7 @@ func (c *Command) decodeBody(b []byte, at int) (int, *Error) {
 	if c.Headers, at, err = readHeaders(b, at); err != nil {
 		return at, err
 	}
-	c.Payload, at, err = readString(b, at, majorBytes, len(b))
+	c.Payload, at, err = readBytes(b, at)
 	return at, err
 }
 
@@ -212,7 +205,7 @@ func (c *Command) decodeSpawn(b []byte, at int) (int, *Error) {
 			return start, ErrName
 		}
 	}
-	if c.Payload, at, err = readString(b, at, majorBytes, len(b)); err != nil {
+	if c.Payload, at, err = readBytes(b, at); err != nil {
 		return at, err
 	}
 	if isNull(b, at) {
@@ -222,7 +215,7 @@ func (c *Command) decodeSpawn(b []byte, at int) (int, *Error) {
 	if at < len(b) && b[at]>>5 != majorMap {
 		return start, ErrType
 	}
-	if at, err = skip(b, at); err != nil {
+	if at, err = skip(b, at, 1); err != nil {
 		return at, err
 	}
 	if at-start > MaxOptions {
@@ -251,6 +244,6 @@ func (c *Command) decodeTimer(b []byte, at int) (int, *Error) {
 	if c.Period > MaxDuration {
 		return start, ErrRange
 	}
-	c.Payload, at, err = readString(b, at, majorBytes, len(b))
+	c.Payload, at, err = readBytes(b, at)
 	return at, err
 }

@@ -33,12 +33,35 @@ func EnvelopeSize(e *Envelope) int {
 // PutEnvelope writes e at the start of dst and returns its length; ok is false,
 // and dst untouched, if it does not fit. It does not allocate.
 func PutEnvelope(dst []byte, e *Envelope) (n int, ok bool) {
+	if n = e.putUsual(dst); n > 0 {
+		return n, true
+	}
 	n = EnvelopeSize(e)
 	if n > len(dst) {
 		return 0, false
 	}
 	AppendEnvelope(dst[:0:n], e)
 	return n, true
+}
+
+// putUsual writes what nearly all envelopes are: from an actor, with a small
+// correlation, no headers and a short payload. It returns 0, and writes nothing,
+// for everything else.
+func (e *Envelope) putUsual(dst []byte) int {
+	const fixed = 2 + 9 + 9 + 3
+	size := len(e.Payload)
+	if e.Time>>32 <= 0 || e.Sender>>32 == 0 || e.Correlation >= 24 || len(e.Headers) > 0 || size >= 24 || size > len(dst)-fixed {
+		return 0
+	}
+	dst = dst[:fixed+size]
+	dst[0], dst[1] = majorArray<<5|6, byte(e.Kind)
+	dst[2] = majorUint<<5 | 27
+	putBinary8(dst[3:11], uint64(e.Time))
+	dst[11] = majorUint<<5 | 27
+	putBinary8(dst[12:20], uint64(e.Sender))
+	dst[20], dst[21], dst[22] = byte(e.Correlation), nullByte, majorBytes<<5|byte(size)
+	copy(dst[fixed:], e.Payload)
+	return fixed + size
 }
 
 // DecodeEnvelope reads the envelope at the start of src and returns its length.
@@ -79,6 +102,6 @@ func decodeEnvelope(e *Envelope, b []byte) (int, *Error) {
 	if e.Headers, at, err = readHeaders(b, at); err != nil {
 		return at, err
 	}
-	e.Payload, at, err = readString(b, at, majorBytes, len(b))
+	e.Payload, at, err = readBytes(b, at)
 	return at, err
 }

@@ -53,10 +53,37 @@ func longHead(b []byte, at int, major, low byte) (byte, uint64, int, *Error) {
 	return major, arg, at + 1 + n, nil
 }
 
+// binary8 is the big-endian number in 8 bytes.
+func binary8(b []byte) uint64 {
+	_ = b[7]
+	return uint64(b[7]) | uint64(b[6])<<8 | uint64(b[5])<<16 | uint64(b[4])<<24 |
+		uint64(b[3])<<32 | uint64(b[2])<<40 | uint64(b[1])<<48 | uint64(b[0])<<56
+}
+
+// putBinary8 is the inverse of binary8.
+func putBinary8(b []byte, v uint64) {
+	_ = b[7]
+	b[0], b[1], b[2], b[3] = byte(v>>56), byte(v>>48), byte(v>>40), byte(v>>32)
+	b[4], b[5], b[6], b[7] = byte(v>>24), byte(v>>16), byte(v>>8), byte(v)
+}
+
+// readUint knows the two usual forms itself: below 24, and in 8 bytes (refs, times).
 func readUint(b []byte, at int) (uint64, int, *Error) {
-	if at < len(b) && b[at] < 24 {
-		return uint64(b[at]), at + 1, nil
+	if at < len(b) {
+		c := b[at]
+		if c < 24 {
+			return uint64(c), at + 1, nil
+		}
+		if c == majorUint<<5|27 && len(b)-at >= 9 {
+			if v := binary8(b[at+1 : at+9]); v>>32 != 0 {
+				return v, at + 9, nil
+			}
+		}
 	}
+	return readLongUint(b, at)
+}
+
+func readLongUint(b []byte, at int) (uint64, int, *Error) {
 	m, v, next, err := head(b, at)
 	if err != nil {
 		return 0, at, err
@@ -68,6 +95,13 @@ func readUint(b []byte, at int) (uint64, int, *Error) {
 }
 
 func readInt(b []byte, at int) (int64, int, *Error) {
+	if at < len(b) && b[at] < majorNint<<5 {
+		v, next, err := readUint(b, at)
+		if err == nil && v > 1<<63-1 {
+			return 0, at, ErrRange
+		}
+		return int64(v), next, err
+	}
 	m, v, next, err := head(b, at)
 	switch {
 	case err != nil:
@@ -80,6 +114,16 @@ func readInt(b []byte, at int) (int64, int, *Error) {
 		return -1 - int64(v), next, nil
 	}
 	return int64(v), next, nil
+}
+
+// readBytes reads a byte string.
+func readBytes(b []byte, at int) ([]byte, int, *Error) {
+	if at < len(b) {
+		if n := int(b[at] - majorBytes<<5); n < 24 && n < len(b)-at {
+			return b[at+1 : at+1+n : at+1+n], at + 1 + n, nil
+		}
+	}
+	return readString(b, at, majorBytes, len(b))
 }
 
 // readString reads a byte string or a text of at most limit bytes.
@@ -102,7 +146,11 @@ func readString(b []byte, at int, want byte, limit int) ([]byte, int, *Error) {
 	return s, next + int(n), nil
 }
 
+// readArray reads the head of an array of want items, fewer than 24.
 func readArray(b []byte, at, want int) (int, *Error) {
+	if at < len(b) && b[at] == majorArray<<5|byte(want) {
+		return at + 1, nil
+	}
 	m, n, next, err := head(b, at)
 	switch {
 	case err != nil:
@@ -122,6 +170,10 @@ func readHeaders(b []byte, at int) ([]byte, int, *Error) {
 	if isNull(b, at) {
 		return nil, at + 1, nil
 	}
+	return readHeaderMap(b, at)
+}
+
+func readHeaderMap(b []byte, at int) ([]byte, int, *Error) {
 	m, n, next, err := head(b, at)
 	switch {
 	case err != nil:

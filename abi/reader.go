@@ -226,11 +226,13 @@ func (r *Reader) Raw() []byte {
 }
 
 // Skip checks the next item, whatever it is, and steps over it.
-func (r *Reader) Skip() {
+func (r *Reader) Skip() { r.skip(0) }
+
+func (r *Reader) skip(within int) {
 	if r.err != nil {
 		return
 	}
-	at, err := skip(r.buf, r.at)
+	at, err := skip(r.buf, r.at, within)
 	r.at, r.err = at, err
 }
 

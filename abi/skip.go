@@ -5,9 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// skip checks one generic item and steps over it, without recursion. Maps may
-// have keys of any kind; their uniqueness is not checked here.
-func skip(b []byte, at int) (int, *Error) {
+// skip checks one generic item and steps over it, without recursion. It is nested
+// within that many containers already. Maps may have keys of any kind; their
+// uniqueness is not checked here.
+func skip(b []byte, at, within int) (int, *Error) {
 	var left [MaxNesting]uint64 // items still to come, a level each
 	depth := 0
 	for {
@@ -15,11 +16,11 @@ func skip(b []byte, at int) (int, *Error) {
 		if err != nil {
 			return at, err
 		}
+		if major := b[at] >> 5; depth+within >= MaxNesting && (major == majorArray || major == majorMap) {
+			return at, ErrNesting // an empty one counts, too
+		}
 		at = next
 		if open > 0 {
-			if depth == MaxNesting {
-				return at, ErrNesting
-			}
 			left[depth] = open
 			depth++
 			continue
@@ -123,7 +124,7 @@ func half(h uint16) float64 {
 // definite and shortest heads, no tags, no simple values but false, true and
 // null, text in UTF-8, nested at most MaxNesting deep. The error is an *At.
 func Valid(b []byte) error {
-	at, err := skip(b, 0)
+	at, err := skip(b, 0, 0)
 	if err == nil && at != len(b) {
 		err = ErrTrailing
 	}

@@ -97,7 +97,7 @@ func decodeMap(r *Reader, keys []string, field func(key int)) (seen uint64) {
 		}
 		switch {
 		case key < 0:
-			r.Skip()
+			r.skip(1)
 		case seen&(1<<key) != 0:
 			r.at, r.err = at, ErrDuplicate
 		default:

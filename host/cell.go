@@ -64,6 +64,7 @@ type cell struct {
 	pending   atomic.Int32 // one-shot timers, asks and delayed restarts: not idle
 	startedAt atomic.Int64
 	shown     atomic.Uint32 // state, for snapshots
+	life      atomic.Uint64 // incarnation, likewise
 
 	// The owner's: whoever is within Run.
 	state       state

@@ -199,6 +199,7 @@ func (c *cell) maybeRestart(scr *scratch) {
 	}
 	c.restart, c.cause = nil, nil
 	c.incarnation++
+	c.life.Store(c.incarnation)
 	c.restarts++
 	c.begin(scr, r.cause)
 }

@@ -166,7 +166,7 @@ func TestD14_DelayedRestart(t *testing.T) {
 	events := s.Subscribe(100, func(e *Event) bool { return e.Kind == EventFailed })
 	ref := must(s.Spawn("child", newCounter()))(t)
 	s.RunUntilIdle(1000)
-	for _, want := range []time.Duration{200, 400, 800, 1600, 3200, 6400, 10000, 10000} {
+	for i, want := range []time.Duration{200, 400, 800, 1600, 3200, 6400, 10000, 10000} {
 		want *= time.Millisecond
 		s.Tell(ref, "crash")
 		s.Tell(ref, 1) // waits for the next incarnation
@@ -177,7 +177,7 @@ func TestD14_DelayedRestart(t *testing.T) {
 		}
 		clock.Advance(want - 1)
 		s.RunUntilIdle(1000)
-		if n := s.Tree().Children[0]; n.State != "restarting" || n.Mailbox != 1 {
+		if n := s.Tree().Children[0]; n.State != "restarting" || n.Mailbox != 1 || n.Incarnation != uint64(i) {
 			t.Fatalf("%+v before the delay is over", n)
 		}
 		clock.Advance(1)

@@ -403,7 +403,7 @@ type Node struct {
 func (s *System) Tree() Node { return s.user.node() }
 
 func (c *cell) node() Node {
-	n := Node{Ref: c.ref(), Type: c.props.typ, State: state(c.shown.Load()).String(), Mailbox: c.mbox.Len(), Turns: c.turnCount()}
+	n := Node{Ref: c.ref(), Type: c.props.typ, State: state(c.shown.Load()).String(), Incarnation: c.life.Load(), Mailbox: c.mbox.Len(), Turns: c.turnCount()}
 	for _, k := range c.kids() {
 		n.Children = append(n.Children, k.node())
 	}
