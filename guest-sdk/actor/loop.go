@@ -45,6 +45,7 @@ func initialize() uint32 {
 		d.Types = append(d.Types, registry[i].name)
 	}
 	description = abi.AppendDescription(nil, &d)
+	warm()
 	control = [...]uint32{
 		abi.Version,
 		bridge.Address(unsafe.Pointer(&inbox[0])), InboxSize,

@@ -29,3 +29,10 @@ func panicText(r any) string {
 	}
 	return "panic with a value that is neither a string nor an error"
 }
+
+// warmPanic lets Go find out once, while the image is made, how to unwind the
+// stack.
+func warmPanic() {
+	defer func() { kept.bytes = append(make([]byte, 0, 512), panicText(recover())...) }()
+	panic("warm")
+}
