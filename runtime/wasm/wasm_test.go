@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -123,7 +124,12 @@ func TestErrorsSayWhere(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	for _, b := range modules(f) {
-		if len(b) < 4096 {
+		m, err := Decode(b)
+		if err != nil {
+			f.Fatal(err)
+		}
+		m.Customs = slices.DeleteFunc(m.Customs, func(c Custom) bool { return c.Name == "name" })
+		if b = m.Encode(); len(b) < 4096 {
 			f.Add(b)
 		}
 	}
@@ -136,6 +142,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		if err != nil {
 			return // wazero is not asked: a forged length makes it allocate gigabytes
+		}
+		if _, named := m.FindCustom("name"); named {
+			return // wazero believes the counts in a name section, too; the rewriter never passes one on
 		}
 		c, wazeroErr := r.CompileModule(ctx, b)
 		if wazeroErr == nil {
