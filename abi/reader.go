@@ -139,7 +139,18 @@ func (r *Reader) TextBytes() []byte { return r.str(majorText) }
 func (r *Reader) Text() string { return string(r.str(majorText)) }
 
 // ByteString reads a byte string.
-func (r *Reader) ByteString() []byte { return r.str(majorBytes) }
+func (r *Reader) ByteString() []byte {
+	if r.err != nil {
+		return nil
+	}
+	s, next, err := readBytes(r.buf, r.at)
+	if err != nil {
+		r.err = err
+		return nil
+	}
+	r.at = next
+	return s
+}
 
 func (r *Reader) str(major byte) []byte {
 	if r.err != nil {
@@ -169,7 +180,18 @@ func (r *Reader) Int() int64 {
 }
 
 // Uint reads an integer that is not negative.
-func (r *Reader) Uint() uint64 { return r.head(majorUint) }
+func (r *Reader) Uint() uint64 {
+	if r.err != nil {
+		return 0
+	}
+	v, next, err := readUint(r.buf, r.at)
+	if err != nil {
+		r.err = err
+		return 0
+	}
+	r.at = next
+	return v
+}
 
 // Ref reads a ref.
 func (r *Reader) Ref() Ref { return Ref(r.Uint()) }

@@ -77,36 +77,3 @@ func DecodeStart(s *Start, src []byte) error {
 	}
 	return r.Done()
 }
-
-// decodeMap reads a map with text keys: known ones through field, which must
-// read exactly one item; it refuses a known key that comes twice and steps over
-// unknown ones. The result has a bit set for every known key that was there.
-func decodeMap(r *Reader, keys []string, field func(key int)) (seen uint64) {
-	for range r.Map() {
-		at := r.at
-		name := r.TextBytes()
-		if r.err != nil {
-			return seen
-		}
-		key := -1
-		for i, k := range keys {
-			if k == string(name) {
-				key = i
-				break
-			}
-		}
-		switch {
-		case key < 0:
-			r.skip(1)
-		case seen&(1<<key) != 0:
-			r.at, r.err = at, ErrDuplicate
-		default:
-			seen |= 1 << key
-			field(key)
-		}
-		if r.err != nil {
-			return seen
-		}
-	}
-	return seen
-}

@@ -28,7 +28,7 @@ func spawn(l *lab) error {
 					if !keep {
 						ctx.Stop(last)
 					}
-					ref, err := ctx.System().Spawn("", p.props)
+					ref, err := ctx.Spawn("", p.props)
 					if err != nil {
 						return err
 					}
@@ -138,7 +138,7 @@ func restart(l *lab) error {
 				continue // the same trap
 			}
 			x, y, err := interleave(
-				func() (float64, error) { return perOp(l.scale(2000), ours(c.poison)) },
+				func() (float64, error) { return perOp(l.scale(10_000), ours(c.poison)) },
 				func() (float64, error) { return perOp(l.scale(100), theirs(c.crash)) })
 			if err != nil {
 				return err

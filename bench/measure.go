@@ -14,14 +14,17 @@ import (
 const rounds = 5
 
 // interleave measures a and b alternately and returns their medians.
-// Each call returns one sample.
+// Each call returns one sample. Neither pays for collecting the garbage of the
+// other.
 func interleave(a, b func() (float64, error)) (float64, float64, error) {
 	var as, bs []float64
 	for range rounds {
+		runtime.GC()
 		x, err := a()
 		if err != nil {
 			return 0, 0, err
 		}
+		runtime.GC()
 		y, err := b()
 		if err != nil {
 			return 0, 0, err

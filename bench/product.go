@@ -47,7 +47,7 @@ func newProduct(ctx context.Context, wasm []byte, workers int) (*product, error)
 		}
 		p.left--
 		return p.step(ctx)
-	}))
+	}).WithLimits(host.Limits{Children: 1 << 20}))
 	return p, err
 }
 

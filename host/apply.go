@@ -31,13 +31,13 @@ func (c *cell) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope
 			c.applyStop(scr, cmd)
 		case abi.OpWatch:
 			if uid, ok := c.target(scr, cmd, c.caps.send); ok {
-				if c.watch(uid) != nil {
+				if c.watch(scr, uid) != nil {
 					c.refused(scr, DeadLimit, uid, "", nil)
 				}
 			}
 		case abi.OpUnwatch:
 			if uid, ok := c.target(scr, cmd, c.caps.send); ok {
-				c.unwatch(uid)
+				c.unwatch(scr, uid)
 			}
 		case abi.OpTimer:
 			if c.setTimer(cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload) != nil {
@@ -170,7 +170,7 @@ func (c *cell) applySpawn(scr *scratch, cmd *abi.Command) {
 		if len(cmd.Payload) == 0 {
 			p.args = nil
 		}
-		_, err = c.spawn(string(cmd.Name), p, cmd.Ref)
+		_, err = c.spawn(scr, string(cmd.Name), p, cmd.Ref)
 	}
 	if err == nil {
 		return
@@ -208,6 +208,5 @@ func (c *cell) applyStop(scr *scratch, cmd *abi.Command) {
 		c.refused(scr, DeadDenied, uid, t.path, nil)
 		return
 	}
-	t.post(scr, sysMsg{kind: sysStop})
-	t.killLater()
+	t.stop(scr)
 }

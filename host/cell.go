@@ -294,8 +294,9 @@ func (c *cell) nextHostRef() abi.Ref {
 	return abi.ChildRef(c.hostkey, c.hostRefs-1)
 }
 
-// spawn makes a child and starts it. Any goroutine may call it.
-func (c *cell) spawn(name string, p Props, uid abi.Ref) (*cell, error) {
+// spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
+// workers.
+func (c *cell) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*cell, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -324,7 +325,7 @@ func (c *cell) spawn(name string, p Props, uid abi.Ref) (*cell, error) {
 	c.children[name] = child
 	c.order = append(c.order, child)
 	c.mu.Unlock()
-	child.post(nil, sysMsg{kind: sysStart})
+	child.post(scr, sysMsg{kind: sysStart})
 	return child, nil
 }
 

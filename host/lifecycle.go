@@ -27,7 +27,7 @@ func (c *cell) begin(scr *scratch, cause *abi.Failure) {
 		return
 	}
 	c.begun = true
-	c.startChildren()
+	c.startChildren(scr)
 	if !c.sys.bus.quiet() {
 		kind := EventStarted
 		if cause != nil {
@@ -62,10 +62,10 @@ func initFailure(f *abi.Failure) *abi.Failure {
 }
 
 // startChildren starts those that the props name, unless they have survived.
-func (c *cell) startChildren() {
+func (c *cell) startChildren(scr *scratch) {
 	for _, k := range c.props.children {
 		if c.child(k.Name) == nil {
-			if _, err := c.spawn(k.Name, k.Props, c.nextHostRef()); err != nil {
+			if _, err := c.spawn(scr, k.Name, k.Props, c.nextHostRef()); err != nil {
 				c.sys.logf(c, abi.LogError, "the child %q cannot be started: %v", k.Name, err)
 			}
 		}
@@ -202,6 +202,12 @@ func (c *cell) maybeRestart(scr *scratch) {
 	c.life.Store(c.incarnation)
 	c.restarts++
 	c.begin(scr, r.cause)
+}
+
+// stop asks the cell to stop after its current turn. Any goroutine may call it.
+func (c *cell) stop(scr *scratch) {
+	c.post(scr, sysMsg{kind: sysStop})
+	c.killLater()
 }
 
 // stopNow begins the end: the children first.

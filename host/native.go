@@ -37,7 +37,11 @@ func (f actorFunc) Receive(ctx *Context, m Message) error { return f(ctx, m) }
 type Context struct {
 	cell *cell
 	env  *mailbox.Envelope
+	scr  *scratch // of the worker that makes the call; nil when it is over
 }
+
+// over ends the call: what keeps the context all the same gets no worker.
+func (c *Context) over() { c.scr = nil }
 
 // Self is the actor itself.
 func (c *Context) Self() Ref { return c.cell.ref() }
@@ -81,7 +85,7 @@ func (c *Context) ReplyError(reason string) error {
 
 // Forward sends the current message on, in the name of its sender.
 func (c *Context) Forward(to Ref) error {
-	return c.cell.forward(nil, to.uid, c.env)
+	return c.cell.forward(c.scr, to.uid, c.env)
 }
 
 func (c *Context) send(to abi.Ref, v any, kind abi.Kind, correlation uint64) error {
@@ -92,12 +96,12 @@ func (c *Context) send(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	e := mailbox.New()
 	e.Kind, e.Sender, e.Correlation = kind, c.cell.uid, correlation
 	e.SetPayload(payload)
-	return c.cell.sys.deliver(nil, to, e)
+	return c.cell.sys.deliver(c.scr, to, e)
 }
 
 // Spawn makes a child; an empty name lets the host choose.
 func (c *Context) Spawn(name string, p Props) (Ref, error) {
-	child, err := c.cell.spawn(name, p, c.cell.nextHostRef())
+	child, err := c.cell.spawn(c.scr, name, p, c.cell.nextHostRef())
 	if err != nil {
 		return Ref{}, err
 	}
@@ -105,14 +109,18 @@ func (c *Context) Spawn(name string, p Props) (Ref, error) {
 }
 
 // Stop stops an actor.
-func (c *Context) Stop(ref Ref) { c.cell.sys.Stop(ref) }
+func (c *Context) Stop(ref Ref) {
+	if t := c.cell.sys.table.get(ref.uid); t != nil {
+		t.stop(c.scr)
+	}
+}
 
 // Watch makes the end of an actor known through a Message of KindTerminated
 // whose Sender it is. An actor that has ended already counts.
-func (c *Context) Watch(ref Ref) error { return c.cell.watch(ref.uid) }
+func (c *Context) Watch(ref Ref) error { return c.cell.watch(c.scr, ref.uid) }
 
 // Unwatch takes a watch back, also when the message is in the mailbox already.
-func (c *Context) Unwatch(ref Ref) { c.cell.unwatch(ref.uid) }
+func (c *Context) Unwatch(ref Ref) { c.cell.unwatch(c.scr, ref.uid) }
 
 // After sends the actor a Message of KindTimer with this correlation later, and
 // then every period if that is not 0. The same key replaces.

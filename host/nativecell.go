@@ -10,14 +10,16 @@ import (
 )
 
 // startNative makes a fresh actor.
-func (c *cell) startNative(*scratch) *abi.Failure {
+func (c *cell) startNative(scr *scratch) *abi.Failure {
 	return c.guarded(func() error {
 		c.actor = c.props.factory()
 		if c.actor == nil {
 			return errors.New("the factory returned nil")
 		}
 		if s, ok := c.actor.(Starter); ok {
-			return s.Started(&Context{cell: c})
+			ctx := Context{cell: c, scr: scr}
+			defer ctx.over()
+			return s.Started(&ctx)
 		}
 		return nil
 	})
@@ -27,7 +29,8 @@ func (c *cell) startNative(*scratch) *abi.Failure {
 func (c *cell) nativeTurn(scr *scratch, e *mailbox.Envelope) {
 	c.consume(e)
 	c.turns++
-	ctx := Context{cell: c, env: e}
+	ctx := Context{cell: c, env: e, scr: scr}
+	defer ctx.over()
 	kind := e.Kind
 	m := Message{Kind: e.Kind, Sender: c.sys.refOf(e.Sender), Correlation: e.Correlation, Payload: e.Payload}
 	if len(e.Headers) > 0 {
@@ -76,11 +79,13 @@ func (c *cell) guarded(f func() error) (failure *abi.Failure) {
 }
 
 // stopNative tells the actor that its incarnation ends.
-func (c *cell) stopNative(*scratch) {
+func (c *cell) stopNative(scr *scratch) {
 	a := c.actor
 	c.actor = nil
 	if s, ok := a.(Stopper); ok {
-		if f := c.guarded(func() error { s.Stopped(&Context{cell: c, env: mailbox.New()}); return nil }); f != nil {
+		ctx := Context{cell: c, env: mailbox.New(), scr: scr}
+		defer ctx.over()
+		if f := c.guarded(func() error { s.Stopped(&ctx); return nil }); f != nil {
 			c.sys.logf(c, abi.LogError, "stopping: %v", f)
 		}
 	}

@@ -95,7 +95,7 @@ func (s *System) Clock() Clock { return s.cfg.clock }
 // Spawn starts an actor below /user; an empty name lets the system choose.
 // Messages may be sent at once.
 func (s *System) Spawn(name string, p Props) (Ref, error) {
-	c, err := s.user.spawn(name, p, s.user.nextHostRef())
+	c, err := s.user.spawn(nil, name, p, s.user.nextHostRef())
 	if err != nil {
 		if errors.Is(err, ErrStopped) {
 			err = ErrClosed
@@ -161,8 +161,7 @@ func reasonOf(payload []byte) string {
 // What waits in its mailbox becomes dead letters.
 func (s *System) Stop(ref Ref) {
 	if c := s.table.get(ref.uid); c != nil {
-		c.post(nil, sysMsg{kind: sysStop})
-		c.killLater()
+		c.stop(nil)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // watch asks to be told of an actor's end; one that has ended already counts.
-func (c *cell) watch(uid abi.Ref) error {
+func (c *cell) watch(scr *scratch, uid abi.Ref) error {
 	if _, ok := c.watching[uid]; ok || uid == c.uid {
 		return nil
 	}
@@ -18,21 +18,21 @@ func (c *cell) watch(uid abi.Ref) error {
 	}
 	c.watching[uid] = struct{}{}
 	target := c.sys.table.get(uid)
-	if target == nil || !target.post(nil, sysMsg{kind: sysWatch, ref: c.uid}) {
-		c.post(nil, sysMsg{kind: sysTerminated, ref: uid, reason: "unknown"})
+	if target == nil || !target.post(scr, sysMsg{kind: sysWatch, ref: c.uid}) {
+		c.post(scr, sysMsg{kind: sysTerminated, ref: uid, reason: "unknown"})
 	}
 	return nil
 }
 
 // unwatch takes a watch back; a notification in the mailbox is dropped when its
 // turn comes.
-func (c *cell) unwatch(uid abi.Ref) {
+func (c *cell) unwatch(scr *scratch, uid abi.Ref) {
 	if _, ok := c.watching[uid]; !ok {
 		return
 	}
 	delete(c.watching, uid)
 	if target := c.sys.table.get(uid); target != nil {
-		target.post(nil, sysMsg{kind: sysUnwatch, ref: c.uid})
+		target.post(scr, sysMsg{kind: sysUnwatch, ref: c.uid})
 	}
 }
 
