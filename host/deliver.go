@@ -33,24 +33,31 @@ func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 	return ErrUnknown
 }
 
-// push puts an envelope into an actor's mailbox.
+// push puts an envelope into an actor's mailbox; one that is refused becomes a dead
+// letter.
 func (s *System) push(scr *scratch, c *cell, e *mailbox.Envelope) error {
-	if c.props.image != nil && e.Size()+overhead > c.props.image.InboxCap() {
-		s.deadLetter(DeadTooLarge, c.uid, c.path, e)
-		e.Free()
-		return ErrTooLarge
-	}
-	if err := c.mbox.Push(e); err != nil {
-		reason, result := DeadMailboxFull, ErrMailboxFull
-		if errors.Is(err, mailbox.ErrClosed) {
-			reason, result = DeadStopped, ErrStopped
-		}
+	reason, err := s.accept(scr, c, e)
+	if err != nil {
 		s.deadLetter(reason, c.uid, c.path, e)
 		e.Free()
-		return result
+	}
+	return err
+}
+
+// accept puts an envelope into an actor's mailbox, or says why not; then it is
+// still the caller's.
+func (s *System) accept(scr *scratch, c *cell, e *mailbox.Envelope) (DeadReason, error) {
+	if c.props.image != nil && e.Size()+overhead > c.props.image.InboxCap() {
+		return DeadTooLarge, ErrTooLarge
+	}
+	if err := c.mbox.Push(e); err != nil {
+		if errors.Is(err, mailbox.ErrClosed) {
+			return DeadStopped, ErrStopped
+		}
+		return DeadMailboxFull, ErrMailboxFull
 	}
 	c.wake(scr)
-	return nil
+	return 0, nil
 }
 
 // deadLetter counts, keeps and publishes a message that was not delivered. The

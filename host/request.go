@@ -1,6 +1,9 @@
 package host
 
-import "github.com/wasmactors/wasmactors/runtime/mailbox"
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
+)
 
 // Pending is an ask that was sent and may be answered.
 type Pending struct {
@@ -12,6 +15,45 @@ type Pending struct {
 // Request sends a message like Ask but does not wait. An error says that the
 // message was not accepted. The caller either takes the answer or calls Cancel.
 func (s *System) Request(to Ref, v any) (*Pending, error) {
+	return s.request(to, v, s.deliver)
+}
+
+// TryRequest is Request for callers that try again: a message that finds the
+// mailbox full is theirs, and no dead letter.
+func (s *System) TryRequest(to Ref, v any) (*Pending, error) {
+	return s.request(to, v, s.offer)
+}
+
+// TryTell is Tell for callers that try again: a message that finds the mailbox full
+// is theirs, and no dead letter.
+func (s *System) TryTell(to Ref, v any) error {
+	payload, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	e := mailbox.New()
+	e.SetPayload(payload)
+	return s.offer(nil, to.uid, e)
+}
+
+// offer is deliver, unless the mailbox is full.
+func (s *System) offer(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
+	c := s.table.get(to)
+	if c == nil {
+		return s.deliver(scr, to, e)
+	}
+	reason, err := s.accept(scr, c, e)
+	if err == nil {
+		return nil
+	}
+	if reason != DeadMailboxFull {
+		s.deadLetter(reason, c.uid, c.path, e)
+	}
+	e.Free()
+	return err
+}
+
+func (s *System) request(to Ref, v any, deliver func(*scratch, abi.Ref, *mailbox.Envelope) error) (*Pending, error) {
 	payload, err := Encode(v)
 	if err != nil {
 		return nil, err
@@ -20,7 +62,7 @@ func (s *System) Request(to Ref, v any) (*Pending, error) {
 	e := mailbox.New()
 	e.Sender, e.Correlation = uid, 1
 	e.SetPayload(payload)
-	if err := s.deliver(nil, to.uid, e); err != nil {
+	if err := deliver(nil, to.uid, e); err != nil {
 		s.asks.remove(uid)
 		return nil, err
 	}

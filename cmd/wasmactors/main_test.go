@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,6 +163,22 @@ func TestInterruptEndsOrderly(t *testing.T) {
 	code, _, stderr := try(t, ctx, "", "run", echoBundle(t, ""))
 	if code != 130 {
 		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}
+
+// A run whose input stays open ends at once, too.
+func TestInterruptWhileReading(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	in, out := io.Pipe()
+	defer out.Close()
+	var stdout, stderr bytes.Buffer
+	go func() {
+		_, _ = out.Write([]byte("# nothing yet\n"))
+		cancel()
+	}()
+	t.Setenv("WASMACTORS_CACHE_DIR", cache)
+	if code := run(ctx, nil, []string{"wasmactors", "run", echoBundle(t, ""), "--input", "-"}, in, &stdout, &stderr); code != 130 {
+		t.Errorf("exit code %d\n%s", code, &stderr)
 	}
 }
 

@@ -162,7 +162,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // cacheKey names what a build depends on besides the sources.
 func cacheKey(dir string, c compiler) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "1\n%s\n%s\n%s\n%s\n", dir, c.name, strings.Join(c.args(), " "), os.Getenv("GOFLAGS"))
+	fmt.Fprintf(h, "2\n%s\n%s\n%s\n%s\n", dir, c.name, strings.Join(c.args(), " "), os.Getenv("GOFLAGS"))
 	fmt.Fprintln(h, stamp(c.path))
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }

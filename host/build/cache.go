@@ -36,7 +36,16 @@ type input struct {
 // listing tells files that have come or gone.
 type listing struct {
 	Path  string
+	Embed bool // a package that embeds files: whatever is below counts
 	Names []string
+}
+
+func list(path string, embed bool) (listing, error) {
+	names, err := sources(path)
+	if embed && err == nil {
+		names, err = below(path)
+	}
+	return listing{path, embed, names}, err
 }
 
 func (s store) recordPath() string { return filepath.Join(s.dir, s.key+".json") }
@@ -61,7 +70,7 @@ func (s store) load() ([]byte, bool) {
 		}
 	}
 	for _, d := range r.Dirs {
-		if names, err := sources(d.Path); err != nil || !slices.Equal(names, d.Names) {
+		if now, err := list(d.Path, d.Embed); err != nil || !slices.Equal(now.Names, d.Names) {
 			return nil, false
 		}
 	}
@@ -101,6 +110,22 @@ func sources(dir string) ([]string, error) {
 	return names, nil
 }
 
+// below are the names of all files in a folder, at any depth.
+func below(dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !e.IsDir():
+			names = append(names, path)
+		case e.Name() == ".git":
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return names, err
+}
+
 func sum(data []byte) string {
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])
@@ -129,11 +154,10 @@ func (s store) save(ctx context.Context, c compiler, dir string, wasm []byte) er
 		r.Files = append(r.Files, input{path, info.Size(), info.ModTime().UnixNano(), sum(data)})
 	}
 	for _, d := range dirs {
-		names, err := sources(d)
-		if err != nil {
+		if d, err = list(d.Path, d.Embed); err != nil {
 			return err
 		}
-		r.Dirs = append(r.Dirs, listing{d, names})
+		r.Dirs = append(r.Dirs, d)
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
@@ -149,12 +173,12 @@ func (s store) save(ctx context.Context, c compiler, dir string, wasm []byte) er
 }
 
 // closure lists the files and folders of all packages that are not Go's own.
-func closure(ctx context.Context, c compiler, dir string) (files, dirs []string, err error) {
+func closure(ctx context.Context, c compiler, dir string) (files []string, dirs []listing, err error) {
 	gotool, err := exec.LookPath("go")
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.CommandContext(ctx, gotool, "list", "-deps", "-json=Dir,GoFiles,IgnoredGoFiles,EmbedFiles,Standard,Module", ".")
+	cmd := exec.CommandContext(ctx, gotool, "list", "-deps", "-json=Dir,GoFiles,IgnoredGoFiles,EmbedFiles,EmbedPatterns,Standard,Module", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	out, err := cmd.Output()
@@ -170,10 +194,10 @@ func closure(ctx context.Context, c compiler, dir string) (files, dirs []string,
 	}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
-			Dir                                 string
-			GoFiles, IgnoredGoFiles, EmbedFiles []string
-			Standard                            bool
-			Module                              *struct{ GoMod string }
+			Dir                                                string
+			GoFiles, IgnoredGoFiles, EmbedFiles, EmbedPatterns []string
+			Standard                                           bool
+			Module                                             *struct{ GoMod string }
 		}
 		if err := d.Decode(&p); err == io.EOF {
 			break
@@ -183,7 +207,7 @@ func closure(ctx context.Context, c compiler, dir string) (files, dirs []string,
 		if p.Standard {
 			continue
 		}
-		dirs = append(dirs, p.Dir)
+		dirs = append(dirs, listing{Path: p.Dir, Embed: len(p.EmbedPatterns) > 0})
 		for _, f := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.EmbedFiles) {
 			add(filepath.Join(p.Dir, f))
 		}

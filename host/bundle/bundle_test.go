@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -252,6 +253,43 @@ func FuzzJSON(f *testing.F) {
 			t.Fatalf("%s: % x: %v", text, payload, err)
 		}
 	})
+}
+
+// Input that does not come keeps nobody waiting.
+func TestFeedEndsWhileReading(t *testing.T) {
+	sys, err := host.New(host.NewConfig("feed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.Shutdown(context.Background())
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := (Feed{}).Run(ctx, sys, in); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// Whoever feeds faster than an actor reads waits, and nothing is lost.
+func TestFeedWaitsForRoom(t *testing.T) {
+	sys, err := host.New(host.NewConfig("feed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.Shutdown(context.Background())
+	got := 0
+	if _, err := sys.Spawn("slow", host.Func(func(*host.Context, host.Message) error { got++; return nil }).WithLimits(host.Limits{Mailbox: 2})); err != nil {
+		t.Fatal(err)
+	}
+	const n = 500
+	input := strings.Repeat(`{"to": "slow", "message": 1, "ask": false}`+"\n", n)
+	if _, err := (Feed{}).Run(context.Background(), sys, strings.NewReader(input)); err != nil {
+		t.Fatal(err)
+	}
+	if dead := sys.Stats().DeadLetters; got != n || dead != 0 {
+		t.Errorf("%d arrived, %d dead letters", got, dead)
+	}
 }
 
 // The feed reports what is wrong with a line and goes on.

@@ -68,7 +68,8 @@ type line struct {
 }
 
 // Run feeds r to sys until its end and then waits until the system is idle. It
-// returns early when ctx ends, or with the *InputError if Stop is set.
+// returns early when ctx ends, or with the *InputError if Stop is set; a Read of r
+// that is under way then is left behind.
 func (f Feed) Run(ctx context.Context, sys *host.System, r io.Reader) (FeedStats, error) {
 	if f.Window <= 0 {
 		f.Window = 4096
@@ -96,15 +97,23 @@ type feeding struct {
 }
 
 func (x *feeding) read(ctx context.Context, r io.Reader) error {
-	scan := bufio.NewScanner(r)
-	scan.Buffer(make([]byte, 64<<10), maxLine)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lines, failed := scan(ctx, r)
 	n := 0
-	for scan.Scan() {
-		n++
-		if err := ctx.Err(); err != nil {
-			return err
+	for {
+		var text []byte
+		var more bool
+		select {
+		case text, more = <-lines:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		text := bytes.TrimSpace(scan.Bytes())
+		if !more {
+			break
+		}
+		n++
+		text = bytes.TrimSpace(text)
 		if len(text) == 0 || text[0] == '#' {
 			continue
 		}
@@ -120,10 +129,32 @@ func (x *feeding) read(ctx context.Context, r io.Reader) error {
 			}
 		}
 	}
-	if errors.Is(scan.Err(), bufio.ErrTooLong) {
+	err := <-failed
+	if errors.Is(err, bufio.ErrTooLong) {
 		return &InputError{n + 1, "longer than 4 MiB"}
 	}
-	return scan.Err()
+	return err
+}
+
+// scan reads r's lines in a goroutine of its own, so that nobody waits for input
+// that does not come: a terminal's, a pipe's. The goroutine ends with the Read that
+// it is in when ctx ends. failed gets the error, or nil, after the last line.
+func scan(ctx context.Context, r io.Reader) (lines <-chan []byte, failed <-chan error) {
+	out, end := make(chan []byte, 64), make(chan error, 1)
+	go func() {
+		defer close(out)
+		s := bufio.NewScanner(r)
+		s.Buffer(make([]byte, 64<<10), maxLine)
+		for s.Scan() {
+			select {
+			case out <- bytes.Clone(s.Bytes()):
+			case <-ctx.Done():
+				return
+			}
+		}
+		end <- s.Err()
+	}()
+	return out, end
 }
 
 func (x *feeding) line(ctx context.Context, n int, text []byte) error {
@@ -184,9 +215,9 @@ func (x *feeding) send(ctx context.Context, n int, l line, ref host.Ref, payload
 		var p *host.Pending
 		var err error
 		if ask {
-			p, err = x.sys.Request(ref, payload)
+			p, err = x.sys.TryRequest(ref, payload)
 		} else {
-			err = x.sys.Tell(ref, payload)
+			err = x.sys.TryTell(ref, payload)
 		}
 		if errors.Is(err, host.ErrMailboxFull) {
 			select {

@@ -1,0 +1,134 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// write makes files below dir.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// project is a guest of two packages that embeds files.
+func project(t *testing.T) string {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"go.mod":        "module guest\n\ngo 1.23\n",
+		"main.go":       "package main\n\nimport (\n\t\"embed\"\n\t\"guest/inner\"\n)\n\n//go:embed all:data\nvar data embed.FS\n\nfunc main() { println(inner.N, data) }\n",
+		"inner/n.go":    "package inner\n\nconst N = 1\n",
+		"data/a/b.text": "one",
+	})
+	return dir
+}
+
+// A build is made again when something has changed that it is made from, and only
+// then.
+func TestCache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles")
+	}
+	dir, cache := project(t), t.TempDir()
+	later := time.Now().Add(time.Hour)
+	steps := []struct {
+		name   string
+		change func()
+		cached bool
+	}{
+		{"the first time", func() {}, false},
+		{"nothing has changed", func() {}, true},
+		{"touched", func() { _ = os.Chtimes(filepath.Join(dir, "main.go"), later, later) }, true},
+		{"a test is new", func() { write(t, dir, map[string]string{"main_test.go": "package main\n"}) }, true},
+		{"a constant elsewhere", func() { write(t, dir, map[string]string{"inner/n.go": "package inner\n\nconst N = 2\n"}) }, false},
+		{"a file is new", func() { write(t, dir, map[string]string{"inner/m.go": "package inner\n\nconst M = 2\n"}) }, false},
+		{"an embedded file has changed", func() { write(t, dir, map[string]string{"data/a/b.text": "two"}) }, false},
+		{"an embedded file is new", func() { write(t, dir, map[string]string{"data/a/c.text": "three"}) }, false},
+		{"an embedded file has gone", func() { _ = os.Remove(filepath.Join(dir, "data/a/c.text")) }, false},
+		{"the module has changed", func() { write(t, dir, map[string]string{"go.mod": "module guest\n\ngo 1.22\n"}) }, false},
+		{"the kept module is broken", func() {
+			for _, e := range glob(t, cache, "*.wasm") {
+				_ = os.WriteFile(e, []byte("\x00asm"), 0o644)
+			}
+		}, false},
+		{"the record is broken", func() {
+			for _, e := range glob(t, cache, "*.json") {
+				_ = os.WriteFile(e, []byte("{"), 0o644)
+			}
+		}, false},
+		{"and then nothing", func() {}, true},
+	}
+	for _, s := range steps {
+		s.change()
+		r, err := Guest(context.Background(), dir, Options{Compiler: "go", CacheDir: cache})
+		if err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if r.Cached != s.cached {
+			t.Errorf("%s: cached is %v", s.name, r.Cached)
+		}
+		if len(r.Wasm) < 1000 || string(r.Wasm[:4]) != "\x00asm" || r.Compiler != "go" {
+			t.Errorf("%s: %d bytes, by %s", s.name, len(r.Wasm), r.Compiler)
+		}
+	}
+}
+
+func glob(t *testing.T, dir, pattern string) []string {
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, names, err)
+	}
+	return names
+}
+
+// What cannot be built is said with the compiler's own words, and is not kept.
+func TestErrors(t *testing.T) {
+	dir, cache := project(t), t.TempDir()
+	build := func(dir string, o Options) error {
+		o.CacheDir = cache
+		_, err := Guest(context.Background(), dir, o)
+		return err
+	}
+	write(t, dir, map[string]string{"main.go": "package main\n\nfunc main() { oops }\n"})
+	var failed *Error
+	if err := build(dir, Options{Compiler: "go"}); !errors.As(err, &failed) || !strings.Contains(failed.Output, "main.go:3:15: undefined: oops") {
+		t.Errorf("a mistake: %v", err)
+	}
+	if err := build(filepath.Join(dir, "nowhere"), Options{}); err == nil || !strings.Contains(err.Error(), "no such folder") {
+		t.Errorf("no folder: %v", err)
+	}
+	if err := build(dir, Options{Compiler: "gcc"}); !errors.Is(err, ErrNoCompiler) || !strings.Contains(err.Error(), "auto, go nor tinygo") {
+		t.Errorf("another compiler: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	for _, c := range []string{"", "go", "tinygo"} {
+		if err := build(dir, Options{Compiler: c}); !errors.Is(err, ErrNoCompiler) {
+			t.Errorf("without compilers, %q: %v", c, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache, "*")); len(left) > 0 {
+		t.Errorf("kept: %v", left)
+	}
+}
+
+// A build that nobody waits for any more ends.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Guest(ctx, project(t), Options{Compiler: "go"}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
