@@ -29,7 +29,7 @@ func project(t *testing.T) string {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
 		"go.mod":        "module guest\n\ngo 1.23\n",
-		"main.go":       "package main\n\nimport (\n\t\"embed\"\n\t\"guest/inner\"\n)\n\n//go:embed all:data\nvar data embed.FS\n\nfunc main() { println(inner.N, data) }\n",
+		"main.go":       "package main\n\nimport (\n\t\"embed\"\n\t\"guest/inner\"\n)\n\n//go:embed all:data\nvar data embed.FS\n\nfunc main() {\n\tf, _ := data.ReadFile(\"data/a/b.text\")\n\tprintln(inner.N, len(f))\n}\n",
 		"inner/n.go":    "package inner\n\nconst N = 1\n",
 		"data/a/b.text": "one",
 	})
