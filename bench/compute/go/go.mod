@@ -1,0 +1,3 @@
+module computeguest
+
+go 1.24
