@@ -71,6 +71,7 @@ func (x *Instance) enterPhase() {
 // refuel is called when the guest's fuel is below zero: once a quantum. It
 // returns what the guest may go on with, or ends the turn.
 func (x *Instance) refuel(left int64) int64 {
+	x.globals().fuel.Set(uint64(left)) // for the account, should the turn end here
 	x.checkKill()
 	x.enterPhase()
 	left = x.grant(left)
@@ -141,7 +142,6 @@ func (x *Instance) charge(fuel uint64) {
 		left -= int64(fuel)
 	}
 	if left < 0 {
-		g.Set(uint64(left)) // for the account, should the turn end here
 		left = x.refuel(left)
 	}
 	g.Set(uint64(left))

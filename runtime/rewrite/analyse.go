@@ -49,6 +49,7 @@ type function struct {
 	bulk    bool     // needs the i32 scratch local
 	leaf    bool     // charged at its callers
 	counted bool     // its depth is counted
+	local   bool     // its fuel is in a local
 	taken   bool     // its address is taken
 }
 

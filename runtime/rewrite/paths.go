@@ -27,6 +27,7 @@ type label struct {
 	joined bool   // there is such a branch
 	before uint64 // if: the cost at its head, for the else
 	live   bool   // if: its head can be reached
+	often  uint64 // loop: how often the code around it runs
 }
 
 // walker follows the code of one function.
@@ -37,13 +38,23 @@ type walker struct {
 	labels []label
 	now    int  // region
 	live   bool // the present point can be reached
+
+	// What keeping the fuel in a local is worth, by a guess of how often code runs:
+	// every loop's head gains, every call of a function that charges itself loses.
+	gain, loss, often uint64
 }
+
+// often is how many times more code in a loop runs.
+const (
+	loopOften = 8
+	mostOften = 1 << 12
+)
 
 // weigh computes the costs of a function's regions. Leaves must be known.
 func (in *instrumenter) weigh(i int) error {
 	f, body := &in.funcs[i], &in.src.Code[i]
 	f.loops = f.loops[:0]
-	w := walker{in: in, f: f, live: true}
+	w := walker{in: in, f: f, live: true, often: 1}
 	w.paths = append(w.paths, path{cost: 1 + body.NumLocals()>>localShift, loop: -1})
 	w.labels = append(w.labels, label{op: wasm.OpBlock})
 	it := wasm.NewInstrs(body.Code, body.Offset)
@@ -55,6 +66,7 @@ func (in *instrumenter) weigh(i int) error {
 		}
 		w.step(&ins, &it)
 	}
+	f.local = w.gain > w.loss
 	for _, p := range w.paths {
 		if p.loop < 0 {
 			f.cost = p.longest
@@ -76,10 +88,14 @@ func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 	case wasm.OpIf:
 		w.labels = append(w.labels, label{op: ins.Op, region: w.now, before: p.cost, live: w.live})
 	case wasm.OpLoop:
-		w.labels = append(w.labels, label{op: ins.Op, region: w.now})
+		w.labels = append(w.labels, label{op: ins.Op, region: w.now, often: w.often})
 		w.paths = append(w.paths, path{cost: 1, loop: len(w.f.loops)})
 		w.f.loops = append(w.f.loops, 0)
 		w.now = len(w.paths) - 1
+		w.often = min(w.often*loopOften, mostOften)
+		if w.live {
+			w.gain += w.often
+		}
 	case wasm.OpElse:
 		l := &w.labels[len(w.labels)-1]
 		w.branch(0)
@@ -87,6 +103,10 @@ func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 		p.cost, w.live = l.before, l.live
 	case wasm.OpEnd:
 		w.close()
+	case wasm.OpCall, wasm.OpCallIndirect:
+		if w.live && (ins.Op == wasm.OpCallIndirect || !w.in.isLeaf(ins.X)) {
+			w.loss += w.often
+		}
 	case wasm.OpBr:
 		w.branch(ins.X)
 		w.live = false
@@ -129,6 +149,7 @@ func (w *walker) close() {
 	}
 	switch l.op {
 	case wasm.OpLoop:
+		w.often = l.often
 		w.now = l.region // its cost stands where the loop began; live stays
 		return
 	case wasm.OpIf: // without an else its head goes on behind it, too
