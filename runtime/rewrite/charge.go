@@ -118,9 +118,12 @@ func (w *writer) refuel(cost pushCost) {
 //	    end
 //	  else  refuel, br 1  end
 //	end
+//
+// Compiling deeply nested loops takes wazero long, and this nests them more.
 func (w *writer) loop(head []byte, takes bool, cost uint64) {
-	if takes { // what is on the stack belongs to the loop: it cannot stand in another
-		w.enter(head, true)
+	// What is on the stack belongs to a loop that takes it: it cannot stand in another.
+	if takes || w.loops >= deepLoops {
+		w.enter(head, takes)
 		w.charge(fixed(cost))
 		return
 	}
@@ -135,12 +138,17 @@ func (w *writer) loop(head []byte, takes bool, cost uint64) {
 	w.raw(head[1:])
 	w.height++
 	w.spend(fixed(cost))
+	w.loops++
 	b := &w.blocks[len(w.blocks)-1]
 	b.charged, b.cost = true, cost
 }
 
 // aroundLoop is how many blocks loop opens around the guest's.
 const aroundLoop = 2
+
+// deepLoops is how many nested loops are charged in this way; those inside refuel
+// where they charge.
+const deepLoops = 16
 
 // endLoop closes what loop has opened.
 func (w *writer) endLoop(cost uint64) {

@@ -8,6 +8,7 @@ import "github.com/wasmactors/wasmactors/runtime/wasm"
 type opened struct {
 	blocks []guestBlock
 	height uint32 // of all that is open
+	loops  int    // open that stand in another
 }
 
 type guestBlock struct {
@@ -31,6 +32,7 @@ func (w *writer) leave() {
 	w.height = b.at
 	if b.charged {
 		w.height -= aroundLoop
+		w.loops--
 		w.endLoop(b.cost)
 		return
 	}
