@@ -59,3 +59,23 @@ func (c *choices) u64(bytes int) uint64 {
 }
 
 func pick[T any](c *choices, list []T) T { return list[c.n(len(list))] }
+
+// Shrink makes choices that fail simpler, as long as they fail.
+func Shrink(b []byte, fails func([]byte) bool) []byte {
+	for cut := len(b) / 2; cut > 0; cut /= 2 {
+		for len(b) > cut && fails(b[:len(b)-cut]) {
+			b = b[:len(b)-cut]
+		}
+	}
+	b = append([]byte(nil), b...)
+	for size := max(1, len(b)/4); size > 0; size /= 2 {
+		for at := 0; at+size <= len(b); at += size {
+			part := append([]byte(nil), b[at:at+size]...)
+			clear(b[at : at+size])
+			if string(part) != string(b[at:at+size]) && !fails(b) {
+				copy(b[at:], part)
+			}
+		}
+	}
+	return b
+}
