@@ -36,11 +36,18 @@ var (
 
 // At is an error with the offset where it was found.
 type At struct {
-	Offset int // bytes from the start of the input
+	Offset int    // bytes from the start of the input
+	Where  string // the type and field that were being read, if known
 	Err    *Error
 }
 
-func (e *At) Error() string { return e.Err.Error() + " at offset " + strconv.Itoa(e.Offset) }
+func (e *At) Error() string {
+	text := "abi: "
+	if e.Where != "" {
+		text += e.Where + ": "
+	}
+	return text + e.Err.Reason + " at offset " + strconv.Itoa(e.Offset)
+}
 
 // Unwrap is the sentinel.
 func (e *At) Unwrap() error { return e.Err }

@@ -31,9 +31,11 @@ func (t Type) String() string {
 // as zero from there on, so a decoder checks once, at the end. What it returns
 // aliases the input unless it says otherwise. It is not safe for concurrent use.
 type Reader struct {
-	buf []byte
-	at  int
-	err *Error
+	buf   []byte
+	at    int
+	err   *Error
+	where string // what was being read when err came up
+	depth int    // see Enter
 }
 
 // NewReader returns a reader of b.
@@ -47,7 +49,7 @@ func (r *Reader) Err() error {
 	if r.err == nil {
 		return nil
 	}
-	return &At{r.at, r.err}
+	return &At{r.at, r.where, r.err}
 }
 
 // Done is Err, or an error if anything is left.

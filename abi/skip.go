@@ -129,7 +129,7 @@ func Valid(b []byte) error {
 		err = ErrTrailing
 	}
 	if err != nil {
-		return &At{at, err}
+		return &At{Offset: at, Err: err}
 	}
 	return nil
 }

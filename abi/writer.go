@@ -59,5 +59,10 @@ func (w *Writer) Float(v float64) {
 	w.buf = append(w.buf, 0xfb, byte(u>>56), byte(u>>48), byte(u>>40), byte(u>>32), byte(u>>24), byte(u>>16), byte(u>>8), byte(u))
 }
 
+func appendFloat32(dst []byte, v float32) []byte {
+	u := math.Float32bits(v)
+	return append(dst, 0xfa, byte(u>>24), byte(u>>16), byte(u>>8), byte(u))
+}
+
 // Raw writes an item that is encoded already, null if there is none.
 func (w *Writer) Raw(item []byte) { w.buf = appendRaw(w.buf, item) }

@@ -42,6 +42,13 @@ func (c *Context) RestartReason() string { return c.start.Reason }
 // Args reads what the actor was started with.
 func (c *Context) Args() *abi.Reader { return abi.NewReader(c.start.Args) }
 
+// DecodeArgs reads the whole of what the actor was started with into d.
+func (c *Context) DecodeArgs(d Decoder) error {
+	r := c.Args()
+	d.UnmarshalCBOR(r)
+	return r.Done()
+}
+
 // Sender is who has sent the current message; 0 for nobody.
 func (c *Context) Sender() Ref { return c.msg.env.Sender }
 

@@ -56,7 +56,7 @@ func (m *Message) Reader() *abi.Reader {
 	return &m.reader
 }
 
-// Decoder is a type that reads itself from CBOR, such as wasmactors-gen writes.
+// Decoder is a type that reads itself from CBOR, such as guest-sdk/gen writes.
 type Decoder interface{ UnmarshalCBOR(r *abi.Reader) }
 
 // Decode reads the whole payload into d.
@@ -107,23 +107,44 @@ type (
 // MarshalCBOR implements Encoder.
 func (v Text) MarshalCBOR(w *abi.Writer) { w.Text(string(v)) }
 
+// UnmarshalCBOR implements Decoder.
+func (v *Text) UnmarshalCBOR(r *abi.Reader) { *v = Text(r.Text()) }
+
 // MarshalCBOR implements Encoder.
 func (v Int) MarshalCBOR(w *abi.Writer) { w.Int(int64(v)) }
+
+// UnmarshalCBOR implements Decoder.
+func (v *Int) UnmarshalCBOR(r *abi.Reader) { *v = Int(r.Int()) }
 
 // MarshalCBOR implements Encoder.
 func (v Uint) MarshalCBOR(w *abi.Writer) { w.Uint(uint64(v)) }
 
+// UnmarshalCBOR implements Decoder.
+func (v *Uint) UnmarshalCBOR(r *abi.Reader) { *v = Uint(r.Uint()) }
+
 // MarshalCBOR implements Encoder.
 func (v Bool) MarshalCBOR(w *abi.Writer) { w.Bool(bool(v)) }
+
+// UnmarshalCBOR implements Decoder.
+func (v *Bool) UnmarshalCBOR(r *abi.Reader) { *v = Bool(r.Bool()) }
 
 // MarshalCBOR implements Encoder.
 func (v Float) MarshalCBOR(w *abi.Writer) { w.Float(float64(v)) }
 
+// UnmarshalCBOR implements Decoder.
+func (v *Float) UnmarshalCBOR(r *abi.Reader) { *v = Float(r.Float()) }
+
 // MarshalCBOR implements Encoder.
 func (v Bytes) MarshalCBOR(w *abi.Writer) { w.ByteString(v) }
 
+// UnmarshalCBOR implements Decoder.
+func (v *Bytes) UnmarshalCBOR(r *abi.Reader) { *v = append(Bytes{}, r.ByteString()...) }
+
 // MarshalCBOR implements Encoder.
 func (v Raw) MarshalCBOR(w *abi.Writer) { w.Raw(v) }
+
+// UnmarshalCBOR implements Decoder.
+func (v *Raw) UnmarshalCBOR(r *abi.Reader) { *v = append(Raw{}, r.Raw()...) }
 
 // Func makes a function that writes one item an Encoder.
 type Func func(w *abi.Writer)

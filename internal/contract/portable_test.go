@@ -21,6 +21,7 @@ const root = "../../"
 // a message, and a go line that older compilers accept.
 func TestGuestCodeStaysWithinTinyGo(t *testing.T) {
 	allowed := []string{"bytes", "encoding/binary", "errors", "math", "runtime", "strconv", "time", "unicode/utf8", "unsafe"}
+	tools := []string{root + "guest-sdk/gen"} // they run where the author works
 	files := 0
 	for _, dir := range []string{"abi", "guest-sdk", "samples/hello/guest", "samples/ledger/guest", "bench/guests/go"} {
 		mod, err := os.ReadFile(root + dir + "/go.mod")
@@ -33,6 +34,9 @@ func TestGuestCodeStaysWithinTinyGo(t *testing.T) {
 			t.Errorf("%s/go.mod asks for go 1.%d", dir, minor)
 		}
 		err = filepath.WalkDir(root+dir, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() && slices.Contains(tools, path) {
+				return fs.SkipDir
+			}
 			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

@@ -25,7 +25,7 @@ const (
 )
 
 // vendored are the packages that a guest needs, by module.
-var vendored = map[string][]string{"abi": {"."}, "guest-sdk": {"actor", "internal/bridge"}}
+var vendored = map[string][]string{"abi": {"."}, "guest-sdk": {"actor", "gen", "internal/bridge"}}
 
 // Pack collects the sources under root, the repository, as a JSON object of
 // contents by path.
@@ -98,74 +98,4 @@ func modulesTxt() string {
 		}
 	}
 	return b.String()
-}
-
-// own are the files of a new bundle besides the SDK.
-var own = map[string]string{
-	"bundle.yaml": `# What the bundle is made of. docs/bundle.md describes every key.
-wasmactors: 1
-name: NAME
-
-modules:
-  guest: {go: ./guest}
-
-limits:
-  memory: 32MiB
-  fuel: 100M          # a turn; about an instruction each
-  deadline: 1s        # a turn
-
-supervision:          # what happens when one of the actors below fails
-  strategy: one-for-one
-  max-restarts: 10
-  within: 1m
-  backoff: {min: 50ms, max: 5s, spread: 0.2}
-
-actors:
-  counter:
-    type: guest/counter
-    args: {start: 100}
-`,
-	"input.ndjson": `{"to": "counter", "message": 1}
-{"to": "counter", "message": 20}
-{"to": "counter", "message": "not a number"}
-{"to": "counter", "message": 300}
-`,
-	"README.md": "# NAME\n\nA wasmactors bundle: one actor that counts.\n\n    wasmactors run . --input input.ndjson\n\n" +
-		"The guest is `guest/main.go`. Its third message makes it crash; it is restarted after a short delay and begins anew.\n\n" +
-		"The SDK is vendored so that the guest builds without a network. To follow releases: remove `guest/vendor` and run `go mod tidy` in `guest`.\n",
-	"guest/go.mod": "module NAME\n\ngo 1.23\n\nrequire (\n\t" + module + "abi " + version + "\n\t" + module + "guest-sdk " + version + "\n)\n",
-	"guest/main.go": `// The actors of the bundle.
-package main
-
-import "github.com/wasmactors/wasmactors/guest-sdk/actor"
-
-// counter adds up the numbers that it is sent.
-type counter struct{ total int64 }
-
-// Start reads the arguments of the manifest.
-func (c *counter) Start(ctx *actor.Context) error {
-	r := ctx.Args()
-	for n := r.Map(); n > 0; n-- {
-		if r.Text() == "start" {
-			c.total = r.Int()
-		} else {
-			r.Skip()
-		}
-	}
-	return r.Err()
-}
-
-func (c *counter) Receive(ctx *actor.Context, msg *actor.Message) error {
-	n, ok := msg.Int()
-	if !ok {
-		panic("I count numbers only") // a crash: the supervisor decides
-	}
-	c.total += n
-	return ctx.Reply(actor.Int(c.total))
-}
-
-func init() { actor.Register("counter", func() actor.Actor { return &counter{} }) }
-
-func main() {}
-`,
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/host/bundle"
@@ -36,10 +37,21 @@ func TestNewBuildsOffline(t *testing.T) {
 	if _, err := New(dir, "fresh"); err == nil {
 		t.Error("an existing bundle was overwritten")
 	}
-	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", filepath.Join(dir, "guest.wasm"), ".")
-	cmd.Dir = filepath.Join(dir, "guest")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	guest := filepath.Join(dir, "guest")
+	run := func(env []string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("go", args...)
+		cmd.Dir = guest
+		cmd.Env = append(append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off"), env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+	}
+	run([]string{"GOOS=wasip1", "GOARCH=wasm"}, "build", "-buildmode=c-shared", "-o", filepath.Join(dir, "guest.wasm"), ".")
+	run(nil, "generate", ".")
+	for p, text := range own {
+		if now, err := os.ReadFile(filepath.Join(dir, p)); err != nil || string(now) != strings.ReplaceAll(text, "NAME", "fresh") {
+			t.Errorf("%s is not what go generate makes of it: %v\n%s", p, err, now)
+		}
 	}
 }

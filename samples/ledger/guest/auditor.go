@@ -1,12 +1,9 @@
 package main
 
-import (
-	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/guest-sdk/actor"
-)
+import "github.com/wasmactors/wasmactors/guest-sdk/actor"
 
 // auditor watches the gateway and the bank, and keeps totals of its own.
-type auditor struct{ transfers, volume, ended int64 }
+type auditor struct{ totals totals }
 
 func (a *auditor) Start(ctx *actor.Context) error {
 	ctx.WatchPath("/user/gateway")
@@ -17,25 +14,17 @@ func (a *auditor) Start(ctx *actor.Context) error {
 func (a *auditor) Receive(ctx *actor.Context, msg *actor.Message) error {
 	switch {
 	case msg.Kind() == actor.KindTerminated:
-		a.ended++
+		a.totals.Ended++
 		ctx.Warn("a watched actor has ended: " + msg.Text())
 	case msg.Is("report"):
-		return ctx.Reply(actor.Func(func(w *abi.Writer) {
-			w.Map(3)
-			w.Text("transfers")
-			w.Int(a.transfers)
-			w.Text("volume")
-			w.Int(a.volume)
-			w.Text("ended")
-			w.Int(a.ended)
-		}))
+		return ctx.Reply(&a.totals)
 	default:
 		var t transfer
 		if err := msg.Decode(&t); err != nil {
 			return err
 		}
-		a.transfers++
-		a.volume += t.Amount
+		a.totals.Transfers++
+		a.totals.Volume += t.Amount
 	}
 	return nil
 }

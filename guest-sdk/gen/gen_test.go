@@ -1,0 +1,132 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// module makes a guest's module with one file.
+func module(t *testing.T, body string) string {
+	t.Helper()
+	dir := t.TempDir()
+	here, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sdk = "github.com/wasmactors/wasmactors/"
+	write(t, dir, "go.mod", "module guest\n\ngo 1.23\n\nrequire (\n"+sdk+"abi v0.1.0\n"+sdk+"guest-sdk v0.1.0\n)\n\nreplace (\n"+
+		sdk+"abi => "+here+"/abi\n"+sdk+"guest-sdk => "+here+"/guest-sdk\n)\n")
+	write(t, dir, "types.go", "package main\n\n"+body)
+	return dir
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"unknown", "type U struct{}", "there is no type T in package main"},
+		{"not a struct", "type T int", "T is not a struct"},
+		{"alias", "type U struct{}\ntype T = U", "T is not a type of its own"},
+		{"type parameters", "type T[P any] struct{ A P }", "T has type parameters"},
+		{"interface", "type T struct{ A any }", "T.A: any is an interface: use actor.Raw for any CBOR"},
+		{"channel", "type T struct{ A []chan int }", "T.A: chan int cannot be written as CBOR"},
+		{"complex", "type T struct{ A complex128 }", "T.A: complex128 cannot be written as CBOR"},
+		{"keys", "type T struct{ A map[bool]int }", "T.A: the keys of a map must be texts or integers, not bool"},
+		{"pointers", "type T struct{ A **int }", "T.A: **int is a pointer to a pointer"},
+		{"anonymous", "type T struct{ A struct{ B int } }", "T.A: a struct without a name"},
+		{"foreign", "import \"go/token\"\ntype T struct{ A token.Position }", "T.A: token.Position belongs to another package and lacks MarshalCBOR"},
+		{"embedded pointer", "type U struct{}\ntype T struct{ *U }", "T.U: an embedded pointer"},
+		{"endless", "type L []L\ntype T struct{ A L }", "T.A: main.L contains itself without a struct between"},
+		{"small numbers", "type C uint8\ntype T struct{ A []C }", "T.A: a list of main.C"},
+		{"misspelt", "type T struct{ A Strin }", "T.A: the type is not known"},
+		{"same key", "type T struct{ A int `cbor:\"b\"`; B int `cbor:\"b\"` }", "T.A and T.B have the same key b"},
+		{"same number", "type U struct { C int `cbor:\"1,keyasint\"` }\ntype V struct{ D int `cbor:\"1,keyasint\"` }\ntype T struct{ U; V }", "T.U.C and T.V.D have the same key 1"},
+		{"not a number", "type T struct{ A int `cbor:\"a,keyasint\"` }", `T.A: "a" is not an integer`},
+		{"option", "type T struct{ A int `cbor:\"a,toarray\"` }", `T.A: the option "toarray" of the tag cbor is not supported`},
+		{"both options", "type T struct{ A int `cbor:\"a,omitempty,required\"` }", "T.A: omitempty and required exclude each other"},
+		{"empty struct", "type U struct{}\ntype T struct{ A U `cbor:\",omitempty\"` }", "T.A: a struct is never empty"},
+		{"not exported", "type T struct{ a int `cbor:\"a\"` }", "T.a has a tag and is not exported"},
+		{"method", "type T struct{}\nfunc (t *T) MarshalCBOR() {}", "T has a method MarshalCBOR already, at "},
+		{"half", "import \"github.com/wasmactors/wasmactors/abi\"\ntype H int\nfunc (h H) MarshalCBOR(w *abi.Writer) {}\ntype T struct{ A H }", "T.A: main.H has MarshalCBOR, but lacks UnmarshalCBOR"},
+		{"within", "type U struct{ B func() }\ntype T struct{ A *U }", "U.B: func() cannot be written as CBOR"},
+		{"syntax", "type T struct{", "types.go:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := generate(module(t, c.body), "types_cbor.go", []string{"T"})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// The first run finds a package that does not compile for want of the methods, the
+// next ones the file of the run before: all write the same.
+func TestRunAgain(t *testing.T) {
+	t.Setenv("GOFILE", "types.go")
+	dir := module(t, `import "github.com/wasmactors/wasmactors/guest-sdk/actor"
+
+type Order struct {
+	Lines []Line
+	Note  actor.Raw
+	From  actor.Ref
+}
+
+type Line struct{ Price int64 }
+
+func answer(ctx *actor.Context, o *Order) error { return ctx.Reply(o) }
+
+func main() { _ = answer }
+`)
+	var had string
+	for range 2 {
+		if err := run(dir, " Order ", ""); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.ReadFile(filepath.Join(dir, "types_cbor.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if had != "" && string(now) != had {
+			t.Errorf("%s\nthen\n%s", had, now)
+		}
+		had = string(now)
+	}
+	for _, want := range []string{"func (m *Order) UnmarshalCBOR(", "func (m *Line) MarshalCBOR(", "m.Note.MarshalCBOR(w)", "m.From = actor.Ref(r.Uint())"} {
+		if !strings.Contains(had, want) {
+			t.Errorf("%q is missing in\n%s", want, had)
+		}
+	}
+	if err := run(dir, "", ""); err == nil {
+		t.Error("no types were asked for")
+	}
+}
+
+// A type that another file has methods for is used, not written again.
+func TestTwoFiles(t *testing.T) {
+	dir := module(t, "type A struct{ C C }\ntype B struct{ C C }\ntype C struct{}\n")
+	for _, name := range []string{"A", "B", "A"} {
+		if err := run(dir, name, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "b_cbor.go"))
+	if err != nil || strings.Contains(string(b), "func (m *C)") {
+		t.Errorf("%v\n%s", err, b)
+	}
+}
+
+func TestNamesThatAreTaken(t *testing.T) {
+	dir := module(t, "import clock \"time\"\nvar time int\ntype T struct{ D clock.Duration }\n")
+	text, err := generate(dir, "t_cbor.go", []string{"T"})
+	if err != nil || !strings.Contains(string(text), `time2 "time"`) || !strings.Contains(string(text), "time2.Duration(r.Int())") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

@@ -1,0 +1,82 @@
+// Command gen writes the methods that turn Go structs into CBOR and back, so that
+// a guest needs no reflection. It is meant for go:generate, in the file that
+// declares the types:
+//
+//	//go:generate go run github.com/wasmactors/wasmactors/guest-sdk/gen -type Deposit,Withdraw
+//
+// writes deposit_cbor.go beside deposit.go, with MarshalCBOR and UnmarshalCBOR for
+// both and for the structs of the package that they contain. docs/guests.md has
+// the tags and the rules.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	types := flag.String("type", "", "names of the struct types, separated by commas")
+	dir := flag.String("dir", ".", "directory of the package")
+	output := flag.String("output", "", "file to write in that directory; - is standard output (default: the file with go:generate, or the first type, with _cbor.go)")
+	flag.Parse()
+	if err := run(*dir, *types, *output); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir, types, output string) error {
+	var names []string
+	for _, name := range strings.Split(types, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return errors.New("no types: say -type Name,Other")
+	}
+	target := output
+	if target == "" || target == "-" {
+		target = defaultOutput(names[0])
+	}
+	source, err := generate(dir, target, names)
+	if err != nil {
+		return err
+	}
+	if output == "-" {
+		_, err = os.Stdout.Write(source)
+		return err
+	}
+	path := filepath.Join(dir, target)
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, source) {
+		return nil
+	}
+	return os.WriteFile(path, source, 0o644)
+}
+
+func defaultOutput(first string) string {
+	base := strings.ToLower(first)
+	if file := os.Getenv("GOFILE"); file != "" {
+		base = strings.TrimSuffix(file, ".go")
+	}
+	return base + "_cbor.go"
+}
+
+// generate makes the source of the file called target for the package in dir.
+// What that file holds now is not looked at.
+func generate(dir, target string, names []string) ([]byte, error) {
+	p, err := load(dir, target)
+	if err != nil {
+		return nil, err
+	}
+	structs, err := p.collect(names)
+	if err != nil {
+		return nil, err
+	}
+	return p.render(structs)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"go/types"
+)
+
+// marshal writes the method MarshalCBOR.
+func (w *writer) marshal(s *structType) {
+	w.vars = 0
+	w.line("\n// MarshalCBOR writes m as a map.")
+	w.line("func (m *%s) MarshalCBOR(w *abi.Writer) {", s.name)
+	optional := false
+	for _, f := range s.fields {
+		optional = optional || f.omitEmpty
+	}
+	if optional {
+		w.line("n := %d", len(s.fields))
+		for _, f := range s.fields {
+			if f.omitEmpty {
+				empty, _ := emptiness("m."+f.path, f.typ)
+				w.line("if %s {\nn--\n}", empty)
+			}
+		}
+		w.line("w.Map(n)")
+	} else {
+		w.line("w.Map(%d)", len(s.fields))
+	}
+	for _, f := range s.fields {
+		if f.omitEmpty {
+			_, filled := emptiness("m."+f.path, f.typ)
+			w.line("if %s {", filled)
+		}
+		if f.asInt {
+			w.line("w.Int(%d)", f.number)
+		} else {
+			w.line("w.Text(%q)", f.name)
+		}
+		w.write("m."+f.path, f.typ)
+		if f.omitEmpty {
+			w.line("}")
+		}
+	}
+	w.line("}")
+}
+
+// emptiness are the conditions that omitempty asks for.
+func emptiness(expr string, t types.Type) (empty, filled string) {
+	if isTime(t) {
+		return expr + ".IsZero()", "!" + expr + ".IsZero()"
+	}
+	zero := "0"
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		switch {
+		case u.Info()&types.IsBoolean != 0:
+			return "!" + expr, expr
+		case u.Info()&types.IsString != 0:
+			zero = `""`
+		}
+	case *types.Pointer:
+		zero = "nil"
+	default:
+		expr = "len(" + expr + ")"
+	}
+	return expr + " == " + zero, expr + " != " + zero
+}
+
+// write writes the statements that append the value of expr, which must be
+// addressable.
+func (w *writer) write(expr string, t types.Type) {
+	switch {
+	case isTime(t):
+		w.line("w.Time(%s)", expr)
+		return
+	case w.own(t):
+		w.line("%s.MarshalCBOR(w)", expr)
+		return
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		w.writeBasic(expr, t, u)
+	case *types.Pointer:
+		w.line("if %s == nil {\nw.Null()\n} else {", expr)
+		if w.own(u.Elem()) {
+			w.line("%s.MarshalCBOR(w)", expr)
+		} else {
+			w.write("(*"+expr+")", u.Elem())
+		}
+		w.line("}")
+	case *types.Slice:
+		if isBytes(u.Elem()) {
+			w.line("w.ByteString(%s)", expr)
+			return
+		}
+		w.line("w.Array(len(%s))", expr)
+		w.elements(expr, u.Elem())
+	case *types.Array:
+		if isBytes(u.Elem()) {
+			w.line("w.ByteString(%s[:])", expr)
+			return
+		}
+		w.line("w.Array(%d)", u.Len())
+		w.elements(expr, u.Elem())
+	case *types.Map:
+		sorted, key := "SortedIntKeys", "w.Int(int64(%[1]s))"
+		switch info := u.Key().Underlying().(*types.Basic).Info(); {
+		case info&types.IsString != 0:
+			sorted, key = "SortedTextKeys", "w.Text(string(%[1]s))"
+		case info&types.IsUnsigned != 0:
+			sorted, key = "SortedUintKeys", "w.Uint(uint64(%[1]s))"
+		}
+		k, v := w.variable("k"), w.variable("v")
+		w.line("w.Map(len(%s))", expr)
+		w.line("for _, %s := range abi.%s(%s) {", k, sorted, expr)
+		w.line(key, k)
+		w.line("%s := %s[%s]", v, expr, k)
+		w.write(v, u.Elem())
+		w.line("}")
+	}
+}
+
+func (w *writer) elements(expr string, elem types.Type) {
+	i := w.variable("i")
+	w.line("for %s := range %s {", i, expr)
+	w.write(expr+"["+i+"]", elem)
+	w.line("}")
+}
+
+func (w *writer) writeBasic(expr string, t types.Type, u *types.Basic) {
+	switch info := u.Info(); {
+	case info&types.IsBoolean != 0:
+		w.line("w.Bool(%s)", plain(t, types.Bool, expr))
+	case info&types.IsString != 0:
+		w.line("w.Text(%s)", plain(t, types.String, expr))
+	case info&types.IsUnsigned != 0:
+		w.line("w.Uint(%s)", plain(t, types.Uint64, expr))
+	case info&types.IsInteger != 0:
+		w.line("w.Int(%s)", plain(t, types.Int64, expr))
+	case u.Kind() == types.Float32:
+		w.line("w.Float32(%s)", plain(t, types.Float32, expr))
+	default:
+		w.line("w.Float(%s)", plain(t, types.Float64, expr))
+	}
+}

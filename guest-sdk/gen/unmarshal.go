@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"go/types"
+)
+
+// firstRoom bounds what is allocated because of a length alone, in elements.
+const firstRoom = 64
+
+// unmarshal writes the method UnmarshalCBOR.
+func (w *writer) unmarshal(s *structType) {
+	w.vars = 0
+	w.line("\n// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped")
+	w.line("// over; those that are missing leave zero.")
+	w.line("func (m *%s) UnmarshalCBOR(r *abi.Reader) {", s.name)
+	w.line("*m = %s{}", s.name)
+	if s.recursive {
+		w.line("if !r.Enter() {\nr.In(%q)\nreturn\n}", s.name)
+	}
+	words := (len(s.fields) + 63) / 64
+	switch {
+	case words == 1:
+		w.line("var seen uint64")
+	case words > 1:
+		w.line("var seen [%d]uint64", words)
+	}
+	w.line("for n := r.Map(); n > 0 && r.Err() == nil; n-- {")
+	texts, ints := 0, 0
+	for _, f := range s.fields {
+		if f.asInt {
+			ints++
+		} else {
+			texts++
+		}
+	}
+	switch {
+	case ints == 0 && texts == 0:
+		w.line("r.Skip()\nr.Skip()")
+	case ints == 0:
+		w.cases(s, "switch string(r.TextKey()) {", false)
+	case texts == 0:
+		w.cases(s, "switch k, ok := r.IntKey(); {", true)
+	default:
+		w.line("if r.Peek() == abi.TypeText {")
+		w.cases(s, "switch string(r.TextBytes()) {", false)
+		w.line("} else {")
+		w.cases(s, "switch k, ok := r.IntKey(); {", true)
+		w.line("}")
+	}
+	w.line("}")
+	if s.recursive {
+		w.line("r.Leave()")
+	}
+	w.line("r.In(%q)", s.name)
+	for i, f := range s.fields {
+		if f.required {
+			seen, bit := seenBit(words, i)
+			w.line("if %s&(%s) == 0 {\nr.Fail(abi.ErrMissing)\nr.In(%q)\n}", seen, bit, s.name+"."+f.label())
+		}
+	}
+	w.line("}")
+}
+
+// cases writes the switch over the keys that are integers, or those that are texts.
+func (w *writer) cases(s *structType, head string, ints bool) {
+	w.line("%s", head)
+	for i, f := range s.fields {
+		if f.asInt != ints {
+			continue
+		}
+		if ints {
+			w.line("case ok && k == %d:", f.number)
+		} else {
+			w.line("case %q:", f.name)
+		}
+		seen, bit := seenBit((len(s.fields)+63)/64, i)
+		w.line("r.Once(&%s, %s)", seen, bit)
+		w.read("m."+f.path, f.typ)
+		w.line("r.In(%q)", s.name+"."+f.label())
+	}
+	w.line("default:\nr.Skip()\n}")
+}
+
+func seenBit(words, i int) (seen, bit string) {
+	if words > 1 {
+		return fmt.Sprintf("seen[%d]", i/64), fmt.Sprintf("1<<%d", i%64)
+	}
+	return "seen", fmt.Sprintf("1<<%d", i)
+}
+
+// read writes the statements that read into a variable, which holds zero.
+func (w *writer) read(to string, t types.Type) {
+	switch {
+	case isTime(t):
+		w.line("%s = r.Time()", to)
+		return
+	case w.own(t):
+		w.line("%s.UnmarshalCBOR(r)", to)
+		return
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		w.line("%s = %s", to, w.readBasic(t, u))
+	case *types.Pointer:
+		w.line("if !r.Null() {\n%s = new(%s)", to, w.typ(u.Elem()))
+		if w.own(u.Elem()) {
+			w.line("%s.UnmarshalCBOR(r)", to)
+		} else {
+			w.read("(*"+to+")", u.Elem())
+		}
+		w.line("}")
+	case *types.Array:
+		if isBytes(u.Elem()) {
+			w.line("r.Fixed(%s[:])", to)
+			return
+		}
+		i := w.variable("i")
+		w.line("if r.Array() != %d {\nr.Fail(abi.ErrArity)\n}", u.Len())
+		w.line("for %s := 0; %[1]s < %d && r.Err() == nil; %[1]s++ {", i, u.Len())
+		w.read(to+"["+i+"]", u.Elem())
+		w.line("}")
+	case *types.Slice:
+		w.line("if !r.Null() {")
+		if isBytes(u.Elem()) {
+			w.line("%s = append(%s{}, r.ByteString()...)", to, w.typ(t))
+		} else {
+			n, v := w.variable("n"), w.variable("v")
+			w.line("%s := r.Array()", n)
+			w.line("%s = make(%s, 0, min(%s, %d))", to, w.typ(t), n, firstRoom)
+			w.line("for ; %s > 0 && r.Err() == nil; %[1]s-- {", n)
+			w.line("var %s %s", v, w.typ(u.Elem()))
+			w.read(v, u.Elem())
+			w.line("%s = append(%[1]s, %s)\n}", to, v)
+		}
+		w.line("}")
+	case *types.Map:
+		n, k, v := w.variable("n"), w.variable("k"), w.variable("v")
+		w.line("if !r.Null() {\n%s := r.Map()", n)
+		w.line("%s = make(%s, min(%s, %d))", to, w.typ(t), n, firstRoom)
+		w.line("for ; %s > 0 && r.Err() == nil; %[1]s-- {", n)
+		w.line("%s := %s", k, w.readBasic(u.Key(), u.Key().Underlying().(*types.Basic)))
+		w.line("if _, twice := %s[%s]; twice {\nr.Fail(abi.ErrDuplicate)\n}", to, k)
+		w.line("var %s %s", v, w.typ(u.Elem()))
+		w.read(v, u.Elem())
+		w.line("%s[%s] = %s\n}\n}", to, k, v)
+	}
+}
+
+func (w *writer) readBasic(t types.Type, u *types.Basic) string {
+	switch info := u.Info(); {
+	case info&types.IsBoolean != 0:
+		return w.convert(t, types.Bool, "r.Bool()")
+	case info&types.IsString != 0:
+		return w.convert(t, types.String, "r.Text()")
+	case u.Kind() == types.Int64:
+		return w.convert(t, types.Int64, "r.Int()")
+	case u.Kind() == types.Uint64:
+		return w.convert(t, types.Uint64, "r.Uint()")
+	case info&types.IsUnsigned != 0:
+		return "abi.ReadUint[" + w.typ(t) + "](r)"
+	case info&types.IsInteger != 0:
+		return "abi.ReadInt[" + w.typ(t) + "](r)"
+	case u.Kind() == types.Float32:
+		return w.convert(t, types.Float32, "r.Float32()")
+	default:
+		return w.convert(t, types.Float64, "r.Float()")
+	}
+}

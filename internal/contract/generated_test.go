@@ -1,0 +1,50 @@
+package contract
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var directive = regexp.MustCompile(`(?m)^//go:generate go .*\./gen|^//go:generate go run .*guest-sdk/gen`)
+
+// The generated files in the tree are what the generator writes today.
+func TestGeneratedFilesAreCurrent(t *testing.T) {
+	for _, file := range []string{"internal/contract/mapped/types.go", "samples/ledger/guest/transfer.go"} {
+		text, err := os.ReadFile(root + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := ""
+		for _, l := range strings.Split(string(text), "\n") {
+			if directive.MatchString(l) {
+				line = l
+			}
+		}
+		_, types, ok := strings.Cut(line, "-type ")
+		if !ok {
+			t.Fatalf("%s does not say how it is generated: %q", file, line)
+		}
+		dir, err := filepath.Abs(filepath.Dir(root + file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		output := strings.TrimSuffix(filepath.Base(file), ".go") + "_cbor.go"
+		cmd := exec.Command("go", "run", "./gen", "-dir", dir, "-type", types, "-output", "-")
+		cmd.Dir = root + "guest-sdk"
+		cmd.Env = append(os.Environ(), "GOFILE="+filepath.Base(file))
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		now, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, stderr.Bytes())
+		}
+		if had, err := os.ReadFile(filepath.Join(dir, output)); err != nil || !bytes.Equal(had, now) {
+			t.Errorf("%s is not current: run go generate in %s (%v)", output, filepath.Dir(file), err)
+		}
+	}
+}
