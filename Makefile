@@ -2,8 +2,8 @@
 
 GO      ?= go
 BIN     := bin/wasmactors
-# The modules that have tests; guests are built by the product's.
-MODULES := . abi guest-sdk
+# The modules that have tests; the other guests are built by the product's.
+MODULES := . abi guest-sdk samples/ledger/guest
 FUZZTIME ?= 30s
 
 .PHONY: demo test check bench fuzz build race fmt generate clean help

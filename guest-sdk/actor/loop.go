@@ -80,6 +80,7 @@ func turn(inboxLen uint32) uint32 {
 // handle runs one turn.
 func handle() {
 	var err error
+	spawned := ctx.start.Spawned
 	switch m := &ctx.msg; m.env.Kind {
 	case abi.KindStart:
 		err = begin(m.env.Payload)
@@ -105,6 +106,7 @@ func handle() {
 		room(4)
 		out = abi.AppendUnhandled(out)
 	default:
+		ctx.start.Spawned = spawned // the turn has spawned nothing
 		fail(err.Error())
 	}
 }

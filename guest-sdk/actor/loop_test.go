@@ -4,6 +4,7 @@ package actor
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,7 +171,7 @@ func TestSpawnComputesTheRef(t *testing.T) {
 func TestPanicReachesTheHost(t *testing.T) {
 	f := begun(t)
 	f.enter(1, func() uint32 { e := text("panic"); n, _ := abi.PutEnvelope(inbox[:], &e); return uint32(n) }())
-	if f.panicked != "oh" {
+	if !strings.HasPrefix(f.panicked, "oh\n\n") || !strings.Contains(f.panicked, "(*probe).Receive") {
 		t.Errorf("%q", f.panicked)
 	}
 }
@@ -216,5 +217,25 @@ func TestRand(t *testing.T) {
 	}
 	if same > 40 {
 		t.Errorf("%d of 100 alike", same)
+	}
+}
+
+type mother struct{}
+
+func (mother) Receive(ctx *Context, msg *Message) error {
+	ctx.Spawn("probe", "", nil)
+	if msg.Is("error") {
+		return errors.New("no")
+	}
+	return nil
+}
+
+// A turn that ends with fail may be told to resume: its child's ref is free again.
+func TestFailGivesTheRefBack(t *testing.T) {
+	f := begun(t)
+	current = mother{}
+	f.run(t, text("error"))
+	if c := f.run(t, text("?"))[0]; c.Ref != abi.ChildRef(42, 0) {
+		t.Errorf("%d, want %d", c.Ref, abi.ChildRef(42, 0))
 	}
 }

@@ -1,4 +1,4 @@
-//go:build !tinygo && wasmactors_trace
+//go:build !tinygo && (wasmactors_trace || !wasip1)
 
 package actor
 

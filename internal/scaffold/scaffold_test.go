@@ -49,6 +49,8 @@ func TestNewBuildsOffline(t *testing.T) {
 	}
 	run([]string{"GOOS=wasip1", "GOARCH=wasm"}, "build", "-buildmode=c-shared", "-o", filepath.Join(dir, "guest.wasm"), ".")
 	run(nil, "generate", ".")
+	run(nil, "vet", ".")
+	run(nil, "test", ".")
 	for p, text := range own {
 		if now, err := os.ReadFile(filepath.Join(dir, p)); err != nil || string(now) != strings.ReplaceAll(text, "NAME", "fresh") {
 			t.Errorf("%s is not what go generate makes of it: %v\n%s", p, err, now)

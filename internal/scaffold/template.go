@@ -31,7 +31,7 @@ actors:
 {"to": "counter", "message": 300}
 `,
 	"README.md": "# NAME\n\nA wasmactors bundle: one actor that counts.\n\n    wasmactors run . --input input.ndjson\n\n" +
-		"The guest is `guest/main.go`; what it reads and sends is declared in `guest/messages.go`, and `go generate` in `guest` writes the code for it. Its third message makes it crash; it is restarted after a short delay and begins anew.\n\n" +
+		"The guest is `guest/main.go`; what it reads and sends is declared in `guest/messages.go`, and `go generate` in `guest` writes the code for it. `go test` in `guest` runs the actor without wasm. Its third message makes it crash; it is restarted after a short delay and begins anew.\n\n" +
 		"The SDK is vendored so that the guest builds without a network. To follow releases: remove `guest/vendor` and run `go mod tidy` in `guest`.\n",
 	"guest/go.mod": "module NAME\n\ngo 1.23\n\nrequire (\n\t" + module + "abi " + version + "\n\t" + module + "guest-sdk " + version + "\n)\n",
 	"guest/main.go": `// The actors of the bundle.
@@ -62,6 +62,33 @@ func (c *counter) Receive(ctx *actor.Context, msg *actor.Message) error {
 func init() { actor.Register("counter", func() actor.Actor { return &counter{} }) }
 
 func main() {}
+`,
+	"guest/main_test.go": `//go:build !wasip1
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/actortest"
+)
+
+func TestCounter(t *testing.T) {
+	counter := actortest.Spawn(t, "counter", actortest.Args(&settings{Start: 100}))
+	counter.Send(actor.Int(1))
+	if total := counter.Send(actor.Int(20)).Reply().Int(); total != 121 {
+		t.Errorf("the total is %d", total)
+	}
+	if f := counter.Send(actor.Text("one")).Failure; f == nil || !strings.Contains(f.Error(), "numbers only") {
+		t.Errorf("the failure is %v", f)
+	}
+	counter.Restart()
+	if total := counter.Send(actor.Int(300)).Reply().Int(); total != 400 {
+		t.Errorf("the total after the restart is %d", total)
+	}
+}
 `,
 	"guest/messages.go": "package main\n\n//go:generate go run github.com/wasmactors/wasmactors/guest-sdk/gen -type settings\n" + `
 // settings are the arguments in bundle.yaml. After a change run go generate.

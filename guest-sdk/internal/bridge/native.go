@@ -17,6 +17,18 @@ type Host interface {
 // Current is the host of the test that runs; see package actortest.
 var Current Host
 
+// Loop is package actor's side of a native test, one entry at a time.
+var Loop struct {
+	// Types are the names that are registered.
+	Types func() []string
+	// Turn hands one envelope to an actor and returns what it leaves in the
+	// outbox, valid until the next call. The actor's state is what the call
+	// before has returned for it, nil before its start.
+	Turn func(state any, envelope []byte) (next any, outbox []byte)
+	// Actor is the Go value in a state.
+	Actor func(state any) any
+}
+
 // Next ends the turn that is open, if one is, and begins the next.
 func Next(outboxLen int) bool { return Current.Next(outboxLen) }
 

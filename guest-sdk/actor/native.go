@@ -1,0 +1,37 @@
+//go:build !wasip1
+
+package actor
+
+import "github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
+
+// instance is what a guest's memory holds of one actor. Native tests have several
+// in one process.
+type instance struct {
+	ctx     Context
+	current Actor
+}
+
+func init() {
+	bridge.Loop.Types = func() (names []string) {
+		for i := range registry {
+			names = append(names, registry[i].name)
+		}
+		return names
+	}
+	bridge.Loop.Turn = func(state any, envelope []byte) (any, []byte) {
+		x, _ := state.(*instance)
+		if x == nil {
+			x = &instance{}
+		}
+		ctx, current = x.ctx, x.current
+		turn(uint32(copy(inbox[:], envelope)))
+		x.ctx, x.current = ctx, current
+		return x, out
+	}
+	bridge.Loop.Actor = func(state any) any {
+		if x, _ := state.(*instance); x != nil {
+			return x.current
+		}
+		return nil
+	}
+}

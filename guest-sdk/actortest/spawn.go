@@ -1,0 +1,165 @@
+//go:build !wasip1
+
+package actortest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
+)
+
+// Tester is the ref that messages come from and that asks are answered to, if the
+// test does not name another.
+const Tester actor.Ref = 1
+
+// Actor is one actor under test. It is for one goroutine at a time.
+type Actor struct {
+	t       testing.TB
+	config  config
+	start   abi.Start
+	state   any // the SDK's
+	first   *Turn
+	now     time.Time
+	failure *abi.Failure // of the turn before, until the restart
+	ended   bool
+
+	asked   uint64 // correlations that Send has used
+	turns   uint64
+	order   uint64 // of what becomes due at the same time
+	timers  map[uint64]*due
+	asks    map[uint64]*due
+	receive *due
+	stash   []abi.Envelope
+}
+
+type config struct {
+	name   string
+	parent actor.Ref
+	ref    actor.Ref
+	seed   uint64
+	at     time.Time
+	args   actor.Encoder
+}
+
+// Option changes how an actor is spawned.
+type Option func(*config)
+
+// Args is what the actor is started with; null if there are none.
+func Args(v actor.Encoder) Option { return func(c *config) { c.args = v } }
+
+// Seed chooses another sequence of random numbers.
+func Seed(seed uint64) Option { return func(c *config) { c.seed = seed } }
+
+// At is the clock at the start; without it 2000-01-01 UTC.
+func At(t time.Time) Option { return func(c *config) { c.at = t } }
+
+// Named is the last part of the path, which is /user/ and the type without it.
+// Actors of the same name have the same ref.
+func Named(name string) Option { return func(c *config) { c.name = name } }
+
+// Spawn starts an actor of a registered type. How its start went is in
+// [Actor.Started].
+func Spawn(t testing.TB, typ string, options ...Option) *Actor {
+	t.Helper()
+	c := config{name: typ, at: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	for _, o := range options {
+		o(&c)
+	}
+	return spawn(t, typ, c)
+}
+
+// Child starts the child that a turn has spawned, under the ref that the parent
+// knows it by.
+func (a *Actor) Child(s Spawned) *Actor {
+	a.t.Helper()
+	name := s.Name
+	if name == "" {
+		name = "child"
+	}
+	c := a.config
+	c.name, c.parent, c.ref, c.at, c.args = a.config.name+"/"+name, a.Ref(), s.Ref, a.now, actor.Raw(s.Args)
+	return spawn(a.t, s.Type, c)
+}
+
+func spawn(t testing.TB, typ string, c config) *Actor {
+	t.Helper()
+	known := false
+	for _, name := range bridge.Loop.Types() {
+		known = known || name == typ
+	}
+	if !known {
+		t.Fatalf("actortest: no type %q is registered; there are: %s", typ, strings.Join(bridge.Loop.Types(), ", "))
+	}
+	if c.ref == 0 {
+		c.ref = actor.Ref(hash(0, c.name) | 1<<62) // not the tester
+	}
+	a := &Actor{t: t, config: c, now: c.at, timers: map[uint64]*due{}, asks: map[uint64]*due{}}
+	a.start = abi.Start{Type: typ, Path: "wasm://test/user/" + c.name + "#" + decimal(uint64(c.ref)), Self: c.ref, Parent: c.parent,
+		RefKey: hash(c.seed, c.name), Args: encode(c.args)}
+	for i := range a.start.Seed {
+		a.start.Seed[i] = byte(hash(c.seed+uint64(i)+1, c.name))
+	}
+	a.first = a.begin()
+	return a
+}
+
+// begin runs the start turn of an incarnation.
+func (a *Actor) begin() *Turn {
+	a.t.Helper()
+	a.state = nil
+	return a.run(abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &a.start)})
+}
+
+// Restart makes the actor anew, as a supervisor does after a failure, and returns
+// the turn of its start. Timers and open asks are gone; what was stashed comes
+// back.
+func (a *Actor) Restart() *Turn {
+	a.t.Helper()
+	if a.ended {
+		a.t.Fatal("actortest: the actor has ended: it cannot be restarted")
+	}
+	a.start.Incarnation++
+	a.start.Reason = "restarted by the test"
+	if a.failure != nil {
+		a.start.Reason = a.failure.Error()
+	}
+	a.failure, a.receive = nil, nil
+	clear(a.timers)
+	clear(a.asks)
+	turn := a.begin()
+	if turn.Failure == nil {
+		a.unstash(turn)
+	}
+	return turn
+}
+
+// Started is the turn of the first start.
+func (a *Actor) Started() *Turn { return a.first }
+
+// Ref is the actor's ref.
+func (a *Actor) Ref() actor.Ref { return a.start.Self }
+
+// Now is the actor's clock.
+func (a *Actor) Now() time.Time { return a.now }
+
+// Ended reports whether the actor was stopped, by itself or by [Actor.Stop].
+func (a *Actor) Ended() bool { return a.ended }
+
+// Actor is the Go value that the factory has made for this incarnation.
+func (a *Actor) Actor() actor.Actor {
+	v, _ := bridge.Loop.Actor(a.state).(actor.Actor)
+	return v
+}
+
+// hash is FNV-1a with a final mix (splitmix64).
+func hash(seed uint64, text string) uint64 {
+	h := uint64(14695981039346656037) ^ seed
+	for i := 0; i < len(text); i++ {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return uint64(abi.ChildRef(h, 0))
+}
