@@ -116,6 +116,7 @@ func TestHammerClose(t *testing.T) {
 					if errors.Is(err, ErrClosed) {
 						return
 					}
+					runtime.Gosched() // full: who empties it may need this processor
 				}
 			})
 		}
