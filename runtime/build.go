@@ -45,6 +45,12 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 		return nil, blame(err)
 	}
 	meta.Batching = res.Batching
+	meta.Mutable = len(res.Mutable)
+	for _, t := range res.Mutable {
+		if !t.IsNumber() {
+			meta.NotSaved = "a global holds " + t.String()
+		}
+	}
 	meta.Imports, meta.Exports = importNames(m), exportNames(m)
 	meta.MemoryBytes = uint64(m.Memories[0].Min) * slots.WasmPage
 	rec.module = res.Module.Encode()

@@ -12,6 +12,8 @@ var (
 	ErrTooManyInstances = errors.New("runtime: too many instances")
 	// ErrClosed is what a closed Engine or Image answers.
 	ErrClosed = errors.New("runtime: closed")
+	// ErrNotSaved wraps why an instance's state cannot be saved.
+	ErrNotSaved = errors.New("runtime: the state cannot be saved")
 )
 
 // Violations of the contract that show when commands are read; see

@@ -86,6 +86,8 @@ type Image struct {
 	batching    bool
 	frozen      bool
 	startBytes  uint64       // size of a fresh memory
+	mutable     int          // globals that a guest can change
+	unsaved     string       // why instances have no snapshots
 	memory      *slots.Image // what a fresh memory holds, if frozen
 	roots       *wasi.Roots  // nil: no directories
 

@@ -27,6 +27,8 @@ type recordMeta struct {
 	UsesWASI    bool
 	MemoryBytes uint64
 	InitFuel    uint64
+	Mutable     int    // globals
+	NotSaved    string // why there are no snapshots
 	Imports     []string
 	Exports     []string
 }

@@ -85,6 +85,12 @@ func (in *instrumenter) enterBody(reset func(w *writer)) wasm.Body {
 			reset(&w)
 			w.zeroResults()
 		})
+		w.on(EnterSetGlobal, func() {
+			in.eachMutable(func(n int32, g uint32, t wasm.ValType) {
+				w.onValue(enterA, n, func() { w.writeGlobal(g, t) })
+			})
+			w.op(wasm.OpUnreachable)
+		})
 	} else {
 		w.on(EnterInitialize, func() {
 			w.prepare()
@@ -103,17 +109,13 @@ func (in *instrumenter) enterBody(reset func(w *writer)) wasm.Body {
 			w.global(wasm.OpGlobalGet, in.fuel)
 			w.op(wasm.OpReturn)
 		})
-		w.on(EnterGlobal, func() {
-			n := int32(0)
-			for i := range in.src.Globals {
-				if in.src.Globals[i].Mutable {
-					w.onValue(enterA, n, func() { w.readGlobal(uint32(i), in.src.Globals[i].Type) })
-					n++
-				}
-			}
-			w.op(wasm.OpUnreachable)
-		})
 	}
+	w.on(EnterGlobal, func() {
+		in.eachMutable(func(n int32, g uint32, t wasm.ValType) {
+			w.onValue(enterA, n, func() { w.readGlobal(g, t) })
+		})
+		w.op(wasm.OpUnreachable)
+	})
 	w.op(wasm.OpUnreachable, wasm.OpEnd)
 	return wasm.Body{Locals: []wasm.LocalGroup{{N: 1, Type: wasm.I32}}, Code: w.buf}
 }
@@ -157,6 +159,36 @@ func (w *writer) zeroResults() {
 	w.i64(0)
 	w.i64(0)
 	w.op(wasm.OpReturn)
+}
+
+// eachMutable goes through the guest's mutable globals: number, index, type.
+func (in *instrumenter) eachMutable(f func(n int32, g uint32, t wasm.ValType)) {
+	n := int32(0)
+	for i := range in.src.Globals {
+		if g := &in.src.Globals[i]; g.Mutable {
+			f(n, uint32(i), g.Type)
+			n++
+		}
+	}
+}
+
+// writeGlobal sets a global of a number type to the bits in enterFuel.
+func (w *writer) writeGlobal(g uint32, t wasm.ValType) {
+	if !t.IsNumber() {
+		w.op(wasm.OpUnreachable)
+		return
+	}
+	w.get(enterFuel)
+	switch t {
+	case wasm.I32:
+		w.op(opI32WrapI64)
+	case wasm.F32:
+		w.op(opI32WrapI64, 0xbe /* f32.reinterpret_i32 */)
+	case wasm.F64:
+		w.op(0xbf /* f64.reinterpret_i64 */)
+	}
+	w.global(wasm.OpGlobalSet, g)
+	w.zeroResults()
 }
 
 // readGlobal returns the bits of a global as two i64.

@@ -54,8 +54,11 @@ const (
 	// left. Not in frozen modules.
 	EnterInit = 3
 	// EnterGlobal reads guest global Mutable[a]: its bits, low and high half; for a
-	// reference 1 if it is null, else 0. Not in frozen modules.
+	// reference 1 if it is null, else 0.
 	EnterGlobal = 4
+	// EnterSetGlobal gives Mutable[a], a number, the bits that stand in the place of
+	// the fuel. Frozen modules only.
+	EnterSetGlobal = 5
 )
 
 // Bits of GlobalDirty.

@@ -71,6 +71,15 @@ func (h *heap) restore(b *block, im *Image, used uint64) error {
 	return nil
 }
 
+func (h *heap) changed(dst []uint32, mem []byte) []uint32 { return everyPage(dst, mem) }
+
+func everyPage(dst []uint32, mem []byte) []uint32 {
+	for i := range len(mem) / grain {
+		dst = append(dst, uint32(i))
+	}
+	return dst
+}
+
 func (h *heap) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -63,7 +63,7 @@ func newNative(o Options) backing {
 		_ = unix.Close(fd)
 	}
 	if !o.NoPageMap {
-		n.pages = openPageMap()
+		n.pages = openPageMap(!o.NoPageScan)
 	}
 	return n
 }

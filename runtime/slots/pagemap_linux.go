@@ -51,12 +51,12 @@ const (
 
 // openPageMap opens the page map and makes sure that it tells what we read from
 // it; nil if not.
-func openPageMap() *pageMap {
+func openPageMap(scans bool) *pageMap {
 	fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	m := &pageMap{fd: fd, scans: true}
+	m := &pageMap{fd: fd, scans: scans}
 	if m.works() {
 		return m
 	}

@@ -47,6 +47,17 @@ func (n *native) restore(b *block, im *Image, used uint64) error {
 	return nil
 }
 
+func (n *native) changed(dst []uint32, mem []byte) []uint32 {
+	if n.pages != nil {
+		s := scratches.Get().(*scratch)
+		defer scratches.Put(s)
+		if n.pages.changed(s, mem) {
+			return append(dst, s.changed...)
+		}
+	}
+	return everyPage(dst, mem)
+}
+
 // putBack restores the changed pages.
 func putBack(b *block, im *Image, changed []uint32) error {
 	if len(changed) <= keepPages {

@@ -54,6 +54,8 @@ type Options struct {
 	// NoPageMap makes Reset discard pages without looking which were changed, as
 	// systems without /proc/self/pagemap must. For tests.
 	NoPageMap bool
+	// NoPageScan reads the page map's words, as Linux before 6.7 must. For tests.
+	NoPageScan bool
 }
 
 // Space hands out memories. It is safe for concurrent use.
@@ -80,6 +82,9 @@ type backing interface {
 	// restore makes the first used bytes of b what load has made them, and
 	// everything behind the image zero.
 	restore(b *block, im *Image, used uint64) error
+	// changed appends, in ascending order, the pages of a block's beginning that may
+	// not be what load has made them.
+	changed(dst []uint32, mem []byte) []uint32
 	close() error
 	portable() bool
 }

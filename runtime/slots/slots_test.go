@@ -16,6 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // all are the portable one.
 var variants = map[string]Options{
 	"native":     {Reserve: 1 << 30},
+	"no scan":    {Reserve: 1 << 30, NoPageScan: true},
 	"no pagemap": {Reserve: 1 << 30, NoPageMap: true},
 	"copy only":  {Reserve: 1 << 30, MaxMapped: -1},
 	"one mapped": {Reserve: 1 << 30, MaxMapped: 1},

@@ -25,6 +25,9 @@ const (
 // IsRef reports whether values of type t are references.
 func (t ValType) IsRef() bool { return t == FuncRef || t == ExternRef }
 
+// IsNumber reports whether t is an integer or a float.
+func (t ValType) IsNumber() bool { return t == I32 || t == I64 || t == F32 || t == F64 }
+
 // String is the name in the text format.
 func (t ValType) String() string {
 	switch t {

@@ -1,0 +1,159 @@
+package slots
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+)
+
+// word is the unit of a [Patch].
+const word = 8
+
+// ErrPatch is returned for a patch that does not belong to the memory's image.
+var ErrPatch = errors.New("slots: the patch is of another image")
+
+// Span is a stretch of a memory, in bytes: from At up to, not including, End.
+type Span struct{ At, End uint32 }
+
+// Patch is what a memory has changed since it was its image. It is small: an
+// actor touches some dozens of words. The zero value is the image itself.
+//
+// runs is a sequence of pairs: how many words are as in the image and how many
+// differ, both as varints, and then the latter.
+type Patch struct {
+	image *Image
+	size  uint64 // of the memory, bytes
+	runs  []byte
+	pages []uint32 // scratch of Memory.Patch
+}
+
+// Bytes is what the patch holds in Go's heap.
+func (p *Patch) Bytes() int { return cap(p.runs) + 4*cap(p.pages) }
+
+// Size is the size of the memory that it was made from, in bytes.
+func (p *Patch) Size() uint64 { return p.size }
+
+// Clone is a copy of its own without spare room.
+func (p *Patch) Clone() Patch {
+	return Patch{image: p.image, size: p.size, runs: append(make([]byte, 0, len(p.runs)), p.runs...)}
+}
+
+// Patch writes into p, whose room it uses again, how m differs from its image,
+// leaving spans aside. It costs what the memory has changed, where the system tells
+// which pages those are (see restore), and a comparison of all pages elsewhere. A
+// memory without an image has no patch.
+func (m *Memory) Patch(p *Patch, aside ...Span) error {
+	if m.block == nil {
+		return ErrClosed
+	}
+	if m.image == nil {
+		return ErrPatch
+	}
+	d := differ{image: m.image, mem: m.view, aside: aside, runs: p.runs[:0]}
+	var pages []uint32
+	if m.moved { // pages that were zero have not been copied: they do not show as changed
+		pages = everyPage(p.pages[:0], m.view)
+	} else {
+		pages = m.space.back.changed(p.pages[:0], m.view)
+	}
+	for _, i := range pages {
+		d.page(int(i))
+	}
+	*p = Patch{m.image, m.Size(), d.runs, pages}
+	return nil
+}
+
+// Apply turns a memory that is its image, of the patch's size already, into what
+// the patch was made from.
+func (m *Memory) Apply(p *Patch) error {
+	if m.block == nil {
+		return ErrClosed
+	}
+	if p.image != m.image || p.size != m.Size() {
+		return ErrPatch
+	}
+	at := uint64(0)
+	for b := p.runs; len(b) > 0; {
+		same, n := binary.Uvarint(b)
+		other, k := binary.Uvarint(b[n:])
+		b = b[n+k:]
+		at += same * word
+		copy(m.view[at:at+other*word], b)
+		at += other * word
+		b = b[other*word:]
+	}
+	return nil
+}
+
+// differ collects the words that differ, page by page.
+type differ struct {
+	image *Image
+	mem   []byte
+	aside []Span
+	runs  []byte
+	last  uint64 // behind the last run, in words
+}
+
+// page compares a page; pages come in ascending order.
+func (d *differ) page(i int) {
+	at := i * grain
+	now := d.mem[at : at+grain]
+	was := zeros[:grain]
+	if i < len(d.image.index) {
+		if page := d.image.page(i); page != nil {
+			was = page
+		}
+	}
+	for from := 0; from < grain; {
+		from += equalWords(now[from:], was[from:]) * word
+		if from == grain {
+			return
+		}
+		to := from + word
+		// A word that is the same costs less than beginning a new run.
+		for to < grain && (!sameWord(now, was, to) || to+word < grain && !sameWord(now, was, to+word)) {
+			to += word
+		}
+		d.run(uint64(at+from), uint64(at+to))
+		from = to
+	}
+}
+
+func sameWord(a, b []byte, at int) bool {
+	return binary.NativeEndian.Uint64(a[at:]) == binary.NativeEndian.Uint64(b[at:])
+}
+
+// equalWords is how many words a and b, of the same length, begin with alike.
+func equalWords(a, b []byte) int {
+	const stretch = 256
+	n := 0
+	for n+stretch <= len(a) && bytes.Equal(a[n:n+stretch], b[n:n+stretch]) {
+		n += stretch
+	}
+	for ; n < len(a) && sameWord(a, b, n); n += word {
+	}
+	return n / word
+}
+
+// run adds what differs between two addresses, less what is to be left aside.
+func (d *differ) run(from, to uint64) {
+	for _, s := range d.aside {
+		a, b := roundUp(uint64(s.At)), uint64(s.End)&^(word-1)
+		if a >= b || b <= from || a >= to {
+			continue
+		}
+		if from < a {
+			d.run(from, a)
+		}
+		if b < to {
+			d.run(b, to)
+		}
+		return
+	}
+	d.runs = binary.AppendUvarint(d.runs, from/word-d.last)
+	d.runs = binary.AppendUvarint(d.runs, (to-from)/word)
+	d.runs = append(d.runs, d.mem[from:to]...)
+	d.last = to / word
+}
+
+func roundUp(n uint64) uint64 { return (n + word - 1) &^ (word - 1) }
