@@ -7,44 +7,6 @@ import (
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
-// ResetPolicy says when the count of failures that drives the backoff starts
-// again.
-type ResetPolicy uint8
-
-// The reset policies. They are looked at when a child fails: a start that
-// succeeds resets nothing.
-const (
-	// ResetAfterStable resets if the child has lived for ResetAfter, by default
-	// the policy's first delay, since it was last started.
-	ResetAfterStable ResetPolicy = iota
-	// ResetNever counts for ever.
-	ResetNever
-	// ResetManual resets when the child is told to, see Child.Reset.
-	ResetManual
-)
-
-// GiveUp says what happens to a child that has failed too often under backoff.
-type GiveUp uint8
-
-// What giving up means.
-const (
-	GiveUpStop GiveUp = iota
-	GiveUpEscalate
-)
-
-// Backoff delays the restarts of a child.
-type Backoff struct {
-	Policy backoff.Policy
-	Reset  ResetPolicy
-	// ResetAfter is how long the child must have lived under ResetAfterStable;
-	// 0 means as long as the delay that it was last given.
-	ResetAfter time.Duration
-	// MaxFailures gives up at one failure more, counted since the last reset; 0 is
-	// no limit.
-	MaxFailures int
-	GiveUp      GiveUp
-}
-
 // Child is what a supervisor remembers of one child. The zero value is a child
 // that has never failed. It is not safe for concurrent use.
 type Child struct {
@@ -67,7 +29,11 @@ func (c *Child) Failures() int { return c.failures }
 // Total failures over the child's life.
 func (c *Child) Total() int { return c.total }
 
-// Decision is what becomes of a failure.
+// Group is what a supervisor remembers of all its children together. The zero
+// value is ready. It is not safe for concurrent use.
+type Group struct{ window window }
+
+// Decision is what becomes of a failure, or of a child that has stopped itself.
 type Decision struct {
 	Directive Directive
 	Delay     time.Duration // before a Restart
@@ -80,51 +46,74 @@ type Decision struct {
 // Failed decides about a failure of c at a time. For all-for-one and
 // rest-for-one the host asks [Strategy.Permit] for each other child that a
 // restart befalls, and stops all if one is refused.
-func (s Strategy) Failed(c *Child, typ string, f *abi.Failure, now time.Time, rnd backoff.Rand) Decision {
+func (s Strategy) Failed(c *Child, g *Group, life Lifetime, typ string, f *abi.Failure, now time.Time, rnd backoff.Rand) Decision {
+	return s.Directed(s.Decide(typ, f), c, g, life, now, rnd)
+}
+
+// Directed is Failed where the directive is known already: the supervising actor
+// has given it.
+func (s Strategy) Directed(d Directive, c *Child, g *Group, life Lifetime, now time.Time, rnd backoff.Rand) Decision {
+	if d == Ask {
+		return Decision{Directive: Ask, Failures: c.failures + 1}
+	}
+	c.count(s.backoff, now)
+	if d == Restart && life == Temporary {
+		return Decision{Directive: Stop, Failures: c.failures, Refused: "a temporary actor is not restarted"}
+	}
+	if d != Restart {
+		return Decision{Directive: d, Failures: c.failures}
+	}
+	return s.restart(c, g, now, rnd, OnFailure)
+}
+
+// Stopped decides about a child that has stopped itself: only a permanent one is
+// restarted.
+func (s Strategy) Stopped(c *Child, g *Group, life Lifetime, now time.Time, rnd backoff.Rand) Decision {
+	if life != Permanent {
+		return Decision{Directive: Stop, Failures: c.failures}
+	}
+	c.count(s.backoff, now)
+	return s.restart(c, g, now, rnd, OnStop)
+}
+
+// count adds a failure, after the reset that is due.
+func (c *Child) count(b *Backoff, now time.Time) {
 	c.total++
-	if s.backoff != nil && s.backoff.stable(c, now) {
+	if b != nil && b.stable(c, now) {
 		c.Reset()
 	}
 	c.failures++
-	d := Decision{Directive: s.Decide(typ, f), Failures: c.failures}
-	if d.Directive != Restart {
+}
+
+// restart is a restart, delayed if need be, unless a limit forbids it.
+func (s Strategy) restart(c *Child, g *Group, now time.Time, rnd backoff.Rand, on Ends) Decision {
+	d := Decision{Directive: Restart, Failures: c.failures}
+	if s.shared && !s.permit(&g.window, now) || !s.shared && !s.Permit(c, now) {
+		d.Directive, d.Refused = s.Exceeded(), "more restarts than allowed"
 		return d
 	}
-	if !s.Permit(c, now) {
-		d.Directive = Stop
-		d.Refused = "more restarts than allowed"
+	b := s.backoff
+	if b == nil || b.On&on == 0 && b.On != 0 {
 		return d
 	}
-	if b := s.backoff; b != nil {
-		if b.MaxFailures > 0 && c.failures > b.MaxFailures {
-			d.Refused = "failed too often"
-			d.Directive = Stop
-			if b.GiveUp == GiveUpEscalate {
-				d.Directive = Escalate
-			}
-			return d
-		}
-		d.Delay = b.Policy.Delay(c.failures-1, rnd)
-		c.delay = d.Delay
+	if b.MaxFailures > 0 && c.failures > b.MaxFailures {
+		d.Directive, d.Refused = b.GiveUp.directive(), "failed too often"
+		return d
 	}
+	d.Delay = b.Policy.Delay(c.failures-1, rnd)
+	c.delay = d.Delay
 	return d
 }
 
-// Permit asks for one restart of c under the limit of restarts and counts it.
+// Permit asks for one restart of c under the limit of restarts and counts it. With
+// a shared window other children's restarts are free.
 func (s Strategy) Permit(c *Child, now time.Time) bool {
-	if s.sliding {
-		return c.window.slide(s.restarts, s.within, now)
-	}
-	return c.window.tumble(s.restarts, s.within, now)
+	return s.shared || s.permit(&c.window, now)
 }
 
-func (b *Backoff) stable(c *Child, now time.Time) bool {
-	if b.Reset != ResetAfterStable || c.failures == 0 || c.started.IsZero() {
-		return false
+func (s Strategy) permit(w *window, now time.Time) bool {
+	if s.sliding {
+		return w.slide(s.restarts, s.within, now)
 	}
-	need := b.ResetAfter
-	if need <= 0 {
-		need = c.delay
-	}
-	return need > 0 && now.Sub(c.started) >= need
+	return w.tumble(s.restarts, s.within, now)
 }

@@ -22,9 +22,15 @@ const (
 	Stop
 	// Escalate makes the supervisor itself fail with the same failure.
 	Escalate
+	// Suspend leaves the actor as it is, failed and with its mailbox, until somebody
+	// decides otherwise.
+	Suspend
+	// Ask lets the supervising actor itself decide, in a turn of its own; what it
+	// leaves undecided is decided by [DefaultDirective].
+	Ask
 )
 
-var directiveNames = [...]string{"none", "resume", "restart", "stop", "escalate"}
+var directiveNames = [...]string{"none", "resume", "restart", "stop", "escalate", "suspend", "ask"}
 
 // String is the name that manifests use.
 func (d Directive) String() string {
@@ -35,7 +41,7 @@ func (d Directive) String() string {
 }
 
 // Directives are all directives, in order.
-func Directives() []Directive { return []Directive{Resume, Restart, Stop, Escalate} }
+func Directives() []Directive { return []Directive{Resume, Restart, Stop, Escalate, Suspend, Ask} }
 
 // ParseDirective is the inverse of String.
 func ParseDirective(name string) (Directive, bool) {

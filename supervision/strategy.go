@@ -59,7 +59,7 @@ func (r Rule) Matches(typ string, f *abi.Failure) bool {
 
 // Check reports a rule that decides nothing.
 func (r Rule) Check() error {
-	if r.Directive < Resume || r.Directive > Escalate {
+	if r.Directive < Resume || r.Directive > Ask {
 		return errors.New("supervision: a rule needs a directive")
 	}
 	return nil
@@ -75,9 +75,13 @@ type Strategy struct {
 	restarts  int
 	within    time.Duration
 	sliding   bool
+	shared    bool
+	exceeded  Directive // 0: stop, or escalate if the window is shared
+	shutdown  Shutdown
 	rules     []Rule
 	otherwise Directive // 0: the default decider; escalate where there are rules
 	decider   func(typ string, f *abi.Failure) Directive
+	stopping  bool // the decider is Stopping's
 	backoff   *Backoff
 	keep      bool
 	silent    bool
@@ -89,6 +93,7 @@ func Default() Strategy { return Strategy{restarts: Unlimited} }
 // Stopping stops every child that fails; bugs of the host escalate.
 func Stopping() Strategy {
 	s := Default()
+	s.stopping = true
 	s.decider = func(_ string, f *abi.Failure) Directive {
 		if f.Kind == abi.FailureHost {
 			return Escalate
@@ -113,6 +118,18 @@ func (s Strategy) WithMaxRestarts(n int, within time.Duration) Strategy {
 // in any stretch of that length.
 func (s Strategy) WithSliding(on bool) Strategy { s.sliding = on; return s }
 
+// WithShared makes the window one for all children, as OTP's intensity: one restart
+// more than allowed and the supervisor itself gives up. It fails, unless
+// [Strategy.WithExceeded] says otherwise.
+func (s Strategy) WithShared(on bool) Strategy { s.shared = on; return s }
+
+// WithExceeded sets what a restart becomes that the limit forbids: Stop or
+// Escalate. 0 is the default: Stop, and Escalate with a shared window.
+func (s Strategy) WithExceeded(d Directive) Strategy { s.exceeded = d; return s }
+
+// WithShutdown stops the supervisor when significant children end by themselves.
+func (s Strategy) WithShutdown(w Shutdown) Strategy { s.shutdown = w; return s }
+
 // WithRules decides by the first rule that matches. A failure that none covers
 // escalates, unless [Strategy.WithOtherwise] says otherwise.
 func (s Strategy) WithRules(rules ...Rule) Strategy { s.rules = slices.Clone(rules); return s }
@@ -123,7 +140,7 @@ func (s Strategy) WithOtherwise(d Directive) Strategy { s.otherwise = d; return 
 // WithDecider decides what rules do not cover by a function, which must be pure.
 // Its result 0 means that it does not cover the failure.
 func (s Strategy) WithDecider(f func(typ string, failure *abi.Failure) Directive) Strategy {
-	s.decider = f
+	s.decider, s.stopping = f, false
 	return s
 }
 
@@ -145,6 +162,23 @@ func (s Strategy) MaxRestarts() (n int, within time.Duration) { return s.restart
 
 // Sliding reports whether the window slides.
 func (s Strategy) Sliding() bool { return s.sliding }
+
+// Shared reports whether the window is one for all children.
+func (s Strategy) Shared() bool { return s.shared }
+
+// Exceeded is what a restart becomes that the limit forbids.
+func (s Strategy) Exceeded() Directive {
+	switch {
+	case s.exceeded != 0:
+		return s.exceeded
+	case s.shared:
+		return Escalate
+	}
+	return Stop
+}
+
+// Shutdown is when significant children that end take the supervisor along.
+func (s Strategy) Shutdown() Shutdown { return s.shutdown }
 
 // Backoff is the policy of delays, if there is one.
 func (s Strategy) Backoff() (Backoff, bool) {
@@ -184,8 +218,8 @@ func (s Strategy) Decide(typ string, f *abi.Failure) Directive {
 // CanResume reports whether any failure of a child may be answered with Resume,
 // so that only those actors pay for what it needs.
 func (s Strategy) CanResume() bool {
-	if s.decider != nil || s.otherwise == Resume {
+	if s.decider != nil && !s.stopping || s.otherwise == Resume || s.otherwise == Ask {
 		return true
 	}
-	return slices.ContainsFunc(s.rules, func(r Rule) bool { return r.Directive == Resume })
+	return slices.ContainsFunc(s.rules, func(r Rule) bool { return r.Directive == Resume || r.Directive == Ask })
 }

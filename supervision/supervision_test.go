@@ -76,7 +76,7 @@ func TestC_3_3_Window(t *testing.T) {
 		s := Default().WithMaxRestarts(c.n, c.within)
 		var child Child
 		for i, ms := range c.at {
-			d := s.Failed(&child, "t", failure(abi.FailureTrap), at(ms), rnd)
+			d := s.Failed(&child, &Group{}, Transient, "t", failure(abi.FailureTrap), at(ms), rnd)
 			want := Restart
 			if i == c.stops {
 				want = Stop
@@ -142,7 +142,7 @@ func TestBackoffResets(t *testing.T) {
 		want            time.Duration
 	}{{0, 1, 200}, {300, 301, 400}, {800, 900, 800}, {2000, 2999, 1600}, {5000, 6000, 200}, {7000, 7001, 400}} {
 		c.Started(at(step.started))
-		d := s.Failed(&c, "t", failure(abi.FailureTrap), at(step.failed), rnd)
+		d := s.Failed(&c, &Group{}, Transient, "t", failure(abi.FailureTrap), at(step.failed), rnd)
 		if d.Delay != step.want*time.Millisecond {
 			t.Errorf("failure %d: %v, want %v ms", i, d.Delay, step.want)
 		}
@@ -154,7 +154,7 @@ func TestBackoffResets(t *testing.T) {
 	var k Child
 	for i := range 4 {
 		k.Started(at(i * 1_000_000))
-		if d := never.Failed(&k, "t", failure(abi.FailureTrap), at(i*1_000_000+999_000), rnd); d.Delay != 200*time.Millisecond<<i {
+		if d := never.Failed(&k, &Group{}, Transient, "t", failure(abi.FailureTrap), at(i*1_000_000+999_000), rnd); d.Delay != 200*time.Millisecond<<i {
 			t.Errorf("never, failure %d: %v", i, d.Delay)
 		}
 	}
@@ -165,7 +165,7 @@ func TestBackoffGivesUp(t *testing.T) {
 		s := delays(t, Backoff{Reset: ResetNever, MaxFailures: 2, GiveUp: up})
 		var c Child
 		for i := range 3 {
-			d := s.Failed(&c, "t", failure(abi.FailureTrap), at(i), rnd)
+			d := s.Failed(&c, &Group{}, Transient, "t", failure(abi.FailureTrap), at(i), rnd)
 			if i < 2 && d.Directive != Restart || i == 2 && (d.Directive != want || d.Refused == "") {
 				t.Errorf("%v: failure %d: %+v", up, i, d)
 			}
@@ -178,11 +178,11 @@ func TestC_3_3_OnlyRestartsCount(t *testing.T) {
 	s := Default().WithMaxRestarts(1, 0).WithRules(Rule{Kinds: []abi.FailureKind{abi.FailureFuel}, Directive: Resume}).WithOtherwise(Restart)
 	var c Child
 	for i := range 5 {
-		if d := s.Failed(&c, "t", failure(abi.FailureFuel), at(i), rnd); d.Directive != Resume {
+		if d := s.Failed(&c, &Group{}, Transient, "t", failure(abi.FailureFuel), at(i), rnd); d.Directive != Resume {
 			t.Fatal(d)
 		}
 	}
-	if d := s.Failed(&c, "t", failure(abi.FailureTrap), at(9), rnd); d.Directive != Restart {
+	if d := s.Failed(&c, &Group{}, Transient, "t", failure(abi.FailureTrap), at(9), rnd); d.Directive != Restart {
 		t.Error(d)
 	}
 }
