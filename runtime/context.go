@@ -45,6 +45,9 @@ func (c *turnContext) Files() *wasi.FileTable { return c.x.files }
 // Charge implements wasi.Host.
 func (c *turnContext) Charge(fuel uint64) { c.x.charge(fuel) }
 
+// Wait implements wasi.Host.
+func (c *turnContext) Wait() bool { return c.x.wait() }
+
 // Exit implements wasi.Host.
 func (c *turnContext) Exit(code uint32) { c.x.exit(code) }
 

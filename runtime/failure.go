@@ -32,6 +32,7 @@ func (x *Instance) explain(err error) *abi.Failure {
 	if f.Kind == abi.FailureTrap || f.Kind == abi.FailureExit {
 		x.readTrace(f)
 	}
+	x.explainWait(f)
 	if x.memory.Refused() {
 		switch f.Kind {
 		case abi.FailureTrap, abi.FailureExit, abi.FailureGuestPanic:

@@ -17,6 +17,7 @@ type output struct {
 	stderr  []byte
 	trace   []byte // what the guest's language said on stderr as it panicked
 	logged  logBudget
+	waits   waitBudget
 }
 
 // logBudget bounds what the guest logs in one turn.
@@ -41,6 +42,9 @@ func (o *output) prepare(in *Entry) {
 	}
 	if o.trace != nil {
 		o.trace = o.trace[:0]
+	}
+	if o.waits != (waitBudget{}) {
+		o.waits = waitBudget{}
 	}
 	if o.logged != (logBudget{}) {
 		o.logged = logBudget{}
@@ -198,6 +202,9 @@ func (x *Instance) line(level int, text []byte) {
 				break
 			}
 		}
+	}
+	if level == LogWarn && len(x.trace) > 0 && x.waits.count >= maxWaits {
+		return // the scheduler's stack, in hexadecimal: the failure has what matters
 	}
 	x.logLine(level, bytes.TrimSuffix(text, []byte("\r")))
 }

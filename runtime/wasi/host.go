@@ -29,6 +29,11 @@ type Host interface {
 	// fuel (one unit is about half a nanosecond). It is called before the work
 	// is done and may end the turn by a panic.
 	Charge(fuel uint64)
+	// Wait is asked when the guest wants to wait for a time that has not come,
+	// which never helps: the clock stands still. If it reports true the guest is
+	// told that the time has come, if false that this is not possible
+	// (ENOTSUP). It may also end the turn by a panic.
+	Wait() bool
 	// Exit ends the turn because the guest has called proc_exit; it does not
 	// return. (Should it return, the function panics with *ExitError itself.)
 	Exit(code uint32)

@@ -22,6 +22,8 @@ type fakeHost struct {
 	out, err []byte
 	charged  uint64
 	budget   uint64 // 0: no limit
+	waited   int
+	refuse   bool // to wait
 }
 
 type spent struct{}
@@ -33,6 +35,7 @@ func (h *fakeHost) Stderr(p []byte)   { h.err = append(h.err, p...) }
 func (h *fakeHost) Args() []string    { return h.args }
 func (h *fakeHost) Env() []string     { return h.env }
 func (h *fakeHost) Files() *FileTable { return h.files }
+func (h *fakeHost) Wait() bool        { h.waited++; return !h.refuse }
 func (h *fakeHost) Exit(code uint32)  { panic(&ExitError{code}) }
 
 func (h *fakeHost) Random(p []byte) {

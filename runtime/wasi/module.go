@@ -5,8 +5,8 @@
 //
 //   - the clocks, all of them, show the turn's time and stand still during it;
 //   - random bytes come from the actor's own stream;
-//   - poll_oneoff never waits: every subscription is ready at once. A guest that
-//     sleeps by asking the clock again and again spends its fuel and fails;
+//   - poll_oneoff never waits: every subscription is ready at once. The host is
+//     told of guests that want to wait for a time, see [Host], and may refuse;
 //   - standard output and error become log records, standard input is empty;
 //   - files exist only under directories that are granted, see [Dir], and a guest
 //     that uses them is no longer pure: what it has written stays if its turn

@@ -59,8 +59,30 @@ const (
 	eventFdWrite = 2
 )
 
+// clockAbsolute is the flag of a subscription to a point in time.
+const clockAbsolute = 1
+
+// waits reports whether nothing but times that have not come are asked for.
+func waits(h Host, in []byte) bool {
+	for ; len(in) > 0; in = in[subscriptionSize:] {
+		if in[8] != eventClock || !isClock(binary.LittleEndian.Uint32(in[16:])) {
+			return false
+		}
+		time := binary.LittleEndian.Uint64(in[24:])
+		now := uint64(0)
+		if in[40]&clockAbsolute != 0 {
+			now = uint64(max(h.Now(), 0))
+		}
+		if time <= now {
+			return false
+		}
+	}
+	return true
+}
+
 // pollOneoff reports every subscription as ready. A turn cannot wait: a time that
-// is asked for counts as come, and a descriptor never blocks.
+// is asked for counts as come, unless the host refuses, and a descriptor never
+// blocks.
 func pollOneoff(h Host, m memory, s []uint64) errno {
 	n := s[2] & 0xffffffff
 	if n == 0 || n > maxSubscriptions {
@@ -75,6 +97,9 @@ func pollOneoff(h Host, m memory, s []uint64) errno {
 		return errnoFault
 	}
 	h.Charge(n * 16)
+	if waits(h, in) && !h.Wait() {
+		return errnoNotsup
+	}
 	if e := m.put32(s[3], uint32(n)); e != errnoSuccess {
 		return e
 	}

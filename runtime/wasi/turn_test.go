@@ -123,6 +123,51 @@ func TestPollNeverWaits(t *testing.T) {
 	g.want(errnoFault, "poll_oneoff", atData, atList, 1, atEnd-3)
 }
 
+// The host is asked about polls that could end by the clock alone, and only those.
+func TestPollAsksBeforeItWaits(t *testing.T) {
+	g := newGuest(t)
+	g.h.refuse = true
+	now := uint64(g.h.now)
+	type sub struct {
+		kind  byte
+		clock uint32
+		time  uint64
+		flags byte
+	}
+	for _, c := range []struct {
+		name  string
+		subs  []sub
+		waits bool
+	}{
+		{"a while", []sub{{eventClock, 1, 1, 0}}, true},
+		{"no while", []sub{{eventClock, 1, 0, 0}}, false},
+		{"a point in time", []sub{{eventClock, 0, now + 1, clockAbsolute}}, true},
+		{"now", []sub{{eventClock, 0, now, clockAbsolute}}, false},
+		{"the first of two", []sub{{eventClock, 0, 9, 0}, {eventClock, 0, 1, clockAbsolute}}, false},
+		{"both", []sub{{eventClock, 0, 9, 0}, {eventClock, 1, 7, 0}}, true},
+		{"or input", []sub{{eventClock, 0, 9, 0}, {kind: eventFdRead}}, false},
+		{"input", []sub{{kind: eventFdRead}}, false},
+		{"a clock that is none", []sub{{eventClock, 2, 9, 0}}, false},
+	} {
+		p, _ := g.mod.Memory().Read(atData, uint32(len(c.subs)*subscriptionSize))
+		clear(p)
+		for i, s := range c.subs {
+			one := p[i*subscriptionSize:]
+			one[8], one[40] = s.kind, s.flags
+			binary.LittleEndian.PutUint32(one[16:], s.clock)
+			binary.LittleEndian.PutUint64(one[24:], s.time)
+		}
+		g.h.waited = 0
+		want := errnoSuccess
+		if c.waits {
+			want = errnoNotsup
+		}
+		if got := g.call("poll_oneoff", atData, atList, uint64(len(c.subs)), atResult); got != want || (g.h.waited == 1) != c.waits {
+			t.Errorf("%s: errno %d, asked %d times", c.name, got, g.h.waited)
+		}
+	}
+}
+
 func TestStandardStreams(t *testing.T) {
 	g := newGuest(t)
 	list, n := g.data("one ", "", "two")

@@ -1,5 +1,5 @@
 ;; tries: to sleep for an hour, again and again
-;; fails as: fuel
+;; fails as: guest_panic
 (module
   (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 2)

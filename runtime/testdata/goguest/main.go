@@ -8,7 +8,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 )
@@ -103,9 +105,59 @@ func act(what byte) uint64 {
 		}
 	case 12:
 		return uint64(len(os.Getenv("GREETING")))
+	default:
+		return wait(what)
 	}
 	return 0
 }
+
+// wait is what a turn must not do, from 20 on; and what looks like it.
+func wait(what byte) uint64 {
+	switch what {
+	case 13: // goroutines that end within the turn
+		results := make(chan uint64)
+		for i := range uint64(3) {
+			go func() { results <- i }()
+		}
+		return <-results + <-results + <-results
+	case 14: // goroutines that are left behind
+		go func() { <-never }()
+		go func() { time.Sleep(time.Hour) }()
+		time.AfterFunc(time.Minute, func() {})
+		runtime.Gosched()
+	case 15:
+		for range 3 {
+			runtime.GC()
+		}
+	case 16: // a time that has come
+		<-time.After(0)
+		time.Sleep(0)
+	case 20:
+		time.Sleep(time.Millisecond)
+	case 21:
+		<-never
+	case 22:
+		select {}
+	case 23:
+		select {
+		case <-never:
+		case <-time.After(time.Second):
+		}
+	case 24:
+		var mu sync.Mutex
+		mu.Lock()
+		mu.Lock()
+	case 25:
+		go func() {
+			time.Sleep(time.Hour)
+			never <- 1
+		}()
+		<-never
+	}
+	return 0
+}
+
+var never = make(chan int)
 
 //go:noinline
 func recurse(n byte) uint64 { return recurse(n+1) + 1 }
