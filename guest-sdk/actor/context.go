@@ -76,16 +76,21 @@ func (c *Context) Reply(v Encoder) error {
 
 // ReplyError answers the current message with an error.
 func (c *Context) ReplyError(reason string) error {
-	if to := c.msg.env.Sender; to != 0 {
-		c.send(to, "", c.msg.env.Correlation, abi.FlagReplyError, Text(reason))
-	}
-	return nil
+	return c.AnswerError(c.msg.env.Sender, c.msg.env.Correlation, reason)
 }
 
 // Answer replies to an earlier message, whose Sender and Correlation were kept.
 func (c *Context) Answer(to Ref, correlation uint64, v Encoder) error {
 	if to != 0 {
 		c.send(to, "", correlation, abi.FlagReply, v)
+	}
+	return nil
+}
+
+// AnswerError is Answer with an error.
+func (c *Context) AnswerError(to Ref, correlation uint64, reason string) error {
+	if to != 0 {
+		c.send(to, "", correlation, abi.FlagReplyError, Text(reason))
 	}
 	return nil
 }
