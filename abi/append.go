@@ -97,6 +97,15 @@ func AppendFail(dst []byte, reason string) []byte {
 // AppendUnhandled appends that the current envelope was not handled.
 func AppendUnhandled(dst []byte) []byte { return appendOp(dst, OpUnhandled) }
 
+// AppendDecide appends a decision about the child of a child_failed envelope.
+func AppendDecide(dst []byte, directive uint8) []byte {
+	return appendHead(appendOp(dst, OpDecide), majorUint, uint64(directive))
+}
+
+// AppendResetBackoff appends that the supervisor is to count this actor's failures
+// from the beginning.
+func AppendResetBackoff(dst []byte) []byte { return appendOp(dst, OpResetBackoff) }
+
 // AppendEnd appends the end-of-turn marker.
 func AppendEnd(dst []byte) []byte { return append(dst, nullByte) }
 

@@ -31,6 +31,8 @@ func TestCDDLNumbersAreTheConstants(t *testing.T) {
 		"kind": {}, "op": {}, "failure-kind": {},
 		"next-status": {"no_more": 0, "begun": 1},
 		"log-level":   {"debug": LogDebug, "info": LogInfo, "warn": LogWarn, "error": LogError},
+		"directive": {"resume": DirectiveResume, "restart": DirectiveRestart, "stop": DirectiveStop,
+			"escalate": DirectiveEscalate, "suspend": DirectiveSuspend},
 	}
 	for k := range maxKind + 1 {
 		want["kind"][k.String()] = int(k)

@@ -57,14 +57,16 @@ const (
 	OpUnstash        Op = 11
 	OpFail           Op = 12
 	OpUnhandled      Op = 13
+	OpDecide         Op = 14
+	OpResetBackoff   Op = 15
 
-	maxOp = OpUnhandled
+	maxOp = OpResetBackoff
 
 	OpEnd Op = 255
 )
 
 var opNames = [...]string{"send", "forward", "ask", "spawn", "stop", "watch", "unwatch", "timer", "cancel",
-	"receive_timeout", "stash", "unstash", "fail", "unhandled"}
+	"receive_timeout", "stash", "unstash", "fail", "unhandled", "decide", "reset_backoff"}
 
 // String is the name that wasmactors.cddl uses.
 func (o Op) String() string {
@@ -84,6 +86,15 @@ const (
 	FlagNoInfluence uint64 = 4 // it does not reset the receiver's receive timeout
 
 	flagMask = FlagReply | FlagReplyError | FlagNoInfluence
+)
+
+// Directives of a decide.
+const (
+	DirectiveResume   = 1
+	DirectiveRestart  = 2
+	DirectiveStop     = 3
+	DirectiveEscalate = 4
+	DirectiveSuspend  = 5
 )
 
 // Levels of the log import.

@@ -12,6 +12,7 @@ type Command struct {
 	Key         uint64 // timer, cancel
 	Delay       uint64 // ns: timer; ask and receive_timeout: the timeout
 	Period      uint64 // ns: timer, 0 for once
+	Directive   uint8  // decide
 	Name        []byte // spawn; nil: the host chooses
 	Type        []byte // spawn
 	Reason      []byte // fail
@@ -32,7 +33,7 @@ func DecodeCommand(c *Command, src []byte) (n int, err error) {
 }
 
 // arity of each operation, the operation itself included.
-var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1}
+var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1, 2, 1}
 
 func decodeCommand(c *Command, b []byte) (int, *Error) {
 	*c = Command{}
@@ -81,6 +82,13 @@ func decodeCommand(c *Command, b []byte) (int, *Error) {
 		if c.Delay, at, err = readUint(b, at); err == nil && (c.Delay > MaxDuration || c.Delay != 0 && c.Delay < MinReceiveTimeout) {
 			return start, ErrRange
 		}
+	case OpDecide:
+		start = at
+		var v uint64
+		if v, at, err = readUint(b, at); err == nil && (v < DirectiveResume || v > DirectiveSuspend) {
+			return start, ErrRange
+		}
+		c.Directive = uint8(v)
 	case OpFail:
 		c.Reason, at, err = readString(b, at, majorText, MaxReason)
 	}

@@ -132,6 +132,10 @@ func appendCommand(dst []byte, c *Command) []byte {
 		return AppendFail(dst, string(c.Reason))
 	case OpUnhandled:
 		return AppendUnhandled(dst)
+	case OpDecide:
+		return AppendDecide(dst, c.Directive)
+	case OpResetBackoff:
+		return AppendResetBackoff(dst)
 	}
 	return AppendEnd(dst)
 }

@@ -10,7 +10,7 @@ import (
 // apply carries out the commands of one turn, in order. What is refused becomes
 // a dead letter or an envelope to the actor; it does not fail the turn.
 func (c *cell) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope, now int64) {
-	stopping := current.Kind == abi.KindStop
+	stopping := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
 	for i := range cmds {
 		cmd := &cmds[i]
 		if stopping && cmd.Op != abi.OpSend && cmd.Op != abi.OpForward {
@@ -51,6 +51,10 @@ func (c *cell) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope
 			_ = c.stashCurrent(current) // refused: a dead letter says so
 		case abi.OpUnstash:
 			c.unstash()
+		case abi.OpDecide:
+			c.applyDecide(cmd)
+		case abi.OpResetBackoff:
+			c.resetBackoff(scr)
 		case abi.OpUnhandled:
 			if current.Kind == abi.KindTerminated {
 				c.pact(scr)
@@ -197,7 +201,7 @@ func (c *cell) applyStop(scr *scratch, cmd *abi.Command) {
 		return
 	}
 	if uid == c.uid {
-		c.post(scr, sysMsg{kind: sysStop})
+		c.post(scr, sysMsg{kind: sysQuit, reason: "stopped"})
 		return
 	}
 	t := c.sys.table.get(uid)

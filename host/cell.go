@@ -61,7 +61,8 @@ type cell struct {
 	work      atomic.Uint64 // turns so far, times two, plus one within Run
 	fuel      atomic.Uint64 // spent by completed turns, until the last Run
 	inst      atomic.Pointer[runtime.Instance]
-	pending   atomic.Int32 // one-shot timers, asks and delayed restarts: not idle
+	pending   atomic.Int32  // one-shot timers, asks and delayed restarts: not idle
+	gate      atomic.Uint32 // supervision.Meanwhile, during a delay; else keep
 	startedAt atomic.Int64
 	shown     atomic.Uint32 // state, for snapshots
 	life      atomic.Uint64 // incarnation, likewise
@@ -90,6 +91,15 @@ type cell struct {
 	stopReason  string
 	caps        compiledCaps
 	rnd         *rand.Rand
+	group       supervision.Group // of the children
+	verdict     verdict
+	attempts    int    // of the message at the front of the mailbox
+	keep        int    // messages kept during a delay, 0: all
+	grace       *grace // after a delayed restart
+	held        bool   // by the grace
+	own         bool   // the end was nobody's order
+	crash       *CrashedMail
+	recovery    *recovery
 
 	// The parent's: only its Run touches it.
 	record supervision.Child
@@ -174,6 +184,9 @@ func (c *cell) Run(w *dispatch.Worker) (more bool) {
 		budget -= n
 		c.handleSystem(scr)
 	}
+	if c.keep > 0 {
+		c.trim()
+	}
 	more = c.sysq.n.Load() > 0 || c.receptive() && (!c.mbox.Empty() || len(c.late) > 0)
 	c.work.Store(c.turns << 1)
 	return more
@@ -186,14 +199,13 @@ func (c *cell) running() bool { return c.work.Load()&1 != 0 }
 func (c *cell) turnCount() uint64 { return c.work.Load() >> 1 }
 
 // receptive reports whether user messages may be handled now.
-func (c *cell) receptive() bool { return c.state == stateRunning && c.suspends == 0 }
+func (c *cell) receptive() bool { return c.state == stateRunning && c.suspends == 0 && !c.held }
 
 // handleMessages handles one message, or a batch, and returns how many were
 // taken; 0 means that none is waiting.
 func (c *cell) handleMessages(scr *scratch, budget int) int {
-	if len(c.late) > 0 && c.mbox.Empty() {
-		c.mbox.PushFront(c.late...)
-		c.late = nil
+	for len(c.late) > 0 && c.mbox.Push(c.late[0]) == nil {
+		c.late = c.late[1:]
 	}
 	e := c.peek(scr)
 	if e == nil {
@@ -227,7 +239,7 @@ func (c *cell) control(scr *scratch, e *mailbox.Envelope) {
 	poison := e.Flags&flagPoison != 0
 	scr.cache.Free(e)
 	if poison {
-		c.stopNow(scr, "stopped")
+		c.quit(scr, "stopped")
 		return
 	}
 	c.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: c.turns})

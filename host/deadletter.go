@@ -20,10 +20,14 @@ const (
 	DeadStashFull                         // the stash is at its bound
 	DeadNobody                            // an answer to nobody
 	DeadLimit                             // another limit of the sender's
+	DeadCrashed                           // its turn has failed
+	DeadRestarting                        // it came while the actor waited for its restart
+	DeadEvicted                           // too many messages waited for the restart, it was the oldest
 )
 
 var deadNames = [...]string{"none", "unknown actor", "stopped", "mailbox full", "too large for the inbox", "denied by capability",
-	"late reply", "stash full", "no sender", "limit reached"}
+	"late reply", "stash full", "no sender", "limit reached", "its turn failed", "the actor is about to be restarted",
+	"too many messages wait for the restart"}
 
 // String describes the reason for a person.
 func (r DeadReason) String() string {

@@ -14,6 +14,9 @@ var (
 	// ErrMailboxFull: the receiver's mailbox is at one of its bounds. Try again
 	// later.
 	ErrMailboxFull = errors.New("host: the mailbox is full")
+	// ErrRestarting: the receiver waits for its restart, and its supervisor's policy
+	// is to drop messages meanwhile.
+	ErrRestarting = errors.New("host: the actor is about to be restarted")
 	// ErrTooLarge: the message can never fit the receiver's inbox.
 	ErrTooLarge = errors.New("host: the message is too large for the receiver")
 	// ErrNameTaken: a sibling has this name, or had it and has not yet gone.
@@ -29,6 +32,8 @@ var (
 	// ErrUnhandled: returned by a native actor for a message that it does not
 	// handle.
 	ErrUnhandled = errors.New("host: message not handled")
+	// ErrBadDirective: not a directive that can be given here.
+	ErrBadDirective = errors.New("host: not a directive for a suspended actor")
 	// ErrDenied: a capability is missing.
 	ErrDenied = errors.New("host: denied")
 )

@@ -50,9 +50,22 @@ type Event struct {
 	Failures  int                   // failed: of this child, since the count was reset
 	Note      string                // failed: why the directive is not the strategy's; stopped: why
 
-	Dead  *DeadLetter // dead_letter, unhandled
-	Level int         // log: abi.LogDebug to abi.LogError
-	Text  string      // log
+	Mail  *CrashedMail // failed: the message whose turn failed, nil if there was none
+	Dead  *DeadLetter  // dead_letter, unhandled
+	Level int          // log: abi.LogDebug to abi.LogError
+	Text  string       // log
+}
+
+// CrashedMail is the message whose turn has failed, and what the actor weighed.
+type CrashedMail struct {
+	Kind        abi.Kind
+	Sender      abi.Ref
+	Correlation uint64
+	Payload     []byte // CBOR, at most MaxDeadPayload bytes of it
+	Size        int    // of the payload, in bytes
+	Memory      uint64 // of the guest, in bytes; 0 for actors in Go
+	Waiting     int    // messages in the mailbox behind it
+	Redelivered int    // how often it had been delivered before
 }
 
 // Subscription is a bounded stream of events. Who reads too slowly loses events,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
 )
 
 // startGuest gives the actor an instance and its start envelope.
@@ -29,7 +30,7 @@ func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
 	if cause != nil {
 		start.Reason = clip(cause.Error(), maxRestartReason)
 	}
-	return c.hook(scr, x, abi.KindStart, abi.AppendStart(nil, &start))
+	return c.hook(scr, x, abi.KindStart, 0, abi.AppendStart(nil, &start))
 }
 
 // maxRestartReason bounds what a start envelope tells of the failure before it,
@@ -55,12 +56,12 @@ func (c *cell) parentUID() abi.Ref {
 }
 
 // hook runs one turn that no message has caused.
-func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, payload []byte) *abi.Failure {
+func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, sender abi.Ref, payload []byte) *abi.Failure {
 	e := scr.cache.New()
-	e.Kind = kind
+	e.Kind, e.Sender = kind, sender
 	e.SetPayload(payload)
 	now := c.sys.time.now()
-	scr.env = abi.Envelope{Kind: kind, Time: now, Payload: e.Payload}
+	scr.env = abi.Envelope{Kind: kind, Time: now, Sender: sender, Payload: e.Payload}
 	if !x.Push(&scr.env) {
 		scr.cache.Free(e)
 		return &abi.Failure{Kind: abi.FailureInit, Reason: "the start envelope, with the arguments, is larger than the inbox"}
@@ -76,7 +77,7 @@ func (c *cell) stopGuest(scr *scratch) {
 	if x == nil || x.Poisoned() {
 		return
 	}
-	if f := c.hook(scr, x, abi.KindStop, []byte{0xf6}); f != nil {
+	if f := c.hook(scr, x, abi.KindStop, 0, []byte{0xf6}); f != nil {
 		c.sys.logf(c, abi.LogError, "stopping: %v", f)
 	}
 }
@@ -161,12 +162,26 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 		done = min(failed+1, len(scr.batch))
 		f.Turn = c.turns + uint64(failed)
 	}
-	for _, e := range scr.batch[:done] {
+	if done > 0 && failed != 0 {
+		c.attempts = 0
+	}
+	back := done // the first envelope that goes back to the mailbox
+	for i, e := range scr.batch[:done] {
 		c.consume(e)
+		switch {
+		case i == failed:
+			c.noteCrash(e, x)
+			if !c.dispose(e) {
+				back = i
+				continue
+			}
+		case c.recovery != nil && c.remember(e, now, c.turns+uint64(i)):
+			continue
+		}
 		scr.cache.Free(e)
 	}
-	if done < len(scr.batch) {
-		c.mbox.PushFront(scr.batch[done:]...)
+	if back < len(scr.batch) {
+		c.mbox.PushFront(scr.batch[back:]...)
 	}
 	clear(scr.batch)
 	scr.batch = scr.batch[:0]
@@ -175,7 +190,46 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 		c.burnt += res.Fuel
 		c.fuel.Store(c.burnt)
 	}
+	if c.recovery != nil && f == nil {
+		c.checkpointIfDue()
+	}
 	return done, f
+}
+
+// noteCrash keeps for the crash report what the failing turn was about.
+func (c *cell) noteCrash(e *mailbox.Envelope, x *runtime.Instance) {
+	if c.sys.bus.quiet() {
+		return
+	}
+	m := &CrashedMail{
+		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: append([]byte(nil), e.Payload[:min(len(e.Payload), MaxDeadPayload)]...),
+		Size: len(e.Payload), Waiting: c.mbox.Len(), Redelivered: c.attempts,
+	}
+	if x != nil {
+		m.Memory = x.MemoryBytes()
+	}
+	c.crash = m
+}
+
+// preRestart is the last turn of an instance that is replaced, if it can still be
+// called.
+func (c *cell) preRestart(scr *scratch, cause *abi.Failure) {
+	x := c.inst.Load()
+	if c.props.image == nil || x == nil || x.Poisoned() || !c.begun {
+		return
+	}
+	reason := ""
+	if cause != nil {
+		reason = clip(cause.Error(), maxRestartReason)
+	}
+	if f := c.hook(scr, x, abi.KindPreRestart, 0, appendText(nil, reason)); f != nil {
+		c.sys.logf(c, abi.LogError, "before the restart: %v", f)
+	}
+}
+
+// instance is the actor's instance.
+func (c *cell) instance() (*runtime.Instance, *abi.Failure) {
+	return c.inst.Load(), nil
 }
 
 func (c *cell) violation(err error) *abi.Failure {

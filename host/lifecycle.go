@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // restarting is a restart under way.
@@ -13,6 +14,7 @@ type restarting struct {
 	cause *abi.Failure
 	due   bool // the delay has passed
 	keep  bool // the children stay
+	late  bool // there was a delay
 	timer clock.Timer
 }
 
@@ -27,6 +29,7 @@ func (c *cell) begin(scr *scratch, cause *abi.Failure) {
 		return
 	}
 	c.begun = true
+	c.firstCheckpoint()
 	c.startChildren(scr)
 	if !c.sys.bus.quiet() {
 		kind := EventStarted
@@ -85,7 +88,24 @@ func (c *cell) fail(scr *scratch, f *abi.Failure) {
 		c.sys.escalated(scr, c, f)
 		return
 	}
-	c.parent.post(scr, sysMsg{kind: sysChildFailed, child: c, failure: f})
+	m := sysMsg{kind: sysChildFailed, child: c, failure: f, reason: c.cannotResume(), mail: c.crash}
+	c.crash = nil
+	c.parent.post(scr, m)
+}
+
+// quit is the actor's own stop. The supervisor of a permanent actor is asked first.
+func (c *cell) quit(scr *scratch, reason string) {
+	if c.state != stateRunning {
+		return
+	}
+	c.own = true
+	if c.props.life != supervision.Permanent || c.parent == nil {
+		c.stopNow(scr, reason)
+		return
+	}
+	c.setState(stateFailed)
+	c.suspendChildren(scr)
+	c.parent.post(scr, sysMsg{kind: sysChildEnded, child: c, reason: reason})
 }
 
 func (c *cell) suspendChildren(scr *scratch) {
@@ -107,17 +127,17 @@ func (c *cell) resumeChildren(scr *scratch) {
 	}
 }
 
-// resume goes on after a failure. A guest's memory may be half-changed by the
-// failing turn; what cannot be undone is answered with a restart.
+// resume goes on after a failure, with the state from before the failing turn. Where
+// that cannot be had the actor is restarted.
 func (c *cell) resume(scr *scratch) {
 	if c.state != stateFailed {
 		return
 	}
-	if c.props.image != nil && c.culprit == nil {
-		m := sysMsg{kind: sysRestart, failure: c.cause, reason: "resume is not possible: the state before the turn was not kept"}
-		c.prepareRestart(scr, &m)
+	if c.culprit == nil && !c.rewind(scr) {
+		c.prepareRestart(scr, &sysMsg{kind: sysRestart, failure: c.cause})
 		return
 	}
+	c.own = false
 	c.setState(stateRunning)
 	c.cause = nil
 	c.resumeChildren(scr)
@@ -129,18 +149,24 @@ func (c *cell) resume(scr *scratch) {
 // prepareRestart ends the present incarnation; the next begins when the delay is
 // over and the children are gone.
 func (c *cell) prepareRestart(scr *scratch, m *sysMsg) {
-	if c.state == stateStopping || c.state == stateRestarting {
+	if c.state == stateStopping || c.state == stateRestarting || m.ordered && c.state != stateFailed {
 		return
 	}
 	if c.state == stateRunning || c.state == stateNew {
 		c.suspendChildren(scr) // a sibling has failed
 	}
+	cause := m.failure
+	if cause == nil {
+		cause = c.cause
+	}
+	c.preRestart(scr, cause)
 	c.setState(stateRestarting)
-	c.culprit = nil
-	r := &restarting{cause: m.failure, due: m.delay <= 0, keep: m.keep}
+	c.culprit, c.own = nil, false
+	r := &restarting{cause: cause, due: m.delay <= 0, late: m.delay > 0, keep: m.keep}
 	c.restart = r
 	c.endIncarnation(scr, m.delay > 0)
 	if !r.due {
+		c.shutGate()
 		c.pending.Add(1)
 		r.timer = c.sys.cfg.clock.AfterFunc(m.delay, func() {
 			c.pending.Add(-1)
@@ -167,7 +193,9 @@ func (c *cell) endIncarnation(scr *scratch, release bool) {
 	c.cancelTimers()
 	c.dropAsks()
 	c.setReceiveTimeout(0)
+	c.endGrace()
 	c.unstash()
+	c.forgetStates()
 	if x := c.inst.Load(); x != nil && (release || x.Reset() != nil) {
 		c.releaseInstance()
 	}
@@ -198,6 +226,10 @@ func (c *cell) maybeRestart(scr *scratch) {
 		}
 	}
 	c.restart, c.cause = nil, nil
+	if r.late {
+		c.openGate()
+		c.beginGrace()
+	}
 	c.incarnation++
 	c.life.Store(c.incarnation)
 	c.restarts++
@@ -225,6 +257,7 @@ func (c *cell) stopNow(scr *scratch, reason string) {
 		}
 		c.restart = nil
 	}
+	c.openGate()
 	c.setState(stateStopping)
 	c.mu.Lock()
 	c.closed = true
@@ -240,8 +273,11 @@ func (c *cell) stopNow(scr *scratch, reason string) {
 	}
 }
 
-func (c *cell) childStopped(scr *scratch, child *cell) {
+func (c *cell) childStopped(scr *scratch, child *cell, own bool) {
 	left := c.disown(child)
+	if own {
+		c.significantEnded(scr, child)
+	}
 	if child == c.culprit {
 		c.culprit = nil
 	}
@@ -260,6 +296,8 @@ func (c *cell) finishStop(scr *scratch) {
 	c.cancelTimers()
 	c.dropAsks()
 	c.setReceiveTimeout(0)
+	c.endGrace()
+	c.forgetStates()
 	c.sys.table.remove(c.uid)
 	c.sys.fuelSpent.Add(c.burnt)
 	c.releaseInstance()
@@ -285,7 +323,7 @@ func (c *cell) finishStop(scr *scratch) {
 	}
 	left := c.sysq.close()
 	if c.parent != nil {
-		c.parent.post(scr, sysMsg{kind: sysChildStopped, child: c})
+		c.parent.post(scr, sysMsg{kind: sysChildStopped, child: c, own: c.own})
 	}
 	watchers := make([]abi.Ref, 0, len(c.watchers))
 	for uid := range c.watchers {

@@ -99,6 +99,9 @@ func (c *Context) send(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	return c.cell.sys.deliver(c.scr, to, e)
 }
 
+// ResetBackoff makes the supervisor count this actor's failures from the beginning.
+func (c *Context) ResetBackoff() { c.cell.resetBackoff(c.scr) }
+
 // Spawn makes a child; an empty name lets the host choose.
 func (c *Context) Spawn(name string, p Props) (Ref, error) {
 	child, err := c.cell.spawn(c.scr, name, p, c.cell.nextHostRef())
@@ -109,7 +112,13 @@ func (c *Context) Spawn(name string, p Props) (Ref, error) {
 }
 
 // Stop stops an actor.
+//
+// An actor that stops itself ends by its own wish, see [Props.WithLifetime].
 func (c *Context) Stop(ref Ref) {
+	if ref.uid == c.cell.uid {
+		c.cell.post(c.scr, sysMsg{kind: sysQuit, reason: "stopped"})
+		return
+	}
 	if t := c.cell.sys.table.get(ref.uid); t != nil {
 		t.stop(c.scr)
 	}

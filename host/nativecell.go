@@ -51,7 +51,17 @@ func (c *cell) nativeTurn(scr *scratch, e *mailbox.Envelope) {
 		if f.Kind == abi.FailureNativePanic {
 			c.actor = nil // not to be called any more
 		}
+		c.noteCrash(e, nil)
+		back := !c.dispose(e)
+		if back {
+			c.mbox.PushFront(e)
+		}
 		c.fail(scr, f)
+		if back {
+			return
+		}
+	} else {
+		c.attempts = 0
 	}
 	scr.cache.Free(e)
 }

@@ -92,6 +92,10 @@ type Props struct {
 	caps     Capabilities
 	strategy supervision.Strategy
 	children []Child
+
+	life        supervision.Lifetime
+	significant bool
+	crashed     CrashedMessage
 }
 
 // Guest is the recipe of an actor that runs in an instance of an image.
@@ -116,6 +120,19 @@ func (p Props) WithCapabilities(c Capabilities) Props { p.caps = c; return p }
 
 // WithSupervision sets how the actor treats its children.
 func (p Props) WithSupervision(s supervision.Strategy) Props { p.strategy = s; return p }
+
+// WithLifetime sets which ends of the actor its supervisor answers with a restart.
+func (p Props) WithLifetime(l supervision.Lifetime) Props { p.life = l; return p }
+
+// WithSignificant makes the actor's end count for its supervisor's
+// [supervision.Shutdown].
+func (p Props) WithSignificant(on bool) Props { p.significant = on; return p }
+
+// WithCrashedMessage sets what becomes of a message whose turn fails.
+func (p Props) WithCrashedMessage(m CrashedMessage) Props { p.crashed = m; return p }
+
+// restarts reports whether the actor is ever restarted.
+func (p *Props) restarts() bool { return p.life != supervision.Temporary }
 
 // WithChildren makes the host start actors below this one, in this order, after
 // every start of it.

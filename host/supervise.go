@@ -7,38 +7,79 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// childFailed decides about a child that waits for it. A child that is not (any
-// more) ours, or has been restarted or stopped meanwhile, ignores what follows.
-func (c *cell) childFailed(scr *scratch, child *cell, f *abi.Failure) {
-	if c.child(child.elements[len(child.elements)-1]) != child || c.state == stateStopping {
+// adopts reports whether child is (still) one of c's, and c in a state to decide. A
+// child that is not ignores whatever is decided.
+func (c *cell) adopts(child *cell) bool {
+	return c.state != stateStopping && c.state != stateStopped && c.child(child.elements[len(child.elements)-1]) == child
+}
+
+// childFailed decides about a child that waits for it.
+func (c *cell) childFailed(scr *scratch, m *sysMsg) {
+	child, f := m.child, m.failure
+	if !c.adopts(child) {
 		return
 	}
-	s := c.props.strategy
-	now := c.sys.cfg.clock.Now()
+	directive := c.props.strategy.Decide(child.props.typ, f)
+	if directive == supervision.Ask {
+		if directive = c.ask(scr, child, f); directive == 0 {
+			return // c has failed over it: whoever decides about c decides about both
+		}
+	}
+	now := c.look(child)
+	d := c.props.strategy.Directed(directive, &child.record, &c.group, child.props.life, now, c.random())
+	c.carryOut(scr, child, f, d, now, m)
+}
+
+// childEnded decides about a permanent child that has stopped itself.
+func (c *cell) childEnded(scr *scratch, m *sysMsg) {
+	child := m.child
+	if !c.adopts(child) {
+		return
+	}
+	now := c.look(child)
+	d := c.props.strategy.Stopped(&child.record, &c.group, child.props.life, now, c.random())
+	if d.Directive == supervision.Stop {
+		child.post(scr, sysMsg{kind: sysStop, reason: m.reason})
+		return
+	}
+	c.carryOut(scr, child, &abi.Failure{Kind: abi.FailureExit, Reason: "a permanent actor has ended: " + m.reason}, d, now, m)
+}
+
+// look brings the record of a child up to date and returns the time.
+func (c *cell) look(child *cell) time.Time {
 	if at := child.startedAt.Load(); at != 0 {
 		child.record.Started(time.Unix(0, at))
 	}
-	d := s.Failed(&child.record, child.props.typ, f, now, c.random())
+	return c.sys.cfg.clock.Now()
+}
+
+// carryOut does what was decided about a child.
+func (c *cell) carryOut(scr *scratch, child *cell, f *abi.Failure, d supervision.Decision, now time.Time, m *sysMsg) {
+	s := c.props.strategy
 	befalls := c.befallen(s.Kind(), child)
 	if d.Directive == supervision.Restart {
 		for _, k := range befalls {
 			if k != child && !s.Permit(&k.record, now) {
-				d.Directive, d.Delay, d.Refused = supervision.Stop, 0, "more restarts of a sibling than allowed"
+				d.Directive, d.Delay, d.Refused = s.Exceeded(), 0, "more restarts of a sibling than allowed"
 				break
 			}
 		}
 	}
 	note := d.Refused
-	if d.Directive == supervision.Resume && child.props.image != nil {
-		note = "resume: the state before the turn was not kept, restarting"
+	if d.Directive == supervision.Resume && m.kind == sysChildFailed && m.reason != "" {
+		note = "resume is not possible, restarting: " + m.reason
 	}
-	c.sys.failed(child, f, d, note, now)
+	c.sys.failed(child, f, d, note, now, m.mail)
 	switch d.Directive {
 	case supervision.Resume:
 		child.post(scr, sysMsg{kind: sysResume})
 	case supervision.Restart:
 		for _, k := range befalls {
-			k.post(scr, sysMsg{kind: sysRestart, failure: f, delay: d.Delay, keep: s.KeepChildren()})
+			order := sysMsg{kind: sysRestart, failure: f, delay: d.Delay, keep: s.KeepChildren()}
+			if !k.props.restarts() && k != child {
+				order = sysMsg{kind: sysStop, reason: "stopped with a sibling that failed"} // temporary
+			}
+			k.post(scr, order)
 		}
 	case supervision.Stop:
 		for _, k := range befalls {
@@ -46,7 +87,7 @@ func (c *cell) childFailed(scr *scratch, child *cell, f *abi.Failure) {
 			if k != child {
 				reason = "stopped with a sibling that failed"
 			}
-			k.post(scr, sysMsg{kind: sysStop, reason: reason})
+			k.post(scr, sysMsg{kind: sysStop, reason: reason, own: k == child})
 		}
 	case supervision.Escalate:
 		c.culprit = child
@@ -55,6 +96,8 @@ func (c *cell) childFailed(scr *scratch, child *cell, f *abi.Failure) {
 			return
 		}
 		c.fail(scr, f)
+	case supervision.Suspend:
+		// The child stays as it is; see System.Decide.
 	}
 }
 
@@ -76,14 +119,75 @@ func (c *cell) befallen(kind supervision.Kind, child *cell) []*cell {
 	return []*cell{child}
 }
 
+// Decide is an operator's decision about an actor that its supervisor has left
+// suspended (see supervision.Suspend): Resume, Restart or Stop. It has no effect on
+// an actor that has not failed.
+func (s *System) Decide(ref Ref, d supervision.Directive) error {
+	c := s.table.get(ref.uid)
+	if c == nil {
+		return ErrUnknown
+	}
+	m := sysMsg{}
+	switch d {
+	case supervision.Resume:
+		m = sysMsg{kind: sysResume}
+	case supervision.Restart:
+		m = sysMsg{kind: sysRestart, ordered: true}
+	case supervision.Stop:
+		m = sysMsg{kind: sysStop, reason: "stopped after a failure"}
+	default:
+		return ErrBadDirective
+	}
+	if !c.post(nil, m) {
+		return ErrUnknown
+	}
+	return nil
+}
+
+// ResetBackoff makes the supervisor of an actor count its failures from the
+// beginning again, under the reset policy "manual" or any other.
+func (s *System) ResetBackoff(ref Ref) error {
+	c := s.table.get(ref.uid)
+	if c == nil || c.parent == nil {
+		return ErrUnknown
+	}
+	c.resetBackoff(nil)
+	return nil
+}
+
+func (c *cell) resetBackoff(scr *scratch) {
+	if c.parent != nil {
+		c.parent.post(scr, sysMsg{kind: sysResetBackoff, child: c})
+	}
+}
+
+// significantEnded stops a supervisor whose significant children have ended, if that
+// is its strategy. The child is no longer among the children.
+func (c *cell) significantEnded(scr *scratch, child *cell) {
+	if !child.props.significant || c.state != stateRunning {
+		return
+	}
+	switch c.props.strategy.Shutdown() {
+	case supervision.ShutdownNever:
+		return
+	case supervision.ShutdownAll:
+		for _, k := range c.kids() {
+			if k.props.significant {
+				return
+			}
+		}
+	}
+	c.quit(scr, "its significant child "+child.elements[len(child.elements)-1]+" has ended")
+}
+
 // failed publishes a failure and what was decided.
-func (s *System) failed(child *cell, f *abi.Failure, d supervision.Decision, note string, now time.Time) {
+func (s *System) failed(child *cell, f *abi.Failure, d supervision.Decision, note string, now time.Time, mail *CrashedMail) {
 	s.crashes.Add(1)
 	if s.bus.quiet() {
 		return
 	}
 	s.bus.publish(Event{
-		Kind: EventFailed, Time: now, Ref: child.ref(), Type: child.props.typ, Incarnation: child.incarnation,
-		Failure: f, Directive: d.Directive, Delay: d.Delay, Failures: d.Failures, Note: note,
+		Kind: EventFailed, Time: now, Ref: child.ref(), Type: child.props.typ, Incarnation: child.life.Load(),
+		Failure: f, Directive: d.Directive, Delay: d.Delay, Failures: d.Failures, Note: note, Mail: mail,
 	})
 }

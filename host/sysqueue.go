@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
 )
 
 // sysKind is what a system message asks of a cell.
@@ -24,6 +25,11 @@ const (
 	sysWatch                       // somebody wants to know of the end
 	sysUnwatch                     // not any more
 	sysTerminated                  // a watched actor has gone
+	sysQuit                        // stop, by the actor's own wish
+	sysChildEnded                  // a permanent child has stopped itself and waits for a decision
+	sysResetBackoff                // count the failures of a child anew
+	sysGraceOver                   // a delayed restart has held
+	sysLate                        // an envelope that found the mailbox full
 )
 
 // sysMsg is a system message. They overtake user messages.
@@ -35,7 +41,12 @@ type sysMsg struct {
 	delay   time.Duration
 	keep    bool // sysRestart: the children stay
 	token   *restarting
+	grace   *grace
+	env     *mailbox.Envelope
 	reason  string
+	own     bool // sysStop: the actor's end is nobody's order
+	ordered bool // sysRestart: by an operator
+	mail    *CrashedMail
 }
 
 // sysQueue is unbounded, which is fine: only the host writes to it, a bounded
@@ -139,7 +150,22 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 			c.begin(scr, nil)
 		}
 	case sysStop:
+		c.own = c.own || m.own
 		c.stopNow(scr, m.reason)
+	case sysQuit:
+		c.quit(scr, m.reason)
+	case sysChildEnded:
+		c.childEnded(scr, m)
+	case sysResetBackoff:
+		if c.child(m.child.elements[len(m.child.elements)-1]) == m.child {
+			m.child.record.Reset()
+		}
+	case sysGraceOver:
+		if c.grace == m.grace && m.grace != nil {
+			c.endGrace()
+		}
+	case sysLate:
+		c.late = append(c.late, m.env) // bounded by the timers and asks
 	case sysSuspend:
 		c.suspends++
 		c.suspendChildren(scr)
@@ -156,9 +182,9 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 			c.maybeRestart(scr)
 		}
 	case sysChildFailed:
-		c.childFailed(scr, m.child, m.failure)
+		c.childFailed(scr, m)
 	case sysChildStopped:
-		c.childStopped(scr, m.child)
+		c.childStopped(scr, m.child, m.own)
 	case sysWatch:
 		if c.watchers == nil {
 			c.watchers = map[abi.Ref]struct{}{}
@@ -173,7 +199,10 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 
 // afterlife answers what reaches an actor that has stopped.
 func (c *cell) afterlife(scr *scratch, m *sysMsg) {
-	if m.kind == sysWatch {
+	switch m.kind {
+	case sysWatch:
 		c.sys.notifyEnd(scr, m.ref, c.uid, c.stopReason)
+	case sysLate:
+		m.env.Free()
 	}
 }

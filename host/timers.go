@@ -40,13 +40,19 @@ func (c *cell) fire(t *timer) {
 	e := mailbox.New()
 	e.Kind, e.Correlation, e.Value = abi.KindTimer, t.key, t
 	e.SetPayload(t.payload)
-	if err := c.mbox.Push(e); err != nil {
-		c.dead(DeadMailboxFull, e)
-	}
+	c.insist(e)
 	if t.period == 0 {
 		c.pending.Add(-1)
 	}
-	c.wake(nil)
+}
+
+// insist delivers an envelope of the host's own, also to a mailbox that is full.
+func (c *cell) insist(e *mailbox.Envelope) {
+	if c.mbox.Push(e) == nil {
+		c.wake(nil)
+	} else if !c.post(nil, sysMsg{kind: sysLate, env: e}) {
+		e.Free()
+	}
 }
 
 // timerDelivered is called when the message of a timer is being handled: a
@@ -131,10 +137,7 @@ func (c *cell) addAsk(correlation uint64, timeout time.Duration) error {
 		e := mailbox.New()
 		e.Kind, e.Correlation = abi.KindAskTimeout, correlation
 		e.SetPayload([]byte{0xf6})
-		if c.mbox.Push(e) != nil {
-			e.Free()
-		}
-		c.wake(nil)
+		c.insist(e)
 	})
 	return nil
 }

@@ -1,0 +1,46 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
+)
+
+// CrashedMessage says what becomes of a message whose turn fails. The zero value is
+// [DropCrashed].
+type CrashedMessage struct {
+	letter bool
+	times  int
+}
+
+// DropCrashed forgets the message; the crash report has it. It is what Akka does.
+func DropCrashed() CrashedMessage { return CrashedMessage{} }
+
+// DeadLetterCrashed makes a dead letter of it.
+func DeadLetterCrashed() CrashedMessage { return CrashedMessage{letter: true} }
+
+// MaxRedeliveries bounds RedeliverCrashed.
+const MaxRedeliveries = 1000
+
+// RedeliverCrashed delivers it again, before all others, up to n times (1 to
+// MaxRedeliveries); a message that has failed n+1 times becomes a dead letter.
+func RedeliverCrashed(n int) CrashedMessage {
+	return CrashedMessage{letter: true, times: min(max(n, 1), MaxRedeliveries)}
+}
+
+// dispose settles what becomes of the message of a failed turn. False means that it
+// goes back to the front of the mailbox.
+func (c *cell) dispose(e *mailbox.Envelope) (done bool) {
+	if e.Kind != abi.KindMessage || e.Flags&(flagPoison|flagKill) != 0 {
+		return true
+	}
+	m := c.props.crashed
+	if c.attempts < m.times {
+		c.attempts++
+		return false
+	}
+	c.attempts = 0
+	if m.letter {
+		c.sys.deadLetter(DeadCrashed, c.uid, c.path, e)
+	}
+	return true
+}

@@ -1,0 +1,111 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// What becomes of messages while a restart is delayed, and for the grace after it:
+// see supervision.Backoff.
+
+// grace is the time after a delayed restart in which the new incarnation has to
+// prove itself.
+type grace struct {
+	held  []*mailbox.Envelope // what has waited, if newer ones may overtake
+	timer clock.Timer
+}
+
+// delaying returns the supervisor's backoff if there is one.
+func (c *cell) backoff() (supervision.Backoff, bool) {
+	if c.parent == nil {
+		return supervision.Backoff{}, false
+	}
+	return c.parent.props.strategy.Backoff()
+}
+
+// shutGate begins a delay: from now on messages meet the policy.
+func (c *cell) shutGate() {
+	b, ok := c.backoff()
+	if !ok {
+		return
+	}
+	c.keep = b.Stash
+	c.gate.Store(uint32(b.Meanwhile))
+	c.trim()
+}
+
+func (c *cell) openGate() {
+	c.keep = 0
+	c.gate.Store(uint32(supervision.MeanwhileKeep))
+}
+
+// refusedByGate deals with a message that comes during a delay, if it is not to be
+// kept. Any goroutine.
+func (c *cell) refusedByGate(scr *scratch, e *mailbox.Envelope) bool {
+	if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || e.Flags&(flagPoison|flagKill) != 0 {
+		return false // the host's own are no messages
+	}
+	if supervision.Meanwhile(c.gate.Load()) == supervision.MeanwhileReply && e.Kind == abi.KindMessage && e.Sender != 0 {
+		b, _ := c.backoff()
+		r := mailbox.New()
+		r.Kind, r.Sender, r.Correlation = abi.KindReplyError, c.uid, e.Correlation
+		reason := b.Reply
+		if reason == "" {
+			reason = "the actor is about to be restarted"
+		}
+		r.Payload = appendText(r.Payload, reason)
+		_ = c.sys.deliver(scr, e.Sender, r)
+	}
+	return true
+}
+
+// trim evicts the oldest messages beyond what is kept during a delay.
+func (c *cell) trim() {
+	for c.keep > 0 && c.mbox.Len() > c.keep {
+		e := c.mbox.Pop()
+		if e == nil {
+			return
+		}
+		c.dead(DeadEvicted, e)
+	}
+}
+
+// beginGrace holds back what has waited for a delayed restart.
+func (c *cell) beginGrace() {
+	b, ok := c.backoff()
+	if !ok || b.Grace <= 0 {
+		return
+	}
+	g := &grace{}
+	if b.Overtake {
+		for e := c.mbox.Pop(); e != nil; e = c.mbox.Pop() {
+			g.held = append(g.held, e)
+		}
+	} else {
+		c.held = true
+	}
+	c.grace = g
+	c.pending.Add(1)
+	g.timer = c.sys.cfg.clock.AfterFunc(b.Grace, func() {
+		c.pending.Add(-1)
+		c.post(nil, sysMsg{kind: sysGraceOver, grace: g})
+	})
+}
+
+// endGrace lets what has waited in, or, if the incarnation is over, leaves it to the
+// next one.
+func (c *cell) endGrace() {
+	g := c.grace
+	if g == nil {
+		return
+	}
+	c.grace, c.held = nil, false
+	if g.timer.Stop() {
+		c.pending.Add(-1)
+	}
+	if len(g.held) > 0 {
+		c.mbox.PushFront(g.held...)
+	}
+}
