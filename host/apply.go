@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -167,13 +168,17 @@ func (c *cell) applyAsk(scr *scratch, cmd *abi.Command) {
 
 func (c *cell) applySpawn(scr *scratch, cmd *abi.Command) {
 	c.spawned++
+	var p Props
 	err := ErrDenied
 	if allowed(c.caps.spawn, string(cmd.Type)) {
-		p := Guest(c.props.image, string(cmd.Type)).WithLimits(c.props.limits).WithCapabilities(c.props.caps)
+		p = Guest(c.props.image, string(cmd.Type)).WithLimits(c.props.limits).WithCapabilities(c.props.caps)
 		p.args = Raw(append([]byte{}, cmd.Payload...))
 		if len(cmd.Payload) == 0 {
 			p.args = nil
 		}
+		p, err = c.withOptions(p, cmd.Options)
+	}
+	if err == nil {
 		_, err = c.spawn(scr, string(cmd.Name), p, cmd.Ref)
 	}
 	if err == nil {
@@ -183,6 +188,23 @@ func (c *cell) applySpawn(scr *scratch, cmd *abi.Command) {
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
 	e.Payload = appendText(e.Payload, err.Error())
 	c.sys.push(scr, c, e)
+}
+
+// withOptions applies the options of a spawn. Children of guests are supervised as
+// their parent supervises its own, unless the options say otherwise.
+func (c *cell) withOptions(p Props, options []byte) (Props, error) {
+	p = p.WithSupervision(c.props.strategy)
+	if options == nil {
+		return p, nil
+	}
+	if c.sys.cfg.options == nil {
+		return p, fmt.Errorf("%w: this host reads no options of spawns", ErrBadProps)
+	}
+	o, err := c.sys.cfg.options(options)
+	if err != nil {
+		return p, fmt.Errorf("%w: %w", ErrBadProps, err)
+	}
+	return p.WithLifetime(o.Lifetime).WithSignificant(o.Significant).WithCrashedMessage(o.Crashed).WithSupervision(o.Supervision), nil
 }
 
 func allowed(patterns []string, name string) bool {

@@ -37,6 +37,15 @@ type Config struct {
 	dead       int
 	guardian   supervision.Strategy
 	grace      time.Duration
+	options    func([]byte) (SpawnOptions, error)
+}
+
+// SpawnOptions are what a guest says about a child that it spawns.
+type SpawnOptions struct {
+	Lifetime    supervision.Lifetime
+	Significant bool
+	Crashed     CrashedMessage
+	Supervision supervision.Strategy // of the child's own children
 }
 
 // NewConfig is the configuration of a system of this name: the machine's clock,
@@ -72,6 +81,13 @@ func (c Config) WithDeadLetters(n int) Config { c.dead = max(n, 0); return c }
 
 // WithGuardian sets the strategy of /user, the parent of what [System.Spawn] makes.
 func (c Config) WithGuardian(s supervision.Strategy) Config { c.guardian = s; return c }
+
+// WithSpawnOptions sets how the options of guests' spawns are read; see
+// bundle.SpawnOptions. Without it a spawn with options fails.
+func (c Config) WithSpawnOptions(read func(options []byte) (SpawnOptions, error)) Config {
+	c.options = read
+	return c
+}
 
 // WithStopGrace sets how long a turn may go on after its actor was stopped
 // before it is killed.

@@ -94,16 +94,20 @@ modules:
     env: {B: "2", A: "1"}
     dirs: [{host: ./d, guest: /d, mode: rw}, {host: /e, guest: /e}]
 limits: {memory: 1MiB, fuel: 5M, deadline: 3s, stack: 128KiB, table: 1k, outbox: 64KiB, mailbox: 7, mailbox-bytes: 1kB, children: 3, timers: 4, watches: 5, asks: 6, stash: 8}
-supervision: {strategy: all-for-one, max-restarts: 3, within: 1m, window: sliding, keep-children: true, otherwise: stop,
+supervision: {strategy: all-for-one, max-restarts: 3, within: 1m, window: sliding, keep-children: true, otherwise: stop, shared-window: true, exceeded: stop, shutdown: all,
   decide: [{kind: trap, reason: "x*", type: t, directive: resume}, {kinds: [fuel, deadline], directive: escalate}],
-  backoff: {curve: linear, min: 1s, max: 5s, step: 2s, jitter: none, reset: never, max-failures: 9, give-up: escalate}}
+  backoff: {curve: linear, min: 1s, max: 5s, step: 2s, jitter: none, reset: never, max-failures: 9, give-up: suspend,
+    on: failure, meanwhile: reply, reply: later, grace: 7ms, overtake: true}}
 actors:
   a:
     type: m/t
     args: {n: 1, s: text, l: [1.5, true, null, -3]}
     limits: {fuel: 1k}
     capabilities: {send: [/user/a/kid], stop: [/user/a], spawn: ["*"]}
-    supervision: {strategy: rest-for-one}
+    supervision: {strategy: rest-for-one, backoff: {stash: 5, on: stop}}
+    lifetime: permanent
+    significant: true
+    crashed-message: 3
     children:
       kid: {type: t}
 run: {main: a}
@@ -138,8 +142,21 @@ run: {main: a}
 		}
 	}
 	b, _ := s.Backoff()
-	if b.Policy.Delay(1, nil) != 3*time.Second || b.Reset != supervision.ResetNever || b.MaxFailures != 9 || b.GiveUp != supervision.GiveUpEscalate {
+	if b.Policy.Delay(1, nil) != 3*time.Second || b.Reset != supervision.ResetNever || b.MaxFailures != 9 || b.GiveUp != supervision.GiveUpSuspend ||
+		b.On != supervision.OnFailure || b.Meanwhile != supervision.MeanwhileReply || b.Reply != "later" || b.Grace != 7*time.Millisecond || !b.Overtake {
 		t.Errorf("%+v", b)
+	}
+	if !s.Shared() || s.Exceeded() != supervision.Stop || s.Shutdown() != supervision.ShutdownAll {
+		t.Errorf("%+v", s)
+	}
+	if b, _ := a.Supervision.Backoff(); b.Stash != 5 || b.On != supervision.OnStop || b.Meanwhile != supervision.MeanwhileKeep {
+		t.Errorf("%+v", b)
+	}
+	if a.Lifetime != supervision.Permanent || !a.Significant || a.Crashed != host.RedeliverCrashed(3) {
+		t.Errorf("%+v", a)
+	}
+	if c := parse(t, strings.Replace(minimal, "{type: m/t}", "{type: m/t, lifetime: temporary, crashed-message: dead-letter}", 1)).Actors[0]; c.Crashed != host.DeadLetterCrashed() || c.Lifetime != supervision.Temporary || c.Significant {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -346,5 +363,44 @@ nonsense
 	}
 	if want := (FeedStats{Sent: 4, Answered: 1, Errors: 1, Unanswered: 1, Invalid: 4}); stats != want {
 		t.Errorf("%+v, want %+v", stats, want)
+	}
+}
+
+// The options of a guest's spawn are what a manifest says of an actor.
+func TestSpawnOptions(t *testing.T) {
+	read := func(v any) (host.SpawnOptions, error) {
+		raw, err := host.Encode(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return SpawnOptions(raw)
+	}
+	o, err := read(map[string]any{
+		"lifetime": "permanent", "significant": true, "crashed-message": "2",
+		"supervision": map[string]any{"strategy": "all-for-one", "max-restarts": 4, "backoff": map[string]any{"min": "1s", "jitter": "none"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := o.Supervision.Backoff()
+	if n, _ := o.Supervision.MaxRestarts(); o.Lifetime != supervision.Permanent || !o.Significant || o.Crashed != host.RedeliverCrashed(2) ||
+		o.Supervision.Kind() != supervision.AllForOne || n != 4 || b.Policy.Delay(1, nil) != 2*time.Second {
+		t.Errorf("%+v", o)
+	}
+	for want, v := range map[string]any{
+		`unknown key "life" in options`: map[string]any{"life": "long"},
+		`cannot be "eternal"`:           map[string]any{"lifetime": "eternal"},
+		`must be at least`:              map[string]any{"supervision": map[string]any{"max-restarts": -9}},
+		`invalid character`:             nil,
+	} {
+		if want == "invalid character" {
+			_, err = SpawnOptions([]byte{0xff})
+			want = "cbor"
+		} else {
+			_, err = read(v)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"slices"
@@ -9,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/runtime/wasi"
 	"github.com/wasmactors/wasmactors/supervision"
-	"github.com/wasmactors/wasmactors/supervision/backoff"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -209,6 +206,9 @@ func (c *checker) actors(m *Manifest, n *yaml.Node, base limits) []Actor {
 		caps := at(v, "capabilities")
 		a.Capabilities = host.Capabilities{Send: strs(caps, "send"), Stop: strs(caps, "stop"), Spawn: strs(caps, "spawn")}
 		a.Supervision = c.supervision(at(v, "supervision"))
+		a.Lifetime, _ = supervision.ParseLifetime(str(v, "lifetime"))
+		a.Significant = flag(v, "significant", false)
+		a.Crashed = crashed(str(v, "crashed-message"))
 		a.Children = c.actors(m, at(v, "children"), base)
 		for i := range m.Modules {
 			if mod := &m.Modules[i]; mod.Name == a.Module {
@@ -291,93 +291,4 @@ func (c *checker) value(n *yaml.Node) any {
 		c.at(n, "binary values are not supported in args")
 	}
 	return n.Value
-}
-
-func (c *checker) supervision(n *yaml.Node) supervision.Strategy {
-	s := supervision.Default()
-	if n == nil {
-		return s
-	}
-	if k, ok := supervision.ParseKind(str(n, "strategy")); ok {
-		s = s.WithKind(k)
-	}
-	s = s.WithMaxRestarts(whole(n, "max-restarts", supervision.Unlimited), durationOf(n, "within", 0))
-	s = s.WithSliding(str(n, "window") == "sliding").WithKeepChildren(flag(n, "keep-children", false))
-	if str(n, "window") == "sliding" && durationOf(n, "within", 0) == 0 {
-		c.at(at(n, "window"), "supervision.window: a sliding window needs its length, within")
-	}
-	if list := at(n, "decide"); list != nil {
-		var rules []supervision.Rule
-		for _, item := range list.Content {
-			rules = append(rules, c.rule(item))
-		}
-		s = s.WithRules(rules...)
-	}
-	if d, ok := supervision.ParseDirective(str(n, "otherwise")); ok {
-		s = s.WithOtherwise(d)
-	}
-	if b := at(n, "backoff"); b != nil {
-		s = s.WithBackoff(c.backoff(b))
-	}
-	return s
-}
-
-func (c *checker) rule(n *yaml.Node) supervision.Rule {
-	r := supervision.Rule{Reason: str(n, "reason"), Type: str(n, "type")}
-	r.Directive, _ = supervision.ParseDirective(str(n, "directive"))
-	names := strs(n, "kinds")
-	if k := str(n, "kind"); k != "" {
-		names = append(names, k)
-	}
-	for _, name := range names {
-		k, _ := abi.ParseFailureKind(name)
-		r.Kinds = append(r.Kinds, k)
-	}
-	return r
-}
-
-// defaults of a backoff that says nothing: Akka's sample with actor-ts's jitter.
-const (
-	defaultBackoffMin = 100 * time.Millisecond
-	defaultBackoffMax = 10 * time.Second
-)
-
-func (c *checker) backoff(n *yaml.Node) supervision.Backoff {
-	spec := backoff.Spec{
-		Curve: str(n, "curve"), Min: durationOf(n, "min", defaultBackoffMin), Max: durationOf(n, "max", 0),
-		Factor: real(n, "factor"), Step: durationOf(n, "step", 0), Num: whole(n, "num", 0),
-		Ceiling: whole(n, "ceiling", 0), Stay: flag(n, "stay", false),
-		Jitter: str(n, "jitter"), Spread: real(n, "spread"), HardCap: flag(n, "hard-cap", false),
-	}
-	if at(n, "max") == nil {
-		spec.Max = max(defaultBackoffMax, spec.Min)
-	}
-	for _, d := range strs(n, "delays") {
-		delay, _ := parseDuration(d)
-		spec.Delays = append(spec.Delays, delay)
-	}
-	b := supervision.Backoff{ResetAfter: durationOf(n, "reset-after", 0), MaxFailures: whole(n, "max-failures", 0)}
-	policy, err := spec.Policy()
-	if err != nil {
-		where := n
-		var p *backoff.ParameterError
-		if errors.As(err, &p) && at(n, p.Name) != nil {
-			where = at(n, p.Name)
-		}
-		c.at(where, "supervision.%s", strings.Replace(err.Error(), "backoff: ", "backoff.", 1))
-	}
-	b.Policy = policy
-	switch str(n, "reset") {
-	case "never":
-		b.Reset = supervision.ResetNever
-	case "manual":
-		b.Reset = supervision.ResetManual
-	}
-	if at(n, "reset-after") != nil && b.Reset != supervision.ResetAfterStable {
-		c.at(at(n, "reset-after"), "supervision.backoff.reset-after goes with reset: after-stable")
-	}
-	if str(n, "give-up") == "escalate" {
-		b.GiveUp = supervision.GiveUpEscalate
-	}
-	return b
 }

@@ -63,6 +63,9 @@ var supervisionShape = object("how an actor treats its children when they fail",
 	optional("max-restarts", integer("restarts of a child within the window; one more failure stops it; -1: unlimited", -1, 10_000)),
 	optional("within", duration("length of the window; 0: the child's life")),
 	optional("window", enum("tumbling as Akka's, sliding as OTP's", "tumbling", "sliding")),
+	optional("shared-window", boolean("one window for all children together, as OTP's intensity, instead of one for each")),
+	optional("exceeded", enum("what a restart becomes that the limit forbids; default: stop, and escalate with a shared window", "stop", "escalate")),
+	optional("shutdown", enum("the actor stops when significant children have ended by themselves", supervision.Shutdowns()...)),
 	optional("keep-children", boolean("a restarted child keeps its children")),
 	optional("backoff", backoffShape),
 	optional("decide", list("rules, the first that matches decides", object("a rule: all conditions must hold",
@@ -91,10 +94,30 @@ var backoffShape = object("delays before restarts",
 	optional("reset", enum("when the count of failures starts again", "after-stable", "never", "manual")),
 	optional("reset-after", duration("after-stable: how long the child must have lived; default: its last delay")),
 	optional("max-failures", integer("failures since the last reset before giving up; 0: never", 0, 1_000_000)),
-	optional("give-up", enum("what giving up means", "stop", "escalate")),
+	optional("give-up", enum("what giving up means; suspended actors wait for an operator", supervision.GiveUps()...)),
+	optional("on", enum("which ends are answered with a delay, the others at once; default: any", "failure", "stop", "any")),
+	optional("meanwhile", enum("messages that come during a delay: keep them, drop them, or reply with an error", supervision.Meanwhiles()...)),
+	optional("reply", text("meanwhile: reply: the reason in the answer")),
+	optional("stash", count("meanwhile: keep: how many; beyond it the oldest becomes a dead letter; default: the mailbox's limit", 1<<24)),
+	optional("grace", duration("how long a child must have lived after a delay before it gets what has waited")),
+	optional("overtake", boolean("messages that come during the grace do not wait")),
 )
 
 var actorsShape = mapping("the actors, started in this order", nameWhat, nameRule, &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actorShape }})
+
+var (
+	lifetimeShape    = enum("which ends are answered with a restart: of failures (transient), also of its own stop (permanent), of none (temporary)", supervision.Lifetimes()...)
+	significantShape = boolean("its end counts for the shutdown of its supervisor")
+	crashedShape     = pattern("what becomes of a message whose turn fails: drop, dead-letter, or how often it is delivered again", "drop, dead-letter or a number from 1 to 1000", `^(drop|dead-letter|[1-9][0-9]{0,2}|1000)$`)
+)
+
+// spawnShape is what a guest may say about a child that it spawns.
+var spawnShape = object("options of a spawn",
+	optional("lifetime", lifetimeShape),
+	optional("significant", significantShape),
+	optional("crashed-message", crashedShape),
+	optional("supervision", supervisionShape),
+)
 
 var actorShape *shape
 
@@ -108,6 +131,9 @@ func init() {
 			optional("stop", list("paths of actors that it may stop besides its children", pattern("a path", pathWhat, pathRule))),
 			optional("spawn", list("types of its module that it may spawn; * for all", text("a type"))),
 		)),
+		optional("lifetime", lifetimeShape),
+		optional("significant", significantShape),
+		optional("crashed-message", crashedShape),
 		optional("supervision", supervisionShape),
 		optional("children", actorsShape),
 	)

@@ -45,6 +45,9 @@ type Actor struct {
 	Stack        uint32
 	Table        uint32
 	Capabilities host.Capabilities
+	Lifetime     supervision.Lifetime
+	Significant  bool
+	Crashed      host.CrashedMessage
 	Supervision  supervision.Strategy
 	Children     []Actor
 

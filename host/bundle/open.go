@@ -177,7 +177,7 @@ func (b *Bundle) Close(ctx context.Context) error { return b.engine.Close(ctx) }
 // configuration; nil is fine. watch, which may be nil, is called with the system
 // before the first actor starts, so that it can subscribe to all that happens.
 func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.System)) (*host.System, error) {
-	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision)
+	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(SpawnOptions)
 	if change != nil {
 		cfg = change(cfg)
 	}
@@ -200,7 +200,8 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 // props of an actor, with its children.
 func (b *Bundle) props(a *Actor) host.Props {
 	p := host.Guest(b.Images[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
-		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision)
+		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).
+		WithLifetime(a.Lifetime).WithSignificant(a.Significant).WithCrashedMessage(a.Crashed)
 	var children []host.Child
 	for i := range a.Children {
 		children = append(children, host.Child{Name: a.Children[i].Name, Props: b.props(&a.Children[i])})
