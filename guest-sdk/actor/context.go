@@ -135,12 +135,14 @@ func (c *Context) ask(to Ref, path string, v Encoder, timeout time.Duration, the
 // may be used at once. An empty name lets the host choose. If the child cannot be
 // (the capability spawn is missing, the name is taken), a message of
 // KindSpawnFailed comes with its ref as Sender.
-func (c *Context) Spawn(typ, name string, args Encoder) Ref {
+func (c *Context) Spawn(typ, name string, args Encoder) Ref { return c.spawn(typ, name, args, nil) }
+
+func (c *Context) spawn(typ, name string, args Encoder, options []byte) Ref {
 	ref := abi.ChildRef(c.start.RefKey, c.start.Spawned)
 	c.start.Spawned++
 	p := c.encode(args)
-	room(len(p) + len(typ) + len(name) + 64)
-	out = abi.AppendSpawn(out, ref, typ, name, p, nil)
+	room(len(p) + len(typ) + len(name) + len(options) + 64)
+	out = abi.AppendSpawn(out, ref, typ, name, p, options)
 	return ref
 }
 

@@ -96,7 +96,13 @@ func handle() {
 			break
 		}
 		err = current.Receive(&ctx, m)
-	case abi.KindPreRestart, abi.KindChildFailed:
+	case abi.KindPreRestart:
+		if s, ok := current.(PreRestarter); ok {
+			s.PreRestart(&ctx, m.Text())
+		}
+		ctx.ended = true
+	case abi.KindChildFailed:
+		err = childFailed(m)
 	default:
 		err = current.Receive(&ctx, m)
 	}

@@ -318,3 +318,59 @@ func TestMisuseIsSaid(t *testing.T) {
 	})
 	fails(t, "the inbox 65536", func(t testing.TB) { actortest.Spawn(t, "clerk").Send(actor.Bytes(make([]byte, 65536))) })
 }
+
+// nanny decides about her children by their failure's reason.
+type nanny struct{}
+
+func (nanny) Receive(ctx *actor.Context, msg *actor.Message) error {
+	if msg.Is("fine") {
+		ctx.ResetBackoff()
+		return nil
+	}
+	ctx.SpawnWith("clerk", "c", actor.Raw{0xf6}, actor.SpawnOptions{
+		Lifetime: actor.Permanent, Significant: true, CrashedMessage: "2",
+		Supervision: actor.Func(func(w *abi.Writer) { w.Map(1); w.Text("strategy"); w.Text("all-for-one") }),
+	})
+	return nil
+}
+
+func (nanny) ChildFailed(ctx *actor.Context, child actor.Ref, f *abi.Failure) actor.Directive {
+	ctx.Tell(child, actor.Text(f.Reason))
+	switch f.Reason {
+	case "tired":
+		return actor.Resume
+	case "lost":
+		return actor.StopChild
+	}
+	return actor.DefaultDirective
+}
+
+func (nanny) PreRestart(ctx *actor.Context, reason string) {
+	ctx.TellPath("/user/log", actor.Text("until then: "+reason))
+}
+
+func init() { actor.Register("nanny", func() actor.Actor { return nanny{} }) }
+
+func TestSupervising(t *testing.T) {
+	n := actortest.Spawn(t, "nanny")
+	for reason, want := range map[string]actor.Directive{"tired": actor.Resume, "lost": actor.StopChild, "odd": actor.DefaultDirective} {
+		turn := n.ChildFailed(77, abi.Failure{Kind: abi.FailureGuestError, Reason: reason})
+		if turn.Decided != want || len(turn.Sent) != 1 || turn.Sent[0].To != 77 || turn.Sent[0].Text() != reason {
+			t.Errorf("%s: %+v", reason, turn)
+		}
+	}
+	spawned := n.Send(actor.Text("go")).Spawned
+	if len(spawned) != 1 {
+		t.Fatal(spawned)
+	}
+	want := "\xa4ksignificant\xf5hlifetimeipermanentocrashed-messagea2ksupervision\xa1hstrategykall-for-one"
+	if got := string(spawned[0].Options); got != want {
+		t.Errorf("%q", got)
+	}
+	if !n.Send(actor.Text("fine")).BackoffReset {
+		t.Error("the backoff is not reset")
+	}
+	if turn := n.PreRestart("a sibling"); len(turn.Sent) != 1 || turn.Sent[0].Text() != "until then: a sibling" {
+		t.Errorf("%+v", turn)
+	}
+}

@@ -82,7 +82,7 @@ func (a *Actor) run(e abi.Envelope) *Turn {
 		a.failure = failure
 		return turn
 	}
-	a.carryOut(turn, cmds, e.Kind == abi.KindStop)
+	a.carryOut(turn, cmds, e.Kind == abi.KindStop || e.Kind == abi.KindPreRestart)
 	return turn
 }
 
@@ -144,7 +144,7 @@ func (u *Turn) take(a *Actor, cmds []abi.Command) *abi.Failure {
 			q := u.question
 			u.Sent = append(u.Sent, Sent{Target: to, Kind: Forward, From: q.Sender, Correlation: q.Correlation, Payload: q.Payload, headers: q.Headers})
 		case abi.OpSpawn:
-			u.Spawned = append(u.Spawned, Spawned{Ref: c.Ref, Type: string(c.Type), Name: string(c.Name), Args: c.Payload})
+			u.Spawned = append(u.Spawned, Spawned{Ref: c.Ref, Type: string(c.Type), Name: string(c.Name), Args: c.Payload, Options: c.Options})
 		case abi.OpStop:
 			u.Stopped = append(u.Stopped, to)
 		case abi.OpWatch:
@@ -160,6 +160,10 @@ func (u *Turn) take(a *Actor, cmds []abi.Command) *abi.Failure {
 			u.ReceiveTimeout = &d
 		case abi.OpStash:
 			u.Stashed = true
+		case abi.OpDecide:
+			u.Decided = actor.Directive(c.Directive)
+		case abi.OpResetBackoff:
+			u.BackoffReset = true
 		case abi.OpUnhandled:
 			if u.question.Kind == abi.KindTerminated {
 				return &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled"}

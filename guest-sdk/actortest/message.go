@@ -98,3 +98,17 @@ func encode(v actor.Encoder) []byte {
 }
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// ChildFailed asks the actor what to do about a child that has failed; its answer is
+// the turn's Decided.
+func (a *Actor) ChildFailed(child actor.Ref, f abi.Failure) *Turn {
+	a.t.Helper()
+	return a.Deliver(Message{Kind: abi.KindChildFailed, Sender: child, Body: actor.Raw(abi.AppendFailure(nil, &f))})
+}
+
+// PreRestart tells the actor that its incarnation ends with a restart. Restart begins
+// the next one.
+func (a *Actor) PreRestart(reason string) *Turn {
+	a.t.Helper()
+	return a.Deliver(Message{Kind: abi.KindPreRestart, Body: actor.Text(reason)})
+}

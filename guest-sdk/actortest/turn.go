@@ -29,6 +29,8 @@ type Turn struct {
 	ReceiveTimeout *time.Duration // as set, 0 for off; nil if it was left alone
 	Unhandled      bool
 	Stashed        bool
+	Decided        actor.Directive // about the child of ChildFailed
+	BackoffReset   bool
 
 	// Unstashed are the turns of the messages that this one has taken back from
 	// the stash; they have run already.
@@ -100,6 +102,8 @@ type Spawned struct {
 	Type string
 	Name string // "": the host chooses
 	Args []byte // CBOR
+
+	Options []byte // CBOR, nil if there are none
 }
 
 // Timer is one that a turn has set; [Actor.Advance] lets it fire.

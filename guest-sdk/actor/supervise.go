@@ -1,0 +1,113 @@
+package actor
+
+import "github.com/wasmactors/wasmactors/abi"
+
+// Directive is what a supervisor decides about a failure.
+type Directive uint8
+
+// The directives. The limits and the backoff of the actor's strategy apply to a
+// Restart.
+const (
+	DefaultDirective Directive = 0 // leave it to the host
+	Resume           Directive = abi.DirectiveResume
+	Restart          Directive = abi.DirectiveRestart
+	StopChild        Directive = abi.DirectiveStop
+	Escalate         Directive = abi.DirectiveEscalate
+	Suspend          Directive = abi.DirectiveSuspend // until an operator decides
+)
+
+// Supervisor is an actor that decides itself about failures of its children, those
+// that its strategy answers with "ask". The child waits meanwhile.
+type Supervisor interface {
+	ChildFailed(ctx *Context, child Ref, f *abi.Failure) Directive
+}
+
+// PreRestarter is an actor that wants to know when its incarnation ends with a
+// restart. What it sends still goes out. It is called only where the instance can
+// be: after an error that it has returned, or for a sibling's failure; not after a
+// panic.
+type PreRestarter interface {
+	PreRestart(ctx *Context, reason string)
+}
+
+// Lifetime says which ends of a child are answered with a restart.
+type Lifetime string
+
+// The lifetimes.
+const (
+	Transient Lifetime = "transient" // of failures
+	Permanent Lifetime = "permanent" // also of its own stop
+	Temporary Lifetime = "temporary" // of none
+)
+
+// SpawnOptions say how a child is supervised. The zero value is what Spawn does.
+type SpawnOptions struct {
+	Lifetime    Lifetime
+	Significant bool
+	// CrashedMessage says what becomes of a message whose turn fails: "drop",
+	// "dead-letter", or how often it is delivered again.
+	CrashedMessage string
+	// Supervision is how the child treats its own children: a map with the keys of
+	// a manifest's supervision, see docs/bundle.md. Without it it does as its
+	// parent.
+	Supervision Encoder
+}
+
+func (o *SpawnOptions) encode(w *abi.Writer) {
+	n := 1
+	if o.Lifetime != "" {
+		n++
+	}
+	if o.CrashedMessage != "" {
+		n++
+	}
+	if o.Supervision != nil {
+		n++
+	}
+	w.Map(n)
+	w.Text("significant")
+	w.Bool(o.Significant)
+	if o.Lifetime != "" {
+		w.Text("lifetime")
+		w.Text(string(o.Lifetime))
+	}
+	if o.CrashedMessage != "" {
+		w.Text("crashed-message")
+		w.Text(o.CrashedMessage)
+	}
+	if o.Supervision != nil {
+		w.Text("supervision")
+		o.Supervision.MarshalCBOR(w)
+	}
+}
+
+// SpawnWith is Spawn with options. Options that are wrong make the spawn fail.
+func (c *Context) SpawnWith(typ, name string, args Encoder, o SpawnOptions) Ref {
+	var w abi.Writer
+	o.encode(&w)
+	return c.spawn(typ, name, args, w.Bytes())
+}
+
+// ResetBackoff makes the supervisor count this actor's failures from the beginning
+// again: the next delay before a restart is the first one.
+func (c *Context) ResetBackoff() {
+	room(4)
+	out = abi.AppendResetBackoff(out)
+}
+
+// childFailed asks the actor about a child.
+func childFailed(m *Message) error {
+	s, ok := current.(Supervisor)
+	if !ok {
+		return nil
+	}
+	var f abi.Failure
+	if err := abi.DecodeFailure(&f, m.env.Payload); err != nil {
+		return err
+	}
+	if d := s.ChildFailed(&ctx, m.env.Sender, &f); d != DefaultDirective {
+		room(4)
+		out = abi.AppendDecide(out, uint8(d))
+	}
+	return nil
+}
