@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/wasmactors/wasmactors/runtime/wasm"
@@ -49,6 +50,7 @@ type function struct {
 	bulk    bool     // needs the i32 scratch local
 	leaf    bool     // charged at its callers
 	counted bool     // its depth is counted
+	deep    bool     // has the depth as an argument
 	local   bool     // its fuel is in a local
 	taken   bool     // its address is taken
 }
@@ -212,6 +214,8 @@ func frameWeight(locals, instrs uint64) uint64 {
 func (in *instrumenter) take(f uint32) {
 	if int(f) >= in.imported {
 		in.funcs[int(f)-in.imported].taken = true
+	} else if !slices.Contains(in.takenImports, f) {
+		in.takenImports = append(in.takenImports, f)
 	}
 }
 

@@ -26,6 +26,9 @@ func (w *writer) locals(f *function, first uint32, out *wasm.Body) {
 		w.fuel = declare(2, wasm.I64)
 		w.after = w.fuel + 1
 	}
+	if f.indir && w.in.deepTable {
+		w.callee = declare(1, wasm.I32)
+	}
 	if f.bulk {
 		w.cost = declare(1, wasm.I64)
 		w.size = declare(1, wasm.I32)
@@ -37,7 +40,12 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 	typ := in.src.Types[in.src.Funcs[i]]
 	out := wasm.Body{Locals: append([]wasm.LocalGroup(nil), src.Locals...)}
 	w := writer{in: in, buf: make([]byte, 0, len(src.Code)+len(src.Code)/4+64)}
-	w.locals(f, uint32(uint64(len(typ.Params))+src.NumLocals()), &out)
+	first := uint32(uint64(len(typ.Params)) + src.NumLocals())
+	if f.deep {
+		w.depth = uint32(len(typ.Params))
+		first++
+	}
+	w.locals(f, first, &out)
 	if f.counted {
 		w.chargeDepth(f.weight)
 	}
@@ -45,7 +53,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 	if !f.leaf {
 		w.charge(fixed(f.cost))
 	}
-	epilogue := f.counted || f.local
+	epilogue := f.local
 	w.height = 1
 	if epilogue { // every way out leads to it
 		w.height = 2
@@ -74,7 +82,8 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		case wasm.OpEnd:
 			w.leave()
 			if len(w.blocks) == 0 && epilogue {
-				w.epilogue(f)
+				w.publish()
+				w.op(wasm.OpEnd)
 			}
 		case wasm.OpBr:
 			w.op(ins.Op)
@@ -100,19 +109,21 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			w.raw(text)
 		case wasm.OpCall:
 			if in.isLeaf(ins.X) {
-				w.call(in.index[ins.X])
+				w.callDirect(ins.X)
 				break
 			}
 			w.publish()
-			w.call(in.index[ins.X])
+			w.callDirect(ins.X)
 			w.take()
 		case wasm.OpCallIndirect:
 			w.publish()
-			w.raw(text)
+			w.callIndirect(&ins, text)
 			w.take()
+		case wasm.OpLocalGet, wasm.OpLocalSet, wasm.OpLocalTee:
+			w.guestLocal(&ins, len(typ.Params), f.deep)
 		case wasm.OpRefFunc:
 			w.op(wasm.OpRefFunc)
-			w.u32(in.index[ins.X])
+			w.u32(in.address[ins.X])
 		case wasm.OpTableSet:
 			w.mark(DirtyTable)
 			w.raw(text)
@@ -142,16 +153,4 @@ func (in *instrumenter) hasResults(ins *wasm.Instr) bool {
 // isLeaf reports whether a function, by its old index, is charged at its callers.
 func (in *instrumenter) isLeaf(f uint32) bool {
 	return int(f) >= in.imported && in.funcs[int(f)-in.imported].leaf
-}
-
-// epilogue is behind the block that the whole body lies in.
-func (w *writer) epilogue(f *function) {
-	if f.counted {
-		w.global(wasm.OpGlobalGet, w.in.depth)
-		w.i64(int64(f.weight))
-		w.op(opI64Add)
-		w.global(wasm.OpGlobalSet, w.in.depth)
-	}
-	w.publish()
-	w.op(wasm.OpEnd)
 }

@@ -67,6 +67,7 @@ func (in *instrumenter) markCounted() {
 			in.funcs[i].counted = true
 		}
 	}
+	in.markDeep(order, next, table)
 }
 
 // tarjan finds the strongly connected components of a graph of n nodes, without

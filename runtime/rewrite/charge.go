@@ -167,20 +167,6 @@ func (w *writer) enough(cost pushCost) {
 	w.op(opI64GeS)
 }
 
-// chargeDepth takes a frame's weight from the stack.
-func (w *writer) chargeDepth(weight uint64) {
-	w.global(wasm.OpGlobalGet, w.in.depth)
-	w.i64(int64(weight))
-	w.op(opI64Sub)
-	w.global(wasm.OpGlobalSet, w.in.depth)
-	w.global(wasm.OpGlobalGet, w.in.depth)
-	w.i64(0)
-	w.op(opI64LtS, wasm.OpIf, blockEmpty)
-	w.i32(CodeStack)
-	w.call(w.in.exceeded)
-	w.op(wasm.OpUnreachable, wasm.OpEnd)
-}
-
 // chargeSize charges for the i32 on the stack, which stays there: its value,
 // most at the most, shifted right.
 func (w *writer) chargeSize(shift int, most uint32) {

@@ -32,6 +32,9 @@ type writer struct {
 	buf []byte
 
 	opened
+	depth  uint32 // parameter, i64, where the function has it
+	callee uint32 // scratch local, i32, where the function needs it
+
 	local bool   // the fuel is in a local
 	fuel  uint32 // that local, i64
 	after uint32 // scratch local of the same, i64

@@ -68,7 +68,7 @@ func (in *instrumenter) enterBody(reset func(w *writer)) wasm.Body {
 			w.global(wasm.OpGlobalSet, in.begun)
 		}
 		w.get(enterA)
-		w.call(in.index[in.turn])
+		w.callEntry(in.turn)
 		w.set(enterResult)
 		w.endTurn(enterResult)
 		w.global(wasm.OpGlobalGet, in.begun)
@@ -95,16 +95,16 @@ func (in *instrumenter) enterBody(reset func(w *writer)) wasm.Body {
 		w.on(EnterInitialize, func() {
 			w.prepare()
 			if in.src.Start != nil {
-				w.call(in.index[*in.src.Start])
+				w.callEntry(int(*in.src.Start))
 			}
 			if in.initialize >= 0 {
-				w.call(in.index[in.initialize])
+				w.callEntry(in.initialize)
 			}
 			w.zeroResults()
 		})
 		w.on(EnterInit, func() {
 			w.prepare()
-			w.call(in.index[in.init])
+			w.callEntry(in.init)
 			w.op(opI64ExtendI32)
 			w.global(wasm.OpGlobalGet, in.fuel)
 			w.op(wasm.OpReturn)
@@ -118,6 +118,14 @@ func (in *instrumenter) enterBody(reset func(w *writer)) wasm.Body {
 	})
 	w.op(wasm.OpUnreachable, wasm.OpEnd)
 	return wasm.Body{Locals: []wasm.LocalGroup{{N: 1, Type: wasm.I32}}, Code: w.buf}
+}
+
+// callEntry calls a function of the guest's with the whole stack.
+func (w *writer) callEntry(f int) {
+	if w.in.isDeep(uint32(f)) {
+		w.i64(int64(w.in.opt.StackBytes))
+	}
+	w.call(w.in.index[f])
 }
 
 // on runs body if the operation is op.
@@ -145,8 +153,6 @@ func (w *writer) prepare() {
 	w.global(wasm.OpGlobalSet, in.quantum)
 	w.i64(0)
 	w.global(wasm.OpGlobalSet, in.spent)
-	w.i64(int64(in.opt.StackBytes))
-	w.global(wasm.OpGlobalSet, in.depth)
 	w.get(enterB)
 	w.global(wasm.OpGlobalSet, in.count)
 	for _, g := range []uint32{in.begun, in.ended, in.outLen} {

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"github.com/wasmactors/wasmactors/runtime/wasm"
 )
 
@@ -17,15 +19,18 @@ type instrumenter struct {
 	usesRefFunc            bool
 	funcs                  []function
 	takenList              []int
+	takenImports           []uint32 // old indices of imported functions whose address is taken
+	deepTable              bool     // functions whose address is taken have the depth as an argument
 
 	// New indices.
-	index                      []uint32 // of every old function
-	refuel, exceeded           uint32
-	nextFunc, enterFunc        uint32
-	fuel, quantum, spent       uint32 // globals
-	depth, count, begun, ended uint32
-	outLen, dirty              uint32
-	blockTypes                 map[string]uint32 // types () -> results, for bodies in a block
+	index                []uint32 // of every old function
+	address              []uint32 // of what stands for it in tables
+	refuel, exceeded     uint32
+	nextFunc, enterFunc  uint32
+	fuel, quantum, spent uint32 // globals
+	count, begun, ended  uint32
+	outLen, dirty        uint32
+	blockTypes           map[string]uint32 // types () -> results, for bodies in a block
 }
 
 // layout decides where everything goes: imports, types, globals.
@@ -46,7 +51,7 @@ func (in *instrumenter) layout() {
 		wasm.Import{Module: ImportModule, Name: ImportRefuel, Func: in.typeOf([]wasm.ValType{i64}, []wasm.ValType{i64})},
 		wasm.Import{Module: ImportModule, Name: ImportExceeded, Func: in.typeOf([]wasm.ValType{i32}, nil)})
 	first := uint32(len(out.Imports))
-	in.nextFunc = first + uint32(len(m.Funcs))
+	in.nextFunc = first + uint32(len(m.Funcs)+len(in.wrapped()))
 	in.enterFunc = in.nextFunc + 1
 	in.index = make([]uint32, in.imported+len(m.Funcs))
 	for i := range in.index {
@@ -62,7 +67,18 @@ func (in *instrumenter) layout() {
 			in.index[i] = first + uint32(i-in.imported)
 		}
 	}
-	out.Funcs = append(append(out.Funcs, m.Funcs...),
+	in.address = slices.Clone(in.index)
+	for i, typ := range m.Funcs {
+		if in.funcs[i].deep {
+			typ = in.deepType(typ)
+		}
+		out.Funcs = append(out.Funcs, typ)
+	}
+	for _, f := range in.wrapped() {
+		in.address[f] = first + uint32(len(out.Funcs))
+		out.Funcs = append(out.Funcs, in.deepType(m.FuncTypeIndex(f)))
+	}
+	out.Funcs = append(out.Funcs,
 		in.typeOf([]wasm.ValType{i32}, []wasm.ValType{i32}),
 		in.typeOf([]wasm.ValType{i32, i32, i32, i64}, []wasm.ValType{i64, i64}))
 
@@ -90,7 +106,7 @@ func (in *instrumenter) layout() {
 		return i
 	}
 	out.Exports = append(out.Exports, *m.FindExport("memory"), wasm.Export{Name: ExportEnter, Kind: wasm.KindFunc, Index: in.enterFunc})
-	in.fuel, in.quantum, in.spent, in.depth = hidden(i64, GlobalFuel), hidden(i64, GlobalQuantum), hidden(i64, GlobalSpent), hidden(i64, GlobalDepth)
+	in.fuel, in.quantum, in.spent = hidden(i64, GlobalFuel), hidden(i64, GlobalQuantum), hidden(i64, GlobalSpent)
 	in.count, in.begun, in.ended = hidden(i32, GlobalCount), hidden(i32, GlobalBegun), hidden(i32, GlobalEnded)
 	in.outLen, in.dirty = hidden(i32, GlobalOut), hidden(i32, GlobalDirty)
 }
@@ -130,13 +146,16 @@ func (in *instrumenter) blockType(results []wasm.ValType) []byte {
 // finish adds the injected functions, remaps what refers to functions, and keeps
 // the names.
 func (in *instrumenter) finish() {
+	for _, f := range in.wrapped() {
+		in.out.Code = append(in.out.Code, in.wrapper(f))
+	}
 	in.out.Code = append(in.out.Code, in.nextBody(), in.enterBody(nil))
 	in.out.Elems = make([]wasm.Elem, len(in.src.Elems))
 	for i, e := range in.src.Elems {
 		if e.Funcs != nil {
 			funcs := make([]uint32, len(e.Funcs))
 			for j, f := range e.Funcs {
-				funcs[j] = in.index[f]
+				funcs[j] = in.address[f]
 			}
 			e.Funcs = funcs
 		}
@@ -165,7 +184,7 @@ func (in *instrumenter) declareRefs() {
 	var funcs []uint32
 	for _, e := range in.src.Exports {
 		if e.Kind == wasm.KindFunc {
-			funcs = append(funcs, in.index[e.Index])
+			funcs = append(funcs, in.address[e.Index])
 		}
 	}
 	if len(funcs) > 0 {
@@ -177,7 +196,7 @@ func (in *instrumenter) remapExpr(x wasm.Expr) wasm.Expr {
 	it := wasm.NewInstrs(x, 0)
 	var ins wasm.Instr
 	if ok, err := it.Next(&ins); ok && err == nil && ins.Op == wasm.OpRefFunc {
-		y := wasm.AppendU32([]byte{wasm.OpRefFunc}, in.index[ins.X])
+		y := wasm.AppendU32([]byte{wasm.OpRefFunc}, in.address[ins.X])
 		return append(y, x[ins.End:]...)
 	}
 	return x

@@ -33,7 +33,6 @@ const (
 	GlobalFuel    = "wa:fuel"    // i64: left of the quantum
 	GlobalQuantum = "wa:quantum" // i64: what a turn begins with
 	GlobalSpent   = "wa:spent"   // i64: of ended turns, less what refuel has granted
-	GlobalDepth   = "wa:depth"   // i64: bytes of stack left
 	GlobalCount   = "wa:count"   // i32: envelopes of this entry
 	GlobalBegun   = "wa:begun"   // i32: turns begun
 	GlobalEnded   = "wa:ended"   // i32: turns ended
