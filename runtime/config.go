@@ -8,9 +8,9 @@ import (
 
 // Defaults of [Config].
 const (
-	// DefaultQuantum is the fuel after which a running turn looks up: 200,000
-	// units, 0.1 to 0.2 ms.
-	DefaultQuantum = 200_000
+	// DefaultQuantum is the fuel after which a running turn looks up: a million
+	// units, about 0.1 ms.
+	DefaultQuantum = 1_000_000
 	// DefaultMaxInstances is how many instances may live in one engine.
 	DefaultMaxInstances = 2_000_000
 	// DefaultCacheBytes bounds the frozen images on disk.

@@ -11,11 +11,14 @@ import (
 const (
 	leafCost = 64 // a leaf of at most this cost is charged at its callers
 	// byteShift and entryShift say how much bulk instructions do for one unit:
-	// 64 bytes, 8 table entries.
-	byteShift  = 6
-	entryShift = 3
-	pageCost   = 1024 // of a page that memory.grow adds
-	localShift = 3    // zeroing 8 locals costs one unit
+	// 16 bytes, 2 table entries.
+	byteShift  = 4
+	entryShift = 1
+	pageCost   = 4096 // of a page that memory.grow adds
+	// smallBulk is how many bytes are charged like any instruction, where the code
+	// itself says how many.
+	smallBulk  = 2048
+	localShift = 3 // zeroing 8 locals costs one unit
 )
 
 // Weights of frames, in bytes of stack; see frameWeight.
@@ -38,10 +41,16 @@ func hostCost(module, name string) uint64 {
 	return 512
 }
 
+// loop is what the analysis knows of a loop.
+type loop struct {
+	cost  uint64 // of its region
+	calls bool   // a function that charges itself is called in it
+}
+
 // function is what the analysis knows of one of the module's own functions.
 type function struct {
-	cost    uint64   // of the region outside loops, locals included
-	loops   []uint64 // costs of the loops' regions, in order of appearance
+	cost    uint64 // of the region outside loops, locals included
+	loops   []loop // in order of appearance
 	nloops  int
 	instrs  uint64
 	calls   []uint32 // directly called functions (old indices), with repetitions
@@ -93,6 +102,7 @@ func (in *instrumenter) scan(i int) error {
 	kinds := []byte{wasm.OpBlock}
 	n := uint64(0)
 	for {
+		last := ins
 		ok, err := it.Next(&ins)
 		if err != nil {
 			return err
@@ -173,10 +183,24 @@ func (in *instrumenter) scan(i int) error {
 				if reason := in.miscInRange(&ins); reason != "" {
 					return bad(&ins, reason)
 				}
-				f.bulk = true
+				_, small := smallCost(&last, &ins)
+				f.bulk = f.bulk || !small
 			}
 		}
 	}
+}
+
+// smallCost is the cost of a bulk instruction on memory whose size is the
+// constant last before it, if that is small.
+func smallCost(last, ins *wasm.Instr) (uint64, bool) {
+	if ins.Op != wasm.OpMisc || last.Op != wasm.OpI32Const || last.X > smallBulk {
+		return 0, false
+	}
+	switch ins.Sub {
+	case wasm.MiscMemoryInit, wasm.MiscMemoryCopy, wasm.MiscMemoryFill:
+		return uint64(last.X) >> byteShift, true
+	}
+	return 0, false
 }
 
 func (in *instrumenter) miscInRange(ins *wasm.Instr) string {

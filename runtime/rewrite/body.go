@@ -65,6 +65,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 	var ins wasm.Instr
 	loop := 0
 	for {
+		last := ins
 		ok, err := it.Next(&ins)
 		if err != nil {
 			return out, err
@@ -77,7 +78,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		case wasm.OpBlock, wasm.OpIf:
 			w.enter(text, in.hasResults(&ins))
 		case wasm.OpLoop:
-			w.loop(text, in.hasParams(&ins), f.loops[loop])
+			w.loop(text, in.hasParams(&ins), &f.loops[loop])
 			loop++
 		case wasm.OpEnd:
 			w.leave()
@@ -132,7 +133,11 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			w.raw(text)
 			w.afterGrow(DirtyMemory, pageCost, false)
 		case wasm.OpMisc:
-			w.misc(&ins, text)
+			if _, small := smallCost(&last, &ins); small {
+				w.raw(text)
+			} else {
+				w.misc(&ins, text)
+			}
 		default:
 			w.raw(text)
 		}

@@ -120,18 +120,23 @@ func (w *writer) refuel(cost pushCost) {
 //	end
 //
 // Compiling deeply nested loops takes wazero long, and this nests them more.
-func (w *writer) loop(head []byte, takes bool, cost uint64) {
+func (w *writer) loop(head []byte, takes bool, l *loop) {
+	cost := l.cost
 	// What is on the stack belongs to a loop that takes it: it cannot stand in another.
 	if takes || w.loops >= deepLoops {
 		w.enter(head, takes)
 		w.charge(fixed(cost))
 		return
 	}
-	w.raw(head)
-	w.enough(fixed(cost))
-	w.op(wasm.OpIf)
-	w.raw(head[1:])
-	w.height += aroundLoop
+	around := uint32(0)
+	if !l.calls {
+		w.raw(head)
+		w.enough(fixed(cost))
+		w.op(wasm.OpIf)
+		w.raw(head[1:])
+		around = aroundLoop
+	}
+	w.height += around
 	w.enter(head, false)
 	w.enough(fixed(cost))
 	w.op(wasm.OpIf)
@@ -140,7 +145,7 @@ func (w *writer) loop(head []byte, takes bool, cost uint64) {
 	w.spend(fixed(cost))
 	w.loops++
 	b := &w.blocks[len(w.blocks)-1]
-	b.charged, b.cost = true, cost
+	b.charged, b.cost, b.around = true, cost, around
 }
 
 // aroundLoop is how many blocks loop opens around the guest's.
@@ -151,7 +156,14 @@ const aroundLoop = 2
 const deepLoops = 16
 
 // endLoop closes what loop has opened.
-func (w *writer) endLoop(cost uint64) {
+func (w *writer) endLoop(cost uint64, around uint32) {
+	if around == 0 {
+		w.op(wasm.OpElse)
+		w.refuel(fixed(cost))
+		w.op(wasm.OpBr, 1, wasm.OpEnd)
+		w.op(wasm.OpEnd)
+		return
+	}
 	w.op(wasm.OpElse, wasm.OpBr, 3, wasm.OpEnd)
 	w.op(wasm.OpEnd)
 	w.op(wasm.OpElse)
@@ -167,21 +179,31 @@ func (w *writer) enough(cost pushCost) {
 	w.op(opI64GeS)
 }
 
-// chargeSize charges for the i32 on the stack, which stays there: its value,
-// most at the most, shifted right.
-func (w *writer) chargeSize(shift int, most uint32) {
+// chargeSize charges for the i32 on the stack, which stays there: its value
+// shifted right. What is larger than most pushes, an i64, traps and costs no more.
+func (w *writer) chargeSize(shift int, most func()) {
 	w.tee(w.size)
 	w.get(w.size)
-	w.i32(int32(most))
-	w.get(w.size)
-	w.i32(int32(most))
-	w.op(opI32LtU, wasm.OpSelect)
 	w.op(opI64ExtendI32)
+	most()
+	w.get(w.size)
+	w.op(opI64ExtendI32)
+	most()
+	w.op(opI64LtU, wasm.OpSelect)
 	w.i64(int64(shift))
 	w.op(opI64ShrU)
 	w.set(w.cost)
 	w.charge(inLocal)
 }
+
+// memoryBytes pushes the size of the memory.
+func (w *writer) memoryBytes() {
+	w.op(wasm.OpMemorySize, 0, opI64ExtendI32)
+	w.i64(16)
+	w.op(opI64Shl)
+}
+
+func (w *writer) tableLimit() { w.i64(int64(w.in.opt.TableLimit)) }
 
 // afterGrow looks at the result of a grow, which stays on the stack: if it has
 // succeeded it marks the instance and charges for the number in the scratch local.

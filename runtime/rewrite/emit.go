@@ -7,10 +7,10 @@ const (
 	opI32Eqz       = 0x45
 	opI32Eq        = 0x46
 	opI32Ne        = 0x47
-	opI32LtU       = 0x49
 	opI32GeU       = 0x4f
 	opI64Ne        = 0x52
 	opI64LtS       = 0x53
+	opI64LtU       = 0x54
 	opI64GeS       = 0x59
 	opI32Add       = 0x6a
 	opI32Or        = 0x72
@@ -72,12 +72,11 @@ func (w *writer) mark(bit int32) {
 
 // misc copies an instruction of the 0xfc group, with what must come before.
 func (w *writer) misc(ins *wasm.Instr, text []byte) {
-	memory := uint32(min(uint64(w.in.opt.MemoryPages)<<16, 1<<32-1))
 	switch ins.Sub {
 	case wasm.MiscMemoryInit, wasm.MiscMemoryCopy, wasm.MiscMemoryFill:
-		w.chargeSize(byteShift, memory)
+		w.chargeSize(byteShift, w.memoryBytes)
 	case wasm.MiscTableInit, wasm.MiscTableCopy, wasm.MiscTableFill:
-		w.chargeSize(entryShift, w.in.opt.TableLimit)
+		w.chargeSize(entryShift, w.tableLimit)
 		w.mark(DirtyTable)
 	case wasm.MiscTableGrow:
 		w.tee(w.size)

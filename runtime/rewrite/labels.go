@@ -16,6 +16,7 @@ type guestBlock struct {
 	takes   bool   // branches to it carry values
 	charged bool   // a loop that charges for its iterations
 	cost    uint64 // of one
+	around  uint32 // blocks that were put around it
 }
 
 // enter opens a block of the guest's with its head.
@@ -31,9 +32,9 @@ func (w *writer) leave() {
 	w.blocks = w.blocks[:len(w.blocks)-1]
 	w.height = b.at
 	if b.charged {
-		w.height -= aroundLoop
+		w.height -= b.around
 		w.loops--
-		w.endLoop(b.cost)
+		w.endLoop(b.cost, b.around)
 		return
 	}
 	w.op(wasm.OpEnd)

@@ -27,6 +27,7 @@ type label struct {
 	joined bool   // there is such a branch
 	before uint64 // if: the cost at its head, for the else
 	live   bool   // if: its head can be reached
+	calls  int    // loop: the walker's, at its head
 	often  uint64 // loop: how often the code around it runs
 }
 
@@ -36,12 +37,14 @@ type walker struct {
 	f      *function
 	paths  []path
 	labels []label
+	last   wasm.Instr
 	now    int  // region
 	live   bool // the present point can be reached
 
 	// What keeping the fuel in a local is worth, by a guess of how often code runs:
 	// every loop's head gains, every call of a function that charges itself loses.
 	gain, loss, often uint64
+	calls             int // of such functions, so far
 }
 
 // often is how many times more code in a loop runs.
@@ -65,13 +68,14 @@ func (in *instrumenter) weigh(i int) error {
 			return err
 		}
 		w.step(&ins, &it)
+		w.last = ins
 	}
 	f.local = w.gain > w.loss
 	for _, p := range w.paths {
 		if p.loop < 0 {
 			f.cost = p.longest
 		} else {
-			f.loops[p.loop] = p.longest
+			f.loops[p.loop].cost = p.longest
 		}
 	}
 	return nil
@@ -88,9 +92,9 @@ func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 	case wasm.OpIf:
 		w.labels = append(w.labels, label{op: ins.Op, region: w.now, before: p.cost, live: w.live})
 	case wasm.OpLoop:
-		w.labels = append(w.labels, label{op: ins.Op, region: w.now, often: w.often})
+		w.labels = append(w.labels, label{op: ins.Op, region: w.now, often: w.often, calls: w.calls})
 		w.paths = append(w.paths, path{cost: 1, loop: len(w.f.loops)})
-		w.f.loops = append(w.f.loops, 0)
+		w.f.loops = append(w.f.loops, loop{})
 		w.now = len(w.paths) - 1
 		w.often = min(w.often*loopOften, mostOften)
 		if w.live {
@@ -106,6 +110,7 @@ func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 	case wasm.OpCall, wasm.OpCallIndirect:
 		if w.live && (ins.Op == wasm.OpCallIndirect || !w.in.isLeaf(ins.X)) {
 			w.loss += w.often
+			w.calls++
 		}
 	case wasm.OpBr:
 		w.branch(ins.X)
@@ -149,6 +154,7 @@ func (w *walker) close() {
 	}
 	switch l.op {
 	case wasm.OpLoop:
+		w.f.loops[p.loop].calls = w.calls > l.calls
 		w.often = l.often
 		w.now = l.region // its cost stands where the loop began; live stays
 		return
@@ -193,7 +199,8 @@ func (w *walker) price(ins *wasm.Instr) uint64 {
 		return pageCost
 	case wasm.OpMisc:
 		if ins.Sub >= wasm.MiscMemoryInit {
-			return 9
+			small, _ := smallCost(&w.last, ins)
+			return 9 + small
 		}
 	}
 	return 1

@@ -56,7 +56,7 @@ const (
 type Instr struct {
 	Op    byte
 	Sub   uint32 // for OpMisc and OpSIMD
-	X, Y  uint32 // indices: label, function, type and table, local, global, ...
+	X, Y  uint32 // indices: label, function, type and table, local, global, ...; X: the value of i32.const
 	Block int64  // block type: -64 for none, other negatives for a value type, else a type index
 	Start int    // offsets in the code
 	End   int
@@ -105,7 +105,7 @@ func (it *Instrs) Next(in *Instr) (bool, error) {
 	case op == OpMemorySize, op == OpMemoryGrow:
 		r.zero()
 	case op == OpI32Const:
-		r.s32()
+		in.X = uint32(r.s32())
 	case op == OpI64Const:
 		r.s64()
 	case op == OpF32Const:
