@@ -9,8 +9,8 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// shapes are the functions of testdata/shapes.wat, built by wat2wasm; the last is
-// an imported one.
+// shapes are functions of testdata/shapes.wat, built by wat2wasm, that do not
+// trap; twice is imported.
 var shapes = []string{"nested", "params", "values", "table", "returns", "dead", "calls", "recur", "mutual", "around", "twice", "bulk"}
 
 func (h *host) twice(t *testing.T, calls *int) {
@@ -120,6 +120,63 @@ func TestDepthIsBounded(t *testing.T) {
 		d := got["compiler"]
 		if d != got["interpreter"] || d[0] < 20 || d[1] < 2*d[0]-5 || d[1] > 2*d[0]+5 {
 			t.Errorf("%s: deepest calls %v", shapes[shape], got)
+		}
+	}
+}
+
+// TestFuelAtTrap: what a turn has spent when it traps is the same on both engines
+// and with every quantum, though a local may have held some of the fuel.
+func TestFuelAtTrap(t *testing.T) {
+	const traps = 12
+	res := instrument(t, read(t, "testdata/shapes.wasm"), Options{})
+	seen := map[int64]bool{}
+	for _, cfg := range engines() {
+		h := newHost(t, cfg)
+		h.twice(t, new(int))
+		x := h.instantiate(t, res.Module)
+		for _, quantum := range []int64{1, 70, 1000, 1_000_000} {
+			granted := quantum
+			h.refuel = func(left int64) int64 {
+				more := max(quantum, -left)
+				granted += more
+				return left + more
+			}
+			if _, _, err := x.call(EnterTurn, traps|500<<4, 1, quantum); err == nil {
+				t.Fatal("no trap")
+			}
+			seen[granted-int64(x.global(GlobalFuel))] = true
+		}
+	}
+	if len(seen) != 1 || seen[0] {
+		t.Errorf("spent at the trap: %v", seen)
+	}
+}
+
+// TestWorkCosts: a hundred times round costs more than a hundred units, whatever
+// it is that goes round.
+func TestWorkCosts(t *testing.T) {
+	res := instrument(t, read(t, "testdata/shapes.wasm"), Options{})
+	h := newHost(t, wazero.NewRuntimeConfigCompiler())
+	h.twice(t, new(int))
+	x := h.instantiate(t, res.Module)
+	for shape, name := range shapes {
+		if name == "dead" || name == "twice" || name == "returns" {
+			continue // these do not go round
+		}
+		var spent [2]uint64
+		for k, n := range []uint64{1, 101} {
+			_, fuel, err := x.call(EnterTurn, uint64(shape)|n<<4, 1, 1<<40)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			spent[k] = fuel
+		}
+		least := uint64(100)
+		if name == "values" {
+			least = 76 // it leaves there
+		}
+		if spent[1]-spent[0] < least {
+			t.Errorf("%s: once costs %d, 101 times %d", name, spent[0], spent[1])
 		}
 	}
 }

@@ -4,8 +4,8 @@
   (import "test" "twice" (func $twice (param i32) (result i32)))
   (memory (export "memory") 1)
   (type $un (func (param i32) (result i32)))
-  (table 12 funcref)
-  (elem (i32.const 0) $nested $params $values $table $returns $dead $calls $recur $mutual $around $twice $bulk)
+  (table 13 funcref)
+  (elem (i32.const 0) $nested $params $values $table $returns $dead $calls $recur $mutual $around $twice $bulk $traps)
 
   ;; Loops in loops; branches that leave one, two or all of them.
   (func $nested (param $n i32) (result i32) (local $i i32) (local $j i32) (local $sum i32)
@@ -125,6 +125,14 @@
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
       (br_if $l (i32.lt_u (local.get $i) (local.get $n))))
     (i32.add (i32.load (i32.const 30000)) (memory.grow (i32.const 1))))
+
+  ;; A loop without calls that traps when n is spent.
+  (func $traps (param $n i32) (result i32) (local $i i32)
+    (loop $l
+      (drop (i32.div_u (i32.const 1) (local.get $n)))
+      (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+      (br $l))
+    (unreachable))
 
   (func (export "wasmactors_init") (result i32) (i32.const 0))
   (func (export "wasmactors_turn") (param $what i32) (result i32)
