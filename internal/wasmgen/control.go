@@ -172,9 +172,6 @@ func (f *fn) keep(ts []wasm.ValType, at int) {
 func (f *fn) consume(ts []wasm.ValType) {
 	for i := len(ts) - 1; i >= 0; i-- {
 		l, ok := f.localOf(ts[i])
-		for _, s := range f.scratch {
-			ok = ok && l != s // keep has a value in it
-		}
 		if ok && !f.chance(100) {
 			f.index(wasm.OpLocalSet, l)
 			continue

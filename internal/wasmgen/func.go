@@ -192,15 +192,20 @@ func (g *generator) constant(b []byte, t wasm.ValType) []byte {
 	panic("wasmgen: no constant of this type")
 }
 
-// temp is a local to keep a value between two instructions.
+// temp is a local to keep a value between two instructions. Nothing else may see
+// it, since it may be a NaN of any bits.
 func (f *fn) temp(t wasm.ValType) uint32 {
 	l, ok := f.scratch[t]
 	if !ok {
 		l = f.local(t)
+		f.locals[l] = hidden
 		f.scratch[t] = l
 	}
 	return l
 }
+
+// hidden is the type of locals that cannot be chosen.
+const hidden wasm.ValType = 0
 
 // local adds a local.
 func (f *fn) local(t wasm.ValType) uint32 {

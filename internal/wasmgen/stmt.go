@@ -118,8 +118,8 @@ func (f *fn) call(depth int) {
 func (f *fn) report() {
 	at := int32(f.n(0x4000))
 	for i, t := range f.locals {
-		if i >= 12 || t.IsRef() {
-			break
+		if t == hidden || t.IsRef() || i >= 12 {
+			continue
 		}
 		f.i32Const(at)
 		f.index(wasm.OpLocalGet, uint32(i))
