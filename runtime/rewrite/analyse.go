@@ -78,6 +78,7 @@ func (in *instrumenter) analyse() error {
 		}
 	}
 	in.takenBySegments()
+	in.priceIndirect()
 	in.markLeaves()
 	for i := range m.Code {
 		if err := in.weigh(i); err != nil {
@@ -243,6 +244,34 @@ func (in *instrumenter) take(f uint32) {
 	}
 }
 
+// priceIndirect finds what an indirect call may cost beyond that of a leaf: an
+// imported function whose address is taken can be reached by calls of its type.
+func (in *instrumenter) priceIndirect() {
+	if len(in.takenImports) == 0 {
+		return
+	}
+	m := in.src
+	key := func(t *wasm.FuncType) string { return string(toBytes(t.Params)) + ":" + string(toBytes(t.Results)) }
+	costs := map[string]uint64{}
+	for _, f := range in.takenImports {
+		imp := &m.Imports[f]
+		k := key(&m.Types[imp.Func])
+		costs[k] = max(costs[k], hostCost(imp.Module, imp.Name))
+	}
+	in.indirect = make([]uint64, len(m.Types))
+	for t := range m.Types {
+		in.indirect[t] = costs[key(&m.Types[t])]
+	}
+}
+
+// indirectCost is what a call_indirect of type t may reach without being charged.
+func (in *instrumenter) indirectCost(t uint32) uint64 {
+	if in.indirect == nil {
+		return leafCost
+	}
+	return max(leafCost, in.indirect[t])
+}
+
 // takenBySegments marks the functions that segments and globals refer to.
 func (in *instrumenter) takenBySegments() {
 	for i := range in.src.Elems {
@@ -258,7 +287,7 @@ func (in *instrumenter) takenBySegments() {
 		in.takeExpr(in.src.Globals[i].Init)
 	}
 	for _, e := range in.src.Exports {
-		if e.Kind == wasm.KindFunc {
+		if e.Kind == wasm.KindFunc && int(e.Index) >= in.imported {
 			in.take(e.Index)
 		}
 	}

@@ -21,6 +21,7 @@ type instrumenter struct {
 	takenList              []int
 	takenImports           []uint32 // old indices of imported functions whose address is taken
 	deepTable              bool     // functions whose address is taken have the depth as an argument
+	indirect               []uint64 // what calls through a table may reach, by type; nil if nothing dear
 
 	// New indices.
 	index                []uint32 // of every old function

@@ -194,7 +194,7 @@ func (w *walker) price(ins *wasm.Instr) uint64 {
 			return 1 + callee.cost
 		}
 	case wasm.OpCallIndirect:
-		return 3 + leafCost
+		return 3 + w.in.indirectCost(ins.X)
 	case wasm.OpMemoryGrow:
 		return pageCost
 	case wasm.OpMisc:

@@ -1,0 +1,48 @@
+package rewrite
+
+import (
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmactors/wasmactors/internal/wasmgen"
+	"github.com/wasmactors/wasmactors/runtime/wasm"
+)
+
+// TestHostCallThroughATable makes sure that a host function costs the same,
+// however it is called.
+func TestHostCallThroughATable(t *testing.T) {
+	l := newLab(t, "interpreter", wazero.NewRuntimeConfigInterpreter())
+	spent := map[string]uint64{}
+	for name, call := range map[string][]byte{
+		"direct":   {wasm.OpCall, 0},
+		"indirect": {wasm.OpI32Const, 0, wasm.OpCallIndirect, 0, 0},
+	} {
+		i32 := []wasm.ValType{wasm.I32}
+		turn := append(append([]byte(nil), call...), wasm.OpLocalGet, 0, wasm.OpEnd)
+		m := &wasm.Module{
+			Types:    []wasm.FuncType{{}, {Params: i32, Results: i32}, {Results: i32}},
+			Imports:  []wasm.Import{{Module: wasmgen.HostModule, Name: wasmgen.HostName(0), Kind: wasm.KindFunc, Func: 0}},
+			Funcs:    []uint32{1, 2},
+			Tables:   []wasm.Table{{Elem: wasm.FuncRef, Limits: wasm.Limits{Min: 1}}},
+			Memories: []wasm.Limits{{Min: 1}},
+			Exports: []wasm.Export{{Name: "memory", Kind: wasm.KindMemory}, {Name: "wasmactors_turn", Kind: wasm.KindFunc, Index: 1},
+				{Name: "wasmactors_init", Kind: wasm.KindFunc, Index: 2}},
+			Elems: []wasm.Elem{{Type: wasm.FuncRef, Offset: wasm.Expr{wasm.OpI32Const, 0, wasm.OpEnd}, Funcs: []uint32{0}}},
+			Code:  []wasm.Body{{Code: turn}, {Code: []byte{wasm.OpI32Const, 0, wasm.OpEnd}}},
+		}
+		s, err := l.start(observed(instrument(t, m, Options{}).Module, m, true), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		got := s.run(step{EnterTurn, 7, 1}, plenty)
+		if got.trap != "" || len(got.calls) != 1 || got.result != 7 {
+			t.Fatalf("%s: %v", name, got)
+		}
+		spent[name] = got.fuel
+	}
+	if want := hostCost(wasmgen.HostModule, "h0"); spent["direct"] < want || spent["indirect"] < spent["direct"] {
+		t.Errorf("fuel %v, a host call costs %d", spent, want)
+	}
+}
