@@ -15,6 +15,11 @@ const (
 	MaxParams  = 1000
 	MaxNesting = 1 << 16 // of blocks in a function
 	MaxPages   = 1 << 16
+
+	// MaxAllLocals is how many locals all functions together may have beyond the
+	// bytes of their code. A few bytes declare 50,000 of them, and wazero's
+	// interpreter keeps 64 bytes for each.
+	MaxAllLocals = 1 << 20
 )
 
 var sectionNames = [...]string{"custom", "type", "import", "function", "table", "memory", "global", "export", "start", "element", "code", "data", "data count"}
@@ -271,6 +276,7 @@ func (d *decoder) code(r *reader) {
 	}
 	imported := m.NumImported(KindFunc)
 	m.Code = make([]Body, 0, n)
+	all := uint64(0)
 	for i := range n {
 		size := r.count(1)
 		at := r.at
@@ -284,6 +290,10 @@ func (d *decoder) code(r *reader) {
 			g := LocalGroup{f.u32(), f.valType()}
 			if total += uint64(g.N); total > MaxLocals {
 				f.fail("more than 50000 locals")
+				break
+			}
+			if all += uint64(g.N); all > MaxAllLocals+uint64(len(r.b)) {
+				f.fail("the functions have too many locals together")
 				break
 			}
 			body.Locals = append(body.Locals, g)

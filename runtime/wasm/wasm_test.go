@@ -122,6 +122,19 @@ func TestErrorsSayWhere(t *testing.T) {
 	}
 }
 
+// TestLocalsAreBounded makes sure that a few bytes cannot ask for gigabytes.
+func TestLocalsAreBounded(t *testing.T) {
+	m := &Module{Types: []FuncType{{}}}
+	for n := range 22 {
+		_, err := Decode(m.Encode())
+		if (err == nil) != (n <= MaxAllLocals/MaxLocals) {
+			t.Errorf("%d functions of %d locals: %v", n, MaxLocals, err)
+		}
+		m.Funcs = append(m.Funcs, 0)
+		m.Code = append(m.Code, Body{Locals: []LocalGroup{{N: MaxLocals, Type: I64}}, Code: []byte{OpEnd}})
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, b := range modules(f) {
 		m, err := Decode(b)
