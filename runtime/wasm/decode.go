@@ -350,6 +350,16 @@ func (d *decoder) finish() error {
 				return bad("element", "unknown function")
 			}
 		}
+		for _, x := range append([]Expr{e.Offset}, e.Exprs...) {
+			if !refsInRange(x, funcs) {
+				return bad("element", "ref.func of an unknown function")
+			}
+		}
+	}
+	for i := range m.Globals {
+		if !refsInRange(m.Globals[i].Init, funcs) {
+			return bad("global", "ref.func of an unknown function")
+		}
 	}
 	for i := range m.Data {
 		if m.Data[i].Mode == Active && int(m.Data[i].Memory) >= counts[KindMemory] {
@@ -357,4 +367,18 @@ func (d *decoder) finish() error {
 		}
 	}
 	return nil
+}
+
+// refsInRange reports whether a constant expression names known functions only.
+func refsInRange(x Expr, funcs int) bool {
+	it := NewInstrs(x, 0)
+	var in Instr
+	for {
+		if ok, err := it.Next(&in); !ok || err != nil {
+			return true // the expression was read before
+		}
+		if in.Op == OpRefFunc && int(in.X) >= funcs {
+			return false
+		}
+	}
 }

@@ -135,6 +135,24 @@ func TestLocalsAreBounded(t *testing.T) {
 	}
 }
 
+// TestReferencesInExpressions makes sure that functions are known wherever they
+// are named, so that the rewriter may look them up.
+func TestReferencesInExpressions(t *testing.T) {
+	for index, known := range []bool{true, false} {
+		ref := Expr{OpRefFunc, byte(index), OpEnd}
+		for what, change := range map[string]func(m *Module){
+			"global":  func(m *Module) { m.Globals = []Global{{GlobalType: GlobalType{Type: FuncRef}, Init: ref}} },
+			"element": func(m *Module) { m.Elems = []Elem{{Mode: Passive, Type: FuncRef, UseExprs: true, Exprs: []Expr{ref}}} },
+		} {
+			m := &Module{Types: []FuncType{{}}, Funcs: []uint32{0}, Code: []Body{{Code: []byte{OpEnd}}}}
+			change(m)
+			if _, err := Decode(m.Encode()); (err == nil) != known {
+				t.Errorf("%s, function %d of 1: %v", what, index, err)
+			}
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, b := range modules(f) {
 		m, err := Decode(b)
