@@ -46,3 +46,16 @@ func TestHostCallThroughATable(t *testing.T) {
 		t.Errorf("fuel %v, a host call costs %d", spent, want)
 	}
 }
+
+// TestStartFunctionsType makes sure that the rewriter refuses what would be valid
+// only because it calls the start function itself.
+func TestStartFunctionsType(t *testing.T) {
+	m := wasmgen.Generate(nil, wasmgen.Options{}).Module
+	for f, valid := range []bool{false, false, true} { // wasmactors_turn, wasmactors_init, _initialize
+		start := uint32(m.NumImported(wasm.KindFunc) + f)
+		m.Start = &start
+		if _, err := Instrument(m, Options{}); (err == nil) != valid {
+			t.Errorf("function %d: %v", f, err)
+		}
+	}
+}

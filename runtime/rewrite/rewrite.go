@@ -193,6 +193,9 @@ func (in *instrumenter) check() error {
 	if in.initialize, err = in.entry("_initialize", false, nil, nil); err != nil {
 		return err
 	}
+	if m.Start != nil && !in.hasType(m.FuncTypeIndex(*m.Start), nil, nil) {
+		return refuse("the start function has parameters or results")
+	}
 	if e := m.FindExport("memory"); e == nil || e.Kind != wasm.KindMemory {
 		return refuse(`the module does not export its memory as "memory"`)
 	}
