@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -13,10 +14,10 @@ import (
 	"github.com/wasmactors/wasmactors/runtime/wasm"
 )
 
-// seeds is how many modules a test makes.
+// seeds is how many modules a test makes: WASMACTORS_LONG, if it is set.
 func seeds() uint64 {
-	if os.Getenv("WASMACTORS_LONG") != "" {
-		return 100_000
+	if n, err := strconv.ParseUint(os.Getenv("WASMACTORS_LONG"), 10, 64); err == nil {
+		return max(n, 2000)
 	}
 	return 2000
 }
