@@ -247,7 +247,7 @@ func (f *fn) slot() (tab, slot int, ok bool) {
 
 func (f *fn) callIndirect(tab, slot int, typ uint32, depth int) {
 	switch {
-	case f.risky():
+	case f.trapping && f.chance(24):
 		f.expr(wasm.I32, depth-1)
 		f.mask(int32(f.tables[tab].Min) | 3)
 	case f.chance(100):

@@ -169,6 +169,7 @@ type subject struct {
 	enter    api.Function          // nil for the original
 	batching bool
 	tables   int // that can be observed
+	globals  int // how much of what is observed are globals
 }
 
 // start makes an instance of m, which is closed by close.

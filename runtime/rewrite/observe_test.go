@@ -86,6 +86,7 @@ func (s *subject) observe() []uint64 {
 		return res
 	}
 	state := append([]uint64(nil), call(obsGlobals)...)
+	s.globals = len(state)
 	for t := range s.tables {
 		size := call(fmt.Sprint(obsSize, t))[0]
 		state = append(state, size)

@@ -59,3 +59,28 @@ func TestStartFunctionsType(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedGrowthIsFree makes sure that what did not grow is neither paid for
+// nor held against the instance.
+func TestFailedGrowthIsFree(t *testing.T) {
+	for name, code := range map[string][]byte{
+		"memory": {wasm.OpI32Const, 0xff, 0xff, 3, wasm.OpMemoryGrow, 0},
+		"table":  {wasm.OpRefNull, byte(wasm.FuncRef), wasm.OpI32Const, 0xff, 0xff, 0xff, 0, wasm.OpMisc, byte(wasm.MiscTableGrow), 0},
+	} {
+		for _, l := range newLabs(t) {
+			m := wasmgen.Generate(nil, wasmgen.Options{}).Module
+			m.Memories[0].Max, m.Memories[0].HasMax = 2, true
+			m.Tables = []wasm.Table{{Elem: wasm.FuncRef, Limits: wasm.Limits{Max: 2, HasMax: true}}}
+			m.Code[0].Code = append(code, wasm.OpEnd)
+			s, err := l.start(observed(instrument(t, m, Options{}).Module, m, true), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			got := s.run(step{EnterTurn, 0, 1}, plenty)
+			if uint32(got.result) != 1<<32-1 || got.trap != "" || got.fuel > pageCost+20 || s.global(GlobalDirty) != 0 {
+				t.Errorf("%s, %s: dirty %d, %v", name, l.engine, s.global(GlobalDirty), got)
+			}
+		}
+	}
+}

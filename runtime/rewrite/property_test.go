@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -96,10 +97,23 @@ func (t *trial) play(s *subject, err error) ([]*moment, error) {
 	if err != nil {
 		return nil, err
 	}
+	l := s.lab
 	defer s.close()
 	var all []*moment
+	first := s.observe()
 	for _, st := range script {
-		all = append(all, s.run(st, plenty))
+		m := s.run(st, plenty)
+		all = append(all, m)
+		if s.enter == nil {
+			continue
+		}
+		dirty := s.global(GlobalDirty)
+		if dirty&DirtyTable == 0 && !slices.Equal(m.state[s.globals:], first[s.globals:]) {
+			return all, fmt.Errorf("%s: step %v has changed a table, and it is not dirty", l.engine, st)
+		}
+		if m.pages != t.gen.Memories[0].Min && dirty&DirtyMemory == 0 {
+			return all, fmt.Errorf("%s: step %v has grown the memory, and it is not dirty", l.engine, st)
+		}
 	}
 	return all, nil
 }

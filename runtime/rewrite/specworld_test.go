@@ -240,7 +240,6 @@ func (w *specWorld) refuel() {
 	}
 	for _, m := range w.all {
 		m.ExportedGlobal(GlobalFuel).(api.MutableGlobal).Set(plenty)
-		m.ExportedGlobal(GlobalDepth).(api.MutableGlobal).Set(DefaultStackBytes)
 	}
 }
 
