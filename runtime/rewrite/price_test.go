@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -81,6 +82,51 @@ func TestFailedGrowthIsFree(t *testing.T) {
 			if uint32(got.result) != 1<<32-1 || got.trap != "" || got.fuel > pageCost+20 || s.global(GlobalDirty) != 0 {
 				t.Errorf("%s, %s: dirty %d, %v", name, l.engine, s.global(GlobalDirty), got)
 			}
+		}
+	}
+}
+
+// TestBulkCostsItsSize compares instructions that do nothing with ones that do much.
+func TestBulkCostsItsSize(t *testing.T) {
+	l := newLab(t, "interpreter", wazero.NewRuntimeConfigInterpreter())
+	null := []byte{wasm.OpRefNull, byte(wasm.FuncRef)}
+	zero := []byte{wasm.OpI32Const, 0}
+	for _, c := range []struct {
+		name  string
+		first [][]byte // two operands, the size follows
+		code  []byte
+		n     int64
+		costs uint64
+	}{
+		{"memory.fill", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryFill), 0}, 6400, 100},
+		{"memory.copy", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryCopy), 0, 0}, 6400, 100},
+		{"memory.init", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryInit), 0, 0}, 640, 10},
+		{"table.fill", [][]byte{zero, null}, []byte{byte(wasm.MiscTableFill), 0}, 80, 10},
+		{"table.copy", [][]byte{zero, zero}, []byte{byte(wasm.MiscTableCopy), 0, 0}, 80, 10},
+		{"table.init", [][]byte{zero, zero}, []byte{byte(wasm.MiscTableInit), 0, 0}, 80, 10},
+	} {
+		var spent [2]uint64
+		for k, n := range []int64{0, c.n} {
+			m := wasmgen.Generate(nil, wasmgen.Options{}).Module
+			count := uint32(1)
+			m.DataCount, m.Data = &count, []wasm.Data{{Mode: wasm.Passive, Bytes: make([]byte, 1000)}}
+			m.Tables = []wasm.Table{{Elem: wasm.FuncRef, Limits: wasm.Limits{Min: 100}}}
+			m.Elems = []wasm.Elem{{Mode: wasm.Passive, Type: wasm.FuncRef, Funcs: make([]uint32, 100)}}
+			code := slices.Concat(c.first[0], c.first[1], wasm.AppendS64([]byte{wasm.OpI32Const}, n), []byte{wasm.OpMisc}, c.code)
+			m.Code[0].Code = append(code, wasm.OpI32Const, 0, wasm.OpEnd)
+			s, err := l.start(observed(instrument(t, m, Options{}).Module, m, true), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			got := s.run(step{EnterTurn, 0, 1}, plenty)
+			if got.trap != "" {
+				t.Fatalf("%s: %v", c.name, got)
+			}
+			spent[k] = got.fuel
+		}
+		if spent[1]-spent[0] != c.costs {
+			t.Errorf("%s: %d units for nothing, %d for %d", c.name, spent[0], spent[1], c.n)
 		}
 	}
 }
