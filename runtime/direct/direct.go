@@ -98,7 +98,7 @@ func readTable(m *wasm.Module) (*table, bool) {
 	count := 0
 	for i := range m.Elems {
 		e := &m.Elems[i]
-		if e.Mode != wasm.Active || e.Table != 0 {
+		if e.Mode != wasm.Active || e.Table != 0 || e.Type != wasm.FuncRef {
 			return nil, false
 		}
 		at, ok := constant(e.Offset)
@@ -147,10 +147,10 @@ func functions(e *wasm.Elem) ([]int32, bool) {
 		if ok, err := it.Next(&in); !ok || err != nil || in.End != len(x)-1 {
 			return nil, false
 		}
-		switch in.Op {
-		case wasm.OpRefFunc:
+		switch {
+		case in.Op == wasm.OpRefFunc:
 			list = append(list, int32(in.X))
-		case wasm.OpRefNull:
+		case in.Op == wasm.OpRefNull && x[1] == byte(wasm.FuncRef):
 			list = append(list, -1)
 		default:
 			return nil, false

@@ -208,6 +208,13 @@ func TestTablesThatMayChangeStay(t *testing.T) {
 				m.Elems[0].Exprs = append(m.Elems[0].Exprs, wasm.Expr{wasm.OpRefNull, byte(wasm.FuncRef), wasm.OpEnd})
 			}
 		},
+		"a null of another type, which is not valid": func(m *wasm.Module) {
+			m.Elems[0].UseExprs, m.Elems[0].Funcs = true, nil
+			for i := range byte(100) {
+				m.Elems[0].Exprs = append(m.Elems[0].Exprs, wasm.Expr{wasm.OpRefFunc, i, wasm.OpEnd})
+			}
+			m.Elems[0].Exprs[36] = wasm.Expr{wasm.OpRefNull, byte(wasm.ExternRef), wasm.OpEnd}
+		},
 		"no call": func(m *wasm.Module) {
 			for i := range m.Code {
 				m.Code[i].Code = []byte{wasm.OpUnreachable, wasm.OpEnd}
