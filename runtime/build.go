@@ -69,7 +69,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 		return nil, blame(err)
 	}
 	rec.initTime = trial.took
-	rec.module = direct.Calls(res.Module).Encode() // unless it is frozen
+	i.encode(rec, direct.Calls(res.Module)) // unless it is frozen
 	if i.cfg.NoFreeze {
 		meta.NotFrozen = "freezing is turned off"
 		return rec, nil
@@ -86,10 +86,16 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	if err != nil {
 		return nil, blame(err)
 	}
-	rec.module = direct.Calls(frozen).Encode()
+	i.encode(rec, direct.Calls(frozen))
 	rec.memory = append([]byte(nil), memory...)
 	meta.MemoryBytes = uint64(len(memory))
 	return rec, nil
+}
+
+func (i *Image) encode(rec *record, m *wasm.Module) {
+	rec.module = m.Encode()
+	rec.outline = outline(m, rec.module)
+	rec.meta.FrozenBytes = len(rec.module)
 }
 
 // trial is an instance that has run its initialisation in order to be frozen.

@@ -80,6 +80,7 @@ type Image struct {
 	engine      *Engine
 	cfg         ImageConfig
 	key         cache.Key
+	entry       *cache.Entry // nil: not cached
 	info        ImageInfo
 	description abi.Description
 	control     control
@@ -167,6 +168,10 @@ func (i *Image) release() {
 	if i.memory != nil {
 		i.memory.Close()
 		i.memory = nil
+	}
+	if i.entry != nil {
+		_ = i.entry.Close() // a file that was only written to
+		i.entry = nil
 	}
 	if i.roots != nil {
 		_ = i.roots.Close() // directories that were only read through

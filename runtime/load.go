@@ -20,7 +20,7 @@ import (
 // imageVersion is part of every key in the disk cache. It must be raised when
 // the rewriter's output, the record's format or wazero changes;
 // TestImageVersion notices the first.
-const imageVersion = "7 wazero-1.12.0"
+const imageVersion = "8 wazero-1.12.0"
 
 // Load makes an image of a module: it decodes and checks the module, meters it,
 // runs its initialisation once, in an interpreter, freezes the result and
@@ -44,26 +44,35 @@ func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image
 		}
 	}
 	// What the initialisation may have read from a directory is not part of the
-	// key, so such an image is not kept; its machine code is.
+	// key, so such an image is not kept; its machine code is, by the module.
 	keep := len(cfg.Dirs) == 0
 	var rec *record
 	if keep {
-		rec = e.recall(key)
+		i.open(key)
+		rec = i.recall()
 	}
 	cached := rec != nil
-	if rec == nil {
-		if rec, err = i.build(ctx, wasm); err != nil {
-			i.release()
-			return nil, err
+	if cached {
+		if err = i.finish(ctx, rec); errors.Is(err, errNoModule) {
+			cached = false
 		}
 	}
-	if err := i.finish(ctx, rec); err != nil {
+	if !cached {
+		if rec, err = i.build(ctx, wasm); err == nil {
+			if !keep {
+				i.open(cache.KeyOf(key[:], rec.module))
+			}
+			err = i.finish(ctx, rec)
+		}
+	}
+	if err != nil {
 		i.release()
 		return nil, err
 	}
 	if keep && !cached {
-		e.remember(key, rec)
+		i.remember(rec)
 	}
+	i.settle(cached)
 	i.info.Cached = cached
 	i.info.WasmBytes = len(wasm)
 	i.info.LoadTime = time.Since(start)
@@ -127,33 +136,6 @@ func imageKey(wasm []byte, c *ImageConfig) cache.Key {
 	return cache.KeyOf(config, wasm)
 }
 
-// recall reads a record from the cache, nil if there is none that can be used.
-func (e *Engine) recall(key cache.Key) *record {
-	if e.cache == nil {
-		return nil
-	}
-	raw, err := e.cache.Load(key)
-	if err == nil {
-		var rec *record
-		if rec, err = decodeRecord(raw); err == nil {
-			return rec
-		}
-	}
-	if !errors.Is(err, cache.ErrMissing) {
-		e.log.Warn("a cached image cannot be used and is built anew", "key", key.String(), "error", err)
-	}
-	return nil
-}
-
-func (e *Engine) remember(key cache.Key, rec *record) {
-	if e.cache == nil {
-		return
-	}
-	if err := e.cache.Store(key, rec.encode()); err != nil {
-		e.log.Warn("an image cannot be kept in the cache", "key", key.String(), "error", err)
-	}
-}
-
 // finish makes the image ready: it compiles the record's module and takes over
 // its memory.
 func (i *Image) finish(ctx context.Context, rec *record) error {
@@ -162,7 +144,9 @@ func (i *Image) finish(ctx context.Context, rec *record) error {
 	}
 	i.cfg.progress("compile")
 	start := time.Now()
-	if err := i.compile(ctx, rec); err != nil {
+	if err := i.compile(ctx, rec); errors.Is(err, errNoModule) || ctx.Err() != nil {
+		return err
+	} else if err != nil {
 		return &LoadError{Name: i.cfg.Name, Reason: "the rewritten module is refused: " + err.Error(), Err: err}
 	}
 	i.control = rec.meta.Control
@@ -178,7 +162,7 @@ func (i *Image) finish(ctx context.Context, rec *record) error {
 		}
 	}
 	i.info = ImageInfo{
-		Name: i.cfg.Name, Hash: i.key.String(), FrozenBytes: len(rec.module), Frozen: i.frozen, NotFrozen: rec.meta.NotFrozen,
+		Name: i.cfg.Name, Hash: i.key.String(), FrozenBytes: rec.meta.FrozenBytes, Frozen: i.frozen, NotFrozen: rec.meta.NotFrozen,
 		MemoryBytes: i.startBytes, MemoryLimit: i.cfg.MemoryLimit, Imports: rec.meta.Imports, Exports: rec.meta.Exports,
 		InboxCap: int(i.control.InboxCap), OutboxCap: int(i.control.OutboxCap), Batching: i.batching,
 		InitTime: rec.initTime, InitFuel: rec.meta.InitFuel, CompileTime: time.Since(start),
@@ -192,44 +176,27 @@ func (i *Image) finish(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// compile makes wazero's runtime for the image and compiles the module. A cache
-// that fails is done without.
-func (i *Image) compile(ctx context.Context, rec *record) error {
-	if c := i.engine.cache; c != nil && !i.engine.cfg.interpreter {
-		dir, err := c.CodeDir(i.key)
-		if err == nil {
-			var kept wazero.CompilationCache
-			if kept, err = wazero.NewCompilationCacheWithDir(dir); err == nil {
-				if err = i.compileWith(ctx, rec, kept); err == nil {
-					return nil
-				}
-			}
-		}
-		i.engine.log.Warn("machine code cannot be kept in the cache", "key", i.key.String(), "error", err)
-		_ = c.DropCode(i.key) // whatever is wrong with it, it is not needed
+// compileWith compiles a module that stands for the image, with wazero's cache in
+// a directory; "" for none.
+func (i *Image) compileWith(ctx context.Context, meta recordMeta, module []byte, dir string) error {
+	kept, err := cacheIn(dir)
+	if err != nil {
+		return err
 	}
-	return i.compileWith(ctx, rec, nil)
-}
-
-func (i *Image) compileWith(ctx context.Context, rec *record, kept wazero.CompilationCache) (err error) {
 	cfg := runtimeConfig(i.engine.cfg.interpreter)
 	if kept != nil {
 		cfg = cfg.WithCompilationCache(kept)
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, cfg)
-	defer func() {
-		if err != nil {
-			closeRuntime(r, kept)
-		}
-	}()
-	if err := link(ctx, r, rec.meta.UsesGuest, rec.meta.UsesWASI); err != nil {
+	var compiled wazero.CompiledModule
+	if err = link(ctx, r, meta.UsesGuest, meta.UsesWASI); err == nil {
+		compiled, err = r.CompileModule(experimental.WithCompilationWorkers(ctx, goruntime.GOMAXPROCS(0)), module)
+	}
+	if err != nil {
+		closeRuntime(r, kept)
 		return err
 	}
-	ctx = experimental.WithCompilationWorkers(ctx, goruntime.GOMAXPROCS(0))
-	if i.compiled, err = r.CompileModule(ctx, rec.module); err != nil {
-		return err
-	}
-	i.runtime, i.kept = r, kept
+	i.runtime, i.kept, i.compiled = r, kept, compiled
 	return nil
 }
 

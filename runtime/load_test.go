@@ -254,7 +254,8 @@ func TestCache(t *testing.T) {
 		return found
 	}
 	images := files(func(p string) bool { return filepath.Base(p) == "image" })
-	codes := files(func(p string) bool { return strings.Contains(p, "/code/") })
+	code := string(filepath.Separator) + "code" + string(filepath.Separator)
+	codes := files(func(p string) bool { return strings.Contains(p, code) })
 	if len(images) != 1 || len(codes) == 0 {
 		t.Fatalf("%q %q", images, codes)
 	}
@@ -263,22 +264,46 @@ func TestCache(t *testing.T) {
 	}
 	visit(t, false, true) // built anew
 	visit(t, true, false)
+	for _, damage := range []func(raw []byte) []byte{
+		func(raw []byte) []byte { return raw[:len(raw)/2] },
+		func([]byte) []byte { return []byte("nonsense") },
+		func(raw []byte) []byte { raw[30] ^= 4; return raw }, // where a function begins, say
+		func([]byte) []byte { return nil },
+	} {
+		for _, f := range codes {
+			raw, err := os.ReadFile(f)
+			if err == nil {
+				err = os.WriteFile(f, damage(raw), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			visit(t, true, true) // compiled anew
+			visit(t, true, false)
+		}
+	}
+	// Code for another processor has another name, or there is none at all.
 	for _, f := range codes {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			continue // it went with its image
+		if filepath.Base(f) == "sum" {
+			continue
 		}
-		if err := os.WriteFile(f, raw[:len(raw)/2], 0o600); err != nil {
+		if err := os.Rename(f, f[:len(f)-4]+"0000"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range files(func(p string) bool { return strings.Contains(p, "/code/") }) {
-		if err := os.WriteFile(f, []byte("nonsense"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	visit(t, true, true)
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(images[0]), "code")); err != nil {
+		t.Fatal(err)
 	}
-	visit(t, true, true) // compiled anew
 	visit(t, true, false)
+	if err := os.Remove(filepath.Join(filepath.Dir(images[0]), "module")); err != nil {
+		t.Fatal(err)
+	}
+	visit(t, true, false) // not needed
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(images[0]), "code")); err != nil {
+		t.Fatal(err)
+	}
+	visit(t, false, false) // needed
 	if err := os.RemoveAll(filepath.Dir(images[0])); err != nil {
 		t.Fatal(err)
 	}
@@ -364,13 +389,13 @@ func TestTwoEnginesOneCache(t *testing.T) {
 }
 
 func TestRecord(t *testing.T) {
-	r := &record{module: []byte("module"), memory: make([]byte, 3<<16)}
+	r := &record{outline: []byte("outline"), memory: make([]byte, 3<<16)}
 	r.meta.MemoryBytes = 3 << 16
 	r.meta.Control = control{Inbox: 0, InboxCap: 1024, Outbox: 1024, OutboxCap: 1024}
 	r.memory[5], r.memory[100_000] = 1, 2
 	raw := r.encode()
 	got, err := decodeRecord(raw)
-	if err != nil || !bytes.Equal(got.memory, r.memory) || string(got.module) != "module" || got.meta.Control != r.meta.Control {
+	if err != nil || !bytes.Equal(got.memory, r.memory) || string(got.outline) != "outline" || got.meta.Control != r.meta.Control {
 		t.Fatal("not what was written", err)
 	}
 	for n := range raw { // it is checked, not trusted, though it has a checksum
@@ -381,7 +406,7 @@ func TestRecord(t *testing.T) {
 }
 
 func FuzzRecord(f *testing.F) {
-	r := &record{module: []byte("m"), memory: make([]byte, 1<<16)}
+	r := &record{outline: []byte("m"), memory: make([]byte, 1<<16)}
 	r.meta.MemoryBytes = 1 << 16
 	r.meta.Control = control{InboxCap: 1024, Outbox: 1024, OutboxCap: 1024}
 	r.memory[7] = 1

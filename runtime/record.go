@@ -13,7 +13,8 @@ import (
 // record is an image as the disk cache keeps it.
 type record struct {
 	meta     recordMeta
-	module   []byte // the frozen module, or the instrumented one
+	module   []byte // the frozen module, or the instrumented one; nil if it was not read yet
+	outline  []byte // the same without its code, see compileKept
 	memory   []byte // what a fresh memory holds, if frozen
 	initTime time.Duration
 }
@@ -25,6 +26,7 @@ type recordMeta struct {
 	NotFrozen   string // why not, "" if frozen
 	UsesGuest   bool
 	UsesWASI    bool
+	FrozenBytes int // of the module
 	MemoryBytes uint64
 	InitFuel    uint64
 	Mutable     int    // globals
@@ -38,7 +40,7 @@ const recordPage = 4096
 
 var errRecord = errors.New("runtime: malformed image record")
 
-// encode writes: length of meta, meta as JSON, length of the module, the module,
+// encode writes: length of meta, meta as JSON, length of the outline, the outline,
 // then for each page of memory that is not all zero its number and contents.
 func (r *record) encode() []byte {
 	meta, err := json.Marshal(&r.meta)
@@ -47,8 +49,8 @@ func (r *record) encode() []byte {
 	}
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(meta)))
 	b = append(b, meta...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(r.module)))
-	b = append(b, r.module...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(r.outline)))
+	b = append(b, r.outline...)
 	for at := 0; at < len(r.memory); at += recordPage {
 		page := r.memory[at : at+recordPage]
 		if !isZero(page) {
@@ -76,7 +78,7 @@ func decodeRecord(b []byte) (*record, error) {
 	if !ok || json.Unmarshal(meta, &r.meta) != nil {
 		return nil, errRecord
 	}
-	if r.module, b, ok = cut(b); !ok {
+	if r.outline, b, ok = cut(b); !ok {
 		return nil, errRecord
 	}
 	size := r.meta.MemoryBytes

@@ -1,18 +1,19 @@
-// Package cache keeps what is expensive to make on disk: frozen images, and
-// beside each the machine code that wazero compiled from it.
+// Package cache keeps on disk what is expensive to make: built guests, frozen
+// images, and the machine code that wazero compiled from them.
 //
 // A key is the hash of everything that an entry depends on, versions included, so
 // nothing in the cache is ever out of date, only missing. Any number of
-// processes may use one directory: an entry appears by a rename, whole or not at
-// all, and carries a checksum. A damaged entry is removed and counts as
+// processes may use one directory: a part of an entry appears by a rename, whole
+// or not at all, and carries a checksum. A damaged part is removed and counts as
 // missing. When the cache outgrows its bound, the entries that were not used for
-// longest go first.
+// longest go first, but none that a living process uses.
 //
-// Layout: DIR/FORMAT/KEY/image and DIR/FORMAT/KEY/code/, the latter wazero's.
+// Layout: DIR/FORMAT/KEY/ holds the parts, the folder code, which is wazero's, and
+// the file uses: every use is a byte of it, its time is that of the last use, and
+// who uses the entry holds a shared lock on it.
 package cache
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -22,14 +23,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+	"runtime"
 )
 
 // format names the layout of the directory and of the files; it changes with
 // them.
-const format = "v1"
-
-const magic = "WAIMAGE1"
+const format = "v2"
 
 // Key identifies an entry.
 type Key [sha256.Size]byte
@@ -50,8 +49,7 @@ func KeyOf(parts ...[]byte) Key {
 	return Key(h.Sum(nil))
 }
 
-// Errors of Load. ErrMissing is wrapped by ErrDamaged's text, not its identity:
-// after ErrDamaged the entry is gone, too.
+// Errors of this package. What is damaged is gone when the error is returned.
 var (
 	ErrMissing = errors.New("cache: no such entry")
 	ErrDamaged = errors.New("cache: the entry was damaged and has been removed")
@@ -60,23 +58,39 @@ var (
 // Cache is a directory. It is safe for concurrent use, also by several
 // processes.
 type Cache struct {
+	root     string
 	dir      string // with the format
 	maxBytes int64
 }
 
-// Open creates the directory if necessary and makes sure that it can be
-// written. maxBytes bounds what is kept.
+// Open creates the directory if necessary. maxBytes bounds what is kept. A
+// directory that may only be read serves what is in it; one that everybody may
+// write to is refused, because machine code from it is trusted.
 func Open(dir string, maxBytes int64) (*Cache, error) {
-	c := &Cache{dir: filepath.Join(dir, format), maxBytes: maxBytes}
+	c := &Cache{root: dir, dir: filepath.Join(dir, format), maxBytes: maxBytes}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, err
 	}
-	probe := c.temp("probe")
-	if err := os.WriteFile(probe, []byte(format), 0o600); err != nil {
-		return nil, err
+	for _, d := range []string{dir, c.dir} {
+		info, err := os.Stat(d)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return nil, &fs.PathError{Op: "open", Path: d, Err: errors.New("not a folder")}
+		}
+		if runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 {
+			return nil, fmt.Errorf("cache: %s can be written by everybody, so the machine code in it cannot be trusted: chmod o-w", d)
+		}
 	}
-	return c, os.Remove(probe)
+	return c, nil
 }
+
+// Dir is the directory that the cache was opened with.
+func (c *Cache) Dir() string { return c.root }
+
+// MaxBytes is the bound.
+func (c *Cache) MaxBytes() int64 { return c.maxBytes }
 
 // temp is a name in the cache that nobody else uses.
 func (c *Cache) temp(kind string) string {
@@ -87,86 +101,16 @@ func (c *Cache) temp(kind string) string {
 
 const tempPrefix = "tmp-"
 
+// TempDir makes a folder on the cache's own file system. The caller removes it;
+// if it cannot, because it was killed, another process will.
+func (c *Cache) TempDir() (string, error) {
+	dir := c.temp("dir")
+	return dir, os.Mkdir(dir, 0o700)
+}
+
 func (c *Cache) path(k Key) string { return filepath.Join(c.dir, k.String()) }
 
-// CodeDir is the directory for the entry's machine code, which exists when
-// CodeDir returns.
-func (c *Cache) CodeDir(k Key) (string, error) {
-	dir := filepath.Join(c.path(k), "code")
-	return dir, os.MkdirAll(dir, 0o700)
-}
-
-// DropCode removes the entry's machine code, because it could not be used.
-func (c *Cache) DropCode(k Key) error { return c.discard(filepath.Join(c.path(k), "code")) }
-
-// Load reads an entry and marks it as used now.
-func (c *Cache) Load(k Key) ([]byte, error) {
-	name := filepath.Join(c.path(k), "image")
-	file, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrMissing
-	}
-	if err != nil {
-		return nil, err
-	}
-	body, ok := open(k, file)
-	if !ok {
-		return nil, errors.Join(ErrDamaged, c.discard(c.path(k)))
-	}
-	now := time.Now()
-	_ = os.Chtimes(name, now, now) // a cache that we may only read still serves
-	return body, nil
-}
-
-// Store writes an entry, and evicts others if the cache has become too large.
-// An entry above the bound is not stored, which is no error.
-func (c *Cache) Store(k Key, body []byte) error {
-	if int64(len(body)) > c.maxBytes {
-		return nil
-	}
-	if err := os.MkdirAll(c.path(k), 0o700); err != nil {
-		return err
-	}
-	temp := c.temp("image")
-	if err := os.WriteFile(temp, seal(k, body), 0o600); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	if err := os.Rename(temp, filepath.Join(c.path(k), "image")); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	return c.evict(k)
-}
-
-// seal puts the header before the body: magic, key, length, checksum.
-func seal(k Key, body []byte) []byte {
-	sum := sha256.Sum256(body)
-	file := make([]byte, 0, headerSize+len(body))
-	file = append(file, magic...)
-	file = append(file, k[:]...)
-	file = binary.LittleEndian.AppendUint64(file, uint64(len(body)))
-	file = append(file, sum[:]...)
-	return append(file, body...)
-}
-
-const headerSize = len(magic) + sha256.Size + 8 + sha256.Size
-
-// open checks a file and returns its body.
-func open(k Key, file []byte) ([]byte, bool) {
-	if len(file) < headerSize || string(file[:len(magic)]) != magic {
-		return nil, false
-	}
-	head := file[len(magic):headerSize]
-	body := file[headerSize:]
-	if !bytes.Equal(head[:len(k)], k[:]) || binary.LittleEndian.Uint64(head[len(k):]) != uint64(len(body)) {
-		return nil, false
-	}
-	sum := sha256.Sum256(body)
-	return body, bytes.Equal(sum[:], head[len(k)+8:])
-}
-
-// discard removes a directory so that nobody sees it half removed.
+// discard removes a file or a directory so that nobody sees it half removed.
 func (c *Cache) discard(path string) error {
 	trash := c.temp("trash")
 	if err := os.Rename(path, trash); err != nil {

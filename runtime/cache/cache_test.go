@@ -5,14 +5,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 )
 
-func openTest(t *testing.T, dir string, max int64) *Cache {
+func openTest(t testing.TB, dir string, max int64) *Cache {
 	t.Helper()
 	c, err := Open(dir, max)
 	if err != nil {
@@ -23,30 +23,67 @@ func openTest(t *testing.T, dir string, max int64) *Cache {
 
 func key(i int) Key { return KeyOf(fmt.Append(nil, i)) }
 
+func use(t testing.TB, c *Cache, k Key) *Entry {
+	t.Helper()
+	e, err := c.Use(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// put stores one part and ends the use.
+func put(c *Cache, k Key, body []byte) error {
+	e, err := c.Use(k)
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.Store("image", body), c.Trim(), e.Close())
+}
+
+// get reads it.
+func get(c *Cache, k Key) ([]byte, error) {
+	e, err := c.Use(k)
+	if err != nil {
+		return nil, err
+	}
+	body, err := e.Load("image")
+	if err == nil {
+		e.Touch()
+	}
+	return body, errors.Join(err, e.Close())
+}
+
 func TestStoreAndLoad(t *testing.T) {
 	c := openTest(t, t.TempDir(), 1<<20)
-	if _, err := c.Load(key(1)); err != ErrMissing {
+	e := use(t, c, key(1))
+	if _, err := e.Load("image"); err != ErrMissing {
 		t.Fatalf("empty cache: %v", err)
 	}
 	body := bytes.Repeat([]byte("abc"), 1000)
-	if err := c.Store(key(1), body); err != nil {
+	if err := errors.Join(e.Store("image", body), e.Store("empty", nil)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.Load(key(1))
-	if err != nil || !bytes.Equal(got, body) {
-		t.Fatal("not what was stored", err)
+	for part, want := range map[string][]byte{"image": body, "empty": {}} {
+		if got, err := use(t, c, key(1)).Load(part); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what was stored: %v", part, err)
+		}
 	}
-	if err := c.Store(key(2), nil); err != nil {
+	if _, err := use(t, c, key(2)).Load("image"); err != ErrMissing {
+		t.Error("another key:", err)
+	}
+	if err := e.Store("image", []byte("new")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Load(key(2)); err != nil || len(got) != 0 {
-		t.Fatal("empty entry", got, err)
+	if got, err := e.Load("image"); err != nil || string(got) != "new" {
+		t.Error("not replaced:", err)
 	}
-	if err := c.Clear(); err != nil {
+	if err := e.Drop("image"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Load(key(1)); err != ErrMissing {
-		t.Fatal("survived Clear", err)
+	if _, err := e.Load("image"); err != ErrMissing {
+		t.Error("dropped:", err)
 	}
 }
 
@@ -56,100 +93,121 @@ func TestKeysKeepPartsApart(t *testing.T) {
 	}
 }
 
-// TestDamage flips, cuts and extends a stored file at many places: it never
-// comes back as a body, and a damaged entry can be stored again.
+// TestDamage flips, cuts and extends a stored file at random places, from a seed:
+// it never comes back as a body, it is gone afterwards, and it can be stored
+// again.
 func TestDamage(t *testing.T) {
+	const seed = 20
+	r := rand.New(rand.NewPCG(seed, 1))
 	c := openTest(t, t.TempDir(), 1<<20)
-	body := bytes.Repeat([]byte{1, 2, 3, 4}, 50)
+	body := make([]byte, 700)
+	for i := range body {
+		body[i] = byte(r.Uint32())
+	}
 	k := key(1)
 	file := filepath.Join(c.path(k), "image")
-	whole := seal(k, body)
-	damages := map[string][]byte{"empty": {}, "longer": append(bytes.Clone(whole), 0), "of another key": seal(key(2), body)}
-	for at := 0; at < len(whole); at += 7 {
+	whole := seal(k, "image", body)
+	damages := map[string][]byte{
+		"empty": {}, "longer": append(bytes.Clone(whole), 0), "twice": append(bytes.Clone(whole), whole...),
+		"of another key": seal(key(2), "image", body), "of another part": seal(k, "module", body),
+		"of another version": append([]byte("WACACHE1"), whole[len(magic):]...), "zeros": make([]byte, len(whole)),
+		"only a header": whole[:headerSize],
+	}
+	for n := range 500 {
+		at := r.IntN(len(whole))
+		if n < headerSize {
+			at = n // every byte of the header
+		}
 		flipped := bytes.Clone(whole)
-		flipped[at] ^= 0x10
+		flipped[at] ^= 1 << r.IntN(8)
 		damages[fmt.Sprintf("flipped at %d", at)] = flipped
 		damages[fmt.Sprintf("cut at %d", at)] = whole[:at]
+		zeroed := bytes.Clone(whole)
+		clear(zeroed[at:min(len(zeroed), at+16+r.IntN(100))])
+		if !bytes.Equal(zeroed, whole) {
+			damages[fmt.Sprintf("zeros at %d", at)] = zeroed
+		}
 	}
+	e := use(t, c, k)
 	for name, damaged := range damages {
-		if err := c.Store(k, body); err != nil {
+		if err := e.Store("image", body); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(file, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Load(k); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: %v", name, err)
+		if _, err := e.Load("image"); !errors.Is(err, ErrDamaged) {
+			t.Errorf("seed %d, %s: %v", seed, name, err)
 		}
-		if _, err := c.Load(k); err != ErrMissing {
-			t.Errorf("%s: still there: %v", name, err)
+		if _, err := e.Load("image"); err != ErrMissing {
+			t.Errorf("seed %d, %s: still there: %v", seed, name, err)
 		}
 	}
 }
 
-func TestEvictsWhatWasUsedLeast(t *testing.T) {
-	c := openTest(t, t.TempDir(), 10_000)
-	body := make([]byte, 2000)
-	for i := range 4 {
-		if err := c.Store(key(i), body); err != nil {
+// TestFolders puts folders, files and links where the cache does not expect
+// them.
+func TestFolders(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	c := openTest(t, dir, 1<<20)
+	k := key(1)
+	if err := put(c, k, []byte("body")); err != nil {
+		t.Fatal(err)
+	}
+	image := filepath.Join(c.path(k), "image")
+	treasure := filepath.Join(elsewhere, "treasure")
+	if err := errors.Join(os.WriteFile(treasure, []byte("gold"), 0o600), os.Remove(image)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(image, 0o700); err != nil { // a folder in the place of a part
+		t.Fatal(err)
+	}
+	if _, err := get(c, k); err == nil {
+		t.Error("read a folder")
+	}
+	if err := os.Remove(image); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(treasure, image); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	if _, err := get(c, k); !errors.Is(err, ErrDamaged) {
+		t.Error("read through a link:", err)
+	}
+	// An entry that is a link, and a link beside the entries: they are followed by
+	// nothing that removes.
+	for _, name := range []string{c.path(key(2)), filepath.Join(c.dir, "link"), filepath.Join(c.dir, tempPrefix+"link"), filepath.Join(dir, "v1")} {
+		if err := os.Symlink(elsewhere, name); err != nil {
 			t.Fatal(err)
 		}
-		at := time.Now().Add(time.Duration(i-100) * time.Minute)
-		if err := os.Chtimes(filepath.Join(c.path(key(i)), "image"), at, at); err != nil {
-			t.Fatal(err)
-		}
 	}
-	if _, err := c.Load(key(0)); err != nil { // used again: now the youngest
+	if items, err := c.Items(); err != nil || len(items) != 0 {
+		t.Error(items, err)
+	}
+	if _, err := c.Shrink(0, c.item(k.String()).Used.AddDate(1, 0, 0)); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Clear(); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(treasure); err != nil || string(got) != "gold" {
+		t.Error("what a link led to is gone", err)
+	}
+	// The cache itself may be a link.
+	link := filepath.Join(t.TempDir(), "cache")
+	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := c.CodeDir(key(2)); err != nil {
-		t.Fatal(err)
-	} else if err := os.WriteFile(filepath.Join(dir, "code"), make([]byte, 1000), 0o600); err != nil {
-		t.Fatal(err)
+	c = openTest(t, link, 1<<20)
+	if err := put(c, key(3), []byte("body")); err != nil {
+		t.Error(err)
 	}
-	if err := c.Store(key(9), body); err != nil { // 11,000 and headers: too much
-		t.Fatal(err)
-	}
-	for i, want := range map[int]bool{0: true, 1: false, 3: true, 9: true} {
-		if _, err := c.Load(key(i)); (err == nil) != want {
-			t.Errorf("entry %d: %v, want kept=%v", i, err, want)
-		}
-	}
-	if n, err := c.Bytes(); err != nil || n > 10_000 {
-		t.Errorf("%d bytes kept, %v", n, err)
-	}
-	if err := c.Store(key(10), make([]byte, 20_000)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Load(key(10)); err != ErrMissing {
-		t.Error("an entry above the bound was stored")
+	if body, err := get(openTest(t, dir, 1<<20), key(3)); err != nil || string(body) != "body" {
+		t.Error(err)
 	}
 }
 
-func TestSweepsLeftovers(t *testing.T) {
-	c := openTest(t, t.TempDir(), 1<<20)
-	old, young := c.temp("image"), c.temp("image")
-	for _, f := range []string{old, young} {
-		if err := os.WriteFile(f, []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	past := time.Now().Add(-2 * leftover)
-	if err := os.Chtimes(old, past, past); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Store(key(1), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(old); err == nil {
-		t.Error("an old leftover stays")
-	}
-	if _, err := os.Stat(young); err != nil {
-		t.Error("another process's file was taken away")
-	}
-}
-
-func TestUnwritable(t *testing.T) {
+func TestUnusableDirectories(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -158,11 +216,32 @@ func TestUnwritable(t *testing.T) {
 	if _, err := Open(filepath.Join(file, "cache"), 1000); err == nil {
 		t.Error("opened a cache below a file")
 	}
+	if err := os.Mkdir(filepath.Join(dir, "open"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "open"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(filepath.Join(dir, "open")); info.Mode().Perm() == 0o777 && os.PathSeparator == '/' {
+		if _, err := Open(filepath.Join(dir, "open"), 1000); err == nil {
+			t.Error("trusts machine code in a folder that everybody may write to")
+		}
+	}
+	c := openTest(t, filepath.Join(dir, "cache"), 1000)
+	if err := os.RemoveAll(dir); err != nil { // it vanishes
+		t.Fatal(err)
+	}
+	if err := put(c, key(1), []byte("x")); err == nil {
+		t.Error("stored into nothing")
+	}
+	if _, err := c.Items(); err == nil {
+		t.Error("listed nothing")
+	}
 }
 
-// TestManyWriters stores, loads, damages and evicts the same few keys from many
-// goroutines, as processes that share a directory do. Nothing but a whole body
-// may come back.
+// TestManyWriters stores, loads, damages, evicts and clears the same few keys from
+// many goroutines, as processes that share a directory do. Nothing but a whole
+// body may come back.
 func TestManyWriters(t *testing.T) {
 	dir := t.TempDir()
 	bodyOf := func(k Key) []byte { s := sha256.Sum256(k[:]); return bytes.Repeat(s[:], 100) }
@@ -170,20 +249,31 @@ func TestManyWriters(t *testing.T) {
 	for w := range 6 {
 		c := openTest(t, dir, 12_000)
 		wg.Go(func() {
-			for i := range 60 {
+			for i := range 100 {
 				k := key((i + w) % 5)
-				switch (i * 7 % 11) % 4 {
+				switch (i * 7 % 11) % 5 {
 				case 0:
-					_ = c.Store(k, bodyOf(k)) // may lose a race with an eviction
+					_ = put(c, k, bodyOf(k)) // may lose a race with Clear
 				case 1, 2:
-					if got, err := c.Load(k); err == nil && !bytes.Equal(got, bodyOf(k)) {
+					if got, err := get(c, k); err == nil && !bytes.Equal(got, bodyOf(k)) {
 						t.Error("a wrong body")
 					}
 				case 3:
 					_ = os.Truncate(filepath.Join(c.path(k), "image"), int64(i*50))
+				case 4:
+					if i%25 == 4 {
+						_, _ = c.Clear()
+					}
 				}
 			}
 		})
 	}
 	wg.Wait()
+	c := openTest(t, dir, 12_000)
+	if err := put(c, key(1), bodyOf(key(1))); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := get(c, key(1)); err != nil || !bytes.Equal(got, bodyOf(key(1))) {
+		t.Error("the cache is of no use any more", err)
+	}
 }

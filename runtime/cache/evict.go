@@ -2,7 +2,6 @@ package cache
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,115 +9,86 @@ import (
 	"time"
 )
 
-// leftover is how old a temporary file must be to belong to a process that has
-// died.
-const leftover = time.Hour
+const (
+	// leftover is how old a temporary file must be to belong to a process that has
+	// died: no compilation takes as long.
+	leftover = time.Hour
+	// outdated is how long ago another version must have used its folder for it to
+	// be removed.
+	outdated = 30 * 24 * time.Hour
+)
 
-// Item is an entry of the cache.
-type Item struct {
-	Key   string // in hexadecimal
-	Bytes int64  // image and code
-	Used  time.Time
-}
+var errInUse = errors.New("cache: the entry is in use")
 
-// Items lists the entries, the one used last first.
-func (c *Cache) Items() ([]Item, error) {
-	names, err := os.ReadDir(c.dir)
-	if err != nil {
-		return nil, err
+// remove takes an entry away if nobody uses it and still says so, which may be
+// nil.
+func (c *Cache) remove(dir string, still func() bool) error {
+	release, ok := lockAlone(filepath.Join(dir, usesFile))
+	if !ok {
+		return errInUse
 	}
-	var items []Item
-	for _, n := range names {
-		if !n.IsDir() || strings.HasPrefix(n.Name(), tempPrefix) {
-			continue
-		}
-		items = append(items, c.item(n.Name()))
-	}
-	slices.SortFunc(items, func(a, b Item) int {
-		if d := b.Used.Compare(a.Used); d != 0 {
-			return d
-		}
-		return strings.Compare(a.Key, b.Key)
-	})
-	return items, nil
-}
-
-// item measures an entry. Files that disappear meanwhile count as nothing.
-func (c *Cache) item(name string) Item {
-	it := Item{Key: name}
-	root := filepath.Join(c.dir, name)
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
-		}
-		// The image is touched whenever it is used; an entry whose image is not
-		// there yet is as young as its directory.
-		if path == root || path == filepath.Join(root, "image") {
-			it.Used = info.ModTime()
-		}
-		if !d.IsDir() {
-			it.Bytes += info.Size()
-		}
+	defer release()
+	if still != nil && !still() {
 		return nil
-	})
-	return it
+	}
+	return c.discard(dir)
 }
 
-// Bytes is what the cache takes on disk.
-func (c *Cache) Bytes() (int64, error) {
-	items, err := c.Items()
-	var sum int64
-	for _, it := range items {
-		sum += it.Bytes
-	}
-	return sum, err
+// Trim evicts what exceeds the bound.
+func (c *Cache) Trim() error {
+	_, err := c.Shrink(c.maxBytes, time.Time{})
+	return err
 }
 
-// Trim evicts what exceeds the bound, but never the entry of this key.
-func (c *Cache) Trim(keep Key) error { return c.evict(keep) }
+// Removed says what Shrink or Clear have taken away, and what they had to leave
+// because it is in use.
+type Removed struct {
+	Entries, InUse int
+	Bytes          int64
+}
 
-// evict removes the entries that were not used for longest until nine tenths of
-// the bound are not exceeded, so that it does not happen at every Store.
-func (c *Cache) evict(keep Key) error {
-	items, err := c.Items()
-	if err != nil {
-		return err
-	}
+// Shrink removes the entries that were last used before a time, and, if more than
+// maxBytes are left, those that were not used for longest, until nine tenths of
+// maxBytes are not exceeded, so that it does not happen at every Store. Entries in
+// use stay.
+func (c *Cache) Shrink(maxBytes int64, before time.Time) (Removed, error) {
 	c.sweep()
+	items, err := c.Items()
+	if err != nil {
+		return Removed{}, err
+	}
 	var sum int64
 	for _, it := range items {
 		sum += it.Bytes
 	}
-	if sum <= c.maxBytes {
-		return nil
+	goal := sum
+	if sum > maxBytes {
+		goal = maxBytes / 10 * 9
 	}
+	var done Removed
 	var failed error
 	for _, it := range slices.Backward(items) {
-		if sum <= c.maxBytes/10*9 {
+		if sum <= goal && !it.Used.Before(before) {
 			break
 		}
-		if it.Key == keep.String() {
-			continue
-		}
-		if err := c.discard(filepath.Join(c.dir, it.Key)); err != nil {
+		switch err := c.remove(filepath.Join(c.dir, it.Key), nil); {
+		case errors.Is(err, errInUse):
+			done.InUse++
+		case err != nil:
 			failed = errors.Join(failed, err)
-			continue
+		default:
+			done.Entries++
+			done.Bytes += it.Bytes
+			sum -= it.Bytes
 		}
-		sum -= it.Bytes
 	}
-	return failed
+	return done, failed
 }
 
-// sweep removes what processes that died have left.
+// sweep removes what processes that died have left, and what other versions have
+// not used for long.
 func (c *Cache) sweep() {
-	names, err := os.ReadDir(c.dir)
-	if err != nil {
-		return
-	}
+	names, _ := os.ReadDir(c.dir)
 	for _, n := range names {
 		if !strings.HasPrefix(n.Name(), tempPrefix) {
 			continue
@@ -127,13 +97,48 @@ func (c *Cache) sweep() {
 			_ = os.RemoveAll(filepath.Join(c.dir, n.Name()))
 		}
 	}
+	for _, dir := range c.others() {
+		if _, last := measure(dir); time.Since(last) > outdated {
+			_ = os.RemoveAll(dir)
+		}
+	}
 }
 
-// Clear removes every entry.
-func (c *Cache) Clear() error {
-	items, err := c.Items()
-	for _, it := range items {
-		err = errors.Join(err, c.discard(filepath.Join(c.dir, it.Key)))
+// others are the folders of other versions of the cache.
+func (c *Cache) others() []string {
+	names, _ := os.ReadDir(c.root)
+	var dirs []string
+	for _, n := range names {
+		if v, ok := strings.CutPrefix(n.Name(), "v"); n.IsDir() && ok && n.Name() != format && v != "" && strings.Trim(v, "0123456789") == "" {
+			dirs = append(dirs, filepath.Join(c.root, n.Name()))
+		}
 	}
-	return err
+	return dirs
+}
+
+// Clear removes every entry, those in use included: who uses one has read it
+// already, or makes it again. It also removes what other versions have left.
+func (c *Cache) Clear() (Removed, error) {
+	items, err := c.Items()
+	var done Removed
+	for _, it := range items {
+		if e := c.discard(filepath.Join(c.dir, it.Key)); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		done.Entries++
+		done.Bytes += it.Bytes
+	}
+	names, _ := os.ReadDir(c.dir)
+	for _, n := range names {
+		if strings.HasPrefix(n.Name(), tempPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(c.dir, n.Name())))
+		}
+	}
+	for _, dir := range c.others() {
+		b, _ := measure(dir)
+		done.Bytes += b
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return done, err
 }

@@ -1,0 +1,135 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// usesFile counts the uses of an entry and carries its lock.
+const usesFile = "uses"
+
+// maxUses is where counting stops, so that the file stays small.
+const maxUses = 1 << 16
+
+// Entry is an entry in use: it will not be evicted before Close. Its methods may
+// be called concurrently.
+type Entry struct {
+	c    *Cache
+	key  Key
+	dir  string
+	lock *os.File // nil: the cache can only be read
+}
+
+// Use takes an entry into use, whether or not anything is in it.
+func (c *Cache) Use(k Key) (*Entry, error) {
+	e := &Entry{c: c, key: k, dir: c.path(k)}
+	name := filepath.Join(e.dir, usesFile)
+	for range 100 {
+		if err := os.Mkdir(e.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return c.readOnly(e, err)
+		}
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // evicted in between
+		}
+		if err != nil {
+			return c.readOnly(e, err)
+		}
+		if err := lockShared(f); err != nil {
+			_ = f.Close()
+			return nil, fmt.Errorf("cache: %s: %w", name, err)
+		}
+		mine, err1 := f.Stat()
+		there, err2 := os.Stat(name)
+		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
+			e.lock = f
+			return e, nil
+		}
+		_ = f.Close() // evicted before the lock was held
+	}
+	return nil, fmt.Errorf("cache: %s is always taken away", e.dir)
+}
+
+// readOnly is an entry of a cache that cannot be written, if there is one.
+func (c *Cache) readOnly(e *Entry, cause error) (*Entry, error) {
+	if info, err := os.Stat(e.dir); err == nil && info.IsDir() {
+		return e, nil
+	}
+	return nil, cause
+}
+
+// Load reads a part. The error is or wraps ErrMissing or ErrDamaged, or is the
+// system's.
+func (e *Entry) Load(part string) ([]byte, error) {
+	name := filepath.Join(e.dir, part)
+	file, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrMissing
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, ok := unseal(e.key, part, file)
+	if !ok {
+		return nil, errors.Join(ErrDamaged, e.c.discard(name))
+	}
+	return body, nil
+}
+
+// Drop removes a part that is of no use.
+func (e *Entry) Drop(part string) error { return e.c.discard(filepath.Join(e.dir, part)) }
+
+// Touch counts a use that was spared work.
+func (e *Entry) Touch() {
+	if e.lock == nil {
+		return // a cache that may only be read still serves
+	}
+	if info, err := e.lock.Stat(); err == nil && info.Size() >= maxUses {
+		now := time.Now()
+		_ = os.Chtimes(e.lock.Name(), now, now)
+		return
+	}
+	_, _ = e.lock.Write([]byte{'.'}) // a full disk costs the count, no more
+}
+
+// Store writes a part, whole or not at all. A part above the cache's bound is not
+// stored, which is no error. What exceeds the bound is evicted by Trim, not here.
+func (e *Entry) Store(part string, body []byte) error {
+	if int64(len(body)) > e.c.maxBytes {
+		return nil
+	}
+	temp := e.c.temp(part)
+	if err := os.WriteFile(temp, seal(e.key, part, body), 0o600); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	if err := os.Rename(temp, filepath.Join(e.dir, part)); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+// Close ends the use. An entry in which nothing was stored is taken away.
+func (e *Entry) Close() error {
+	if e.lock == nil {
+		return nil
+	}
+	err := e.lock.Close()
+	if empty(e.dir) {
+		if d := e.c.remove(e.dir, func() bool { return empty(e.dir) }); !errors.Is(d, errInUse) {
+			err = errors.Join(err, d)
+		}
+	}
+	return err
+}
+
+// empty reports whether nothing was stored in an entry.
+func empty(dir string) bool {
+	names, err := os.ReadDir(dir)
+	return err == nil && len(names) <= 1
+}

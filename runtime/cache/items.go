@@ -1,0 +1,116 @@
+package cache
+
+import (
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Item is an entry of the cache.
+type Item struct {
+	Key   string // in hexadecimal
+	Bytes int64
+	Used  time.Time // the last time
+	Uses  int       // that were spared the work of making it, at most 65536
+	InUse bool      // by a living process
+	About string    // what it is, as its maker has said; "" if unknown
+}
+
+// aboutPart is the part that describes an entry.
+const aboutPart = "about"
+
+// Describe says what the entry is, for people: a line of text.
+func (e *Entry) Describe(text string) error {
+	if old, err := e.Load(aboutPart); err == nil && string(old) == text {
+		return nil
+	}
+	return e.Store(aboutPart, []byte(text))
+}
+
+// Items lists the entries, the one used last first.
+func (c *Cache) Items() ([]Item, error) {
+	keys, err := c.keys()
+	items := make([]Item, 0, len(keys))
+	for _, k := range keys {
+		items = append(items, c.item(k))
+	}
+	slices.SortFunc(items, func(a, b Item) int {
+		if d := b.Used.Compare(a.Used); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Key, b.Key)
+	})
+	return items, err
+}
+
+// keys are the names of the entries. Whatever else lies in the directory, links
+// among it, is not the cache's.
+func (c *Cache) keys() ([]string, error) {
+	names, err := os.ReadDir(c.dir)
+	var keys []string
+	for _, n := range names {
+		if n.IsDir() && len(n.Name()) == 2*len(Key{}) {
+			keys = append(keys, n.Name())
+		}
+	}
+	return keys, err
+}
+
+// item measures an entry. Files that disappear meanwhile count as nothing.
+func (c *Cache) item(name string) Item {
+	it := Item{Key: name}
+	root := filepath.Join(c.dir, name)
+	it.Bytes, it.Used = measure(root)
+	uses := filepath.Join(root, usesFile)
+	if info, err := os.Stat(uses); err == nil {
+		it.Used, it.Uses = info.ModTime(), int(info.Size())
+	}
+	if release, ok := lockAlone(uses); ok {
+		release()
+	} else {
+		it.InUse = true
+	}
+	var k Key
+	if n, err := hex.Decode(k[:], []byte(name)); err == nil && n == len(k) {
+		if file, err := os.ReadFile(filepath.Join(root, aboutPart)); err == nil {
+			about, _ := unseal(k, aboutPart, file)
+			it.About = string(about)
+		}
+	}
+	return it
+}
+
+// measure adds up the files of a folder and finds the latest change.
+func measure(root string) (bytes int64, last time.Time) {
+	_ = filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		if info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		if !d.IsDir() {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes, last
+}
+
+// Bytes is what the entries take on disk.
+func (c *Cache) Bytes() (int64, error) {
+	items, err := c.Items()
+	var sum int64
+	for _, it := range items {
+		sum += it.Bytes
+	}
+	return sum, err
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package cache
+
+import "errors"
+
+func limitFiles(int64) error { return errors.ErrUnsupported }
