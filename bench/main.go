@@ -73,7 +73,9 @@ func run(only, side string, quick bool) error {
 		if err != nil {
 			return err
 		}
-		*to = r.Wasm
+		if *to, err = r.Code(l.ctx); err != nil {
+			return err
+		}
 	}
 	if side != "" {
 		who, guest, _ := strings.Cut(side, " ")

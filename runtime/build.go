@@ -31,6 +31,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	}
 	rec := &record{}
 	meta := &rec.meta
+	meta.WasmBytes = len(raw)
 	if meta.UsesGuest, meta.UsesWASI, err = checkImports(m); err != nil {
 		return nil, blame(err)
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"os"
@@ -104,5 +105,39 @@ func TestCacheTakenAway(t *testing.T) {
 	}
 	if items, _ := c.Items(); len(items) != 0 {
 		t.Error(items)
+	}
+}
+
+// TestLoadFrom: a module whose image is cached is not read, and what is read
+// counts, not what was said of it.
+func TestLoadFrom(t *testing.T) {
+	e := newEngine(t, NewConfig().WithCacheDir(t.TempDir()))
+	echo, single := guest(t, "echo"), guest(t, "single")
+	reads := 0
+	load := func(said, is []byte) ImageInfo {
+		t.Helper()
+		i, err := e.LoadFrom(context.Background(), Source{sha256.Sum256(said), func(context.Context) ([]byte, error) { reads++; return is, nil }}, ImageConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer i.Close()
+		return i.Info()
+	}
+	first := load(echo, echo)
+	if first.Cached || reads != 1 {
+		t.Errorf("cached %v, %d reads", first.Cached, reads)
+	}
+	second := load(echo, nil)
+	if !second.Cached || reads != 1 || second.Hash != first.Hash || second.WasmBytes != len(echo) {
+		t.Errorf("%+v, %d reads", second, reads)
+	}
+	other := load([]byte("something else"), single)
+	if again := load(single, nil); !again.Cached || again.Hash != other.Hash || reads != 2 {
+		t.Errorf("%+v, %d reads", again, reads)
+	}
+	gone := errors.New("gone")
+	_, err := e.LoadFrom(context.Background(), Source{Read: func(context.Context) ([]byte, error) { return nil, gone }}, ImageConfig{})
+	if !errors.Is(err, gone) {
+		t.Error(err)
 	}
 }

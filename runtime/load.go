@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,13 +21,26 @@ import (
 // imageVersion is part of every key in the disk cache. It must be raised when
 // the rewriter's output, the record's format or wazero changes;
 // TestImageVersion notices the first.
-const imageVersion = "8 wazero-1.12.0"
+const imageVersion = "9 wazero-1.12.0"
 
 // Load makes an image of a module: it decodes and checks the module, meters it,
 // runs its initialisation once, in an interpreter, freezes the result and
 // compiles that. Errors are *LoadError if the module or its configuration is to
 // blame.
 func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image, error) {
+	read := func(context.Context) ([]byte, error) { return wasm, nil }
+	return e.LoadFrom(ctx, Source{sha256.Sum256(wasm), read}, cfg)
+}
+
+// Source is a module that need not be read if its image is in the cache.
+type Source struct {
+	Sum  [sha256.Size]byte // SHA-256 of the module
+	Read func(context.Context) ([]byte, error)
+}
+
+// LoadFrom is Load for a module whose hash is known. What Read returns counts:
+// should it have another hash, that one is loaded.
+func (e *Engine) LoadFrom(ctx context.Context, src Source, cfg ImageConfig) (*Image, error) {
 	start := time.Now()
 	if e.isClosed() {
 		return nil, ErrClosed
@@ -34,7 +48,7 @@ func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image
 	if err := cfg.complete(); err != nil {
 		return nil, &LoadError{Name: cfg.Name, Reason: err.Error(), Err: err}
 	}
-	key := imageKey(wasm, &cfg)
+	key := imageKey(src.Sum, &cfg)
 	i := &Image{engine: e, cfg: cfg, key: key}
 	i.refs.Store(1)
 	var err error
@@ -58,7 +72,15 @@ func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image
 		}
 	}
 	if !cached {
-		if rec, err = i.build(ctx, wasm); err == nil {
+		var wasm []byte
+		if wasm, err = src.Read(ctx); err == nil && sha256.Sum256(wasm) != src.Sum {
+			i.release()
+			return e.Load(ctx, wasm, cfg)
+		}
+		if err == nil {
+			rec, err = i.build(ctx, wasm)
+		}
+		if err == nil {
 			if !keep {
 				i.open(cache.KeyOf(key[:], rec.module))
 			}
@@ -74,7 +96,7 @@ func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image
 	}
 	i.settle(cached)
 	i.info.Cached = cached
-	i.info.WasmBytes = len(wasm)
+	i.info.WasmBytes = rec.meta.WasmBytes
 	i.info.LoadTime = time.Since(start)
 	if err := e.adopt(i); err != nil {
 		i.release()
@@ -119,7 +141,7 @@ func (c *ImageConfig) progress(stage string) {
 }
 
 // imageKey covers everything that the frozen image depends on.
-func imageKey(wasm []byte, c *ImageConfig) cache.Key {
+func imageKey(sum [sha256.Size]byte, c *ImageConfig) cache.Key {
 	config, err := json.Marshal(struct {
 		Version              string
 		Memory               uint64
@@ -133,7 +155,7 @@ func imageKey(wasm []byte, c *ImageConfig) cache.Key {
 	if err != nil {
 		panic(err) // plain data always marshals
 	}
-	return cache.KeyOf(config, wasm)
+	return cache.KeyOf(config, sum[:])
 }
 
 // finish makes the image ready: it compiles the record's module and takes over

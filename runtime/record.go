@@ -26,7 +26,8 @@ type recordMeta struct {
 	NotFrozen   string // why not, "" if frozen
 	UsesGuest   bool
 	UsesWASI    bool
-	FrozenBytes int // of the module
+	WasmBytes   int // of the module as given
+	FrozenBytes int // of module
 	MemoryBytes uint64
 	InitFuel    uint64
 	Mutable     int    // globals

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/wasmactors/wasmactors/runtime/cache"
 )
 
 // Options say how to build. The zero value builds with what there is, without a
@@ -22,16 +23,44 @@ import (
 type Options struct {
 	Compiler string // auto (or ""), go or tinygo
 	CacheDir string // "" for none
+	// CacheBytes bounds what is kept; 0 means DefaultCacheBytes.
+	CacheBytes int64
 	// Progress is told what is going on, in a few words; nil is fine.
 	Progress func(text string)
 }
 
+// DefaultCacheBytes bounds the built modules on disk: some hundred guests.
+const DefaultCacheBytes = 256 << 20
+
 // Result is a built guest.
 type Result struct {
-	Wasm     []byte
-	Compiler string // go or tinygo
+	Sum      [sha256.Size]byte // of the module
+	Compiler string            // go or tinygo
 	Cached   bool
 	Took     time.Duration
+
+	wasm  []byte // nil: it was not read yet
+	again func(context.Context) (*Result, error)
+	store store
+}
+
+// Code is the module. What the cache holds is read only now: whoever keeps what
+// becomes of a module can do without. Should it have gone meanwhile, it is built
+// again; Sum tells whether it is still the same.
+func (r *Result) Code(ctx context.Context) ([]byte, error) {
+	if r.wasm == nil {
+		wasm, ok := r.store.module(r.Sum)
+		if !ok {
+			built, err := r.again(ctx)
+			if err != nil {
+				return nil, err
+			}
+			*r = *built
+			wasm = r.wasm
+		}
+		r.wasm = wasm
+	}
+	return r.wasm, nil
 }
 
 // Error is a guest that does not compile, with what the compiler has said.
@@ -68,19 +97,30 @@ func Guest(ctx context.Context, dir string, o Options) (*Result, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
-	cache := store{dir: o.CacheDir, key: cacheKey(dir, c)}
-	if wasm, ok := cache.load(); ok {
-		return &Result{Wasm: wasm, Compiler: c.name, Cached: true, Took: time.Since(start)}, nil
+	st := openStore(o, cacheKey(dir, c), progress)
+	if sum, ok := st.find(); ok {
+		again := func(ctx context.Context) (*Result, error) { return fresh(ctx, dir, c, st, progress) }
+		return &Result{Sum: sum, Compiler: c.name, Cached: true, Took: time.Since(start), store: st, again: again}, nil
 	}
+	return fresh(ctx, dir, c, st, progress)
+}
+
+// fresh compiles, and keeps the result.
+func fresh(ctx context.Context, dir string, c compiler, st store, progress func(string)) (*Result, error) {
+	start := time.Now()
 	progress("compiling " + filepath.Base(dir) + " with " + c.name)
+	before, notKept := st.inputs(ctx, dir)
 	wasm, err := c.compile(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := cache.save(ctx, c, dir, wasm); err != nil {
-		progress("the result cannot be kept: " + err.Error())
+	if notKept == nil {
+		notKept = st.save(before, dir, wasm)
 	}
-	return &Result{Wasm: wasm, Compiler: c.name, Took: time.Since(start)}, nil
+	if notKept != nil {
+		progress("the result cannot be kept: " + notKept.Error())
+	}
+	return &Result{Sum: sha256.Sum256(wasm), wasm: wasm, Compiler: c.name, Took: time.Since(start)}, nil
 }
 
 // compiler is one that was found.
@@ -160,11 +200,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // cacheKey names what a build depends on besides the sources.
-func cacheKey(dir string, c compiler) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "2\n%s\n%s\n%s\n%s\n", dir, c.name, strings.Join(c.args(), " "), os.Getenv("GOFLAGS"))
-	fmt.Fprintln(h, stamp(c.path))
-	return hex.EncodeToString(h.Sum(nil))[:32]
+func cacheKey(dir string, c compiler) cache.Key {
+	return cache.KeyOf([]byte("wasmactors build 3"), []byte(dir), []byte(c.name), []byte(strings.Join(c.args(), " ")),
+		[]byte(os.Getenv("GOFLAGS")), []byte(stamp(c.path)))
 }
 
 // stamp changes when a file does.

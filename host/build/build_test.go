@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -60,12 +61,17 @@ func TestCache(t *testing.T) {
 		{"an embedded file has gone", func() { _ = os.Remove(filepath.Join(dir, "data/a/c.text")) }, false},
 		{"the module has changed", func() { write(t, dir, map[string]string{"go.mod": "module guest\n\ngo 1.22\n"}) }, false},
 		{"the kept module is broken", func() {
-			for _, e := range glob(t, cache, "*.wasm") {
+			for _, e := range glob(t, cache, "v*/*/module") {
 				_ = os.WriteFile(e, []byte("\x00asm"), 0o644)
+			}
+		}, true}, // nobody has looked yet; it is built when somebody does
+		{"the kept module has gone", func() {
+			for _, e := range glob(t, cache, "v*/*/module") {
+				_ = os.Remove(e)
 			}
 		}, false},
 		{"the record is broken", func() {
-			for _, e := range glob(t, cache, "*.json") {
+			for _, e := range glob(t, cache, "v*/*/record") {
 				_ = os.WriteFile(e, []byte("{"), 0o644)
 			}
 		}, false},
@@ -80,8 +86,9 @@ func TestCache(t *testing.T) {
 		if r.Cached != s.cached {
 			t.Errorf("%s: cached is %v", s.name, r.Cached)
 		}
-		if len(r.Wasm) < 1000 || string(r.Wasm[:4]) != "\x00asm" || r.Compiler != "go" {
-			t.Errorf("%s: %d bytes, by %s", s.name, len(r.Wasm), r.Compiler)
+		code, err := r.Code(context.Background())
+		if err != nil || len(code) < 1000 || string(code[:4]) != "\x00asm" || sha256.Sum256(code) != r.Sum || r.Compiler != "go" {
+			t.Errorf("%s: %d bytes, by %s, %v", s.name, len(code), r.Compiler, err)
 		}
 	}
 }
@@ -92,6 +99,60 @@ func glob(t *testing.T, dir, pattern string) []string {
 		t.Fatalf("%s: %v, %v", pattern, names, err)
 	}
 	return names
+}
+
+// TestChangedMeanwhile: a source that is saved while the compiler runs may or may
+// not be in the module, so nothing is kept.
+func TestChangedMeanwhile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles")
+	}
+	dir := project(t)
+	o := Options{Compiler: "go", CacheDir: t.TempDir()}
+	c, err := choose("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := openStore(o, cacheKey(dir, c), func(text string) { t.Error(text) })
+	before, err := st.inputs(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{"inner/n.go": "package inner\n\nconst N = 22\n"})
+	if err := st.save(before, dir, []byte("module")); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := st.find(); ok {
+		t.Error("kept")
+	}
+	if before, err = st.inputs(context.Background(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.save(before, dir, []byte("module")); err != nil {
+		t.Fatal(err)
+	}
+	if sum, ok := st.find(); !ok || sum != sha256.Sum256([]byte("module")) {
+		t.Error("not kept")
+	}
+}
+
+// TestUnusableCache: a cache that cannot be used costs time, and is told of.
+func TestUnusableCache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	r, err := Guest(context.Background(), project(t), Options{Compiler: "go", CacheDir: filepath.Join(file, "x"), Progress: func(s string) { told = append(told, s) }})
+	if err != nil || r.Cached {
+		t.Fatal(err)
+	}
+	if len(told) == 0 || !strings.Contains(told[0], "nothing can be kept") {
+		t.Errorf("%q", told)
+	}
 }
 
 // What cannot be built is said with the compiler's own words, and is not kept.
@@ -119,7 +180,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("without compilers, %q: %v", c, err)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(cache, "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(cache, "v*/*")); len(left) > 0 {
 		t.Errorf("kept: %v", left)
 	}
 }

@@ -6,18 +6,29 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/wasmactors/wasmactors/runtime/cache"
+)
+
+// Parts of a build's entry in the cache.
+const (
+	recordPart = "record"
+	modulePart = "module"
 )
 
 // store keeps one build: the module, and a record of the files that it was made
-// from. Both are written beside their place and renamed.
-type store struct{ dir, key string }
+// from. The zero value keeps nothing.
+type store struct {
+	cache *cache.Cache
+	key   cache.Key
+}
 
 // record says what a build was made from.
 type record struct {
@@ -48,39 +59,79 @@ func list(path string, embed bool) (listing, error) {
 	return listing{path, embed, names}, err
 }
 
-func (s store) recordPath() string { return filepath.Join(s.dir, s.key+".json") }
-func (s store) wasmPath() string   { return filepath.Join(s.dir, s.key+".wasm") }
-
-// load returns the module if nothing has changed.
-func (s store) load() ([]byte, bool) {
-	if s.dir == "" {
-		return nil, false
+// openStore opens the cache. One that cannot be used is done without.
+func openStore(o Options, key cache.Key, progress func(string)) store {
+	if o.CacheDir == "" {
+		return store{}
 	}
-	text, err := os.ReadFile(s.recordPath())
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	c, err := cache.Open(o.CacheDir, o.CacheBytes)
 	if err != nil {
-		return nil, false
+		progress("nothing can be kept: " + err.Error())
+		return store{}
 	}
-	var r record
-	if json.Unmarshal(text, &r) != nil || len(r.Files) == 0 {
-		return nil, false
+	return store{c, key}
+}
+
+// within takes the entry into use for the time of f.
+func (s store) within(f func(e *cache.Entry) error) error {
+	e, err := s.cache.Use(s.key)
+	if err != nil {
+		return err
 	}
+	return errors.Join(f(e), e.Close())
+}
+
+// find returns the module's sum if nothing has changed.
+func (s store) find() (sum [sha256.Size]byte, ok bool) {
+	if s.cache == nil {
+		return sum, false
+	}
+	_ = s.within(func(e *cache.Entry) error { // whatever is wrong: it is built
+		text, err := e.Load(recordPart)
+		if err != nil {
+			return err
+		}
+		var r record
+		if err := json.Unmarshal(text, &r); err != nil {
+			return err
+		}
+		raw, err := hex.DecodeString(r.Sum)
+		if err != nil || len(raw) != len(sum) || !e.Has(modulePart) || !r.current() {
+			return err
+		}
+		copy(sum[:], raw)
+		ok = true
+		e.Touch()
+		return nil
+	})
+	return sum, ok
+}
+
+// current reports whether all that a build was made from is as it was.
+func (r *record) current() bool {
 	for _, f := range r.Files {
 		if !f.unchanged() {
-			return nil, false
+			return false
 		}
 	}
 	for _, d := range r.Dirs {
 		if now, err := list(d.Path, d.Embed); err != nil || !slices.Equal(now.Names, d.Names) {
-			return nil, false
+			return false
 		}
 	}
-	wasm, err := os.ReadFile(s.wasmPath())
-	if err != nil || sum(wasm) != r.Sum {
-		return nil, false
-	}
-	now := time.Now()
-	_ = os.Chtimes(s.wasmPath(), now, now) // for eviction by age
-	return wasm, true
+	return len(r.Files) > 0
+}
+
+// module reads the module if it is the one that find has found.
+func (s store) module(sum [sha256.Size]byte) (wasm []byte, ok bool) {
+	err := s.within(func(e *cache.Entry) (err error) {
+		wasm, err = e.Load(modulePart)
+		return err
+	})
+	return wasm, err == nil && sha256.Sum256(wasm) == sum
 }
 
 func (f input) unchanged() bool {
@@ -131,49 +182,55 @@ func sum(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// save keeps a build. The files are asked from standard Go, whoever compiled: a
-// machine with TinyGo alone has no cache.
-func (s store) save(ctx context.Context, c compiler, dir string, wasm []byte) error {
-	if s.dir == "" {
-		return nil
+// inputs are the files that a build is about to be made from. They are asked from
+// standard Go, whoever compiles: a machine with TinyGo alone has no cache.
+func (s store) inputs(ctx context.Context, dir string) (*record, error) {
+	if s.cache == nil {
+		return nil, nil
 	}
-	files, dirs, err := closure(ctx, c, dir)
+	files, dirs, err := closure(ctx, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := record{Sum: sum(wasm)}
+	r := &record{}
 	for _, path := range files {
 		info, err := os.Stat(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.Files = append(r.Files, input{path, info.Size(), info.ModTime().UnixNano(), sum(data)})
 	}
 	for _, d := range dirs {
 		if d, err = list(d.Path, d.Embed); err != nil {
-			return err
+			return nil, err
 		}
 		r.Dirs = append(r.Dirs, d)
 	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return err
+	return r, nil
+}
+
+// save keeps a build, unless a source has changed while it was made.
+func (s store) save(r *record, dir string, wasm []byte) error {
+	if s.cache == nil || !r.current() {
+		return nil
 	}
+	r.Sum = sum(wasm)
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if err := replace(s.wasmPath(), wasm); err != nil {
-		return err
-	}
-	return replace(s.recordPath(), text)
+	err = s.within(func(e *cache.Entry) error {
+		return errors.Join(e.Store(modulePart, wasm), e.Store(recordPart, text), e.Describe(dir))
+	})
+	return errors.Join(err, s.cache.Trim())
 }
 
 // closure lists the files and folders of all packages that are not Go's own.
-func closure(ctx context.Context, c compiler, dir string) (files []string, dirs []listing, err error) {
+func closure(ctx context.Context, dir string) (files []string, dirs []listing, err error) {
 	gotool, err := exec.LookPath("go")
 	if err != nil {
 		return nil, nil, err
@@ -224,21 +281,4 @@ func closure(ctx context.Context, c compiler, dir string) (files []string, dirs 
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// replace writes a file whole or not at all.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -16,12 +16,32 @@ import (
 type Options struct {
 	// CacheDir keeps what was built, compiled and frozen; "" for no cache.
 	CacheDir string
+	// CacheBytes bounds what is kept: a quarter of it for built modules, the rest
+	// for images and machine code. 0 means DefaultCacheBytes.
+	CacheBytes int64
 	// Compiler overrides what modules say; "" leaves it to them.
 	Compiler string
 	// Progress is told what is going on, a few words at a time, by any goroutine.
 	Progress func(module, text string)
 	// Engine configures the engine further; may be nil.
 	Engine func(runtime.Config) runtime.Config
+}
+
+// DefaultCacheBytes bounds the cache folder.
+const DefaultCacheBytes = 1 << 30
+
+// Folders of the cache, each kept by runtime/cache.
+const (
+	BuildCache = "builds"
+	ImageCache = "images"
+)
+
+// CacheShares divides the bound between the folders.
+func CacheShares(total int64) map[string]int64 {
+	if total <= 0 {
+		total = DefaultCacheBytes
+	}
+	return map[string]int64{BuildCache: total / 4, ImageCache: total - total/4}
 }
 
 // Bundle is a manifest with its images: all that is needed to start its actors.
@@ -49,7 +69,7 @@ func (e *ModuleError) Unwrap() error { return e.Err }
 func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	cfg := runtime.NewConfig()
 	if o.CacheDir != "" {
-		cfg = cfg.WithCacheDir(filepath.Join(o.CacheDir, "images"))
+		cfg = cfg.WithCacheDir(filepath.Join(o.CacheDir, ImageCache)).WithCacheBytes(CacheShares(o.CacheBytes)[ImageCache])
 	}
 	if o.Engine != nil {
 		cfg = o.Engine(cfg)
@@ -94,40 +114,54 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 // errOf is the first error; closing after a failure cannot make it worse.
 func errOf(err, _ error) error { return err }
 
-// Code is the WebAssembly of a module, built if need be.
-func Code(ctx context.Context, mod Module, o Options) ([]byte, *build.Result, error) {
-	if mod.Wasm != "" {
-		code, err := os.ReadFile(mod.Wasm)
-		return code, nil, err
-	}
+// Build makes a module of a folder, or finds it in the cache.
+func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 	compiler := mod.Compiler
 	if o.Compiler != "" {
 		compiler = o.Compiler
 	}
 	bo := build.Options{Compiler: compiler}
 	if o.CacheDir != "" {
-		bo.CacheDir = filepath.Join(o.CacheDir, "builds")
+		bo.CacheDir, bo.CacheBytes = filepath.Join(o.CacheDir, BuildCache), CacheShares(o.CacheBytes)[BuildCache]
 	}
 	if o.Progress != nil {
 		bo.Progress = func(text string) { o.Progress(mod.Name, text) }
 	}
-	built, err := build.Guest(ctx, mod.Go, bo)
+	return build.Guest(ctx, mod.Go, bo)
+}
+
+// Code is the WebAssembly of a module, built if need be.
+func Code(ctx context.Context, mod Module, o Options) ([]byte, *build.Result, error) {
+	if mod.Wasm != "" {
+		code, err := os.ReadFile(mod.Wasm)
+		return code, nil, err
+	}
+	built, err := Build(ctx, mod, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return built.Wasm, built, nil
+	code, err := built.Code(ctx)
+	return code, built, err
 }
 
 func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Options) (*build.Result, *runtime.Image, error) {
-	code, built, err := Code(ctx, mod, o)
-	if err != nil {
-		return nil, nil, err
-	}
 	cfg := mod.ImageConfig()
 	if o.Progress != nil {
 		cfg.Progress = func(stage string) { o.Progress(mod.Name, stage) }
 	}
-	image, err := engine.Load(ctx, code, cfg)
+	if mod.Wasm != "" {
+		code, err := os.ReadFile(mod.Wasm)
+		if err != nil {
+			return nil, nil, err
+		}
+		image, err := engine.Load(ctx, code, cfg)
+		return nil, image, err
+	}
+	built, err := Build(ctx, mod, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	image, err := engine.LoadFrom(ctx, runtime.Source{Sum: built.Sum, Read: built.Code}, cfg)
 	return built, image, err
 }
 

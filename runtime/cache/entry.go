@@ -80,6 +80,12 @@ func (e *Entry) Load(part string) ([]byte, error) {
 	return body, nil
 }
 
+// Has reports whether there is such a part, damaged or not.
+func (e *Entry) Has(part string) bool {
+	_, err := os.Stat(filepath.Join(e.dir, part))
+	return err == nil
+}
+
 // Drop removes a part that is of no use.
 func (e *Entry) Drop(part string) error { return e.c.discard(filepath.Join(e.dir, part)) }
 
