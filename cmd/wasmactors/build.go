@@ -19,31 +19,32 @@ func buildCommand(env *environment) *cli.Command {
 			"contents of all source files.\n\nExamples:\n\n" +
 			"   wasmactors build samples/hello\n" +
 			"   wasmactors build samples/hello --compiler go --output out",
-		Flags: []cli.Flag{
-			compilerFlag(), cacheDirFlag(),
+		Flags: append(cacheFlags(),
+			compilerFlag(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write each module to `DIR`/NAME.wasm"},
-		},
+		),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
 				return err
 			}
-			if err := checkCompiler(c.String("compiler")); err != nil {
+			opt, err := bundleOptions(c, env)
+			if err != nil {
 				return err
 			}
 			m, err := load(path)
 			if err != nil {
 				return err
 			}
-			return buildAll(c, env, m)
+			return buildAll(c, env, m, opt)
 		},
 	}
 }
 
-func buildAll(c *cli.Context, env *environment, m *bundle.Manifest) error {
+func buildAll(c *cli.Context, env *environment, m *bundle.Manifest, opt bundle.Options) error {
 	p := newProgress(env.stderr)
 	defer p.end()
-	opt := bundle.Options{CacheDir: cacheDir(c), Compiler: c.String("compiler"), Progress: p.say}
+	opt.Progress = p.say
 	for _, mod := range m.Modules {
 		code, built, err := bundle.Code(c.Context, mod, opt)
 		if err != nil {

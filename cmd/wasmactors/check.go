@@ -15,16 +15,17 @@ func checkCommand(env *environment) *cli.Command {
 		Description: "Everything that is wrong is reported, with file, line and column.\n\nExamples:\n\n" +
 			"   wasmactors check samples/ledger\n" +
 			"   wasmactors check samples/ledger --manifest-only",
-		Flags: []cli.Flag{
-			compilerFlag(), cacheDirFlag(),
+		Flags: append(cacheFlags(),
+			compilerFlag(),
 			&cli.BoolFlag{Name: "manifest-only", Usage: "leave the modules alone"},
-		},
+		),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
 				return err
 			}
-			if err := checkCompiler(c.String("compiler")); err != nil {
+			options, err := bundleOptions(c, env)
+			if err != nil {
 				return err
 			}
 			m, err := load(path)
@@ -33,7 +34,8 @@ func checkCommand(env *environment) *cli.Command {
 			}
 			if !c.Bool("manifest-only") {
 				p := newProgress(env.stderr)
-				b, err := bundle.Open(c.Context, m, bundle.Options{CacheDir: cacheDir(c), Compiler: c.String("compiler"), Progress: p.say})
+				options.Progress = p.say
+				b, err := bundle.Open(c.Context, m, options)
 				p.end()
 				if err != nil {
 					return err

@@ -19,7 +19,7 @@ func inspectCommand(env *environment) *cli.Command {
 		Description: "ABI and SDK, actor types, imports, sizes before and after metering, pages of the image, capabilities.\n\nExamples:\n\n" +
 			"   wasmactors inspect samples/ledger\n" +
 			"   wasmactors inspect guest.wasm --json",
-		Flags: []cli.Flag{compilerFlag(), cacheDirFlag(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}},
+		Flags: append(cacheFlags(), compilerFlag(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a module or a bundle", "")
 			if err != nil {
@@ -100,12 +100,17 @@ func inspectModule(c *cli.Context, path string) (inspection, error) {
 }
 
 func inspectBundle(c *cli.Context, env *environment, path string) (inspection, error) {
+	options, err := bundleOptions(c, env)
+	if err != nil {
+		return inspection{}, err
+	}
 	m, err := load(path)
 	if err != nil {
 		return inspection{}, err
 	}
 	p := newProgress(env.stderr)
-	b, err := bundle.Open(c.Context, m, bundle.Options{CacheDir: cacheDir(c), Compiler: c.String("compiler"), Progress: p.say})
+	options.Progress = p.say
+	b, err := bundle.Open(c.Context, m, options)
 	p.end()
 	if err != nil {
 		return inspection{}, err

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -147,28 +146,8 @@ func reorder(app *cli.App, args []string) []string {
 	return append(out, rest...)
 }
 
-// cacheDirFlag is shared by the commands that build.
-func cacheDirFlag() cli.Flag {
-	return &cli.StringFlag{Name: "cache-dir", EnvVars: []string{"WASMACTORS_CACHE_DIR"}, Usage: "keep built and compiled modules in `DIR` (default: wasmactors in the user's cache folder; \"none\" turns it off)"}
-}
-
 func compilerFlag() cli.Flag {
 	return &cli.StringFlag{Name: "compiler", Usage: "build Go guests with `NAME`: auto, go or tinygo (default: what the manifest says)"}
-}
-
-func cacheDir(c *cli.Context) string {
-	switch dir := c.String("cache-dir"); dir {
-	case "none":
-		return ""
-	case "":
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return ""
-		}
-		return filepath.Join(base, "wasmactors")
-	default:
-		return dir
-	}
 }
 
 // oneArg is the only argument of a command, or def if there is none.

@@ -16,13 +16,13 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(cache)
+		os.RemoveAll(testCache)
 		os.Exit(code)
 	}))
 }
 
-// cache is shared by the tests of this package, so that guests are built once.
-var cache = func() string {
+// testCache is shared by the tests of this package, so that guests are built once.
+var testCache = func() string {
 	dir, err := os.MkdirTemp("", "wasmactors-test-")
 	if err != nil {
 		panic(err)
@@ -33,7 +33,7 @@ var cache = func() string {
 // try runs the command in this process.
 func try(t *testing.T, ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	t.Setenv("WASMACTORS_CACHE_DIR", cache)
+	t.Setenv("WASMACTORS_CACHE_DIR", testCache)
 	var out, errs bytes.Buffer
 	code = run(ctx, nil, append([]string{"wasmactors"}, args...), strings.NewReader(stdin), &out, &errs)
 	return code, out.String(), errs.String()
@@ -176,7 +176,7 @@ func TestInterruptWhileReading(t *testing.T) {
 		_, _ = out.Write([]byte("# nothing yet\n"))
 		cancel()
 	}()
-	t.Setenv("WASMACTORS_CACHE_DIR", cache)
+	t.Setenv("WASMACTORS_CACHE_DIR", testCache)
 	if code := run(ctx, nil, []string{"wasmactors", "run", echoBundle(t, ""), "--input", "-"}, in, &stdout, &stderr); code != 130 {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}

@@ -24,7 +24,7 @@ func runCommand(env *environment) *cli.Command {
 			"   wasmactors run samples/hello --input samples/hello/input.ndjson\n" +
 			"   echo '{\"to\": \"greeter\", \"message\": \"Ada\"}' | wasmactors run samples/hello --input -\n" +
 			"   wasmactors run service --for 1h --json 2>events.ndjson",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "input", Aliases: []string{"i"}, Usage: "read messages from `FILE`; - is standard input"},
 			&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "what a line that is wrong means: skip or stop"},
 			&cli.DurationFlag{Name: "for", Usage: "end after `DURATION`; without --input the bundle runs until then"},
@@ -32,8 +32,8 @@ func runCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "log", Value: "info", Usage: "lowest level of guests' logs: debug, info, warn or error"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "what refs, guests' randomness and jitter are derived from"},
-			compilerFlag(), cacheDirFlag(),
-		},
+			compilerFlag(),
+		}, cacheFlags()...),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
@@ -45,15 +45,16 @@ func runCommand(env *environment) *cli.Command {
 }
 
 func runBundle(c *cli.Context, env *environment, path string) error {
-	if err := checkCompiler(c.String("compiler")); err != nil {
-		return err
-	}
 	level, ok := logLevels[c.String("log")]
 	if !ok {
 		return usage("--log is debug, info, warn or error, not %q", c.String("log"))
 	}
 	if m := c.String("on-input-error"); m != "skip" && m != "stop" {
 		return usage("--on-input-error is skip or stop, not %q", m)
+	}
+	options, err := bundleOptions(c, env)
+	if err != nil {
+		return err
 	}
 	m, err := load(path)
 	if err != nil {
@@ -67,11 +68,10 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 
 	start := time.Now()
 	p := newProgress(env.stderr)
-	say := p.say
-	if c.Bool("quiet") || c.Bool("json") {
-		say = nil
+	if !c.Bool("quiet") && !c.Bool("json") {
+		options.Progress = p.say
 	}
-	b, err := bundle.Open(c.Context, m, bundle.Options{CacheDir: cacheDir(c), Compiler: c.String("compiler"), Progress: say})
+	b, err := bundle.Open(c.Context, m, options)
 	p.end()
 	if err != nil {
 		return err

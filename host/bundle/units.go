@@ -13,7 +13,10 @@ var sizeUnits = []struct {
 	factor float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}}
 
-// parseSize reads a size in bytes, such as 65536, 64KiB or 1.5MiB.
+// ParseSize reads a size in bytes, such as 65536, 64KiB or 1.5MiB, as manifests
+// write it.
+func ParseSize(text string) (uint64, error) { return parseSize(text) }
+
 func parseSize(text string) (uint64, error) {
 	for _, u := range sizeUnits {
 		if n, ok := strings.CutSuffix(text, u.name); ok {
