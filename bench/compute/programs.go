@@ -55,7 +55,11 @@ func Go(ctx context.Context, dir string) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Suite{Name: "go", Wasm: r.Wasm, Programs: number([]Program{
+	wasm, err := r.Code(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Suite{Name: "go", Wasm: wasm, Programs: number([]Program{
 		{Name: "sort", work: 60, small: 1},
 		{Name: "sha256", work: 200, small: 2},
 		{Name: "json", work: 8, small: 1},
