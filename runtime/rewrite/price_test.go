@@ -98,12 +98,12 @@ func TestBulkCostsItsSize(t *testing.T) {
 		n     int64
 		costs uint64
 	}{
-		{"memory.fill", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryFill), 0}, 6400, 100},
-		{"memory.copy", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryCopy), 0, 0}, 6400, 100},
-		{"memory.init", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryInit), 0, 0}, 640, 10},
-		{"table.fill", [][]byte{zero, null}, []byte{byte(wasm.MiscTableFill), 0}, 80, 10},
-		{"table.copy", [][]byte{zero, zero}, []byte{byte(wasm.MiscTableCopy), 0, 0}, 80, 10},
-		{"table.init", [][]byte{zero, zero}, []byte{byte(wasm.MiscTableInit), 0, 0}, 80, 10},
+		{"memory.fill", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryFill), 0}, 6400, 400},
+		{"memory.copy", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryCopy), 0, 0}, 6400, 400},
+		{"memory.init", [][]byte{zero, zero}, []byte{byte(wasm.MiscMemoryInit), 0, 0}, 640, 40},
+		{"table.fill", [][]byte{zero, null}, []byte{byte(wasm.MiscTableFill), 0}, 80, 40},
+		{"table.copy", [][]byte{zero, zero}, []byte{byte(wasm.MiscTableCopy), 0, 0}, 80, 40},
+		{"table.init", [][]byte{zero, zero}, []byte{byte(wasm.MiscTableInit), 0, 0}, 80, 40},
 	} {
 		var spent [2]uint64
 		for k, n := range []int64{0, c.n} {
