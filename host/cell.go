@@ -62,6 +62,8 @@ type cell struct {
 	fuel      atomic.Uint64 // spent by completed turns, until the last Run
 	inst      atomic.Pointer[runtime.Instance]
 	pending   atomic.Int32  // one-shot timers, asks and delayed restarts: not idle
+	used      atomic.Bool   // since somebody looked; see awake
+	drowsy    atomic.Bool   // was asked to sleep
 	gate      atomic.Uint32 // supervision.Meanwhile, during a delay; else keep
 	startedAt atomic.Int64
 	shown     atomic.Uint32 // state, for snapshots
@@ -100,6 +102,12 @@ type cell struct {
 	own         bool   // the end was nobody's order
 	crash       *CrashedMail
 	recovery    *recovery
+	asleep      *runtime.Snapshot // instead of an instance
+	starved     bool              // there is no instance at the moment
+
+	// The shard's of awake, under its lock.
+	older, newer *cell
+	listed       bool
 
 	// The parent's: only its Run touches it.
 	record supervision.Child
@@ -199,7 +207,9 @@ func (c *cell) running() bool { return c.work.Load()&1 != 0 }
 func (c *cell) turnCount() uint64 { return c.work.Load() >> 1 }
 
 // receptive reports whether user messages may be handled now.
-func (c *cell) receptive() bool { return c.state == stateRunning && c.suspends == 0 && !c.held }
+func (c *cell) receptive() bool {
+	return c.state == stateRunning && c.suspends == 0 && !c.held && !c.starved
+}
 
 // handleMessages handles one message, or a batch, and returns how many were
 // taken; 0 means that none is waiting.

@@ -23,6 +23,7 @@ const (
 	DefaultThroughput  = 16
 	DefaultDeadLetters = 256
 	DefaultStopGrace   = 2 * time.Second
+	DefaultIdleAfter   = 30 * time.Second
 )
 
 // Config says how a [System] works. It is immutable: every With method returns a
@@ -38,6 +39,8 @@ type Config struct {
 	guardian   supervision.Strategy
 	grace      time.Duration
 	options    func([]byte) (SpawnOptions, error)
+	idleAfter  time.Duration
+	mostAwake  int
 }
 
 // SpawnOptions are what a guest says about a child that it spawns.
@@ -53,7 +56,7 @@ type SpawnOptions struct {
 func NewConfig(name string) Config {
 	return Config{
 		name: name, clock: clock.Real(), seed: 1, throughput: DefaultThroughput, dead: DefaultDeadLetters,
-		guardian: supervision.Default(), grace: DefaultStopGrace,
+		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter,
 	}
 }
 
@@ -81,6 +84,16 @@ func (c Config) WithDeadLetters(n int) Config { c.dead = max(n, 0); return c }
 
 // WithGuardian sets the strategy of /user, the parent of what [System.Spawn] makes.
 func (c Config) WithGuardian(s supervision.Strategy) Config { c.guardian = s; return c }
+
+// WithIdleAfter sets after what time without a message a guest gives its instance
+// back and keeps what distinguishes it from its image, until the next message. It may
+// take up to twice as long; 0 is never.
+func (c Config) WithIdleAfter(d time.Duration) Config { c.idleAfter = max(d, 0); return c }
+
+// WithMostAwake sets how many guests should have an instance at most: beyond it those
+// that were not used lately sleep at once. It is a goal and not a limit, for that see
+// runtime.Config.WithMaxInstances; 0 is no goal.
+func (c Config) WithMostAwake(n int) Config { c.mostAwake = max(n, 0); return c }
 
 // WithSpawnOptions sets how the options of guests' spawns are read; see
 // bundle.SpawnOptions. Without it a spawn with options fails.

@@ -54,12 +54,12 @@ func (c *cell) askNative(scr *scratch, child *cell, f *abi.Failure) (d supervisi
 // askGuest runs a turn with a child_failed envelope; the guest answers with the
 // command decide.
 func (c *cell) askGuest(scr *scratch, child *cell, f *abi.Failure) (supervision.Directive, *abi.Failure) {
-	x, failure := c.instance()
-	if failure != nil {
-		return 0, failure
+	x, err := c.instance(scr)
+	if err != nil {
+		return 0, nil // the default decides
 	}
 	c.verdict = verdict{asked: true}
-	failure = c.hook(scr, x, abi.KindChildFailed, child.uid, abi.AppendFailure(nil, f))
+	failure := c.hook(scr, x, abi.KindChildFailed, child.uid, abi.AppendFailure(nil, f))
 	d := c.verdict.directive
 	c.verdict = verdict{}
 	return d, failure

@@ -21,7 +21,7 @@ func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
 			}
 			return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 		}
-		c.inst.Store(x)
+		c.take(scr, x)
 	}
 	start := abi.Start{
 		Type: c.props.typ, Path: c.ref().String(), Self: c.uid, Parent: c.parentUID(), Seed: c.seed,
@@ -73,7 +73,11 @@ func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, sender abi
 
 // stopGuest runs the last turn, of an instance that can still be called.
 func (c *cell) stopGuest(scr *scratch) {
-	x := c.inst.Load()
+	x, err := c.instance(scr)
+	if err != nil {
+		c.sys.logf(c, abi.LogError, "stopping: %v", err)
+		return
+	}
 	if x == nil || x.Poisoned() {
 		return
 	}
@@ -85,7 +89,14 @@ func (c *cell) stopGuest(scr *scratch) {
 // guestTurns runs a batch of messages and returns how many were taken from the
 // mailbox for good.
 func (c *cell) guestTurns(scr *scratch, budget int) int {
-	x := c.inst.Load()
+	x, err := c.instance(scr)
+	if err != nil {
+		c.noInstance(scr, err)
+		return 0
+	}
+	if !c.used.Load() {
+		c.used.Store(true)
+	}
 	if !c.props.image.Batching() {
 		budget = 1
 	}
@@ -214,8 +225,11 @@ func (c *cell) noteCrash(e *mailbox.Envelope, x *runtime.Instance) {
 // preRestart is the last turn of an instance that is replaced, if it can still be
 // called.
 func (c *cell) preRestart(scr *scratch, cause *abi.Failure) {
-	x := c.inst.Load()
-	if c.props.image == nil || x == nil || x.Poisoned() || !c.begun {
+	if c.props.image == nil || !c.begun {
+		return
+	}
+	x, err := c.instance(scr)
+	if err != nil || x == nil || x.Poisoned() {
 		return
 	}
 	reason := ""
@@ -225,11 +239,6 @@ func (c *cell) preRestart(scr *scratch, cause *abi.Failure) {
 	if f := c.hook(scr, x, abi.KindPreRestart, 0, appendText(nil, reason)); f != nil {
 		c.sys.logf(c, abi.LogError, "before the restart: %v", f)
 	}
-}
-
-// instance is the actor's instance.
-func (c *cell) instance() (*runtime.Instance, *abi.Failure) {
-	return c.inst.Load(), nil
 }
 
 func (c *cell) violation(err error) *abi.Failure {

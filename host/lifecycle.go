@@ -196,6 +196,7 @@ func (c *cell) endIncarnation(scr *scratch, release bool) {
 	c.endGrace()
 	c.unstash()
 	c.forgetStates()
+	c.forgetSleep()
 	if x := c.inst.Load(); x != nil && (release || x.Reset() != nil) {
 		c.releaseInstance()
 	}
@@ -208,6 +209,7 @@ func (c *cell) releaseInstance() {
 	x := c.inst.Swap(nil)
 	c.mu.Unlock()
 	if x != nil {
+		c.sys.awake.remove(c)
 		x.Put()
 	}
 }
@@ -298,6 +300,7 @@ func (c *cell) finishStop(scr *scratch) {
 	c.setReceiveTimeout(0)
 	c.endGrace()
 	c.forgetStates()
+	c.forgetSleep()
 	c.sys.table.remove(c.uid)
 	c.sys.fuelSpent.Add(c.burnt)
 	c.releaseInstance()

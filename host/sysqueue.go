@@ -29,6 +29,8 @@ const (
 	sysChildEnded                  // a permanent child has stopped itself and waits for a decision
 	sysResetBackoff                // count the failures of a child anew
 	sysGraceOver                   // a delayed restart has held
+	sysSleep                       // give the instance back
+	sysInstance                    // there may be an instance again
 	sysLate                        // an envelope that found the mailbox full
 )
 
@@ -164,6 +166,10 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 		if c.grace == m.grace && m.grace != nil {
 			c.endGrace()
 		}
+	case sysSleep:
+		c.sleep()
+	case sysInstance:
+		c.starved = false
 	case sysLate:
 		c.late = append(c.late, m.env) // bounded by the timers and asks
 	case sysSuspend:

@@ -34,9 +34,11 @@ type System struct {
 	bus   bus
 	dead  deadLetters
 	asks  promises
+	awake awake
 
 	user, services *cell // the guardians /user and /system
 
+	asleep    atomic.Int64 // guests without an instance
 	crashes   atomic.Uint64
 	fuelSpent atomic.Uint64 // of actors that have stopped
 
@@ -56,6 +58,7 @@ func New(cfg Config) (*System, error) {
 	s := &System{cfg: cfg, done: make(chan struct{})}
 	s.dead.size = cfg.dead
 	s.time.init(cfg.clock)
+	s.awake.after, s.awake.most, s.awake.clock = cfg.idleAfter, int64(cfg.mostAwake), cfg.clock
 	s.asks.key = cfg.seed ^ 0xA5C5_0F_7E3F_0001
 	if cfg.manual {
 		s.disp = dispatch.NewManual()
@@ -279,6 +282,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 		s.killAll()
 		_ = s.disp.Close(context.Background())
 	}
+	s.awake.end()
 	s.bus.close()
 	return err
 }
@@ -349,6 +353,7 @@ func (s *System) RunUntilIdle(max int) int { return s.disp.RunUntilIdle(max) }
 // Stats are totals since the start.
 type Stats struct {
 	Actors      int
+	Asleep      int    // idle guests that have given their instances back
 	Turns       uint64 // of living actors
 	Crashes     uint64
 	Restarts    uint64 // of living actors
@@ -358,7 +363,7 @@ type Stats struct {
 
 // Stats takes a snapshot.
 func (s *System) Stats() Stats {
-	st := Stats{Actors: s.table.len(), Crashes: s.crashes.Load(), Fuel: s.fuelSpent.Load()}
+	st := Stats{Actors: s.table.len(), Asleep: int(s.asleep.Load()), Crashes: s.crashes.Load(), Fuel: s.fuelSpent.Load()}
 	_, st.DeadLetters = s.dead.snapshot()
 	s.each(func(c *cell) { st.Turns += c.turnCount(); st.Fuel += c.fuel.Load() })
 	return st
@@ -393,6 +398,7 @@ type Node struct {
 	Type        string
 	State       string
 	Incarnation uint64
+	Asleep      bool // it has given its instance back
 	Mailbox     int
 	Turns       uint64
 	Children    []Node
@@ -402,7 +408,7 @@ type Node struct {
 func (s *System) Tree() Node { return s.user.node() }
 
 func (c *cell) node() Node {
-	n := Node{Ref: c.ref(), Type: c.props.typ, State: state(c.shown.Load()).String(), Incarnation: c.life.Load(), Mailbox: c.mbox.Len(), Turns: c.turnCount()}
+	n := Node{Ref: c.ref(), Type: c.props.typ, State: state(c.shown.Load()).String(), Incarnation: c.life.Load(), Asleep: c.props.image != nil && c.inst.Load() == nil, Mailbox: c.mbox.Len(), Turns: c.turnCount()}
 	for _, k := range c.kids() {
 		n.Children = append(n.Children, k.node())
 	}

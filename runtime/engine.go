@@ -112,11 +112,32 @@ func (e *Engine) forget(i *Image) {
 	e.mu.Unlock()
 }
 
-// admit counts an instance, if there may be another.
+// admit counts an instance, if there may be another: those that wait in the pools of
+// other images are thrown away for it.
 func (e *Engine) admit() error {
-	if e.live.Add(1) > int64(e.cfg.maxInstances) {
+	for e.live.Add(1) > int64(e.cfg.maxInstances) {
 		e.live.Add(-1)
-		return ErrTooManyInstances
+		if !e.reclaim() {
+			return ErrTooManyInstances
+		}
 	}
 	return nil
+}
+
+// reclaim throws a pooled instance away; false if there is none.
+func (e *Engine) reclaim() bool {
+	e.mu.Lock()
+	var found *Instance
+	for i := range e.images { // which one makes no difference to anybody
+		if found = i.pool.take(); found != nil {
+			e.pooled.Add(-i.footprint)
+			break
+		}
+	}
+	e.mu.Unlock()
+	if found == nil {
+		return false
+	}
+	found.discard()
+	return true
 }
