@@ -176,17 +176,23 @@ func memory(l *lab) error {
 
 // child runs this program to measure the memory of one side.
 func (l *lab) child(side, guest string) (float64, error) {
-	exe, err := os.Executable()
+	out, err := l.childOutput(side, guest)
 	if err != nil {
 		return 0, err
+	}
+	return strconv.ParseFloat(strings.TrimSpace(out), 64)
+}
+
+// childOutput is what the child prints.
+func (l *lab) childOutput(side, guest string) (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
 	}
 	cmd := exec.Command(exe, "-resident", side+" "+guest)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	return string(out), err
 }
 
 // measureResident is what a child does: bytes an actor.

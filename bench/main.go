@@ -79,6 +79,9 @@ func run(only, side string, quick bool) error {
 	}
 	if side != "" {
 		who, guest, _ := strings.Cut(side, " ")
+		if who == "crowd" {
+			return l.measureCrowd(guest)
+		}
 		bytes, err := l.measureResident(who, guest)
 		fmt.Println(bytes)
 		return err
@@ -86,7 +89,7 @@ func run(only, side string, quick bool) error {
 	for _, b := range []struct {
 		name string
 		f    func(*lab) error
-	}{{"call", call}, {"ping", pingPong}, {"ask", ask}, {"spawn", spawn}, {"restart", restart}, {"memory", memory}, {"compute", computing}} {
+	}{{"call", call}, {"ping", pingPong}, {"ask", ask}, {"spawn", spawn}, {"restart", restart}, {"memory", memory}, {"crowd", crowd}, {"compute", computing}} {
 		if match.MatchString(b.name) {
 			fmt.Fprintln(os.Stderr, b.name)
 			if err := b.f(l); err != nil {

@@ -25,6 +25,11 @@ type product struct {
 }
 
 func newProduct(ctx context.Context, wasm []byte, workers int) (*product, error) {
+	return newProductWith(ctx, wasm, workers, nil)
+}
+
+// newProductWith lets change adjust the system's configuration.
+func newProductWith(ctx context.Context, wasm []byte, workers int, change func(host.Config) host.Config) (*product, error) {
 	engine, err := runtime.New(ctx, runtime.NewConfig())
 	if err != nil {
 		return nil, err
@@ -34,6 +39,9 @@ func newProduct(ctx context.Context, wasm []byte, workers int) (*product, error)
 		return nil, err
 	}
 	cfg := host.NewConfig("bench").WithWorkers(workers).WithGuardian(supervision.Default().WithSilence(true))
+	if change != nil {
+		cfg = change(cfg)
+	}
 	sys, err := host.New(cfg)
 	if err != nil {
 		return nil, err
