@@ -11,12 +11,15 @@ import "github.com/wasmactors/wasmactors/runtime/wasm"
 // path is the cost of the longest path to the present point of a region.
 type path struct {
 	cost    uint64
-	longest uint64 // of all paths that have ended
+	longest uint64 // of all paths so far: control may leave for good within an inner loop
 	loop    int    // index into loops, -1 for the function
 }
 
-// end notes that a path ends here.
-func (p *path) end() { p.longest = max(p.longest, p.cost) }
+// add goes on by what costs n.
+func (p *path) add(n uint64) {
+	p.cost += n
+	p.longest = max(p.longest, p.cost)
+}
 
 // label is a block that is open: branches to it go on behind its end, or at its
 // head if it is a loop.
@@ -58,7 +61,7 @@ func (in *instrumenter) weigh(i int) error {
 	f, body := &in.funcs[i], &in.src.Code[i]
 	f.loops = f.loops[:0]
 	w := walker{in: in, f: f, live: true, often: 1}
-	w.paths = append(w.paths, path{cost: 1 + body.NumLocals()>>localShift, loop: -1})
+	w.enter(1+body.NumLocals()>>localShift, -1)
 	w.labels = append(w.labels, label{op: wasm.OpBlock})
 	it := wasm.NewInstrs(body.Code, body.Offset)
 	var ins wasm.Instr
@@ -81,10 +84,16 @@ func (in *instrumenter) weigh(i int) error {
 	return nil
 }
 
+// enter begins a region.
+func (w *walker) enter(cost uint64, loop int) {
+	w.paths = append(w.paths, path{cost: cost, longest: cost, loop: loop})
+	w.now = len(w.paths) - 1
+}
+
 func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 	p := &w.paths[w.now]
 	if w.live {
-		p.cost += w.price(ins)
+		p.add(w.price(ins))
 	}
 	switch ins.Op {
 	case wasm.OpBlock:
@@ -93,9 +102,8 @@ func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 		w.labels = append(w.labels, label{op: ins.Op, region: w.now, before: p.cost, live: w.live})
 	case wasm.OpLoop:
 		w.labels = append(w.labels, label{op: ins.Op, region: w.now, often: w.often, calls: w.calls})
-		w.paths = append(w.paths, path{cost: 1, loop: len(w.f.loops)})
+		w.enter(1, len(w.f.loops))
 		w.f.loops = append(w.f.loops, loop{})
-		w.now = len(w.paths) - 1
 		w.often = min(w.often*loopOften, mostOften)
 		if w.live {
 			w.gain += w.often
@@ -123,19 +131,17 @@ func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 		}
 		w.live = false
 	case wasm.OpReturn, wasm.OpUnreachable:
-		p.end()
 		w.live = false
 	}
 }
 
-// branch notes a jump: what the present region has cost so far ends or goes on
-// behind the target.
+// branch notes a jump: what the target's region has cost so far goes on behind
+// the target.
 func (w *walker) branch(depth uint32) {
 	if !w.live {
 		return
 	}
 	l := &w.labels[len(w.labels)-1-int(depth)]
-	w.paths[w.now].end()
 	if l.op == wasm.OpLoop {
 		// Charged anew at its head. Regions in between have not ended; what they have
 		// cost is part of their paths already.
@@ -149,9 +155,6 @@ func (w *walker) close() {
 	l := w.labels[len(w.labels)-1]
 	w.labels = w.labels[:len(w.labels)-1]
 	p := &w.paths[w.now]
-	if w.live {
-		p.end()
-	}
 	switch l.op {
 	case wasm.OpLoop:
 		w.f.loops[p.loop].calls = w.calls > l.calls
@@ -171,9 +174,6 @@ func (w *walker) close() {
 			p.cost = 0
 		}
 		p.cost, w.live = max(p.cost, l.behind), true
-	}
-	if len(w.labels) == 0 && w.live {
-		p.end()
 	}
 }
 

@@ -130,3 +130,25 @@ func TestBulkCostsItsSize(t *testing.T) {
 		}
 	}
 }
+
+// TestRegionThatEndsInAnInnerLoop has an outer loop that goes round from within an
+// inner one, which is never left at its end: the outer one's code is paid for.
+func TestRegionThatEndsInAnInnerLoop(t *testing.T) {
+	const rounds, padding = 1000, 20
+	m := wasmgen.Generate(nil, wasmgen.Options{}).Module
+	code := []byte{wasm.OpLoop, blockEmpty}
+	code = append(code, slices.Repeat([]byte{wasm.OpI32Const, 0, wasm.OpDrop}, padding)...)
+	code = append(code, wasm.OpLoop, blockEmpty, wasm.OpGlobalGet, 0, wasm.OpI32Const, 1, opI32Add, wasm.OpGlobalSet, 0, wasm.OpGlobalGet, 0)
+	code = append(wasm.AppendS64(append(code, wasm.OpI32Const), rounds), 0x49 /* i32.lt_u */, wasm.OpBrIf, 1)
+	m.Code[0].Code = append(code, wasm.OpI32Const, 0, wasm.OpReturn, wasm.OpEnd, wasm.OpEnd, wasm.OpI32Const, 0, wasm.OpEnd)
+	l := newLab(t, "interpreter", wazero.NewRuntimeConfigInterpreter())
+	s, err := l.start(observed(instrument(t, m, Options{}).Module, m, true), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	got := s.run(step{EnterTurn, 0, 1}, plenty)
+	if got.trap != "" || got.fuel < rounds*(2*padding+8) {
+		t.Errorf("%d rounds of %d instructions: %v", rounds, 2*padding+8, got)
+	}
+}
