@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -14,12 +13,12 @@ import (
 type shape struct {
 	kind   kind
 	doc    string
-	fields []field        // object
-	of     *shape         // list, mapping
-	enum   []string       // text
-	key    *regexp.Regexp // mapping: its keys
-	match  *regexp.Regexp // text
-	what   string         // text, mapping: what match and key stand for
+	fields []field  // object
+	of     *shape   // list, mapping
+	enum   []string // text
+	key    *rule    // mapping: its keys
+	match  *rule    // text
+	what   string   // text, mapping: what match and key stand for
 	min    float64
 	max    float64 // 0: no limit
 	self   func() *shape
@@ -65,7 +64,7 @@ func enum(doc string, values ...string) *shape {
 }
 
 func pattern(doc, what, re string) *shape {
-	return &shape{kind: kindText, doc: doc, match: regexp.MustCompile(re), what: what}
+	return &shape{kind: kindText, doc: doc, match: newRule(re), what: what}
 }
 
 func integer(doc string, least, most float64) *shape {
@@ -81,7 +80,7 @@ func list(doc string, of *shape) *shape { return &shape{kind: kindList, doc: doc
 func mapping(doc, what, key string, of *shape) *shape {
 	s := &shape{kind: kindMapping, doc: doc, of: of, what: what}
 	if key != "" {
-		s.key = regexp.MustCompile(key)
+		s.key = newRule(key)
 	}
 	return s
 }

@@ -187,8 +187,12 @@ func (n *native) sealFile(im *Image, data []byte) error {
 	}
 	err = unix.Ftruncate(fd, int64(im.size))
 	for i := 0; i < len(im.index) && err == nil; i++ {
-		if im.index[i] != 0 {
-			err = writeAll(fd, data[i*grain:(i+1)*grain], int64(i*grain))
+		from := i
+		for i < len(im.index) && im.index[i] != 0 {
+			i++
+		}
+		if i > from {
+			err = writeAll(fd, data[from*grain:i*grain], int64(from*grain))
 		}
 	}
 	if err == nil {

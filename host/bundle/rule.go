@@ -1,0 +1,40 @@
+package bundle
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// rule is a regular expression that a text must match, compiled when it is first
+// needed: a process that starts in milliseconds cannot spend them on the
+// patterns of keys that its manifest does not have.
+type rule struct {
+	text string
+	re   func() *regexp.Regexp
+	most int // bytes; 0: no limit
+}
+
+// newRule reads a pattern. "{1,N}" at its end, of a class of ASCII characters, is
+// checked as a length: as part of the expression it would be compiled to N
+// copies of the class.
+func newRule(text string) *rule {
+	r := &rule{text: text}
+	expr := text
+	if class, n, ok := strings.Cut(text, "]{1,"); ok {
+		if most, err := strconv.Atoi(strings.TrimSuffix(n, "}$")); err == nil {
+			r.most, expr = most, class+"]+$"
+		}
+	}
+	r.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+	return r
+}
+
+// String is the pattern.
+func (r *rule) String() string { return r.text }
+
+// MatchString reports whether a text obeys the rule.
+func (r *rule) MatchString(s string) bool {
+	return (r.most == 0 || len(s) <= r.most) && r.re().MatchString(s)
+}
