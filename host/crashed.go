@@ -1,6 +1,8 @@
 package host
 
 import (
+	"fmt"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/runtime/mailbox"
 )
@@ -25,6 +27,17 @@ const MaxRedeliveries = 1000
 // MaxRedeliveries); a message that has failed n+1 times becomes a dead letter.
 func RedeliverCrashed(n int) CrashedMessage {
 	return CrashedMessage{letter: true, times: min(max(n, 1), MaxRedeliveries)}
+}
+
+// String describes it for a person.
+func (m CrashedMessage) String() string {
+	switch {
+	case m.times > 0:
+		return fmt.Sprintf("is delivered again, up to %d times, and then a dead letter", m.times)
+	case m.letter:
+		return "becomes a dead letter"
+	}
+	return "is dropped"
 }
 
 // dispose settles what becomes of the message of a failed turn. False means that it

@@ -194,6 +194,9 @@ func (s Strategy) KeepChildren() bool { return s.keep }
 // Silent reports whether failures are kept out of the log.
 func (s Strategy) Silent() bool { return s.silent }
 
+// Rules are the rules, in order.
+func (s Strategy) Rules() []Rule { return slices.Clone(s.rules) }
+
 // Decide is the directive for a failure, before the limit of restarts.
 func (s Strategy) Decide(typ string, f *abi.Failure) Directive {
 	for _, r := range s.rules {

@@ -38,11 +38,13 @@ type console struct {
 	restarts int
 	stopped  int
 	order    []string
+	reports  string // all, first or none
+	reported map[string]bool
 }
 
-func newConsole(env *environment, asJSON, quiet bool, level int) *console {
-	c := &console{env: env, json: asJSON, quiet: quiet, level: level, out: bufio.NewWriter(env.stdout),
-		crashes: map[string]int{}, delays: map[string]time.Duration{}}
+func newConsole(env *environment, asJSON, quiet bool, level int, reports string) *console {
+	c := &console{env: env, json: asJSON, quiet: quiet, level: level, reports: reports, out: bufio.NewWriter(env.stdout),
+		crashes: map[string]int{}, delays: map[string]time.Duration{}, reported: map[string]bool{}}
 	c.log = log.NewWithOptions(env.stderr, log.Options{ReportTimestamp: true, TimeFormat: "15:04:05.000", Level: []log.Level{log.DebugLevel, log.InfoLevel, log.WarnLevel, log.ErrorLevel}[level]})
 	return c
 }
@@ -93,6 +95,7 @@ func (c *console) human(e *host.Event) {
 		c.log.Debug("started", "actor", path)
 	case host.EventFailed:
 		c.log.Error("crashed", "actor", path, "why", oneLine(e.Failure.Error()), "then", verdict(e))
+		c.report(e)
 	case host.EventRestarted:
 		c.log.Info("restarted", "actor", path, "incarnation", e.Incarnation)
 	case host.EventResumed:
@@ -114,6 +117,25 @@ func (c *console) human(e *host.Event) {
 		}
 	}
 }
+
+// report prints the whole report of an actor's first failure of a sort, or of all.
+func (c *console) report(e *host.Event) {
+	key := e.Ref.Path() + "\x00" + e.Failure.Kind.String() + oneLine(e.Failure.Reason)
+	if c.reports == "none" || c.reports == "first" && c.reported[key] {
+		return
+	}
+	if len(c.reported) < maxReported {
+		c.reported[key] = true
+	}
+	var b strings.Builder
+	for _, line := range strings.Split(e.Report(), "\n")[1:] {
+		b.WriteString("    " + printable(line) + "\n")
+	}
+	_, _ = io.WriteString(c.env.stderr, b.String())
+}
+
+// maxReported bounds what the console remembers: hostile guests have many reasons.
+const maxReported = 1000
 
 // verdict is what was decided about a failure.
 func verdict(e *host.Event) string {
@@ -188,6 +210,17 @@ type jsonEvent struct {
 	Reason      string       `json:"reason,omitempty"`
 	To          string       `json:"to,omitempty"`
 	Bytes       int          `json:"bytes,omitempty"`
+	Message     *jsonMail    `json:"message,omitempty"`
+	Memory      uint64       `json:"memory,omitempty"`
+	Waiting     *int         `json:"waiting,omitempty"`
+}
+
+type jsonMail struct {
+	Kind        string          `json:"kind"`
+	Sender      uint64          `json:"sender,omitempty"`
+	Bytes       int             `json:"bytes"`
+	Payload     json.RawMessage `json:"payload,omitempty"` // if it is whole, and fits JSON
+	Redelivered int             `json:"redelivered,omitempty"`
 }
 
 type jsonFailure struct {
@@ -214,6 +247,13 @@ func (c *console) writeJSON(e *host.Event) {
 	if e.Kind == host.EventFailed {
 		ms := float64(e.Delay) / float64(time.Millisecond)
 		j.Directive, j.DelayMS = e.Directive.String(), &ms
+	}
+	if m := e.Mail; m != nil {
+		j.Message = &jsonMail{Kind: m.Kind.String(), Sender: uint64(m.Sender), Bytes: m.Size, Redelivered: m.Redelivered}
+		if payload, err := bundle.ToJSON(m.Payload); err == nil && m.Size == len(m.Payload) {
+			j.Message.Payload = payload
+		}
+		j.Memory, j.Waiting = m.Memory, &m.Waiting
 	}
 	if e.Kind == host.EventLog {
 		j.Level = []string{"debug", "info", "warn", "error"}[min(max(e.Level, 0), 3)]

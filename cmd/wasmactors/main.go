@@ -51,7 +51,7 @@ func run(ctx context.Context, restore func(), args []string, stdin io.Reader, st
 		HideVersion:     true,
 		CommandNotFound: func(c *cli.Context, name string) {},
 		Commands: []*cli.Command{
-			newCommand(env), buildCommand(env), runCommand(env), inspectCommand(env), checkCommand(env), cacheCommand(env), versionCommand(env),
+			newCommand(env), buildCommand(env), runCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env), versionCommand(env),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage("%v", err) },

@@ -30,6 +30,7 @@ func runCommand(env *environment) *cli.Command {
 			&cli.DurationFlag{Name: "for", Usage: "end after `DURATION`; without --input the bundle runs until then"},
 			&cli.BoolFlag{Name: "json", Usage: "write events to standard error as NDJSON"},
 			&cli.StringFlag{Name: "log", Value: "info", Usage: "lowest level of guests' logs: debug, info, warn or error"},
+			&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "what refs, guests' randomness and jitter are derived from"},
 			compilerFlag(),
@@ -56,6 +57,10 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	if err != nil {
 		return err
 	}
+	reports := c.String("reports")
+	if reports != "all" && reports != "first" && reports != "none" {
+		return usage("--reports is all, first or none, not %q", reports)
+	}
 	m, err := load(path)
 	if err != nil {
 		return err
@@ -78,7 +83,7 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	}
 	defer b.Close(context.Background())
 
-	console := newConsole(env, c.Bool("json"), c.Bool("quiet"), level)
+	console := newConsole(env, c.Bool("json"), c.Bool("quiet"), level, reports)
 	sys, err := b.Start(func(cfg host.Config) host.Config { return cfg.WithSeed(c.Uint64("seed")) }, console.follow)
 	if err != nil {
 		return err

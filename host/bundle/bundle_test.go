@@ -111,8 +111,12 @@ actors:
     children:
       kid: {type: t}
 run: {main: a}
+idle: {after: 9s, awake: 100}
 `)
 	mod := m.Modules[0]
+	if m.IdleAfter != 9*time.Second || m.MostAwake != 100 {
+		t.Errorf("%v %d", m.IdleAfter, m.MostAwake)
+	}
 	if m.Name != "full" || m.Description == "" || m.Main != "a" || mod.Compiler != "tinygo" || mod.Freeze || strings.Join(mod.Env, " ") != "A=1 B=2" ||
 		len(mod.Dirs) != 2 || mod.Dirs[0].ReadOnly || !mod.Dirs[1].ReadOnly || !filepath.IsAbs(mod.Go) || mod.Memory != 1<<20 || mod.Stack != 128<<10 || mod.Table != 1000 {
 		t.Errorf("%+v", mod)

@@ -112,6 +112,8 @@ func (c *checker) manifest(root *yaml.Node) *Manifest {
 		c.at(at(root, "modules"), "modules must name one module at least")
 	}
 	m.Supervision = c.supervision(at(root, "supervision"))
+	m.IdleAfter = durationOf(at(root, "idle"), "after", host.DefaultIdleAfter)
+	m.MostAwake = int(countOf(at(root, "idle"), "awake", 0))
 	base := limits{Limits: host.Limits{Deadline: defaultDeadline}}
 	base = c.limits(at(root, "limits"), base)
 	m.Actors = c.actors(m, at(root, "actors"), base)

@@ -17,7 +17,9 @@ type Manifest struct {
 	Modules     []Module // in the order of the file
 	Actors      []Actor  // likewise
 	Supervision supervision.Strategy
-	Main        string // the top-level actor whose end ends the run, or ""
+	IdleAfter   time.Duration // see host.Config.WithIdleAfter
+	MostAwake   int           // see host.Config.WithMostAwake
+	Main        string        // the top-level actor whose end ends the run, or ""
 }
 
 // Module is where the code of actors comes from: either Go or Wasm is set.

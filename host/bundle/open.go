@@ -211,7 +211,8 @@ func (b *Bundle) Close(ctx context.Context) error { return b.engine.Close(ctx) }
 // configuration; nil is fine. watch, which may be nil, is called with the system
 // before the first actor starts, so that it can subscribe to all that happens.
 func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.System)) (*host.System, error) {
-	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(SpawnOptions)
+	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(SpawnOptions).
+		WithIdleAfter(b.Manifest.IdleAfter).WithMostAwake(b.Manifest.MostAwake)
 	if change != nil {
 		cfg = change(cfg)
 	}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host/bundle"
+)
+
+func explainCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "explain",
+		Usage:     "tell who decides about an actor's failures, and the delays that it would get",
+		ArgsUsage: "BUNDLE [ACTOR]",
+		Description: "Without an actor all of them are explained. Nothing is built or run.\n\nExamples:\n\n" +
+			"   wasmactors explain samples/ledger\n" +
+			"   wasmactors explain samples/ledger gateway",
+		Action: func(c *cli.Context) error {
+			if c.NArg() < 1 || c.NArg() > 2 {
+				return usage("explain wants a bundle and perhaps an actor; see wasmactors explain --help")
+			}
+			m, err := load(c.Args().First())
+			if err != nil {
+				return err
+			}
+			if c.NArg() == 2 {
+				if err := m.Explain(env.stdout, c.Args().Get(1)); err != nil {
+					return usage("%v", err)
+				}
+				return nil
+			}
+			first := true
+			m.Walk(func(path string, _ *bundle.Actor) {
+				if !first {
+					fmt.Fprintln(env.stdout)
+				}
+				first = false
+				_ = m.Explain(env.stdout, path) // it is there
+			})
+			return nil
+		},
+	}
+}

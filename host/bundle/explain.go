@@ -1,0 +1,223 @@
+package bundle
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
+)
+
+// Explain writes, for a person, who decides about the failures of an actor and what
+// follows from them: the rules, the limits, the delays that it would get. path is
+// /user/a/b or a/b.
+func (m *Manifest) Explain(w io.Writer, path string) error {
+	var chain []*Actor // from the top down to the actor
+	var paths []string
+	want := "/user/" + strings.TrimPrefix(strings.TrimPrefix(path, "/"), "user/")
+	var names []string
+	m.Walk(func(p string, a *Actor) {
+		names = append(names, p)
+		if p == want || strings.HasPrefix(want, p+"/") {
+			chain, paths = append(chain, a), append(paths, p)
+		}
+	})
+	if len(paths) == 0 || paths[len(paths)-1] != want {
+		return fmt.Errorf("there is no actor %s%s", want, suggestion(want, names))
+	}
+	a := chain[len(chain)-1]
+	e := explanation{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), s: m.Supervision, boss: "/user, the guardian of the bundle"}
+	if len(chain) > 1 {
+		boss := chain[len(chain)-2]
+		e.s, e.boss = boss.Supervision, paths[len(paths)-2]+" ("+boss.Module+"/"+boss.Type+")"
+	}
+	e.line("%s", want+" ("+a.Module+"/"+a.Type+")")
+	e.line("")
+	e.line("decided by\t%s", e.boss)
+	e.line("concerns\t%s", map[supervision.Kind]string{
+		supervision.OneForOne: "the actor alone (one-for-one)", supervision.AllForOne: "all its siblings, too (all-for-one)",
+		supervision.RestForOne: "the siblings started after it, too (rest-for-one)",
+	}[e.s.Kind()])
+	e.ends(a)
+	e.failures(a)
+	e.limits()
+	e.delays()
+	e.line("crashed message\t%s", a.Crashed)
+	if len(chain) > 1 {
+		e.line("escalation\t%s fails, and its own supervisor decides about both", paths[len(paths)-2])
+	} else {
+		e.line("escalation\tthe whole bundle ends, with exit code 1")
+	}
+	return e.w.Flush()
+}
+
+type explanation struct {
+	w    *tabwriter.Writer
+	s    supervision.Strategy // of the supervisor
+	boss string
+}
+
+func (e *explanation) line(format string, args ...any) { fmt.Fprintf(e.w, format+"\n", args...) }
+
+func (e *explanation) ends(a *Actor) {
+	e.line("restarted\t%s", map[supervision.Lifetime]string{
+		supervision.Transient: "when it fails (transient)", supervision.Permanent: "when it fails and when it stops itself (permanent)",
+		supervision.Temporary: "never (temporary)",
+	}[a.Lifetime])
+	if a.Significant && e.s.Shutdown() != supervision.ShutdownNever {
+		which := "the first"
+		if e.s.Shutdown() == supervision.ShutdownAll {
+			which = "the last"
+		}
+		e.line("significant\tits supervisor stops with %s significant child that ends", which)
+	}
+}
+
+// failures says which kinds get which directive; rules that look at more than the
+// kind are told one by one.
+func (e *explanation) failures(a *Actor) {
+	e.line("")
+	for _, r := range e.s.Rules() {
+		if r.Reason == "" && r.Type == "" {
+			continue
+		}
+		var when []string
+		if len(r.Kinds) > 0 {
+			when = append(when, kindNamesOf(r.Kinds))
+		}
+		if r.Reason != "" {
+			when = append(when, fmt.Sprintf("reason like %q", r.Reason))
+		}
+		if r.Type != "" {
+			when = append(when, fmt.Sprintf("type like %q", r.Type))
+		}
+		e.line("%v\t%s", r.Directive, strings.Join(when, ", "))
+	}
+	by := map[supervision.Directive][]abi.FailureKind{}
+	for _, k := range abi.FailureKinds() {
+		d := e.s.Decide(a.Type, &abi.Failure{Kind: k})
+		by[d] = append(by[d], k)
+	}
+	for _, d := range supervision.Directives() {
+		if len(by[d]) > 0 {
+			e.line("%v\t%s", d, kindNamesOf(by[d]))
+		}
+	}
+	e.line("")
+}
+
+func kindNamesOf(kinds []abi.FailureKind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+func (e *explanation) limits() {
+	n, within := e.s.MaxRestarts()
+	window := map[bool]string{false: "tumbling", true: "sliding"}[e.s.Sliding()]
+	whose := "of the actor"
+	if e.s.Shared() {
+		whose = "of all children together"
+	}
+	switch {
+	case n < 0 && within == 0:
+		e.line("restarts\twithout limit")
+	case within == 0:
+		e.line("restarts\t%d in the life %s; one more failure: %v", n, whose, e.s.Exceeded())
+	default:
+		e.line("restarts\t%d within %v (%s) %s; one more failure: %v", max(n, 1), within, window, whose, e.s.Exceeded())
+	}
+}
+
+// shown is how many delays are told.
+const shown = 10
+
+func (e *explanation) delays() {
+	b, ok := e.s.Backoff()
+	if !ok {
+		e.line("delays\tnone: restarts are at once")
+		return
+	}
+	e.line("delays\t%s", map[supervision.Ends]string{
+		0: "after failures and after its own stop", supervision.OnFailure: "after failures", supervision.OnStop: "after its own stop",
+	}[b.On])
+	rows := shown
+	if b.MaxFailures > 0 {
+		rows = min(rows, b.MaxFailures)
+	}
+	var least, most time.Duration
+	for n := range rows {
+		lo, hi := b.Policy.Delay(n, extreme(0)), b.Policy.Delay(n, extreme(1))
+		lo, hi = min(lo, hi), max(lo, hi)
+		least, most = least+lo, most+hi
+		e.line("  %d\t%s\tin all %s", n+1, between(lo, hi), between(least, most))
+	}
+	switch b.Reset {
+	case supervision.ResetNever:
+		e.line("  count\tis never reset")
+	case supervision.ResetManual:
+		e.line("  count\tis reset when the actor says so")
+	default:
+		if b.ResetAfter > 0 {
+			e.line("  count\tis reset when it has lived for %v", b.ResetAfter)
+		} else {
+			e.line("  count\tis reset when it has lived as long as its last delay")
+		}
+	}
+	if b.MaxFailures > 0 {
+		e.line("  gives up\tafter %d failures: %s", b.MaxFailures, supervision.GiveUps()[b.GiveUp])
+	}
+	meanwhile := map[supervision.Meanwhile]string{
+		supervision.MeanwhileKeep: "wait in the mailbox", supervision.MeanwhileDrop: "become dead letters", supervision.MeanwhileReply: "are answered with an error",
+	}[b.Meanwhile]
+	if b.Stash > 0 {
+		meanwhile += fmt.Sprintf(", %d at most; then the oldest becomes a dead letter", b.Stash)
+	}
+	e.line("  messages\t%s", meanwhile)
+	if b.Grace > 0 {
+		e.line("  grace\t%v after a delayed restart before it gets what has waited", b.Grace)
+	}
+}
+
+func between(lo, hi time.Duration) string {
+	round := func(d time.Duration) time.Duration {
+		switch {
+		case d >= time.Minute:
+			return d.Round(time.Second)
+		case d >= time.Second:
+			return d.Round(time.Millisecond)
+		}
+		return d.Round(time.Microsecond)
+	}
+	if lo, hi = round(lo), round(hi); lo == hi {
+		return lo.String()
+	}
+	return lo.String() + " to " + hi.String()
+}
+
+// extreme is the randomness that draws the least (0) or nearly the most (1).
+type extreme int
+
+var _ backoff.Rand = extreme(0)
+
+// Float64 implements backoff.Rand.
+func (x extreme) Float64() float64 {
+	if x == 0 {
+		return 0
+	}
+	return 1 - 1e-9
+}
+
+// IntN implements backoff.Rand.
+func (x extreme) IntN(n int) int {
+	if x == 0 {
+		return 0
+	}
+	return n - 1
+}
