@@ -334,6 +334,9 @@ func (c *cell) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*cell, er
 		name = c.freshName()
 	}
 	child, err := newCell(c.sys, c, name, uid, p)
+	if err == nil && scr != nil { // within the parent's own Run, which may be a start while ancestors are suspended
+		child.suspends = c.suspends
+	}
 	if err == nil && !c.sys.table.put(uid, child) {
 		err = ErrNameTaken
 	}

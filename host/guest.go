@@ -67,7 +67,9 @@ func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, sender abi
 		return &abi.Failure{Kind: abi.FailureInit, Reason: "the start envelope, with the arguments, is larger than the inbox"}
 	}
 	scr.batch = append(scr.batch[:0], e)
+	attempts := c.attempts // at the message that waits, of which this turn is none
 	_, f := c.execute(scr, x, now)
+	c.attempts = attempts
 	return f
 }
 

@@ -178,6 +178,7 @@ func (c *cell) prepareRestart(scr *scratch, m *sysMsg) {
 			k.post(scr, sysMsg{kind: sysUnsuspend})
 			k.post(scr, sysMsg{kind: sysRestart, failure: m.failure, keep: true})
 		} else {
+			c.unwatch(scr, k.uid) // the next incarnation does not know it
 			k.post(scr, sysMsg{kind: sysStop, reason: "the parent restarts"})
 		}
 	}

@@ -73,12 +73,14 @@ func (c *cell) checkpointIfDue() {
 // it can.
 func (c *cell) cannotResume() string {
 	switch r := c.recovery; {
+	case !c.begun:
+		return "there was no turn before"
 	case c.props.image == nil && c.actor == nil:
 		return "the actor has panicked"
 	case c.props.image == nil || c.culprit != nil:
 		return ""
-	case !c.begun || r == nil:
-		return "there was no turn before"
+	case r == nil:
+		return "its states were not kept"
 	default:
 		return r.why
 	}
