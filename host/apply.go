@@ -19,8 +19,16 @@ func (c *cell) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope
 		}
 		switch cmd.Op {
 		case abi.OpSend:
+			if cmd.ToPath != nil && wild(string(cmd.ToPath)) {
+				c.applySelection(scr, cmd, func(one *abi.Command) { c.applySend(scr, one) })
+				continue
+			}
 			c.applySend(scr, cmd)
 		case abi.OpForward:
+			if cmd.ToPath != nil && wild(string(cmd.ToPath)) {
+				c.applySelection(scr, cmd, func(one *abi.Command) { _ = c.forward(scr, one.ToRef, current) })
+				continue
+			}
 			if uid, ok := c.target(scr, cmd, c.caps.send); ok {
 				_ = c.forward(scr, uid, current)
 			}
@@ -32,7 +40,7 @@ func (c *cell) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope
 			c.applyStop(scr, cmd)
 		case abi.OpWatch:
 			if uid, ok := c.target(scr, cmd, c.caps.send); ok {
-				if c.watch(scr, uid) != nil {
+				if c.watch(scr, uid, "") != nil {
 					c.refused(scr, DeadLimit, uid, "", nil)
 				}
 			}

@@ -81,7 +81,7 @@ type cell struct {
 	begun       bool // the present incarnation has started
 	lastTo      *cell
 	watchers    map[abi.Ref]struct{}
-	watching    map[abi.Ref]struct{}
+	watching    map[abi.Ref]string // paths, as far as they are known
 	timers      map[uint64]*timer
 	asks        map[uint64]clock.Timer
 	stash       []*mailbox.Envelope
@@ -221,7 +221,7 @@ func (c *cell) handleMessages(scr *scratch, budget int) int {
 	if e == nil {
 		return 0
 	}
-	if e.Flags&(flagPoison|flagKill) != 0 {
+	if e.Flags&flagControl != 0 {
 		c.mbox.Pop()
 		c.control(scr, e)
 		return 1
@@ -237,22 +237,19 @@ func (c *cell) handleMessages(scr *scratch, budget int) int {
 	return 1
 }
 
-// Flags of envelopes within the host.
-const (
-	flagPoison      uint8 = 1 << iota // stop when it is reached
-	flagKill                          // fail when it is reached
-	flagNoInfluence                   // does not reset the receive timeout
-)
-
 // control handles an envelope that is not for the actor itself.
 func (c *cell) control(scr *scratch, e *mailbox.Envelope) {
-	poison := e.Flags&flagPoison != 0
-	scr.cache.Free(e)
-	if poison {
-		c.quit(scr, "stopped")
-		return
+	flags := e.Flags
+	if flags&flagIdentify != 0 {
+		c.sys.identified(scr, c.uid, e)
 	}
-	c.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: c.turns})
+	scr.cache.Free(e)
+	switch {
+	case flags&flagPoison != 0:
+		c.quit(scr, "stopped")
+	case flags&flagKill != 0:
+		c.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: c.turns})
+	}
 }
 
 // peek is the next message that still counts; those that were taken back
@@ -264,6 +261,14 @@ func (c *cell) peek(scr *scratch) *mailbox.Envelope {
 			return nil
 		}
 		keep := true
+		if v, ok := e.Value.(settled); ok {
+			if v.lasting || v.incarnation == c.incarnation {
+				return e
+			}
+			c.mbox.Pop()
+			scr.cache.Free(e)
+			continue
+		}
 		switch e.Kind {
 		case abi.KindTerminated:
 			_, keep = c.watching[e.Sender]
@@ -289,6 +294,9 @@ func (c *cell) peek(scr *scratch) *mailbox.Envelope {
 
 // consume settles the book-keeping of a message that is being handled.
 func (c *cell) consume(e *mailbox.Envelope) {
+	if _, done := e.Value.(settled); done {
+		return
+	}
 	switch e.Kind {
 	case abi.KindTerminated:
 		delete(c.watching, e.Sender)

@@ -43,7 +43,7 @@ func (m CrashedMessage) String() string {
 // dispose settles what becomes of the message of a failed turn. False means that it
 // goes back to the front of the mailbox.
 func (c *cell) dispose(e *mailbox.Envelope) (done bool) {
-	if e.Kind != abi.KindMessage || e.Flags&(flagPoison|flagKill) != 0 {
+	if e.Kind != abi.KindMessage || e.Flags&(flagControl|flagHeld) != 0 {
 		return true
 	}
 	m := c.props.crashed

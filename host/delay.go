@@ -44,7 +44,7 @@ func (c *cell) openGate() {
 // refusedByGate deals with a message that comes during a delay, if it is not to be
 // kept. Any goroutine.
 func (c *cell) refusedByGate(scr *scratch, e *mailbox.Envelope) bool {
-	if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || e.Flags&(flagPoison|flagKill) != 0 {
+	if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || e.Flags&flagControl != 0 {
 		return false // the host's own are no messages
 	}
 	if supervision.Meanwhile(c.gate.Load()) == supervision.MeanwhileReply && e.Kind == abi.KindMessage && e.Sender != 0 {

@@ -17,9 +17,12 @@ func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 	if c := s.table.get(to); c != nil {
 		return s.push(scr, c, e)
 	}
-	if s.asks.resolve(s, to, e) {
+	if found, err := s.asks.resolve(s, to, e); found {
+		if err != nil {
+			s.deadLetter(DeadMailboxFull, to, "", e)
+		}
 		e.Free()
-		return nil
+		return err
 	}
 	reason := DeadUnknown
 	switch {
@@ -66,12 +69,21 @@ func (s *System) accept(scr *scratch, c *cell, e *mailbox.Envelope) (DeadReason,
 // deadLetter counts, keeps and publishes a message that was not delivered. The
 // envelope stays the caller's.
 func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
+	if e.Flags&flagIdentify != 0 {
+		s.unidentified(nil, to, e)
+		return
+	}
 	l := letter(reason, to, path, e)
-	s.dead.add(l)
+	kind := EventDeadLetter
+	if e.Flags&flagSuppressed != 0 {
+		kind = EventSuppressed
+	} else {
+		s.dead.add(l)
+	}
 	if s.bus.quiet() {
 		return
 	}
-	s.bus.publish(Event{Kind: EventDeadLetter, Time: s.cfg.clock.Now(), Ref: s.refOf(to), Dead: &l})
+	s.bus.publish(Event{Kind: kind, Time: s.cfg.clock.Now(), Ref: s.refOf(to), Dead: &l})
 }
 
 func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {

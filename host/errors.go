@@ -34,6 +34,10 @@ var (
 	ErrUnhandled = errors.New("host: message not handled")
 	// ErrBadDirective: not a directive that can be given here.
 	ErrBadDirective = errors.New("host: not a directive for a suspended actor")
+	// ErrLimit: one of the actor's [Limits] is reached.
+	ErrLimit = errors.New("host: a limit of the actor is reached")
+	// ErrStashed: the current message is in the stash already.
+	ErrStashed = errors.New("host: the message is stashed already")
 	// ErrDenied: a capability is missing.
 	ErrDenied = errors.New("host: denied")
 )

@@ -23,9 +23,10 @@ const (
 	EventLog                             // a guest has logged a line
 	EventUnhandled                       // an actor did not handle a message
 	EventTerminated                      // the system has terminated
+	EventSuppressed                      // a message marked as Suppressed was not delivered
 )
 
-var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated"}
+var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter"}
 
 // String is the name that JSON output uses.
 func (k EventKind) String() string {
@@ -51,7 +52,7 @@ type Event struct {
 	Note      string                // failed: why the directive is not the strategy's; stopped: why
 
 	Mail  *CrashedMail // failed: the message whose turn failed, nil if there was none
-	Dead  *DeadLetter  // dead_letter, unhandled
+	Dead  *DeadLetter  // dead_letter, suppressed_dead_letter, unhandled
 	Level int          // log: abi.LogDebug to abi.LogError
 	Text  string       // log
 }

@@ -106,7 +106,7 @@ func (c *cell) guestTurns(scr *scratch, budget int) int {
 	scr.batch = scr.batch[:0]
 	for len(scr.batch) < budget {
 		e := c.peek(scr)
-		if e == nil || e.Flags&(flagPoison|flagKill) != 0 {
+		if e == nil || e.Flags&flagControl != 0 {
 			break
 		}
 		alone := e.Kind != abi.KindMessage // cancelling what is next must still work
@@ -253,7 +253,7 @@ func (c *cell) violation(err error) *abi.Failure {
 
 // examine checks what the decoder cannot know: a turn's commands as a whole.
 func (c *cell) examine(cmds []abi.Command, turn int, res *runtime.Result) *abi.Failure {
-	spawned := c.spawned
+	spawned, stashed := c.spawned, false
 	for i := range cmds {
 		switch cmd := &cmds[i]; cmd.Op {
 		case abi.OpFail:
@@ -264,6 +264,12 @@ func (c *cell) examine(cmds []abi.Command, turn int, res *runtime.Result) *abi.F
 			}
 			spawned++
 		case abi.OpStash, abi.OpUnstash:
+			if cmd.Op == abi.OpStash {
+				if stashed {
+					return &abi.Failure{Kind: abi.FailureABIViolation, Reason: "stash: the message is stashed already"}
+				}
+				stashed = true
+			}
 			if !res.LastTurn(turn) {
 				return &abi.Failure{Kind: abi.FailureABIViolation, Reason: "the batch went on after " + cmd.Op.String()}
 			}

@@ -47,7 +47,7 @@ func (c *cell) start(scr *scratch, cause *abi.Failure) *abi.Failure {
 	if c.props.image != nil {
 		return c.startGuest(scr, cause)
 	}
-	return c.startNative(scr)
+	return c.startNative(scr, cause)
 }
 
 // initFailure is f as the failure of a start.

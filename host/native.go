@@ -38,6 +38,8 @@ type Context struct {
 	cell *cell
 	env  *mailbox.Envelope
 	scr  *scratch // of the worker that makes the call; nil when it is over
+
+	cause *abi.Failure // of the restart, within Started
 }
 
 // over ends the call: what keeps the context all the same gets no worker.
@@ -54,6 +56,21 @@ func (c *Context) System() *System { return c.cell.sys }
 
 // Incarnation is 0 at first and one more after every restart.
 func (c *Context) Incarnation() uint64 { return c.cell.incarnation }
+
+// Cause is why the incarnation before this one has ended, within Started; else, and
+// at first, nil. It is not to be changed.
+func (c *Context) Cause() *abi.Failure { return c.cause }
+
+// Children are the actor's children in the order in which they were started, those
+// that are about to stop included.
+func (c *Context) Children() []Ref {
+	kids := c.cell.kids()
+	refs := make([]Ref, len(kids))
+	for i, k := range kids {
+		refs[i] = k.ref()
+	}
+	return refs
+}
 
 // Args decodes what Props.WithArgs was given.
 func (c *Context) Args(v any) error { return decoder.Unmarshal(c.cell.args, v) }
@@ -89,13 +106,11 @@ func (c *Context) Forward(to Ref) error {
 }
 
 func (c *Context) send(to abi.Ref, v any, kind abi.Kind, correlation uint64) error {
-	payload, err := Encode(v)
+	e, err := envelope(v)
 	if err != nil {
 		return err
 	}
-	e := mailbox.New()
 	e.Kind, e.Sender, e.Correlation = kind, c.cell.uid, correlation
-	e.SetPayload(payload)
 	return c.cell.sys.deliver(c.scr, to, e)
 }
 
@@ -126,7 +141,7 @@ func (c *Context) Stop(ref Ref) {
 
 // Watch makes the end of an actor known through a Message of KindTerminated
 // whose Sender it is. An actor that has ended already counts.
-func (c *Context) Watch(ref Ref) error { return c.cell.watch(c.scr, ref.uid) }
+func (c *Context) Watch(ref Ref) error { return c.cell.watch(c.scr, ref.uid, ref.path) }
 
 // Unwatch takes a watch back, also when the message is in the mailbox already.
 func (c *Context) Unwatch(ref Ref) { c.cell.unwatch(c.scr, ref.uid) }
@@ -148,7 +163,9 @@ func (c *Context) Cancel(key uint64) { c.cell.cancelTimer(key) }
 // was received for d; 0 turns it off.
 func (c *Context) SetReceiveTimeout(d time.Duration) { c.cell.setReceiveTimeout(d) }
 
-// Stash keeps the current message aside until Unstash.
+// Stash keeps the current message aside until Unstash. It fails with ErrStashed the
+// second time in a turn, and with ErrLimit if the stash is full; the message is a dead
+// letter then.
 func (c *Context) Stash() error { return c.cell.stashCurrent(c.env) }
 
 // Unstash puts everything stashed back to the front of the mailbox, in order.

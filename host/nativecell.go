@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -10,14 +11,14 @@ import (
 )
 
 // startNative makes a fresh actor.
-func (c *cell) startNative(scr *scratch) *abi.Failure {
+func (c *cell) startNative(scr *scratch, cause *abi.Failure) *abi.Failure {
 	return c.guarded(func() error {
 		c.actor = c.props.factory()
 		if c.actor == nil {
 			return errors.New("the factory returned nil")
 		}
 		if s, ok := c.actor.(Starter); ok {
-			ctx := Context{cell: c, scr: scr}
+			ctx := Context{cell: c, scr: scr, cause: cause}
 			defer ctx.over()
 			return s.Started(&ctx)
 		}
@@ -32,7 +33,11 @@ func (c *cell) nativeTurn(scr *scratch, e *mailbox.Envelope) {
 	ctx := Context{cell: c, env: e, scr: scr}
 	defer ctx.over()
 	kind := e.Kind
-	m := Message{Kind: e.Kind, Sender: c.sys.refOf(e.Sender), Correlation: e.Correlation, Payload: e.Payload}
+	sender := c.sys.refOf(e.Sender)
+	if kind == abi.KindTerminated {
+		sender.path = cmp.Or(endedPath(e), sender.path)
+	}
+	m := Message{Kind: e.Kind, Sender: sender, Correlation: e.Correlation, Payload: e.Payload}
 	if len(e.Headers) > 0 {
 		m.Headers = e.Headers
 	}

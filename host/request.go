@@ -27,12 +27,10 @@ func (s *System) TryRequest(to Ref, v any) (*Pending, error) {
 // TryTell is Tell for callers that try again: a message that finds the mailbox full
 // is theirs, and no dead letter.
 func (s *System) TryTell(to Ref, v any) error {
-	payload, err := Encode(v)
+	e, err := envelope(v)
 	if err != nil {
 		return err
 	}
-	e := mailbox.New()
-	e.SetPayload(payload)
 	return s.offer(nil, to.uid, e)
 }
 
@@ -54,14 +52,12 @@ func (s *System) offer(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 }
 
 func (s *System) request(to Ref, v any, deliver func(*scratch, abi.Ref, *mailbox.Envelope) error) (*Pending, error) {
-	payload, err := Encode(v)
+	e, err := envelope(v)
 	if err != nil {
 		return nil, err
 	}
 	uid, p := s.asks.add()
-	e := mailbox.New()
 	e.Sender, e.Correlation = uid, 1
-	e.SetPayload(payload)
 	if err := deliver(nil, to.uid, e); err != nil {
 		s.asks.remove(uid)
 		return nil, err

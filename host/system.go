@@ -114,13 +114,11 @@ func (s *System) Tell(to Ref, v any) error { return s.TellFrom(Ref{}, to, v) }
 
 // TellFrom sends a message in the name of an actor, which will get the answer.
 func (s *System) TellFrom(from, to Ref, v any) error {
-	payload, err := Encode(v)
+	e, err := envelope(v)
 	if err != nil {
 		return err
 	}
-	e := mailbox.New()
 	e.Sender = from.uid
-	e.SetPayload(payload)
 	return s.deliver(nil, to.uid, e)
 }
 
@@ -128,15 +126,17 @@ func (s *System) TellFrom(from, to Ref, v any) error {
 // wrapped in ErrTimeout, a *ReplyError if the actor has answered with an error,
 // or what Tell would return.
 func (s *System) Ask(ctx context.Context, to Ref, v any) (Message, error) {
-	payload, err := Encode(v)
+	e, err := envelope(v)
 	if err != nil {
 		return Message{}, err
 	}
+	return s.ask(ctx, to, e)
+}
+
+func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (Message, error) {
 	uid, p := s.asks.add()
 	defer s.asks.remove(uid)
-	e := mailbox.New()
 	e.Sender, e.Correlation = uid, 1
-	e.SetPayload(payload)
 	if err := s.deliver(nil, to.uid, e); err != nil {
 		return Message{}, err
 	}

@@ -21,7 +21,7 @@ type timer struct {
 func (c *cell) setTimer(key uint64, delay, period time.Duration, payload []byte) error {
 	c.cancelTimer(key)
 	if len(c.timers) >= c.limits.Timers {
-		return ErrDenied
+		return ErrLimit
 	}
 	if c.timers == nil {
 		c.timers = map[uint64]*timer{}
@@ -127,7 +127,7 @@ func (r *receiveTimer) touch(c *cell, e *mailbox.Envelope) {
 // addAsk notes an ask of the actor's own.
 func (c *cell) addAsk(correlation uint64, timeout time.Duration) error {
 	if _, taken := c.asks[correlation]; taken || correlation == 0 || len(c.asks) >= c.limits.Asks {
-		return ErrDenied
+		return ErrLimit
 	}
 	if c.asks == nil {
 		c.asks = map[uint64]clock.Timer{}

@@ -6,17 +6,18 @@ import (
 )
 
 // watch asks to be told of an actor's end; one that has ended already counts.
-func (c *cell) watch(scr *scratch, uid abi.Ref) error {
+// path is the target's as far as the watcher knows it.
+func (c *cell) watch(scr *scratch, uid abi.Ref, path string) error {
 	if _, ok := c.watching[uid]; ok || uid == c.uid {
 		return nil
 	}
 	if len(c.watching) >= c.limits.Watches {
-		return ErrDenied
+		return ErrLimit
 	}
 	if c.watching == nil {
-		c.watching = map[abi.Ref]struct{}{}
+		c.watching = map[abi.Ref]string{}
 	}
-	c.watching[uid] = struct{}{}
+	c.watching[uid] = path
 	target := c.sys.table.get(uid)
 	if target == nil || !target.post(scr, sysMsg{kind: sysWatch, ref: c.uid}) {
 		c.post(scr, sysMsg{kind: sysTerminated, ref: uid, reason: "unknown"})
@@ -39,11 +40,15 @@ func (c *cell) unwatch(scr *scratch, uid abi.Ref) {
 // watchedEnded puts the news at the end of the own mailbox: behind everything
 // that the dead actor had sent before.
 func (c *cell) watchedEnded(scr *scratch, uid abi.Ref, reason string) {
-	if _, ok := c.watching[uid]; !ok {
+	path, ok := c.watching[uid]
+	if !ok {
 		return
 	}
 	e := scr.cache.New()
 	e.Kind, e.Sender = abi.KindTerminated, uid
+	if path != "" {
+		e.Value = path
+	}
 	e.Payload = appendText(e.Payload, reason)
 	if c.mbox.Push(e) != nil {
 		c.late = append(c.late, e) // bounded by the number of watches
@@ -56,7 +61,18 @@ func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
 		w.post(scr, sysMsg{kind: sysTerminated, ref: uid, reason: reason})
 		return
 	}
-	s.asks.end(watcher)
+	s.asks.end(watcher, uid, reason)
+}
+
+// endedPath is whose end an envelope tells of, empty if it is not known.
+func endedPath(e *mailbox.Envelope) string {
+	switch v := e.Value.(type) {
+	case string:
+		return v
+	case settled:
+		return v.path
+	}
+	return ""
 }
 
 // maxNews bounds texts that the host itself puts into envelopes, in bytes.
@@ -66,31 +82,4 @@ func appendText(dst []byte, s string) []byte {
 	w := abi.NewWriter(dst)
 	w.Text(clip(s, maxNews))
 	return w.Bytes()
-}
-
-// stashCurrent keeps a copy of the current message aside.
-func (c *cell) stashCurrent(e *mailbox.Envelope) error {
-	if len(c.stash) >= c.limits.Stash {
-		c.sys.deadLetter(DeadStashFull, c.uid, c.path, e)
-		return ErrDenied
-	}
-	c.stash = append(c.stash, cloneEnvelope(e))
-	return nil
-}
-
-func cloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
-	k := mailbox.New()
-	k.Kind, k.Flags, k.Time, k.Sender, k.Correlation, k.Value = e.Kind, e.Flags, e.Time, e.Sender, e.Correlation, e.Value
-	k.SetPayload(e.Payload)
-	k.SetHeaders(e.Headers)
-	return k
-}
-
-// unstash puts everything stashed back to the front, in order.
-func (c *cell) unstash() {
-	if len(c.stash) > 0 {
-		c.mbox.PushFront(c.stash...)
-		clear(c.stash)
-		c.stash = c.stash[:0]
-	}
 }

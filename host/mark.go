@@ -1,0 +1,57 @@
+package host
+
+import "github.com/wasmactors/wasmactors/runtime/mailbox"
+
+// Flags of envelopes within the host.
+const (
+	flagPoison      uint8 = 1 << iota // stop when it is reached
+	flagKill                          // fail when it is reached
+	flagIdentify                      // answer when it is reached
+	flagNoInfluence                   // does not reset the receive timeout
+	flagSuppressed                    // is no news if it is not delivered
+	flagHeld                          // stashed in the turn that handles it
+
+	flagControl = flagPoison | flagKill | flagIdentify // the host's own, no messages
+)
+
+// Mark says what is special about a message; see [Marked].
+type Mark uint8
+
+// The marks.
+const (
+	// NoInfluence: the message does not begin the receiver's receive timeout anew.
+	NoInfluence = Mark(flagNoInfluence)
+	// Suppressed: nobody needs to hear if the message is not delivered. It is
+	// neither kept nor counted as a dead letter, and its event is EventSuppressed.
+	Suppressed = Mark(flagSuppressed)
+)
+
+// Marked is a message with marks: Tell(to, host.Marked{Value: v, Marks: host.Suppressed}).
+type Marked struct {
+	Value any
+	Marks Mark
+}
+
+// fill makes v the message of an envelope.
+func fill(e *mailbox.Envelope, v any) error {
+	if m, ok := v.(Marked); ok {
+		e.Flags |= uint8(m.Marks & (NoInfluence | Suppressed))
+		v = m.Value
+	}
+	payload, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	e.SetPayload(payload)
+	return nil
+}
+
+// envelope is a new one with this message.
+func envelope(v any) (*mailbox.Envelope, error) {
+	e := mailbox.New()
+	if err := fill(e, v); err != nil {
+		e.Free()
+		return nil, err
+	}
+	return e, nil
+}
