@@ -1,0 +1,268 @@
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// What the conformance suite (conformance_*_test.go, docs/conformance.md) is made of: a lab
+// is a manual system with a probe that notes what it is told, and the sorts of actors
+// that a row holds for.
+
+type lab struct {
+	*System
+	t     *testing.T
+	clock *VirtualClock
+	probe Ref
+	got   []string  // what the probe was told: "kind value"
+	mail  []Message // the same, as messages
+	log   *Subscription
+}
+
+// newLab is a system with a probe as /user/probe, and all events noted from then on.
+func newLab(t *testing.T, change func(Config) Config) *lab {
+	t.Helper()
+	l := &lab{t: t}
+	l.System, l.clock = manual(t, change)
+	l.probe = l.spawn("probe", Func(func(_ *Context, m Message) error {
+		l.mail = append(l.mail, m.Clone())
+		l.got = append(l.got, describe(m))
+		return nil
+	}))
+	l.log = l.Subscribe(10_000, nil)
+	return l
+}
+
+// describe is a message as the tests compare it.
+func describe(m Message) string {
+	if m.Kind == abi.KindTerminated {
+		return "terminated " + reasonOf(m.Payload)
+	}
+	var v any
+	if len(m.Payload) > 0 {
+		if err := m.Decode(&v); err != nil {
+			return m.Kind.String() + " ?"
+		}
+	}
+	if b, ok := v.([]byte); ok && len(b) == 1 {
+		v = b[0] // a puppet's counter
+	}
+	return fmt.Sprintf("%v %v", m.Kind, v)
+}
+
+func (l *lab) spawn(name string, p Props) Ref {
+	l.t.Helper()
+	ref := must(l.Spawn(name, p))(l.t)
+	l.run()
+	return ref
+}
+
+func (l *lab) run() { l.RunUntilIdle(100_000) }
+
+// pass lets time pass and everything happen that is due.
+func (l *lab) pass(d time.Duration) {
+	l.clock.Advance(d)
+	l.run()
+}
+
+// say has the probe send a message and lets everything happen.
+func (l *lab) say(to Ref, v any) {
+	l.t.Helper()
+	l.post(to, v)
+	l.run()
+}
+
+// post has the probe send a message.
+func (l *lab) post(to Ref, v any) {
+	l.t.Helper()
+	if err := l.TellFrom(l.probe, to, v); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// wants compares what the probe was told since the last time.
+func (l *lab) wants(want ...string) {
+	l.t.Helper()
+	if !slices.Equal(l.got, want) {
+		l.t.Errorf("the probe was told %q, want %q", l.got, want)
+	}
+	l.got, l.mail = nil, nil
+}
+
+// events are those that have happened, of these kinds (all, if none is given), as "kind name".
+func (l *lab) events(kinds ...EventKind) (out []string) {
+	for _, e := range l.raw(kinds...) {
+		out = append(out, e.Kind.String()+" "+e.Ref.Name())
+	}
+	return out
+}
+
+// raw takes the events that have happened.
+func (l *lab) raw(kinds ...EventKind) (out []Event) {
+	for {
+		select {
+		case e, ok := <-l.log.C():
+			if !ok {
+				return out
+			}
+			if len(kinds) == 0 || slices.Contains(kinds, e.Kind) {
+				out = append(out, e)
+			}
+		default:
+			return out
+		}
+	}
+}
+
+// letters are the dead letters so far, as "reason value".
+func (l *lab) letters() (out []string) {
+	all, _ := l.DeadLetters()
+	for _, d := range all {
+		var v any
+		_ = decoder.Unmarshal(d.Payload, &v)
+		out = append(out, fmt.Sprintf("%v: %v", d.Reason, v))
+	}
+	return out
+}
+
+func (l *lab) equal(what string, got, want any) {
+	l.t.Helper()
+	if g, w := fmt.Sprintf("%q", got), fmt.Sprintf("%q", want); g != w {
+		l.t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// sort is a sort of actor: both count what they are told, and tell the probe of the
+// calls of their hooks.
+type sort struct {
+	name   string
+	props  func(*testing.T) Props
+	add    func(n int) any
+	crash  any
+	report any
+}
+
+var sorts = []sort{
+	{"native", func(*testing.T) Props { return Native(func() Actor { return &subject{} }) }, func(n int) any { return n }, "crash", "get"},
+	{"guest", puppetHooks, func(n int) any { return script(rec(recAdd, byte(n), nil)) }, script(trap(nil)), script(rec(recReport, 0, nil))},
+}
+
+// both runs a test for both sorts.
+func both(t *testing.T, change func(Config) Config, f func(l *lab, s sort)) {
+	for _, s := range sorts {
+		t.Run(s.name, func(t *testing.T) { f(newLab(t, change), s) })
+	}
+}
+
+// subject is a counter that tells the probe of its hooks.
+type subject struct{ counter }
+
+func (a *subject) Started(ctx *Context) error { return tellProbe(ctx, "start") }
+func (a *subject) Stopped(ctx *Context)       { _ = tellProbe(ctx, "stop") }
+
+func tellProbe(ctx *Context, v any) error {
+	probe, err := ctx.System().Lookup("/user/probe")
+	if err != nil {
+		return nil // it may stop before
+	}
+	return ctx.Tell(probe, v)
+}
+
+// puppet is a guest that does what scripts say, see testdata/puppet.wat.
+func puppet(t testing.TB, records ...[]byte) Props {
+	return Guest(puppetImage(t), "puppet").WithArgs(script(records...)).
+		WithCapabilities(Capabilities{Send: []string{"/**"}, Spawn: []string{"*"}, Stop: []string{"/user/**"}})
+}
+
+// puppetHooks tells the probe of its hooks.
+func puppetHooks(t *testing.T) Props {
+	return puppet(t, on(abi.KindStart, toProbe("start")), on(abi.KindStop, toProbe("stop")), on(abi.KindPreRestart, toProbe("pre_restart")))
+}
+
+const (
+	recNow    = 0
+	recReport = 254
+	recAdd    = 255
+)
+
+// script is a message to a puppet, or its arguments.
+func script(records ...[]byte) Raw {
+	b, err := encoder.Marshal(slices.Concat(records...))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func rec(kind, flag byte, commands []byte) []byte {
+	return append(binary.LittleEndian.AppendUint16([]byte{kind, flag}, uint16(len(commands))), commands...)
+}
+
+// now makes a puppet emit commands in the same turn, trap then trap.
+func now(commands ...[]byte) []byte  { return rec(recNow, 0, slices.Concat(commands...)) }
+func trap(commands ...[]byte) []byte { return rec(recNow, 1, slices.Concat(commands...)) }
+
+// on makes a puppet emit commands for every envelope of a kind, onTrap trap then.
+func on(k abi.Kind, commands ...[]byte) []byte { return rec(byte(k), 0, slices.Concat(commands...)) }
+func onTrap(k abi.Kind) []byte                 { return rec(byte(k), 1, nil) }
+
+// toProbe is the command that tells the probe something.
+func toProbe(v any) []byte { return sendPath("/user/probe", v) }
+
+func sendPath(path string, v any) []byte {
+	return abi.AppendSend(nil, 0, path, 0, 0, nil, encoded(v))
+}
+
+func encoded(v any) []byte {
+	b, err := Encode(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// The puppet's image is loaded once: it is the same for all tests.
+var (
+	puppetOnce  sync.Once
+	puppetGuest *runtime.Image
+)
+
+func puppetImage(t testing.TB) *runtime.Image {
+	t.Helper()
+	puppetOnce.Do(func() {
+		e, err := runtime.New(t.Context(), runtime.NewConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		puppetGuest = load(t, e, "testdata/puppet.wasm")
+	})
+	return puppetGuest
+}
+
+// countRestarts is how often an actor was restarted.
+func (l *lab) incarnation(ref Ref) uint64 {
+	if c := l.table.get(ref.uid); c != nil {
+		return c.life.Load()
+	}
+	return 0
+}
+
+// alive reports whether the actor has not stopped.
+func (l *lab) alive(ref Ref) bool { return l.table.get(ref.uid) != nil }
+
+// values are the second words: what was said, whatever the kind.
+func values(got []string) (out []string) {
+	for _, s := range got {
+		_, v, _ := strings.Cut(s, " ")
+		out = append(out, v)
+	}
+	return out
+}
