@@ -222,11 +222,20 @@ func TestA16_Equality(t *testing.T) {
 		t.Errorf("%v", keys)
 	}
 	// Whoever watched it learns of its end by the very ref.
+	var ended Ref
+	w := l.spawn("w", Func(func(ctx *Context, m Message) error {
+		if m.Kind == abi.KindTerminated {
+			ended = m.Sender
+			return nil
+		}
+		return ctx.Watch(b)
+	}))
+	l.say(w, "watch")
 	in.Watch(b)
 	l.Stop(b)
 	l.run()
-	if m, _ := in.TryReceive(); m.Sender != b {
-		t.Errorf("%v, want %v", m.Sender, b)
+	if m, _ := in.TryReceive(); m.Sender != b || ended != b {
+		t.Errorf("%v and %v, want %v", m.Sender, ended, b)
 	}
 }
 
