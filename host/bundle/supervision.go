@@ -74,7 +74,7 @@ func (c *checker) backoff(n *yaml.Node) supervision.Backoff {
 		Ceiling: whole(n, "ceiling", 0), Stay: flag(n, "stay", false),
 		Jitter: str(n, "jitter"), Spread: real(n, "spread"), HardCap: flag(n, "hard-cap", false),
 	}
-	if at(n, "max") == nil {
+	if at(n, "max") == nil && spec.Curve != "slotted" {
 		spec.Max = max(defaultBackoffMax, spec.Min)
 	}
 	for _, d := range strs(n, "delays") {

@@ -73,6 +73,21 @@ func WithCap(c Curve, j Jitter, limit time.Duration, hard bool) Policy {
 	return jittered{curve: c, jitter: j, limit: limit, capAfter: hard}
 }
 
+// capped cuts the delays of a policy; a limit of 0 is none.
+type capped struct {
+	policy Policy
+	limit  time.Duration
+}
+
+// Delay implements Policy.
+func (c capped) Delay(n int, rnd Rand) time.Duration {
+	d := c.policy.Delay(n, rnd)
+	if c.limit > 0 {
+		d = min(d, c.limit)
+	}
+	return d
+}
+
 // seconds of float arithmetic back to a duration, saturating.
 func saturate(ns float64) time.Duration {
 	switch {

@@ -1,6 +1,9 @@
 package backoff
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Jitter spreads a base delay. The zero value does nothing.
 type Jitter struct {
@@ -39,21 +42,31 @@ func TwoSidedJitter(f float64) Jitter { return Jitter{kind: jitterTwoSided, fact
 func OperatorJitter() Jitter { return Jitter{kind: jitterOperator} }
 
 func (j Jitter) apply(base time.Duration, rnd Rand) time.Duration {
-	b := float64(base)
 	if j.factor == 0 && (j.kind == jitterAdditive || j.kind == jitterTwoSided) {
 		return base // exact, and nothing is drawn
 	}
 	switch j.kind {
 	case jitterFull:
-		return saturate(b * rnd.Float64())
+		return uniform(base, 0, 1, rnd)
 	case jitterEqual:
-		return saturate(b/2 + b/2*rnd.Float64())
+		return uniform(base, 0.5, 0.5, rnd)
 	case jitterAdditive:
-		return saturate(b * (1 + j.factor*rnd.Float64()))
+		return uniform(base, 1, j.factor, rnd)
 	case jitterTwoSided:
-		return saturate(b * (1 + j.factor*(2*rnd.Float64()-1)))
+		return uniform(base, 1-j.factor, 2*j.factor, rnd)
 	case jitterOperator:
-		return saturate(b * (0.85 + 0.3*rnd.Float64()))
+		return uniform(base, 0.85, 0.3, rnd)
 	}
 	return base
+}
+
+// uniform is base * [low, low+width). The two parts are added as nanoseconds: the sum
+// of the factors would round up to the end that is excluded.
+func uniform(base time.Duration, low, width float64, rnd Rand) time.Duration {
+	from := saturate(math.Round(float64(base) * low))
+	more := saturate(float64(base) * width * rnd.Float64())
+	if more > Max-from {
+		return Max
+	}
+	return from + more
 }

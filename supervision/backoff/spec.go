@@ -5,11 +5,12 @@ import (
 )
 
 // Spec describes a policy by name, as manifests do. Fields that the curve does
-// not use must be zero.
+// not use count for nothing, except that the curves that are random themselves,
+// slotted and decorrelated, refuse a jitter.
 type Spec struct {
 	Curve  string          // see Curves; "" means exponential
 	Min    time.Duration   // first delay, or the unit
-	Max    time.Duration   // largest base delay
+	Max    time.Duration   // largest base delay; slotted: 0 is none
 	Factor float64         // exponential: default 2
 	Step   time.Duration   // linear: default Min
 	Num    int             // zaqar-*: number of steps
@@ -49,21 +50,20 @@ func (s Spec) Policy() (Policy, error) {
 	if s.Curve == "constant" && s.Max == 0 {
 		s.Max = s.Min
 	}
-	if s.Curve == "slotted" {
-		if s.Ceiling < 1 {
-			return nil, bad("ceiling", "at least 1")
-		}
-		return Slotted{Slot: s.Min, Ceiling: s.Ceiling, Stay: s.Stay}, nil
-	}
-	if s.Max < s.Min {
-		return nil, bad("max", "at least min")
-	}
-	if s.Curve == "decorrelated" {
-		return Decorrelated(s.Min, s.Max), nil
-	}
 	jitter, err := s.jitter()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case (s.Curve == "slotted" || s.Curve == "decorrelated") && jitter != NoJitter() && jitter != TwoSidedJitter(0):
+		return nil, bad("jitter", "none: the curve "+s.Curve+" is random itself")
+	case s.Curve == "slotted" && s.Ceiling < 1:
+		return nil, bad("ceiling", "at least 1")
+	case s.Max < s.Min && (s.Curve != "slotted" || s.Max != 0):
+		return nil, bad("max", "at least min")
+	case s.Curve == "slotted":
+		return capped{Slotted{Slot: s.Min, Ceiling: s.Ceiling, Stay: s.Stay}, s.Max}, nil
+	case s.Curve == "decorrelated":
+		return Decorrelated(s.Min, s.Max), nil
 	}
 	curve, err := s.curve()
 	if err != nil {

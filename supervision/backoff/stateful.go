@@ -30,7 +30,7 @@ func (d decorrelated) Delay(n int, rnd Rand) time.Duration {
 // begins at slot 1 again. It is an immutable value.
 type Slotted struct {
 	Slot    time.Duration // positive
-	Ceiling int           // positive
+	Ceiling int           // at least 1; less counts as 1
 	Stay    bool          // stay at the ceiling instead of starting again
 
 	slot     int // the next slot, 0 stands for 1
@@ -64,36 +64,32 @@ func (s Slotted) Reset() Slotted {
 
 // Next draws the next wait.
 func (s Slotted) Next(rnd Rand) Slotted {
-	slot := max(s.slot, 1)
-	if slot >= s.Ceiling {
-		if !s.Stay {
-			return s.Reset()
-		}
-		slot = s.Ceiling
+	slot, ceiling := max(s.slot, 1), max(s.Ceiling, 1)
+	if slot >= ceiling && !s.Stay {
+		return s.Reset()
 	}
-	s.wait = saturate(float64(s.Slot) * (math.Pow(2, float64(rnd.IntN(slot+1))) - 1))
-	s.slot = slot
-	if slot < s.Ceiling {
-		s.slot++
-	}
+	s.wait = s.draw(slot, rnd)
+	s.slot = min(slot+1, ceiling)
 	s.retries++
 	s.attempts++
 	return s
 }
 
+// draw is slot * (2^e - 1) with e uniform in 0..n.
+func (s Slotted) draw(n int, rnd Rand) time.Duration {
+	return saturate(float64(s.Slot) * (math.Pow(2, float64(rnd.IntN(n+1))) - 1))
+}
+
 // Delay implements Policy: the wait of attempt n since the start.
 func (s Slotted) Delay(n int, rnd Rand) time.Duration {
 	n = max(n, 0)
-	slot := n + 1
-	if slot >= s.Ceiling {
-		if !s.Stay {
-			slot = n%max(s.Ceiling, 1) + 1
-			if slot == s.Ceiling {
-				return 0
-			}
-		} else {
-			slot = s.Ceiling
-		}
+	ceiling := max(s.Ceiling, 1)
+	if s.Stay {
+		return s.draw(min(n, ceiling-1)+1, rnd)
 	}
-	return saturate(float64(s.Slot) * (math.Pow(2, float64(rnd.IntN(slot+1))) - 1))
+	slot := n%ceiling + 1
+	if slot == ceiling {
+		return 0
+	}
+	return s.draw(slot, rnd)
 }
