@@ -38,6 +38,8 @@ type Decision struct {
 	Directive Directive
 	Delay     time.Duration // before a Restart
 	Failures  int           // of the child since the last reset, this one included
+	// Alone says that the siblings are left alone, whatever the kind of strategy.
+	Alone bool
 	// Refused says why a restart was turned into something else; empty if it was
 	// not.
 	Refused string
@@ -56,9 +58,9 @@ func (s Strategy) Directed(d Directive, c *Child, g *Group, life Lifetime, now t
 	if d == Ask {
 		return Decision{Directive: Ask, Failures: c.failures + 1}
 	}
-	c.count(s.backoff, now)
+	c.count(s.backoff, now, OnFailure)
 	if d == Restart && life == Temporary {
-		return Decision{Directive: Stop, Failures: c.failures, Refused: "a temporary actor is not restarted"}
+		return Decision{Directive: Stop, Failures: c.failures, Alone: true, Refused: "a temporary actor is not restarted"}
 	}
 	if d != Restart {
 		return Decision{Directive: d, Failures: c.failures}
@@ -70,15 +72,19 @@ func (s Strategy) Directed(d Directive, c *Child, g *Group, life Lifetime, now t
 // restarted.
 func (s Strategy) Stopped(c *Child, g *Group, life Lifetime, now time.Time, rnd backoff.Rand) Decision {
 	if life != Permanent {
-		return Decision{Directive: Stop, Failures: c.failures}
+		return Decision{Directive: Stop, Failures: c.failures, Alone: true}
 	}
-	c.count(s.backoff, now)
+	c.count(s.backoff, now, OnStop)
 	return s.restart(c, g, now, rnd, OnStop)
 }
 
-// count adds a failure, after the reset that is due.
-func (c *Child) count(b *Backoff, now time.Time) {
+// count adds a failure, after the reset that is due. Ends that are not delayed do not
+// count for the backoff.
+func (c *Child) count(b *Backoff, now time.Time, on Ends) {
 	c.total++
+	if b != nil && !b.delays(on) {
+		return
+	}
 	if b != nil && b.stable(c, now) {
 		c.Reset()
 	}
@@ -93,7 +99,7 @@ func (s Strategy) restart(c *Child, g *Group, now time.Time, rnd backoff.Rand, o
 		return d
 	}
 	b := s.backoff
-	if b == nil || b.On&on == 0 && b.On != 0 {
+	if b == nil || !b.delays(on) {
 		return d
 	}
 	if b.MaxFailures > 0 && c.failures > b.MaxFailures {

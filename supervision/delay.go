@@ -68,8 +68,8 @@ const (
 	MeanwhileKeep Meanwhile = iota
 	// MeanwhileDrop makes dead letters of them, as Akka does.
 	MeanwhileDrop
-	// MeanwhileReply answers them with an error at once, for those who wait for an
-	// answer, and drops them.
+	// MeanwhileReply answers them with an error at once; those from nobody, whom
+	// nothing can be answered, it drops.
 	MeanwhileReply
 )
 
@@ -87,7 +87,8 @@ func ParseMeanwhile(name string) (Meanwhile, bool) {
 // Backoff delays the restarts of a child.
 type Backoff struct {
 	Policy backoff.Policy
-	// On says which restarts are delayed; those after the other ends are at once.
+	// On says which restarts are delayed; those after the other ends are at once, and
+	// not counted.
 	On    Ends
 	Reset ResetPolicy
 	// ResetAfter is how long the child must have lived under ResetAfterStable;
@@ -124,6 +125,9 @@ func (b Backoff) Check() error {
 	}
 	return nil
 }
+
+// delays reports whether a restart after such an end is delayed.
+func (b *Backoff) delays(on Ends) bool { return b.On == 0 || b.On&on != 0 }
 
 func (b *Backoff) stable(c *Child, now time.Time) bool {
 	if b.Reset != ResetAfterStable || c.failures == 0 || c.started.IsZero() {

@@ -218,11 +218,11 @@ func (s Strategy) Decide(typ string, f *abi.Failure) Directive {
 	return DefaultDirective(f.Kind)
 }
 
-// CanResume reports whether any failure of a child may be answered with Resume,
-// so that only those actors pay for what it needs.
+// CanResume reports whether any failure of a child may be answered with Resume, also
+// by whoever is asked or decides about a suspended child, so that only those actors
+// pay for what it needs.
 func (s Strategy) CanResume() bool {
-	if s.decider != nil && !s.stopping || s.otherwise == Resume || s.otherwise == Ask {
-		return true
-	}
-	return slices.ContainsFunc(s.rules, func(r Rule) bool { return r.Directive == Resume || r.Directive == Ask })
+	may := func(d Directive) bool { return d == Resume || d == Ask || d == Suspend }
+	return s.decider != nil && !s.stopping || may(s.otherwise) ||
+		slices.ContainsFunc(s.rules, func(r Rule) bool { return may(r.Directive) })
 }
