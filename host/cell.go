@@ -88,18 +88,22 @@ type cell struct {
 	late        []*mailbox.Envelope // ends of watched actors that found the mailbox full
 	receive     *receiveTimer
 	restart     *restarting
-	culprit     *cell // the child whose failure was escalated
+	culprit     *cell    // the child whose failure was escalated
+	relayed     bool     // the failure is a child's
+	undecided   []sysMsg // about children, until the actor goes on
+	obeyed      uint64   // orders of the supervisor carried out
 	cause       *abi.Failure
 	stopReason  string
 	caps        compiledCaps
 	rnd         *rand.Rand
 	group       supervision.Group // of the children
 	verdict     verdict
-	attempts    int    // of the message at the front of the mailbox
-	keep        int    // messages kept during a delay, 0: all
-	grace       *grace // after a delayed restart
-	held        bool   // by the grace
-	own         bool   // the end was nobody's order
+	again       *mailbox.Envelope // the message that has crashed and is delivered again
+	attempts    int               // of it
+	keep        int               // messages kept during a delay, 0: all
+	grace       *grace            // after a delayed restart
+	held        bool              // by the grace
+	own         bool              // the end was nobody's order
 	crash       *CrashedMail
 	recovery    *recovery
 	asleep      *runtime.Snapshot // instead of an instance
@@ -111,6 +115,7 @@ type cell struct {
 
 	// The parent's: only its Run touches it.
 	record supervision.Child
+	orders uint64 // given to it
 }
 
 type compiledCaps struct {
@@ -357,6 +362,9 @@ func (c *cell) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*cell, er
 	}
 	c.children[name] = child
 	c.order = append(c.order, child)
+	if scr != nil {
+		child.suspends = c.weight()
+	}
 	c.mu.Unlock()
 	child.post(scr, sysMsg{kind: sysStart})
 	return child, nil

@@ -204,7 +204,7 @@ func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 	if len(e) != 2 || e[0].Failure != e[1].Failure || e[1].Ref != p {
 		t.Fatalf("%v", e)
 	}
-	if a, b := l.cellOf(culprit).suspends, l.cellOf(sibling).suspends; a != 0 || b != 1 || l.cellOf(culprit).state != stateFailed {
+	if a, b := l.cellOf(culprit).suspends, l.cellOf(sibling).suspends; a != 1 || b != 1 || l.cellOf(culprit).state != stateFailed {
 		t.Errorf("suspended %d and %d times", a, b)
 	}
 	// Resuming the supervisor resumes the culprit and its siblings.

@@ -23,8 +23,8 @@ func DeadLetterCrashed() CrashedMessage { return CrashedMessage{letter: true} }
 // MaxRedeliveries bounds RedeliverCrashed.
 const MaxRedeliveries = 1000
 
-// RedeliverCrashed delivers it again, before all others, up to n times (1 to
-// MaxRedeliveries); a message that has failed n+1 times becomes a dead letter.
+// RedeliverCrashed delivers it again, before all that came after it, up to n times (1
+// to MaxRedeliveries); a message that has failed n+1 times becomes a dead letter.
 func RedeliverCrashed(n int) CrashedMessage {
 	return CrashedMessage{letter: true, times: min(max(n, 1), MaxRedeliveries)}
 }
@@ -47,13 +47,29 @@ func (c *cell) dispose(e *mailbox.Envelope) (done bool) {
 		return true
 	}
 	m := c.props.crashed
-	if c.attempts < m.times {
-		c.attempts++
+	if c.attemptsOf(e) < m.times {
+		c.attempts = c.attemptsOf(e) + 1
+		c.again = e
 		return false
 	}
-	c.attempts = 0
 	if m.letter {
 		c.sys.deadLetter(DeadCrashed, c.uid, c.path, e)
 	}
+	c.forgetAttempts(e)
 	return true
+}
+
+// attemptsOf is how often a message has crashed before.
+func (c *cell) attemptsOf(e *mailbox.Envelope) int {
+	if c.again != e {
+		return 0
+	}
+	return c.attempts
+}
+
+// forgetAttempts is called for every message that is done with.
+func (c *cell) forgetAttempts(e *mailbox.Envelope) {
+	if c.again == e {
+		c.again, c.attempts = nil, 0
+	}
 }

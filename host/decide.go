@@ -13,26 +13,22 @@ type Supervisor interface {
 }
 
 // ask has the actor itself decide about a failed child, in a turn of its own. What it
-// does not decide, or cannot since it has failed itself, the default decider
-// decides. 0 means that it has failed over the question.
-func (c *cell) ask(scr *scratch, child *cell, f *abi.Failure) supervision.Directive {
-	d := supervision.Directive(0)
-	if c.state == stateRunning && c.begun {
-		var failure *abi.Failure
-		c.culprit = child
-		if c.props.image != nil {
-			d, failure = c.askGuest(scr, child, f)
-		} else {
-			d, failure = c.askNative(scr, child, f)
-		}
-		if failure != nil {
-			c.fail(scr, failure)
-			return 0
-		}
-		c.culprit = nil
+// does not decide the default decider decides, also if that turn fails: then when the
+// actor goes on, and the result is 0.
+func (c *cell) ask(scr *scratch, m *sysMsg) supervision.Directive {
+	ask := c.askNative
+	if c.props.image != nil {
+		ask = c.askGuest
 	}
-	if d < supervision.Resume || d > supervision.Suspend {
-		d = supervision.DefaultDirective(f.Kind)
+	d, failure := ask(scr, m.child, m.failure)
+	if failure != nil || d < supervision.Resume || d > supervision.Suspend {
+		d = supervision.DefaultDirective(m.failure.Kind)
+	}
+	if failure != nil {
+		m.directive = d
+		c.undecided = append(c.undecided, *m)
+		c.fail(scr, failure)
+		return 0
 	}
 	return d
 }

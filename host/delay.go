@@ -17,7 +17,7 @@ type grace struct {
 	timer clock.Timer
 }
 
-// delaying returns the supervisor's backoff if there is one.
+// backoff returns the supervisor's backoff if there is one.
 func (c *cell) backoff() (supervision.Backoff, bool) {
 	if c.parent == nil {
 		return supervision.Backoff{}, false
@@ -33,7 +33,6 @@ func (c *cell) shutGate() {
 	}
 	c.keep = b.Stash
 	c.gate.Store(uint32(b.Meanwhile))
-	c.trim()
 }
 
 func (c *cell) openGate() {
@@ -42,10 +41,10 @@ func (c *cell) openGate() {
 }
 
 // refusedByGate deals with a message that comes during a delay, if it is not to be
-// kept. Any goroutine.
-func (c *cell) refusedByGate(scr *scratch, e *mailbox.Envelope) bool {
-	if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || e.Flags&flagControl != 0 {
-		return false // the host's own are no messages
+// kept: whoever is answered needs no dead letter. Any goroutine.
+func (c *cell) refusedByGate(scr *scratch, e *mailbox.Envelope) (refused, answered bool) {
+	if !isMail(e) {
+		return false, false
 	}
 	if supervision.Meanwhile(c.gate.Load()) == supervision.MeanwhileReply && e.Kind == abi.KindMessage && e.Sender != 0 {
 		b, _ := c.backoff()
@@ -57,19 +56,36 @@ func (c *cell) refusedByGate(scr *scratch, e *mailbox.Envelope) bool {
 		}
 		r.Payload = appendText(r.Payload, reason)
 		_ = c.sys.deliver(scr, e.Sender, r)
+		return true, true
 	}
-	return true
+	return true, false
+}
+
+// isMail reports whether an envelope is a message that somebody has sent, and not the
+// host's own.
+func isMail(e *mailbox.Envelope) bool {
+	switch e.Kind {
+	case abi.KindMessage, abi.KindReply, abi.KindReplyError:
+		return e.Flags&flagControl == 0
+	}
+	return false
 }
 
 // trim evicts the oldest messages beyond what is kept during a delay.
 func (c *cell) trim() {
-	for c.keep > 0 && c.mbox.Len() > c.keep {
+	var own []*mailbox.Envelope
+	for c.mbox.Len()+len(own) > c.keep {
 		e := c.mbox.Pop()
 		if e == nil {
-			return
+			break
 		}
-		c.dead(DeadEvicted, e)
+		if isMail(e) {
+			c.dead(DeadEvicted, e)
+		} else {
+			own = append(own, e)
+		}
 	}
+	c.mbox.PushFront(own...)
 }
 
 // beginGrace holds back what has waited for a delayed restart.

@@ -50,8 +50,13 @@ func (s *System) push(scr *scratch, c *cell, e *mailbox.Envelope) error {
 // accept puts an envelope into an actor's mailbox, or says why not; then it is
 // still the caller's.
 func (s *System) accept(scr *scratch, c *cell, e *mailbox.Envelope) (DeadReason, error) {
-	if c.gate.Load() != 0 && c.refusedByGate(scr, e) {
-		return DeadRestarting, ErrRestarting
+	if c.gate.Load() != 0 {
+		if refused, answered := c.refusedByGate(scr, e); answered {
+			e.Free()
+			return 0, nil
+		} else if refused {
+			return DeadRestarting, ErrRestarting
+		}
 	}
 	if c.props.image != nil && e.Size()+overhead > c.props.image.InboxCap() {
 		return DeadTooLarge, ErrTooLarge

@@ -175,9 +175,6 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 		done = min(failed+1, len(scr.batch))
 		f.Turn = c.turns + uint64(failed)
 	}
-	if done > 0 && failed != 0 {
-		c.attempts = 0
-	}
 	back := done // the first envelope that goes back to the mailbox
 	for i, e := range scr.batch[:done] {
 		c.consume(e)
@@ -188,8 +185,11 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 				back = i
 				continue
 			}
-		case c.recovery != nil && c.remember(e, now, c.turns+uint64(i)):
-			continue
+		default:
+			c.forgetAttempts(e)
+			if c.recovery != nil && c.remember(e, now, c.turns+uint64(i)) {
+				continue
+			}
 		}
 		scr.cache.Free(e)
 	}
@@ -216,7 +216,7 @@ func (c *cell) noteCrash(e *mailbox.Envelope, x *runtime.Instance) {
 	}
 	m := &CrashedMail{
 		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: append([]byte(nil), e.Payload[:min(len(e.Payload), MaxDeadPayload)]...),
-		Size: len(e.Payload), Waiting: c.mbox.Len(), Redelivered: c.attempts,
+		Size: len(e.Payload), Waiting: c.mbox.Len(), Redelivered: c.attemptsOf(e),
 	}
 	if x != nil {
 		m.Memory = x.MemoryBytes()

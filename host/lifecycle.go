@@ -40,6 +40,7 @@ func (c *cell) begin(scr *scratch, cause *abi.Failure) {
 		e.Failure = cause
 		c.sys.bus.publish(e)
 	}
+	c.reconsider(scr)
 }
 
 // start runs the first turn of an incarnation.
@@ -88,7 +89,7 @@ func (c *cell) fail(scr *scratch, f *abi.Failure) {
 		c.sys.escalated(scr, c, f)
 		return
 	}
-	m := sysMsg{kind: sysChildFailed, child: c, failure: f, reason: c.cannotResume(), mail: c.crash}
+	m := sysMsg{kind: sysChildFailed, child: c, failure: f, reason: c.cannotResume(), mail: c.crash, obeyed: c.obeyed}
 	c.crash = nil
 	c.parent.post(scr, m)
 }
@@ -105,26 +106,27 @@ func (c *cell) quit(scr *scratch, reason string) {
 	}
 	c.setState(stateFailed)
 	c.suspendChildren(scr)
-	c.parent.post(scr, sysMsg{kind: sysChildEnded, child: c, reason: reason})
+	c.parent.post(scr, sysMsg{kind: sysChildEnded, child: c, reason: reason, obeyed: c.obeyed})
 }
 
 func (c *cell) suspendChildren(scr *scratch) {
 	for _, k := range c.kids() {
-		if k != c.culprit {
-			k.post(scr, sysMsg{kind: sysSuspend})
-		}
+		k.post(scr, sysMsg{kind: sysSuspend})
 	}
 }
 
-func (c *cell) resumeChildren(scr *scratch) {
+func (c *cell) unsuspendChildren(scr *scratch) {
 	for _, k := range c.kids() {
-		if k == c.culprit {
-			c.culprit = nil
-			k.post(scr, sysMsg{kind: sysResume})
-		} else {
-			k.post(scr, sysMsg{kind: sysUnsuspend})
-		}
+		k.post(scr, sysMsg{kind: sysUnsuspend})
 	}
+}
+
+// weight is how often the actor's children are suspended.
+func (c *cell) weight() int {
+	if c.state == stateFailed {
+		return c.suspends + 1
+	}
+	return c.suspends
 }
 
 // resume goes on after a failure, with the state from before the failing turn. Where
@@ -133,35 +135,50 @@ func (c *cell) resume(scr *scratch) {
 	if c.state != stateFailed {
 		return
 	}
-	if c.culprit == nil && !c.rewind(scr) {
-		c.prepareRestart(scr, &sysMsg{kind: sysRestart, failure: c.cause})
+	if !c.relayed && !c.rewind(scr) {
+		c.askForRestart(scr)
 		return
 	}
-	c.own = false
+	culprit := c.culprit
+	c.own, c.relayed, c.culprit, c.cause = false, false, nil, nil
 	c.setState(stateRunning)
-	c.cause = nil
-	c.resumeChildren(scr)
+	c.unsuspendChildren(scr)
+	if culprit != nil {
+		c.give(scr, culprit, sysMsg{kind: sysResume})
+	}
 	if !c.sys.bus.quiet() {
 		c.sys.bus.publish(c.event(EventResumed))
 	}
+	c.reconsider(scr)
+}
+
+// askForRestart tells the supervisor that the actor cannot be resumed. The limit and
+// the delay of restarts hold for what follows.
+func (c *cell) askForRestart(scr *scratch) {
+	m := sysMsg{kind: sysChildFailed, child: c, failure: c.cause, reason: c.cannotResume(), obeyed: c.obeyed, directive: supervision.Restart, again: true}
+	if m.failure == nil {
+		m.failure = &abi.Failure{Kind: abi.FailureExit, Reason: "the actor has ended"}
+	}
+	if m.reason == "" {
+		m.reason = "the state from before the turn could not be brought back"
+	}
+	c.parent.post(scr, m)
 }
 
 // prepareRestart ends the present incarnation; the next begins when the delay is
 // over and the children are gone.
 func (c *cell) prepareRestart(scr *scratch, m *sysMsg) {
-	if c.state == stateStopping || c.state == stateRestarting || m.ordered && c.state != stateFailed {
+	if c.state == stateStopping || c.state == stateRestarting {
 		return
 	}
-	if c.state == stateRunning || c.state == stateNew {
-		c.suspendChildren(scr) // a sibling has failed
-	}
+	wereSuspended, kids := c.state == stateFailed, c.kids()
 	cause := m.failure
 	if cause == nil {
 		cause = c.cause
 	}
 	c.preRestart(scr, cause)
 	c.setState(stateRestarting)
-	c.culprit, c.own = nil, false
+	c.culprit, c.relayed, c.own = nil, false, false
 	r := &restarting{cause: cause, due: m.delay <= 0, late: m.delay > 0, keep: m.keep}
 	c.restart = r
 	c.endIncarnation(scr, m.delay > 0)
@@ -173,14 +190,19 @@ func (c *cell) prepareRestart(scr *scratch, m *sysMsg) {
 			c.post(nil, sysMsg{kind: sysRestartDue, token: r})
 		})
 	}
-	for _, k := range c.kids() {
-		if m.keep {
-			k.post(scr, sysMsg{kind: sysUnsuspend})
-			k.post(scr, sysMsg{kind: sysRestart, failure: m.failure, keep: true})
-		} else {
+	if !m.keep {
+		kids = c.kids() // the last turn may have made some
+	}
+	for _, k := range kids {
+		if !m.keep {
 			c.unwatch(scr, k.uid) // the next incarnation does not know it
-			k.post(scr, sysMsg{kind: sysStop, reason: "the parent restarts"})
+			c.give(scr, k, sysMsg{kind: sysStop, reason: "the parent restarts"})
+			continue
 		}
+		if wereSuspended {
+			k.post(scr, sysMsg{kind: sysUnsuspend})
+		}
+		c.give(scr, k, sysMsg{kind: sysRestart, failure: cause, keep: true})
 	}
 	c.maybeRestart(scr)
 }
@@ -191,6 +213,7 @@ func (c *cell) endIncarnation(scr *scratch, release bool) {
 	if c.actor != nil {
 		c.stopNative(scr)
 	}
+	c.begun, c.group = false, supervision.Group{}
 	c.cancelTimers()
 	c.dropAsks()
 	c.setReceiveTimeout(0)
@@ -311,7 +334,7 @@ func (c *cell) finishStop(scr *scratch) {
 	for _, e := range c.late {
 		e.Free()
 	}
-	c.stash, c.late = nil, nil
+	c.stash, c.late, c.undecided = nil, nil, nil
 	c.mbox.Close(func(e *mailbox.Envelope) { c.dead(DeadStopped, e) })
 	for uid := range c.watching {
 		if t := c.sys.table.get(uid); t != nil {
@@ -347,14 +370,12 @@ func (c *cell) finishStop(scr *scratch) {
 }
 
 // dead makes a dead letter of an envelope and frees it. What the host itself has
-// put there is nobody's message.
+// put there is nobody's message; who wants to know who the actor is hears of it.
 func (c *cell) dead(reason DeadReason, e *mailbox.Envelope) {
-	switch e.Kind {
-	case abi.KindMessage, abi.KindReply, abi.KindReplyError:
-		if e.Flags&(flagPoison|flagKill) == 0 {
-			c.sys.deadLetter(reason, c.uid, c.path, e)
-		}
+	if isMail(e) || e.Flags&flagIdentify != 0 {
+		c.sys.deadLetter(reason, c.uid, c.path, e)
 	}
+	c.forgetAttempts(e)
 	e.Free()
 }
 

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func manual(t testing.TB, change func(Config) Config) (*System, *VirtualClock) {
 	t.Helper()
 	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
-	cfg := NewConfig("test").WithManual().WithClock(clock)
+	cfg := NewConfig("test").WithManual().WithClock(clock).WithIdleAfter(0)
 	if change != nil {
 		cfg = change(cfg)
 	}

@@ -66,7 +66,7 @@ func (c *cell) nativeTurn(scr *scratch, e *mailbox.Envelope) {
 			return
 		}
 	} else {
-		c.attempts = 0
+		c.forgetAttempts(e)
 	}
 	scr.cache.Free(e)
 }

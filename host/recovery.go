@@ -77,7 +77,7 @@ func (c *cell) cannotResume() string {
 		return "there was no turn before"
 	case c.props.image == nil && c.actor == nil:
 		return "the actor has panicked"
-	case c.props.image == nil || c.culprit != nil:
+	case c.props.image == nil || c.relayed:
 		return ""
 	case r == nil:
 		return "its states were not kept"

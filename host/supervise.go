@@ -13,36 +13,79 @@ func (c *cell) adopts(child *cell) bool {
 	return c.state != stateStopping && c.state != stateStopped && c.child(child.elements[len(child.elements)-1]) == child
 }
 
-// childFailed decides about a child that waits for it.
-func (c *cell) childFailed(scr *scratch, m *sysMsg) {
-	child, f := m.child, m.failure
-	if !c.adopts(child) {
+// concerns reports whether c is to decide now about a child that waits for it. A
+// decision that an order under way has overtaken is none; one that comes while c has
+// failed itself, or waits for its own restart, is made when c goes on.
+func (c *cell) concerns(m *sysMsg) bool {
+	if !c.adopts(m.child) || m.obeyed != m.child.orders {
+		return false
+	}
+	if c.state != stateRunning {
+		c.undecided = append(c.undecided, *m)
+		return false
+	}
+	return true
+}
+
+// reconsider decides what has waited for the actor to go on.
+func (c *cell) reconsider(scr *scratch) {
+	if c.state != stateRunning {
 		return
 	}
-	directive := c.props.strategy.Decide(child.props.typ, f)
+	for _, m := range c.undecided {
+		c.post(scr, m)
+	}
+	c.undecided = nil
+}
+
+// give tells a child what was decided.
+func (c *cell) give(scr *scratch, child *cell, m sysMsg) {
+	m.order = true
+	child.orders++
+	child.post(scr, m)
+}
+
+// childFailed decides about a child that waits for it.
+func (c *cell) childFailed(scr *scratch, m *sysMsg) {
+	if !c.concerns(m) {
+		return
+	}
+	child := m.child
+	directive := m.directive
+	if directive == 0 {
+		directive = c.props.strategy.Decide(child.props.typ, m.failure)
+	}
 	if directive == supervision.Ask {
-		if directive = c.ask(scr, child, f); directive == 0 {
-			return // c has failed over it: whoever decides about c decides about both
+		if c.suspends > 0 {
+			c.undecided = append(c.undecided, *m)
+			return
 		}
+		if directive = c.ask(scr, m); directive == 0 {
+			return
+		}
+	}
+	if m.again {
+		child.record.Recall()
+	}
+	note := ""
+	if m.reason != "" && (m.again || directive == supervision.Resume) {
+		directive, note = supervision.Restart, "resume is not possible, restarting: "+m.reason
 	}
 	now := c.look(child)
 	d := c.props.strategy.Directed(directive, &child.record, &c.group, child.props.life, now, c.random())
-	c.carryOut(scr, child, f, d, now, m)
+	c.carryOut(scr, m, d, note, now)
 }
 
 // childEnded decides about a permanent child that has stopped itself.
 func (c *cell) childEnded(scr *scratch, m *sysMsg) {
-	child := m.child
-	if !c.adopts(child) {
+	if !c.concerns(m) {
 		return
 	}
+	child := m.child
 	now := c.look(child)
 	d := c.props.strategy.Stopped(&child.record, &c.group, child.props.life, now, c.random())
-	if d.Directive == supervision.Stop {
-		child.post(scr, sysMsg{kind: sysStop, reason: m.reason})
-		return
-	}
-	c.carryOut(scr, child, &abi.Failure{Kind: abi.FailureExit, Reason: "a permanent actor has ended: " + m.reason}, d, now, m)
+	m.failure = &abi.Failure{Kind: abi.FailureExit, Reason: "a permanent actor has ended: " + m.reason}
+	c.carryOut(scr, m, d, "", now)
 }
 
 // look brings the record of a child up to date and returns the time.
@@ -54,32 +97,37 @@ func (c *cell) look(child *cell) time.Time {
 }
 
 // carryOut does what was decided about a child.
-func (c *cell) carryOut(scr *scratch, child *cell, f *abi.Failure, d supervision.Decision, now time.Time, m *sysMsg) {
-	s := c.props.strategy
-	befalls := c.befallen(s.Kind(), child)
+func (c *cell) carryOut(scr *scratch, m *sysMsg, d supervision.Decision, note string, now time.Time) {
+	s, child, f := c.props.strategy, m.child, m.failure
+	befalls := []*cell{child}
+	if !d.Alone {
+		befalls = c.befallen(s.Kind(), child)
+	}
 	if d.Directive == supervision.Restart {
 		for _, k := range befalls {
-			if k != child && !s.Permit(&k.record, now) {
+			if k != child && k.props.restarts() && !s.Permit(&k.record, now) {
 				d.Directive, d.Delay, d.Refused = s.Exceeded(), 0, "more restarts of a sibling than allowed"
 				break
 			}
 		}
 	}
-	note := d.Refused
-	if d.Directive == supervision.Resume && m.kind == sysChildFailed && m.reason != "" {
-		note = "resume is not possible, restarting: " + m.reason
+	if d.Refused != "" {
+		note = d.Refused
+	}
+	if !m.again {
+		c.sys.crashes.Add(1)
 	}
 	c.sys.failed(child, f, d, note, now, m.mail)
 	switch d.Directive {
 	case supervision.Resume:
-		child.post(scr, sysMsg{kind: sysResume})
+		c.give(scr, child, sysMsg{kind: sysResume})
 	case supervision.Restart:
 		for _, k := range befalls {
 			order := sysMsg{kind: sysRestart, failure: f, delay: d.Delay, keep: s.KeepChildren()}
 			if !k.props.restarts() && k != child {
 				order = sysMsg{kind: sysStop, reason: "stopped with a sibling that failed"} // temporary
 			}
-			k.post(scr, order)
+			c.give(scr, k, order)
 		}
 	case supervision.Stop:
 		for _, k := range befalls {
@@ -87,14 +135,10 @@ func (c *cell) carryOut(scr *scratch, child *cell, f *abi.Failure, d supervision
 			if k != child {
 				reason = "stopped with a sibling that failed"
 			}
-			k.post(scr, sysMsg{kind: sysStop, reason: reason, own: k == child})
+			c.give(scr, k, sysMsg{kind: sysStop, reason: reason, own: k == child})
 		}
 	case supervision.Escalate:
-		c.culprit = child
-		if c.state != stateRunning {
-			// It has failed itself: its supervisor's decision covers the child.
-			return
-		}
+		c.culprit, c.relayed = child, true
 		c.fail(scr, f)
 	case supervision.Suspend:
 		// The child stays as it is; see System.Decide.
@@ -127,14 +171,14 @@ func (s *System) Decide(ref Ref, d supervision.Directive) error {
 	if c == nil {
 		return ErrUnknown
 	}
-	m := sysMsg{}
+	m := sysMsg{byOperator: true}
 	switch d {
 	case supervision.Resume:
-		m = sysMsg{kind: sysResume}
+		m.kind = sysResume
 	case supervision.Restart:
-		m = sysMsg{kind: sysRestart, ordered: true}
+		m.kind = sysRestart
 	case supervision.Stop:
-		m = sysMsg{kind: sysStop, reason: "stopped after a failure"}
+		m.kind, m.reason = sysStop, "stopped after a failure"
 	default:
 		return ErrBadDirective
 	}
@@ -182,7 +226,6 @@ func (c *cell) significantEnded(scr *scratch, child *cell) {
 
 // failed publishes a failure and what was decided.
 func (s *System) failed(child *cell, f *abi.Failure, d supervision.Decision, note string, now time.Time, mail *CrashedMail) {
-	s.crashes.Add(1)
 	if s.bus.quiet() {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // sysKind is what a system message asks of a cell.
@@ -47,8 +48,13 @@ type sysMsg struct {
 	env     *mailbox.Envelope
 	reason  string
 	own     bool // sysStop: the actor's end is nobody's order
-	ordered bool // sysRestart: by an operator
 	mail    *CrashedMail
+
+	byOperator bool                  // of a failed actor only
+	order      bool                  // it is the supervisor's
+	obeyed     uint64                // sysChildFailed, sysChildEnded: orders that the child had carried out
+	directive  supervision.Directive // sysChildFailed: decided already
+	again      bool                  // sysChildFailed: the child could not be resumed
 }
 
 // sysQueue is unbounded, which is fine: only the host writes to it, a bounded
@@ -146,6 +152,12 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 		c.afterlife(scr, m)
 		return
 	}
+	if m.order {
+		c.obeyed++
+	}
+	if m.byOperator && c.state != stateFailed {
+		return
+	}
 	switch m.kind {
 	case sysStart:
 		if c.state == stateNew {
@@ -177,7 +189,8 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 		c.suspendChildren(scr)
 	case sysUnsuspend:
 		c.suspends--
-		c.resumeChildren(scr)
+		c.unsuspendChildren(scr)
+		c.reconsider(scr)
 	case sysResume:
 		c.resume(scr)
 	case sysRestart:

@@ -23,6 +23,12 @@ func (c *Child) Started(now time.Time) { c.started = now }
 // Reset starts the count of failures again.
 func (c *Child) Reset() { c.failures = 0; c.delay = 0 }
 
+// Recall takes the last failure back: it is decided about once more.
+func (c *Child) Recall() {
+	c.total--
+	c.failures = max(c.failures-1, 0)
+}
+
 // Failures since the last reset.
 func (c *Child) Failures() int { return c.failures }
 
