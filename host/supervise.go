@@ -168,10 +168,10 @@ func (c *cell) befallen(kind supervision.Kind, child *cell) []*cell {
 // an actor that has not failed.
 func (s *System) Decide(ref Ref, d supervision.Directive) error {
 	c := s.table.get(ref.uid)
-	if c == nil {
+	if c == nil || c.parent == nil {
 		return ErrUnknown
 	}
-	m := sysMsg{byOperator: true}
+	m := sysMsg{byOperator: true, keep: c.parent.props.strategy.KeepChildren()}
 	switch d {
 	case supervision.Resume:
 		m.kind = sysResume
