@@ -85,7 +85,7 @@ type cell struct {
 	timers      map[uint64]*timer
 	asks        map[uint64]clock.Timer
 	stash       []*mailbox.Envelope
-	late        []*mailbox.Envelope // ends of watched actors that found the mailbox full
+	late        []*mailbox.Envelope // the host's own that found the mailbox full
 	receive     *receiveTimer
 	restart     *restarting
 	culprit     *cell    // the child whose failure was escalated

@@ -71,21 +71,20 @@ func isMail(e *mailbox.Envelope) bool {
 	return false
 }
 
-// trim evicts the oldest messages beyond what is kept during a delay.
+// trim evicts the oldest messages beyond what is kept during a delay. What the host
+// itself has put there is no message; it waits aside.
 func (c *cell) trim() {
-	var own []*mailbox.Envelope
-	for c.mbox.Len()+len(own) > c.keep {
+	for c.mbox.Len() > c.keep {
 		e := c.mbox.Pop()
 		if e == nil {
-			break
+			return
 		}
 		if isMail(e) {
 			c.dead(DeadEvicted, e)
 		} else {
-			own = append(own, e)
+			c.late = append(c.late, e)
 		}
 	}
-	c.mbox.PushFront(own...)
 }
 
 // beginGrace holds back what has waited for a delayed restart.

@@ -50,7 +50,7 @@ func (c *cell) watchedEnded(scr *scratch, uid abi.Ref, reason string) {
 		e.Value = path
 	}
 	e.Payload = appendText(e.Payload, reason)
-	if c.mbox.Push(e) != nil {
+	if c.keep > 0 || c.mbox.Push(e) != nil { // what is kept during a delay are messages
 		c.late = append(c.late, e) // bounded by the number of watches
 	}
 }
