@@ -13,7 +13,7 @@ import (
 
 // B16: telling never waits and never panics; without a sender an answer goes to nobody.
 func TestB16_Tell(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
 		if !m.Sender.IsZero() {
 			t.Errorf("from %v", m.Sender)
@@ -38,7 +38,7 @@ func TestB16_Tell(t *testing.T) {
 
 // B17: what an actor knows of itself and of those around it.
 func TestB17_Context(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	var self, parent, sender, child Ref
 	var children []Ref
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
@@ -57,7 +57,7 @@ func TestB17_Context(t *testing.T) {
 
 // B18: a forwarded message keeps its sender and its correlation.
 func TestB18_Forward(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	for _, p := range []Props{
 		Func(func(ctx *Context, _ Message) error { return ctx.Forward(must(l.Lookup("/user/end"))(t)) }),
 		puppet(t),
@@ -101,7 +101,7 @@ func TestB19_Ask(t *testing.T) {
 		}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			l := newLab(t, nil)
+			l := newKit(t, nil)
 			var late func() error
 			for i, target := range []Props{
 				newCounter(),
@@ -138,7 +138,7 @@ func TestB19_Ask(t *testing.T) {
 		})
 	}
 	// From outside.
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	a := l.spawn("a", newCounter())
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -151,7 +151,7 @@ func TestB19_Ask(t *testing.T) {
 
 // B20: the result of something outside is piped to an actor as a message, in any actor's name.
 func TestB20_Pipe(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
 		if m.Sender == ctx.Self() {
 			return tellProbe(ctx, Raw(m.Payload))
@@ -164,7 +164,7 @@ func TestB20_Pipe(t *testing.T) {
 }
 
 // drainless runs f on another goroutine, as work outside of actors does, and waits for it.
-func (l *lab) drainless(f func() error) error {
+func (l *kit) drainless(f func() error) error {
 	done := make(chan error)
 	go func() { done <- f() }()
 	return <-done
@@ -172,7 +172,7 @@ func (l *lab) drainless(f func() error) error {
 
 // B21: an inbox sends, receives, and watches for code that is no actor.
 func TestB21_Inbox(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	in := l.Inbox(2)
 	a := l.spawn("a", newCounter())
 	in.Watch(a)
@@ -230,7 +230,7 @@ func TestB21_Inbox(t *testing.T) {
 
 // B22: a path is resolved at each delivery: absolute, relative, "..".
 func TestB22_Paths(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	l.spawn("other", sinkTo(l))
 	child := Child{"child", sinkTo(l)}
 	native := l.spawn("native", Func(func(ctx *Context, m Message) error {
@@ -272,7 +272,7 @@ func TestB22_Paths(t *testing.T) {
 
 // B23: '*' and '?' within an element; every match gets the message, the sender, too, if it matches.
 func TestB23_Wildcards(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	told := map[string]int{}
 	note := Func(func(ctx *Context, m Message) error {
 		var v any

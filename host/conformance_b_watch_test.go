@@ -12,16 +12,16 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// watcher is an actor of either sort that hands every end on to the probe, and watches
+// mourner is an actor of either sort that hands every end on to the probe, and watches
 // and unwatches as it is told.
-type watcher struct {
+type mourner struct {
 	name    string
 	props   func(*testing.T) Props
 	watch   func(Ref) any
 	unwatch func(Ref) any
 }
 
-var watchers = []watcher{
+var watchers = []mourner{
 	{"native", func(*testing.T) Props {
 		return Func(func(ctx *Context, m Message) error {
 			var order map[string]uint64
@@ -43,19 +43,19 @@ var watchers = []watcher{
 	}, func(r Ref) any { return script(now(abi.AppendWatch(nil, r.uid, ""))) }, func(r Ref) any { return script(now(abi.AppendUnwatch(nil, r.uid, ""))) }},
 }
 
-func eachWatcher(t *testing.T, f func(l *lab, w watcher, ref Ref)) {
+func eachWatcher(t *testing.T, f func(l *kit, w mourner, ref Ref)) {
 	for _, w := range watchers {
 		t.Run(w.name, func(t *testing.T) {
-			l := newLab(t, nil)
-			f(l, w, l.spawn("watcher", w.props(t)))
+			l := newKit(t, nil)
+			f(l, w, l.spawn("mourner", w.props(t)))
 		})
 	}
 }
 
-// B11: a watcher learns of the real end, not of restarts; also of one that came before; the
+// B11: a mourner learns of the real end, not of restarts; also of one that came before; the
 // order of registration and death does not matter.
 func TestB11_DeathWatch(t *testing.T) {
-	eachWatcher(t, func(l *lab, w watcher, ref Ref) {
+	eachWatcher(t, func(l *kit, w mourner, ref Ref) {
 		a := l.spawn("a", newCounter())
 		l.say(ref, w.watch(a))
 		l.say(a, "crash")
@@ -85,7 +85,7 @@ func TestB11_DeathWatch(t *testing.T) {
 
 // B12: watching twice is watching once; watching again after the end is told again.
 func TestB12_RepeatedWatch(t *testing.T) {
-	eachWatcher(t, func(l *lab, w watcher, ref Ref) {
+	eachWatcher(t, func(l *kit, w mourner, ref Ref) {
 		a := l.spawn("a", newCounter())
 		l.say(ref, w.watch(a))
 		l.say(ref, w.watch(a))
@@ -99,7 +99,7 @@ func TestB12_RepeatedWatch(t *testing.T) {
 
 // B13: unwatch also takes back what waits in the mailbox already.
 func TestB13_Unwatch(t *testing.T) {
-	eachWatcher(t, func(l *lab, w watcher, ref Ref) {
+	eachWatcher(t, func(l *kit, w mourner, ref Ref) {
 		a, b := l.spawn("a", newCounter()), l.spawn("b", newCounter())
 		l.say(ref, w.watch(a))
 		l.say(ref, w.unwatch(a))
@@ -112,8 +112,8 @@ func TestB13_Unwatch(t *testing.T) {
 		l.run()
 		l.wants()
 	})
-	// The news is in the mailbox for certain: the watcher is behind a stop of a child of its own.
-	l := newLab(t, nil)
+	// The news is in the mailbox for certain: the mourner is behind a stop of a child of its own.
+	l := newKit(t, nil)
 	a := l.spawn("a", newCounter())
 	var box *cell
 	w := l.spawn("w", Func(func(ctx *Context, m Message) error {
@@ -143,7 +143,7 @@ func TestB13_Unwatch(t *testing.T) {
 
 // B14: the news of the end comes behind everything that the dead actor had sent before.
 func TestB14_TerminatedComesLast(t *testing.T) {
-	eachWatcher(t, func(l *lab, w watcher, ref Ref) {
+	eachWatcher(t, func(l *kit, w mourner, ref Ref) {
 		words := func(i int) any {
 			if w.name == "guest" {
 				return script(now(toProbe(i)))
@@ -165,7 +165,7 @@ func TestB14_TerminatedComesLast(t *testing.T) {
 	})
 }
 
-// B15: an end that was not handled is a failure of the watcher; by default it stops.
+// B15: an end that was not handled is a failure of the mourner; by default it stops.
 func TestB15_DeathPact(t *testing.T) {
 	for _, w := range []Props{
 		Func(func(ctx *Context, m Message) error {
@@ -176,7 +176,7 @@ func TestB15_DeathPact(t *testing.T) {
 		}),
 		puppet(t, on(abi.KindTerminated, abi.AppendUnhandled(nil))),
 	} {
-		l := newLab(t, nil)
+		l := newKit(t, nil)
 		a, ref := l.spawn("a", newCounter()), l.spawn("w", w)
 		in := l.Inbox(0)
 		defer in.Close()
@@ -195,7 +195,7 @@ func TestB15_DeathPact(t *testing.T) {
 
 // B29: a stop ends the actor behind its current turn; the rest of the mailbox is dead letters.
 func TestB29_Stop(t *testing.T) {
-	both(t, nil, func(l *lab, s sort) {
+	both(t, nil, func(l *kit, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
 		l.post(a, s.add(1))
@@ -208,7 +208,7 @@ func TestB29_Stop(t *testing.T) {
 		}
 	})
 	// It stops itself, its child, and whom a capability names, but nobody else.
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	other, denied := l.spawn("other", newCounter()), l.spawn("denied", newCounter())
 	g := l.spawn("guest", puppet(t, on(abi.KindStart, abi.AppendSpawn(nil, 0, "puppet", "x", nil, nil))).WithCapabilities(Capabilities{Stop: []string{"/user/oth?r"}}))
 	if l.alive(g) {
@@ -224,7 +224,7 @@ func TestB29_Stop(t *testing.T) {
 
 // B30: children first, then the last turn, then the mailbox, then the parent, then the watchers.
 func TestB30_OrderOfTheEnd(t *testing.T) {
-	both(t, nil, func(l *lab, s sort) {
+	both(t, nil, func(l *kit, s sort) {
 		a := l.spawn("a", s.props(l.t).WithChildren(Child{"child", s.props(l.t)}))
 		child := must(l.Lookup("/user/a/child"))(l.t)
 		l.got, l.mail = nil, nil
@@ -237,7 +237,7 @@ func TestB30_OrderOfTheEnd(t *testing.T) {
 		for l.Step() {
 			if m, ok := in.TryReceive(); ok && m.Kind == abi.KindTerminated {
 				if l.alive(a) {
-					l.t.Error("a watcher knew before the end")
+					l.t.Error("a mourner knew before the end")
 				}
 			}
 		}
@@ -249,7 +249,7 @@ func TestB30_OrderOfTheEnd(t *testing.T) {
 		l.equal("events", l.events(EventStopped, EventDeadLetter), []string{"stopped child", "dead_letter temp", "stopped a"})
 	})
 	// A parent that watches its child has given the name free when it is told.
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	l.spawn("p", Native(func() Actor { return &replacesItsChild{} }))
 	first := must(l.Lookup("/user/p/child"))(t)
 	l.Stop(first)
@@ -265,7 +265,7 @@ func (a *replacesItsChild) Receive(ctx *Context, m Message) error { return a.Sta
 
 // B31: a poison pill stops the actor when it is reached.
 func TestB31_PoisonPill(t *testing.T) {
-	both(t, nil, func(l *lab, s sort) {
+	both(t, nil, func(l *kit, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
 		l.post(a, s.add(1))
@@ -288,7 +288,7 @@ func TestB32_Kill(t *testing.T) {
 	for directive, want := range map[supervision.Directive][]string{
 		0: {"1", "stop"}, supervision.Resume: {"1", "1"}, supervision.Restart: {"1", "0"}, supervision.Stop: {"1", "stop"},
 	} {
-		both(t, func(c Config) Config { return c.WithGuardian(supervision.Default().WithOtherwise(directive)) }, func(l *lab, s sort) {
+		both(t, func(c Config) Config { return c.WithGuardian(supervision.Default().WithOtherwise(directive)) }, func(l *kit, s sort) {
 			a := l.spawn("a", s.props(l.t))
 			l.got = nil
 			l.post(a, s.add(1))
@@ -312,7 +312,7 @@ func TestB32_Kill(t *testing.T) {
 // B33: a graceful stop waits until the actor has gone, its last turn included, and stops it at
 // once when the time is over.
 func TestB33_GracefulStop(t *testing.T) {
-	both(t, nil, func(l *lab, s sort) {
+	both(t, nil, func(l *kit, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
 		l.post(a, s.add(2))
@@ -340,7 +340,7 @@ func TestB33_GracefulStop(t *testing.T) {
 }
 
 // drive runs the system until a call that waits for it has returned.
-func (l *lab) drive(call func() error) error {
+func (l *kit) drive(call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()
 	for {

@@ -13,11 +13,11 @@ import (
 )
 
 // cellOf is the actor's inside.
-func (l *lab) cellOf(ref Ref) *cell { return l.table.get(ref.uid) }
+func (l *kit) cellOf(ref Ref) *cell { return l.table.get(ref.uid) }
 
 // 3.1: what the system says overtakes what users say, between any two turns.
 func TestC_3_1_SystemMessagesOvertake(t *testing.T) {
-	both(t, func(c Config) Config { return c.WithThroughput(100) }, func(l *lab, s sort) {
+	both(t, func(c Config) Config { return c.WithThroughput(100) }, func(l *kit, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
 		for range 5 {
@@ -34,7 +34,7 @@ func TestC_3_1_SystemMessagesOvertake(t *testing.T) {
 		l.equal("told", len(l.got), 5)
 	})
 	// Also what comes during a spell of many turns: the first one suspends the actor itself.
-	l := newLab(t, func(c Config) Config { return c.WithThroughput(100) })
+	l := newKit(t, func(c Config) Config { return c.WithThroughput(100) })
 	n := 0
 	a := l.spawn("a", Func(func(ctx *Context, _ Message) error {
 		n++
@@ -50,7 +50,7 @@ func TestC_3_1_SystemMessagesOvertake(t *testing.T) {
 
 // 3.1: a spell has so many turns at the most; then others have theirs.
 func TestC_3_1_Throughput(t *testing.T) {
-	l := newLab(t, func(c Config) Config { return c.WithThroughput(2) })
+	l := newKit(t, func(c Config) Config { return c.WithThroughput(2) })
 	var order string
 	note := func(s string) Props { return Func(func(*Context, Message) error { order += s; return nil }) }
 	a, b := l.spawn("a", note("a")), l.spawn("b", note("b"))
@@ -66,7 +66,7 @@ func TestC_3_1_Throughput(t *testing.T) {
 
 // 3.1: a suspended actor takes messages in and handles none; suspensions are counted.
 func TestC_3_1_SuspendCounter(t *testing.T) {
-	both(t, nil, func(l *lab, s sort) {
+	both(t, nil, func(l *kit, s sort) {
 		a := l.spawn("a", s.props(l.t).WithChildren(Child{"child", s.props(l.t)}))
 		child := must(l.Lookup("/user/a/child"))(l.t)
 		l.got = nil
@@ -90,7 +90,7 @@ func TestC_3_1_SuspendCounter(t *testing.T) {
 
 // 3.1: what was left in the queue of one that has closed is answered: a late watch is told.
 func TestC_3_1_LateWatch(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	a := l.spawn("a", newCounter())
 	in := l.Inbox(0)
 	defer in.Close()
@@ -118,7 +118,7 @@ func strict(c Config) Config {
 
 // 3.2(1): a failure suspends the actor and all below it; messages go on queueing.
 func TestC_3_2_1_FailureSuspendsAllBelow(t *testing.T) {
-	both(t, strict, func(l *lab, s sort) {
+	both(t, strict, func(l *kit, s sort) {
 		a := l.spawn("a", s.props(l.t).WithChildren(Child{"b", s.props(l.t).WithChildren(Child{"c", s.props(l.t)})}))
 		b, c := must(l.Lookup("/user/a/b"))(l.t), must(l.Lookup("/user/a/b/c"))(l.t)
 		l.say(a, s.crash)
@@ -141,7 +141,7 @@ func TestC_3_2_1_FailureSuspendsAllBelow(t *testing.T) {
 // 3.2(2): failing again while failed changes nothing; failing at the start of a re-creation is
 // a new failure.
 func TestC_3_2_2_DoubleFailure(t *testing.T) {
-	l := newLab(t, strict)
+	l := newKit(t, strict)
 	a := l.spawn("a", newCounter().WithChildren(Child{"child", newCounter()}))
 	child := must(l.Lookup("/user/a/child"))(t)
 	l.say(a, "crash")
@@ -153,7 +153,7 @@ func TestC_3_2_2_DoubleFailure(t *testing.T) {
 	}
 
 	fails := false
-	l = newLab(t, nil)
+	l = newKit(t, nil)
 	b := l.spawn("b", Native(func() Actor { return &startsUnless{fails: &fails} }))
 	fails = true
 	l.say(b, "crash")
@@ -178,7 +178,7 @@ func (a *startsUnless) Started(*Context) error {
 // 3.2(3): the failure of one that is no child (any more) is dropped, also if its name is
 // taken by another; what is not decided fails the supervisor.
 func TestC_3_2_3_FailureOfAStranger(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	first := l.spawn("a", newCounter())
 	old := l.cellOf(first)
 	l.Stop(first)
@@ -194,7 +194,7 @@ func TestC_3_2_3_FailureOfAStranger(t *testing.T) {
 
 // 3.2(3): escalating fails the supervisor with the same cause; the child stays suspended, once.
 func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
-	l := newLab(t, strict)
+	l := newKit(t, strict)
 	p := l.spawn("p", newCounter().WithSupervision(supervision.Default().WithOtherwise(supervision.Escalate)).
 		WithChildren(Child{"culprit", newCounter()}, Child{"sibling", newCounter()}))
 	culprit, sibling := must(l.Lookup("/user/p/culprit"))(t), must(l.Lookup("/user/p/sibling"))(t)
@@ -219,7 +219,7 @@ func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 
 // 3.2(4): resume brings the actor back to before the failing turn and wakes its children.
 func TestC_3_2_4_Resume(t *testing.T) {
-	both(t, strict, func(l *lab, s sort) {
+	both(t, strict, func(l *kit, s sort) {
 		// Only an actor whose supervisor may resume keeps what that needs: a rule says so.
 		p := l.spawn("p", Func(func(*Context, Message) error { return nil }).
 			WithSupervision(supervision.Default().WithRules(supervision.Rule{Directive: supervision.Resume})).
@@ -246,7 +246,7 @@ func TestC_3_2_4_ResumeOfWhatNeverBegan(t *testing.T) {
 		"guest":  puppet(t, onTrap(abi.KindStart)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t, strict)
+			l := newKit(t, strict)
 			fails = true
 			a := l.spawn("a", p.WithChildren(Child{"child", newCounter()}))
 			fails = false
@@ -268,7 +268,7 @@ func TestC_3_2_4_ResumeOfWhatNeverBegan(t *testing.T) {
 // 3.2(5): the seven steps of a restart, in their order; no message slips in.
 func TestC_3_2_5_RestartSteps(t *testing.T) {
 	for _, keep := range []bool{false, true} {
-		l := newLab(t, func(c Config) Config {
+		l := newKit(t, func(c Config) Config {
 			return c.WithGuardian(supervision.Default().WithKeepChildren(keep))
 		})
 		props := puppetHooks(t)
@@ -302,7 +302,7 @@ func TestC_3_2_5_RestartSteps(t *testing.T) {
 
 // 3.2(5): a failure in the hook of the old instance is only logged.
 func TestC_3_2_5_FailureBeforeTheRestartIsLogged(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	a := l.spawn("a", puppet(t, onTrap(abi.KindPreRestart)))
 	l.raw()
 	l.say(a, script(now(abi.AppendFail(nil, "failed"))))
@@ -321,7 +321,7 @@ func (*panicsAtStop) Stopped(*Context) { panic("at the end") }
 // one that has failed keeps the counts.
 func TestC_3_2_5_ChildrenStartedWhileSuspended(t *testing.T) {
 	policy := delayOf(t, time.Second)
-	l := newLab(t, strict)
+	l := newKit(t, strict)
 	p := l.spawn("p", newCounter().WithSupervision(supervision.Default().WithBackoff(supervision.Backoff{Policy: policy})).
 		WithChildren(Child{"a", newCounter().WithChildren(Child{"child", newCounter()})}))
 	a := must(l.Lookup("/user/p/a"))(t)
@@ -340,7 +340,7 @@ func TestC_3_2_5_ChildrenStartedWhileSuspended(t *testing.T) {
 
 // 3.2(6): a restart of one that is stopping does nothing, and holds nothing up.
 func TestC_3_2_6_RestartOfOneThatStops(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	a := l.spawn("a", newCounter().WithChildren(Child{"child", newCounter()}))
 	child := l.cellOf(must(l.Lookup("/user/a/child"))(t))
 	child.post(nil, sysMsg{kind: sysSuspend}) // does not matter either
@@ -355,7 +355,7 @@ func TestC_3_2_6_RestartOfOneThatStops(t *testing.T) {
 
 // 3.2(7): failures while stopping go nowhere; watches of the dead are taken back.
 func TestC_3_2_7_Terminate(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	other := l.spawn("other", newCounter())
 	for name, p := range map[string]Props{
 		"native": Native(func() Actor { return &panicsAtStop{} }),
@@ -372,9 +372,9 @@ func TestC_3_2_7_Terminate(t *testing.T) {
 	}
 }
 
-// 3.2(8): a watcher that is stopping hears of nobody's end any more.
+// 3.2(8): a mourner that is stopping hears of nobody's end any more.
 func TestC_3_2_8_AStoppingWatcherIgnoresEnds(t *testing.T) {
-	l := newLab(t, nil)
+	l := newKit(t, nil)
 	told := 0
 	p := l.spawn("p", Func(func(ctx *Context, m Message) error {
 		if m.Kind == abi.KindTerminated {

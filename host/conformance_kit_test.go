@@ -17,7 +17,7 @@ import (
 // is a manual system with a probe that notes what it is told, and the sorts of actors
 // that a row holds for.
 
-type lab struct {
+type kit struct {
 	*System
 	t     *testing.T
 	clock *VirtualClock
@@ -27,10 +27,10 @@ type lab struct {
 	log   *Subscription
 }
 
-// newLab is a system with a probe as /user/probe, and all events noted from then on.
-func newLab(t *testing.T, change func(Config) Config) *lab {
+// newKit is a system with a probe as /user/probe, and all events noted from then on.
+func newKit(t *testing.T, change func(Config) Config) *kit {
 	t.Helper()
-	l := &lab{t: t}
+	l := &kit{t: t}
 	l.System, l.clock = manual(t, change)
 	l.probe = l.spawn("probe", Func(func(_ *Context, m Message) error {
 		l.mail = append(l.mail, m.Clone())
@@ -58,30 +58,30 @@ func describe(m Message) string {
 	return fmt.Sprintf("%v %v", m.Kind, v)
 }
 
-func (l *lab) spawn(name string, p Props) Ref {
+func (l *kit) spawn(name string, p Props) Ref {
 	l.t.Helper()
 	ref := must(l.Spawn(name, p))(l.t)
 	l.run()
 	return ref
 }
 
-func (l *lab) run() { l.RunUntilIdle(100_000) }
+func (l *kit) run() { l.RunUntilIdle(100_000) }
 
 // pass lets time pass and everything happen that is due.
-func (l *lab) pass(d time.Duration) {
+func (l *kit) pass(d time.Duration) {
 	l.clock.Advance(d)
 	l.run()
 }
 
 // say has the probe send a message and lets everything happen.
-func (l *lab) say(to Ref, v any) {
+func (l *kit) say(to Ref, v any) {
 	l.t.Helper()
 	l.post(to, v)
 	l.run()
 }
 
 // post has the probe send a message.
-func (l *lab) post(to Ref, v any) {
+func (l *kit) post(to Ref, v any) {
 	l.t.Helper()
 	if err := l.TellFrom(l.probe, to, v); err != nil {
 		l.t.Fatal(err)
@@ -89,7 +89,7 @@ func (l *lab) post(to Ref, v any) {
 }
 
 // wants compares what the probe was told since the last time.
-func (l *lab) wants(want ...string) {
+func (l *kit) wants(want ...string) {
 	l.t.Helper()
 	if !slices.Equal(l.got, want) {
 		l.t.Errorf("the probe was told %q, want %q", l.got, want)
@@ -98,7 +98,7 @@ func (l *lab) wants(want ...string) {
 }
 
 // events are those that have happened, of these kinds (all, if none is given), as "kind name".
-func (l *lab) events(kinds ...EventKind) (out []string) {
+func (l *kit) events(kinds ...EventKind) (out []string) {
 	for _, e := range l.raw(kinds...) {
 		out = append(out, e.Kind.String()+" "+e.Ref.Name())
 	}
@@ -106,7 +106,7 @@ func (l *lab) events(kinds ...EventKind) (out []string) {
 }
 
 // raw takes the events that have happened.
-func (l *lab) raw(kinds ...EventKind) (out []Event) {
+func (l *kit) raw(kinds ...EventKind) (out []Event) {
 	for {
 		select {
 		case e, ok := <-l.log.C():
@@ -123,7 +123,7 @@ func (l *lab) raw(kinds ...EventKind) (out []Event) {
 }
 
 // letters are the dead letters so far, as "reason value".
-func (l *lab) letters() (out []string) {
+func (l *kit) letters() (out []string) {
 	all, _ := l.DeadLetters()
 	for _, d := range all {
 		var v any
@@ -133,7 +133,7 @@ func (l *lab) letters() (out []string) {
 	return out
 }
 
-func (l *lab) equal(what string, got, want any) {
+func (l *kit) equal(what string, got, want any) {
 	l.t.Helper()
 	if g, w := fmt.Sprintf("%q", got), fmt.Sprintf("%q", want); g != w {
 		l.t.Errorf("%s: %v, want %v", what, got, want)
@@ -156,9 +156,9 @@ var sorts = []sort{
 }
 
 // both runs a test for both sorts.
-func both(t *testing.T, change func(Config) Config, f func(l *lab, s sort)) {
+func both(t *testing.T, change func(Config) Config, f func(l *kit, s sort)) {
 	for _, s := range sorts {
-		t.Run(s.name, func(t *testing.T) { f(newLab(t, change), s) })
+		t.Run(s.name, func(t *testing.T) { f(newKit(t, change), s) })
 	}
 }
 
@@ -248,7 +248,7 @@ func puppetImage(t testing.TB) *runtime.Image {
 }
 
 // countRestarts is how often an actor was restarted.
-func (l *lab) incarnation(ref Ref) uint64 {
+func (l *kit) incarnation(ref Ref) uint64 {
 	if c := l.table.get(ref.uid); c != nil {
 		return c.life.Load()
 	}
@@ -256,7 +256,7 @@ func (l *lab) incarnation(ref Ref) uint64 {
 }
 
 // alive reports whether the actor has not stopped.
-func (l *lab) alive(ref Ref) bool { return l.table.get(ref.uid) != nil }
+func (l *kit) alive(ref Ref) bool { return l.table.get(ref.uid) != nil }
 
 // values are the second words: what was said, whatever the kind.
 func values(got []string) (out []string) {

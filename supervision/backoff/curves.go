@@ -96,7 +96,8 @@ func zaqar(least, limit time.Duration, num int, short bool, f func(n float64) fl
 		case n >= num || n == num-1 && !short:
 			return limit
 		}
-		return saturate(math.Round(f(float64(n))))
+		// Above 104 days a float cannot tell nanoseconds apart any more.
+		return min(max(saturate(math.Round(f(float64(n)))), least), limit)
 	})
 }
 
