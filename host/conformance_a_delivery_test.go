@@ -57,7 +57,7 @@ func TestA22_HappensBefore(t *testing.T) {
 
 // A23: at most once, by tell, ask and path alike, also when the turn fails or is not reached.
 func TestA23_AtMostOnce(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	seen := map[int]int{}
 	a := l.spawn("a", Func(func(_ *Context, m Message) error {
 		var n int
@@ -101,7 +101,7 @@ func TestA23_AtMostOnce(t *testing.T) {
 // A24: from one sender to one receiver in the order of sending, whatever the sorts, through
 // batches and past crashes of the receiver.
 func TestA24_OrderFromOneToOne(t *testing.T) {
-	both(t, func(c Config) Config { return c.WithThroughput(3) }, func(l *kit, s sort) {
+	both(t, func(c Config) Config { return c.WithThroughput(3) }, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
 		var want []string
@@ -129,7 +129,7 @@ func TestA24_OrderFromOneToOne(t *testing.T) {
 		}
 	})
 	// And out of one turn of a guest.
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	g := l.spawn("guest", puppet(t))
 	l.say(g, script(now(toProbe(1), toProbe(2)), now(toProbe(3))))
 	l.wants("message 1", "message 2", "message 3")
@@ -137,7 +137,7 @@ func TestA24_OrderFromOneToOne(t *testing.T) {
 
 // A26: a parent may tell its child right after it was spawned.
 func TestA26_CreationIsTheFirstMessage(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	n := l.spawn("native", Func(func(ctx *Context, m Message) error {
 		child, err := ctx.Spawn("child", sinkTo(l))
 		if err != nil {
@@ -157,13 +157,13 @@ func TestA26_CreationIsTheFirstMessage(t *testing.T) {
 }
 
 // sinkTo hands on to the probe what it is sent.
-func sinkTo(l *kit) Props {
+func sinkTo(l *stage) Props {
 	return Func(func(ctx *Context, m Message) error { return ctx.Tell(l.probe, Raw(m.Payload)) })
 }
 
 // A27: a child's message and its failure reach the parent in either order; both do.
 func TestA27_FailureAndMessageBothArrive(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	parent := l.spawn("parent", Func(func(ctx *Context, m Message) error { return tellProbe(ctx, Raw(m.Payload)) }).
 		WithChildren(Child{"child", Func(func(ctx *Context, m Message) error {
 			if err := ctx.Tell(ctx.Parent(), "last words"); err != nil {
@@ -179,7 +179,7 @@ func TestA27_FailureAndMessageBothArrive(t *testing.T) {
 
 // A28, A30: how messages are lost, each with the reason it is given.
 func TestA30_DeadLetters(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	gone := l.spawn("gone", newCounter())
 	l.Stop(gone)
 	l.run()
@@ -224,7 +224,7 @@ func TestA30_DeadLetters(t *testing.T) {
 
 // A29: a dead letter tells the message, its sender and its recipient.
 func TestA29_DeadLettersAreWhole(t *testing.T) {
-	l := newKit(t, func(c Config) Config { return c.WithDeadLetters(2) })
+	l := newStage(t, func(c Config) Config { return c.WithDeadLetters(2) })
 	a := l.spawn("a", newCounter())
 	l.Stop(a)
 	if err := l.TellFrom(l.probe, a, "in vain"); err != nil { // it waits in the mailbox when the stop comes
@@ -250,7 +250,7 @@ func TestA29_DeadLettersAreWhole(t *testing.T) {
 
 // A31: a message marked so is no dead letter when it is not delivered.
 func TestA31_DeadLetterSuppression(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
 	if err := l.Tell(a, Marked{Value: 1, Marks: Suppressed}); err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func TestA31_DeadLetterSuppression(t *testing.T) {
 
 // A32: what is harmless is none: stopping twice, and the end of children whose mourner ends.
 func TestA32_BenignEndsAreNoDeadLetters(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	p := l.spawn("p", Native(func() Actor { return watchesItsChild{} }))
 	l.Stop(p)
 	l.Stop(p)
@@ -295,7 +295,7 @@ func (watchesItsChild) Receive(*Context, Message) error { return ErrUnhandled }
 
 // A36: a failure that nobody can mend ends the process's system, and says why.
 func TestA36_FatalFailures(t *testing.T) {
-	l := newKit(t, func(c Config) Config { return c.WithGuardian(supervision.Default()) })
+	l := newStage(t, func(c Config) Config { return c.WithGuardian(supervision.Default()) })
 	a := l.spawn("a", Func(func(*Context, Message) error {
 		return &abi.Failure{Kind: abi.FailureHost, Reason: "a bug"}
 	}))

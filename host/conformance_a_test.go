@@ -13,7 +13,7 @@ import (
 
 // A02: systems in one process share nothing.
 func TestA02_SystemsShareNothing(t *testing.T) {
-	one, two := newKit(t, nil), newKit(t, nil)
+	one, two := newStage(t, nil), newStage(t, nil)
 	a := one.spawn("a", newCounter())
 	if err := two.Tell(a, 1); two.Name() == one.Name() && err == nil {
 		// Both have the name "test" and one seed: the other system has no such actor.
@@ -30,7 +30,7 @@ func TestA02_SystemsShareNothing(t *testing.T) {
 
 // A03: every actor has one parent; stopping it stops all below it.
 func TestA03_StoppingAParentStopsAllBelow(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	leaf := newCounter()
 	a := l.spawn("a", newCounter().WithChildren(Child{"b", newCounter().WithChildren(Child{"c", leaf}, Child{"d", leaf})}))
 	c := must(l.Lookup("/user/a/b/c"))(t)
@@ -47,7 +47,7 @@ func TestA03_StoppingAParentStopsAllBelow(t *testing.T) {
 
 // A05: state is rebuilt from scratch by a restart; what nobody refers to is not collected.
 func TestA05_StateIsRebuilt(t *testing.T) {
-	both(t, nil, func(l *kit, s sort) {
+	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.post(a, s.add(5))
 		l.post(a, s.report)
@@ -65,7 +65,7 @@ func TestA05_StateIsRebuilt(t *testing.T) {
 
 // A08: /user is the parent of what Spawn makes; its strategy is the system's guardian's.
 func TestA08_UserGuardian(t *testing.T) {
-	l := newKit(t, func(c Config) Config { return c.WithGuardian(supervision.Stopping()) })
+	l := newStage(t, func(c Config) Config { return c.WithGuardian(supervision.Stopping()) })
 	a := l.spawn("a", newCounter())
 	if n := l.Tree(); n.Ref.Path() != "/user" || len(n.Children) != 2 || n.Children[1].Ref != a {
 		t.Errorf("%v", n)
@@ -83,7 +83,7 @@ func TestA08_UserGuardian(t *testing.T) {
 
 // A09: /system ends after /user, so that it outlives what it serves.
 func TestA09_SystemEndsAfterUser(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	l.spawn("a", newCounter())
 	l.raw()
 	if err := l.Shutdown(context.Background()); err != nil {
@@ -96,7 +96,7 @@ func TestA09_SystemEndsAfterUser(t *testing.T) {
 
 // A11: the scopes of paths.
 func TestA11_Scopes(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	for _, path := range []string{"/user", "/system", "/user/probe"} {
 		if got := must(l.Lookup(path))(t).Path(); got != path {
 			t.Errorf("%s is %s", path, got)
@@ -116,7 +116,7 @@ func TestA11_Scopes(t *testing.T) {
 
 // A12: a ref is an immutable handle; the zero one is nobody.
 func TestA12_Refs(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	if err := l.Tell(Ref{}, 1); !errors.Is(err, ErrUnknown) || !(Ref{}).IsZero() || (Ref{}).String() != "nobody" {
 		t.Error(err)
 	}
@@ -129,7 +129,7 @@ func TestA12_Refs(t *testing.T) {
 
 // A13: wasm://system/user/a/b#uid; the elements are the names from the root.
 func TestA13_PathGrammar(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	l.spawn("a", newCounter().WithChildren(Child{"b", newCounter()}))
 	b := must(l.Lookup("/user/a/b"))(t)
 	if want := fmt.Sprintf("wasm://test/user/a/b#%d", b.UID()); b.String() != want || b.Name() != "b" {
@@ -144,7 +144,7 @@ func TestA13_PathGrammar(t *testing.T) {
 
 // A14: names are optional, not empty, unique among siblings; '$' is the host's.
 func TestA14_Names(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	for _, name := range []string{"$a", "a/b", "ä", "a b", "a*", "a?", string(make([]byte, 256))} {
 		if _, err := l.Spawn(name, newCounter()); !errors.Is(err, ErrBadName) {
 			t.Errorf("%q: %v", name, err)
@@ -172,7 +172,7 @@ func TestA14_Names(t *testing.T) {
 // A15: an incarnation is path and uid. A restart keeps both; stop and create make a new
 // one, and the old ref never reaches it.
 func TestA15_Incarnations(t *testing.T) {
-	both(t, nil, func(l *kit, s sort) {
+	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.post(a, s.crash)
 		l.run()
@@ -202,7 +202,7 @@ func TestA15_Incarnations(t *testing.T) {
 
 // A16: refs are equal if path and incarnation are; paths compare without uid.
 func TestA16_Equality(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
 	in := l.Inbox(0)
 	defer in.Close()
@@ -242,7 +242,7 @@ func TestA16_Equality(t *testing.T) {
 // A17: a name is free when the actor has gone, for certain in the parent's reaction to
 // Terminated, and not before.
 func TestA17_NameReuse(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	var early, late error
 	parent := l.spawn("parent", Func(func(ctx *Context, m Message) error {
 		if m.Kind == abi.KindTerminated {
@@ -269,7 +269,7 @@ func TestA17_NameReuse(t *testing.T) {
 
 // A19: spawning returns at once and the child is listed at once; it starts later.
 func TestA19_SpawnIsAsynchronous(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	started := false
 	a := must(l.Spawn("a", Native(func() Actor { started = true; return &counter{} })))(t)
 	if n := l.Tree().Children; started || len(n) != 2 || n[1].Ref != a || n[1].State != "new" {
@@ -283,7 +283,7 @@ func TestA19_SpawnIsAsynchronous(t *testing.T) {
 
 // A20: there is no hollow ref: the mailbox is the actor's own from the beginning.
 func TestA20_NoHollowRef(t *testing.T) {
-	both(t, nil, func(l *kit, s sort) {
+	both(t, nil, func(l *stage, s sort) {
 		a := must(l.Spawn("a", s.props(l.t)))(l.t)
 		l.post(a, s.add(2))
 		l.post(a, s.report)
@@ -297,7 +297,7 @@ func TestA20_NoHollowRef(t *testing.T) {
 
 // A21: what crosses an actor's border is a CBOR message, and a ref's text finds it again.
 func TestA21_NothingIsShared(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	kept := []byte{0x82, 1, 2}
 	var seen []uint64
 	a := l.spawn("a", Func(func(_ *Context, m Message) error {

@@ -12,7 +12,7 @@ import (
 
 // B44: ending the system stops all actors, and tells when it has ended.
 func TestB44_Terminate(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	refs := []Ref{l.spawn("native", sorts[0].props(t)), l.spawn("guest", sorts[1].props(t))}
 	l.raw()
 	select {
@@ -63,7 +63,7 @@ func TestB45_PeriodicMessages(t *testing.T) {
 		"guest": puppet(t, on(abi.KindTimer, toProbe("tick"))),
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newKit(t, nil)
+			l := newStage(t, nil)
 			a := l.spawn("a", p)
 			start, crash := any(script(now(set(time.Second)))), any(script(trap()))
 			if name == "native" {
@@ -92,7 +92,7 @@ func TestB45_PeriodicMessages(t *testing.T) {
 
 // B46: an actor for one question: its answer, its failure, its end or the deadline.
 func TestB46_AskOnce(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	silent := Func(func(*Context, Message) error { return nil })

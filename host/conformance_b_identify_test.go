@@ -13,7 +13,7 @@ import (
 // B24: every actor is identified without its doing, in its turn; a path that names nobody is
 // answered in the negative, a pattern that matches nobody is not.
 func TestB24_Identify(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a, b := l.spawn("a1", newCounter()), l.spawn("a2", puppet(t))
 	in := l.Inbox(0)
 	defer in.Close()
@@ -64,7 +64,7 @@ func TestB24_Identify(t *testing.T) {
 
 // B25: one ref for a path, or the reason why not.
 func TestB25_ResolveOne(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
 	var got Ref
 	err := l.drive(func() (err error) { got, err = l.Identify(context.Background(), "/user/a"); return err })
@@ -83,7 +83,7 @@ func TestB25_ResolveOne(t *testing.T) {
 
 // B26: a pattern cannot be watched, asked or stopped; for actors in Go it is no ref.
 func TestB26_PatternsAreOnlySentTo(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
 	g := l.spawn("guest", puppet(t, on(abi.KindTerminated, toProbe("terminated")), on(abi.KindReply, toProbe("reply"))))
 	l.say(g, script(now(abi.AppendWatch(nil, 0, "/user/a*"), abi.AppendStop(nil, 0, "/user/a*"), abi.AppendAsk(nil, 0, "/user/a*", 1, 1e9, nil, encoded("get")))))
@@ -120,7 +120,7 @@ func TestB27_ReceiveTimeout(t *testing.T) {
 			func(d time.Duration) any { return script(now(abi.AppendReceiveTimeout(nil, uint64(d)))) }, script()},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			l := newKit(t, nil)
+			l := newStage(t, nil)
 			a := l.spawn("a", s.props)
 			l.say(a, s.set(10*ms))
 			l.pass(10*ms - 1)
@@ -151,7 +151,7 @@ func TestB27_ReceiveTimeout(t *testing.T) {
 
 // B28: what a guest marks so does not begin the receiver's time anew either.
 func TestB28_NotInfluenceReceiveTimeout(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a := l.spawn("a", puppet(t, on(abi.KindStart, abi.AppendReceiveTimeout(nil, 10e6)), on(abi.KindReceiveTimeout, toProbe("idle"))))
 	g := l.spawn("guest", puppet(t))
 	for flags, want := range map[uint64][]string{abi.FlagNoInfluence: {"message idle"}, 0: nil} {

@@ -9,9 +9,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// hoarder is an actor of either sort: what it keeps comes again after "open", or at the next
+// stasherSort is an actor of either sort: what it keeps comes again after "open", or at the next
 // restart.
-type hoarder struct {
+type stasherSort struct {
 	name  string
 	props func(*testing.T) Props
 	keep  func(v string) any // told to the probe at the second time
@@ -19,7 +19,7 @@ type hoarder struct {
 	crash any
 }
 
-var stashers = []hoarder{
+var stashers = []stasherSort{
 	{"native", func(*testing.T) Props { return Native(func() Actor { return &keeper{} }) }, func(v string) any { return v }, "open", "crash"},
 	// The puppet keeps a message by forwarding it to itself in the turn that stashes, so the probe sees both.
 	{"guest", func(t *testing.T) Props { return puppet(t) },
@@ -48,7 +48,7 @@ func (a *keeper) Receive(ctx *Context, m Message) error {
 
 // B34: behaviour is state of the instance: a restart begins with the first one.
 func TestB34_BecomeIsResetByRestart(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a := l.spawn("a", Native(func() Actor { return &keeper{} }))
 	for _, v := range []string{"open", "one", "crash", "two"} {
 		l.say(a, v)
@@ -58,7 +58,7 @@ func TestB34_BecomeIsResetByRestart(t *testing.T) {
 
 // B35: a message is kept aside once in a turn; the stash is bounded.
 func TestB35_Stash(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	var errs []error
 	n := l.spawn("native", Func(func(ctx *Context, _ Message) error {
 		errs = append(errs, ctx.Stash(), ctx.Stash())
@@ -89,7 +89,7 @@ func TestB35_Stash(t *testing.T) {
 // B36: what was kept comes back to the front, in its order, before what came later, also beyond
 // the mailbox's bound; sender and correlation are kept.
 func TestB36_Unstash(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	var froms []Ref
 	var got []string
 	open := false
@@ -134,7 +134,7 @@ func TestB36_Unstash(t *testing.T) {
 func TestB37_StashSurvivesARestart(t *testing.T) {
 	for _, s := range stashers {
 		t.Run(s.name, func(t *testing.T) {
-			l := newKit(t, nil)
+			l := newStage(t, nil)
 			a := l.spawn("a", s.props(t))
 			l.say(a, s.keep("one"))
 			l.say(a, s.keep("two"))
@@ -159,7 +159,7 @@ func TestB37_StashSurvivesARestart(t *testing.T) {
 // B35, B36: news of the host's can be stashed, too; of a former incarnation's timers and asks
 // nothing comes.
 func TestB36_NewsCanBeStashed(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	gone := l.spawn("gone", newCounter())
 	counter := l.spawn("counter", newCounter())
 	spawn := func(name string) Ref {
@@ -198,7 +198,7 @@ func TestB39_FateOfTheMessage(t *testing.T) {
 		crashes int
 		letters int
 	}{{DropCrashed(), 1, 0}, {DeadLetterCrashed(), 1, 1}, {RedeliverCrashed(2), 3, 1}} {
-		both(t, nil, func(l *kit, s sort) {
+		both(t, nil, func(l *stage, s sort) {
 			a := l.spawn("a", s.props(l.t).WithCrashedMessage(c.crashed))
 			l.say(a, s.crash)
 			if n := len(l.raw(EventFailed)); n != c.crashes || len(l.letters()) != c.letters {
@@ -210,7 +210,7 @@ func TestB39_FateOfTheMessage(t *testing.T) {
 
 // B40: the mailbox is not touched by a failure.
 func TestB40_FateOfTheMailbox(t *testing.T) {
-	both(t, nil, func(l *kit, s sort) {
+	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		for range 3 {
 			l.post(a, s.crash)
@@ -229,7 +229,7 @@ func TestB40_FateOfTheMailbox(t *testing.T) {
 
 // B41: a message cannot be changed by whoever has sent or received it.
 func TestB41_MessagesAreCopied(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	spoil := Func(func(ctx *Context, m Message) error {
 		clear(m.Payload)
 		return nil
@@ -253,7 +253,7 @@ func TestB41_MessagesAreCopied(t *testing.T) {
 
 // B42: an actor can wait for its first message and keep the others meanwhile.
 func TestB42_InitialisationByMessage(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a := l.spawn("a", Native(func() Actor { return &keeper{} }))
 	for _, v := range []string{"one", "two", "open", "three"} {
 		l.post(a, v)
@@ -264,7 +264,7 @@ func TestB42_InitialisationByMessage(t *testing.T) {
 
 // B43: what the host answers itself does not reach the actor.
 func TestB43_AutoReceived(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	n := 0
 	a := l.spawn("a", Func(func(*Context, Message) error { n++; return nil }))
 	in := l.Inbox(0)

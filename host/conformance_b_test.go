@@ -11,7 +11,7 @@ import (
 
 // B01: props are immutable, may be shared, and are checked before there is an actor.
 func TestB01_Props(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	base := newCounter()
 	limited := base.WithLimits(Limits{Mailbox: 1}).WithArgs(7)
 	a, b := l.spawn("a", base), l.spawn("b", limited)
@@ -42,7 +42,7 @@ func TestB01_Props(t *testing.T) {
 
 // B02: every incarnation is a fresh instance; a factory must make one.
 func TestB02_FreshInstances(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	made := 0
 	a := l.spawn("a", Native(func() Actor { made++; return &counter{} }))
 	l.say(a, "crash")
@@ -61,7 +61,7 @@ func TestB02_FreshInstances(t *testing.T) {
 
 // B03: one message at a time, in the order of the mailbox; nothing is picked from behind.
 func TestB03_OneAtATime(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	inside, most := 0, 0
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
 		inside++
@@ -81,7 +81,7 @@ func TestB03_OneAtATime(t *testing.T) {
 
 // B04: a message that was not handled is an event, no failure.
 func TestB04_Unhandled(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	n := l.spawn("native", Func(func(*Context, Message) error { return ErrUnhandled }))
 	g := l.spawn("guest", puppet(t))
 	l.raw()
@@ -102,7 +102,7 @@ func TestB04_Unhandled(t *testing.T) {
 // B05: the start comes before the first message, again at every restart; failing there is a
 // failure of initialisation, and stops.
 func TestB05_Start(t *testing.T) {
-	both(t, nil, func(l *kit, s sort) {
+	both(t, nil, func(l *stage, s sort) {
 		a := must(l.Spawn("a", s.props(l.t)))(l.t)
 		l.post(a, s.report)
 		l.run()
@@ -115,7 +115,7 @@ func TestB05_Start(t *testing.T) {
 			l.t.Errorf("%q", l.got)
 		}
 	})
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	l.spawn("native", Native(func() Actor { return &failsToStart{} }))
 	l.spawn("guest", puppet(t, onTrap(abi.KindStart)))
 	failed := l.raw(EventFailed)
@@ -152,7 +152,7 @@ func TestB06_PreRestart(t *testing.T) {
 		{"trap", puppetHooks, script(trap()), []string{"start"}, "pre_restart"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newKit(t, nil)
+			l := newStage(t, nil)
 			p := l.spawn("p", Func(func(*Context, Message) error { return nil }).
 				WithSupervision(supervision.Default().WithKind(supervision.AllForOne)).
 				WithChildren(Child{"a", c.props(t)}, Child{"b", c.props(t)}))
@@ -177,7 +177,7 @@ func TestB06_PreRestart(t *testing.T) {
 
 // B06: what the old instance watched of its own children is no news to the new one.
 func TestB06_ARestartUnwatchesItsChildren(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	p := l.spawn("p", Native(func() Actor { return &parentOfWatched{} }))
 	first := must(l.Lookup(p.Path() + "/child"))(t)
 	l.raw()
@@ -195,7 +195,7 @@ func (*parentOfWatched) Started(ctx *Context) error { return watchesItsChild{}.S
 
 // B07: the new instance knows that it is one, and why.
 func TestB07_PostRestart(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	var causes []string
 	n := l.spawn("native", Native(func() Actor { return &knowsWhy{told: &causes} }))
 	l.say(n, "crash")
@@ -234,7 +234,7 @@ func (a *knowsWhy) Started(ctx *Context) error {
 
 // B08: the stop hook runs once, at the real end; what is sent from then on is a dead letter.
 func TestB08_Stop(t *testing.T) {
-	both(t, nil, func(l *kit, s sort) {
+	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
 		l.Stop(a)
@@ -244,7 +244,7 @@ func TestB08_Stop(t *testing.T) {
 			l.t.Error("a message to the dead was accepted")
 		}
 	})
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	a := l.spawn("a", Native(func() Actor { return &lastWish{} }))
 	l.raw()
 	l.Stop(a)
@@ -260,7 +260,7 @@ func (lastWish) Stopped(ctx *Context) { _ = ctx.Tell(ctx.Self(), "go on") }
 // B09: children can outlive a restart by choice; they are restarted with their parent.
 func TestB09_ChildrenKept(t *testing.T) {
 	for _, keep := range []bool{false, true} {
-		l := newKit(t, func(c Config) Config {
+		l := newStage(t, func(c Config) Config {
 			return c.WithGuardian(supervision.Default().WithKeepChildren(keep))
 		})
 		a := l.spawn("a", newCounter().WithChildren(Child{"child", newCounter()}))
@@ -283,7 +283,7 @@ func TestB09_ChildrenKept(t *testing.T) {
 // B10: a restart makes a new instance; ref, uid, watchers and mailbox stay, the failing
 // message is gone, timers, the receive timeout and asks are, too.
 func TestB10_RestartEffects(t *testing.T) {
-	both(t, nil, func(l *kit, s sort) {
+	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		in := l.Inbox(0)
 		defer in.Close()
@@ -305,7 +305,7 @@ func TestB10_RestartEffects(t *testing.T) {
 			l.t.Errorf("the watch has not survived the restart: %v", m)
 		}
 	})
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	n := l.spawn("native", Func(func(ctx *Context, m Message) error {
 		if m.Kind != abi.KindMessage {
 			return tellProbe(ctx, m.Kind.String())

@@ -13,11 +13,11 @@ import (
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
-// What the conformance suite (conformance_*_test.go, docs/conformance.md) is made of: a lab
+// What the conformance suite (conformance_*_test.go, docs/conformance.md) is made of: a stage
 // is a manual system with a probe that notes what it is told, and the sorts of actors
 // that a row holds for.
 
-type kit struct {
+type stage struct {
 	*System
 	t     *testing.T
 	clock *VirtualClock
@@ -27,10 +27,10 @@ type kit struct {
 	log   *Subscription
 }
 
-// newKit is a system with a probe as /user/probe, and all events noted from then on.
-func newKit(t *testing.T, change func(Config) Config) *kit {
+// newStage is a system with a probe as /user/probe, and all events noted from then on.
+func newStage(t *testing.T, change func(Config) Config) *stage {
 	t.Helper()
-	l := &kit{t: t}
+	l := &stage{t: t}
 	l.System, l.clock = manual(t, change)
 	l.probe = l.spawn("probe", Func(func(_ *Context, m Message) error {
 		l.mail = append(l.mail, m.Clone())
@@ -58,30 +58,30 @@ func describe(m Message) string {
 	return fmt.Sprintf("%v %v", m.Kind, v)
 }
 
-func (l *kit) spawn(name string, p Props) Ref {
+func (l *stage) spawn(name string, p Props) Ref {
 	l.t.Helper()
 	ref := must(l.Spawn(name, p))(l.t)
 	l.run()
 	return ref
 }
 
-func (l *kit) run() { l.RunUntilIdle(100_000) }
+func (l *stage) run() { l.RunUntilIdle(100_000) }
 
 // pass lets time pass and everything happen that is due.
-func (l *kit) pass(d time.Duration) {
+func (l *stage) pass(d time.Duration) {
 	l.clock.Advance(d)
 	l.run()
 }
 
 // say has the probe send a message and lets everything happen.
-func (l *kit) say(to Ref, v any) {
+func (l *stage) say(to Ref, v any) {
 	l.t.Helper()
 	l.post(to, v)
 	l.run()
 }
 
 // post has the probe send a message.
-func (l *kit) post(to Ref, v any) {
+func (l *stage) post(to Ref, v any) {
 	l.t.Helper()
 	if err := l.TellFrom(l.probe, to, v); err != nil {
 		l.t.Fatal(err)
@@ -89,7 +89,7 @@ func (l *kit) post(to Ref, v any) {
 }
 
 // wants compares what the probe was told since the last time.
-func (l *kit) wants(want ...string) {
+func (l *stage) wants(want ...string) {
 	l.t.Helper()
 	if !slices.Equal(l.got, want) {
 		l.t.Errorf("the probe was told %q, want %q", l.got, want)
@@ -98,7 +98,7 @@ func (l *kit) wants(want ...string) {
 }
 
 // events are those that have happened, of these kinds (all, if none is given), as "kind name".
-func (l *kit) events(kinds ...EventKind) (out []string) {
+func (l *stage) events(kinds ...EventKind) (out []string) {
 	for _, e := range l.raw(kinds...) {
 		out = append(out, e.Kind.String()+" "+e.Ref.Name())
 	}
@@ -106,7 +106,7 @@ func (l *kit) events(kinds ...EventKind) (out []string) {
 }
 
 // raw takes the events that have happened.
-func (l *kit) raw(kinds ...EventKind) (out []Event) {
+func (l *stage) raw(kinds ...EventKind) (out []Event) {
 	for {
 		select {
 		case e, ok := <-l.log.C():
@@ -123,7 +123,7 @@ func (l *kit) raw(kinds ...EventKind) (out []Event) {
 }
 
 // letters are the dead letters so far, as "reason value".
-func (l *kit) letters() (out []string) {
+func (l *stage) letters() (out []string) {
 	all, _ := l.DeadLetters()
 	for _, d := range all {
 		var v any
@@ -133,7 +133,7 @@ func (l *kit) letters() (out []string) {
 	return out
 }
 
-func (l *kit) equal(what string, got, want any) {
+func (l *stage) equal(what string, got, want any) {
 	l.t.Helper()
 	if g, w := fmt.Sprintf("%q", got), fmt.Sprintf("%q", want); g != w {
 		l.t.Errorf("%s: %v, want %v", what, got, want)
@@ -156,9 +156,9 @@ var sorts = []sort{
 }
 
 // both runs a test for both sorts.
-func both(t *testing.T, change func(Config) Config, f func(l *kit, s sort)) {
+func both(t *testing.T, change func(Config) Config, f func(l *stage, s sort)) {
 	for _, s := range sorts {
-		t.Run(s.name, func(t *testing.T) { f(newKit(t, change), s) })
+		t.Run(s.name, func(t *testing.T) { f(newStage(t, change), s) })
 	}
 }
 
@@ -248,7 +248,7 @@ func puppetImage(t testing.TB) *runtime.Image {
 }
 
 // countRestarts is how often an actor was restarted.
-func (l *kit) incarnation(ref Ref) uint64 {
+func (l *stage) incarnation(ref Ref) uint64 {
 	if c := l.table.get(ref.uid); c != nil {
 		return c.life.Load()
 	}
@@ -256,7 +256,7 @@ func (l *kit) incarnation(ref Ref) uint64 {
 }
 
 // alive reports whether the actor has not stopped.
-func (l *kit) alive(ref Ref) bool { return l.table.get(ref.uid) != nil }
+func (l *stage) alive(ref Ref) bool { return l.table.get(ref.uid) != nil }
 
 // values are the second words: what was said, whatever the kind.
 func values(got []string) (out []string) {

@@ -20,7 +20,7 @@ func delayOf(t *testing.T, d time.Duration) backoff.Policy {
 // 3.6: a child's failure that its parent escalates fails the parent; the guardian restarts it,
 // and that stops its children and starts those that it has by its props anew.
 func TestC_3_6_EscalationRestartsTheParent(t *testing.T) {
-	both(t, nil, func(l *kit, s sort) {
+	both(t, nil, func(l *stage, s sort) {
 		top := l.spawn("top", s.props(l.t).WithSupervision(supervision.Default().WithOtherwise(supervision.Escalate)).
 			WithChildren(Child{"child", s.props(l.t)}))
 		child := must(l.Lookup("/user/top/child"))(l.t)
@@ -41,7 +41,7 @@ func TestC_3_6_EscalationRestartsTheParent(t *testing.T) {
 // 3.6: what the host cannot mend escalates to the top: /user stops, then /system, then the
 // system has ended, with the cause.
 func TestC_3_6_EscalationToTheTop(t *testing.T) {
-	l := newKit(t, nil)
+	l := newStage(t, nil)
 	l.spawn("top", newCounter().WithChildren(Child{"child", Func(func(*Context, Message) error {
 		return &abi.Failure{Kind: abi.FailureHost, Reason: "a bug"}
 	})}))
@@ -64,7 +64,7 @@ func TestC_3_6_EscalationToTheTop(t *testing.T) {
 // 3.6: shutting down is orderly from any state: running, suspended, failed, waiting for a
 // restart; nothing is left.
 func TestC_3_6_ShutdownFromAnyState(t *testing.T) {
-	l := newKit(t, strict)
+	l := newStage(t, strict)
 	must(l.Spawn("new", newCounter()))(t)
 	failed := l.spawn("failed", newCounter().WithChildren(Child{"suspended", newCounter()}))
 	l.say(failed, "crash")
