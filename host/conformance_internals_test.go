@@ -201,8 +201,14 @@ func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 	if len(e) != 2 || e[0].Failure != e[1].Failure || e[1].Ref != p {
 		t.Fatalf("%v", e)
 	}
-	if a, b := l.cellOf(culprit).suspends, l.cellOf(sibling).suspends; a != 1 || b != 1 || l.cellOf(culprit).state != stateFailed {
-		t.Errorf("suspended %d and %d times", a, b)
+	for _, ref := range []Ref{culprit, sibling, p} {
+		l.say(ref, 1)
+	}
+	l.wants()
+	for _, ref := range []Ref{culprit, sibling} {
+		if n := l.cellOf(ref).mbox.Len(); n != 1 {
+			t.Errorf("%d wait for %v", n, ref)
+		}
 	}
 	// Resuming the supervisor resumes the culprit and its siblings.
 	if err := l.Decide(p, supervision.Resume); err != nil {
@@ -211,7 +217,7 @@ func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 	l.run()
 	l.say(culprit, "get")
 	l.say(sibling, "get")
-	l.wants("reply 3", "reply 0")
+	l.wants("reply 4", "reply 1")
 }
 
 // 3.2(4): resume brings the actor back to before the failing turn and wakes its children.

@@ -37,6 +37,7 @@ type console struct {
 	delays   map[string]time.Duration
 	restarts int
 	stopped  int
+	dead     int // dead letters, shown or not
 	order    []string
 	reports  string // all, first or none
 	reported map[string]bool
@@ -88,6 +89,10 @@ func (c *console) event(e *host.Event) {
 	}
 }
 
+// shownDeadLetters is how many are shown to a person, as Akka's log-dead-letters: who
+// sends to nobody usually does it again and again.
+const shownDeadLetters = 10
+
 func (c *console) human(e *host.Event) {
 	path := e.Ref.Path()
 	switch e.Kind {
@@ -107,6 +112,13 @@ func (c *console) human(e *host.Event) {
 			c.log.Debug("stopped", "actor", path, "why", e.Note)
 		}
 	case host.EventDeadLetter:
+		switch c.dead++; {
+		case c.dead == shownDeadLetters+1:
+			c.log.Warn("more dead letters are counted and not shown; --json shows all")
+			return
+		case c.dead > shownDeadLetters:
+			return
+		}
 		c.log.Warn("dead letter", "to", deadTo(e), "why", e.Dead.Reason.String(), "message", preview(e.Dead.Payload))
 	case host.EventUnhandled:
 		c.log.Warn("unhandled", "actor", path, "message", preview(e.Dead.Payload))

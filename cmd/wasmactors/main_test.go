@@ -211,3 +211,12 @@ func TestNewBuildRun(t *testing.T) {
 		t.Errorf("%d %s", code, stderr)
 	}
 }
+
+// Row A01 of the semantics: the run ends when the main actor has.
+func TestA01_TheRunEndsWithItsMainActor(t *testing.T) {
+	failing := strings.Join([]string{`{"to": "e", "message": 0}`, `{"to": "e", "message": 1}`}, "\n")
+	code, stdout, stderr := try(t, context.Background(), failing, "run", echoBundle(t, "run: {main: e}\nsupervision: {otherwise: stop}\n"), "--input", "-")
+	if code != 0 || !strings.Contains(stderr, "stopped") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
