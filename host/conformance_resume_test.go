@@ -209,7 +209,7 @@ func TestC_3_4_DefaultDirectives(t *testing.T) {
 	l.run()
 	target := l.spawn("target", newCounter())
 	c := l.spawn("c", guest(t, "worker"))
-	l.table.get(c.uid).watch(nil, target.uid)
+	l.table.get(c.uid).watch(nil, target.uid, "")
 	l.run()
 	l.Stop(target)
 	l.run()
