@@ -18,9 +18,8 @@ const ms = time.Millisecond
 
 // lister keeps what it is told, and can fail at its start for a while.
 type lister struct {
-	got   *[]string
-	sick  *int // starts that are still to fail
-	quits bool
+	got  *[]string
+	sick *int // starts that are still to fail
 }
 
 func (a *lister) Started(*Context) error {

@@ -33,7 +33,7 @@ type pageScan struct {
 	inverted, mask, anyOf, result    uint64
 }
 
-type pageRange struct{ start, end, categories uint64 }
+type pageRange struct{ start, end, _ uint64 }
 
 const (
 	scanRequest  = 0xc0606610 // PAGEMAP_SCAN
