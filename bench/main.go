@@ -89,7 +89,7 @@ func run(only, side string, quick bool) error {
 	for _, b := range []struct {
 		name string
 		f    func(*lab) error
-	}{{"call", call}, {"ping", pingPong}, {"ask", ask}, {"spawn", spawn}, {"restart", restart}, {"memory", memory}, {"crowd", crowd}, {"start", start}, {"compute", computing}} {
+	}{{"call", call}, {"ping", pingPong}, {"ask", ask}, {"spawn", spawn}, {"restart", restart}, {"resume", resume}, {"memory", memory}, {"crowd", crowd}, {"start", start}, {"compute", computing}} {
 		if match.MatchString(b.name) {
 			fmt.Fprintln(os.Stderr, b.name)
 			if err := b.f(l); err != nil {

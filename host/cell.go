@@ -348,7 +348,7 @@ func (c *cell) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*cell, er
 	}
 	child, err := newCell(c.sys, c, name, uid, p)
 	if err == nil && scr != nil { // within the parent's own Run, which may be a start while ancestors are suspended
-		child.suspends = c.suspends
+		child.suspends = c.weight()
 	}
 	if err == nil && !c.sys.table.put(uid, child) {
 		err = ErrNameTaken
@@ -362,9 +362,6 @@ func (c *cell) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*cell, er
 	}
 	c.children[name] = child
 	c.order = append(c.order, child)
-	if scr != nil {
-		child.suspends = c.weight()
-	}
 	c.mu.Unlock()
 	child.post(scr, sysMsg{kind: sysStart})
 	return child, nil

@@ -14,6 +14,10 @@ const (
 	// checkpointTurns and checkpointBytes bound what is handled again.
 	checkpointTurns = 16
 	checkpointBytes = 64 << 10
+	// A large snapshot is taken less often: a turn later for each checkpointGrain
+	// bytes of it, up to mostTurns. So it costs about as much as the turns between.
+	checkpointGrain = 1 << 10
+	mostTurns       = 1024
 )
 
 // recovery is what resume needs.
@@ -64,9 +68,14 @@ func (c *cell) remember(e *mailbox.Envelope, now int64, turn uint64) bool {
 
 // checkpointIfDue is called between turns, after those of an entry went well.
 func (c *cell) checkpointIfDue() {
-	if r := c.recovery; r != nil && r.why == "" && (len(r.log) >= checkpointTurns || r.bytes >= checkpointBytes) {
+	if r := c.recovery; r != nil && r.why == "" && r.due() {
 		c.checkpoint()
 	}
+}
+
+func (r *recovery) due() bool {
+	n := r.snap.Bytes()
+	return len(r.log) >= max(checkpointTurns, min(n/checkpointGrain, mostTurns)) || r.bytes >= checkpointBytes+n/4
 }
 
 // cannotResume says why the state from before the last turn cannot be had; empty if
