@@ -1,0 +1,2 @@
+// Package conformance keeps docs/conformance.md in step with the suite that it names.
+package conformance
