@@ -97,6 +97,13 @@ const (
 	DirectiveSuspend  = 5
 )
 
+// Headers that the host itself writes and reads. A message with HeaderID is kept by
+// the parent until it gets a message with HeaderConfirm and the same value.
+const (
+	HeaderID      = "wasmactors.id"
+	HeaderConfirm = "wasmactors.confirm"
+)
+
 // Levels of the log import.
 const (
 	LogDebug = 0

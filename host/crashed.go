@@ -52,7 +52,7 @@ func (c *cell) dispose(e *mailbox.Envelope) (done bool) {
 		c.again = e
 		return false
 	}
-	if m.letter {
+	if m.letter && e.Flags&flagKept == 0 {
 		c.sys.deadLetter(DeadCrashed, c.uid, c.path, e)
 	}
 	c.forgetAttempts(e)

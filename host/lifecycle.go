@@ -372,7 +372,7 @@ func (c *cell) finishStop(scr *scratch) {
 // dead makes a dead letter of an envelope and frees it. What the host itself has
 // put there is nobody's message; who wants to know who the actor is hears of it.
 func (c *cell) dead(reason DeadReason, e *mailbox.Envelope) {
-	if isMail(e) || e.Flags&flagIdentify != 0 {
+	if isMail(e) && e.Flags&flagKept == 0 || e.Flags&flagIdentify != 0 {
 		c.sys.deadLetter(reason, c.uid, c.path, e)
 	}
 	c.forgetAttempts(e)

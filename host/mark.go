@@ -10,6 +10,7 @@ const (
 	flagNoInfluence                   // does not reset the receive timeout
 	flagSuppressed                    // is no news if it is not delivered
 	flagHeld                          // stashed in the turn that handles it
+	flagKept                          // a copy of what its sender keeps: never a dead letter
 
 	flagControl = flagPoison | flagKill | flagIdentify // the host's own, no messages
 )

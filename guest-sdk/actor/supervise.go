@@ -95,6 +95,19 @@ func (c *Context) ResetBackoff() {
 	out = abi.AppendResetBackoff(out)
 }
 
+// Confirm tells the parent that the current message is done with. It matters where the
+// parent is a resender, which sends again what was not confirmed; elsewhere it has no
+// effect. Say it in the turn that does the work: a turn that fails has not confirmed.
+func (c *Context) Confirm() {
+	id := c.msg.Header(abi.HeaderID)
+	if id == "" || c.start.Parent == 0 {
+		return
+	}
+	headers := abi.AppendHeader(nil, abi.HeaderConfirm, id)
+	room(len(headers) + 64)
+	out = abi.AppendSend(out, c.start.Parent, "", 0, 0, headers, []byte{0xf6})
+}
+
 // childFailed asks the actor about a child.
 func childFailed(m *Message) error {
 	s, ok := current.(Supervisor)

@@ -324,6 +324,7 @@ type nanny struct{}
 
 func (nanny) Receive(ctx *actor.Context, msg *actor.Message) error {
 	if msg.Is("fine") {
+		ctx.Confirm()
 		ctx.ResetBackoff()
 		return nil
 	}
@@ -367,8 +368,13 @@ func TestSupervising(t *testing.T) {
 	if got := string(spawned[0].Options); got != want {
 		t.Errorf("%q", got)
 	}
-	if !n.Send(actor.Text("fine")).BackoffReset {
-		t.Error("the backoff is not reset")
+	if turn := n.Send(actor.Text("fine")); !turn.BackoffReset || len(turn.Sent) != 0 {
+		t.Error("the backoff is not reset, or a message confirmed that nobody has numbered")
+	}
+	kid := n.Child(actortest.Spawned{Ref: 5, Type: "nanny", Name: "kid", Args: []byte{0xf6}})
+	numbered := kid.Deliver(actortest.Message{Body: actor.Text("fine"), Headers: map[string]string{abi.HeaderID: "12"}})
+	if len(numbered.Sent) != 1 || numbered.Sent[0].To != n.Ref() || numbered.Sent[0].Header(abi.HeaderConfirm) != "12" || numbered.Sent[0].Header("x") != "" {
+		t.Errorf("%+v", numbered.Sent)
 	}
 	if turn := n.PreRestart("a sibling"); len(turn.Sent) != 1 || turn.Sent[0].Text() != "until then: a sibling" {
 		t.Errorf("%+v", turn)

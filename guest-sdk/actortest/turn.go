@@ -71,6 +71,21 @@ type Sent struct {
 	headers     []byte
 }
 
+// Header is the value of a header, "" if there is none.
+func (s Sent) Header(key string) string {
+	rest := s.headers
+	for {
+		k, v, more, ok := abi.NextHeader(rest)
+		if !ok {
+			return ""
+		}
+		if string(k) == key {
+			return string(v)
+		}
+		rest = more
+	}
+}
+
 // Text is the payload if it is a text, else "".
 func (s Sent) Text() (v string) {
 	r := abi.NewReader(s.Payload)

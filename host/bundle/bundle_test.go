@@ -60,6 +60,8 @@ func TestDiagnostics(t *testing.T) {
 		{"main", minimal + "run: {main: b}\n", `there is no top-level actor "b"`},
 		{"both", strings.Replace(minimal, "wasm: ./m.wasm", "wasm: ./m.wasm, go: ./g", 1), "either go or wasm, not both"},
 		{"neither", strings.Replace(minimal, "wasm: ./m.wasm", "freeze: true", 1), "either go (a folder to build) or wasm (a file) is needed"},
+		{"resend", strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {slot: 2s, max: 1s}}", 1), "resend: max must be at least slot"},
+		{"resend's children", strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {}, children: {b: {type: m/t}}}", 1), "children do not go with resend"},
 		{"alias", "x: &a 1\ny: *a\n", "anchors and aliases are not supported"},
 		{"name", strings.Replace(minimal, "  a: {type", "  $a: {type", 1), `"$a" is not a valid name`},
 	} {
@@ -159,10 +161,23 @@ idle: {after: 9s, awake: 100}
 	if a.Lifetime != supervision.Permanent || !a.Significant || a.Crashed != host.RedeliverCrashed(3) {
 		t.Errorf("%+v", a)
 	}
+	r := parse(t, strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {slot: 1s, ceiling: 1, stay: true, max: 1s, keep: 5, attempts: 2, max-crashes: 3, patience: 7s}}", 1)).Actors[0].Resend
+	if a.Resend != nil || r.Keep != 5 || r.Attempts != 2 || r.MaxCrashes != 3 || r.Patience != 7*time.Second {
+		t.Errorf("%+v", r)
+	}
+	if d := r.Policy.Delay(9, highest{}); d != time.Second {
+		t.Errorf("%v", d)
+	}
 	if c := parse(t, strings.Replace(minimal, "{type: m/t}", "{type: m/t, lifetime: temporary, crashed-message: dead-letter}", 1)).Actors[0]; c.Crashed != host.DeadLetterCrashed() || c.Lifetime != supervision.Temporary || c.Significant {
 		t.Errorf("%+v", c)
 	}
 }
+
+// highest draws the highest values there are.
+type highest struct{}
+
+func (highest) Float64() float64 { return 0.999 }
+func (highest) IntN(n int) int   { return n - 1 }
 
 func schema(t testing.TB) *jsonschema.Schema {
 	t.Helper()

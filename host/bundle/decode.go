@@ -211,6 +211,10 @@ func (c *checker) actors(m *Manifest, n *yaml.Node, base limits) []Actor {
 		a.Lifetime, _ = supervision.ParseLifetime(str(v, "lifetime"))
 		a.Significant = flag(v, "significant", false)
 		a.Crashed = crashed(str(v, "crashed-message"))
+		a.Resend = c.resend(at(v, "resend"))
+		if a.Resend != nil && at(v, "children") != nil {
+			c.at(at(v, "children"), "children do not go with resend: the actor is begun anew and not restarted")
+		}
 		a.Children = c.actors(m, at(v, "children"), base)
 		for i := range m.Modules {
 			if mod := &m.Modules[i]; mod.Name == a.Module {

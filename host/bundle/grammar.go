@@ -107,6 +107,17 @@ var backoffShape = object("delays before restarts",
 	optional("overtake", boolean("messages that come during the grace do not wait")),
 )
 
+var resendShape = object("messages are kept until the actor confirms them, and sent again to its successor when it ends",
+	optional("slot", duration("unit of the wait before the next one starts; default: 10ms")),
+	optional("ceiling", integer("the last slot; default: 10", 1, 62)),
+	optional("stay", boolean("stay at the ceiling instead of starting again; default: true")),
+	optional("max", duration("largest wait")),
+	optional("keep", count("messages that are kept; beyond it the oldest becomes a dead letter; default: 1000", 1_000_000)),
+	optional("attempts", integer("how often the actor may end over one message; default: 10", 1, 1_000_000)),
+	optional("max-crashes", integer("ends in a row before giving up; 0: never", 0, 1_000_000)),
+	optional("patience", duration("how long one message may hold up the others after a crash; default: 5s")),
+)
+
 var actorsShape = mapping("the actors, started in this order", nameWhat, nameRule, &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actorShape }})
 
 var (
@@ -139,6 +150,7 @@ func init() {
 		optional("significant", significantShape),
 		optional("crashed-message", crashedShape),
 		optional("supervision", supervisionShape),
+		optional("resend", resendShape),
 		optional("children", actorsShape),
 	)
 }

@@ -51,6 +51,7 @@ type Actor struct {
 	Significant  bool
 	Crashed      host.CrashedMessage
 	Supervision  supervision.Strategy
+	Resend       *host.Resend // nil: nothing is kept for it
 	Children     []Actor
 
 	line, column int

@@ -235,11 +235,14 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 // props of an actor, with its children.
 func (b *Bundle) props(a *Actor) host.Props {
 	p := host.Guest(b.Images[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
-		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).
-		WithLifetime(a.Lifetime).WithSignificant(a.Significant).WithCrashedMessage(a.Crashed)
+		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed)
 	var children []host.Child
 	for i := range a.Children {
 		children = append(children, host.Child{Name: a.Children[i].Name, Props: b.props(&a.Children[i])})
 	}
-	return p.WithChildren(children...)
+	p = p.WithChildren(children...)
+	if a.Resend != nil {
+		p = host.Resender(p, *a.Resend).WithLimits(host.Limits{Mailbox: a.Limits.Mailbox, MailboxBytes: a.Limits.MailboxBytes})
+	}
+	return p.WithLifetime(a.Lifetime).WithSignificant(a.Significant)
 }

@@ -137,6 +137,24 @@ func crashed(text string) host.CrashedMessage {
 	return host.DropCrashed()
 }
 
+// resend reads how messages are kept for an actor; nil for none.
+func (c *checker) resend(n *yaml.Node) *host.Resend {
+	if n == nil {
+		return nil
+	}
+	policy, err := backoff.Spec{
+		Curve: "slotted", Min: durationOf(n, "slot", 10*time.Millisecond), Max: durationOf(n, "max", 0),
+		Ceiling: whole(n, "ceiling", 10), Stay: flag(n, "stay", true),
+	}.Policy()
+	if err != nil {
+		c.at(n, "resend: %s", strings.NewReplacer("backoff: ", "", "min", "slot").Replace(err.Error()))
+	}
+	return &host.Resend{
+		Policy: policy, Keep: int(countOf(n, "keep", 0)), Attempts: whole(n, "attempts", 0),
+		MaxCrashes: whole(n, "max-crashes", 0), Patience: durationOf(n, "patience", 0),
+	}
+}
+
 // SpawnOptions reads the options that a guest gives to a spawn: CBOR, with the keys
 // of a manifest's actor. It is what host.Config.WithSpawnOptions wants.
 func SpawnOptions(options []byte) (host.SpawnOptions, error) {

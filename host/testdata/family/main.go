@@ -100,7 +100,26 @@ func (b *boss) ChildFailed(ctx *actor.Context, child actor.Ref, f *abi.Failure) 
 	return actor.Directive(b.decides)
 }
 
+// carrier confirms what it has done with.
+type carrier struct{ n int64 }
+
+func (c *carrier) Receive(ctx *actor.Context, m *actor.Message) error {
+	switch n, ok := m.Int(); {
+	case ok:
+		c.n += n
+	case m.Is("get"):
+		ctx.Confirm()
+		return ctx.Reply(actor.Int(c.n))
+	default:
+		panic(m.Text())
+	}
+	ctx.TellPath("/user/sink", actor.Text("carried"))
+	ctx.Confirm()
+	return nil
+}
+
 func init() {
+	actor.Register("carrier", func() actor.Actor { return &carrier{} })
 	actor.Register("worker", func() actor.Actor { return &worker{} })
 	actor.Register("boss", func() actor.Actor { return &boss{} })
 }

@@ -1,0 +1,267 @@
+package host
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
+)
+
+// Resend says how a [Resender] works. Zero fields mean the defaults.
+type Resend struct {
+	// Policy is the wait before the child is started again; default: slots of 10 ms,
+	// staying at a ceiling of 10.
+	Policy backoff.Policy
+	// Keep bounds the messages that are kept; beyond it the oldest becomes a dead
+	// letter. Default 1,000.
+	Keep int
+	// Attempts is how often a message may have been the one at which the child has
+	// ended before it becomes a dead letter. Default 10.
+	Attempts int
+	// MaxCrashes fails the resender at one end of the child more, counted since all
+	// that was kept then was confirmed. Default: no limit.
+	MaxCrashes int
+	// Patience is how long one message may hold up the others after a crash without
+	// being confirmed. Default 5 s.
+	Patience time.Duration
+}
+
+// Resender is the recipe of an actor that stands before a child and sends it again
+// what was possibly lost with an incarnation of it: acknowledged delivery, after a
+// 2012 article on a supervisor with exponential backoff.
+//
+// Messages to the resender are kept, numbered, and passed on with their senders, to
+// whom the child replies directly. The child says [Context.Confirm] (in guests
+// ctx.Confirm) in the turn that has done with a message. When it ends, however, another
+// is started after a wait, and gets what was not confirmed: the oldest alone first, and
+// the others, new ones included, one by one behind it; when all of them are confirmed
+// the count of crashes starts again. So no incarnation gets a message twice, the order
+// stays, and a message is handled twice only by a child that does not confirm it in
+// the turn that handles it.
+func Resender(child Props, o Resend) Props {
+	if o.Policy == nil {
+		o.Policy = backoff.Slotted{Slot: 10 * time.Millisecond, Ceiling: 10, Stay: true}
+	}
+	if o.Keep <= 0 {
+		o.Keep = 1000
+	}
+	if o.Attempts <= 0 {
+		o.Attempts = 10
+	}
+	if o.Patience <= 0 {
+		o.Patience = 5 * time.Second
+	}
+	p := Native(func() Actor { return &resender{o: o, props: child} }).WithSupervision(supervision.Stopping())
+	p.typ = "resender"
+	return p
+}
+
+// resendChild is the name of a resender's child.
+const resendChild = "child"
+
+// Timers of a resender.
+const (
+	resendWait     = 1 + iota // before another child
+	resendPatience            // with a message alone
+)
+
+type resender struct {
+	o     Resend
+	props Props
+
+	child   Ref // zero while it waits
+	kept    []tracked
+	unsent  int    // the last ones of kept: not yet sent to this child
+	last    uint64 // number given
+	mark    uint64 // to be confirmed before the count of crashes starts again
+	alone   bool   // messages go one by one
+	crashes int
+}
+
+// tracked is a message that is not confirmed.
+type tracked struct {
+	id       uint64
+	env      *mailbox.Envelope
+	attempts int
+}
+
+// Started implements Starter.
+func (r *resender) Started(ctx *Context) error { return r.begin(ctx) }
+
+// begin starts a child.
+func (r *resender) begin(ctx *Context) error {
+	child, err := ctx.Spawn(resendChild, r.props)
+	if err != nil {
+		return err
+	}
+	r.child, r.unsent = child, len(r.kept)
+	if err := ctx.Watch(child); err != nil {
+		return err
+	}
+	r.pump(ctx)
+	return nil
+}
+
+// Stopped implements Stopper: what is still kept becomes dead letters.
+func (r *resender) Stopped(ctx *Context) {
+	for len(r.kept) > 0 {
+		r.drop(ctx, 0, DeadStopped)
+	}
+}
+
+// Receive implements Actor.
+func (r *resender) Receive(ctx *Context, m Message) error {
+	switch {
+	case m.Kind == abi.KindTerminated:
+		return r.ended(ctx)
+	case m.Kind == abi.KindTimer && m.Correlation == resendWait:
+		return r.begin(ctx)
+	case m.Kind == abi.KindTimer:
+		r.alone = false
+	case m.Kind != abi.KindMessage:
+		return ErrUnhandled
+	case !r.child.IsZero() && m.Sender.uid == r.child.uid:
+		id, ok := headerNumber(m.Headers, abi.HeaderConfirm)
+		if !ok {
+			return ErrUnhandled
+		}
+		r.confirmed(ctx, id)
+	case hasHeader(m.Headers, abi.HeaderConfirm):
+		return nil // by an earlier incarnation, or by somebody else
+	default:
+		r.keep(ctx)
+	}
+	r.pump(ctx)
+	return nil
+}
+
+// keep numbers the current message.
+func (r *resender) keep(ctx *Context) {
+	if len(r.kept) >= r.o.Keep {
+		r.drop(ctx, 0, DeadEvicted)
+	}
+	r.last++
+	r.kept = append(r.kept, tracked{id: r.last, env: cloneEnvelope(ctx.env)})
+	r.unsent++
+}
+
+// pump sends what is to be sent: everything, or one alone.
+func (r *resender) pump(ctx *Context) {
+	for !r.child.IsZero() && r.unsent > 0 && !(r.alone && r.unsent < len(r.kept)) {
+		at := len(r.kept) - r.unsent
+		reason := r.send(ctx, &r.kept[at])
+		if reason == DeadMailboxFull {
+			return // at the next confirmation
+		}
+		if reason != 0 {
+			r.drop(ctx, at, reason)
+			continue
+		}
+		r.unsent--
+		if r.alone {
+			_ = ctx.After(resendPatience, r.o.Patience, 0, nil)
+		}
+	}
+}
+
+// send gives a copy to the child.
+func (r *resender) send(ctx *Context, t *tracked) DeadReason {
+	headers, ok := withHeader(t.env.Headers, abi.HeaderID, strconv.FormatUint(t.id, 10))
+	if !ok {
+		return DeadLimit
+	}
+	to := ctx.cell.sys.table.get(r.child.uid)
+	if to == nil {
+		return 0 // it has just ended
+	}
+	e := cloneEnvelope(t.env)
+	e.Flags |= flagKept
+	e.SetHeaders(headers)
+	reason, err := ctx.cell.sys.accept(ctx.scr, to, e)
+	if err != nil {
+		e.Free()
+	}
+	if reason == DeadStopped {
+		reason = 0
+	}
+	return reason
+}
+
+// confirmed forgets a message.
+func (r *resender) confirmed(ctx *Context, id uint64) {
+	at, ok := slices.BinarySearchFunc(r.kept, id, func(t tracked, id uint64) int {
+		switch {
+		case t.id < id:
+			return -1
+		case t.id > id:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return
+	}
+	r.kept[at].env.Free()
+	r.remove(at)
+	ctx.Cancel(resendPatience)
+	if r.last >= r.mark && (len(r.kept) == 0 || r.kept[0].id > r.mark) {
+		r.crashes, r.alone = 0, false // all that was kept at the last crash is done with
+	}
+}
+
+func (r *resender) remove(at int) {
+	if at >= len(r.kept)-r.unsent {
+		r.unsent--
+	}
+	r.kept = slices.Delete(r.kept, at, at+1)
+}
+
+// drop makes a dead letter of a kept message.
+func (r *resender) drop(ctx *Context, at int, reason DeadReason) {
+	e := r.kept[at].env
+	r.remove(at)
+	ctx.cell.sys.deadLetter(reason, ctx.cell.uid, ctx.cell.path, e)
+	e.Free()
+}
+
+var errTooManyCrashes = errors.New("the child has ended too often without confirming what it was sent")
+
+// ended counts a crash and waits. The message at which the child has ended is the
+// first that it was sent and has not confirmed.
+func (r *resender) ended(ctx *Context) error {
+	r.child = Ref{}
+	if r.unsent < len(r.kept) {
+		if r.kept[0].attempts++; r.kept[0].attempts >= r.o.Attempts {
+			r.drop(ctx, 0, DeadCrashed)
+		}
+	}
+	r.crashes++
+	if r.o.MaxCrashes > 0 && r.crashes > r.o.MaxCrashes {
+		return errTooManyCrashes
+	}
+	r.mark, r.alone, r.unsent = r.last, true, len(r.kept)
+	if len(r.kept) == 0 {
+		r.mark++ // the next message is the proof
+	}
+	ctx.Cancel(resendPatience)
+	return ctx.After(resendWait, r.o.Policy.Delay(r.crashes-1, ctx.cell.random()), 0, nil)
+}
+
+// Confirm tells the parent, a [Resender], that the current message is done with. It
+// has no effect on a message that no resender has numbered.
+func (c *Context) Confirm() error {
+	id, ok := headerNumber(c.env.Headers, abi.HeaderID)
+	if !ok {
+		return nil
+	}
+	e := mailbox.New()
+	e.Kind, e.Sender = abi.KindMessage, c.cell.uid
+	e.SetPayload([]byte{0xf6})
+	e.SetHeaders(abi.AppendHeader(nil, abi.HeaderConfirm, strconv.FormatUint(id, 10)))
+	return c.cell.sys.deliver(c.scr, c.cell.parentUID(), e)
+}
