@@ -23,6 +23,9 @@ import (
 //go:embed guests/ping.wasm
 var pingWAT []byte
 
+//go:embed guests/spin.wasm
+var spinWAT []byte
+
 //go:embed guests/naive.wasm
 var naiveWAT []byte
 
@@ -89,7 +92,7 @@ func run(only, side string, quick bool) error {
 	for _, b := range []struct {
 		name string
 		f    func(*lab) error
-	}{{"call", call}, {"ping", pingPong}, {"ask", ask}, {"spawn", spawn}, {"restart", restart}, {"resume", resume}, {"memory", memory}, {"crowd", crowd}, {"start", start}, {"compute", computing}} {
+	}{{"call", call}, {"ping", pingPong}, {"ask", ask}, {"spawn", spawn}, {"restart", restart}, {"resume", resume}, {"memory", memory}, {"crowd", crowd}, {"start", start}, {"fair", fair}, {"compute", computing}} {
 		if match.MatchString(b.name) {
 			fmt.Fprintln(os.Stderr, b.name)
 			if err := b.f(l); err != nil {

@@ -40,7 +40,11 @@ type naiveKey struct{}
 
 // newNaiveHost compiles wasm with wazero's defaults and links the one import.
 func newNaiveHost(ctx context.Context, wasm []byte) (*naiveHost, error) {
-	h := &naiveHost{ctx: ctx, runtime: wazero.NewRuntime(ctx)}
+	return newNaiveHostWith(ctx, wasm, wazero.NewRuntimeConfig())
+}
+
+func newNaiveHostWith(ctx context.Context, wasm []byte, cfg wazero.RuntimeConfig) (*naiveHost, error) {
+	h := &naiveHost{ctx: ctx, runtime: wazero.NewRuntimeWithConfig(ctx, cfg)}
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, h.runtime); err != nil {
 		return nil, err
 	}
