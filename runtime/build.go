@@ -25,6 +25,9 @@ const initTime = 946_684_800_000_000_000
 func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	i.cfg.progress("decode")
 	blame := func(err error) error { return &LoadError{Name: i.cfg.Name, Reason: err.Error(), Err: err} }
+	if err := i.cfg.checkSize(raw); err != nil {
+		return nil, blame(err)
+	}
 	m, err := wasm.Decode(raw)
 	if err != nil {
 		return nil, blame(fmt.Errorf("not a module that can be run: %w", err))
@@ -35,9 +38,8 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	if meta.UsesGuest, meta.UsesWASI, err = checkImports(m); err != nil {
 		return nil, blame(err)
 	}
-	limit := uint32(i.cfg.MemoryLimit / slots.WasmPage)
-	if len(m.Memories) > 0 && m.Memories[0].Min > limit {
-		return nil, blame(fmt.Errorf("the module needs %d KiB of memory at least, the limit is %d KiB", uint64(m.Memories[0].Min)*64, uint64(limit)*64))
+	if err := i.cfg.checkModule(m); err != nil {
+		return nil, blame(err)
 	}
 	// The limit on memory is enforced where it is allocated, where a refusal can be
 	// seen; the module may declare what it likes.

@@ -17,6 +17,9 @@ const (
 	DefaultMemoryLimit  = 64 << 20
 	DefaultTableLimit   = 65536
 	DefaultStackLimit   = 1 << 20
+	DefaultGlobalLimit  = 10_000
+	DefaultDataLimit    = 64 << 20
+	DefaultSizeLimit    = 64 << 20
 	DefaultInitFuel     = 10_000_000_000
 	DefaultInitDeadline = 30 * time.Second
 )
@@ -35,6 +38,19 @@ type ImageConfig struct {
 	// StackLimit is the most that nested calls may take, in bytes as the meter
 	// weighs them. 0 means DefaultStackLimit.
 	StackLimit uint32
+	// GlobalLimit is the most globals that the module may have. 0 means
+	// DefaultGlobalLimit.
+	GlobalLimit uint32
+	// DataLimit is the most that the module's data segments may take, in bytes. 0
+	// means DefaultDataLimit.
+	DataLimit uint64
+	// SizeLimit is the most that the module itself may take, in bytes. 0 means
+	// DefaultSizeLimit; more than 256 MiB is never accepted.
+	SizeLimit uint64
+	// InstanceLimit is the most instances that may be alive, idle ones in the pool
+	// included. 0 means no limit besides the engine's. It does not influence the
+	// image.
+	InstanceLimit int
 	// Env is the guest's environment, "KEY=value".
 	Env []string
 	// Dirs are the directories of the host that the guest may use.
@@ -99,6 +115,7 @@ type Image struct {
 	pool      pool
 	footprint int64 // what a pooled instance keeps resident, estimated
 	closed    atomic.Bool
+	live      atomic.Int64 // instances
 	refs      atomic.Int64 // one for being open, one for each instance
 }
 

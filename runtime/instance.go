@@ -73,11 +73,11 @@ func (i *Image) GetSeeded(seed [16]byte) (*Instance, error) {
 		i.engine.pooled.Add(-i.footprint)
 		return x, nil
 	}
-	if err := i.engine.admit(); err != nil {
+	if err := i.admit(); err != nil {
 		return nil, err
 	}
 	if !i.ref() {
-		i.engine.live.Add(-1)
+		i.dismiss()
 		return nil, ErrClosed
 	}
 	x := &Instance{image: i, seed: seed}
@@ -155,7 +155,7 @@ func (x *Instance) discard() {
 	if x.files != nil {
 		x.files.Reset()
 	}
-	x.image.engine.live.Add(-1)
+	x.image.dismiss()
 	x.image.unref()
 }
 

@@ -120,6 +120,15 @@ func (c *ImageConfig) complete() error {
 	if c.StackLimit == 0 {
 		c.StackLimit = DefaultStackLimit
 	}
+	if c.GlobalLimit == 0 {
+		c.GlobalLimit = DefaultGlobalLimit
+	}
+	if c.DataLimit == 0 {
+		c.DataLimit = DefaultDataLimit
+	}
+	if c.SizeLimit == 0 {
+		c.SizeLimit = DefaultSizeLimit
+	}
 	if c.InitFuel == 0 {
 		c.InitFuel = DefaultInitFuel
 	}
@@ -145,13 +154,14 @@ func imageKey(sum [sha256.Size]byte, c *ImageConfig) cache.Key {
 	config, err := json.Marshal(struct {
 		Version              string
 		Memory               uint64
-		Table, Stack         uint32
+		Data, Size           uint64
+		Table, Stack, Global uint32
 		Env                  []string
 		Dirs                 []wasi.Dir
 		NoFreeze             bool
 		InitFuel             uint64
 		OS, Arch, GoCompiler string
-	}{imageVersion, c.MemoryLimit, c.TableLimit, c.StackLimit, c.Env, c.Dirs, c.NoFreeze, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
+	}{imageVersion, c.MemoryLimit, c.DataLimit, c.SizeLimit, c.TableLimit, c.StackLimit, c.GlobalLimit, c.Env, c.Dirs, c.NoFreeze, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
 	if err != nil {
 		panic(err) // plain data always marshals
 	}

@@ -109,7 +109,7 @@ func TestRefusedModulesAreToldWhy(t *testing.T) {
 		{`does not export the function "wasmactors_init"`, func(s *sketch) { s.m.Exports[1].Name = "init" }},
 		{`does not export the function "wasmactors_turn"`, func(s *sketch) { s.m.Exports[2].Name = "turn" }},
 		{`does not export its memory as "memory"`, func(s *sketch) { s.m.Exports[0].Name = "mem" }},
-		{"needs 65600 KiB of memory at least, the limit is 65536 KiB", func(s *sketch) { s.m.Memories[0].Min = 1025 }},
+		{"needs a memory of 65600 KiB, the limit is 64 MiB", func(s *sketch) { s.m.Memories[0].Min = 1025 }},
 		{`unknown import "env"."abort"`, func(s *sketch) {
 			s.m.Imports = []wasm.Import{{Module: "env", Name: "abort", Kind: wasm.KindFunc}}
 		}},
@@ -312,16 +312,16 @@ func TestCache(t *testing.T) {
 
 func TestCacheKeyCoversTheConfiguration(t *testing.T) {
 	seen := map[string]int{}
-	for n, cfg := range []ImageConfig{{}, {MemoryLimit: 1 << 20}, {TableLimit: 5}, {StackLimit: 5}, {Env: []string{"A=b"}}, {Env: []string{"A=c"}}, {NoFreeze: true}, {InitFuel: 5}, {Dirs: []wasi.Dir{{Guest: "/"}}}} {
+	for n, cfg := range []ImageConfig{{}, {MemoryLimit: 1 << 20}, {TableLimit: 5}, {StackLimit: 5}, {Env: []string{"A=b"}}, {Env: []string{"A=c"}}, {NoFreeze: true}, {InitFuel: 5}, {GlobalLimit: 5}, {DataLimit: 5}, {SizeLimit: 5}, {Dirs: []wasi.Dir{{Guest: "/"}}}} {
 		key := imageKey([32]byte{1}, &cfg).String()
 		if m, ok := seen[key]; ok {
 			t.Errorf("configurations %d and %d share a key", m, n)
 		}
 		seen[key] = n
 	}
-	a, b := ImageConfig{Name: "a"}, ImageConfig{Name: "b"}
+	a, b := ImageConfig{Name: "a"}, ImageConfig{Name: "b", InstanceLimit: 5}
 	if imageKey([32]byte{}, &a) != imageKey([32]byte{}, &b) {
-		t.Error("the name is part of the key")
+		t.Error("the name or the number of instances is part of the key")
 	}
 }
 
