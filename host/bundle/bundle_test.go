@@ -36,6 +36,11 @@ func parse(t testing.TB, text string) *Manifest {
 	return m
 }
 
+// withLimits is a minimal manifest whose module has limits.
+func withLimits(text string) string {
+	return strings.Replace(minimal, "{wasm: ./m.wasm}", "{wasm: ./m.wasm, limits: {"+text+"}}", 1)
+}
+
 // Every mistake is reported with its place and what to do about it.
 func TestDiagnostics(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
@@ -48,7 +53,16 @@ func TestDiagnostics(t *testing.T) {
 		{"type", strings.Replace(minimal, "name: b", "name: [b]", 1), "bundle.yaml:2:7: name must be a text"},
 		{"no module", strings.Replace(minimal, "m/t", "mm/t", 1), `bundle.yaml:6:13: there is no module "mm"; did you mean "m/t"?`},
 		{"size", minimal + "limits: {memory: lots}\n", `limits.memory: "lots" is not a size such as 65536, 64KiB or 16MiB`},
-		{"small memory", minimal + "limits: {memory: 1}\n", "limits.memory must be at least one page, 64KiB"},
+		{"small memory", minimal + "limits: {memory: 1}\n", "limits.memory must be at least 64KiB, not 1"},
+		{"large memory", minimal + "limits: {memory: 5GiB}\n", "bundle.yaml:7:18: limits.memory must be at most 4GiB, not 5GiB"},
+		{"small stack", minimal + "limits: {stack: 100}\n", "limits.stack must be at least 1KiB, not 100"},
+		{"large outbox", minimal + "limits: {outbox: 2GiB}\n", "limits.outbox must be at most 1GiB, not 2GiB"},
+		{"unknown limit of a module", withLimits("fule: 1"), `bundle.yaml:4:32: unknown key "fule" in modules.m.limits`},
+		{"globals", withLimits("globals: 2M"), "bundle.yaml:4:41: modules.m.limits.globals must be at most 1000000, not 2M"},
+		{"size of a module", withLimits("size: 1GiB"), "modules.m.limits.size must be at most 256MiB, not 1GiB"},
+		{"data of a module", withLimits("data: 0"), "modules.m.limits.data must be at least 1, not 0"},
+		{"instances", withLimits("instances: many"), `modules.m.limits.instances: "many" is not a number`},
+		{"more than its module", strings.Replace(withLimits("stack: 8KiB"), "{type: m/t}", "{type: m/t, limits: {stack: 9KiB}}", 1), "bundle.yaml:6:34: limits.stack of actor a is more than modules.m.limits.stack"},
 		{"duration", minimal + "limits: {deadline: soon}\n", `limits.deadline: "soon" is not a duration such as 100ms`},
 		{"count", minimal + "limits: {fuel: -1}\n", `limits.fuel: "-1" is not a number such as 1000`},
 		{"enum", minimal + "supervision: {strategy: one-for-on}\n", `supervision.strategy cannot be "one-for-on"; did you mean "one-for-one"?`},

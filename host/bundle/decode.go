@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -165,37 +164,8 @@ func (c *checker) module(m *Manifest, key, n *yaml.Node) Module {
 			mod.Dirs = append(mod.Dirs, wasi.Dir{Host: abs(str(d, "host")), Guest: str(d, "guest"), ReadOnly: str(d, "mode") != "rw"})
 		}
 	}
+	c.moduleLimits(at(n, "limits"), &mod)
 	return mod
-}
-
-// limits of an actor, with those that are the module's.
-type limits struct {
-	host.Limits
-	stack, table uint32
-}
-
-func (c *checker) limits(n *yaml.Node, base limits) limits {
-	l := base
-	l.Memory = bytesOf(n, "memory", l.Memory)
-	l.Fuel = countOf(n, "fuel", l.Fuel)
-	l.Deadline = durationOf(n, "deadline", l.Deadline)
-	l.stack = uint32(min(bytesOf(n, "stack", uint64(l.stack)), math.MaxUint32))
-	l.table = uint32(countOf(n, "table", uint64(l.table)))
-	l.Outbox = bytesOf(n, "outbox", l.Outbox)
-	l.Mailbox = int(countOf(n, "mailbox", uint64(l.Mailbox)))
-	l.MailboxBytes = int64(bytesOf(n, "mailbox-bytes", uint64(l.MailboxBytes)))
-	l.Children = int(countOf(n, "children", uint64(l.Children)))
-	l.Timers = int(countOf(n, "timers", uint64(l.Timers)))
-	l.Watches = int(countOf(n, "watches", uint64(l.Watches)))
-	l.Asks = int(countOf(n, "asks", uint64(l.Asks)))
-	l.Stash = int(countOf(n, "stash", uint64(l.Stash)))
-	if v := at(n, "memory"); v != nil && l.Memory < 64<<10 {
-		c.at(v, "limits.memory must be at least one page, 64KiB")
-	}
-	if v := at(n, "memory"); v != nil && l.Memory > 4<<30 {
-		c.at(v, "limits.memory can be 4GiB at the most")
-	}
-	return l
 }
 
 func (c *checker) actors(m *Manifest, n *yaml.Node, base limits) []Actor {
@@ -216,11 +186,7 @@ func (c *checker) actors(m *Manifest, n *yaml.Node, base limits) []Actor {
 			c.at(at(v, "children"), "children do not go with resend: the actor is begun anew and not restarted")
 		}
 		a.Children = c.actors(m, at(v, "children"), base)
-		for i := range m.Modules {
-			if mod := &m.Modules[i]; mod.Name == a.Module {
-				mod.Memory, mod.Stack, mod.Table = max(mod.Memory, l.Memory), max(mod.Stack, l.stack), max(mod.Table, l.table)
-			}
-		}
+		c.share(m, &a, at(v, "limits"))
 		out = append(out, a)
 	})
 	return out

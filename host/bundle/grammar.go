@@ -44,15 +44,40 @@ var moduleShape = object("a module: either go or wasm",
 		required("guest", pattern("path that the guest sees", "an absolute path", `^/`)),
 		optional("mode", enum("ro: read only (default); rw: read and write", "ro", "rw")),
 	))),
+	optional("limits", moduleLimitsShape),
+)
+
+// Bounds of limits. The larger ones are what the formats or the engine can do at
+// all; the others are where a value can only be a mistake.
+const (
+	leastMemory, mostMemory = 64 << 10, 4 << 30
+	leastStack, mostStack   = 1 << 10, 64 << 20
+	mostTable               = 10_000_000
+	mostGlobals             = 1_000_000
+	mostModule              = 256 << 20
+	leastOutbox, mostOutbox = 1 << 10, 1 << 30
+	mostInstances           = 10_000_000
+)
+
+var moduleLimitsShape = object("what a module and its instances may use",
+	optional("size", sizeIn("bytes of the module itself; default 64MiB", 1, mostModule)),
+	optional("data", sizeIn("bytes of its data segments; default 64MiB", 1, mostModule)),
+	optional("globals", count("globals; default 10000", mostGlobals)),
+	optional("memory", sizeIn("bytes of linear memory of an instance, in pages of 64 KiB; default: the largest of its actors' limits", leastMemory, mostMemory)),
+	optional("table", count("entries of a table; default: the largest of its actors' limits", mostTable)),
+	optional("stack", sizeIn("bytes that nested calls may take; default: the largest of its actors' limits", leastStack, mostStack)),
+	optional("instances", count("instances alive, idle ones included; default: as many as the engine allows", mostInstances)),
+	optional("init-fuel", count("units of fuel of the initialisation; default 10G", 0)),
+	optional("init-deadline", duration("wall-clock time of the initialisation; default 30s")),
 )
 
 var limitsShape = object("what one actor may use",
-	optional("memory", size("bytes of linear memory, in pages of 64 KiB")),
+	optional("memory", sizeIn("bytes of linear memory, in pages of 64 KiB", leastMemory, mostMemory)),
 	optional("fuel", count("units of fuel a turn; one is about an instruction", 0)),
 	optional("deadline", duration("wall-clock time a turn; 0: none")),
-	optional("stack", size("bytes that nested calls may take; decided per module, the largest of its actors counts")),
-	optional("table", count("entries of a table; decided per module, the largest of its actors counts", 10_000_000)),
-	optional("outbox", size("bytes of commands a turn")),
+	optional("stack", sizeIn("bytes that nested calls may take; decided per module, the largest of its actors counts", leastStack, mostStack)),
+	optional("table", count("entries of a table; decided per module, the largest of its actors counts", mostTable)),
+	optional("outbox", sizeIn("bytes of commands a turn", leastOutbox, mostOutbox)),
 	optional("mailbox", count("messages that may wait", 1<<24)),
 	optional("mailbox-bytes", size("bytes of messages that may wait")),
 	optional("children", count("children", 10_000_000)),

@@ -31,10 +31,19 @@ type Module struct {
 	Freeze   bool
 	Env      []string // KEY=value, sorted
 	Dirs     []wasi.Dir
-	// What all actors of the module share; the largest of their limits.
+	// What all actors of the module share: what the module's limits say, else the
+	// largest of its actors' limits.
 	Memory uint64
 	Stack  uint32
 	Table  uint32
+	// What only the module's limits say; 0 means the runtime's defaults.
+	Size, Data   uint64
+	Globals      uint32
+	Instances    int
+	InitFuel     uint64
+	InitDeadline time.Duration
+
+	set shared
 }
 
 // Actor is one actor of the tree.

@@ -2,11 +2,13 @@ package bundle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -59,7 +61,29 @@ type ModuleError struct {
 	Err    error
 }
 
-func (e *ModuleError) Error() string { return fmt.Sprintf("module %s: %v", e.Module, e.Err) }
+func (e *ModuleError) Error() string {
+	text := fmt.Sprintf("module %s: %v", e.Module, e.Err)
+	if key := e.limit(); key != "" {
+		text += fmt.Sprintf("; modules.%s.limits.%s raises it", e.Module, key)
+	}
+	return text
+}
+
+// limit is the key of the limit that the module has exceeded, or "".
+func (e *ModuleError) limit() string {
+	var l *runtime.LimitError
+	var load *runtime.LoadError
+	var f *abi.Failure
+	switch {
+	case errors.As(e.Err, &l):
+		return l.Key
+	case errors.As(e.Err, &load) && errors.As(load.Err, &f):
+		return map[abi.FailureKind]string{
+			abi.FailureFuel: "init-fuel", abi.FailureDeadline: "init-deadline", abi.FailureMemoryLimit: "memory", abi.FailureStackOverflow: "stack",
+		}[f.Kind]
+	}
+	return ""
+}
 
 // Unwrap is the cause.
 func (e *ModuleError) Unwrap() error { return e.Err }
@@ -169,6 +193,8 @@ func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Optio
 func (mod Module) ImageConfig() runtime.ImageConfig {
 	return runtime.ImageConfig{
 		Name: mod.Name, MemoryLimit: mod.Memory, StackLimit: mod.Stack, TableLimit: mod.Table,
+		SizeLimit: mod.Size, DataLimit: mod.Data, GlobalLimit: mod.Globals, InstanceLimit: mod.Instances,
+		InitFuel: mod.InitFuel, InitDeadline: mod.InitDeadline,
 		Env: mod.Env, Dirs: mod.Dirs, NoFreeze: !mod.Freeze,
 	}
 }

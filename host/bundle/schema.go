@@ -47,6 +47,9 @@ func schemaOf(s *shape) map[string]any {
 		m["minimum"], m["maximum"] = s.min, s.max
 	case kindSize:
 		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *(B|KiB|MiB|GiB|kB|MB|GB)?$`
+		if s.max > 0 {
+			m["maximum"] = s.max
+		}
 	case kindCount:
 		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *[kMG]?$`
 		if s.max > 0 {

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -54,6 +55,11 @@ func boolean(doc string) *shape  { return &shape{kind: kindBool, doc: doc} }
 func size(doc string) *shape     { return &shape{kind: kindSize, doc: doc, min: 1} }
 func duration(doc string) *shape { return &shape{kind: kindDuration, doc: doc} }
 func anything(doc string) *shape { return &shape{kind: kindAny, doc: doc} }
+
+// sizeIn is a size between two bounds, in bytes.
+func sizeIn(doc string, least, most float64) *shape {
+	return &shape{kind: kindSize, doc: doc, min: least, max: most}
+}
 
 func count(doc string, most float64) *shape {
 	return &shape{kind: kindCount, doc: doc, min: 1, max: most}
@@ -294,8 +300,20 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 	case err != nil:
 		c.at(n, "%s: %v", where, err)
 	case value < s.min:
-		c.at(n, "%s must be at least %v, not %s", where, s.min, v)
+		c.at(n, "%s must be at least %s, not %s", where, s.bound(s.min), v)
 	case s.max > 0 && value > s.max:
-		c.at(n, "%s must be at most %.0f, not %s", where, s.max, v)
+		c.at(n, "%s must be at most %s, not %s", where, s.bound(s.max), v)
 	}
+}
+
+// bound writes a bound as the manifest would.
+func (s *shape) bound(v float64) string {
+	if s.kind == kindSize {
+		for _, u := range sizeUnits[:3] { // KiB, MiB, GiB
+			if n := v / u.factor; n >= 1 && n < 1024 && n == math.Trunc(n) {
+				return strconv.FormatFloat(n, 'f', -1, 64) + u.name
+			}
+		}
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
