@@ -6,7 +6,7 @@ BIN     := bin/wasmactors
 MODULES := . abi guest-sdk samples/ledger/guest
 FUZZTIME ?= 30s
 
-.PHONY: demo test check bench fuzz build race fmt generate clean help
+.PHONY: demo test portable check bench fuzz build race fmt generate clean help
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ demo: build ## run the ledger sample on thousands of transactions and check its 
 
 test: ## run the tests of every module
 	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) test ./...); done
+
+portable: ## run the tests that touch guest memory as on macOS and Windows
+	@$(GO) test -tags portable -short ./runtime/... ./host/... ./cmd/...
 
 race: ## run the tests of every module under the race detector
 	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) test -race -short ./...); done

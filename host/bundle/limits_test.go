@@ -29,13 +29,15 @@ func needs(t *testing.T, limits, moduleLimits, actors string) string {
 	return dir
 }
 
-func open(t *testing.T, dir string) (*Bundle, error) {
+func open(t *testing.T, dir string) (*Bundle, error) { return openOn(t, dir, nil) }
+
+func openOn(t *testing.T, dir string, engine func(runtime.Config) runtime.Config) (*Bundle, error) {
 	t.Helper()
 	m, err := Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(context.Background(), m, Options{Engine: engineOptions})
+	b, err := Open(context.Background(), m, Options{Engine: engine})
 	if err == nil {
 		t.Cleanup(func() {
 			if err := b.Close(context.Background()); err != nil {
@@ -233,6 +235,3 @@ func TestLimitOfTheInbox(t *testing.T) {
 		})
 	}
 }
-
-// engineOptions is changed by tests that run on another engine.
-var engineOptions func(runtime.Config) runtime.Config

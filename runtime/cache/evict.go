@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,11 @@ func (c *Cache) remove(dir string, still func() bool) error {
 	if still != nil && !still() {
 		return nil
 	}
-	return c.discard(dir)
+	err := c.discard(dir)
+	if err != nil && runtime.GOOS == "windows" {
+		return errInUse // a folder with an open file in it
+	}
+	return err
 }
 
 // Trim evicts what exceeds the bound.

@@ -399,3 +399,15 @@ func BenchmarkFork(b *testing.B) {
 		})
 	}
 }
+
+func isPortable(t *testing.T, o Options, want bool) {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.Portable() != want {
+		t.Errorf("portable is %v with %+v", s.Portable(), o)
+	}
+}
