@@ -226,10 +226,8 @@ func (f *fn) callFor(t wasm.ValType, depth int) bool {
 	return false
 }
 
-// mayCall keeps the entries, which set the gas, from being called, and next.
-func (f *fn) mayCall(callee int) bool {
-	return callee != f.next && (callee < f.imported || callee >= f.imported+entries || f.opt.Endless)
-}
+// mayCall keeps the entries from being called, and next.
+func (f *fn) mayCall(callee int) bool { return callee != f.next && f.referable(callee) }
 
 // slot chooses a table's entry that can be called.
 func (f *fn) slot() (tab, slot int, ok bool) {

@@ -177,12 +177,27 @@ func (g *generator) signatures() {
 	add(g.typeOf(nil, types(wasm.I32)))
 	add(g.typeOf(nil, nil))
 	add(g.typeOf(nil, nil))
-	for range g.n(10) {
+	for range 1 + g.n(10) {
 		if g.chance(80) {
 			g.leaves[len(g.sigs)] = true
 		}
 		add(g.typeOf(g.valTypes(4), g.valTypes(3)))
 	}
+}
+
+// referable keeps the entries, which set the gas, out of tables: called from
+// there, a module would not end.
+func (g *generator) referable(f int) bool {
+	return g.opt.Endless || f < g.imported || f >= g.imported+entries
+}
+
+// function chooses one that can be referred to.
+func (g *generator) function() uint32 {
+	f := g.n(len(g.sigs))
+	if !g.referable(f) {
+		f = len(g.sigs) - 1
+	}
+	return uint32(f)
 }
 
 func (g *generator) makeTables() {
@@ -241,7 +256,7 @@ func (g *generator) makeGlobals() {
 		mutable := !g.chance(64)
 		switch {
 		case t == wasm.FuncRef && g.chance(200):
-			f := uint32(g.n(len(g.sigs)))
+			f := g.function()
 			g.declared = append(g.declared, f)
 			add(t, mutable, wasm.AppendU32([]byte{wasm.OpRefFunc}, f))
 		case t.IsRef():
@@ -269,7 +284,9 @@ func (g *generator) exports() {
 	for f := range g.sigs {
 		if g.chance(60) {
 			export("f"+strconv.Itoa(f), wasm.KindFunc, f)
-			g.declared = append(g.declared, uint32(f))
+			if g.referable(f) {
+				g.declared = append(g.declared, uint32(f))
+			}
 		}
 	}
 	if !g.direct && len(g.tables) > 0 && g.chance(60) {

@@ -64,7 +64,7 @@ func (g *generator) elem(t wasm.ValType, n int) wasm.Elem {
 		e.Funcs = nil
 	}
 	for range n {
-		f := uint32(g.n(len(g.sigs)))
+		f := g.function()
 		switch {
 		case !e.UseExprs:
 			e.Funcs = append(e.Funcs, f)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -61,7 +62,11 @@ func FuzzInstrument(f *testing.F) {
 			if _, err := wasm.Decode(enc); err != nil {
 				t.Fatalf("%s: cannot be decoded: %v", what, err)
 			}
-			if err := compiles(r, m); (err == nil) != (wantErr == nil) {
+			err := compiles(r, m)
+			if err == nil && wantErr != nil && strings.Contains(wantErr.Error(), "unknown") {
+				return // in code that is never reached, wazero does not look at everything
+			}
+			if (err == nil) != (wantErr == nil) {
 				t.Fatalf("%s: wazero says %v, of the original %v", what, err, wantErr)
 			}
 		}
