@@ -3,7 +3,7 @@
 GO      ?= go
 BIN     := bin/wasmactors
 # The modules that have tests; the other guests are built by the product's.
-MODULES := . abi guest-sdk samples/ledger/guest
+MODULES := . abi guest-sdk samples/ledger/guest samples/flaky/guest
 FUZZTIME ?= 30s
 
 .PHONY: demo test portable check bench fuzz build race fmt generate clean help
