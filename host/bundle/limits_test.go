@@ -164,7 +164,7 @@ func TestLimitsAtLoad(t *testing.T) {
 		{"globals: 2", "globals: 3", "the module has 3 globals, the limit is 2 globals; modules.m.limits.globals raises it"},
 		{"memory: 64KiB", "memory: 128KiB", "the module needs a memory of 128 KiB, the limit is 64 KiB; modules.m.limits.memory raises it"},
 		{"table: 9", "table: 10", "the module needs a table of 10 entries, the limit is 9 entries; modules.m.limits.table raises it"},
-		{"init-fuel: 10k", "init-fuel: 1M", "fuel 10000 spent; modules.m.limits.init-fuel raises it"},
+		{"init-fuel: 10k", "init-fuel: 20M", "fuel 10000 spent; modules.m.limits.init-fuel raises it"},
 		{"init-deadline: 1ns", "init-deadline: 30s", "deadline 1ns passed; modules.m.limits.init-deadline raises it"},
 	} {
 		t.Run(c.small, func(t *testing.T) {

@@ -11,8 +11,8 @@
   (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\80\01\00\00\1d\00\00\00\00\00\00\00")
   (data (i32.const 0x180) "\a3\63abi\01\63sdk\65wat/1\65types\81\65needs")
   (func (export "wasmactors_init") (result i32) (i32.const 16))
-  ;; some 300,000 units of fuel, while it is initialised
-  (func (export "_initialize") (call $work (i32.const 100000)))
+  ;; some 3 million units of fuel, while it is initialised
+  (func (export "_initialize") (call $work (i32.const 1000000)))
 
   (func $work (param $n i32)
     (loop $l
