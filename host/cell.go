@@ -98,12 +98,10 @@ type cell struct {
 	rnd         *rand.Rand
 	group       supervision.Group // of the children
 	verdict     verdict
-	again       *mailbox.Envelope // the message that has crashed and is delivered again
-	attempts    int               // of it
-	keep        int               // messages kept during a delay, 0: all
-	grace       *grace            // after a delayed restart
-	held        bool              // by the grace
-	own         bool              // the end was nobody's order
+	keep        int    // messages kept during a delay, 0: all
+	grace       *grace // after a delayed restart
+	held        bool   // by the grace
+	own         bool   // the end was nobody's order
 	crash       *CrashedMail
 	recovery    *recovery
 	asleep      *runtime.Snapshot // instead of an instance

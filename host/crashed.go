@@ -47,29 +47,18 @@ func (c *cell) dispose(e *mailbox.Envelope) (done bool) {
 		return true
 	}
 	m := c.props.crashed
-	if c.attemptsOf(e) < m.times {
-		c.attempts = c.attemptsOf(e) + 1
-		c.again = e
+	if n := attemptsOf(e); n < m.times {
+		e.Value = n + 1
 		return false
 	}
 	if m.letter && e.Flags&flagKept == 0 {
 		c.sys.deadLetter(DeadCrashed, c.uid, c.path, e)
 	}
-	c.forgetAttempts(e)
 	return true
 }
 
 // attemptsOf is how often a message has crashed before.
-func (c *cell) attemptsOf(e *mailbox.Envelope) int {
-	if c.again != e {
-		return 0
-	}
-	return c.attempts
-}
-
-// forgetAttempts is called for every message that is done with.
-func (c *cell) forgetAttempts(e *mailbox.Envelope) {
-	if c.again == e {
-		c.again, c.attempts = nil, 0
-	}
+func attemptsOf(e *mailbox.Envelope) int {
+	n, _ := e.Value.(int)
+	return n
 }

@@ -185,11 +185,8 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 				back = i
 				continue
 			}
-		default:
-			c.forgetAttempts(e)
-			if c.recovery != nil && c.remember(e, now, c.turns+uint64(i)) {
-				continue
-			}
+		case c.recovery != nil && c.remember(e, now, c.turns+uint64(i)):
+			continue
 		}
 		scr.cache.Free(e)
 	}
@@ -216,7 +213,7 @@ func (c *cell) noteCrash(e *mailbox.Envelope, x *runtime.Instance) {
 	}
 	m := &CrashedMail{
 		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: append([]byte(nil), e.Payload[:min(len(e.Payload), MaxDeadPayload)]...),
-		Size: len(e.Payload), Waiting: c.mbox.Len(), Redelivered: c.attemptsOf(e),
+		Size: len(e.Payload), Waiting: c.mbox.Len(), Redelivered: attemptsOf(e),
 	}
 	if x != nil {
 		m.Memory = x.MemoryBytes()

@@ -375,7 +375,6 @@ func (c *cell) dead(reason DeadReason, e *mailbox.Envelope) {
 	if isMail(e) && e.Flags&flagKept == 0 || e.Flags&flagIdentify != 0 {
 		c.sys.deadLetter(reason, c.uid, c.path, e)
 	}
-	c.forgetAttempts(e)
 	e.Free()
 }
 

@@ -65,8 +65,6 @@ func (c *cell) nativeTurn(scr *scratch, e *mailbox.Envelope) {
 		if back {
 			return
 		}
-	} else {
-		c.forgetAttempts(e)
 	}
 	scr.cache.Free(e)
 }

@@ -1,0 +1,170 @@
+package host
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// What must hold in a soak: the fate of every message, and every restart within its
+// window and not before its delay.
+
+type letterKey struct {
+	to   abi.Ref
+	s, n uint64
+}
+
+// fate is what has become of an accepted message.
+type fate struct {
+	end     string // "" while it waits
+	crashes int
+	policy  CrashedMessage
+}
+
+// book is the model.
+type book struct {
+	w     *world
+	fates map[letterKey]*fate
+	last  map[letterKey]uint64 // by receiver and sender: the last number handled
+	story []string
+
+	restarts map[abi.Ref][]time.Time // decided for a child's own failures, since it lives
+	shared   map[abi.Ref][]time.Time // likewise, by supervisor, in its incarnation
+	due      map[abi.Ref]time.Time   // no restart before
+}
+
+func newBook(w *world) *book {
+	return &book{w: w, fates: map[letterKey]*fate{}, last: map[letterKey]uint64{},
+		restarts: map[abi.Ref][]time.Time{}, shared: map[abi.Ref][]time.Time{}, due: map[abi.Ref]time.Time{}}
+}
+
+func (b *book) accepted(c *cell, p parcel) {
+	b.fates[letterKey{c.uid, p.S, p.N}] = &fate{policy: c.props.crashed}
+}
+
+func (b *book) refused(c *cell, p parcel) { delete(b.fates, letterKey{c.uid, p.S, p.N}) }
+
+func (b *book) settle(c *cell, p parcel, end string) {
+	if f := b.fates[letterKey{c.uid, p.S, p.N}]; f.end == "" {
+		f.end = end
+	}
+}
+
+// handled: once, and in the order of its sender unless newer ones may overtake.
+func (b *book) handled(uid abi.Ref, p parcel) {
+	f := b.fates[letterKey{uid, p.S, p.N}]
+	if f == nil || f.end != "" {
+		b.w.wrong("%v to %v is handled, though it is %+v", p, uid, f)
+		return
+	}
+	f.end = "handled"
+	b.story = append(b.story, fmt.Sprint("handled ", uid, p))
+	order := letterKey{to: uid, s: p.S}
+	if b.last[order] >= p.N {
+		overtake := false
+		if c := b.w.cells[uid]; c != nil {
+			backoff, _ := c.backoff()
+			overtake = backoff.Overtake && backoff.Grace > 0
+		}
+		if !overtake {
+			b.w.wrong("%v of sender %d to %v comes after %d", p.N, p.S, uid, b.last[order])
+		}
+	}
+	b.last[order] = max(b.last[order], p.N)
+}
+
+func (b *book) crashed(uid abi.Ref, p parcel) {
+	if f := b.fates[letterKey{uid, p.S, p.N}]; f == nil || f.end != "" {
+		b.w.wrong("%v to %v crashes, though it is %+v", p, uid, f)
+	} else {
+		f.crashes++
+	}
+}
+
+func (b *book) crashesOf(uid abi.Ref, p parcel) int {
+	if f := b.fates[letterKey{uid, p.S, p.N}]; f != nil {
+		return f.crashes
+	}
+	return 0
+}
+
+func (b *book) event(e *Event) {
+	b.story = append(b.story, fmt.Sprint(e.Kind, e.Time.UnixNano(), e.Ref, e.Incarnation, e.Directive, e.Delay, e.Failures, e.Note))
+	switch e.Kind {
+	case EventDeadLetter:
+		b.letter(e.Dead)
+	case EventFailed:
+		b.decided(e)
+	case EventRestarted:
+		if due, ok := b.due[e.Ref.uid]; ok && e.Time.Before(due) {
+			b.w.wrong("%v is restarted %v before its delay is over", e.Ref, due.Sub(e.Time))
+		}
+		delete(b.due, e.Ref.uid)
+		delete(b.shared, e.Ref.uid) // of its children
+	}
+}
+
+func (b *book) letter(d *DeadLetter) {
+	var p parcel
+	if (Message{Payload: d.Payload}).Decode(&p) != nil || p.What == "" {
+		return
+	}
+	f := b.fates[letterKey{d.Recipient, p.S, p.N}]
+	if f == nil {
+		return // refused: the sender knows
+	}
+	if f.end != "" {
+		b.w.wrong("%v to %v is a dead letter (%v), though it is %q", p, d.Recipient, d.Reason, f.end)
+	}
+	if d.Reason == DeadCrashed && f.crashes != f.policy.times+1 {
+		b.w.wrong("%v to %v is given up after %d crashes, with %+v", p, d.Recipient, f.crashes, f.policy)
+	}
+	f.end = d.Reason.String()
+}
+
+// decided checks a restart against the limit, without the code that it checks.
+func (b *book) decided(e *Event) {
+	c := b.w.table.get(e.Ref.uid)
+	if c == nil || e.Directive != supervision.Restart {
+		return
+	}
+	if c.props.life == supervision.Temporary {
+		b.w.wrong("%v is temporary and restarted", e.Ref)
+	}
+	b.due[e.Ref.uid] = e.Time.Add(e.Delay)
+	s := c.parent.props.strategy
+	n, within := s.MaxRestarts()
+	if n == supervision.Unlimited && within == 0 {
+		return
+	}
+	times, key := b.restarts, e.Ref.uid
+	if s.Shared() {
+		times, key = b.shared, c.parent.uid
+	}
+	times[key] = append(times[key], e.Time)
+	all := times[key]
+	switch k := len(all) - 1; {
+	case within == 0 && len(all) > n:
+		b.w.wrong("%v: %d restarts of %d", e.Ref, len(all), n)
+	case within > 0 && s.Sliding() && k >= n && e.Time.Sub(all[k-n]) <= within:
+		b.w.wrong("%v: %d restarts within %v, %d are allowed", e.Ref, n+1, e.Time.Sub(all[k-n]), n)
+	case within > 0 && k >= 2*n && e.Time.Sub(all[k-2*n]) <= within: // two windows side by side
+		b.w.wrong("%v: %d restarts within %v, tumbling with %d", e.Ref, 2*n+1, e.Time.Sub(all[k-2*n]), n)
+	}
+}
+
+// atRest checks that nobody waits in vain and that no message has vanished.
+func (b *book) atRest() {
+	b.w.each(func(c *cell) {
+		if c.state != stateRunning || c.suspends != 0 || c.held || !c.mbox.Empty() || len(c.undecided) > 0 || c.gate.Load() != 0 || len(c.late) > 0 {
+			b.w.wrong("%s is %v, suspended %d times, held: %v, %d messages wait, %d decisions", c.path, c.state, c.suspends, c.held, c.mbox.Len(), len(c.undecided))
+		}
+	})
+	for k, f := range b.fates {
+		if f.end == "" && (f.crashes == 0 || f.policy != DropCrashed() || f.crashes > 1) {
+			b.w.wrong("%+v is lost: %+v", k, f)
+		}
+	}
+}

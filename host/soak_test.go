@@ -1,0 +1,378 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
+	"pgregory.net/rapid"
+)
+
+// The soak: random trees under random strategies, told random things, crash and crash.
+// soak_model_test.go has what must hold.
+
+// parcel is a message of the soak.
+type parcel struct {
+	S, N uint64 // sender and its number, for one receiver
+	What string
+}
+
+// world is one run.
+type world struct {
+	*System
+	clock  *VirtualClock
+	events *Subscription
+	rnd    *rand.Rand
+	guests Props // image of an echo guest
+	desk   Ref   // whom guests answer
+	sent   map[abi.Ref]uint64
+	book   *book
+	cells  map[abi.Ref]*cell
+	log    []string // what went wrong
+}
+
+// soak runs a world of a seed for some steps.
+func soak(seed uint64, steps int, image *runtime.Image) *world {
+	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
+	w := &world{clock: clock, rnd: rand.New(rand.NewPCG(seed, 7)), sent: map[abi.Ref]uint64{}, cells: map[abi.Ref]*cell{}, guests: Guest(image, "echo")}
+	w.book = newBook(w)
+	guardian := supervision.Default().WithOtherwise(supervision.Restart).WithRules(supervision.Rule{Kinds: []abi.FailureKind{abi.FailureKilled}, Directive: supervision.Stop})
+	sys, err := New(NewConfig("soak").WithManual().WithClock(clock).WithSeed(seed).WithGuardian(guardian).WithThroughput(1 + w.rnd.IntN(8)))
+	if err != nil {
+		panic(err)
+	}
+	w.System, w.events = sys, sys.Subscribe(1<<16, nil)
+	w.desk, _ = w.Spawn("desk", Func(func(_ *Context, m Message) error {
+		var p parcel
+		if m.Kind == abi.KindReply && m.Decode(&p) == nil {
+			w.book.handled(m.Sender.uid, p)
+		}
+		return nil
+	}))
+	for range steps {
+		w.step()
+	}
+	w.settle()
+	return w
+}
+
+// step does one thing, lets the actors work for a while, and looks.
+func (w *world) step() {
+	if len(w.Tree().Children) < 4 {
+		_, _ = w.Spawn("", w.props(0))
+	}
+	refs := w.living()
+	to := refs[w.rnd.IntN(len(refs))]
+	switch n := w.rnd.IntN(100); {
+	case n < 70:
+		for range 1 + w.rnd.IntN(6) {
+			w.tell(to)
+		}
+	case n < 85:
+		w.clock.Advance(time.Duration(w.rnd.Int64N(int64(3 * time.Second))))
+	case n < 90:
+		w.clock.AdvanceToNext()
+	case n < 92:
+		w.Stop(to)
+	case n < 94:
+		_ = w.PoisonPill(to)
+	case n < 96:
+		_ = w.Kill(to)
+	case n < 98:
+		_ = w.ResetBackoff(to)
+	default:
+		w.decide()
+	}
+	for range w.rnd.IntN(40) {
+		w.Step()
+	}
+	w.look()
+}
+
+// living are the refs of all actors but the guardians and the desk, in an order that
+// does not depend on memory.
+func (w *world) living() (refs []Ref) {
+	var walk func(n Node)
+	walk = func(n Node) {
+		for _, k := range n.Children {
+			if k.Ref != w.desk {
+				refs = append(refs, k.Ref)
+			}
+			walk(k)
+		}
+	}
+	walk(w.Tree())
+	if len(refs) == 0 {
+		refs = append(refs, w.desk)
+	}
+	return refs
+}
+
+// tell sends one parcel.
+func (w *world) tell(to Ref) {
+	c := w.table.get(to.uid)
+	if c == nil || to == w.desk {
+		return
+	}
+	w.cells[c.uid] = c
+	p := parcel{S: w.rnd.Uint64N(3), What: "work"}
+	w.sent[to.uid]++
+	p.N = w.sent[to.uid]
+	if c.props.image != nil {
+		if w.rnd.IntN(5) == 0 {
+			_ = w.Tell(to, 0) // traps
+			return
+		}
+		w.book.accepted(c, p)
+		answered := c.gate.Load() == uint32(supervision.MeanwhileReply)
+		switch err := w.TellFrom(w.desk, to, p); {
+		case err != nil:
+			w.book.refused(c, p)
+		case answered:
+			w.book.settle(c, p, "answered")
+		}
+		return
+	}
+	switch n := w.rnd.IntN(100); {
+	case n < 25:
+		p.What = "error"
+	case n < 45:
+		p.What = "panic"
+	case n < 52:
+		p.What = "once"
+	case n < 53:
+		p.What = "quit"
+	case n < 60:
+		p.What = "spawn"
+	}
+	w.book.accepted(c, p)
+	if w.Tell(to, p) != nil {
+		w.book.refused(c, p)
+	}
+}
+
+// decide plays the operator.
+func (w *world) decide() {
+	for _, ref := range w.living() {
+		if c := w.table.get(ref.uid); c != nil && c.state == stateFailed {
+			_ = w.Decide(ref, []supervision.Directive{supervision.Resume, supervision.Restart, supervision.Stop}[w.rnd.IntN(3)])
+		}
+	}
+}
+
+// settle lets everything come to rest.
+func (w *world) settle() {
+	for range 10_000 {
+		if w.RunUntilIdle(1_000_000) == 1_000_000 {
+			w.wrong("it never comes to rest")
+			return
+		}
+		w.look()
+		if w.clock.AdvanceToNext() > 0 {
+			continue
+		}
+		before := w.Stats().Actors
+		w.decide()
+		if w.RunUntilIdle(1_000_000) == 0 && before == w.Stats().Actors && w.clock.Pending() == 0 {
+			w.look()
+			w.book.atRest()
+			return
+		}
+	}
+	w.wrong("it never comes to rest, though the clock goes on")
+}
+
+func (w *world) wrong(format string, args ...any) {
+	if len(w.log) < 20 {
+		w.log = append(w.log, fmt.Sprintf(format, args...))
+	}
+}
+
+// look reads the events.
+func (w *world) look() {
+	for {
+		select {
+		case e := <-w.events.C():
+			w.book.event(&e)
+		default:
+			return
+		}
+	}
+}
+
+// end shuts down and checks that nothing is left.
+func (w *world) end() {
+	w.each(func(c *cell) { w.cells[c.uid] = c })
+	if err := w.Shutdown(context.Background()); err != nil {
+		w.wrong("%v", err)
+	}
+	if n := w.Stats().Actors; n != 0 || w.clock.Pending() != 0 {
+		w.wrong("%d actors and %d timers are left", n, w.clock.Pending())
+	}
+	for _, c := range w.cells {
+		if c.inst.Load() != nil || c.pending.Load() != 0 || len(c.timers) != 0 || c.mbox.Len() != 0 {
+			w.wrong("%s has ended and keeps an instance, a timer or a message", c.path)
+		}
+	}
+}
+
+// props are those of a random actor at a depth of the tree.
+func (w *world) props(depth int) Props {
+	r := w.rnd
+	p := w.guests
+	if r.IntN(4) > 0 {
+		p = Native(func() Actor { return &soaker{w} })
+	}
+	p = p.WithSupervision(w.strategy()).WithLifetime(supervision.Lifetime(r.IntN(3))).WithSignificant(r.IntN(4) == 0).
+		WithCrashedMessage([]CrashedMessage{DropCrashed(), DeadLetterCrashed(), RedeliverCrashed(1), RedeliverCrashed(3)}[r.IntN(4)])
+	var kids []Child
+	for i := range r.IntN(4) * (2 - depth) {
+		kids = append(kids, Child{fmt.Sprint("k", i), w.props(depth + 1)})
+	}
+	return p.WithChildren(kids...)
+}
+
+func (w *world) strategy() supervision.Strategy {
+	r := w.rnd
+	s := supervision.Default().WithKind(supervision.Kind(r.IntN(3))).WithKeepChildren(r.IntN(2) == 0).WithOtherwise(supervision.Restart)
+	if r.IntN(2) == 0 {
+		s = s.WithMaxRestarts(1+r.IntN(5), time.Duration(r.IntN(3))*time.Second).WithSliding(r.IntN(2) == 0).WithShared(r.IntN(3) == 0)
+	}
+	if r.IntN(3) == 0 {
+		s = s.WithRules(supervision.Rule{Reason: "error", Directive: supervision.Directives()[r.IntN(6)]})
+	}
+	if r.IntN(6) == 0 {
+		s = s.WithShutdown(supervision.Shutdown(r.IntN(3)))
+	}
+	if r.IntN(2) == 0 {
+		spec := backoff.Spec{Min: time.Duration(1+r.IntN(300)) * time.Millisecond, Max: 2 * time.Second, Num: 5, Ceiling: 5}
+		if spec.Curve = backoff.Curves()[r.IntN(12)]; spec.Curve != "slotted" && spec.Curve != "decorrelated" {
+			spec.Jitter, spec.Spread = backoff.Jitters()[r.IntN(6)], 0.5
+		}
+		policy, err := spec.Policy()
+		if err != nil {
+			panic(err)
+		}
+		s = s.WithBackoff(supervision.Backoff{
+			Policy: policy, On: supervision.Ends(r.IntN(4)), Reset: supervision.ResetPolicy(r.IntN(3)), MaxFailures: 5 * r.IntN(3),
+			GiveUp: supervision.GiveUp(r.IntN(3)), Meanwhile: supervision.Meanwhile(r.IntN(3)), Stash: 3 * r.IntN(3),
+			Grace: time.Duration(r.IntN(2)*r.IntN(100)) * time.Millisecond, Overtake: r.IntN(2) == 0,
+		})
+	}
+	return s
+}
+
+// soaker is an actor of the soak.
+type soaker struct{ w *world }
+
+var errTold = errors.New("error")
+
+func (a *soaker) Started(*Context) error {
+	if a.w.rnd.IntN(50) == 0 {
+		return errTold
+	}
+	return nil
+}
+
+func (a *soaker) Receive(ctx *Context, m Message) error {
+	var p parcel
+	if err := m.Decode(&p); err != nil {
+		return err
+	}
+	b, uid := a.w.book, ctx.cell.uid
+	switch {
+	case p.What == "error", p.What == "once" && b.crashesOf(uid, p) == 0:
+		b.crashed(uid, p)
+		return errTold
+	case p.What == "panic":
+		b.crashed(uid, p)
+		panic("told to")
+	case p.What == "quit":
+		ctx.Stop(ctx.Self())
+	case p.What == "spawn" && len(ctx.cell.elements) < 5 && len(ctx.cell.kids()) < 6:
+		if _, err := ctx.Spawn("", a.w.props(2)); err != nil {
+			a.w.wrong("%v", err)
+		}
+	}
+	b.handled(uid, p)
+	return nil
+}
+
+func (a *soaker) Decide(*Context, Ref, *abi.Failure) supervision.Directive {
+	if a.w.rnd.IntN(10) == 0 {
+		panic("cannot decide")
+	}
+	return supervision.Directive(a.w.rnd.IntN(7))
+}
+
+// print is a digest of all that has happened.
+func (w *world) print() uint64 {
+	h := fnv.New64a()
+	for _, line := range w.book.story {
+		h.Write([]byte(line))
+	}
+	return h.Sum64()
+}
+
+// run is a whole run with its checks.
+func run(seed uint64, steps int, image *runtime.Image) *world {
+	w := soak(seed, steps, image)
+	w.end()
+	return w
+}
+
+// A few hundred worlds; WASMACTORS_LONG: until a million actors have crashed.
+func TestSoak(t *testing.T) {
+	image := load(t, newEngine(t), "testdata/echo.wasm")
+	rapid.Check(t, func(t *rapid.T) {
+		seed, steps := rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 120).Draw(t, "steps")
+		if w := run(seed, steps, image); len(w.log) > 0 {
+			t.Fatalf("seed %d, %d steps: %q", seed, steps, w.log)
+		}
+	})
+	want := uint64(20_000)
+	if os.Getenv("WASMACTORS_LONG") != "" {
+		want = 1_000_000
+	}
+	var crashes, messages, worlds uint64
+	for ; crashes < want; worlds++ {
+		w := run(worlds, 400, image)
+		if len(w.log) > 0 {
+			t.Fatalf("seed %d: %q", worlds, w.log)
+		}
+		crashes += w.Stats().Crashes
+		messages += uint64(len(w.book.fates))
+	}
+	t.Logf("%d crashes, %d messages in %d worlds", crashes, messages, worlds)
+}
+
+// One seed is one run.
+func TestSoakIsDeterministic(t *testing.T) {
+	image := load(t, newEngine(t), "testdata/echo.wasm")
+	var prints []uint64
+	for seed := range uint64(10) {
+		a, b := run(seed, 200, image), run(seed, 200, image)
+		if a.print() != b.print() {
+			for i := range a.book.story {
+				if i >= len(b.book.story) || a.book.story[i] != b.book.story[i] {
+					t.Fatalf("seed %d: event %d differs: %s", seed, i, a.book.story[i])
+				}
+			}
+		}
+		prints = append(prints, a.print())
+	}
+	slices.Sort(prints)
+	if n := len(slices.Compact(prints)); n != 10 {
+		t.Errorf("ten seeds are %d runs", n)
+	}
+}
