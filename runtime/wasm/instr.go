@@ -85,7 +85,7 @@ func (it *Instrs) Next(in *Instr) (bool, error) {
 	switch op := in.Op; {
 	case op <= OpNop, op == OpElse, op == OpEnd, op == OpReturn, op == OpDrop, op == OpSelect:
 	case op >= OpBlock && op <= OpIf:
-		in.Block = r.s33()
+		in.Block = r.blockType()
 	case op == OpBr, op == OpBrIf, op == OpCall, op >= OpLocalGet && op <= OpTableSet, op == OpRefFunc:
 		in.X = r.u32()
 	case op == OpBrTable:

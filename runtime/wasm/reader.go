@@ -113,6 +113,27 @@ func (r *reader) s32() int64 { return r.sleb(32) }
 func (r *reader) s33() int64 { return r.sleb(33) }
 func (r *reader) s64() int64 { return r.sleb(64) }
 
+// blockType reads a type index, or a value type or none as a negative number. What
+// else is negative is refused: typed references are followed by more bytes, which
+// wazero reads even though they are not enabled, and every instruction behind them
+// would be another one than it seems.
+func (r *reader) blockType() int64 {
+	at := r.at
+	t := r.s33()
+	if r.err != nil || t >= 0 || t == -64 {
+		return t
+	}
+	switch ValType(t & 0x7f) {
+	case I32, I64, F32, F64, V128, FuncRef, ExternRef:
+		if t >= -64 {
+			return t
+		}
+	}
+	r.at = at
+	r.fail("unknown block type")
+	return 0
+}
+
 // count reads the length of a vector whose items take at least size bytes each.
 func (r *reader) count(size int) int {
 	n := r.u32()

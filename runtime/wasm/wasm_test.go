@@ -153,6 +153,28 @@ func TestReferencesInExpressions(t *testing.T) {
 	}
 }
 
+// TestBlockTypes makes sure that nobody else reads more bytes behind a block than
+// we do: instructions could hide there.
+func TestBlockTypes(t *testing.T) {
+	known := map[byte]bool{0x40: true}
+	for _, v := range []ValType{I32, I64, F32, F64, V128, FuncRef, ExternRef} {
+		known[byte(v)] = true
+	}
+	for b := range 128 {
+		for _, op := range []byte{OpBlock, OpLoop, OpIf} {
+			for _, code := range [][]byte{{op, byte(b), OpEnd, OpEnd}, {op, byte(b) | 0x80, 0x7e, OpEnd, OpEnd}} {
+				it := NewInstrs(code, 0)
+				var in Instr
+				_, err := it.Next(&in)
+				want := len(code) == 4 && (b < 0x40 || known[byte(b)])
+				if (err == nil) != want {
+					t.Errorf("% x: %v", code, err)
+				}
+			}
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, b := range modules(f) {
 		m, err := Decode(b)
