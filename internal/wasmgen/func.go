@@ -61,12 +61,12 @@ func (g *generator) body(i int) wasm.Body {
 func (f *fn) batch() {
 	f.op(wasm.OpBlock, 0x40, wasm.OpLoop, 0x40)
 	f.labels = append(f.labels, nil, nil)
-	f.expr(wasm.I32, 1)
-	f.index(wasm.OpCall, uint32(f.next))
-	f.op(opEqz, wasm.OpBrIf, 1)
 	if !f.opt.Endless {
 		f.burn()
 	}
+	f.expr(wasm.I32, 1)
+	f.index(wasm.OpCall, uint32(f.next))
+	f.op(opEqz, wasm.OpBrIf, 1)
 	f.stmts(4)
 	f.op(wasm.OpBr, 0, wasm.OpEnd, wasm.OpEnd)
 	f.labels = f.labels[:len(f.labels)-2]
