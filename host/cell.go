@@ -63,7 +63,6 @@ type cell struct {
 	inst      atomic.Pointer[runtime.Instance]
 	pending   atomic.Int32  // one-shot timers, asks and delayed restarts: not idle
 	used      atomic.Bool   // since somebody looked; see awake
-	drowsy    atomic.Bool   // was asked to sleep
 	gate      atomic.Uint32 // supervision.Meanwhile, during a delay; else keep
 	startedAt atomic.Int64
 	shown     atomic.Uint32 // state, for snapshots

@@ -67,9 +67,7 @@ func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, sender abi
 		return &abi.Failure{Kind: abi.FailureInit, Reason: "the start envelope, with the arguments, is larger than the inbox"}
 	}
 	scr.batch = append(scr.batch[:0], e)
-	attempts := c.attempts // at the message that waits, of which this turn is none
 	_, f := c.execute(scr, x, now)
-	c.attempts = attempts
 	return f
 }
 
@@ -96,9 +94,7 @@ func (c *cell) guestTurns(scr *scratch, budget int) int {
 		c.noInstance(scr, err)
 		return 0
 	}
-	if !c.used.Load() {
-		c.used.Store(true)
-	}
+	c.use(scr)
 	if !c.props.image.Batching() {
 		budget = 1
 	}

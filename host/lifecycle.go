@@ -234,6 +234,7 @@ func (c *cell) releaseInstance() {
 	c.mu.Unlock()
 	if x != nil {
 		c.sys.awake.remove(c)
+		c.used.Store(false)
 		x.Put()
 	}
 }

@@ -44,14 +44,18 @@ type awakeShard struct {
 
 func (a *awake) shard(c *cell) *awakeShard { return &a.shards[uint64(c.uid)%awakeShards] }
 
-// add notes that c has an instance now, and finds some that could do without if there
-// are too many.
+// add notes that c has an instance and uses it, and finds another that could do without
+// if there are too many. Whoever is asked to sleep is forgotten until it is used again.
 func (a *awake) add(scr *scratch, c *cell) {
 	if a.after == 0 && a.most == 0 || c.props.image.CannotSave() != "" {
 		return
 	}
 	s := a.shard(c)
 	s.mu.Lock()
+	if c.listed {
+		s.mu.Unlock()
+		return
+	}
 	s.push(c)
 	s.mu.Unlock()
 	n := a.count.Add(1)
@@ -105,6 +109,7 @@ func (a *awake) evict(scr *scratch, newcomer *cell) {
 	for range 2 * awakeShards { // those with a second chance have used it in the second round
 		s := &a.shards[a.next.Add(1)%awakeShards]
 		if c := s.victim(newcomer); c != nil {
+			a.count.Add(-1)
 			c.post(scr, sysMsg{kind: sysSleep})
 			return
 		}
@@ -122,10 +127,10 @@ func (s *awakeShard) victim(newcomer *cell) *cell {
 			return nil
 		}
 		s.unlink(c)
-		s.push(c)
-		if c != newcomer && !c.used.Swap(false) && !c.drowsy.Swap(true) {
+		if c != newcomer && !c.used.Swap(false) {
 			return c
 		}
+		s.push(c)
 	}
 	return nil
 }
@@ -145,12 +150,16 @@ func (a *awake) sweep() {
 		s := &a.shards[i]
 		var idle []*cell
 		s.mu.Lock()
-		for c := s.first; c != nil; c = c.newer {
-			if !c.used.Swap(false) && !c.drowsy.Swap(true) {
+		for c := s.first; c != nil; {
+			next := c.newer
+			if !c.used.Swap(false) {
+				s.unlink(c)
 				idle = append(idle, c)
 			}
+			c = next
 		}
 		s.mu.Unlock()
+		a.count.Add(int64(-len(idle)))
 		for _, c := range idle {
 			c.post(nil, sysMsg{kind: sysSleep})
 		}
@@ -176,14 +185,12 @@ func (a *awake) end() {
 
 // sleep gives the instance back, if nothing is to be done.
 func (c *cell) sleep() {
-	c.drowsy.Store(false)
 	x := c.inst.Load()
 	if x == nil || !c.begun || c.state != stateRunning || c.used.Load() || !c.mbox.Empty() || len(c.late) > 0 {
 		return
 	}
 	var s runtime.Snapshot
 	if x.Save(&s) != nil {
-		c.sys.awake.remove(c) // it will not do later either, as a rule
 		return
 	}
 	c.asleep = s.Clone()
@@ -214,7 +221,15 @@ func (c *cell) instance(scr *scratch) (*runtime.Instance, error) {
 // take makes x the actor's instance.
 func (c *cell) take(scr *scratch, x *runtime.Instance) {
 	c.inst.Store(x)
-	c.sys.awake.add(scr, c)
+	c.use(scr)
+}
+
+// use notes that the instance is being used.
+func (c *cell) use(scr *scratch) {
+	if !c.used.Load() {
+		c.used.Store(true)
+		c.sys.awake.add(scr, c)
+	}
 }
 
 // forgetSleep drops the state of an actor that sleeps: its incarnation is over.
