@@ -111,8 +111,9 @@ type cell struct {
 	listed       bool
 
 	// The parent's: only its Run touches it.
-	record supervision.Child
-	orders uint64 // given to it
+	record    supervision.Child
+	orders    uint64 // given to it
+	suspended bool   // left so by a decision
 }
 
 type compiledCaps struct {

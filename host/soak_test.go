@@ -74,9 +74,15 @@ func (w *world) step() {
 	refs := w.living()
 	to := refs[w.rnd.IntN(len(refs))]
 	switch n := w.rnd.IntN(100); {
-	case n < 70:
+	case n < 66:
 		for range 1 + w.rnd.IntN(6) {
 			w.tell(to)
+		}
+	case n < 70: // several at once, before anybody can decide
+		for range 2 + w.rnd.IntN(4) {
+			if c := w.table.get(refs[w.rnd.IntN(len(refs))].uid); c != nil && c.state == stateRunning {
+				c.fail(nil, failure(abi.FailureTrap))
+			}
 		}
 	case n < 85:
 		w.clock.Advance(time.Duration(w.rnd.Int64N(int64(3 * time.Second))))

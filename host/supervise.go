@@ -40,7 +40,7 @@ func (c *cell) reconsider(scr *scratch) {
 
 // give tells a child what was decided.
 func (c *cell) give(scr *scratch, child *cell, m sysMsg) {
-	m.order = true
+	m.order, child.suspended = true, false
 	child.orders++
 	child.post(scr, m)
 }
@@ -141,7 +141,7 @@ func (c *cell) carryOut(scr *scratch, m *sysMsg, d supervision.Decision, note st
 		c.culprit, c.relayed = child, true
 		c.fail(scr, f)
 	case supervision.Suspend:
-		// The child stays as it is; see System.Decide.
+		child.suspended = true // see System.Decide
 	}
 }
 
@@ -165,27 +165,31 @@ func (c *cell) befallen(kind supervision.Kind, child *cell) []*cell {
 
 // Decide is an operator's decision about an actor that its supervisor has left
 // suspended (see supervision.Suspend): Resume, Restart or Stop. It has no effect on
-// an actor that has not failed.
+// any other.
 func (s *System) Decide(ref Ref, d supervision.Directive) error {
-	c := s.table.get(ref.uid)
-	if c == nil || c.parent == nil {
-		return ErrUnknown
-	}
-	m := sysMsg{byOperator: true, keep: c.parent.props.strategy.KeepChildren()}
-	switch d {
-	case supervision.Resume:
-		m.kind = sysResume
-	case supervision.Restart:
-		m.kind = sysRestart
-	case supervision.Stop:
-		m.kind, m.reason = sysStop, "stopped after a failure"
-	default:
+	if d != supervision.Resume && d != supervision.Restart && d != supervision.Stop {
 		return ErrBadDirective
 	}
-	if !c.post(nil, m) {
+	c := s.table.get(ref.uid)
+	if c == nil || c.parent == nil || !c.parent.post(nil, sysMsg{kind: sysDecide, child: c, directive: d}) {
 		return ErrUnknown
 	}
 	return nil
+}
+
+// decided carries an operator's decision out.
+func (c *cell) decided(scr *scratch, child *cell, d supervision.Directive) {
+	if !c.adopts(child) || !child.suspended {
+		return
+	}
+	m := sysMsg{kind: sysResume}
+	switch d {
+	case supervision.Restart:
+		m = sysMsg{kind: sysRestart, keep: c.props.strategy.KeepChildren()}
+	case supervision.Stop:
+		m = sysMsg{kind: sysStop, reason: "stopped after a failure"}
+	}
+	c.give(scr, child, m)
 }
 
 // ResetBackoff makes the supervisor of an actor count its failures from the

@@ -28,6 +28,7 @@ const (
 	sysTerminated                  // a watched actor has gone
 	sysQuit                        // stop, by the actor's own wish
 	sysChildEnded                  // a permanent child has stopped itself and waits for a decision
+	sysDecide                      // an operator's decision about a child
 	sysResetBackoff                // count the failures of a child anew
 	sysGraceOver                   // a delayed restart has held
 	sysSleep                       // give the instance back
@@ -50,11 +51,10 @@ type sysMsg struct {
 	own     bool // sysStop: the actor's end is nobody's order
 	mail    *CrashedMail
 
-	byOperator bool                  // of a failed actor only
-	order      bool                  // it is the supervisor's
-	obeyed     uint64                // sysChildFailed, sysChildEnded: orders that the child had carried out
-	directive  supervision.Directive // sysChildFailed: decided already
-	again      bool                  // sysChildFailed: the child could not be resumed
+	order     bool                  // it is the supervisor's
+	obeyed    uint64                // sysChildFailed, sysChildEnded: orders that the child had carried out
+	directive supervision.Directive // sysChildFailed: decided already; sysDecide
+	again     bool                  // sysChildFailed: the child could not be resumed
 }
 
 // sysQueue is unbounded, which is fine: only the host writes to it, a bounded
@@ -155,9 +155,6 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 	if m.order {
 		c.obeyed++
 	}
-	if m.byOperator && c.state != stateFailed {
-		return
-	}
 	switch m.kind {
 	case sysStart:
 		if c.state == stateNew {
@@ -170,6 +167,8 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 		c.quit(scr, m.reason)
 	case sysChildEnded:
 		c.childEnded(scr, m)
+	case sysDecide:
+		c.decided(scr, m.child, m.directive)
 	case sysResetBackoff:
 		if c.child(m.child.elements[len(m.child.elements)-1]) == m.child {
 			m.child.record.Reset()
