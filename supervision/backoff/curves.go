@@ -96,8 +96,7 @@ func zaqar(least, limit time.Duration, num int, short bool, f func(n float64) fl
 		case n >= num || n == num-1 && !short:
 			return limit
 		}
-		// Above 104 days a float cannot tell nanoseconds apart any more.
-		return min(max(saturate(math.Round(f(float64(n)))), least), limit)
+		return min(max(saturate(math.Round(f(float64(n)))), least), limit) // floats of long durations are rounded
 	})
 }
 

@@ -58,10 +58,10 @@ func TestJitterRangesAreHalfOpen(t *testing.T) {
 			from, to float64
 		}{{FullJitter(), 0, 1}, {EqualJitter(), 0.5, 1}, {AdditiveJitter(f), 1, 1 + f}, {TwoSidedJitter(f), 1 - f, 1 + f}, {OperatorJitter(), 0.85, 1.15}} {
 			p := WithJitter(Constant(base), j.jitter)
-			if d := p.Delay(0, low{}); math.Abs(float64(d)-float64(base)*j.from) > 0.5001 {
+			if d := p.Delay(0, low{}); math.Abs(float64(d)-float64(base)*j.from) > 1 {
 				t.Fatalf("%+v: at least %v of %v", j, d, base)
 			}
-			if d := p.Delay(0, top{}); float64(d) > float64(base)*j.to+0.5 || float64(d) < float64(base)*j.to-2 {
+			if d := p.Delay(0, top{}); float64(d) > float64(base)*j.to+1 || float64(d) < float64(base)*j.to-8 {
 				t.Fatalf("%+v: at most %v of %v", j, d, base)
 			}
 		}
