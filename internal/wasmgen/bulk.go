@@ -79,7 +79,14 @@ func (f *fn) memoryInit(depth int) {
 	s := f.n(f.segments)
 	d := &f.m.Data[s]
 	f.address(depth)
-	f.part(len(d.Bytes), len(d.Bytes), d.Mode == wasm.Passive && s%2 == 0)
+	if d.Mode == wasm.Active {
+		// Empty since the instantiation, but not in wazero; a frozen module keeps to
+		// the specification.
+		f.i32Const(0)
+		f.i32Const(0)
+	} else {
+		f.part(len(d.Bytes), len(d.Bytes), s%2 == 0)
+	}
 	f.misc(wasm.MiscMemoryInit, uint32(s), 0)
 }
 
