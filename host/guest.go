@@ -159,6 +159,9 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 		}
 		if f = c.examine(cmds, turn, res); f != nil {
 			failed = turn
+			if res.Turns == 1 {
+				f.Fuel = res.Fuel // of several turns the parts are not known
+			}
 			break
 		}
 		c.apply(scr, cmds, scr.batch[turn], now)

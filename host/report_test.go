@@ -3,6 +3,8 @@ package host
 import (
 	"strings"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/abi"
 )
 
 // A crash report has all that a person needs, of a guest and of an actor in Go.
@@ -31,5 +33,15 @@ func TestReport(t *testing.T) {
 	}
 	if (&Event{Kind: EventStarted}).Report() != "" {
 		t.Error("a report of no failure")
+	}
+}
+
+// A turn that ends with an error has spent fuel, too.
+func TestFuelOfAnError(t *testing.T) {
+	l := newStage(t, nil)
+	l.say(l.spawn("g", puppet(t)), script(now(abi.AppendFail(nil, "sorry"))))
+	e := l.raw(EventFailed)
+	if len(e) != 1 || e[0].Failure.Kind != abi.FailureGuestError || e[0].Failure.Fuel == 0 {
+		t.Errorf("%+v", e)
 	}
 }
