@@ -187,7 +187,7 @@ func TestGeneratedCodeAcceptsNoMore(t *testing.T) {
 			t.Fatalf("%T: %x is read as\n %x, by fxamacker as\n %x", v, data, a, b)
 		}
 	})
-	if accepted == 0 {
+	if accepted == 0 && !testing.Short() { // short runs are too few to be sure of one
 		t.Error("no changed message was accepted: the test compares nothing")
 	}
 }
