@@ -1,0 +1,5 @@
+//go:build !race
+
+package slots
+
+const raceEnabled = false
