@@ -97,6 +97,7 @@ type cell struct {
 	rnd         *rand.Rand
 	group       supervision.Group // of the children
 	verdict     verdict
+	turnAt      int64  // time of the last turn
 	keep        int    // messages kept during a delay, 0: all
 	grace       *grace // after a delayed restart
 	held        bool   // by the grace
@@ -419,6 +420,9 @@ type scratch struct {
 	cache mailbox.Cache
 	env   abi.Envelope
 	cmds  []abi.Command
+	now   int64  // the last look at the clock
+	same  int    // turns that may still share it
+	waits uint32 // of the worker, then
 	batch []*mailbox.Envelope
 	entry runtime.Entry
 	res   runtime.Result

@@ -60,7 +60,8 @@ func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, sender abi
 	e := scr.cache.New()
 	e.Kind, e.Sender = kind, sender
 	e.SetPayload(payload)
-	now := c.sys.time.now()
+	scr.same = 0
+	now := c.turnTime(scr)
 	scr.env = abi.Envelope{Kind: kind, Time: now, Sender: sender, Payload: e.Payload}
 	if !x.Push(&scr.env) {
 		scr.cache.Free(e)
@@ -98,7 +99,7 @@ func (c *cell) guestTurns(scr *scratch, budget int) int {
 	if !c.props.image.Batching() {
 		budget = 1
 	}
-	now := c.sys.time.now()
+	now := c.turnTime(scr)
 	scr.batch = scr.batch[:0]
 	for len(scr.batch) < budget {
 		e := c.peek(scr)
@@ -195,6 +196,9 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 	clear(scr.batch)
 	scr.batch = scr.batch[:0]
 	c.turns += uint64(done)
+	if res.Fuel > longTurn || f != nil {
+		scr.same = 0
+	}
 	if res.Fuel > 0 {
 		c.burnt += res.Fuel
 		c.fuel.Store(c.burnt)

@@ -30,6 +30,7 @@ func (c *cell) startNative(scr *scratch, cause *abi.Failure) *abi.Failure {
 func (c *cell) nativeTurn(scr *scratch, e *mailbox.Envelope) {
 	c.consume(e)
 	c.turns++
+	scr.same = 0 // it may take as long as it likes
 	ctx := Context{cell: c, env: e, scr: scr}
 	defer ctx.over()
 	kind := e.Kind

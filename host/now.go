@@ -33,6 +33,30 @@ func (t *turnClock) set() int64 {
 	return now.UnixNano()
 }
 
+// Short turns in a row share one look at the clock, which costs as much as the turn
+// of a small guest: sameTurns at most, and only as long as none of them was long and
+// the worker has not waited. So a turn's time is some microseconds old at most, unless
+// the operating system has taken the processor away meanwhile. For one actor time
+// never goes back.
+const (
+	sameTurns = 8
+	longTurn  = 2000 // units of fuel, about a microsecond
+)
+
+// turnTime is the time of the actor's next turn.
+func (c *cell) turnTime(scr *scratch) int64 {
+	if scr.same > 0 && scr.waits == scr.w.Waits() {
+		scr.same--
+	} else {
+		scr.now, scr.same, scr.waits = c.sys.time.now(), 0, scr.w.Waits()
+		if c.sys.time.anchor.Load() != nil {
+			scr.same = sameTurns - 1
+		}
+	}
+	c.turnAt = max(c.turnAt, scr.now)
+	return c.turnAt
+}
+
 func (t *turnClock) now() int64 {
 	a := t.anchor.Load()
 	if a == nil {

@@ -65,6 +65,7 @@ func (d *Dispatcher) park(w *Worker) {
 		return
 	}
 	<-w.wakeup
+	w.waits++
 	w.lane.progress.Add(1)
 }
 
@@ -100,6 +101,7 @@ func (d *Dispatcher) rest(w *Worker) bool {
 	d.spares = append(d.spares, w)
 	d.mu.Unlock()
 	<-w.wakeup
+	w.waits++
 	return w.lane != nil || w.job != nil
 }
 

@@ -13,13 +13,18 @@ type Worker struct {
 	lane *lane // nil: the run on this worker is detached, or there is none
 	task *Task // on this worker now
 
-	searching bool // counted in d.searching
-	detached  bool // counted in d.detached
-	token     bool // counted in d.tokens
+	waits     uint32 // how often it has waited for work
+	searching bool   // counted in d.searching
+	detached  bool   // counted in d.detached
+	token     bool   // counted in d.tokens
 	next      *Worker
 	wakeup    chan struct{} // one signal, sent by who takes w off a list
 	job       func(*Worker) // what a spare does when it is woken without a lane
 }
+
+// Waits is how often the worker has waited for work: what it knew of the time before
+// is old when it changes. For the goroutine that runs on it.
+func (w *Worker) Waits() uint32 { return w.waits }
 
 // start puts a new or a spare worker on l. d.mu is held.
 func (d *Dispatcher) start(l *lane) {

@@ -1,0 +1,45 @@
+package host
+
+import (
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/runtime/dispatch"
+)
+
+// Short turns in a row share a look at the clock, a few and not more; for one actor
+// time never goes back.
+func TestTurnsShareTheTime(t *testing.T) {
+	sys := newSystem(t, NewConfig("time"))
+	c, scr := &cell{sys: sys}, &scratch{w: new(dispatch.Worker)}
+	first := c.turnTime(scr)
+	for range sameTurns - 1 {
+		if got := c.turnTime(scr); got != first {
+			t.Fatalf("%d after %d", got, first)
+		}
+	}
+	before := time.Now()
+	if d := time.Duration(c.turnTime(scr) - before.UnixNano()); d < -time.Second || d > time.Second {
+		t.Errorf("%v from the machine's clock", d)
+	}
+	scr.same = 0 // as after a long turn
+	if got := c.turnTime(scr); got < first || scr.same != sameTurns-1 {
+		t.Errorf("%d after %d", got, first)
+	}
+	c.turnAt += int64(time.Hour)
+	if got := c.turnTime(scr); got != c.turnAt || got < before.Add(time.Minute).UnixNano() {
+		t.Error("time goes back")
+	}
+}
+
+// On a virtual clock every turn has exactly its time.
+func TestVirtualTimeIsExact(t *testing.T) {
+	sys, clock := manual(t, nil)
+	c, scr := &cell{sys: sys}, &scratch{w: new(dispatch.Worker)}
+	for range 20 {
+		clock.Advance(time.Nanosecond)
+		if got := c.turnTime(scr); got != clock.Now().UnixNano() {
+			t.Fatalf("%d, not %d", got, clock.Now().UnixNano())
+		}
+	}
+}
