@@ -17,6 +17,7 @@ type instrumenter struct {
 	turn, init, initialize int // old indices of the guest's entries, -1 for none
 	usesData               bool
 	usesRefFunc            bool
+	moved, codeBytes       uint64 // see moves
 	funcs                  []function
 	takenList              []int
 	takenImports           []uint32 // old indices of imported functions whose address is taken
