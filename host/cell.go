@@ -162,6 +162,9 @@ func (c *cell) deriveKeys() {
 	}
 }
 
+// name is the last element of the path.
+func (c *cell) name() string { return c.elements[len(c.elements)-1] }
+
 func (c *cell) ref() Ref {
 	if c == nil {
 		return Ref{}
@@ -397,7 +400,7 @@ func (c *cell) kids() []*cell {
 func (c *cell) disown(child *cell) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name := child.elements[len(child.elements)-1]
+	name := child.name()
 	if c.children[name] == child {
 		delete(c.children, name)
 		for i, x := range c.order {

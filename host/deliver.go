@@ -92,9 +92,13 @@ func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailb
 }
 
 func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {
-	kept := e.Payload[:min(len(e.Payload), MaxDeadPayload)]
 	return DeadLetter{
 		Reason: reason, Kind: e.Kind, Sender: e.Sender, Recipient: to, Path: path,
-		Payload: append([]byte(nil), kept...), Size: len(e.Payload),
+		Payload: kept(e.Payload), Size: len(e.Payload),
 	}
+}
+
+// kept is what a report keeps of a payload.
+func kept(payload []byte) []byte {
+	return append([]byte(nil), payload[:min(len(payload), MaxDeadPayload)]...)
 }

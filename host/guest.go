@@ -215,7 +215,7 @@ func (c *cell) noteCrash(e *mailbox.Envelope, x *runtime.Instance) {
 		return
 	}
 	m := &CrashedMail{
-		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: append([]byte(nil), e.Payload[:min(len(e.Payload), MaxDeadPayload)]...),
+		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: kept(e.Payload),
 		Size: len(e.Payload), Waiting: c.mbox.Len(), Redelivered: attemptsOf(e),
 	}
 	if x != nil {

@@ -37,7 +37,7 @@ func (s *System) match(elements []string) []*cell {
 				continue
 			}
 			for _, k := range c.kids() {
-				if matchElement(e, k.elements[len(k.elements)-1]) {
+				if matchElement(e, k.name()) {
 					next = append(next, k)
 				}
 			}

@@ -204,12 +204,8 @@ func (c *cell) instance(scr *scratch) (*runtime.Instance, error) {
 	if x := c.inst.Load(); x != nil || c.asleep == nil {
 		return x, nil
 	}
-	x, err := c.props.image.Get()
+	x, err := c.props.image.GetSaved(c.asleep)
 	if err != nil {
-		return nil, err
-	}
-	if err := x.Restore(c.asleep); err != nil {
-		x.Put()
 		return nil, err
 	}
 	c.asleep = nil

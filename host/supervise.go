@@ -10,7 +10,7 @@ import (
 // adopts reports whether child is (still) one of c's, and c in a state to decide. A
 // child that is not ignores whatever is decided.
 func (c *cell) adopts(child *cell) bool {
-	return c.state != stateStopping && c.state != stateStopped && c.child(child.elements[len(child.elements)-1]) == child
+	return c.state != stateStopping && c.state != stateStopped && c.child(child.name()) == child
 }
 
 // concerns reports whether c is to decide now about a child that waits for it. A
@@ -225,7 +225,7 @@ func (c *cell) significantEnded(scr *scratch, child *cell) {
 			}
 		}
 	}
-	c.quit(scr, "its significant child "+child.elements[len(child.elements)-1]+" has ended")
+	c.quit(scr, "its significant child "+child.name()+" has ended")
 }
 
 // failed publishes a failure and what was decided.

@@ -170,7 +170,7 @@ func (c *cell) system(scr *scratch, m *sysMsg) {
 	case sysDecide:
 		c.decided(scr, m.child, m.directive)
 	case sysResetBackoff:
-		if c.child(m.child.elements[len(m.child.elements)-1]) == m.child {
+		if c.child(m.child.name()) == m.child {
 			m.child.record.Reset()
 		}
 	case sysGraceOver:

@@ -66,6 +66,19 @@ func (x *Instance) Save(s *Snapshot) error {
 	return nil
 }
 
+// GetSaved is Get of an instance in the state of s, which must be of this image.
+func (i *Image) GetSaved(s *Snapshot) (*Instance, error) {
+	x, err := i.Get()
+	if err != nil {
+		return nil, err
+	}
+	if err := x.patch(s); err != nil {
+		x.Put()
+		return nil, err
+	}
+	return x, nil
+}
+
 // Restore brings the instance, whatever its state, to that of s, which must be of
 // the same image. After an error the instance can only be Put.
 func (x *Instance) Restore(s *Snapshot) error {
