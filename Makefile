@@ -21,7 +21,7 @@ test: ## run the tests of every module
 	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) test ./...); done
 
 portable: ## run the tests that touch guest memory as on macOS and Windows
-	@$(GO) test -tags portable -short ./runtime/... ./host/... ./cmd/...
+	@$(GO) test -tags portable -short ./internal/... ./host/... ./cmd/...
 
 race: ## run the tests of every module under the race detector
 	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) test -race -short ./...); done

@@ -8,9 +8,9 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/clock"
-	"github.com/wasmactors/wasmactors/runtime"
-	"github.com/wasmactors/wasmactors/runtime/dispatch"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -60,7 +60,7 @@ type cell struct {
 	// For any goroutine.
 	work      atomic.Uint64 // turns so far, times two, plus one within Run
 	fuel      atomic.Uint64 // spent by completed turns, until the last Run
-	inst      atomic.Pointer[runtime.Instance]
+	inst      atomic.Pointer[sandbox.Instance]
 	pending   atomic.Int32  // one-shot timers, asks and delayed restarts: not idle
 	used      atomic.Bool   // since somebody looked; see awake
 	gate      atomic.Uint32 // supervision.Meanwhile, during a delay; else keep
@@ -104,7 +104,7 @@ type cell struct {
 	own         bool   // the end was nobody's order
 	crash       *CrashedMail
 	recovery    *recovery
-	asleep      *runtime.Snapshot // instead of an instance
+	asleep      *sandbox.Snapshot // instead of an instance
 	starved     bool              // there is no instance at the moment
 
 	// The shard's of awake, under its lock.
@@ -427,8 +427,8 @@ type scratch struct {
 	same  int    // turns that may still share it
 	waits uint32 // of the worker, then
 	batch []*mailbox.Envelope
-	entry runtime.Entry
-	res   runtime.Result
+	entry sandbox.Entry
+	res   sandbox.Result
 }
 
 func scratchOf(w *dispatch.Worker) *scratch {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // What the conformance suite (conformance_*_test.go, docs/conformance.md) is made of: a stage
@@ -232,13 +232,13 @@ func encoded(v any) []byte {
 // The puppet's image is loaded once: it is the same for all tests.
 var (
 	puppetOnce  sync.Once
-	puppetGuest *runtime.Image
+	puppetGuest *sandbox.Image
 )
 
-func puppetImage(t testing.TB) *runtime.Image {
+func puppetImage(t testing.TB) *sandbox.Image {
 	t.Helper()
 	puppetOnce.Do(func() {
-		e, err := runtime.New(t.Context(), runtime.NewConfig())
+		e, err := sandbox.New(t.Context(), sandbox.NewConfig())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // CrashedMessage says what becomes of a message whose turn fails. The zero value is

@@ -4,7 +4,8 @@ import (
 	"errors"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // overhead is what an envelope may take in an inbox besides headers and payload.
@@ -58,7 +59,7 @@ func (s *System) accept(scr *scratch, c *cell, e *mailbox.Envelope) (DeadReason,
 			return DeadRestarting, ErrRestarting
 		}
 	}
-	if c.props.image != nil && e.Size()+overhead > c.props.image.InboxCap() {
+	if c.props.image != nil && e.Size()+overhead > sandbox.InboxCap(c.props.image) {
 		return DeadTooLarge, ErrTooLarge
 	}
 	if err := c.mbox.Push(e); err != nil {

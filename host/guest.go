@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // startGuest gives the actor an instance and its start envelope.
@@ -14,7 +14,7 @@ func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
 	x := c.inst.Load()
 	if x == nil {
 		var err error
-		if x, err = c.props.image.Get(); err != nil {
+		if x, err = sandbox.Get(c.props.image); err != nil {
 			var f *abi.Failure
 			if errors.As(err, &f) {
 				return f
@@ -56,7 +56,7 @@ func (c *cell) parentUID() abi.Ref {
 }
 
 // hook runs one turn that no message has caused.
-func (c *cell) hook(scr *scratch, x *runtime.Instance, kind abi.Kind, sender abi.Ref, payload []byte) *abi.Failure {
+func (c *cell) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender abi.Ref, payload []byte) *abi.Failure {
 	e := scr.cache.New()
 	e.Kind, e.Sender = kind, sender
 	e.SetPayload(payload)
@@ -96,7 +96,7 @@ func (c *cell) guestTurns(scr *scratch, budget int) int {
 		return 0
 	}
 	c.use(scr)
-	if !c.props.image.Batching() {
+	if !sandbox.Batching(c.props.image) {
 		budget = 1
 	}
 	now := c.turnTime(scr)
@@ -138,7 +138,7 @@ func (c *cell) guestTurns(scr *scratch, budget int) int {
 // execute runs what was pushed, carries out the commands of the turns that have
 // ended, and gives unread messages back. It returns the number of messages that
 // are done with, a failing one included.
-func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, f *abi.Failure) {
+func (c *cell) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
 	in := &scr.entry
 	in.Now, in.FirstTurn, in.Seed = now, c.turns, c.seed
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = c.limits.Fuel, c.limits.Deadline, c.limits.Memory, c.limits.Outbox
@@ -210,7 +210,7 @@ func (c *cell) execute(scr *scratch, x *runtime.Instance, now int64) (done int, 
 }
 
 // noteCrash keeps for the crash report what the failing turn was about.
-func (c *cell) noteCrash(e *mailbox.Envelope, x *runtime.Instance) {
+func (c *cell) noteCrash(e *mailbox.Envelope, x *sandbox.Instance) {
 	if c.sys.bus.quiet() {
 		return
 	}
@@ -252,7 +252,7 @@ func (c *cell) violation(err error) *abi.Failure {
 }
 
 // examine checks what the decoder cannot know: a turn's commands as a whole.
-func (c *cell) examine(cmds []abi.Command, turn int, res *runtime.Result) *abi.Failure {
+func (c *cell) examine(cmds []abi.Command, turn int, res *sandbox.Result) *abi.Failure {
 	spawned, stashed := c.spawned, false
 	for i := range cmds {
 		switch cmd := &cmds[i]; cmd.Op {
@@ -282,7 +282,7 @@ func (c *cell) examine(cmds []abi.Command, turn int, res *runtime.Result) *abi.F
 	return nil
 }
 
-// GuestLog implements runtime.LogSink.
+// GuestLog implements sandbox.LogSink.
 func (c *cell) GuestLog(level int, text []byte) {
 	if c.sys.bus.quiet() {
 		return

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -68,7 +68,7 @@ func TestHostileGuests(t *testing.T) {
 	t.Logf("the neighbour has answered %d times", answered.Load())
 }
 
-func hostile(t *testing.T, engine *runtime.Engine, sys *System, path, name string) {
+func hostile(t *testing.T, engine *sandbox.Engine, sys *System, path, name string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func hostile(t *testing.T, engine *runtime.Engine, sys *System, path, name strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := engine.Load(context.Background(), code, runtime.ImageConfig{
+	image, err := engine.Load(context.Background(), code, sandbox.ImageConfig{
 		Name: name, MemoryLimit: 4 << 20, TableLimit: 10_000, InitFuel: 10_000_000, InitDeadline: 10 * time.Second,
 	})
 	if want == "refused" {
@@ -175,10 +175,10 @@ func lookup(t testing.TB, sys *System, path string) Ref {
 	return ref
 }
 
-func newEngine(t testing.TB) *runtime.Engine {
+func newEngine(t testing.TB) *sandbox.Engine {
 	t.Helper()
 	ctx := context.Background()
-	e, err := runtime.New(ctx, runtime.NewConfig())
+	e, err := sandbox.New(ctx, sandbox.NewConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,13 +206,13 @@ func newSystem(t testing.TB, cfg Config) *System {
 	return s
 }
 
-func load(t testing.TB, e *runtime.Engine, file string) *runtime.Image {
+func load(t testing.TB, e *sandbox.Engine, file string) *sandbox.Image {
 	t.Helper()
 	code, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := e.Load(context.Background(), code, runtime.ImageConfig{Name: filepath.Base(file)})
+	image, err := e.Load(context.Background(), code, sandbox.ImageConfig{Name: filepath.Base(file)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,6 +220,6 @@ func load(t testing.TB, e *runtime.Engine, file string) *runtime.Image {
 }
 
 // echo is the guest that answers with what it is sent.
-func echo(t testing.TB, e *runtime.Engine) Props {
+func echo(t testing.TB, e *sandbox.Engine) Props {
 	return Guest(load(t, e, "testdata/echo.wasm"), "echo")
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -168,7 +168,7 @@ func parentOf(s supervision.Strategy, children ...Child) Props {
 }
 
 // familyImage is the guest of testdata/family, built and frozen once a test run.
-var familyImage = sync.OnceValues(func() (*runtime.Image, error) {
+var familyImage = sync.OnceValues(func() (*sandbox.Image, error) {
 	dir, err := os.MkdirTemp("", "family")
 	if err != nil {
 		return nil, err
@@ -185,11 +185,11 @@ var familyImage = sync.OnceValues(func() (*runtime.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := runtime.New(context.Background(), runtime.NewConfig())
+	engine, err := sandbox.New(context.Background(), sandbox.NewConfig())
 	if err != nil {
 		return nil, err
 	}
-	return engine.Load(context.Background(), code, runtime.ImageConfig{Name: "family"})
+	return engine.Load(context.Background(), code, sandbox.ImageConfig{Name: "family"})
 })
 
 type buildFailed struct {

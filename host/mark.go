@@ -1,6 +1,6 @@
 package host
 
-import "github.com/wasmactors/wasmactors/runtime/mailbox"
+import "github.com/wasmactors/wasmactors/internal/mailbox"
 
 // Flags of envelopes within the host.
 const (

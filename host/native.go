@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Actor is an actor in Go. Its methods are never called at the same time.

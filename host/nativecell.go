@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // startNative makes a fresh actor.

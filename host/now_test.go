@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmactors/wasmactors/runtime/dispatch"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
 // Short turns in a row share a look at the clock, a few and not more; for one actor

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // promises are the asks from Go that wait for an answer, by the refs that stand

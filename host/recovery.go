@@ -2,8 +2,8 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // How a guest gets back to the state from before a failing turn: a snapshot every
@@ -22,7 +22,7 @@ const (
 
 // recovery is what resume needs.
 type recovery struct {
-	snap  runtime.Snapshot
+	snap  sandbox.Snapshot
 	log   []logged // turns since the snapshot
 	bytes int
 	why   string // the state cannot be kept; else empty
@@ -108,14 +108,14 @@ func (c *cell) rewind(scr *scratch) bool {
 	if x == nil || x.Restore(&r.snap) != nil {
 		return false
 	}
-	in := runtime.Entry{
+	in := sandbox.Entry{
 		TurnFuel: c.limits.Fuel, Seed: c.seed, MemoryLimit: c.limits.Memory, OutboxLimit: c.limits.Outbox, Yield: scr.w,
 	}
 	for _, l := range r.log {
 		e := l.env
 		env := abi.Envelope{Kind: e.Kind, Time: l.now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
 		in.Now, in.FirstTurn = l.now, l.turn
-		var res runtime.Result
+		var res sandbox.Result
 		if !x.Push(&env) {
 			return false
 		}

@@ -2,7 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Pending is an ask that was sent and may be answered.

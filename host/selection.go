@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // A path names whoever is there when a message is sent, not an incarnation. An element

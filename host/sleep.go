@@ -8,7 +8,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/clock"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // An idle guest gives its instance back and keeps what distinguishes it from its
@@ -47,7 +47,7 @@ func (a *awake) shard(c *cell) *awakeShard { return &a.shards[uint64(c.uid)%awak
 // add notes that c has an instance and uses it, and finds another that could do without
 // if there are too many. Whoever is asked to sleep is forgotten until it is used again.
 func (a *awake) add(scr *scratch, c *cell) {
-	if a.after == 0 && a.most == 0 || c.props.image.CannotSave() != "" {
+	if a.after == 0 && a.most == 0 || sandbox.CannotSave(c.props.image) != "" {
 		return
 	}
 	s := a.shard(c)
@@ -189,7 +189,7 @@ func (c *cell) sleep() {
 	if x == nil || !c.begun || c.state != stateRunning || c.used.Load() || !c.mbox.Empty() || len(c.late) > 0 {
 		return
 	}
-	var s runtime.Snapshot
+	var s sandbox.Snapshot
 	if x.Save(&s) != nil {
 		return
 	}
@@ -199,12 +199,12 @@ func (c *cell) sleep() {
 }
 
 // instance is the actor's instance; one that sleeps is woken. It fails with
-// runtime.ErrTooManyInstances if there is none at the moment.
-func (c *cell) instance(scr *scratch) (*runtime.Instance, error) {
+// sandbox.ErrTooManyInstances if there is none at the moment.
+func (c *cell) instance(scr *scratch) (*sandbox.Instance, error) {
 	if x := c.inst.Load(); x != nil || c.asleep == nil {
 		return x, nil
 	}
-	x, err := c.props.image.GetSaved(c.asleep)
+	x, err := sandbox.GetSaved(c.props.image, c.asleep)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (c *cell) instance(scr *scratch) (*runtime.Instance, error) {
 }
 
 // take makes x the actor's instance.
-func (c *cell) take(scr *scratch, x *runtime.Instance) {
+func (c *cell) take(scr *scratch, x *sandbox.Instance) {
 	c.inst.Store(x)
 	c.use(scr)
 }
@@ -242,7 +242,7 @@ const instanceRetry = 5 * time.Millisecond
 // noInstance deals with an actor that cannot be woken: for lack of an instance it
 // waits, anything else is a failure.
 func (c *cell) noInstance(scr *scratch, err error) {
-	if !errors.Is(err, runtime.ErrTooManyInstances) {
+	if !errors.Is(err, sandbox.ErrTooManyInstances) {
 		c.fail(scr, &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()})
 		return
 	}

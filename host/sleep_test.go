@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // answer asks in a manual system.
@@ -69,7 +69,7 @@ func TestIdleGuestsSleep(t *testing.T) {
 
 // More guests than instances take turns.
 func TestMoreGuestsThanInstances(t *testing.T) {
-	engine := must(runtime.New(t.Context(), runtime.NewConfig().WithMaxInstances(4)))(t)
+	engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMaxInstances(4)))(t)
 	t.Cleanup(func() { _ = engine.Close(t.Context()) })
 	sys := newSystem(t, NewConfig("crowded").WithManual().WithClock(NewVirtualClock(time.Unix(1000, 0))).WithMostAwake(2))
 	var refs []Ref

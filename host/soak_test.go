@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 	"pgregory.net/rapid"
@@ -42,7 +42,7 @@ type world struct {
 }
 
 // soak runs a world of a seed for some steps.
-func soak(seed uint64, steps int, image *runtime.Image) *world {
+func soak(seed uint64, steps int, image *sandbox.Image) *world {
 	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
 	w := &world{clock: clock, rnd: rand.New(rand.NewPCG(seed, 7)), sent: map[abi.Ref]uint64{}, cells: map[abi.Ref]*cell{}, guests: Guest(image, "echo")}
 	w.book = newBook(w)
@@ -331,7 +331,7 @@ func (w *world) print() uint64 {
 }
 
 // run is a whole run with its checks.
-func run(seed uint64, steps int, image *runtime.Image) *world {
+func run(seed uint64, steps int, image *sandbox.Image) *world {
 	w := soak(seed, steps, image)
 	w.end()
 	return w

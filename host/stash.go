@@ -2,7 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // settled marks an envelope that was stashed: the book-keeping of its timer, ask or

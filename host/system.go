@@ -20,8 +20,8 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/dispatch"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // System is a tree of actors. All methods but Step and RunUntilIdle are for any

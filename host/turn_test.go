@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -99,13 +99,13 @@ func TestSendingToAPathNeedsTheCapability(t *testing.T) {
 	}
 }
 
-func ping(t testing.TB, s *System, e *runtime.Engine) (a, b Ref, done *int) {
+func ping(t testing.TB, s *System, e *sandbox.Engine) (a, b Ref, done *int) {
 	t.Helper()
 	code, err := os.ReadFile(filepath.Join("..", "bench", "guests", "ping.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := e.Load(context.Background(), code, runtime.ImageConfig{Name: "ping"})
+	image, err := e.Load(context.Background(), code, sandbox.ImageConfig{Name: "ping"})
 	if err != nil {
 		t.Fatal(err)
 	}

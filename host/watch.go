@@ -2,7 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime/mailbox"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // watch asks to be told of an actor's end; one that has ended already counts.

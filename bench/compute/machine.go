@@ -9,10 +9,10 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
-	"github.com/wasmactors/wasmactors/runtime"
-	"github.com/wasmactors/wasmactors/runtime/direct"
-	"github.com/wasmactors/wasmactors/runtime/rewrite"
-	"github.com/wasmactors/wasmactors/runtime/wasm"
+	"github.com/wasmactors/wasmactors/internal/direct"
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // Machine is an instance of a suite's module, initialised.
@@ -47,7 +47,7 @@ func Metered(ctx context.Context, s *Suite, cfg wazero.RuntimeConfig) (*Machine,
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{runtime: wazero.NewRuntimeWithConfig(ctx, cfg), metered: true, quantum: runtime.DefaultQuantum}
+	m := &Machine{runtime: wazero.NewRuntimeWithConfig(ctx, cfg), metered: true, quantum: sandbox.DefaultQuantum}
 	if err := m.link(ctx); err != nil {
 		return nil, errors.Join(err, m.Close(ctx))
 	}

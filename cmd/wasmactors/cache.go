@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/bundle"
-	"github.com/wasmactors/wasmactors/runtime/cache"
+	"github.com/wasmactors/wasmactors/internal/cache"
 )
 
 func cacheCommand(env *environment) *cli.Command {

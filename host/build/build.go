@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmactors/wasmactors/runtime/cache"
+	"github.com/wasmactors/wasmactors/internal/cache"
 )
 
 // Options say how to build. The zero value builds with what there is, without a

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmactors/wasmactors/runtime/cache"
+	"github.com/wasmactors/wasmactors/internal/cache"
 )
 
 // Parts of a build's entry in the cache.

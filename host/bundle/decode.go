@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/runtime/wasi"
+	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.yaml.in/yaml/v3"
 )
@@ -161,7 +161,7 @@ func (c *checker) module(m *Manifest, key, n *yaml.Node) Module {
 	slices.Sort(mod.Env)
 	if dirs := at(n, "dirs"); dirs != nil {
 		for _, d := range dirs.Content {
-			mod.Dirs = append(mod.Dirs, wasi.Dir{Host: abs(str(d, "host")), Guest: str(d, "guest"), ReadOnly: str(d, "mode") != "rw"})
+			mod.Dirs = append(mod.Dirs, runtime.Dir{Host: abs(str(d, "host")), Guest: str(d, "guest"), ReadOnly: str(d, "mode") != "rw"})
 		}
 	}
 	c.moduleLimits(at(n, "limits"), &mod)

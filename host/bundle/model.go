@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/runtime/wasi"
+	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -30,7 +30,7 @@ type Module struct {
 	Compiler string // auto, go or tinygo
 	Freeze   bool
 	Env      []string // KEY=value, sorted
-	Dirs     []wasi.Dir
+	Dirs     []runtime.Dir
 	// What all actors of the module share: what the module's limits say, else the
 	// largest of its actors' limits.
 	Memory uint64

@@ -32,7 +32,7 @@ type Options struct {
 // DefaultCacheBytes bounds the cache folder.
 const DefaultCacheBytes = 1 << 30
 
-// Folders of the cache, each kept by runtime/cache.
+// Folders of the cache, each kept by internal/cache.
 const (
 	BuildCache = "builds"
 	ImageCache = "images"

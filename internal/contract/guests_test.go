@@ -9,7 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -63,7 +63,7 @@ func event(t *testing.T, s *host.Subscription) host.Event {
 
 func TestGuestInWAT(t *testing.T) {
 	image := load(t, "guests/echo.wasm")
-	if image.Batching() {
+	if sandbox.Batching(image) {
 		t.Error("it asks for batches")
 	}
 	s := system(t)
@@ -86,8 +86,8 @@ func TestGuestInWAT(t *testing.T) {
 
 func TestGuestInC(t *testing.T) {
 	image := load(t, "guests/counter.wasm")
-	if d := image.Description(); !image.Batching() || d.SDK != "c/1" || !d.Has("counter") {
-		t.Errorf("%+v, batching %v", d, image.Batching())
+	if d := image.Description(); !sandbox.Batching(image) || d.SDK != "c/1" || !d.Has("counter") {
+		t.Errorf("%+v, batching %v", d, sandbox.Batching(image))
 	}
 	s := system(t)
 	events := s.Subscribe(10, func(e *host.Event) bool { return e.Kind == host.EventFailed || e.Kind == host.EventRestarted })
@@ -126,7 +126,7 @@ func TestGuestInC(t *testing.T) {
 func TestGuestsRead(t *testing.T) {
 	headers := abi.AppendHeader(abi.AppendHeader(nil, "trace", strings.Repeat("x", 300)), "", "")
 	for _, file := range []string{"guests/echo.wasm", "guests/counter.wasm"} {
-		x, err := load(t, file).Get()
+		x, err := sandbox.Get(load(t, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,8 +134,8 @@ func TestGuestsRead(t *testing.T) {
 		if !x.Push(&e) {
 			t.Fatal("refused")
 		}
-		var res runtime.Result
-		x.Run(&runtime.Entry{}, &res)
+		var res sandbox.Result
+		x.Run(&sandbox.Entry{}, &res)
 		_, cmds, ok, err := x.NextTurn(nil)
 		if !ok || err != nil || len(cmds) != 1 || res.Failure != nil {
 			t.Fatalf("%s: %v, %v, %v, %v", file, cmds, ok, err, res.Failure)
@@ -152,7 +152,7 @@ func TestGuestsRead(t *testing.T) {
 }
 
 func TestGuestInCEndsItsBatchAfterFail(t *testing.T) {
-	x, err := load(t, "guests/counter.wasm").Get()
+	x, err := sandbox.Get(load(t, "guests/counter.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func TestGuestInCEndsItsBatchAfterFail(t *testing.T) {
 			t.Fatal("refused")
 		}
 	}
-	var res runtime.Result
-	x.Run(&runtime.Entry{}, &res)
+	var res sandbox.Result
+	x.Run(&sandbox.Entry{}, &res)
 	if res.Turns != 3 || res.Unread != 1 || res.Failure != nil {
 		t.Fatalf("%+v", res)
 	}

@@ -9,21 +9,21 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/runtime"
-	"github.com/wasmactors/wasmactors/runtime/wasi"
-	"github.com/wasmactors/wasmactors/runtime/wasm"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/wasi"
+	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 const testdata = "../../abi/testdata/"
 
-func load(t *testing.T, file string) *runtime.Image {
+func load(t *testing.T, file string) *sandbox.Image {
 	t.Helper()
 	ctx := context.Background()
 	code, err := os.ReadFile(testdata + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runtime.New(ctx, runtime.NewConfig())
+	e, err := sandbox.New(ctx, sandbox.NewConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func load(t *testing.T, file string) *runtime.Image {
 			t.Error(err)
 		}
 	})
-	image, err := e.Load(ctx, code, runtime.ImageConfig{Name: file})
+	image, err := e.Load(ctx, code, sandbox.ImageConfig{Name: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestAllImportsLink(t *testing.T) {
 	if got := image.Info().Imports; !slices.Equal(got, want) {
 		t.Errorf("the module imports %v\nthe host offers  %v", got, want)
 	}
-	x, err := image.Get()
+	x, err := sandbox.Get(image)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,8 @@ func TestAllImportsLink(t *testing.T) {
 		t.Fatal("refused")
 	}
 	var lines logged
-	var res runtime.Result
-	x.Run(&runtime.Entry{Log: &lines}, &res)
+	var res sandbox.Result
+	x.Run(&sandbox.Entry{Log: &lines}, &res)
 	if res.Turns != 1 || res.Failure != nil || !slices.Equal(lines, []string{"all is linked"}) {
 		t.Errorf("%+v, logged %q", res, lines)
 	}
@@ -98,7 +98,7 @@ func guestFunctions(t *testing.T) []string {
 		slices.Sort(names)
 		return names
 	}
-	names := append(find("../../runtime/imports.go", "var guestFuncs = ", "\n}", `(?m)^\t\{"([a-z_]+)"`), "next")
+	names := append(find("../sandbox/imports.go", "var guestFuncs = ", "\n}", `(?m)^\t\{"([a-z_]+)"`), "next")
 	slices.Sort(names)
 	page := find("../../docs/abi.md", "| import from `wasmactors` |", "\n\n", "(?m)^\\| `([a-z_]+)`")
 	if !slices.Equal(names, page) {
@@ -114,7 +114,7 @@ func TestWrongImportsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runtime.New(ctx, runtime.NewConfig().WithInterpreter(true))
+	e, err := sandbox.New(ctx, sandbox.NewConfig().WithInterpreter(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestWrongImportsAreRefused(t *testing.T) {
 	m.Types = append(m.Types, wasm.FuncType{Params: []wasm.ValType{wasm.F32}})
 	refused := func(i int, with string) {
 		t.Helper()
-		image, err := e.Load(ctx, m.Encode(), runtime.ImageConfig{Name: "odd"})
+		image, err := e.Load(ctx, m.Encode(), sandbox.ImageConfig{Name: "odd"})
 		if err == nil {
 			image.Close()
 			t.Errorf("import %d: accepted with %s", i, with)

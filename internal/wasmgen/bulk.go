@@ -1,6 +1,6 @@
 package wasmgen
 
-import "github.com/wasmactors/wasmactors/runtime/wasm"
+import "github.com/wasmactors/wasmactors/internal/wasm"
 
 // bulk works on a memory's or a table's range, or drops a segment.
 func (f *fn) bulk(depth int) {

@@ -1,5 +1,5 @@
 // Package wasmgen generates valid WebAssembly modules for tests: guests of
-// wasmactors that use every instruction that runtime/wasm accepts, mostly end, and
+// wasmactors that use every instruction that internal/wasm accepts, mostly end, and
 // mostly do something that can be observed.
 //
 // A module is a function of a byte slice, the choices: equal choices make equal

@@ -1,6 +1,6 @@
 package wasmgen
 
-import "github.com/wasmactors/wasmactors/runtime/wasm"
+import "github.com/wasmactors/wasmactors/internal/wasm"
 
 // blockType writes the type of a block.
 func (f *fn) blockType(params, results []wasm.ValType) {

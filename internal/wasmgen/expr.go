@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/wasmactors/wasmactors/runtime/wasm"
+	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // values leaves one value of each type.

@@ -3,7 +3,7 @@ package wasmgen
 import (
 	"strconv"
 
-	"github.com/wasmactors/wasmactors/runtime/wasm"
+	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // Module is a generated module: a guest that imports functions only, exports its

@@ -1,6 +1,6 @@
 package wasmgen
 
-import "github.com/wasmactors/wasmactors/runtime/wasm"
+import "github.com/wasmactors/wasmactors/internal/wasm"
 
 // op is an instruction that takes operands and leaves one result.
 type op struct {

@@ -3,7 +3,7 @@ package wasmgen
 import (
 	"encoding/binary"
 
-	"github.com/wasmactors/wasmactors/runtime/wasm"
+	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // makeElems fills the tables, and adds passive and declarative segments. Those of

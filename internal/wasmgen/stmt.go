@@ -1,6 +1,6 @@
 package wasmgen
 
-import "github.com/wasmactors/wasmactors/runtime/wasm"
+import "github.com/wasmactors/wasmactors/internal/wasm"
 
 func (f *fn) stmts(n int) {
 	for range n {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/wasmactors/wasmactors/runtime/wasm"
+	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // seeds is how many modules a test makes: WASMACTORS_LONG, if it is set.
@@ -78,7 +78,7 @@ func name(in *wasm.Instr) string {
 	return fmt.Sprintf("0x%02x", in.Op)
 }
 
-// accepted are all instructions that runtime/wasm decodes.
+// accepted are all instructions that internal/wasm decodes.
 func accepted() []string {
 	var list []string
 	try := func(code ...byte) {
@@ -104,7 +104,7 @@ func accepted() []string {
 	return list
 }
 
-// TestEveryInstruction makes sure that what runtime/wasm accepts is generated:
+// TestEveryInstruction makes sure that what internal/wasm accepts is generated:
 // instructions, kinds of segments, of exports and of block types.
 func TestEveryInstruction(t *testing.T) {
 	seen := map[string]int{}

@@ -1,0 +1,240 @@
+package dispatch_test
+
+import (
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// actor is a native task with a mailbox: the least that an actor is.
+type actor struct {
+	dispatch.Task
+	d       *dispatch.Dispatcher
+	box     mailbox.Mailbox
+	receive func(w *dispatch.Worker, e *mailbox.Envelope)
+}
+
+// throughput is how many messages a spell handles.
+const throughput = 64
+
+func newActor(d *dispatch.Dispatcher, l mailbox.Limits, receive func(*dispatch.Worker, *mailbox.Envelope)) *actor {
+	a := &actor{d: d, receive: receive}
+	a.box.Init(l)
+	a.Task.Init(a)
+	return a
+}
+
+func (a *actor) Run(w *dispatch.Worker) bool {
+	for range throughput {
+		e := a.box.Pop()
+		if e == nil {
+			return false
+		}
+		a.receive(w, e)
+	}
+	return true
+}
+
+func (a *actor) send(e *mailbox.Envelope, from *dispatch.Worker) error {
+	if err := a.box.Push(e); err != nil {
+		return err
+	}
+	a.d.Schedule(&a.Task, from)
+	return nil
+}
+
+// cacheOf is the worker's own stock of envelopes, nil outside of a run.
+func cacheOf(w *dispatch.Worker) *mailbox.Cache {
+	if w == nil {
+		return nil
+	}
+	c, ok := w.Local.(*mailbox.Cache)
+	if !ok {
+		c = new(mailbox.Cache)
+		w.Local = c
+	}
+	return c
+}
+
+func message(w *dispatch.Worker, payload []byte) *mailbox.Envelope {
+	e := cacheOf(w).New()
+	e.SetPayload(payload)
+	return e
+}
+
+var payload16 = make([]byte, 16)
+
+// BenchmarkPingPong is one message between two native tasks: push, schedule,
+// pop, and a payload of 16 bytes copied.
+func BenchmarkPingPong(b *testing.B) {
+	for _, workers := range []int{1, 2} {
+		b.Run(map[int]string{1: "workers=1", 2: "workers=2"}[workers], func(b *testing.B) {
+			d := dispatch.New(dispatch.Config{Workers: workers})
+			defer closeNow(b, d)
+			left := b.N
+			done := make(chan struct{})
+			var ping, pong *actor
+			bounce := func(to **actor) func(*dispatch.Worker, *mailbox.Envelope) {
+				return func(w *dispatch.Worker, e *mailbox.Envelope) {
+					cacheOf(w).Free(e)
+					if left--; left <= 0 {
+						if left == 0 {
+							close(done)
+						}
+						return
+					}
+					if err := (*to).send(message(w, payload16), w); err != nil {
+						panic(err)
+					}
+				}
+			}
+			ping = newActor(d, mailbox.Limits{}, bounce(&pong))
+			pong = newActor(d, mailbox.Limits{}, bounce(&ping))
+			b.ReportAllocs()
+			b.ResetTimer()
+			if err := ping.send(message(nil, payload16), nil); err != nil {
+				b.Fatal(err)
+			}
+			<-done
+		})
+	}
+}
+
+// BenchmarkFanIn is one of eight tasks' messages to a ninth.
+func BenchmarkFanIn(b *testing.B) {
+	d := dispatch.New(dispatch.Config{})
+	defer closeNow(b, d)
+	const senders, burst = 8, 32
+	total := int64(b.N)
+	received := int64(0)
+	done := make(chan struct{})
+	sink := newActor(d, mailbox.Limits{Messages: 10000}, func(w *dispatch.Worker, e *mailbox.Envelope) {
+		cacheOf(w).Free(e)
+		if received++; received == total {
+			close(done)
+		}
+	})
+	var sent atomic.Int64
+	all := make([]*source, senders)
+	for i := range all {
+		all[i] = &source{sink: sink, sent: &sent, total: total, burst: burst}
+		all[i].Init(all[i])
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for _, s := range all {
+		d.Schedule(&s.Task, nil)
+	}
+	<-done
+}
+
+type source struct {
+	dispatch.Task
+	sink  *actor
+	sent  *atomic.Int64
+	total int64
+	burst int
+}
+
+func (s *source) Run(w *dispatch.Worker) bool {
+	for range s.burst {
+		if s.sent.Add(1) > s.total {
+			return false
+		}
+		e := message(w, payload16)
+		for s.sink.send(e, w) != nil {
+			// Full: give the sink a chance to catch up.
+			s.sent.Add(-1)
+			cacheOf(w).Free(e)
+			return true
+		}
+	}
+	return true
+}
+
+// BenchmarkInject is a message from outside to an idle dispatcher and the answer
+// over a channel.
+func BenchmarkInject(b *testing.B) {
+	d := dispatch.New(dispatch.Config{})
+	defer closeNow(b, d)
+	reply := make(chan struct{}, 1)
+	echo := newActor(d, mailbox.Limits{}, func(w *dispatch.Worker, e *mailbox.Envelope) {
+		cacheOf(w).Free(e)
+		reply <- struct{}{}
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := echo.send(message(nil, payload16), nil); err != nil {
+			b.Fatal(err)
+		}
+		<-reply
+	}
+}
+
+// spinner is a guest in an endless loop: it computes for 100 us, yields, and
+// goes on until it is told to stop.
+type spinner struct {
+	dispatch.Task
+	stop   *atomic.Bool
+	quanta *atomic.Int64
+}
+
+func (s *spinner) Run(w *dispatch.Worker) bool {
+	for !s.stop.Load() {
+		for end := time.Now().Add(100 * time.Microsecond); time.Now().Before(end); {
+		}
+		s.quanta.Add(1)
+		w.Yield()
+	}
+	return false
+}
+
+// BenchmarkFairness asks a well-behaved task from outside while spinners take
+// all the processor time they can get, and reports the quantiles of its answers.
+func BenchmarkFairness(b *testing.B) {
+	for _, spinners := range []int{4, 1000} {
+		b.Run(map[int]string{4: "spinners=4", 1000: "spinners=1000"}[spinners], func(b *testing.B) {
+			d := dispatch.New(dispatch.Config{Workers: 2})
+			defer closeNow(b, d)
+			var stop atomic.Bool
+			var quanta atomic.Int64
+			for range spinners {
+				s := &spinner{stop: &stop, quanta: &quanta}
+				s.Init(s)
+				d.Schedule(&s.Task, nil)
+			}
+			for d.Stats().Detached < min(spinners, 1000) {
+				runtime.Gosched()
+			}
+			reply := make(chan struct{}, 1)
+			echo := newActor(d, mailbox.Limits{}, func(w *dispatch.Worker, e *mailbox.Envelope) {
+				cacheOf(w).Free(e)
+				reply <- struct{}{}
+			})
+			var took []time.Duration
+			quanta.Store(0)
+			for b.Loop() {
+				// The answer counts from when the question was due: what the asker
+				// waits for a processor is part of what the spinners cost.
+				start := time.Now().Add(200 * time.Microsecond)
+				time.Sleep(200 * time.Microsecond)
+				if err := echo.send(message(nil, payload16), nil); err != nil {
+					b.Fatal(err)
+				}
+				<-reply
+				took = append(took, time.Since(start))
+			}
+			stop.Store(true)
+			b.ReportMetric(float64(quanta.Load())/b.Elapsed().Seconds(), "quanta/s")
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+			b.ReportMetric(float64(took[len(took)-1].Microseconds()), "max-us")
+		})
+	}
+}

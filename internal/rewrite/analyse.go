@@ -1,0 +1,353 @@
+package rewrite
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/wasmactors/wasmactors/internal/wasm"
+)
+
+// Costs, in units of fuel. One unit is about one instruction.
+const (
+	leafCost = 64 // a leaf of at most this cost is charged at its callers
+	// byteShift and entryShift say how much bulk instructions do for one unit:
+	// 16 bytes, 2 table entries.
+	byteShift  = 4
+	entryShift = 1
+	pageCost   = 4096 // of a page that memory.grow adds
+	// smallBulk is how many bytes are charged like any instruction, where the code
+	// itself says how many.
+	smallBulk  = 2048
+	localShift = 3 // zeroing 8 locals costs one unit
+)
+
+// Weights of frames, in bytes of stack; see frameWeight.
+const (
+	frameBase = 64
+	// staticStack is what functions that cannot recur may take together without
+	// being counted.
+	staticStack = 256 << 10
+)
+
+// hostCost is what calling an imported function costs. What a call does in
+// proportion to its arguments the host charges itself, when it knows how much.
+func hostCost(module, name string) uint64 {
+	switch module + "." + name {
+	case "wasmactors.next":
+		return 4
+	case "wasi_snapshot_preview1.clock_time_get", "wasi_snapshot_preview1.sched_yield":
+		return 128
+	}
+	return 512
+}
+
+// loop is what the analysis knows of a loop.
+type loop struct {
+	cost  uint64 // of its region
+	calls bool   // a function that charges itself is called in it
+}
+
+// function is what the analysis knows of one of the module's own functions.
+type function struct {
+	cost    uint64 // of the region outside loops, locals included
+	loops   []loop // in order of appearance
+	nloops  int
+	instrs  uint64
+	calls   []uint32 // directly called functions (old indices), with repetitions
+	weight  uint64   // bytes of its frame
+	indir   bool     // performs call_indirect
+	bulk    bool     // needs the i32 scratch local
+	leaf    bool     // charged at its callers
+	counted bool     // its depth is counted
+	deep    bool     // has the depth as an argument
+	local   bool     // its fuel is in a local
+	taken   bool     // its address is taken
+}
+
+// analyse fills in.funcs.
+func (in *instrumenter) analyse() error {
+	m := in.src
+	in.imported = m.NumImported(wasm.KindFunc)
+	in.funcs = make([]function, len(m.Code))
+	for i := range m.Code {
+		in.codeBytes += uint64(len(m.Code[i].Code))
+	}
+	for i := range m.Code {
+		if err := in.scan(i); err != nil {
+			if e, ok := err.(*wasm.Error); ok && e.Func < 0 {
+				e.Section, e.Func = "code", in.imported+i
+			}
+			return err
+		}
+	}
+	in.takenBySegments()
+	in.priceIndirect()
+	in.markLeaves()
+	for i := range m.Code {
+		if err := in.weigh(i); err != nil {
+			return err
+		}
+	}
+	in.markCounted()
+	return nil
+}
+
+// moves counts the values that a call or a block of a type takes and gives. wazero's
+// compiler spends time and memory on each of them, so a small module could make it
+// spend very much: 6 KB of calls with a thousand parameters took 3 s and 850 MB. What
+// is allowed grows with the code; real modules stay far below.
+func (in *instrumenter) moves(t uint32) bool {
+	typ := &in.src.Types[t]
+	in.moved += uint64(len(typ.Params) + len(typ.Results))
+	return in.moved <= freeMoves+movesPerByte*in.codeBytes
+}
+
+const (
+	freeMoves    = 1 << 16
+	movesPerByte = 16
+	tooManyMoves = "the calls and blocks of the module pass too many values for its size"
+)
+
+// scan walks the code of function i once.
+func (in *instrumenter) scan(i int) error {
+	m, f, body := in.src, &in.funcs[i], &in.src.Code[i]
+	total := uint32(in.imported + len(m.Code))
+	typ := m.Types[m.Funcs[i]]
+	locals := body.NumLocals()
+	it := wasm.NewInstrs(body.Code, body.Offset)
+	bad := func(ins *wasm.Instr, reason string) error {
+		return &wasm.Error{Offset: body.Offset + ins.Start, Section: "code", Func: in.imported + i, Reason: reason}
+	}
+	var ins wasm.Instr
+	kinds := []byte{wasm.OpBlock}
+	n := uint64(0)
+	for {
+		last := ins
+		ok, err := it.Next(&ins)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return bad(&ins, "the function has no end")
+		}
+		n++
+		switch ins.Op {
+		case wasm.OpBlock, wasm.OpIf, wasm.OpLoop:
+			if len(kinds) > wasm.MaxNesting {
+				return bad(&ins, "blocks are nested too deeply")
+			}
+			if ins.Block >= 0 && ins.Block >= int64(len(m.Types)) {
+				return bad(&ins, "unknown block type")
+			}
+			if ins.Block >= 0 && !in.moves(uint32(ins.Block)) {
+				return bad(&ins, tooManyMoves)
+			}
+			kinds = append(kinds, ins.Op)
+			if ins.Op == wasm.OpLoop {
+				f.nloops++
+			}
+		case wasm.OpElse:
+			if kinds[len(kinds)-1] != wasm.OpIf {
+				return bad(&ins, "an else without if")
+			}
+			kinds[len(kinds)-1] = wasm.OpElse
+		case wasm.OpEnd:
+			kinds = kinds[:len(kinds)-1]
+			if len(kinds) == 0 {
+				if ins.End != len(body.Code) {
+					return bad(&ins, "code after the function's end")
+				}
+				f.weight = frameWeight(uint64(len(typ.Params))+locals, n)
+				f.instrs = n
+				return nil
+			}
+		case wasm.OpBr, wasm.OpBrIf:
+			if int(ins.X) >= len(kinds) {
+				return bad(&ins, "unknown label")
+			}
+		case wasm.OpBrTable:
+			for _, l := range it.Labels() {
+				if int(l) >= len(kinds) {
+					return bad(&ins, "unknown label")
+				}
+			}
+		case wasm.OpCall:
+			if ins.X >= total {
+				return bad(&ins, "unknown function")
+			}
+			if !in.moves(m.FuncTypeIndex(ins.X)) {
+				return bad(&ins, tooManyMoves)
+			}
+			f.calls = append(f.calls, ins.X)
+		case wasm.OpCallIndirect:
+			if int(ins.X) >= len(m.Types) || int(ins.Y) >= len(m.Tables) {
+				return bad(&ins, "unknown type or table")
+			}
+			if !in.moves(ins.X) {
+				return bad(&ins, tooManyMoves)
+			}
+			f.indir = true
+		case wasm.OpRefFunc:
+			if ins.X >= total {
+				return bad(&ins, "unknown function")
+			}
+			in.usesRefFunc = true
+			in.take(ins.X)
+		case wasm.OpGlobalGet, wasm.OpGlobalSet:
+			if int(ins.X) >= len(m.Globals) {
+				return bad(&ins, "unknown global "+strconv.Itoa(int(ins.X)))
+			}
+		case wasm.OpLocalGet, wasm.OpLocalSet, wasm.OpLocalTee:
+			if uint64(ins.X) >= uint64(len(typ.Params))+locals {
+				return bad(&ins, "unknown local")
+			}
+		case wasm.OpTableGet, wasm.OpTableSet:
+			if int(ins.X) >= len(m.Tables) {
+				return bad(&ins, "unknown table")
+			}
+		case wasm.OpMemoryGrow:
+			f.bulk = true
+		case wasm.OpMisc:
+			if ins.Sub >= wasm.MiscMemoryInit {
+				if reason := in.miscInRange(&ins); reason != "" {
+					return bad(&ins, reason)
+				}
+				_, small := smallCost(&last, &ins)
+				f.bulk = f.bulk || !small
+			}
+		}
+	}
+}
+
+// smallCost is the cost of a bulk instruction on memory whose size is the
+// constant last before it, if that is small.
+func smallCost(last, ins *wasm.Instr) (uint64, bool) {
+	if ins.Op != wasm.OpMisc || last.Op != wasm.OpI32Const || last.X > smallBulk {
+		return 0, false
+	}
+	switch ins.Sub {
+	case wasm.MiscMemoryInit, wasm.MiscMemoryCopy, wasm.MiscMemoryFill:
+		return uint64(last.X) >> byteShift, true
+	}
+	return 0, false
+}
+
+func (in *instrumenter) miscInRange(ins *wasm.Instr) string {
+	m := in.src
+	tables, elems, segments := uint32(len(m.Tables)), uint32(len(m.Elems)), uint32(0)
+	if m.DataCount != nil {
+		segments = *m.DataCount
+	}
+	ok := true
+	switch ins.Sub {
+	case wasm.MiscMemoryInit, wasm.MiscDataDrop:
+		in.usesData = true
+		ok = ins.X < segments
+	case wasm.MiscElemDrop:
+		ok = ins.X < elems
+	case wasm.MiscTableInit:
+		ok = ins.X < elems && ins.Y < tables
+	case wasm.MiscTableCopy:
+		ok = ins.X < tables && ins.Y < tables
+	case wasm.MiscTableGrow, wasm.MiscTableSize, wasm.MiscTableFill:
+		ok = ins.X < tables
+	}
+	if !ok {
+		return "unknown table or segment"
+	}
+	return ""
+}
+
+// frameWeight estimates what wazero's frame of a function takes: its locals, and
+// spilled temporaries, of which there cannot be more than instructions.
+func frameWeight(locals, instrs uint64) uint64 {
+	return frameBase + 8*locals + 8*min(instrs/4, 256)
+}
+
+func (in *instrumenter) take(f uint32) {
+	if int(f) >= in.imported {
+		in.funcs[int(f)-in.imported].taken = true
+	} else if !slices.Contains(in.takenImports, f) {
+		in.takenImports = append(in.takenImports, f)
+	}
+}
+
+// priceIndirect finds what an indirect call may cost beyond that of a leaf: an
+// imported function whose address is taken can be reached by calls of its type.
+func (in *instrumenter) priceIndirect() {
+	if len(in.takenImports) == 0 {
+		return
+	}
+	m := in.src
+	key := func(t *wasm.FuncType) string { return string(toBytes(t.Params)) + ":" + string(toBytes(t.Results)) }
+	costs := map[string]uint64{}
+	for _, f := range in.takenImports {
+		imp := &m.Imports[f]
+		k := key(&m.Types[imp.Func])
+		costs[k] = max(costs[k], hostCost(imp.Module, imp.Name))
+	}
+	in.indirect = make([]uint64, len(m.Types))
+	for t := range m.Types {
+		in.indirect[t] = costs[key(&m.Types[t])]
+	}
+}
+
+// indirectCost is what a call_indirect of type t may reach without being charged.
+func (in *instrumenter) indirectCost(t uint32) uint64 {
+	if in.indirect == nil {
+		return leafCost
+	}
+	return max(leafCost, in.indirect[t])
+}
+
+// takenBySegments marks the functions that segments and globals refer to.
+func (in *instrumenter) takenBySegments() {
+	for i := range in.src.Elems {
+		e := &in.src.Elems[i]
+		for _, f := range e.Funcs {
+			in.take(f)
+		}
+		for _, x := range e.Exprs {
+			in.takeExpr(x)
+		}
+	}
+	for i := range in.src.Globals {
+		in.takeExpr(in.src.Globals[i].Init)
+	}
+	for _, e := range in.src.Exports {
+		if e.Kind == wasm.KindFunc && int(e.Index) >= in.imported {
+			in.take(e.Index)
+		}
+	}
+}
+
+func (in *instrumenter) takeExpr(x wasm.Expr) {
+	it := wasm.NewInstrs(x, 0)
+	var ins wasm.Instr
+	for {
+		if ok, err := it.Next(&ins); !ok || err != nil {
+			return
+		}
+		if ins.Op == wasm.OpRefFunc && int(ins.X) < in.imported+len(in.src.Code) {
+			in.take(ins.X)
+		}
+	}
+}
+
+// markLeaves finds the functions that are charged at their callers: those without
+// loops and calls that are short on every path. The host's entries are not.
+func (in *instrumenter) markLeaves() {
+	entry := map[int]bool{in.turn: true, in.init: true, in.initialize: true}
+	if in.src.Start != nil {
+		entry[int(*in.src.Start)] = true
+	}
+	for i := range in.funcs {
+		f := &in.funcs[i]
+		if f.nloops > 0 || len(f.calls) > 0 || f.indir || f.bulk || f.instrs > 8*leafCost || entry[in.imported+i] {
+			continue
+		}
+		if in.weigh(i) == nil && f.cost <= leafCost {
+			f.leaf = true
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package rewrite
+
+import "github.com/wasmactors/wasmactors/internal/wasm"
+
+// bodies rewrites the code of every function.
+func (in *instrumenter) bodies() error {
+	for i := range in.src.Code {
+		body, err := in.body(i)
+		if err != nil {
+			return err
+		}
+		in.out.Code = append(in.out.Code, body)
+	}
+	return nil
+}
+
+// locals declares the scratch locals that a function needs.
+func (w *writer) locals(f *function, first uint32, out *wasm.Body) {
+	declare := func(n uint32, t wasm.ValType) uint32 {
+		at := first
+		first += n
+		out.Locals = append(out.Locals, wasm.LocalGroup{N: n, Type: t})
+		return at
+	}
+	if w.local = f.local; w.local {
+		w.fuel = declare(2, wasm.I64)
+		w.after = w.fuel + 1
+	}
+	if f.indir && w.in.deepTable {
+		w.callee = declare(1, wasm.I32)
+	}
+	if f.bulk {
+		w.cost = declare(1, wasm.I64)
+		w.size = declare(1, wasm.I32)
+	}
+}
+
+func (in *instrumenter) body(i int) (wasm.Body, error) {
+	src, f := &in.src.Code[i], &in.funcs[i]
+	typ := in.src.Types[in.src.Funcs[i]]
+	out := wasm.Body{Locals: append([]wasm.LocalGroup(nil), src.Locals...)}
+	w := writer{in: in, buf: make([]byte, 0, len(src.Code)+len(src.Code)/4+64)}
+	first := uint32(uint64(len(typ.Params)) + src.NumLocals())
+	if f.deep {
+		w.depth = uint32(len(typ.Params))
+		first++
+	}
+	w.locals(f, first, &out)
+	if f.counted {
+		w.chargeDepth(f.weight)
+	}
+	w.take()
+	if !f.leaf {
+		w.charge(fixed(f.cost))
+	}
+	epilogue := f.local
+	w.height = 1
+	if epilogue { // every way out leads to it
+		w.height = 2
+		w.op(wasm.OpBlock)
+		w.raw(in.blockType(typ.Results))
+	}
+	w.blocks = append(w.blocks, guestBlock{at: w.height - 1, takes: len(typ.Results) > 0})
+	it := wasm.NewInstrs(src.Code, src.Offset)
+	var ins wasm.Instr
+	loop := 0
+	for {
+		last := ins
+		ok, err := it.Next(&ins)
+		if err != nil {
+			return out, err
+		}
+		if !ok {
+			break
+		}
+		text := src.Code[ins.Start:ins.End]
+		switch ins.Op {
+		case wasm.OpBlock, wasm.OpIf:
+			w.enter(text, in.hasResults(&ins))
+		case wasm.OpLoop:
+			w.loop(text, in.hasParams(&ins), &f.loops[loop])
+			loop++
+		case wasm.OpEnd:
+			w.leave()
+			if len(w.blocks) == 0 && epilogue {
+				w.publish()
+				w.op(wasm.OpEnd)
+			}
+		case wasm.OpBr:
+			w.op(ins.Op)
+			w.label(ins.X)
+		case wasm.OpBrIf:
+			w.branchIf(ins.X)
+		case wasm.OpBrTable:
+			labels := it.Labels()
+			w.op(ins.Op)
+			w.u32(uint32(len(labels) - 1))
+			for _, l := range labels {
+				w.label(l)
+			}
+		case wasm.OpReturn:
+			if epilogue {
+				w.op(wasm.OpBr)
+				w.label(uint32(len(w.blocks) - 1))
+			} else {
+				w.raw(text)
+			}
+		case wasm.OpUnreachable:
+			w.publish()
+			w.raw(text)
+		case wasm.OpCall:
+			if in.isLeaf(ins.X) {
+				w.callDirect(ins.X)
+				break
+			}
+			w.publish()
+			w.callDirect(ins.X)
+			w.take()
+		case wasm.OpCallIndirect:
+			w.publish()
+			w.callIndirect(&ins, text)
+			w.take()
+		case wasm.OpLocalGet, wasm.OpLocalSet, wasm.OpLocalTee:
+			w.guestLocal(&ins, len(typ.Params), f.deep)
+		case wasm.OpRefFunc:
+			w.op(wasm.OpRefFunc)
+			w.u32(in.address[ins.X])
+		case wasm.OpTableSet:
+			w.mark(DirtyTable)
+			w.raw(text)
+		case wasm.OpMemoryGrow:
+			w.tee(w.size)
+			w.raw(text)
+			w.afterGrow(DirtyMemory, pageCost, false)
+		case wasm.OpMisc:
+			if _, small := smallCost(&last, &ins); small {
+				w.raw(text)
+			} else {
+				w.misc(&ins, text)
+			}
+		default:
+			w.raw(text)
+		}
+	}
+	out.Code = w.buf
+	return out, nil
+}
+
+// hasParams and hasResults are about the type of a block.
+func (in *instrumenter) hasParams(ins *wasm.Instr) bool {
+	return ins.Block >= 0 && len(in.src.Types[ins.Block].Params) > 0
+}
+
+func (in *instrumenter) hasResults(ins *wasm.Instr) bool {
+	return ins.Block < 0 && ins.Block != blockNone || ins.Block >= 0 && len(in.src.Types[ins.Block].Results) > 0
+}
+
+// isLeaf reports whether a function, by its old index, is charged at its callers.
+func (in *instrumenter) isLeaf(f uint32) bool {
+	return int(f) >= in.imported && in.funcs[int(f)-in.imported].leaf
+}

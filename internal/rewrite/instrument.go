@@ -1,0 +1,205 @@
+package rewrite
+
+import (
+	"slices"
+
+	"github.com/wasmactors/wasmactors/internal/wasm"
+)
+
+// instrumenter holds what is known while a module is rewritten.
+type instrumenter struct {
+	src *wasm.Module
+	opt Options
+	out *wasm.Module
+
+	imported               int // imported functions of src
+	next                   int // import index of wasmactors.next, or -1; all imports are functions
+	turn, init, initialize int // old indices of the guest's entries, -1 for none
+	usesData               bool
+	usesRefFunc            bool
+	moved, codeBytes       uint64 // see moves
+	funcs                  []function
+	takenList              []int
+	takenImports           []uint32 // old indices of imported functions whose address is taken
+	deepTable              bool     // functions whose address is taken have the depth as an argument
+	indirect               []uint64 // what calls through a table may reach, by type; nil if nothing dear
+
+	// New indices.
+	index                []uint32 // of every old function
+	address              []uint32 // of what stands for it in tables
+	refuel, exceeded     uint32
+	nextFunc, enterFunc  uint32
+	fuel, quantum, spent uint32 // globals
+	count, begun, ended  uint32
+	outLen, dirty        uint32
+	blockTypes           map[string]uint32 // types () -> results, for bodies in a block
+}
+
+// layout decides where everything goes: imports, types, globals.
+func (in *instrumenter) layout() {
+	m := in.src
+	out := &wasm.Module{Elems: m.Elems, Start: nil, DataCount: m.DataCount, Data: m.Data}
+	in.out = out
+	out.Types = append(out.Types, m.Types...)
+	for i := range m.Imports {
+		if i != in.next {
+			out.Imports = append(out.Imports, m.Imports[i])
+		}
+	}
+	kept := uint32(len(out.Imports))
+	in.refuel, in.exceeded = kept, kept+1
+	i32, i64 := wasm.I32, wasm.I64
+	out.Imports = append(out.Imports,
+		wasm.Import{Module: ImportModule, Name: ImportRefuel, Func: in.typeOf([]wasm.ValType{i64}, []wasm.ValType{i64})},
+		wasm.Import{Module: ImportModule, Name: ImportExceeded, Func: in.typeOf([]wasm.ValType{i32}, nil)})
+	first := uint32(len(out.Imports))
+	in.nextFunc = first + uint32(len(m.Funcs)+len(in.wrapped()))
+	in.enterFunc = in.nextFunc + 1
+	in.index = make([]uint32, in.imported+len(m.Funcs))
+	for i := range in.index {
+		switch {
+		case i == in.next:
+			in.index[i] = in.nextFunc
+		case i < in.imported:
+			in.index[i] = uint32(i)
+			if in.next >= 0 && i > in.next {
+				in.index[i]--
+			}
+		default:
+			in.index[i] = first + uint32(i-in.imported)
+		}
+	}
+	in.address = slices.Clone(in.index)
+	for i, typ := range m.Funcs {
+		if in.funcs[i].deep {
+			typ = in.deepType(typ)
+		}
+		out.Funcs = append(out.Funcs, typ)
+	}
+	for _, f := range in.wrapped() {
+		in.address[f] = first + uint32(len(out.Funcs))
+		out.Funcs = append(out.Funcs, in.deepType(m.FuncTypeIndex(f)))
+	}
+	out.Funcs = append(out.Funcs,
+		in.typeOf([]wasm.ValType{i32}, []wasm.ValType{i32}),
+		in.typeOf([]wasm.ValType{i32, i32, i32, i64}, []wasm.ValType{i64, i64}))
+
+	for _, t := range m.Tables {
+		if !t.HasMax || t.Max > in.opt.TableLimit {
+			t.Max, t.HasMax = in.opt.TableLimit, true
+		}
+		out.Tables = append(out.Tables, t)
+	}
+	for _, l := range m.Memories {
+		if !l.HasMax || l.Max > in.opt.MemoryPages {
+			l.Max, l.HasMax = in.opt.MemoryPages, true
+		}
+		out.Memories = append(out.Memories, l)
+	}
+	out.Globals = append(out.Globals, m.Globals...)
+	hidden := func(t wasm.ValType, name string) uint32 {
+		init := wasm.Expr{wasm.OpI64Const, 0, wasm.OpEnd}
+		if t == i32 {
+			init[0] = wasm.OpI32Const
+		}
+		i := uint32(len(out.Globals))
+		out.Globals = append(out.Globals, wasm.Global{GlobalType: wasm.GlobalType{Type: t, Mutable: true}, Init: init})
+		out.Exports = append(out.Exports, wasm.Export{Name: name, Kind: wasm.KindGlobal, Index: i})
+		return i
+	}
+	out.Exports = append(out.Exports, *m.FindExport("memory"), wasm.Export{Name: ExportEnter, Kind: wasm.KindFunc, Index: in.enterFunc})
+	in.fuel, in.quantum, in.spent = hidden(i64, GlobalFuel), hidden(i64, GlobalQuantum), hidden(i64, GlobalSpent)
+	in.count, in.begun, in.ended = hidden(i32, GlobalCount), hidden(i32, GlobalBegun), hidden(i32, GlobalEnded)
+	in.outLen, in.dirty = hidden(i32, GlobalOut), hidden(i32, GlobalDirty)
+}
+
+// typeOf is the index of a function type, added if need be.
+func (in *instrumenter) typeOf(params, results []wasm.ValType) uint32 {
+	for i := range in.out.Types {
+		t := &in.out.Types[i]
+		if string(toBytes(t.Params)) == string(toBytes(params)) && string(toBytes(t.Results)) == string(toBytes(results)) {
+			return uint32(i)
+		}
+	}
+	in.out.Types = append(in.out.Types, wasm.FuncType{Params: params, Results: results})
+	return uint32(len(in.out.Types) - 1)
+}
+
+// blockType encodes the type of a block without parameters.
+func (in *instrumenter) blockType(results []wasm.ValType) []byte {
+	switch len(results) {
+	case 0:
+		return []byte{0x40}
+	case 1:
+		return []byte{byte(results[0])}
+	}
+	key := string(toBytes(results))
+	if in.blockTypes == nil {
+		in.blockTypes = map[string]uint32{}
+	}
+	t, ok := in.blockTypes[key]
+	if !ok {
+		t = in.typeOf(nil, results)
+		in.blockTypes[key] = t
+	}
+	return wasm.AppendS64(nil, int64(t))
+}
+
+// finish adds the injected functions, remaps what refers to functions, and keeps
+// the names.
+func (in *instrumenter) finish() {
+	for _, f := range in.wrapped() {
+		in.out.Code = append(in.out.Code, in.wrapper(f))
+	}
+	in.out.Code = append(in.out.Code, in.nextBody(), in.enterBody(nil))
+	in.out.Elems = make([]wasm.Elem, len(in.src.Elems))
+	for i, e := range in.src.Elems {
+		if e.Funcs != nil {
+			funcs := make([]uint32, len(e.Funcs))
+			for j, f := range e.Funcs {
+				funcs[j] = in.address[f]
+			}
+			e.Funcs = funcs
+		}
+		exprs := make([]wasm.Expr, 0, len(e.Exprs))
+		for _, x := range e.Exprs {
+			exprs = append(exprs, in.remapExpr(x))
+		}
+		if e.UseExprs {
+			e.Exprs = exprs
+		}
+		in.out.Elems[i] = e
+	}
+	for i := range in.src.Globals {
+		in.out.Globals[i].Init = in.remapExpr(in.src.Globals[i].Init)
+	}
+	in.declareRefs()
+	in.names()
+}
+
+// declareRefs keeps functions referable by ref.func that were so only because
+// they were exported: exports other than the host's are dropped.
+func (in *instrumenter) declareRefs() {
+	if !in.usesRefFunc {
+		return
+	}
+	var funcs []uint32
+	for _, e := range in.src.Exports {
+		if e.Kind == wasm.KindFunc {
+			funcs = append(funcs, in.address[e.Index])
+		}
+	}
+	if len(funcs) > 0 {
+		in.out.Elems = append(in.out.Elems, wasm.Elem{Mode: wasm.Declarative, Type: wasm.FuncRef, Funcs: funcs})
+	}
+}
+
+func (in *instrumenter) remapExpr(x wasm.Expr) wasm.Expr {
+	it := wasm.NewInstrs(x, 0)
+	var ins wasm.Instr
+	if ok, err := it.Next(&ins); ok && err == nil && ins.Op == wasm.OpRefFunc {
+		y := wasm.AppendU32([]byte{wasm.OpRefFunc}, in.address[ins.X])
+		return append(y, x[ins.End:]...)
+	}
+	return x
+}

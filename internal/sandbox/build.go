@@ -1,0 +1,217 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/direct"
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+	"github.com/wasmactors/wasmactors/internal/slots"
+	"github.com/wasmactors/wasmactors/internal/wasi"
+	"github.com/wasmactors/wasmactors/internal/wasm"
+)
+
+// initTime is the clock during the initialisation of an image, so that the
+// image does not depend on when it is built: 2000-01-01. It is not 0, which Go's
+// runtime refuses to believe.
+const initTime = 946_684_800_000_000_000
+
+// build makes the record of a module: decode, instrument, initialise, freeze.
+func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
+	i.cfg.progress("decode")
+	blame := func(err error) error { return &LoadError{Name: i.cfg.Name, Reason: err.Error(), Err: err} }
+	if err := i.cfg.checkSize(raw); err != nil {
+		return nil, blame(err)
+	}
+	m, err := wasm.Decode(raw)
+	if err != nil {
+		return nil, blame(fmt.Errorf("not a module that can be run: %w", err))
+	}
+	rec := &record{}
+	meta := &rec.meta
+	meta.WasmBytes = len(raw)
+	if meta.UsesGuest, meta.UsesWASI, err = checkImports(m); err != nil {
+		return nil, blame(err)
+	}
+	if err := i.cfg.checkModule(m); err != nil {
+		return nil, blame(err)
+	}
+	// The limit on memory is enforced where it is allocated, where a refusal can be
+	// seen; the module may declare what it likes.
+	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, StackBytes: i.cfg.StackLimit})
+	if err != nil {
+		return nil, blame(err)
+	}
+	meta.Batching = res.Batching
+	meta.Mutable = len(res.Mutable)
+	for _, t := range res.Mutable {
+		if !t.IsNumber() {
+			meta.NotSaved = "a global holds " + t.String()
+		}
+	}
+	meta.Imports, meta.Exports = importNames(m), exportNames(m)
+	meta.MemoryBytes = uint64(m.Memories[0].Min) * slots.WasmPage
+	rec.module = res.Module.Encode()
+	custom, hasCustom := m.FindCustom(abi.Section)
+
+	i.cfg.progress("initialise")
+	trial, err := i.tryOut(ctx, rec, res)
+	if err != nil {
+		return nil, err
+	}
+	defer trial.close()
+	memory := trial.x.memory.Bytes()
+	meta.Control = trial.x.control
+	meta.InitFuel = trial.fuel
+	if meta.Description, err = describe(custom, hasCustom, memory, meta.Control); err != nil {
+		return nil, blame(err)
+	}
+	rec.initTime = trial.took
+	i.encode(rec, direct.Calls(res.Module)) // unless it is frozen
+	if i.cfg.NoFreeze {
+		meta.NotFrozen = "freezing is turned off"
+		return rec, nil
+	}
+	if trial.x.files != nil && trial.x.files.Open() > 0 {
+		meta.NotFrozen = "the initialisation has left files open"
+		return rec, nil
+	}
+	frozen, err := rewrite.Freeze(res, trial.state)
+	if errors.Is(err, rewrite.ErrNotFreezable) {
+		meta.NotFrozen = err.Error()
+		return rec, nil
+	}
+	if err != nil {
+		return nil, blame(err)
+	}
+	i.encode(rec, direct.Calls(frozen))
+	rec.memory = append([]byte(nil), memory...)
+	meta.MemoryBytes = uint64(len(memory))
+	return rec, nil
+}
+
+func (i *Image) encode(rec *record, m *wasm.Module) {
+	rec.module = m.Encode()
+	rec.outline = outline(m, rec.module)
+	rec.meta.FrozenBytes = len(rec.module)
+}
+
+// trial is an instance that has run its initialisation in order to be frozen.
+type trial struct {
+	x       *Instance
+	runtime wazero.Runtime
+	state   rewrite.State
+	fuel    uint64
+	took    time.Duration
+}
+
+// tryOut runs the initialisation: in wazero's interpreter, since code that runs
+// once is not worth compiling (a Go guest: 60 ms to prepare and 8 ms to run,
+// against 480 ms to compile). The interpreter allows fewer nested calls than the
+// compiler, though; where it gives up, the compiler is asked.
+func (i *Image) tryOut(ctx context.Context, rec *record, res *rewrite.Result) (*trial, error) {
+	t, err := i.tryWith(ctx, rec, res, true)
+	var f *abi.Failure
+	if errors.As(err, &f) && f.Kind == abi.FailureStackOverflow && f.Reason == "stack overflow" {
+		t, err = i.tryWith(ctx, rec, res, false)
+	}
+	return t, err
+}
+
+func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, interpreter bool) (_ *trial, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(interpreter))
+	x := &Instance{image: i}
+	x.context.x = x
+	t := &trial{x: x, runtime: r}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	refuse := func(err error) error {
+		return &LoadError{Name: i.cfg.Name, Reason: "the rewritten module is refused: " + err.Error(), Err: err}
+	}
+	if err := link(ctx, r, rec.meta.UsesGuest, rec.meta.UsesWASI); err != nil {
+		return nil, refuse(err)
+	}
+	compiled, err := r.CompileModule(ctx, rec.module)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	memory, err := i.engine.space.NewMemory(nil, rec.meta.MemoryBytes, i.cfg.MemoryLimit)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %s: %w", i.cfg.Name, err)
+	}
+	if err := x.instantiate(r, compiled, memory); err != nil {
+		memory.Free()
+		return nil, refuse(err) // such as a data segment outside of the memory
+	}
+	if i.roots != nil {
+		x.files = wasi.NewFileTable(i.roots, 0)
+	}
+	start := time.Now()
+	c, failure := x.initialise([16]byte{})
+	if failure != nil {
+		return nil, &LoadError{Name: i.cfg.Name, Reason: "the initialisation failed: " + failure.Error(), Err: failure}
+	}
+	t.took = time.Since(start)
+	t.fuel = x.initFuel
+	x.control = c
+	t.state = rewrite.State{Pages: uint32(x.memory.Size() / slots.WasmPage), Dirty: uint32(x.globals().dirty.Get())}
+	for g := range res.Mutable {
+		if err := x.call(rewrite.EnterGlobal, uint32(g), 0, 0); err != nil {
+			return nil, fmt.Errorf("runtime: %s: global %d: %w", i.cfg.Name, g, err)
+		}
+		t.state.Globals = append(t.state.Globals, rewrite.Value{Lo: x.stack[0], Hi: x.stack[1]})
+	}
+	return t, nil
+}
+
+func (t *trial) close() {
+	t.x.shut()
+	if t.x.files != nil {
+		t.x.files.Reset()
+	}
+	closeRuntime(t.runtime, nil)
+}
+
+// initialise runs the module's start function, _initialize and wasmactors_init,
+// and returns its control block.
+func (x *Instance) initialise(seed [16]byte) (control, *abi.Failure) {
+	cfg := &x.image.cfg
+	in := &Entry{Now: initTime, TurnFuel: cfg.InitFuel, Deadline: cfg.InitDeadline, Seed: seed}
+	x.initFuel = 0
+	if f := x.enterInit(in, rewrite.EnterInitialize); f != nil {
+		return control{}, f
+	}
+	if f := x.enterInit(in, rewrite.EnterInit); f != nil {
+		return control{}, f
+	}
+	c, err := readControl(x.memory.Bytes(), uint32(x.stack[0]))
+	if err != nil {
+		return c, &abi.Failure{Kind: abi.FailureABIViolation, Reason: err.Error()}
+	}
+	return c, nil
+}
+
+// enterInit runs one step of the initialisation.
+func (x *Instance) enterInit(in *Entry, op uint32) (f *abi.Failure) {
+	x.begin(in)
+	if err := x.call(op, 0, 0, x.quantum); err != nil {
+		f = x.explain(err)
+		f.Fuel = x.spentNow()
+	} else {
+		x.initFuel += x.spentNow()
+	}
+	x.staging = x.staging[:0] // nothing that is sent here has a sender
+	x.end()
+	return f
+}

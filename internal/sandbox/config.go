@@ -1,0 +1,99 @@
+package sandbox
+
+import (
+	"log/slog"
+
+	"github.com/wasmactors/wasmactors/internal/clock"
+)
+
+// Defaults of [Config].
+const (
+	// DefaultQuantum is the fuel after which a running turn looks up: a million
+	// units, about 0.1 ms.
+	DefaultQuantum = 1_000_000
+	// DefaultMaxInstances is how many instances may live in one engine.
+	DefaultMaxInstances = 2_000_000
+	// DefaultCacheBytes bounds the frozen images on disk.
+	DefaultCacheBytes = 1 << 30
+)
+
+// Config says how an [Engine] works. It is immutable: every With method returns
+// a changed copy. The zero value is not usable; begin with [NewConfig].
+type Config struct {
+	cacheDir     string
+	cacheBytes   int64
+	interpreter  bool
+	quantum      uint64
+	portable     bool
+	maxInstances int
+	poolBytes    int64
+	clock        clock.Clock
+	log          *slog.Logger
+}
+
+// NewConfig is the configuration that production wants: compiler, copy-on-write
+// memory where the platform has it, no disk cache.
+func NewConfig() Config {
+	return Config{
+		quantum:      DefaultQuantum,
+		maxInstances: DefaultMaxInstances,
+		cacheBytes:   DefaultCacheBytes,
+		poolBytes:    DefaultPoolBytes,
+		clock:        clock.Real(),
+		log:          slog.New(slog.DiscardHandler),
+	}
+}
+
+// WithCacheDir keeps compiled code and frozen images in dir, which is created
+// when missing; "" means no disk cache. Several engines, also of several
+// processes, may share a directory. A directory that cannot be written costs a
+// warning, not an error.
+func (c Config) WithCacheDir(dir string) Config { c.cacheDir = dir; return c }
+
+// WithCacheBytes bounds what the frozen images in the cache directory may take;
+// the ones that were not used for longest are evicted. n <= 0 means
+// DefaultCacheBytes.
+func (c Config) WithCacheBytes(n int64) Config {
+	if n <= 0 {
+		n = DefaultCacheBytes
+	}
+	c.cacheBytes = n
+	return c
+}
+
+// WithInterpreter runs guests in wazero's interpreter, for platforms without a
+// compiler and for tests. Fuel is the same as with the compiler.
+func (c Config) WithInterpreter(on bool) Config { c.interpreter = on; return c }
+
+// WithQuantum sets the fuel after which a turn looks up: it yields, then checks
+// its fuel budget, its deadline and whether it is being killed. 0 means
+// DefaultQuantum; the least is 1000.
+func (c Config) WithQuantum(fuel uint64) Config {
+	if fuel == 0 {
+		fuel = DefaultQuantum
+	}
+	c.quantum = max(fuel, 1000)
+	return c
+}
+
+// WithPortableMemory keeps guest memories in Go's heap, as platforms without
+// memfd must. For tests.
+func (c Config) WithPortableMemory(on bool) Config { c.portable = on; return c }
+
+// WithMaxInstances bounds the instances alive at a time, idle ones in the pools
+// included. n <= 0 means DefaultMaxInstances.
+func (c Config) WithMaxInstances(n int) Config {
+	if n <= 0 {
+		n = DefaultMaxInstances
+	}
+	c.maxInstances = n
+	return c
+}
+
+// WithClock sets the clock by which deadlines of turns are measured. The time
+// that a guest sees is not from here but from [Entry].
+func (c Config) WithClock(cl clock.Clock) Config { c.clock = cl; return c }
+
+// WithLog sets where the engine's own warnings go (a cache that cannot be
+// written). The log of guests is not from here but from [Entry].
+func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }

@@ -1,0 +1,143 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmactors/wasmactors/internal/cache"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/slots"
+)
+
+// DefaultPoolBytes bounds what the instances in the pools of an engine may keep
+// resident, estimated.
+const DefaultPoolBytes = 256 << 20
+
+// Engine loads modules and owns what their instances share: the address space
+// of their memories, the disk cache, the pools' budget. It is safe for
+// concurrent use.
+type Engine struct {
+	cfg   Config
+	clock clock.Clock
+	log   *slog.Logger
+	space *slots.Space
+	cache *cache.Cache // nil: none
+
+	live   atomic.Int64 // instances
+	pooled atomic.Int64 // bytes that pooled instances keep, estimated
+
+	mu     sync.Mutex
+	images map[*Image]struct{}
+	closed bool
+}
+
+// New starts an engine. A cache directory that cannot be used costs a warning
+// in the log; everything else that is missing is an error.
+func New(ctx context.Context, cfg Config) (*Engine, error) {
+	if cfg.clock == nil || cfg.log == nil || cfg.quantum == 0 {
+		return nil, errors.New("runtime: begin a Config with NewConfig")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	space, err := slots.New(slots.Options{Portable: cfg.portable})
+	if err != nil {
+		return nil, fmt.Errorf("runtime: guest memory: %w", err)
+	}
+	e := &Engine{cfg: cfg, clock: cfg.clock, log: cfg.log, space: space, images: map[*Image]struct{}{}}
+	if cfg.cacheDir != "" {
+		if e.cache, err = cache.Open(cfg.cacheDir, cfg.cacheBytes); err != nil {
+			e.log.Warn("the cache directory cannot be used; images are built anew every time", "dir", cfg.cacheDir, "error", err)
+			e.cache = nil
+		}
+	}
+	return e, nil
+}
+
+// Close closes every image and releases everything. Instances that were not put
+// back keep what they need until they are. It is idempotent.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	images := make([]*Image, 0, len(e.images))
+	for i := range e.images {
+		images = append(images, i)
+	}
+	e.mu.Unlock()
+	var err error
+	for _, i := range images {
+		err = errors.Join(err, i.Close())
+	}
+	return errors.Join(err, e.space.Close())
+}
+
+// Instances is the number of instances alive, pooled ones included.
+func (e *Engine) Instances() int { return int(e.live.Load()) }
+
+// runtimeConfig is wazero's configuration for guests. The features are pinned:
+// the rewriter knows these and no others.
+func runtimeConfig(interpreter bool) wazero.RuntimeConfig {
+	if interpreter {
+		return wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features).WithDebugInfoEnabled(false)
+	}
+	return wazero.NewRuntimeConfig().WithCoreFeatures(features).WithDebugInfoEnabled(false)
+}
+
+// adopt registers a finished image.
+func (e *Engine) adopt(i *Image) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.images[i] = struct{}{}
+	return nil
+}
+
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+func (e *Engine) forget(i *Image) {
+	e.mu.Lock()
+	delete(e.images, i)
+	e.mu.Unlock()
+}
+
+// admit counts an instance, if there may be another: those that wait in the pools of
+// other images are thrown away for it.
+func (e *Engine) admit() error {
+	for e.live.Add(1) > int64(e.cfg.maxInstances) {
+		e.live.Add(-1)
+		if !e.reclaim() {
+			return ErrTooManyInstances
+		}
+	}
+	return nil
+}
+
+// reclaim throws a pooled instance away; false if there is none.
+func (e *Engine) reclaim() bool {
+	e.mu.Lock()
+	var found *Instance
+	for i := range e.images { // which one makes no difference to anybody
+		if found = i.pool.take(); found != nil {
+			e.pooled.Add(-i.footprint)
+			break
+		}
+	}
+	e.mu.Unlock()
+	if found == nil {
+		return false
+	}
+	found.discard()
+	return true
+}

@@ -1,0 +1,90 @@
+package sandbox
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Log levels of [LogSink], as guests write them.
+const (
+	LogDebug = 0
+	LogInfo  = 1
+	LogWarn  = 2
+	LogError = 3
+)
+
+// Bounds of what a guest may log in one turn; the rest is dropped, and one line
+// says how much.
+const (
+	MaxLogLines = 256
+	MaxLogBytes = 64 << 10
+	MaxLogLine  = 8 << 10
+)
+
+// Yielder is told once a quantum, from inside a turn that goes on for long and
+// on the goroutine that called Run, that others should get a chance to run.
+type Yielder interface{ Yield() }
+
+// LogSink takes what guests log: the log import with its own level, stdout as
+// LogInfo and stderr as LogWarn, line by line without the line's end. It is
+// called during Run, on the same goroutine. The text is valid UTF-8, at most
+// MaxLogLine bytes, and only valid until GuestLog returns.
+type LogSink interface{ GuestLog(level int, text []byte) }
+
+// Entry is what the turns of one [Instance.Run] see and may spend.
+type Entry struct {
+	// Now is the clock that the guest sees, nanoseconds since 1970, UTC.
+	Now int64
+	// TurnFuel is what each turn may spend; 0 means no limit.
+	TurnFuel uint64
+	// Deadline is how long each turn may take by the engine's clock; 0 means no
+	// limit. It is looked at once a quantum.
+	Deadline time.Duration
+	// MemoryLimit is how large the instance's memory may grow, in bytes. 0 and
+	// whatever exceeds the image's limit mean the image's limit.
+	MemoryLimit uint64
+	// OutboxLimit is how much the turns of this entry may write in commands
+	// altogether, in bytes, flushed parts included. 0 means DefaultOutboxLimit.
+	OutboxLimit uint64
+	// FirstTurn is the number, in the actor's life, of the first turn: it goes
+	// into failures and selects the random stream.
+	FirstTurn uint64
+	// Seed selects the random stream that WASI's random_get reads.
+	Seed [16]byte
+	// Yield may be nil: then the Go scheduler is asked to run others.
+	Yield Yielder
+	// Log may be nil: then what the guest logs is dropped.
+	Log LogSink
+}
+
+// DefaultOutboxLimit bounds the commands of an entry that says nothing: 4 MiB.
+const DefaultOutboxLimit = 4 << 20
+
+// Result is what became of the envelopes that were pushed before a Run.
+type Result struct {
+	// Turns is the number of turns that ended well: the first Turns envelopes
+	// are handled, and the commands of their turns stand.
+	Turns int
+	// Fuel is what the completed turns have spent together.
+	Fuel uint64
+	// Failure is why the next turn, of index Turns, did not end; nil if none
+	// failed. That turn has done nothing.
+	Failure *abi.Failure
+	// Unread is the number of envelopes that no turn has begun with; they belong
+	// back to the front of the mailbox.
+	Unread int
+}
+
+// Begun is the number of turns that were begun, the failed one included.
+func (r *Result) Begun() int {
+	if r.Failure != nil {
+		return r.Turns + 1
+	}
+	return r.Turns
+}
+
+// LastTurn reports whether no turn was begun after the one of this index. A turn
+// that stops its own actor, fails, stashes or unstashes must be the last of
+// its entry (see [ErrBatchContinued]).
+func (r *Result) LastTurn(turn int) bool { return turn+1 == r.Begun() }

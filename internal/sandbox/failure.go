@@ -1,0 +1,112 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+)
+
+// explain says what a call's error means. Turn and Fuel are the caller's to fill
+// in.
+func (x *Instance) explain(err error) *abi.Failure {
+	x.finishLines() // a panic's last line may lack its end
+	f := &abi.Failure{}
+	text, stack, _ := strings.Cut(err.Error(), "\nwasm stack trace:")
+	f.Stack = frames(stack)
+	var a *abort
+	switch reason, trap := strings.CutPrefix(text, "wasm error: "); {
+	case errors.As(err, &a):
+		f.Kind, f.Reason, f.Message, f.GuestStack = a.kind, a.reason, a.message, a.trace
+	case reason == "stack overflow":
+		f.Kind, f.Reason = abi.FailureStackOverflow, reason
+	case trap:
+		f.Kind, f.Reason = abi.FailureTrap, reason
+	default:
+		f.Kind, f.Reason = abi.FailureHost, clip([]byte(text), 1024)
+	}
+	x.renew = f.Kind == abi.FailureStackOverflow
+	if f.Kind == abi.FailureTrap || f.Kind == abi.FailureExit {
+		x.readTrace(f)
+	}
+	x.explainWait(f)
+	if x.memory.Refused() {
+		switch f.Kind {
+		case abi.FailureTrap, abi.FailureExit, abi.FailureGuestPanic:
+			if f.Message == "" {
+				f.Message = f.Reason
+			}
+			f.Kind, f.Reason = abi.FailureMemoryLimit, fmt.Sprintf("more than %d KiB of memory", x.memoryLimit()>>10)
+		}
+	}
+	return f
+}
+
+// memoryLimit is the limit of the present call.
+func (x *Instance) memoryLimit() uint64 {
+	limit := x.image.cfg.MemoryLimit
+	if in := x.in; in != nil && in.MemoryLimit != 0 {
+		limit = min(limit, in.MemoryLimit)
+	}
+	return limit
+}
+
+// readTrace turns a trap or an exit into the panic that the guest's language has
+// told of on stderr before. Go writes "panic: text", an empty line, and the
+// goroutines' traces.
+func (x *Instance) readTrace(f *abi.Failure) {
+	if len(x.trace) == 0 {
+		return
+	}
+	head, rest, _ := bytes.Cut(x.trace, []byte("\n\n"))
+	head = bytes.TrimSpace(head)
+	head = bytes.TrimPrefix(head, []byte("panic: "))
+	f.Kind, f.Reason = abi.FailureGuestPanic, ""
+	f.Message = clip(head, abi.MaxReason)
+	f.GuestStack = clip(bytes.TrimSpace(rest), abi.MaxReason)
+}
+
+// enterName is what the rewriter calls its entry in the name section.
+const enterName = "wasmactors.enter"
+
+// frames are the names of the functions in wazero's stack trace, innermost
+// first, without those that the rewriter has put there.
+func frames(trace string) []string {
+	trace, _, _ = strings.Cut(trace, "\n\n") // behind it: the host's own stack
+	var names []string
+	for _, line := range strings.Split(trace, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "... ") {
+			continue
+		}
+		name := strings.TrimPrefix(functionName(line), ".") // the guest's module has no name
+		if strings.HasPrefix(name, rewrite.ImportModule+".") || name == enterName {
+			continue
+		}
+		if len(names) == abi.MaxFrames {
+			break
+		}
+		names = append(names, clip([]byte(name), 512))
+	}
+	return names
+}
+
+// functionName cuts the signature off "module.name(i32,i64) i32" and
+// "module.name(i32) (i32,i32)". The name may contain parentheses itself, as Go's
+// methods do.
+func functionName(line string) string {
+	end := len(line)
+	for {
+		open := strings.LastIndexByte(line[:end], '(')
+		if open < 0 {
+			return line
+		}
+		if open > 0 && line[open-1] != ' ' {
+			return line[:open]
+		}
+		end = open // the results' parenthesis
+	}
+}

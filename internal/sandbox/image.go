@@ -1,0 +1,197 @@
+package sandbox
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/cache"
+	"github.com/wasmactors/wasmactors/internal/slots"
+	"github.com/wasmactors/wasmactors/internal/wasi"
+)
+
+// Defaults and bounds of [ImageConfig].
+const (
+	DefaultMemoryLimit  = 64 << 20
+	DefaultTableLimit   = 65536
+	DefaultStackLimit   = 1 << 20
+	DefaultGlobalLimit  = 10_000
+	DefaultDataLimit    = 64 << 20
+	DefaultSizeLimit    = 64 << 20
+	DefaultInitFuel     = 10_000_000_000
+	DefaultInitDeadline = 30 * time.Second
+)
+
+// ImageConfig says how a module becomes an image. The zero value is fine.
+type ImageConfig struct {
+	// Name is what messages call the image, such as the module's name in the
+	// bundle. It does not influence the image.
+	Name string
+	// MemoryLimit is the most that an instance's memory may grow to, in bytes,
+	// rounded down to pages of 64 KiB. 0 means DefaultMemoryLimit.
+	MemoryLimit uint64
+	// TableLimit is the most entries that a table may have. 0 means
+	// DefaultTableLimit.
+	TableLimit uint32
+	// StackLimit is the most that nested calls may take, in bytes as the meter
+	// weighs them. 0 means DefaultStackLimit.
+	StackLimit uint32
+	// GlobalLimit is the most globals that the module may have. 0 means
+	// DefaultGlobalLimit.
+	GlobalLimit uint32
+	// DataLimit is the most that the module's data segments may take, in bytes. 0
+	// means DefaultDataLimit.
+	DataLimit uint64
+	// SizeLimit is the most that the module itself may take, in bytes. 0 means
+	// DefaultSizeLimit; more than 256 MiB is never accepted.
+	SizeLimit uint64
+	// InstanceLimit is the most instances that may be alive, idle ones in the pool
+	// included. 0 means no limit besides the engine's. It does not influence the
+	// image.
+	InstanceLimit int
+	// Env is the guest's environment, "KEY=value".
+	Env []string
+	// Dirs are the directories of the host that the guest may use.
+	Dirs []wasi.Dir
+	// NoFreeze makes every instance run its own initialisation, so that no state
+	// drawn at random there is shared between instances.
+	NoFreeze bool
+	// InitFuel and InitDeadline bound the initialisation. 0 means
+	// DefaultInitFuel and DefaultInitDeadline.
+	InitFuel     uint64
+	InitDeadline time.Duration
+	// Progress, if set, is told what Load is about to do: "decode", "initialise",
+	// "compile". It is called on Load's goroutine.
+	Progress func(stage string)
+}
+
+// ImageInfo describes an image.
+type ImageInfo struct {
+	Name         string
+	Hash         string   // of module, configuration and versions, in hexadecimal
+	WasmBytes    int      // size of the module as given
+	FrozenBytes  int      // size of the rewritten module without the memory's contents
+	Frozen       bool     // false: every instance runs its own initialisation
+	NotFrozen    string   // why not, "" if frozen
+	MemoryBytes  uint64   // size of a fresh instance's memory
+	MemoryLimit  uint64   // what it may grow to
+	NonZeroPages int      // pages of 4 KiB that are not all zero
+	Mapped       bool     // copy-on-write mapping (true) or copied pages
+	Imports      []string // "module.name", sorted
+	Exports      []string // names, sorted, without the runtime's own
+	Cached       bool     // the frozen image came from the disk cache
+	InboxCap     int      // bytes
+	OutboxCap    int      // bytes
+	Batching     bool     // several envelopes may ride in one entry
+	LoadTime     time.Duration
+	InitTime     time.Duration // running the initialisation, 0 if Cached
+	CompileTime  time.Duration // compiling the frozen module, or reading its code from the cache
+	InitFuel     uint64        // what the initialisation has spent
+}
+
+// Image is a module ready to be instantiated. It is safe for concurrent use.
+type Image struct {
+	engine      *Engine
+	cfg         ImageConfig
+	key         cache.Key
+	entry       *cache.Entry // nil: not cached
+	info        ImageInfo
+	description abi.Description
+	control     control
+	batching    bool
+	frozen      bool
+	startBytes  uint64       // size of a fresh memory
+	mutable     int          // globals that a guest can change
+	unsaved     string       // why instances have no snapshots
+	memory      *slots.Image // what a fresh memory holds, if frozen
+	roots       *wasi.Roots  // nil: no directories
+
+	runtime  wazero.Runtime
+	kept     wazero.CompilationCache // nil: machine code is not cached
+	compiled wazero.CompiledModule
+
+	pool      pool
+	footprint int64 // what a pooled instance keeps resident, estimated
+	closed    atomic.Bool
+	live      atomic.Int64 // instances
+	refs      atomic.Int64 // one for being open, one for each instance
+}
+
+// Name is what messages call the image.
+func (i *Image) Name() string { return i.cfg.Name }
+
+// Description is what the module says about itself.
+func (i *Image) Description() abi.Description { return i.description }
+
+// Info describes the image.
+func (i *Image) Info() ImageInfo { return i.info }
+
+// InboxCap is the size of the inbox in bytes, fixed by the guest.
+func InboxCap(i *Image) int { return int(i.control.InboxCap) }
+
+// OutboxCap is the size of the outbox in bytes, fixed by the guest. A turn may
+// write more by flushing; see Entry.OutboxLimit.
+func OutboxCap(i *Image) int { return int(i.control.OutboxCap) }
+
+// Batching reports whether several envelopes may ride in one Run.
+func Batching(i *Image) bool { return i.batching }
+
+// Frozen reports whether instances start from a frozen image (true), or each
+// runs its own initialisation.
+func (i *Image) Frozen() bool { return i.frozen }
+
+// Close gives back what the image holds, as soon as its last instance is put
+// back. Get fails from now on. It is idempotent.
+func (i *Image) Close() error {
+	if i.closed.Swap(true) {
+		return nil
+	}
+	for _, x := range i.pool.drain() {
+		i.engine.pooled.Add(-i.footprint)
+		x.discard()
+	}
+	i.engine.forget(i)
+	i.unref()
+	return nil
+}
+
+// ref takes a reference, unless the image has been released.
+func (i *Image) ref() bool {
+	for {
+		n := i.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if i.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (i *Image) unref() {
+	if i.refs.Add(-1) == 0 {
+		i.release()
+	}
+}
+
+// release gives everything back; nothing uses the image any more.
+func (i *Image) release() {
+	if i.runtime != nil {
+		closeRuntime(i.runtime, i.kept)
+		i.runtime = nil
+	}
+	if i.memory != nil {
+		i.memory.Close()
+		i.memory = nil
+	}
+	if i.entry != nil {
+		_ = i.entry.Close() // a file that was only written to
+		i.entry = nil
+	}
+	if i.roots != nil {
+		_ = i.roots.Close() // directories that were only read through
+		i.roots = nil
+	}
+}

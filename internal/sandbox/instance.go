@@ -1,0 +1,265 @@
+package sandbox
+
+import (
+	"context"
+	crand "crypto/rand"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+	"github.com/wasmactors/wasmactors/internal/slots"
+	"github.com/wasmactors/wasmactors/internal/wasi"
+)
+
+// Instance is one actor's wasm module. One goroutine at a time may use it, any
+// goroutine; only Kill may be called by another meanwhile.
+type Instance struct {
+	image   *Image
+	module  api.Module
+	enter   api.Function // the only one: each has a call stack of 10 KiB
+	memory  *slots.Memory
+	hidden  *hidden // the rewriter's globals, looked up when first needed
+	files   *wasi.FileTable
+	control control
+	context turnContext
+	stack   [4]uint64
+
+	pending  int    // envelopes in the inbox
+	inboxLen uint32 // their bytes
+	poisoned bool
+	renew    bool // the call stack has grown large: take a new one at the reset
+	seed     [16]byte
+	initFuel uint64 // what the initialisation has spent
+
+	kill atomic.Pointer[string]
+	meter
+	output
+	reader
+	random randomStream
+}
+
+// hidden are the rewriter's globals that the host looks at.
+type hidden struct {
+	fuel                               api.MutableGlobal
+	begun, ended, outLen, dirty, spent api.Global
+}
+
+// Get takes an instance in the image's state, from the pool or new. It fails
+// with ErrTooManyInstances or ErrClosed, and, if the image is not frozen, with an
+// *abi.Failure of kind init if the initialisation fails; that one draws its random bytes from
+// the operating system.
+func Get(i *Image) (*Instance, error) {
+	if i.frozen {
+		return GetSeeded(i, [16]byte{})
+	}
+	var seed [16]byte
+	_, _ = crand.Read(seed[:]) // never fails
+	return GetSeeded(i, seed)
+}
+
+// GetSeeded is Get with the seed of the random bytes that the initialisation of
+// an image that is not frozen draws. A frozen image has done its initialisation.
+func GetSeeded(i *Image, seed [16]byte) (*Instance, error) {
+	if i.closed.Load() {
+		return nil, ErrClosed
+	}
+	if x := i.pool.take(); x != nil {
+		i.engine.pooled.Add(-i.footprint)
+		return x, nil
+	}
+	if err := i.admit(); err != nil {
+		return nil, err
+	}
+	if !i.ref() {
+		i.dismiss()
+		return nil, ErrClosed
+	}
+	x := &Instance{image: i, seed: seed}
+	x.context.x = x
+	if err := x.open(); err != nil {
+		x.discard()
+		return nil, err
+	}
+	return x, nil
+}
+
+// noRandom is wazero's source of random bytes for instances. Ours do not read
+// it (the actor's stream is in package wasi's hands), but wazero would otherwise
+// seed one for each instance, for 40 us.
+type noRandom struct{}
+
+func (noRandom) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+var moduleConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(io.Reader(noRandom{}))
+
+// open makes the module instance and brings it to the image's state.
+func (x *Instance) open() error {
+	i := x.image
+	memory, err := i.engine.space.NewMemory(i.memory, i.startBytes, i.cfg.MemoryLimit)
+	if err != nil {
+		return fmt.Errorf("runtime: %s: %w", i.cfg.Name, err)
+	}
+	if err := x.instantiate(i.runtime, i.compiled, memory); err != nil {
+		memory.Free()
+		return fmt.Errorf("runtime: %s: %w", i.cfg.Name, err)
+	}
+	if i.roots != nil && x.files == nil {
+		x.files = wasi.NewFileTable(i.roots, 0)
+	}
+	if i.frozen {
+		x.control = i.control
+		return nil
+	}
+	c, failure := x.initialise(x.seed)
+	if failure != nil {
+		failure.Reason = failure.Kind.String() + ": " + failure.Reason
+		failure.Kind = abi.FailureInit
+		return failure
+	}
+	if c.InboxCap != i.control.InboxCap || c.OutboxCap != i.control.OutboxCap {
+		return &abi.Failure{Kind: abi.FailureInit, Reason: "the rings have another size than when the module was loaded"}
+	}
+	x.control = c
+	return nil
+}
+
+func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory *slots.Memory) error {
+	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return memory }))
+	module, err := r.InstantiateModule(ctx, m, moduleConfig)
+	if err != nil {
+		return err
+	}
+	x.module, x.memory, x.hidden = module, memory, nil
+	x.enter = module.ExportedFunction(rewrite.ExportEnter)
+	return nil
+}
+
+// shut closes the module instance and frees its memory.
+func (x *Instance) shut() {
+	if x.module != nil {
+		_ = x.module.Close(context.Background()) // our modules hold no files of wazero's
+		x.memory.Free()
+		x.module, x.enter, x.hidden = nil, nil, nil
+	}
+}
+
+// discard ends the instance for good.
+func (x *Instance) discard() {
+	x.shut()
+	if x.files != nil {
+		x.files.Reset()
+	}
+	x.image.dismiss()
+	x.image.unref()
+}
+
+// Image is what it was made from.
+func (x *Instance) Image() *Image { return x.image }
+
+// globals looks the rewriter's globals up.
+func (x *Instance) globals() *hidden {
+	if x.hidden == nil {
+		x.hidden = &hidden{
+			fuel:   x.module.ExportedGlobal(rewrite.GlobalFuel).(api.MutableGlobal),
+			begun:  x.module.ExportedGlobal(rewrite.GlobalBegun),
+			ended:  x.module.ExportedGlobal(rewrite.GlobalEnded),
+			outLen: x.module.ExportedGlobal(rewrite.GlobalOut),
+			dirty:  x.module.ExportedGlobal(rewrite.GlobalDirty),
+			spent:  x.module.ExportedGlobal(rewrite.GlobalSpent),
+		}
+	}
+	return x.hidden
+}
+
+// call enters the guest. The results are in x.stack.
+func (x *Instance) call(op, a, b uint32, fuel uint64) error {
+	x.stack = [4]uint64{uint64(op), uint64(a), uint64(b), fuel}
+	return x.enter.CallWithStack(&x.context, x.stack[:])
+}
+
+// Put gives the instance back: it is reset, or thrown away if there are enough.
+// The caller must not use it any more, nor Kill it.
+func (x *Instance) Put() {
+	i := x.image
+	if i.closed.Load() || !i.frozen || i.engine.pooled.Load()+i.footprint > i.engine.cfg.poolBytes {
+		x.discard()
+		return
+	}
+	if err := x.Reset(); err != nil {
+		x.discard()
+		return
+	}
+	x.output.shrink()
+	i.engine.pooled.Add(i.footprint)
+	i.pool.give(x)
+	if i.closed.Load() { // Close may have drained the pool before
+		for _, x := range i.pool.drain() {
+			i.engine.pooled.Add(-i.footprint)
+			x.discard()
+		}
+	}
+}
+
+// Reset puts the instance back into the image's state. Envelopes that were
+// pushed and commands that were not read are gone. It costs what the guest has
+// changed; only an instance that has changed a table or dropped a segment, or
+// whose image is not frozen, is made anew. After an error the instance can only
+// be Put.
+func (x *Instance) Reset() error {
+	x.pending, x.inboxLen, x.poisoned = 0, 0, true // until it has worked
+	x.reader = reader{}
+	x.output.reset()
+	if x.files != nil {
+		x.files.Reset()
+	}
+	if !x.resettable() {
+		x.shut()
+		if err := x.open(); err != nil {
+			return err
+		}
+	} else if err := x.restore(); err != nil {
+		return err
+	}
+	x.renew, x.poisoned = false, false
+	return nil
+}
+
+// resettable reports whether restore can do.
+func (x *Instance) resettable() bool {
+	return x.image.frozen && x.module != nil && uint32(x.globals().dirty.Get())&(rewrite.DirtyTable|rewrite.DirtySegment) == 0
+}
+
+// restore puts memory and globals back in place.
+func (x *Instance) restore() error {
+	stale, err := x.memory.Reset()
+	if err != nil {
+		return err
+	}
+	if stale && !x.memory.Rebase(x.module.Memory().Grow) {
+		// The memory has reached the maximum that the module declares, so wazero
+		// cannot be told of the smaller one.
+		x.shut()
+		return x.open()
+	}
+	if x.renew {
+		x.enter = x.module.ExportedFunction(rewrite.ExportEnter)
+	}
+	return x.call(rewrite.EnterReset, 0, 0, 0)
+}
+
+// Kill ends the turn that is running, within a quantum, as FailureKilled with
+// this reason. It has no effect on an instance that does not run. Any goroutine
+// may call it, up to the instance's Put: after that it might be another actor's.
+func (x *Instance) Kill(reason string) { x.kill.Store(&reason) }
+
+// MemoryBytes is the present size of the guest's memory.
+func (x *Instance) MemoryBytes() uint64 { return x.memory.Size() }
+
+// Poisoned reports whether a turn has failed since the last Reset.
+func (x *Instance) Poisoned() bool { return x.poisoned }

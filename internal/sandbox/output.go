@@ -1,0 +1,210 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// output is what a guest lets out during a call: flushed commands, log lines,
+// and what it writes to stdout and stderr.
+type output struct {
+	staging []byte // flushed parts of the outbox
+	limit   uint64 // of staging and outbox together
+	stdout  []byte // a line that is not complete
+	stderr  []byte
+	trace   []byte // what the guest's language said on stderr as it panicked
+	logged  logBudget
+	waits   waitBudget
+}
+
+// logBudget bounds what the guest logs in one turn.
+type logBudget struct {
+	phase uint64
+	lines int
+	bytes int
+	over  bool
+}
+
+// keepStaging is how large a staging buffer an instance keeps between calls.
+const keepStaging = 64 << 10
+
+// prepare begins a Run.
+func (o *output) prepare(in *Entry) {
+	o.limit = in.OutboxLimit
+	if o.limit == 0 {
+		o.limit = DefaultOutboxLimit
+	}
+	if o.staging != nil {
+		o.staging = o.staging[:0]
+	}
+	if o.trace != nil {
+		o.trace = o.trace[:0]
+	}
+	if o.waits != (waitBudget{}) {
+		o.waits = waitBudget{}
+	}
+	if o.logged != (logBudget{}) {
+		o.logged = logBudget{}
+	}
+}
+
+// reset forgets everything.
+func (o *output) reset() {
+	*o = output{staging: o.staging[:0], stdout: o.stdout[:0], stderr: o.stderr[:0], trace: o.trace[:0]}
+}
+
+// shrink frees what a pooled instance need not keep.
+func (o *output) shrink() {
+	if cap(o.staging) > keepStaging {
+		o.staging = nil
+	}
+	o.stdout, o.stderr, o.trace = nil, nil, nil
+}
+
+// flush is the import: the guest's outbox is full. What is flushed counts when
+// its turn ends, or never.
+func (x *Instance) flush(length uint32) {
+	if length > x.control.OutboxCap {
+		panic(violation(overlong("flush:", length, x.control.OutboxCap)))
+	}
+	x.charge(costHostCall + uint64(length)/costByte)
+	if uint64(len(x.staging))+uint64(length) > x.output.limit {
+		panic(x.outboxOverflow())
+	}
+	from := x.control.Outbox
+	x.staging = append(x.staging, x.memory.Bytes()[from:from+length]...)
+}
+
+func overlong(what string, length, limit uint32) string {
+	return fmt.Sprintf("%s %d bytes of outbox, which has %d", what, length, limit)
+}
+
+func (x *Instance) outboxOverflow() *abort {
+	return violation(fmt.Sprintf("the commands take more than %d bytes", x.output.limit))
+}
+
+// guestLog is the import.
+func (x *Instance) guestLog(level, ptr, length uint32) {
+	x.charge(costHostCall + min(uint64(length), MaxLogLine)/costByte)
+	text, ok := section(x.memory.Bytes(), ptr, length)
+	if !ok {
+		panic(violation(fmt.Sprintf("log: the text (%d bytes at %#x) lies outside of the memory", length, ptr)))
+	}
+	x.logLine(int(min(level, LogError)), text)
+}
+
+// guestPanic is the import.
+func (x *Instance) guestPanic(ptr, length uint32) {
+	text, ok := section(x.memory.Bytes(), ptr, length)
+	if !ok { // it panics all the same
+		text = fmt.Appendf(nil, "(the text, %d bytes at %#x, lies outside of the memory)", length, ptr)
+	}
+	message, trace, _ := bytes.Cut(text, []byte("\n\n")) // as Go separates them
+	panic(&abort{kind: abi.FailureGuestPanic, message: clip(message, abi.MaxReason), trace: clip(bytes.TrimSpace(trace), abi.MaxReason)})
+}
+
+// logLine hands a line to the sink, as long as the turn may log.
+func (x *Instance) logLine(level int, text []byte) {
+	if x.in == nil || x.in.Log == nil {
+		return
+	}
+	b := &x.logged
+	if phase := x.phaseNow(); phase != b.phase {
+		*b = logBudget{phase: phase}
+	}
+	text = text[:clipLen(text, MaxLogLine)]
+	if b.lines++; b.lines > MaxLogLines || b.bytes+len(text) > MaxLogBytes {
+		if !b.over {
+			b.over = true
+			x.in.Log.GuestLog(LogWarn, []byte("this turn has logged too much; the rest is dropped"))
+		}
+		return
+	}
+	b.bytes += len(text)
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, replacement)
+		text = text[:clipLen(text, MaxLogLine)]
+	}
+	x.in.Log.GuestLog(level, text)
+}
+
+var replacement = []byte("\uFFFD")
+
+// clipLen is how much of text fits into limit bytes without cutting a rune.
+func clipLen(text []byte, limit int) int {
+	if len(text) <= limit {
+		return len(text)
+	}
+	n := limit
+	for n > limit-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}
+
+// clip is text as valid UTF-8 of at most limit bytes.
+func clip(text []byte, limit int) string {
+	text = text[:clipLen(text, limit)]
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, replacement)
+		text = text[:clipLen(text, limit)]
+	}
+	return string(text)
+}
+
+// write takes what the guest writes to stdout or stderr and makes lines of it.
+func (x *Instance) write(partial *[]byte, level int, p []byte) {
+	for len(p) > 0 {
+		line, rest, whole := bytes.Cut(p, newline)
+		room := MaxLogLine - len(*partial)
+		if len(line) > room {
+			line, rest, whole = p[:room], p[room:], true // a line that is too long becomes several
+		}
+		if !whole {
+			*partial = append(*partial, line...)
+			return
+		}
+		if len(*partial) > 0 {
+			line = append(*partial, line...)
+			*partial = line[:0]
+		}
+		x.line(level, line)
+		p = rest
+	}
+}
+
+var newline = []byte("\n")
+
+// finishLines ends the lines that the call has left open.
+func (x *Instance) finishLines() {
+	if len(x.stdout) > 0 {
+		x.line(LogInfo, x.stdout)
+		x.stdout = x.stdout[:0]
+	}
+	if len(x.stderr) > 0 {
+		x.line(LogWarn, x.stderr)
+		x.stderr = x.stderr[:0]
+	}
+}
+
+// panicPrefixes are how Go and TinyGo begin to tell of a panic.
+var panicPrefixes = [][]byte{[]byte("panic: "), []byte("fatal error: "), []byte("runtime error: ")}
+
+// line takes a line from stdout or stderr.
+func (x *Instance) line(level int, text []byte) {
+	if level == LogWarn && len(x.trace) < abi.MaxReason {
+		for _, prefix := range panicPrefixes {
+			if len(x.trace) > 0 || bytes.HasPrefix(text, prefix) {
+				x.trace = append(append(x.trace, text...), '\n')
+				break
+			}
+		}
+	}
+	if level == LogWarn && len(x.trace) > 0 && x.waits.count >= maxWaits {
+		return // the scheduler's stack, in hexadecimal: the failure has what matters
+	}
+	x.logLine(level, bytes.TrimSuffix(text, []byte("\r")))
+}

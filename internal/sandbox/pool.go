@@ -1,0 +1,82 @@
+package sandbox
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	// poolShards is a power of two. Workers that take and give instances at the
+	// same time find different shards, mostly; a shard's lock is held for a push
+	// or a pop.
+	poolShards = 16
+	// pooledBase estimates what an instance keeps resident beside its pages:
+	// wazero's call stack of 10 KiB and its module instance.
+	pooledBase = 20 << 10
+	// pooledPages estimates the pages that a mapped instance keeps after a reset.
+	pooledPages = 128 << 10
+)
+
+// pool keeps instances that were reset.
+type pool struct{ shards [poolShards]poolShard }
+
+type poolShard struct {
+	mu    sync.Mutex
+	count atomic.Int32 // len(items), to pass an empty shard by without its lock
+	items []*Instance
+	_     [64]byte // a cache line between neighbours
+}
+
+// shard prefers the same shard for the same goroutine: what tells goroutines
+// apart is where their stacks are.
+func shard() int {
+	var local byte
+	at := uint64(uintptr(unsafe.Pointer(&local))) >> 11
+	return int(at * 0x9e3779b97f4a7c15 >> 60 % poolShards)
+}
+
+// take pops an instance, from a neighbour's shard if need be; nil if there is
+// none.
+func (p *pool) take() *Instance {
+	first := shard()
+	for k := range poolShards {
+		s := &p.shards[(first+k)%poolShards]
+		if s.count.Load() == 0 {
+			continue
+		}
+		s.mu.Lock()
+		if n := len(s.items); n > 0 {
+			x := s.items[n-1]
+			s.items[n-1] = nil
+			s.items = s.items[:n-1]
+			s.count.Store(int32(n - 1))
+			s.mu.Unlock()
+			return x
+		}
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+func (p *pool) give(x *Instance) {
+	s := &p.shards[shard()]
+	s.mu.Lock()
+	s.items = append(s.items, x)
+	s.count.Store(int32(len(s.items)))
+	s.mu.Unlock()
+}
+
+// drain empties the pool.
+func (p *pool) drain() []*Instance {
+	var all []*Instance
+	for k := range p.shards {
+		s := &p.shards[k]
+		s.mu.Lock()
+		all = append(all, s.items...)
+		s.items = nil
+		s.count.Store(0)
+		s.mu.Unlock()
+	}
+	return all
+}

@@ -1,0 +1,162 @@
+package sandbox
+
+import (
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// reader reads the commands of the completed turns of a Run: what was flushed,
+// then the guest's outbox. Markers separate the turns; how many there must be is
+// known from the meter's globals, which the guest cannot forge.
+type reader struct {
+	data   []byte
+	at     int
+	turn   int // the turn that data[at:] belongs to
+	turns  int // completed
+	begun  int
+	count  int  // commands of this turn
+	strict bool // nothing may follow the last turn
+	failed bool // this turn has failed by a command
+	marked bool // turns end with markers
+	err    error
+}
+
+// openReader lets NextCommand begin. begun is the number of turns that were
+// begun, the failed one included.
+func (x *Instance) openReader(turns, begun int, length uint32, strict bool) {
+	from := x.control.Outbox
+	data := x.memory.Bytes()[from : from+length]
+	if len(x.staging) > 0 {
+		x.staging = append(x.staging, data...)
+		data = x.staging
+	}
+	r := &x.reader
+	r.data, r.at, r.turn, r.turns, r.begun, r.count = data, 0, 0, turns, begun, 0
+	r.strict, r.failed, r.marked = strict, false, x.image.batching
+	if r.err != nil {
+		r.err = nil
+	}
+}
+
+// NextCommand reads the next command of the completed turns, in order, and says
+// which turn of the last Run it belongs to (0 the first). ok is false at the
+// end. What c refers to is valid until the next Push, Run, Reset or Put.
+//
+// Ends of turns are not reported: the turn changes. A turn is whole, and may be
+// carried out, only when that is seen, for an error (see [Instance.Violation])
+// means that this turn has broken the contract, that none of it may take effect,
+// and that nothing follows. OpFail is a command like any other here: the turn has
+// failed by its own wish, and only that command counts.
+func (x *Instance) NextCommand(c *abi.Command) (turn int, ok bool, err error) {
+	r := &x.reader
+	for {
+		switch what, err := r.step(c); what {
+		case stepCommand:
+			return r.turn, true, nil
+		case stepDone:
+			return r.turn, false, err
+		}
+	}
+}
+
+// What a step has found.
+const (
+	stepCommand = iota // a command of turn r.turn
+	stepEnd            // the end of turn r.turn-1
+	stepDone           // the end of everything, or an error in turn r.turn
+)
+
+// step reads one item.
+func (r *reader) step(c *abi.Command) (what int, err error) {
+	if r.turn >= r.turns || r.err != nil {
+		return stepDone, r.err
+	}
+	if r.at == len(r.data) {
+		if r.marked {
+			return r.stop(ErrMissingMarker)
+		}
+		r.turn++
+		return stepEnd, nil
+	}
+	n, err := abi.DecodeCommand(c, r.data[r.at:])
+	if err != nil {
+		return r.stop(fmt.Errorf("the command at byte %d of the outbox: %w", r.at+n, err))
+	}
+	if c.Op == abi.OpEnd {
+		r.at += n
+		if r.strict && r.turn+1 == r.turns && r.at != len(r.data) {
+			return r.stop(ErrTrailing)
+		}
+		r.turn++
+		r.count, r.failed = 0, false
+		return stepEnd, nil
+	}
+	if err := r.allowed(c.Op); err != nil {
+		return r.stop(fmt.Errorf("%w (%s at byte %d of the outbox)", err, c.Op, r.at))
+	}
+	r.at += n
+	return stepCommand, nil
+}
+
+// allowed checks what a single command cannot tell.
+func (r *reader) allowed(op abi.Op) error {
+	if r.failed {
+		return ErrAfterFail
+	}
+	if r.count++; r.count > abi.MaxTurnCommands {
+		return ErrTooManyCommands
+	}
+	switch op {
+	case abi.OpFail, abi.OpStash, abi.OpUnstash:
+		r.failed = op == abi.OpFail
+		if r.turn+1 < r.begun {
+			return ErrBatchContinued
+		}
+	}
+	return nil
+}
+
+func (r *reader) stop(err error) (int, error) {
+	r.err = err
+	return stepDone, err
+}
+
+// NextTurn reads the commands of the next completed turn whole and returns them
+// in dst, which it may extend; ok is false when there is no further turn. With
+// err set the turn has broken the contract: none of it may take effect, and nothing
+// follows. If the turn has failed by a command, that command (OpFail) alone is
+// returned.
+func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok bool, err error) {
+	r := &x.reader
+	turn, dst = r.turn, dst[:0]
+	if turn >= r.turns || r.err != nil {
+		return turn, dst, false, r.err
+	}
+	for {
+		dst = append(dst, abi.Command{})
+		switch what, err := r.step(&dst[len(dst)-1]); what {
+		case stepEnd:
+			return turn, finishTurn(dst[:len(dst)-1]), true, nil
+		case stepDone:
+			return turn, dst[:0], false, err
+		}
+	}
+}
+
+// finishTurn drops the commands of a turn that has failed by its own wish.
+func finishTurn(cmds []abi.Command) []abi.Command {
+	if n := len(cmds); n > 1 && cmds[n-1].Op == abi.OpFail {
+		cmds[0] = cmds[n-1]
+		return cmds[:1]
+	}
+	return cmds
+}
+
+// Violation is the failure of a turn whose commands NextCommand or NextTurn has
+// refused, or of which the caller has found that it must not go on as it did (see
+// [Result.LastTurn]). It poisons the instance.
+func (x *Instance) Violation(in *Entry, turn int, err error) *abi.Failure {
+	x.poisoned = true
+	return &abi.Failure{Kind: abi.FailureABIViolation, Reason: err.Error(), Turn: in.FirstTurn + uint64(turn)}
+}

@@ -1,0 +1,115 @@
+package sandbox
+
+import (
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+	"github.com/wasmactors/wasmactors/internal/slots"
+)
+
+// Snapshot is the state of an instance between two turns: what distinguishes it
+// from its image. It is how a supervisor's resume gets back to before a failing
+// turn, and how an idle actor gives its instance back. The zero value is ready to
+// be saved to.
+type Snapshot struct {
+	patch   slots.Patch
+	globals []uint64
+}
+
+// Bytes is what the snapshot holds in Go's heap.
+func (s *Snapshot) Bytes() int { return s.patch.Bytes() + 8*cap(s.globals) }
+
+// Clone is a copy without spare room.
+func (s *Snapshot) Clone() *Snapshot {
+	return &Snapshot{s.patch.Clone(), append([]uint64(nil), s.globals...)}
+}
+
+// CannotSave says why instances of this image have no snapshots; empty if they do.
+func CannotSave(i *Image) string {
+	switch {
+	case !i.frozen:
+		return "the image is not frozen"
+	case i.unsaved != "":
+		return i.unsaved
+	}
+	return ""
+}
+
+// Save writes the instance's state into s, whose room it uses again. What is in
+// the rings does not belong to it. It fails with ErrNotSaved if the state has parts
+// that cannot be kept: an open file, a table that was written to, a failed turn.
+// It costs what the actor has changed since its image, not what it weighs.
+func (x *Instance) Save(s *Snapshot) error {
+	switch why := CannotSave(x.image); {
+	case why != "":
+		return fmt.Errorf("%w: %s", ErrNotSaved, why)
+	case x.poisoned:
+		return fmt.Errorf("%w: a turn has failed", ErrNotSaved)
+	case x.pending > 0:
+		return fmt.Errorf("%w: envelopes are waiting in the inbox", ErrNotSaved)
+	case x.files != nil && x.files.Open() > 0:
+		return fmt.Errorf("%w: the guest has open files", ErrNotSaved)
+	case !x.resettable():
+		return fmt.Errorf("%w: the guest has written to a table or dropped a segment", ErrNotSaved)
+	}
+	c := &x.control
+	if err := x.memory.Patch(&s.patch, slots.Span{At: c.Inbox, End: c.Inbox + c.InboxCap}, slots.Span{At: c.Outbox, End: c.Outbox + c.OutboxCap}); err != nil {
+		return err
+	}
+	s.globals = s.globals[:0]
+	for g := range x.image.mutable {
+		if err := x.call(rewrite.EnterGlobal, uint32(g), 0, 0); err != nil {
+			return fmt.Errorf("%w: global %d: %w", ErrNotSaved, g, err)
+		}
+		s.globals = append(s.globals, x.stack[0])
+	}
+	return nil
+}
+
+// GetSaved is Get of an instance in the state of s, which must be of this image.
+func GetSaved(i *Image, s *Snapshot) (*Instance, error) {
+	x, err := Get(i)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.patch(s); err != nil {
+		x.Put()
+		return nil, err
+	}
+	return x, nil
+}
+
+// Restore brings the instance, whatever its state, to that of s, which must be of
+// the same image. After an error the instance can only be Put.
+func (x *Instance) Restore(s *Snapshot) error {
+	if err := x.Reset(); err != nil {
+		return err
+	}
+	x.poisoned = true // until it has worked
+	if err := x.patch(s); err != nil {
+		return err
+	}
+	x.poisoned = false
+	return nil
+}
+
+func (x *Instance) patch(s *Snapshot) error {
+	if len(s.globals) != x.image.mutable {
+		return fmt.Errorf("runtime: %s: the snapshot is of another image", x.image.cfg.Name)
+	}
+	if now := x.memory.Size(); s.patch.Size() > now {
+		x.memory.SetLimit(max(s.patch.Size(), x.image.cfg.MemoryLimit))
+		if _, ok := x.module.Memory().Grow(uint32((s.patch.Size() - now) / slots.WasmPage)); !ok {
+			return fmt.Errorf("runtime: %s: the memory does not grow to the %d KiB of the snapshot", x.image.cfg.Name, s.patch.Size()>>10)
+		}
+	}
+	if err := x.memory.Apply(&s.patch); err != nil {
+		return err
+	}
+	for g, v := range s.globals {
+		if err := x.call(rewrite.EnterSetGlobal, uint32(g), 0, v); err != nil {
+			return fmt.Errorf("runtime: %s: global %d: %w", x.image.cfg.Name, g, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+)
+
+// Push writes an envelope into the inbox behind earlier ones. False means that
+// it does not fit any more: run what is pending first. An envelope that an empty
+// inbox refuses can never be delivered; see [Image.Fits].
+func (x *Instance) Push(e *abi.Envelope) bool {
+	if x.pending > 0 && !x.image.batching || x.poisoned {
+		return false
+	}
+	c := &x.control
+	room := x.memory.Bytes()[c.Inbox+x.inboxLen : c.Inbox+c.InboxCap]
+	n, ok := abi.PutEnvelope(room, e)
+	if !ok {
+		return false
+	}
+	x.inboxLen += uint32(n)
+	x.pending++
+	x.reader.turns = 0 // what it read from may be overwritten
+	return true
+}
+
+// Fits reports whether the envelope can be delivered to an instance at all.
+func Fits(i *Image, e *abi.Envelope) bool {
+	return abi.EnvelopeSize(e) <= int(i.control.InboxCap)
+}
+
+// Pending is the number of envelopes pushed since the last Run.
+func (x *Instance) Pending() int { return x.pending }
+
+// Run executes what was pushed, one turn an envelope, until all are handled, the
+// guest returns early, or a turn fails. It allocates nothing unless a turn
+// fails. A failure poisons the instance: Reset it before the next Run.
+//
+// A guest may also fail before its first turn or after its last one. Then
+// Result.Turns is the number of completed turns all the same; in the latter case
+// it equals the number of envelopes, and no envelope is to blame.
+func (x *Instance) Run(in *Entry, out *Result) {
+	*out = Result{}
+	n, length := x.pending, x.inboxLen
+	if n == 0 {
+		return
+	}
+	x.pending, x.inboxLen = 0, 0
+	if x.poisoned {
+		out.Failure = &abi.Failure{Kind: abi.FailureHost, Reason: "the instance has failed and was not reset", Turn: in.FirstTurn}
+		out.Unread = n
+		return
+	}
+	x.begin(in)
+	if err := x.call(rewrite.EnterTurn, length, uint32(n), x.quantum); err != nil {
+		x.fail(n, err, out)
+	} else if broken := x.commit(n, out); broken != nil {
+		x.failLate(n, broken, out)
+	}
+	x.end()
+}
+
+// begin sets the instance up for a call on behalf of in.
+func (x *Instance) begin(in *Entry) {
+	if x.kill.Load() != nil {
+		x.kill.Store(nil)
+	}
+	x.meter.prepare(in, x.image.engine.cfg.quantum)
+	limit := x.image.cfg.MemoryLimit
+	if in.MemoryLimit != 0 {
+		limit = min(limit, in.MemoryLimit)
+	}
+	x.memory.SetLimit(limit)
+	x.memory.ClearRefused()
+	x.output.prepare(in)
+	x.random.live = false // a turn that is run again draws the same
+	x.reader.turns = 0
+}
+
+// end forgets the entry, which is the caller's.
+func (x *Instance) end() {
+	x.finishLines()
+	x.in = nil
+	x.output.limit = 0
+}
+
+// commit takes over the turns of a call that returned. An error charges the last
+// of them, see failLate.
+func (x *Instance) commit(n int, out *Result) *abort {
+	begun, length, spent := int(x.stack[0]>>32), uint32(x.stack[0]), x.stack[1]
+	if x.phase%2 == 1 { // what was granted, was granted to turns that have ended
+		x.earlier += x.granted
+		x.granted = 0
+		x.phase++
+	}
+	out.Turns, out.Unread, out.Fuel = begun, n-begun, spent+x.earlier
+	if begun == 0 {
+		return violation("the turn returned without taking an envelope")
+	}
+	if length > x.control.OutboxCap {
+		return violation(overlong("wasmactors_turn returned", length, x.control.OutboxCap))
+	}
+	if uint64(len(x.staging))+uint64(length) > x.output.limit {
+		return x.outboxOverflow()
+	}
+	x.openReader(begun, begun, length, true)
+	return nil
+}
+
+// failLate charges the last turn of a call that returned with something that
+// breaks the contract. The earlier ones stand; the end markers tell how much of the
+// outbox is theirs.
+func (x *Instance) failLate(n int, a *abort, out *Result) {
+	x.poisoned = true
+	spent := uint64(0)
+	if out.Turns <= 1 {
+		spent, out.Fuel = out.Fuel, 0
+	}
+	out.Turns = max(0, out.Turns-1)
+	out.Unread = n - out.Turns - 1
+	out.Failure = x.explain(a)
+	out.Failure.Turn, out.Failure.Fuel = x.in.FirstTurn+uint64(out.Turns), spent
+	x.openReader(out.Turns, out.Turns+1, x.control.OutboxCap, false)
+}
+
+// fail takes over the turns that ended before the call failed, and says what the
+// failure was.
+func (x *Instance) fail(n int, err error, out *Result) {
+	x.poisoned = true
+	x.enterPhase()
+	h := x.globals()
+	ended, length := int(uint32(h.ended.Get())), uint32(h.outLen.Get())
+	out.Turns = ended
+	out.Fuel = h.spent.Get() + x.earlier
+	out.Unread = max(0, n-ended-1)
+	out.Failure = x.explain(err)
+	out.Failure.Turn = x.in.FirstTurn + uint64(ended)
+	out.Failure.Fuel = x.spentNow()
+	x.openReader(ended, ended+1, min(length, x.control.OutboxCap), false)
+}
