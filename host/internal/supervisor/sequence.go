@@ -12,6 +12,7 @@ import (
 // and begin in the order of their start, each when the one before it has begun.
 type sequence[C Child] struct {
 	order Order
+	owed  map[*family.Member[C]]time.Duration // longer delays, of decisions that this one has overtaken
 	cause *family.Member[C]   // the child whose failure it is
 	ends  []*family.Member[C] // still to end; the last one is next
 	begin []*family.Member[C] // still to begin; the first one is next
@@ -29,7 +30,13 @@ func (s *Supervisor[C]) restartInOrder(p Parent[C], cause *family.Member[C], mem
 		return
 	}
 	o.Hold = true
-	s.sequence = &sequence[C]{order: o, cause: cause, ends: slices.Clone(members)}
+	q := &sequence[C]{order: o, cause: cause, ends: slices.Clone(members), owed: map[*family.Member[C]]time.Duration{}}
+	for _, m := range members {
+		if d := s.Owed(m); d > o.Delay {
+			q.owed[m] = d
+		}
+	}
+	s.sequence = q
 	s.advance(p)
 }
 
@@ -52,9 +59,13 @@ func (q *sequence[C]) willEnd(m *family.Member[C]) bool {
 // been told of yet; 0 for none.
 func (s *Supervisor[C]) Owed(m *family.Member[C]) time.Duration {
 	if s.sequence.willEnd(m) {
-		return s.sequence.order.Delay
+		return s.sequence.delayOf(m)
 	}
 	return 0
+}
+
+func (q *sequence[C]) delayOf(m *family.Member[C]) time.Duration {
+	return max(q.order.Delay, q.owed[m])
 }
 
 // advance tells the next one.
@@ -63,7 +74,9 @@ func (s *Supervisor[C]) advance(p Parent[C]) {
 	if n := len(q.ends); n > 0 {
 		m := q.ends[n-1]
 		q.ends, q.waits = q.ends[:n-1], m
-		s.Give(p, m, restartOf(m, q.cause, q.order))
+		o := q.order
+		o.Delay = q.delayOf(m)
+		s.Give(p, m, restartOf(m, q.cause, o))
 		return
 	}
 	if len(q.begin) > 0 {
