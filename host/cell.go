@@ -191,7 +191,7 @@ func (c *cell) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	c.work.Store(c.turns<<1 | 1)
 	c.handleSystem(scr)
-	for budget := c.sys.cfg.throughput; budget > 0 && c.receptive(); {
+	for budget := c.sys.cfg.throughput; budget > 0 && c.receptive() && !w.Spent(); {
 		n := c.handleMessages(scr, budget)
 		if n == 0 {
 			break

@@ -15,13 +15,12 @@ func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
 	if x == nil {
 		var err error
 		if x, err = sandbox.Get(c.props.image); err != nil {
-			var f *abi.Failure
-			if errors.As(err, &f) {
-				return f
-			}
 			return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 		}
 		c.take(scr, x)
+	}
+	if f := x.Prepare(c.limitEntry(scr, c.turnTime(scr))); f != nil {
+		return f
 	}
 	start := abi.Start{
 		Type: c.props.typ, Path: c.ref().String(), Self: c.uid, Parent: c.parentUID(), Seed: c.seed,
@@ -139,12 +138,9 @@ func (c *cell) guestTurns(scr *scratch, budget int) int {
 // ended, and gives unread messages back. It returns the number of messages that
 // are done with, a failing one included.
 func (c *cell) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
-	in := &scr.entry
-	in.Now, in.FirstTurn, in.Seed = now, c.turns, c.seed
-	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = c.limits.Fuel, c.limits.Deadline, c.limits.Memory, c.limits.Outbox
-	in.Yield, in.Log = scr.w, c
-	x.Run(in, &scr.res)
+	x.Run(c.limitEntry(scr, now), &scr.res)
 	res := &scr.res
+	scr.w.Spend(res.Worth)
 	failed := -1
 	for failed < 0 {
 		turn, cmds, ok, err := x.NextTurn(scr.cmds[:0])
@@ -207,6 +203,15 @@ func (c *cell) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, 
 		c.checkpointIfDue()
 	}
 	return done, f
+}
+
+// limitEntry is what the actor's turns see and may spend.
+func (c *cell) limitEntry(scr *scratch, now int64) *sandbox.Entry {
+	in := &scr.entry
+	in.Now, in.FirstTurn, in.Seed = now, c.turns, c.seed
+	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = c.limits.Fuel, c.limits.Deadline, c.limits.Memory, c.limits.Outbox
+	in.Yield, in.Log = scr.w, c
+	return in
 }
 
 // noteCrash keeps for the crash report what the failing turn was about.

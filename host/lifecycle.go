@@ -389,6 +389,7 @@ func (c *cell) killLater() {
 		defer c.mu.Unlock()
 		if x := c.inst.Load(); x != nil && c.running() && c.sysq.n.Load() > 0 {
 			x.Kill("stopped")
+			c.sys.disp.Hurry(&c.task)
 		}
 	})
 }

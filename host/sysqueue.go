@@ -121,6 +121,11 @@ func (c *cell) post(scr *scratch, m sysMsg) bool {
 		return false
 	}
 	c.wake(scr)
+	switch m.kind {
+	case sysWatch, sysUnwatch, sysTerminated, sysSleep, sysLate:
+	default: // the life of the actor does not wait behind long turns
+		c.sys.disp.Hurry(&c.task)
+	}
 	return true
 }
 

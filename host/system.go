@@ -309,6 +309,7 @@ func (s *System) killAll() {
 		defer c.mu.Unlock()
 		if x := c.inst.Load(); x != nil && c.running() {
 			x.Kill("shutdown")
+			s.disp.Hurry(&c.task)
 		}
 	})
 }
