@@ -189,11 +189,11 @@ func (c *cell) sleep() {
 	if x == nil || !c.begun || c.state != stateRunning || c.used.Load() || !c.mbox.Empty() || len(c.late) > 0 {
 		return
 	}
-	var s sandbox.Snapshot
-	if x.Save(&s) != nil {
+	s, err := x.Drain()
+	if err != nil {
 		return
 	}
-	c.asleep = s.Clone()
+	c.asleep = s
 	c.releaseInstance()
 	c.sys.asleep.Add(1)
 }
