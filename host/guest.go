@@ -11,6 +11,7 @@ import (
 
 // startGuest gives the actor an instance and its start envelope.
 func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
+	c.seed = c.sys.secret.seed(forGuest, c.uid, c.incarnation)
 	x := c.inst.Load()
 	if x == nil {
 		var err error
@@ -19,12 +20,16 @@ func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
 		}
 		c.take(scr, x)
 	}
-	if f := x.Prepare(c.limitEntry(scr, c.turnTime(scr))); f != nil {
-		return f
+	if !c.props.image.Frozen() {
+		in := *c.limitEntry(scr, c.turnTime(scr))
+		in.Seed = c.sys.secret.seed(forUnfrozen, c.uid, c.incarnation)
+		if f := x.Prepare(&in); f != nil {
+			return f
+		}
 	}
 	start := abi.Start{
 		Type: c.props.typ, Path: c.ref().String(), Self: c.uid, Parent: c.parentUID(), Seed: c.seed,
-		RefKey: c.refkey, Spawned: c.spawned, Incarnation: c.incarnation, Args: c.args,
+		RefKey: c.childKey(), Spawned: c.spawned, Incarnation: c.incarnation, Args: c.args,
 	}
 	if cause != nil {
 		start.Reason = clip(cause.Error(), maxRestartReason)
@@ -264,7 +269,7 @@ func (c *cell) examine(cmds []abi.Command, turn int, res *sandbox.Result) *abi.F
 		case abi.OpFail:
 			return &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmd.Reason)}
 		case abi.OpSpawn:
-			if cmd.Ref != abi.ChildRef(c.refkey, spawned) {
+			if cmd.Ref != abi.ChildRef(c.childKey(), c.uid.Node(), spawned) {
 				return &abi.Failure{Kind: abi.FailureABIViolation, Reason: "spawn: the child's ref is not the next one"}
 			}
 			spawned++
