@@ -113,6 +113,7 @@ type Image struct {
 	compiled wazero.CompiledModule
 
 	pool      pool
+	slowest   slowest
 	footprint int64 // what a pooled instance keeps resident, estimated
 	closed    atomic.Bool
 	live      atomic.Int64 // instances
