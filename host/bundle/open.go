@@ -21,6 +21,9 @@ type Options struct {
 	// CacheBytes bounds what is kept: a quarter of it for built modules, the rest
 	// for images and machine code. 0 means DefaultCacheBytes.
 	CacheBytes int64
+	// CacheKey is the file of the key that the cache is authenticated with; "" means
+	// the user's.
+	CacheKey string
 	// Compiler overrides what modules say; "" leaves it to them.
 	Compiler string
 	// Progress is told what is going on, a few words at a time, by any goroutine.
@@ -91,7 +94,7 @@ func (e *ModuleError) Unwrap() error { return e.Err }
 // Open builds and loads the modules of a manifest, several at a time. Close the
 // bundle when its actors have ended.
 func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
-	cfg := runtime.NewConfig()
+	cfg := runtime.NewConfig().WithCacheKeyFile(o.CacheKey)
 	if o.CacheDir != "" {
 		cfg = cfg.WithCacheDir(filepath.Join(o.CacheDir, ImageCache)).WithCacheBytes(CacheShares(o.CacheBytes)[ImageCache])
 	}
@@ -144,7 +147,7 @@ func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 	if o.Compiler != "" {
 		compiler = o.Compiler
 	}
-	bo := build.Options{Compiler: compiler}
+	bo := build.Options{Compiler: compiler, CacheKey: o.CacheKey}
 	if o.CacheDir != "" {
 		bo.CacheDir, bo.CacheBytes = filepath.Join(o.CacheDir, BuildCache), CacheShares(o.CacheBytes)[BuildCache]
 	}

@@ -158,7 +158,9 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 		x.files = wasi.NewFileTable(i.roots, 0)
 	}
 	start := time.Now()
+	i.watch.pause(true)
 	c, failure := x.initialise([16]byte{})
+	i.watch.pause(false)
 	if failure != nil {
 		return nil, &LoadError{Name: i.cfg.Name, Reason: "the initialisation failed: " + failure.Error(), Err: failure}
 	}
