@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/wasmactors/wasmactors/runtime"
 )
 
 func TestMain(m *testing.M) {
+	runtime.CompileMain() // modules compile in processes of their own, as in main
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(testCache)
 		os.Exit(code)

@@ -25,7 +25,31 @@ const piece = 1 << 20
 // Read reads a file of at most most bytes. Links are followed; what they lead to
 // must be a regular file. It is looked at before it is opened, because opening a
 // device does things, and after, because it may be another one by then.
+//
+// It returns as soon as ctx ends, even if the file system does not answer; a
+// goroutine waits for that, then.
 func Read(ctx context.Context, path string, most int64) ([]byte, error) {
+	if ctx.Done() == nil {
+		return read(ctx, path, most)
+	}
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := read(ctx, path, most)
+		done <- result{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func read(ctx context.Context, path string, most int64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
