@@ -159,8 +159,13 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 	}
 	start := time.Now()
 	i.watch.pause(true)
+	ended := x.killWith(ctx)
 	c, failure := x.initialise([16]byte{})
+	ended()
 	i.watch.pause(false)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if failure != nil {
 		return nil, &LoadError{Name: i.cfg.Name, Reason: "the initialisation failed: " + failure.Error(), Err: failure}
 	}

@@ -211,6 +211,26 @@ func (i *Image) make(ctx context.Context, wasm []byte, compile bool) (rec *recor
 	return rec, code, err
 }
 
+// killWith kills what runs in the instance when ctx ends, until ended is called.
+// What has not begun when it is killed begins, so it is killed again.
+func (x *Instance) killWith(ctx context.Context) (ended func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		for {
+			x.Kill("the load was given up")
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+	return func() {
+		stop()
+		close(done)
+	}
+}
+
 // openDirs opens the directories that the guest may use.
 func (i *Image) openDirs() (err error) {
 	if len(i.cfg.Dirs) == 0 {
