@@ -18,6 +18,9 @@ import (
 
 func TestMain(m *testing.M) {
 	runtime.CompileMain() // modules compile in processes of their own, as in main
+	if os.Getenv("WASMACTORS_TEST_MAIN") != "" {
+		main()
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(testCache)
 		os.Exit(code)

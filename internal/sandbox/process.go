@@ -138,8 +138,36 @@ type request struct {
 	Limits      compileLimits
 }
 
-// run has a process do a job. It ends with the process, and at once with ctx.
+// run has a process do a job. It returns at once when ctx ends: the process is killed
+// then, and gone as soon as the kernel has taken its memory back.
 func (p *program) run(ctx context.Context, i *Image, j job) (*product, error) {
+	head, err := j.request(i)
+	if err != nil {
+		return nil, err
+	}
+	type result struct {
+		product *product
+		err     error
+	}
+	done := make(chan result, 1)
+	var process atomic.Pointer[os.Process]
+	go func() {
+		got, err := p.runHere(ctx, i, j, head, &process)
+		done <- result{got, err}
+	}()
+	select {
+	case r := <-done:
+		return r.product, r.err
+	case <-ctx.Done():
+		if p := process.Load(); p != nil {
+			_ = p.Kill() // whoever was faster
+		}
+		return nil, ctx.Err()
+	}
+}
+
+// request is what the process is told about a job for an image.
+func (j *job) request(i *Image) ([]byte, error) {
 	cfg := i.cfg
 	cfg.Progress = nil
 	for d := range cfg.Dirs { // the process works elsewhere
@@ -159,10 +187,11 @@ func (p *program) run(ctx context.Context, i *Image, j job) (*product, error) {
 			return nil, fmt.Errorf("%w: %w", errProcess, err)
 		}
 	}
-	head, err := json.Marshal(&q)
-	if err != nil {
-		return nil, err
-	}
+	return json.Marshal(&q)
+}
+
+// runHere runs the process to its end.
+func (p *program) runHere(ctx context.Context, i *Image, j job, head []byte, process *atomic.Pointer[os.Process]) (*product, error) {
 	// The process dies with the thread that has started it (Linux), so that thread
 	// must not end before.
 	goruntime.LockOSThread()
@@ -190,6 +219,7 @@ func (p *program) run(ctx context.Context, i *Image, j job) (*product, error) {
 		}
 		return nil, fmt.Errorf("%w cannot be started (Config.WithCompileProgram names another program): %w", errProcess, err)
 	}
+	process.Store(cmd.Process)
 	// The pipe stays open: its end is how the process learns that we are gone.
 	go func() { _ = errors.Join(writeFrame(in, frameRequest, head), writeFrame(in, frameModule, j.module)) }()
 	got, failed, rerr := readProduct(out, i, j)
