@@ -47,7 +47,7 @@ func slowGuest(t *testing.T, where string) string {
 			body = append(body, 0x20, 0, 0x6c, 0x20, 0, 0x6a)
 		}
 		body = append(body, wasm.OpEnd)
-		for range 20_000 {
+		for range 6_000 {
 			m.Funcs = append(m.Funcs, 1)
 			m.Code = append(m.Code, wasm.Body{Code: body})
 		}
@@ -73,56 +73,68 @@ func TestInterruptWhileLoading(t *testing.T) {
 			if testing.Short() && args[0] != "check" {
 				continue
 			}
-			cmd := exec.Command(exe, args...)
-			cmd.Env = append(os.Environ(), "WASMACTORS_TEST_MAIN=1", "WASMACTORS_CACHE_DIR="+t.TempDir())
-			var said bytes.Buffer
-			cmd.Stdout = &said
-			stderr, err := cmd.StderrPipe()
-			if err != nil {
-				t.Fatal(err)
+			best := time.Hour
+			for try := 0; best > 100*time.Millisecond && try < 5; try++ { // the machine may be busy
+				best = min(best, interrupt(t, exe, stage, args))
 			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if args[1] == module {
-				time.Sleep(500 * time.Millisecond) // it does not say what it is at
-			}
-			for line := make([]byte, 4096); args[1] != module && !strings.Contains(said.String(), "m: "+stage); {
-				n, err := stderr.Read(line)
-				if said.Write(line[:n]); err != nil {
-					break
-				}
-			}
-			time.Sleep(30 * time.Millisecond)
-			children := childrenOf(cmd.Process.Pid)
-			start := time.Now()
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
-			err = cmd.Wait()
-			took := time.Since(start)
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
-				t.Errorf("%v at %s: %v: %s", args, stage, err, said.String())
-			}
-			t.Log(args[0], stage, took, children)
-			if took > 250*time.Millisecond {
-				t.Errorf("%v at %s: it took %s", args, stage, took)
-			}
-			if len(children) == 0 {
-				t.Skip("its processes cannot be seen here")
-			}
-			for _, pid := range children {
-				end := time.Now().Add(10 * time.Second)
-				for lives(pid) && time.Now().Before(end) {
-					time.Sleep(time.Millisecond) // the kernel takes its memory back
-				}
-				if lives(pid) {
-					t.Errorf("%v at %s: process %d lives on", args, stage, pid)
-				}
+			if best > 100*time.Millisecond {
+				t.Errorf("%v at %s: it took %s", args, stage, best)
 			}
 		}
 	}
+}
+
+// interrupt runs a command, presses Ctrl-C once it is at the stage, and returns how
+// long it took to end.
+func interrupt(t *testing.T, exe, stage string, args []string) time.Duration {
+	t.Helper()
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(os.Environ(), "WASMACTORS_TEST_MAIN=1", "WASMACTORS_CACHE_DIR="+t.TempDir())
+	var said bytes.Buffer
+	cmd.Stdout = &said
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	silent := strings.HasSuffix(args[1], ".wasm")
+	if silent {
+		time.Sleep(500 * time.Millisecond) // it does not say what it is at
+	}
+	for line := make([]byte, 4096); !silent && !strings.Contains(said.String(), "m: "+stage); {
+		n, err := stderr.Read(line)
+		if said.Write(line[:n]); err != nil {
+			break
+		}
+	}
+	time.Sleep(30 * time.Millisecond)
+	children := childrenOf(cmd.Process.Pid)
+	start := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	took := time.Since(start)
+	t.Log(args[0], stage, took)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Errorf("%v at %s: %v: %s", args, stage, err, said.String())
+	}
+	if _, err := os.Stat("/proc/self/stat"); err == nil && len(children) != 1 {
+		t.Errorf("%v at %s: processes %v", args, stage, children)
+	}
+	for _, pid := range children {
+		end := time.Now().Add(10 * time.Second)
+		for lives(pid) && time.Now().Before(end) {
+			time.Sleep(time.Millisecond) // the kernel takes its memory back
+		}
+		if lives(pid) {
+			t.Errorf("%v at %s: process %d lives on", args, stage, pid)
+		}
+	}
+	return took
 }
 
 // lives reports whether a process is there and is not just waiting to be counted.
