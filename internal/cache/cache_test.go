@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -149,6 +150,17 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(file, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := e.Open("image"); err == nil { // piece by piece
+			got, err := io.ReadAll(p)
+			if !errors.Is(err, ErrDamaged) || len(got) > 0 {
+				t.Errorf("seed %d, %s: %d bytes, %v", seed, name, len(got), err)
+			}
+			p.Close()
+		} else if !errors.Is(err, ErrDamaged) {
+			t.Errorf("seed %d, %s: %v", seed, name, err)
+		} else if err := os.WriteFile(file, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := e.Load("image"); !errors.Is(err, ErrDamaged) {

@@ -86,7 +86,7 @@ func (c *Cache) readOnly(e *Entry, cause error) (*Entry, error) {
 // system's.
 func (e *Entry) Load(part string) ([]byte, error) {
 	name := filepath.Join(e.dir, part)
-	file, err := readPlain(name, e.c.maxBytes+int64(headerSize))
+	file, err := readPlain(name, sealedSize(e.c.maxBytes))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrMissing
 	}
@@ -98,6 +98,28 @@ func (e *Entry) Load(part string) ([]byte, error) {
 		return nil, errors.Join(ErrDamaged, e.c.discard(name))
 	}
 	return body, nil
+}
+
+// Open begins to read a part that is used piece by piece. The error is or wraps
+// ErrMissing or ErrDamaged, or is the system's; Read may find it damaged later, and
+// whoever is told so drops it.
+func (e *Entry) Open(part string) (*Part, error) {
+	name := filepath.Join(e.dir, part)
+	f, err := openPlain(name, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrMissing
+	}
+	var p *Part
+	if err == nil {
+		if p, err = e.c.secret.open(f, e.name, part, e.c.maxBytes); err == nil {
+			return p, nil
+		}
+		_ = f.Close() // it was only read
+	}
+	if errors.Is(err, ErrDamaged) || errors.Is(err, errNotPlain) {
+		return nil, errors.Join(ErrDamaged, e.c.discard(name))
+	}
+	return nil, err
 }
 
 // Has reports whether there is such a part, damaged or not.

@@ -15,12 +15,12 @@ import (
 )
 
 // codeStore stands where wazero's file cache would: wazero asks it for machine
-// code, and gives it what it has compiled. So machine code comes from bytes that
-// were authenticated, and never from a file that somebody could change between the
-// check and the use. It is used for one module and one call of CompileModule.
+// code, and gives it what it has compiled. So machine code comes from bytes in our
+// memory that were authenticated, and never from a file that somebody could change
+// between the check and the use. It is used for one module and one call of CompileModule.
 type codeStore struct {
-	serve []byte // what to answer, nil to compile
-	made  []byte // what was compiled
+	serve io.Reader // what to answer, once; nil to compile
+	made  []byte    // what was compiled
 	asked codeKey
 }
 
@@ -34,7 +34,7 @@ func (s *codeStore) Get(key codeKey) (io.ReadCloser, bool, error) {
 	if s.serve == nil {
 		return nil, false, nil
 	}
-	return io.NopCloser(bytes.NewReader(s.serve)), true, nil
+	return io.NopCloser(s.serve), true, nil
 }
 
 func (s *codeStore) Add(_ codeKey, content io.Reader) (err error) {

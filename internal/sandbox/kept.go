@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/wasmactors/wasmactors/internal/cache"
 	"github.com/wasmactors/wasmactors/internal/wasm"
@@ -151,7 +153,7 @@ func (i *Image) useMade(ctx context.Context, rec *record, code []byte) error {
 		err = checkCode(code, len(o.Code))
 	}
 	if err == nil {
-		err = i.compileServed(ctx, rec, code)
+		err = i.compileServed(ctx, rec, bytes.NewReader(code))
 	}
 	if err != nil && ctx.Err() == nil {
 		return i.blame(&CompileError{What: "has brought the process that compiles to answer nonsense: " + err.Error()})
@@ -164,7 +166,7 @@ func (i *Image) useMade(ctx context.Context, rec *record, code []byte) error {
 // start would need. So it is shown the outline of the module, in which every body
 // is "unreachable", and given the module's code. Should it not want it, for whatever
 // reason, it would compile the outline; that is noticed, and the result thrown away.
-func (i *Image) compileServed(ctx context.Context, rec *record, code []byte) error {
+func (i *Image) compileServed(ctx context.Context, rec *record, code io.Reader) error {
 	s := codeStore{serve: code}
 	if err := i.compileWith(ctx, rec.meta, rec.outline, &s); err != nil {
 		return err
@@ -191,17 +193,20 @@ func (i *Image) compileKept(ctx context.Context, rec *record) (bool, error) {
 	if err != nil {
 		return false, nil // compileNow says so
 	}
-	code, err := i.entry.Load(codePart)
+	code, err := i.entry.Open(codePart)
 	if errors.Is(err, cache.ErrMissing) {
 		return false, nil
 	}
 	if err == nil {
-		name, code, ok := split(code, uint64(len(here)))
-		if !ok || codeKey(name) != here {
+		defer code.Close()
+		var name codeKey
+		if _, err = io.ReadFull(code, name[:]); err == nil && name != here {
 			return false, nil // another processor's, or another version's: replaced by ours
 		}
-		if err = i.compileServed(ctx, rec, code); err == nil {
-			return true, nil
+		if err == nil {
+			if err = i.compileServed(ctx, rec, code); err == nil {
+				return true, nil
+			}
 		}
 		_ = i.entry.Drop(codePart) // whatever is wrong with it, it is not needed
 	}
