@@ -12,9 +12,15 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/wasmactors/wasmactors/runtime"
 )
 
 func TestMain(m *testing.M) {
+	runtime.CompileMain() // modules compile in processes of their own, as in main
+	if os.Getenv("WASMACTORS_TEST_MAIN") != "" {
+		main()
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(testCache)
 		os.Exit(code)

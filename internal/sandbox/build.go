@@ -159,7 +159,9 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 	}
 	start := time.Now()
 	in := Entry{Deadline: i.cfg.InitDeadline, TurnFuel: i.cfg.InitFuel, Yield: interrupt{ctx}}
+	i.watch.pause(true)
 	c, failure := x.initialise(&in)
+	i.watch.pause(false)
 	if failure != nil {
 		if err := ctx.Err(); err != nil {
 			return nil, err
