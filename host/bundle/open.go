@@ -193,7 +193,8 @@ func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Optio
 func (mod Module) ImageConfig() runtime.ImageConfig {
 	return runtime.ImageConfig{
 		Name: mod.Name, MemoryLimit: mod.Memory, StackLimit: mod.Stack, TableLimit: mod.Table,
-		SizeLimit: mod.Size, DataLimit: mod.Data, GlobalLimit: mod.Globals, InstanceLimit: mod.Instances,
+		SizeLimit: mod.Size, DataLimit: mod.Data, GlobalLimit: mod.Globals, TablesLimit: mod.Tables, EntriesLimit: mod.Entries,
+		TypeLimit: mod.Types, FunctionLimit: mod.Functions, SegmentLimit: mod.Segments, ElementLimit: mod.Elements, CompileLimit: mod.Compile, CompileMemory: mod.CompileMemory, InstanceLimit: mod.Instances,
 		InitFuel: mod.InitFuel, InitDeadline: mod.InitDeadline,
 		Env: mod.Env, Dirs: mod.Dirs, NoFreeze: !mod.Freeze,
 	}

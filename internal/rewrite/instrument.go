@@ -84,12 +84,7 @@ func (in *instrumenter) layout() {
 		in.typeOf([]wasm.ValType{i32}, []wasm.ValType{i32}),
 		in.typeOf([]wasm.ValType{i32, i32, i32, i64}, []wasm.ValType{i64, i64}))
 
-	for _, t := range m.Tables {
-		if !t.HasMax || t.Max > in.opt.TableLimit {
-			t.Max, t.HasMax = in.opt.TableLimit, true
-		}
-		out.Tables = append(out.Tables, t)
-	}
+	out.Tables = in.clampTables()
 	for _, l := range m.Memories {
 		if !l.HasMax || l.Max > in.opt.MemoryPages {
 			l.Max, l.HasMax = in.opt.MemoryPages, true
@@ -111,6 +106,35 @@ func (in *instrumenter) layout() {
 	in.fuel, in.quantum, in.spent = hidden(i64, GlobalFuel), hidden(i64, GlobalQuantum), hidden(i64, GlobalSpent)
 	in.count, in.begun, in.ended = hidden(i32, GlobalCount), hidden(i32, GlobalBegun), hidden(i32, GlobalEnded)
 	in.outLen, in.dirty = hidden(i32, GlobalOut), hidden(i32, GlobalDirty)
+}
+
+// clampTables bounds how far each table may grow: to the limit of one, and so that
+// all together stay within theirs. What is left after what they begin with goes to
+// those that declare how much they want, and then in equal parts to the others.
+func (in *instrumenter) clampTables() []wasm.Table {
+	tables := slices.Clone(in.src.Tables)
+	left, open := uint64(in.opt.TableTotal), uint64(0)
+	for _, t := range tables {
+		left -= uint64(t.Min)
+	}
+	grow := func(t *wasm.Table, by uint64) {
+		t.Max, t.HasMax = uint32(min(uint64(t.Min)+by, uint64(in.opt.TableLimit))), true
+		left -= uint64(t.Max - t.Min)
+	}
+	for i := range tables {
+		if t := &tables[i]; t.HasMax {
+			grow(t, min(uint64(t.Max-t.Min), left))
+		} else {
+			open++
+		}
+	}
+	for i := range tables {
+		if t := &tables[i]; !t.HasMax {
+			grow(t, left/open)
+			open--
+		}
+	}
+	return tables
 }
 
 // typeOf is the index of a function type, added if need be.
