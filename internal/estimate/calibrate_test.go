@@ -66,7 +66,7 @@ func prepared(t testing.TB, m *wasm.Module) *wasm.Module {
 	}
 	res, err := rewrite.Instrument(m, rewrite.Options{})
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	return direct.Calls(res.Module)
 }

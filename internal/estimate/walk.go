@@ -153,8 +153,10 @@ func (s *sim) plain(ins *wasm.Instr) {
 	switch op := ins.Op; {
 	case op >= 0x6d && op <= 0x70, op >= 0x7f && op <= 0x82: // division
 		s.add(Code, stepsDivision)
+		s.take(bytesDivision)
 	case op >= 0xa8 && op <= 0xb1 && op != 0xac && op != 0xad: // float to integer
 		s.add(Code, stepsTruncation)
+		s.take(bytesTruncation)
 	case op >= 0x28 && op <= 0x3e:
 		s.add(Code, stepsMemory)
 		s.address(takes - 1)
@@ -164,9 +166,15 @@ func (s *sim) plain(ins *wasm.Instr) {
 			s.add(Code, stepsMemory)
 			s.address(takes - 1)
 		}
-	case op == wasm.OpMisc && ins.Sub >= wasm.MiscMemoryInit, op == wasm.OpTableGet, op == wasm.OpTableSet, op == wasm.OpRefFunc, op == wasm.OpMemoryGrow:
-		s.add(Code, stepsBulk)
+	case op == wasm.OpTableGet, op == wasm.OpTableSet, op == wasm.OpRefFunc, op == wasm.OpMemoryGrow:
+		s.add(Code, stepsTable)
 		s.take(8 * bytesInstr)
+		if op == wasm.OpMemoryGrow {
+			s.reload()
+		}
+	case op == wasm.OpMisc && ins.Sub >= wasm.MiscMemoryInit:
+		s.add(Code, stepsBulk)
+		s.take(bytesBulk)
 		if op == wasm.OpMisc && (ins.Sub == wasm.MiscMemoryFill || ins.Sub == wasm.MiscTableFill) { // a loop
 			s.add(Code, stepsFill)
 			for range 4 {
@@ -175,9 +183,6 @@ func (s *sim) plain(ins *wasm.Instr) {
 				s.seal(b)
 				s.enter(b)
 			}
-		}
-		if op == wasm.OpMemoryGrow {
-			s.reload()
 		}
 	}
 	for range takes {
@@ -197,6 +202,7 @@ func (s *sim) address(n int) {
 	if s.values[v].known < 0 {
 		s.values[v].known = s.now
 		s.known++
+		s.add(Code, stepsAddress)
 		s.newValue() // the absolute address
 	}
 }
@@ -321,6 +327,7 @@ func (s *sim) branch(label uint32) {
 func (s *sim) table(labels []uint32) {
 	from := s.now
 	s.take(uint64(len(labels)) * bytesLabel)
+	s.add(Blocks, uint64(len(labels))*uint64(len(labels))*stepsLabels)
 	for _, l := range labels {
 		f := s.frame(l)
 		if f == nil || s.over {

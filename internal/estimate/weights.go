@@ -23,27 +23,33 @@ const (
 	stepsSpill      = 200 // a block between a value's and where it is read again
 	stepsBound      = 45  // an address known in a block
 	stepsVector     = 500
-	stepsBulk       = 4_000
-	stepsIndirect   = 4_000
+	stepsBulk       = 25_000
+	stepsIndirect   = 30_000
+	stepsAddress    = 3_000
+	stepsTable      = 5_000
+	stepsLabels     = 1 // for each pair of a br_table's
 	stepsFill       = 25_000
 	stepsDivision   = 7_000
 	stepsTruncation = 10_000
 	stepsCheck      = 3 // a value that validation compares
-	stepsMemory     = 1_200
+	stepsMemory     = 250
 )
 
 // Weights, in bytes.
 const (
-	bytesInstr  = 700
-	bytesValue  = 450
-	bytesBlock  = 3_000
-	bytesLive   = 24
-	bytesBound  = 40
-	bytesLocal  = 64
-	bytesPassed = 260
-	bytesDepth  = 500 // of recursion
-	bytesLabel  = 16
-	bytesPred   = 48
-	outInstr    = 24 // machine code for an instruction
-	outPassed   = 16
+	bytesInstr      = 700
+	bytesValue      = 450
+	bytesBlock      = 3_000
+	bytesLive       = 24
+	bytesBound      = 40
+	bytesLocal      = 64
+	bytesPassed     = 260
+	bytesBulk       = 18_000
+	bytesDivision   = 3_500
+	bytesTruncation = 7_500
+	bytesDepth      = 500 // of recursion
+	bytesLabel      = 16
+	bytesPred       = 48
+	outInstr        = 24 // machine code for an instruction
+	outPassed       = 16
 )

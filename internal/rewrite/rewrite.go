@@ -112,6 +112,7 @@ type Result struct {
 	Mutable  []wasm.ValType // the guest's mutable globals in order; see EnterGlobal
 	Metered  int            // functions that are charged at their entry
 	Counted  int            // functions whose depth is counted
+	Steps    uint64         // what the rewriting has looked at: bytes of types, instructions, labels, edges of the call graph and so on
 
 	in        *instrumenter
 	needsData bool
@@ -143,7 +144,7 @@ func Instrument(m *wasm.Module, o Options) (*Result, error) {
 		return nil, err
 	}
 	in.finish()
-	res := &Result{Module: in.out, Batching: in.next >= 0, in: in, needsData: in.usesData}
+	res := &Result{Module: in.out, Batching: in.next >= 0, in: in, needsData: in.usesData, Steps: in.steps}
 	for _, g := range m.Globals {
 		if g.Mutable {
 			res.Mutable = append(res.Mutable, g.Type)

@@ -22,8 +22,8 @@ const (
 	DefaultGlobalLimit  = 10_000
 	DefaultTypeLimit    = 10_000
 	DefaultFuncLimit    = 200_000
-	DefaultSegmentLimit = 20_000
-	DefaultElementLimit = 1 << 20
+	DefaultSegmentLimit = 1_000_000
+	DefaultElementLimit = 1 << 18
 	DefaultCompileLimit = 700_000_000
 	DefaultCompileBytes = 128 << 20
 	DefaultDataLimit    = 64 << 20
