@@ -215,8 +215,11 @@ func (w *walker) price(ins *wasm.Instr) uint64 {
 	case wasm.OpMisc:
 		if ins.Sub >= wasm.MiscMemoryInit {
 			small, _ := smallCost(&w.last, ins)
+			if ins.Sub == wasm.MiscTableGrow {
+				return priceTableGrow
+			}
 			return 9 + small
 		}
 	}
-	return 1
+	return instrPrice(ins)
 }

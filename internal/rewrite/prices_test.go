@@ -58,6 +58,13 @@ func pricedCodes() []priced {
 		{"f32.convert_i32_s, i32.trunc_sat_f32_s", c(get(1), []byte{0xb2}, misc(0), set(1)), 2},
 		{"i64.trunc_sat_f64_u of a large", c(f64(0x43e8000000000000), get(4), []byte{0xa0}, misc(7), []byte{wasm.OpDrop}), 1},
 		{"f32.demote, f64.promote", c(get(4), []byte{0xb6, 0xbb}, set(4)), 2},
+		{"f64.mul of a subnormal", c(f64(1<<51|12345), f64(0x3fe0000000000001), []byte{0xa2}, get(4), []byte{0xa0}, set(4)), 2},
+		{"f64.add of subnormals", c(f64(0x0008000000012345), get(11), []byte{0xa0}, set(11)), 1},
+		{"f64.mul chain of subnormals", c(get(11), f64(0x3ff0000000000001), []byte{0xa2}, set(11)), 1},
+		{"f64.sqrt of a subnormal", c(get(11), []byte{0x9f, wasm.OpDrop}), 1},
+		{"f64.div of a subnormal", c(get(11), f64(0x3ff0000000000001), []byte{0xa3}, set(11)), 1},
+		{"f32.demote of a subnormal", c(get(11), []byte{0xb6, 0xbb}, set(11)), 2},
+		{"f64.nearest of a subnormal", c(get(11), []byte{0x9e, wasm.OpDrop}), 1},
 		{"reinterpret", c(get(4), []byte{0xbd, 0xbf}, set(4)), 2},
 		{"i32.load", c(get(8), []byte{0x28, 2, 0}, set(8)), 1},
 		{"i64.load8_s", c(get(8), []byte{0x30, 0, 0, 0xa7}, set(8)), 1},
@@ -84,7 +91,7 @@ func pricedCodes() []priced {
 		{"table.copy of 0", c(i32(0), i32(100), i32(0), []byte{wasm.OpMisc, 14, 0, 0}), 1},
 		{"table.fill of 0", c(i32(0), []byte{wasm.OpRefNull, 0x70}, i32(0), []byte{wasm.OpMisc, 17, 0}), 1},
 		{"table.grow 0", c([]byte{wasm.OpRefNull, 0x70}, i32(0), []byte{wasm.OpMisc, 15, 0}, set(1)), 1},
-		{"ref.func", []byte{wasm.OpRefFunc, 3, wasm.OpDrop}, 1},
+		{"ref.func", []byte{wasm.OpRefFunc, 2, wasm.OpDrop}, 1},
 		{"br_table", c([]byte{wasm.OpBlock, 0x40, wasm.OpBlock, 0x40}, get(1), i32(1), []byte{0x71, wasm.OpBrTable, 1, 0, 1, wasm.OpEnd, wasm.OpEnd}, get(1), i32(0x343fd), []byte{0x6c}, i32(0x269ec3), []byte{0x6a}, set(1)), 1},
 		{"if that is mispredicted", c(get(1), i32(1<<17), []byte{0x71, wasm.OpIf, 0x40}, get(5), get(1), []byte{0x6a}, set(1), []byte{wasm.OpEnd}, get(1), i32(0x343fd), []byte{0x6c}, i32(0x269ec3), []byte{0x6a}, set(1)), 1},
 	}
@@ -121,13 +128,13 @@ func pricedModule(p *priced, repeat int) *wasm.Module {
 	body := wasmgen.Code(
 		wasmgen.Const(7), wasmgen.Op(wasm.OpLocalSet, 1), []byte{wasm.OpI64Const, 5}, wasmgen.Op(wasm.OpLocalSet, 2),
 		[]byte{wasm.OpF32Const, 0xdb, 0x0f, 0x49, 0x40}, wasmgen.Op(wasm.OpLocalSet, 3), []byte{wasm.OpF64Const, 0x18, 0x2d, 0x44, 0x54, 0xfb, 0x21, 0x09, 0x40}, wasmgen.Op(wasm.OpLocalSet, 4),
-		wasmgen.Const(3), wasmgen.Op(wasm.OpLocalSet, 5), wasmgen.Const(1), wasmgen.Op(wasm.OpLocalSet, 6), []byte{wasm.OpI64Const, 3}, wasmgen.Op(wasm.OpLocalSet, 7), wasmgen.Const(1<<20), wasmgen.Op(wasm.OpLocalSet, 9),
+		wasmgen.Const(3), wasmgen.Op(wasm.OpLocalSet, 5), wasmgen.Const(1), wasmgen.Op(wasm.OpLocalSet, 6), []byte{wasm.OpI64Const, 3}, wasmgen.Op(wasm.OpLocalSet, 7), wasmgen.Const(1<<20), wasmgen.Op(wasm.OpLocalSet, 9), []byte{wasm.OpF64Const, 0x45, 0x23, 1, 0, 0, 0, 8, 0}, wasmgen.Op(wasm.OpLocalSet, 11),
 		[]byte{wasm.OpLoop, 0x40}, slices.Repeat(p.code, repeat),
 		[]byte{wasm.OpLocalGet, 0}, wasmgen.Const(1), []byte{0x6b}, wasmgen.Op(wasm.OpLocalTee, 0), []byte{wasm.OpBrIf, 0, wasm.OpEnd},
 		wasmgen.Op(wasm.OpLocalGet, 1), wasmgen.Op(wasm.OpLocalGet, 2), []byte{0xa7, 0x6a}, wasmgen.Op(wasm.OpLocalGet, 3), []byte{0xbc, 0x6a}, wasmgen.Op(wasm.OpLocalGet, 4), []byte{0xbd, 0xa7, 0x6a}, wasmgen.Op(wasm.OpLocalGet, 9), []byte{0x6a},
-		wasmgen.Op(wasm.OpLocalGet, 10), []byte{wasm.OpSIMD, 27, 0, 0x6a})
+		wasmgen.Op(wasm.OpLocalGet, 11), []byte{0xbd, 0xa7, 0x6a}, wasmgen.Op(wasm.OpLocalGet, 10), []byte{wasm.OpSIMD, 27, 0, 0x6a})
 	f := s.Func(2, 0, body)
-	s.Code[f].Locals = []wasm.LocalGroup{{N: 1, Type: wasm.I32}, {N: 1, Type: wasm.I64}, {N: 1, Type: wasm.F32}, {N: 1, Type: wasm.F64}, {N: 2, Type: wasm.I32}, {N: 1, Type: wasm.I64}, {N: 2, Type: wasm.I32}, {N: 1, Type: wasm.V128}}
+	s.Code[f].Locals = []wasm.LocalGroup{{N: 1, Type: wasm.I32}, {N: 1, Type: wasm.I64}, {N: 1, Type: wasm.F32}, {N: 1, Type: wasm.F64}, {N: 2, Type: wasm.I32}, {N: 1, Type: wasm.I64}, {N: 2, Type: wasm.I32}, {N: 1, Type: wasm.V128}, {N: 1, Type: wasm.F64}}
 	s.Exports[2].Index = f
 	return s.Module
 }
