@@ -178,7 +178,9 @@ func (c *cell) applySpawn(scr *scratch, cmd *abi.Command) {
 	c.spawned++
 	var p Props
 	err := ErrDenied
-	if allowed(c.caps.spawn, string(cmd.Type)) {
+	if cmd.Name != nil && !abi.ValidName(cmd.Name) {
+		err = fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -", ErrBadName, clip(string(cmd.Name), 100), abi.MaxName)
+	} else if allowed(c.caps.spawn, string(cmd.Type)) {
 		p = Guest(c.props.image, string(cmd.Type)).WithLimits(c.props.limits).WithCapabilities(c.props.caps)
 		p.args = Raw(append([]byte{}, cmd.Payload...))
 		if len(cmd.Payload) == 0 {

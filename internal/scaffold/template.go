@@ -43,7 +43,7 @@ import "github.com/wasmactors/wasmactors/guest-sdk/actor"
 type counter struct{ total int64 }
 
 // Start reads the arguments of the manifest.
-func (c *counter) Start(ctx *actor.Context) error {
+func (c *counter) Started(ctx *actor.Context) error {
 	var s settings
 	err := ctx.DecodeArgs(&s)
 	c.total = s.Start
