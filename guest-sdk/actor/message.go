@@ -100,7 +100,7 @@ func (m *Message) ID() string { return m.Header(abi.HeaderID) }
 
 // Payload is the content, as CBOR.
 func (m *Message) Payload() []byte {
-	return bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size)
+	return bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size, 0)
 }
 
 // Header is the value of a header, "" if there is none.
@@ -120,7 +120,7 @@ func (m *Message) Header(key string) string {
 
 // Reader reads the payload from its start.
 func (m *Message) Reader() *abi.Reader {
-	m.reader.Reset(m.Payload())
+	m.reader.Reset(bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size, spare))
 	return &m.reader
 }
 

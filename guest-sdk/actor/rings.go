@@ -68,12 +68,12 @@ func store8(p unsafe.Pointer, at uintptr, v uint64) {
 
 func byteAt(p unsafe.Pointer, at uintptr) *byte { return (*byte)(unsafe.Add(p, at)) }
 
-// bytesAt is unsafe.Slice without its checks.
-func bytesAt(p unsafe.Pointer, n int) []byte {
+// bytesAt is unsafe.Slice without its checks; beyond n there are more bytes, which may be read.
+func bytesAt(p unsafe.Pointer, n, more int) []byte {
 	return *(*[]byte)(unsafe.Pointer(&struct {
 		p        unsafe.Pointer
 		len, cap int
-	}{p, n, n}))
+	}{p, n, n + more}))
 }
 
 // putUint writes an unsigned integer and returns the offset behind it.
@@ -83,5 +83,5 @@ func putUint(p unsafe.Pointer, at uintptr, v uint64) uintptr {
 		store8(p, at+1, v)
 		return at + 9
 	}
-	return at + uintptr(len(abi.AppendUint(bytesAt(unsafe.Add(p, at), 5)[:0], v)))
+	return at + uintptr(len(abi.AppendUint(bytesAt(unsafe.Add(p, at), 5, 0)[:0], v)))
 }

@@ -44,7 +44,11 @@ var number = []byte{0x1a, 0x7f, 0xff, 0xff, 0xff}
 var subjects = []subject{
 	{"WAT, 5 bytes", file("../../bench/guests/ping.wasm"), "ping", number},
 	{"Go, 5 bytes", guestInGo, "ping", number},
+	{"Go, six fields", guestInGo, "clerk", order},
 }
+
+// order is what the guest's struct of six fields is written as.
+var order = []byte("\xa6\x62id\x1a\x00\x98\x96\x80\x62to\x65alice\x64from\x63bob\x64note\x44\x01\x02\x03\x04\x65cents\x1a\x00\x98\x96\x80\x65final\xf5")
 
 // serve is the child's part: it runs one subject, with three spans a message: push, run,
 // and reading the commands.
