@@ -109,12 +109,21 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	dir := project(t)
 	o := Options{Compiler: "go", CacheDir: t.TempDir()}
-	c, err := choose("go")
+	o.Deadline, o.Progress = time.Minute, func(text string) { t.Error(text) }
+	ctx := context.Background()
+	c, err := choose(ctx, dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := openStore(o, cacheKey(dir, c), func(text string) { t.Error(text) })
-	before, err := st.inputs(context.Background(), dir)
+	st := openStore(o, c.key(dir))
+	inputs := func() (*record, error) {
+		s, err := c.sources(ctx, dir, t.TempDir())
+		if err != nil {
+			return nil, err
+		}
+		return st.inputs(s, nil)
+	}
+	before, err := inputs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +134,13 @@ func TestChangedMeanwhile(t *testing.T) {
 	if _, ok := st.find(); ok {
 		t.Error("kept")
 	}
-	if before, err = st.inputs(context.Background(), dir); err != nil {
+	if before, err = inputs(); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.save(before, dir, []byte("module")); err != nil {
 		t.Fatal(err)
 	}
-	if sum, ok := st.find(); !ok || sum != sha256.Sum256([]byte("module")) {
+	if k, ok := st.find(); !ok || k.sum != sha256.Sum256([]byte("module")) {
 		t.Error("not kept")
 	}
 }
