@@ -121,7 +121,7 @@ actors:
     limits: {fuel: 1k}
     capabilities: {send: [/user/a/kid], stop: [/user/a], spawn: ["*"]}
     supervision: {strategy: rest-for-one, backoff: {stash: 5, on: stop}}
-    lifetime: permanent
+    lifetime: temporary
     significant: true
     crashed-message: 3
     children:
@@ -172,7 +172,7 @@ idle: {after: 9s, awake: 100}
 	if b, _ := a.Supervision.Backoff(); b.Stash != 5 || b.On != supervision.OnStop || b.Meanwhile != supervision.MeanwhileKeep {
 		t.Errorf("%+v", b)
 	}
-	if a.Lifetime != supervision.Permanent || !a.Significant || a.Crashed != host.RedeliverCrashed(3) {
+	if a.Lifetime != supervision.Temporary || !a.Significant || a.Crashed != host.RedeliverCrashed(3) {
 		t.Errorf("%+v", a)
 	}
 	r := parse(t, strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {slot: 1s, ceiling: 1, stay: true, max: 1s, keep: 5, attempts: 2, max-crashes: 3, patience: 7s}}", 1)).Actors[0].Resend
@@ -409,14 +409,14 @@ func TestSpawnOptions(t *testing.T) {
 		return SpawnOptions(raw)
 	}
 	o, err := read(map[string]any{
-		"lifetime": "permanent", "significant": true, "crashed-message": "2",
+		"lifetime": "temporary", "significant": true, "crashed-message": "2",
 		"supervision": map[string]any{"strategy": "all-for-one", "max-restarts": 4, "backoff": map[string]any{"min": "1s", "jitter": "none"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, _ := o.Supervision.Backoff()
-	if n, _ := o.Supervision.MaxRestarts(); o.Lifetime != supervision.Permanent || !o.Significant || o.Crashed != host.RedeliverCrashed(2) ||
+	if n, _ := o.Supervision.MaxRestarts(); o.Lifetime != supervision.Temporary || !o.Significant || o.Crashed != host.RedeliverCrashed(2) ||
 		o.Supervision.Kind() != supervision.AllForOne || n != 4 || b.Policy.Delay(1, nil) != 2*time.Second {
 		t.Errorf("%+v", o)
 	}

@@ -8,9 +8,11 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // FromJSON turns one JSON value into a payload: whole numbers become integers,
@@ -57,6 +59,11 @@ func numbers(v any, depth int) (any, error) {
 	return v, nil
 }
 
+// tooLarge is a whole number that would have to be rounded.
+func tooLarge(number string) error {
+	return fmt.Errorf("the whole number %s does not fit 64 bits; write it as a text", printable.Line(number, 60))
+}
+
 func fromNumber(n json.Number) (any, error) {
 	text := n.String()
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -64,6 +71,9 @@ func fromNumber(n json.Number) (any, error) {
 	}
 	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return u, nil
+	}
+	if !strings.ContainsAny(text, ".eE") {
+		return nil, tooLarge(text)
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -27,6 +25,14 @@ type Options struct {
 	Progress func(module, text string)
 	// Engine configures the engine further; may be nil.
 	Engine func(runtime.Config) runtime.Config
+	// Allow is asked about what lies outside of the bundle's folder: folders that are
+	// granted, and sources of guests. It may be called several times, by any goroutine.
+	// An error refuses; nil refuses all with an OutsideError.
+	Allow func([]Reach) error
+	// NoBuild refuses modules that have to be built: nothing but WebAssembly is read.
+	NoBuild bool
+	// Cgo lets TinyGo compile the C sources of guests.
+	Cgo bool
 }
 
 // DefaultCacheBytes bounds the cache folder.
@@ -59,30 +65,21 @@ type Bundle struct {
 type ModuleError struct {
 	Module string
 	Err    error
+	// Where the manifest names the module; "" if it is not known.
+	File         string
+	Line, Column int
+	Source       string // the file, or the folder, that the module comes from
 }
 
 func (e *ModuleError) Error() string {
 	text := fmt.Sprintf("module %s: %v", e.Module, e.Err)
-	if key := e.limit(); key != "" {
-		text += fmt.Sprintf("; modules.%s.limits.%s raises it", e.Module, key)
+	if e.File != "" {
+		text = fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
+	}
+	if advice := e.advice(); advice != "" {
+		text += "; " + advice
 	}
 	return text
-}
-
-// limit is the key of the limit that the module has exceeded, or "".
-func (e *ModuleError) limit() string {
-	var l *runtime.LimitError
-	var load *runtime.LoadError
-	var f *abi.Failure
-	switch {
-	case errors.As(e.Err, &l):
-		return l.Key
-	case errors.As(e.Err, &load) && errors.As(load.Err, &f):
-		return map[abi.FailureKind]string{
-			abi.FailureFuel: "init-fuel", abi.FailureDeadline: "init-deadline", abi.FailureMemoryLimit: "memory", abi.FailureStackOverflow: "stack",
-		}[f.Kind]
-	}
-	return ""
 }
 
 // Unwrap is the cause.
@@ -98,6 +95,9 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if o.Engine != nil {
 		cfg = o.Engine(cfg)
 	}
+	if err := o.allow(m.Reaches()); err != nil {
+		return nil, err
+	}
 	engine, err := runtime.New(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -110,11 +110,11 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			built, image, err := openModule(ctx, engine, mod, o)
+			built, image, err := openModule(ctx, engine, mod.pinned(), o)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				errs[i] = &ModuleError{mod.Name, err}
+				errs[i] = m.moduleError(mod, err)
 				return
 			}
 			b.Images[mod.Name] = image
@@ -124,12 +124,8 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 		}()
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, errOf(err, b.Close(ctx))
-		}
-	}
-	if err := b.checkTypes(); err != nil {
+	// All that is wrong is told, in the order of the file.
+	if err := errors.Join(append(errs, b.checkTypes())...); err != nil {
 		return nil, errOf(err, b.Close(ctx))
 	}
 	return b, nil
@@ -144,7 +140,10 @@ func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 	if o.Compiler != "" {
 		compiler = o.Compiler
 	}
-	bo := build.Options{Compiler: compiler}
+	if o.NoBuild {
+		return nil, fmt.Errorf("%s would have to be built: %w", mod.Go, ErrNoBuild)
+	}
+	bo := build.Options{Compiler: compiler, Tags: mod.Tags, Flags: mod.Flags, Cgo: o.Cgo, Root: mod.root, Allow: o.allowSources(mod.Name)}
 	if o.CacheDir != "" {
 		bo.CacheDir, bo.CacheBytes = filepath.Join(o.CacheDir, BuildCache), CacheShares(o.CacheBytes)[BuildCache]
 	}
@@ -157,7 +156,7 @@ func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 // Code is the WebAssembly of a module, built if need be.
 func Code(ctx context.Context, mod Module, o Options) ([]byte, *build.Result, error) {
 	if mod.Wasm != "" {
-		code, err := os.ReadFile(mod.Wasm)
+		code, err := mod.read()
 		return code, nil, err
 	}
 	built, err := Build(ctx, mod, o)
@@ -174,7 +173,7 @@ func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Optio
 		cfg.Progress = func(stage string) { o.Progress(mod.Name, stage) }
 	}
 	if mod.Wasm != "" {
-		code, err := os.ReadFile(mod.Wasm)
+		code, err := mod.read()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -204,7 +203,11 @@ func (mod Module) ImageConfig() runtime.ImageConfig {
 func (b *Bundle) checkTypes() error {
 	var found Diagnostics
 	b.Manifest.Walk(func(path string, a *Actor) {
-		types := b.Images[a.Module].Description().Types
+		image := b.Images[a.Module]
+		if image == nil {
+			return // that was told
+		}
+		types := image.Description().Types
 		has := func(name string) bool {
 			for _, t := range types {
 				if t == name {
@@ -224,10 +227,10 @@ func (b *Bundle) checkTypes() error {
 			}
 		}
 	})
-	if len(found) > 0 {
-		return found
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	return found
 }
 
 // Close gives back the images. It is called after the system has ended.
