@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -42,9 +43,8 @@ type cell struct {
 	props    Props
 	args     []byte
 	limits   Limits
-	refkey   uint64
-	hostkey  uint64 // of children that the host itself starts
-	seed     [abi.SeedSize]byte
+	refkey   abi.RefKey         // see childKey
+	seed     [abi.SeedSize]byte // of the present incarnation's randomness
 
 	mbox mailbox.Mailbox
 	sysq sysQueue
@@ -54,6 +54,7 @@ type cell struct {
 	children map[string]*cell // a name stays taken until its actor has stopped
 	order    []*cell          // in the order in which they were started
 	autoName uint64
+	hostkey  abi.RefKey // see nextHostRef
 	hostRefs uint64
 	closed   bool // no more children
 
@@ -141,25 +142,10 @@ func newCell(s *System, parent *cell, name string, uid abi.Ref, p Props) (*cell,
 	} else {
 		c.args = []byte{0xf6}
 	}
-	c.deriveKeys()
 	c.caps = compiledCaps{send: compileGlobs(p.caps.Send), stop: compileGlobs(p.caps.Stop), spawn: p.caps.Spawn}
 	c.mbox.Init(mailbox.Limits{Messages: c.limits.Mailbox, Bytes: c.limits.MailboxBytes})
 	c.task.Init(c)
 	return c, nil
-}
-
-// deriveKeys derives what the actor's refs and randomness come from, from the
-// system's seed and its own ref.
-func (c *cell) deriveKeys() {
-	base := uint64(abi.ChildRef(c.sys.cfg.seed^0x5EED_0F_AC_7025, uint64(c.uid)))
-	c.refkey = uint64(abi.ChildRef(base, 1))
-	c.hostkey = uint64(abi.ChildRef(base, 2))
-	for i := range 2 {
-		v := uint64(abi.ChildRef(base, uint64(3+i)))
-		for j := range 8 {
-			c.seed[8*i+j] = byte(v >> (8 * j))
-		}
-	}
 }
 
 // name is the last element of the path.
@@ -175,7 +161,8 @@ func (c *cell) ref() Ref {
 // random is the source of the decisions about children.
 func (c *cell) random() *rand.Rand {
 	if c.rnd == nil {
-		c.rnd = rand.New(rand.NewPCG(c.sys.cfg.seed, uint64(c.uid)))
+		v := c.sys.secret.derive(forJitter, c.uid, 0)
+		c.rnd = rand.New(rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16])))
 	}
 	return c.rnd
 }
@@ -321,14 +308,6 @@ func (c *cell) freshName() string {
 	name := "$" + strconv.FormatUint(c.autoName, 36)
 	c.autoName++
 	return name
-}
-
-// nextHostRef is the ref of the next child that the host starts here.
-func (c *cell) nextHostRef() abi.Ref {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.hostRefs++
-	return abi.ChildRef(c.hostkey, c.hostRefs-1)
 }
 
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside

@@ -31,7 +31,7 @@ const (
 type Config struct {
 	name       string
 	clock      clock.Clock
-	seed       uint64
+	secret     *Secret // nil: from the operating system
 	workers    int
 	manual     bool
 	throughput int
@@ -52,10 +52,10 @@ type SpawnOptions struct {
 }
 
 // NewConfig is the configuration of a system of this name: the machine's clock,
-// seed 1, a worker a core. The name must be valid as an actor's name.
+// a secret from the operating system, a worker a core. The name must be valid as an actor's name.
 func NewConfig(name string) Config {
 	return Config{
-		name: name, clock: clock.Real(), seed: 1, throughput: DefaultThroughput, dead: DefaultDeadLetters,
+		name: name, clock: clock.Real(), throughput: DefaultThroughput, dead: DefaultDeadLetters,
 		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter,
 	}
 }
@@ -63,9 +63,14 @@ func NewConfig(name string) Config {
 // WithClock sets the clock of turns, timers, delays and deadlines of asks.
 func (c Config) WithClock(cl Clock) Config { c.clock = cl; return c }
 
-// WithSeed sets what refs, guests' randomness and jitter are derived from. Refs
-// are only as hard to guess as the seed.
-func (c Config) WithSeed(seed uint64) Config { c.seed = seed; return c }
+// WithSeed derives the secret from a number, so that a run can be repeated: refs, guests'
+// randomness and jitter come out the same. Refs are then only as hard to guess as the seed,
+// so it is for tests and simulations.
+func (c Config) WithSeed(seed uint64) Config { c.secret = secretOf(seed); return c }
+
+// WithSecret sets what refs, guests' randomness and jitter are derived from, as
+// [System.Secret] of an earlier run has it.
+func (c Config) WithSecret(s Secret) Config { c.secret = &s; return c }
 
 // WithWorkers sets the number of turns that run at a time; 0 is GOMAXPROCS.
 func (c Config) WithWorkers(n int) Config { c.workers = n; return c }

@@ -147,7 +147,7 @@ func TestA26_CreationIsTheFirstMessage(t *testing.T) {
 	}))
 	l.say(n, "go")
 	g := l.spawn("guest", puppet(t))
-	child := abi.ChildRef(l.table.get(g.uid).refkey, 0)
+	child := abi.ChildRef(l.table.get(g.uid).refkey, 0, 0)
 	args := script(on(abi.KindStart, toProbe("start")))
 	l.say(g, script(now(
 		abi.AppendSpawn(nil, child, "puppet", "child", args, nil),

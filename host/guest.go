@@ -11,10 +11,11 @@ import (
 
 // startGuest gives the actor an instance and its start envelope.
 func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
+	c.seed = c.sys.secret.seed(forGuest, c.uid, c.incarnation)
 	x := c.inst.Load()
 	if x == nil {
 		var err error
-		if x, err = sandbox.Get(c.props.image); err != nil {
+		if x, err = sandbox.GetSeeded(c.props.image, c.sys.secret.seed(forUnfrozen, c.uid, c.incarnation)); err != nil {
 			var f *abi.Failure
 			if errors.As(err, &f) {
 				return f
@@ -25,7 +26,7 @@ func (c *cell) startGuest(scr *scratch, cause *abi.Failure) *abi.Failure {
 	}
 	start := abi.Start{
 		Type: c.props.typ, Path: c.ref().String(), Self: c.uid, Parent: c.parentUID(), Seed: c.seed,
-		RefKey: c.refkey, Spawned: c.spawned, Incarnation: c.incarnation, Args: c.args,
+		RefKey: c.childKey(), Spawned: c.spawned, Incarnation: c.incarnation, Args: c.args,
 	}
 	if cause != nil {
 		start.Reason = clip(cause.Error(), maxRestartReason)
@@ -259,7 +260,7 @@ func (c *cell) examine(cmds []abi.Command, turn int, res *sandbox.Result) *abi.F
 		case abi.OpFail:
 			return &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmd.Reason)}
 		case abi.OpSpawn:
-			if cmd.Ref != abi.ChildRef(c.refkey, spawned) {
+			if cmd.Ref != abi.ChildRef(c.childKey(), c.uid.Node(), spawned) {
 				return &abi.Failure{Kind: abi.FailureABIViolation, Reason: "spawn: the child's ref is not the next one"}
 			}
 			spawned++

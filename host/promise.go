@@ -11,7 +11,7 @@ import (
 // promises are the asks from Go that wait for an answer, by the refs that stand
 // for them.
 type promises struct {
-	key    uint64
+	key    abi.RefKey
 	count  atomic.Uint64
 	shards [promiseShards]promiseShard
 }
@@ -37,7 +37,7 @@ func (p *promises) add() (abi.Ref, *promise) {
 }
 
 func (p *promises) put(pr *promise) abi.Ref {
-	uid := abi.ChildRef(p.key, p.count.Add(1))
+	uid := abi.ChildRef(p.key, 0, p.count.Add(1))
 	sh := &p.shards[uint64(uid)%promiseShards]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

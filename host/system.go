@@ -27,14 +27,15 @@ import (
 // System is a tree of actors. All methods but Step and RunUntilIdle are for any
 // goroutine.
 type System struct {
-	cfg   Config
-	time  turnClock
-	disp  *dispatch.Dispatcher
-	table uidTable
-	bus   bus
-	dead  deadLetters
-	asks  promises
-	awake awake
+	cfg    Config
+	secret *Secret
+	time   turnClock
+	disp   *dispatch.Dispatcher
+	table  uidTable
+	bus    bus
+	dead   deadLetters
+	asks   promises
+	awake  awake
 
 	user, services *cell // the guardians /user and /system
 
@@ -55,11 +56,14 @@ func New(cfg Config) (*System, error) {
 	if !abi.ValidName([]byte(cfg.name)) {
 		return nil, fmt.Errorf("host: the system's name %q: %w", cfg.name, ErrBadName)
 	}
-	s := &System{cfg: cfg, done: make(chan struct{})}
+	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{})}
+	if s.secret == nil {
+		s.secret = newSecret()
+	}
 	s.dead.size = cfg.dead
 	s.time.init(cfg.clock)
 	s.awake.after, s.awake.most, s.awake.clock = cfg.idleAfter, int64(cfg.mostAwake), cfg.clock
-	s.asks.key = cfg.seed ^ 0xA5C5_0F_7E3F_0001
+	s.asks.key = s.secret.refKey(forAsks, 0)
 	if cfg.manual {
 		s.disp = dispatch.NewManual()
 	} else {
@@ -80,7 +84,7 @@ const maxTopLevel = 1 << 24
 
 func (s *System) guardian(name string, k uint64) (*cell, error) {
 	p := Func(func(*Context, Message) error { return ErrUnhandled }).WithSupervision(s.cfg.guardian).WithLimits(Limits{Children: maxTopLevel})
-	c, err := newCell(s, nil, name, abi.ChildRef(s.cfg.seed^0x6A2D1A4, k), p)
+	c, err := newCell(s, nil, name, abi.ChildRef(s.secret.refKey(forGuardians, 0), 0, k), p)
 	if err != nil {
 		return nil, err
 	}

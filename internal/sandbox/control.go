@@ -92,6 +92,9 @@ func describe(custom []byte, hasCustom bool, mem []byte, c control) (abi.Descrip
 	if d.ABI != abi.Version {
 		return d, fmt.Errorf("the module describes itself as ABI version %d, this host speaks version %d", d.ABI, abi.Version)
 	}
+	if feature := d.Lacks(); feature != "" {
+		return d, fmt.Errorf("the module needs the feature %q, which this host does not have", feature)
+	}
 	return d, nil
 }
 

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	crand "crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -220,6 +221,10 @@ func (x *Instance) Reset() error {
 	}
 	if !x.resettable() {
 		x.shut()
+		if !x.image.frozen { // the next initialisation draws other random bytes
+			next := sha256.Sum256(x.seed[:])
+			copy(x.seed[:], next[:])
+		}
 		if err := x.open(); err != nil {
 			return err
 		}
