@@ -192,6 +192,7 @@ func (c *cell) applySpawn(scr *scratch, cmd *abi.Command) {
 	if err == nil {
 		return
 	}
+	c.spawnRefused(cmd, err)
 	e := scr.cache.New()
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
 	e.Payload = appendText(e.Payload, err.Error())

@@ -80,6 +80,7 @@ func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailb
 		return
 	}
 	l := letter(reason, to, path, e)
+	l.From = s.refOf(e.Sender).Path()
 	kind := EventDeadLetter
 	if e.Flags&flagSuppressed != 0 {
 		kind = EventSuppressed

@@ -24,9 +24,10 @@ const (
 	EventUnhandled                       // an actor did not handle a message
 	EventTerminated                      // the system has terminated
 	EventSuppressed                      // a message marked as Suppressed was not delivered
+	EventRefused                         // what an actor has asked the host for was refused
 )
 
-var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter"}
+var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter", "refused"}
 
 // String is the name that JSON output uses.
 func (k EventKind) String() string {
@@ -51,10 +52,11 @@ type Event struct {
 	Failures  int                   // failed: of this child, since the count was reset
 	Note      string                // failed: why the directive is not the strategy's; stopped: why
 
-	Mail  *CrashedMail // failed: the message whose turn failed, nil if there was none
-	Dead  *DeadLetter  // dead_letter, suppressed_dead_letter, unhandled
-	Level int          // log: abi.LogDebug to abi.LogError
-	Text  string       // log
+	Mail    *CrashedMail // failed: the message whose turn failed, nil if there was none
+	Dead    *DeadLetter  // dead_letter, suppressed_dead_letter, unhandled
+	Refused *Refusal     // refused
+	Level   int          // log: abi.LogDebug to abi.LogError
+	Text    string       // log
 }
 
 // CrashedMail is the message whose turn has failed, and what the actor weighed.

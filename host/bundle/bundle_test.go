@@ -299,7 +299,7 @@ func FuzzJSON(f *testing.F) {
 		if err := abi.Valid(payload); err != nil {
 			return // nested deeper than messages may be, or text that is not UTF-8
 		}
-		if _, err := ToJSON(payload); err != nil {
+		if _, err := host.ToJSON(payload); err != nil {
 			t.Fatalf("%s: % x: %v", text, payload, err)
 		}
 	})
@@ -382,14 +382,14 @@ nonsense
 			got[a.Line] = a.Err.Error()
 			return
 		}
-		text, _ := ToJSON(a.Payload)
+		text, _ := host.ToJSON(a.Payload)
 		got[a.Line] = string(text)
 	}}.Run(context.Background(), sys, strings.NewReader(input))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range map[int]string{1: `{"n":9007199254740993}`, 4: "no answer", 5: "host: the actor replied with an error: sorry", 6: `line 6: there is no actor "nobody"`,
-		7: `line 7: a line is {"to": name, "message": value}`, 8: "line 8: not a message", 9: `line 9: not a message: unknown field "asks"`} {
+		7: `line 7: "message" is missing: a line is {"to": name, "message": value}`, 8: "line 8: not a message", 9: `line 9: not a message: unknown key "asks"; did you mean "ask"?`} {
 		if !strings.HasPrefix(got[n], want) {
 			t.Errorf("line %d: %s, want %s", n, got[n], want)
 		}

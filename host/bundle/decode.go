@@ -17,11 +17,8 @@ import (
 // so that what remains can go wrong only between keys.
 
 func (c *checker) manifest(root view) *Manifest {
-	dir, err := filepath.Abs(filepath.Dir(c.file))
-	if err != nil {
-		dir = filepath.Dir(c.file)
-	}
-	m := &Manifest{File: c.file, Dir: dir, Name: root.text("name"), Description: root.text("description"), Main: root.object("run").text("main")}
+	m := c.empty()
+	m.Name, m.Description, m.Main = root.text("name"), root.text("description"), root.object("run").text("main")
 	root.whole("wasmactors", 0) // there is one version, and the grammar has compared it
 	root.mapping("modules").pairs(func(k *yaml.Node, v view) { m.Modules = append(m.Modules, c.module(m, k, v)) })
 	if len(m.Modules) == 0 {
@@ -47,6 +44,15 @@ func (c *checker) manifest(root view) *Manifest {
 	}
 	c.dangling(m, root)
 	return m
+}
+
+// empty is a manifest that knows where it lies.
+func (c *checker) empty() *Manifest {
+	dir, err := filepath.Abs(filepath.Dir(c.file))
+	if err != nil {
+		dir = filepath.Dir(c.file)
+	}
+	return &Manifest{File: c.file, Dir: dir}
 }
 
 func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
@@ -109,7 +115,7 @@ func (c *checker) actors(m *Manifest, v view, base limits) []Actor {
 	v.pairs(func(k *yaml.Node, v view) {
 		l := c.limits(v.object("limits"), base)
 		a := Actor{Name: k.Value, Limits: l.Limits, Stack: l.stack, Table: l.table, line: k.Line, column: k.Column}
-		v.text("type")
+		v.text("type") // reads the key; the module is found with its place
 		a.Module, a.Type = c.actorType(m, v.get("type").n)
 		a.Args = c.value(v.get("args", kindAny).n)
 		caps := v.object("capabilities")

@@ -23,21 +23,29 @@ func Load(path string) (*Manifest, error) { return LoadWith(path, nil) }
 
 // LoadWith is Load with the values of variables; nil: there are none.
 func LoadWith(path string, vars Variables) (*Manifest, error) {
+	path, data, err := readManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWith(path, data, vars)
+}
+
+// readManifest finds and reads the file.
+func readManifest(path string) (file string, data []byte, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: there is no such bundle: %w", path, errors.Unwrap(err))
+		return "", nil, fmt.Errorf("%s: there is no such bundle: %w", path, errors.Unwrap(err))
 	}
 	if info.IsDir() {
 		path = filepath.Join(path, FileName)
 		if _, err = os.Stat(path); err != nil {
-			return nil, fmt.Errorf("%s: the folder holds no %s; `wasmactors new` makes one", filepath.Dir(path), FileName)
+			return "", nil, fmt.Errorf("%s: the folder holds no %s; `wasmactors new` makes one", filepath.Dir(path), FileName)
 		}
 	}
-	data, err := readRegular(path, maxManifest)
-	if err != nil {
-		return nil, fmt.Errorf("the manifest: %w", err)
+	if data, err = readRegular(path, maxManifest); err != nil {
+		return "", nil, fmt.Errorf("the manifest: %w", err)
 	}
-	return ParseWith(path, data, vars)
+	return path, data, nil
 }
 
 // readRegular reads a regular file of bounded size: a pipe or a device has no end.
@@ -84,6 +92,7 @@ func (c *checker) parse(data []byte) (*Manifest, error) {
 		return nil, Diagnostics{syntaxError(c.file, data, err)}
 	}
 	root := doc.Content[0]
+	c.root = root
 	if c.structure(root, 0) {
 		c.expand(root)
 		c.check(root, grammar, "the manifest")

@@ -28,7 +28,8 @@ type sizeError struct{ error }
 
 func (e *sizeError) Unwrap() error { return e.error }
 
-func (m *Manifest) moduleError(mod Module, err error) *ModuleError {
+// ModuleError is an error about a module, with its place in the manifest.
+func (m *Manifest) ModuleError(mod Module, err error) *ModuleError {
 	return &ModuleError{Module: mod.Name, Err: err, File: m.File, Line: mod.line, Column: mod.column, Source: cmp.Or(mod.Wasm, mod.Go)}
 }
 

@@ -114,7 +114,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				errs[i] = m.moduleError(mod, err)
+				errs[i] = m.ModuleError(mod, err)
 				return
 			}
 			b.Images[mod.Name] = image

@@ -117,6 +117,7 @@ type checker struct {
 	found Diagnostics
 	nodes int
 	vars  Variables
+	root  *yaml.Node               // once it was parsed
 	grown int                      // bytes that variables have put in
 	read  func(s *shape, k string) // is told which keys are read; for tests
 }
