@@ -2,11 +2,6 @@ module github.com/wasmactors/wasmactors
 
 go 1.25.0
 
-replace (
-	github.com/wasmactors/wasmactors/abi => ./abi
-	github.com/wasmactors/wasmactors/guest-sdk => ./guest-sdk
-)
-
 require (
 	github.com/charmbracelet/log v1.0.0
 	github.com/fxamacker/cbor/v2 v2.9.6
@@ -19,6 +14,7 @@ require (
 	github.com/wasmactors/wasmactors/abi v0.1.0
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.6
+	golang.org/x/mod v0.21.0
 	golang.org/x/sys v0.44.0
 	pgregory.net/rapid v1.3.0
 )
