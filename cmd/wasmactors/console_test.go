@@ -16,7 +16,7 @@ func TestK09_DeadLettersAreLoggedTenTimes(t *testing.T) {
 		lines, last int
 	}{{false, 10, 1}, {true, 25, 0}} {
 		var stderr bytes.Buffer
-		console := newConsole(&environment{stderr: &stderr}, c.json, false, 1, "none")
+		console := newConsole(&environment{stderr: &stderr, terminal: &stderr}, c.json, false, 1, "none")
 		for range 25 {
 			console.event(&host.Event{Kind: host.EventDeadLetter, Dead: &host.DeadLetter{Path: "/user/nobody", Payload: []byte{1}}})
 		}

@@ -121,7 +121,7 @@ actors:
     limits: {fuel: 1k}
     capabilities: {send: [/user/a/kid], stop: [/user/a], spawn: ["*"]}
     supervision: {strategy: rest-for-one, backoff: {stash: 5, on: stop}}
-    lifetime: permanent
+    lifetime: temporary
     significant: true
     crashed-message: 3
     children:
@@ -172,7 +172,7 @@ idle: {after: 9s, awake: 100}
 	if b, _ := a.Supervision.Backoff(); b.Stash != 5 || b.On != supervision.OnStop || b.Meanwhile != supervision.MeanwhileKeep {
 		t.Errorf("%+v", b)
 	}
-	if a.Lifetime != supervision.Permanent || !a.Significant || a.Crashed != host.RedeliverCrashed(3) {
+	if a.Lifetime != supervision.Temporary || !a.Significant || a.Crashed != host.RedeliverCrashed(3) {
 		t.Errorf("%+v", a)
 	}
 	r := parse(t, strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {slot: 1s, ceiling: 1, stay: true, max: 1s, keep: 5, attempts: 2, max-crashes: 3, patience: 7s}}", 1)).Actors[0].Resend
@@ -299,7 +299,7 @@ func FuzzJSON(f *testing.F) {
 		if err := abi.Valid(payload); err != nil {
 			return // nested deeper than messages may be, or text that is not UTF-8
 		}
-		if _, err := ToJSON(payload); err != nil {
+		if _, err := host.ToJSON(payload); err != nil {
 			t.Fatalf("%s: % x: %v", text, payload, err)
 		}
 	})
@@ -382,14 +382,14 @@ nonsense
 			got[a.Line] = a.Err.Error()
 			return
 		}
-		text, _ := ToJSON(a.Payload)
+		text, _ := host.ToJSON(a.Payload)
 		got[a.Line] = string(text)
 	}}.Run(context.Background(), sys, strings.NewReader(input))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range map[int]string{1: `{"n":9007199254740993}`, 4: "no answer", 5: "host: the actor replied with an error: sorry", 6: `line 6: there is no actor "nobody"`,
-		7: `line 7: a line is {"to": name, "message": value}`, 8: "line 8: not a message", 9: `line 9: not a message: unknown field "asks"`} {
+		7: `line 7: "message" is missing: a line is {"to": name, "message": value}`, 8: "line 8: not a message", 9: `line 9: not a message: unknown key "asks"; did you mean "ask"?`} {
 		if !strings.HasPrefix(got[n], want) {
 			t.Errorf("line %d: %s, want %s", n, got[n], want)
 		}
@@ -409,14 +409,14 @@ func TestSpawnOptions(t *testing.T) {
 		return SpawnOptions(raw)
 	}
 	o, err := read(map[string]any{
-		"lifetime": "permanent", "significant": true, "crashed-message": "2",
+		"lifetime": "temporary", "significant": true, "crashed-message": "2",
 		"supervision": map[string]any{"strategy": "all-for-one", "max-restarts": 4, "backoff": map[string]any{"min": "1s", "jitter": "none"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, _ := o.Supervision.Backoff()
-	if n, _ := o.Supervision.MaxRestarts(); o.Lifetime != supervision.Permanent || !o.Significant || o.Crashed != host.RedeliverCrashed(2) ||
+	if n, _ := o.Supervision.MaxRestarts(); o.Lifetime != supervision.Temporary || !o.Significant || o.Crashed != host.RedeliverCrashed(2) ||
 		o.Supervision.Kind() != supervision.AllForOne || n != 4 || b.Policy.Delay(1, nil) != 2*time.Second {
 		t.Errorf("%+v", o)
 	}
