@@ -44,9 +44,9 @@ type compileLimits struct {
 // Defaults of ImageConfig.CompileTime and CompileMemory, for a module of no bytes
 // and for each byte. A Go guest of 2.2 MB takes 3 s and 190 MB.
 const (
-	compileTimeBase   = 2 * time.Second
+	compileTimeBase   = time.Second
 	compileTimeByte   = 10 * time.Second >> 20
-	compileMemoryBase = 160 << 20
+	compileMemoryBase = 128 << 20
 	compileMemoryByte = 160
 )
 
