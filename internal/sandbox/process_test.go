@@ -70,7 +70,7 @@ func testProcess(mode string, args []string) int {
 	case "__eat":
 		return compile(func() { eat(1 << 20) })
 	case "__gulp":
-		return compile(func() { eat(3 << 30) })
+		return compile(func() { eat(1 << 30) })
 	case "__eat-unseen":
 		return compile(eatUnseen)
 	case "__spin-unwatched":
