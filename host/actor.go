@@ -197,7 +197,7 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	a.work.Store(a.turns<<1 | 1)
 	a.handleSystem(scr)
-	for budget := a.sys.cfg.throughput; budget > 0 && a.open(); {
+	for budget := a.sys.cfg.throughput; budget > 0 && a.open() && !w.Spent(); {
 		n := a.handleMessages(scr, budget)
 		if n == 0 {
 			break

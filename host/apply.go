@@ -236,7 +236,10 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	g.spawned++
 	var p Props
 	err := error(ErrDenied)
-	if glob.MatchAny(a.caps.spawn, string(cmd.Type)) {
+	switch {
+	case cmd.Name != nil && !abi.ValidName(cmd.Name):
+		err = badName(string(cmd.Name))
+	case glob.MatchAny(a.caps.spawn, string(cmd.Type)):
 		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits).WithCapabilities(a.props.caps)
 		if len(cmd.Payload) > 0 {
 			p.args = Raw(append([]byte{}, cmd.Payload...))

@@ -64,11 +64,17 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 
 // run enters the guest.
 func (g *guest) run(scr *scratch, x *sandbox.Instance, now int64) {
+	x.Run(g.limits(scr, now), &scr.res)
+	scr.w.Spend(scr.res.Worth)
+}
+
+// limits is what the actor's turns see and may spend.
+func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	a, in := g.actor, &scr.entry
 	in.Now, in.FirstTurn, in.Seed = now, a.turns, g.seed
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.limits.Fuel, a.limits.Deadline, a.limits.Memory, a.limits.Outbox
 	in.Yield, in.Log = scr.w, g
-	x.Run(in, &scr.res)
+	return in
 }
 
 // read takes the commands of the next turns into the scratch and checks them; more says

@@ -72,4 +72,6 @@ func (e *TurnError) Error() string {
 func (e *TurnError) Unwrap() error { return e.Failure }
 
 // badName says which name it is that is not valid.
-func badName(name string) error { return fmt.Errorf("%w: %q", ErrBadName, clip(name, 300)) }
+func badName(name string) error {
+	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -", ErrBadName, clip(name, 100), abi.MaxName)
+}

@@ -53,10 +53,17 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	x := g.inst.Load()
 	if x == nil {
 		var err error
-		if x, err = sandbox.GetSeeded(g.image, secret.seed(forUnfrozen, a.uid, a.incarnation())); err != nil {
+		if x, err = sandbox.Get(g.image); err != nil {
 			return asFailure(abi.FailureInit, err)
 		}
 		g.take(ctx.scr, x)
+	}
+	if !g.image.Frozen() {
+		in := *g.limits(ctx.scr, g.turnTime(ctx.scr))
+		in.Seed = secret.seed(forUnfrozen, a.uid, a.incarnation())
+		if f := x.Prepare(&in); f != nil {
+			return f
+		}
 	}
 	start := abi.Start{
 		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed,
@@ -234,6 +241,7 @@ func (g *guest) kill(reason string) {
 	defer g.mu.Unlock()
 	if x := g.inst.Load(); x != nil && g.actor.running() {
 		x.Kill(reason)
+		g.actor.sys.disp.Hurry(&g.actor.task)
 	}
 }
 

@@ -39,11 +39,11 @@ func (g *guest) sleep() {
 	if x == nil || !a.begun || a.life.State() != life.Running || g.node.Used() || !a.box.Empty() {
 		return
 	}
-	var s sandbox.Snapshot
-	if x.Save(&s) != nil {
+	s, err := x.Drain()
+	if err != nil {
 		return
 	}
-	g.asleep = s.Clone()
+	g.asleep = s
 	g.release()
 	a.sys.asleep.Add(1)
 }

@@ -137,6 +137,19 @@ func (a *actor) post(scr *scratch, m sysMsg) bool {
 		return false
 	}
 	a.wake(scr)
+	if m.kind.urgent() {
+		a.sys.disp.Hurry(&a.task)
+	}
+	return true
+}
+
+// urgent reports whether a message does not wait behind long turns: the life of an actor
+// does not.
+func (k sysKind) urgent() bool {
+	switch k {
+	case sysWatch, sysUnwatch, sysTerminated, sysUnanswered, sysDelegate, sysObserve, sysSleep:
+		return false
+	}
 	return true
 }
 

@@ -87,7 +87,15 @@ func get(t testing.TB, i *Image) *Instance {
 	if err != nil {
 		t.Fatal(err)
 	}
+	prepare(t, x)
 	return x
+}
+
+func prepare(t testing.TB, x *Instance) {
+	t.Helper()
+	if f := x.Prepare(&Entry{}); f != nil {
+		t.Fatal(f)
+	}
 }
 
 // message is an envelope whose payload's first byte tells the echo guest what to
