@@ -89,8 +89,8 @@ var moduleLimitsShape = object("what a module and its instances may use",
 	optional("instances", count("instances alive, idle ones included; default: as many as the engine allows", mostInstances)),
 	optional("init-fuel", count("units of fuel of the initialisation; default 10G", 0)),
 	optional("init-deadline", duration("wall-clock time of the initialisation; default 30s")),
-	optional("compile-time", duration("processor time of compiling it; default 2s and 10s a MiB")),
-	optional("compile-memory", sizeIn("bytes that compiling it may take; default 160MiB, 160 times its size and twice its memory", leastCompile, mostCompile)),
+	optional("compile-time", duration("processor time of compiling it; default 1s and 10s a MiB")),
+	optional("compile-memory", sizeIn("bytes that compiling it may take; default 128MiB, 160 times its size and twice its memory", leastCompile, mostCompile)),
 )
 
 var limitsShape = object("what one actor may use",
