@@ -8,7 +8,7 @@ import (
 
 // Costs, in units of fuel. One unit is about one instruction.
 const (
-	leafCost = 64 // a leaf of at most this cost is charged at its callers
+	leafPath = 64 // a leaf of at most so many instructions on any path is charged at its callers
 	// byteShift and entryShift say how much bulk instructions do for one unit:
 	// 16 bytes, 2 table entries.
 	byteShift  = 4
@@ -80,8 +80,8 @@ func (in *instrumenter) analyse() error {
 		}
 	}
 	in.takenBySegments()
-	in.priceIndirect()
 	in.markLeaves()
+	in.priceIndirect()
 	for i := range m.Code {
 		if err := in.weigh(i); err != nil {
 			return err
@@ -263,31 +263,33 @@ func (in *instrumenter) take(f uint32) {
 	}
 }
 
-// priceIndirect finds what an indirect call may cost beyond that of a leaf: an
-// imported function whose address is taken can be reached by calls of its type.
+// priceIndirect finds what an indirect call may reach that does not charge itself:
+// the leaves and the imported functions of its type whose address is taken.
 func (in *instrumenter) priceIndirect() {
-	if len(in.takenImports) == 0 {
-		return
-	}
 	m := in.src
-	costs := map[string]uint64{}
+	first := map[string]int{}
+	kind := make([]int, len(m.Types)) // the first of equal types
+	for t := range m.Types {
+		k := in.key(&m.Types[t])
+		if _, ok := first[k]; !ok {
+			first[k] = t
+		}
+		kind[t] = first[k]
+	}
+	costs := make([]uint64, len(m.Types))
 	for _, f := range in.takenImports {
 		imp := &m.Imports[f]
-		k := in.key(&m.Types[imp.Func])
-		costs[k] = max(costs[k], hostCost(imp.Module, imp.Name))
+		costs[kind[imp.Func]] = max(costs[kind[imp.Func]], hostCost(imp.Module, imp.Name))
+	}
+	for i := range in.funcs {
+		if f, t := &in.funcs[i], m.Funcs[i]; f.leaf && f.taken {
+			costs[kind[t]] = max(costs[kind[t]], f.cost)
+		}
 	}
 	in.indirect = make([]uint64, len(m.Types))
 	for t := range m.Types {
-		in.indirect[t] = costs[in.key(&m.Types[t])]
+		in.indirect[t] = costs[kind[t]]
 	}
-}
-
-// indirectCost is what a call_indirect of type t may reach without being charged.
-func (in *instrumenter) indirectCost(t uint32) uint64 {
-	if in.indirect == nil {
-		return leafCost
-	}
-	return max(leafCost, in.indirect[t])
 }
 
 // takenBySegments marks the functions that segments and globals refer to.
@@ -333,10 +335,13 @@ func (in *instrumenter) markLeaves() {
 	}
 	for i := range in.funcs {
 		f := &in.funcs[i]
-		if f.nloops > 0 || len(f.calls) > 0 || f.indir || f.bulk || f.instrs > 8*leafCost || entry[in.imported+i] {
+		if f.nloops > 0 || len(f.calls) > 0 || f.indir || f.bulk || f.instrs > 8*leafPath || entry[in.imported+i] {
 			continue
 		}
-		if in.weigh(i) == nil && f.cost <= leafCost {
+		in.flat = true
+		err := in.weigh(i)
+		in.flat = false
+		if err == nil && f.cost <= leafPath && in.weigh(i) == nil {
 			f.leaf = true
 		}
 	}
