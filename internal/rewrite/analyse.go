@@ -3,6 +3,7 @@ package rewrite
 import (
 	"strconv"
 
+	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
@@ -20,7 +21,7 @@ const (
 	localShift = 3 // zeroing 8 locals costs one unit
 )
 
-// Weights of frames, in bytes of stack; see frameWeight.
+// Weights of frames, in bytes of stack; see estimate.Frames.
 const (
 	frameBase = 64
 	// staticStack is what functions that cannot recur may take together without
@@ -87,6 +88,13 @@ func (in *instrumenter) analyse() error {
 			return err
 		}
 	}
+	for i, bytes := range estimate.Frames(m, in.mostFrames()) {
+		f := &in.funcs[i]
+		if bytes == estimate.Unknown {
+			bytes = uint64(in.opt.StackBytes) / 4
+		}
+		f.weight = max(f.weight, frameBase+bytes)
+	}
 	for i := range in.funcs {
 		if in.funcs[i].nloops > manyLoops {
 			in.funcs[i].local = false
@@ -144,7 +152,7 @@ func (in *instrumenter) scan(i int) error {
 				if ins.End != len(body.Code) {
 					return bad(&ins, "code after the function's end")
 				}
-				f.weight = frameWeight(uint64(len(typ.Params))+locals, n)
+				f.weight = frameBase + 8*(uint64(len(typ.Params)+len(typ.Results))+locals)
 				f.instrs = n
 				return nil
 			}
@@ -248,10 +256,14 @@ func (in *instrumenter) miscInRange(ins *wasm.Instr) string {
 	return ""
 }
 
-// frameWeight estimates what wazero's frame of a function takes: its locals, and
-// spilled temporaries, of which there cannot be more than instructions.
-func frameWeight(locals, instrs uint64) uint64 {
-	return frameBase + 8*locals + 8*min(instrs/4, 256)
+// mostFrames bounds the work of weighing frames, by far more than what modules may
+// cost to compile; what was not weighed can hardly recur.
+func (in *instrumenter) mostFrames() estimate.Cost {
+	code := uint64(0)
+	for i := range in.src.Code {
+		code += uint64(len(in.src.Code[i].Code))
+	}
+	return estimate.Cost{Steps: 2_000_000_000 + 2_000*code, Bytes: 1<<30 + 1_000*code}
 }
 
 func (in *instrumenter) take(f uint32) {
