@@ -57,6 +57,7 @@ type function struct {
 	weight  uint64   // bytes of its frame
 	indir   bool     // performs call_indirect
 	bulk    bool     // what it does costs by a number that only shows when it runs
+	floats  bool     // computes with floats
 	size    bool     // needs the scratch locals for table.grow
 	leaf    bool     // charged at its callers
 	counted bool     // its depth is counted
@@ -129,6 +130,7 @@ func (in *instrumenter) scan(i int) error {
 		}
 		n++
 		in.steps++
+		f.floats = f.floats || arithmetic(&ins) != notNaN
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf, wasm.OpLoop:
 			if len(kinds) > wasm.MaxNesting {

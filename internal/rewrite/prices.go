@@ -13,7 +13,7 @@ const (
 	priceStore     = 4
 	priceDiv32     = 4
 	priceDiv64     = 6
-	priceFloat     = 2 // arithmetic, rounding, conversion
+	priceFloat     = 3 // arithmetic, rounding, conversion
 	priceTrunc     = 3 // of a float to an integer
 	priceFDiv32    = 5
 	priceFDiv64    = 8
