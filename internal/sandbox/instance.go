@@ -22,6 +22,7 @@ type Instance struct {
 	image   *Image
 	module  api.Module
 	enter   api.Function // the only one: each has a call stack of 10 KiB
+	stackAt uintptr      // where enter has its call stack; 0: unknown
 	memory  *slots.Memory
 	hidden  *hidden // the rewriter's globals, looked up when first needed
 	files   *wasi.FileTable
@@ -153,6 +154,7 @@ func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory
 	}
 	x.module, x.hidden = module, nil
 	x.enter = module.ExportedFunction(rewrite.ExportEnter)
+	x.stackAt = stackField(x.enter)
 	return nil
 }
 

@@ -93,6 +93,7 @@ func (x *Instance) begin(in *Entry) {
 // end forgets the entry, which is the caller's.
 func (x *Instance) end() {
 	x.finishLines()
+	x.shrinkStack()
 	x.in = nil
 	x.output.limit = 0
 }
