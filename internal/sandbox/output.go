@@ -18,6 +18,7 @@ type output struct {
 	trace   []byte // what the guest's language said on stderr as it panicked
 	logged  logBudget
 	waits   waitBudget
+	used    bool // anything above, since prepare
 }
 
 // logBudget bounds what the guest logs in one turn.
@@ -37,17 +38,9 @@ func (o *output) prepare(in *Entry) {
 	if o.limit == 0 {
 		o.limit = DefaultOutboxLimit
 	}
-	if o.staging != nil {
-		o.staging = o.staging[:0]
-	}
-	if o.trace != nil {
-		o.trace = o.trace[:0]
-	}
-	if o.waits != (waitBudget{}) {
-		o.waits = waitBudget{}
-	}
-	if o.logged != (logBudget{}) {
-		o.logged = logBudget{}
+	if o.used {
+		o.staging, o.trace = o.staging[:0], o.trace[:0]
+		o.waits, o.logged, o.used = waitBudget{}, logBudget{}, false
 	}
 }
 
@@ -75,6 +68,7 @@ func (x *Instance) flush(length uint32) {
 		panic(x.outboxOverflow())
 	}
 	from := x.control.Outbox
+	x.used = true
 	x.staging = append(x.staging, x.memory.Bytes()[from:from+length]...)
 }
 
@@ -112,6 +106,7 @@ func (x *Instance) logLine(level int, text []byte) {
 		return
 	}
 	b := &x.logged
+	x.used = true
 	if phase := x.phaseNow(); phase != b.phase {
 		*b = logBudget{phase: phase}
 	}
@@ -195,6 +190,7 @@ var panicPrefixes = [][]byte{[]byte("panic: "), []byte("fatal error: "), []byte(
 
 // line takes a line from stdout or stderr.
 func (x *Instance) line(level int, text []byte) {
+	x.used = true
 	if level == LogWarn && len(x.trace) < abi.MaxReason {
 		for _, prefix := range panicPrefixes {
 			if len(x.trace) > 0 || bytes.HasPrefix(text, prefix) {
