@@ -112,6 +112,7 @@ type Image struct {
 	kept     wazero.CompilationCache // nil: machine code is not cached
 	compiled wazero.CompiledModule
 
+	callers   callers
 	pool      pool
 	slowest   slowest
 	footprint int64 // what a pooled instance keeps resident, estimated
