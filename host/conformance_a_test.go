@@ -161,7 +161,7 @@ func TestA14_Names(t *testing.T) {
 	}
 	// Of a guest the same: a name that is taken is a spawn that has failed.
 	g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))))
-	key := l.table.get(g.uid).refkey
+	key := l.table.Get(g.uid).behaviour.(*guest).childKey()
 	spawnB := func(k uint64) []byte { return abi.AppendSpawn(nil, abi.ChildRef(key, 0, k), "puppet", "b", nil, nil) }
 	l.say(g, script(now(spawnB(0), spawnB(1))))
 	l.wants("message refused")
@@ -183,7 +183,7 @@ func TestBadNameOfAGuestsChild(t *testing.T) {
 	} {
 		l := newStage(t, nil)
 		g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, abi.AppendForward(nil, l.probe.uid, ""))))
-		key := l.table.get(g.uid).childKey()
+		key := guestOf(l.table.Get(g.uid)).childKey()
 		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), c.typ, c.name, nil, nil))))
 		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 1), "puppet", "good", nil, nil))))
 		if len(l.got) != 1 || !strings.Contains(l.got[0], c.want) {
