@@ -164,7 +164,7 @@ func (c *console) human(e *host.Event) {
 			return
 		}
 		r := e.Refused
-		c.log.Warn(r.What+" refused", withAdvice(e, "actor", path, "type", oneLine(r.Type), "name", oneLine(r.Name), "why", oneLine(r.Reason))...)
+		c.log.Warn(oneLine(r.What)+" refused", withAdvice(e, "actor", path, "type", oneLine(r.Type), "name", oneLine(r.Name), "why", oneLine(r.Reason))...)
 	case host.EventUnhandled:
 		c.log.Warn("unhandled", "actor", path, "message", preview(e.Dead.Payload))
 	case host.EventLog:

@@ -108,7 +108,9 @@ modules:
     compiler: tinygo
     freeze: false
     env: {B: "2", A: "1"}
-    dirs: [{host: ./d, guest: /d, mode: rw}, {host: /e, guest: /e}]
+    dirs: [{host: ./d, guest: /d, mode: rw}, {host: /e, guest: /e}, {host: ./f, guest: /f, mode: rw, bytes: 1MiB, files: 10}]
+    tags: [a, b]
+    flags: {go: [-gcflags=-l], tinygo: [-opt=2]}
 limits: {memory: 1MiB, fuel: 5M, deadline: 3s, stack: 128KiB, table: 1k, outbox: 64KiB, mailbox: 7, mailbox-bytes: 1kB, children: 3, timers: 4, watches: 5, asks: 6, stash: 8}
 supervision: {strategy: all-for-one, max-restarts: 3, within: 1m, window: sliding, keep-children: true, otherwise: stop, shared-window: true, exceeded: stop, shutdown: all,
   decide: [{kind: trap, reason: "x*", type: t, directive: resume}, {kinds: [fuel, deadline], directive: escalate}],
@@ -134,7 +136,13 @@ idle: {after: 9s, awake: 100}
 		t.Errorf("%v %d", m.IdleAfter, m.MostAwake)
 	}
 	if m.Name != "full" || m.Description == "" || m.Main != "a" || mod.Compiler != "tinygo" || mod.Freeze || strings.Join(mod.Env, " ") != "A=1 B=2" ||
-		len(mod.Dirs) != 2 || mod.Dirs[0].ReadOnly || !mod.Dirs[1].ReadOnly || !filepath.IsAbs(mod.Go) || mod.Memory != 1<<20 || mod.Stack != 128<<10 || mod.Table != 1000 {
+		len(mod.Dirs) != 3 || mod.Dirs[0].ReadOnly || !mod.Dirs[1].ReadOnly || !filepath.IsAbs(mod.Go) || mod.Memory != 1<<20 || mod.Stack != 128<<10 || mod.Table != 1000 {
+		t.Errorf("%+v", mod)
+	}
+	if d := mod.Dirs; d[0].MaxBytes != 1<<30 || d[0].MaxFiles != 10_000 || d[1].MaxBytes != 0 || d[1].MaxFiles != 0 || d[2].MaxBytes != 1<<20 || d[2].MaxFiles != 10 {
+		t.Errorf("%+v", d)
+	}
+	if len(mod.Tags) != 2 || mod.Flags["go"][0] != "-gcflags=-l" || mod.Flags["tinygo"][0] != "-opt=2" {
 		t.Errorf("%+v", mod)
 	}
 	a := m.Actors[0]
