@@ -36,7 +36,7 @@ func fair(l *lab) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	sides := []func(*lab) (*throng, error){productCrowd, nativeCrowd, naiveCrowd}
 	samples := make([][4][]float64, len(sides)) // ask p50, ask p99, wait p50, wait p99
-	for range rounds {
+	for range l.rounds {
 		for side, open := range sides {
 			c, err := open(l)
 			if err != nil {
