@@ -111,6 +111,8 @@ func TestCDDLBounds(t *testing.T) {
 		`header-value = tstr \.size \(0\.\.(\d+)\)`: MaxHeaderValue,
 		`"seed" => bstr \.size (\d+)`:               SeedSize,
 		`"types" => \[1\*(\d+) `:                    MaxTypes,
+		`"needs" => \[0\*(\d+) `:                    MaxNeeds,
+		`"refkey" => bstr \.size (\d+)`:             RefKeySize,
 		`"stack" => \[0\*(\d+) `:                    MaxFrames,
 		`(?m)^reason = tstr \.size \(0\.\.(\d+)\)`:  MaxReason,
 		`(?m)^path = tstr \.size \(1\.\.(\d+)\)`:    MaxPath,

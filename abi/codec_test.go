@@ -14,6 +14,9 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 		{Kind: KindMessage, Time: 1_700_000_000_123_456_789, Sender: 1 << 63, Correlation: 70000, Headers: headers, Payload: []byte{1}},
 		{Kind: KindTerminated, Time: -5, Sender: 23, Correlation: 24, Payload: bytes.Repeat([]byte{0xf6}, 300)},
 		{Kind: KindStart, Time: -1 << 63, Sender: 255, Correlation: 256},
+		{Kind: KindMessage, Time: 1_700_000_000_123_456_789, Sender: 1 << 40, Payload: []byte{1}, Sequence: 23},
+		{Kind: KindMessage, Time: 1_700_000_000_123_456_789, Sender: 1 << 40, Payload: []byte{1}, Sequence: 1 << 33, Position: 24},
+		{Kind: KindTimer, Sender: 1 << 40, Position: 1 << 20},
 	} {
 		enc := AppendEnvelope(nil, &e)
 		if len(enc) != EnvelopeSize(&e) {
@@ -87,6 +90,9 @@ func TestCommandRefusals(t *testing.T) {
 		{"\x80", ErrArity},
 		{"\x01", ErrType},
 		{"\x82\x18\x63\x01", ErrOp},
+		{"\x82\x18\x20\x01", ErrOp},
+		{"\x82\x10\x01", ErrOpLater},
+		{"\x87\x18\x1f\x01\x01\x01\x01\x01\x01", ErrOpLater},
 		{"\x82\x18\x04\x01", ErrNotShortest},
 		{"\x9f\x0a\xff", ErrIndefinite},
 		{"\x82\x04\x00", ErrRef},
@@ -111,8 +117,51 @@ func TestCommandRefusals(t *testing.T) {
 	}
 }
 
+func TestEnvelopeRefusals(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want *Error
+	}{
+		{"\x85\x00\x00\x00\x00\xf6", ErrArity},
+		{"\x89\x00\x00\x00\x00\xf6\x40\x01\x01\x01", ErrArity},
+		{"\x86\x0c\x00\x00\x00\xf6\x40", ErrKindLater},
+		{"\x86\x18\x1f\x00\x00\x00\xf6\x40", ErrKindLater},
+		{"\x86\x18\x20\x00\x00\x00\xf6\x40", ErrKind},
+		{"\x87\x00\x00\x00\x00\xf6\x40\x00", ErrRange},
+		{"\x88\x00\x00\x00\x00\xf6\x40\x01\x00", ErrRange},
+		{"\x88\x00\x00\x00\x00\xf6\x40\x01", ErrTruncated},
+		{"\xa6\x00\x00\x00\x00\xf6\x40", ErrType},
+	} {
+		var e Envelope
+		if _, err := DecodeEnvelope(&e, []byte(c.in)); !errors.Is(err, c.want) {
+			t.Errorf("% x: %v, want %v", c.in, err, c.want)
+		}
+	}
+}
+
+func TestDescriptionNeeds(t *testing.T) {
+	enc := AppendDescription(nil, &Description{ABI: 1, SDK: "x/1", Types: []string{"a"}, Needs: []string{"b", "c"}})
+	var d Description
+	if err := DecodeDescription(&d, enc); err != nil || d.Lacks() != "b" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	many := make([]string, MaxNeeds+1)
+	for i := range many {
+		many[i] = string(rune('A' + i))
+	}
+	for _, c := range []struct {
+		needs []string
+		want  *Error
+	}{{[]string{"b", "b"}, ErrDuplicate}, {[]string{""}, ErrFeature}, {many, ErrRange}} {
+		enc := AppendDescription(nil, &Description{ABI: 1, SDK: "x/1", Types: []string{"a"}, Needs: c.needs})
+		if err := DecodeDescription(&d, enc); !errors.Is(err, c.want) {
+			t.Errorf("%v: %v, want %v", c.needs, err, c.want)
+		}
+	}
+}
+
 func TestDocumentsRoundTrip(t *testing.T) {
-	start := Start{Type: "a", Path: "wasm://s/user/a#7", Self: 7, Parent: 1, Seed: [16]byte{1, 2}, RefKey: 1 << 50, Spawned: 3, Incarnation: 1, Args: []byte{0xf6}, Reason: "trap"}
+	start := Start{Type: "a", Path: "wasm://s/user/a#7", Self: 7, Parent: 1, Seed: [16]byte{1, 2}, RefKey: RefKey{1, 15: 2}, Spawned: 3, Incarnation: 1, Args: []byte{0xf6}, Reason: "trap"}
 	var s Start
 	if err := DecodeStart(&s, AppendStart(nil, &start)); err != nil || !reflect.DeepEqual(s, start) {
 		t.Errorf("start: %+v, %v", s, err)
@@ -130,13 +179,22 @@ func TestDocumentsRoundTrip(t *testing.T) {
 }
 
 func TestChildRef(t *testing.T) {
-	// The first outputs of splitmix64 seeded with 0 and with 1234567, as its authors publish them.
+	var key RefKey
+	for i := range key {
+		key[i] = byte(i)
+	}
+	// The vector of 8 bytes that the authors of SipHash publish.
+	if got := SipHash(key, 0x0706050403020100); got != 0x93f5f5799a932462 {
+		t.Errorf("SipHash-2-4: %#x", got)
+	}
+	const low = 0x93f5f5799a932462 & (1<<54 - 1)
 	for _, c := range []struct {
-		key, k uint64
-		want   Ref
-	}{{0, 0, 0xE220A8397B1DCDAF}, {0, 1, 0x6E789E6AA1B965F4}, {1234567, 0, 6457827717110365317}, {1234567, 1, 3203168211198807973}} {
-		if got := ChildRef(c.key, c.k); got != c.want {
-			t.Errorf("ChildRef(%d, %d) = %d, want %d", c.key, c.k, got, c.want)
+		node uint16
+		want Ref
+	}{{0, low}, {1, 1<<54 | low}, {MaxNode, MaxNode<<54 | low}, {MaxNode + 3, 2<<54 | low}} {
+		got := ChildRef(key, c.node, 0x0706050403020100)
+		if got != c.want || got.Node() != c.node&MaxNode {
+			t.Errorf("node %d: %#x of node %d, want %#x", c.node, uint64(got), got.Node(), uint64(c.want))
 		}
 	}
 }

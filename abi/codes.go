@@ -24,7 +24,8 @@ const (
 	KindPreRestart     Kind = 10
 	KindChildFailed    Kind = 11
 
-	maxKind = KindChildFailed
+	maxKind      = KindChildFailed
+	reservedKind = 31 // up to here the numbers are kept for later
 )
 
 var kindNames = [...]string{"message", "start", "reply", "reply_error", "ask_timeout", "terminated", "timer",
@@ -60,7 +61,8 @@ const (
 	OpDecide         Op = 14
 	OpResetBackoff   Op = 15
 
-	maxOp = OpResetBackoff
+	maxOp      = OpResetBackoff
+	reservedOp = 31 // up to here the numbers are kept for later
 
 	OpEnd Op = 255
 )
@@ -122,6 +124,7 @@ const (
 	MaxName         = 255     // bytes
 	MaxTypeName     = 128     // bytes
 	MaxTypes        = 256     // in a description
+	MaxNeeds        = 32      // in a description
 	MaxReason       = 16384   // bytes
 	MaxTurnCommands = 65536   // in a turn
 	MaxOptions      = 16384   // bytes of encoded spawn options

@@ -58,8 +58,10 @@ func decodeCommand(c *Command, b []byte) (int, *Error) {
 	switch {
 	case err != nil:
 		return at, err
-	case op > uint64(maxOp):
+	case op > reservedOp:
 		return start, ErrOp
+	case op > uint64(maxOp):
+		return start, ErrOpLater
 	case n != arity[op]:
 		return 0, ErrArity
 	}

@@ -6,6 +6,21 @@ type Description struct {
 	ABI   uint64   // the version of the contract
 	SDK   string   // such as "wasmactors-go/0.1.0"
 	Types []string // 1 to MaxTypes, in order of registration
+	Needs []string // features without which the module does not work, at most MaxNeeds; all different
+}
+
+// Features are the names that Needs may hold. Version 1 has none yet.
+func Features() []string { return nil }
+
+// Lacks is the first of the features needed that this version does not have; "" if
+// there is none.
+func (d *Description) Lacks() string {
+	for _, need := range d.Needs {
+		if findKey(Features(), []byte(need)) < 0 {
+			return need
+		}
+	}
+	return ""
 }
 
 // Section is the name of the custom section that may hold the description.
@@ -13,17 +28,27 @@ const Section = "wasmactors"
 
 // AppendDescription appends the encoding of d.
 func AppendDescription(dst []byte, d *Description) []byte {
-	dst = appendHead(dst, majorMap, 3)
+	n := uint64(3)
+	if len(d.Needs) > 0 {
+		n++
+	}
+	dst = appendHead(dst, majorMap, n)
 	dst = appendHead(appendText(dst, "abi"), majorUint, d.ABI)
 	dst = appendText(appendText(dst, "sdk"), d.SDK)
 	dst = appendHead(appendText(dst, "types"), majorArray, uint64(len(d.Types)))
 	for _, t := range d.Types {
 		dst = appendText(dst, t)
 	}
+	if len(d.Needs) > 0 {
+		dst = appendHead(appendText(dst, "needs"), majorArray, uint64(len(d.Needs)))
+		for _, f := range d.Needs {
+			dst = appendText(dst, f)
+		}
+	}
 	return dst
 }
 
-var descriptionKeys = []string{"abi", "sdk", "types"}
+var descriptionKeys = []string{"abi", "sdk", "types", "needs"}
 
 // DecodeDescription reads exactly one description. Unknown keys are stepped
 // over. Types must be valid, different names. The error is an *At.
@@ -40,28 +65,32 @@ func DecodeDescription(d *Description, src []byte) error {
 				r.Fail(ErrTooLong)
 			}
 		case 2:
-			d.Types = readTypes(r)
+			d.Types = readNames(r, 1, MaxTypes, ErrTypeName)
+		case 3:
+			d.Needs = readNames(r, 0, MaxNeeds, ErrFeature)
 		}
 	})
-	if seen != 1<<3-1 {
+	const required = 1<<3 - 1
+	if seen&required != required {
 		r.Fail(ErrMissing)
 	}
 	return r.Done()
 }
 
-func readTypes(r *Reader) []string {
+// readNames reads an array of least to most valid, different names.
+func readNames(r *Reader, least, most int, invalid *Error) []string {
 	n := r.Array()
-	if r.err == nil && (n == 0 || n > MaxTypes) {
+	if r.err == nil && (n < least || n > most) {
 		r.Fail(ErrRange)
 	}
-	var types []string
+	var names []string
 	for range n {
 		at := r.at
 		name := r.TextBytes()
 		if r.err == nil && !ValidTypeName(name) {
-			r.at, r.err = at, ErrTypeName
+			r.at, r.err = at, invalid
 		}
-		for _, t := range types {
+		for _, t := range names {
 			if t == string(name) && r.err == nil {
 				r.at, r.err = at, ErrDuplicate
 			}
@@ -69,9 +98,9 @@ func readTypes(r *Reader) []string {
 		if r.err != nil {
 			return nil
 		}
-		types = append(types, string(name))
+		names = append(names, string(name))
 	}
-	return types
+	return names
 }
 
 // Has reports whether the module has an actor type of this name.

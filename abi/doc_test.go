@@ -16,7 +16,7 @@ const page = "../docs/abi.md"
 var (
 	docBlock  = regexp.MustCompile("(?sm)^```hex ([a-z_]+) ?([a-z_]*)\n(.*?)^```")
 	docNoise  = regexp.MustCompile(`(?m);.*$|\s+`)
-	docVector = regexp.MustCompile("(?m)^\\| `0x([0-9a-f]{16})` \\| (\\d+) \\| `0x([0-9a-f]{16})` \\|$")
+	docVector = regexp.MustCompile("(?m)^\\| `([0-9a-f]{32})` \\| (\\d+) \\| (\\d+) \\| `0x([0-9a-f]{16})` \\|$")
 )
 
 func readPage(t *testing.T) string {
@@ -146,11 +146,13 @@ func TestPageChildRefs(t *testing.T) {
 		t.Fatalf("%d vectors", len(vectors))
 	}
 	for _, m := range vectors {
-		key, _ := strconv.ParseUint(m[1], 16, 64)
-		k, _ := strconv.ParseUint(m[2], 10, 64)
-		want, _ := strconv.ParseUint(m[3], 16, 64)
-		if got := ChildRef(key, k); got != Ref(want) {
-			t.Errorf("ChildRef(%#x, %d) = %#x, the page says %#x", key, k, got, want)
+		var key RefKey
+		_, _ = hex.Decode(key[:], []byte(m[1]))
+		node, _ := strconv.ParseUint(m[2], 10, 16)
+		n, _ := strconv.ParseUint(m[3], 10, 64)
+		want, _ := strconv.ParseUint(m[4], 16, 64)
+		if got := ChildRef(key, uint16(node), n); got != Ref(want) {
+			t.Errorf("ChildRef(%x, %d, %d) = %#x, the page says %#x", key, node, n, uint64(got), want)
 		}
 	}
 }
@@ -184,6 +186,7 @@ func TestPageTables(t *testing.T) {
 	need("| name of an actor | " + n(MaxName) + " bytes |")
 	need("| name of a type | " + n(MaxTypeName) + " bytes |")
 	need("| types in a description | " + n(MaxTypes) + " |")
+	need("| features in a description | " + n(MaxNeeds) + " |")
 	need("| reason of fail, text of panic | " + n(MaxReason) + " bytes |")
 	need("| spawn options | " + n(MaxOptions) + " bytes |")
 	need("| commands in a turn | " + n(MaxTurnCommands) + " |")

@@ -8,16 +8,41 @@ type Envelope struct {
 	Correlation uint64 // 0: none
 	Headers     []byte // an encoded map of text to text, nil: none
 	Payload     []byte // CBOR, as the byte string's contents
+
+	// Two that are kept for later; 0 where there is none, which takes no room. A guest
+	// gets them only if it needs the feature.
+	Sequence uint64 // of the sender's messages to this actor, from 1
+	Position uint64 // of the envelope in the actor's log, from 1
 }
 
 // AppendEnvelope appends the encoding of e.
 func AppendEnvelope(dst []byte, e *Envelope) []byte {
-	dst = append(dst, majorArray<<5|6, byte(e.Kind))
+	dst = append(dst, majorArray<<5|byte(e.arity()), byte(e.Kind))
 	dst = appendInt(dst, e.Time)
 	dst = appendHead(dst, majorUint, uint64(e.Sender))
 	dst = appendHead(dst, majorUint, e.Correlation)
 	dst = appendRaw(dst, e.Headers)
-	return appendBytes(dst, e.Payload)
+	dst = appendBytes(dst, e.Payload)
+	if n := e.arity(); n > envelopeItems {
+		dst = appendHead(dst, majorUint, e.Sequence)
+		if n > envelopeItems+1 {
+			dst = appendHead(dst, majorUint, e.Position)
+		}
+	}
+	return dst
+}
+
+// envelopeItems is how many items every envelope has.
+const envelopeItems = 6
+
+func (e *Envelope) arity() int {
+	switch {
+	case e.Position != 0:
+		return envelopeItems + 2
+	case e.Sequence != 0:
+		return envelopeItems + 1
+	}
+	return envelopeItems
 }
 
 // EnvelopeSize is the length of what AppendEnvelope appends.
@@ -26,8 +51,15 @@ func EnvelopeSize(e *Envelope) int {
 	if t < 0 {
 		t = -1 - t
 	}
-	return 2 + headSize(uint64(t)) + headSize(uint64(e.Sender)) + headSize(e.Correlation) +
+	n := 2 + headSize(uint64(t)) + headSize(uint64(e.Sender)) + headSize(e.Correlation) +
 		max(1, len(e.Headers)) + headSize(uint64(len(e.Payload))) + len(e.Payload)
+	if items := e.arity(); items > envelopeItems {
+		n += headSize(e.Sequence)
+		if items > envelopeItems+1 {
+			n += headSize(e.Position)
+		}
+	}
+	return n
 }
 
 // PutEnvelope writes e at the start of dst and returns its length; ok is false,
@@ -50,7 +82,7 @@ func PutEnvelope(dst []byte, e *Envelope) (n int, ok bool) {
 func (e *Envelope) putUsual(dst []byte) int {
 	const fixed = 2 + 9 + 9 + 3
 	size := len(e.Payload)
-	if e.Time>>32 <= 0 || e.Sender>>32 == 0 || e.Correlation >= 24 || len(e.Headers) > 0 || size >= 24 || size > len(dst)-fixed {
+	if e.Time>>32 <= 0 || e.Sender>>32 == 0 || e.Correlation >= 24 || len(e.Headers) > 0 || size >= 24 || size > len(dst)-fixed || e.Sequence|e.Position != 0 {
 		return 0
 	}
 	dst = dst[:fixed+size]
@@ -76,7 +108,7 @@ func DecodeEnvelope(e *Envelope, src []byte) (n int, err error) {
 }
 
 func decodeEnvelope(e *Envelope, b []byte) (int, *Error) {
-	at, err := readArray(b, 0, 6)
+	items, at, err := readEnvelopeHead(b)
 	if err != nil {
 		return at, err
 	}
@@ -86,6 +118,9 @@ func decodeEnvelope(e *Envelope, b []byte) (int, *Error) {
 		return at, err
 	}
 	if v > uint64(maxKind) {
+		if v <= reservedKind {
+			return start, ErrKindLater
+		}
 		return start, ErrKind
 	}
 	e.Kind = Kind(v)
@@ -102,6 +137,37 @@ func decodeEnvelope(e *Envelope, b []byte) (int, *Error) {
 	if e.Headers, at, err = readHeaders(b, at); err != nil {
 		return at, err
 	}
-	e.Payload, at, err = readBytes(b, at)
+	e.Sequence, e.Position = 0, 0
+	if e.Payload, at, err = readBytes(b, at); err != nil || items == envelopeItems {
+		return at, err
+	}
+	start = at
+	if e.Sequence, at, err = readUint(b, at); err != nil {
+		return at, err
+	}
+	if items == envelopeItems+1 {
+		if e.Sequence == 0 {
+			return start, ErrRange
+		}
+		return at, nil
+	}
+	start = at
+	if e.Position, at, err = readUint(b, at); err == nil && e.Position == 0 {
+		return start, ErrRange
+	}
 	return at, err
+}
+
+// readEnvelopeHead reads the array's head: 6 to 8 items.
+func readEnvelopeHead(b []byte) (items, at int, err *Error) {
+	m, n, at, err := head(b, 0)
+	switch {
+	case err != nil:
+		return 0, at, err
+	case m != majorArray:
+		return 0, 0, ErrType
+	case n < envelopeItems || n > envelopeItems+2:
+		return 0, 0, ErrArity
+	}
+	return int(n), at, nil
 }

@@ -25,12 +25,15 @@ var (
 	ErrTrailing    = &Error{"data after the item"}
 	ErrArity       = &Error{"wrong number of elements"}
 	ErrKind        = &Error{"unknown kind of envelope"}
+	ErrKindLater   = &Error{"a kind of envelope that is reserved for later"}
 	ErrOp          = &Error{"unknown operation"}
+	ErrOpLater     = &Error{"an operation that is reserved for later"}
 	ErrRef         = &Error{"a ref must not be 0"}
 	ErrName        = &Error{"not a valid name"}
 	ErrTypeName    = &Error{"not a valid type name"}
 	ErrFlags       = &Error{"unknown flags"}
 	ErrCorrelation = &Error{"a correlation must not be 0 here"}
+	ErrFeature     = &Error{"not a valid name of a feature"}
 	ErrMissing     = &Error{"a required key is missing"}
 )
 

@@ -146,23 +146,6 @@ func readString(b []byte, at int, want byte, limit int) ([]byte, int, *Error) {
 	return s, next + int(n), nil
 }
 
-// readArray reads the head of an array of want items, fewer than 24.
-func readArray(b []byte, at, want int) (int, *Error) {
-	if at < len(b) && b[at] == majorArray<<5|byte(want) {
-		return at + 1, nil
-	}
-	m, n, next, err := head(b, at)
-	switch {
-	case err != nil:
-		return at, err
-	case m != majorArray:
-		return at, ErrType
-	case n != uint64(want):
-		return at, ErrArity
-	}
-	return next, nil
-}
-
 func isNull(b []byte, at int) bool { return at < len(b) && b[at] == nullByte }
 
 // readHeaders reads null or a map of text to text, and returns it encoded.

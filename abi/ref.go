@@ -1,24 +1,87 @@
 package abi
 
+import "math/bits"
+
 // Ref names one incarnation of one actor. It is never 0 for an actor (0 means
-// nobody), unique in its system, and not to be guessed.
+// nobody). The upper NodeBits bits are the node that the actor lives on, 0 where there
+// is one only; the others are unique there and not to be guessed, so who knows a ref may
+// send to it.
 type Ref uint64
 
-const golden = 0x9E3779B97F4A7C15
+// How the bits of a Ref are divided.
+const (
+	NodeBits = 10
+	MaxNode  = 1<<NodeBits - 1
 
-// ChildRef is the ref of the child that an actor spawns as number k (from 0, and
-// never reset while the actor lives), where key is the refkey of its start
-// payload. It is the output function of splitmix64 (Steele, Lea, Flood 2014)
-// over key + (k+1) times the golden gamma; 1 stands in for 0.
-func ChildRef(key, k uint64) Ref {
-	z := key + (k+1)*golden
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	z ^= z >> 31
-	if z == 0 {
-		z = 1
+	serialBits = 64 - NodeBits
+	serialMask = 1<<serialBits - 1
+)
+
+// Node is the node that the actor lives on.
+func (r Ref) Node() uint16 { return uint16(r >> serialBits) }
+
+// RefKeySize is the length of a RefKey in bytes.
+const RefKeySize = 16
+
+// RefKey is the secret that the refs of an actor's children come from. Only the actor
+// and its host know it.
+type RefKey [RefKeySize]byte
+
+// ChildRef is the ref of the child that an actor spawns as number n (from 0, and
+// never reset while the actor lives) on a node, 0 to MaxNode. Its lower 54 bits are those
+// of SipHash-2-4 of n, as 8 bytes of which the lowest comes first, under the refkey of the
+// actor's start payload; 1 stands in for 0.
+func ChildRef(key RefKey, node uint16, n uint64) Ref {
+	serial := SipHash(key, n) & serialMask
+	if serial == 0 {
+		serial = 1
 	}
-	return Ref(z)
+	return Ref(uint64(node&MaxNode)<<serialBits | serial)
+}
+
+// SipHash is SipHash-2-4 (Aumasson and Bernstein 2012) of the 8 bytes of m, of which the
+// lowest comes first. Who does not know the key can tell it from randomness, or go from
+// outputs to others, only by trying keys.
+func SipHash(key [16]byte, m uint64) uint64 {
+	k0, k1 := little8(key[:8]), little8(key[8:])
+	s := sipState{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573}
+	s.absorb(m)
+	s.absorb(8 << 56) // the length, and no bytes left over
+	s[2] ^= 0xff
+	s.round()
+	s.round()
+	s.round()
+	s.round()
+	return s[0] ^ s[1] ^ s[2] ^ s[3]
+}
+
+type sipState [4]uint64
+
+func (s *sipState) absorb(m uint64) {
+	s[3] ^= m
+	s.round()
+	s.round()
+	s[0] ^= m
+}
+
+func (s *sipState) round() {
+	s[0] += s[1]
+	s[1] = bits.RotateLeft64(s[1], 13) ^ s[0]
+	s[0] = bits.RotateLeft64(s[0], 32)
+	s[2] += s[3]
+	s[3] = bits.RotateLeft64(s[3], 16) ^ s[2]
+	s[0] += s[3]
+	s[3] = bits.RotateLeft64(s[3], 21) ^ s[0]
+	s[2] += s[1]
+	s[1] = bits.RotateLeft64(s[1], 17) ^ s[2]
+	s[2] = bits.RotateLeft64(s[2], 32)
+}
+
+// little8 is the little-endian number in 8 bytes.
+func little8(b []byte) uint64 {
+	_ = b[7]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
 // ValidName reports whether an actor may be called name: 1 to 255 bytes of

@@ -7,7 +7,7 @@ type Start struct {
 	Self        Ref            //
 	Parent      Ref            //
 	Seed        [SeedSize]byte // of the actor's own random source
-	RefKey      uint64         // see ChildRef
+	RefKey      RefKey         // see ChildRef
 	Spawned     uint64         // number of the next child, see ChildRef
 	Incarnation uint64         // 0 at first, one more after every restart
 	Args        []byte         // CBOR; aliases the input when decoded
@@ -26,7 +26,7 @@ func AppendStart(dst []byte, s *Start) []byte {
 	dst = appendHead(appendText(dst, "self"), majorUint, uint64(s.Self))
 	dst = appendHead(appendText(dst, "parent"), majorUint, uint64(s.Parent))
 	dst = appendBytes(appendText(dst, "seed"), s.Seed[:])
-	dst = appendHead(appendText(dst, "refkey"), majorUint, s.RefKey)
+	dst = appendBytes(appendText(dst, "refkey"), s.RefKey[:])
 	dst = appendHead(appendText(dst, "spawned"), majorUint, s.Spawned)
 	dst = appendHead(appendText(dst, "incarnation"), majorUint, s.Incarnation)
 	dst = appendBytes(appendText(dst, "args"), s.Args)
@@ -54,13 +54,9 @@ func DecodeStart(s *Start, src []byte) error {
 		case 3:
 			s.Parent = r.Ref()
 		case 4:
-			if b := r.ByteString(); len(b) == SeedSize {
-				copy(s.Seed[:], b)
-			} else {
-				r.Fail(ErrRange)
-			}
+			readExactly(r, s.Seed[:])
 		case 5:
-			s.RefKey = r.Uint()
+			readExactly(r, s.RefKey[:])
 		case 6:
 			s.Spawned = r.Uint()
 		case 7:
@@ -76,4 +72,13 @@ func DecodeStart(s *Start, src []byte) error {
 		r.Fail(ErrMissing)
 	}
 	return r.Done()
+}
+
+// readExactly reads a byte string of the length of dst.
+func readExactly(r *Reader, dst []byte) {
+	if b := r.ByteString(); len(b) == len(dst) {
+		copy(dst, b)
+	} else {
+		r.Fail(ErrRange)
+	}
 }

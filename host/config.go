@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/supervision"
+	"log/slog"
 	"time"
 )
 
@@ -31,7 +32,7 @@ const (
 type Config struct {
 	name       string
 	clock      clock.Clock
-	seed       uint64
+	secret     *Secret // nil: from the operating system
 	workers    int
 	manual     bool
 	throughput int
@@ -41,6 +42,9 @@ type Config struct {
 	options    func([]byte) (SpawnOptions, error)
 	idleAfter  time.Duration
 	mostAwake  int
+	askTimeout time.Duration
+	log        *slog.Logger
+	commit     func(*commitment) error // nil: nobody records what actors do
 }
 
 // SpawnOptions are what a guest says about a child that it spawns.
@@ -52,20 +56,25 @@ type SpawnOptions struct {
 }
 
 // NewConfig is the configuration of a system of this name: the machine's clock,
-// seed 1, a worker a core. The name must be valid as an actor's name.
+// a secret from the operating system, a worker a core. The name must be valid as an actor's name.
 func NewConfig(name string) Config {
 	return Config{
-		name: name, clock: clock.Real(), seed: 1, throughput: DefaultThroughput, dead: DefaultDeadLetters,
-		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter,
+		name: name, clock: clock.Real(), throughput: DefaultThroughput, dead: DefaultDeadLetters,
+		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter, askTimeout: DefaultAskTimeout,
 	}
 }
 
 // WithClock sets the clock of turns, timers, delays and deadlines of asks.
 func (c Config) WithClock(cl Clock) Config { c.clock = cl; return c }
 
-// WithSeed sets what refs, guests' randomness and jitter are derived from. Refs
-// are only as hard to guess as the seed.
-func (c Config) WithSeed(seed uint64) Config { c.seed = seed; return c }
+// WithSeed derives the secret from a number, so that a run can be repeated: refs, guests'
+// randomness and jitter come out the same. Refs are then only as hard to guess as the seed,
+// so it is for tests and simulations.
+func (c Config) WithSeed(seed uint64) Config { c.secret = secretOf(seed); return c }
+
+// WithSecret sets what refs, guests' randomness and jitter are derived from, as
+// [System.Secret] of an earlier run has it.
+func (c Config) WithSecret(s Secret) Config { c.secret = &s; return c }
 
 // WithWorkers sets the number of turns that run at a time; 0 is GOMAXPROCS.
 func (c Config) WithWorkers(n int) Config { c.workers = n; return c }
@@ -105,3 +114,17 @@ func (c Config) WithSpawnOptions(read func(options []byte) (SpawnOptions, error)
 // WithStopGrace sets how long a turn may go on after its actor was stopped
 // before it is killed.
 func (c Config) WithStopGrace(d time.Duration) Config { c.grace = d; return c }
+
+// WithAskTimeout sets how long an ask from Go waits whose context has no deadline, so
+// that none waits for ever; it may take a quarter longer.
+func (c Config) WithAskTimeout(d time.Duration) Config {
+	if d > 0 {
+		c.askTimeout = d
+	}
+	return c
+}
+
+// WithLog writes what happens in the system to a log: failures and dead letters as
+// warnings, what guests log on their levels, starts and ends for debugging. Reading the
+// events is cheaper and says more; see [System.Subscribe].
+func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }

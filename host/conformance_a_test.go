@@ -160,8 +160,8 @@ func TestA14_Names(t *testing.T) {
 	}
 	// Of a guest the same: a name that is taken is a spawn that has failed.
 	g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))))
-	key := l.table.get(g.uid).refkey
-	spawnB := func(k uint64) []byte { return abi.AppendSpawn(nil, abi.ChildRef(key, k), "puppet", "b", nil, nil) }
+	key := l.table.Get(g.uid).behaviour.(*guest).childKey()
+	spawnB := func(k uint64) []byte { return abi.AppendSpawn(nil, abi.ChildRef(key, 0, k), "puppet", "b", nil, nil) }
 	l.say(g, script(now(spawnB(0), spawnB(1))))
 	l.wants("message refused")
 	if kids := l.Tree().Children; len(kids[len(kids)-1].Children) != 1 {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func manual(t testing.TB, change func(Config) Config) (*System, *VirtualClock) {
 	t.Helper()
 	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
-	cfg := NewConfig("test").WithManual().WithClock(clock).WithIdleAfter(0)
+	cfg := NewConfig("test").WithManual().WithClock(clock).WithIdleAfter(0).WithSeed(1)
 	if change != nil {
 		cfg = change(cfg)
 	}
@@ -352,33 +352,6 @@ func TestA30_MailboxFull(t *testing.T) {
 	letters, n := s.DeadLetters()
 	if n != 1 || letters[0].Reason != DeadMailboxFull {
 		t.Errorf("%+v", letters)
-	}
-}
-
-func TestUIDTable(t *testing.T) {
-	var table uidTable
-	cells := map[abi.Ref]*cell{}
-	for i := range uint64(5000) {
-		uid := abi.ChildRef(7, i)
-		c := &cell{uid: uid}
-		cells[uid] = c
-		if !table.put(uid, c) || table.put(uid, c) {
-			t.Fatal("put")
-		}
-		if i%3 == 0 {
-			gone := abi.ChildRef(7, i/2)
-			table.remove(gone)
-			delete(cells, gone)
-		}
-	}
-	if table.len() != len(cells) {
-		t.Errorf("%d, want %d", table.len(), len(cells))
-	}
-	for i := range uint64(5000) {
-		uid := abi.ChildRef(7, i)
-		if table.get(uid) != cells[uid] {
-			t.Fatalf("%d", i)
-		}
 	}
 }
 

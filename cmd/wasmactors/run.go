@@ -32,7 +32,7 @@ func runCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "log", Value: "info", Usage: "lowest level of guests' logs: debug, info, warn or error"},
 			&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
-			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "what refs, guests' randomness and jitter are derived from"},
+			&cli.Uint64Flag{Name: "seed", Usage: "derive refs, guests' randomness and jitter from this number, to repeat a run; without it they come from the operating system"},
 			compilerFlag(),
 		}, cacheFlags()...),
 		Action: func(c *cli.Context) error {
@@ -84,7 +84,13 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	defer b.Close(context.Background())
 
 	console := newConsole(env, c.Bool("json"), c.Bool("quiet"), level, reports)
-	sys, err := b.Start(func(cfg host.Config) host.Config { return cfg.WithSeed(c.Uint64("seed")) }, console.follow)
+	secret := func(cfg host.Config) host.Config {
+		if c.IsSet("seed") {
+			return cfg.WithSeed(c.Uint64("seed"))
+		}
+		return cfg
+	}
+	sys, err := b.Start(secret, console.follow)
 	if err != nil {
 		return err
 	}

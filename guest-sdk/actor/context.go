@@ -138,7 +138,7 @@ func (c *Context) ask(to Ref, path string, v Encoder, timeout time.Duration, the
 func (c *Context) Spawn(typ, name string, args Encoder) Ref { return c.spawn(typ, name, args, nil) }
 
 func (c *Context) spawn(typ, name string, args Encoder, options []byte) Ref {
-	ref := abi.ChildRef(c.start.RefKey, c.start.Spawned)
+	ref := abi.ChildRef(c.start.RefKey, c.start.Self.Node(), c.start.Spawned)
 	c.start.Spawned++
 	p := c.encode(args)
 	room(len(p) + len(typ) + len(name) + len(options) + 64)

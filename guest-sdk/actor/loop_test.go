@@ -113,7 +113,7 @@ func begun(t testing.TB) *fake {
 	f := &fake{}
 	bridge.Current = f
 	initialize()
-	start := abi.Start{Type: "probe", Path: "wasm://s/user/p#8", Self: 8, Parent: 1, RefKey: 42, Args: []byte{0xf6}}
+	start := abi.Start{Type: "probe", Path: "wasm://s/user/p#8", Self: 8, Parent: 1, RefKey: abi.RefKey{42}, Args: []byte{0xf6}}
 	cmds := f.run(t, abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &start)})
 	if len(cmds) != 1 || cmds[0].Op != abi.OpEnd || !thisProbe.started {
 		t.Fatalf("%+v", cmds)
@@ -162,7 +162,7 @@ func TestSpawnComputesTheRef(t *testing.T) {
 	f := begun(t)
 	for k := range uint64(2) {
 		cmds := f.run(t, text("spawn"))
-		if want := abi.ChildRef(42, k); cmds[0].Ref != want || cmds[1].ToRef != want {
+		if want := abi.ChildRef(abi.RefKey{42}, 0, k); cmds[0].Ref != want || cmds[1].ToRef != want {
 			t.Errorf("%+v, want ref %d", cmds, want)
 		}
 	}
@@ -235,7 +235,7 @@ func TestFailGivesTheRefBack(t *testing.T) {
 	f := begun(t)
 	current = mother{}
 	f.run(t, text("error"))
-	if c := f.run(t, text("?"))[0]; c.Ref != abi.ChildRef(42, 0) {
-		t.Errorf("%d, want %d", c.Ref, abi.ChildRef(42, 0))
+	if c := f.run(t, text("?"))[0]; c.Ref != abi.ChildRef(abi.RefKey{42}, 0, 0) {
+		t.Errorf("%d, want %d", c.Ref, abi.ChildRef(abi.RefKey{42}, 0, 0))
 	}
 }

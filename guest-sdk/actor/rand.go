@@ -1,25 +1,22 @@
 package actor
 
-// Rand is a source of randomness that is part of the actor's state: the same
-// seed gives the same numbers. It is splitmix64 over a 128-bit seed folded to 64;
-// not for cryptography.
-type Rand struct{ state uint64 }
+import "github.com/wasmactors/wasmactors/abi"
+
+// Rand is a source of randomness that is part of the actor's state: the same seed
+// gives the same numbers. They are SipHash-2-4 of 0, 1, 2 and so on under the seed, so
+// who sees some of them cannot compute the others, nor the seed.
+type Rand struct {
+	key  [abi.SeedSize]byte
+	next uint64
+}
 
 // Seed begins anew.
-func (r *Rand) Seed(seed [16]byte) {
-	r.state = 0
-	for i, b := range seed {
-		r.state ^= uint64(b) << (8 * (i % 8)) * uint64(1+i/8*2)
-	}
-}
+func (r *Rand) Seed(seed [abi.SeedSize]byte) { r.key, r.next = seed, 0 }
 
 // Uint64 is uniform over all values.
 func (r *Rand) Uint64() uint64 {
-	r.state += 0x9E3779B97F4A7C15
-	z := r.state
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
+	r.next++
+	return abi.SipHash(r.key, r.next-1)
 }
 
 // IntN is uniform in [0, n); n must be positive.

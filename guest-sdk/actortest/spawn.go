@@ -3,6 +3,8 @@
 package actortest
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -95,14 +97,14 @@ func spawn(t testing.TB, typ string, c config) *Actor {
 		t.Fatalf("actortest: no type %q is registered; there are: %s", typ, strings.Join(bridge.Loop.Types(), ", "))
 	}
 	if c.ref == 0 {
-		c.ref = actor.Ref(hash(0, c.name) | 1<<62) // not the tester
+		sum := hash(c.name)
+		c.ref = actor.Ref(binary.LittleEndian.Uint64(sum[:])>>10 | 1<<53) // not the tester
 	}
 	a := &Actor{t: t, config: c, now: c.at, timers: map[uint64]*due{}, asks: map[uint64]*due{}}
 	a.start = abi.Start{Type: typ, Path: "wasm://test/user/" + c.name + "#" + decimal(uint64(c.ref)), Self: c.ref, Parent: c.parent,
-		RefKey: hash(c.seed, c.name), Args: encode(c.args)}
-	for i := range a.start.Seed {
-		a.start.Seed[i] = byte(hash(c.seed+uint64(i)+1, c.name))
-	}
+		Args: encode(c.args)}
+	key := hash(c.name, c.seed)
+	copy(a.start.RefKey[:], key[:])
 	a.first = a.begin()
 	return a
 }
@@ -111,6 +113,8 @@ func spawn(t testing.TB, typ string, c config) *Actor {
 func (a *Actor) begin() *Turn {
 	a.t.Helper()
 	a.state = nil
+	seed := hash(a.config.name, a.config.seed, a.start.Incarnation+1)
+	copy(a.start.Seed[:], seed[:])
 	return a.run(abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &a.start)})
 }
 
@@ -155,11 +159,11 @@ func (a *Actor) Actor() actor.Actor {
 	return v
 }
 
-// hash is FNV-1a with a final mix (splitmix64).
-func hash(seed uint64, text string) uint64 {
-	h := uint64(14695981039346656037) ^ seed
-	for i := 0; i < len(text); i++ {
-		h = (h ^ uint64(text[i])) * 1099511628211
+// hash is the SHA-256 of a name and numbers.
+func hash(name string, numbers ...uint64) [sha256.Size]byte {
+	in := []byte(name)
+	for _, n := range numbers {
+		in = binary.LittleEndian.AppendUint64(in, n)
 	}
-	return uint64(abi.ChildRef(h, 0))
+	return sha256.Sum256(in)
 }

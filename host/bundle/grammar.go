@@ -51,6 +51,8 @@ var moduleShape = object("a module: either go or wasm",
 // all; the others are where a value can only be a mistake.
 const (
 	leastMemory, mostMemory = 64 << 10, 4 << 30
+	leastCompile            = 32 << 20
+	mostCompile             = 64 << 30
 	leastStack, mostStack   = 1 << 10, 64 << 20
 	mostTable               = 10_000_000
 	mostGlobals             = 1_000_000
@@ -69,6 +71,8 @@ var moduleLimitsShape = object("what a module and its instances may use",
 	optional("instances", count("instances alive, idle ones included; default: as many as the engine allows", mostInstances)),
 	optional("init-fuel", count("units of fuel of the initialisation; default 10G", 0)),
 	optional("init-deadline", duration("wall-clock time of the initialisation; default 30s")),
+	optional("compile-time", duration("processor time of compiling it; default 2s and 10s a MiB")),
+	optional("compile-memory", sizeIn("bytes that compiling it may take; default 160MiB, 160 times its size and twice its memory", leastCompile, mostCompile)),
 )
 
 var limitsShape = object("what one actor may use",

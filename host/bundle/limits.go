@@ -39,6 +39,7 @@ func (c *checker) moduleLimits(n *yaml.Node, mod *Module) {
 	mod.Memory, mod.Stack, mod.Table = bytesOf(n, "memory", 0), uint32(bytesOf(n, "stack", 0)), uint32(countOf(n, "table", 0))
 	mod.Instances = int(countOf(n, "instances", 0))
 	mod.InitFuel, mod.InitDeadline = countOf(n, "init-fuel", 0), durationOf(n, "init-deadline", 0)
+	mod.CompileTime, mod.CompileMemory = durationOf(n, "compile-time", 0), bytesOf(n, "compile-memory", 0)
 	mod.set = shared{mod.Memory != 0, mod.Stack != 0, mod.Table != 0}
 }
 

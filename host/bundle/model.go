@@ -42,6 +42,10 @@ type Module struct {
 	Instances    int
 	InitFuel     uint64
 	InitDeadline time.Duration
+	// CompileTime and CompileMemory bound the process that compiles; 0 means that the
+	// module's size decides.
+	CompileTime   time.Duration
+	CompileMemory uint64
 
 	set shared
 }

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,57 @@ func TestGuestInC(t *testing.T) {
 	}
 	if restarted.Kind != host.EventRestarted || restarted.Incarnation != 1 {
 		t.Errorf("%+v", restarted)
+	}
+}
+
+// The page says how the refs of children are computed: the host refuses a spawn with another.
+func TestGuestInCSpawns(t *testing.T) {
+	image := load(t, "guests/parent.wasm")
+	s := system(t)
+	failures := s.Subscribe(10, func(e *host.Event) bool { return e.Kind == host.EventFailed })
+	ref, err := s.Spawn("parent", host.Guest(image, "parent").WithCapabilities(host.Capabilities{Spawn: []string{"*"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[uint64]bool{}
+	for range 3 {
+		var child uint64
+		ask(t, s, ref, nil, &child)
+		seen[child] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%v", seen)
+	}
+	for _, k := range s.Tree().Children[0].Children {
+		if uid := uint64(k.Ref.UID()); !seen[uid] {
+			t.Errorf("the child %#x was announced as one of %v", uid, seen)
+		}
+		var grandchild uint64
+		if ask(t, s, k.Ref, nil, &grandchild); grandchild == 0 || seen[grandchild] {
+			t.Errorf("%#x", grandchild)
+		}
+	}
+	select {
+	case e := <-failures.C():
+		t.Error(e.Failure)
+	default:
+	}
+}
+
+// The function that the page shows is the one that this guest was built with.
+func TestPageShowsTheGuestsFunction(t *testing.T) {
+	page, err := os.ReadFile(root + "docs/abi.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(root + "abi/testdata/guests/parent.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, found := strings.Cut(string(page), "```c\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	if !found || !strings.Contains(strings.ReplaceAll(string(source), "static u64 child_ref", "u64 child_ref"), shown) {
+		t.Error("parent.c does not hold the function of the page")
 	}
 }
 

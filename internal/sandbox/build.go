@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -128,8 +129,7 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 		return nil, err
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(interpreter))
-	x := &Instance{image: i}
-	x.context.x = x
+	x := newInstance(i)
 	t := &trial{x: x, runtime: r}
 	defer func() {
 		if err != nil {
@@ -158,8 +158,14 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 		x.files = wasi.NewFileTable(i.roots, 0)
 	}
 	start := time.Now()
-	c, failure := x.initialise([16]byte{})
+	in := Entry{Deadline: i.cfg.InitDeadline, TurnFuel: i.cfg.InitFuel, Yield: interrupt{ctx}}
+	i.watch.pause(true)
+	c, failure := x.initialise(&in)
+	i.watch.pause(false)
 	if failure != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		return nil, &LoadError{Name: i.cfg.Name, Reason: "the initialisation failed: " + failure.Error(), Err: failure}
 	}
 	t.took = time.Since(start)
@@ -175,6 +181,15 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 	return t, nil
 }
 
+// interrupt ends an initialisation when the context of the load ends.
+type interrupt struct{ ctx context.Context }
+
+// Yield implements Yielder.
+func (i interrupt) Yield() bool {
+	goruntime.Gosched()
+	return i.ctx.Err() == nil
+}
+
 func (t *trial) close() {
 	t.x.shut()
 	if t.x.files != nil {
@@ -185,10 +200,10 @@ func (t *trial) close() {
 
 // initialise runs the module's start function, _initialize and wasmactors_init,
 // and returns its control block.
-func (x *Instance) initialise(seed [16]byte) (control, *abi.Failure) {
-	cfg := &x.image.cfg
-	in := &Entry{Now: initTime, TurnFuel: cfg.InitFuel, Deadline: cfg.InitDeadline, Seed: seed}
+func (x *Instance) initialise(in *Entry) (control, *abi.Failure) {
+	in.Now = initTime
 	x.initFuel = 0
+	x.kill.Store(nil)
 	if f := x.enterInit(in, rewrite.EnterInitialize); f != nil {
 		return control{}, f
 	}
@@ -205,7 +220,7 @@ func (x *Instance) initialise(seed [16]byte) (control, *abi.Failure) {
 // enterInit runs one step of the initialisation.
 func (x *Instance) enterInit(in *Entry, op uint32) (f *abi.Failure) {
 	x.begin(in)
-	if err := x.call(op, 0, 0, x.quantum); err != nil {
+	if err := x.call(op, 0, 0, x.first); err != nil {
 		f = x.explain(err)
 		f.Fuel = x.spentNow()
 	} else {

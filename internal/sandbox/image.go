@@ -62,9 +62,17 @@ type ImageConfig struct {
 	// DefaultInitFuel and DefaultInitDeadline.
 	InitFuel     uint64
 	InitDeadline time.Duration
+	// CompileTime and CompileMemory bound the process that compiles: processor time
+	// without that of the initialisation, and bytes. 0 means 2 s and 10 s a MiB of
+	// the module; 160 MiB, 160 bytes a byte of the module and twice MemoryLimit. They
+	// do not influence the image, and count for nothing if compilation happens in
+	// this process; see Config.WithCompileProgram.
+	CompileTime   time.Duration
+	CompileMemory uint64
 	// Progress, if set, is told what Load is about to do: "decode", "initialise",
-	// "compile". It is called on Load's goroutine.
-	Progress func(stage string)
+	// "compile". It is called by one goroutine at a time, and no more once Load has
+	// returned.
+	Progress func(stage string) `json:"-"`
 }
 
 // ImageInfo describes an image.
@@ -112,7 +120,10 @@ type Image struct {
 	kept     wazero.CompilationCache // nil: machine code is not cached
 	compiled wazero.CompiledModule
 
+	watch *watch // in a process that compiles
+
 	pool      pool
+	slowest   slowest
 	footprint int64 // what a pooled instance keeps resident, estimated
 	closed    atomic.Bool
 	live      atomic.Int64 // instances

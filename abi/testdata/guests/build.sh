@@ -4,5 +4,7 @@
 set -e
 cd "$(dirname "$0")"
 wat2wasm -o echo.wasm echo.wat
-clang --target=wasm32 -nostdlib -Os -Wall -Wextra -Wno-unused-parameter -Wl,--no-entry -Wl,--strip-all -o counter.wasm counter.c
-chmod 644 counter.wasm
+for guest in counter parent; do
+  clang --target=wasm32 -nostdlib -Os -Wall -Wextra -Wno-unused-parameter -Wl,--no-entry -Wl,--strip-all -o $guest.wasm $guest.c
+  chmod 644 $guest.wasm
+done

@@ -1,0 +1,127 @@
+// Package asks is what an actor has asked and waits for. An answer counts if it comes
+// from whom was asked, or from whom that one has forwarded the question to.
+package asks
+
+import (
+	"slices"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
+)
+
+// MaxAnswerers bounds who may answer one ask: those that it was sent to and those that
+// it was forwarded to.
+const MaxAnswerers = 64
+
+// Answerers are who may answer. The zero value is nobody.
+type Answerers struct {
+	first abi.Ref // most asks have only one
+	more  []abi.Ref
+}
+
+// Add lets another one answer; false if there are too many.
+func (a *Answerers) Add(ref abi.Ref) bool {
+	switch {
+	case a.first == 0:
+		a.first = ref
+	case a.Has(ref):
+	case len(a.more)+1 >= MaxAnswerers:
+		return false
+	default:
+		a.more = append(a.more, ref)
+	}
+	return true
+}
+
+// Has reports whether ref may answer.
+func (a *Answerers) Has(ref abi.Ref) bool {
+	return ref != 0 && (a.first == ref || slices.Contains(a.more, ref))
+}
+
+// Remove takes one out who has answered; empty: nobody else may answer.
+func (a *Answerers) Remove(ref abi.Ref) (empty bool) {
+	if a.first == ref {
+		a.first = 0
+		if n := len(a.more); n > 0 {
+			a.first, a.more = a.more[n-1], a.more[:n-1]
+		}
+	} else if i := slices.Index(a.more, ref); i >= 0 {
+		a.more = slices.Delete(a.more, i, i+1)
+	}
+	return a.first == 0
+}
+
+// Delegate lets to answer, too, if from may.
+func (a *Answerers) Delegate(from, to abi.Ref) bool { return a.Has(from) && a.Add(to) }
+
+// Ask is one that waits.
+type Ask struct {
+	Answerers
+	Target abi.Ref // as it was sent; 0: by a path
+	alarm  alarm.Alarm
+	// observers are told when the ask is over: services that work on it.
+	observers []abi.Ref
+}
+
+// Table is an actor's asks by their correlations. Only the actor's own run may use it.
+// The zero value is empty.
+type Table struct{ open map[uint64]*Ask }
+
+// Len is the number of asks that wait.
+func (t *Table) Len() int { return len(t.open) }
+
+// Get finds an ask, nil if none waits with the correlation.
+func (t *Table) Get(correlation uint64) *Ask { return t.open[correlation] }
+
+// Add notes an ask; its alarm is stopped when it is over.
+func (t *Table) Add(correlation uint64, a *Ask, timeout alarm.Alarm) {
+	if t.open == nil {
+		t.open = map[uint64]*Ask{}
+	}
+	a.alarm = timeout
+	t.open[correlation] = a
+}
+
+// Observe has somebody told when the ask is over; false if it is over, or too many
+// want to know.
+func (t *Table) Observe(correlation uint64, who abi.Ref) bool {
+	a := t.open[correlation]
+	if a == nil || len(a.observers) >= MaxAnswerers {
+		return false
+	}
+	a.observers = append(a.observers, who)
+	return true
+}
+
+// Remove ends an ask and returns who is to be told.
+func (t *Table) Remove(correlation uint64) (observers []abi.Ref) {
+	a := t.open[correlation]
+	if a == nil {
+		return nil
+	}
+	delete(t.open, correlation)
+	a.alarm.Stop()
+	return a.observers
+}
+
+// RemoveAll ends all asks and returns who is to be told, in the order of the
+// correlations.
+func (t *Table) RemoveAll() (observers []abi.Ref) {
+	if len(t.open) == 0 {
+		return nil
+	}
+	for _, c := range t.Correlations() {
+		observers = append(observers, t.Remove(c)...)
+	}
+	return observers
+}
+
+// Correlations are those of the asks that wait, sorted.
+func (t *Table) Correlations() []uint64 {
+	out := make([]uint64, 0, len(t.open))
+	for c := range t.open {
+		out = append(out, c)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,168 @@
+// Package family is the children of an actor: their names, their order, and what their
+// supervisor notes about each of them.
+package family
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Member is a child and what its supervisor notes about it.
+type Member[C any] struct {
+	Child C
+	name  string
+
+	// The supervisor's: only the parent's own run may use them.
+	Record    supervision.Child
+	Orders    uint64 // that it was given
+	Suspended bool   // left so by a decision
+
+	older, newer *Member[C]
+}
+
+// Name is the child's name, its last element of the path.
+func (m *Member[C]) Name() string { return m.name }
+
+// Family is the children of one actor. All methods may be called by any goroutine. The
+// zero value is empty and open.
+type Family[C comparable] struct {
+	mu          sync.Mutex
+	byName      map[string]*Member[C] // a name stays taken until its actor has stopped
+	first, last *Member[C]            // in the order in which they were started
+	autoNames   uint64
+	hostKey     abi.RefKey
+	hostRefs    uint64
+	closed      bool
+}
+
+// Refusal is why there cannot be another child.
+type Refusal uint8
+
+// The refusals.
+const (
+	Admitted Refusal = iota
+	Closed           // the parent is about to stop
+	Full             // it has as many children as it may
+	Taken            // a child has the name, or had it and has not gone yet
+)
+
+// Adopt makes a child under a name, a fresh one if that is empty, unless it is refused:
+// make is called with the name, under the family's lock. An error of make is returned
+// with Admitted, and there is no child then.
+func (f *Family[C]) Adopt(name string, limit int, make func(name string) (C, error)) (*Member[C], Refusal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return nil, Closed, nil
+	case name != "" && f.byName[name] != nil:
+		return nil, Taken, nil
+	case len(f.byName) >= limit:
+		return nil, Full, nil
+	}
+	if name == "" {
+		name = "$" + strconv.FormatUint(f.autoNames, 36)
+		f.autoNames++
+	}
+	child, err := make(name)
+	if err != nil {
+		return nil, Admitted, err
+	}
+	m := &Member[C]{Child: child, name: name, older: f.last}
+	if f.byName == nil {
+		f.byName = map[string]*Member[C]{}
+	}
+	f.byName[name] = m
+	if f.last != nil {
+		f.last.newer = m
+	} else {
+		f.first = m
+	}
+	f.last = m
+	return m, Admitted, nil
+}
+
+// Find is the child of a name, or nil.
+func (f *Family[C]) Find(name string) *Member[C] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.byName[name]
+}
+
+// Members is all children in their order, stopping ones included.
+func (f *Family[C]) Members() []*Member[C] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]*Member[C], 0, len(f.byName))
+	for m := f.first; m != nil; m = m.newer {
+		out = append(out, m)
+	}
+	return out
+}
+
+// Children is Members without the notes.
+func (f *Family[C]) Children() []C {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.byName) == 0 {
+		return nil
+	}
+	out := make([]C, 0, len(f.byName))
+	for m := f.first; m != nil; m = m.newer {
+		out = append(out, m.Child)
+	}
+	return out
+}
+
+// Len is the number of children.
+func (f *Family[C]) Len() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.byName)
+}
+
+// Remove takes a child that has stopped out, and returns what was noted about it (nil
+// if it was none) and how many are left.
+func (f *Family[C]) Remove(name string, child C) (m *Member[C], left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m = f.byName[name]; m == nil || m.Child != child {
+		return nil, len(f.byName)
+	}
+	delete(f.byName, name)
+	if m.older != nil {
+		m.older.newer = m.newer
+	} else {
+		f.first = m.newer
+	}
+	if m.newer != nil {
+		m.newer.older = m.older
+	} else {
+		f.last = m.older
+	}
+	m.older, m.newer = nil, nil
+	return m, len(f.byName)
+}
+
+// Close refuses further children and returns how many there are.
+func (f *Family[C]) Close() (left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	return len(f.byName)
+}
+
+// NextHostRef counts the children that the host itself starts. Their key is derived
+// once, when the first is needed.
+func (f *Family[C]) NextHostRef(derive func() abi.RefKey) (key abi.RefKey, n uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hostKey == (abi.RefKey{}) {
+		f.hostKey = derive()
+	}
+	f.hostRefs++
+	return f.hostKey, f.hostRefs - 1
+}

@@ -1,0 +1,129 @@
+// Package gate is what stands between an actor and its mail while it waits for its next
+// incarnation, the delay, and shortly after it has begun, the grace. What the rules are
+// is said by supervision.Backoff.
+package gate
+
+import (
+	"sync/atomic"
+
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Queue is what a gate needs of a mailbox.
+type Queue interface {
+	Pop() *mailbox.Envelope
+	PushFront(...*mailbox.Envelope)
+	Len() int
+}
+
+// Gate is an actor's. Policy is for any goroutine, everything else is for the actor's
+// own run. The zero value is open.
+type Gate struct {
+	policy atomic.Uint32 // supervision.Meanwhile
+	bound  int           // messages that wait during a delay; 0: as many as the mailbox holds
+	grace  *grace
+}
+
+type grace struct {
+	held  []*mailbox.Envelope // what has waited, if newer ones may overtake it
+	all   bool                // everything is held back, newer ones too
+	alarm alarm.Alarm
+}
+
+// Close begins a delay.
+func (g *Gate) Close(b supervision.Backoff) {
+	g.bound = b.Stash
+	g.policy.Store(uint32(b.Meanwhile))
+}
+
+// Open ends a delay.
+func (g *Gate) Open() {
+	g.bound = 0
+	g.policy.Store(uint32(supervision.MeanwhileKeep))
+}
+
+// Policy is what becomes of a message that comes now; it costs a load. Any goroutine
+// may ask.
+func (g *Gate) Policy() supervision.Meanwhile { return supervision.Meanwhile(g.policy.Load()) }
+
+// Bounded reports whether messages that wait are to be trimmed.
+func (g *Gate) Bounded() bool { return g.bound > 0 }
+
+// Trim hands the oldest messages beyond the bound to evict. What the host itself has
+// put into the queue is no message: it neither counts nor loses its place.
+func (g *Gate) Trim(q Queue, isMessage func(*mailbox.Envelope) bool, evict func(*mailbox.Envelope)) {
+	if g.bound == 0 || q.Len() <= g.bound {
+		return
+	}
+	var all []*mailbox.Envelope
+	messages := 0
+	for e := q.Pop(); e != nil; e = q.Pop() {
+		all = append(all, e)
+		if isMessage(e) {
+			messages++
+		}
+	}
+	kept := all[:0]
+	for _, e := range all {
+		if messages > g.bound && isMessage(e) {
+			messages--
+			evict(e)
+			continue
+		}
+		kept = append(kept, e)
+	}
+	q.PushFront(kept...)
+}
+
+// BeginGrace holds back what has waited for a delayed restart: with overtake only that,
+// else newer messages, too.
+func (g *Gate) BeginGrace(q Queue, overtake bool) {
+	s := &grace{all: !overtake}
+	if overtake {
+		for e := q.Pop(); e != nil; e = q.Pop() {
+			s.held = append(s.held, e)
+		}
+	}
+	g.grace = s
+}
+
+// SetAlarm notes what ends the grace.
+func (g *Gate) SetAlarm(a alarm.Alarm) { g.grace.alarm = a }
+
+// Grace names the present grace, nil if there is none, so that its alarm can be told
+// from an earlier one's.
+func (g *Gate) Grace() any {
+	if g.grace == nil {
+		return nil
+	}
+	return g.grace
+}
+
+// Holds reports whether the grace holds everything back.
+func (g *Gate) Holds() bool { return g.grace != nil && g.grace.all }
+
+// EndGrace lets what has waited in, before everything newer; at the end of an
+// incarnation it is the next one's.
+func (g *Gate) EndGrace(q Queue) {
+	s := g.grace
+	if s == nil {
+		return
+	}
+	g.grace = nil
+	s.alarm.Stop()
+	if len(s.held) > 0 {
+		q.PushFront(s.held...)
+	}
+}
+
+// Held looks at what an overtaking grace holds, oldest first.
+func (g *Gate) Held(f func(*mailbox.Envelope)) {
+	if g.grace == nil {
+		return
+	}
+	for _, e := range g.grace.held {
+		f(e)
+	}
+}

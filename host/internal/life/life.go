@@ -1,0 +1,135 @@
+// Package life is the state machine of an actor's life: which states there are, and
+// what leads from one to the next. What an actor does on the way is not its concern.
+package life
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+)
+
+// State is where an actor is in its life.
+type State uint8
+
+// The states.
+const (
+	New        State = iota // not started yet
+	Running                 // handles messages, unless something holds it back
+	Failed                  // waits for its supervisor's decision
+	Restarting              // between two incarnations: waits for a delay, for its children to stop, or for its turn in a group
+	Stopping                // waits for its children to stop
+	Stopped                 // gone
+	states
+)
+
+var stateNames = [states]string{"new", "running", "failed", "restarting", "stopping", "stopped"}
+
+// String is the state's name as events and snapshots show it.
+func (s State) String() string { return stateNames[s] }
+
+// Event is what leads from a state to another.
+type Event uint8
+
+// The events.
+const (
+	Start   Event = iota // the first incarnation begins
+	Fail                 // a turn has failed, or the actor has ended and its supervisor must decide
+	Resume               // the supervisor lets it go on as it was
+	Restart              // the supervisor wants another incarnation
+	Begin                // the next incarnation begins
+	Stop                 // it is to stop for good
+	End                  // nothing of it is left
+	events
+)
+
+var eventNames = [events]string{"start", "fail", "resume", "restart", "begin", "stop", "end"}
+
+// String is the event's name.
+func (e Event) String() string { return eventNames[e] }
+
+const none = states // no transition
+
+// table is the whole machine: a row a state, a column an event. What is none leaves
+// the state as it is and is reported as not allowed; every such pair is a message
+// that has been overtaken by another.
+var table = [states][events]State{
+	//           start    fail    resume   restart     begin    stop      end
+	New:        {Running, none, none, none, none, Stopping, none},
+	Running:    {none, Failed, none, Restarting, none, Stopping, none},
+	Failed:     {none, none, Running, Restarting, none, Stopping, none},
+	Restarting: {none, none, none, none, Running, Stopping, none},
+	Stopping:   {none, none, none, none, none, none, Stopped},
+	Stopped:    {none, none, none, none, none, none, none},
+}
+
+// Next is the state after an event; ok is false if the event means nothing in s.
+func (s State) Next(e Event) (next State, ok bool) {
+	if next = table[s][e]; next == none {
+		return s, false
+	}
+	return next, true
+}
+
+// Ending reports whether the actor is about to stop, or has stopped.
+func (s State) Ending() bool { return s == Stopping || s == Stopped }
+
+// Machine is an actor's state. Any goroutine may read it; only the actor's own run
+// changes it.
+type Machine struct {
+	state atomic.Uint32
+	// suspended counts the ancestors that have failed and wait for a decision. It is
+	// the owner's.
+	suspended int
+}
+
+// State is where the actor is now.
+func (m *Machine) State() State { return State(m.state.Load()) }
+
+// Do goes where an event leads; false, and nothing happens, if it means nothing now.
+func (m *Machine) Do(e Event) bool {
+	next, ok := m.State().Next(e)
+	if ok {
+		m.state.Store(uint32(next))
+	}
+	return ok
+}
+
+// Suspend notes that an ancestor has failed.
+func (m *Machine) Suspend() { m.suspended++ }
+
+// Unsuspend takes one Suspend back.
+func (m *Machine) Unsuspend() { m.suspended-- }
+
+// Inherit begins with the suspensions of a parent.
+func (m *Machine) Inherit(n int) { m.suspended = n }
+
+// Suspended is how many ancestors have failed and wait for a decision.
+func (m *Machine) Suspended() int { return m.suspended }
+
+// Burden is how often a child of the actor is suspended: once for each ancestor that
+// has failed, the actor itself included.
+func (m *Machine) Burden() int {
+	if m.State() == Failed {
+		return m.suspended + 1
+	}
+	return m.suspended
+}
+
+// Open reports whether the actor may handle messages as far as its life is concerned.
+func (m *Machine) Open() bool { return m.suspended == 0 && m.State() == Running }
+
+// Diagram is the machine as a Mermaid state diagram, as docs/architecture/actors.md
+// shows it.
+func Diagram() string {
+	var b strings.Builder
+	b.WriteString("stateDiagram-v2\n    [*] --> new\n")
+	for s := range states {
+		for e := range events {
+			if next, ok := s.Next(e); ok {
+				fmt.Fprintf(&b, "    %v --> %v: %v\n", s, next, e)
+			}
+		}
+	}
+	b.WriteString("    stopped --> [*]\n")
+	return b.String()
+}

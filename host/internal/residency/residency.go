@@ -1,0 +1,220 @@
+// Package residency decides which guests keep their instances. An idle guest gives its
+// instance back and keeps what distinguishes it from its image, some hundred bytes; the
+// next message brings it back. Guests sleep when nothing has come for a while, and
+// earlier when more are awake than there should be.
+package residency
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+)
+
+// Sleeper is a guest that can give its instance back.
+type Sleeper interface {
+	// AskToSleep has the guest give its instance back when it is idle. w is the worker
+	// that asks, or nil. It must not wait.
+	AskToSleep(w *dispatch.Worker)
+}
+
+// Node is a guest's place among those that are awake. The zero value is not among them.
+type Node struct {
+	sleeper      Sleeper
+	shard        uint8
+	listed       bool // the shard's, like the two below
+	older, newer *Node
+	used         atomic.Bool // since somebody looked
+}
+
+// Init says whose node it is; key spreads guests over the shards.
+func (n *Node) Init(s Sleeper, key uint64) { n.sleeper, n.shard = s, uint8(key%shards) }
+
+// Used reports whether the guest was used since it was last looked at.
+func (n *Node) Used() bool { return n.used.Load() }
+
+// List is the guests of a system that are awake, in the order in which they got their
+// instances. Make one with New; all methods are for any goroutine.
+type List struct {
+	after  time.Duration // 0: never
+	most   int64         // 0: no goal
+	clock  clock.Clock
+	count  atomic.Int64
+	armed  atomic.Bool
+	next   atomic.Uint64 // shard to evict from
+	shards [shards]shard
+
+	mu    sync.Mutex
+	timer clock.Timer
+	ended bool
+}
+
+const shards = 16
+
+type shard struct {
+	mu          sync.Mutex
+	first, last *Node    // the oldest, the newest
+	_           [64]byte // a cache line between neighbours
+}
+
+// New makes a list: guests sleep when they were idle for after (0: never), and earlier
+// when more than most are awake (0: no goal).
+func New(c clock.Clock, after time.Duration, most int) *List {
+	return &List{clock: c, after: after, most: int64(most)}
+}
+
+// Use notes that a guest has an instance and uses it. If there are too many, another
+// one is asked to sleep. It costs a load where nothing is new.
+func (l *List) Use(w *dispatch.Worker, n *Node) {
+	if n.used.Load() {
+		return
+	}
+	n.used.Store(true)
+	l.add(w, n)
+}
+
+// add enters a node. Whoever is asked to sleep is forgotten until it is used again.
+func (l *List) add(w *dispatch.Worker, n *Node) {
+	if l.after == 0 && l.most == 0 {
+		return
+	}
+	s := &l.shards[n.shard]
+	s.mu.Lock()
+	if n.listed {
+		s.mu.Unlock()
+		return
+	}
+	s.push(n)
+	s.mu.Unlock()
+	if awake := l.count.Add(1); l.most > 0 && awake > l.most {
+		l.Evict(w, n)
+	}
+	if l.after > 0 && l.armed.CompareAndSwap(false, true) {
+		l.arm()
+	}
+}
+
+// Remove notes that a guest has no instance any more.
+func (l *List) Remove(n *Node) {
+	s := &l.shards[n.shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.used.Store(false)
+	if n.listed {
+		s.unlink(n)
+		l.count.Add(-1)
+	}
+}
+
+// push puts n at the end; mu is held.
+func (s *shard) push(n *Node) {
+	n.listed, n.older, n.newer = true, s.last, nil
+	if s.last != nil {
+		s.last.newer = n
+	} else {
+		s.first = n
+	}
+	s.last = n
+}
+
+// unlink takes n out; mu is held.
+func (s *shard) unlink(n *Node) {
+	if n.older != nil {
+		n.older.newer = n.newer
+	} else {
+		s.first = n.newer
+	}
+	if n.newer != nil {
+		n.newer.older = n.older
+	} else {
+		s.last = n.older
+	}
+	n.listed, n.older, n.newer = false, nil, nil
+}
+
+// Evict asks one of the oldest to sleep, of one shard after the other; not the newcomer
+// for whom it is.
+func (l *List) Evict(w *dispatch.Worker, newcomer *Node) {
+	for range 2 * shards { // those with a second chance have used it in the second round
+		if n := l.shards[l.next.Add(1)%shards].victim(newcomer); n != nil {
+			l.count.Add(-1)
+			n.sleeper.AskToSleep(w)
+			return
+		}
+	}
+}
+
+// victim is the oldest that was not used since it was last looked at.
+func (s *shard) victim(newcomer *Node) *Node {
+	const looks = 16
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range looks {
+		n := s.first
+		if n == nil {
+			return nil
+		}
+		s.unlink(n)
+		if n != newcomer && !n.used.Swap(false) {
+			return n
+		}
+		s.push(n)
+	}
+	return nil
+}
+
+// arm sweeps after the time that a guest may be idle.
+func (l *List) arm() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.timer = l.clock.AfterFunc(l.after, l.sweep)
+	}
+}
+
+// sweep asks those to sleep that were not used since the last sweep. A list without
+// guests has no timer.
+func (l *List) sweep() {
+	for i := range l.shards {
+		idle := l.shards[i].idle()
+		l.count.Add(int64(-len(idle)))
+		for _, n := range idle {
+			n.sleeper.AskToSleep(nil)
+		}
+	}
+	if l.count.Load() > 0 {
+		l.arm()
+		return
+	}
+	l.armed.Store(false)
+	if l.count.Load() > 0 && l.armed.CompareAndSwap(false, true) {
+		l.arm()
+	}
+}
+
+// idle takes out those that were not used since it was last called.
+func (s *shard) idle() (out []*Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := s.first; n != nil; {
+		next := n.newer
+		if !n.used.Swap(false) {
+			s.unlink(n)
+			out = append(out, n)
+		}
+		n = next
+	}
+	return out
+}
+
+// Close stops the sweeps.
+func (l *List) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}

@@ -1,0 +1,195 @@
+// Package timers is what an actor has set to be sent later: timers by key, and the
+// receive timeout. What a timer sends carries the timer itself as its Value, so that
+// one that was cancelled or replaced meanwhile is told from its successor.
+package timers
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Owner is the actor that the timers belong to.
+type Owner interface {
+	Clock() clock.Clock
+	Alarms() *alarm.Board
+	// Insist takes an envelope of the host's own, also when the mailbox is full. It
+	// is called on the clock's goroutine.
+	Insist(e *mailbox.Envelope)
+}
+
+// Timer is one that was set.
+type Timer struct {
+	key     uint64
+	period  time.Duration
+	payload []byte
+	due     time.Time
+	once    alarm.Alarm // of one that rings once: it is pending
+	tick    clock.Timer // of one with a period: it is not
+}
+
+// Set is an actor's timers. Only the actor's own run may use it. The zero value is
+// empty.
+type Set struct {
+	byKey map[uint64]*Timer
+	bytes int
+}
+
+// Len is the number of timers that are set.
+func (s *Set) Len() int { return len(s.byKey) }
+
+// Bytes is what their payloads take.
+func (s *Set) Bytes() int { return s.bytes }
+
+// Has reports whether a timer with the key is set.
+func (s *Set) Has(key uint64) bool { return s.byKey[key] != nil }
+
+// Start sends a KindTimer with the key as its correlation after a delay, and then every
+// period if that is not 0: a period begins when the turn of the one before begins, so
+// that a slow actor never has two of one timer waiting. The same key replaces.
+func (s *Set) Start(o Owner, key uint64, delay, period time.Duration, payload []byte) {
+	s.Cancel(key)
+	if s.byKey == nil {
+		s.byKey = map[uint64]*Timer{}
+	}
+	t := &Timer{key: key, period: period, payload: append([]byte(nil), payload...)}
+	s.byKey[key] = t
+	s.bytes += len(t.payload)
+	t.arm(o, delay)
+}
+
+func (t *Timer) arm(o Owner, d time.Duration) {
+	c := o.Clock()
+	t.due = c.Now().Add(max(d, 0))
+	if t.period == 0 {
+		t.once = o.Alarms().After(c, d, func() { t.ring(o) })
+	} else {
+		t.tick = c.AfterFunc(max(d, 0), func() { t.ring(o) })
+	}
+}
+
+// ring runs on the clock's goroutine.
+func (t *Timer) ring(o Owner) {
+	e := mailbox.New()
+	e.Kind, e.Correlation, e.Value = abi.KindTimer, t.key, t
+	e.SetPayload(t.payload)
+	o.Insist(e)
+}
+
+// Current reports whether the timer that has sent an envelope still counts.
+func (s *Set) Current(e *mailbox.Envelope) bool {
+	t := s.byKey[e.Correlation]
+	return t != nil && e.Value == any(t)
+}
+
+// Begun is to be called when the turn of a timer's envelope begins, before anything
+// that the turn itself sets: one that rings once is done, a period begins again.
+func (s *Set) Begun(o Owner, e *mailbox.Envelope) {
+	if !s.Current(e) {
+		return
+	}
+	t := s.byKey[e.Correlation]
+	if t.period == 0 {
+		s.remove(t)
+		return
+	}
+	t.arm(o, t.period)
+}
+
+// Cancel takes a timer back, also one whose envelope waits already.
+func (s *Set) Cancel(key uint64) {
+	t := s.byKey[key]
+	if t == nil {
+		return
+	}
+	s.remove(t)
+	t.once.Stop()
+	if t.tick != nil {
+		t.tick.Stop()
+	}
+}
+
+func (s *Set) remove(t *Timer) {
+	delete(s.byKey, t.key)
+	s.bytes -= len(t.payload)
+}
+
+// CancelAll takes all of them back.
+func (s *Set) CancelAll() {
+	for key := range s.byKey { // in which order makes no difference
+		s.Cancel(key)
+	}
+}
+
+// Receive is a receive timeout: a KindReceiveTimeout when nothing was received for a
+// while.
+type Receive struct {
+	after time.Duration
+	timer clock.Timer
+}
+
+// StartReceive begins one.
+func StartReceive(o Owner, after time.Duration) *Receive {
+	r := &Receive{after: after}
+	r.Restart(o)
+	return r
+}
+
+// After is how long nothing must be received.
+func (r *Receive) After() time.Duration { return r.after }
+
+// Restart begins the time anew, at a message.
+func (r *Receive) Restart(o Owner) {
+	r.Stop()
+	r.timer = o.Clock().AfterFunc(r.after, func() {
+		e := mailbox.New()
+		e.Kind, e.Value = abi.KindReceiveTimeout, r
+		o.Insist(e)
+	})
+}
+
+// Stop ends it. A nil Receive is none.
+func (r *Receive) Stop() {
+	if r != nil && r.timer != nil {
+		r.timer.Stop()
+	}
+}
+
+// Current reports whether an envelope is of this receive timeout, and not of one before
+// it.
+func (r *Receive) Current(e *mailbox.Envelope) bool { return r != nil && e.Value == any(r) }
+
+// State is a timer as a snapshot holds it.
+type State struct {
+	Key     uint64
+	Due     time.Time     // when it rings next
+	Period  time.Duration // 0: once
+	Payload []byte
+}
+
+// Save is all timers that are set, in the order of their keys. A timer whose envelope
+// waits in the mailbox is due already.
+func (s *Set) Save() []State {
+	out := make([]State, 0, len(s.byKey))
+	for _, t := range s.byKey {
+		out = append(out, State{t.key, t.due, t.period, t.payload})
+	}
+	sortStates(out)
+	return out
+}
+
+// Load sets the timers of a snapshot.
+func (s *Set) Load(o Owner, states []State) {
+	for _, st := range states {
+		s.Start(o, st.Key, st.Due.Sub(o.Clock().Now()), st.Period, st.Payload)
+	}
+}
+
+func sortStates(s []State) {
+	slices.SortFunc(s, func(a, b State) int { return cmp.Compare(a.Key, b.Key) })
+}

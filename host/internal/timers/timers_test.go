@@ -1,0 +1,166 @@
+package timers
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"pgregory.net/rapid"
+)
+
+type owner struct {
+	clock  *clock.Virtual
+	alarms alarm.Board
+	mail   []*mailbox.Envelope
+}
+
+func (o *owner) Clock() clock.Clock         { return o.clock }
+func (o *owner) Alarms() *alarm.Board       { return &o.alarms }
+func (o *owner) Insist(e *mailbox.Envelope) { o.mail = append(o.mail, e) }
+
+func newOwner() *owner { return &owner{clock: clock.NewVirtual(time.Unix(100, 0))} }
+
+// handle begins the turns of what has come, and returns the keys of what still counted.
+func (o *owner) handle(s *Set) (keys []uint64) {
+	for _, e := range o.mail {
+		if s.Current(e) {
+			s.Begun(o, e)
+			keys = append(keys, e.Correlation)
+		}
+	}
+	o.mail = nil
+	return keys
+}
+
+func TestOnceAndPeriods(t *testing.T) {
+	o := newOwner()
+	var s Set
+	s.Start(o, 1, 10, 0, []byte("x"))
+	s.Start(o, 2, 5, 20, nil)
+	if s.Len() != 2 || s.Bytes() != 1 || o.alarms.Pending() != 1 {
+		t.Error(s.Len(), s.Bytes(), o.alarms.Pending())
+	}
+	o.clock.Advance(10)
+	if got := o.handle(&s); !slices.Equal(got, []uint64{2, 1}) || s.Has(1) || !s.Has(2) || o.alarms.Pending() != 0 {
+		t.Error(got)
+	}
+	o.clock.Advance(20)
+	o.clock.Advance(100) // not handled yet: no second one
+	if got := o.handle(&s); !slices.Equal(got, []uint64{2}) {
+		t.Error(got)
+	}
+	s.CancelAll()
+	o.clock.Advance(100)
+	if len(o.mail) != 0 || o.clock.Pending() != 0 || s.Bytes() != 0 {
+		t.Error("cancelled, and something comes")
+	}
+}
+
+// One that is set again in its own turn is a new one and rings.
+func TestSetAgainInItsOwnTurn(t *testing.T) {
+	for _, period := range []time.Duration{0, 7} {
+		o := newOwner()
+		var s Set
+		s.Start(o, 1, 10, period, nil)
+		o.clock.Advance(10)
+		s.Begun(o, o.mail[0])
+		s.Start(o, 1, 3, 0, nil)
+		o.mail = nil
+		o.clock.Advance(3)
+		if got := o.handle(&s); !slices.Equal(got, []uint64{1}) {
+			t.Errorf("period %d: %v", period, got)
+		}
+	}
+}
+
+// Whatever happens: what is handled was set, not cancelled, not replaced and due.
+func TestNothingStaleIsHandled(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := newOwner()
+		var s Set
+		due := map[uint64]time.Time{}
+		key := rapid.Uint64Range(1, 3)
+		t.Repeat(map[string]func(*rapid.T){
+			"start": func(t *rapid.T) {
+				k, d := key.Draw(t, "key"), time.Duration(rapid.IntRange(0, 20).Draw(t, "d"))
+				s.Start(o, k, d, 0, nil)
+				due[k] = o.clock.Now().Add(d)
+			},
+			"cancel": func(t *rapid.T) { k := key.Draw(t, "key"); s.Cancel(k); delete(due, k) },
+			"pass":   func(t *rapid.T) { o.clock.Advance(time.Duration(rapid.IntRange(0, 10).Draw(t, "by"))) },
+			"handle": func(t *rapid.T) {
+				for _, k := range o.handle(&s) {
+					at, ok := due[k]
+					if !ok || at.After(o.clock.Now()) {
+						t.Fatalf("%d is handled, though it is due %v, %v", k, at, ok)
+					}
+					delete(due, k)
+				}
+			},
+			"": func(t *rapid.T) {
+				if s.Len() != len(due) {
+					t.Fatalf("%d are set, want %d", s.Len(), len(due))
+				}
+			},
+		})
+		o.clock.Advance(100)
+		o.handle(&s)
+		if s.Len() != 0 || o.alarms.Pending() != 0 {
+			t.Fatal("some never rang")
+		}
+	})
+}
+
+func TestReceiveTimeout(t *testing.T) {
+	o := newOwner()
+	r := StartReceive(o, 10)
+	o.clock.Advance(9)
+	r.Restart(o)
+	o.clock.Advance(9)
+	if len(o.mail) != 0 {
+		t.Fatal("too early")
+	}
+	o.clock.Advance(1)
+	if len(o.mail) != 1 || !r.Current(o.mail[0]) {
+		t.Fatal("not at all")
+	}
+	other := StartReceive(o, 10)
+	if other.Current(o.mail[0]) || (*Receive)(nil).Current(o.mail[0]) {
+		t.Error("one before it counts")
+	}
+	other.Stop()
+	(*Receive)(nil).Stop()
+	o.clock.Advance(100)
+	if len(o.mail) != 1 {
+		t.Error("stopped, and rings")
+	}
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	o := newOwner()
+	var s Set
+	s.Start(o, 9, 10, 0, []byte("a"))
+	s.Start(o, 3, 20, 5, []byte("b"))
+	o.clock.Advance(4)
+	saved := s.Save()
+	if len(saved) != 2 || saved[0].Key != 3 || saved[1].Due != time.Unix(100, 10) {
+		t.Fatalf("%+v", saved)
+	}
+	p := newOwner()
+	p.clock.Advance(6)
+	var again Set
+	again.Load(p, saved)
+	p.clock.Advance(4)
+	if got := p.handle(&again); !slices.Equal(got, []uint64{9}) {
+		t.Errorf("%v", got)
+	}
+	p.clock.Advance(10)
+	p.handle(&again)
+	p.clock.Advance(5)
+	if got := p.handle(&again); !slices.Equal(got, []uint64{3}) {
+		t.Errorf("%v", got)
+	}
+}

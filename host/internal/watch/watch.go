@@ -1,0 +1,78 @@
+// Package watch is who wants to know of whose end: those that an actor watches, and
+// those that watch it.
+package watch
+
+import (
+	"slices"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Set is both sides of one actor. Only the actor's own run may use it. The zero value
+// is empty.
+type Set struct {
+	watching map[abi.Ref]string // paths, as far as they are known
+	watchers map[abi.Ref]struct{}
+}
+
+// Len is the number of actors that are being watched.
+func (s *Set) Len() int { return len(s.watching) }
+
+// Watching reports whether the end of ref is still of interest.
+func (s *Set) Watching(ref abi.Ref) bool { _, ok := s.watching[ref]; return ok }
+
+// Path is that of a watched actor, empty if it was not known.
+func (s *Set) Path(ref abi.Ref) string { return s.watching[ref] }
+
+// Watch notes that the end of ref is of interest; false if it was already.
+func (s *Set) Watch(ref abi.Ref, path string) bool {
+	if s.Watching(ref) {
+		return false
+	}
+	if s.watching == nil {
+		s.watching = map[abi.Ref]string{}
+	}
+	s.watching[ref] = path
+	return true
+}
+
+// Unwatch takes Watch back; false if there was none.
+func (s *Set) Unwatch(ref abi.Ref) bool {
+	ok := s.Watching(ref)
+	delete(s.watching, ref)
+	return ok
+}
+
+// Watched is whose ends are of interest, sorted.
+func (s *Set) Watched() []abi.Ref {
+	out := make([]abi.Ref, 0, len(s.watching))
+	for r := range s.watching {
+		out = append(out, r)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// AddWatcher notes who wants to know of the actor's own end.
+func (s *Set) AddWatcher(ref abi.Ref) {
+	if s.watchers == nil {
+		s.watchers = map[abi.Ref]struct{}{}
+	}
+	s.watchers[ref] = struct{}{}
+}
+
+// RemoveWatcher takes AddWatcher back.
+func (s *Set) RemoveWatcher(ref abi.Ref) { delete(s.watchers, ref) }
+
+// Watchers is who wants to know of the actor's own end, sorted.
+func (s *Set) Watchers() []abi.Ref {
+	out := make([]abi.Ref, 0, len(s.watchers))
+	for r := range s.watchers {
+		out = append(out, r)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Clear forgets both sides.
+func (s *Set) Clear() { s.watching, s.watchers = nil, nil }

@@ -1,0 +1,78 @@
+package host
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Secret is what all refs, the randomness of all actors and the jitter of all delays of
+// a system are derived from. Whoever knows it can compute every ref, so keep it as one
+// keeps a password. See [System.Secret].
+type Secret [32]byte
+
+// newSecret asks the operating system for one.
+func newSecret() *Secret {
+	var s Secret
+	_, _ = rand.Read(s[:]) // never fails
+	return &s
+}
+
+// secretOf is the secret that a seed stands for. The seed does not follow from it but by
+// trying all seeds.
+func secretOf(seed uint64) *Secret {
+	s := Secret(sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("wasmactors seed\x00"), seed)))
+	return &s
+}
+
+// purpose tells apart what is derived for one actor.
+type purpose uint8
+
+const (
+	forChildren    purpose = iota + 1 // the key of the refs of children that the actor spawns; it knows it
+	forOwnChildren                    // the same, of those that the host starts below it
+	forGuardians                      // the key of the refs of /user and /system
+	forAsks                           // the key of the refs that answers to asks from Go go to
+	forGuest                          // the seed of a guest's randomness, an incarnation
+	forUnfrozen                       // what an image that is not frozen draws at its initialisation, an incarnation
+	forJitter                         // of the delays before restarts of children
+)
+
+// derive is a value for one purpose of one actor; n tells several apart. It is the one-step
+// key derivation of NIST SP 800-56C with SHA-256: neither the secret nor another value follows
+// from any number of values. All inputs have the same length, which fits one block, so that a
+// value costs about as much as a map access.
+func (s *Secret) derive(p purpose, of abi.Ref, n uint64) [sha256.Size]byte {
+	var in [4 + len(Secret{}) + 1 + 8 + 8]byte
+	in[3] = 1 // the counter of SP 800-56C
+	copy(in[4:], s[:])
+	in[36] = byte(p)
+	binary.LittleEndian.PutUint64(in[37:], uint64(of))
+	binary.LittleEndian.PutUint64(in[45:], n)
+	return sha256.Sum256(in[:])
+}
+
+// refKey is a derived key of refs.
+func (s *Secret) refKey(p purpose, of abi.Ref) abi.RefKey {
+	v := s.derive(p, of, 0)
+	return abi.RefKey(v[:abi.RefKeySize])
+}
+
+// seed is derived randomness for an incarnation of an actor.
+func (s *Secret) seed(p purpose, of abi.Ref, incarnation uint64) [abi.SeedSize]byte {
+	v := s.derive(p, of, incarnation)
+	return [abi.SeedSize]byte(v[:abi.SeedSize])
+}
+
+// Secret is what the system's refs are derived from: given back with [Config.WithSecret],
+// actors that are brought back from a snapshot keep their refs and their randomness.
+func (s *System) Secret() Secret { return *s.secret }
+
+// nextHostRef is the ref of the next child that the host starts here. Any goroutine may
+// call it.
+func (a *actor) nextHostRef() abi.Ref {
+	key, n := a.super.Family.NextHostRef(func() abi.RefKey { return a.sys.secret.refKey(forOwnChildren, a.uid) })
+	return abi.ChildRef(key, a.uid.Node(), n)
+}

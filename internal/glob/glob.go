@@ -1,0 +1,92 @@
+// Package glob is the one place that knows what a pattern matches: '*' stands for any
+// run of bytes, '?' for one. A pattern of a path is matched element by element, and
+// "**" as its last element stands for everything below.
+package glob
+
+import "strings"
+
+// HasMeta reports whether a text is a pattern and not only a name.
+func HasMeta(s string) bool { return strings.ContainsAny(s, "*?") }
+
+// Match reports whether a pattern matches a whole text. It takes time proportional to
+// the product of their lengths at the worst, and allocates nothing.
+func Match(pattern, s string) bool {
+	p, n := 0, 0
+	star, mark := -1, 0
+	for n < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[n]):
+			p++
+			n++
+		case star >= 0:
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// MatchAny reports whether one of the patterns matches.
+func MatchAny(patterns []string, s string) bool {
+	for _, p := range patterns {
+		if Match(p, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// Path is a compiled pattern for paths.
+type Path struct {
+	elements []string
+	below    bool // "**" at the end
+}
+
+// CompilePath makes a Path of a text such as /user/workers/* or /user/**.
+func CompilePath(pattern string) Path {
+	elements := strings.Split(strings.TrimPrefix(pattern, "/"), "/")
+	if n := len(elements); elements[n-1] == "**" {
+		return Path{elements[:n-1], true}
+	}
+	return Path{elements: elements}
+}
+
+// CompilePaths makes a Path of each pattern.
+func CompilePaths(patterns []string) []Path {
+	var out []Path
+	for _, p := range patterns {
+		out = append(out, CompilePath(p))
+	}
+	return out
+}
+
+// Match reports whether the pattern matches a path, given as its elements.
+func (g Path) Match(elements []string) bool {
+	if len(elements) < len(g.elements) || len(elements) > len(g.elements) && !g.below {
+		return false
+	}
+	for i, e := range g.elements {
+		if !Match(e, elements[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// MatchAnyPath reports whether one of the patterns matches.
+func MatchAnyPath(patterns []Path, elements []string) bool {
+	for _, p := range patterns {
+		if p.Match(elements) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package glob
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A pattern means what the obvious regular expression means.
+func TestMatchesLikeARegularExpression(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := rapid.StringMatching(`[ab*?]{0,8}`).Draw(t, "pattern")
+		text := rapid.StringMatching(`[ab]{0,10}`).Draw(t, "text")
+		expr := regexp.MustCompile("^" + strings.NewReplacer("*", ".*", "?", ".").Replace(pattern) + "$")
+		if got, want := Match(pattern, text), expr.MatchString(text); got != want {
+			t.Fatalf("Match(%q, %q) = %v", pattern, text, got)
+		}
+	})
+}
+
+func TestPaths(t *testing.T) {
+	for _, c := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"/user/a", "user/a", true}, {"/user/a", "user/a/b", false}, {"/user/*", "user/a", true}, {"/user/*", "user", false},
+		{"/user/**", "user/a/b/c", true}, {"/user/**", "user", true}, {"/user/**", "system/a", false}, {"/**", "system/a", true},
+		{"/user/*/x", "user/a/x", true}, {"/user/*/x", "user/a/y", false}, {"/user/w-?", "user/w-1", true}, {"/user/w-?", "user/w-10", false},
+		{"/user/**/x", "user/a/x", true}, // not at the end it is an element like '*'
+	} {
+		if got := CompilePath(c.pattern).Match(strings.Split(c.path, "/")); got != c.want {
+			t.Errorf("%s matches %s: %v", c.pattern, c.path, got)
+		}
+	}
+	if MatchAnyPath(nil, []string{"user"}) || !MatchAnyPath(CompilePaths([]string{"/x", "/user"}), []string{"user"}) {
+		t.Error("any of several")
+	}
+	if MatchAny(nil, "a") || !MatchAny([]string{"b", "a*"}, "ab") || HasMeta("a.b") || !HasMeta("a?") {
+		t.Error("any of several, or what a pattern is")
+	}
+}
