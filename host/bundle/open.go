@@ -193,8 +193,10 @@ func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Optio
 func (mod Module) ImageConfig() runtime.ImageConfig {
 	return runtime.ImageConfig{
 		Name: mod.Name, MemoryLimit: mod.Memory, StackLimit: mod.Stack, TableLimit: mod.Table,
-		SizeLimit: mod.Size, DataLimit: mod.Data, GlobalLimit: mod.Globals, InstanceLimit: mod.Instances,
-		InitFuel: mod.InitFuel, InitDeadline: mod.InitDeadline, CompileTime: mod.CompileTime, CompileMemory: mod.CompileMemory,
+		SizeLimit: mod.Size, DataLimit: mod.Data, GlobalLimit: mod.Globals, TablesLimit: mod.Tables, EntriesLimit: mod.Entries,
+		TypeLimit: mod.Types, FunctionLimit: mod.Functions, SegmentLimit: mod.Segments, ElementLimit: mod.Elements,
+		CompileSteps: mod.CompileSteps, CompileBytes: mod.CompileBytes, CompileTime: mod.CompileTime, CompileMemory: mod.CompileMemory,
+		InstanceLimit: mod.Instances, InitFuel: mod.InitFuel, InitDeadline: mod.InitDeadline,
 		Env: mod.Env, Dirs: mod.Dirs, NoFreeze: !mod.Freeze,
 	}
 }

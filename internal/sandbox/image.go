@@ -17,7 +17,15 @@ const (
 	DefaultMemoryLimit  = 64 << 20
 	DefaultTableLimit   = 65536
 	DefaultStackLimit   = 1 << 20
+	DefaultTablesLimit  = 100
+	DefaultEntriesLimit = 2 * DefaultTableLimit
 	DefaultGlobalLimit  = 10_000
+	DefaultTypeLimit    = 10_000
+	DefaultFuncLimit    = 200_000
+	DefaultSegmentLimit = 1_000_000
+	DefaultElementLimit = 1 << 18
+	DefaultCompileSteps = 700_000_000
+	DefaultCompileBytes = 128 << 20
 	DefaultDataLimit    = 64 << 20
 	DefaultSizeLimit    = 64 << 20
 	DefaultInitFuel     = 10_000_000_000
@@ -38,6 +46,21 @@ type ImageConfig struct {
 	// StackLimit is the most that nested calls may take, in bytes as the meter
 	// weighs them. 0 means DefaultStackLimit.
 	StackLimit uint32
+	// TablesLimit is the most tables that the module may have, EntriesLimit the most
+	// entries that they may have and grow to together. 0 means DefaultTablesLimit;
+	// DefaultEntriesLimit or TableLimit, whichever is more.
+	TablesLimit  uint32
+	EntriesLimit uint32
+	// TypeLimit is the most types, FunctionLimit the most functions, imported ones
+	// included, SegmentLimit the most segments of data and elements, and
+	// ElementLimit the most elements in them. 0 means DefaultTypeLimit,
+	// DefaultFuncLimit, DefaultSegmentLimit and DefaultElementLimit.
+	TypeLimit, FunctionLimit, SegmentLimit, ElementLimit uint32
+	// CompileSteps is what compiling may cost by the estimate of package estimate,
+	// in steps of about a nanosecond, beyond 1000 for each byte of the module.
+	// CompileBytes is the same in bytes, beyond 200. 0 means DefaultCompileSteps and
+	// DefaultCompileBytes; math.MaxUint64 turns the check off.
+	CompileSteps, CompileBytes uint64
 	// GlobalLimit is the most globals that the module may have. 0 means
 	// DefaultGlobalLimit.
 	GlobalLimit uint32

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -239,6 +240,16 @@ func (c *ImageConfig) complete() error {
 	if c.TableLimit == 0 {
 		c.TableLimit = DefaultTableLimit
 	}
+	if c.EntriesLimit == 0 {
+		c.EntriesLimit = max(DefaultEntriesLimit, c.TableLimit)
+	}
+	c.TablesLimit = cmp.Or(c.TablesLimit, DefaultTablesLimit)
+	c.TypeLimit = cmp.Or(c.TypeLimit, DefaultTypeLimit)
+	c.FunctionLimit = cmp.Or(c.FunctionLimit, DefaultFuncLimit)
+	c.SegmentLimit = cmp.Or(c.SegmentLimit, DefaultSegmentLimit)
+	c.ElementLimit = cmp.Or(c.ElementLimit, DefaultElementLimit)
+	c.CompileSteps = cmp.Or(c.CompileSteps, DefaultCompileSteps)
+	c.CompileBytes = cmp.Or(c.CompileBytes, DefaultCompileBytes)
 	if c.StackLimit == 0 {
 		c.StackLimit = DefaultStackLimit
 	}
@@ -278,12 +289,15 @@ func imageKey(sum [sha256.Size]byte, c *ImageConfig) cache.Key {
 		Memory               uint64
 		Data, Size           uint64
 		Table, Stack, Global uint32
+		Counts               [6]uint32 // tables, their entries, types, functions, segments, elements
+		Compile              [2]uint64 // steps, bytes
 		Env                  []string
 		Dirs                 []wasi.Dir
 		NoFreeze             bool
 		InitFuel             uint64
 		OS, Arch, GoCompiler string
-	}{imageVersion, c.MemoryLimit, c.DataLimit, c.SizeLimit, c.TableLimit, c.StackLimit, c.GlobalLimit, c.Env, c.Dirs, c.NoFreeze, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
+	}{imageVersion, c.MemoryLimit, c.DataLimit, c.SizeLimit, c.TableLimit, c.StackLimit, c.GlobalLimit,
+		[6]uint32{c.TablesLimit, c.EntriesLimit, c.TypeLimit, c.FunctionLimit, c.SegmentLimit, c.ElementLimit}, [2]uint64{c.CompileSteps, c.CompileBytes}, c.Env, c.Dirs, c.NoFreeze, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
 	if err != nil {
 		panic(err) // plain data always marshals
 	}

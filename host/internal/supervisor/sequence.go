@@ -13,10 +13,10 @@ import (
 type sequence[C Child] struct {
 	order Order
 	owed  map[*family.Member[C]]time.Duration // longer delays, of decisions that this one has overtaken
-	cause *family.Member[C]   // the child whose failure it is
-	ends  []*family.Member[C] // still to end; the last one is next
-	begin []*family.Member[C] // still to begin; the first one is next
-	waits *family.Member[C]   // who was told and has not said that it has done so
+	cause *family.Member[C]                   // the child whose failure it is
+	ends  []*family.Member[C]                 // still to end; the last one is next
+	begin []*family.Member[C]                 // still to begin; the first one is next
+	waits *family.Member[C]                   // who was told and has not said that it has done so
 }
 
 // restartInOrder begins a sequence. One that is under way is given up if the new one
