@@ -32,9 +32,9 @@ func child(bench, who string, quick bool) error {
 	if err != nil {
 		return out.Encode(reply{Error: err.Error()})
 	}
-	target := 200 * time.Millisecond
+	target := 100 * time.Millisecond
 	if quick {
-		target = 10 * time.Millisecond
+		target = 5 * time.Millisecond
 	}
 	n, err := s.calibrate(target)
 	if err != nil {

@@ -155,4 +155,4 @@ func (s *subject) calibrate(target time.Duration) (int, error) {
 var errStuck = fmt.Errorf("stuck: no result within %v", patience)
 
 // patience is how long a round may take.
-const patience = 60 * time.Second
+const patience = 20 * time.Second

@@ -24,6 +24,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/wasmactors/wasmactors/bench/guard"
 	_ "github.com/wasmactors/wasmactors/bench/internal/early"
 	"github.com/wasmactors/wasmactors/host/build"
 )
@@ -62,6 +63,8 @@ func command(args []string) error {
 		return child(rest[0], rest[1], len(rest) > 2)
 	case "crowd": // of run
 		return (&lab{ctx: context.Background()}).measureCrowd(rest[0])
+	case "count": // of run
+		return guard.Work(context.Background(), rest[0])
 	case "guests": // of compare
 		return buildGuests(context.Background(), sourceDir(), rest[0])
 	}
@@ -72,14 +75,14 @@ func command(args []string) error {
 var more = []struct {
 	name string
 	f    func(*lab) error
-}{{"call", call}, {"resume", resume}, {"crowd", crowd}, {"start", start}, {"fair", fair}, {"compute", computing}}
+}{{"instructions", countAll}, {"call", call}, {"resume", resume}, {"crowd", crowd}, {"start", start}, {"fair", fair}, {"compute", computing}}
 
 func run(args []string) (err error) {
 	flags := flag.NewFlagSet("run", flag.ExitOnError)
 	only := flags.String("only", "", "benchmarks whose name matches")
 	who := flags.String("who", "", "contestants whose name matches")
-	quick := flags.Bool("quick", false, "little work and two rounds: to see that everything runs")
-	rounds := flags.Int("rounds", 0, "of each benchmark; default 5, 2 if quick")
+	quick := flags.Bool("quick", false, "little work and one round: to see that everything runs")
+	rounds := flags.Int("rounds", 0, "of each benchmark; default 5, 1 if quick")
 	output := flags.String("o", "", "file to write, instead of standard output")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -126,14 +129,14 @@ func newLab(to io.Writer, quick bool, rounds int) (*lab, func(), error) {
 	if rounds == 0 {
 		rounds = 5
 		if quick {
-			rounds = 2
+			rounds = 1
 		}
 	}
 	dir, err := os.MkdirTemp("", "wasmactors-bench-")
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &lab{ctx: context.Background(), report: newReporter(to, quick), quick: quick, rounds: rounds, began: time.Now(), dir: sourceDir(), guests: dir}
+	l := &lab{ctx: context.Background(), report: newReporter(to, quick), quick: quick, rounds: rounds, began: time.Now(), dir: sourceDir(), guests: dir, budget: 40 * time.Second}
 	fmt.Fprintln(os.Stderr, "building the guests")
 	if err := buildGuests(l.ctx, l.dir, dir); err != nil {
 		return nil, nil, err

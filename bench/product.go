@@ -92,9 +92,5 @@ func (p *product) wait() error {
 	}
 }
 
-// Payloads that the guests do not survive: the one in WAT traps on both, the one
-// in Go returns an error or panics.
-var (
-	failing  = host.Raw{0xf6}
-	panicing = host.Raw{0xf5}
-)
+// failing is a payload at which the guest in WAT traps and the one in Go returns an error.
+var failing = host.Raw{0xf6}

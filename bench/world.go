@@ -17,10 +17,10 @@ type addr any
 // may change must be. big replaces it where payloads are larger; in-process systems
 // pass its address.
 type msg struct {
-	op  uint32
-	n   uint32
-	v   uint64
-	pad [16]byte
+	op uint32
+	n  uint32
+	v  uint64
+	_  [16]byte
 }
 
 type big struct {
@@ -531,6 +531,9 @@ func residentEach(n int, make func(n int) error) (float64, error) {
 }
 
 func worldCrash(_ *env, w world, g *generic) (*subject, error) {
+	if l, ok := w.(interface{ losesMail() }); ok {
+		return lateCrash(w, l, g)
+	}
 	v := w.crasher(func() behaviour { return &victim{&g.count} })
 	if v == nil {
 		return nil, errors.ErrUnsupported
@@ -549,6 +552,60 @@ func worldCrash(_ *env, w world, g *generic) (*subject, error) {
 		}
 		return arrived(g.count.Load()-before, n)
 	}}, nil
+}
+
+// lateCrash is for systems that lose what arrives before the restart is over: the
+// next message is sent when the successor has been made, and again if it was too early.
+func lateCrash(w world, _ interface{ losesMail() }, g *generic) (*subject, error) {
+	made := make(chan struct{}, 1024)
+	v := w.crasher(func() behaviour {
+		select {
+		case made <- struct{}{}:
+		default:
+		}
+		return &reporting{victim{&g.count}, g}
+	})
+	if v == nil {
+		return nil, errors.ErrUnsupported
+	}
+	<-made
+	return &subject{note: "the next message is sent when the successor is there: earlier ones are lost", op: func(n int) error {
+		before := g.count.Load()
+		for i := range n {
+			w.tell(nil, v, &msg{op: opCrash})
+			select {
+			case <-made:
+			case <-time.After(patience):
+				return fmt.Errorf("no successor after %d crashes", i+1)
+			}
+			for sent := false; !sent; {
+				w.tell(nil, v, &msg{op: opHandled, n: uint32(i)})
+				select {
+				case <-g.done:
+					sent = true
+				case <-time.After(time.Millisecond):
+				}
+			}
+			for len(g.done) > 0 {
+				<-g.done
+			}
+		}
+		return arrived(g.count.Load()-before, n)
+	}}, nil
+}
+
+// reporting is a victim that reports to who has started it all.
+type reporting struct {
+	victim
+	g *generic
+}
+
+func (r *reporting) receive(c turn, x any) {
+	if m, ok := x.(*msg); ok && m.op == opHandled {
+		r.g.done <- struct{}{}
+		return
+	}
+	r.victim.receive(c, x)
 }
 
 // crashes that are queued.

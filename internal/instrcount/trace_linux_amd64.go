@@ -15,9 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Not in x/sys for every platform: an event in the upper bits of a stop's status.
-const eventStop = 128
-
 // tracer follows one process. All its methods run on one thread: ptrace belongs to
 // threads.
 type tracer struct {
