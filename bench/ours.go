@@ -147,8 +147,8 @@ func (p *product) received(ctx context.Context, refs []host.Ref) (sum int64, err
 		if err != nil {
 			return 0, err
 		}
-		var b []byte
-		if err := m.Decode(&b); err != nil {
+		b, err := decodeBytes(m.Payload)
+		if err != nil {
 			return 0, err
 		}
 		sum += int64(binary.BigEndian.Uint32(b[1:]))
@@ -508,3 +508,6 @@ var (
 		absent: func() string { return lacksProgram("tinygo") },
 	}
 )
+
+// decodeBytes reads a byte string.
+func decodeBytes(b []byte) (v []byte, err error) { return v, cbor.Unmarshal(b, &v) }
