@@ -26,6 +26,9 @@ func child(bench, who string, quick bool) error {
 	if b == nil || c == nil || c.opens[bench] == nil {
 		return fmt.Errorf("there is no %s of %s", bench, who)
 	}
+	if bench == "crash-queue" {
+		patience = 15 * time.Second // some lose the messages or start again without end
+	}
 	out := json.NewEncoder(os.Stdout)
 	e := &env{ctx: context.Background(), b: b, quick: quick, who: who}
 	s, err := c.opens[bench](e)

@@ -147,6 +147,9 @@ func (l *lab) contest(b *benchmark, sides []*side, rounds int) {
 		}
 	}()
 	began := time.Now()
+	if b.most > 0 {
+		rounds = min(rounds, b.most)
+	}
 	for round := range rounds {
 		if l.budget > 0 && round >= 3 && time.Since(began) > l.budget {
 			break // the machine is busy, or somebody slow
