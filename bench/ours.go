@@ -226,12 +226,13 @@ func guestRing(e *env, p *product) (*subject, error) {
 			return nil, err
 		}
 	}
-	return &subject{op: func(n int) error {
+	s := &subject{op: func(n int) error {
 		if err := p.sys.Tell(refs[0], packet('r', n, 32)); err != nil {
 			return err
 		}
 		return p.wait()
-	}}, nil
+	}}
+	return s, s.op(len(refs)) // all have started when the token is round
 }
 
 func guestSkynet(e *env, p *product) (*subject, error) {

@@ -423,10 +423,11 @@ func worldRing(e *env, w world, g *generic) (*subject, error) {
 	for i, a := range ring {
 		w.tell(ring[(i+1)%len(ring)], a, &msg{op: opNext})
 	}
-	return &subject{op: func(n int) error {
+	s := &subject{op: func(n int) error {
 		w.tell(nil, ring[0], &msg{op: opRing, n: uint32(n)})
 		return g.wait()
-	}}, nil
+	}}
+	return s, s.op(len(ring)) // all have started when the token is round
 }
 
 // leaves of skynet; contestants whose actors take longer to make get fewer.
