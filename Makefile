@@ -3,13 +3,13 @@
 GO      ?= go
 BIN     := bin/wasmactors
 # The modules that have tests; the other guests are built by the product's.
-MODULES := . abi guest-sdk samples/ledger/guest samples/flaky/guest
+MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest
 FUZZTIME ?= 30s
 
-.PHONY: demo test portable check bench fuzz build race fmt generate tidy clean help
+.PHONY: demo test portable check bench bench-quick guard fuzz build race fmt generate tidy clean help
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the command into bin/
 	@$(GO) build -trimpath -o $(BIN) ./cmd/wasmactors
@@ -29,8 +29,14 @@ race: ## run the tests of every module under the race detector
 check: ## format, vet, staticcheck, layers and cross-builds
 	@./.ci/check
 
-bench: ## print the benchmark figures, one JSON object a line
-	@$(GO) run ./bench
+bench: ## run every benchmark (20 minutes), write docs/benchmarks.jsonl, .md and .svg
+	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -o ../bin/benchmarks.jsonl && mv ../bin/benchmarks.jsonl ../docs/ && ../bin/bench table ../docs/benchmarks.jsonl
+
+bench-quick: ## run a little of every benchmark (2 minutes): to see that they work
+	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -quick -o ../bin/quick.jsonl && ../bin/bench table -docs - ../bin/quick.jsonl >/dev/null
+
+guard: ## count instructions and allocations a message, against bench/guard/limits.json
+	@cd bench && GOWORK=off $(GO) test -count=1 -timeout 20m -v ./guard
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@./.ci/fuzz $(FUZZTIME)
