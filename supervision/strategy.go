@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
 // Kind says whom a directive befalls besides the child that has failed.
@@ -51,10 +52,10 @@ func (r Rule) Matches(typ string, f *abi.Failure) bool {
 	if len(r.Kinds) > 0 && !slices.Contains(r.Kinds, f.Kind) {
 		return false
 	}
-	if r.Type != "" && !matchGlob(r.Type, typ) {
+	if r.Type != "" && !glob.Match(r.Type, typ) {
 		return false
 	}
-	return r.Reason == "" || matchGlob(r.Reason, f.Reason) || matchGlob(r.Reason, f.Message)
+	return r.Reason == "" || glob.Match(r.Reason, f.Reason) || glob.Match(r.Reason, f.Message)
 }
 
 // Check reports a rule that decides nothing.

@@ -18,10 +18,12 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/runtime"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
+	runtime.CompileMain() // as main does
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
