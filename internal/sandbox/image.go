@@ -145,6 +145,7 @@ type Image struct {
 
 	watch *watch // in a process that compiles
 
+	callers   callers
 	pool      pool
 	slowest   slowest
 	footprint int64 // what a pooled instance keeps resident, estimated
