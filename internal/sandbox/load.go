@@ -171,11 +171,11 @@ func imageKey(sum [sha256.Size]byte, c *ImageConfig) cache.Key {
 		Compile              [2]uint64 // steps, bytes
 		Env                  []string
 		Dirs                 []wasi.Dir
-		NoFreeze             bool
+		NoFreeze, RawNaNs    bool
 		InitFuel             uint64
 		OS, Arch, GoCompiler string
 	}{imageVersion, c.MemoryLimit, c.DataLimit, c.SizeLimit, c.TableLimit, c.StackLimit, c.GlobalLimit,
-		[6]uint32{c.TablesLimit, c.EntriesLimit, c.TypeLimit, c.FunctionLimit, c.SegmentLimit, c.ElementLimit}, [2]uint64{c.CompileLimit, c.CompileMemory}, c.Env, c.Dirs, c.NoFreeze, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
+		[6]uint32{c.TablesLimit, c.EntriesLimit, c.TypeLimit, c.FunctionLimit, c.SegmentLimit, c.ElementLimit}, [2]uint64{c.CompileLimit, c.CompileMemory}, c.Env, c.Dirs, c.NoFreeze, c.RawNaNs, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
 	if err != nil {
 		panic(err) // plain data always marshals
 	}
