@@ -44,7 +44,7 @@ func TestLimitsOfWhatModulesDeclare(t *testing.T) {
 			}
 			try := func(limits string) error {
 				manifest := filepath.Join(filepath.Dir(file), "bundle.yaml")
-				text := "wasmactors: 1\nname: m\nmodules:\n  m: {wasm: "+file+", limits: {"+limits+"}}\nactors: {a: {type: a}}\n"
+				text := "wasmactors: 1\nname: m\nmodules:\n  m: {wasm: " + file + ", limits: {" + limits + "}}\nactors: {a: {type: a}}\n"
 				if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}

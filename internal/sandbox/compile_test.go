@@ -124,7 +124,7 @@ func FuzzScale(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		code := wasmgen.Mix(choices).Encode()
-		if len(code) > 60_000 {
+		if len(code) > 100_000 {
 			return
 		}
 		e := newEngine(t, NewConfig())

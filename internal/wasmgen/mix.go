@@ -58,12 +58,12 @@ func (b *mixer) piece(depth int) []byte {
 	get := func() []byte { return Op(wasm.OpLocalGet, b.pick(1+b.locals)) }
 	set := func() []byte { return Op(wasm.OpLocalSet, b.pick(1+b.locals)) }
 	repeat := func(code []byte) []byte {
-		n := 1
-		if len(code) > 0 {
-			n = min(1+b.pick(16)*b.pick(64), max(b.room/len(code), 1))
+		if len(code) == 0 {
+			return nil
 		}
+		n := min(1+b.pick(16)*b.pick(64), max(b.room/len(code), 1))
 		b.room -= n * len(code)
-		return Fill(n*max(len(code), 1), code...)
+		return times(n, code...)
 	}
 	inner := func() []byte {
 		if depth > 6 {
