@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/runtime"
 )
 
 // Exit codes.
@@ -27,6 +28,7 @@ const (
 var version = "0.1.0-dev"
 
 func main() {
+	runtime.CompileMain() // the hidden command that compiles, in a process of its own
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, stop, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()

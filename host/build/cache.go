@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/internal/cache"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Parts of a build's entry in the cache.
@@ -29,6 +30,9 @@ type store struct {
 	cache *cache.Cache
 	key   cache.Key
 }
+
+// maxSource bounds a source file, or a file that is embedded, in bytes.
+const maxSource = 256 << 20
 
 // record says what a build was made from.
 type record struct {
@@ -67,7 +71,7 @@ func openStore(o Options, key cache.Key, progress func(string)) store {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
-	c, err := cache.Open(o.CacheDir, o.CacheBytes)
+	c, err := cache.Open(cache.Options{Dir: o.CacheDir, MaxBytes: o.CacheBytes, KeyFile: o.CacheKey})
 	if err != nil {
 		progress("nothing can be kept: " + err.Error())
 		return store{}
@@ -142,7 +146,7 @@ func (f input) unchanged() bool {
 	if info.ModTime().UnixNano() == f.Time {
 		return true
 	}
-	data, err := os.ReadFile(f.Path)
+	data, err := regular.Read(context.Background(), f.Path, maxSource)
 	return err == nil && sum(data) == f.Sum
 }
 
@@ -198,7 +202,7 @@ func (s store) inputs(ctx context.Context, dir string) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := os.ReadFile(path)
+		data, err := regular.Read(ctx, path, maxSource)
 		if err != nil {
 			return nil, err
 		}

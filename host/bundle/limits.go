@@ -36,9 +36,14 @@ func (c *checker) limits(n *yaml.Node, base limits) limits {
 func (c *checker) moduleLimits(n *yaml.Node, mod *Module) {
 	mod.Size, mod.Data = bytesOf(n, "size", 0), bytesOf(n, "data", 0)
 	mod.Globals = uint32(countOf(n, "globals", 0))
+	mod.Tables, mod.Entries = uint32(countOf(n, "tables", 0)), uint32(countOf(n, "table-entries", 0))
+	mod.Types, mod.Functions = uint32(countOf(n, "types", 0)), uint32(countOf(n, "functions", 0))
+	mod.Segments, mod.Elements = uint32(countOf(n, "segments", 0)), uint32(countOf(n, "elements", 0))
+	mod.CompileSteps, mod.CompileBytes = countOf(n, "compile-steps", 0), bytesOf(n, "compile-bytes", 0)
 	mod.Memory, mod.Stack, mod.Table = bytesOf(n, "memory", 0), uint32(bytesOf(n, "stack", 0)), uint32(countOf(n, "table", 0))
 	mod.Instances = int(countOf(n, "instances", 0))
 	mod.InitFuel, mod.InitDeadline = countOf(n, "init-fuel", 0), durationOf(n, "init-deadline", 0)
+	mod.CompileTime, mod.CompileMemory = durationOf(n, "compile-time", 0), bytesOf(n, "compile-memory", 0)
 	mod.set = shared{mod.Memory != 0, mod.Stack != 0, mod.Table != 0}
 }
 

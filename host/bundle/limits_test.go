@@ -166,6 +166,7 @@ func TestLimitsAtLoad(t *testing.T) {
 		{"table: 9", "table: 10", "the module needs a table of 10 entries, the limit is 9 entries; modules.m.limits.table raises it"},
 		{"init-fuel: 10k", "init-fuel: 20M", "fuel 10000 spent; modules.m.limits.init-fuel raises it"},
 		{"init-deadline: 1ns", "init-deadline: 30s", "deadline 1ns passed; modules.m.limits.init-deadline raises it"},
+		{"compile-time: 1ns", "compile-time: 30s", "takes more than 1ns of processor time to compile (the limit is ImageConfig.CompileTime); modules.m.limits.compile-time raises it"},
 	} {
 		t.Run(c.small, func(t *testing.T) {
 			_, err := open(t, needs(t, "", c.small, "a: {type: needs}"))

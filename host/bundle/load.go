@@ -1,12 +1,15 @@
 package bundle
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // FileName is the manifest's name in its folder.
@@ -24,15 +27,17 @@ func Load(path string) (*Manifest, error) {
 	}
 	if info.IsDir() {
 		path = filepath.Join(path, FileName)
-		if info, err = os.Stat(path); err != nil {
+		if _, err = os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%s: the folder holds no %s; `wasmactors new` makes one", filepath.Dir(path), FileName)
 		}
 	}
-	if info.Size() > maxManifest {
+	data, err := regular.Read(context.Background(), path, maxManifest)
+	switch {
+	case errors.Is(err, regular.ErrSize):
 		return nil, fmt.Errorf("%s: the manifest is larger than 4 MiB", path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
+	case errors.Is(err, regular.ErrKind):
+		return nil, fmt.Errorf("the manifest cannot be read: %w", err)
+	case err != nil:
 		return nil, err
 	}
 	return Parse(path, data)

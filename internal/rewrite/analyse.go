@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/wasmactors/wasmactors/internal/wasm"
@@ -56,7 +55,8 @@ type function struct {
 	calls   []uint32 // directly called functions (old indices), with repetitions
 	weight  uint64   // bytes of its frame
 	indir   bool     // performs call_indirect
-	bulk    bool     // needs the i32 scratch local
+	bulk    bool     // what it does costs by a number that only shows when it runs
+	size    bool     // needs the scratch locals for table.grow
 	leaf    bool     // charged at its callers
 	counted bool     // its depth is counted
 	deep    bool     // has the depth as an argument
@@ -68,10 +68,9 @@ type function struct {
 func (in *instrumenter) analyse() error {
 	m := in.src
 	in.imported = m.NumImported(wasm.KindFunc)
+	in.types = m.FuncTypes()
+	in.takenImport = make([]bool, in.imported)
 	in.funcs = make([]function, len(m.Code))
-	for i := range m.Code {
-		in.codeBytes += uint64(len(m.Code[i].Code))
-	}
 	for i := range m.Code {
 		if err := in.scan(i); err != nil {
 			if e, ok := err.(*wasm.Error); ok && e.Func < 0 {
@@ -88,25 +87,15 @@ func (in *instrumenter) analyse() error {
 			return err
 		}
 	}
+	for i := range in.funcs {
+		if in.funcs[i].nloops > manyLoops {
+			in.funcs[i].local = false
+			in.needs[chargeCost] = true
+		}
+	}
 	in.markCounted()
 	return nil
 }
-
-// moves counts the values that a call or a block of a type takes and gives. wazero's
-// compiler spends time and memory on each of them, so a small module could make it
-// spend very much: 6 KB of calls with a thousand parameters took 3 s and 850 MB. What
-// is allowed grows with the code; real modules stay far below.
-func (in *instrumenter) moves(t uint32) bool {
-	typ := &in.src.Types[t]
-	in.moved += uint64(len(typ.Params) + len(typ.Results))
-	return in.moved <= freeMoves+movesPerByte*in.codeBytes
-}
-
-const (
-	freeMoves    = 1 << 16
-	movesPerByte = 16
-	tooManyMoves = "the calls and blocks of the module pass too many values for its size"
-)
 
 // scan walks the code of function i once.
 func (in *instrumenter) scan(i int) error {
@@ -131,6 +120,7 @@ func (in *instrumenter) scan(i int) error {
 			return bad(&ins, "the function has no end")
 		}
 		n++
+		in.steps++
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf, wasm.OpLoop:
 			if len(kinds) > wasm.MaxNesting {
@@ -138,9 +128,6 @@ func (in *instrumenter) scan(i int) error {
 			}
 			if ins.Block >= 0 && ins.Block >= int64(len(m.Types)) {
 				return bad(&ins, "unknown block type")
-			}
-			if ins.Block >= 0 && !in.moves(uint32(ins.Block)) {
-				return bad(&ins, tooManyMoves)
 			}
 			kinds = append(kinds, ins.Op)
 			if ins.Op == wasm.OpLoop {
@@ -166,6 +153,7 @@ func (in *instrumenter) scan(i int) error {
 				return bad(&ins, "unknown label")
 			}
 		case wasm.OpBrTable:
+			in.steps += uint64(len(it.Labels()))
 			for _, l := range it.Labels() {
 				if int(l) >= len(kinds) {
 					return bad(&ins, "unknown label")
@@ -175,16 +163,10 @@ func (in *instrumenter) scan(i int) error {
 			if ins.X >= total {
 				return bad(&ins, "unknown function")
 			}
-			if !in.moves(m.FuncTypeIndex(ins.X)) {
-				return bad(&ins, tooManyMoves)
-			}
 			f.calls = append(f.calls, ins.X)
 		case wasm.OpCallIndirect:
 			if int(ins.X) >= len(m.Types) || int(ins.Y) >= len(m.Tables) {
 				return bad(&ins, "unknown type or table")
-			}
-			if !in.moves(ins.X) {
-				return bad(&ins, tooManyMoves)
 			}
 			f.indir = true
 		case wasm.OpRefFunc:
@@ -207,6 +189,7 @@ func (in *instrumenter) scan(i int) error {
 			}
 		case wasm.OpMemoryGrow:
 			f.bulk = true
+			in.needs[growMemory] = true
 		case wasm.OpMisc:
 			if ins.Sub >= wasm.MiscMemoryInit {
 				if reason := in.miscInRange(&ins); reason != "" {
@@ -214,6 +197,13 @@ func (in *instrumenter) scan(i int) error {
 				}
 				_, small := smallCost(&last, &ins)
 				f.bulk = f.bulk || !small
+				f.size = f.size || ins.Sub == wasm.MiscTableGrow
+				switch ins.Sub {
+				case wasm.MiscMemoryInit, wasm.MiscMemoryCopy, wasm.MiscMemoryFill:
+					in.needs[chargeBytes] = in.needs[chargeBytes] || !small
+				case wasm.MiscTableInit, wasm.MiscTableCopy, wasm.MiscTableFill:
+					in.needs[chargeEntries] = true
+				}
 			}
 		}
 	}
@@ -267,7 +257,8 @@ func frameWeight(locals, instrs uint64) uint64 {
 func (in *instrumenter) take(f uint32) {
 	if int(f) >= in.imported {
 		in.funcs[int(f)-in.imported].taken = true
-	} else if !slices.Contains(in.takenImports, f) {
+	} else if !in.takenImport[f] {
+		in.takenImport[f] = true
 		in.takenImports = append(in.takenImports, f)
 	}
 }
@@ -279,16 +270,15 @@ func (in *instrumenter) priceIndirect() {
 		return
 	}
 	m := in.src
-	key := func(t *wasm.FuncType) string { return string(toBytes(t.Params)) + ":" + string(toBytes(t.Results)) }
 	costs := map[string]uint64{}
 	for _, f := range in.takenImports {
 		imp := &m.Imports[f]
-		k := key(&m.Types[imp.Func])
+		k := in.key(&m.Types[imp.Func])
 		costs[k] = max(costs[k], hostCost(imp.Module, imp.Name))
 	}
 	in.indirect = make([]uint64, len(m.Types))
 	for t := range m.Types {
-		in.indirect[t] = costs[key(&m.Types[t])]
+		in.indirect[t] = costs[in.key(&m.Types[t])]
 	}
 }
 

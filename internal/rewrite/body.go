@@ -29,7 +29,7 @@ func (w *writer) locals(f *function, first uint32, out *wasm.Body) {
 	if f.indir && w.in.deepTable {
 		w.callee = declare(1, wasm.I32)
 	}
-	if f.bulk {
+	if f.size {
 		w.cost = declare(1, wasm.I64)
 		w.size = declare(1, wasm.I32)
 	}
@@ -45,6 +45,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		w.depth = uint32(len(typ.Params))
 		first++
 	}
+	w.compact = f.nloops > manyLoops
 	w.locals(f, first, &out)
 	if f.counted {
 		w.chargeDepth(f.weight)
@@ -74,6 +75,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			break
 		}
 		text := src.Code[ins.Start:ins.End]
+		in.steps++
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf:
 			w.enter(text, in.hasResults(&ins))
@@ -129,9 +131,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			w.mark(DirtyTable)
 			w.raw(text)
 		case wasm.OpMemoryGrow:
-			w.tee(w.size)
-			w.raw(text)
-			w.afterGrow(DirtyMemory, pageCost, false)
+			w.callCharger(growMemory)
 		case wasm.OpMisc:
 			if _, small := smallCost(&last, &ins); small {
 				w.raw(text)

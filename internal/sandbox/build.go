@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/direct"
+	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 	"github.com/wasmactors/wasmactors/internal/slots"
 	"github.com/wasmactors/wasmactors/internal/wasi"
@@ -44,8 +45,13 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	}
 	// The limit on memory is enforced where it is allocated, where a refusal can be
 	// seen; the module may declare what it likes.
-	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, StackBytes: i.cfg.StackLimit})
+	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit})
 	if err != nil {
+		return nil, blame(err)
+	}
+	most := i.cfg.compileCost(len(raw))
+	cost := estimate.Module(res.Module, 0, most)
+	if err := i.cfg.checkCompile(&cost, most); err != nil {
 		return nil, blame(err)
 	}
 	meta.Batching = res.Batching
@@ -73,7 +79,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 		return nil, blame(err)
 	}
 	rec.initTime = trial.took
-	i.encode(rec, direct.Calls(res.Module)) // unless it is frozen
+	i.encode(rec, i.direct(res.Module, cost, most)) // unless it is frozen
 	if i.cfg.NoFreeze {
 		meta.NotFrozen = "freezing is turned off"
 		return rec, nil
@@ -90,10 +96,24 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	if err != nil {
 		return nil, blame(err)
 	}
-	i.encode(rec, direct.Calls(frozen))
+	i.encode(rec, i.direct(frozen, cost, most))
 	rec.memory = append([]byte(nil), memory...)
 	meta.MemoryBytes = uint64(len(memory))
 	return rec, nil
+}
+
+// direct makes indirect calls direct, unless the dispatchers are too dear to
+// compile beside the rest of the module, which costs so much.
+func (i *Image) direct(m *wasm.Module, cost estimate.Estimate, most estimate.Cost) *wasm.Module {
+	d := direct.Calls(m)
+	if d == m {
+		return m
+	}
+	more := estimate.Module(d, len(m.Code), estimate.Cost{Steps: most.Steps - cost.Steps, Bytes: most.Bytes})
+	if more.Over {
+		return m
+	}
+	return d
 }
 
 func (i *Image) encode(rec *record, m *wasm.Module) {
@@ -159,7 +179,9 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 	}
 	start := time.Now()
 	in := Entry{Deadline: i.cfg.InitDeadline, TurnFuel: i.cfg.InitFuel, Yield: interrupt{ctx}}
+	i.watch.pause(true)
 	c, failure := x.initialise(&in)
+	i.watch.pause(false)
 	if failure != nil {
 		if err := ctx.Err(); err != nil {
 			return nil, err
