@@ -6,7 +6,7 @@ BIN     := bin/wasmactors
 MODULES := . abi guest-sdk samples/ledger/guest samples/flaky/guest
 FUZZTIME ?= 30s
 
-.PHONY: demo test portable check bench fuzz build race fmt generate clean help
+.PHONY: demo test portable check bench fuzz build race fmt generate tidy clean help
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,11 @@ fmt: ## format every Go file
 
 generate: ## make every generated file again
 	@set -e; for m in $(MODULES); do (cd $$m && $(GO) generate ./...); done
+
+tidy: ## bring go.mod and go.sum up to date; the modules of the repository need not be released for it
+	@set -e; for m in . guest-sdk; do cd $(CURDIR)/$$m; sdk=github.com/wasmactors/wasmactors; \
+		$(GO) mod edit -replace $$sdk/abi=$(CURDIR)/abi -replace $$sdk/guest-sdk=$(CURDIR)/guest-sdk; \
+		GOWORK=off $(GO) mod tidy; $(GO) mod edit -dropreplace $$sdk/abi -dropreplace $$sdk/guest-sdk; done
 
 clean: ## remove what the build made
 	@rm -rf bin

@@ -29,7 +29,7 @@ var sink int
 func TestMain(m *testing.M) {
 	if module := os.Getenv("INSTRCOUNT_MODULE"); module != "" {
 		payload, _ := hex.DecodeString(os.Getenv("INSTRCOUNT_PAYLOAD"))
-		if err := serve(module, os.Getenv("INSTRCOUNT_TYPE"), payload); err != nil {
+		if err := serve(module, os.Getenv("INSTRCOUNT_TYPE"), payload, os.Getenv("INSTRCOUNT_CRASH") == "true"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

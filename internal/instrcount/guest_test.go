@@ -2,12 +2,12 @@ package instrcount
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -21,6 +21,7 @@ type subject struct {
 	module  func(t testing.TB) string // its file
 	typ     string
 	payload []byte
+	crash   bool // the message makes it fail: then the parts are push, run, and the reset
 }
 
 // guestInGo builds the Go guest of the benchmarks.
@@ -42,9 +43,11 @@ func file(path string) func(testing.TB) string { return func(testing.TB) string 
 var number = []byte{0x1a, 0x7f, 0xff, 0xff, 0xff}
 
 var subjects = []subject{
-	{"WAT, 5 bytes", file("../../bench/guests/ping.wasm"), "ping", number},
-	{"Go, 5 bytes", guestInGo, "ping", number},
-	{"Go, six fields", guestInGo, "clerk", order},
+	{"WAT, 5 bytes", file("../../bench/guests/ping.wasm"), "ping", number, false},
+	{"Go, 5 bytes", guestInGo, "ping", number, false},
+	{"Go, six fields", guestInGo, "clerk", order, false},
+	{"WAT, panic", file("../../bench/guests/ping.wasm"), "ping", []byte{0xf5}, true},
+	{"Go, panic", guestInGo, "ping", []byte{0xf5}, true},
 }
 
 // order is what the guest's struct of six fields is written as.
@@ -52,7 +55,7 @@ var order = []byte("\xa6\x62id\x1a\x00\x98\x96\x80\x62to\x65alice\x64from\x63bob
 
 // serve is the child's part: it runs one subject, with three spans a message: push, run,
 // and reading the commands.
-func serve(module, typ string, payload []byte) error {
+func serve(module, typ string, payload []byte, crash bool) error {
 	ctx := context.Background()
 	code, err := os.ReadFile(module)
 	if err != nil {
@@ -77,6 +80,9 @@ func serve(module, typ string, payload []byte) error {
 	}
 	var cmds []abi.Command
 	mark := func(int) {}
+	if crash {
+		return serveCrashes(x, &envelopes[0], &envelopes[1])
+	}
 	for i := range envelopes {
 		if i > warm {
 			mark = func(int) { _ = Mark() }
@@ -99,6 +105,37 @@ func serve(module, typ string, payload []byte) error {
 	return nil
 }
 
+// serveCrashes has the instance fail again and again.
+func serveCrashes(x *sandbox.Instance, start, poison *abi.Envelope) error {
+	mark := func() {}
+	for i := range 20 + spans {
+		if i >= 20 {
+			mark = func() { _ = Mark() }
+		}
+		in := sandbox.Entry{Now: start.Time, TurnFuel: 1 << 40}
+		var res sandbox.Result
+		if x.Push(start); true {
+			x.Run(&in, &res)
+		}
+		if res.Failure != nil {
+			return res.Failure
+		}
+		mark()
+		x.Push(poison)
+		mark()
+		mark()
+		x.Run(&in, &res)
+		mark()
+		mark()
+		err := x.Reset()
+		mark()
+		if res.Failure == nil || err != nil {
+			return fmt.Errorf("crash %d: %v, %v", i, res.Failure, err)
+		}
+	}
+	return nil
+}
+
 const warm, spans = 300, 5
 
 // cost is what a message takes.
@@ -107,7 +144,7 @@ type cost struct{ push, guest, run, read uint64 }
 func measure(t testing.TB, s subject) cost {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "INSTRCOUNT_MODULE="+s.module(t), "INSTRCOUNT_TYPE="+s.typ, fmt.Sprintf("INSTRCOUNT_PAYLOAD=%x", s.payload))
+	cmd.Env = append(os.Environ(), "INSTRCOUNT_MODULE="+s.module(t), "INSTRCOUNT_TYPE="+s.typ, fmt.Sprintf("INSTRCOUNT_PAYLOAD=%x", s.payload), fmt.Sprintf("INSTRCOUNT_CRASH=%v", s.crash))
 	cmd.Stderr = os.Stderr
 	got, err := Run(cmd)
 	if errors.Is(err, ErrUnsupported) {
@@ -148,8 +185,15 @@ func dump(name string, s Span) {
 	}
 	f, _ := os.Create(filepath.Join(dir, name))
 	defer f.Close()
+	host := map[string]uint64{}
 	for at, n := range s.At {
+		if fn := runtime.FuncForPC(at); fn != nil {
+			host[fn.Name()] += n
+			continue
+		}
 		fmt.Fprintf(f, "%x %d\n", at, n)
 	}
-	_ = binary.Size(0)
+	for name, n := range host {
+		fmt.Fprintf(f, "host %s %d\n", name, n)
+	}
 }

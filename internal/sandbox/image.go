@@ -86,8 +86,8 @@ type ImageConfig struct {
 	InitFuel     uint64
 	InitDeadline time.Duration
 	// CompileTime and CompileMemory bound the process that compiles: processor time
-	// without that of the initialisation, and bytes. 0 means 2 s and 10 s a MiB of
-	// the module; 160 MiB, 160 bytes a byte of the module and twice MemoryLimit. They
+	// without that of the initialisation, and bytes. 0 means 1 s and 10 s a MiB of
+	// the module; 128 MiB, 160 bytes a byte of the module and twice MemoryLimit. They
 	// do not influence the image, and count for nothing if compilation happens in
 	// this process; see Config.WithCompileProgram.
 	CompileTime   time.Duration
