@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -22,6 +24,7 @@ type subject struct {
 	typ     string
 	payload []byte
 	crash   bool // the message makes it fail: then the parts are push, run, and the reset
+	limit   cost // what it may take
 }
 
 // guestInGo builds the Go guest of the benchmarks.
@@ -42,12 +45,14 @@ func file(path string) func(testing.TB) string { return func(testing.TB) string 
 // number is what the pings send: five bytes of CBOR.
 var number = []byte{0x1a, 0x7f, 0xff, 0xff, 0xff}
 
+// The limits are some hundredths above what was measured when they were set, for the guest, and more for
+// the host, whose compiler may change. Raise one only with a reason in the commit; lower it when there is
+// one.
 var subjects = []subject{
-	{"WAT, 5 bytes", file("../../bench/guests/ping.wasm"), "ping", number, false},
-	{"Go, 5 bytes", guestInGo, "ping", number, false},
-	{"Go, six fields", guestInGo, "clerk", order, false},
-	{"WAT, panic", file("../../bench/guests/ping.wasm"), "ping", []byte{0xf5}, true},
-	{"Go, panic", guestInGo, "ping", []byte{0xf5}, true},
+	{"WAT, 5 bytes", file("../../bench/guests/ping.wasm"), "ping", number, false, cost{350, 620, 800, 800}},
+	{"Go, 5 bytes", guestInGo, "ping", number, false, cost{350, 2_900, 800, 800}},
+	{"Go, six fields", guestInGo, "clerk", order, false, cost{650, 23_500, 4_500, 1_300}},
+	{"Go, panic", guestInGo, "ping", []byte{0xf5}, true, cost{350, 42_000, 65_000, 25_000}},
 }
 
 // order is what the guest's struct of six fields is written as.
@@ -61,7 +66,7 @@ func serve(module, typ string, payload []byte, crash bool) error {
 	if err != nil {
 		return err
 	}
-	e, err := sandbox.New(ctx, sandbox.NewConfig())
+	e, err := sandbox.New(ctx, sandbox.NewConfig().WithClock(clock.NewVirtual(time.Unix(1_700_000_000, 0)))) // else it sees how slow steps are
 	if err != nil {
 		return err
 	}
@@ -108,8 +113,8 @@ func serve(module, typ string, payload []byte, crash bool) error {
 // serveCrashes has the instance fail again and again.
 func serveCrashes(x *sandbox.Instance, start, poison *abi.Envelope) error {
 	mark := func() {}
-	for i := range 20 + spans {
-		if i >= 20 {
+	for i := range 10 + crashSpans {
+		if i >= 10 {
 			mark = func() { _ = Mark() }
 		}
 		in := sandbox.Entry{Now: start.Time, TurnFuel: 1 << 40}
@@ -136,7 +141,7 @@ func serveCrashes(x *sandbox.Instance, start, poison *abi.Envelope) error {
 	return nil
 }
 
-const warm, spans = 300, 5
+const warm, spans, crashSpans = 300, 5, 1 // a crash is long
 
 // cost is what a message takes.
 type cost struct{ push, guest, run, read uint64 }
@@ -150,7 +155,7 @@ func measure(t testing.TB, s subject) cost {
 	if errors.Is(err, ErrUnsupported) {
 		t.Skip(err)
 	}
-	if err != nil || len(got) != 3*spans {
+	if n := len(got); err != nil || n != 3*spans && n != 3*crashSpans {
 		t.Fatalf("%d spans, %v", len(got), err)
 	}
 	least := func(which int) Span {
@@ -173,6 +178,12 @@ func TestInstructionsOfAMessage(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := measure(t, s)
 			t.Logf("guest %d; host: push %d, run %d, read %d", c.guest, c.push, c.run, c.read)
+			if l := s.limit; c.guest > l.guest || c.push > l.push || c.run > l.run || c.read > l.read {
+				t.Errorf("a message takes %+v instructions, more than %+v", c, l)
+			}
+			if c.guest < s.limit.guest/2 {
+				t.Errorf("a message takes %d instructions of the guest: lower the limit, %d", c.guest, s.limit.guest)
+			}
 		})
 	}
 }
