@@ -15,6 +15,7 @@ require (
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/mod v0.21.0
+	golang.org/x/sync v0.20.0
 	golang.org/x/sys v0.44.0
 	pgregory.net/rapid v1.3.0
 )

@@ -7,6 +7,12 @@ func appendOp(dst []byte, op Op) []byte {
 	return append(dst, majorArray<<5|byte(arity[op]), byte(op))
 }
 
+// AppendUint appends an unsigned integer.
+func AppendUint(dst []byte, v uint64) []byte { return appendHead(dst, majorUint, v) }
+
+// AppendBytesHead appends the head of a byte string of n bytes.
+func AppendBytesHead(dst []byte, n int) []byte { return appendHead(dst, majorBytes, uint64(n)) }
+
 func appendTarget(dst []byte, ref Ref, path string) []byte {
 	if ref == 0 {
 		return appendText(dst, path)

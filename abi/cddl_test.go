@@ -115,6 +115,7 @@ func TestCDDLBounds(t *testing.T) {
 		`"refkey" => bstr \.size (\d+)`:             RefKeySize,
 		`"stack" => \[0\*(\d+) `:                    MaxFrames,
 		`(?m)^reason = tstr \.size \(0\.\.(\d+)\)`:  MaxReason,
+		`(?m)^label = tstr \.size \(0\.\.(\d+)\)`:   MaxPath,
 		`(?m)^path = tstr \.size \(1\.\.(\d+)\)`:    MaxPath,
 		`(?m)^name = tstr .*\{1,(\d+)\}`:            MaxName,
 		`(?m)^type-name = tstr .*\{1,(\d+)\}`:       MaxTypeName,

@@ -53,6 +53,7 @@ func TestCommandRoundTrip(t *testing.T) {
 		{AppendAsk(nil, 9, "", 5, 2_000_000, nil, []byte("q")), Command{Op: OpAsk, ToRef: 9, Correlation: 5, Delay: 2_000_000, Payload: []byte("q")}},
 		{AppendSpawn(nil, 3, "acct", "a1", []byte{1}, nil), Command{Op: OpSpawn, Ref: 3, Type: []byte("acct"), Name: []byte("a1"), Payload: []byte{1}}},
 		{AppendSpawn(nil, 3, "acct", "", []byte{1}, []byte{0xa0}), Command{Op: OpSpawn, Ref: 3, Type: []byte("acct"), Payload: []byte{1}, Options: []byte{0xa0}}},
+		{AppendSpawn(nil, 3, "a type", "a name/", []byte{1}, nil), Command{Op: OpSpawn, Ref: 3, Type: []byte("a type"), Name: []byte("a name/"), Payload: []byte{1}}},
 		{AppendStop(nil, 2, ""), Command{Op: OpStop, ToRef: 2}},
 		{AppendWatch(nil, 2, ""), Command{Op: OpWatch, ToRef: 2}},
 		{AppendUnwatch(nil, 0, "./x"), Command{Op: OpUnwatch, ToPath: []byte("./x")}},
@@ -96,7 +97,7 @@ func TestCommandRefusals(t *testing.T) {
 		{"\x82\x18\x04\x01", ErrNotShortest},
 		{"\x9f\x0a\xff", ErrIndefinite},
 		{"\x82\x04\x00", ErrRef},
-		{"\x82\x04\x60", ErrName},
+		{"\x82\x04\x60", ErrPath},
 		{"\x82\x04\xf5", ErrType},
 		{"\x82\x0a\x00", ErrArity},
 		{"\x86\x00\x01\x00\x08\xf6\x40", ErrFlags},
@@ -107,8 +108,8 @@ func TestCommandRefusals(t *testing.T) {
 		{"\x86\x00\x01\x00\x00\xf6\x5b\x7f\xff\xff\xff\xff\xff\xff\xff", ErrTruncated},
 		{"\x86\x00\x63\xff\xfe\xfd\x00\x00\xf6\x40", ErrUTF8},
 		{"\x86\x00\x01\x00\x00\xa2\x61a\x61b\x61a\x61c\x40", ErrDuplicate},
-		{"\x86\x03\x01\x61$\xf6\x40\xf6", ErrTypeName},
-		{"\x86\x03\x01\x61a\x62$a\x40\xf6", ErrName},
+		{"\x86\x03\x01\x61\xff\xf6\x40\xf6", ErrUTF8},
+		{"\x86\x03\x01\x61a\x79\x10\x01", ErrTruncated},
 	} {
 		var cmd Command
 		if _, err := DecodeCommand(&cmd, []byte(c.in)); !errors.Is(err, c.want) {

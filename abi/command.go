@@ -13,8 +13,8 @@ type Command struct {
 	Delay       uint64 // ns: timer; ask and receive_timeout: the timeout
 	Period      uint64 // ns: timer, 0 for once
 	Directive   uint8  // decide
-	Name        []byte // spawn; nil: the host chooses
-	Type        []byte // spawn
+	Name        []byte // spawn; nil: the host chooses. Neither it
+	Type        []byte // nor the type need be valid: then the spawn fails, and not the turn
 	Reason      []byte // fail
 	Headers     []byte // send, ask: an encoded map, nil: none
 	Payload     []byte // send, ask, timer; spawn: the arguments
@@ -124,7 +124,7 @@ func (c *Command) decodeTarget(b []byte, at int) (int, *Error) {
 	if at < len(b) && b[at]>>5 == majorText {
 		path, next, err := readString(b, at, majorText, MaxPath)
 		if err == nil && len(path) == 0 {
-			return at, ErrName
+			return at, ErrPath
 		}
 		c.ToPath = path
 		return next, err
@@ -197,23 +197,13 @@ func (c *Command) decodeSpawn(b []byte, at int) (int, *Error) {
 		return start, ErrRef
 	}
 	c.Ref = Ref(v)
-	start = at
-	if c.Type, at, err = readString(b, at, majorText, MaxTypeName); err != nil {
+	if c.Type, at, err = readString(b, at, majorText, MaxPath); err != nil {
 		return at, err
 	}
-	if !ValidTypeName(c.Type) {
-		return start, ErrTypeName
-	}
-	start = at
 	if isNull(b, at) {
 		at++
-	} else {
-		if c.Name, at, err = readString(b, at, majorText, MaxName); err != nil {
-			return at, err
-		}
-		if !ValidName(c.Name) {
-			return start, ErrName
-		}
+	} else if c.Name, at, err = readString(b, at, majorText, MaxPath); err != nil {
+		return at, err
 	}
 	if c.Payload, at, err = readBytes(b, at); err != nil {
 		return at, err

@@ -176,7 +176,7 @@ func TestPageTables(t *testing.T) {
 	for _, k := range FailureKinds() {
 		need("| " + strconv.Itoa(int(k)) + " | " + k.String() + " | ")
 	}
-	n := func(v int) string { return strconv.Itoa(v) }
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	need("| inbox, outbox | " + n(MinRing) + " to " + n(MaxRing) + " bytes each |")
 	need("| nesting of CBOR | " + n(MaxNesting) + " |")
 	need("| headers | " + n(MaxHeaders) + " |")

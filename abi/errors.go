@@ -29,7 +29,7 @@ var (
 	ErrOp          = &Error{"unknown operation"}
 	ErrOpLater     = &Error{"an operation that is reserved for later"}
 	ErrRef         = &Error{"a ref must not be 0"}
-	ErrName        = &Error{"not a valid name"}
+	ErrPath        = &Error{"a path must not be empty"}
 	ErrTypeName    = &Error{"not a valid type name"}
 	ErrFlags       = &Error{"unknown flags"}
 	ErrCorrelation = &Error{"a correlation must not be 0 here"}

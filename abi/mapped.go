@@ -76,29 +76,6 @@ func (r *Reader) Fixed(dst []byte) {
 	copy(dst, b)
 }
 
-// TextKey reads a map's key that is a text; any other key is stepped over, and the
-// result is empty.
-func (r *Reader) TextKey() []byte {
-	if r.Peek() == TypeText {
-		return r.TextBytes()
-	}
-	r.Skip()
-	return nil
-}
-
-// IntKey reads a map's key that is an integer; any other key is stepped over, and
-// ok is false.
-func (r *Reader) IntKey() (key int64, ok bool) {
-	if t := r.Peek(); t == TypeUint || t == TypeNint {
-		if v, next, err := readInt(r.buf, r.at); err == nil {
-			r.at = next
-			return v, true
-		}
-	}
-	r.Skip()
-	return 0, false
-}
-
 // Once fails with ErrDuplicate if the bit of a key is set already, else sets it.
 func (r *Reader) Once(seen *uint64, bit uint64) {
 	if *seen&bit != 0 {

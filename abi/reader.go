@@ -1,5 +1,10 @@
 package abi
 
+import (
+	"math/bits"
+	"unsafe"
+)
+
 // Type is what an item is, as far as the strict subset knows types.
 type Type uint8
 
@@ -31,11 +36,12 @@ func (t Type) String() string {
 // as zero from there on, so a decoder checks once, at the end. What it returns
 // aliases the input unless it says otherwise. It is not safe for concurrent use.
 type Reader struct {
-	buf   []byte
-	at    int
-	err   *Error
-	where string // what was being read when err came up
-	depth int    // see Enter
+	buf    []byte
+	at     int
+	err    *Error
+	where  string // what was being read when err came up
+	depth  int    // see Enter
+	copied []byte // of buf, see own
 }
 
 // NewReader returns a reader of b.
@@ -122,7 +128,15 @@ func (r *Reader) Array() int { return r.container(majorArray, 1) }
 
 // Map begins a map and returns its number of entries, which is never more than
 // half the bytes that are left.
-func (r *Reader) Map() int { return r.container(majorMap, 2) }
+func (r *Reader) Map() int {
+	if r.err == nil && r.at < len(r.buf) {
+		if n := int(r.buf[r.at] - majorMap<<5); n < 24 && 2*n < len(r.buf)-r.at {
+			r.at++
+			return n
+		}
+	}
+	return r.container(majorMap, 2)
+}
 
 func (r *Reader) container(major byte, each uint64) int {
 	start := r.at
@@ -135,23 +149,77 @@ func (r *Reader) container(major byte, each uint64) int {
 }
 
 // TextBytes reads a text.
-func (r *Reader) TextBytes() []byte { return r.str(majorText) }
+func (r *Reader) TextBytes() []byte {
+	if s, ok := r.text(); ok {
+		return s
+	}
+	return r.str(majorText)
+}
 
-// Text reads a text into a string of its own.
-func (r *Reader) Text() string { return string(r.str(majorText)) }
+// Text reads a text into memory of its own.
+func (r *Reader) Text() string {
+	b := r.own(r.TextBytes())
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// Bytes reads a byte string into memory of its own.
+func (r *Reader) Bytes() []byte { return r.own(r.ByteString()) }
+
+// smallInput is up to where texts and byte strings share one copy of the input, in bytes: what is
+// kept of a message may keep as much.
+const smallInput = 256
+
+// own copies b, which r has just read. What is read of a small input shares one copy of all of
+// it: allocating is most of what a text costs.
+func (r *Reader) own(b []byte) []byte {
+	switch {
+	case len(b) == 0:
+		return []byte{}
+	case len(r.buf) > smallInput:
+		return append(make([]byte, 0, len(b)), b...)
+	case r.copied == nil:
+		r.copied = append(make([]byte, 0, len(r.buf)), r.buf...)
+	}
+	from := r.at - len(b) // a string ends where r stands
+	return r.copied[from:r.at:r.at]
+}
 
 // ByteString reads a byte string.
 func (r *Reader) ByteString() []byte {
-	if r.err != nil {
-		return nil
+	if from := r.at + 1; r.err == nil && from <= len(r.buf) {
+		if n := int(r.buf[from-1] - majorBytes<<5); n < 24 && n <= len(r.buf)-from {
+			r.at = from + n
+			return r.buf[from : from+n : from+n]
+		}
 	}
-	s, next, err := readBytes(r.buf, r.at)
-	if err != nil {
-		r.err = err
-		return nil
+	return r.str(majorBytes)
+}
+
+// text is a short text of ASCII, if that is what comes next; the others take the longer way.
+func (r *Reader) text() (s []byte, ok bool) {
+	from := r.at + 1
+	if r.err != nil || from > len(r.buf) {
+		return nil, false
 	}
-	r.at = next
-	return s
+	n := int(r.buf[from-1] - majorText<<5)
+	if n >= 24 || n > len(r.buf)-from {
+		return nil, false
+	}
+	at, left := from, n
+	for ; left > 0; at, left = at+8, left-8 {
+		if at+8 > cap(r.buf) {
+			return nil, false
+		}
+		word := loadWord(r.buf, at)
+		if left < 8 {
+			word <<= 64 - 8*left
+		}
+		if word&0x8080808080808080 != 0 {
+			return nil, false
+		}
+	}
+	r.at = from + n
+	return r.buf[from : from+n : from+n], true
 }
 
 func (r *Reader) str(major byte) []byte {
@@ -169,6 +237,14 @@ func (r *Reader) str(major byte) []byte {
 
 // Int reads an integer that fits 64 bits with a sign.
 func (r *Reader) Int() int64 {
+	if v, size := r.number(majorUint); size > 0 && int64(v) >= 0 {
+		r.at += size
+		return int64(v)
+	}
+	if v, size := r.number(majorNint); size > 0 && int64(v) >= 0 {
+		r.at += size
+		return -1 - int64(v)
+	}
 	if r.err != nil {
 		return 0
 	}
@@ -183,6 +259,10 @@ func (r *Reader) Int() int64 {
 
 // Uint reads an integer that is not negative.
 func (r *Reader) Uint() uint64 {
+	if v, size := r.number(majorUint); size > 0 {
+		r.at += size
+		return v
+	}
 	if r.err != nil {
 		return 0
 	}
@@ -195,11 +275,85 @@ func (r *Reader) Uint() uint64 {
 	return v
 }
 
+// number is the integer of this major type that comes next, with the length of its encoding; 0 if it is
+// something else, not in its shortest form, or so near the end that the longer way has to look.
+func (r *Reader) number(major byte) (v uint64, size int) {
+	at := r.at
+	if r.err != nil || cap(r.buf)-at < 9 || at >= len(r.buf) {
+		return 0, 0
+	}
+	c := r.buf[at] - major<<5
+	if c < 24 {
+		return uint64(c), 1
+	}
+	if c > 27 {
+		return 0, 0
+	}
+	size = 1 << (c & 3) // 24 to 27 are 1 to 8 bytes
+	v = bits.ReverseBytes64(loadWord(r.buf, at+1)) >> (64 - 8*size)
+	if size > len(r.buf)-at-1 || v < 24 || size > 1 && v>>(4*size) == 0 {
+		return 0, 0
+	}
+	return v, 1 + size
+}
+
+// Key is the key of a field in generated code.
+type Key struct {
+	Word    uint64 // the first 8 bytes of Encoded, the lowest first
+	Encoded string // in the shortest form
+}
+
+// Field reads the key of an entry: one of keys, or any other, for which it returns -1. next is the one that is
+// tried first; Field makes it the one behind that which it has found.
+func (r *Reader) Field(keys []Key, next *int) int {
+	if i := *next; uint(i) < uint(len(keys)) { // nearly always; isField is not called for it
+		k := &keys[i]
+		at, n := r.at, len(k.Encoded)
+		if n <= 8 && n <= len(r.buf)-at && cap(r.buf)-at >= 8 && (loadWord(r.buf, at)^k.Word)<<(64-8*n) == 0 && r.err == nil {
+			r.at = at + n
+			*next = i + 1
+			return i
+		}
+	}
+	for i := range keys {
+		if r.isField(&keys[i]) {
+			*next = i + 1
+			return i
+		}
+	}
+	r.Skip()
+	return -1
+}
+
+// isField steps over a key if it comes next.
+func (r *Reader) isField(k *Key) bool {
+	at, n := r.at, len(k.Encoded)
+	if n > len(r.buf)-at || r.err != nil {
+		return false
+	}
+	if n <= 8 && cap(r.buf)-at >= 8 {
+		if (loadWord(r.buf, at)^k.Word)<<(64-8*n) != 0 {
+			return false
+		}
+	} else if string(r.buf[at:at+n]) != k.Encoded {
+		return false
+	}
+	r.at = at + n
+	return true
+}
+
+// OK reports whether nothing was wrong so far.
+func (r *Reader) OK() bool { return r.err == nil }
+
 // Ref reads a ref.
 func (r *Reader) Ref() Ref { return Ref(r.Uint()) }
 
 // Bool reads a truth value.
 func (r *Reader) Bool() bool {
+	if r.err == nil && r.at < len(r.buf) && r.buf[r.at]|1 == 0xf5 {
+		r.at++
+		return r.buf[r.at-1] == 0xf5
+	}
 	if r.Peek() != TypeBool {
 		r.mismatch()
 		return false

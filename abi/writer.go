@@ -1,6 +1,9 @@
 package abi
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // Writer appends generic CBOR to a buffer that it owns. It cannot fail; that a
 // map gets as many entries as announced is the caller's business. The zero value
@@ -21,33 +24,91 @@ func (w *Writer) Reset(buf []byte) { w.buf = buf }
 func (w *Writer) Len() int { return len(w.buf) }
 
 // Map begins a map of n entries: n keys and n values follow in turn.
-func (w *Writer) Map(n int) { w.buf = appendHead(w.buf, majorMap, uint64(n)) }
+func (w *Writer) Map(n int) { w.head(majorMap, uint64(n)) }
 
 // Array begins an array of n items.
-func (w *Writer) Array(n int) { w.buf = appendHead(w.buf, majorArray, uint64(n)) }
+func (w *Writer) Array(n int) { w.head(majorArray, uint64(n)) }
 
 // Text writes a text. What is not UTF-8 will be refused by readers.
-func (w *Writer) Text(s string) { w.buf = appendText(w.buf, s) }
+func (w *Writer) Text(s string) {
+	w.head(majorText, uint64(len(s)))
+	w.buf = append(w.buf, s...)
+}
 
 // ByteString writes a byte string.
-func (w *Writer) ByteString(b []byte) { w.buf = appendBytes(w.buf, b) }
+func (w *Writer) ByteString(b []byte) {
+	w.head(majorBytes, uint64(len(b)))
+	w.buf = append(w.buf, b...)
+}
 
 // Int writes an integer.
-func (w *Writer) Int(v int64) { w.buf = appendInt(w.buf, v) }
+func (w *Writer) Int(v int64) {
+	if v < 0 {
+		w.head(majorNint, uint64(-1-v))
+		return
+	}
+	w.head(majorUint, uint64(v))
+}
 
 // Uint writes an integer that is not negative.
-func (w *Writer) Uint(v uint64) { w.buf = appendHead(w.buf, majorUint, v) }
+func (w *Writer) Uint(v uint64) { w.head(majorUint, v) }
+
+// Word writes the n lowest bytes of v, 8 at the most, the lowest first: something short that
+// is encoded already, such as a key in generated code.
+func (w *Writer) Word(v uint64, n int) {
+	at := len(w.buf)
+	if cap(w.buf)-at < 8 {
+		w.grow(8)
+	}
+	storeWord(w.buf, at, v)
+	w.buf = w.buf[:at+n]
+}
+
+// Encoded writes what is encoded already.
+func (w *Writer) Encoded(s string) { w.buf = append(w.buf, s...) }
+
+// head is appendHead, in one step for all sizes: what a store writes too much is written over.
+func (w *Writer) head(major byte, v uint64) {
+	at := len(w.buf)
+	if cap(w.buf)-at < 9 {
+		w.grow(9)
+	}
+	if v < 24 {
+		w.buf = w.buf[:at+1]
+		w.buf[at] = major<<5 | byte(v)
+		return
+	}
+	first, size := byte(24), 1
+	switch {
+	case v>>32 != 0:
+		first, size = 27, 8
+	case v>>16 != 0:
+		first, size = 26, 4
+	case v>>8 != 0:
+		first, size = 25, 2
+	}
+	storeWord(w.buf, at+1, bits.ReverseBytes64(v<<(64-8*size)))
+	w.buf = w.buf[:at+1+size]
+	w.buf[at] = major<<5 | first
+}
+
+// grow makes room for n bytes more.
+func (w *Writer) grow(n int) {
+	larger := make([]byte, len(w.buf), 2*cap(w.buf)+n+32)
+	copy(larger, w.buf)
+	w.buf = larger
+}
 
 // Ref writes a ref, as the integer that it is.
 func (w *Writer) Ref(r Ref) { w.Uint(uint64(r)) }
 
 // Bool writes a truth value.
 func (w *Writer) Bool(v bool) {
+	b := byte(0xf4)
 	if v {
-		w.buf = append(w.buf, 0xf5)
-	} else {
-		w.buf = append(w.buf, 0xf4)
+		b = 0xf5
 	}
+	w.buf = append(w.buf, b)
 }
 
 // Null writes null.
@@ -55,8 +116,13 @@ func (w *Writer) Null() { w.buf = append(w.buf, nullByte) }
 
 // Float writes a number as 64 bits.
 func (w *Writer) Float(v float64) {
-	u := math.Float64bits(v)
-	w.buf = append(w.buf, 0xfb, byte(u>>56), byte(u>>48), byte(u>>40), byte(u>>32), byte(u>>24), byte(u>>16), byte(u>>8), byte(u))
+	at := len(w.buf)
+	if cap(w.buf)-at < 9 {
+		w.grow(9)
+	}
+	storeWord(w.buf, at+1, bits.ReverseBytes64(math.Float64bits(v)))
+	w.buf = w.buf[:at+9]
+	w.buf[at] = 0xfb
 }
 
 func appendFloat32(dst []byte, v float32) []byte {

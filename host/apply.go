@@ -5,84 +5,111 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// apply carries out the commands of one turn, in order. What is refused becomes
-// a dead letter or an envelope to the actor; it does not fail the turn.
-func (c *cell) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope, now int64) {
-	stopping := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
+// apply carries out the commands of one turn, in order. What is refused becomes a dead
+// letter or an envelope to the actor; it does not fail the turn. In the last turn of an
+// incarnation only messages count.
+func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope) {
+	last := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
 	for i := range cmds {
 		cmd := &cmds[i]
-		if stopping && cmd.Op != abi.OpSend && cmd.Op != abi.OpForward {
-			continue // who is about to end can only say farewell
-		}
-		switch cmd.Op {
-		case abi.OpSend:
-			if cmd.ToPath != nil && wild(string(cmd.ToPath)) {
-				c.applySelection(scr, cmd, func(one *abi.Command) { c.applySend(scr, one) })
-				continue
-			}
-			c.applySend(scr, cmd)
-		case abi.OpForward:
-			if cmd.ToPath != nil && wild(string(cmd.ToPath)) {
-				c.applySelection(scr, cmd, func(one *abi.Command) { _ = c.forward(scr, one.ToRef, current) })
-				continue
-			}
-			if uid, ok := c.target(scr, cmd, c.caps.send); ok {
-				_ = c.forward(scr, uid, current)
-			}
-		case abi.OpAsk:
-			c.applyAsk(scr, cmd)
-		case abi.OpSpawn:
-			c.applySpawn(scr, cmd)
-		case abi.OpStop:
-			c.applyStop(scr, cmd)
-		case abi.OpWatch:
-			if uid, ok := c.target(scr, cmd, c.caps.send); ok {
-				if c.watch(scr, uid, "") != nil {
-					c.refused(scr, DeadLimit, uid, "", nil)
-				}
-			}
-		case abi.OpUnwatch:
-			if uid, ok := c.target(scr, cmd, c.caps.send); ok {
-				c.unwatch(scr, uid)
-			}
-		case abi.OpTimer:
-			if c.setTimer(cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload) != nil {
-				c.refused(scr, DeadLimit, c.uid, "timer", cmd.Payload)
-			}
-		case abi.OpCancel:
-			c.cancelTimer(cmd.Key)
-		case abi.OpReceiveTimeout:
-			c.setReceiveTimeout(time.Duration(cmd.Delay))
-		case abi.OpStash:
-			_ = c.stashCurrent(current) // refused: a dead letter says so
-		case abi.OpUnstash:
-			c.unstash()
-		case abi.OpDecide:
-			c.applyDecide(cmd)
-		case abi.OpResetBackoff:
-			c.resetBackoff(scr)
-		case abi.OpUnhandled:
-			if current.Kind == abi.KindTerminated {
-				c.pact(scr)
-			} else {
-				c.unhandled(current)
-			}
+		if leaves(cmd.Op) {
+			g.letOut(scr, cmd, current, last)
+		} else if !last {
+			g.applyLocal(scr, cmd, current)
 		}
 	}
 }
 
-// pact fails an actor that did not handle the end of one that it watches.
-func (c *cell) pact(scr *scratch) {
-	c.fail(scr, &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled", Turn: c.turns})
+// leaves reports whether a command has an effect outside of its actor. The effects of all
+// others can be had again from the turns.
+func leaves(op abi.Op) bool {
+	switch op {
+	case abi.OpSend, abi.OpForward, abi.OpAsk, abi.OpSpawn, abi.OpStop, abi.OpWatch, abi.OpUnwatch, abi.OpResetBackoff:
+		return true
+	}
+	return false
 }
 
-// applySend is the hot path: a ref that was seen last time costs no look-up.
-func (c *cell) applySend(scr *scratch, cmd *abi.Command) {
+// letOut carries out a command that leaves the actor.
+func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope, last bool) {
+	a := g.actor
+	if last && cmd.Op != abi.OpSend && cmd.Op != abi.OpForward {
+		return
+	}
+	switch cmd.Op {
+	case abi.OpSend:
+		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
+			g.toAll(scr, cmd, func(one *abi.Command) { g.send(scr, one) })
+			return
+		}
+		g.send(scr, cmd)
+	case abi.OpForward:
+		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
+			g.toAll(scr, cmd, func(one *abi.Command) { _ = a.forward(scr, one.ToRef, current) })
+			return
+		}
+		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
+			_ = a.forward(scr, uid, current)
+		}
+	case abi.OpAsk:
+		g.ask(scr, cmd)
+	case abi.OpSpawn:
+		g.spawn(scr, cmd)
+	case abi.OpStop:
+		g.stop(scr, cmd)
+	case abi.OpWatch:
+		if uid, ok := g.target(scr, cmd, a.caps.send); ok && a.watchRef(scr, uid, "") != nil {
+			g.refused(scr, DeadLimit, uid, "", nil)
+		}
+	case abi.OpUnwatch:
+		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
+			a.unwatchRef(scr, uid)
+		}
+	case abi.OpResetBackoff:
+		a.resetBackoff(scr)
+	}
+}
+
+// applyLocal carries out a command that only concerns the actor itself.
+func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Envelope) {
+	a := g.actor
+	switch cmd.Op {
+	case abi.OpTimer:
+		if a.setTimer(cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload) != nil {
+			g.refused(scr, DeadLimit, a.uid, "timer", cmd.Payload)
+		}
+	case abi.OpCancel:
+		a.timers.Cancel(cmd.Key)
+	case abi.OpReceiveTimeout:
+		a.setReceiveTimeout(time.Duration(cmd.Delay))
+	case abi.OpStash:
+		_ = a.stashCurrent(current) // refused: a dead letter says so
+	case abi.OpUnstash:
+		a.unstash()
+	case abi.OpDecide:
+		if g.verdict.asked {
+			g.verdict.directive = supervision.Directive(cmd.Directive)
+		}
+	case abi.OpUnhandled:
+		if current.Kind == abi.KindTerminated {
+			a.fail(scr, a.deathPact(), endOwn)
+		} else {
+			a.unhandled(current)
+		}
+	}
+}
+
+// send is the hot path: a ref that was seen last time costs no look-up.
+func (g *guest) send(scr *scratch, cmd *abi.Command) {
+	a := g.actor
 	e := scr.cache.New()
-	e.Kind, e.Sender, e.Correlation = abi.KindMessage, c.uid, cmd.Correlation
+	e.Kind, e.Sender, e.SenderPath, e.Correlation = abi.KindMessage, a.uid, a.path, cmd.Correlation
 	if cmd.Flags != 0 {
 		switch {
 		case cmd.Flags&abi.FlagReply != 0:
@@ -98,150 +125,177 @@ func (c *cell) applySend(scr *scratch, cmd *abi.Command) {
 	if cmd.Headers != nil {
 		e.SetHeaders(cmd.Headers)
 	}
-	if last := c.lastTo; last != nil && last.uid == cmd.ToRef {
-		c.sys.push(scr, last, e)
+	if last := g.lastTo; last != nil && last.uid == cmd.ToRef {
+		_ = a.sys.deliverTo(scr, last, e)
 		return
 	}
-	uid, ok := c.target(scr, cmd, c.caps.send)
+	uid, ok := g.target(scr, cmd, a.caps.send)
 	if !ok {
 		scr.cache.Free(e)
 		return
 	}
-	if to := c.sys.table.get(uid); to != nil {
-		c.lastTo = to
-		c.sys.push(scr, to, e)
+	if to := a.sys.table.Get(uid); to != nil {
+		g.lastTo = to
+		_ = a.sys.deliverTo(scr, to, e)
 		return
 	}
-	_ = c.sys.deliver(scr, uid, e) // a promise, or a dead letter
+	_ = a.sys.deliver(scr, uid, e) // somebody outside, or a dead letter
 }
 
-// target is whom a command names. A path that names nobody, or that the actor
-// may not use, becomes a dead letter.
-func (c *cell) target(scr *scratch, cmd *abi.Command, allowed []pathGlob) (abi.Ref, bool) {
+// target is whom a command names. A path that names nobody, or that the actor may not
+// use, becomes a dead letter.
+func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi.Ref, bool) {
 	if cmd.ToPath == nil {
 		return cmd.ToRef, true
 	}
-	path := string(cmd.ToPath)
-	elements, child, ok := relative(c.elements, path)
-	uid := abi.Ref(0)
+	a, path := g.actor, string(cmd.ToPath)
+	at, ok := a.parsePath(path)
 	if !ok {
-		elements, uid, ok = splitRef(c.sys.cfg.name, path)
-	}
-	if !ok {
-		c.refused(scr, DeadUnknown, 0, path, cmd.Payload)
+		g.refused(scr, DeadUnknown, 0, path, cmd.Payload)
 		return 0, false
 	}
-	if !child && !matchAny(allowed, elements) {
-		c.refused(scr, DeadDenied, 0, path, cmd.Payload)
+	if !at.child && !glob.MatchAnyPath(allowed, at.elements) {
+		g.refused(scr, DeadDenied, 0, path, cmd.Payload)
 		return 0, false
 	}
-	t := c.sys.find(elements)
-	if t == nil || uid != 0 && t.uid != uid {
-		c.refused(scr, DeadUnknown, uid, path, cmd.Payload)
+	t := a.sys.find(at.elements)
+	if t == nil || at.uid != 0 && t.uid != at.uid {
+		g.refused(scr, DeadUnknown, at.uid, path, cmd.Payload)
 		return 0, false
 	}
 	return t.uid, true
 }
 
 // refused makes a dead letter of what a command wanted to send.
-func (c *cell) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, payload []byte) {
+func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, payload []byte) {
 	e := scr.cache.New()
-	e.Sender = c.uid
+	e.Sender = g.actor.uid
 	e.SetPayload(payload)
-	c.sys.deadLetter(reason, to, path, e)
+	g.actor.sys.deadLetter(reason, to, path, e)
 	scr.cache.Free(e)
 }
 
-// forward sends a copy of an envelope on in the name of its sender.
-func (c *cell) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope) error {
-	e := cloneEnvelope(current)
-	if e.Kind != abi.KindReply && e.Kind != abi.KindReplyError {
-		e.Kind = abi.KindMessage
-	}
-	e.Value = nil
-	return c.sys.deliver(scr, to, e)
-}
-
-func (c *cell) applyAsk(scr *scratch, cmd *abi.Command) {
-	if c.addAsk(cmd.Correlation, time.Duration(cmd.Delay)) != nil {
-		c.refused(scr, DeadLimit, cmd.ToRef, string(cmd.ToPath), cmd.Payload)
-		e := scr.cache.New()
-		e.Kind, e.Correlation = abi.KindReplyError, 0
-		e.Payload = appendText(e.Payload, "ask refused: the correlation is in use or too many asks are pending")
-		c.sys.push(scr, c, e)
+func (g *guest) ask(scr *scratch, cmd *abi.Command) {
+	a := g.actor
+	ask, err := a.addAsk(cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay))
+	if err != nil {
+		g.refused(scr, DeadLimit, cmd.ToRef, string(cmd.ToPath), cmd.Payload)
+		a.insist(scr, hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending"))
 		return
 	}
-	c.applySend(scr, cmd)
+	if cmd.ToPath == nil {
+		g.send(scr, cmd)
+		return
+	}
+	g.askPath(scr, cmd, ask)
 }
 
-func (c *cell) applySpawn(scr *scratch, cmd *abi.Command) {
-	c.spawned++
-	var p Props
-	err := ErrDenied
-	if allowed(c.caps.spawn, string(cmd.Type)) {
-		p = Guest(c.props.image, string(cmd.Type)).WithLimits(c.props.limits).WithCapabilities(c.props.caps)
-		p.args = Raw(append([]byte{}, cmd.Payload...))
-		if len(cmd.Payload) == 0 {
-			p.args = nil
+// askPath asks whom a path names. Patterns are only sent to.
+func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
+	if uid, ok := g.target(scr, cmd, g.actor.caps.send); ok {
+		ask.Add(uid)
+		one := *cmd
+		one.ToPath, one.ToRef = nil, uid
+		g.send(scr, &one)
+		return
+	}
+	g.actor.insist(scr, hostReply(scr, 0, cmd.Correlation, "the question was not delivered: "+string(cmd.ToPath)+" names nobody, or may not be asked"))
+}
+
+// toAll sends to all that a path with patterns names and that the actor may send to.
+func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
+	a, path := g.actor, string(cmd.ToPath)
+	at, ok := a.parsePath(path)
+	if !ok {
+		g.refused(scr, DeadUnknown, 0, path, cmd.Payload)
+		return
+	}
+	if !at.child && len(a.caps.send) == 0 {
+		g.refused(scr, DeadDenied, 0, path, cmd.Payload)
+		return
+	}
+	found, sent := a.sys.match(at.elements), false
+	for _, t := range found {
+		if at.child || glob.MatchAnyPath(a.caps.send, t.elements) {
+			one := *cmd
+			one.ToPath, one.ToRef = nil, t.uid
+			send(&one)
+			sent = true
 		}
-		p, err = c.withOptions(p, cmd.Options)
+	}
+	switch {
+	case len(found) == 0:
+		g.refused(scr, DeadUnknown, 0, path, cmd.Payload)
+	case !sent:
+		g.refused(scr, DeadDenied, 0, path, cmd.Payload)
+	}
+}
+
+func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
+	a := g.actor
+	g.spawned++
+	var p Props
+	err := error(ErrDenied)
+	switch {
+	case cmd.Name != nil && !abi.ValidName(cmd.Name):
+		err = badName(string(cmd.Name))
+	case glob.MatchAny(a.caps.spawn, string(cmd.Type)):
+		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits).WithCapabilities(a.props.caps)
+		if len(cmd.Payload) > 0 {
+			p.args = Raw(append([]byte{}, cmd.Payload...))
+		}
+		p, err = g.withOptions(p, cmd.Options)
 	}
 	if err == nil {
-		_, err = c.spawn(scr, string(cmd.Name), p, cmd.Ref)
+		_, err = a.spawn(scr, string(cmd.Name), p, cmd.Ref)
 	}
 	if err == nil {
 		return
 	}
-	c.spawnRefused(cmd, err)
+	g.spawnRefused(cmd, err)
 	e := scr.cache.New()
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
 	e.Payload = appendText(e.Payload, err.Error())
-	c.sys.push(scr, c, e)
+	a.insist(scr, e)
 }
 
 // withOptions applies the options of a spawn. Children of guests are supervised as
 // their parent supervises its own, unless the options say otherwise.
-func (c *cell) withOptions(p Props, options []byte) (Props, error) {
-	p = p.WithSupervision(c.props.strategy)
+func (g *guest) withOptions(p Props, options []byte) (Props, error) {
+	a := g.actor
+	p = p.WithSupervision(a.props.strategy)
 	if options == nil {
 		return p, nil
 	}
-	if c.sys.cfg.options == nil {
+	if a.sys.cfg.options == nil {
 		return p, fmt.Errorf("%w: this host reads no options of spawns", ErrBadProps)
 	}
-	o, err := c.sys.cfg.options(options)
+	o, err := a.sys.cfg.options(options)
 	if err != nil {
 		return p, fmt.Errorf("%w: %w", ErrBadProps, err)
 	}
 	return p.WithLifetime(o.Lifetime).WithSignificant(o.Significant).WithCrashedMessage(o.Crashed).WithSupervision(o.Supervision), nil
 }
 
-func allowed(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if matchElement(p, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// applyStop stops the actor itself, a child, or whom a capability names.
-func (c *cell) applyStop(scr *scratch, cmd *abi.Command) {
-	uid, ok := c.target(scr, cmd, c.caps.stop)
+// stop stops the actor itself, a child, or whom a capability names.
+func (g *guest) stop(scr *scratch, cmd *abi.Command) {
+	a := g.actor
+	uid, ok := g.target(scr, cmd, a.caps.stop)
 	if !ok {
 		return
 	}
-	if uid == c.uid {
-		c.post(scr, sysMsg{kind: sysQuit, reason: "stopped"})
+	if uid == a.uid {
+		a.post(scr, sysMsg{kind: sysQuit, reason: "stopped"})
 		return
 	}
-	t := c.sys.table.get(uid)
+	t := a.sys.table.Get(uid)
 	if t == nil {
+		a.sys.stray(scr, uid, a.uid)
 		return
 	}
-	if t.parent != c && !matchAny(c.caps.stop, t.elements) {
-		c.refused(scr, DeadDenied, uid, t.path, nil)
+	if t.parent != a && !glob.MatchAnyPath(a.caps.stop, t.elements) {
+		g.refused(scr, DeadDenied, uid, t.path, nil)
 		return
 	}
-	t.stop(scr)
+	t.stop(scr, "")
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/supervision"
+	"log/slog"
 	"time"
 )
 
@@ -41,6 +42,9 @@ type Config struct {
 	options    func([]byte) (SpawnOptions, error)
 	idleAfter  time.Duration
 	mostAwake  int
+	askTimeout time.Duration
+	log        *slog.Logger
+	commit     func(*commitment) error // nil: nobody records what actors do
 }
 
 // SpawnOptions are what a guest says about a child that it spawns.
@@ -56,7 +60,7 @@ type SpawnOptions struct {
 func NewConfig(name string) Config {
 	return Config{
 		name: name, clock: clock.Real(), throughput: DefaultThroughput, dead: DefaultDeadLetters,
-		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter,
+		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter, askTimeout: DefaultAskTimeout,
 	}
 }
 
@@ -110,3 +114,17 @@ func (c Config) WithSpawnOptions(read func(options []byte) (SpawnOptions, error)
 // WithStopGrace sets how long a turn may go on after its actor was stopped
 // before it is killed.
 func (c Config) WithStopGrace(d time.Duration) Config { c.grace = d; return c }
+
+// WithAskTimeout sets how long an ask from Go waits whose context has no deadline, so
+// that none waits for ever; it may take a quarter longer.
+func (c Config) WithAskTimeout(d time.Duration) Config {
+	if d > 0 {
+		c.askTimeout = d
+	}
+	return c
+}
+
+// WithLog writes what happens in the system to a log: failures and dead letters as
+// warnings, what guests log on their levels, starts and ends for debugging. Reading the
+// events is cheaper and says more; see [System.Subscribe].
+func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }

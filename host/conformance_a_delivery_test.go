@@ -147,7 +147,7 @@ func TestA26_CreationIsTheFirstMessage(t *testing.T) {
 	}))
 	l.say(n, "go")
 	g := l.spawn("guest", puppet(t))
-	child := abi.ChildRef(l.table.get(g.uid).refkey, 0, 0)
+	child := abi.ChildRef(l.table.Get(g.uid).behaviour.(*guest).childKey(), 0, 0)
 	args := script(on(abi.KindStart, toProbe("start")))
 	l.say(g, script(now(
 		abi.AppendSpawn(nil, child, "puppet", "child", args, nil),
@@ -166,13 +166,16 @@ func TestA27_FailureAndMessageBothArrive(t *testing.T) {
 	l := newStage(t, nil)
 	parent := l.spawn("parent", Func(func(ctx *Context, m Message) error { return tellProbe(ctx, Raw(m.Payload)) }).
 		WithChildren(Child{"child", Func(func(ctx *Context, m Message) error {
-			if err := ctx.Tell(ctx.Parent(), "last words"); err != nil {
-				return err
+			var n int
+			if m.Decode(&n); n == 1 {
+				return ctx.Tell(ctx.Parent(), "last words")
 			}
-			return errors.New("failed")
+			return errors.Join(ctx.Tell(ctx.Parent(), "never said"), errors.New("failed"))
 		})}))
 	l.raw()
-	l.say(must(l.Lookup(parent.Path()+"/child"))(t), 1)
+	child := must(l.Lookup(parent.Path() + "/child"))(t)
+	l.post(child, 1)
+	l.say(child, 2)
 	l.wants("message last words")
 	l.equal("events", l.events(EventFailed, EventRestarted), []string{"failed child", "restarted child"})
 }

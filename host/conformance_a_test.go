@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -160,12 +161,37 @@ func TestA14_Names(t *testing.T) {
 	}
 	// Of a guest the same: a name that is taken is a spawn that has failed.
 	g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))))
-	key := l.table.get(g.uid).refkey
+	key := l.table.Get(g.uid).behaviour.(*guest).childKey()
 	spawnB := func(k uint64) []byte { return abi.AppendSpawn(nil, abi.ChildRef(key, 0, k), "puppet", "b", nil, nil) }
 	l.say(g, script(now(spawnB(0), spawnB(1))))
 	l.wants("message refused")
 	if kids := l.Tree().Children; len(kids[len(kids)-1].Children) != 1 {
 		t.Errorf("%v", l.Tree())
+	}
+}
+
+// A name or a type that cannot be is a spawn that has failed, with the name, and not a failure of
+// the parent.
+func TestBadNameOfAGuestsChild(t *testing.T) {
+	for _, c := range []struct{ typ, name, want string }{
+		{"puppet", "two words", `"two words"`},
+		{"puppet", "$1", `"$1"`},
+		{"puppet", "a/b", `"a/b"`},
+		{"puppet", strings.Repeat("x", 300), "xxx"},
+		{"no such", "b", "no such"},
+		{"", "b", "type"},
+	} {
+		l := newStage(t, nil)
+		g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, abi.AppendForward(nil, l.probe.uid, ""))))
+		key := guestOf(l.table.Get(g.uid)).childKey()
+		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), c.typ, c.name, nil, nil))))
+		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 1), "puppet", "good", nil, nil))))
+		if len(l.got) != 1 || !strings.Contains(l.got[0], c.want) {
+			t.Errorf("%q, %q: %q", c.typ, c.name, l.got)
+		}
+		if _, err := l.Lookup("/user/guest/good"); err != nil {
+			t.Errorf("%q: %v\n%v", c.name, err, l.Tree())
+		}
 	}
 }
 

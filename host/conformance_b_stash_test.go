@@ -164,13 +164,13 @@ func TestB36_NewsCanBeStashed(t *testing.T) {
 	counter := l.spawn("counter", newCounter())
 	spawn := func(name string) Ref {
 		a := l.spawn(name, Native(func() Actor { return &keeper{} }))
-		c := l.table.get(a.uid)
+		c := l.table.Get(a.uid)
 		for _, f := range []func(*Context) error{
 			func(ctx *Context) error { return ctx.After(1, time.Second, 0, "timer") },
 			func(ctx *Context) error { return ctx.Ask(counter, "get", 2, time.Second) },
 			func(ctx *Context) error { return ctx.Watch(gone) },
 		} {
-			ctx := Context{cell: c}
+			ctx := Context{actor: c}
 			if err := f(&ctx); err != nil { // the system is at rest: nobody else is within the actor
 				t.Fatal(err)
 			}

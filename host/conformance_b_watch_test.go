@@ -110,7 +110,7 @@ func TestB13_Unwatch(t *testing.T) {
 	// The news is in the mailbox for certain: the mourner is behind a stop of a child of its own.
 	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
-	var box *cell
+	var box *actor
 	w := l.spawn("w", Func(func(ctx *Context, m Message) error {
 		var v string
 		if m.Kind == abi.KindTerminated || m.Decode(&v) != nil {
@@ -119,13 +119,13 @@ func TestB13_Unwatch(t *testing.T) {
 		if v == "watch" {
 			return ctx.Watch(a)
 		}
-		if box.mbox.Len() != 1 {
-			t.Errorf("%d wait", box.mbox.Len())
+		if box.box.Len() != 1 {
+			t.Errorf("%d wait", box.box.Len())
 		}
 		ctx.Unwatch(a)
 		return nil
 	}))
-	box = l.table.get(w.uid)
+	box = l.table.Get(w.uid)
 	l.say(w, "watch")
 	box.post(nil, sysMsg{kind: sysSuspend})
 	l.post(w, "unwatch")

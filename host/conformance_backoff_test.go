@@ -375,7 +375,7 @@ func TestC_1_4_ResetOfTheCount(t *testing.T) {
 // The guest's command reset_backoff.
 func TestC_3_5_GuestResetsTheBackoff(t *testing.T) {
 	l := newLab(t, delayed(t, supervision.Backoff{Reset: supervision.ResetManual}))
-	ref := l.spawn("a", guest(t, "worker"))
+	ref := l.spawn("a", familyGuest(t, "worker"))
 	for _, want := range []time.Duration{200 * ms, 400 * ms} {
 		l.tell(ref, "panic x")
 		if d := l.next(EventFailed).Delay; d != want {
@@ -408,7 +408,7 @@ func TestD14_DelaysAreCancelled(t *testing.T) {
 		}
 		end(l)
 		l.run()
-		if l.clock.Pending() != 0 || l.table.get(old.uid) != nil {
+		if l.clock.Pending() != 0 || l.table.Get(old.uid) != nil {
 			t.Errorf("%s: %d timers\n%v", name, l.clock.Pending(), l.Tree())
 		}
 		l.pass(time.Hour)

@@ -127,7 +127,7 @@ func TestRedeliveryToGuests(t *testing.T) {
 			policy = RedeliverCrashed(times)
 		}
 		l := newLab(t, otherwise(supervision.Resume))
-		ref := l.spawn("a", guest(t, "worker").WithCrashedMessage(policy))
+		ref := l.spawn("a", familyGuest(t, "worker").WithCrashedMessage(policy))
 		for _, v := range []any{1, 2, "panic now", 4, 8} {
 			l.Tell(ref, v)
 		}

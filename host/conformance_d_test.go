@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -62,7 +63,7 @@ func TestD01_DirectivesActOnDescendants(t *testing.T) {
 			if same := again == leaf; same != (c.directive == supervision.Resume || c.keep) {
 				t.Errorf("the leaf is the same: %v", same)
 			}
-			if got := [2]uint64{l.table.get(top.uid).incarnation, l.table.get(again.uid).incarnation}; got != c.incarnations {
+			if got := [2]uint64{l.table.Get(top.uid).incarnation(), l.table.Get(again.uid).incarnation()}; got != c.incarnations {
 				t.Errorf("incarnations %v", got)
 			}
 		})
@@ -74,9 +75,9 @@ func TestD01_EscalateFailsTheSupervisor(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Restart))
 	l.spawn("top", parentOf(otherwise(supervision.Escalate), Child{"kid", newCounter()}))
 	l.tell(l.at("top/kid"), "crash")
-	es := l.seen(EventFailed)
+	es := l.seen(EventFailed, EventEscalated)
 	if len(es) != 2 || es[0].Directive != supervision.Escalate || es[1].Directive != supervision.Restart ||
-		es[0].Ref.Name() != "kid" || es[1].Ref.Name() != "top" || es[0].Failure != es[1].Failure {
+		es[0].Ref.Name() != "kid" || es[1].Ref.Name() != "top" || es[0].Failure != es[1].Failure || es[0].Kind != EventFailed || es[1].Kind != EventEscalated {
 		t.Errorf("%+v", es)
 	}
 }
@@ -151,7 +152,7 @@ func TestD05_DefaultIsUnlimited(t *testing.T) {
 		l.Tell(ref, "crash")
 	}
 	l.run()
-	if st := l.Stats(); st.Crashes != 5000 || l.get(ref) != 0 || l.table.get(ref.uid).incarnation != 5000 {
+	if st := l.Stats(); st.Crashes != 5000 || l.get(ref) != 0 || l.table.Get(ref.uid).incarnation() != 5000 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -241,7 +242,7 @@ func TestD07_AllForOne(t *testing.T) {
 	}
 	l = three(otherwise(supervision.Resume))
 	l.tell(l.at("b"), "crash")
-	if l.get(l.at("a")) != 5 || l.get(l.at("b")) != 5 || l.table.get(l.at("a").uid).incarnation != 0 {
+	if l.get(l.at("a")) != 5 || l.get(l.at("b")) != 5 || l.table.Get(l.at("a").uid).incarnation() != 0 {
 		t.Error("resume befalls others")
 	}
 	l = three(supervision.Default())
@@ -313,8 +314,8 @@ func TestD07_FailuresAtOnce(t *testing.T) {
 		}
 		l.run()
 		for _, name := range []string{"a", "b", "c"} {
-			if c := l.table.get(l.at(name).uid); c.state != stateRunning || c.incarnation != 1 {
-				t.Errorf("%v: %s is %v in incarnation %d", kind, name, c.state, c.incarnation)
+			if c := l.table.Get(l.at(name).uid); c.life.State() != life.Running || c.incarnation() != 1 {
+				t.Errorf("%v: %s is %v in incarnation %d", kind, name, c.life.State(), c.incarnation())
 			}
 		}
 	}
@@ -341,11 +342,11 @@ func TestD10_EscalatedRestart(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		l := newLab(t, supervision.Default().WithKeepChildren(keep))
 		l.spawn("top", parentOf(otherwise(supervision.Escalate)))
-		top := l.table.get(l.at("top").uid)
+		top := l.table.Get(l.at("top").uid)
 		kid := must(top.spawn(nil, "kid", newCounter(), top.nextHostRef()))(l.t).ref()
 		l.tell(kid, 42)
 		l.tell(kid, "crash")
-		if top.incarnation != 1 {
+		if top.incarnation() != 1 {
 			t.Error("top is not restarted")
 		}
 		if !keep {
@@ -354,7 +355,7 @@ func TestD10_EscalatedRestart(t *testing.T) {
 			}
 			continue
 		}
-		if l.get(kid) != 0 || l.table.get(kid.uid).incarnation != 1 {
+		if l.get(kid) != 0 || l.table.Get(kid.uid).incarnation() != 1 {
 			t.Error("the child is not restarted")
 		}
 		l.tell(kid, 1, "crash", 2) // and again: nothing is left suspended
@@ -378,11 +379,11 @@ func TestD10_EscalatedResume(t *testing.T) {
 	// its own supervisor.
 	l.seen()
 	l.tell(kid, "panic", 1)
-	es := l.seen(EventFailed)
+	es := l.seen(EventFailed, EventEscalated)
 	if len(es) != 3 || es[2].Ref != kid || es[2].Directive != supervision.Restart || !strings.HasPrefix(es[2].Note, "resume is not possible, restarting: ") {
 		t.Errorf("%+v", es)
 	}
-	if l.get(kid) != 1 || l.get(top) != 7 || l.Stats().Crashes != 4 || l.table.get(kid.uid).record.Total() != 2 {
+	if l.get(kid) != 1 || l.get(top) != 7 || l.Stats().Crashes != 2 || l.totalOf(kid) != 2 {
 		t.Errorf("%d, %d, %d crashes", l.get(kid), l.get(top), l.Stats().Crashes)
 	}
 }
@@ -398,8 +399,8 @@ func TestD11_Suspension(t *testing.T) {
 	l.tell(mid, 2)
 	l.tell(leaf, 3)
 	for path, want := range map[string]string{"top": "failed", "top/mid": "running", "top/mid/leaf": "running"} {
-		if c := l.table.get(l.at(path).uid); c.state.String() != want || c.mbox.Len() != 1 || c.receptive() {
-			t.Errorf("%s: %v, %d wait", path, c.state, c.mbox.Len())
+		if c := l.table.Get(l.at(path).uid); c.life.State().String() != want || c.box.Len() != 1 || c.open() {
+			t.Errorf("%s: %v, %d wait", path, c.life.State(), c.box.Len())
 		}
 	}
 	if err := l.Decide(top, supervision.Resume); err != nil {
@@ -462,7 +463,7 @@ func TestD11_StartedWhileSuspended(t *testing.T) {
 		t.Error(l.Tree())
 	}
 	for path := range map[string]int{"top": 0, "top/mid": 0, "top/mid/leaf": 0} {
-		if n := l.table.get(l.at(path).uid).suspends; n != 0 {
+		if n := l.table.Get(l.at(path).uid).life.Suspended(); n != 0 {
 			t.Errorf("%s is suspended %d times", path, n)
 		}
 	}

@@ -114,7 +114,7 @@ func TestD02_FailingOverTheDecision(t *testing.T) {
 	// An error, and the supervisor is resumed: the default decider restarts the kid.
 	l := newLab(t, otherwise(supervision.Resume))
 	l.spawn("sink", newCounter())
-	l.spawn("top", guest(t, "boss").WithArgs(99).WithSupervision(otherwise(supervision.Ask)))
+	l.spawn("top", familyGuest(t, "boss").WithArgs(99).WithSupervision(otherwise(supervision.Ask)))
 	top := l.at("top")
 	l.tell(top, "kid")
 	kid := l.at("top/kid")
@@ -142,7 +142,7 @@ func TestD02_AskedGuests(t *testing.T) {
 	} {
 		l := newLab(t, supervision.Stopping())
 		sink := l.sinkhole()
-		l.spawn("top", guest(t, "boss").WithArgs(says).WithSupervision(otherwise(supervision.Ask)))
+		l.spawn("top", familyGuest(t, "boss").WithArgs(says).WithSupervision(otherwise(supervision.Ask)))
 		top := l.at("top")
 		l.tell(top, "kid")
 		kid := l.at("top/kid")

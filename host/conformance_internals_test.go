@@ -10,7 +10,7 @@ import (
 )
 
 // cellOf is the actor's inside.
-func (l *stage) cellOf(ref Ref) *cell { return l.table.get(ref.uid) }
+func (l *stage) cellOf(ref Ref) *actor { return l.table.Get(ref.uid) }
 
 // 3.1: what the system says overtakes what users say, between any two turns.
 func TestC_3_1_SystemMessagesOvertake(t *testing.T) {
@@ -23,7 +23,7 @@ func TestC_3_1_SystemMessagesOvertake(t *testing.T) {
 		l.cellOf(a).post(nil, sysMsg{kind: sysSuspend}) // behind all of them, in another queue
 		l.run()
 		l.wants()
-		if n := l.cellOf(a).mbox.Len(); n != 5 {
+		if n := l.cellOf(a).box.Len(); n != 5 {
 			l.t.Errorf("%d wait", n)
 		}
 		l.cellOf(a).post(nil, sysMsg{kind: sysUnsuspend})
@@ -35,7 +35,7 @@ func TestC_3_1_SystemMessagesOvertake(t *testing.T) {
 	n := 0
 	a := l.spawn("a", Func(func(ctx *Context, _ Message) error {
 		n++
-		ctx.cell.post(ctx.scr, sysMsg{kind: sysSuspend})
+		ctx.actor.post(ctx.scr, sysMsg{kind: sysSuspend})
 		return nil
 	}))
 	for range 3 {
@@ -79,7 +79,7 @@ func TestC_3_1_SuspendCounter(t *testing.T) {
 		l.cellOf(a).post(nil, sysMsg{kind: sysUnsuspend})
 		l.run()
 		l.equal("told", len(l.got), 2)
-		if n := l.cellOf(child).suspends; n != 0 {
+		if n := l.cellOf(child).life.Suspended(); n != 0 {
 			l.t.Errorf("the child is suspended %d times", n)
 		}
 	})
@@ -143,10 +143,10 @@ func TestC_3_2_2_DoubleFailure(t *testing.T) {
 	child := must(l.Lookup("/user/a/child"))(t)
 	l.say(a, "crash")
 	c := l.cellOf(a)
-	c.fail(&scratch{w: nil}, &abi.Failure{Kind: abi.FailureTrap})
+	c.fail(&scratch{w: nil}, &abi.Failure{Kind: abi.FailureTrap}, endOwn)
 	l.run()
-	if n := len(l.raw(EventFailed)); n != 1 || l.cellOf(child).suspends != 1 {
-		t.Errorf("%d failures, %d suspensions", n, l.cellOf(child).suspends)
+	if n := len(l.raw(EventFailed)); n != 1 || l.cellOf(child).life.Suspended() != 1 {
+		t.Errorf("%d failures, %d suspensions", n, l.cellOf(child).life.Suspended())
 	}
 
 	fails := false
@@ -154,7 +154,7 @@ func TestC_3_2_2_DoubleFailure(t *testing.T) {
 	b := l.spawn("b", Native(func() Actor { return &startsUnless{fails: &fails} }))
 	fails = true
 	l.say(b, "crash")
-	e := l.raw(EventFailed)
+	e := l.raw(EventFailed, EventEscalated)
 	if len(e) != 2 || e[0].Directive != supervision.Restart || e[1].Failure.Kind != abi.FailureInit || e[1].Directive != supervision.Stop || l.alive(b) {
 		t.Errorf("%v", e)
 	}
@@ -197,7 +197,7 @@ func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 	culprit, sibling := must(l.Lookup("/user/p/culprit"))(t), must(l.Lookup("/user/p/sibling"))(t)
 	l.say(culprit, 3)
 	l.say(culprit, "crash")
-	e := l.raw(EventFailed)
+	e := l.raw(EventFailed, EventEscalated)
 	if len(e) != 2 || e[0].Failure != e[1].Failure || e[1].Ref != p {
 		t.Fatalf("%v", e)
 	}
@@ -206,7 +206,7 @@ func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 	}
 	l.wants()
 	for _, ref := range []Ref{culprit, sibling} {
-		if n := l.cellOf(ref).mbox.Len(); n != 1 {
+		if n := l.cellOf(ref).box.Len(); n != 1 {
 			t.Errorf("%d wait for %v", n, ref)
 		}
 	}

@@ -249,14 +249,14 @@ func puppetImage(t testing.TB) *sandbox.Image {
 
 // countRestarts is how often an actor was restarted.
 func (l *stage) incarnation(ref Ref) uint64 {
-	if c := l.table.get(ref.uid); c != nil {
-		return c.life.Load()
+	if c := l.table.Get(ref.uid); c != nil {
+		return c.incarnation()
 	}
 	return 0
 }
 
 // alive reports whether the actor has not stopped.
-func (l *stage) alive(ref Ref) bool { return l.table.get(ref.uid) != nil }
+func (l *stage) alive(ref Ref) bool { return l.table.Get(ref.uid) != nil }
 
 // values are the second words: what was said, whatever the kind.
 func values(got []string) (out []string) {
@@ -265,4 +265,25 @@ func values(got []string) (out []string) {
 		out = append(out, v)
 	}
 	return out
+}
+
+// hasInstance reports whether a guest holds one.
+func (a *actor) hasInstance() bool {
+	g := guestOf(a)
+	return g != nil && g.inst.Load() != nil
+}
+
+// totalOf is how often a child has ended, as its supervisor has noted it.
+func (l *lab) totalOf(ref Ref) int {
+	a := l.table.Get(ref.uid)
+	return a.parent.super.Family.Find(a.Name()).Record.Total()
+}
+
+// guestOf is an actor's behaviour if it is a guest, else nil.
+func guestOf(a *actor) *guest {
+	if a == nil {
+		return nil
+	}
+	g, _ := a.behaviour.(*guest)
+	return g
 }

@@ -48,7 +48,7 @@ func TestLifetimesCarriedOut(t *testing.T) {
 			}
 			l.run()
 			state := gone
-			if cell := l.table.get(ref.uid); cell != nil && cell.incarnation == 1 {
+			if cell := l.table.Get(ref.uid); cell != nil && cell.incarnation() == 1 {
 				state = again
 			}
 			if state != want {
@@ -85,7 +85,7 @@ func TestLifetimesInGroups(t *testing.T) {
 	lives := func() (n []int) {
 		for _, name := range []string{"a", "b", "c"} {
 			if ref, err := l.Lookup("/user/" + name); err == nil {
-				n = append(n, int(l.table.get(ref.uid).incarnation))
+				n = append(n, int(l.table.Get(ref.uid).incarnation()))
 			} else {
 				n = append(n, -1)
 			}
@@ -156,7 +156,7 @@ func TestShutdownIsTheSupervisorsOwnEnd(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	l.spawn("top", parentOf(supervision.Default().WithShutdown(supervision.ShutdownAny), Child{"a", newLister(&got, nil).WithSignificant(true)}).WithLifetime(supervision.Permanent))
 	l.tell(l.at("top/a"), "quit")
-	if top := l.table.get(l.at("top").uid); top.incarnation != 1 || l.state("top/a") != "running" {
+	if top := l.table.Get(l.at("top").uid); top.incarnation() != 1 || l.state("top/a") != "running" {
 		t.Error(l.Tree())
 	}
 }
@@ -167,15 +167,15 @@ func TestSharedWindowCarriedOut(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	s := supervision.Default().WithMaxRestarts(2, 0).WithShared(true)
 	l.spawn("top", parentOf(s, Child{"a", newCounter()}, Child{"b", newCounter()}))
-	top := l.table.get(l.at("top").uid)
+	top := l.table.Get(l.at("top").uid)
 	for round := range uint64(3) {
 		l.tell(l.at("top/a"), "crash")
 		l.tell(l.at("top/b"), "crash")
-		if top.incarnation != round {
-			t.Fatalf("round %d: incarnation %d", round, top.incarnation)
+		if top.incarnation() != round {
+			t.Fatalf("round %d: incarnation %d", round, top.incarnation())
 		}
 		l.tell(l.at("top/a"), "crash")
-		if top.incarnation != round+1 {
+		if top.incarnation() != round+1 {
 			t.Fatalf("round %d: not escalated", round)
 		}
 	}

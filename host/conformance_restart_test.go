@@ -113,7 +113,7 @@ func TestC_3_2_7_Terminate(t *testing.T) {
 		l.run()
 		l.equal(name, l.events(), []string{"log " + name, "stopped " + name})
 	}
-	if n := len(l.cellOf(other).watchers); n != 0 || l.clock.Pending() != 0 {
+	if n := len(l.cellOf(other).watch.Watchers()); n != 0 || l.clock.Pending() != 0 {
 		t.Errorf("%d watchers, %d timers are left", n, l.clock.Pending())
 	}
 }

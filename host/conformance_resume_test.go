@@ -19,7 +19,7 @@ func TestResumeGivesTheStateBefore(t *testing.T) {
 		for _, turns := range []int{0, 1, 2, checkpointTurns - 2, checkpointTurns - 1, checkpointTurns, checkpointTurns + 1, 2 * checkpointTurns, 5*checkpointTurns + 3} {
 			for _, oneEntry := range []bool{false, true} {
 				l := newLab(t, otherwise(supervision.Resume))
-				ref := l.spawn("a", guest(t, "worker"))
+				ref := l.spawn("a", familyGuest(t, "worker"))
 				for range turns {
 					l.Tell(ref, 1)
 					if !oneEntry {
@@ -31,7 +31,7 @@ func TestResumeGivesTheStateBefore(t *testing.T) {
 				if got := l.get(ref); got != turns+2000 {
 					t.Fatalf("%s after %d turns: it holds %d", how, turns, got)
 				}
-				if c := l.table.get(ref.uid); c.incarnation != 0 || len(l.seen(EventResumed)) != 2 {
+				if c := l.table.Get(ref.uid); c.incarnation() != 0 || len(l.seen(EventResumed)) != 2 {
 					t.Fatalf("%s after %d turns: not resumed", how, turns)
 				}
 			}
@@ -44,21 +44,21 @@ func TestResumeGivesTheStateBefore(t *testing.T) {
 func TestResumeRepeatsInSilence(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Resume))
 	sink := l.sinkhole()
-	ref := l.spawn("a", guest(t, "worker"))
+	ref := l.spawn("a", familyGuest(t, "worker"))
 	for range 2*checkpointTurns + 5 {
 		l.tell(ref, "roll", "kids")
 		l.pass(3*time.Microsecond + 1)
 	}
-	before, kids := l.get(ref), len(l.table.get(ref.uid).kids())
+	before, kids := l.get(ref), len(l.table.Get(ref.uid).kids())
 	l.tell(ref, "panic x", "panic x")
 	if after := l.get(ref); before == 0 || after != before {
 		t.Errorf("%d before, %d after", before, after)
 	}
-	if n := len(l.table.get(ref.uid).kids()); n != kids || kids != 2*checkpointTurns+5 || len(*sink) != 0 {
+	if n := len(l.table.Get(ref.uid).kids()); n != kids || kids != 2*checkpointTurns+5 || len(*sink) != 0 {
 		t.Errorf("%d children before, %d after; %v", kids, n, *sink)
 	}
 	l.tell(ref, "kids") // the guest and the host agree on which child is next
-	if n := len(l.table.get(ref.uid).kids()); n != kids+1 {
+	if n := len(l.table.Get(ref.uid).kids()); n != kids+1 {
 		t.Errorf("%d children, then %d", kids, n)
 	}
 }
@@ -67,7 +67,7 @@ func TestResumeRepeatsInSilence(t *testing.T) {
 func TestResumeKeepsTimersAndAsks(t *testing.T) {
 	for directive, want := range map[supervision.Directive]int{supervision.Resume: 101, supervision.Restart: 0} {
 		l := newLab(t, otherwise(directive))
-		ref := l.spawn("a", guest(t, "worker"))
+		ref := l.spawn("a", familyGuest(t, "worker"))
 		l.tell(ref, 1, "later")
 		l.tell(ref, "panic x")
 		l.pass(time.Second)
@@ -90,17 +90,17 @@ func TestResumeKeepsTimersAndAsks(t *testing.T) {
 func TestResumeOfAnEscalatedFailure(t *testing.T) {
 	rules := supervision.Default().WithRules(supervision.Rule{Type: "worker", Directive: supervision.Escalate})
 	l := newLab(t, otherwise(supervision.Resume))
-	l.spawn("top", guest(t, "boss").WithArgs(1).WithSupervision(rules))
+	l.spawn("top", familyGuest(t, "boss").WithArgs(1).WithSupervision(rules))
 	top := l.at("top")
 	l.tell(top, "kid")
 	kid := l.at("top/kid")
 	l.tell(kid, 5, "fail x", 1)
 	// Its own supervisor cannot answer resume, so nothing is kept for the kid.
-	es := l.seen(EventFailed)
+	es := l.seen(EventFailed, EventEscalated)
 	if len(es) != 3 || es[0].Directive != supervision.Escalate || es[1].Directive != supervision.Resume || es[2].Directive != supervision.Restart || es[2].Ref != kid {
 		t.Fatalf("%+v", es)
 	}
-	if n := l.table.get(top.uid).incarnation; n != 0 || l.get(kid) != 1 {
+	if n := l.table.Get(top.uid).incarnation(); n != 0 || l.get(kid) != 1 {
 		t.Errorf("top in incarnation %d, the kid holds %d", n, l.get(kid))
 	}
 }
@@ -124,7 +124,7 @@ func TestImpossibleResumeRestarts(t *testing.T) {
 	}
 	// A start that fails has no turn before it.
 	l = newLab(t, otherwise(supervision.Resume).WithMaxRestarts(2, 0))
-	l.spawn("b", guest(t, "worker").WithArgs("fails to start"))
+	l.spawn("b", familyGuest(t, "worker").WithArgs("fails to start"))
 	var got []string
 	for _, e := range l.seen(EventFailed) {
 		got = append(got, e.Directive.String()+" "+e.Note)
@@ -139,9 +139,9 @@ func TestImpossibleResumeRestarts(t *testing.T) {
 func TestOnlyWhoCanBeResumedPays(t *testing.T) {
 	for _, d := range []supervision.Directive{supervision.Restart, supervision.Resume} {
 		l := newLab(t, otherwise(d))
-		ref := l.spawn("a", guest(t, "worker"))
+		ref := l.spawn("a", familyGuest(t, "worker"))
 		l.tell(ref, 1)
-		if kept := l.table.get(ref.uid).recovery != nil; kept != (d == supervision.Resume) {
+		if kept := l.table.Get(ref.uid).behaviour.(*guest).states != nil; kept != (d == supervision.Resume) {
 			t.Errorf("%v: kept: %v", d, kept)
 		}
 	}
@@ -155,24 +155,24 @@ func TestPreRestart(t *testing.T) {
 	} {
 		l := newLab(t, supervision.Default())
 		sink := l.sinkhole()
-		ref := l.spawn("a", guest(t, "worker"))
+		ref := l.spawn("a", familyGuest(t, "worker"))
 		l.tell(ref, how)
-		if !slices.Equal(*sink, want) || l.clock.Pending() != 0 || l.table.get(ref.uid).incarnation != 1 {
+		if !slices.Equal(*sink, want) || l.clock.Pending() != 0 || l.table.Get(ref.uid).incarnation() != 1 {
 			t.Errorf("%s: %q, %d timers", how, *sink, l.clock.Pending())
 		}
 	}
 	// Also of who is restarted for a sibling.
 	l := newLab(t, supervision.Default().WithKind(supervision.AllForOne))
 	sink := l.sinkhole()
-	l.spawn("a", guest(t, "worker"))
-	l.tell(l.spawn("b", guest(t, "worker")), "panic x")
+	l.spawn("a", familyGuest(t, "worker"))
+	l.tell(l.spawn("b", familyGuest(t, "worker")), "panic x")
 	if len(*sink) != 1 || !strings.HasPrefix((*sink)[0], "pre-restart: guest_panic") {
 		t.Errorf("%q", *sink)
 	}
 	// Not of one that has not started, nor twice.
 	l = newLab(t, supervision.Default().WithOtherwise(supervision.Restart).WithMaxRestarts(3, 0))
 	sink = l.sinkhole()
-	l.spawn("c", guest(t, "worker").WithArgs("fails to start"))
+	l.spawn("c", familyGuest(t, "worker").WithArgs("fails to start"))
 	if len(*sink) != 0 || l.state("c") != "gone" {
 		t.Errorf("%q", *sink)
 	}
@@ -197,19 +197,19 @@ func TestC_3_4_DefaultDirectives(t *testing.T) {
 		ref := l.spawn("a", p)
 		l.tell(ref, 1)
 		e := l.next(EventFailed)
-		if e.Failure.Kind != c.kind || e.Directive != c.want || l.table.get(ref.uid).incarnation != 1 {
+		if e.Failure.Kind != c.kind || e.Directive != c.want || l.table.Get(ref.uid).incarnation() != 1 {
 			t.Errorf("%s: %v, %v; want %v, %v", c.guest, e.Failure, e.Directive, c.kind, c.want)
 		}
 	}
 	// A start that fails, a kill, an unhandled end of a watched actor: stop.
 	l := newLab(t, supervision.Default())
-	l.spawn("a", guest(t, "worker").WithArgs("fails to start"))
-	b := l.spawn("b", guest(t, "worker"))
+	l.spawn("a", familyGuest(t, "worker").WithArgs("fails to start"))
+	b := l.spawn("b", familyGuest(t, "worker"))
 	l.Kill(b)
 	l.run()
 	target := l.spawn("target", newCounter())
-	c := l.spawn("c", guest(t, "worker"))
-	l.table.get(c.uid).watch(nil, target.uid, "")
+	c := l.spawn("c", familyGuest(t, "worker"))
+	l.table.Get(c.uid).watchRef(nil, target.uid, "")
 	l.run()
 	l.Stop(target)
 	l.run()

@@ -27,8 +27,8 @@ func TestC_3_6_EscalationRestartsTheParent(t *testing.T) {
 		l.say(top, s.add(3))
 		l.raw()
 		l.say(child, s.crash)
-		l.equal("events", l.events(EventFailed, EventStopped, EventRestarted, EventTerminated),
-			[]string{"failed child", "failed top", "stopped child", "restarted top"})
+		l.equal("events", l.events(EventFailed, EventEscalated, EventStopped, EventRestarted, EventTerminated),
+			[]string{"failed child", "escalated top", "stopped child", "restarted top"})
 		if again := must(l.Lookup("/user/top/child"))(l.t); again == child || l.alive(child) {
 			l.t.Error("the child was kept")
 		}
@@ -47,9 +47,9 @@ func TestC_3_6_EscalationToTheTop(t *testing.T) {
 	})}))
 	l.raw()
 	l.say(must(l.Lookup("/user/top/child"))(t), 1)
-	ends := l.events(EventFailed, EventStopped, EventTerminated)
+	ends := l.events(EventFailed, EventEscalated, EventStopped, EventTerminated)
 	slices.Sort(ends[2:5])
-	l.equal("events", ends, []string{"failed child", "failed top", "stopped child", "stopped probe", "stopped top", "stopped user", "stopped system", "terminated "})
+	l.equal("events", ends, []string{"failed child", "escalated top", "stopped child", "stopped probe", "stopped top", "stopped user", "stopped system", "terminated "})
 	select {
 	case <-l.Terminated():
 	default:

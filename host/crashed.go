@@ -40,25 +40,34 @@ func (m CrashedMessage) String() string {
 	return "is dropped"
 }
 
-// dispose settles what becomes of the message of a failed turn. False means that it
-// goes back to the front of the mailbox.
-func (c *cell) dispose(e *mailbox.Envelope) (done bool) {
-	if e.Kind != abi.KindMessage || e.Flags&(flagControl|flagHeld) != 0 {
-		return true
-	}
-	m := c.props.crashed
-	if n := attemptsOf(e); n < m.times {
-		e.Value = n + 1
-		return false
-	}
-	if m.letter && e.Flags&flagKept == 0 {
-		c.sys.deadLetter(DeadCrashed, c.uid, c.path, e)
-	}
-	return true
+// attempts is how often a message has crashed before.
+type attempts int
+
+func attemptsOf(e *mailbox.Envelope) int {
+	n, _ := e.Value.(attempts)
+	return int(n)
 }
 
-// attemptsOf is how often a message has crashed before.
-func attemptsOf(e *mailbox.Envelope) int {
-	n, _ := e.Value.(int)
-	return n
+// dispose decides what becomes of the message of a failed turn. False means that it goes
+// back to the front of the mailbox; else who waits for an answer to it hears of the
+// failure.
+func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done bool) {
+	if !isMail(e) || a.ctx.stashed {
+		return true
+	}
+	m := a.props.crashed
+	if n := attemptsOf(e); n < m.times {
+		e.Value = attempts(n + 1)
+		e.Flags |= flagAgain
+		return false
+	}
+	if e.Flags&flagKept != 0 {
+		a.tellResender(scr, e)
+		return true
+	}
+	if m.letter {
+		a.sys.deadLetter(DeadCrashed, a.uid, a.path, e)
+	}
+	a.sys.unanswered(scr, e, a.uid, &TurnError{Ref: a.ref(), Failure: f})
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // DeadReason says why a message was not delivered.
@@ -23,11 +24,12 @@ const (
 	DeadCrashed                           // its turn has failed
 	DeadRestarting                        // it came while the actor waited for its restart
 	DeadEvicted                           // too many messages waited for the restart, it was the oldest
+	DeadForged                            // an answer from somebody who was not asked
 )
 
 var deadNames = [...]string{"none", "unknown actor", "stopped", "mailbox full", "too large for the inbox", "denied by capability",
 	"late reply", "stash full", "no sender", "limit reached", "its turn failed", "the actor is about to be restarted",
-	"too many messages wait for the restart"}
+	"too many messages wait for the restart", "an answer from somebody who was not asked"}
 
 // String describes the reason for a person.
 func (r DeadReason) String() string {
@@ -81,4 +83,16 @@ func (d *deadLetters) snapshot() ([]DeadLetter, uint64) {
 	defer d.mu.Unlock()
 	out := append([]DeadLetter(nil), d.ring[d.next:]...)
 	return append(out, d.ring[:d.next]...), d.total
+}
+
+func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {
+	return DeadLetter{
+		Reason: reason, Kind: e.Kind, Sender: e.Sender, Recipient: to, Path: path,
+		Payload: excerpt(e.Payload), Size: len(e.Payload),
+	}
+}
+
+// excerpt is what a report has of a payload.
+func excerpt(payload []byte) []byte {
+	return append([]byte(nil), payload[:min(len(payload), MaxDeadPayload)]...)
 }

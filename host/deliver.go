@@ -5,80 +5,134 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
-	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// overhead is what an envelope may take in an inbox besides headers and payload.
-const overhead = 64
+// One way in: deliver finds who has a ref, an actor or somebody outside who waits, and
+// accept is the actor's door. What is refused there is a dead letter, where it ends; who
+// waits for an answer to it is told.
 
-// deliver sends an envelope to whoever has the ref: an actor, or an ask that
-// waits for an answer. The envelope is not the caller's any more, whatever comes
-// back. scr is nil outside workers.
+// deliver sends an envelope to whoever has the ref. The envelope is not the caller's any
+// more, whatever comes back. scr is nil outside workers.
 func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
-	if c := s.table.get(to); c != nil {
-		return s.push(scr, c, e)
+	if a := s.table.Get(to); a != nil {
+		return s.deliverTo(scr, a, e)
 	}
-	if found, err := s.asks.resolve(s, to, e); found {
-		if err != nil {
-			s.deadLetter(DeadMailboxFull, to, "", e)
+	found, reason, err := s.outside.resolve(s, to, e)
+	if !found {
+		reason, err = DeadUnknown, ErrUnknown
+		switch {
+		case to == 0:
+			reason = DeadNobody
+		case e.Kind == abi.KindReply || e.Kind == abi.KindReplyError:
+			reason = DeadLate
 		}
-		e.Free()
-		return err
+		s.stray(scr, to, e.Sender)
 	}
-	reason := DeadUnknown
-	switch {
-	case to == 0:
-		reason = DeadNobody
-	case e.Kind == abi.KindReply || e.Kind == abi.KindReplyError:
-		reason = DeadLate
-	}
-	s.deadLetter(reason, to, "", e)
-	e.Free()
-	return ErrUnknown
-}
-
-// push puts an envelope into an actor's mailbox; one that is refused becomes a dead
-// letter.
-func (s *System) push(scr *scratch, c *cell, e *mailbox.Envelope) error {
-	reason, err := s.accept(scr, c, e)
 	if err != nil {
-		s.deadLetter(reason, c.uid, c.path, e)
-		e.Free()
+		s.refuse(scr, reason, err, to, "", e)
 	}
+	e.Free()
 	return err
 }
 
-// accept puts an envelope into an actor's mailbox, or says why not; then it is
+// deliverTo is deliver to an actor that is known.
+func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
+	reason, err := a.accept(scr, e)
+	if err == nil {
+		return nil
+	}
+	if !(reason == DeadMailboxFull && e.Flags&flagTry != 0) {
+		s.refuse(scr, reason, err, a.uid, a.path, e)
+	}
+	e.Free()
+	return err
+}
+
+// accept takes an envelope into the mailbox, or answers it, or says why not; then it is
 // still the caller's.
-func (s *System) accept(scr *scratch, c *cell, e *mailbox.Envelope) (DeadReason, error) {
-	if c.gate.Load() != 0 {
-		if refused, answered := c.refusedByGate(scr, e); answered {
+func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
+	if p := a.gate.Policy(); p != supervision.MeanwhileKeep && isMail(e) {
+		if p == supervision.MeanwhileReply && a.answerForGate(scr, e) {
 			e.Free()
 			return 0, nil
-		} else if refused {
-			return DeadRestarting, ErrRestarting
 		}
+		return DeadRestarting, ErrRestarting
 	}
-	if c.props.image != nil && e.Size()+overhead > sandbox.InboxCap(c.props.image) {
+	if a.props.largest > 0 && e.Size()+overhead > a.props.largest {
 		return DeadTooLarge, ErrTooLarge
 	}
-	if err := c.mbox.Push(e); err != nil {
-		if errors.Is(err, mailbox.ErrClosed) {
+	if err := a.box.Push(e); err != nil {
+		if errors.Is(err, ErrStopped) {
 			return DeadStopped, ErrStopped
 		}
 		return DeadMailboxFull, ErrMailboxFull
 	}
-	c.wake(scr)
+	a.wake(scr)
 	return 0, nil
 }
 
-// deadLetter counts, keeps and publishes a message that was not delivered. The
-// envelope stays the caller's.
-func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
-	if e.Flags&flagIdentify != 0 {
-		s.unidentified(nil, to, e)
+// overhead is what an envelope may take in an inbox besides headers and payload.
+const overhead = 64
+
+// answerForGate answers a message that comes during a delay. What is no question, and
+// what comes from nobody, cannot be answered.
+func (a *actor) answerForGate(scr *scratch, e *mailbox.Envelope) bool {
+	if e.Kind != abi.KindMessage || e.Sender == 0 {
+		return false
+	}
+	b, _ := a.backoff()
+	reason := b.Reply
+	if reason == "" {
+		reason = "the actor is about to be restarted"
+	}
+	_ = a.sys.deliver(scr, e.Sender, hostReply(scr, a.uid, e.Correlation, reason))
+	return true
+}
+
+// hostReply is an answer with an error that the host gives in an actor's name.
+func hostReply(scr *scratch, of abi.Ref, correlation uint64, reason string) *mailbox.Envelope {
+	r := scr.newEnvelope()
+	r.Kind, r.Sender, r.Correlation, r.Value = abi.KindReplyError, of, correlation, hostAnswer{}
+	r.Payload = appendText(r.Payload, reason)
+	return r
+}
+
+// hostAnswer marks an answer that the host itself gives: it needs no leave.
+type hostAnswer struct{}
+
+// Insist takes an envelope of the host's own in, however full the mailbox is. Any
+// goroutine may call it.
+func (a *actor) Insist(e *mailbox.Envelope) { a.insist(nil, e) }
+
+func (a *actor) insist(scr *scratch, e *mailbox.Envelope) {
+	if !a.box.Force(e) {
+		e.Free()
 		return
 	}
+	a.wake(scr)
+}
+
+// refuse ends the way of a message: it is a dead letter, and who waits for an answer to
+// it is told. The envelope stays the caller's.
+func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, path string, e *mailbox.Envelope) {
+	if e.Flags&flagIdentify != 0 {
+		s.unidentified(scr, to, e)
+		return
+	}
+	if !isMail(e) || e.Flags&flagKept != 0 {
+		return
+	}
+	s.deadLetter(reason, to, path, e)
+	if err == nil {
+		err = errors.New("host: " + reason.String())
+	}
+	s.unanswered(scr, e, to, err)
+}
+
+// deadLetter counts, keeps and publishes a message that was not delivered. The envelope
+// stays the caller's. It is the end: nothing more is sent because of it.
+func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
 	l := letter(reason, to, path, e)
 	l.From = s.refOf(e.Sender).Path()
 	kind := EventDeadLetter
@@ -93,14 +147,47 @@ func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailb
 	s.bus.publish(Event{Kind: kind, Time: s.cfg.clock.Now(), Ref: s.refOf(to), Dead: &l})
 }
 
-func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {
-	return DeadLetter{
-		Reason: reason, Kind: e.Kind, Sender: e.Sender, Recipient: to, Path: path,
-		Payload: kept(e.Payload), Size: len(e.Payload),
+// unanswered tells who has asked that there will be no answer to a message.
+func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err error) {
+	if e.Kind != abi.KindMessage || e.Correlation == 0 || e.Sender == 0 {
+		return
 	}
+	if asker := s.table.Get(e.Sender); asker != nil {
+		asker.post(scr, sysMsg{kind: sysUnanswered, ref: to, correlation: e.Correlation, reason: err.Error()})
+		return
+	}
+	s.outside.fail(s, e.Sender, e.Correlation, to, err)
 }
 
-// kept is what a report keeps of a payload.
-func kept(payload []byte) []byte {
-	return append([]byte(nil), payload[:min(len(payload), MaxDeadPayload)]...)
+// delegate lets to answer what from was asked.
+func (s *System) delegate(scr *scratch, e *mailbox.Envelope, from, to abi.Ref) {
+	if e.Kind != abi.KindMessage || e.Correlation == 0 || e.Sender == 0 {
+		return
+	}
+	if asker := s.table.Get(e.Sender); asker != nil {
+		asker.post(scr, sysMsg{kind: sysDelegate, ref: from, other: to, correlation: e.Correlation})
+		return
+	}
+	s.outside.delegate(e.Sender, e.Correlation, from, to)
 }
+
+// isMail reports whether an envelope is a message that somebody has sent, and not the
+// host's own.
+func isMail(e *mailbox.Envelope) bool {
+	switch e.Kind {
+	case abi.KindMessage, abi.KindReply, abi.KindReplyError:
+		return e.Flags&flagControl == 0
+	}
+	return false
+}
+
+// dead makes a dead letter of an envelope that had been accepted, and frees it. What the
+// host itself has put there is nobody's message; who wants to know who the actor is
+// hears of it.
+func (a *actor) dead(scr *scratch, reason DeadReason, err error, e *mailbox.Envelope) {
+	a.sys.refuse(scr, reason, err, a.uid, a.path, e)
+	e.Free()
+}
+
+// evict is what becomes of the oldest messages when too many wait for a restart.
+func (a *actor) evict(e *mailbox.Envelope) { a.dead(nil, DeadEvicted, ErrRestarting, e) }

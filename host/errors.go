@@ -1,6 +1,11 @@
 package host
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
 
 // What calls are refused with. Errors that carry more say so by wrapping one of
 // these.
@@ -40,9 +45,33 @@ var (
 	ErrStashed = errors.New("host: the message is stashed already")
 	// ErrDenied: a capability is missing.
 	ErrDenied = errors.New("host: denied")
+	// ErrNobody: the zero Ref is nobody, whom nothing can be sent.
+	ErrNobody = errors.New("host: the receiver is nobody (the zero ref)")
+	// ErrNoQuestion: there is no current message, or nobody who could be answered.
+	ErrNoQuestion = errors.New("host: there is no message to answer")
+	// ErrUsed: the reply handle was used before.
+	ErrUsed = errors.New("host: the answer was given already")
 )
 
 // ReplyError is an error that the asked actor has sent as its answer.
 type ReplyError struct{ Reason string }
 
 func (e *ReplyError) Error() string { return "host: the actor replied with an error: " + e.Reason }
+
+// TurnError is why an ask has no answer: the turn of its message has failed.
+type TurnError struct {
+	Ref     Ref // of the actor that was asked
+	Failure *abi.Failure
+}
+
+func (e *TurnError) Error() string {
+	return "host: " + e.Ref.Path() + " has failed: " + e.Failure.Error()
+}
+
+// Unwrap is the failure.
+func (e *TurnError) Unwrap() error { return e.Failure }
+
+// badName says which name it is that is not valid.
+func badName(name string) error {
+	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -", ErrBadName, clip(name, 100), abi.MaxName)
+}

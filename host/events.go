@@ -24,10 +24,11 @@ const (
 	EventUnhandled                       // an actor did not handle a message
 	EventTerminated                      // the system has terminated
 	EventSuppressed                      // a message marked as Suppressed was not delivered
+	EventEscalated                       // a failure of a child has reached the actor, and it was decided what follows
 	EventRefused                         // what an actor has asked the host for was refused
 )
 
-var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter", "refused"}
+var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter", "escalated", "refused"}
 
 // String is the name that JSON output uses.
 func (k EventKind) String() string {
@@ -46,11 +47,12 @@ type Event struct {
 	Type        string // of the actor
 	Incarnation uint64
 
-	Failure   *abi.Failure          // failed, restarted: why. Shared, not to be changed
-	Directive supervision.Directive // failed
-	Delay     time.Duration         // failed: before the restart
-	Failures  int                   // failed: of this child, since the count was reset
-	Note      string                // failed: why the directive is not the strategy's; stopped: why
+	Failure   *abi.Failure          // failed, escalated, restarted: why. Shared, not to be changed
+	Directive supervision.Directive // failed, escalated
+	Delay     time.Duration         // failed, escalated: before the restart
+	Failures  int                   // failed, escalated: of this child, since the count was reset
+	Note      string                // failed, escalated: why the directive is not the strategy's; stopped: why
+	Silent    bool                  // failed, escalated: the supervisor wants it kept out of logs
 
 	Mail    *CrashedMail // failed: the message whose turn failed, nil if there was none
 	Dead    *DeadLetter  // dead_letter, suppressed_dead_letter, unhandled

@@ -46,9 +46,9 @@ func (s *System) idle() bool {
 
 // progress sums up the turns of all actors, and reports whether any has work.
 func (s *System) progress() (turns uint64, busy bool) {
-	s.each(func(c *cell) {
-		turns += c.turnCount() + 1
-		if c.sysq.n.Load() > 0 || c.mbox.Len() > 0 || c.running() || c.pending.Load() > 0 {
+	s.table.Each(func(a *actor) {
+		turns += a.turnCount() + 1
+		if a.sysq.waiting() || a.box.Len() > 0 || a.running() || a.alarms.Pending() > 0 {
 			busy = true
 		}
 	})

@@ -2,12 +2,12 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Inbox is a ref and a mailbox for code that is no actor: it sends in its own name,
@@ -19,6 +19,7 @@ type Inbox struct {
 
 	mu      sync.Mutex
 	queue   []Message
+	asked   map[uint64]*asks.Answerers // who may answer, by correlation
 	watched map[abi.Ref]Ref
 	ready   chan struct{} // holds a token while the queue is not empty
 	closed  bool
@@ -33,10 +34,9 @@ func (s *System) Inbox(size int) *Inbox {
 	if size <= 0 {
 		size = DefaultInbox
 	}
-	i := &Inbox{sys: s, size: size, watched: map[abi.Ref]Ref{}, ready: make(chan struct{}, 1)}
-	i.ref = Ref{path: scheme + s.cfg.name + "/temp"}
-	pr := &promise{inbox: i}
-	i.ref.uid = s.asks.put(pr)
+	i := &Inbox{sys: s, size: size, asked: map[uint64]*asks.Answerers{}, watched: map[abi.Ref]Ref{}, ready: make(chan struct{}, 1)}
+	i.ref = Ref{s.outside.newRef(), s.tempPath()}
+	s.outside.put(i.ref.uid, (*inboxDoor)(i))
 	return i
 }
 
@@ -46,14 +46,45 @@ func (i *Inbox) Ref() Ref { return i.ref }
 // Tell sends a message in the inbox's name.
 func (i *Inbox) Tell(to Ref, v any) error { return i.Ask(to, v, 0) }
 
-// Ask is Tell with a correlation, which the answer will have.
+// Ask is Tell with a correlation, which the answer will have; see [System.Ask] for what
+// an ask ends with. There is no timeout. It fails with ErrLimit while
+// DefaultInbox asks wait, or as many as the inbox holds messages if those are more.
 func (i *Inbox) Ask(to Ref, v any, correlation uint64) error {
 	e, err := envelope(v)
 	if err != nil {
 		return err
 	}
-	e.Sender, e.Correlation = i.ref.uid, correlation
+	if correlation != 0 && !i.expect(correlation, to.uid) {
+		e.Free()
+		return ErrLimit
+	}
+	e.Sender, e.Correlation, e.SenderPath = i.ref.uid, correlation, i.ref.path
 	return i.sys.deliver(nil, to.uid, e)
+}
+
+// expect lets ref answer; false if too many asks wait.
+func (i *Inbox) expect(correlation uint64, ref abi.Ref) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.asked == nil {
+		return true // closed: it will be told elsewhere
+	}
+	a := i.asked[correlation]
+	if a == nil {
+		if len(i.asked) >= max(i.size, DefaultInbox) {
+			return false
+		}
+		a = &asks.Answerers{}
+		i.asked[correlation] = a
+	}
+	return a.Add(ref)
+}
+
+// Forget gives up waiting for the answers with a correlation.
+func (i *Inbox) Forget(correlation uint64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.asked, correlation)
 }
 
 // Receive takes the next message, and waits for one if there is none. The error is
@@ -99,7 +130,7 @@ func (i *Inbox) Watch(ref Ref) {
 	i.mu.Lock()
 	i.watched[ref.uid] = ref
 	i.mu.Unlock()
-	c := i.sys.table.get(ref.uid)
+	c := i.sys.table.Get(ref.uid)
 	if c == nil || !c.post(nil, sysMsg{kind: sysWatch, ref: i.ref.uid}) {
 		i.ended(ref.uid, "unknown")
 	}
@@ -116,7 +147,7 @@ func (i *Inbox) Unwatch(ref Ref) {
 			break
 		}
 	}
-	if c := i.sys.table.get(ref.uid); c != nil {
+	if c := i.sys.table.Get(ref.uid); c != nil {
 		c.post(nil, sysMsg{kind: sysUnwatch, ref: i.ref.uid})
 	}
 }
@@ -124,22 +155,20 @@ func (i *Inbox) Unwatch(ref Ref) {
 // Close ends the inbox: later messages to it are dead letters, those that nobody has
 // taken are forgotten, and Receive fails.
 func (i *Inbox) Close() {
-	i.sys.asks.remove(i.ref.uid)
+	i.sys.outside.remove(i.ref.uid)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for uid := range i.watched {
-		if c := i.sys.table.get(uid); c != nil {
+		if c := i.sys.table.Get(uid); c != nil {
 			c.post(nil, sysMsg{kind: sysUnwatch, ref: i.ref.uid})
 		}
 	}
-	i.closed, i.queue, i.watched = true, nil, nil
+	i.closed, i.queue, i.watched, i.asked = true, nil, nil, nil
 	i.signal()
 }
 
-// put takes a message in.
+// put takes a message in. mu is held.
 func (i *Inbox) put(m Message) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	if i.closed || len(i.queue) >= i.size {
 		return ErrMailboxFull
 	}
@@ -161,35 +190,66 @@ func (i *Inbox) ended(uid abi.Ref, reason string) {
 	i.signal()
 }
 
+// inboxDoor is the inbox as others see it.
+type inboxDoor Inbox
+
+func (d *inboxDoor) take(s *System, e *mailbox.Envelope) (DeadReason, error, bool) {
+	i := (*Inbox)(d)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if answer := e.Kind == abi.KindReply || e.Kind == abi.KindReplyError; answer && e.Correlation != 0 {
+		a := i.asked[e.Correlation]
+		if a == nil {
+			return DeadLate, ErrUnknown, false
+		}
+		if _, ours := e.Value.(hostAnswer); !ours && !a.Has(e.Sender) {
+			return DeadForged, ErrDenied, false
+		}
+		if a.Remove(e.Sender) {
+			delete(i.asked, e.Correlation)
+		}
+	}
+	if err := i.put(s.message(e)); err != nil {
+		return DeadMailboxFull, err, false
+	}
+	return 0, nil, false
+}
+
+func (d *inboxDoor) fail(correlation uint64, target abi.Ref, err error) bool {
+	i := (*Inbox)(d)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	a := i.asked[correlation]
+	if a == nil || !a.Has(target) {
+		return false
+	}
+	if a.Remove(target) {
+		delete(i.asked, correlation)
+	}
+	_ = i.put(Message{Kind: abi.KindReplyError, Sender: i.sys.refOf(target), Correlation: correlation, err: err, Payload: appendText(nil, err.Error())})
+	return false
+}
+
+func (d *inboxDoor) delegate(correlation uint64, from, to abi.Ref) {
+	i := (*Inbox)(d)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if a := i.asked[correlation]; a != nil {
+		a.Delegate(from, to)
+	}
+}
+
+func (d *inboxDoor) ended(of abi.Ref, reason string) bool {
+	(*Inbox)(d).ended(of, reason)
+	return false
+}
+func (d *inboxDoor) expire(int64) bool   { return false }
+func (d *inboxDoor) watchers() []abi.Ref { return nil }
+
 // signal lets one receiver look. mu is held.
 func (i *Inbox) signal() {
 	select {
 	case i.ready <- struct{}{}:
 	default:
 	}
-}
-
-// AskOnce starts an actor for one question: it asks it, stops it and returns the
-// answer. An actor that ends before it has answered, which it does when it fails, makes
-// it ErrStopped with the reason; else the errors are those of Spawn and Ask.
-func (s *System) AskOnce(ctx context.Context, p Props, v any) (Message, error) {
-	ref, err := s.Spawn("", p.WithLifetime(supervision.Temporary))
-	if err != nil {
-		return Message{}, err
-	}
-	defer s.Stop(ref)
-	in := s.Inbox(0)
-	defer in.Close()
-	in.Watch(ref)
-	if err := in.Ask(ref, v, 1); err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrStopped) {
-		return Message{}, err
-	}
-	m, err := in.Receive(ctx)
-	switch {
-	case err != nil:
-		return Message{}, err
-	case m.Kind == abi.KindTerminated:
-		return Message{}, fmt.Errorf("%w: %s", ErrStopped, reasonOf(m.Payload))
-	}
-	return m, m.Err()
 }

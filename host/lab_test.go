@@ -100,7 +100,7 @@ func (l *lab) state(path string) string {
 	if err != nil {
 		return "gone"
 	}
-	return state(l.table.get(ref.uid).shown.Load()).String()
+	return l.table.Get(ref.uid).life.State().String()
 }
 
 // next is the next event of a kind; it must be there.
@@ -200,7 +200,7 @@ type buildFailed struct {
 func (e *buildFailed) Error() string { return e.err.Error() + "\n" + e.output }
 
 // guest is an actor of testdata/family: "worker" or "boss".
-func guest(t testing.TB, typ string) Props {
+func familyGuest(t testing.TB, typ string) Props {
 	t.Helper()
 	image, err := familyImage()
 	if err != nil {
@@ -226,7 +226,7 @@ func (l *lab) sinkhole() *[]string {
 // fails makes an actor fail while nobody else runs, so that several can at once.
 func (l *lab) fails(path string) {
 	l.t.Helper()
-	l.table.get(l.at(path).uid).fail(nil, failure(abi.FailureTrap))
+	l.table.Get(l.at(path).uid).fail(nil, failure(abi.FailureTrap), endOwn)
 }
 
 func failure(kind abi.FailureKind) *abi.Failure { return &abi.Failure{Kind: kind, Reason: "told to"} }

@@ -1,54 +1,58 @@
 package host
 
 import (
-	"slices"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// restarting is a restart under way.
+// What an actor does on the way from one state of its life to the next. Which ways there
+// are is the table of host/internal/life.
+
+// restarting is a restart under way. The next incarnation begins when nothing of this
+// is left to wait for.
 type restarting struct {
 	cause *abi.Failure
+	alarm alarm.Alarm
+	delay bool // there was a delay
 	due   bool // the delay has passed
 	keep  bool // the children stay
-	late  bool // there was a delay
-	timer clock.Timer
+	hold  bool // the supervisor will say when
+	told  bool // it was told that the incarnation has ended
 }
 
-// begin starts an incarnation; cause is why the one before it ended.
-func (c *cell) begin(scr *scratch, cause *abi.Failure) {
-	c.setState(stateRunning)
-	c.begun = false
-	c.startedAt.Store(c.sys.cfg.clock.Now().UnixNano())
-	f := c.start(scr, cause)
+// begin starts an incarnation, to which the life has just come; cause is why the one
+// before it ended. held: the supervisor waits to hear of it.
+func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
+	a.begun = false
+	a.startedAt.Store(a.Now().UnixNano())
+	ctx := a.enter(scr, nil)
+	ctx.cause = cause
+	f := a.behaviour.Start(ctx, cause)
+	a.leave()
 	if f != nil {
-		c.fail(scr, initFailure(f))
+		a.fail(scr, initFailure(f), endOwn)
 		return
 	}
-	c.begun = true
-	c.firstCheckpoint()
-	c.startChildren(scr)
-	if !c.sys.bus.quiet() {
+	a.begun = true
+	a.startChildren(scr)
+	if held {
+		a.parent.post(scr, sysMsg{kind: sysChildBegun, ref: a.uid})
+	}
+	if !a.sys.bus.quiet() {
 		kind := EventStarted
-		if cause != nil {
+		if a.incarnation() > 0 {
 			kind = EventRestarted
 		}
-		e := c.event(kind)
+		e := a.event(kind)
 		e.Failure = cause
-		c.sys.bus.publish(e)
+		a.sys.bus.publish(e)
 	}
-	c.reconsider(scr)
-}
-
-// start runs the first turn of an incarnation.
-func (c *cell) start(scr *scratch, cause *abi.Failure) *abi.Failure {
-	if c.props.image != nil {
-		return c.startGuest(scr, cause)
-	}
-	return c.startNative(scr, cause)
+	a.super.Reconsider(a.in(scr))
 }
 
 // initFailure is f as the failure of a start.
@@ -65,330 +69,332 @@ func initFailure(f *abi.Failure) *abi.Failure {
 	return &g
 }
 
-// startChildren starts those that the props name, unless they have survived.
-func (c *cell) startChildren(scr *scratch) {
-	for _, k := range c.props.children {
-		if c.child(k.Name) == nil {
-			if _, err := c.spawn(scr, k.Name, k.Props, c.nextHostRef()); err != nil {
-				c.sys.logf(c, abi.LogError, "the child %q cannot be started: %v", k.Name, err)
-			}
+// fail suspends the actor and tells its supervisor. Failing again meanwhile changes
+// nothing.
+func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
+	if !a.life.Do(life.Fail) {
+		return
+	}
+	a.cause, a.ended = f, how
+	a.suspendChildren(scr)
+	if a.parent == nil {
+		a.sys.escalated(scr, a, f)
+		return
+	}
+	m := a.report(f)
+	m.mail = a.crash
+	a.crash = nil
+	a.parent.post(scr, m)
+}
+
+// report is what the supervisor is told of a failure.
+func (a *actor) report(f *abi.Failure) sysMsg {
+	return sysMsg{kind: sysChildFailed, ref: a.uid, failure: f, reason: a.cannotResume(), orders: a.orders, escalated: a.ended == endEscalated}
+}
+
+// quit is the actor's own stop. The supervisor of a permanent actor is asked first; one
+// that has just failed, in the same turn, stops all the same.
+func (a *actor) quit(scr *scratch, reason string) {
+	switch a.life.State() {
+	case life.Running:
+	case life.Failed:
+		if a.ended == endOwn {
+			a.stopNow(scr, reason, endOwn)
 		}
+		return
+	default:
+		return
 	}
+	if a.props.life != supervision.Permanent || a.parent == nil {
+		a.stopNow(scr, reason, endOwn)
+		return
+	}
+	a.life.Do(life.Fail)
+	a.ended = endOwn
+	a.suspendChildren(scr)
+	a.parent.post(scr, sysMsg{kind: sysChildEnded, ref: a.uid, reason: reason, orders: a.orders})
 }
 
-// fail suspends the actor and tells its supervisor. Failing again meanwhile
-// changes nothing.
-func (c *cell) fail(scr *scratch, f *abi.Failure) {
-	if c.state != stateRunning {
-		return
-	}
-	c.setState(stateFailed)
-	c.cause = f
-	c.suspendChildren(scr)
-	if c.parent == nil {
-		c.sys.escalated(scr, c, f)
-		return
-	}
-	m := sysMsg{kind: sysChildFailed, child: c, failure: f, reason: c.cannotResume(), mail: c.crash, obeyed: c.obeyed}
-	c.crash = nil
-	c.parent.post(scr, m)
-}
-
-// quit is the actor's own stop. The supervisor of a permanent actor is asked first.
-func (c *cell) quit(scr *scratch, reason string) {
-	if c.state != stateRunning {
-		return
-	}
-	c.own = true
-	if c.props.life != supervision.Permanent || c.parent == nil {
-		c.stopNow(scr, reason)
-		return
-	}
-	c.setState(stateFailed)
-	c.suspendChildren(scr)
-	c.parent.post(scr, sysMsg{kind: sysChildEnded, child: c, reason: reason, obeyed: c.obeyed})
-}
-
-func (c *cell) suspendChildren(scr *scratch) {
-	for _, k := range c.kids() {
+func (a *actor) suspendChildren(scr *scratch) {
+	for _, k := range a.super.Family.Children() {
 		k.post(scr, sysMsg{kind: sysSuspend})
 	}
 }
 
-func (c *cell) unsuspendChildren(scr *scratch) {
-	for _, k := range c.kids() {
+func (a *actor) unsuspendChildren(scr *scratch) {
+	for _, k := range a.super.Family.Children() {
 		k.post(scr, sysMsg{kind: sysUnsuspend})
 	}
 }
 
-// weight is how often the actor's children are suspended.
-func (c *cell) weight() int {
-	if c.state == stateFailed {
-		return c.suspends + 1
+// cannotResume says why the state from before the last turn cannot be had; empty if it
+// can.
+func (a *actor) cannotResume() string {
+	switch {
+	case !a.begun:
+		return "there was no turn before"
+	case a.ended == endEscalated:
+		return "" // it has not failed itself
 	}
-	return c.suspends
+	return a.behaviour.CannotRewind()
 }
 
 // resume goes on after a failure, with the state from before the failing turn. Where
-// that cannot be had the actor is restarted.
-func (c *cell) resume(scr *scratch) {
-	if c.state != stateFailed {
+// that cannot be had the supervisor is asked for a restart, under its limit and its
+// delay.
+func (a *actor) resume(scr *scratch) {
+	if a.life.State() != life.Failed {
 		return
 	}
-	if !c.relayed && !c.rewind(scr) {
-		c.askForRestart(scr)
+	if a.ended != endEscalated && (a.cannotResume() != "" || !a.rewind(scr)) {
+		f := a.cause
+		if f == nil {
+			f = &abi.Failure{Kind: abi.FailureExit, Reason: "the actor has ended"}
+		}
+		m := a.report(f)
+		m.directive, m.again = supervision.Restart, true
+		if m.reason == "" {
+			m.reason = "the state from before the turn could not be brought back"
+		}
+		a.parent.post(scr, m)
 		return
 	}
-	culprit := c.culprit
-	c.own, c.relayed, c.culprit, c.cause = false, false, nil, nil
-	c.setState(stateRunning)
-	c.unsuspendChildren(scr)
-	if culprit != nil {
-		c.give(scr, culprit, sysMsg{kind: sysResume})
+	culprit, ok := a.super.Culprit()
+	a.ended, a.cause = endOrdered, nil
+	a.life.Do(life.Resume)
+	a.unsuspendChildren(scr)
+	if ok {
+		if m := a.super.Family.Find(culprit.Name()); m != nil {
+			a.super.Give(a.in(scr), m, resumeOrder)
+		}
 	}
-	if !c.sys.bus.quiet() {
-		c.sys.bus.publish(c.event(EventResumed))
+	if !a.sys.bus.quiet() {
+		a.sys.bus.publish(a.event(EventResumed))
 	}
-	c.reconsider(scr)
+	a.super.Reconsider(a.in(scr))
 }
 
-// askForRestart tells the supervisor that the actor cannot be resumed. The limit and
-// the delay of restarts hold for what follows.
-func (c *cell) askForRestart(scr *scratch) {
-	m := sysMsg{kind: sysChildFailed, child: c, failure: c.cause, reason: c.cannotResume(), obeyed: c.obeyed, directive: supervision.Restart, again: true}
-	if m.failure == nil {
-		m.failure = &abi.Failure{Kind: abi.FailureExit, Reason: "the actor has ended"}
-	}
-	if m.reason == "" {
-		m.reason = "the state from before the turn could not be brought back"
-	}
-	c.parent.post(scr, m)
+func (a *actor) rewind(scr *scratch) bool {
+	defer a.leave()
+	return a.behaviour.Rewind(a.enter(scr, nil))
 }
 
-// prepareRestart ends the present incarnation; the next begins when the delay is
-// over and the children are gone.
-func (c *cell) prepareRestart(scr *scratch, m *sysMsg) {
-	if c.state == stateStopping || c.state == stateRestarting {
+// prepareRestart ends the present incarnation; the next begins when the delay is over,
+// the children are gone, and the supervisor does not hold it back.
+func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
+	if r := a.restart; r != nil && a.life.State() == life.Restarting {
+		r.hold, r.told = m.hold, false // another one is under way already
+		a.maybeRestart(scr)
 		return
 	}
-	wereSuspended, kids := c.state == stateFailed, c.kids()
+	suspendedKids := a.life.State() == life.Failed
 	cause := m.failure
 	if cause == nil {
-		cause = c.cause
+		cause = a.cause
 	}
-	c.preRestart(scr, cause)
-	c.setState(stateRestarting)
-	c.culprit, c.relayed, c.own = nil, false, false
-	r := &restarting{cause: cause, due: m.delay <= 0, late: m.delay > 0, keep: m.keep}
-	c.restart = r
-	c.endIncarnation(scr, m.delay > 0)
-	if !r.due {
-		c.shutGate()
-		c.pending.Add(1)
-		r.timer = c.sys.cfg.clock.AfterFunc(m.delay, func() {
-			c.pending.Add(-1)
-			c.post(nil, sysMsg{kind: sysRestartDue, token: r})
-		})
+	kids := a.super.Family.Members()
+	owed := make([]time.Duration, len(kids))
+	for i, k := range kids {
+		owed[i] = a.super.Owed(k)
 	}
-	if !m.keep {
-		kids = c.kids() // the last turn may have made some
-	}
-	for _, k := range kids {
-		if !m.keep {
-			c.unwatch(scr, k.uid) // the next incarnation does not know it
-			c.give(scr, k, sysMsg{kind: sysStop, reason: "the parent restarts"})
-			continue
-		}
-		if wereSuspended {
-			k.post(scr, sysMsg{kind: sysUnsuspend})
-		}
-		c.give(scr, k, sysMsg{kind: sysRestart, failure: cause, keep: true})
-	}
-	c.maybeRestart(scr)
-}
-
-// endIncarnation takes back what belongs to an incarnation. The mailbox, the
-// watches and what was stashed survive.
-func (c *cell) endIncarnation(scr *scratch, release bool) {
-	if c.actor != nil {
-		c.stopNative(scr)
-	}
-	c.begun, c.group = false, supervision.Group{}
-	c.cancelTimers()
-	c.dropAsks()
-	c.setReceiveTimeout(0)
-	c.endGrace()
-	c.unstash()
-	c.forgetStates()
-	c.forgetSleep()
-	if x := c.inst.Load(); x != nil && (release || x.Reset() != nil) {
-		c.releaseInstance()
-	}
-}
-
-// releaseInstance gives the instance back. Killing takes the same lock, so that
-// nobody kills what is another actor's by now.
-func (c *cell) releaseInstance() {
-	c.mu.Lock()
-	x := c.inst.Swap(nil)
-	c.mu.Unlock()
-	if x != nil {
-		c.sys.awake.remove(c)
-		c.used.Store(false)
-		x.Put()
-	}
-}
-
-func (c *cell) maybeRestart(scr *scratch) {
-	r := c.restart
-	if c.state != stateRestarting || r == nil || !r.due {
+	if _, ok := a.life.State().Next(life.Restart); !ok {
 		return
 	}
-	if !r.keep {
-		c.mu.Lock()
-		left := len(c.children)
-		c.mu.Unlock()
-		if left > 0 {
-			return
+	a.life.Do(life.Restart)
+	a.ended = endOrdered
+	a.endIncarnation(scr, End{Begun: a.begun, Cause: cause, Delayed: m.delay > 0})
+	r := &restarting{cause: cause, due: m.delay <= 0, delay: m.delay > 0, keep: m.keep, hold: m.hold}
+	a.restart = r
+	if r.delay {
+		a.closeGate()
+		r.alarm = a.alarms.After(a.Clock(), m.delay, func() { a.post(nil, sysMsg{kind: sysRestartDue, token: r}) })
+	}
+	if !m.keep {
+		kids = a.super.Family.Members() // the last turn may have made some
+	}
+	for i, k := range kids {
+		if !m.keep {
+			a.unwatchRef(scr, k.Child.uid) // the next incarnation does not know it
+			a.super.Give(a.in(scr), k, stopOrder("the parent restarts"))
+			continue
 		}
+		if suspendedKids {
+			k.Child.post(scr, sysMsg{kind: sysUnsuspend})
+		}
+		o := restartOrder(cause)
+		o.Delay = owed[i]
+		a.super.Give(a.in(scr), k, o)
 	}
-	c.restart, c.cause = nil, nil
-	if r.late {
-		c.openGate()
-		c.beginGrace()
-	}
-	c.incarnation++
-	c.life.Store(c.incarnation)
-	c.restarts++
-	c.begin(scr, r.cause)
+	a.maybeRestart(scr)
 }
 
-// stop asks the cell to stop after its current turn. Any goroutine may call it.
-func (c *cell) stop(scr *scratch) {
-	c.post(scr, sysMsg{kind: sysStop})
-	c.killLater()
+// endIncarnation takes back what belongs to an incarnation. The mailbox, the watches and
+// what was stashed survive.
+func (a *actor) endIncarnation(scr *scratch, end End) {
+	a.behaviour.End(a.enter(scr, nil), end)
+	a.leave()
+	a.begun = false
+	a.super.EndIncarnation()
+	a.dropTimers(scr)
+	a.endGrace()
+	a.unstash()
+}
+
+// dropTimers takes back whatever would come later.
+func (a *actor) dropTimers(scr *scratch) {
+	a.timers.CancelAll()
+	a.dropAsks(scr)
+	a.setReceiveTimeout(0)
+}
+
+// maybeRestart begins the next incarnation, unless something is still to be waited for.
+func (a *actor) maybeRestart(scr *scratch) {
+	r := a.restart
+	if a.life.State() != life.Restarting || r == nil {
+		return
+	}
+	if !r.keep && a.super.Family.Len() > 0 {
+		return
+	}
+	if r.hold {
+		if !r.told {
+			r.told = true
+			a.parent.post(scr, sysMsg{kind: sysChildHalted, ref: a.uid})
+		}
+		return
+	}
+	if !r.due {
+		return
+	}
+	a.restart, a.cause = nil, nil
+	if r.delay {
+		a.gate.Open()
+		a.beginGrace()
+	}
+	a.number.Add(1)
+	a.counts.restarts.Add(1)
+	a.sys.totals.restarts.Add(1)
+	a.life.Do(life.Begin)
+	a.begin(scr, r.cause, r.told)
+}
+
+// stop asks the actor to stop after its current turn. Any goroutine may call it.
+func (a *actor) stop(scr *scratch, reason string) {
+	a.post(scr, sysMsg{kind: sysStop, reason: reason})
+	a.killLater()
 }
 
 // stopNow begins the end: the children first.
-func (c *cell) stopNow(scr *scratch, reason string) {
-	if c.state == stateStopping || c.state == stateStopped {
+func (a *actor) stopNow(scr *scratch, reason string, how ending) {
+	if !a.life.Do(life.Stop) {
 		return
 	}
 	if reason == "" {
 		reason = "stopped"
 	}
-	c.stopReason = reason
-	if c.restart != nil {
-		if c.restart.timer != nil && c.restart.timer.Stop() {
-			c.pending.Add(-1)
-		}
-		c.restart = nil
+	a.reason, a.ended = reason, how
+	if a.restart != nil {
+		a.restart.alarm.Stop()
+		a.restart = nil
 	}
-	c.openGate()
-	c.setState(stateStopping)
-	c.mu.Lock()
-	c.closed = true
-	left := len(c.children)
-	c.mu.Unlock()
-	if left == 0 {
-		c.finishStop(scr)
+	a.gate.Open()
+	if a.super.Family.Close() == 0 {
+		a.finishStop(scr)
 		return
 	}
-	for _, k := range c.kids() {
+	for _, k := range a.super.Family.Children() {
 		k.post(scr, sysMsg{kind: sysStop, reason: "the parent stops"})
 		k.killLater()
 	}
 }
 
-func (c *cell) childStopped(scr *scratch, child *cell, own bool) {
-	left := c.disown(child)
-	if own {
-		c.significantEnded(scr, child)
-	}
-	if child == c.culprit {
-		c.culprit = nil
-	}
-	switch {
-	case c.state == stateStopping && left == 0:
-		c.finishStop(scr)
-	case c.state == stateRestarting:
-		c.maybeRestart(scr)
-	}
-}
-
 // finishStop is the end: the last turn, then the mailbox, then whoever must know.
-func (c *cell) finishStop(scr *scratch) {
-	c.lastTurn(scr)
-	c.setState(stateStopped)
-	c.cancelTimers()
-	c.dropAsks()
-	c.setReceiveTimeout(0)
-	c.endGrace()
-	c.forgetStates()
-	c.forgetSleep()
-	c.sys.table.remove(c.uid)
-	c.sys.fuelSpent.Add(c.burnt)
-	c.releaseInstance()
-	for _, e := range c.stash {
-		c.dead(DeadStopped, e)
+func (a *actor) finishStop(scr *scratch) {
+	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun})
+	a.leave()
+	a.life.Do(life.End)
+	a.dropTimers(scr)
+	a.endGrace()
+	a.super.Close()
+	a.sys.table.Remove(a.uid)
+	a.sys.recent.add(a.uid)
+	a.sys.totals.gone(a)
+	for _, e := range a.stash.TakeAll() {
+		a.dead(scr, DeadStopped, ErrStopped, e)
 	}
-	for _, e := range c.late {
-		e.Free()
-	}
-	c.stash, c.late, c.undecided = nil, nil, nil
-	c.mbox.Close(func(e *mailbox.Envelope) { c.dead(DeadStopped, e) })
-	for uid := range c.watching {
-		if t := c.sys.table.get(uid); t != nil {
-			t.post(scr, sysMsg{kind: sysUnwatch, ref: c.uid})
+	a.box.Close(func(e *mailbox.Envelope) { a.dead(scr, DeadStopped, ErrStopped, e) })
+	for _, uid := range a.watch.Watched() {
+		if t := a.sys.table.Get(uid); t != nil {
+			t.post(scr, sysMsg{kind: sysUnwatch, ref: a.uid})
 		}
 	}
-	c.watching = nil
-	if !c.sys.bus.quiet() {
-		e := c.event(EventStopped)
-		e.Note = c.stopReason
-		e.Failure = c.cause
-		c.sys.bus.publish(e)
+	if !a.sys.bus.quiet() {
+		e := a.event(EventStopped)
+		e.Note = a.reason
+		e.Failure = a.cause
+		a.sys.bus.publish(e)
 	}
-	left := c.sysq.close()
-	if c.parent != nil {
-		c.parent.post(scr, sysMsg{kind: sysChildStopped, child: c, own: c.own})
+	left := a.sysq.close()
+	if a.parent != nil {
+		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, own: a.ended == endOwn, child: a})
 	}
-	watchers := make([]abi.Ref, 0, len(c.watchers))
-	for uid := range c.watchers {
-		watchers = append(watchers, uid)
+	for _, uid := range a.watch.Watchers() {
+		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
 	}
-	slices.Sort(watchers) // map order decides nothing
-	for _, uid := range watchers {
-		c.sys.notifyEnd(scr, uid, c.uid, c.stopReason)
-	}
-	c.watchers = nil
+	a.watch.Clear()
 	for i := range left {
-		c.afterlife(scr, &left[i])
+		a.tooLate(scr, &left[i])
 	}
-	if c.parent == nil {
-		c.sys.guardianStopped(c)
+	if a.parent == nil {
+		a.sys.guardianStopped(a)
 	}
-}
-
-// dead makes a dead letter of an envelope and frees it. What the host itself has
-// put there is nobody's message; who wants to know who the actor is hears of it.
-func (c *cell) dead(reason DeadReason, e *mailbox.Envelope) {
-	if isMail(e) && e.Flags&flagKept == 0 || e.Flags&flagIdentify != 0 {
-		c.sys.deadLetter(reason, c.uid, c.path, e)
-	}
-	e.Free()
 }
 
 // killLater kills a turn that goes on for too long after its actor was stopped.
-func (c *cell) killLater() {
-	if !c.running() || c.inst.Load() == nil {
+func (a *actor) killLater() {
+	x, ok := a.behaviour.(interruptible)
+	if !ok || !a.running() || !x.awake() {
 		return
 	}
-	c.sys.cfg.clock.AfterFunc(c.sys.cfg.grace, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if x := c.inst.Load(); x != nil && c.running() && c.sysq.n.Load() > 0 {
-			x.Kill("stopped")
+	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
+		if a.running() && a.sysq.waiting() {
+			x.kill("stopped")
 		}
 	})
+}
+
+// The delay before a restart, and the grace after it; see host/internal/gate.
+
+// backoff returns the supervisor's backoff if there is one.
+func (a *actor) backoff() (supervision.Backoff, bool) {
+	if a.parent == nil {
+		return supervision.Backoff{}, false
+	}
+	return a.parent.props.strategy.Backoff()
+}
+
+func (a *actor) closeGate() {
+	if b, ok := a.backoff(); ok {
+		a.gate.Close(b)
+	}
+}
+
+// beginGrace holds back what has waited for a delayed restart.
+func (a *actor) beginGrace() {
+	b, ok := a.backoff()
+	if !ok || b.Grace <= 0 {
+		return
+	}
+	a.gate.BeginGrace(&a.box, b.Overtake)
+	if a.gate.Holds() {
+		a.holds |= holdGrace
+	}
+	g := a.gate.Grace()
+	a.gate.SetAlarm(a.alarms.After(a.Clock(), b.Grace, func() { a.post(nil, sysMsg{kind: sysGraceOver, token: g}) }))
+}
+
+// endGrace lets what has waited in.
+func (a *actor) endGrace() {
+	a.gate.EndGrace(&a.box)
+	a.holds &^= holdGrace
 }

@@ -9,8 +9,9 @@ const (
 	flagIdentify                      // answer when it is reached
 	flagNoInfluence                   // does not reset the receive timeout
 	flagSuppressed                    // is no news if it is not delivered
-	flagHeld                          // stashed in the turn that handles it
-	flagKept                          // a copy of what its sender keeps: never a dead letter
+	flagKept                          // its sender has it, too, and will send it again: never a dead letter
+	flagTry                           // its sender tries again if the mailbox is full
+	flagAgain                         // its turn has failed before
 
 	flagControl = flagPoison | flagKill | flagIdentify // the host's own, no messages
 )

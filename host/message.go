@@ -15,6 +15,8 @@ type Message struct {
 	Correlation uint64
 	Headers     []byte // an encoded map of text to text, nil for none
 	Payload     []byte // CBOR
+
+	err error // why an ask was not answered
 }
 
 // Decode reads the payload into a value, as fxamacker/cbor does.
@@ -62,9 +64,13 @@ func Encode(v any) ([]byte, error) {
 // Raw is a payload that is CBOR already.
 type Raw []byte
 
-// Err is a *ReplyError if the message is an error that an actor has answered
-// with, else nil.
+// Err is nil if the message is not what an ask has ended with, or an answer; else why
+// there is none: a *ReplyError if that is what the actor has answered, a *TurnError if
+// its turn has failed, or why the question was not delivered.
 func (m Message) Err() error {
+	if m.err != nil {
+		return m.err
+	}
 	if m.Kind == abi.KindReplyError {
 		return &ReplyError{reasonOf(m.Payload)}
 	}

@@ -1,10 +1,13 @@
 package host
 
 import (
-	"time"
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // Actor is an actor in Go. Its methods are never called at the same time.
@@ -22,6 +25,23 @@ type Starter interface{ Started(ctx *Context) error }
 // if the actor did not panic, before a restart.
 type Stopper interface{ Stopped(ctx *Context) }
 
+// Supervisor is an actor in Go that decides itself about failures of its children
+// that its strategy answers with [supervision.Ask]. Deciding must be quick, as
+// every turn. 0 leaves it to the default decider.
+type Supervisor interface {
+	Decide(ctx *Context, child Ref, f *abi.Failure) supervision.Directive
+}
+
+// Native is the recipe of an actor in Go. The factory makes a fresh one for
+// every incarnation.
+func Native(factory func() Actor) Props {
+	p := Props{typ: "native", strategy: supervision.Default()}
+	if factory != nil {
+		p.make = func(*actor) Behaviour { return &native{factory: factory} }
+	}
+	return p
+}
+
 // Func makes a function an actor without state.
 func Func(f func(ctx *Context, m Message) error) Props {
 	return Native(func() Actor { return actorFunc(f) })
@@ -31,142 +51,110 @@ type actorFunc func(ctx *Context, m Message) error
 
 func (f actorFunc) Receive(ctx *Context, m Message) error { return f(ctx, m) }
 
-// Context is what an actor in Go can do during a call of its methods. It must
-// not be used outside them, nor by other goroutines. What it does takes effect at
-// once; only guests' turns are atomic.
-type Context struct {
-	cell *cell
-	env  *mailbox.Envelope
-	scr  *scratch // of the worker that makes the call; nil when it is over
-
-	cause *abi.Failure // of the restart, within Started
+// native is the behaviour of an actor in Go.
+type native struct {
+	factory func() Actor
+	now     Actor // nil between incarnations, and after a panic: it is not to be called any more
 }
 
-// over ends the call: what keeps the context all the same gets no worker.
-func (c *Context) over() { c.scr = nil }
+// Start implements Behaviour.
+func (n *native) Start(ctx *Context, _ *abi.Failure) *abi.Failure {
+	return n.guarded(ctx, func() error {
+		n.now = n.factory()
+		if n.now == nil {
+			return errors.New("the factory returned nil")
+		}
+		if s, ok := n.now.(Starter); ok {
+			return s.Started(ctx)
+		}
+		return nil
+	})
+}
 
-// Self is the actor itself.
-func (c *Context) Self() Ref { return c.cell.ref() }
-
-// Parent is its supervisor.
-func (c *Context) Parent() Ref { return c.cell.parent.ref() }
-
-// System is where it lives.
-func (c *Context) System() *System { return c.cell.sys }
-
-// Incarnation is 0 at first and one more after every restart.
-func (c *Context) Incarnation() uint64 { return c.cell.incarnation }
-
-// Cause is why the incarnation before this one has ended, within Started; else, and
-// at first, nil. It is not to be changed.
-func (c *Context) Cause() *abi.Failure { return c.cause }
-
-// Children are the actor's children in the order in which they were started, those
-// that are about to stop included.
-func (c *Context) Children() []Ref {
-	kids := c.cell.kids()
-	refs := make([]Ref, len(kids))
-	for i, k := range kids {
-		refs[i] = k.ref()
+// Handle implements Behaviour.
+func (n *native) Handle(ctx *Context, _ int) *abi.Failure {
+	ctx.scr.same = 0 // it may take as long as it likes
+	for {
+		m, ok := ctx.Next()
+		if !ok {
+			return nil
+		}
+		if m.Kind == abi.KindTerminated {
+			m.Sender.path = cmp.Or(pathOfEnded(ctx.env), m.Sender.path)
+		}
+		if f := n.receive(ctx, m); f != nil {
+			return f
+		}
 	}
-	return refs
 }
 
-// Args decodes what Props.WithArgs was given.
-func (c *Context) Args(v any) error { return decoder.Unmarshal(c.cell.args, v) }
-
-// Now is the system's clock.
-func (c *Context) Now() time.Time { return c.cell.sys.cfg.clock.Now() }
-
-// Tell sends a message in the actor's name.
-func (c *Context) Tell(to Ref, v any) error { return c.send(to.uid, v, abi.KindMessage, 0) }
-
-// Ask sends a message whose answer comes as a Message of KindReply, KindReplyError
-// or KindAskTimeout with this correlation, which must not be 0.
-func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) error {
-	if err := c.cell.addAsk(correlation, timeout); err != nil {
+func (n *native) receive(ctx *Context, m Message) *abi.Failure {
+	return n.guarded(ctx, func() error {
+		err := n.now.Receive(ctx, m)
+		if errors.Is(err, ErrUnhandled) {
+			if m.Kind == abi.KindTerminated {
+				return ctx.actor.deathPact()
+			}
+			ctx.actor.unhandled(ctx.env)
+			return nil
+		}
 		return err
+	})
+}
+
+// Decide implements Behaviour.
+func (n *native) Decide(ctx *Context, child Ref, f *abi.Failure) (d supervision.Directive, failure *abi.Failure) {
+	s, ok := n.now.(Supervisor)
+	if !ok {
+		return 0, nil
 	}
-	return c.send(to.uid, v, abi.KindMessage, correlation)
+	failure = n.guarded(ctx, func() error { d = s.Decide(ctx, child, f); return nil })
+	return d, failure
 }
 
-// Reply answers the current message.
-func (c *Context) Reply(v any) error {
-	return c.send(c.env.Sender, v, abi.KindReply, c.env.Correlation)
-}
-
-// ReplyError answers the current message with an error.
-func (c *Context) ReplyError(reason string) error {
-	return c.send(c.env.Sender, reason, abi.KindReplyError, c.env.Correlation)
-}
-
-// Forward sends the current message on, in the name of its sender.
-func (c *Context) Forward(to Ref) error {
-	return c.cell.forward(c.scr, to.uid, c.env)
-}
-
-func (c *Context) send(to abi.Ref, v any, kind abi.Kind, correlation uint64) error {
-	e, err := envelope(v)
-	if err != nil {
-		return err
+// CannotRewind implements Behaviour: an actor in Go goes on as it is.
+func (n *native) CannotRewind() string {
+	if n.now == nil {
+		return "the actor has panicked"
 	}
-	e.Kind, e.Sender, e.Correlation = kind, c.cell.uid, correlation
-	return c.cell.sys.deliver(c.scr, to, e)
+	return ""
 }
 
-// ResetBackoff makes the supervisor count this actor's failures from the beginning.
-func (c *Context) ResetBackoff() { c.cell.resetBackoff(c.scr) }
+// Rewind implements Behaviour.
+func (n *native) Rewind(*Context) bool { return n.now != nil }
 
-// Spawn makes a child; an empty name lets the host choose.
-func (c *Context) Spawn(name string, p Props) (Ref, error) {
-	child, err := c.cell.spawn(c.scr, name, p, c.cell.nextHostRef())
-	if err != nil {
-		return Ref{}, err
+// End implements Behaviour.
+func (n *native) End(ctx *Context, _ End) {
+	s, ok := n.now.(Stopper)
+	if ok {
+		if f := n.guarded(ctx, func() error { s.Stopped(ctx); return nil }); f != nil {
+			ctx.actor.sys.logf(ctx.actor, abi.LogError, "stopping: %v", f)
+		}
 	}
-	return child.ref(), nil
+	n.now = nil
 }
 
-// Stop stops an actor.
-//
-// An actor that stops itself ends by its own wish, see [Props.WithLifetime].
-func (c *Context) Stop(ref Ref) {
-	if ref.uid == c.cell.uid {
-		c.cell.post(c.scr, sysMsg{kind: sysQuit, reason: "stopped"})
-		return
+// guarded makes a call of the actor's. An error or a panic is a failure; what the call
+// was to let out leaves now, or never.
+func (n *native) guarded(ctx *Context, f func() error) (failure *abi.Failure) {
+	a := ctx.actor
+	defer func() {
+		if r := recover(); r != nil {
+			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: clip(string(debug.Stack()), abi.MaxReason), Turn: a.turns}
+			n.now = nil
+		}
+		if failure == nil {
+			failure = a.commitTurn(ctx)
+		}
+		a.leaveTurn(ctx.scr, failure != nil)
+	}()
+	err := f()
+	if err == nil {
+		return nil
 	}
-	if t := c.cell.sys.table.get(ref.uid); t != nil {
-		t.stop(c.scr)
+	var known *abi.Failure
+	if errors.As(err, &known) {
+		return known
 	}
+	return &abi.Failure{Kind: abi.FailureGuestError, Reason: err.Error(), Turn: a.turns}
 }
-
-// Watch makes the end of an actor known through a Message of KindTerminated
-// whose Sender it is. An actor that has ended already counts.
-func (c *Context) Watch(ref Ref) error { return c.cell.watch(c.scr, ref.uid, ref.path) }
-
-// Unwatch takes a watch back, also when the message is in the mailbox already.
-func (c *Context) Unwatch(ref Ref) { c.cell.unwatch(c.scr, ref.uid) }
-
-// After sends the actor a Message of KindTimer with this correlation later, and
-// then every period if that is not 0. The same key replaces.
-func (c *Context) After(key uint64, delay, period time.Duration, v any) error {
-	payload, err := Encode(v)
-	if err != nil {
-		return err
-	}
-	return c.cell.setTimer(key, delay, period, payload)
-}
-
-// Cancel takes a timer back.
-func (c *Context) Cancel(key uint64) { c.cell.cancelTimer(key) }
-
-// SetReceiveTimeout asks for a Message of KindReceiveTimeout whenever nothing
-// was received for d; 0 turns it off.
-func (c *Context) SetReceiveTimeout(d time.Duration) { c.cell.setReceiveTimeout(d) }
-
-// Stash keeps the current message aside until Unstash. It fails with ErrStashed the
-// second time in a turn, and with ErrLimit if the stash is full; the message is a dead
-// letter then.
-func (c *Context) Stash() error { return c.cell.stashCurrent(c.env) }
-
-// Unstash puts everything stashed back to the front of the mailbox, in order.
-func (c *Context) Unstash() { c.cell.unstash() }

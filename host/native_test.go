@@ -355,33 +355,6 @@ func TestA30_MailboxFull(t *testing.T) {
 	}
 }
 
-func TestUIDTable(t *testing.T) {
-	var table uidTable
-	cells := map[abi.Ref]*cell{}
-	for i := range uint64(5000) {
-		uid := abi.ChildRef(abi.RefKey{7}, 0, i)
-		c := &cell{uid: uid}
-		cells[uid] = c
-		if !table.put(uid, c) || table.put(uid, c) {
-			t.Fatal("put")
-		}
-		if i%3 == 0 {
-			gone := abi.ChildRef(abi.RefKey{7}, 0, i/2)
-			table.remove(gone)
-			delete(cells, gone)
-		}
-	}
-	if table.len() != len(cells) {
-		t.Errorf("%d, want %d", table.len(), len(cells))
-	}
-	for i := range uint64(5000) {
-		uid := abi.ChildRef(abi.RefKey{7}, 0, i)
-		if table.get(uid) != cells[uid] {
-			t.Fatalf("%d", i)
-		}
-	}
-}
-
 func TestDeterminism(t *testing.T) {
 	run := func() (log []string) {
 		policy, _ := backoff.Spec{Min: time.Millisecond, Max: time.Second, Spread: 0.5}.Policy()

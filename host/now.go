@@ -44,17 +44,17 @@ const (
 )
 
 // turnTime is the time of the actor's next turn.
-func (c *cell) turnTime(scr *scratch) int64 {
+func (g *guest) turnTime(scr *scratch) int64 {
 	if scr.same > 0 && scr.waits == scr.w.Waits() {
 		scr.same--
 	} else {
-		scr.now, scr.same, scr.waits = c.sys.time.now(), 0, scr.w.Waits()
-		if c.sys.time.anchor.Load() != nil {
+		scr.now, scr.same, scr.waits = g.actor.sys.time.now(), 0, scr.w.Waits()
+		if g.actor.sys.time.anchor.Load() != nil {
 			scr.same = sameTurns - 1
 		}
 	}
-	c.turnAt = max(c.turnAt, scr.now)
-	return c.turnAt
+	g.turnAt = max(g.turnAt, scr.now)
+	return g.turnAt
 }
 
 func (t *turnClock) now() int64 {

@@ -11,7 +11,7 @@ import (
 // time never goes back.
 func TestTurnsShareTheTime(t *testing.T) {
 	sys := newSystem(t, NewConfig("time"))
-	c, scr := &cell{sys: sys}, &scratch{w: new(dispatch.Worker)}
+	c, scr := &guest{actor: &actor{sys: sys}}, &scratch{w: new(dispatch.Worker)}
 	first := c.turnTime(scr)
 	for range sameTurns - 1 {
 		if got := c.turnTime(scr); got != first {
@@ -35,7 +35,7 @@ func TestTurnsShareTheTime(t *testing.T) {
 // On a virtual clock every turn has exactly its time.
 func TestVirtualTimeIsExact(t *testing.T) {
 	sys, clock := manual(t, nil)
-	c, scr := &cell{sys: sys}, &scratch{w: new(dispatch.Worker)}
+	c, scr := &guest{actor: &actor{sys: sys}}, &scratch{w: new(dispatch.Worker)}
 	for range 20 {
 		clock.Advance(time.Nanosecond)
 		if got := c.turnTime(scr); got != clock.Now().UnixNano() {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -22,6 +21,7 @@ type Limits struct {
 	Watches      int           // default 10,000
 	Asks         int           // pending; default 1,000
 	Stash        int           // messages; default 1,000
+	Replies      int           // handles of Context.Later that were not used; default 1,000
 }
 
 // Defaults of [Limits].
@@ -35,6 +35,7 @@ const (
 	DefaultWatches      = 10_000
 	DefaultAsks         = 1000
 	DefaultStash        = 1000
+	DefaultReplies      = 1000
 )
 
 func (l Limits) withDefaults() Limits {
@@ -49,6 +50,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Watches, DefaultWatches)
 	set(&l.Asks, DefaultAsks)
 	set(&l.Stash, DefaultStash)
+	set(&l.Replies, DefaultReplies)
 	if l.MailboxBytes <= 0 {
 		l.MailboxBytes = DefaultMailboxBytes
 	}
@@ -84,9 +86,11 @@ type Child struct {
 // Props are the recipe of an actor. They are immutable, every With method
 // returns a changed copy, and may be used any number of times.
 type Props struct {
-	image    *runtime.Image
+	make     func(*actor) Behaviour
+	module   *Module // of a guest
+	largest  int     // message, in bytes with overhead; 0: any
 	typ      string
-	factory  func() Actor
+	mailbox  func(MailboxLimits) Mailbox
 	args     any
 	limits   Limits
 	caps     Capabilities
@@ -96,17 +100,6 @@ type Props struct {
 	life        supervision.Lifetime
 	significant bool
 	crashed     CrashedMessage
-}
-
-// Guest is the recipe of an actor that runs in an instance of an image.
-func Guest(image *runtime.Image, typ string) Props {
-	return Props{image: image, typ: typ, strategy: supervision.Default()}
-}
-
-// Native is the recipe of an actor in Go. The factory makes a fresh one for
-// every incarnation.
-func Native(factory func() Actor) Props {
-	return Props{factory: factory, typ: "native", strategy: supervision.Default()}
 }
 
 // WithArgs sets what the actor gets at its start: any value that CBOR can hold.
@@ -128,11 +121,12 @@ func (p Props) WithLifetime(l supervision.Lifetime) Props { p.life = l; return p
 // [supervision.Shutdown].
 func (p Props) WithSignificant(on bool) Props { p.significant = on; return p }
 
+// WithMailbox gives the actor another mailbox than the bounded queue that is usual; make
+// is called once for each actor, with the limits that hold for it.
+func (p Props) WithMailbox(make func(MailboxLimits) Mailbox) Props { p.mailbox = make; return p }
+
 // WithCrashedMessage sets what becomes of a message whose turn fails.
 func (p Props) WithCrashedMessage(m CrashedMessage) Props { p.crashed = m; return p }
-
-// restarts reports whether the actor is ever restarted.
-func (p *Props) restarts() bool { return p.life != supervision.Temporary }
 
 // WithChildren makes the host start actors below this one, in this order, after
 // every start of it.
@@ -147,10 +141,10 @@ func (p Props) Type() string { return p.typ }
 // check reports why p cannot become an actor.
 func (p Props) check() error {
 	switch {
-	case p.image == nil && p.factory == nil:
-		return fmt.Errorf("%w: neither an image nor a factory", ErrBadProps)
-	case p.image != nil:
-		d := p.image.Description()
+	case p.make == nil:
+		return fmt.Errorf("%w: there is neither an image nor a factory", ErrBadProps)
+	case p.module != nil:
+		d := p.module.Image().Description()
 		if !d.Has(p.typ) {
 			return fmt.Errorf("%w: the module has no actor type %q, it has %s", ErrBadProps, p.typ, strings.Join(d.Types, ", "))
 		}

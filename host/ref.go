@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Ref is an immutable handle of one incarnation of an actor; the zero value is
@@ -43,6 +44,28 @@ func (r Ref) String() string {
 }
 
 const scheme = "wasm://"
+
+// tempPath is the path of those that have a ref and are no actors.
+func (s *System) tempPath() string { return s.temp }
+
+// refOf is the full ref of a living actor, or one without a name.
+func (s *System) refOf(uid abi.Ref) Ref {
+	if uid == 0 {
+		return Ref{}
+	}
+	if a := s.table.Get(uid); a != nil {
+		return a.ref()
+	}
+	return Ref{uid, s.temp}
+}
+
+// sender is who has sent an envelope, also if it has stopped since.
+func (s *System) sender(e *mailbox.Envelope) Ref {
+	if e.SenderPath != "" {
+		return Ref{e.Sender, e.SenderPath}
+	}
+	return s.refOf(e.Sender)
+}
 
 // splitRef takes the text form of a ref, or a path, apart: elements are those
 // behind the system's name, uid is 0 if none is given.

@@ -19,14 +19,15 @@ type Refusal struct {
 }
 
 // spawnRefused tells whoever watches; the actor itself gets a message.
-func (c *cell) spawnRefused(cmd *abi.Command, err error) {
-	if c.sys.bus.quiet() {
+func (g *guest) spawnRefused(cmd *abi.Command, err error) {
+	a := g.actor
+	if a.sys.bus.quiet() {
 		return
 	}
-	e := c.event(EventRefused)
+	e := a.event(EventRefused)
 	e.Refused = &Refusal{
 		What: "spawn", Type: strings.Clone(string(cmd.Type)), Name: strings.Clone(string(cmd.Name)),
 		Reason: strings.TrimPrefix(err.Error(), "host: "), Denied: errors.Is(err, ErrDenied), Limit: errors.Is(err, ErrTooManyChildren),
 	}
-	c.sys.bus.publish(e)
+	a.sys.bus.publish(e)
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -20,8 +21,8 @@ type Resend struct {
 	// Keep bounds the messages that are kept; beyond it the oldest becomes a dead
 	// letter. Default 1,000.
 	Keep int
-	// Attempts is how often a message may have been the one at which the child has
-	// ended before it becomes a dead letter. Default 10.
+	// Attempts is how often the turn of a message may fail before it becomes a dead
+	// letter. Default 10.
 	Attempts int
 	// MaxCrashes fails the resender at one end of the child more, counted since all
 	// that was kept then was confirmed. Default: no limit.
@@ -37,12 +38,13 @@ type Resend struct {
 //
 // Messages to the resender are kept, numbered, and passed on with their senders, to
 // whom the child replies directly. The child says [Context.Confirm] (in guests
-// ctx.Confirm) in the turn that has done with a message. When it ends, however, another
-// is started after a wait, and gets what was not confirmed: the oldest alone first, and
-// the others, new ones included, one by one behind it; when all of them are confirmed
-// the count of crashes starts again. So no incarnation gets a message twice, the order
-// stays, and a message is handled twice only by a child that does not confirm it in
-// the turn that handles it.
+// ctx.Confirm) with the message's number when it has done with it, in its turn or later.
+// When it ends, however, another is started after a wait, and gets what was not confirmed:
+// the oldest alone first, and the others, new ones included, one by one behind it; when
+// all of them are confirmed the count of crashes starts again. So no incarnation gets a
+// message twice, the order stays, and a message is handled twice only by a child that
+// does not confirm it in the turn that handles it. Only the message whose turn fails is
+// blamed for it, not one that merely was not confirmed yet.
 func Resender(child Props, o Resend) Props {
 	if o.Policy == nil {
 		o.Policy = backoff.Slotted{Slot: 10 * time.Millisecond, Ceiling: 10, Stay: true}
@@ -125,6 +127,9 @@ func (r *resender) Receive(ctx *Context, m Message) error {
 		r.alone = false
 	case m.Kind != abi.KindMessage:
 		return ErrUnhandled
+	case blames(ctx.env):
+		r.crashed(ctx, ctx.env.Correlation)
+		return nil
 	case !r.child.IsZero() && m.Sender.uid == r.child.uid:
 		id, ok := headerNumber(m.Headers, abi.HeaderConfirm)
 		if !ok {
@@ -169,20 +174,23 @@ func (r *resender) pump(ctx *Context) {
 	}
 }
 
-// send gives a copy to the child.
+// send gives a copy to the child, which may answer it. It leaves at once: whether the
+// child takes it decides what follows.
 func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 	headers, ok := withHeader(t.env.Headers, abi.HeaderID, strconv.FormatUint(t.id, 10))
 	if !ok {
 		return DeadLimit
 	}
-	to := ctx.cell.sys.table.get(r.child.uid)
+	a := ctx.actor
+	to := a.sys.table.Get(r.child.uid)
 	if to == nil {
 		return 0 // it has just ended
 	}
 	e := cloneEnvelope(t.env)
 	e.Flags |= flagKept
 	e.SetHeaders(headers)
-	reason, err := ctx.cell.sys.accept(ctx.scr, to, e)
+	a.sys.delegate(ctx.scr, e, a.uid, to.uid)
+	reason, err := to.accept(ctx.scr, e)
 	if err != nil {
 		e.Free()
 	}
@@ -192,17 +200,14 @@ func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 	return reason
 }
 
+// find is where the message with a number is kept.
+func (r *resender) find(id uint64) (at int, ok bool) {
+	return slices.BinarySearchFunc(r.kept, id, func(t tracked, id uint64) int { return cmp.Compare(t.id, id) })
+}
+
 // confirmed forgets a message.
 func (r *resender) confirmed(ctx *Context, id uint64) {
-	at, ok := slices.BinarySearchFunc(r.kept, id, func(t tracked, id uint64) int {
-		switch {
-		case t.id < id:
-			return -1
-		case t.id > id:
-			return 1
-		}
-		return 0
-	})
+	at, ok := r.find(id)
 	if !ok {
 		return
 	}
@@ -225,21 +230,26 @@ func (r *resender) remove(at int) {
 func (r *resender) drop(ctx *Context, at int, reason DeadReason) {
 	e := r.kept[at].env
 	r.remove(at)
-	ctx.cell.sys.deadLetter(reason, ctx.cell.uid, ctx.cell.path, e)
+	ctx.actor.sys.refuse(ctx.scr, reason, nil, ctx.actor.uid, ctx.actor.path, e)
 	e.Free()
 }
 
 var errTooManyCrashes = errors.New("the child has ended too often without confirming what it was sent")
 
-// ended counts a crash and waits. The message at which the child has ended is the
-// first that it was sent and has not confirmed.
+// crashed counts a failed turn of a message.
+func (r *resender) crashed(ctx *Context, id uint64) {
+	at, ok := r.find(id)
+	if !ok {
+		return
+	}
+	if r.kept[at].attempts++; r.kept[at].attempts >= r.o.Attempts {
+		r.drop(ctx, at, DeadCrashed)
+	}
+}
+
+// ended counts the end of a child and waits.
 func (r *resender) ended(ctx *Context) error {
 	r.child = Ref{}
-	if r.unsent < len(r.kept) {
-		if r.kept[0].attempts++; r.kept[0].attempts >= r.o.Attempts {
-			r.drop(ctx, 0, DeadCrashed)
-		}
-	}
 	r.crashes++
 	if r.o.MaxCrashes > 0 && r.crashes > r.o.MaxCrashes {
 		return errTooManyCrashes
@@ -249,19 +259,45 @@ func (r *resender) ended(ctx *Context) error {
 		r.mark++ // the next message is the proof
 	}
 	ctx.Cancel(resendPatience)
-	return ctx.After(resendWait, r.o.Policy.Delay(r.crashes-1, ctx.cell.random()), 0, nil)
+	return ctx.After(resendWait, r.o.Policy.Delay(r.crashes-1, ctx.actor.random()), 0, nil)
 }
 
-// Confirm tells the parent, a [Resender], that the current message is done with. It
-// has no effect on a message that no resender has numbered.
-func (c *Context) Confirm() error {
-	id, ok := headerNumber(c.env.Headers, abi.HeaderID)
-	if !ok {
-		return nil
+// ID is the number that a [Resender] has given the message, 0 if it comes from none.
+func (m Message) ID() uint64 {
+	id, _ := headerNumber(m.Headers, abi.HeaderID)
+	return id
+}
+
+// Confirm tells the parent, a [Resender], that the message with this number is done with.
+// It may be called in any turn.
+func (c *Context) Confirm(id uint64) error {
+	if id == 0 {
+		return nil // no resender has numbered it
 	}
 	e := mailbox.New()
-	e.Kind, e.Sender = abi.KindMessage, c.cell.uid
-	e.SetPayload([]byte{0xf6})
+	e.Kind, e.Sender, e.SenderPath = abi.KindMessage, c.actor.uid, c.actor.path
+	e.SetPayload(nullPayload)
 	e.SetHeaders(abi.AppendHeader(nil, abi.HeaderConfirm, strconv.FormatUint(id, 10)))
-	return c.cell.sys.deliver(c.scr, c.cell.parentUID(), e)
+	c.scr.effects = append(c.scr.effects, effect{effectSend, c.actor.parentUID(), e})
+	return nil
+}
+
+// blame marks the news for a resender that the turn of a message has failed, whose number
+// is the correlation.
+type blame struct{}
+
+func blames(e *mailbox.Envelope) bool {
+	_, ok := e.Value.(blame)
+	return ok
+}
+
+// tellResender tells the actor's parent of the failed turn of a message that it has sent.
+func (a *actor) tellResender(scr *scratch, failed *mailbox.Envelope) {
+	id, ok := headerNumber(failed.Headers, abi.HeaderID)
+	if !ok || a.parent == nil {
+		return
+	}
+	e := scr.newEnvelope()
+	e.Kind, e.Sender, e.Correlation, e.Value = abi.KindMessage, a.uid, id, blame{}
+	a.parent.insist(scr, e)
 }

@@ -41,7 +41,7 @@ func (p *porter) Receive(ctx *Context, m Message) error {
 	if text == "lazy" {
 		return nil
 	}
-	return ctx.Confirm()
+	return ctx.Confirm(m.ID())
 }
 
 // always waits as long every time.
@@ -53,7 +53,7 @@ func newPorter(t testing.TB, o Resend, breaks map[string]int) (l *lab, ref Ref, 
 	l = newLab(t, supervision.Default())
 	did = &[]string{}
 	ref = l.spawn("r", Resender(Native(func() Actor { return &porter{did: did, breaks: breaks} }), o))
-	return l, ref, did, l.table.get(ref.uid).actor.(*resender)
+	return l, ref, did, l.table.Get(ref.uid).behaviour.(*native).now.(*resender)
 }
 
 func TestC_1_1_ResendsWhatWasLost(t *testing.T) {
@@ -311,7 +311,7 @@ func TestResenderStartsAgain(t *testing.T) {
 func TestC_1_1_GuestsConfirm(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	sink := l.sinkhole()
-	ref := l.spawn("r", Resender(guest(t, "carrier"), Resend{Policy: always(10 * ms), Attempts: 2}))
+	ref := l.spawn("r", Resender(familyGuest(t, "carrier"), Resend{Policy: always(10 * ms), Attempts: 2}))
 	for _, v := range []any{1, 2, "boom", 3, 4} {
 		l.Tell(ref, v)
 	}
@@ -324,7 +324,7 @@ func TestC_1_1_GuestsConfirm(t *testing.T) {
 	if n := l.get(ref); n != 7 { // of the third child: 3 and 4
 		t.Errorf("%d", n)
 	}
-	if kept := l.table.get(ref.uid).actor.(*resender).kept; len(kept) != 0 {
+	if kept := l.table.Get(ref.uid).behaviour.(*native).now.(*resender).kept; len(kept) != 0 {
 		t.Errorf("%d kept", len(kept))
 	}
 }

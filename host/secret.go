@@ -70,22 +70,9 @@ func (s *Secret) seed(p purpose, of abi.Ref, incarnation uint64) [abi.SeedSize]b
 // actors that are brought back from a snapshot keep their refs and their randomness.
 func (s *System) Secret() Secret { return *s.secret }
 
-// childKey is the key of the refs of children that the actor spawns itself. Owner only.
-func (c *cell) childKey() abi.RefKey {
-	if c.refkey == (abi.RefKey{}) {
-		c.refkey = c.sys.secret.refKey(forChildren, c.uid)
-	}
-	return c.refkey
-}
-
 // nextHostRef is the ref of the next child that the host starts here. Any goroutine may
 // call it.
-func (c *cell) nextHostRef() abi.Ref {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.hostkey == (abi.RefKey{}) {
-		c.hostkey = c.sys.secret.refKey(forOwnChildren, c.uid)
-	}
-	c.hostRefs++
-	return abi.ChildRef(c.hostkey, c.uid.Node(), c.hostRefs-1)
+func (a *actor) nextHostRef() abi.Ref {
+	key, n := a.super.Family.NextHostRef(func() abi.RefKey { return a.sys.secret.refKey(forOwnChildren, a.uid) })
+	return abi.ChildRef(key, a.uid.Node(), n)
 }

@@ -74,17 +74,14 @@ func TestAttackerKnowsItsChildrenOnly(t *testing.T) {
 		v := l.spawn("", puppet(t).WithChildren(Child{"kid", newCounter()}))
 		victims[v.uid] = v.Path()
 		victims[l.at(v.Name()+"/kid").uid] = v.Path() + "/kid"
-		victims[abi.ChildRef(l.table.get(v.uid).childKey(), 0, 0)] = v.Path() + "'s next"
+		victims[abi.ChildRef(guestOf(l.table.Get(v.uid)).childKey(), 0, 0)] = v.Path() + "'s next"
 	}
 	for range 20 {
-		uid, p := l.System.asks.add()
-		victims[uid] = "an ask"
-		defer l.System.asks.remove(uid)
-		_ = p
+		victims[l.System.outside.newRef()] = "an ask"
 	}
-	mallory := l.table.get(l.spawn("mallory", puppet(t)).uid)
+	mallory := l.table.Get(l.spawn("mallory", puppet(t)).uid)
 	a := attacker{known: map[abi.Ref]bool{mallory.uid: true}}
-	a.start = abi.Start{Self: mallory.uid, Parent: l.user.uid, RefKey: mallory.childKey(), Seed: mallory.seed}
+	a.start = abi.Start{Self: mallory.uid, Parent: l.user.uid, RefKey: guestOf(mallory).childKey(), Seed: guestOf(mallory).seed}
 	delete(victims, l.user.uid) // it is told this one
 	secret := l.Secret()
 	for _, known := range [][]byte{a.start.RefKey[:], a.start.Seed[:]} {
@@ -102,8 +99,8 @@ func TestAttackerKnowsItsChildrenOnly(t *testing.T) {
 		}
 	}
 	for uid := range victims {
-		if c := l.table.get(uid); c != nil && (c.childKey() == a.start.RefKey || c.seed == a.start.Seed) {
-			t.Errorf("%s has mallory's key or seed", c.path)
+		if g := guestOf(l.table.Get(uid)); g != nil && (g.childKey() == a.start.RefKey || g.seed == a.start.Seed) {
+			t.Errorf("%s has mallory's key or seed", g.actor.path)
 		}
 	}
 }
@@ -112,15 +109,16 @@ func TestAttackerKnowsItsChildrenOnly(t *testing.T) {
 func TestIncarnationsDrawTheirOwn(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	ref := l.spawn("guest", puppet(t))
-	c := l.table.get(ref.uid)
+	a := l.table.Get(ref.uid)
+	c := guestOf(a)
 	seeds := map[[abi.SeedSize]byte]bool{}
 	key := c.childKey()
 	for range 3 {
 		seeds[c.seed] = true
 		l.tell(ref, Raw(script(now(abi.AppendFail(nil, "again")))))
 	}
-	if len(seeds) != 3 || c.childKey() != key || c.incarnation != 3 {
-		t.Errorf("%d seeds in %d incarnations; the key has changed: %v", len(seeds), c.incarnation, c.childKey() != key)
+	if len(seeds) != 3 || c.childKey() != key || a.incarnation() != 3 {
+		t.Errorf("%d seeds in %d incarnations; the key has changed: %v", len(seeds), a.incarnation(), c.childKey() != key)
 	}
 }
 

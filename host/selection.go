@@ -8,36 +8,104 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // A path names whoever is there when a message is sent, not an incarnation. An element
 // may be a pattern: '*' stands for any run of characters, '?' for one.
 
-func wild(s string) bool { return strings.ContainsAny(s, "*?") }
+// place is a path that was parsed.
+type place struct {
+	elements []string // behind the system's name
+	uid      abi.Ref  // 0: any incarnation
+	child    bool     // it was written as "./name", below who wrote it
+}
 
-// match is every actor that a path with patterns names, in the order of their start.
-func (s *System) match(elements []string) []*cell {
+// parsePath reads a path as an actor writes it: "./a" below it, "../a" beside it, "/a"
+// from the root, or the text of a ref.
+func (a *actor) parsePath(path string) (place, bool) {
+	if elements, child, ok := relative(a.elements, path); ok {
+		return place{elements: elements, child: child}, true
+	}
+	return a.sys.parsePath(path)
+}
+
+// parsePath reads a path from the root, or the text of a ref.
+func (s *System) parsePath(path string) (place, bool) {
+	elements, uid, ok := splitRef(s.cfg.name, path)
+	return place{elements: elements, uid: uid}, ok
+}
+
+// relative resolves "./a" and "../a"; child reports the former, which needs no
+// capability.
+func relative(self []string, path string) (elements []string, child, ok bool) {
+	switch {
+	case strings.HasPrefix(path, "./"):
+		elements, child = append(append([]string(nil), self...), strings.Split(path[2:], "/")...), true
+	case strings.HasPrefix(path, "../"):
+		base := self
+		for strings.HasPrefix(path, "../") {
+			if len(base) == 0 {
+				return nil, false, false
+			}
+			base, path = base[:len(base)-1], path[3:]
+		}
+		elements = append(append([]string(nil), base...), strings.Split(path, "/")...)
+	default:
+		return nil, false, false
+	}
+	for _, e := range elements {
+		if e == ".." || e == "." || e == "" {
+			return nil, false, false
+		}
+	}
+	return elements, child, true
+}
+
+// find walks the tree.
+func (s *System) find(elements []string) *actor {
 	if len(elements) == 0 {
 		return nil
 	}
-	var at []*cell
-	for _, g := range []*cell{s.user, s.services} {
-		if matchElement(elements[0], g.elements[0]) {
+	var a *actor
+	switch elements[0] {
+	case "user":
+		a = s.user
+	case "system":
+		a = s.services
+	}
+	for _, e := range elements[1:] {
+		if a == nil {
+			return nil
+		}
+		a = a.child(e)
+	}
+	return a
+}
+
+// match is every actor that a path with patterns names, in the order of their start.
+func (s *System) match(elements []string) []*actor {
+	if len(elements) == 0 {
+		return nil
+	}
+	var at []*actor
+	for _, g := range []*actor{s.user, s.services} {
+		if glob.Match(elements[0], g.elements[0]) {
 			at = append(at, g)
 		}
 	}
 	for _, e := range elements[1:] {
-		var next []*cell
-		for _, c := range at {
-			if !wild(e) {
-				if k := c.child(e); k != nil {
+		var next []*actor
+		for _, a := range at {
+			if !glob.HasMeta(e) {
+				if k := a.child(e); k != nil {
 					next = append(next, k)
 				}
 				continue
 			}
-			for _, k := range c.kids() {
-				if matchElement(e, k.name()) {
+			for _, k := range a.kids() {
+				if glob.Match(e, k.Name()) {
 					next = append(next, k)
 				}
 			}
@@ -47,23 +115,11 @@ func (s *System) match(elements []string) []*cell {
 	return at
 }
 
-// selected is every actor that a path names: one with patterns, or the text of a
-// ref. self is who relative paths begin at, nil for nobody.
-func (s *System) selected(self *cell, path string) (at []*cell, err error) {
-	var elements []string
-	uid, ok := abi.Ref(0), false
-	if self != nil {
-		elements, _, ok = relative(self.elements, path)
-	}
-	if !ok {
-		elements, uid, ok = splitRef(s.cfg.name, path)
-	}
-	if !ok {
-		return nil, fmt.Errorf("%w: %q is not a path", ErrUnknown, path)
-	}
-	for _, c := range s.match(elements) {
-		if uid == 0 || c.uid == uid {
-			at = append(at, c)
+// selected is every actor that a place names.
+func (s *System) selected(p place, path string) (at []*actor, err error) {
+	for _, a := range s.match(p.elements) {
+		if p.uid == 0 || a.uid == p.uid {
+			at = append(at, a)
 		}
 	}
 	if len(at) == 0 {
@@ -72,45 +128,73 @@ func (s *System) selected(self *cell, path string) (at []*cell, err error) {
 	return at, nil
 }
 
+// Lookup finds an actor by its path, such as /user/a/b, or by the text of its
+// ref; with a uid in it, it must be that incarnation.
+func (s *System) Lookup(path string) (Ref, error) {
+	p, ok := s.parsePath(path)
+	if !ok {
+		return Ref{}, notAPath(path)
+	}
+	a := s.find(p.elements)
+	if a == nil || p.uid != 0 && a.uid != p.uid {
+		return Ref{}, fmt.Errorf("%w: %s", ErrUnknown, path)
+	}
+	return a.ref(), nil
+}
+
+func notAPath(path string) error { return fmt.Errorf("%w: %q is not a path", ErrUnknown, path) }
+
+// TellPath sends a message from nobody to every actor that a path with patterns
+// names, such as /user/workers/*. What one of them does not accept is an error and a
+// dead letter, and so is a path that names nobody.
+func (s *System) TellPath(path string, v any) error {
+	p, ok := s.parsePath(path)
+	return s.tellPath(nil, nil, p, ok, path, v)
+}
+
+// TellPath is [System.TellPath] in the actor's name, at once. Paths may be relative:
+// ./child, ../sibling, ../*, which is the actor itself, too.
+func (c *Context) TellPath(path string, v any) error {
+	p, ok := c.actor.parsePath(path)
+	return c.actor.sys.tellPath(c.scr, c.actor, p, ok, path, v)
+}
+
 // tellPath sends a message to all that a path names; to nobody it is one dead letter.
-func (s *System) tellPath(scr *scratch, self *cell, path string, v any) error {
+func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path string, v any) error {
 	e, err := envelope(v)
 	if err != nil {
 		return err
 	}
 	defer e.Free()
-	if self != nil {
-		e.Sender = self.uid
+	if from != nil {
+		e.Sender, e.SenderPath = from.uid, from.path
 	}
-	at, err := s.selected(self, path)
+	var at []*actor
+	if err = notAPath(path); ok {
+		at, err = s.selected(p, path)
+	}
 	if err != nil {
 		s.deadLetter(DeadUnknown, 0, path, e)
 		return err
 	}
-	for _, c := range at {
-		err = errors.Join(err, s.push(scr, c, cloneEnvelope(e)))
+	for _, a := range at {
+		if one := cloneEnvelope(e); from != nil && scr != nil {
+			scr.effects = append(scr.effects, effect{effectSend, a.uid, one})
+		} else {
+			err = errors.Join(err, s.deliverTo(scr, a, one))
+		}
 	}
 	return err
-}
-
-// TellPath sends a message from nobody to every actor that a path with patterns
-// names, such as /user/workers/*. What one of them does not accept is an error and a
-// dead letter, and so is a path that names nobody.
-func (s *System) TellPath(path string, v any) error { return s.tellPath(nil, nil, path, v) }
-
-// TellPath is [System.TellPath] in the actor's name. Paths may be relative: ./child,
-// ../sibling, ../*, which is the actor itself, too.
-func (c *Context) TellPath(path string, v any) error {
-	return c.cell.sys.tellPath(c.scr, c.cell, path, v)
 }
 
 // Select is every actor that a path with patterns names now, in the order of their
 // start.
 func (s *System) Select(path string) []Ref {
-	at, _ := s.selected(nil, path)
+	p, _ := s.parsePath(path)
+	at, _ := s.selected(p, path)
 	refs := make([]Ref, len(at))
-	for i, c := range at {
-		refs[i] = c.ref()
+	for i, a := range at {
+		refs[i] = a.ref()
 	}
 	return refs
 }
@@ -141,17 +225,26 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 // of an ask: a Message of KindReply whose Sender it is, KindReplyError if there is
 // none, KindAskTimeout.
 func (c *Context) Identify(path string, correlation uint64, timeout time.Duration) error {
-	if err := c.cell.addAsk(correlation, timeout); err != nil {
+	a := c.actor
+	p, ok := a.parsePath(path)
+	var at []*actor
+	if ok && !glob.HasMeta(path) {
+		at, _ = a.sys.selected(p, path)
+	}
+	target := abi.Ref(0)
+	if len(at) > 0 {
+		target = at[0].uid
+	}
+	if _, err := a.addAsk(correlation, target, timeout); err != nil {
 		return err
 	}
-	e := newIdentify(c.cell.uid, correlation)
-	at, err := c.cell.sys.selected(c.cell, path)
-	if err != nil || wild(path) {
-		c.cell.sys.unidentified(c.scr, 0, e)
+	e := newIdentify(a.uid, correlation)
+	if len(at) == 0 {
+		a.sys.unidentified(c.scr, 0, e)
 		e.Free()
 		return nil
 	}
-	_ = c.cell.sys.push(c.scr, at[0], e) // refused, it is answered, too
+	_ = a.sys.deliverTo(c.scr, at[0], e) // refused, it is answered, too
 	return nil
 }
 
@@ -159,54 +252,34 @@ func (c *Context) Identify(path string, correlation uint64, timeout time.Duratio
 // many it has asked. Their answers are Messages of KindReply, of each its own. A path
 // without patterns that names nobody is answered with KindReplyError.
 func (i *Inbox) Identify(path string, correlation uint64) int {
-	at, err := i.sys.selected(nil, path)
-	if err != nil && !wild(path) {
+	p, _ := i.sys.parsePath(path)
+	at, err := i.sys.selected(p, path)
+	if err != nil && !glob.HasMeta(path) {
+		i.mu.Lock()
 		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: correlation, Payload: appendText(nil, noSuchActor)})
+		i.mu.Unlock()
 	}
-	for _, c := range at {
-		_ = i.sys.push(nil, c, newIdentify(i.ref.uid, correlation))
+	n := 0
+	for _, a := range at {
+		if correlation == 0 || i.expect(correlation, a.uid) {
+			_ = i.sys.deliverTo(nil, a, newIdentify(i.ref.uid, correlation))
+			n++
+		}
 	}
-	return len(at)
+	return n
 }
 
 const noSuchActor = "no such actor"
 
 // identified answers in the name of the actor uid.
 func (s *System) identified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
-	r := mailbox.New()
-	r.Kind, r.Sender, r.Correlation = abi.KindReply, uid, asked.Correlation
-	r.Payload = append(r.Payload, 0xf6)
+	r := scr.newEnvelope()
+	r.Kind, r.Sender, r.Correlation, r.Value = abi.KindReply, uid, asked.Correlation, hostAnswer{}
+	r.Payload = append(r.Payload, nullPayload...)
 	_ = s.deliver(scr, asked.Sender, r)
 }
 
 // unidentified answers that nobody is there, or not any more.
 func (s *System) unidentified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
-	r := mailbox.New()
-	r.Kind, r.Sender, r.Correlation = abi.KindReplyError, uid, asked.Correlation
-	r.Payload = appendText(r.Payload, noSuchActor)
-	_ = s.deliver(scr, asked.Sender, r)
-}
-
-// applySelection sends to all that a path with patterns names and that the actor may
-// send to.
-func (c *cell) applySelection(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
-	path := string(cmd.ToPath)
-	_, child, _ := relative(c.elements, path)
-	at, err := c.sys.selected(c, path)
-	if err != nil {
-		c.refused(scr, DeadUnknown, 0, path, cmd.Payload)
-		return
-	}
-	sent := false
-	for _, t := range at {
-		if child || matchAny(c.caps.send, t.elements) {
-			one := *cmd
-			one.ToPath, one.ToRef = nil, t.uid
-			send(&one)
-			sent = true
-		}
-	}
-	if !sent {
-		c.refused(scr, DeadDenied, 0, path, cmd.Payload)
-	}
+	_ = s.deliver(scr, asked.Sender, hostReply(scr, uid, asked.Correlation, noSuchActor))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -40,13 +41,13 @@ func newBook(w *world) *book {
 		restarts: map[abi.Ref][]time.Time{}, shared: map[abi.Ref][]time.Time{}, due: map[abi.Ref]time.Time{}}
 }
 
-func (b *book) accepted(c *cell, p parcel) {
+func (b *book) accepted(c *actor, p parcel) {
 	b.fates[letterKey{c.uid, p.S, p.N}] = &fate{policy: c.props.crashed}
 }
 
-func (b *book) refused(c *cell, p parcel) { delete(b.fates, letterKey{c.uid, p.S, p.N}) }
+func (b *book) refused(c *actor, p parcel) { delete(b.fates, letterKey{c.uid, p.S, p.N}) }
 
-func (b *book) settle(c *cell, p parcel, end string) {
+func (b *book) settle(c *actor, p parcel, end string) {
 	if f := b.fates[letterKey{c.uid, p.S, p.N}]; f.end == "" {
 		f.end = end
 	}
@@ -126,7 +127,7 @@ func (b *book) letter(d *DeadLetter) {
 
 // decided checks a restart against the limit, without the code that it checks.
 func (b *book) decided(e *Event) {
-	c := b.w.table.get(e.Ref.uid)
+	c := b.w.table.Get(e.Ref.uid)
 	if c == nil || e.Directive != supervision.Restart {
 		return
 	}
@@ -157,9 +158,9 @@ func (b *book) decided(e *Event) {
 
 // atRest checks that nobody waits in vain and that no message has vanished.
 func (b *book) atRest() {
-	b.w.each(func(c *cell) {
-		if c.state != stateRunning || c.suspends != 0 || c.held || !c.mbox.Empty() || len(c.undecided) > 0 || c.gate.Load() != 0 || len(c.late) > 0 {
-			b.w.wrong("%s is %v, suspended %d times, held: %v, %d messages wait, %d decisions", c.path, c.state, c.suspends, c.held, c.mbox.Len(), len(c.undecided))
+	b.w.table.Each(func(c *actor) {
+		if c.life.State() != life.Running || c.life.Suspended() != 0 || (c.holds != 0) || !c.box.Empty() || c.super.Undecided() > 0 || c.gate.Policy() != 0 {
+			b.w.wrong("%s is %v, suspended %d times, held: %v, %d messages wait, %d decisions", c.path, c.life.State(), c.life.Suspended(), (c.holds != 0), c.box.Len(), c.super.Undecided())
 		}
 	})
 	for k, f := range b.fates {

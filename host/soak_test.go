@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -37,14 +38,14 @@ type world struct {
 	desk   Ref   // whom guests answer
 	sent   map[abi.Ref]uint64
 	book   *book
-	cells  map[abi.Ref]*cell
+	cells  map[abi.Ref]*actor
 	log    []string // what went wrong
 }
 
 // soak runs a world of a seed for some steps.
 func soak(seed uint64, steps int, image *sandbox.Image) *world {
 	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
-	w := &world{clock: clock, rnd: rand.New(rand.NewPCG(seed, 7)), sent: map[abi.Ref]uint64{}, cells: map[abi.Ref]*cell{}, guests: Guest(image, "echo")}
+	w := &world{clock: clock, rnd: rand.New(rand.NewPCG(seed, 7)), sent: map[abi.Ref]uint64{}, cells: map[abi.Ref]*actor{}, guests: Guest(image, "echo")}
 	w.book = newBook(w)
 	guardian := supervision.Default().WithOtherwise(supervision.Restart).WithRules(supervision.Rule{Kinds: []abi.FailureKind{abi.FailureKilled}, Directive: supervision.Stop})
 	sys, err := New(NewConfig("soak").WithManual().WithClock(clock).WithSeed(seed).WithGuardian(guardian).WithThroughput(1 + w.rnd.IntN(8)))
@@ -80,8 +81,8 @@ func (w *world) step() {
 		}
 	case n < 70: // several at once, before anybody can decide
 		for range 2 + w.rnd.IntN(4) {
-			if c := w.table.get(refs[w.rnd.IntN(len(refs))].uid); c != nil && c.state == stateRunning {
-				c.fail(nil, failure(abi.FailureTrap))
+			if c := w.table.Get(refs[w.rnd.IntN(len(refs))].uid); c != nil && c.life.State() == life.Running {
+				c.fail(nil, failure(abi.FailureTrap), endOwn)
 			}
 		}
 	case n < 85:
@@ -126,7 +127,7 @@ func (w *world) living() (refs []Ref) {
 
 // tell sends one parcel.
 func (w *world) tell(to Ref) {
-	c := w.table.get(to.uid)
+	c := w.table.Get(to.uid)
 	if c == nil || to == w.desk {
 		return
 	}
@@ -134,13 +135,13 @@ func (w *world) tell(to Ref) {
 	p := parcel{S: w.rnd.Uint64N(3), What: "work"}
 	w.sent[to.uid]++
 	p.N = w.sent[to.uid]
-	if c.props.image != nil {
+	if c.props.module != nil {
 		if w.rnd.IntN(5) == 0 {
 			_ = w.Tell(to, 0) // traps
 			return
 		}
 		w.book.accepted(c, p)
-		answered := c.gate.Load() == uint32(supervision.MeanwhileReply)
+		answered := c.gate.Policy() == supervision.MeanwhileReply
 		switch err := w.TellFrom(w.desk, to, p); {
 		case err != nil:
 			w.book.refused(c, p)
@@ -170,7 +171,7 @@ func (w *world) tell(to Ref) {
 // decide plays the operator.
 func (w *world) decide() {
 	for _, ref := range w.living() {
-		if c := w.table.get(ref.uid); c != nil && c.state == stateFailed {
+		if c := w.table.Get(ref.uid); c != nil && c.life.State() == life.Failed {
 			_ = w.Decide(ref, []supervision.Directive{supervision.Resume, supervision.Restart, supervision.Stop}[w.rnd.IntN(3)])
 		}
 	}
@@ -218,7 +219,7 @@ func (w *world) look() {
 
 // end shuts down and checks that nothing is left.
 func (w *world) end() {
-	w.each(func(c *cell) { w.cells[c.uid] = c })
+	w.table.Each(func(c *actor) { w.cells[c.uid] = c })
 	if err := w.Shutdown(context.Background()); err != nil {
 		w.wrong("%v", err)
 	}
@@ -226,7 +227,7 @@ func (w *world) end() {
 		w.wrong("%d actors and %d timers are left", n, w.clock.Pending())
 	}
 	for _, c := range w.cells {
-		if c.inst.Load() != nil || c.pending.Load() != 0 || len(c.timers) != 0 || c.mbox.Len() != 0 {
+		if c.hasInstance() || c.alarms.Pending() != 0 || c.timers.Len() != 0 || c.box.Len() != 0 {
 			w.wrong("%s has ended and keeps an instance, a timer or a message", c.path)
 		}
 	}
@@ -295,7 +296,7 @@ func (a *soaker) Receive(ctx *Context, m Message) error {
 	if err := m.Decode(&p); err != nil {
 		return err
 	}
-	b, uid := a.w.book, ctx.cell.uid
+	b, uid := a.w.book, ctx.actor.uid
 	switch {
 	case p.What == "error", p.What == "once" && b.crashesOf(uid, p) == 0:
 		b.crashed(uid, p)
@@ -305,7 +306,7 @@ func (a *soaker) Receive(ctx *Context, m Message) error {
 		panic("told to")
 	case p.What == "quit":
 		ctx.Stop(ctx.Self())
-	case p.What == "spawn" && len(ctx.cell.elements) < 5 && len(ctx.cell.kids()) < 6:
+	case p.What == "spawn" && len(ctx.actor.elements) < 5 && len(ctx.actor.kids()) < 6:
 		if _, err := ctx.Spawn("", a.w.props(2)); err != nil {
 			a.w.wrong("%v", err)
 		}

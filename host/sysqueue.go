@@ -6,60 +6,73 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// sysKind is what a system message asks of a cell.
+// sysKind is what a system message asks of an actor.
 type sysKind uint8
 
 const (
 	sysStart        sysKind = iota // begin the first incarnation
 	sysStop                        // stop for good
+	sysQuit                        // stop, by the actor's own wish
 	sysSuspend                     // an ancestor has failed
 	sysUnsuspend                   // it goes on
 	sysResume                      // go on after the own failure
 	sysRestart                     // begin another incarnation
+	sysBegin                       // begin the incarnation that was held back
 	sysRestartDue                  // the delay before it has passed
+	sysGraceOver                   // a delayed restart has held
 	sysChildFailed                 // a child waits for a decision
+	sysChildEnded                  // a permanent child has stopped itself and waits for one
+	sysChildHalted                 // a child has ended its incarnation and waits for sysBegin
+	sysChildBegun                  // it has begun the next one
 	sysChildStopped                // a child has gone
+	sysDecide                      // an operator's decision about a child
+	sysResetBackoff                // count the failures of a child anew
 	sysWatch                       // somebody wants to know of the end
 	sysUnwatch                     // not any more
 	sysTerminated                  // a watched actor has gone
-	sysQuit                        // stop, by the actor's own wish
-	sysChildEnded                  // a permanent child has stopped itself and waits for a decision
-	sysDecide                      // an operator's decision about a child
-	sysResetBackoff                // count the failures of a child anew
-	sysGraceOver                   // a delayed restart has held
-	sysSleep                       // give the instance back
+	sysUnanswered                  // there will be no answer to an ask
+	sysDelegate                    // another one may answer an ask
+	sysObserve                     // somebody wants to know when an ask is over
+	sysAbandoned                   // it is over
+	sysSleep                       // give the instance back, if nothing is to be done
 	sysInstance                    // there may be an instance again
-	sysLate                        // an envelope that found the mailbox full
+	sysStray                       // it has sent to too many refs that nobody has
 )
 
-// sysMsg is a system message. They overtake user messages.
+// sysMsg is a system message. They overtake user messages. They name actors by refs, so
+// that they could cross a border between nodes.
 type sysMsg struct {
-	kind    sysKind
-	child   *cell
-	ref     abi.Ref
-	failure *abi.Failure
-	delay   time.Duration
-	keep    bool // sysRestart: the children stay
-	token   *restarting
-	grace   *grace
-	env     *mailbox.Envelope
-	reason  string
-	own     bool // sysStop: the actor's end is nobody's order
-	mail    *CrashedMail
+	kind        sysKind
+	ref         abi.Ref // whom it is about, or who wants to know
+	other       abi.Ref // sysDelegate: who may answer, too
+	correlation uint64  // of an ask
+	reason      string
 
-	order     bool                  // it is the supervisor's
-	obeyed    uint64                // sysChildFailed, sysChildEnded: orders that the child had carried out
+	failure   *abi.Failure
+	delay     time.Duration
 	directive supervision.Directive // sysChildFailed: decided already; sysDecide
-	again     bool                  // sysChildFailed: the child could not be resumed
+	orders    uint64                // sysChildFailed, sysChildEnded: that the child had carried out
+	mail      *CrashedMail
+	token     any // of the timer that has rung
+
+	order     bool // it is the supervisor's
+	keep      bool // sysRestart: the children stay
+	hold      bool // sysRestart: until sysBegin
+	own       bool // sysStop, sysChildStopped: the end is the answer to its own failure or wish
+	again     bool // sysChildFailed: the child could not be resumed
+	escalated bool // sysChildFailed: the failure is one of its own children's
+
+	child *actor // sysChildStopped: it is not in the table any more; parent and child share a node
 }
 
-// sysQueue is unbounded, which is fine: only the host writes to it, a bounded
-// number of messages for each actor concerned.
-type sysQueue struct {
+// systemQueue is unbounded, which is fine: only the host writes to it, a bounded number of
+// messages for each actor concerned.
+type systemQueue struct {
 	mu     sync.Mutex
 	items  []sysMsg
 	spare  []sysMsg
@@ -67,8 +80,11 @@ type sysQueue struct {
 	n      atomic.Int32
 }
 
+// waiting reports whether there is a message. Any goroutine may ask.
+func (q *systemQueue) waiting() bool { return q.n.Load() > 0 }
+
 // push is false if the actor has gone.
-func (q *sysQueue) push(m sysMsg) bool {
+func (q *systemQueue) push(m sysMsg) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -80,7 +96,7 @@ func (q *sysQueue) push(m sysMsg) bool {
 }
 
 // take returns all that waits; give it back to done.
-func (q *sysQueue) take() []sysMsg {
+func (q *systemQueue) take() []sysMsg {
 	if q.n.Load() == 0 {
 		return nil
 	}
@@ -92,7 +108,7 @@ func (q *sysQueue) take() []sysMsg {
 	return items
 }
 
-func (q *sysQueue) done(items []sysMsg) {
+func (q *systemQueue) done(items []sysMsg) {
 	if cap(items) > 64 {
 		return
 	}
@@ -105,7 +121,7 @@ func (q *sysQueue) done(items []sysMsg) {
 }
 
 // close refuses later pushes and returns what is left.
-func (q *sysQueue) close() []sysMsg {
+func (q *systemQueue) close() []sysMsg {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
@@ -116,111 +132,154 @@ func (q *sysQueue) close() []sysMsg {
 }
 
 // post sends a system message; false if the actor has gone.
-func (c *cell) post(scr *scratch, m sysMsg) bool {
-	if !c.sysq.push(m) {
+func (a *actor) post(scr *scratch, m sysMsg) bool {
+	if !a.sysq.push(m) {
 		return false
 	}
-	c.wake(scr)
+	a.wake(scr)
+	if m.kind.urgent() {
+		a.sys.disp.Hurry(&a.task)
+	}
 	return true
 }
 
-// wake schedules the cell, on the caller's worker if there is one.
-func (c *cell) wake(scr *scratch) {
-	if scr != nil {
-		c.sys.disp.Schedule(&c.task, scr.w)
-	} else {
-		c.sys.disp.Schedule(&c.task, nil)
+// urgent reports whether a message does not wait behind long turns: the life of an actor
+// does not.
+func (k sysKind) urgent() bool {
+	switch k {
+	case sysWatch, sysUnwatch, sysTerminated, sysUnanswered, sysDelegate, sysObserve, sysSleep:
+		return false
 	}
+	return true
 }
 
 // handleSystem handles all system messages, those included that arrive meanwhile.
-func (c *cell) handleSystem(scr *scratch) {
+func (a *actor) handleSystem(scr *scratch) {
 	for {
-		items := c.sysq.take()
+		items := a.sysq.take()
 		if items == nil {
 			return
 		}
 		for i := range items {
-			c.system(scr, &items[i])
+			a.system(scr, &items[i])
 		}
-		c.sysq.done(items)
+		a.sysq.done(items)
 	}
 }
 
-func (c *cell) system(scr *scratch, m *sysMsg) {
-	if c.state == stateStopped {
-		c.afterlife(scr, m)
+func (a *actor) system(scr *scratch, m *sysMsg) {
+	if a.life.State() == life.Stopped {
+		a.tooLate(scr, m)
 		return
 	}
 	if m.order {
-		c.obeyed++
+		a.orders++
 	}
 	switch m.kind {
 	case sysStart:
-		if c.state == stateNew {
-			c.begin(scr, nil)
+		if a.life.Do(life.Start) {
+			a.begin(scr, nil, false)
 		}
 	case sysStop:
-		c.own = c.own || m.own
-		c.stopNow(scr, m.reason)
+		how := endOrdered
+		if m.own {
+			how = endOwn
+		}
+		a.stopNow(scr, m.reason, how)
 	case sysQuit:
-		c.quit(scr, m.reason)
-	case sysChildEnded:
-		c.childEnded(scr, m)
-	case sysDecide:
-		c.decided(scr, m.child, m.directive)
-	case sysResetBackoff:
-		if c.child(m.child.name()) == m.child {
-			m.child.record.Reset()
+		a.quit(scr, m.reason)
+	case sysSuspend:
+		a.life.Suspend()
+		a.suspendChildren(scr)
+	case sysUnsuspend:
+		a.life.Unsuspend()
+		a.unsuspendChildren(scr)
+		a.super.Reconsider(a.in(scr))
+	case sysResume:
+		a.resume(scr)
+	case sysRestart:
+		a.prepareRestart(scr, m)
+	case sysBegin:
+		if a.restart != nil {
+			a.restart.hold = false
+			a.maybeRestart(scr)
+		}
+	case sysRestartDue:
+		if a.restart != nil && m.token == any(a.restart) {
+			a.restart.due = true
+			a.maybeRestart(scr)
 		}
 	case sysGraceOver:
-		if c.grace == m.grace && m.grace != nil {
-			c.endGrace()
+		if m.token == a.gate.Grace() {
+			a.endGrace()
 		}
-	case sysSleep:
-		c.sleep()
-	case sysInstance:
-		c.starved = false
-	case sysLate:
-		c.late = append(c.late, m.env) // bounded by the timers and asks
-	case sysSuspend:
-		c.suspends++
-		c.suspendChildren(scr)
-	case sysUnsuspend:
-		c.suspends--
-		c.unsuspendChildren(scr)
-		c.reconsider(scr)
-	case sysResume:
-		c.resume(scr)
-	case sysRestart:
-		c.prepareRestart(scr, m)
-	case sysRestartDue:
-		if c.restart != nil && c.restart == m.token {
-			c.restart.due = true
-			c.maybeRestart(scr)
-		}
-	case sysChildFailed:
-		c.childFailed(scr, m)
-	case sysChildStopped:
-		c.childStopped(scr, m.child, m.own)
+	case sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun, sysChildStopped, sysDecide, sysResetBackoff:
+		a.aboutChild(scr, m)
 	case sysWatch:
-		if c.watchers == nil {
-			c.watchers = map[abi.Ref]struct{}{}
-		}
-		c.watchers[m.ref] = struct{}{}
+		a.watch.AddWatcher(m.ref)
 	case sysUnwatch:
-		delete(c.watchers, m.ref)
+		a.watch.RemoveWatcher(m.ref)
 	case sysTerminated:
-		c.watchedEnded(scr, m.ref, m.reason)
+		a.watchedEnded(scr, m.ref, m.reason)
+	case sysUnanswered:
+		a.noAnswer(scr, m)
+	case sysDelegate:
+		if ask := a.asks.Get(m.correlation); ask != nil {
+			ask.Delegate(m.ref, m.other)
+		}
+	case sysObserve:
+		if !a.asks.Observe(m.correlation, m.ref) {
+			a.sys.outside.abandoned(m.ref)
+		}
+	case sysSleep, sysInstance:
+		if g, ok := a.behaviour.(*guest); ok {
+			g.residency(m.kind)
+		}
+	case sysStray:
+		a.fail(scr, &abi.Failure{Kind: abi.FailureABIViolation, Reason: "too many messages to refs that belong to nobody", Turn: a.turns}, endOwn)
 	}
 }
 
-// afterlife answers what reaches an actor that has stopped.
-func (c *cell) afterlife(scr *scratch, m *sysMsg) {
+// aboutChild handles what a child says, or what is said of one.
+func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
+	child := m.child
+	if child == nil {
+		if child = a.sys.table.Get(m.ref); child == nil || child.parent != a {
+			return
+		}
+	}
+	p := a.in(scr)
+	switch m.kind {
+	case sysChildFailed, sysChildEnded:
+		a.super.Report(p, child, &supervisor.Report{
+			Ref: m.ref, Name: child.Name(), Failure: m.failure, Ended: m.kind == sysChildEnded, Reason: m.reason, Orders: m.orders,
+			Directive: m.directive, Again: m.again, Escalated: m.escalated, Detail: m.mail,
+		})
+	case sysChildHalted:
+		a.super.Halted(p, child)
+	case sysChildBegun:
+		a.super.Begun(p, child)
+	case sysDecide:
+		a.super.Decide(p, child, m.directive)
+	case sysResetBackoff:
+		a.super.ResetBackoff(child)
+	case sysChildStopped:
+		left := a.super.Stopped(p, child, m.own)
+		switch {
+		case a.life.State() == life.Stopping && left == 0:
+			a.finishStop(scr)
+		case a.life.State() == life.Restarting:
+			a.maybeRestart(scr)
+		}
+	}
+}
+
+// tooLate answers what reaches an actor that has stopped.
+func (a *actor) tooLate(scr *scratch, m *sysMsg) {
 	switch m.kind {
 	case sysWatch:
-		c.sys.notifyEnd(scr, m.ref, c.uid, c.stopReason)
-	case sysLate:
-		m.env.Free()
+		a.sys.notifyEnd(scr, m.ref, a.uid, a.reason)
+	case sysObserve:
+		a.sys.outside.abandoned(m.ref)
 	}
 }

@@ -46,6 +46,9 @@ type (
 	// LimitError is a module that needs more than it may have; it is the cause of a
 	// LoadError.
 	LimitError = sandbox.LimitError
+	// CompileError is a module whose compilation has not come to its end, by its
+	// limits or by a crash of its process; it is the cause of a LoadError.
+	CompileError = sandbox.CompileError
 	// Failure is how a guest's turn has ended.
 	Failure = abi.Failure
 )
@@ -74,6 +77,20 @@ var (
 	// ErrClosed: the engine or the image is closed.
 	ErrClosed = sandbox.ErrClosed
 )
+
+// CompileMain makes the program able to decode, rewrite, initialise and compile
+// modules in processes of its own, which have limits on time and memory and can be
+// interrupted. Call it first thing in main:
+//
+//	func main() {
+//		runtime.CompileMain()
+//		...
+//
+// In such a process it does the work and does not return. Otherwise it returns at
+// once, and engines that are made later compile in processes, unless their Config
+// says otherwise ([Config.WithCompileInProcess], [Config.WithCompileProgram]). A
+// program that does not call it compiles in its own process.
+func CompileMain() { sandbox.CompileMain() }
 
 // NewConfig is the configuration that production wants: compiler, copy-on-write
 // memory where the platform has it, no disk cache.

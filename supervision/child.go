@@ -15,6 +15,7 @@ type Child struct {
 	total    int       // over its life
 	started  time.Time // of the present incarnation
 	delay    time.Duration
+	counted  bool // the last end, in failures
 }
 
 // Started notes that an incarnation has begun to work.
@@ -26,7 +27,9 @@ func (c *Child) Reset() { c.failures = 0; c.delay = 0 }
 // Recall takes the last failure back: it is decided about once more.
 func (c *Child) Recall() {
 	c.total--
-	c.failures = max(c.failures-1, 0)
+	if c.counted {
+		c.failures = max(c.failures-1, 0)
+	}
 }
 
 // Failures since the last reset.
@@ -69,7 +72,7 @@ func (s Strategy) Directed(d Directive, c *Child, g *Group, life Lifetime, now t
 		return Decision{Directive: Stop, Failures: c.failures, Alone: true, Refused: "a temporary actor is not restarted"}
 	}
 	if d != Restart {
-		return Decision{Directive: d, Failures: c.failures}
+		return Decision{Directive: d, Failures: c.failures, Alone: d == Stop && life == Temporary}
 	}
 	return s.restart(c, g, now, rnd, OnFailure)
 }
@@ -88,7 +91,8 @@ func (s Strategy) Stopped(c *Child, g *Group, life Lifetime, now time.Time, rnd 
 // count for the backoff.
 func (c *Child) count(b *Backoff, now time.Time, on Ends) {
 	c.total++
-	if b != nil && !b.delays(on) {
+	c.counted = b == nil || b.delays(on)
+	if !c.counted {
 		return
 	}
 	if b != nil && b.stable(c, now) {

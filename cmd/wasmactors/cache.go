@@ -81,7 +81,7 @@ func cacheAction(c *cli.Context, env *environment) error {
 			parts = append(parts, part)
 			continue // looking at a cache does not make one
 		}
-		k, err := cache.Open(path, shares[name])
+		k, err := cache.Open(cache.Options{Dir: path, MaxBytes: shares[name], KeyFile: c.String("cache-key")})
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -80,7 +79,7 @@ type inspectedActor struct {
 }
 
 func inspectModule(c *cli.Context, path string) (inspection, error) {
-	code, err := os.ReadFile(path)
+	code, _, err := bundle.Code(c.Context, bundle.Module{Name: path, Wasm: path}, bundle.Options{})
 	if err != nil {
 		return inspection{}, usage("%v", err)
 	}

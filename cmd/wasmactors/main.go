@@ -11,12 +11,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/internal/printable"
+	"github.com/wasmactors/wasmactors/runtime"
 )
 
 // version is set by releases.
 var version = "0.1.0-dev"
 
-func main() { os.Exit(mainCode()) }
+func main() {
+	runtime.CompileMain() // the hidden command that compiles, in a process of its own
+	os.Exit(mainCode())
+}
 
 // mainCode is the process: its signals and its streams.
 func mainCode() int {

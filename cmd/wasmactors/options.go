@@ -21,6 +21,7 @@ import (
 func cacheFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "cache-dir", EnvVars: []string{"WASMACTORS_CACHE_DIR"}, Usage: "keep built and compiled modules in `DIR` (default: wasmactors in the user's cache folder; \"none\" turns it off)"},
+		&cli.StringFlag{Name: "cache-key", EnvVars: []string{"WASMACTORS_CACHE_KEY"}, Usage: "authenticate what is kept with the key in `FILE`, which is made if missing (default: wasmactors/cache.key in the user's configuration folder)"},
 		&cli.StringFlag{Name: "cache-size", EnvVars: []string{"WASMACTORS_CACHE_SIZE"}, Usage: "keep at most `SIZE` there; what was not used for longest goes first (default: 1GiB)"},
 	}
 }
@@ -79,7 +80,7 @@ func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
 		return bundle.Options{}, usage("--compiler is auto, go or tinygo, not %q", name)
 	}
 	return bundle.Options{
-		CacheDir: cacheDir(c), CacheBytes: size, Compiler: c.String("compiler"),
+		CacheDir: cacheDir(c), CacheBytes: size, CacheKey: c.String("cache-key"), Compiler: c.String("compiler"),
 		Engine:  func(cfg runtime.Config) runtime.Config { return cfg.WithLog(warnings(c, env)) },
 		Allow:   (&consent{env: env, all: c.Bool("allow-dirs"), quiet: c.Bool("quiet"), busy: c.String("input") == "-"}).ask,
 		NoBuild: c.Bool("no-build"), Cgo: c.Bool("allow-cgo"),

@@ -40,11 +40,11 @@ type Actor interface {
 
 // Starter is an actor that wants to know when it begins, also after a restart
 // (see Context.Incarnation). An error fails the start.
-type Starter interface{ Start(ctx *Context) error }
+type Starter interface{ Started(ctx *Context) error }
 
 // Stopper is an actor that wants to know when it ends for good. What it sends
 // still goes out.
-type Stopper interface{ Stop(ctx *Context) }
+type Stopper interface{ Stopped(ctx *Context) }
 
 // ErrUnhandled is what Receive returns for a message that it has no use for. If
 // that was the end of a watched actor, the actor fails with a death pact.

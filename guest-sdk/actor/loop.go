@@ -7,18 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
 )
 
-// Sizes of the rings, in bytes: the largest message that an actor can receive or
-// send is a little smaller.
-const (
-	InboxSize  = 64 << 10
-	OutboxSize = 64 << 10
-)
-
 var (
-	inbox  [InboxSize]byte
-	outbox [OutboxSize]byte
-	out    []byte // what the turns of this entry have written since the last flush
-
 	control     [abi.ControlSize / 4]uint32
 	description []byte
 
@@ -26,20 +15,9 @@ var (
 	current Actor
 )
 
-// room makes sure that n bytes and an end-of-turn marker fit the outbox.
-func room(n int) {
-	if len(out)+n+1 <= OutboxSize {
-		return
-	}
-	bridge.Flush(out)
-	out = out[:0]
-	if n+1 > OutboxSize {
-		panic("actor: the message is larger than the outbox")
-	}
-}
-
-// initialize fills the control block and returns its address.
+// initialize makes the rings, fills the control block and returns its address.
 func initialize() uint32 {
+	makeRings()
 	d := abi.Description{ABI: abi.Version, SDK: SDK}
 	for i := range registry {
 		d.Types = append(d.Types, registry[i].name)
@@ -56,70 +34,80 @@ func initialize() uint32 {
 	return bridge.Address(unsafe.Pointer(&control[0]))
 }
 
-// turn handles the envelopes of one entry and returns the outbox's length.
+func makeRings() {
+	inbox, outbox = make([]byte, InboxSize+spare), make([]byte, OutboxSize+spare)
+}
+
+// turn handles the envelopes of one entry and returns the outbox's length. It is exported
+// itself, and asks for a next envelope only where there is one: each call counts here.
+//
+//go:wasmexport wasmactors_turn
 func turn(inboxLen uint32) uint32 {
-	out = outbox[:0]
-	defer report()
-	for at := 0; bridge.Next(len(out)); {
-		n, err := abi.DecodeEnvelope(&ctx.msg.env, inbox[at:inboxLen])
-		if err != nil {
-			panic(err)
+	written = 0
+	panics := true
+	if recovers {
+		defer func() {
+			if panics { // else there is nothing to recover from, and asking has its price
+				tell(recover())
+			}
+		}()
+	}
+	for at, end := 0, int(inboxLen); at < end && bridge.Next(written); {
+		at = ctx.msg.read(at, end)
+		ctx.marks = 0
+		var err error
+		if ctx.msg.kind == abi.KindMessage {
+			err = current.Receive(&ctx, &ctx.msg)
+		} else {
+			err = news(&ctx.msg)
 		}
-		at += n
-		ctx.ended = false
-		handle()
-		room(0)
-		out = abi.AppendEnd(out)
-		if ctx.ended {
+		if err != nil || ctx.marks&misused != 0 {
+			failed(err)
+		}
+		if written >= OutboxSize {
+			flush(0)
+		}
+		*byteAt(unsafe.Pointer(unsafe.SliceData(outbox)), uintptr(written)) = 0xf6 // the end marker
+		written++
+		if ctx.marks&ended != 0 {
 			break
 		}
 	}
-	return uint32(len(out))
+	panics = false
+	return uint32(written)
 }
 
-// handle runs one turn.
-func handle() {
-	var err error
-	spawned := ctx.start.Spawned
-	switch m := &ctx.msg; m.env.Kind {
+// news handles what the host itself has to say.
+func news(m *Message) error {
+	switch m.kind {
 	case abi.KindStart:
-		err = begin(m.env.Payload)
+		return begin(m.Payload())
 	case abi.KindStop:
+		ctx.marks |= ended
 		if s, ok := current.(Stopper); ok {
-			s.Stop(&ctx)
+			s.Stopped(&ctx)
 		}
-		ctx.ended = true
+		return nil
 	case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
-		if then := ctx.asks[m.env.Correlation]; then != nil {
-			delete(ctx.asks, m.env.Correlation)
-			err = then(&ctx, m)
-			break
+		if then := ctx.asks.take(m.correlation); then != nil {
+			return then(&ctx, m)
 		}
-		err = current.Receive(&ctx, m)
 	case abi.KindPreRestart:
+		ctx.marks |= ended
 		if s, ok := current.(PreRestarter); ok {
 			s.PreRestart(&ctx, m.Text())
 		}
-		ctx.ended = true
+		return nil
 	case abi.KindChildFailed:
-		err = childFailed(m)
-	default:
-		err = current.Receive(&ctx, m)
+		return decide(m)
 	}
-	switch {
-	case err == nil:
-	case err == ErrUnhandled:
-		room(4)
-		out = abi.AppendUnhandled(out)
-	default:
-		ctx.start.Spawned = spawned // the turn has spawned nothing
-		fail(err.Error())
-	}
+	return current.Receive(&ctx, m)
 }
 
 // begin makes the actor.
 func begin(payload []byte) error {
-	ctx.asks, ctx.asked = nil, 0
+	ctx.asks = asks{slots: ctx.asks.slots}
+	clear(ctx.asks.slots)
 	if err := abi.DecodeStart(&ctx.start, payload); err != nil {
 		return err
 	}
@@ -131,17 +119,31 @@ func begin(payload []byte) error {
 	}
 	current = factory()
 	if s, ok := current.(Starter); ok {
-		return s.Start(&ctx)
+		return s.Started(&ctx)
 	}
 	return nil
 }
 
+// failed ends a turn with what went wrong.
+func failed(err error) {
+	switch {
+	case ctx.marks&misused != 0:
+		fail(ctx.misuse)
+	case err == ErrUnhandled:
+		wrote(abi.AppendUnhandled(appendix(usualHead)))
+	default:
+		fail(err.Error())
+	}
+}
+
 // fail ends the turn as a failure; nothing else that it asked for takes effect.
 func fail(reason string) {
+	if ctx.marks&hasSpawned != 0 {
+		ctx.start.Spawned = ctx.before // it has spawned nothing
+	}
 	if len(reason) > abi.MaxReason {
 		reason = reason[:abi.MaxReason]
 	}
-	room(len(reason) + 8)
-	out = abi.AppendFail(out, reason)
-	ctx.ended = true
+	wrote(abi.AppendFail(appendix(usualHead+len(reason)), reason))
+	ctx.marks |= ended
 }

@@ -1,6 +1,11 @@
 package actor
 
-import "github.com/wasmactors/wasmactors/abi"
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
 
 // Kinds of messages; see docs/abi.md.
 const (
@@ -17,27 +22,90 @@ const (
 // Message is what an actor receives. It and what it refers to are valid until
 // Receive returns; copy what is to be kept.
 type Message struct {
-	env    abi.Envelope
-	reader abi.Reader
+	sender      Ref
+	correlation uint64
+	time        uint64 // as it lies in the inbox; see Context.Now
+	payload     int    // offset in the inbox
+	size        int
+	headers     []byte
+	kind        abi.Kind
+	reader      abi.Reader
+}
+
+// read takes the envelope at an offset of the inbox and returns the offset behind it; end is
+// where the envelopes end.
+func (m *Message) read(at, end int) int {
+	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), at)
+	// What nearly all envelopes are: 86 kind 1b time 1b sender correlation f6 length payload,
+	// where the correlation is below 24.
+	const head = 22
+	if end-at <= head || *(*uint32)(p)&0x00ff00ff != 0x001b0086 || *byteAt(p, 11) != 0x1b {
+		return m.readAny(at, end)
+	}
+	tail := *(*uint32)(unsafe.Add(p, 20))
+	if tail&0xff00 != 0xf600 || tail&0xff >= 24 {
+		return m.readAny(at, end)
+	}
+	size, from := int(tail>>16&0xff)-0x40, at+head+1
+	switch {
+	case size < 24:
+	case size == 24:
+		size, from = int(tail>>24), from+1
+	case size == 25:
+		size, from = int(*byteAt(p, 23))<<8|int(*byteAt(p, 24)), from+2
+	default:
+		return m.readAny(at, end)
+	}
+	m.kind = abi.Kind(*byteAt(p, 1))
+	m.time = *(*uint64)(unsafe.Add(p, 3))
+	m.sender = Ref(load8(p, 12))
+	m.correlation = uint64(tail & 0xff)
+	m.payload, m.size = from, size
+	if len(m.headers) > 0 {
+		m.headers = nil
+	}
+	return from + size
+}
+
+// readAny is read for all envelopes.
+func (m *Message) readAny(at, end int) int {
+	var e abi.Envelope
+	n, err := abi.DecodeEnvelope(&e, inbox[at:end])
+	if err != nil {
+		panic(err)
+	}
+	m.kind, m.sender, m.correlation, m.headers = e.Kind, e.Sender, e.Correlation, e.Headers
+	m.time = bits.ReverseBytes64(uint64(e.Time))
+	m.payload, m.size = 0, len(e.Payload)
+	if m.size > 0 {
+		m.payload = int(uintptr(unsafe.Pointer(unsafe.SliceData(e.Payload))) - uintptr(unsafe.Pointer(unsafe.SliceData(inbox))))
+	}
+	return at + n
 }
 
 // Kind says what the message is: KindMessage for what others have sent, or news
 // from the host.
-func (m *Message) Kind() abi.Kind { return m.env.Kind }
+func (m *Message) Kind() abi.Kind { return m.kind }
 
 // Sender is who has sent it: 0 for nobody. For KindTerminated and
 // KindSpawnFailed it is the actor concerned.
-func (m *Message) Sender() Ref { return m.env.Sender }
+func (m *Message) Sender() Ref { return m.sender }
 
 // Correlation ties an answer to its question; for KindTimer it is the key.
-func (m *Message) Correlation() uint64 { return m.env.Correlation }
+func (m *Message) Correlation() uint64 { return m.correlation }
+
+// ID is what Context.Confirm is to be told when the message is done with; "" if it is not
+// one that is sent again until it is confirmed.
+func (m *Message) ID() string { return m.Header(abi.HeaderID) }
 
 // Payload is the content, as CBOR.
-func (m *Message) Payload() []byte { return m.env.Payload }
+func (m *Message) Payload() []byte {
+	return bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size, 0)
+}
 
 // Header is the value of a header, "" if there is none.
 func (m *Message) Header(key string) string {
-	rest := m.env.Headers
+	rest := m.headers
 	for {
 		k, v, more, ok := abi.NextHeader(rest)
 		if !ok {
@@ -52,7 +120,7 @@ func (m *Message) Header(key string) string {
 
 // Reader reads the payload from its start.
 func (m *Message) Reader() *abi.Reader {
-	m.reader.Reset(m.env.Payload)
+	m.reader.Reset(bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size, spare))
 	return &m.reader
 }
 

@@ -12,6 +12,7 @@ type instance struct {
 }
 
 func init() {
+	makeRings()
 	bridge.Loop.Types = func() (names []string) {
 		for i := range registry {
 			names = append(names, registry[i].name)
@@ -24,9 +25,9 @@ func init() {
 			x = &instance{}
 		}
 		ctx, current = x.ctx, x.current
-		turn(uint32(copy(inbox[:], envelope)))
+		turn(uint32(copy(inbox[:InboxSize], envelope)))
 		x.ctx, x.current = ctx, current
-		return x, out
+		return x, outbox[:written]
 	}
 	bridge.Loop.Actor = func(state any) any {
 		if x, _ := state.(*instance); x != nil {

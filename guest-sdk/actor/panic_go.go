@@ -4,15 +4,14 @@ package actor
 
 import "github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
 
-// report tells the host of a panic. The host has the stack of the functions
+// recovers says that a deferred function sees a panic.
+const recovers = true
+
+// tell tells the host of a panic. The host has the stack of the functions
 // already; with the build tag wasmactors_trace the lines of the Go code come, too,
 // which takes a tenth of a millisecond. The host replaces the instance's state, so
 // nothing is lost by recovering here.
-func report() {
-	r := recover()
-	if r == nil {
-		return
-	}
+func tell(r any) {
 	text := append(make([]byte, 0, 512), panicText(r)...)
 	bridge.Panic(appendTrace(text))
 }

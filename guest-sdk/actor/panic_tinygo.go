@@ -2,9 +2,11 @@
 
 package actor
 
-// report does nothing under TinyGo, whose panics print their text to standard
-// error and trap: the host takes the text from there.
-func report() {}
+// recovers is false under TinyGo, whose panics print their text to standard output and
+// trap: the host takes the text from there.
+const recovers = false
+
+func tell(any) {}
 
 // warmPanic does nothing: TinyGo does not unwind.
 func warmPanic() {}

@@ -19,7 +19,7 @@ const (
 // Supervisor is an actor that decides itself about failures of its children, those
 // that its strategy answers with "ask". The child waits meanwhile.
 type Supervisor interface {
-	ChildFailed(ctx *Context, child Ref, f *abi.Failure) Directive
+	Decide(ctx *Context, child Ref, f *abi.Failure) Directive
 }
 
 // PreRestarter is an actor that wants to know when its incarnation ends with a
@@ -90,37 +90,32 @@ func (c *Context) SpawnWith(typ, name string, args Encoder, o SpawnOptions) Ref 
 
 // ResetBackoff makes the supervisor count this actor's failures from the beginning
 // again: the next delay before a restart is the first one.
-func (c *Context) ResetBackoff() {
-	room(4)
-	out = abi.AppendResetBackoff(out)
-}
+func (c *Context) ResetBackoff() { wrote(abi.AppendResetBackoff(appendix(usualHead))) }
 
-// Confirm tells the parent that the current message is done with. It matters where the
-// parent is a resender, which sends again what was not confirmed; elsewhere it has no
-// effect. Say it in the turn that does the work: a turn that fails has not confirmed.
-func (c *Context) Confirm() {
-	id := c.msg.Header(abi.HeaderID)
+// Confirm tells the parent that a message is done with, whose ID was kept if it is not the
+// current one. It matters where the parent is a resender, which sends again what was not confirmed;
+// elsewhere messages have no ID, and Confirm of "" does nothing. Say it in the turn that completes the
+// work: a turn that fails has not confirmed.
+func (c *Context) Confirm(id string) {
 	if id == "" || c.start.Parent == 0 {
 		return
 	}
 	headers := abi.AppendHeader(nil, abi.HeaderConfirm, id)
-	room(len(headers) + 64)
-	out = abi.AppendSend(out, c.start.Parent, "", 0, 0, headers, []byte{0xf6})
+	wrote(abi.AppendSend(appendix(usualHead+len(headers)), c.start.Parent, "", 0, 0, headers, []byte{0xf6}))
 }
 
-// childFailed asks the actor about a child.
-func childFailed(m *Message) error {
+// decide asks the actor about a child.
+func decide(m *Message) error {
 	s, ok := current.(Supervisor)
 	if !ok {
 		return nil
 	}
 	var f abi.Failure
-	if err := abi.DecodeFailure(&f, m.env.Payload); err != nil {
+	if err := abi.DecodeFailure(&f, m.Payload()); err != nil {
 		return err
 	}
-	if d := s.ChildFailed(&ctx, m.env.Sender, &f); d != DefaultDirective {
-		room(4)
-		out = abi.AppendDecide(out, uint8(d))
+	if d := s.Decide(&ctx, m.sender, &f); d != DefaultDirective {
+		wrote(abi.AppendDecide(appendix(usualHead), uint8(d)))
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ var kept struct {
 	bytes    []byte
 	pointers []*byte
 	start    abi.Start
-	asks     map[uint64]func(*Context, *Message) error
 	actor    Actor
 	stops    bool
 }
@@ -30,13 +29,12 @@ func warm() {
 		panic("actor: the start payload does not decode")
 	}
 	_, kept.stops = kept.actor.(Stopper) // the runtime's table of interfaces grows by 256 KiB at its first entry
-	kept.asks = map[uint64]func(*Context, *Message) error{1: nil}
-	ctx.payload.Reset(make([]byte, 0, 1024))
-	out = outbox[:0]
-	ctx.send(1, "", 1, 0, Text("warm"))
+	ctx.asks.take(ctx.asks.add(nil))
+	ctx.scratch = make([]byte, 0, 1024)
+	ctx.Tell(1, Text("warm"))
+	ctx.TellPath("/warm", Text("warm"))
 	fail("warm")
-	ctx.ended = false
-	out = outbox[:0]
+	ctx.marks, ctx.asks.last, written = 0, 0, 0
 	warmPanic()
-	kept.bytes, kept.pointers, kept.asks, kept.start = nil, nil, nil, abi.Start{}
+	kept.bytes, kept.pointers, kept.start = nil, nil, abi.Start{}
 }

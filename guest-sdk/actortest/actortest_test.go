@@ -21,9 +21,9 @@ type clerk struct {
 	busy  bool
 }
 
-func (c *clerk) Start(ctx *actor.Context) error {
-	if ctx.RestartReason() != "" {
-		ctx.Info(fmt.Sprint("again ", ctx.Incarnation(), ": ", ctx.RestartReason()))
+func (c *clerk) Started(ctx *actor.Context) error {
+	if ctx.Cause() != "" {
+		ctx.Info(fmt.Sprint("again ", ctx.Incarnation(), ": ", ctx.Cause()))
 	}
 	var name actor.Text
 	if ctx.Args().Null() {
@@ -36,7 +36,7 @@ func (c *clerk) Start(ctx *actor.Context) error {
 	return nil
 }
 
-func (c *clerk) Stop(ctx *actor.Context) { ctx.TellPath("/user/log", actor.Text("bye")) }
+func (c *clerk) Stopped(ctx *actor.Context) { ctx.TellPath("/user/log", actor.Text("bye")) }
 
 func (c *clerk) Receive(ctx *actor.Context, msg *actor.Message) error {
 	c.heard = append(c.heard, msg.Kind().String()+" "+msg.Text())
@@ -324,7 +324,7 @@ type nanny struct{}
 
 func (nanny) Receive(ctx *actor.Context, msg *actor.Message) error {
 	if msg.Is("fine") {
-		ctx.Confirm()
+		ctx.Confirm(msg.ID())
 		ctx.ResetBackoff()
 		return nil
 	}
@@ -335,7 +335,7 @@ func (nanny) Receive(ctx *actor.Context, msg *actor.Message) error {
 	return nil
 }
 
-func (nanny) ChildFailed(ctx *actor.Context, child actor.Ref, f *abi.Failure) actor.Directive {
+func (nanny) Decide(ctx *actor.Context, child actor.Ref, f *abi.Failure) actor.Directive {
 	ctx.Tell(child, actor.Text(f.Reason))
 	switch f.Reason {
 	case "tired":
@@ -355,7 +355,7 @@ func init() { actor.Register("nanny", func() actor.Actor { return nanny{} }) }
 func TestSupervising(t *testing.T) {
 	n := actortest.Spawn(t, "nanny")
 	for reason, want := range map[string]actor.Directive{"tired": actor.Resume, "lost": actor.StopChild, "odd": actor.DefaultDirective} {
-		turn := n.ChildFailed(77, abi.Failure{Kind: abi.FailureGuestError, Reason: reason})
+		turn := n.Decide(77, abi.Failure{Kind: abi.FailureGuestError, Reason: reason})
 		if turn.Decided != want || len(turn.Sent) != 1 || turn.Sent[0].To != 77 || turn.Sent[0].Text() != reason {
 			t.Errorf("%s: %+v", reason, turn)
 		}

@@ -99,9 +99,9 @@ func encode(v actor.Encoder) []byte {
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// ChildFailed asks the actor what to do about a child that has failed; its answer is
+// Decide asks the actor what to do about a child that has failed; its answer is
 // the turn's Decided.
-func (a *Actor) ChildFailed(child actor.Ref, f abi.Failure) *Turn {
+func (a *Actor) Decide(child actor.Ref, f abi.Failure) *Turn {
 	a.t.Helper()
 	return a.Deliver(Message{Kind: abi.KindChildFailed, Sender: child, Body: actor.Raw(abi.AppendFailure(nil, &f))})
 }

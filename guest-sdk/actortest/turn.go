@@ -29,13 +29,13 @@ type Turn struct {
 	ReceiveTimeout *time.Duration // as set, 0 for off; nil if it was left alone
 	Unhandled      bool
 	Stashed        bool
-	Decided        actor.Directive // about the child of ChildFailed
+	Decided        actor.Directive // about the child of Decide
 	BackoffReset   bool
 
 	// Unstashed are the turns of the messages that this one has taken back from
 	// the stash; they have run already.
 	Unstashed []*Turn
-	// Last is the turn of the actor's Stop, if it has ended itself.
+	// Last is the turn of the actor's Stopped, if it has ended itself.
 	Last *Turn
 
 	t        testing.TB

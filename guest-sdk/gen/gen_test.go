@@ -130,3 +130,21 @@ func TestNamesThatAreTaken(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
+
+// What depends on the compiler is said when the code is generated.
+func TestNotesAboutInt(t *testing.T) {
+	dir := module(t, "type N int\ntype U struct{ X uint }\ntype T struct{ A int; B int64; C []N; D map[string]*uint; E U; F map[int]bool; G int32 `cbor:\"g\"`; H []byte }\n")
+	_, structs, err := read(dir, "t_cbor.go", []string{"T"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(narrow(structs), "\n")
+	for _, want := range []string{"T.A: int has 32 bits", "T.C: int has", "T.D: uint has", "T.F: int has", "U.X: uint has 32 bits with TinyGo, and larger numbers are refused there: use uint64 or uint32"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("%q is missing in\n%s", want, notes)
+		}
+	}
+	if n := strings.Count(notes, "\n") + 1; n != 5 {
+		t.Errorf("%d notes:\n%s", n, notes)
+	}
+}

@@ -44,7 +44,14 @@ func run(dir, types, output string) error {
 	if target == "" || target == "-" {
 		target = defaultOutput(names[0])
 	}
-	source, err := generate(dir, target, names)
+	p, structs, err := read(dir, target, names)
+	if err != nil {
+		return err
+	}
+	for _, note := range narrow(structs) {
+		fmt.Fprintln(os.Stderr, "gen: note:", note)
+	}
+	source, err := p.render(structs)
 	if err != nil {
 		return err
 	}
@@ -70,13 +77,18 @@ func defaultOutput(first string) string {
 // generate makes the source of the file called target for the package in dir.
 // What that file holds now is not looked at.
 func generate(dir, target string, names []string) ([]byte, error) {
-	p, err := load(dir, target)
-	if err != nil {
-		return nil, err
-	}
-	structs, err := p.collect(names)
+	p, structs, err := read(dir, target, names)
 	if err != nil {
 		return nil, err
 	}
 	return p.render(structs)
+}
+
+func read(dir, target string, names []string) (*source, []structType, error) {
+	p, err := load(dir, target)
+	if err != nil {
+		return nil, nil, err
+	}
+	structs, err := p.collect(names)
+	return p, structs, err
 }

@@ -7,9 +7,11 @@ import (
 // marshal writes the method MarshalCBOR.
 func (w *writer) marshal(s *structType) {
 	w.vars = 0
+	w.declare(s)
 	w.line("\n// MarshalCBOR writes m as a map.")
 	w.line("func (m *%s) MarshalCBOR(w *abi.Writer) {", s.name)
 	optional := false
+	var head []byte
 	for _, f := range s.fields {
 		optional = optional || f.omitEmpty
 	}
@@ -22,18 +24,24 @@ func (w *writer) marshal(s *structType) {
 			}
 		}
 		w.line("w.Map(n)")
-	} else {
+	} else if len(s.fields) == 0 || len(s.fields) >= 24 || len(s.fields[0].encoding()) > 7 {
 		w.line("w.Map(%d)", len(s.fields))
+	} else {
+		head = []byte{0xa0 | byte(len(s.fields))} // goes along with the first key
 	}
-	for _, f := range s.fields {
+	for i, f := range s.fields {
 		if f.omitEmpty {
 			_, filled := emptiness("m."+f.path, f.typ)
 			w.line("if %s {", filled)
 		}
-		if f.asInt {
-			w.line("w.Int(%d)", f.number)
+		key := f.encoding()
+		if i == 0 {
+			key = append(head, key...)
+		}
+		if len(key) <= 8 {
+			w.line("w.Word(%#x, %d) // %q", word(key), len(key), f.key())
 		} else {
-			w.line("w.Text(%q)", f.name)
+			w.line("w.Encoded(%q)", key)
 		}
 		w.write("m."+f.path, f.typ)
 		if f.omitEmpty {

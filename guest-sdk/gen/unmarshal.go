@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"go/types"
+
+	"github.com/wasmactors/wasmactors/abi"
 )
 
 // firstRoom bounds what is allocated because of a length alone, in elements.
@@ -25,30 +27,21 @@ func (w *writer) unmarshal(s *structType) {
 	case words > 1:
 		w.line("var seen [%d]uint64", words)
 	}
-	w.line("for n := r.Map(); n > 0 && r.Err() == nil; n-- {")
-	texts, ints := 0, 0
-	for _, f := range s.fields {
-		if f.asInt {
-			ints++
-		} else {
-			texts++
+	if len(s.fields) == 0 {
+		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {\nr.Skip()\nr.Skip()\n}")
+	} else {
+		w.line("next := 0")
+		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {")
+		w.line("switch r.Field(%s[:], &next) {", w.keys(s))
+		for i, f := range s.fields {
+			w.line("case %d:", i)
+			seen, bit := seenBit(words, i)
+			w.line("r.Once(&%s, %s)", seen, bit)
+			w.read("m."+f.path, f.typ)
+			w.line("r.In(%q)", s.name+"."+f.label())
 		}
+		w.line("default:\nr.Skip()\n}\n}")
 	}
-	switch {
-	case ints == 0 && texts == 0:
-		w.line("r.Skip()\nr.Skip()")
-	case ints == 0:
-		w.cases(s, "switch string(r.TextKey()) {", false)
-	case texts == 0:
-		w.cases(s, "switch k, ok := r.IntKey(); {", true)
-	default:
-		w.line("if r.Peek() == abi.TypeText {")
-		w.cases(s, "switch string(r.TextBytes()) {", false)
-		w.line("} else {")
-		w.cases(s, "switch k, ok := r.IntKey(); {", true)
-		w.line("}")
-	}
-	w.line("}")
 	if s.recursive {
 		w.line("r.Leave()")
 	}
@@ -62,31 +55,52 @@ func (w *writer) unmarshal(s *structType) {
 	w.line("}")
 }
 
-// cases writes the switch over the keys that are integers, or those that are texts.
-func (w *writer) cases(s *structType, head string, ints bool) {
-	w.line("%s", head)
-	for i, f := range s.fields {
-		if f.asInt != ints {
-			continue
-		}
-		if ints {
-			w.line("case ok && k == %d:", f.number)
-		} else {
-			w.line("case %q:", f.name)
-		}
-		seen, bit := seenBit((len(s.fields)+63)/64, i)
-		w.line("r.Once(&%s, %s)", seen, bit)
-		w.read("m."+f.path, f.typ)
-		w.line("r.In(%q)", s.name+"."+f.label())
-	}
-	w.line("default:\nr.Skip()\n}")
-}
-
 func seenBit(words, i int) (seen, bit string) {
 	if words > 1 {
 		return fmt.Sprintf("seen[%d]", i/64), fmt.Sprintf("1<<%d", i%64)
 	}
 	return "seen", fmt.Sprintf("1<<%d", i)
+}
+
+// keys names the table of a struct's keys, which declare writes.
+func (w *writer) keys(s *structType) string {
+	name := "keysOf_" + s.name
+	for w.pkg.Scope().Lookup(name) != nil {
+		name += "_"
+	}
+	return name
+}
+
+// declare writes the table of a struct's keys, in their order.
+func (w *writer) declare(s *structType) {
+	if len(s.fields) == 0 {
+		return
+	}
+	w.line("\nvar %s = [...]abi.Key{", w.keys(s))
+	for _, f := range s.fields {
+		enc := f.encoding()
+		w.line("{Word: %#x, Encoded: %q}, // %q", word(enc), enc, f.key())
+	}
+	w.line("}")
+}
+
+// encoding is the key as CBOR.
+func (f *field) encoding() []byte {
+	w := abi.NewWriter(nil)
+	if f.asInt {
+		w.Int(f.number)
+	} else {
+		w.Text(f.name)
+	}
+	return w.Bytes()
+}
+
+// word is the first 8 bytes, the lowest first.
+func word(b []byte) (v uint64) {
+	for i := min(len(b), 8) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v
 }
 
 // read writes the statements that read into a variable, which holds zero.
@@ -117,18 +131,18 @@ func (w *writer) read(to string, t types.Type) {
 		}
 		i := w.variable("i")
 		w.line("if r.Array() != %d {\nr.Fail(abi.ErrArity)\n}", u.Len())
-		w.line("for %s := 0; %[1]s < %d && r.Err() == nil; %[1]s++ {", i, u.Len())
+		w.line("for %s := 0; %[1]s < %d && r.OK(); %[1]s++ {", i, u.Len())
 		w.read(to+"["+i+"]", u.Elem())
 		w.line("}")
 	case *types.Slice:
 		w.line("if !r.Null() {")
 		if isBytes(u.Elem()) {
-			w.line("%s = append(%s{}, r.ByteString()...)", to, w.typ(t))
+			w.line("%s = %s", to, w.convertBytes(t))
 		} else {
 			n, v := w.variable("n"), w.variable("v")
 			w.line("%s := r.Array()", n)
 			w.line("%s = make(%s, 0, min(%s, %d))", to, w.typ(t), n, firstRoom)
-			w.line("for ; %s > 0 && r.Err() == nil; %[1]s-- {", n)
+			w.line("for ; %s > 0 && r.OK(); %[1]s-- {", n)
 			w.line("var %s %s", v, w.typ(u.Elem()))
 			w.read(v, u.Elem())
 			w.line("%s = append(%[1]s, %s)\n}", to, v)
@@ -138,13 +152,21 @@ func (w *writer) read(to string, t types.Type) {
 		n, k, v := w.variable("n"), w.variable("k"), w.variable("v")
 		w.line("if !r.Null() {\n%s := r.Map()", n)
 		w.line("%s = make(%s, min(%s, %d))", to, w.typ(t), n, firstRoom)
-		w.line("for ; %s > 0 && r.Err() == nil; %[1]s-- {", n)
+		w.line("for ; %s > 0 && r.OK(); %[1]s-- {", n)
 		w.line("%s := %s", k, w.readBasic(u.Key(), u.Key().Underlying().(*types.Basic)))
 		w.line("if _, twice := %s[%s]; twice {\nr.Fail(abi.ErrDuplicate)\n}", to, k)
 		w.line("var %s %s", v, w.typ(u.Elem()))
 		w.read(v, u.Elem())
 		w.line("%s[%s] = %s\n}\n}", to, k, v)
 	}
+}
+
+// convertBytes reads bytes as a type.
+func (w *writer) convertBytes(t types.Type) string {
+	if _, named := types.Unalias(t).(*types.Named); named {
+		return w.typ(t) + "(r.Bytes())"
+	}
+	return "r.Bytes()"
 }
 
 func (w *writer) readBasic(t types.Type, u *types.Basic) string {

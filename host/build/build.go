@@ -23,6 +23,7 @@ type Options struct {
 	CacheDir string // "" for none
 	// CacheBytes bounds what is kept; 0 means DefaultCacheBytes.
 	CacheBytes int64
+	CacheKey   string // the key file; "" means the user's
 	// Progress is told what is going on, in a few words; nil is fine.
 	Progress func(text string)
 

@@ -145,6 +145,82 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestPlanted: what somebody else has put into the cache in the place of a build,
+// or has moved there from elsewhere in it, is not found.
+func TestPlanted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lists packages")
+	}
+	dir := project(t)
+	ctx, keys := context.Background(), t.TempDir()
+	options := func(name string) Options {
+		return Options{
+			Compiler: "go", CacheDir: t.TempDir(), CacheKey: filepath.Join(keys, name),
+			Deadline: time.Minute, Progress: func(text string) { t.Error(text) },
+		}
+	}
+	mine, theirs := options("mine"), options("theirs")
+	c, err := choose(ctx, dir, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save := func(o Options, module string) store {
+		st := openStore(o, c.key(dir))
+		var before *record
+		from, err := c.sources(ctx, dir, t.TempDir())
+		if err == nil {
+			before, err = st.inputs(from, nil)
+		}
+		if err == nil {
+			err = st.save(before, dir, []byte(module))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	entry := func(o Options, part string) string { return glob(t, o.CacheDir, "v*/*/"+part)[0] }
+	copyOver := func(from, to string) {
+		raw, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	st := save(mine, "mine")
+	good, ok := st.find()
+	if !ok {
+		t.Fatal("not kept")
+	}
+	save(theirs, "theirs")
+	copyOver(entry(theirs, "module"), entry(mine, "module"))
+	if wasm, ok := st.module(good.sum); ok {
+		t.Errorf("found %q", wasm)
+	}
+	save(mine, "mine")
+	copyOver(entry(theirs, "module"), entry(mine, "module"))
+	copyOver(entry(theirs, "record"), entry(mine, "record"))
+	if _, ok := st.find(); ok {
+		t.Error("found a whole build of theirs")
+	}
+	save(mine, "mine")
+	copyOver(entry(mine, "record"), entry(mine, "module"))
+	if wasm, ok := st.module(good.sum); ok {
+		t.Errorf("found %q", wasm)
+	}
+	save(mine, "mine")
+	if err := os.Remove(mine.CacheKey); err != nil {
+		t.Fatal(err)
+	}
+	if st := openStore(mine, c.key(dir)); st.cache == nil {
+		t.Error("a lost key is the end of the cache")
+	} else if _, ok := st.find(); ok {
+		t.Error("found what was sealed with the lost key")
+	}
+}
+
 // TestUnusableCache: a cache that cannot be used costs time, and is told of.
 func TestUnusableCache(t *testing.T) {
 	if testing.Short() {

@@ -1,15 +1,17 @@
 package build
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
+
 	"os"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/internal/cache"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Parts of a build's entry in the cache.
@@ -69,7 +71,7 @@ func openStore(o Options, key cache.Key) store {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
-	c, err := cache.Open(o.CacheDir, o.CacheBytes)
+	c, err := cache.Open(cache.Options{Dir: o.CacheDir, MaxBytes: o.CacheBytes, KeyFile: o.CacheKey})
 	if err != nil {
 		o.Progress("nothing can be kept: " + err.Error())
 		return store{}
@@ -155,15 +157,10 @@ const maxSource = MaxModuleBytes
 // readSource reads a regular file of bounded size: a pipe or a device has no end.
 func readSource(path string) (os.FileInfo, []byte, error) {
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
-	case !info.Mode().IsRegular():
-		return nil, nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > maxSource:
-		return nil, nil, fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), int64(maxSource))
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(context.Background(), path, maxSource)
 	return info, data, err
 }
 

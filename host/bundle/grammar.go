@@ -58,9 +58,14 @@ var moduleShape = object("a module: either go or wasm",
 // all; the others are where a value can only be a mistake.
 const (
 	leastMemory, mostMemory = 64 << 10, 4 << 30
+	leastCompile            = 32 << 20
+	mostCompile             = 64 << 30
 	leastStack, mostStack   = 1 << 10, 64 << 20
 	mostTable               = 10_000_000
 	mostGlobals             = 1_000_000
+	mostEntries             = 1_000_000
+	mostElements            = 100_000_000
+	mostTables              = 100_000
 	mostModule              = 256 << 20
 	leastOutbox, mostOutbox = 1 << 10, 1 << 30
 	mostInstances           = 10_000_000
@@ -70,12 +75,22 @@ var moduleLimitsShape = object("what a module and its instances may use",
 	optional("size", sizeIn("bytes of the module itself; default 64MiB", 1, mostModule)),
 	optional("data", sizeIn("bytes of its data segments; default 64MiB", 1, mostModule)),
 	optional("globals", count("globals; default 10000", mostGlobals)),
+	optional("types", count("types of functions; default 10000", mostEntries)),
+	optional("functions", count("functions, imported ones included; default 200k", mostEntries)),
+	optional("segments", count("segments of data and of elements; default 1M", mostElements)),
+	optional("elements", count("elements in its segments; default 262144", mostElements)),
+	optional("tables", count("tables; default 100", mostTables)),
+	optional("table-entries", count("entries of all tables together, those that they grow by included; default: 131072, or table if that is more", mostElements)),
+	optional("compile-steps", count("steps of the compiler, of about a nanosecond, as estimated, beyond 1000 for each byte of the module; default 700M", 0)),
+	optional("compile-bytes", sizeIn("bytes of memory of the compiler, as estimated, beyond 200 for each byte of the module; default 128MiB", 1<<20, 1<<40)),
 	optional("memory", sizeIn("bytes of linear memory of an instance, in pages of 64 KiB; default: the largest of its actors' limits", leastMemory, mostMemory)),
 	optional("table", count("entries of a table; default: the largest of its actors' limits", mostTable)),
 	optional("stack", sizeIn("bytes that nested calls may take; default: the largest of its actors' limits", leastStack, mostStack)),
 	optional("instances", count("instances alive, idle ones included; default: as many as the engine allows", mostInstances)),
 	optional("init-fuel", count("units of fuel of the initialisation; default 10G", 0)),
 	optional("init-deadline", duration("wall-clock time of the initialisation; default 30s")),
+	optional("compile-time", duration("processor time of compiling it; default 1s and 10s a MiB")),
+	optional("compile-memory", sizeIn("bytes that compiling it may take; default 128MiB, 160 times its size and twice its memory", leastCompile, mostCompile)),
 )
 
 var limitsShape = object("what one actor may use",

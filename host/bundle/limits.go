@@ -35,6 +35,11 @@ func (c *checker) limits(v view, base limits) limits {
 func (c *checker) moduleLimits(v view, mod *Module) {
 	mod.Size, mod.Data = v.size("size", 0), v.size("data", 0)
 	mod.Globals = uint32(v.count("globals", 0))
+	mod.Tables, mod.Entries = uint32(v.count("tables", 0)), uint32(v.count("table-entries", 0))
+	mod.Types, mod.Functions = uint32(v.count("types", 0)), uint32(v.count("functions", 0))
+	mod.Segments, mod.Elements = uint32(v.count("segments", 0)), uint32(v.count("elements", 0))
+	mod.CompileSteps, mod.CompileBytes = v.count("compile-steps", 0), v.size("compile-bytes", 0)
+	mod.CompileTime, mod.CompileMemory = v.duration("compile-time", 0), v.size("compile-memory", 0)
 	mod.Memory, mod.Stack, mod.Table = v.size("memory", 0), uint32(v.size("stack", 0)), uint32(v.count("table", 0))
 	mod.Instances = int(v.count("instances", 0))
 	mod.InitFuel, mod.InitDeadline = v.count("init-fuel", 0), v.duration("init-deadline", 0)

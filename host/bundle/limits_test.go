@@ -159,13 +159,14 @@ func TestLimitsOfTurns(t *testing.T) {
 // message that says what, how much, and which key raises it.
 func TestLimitsAtLoad(t *testing.T) {
 	for _, c := range []struct{ small, enough, want string }{
-		{"size: 484", "size: 485", "needs.wasm has 485 bytes, the limit is 484; modules.m.limits.size raises it"},
+		{"size: 484", "size: 485", "the module takes 485 bytes, the limit is 484 bytes; modules.m.limits.size raises it"},
 		{"data: 10", "data: 100", "the module has data of 61 bytes, the limit is 10 bytes; modules.m.limits.data raises it"},
 		{"globals: 2", "globals: 3", "the module has 3 globals, the limit is 2 globals; modules.m.limits.globals raises it"},
 		{"memory: 64KiB", "memory: 128KiB", "the module needs a memory of 128 KiB, the limit is 64 KiB; modules.m.limits.memory raises it"},
 		{"table: 9", "table: 10", "the module needs a table of 10 entries, the limit is 9 entries; modules.m.limits.table raises it"},
 		{"init-fuel: 10k", "init-fuel: 20M", "fuel 10000 spent; modules.m.limits.init-fuel raises it"},
 		{"init-deadline: 1ns", "init-deadline: 30s", "deadline 1ns passed; modules.m.limits.init-deadline raises it"},
+		{"compile-time: 1ns", "compile-time: 30s", "takes more than 1ns of processor time to compile (the limit is ImageConfig.CompileTime); modules.m.limits.compile-time raises it"},
 	} {
 		t.Run(c.small, func(t *testing.T) {
 			_, err := open(t, needs(t, "", c.small, "a: {type: needs}"))

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // FileName is the manifest's name in its folder.
@@ -42,33 +45,14 @@ func readManifest(path string) (file string, data []byte, err error) {
 			return "", nil, fmt.Errorf("%s: the folder holds no %s; `wasmactors new` makes one", filepath.Dir(path), FileName)
 		}
 	}
-	if data, err = readRegular(path, maxManifest); err != nil {
-		return "", nil, fmt.Errorf("the manifest: %w", err)
+	data, err = regular.Read(context.Background(), path, maxManifest)
+	switch {
+	case errors.Is(err, regular.ErrSize):
+		return "", nil, fmt.Errorf("%s: the manifest is larger than 4 MiB", path)
+	case err != nil:
+		return "", nil, fmt.Errorf("the manifest cannot be read: %w", err)
 	}
 	return path, data, nil
-}
-
-// readRegular reads a regular file of bounded size: a pipe or a device has no end.
-func readRegular(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > most:
-		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), most)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", path, most)
-	}
-	return data, err
 }
 
 // Parse is Load for a manifest that was read already; file is its name, and its

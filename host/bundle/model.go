@@ -39,11 +39,21 @@ type Module struct {
 	Stack  uint32
 	Table  uint32
 	// What only the module's limits say; 0 means the runtime's defaults.
-	Size, Data   uint64
-	Globals      uint32
-	Instances    int
-	InitFuel     uint64
-	InitDeadline time.Duration
+	Size, Data uint64
+	Globals    uint32
+
+	// More limits of the module itself; 0 means the default of runtime.ImageConfig.
+	Tables, Entries            uint32 // tables, and the entries of all together
+	Types, Functions           uint32
+	Segments, Elements         uint32
+	CompileSteps, CompileBytes uint64 // of the compiler, as estimated
+	Instances                  int
+	InitFuel                   uint64
+	InitDeadline               time.Duration
+	// CompileTime and CompileMemory bound the process that compiles; 0 means that the
+	// module's size decides.
+	CompileTime   time.Duration
+	CompileMemory uint64
 
 	root         string // what sources must lie in; "": anywhere
 	set          shared

@@ -14,20 +14,6 @@ import (
 // ErrNoBuild is returned for a module of sources where building is forbidden.
 var ErrNoBuild = errors.New("building is forbidden here")
 
-// read reads the .wasm file, never more than the module may have.
-func (mod Module) read() ([]byte, error) {
-	code, err := readRegular(mod.Wasm, int64(cmp.Or(mod.Size, uint64(runtime.DefaultSizeLimit))))
-	if err != nil {
-		return nil, &sizeError{err}
-	}
-	return code, nil
-}
-
-// sizeError is a file that was not read.
-type sizeError struct{ error }
-
-func (e *sizeError) Unwrap() error { return e.error }
-
 // ModuleError is an error about a module, with its place in the manifest.
 func (m *Manifest) ModuleError(mod Module, err error) *ModuleError {
 	return &ModuleError{Module: mod.Name, Err: err, File: m.File, Line: mod.line, Column: mod.column, Source: cmp.Or(mod.Wasm, mod.Go)}
@@ -71,12 +57,12 @@ func (e *ModuleError) limit() string {
 	var l *runtime.LimitError
 	var load *runtime.LoadError
 	var f *abi.Failure
-	var s *sizeError
+	var c *runtime.CompileError
 	switch {
-	case errors.As(e.Err, &s) && strings.Contains(s.Error(), "the limit is"):
-		return "size"
 	case errors.As(e.Err, &l):
 		return l.Key
+	case errors.As(e.Err, &c):
+		return c.Key
 	case errors.As(e.Err, &load) && errors.As(load.Err, &f):
 		return map[abi.FailureKind]string{
 			abi.FailureFuel: "init-fuel", abi.FailureDeadline: "init-deadline", abi.FailureMemoryLimit: "memory", abi.FailureStackOverflow: "stack",

@@ -19,10 +19,16 @@ type Options struct {
 	// CacheBytes bounds what is kept: a quarter of it for built modules, the rest
 	// for images and machine code. 0 means DefaultCacheBytes.
 	CacheBytes int64
+	// CacheKey is the file of the key that the cache is authenticated with; "" means
+	// the user's.
+	CacheKey string
 	// Compiler overrides what modules say; "" leaves it to them.
 	Compiler string
 	// Progress is told what is going on, a few words at a time, by any goroutine.
 	Progress func(module, text string)
+	// Parallel bounds the modules that are built and loaded at a time; 0 means
+	// GOMAXPROCS.
+	Parallel int
 	// Engine configures the engine further; may be nil.
 	Engine func(runtime.Config) runtime.Config
 	// Allow is asked about what lies outside of the bundle's folder: folders that are
@@ -88,7 +94,7 @@ func (e *ModuleError) Unwrap() error { return e.Err }
 // Open builds and loads the modules of a manifest, several at a time. Close the
 // bundle when its actors have ended.
 func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
-	cfg := runtime.NewConfig()
+	cfg := runtime.NewConfig().WithCacheKeyFile(o.CacheKey).WithParallelLoads(o.Parallel)
 	if o.CacheDir != "" {
 		cfg = cfg.WithCacheDir(filepath.Join(o.CacheDir, ImageCache)).WithCacheBytes(CacheShares(o.CacheBytes)[ImageCache])
 	}
@@ -104,28 +110,24 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	}
 	b := &Bundle{Manifest: m, Images: map[string]*runtime.Image{}, Builds: map[string]*build.Result{}, engine: engine}
 	var mu sync.Mutex
-	var wg sync.WaitGroup
 	errs := make([]error, len(m.Modules))
-	for i, mod := range m.Modules {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			built, image, err := openModule(ctx, engine, mod.pinned(), o)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				errs[i] = m.ModuleError(mod, err)
-				return
-			}
-			b.Images[mod.Name] = image
-			if built != nil {
-				b.Builds[mod.Name] = built
-			}
-		}()
-	}
-	wg.Wait()
+	err = inOrder(ctx, o.Parallel, len(m.Modules), func(ctx context.Context, i int) error {
+		mod := m.Modules[i]
+		built, image, err := openModule(ctx, engine, mod.pinned(), o)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			errs[i] = m.ModuleError(mod, err)
+			return nil // the others are looked at, too
+		}
+		b.Images[mod.Name] = image
+		if built != nil {
+			b.Builds[mod.Name] = built
+		}
+		return nil
+	})
 	// All that is wrong is told, in the order of the file.
-	if err := errors.Join(append(errs, b.checkTypes())...); err != nil {
+	if err := errors.Join(append(errs, err, b.checkTypes())...); err != nil {
 		return nil, errOf(err, b.Close(ctx))
 	}
 	return b, nil
@@ -143,7 +145,7 @@ func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 	if o.NoBuild {
 		return nil, fmt.Errorf("%s would have to be built: %w", mod.Go, ErrNoBuild)
 	}
-	bo := build.Options{Compiler: compiler, Tags: mod.Tags, Flags: mod.Flags, Cgo: o.Cgo, Root: mod.root, Allow: o.allowSources(mod.Name)}
+	bo := build.Options{Compiler: compiler, CacheKey: o.CacheKey, Tags: mod.Tags, Flags: mod.Flags, Cgo: o.Cgo, Root: mod.root, Allow: o.allowSources(mod.Name)}
 	if o.CacheDir != "" {
 		bo.CacheDir, bo.CacheBytes = filepath.Join(o.CacheDir, BuildCache), CacheShares(o.CacheBytes)[BuildCache]
 	}
@@ -156,7 +158,7 @@ func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 // Code is the WebAssembly of a module, built if need be.
 func Code(ctx context.Context, mod Module, o Options) ([]byte, *build.Result, error) {
 	if mod.Wasm != "" {
-		code, err := mod.read()
+		code, err := readModule(ctx, mod)
 		return code, nil, err
 	}
 	built, err := Build(ctx, mod, o)
@@ -173,7 +175,7 @@ func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Optio
 		cfg.Progress = func(stage string) { o.Progress(mod.Name, stage) }
 	}
 	if mod.Wasm != "" {
-		code, err := mod.read()
+		code, err := readModule(ctx, mod)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -192,8 +194,10 @@ func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Optio
 func (mod Module) ImageConfig() runtime.ImageConfig {
 	return runtime.ImageConfig{
 		Name: mod.Name, MemoryLimit: mod.Memory, StackLimit: mod.Stack, TableLimit: mod.Table,
-		SizeLimit: mod.Size, DataLimit: mod.Data, GlobalLimit: mod.Globals, InstanceLimit: mod.Instances,
-		InitFuel: mod.InitFuel, InitDeadline: mod.InitDeadline,
+		SizeLimit: mod.Size, DataLimit: mod.Data, GlobalLimit: mod.Globals, TablesLimit: mod.Tables, EntriesLimit: mod.Entries,
+		TypeLimit: mod.Types, FunctionLimit: mod.Functions, SegmentLimit: mod.Segments, ElementLimit: mod.Elements,
+		CompileSteps: mod.CompileSteps, CompileBytes: mod.CompileBytes, CompileTime: mod.CompileTime, CompileMemory: mod.CompileMemory,
+		InstanceLimit: mod.Instances, InitFuel: mod.InitFuel, InitDeadline: mod.InitDeadline,
 		Env: mod.Env, Dirs: mod.Dirs, NoFreeze: !mod.Freeze,
 	}
 }

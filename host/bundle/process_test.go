@@ -13,10 +13,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/runtime"
 )
 
 // TestMain lets the test binary be another process that opens a bundle.
 func TestMain(m *testing.M) {
+	runtime.CompileMain() // modules compile in processes of their own, as in production
 	if dir := os.Getenv("BUNDLE_TEST_CACHE"); dir != "" {
 		os.Exit(openInProcess(dir, os.Getenv("BUNDLE_TEST_DIR")))
 	}

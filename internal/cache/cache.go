@@ -4,13 +4,14 @@
 // A key is the hash of everything that an entry depends on, versions included, so
 // nothing in the cache is ever out of date, only missing. Any number of
 // processes may use one directory: a part of an entry appears by a rename, whole
-// or not at all, and carries a checksum. A damaged part is removed and counts as
-// missing. When the cache outgrows its bound, the entries that were not used for
-// longest go first, but none that a living process uses.
+// or not at all, and is authenticated with the user's [Secret]. What was damaged,
+// swapped or planted is removed and counts as missing. When the cache outgrows its
+// bound, the entries that were not used for longest go first, but none that a
+// living process uses.
 //
-// Layout: DIR/FORMAT/KEY/ holds the parts, the folder code, which is wazero's, and
-// the file uses: every use is a byte of it, its time is that of the last use, and
-// who uses the entry holds a shared lock on it.
+// Layout: DIR/FORMAT/NAME/ holds the parts, and the file uses: every use is a byte
+// of it, its time is that of the last use, and who uses the entry holds a shared
+// lock on it. NAME is the key under the secret.
 package cache
 
 import (
@@ -23,12 +24,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 )
 
 // format names the layout of the directory and of the files; it changes with
 // them.
-const format = "v2"
+const format = "v3"
 
 // Key identifies an entry.
 type Key [sha256.Size]byte
@@ -52,38 +52,54 @@ func KeyOf(parts ...[]byte) Key {
 // Errors of this package. What is damaged is gone when the error is returned.
 var (
 	ErrMissing = errors.New("cache: no such entry")
-	ErrDamaged = errors.New("cache: the entry was damaged and has been removed")
+	ErrDamaged = errors.New("cache: the entry was damaged, or is not ours, and has been removed")
 )
 
 // Cache is a directory. It is safe for concurrent use, also by several
 // processes.
 type Cache struct {
-	root     string
-	dir      string // with the format
+	root     string // as it was given
+	dir      string // the real path, with the format
+	secret   *Secret
 	maxBytes int64
 }
 
-// Open creates the directory if necessary. maxBytes bounds what is kept. A
-// directory that may only be read serves what is in it; one that everybody may
-// write to is refused, because machine code from it is trusted.
-func Open(dir string, maxBytes int64) (*Cache, error) {
-	c := &Cache{root: dir, dir: filepath.Join(dir, format), maxBytes: maxBytes}
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+// Options say which cache to open.
+type Options struct {
+	Dir      string
+	MaxBytes int64  // bounds what is kept
+	KeyFile  string // see LoadSecret; it must not be in Dir
+}
+
+// Open creates the directory if necessary. A directory that may only be read
+// serves what is in it. One that others own or can write to is refused, parents
+// included; the error says which, and what to do.
+func Open(o Options) (*Cache, error) {
+	secret, err := LoadSecret(o.KeyFile)
+	if err != nil {
 		return nil, err
 	}
-	for _, d := range []string{dir, c.dir} {
-		info, err := os.Stat(d)
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			return nil, &fs.PathError{Op: "open", Path: d, Err: errors.New("not a folder")}
-		}
-		if runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 {
-			return nil, fmt.Errorf("cache: %s can be written by everybody, so the machine code in it cannot be trusted: chmod o-w", d)
-		}
+	dir, err := makeTrusted(filepath.Join(o.Dir, format))
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
 	}
-	return c, nil
+	if o.KeyFile != "" && within(filepath.Dir(dir), o.KeyFile) {
+		return nil, fmt.Errorf("cache: the key %s is in the cache that it protects: keep it elsewhere", o.KeyFile)
+	}
+	return &Cache{root: o.Dir, dir: dir, secret: secret, maxBytes: o.MaxBytes}, nil
+}
+
+// within reports whether a file is somewhere in a folder, which is a real path.
+func within(dir, file string) bool {
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return false
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(dir, real)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // Dir is the directory that the cache was opened with.
@@ -101,14 +117,7 @@ func (c *Cache) temp(kind string) string {
 
 const tempPrefix = "tmp-"
 
-// TempDir makes a folder on the cache's own file system. The caller removes it;
-// if it cannot, because it was killed, another process will.
-func (c *Cache) TempDir() (string, error) {
-	dir := c.temp("dir")
-	return dir, os.Mkdir(dir, 0o700)
-}
-
-func (c *Cache) path(k Key) string { return filepath.Join(c.dir, k.String()) }
+func (c *Cache) path(k Key) string { return filepath.Join(c.dir, c.secret.name(k).String()) }
 
 // discard removes a file or a directory so that nobody sees it half removed.
 func (c *Cache) discard(path string) error {

@@ -19,22 +19,35 @@ const maxUses = 1 << 16
 // be called concurrently.
 type Entry struct {
 	c    *Cache
-	key  Key
+	name Key
 	dir  string
 	lock *os.File // nil: the cache can only be read
 }
 
 // Use takes an entry into use, whether or not anything is in it.
 func (c *Cache) Use(k Key) (*Entry, error) {
-	e := &Entry{c: c, key: k, dir: c.path(k)}
+	e := &Entry{c: c, name: c.secret.name(k)}
+	e.dir = filepath.Join(c.dir, e.name.String())
 	name := filepath.Join(e.dir, usesFile)
 	for range 100 {
 		if err := os.Mkdir(e.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return c.readOnly(e, err)
 		}
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		if info, err := os.Lstat(e.dir); err == nil && !info.IsDir() {
+			if err := c.discard(e.dir); err != nil { // a link, say
+				return nil, err
+			}
+			continue
+		}
+		f, err := openPlain(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // evicted in between
+		}
+		if errors.Is(err, errNotPlain) {
+			if err := c.discard(name); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if err != nil {
 			return c.readOnly(e, err)
@@ -44,10 +57,17 @@ func (c *Cache) Use(k Key) (*Entry, error) {
 			return nil, fmt.Errorf("cache: %s: %w", name, err)
 		}
 		mine, err1 := f.Stat()
-		there, err2 := os.Stat(name)
+		there, err2 := os.Lstat(name)
 		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
-			e.lock = f
-			return e, nil
+			if single(mine) {
+				e.lock = f
+				return e, nil
+			}
+			_ = f.Close() // a second name of another file: nothing is written to that
+			if err := c.discard(name); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		_ = f.Close() // evicted before the lock was held
 	}
@@ -56,7 +76,7 @@ func (c *Cache) Use(k Key) (*Entry, error) {
 
 // readOnly is an entry of a cache that cannot be written, if there is one.
 func (c *Cache) readOnly(e *Entry, cause error) (*Entry, error) {
-	if info, err := os.Stat(e.dir); err == nil && info.IsDir() {
+	if info, err := os.Lstat(e.dir); err == nil && info.IsDir() {
 		return e, nil
 	}
 	return nil, cause
@@ -66,24 +86,46 @@ func (c *Cache) readOnly(e *Entry, cause error) (*Entry, error) {
 // system's.
 func (e *Entry) Load(part string) ([]byte, error) {
 	name := filepath.Join(e.dir, part)
-	file, err := os.ReadFile(name)
+	file, err := readPlain(name, sealedSize(e.c.maxBytes))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrMissing
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errNotPlain) {
 		return nil, err
 	}
-	body, ok := unseal(e.key, part, file)
+	body, ok := e.c.secret.unseal(e.name, part, file)
 	if !ok {
 		return nil, errors.Join(ErrDamaged, e.c.discard(name))
 	}
 	return body, nil
 }
 
+// Open begins to read a part that is used piece by piece. The error is or wraps
+// ErrMissing or ErrDamaged, or is the system's; Read may find it damaged later, and
+// whoever is told so drops it.
+func (e *Entry) Open(part string) (*Part, error) {
+	name := filepath.Join(e.dir, part)
+	f, err := openPlain(name, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrMissing
+	}
+	var p *Part
+	if err == nil {
+		if p, err = e.c.secret.open(f, e.name, part, e.c.maxBytes); err == nil {
+			return p, nil
+		}
+		_ = f.Close() // it was only read
+	}
+	if errors.Is(err, ErrDamaged) || errors.Is(err, errNotPlain) {
+		return nil, errors.Join(ErrDamaged, e.c.discard(name))
+	}
+	return nil, err
+}
+
 // Has reports whether there is such a part, damaged or not.
 func (e *Entry) Has(part string) bool {
-	_, err := os.Stat(filepath.Join(e.dir, part))
-	return err == nil
+	info, err := os.Lstat(filepath.Join(e.dir, part))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // Drop removes a part that is of no use.
@@ -109,7 +151,12 @@ func (e *Entry) Store(part string, body []byte) error {
 		return nil
 	}
 	temp := e.c.temp(part)
-	if err := os.WriteFile(temp, seal(e.key, part, body), 0o600); err != nil {
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(e.c.secret.seal(e.name, part, body))
+	if err := errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(temp)
 		return err
 	}

@@ -34,7 +34,7 @@ func TestEvictsWhatWasUsedLeast(t *testing.T) {
 	if _, err := get(c, key(0)); err != nil { // used again: now the youngest
 		t.Fatal(err)
 	}
-	dir := filepath.Join(c.path(key(2)), codeDir)
+	dir := filepath.Join(c.path(key(2)), "code")
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "code"), make([]byte, 1000), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestNeverEvictsWhatIsInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, it := range items {
-		if it.InUse != (it.Key == key(1).String()) {
+		if it.InUse != (it.Key == filepath.Base(c.path(key(1)))) {
 			t.Errorf("%+v", it)
 		}
 	}
@@ -133,7 +133,7 @@ func TestItems(t *testing.T) {
 		t.Fatal(items, err)
 	}
 	it := items[0]
-	if it.Key != key(1).String() || it.About != "the guest" || it.Uses != 3 || it.Bytes < 1000 || time.Since(it.Used) > time.Minute {
+	if it.Key != filepath.Base(c.path(key(1))) || it.About != "the guest" || it.Uses != 3 || it.Bytes < 1000 || time.Since(it.Used) > time.Minute {
 		t.Errorf("%+v", it)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Item is an entry of the cache.
 type Item struct {
-	Key   string // in hexadecimal
+	Key   string // its name in hexadecimal; it tells nothing about what it is
 	Bytes int64
 	Used  time.Time // the last time
 	Uses  int       // that were spared the work of making it, at most 65536
@@ -22,6 +22,9 @@ type Item struct {
 
 // aboutPart is the part that describes an entry.
 const aboutPart = "about"
+
+// maxAbout is more than any description takes, in bytes.
+const maxAbout = 64 << 10
 
 // Describe says what the entry is, for people: a line of text.
 func (e *Entry) Describe(text string) error {
@@ -66,7 +69,7 @@ func (c *Cache) item(name string) Item {
 	root := filepath.Join(c.dir, name)
 	it.Bytes, it.Used = measure(root)
 	uses := filepath.Join(root, usesFile)
-	if info, err := os.Stat(uses); err == nil {
+	if info, err := os.Lstat(uses); err == nil {
 		it.Used, it.Uses = info.ModTime(), int(info.Size())
 	}
 	if release, ok := lockAlone(uses); ok {
@@ -76,8 +79,8 @@ func (c *Cache) item(name string) Item {
 	}
 	var k Key
 	if n, err := hex.Decode(k[:], []byte(name)); err == nil && n == len(k) {
-		if file, err := os.ReadFile(filepath.Join(root, aboutPart)); err == nil {
-			about, _ := unseal(k, aboutPart, file)
+		if file, err := readPlain(filepath.Join(root, aboutPart), maxAbout); err == nil {
+			about, _ := c.secret.unseal(k, aboutPart, file)
 			it.About = string(about)
 		}
 	}

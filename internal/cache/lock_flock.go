@@ -14,7 +14,10 @@ func lockShared(f *os.File) error { return flock(f, syscall.LOCK_SH) }
 
 // lockAlone takes the lock of an entry if nobody uses it; release gives it back.
 func lockAlone(uses string) (release func(), ok bool) {
-	f, err := os.OpenFile(uses, os.O_RDWR, 0)
+	f, err := openPlain(uses, os.O_RDWR, 0)
+	if errors.Is(err, errNotPlain) {
+		return func() {}, true // nothing of ours
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return func() {}, true // nobody has begun to use it, or its maker was killed
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -18,14 +19,16 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("CACHE_TEST_DIR"); dir != "" {
 		os.Exit(otherProcess(dir, os.Getenv("CACHE_TEST_DO")))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(filepath.Dir(testKey))
+	os.Exit(code)
 }
 
 // bodyOf is what belongs to a key: 300 KB.
 func bodyOf(k Key) []byte { s := sha256.Sum256(k[:]); return bytes.Repeat(s[:], 10_000) }
 
 func otherProcess(dir, do string) int {
-	c, err := Open(dir, 1<<20)
+	c, err := Open(Options{Dir: dir, MaxBytes: 1 << 20, KeyFile: testKey})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -76,7 +79,7 @@ func start(t *testing.T, dir, do string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), "CACHE_TEST_DIR="+dir, "CACHE_TEST_DO="+do)
+	cmd.Env = append(os.Environ(), "CACHE_TEST_DIR="+dir, "CACHE_TEST_DO="+do, "CACHE_TEST_KEY="+testKey)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +196,7 @@ func TestFullDisk(t *testing.T) {
 		t.Error(err)
 	}
 	names, err := os.ReadDir(c.dir)
-	if err != nil || len(names) != 1 || names[0].Name() != key(2).String() {
+	if err != nil || len(names) != 1 || names[0].Name() != filepath.Base(c.path(key(2))) {
 		t.Errorf("left: %v, %v", names, err)
 	}
 }

@@ -1,38 +1,219 @@
 package cache
 
 import (
-	"bytes"
-	"crypto/sha256"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
 	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"sync"
 )
 
-const magic = "WACACHE2"
+// A sealed part is a file of this form, numbers little-endian:
+//
+//	magic                8 bytes
+//	salt                16 bytes, random
+//	length of the body   8 bytes
+//	a tag for each chunk 16 bytes each
+//	the body, in chunks of 256 KiB, the last one shorter
+//
+// A file has a key of its own, HMAC-SHA256 under the secret of the entry's name, the
+// part's name, the salt and the length; a chunk's tag is AES-256-GMAC under that key
+// with the chunk's number as the nonce. So a file in the wrong place, a chunk in the
+// wrong place, a shorter or a longer body are all as wrong as a changed byte. GMAC
+// rather than HMAC, because 8 MB of machine code are checked at every start: 2 ms
+// instead of 6, and instead of 20 where the processor has no SHA-256.
+const (
+	magic      = "WACACHE3"
+	saltSize   = 16
+	headerSize = len(magic) + saltSize + 8
+	tagSize    = 16
+	chunk      = 256 << 10
+)
 
-const headerSize = len(magic) + sha256.Size + 8 + sha256.Size
+// sealedSize is the size of the file for a body of n bytes.
+func sealedSize(n int64) int64 { return int64(headerSize) + chunks(n)*tagSize + n }
 
-// seal puts the header before the body: magic, name, length, checksum. The name
-// is the hash of key and part, so that a file in the wrong place is no part.
-func seal(k Key, part string, body []byte) []byte {
-	name, sum := KeyOf(k[:], []byte(part)), sha256.Sum256(body)
-	file := make([]byte, 0, headerSize+len(body))
-	file = append(file, magic...)
-	file = append(file, name[:]...)
-	file = binary.LittleEndian.AppendUint64(file, uint64(len(body)))
-	file = append(file, sum[:]...)
-	return append(file, body...)
+// chunks is at least one: that there is nothing is authenticated, too.
+func chunks(n int64) int64 { return max(1, (n+chunk-1)/chunk) }
+
+// seal makes the file of a part.
+func (s *Secret) seal(name Key, part string, body []byte) []byte {
+	n := len(body)
+	file := make([]byte, sealedSize(int64(n)))
+	copy(file, magic)
+	_, _ = rand.Read(file[len(magic) : len(magic)+saltSize]) // never fails (crypto/rand)
+	binary.LittleEndian.PutUint64(file[len(magic)+saltSize:], uint64(n))
+	tags := file[headerSize : len(file)-n]
+	copy(file[len(file)-n:], body)
+	g := s.chunkMAC(name, part, file[:headerSize])
+	each(len(tags)/tagSize, func(i int) {
+		g.tag(tags[i*tagSize:i*tagSize], i, body[i*chunk:min(n, (i+1)*chunk)])
+	})
+	return file
 }
 
-// unseal checks a file and returns its body.
-func unseal(k Key, part string, file []byte) ([]byte, bool) {
-	if len(file) < headerSize || string(file[:len(magic)]) != magic {
+// unseal checks a file and returns its body. What it returns are the bytes that
+// were checked: whoever uses them must not read the file again.
+func (s *Secret) unseal(name Key, part string, file []byte) ([]byte, bool) {
+	if len(file) < headerSize {
 		return nil, false
 	}
-	name := KeyOf(k[:], []byte(part))
-	head := file[len(magic):headerSize]
-	body := file[headerSize:]
-	if !bytes.Equal(head[:len(name)], name[:]) || binary.LittleEndian.Uint64(head[len(name):]) != uint64(len(body)) {
+	n, ok := bodySize(file[:headerSize], int64(len(file)))
+	if !ok {
 		return nil, false
 	}
-	sum := sha256.Sum256(body)
-	return body, bytes.Equal(sum[:], head[len(name)+8:])
+	tags, body := file[headerSize:int64(len(file))-n], file[int64(len(file))-n:]
+	g := s.chunkMAC(name, part, file[:headerSize])
+	good := make([]bool, len(tags)/tagSize)
+	each(len(good), func(i int) {
+		good[i] = g.check(tags[i*tagSize:(i+1)*tagSize], i, body[i*chunk:min(len(body), (i+1)*chunk)])
+	})
+	for _, ok := range good {
+		if !ok {
+			return nil, false
+		}
+	}
+	return body, true
+}
+
+// bodySize reads the header of a file of so many bytes.
+func bodySize(header []byte, size int64) (int64, bool) {
+	n := binary.LittleEndian.Uint64(header[len(magic)+saltSize:])
+	return int64(n), string(header[:len(magic)]) == magic && n <= uint64(size) && sealedSize(int64(n)) == size
+}
+
+// chunkMAC makes and checks the tags of one file's chunks.
+type chunkMAC struct{ gcm cipher.AEAD }
+
+func (s *Secret) chunkMAC(name Key, part string, header []byte) chunkMAC {
+	key := s.hash("part", name[:], []byte(part), header)
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // a key of 32 bytes
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // AES
+	}
+	return chunkMAC{gcm}
+}
+
+func (g chunkMAC) tag(dst []byte, i int, data []byte) []byte {
+	var nonce [12]byte
+	binary.LittleEndian.PutUint64(nonce[:], uint64(i))
+	return g.gcm.Seal(dst, nonce[:], nil, data)
+}
+
+func (g chunkMAC) check(tag []byte, i int, data []byte) bool {
+	var nonce [12]byte
+	binary.LittleEndian.PutUint64(nonce[:], uint64(i))
+	_, err := g.gcm.Open(nil, nonce[:], tag, data)
+	return err == nil
+}
+
+// each calls f with 0 to n-1, on as many processors as there are.
+func each(n int, f func(i int)) {
+	workers := min(n/4, runtime.GOMAXPROCS(0))
+	if workers <= 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Part is a sealed part that is checked as it is read: Read gives out only what was
+// verified, from memory of our own. It is for one goroutine.
+type Part struct {
+	file  *os.File
+	mac   chunkMAC
+	tags  []byte
+	left  int64 // of the body, not read from the file yet
+	next  int   // chunk
+	ready []byte
+	buf   []byte
+	err   error
+}
+
+// Size is the length of what is still to be read, in bytes.
+func (p *Part) Size() int64 { return p.left + int64(len(p.ready)) }
+
+// Read implements io.Reader; it fills b unless the part ends. The error is
+// ErrDamaged if the file is not what was stored.
+func (p *Part) Read(b []byte) (n int, err error) {
+	for n < len(b) {
+		if len(p.ready) == 0 {
+			if err := p.fill(); err != nil {
+				if n > 0 && errors.Is(err, io.EOF) {
+					return n, nil
+				}
+				return n, err
+			}
+		}
+		m := copy(b[n:], p.ready)
+		p.ready = p.ready[m:]
+		n += m
+	}
+	return n, nil
+}
+
+// fill reads the next chunk and checks it.
+func (p *Part) fill() error {
+	if p.err != nil {
+		return p.err
+	}
+	if p.left == 0 && p.next > 0 {
+		return io.EOF
+	}
+	b := p.buf[:min(p.left, chunk)]
+	if _, err := io.ReadFull(p.file, b); err != nil {
+		p.err = ErrDamaged
+	} else if !p.mac.check(p.tags[p.next*tagSize:(p.next+1)*tagSize], p.next, b) {
+		p.err = ErrDamaged
+	}
+	if p.err != nil {
+		return p.err
+	}
+	p.next++
+	p.left -= int64(len(b))
+	p.ready = b
+	return nil
+}
+
+// Close ends reading.
+func (p *Part) Close() error { return p.file.Close() }
+
+// open begins to read a sealed file; ErrDamaged if it is none of at most so many
+// bytes.
+func (s *Secret) open(f *os.File, name Key, part string, most int64) (*Part, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var header [headerSize]byte
+	if _, err := io.ReadFull(f, header[:]); err != nil {
+		return nil, ErrDamaged
+	}
+	n, ok := bodySize(header[:], info.Size())
+	if !ok || n > most {
+		return nil, ErrDamaged
+	}
+	p := &Part{file: f, mac: s.chunkMAC(name, part, header[:]), left: n, buf: make([]byte, min(n, chunk)), tags: make([]byte, chunks(n)*tagSize)}
+	if _, err := io.ReadFull(f, p.tags); err != nil {
+		return nil, ErrDamaged
+	}
+	return p, nil
 }

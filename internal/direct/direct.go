@@ -23,6 +23,11 @@ const (
 	// together.
 	mostEntries = 1 << 16
 	mostLabels  = 1 << 18
+	// leastLabels and labelsPerEntry bound the labels by the bytes of code and the
+	// entries that they serve, leastArgs the arguments that all dispatchers pass on by
+	// the bytes of code: a small module does not become a large one.
+	leastLabels, labelsPerEntry = 1 << 14, 8
+	leastArgs                   = 1 << 13
 )
 
 // The table that remains: what dispatchers call in order to trap.
@@ -66,11 +71,13 @@ type table struct {
 	m        *wasm.Module
 	out      *wasm.Module
 	imported int
-	entries  []int32 // function indices, -1 for null
-	calls    []bool  // which functions call indirectly
+	types    []uint32 // of functions
+	kinds    []uint32 // of types: equal ones have the same
+	entries  []int32  // function indices, -1 for null
+	calls    []bool   // which functions call indirectly
 
 	dispatchers []dispatcher
-	byType      map[uint32]int // type index to its dispatcher
+	byKind      map[uint32]int // kind of a type to its dispatcher
 
 	one, other int32 // functions of different types, -1 for none
 }
@@ -93,7 +100,7 @@ func readTable(m *wasm.Module) (*table, bool) {
 			return nil, false
 		}
 	}
-	t := &table{m: m, imported: m.NumImported(wasm.KindFunc), byType: map[uint32]int{}, one: -1, other: -1}
+	t := &table{m: m, imported: m.NumImported(wasm.KindFunc), types: m.FuncTypes(), byKind: map[uint32]int{}, one: -1, other: -1}
 	t.entries = slices.Repeat([]int32{-1}, int(m.Tables[0].Min))
 	count := 0
 	for i := range m.Elems {
@@ -109,7 +116,18 @@ func readTable(m *wasm.Module) (*table, bool) {
 		copy(t.entries[at:], funcs)
 		count += len(funcs)
 	}
-	return t, count >= leastEntries
+	if count < leastEntries {
+		return nil, false
+	}
+	index := map[string]uint32{}
+	for i := range m.Types {
+		k := m.Types[i].Key()
+		if _, ok := index[k]; !ok {
+			index[k] = uint32(i)
+		}
+		t.kinds = append(t.kinds, index[k])
+	}
+	return t, true
 }
 
 // constant reads an offset of the form i32.const.
@@ -187,7 +205,7 @@ func (t *table) unchanged() bool {
 			}
 		}
 	}
-	if len(t.dispatchers) == 0 || len(t.dispatchers)*len(t.entries) > mostLabels {
+	if len(t.dispatchers) == 0 || !t.affordable() {
 		return false
 	}
 	for _, f := range t.entries {
@@ -195,7 +213,7 @@ func (t *table) unchanged() bool {
 		case f < 0:
 		case t.one < 0:
 			t.one = f
-		case t.other < 0 && !t.same(t.m.FuncTypeIndex(uint32(f)), t.m.FuncTypeIndex(uint32(t.one))):
+		case t.other < 0 && !t.same(t.types[f], t.types[t.one]):
 			t.other = f
 		}
 	}
@@ -204,23 +222,44 @@ func (t *table) unchanged() bool {
 
 // plan makes sure that calls of this type have a dispatcher.
 func (t *table) plan(callType uint32) {
-	if _, ok := t.byType[callType]; ok {
+	if _, ok := t.byKind[t.kinds[callType]]; ok {
 		return
 	}
-	for k := range t.dispatchers {
-		if t.same(t.dispatchers[k].callType, callType) {
-			t.byType[callType] = k
-			return
-		}
-	}
-	t.byType[callType] = len(t.dispatchers)
+	t.byKind[t.kinds[callType]] = len(t.dispatchers)
 	t.dispatchers = append(t.dispatchers, dispatcher{callType: callType})
 }
 
 // same compares types by structure, as an indirect call does.
-func (t *table) same(a, b uint32) bool {
-	x, y := &t.m.Types[a], &t.m.Types[b]
-	return slices.Equal(x.Params, y.Params) && slices.Equal(x.Results, y.Results)
+func (t *table) same(a, b uint32) bool { return t.kinds[a] == t.kinds[b] }
+
+// affordable reports whether the dispatchers stay within bounds.
+func (t *table) affordable() bool {
+	code := 0
+	for i := range t.m.Code {
+		code += len(t.m.Code[i].Code)
+	}
+	used := make(map[uint32]int, len(t.m.Types)) // functions in the table by kind
+	seen := make([]bool, len(t.types))
+	first, end, count := len(t.entries), 0, 0
+	for i, f := range t.entries {
+		if f < 0 {
+			continue
+		}
+		first, end, count = min(first, i), i+1, count+1
+		if !seen[f] {
+			seen[f] = true
+			used[t.kinds[t.types[f]]]++
+		}
+	}
+	if labels := len(t.dispatchers) * max(end-first, 0); labels > min(mostLabels, max(leastLabels, code+count*labelsPerEntry)) {
+		return false
+	}
+	args := 0
+	for k := range t.dispatchers {
+		typ := t.dispatchers[k].callType
+		args += (used[t.kinds[typ]] + 3) * len(t.m.Types[typ].Params)
+	}
+	return args <= max(leastArgs, code)
 }
 
 // redirect replaces the indirect calls of a function.
@@ -236,7 +275,7 @@ func (t *table) redirect(code []byte) []byte {
 		}
 		if in.Op == wasm.OpCallIndirect {
 			out = append(out, code[done:in.Start]...)
-			out = call(out, t.dispatchers[t.byType[in.X]].index)
+			out = call(out, t.dispatchers[t.byKind[t.kinds[in.X]]].index)
 			done = in.End
 		}
 	}

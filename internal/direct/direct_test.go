@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -220,8 +221,20 @@ func TestTablesThatMayChangeStay(t *testing.T) {
 				m.Code[i].Code = []byte{wasm.OpUnreachable, wasm.OpEnd}
 			}
 		},
+		"too many arguments": func(m *wasm.Module) {
+			m.Types = append(m.Types, wasm.FuncType{Params: slices.Repeat([]wasm.ValType{wasm.I32}, 900)})
+			many := uint32(len(m.Types) - 1)
+			for range 20 {
+				m.Elems[0].Funcs[len(m.Funcs)%40] = uint32(len(m.Funcs))
+				m.Funcs = append(m.Funcs, many)
+				m.Code = append(m.Code, wasm.Body{Code: []byte{wasm.OpEnd}})
+			}
+			m.Code[3].Code = append([]byte{wasm.OpUnreachable, wasm.OpCallIndirect, byte(many), 0}, m.Code[3].Code...)
+		},
 		"too many labels": func(m *wasm.Module) {
 			m.Tables[0].Min, m.Tables[0].Max = mostEntries, mostEntries
+			last := wasm.Expr(append(wasm.AppendS64([]byte{wasm.OpI32Const}, mostEntries-1), wasm.OpEnd))
+			m.Elems = append(m.Elems, wasm.Elem{Type: wasm.FuncRef, Offset: last, Funcs: []uint32{1}})
 			for k := range 10 {
 				m.Types = append(m.Types, wasm.FuncType{Params: make([]wasm.ValType, k+5)})
 				code := []byte{wasm.OpUnreachable, wasm.OpCallIndirect, byte(len(m.Types) - 1), 0}

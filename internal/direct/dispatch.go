@@ -75,7 +75,7 @@ func (t *table) chunk(d *dispatcher, first, end int) []byte {
 	var targets []int32
 	label := map[int32]uint32{}
 	for _, f := range t.entries[first:end] {
-		if _, ok := label[f]; f >= 0 && !ok && t.same(t.m.FuncTypeIndex(uint32(f)), d.callType) {
+		if _, ok := label[f]; f >= 0 && !ok && t.same(t.types[f], d.callType) {
 			label[f] = uint32(len(targets))
 			targets = append(targets, f)
 		}
@@ -105,7 +105,7 @@ func (t *table) chunk(d *dispatcher, first, end int) []byte {
 	}
 	b = t.trap(append(b, wasm.OpEnd), d, entryNull)
 	other := byte(entryOne)
-	if t.same(t.m.FuncTypeIndex(uint32(t.one)), d.callType) {
+	if t.same(t.types[t.one], d.callType) {
 		other = entryOther
 	}
 	b = t.trap(append(b, wasm.OpEnd), d, other)

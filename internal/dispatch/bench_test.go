@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -197,8 +198,8 @@ func (s *spinner) Run(w *dispatch.Worker) bool {
 // BenchmarkFairness asks a well-behaved task from outside while spinners take
 // all the processor time they can get, and reports the quantiles of its answers.
 func BenchmarkFairness(b *testing.B) {
-	for _, spinners := range []int{4, 1000} {
-		b.Run(map[int]string{4: "spinners=4", 1000: "spinners=1000"}[spinners], func(b *testing.B) {
+	for _, spinners := range []int{10, 1000, 5000} {
+		b.Run(fmt.Sprintf("spinners=%d", spinners), func(b *testing.B) {
 			d := dispatch.New(dispatch.Config{Workers: 2})
 			defer closeNow(b, d)
 			var stop atomic.Bool
@@ -208,7 +209,7 @@ func BenchmarkFairness(b *testing.B) {
 				s.Init(s)
 				d.Schedule(&s.Task, nil)
 			}
-			for d.Stats().Detached < min(spinners, 1000) {
+			for d.Stats().Detached < spinners {
 				runtime.Gosched()
 			}
 			reply := make(chan struct{}, 1)

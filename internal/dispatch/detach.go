@@ -7,27 +7,29 @@ import "runtime"
 //
 // The first call within a Run hands the lane, with all that waits in it, to a
 // substitute goroutine; the run goes on detached. Detached runs take turns: as
-// many as there are workers compute at a time, each for one quantum, so that a
-// thousand of them leave the others half of the machine. When too many are
-// detached already (Config.MaxDetached) the run keeps its lane and Yield only
-// lets Go's scheduler run.
+// many as there are workers compute at a time, each for one slice, so that any
+// number of them leaves the others half of the machine.
 //
 // Yield may take long to return, but always returns once the runs before it have
-// had their quantum. It must be called on the goroutine of w's Run.
-func (w *Worker) Yield() {
+// had their slice. False means that the run should end as soon as it can: more runs
+// are under way than may be (Config.MaxDetached), and this one has computed longest.
+// It must be called on the goroutine of w's Run.
+func (w *Worker) Yield() (goOn bool) {
 	d := w.d
 	if d.manual != nil {
-		return
+		return true
 	}
+	w.spent += slice
 	if w.lane != nil && !d.detach(w) {
 		runtime.Gosched()
-		return
+		return true
 	}
 	if w.token {
 		d.passToken(w)
 	} else {
 		d.takeToken(w)
 	}
+	return !w.doomed.Load()
 }
 
 // Block is called by a Run before it waits for something outside, such as a
@@ -39,26 +41,31 @@ func (w *Worker) Block() {
 	if d.manual != nil {
 		return
 	}
+	w.spent += slice // who waits may hold up others as well as who computes
 	if w.lane != nil {
 		d.detach(w)
-	} else if w.token {
-		d.mu.Lock()
-		d.dropToken(w)
-		d.mu.Unlock()
+		return
 	}
+	d.mu.Lock()
+	d.unage(w)
+	if w.token {
+		d.dropToken(w)
+	}
+	d.mu.Unlock()
 }
 
 // detach gives w's lane to another goroutine; false means that w keeps it.
 func (d *Dispatcher) detach(w *Worker) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.detached >= d.maxDetached || d.closing.Load() {
+	if d.closing.Load() || !d.mayDetach() {
 		return false
 	}
 	d.detached++
 	w.detached = true
 	l := w.lane
 	w.lane = nil
+	l.lookOut()
 	d.start(l)
 	return true
 }
@@ -68,6 +75,11 @@ func (d *Dispatcher) detach(w *Worker) bool {
 func (d *Dispatcher) endDetached(w *Worker) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.unage(w)
+	if w.doomed.Load() {
+		w.doomed.Store(false)
+		d.doomed--
+	}
 	if w.token {
 		d.dropToken(w)
 	}
@@ -80,7 +92,8 @@ func (d *Dispatcher) endDetached(w *Worker) {
 // takeToken waits until w may compute.
 func (d *Dispatcher) takeToken(w *Worker) {
 	d.mu.Lock()
-	if d.tokens < len(d.lanes) && d.waiting.first == nil {
+	d.age(w, w.task)
+	if d.tokens < len(d.lanes) && d.queued.Load() == 0 {
 		d.tokens++
 		w.token = true
 		d.mu.Unlock()
@@ -90,28 +103,40 @@ func (d *Dispatcher) takeToken(w *Worker) {
 	d.await(w)
 }
 
-// passToken lets the run that has waited longest compute, and waits in turn.
+// passToken lets whoever has waited longest compute, and waits in turn.
 func (d *Dispatcher) passToken(w *Worker) {
 	if d.queued.Load() == 0 {
 		runtime.Gosched()
 		return
 	}
 	d.mu.Lock()
-	if d.waiting.first == nil {
+	if d.queued.Load() == 0 {
 		d.mu.Unlock()
 		runtime.Gosched()
 		return
 	}
+	d.sit(w.task, w) // before the token is free: there is always somebody to take it
 	d.dropToken(w)
-	d.await(w)
+	d.mu.Unlock()
+	w.await()
 }
 
 // await queues w for a token. d.mu is held, and released.
 func (d *Dispatcher) await(w *Worker) {
-	d.waiting.push(w)
-	d.queued.Add(1)
+	d.sit(w.task, w)
+	if d.tokens < len(d.lanes) {
+		d.grantToken()
+	}
 	d.mu.Unlock()
+	w.await()
+}
+
+// await waits for the token.
+func (w *Worker) await() {
 	<-w.wakeup
+	// Go runs a goroutine that was woken next, in the time of the one that woke it.
+	// A lane that waits for this processor comes first.
+	runtime.Gosched()
 }
 
 // dropToken takes w's token and gives it to the first in the queue, unless the
@@ -122,42 +147,4 @@ func (d *Dispatcher) dropToken(w *Worker) {
 	if d.tokens < len(d.lanes) {
 		d.grantToken()
 	}
-}
-
-// grantToken lets the first in the queue compute. d.mu is held.
-func (d *Dispatcher) grantToken() {
-	w := d.waiting.pop()
-	if w == nil {
-		return
-	}
-	d.queued.Add(-1)
-	d.turns++
-	d.tokens++
-	w.token = true
-	w.wakeup <- struct{}{}
-}
-
-// workerList is a queue of workers, linked through themselves.
-type workerList struct{ first, last *Worker }
-
-func (q *workerList) push(w *Worker) {
-	if q.last == nil {
-		q.first = w
-	} else {
-		q.last.next = w
-	}
-	q.last = w
-}
-
-func (q *workerList) pop() *Worker {
-	w := q.first
-	if w == nil {
-		return nil
-	}
-	q.first = w.next
-	if q.first == nil {
-		q.last = nil
-	}
-	w.next = nil
-	return w
 }

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,9 +90,43 @@ func TestDetachedRunsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestMaxDetached: beyond the bound a long run keeps its worker, and is fair only
-// as far as Go's scheduler is.
+// TestMaxDetached: at the bound the run that has computed longest is told to end, and
+// the others go on.
 func TestMaxDetached(t *testing.T) {
+	const bound = 3
+	d := dispatch.New(dispatch.Config{Workers: 1, MaxDetached: bound})
+	defer closeNow(t, d)
+	var stop atomic.Bool
+	ended := make(chan int, 2*bound)
+	var all [2 * bound]*task
+	for i := range all {
+		all[i] = newTask(func(w *dispatch.Worker) bool {
+			for !stop.Load() && w.Yield() {
+			}
+			ended <- i
+			return false
+		})
+		d.Schedule(&all[i].Task, nil)
+		eventually(t, "the run to be detached", func() bool {
+			s := d.Stats()
+			return s.Detached == min(i+1, bound) && s.Injected == 0 && s.Parked == 1
+		})
+		if i >= bound {
+			if got := await(t, ended, "the longest run to end"); got != i-bound {
+				t.Errorf("run %d was told to end, want %d", got, i-bound)
+			}
+		}
+	}
+	if got := d.Stats().DetachedBytes; got != bound*dispatch.DetachedBytes {
+		t.Errorf("%d bytes of detached runs, want %d", got, bound*dispatch.DetachedBytes)
+	}
+	stop.Store(true)
+	eventually(t, "all runs to end", func() bool { return d.Stats().Detached == 0 })
+}
+
+// TestMaxDetachedDeaf: runs that do not listen keep their lanes in the end, and the
+// bound holds but for those that were told in vain.
+func TestMaxDetachedDeaf(t *testing.T) {
 	d := dispatch.New(dispatch.Config{Workers: 1, MaxDetached: 1})
 	defer closeNow(t, d)
 	var stop atomic.Bool
@@ -101,14 +136,15 @@ func TestMaxDetached(t *testing.T) {
 		}
 		return false
 	}
-	first, second := newTask(spin), newTask(spin)
-	d.Schedule(&first.Task, nil)
-	eventually(t, "the first to be detached", func() bool { return d.Stats().Detached == 1 })
-	d.Schedule(&second.Task, nil)
-	eventually(t, "the second to run", func() bool { return d.Stats().Injected == 0 })
+	for i := range 3 {
+		s := newTask(spin)
+		d.Schedule(&s.Task, nil)
+		eventually(t, "the run to begin", func() bool { return d.Stats().Injected == 0 })
+		eventually(t, "the run to be detached", func() bool { return d.Stats().Detached == min(i+1, 2) })
+	}
 	ran := make(chan bool, 1)
-	third := newTask(func(*dispatch.Worker) bool { ran <- true; return false })
-	d.Schedule(&third.Task, nil)
+	last := newTask(func(*dispatch.Worker) bool { ran <- true; return false })
+	d.Schedule(&last.Task, nil)
 	for range 1000 {
 		runtime.Gosched()
 	}
@@ -117,11 +153,158 @@ func TestMaxDetached(t *testing.T) {
 		t.Error("more runs detached than allowed")
 	default:
 	}
-	if n := d.Stats().Detached; n != 1 {
-		t.Errorf("%d detached, want 1", n)
+	if n := d.Stats().Detached; n != 2 {
+		t.Errorf("%d detached, want 2", n)
 	}
 	stop.Store(true)
-	await(t, ran, "the third")
+	await(t, ran, "the last")
+}
+
+// TestHeavyTasksWait: a task that was long waits for a token the next time, behind the
+// long runs under way, and one that was short does not wait for them.
+func TestHeavyTasksWait(t *testing.T) {
+	d := dispatch.New(dispatch.Config{Workers: 1})
+	defer closeNow(t, d)
+	var hold, held atomic.Bool
+	hold.Store(true)
+	release := make(chan bool)
+	ran := make(chan string, 10)
+	holder := newTask(func(w *dispatch.Worker) bool {
+		w.Yield()
+		held.Store(true)
+		<-release // with the token
+		return false
+	})
+	long := newTask(func(w *dispatch.Worker) bool {
+		w.Spend(int64(time.Second))
+		if !w.Spent() {
+			t.Error("a second is not the slice")
+		}
+		ran <- "long"
+		return false
+	})
+	short := newTask(func(w *dispatch.Worker) bool {
+		w.Spend(1)
+		ran <- "short"
+		return false
+	})
+	d.Schedule(&long.Task, nil)
+	await(t, ran, "the long task")
+	d.Schedule(&holder.Task, nil)
+	eventually(t, "the holder to compute", held.Load)
+	d.Schedule(&long.Task, nil)
+	d.Schedule(&short.Task, nil)
+	if got := await(t, ran, "the short task"); got != "short" {
+		t.Errorf("%s came first", got)
+	}
+	// The monitor sees that nobody moves and lets one more compute.
+	if got := await(t, ran, "the long task again"); got != "long" {
+		t.Errorf("got %s", got)
+	}
+	release <- true
+}
+
+// TestHeavyTasksCool: after some short runs a task has its lane again.
+func TestHeavyTasksCool(t *testing.T) {
+	d := dispatch.New(dispatch.Config{Workers: 1})
+	defer closeNow(t, d)
+	onLane := make(chan bool, 1)
+	work := int64(time.Second)
+	tk := newTask(func(w *dispatch.Worker) bool {
+		w.Spend(work)
+		onLane <- d.Stats().Detached == 0
+		return false
+	})
+	var got []bool
+	for range 5 {
+		d.Schedule(&tk.Task, nil)
+		got = append(got, await(t, onLane, "the task"))
+		eventually(t, "the run to be over", func() bool { s := d.Stats(); return s.Detached == 0 && s.Parked == 1 })
+		work = 1
+	}
+	if want := []bool{true, false, false, true, true}; !slices.Equal(got, want) {
+		t.Errorf("on a lane: %v, want %v", got, want)
+	}
+}
+
+// TestHurry: what is urgent comes next, of tasks and of runs that wait.
+func TestHurry(t *testing.T) {
+	d := dispatch.New(dispatch.Config{Workers: 1})
+	defer closeNow(t, d)
+	const runs = 8
+	var mu sync.Mutex
+	var order []int
+	var phase atomic.Int32
+	var all [runs]*task
+	for i := range all {
+		all[i] = newTask(func(w *dispatch.Worker) bool {
+			for phase.Load() == 0 {
+				w.Yield()
+			}
+			mu.Lock()
+			order = append(order, i)
+			mu.Unlock()
+			return false
+		})
+	}
+	// One holds the token while the others are brought into order.
+	holding, release := make(chan bool), make(chan bool)
+	holder := newTask(func(w *dispatch.Worker) bool {
+		for d.Stats().Waiting < runs {
+			w.Yield()
+		}
+		close(holding)
+		<-release
+		return false
+	})
+	for i := range all {
+		d.Schedule(&all[i].Task, nil)
+	}
+	eventually(t, "the runs to be detached", func() bool { return d.Stats().Detached == runs })
+	d.Schedule(&holder.Task, nil)
+	await(t, holding, "the holder")
+	phase.Store(1)
+	d.Hurry(&all[5].Task)
+	d.Hurry(&holder.Task) // has no seat: nothing happens
+	close(release)
+	eventually(t, "all to end", func() bool { return d.Stats().Detached == 0 })
+	if order[0] != 5 {
+		t.Errorf("the order is %v, want 5 first", order)
+	}
+}
+
+// TestFreshTasksDoNotHoldUpTheKnown: thousands of new tasks that turn out long, and one
+// that has been short before.
+func TestFreshTasksDoNotHoldUpTheKnown(t *testing.T) {
+	d := dispatch.New(dispatch.Config{Workers: 1})
+	defer closeNow(t, d)
+	var begun, before atomic.Int32
+	ran := make(chan bool, 1)
+	known := newTask(func(*dispatch.Worker) bool { before.Store(begun.Load()); ran <- true; return false })
+	d.Schedule(&known.Task, nil)
+	await(t, ran, "the first run")
+	const crowd = 3000
+	var stop atomic.Bool
+	go1 := make(chan bool)
+	gate := newTask(func(*dispatch.Worker) bool { <-go1; return false })
+	d.Schedule(&gate.Task, nil)
+	for range crowd {
+		f := newTask(func(w *dispatch.Worker) bool {
+			begun.Add(1)
+			for w.Yield(); !stop.Load(); w.Yield() {
+			}
+			return false
+		})
+		d.Schedule(&f.Task, nil)
+	}
+	d.Schedule(&known.Task, nil)
+	close(go1)
+	await(t, ran, "the known task")
+	stop.Store(true)
+	if n := before.Load(); n > 2*16 {
+		t.Errorf("%d new tasks came first", n)
+	}
+	eventually(t, "the crowd to end", func() bool { s := d.Stats(); return s.Detached == 0 && s.Injected == 0 })
 }
 
 // TestBlockFreesTheWorker: a run that says it blocks does not hold up what it

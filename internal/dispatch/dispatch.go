@@ -22,9 +22,12 @@ import (
 const (
 	// MaxWorkers is the highest number of workers.
 	MaxWorkers = 256
-	// DefaultMaxDetached is the number of long runs that may have left their
-	// worker, unless Config says otherwise.
-	DefaultMaxDetached = 1024
+	// DefaultMaxDetached is the number of long runs that may be under way at a
+	// time, unless Config says otherwise: 128 MiB of goroutine stacks.
+	DefaultMaxDetached = 16384
+	// DetachedBytes estimates what a long run holds in Go's memory while it waits
+	// for its next slice: the stack of its goroutine and its Worker.
+	DetachedBytes = 8 << 10
 )
 
 // Config sizes a dispatcher; the zero value is what production wants.
@@ -32,9 +35,9 @@ type Config struct {
 	// Workers is the number of lanes: of tasks that run at the same time, long
 	// runs aside. 0 means GOMAXPROCS; at most MaxWorkers.
 	Workers int
-	// MaxDetached bounds the long runs that have left their worker (see
-	// Worker.Yield); 0 means DefaultMaxDetached. Beyond it a long run keeps its
-	// worker.
+	// MaxDetached bounds the long runs that are under way (see Worker.Yield), and
+	// with them MaxDetached x DetachedBytes of memory; 0 means DefaultMaxDetached.
+	// Beyond it the run that has computed longest is told to end.
 	MaxDetached int
 }
 
@@ -49,15 +52,16 @@ type Dispatcher struct {
 	// What the paths without a lock look at.
 	parked    atomic.Int32 // len(idle)
 	searching atomic.Int32 // workers that look for work and will see what is pushed now
-	queued    atomic.Int32 // len(waiting)
+	queued    atomic.Int32 // seats taken in the background
 	closing   atomic.Bool
 
 	mu       sync.Mutex
 	idle     []*Worker // parked with their lanes
 	spares   []*Worker // parked without a lane
-	waiting  workerList
+	back     background
 	alive    int // goroutines of this dispatcher, the monitor included
 	detached int // runs without a lane, rescuers included
+	doomed   int // of those, told to end
 	tokens   int // detached runs that may compute now
 	turns    uint64
 	done     chan struct{} // closed when closing and alive == 0
@@ -122,6 +126,10 @@ func (d *Dispatcher) Schedule(t *Task, from *Worker) {
 
 // enqueue places a task that has just been woken.
 func (d *Dispatcher) enqueue(t *Task, from *Worker) {
+	if t.heat.Load() > light {
+		d.pushBack(t)
+		return
+	}
 	if from == nil || from.lane == nil || from.d != d {
 		d.injector.push(t)
 		d.wake()
@@ -179,8 +187,12 @@ func (d *Dispatcher) Close(ctx context.Context) error {
 type Stats struct {
 	Workers  int // lanes
 	Parked   int // workers that wait for work
-	Detached int // runs that have left their lane, and workers that help out
+	Detached int // long runs that have left their lane, and workers that help out
+	Waiting  int // long runs that wait for their next slice, and heavy tasks that wait to begin
 	Injected int // tasks waiting in the global queue
+
+	// DetachedBytes estimates what the long runs hold in stacks.
+	DetachedBytes int64
 }
 
 // Stats takes a snapshot.
@@ -191,6 +203,9 @@ func (d *Dispatcher) Stats() Stats {
 		Workers:  len(d.lanes),
 		Parked:   len(d.idle),
 		Detached: d.detached,
+		Waiting:  int(d.queued.Load()),
 		Injected: d.injector.len(),
+
+		DetachedBytes: int64(d.detached) * DetachedBytes,
 	}
 }

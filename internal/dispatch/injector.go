@@ -5,33 +5,76 @@ import (
 	"sync/atomic"
 )
 
-// injector is the global queue, first in first out: for what is scheduled from
-// outside or by runs without a lane, and for what does not fit into a lane.
-// Tasks are linked through themselves, and each is in one queue at most, so it
-// needs neither memory nor a bound of its own.
+// injector is the global queue: for what is scheduled from outside or by runs without
+// a lane, and for what does not fit into a lane. Fresh tasks wait apart from those
+// that are known to be short; each kind is first in, first out, and they take turns
+// when both wait. Tasks are linked through themselves, and each is in one
+// queue at most, so it needs neither memory nor a bound of its own.
 type injector struct {
 	n     atomic.Int64
 	mu    sync.Mutex
-	first *Task
-	last  *Task
+	known chain
+	fresh chain
+	turn  bool // the fresh ones are next, if both wait
+}
+
+// chain is a list of tasks.
+type chain struct {
+	first, last *Task
+	n           int
+}
+
+func (c *chain) push(t *Task) {
+	t.next = nil
+	if c.last == nil {
+		c.first = t
+	} else {
+		c.last.next = t
+	}
+	c.last = t
+	c.n++
+}
+
+func (c *chain) pop() *Task {
+	t := c.first
+	if t == nil {
+		return nil
+	}
+	if c.first = t.next; c.first == nil {
+		c.last = nil
+	}
+	t.next = nil
+	c.n--
+	return t
 }
 
 func (q *injector) len() int { return int(q.n.Load()) }
 
-func (q *injector) push(t *Task) { q.pushAll(t, t, 1) }
+func (q *injector) push(t *Task) {
+	q.mu.Lock()
+	q.pushLocked(t)
+	q.n.Add(1)
+	q.mu.Unlock()
+}
+
+func (q *injector) pushLocked(t *Task) {
+	if t.heat.Load() == fresh {
+		q.fresh.push(t)
+	} else {
+		q.known.push(t)
+	}
+}
 
 // pushAll appends a chain of n tasks.
-func (q *injector) pushAll(first, last *Task, n int) {
-	last.next = nil
+func (q *injector) pushAll(first *Task, n int) {
 	q.mu.Lock()
-	if q.last == nil {
-		q.first = first
-	} else {
-		q.last.next = first
+	defer q.mu.Unlock()
+	for t := first; t != nil; {
+		next := t.next
+		q.pushLocked(t)
+		t = next
 	}
-	q.last = last
 	q.n.Add(int64(n))
-	q.mu.Unlock()
 }
 
 // pop takes the oldest; nil if there is none.
@@ -45,21 +88,24 @@ func (q *injector) pop() *Task {
 }
 
 func (q *injector) popLocked() *Task {
-	t := q.first
-	if t == nil {
-		return nil
+	from := &q.known
+	if q.fresh.first != nil {
+		if from.first == nil || q.turn {
+			from = &q.fresh
+		}
+		q.turn = !q.turn
 	}
-	q.first = t.next
-	if q.first == nil {
-		q.last = nil
+	t := from.pop()
+	if t != nil {
+		q.n.Add(-1)
 	}
-	t.next = nil
-	q.n.Add(-1)
 	return t
 }
 
-// popInto takes the oldest and moves a fair share of the others, one lane's
-// part, to the back of l, whose owner the caller is.
+// popInto takes the oldest and moves a fair share of the known ones, one lane's
+// part, to the back of l, whose owner the caller is. Of the fresh ones a few follow
+// if nothing else waits: nobody knows how long they take, and what comes into the
+// lane later waits for them.
 func (q *injector) popInto(l *lane, lanes int) *Task {
 	if q.n.Load() == 0 {
 		return nil
@@ -67,12 +113,19 @@ func (q *injector) popInto(l *lane, lanes int) *Task {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t := q.popLocked()
-	if t == nil {
-		return nil
-	}
-	share := (int(q.n.Load()) + lanes - 1) / lanes
+	share := (q.known.n + lanes - 1) / lanes
 	for range min(share, (laneSize-l.len())/2) {
-		l.push(q.popLocked()) // there is room: thieves only make more of it
+		l.push(q.known.pop()) // there is room: thieves only make more of it
+		q.n.Add(-1)
+	}
+	if share == 0 {
+		for range min((q.fresh.n+lanes-1)/lanes, freshBatch, laneSize-l.len()) {
+			l.push(q.fresh.pop())
+			q.n.Add(-1)
+		}
 	}
 	return t
 }
+
+// freshBatch is how many fresh tasks follow the first into a lane.
+const freshBatch = 4

@@ -76,25 +76,17 @@ func (l *lane) len() int {
 
 // spill empties the older half of a full ring into a chain with t at its end.
 // Thieves may have been faster, then less than that is left to spill. Owner only.
-func (l *lane) spill(t *Task) (first, last *Task, n int) {
-	for n < laneSize/2 {
+func (l *lane) spill(t *Task) (first *Task, n int) {
+	var all chain
+	for all.n < laneSize/2 {
 		old := l.pop()
 		if old == nil {
 			break
 		}
-		if n == 0 {
-			first = old
-		} else {
-			last.next = old
-		}
-		last = old
-		n++
+		all.push(old)
 	}
-	if n == 0 {
-		return t, t, 1
-	}
-	last.next = t
-	return first, t, n + 1
+	all.push(t)
+	return all.first, all.n
 }
 
 // steal moves the older half of victim's ring, rounded up, into l's ring, which
@@ -147,6 +139,10 @@ func (l *lane) next(d *Dispatcher) *Task {
 	}
 	return l.takeSlot()
 }
+
+// lookOut makes the injector be looked at before the next task: what the lane has
+// just done took long. Owner only.
+func (l *lane) lookOut() { l.tick |= injectorTurn - 1 }
 
 // takeSlot empties the slot. Any goroutine.
 func (l *lane) takeSlot() *Task {

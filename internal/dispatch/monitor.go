@@ -101,7 +101,7 @@ func (d *Dispatcher) look() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.waiting.first != nil && d.turns == m.turns {
+	if d.queued.Load() > 0 && d.turns == m.turns {
 		// Those who may compute hold on to it; let one more.
 		d.grantToken()
 	}
@@ -122,16 +122,21 @@ func (d *Dispatcher) rescue(seen []uint32) {
 		w.rescue(seen)
 	}
 	d.detached++
+	d.employ(job, nil)
+}
+
+// employ gives a job to a worker without a lane. d.mu is held.
+func (d *Dispatcher) employ(job func(*Worker), heavy *Task) {
 	if n := len(d.spares); n > 0 {
 		w := d.spares[n-1]
 		d.spares[n-1] = nil
 		d.spares = d.spares[:n-1]
-		w.job = job
+		w.job, w.heavy = job, heavy
 		w.wakeup <- struct{}{}
 		return
 	}
 	w := d.newWorker()
-	w.job = job
+	w.job, w.heavy = job, heavy
 	go w.main()
 }
 

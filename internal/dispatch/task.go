@@ -13,9 +13,10 @@ type Runnable interface {
 	// Schedule was called while Run ran, the task runs again, whatever Run
 	// returned.
 	//
-	// A Run that lasts calls w.Yield about every 100 us; one that is going to
-	// wait for something calls w.Block first. Run must not panic, and must not
-	// use w after it has returned.
+	// A Run that lasts calls w.Yield about every 100 us, and ends as soon as it
+	// can when that returns false; one that is going to wait for something calls
+	// w.Block first; one that consists of many short pieces reports them to
+	// w.Spend. Run must not panic, and must not use w after it has returned.
 	Run(w *Worker) (more bool)
 }
 
@@ -23,8 +24,10 @@ type Runnable interface {
 // most one queue at a time. A Task must not be copied after Init.
 type Task struct {
 	state atomic.Uint32
-	next  *Task // in the injector
+	heat  atomic.Uint32 // see class.go
+	next  *Task         // in the injector
 	what  Runnable
+	seat  *seat // nil until the task has had a long run
 }
 
 // The states of a task. Only Schedule moves it from idle to queued and from

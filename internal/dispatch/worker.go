@@ -1,6 +1,9 @@
 package dispatch
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
 
 // Worker is a goroutine that runs tasks. Run gets the one that it is on.
 type Worker struct {
@@ -14,12 +17,19 @@ type Worker struct {
 	task *Task // on this worker now
 
 	waits     uint32 // how often it has waited for work
+	spent     int64  // by the present run, ns, as far as is known
 	searching bool   // counted in d.searching
 	detached  bool   // counted in d.detached
 	token     bool   // counted in d.tokens
-	next      *Worker
+	doomed    atomic.Bool
 	wakeup    chan struct{} // one signal, sent by who takes w off a list
 	job       func(*Worker) // what a spare does when it is woken without a lane
+	heavy     *Task         // which one, if that is runHeavy
+
+	// The list of those that have computed longest, under d.mu.
+	aged           bool
+	seat           *seat // of its task, while it is aged
+	elder, younger *Worker
 }
 
 // Waits is how often the worker has waited for work: what it knew of the time before
@@ -91,6 +101,7 @@ func (w *Worker) serve() {
 func (w *Worker) run(t *Task) {
 	t.state.Store(running)
 	w.task = t
+	w.spent = 0
 	more := t.what.Run(w)
 	w.task = nil
 	w.finish(t, more)
@@ -98,13 +109,24 @@ func (w *Worker) run(t *Task) {
 
 func (w *Worker) finish(t *Task, more bool) {
 	d := w.d
+	long := d.manual == nil && w.spent >= slice
+	if long || t.heat.Load() != light {
+		t.learn(long)
+	}
 	if w.detached || w.token {
 		d.endDetached(w)
+	}
+	if long && w.lane != nil {
+		w.lane.lookOut()
 	}
 	if !more && t.state.CompareAndSwap(running, idle) {
 		return
 	}
 	t.state.Store(queued)
+	if t.heat.Load() > light {
+		d.pushBack(t)
+		return
+	}
 	if w.lane == nil {
 		d.injector.push(t)
 		d.wake()

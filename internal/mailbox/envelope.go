@@ -27,14 +27,19 @@ type Envelope struct {
 	Flags uint8
 	// Time is when the message was sent, in nanoseconds since 1970 (UTC).
 	Time int64
-	// Sender is 0 when nobody expects an answer.
-	Sender abi.Ref
+	// Sender is 0 when nobody expects an answer. SenderPath is its path, as far as it
+	// is known.
+	Sender     abi.Ref
+	SenderPath string
 	// Correlation ties a reply to its ask; 0 means none.
 	Correlation uint64
 	// Headers is the encoded header map; empty means no headers.
 	Headers []byte
 	// Payload is the encoded message.
 	Payload []byte
+	// Sequence is the number of the message among its sender's to this receiver, and
+	// Position that in the receiver's log, both from 1; 0 where nobody counts.
+	Sequence, Position uint64
 	// Value travels beside the payload, for what never leaves the host: the
 	// promise of an ask, a native actor's Go value. It does not count as bytes.
 	Value any
@@ -78,6 +83,10 @@ func (e *Envelope) clear() {
 	// Field by field, and pointers only if they are set: a third of the time.
 	e.freed = true
 	e.Kind, e.Flags, e.Time, e.Sender, e.Correlation = 0, 0, 0, 0, 0
+	e.Sequence, e.Position = 0, 0
+	if e.SenderPath != "" {
+		e.SenderPath = ""
+	}
 	if e.next != nil {
 		e.next = nil
 	}

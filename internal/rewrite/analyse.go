@@ -1,15 +1,15 @@
 package rewrite
 
 import (
-	"slices"
 	"strconv"
 
+	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // Costs, in units of fuel. One unit is about one instruction.
 const (
-	leafCost = 64 // a leaf of at most this cost is charged at its callers
+	leafPath = 64 // a leaf of at most so many instructions on any path is charged at its callers
 	// byteShift and entryShift say how much bulk instructions do for one unit:
 	// 16 bytes, 2 table entries.
 	byteShift  = 4
@@ -21,7 +21,7 @@ const (
 	localShift = 3 // zeroing 8 locals costs one unit
 )
 
-// Weights of frames, in bytes of stack; see frameWeight.
+// Weights of frames, in bytes of stack; see estimate.Frames.
 const (
 	frameBase = 64
 	// staticStack is what functions that cannot recur may take together without
@@ -56,7 +56,9 @@ type function struct {
 	calls   []uint32 // directly called functions (old indices), with repetitions
 	weight  uint64   // bytes of its frame
 	indir   bool     // performs call_indirect
-	bulk    bool     // needs the i32 scratch local
+	bulk    bool     // what it does costs by a number that only shows when it runs
+	floats  bool     // computes with floats
+	size    bool     // needs the scratch locals for table.grow
 	leaf    bool     // charged at its callers
 	counted bool     // its depth is counted
 	deep    bool     // has the depth as an argument
@@ -68,10 +70,9 @@ type function struct {
 func (in *instrumenter) analyse() error {
 	m := in.src
 	in.imported = m.NumImported(wasm.KindFunc)
+	in.types = m.FuncTypes()
+	in.takenImport = make([]bool, in.imported)
 	in.funcs = make([]function, len(m.Code))
-	for i := range m.Code {
-		in.codeBytes += uint64(len(m.Code[i].Code))
-	}
 	for i := range m.Code {
 		if err := in.scan(i); err != nil {
 			if e, ok := err.(*wasm.Error); ok && e.Func < 0 {
@@ -81,32 +82,29 @@ func (in *instrumenter) analyse() error {
 		}
 	}
 	in.takenBySegments()
-	in.priceIndirect()
 	in.markLeaves()
+	in.priceIndirect()
 	for i := range m.Code {
 		if err := in.weigh(i); err != nil {
 			return err
 		}
 	}
+	for i, bytes := range estimate.Frames(m, in.mostFrames()) {
+		f := &in.funcs[i]
+		if bytes == estimate.Unknown {
+			bytes = uint64(in.opt.StackBytes) / 4
+		}
+		f.weight = max(f.weight, frameBase+bytes)
+	}
+	for i := range in.funcs {
+		if in.funcs[i].nloops > manyLoops {
+			in.funcs[i].local = false
+			in.needs[chargeCost] = true
+		}
+	}
 	in.markCounted()
 	return nil
 }
-
-// moves counts the values that a call or a block of a type takes and gives. wazero's
-// compiler spends time and memory on each of them, so a small module could make it
-// spend very much: 6 KB of calls with a thousand parameters took 3 s and 850 MB. What
-// is allowed grows with the code; real modules stay far below.
-func (in *instrumenter) moves(t uint32) bool {
-	typ := &in.src.Types[t]
-	in.moved += uint64(len(typ.Params) + len(typ.Results))
-	return in.moved <= freeMoves+movesPerByte*in.codeBytes
-}
-
-const (
-	freeMoves    = 1 << 16
-	movesPerByte = 16
-	tooManyMoves = "the calls and blocks of the module pass too many values for its size"
-)
 
 // scan walks the code of function i once.
 func (in *instrumenter) scan(i int) error {
@@ -131,6 +129,8 @@ func (in *instrumenter) scan(i int) error {
 			return bad(&ins, "the function has no end")
 		}
 		n++
+		in.steps++
+		f.floats = f.floats || arithmetic(&ins) != notNaN
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf, wasm.OpLoop:
 			if len(kinds) > wasm.MaxNesting {
@@ -138,9 +138,6 @@ func (in *instrumenter) scan(i int) error {
 			}
 			if ins.Block >= 0 && ins.Block >= int64(len(m.Types)) {
 				return bad(&ins, "unknown block type")
-			}
-			if ins.Block >= 0 && !in.moves(uint32(ins.Block)) {
-				return bad(&ins, tooManyMoves)
 			}
 			kinds = append(kinds, ins.Op)
 			if ins.Op == wasm.OpLoop {
@@ -157,7 +154,7 @@ func (in *instrumenter) scan(i int) error {
 				if ins.End != len(body.Code) {
 					return bad(&ins, "code after the function's end")
 				}
-				f.weight = frameWeight(uint64(len(typ.Params))+locals, n)
+				f.weight = frameBase + 8*(uint64(len(typ.Params)+len(typ.Results))+locals)
 				f.instrs = n
 				return nil
 			}
@@ -166,6 +163,7 @@ func (in *instrumenter) scan(i int) error {
 				return bad(&ins, "unknown label")
 			}
 		case wasm.OpBrTable:
+			in.steps += uint64(len(it.Labels()))
 			for _, l := range it.Labels() {
 				if int(l) >= len(kinds) {
 					return bad(&ins, "unknown label")
@@ -175,16 +173,10 @@ func (in *instrumenter) scan(i int) error {
 			if ins.X >= total {
 				return bad(&ins, "unknown function")
 			}
-			if !in.moves(m.FuncTypeIndex(ins.X)) {
-				return bad(&ins, tooManyMoves)
-			}
 			f.calls = append(f.calls, ins.X)
 		case wasm.OpCallIndirect:
 			if int(ins.X) >= len(m.Types) || int(ins.Y) >= len(m.Tables) {
 				return bad(&ins, "unknown type or table")
-			}
-			if !in.moves(ins.X) {
-				return bad(&ins, tooManyMoves)
 			}
 			f.indir = true
 		case wasm.OpRefFunc:
@@ -207,6 +199,7 @@ func (in *instrumenter) scan(i int) error {
 			}
 		case wasm.OpMemoryGrow:
 			f.bulk = true
+			in.needs[growMemory] = true
 		case wasm.OpMisc:
 			if ins.Sub >= wasm.MiscMemoryInit {
 				if reason := in.miscInRange(&ins); reason != "" {
@@ -214,6 +207,13 @@ func (in *instrumenter) scan(i int) error {
 				}
 				_, small := smallCost(&last, &ins)
 				f.bulk = f.bulk || !small
+				f.size = f.size || ins.Sub == wasm.MiscTableGrow
+				switch ins.Sub {
+				case wasm.MiscMemoryInit, wasm.MiscMemoryCopy, wasm.MiscMemoryFill:
+					in.needs[chargeBytes] = in.needs[chargeBytes] || !small
+				case wasm.MiscTableInit, wasm.MiscTableCopy, wasm.MiscTableFill:
+					in.needs[chargeEntries] = true
+				}
 			}
 		}
 	}
@@ -258,46 +258,52 @@ func (in *instrumenter) miscInRange(ins *wasm.Instr) string {
 	return ""
 }
 
-// frameWeight estimates what wazero's frame of a function takes: its locals, and
-// spilled temporaries, of which there cannot be more than instructions.
-func frameWeight(locals, instrs uint64) uint64 {
-	return frameBase + 8*locals + 8*min(instrs/4, 256)
+// mostFrames bounds the work of weighing frames, by far more than what modules may
+// cost to compile; what was not weighed can hardly recur.
+func (in *instrumenter) mostFrames() estimate.Cost {
+	code := uint64(0)
+	for i := range in.src.Code {
+		code += uint64(len(in.src.Code[i].Code))
+	}
+	return estimate.Cost{Steps: 2_000_000_000 + 2_000*code, Bytes: 1<<30 + 1_000*code}
 }
 
 func (in *instrumenter) take(f uint32) {
 	if int(f) >= in.imported {
 		in.funcs[int(f)-in.imported].taken = true
-	} else if !slices.Contains(in.takenImports, f) {
+	} else if !in.takenImport[f] {
+		in.takenImport[f] = true
 		in.takenImports = append(in.takenImports, f)
 	}
 }
 
-// priceIndirect finds what an indirect call may cost beyond that of a leaf: an
-// imported function whose address is taken can be reached by calls of its type.
+// priceIndirect finds what an indirect call may reach that does not charge itself:
+// the leaves and the imported functions of its type whose address is taken.
 func (in *instrumenter) priceIndirect() {
-	if len(in.takenImports) == 0 {
-		return
-	}
 	m := in.src
-	key := func(t *wasm.FuncType) string { return string(toBytes(t.Params)) + ":" + string(toBytes(t.Results)) }
-	costs := map[string]uint64{}
+	first := map[string]int{}
+	kind := make([]int, len(m.Types)) // the first of equal types
+	for t := range m.Types {
+		k := in.key(&m.Types[t])
+		if _, ok := first[k]; !ok {
+			first[k] = t
+		}
+		kind[t] = first[k]
+	}
+	costs := make([]uint64, len(m.Types))
 	for _, f := range in.takenImports {
 		imp := &m.Imports[f]
-		k := key(&m.Types[imp.Func])
-		costs[k] = max(costs[k], hostCost(imp.Module, imp.Name))
+		costs[kind[imp.Func]] = max(costs[kind[imp.Func]], hostCost(imp.Module, imp.Name))
+	}
+	for i := range in.funcs {
+		if f, t := &in.funcs[i], m.Funcs[i]; f.leaf && f.taken {
+			costs[kind[t]] = max(costs[kind[t]], f.cost)
+		}
 	}
 	in.indirect = make([]uint64, len(m.Types))
 	for t := range m.Types {
-		in.indirect[t] = costs[key(&m.Types[t])]
+		in.indirect[t] = costs[kind[t]]
 	}
-}
-
-// indirectCost is what a call_indirect of type t may reach without being charged.
-func (in *instrumenter) indirectCost(t uint32) uint64 {
-	if in.indirect == nil {
-		return leafCost
-	}
-	return max(leafCost, in.indirect[t])
 }
 
 // takenBySegments marks the functions that segments and globals refer to.
@@ -343,10 +349,13 @@ func (in *instrumenter) markLeaves() {
 	}
 	for i := range in.funcs {
 		f := &in.funcs[i]
-		if f.nloops > 0 || len(f.calls) > 0 || f.indir || f.bulk || f.instrs > 8*leafCost || entry[in.imported+i] {
+		if f.nloops > 0 || len(f.calls) > 0 || f.indir || f.bulk || f.instrs > 8*leafPath || entry[in.imported+i] {
 			continue
 		}
-		if in.weigh(i) == nil && f.cost <= leafCost {
+		in.flat = true
+		err := in.weigh(i)
+		in.flat = false
+		if err == nil && f.cost <= leafPath && in.weigh(i) == nil {
 			f.leaf = true
 		}
 	}

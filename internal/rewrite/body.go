@@ -15,7 +15,7 @@ func (in *instrumenter) bodies() error {
 }
 
 // locals declares the scratch locals that a function needs.
-func (w *writer) locals(f *function, first uint32, out *wasm.Body) {
+func (w *writer) locals(f *function, first uint32, out *wasm.Body) uint32 {
 	declare := func(n uint32, t wasm.ValType) uint32 {
 		at := first
 		first += n
@@ -29,10 +29,11 @@ func (w *writer) locals(f *function, first uint32, out *wasm.Body) {
 	if f.indir && w.in.deepTable {
 		w.callee = declare(1, wasm.I32)
 	}
-	if f.bulk {
+	if f.size {
 		w.cost = declare(1, wasm.I64)
 		w.size = declare(1, wasm.I32)
 	}
+	return first
 }
 
 func (in *instrumenter) body(i int) (wasm.Body, error) {
@@ -45,7 +46,20 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		w.depth = uint32(len(typ.Params))
 		first++
 	}
-	w.locals(f, first, &out)
+	w.compact = f.nloops > manyLoops
+	first = w.locals(f, first, &out)
+	var nans map[int]nanShape
+	if f.floats && !in.opt.RawNaNs {
+		var shapes [nanShapes]bool
+		nans, shapes = in.openNaNs(i)
+		for shape, t := range [nanShapes]wasm.ValType{nanF32: wasm.F32, nanF64: wasm.F64, nanF32x4: wasm.V128, nanF64x2: wasm.V128} {
+			if shapes[shape] {
+				w.nans[shape] = first
+				first++
+				out.Locals = append(out.Locals, wasm.LocalGroup{N: 1, Type: t})
+			}
+		}
+	}
 	if f.counted {
 		w.chargeDepth(f.weight)
 	}
@@ -74,6 +88,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			break
 		}
 		text := src.Code[ins.Start:ins.End]
+		in.steps++
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf:
 			w.enter(text, in.hasResults(&ins))
@@ -129,9 +144,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			w.mark(DirtyTable)
 			w.raw(text)
 		case wasm.OpMemoryGrow:
-			w.tee(w.size)
-			w.raw(text)
-			w.afterGrow(DirtyMemory, pageCost, false)
+			w.callCharger(growMemory)
 		case wasm.OpMisc:
 			if _, small := smallCost(&last, &ins); small {
 				w.raw(text)
@@ -140,6 +153,9 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			}
 		default:
 			w.raw(text)
+			if shape := nans[ins.Start]; shape != notNaN {
+				w.canonical(shape)
+			}
 		}
 	}
 	out.Code = w.buf

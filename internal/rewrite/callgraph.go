@@ -8,6 +8,7 @@ func (in *instrumenter) markCounted() {
 	n := len(in.funcs)
 	table := n // a node that stands for all tables
 	next := func(v, k int) int {
+		in.steps++
 		if v == table {
 			if k < len(in.takenList) {
 				return in.takenList[k]

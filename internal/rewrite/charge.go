@@ -122,6 +122,12 @@ func (w *writer) refuel(cost pushCost) {
 // Compiling deeply nested loops takes wazero long, and this nests them more.
 func (w *writer) loop(head []byte, takes bool, l *loop) {
 	cost := l.cost
+	if w.compact {
+		w.enter(head, takes)
+		w.i64(int64(cost))
+		w.callCharger(chargeCost)
+		return
+	}
 	// What is on the stack belongs to a loop that takes it: it cannot stand in another.
 	if takes || w.loops >= deepLoops {
 		w.enter(head, takes)
@@ -147,6 +153,10 @@ func (w *writer) loop(head []byte, takes bool, l *loop) {
 	b := &w.blocks[len(w.blocks)-1]
 	b.charged, b.cost, b.around = true, cost, around
 }
+
+// manyLoops is how many loops a function may have for their charges to be in line:
+// in those with more, they call a helper function.
+const manyLoops = 256
 
 // aroundLoop is how many blocks loop opens around the guest's.
 const aroundLoop = 2
@@ -204,6 +214,39 @@ func (w *writer) memoryBytes() {
 }
 
 func (w *writer) tableLimit() { w.i64(int64(w.in.opt.TableLimit)) }
+
+// callCharger calls a helper function, which works with the global fuel.
+func (w *writer) callCharger(k int) {
+	w.publish()
+	w.call(w.in.chargers[k])
+	w.take()
+}
+
+// charger is a helper function; see the constants.
+func (in *instrumenter) charger(k int) wasm.Body {
+	w := writer{in: in}
+	var locals []wasm.LocalGroup
+	switch k {
+	case chargeCost:
+		w.cost = 0
+		w.charge(inLocal)
+	default:
+		w.size, w.cost = 0, 1
+		locals = []wasm.LocalGroup{{N: 1, Type: wasm.I64}}
+		w.get(w.size)
+	}
+	switch k {
+	case chargeBytes:
+		w.chargeSize(byteShift, w.memoryBytes)
+	case chargeEntries:
+		w.chargeSize(entryShift, w.tableLimit)
+	case growMemory:
+		w.op(wasm.OpMemoryGrow, 0)
+		w.afterGrow(DirtyMemory, pageCost, false)
+	}
+	w.op(wasm.OpEnd)
+	return wasm.Body{Locals: locals, Code: w.buf}
+}
 
 // afterGrow looks at the result of a grow, which stays on the stack: if it has
 // succeeded it marks the instance and charges for the number in the scratch local.

@@ -56,8 +56,11 @@ func (in *instrumenter) isDeep(f uint32) bool {
 
 // deepType is a function's type with the argument.
 func (in *instrumenter) deepType(typ uint32) uint32 {
-	t := &in.src.Types[typ]
-	return in.typeOf(append(slices.Clone(t.Params), wasm.I64), t.Results)
+	if in.deepTypes[typ] == 0 {
+		t := &in.src.Types[typ]
+		in.deepTypes[typ] = 1 + in.typeOf(append(slices.Clone(t.Params), wasm.I64), t.Results)
+	}
+	return in.deepTypes[typ] - 1
 }
 
 // wrapped are the imported functions that stand in tables with the argument.
@@ -72,8 +75,9 @@ func (in *instrumenter) wrapped() []uint32 {
 // argument.
 func (in *instrumenter) wrapper(f uint32) wasm.Body {
 	w := writer{in: in}
-	for p := range in.src.Types[in.src.FuncTypeIndex(f)].Params {
+	for p := range in.src.Types[in.types[f]].Params {
 		w.get(uint32(p))
+		in.steps++
 	}
 	w.call(in.index[f])
 	w.op(wasm.OpEnd)

@@ -86,10 +86,7 @@ func (in *instrumenter) enterBody(reset func(w *writer)) wasm.Body {
 			w.zeroResults()
 		})
 		w.on(EnterSetGlobal, func() {
-			in.eachMutable(func(n int32, g uint32, t wasm.ValType) {
-				w.onValue(enterA, n, func() { w.writeGlobal(g, t) })
-			})
-			w.op(wasm.OpUnreachable)
+			w.eachMutable(w.writeGlobal)
 		})
 	} else {
 		w.on(EnterInitialize, func() {
@@ -111,10 +108,7 @@ func (in *instrumenter) enterBody(reset func(w *writer)) wasm.Body {
 		})
 	}
 	w.on(EnterGlobal, func() {
-		in.eachMutable(func(n int32, g uint32, t wasm.ValType) {
-			w.onValue(enterA, n, func() { w.readGlobal(g, t) })
-		})
-		w.op(wasm.OpUnreachable)
+		w.eachMutable(w.readGlobal)
 	})
 	w.op(wasm.OpUnreachable, wasm.OpEnd)
 	return wasm.Body{Locals: []wasm.LocalGroup{{N: 1, Type: wasm.I32}}, Code: w.buf}
@@ -167,15 +161,38 @@ func (w *writer) zeroResults() {
 	w.op(wasm.OpReturn)
 }
 
-// eachMutable goes through the guest's mutable globals: number, index, type.
-func (in *instrumenter) eachMutable(f func(n int32, g uint32, t wasm.ValType)) {
-	n := int32(0)
-	for i := range in.src.Globals {
-		if g := &in.src.Globals[i]; g.Mutable {
-			f(n, uint32(i), g.Type)
-			n++
+// eachMutable does something with the guest's mutable global of number enterA, and
+// returns; it traps if there is none. A table of jumps keeps wazero's compiler from
+// taking quadratic time for thousands of globals, as a chain of ifs would.
+//
+//	block $n ... block $0
+//	  br_table enterA ... default $n
+//	end $0: the first, return
+//	...
+//	end $n: unreachable
+func (w *writer) eachMutable(f func(g uint32, t wasm.ValType)) {
+	var list []uint32
+	for i := range w.in.src.Globals {
+		if w.in.src.Globals[i].Mutable {
+			list = append(list, uint32(i))
 		}
 	}
+	w.in.steps += uint64(len(list))
+	for range len(list) + 1 {
+		w.op(wasm.OpBlock, blockEmpty)
+	}
+	w.get(enterA)
+	w.op(wasm.OpBrTable)
+	w.u32(uint32(len(list)))
+	for n := range len(list) + 1 {
+		w.u32(uint32(n))
+	}
+	for _, g := range list {
+		w.op(wasm.OpEnd)
+		f(g, w.in.src.Globals[g].Type)
+		w.op(wasm.OpUnreachable)
+	}
+	w.op(wasm.OpEnd, wasm.OpUnreachable)
 }
 
 // writeGlobal sets a global of a number type to the bits in enterFuel.

@@ -17,12 +17,13 @@ type instrumenter struct {
 	turn, init, initialize int // old indices of the guest's entries, -1 for none
 	usesData               bool
 	usesRefFunc            bool
-	moved, codeBytes       uint64 // see moves
 	funcs                  []function
 	takenList              []int
+	takenImport            []bool
 	takenImports           []uint32 // old indices of imported functions whose address is taken
 	deepTable              bool     // functions whose address is taken have the depth as an argument
-	indirect               []uint64 // what calls through a table may reach, by type; nil if nothing dear
+	indirect               []uint64 // what calls through a table may reach, by type, that is not charged itself
+	flat                   bool     // instructions are counted, not priced
 
 	// New indices.
 	index                []uint32 // of every old function
@@ -32,8 +33,24 @@ type instrumenter struct {
 	fuel, quantum, spent uint32 // globals
 	count, begun, ended  uint32
 	outLen, dirty        uint32
-	blockTypes           map[string]uint32 // types () -> results, for bodies in a block
+	types                []uint32          // of functions of src, by their old index
+	typeIndex            map[string]uint32 // types of out by their key
+	deepTypes            []uint32          // types of src with the depth, less one; 0: not asked for yet
+	chargers             [chargers]uint32  // helper functions, by new index; 0 for those that are not needed
+	needs                [chargers]bool
+	steps                uint64 // see Result.Steps
 }
+
+// Helper functions, for what would be much code at every place.
+const (
+	chargeBytes   = iota // i32 -> i32: charges for bytes of memory
+	chargeEntries        // i32 -> i32: charges for entries of a table
+	growMemory           // i32 -> i32: memory.grow
+	chargeCost           // i64 -> (): charges that
+	chargers
+)
+
+var chargerNames = [chargers]string{"wasmactors.bytes", "wasmactors.entries", "wasmactors.grow", "wasmactors.charge"}
 
 // layout decides where everything goes: imports, types, globals.
 func (in *instrumenter) layout() {
@@ -41,6 +58,11 @@ func (in *instrumenter) layout() {
 	out := &wasm.Module{Elems: m.Elems, Start: nil, DataCount: m.DataCount, Data: m.Data}
 	in.out = out
 	out.Types = append(out.Types, m.Types...)
+	in.typeIndex = make(map[string]uint32, len(m.Types))
+	for i := len(m.Types) - 1; i >= 0; i-- { // the first of equal ones counts
+		in.typeIndex[in.key(&m.Types[i])] = uint32(i)
+	}
+	in.deepTypes = make([]uint32, len(m.Types))
 	for i := range m.Imports {
 		if i != in.next {
 			out.Imports = append(out.Imports, m.Imports[i])
@@ -54,6 +76,12 @@ func (in *instrumenter) layout() {
 		wasm.Import{Module: ImportModule, Name: ImportExceeded, Func: in.typeOf([]wasm.ValType{i32}, nil)})
 	first := uint32(len(out.Imports))
 	in.nextFunc = first + uint32(len(m.Funcs)+len(in.wrapped()))
+	for k, needed := range in.needs {
+		if needed {
+			in.chargers[k] = in.nextFunc
+			in.nextFunc++
+		}
+	}
 	in.enterFunc = in.nextFunc + 1
 	in.index = make([]uint32, in.imported+len(m.Funcs))
 	for i := range in.index {
@@ -78,18 +106,21 @@ func (in *instrumenter) layout() {
 	}
 	for _, f := range in.wrapped() {
 		in.address[f] = first + uint32(len(out.Funcs))
-		out.Funcs = append(out.Funcs, in.deepType(m.FuncTypeIndex(f)))
+		out.Funcs = append(out.Funcs, in.deepType(in.types[f]))
+	}
+	for k, needed := range in.needs {
+		switch {
+		case needed && k == chargeCost:
+			out.Funcs = append(out.Funcs, in.typeOf([]wasm.ValType{i64}, nil))
+		case needed:
+			out.Funcs = append(out.Funcs, in.typeOf([]wasm.ValType{i32}, []wasm.ValType{i32}))
+		}
 	}
 	out.Funcs = append(out.Funcs,
 		in.typeOf([]wasm.ValType{i32}, []wasm.ValType{i32}),
 		in.typeOf([]wasm.ValType{i32, i32, i32, i64}, []wasm.ValType{i64, i64}))
 
-	for _, t := range m.Tables {
-		if !t.HasMax || t.Max > in.opt.TableLimit {
-			t.Max, t.HasMax = in.opt.TableLimit, true
-		}
-		out.Tables = append(out.Tables, t)
-	}
+	out.Tables = in.clampTables()
 	for _, l := range m.Memories {
 		if !l.HasMax || l.Max > in.opt.MemoryPages {
 			l.Max, l.HasMax = in.opt.MemoryPages, true
@@ -113,16 +144,52 @@ func (in *instrumenter) layout() {
 	in.outLen, in.dirty = hidden(i32, GlobalOut), hidden(i32, GlobalDirty)
 }
 
-// typeOf is the index of a function type, added if need be.
-func (in *instrumenter) typeOf(params, results []wasm.ValType) uint32 {
-	for i := range in.out.Types {
-		t := &in.out.Types[i]
-		if string(toBytes(t.Params)) == string(toBytes(params)) && string(toBytes(t.Results)) == string(toBytes(results)) {
-			return uint32(i)
+// clampTables bounds how far each table may grow: to the limit of one, and so that
+// all together stay within theirs. What is left after what they begin with goes to
+// those that declare how much they want, and then in equal parts to the others.
+func (in *instrumenter) clampTables() []wasm.Table {
+	tables := slices.Clone(in.src.Tables)
+	left, open := uint64(in.opt.TableTotal), uint64(0)
+	for _, t := range tables {
+		left -= uint64(t.Min)
+	}
+	grow := func(t *wasm.Table, by uint64) {
+		t.Max, t.HasMax = uint32(min(uint64(t.Min)+by, uint64(in.opt.TableLimit))), true
+		left -= uint64(t.Max - t.Min)
+	}
+	for i := range tables {
+		if t := &tables[i]; t.HasMax {
+			grow(t, min(uint64(t.Max-t.Min), left))
+		} else {
+			open++
 		}
 	}
-	in.out.Types = append(in.out.Types, wasm.FuncType{Params: params, Results: results})
-	return uint32(len(in.out.Types) - 1)
+	for i := range tables {
+		if t := &tables[i]; !t.HasMax {
+			grow(t, left/open)
+			open--
+		}
+	}
+	return tables
+}
+
+// key tells types apart.
+func (in *instrumenter) key(t *wasm.FuncType) string {
+	in.steps += uint64(1 + len(t.Params) + len(t.Results))
+	return t.Key()
+}
+
+// typeOf is the index of a function type, added if need be.
+func (in *instrumenter) typeOf(params, results []wasm.ValType) uint32 {
+	t := wasm.FuncType{Params: params, Results: results}
+	k := in.key(&t)
+	i, ok := in.typeIndex[k]
+	if !ok {
+		i = uint32(len(in.out.Types))
+		in.out.Types = append(in.out.Types, t)
+		in.typeIndex[k] = i
+	}
+	return i
 }
 
 // blockType encodes the type of a block without parameters.
@@ -133,15 +200,7 @@ func (in *instrumenter) blockType(results []wasm.ValType) []byte {
 	case 1:
 		return []byte{byte(results[0])}
 	}
-	key := string(toBytes(results))
-	if in.blockTypes == nil {
-		in.blockTypes = map[string]uint32{}
-	}
-	t, ok := in.blockTypes[key]
-	if !ok {
-		t = in.typeOf(nil, results)
-		in.blockTypes[key] = t
-	}
+	t := in.typeOf(nil, results)
 	return wasm.AppendS64(nil, int64(t))
 }
 
@@ -150,6 +209,11 @@ func (in *instrumenter) blockType(results []wasm.ValType) []byte {
 func (in *instrumenter) finish() {
 	for _, f := range in.wrapped() {
 		in.out.Code = append(in.out.Code, in.wrapper(f))
+	}
+	for k, needed := range in.needs {
+		if needed {
+			in.out.Code = append(in.out.Code, in.charger(k))
+		}
 	}
 	in.out.Code = append(in.out.Code, in.nextBody(), in.enterBody(nil))
 	in.out.Elems = make([]wasm.Elem, len(in.src.Elems))

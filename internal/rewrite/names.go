@@ -21,6 +21,11 @@ func (in *instrumenter) names() {
 		{in.nextFunc, []byte("wasmactors.next")},
 		{in.enterFunc, []byte("wasmactors.enter")},
 	}
+	for k, needed := range in.needs {
+		if needed {
+			entries = append(entries, entry{in.chargers[k], []byte(chargerNames[k])})
+		}
+	}
 	data, _ := in.src.FindCustom("name")
 	seen := map[uint32]bool{in.refuel: true, in.exceeded: true, in.nextFunc: true, in.enterFunc: true}
 	for f, name := range functionNames(data) {

@@ -91,6 +91,7 @@ func (w *walker) enter(cost uint64, loop int) {
 }
 
 func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
+	w.in.steps++
 	p := &w.paths[w.now]
 	if w.live {
 		p.add(w.price(ins))
@@ -116,9 +117,14 @@ func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 	case wasm.OpEnd:
 		w.close()
 	case wasm.OpCall, wasm.OpCallIndirect:
-		if w.live && (ins.Op == wasm.OpCallIndirect || !w.in.isLeaf(ins.X)) {
-			w.loss += w.often
-			w.calls++
+		if ins.Op == wasm.OpCallIndirect || !w.in.isLeaf(ins.X) {
+			w.charges()
+		}
+	case wasm.OpMemoryGrow:
+		w.charges()
+	case wasm.OpMisc:
+		if _, small := smallCost(&w.last, ins); ins.Sub >= wasm.MiscMemoryInit && !small {
+			w.charges()
 		}
 	case wasm.OpBr:
 		w.branch(ins.X)
@@ -126,12 +132,21 @@ func (w *walker) step(ins *wasm.Instr, it *wasm.Instrs) {
 	case wasm.OpBrIf:
 		w.branch(ins.X)
 	case wasm.OpBrTable:
+		w.in.steps += uint64(len(it.Labels()))
 		for _, l := range it.Labels() {
 			w.branch(l)
 		}
 		w.live = false
 	case wasm.OpReturn, wasm.OpUnreachable:
 		w.live = false
+	}
+}
+
+// charges notes that something is called that charges itself.
+func (w *walker) charges() {
+	if w.live {
+		w.loss += w.often
+		w.calls++
 	}
 }
 
@@ -180,6 +195,9 @@ func (w *walker) close() {
 // price is what one instruction costs, what it calls and is not charged itself
 // included.
 func (w *walker) price(ins *wasm.Instr) uint64 {
+	if w.in.flat {
+		return flatPrice(ins)
+	}
 	switch ins.Op {
 	case wasm.OpBlock, wasm.OpLoop, wasm.OpEnd, wasm.OpNop:
 		return 0
@@ -194,14 +212,17 @@ func (w *walker) price(ins *wasm.Instr) uint64 {
 			return 1 + callee.cost
 		}
 	case wasm.OpCallIndirect:
-		return 3 + w.in.indirectCost(ins.X)
+		return priceIndirect + w.in.indirect[ins.X]
 	case wasm.OpMemoryGrow:
 		return pageCost
 	case wasm.OpMisc:
 		if ins.Sub >= wasm.MiscMemoryInit {
 			small, _ := smallCost(&w.last, ins)
+			if ins.Sub == wasm.MiscTableGrow {
+				return priceTableGrow
+			}
 			return 9 + small
 		}
 	}
-	return 1
+	return instrPrice(ins)
 }

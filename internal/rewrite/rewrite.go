@@ -74,14 +74,17 @@ const CodeStack = 1
 const (
 	DefaultMemoryPages = 1024
 	DefaultTableLimit  = 65536
+	DefaultTableTotal  = 2 * DefaultTableLimit
 	DefaultStackBytes  = 1 << 20
 )
 
 // Options bound what the module may use; zero fields mean the defaults.
 type Options struct {
 	MemoryPages uint32 // of 64 KiB
-	TableLimit  uint32 // entries
+	TableLimit  uint32 // entries of a table
+	TableTotal  uint32 // entries of all tables together
 	StackBytes  uint32 // as the meter weighs frames
+	RawNaNs     bool   // results that are NaN keep the bits that the processor gives them
 }
 
 func (o Options) withDefaults() Options {
@@ -93,6 +96,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.TableLimit == 0 {
 		o.TableLimit = DefaultTableLimit
+	}
+	if o.TableTotal == 0 {
+		o.TableTotal = max(o.TableLimit, DefaultTableTotal)
 	}
 	if o.StackBytes == 0 {
 		o.StackBytes = DefaultStackBytes
@@ -107,6 +113,7 @@ type Result struct {
 	Mutable  []wasm.ValType // the guest's mutable globals in order; see EnterGlobal
 	Metered  int            // functions that are charged at their entry
 	Counted  int            // functions whose depth is counted
+	Steps    uint64         // what the rewriting has looked at: bytes of types, instructions, labels, edges of the call graph and so on
 
 	in        *instrumenter
 	needsData bool
@@ -138,7 +145,7 @@ func Instrument(m *wasm.Module, o Options) (*Result, error) {
 		return nil, err
 	}
 	in.finish()
-	res := &Result{Module: in.out, Batching: in.next >= 0, in: in, needsData: in.usesData}
+	res := &Result{Module: in.out, Batching: in.next >= 0, in: in, needsData: in.usesData, Steps: in.steps}
 	for _, g := range m.Globals {
 		if g.Mutable {
 			res.Mutable = append(res.Mutable, g.Type)
@@ -202,9 +209,13 @@ func (in *instrumenter) check() error {
 	if mem := m.Memories[0]; mem.Min > in.opt.MemoryPages {
 		return refuse("the module needs a memory of %d KiB at least, the limit is %d KiB", uint64(mem.Min)*64, uint64(in.opt.MemoryPages)*64)
 	}
+	total := uint64(0)
 	for _, t := range m.Tables {
 		if t.Min > in.opt.TableLimit {
 			return refuse("the module needs a table of %d entries at least, the limit is %d", t.Min, in.opt.TableLimit)
+		}
+		if total += uint64(t.Min); total > uint64(in.opt.TableTotal) {
+			return refuse("the module needs tables of %d entries together at least, the limit is %d", total, in.opt.TableTotal)
 		}
 	}
 	return nil

@@ -192,11 +192,30 @@ func rewriteSpec(b []byte) (out *wasm.Module, start bool, err error) {
 	out.Exports = slices.DeleteFunc(out.Exports, func(e wasm.Export) bool { return e.Name == "memory" })
 	for _, e := range m.Exports {
 		if e.Kind == wasm.KindFunc {
-			e.Index = res.in.index[e.Index]
+			e.Index = res.entrance(e.Index)
 		}
 		out.Exports = append(out.Exports, e)
 	}
 	return out, m.Start != nil, nil
+}
+
+// entrance is what a function is exported as: itself or, where it has the depth as
+// an argument, one of its original type that passes the whole stack.
+func (r *Result) entrance(f uint32) uint32 {
+	in, out := r.in, r.Module
+	if !in.isDeep(f) {
+		return in.index[f]
+	}
+	typ := in.src.FuncTypeIndex(f)
+	w := writer{in: in}
+	for p := range in.src.Types[typ].Params {
+		w.get(uint32(p))
+	}
+	w.callEntry(int(f))
+	w.op(wasm.OpEnd)
+	out.Funcs = append(out.Funcs, typ)
+	out.Code = append(out.Code, wasm.Body{Code: w.buf})
+	return uint32(out.NumImported(wasm.KindFunc) + len(out.Funcs) - 1)
 }
 
 // instantiate makes a module; it becomes the last.

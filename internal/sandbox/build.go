@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/direct"
+	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 	"github.com/wasmactors/wasmactors/internal/slots"
 	"github.com/wasmactors/wasmactors/internal/wasi"
@@ -43,8 +45,13 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	}
 	// The limit on memory is enforced where it is allocated, where a refusal can be
 	// seen; the module may declare what it likes.
-	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, StackBytes: i.cfg.StackLimit})
+	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit})
 	if err != nil {
+		return nil, blame(err)
+	}
+	most := i.cfg.compileCost(len(raw))
+	cost := estimate.Module(res.Module, 0, most)
+	if err := i.cfg.checkCompile(&cost, most); err != nil {
 		return nil, blame(err)
 	}
 	meta.Batching = res.Batching
@@ -72,7 +79,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 		return nil, blame(err)
 	}
 	rec.initTime = trial.took
-	i.encode(rec, direct.Calls(res.Module)) // unless it is frozen
+	i.encode(rec, i.direct(res.Module, cost, most)) // unless it is frozen
 	if i.cfg.NoFreeze {
 		meta.NotFrozen = "freezing is turned off"
 		return rec, nil
@@ -89,10 +96,24 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	if err != nil {
 		return nil, blame(err)
 	}
-	i.encode(rec, direct.Calls(frozen))
+	i.encode(rec, i.direct(frozen, cost, most))
 	rec.memory = append([]byte(nil), memory...)
 	meta.MemoryBytes = uint64(len(memory))
 	return rec, nil
+}
+
+// direct makes indirect calls direct, unless the dispatchers are too dear to
+// compile beside the rest of the module, which costs so much.
+func (i *Image) direct(m *wasm.Module, cost estimate.Estimate, most estimate.Cost) *wasm.Module {
+	d := direct.Calls(m)
+	if d == m {
+		return m
+	}
+	more := estimate.Module(d, len(m.Code), estimate.Cost{Steps: most.Steps - cost.Steps, Bytes: most.Bytes})
+	if more.Over {
+		return m
+	}
+	return d
 }
 
 func (i *Image) encode(rec *record, m *wasm.Module) {
@@ -128,8 +149,7 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 		return nil, err
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(interpreter))
-	x := &Instance{image: i}
-	x.context.x = x
+	x := newInstance(i)
 	t := &trial{x: x, runtime: r}
 	defer func() {
 		if err != nil {
@@ -158,8 +178,14 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 		x.files = wasi.NewFileTable(i.roots, 0)
 	}
 	start := time.Now()
-	c, failure := x.initialise([16]byte{})
+	in := Entry{Deadline: i.cfg.InitDeadline, TurnFuel: i.cfg.InitFuel, Yield: interrupt{ctx}}
+	i.watch.pause(true)
+	c, failure := x.initialise(&in)
+	i.watch.pause(false)
 	if failure != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		return nil, &LoadError{Name: i.cfg.Name, Reason: "the initialisation failed: " + failure.Error(), Err: failure}
 	}
 	t.took = time.Since(start)
@@ -175,6 +201,15 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 	return t, nil
 }
 
+// interrupt ends an initialisation when the context of the load ends.
+type interrupt struct{ ctx context.Context }
+
+// Yield implements Yielder.
+func (i interrupt) Yield() bool {
+	goruntime.Gosched()
+	return i.ctx.Err() == nil
+}
+
 func (t *trial) close() {
 	t.x.shut()
 	if t.x.files != nil {
@@ -185,10 +220,10 @@ func (t *trial) close() {
 
 // initialise runs the module's start function, _initialize and wasmactors_init,
 // and returns its control block.
-func (x *Instance) initialise(seed [16]byte) (control, *abi.Failure) {
-	cfg := &x.image.cfg
-	in := &Entry{Now: initTime, TurnFuel: cfg.InitFuel, Deadline: cfg.InitDeadline, Seed: seed}
+func (x *Instance) initialise(in *Entry) (control, *abi.Failure) {
+	in.Now = initTime
 	x.initFuel = 0
+	x.kill.Store(nil)
 	if f := x.enterInit(in, rewrite.EnterInitialize); f != nil {
 		return control{}, f
 	}
@@ -205,7 +240,7 @@ func (x *Instance) initialise(seed [16]byte) (control, *abi.Failure) {
 // enterInit runs one step of the initialisation.
 func (x *Instance) enterInit(in *Entry, op uint32) (f *abi.Failure) {
 	x.begin(in)
-	if err := x.call(op, 0, 0, x.quantum); err != nil {
+	if err := x.call(op, 0, 0, x.first); err != nil {
 		f = x.explain(err)
 		f.Fuel = x.spentNow()
 	} else {

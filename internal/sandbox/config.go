@@ -22,6 +22,10 @@ const (
 type Config struct {
 	cacheDir     string
 	cacheBytes   int64
+	cacheKey     string // file
+	compile      compileWhere
+	compileWith  program // with compileThere
+	loads        int
 	interpreter  bool
 	quantum      uint64
 	portable     bool
@@ -60,6 +64,39 @@ func (c Config) WithCacheBytes(n int64) Config {
 	c.cacheBytes = n
 	return c
 }
+
+// WithCacheKeyFile names the file with the key that the cache is authenticated
+// with, which is made when missing; "" means wasmactors/cache.key in the user's
+// configuration folder. Without the key nothing in the cache is used. It must
+// belong to the user, with mode 0600, outside of the cache directory.
+func (c Config) WithCacheKeyFile(file string) Config { c.cacheKey = file; return c }
+
+// compileWhere says which process compiles.
+type compileWhere uint8
+
+const (
+	compileDefault compileWhere = iota // a process of this program, if it has called CompileMain
+	compileHere
+	compileThere
+)
+
+// WithCompileProgram names the program whose processes decode, rewrite, initialise
+// and compile modules, with the limits ImageConfig.CompileTime and CompileMemory.
+// The program must call CompileMain first thing in main, and be of the same
+// version. Without it, it is this program itself if that has called CompileMain;
+// if not, modules are compiled in this process, without limits on time and memory.
+func (c Config) WithCompileProgram(path string) Config {
+	c.compile, c.compileWith = compileThere, program{path, []string{compileArg}}
+	return c
+}
+
+// WithCompileInProcess compiles in this process even if it has called CompileMain.
+func (c Config) WithCompileInProcess() Config { c.compile = compileHere; return c }
+
+// WithParallelLoads bounds how many modules are loaded at a time; all that are
+// compiled together take at most half of the machine's memory, but one is always
+// compiled. n <= 0 means GOMAXPROCS.
+func (c Config) WithParallelLoads(n int) Config { c.loads = max(n, 0); return c }
 
 // WithInterpreter runs guests in wazero's interpreter, for platforms without a
 // compiler and for tests. Fuel is the same as with the compiler.

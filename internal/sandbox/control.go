@@ -36,21 +36,28 @@ func readControl(mem []byte, ptr uint32) (c control, err error) {
 		return c, fmt.Errorf("the control block has unknown flags: %#x", v)
 	}
 	c = control{Inbox: word(1), InboxCap: word(2), Outbox: word(3), OutboxCap: word(4), Text: word(5), TextLen: word(6)}
+	return c, c.check(mem)
+}
+
+// check reports rings that are not where and what they may be.
+func (c *control) check(mem []byte) error {
 	if err := checkRing(mem, "inbox", c.Inbox, c.InboxCap); err != nil {
-		return c, err
+		return err
 	}
 	if err := checkRing(mem, "outbox", c.Outbox, c.OutboxCap); err != nil {
-		return c, err
+		return err
 	}
 	in, out := uint64(c.Inbox), uint64(c.Outbox)
 	if in < out+uint64(c.OutboxCap) && out < in+uint64(c.InboxCap) {
-		return c, errors.New("the inbox and the outbox overlap")
+		return errors.New("the inbox and the outbox overlap")
 	}
-	return c, nil
+	return nil
 }
 
+func ringSize(n uint32) bool { return minRing <= n && n <= abi.MaxRing }
+
 func checkRing(mem []byte, name string, ptr, size uint32) error {
-	if size < minRing || size > abi.MaxRing {
+	if !ringSize(size) {
 		return fmt.Errorf("the %s has %d bytes; %d to %d are allowed", name, size, minRing, abi.MaxRing)
 	}
 	if _, ok := section(mem, ptr, size); !ok {

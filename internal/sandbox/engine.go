@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/wasmactors/wasmactors/internal/cache"
 	"github.com/wasmactors/wasmactors/internal/clock"
@@ -28,6 +29,13 @@ type Engine struct {
 	log   *slog.Logger
 	space *slots.Space
 	cache *cache.Cache // nil: none
+
+	compiler *program            // nil: modules are compiled in this process
+	turns    *semaphore.Weighted // loads at a time
+	room     *semaphore.Weighted // bytes that compilations may take together
+	loads    sync.WaitGroup
+
+	roomBytes int64
 
 	live   atomic.Int64 // instances
 	pooled atomic.Int64 // bytes that pooled instances keep, estimated
@@ -51,8 +59,14 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("runtime: guest memory: %w", err)
 	}
 	e := &Engine{cfg: cfg, clock: cfg.clock, log: cfg.log, space: space, images: map[*Image]struct{}{}}
+	if e.compiler, err = cfg.compiler(); err != nil {
+		return nil, fmt.Errorf("runtime: the program that compiles: %w", err)
+	}
+	e.turns = semaphore.NewWeighted(int64(parallelLoads(cfg.loads)))
+	e.roomBytes = compileRoom()
+	e.room = semaphore.NewWeighted(e.roomBytes)
 	if cfg.cacheDir != "" {
-		if e.cache, err = cache.Open(cfg.cacheDir, cfg.cacheBytes); err != nil {
+		if e.cache, err = cache.Open(cache.Options{Dir: cfg.cacheDir, MaxBytes: cfg.cacheBytes, KeyFile: cfg.cacheKey}); err != nil {
 			e.log.Warn("the cache directory cannot be used; images are built anew every time", "dir", cfg.cacheDir, "error", err)
 			e.cache = nil
 		}
@@ -70,6 +84,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		images = append(images, i)
 	}
 	e.mu.Unlock()
+	e.loads.Wait()
 	var err error
 	for _, i := range images {
 		err = errors.Join(err, i.Close())
@@ -100,10 +115,14 @@ func (e *Engine) adopt(i *Image) error {
 	return nil
 }
 
-func (e *Engine) isClosed() bool {
+// beginLoad counts a load that Close waits for, unless the engine is closed.
+func (e *Engine) beginLoad() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.closed
+	if !e.closed {
+		e.loads.Add(1)
+	}
+	return !e.closed
 }
 
 func (e *Engine) forget(i *Image) {

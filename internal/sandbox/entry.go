@@ -22,9 +22,17 @@ const (
 	MaxLogLine  = 8 << 10
 )
 
-// Yielder is told once a quantum, from inside a turn that goes on for long and
-// on the goroutine that called Run, that others should get a chance to run.
-type Yielder interface{ Yield() }
+// Yielder is told about every 0.1 ms, from inside a turn that goes on for long and
+// on the goroutine that called Run, that others should get a chance to run. False
+// means that the turn should end, for there are too many.
+type Yielder interface{ Yield() bool }
+
+// Account is asked before a guest's memory grows from one size to another, in bytes,
+// within the actor's own limit; false means that the system has no room for it, and
+// ends the turn. It is called during Run, on the same goroutine.
+type Account interface {
+	Grow(from, to uint64) bool
+}
 
 // LogSink takes what guests log: the log import with its own level, stdout as
 // LogInfo and stderr as LogWarn, line by line without the line's end. It is
@@ -39,7 +47,7 @@ type Entry struct {
 	// TurnFuel is what each turn may spend; 0 means no limit.
 	TurnFuel uint64
 	// Deadline is how long each turn may take by the engine's clock; 0 means no
-	// limit. It is looked at once a quantum.
+	// limit. It is looked at about every 0.1 ms. So is a kill.
 	Deadline time.Duration
 	// MemoryLimit is how large the instance's memory may grow, in bytes. 0 and
 	// whatever exceeds the image's limit mean the image's limit.
@@ -54,6 +62,11 @@ type Entry struct {
 	Seed [16]byte
 	// Yield may be nil: then the Go scheduler is asked to run others.
 	Yield Yielder
+	// Account may be nil: then memory grows as far as the actor's limit allows.
+	Account Account
+	// Cut repeats what has ended an earlier Run of the same envelopes from outside;
+	// nil means that nothing has.
+	Cut *Cut
 	// Log may be nil: then what the guest logs is dropped.
 	Log LogSink
 }
@@ -74,6 +87,9 @@ type Result struct {
 	// Unread is the number of envelopes that no turn has begun with; they belong
 	// back to the front of the mailbox.
 	Unread int
+	// Worth estimates how long the completed turns and the failed one have computed,
+	// in nanoseconds: for who schedules, and no part of what a turn does.
+	Worth int64
 }
 
 // Begun is the number of turns that were begun, the failed one included.

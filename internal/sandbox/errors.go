@@ -12,6 +12,9 @@ var (
 	ErrTooManyInstances = errors.New("runtime: too many instances")
 	// ErrClosed is what a closed Engine or Image answers.
 	ErrClosed = errors.New("runtime: closed")
+	// errProcess wraps what has gone wrong with the process that compiles and is not
+	// the module's fault.
+	errProcess = errors.New("runtime: the process that compiles")
 	// ErrNotSaved wraps why an instance's state cannot be saved.
 	ErrNotSaved = errors.New("runtime: the state cannot be saved")
 )

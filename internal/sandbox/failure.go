@@ -55,19 +55,28 @@ func (x *Instance) memoryLimit() uint64 {
 }
 
 // readTrace turns a trap or an exit into the panic that the guest's language has
-// told of on stderr before. Go writes "panic: text", an empty line, and the
-// goroutines' traces.
+// told of before. Go writes "panic: text" to stderr, an empty line, and the goroutines'
+// traces; TinyGo writes "panic: text" or "panic: runtime error at 0x1234: text" to stdout.
+// Of another language the last lines on stderr stand beside the trap: it may have said there
+// why it gives up (an assertion of C, a panic of Rust).
 func (x *Instance) readTrace(f *abi.Failure) {
-	if len(x.trace) == 0 {
+	t := x.thisTurn()
+	if len(t.trace) == 0 {
+		if f.Kind == abi.FailureTrap && f.Reason == unreachable {
+			f.Message = clip(bytes.TrimSpace(t.last), abi.MaxReason)
+		}
 		return
 	}
-	head, rest, _ := bytes.Cut(x.trace, []byte("\n\n"))
+	head, rest, _ := bytes.Cut(t.trace, []byte("\n\n"))
 	head = bytes.TrimSpace(head)
 	head = bytes.TrimPrefix(head, []byte("panic: "))
 	f.Kind, f.Reason = abi.FailureGuestPanic, ""
 	f.Message = clip(head, abi.MaxReason)
 	f.GuestStack = clip(bytes.TrimSpace(rest), abi.MaxReason)
 }
+
+// unreachable is wazero's reason for the instruction by which languages give up.
+const unreachable = "unreachable"
 
 // enterName is what the rewriter calls its entry in the name section.
 const enterName = "wasmactors.enter"

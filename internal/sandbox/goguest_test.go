@@ -190,6 +190,7 @@ func TestGoGuestNotFrozen(t *testing.T) {
 	if err := x.Reset(); err != nil {
 		t.Fatal(err)
 	}
+	prepare(t, x)
 	if v, f := say(t, x, in, 10); f != nil || v != 3 {
 		t.Error(v, f)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,7 +12,13 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary be a process that compiles, well or badly.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "__") {
+		os.Exit(testProcess(os.Args[1], os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // setups are the ways in which an engine can work; every behaviour must be the
 // same in all of them.
@@ -20,6 +27,8 @@ var setups = map[string]Config{
 	"interpreter":           NewConfig().WithInterpreter(true),
 	"compiler, portable":    NewConfig().WithPortableMemory(true),
 	"interpreter, portable": NewConfig().WithInterpreter(true).WithPortableMemory(true),
+	"compiler, process":     NewConfig().withProgram(compileArg),
+	"interpreter, process":  NewConfig().WithInterpreter(true).withProgram(compileArg),
 }
 
 func everywhere(t *testing.T, f func(t *testing.T, e *Engine)) {
@@ -78,7 +87,15 @@ func get(t testing.TB, i *Image) *Instance {
 	if err != nil {
 		t.Fatal(err)
 	}
+	prepare(t, x)
 	return x
+}
+
+func prepare(t testing.TB, x *Instance) {
+	t.Helper()
+	if f := x.Prepare(&Entry{}); f != nil {
+		t.Fatal(f)
+	}
 }
 
 // message is an envelope whose payload's first byte tells the echo guest what to

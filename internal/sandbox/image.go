@@ -17,7 +17,15 @@ const (
 	DefaultMemoryLimit  = 64 << 20
 	DefaultTableLimit   = 65536
 	DefaultStackLimit   = 1 << 20
+	DefaultTablesLimit  = 100
+	DefaultEntriesLimit = 2 * DefaultTableLimit
 	DefaultGlobalLimit  = 10_000
+	DefaultTypeLimit    = 10_000
+	DefaultFuncLimit    = 200_000
+	DefaultSegmentLimit = 1_000_000
+	DefaultElementLimit = 1 << 18
+	DefaultCompileSteps = 700_000_000
+	DefaultCompileBytes = 128 << 20
 	DefaultDataLimit    = 64 << 20
 	DefaultSizeLimit    = 64 << 20
 	DefaultInitFuel     = 10_000_000_000
@@ -38,6 +46,21 @@ type ImageConfig struct {
 	// StackLimit is the most that nested calls may take, in bytes as the meter
 	// weighs them. 0 means DefaultStackLimit.
 	StackLimit uint32
+	// TablesLimit is the most tables that the module may have, EntriesLimit the most
+	// entries that they may have and grow to together. 0 means DefaultTablesLimit;
+	// DefaultEntriesLimit or TableLimit, whichever is more.
+	TablesLimit  uint32
+	EntriesLimit uint32
+	// TypeLimit is the most types, FunctionLimit the most functions, imported ones
+	// included, SegmentLimit the most segments of data and elements, and
+	// ElementLimit the most elements in them. 0 means DefaultTypeLimit,
+	// DefaultFuncLimit, DefaultSegmentLimit and DefaultElementLimit.
+	TypeLimit, FunctionLimit, SegmentLimit, ElementLimit uint32
+	// CompileSteps is what compiling may cost by the estimate of package estimate,
+	// in steps of about a nanosecond, beyond 1000 for each byte of the module.
+	// CompileBytes is the same in bytes, beyond 200. 0 means DefaultCompileSteps and
+	// DefaultCompileBytes; math.MaxUint64 turns the check off.
+	CompileSteps, CompileBytes uint64
 	// GlobalLimit is the most globals that the module may have. 0 means
 	// DefaultGlobalLimit.
 	GlobalLimit uint32
@@ -62,9 +85,17 @@ type ImageConfig struct {
 	// DefaultInitFuel and DefaultInitDeadline.
 	InitFuel     uint64
 	InitDeadline time.Duration
+	// CompileTime and CompileMemory bound the process that compiles: processor time
+	// without that of the initialisation, and bytes. 0 means 1 s and 10 s a MiB of
+	// the module; 128 MiB, 160 bytes a byte of the module and twice MemoryLimit. They
+	// do not influence the image, and count for nothing if compilation happens in
+	// this process; see Config.WithCompileProgram.
+	CompileTime   time.Duration
+	CompileMemory uint64
 	// Progress, if set, is told what Load is about to do: "decode", "initialise",
-	// "compile". It is called on Load's goroutine.
-	Progress func(stage string)
+	// "compile". It is called by one goroutine at a time, and no more once Load has
+	// returned.
+	Progress func(stage string) `json:"-"`
 }
 
 // ImageInfo describes an image.
@@ -112,7 +143,10 @@ type Image struct {
 	kept     wazero.CompilationCache // nil: machine code is not cached
 	compiled wazero.CompiledModule
 
+	watch *watch // in a process that compiles
+
 	pool      pool
+	slowest   slowest
 	footprint int64 // what a pooled instance keeps resident, estimated
 	closed    atomic.Bool
 	live      atomic.Int64 // instances

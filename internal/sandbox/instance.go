@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	crand "crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -24,6 +22,7 @@ type Instance struct {
 	image   *Image
 	module  api.Module
 	enter   api.Function // the only one: each has a call stack of 10 KiB
+	stackAt uintptr      // where enter has its call stack; 0: unknown
 	memory  *slots.Memory
 	hidden  *hidden // the rewriter's globals, looked up when first needed
 	files   *wasi.FileTable
@@ -34,12 +33,13 @@ type Instance struct {
 	pending  int    // envelopes in the inbox
 	inboxLen uint32 // their bytes
 	poisoned bool
-	renew    bool // the call stack has grown large: take a new one at the reset
-	seed     [16]byte
+	renew    bool   // the call stack has grown large: take a new one at the reset
+	raw      bool   // its own initialisation is still to come
 	initFuel uint64 // what the initialisation has spent
 
 	kill atomic.Pointer[string]
 	meter
+	work work
 	output
 	reader
 	random randomStream
@@ -52,21 +52,9 @@ type hidden struct {
 }
 
 // Get takes an instance in the image's state, from the pool or new. It fails
-// with ErrTooManyInstances or ErrClosed, and, if the image is not frozen, with an
-// *abi.Failure of kind init if the initialisation fails; that one draws its random bytes from
-// the operating system.
+// with ErrTooManyInstances or ErrClosed. The instance of an image that is not frozen
+// has its initialisation before it: see [Instance.Prepare].
 func Get(i *Image) (*Instance, error) {
-	if i.frozen {
-		return GetSeeded(i, [16]byte{})
-	}
-	var seed [16]byte
-	_, _ = crand.Read(seed[:]) // never fails
-	return GetSeeded(i, seed)
-}
-
-// GetSeeded is Get with the seed of the random bytes that the initialisation of
-// an image that is not frozen draws. A frozen image has done its initialisation.
-func GetSeeded(i *Image, seed [16]byte) (*Instance, error) {
 	if i.closed.Load() {
 		return nil, ErrClosed
 	}
@@ -81,13 +69,19 @@ func GetSeeded(i *Image, seed [16]byte) (*Instance, error) {
 		i.dismiss()
 		return nil, ErrClosed
 	}
-	x := &Instance{image: i, seed: seed}
-	x.context.x = x
+	x := newInstance(i)
 	if err := x.open(); err != nil {
 		x.discard()
 		return nil, err
 	}
 	return x, nil
+}
+
+func newInstance(i *Image) *Instance {
+	x := &Instance{image: i}
+	x.context.x = x
+	x.startPace()
+	return x
 }
 
 // noRandom is wazero's source of random bytes for instances. Ours do not read
@@ -113,31 +107,54 @@ func (x *Instance) open() error {
 	if i.roots != nil && x.files == nil {
 		x.files = wasi.NewFileTable(i.roots, 0)
 	}
-	if i.frozen {
-		x.control = i.control
+	x.control = i.control
+	x.raw = !i.frozen
+	return nil
+}
+
+// Prepare runs the initialisation of an instance whose image is not frozen, if that
+// is still to come: after Get and after every Reset, before the first Push. It runs
+// like a turn, under the limits of in (and those of the image for initialisations), can
+// be killed, yields, and draws its random bytes from in.Seed. Its clock stands
+// where that of frozen images stood. The failure is one of kind init.
+func (x *Instance) Prepare(in *Entry) *abi.Failure {
+	if !x.raw {
 		return nil
 	}
-	c, failure := x.initialise(x.seed)
-	if failure != nil {
-		failure.Reason = failure.Kind.String() + ": " + failure.Reason
-		failure.Kind = abi.FailureInit
-		return failure
+	i := x.image
+	own := *in
+	own.TurnFuel, own.Deadline = i.cfg.InitFuel, i.cfg.InitDeadline
+	if in.TurnFuel != 0 {
+		own.TurnFuel = min(own.TurnFuel, in.TurnFuel)
 	}
-	if c.InboxCap != i.control.InboxCap || c.OutboxCap != i.control.OutboxCap {
-		return &abi.Failure{Kind: abi.FailureInit, Reason: "the rings have another size than when the module was loaded"}
+	if in.Deadline > 0 {
+		own.Deadline = min(own.Deadline, in.Deadline)
 	}
-	x.control = c
+	x.poisoned = true // until it has worked
+	c, f := x.initialise(&own)
+	if f == nil && (c.InboxCap != i.control.InboxCap || c.OutboxCap != i.control.OutboxCap) {
+		f = &abi.Failure{Kind: abi.FailureABIViolation, Reason: "the rings have another size than when the module was loaded"}
+	}
+	if f != nil {
+		f.Turn = in.FirstTurn
+		f.Reason = f.Kind.String() + ": " + f.Reason
+		f.Kind = abi.FailureInit
+		return f
+	}
+	x.control, x.raw, x.poisoned = c, false, false
 	return nil
 }
 
 func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory *slots.Memory) error {
-	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return memory }))
+	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return guestMemory{x} }))
+	x.memory = memory
 	module, err := r.InstantiateModule(ctx, m, moduleConfig)
 	if err != nil {
 		return err
 	}
-	x.module, x.memory, x.hidden = module, memory, nil
+	x.module, x.hidden = module, nil
 	x.enter = module.ExportedFunction(rewrite.ExportEnter)
+	x.stackAt = stackField(x.enter)
 	return nil
 }
 
@@ -221,10 +238,6 @@ func (x *Instance) Reset() error {
 	}
 	if !x.resettable() {
 		x.shut()
-		if !x.image.frozen { // the next initialisation draws other random bytes
-			next := sha256.Sum256(x.seed[:])
-			copy(x.seed[:], next[:])
-		}
 		if err := x.open(); err != nil {
 			return err
 		}

@@ -1,14 +1,12 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-
-	"github.com/tetratelabs/wazero"
+	"io"
 
 	"github.com/wasmactors/wasmactors/internal/cache"
 	"github.com/wasmactors/wasmactors/internal/wasm"
@@ -85,100 +83,149 @@ func (i *Image) settle(cached bool) {
 // errNoModule says that a cached record's module is gone.
 var errNoModule = errors.New("runtime: the cached module is gone")
 
-// compile makes wazero's runtime for the image: from machine code in the cache,
-// or by compiling the module. A cache that fails is done without.
-func (i *Image) compile(ctx context.Context, rec *record) error {
-	useCode := i.entry != nil && !i.engine.cfg.interpreter
-	if useCode {
+// compile makes wazero's runtime for the image: from the machine code that comes
+// with the record, from that in the cache, or by compiling the module.
+func (i *Image) compile(ctx context.Context, rec *record, code []byte) error {
+	if i.engine.cfg.interpreter {
+		if err := i.needModule(rec); err != nil {
+			return err
+		}
+		return i.compileWith(ctx, rec.meta, rec.module, nil)
+	}
+	if code == nil {
 		if ok, err := i.compileKept(ctx, rec); ok || err != nil {
 			return err
 		}
+		if err := i.needModule(rec); err != nil {
+			return err
+		}
+		limits := i.cfg.compileLimits(rec.meta.WasmBytes)
+		err := i.engine.within(ctx, limits.Memory, func() (err error) {
+			code, err = i.compileNow(ctx, rec, limits)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	} else if err := i.useMade(ctx, rec, code); err != nil {
+		return err
 	}
+	i.keepCode(code)
+	return nil
+}
+
+// needModule reads the rewritten module, which a start with a warm cache does not.
+func (i *Image) needModule(rec *record) (err error) {
 	if rec.module == nil {
-		var err error
 		if rec.module, err = i.entry.Load(modulePart); err != nil {
 			return fmt.Errorf("%w: %w", errNoModule, err)
 		}
 	}
-	if useCode {
-		err := i.compileAndKeep(ctx, rec)
-		if i.compiled != nil {
-			if err != nil {
-				i.engine.log.Warn("machine code cannot be kept in the cache", "key", i.key.String(), "error", err)
-			}
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		i.engine.log.Warn("the cache directory cannot be used for machine code", "key", i.key.String(), "error", err)
-	}
-	return i.compileWith(ctx, rec.meta, rec.module, "")
+	return nil
 }
 
-// compileKept takes machine code from the cache. wazero would decode and validate
-// the whole module before it takes its code from a file, which is most of the
-// time that a warm start would need. So it is shown the outline of the module, in
-// which every body is "unreachable", and finds the module's code under the
-// outline's name. Should it not find it there, for whatever reason, it would
-// compile the outline; that is noticed, and the result thrown away.
+// compileNow compiles the module, here or in a process, and returns its machine
+// code; nil if that cannot be kept.
+func (i *Image) compileNow(ctx context.Context, rec *record, limits compileLimits) ([]byte, error) {
+	if c := i.engine.compiler; c != nil {
+		p, err := c.run(ctx, i, job{compile: true, module: rec.module, meta: rec.meta, limits: limits})
+		if err != nil {
+			return nil, err
+		}
+		return p.code, i.useMade(ctx, rec, p.code)
+	}
+	if i.entry == nil {
+		return nil, i.compileWith(ctx, rec.meta, rec.module, nil)
+	}
+	var s codeStore
+	err := i.compileWith(ctx, rec.meta, rec.module, &s)
+	if errors.Is(err, errCodeStore) {
+		i.engine.log.Warn("machine code cannot be kept in the cache; images are compiled at every start", "error", err)
+		return nil, i.compileWith(ctx, rec.meta, rec.module, nil)
+	}
+	return s.made, err
+}
+
+// useMade takes machine code that a process has made.
+func (i *Image) useMade(ctx context.Context, rec *record, code []byte) error {
+	o, err := wasm.Decode(rec.outline)
+	if err == nil {
+		err = checkCode(code, len(o.Code))
+	}
+	if err == nil {
+		err = i.compileServed(ctx, rec, bytes.NewReader(code))
+	}
+	if err != nil && ctx.Err() == nil {
+		return i.blame(&CompileError{What: "has brought the process that compiles to answer nonsense: " + err.Error()})
+	}
+	return err
+}
+
+// compileServed gives wazero machine code. wazero would decode and validate the
+// whole module before it asks for its code, which is most of the time that a warm
+// start would need. So it is shown the outline of the module, in which every body
+// is "unreachable", and given the module's code. Should it not want it, for whatever
+// reason, it would compile the outline; that is noticed, and the result thrown away.
+func (i *Image) compileServed(ctx context.Context, rec *record, code io.Reader) error {
+	s := codeStore{serve: code}
+	if err := i.compileWith(ctx, rec.meta, rec.outline, &s); err != nil {
+		return err
+	}
+	if s.made != nil || s.asked == (codeKey{}) {
+		closeRuntime(i.runtime, i.kept)
+		i.runtime, i.kept, i.compiled = nil, nil, nil
+		return errors.New("wazero does not take the machine code")
+	}
+	return nil
+}
+
+// codePart is an image's machine code, behind the name of the machine that it is
+// for.
+const codePart = "code"
+
+// compileKept takes machine code from the cache, false if there is none that can be
+// used.
 func (i *Image) compileKept(ctx context.Context, rec *record) (bool, error) {
-	code, err := i.entry.Code()
+	if i.entry == nil {
+		return false, nil
+	}
+	here, err := machine()
+	if err != nil {
+		return false, nil // compileNow says so
+	}
+	code, err := i.entry.Open(codePart)
 	if errors.Is(err, cache.ErrMissing) {
 		return false, nil
 	}
 	if err == nil {
-		if err = i.compileWith(ctx, rec.meta, rec.outline, code.Dir); err == nil {
-			if code.Used() {
+		defer code.Close()
+		var name codeKey
+		if _, err = io.ReadFull(code, name[:]); err == nil && name != here {
+			return false, nil // another processor's, or another version's: replaced by ours
+		}
+		if err == nil {
+			if err = i.compileServed(ctx, rec, code); err == nil {
 				return true, nil
 			}
-			closeRuntime(i.runtime, i.kept)
-			i.runtime, i.kept, i.compiled = nil, nil, nil
-			err = errors.New("it was made for another processor, or was replaced meanwhile")
 		}
+		_ = i.entry.Drop(codePart) // whatever is wrong with it, it is not needed
 	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
 	i.engine.log.Warn("cached machine code cannot be used and is made anew", "key", i.key.String(), "error", err)
-	_ = i.entry.DropCode() // whatever is wrong with it, it is not needed
 	return false, nil
 }
 
-// compileAndKeep compiles the module and puts its machine code into the cache
-// under the outline's name. After an error the module may be compiled all the
-// same: i.compiled tells.
-func (i *Image) compileAndKeep(ctx context.Context, rec *record) error {
-	temp, err := i.engine.cache.TempDir()
-	if err != nil {
-		return err
+// keepCode puts machine code into the cache.
+func (i *Image) keepCode(code []byte) {
+	here, err := machine()
+	if i.entry == nil || code == nil || err != nil {
+		return
 	}
-	defer os.RemoveAll(temp)
-	// wazero gives up a compilation that it cannot write, after all the work. So
-	// see first whether there is room: code is four times as large as its module.
-	if err := makeRoom(temp, 6*len(rec.module)); err != nil {
-		return err
+	if err := i.entry.Store(codePart, append(here[:], code...)); err != nil {
+		i.engine.log.Warn("machine code cannot be kept in the cache", "key", i.key.String(), "error", err)
 	}
-	whole, outline := filepath.Join(temp, "whole"), filepath.Join(temp, "outline")
-	if err := i.compileWith(ctx, rec.meta, rec.module, whole); err != nil {
-		return err
-	}
-	named := &Image{engine: i.engine}
-	if err := named.compileWith(ctx, rec.meta, rec.outline, outline); err != nil {
-		return err
-	}
-	closeRuntime(named.runtime, named.kept)
-	if err := cache.MoveCode(whole, outline); err != nil {
-		return err
-	}
-	return i.entry.StoreCode(outline)
-}
-
-// makeRoom reports why a file of this size could not be written.
-func makeRoom(dir string, size int) error {
-	name := filepath.Join(dir, "room")
-	err := os.WriteFile(name, make([]byte, size), 0o600)
-	return errors.Join(err, os.Remove(name))
 }
 
 // outline is a module that looks like m from outside and does nothing. The hash
@@ -192,12 +239,4 @@ func outline(m *wasm.Module, encoded []byte) []byte {
 	}
 	o.Customs = append([]wasm.Custom{{Name: "wasmactors.outline", Data: sum[:]}}, m.Customs...)
 	return o.Encode()
-}
-
-// cacheIn is wazero's cache in a directory, nil for none.
-func cacheIn(dir string) (wazero.CompilationCache, error) {
-	if dir == "" {
-		return nil, nil
-	}
-	return wazero.NewCompilationCacheWithDir(dir)
 }

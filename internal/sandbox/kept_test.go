@@ -4,19 +4,21 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/tetratelabs/wazero"
 
 	"github.com/wasmactors/wasmactors/internal/cache"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
-// TestOutlineNeverRuns: when wazero does not find the machine code where it was
-// left, as after the move to another processor, it compiles the outline, which
-// traps wherever it is called. No instance of that is ever made.
+// TestOutlineNeverRuns: machine code that wazero does not take, though it comes from
+// our cache, costs a warning and is made anew. wazero compiles the outline then,
+// which traps wherever it is called; no instance of that is ever made.
 func TestOutlineNeverRuns(t *testing.T) {
 	dir := t.TempDir()
 	code := guest(t, "echo")
@@ -27,35 +29,109 @@ func TestOutlineNeverRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk := i.entry
-	kept, err := disk.Code()
+	good, err := i.entry.Load(codePart)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The same code under another name, with a sum that fits.
-	moved := filepath.Join(t.TempDir(), "moved")
-	if err := os.CopyFS(moved, os.DirFS(kept.Dir)); err != nil {
+	stale := bytes.Clone(good)
+	stale[32+7] ^= 1 // the first letter of wazero's version
+	cut := good[:len(good)/2]
+	for name, kept := range map[string][]byte{"stale": stale, "cut": cut, "empty": good[:32]} {
+		if err := i.entry.Store(codePart, kept); err != nil {
+			t.Fatal(err)
+		}
+		for _, warned := range []bool{true, false} {
+			warnings.Reset()
+			i := load(t, newEngine(t, cfg), "echo", ImageConfig{})
+			if !i.Info().Cached || warnings.Len() > 0 != warned {
+				t.Errorf("%s: cached %v, warnings %q", name, i.Info().Cached, warnings.String())
+			}
+			works(t, i)
+		}
+	}
+	// Another processor's is no damage: it is replaced without a word.
+	other := bytes.Clone(good)
+	other[0] ^= 1
+	if err := i.entry.Store(codePart, other); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(moved, "wazero-*", "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
+	warnings.Reset()
+	works(t, load(t, newEngine(t, cfg), "echo", ImageConfig{}))
+	if now, err := i.entry.Load(codePart); err != nil || !bytes.Equal(now, good) || warnings.Len() > 0 {
+		t.Error("not replaced", err, warnings.String())
 	}
-	if err := errors.Join(os.Remove(filepath.Join(moved, "sum")), os.Rename(files[0], files[0][:len(files[0])-4]+"beef"), disk.DropCode(), disk.StoreCode(moved)); err != nil {
+}
+
+// works runs a message through an instance.
+func works(t *testing.T, i *Image) {
+	t.Helper()
+	x := get(t, i)
+	defer x.Put()
+	push(t, x, 0)
+	if out, _, err := run(t, x, entry()); out.Failure != nil || err != nil {
+		t.Error(out.Failure, err)
+	}
+}
+
+// TestCodeStore: this version of wazero asks us for its machine code.
+func TestCodeStore(t *testing.T) {
+	if _, err := compilationCache(&codeStore{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, warned := range []bool{true, false} {
-		warnings.Reset()
-		i := load(t, newEngine(t, cfg), "echo", ImageConfig{})
-		if !i.Info().Cached || warnings.Len() > 0 != warned {
-			t.Errorf("cached %v, warnings %q", i.Info().Cached, warnings.String())
+	a, err := machine()
+	if err != nil || a == (codeKey{}) {
+		t.Fatal(a, err)
+	}
+}
+
+func BenchmarkMachine(b *testing.B) {
+	for b.Loop() {
+		r := wazero.NewRuntimeWithConfig(b.Context(), runtimeConfig(false))
+		if _, err := r.CompileModule(b.Context(), []byte("\x00asm\x01\x00\x00\x00")); err != nil {
+			b.Fatal(err)
 		}
-		x := get(t, i)
-		push(t, x, 0)
-		if out, _, err := run(t, x, entry()); out.Failure != nil || err != nil {
-			t.Error(out.Failure, err)
+		closeRuntime(r, nil)
+	}
+}
+
+// TestCheckCode cuts, extends and changes the frame of machine code: what is
+// accepted has the functions that it should have, within the code.
+func TestCheckCode(t *testing.T) {
+	e := newEngine(t, NewConfig().WithCacheDir(t.TempDir()))
+	i := load(t, e, "echo", ImageConfig{})
+	raw, err := i.entry.Load(codePart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := raw[32:]
+	functions := int(binary.LittleEndian.Uint32(code[7+int(code[6]):]))
+	if err := checkCode(code, functions); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{functions - 1, functions + 1, 0, 1 << 30} {
+		if checkCode(code, n) == nil {
+			t.Errorf("%d functions are accepted", n)
 		}
-		x.Put()
+	}
+	for n := range code {
+		if n < 2000 || n > len(code)-100 {
+			if checkCode(code[:n], functions) == nil {
+				t.Errorf("cut at %d: accepted", n)
+			}
+		}
+	}
+	if checkCode(append(bytes.Clone(code), 0), functions) == nil {
+		t.Error("longer: accepted")
+	}
+	first := 7 + int(code[6]) + 4
+	for name, at := range map[string]int{"offset": first + 7, "offsets descend": first + 8*(functions-1), "size": first + 8*functions + 6, "end": len(code) - 5} {
+		bad := bytes.Clone(code)
+		if bad[at] = 0x7f; name == "offsets descend" {
+			clear(bad[at : at+8])
+		}
+		if checkCode(bad, functions) == nil {
+			t.Errorf("%s: accepted", name)
+		}
 	}
 }
 
@@ -87,7 +163,7 @@ func TestCacheTakenAway(t *testing.T) {
 	var warnings bytes.Buffer
 	dir := t.TempDir()
 	e := newEngine(t, NewConfig().WithCacheDir(dir).WithLog(slog.New(slog.NewTextHandler(&warnings, nil))))
-	c, err := cache.Open(dir, 1<<20)
+	c, err := cache.Open(cache.Options{Dir: dir, MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

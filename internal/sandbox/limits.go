@@ -3,7 +3,9 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"math"
 
+	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/slots"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
@@ -12,10 +14,10 @@ import (
 // [LoadError].
 type LimitError struct {
 	What  string // such as "needs a memory of"
-	Key   string // the limit's name in manifests: memory, table, globals, data, size
+	Key   string // the limit's name in manifests, such as memory, table, globals
 	Need  uint64
 	Limit uint64
-	Unit  string // bytes, entries, globals
+	Unit  string // bytes, entries, globals, steps and so on
 }
 
 func (e *LimitError) Error() string {
@@ -50,20 +52,68 @@ func (c *ImageConfig) checkModule(m *wasm.Module) error {
 			return &LimitError{"needs a memory of", "memory", need, c.MemoryLimit, "bytes"}
 		}
 	}
+	entries := uint64(0)
 	for _, t := range m.Tables {
 		if t.Min > c.TableLimit {
 			return &LimitError{"needs a table of", "table", uint64(t.Min), uint64(c.TableLimit), "entries"}
 		}
+		entries += uint64(t.Min)
 	}
-	if n := len(m.Globals); uint64(n) > uint64(c.GlobalLimit) {
-		return &LimitError{"has", "globals", uint64(n), uint64(c.GlobalLimit), "globals"}
-	}
-	var data uint64
+	var data, elements uint64
 	for i := range m.Data {
 		data += uint64(len(m.Data[i].Bytes))
 	}
-	if data > c.DataLimit {
-		return &LimitError{"has data of", "data", data, c.DataLimit, "bytes"}
+	for i := range m.Elems {
+		elements += uint64(len(m.Elems[i].Funcs) + len(m.Elems[i].Exprs))
+	}
+	for _, l := range []LimitError{
+		{"has", "tables", uint64(len(m.Tables)), uint64(c.TablesLimit), "tables"},
+		{"needs tables of together", "table-entries", entries, uint64(c.EntriesLimit), "entries"},
+		{"has", "globals", uint64(len(m.Globals)), uint64(c.GlobalLimit), "globals"},
+		{"has", "types", uint64(len(m.Types)), uint64(c.TypeLimit), "types"},
+		{"has", "functions", uint64(len(m.Imports) + len(m.Funcs)), uint64(c.FunctionLimit), "functions"},
+		{"has", "segments", uint64(len(m.Data) + len(m.Elems)), uint64(c.SegmentLimit), "segments"},
+		{"has segments of", "elements", elements, uint64(c.ElementLimit), "elements"},
+		{"has data of", "data", data, c.DataLimit, "bytes"},
+	} {
+		if l.Need > l.Limit {
+			return &l
+		}
+	}
+	return nil
+}
+
+// What a module may cost the compiler for each of its bytes, beyond the limits:
+// twice what the dearest large module takes that was seen.
+const (
+	stepsPerByte  = 1_000
+	memoryPerByte = 200
+)
+
+// compileCost is what compiling a module of this size may take.
+func (c *ImageConfig) compileCost(size int) estimate.Cost {
+	return estimate.Cost{Steps: saturate(c.CompileSteps, stepsPerByte*uint64(size)), Bytes: saturate(c.CompileBytes, memoryPerByte*uint64(size))}
+}
+
+func saturate(a, b uint64) uint64 {
+	if a+b < a {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// checkCompile refuses what wazero's compiler would take too long or too much
+// memory for.
+func (c *ImageConfig) checkCompile(e *estimate.Estimate, most estimate.Cost) error {
+	what := "needs at least, to be compiled,"
+	if e.Func >= 0 {
+		what = fmt.Sprintf("needs at least, to be compiled, for the %s (most of it in function %d, which could be split),", e.Cause, e.Func)
+	}
+	switch {
+	case e.Bytes > most.Bytes:
+		return &LimitError{what, "compile-bytes", e.Bytes, most.Bytes, "bytes"}
+	case e.Steps > most.Steps, e.Over:
+		return &LimitError{what, "compile-steps", e.Steps, most.Steps, "steps"}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	goruntime "runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -40,22 +42,107 @@ type Source struct {
 
 // LoadFrom is Load for a module whose hash is known. What Read returns counts:
 // should it have another hash, that one is loaded.
+//
+// It returns as soon as ctx ends. A process that compiles is killed then; what
+// this process is at is left to itself, to end when it can, and Close waits for it.
 func (e *Engine) LoadFrom(ctx context.Context, src Source, cfg ImageConfig) (*Image, error) {
-	start := time.Now()
-	if e.isClosed() {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !e.beginLoad() {
 		return nil, ErrClosed
 	}
+	l := &loading{engine: e, ctx: ctx, done: make(chan struct{})}
+	if told := cfg.Progress; told != nil {
+		cfg.Progress = func(stage string) { l.unlessLeft(func() { told(stage) }) }
+	}
+	go func() {
+		defer e.loads.Done()
+		l.run(src, cfg)
+	}()
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+	}
+	return l.result()
+}
+
+// loading is a call of LoadFrom, and the goroutine that works for it.
+type loading struct {
+	engine *Engine
+	ctx    context.Context
+	done   chan struct{}
+
+	mu    sync.Mutex
+	left  bool // the caller has gone
+	image *Image
+	err   error
+}
+
+func (l *loading) run(src Source, cfg ImageConfig) {
+	image, err := l.engine.loadFrom(l.ctx, src, cfg)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left && image != nil {
+		_ = image.Close() // it never fails
+	}
+	l.image, l.err = image, err
+	close(l.done)
+}
+
+// unlessLeft calls f, unless LoadFrom has returned.
+func (l *loading) unlessLeft(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.left {
+		f()
+	}
+}
+
+func (l *loading) result() (*Image, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.image, l.err
+	default:
+		l.left = true
+		return nil, l.ctx.Err()
+	}
+}
+
+func (e *Engine) loadFrom(ctx context.Context, src Source, cfg ImageConfig) (*Image, error) {
+	start := time.Now()
 	if err := cfg.complete(); err != nil {
 		return nil, &LoadError{Name: cfg.Name, Reason: err.Error(), Err: err}
 	}
+	if err := e.turns.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer e.turns.Release(1)
+	i, err := e.loadNow(ctx, src, cfg)
+	if err != nil {
+		return nil, err
+	}
+	i.info.LoadTime = time.Since(start)
+	if err := e.adopt(i); err != nil {
+		i.release()
+		return nil, err
+	}
+	return i, nil
+}
+
+func (e *Engine) loadNow(ctx context.Context, src Source, cfg ImageConfig) (_ *Image, err error) {
 	key := imageKey(src.Sum, &cfg)
 	i := &Image{engine: e, cfg: cfg, key: key}
 	i.refs.Store(1)
-	var err error
-	if len(cfg.Dirs) > 0 {
-		if i.roots, err = wasi.OpenDirs(cfg.Dirs); err != nil {
-			return nil, &LoadError{Name: cfg.Name, Reason: err.Error(), Err: err}
+	defer func() {
+		if err != nil {
+			i.release()
 		}
+	}()
+	if err := i.openDirs(); err != nil {
+		return nil, err
 	}
 	// What the initialisation may have read from a directory is not part of the
 	// key, so such an image is not kept; its machine code is, by the module.
@@ -67,42 +154,78 @@ func (e *Engine) LoadFrom(ctx context.Context, src Source, cfg ImageConfig) (*Im
 	}
 	cached := rec != nil
 	if cached {
-		if err = i.finish(ctx, rec); errors.Is(err, errNoModule) {
+		if err := i.finish(ctx, rec, nil); errors.Is(err, errNoModule) {
 			cached = false
+		} else if err != nil {
+			return nil, err
 		}
 	}
 	if !cached {
-		var wasm []byte
-		if wasm, err = src.Read(ctx); err == nil && sha256.Sum256(wasm) != src.Sum {
+		wasm, err := src.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if sum := sha256.Sum256(wasm); sum != src.Sum {
 			i.release()
-			return e.Load(ctx, wasm, cfg)
+			read := func(context.Context) ([]byte, error) { return wasm, nil }
+			return e.loadNow(ctx, Source{sum, read}, cfg)
 		}
-		if err == nil {
-			rec, err = i.build(ctx, wasm)
+		var code []byte
+		if rec, code, err = i.make(ctx, wasm, keep); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			if !keep {
-				i.open(cache.KeyOf(key[:], rec.module))
-			}
-			err = i.finish(ctx, rec)
+		if !keep {
+			i.open(cache.KeyOf(key[:], rec.module))
 		}
-	}
-	if err != nil {
-		i.release()
-		return nil, err
-	}
-	if keep && !cached {
-		i.remember(rec)
+		if err := i.finish(ctx, rec, code); err != nil {
+			return nil, err
+		}
+		if keep {
+			i.remember(rec)
+		}
 	}
 	i.settle(cached)
 	i.info.Cached = cached
 	i.info.WasmBytes = rec.meta.WasmBytes
-	i.info.LoadTime = time.Since(start)
-	if err := e.adopt(i); err != nil {
-		i.release()
-		return nil, err
-	}
 	return i, nil
+}
+
+// make works through a module as it was given; code is nil if it is still to be
+// compiled.
+func (i *Image) make(ctx context.Context, wasm []byte, compile bool) (rec *record, code []byte, err error) {
+	limits := i.cfg.compileLimits(len(wasm))
+	// Before a process is started for nothing.
+	if err := i.cfg.checkSize(wasm); err != nil {
+		return nil, nil, i.blame(err)
+	}
+	err = i.engine.within(ctx, limits.Memory, func() error {
+		if i.engine.compiler == nil {
+			rec, err = i.build(ctx, wasm)
+			return err
+		}
+		p, err := i.engine.compiler.run(ctx, i, job{build: true, compile: compile && !i.engine.cfg.interpreter, module: wasm, limits: limits})
+		if err == nil {
+			rec, code = p.rec, p.code
+		}
+		return err
+	})
+	return rec, code, err
+}
+
+// openDirs opens the directories that the guest may use.
+func (i *Image) openDirs() (err error) {
+	if len(i.cfg.Dirs) == 0 {
+		return nil
+	}
+	if i.roots, err = wasi.OpenDirs(i.cfg.Dirs); err != nil {
+		return i.blame(err)
+	}
+	return nil
+}
+
+// refused is a rewritten module that wazero refuses.
+func (i *Image) refused(err error) error {
+	return &LoadError{Name: i.cfg.Name, Reason: "the rewritten module is refused: " + err.Error(), Err: err}
 }
 
 // complete fills in the defaults and checks the rest.
@@ -117,6 +240,16 @@ func (c *ImageConfig) complete() error {
 	if c.TableLimit == 0 {
 		c.TableLimit = DefaultTableLimit
 	}
+	if c.EntriesLimit == 0 {
+		c.EntriesLimit = max(DefaultEntriesLimit, c.TableLimit)
+	}
+	c.TablesLimit = cmp.Or(c.TablesLimit, DefaultTablesLimit)
+	c.TypeLimit = cmp.Or(c.TypeLimit, DefaultTypeLimit)
+	c.FunctionLimit = cmp.Or(c.FunctionLimit, DefaultFuncLimit)
+	c.SegmentLimit = cmp.Or(c.SegmentLimit, DefaultSegmentLimit)
+	c.ElementLimit = cmp.Or(c.ElementLimit, DefaultElementLimit)
+	c.CompileSteps = cmp.Or(c.CompileSteps, DefaultCompileSteps)
+	c.CompileBytes = cmp.Or(c.CompileBytes, DefaultCompileBytes)
 	if c.StackLimit == 0 {
 		c.StackLimit = DefaultStackLimit
 	}
@@ -156,30 +289,41 @@ func imageKey(sum [sha256.Size]byte, c *ImageConfig) cache.Key {
 		Memory               uint64
 		Data, Size           uint64
 		Table, Stack, Global uint32
+		Counts               [6]uint32 // tables, their entries, types, functions, segments, elements
+		Compile              [2]uint64 // steps, bytes
 		Env                  []string
 		Dirs                 []wasi.Dir
 		NoFreeze             bool
 		InitFuel             uint64
 		OS, Arch, GoCompiler string
-	}{imageVersion, c.MemoryLimit, c.DataLimit, c.SizeLimit, c.TableLimit, c.StackLimit, c.GlobalLimit, c.Env, c.Dirs, c.NoFreeze, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
+	}{imageVersion, c.MemoryLimit, c.DataLimit, c.SizeLimit, c.TableLimit, c.StackLimit, c.GlobalLimit,
+		[6]uint32{c.TablesLimit, c.EntriesLimit, c.TypeLimit, c.FunctionLimit, c.SegmentLimit, c.ElementLimit}, [2]uint64{c.CompileSteps, c.CompileBytes}, c.Env, c.Dirs, c.NoFreeze, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
 	if err != nil {
 		panic(err) // plain data always marshals
 	}
 	return cache.KeyOf(config, sum[:])
 }
 
-// finish makes the image ready: it compiles the record's module and takes over
-// its memory.
-func (i *Image) finish(ctx context.Context, rec *record) error {
+// finish makes the image ready: it compiles the record's module, unless its machine
+// code is there, and takes over its memory.
+func (i *Image) finish(ctx context.Context, rec *record, code []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	i.cfg.progress("compile")
+	if code == nil {
+		i.cfg.progress("compile")
+	}
 	start := time.Now()
-	if err := i.compile(ctx, rec); errors.Is(err, errNoModule) || ctx.Err() != nil {
+	err := i.compile(ctx, rec, code)
+	var load *LoadError
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errNoModule), errors.Is(err, errProcess), errors.As(err, &load):
 		return err
-	} else if err != nil {
-		return &LoadError{Name: i.cfg.Name, Reason: "the rewritten module is refused: " + err.Error(), Err: err}
+	default:
+		return i.refused(err)
 	}
 	i.control = rec.meta.Control
 	i.description = rec.meta.Description
@@ -208,20 +352,22 @@ func (i *Image) finish(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// compileWith compiles a module that stands for the image, with wazero's cache in
-// a directory; "" for none.
-func (i *Image) compileWith(ctx context.Context, meta recordMeta, module []byte, dir string) error {
-	kept, err := cacheIn(dir)
-	if err != nil {
-		return err
-	}
+// compileWith compiles a module that stands for the image, with the store for its
+// machine code, which may be nil.
+func (i *Image) compileWith(ctx context.Context, meta recordMeta, module []byte, store *codeStore) error {
 	cfg := runtimeConfig(i.engine.cfg.interpreter)
-	if kept != nil {
+	var kept wazero.CompilationCache
+	if store != nil {
+		var err error
+		if kept, err = compilationCache(store); err != nil {
+			return err
+		}
 		cfg = cfg.WithCompilationCache(kept)
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, cfg)
 	var compiled wazero.CompiledModule
-	if err = link(ctx, r, meta.UsesGuest, meta.UsesWASI); err == nil {
+	err := link(ctx, r, meta.UsesGuest, meta.UsesWASI)
+	if err == nil {
 		compiled, err = r.CompileModule(experimental.WithCompilationWorkers(ctx, goruntime.GOMAXPROCS(0)), module)
 	}
 	if err != nil {

@@ -254,8 +254,7 @@ func TestCache(t *testing.T) {
 		return found
 	}
 	images := files(func(p string) bool { return filepath.Base(p) == "image" })
-	code := string(filepath.Separator) + "code" + string(filepath.Separator)
-	codes := files(func(p string) bool { return strings.Contains(p, code) })
+	codes := files(func(p string) bool { return filepath.Base(p) == "code" })
 	if len(images) != 1 || len(codes) == 0 {
 		t.Fatalf("%q %q", images, codes)
 	}
@@ -282,16 +281,6 @@ func TestCache(t *testing.T) {
 			visit(t, true, false)
 		}
 	}
-	// Code for another processor has another name, or there is none at all.
-	for _, f := range codes {
-		if filepath.Base(f) == "sum" {
-			continue
-		}
-		if err := os.Rename(f, f[:len(f)-4]+"0000"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	visit(t, true, true)
 	if err := os.RemoveAll(filepath.Join(filepath.Dir(images[0]), "code")); err != nil {
 		t.Fatal(err)
 	}

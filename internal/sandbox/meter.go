@@ -16,30 +16,39 @@ const (
 )
 
 // meter accounts for the fuel of the turns of one Run. What is in the guest's
-// fuel global is always part of what the meter has granted: the quantum that
-// each turn begins with, and what refuel has added. So a turn fails for fuel
-// exactly if it has spent more than Entry.TurnFuel at one of its checks, whatever
-// the quantum is.
+// fuel global is always part of what the meter has granted: what each turn begins
+// with, and what refuel has added. So a turn fails for fuel exactly if it has spent
+// more than Entry.TurnFuel at one of its checks, whatever the grants are.
 type meter struct {
 	in      *Entry
-	quantum uint64 // what a turn begins with
+	first   uint64 // what a turn begins with
 	budget  uint64 // what a turn may spend
 	phase   uint64 // the phase that granted belongs to
 	granted uint64 // added to that phase
 	earlier uint64 // added to turns that ended before
 	started int64  // when that phase was first looked at, ns by the engine's clock; 0: not yet
+	cut     *Cut   // where something from outside has ended the Run
+	growths uint64 // of the memory, in this Run
+	pace
 }
 
 // prepare begins a Run.
-func (m *meter) prepare(in *Entry, quantum uint64) {
+func (m *meter) prepare(in *Entry, most uint64) {
 	m.in = in
 	m.budget = in.TurnFuel
 	if m.budget == 0 || m.budget > math.MaxInt64 {
 		m.budget = math.MaxInt64
 	}
-	m.quantum = min(quantum, m.budget)
+	m.first = min(m.grain, most, m.budget)
+	if in.Cut != nil && in.Cut.Stage == StageTurn {
+		m.first = min(m.first, in.Cut.budget())
+	}
 	m.phase, m.granted, m.earlier = 0, 0, 0
-	m.started = 0
+	m.started, m.looked = 0, 0
+	if m.cut != nil {
+		m.cut = nil
+	}
+	m.growths = 0
 }
 
 // phaseNow tells the turns of a Run apart, and the time between two turns, which
@@ -63,20 +72,21 @@ func (x *Instance) enterPhase() {
 		x.earlier += x.granted
 	}
 	x.phase, x.granted = now, 0
-	if x.in.Deadline > 0 {
-		x.started = x.now()
-	}
+	x.started, x.looked = 0, 0
 }
 
-// refuel is called when the guest's fuel is below zero: once a quantum. It
-// returns what the guest may go on with, or ends the turn.
+// refuel is called when the guest's fuel is below zero. It returns what the guest may
+// go on with, or ends the turn.
 func (x *Instance) refuel(left int64) int64 {
 	x.globals().fuel.Set(uint64(left)) // for the account, should the turn end here
-	x.checkKill()
 	x.enterPhase()
-	left = x.grant(left)
-	x.yield()
+	now := x.now()
+	x.measure(left, now)
 	x.checkKill()
+	left = x.grant(left)
+	x.globals().fuel.Set(uint64(left))
+	x.look(now)
+	x.base = left
 	return left
 }
 
@@ -85,51 +95,72 @@ func (x *Instance) grant(left int64) int64 {
 	if left >= 0 {
 		return left
 	}
+	budget, cut := x.budget, x.cutNow()
+	if cut != nil {
+		budget = min(budget, cut.budget())
+	}
 	need := uint64(-(left + 1)) + 1 // -left, which may be 2^63
-	room := x.budget - x.quantum - x.granted
+	room := budget - x.first - x.granted
 	if need > room {
-		x.granted += room
+		if cut != nil && budget < x.budget {
+			x.cut = cut
+			panic(cut.abort())
+		}
 		panic(&abort{kind: abi.FailureFuel, reason: fmt.Sprintf("fuel %d spent", x.budget)})
 	}
-	more := min(room, max(need, x.quantum))
+	more := min(room, max(need, x.grain))
 	x.granted += more
 	return left + int64(more)
 }
 
-// yield lets others run and checks the deadline. The time that others take does
-// not count.
-func (x *Instance) yield() {
-	in := x.in
-	if in.Deadline <= 0 {
-		x.rest()
-		return
-	}
-	now := x.now()
+// look checks the deadline and lets others run when it is time. What others take
+// does not count.
+func (x *Instance) look(now int64) {
 	if x.started == 0 {
 		x.started = now
 	}
-	if now-x.started > int64(in.Deadline) {
-		panic(&abort{kind: abi.FailureDeadline, reason: fmt.Sprintf("deadline %s passed", in.Deadline)})
+	if d := int64(x.in.Deadline); d > 0 && now-x.started > d {
+		x.endTurn(abi.FailureDeadline, fmt.Sprintf("deadline %s passed", x.in.Deadline))
 	}
-	x.rest()
-	x.started += x.now() - now
+	if !x.due(now) {
+		x.looked = now
+		return
+	}
+	if !rest(x.in) {
+		x.endTurn(abi.FailureDeadline, crowded)
+	}
+	after := x.now()
+	x.started += after - now
+	x.looked, x.rested = after, after
+	x.checkKill()
 }
+
+// crowded is why a turn ends that could have gone on.
+const crowded = "more long turns are under way than the system allows, and this one has taken longest"
 
 // now is the engine's clock.
 func (x *Instance) now() int64 { return x.image.engine.clock.Now().UnixNano() }
 
-func (x *Instance) rest() {
-	if x.in.Yield != nil {
-		x.in.Yield.Yield()
-	} else {
-		goruntime.Gosched()
+// rest lets others run; false means that the turn should end.
+func rest(in *Entry) bool {
+	if in.Yield != nil {
+		return in.Yield.Yield()
 	}
+	goruntime.Gosched()
+	return true
 }
 
 func (x *Instance) checkKill() {
 	if reason := x.kill.Load(); reason != nil {
-		panic(&abort{kind: abi.FailureKilled, reason: *reason})
+		x.endTurn(abi.FailureKilled, *reason)
 	}
+}
+
+// endTurn ends the turn from outside: for a reason that the next run of the same turn may
+// not meet at the same place, or at all.
+func (x *Instance) endTurn(kind abi.FailureKind, reason string) {
+	x.cut = &Cut{Stage: StageTurn, Phase: x.phase, At: x.spentNow(), Kind: kind, Reason: reason}
+	panic(x.cut.abort())
 }
 
 // charge takes fuel for work that the guest makes the host do.
@@ -158,5 +189,5 @@ func (x *Instance) exit(code uint32) {
 
 // spentNow is what the phase that runs has spent; enterPhase has been called.
 func (x *Instance) spentNow() uint64 {
-	return uint64(int64(x.quantum+x.granted) - int64(x.globals().fuel.Get()))
+	return uint64(int64(x.first+x.granted) - int64(x.globals().fuel.Get()))
 }

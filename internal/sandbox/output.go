@@ -15,7 +15,7 @@ type output struct {
 	limit   uint64 // of staging and outbox together
 	stdout  []byte // a line that is not complete
 	stderr  []byte
-	trace   []byte // what the guest's language said on stderr as it panicked
+	told    told
 	logged  logBudget
 	waits   waitBudget
 }
@@ -40,9 +40,7 @@ func (o *output) prepare(in *Entry) {
 	if o.staging != nil {
 		o.staging = o.staging[:0]
 	}
-	if o.trace != nil {
-		o.trace = o.trace[:0]
-	}
+	o.told.reset()
 	if o.waits != (waitBudget{}) {
 		o.waits = waitBudget{}
 	}
@@ -53,7 +51,7 @@ func (o *output) prepare(in *Entry) {
 
 // reset forgets everything.
 func (o *output) reset() {
-	*o = output{staging: o.staging[:0], stdout: o.stdout[:0], stderr: o.stderr[:0], trace: o.trace[:0]}
+	*o = output{staging: o.staging[:0], stdout: o.stdout[:0], stderr: o.stderr[:0]}
 }
 
 // shrink frees what a pooled instance need not keep.
@@ -61,7 +59,7 @@ func (o *output) shrink() {
 	if cap(o.staging) > keepStaging {
 		o.staging = nil
 	}
-	o.stdout, o.stderr, o.trace = nil, nil, nil
+	o.stdout, o.stderr, o.told = nil, nil, told{}
 }
 
 // flush is the import: the guest's outbox is full. What is flushed counts when
@@ -190,20 +188,10 @@ func (x *Instance) finishLines() {
 	}
 }
 
-// panicPrefixes are how Go and TinyGo begin to tell of a panic.
-var panicPrefixes = [][]byte{[]byte("panic: "), []byte("fatal error: "), []byte("runtime error: ")}
-
 // line takes a line from stdout or stderr.
 func (x *Instance) line(level int, text []byte) {
-	if level == LogWarn && len(x.trace) < abi.MaxReason {
-		for _, prefix := range panicPrefixes {
-			if len(x.trace) > 0 || bytes.HasPrefix(text, prefix) {
-				x.trace = append(append(x.trace, text...), '\n')
-				break
-			}
-		}
-	}
-	if level == LogWarn && len(x.trace) > 0 && x.waits.count >= maxWaits {
+	x.thisTurn().hear(level == LogWarn, text)
+	if level == LogWarn && len(x.told.trace) > 0 && x.waits.count >= maxWaits {
 		return // the scheduler's stack, in hexadecimal: the failure has what matters
 	}
 	x.logLine(level, bytes.TrimSuffix(text, []byte("\r")))

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -15,10 +16,12 @@ type reader struct {
 	turn   int // the turn that data[at:] belongs to
 	turns  int // completed
 	begun  int
-	count  int  // commands of this turn
-	strict bool // nothing may follow the last turn
-	failed bool // this turn has failed by a command
-	marked bool // turns end with markers
+	count  int    // commands of this turn
+	strict bool   // nothing may follow the last turn
+	failed bool   // this turn has failed by a command
+	marked bool   // turns end with markers
+	cost   uint64 // of this turn's commands
+	from   int    // where this turn begins in data
 	err    error
 }
 
@@ -96,6 +99,7 @@ func (r *reader) step(c *abi.Command) (what int, err error) {
 		return r.stop(fmt.Errorf("%w (%s at byte %d of the outbox)", err, c.Op, r.at))
 	}
 	r.at += n
+	r.cost += costOf(c, n)
 	return stepCommand, nil
 }
 
@@ -124,12 +128,13 @@ func (r *reader) stop(err error) (int, error) {
 
 // NextTurn reads the commands of the next completed turn whole and returns them
 // in dst, which it may extend; ok is false when there is no further turn. With
-// err set the turn has broken the contract: none of it may take effect, and nothing
-// follows. If the turn has failed by a command, that command (OpFail) alone is
+// err set the turn has broken the contract, or (then err is an *abi.Failure) cannot pay
+// for its commands, or was killed: none of it may take effect, and nothing follows. If the turn has failed by a command, that command (OpFail) alone is
 // returned.
 func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok bool, err error) {
 	r := &x.reader
 	turn, dst = r.turn, dst[:0]
+	r.from, r.cost = r.at, 0
 	if turn >= r.turns || r.err != nil {
 		return turn, dst, false, r.err
 	}
@@ -137,11 +142,27 @@ func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok
 		dst = append(dst, abi.Command{})
 		switch what, err := r.step(&dst[len(dst)-1]); what {
 		case stepEnd:
+			x.openWork(turn)
+			if f := x.payAhead(r.cost); f != nil {
+				r.err = f
+				return turn, dst[:0], false, f
+			}
 			return turn, finishTurn(dst[:len(dst)-1]), true, nil
 		case stepDone:
+			if err != nil {
+				x.poisoned = true
+			}
 			return turn, dst[:0], false, err
 		}
 	}
+}
+
+// TurnHash tells whether two runs of a turn have asked for the same: it is SHA-256
+// over the commands, as the guest has written them, of the turn that NextTurn has
+// returned last. It costs nothing unless it is called.
+func (x *Instance) TurnHash() [sha256.Size]byte {
+	r := &x.reader
+	return sha256.Sum256(r.data[r.from:r.at])
 }
 
 // finishTurn drops the commands of a turn that has failed by its own wish.

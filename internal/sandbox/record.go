@@ -73,7 +73,11 @@ func isZero(p []byte) bool {
 
 // decodeRecord is the inverse. The cache has checked that the bytes are what was
 // written, but not that this version wrote them.
-func decodeRecord(b []byte) (*record, error) {
+func decodeRecord(b []byte) (*record, error) { return decodeRecordWithin(b, slots.MaxMemory) }
+
+// decodeRecordWithin also refuses a memory that is larger than it may be, before
+// anything is allocated for it.
+func decodeRecordWithin(b []byte, most uint64) (*record, error) {
 	r := &record{}
 	meta, b, ok := cut(b)
 	if !ok || json.Unmarshal(meta, &r.meta) != nil {
@@ -82,12 +86,12 @@ func decodeRecord(b []byte) (*record, error) {
 	if r.outline, b, ok = cut(b); !ok {
 		return nil, errRecord
 	}
-	size := r.meta.MemoryBytes
-	if size > slots.MaxMemory || size%slots.WasmPage != 0 {
+	c, size := r.meta.Control, r.meta.MemoryBytes
+	if size > most || size%slots.WasmPage != 0 {
 		return nil, errRecord
 	}
 	if r.meta.NotFrozen != "" {
-		if len(b) != 0 {
+		if len(b) != 0 || !ringSize(c.InboxCap) || !ringSize(c.OutboxCap) {
 			return nil, errRecord
 		}
 		return r, nil
@@ -104,8 +108,7 @@ func decodeRecord(b []byte) (*record, error) {
 		copy(r.memory[at:], b[4:4+recordPage])
 		b = b[4+recordPage:]
 	}
-	c := r.meta.Control
-	if checkRing(r.memory, "inbox", c.Inbox, c.InboxCap) != nil || checkRing(r.memory, "outbox", c.Outbox, c.OutboxCap) != nil {
+	if c.check(r.memory) != nil {
 		return nil, errRecord
 	}
 	return r, nil

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 	"github.com/wasmactors/wasmactors/internal/slots"
@@ -21,7 +22,7 @@ func (s *Snapshot) Bytes() int { return s.patch.Bytes() + 8*cap(s.globals) }
 
 // Clone is a copy without spare room.
 func (s *Snapshot) Clone() *Snapshot {
-	return &Snapshot{s.patch.Clone(), append([]uint64(nil), s.globals...)}
+	return &Snapshot{s.patch.Clone(), slices.Clone(s.globals)}
 }
 
 // CannotSave says why instances of this image have no snapshots; empty if they do.
@@ -40,6 +41,17 @@ func CannotSave(i *Image) string {
 // that cannot be kept: an open file, a table that was written to, a failed turn.
 // It costs what the actor has changed since its image, not what it weighs.
 func (x *Instance) Save(s *Snapshot) error {
+	if err := x.savable(); err != nil {
+		return err
+	}
+	if err := x.memory.Patch(&s.patch, x.rings()...); err != nil {
+		return err
+	}
+	return x.saveGlobals(s)
+}
+
+// savable says why the state cannot be saved now.
+func (x *Instance) savable() error {
 	switch why := CannotSave(x.image); {
 	case why != "":
 		return fmt.Errorf("%w: %s", ErrNotSaved, why)
@@ -52,10 +64,16 @@ func (x *Instance) Save(s *Snapshot) error {
 	case !x.resettable():
 		return fmt.Errorf("%w: the guest has written to a table or dropped a segment", ErrNotSaved)
 	}
+	return nil
+}
+
+// rings are no part of the state.
+func (x *Instance) rings() []slots.Span {
 	c := &x.control
-	if err := x.memory.Patch(&s.patch, slots.Span{At: c.Inbox, End: c.Inbox + c.InboxCap}, slots.Span{At: c.Outbox, End: c.Outbox + c.OutboxCap}); err != nil {
-		return err
-	}
+	return []slots.Span{{At: c.Inbox, End: c.Inbox + c.InboxCap}, {At: c.Outbox, End: c.Outbox + c.OutboxCap}}
+}
+
+func (x *Instance) saveGlobals(s *Snapshot) error {
 	s.globals = s.globals[:0]
 	for g := range x.image.mutable {
 		if err := x.call(rewrite.EnterGlobal, uint32(g), 0, 0); err != nil {
@@ -66,13 +84,34 @@ func (x *Instance) Save(s *Snapshot) error {
 	return nil
 }
 
-// GetSaved is Get of an instance in the state of s, which must be of this image.
+// Drain is Save of an instance that is to be Put next, and can do nothing else: what
+// has been saved of a large memory is given back as it goes, so that it is not held
+// twice. If it fails with ErrNotSaved nothing has happened.
+func (x *Instance) Drain() (*Snapshot, error) {
+	if err := x.savable(); err != nil {
+		return nil, err
+	}
+	var s Snapshot
+	if err := x.saveGlobals(&s); err != nil {
+		return nil, err
+	}
+	x.poisoned = true
+	p, err := x.memory.Drain(x.rings()...)
+	if err != nil {
+		return nil, err
+	}
+	s.patch = *p
+	return &s, nil
+}
+
+// GetSaved is Get of an instance in the state of s, which must be of this image and
+// is used up if that succeeds.
 func GetSaved(i *Image, s *Snapshot) (*Instance, error) {
 	x, err := Get(i)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.patch(s); err != nil {
+	if err := x.patch(s, x.memory.ApplyOnce); err != nil {
 		x.Put()
 		return nil, err
 	}
@@ -86,14 +125,14 @@ func (x *Instance) Restore(s *Snapshot) error {
 		return err
 	}
 	x.poisoned = true // until it has worked
-	if err := x.patch(s); err != nil {
+	if err := x.patch(s, x.memory.Apply); err != nil {
 		return err
 	}
 	x.poisoned = false
 	return nil
 }
 
-func (x *Instance) patch(s *Snapshot) error {
+func (x *Instance) patch(s *Snapshot, apply func(*slots.Patch) error) error {
 	if len(s.globals) != x.image.mutable {
 		return fmt.Errorf("runtime: %s: the snapshot is of another image", x.image.cfg.Name)
 	}
@@ -103,7 +142,7 @@ func (x *Instance) patch(s *Snapshot) error {
 			return fmt.Errorf("runtime: %s: the memory does not grow to the %d KiB of the snapshot", x.image.cfg.Name, s.patch.Size()>>10)
 		}
 	}
-	if err := x.memory.Apply(&s.patch); err != nil {
+	if err := apply(&s.patch); err != nil {
 		return err
 	}
 	for g, v := range s.globals {

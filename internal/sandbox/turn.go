@@ -7,9 +7,10 @@ import (
 
 // Push writes an envelope into the inbox behind earlier ones. False means that
 // it does not fit any more: run what is pending first. An envelope that an empty
-// inbox refuses can never be delivered; see [Image.Fits].
+// inbox refuses can never be delivered; see [Image.Fits]. An instance that has failed,
+// or is not prepared, takes none.
 func (x *Instance) Push(e *abi.Envelope) bool {
-	if x.pending > 0 && !x.image.batching || x.poisoned {
+	if x.pending > 0 && !x.image.batching || x.poisoned || x.raw {
 		return false
 	}
 	c := &x.control
@@ -51,20 +52,32 @@ func (x *Instance) Run(in *Entry, out *Result) {
 		out.Unread = n
 		return
 	}
+	if x.kill.Load() != nil {
+		x.kill.Store(nil)
+	}
 	x.begin(in)
-	if err := x.call(rewrite.EnterTurn, length, uint32(n), x.quantum); err != nil {
+	x.work.in, x.work.total = in, 0
+	x.sample()
+	if err := x.call(rewrite.EnterTurn, length, uint32(n), x.first); err != nil {
 		x.fail(n, err, out)
-	} else if broken := x.commit(n, out); broken != nil {
-		x.failLate(n, broken, out)
+	} else {
+		if x.sampled {
+			x.sampleEnd(x.stack[1])
+		}
+		if broken := x.commit(n, out); broken != nil {
+			x.failLate(n, broken, out)
+		}
+	}
+	x.last = out.Fuel
+	out.Worth = x.worth(out.Fuel)
+	if out.Failure != nil {
+		out.Worth += x.worth(out.Failure.Fuel)
 	}
 	x.end()
 }
 
 // begin sets the instance up for a call on behalf of in.
 func (x *Instance) begin(in *Entry) {
-	if x.kill.Load() != nil {
-		x.kill.Store(nil)
-	}
 	x.meter.prepare(in, x.image.engine.cfg.quantum)
 	limit := x.image.cfg.MemoryLimit
 	if in.MemoryLimit != 0 {
@@ -80,6 +93,7 @@ func (x *Instance) begin(in *Entry) {
 // end forgets the entry, which is the caller's.
 func (x *Instance) end() {
 	x.finishLines()
+	x.shrinkStack()
 	x.in = nil
 	x.output.limit = 0
 }

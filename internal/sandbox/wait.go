@@ -40,7 +40,7 @@ func (x *Instance) wait() bool {
 // explainWait says in plain words why Go's runtime has died of a refused wait, or
 // was about to when its fuel was gone.
 func (x *Instance) explainWait(f *abi.Failure) {
-	if x.waits.count < maxWaits || f.Kind != abi.FailureFuel && !bytes.Contains(x.trace, []byte("poll_oneoff")) {
+	if x.waits.count < maxWaits || f.Kind != abi.FailureFuel && !bytes.Contains(x.told.trace, []byte("poll_oneoff")) {
 		return
 	}
 	f.Message = waited

@@ -43,7 +43,7 @@ import "github.com/wasmactors/wasmactors/guest-sdk/actor"
 type counter struct{ total int64 }
 
 // Start reads the arguments of the manifest.
-func (c *counter) Start(ctx *actor.Context) error {
+func (c *counter) Started(ctx *actor.Context) error {
 	var s settings
 	err := ctx.DecodeArgs(&s)
 	c.total = s.Start
@@ -104,10 +104,13 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
+var keysOf_settings = [...]abi.Key{
+	{Word: 0x747261747365, Encoded: "estart"}, // "start"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *settings) MarshalCBOR(w *abi.Writer) {
-	w.Map(1)
-	w.Text("start")
+	w.Word(0x747261747365a1, 7) // "start"
 	w.Int(m.Start)
 }
 
@@ -116,9 +119,10 @@ func (m *settings) MarshalCBOR(w *abi.Writer) {
 func (m *settings) UnmarshalCBOR(r *abi.Reader) {
 	*m = settings{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "start":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_settings[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.Start = r.Int()
 			r.In("settings.start")

@@ -73,6 +73,8 @@ func (h *heap) restore(b *block, im *Image, used uint64) error {
 
 func (h *heap) changed(dst []uint32, mem []byte) []uint32 { return everyPage(dst, mem) }
 
+func (h *heap) discard(*block, *Image, []uint32) error { return nil }
+
 func everyPage(dst []uint32, mem []byte) []uint32 {
 	for i := range len(mem) / grain {
 		dst = append(dst, uint32(i))

@@ -18,24 +18,34 @@ type Span struct{ At, End uint32 }
 // Patch is what a memory has changed since it was its image. It is small: an
 // actor touches some dozens of words. The zero value is the image itself.
 //
-// runs is a sequence of pairs: how many words are as in the image and how many
-// differ, both as varints, and then the latter.
+// A chunk is a sequence of pairs: how many words are as in the image and how many
+// differ, both as varints, and then the latter. Chunks follow on one another.
 type Patch struct {
-	image *Image
-	size  uint64 // of the memory, bytes
-	runs  []byte
-	pages []uint32 // scratch of Memory.Patch
+	image  *Image
+	size   uint64 // of the memory, bytes
+	chunks [][]byte
+	pages  []uint32 // scratch of Memory.Patch
 }
 
 // Bytes is what the patch holds in Go's heap.
-func (p *Patch) Bytes() int { return cap(p.runs) + 4*cap(p.pages) }
+func (p *Patch) Bytes() int {
+	n := 4 * cap(p.pages)
+	for _, c := range p.chunks {
+		n += cap(c)
+	}
+	return n
+}
 
 // Size is the size of the memory that it was made from, in bytes.
 func (p *Patch) Size() uint64 { return p.size }
 
 // Clone is a copy of its own without spare room.
 func (p *Patch) Clone() Patch {
-	return Patch{image: p.image, size: p.size, runs: append(make([]byte, 0, len(p.runs)), p.runs...)}
+	c := Patch{image: p.image, size: p.size, chunks: make([][]byte, len(p.chunks))}
+	for i, chunk := range p.chunks {
+		c.chunks[i] = append(make([]byte, 0, len(chunk)), chunk...)
+	}
+	return c
 }
 
 // Patch writes into p, whose room it uses again, how m differs from its image,
@@ -49,23 +59,38 @@ func (m *Memory) Patch(p *Patch, aside ...Span) error {
 	if m.image == nil {
 		return ErrPatch
 	}
-	d := differ{image: m.image, mem: m.view, aside: aside, runs: p.runs[:0]}
-	var pages []uint32
-	if m.moved { // pages that were zero have not been copied: they do not show as changed
-		pages = everyPage(p.pages[:0], m.view)
-	} else {
-		pages = m.space.back.changed(p.pages[:0], m.view)
+	chunks := p.chunks[:0]
+	if cap(chunks) == 0 {
+		chunks = make([][]byte, 0, 1)
 	}
+	chunks = chunks[:1]
+	d := differ{image: m.image, mem: m.view, aside: aside, runs: chunks[0][:0]}
+	pages := m.changedPages(p.pages[:0])
 	for _, i := range pages {
 		d.page(int(i))
 	}
-	*p = Patch{m.image, m.Size(), d.runs, pages}
+	chunks[0] = d.runs
+	*p = Patch{m.image, m.Size(), chunks, pages}
 	return nil
+}
+
+// changedPages appends the pages that may differ from the image, in ascending order.
+func (m *Memory) changedPages(dst []uint32) []uint32 {
+	if m.moved { // pages that were zero have not been copied: they do not show as changed
+		return everyPage(dst, m.view)
+	}
+	return m.space.back.changed(dst, m.view)
 }
 
 // Apply turns a memory that is its image, of the patch's size already, into what
 // the patch was made from.
-func (m *Memory) Apply(p *Patch) error {
+func (m *Memory) Apply(p *Patch) error { return m.apply(p, false) }
+
+// ApplyOnce is Apply of a patch that is not needed any more: what has been applied is
+// given up at once, so that it is not held twice.
+func (m *Memory) ApplyOnce(p *Patch) error { return m.apply(p, true) }
+
+func (m *Memory) apply(p *Patch, once bool) error {
 	if m.block == nil {
 		return ErrClosed
 	}
@@ -73,14 +98,19 @@ func (m *Memory) Apply(p *Patch) error {
 		return ErrPatch
 	}
 	at := uint64(0)
-	for b := p.runs; len(b) > 0; {
-		same, n := binary.Uvarint(b)
-		other, k := binary.Uvarint(b[n:])
-		b = b[n+k:]
-		at += same * word
-		copy(m.view[at:at+other*word], b)
-		at += other * word
-		b = b[other*word:]
+	for i, b := range p.chunks {
+		for len(b) > 0 {
+			same, n := binary.Uvarint(b)
+			other, k := binary.Uvarint(b[n:])
+			b = b[n+k:]
+			at += same * word
+			copy(m.view[at:at+other*word], b)
+			at += other * word
+			b = b[other*word:]
+		}
+		if once {
+			p.chunks[i] = nil
+		}
 	}
 	return nil
 }

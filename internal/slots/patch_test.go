@@ -65,7 +65,25 @@ func TestPatch(t *testing.T) {
 					b.grow(uint32((a.mem.Size() - b.mem.Size()) / WasmPage))
 				}
 				copied := p.Clone()
-				if err := b.mem.Apply(&copied); err != nil {
+				switch r.IntN(3) {
+				case 0:
+					again, err := DecodePatch(im, p.Append(nil), a.mem.Size())
+					if err != nil {
+						t.Fatal(err)
+					}
+					copied = *again
+				case 1:
+					drained, err := a.mem.Drain(aside)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, want := drained.Append(nil), p.Append(nil); len(drained.chunks) == 1 && !bytes.Equal(got, want) {
+						t.Fatal("another patch")
+					}
+					copied = *drained
+					a.reset(t)
+				}
+				if err := b.mem.ApplyOnce(&copied); err != nil {
 					t.Fatal(err)
 				}
 				if !bytes.Equal(b.mem.Bytes(), want) {

@@ -58,6 +58,17 @@ func (n *native) changed(dst []uint32, mem []byte) []uint32 {
 	return everyPage(dst, mem)
 }
 
+func (n *native) discard(b *block, im *Image, pages []uint32) error {
+	if im != nil {
+		return putBack(b, im, pages)
+	}
+	if len(pages) == 0 {
+		return nil
+	}
+	from, to := int(pages[0])*grain, int(pages[len(pages)-1]+1)*grain
+	return unix.Madvise(b.mem[from:to], unix.MADV_DONTNEED)
+}
+
 // putBack restores the changed pages.
 func putBack(b *block, im *Image, changed []uint32) error {
 	if len(changed) <= keepPages {

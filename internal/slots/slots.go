@@ -85,6 +85,9 @@ type backing interface {
 	// changed appends, in ascending order, the pages of a block's beginning that may
 	// not be what load has made them.
 	changed(dst []uint32, mem []byte) []uint32
+	// discard gives up the contents of pages of b, which was loaded with im, or with
+	// nothing if that is nil. What they hold then is anything that restore puts right.
+	discard(b *block, im *Image, pages []uint32) error
 	close() error
 	portable() bool
 }

@@ -205,6 +205,30 @@ func (m *Module) NumImported(k ExternKind) int {
 	return n
 }
 
+// FuncTypes are the indices of the types of all functions, imported ones first.
+func (m *Module) FuncTypes() []uint32 {
+	types := make([]uint32, 0, len(m.Imports)+len(m.Funcs))
+	for i := range m.Imports {
+		if m.Imports[i].Kind == KindFunc {
+			types = append(types, m.Imports[i].Func)
+		}
+	}
+	return append(types, m.Funcs...)
+}
+
+// Key tells types apart as an indirect call does, by structure.
+func (t *FuncType) Key() string {
+	b := make([]byte, 0, len(t.Params)+len(t.Results)+1)
+	for _, p := range t.Params {
+		b = append(b, byte(p))
+	}
+	b = append(b, 0)
+	for _, r := range t.Results {
+		b = append(b, byte(r))
+	}
+	return string(b)
+}
+
 // FuncTypeIndex is the index of the type of function f, imported or own.
 func (m *Module) FuncTypeIndex(f uint32) uint32 {
 	for i := range m.Imports {

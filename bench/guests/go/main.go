@@ -30,7 +30,7 @@ func (p *ping) Receive(ctx *actor.Context, msg *actor.Message) error {
 		return nil
 	}
 	binary.BigEndian.PutUint32(p.answer[1:], n-1)
-	ctx.Tell(ctx.Sender(), actor.Raw(p.answer[:]))
+	ctx.Tell(msg.Sender(), actor.Raw(p.answer[:]))
 	return nil
 }
 

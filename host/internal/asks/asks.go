@@ -38,6 +38,19 @@ func (a *Answerers) Has(ref abi.Ref) bool {
 	return ref != 0 && (a.first == ref || slices.Contains(a.more, ref))
 }
 
+// Remove takes one out who has answered; empty: nobody else may answer.
+func (a *Answerers) Remove(ref abi.Ref) (empty bool) {
+	if a.first == ref {
+		a.first = 0
+		if n := len(a.more); n > 0 {
+			a.first, a.more = a.more[n-1], a.more[:n-1]
+		}
+	} else if i := slices.Index(a.more, ref); i >= 0 {
+		a.more = slices.Delete(a.more, i, i+1)
+	}
+	return a.first == 0
+}
+
 // Delegate lets to answer, too, if from may.
 func (a *Answerers) Delegate(from, to abi.Ref) bool { return a.Has(from) && a.Add(to) }
 

@@ -42,6 +42,18 @@ func TestWhoMayAnswer(t *testing.T) {
 	}
 }
 
+func TestWhoHasAnswered(t *testing.T) {
+	var a Answerers
+	for i := range abi.Ref(4) {
+		a.Add(i + 1)
+	}
+	for i, ref := range []abi.Ref{1, 3, 9, 2, 4} {
+		if empty := a.Remove(ref); empty != (i == 4) || a.Has(ref) {
+			t.Errorf("%d: %v", ref, empty)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	v := clock.NewVirtual(time.Unix(0, 0))
 	var b alarm.Board

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -32,6 +33,7 @@ type Family[C comparable] struct {
 	byName      map[string]*Member[C] // a name stays taken until its actor has stopped
 	first, last *Member[C]            // in the order in which they were started
 	autoNames   uint64
+	hostKey     abi.RefKey
 	hostRefs    uint64
 	closed      bool
 }
@@ -153,10 +155,14 @@ func (f *Family[C]) Close() (left int) {
 	return len(f.byName)
 }
 
-// NextHostRef counts the children that the host itself starts.
-func (f *Family[C]) NextHostRef() uint64 {
+// NextHostRef counts the children that the host itself starts. Their key is derived
+// once, when the first is needed.
+func (f *Family[C]) NextHostRef(derive func() abi.RefKey) (key abi.RefKey, n uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.hostKey == (abi.RefKey{}) {
+		f.hostKey = derive()
+	}
 	f.hostRefs++
-	return f.hostRefs - 1
+	return f.hostKey, f.hostRefs - 1
 }

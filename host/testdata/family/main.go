@@ -17,7 +17,7 @@ type worker struct {
 	trail string // of hooks
 }
 
-func (w *worker) Start(ctx *actor.Context) error {
+func (w *worker) Started(ctx *actor.Context) error {
 	if r := ctx.Args(); string(r.TextBytes()) == "fails to start" {
 		return errors.New("no start today")
 	}
@@ -75,7 +75,7 @@ func (w *worker) PreRestart(ctx *actor.Context, reason string) {
 // boss starts a worker and decides as its arguments say.
 type boss struct{ decides, asked int64 }
 
-func (b *boss) Start(ctx *actor.Context) error {
+func (b *boss) Started(ctx *actor.Context) error {
 	b.decides = ctx.Args().Int()
 	return nil
 }
@@ -91,7 +91,7 @@ func (b *boss) Receive(ctx *actor.Context, m *actor.Message) error {
 	return nil
 }
 
-func (b *boss) ChildFailed(ctx *actor.Context, child actor.Ref, f *abi.Failure) actor.Directive {
+func (b *boss) Decide(ctx *actor.Context, child actor.Ref, f *abi.Failure) actor.Directive {
 	b.asked++
 	ctx.TellPath("/user/sink", actor.Text("asked: "+f.Reason))
 	if b.decides == 99 {
@@ -108,13 +108,13 @@ func (c *carrier) Receive(ctx *actor.Context, m *actor.Message) error {
 	case ok:
 		c.n += n
 	case m.Is("get"):
-		ctx.Confirm()
+		ctx.Confirm(m.ID())
 		return ctx.Reply(actor.Int(c.n))
 	default:
 		panic(m.Text())
 	}
 	ctx.TellPath("/user/sink", actor.Text("carried"))
-	ctx.Confirm()
+	ctx.Confirm(m.ID())
 	return nil
 }
 

@@ -8,6 +8,53 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
+var keysOf_Everything = [...]abi.Key{
+	{Word: 0x386962, Encoded: "bi8"},                  // "i8"
+	{Word: 0x646962, Encoded: "bid"},                  // "id"
+	{Word: 0x387562, Encoded: "bu8"},                  // "u8"
+	{Word: 0x32336663, Encoded: "cf32"},               // "f32"
+	{Word: 0x34366663, Encoded: "cf64"},               // "f64"
+	{Word: 0x36316963, Encoded: "ci16"},               // "i16"
+	{Word: 0x32336963, Encoded: "ci32"},               // "i32"
+	{Word: 0x34366963, Encoded: "ci64"},               // "i64"
+	{Word: 0x746e6963, Encoded: "cint"},               // "int"
+	{Word: 0x36317563, Encoded: "cu16"},               // "u16"
+	{Word: 0x32337563, Encoded: "cu32"},               // "u32"
+	{Word: 0x34367563, Encoded: "cu64"},               // "u64"
+	{Word: 0x626f6c4264, Encoded: "dBlob"},            // "Blob"
+	{Word: 0x6c6f6f4264, Encoded: "dBool"},            // "Bool"
+	{Word: 0x6469724764, Encoded: "dGrid"},            // "Grid"
+	{Word: 0x656d614e64, Encoded: "dName"},            // "Name"
+	{Word: 0x7478655464, Encoded: "dText"},            // "Text"
+	{Word: 0x7469615764, Encoded: "dWait"},            // "Wait"
+	{Word: 0x746e697564, Encoded: "duint"},            // "uint"
+	{Word: 0x736574794265, Encoded: "eBytes"},         // "Bytes"
+	{Word: 0x726f6c6f4365, Encoded: "eColor"},         // "Color"
+	{Word: 0x687470654465, Encoded: "eDepth"},         // "Depth"
+	{Word: 0x72656e6e4965, Encoded: "eInner"},         // "Inner"
+	{Word: 0x737473694c65, Encoded: "eLists"},         // "Lists"
+	{Word: 0x656279614d65, Encoded: "eMaybe"},         // "Maybe"
+	{Word: 0x73656d614e65, Encoded: "eNames"},         // "Names"
+	{Word: 0x70614d6f4e65, Encoded: "eNoMap"},         // "NoMap"
+	{Word: 0x656d614e794266, Encoded: "fByName"},      // "ByName"
+	{Word: 0x74736567694466, Encoded: "fDigest"},      // "Digest"
+	{Word: 0x7372656e6e4966, Encoded: "fInners"},      // "Inners"
+	{Word: 0x64657473654e66, Encoded: "fNested"},      // "Nested"
+	{Word: 0x6c6f6f426f4e66, Encoded: "fNoBool"},      // "NoBool"
+	{Word: 0x7473694c6f4e66, Encoded: "fNoList"},      // "NoList"
+	{Word: 0x747865546f4e66, Encoded: "fNoText"},      // "NoText"
+	{Word: 0x65737261705366, Encoded: "fSparse"},      // "Sparse"
+	{Word: 0x746e692d6f6e66, Encoded: "fno-int"},      // "no-int"
+	{Word: 0x726f6c6f43794267, Encoded: "gByColor"},   // "ByColor"
+	{Word: 0x74616f6c466f4e67, Encoded: "gNoFloat"},   // "NoFloat"
+	{Word: 0x72656e6e496f4e67, Encoded: "gNoInner"},   // "NoInner"
+	{Word: 0x737265626d754e67, Encoded: "gNumbers"},   // "Numbers"
+	{Word: 0x656e676953794268, Encoded: "hBySigned"},  // "BySigned"
+	{Word: 0x6e4f656279614d68, Encoded: "hMaybeOne"},  // "MaybeOne"
+	{Word: 0x694c656279614d69, Encoded: "iMaybeList"}, // "MaybeList"
+	{Word: 0x6554656279614d69, Encoded: "iMaybeText"}, // "MaybeText"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Everything) MarshalCBOR(w *abi.Writer) {
 	n := 44
@@ -33,35 +80,35 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Text("i8")
+	w.Word(0x386962, 3) // "i8"
 	w.Int(int64(m.Int8))
-	w.Text("id")
+	w.Word(0x646962, 3) // "id"
 	w.Uint(m.Base.ID)
-	w.Text("u8")
+	w.Word(0x387562, 3) // "u8"
 	w.Uint(uint64(m.Uint8))
-	w.Text("f32")
+	w.Word(0x32336663, 4) // "f32"
 	w.Float32(m.Float32)
-	w.Text("f64")
+	w.Word(0x34366663, 4) // "f64"
 	w.Float(m.Float64)
-	w.Text("i16")
+	w.Word(0x36316963, 4) // "i16"
 	w.Int(int64(m.Int16))
-	w.Text("i32")
+	w.Word(0x32336963, 4) // "i32"
 	w.Int(int64(m.Int32))
-	w.Text("i64")
+	w.Word(0x34366963, 4) // "i64"
 	w.Int(m.Int64)
-	w.Text("int")
+	w.Word(0x746e6963, 4) // "int"
 	w.Int(int64(m.Int))
-	w.Text("u16")
+	w.Word(0x36317563, 4) // "u16"
 	w.Uint(uint64(m.Uint16))
-	w.Text("u32")
+	w.Word(0x32337563, 4) // "u32"
 	w.Uint(uint64(m.Uint32))
-	w.Text("u64")
+	w.Word(0x34367563, 4) // "u64"
 	w.Uint(m.Uint64)
-	w.Text("Blob")
+	w.Word(0x626f6c4264, 5) // "Blob"
 	w.ByteString(m.Blob)
-	w.Text("Bool")
+	w.Word(0x6c6f6f4264, 5) // "Bool"
 	w.Bool(m.Bool)
-	w.Text("Grid")
+	w.Word(0x6469724764, 5) // "Grid"
 	w.Array(2)
 	for i1 := range m.Grid {
 		w.Array(3)
@@ -69,23 +116,23 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 			w.Int(int64(m.Grid[i1][i2]))
 		}
 	}
-	w.Text("Name")
+	w.Word(0x656d614e64, 5) // "Name"
 	w.Text(string(m.Name))
-	w.Text("Text")
+	w.Word(0x7478655464, 5) // "Text"
 	w.Text(m.Text)
-	w.Text("Wait")
+	w.Word(0x7469615764, 5) // "Wait"
 	w.Int(int64(m.Wait))
-	w.Text("uint")
+	w.Word(0x746e697564, 5) // "uint"
 	w.Uint(uint64(m.Uint))
-	w.Text("Bytes")
+	w.Word(0x736574794265, 6) // "Bytes"
 	w.ByteString(m.Bytes)
-	w.Text("Color")
+	w.Word(0x726f6c6f4365, 6) // "Color"
 	w.Uint(uint64(m.Color))
-	w.Text("Depth")
+	w.Word(0x687470654465, 6) // "Depth"
 	w.Int(int64(m.Base.Deep.Depth))
-	w.Text("Inner")
+	w.Word(0x72656e6e4965, 6) // "Inner"
 	m.Inner.MarshalCBOR(w)
-	w.Text("Lists")
+	w.Word(0x737473694c65, 6) // "Lists"
 	w.Array(len(m.Lists))
 	for i3 := range m.Lists {
 		w.Array(len(m.Lists[i3]))
@@ -93,19 +140,19 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 			w.Text(m.Lists[i3][i4])
 		}
 	}
-	w.Text("Maybe")
+	w.Word(0x656279614d65, 6) // "Maybe"
 	if m.Maybe == nil {
 		w.Null()
 	} else {
 		w.Int((*m.Maybe))
 	}
-	w.Text("Names")
+	w.Word(0x73656d614e65, 6) // "Names"
 	w.Array(len(m.Names))
 	for i5 := range m.Names {
 		w.Text(string(m.Names[i5]))
 	}
 	if len(m.NoMap) != 0 {
-		w.Text("NoMap")
+		w.Word(0x70614d6f4e65, 6) // "NoMap"
 		w.Map(len(m.NoMap))
 		for _, k6 := range abi.SortedTextKeys(m.NoMap) {
 			w.Text(string(k6))
@@ -113,21 +160,21 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 			w.Int(v7)
 		}
 	}
-	w.Text("ByName")
+	w.Word(0x656d614e794266, 7) // "ByName"
 	w.Map(len(m.ByName))
 	for _, k8 := range abi.SortedTextKeys(m.ByName) {
 		w.Text(string(k8))
 		v9 := m.ByName[k8]
 		v9.MarshalCBOR(w)
 	}
-	w.Text("Digest")
+	w.Word(0x74736567694466, 7) // "Digest"
 	w.ByteString(m.Digest[:])
-	w.Text("Inners")
+	w.Word(0x7372656e6e4966, 7) // "Inners"
 	w.Array(len(m.Inners))
 	for i10 := range m.Inners {
 		m.Inners[i10].MarshalCBOR(w)
 	}
-	w.Text("Nested")
+	w.Word(0x64657473654e66, 7) // "Nested"
 	w.Map(len(m.Nested))
 	for _, k11 := range abi.SortedTextKeys(m.Nested) {
 		w.Text(string(k11))
@@ -140,21 +187,21 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 		}
 	}
 	if m.NoBool {
-		w.Text("NoBool")
+		w.Word(0x6c6f6f426f4e66, 7) // "NoBool"
 		w.Bool(m.NoBool)
 	}
 	if len(m.NoList) != 0 {
-		w.Text("NoList")
+		w.Word(0x7473694c6f4e66, 7) // "NoList"
 		w.Array(len(m.NoList))
 		for i15 := range m.NoList {
 			w.Int(int64(m.NoList[i15]))
 		}
 	}
 	if m.NoText != "" {
-		w.Text("NoText")
+		w.Word(0x747865546f4e66, 7) // "NoText"
 		w.Text(m.NoText)
 	}
-	w.Text("Sparse")
+	w.Word(0x65737261705366, 7) // "Sparse"
 	w.Array(len(m.Sparse))
 	for i16 := range m.Sparse {
 		if m.Sparse[i16] == nil {
@@ -164,10 +211,10 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 		}
 	}
 	if m.NoInt != 0 {
-		w.Text("no-int")
+		w.Word(0x746e692d6f6e66, 7) // "no-int"
 		w.Int(int64(m.NoInt))
 	}
-	w.Text("ByColor")
+	w.Word(0x726f6c6f43794267, 8) // "ByColor"
 	w.Map(len(m.ByColor))
 	for _, k17 := range abi.SortedUintKeys(m.ByColor) {
 		w.Uint(uint64(k17))
@@ -175,36 +222,36 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 		w.Text(v18)
 	}
 	if m.NoFloat != 0 {
-		w.Text("NoFloat")
+		w.Word(0x74616f6c466f4e67, 8) // "NoFloat"
 		w.Float(m.NoFloat)
 	}
 	if m.NoInner != nil {
-		w.Text("NoInner")
+		w.Word(0x72656e6e496f4e67, 8) // "NoInner"
 		if m.NoInner == nil {
 			w.Null()
 		} else {
 			m.NoInner.MarshalCBOR(w)
 		}
 	}
-	w.Text("Numbers")
+	w.Word(0x737265626d754e67, 8) // "Numbers"
 	w.Array(len(m.Numbers))
 	for i19 := range m.Numbers {
 		w.Int(int64(m.Numbers[i19]))
 	}
-	w.Text("BySigned")
+	w.Encoded("hBySigned")
 	w.Map(len(m.BySigned))
 	for _, k20 := range abi.SortedIntKeys(m.BySigned) {
 		w.Int(int64(k20))
 		v21 := m.BySigned[k20]
 		w.Bool(v21)
 	}
-	w.Text("MaybeOne")
+	w.Encoded("hMaybeOne")
 	if m.MaybeOne == nil {
 		w.Null()
 	} else {
 		m.MaybeOne.MarshalCBOR(w)
 	}
-	w.Text("MaybeList")
+	w.Encoded("iMaybeList")
 	if m.MaybeList == nil {
 		w.Null()
 	} else {
@@ -213,7 +260,7 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 			w.Uint(uint64((*m.MaybeList)[i22]))
 		}
 	}
-	w.Text("MaybeText")
+	w.Encoded("iMaybeText")
 	if m.MaybeText == nil {
 		w.Null()
 	} else {
@@ -226,125 +273,126 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 	*m = Everything{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "i8":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Everything[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.Int8 = abi.ReadInt[int8](r)
 			r.In("Everything.i8")
-		case "id":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Base.ID = r.Uint()
 			r.In("Everything.id")
-		case "u8":
+		case 2:
 			r.Once(&seen, 1<<2)
 			m.Uint8 = abi.ReadUint[uint8](r)
 			r.In("Everything.u8")
-		case "f32":
+		case 3:
 			r.Once(&seen, 1<<3)
 			m.Float32 = r.Float32()
 			r.In("Everything.f32")
-		case "f64":
+		case 4:
 			r.Once(&seen, 1<<4)
 			m.Float64 = r.Float()
 			r.In("Everything.f64")
-		case "i16":
+		case 5:
 			r.Once(&seen, 1<<5)
 			m.Int16 = abi.ReadInt[int16](r)
 			r.In("Everything.i16")
-		case "i32":
+		case 6:
 			r.Once(&seen, 1<<6)
 			m.Int32 = abi.ReadInt[int32](r)
 			r.In("Everything.i32")
-		case "i64":
+		case 7:
 			r.Once(&seen, 1<<7)
 			m.Int64 = r.Int()
 			r.In("Everything.i64")
-		case "int":
+		case 8:
 			r.Once(&seen, 1<<8)
 			m.Int = abi.ReadInt[int](r)
 			r.In("Everything.int")
-		case "u16":
+		case 9:
 			r.Once(&seen, 1<<9)
 			m.Uint16 = abi.ReadUint[uint16](r)
 			r.In("Everything.u16")
-		case "u32":
+		case 10:
 			r.Once(&seen, 1<<10)
 			m.Uint32 = abi.ReadUint[uint32](r)
 			r.In("Everything.u32")
-		case "u64":
+		case 11:
 			r.Once(&seen, 1<<11)
 			m.Uint64 = r.Uint()
 			r.In("Everything.u64")
-		case "Blob":
+		case 12:
 			r.Once(&seen, 1<<12)
 			if !r.Null() {
-				m.Blob = append(Blob{}, r.ByteString()...)
+				m.Blob = Blob(r.Bytes())
 			}
 			r.In("Everything.Blob")
-		case "Bool":
+		case 13:
 			r.Once(&seen, 1<<13)
 			m.Bool = r.Bool()
 			r.In("Everything.Bool")
-		case "Grid":
+		case 14:
 			r.Once(&seen, 1<<14)
 			if r.Array() != 2 {
 				r.Fail(abi.ErrArity)
 			}
-			for i1 := 0; i1 < 2 && r.Err() == nil; i1++ {
+			for i1 := 0; i1 < 2 && r.OK(); i1++ {
 				if r.Array() != 3 {
 					r.Fail(abi.ErrArity)
 				}
-				for i2 := 0; i2 < 3 && r.Err() == nil; i2++ {
+				for i2 := 0; i2 < 3 && r.OK(); i2++ {
 					m.Grid[i1][i2] = abi.ReadInt[int16](r)
 				}
 			}
 			r.In("Everything.Grid")
-		case "Name":
+		case 15:
 			r.Once(&seen, 1<<15)
 			m.Name = Name(r.Text())
 			r.In("Everything.Name")
-		case "Text":
+		case 16:
 			r.Once(&seen, 1<<16)
 			m.Text = r.Text()
 			r.In("Everything.Text")
-		case "Wait":
+		case 17:
 			r.Once(&seen, 1<<17)
 			m.Wait = time.Duration(r.Int())
 			r.In("Everything.Wait")
-		case "uint":
+		case 18:
 			r.Once(&seen, 1<<18)
 			m.Uint = abi.ReadUint[uint](r)
 			r.In("Everything.uint")
-		case "Bytes":
+		case 19:
 			r.Once(&seen, 1<<19)
 			if !r.Null() {
-				m.Bytes = append([]byte{}, r.ByteString()...)
+				m.Bytes = r.Bytes()
 			}
 			r.In("Everything.Bytes")
-		case "Color":
+		case 20:
 			r.Once(&seen, 1<<20)
 			m.Color = abi.ReadUint[Color](r)
 			r.In("Everything.Color")
-		case "Depth":
+		case 21:
 			r.Once(&seen, 1<<21)
 			m.Base.Deep.Depth = abi.ReadInt[int16](r)
 			r.In("Everything.Depth")
-		case "Inner":
+		case 22:
 			r.Once(&seen, 1<<22)
 			m.Inner.UnmarshalCBOR(r)
 			r.In("Everything.Inner")
-		case "Lists":
+		case 23:
 			r.Once(&seen, 1<<23)
 			if !r.Null() {
 				n3 := r.Array()
 				m.Lists = make([][]string, 0, min(n3, 64))
-				for ; n3 > 0 && r.Err() == nil; n3-- {
+				for ; n3 > 0 && r.OK(); n3-- {
 					var v4 []string
 					if !r.Null() {
 						n5 := r.Array()
 						v4 = make([]string, 0, min(n5, 64))
-						for ; n5 > 0 && r.Err() == nil; n5-- {
+						for ; n5 > 0 && r.OK(); n5-- {
 							var v6 string
 							v6 = r.Text()
 							v4 = append(v4, v6)
@@ -354,31 +402,31 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Everything.Lists")
-		case "Maybe":
+		case 24:
 			r.Once(&seen, 1<<24)
 			if !r.Null() {
 				m.Maybe = new(int64)
 				(*m.Maybe) = r.Int()
 			}
 			r.In("Everything.Maybe")
-		case "Names":
+		case 25:
 			r.Once(&seen, 1<<25)
 			if !r.Null() {
 				n7 := r.Array()
 				m.Names = make(Names, 0, min(n7, 64))
-				for ; n7 > 0 && r.Err() == nil; n7-- {
+				for ; n7 > 0 && r.OK(); n7-- {
 					var v8 Name
 					v8 = Name(r.Text())
 					m.Names = append(m.Names, v8)
 				}
 			}
 			r.In("Everything.Names")
-		case "NoMap":
+		case 26:
 			r.Once(&seen, 1<<26)
 			if !r.Null() {
 				n9 := r.Map()
 				m.NoMap = make(map[string]int64, min(n9, 64))
-				for ; n9 > 0 && r.Err() == nil; n9-- {
+				for ; n9 > 0 && r.OK(); n9-- {
 					k10 := r.Text()
 					if _, twice := m.NoMap[k10]; twice {
 						r.Fail(abi.ErrDuplicate)
@@ -389,12 +437,12 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Everything.NoMap")
-		case "ByName":
+		case 27:
 			r.Once(&seen, 1<<27)
 			if !r.Null() {
 				n12 := r.Map()
 				m.ByName = make(map[string]Inner, min(n12, 64))
-				for ; n12 > 0 && r.Err() == nil; n12-- {
+				for ; n12 > 0 && r.OK(); n12-- {
 					k13 := r.Text()
 					if _, twice := m.ByName[k13]; twice {
 						r.Fail(abi.ErrDuplicate)
@@ -405,28 +453,28 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Everything.ByName")
-		case "Digest":
+		case 28:
 			r.Once(&seen, 1<<28)
 			r.Fixed(m.Digest[:])
 			r.In("Everything.Digest")
-		case "Inners":
+		case 29:
 			r.Once(&seen, 1<<29)
 			if !r.Null() {
 				n15 := r.Array()
 				m.Inners = make([]Inner, 0, min(n15, 64))
-				for ; n15 > 0 && r.Err() == nil; n15-- {
+				for ; n15 > 0 && r.OK(); n15-- {
 					var v16 Inner
 					v16.UnmarshalCBOR(r)
 					m.Inners = append(m.Inners, v16)
 				}
 			}
 			r.In("Everything.Inners")
-		case "Nested":
+		case 30:
 			r.Once(&seen, 1<<30)
 			if !r.Null() {
 				n17 := r.Map()
 				m.Nested = make(map[Name]map[int8][]byte, min(n17, 64))
-				for ; n17 > 0 && r.Err() == nil; n17-- {
+				for ; n17 > 0 && r.OK(); n17-- {
 					k18 := Name(r.Text())
 					if _, twice := m.Nested[k18]; twice {
 						r.Fail(abi.ErrDuplicate)
@@ -435,14 +483,14 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 					if !r.Null() {
 						n20 := r.Map()
 						v19 = make(map[int8][]byte, min(n20, 64))
-						for ; n20 > 0 && r.Err() == nil; n20-- {
+						for ; n20 > 0 && r.OK(); n20-- {
 							k21 := abi.ReadInt[int8](r)
 							if _, twice := v19[k21]; twice {
 								r.Fail(abi.ErrDuplicate)
 							}
 							var v22 []byte
 							if !r.Null() {
-								v22 = append([]byte{}, r.ByteString()...)
+								v22 = r.Bytes()
 							}
 							v19[k21] = v22
 						}
@@ -451,32 +499,32 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Everything.Nested")
-		case "NoBool":
+		case 31:
 			r.Once(&seen, 1<<31)
 			m.NoBool = r.Bool()
 			r.In("Everything.NoBool")
-		case "NoList":
+		case 32:
 			r.Once(&seen, 1<<32)
 			if !r.Null() {
 				n23 := r.Array()
 				m.NoList = make([]int, 0, min(n23, 64))
-				for ; n23 > 0 && r.Err() == nil; n23-- {
+				for ; n23 > 0 && r.OK(); n23-- {
 					var v24 int
 					v24 = abi.ReadInt[int](r)
 					m.NoList = append(m.NoList, v24)
 				}
 			}
 			r.In("Everything.NoList")
-		case "NoText":
+		case 33:
 			r.Once(&seen, 1<<33)
 			m.NoText = r.Text()
 			r.In("Everything.NoText")
-		case "Sparse":
+		case 34:
 			r.Once(&seen, 1<<34)
 			if !r.Null() {
 				n25 := r.Array()
 				m.Sparse = make([]*Inner, 0, min(n25, 64))
-				for ; n25 > 0 && r.Err() == nil; n25-- {
+				for ; n25 > 0 && r.OK(); n25-- {
 					var v26 *Inner
 					if !r.Null() {
 						v26 = new(Inner)
@@ -486,16 +534,16 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Everything.Sparse")
-		case "no-int":
+		case 35:
 			r.Once(&seen, 1<<35)
 			m.NoInt = abi.ReadInt[int](r)
 			r.In("Everything.no-int")
-		case "ByColor":
+		case 36:
 			r.Once(&seen, 1<<36)
 			if !r.Null() {
 				n27 := r.Map()
 				m.ByColor = make(map[Color]string, min(n27, 64))
-				for ; n27 > 0 && r.Err() == nil; n27-- {
+				for ; n27 > 0 && r.OK(); n27-- {
 					k28 := abi.ReadUint[Color](r)
 					if _, twice := m.ByColor[k28]; twice {
 						r.Fail(abi.ErrDuplicate)
@@ -506,35 +554,35 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Everything.ByColor")
-		case "NoFloat":
+		case 37:
 			r.Once(&seen, 1<<37)
 			m.NoFloat = r.Float()
 			r.In("Everything.NoFloat")
-		case "NoInner":
+		case 38:
 			r.Once(&seen, 1<<38)
 			if !r.Null() {
 				m.NoInner = new(Inner)
 				m.NoInner.UnmarshalCBOR(r)
 			}
 			r.In("Everything.NoInner")
-		case "Numbers":
+		case 39:
 			r.Once(&seen, 1<<39)
 			if !r.Null() {
 				n30 := r.Array()
 				m.Numbers = make([]int32, 0, min(n30, 64))
-				for ; n30 > 0 && r.Err() == nil; n30-- {
+				for ; n30 > 0 && r.OK(); n30-- {
 					var v31 int32
 					v31 = abi.ReadInt[int32](r)
 					m.Numbers = append(m.Numbers, v31)
 				}
 			}
 			r.In("Everything.Numbers")
-		case "BySigned":
+		case 40:
 			r.Once(&seen, 1<<40)
 			if !r.Null() {
 				n32 := r.Map()
 				m.BySigned = make(map[int32]bool, min(n32, 64))
-				for ; n32 > 0 && r.Err() == nil; n32-- {
+				for ; n32 > 0 && r.OK(); n32-- {
 					k33 := abi.ReadInt[int32](r)
 					if _, twice := m.BySigned[k33]; twice {
 						r.Fail(abi.ErrDuplicate)
@@ -545,21 +593,21 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Everything.BySigned")
-		case "MaybeOne":
+		case 41:
 			r.Once(&seen, 1<<41)
 			if !r.Null() {
 				m.MaybeOne = new(Inner)
 				m.MaybeOne.UnmarshalCBOR(r)
 			}
 			r.In("Everything.MaybeOne")
-		case "MaybeList":
+		case 42:
 			r.Once(&seen, 1<<42)
 			if !r.Null() {
 				m.MaybeList = new([]uint16)
 				if !r.Null() {
 					n35 := r.Array()
 					(*m.MaybeList) = make([]uint16, 0, min(n35, 64))
-					for ; n35 > 0 && r.Err() == nil; n35-- {
+					for ; n35 > 0 && r.OK(); n35-- {
 						var v36 uint16
 						v36 = abi.ReadUint[uint16](r)
 						(*m.MaybeList) = append((*m.MaybeList), v36)
@@ -567,7 +615,7 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Everything.MaybeList")
-		case "MaybeText":
+		case 43:
 			r.Once(&seen, 1<<43)
 			if !r.Null() {
 				m.MaybeText = new(Name)
@@ -581,6 +629,13 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 	r.In("Everything")
 }
 
+var keysOf_Numbered = [...]abi.Key{
+	{Word: 0x0, Encoded: "\x00"},           // "0"
+	{Word: 0x2c0119, Encoded: "\x19\x01,"}, // "300"
+	{Word: 0x20, Encoded: " "},             // "-1"
+	{Word: 0x8f0139, Encoded: "9\x01\x8f"}, // "-400"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Numbered) MarshalCBOR(w *abi.Writer) {
 	n := 4
@@ -588,15 +643,15 @@ func (m *Numbered) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Int(0)
+	w.Word(0x0, 1) // "0"
 	w.Text(m.Zero)
-	w.Int(300)
+	w.Word(0x2c0119, 3) // "300"
 	w.Int(m.Third)
 	if len(m.Minus) != 0 {
-		w.Int(-1)
+		w.Word(0x20, 1) // "-1"
 		w.ByteString(m.Minus)
 	}
-	w.Int(-400)
+	w.Word(0x8f0139, 3) // "-400"
 	w.Map(len(m.Last))
 	for _, k1 := range abi.SortedUintKeys(m.Last) {
 		w.Uint(uint64(k1))
@@ -610,28 +665,29 @@ func (m *Numbered) MarshalCBOR(w *abi.Writer) {
 func (m *Numbered) UnmarshalCBOR(r *abi.Reader) {
 	*m = Numbered{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch k, ok := r.IntKey(); {
-		case ok && k == 0:
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Numbered[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.Zero = r.Text()
 			r.In("Numbered.Zero")
-		case ok && k == 300:
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Third = r.Int()
 			r.In("Numbered.Third")
-		case ok && k == -1:
+		case 2:
 			r.Once(&seen, 1<<2)
 			if !r.Null() {
-				m.Minus = append([]byte{}, r.ByteString()...)
+				m.Minus = r.Bytes()
 			}
 			r.In("Numbered.Minus")
-		case ok && k == -400:
+		case 3:
 			r.Once(&seen, 1<<3)
 			if !r.Null() {
 				n1 := r.Map()
 				m.Last = make(map[uint64]int64, min(n1, 64))
-				for ; n1 > 0 && r.Err() == nil; n1-- {
+				for ; n1 > 0 && r.OK(); n1-- {
 					k2 := r.Uint()
 					if _, twice := m.Last[k2]; twice {
 						r.Fail(abi.ErrDuplicate)
@@ -649,12 +705,16 @@ func (m *Numbered) UnmarshalCBOR(r *abi.Reader) {
 	r.In("Numbered")
 }
 
+var keysOf_Mixed = [...]abi.Key{
+	{Word: 0x1, Encoded: "\x01"},        // "1"
+	{Word: 0x656e6f63, Encoded: "cone"}, // "one"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Mixed) MarshalCBOR(w *abi.Writer) {
-	w.Map(2)
-	w.Int(1)
+	w.Word(0x1a2, 2) // "1"
 	w.Int(int64(m.One))
-	w.Text("one")
+	w.Word(0x656e6f63, 4) // "one"
 	w.Text(m.Text)
 }
 
@@ -663,25 +723,19 @@ func (m *Mixed) MarshalCBOR(w *abi.Writer) {
 func (m *Mixed) UnmarshalCBOR(r *abi.Reader) {
 	*m = Mixed{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		if r.Peek() == abi.TypeText {
-			switch string(r.TextBytes()) {
-			case "one":
-				r.Once(&seen, 1<<1)
-				m.Text = r.Text()
-				r.In("Mixed.one")
-			default:
-				r.Skip()
-			}
-		} else {
-			switch k, ok := r.IntKey(); {
-			case ok && k == 1:
-				r.Once(&seen, 1<<0)
-				m.One = abi.ReadInt[int](r)
-				r.In("Mixed.One")
-			default:
-				r.Skip()
-			}
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Mixed[:], &next) {
+		case 0:
+			r.Once(&seen, 1<<0)
+			m.One = abi.ReadInt[int](r)
+			r.In("Mixed.One")
+		case 1:
+			r.Once(&seen, 1<<1)
+			m.Text = r.Text()
+			r.In("Mixed.one")
+		default:
+			r.Skip()
 		}
 	}
 	r.In("Mixed")
@@ -696,155 +750,228 @@ func (m *Empty) MarshalCBOR(w *abi.Writer) {
 // over; those that are missing leave zero.
 func (m *Empty) UnmarshalCBOR(r *abi.Reader) {
 	*m = Empty{}
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
+	for n := r.Map(); n > 0 && r.OK(); n-- {
 		r.Skip()
 		r.Skip()
 	}
 	r.In("Empty")
 }
 
+var keysOf_Wide = [...]abi.Key{
+	{Word: 0x30304663, Encoded: "cF00"}, // "F00"
+	{Word: 0x31304663, Encoded: "cF01"}, // "F01"
+	{Word: 0x32304663, Encoded: "cF02"}, // "F02"
+	{Word: 0x33304663, Encoded: "cF03"}, // "F03"
+	{Word: 0x34304663, Encoded: "cF04"}, // "F04"
+	{Word: 0x35304663, Encoded: "cF05"}, // "F05"
+	{Word: 0x36304663, Encoded: "cF06"}, // "F06"
+	{Word: 0x37304663, Encoded: "cF07"}, // "F07"
+	{Word: 0x38304663, Encoded: "cF08"}, // "F08"
+	{Word: 0x39304663, Encoded: "cF09"}, // "F09"
+	{Word: 0x30314663, Encoded: "cF10"}, // "F10"
+	{Word: 0x31314663, Encoded: "cF11"}, // "F11"
+	{Word: 0x32314663, Encoded: "cF12"}, // "F12"
+	{Word: 0x33314663, Encoded: "cF13"}, // "F13"
+	{Word: 0x34314663, Encoded: "cF14"}, // "F14"
+	{Word: 0x35314663, Encoded: "cF15"}, // "F15"
+	{Word: 0x36314663, Encoded: "cF16"}, // "F16"
+	{Word: 0x37314663, Encoded: "cF17"}, // "F17"
+	{Word: 0x38314663, Encoded: "cF18"}, // "F18"
+	{Word: 0x39314663, Encoded: "cF19"}, // "F19"
+	{Word: 0x30324663, Encoded: "cF20"}, // "F20"
+	{Word: 0x31324663, Encoded: "cF21"}, // "F21"
+	{Word: 0x32324663, Encoded: "cF22"}, // "F22"
+	{Word: 0x33324663, Encoded: "cF23"}, // "F23"
+	{Word: 0x34324663, Encoded: "cF24"}, // "F24"
+	{Word: 0x35324663, Encoded: "cF25"}, // "F25"
+	{Word: 0x36324663, Encoded: "cF26"}, // "F26"
+	{Word: 0x37324663, Encoded: "cF27"}, // "F27"
+	{Word: 0x38324663, Encoded: "cF28"}, // "F28"
+	{Word: 0x39324663, Encoded: "cF29"}, // "F29"
+	{Word: 0x30334663, Encoded: "cF30"}, // "F30"
+	{Word: 0x31334663, Encoded: "cF31"}, // "F31"
+	{Word: 0x32334663, Encoded: "cF32"}, // "F32"
+	{Word: 0x33334663, Encoded: "cF33"}, // "F33"
+	{Word: 0x34334663, Encoded: "cF34"}, // "F34"
+	{Word: 0x35334663, Encoded: "cF35"}, // "F35"
+	{Word: 0x36334663, Encoded: "cF36"}, // "F36"
+	{Word: 0x37334663, Encoded: "cF37"}, // "F37"
+	{Word: 0x38334663, Encoded: "cF38"}, // "F38"
+	{Word: 0x39334663, Encoded: "cF39"}, // "F39"
+	{Word: 0x30344663, Encoded: "cF40"}, // "F40"
+	{Word: 0x31344663, Encoded: "cF41"}, // "F41"
+	{Word: 0x32344663, Encoded: "cF42"}, // "F42"
+	{Word: 0x33344663, Encoded: "cF43"}, // "F43"
+	{Word: 0x34344663, Encoded: "cF44"}, // "F44"
+	{Word: 0x35344663, Encoded: "cF45"}, // "F45"
+	{Word: 0x36344663, Encoded: "cF46"}, // "F46"
+	{Word: 0x37344663, Encoded: "cF47"}, // "F47"
+	{Word: 0x38344663, Encoded: "cF48"}, // "F48"
+	{Word: 0x39344663, Encoded: "cF49"}, // "F49"
+	{Word: 0x30354663, Encoded: "cF50"}, // "F50"
+	{Word: 0x31354663, Encoded: "cF51"}, // "F51"
+	{Word: 0x32354663, Encoded: "cF52"}, // "F52"
+	{Word: 0x33354663, Encoded: "cF53"}, // "F53"
+	{Word: 0x34354663, Encoded: "cF54"}, // "F54"
+	{Word: 0x35354663, Encoded: "cF55"}, // "F55"
+	{Word: 0x36354663, Encoded: "cF56"}, // "F56"
+	{Word: 0x37354663, Encoded: "cF57"}, // "F57"
+	{Word: 0x38354663, Encoded: "cF58"}, // "F58"
+	{Word: 0x39354663, Encoded: "cF59"}, // "F59"
+	{Word: 0x30364663, Encoded: "cF60"}, // "F60"
+	{Word: 0x31364663, Encoded: "cF61"}, // "F61"
+	{Word: 0x32364663, Encoded: "cF62"}, // "F62"
+	{Word: 0x33364663, Encoded: "cF63"}, // "F63"
+	{Word: 0x34364663, Encoded: "cF64"}, // "F64"
+	{Word: 0x35364663, Encoded: "cF65"}, // "F65"
+	{Word: 0x36364663, Encoded: "cF66"}, // "F66"
+	{Word: 0x37364663, Encoded: "cF67"}, // "F67"
+	{Word: 0x38364663, Encoded: "cF68"}, // "F68"
+	{Word: 0x39364663, Encoded: "cF69"}, // "F69"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Wide) MarshalCBOR(w *abi.Writer) {
 	w.Map(70)
-	w.Text("F00")
+	w.Word(0x30304663, 4) // "F00"
 	w.Uint(uint64(m.F00))
-	w.Text("F01")
+	w.Word(0x31304663, 4) // "F01"
 	w.Uint(uint64(m.F01))
-	w.Text("F02")
+	w.Word(0x32304663, 4) // "F02"
 	w.Uint(uint64(m.F02))
-	w.Text("F03")
+	w.Word(0x33304663, 4) // "F03"
 	w.Uint(uint64(m.F03))
-	w.Text("F04")
+	w.Word(0x34304663, 4) // "F04"
 	w.Uint(uint64(m.F04))
-	w.Text("F05")
+	w.Word(0x35304663, 4) // "F05"
 	w.Uint(uint64(m.F05))
-	w.Text("F06")
+	w.Word(0x36304663, 4) // "F06"
 	w.Uint(uint64(m.F06))
-	w.Text("F07")
+	w.Word(0x37304663, 4) // "F07"
 	w.Uint(uint64(m.F07))
-	w.Text("F08")
+	w.Word(0x38304663, 4) // "F08"
 	w.Uint(uint64(m.F08))
-	w.Text("F09")
+	w.Word(0x39304663, 4) // "F09"
 	w.Uint(uint64(m.F09))
-	w.Text("F10")
+	w.Word(0x30314663, 4) // "F10"
 	w.Uint(uint64(m.F10))
-	w.Text("F11")
+	w.Word(0x31314663, 4) // "F11"
 	w.Uint(uint64(m.F11))
-	w.Text("F12")
+	w.Word(0x32314663, 4) // "F12"
 	w.Uint(uint64(m.F12))
-	w.Text("F13")
+	w.Word(0x33314663, 4) // "F13"
 	w.Uint(uint64(m.F13))
-	w.Text("F14")
+	w.Word(0x34314663, 4) // "F14"
 	w.Uint(uint64(m.F14))
-	w.Text("F15")
+	w.Word(0x35314663, 4) // "F15"
 	w.Uint(uint64(m.F15))
-	w.Text("F16")
+	w.Word(0x36314663, 4) // "F16"
 	w.Uint(uint64(m.F16))
-	w.Text("F17")
+	w.Word(0x37314663, 4) // "F17"
 	w.Uint(uint64(m.F17))
-	w.Text("F18")
+	w.Word(0x38314663, 4) // "F18"
 	w.Uint(uint64(m.F18))
-	w.Text("F19")
+	w.Word(0x39314663, 4) // "F19"
 	w.Uint(uint64(m.F19))
-	w.Text("F20")
+	w.Word(0x30324663, 4) // "F20"
 	w.Uint(uint64(m.F20))
-	w.Text("F21")
+	w.Word(0x31324663, 4) // "F21"
 	w.Uint(uint64(m.F21))
-	w.Text("F22")
+	w.Word(0x32324663, 4) // "F22"
 	w.Uint(uint64(m.F22))
-	w.Text("F23")
+	w.Word(0x33324663, 4) // "F23"
 	w.Uint(uint64(m.F23))
-	w.Text("F24")
+	w.Word(0x34324663, 4) // "F24"
 	w.Uint(uint64(m.F24))
-	w.Text("F25")
+	w.Word(0x35324663, 4) // "F25"
 	w.Uint(uint64(m.F25))
-	w.Text("F26")
+	w.Word(0x36324663, 4) // "F26"
 	w.Uint(uint64(m.F26))
-	w.Text("F27")
+	w.Word(0x37324663, 4) // "F27"
 	w.Uint(uint64(m.F27))
-	w.Text("F28")
+	w.Word(0x38324663, 4) // "F28"
 	w.Uint(uint64(m.F28))
-	w.Text("F29")
+	w.Word(0x39324663, 4) // "F29"
 	w.Uint(uint64(m.F29))
-	w.Text("F30")
+	w.Word(0x30334663, 4) // "F30"
 	w.Uint(uint64(m.F30))
-	w.Text("F31")
+	w.Word(0x31334663, 4) // "F31"
 	w.Uint(uint64(m.F31))
-	w.Text("F32")
+	w.Word(0x32334663, 4) // "F32"
 	w.Uint(uint64(m.F32))
-	w.Text("F33")
+	w.Word(0x33334663, 4) // "F33"
 	w.Uint(uint64(m.F33))
-	w.Text("F34")
+	w.Word(0x34334663, 4) // "F34"
 	w.Uint(uint64(m.F34))
-	w.Text("F35")
+	w.Word(0x35334663, 4) // "F35"
 	w.Uint(uint64(m.F35))
-	w.Text("F36")
+	w.Word(0x36334663, 4) // "F36"
 	w.Uint(uint64(m.F36))
-	w.Text("F37")
+	w.Word(0x37334663, 4) // "F37"
 	w.Uint(uint64(m.F37))
-	w.Text("F38")
+	w.Word(0x38334663, 4) // "F38"
 	w.Uint(uint64(m.F38))
-	w.Text("F39")
+	w.Word(0x39334663, 4) // "F39"
 	w.Uint(uint64(m.F39))
-	w.Text("F40")
+	w.Word(0x30344663, 4) // "F40"
 	w.Uint(uint64(m.F40))
-	w.Text("F41")
+	w.Word(0x31344663, 4) // "F41"
 	w.Uint(uint64(m.F41))
-	w.Text("F42")
+	w.Word(0x32344663, 4) // "F42"
 	w.Uint(uint64(m.F42))
-	w.Text("F43")
+	w.Word(0x33344663, 4) // "F43"
 	w.Uint(uint64(m.F43))
-	w.Text("F44")
+	w.Word(0x34344663, 4) // "F44"
 	w.Uint(uint64(m.F44))
-	w.Text("F45")
+	w.Word(0x35344663, 4) // "F45"
 	w.Uint(uint64(m.F45))
-	w.Text("F46")
+	w.Word(0x36344663, 4) // "F46"
 	w.Uint(uint64(m.F46))
-	w.Text("F47")
+	w.Word(0x37344663, 4) // "F47"
 	w.Uint(uint64(m.F47))
-	w.Text("F48")
+	w.Word(0x38344663, 4) // "F48"
 	w.Uint(uint64(m.F48))
-	w.Text("F49")
+	w.Word(0x39344663, 4) // "F49"
 	w.Uint(uint64(m.F49))
-	w.Text("F50")
+	w.Word(0x30354663, 4) // "F50"
 	w.Uint(uint64(m.F50))
-	w.Text("F51")
+	w.Word(0x31354663, 4) // "F51"
 	w.Uint(uint64(m.F51))
-	w.Text("F52")
+	w.Word(0x32354663, 4) // "F52"
 	w.Uint(uint64(m.F52))
-	w.Text("F53")
+	w.Word(0x33354663, 4) // "F53"
 	w.Uint(uint64(m.F53))
-	w.Text("F54")
+	w.Word(0x34354663, 4) // "F54"
 	w.Uint(uint64(m.F54))
-	w.Text("F55")
+	w.Word(0x35354663, 4) // "F55"
 	w.Uint(uint64(m.F55))
-	w.Text("F56")
+	w.Word(0x36354663, 4) // "F56"
 	w.Uint(uint64(m.F56))
-	w.Text("F57")
+	w.Word(0x37354663, 4) // "F57"
 	w.Uint(uint64(m.F57))
-	w.Text("F58")
+	w.Word(0x38354663, 4) // "F58"
 	w.Uint(uint64(m.F58))
-	w.Text("F59")
+	w.Word(0x39354663, 4) // "F59"
 	w.Uint(uint64(m.F59))
-	w.Text("F60")
+	w.Word(0x30364663, 4) // "F60"
 	w.Uint(uint64(m.F60))
-	w.Text("F61")
+	w.Word(0x31364663, 4) // "F61"
 	w.Uint(uint64(m.F61))
-	w.Text("F62")
+	w.Word(0x32364663, 4) // "F62"
 	w.Uint(uint64(m.F62))
-	w.Text("F63")
+	w.Word(0x33364663, 4) // "F63"
 	w.Uint(uint64(m.F63))
-	w.Text("F64")
+	w.Word(0x34364663, 4) // "F64"
 	w.Uint(uint64(m.F64))
-	w.Text("F65")
+	w.Word(0x35364663, 4) // "F65"
 	w.Uint(uint64(m.F65))
-	w.Text("F66")
+	w.Word(0x36364663, 4) // "F66"
 	w.Uint(uint64(m.F66))
-	w.Text("F67")
+	w.Word(0x37364663, 4) // "F67"
 	w.Uint(uint64(m.F67))
-	w.Text("F68")
+	w.Word(0x38364663, 4) // "F68"
 	w.Uint(uint64(m.F68))
-	w.Text("F69")
+	w.Word(0x39364663, 4) // "F69"
 	w.Uint(uint64(m.F69))
 }
 
@@ -853,285 +980,286 @@ func (m *Wide) MarshalCBOR(w *abi.Writer) {
 func (m *Wide) UnmarshalCBOR(r *abi.Reader) {
 	*m = Wide{}
 	var seen [2]uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "F00":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Wide[:], &next) {
+		case 0:
 			r.Once(&seen[0], 1<<0)
 			m.F00 = abi.ReadUint[uint8](r)
 			r.In("Wide.F00")
-		case "F01":
+		case 1:
 			r.Once(&seen[0], 1<<1)
 			m.F01 = abi.ReadUint[uint8](r)
 			r.In("Wide.F01")
-		case "F02":
+		case 2:
 			r.Once(&seen[0], 1<<2)
 			m.F02 = abi.ReadUint[uint8](r)
 			r.In("Wide.F02")
-		case "F03":
+		case 3:
 			r.Once(&seen[0], 1<<3)
 			m.F03 = abi.ReadUint[uint8](r)
 			r.In("Wide.F03")
-		case "F04":
+		case 4:
 			r.Once(&seen[0], 1<<4)
 			m.F04 = abi.ReadUint[uint8](r)
 			r.In("Wide.F04")
-		case "F05":
+		case 5:
 			r.Once(&seen[0], 1<<5)
 			m.F05 = abi.ReadUint[uint8](r)
 			r.In("Wide.F05")
-		case "F06":
+		case 6:
 			r.Once(&seen[0], 1<<6)
 			m.F06 = abi.ReadUint[uint8](r)
 			r.In("Wide.F06")
-		case "F07":
+		case 7:
 			r.Once(&seen[0], 1<<7)
 			m.F07 = abi.ReadUint[uint8](r)
 			r.In("Wide.F07")
-		case "F08":
+		case 8:
 			r.Once(&seen[0], 1<<8)
 			m.F08 = abi.ReadUint[uint8](r)
 			r.In("Wide.F08")
-		case "F09":
+		case 9:
 			r.Once(&seen[0], 1<<9)
 			m.F09 = abi.ReadUint[uint8](r)
 			r.In("Wide.F09")
-		case "F10":
+		case 10:
 			r.Once(&seen[0], 1<<10)
 			m.F10 = abi.ReadUint[uint8](r)
 			r.In("Wide.F10")
-		case "F11":
+		case 11:
 			r.Once(&seen[0], 1<<11)
 			m.F11 = abi.ReadUint[uint8](r)
 			r.In("Wide.F11")
-		case "F12":
+		case 12:
 			r.Once(&seen[0], 1<<12)
 			m.F12 = abi.ReadUint[uint8](r)
 			r.In("Wide.F12")
-		case "F13":
+		case 13:
 			r.Once(&seen[0], 1<<13)
 			m.F13 = abi.ReadUint[uint8](r)
 			r.In("Wide.F13")
-		case "F14":
+		case 14:
 			r.Once(&seen[0], 1<<14)
 			m.F14 = abi.ReadUint[uint8](r)
 			r.In("Wide.F14")
-		case "F15":
+		case 15:
 			r.Once(&seen[0], 1<<15)
 			m.F15 = abi.ReadUint[uint8](r)
 			r.In("Wide.F15")
-		case "F16":
+		case 16:
 			r.Once(&seen[0], 1<<16)
 			m.F16 = abi.ReadUint[uint8](r)
 			r.In("Wide.F16")
-		case "F17":
+		case 17:
 			r.Once(&seen[0], 1<<17)
 			m.F17 = abi.ReadUint[uint8](r)
 			r.In("Wide.F17")
-		case "F18":
+		case 18:
 			r.Once(&seen[0], 1<<18)
 			m.F18 = abi.ReadUint[uint8](r)
 			r.In("Wide.F18")
-		case "F19":
+		case 19:
 			r.Once(&seen[0], 1<<19)
 			m.F19 = abi.ReadUint[uint8](r)
 			r.In("Wide.F19")
-		case "F20":
+		case 20:
 			r.Once(&seen[0], 1<<20)
 			m.F20 = abi.ReadUint[uint8](r)
 			r.In("Wide.F20")
-		case "F21":
+		case 21:
 			r.Once(&seen[0], 1<<21)
 			m.F21 = abi.ReadUint[uint8](r)
 			r.In("Wide.F21")
-		case "F22":
+		case 22:
 			r.Once(&seen[0], 1<<22)
 			m.F22 = abi.ReadUint[uint8](r)
 			r.In("Wide.F22")
-		case "F23":
+		case 23:
 			r.Once(&seen[0], 1<<23)
 			m.F23 = abi.ReadUint[uint8](r)
 			r.In("Wide.F23")
-		case "F24":
+		case 24:
 			r.Once(&seen[0], 1<<24)
 			m.F24 = abi.ReadUint[uint8](r)
 			r.In("Wide.F24")
-		case "F25":
+		case 25:
 			r.Once(&seen[0], 1<<25)
 			m.F25 = abi.ReadUint[uint8](r)
 			r.In("Wide.F25")
-		case "F26":
+		case 26:
 			r.Once(&seen[0], 1<<26)
 			m.F26 = abi.ReadUint[uint8](r)
 			r.In("Wide.F26")
-		case "F27":
+		case 27:
 			r.Once(&seen[0], 1<<27)
 			m.F27 = abi.ReadUint[uint8](r)
 			r.In("Wide.F27")
-		case "F28":
+		case 28:
 			r.Once(&seen[0], 1<<28)
 			m.F28 = abi.ReadUint[uint8](r)
 			r.In("Wide.F28")
-		case "F29":
+		case 29:
 			r.Once(&seen[0], 1<<29)
 			m.F29 = abi.ReadUint[uint8](r)
 			r.In("Wide.F29")
-		case "F30":
+		case 30:
 			r.Once(&seen[0], 1<<30)
 			m.F30 = abi.ReadUint[uint8](r)
 			r.In("Wide.F30")
-		case "F31":
+		case 31:
 			r.Once(&seen[0], 1<<31)
 			m.F31 = abi.ReadUint[uint8](r)
 			r.In("Wide.F31")
-		case "F32":
+		case 32:
 			r.Once(&seen[0], 1<<32)
 			m.F32 = abi.ReadUint[uint8](r)
 			r.In("Wide.F32")
-		case "F33":
+		case 33:
 			r.Once(&seen[0], 1<<33)
 			m.F33 = abi.ReadUint[uint8](r)
 			r.In("Wide.F33")
-		case "F34":
+		case 34:
 			r.Once(&seen[0], 1<<34)
 			m.F34 = abi.ReadUint[uint8](r)
 			r.In("Wide.F34")
-		case "F35":
+		case 35:
 			r.Once(&seen[0], 1<<35)
 			m.F35 = abi.ReadUint[uint8](r)
 			r.In("Wide.F35")
-		case "F36":
+		case 36:
 			r.Once(&seen[0], 1<<36)
 			m.F36 = abi.ReadUint[uint8](r)
 			r.In("Wide.F36")
-		case "F37":
+		case 37:
 			r.Once(&seen[0], 1<<37)
 			m.F37 = abi.ReadUint[uint8](r)
 			r.In("Wide.F37")
-		case "F38":
+		case 38:
 			r.Once(&seen[0], 1<<38)
 			m.F38 = abi.ReadUint[uint8](r)
 			r.In("Wide.F38")
-		case "F39":
+		case 39:
 			r.Once(&seen[0], 1<<39)
 			m.F39 = abi.ReadUint[uint8](r)
 			r.In("Wide.F39")
-		case "F40":
+		case 40:
 			r.Once(&seen[0], 1<<40)
 			m.F40 = abi.ReadUint[uint8](r)
 			r.In("Wide.F40")
-		case "F41":
+		case 41:
 			r.Once(&seen[0], 1<<41)
 			m.F41 = abi.ReadUint[uint8](r)
 			r.In("Wide.F41")
-		case "F42":
+		case 42:
 			r.Once(&seen[0], 1<<42)
 			m.F42 = abi.ReadUint[uint8](r)
 			r.In("Wide.F42")
-		case "F43":
+		case 43:
 			r.Once(&seen[0], 1<<43)
 			m.F43 = abi.ReadUint[uint8](r)
 			r.In("Wide.F43")
-		case "F44":
+		case 44:
 			r.Once(&seen[0], 1<<44)
 			m.F44 = abi.ReadUint[uint8](r)
 			r.In("Wide.F44")
-		case "F45":
+		case 45:
 			r.Once(&seen[0], 1<<45)
 			m.F45 = abi.ReadUint[uint8](r)
 			r.In("Wide.F45")
-		case "F46":
+		case 46:
 			r.Once(&seen[0], 1<<46)
 			m.F46 = abi.ReadUint[uint8](r)
 			r.In("Wide.F46")
-		case "F47":
+		case 47:
 			r.Once(&seen[0], 1<<47)
 			m.F47 = abi.ReadUint[uint8](r)
 			r.In("Wide.F47")
-		case "F48":
+		case 48:
 			r.Once(&seen[0], 1<<48)
 			m.F48 = abi.ReadUint[uint8](r)
 			r.In("Wide.F48")
-		case "F49":
+		case 49:
 			r.Once(&seen[0], 1<<49)
 			m.F49 = abi.ReadUint[uint8](r)
 			r.In("Wide.F49")
-		case "F50":
+		case 50:
 			r.Once(&seen[0], 1<<50)
 			m.F50 = abi.ReadUint[uint8](r)
 			r.In("Wide.F50")
-		case "F51":
+		case 51:
 			r.Once(&seen[0], 1<<51)
 			m.F51 = abi.ReadUint[uint8](r)
 			r.In("Wide.F51")
-		case "F52":
+		case 52:
 			r.Once(&seen[0], 1<<52)
 			m.F52 = abi.ReadUint[uint8](r)
 			r.In("Wide.F52")
-		case "F53":
+		case 53:
 			r.Once(&seen[0], 1<<53)
 			m.F53 = abi.ReadUint[uint8](r)
 			r.In("Wide.F53")
-		case "F54":
+		case 54:
 			r.Once(&seen[0], 1<<54)
 			m.F54 = abi.ReadUint[uint8](r)
 			r.In("Wide.F54")
-		case "F55":
+		case 55:
 			r.Once(&seen[0], 1<<55)
 			m.F55 = abi.ReadUint[uint8](r)
 			r.In("Wide.F55")
-		case "F56":
+		case 56:
 			r.Once(&seen[0], 1<<56)
 			m.F56 = abi.ReadUint[uint8](r)
 			r.In("Wide.F56")
-		case "F57":
+		case 57:
 			r.Once(&seen[0], 1<<57)
 			m.F57 = abi.ReadUint[uint8](r)
 			r.In("Wide.F57")
-		case "F58":
+		case 58:
 			r.Once(&seen[0], 1<<58)
 			m.F58 = abi.ReadUint[uint8](r)
 			r.In("Wide.F58")
-		case "F59":
+		case 59:
 			r.Once(&seen[0], 1<<59)
 			m.F59 = abi.ReadUint[uint8](r)
 			r.In("Wide.F59")
-		case "F60":
+		case 60:
 			r.Once(&seen[0], 1<<60)
 			m.F60 = abi.ReadUint[uint8](r)
 			r.In("Wide.F60")
-		case "F61":
+		case 61:
 			r.Once(&seen[0], 1<<61)
 			m.F61 = abi.ReadUint[uint8](r)
 			r.In("Wide.F61")
-		case "F62":
+		case 62:
 			r.Once(&seen[0], 1<<62)
 			m.F62 = abi.ReadUint[uint8](r)
 			r.In("Wide.F62")
-		case "F63":
+		case 63:
 			r.Once(&seen[0], 1<<63)
 			m.F63 = abi.ReadUint[uint8](r)
 			r.In("Wide.F63")
-		case "F64":
+		case 64:
 			r.Once(&seen[1], 1<<0)
 			m.F64 = abi.ReadUint[uint8](r)
 			r.In("Wide.F64")
-		case "F65":
+		case 65:
 			r.Once(&seen[1], 1<<1)
 			m.F65 = abi.ReadUint[uint8](r)
 			r.In("Wide.F65")
-		case "F66":
+		case 66:
 			r.Once(&seen[1], 1<<2)
 			m.F66 = abi.ReadUint[uint8](r)
 			r.In("Wide.F66")
-		case "F67":
+		case 67:
 			r.Once(&seen[1], 1<<3)
 			m.F67 = abi.ReadUint[uint8](r)
 			r.In("Wide.F67")
-		case "F68":
+		case 68:
 			r.Once(&seen[1], 1<<4)
 			m.F68 = abi.ReadUint[uint8](r)
 			r.In("Wide.F68")
-		case "F69":
+		case 69:
 			r.Once(&seen[1], 1<<5)
 			m.F69 = abi.ReadUint[uint8](r)
 			r.In("Wide.F69")
@@ -1142,14 +1270,19 @@ func (m *Wide) UnmarshalCBOR(r *abi.Reader) {
 	r.In("Wide")
 }
 
+var keysOf_Required = [...]abi.Key{
+	{Word: 0x6161, Encoded: "aa"}, // "a"
+	{Word: 0x6261, Encoded: "ab"}, // "b"
+	{Word: 0x6361, Encoded: "ac"}, // "c"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Required) MarshalCBOR(w *abi.Writer) {
-	w.Map(3)
-	w.Text("a")
+	w.Word(0x6161a3, 3) // "a"
 	w.Int(int64(m.A))
-	w.Text("b")
+	w.Word(0x6261, 2) // "b"
 	w.Int(int64(m.B))
-	w.Text("c")
+	w.Word(0x6361, 2) // "c"
 	w.Int(int64(m.C))
 }
 
@@ -1158,17 +1291,18 @@ func (m *Required) MarshalCBOR(w *abi.Writer) {
 func (m *Required) UnmarshalCBOR(r *abi.Reader) {
 	*m = Required{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "a":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Required[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.A = abi.ReadInt[int](r)
 			r.In("Required.a")
-		case "b":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.B = abi.ReadInt[int](r)
 			r.In("Required.b")
-		case "c":
+		case 2:
 			r.Once(&seen, 1<<2)
 			m.C = abi.ReadInt[int](r)
 			r.In("Required.c")
@@ -1187,6 +1321,13 @@ func (m *Required) UnmarshalCBOR(r *abi.Reader) {
 	}
 }
 
+var keysOf_Moment = [...]abi.Key{
+	{Word: 0x746162, Encoded: "bat"},          // "at"
+	{Word: 0x7473616c64, Encoded: "dlast"},    // "last"
+	{Word: 0x656279616d65, Encoded: "emaybe"}, // "maybe"
+	{Word: 0x79656e6f6d65, Encoded: "emoney"}, // "money"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Moment) MarshalCBOR(w *abi.Writer) {
 	n := 4
@@ -1194,19 +1335,19 @@ func (m *Moment) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Text("at")
+	w.Word(0x746162, 3) // "at"
 	w.Time(m.At)
 	if !m.Last.IsZero() {
-		w.Text("last")
+		w.Word(0x7473616c64, 5) // "last"
 		w.Time(m.Last)
 	}
-	w.Text("maybe")
+	w.Word(0x656279616d65, 6) // "maybe"
 	if m.Maybe == nil {
 		w.Null()
 	} else {
 		w.Time((*m.Maybe))
 	}
-	w.Text("money")
+	w.Word(0x79656e6f6d65, 6) // "money"
 	m.Money.MarshalCBOR(w)
 }
 
@@ -1215,24 +1356,25 @@ func (m *Moment) MarshalCBOR(w *abi.Writer) {
 func (m *Moment) UnmarshalCBOR(r *abi.Reader) {
 	*m = Moment{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "at":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Moment[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.At = r.Time()
 			r.In("Moment.at")
-		case "last":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Last = r.Time()
 			r.In("Moment.last")
-		case "maybe":
+		case 2:
 			r.Once(&seen, 1<<2)
 			if !r.Null() {
 				m.Maybe = new(time.Time)
 				(*m.Maybe) = r.Time()
 			}
 			r.In("Moment.maybe")
-		case "money":
+		case 3:
 			r.Once(&seen, 1<<3)
 			m.Money.UnmarshalCBOR(r)
 			r.In("Moment.money")
@@ -1241,6 +1383,12 @@ func (m *Moment) UnmarshalCBOR(r *abi.Reader) {
 		}
 	}
 	r.In("Moment")
+}
+
+var keysOf_Tree = [...]abi.Key{
+	{Word: 0x6b61, Encoded: "ak"}, // "k"
+	{Word: 0x6e61, Encoded: "an"}, // "n"
+	{Word: 0x7661, Encoded: "av"}, // "v"
 }
 
 // MarshalCBOR writes m as a map.
@@ -1254,14 +1402,14 @@ func (m *Tree) MarshalCBOR(w *abi.Writer) {
 	}
 	w.Map(n)
 	if len(m.Kids) != 0 {
-		w.Text("k")
+		w.Word(0x6b61, 2) // "k"
 		w.Array(len(m.Kids))
 		for i1 := range m.Kids {
 			m.Kids[i1].MarshalCBOR(w)
 		}
 	}
 	if len(m.Named) != 0 {
-		w.Text("n")
+		w.Word(0x6e61, 2) // "n"
 		w.Map(len(m.Named))
 		for _, k2 := range abi.SortedTextKeys(m.Named) {
 			w.Text(string(k2))
@@ -1269,7 +1417,7 @@ func (m *Tree) MarshalCBOR(w *abi.Writer) {
 			v3.MarshalCBOR(w)
 		}
 	}
-	w.Text("v")
+	w.Word(0x7661, 2) // "v"
 	w.Int(int64(m.Value))
 }
 
@@ -1282,26 +1430,27 @@ func (m *Tree) UnmarshalCBOR(r *abi.Reader) {
 		return
 	}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "k":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Tree[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			if !r.Null() {
 				n1 := r.Array()
 				m.Kids = make([]Tree, 0, min(n1, 64))
-				for ; n1 > 0 && r.Err() == nil; n1-- {
+				for ; n1 > 0 && r.OK(); n1-- {
 					var v2 Tree
 					v2.UnmarshalCBOR(r)
 					m.Kids = append(m.Kids, v2)
 				}
 			}
 			r.In("Tree.k")
-		case "n":
+		case 1:
 			r.Once(&seen, 1<<1)
 			if !r.Null() {
 				n3 := r.Map()
 				m.Named = make(map[string]Twig, min(n3, 64))
-				for ; n3 > 0 && r.Err() == nil; n3-- {
+				for ; n3 > 0 && r.OK(); n3-- {
 					k4 := r.Text()
 					if _, twice := m.Named[k4]; twice {
 						r.Fail(abi.ErrDuplicate)
@@ -1312,7 +1461,7 @@ func (m *Tree) UnmarshalCBOR(r *abi.Reader) {
 				}
 			}
 			r.In("Tree.n")
-		case "v":
+		case 2:
 			r.Once(&seen, 1<<2)
 			m.Value = abi.ReadInt[int32](r)
 			r.In("Tree.v")
@@ -1324,6 +1473,12 @@ func (m *Tree) UnmarshalCBOR(r *abi.Reader) {
 	r.In("Tree")
 }
 
+var keysOf_Inner = [...]abi.Key{
+	{Word: 0x6161, Encoded: "aa"}, // "a"
+	{Word: 0x6261, Encoded: "ab"}, // "b"
+	{Word: 0x6361, Encoded: "ac"}, // "c"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Inner) MarshalCBOR(w *abi.Writer) {
 	n := 3
@@ -1331,13 +1486,13 @@ func (m *Inner) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Text("a")
+	w.Word(0x6161, 2) // "a"
 	w.Int(int64(m.A))
 	if m.B != "" {
-		w.Text("b")
+		w.Word(0x6261, 2) // "b"
 		w.Text(m.B)
 	}
-	w.Text("c")
+	w.Word(0x6361, 2) // "c"
 	w.Array(len(m.C))
 	for i1 := range m.C {
 		w.Int(int64(m.C[i1]))
@@ -1349,22 +1504,23 @@ func (m *Inner) MarshalCBOR(w *abi.Writer) {
 func (m *Inner) UnmarshalCBOR(r *abi.Reader) {
 	*m = Inner{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "a":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Inner[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.A = abi.ReadInt[int](r)
 			r.In("Inner.a")
-		case "b":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.B = r.Text()
 			r.In("Inner.b")
-		case "c":
+		case 2:
 			r.Once(&seen, 1<<2)
 			if !r.Null() {
 				n1 := r.Array()
 				m.C = make([]int, 0, min(n1, 64))
-				for ; n1 > 0 && r.Err() == nil; n1-- {
+				for ; n1 > 0 && r.OK(); n1-- {
 					var v2 int
 					v2 = abi.ReadInt[int](r)
 					m.C = append(m.C, v2)
@@ -1378,10 +1534,13 @@ func (m *Inner) UnmarshalCBOR(r *abi.Reader) {
 	r.In("Inner")
 }
 
+var keysOf_Twig = [...]abi.Key{
+	{Word: 0x7461, Encoded: "at"}, // "t"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Twig) MarshalCBOR(w *abi.Writer) {
-	w.Map(1)
-	w.Text("t")
+	w.Word(0x7461a1, 3) // "t"
 	if m.Tree == nil {
 		w.Null()
 	} else {
@@ -1398,9 +1557,10 @@ func (m *Twig) UnmarshalCBOR(r *abi.Reader) {
 		return
 	}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "t":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Twig[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			if !r.Null() {
 				m.Tree = new(Tree)

@@ -13,7 +13,7 @@ import (
 type client struct{ options options }
 
 // Start tells the supervisor that there is a client (again).
-func (c *client) Start(ctx *actor.Context) error {
+func (c *client) Started(ctx *actor.Context) error {
 	if err := ctx.DecodeArgs(&c.options); err != nil {
 		return err
 	}

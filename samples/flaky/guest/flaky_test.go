@@ -52,7 +52,7 @@ func (l *line) attempt(t *testing.T, c actortest.Sent, reason string) actortest.
 	if turn.Failure == nil || !strings.Contains(turn.Failure.Reason, reason) {
 		t.Fatalf("%v, want %q", turn.Failure, reason)
 	}
-	if d := l.supervisor.ChildFailed(l.client.Ref(), *turn.Failure).Decided; d != actor.DefaultDirective {
+	if d := l.supervisor.Decide(l.client.Ref(), *turn.Failure).Decided; d != actor.DefaultDirective {
 		t.Errorf("the supervisor decides %v", d)
 	}
 	return l.supervisor.Pass(l.client.Restart().Sent[0]).Sent[0]
@@ -90,7 +90,7 @@ func TestOrderSurvivesEveryTrouble(t *testing.T) {
 // Orders that come while the client is away wait for it.
 func TestOrdersWaitForTheClient(t *testing.T) {
 	l, _ := newLine(t)
-	l.supervisor.ChildFailed(l.client.Ref(), abi.Failure{Kind: abi.FailureGuestError})
+	l.supervisor.Decide(l.client.Ref(), abi.Failure{Kind: abi.FailureGuestError})
 	if turn := l.order(&order{ID: 1}); len(turn.Sent) != 0 {
 		t.Errorf("%+v", turn.Sent)
 	}

@@ -6,6 +6,11 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
+var keysOf_order = [...]abi.Key{
+	{Word: 0x646962, Encoded: "bid"},                // "id"
+	{Word: 0x656c62756f727467, Encoded: "gtrouble"}, // "trouble"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *order) MarshalCBOR(w *abi.Writer) {
 	n := 2
@@ -13,10 +18,10 @@ func (m *order) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Text("id")
+	w.Word(0x646962, 3) // "id"
 	w.Int(m.ID)
 	if len(m.Trouble) != 0 {
-		w.Text("trouble")
+		w.Word(0x656c62756f727467, 8) // "trouble"
 		w.Array(len(m.Trouble))
 		for i1 := range m.Trouble {
 			w.Text(m.Trouble[i1])
@@ -29,18 +34,19 @@ func (m *order) MarshalCBOR(w *abi.Writer) {
 func (m *order) UnmarshalCBOR(r *abi.Reader) {
 	*m = order{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "id":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_order[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.ID = r.Int()
 			r.In("order.id")
-		case "trouble":
+		case 1:
 			r.Once(&seen, 1<<1)
 			if !r.Null() {
 				n1 := r.Array()
 				m.Trouble = make([]string, 0, min(n1, 64))
-				for ; n1 > 0 && r.Err() == nil; n1-- {
+				for ; n1 > 0 && r.OK(); n1-- {
 					var v2 string
 					v2 = r.Text()
 					m.Trouble = append(m.Trouble, v2)
@@ -58,6 +64,12 @@ func (m *order) UnmarshalCBOR(r *abi.Reader) {
 	}
 }
 
+var keysOf_call = [...]abi.Key{
+	{Word: 0x646962, Encoded: "bid"},                // "id"
+	{Word: 0x74706d6574746167, Encoded: "gattempt"}, // "attempt"
+	{Word: 0x656c62756f727467, Encoded: "gtrouble"}, // "trouble"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *call) MarshalCBOR(w *abi.Writer) {
 	n := 3
@@ -65,12 +77,12 @@ func (m *call) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Text("id")
+	w.Word(0x646962, 3) // "id"
 	w.Int(m.ID)
-	w.Text("attempt")
+	w.Word(0x74706d6574746167, 8) // "attempt"
 	w.Int(m.Attempt)
 	if m.Trouble != "" {
-		w.Text("trouble")
+		w.Word(0x656c62756f727467, 8) // "trouble"
 		w.Text(m.Trouble)
 	}
 }
@@ -80,17 +92,18 @@ func (m *call) MarshalCBOR(w *abi.Writer) {
 func (m *call) UnmarshalCBOR(r *abi.Reader) {
 	*m = call{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "id":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_call[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.ID = r.Int()
 			r.In("call.id")
-		case "attempt":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Attempt = r.Int()
 			r.In("call.attempt")
-		case "trouble":
+		case 2:
 			r.Once(&seen, 1<<2)
 			m.Trouble = r.Text()
 			r.In("call.trouble")
@@ -109,12 +122,16 @@ func (m *call) UnmarshalCBOR(r *abi.Reader) {
 	}
 }
 
+var keysOf_receipt = [...]abi.Key{
+	{Word: 0x646962, Encoded: "bid"},       // "id"
+	{Word: 0x7478657464, Encoded: "dtext"}, // "text"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
-	w.Map(2)
-	w.Text("id")
+	w.Word(0x646962a2, 4) // "id"
 	w.Int(m.ID)
-	w.Text("text")
+	w.Word(0x7478657464, 5) // "text"
 	w.Text(m.Text)
 }
 
@@ -123,13 +140,14 @@ func (m *receipt) MarshalCBOR(w *abi.Writer) {
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
 	*m = receipt{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "id":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_receipt[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.ID = r.Int()
 			r.In("receipt.id")
-		case "text":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Text = r.Text()
 			r.In("receipt.text")
@@ -148,16 +166,22 @@ func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
 	}
 }
 
+var keysOf_outcome = [...]abi.Key{
+	{Word: 0x646962, Encoded: "bid"},                  // "id"
+	{Word: 0x7478657464, Encoded: "dtext"},            // "text"
+	{Word: 0x74706d6574746168, Encoded: "hattempts"},  // "attempts"
+	{Word: 0x5f64657469617769, Encoded: "iwaited_ms"}, // "waited_ms"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *outcome) MarshalCBOR(w *abi.Writer) {
-	w.Map(4)
-	w.Text("id")
+	w.Word(0x646962a4, 4) // "id"
 	w.Int(m.ID)
-	w.Text("text")
+	w.Word(0x7478657464, 5) // "text"
 	w.Text(m.Text)
-	w.Text("attempts")
+	w.Encoded("hattempts")
 	w.Int(m.Attempts)
-	w.Text("waited_ms")
+	w.Encoded("iwaited_ms")
 	w.Int(m.WaitedMS)
 }
 
@@ -166,21 +190,22 @@ func (m *outcome) MarshalCBOR(w *abi.Writer) {
 func (m *outcome) UnmarshalCBOR(r *abi.Reader) {
 	*m = outcome{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "id":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_outcome[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.ID = r.Int()
 			r.In("outcome.id")
-		case "text":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Text = r.Text()
 			r.In("outcome.text")
-		case "attempts":
+		case 2:
 			r.Once(&seen, 1<<2)
 			m.Attempts = r.Int()
 			r.In("outcome.attempts")
-		case "waited_ms":
+		case 3:
 			r.Once(&seen, 1<<3)
 			m.WaitedMS = r.Int()
 			r.In("outcome.waited_ms")
@@ -191,14 +216,20 @@ func (m *outcome) UnmarshalCBOR(r *abi.Reader) {
 	r.In("outcome")
 }
 
+var keysOf_options = [...]abi.Key{
+	{Word: 0x6563697672657367, Encoded: "gservice"},          // "service"
+	{Word: 0x74756f656d69746a, Encoded: "jtimeout_ms"},       // "timeout_ms"
+	{Word: 0x6f5f746573657270, Encoded: "preset_on_success"}, // "reset_on_success"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *options) MarshalCBOR(w *abi.Writer) {
 	w.Map(3)
-	w.Text("service")
+	w.Word(0x6563697672657367, 8) // "service"
 	w.Text(m.Service)
-	w.Text("timeout_ms")
+	w.Encoded("jtimeout_ms")
 	w.Int(m.Timeout)
-	w.Text("reset_on_success")
+	w.Encoded("preset_on_success")
 	w.Bool(m.Reset)
 }
 
@@ -207,17 +238,18 @@ func (m *options) MarshalCBOR(w *abi.Writer) {
 func (m *options) UnmarshalCBOR(r *abi.Reader) {
 	*m = options{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "service":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_options[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.Service = r.Text()
 			r.In("options.service")
-		case "timeout_ms":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Timeout = r.Int()
 			r.In("options.timeout_ms")
-		case "reset_on_success":
+		case 2:
 			r.Once(&seen, 1<<2)
 			m.Reset = r.Bool()
 			r.In("options.reset_on_success")

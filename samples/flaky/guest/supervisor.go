@@ -55,7 +55,7 @@ func (s *supervisor) Receive(ctx *actor.Context, msg *actor.Message) error {
 
 // ChildFailed learns that the client is gone. What is to be done about it is left
 // to the default decider, and when it is done to the backoff in the manifest.
-func (s *supervisor) ChildFailed(*actor.Context, actor.Ref, *abi.Failure) actor.Directive {
+func (s *supervisor) Decide(*actor.Context, actor.Ref, *abi.Failure) actor.Directive {
 	s.up = false
 	s.failed++
 	return actor.DefaultDirective

@@ -8,7 +8,7 @@ import (
 // deposits, negative ones withdrawals; it answers with the balance.
 type account struct{ balance int64 }
 
-func (a *account) Start(ctx *actor.Context) error {
+func (a *account) Started(ctx *actor.Context) error {
 	r := ctx.Args()
 	a.balance = r.Int()
 	return r.Done()

@@ -5,7 +5,7 @@ import "github.com/wasmactors/wasmactors/guest-sdk/actor"
 // auditor watches the gateway and the bank, and keeps totals of its own.
 type auditor struct{ totals totals }
 
-func (a *auditor) Start(ctx *actor.Context) error {
+func (a *auditor) Started(ctx *actor.Context) error {
 	ctx.WatchPath("/user/gateway")
 	ctx.WatchPath("/user/bank")
 	return nil

@@ -15,7 +15,7 @@ type bank struct {
 
 // Start opens the accounts. The arguments are a map: the names, and the balance
 // that each begins with.
-func (b *bank) Start(ctx *actor.Context) error {
+func (b *bank) Started(ctx *actor.Context) error {
 	b.accounts = map[string]actor.Ref{}
 	r := ctx.Args()
 	for n := r.Map(); n > 0 && r.Err() == nil; n-- {

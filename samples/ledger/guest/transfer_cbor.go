@@ -6,16 +6,22 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
+var keysOf_transfer = [...]abi.Key{
+	{Word: 0x646962, Encoded: "bid"},             // "id"
+	{Word: 0x6f7462, Encoded: "bto"},             // "to"
+	{Word: 0x6d6f726664, Encoded: "dfrom"},       // "from"
+	{Word: 0x746e756f6d6166, Encoded: "famount"}, // "amount"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *transfer) MarshalCBOR(w *abi.Writer) {
-	w.Map(4)
-	w.Text("id")
+	w.Word(0x646962a4, 4) // "id"
 	w.Int(m.ID)
-	w.Text("to")
+	w.Word(0x6f7462, 3) // "to"
 	w.Text(m.To)
-	w.Text("from")
+	w.Word(0x6d6f726664, 5) // "from"
 	w.Text(m.From)
-	w.Text("amount")
+	w.Word(0x746e756f6d6166, 7) // "amount"
 	w.Int(m.Amount)
 }
 
@@ -24,21 +30,22 @@ func (m *transfer) MarshalCBOR(w *abi.Writer) {
 func (m *transfer) UnmarshalCBOR(r *abi.Reader) {
 	*m = transfer{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "id":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_transfer[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.ID = r.Int()
 			r.In("transfer.id")
-		case "to":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.To = r.Text()
 			r.In("transfer.to")
-		case "from":
+		case 2:
 			r.Once(&seen, 1<<2)
 			m.From = r.Text()
 			r.In("transfer.from")
-		case "amount":
+		case 3:
 			r.Once(&seen, 1<<3)
 			m.Amount = r.Int()
 			r.In("transfer.amount")
@@ -65,12 +72,16 @@ func (m *transfer) UnmarshalCBOR(r *abi.Reader) {
 	}
 }
 
+var keysOf_receipt = [...]abi.Key{
+	{Word: 0x646962, Encoded: "bid"},             // "id"
+	{Word: 0x73757461747366, Encoded: "fstatus"}, // "status"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
-	w.Map(2)
-	w.Text("id")
+	w.Word(0x646962a2, 4) // "id"
 	w.Int(m.ID)
-	w.Text("status")
+	w.Word(0x73757461747366, 7) // "status"
 	w.Text(m.Status)
 }
 
@@ -79,13 +90,14 @@ func (m *receipt) MarshalCBOR(w *abi.Writer) {
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
 	*m = receipt{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "id":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_receipt[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.ID = r.Int()
 			r.In("receipt.id")
-		case "status":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Status = r.Text()
 			r.In("receipt.status")
@@ -96,14 +108,19 @@ func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
 	r.In("receipt")
 }
 
+var keysOf_totals = [...]abi.Key{
+	{Word: 0x6465646e6565, Encoded: "eended"},         // "ended"
+	{Word: 0x656d756c6f7666, Encoded: "fvolume"},      // "volume"
+	{Word: 0x6566736e61727469, Encoded: "itransfers"}, // "transfers"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *totals) MarshalCBOR(w *abi.Writer) {
-	w.Map(3)
-	w.Text("ended")
+	w.Word(0x6465646e6565a3, 7) // "ended"
 	w.Int(m.Ended)
-	w.Text("volume")
+	w.Word(0x656d756c6f7666, 7) // "volume"
 	w.Int(m.Volume)
-	w.Text("transfers")
+	w.Encoded("itransfers")
 	w.Int(m.Transfers)
 }
 
@@ -112,17 +129,18 @@ func (m *totals) MarshalCBOR(w *abi.Writer) {
 func (m *totals) UnmarshalCBOR(r *abi.Reader) {
 	*m = totals{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "ended":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_totals[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.Ended = r.Int()
 			r.In("totals.ended")
-		case "volume":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Volume = r.Int()
 			r.In("totals.volume")
-		case "transfers":
+		case 2:
 			r.Once(&seen, 1<<2)
 			m.Transfers = r.Int()
 			r.In("totals.transfers")

@@ -1,0 +1,92 @@
+package actor
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// asks are the questions that wait for an answer: a table of a power of two slots, of which a
+// question has the one that the low bits of its correlation name. Correlations are numbered through, so
+// nearly always the next slot is free; one that is not is passed over.
+type asks struct {
+	slots []asked
+	open  int
+	last  uint64 // correlation
+}
+
+type asked struct {
+	correlation uint64 // 0: free
+	then        func(*Context, *Message) error
+}
+
+// add notes a question and returns its correlation.
+func (a *asks) add(then func(*Context, *Message) error) uint64 {
+	if a.open*2 >= len(a.slots) {
+		a.grow()
+	}
+	mask := uint64(len(a.slots) - 1)
+	for {
+		a.last++
+		if s := &a.slots[a.last&mask]; s.correlation == 0 {
+			s.correlation, s.then = a.last, then
+			a.open++
+			return a.last
+		}
+	}
+}
+
+// take removes a question and returns what is to be called, nil if there is none.
+func (a *asks) take(correlation uint64) func(*Context, *Message) error {
+	if correlation == 0 || len(a.slots) == 0 {
+		return nil
+	}
+	s := &a.slots[correlation&uint64(len(a.slots)-1)]
+	if s.correlation != correlation {
+		return nil
+	}
+	then := s.then
+	s.correlation, s.then = 0, nil
+	a.open--
+	return then
+}
+
+// grow doubles the table: correlations that differ in the low bits still do.
+func (a *asks) grow() {
+	old := a.slots
+	a.slots = make([]asked, max(8, 2*len(old)))
+	for _, s := range old {
+		if s.correlation != 0 {
+			a.slots[s.correlation&uint64(len(a.slots)-1)] = s
+		}
+	}
+}
+
+// Ask sends a message and calls then with the answer, in a later turn: a message
+// of KindReply, KindReplyError or KindAskTimeout. Timeouts are 1 ms to 24 h.
+// Pending asks are forgotten by a restart.
+func (c *Context) Ask(to Ref, v Encoder, timeout time.Duration, then func(*Context, *Message) error) {
+	if to == 0 {
+		c.nobody("Ask")
+		return
+	}
+	correlation := c.asks.add(then)
+	p := room(usualHead)
+	*(*uint16)(p) = 0x86 | uint16(abi.OpAsk)<<8
+	at := putUint(p, 2, uint64(to))
+	at = putUint(p, at, correlation)
+	at = putUint(p, at, uint64(timeout))
+	*byteAt(p, at) = 0xf6
+	c.body(int(at+1), v)
+}
+
+// AskPath is Ask to a path; see TellPath.
+func (c *Context) AskPath(path string, v Encoder, timeout time.Duration, then func(*Context, *Message) error) {
+	if path == "" {
+		c.nowhere("AskPath")
+		return
+	}
+	correlation := c.asks.add(then)
+	p := c.encoded(v)
+	wrote(abi.AppendAsk(appendix(usualHead+len(path)+len(p)), 0, path, correlation, uint64(timeout), nil, p))
+}

@@ -1,0 +1,87 @@
+package actor
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
+)
+
+// Sizes of the rings, in bytes: the largest message that an actor can receive or
+// send is a little smaller.
+const (
+	InboxSize  = 64 << 10
+	OutboxSize = 64 << 10
+)
+
+// The rings are made by initialize: a collector that looks for pointers in all variables of
+// packages, as TinyGo's does, would look through them every time. Behind each there are some
+// bytes to spare, so that eight may be read or written at once up to its end.
+var (
+	inbox   []byte
+	outbox  []byte
+	written int // bytes of the outbox since the last flush
+)
+
+const spare = 8
+
+// usualHead is how many bytes a command has besides its payload and texts, or a few more.
+const usualHead = 64
+
+// room makes sure that n bytes and an end-of-turn marker fit the outbox, and returns
+// where they go.
+func room(n int) unsafe.Pointer {
+	if written+n >= OutboxSize {
+		flush(n)
+	}
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), written)
+}
+
+func flush(n int) {
+	bridge.Flush(outbox[:written])
+	written = 0
+	if n >= OutboxSize {
+		panic("actor: the message is larger than the outbox")
+	}
+}
+
+// appendix is where commands that are not on the usual path append themselves, at most
+// n bytes; wrote takes over what they have appended.
+func appendix(n int) []byte {
+	room(n)
+	return outbox[:written]
+}
+
+func wrote(b []byte) { written = len(b) }
+
+// Loads and stores of numbers as they lie in CBOR, which has the highest byte first.
+// WebAssembly allows any address and has the lowest byte first.
+
+func load8(p unsafe.Pointer, at uintptr) uint64 {
+	return bits.ReverseBytes64(*(*uint64)(unsafe.Add(p, at)))
+}
+
+func store8(p unsafe.Pointer, at uintptr, v uint64) {
+	*(*uint64)(unsafe.Add(p, at)) = bits.ReverseBytes64(v)
+}
+
+func byteAt(p unsafe.Pointer, at uintptr) *byte { return (*byte)(unsafe.Add(p, at)) }
+
+// bytesAt is unsafe.Slice without its checks; beyond n there are more bytes, which may be read.
+func bytesAt(p unsafe.Pointer, n, more int) []byte {
+	return *(*[]byte)(unsafe.Pointer(&struct {
+		p        unsafe.Pointer
+		len, cap int
+	}{p, n, n + more}))
+}
+
+// putUint writes an unsigned integer and returns the offset behind it.
+func putUint(p unsafe.Pointer, at uintptr, v uint64) uintptr {
+	if v>>32 != 0 {
+		*byteAt(p, at) = 0x1b
+		store8(p, at+1, v)
+		return at + 9
+	}
+	return at + uintptr(len(abi.AppendUint(bytesAt(unsafe.Add(p, at), 5, 0)[:0], v)))
+}

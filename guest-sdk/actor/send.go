@@ -1,0 +1,167 @@
+package actor
+
+import (
+	"unsafe"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// send appends a send to a ref. This is the path of nearly all messages: it is one function,
+// since a call costs as much as twenty loads, and writes the head in place, with the payload
+// behind it.
+func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
+	if written+usualHead >= OutboxSize {
+		flush(0)
+	}
+	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), written)
+	*(*uint32)(p) = 0x86 | uint32(abi.OpSend)<<8 | 0x1b<<16 // array of 6; the ref in eight bytes
+	store8(p, 3, uint64(to))
+	at := uintptr(11)
+	if to>>32 == 0 {
+		if to == 0 {
+			c.nobody("a message")
+			return
+		}
+		at = putUint(p, 2, uint64(to))
+	}
+	*byteAt(p, at) = byte(correlation)
+	at++
+	if correlation >= 24 {
+		at = putUint(p, at-1, correlation)
+	}
+	*(*uint16)(unsafe.Add(p, at)) = 0xf600 | uint16(flags) // and no headers
+	at += 2
+	if raw, ok := v.(Raw); ok && len(raw) < 24 && len(raw) >= 4 {
+		from, n := unsafe.Pointer(unsafe.SliceData(raw)), uintptr(len(raw))
+		*byteAt(p, at) = 0x40 | byte(n)
+		to := unsafe.Add(p, at+1)
+		written += int(at + 1 + n)
+		if n >= 8 { // in words, of which the last may lie over the one before
+			*(*uint64)(to) = *(*uint64)(from)
+			if n > 16 {
+				*(*uint64)(unsafe.Add(to, 8)) = *(*uint64)(unsafe.Add(from, 8))
+			}
+			*(*uint64)(unsafe.Add(to, n-8)) = *(*uint64)(unsafe.Add(from, n-8))
+			return
+		}
+		*(*uint32)(to) = *(*uint32)(from)
+		*(*uint32)(unsafe.Add(to, n-4)) = *(*uint32)(unsafe.Add(from, n-4))
+		return
+	}
+	c.body(int(at), v)
+}
+
+// body appends a payload to a head of so many bytes, which stands at the end of the outbox.
+func (c *Context) body(head int, v Encoder) {
+	start := written + head + 1 // most payloads are short: their length takes a byte
+	c.payload.Reset(outbox[start:start:OutboxSize])
+	encode(v, &c.payload)
+	b := c.payload.Bytes()
+	if n := len(b); n < 24 && n > 0 && unsafe.SliceData(b) == (*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), start)) {
+		outbox[start-1] = 0x40 | byte(n)
+		written = start + n
+		return
+	}
+	c.longBody(head, b)
+}
+
+// longBody makes room for a longer length before a payload that stands in the outbox, or
+// outside of it, if it has grown beyond.
+func (c *Context) longBody(head int, b []byte) {
+	var length [9]byte
+	size := abi.AppendBytesHead(length[:0], len(b))
+	need := head + len(size) + len(b)
+	if written+need >= OutboxSize { // nothing of this command has been flushed
+		if len(b) > 0 {
+			b = append([]byte(nil), b...)
+		}
+		command := append([]byte(nil), outbox[written:written+head]...)
+		room(need)
+		copy(outbox[written:], command)
+	}
+	copy(outbox[written+head+len(size):], b)
+	copy(outbox[written+head:], size)
+	written += need
+}
+
+// encode has v write itself. It does not make v, or what it points at, escape to the heap: so it
+// must not keep itself when it writes itself.
+func encode(v Encoder, w *abi.Writer) {
+	if v == nil {
+		w.Null()
+		return
+	}
+	unescaped(v).MarshalCBOR(w)
+}
+
+// encoded is the encoding of v outside of the outbox, valid until the next call.
+func (c *Context) encoded(v Encoder) []byte {
+	c.payload.Reset(c.scratch[:0])
+	encode(v, &c.payload)
+	c.scratch = c.payload.Bytes()
+	return c.scratch
+}
+
+// Tell sends a message.
+func (c *Context) Tell(to Ref, v Encoder) { c.send(to, 0, 0, v) }
+
+// TellPath sends a message to whoever has the path at delivery: "/user/a", or
+// "./name" for a child. Other paths than children's need the capability send.
+func (c *Context) TellPath(path string, v Encoder) {
+	if path == "" {
+		c.nowhere("TellPath")
+		return
+	}
+	p := c.encoded(v)
+	wrote(abi.AppendSend(appendix(usualHead+len(path)+len(p)), 0, path, 0, 0, nil, p))
+}
+
+// Reply answers the current message. It always returns nil, so that
+// `return ctx.Reply(v)` reads well. Without a sender there is nobody to answer, and it does
+// nothing.
+func (c *Context) Reply(v Encoder) error {
+	if c.msg.sender != 0 {
+		c.send(c.msg.sender, c.msg.correlation, abi.FlagReply, v)
+	}
+	return nil
+}
+
+// ReplyError answers the current message with an error.
+func (c *Context) ReplyError(reason string) error {
+	return c.AnswerError(c.msg.sender, c.msg.correlation, reason)
+}
+
+// Answer replies to an earlier message, whose Sender and Correlation were kept.
+func (c *Context) Answer(to Ref, correlation uint64, v Encoder) error {
+	if to != 0 {
+		c.send(to, correlation, abi.FlagReply, v)
+	}
+	return nil
+}
+
+// AnswerError is Answer with an error.
+func (c *Context) AnswerError(to Ref, correlation uint64, reason string) error {
+	if to != 0 {
+		c.send(to, correlation, abi.FlagReplyError, Text(reason))
+	}
+	return nil
+}
+
+// Forward sends the current message on in the name of its sender, who gets the
+// answer.
+func (c *Context) Forward(to Ref) {
+	if to == 0 {
+		c.nobody("Forward")
+		return
+	}
+	wrote(abi.AppendForward(appendix(usualHead), to, ""))
+}
+
+// ForwardPath is Forward to a path; see TellPath.
+func (c *Context) ForwardPath(path string) {
+	if path == "" {
+		c.nowhere("ForwardPath")
+		return
+	}
+	wrote(abi.AppendForward(appendix(usualHead+len(path)), 0, path))
+}

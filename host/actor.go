@@ -1,0 +1,282 @@
+package host
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/gate"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/stash"
+	"github.com/wasmactors/wasmactors/host/internal/supervisor"
+	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/host/internal/watch"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
+)
+
+// actor is an actor as the host sees it: a task of the dispatcher, a mailbox, a queue of
+// system messages, a behaviour, and the parts that each have a state of their own
+// (host/internal). What is not marked otherwise belongs to whoever is within Run.
+type actor struct {
+	// Fixed when it is made.
+	task     dispatch.Task
+	sys      *System
+	parent   *actor // nil for the guardians
+	uid      abi.Ref
+	path     string   // with scheme and system
+	elements []string // the path's, behind the system
+	props    Props
+	args     []byte
+	limits   Limits
+	caps     capabilities
+	tree     *tree
+
+	// For any goroutine.
+	box       box
+	sysq      systemQueue
+	life      life.Machine // read only
+	gate      gate.Gate    // its Policy
+	alarms    alarm.Board
+	work      atomic.Uint64 // turns so far, times two, plus one within Run
+	counts    counters
+	startedAt atomic.Int64 // ns since 1970, 0: no incarnation has begun
+	number    atomic.Uint64
+	replies   atomic.Int32 // handles that were not used yet
+
+	behaviour Behaviour
+	ctx       Context
+	super     supervisor.Supervisor[*actor]
+	asks      asks.Table
+	timers    timers.Set
+	receive   *timers.Receive
+	stash     stash.Stash
+	watch     watch.Set
+	restart   *restarting
+	holds     holds
+	turns     uint64
+	begun     bool         // the present incarnation has started
+	orders    uint64       // of the supervisor, carried out
+	ended     ending       // how it came to wait, or to stop
+	cause     *abi.Failure // it waits for a decision about
+	reason    string       // why it stops
+	crash     *CrashedMail
+	rnd       *rand.Rand
+}
+
+// counters are what an actor has done, for any goroutine.
+type counters struct {
+	fuel     atomic.Uint64 // spent by completed turns, until the last Run
+	restarts atomic.Uint64
+	crashes  atomic.Uint64
+}
+
+// holds are reasons why an actor does not handle messages, besides its life.
+type holds uint8
+
+const (
+	holdGrace    holds = 1 << iota // shortly after a delayed restart
+	holdInstance                   // there is no instance at the moment
+)
+
+// ending is how an actor came to wait for its supervisor, or to stop.
+type ending uint8
+
+const (
+	endOrdered   ending = iota // somebody else wants it, or nothing has ended
+	endOwn                     // by its own wish or failure
+	endEscalated               // it waits because of a child's failure
+)
+
+// capabilities are compiled ones.
+type capabilities struct {
+	send, stop []glob.Path
+	spawn      []string
+}
+
+// newActor prepares an actor; it is not yet known to anybody.
+func newActor(s *System, parent *actor, name string, uid abi.Ref, p Props) (*actor, error) {
+	a := &actor{sys: s, parent: parent, uid: uid, props: p, limits: p.limits.withDefaults()}
+	if parent == nil {
+		a.path = scheme + s.cfg.name + "/" + name
+		a.elements = []string{name}
+		a.tree = &tree{}
+	} else {
+		a.path = parent.path + "/" + name
+		a.elements = append(append(make([]string, 0, len(parent.elements)+1), parent.elements...), name)
+		if a.tree = parent.tree; parent.parent == nil {
+			a.tree = &tree{}
+		}
+	}
+	a.args = nullPayload
+	if p.args != nil {
+		args, err := Encode(p.args)
+		if err != nil {
+			return nil, err
+		}
+		a.args = args
+	}
+	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop), spawn: p.caps.Spawn}
+	a.box.init(p.mailbox, mailbox.Limits{Messages: a.limits.Mailbox, Bytes: a.limits.MailboxBytes})
+	a.super.Init(&a.props.strategy)
+	a.ctx.actor = a
+	a.behaviour = p.make(a)
+	a.task.Init(a)
+	return a, nil
+}
+
+var nullPayload = []byte{0xf6}
+
+// Name is the last element of the path.
+func (a *actor) Name() string { return a.path[strings.LastIndexByte(a.path, '/')+1:] }
+
+// Type is what the actor's props call it.
+func (a *actor) Type() string { return a.props.typ }
+
+// Lifetime says which ends are answered with a restart.
+func (a *actor) Lifetime() supervision.Lifetime { return a.props.life }
+
+// Significant reports whether its end counts for its supervisor's.
+func (a *actor) Significant() bool { return a.props.significant }
+
+// StartedAt is when the present incarnation began.
+func (a *actor) StartedAt() time.Time {
+	if at := a.startedAt.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
+func (a *actor) ref() Ref {
+	if a == nil {
+		return Ref{}
+	}
+	return Ref{a.uid, a.path}
+}
+
+func (a *actor) parentUID() abi.Ref {
+	if a.parent == nil {
+		return 0
+	}
+	return a.parent.uid
+}
+
+// Clock implements timers.Owner.
+func (a *actor) Clock() clock.Clock { return a.sys.cfg.clock }
+
+// Alarms implements timers.Owner.
+func (a *actor) Alarms() *alarm.Board { return &a.alarms }
+
+// Now is the system's clock.
+func (a *actor) Now() time.Time { return a.sys.cfg.clock.Now() }
+
+// Rand is the source of the decisions about children.
+func (a *actor) Rand() backoff.Rand { return a.random() }
+
+func (a *actor) random() *rand.Rand {
+	if a.rnd == nil {
+		v := a.sys.secret.derive(forJitter, a.uid, 0)
+		a.rnd = rand.New(rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16])))
+	}
+	return a.rnd
+}
+
+// Run does one spell of work: system messages first and in between, then up to the
+// throughput of turns.
+func (a *actor) Run(w *dispatch.Worker) (more bool) {
+	scr := scratchOf(w)
+	a.work.Store(a.turns<<1 | 1)
+	a.handleSystem(scr)
+	for budget := a.sys.cfg.throughput; budget > 0 && a.open() && !w.Spent(); {
+		n := a.handleMessages(scr, budget)
+		if n == 0 {
+			break
+		}
+		budget -= n
+		a.handleSystem(scr)
+	}
+	if a.gate.Bounded() {
+		a.gate.Trim(&a.box, isMail, a.evict)
+	}
+	more = a.sysq.waiting() || a.open() && !a.box.Empty()
+	a.work.Store(a.turns << 1)
+	return more
+}
+
+// running reports whether the actor is within Run. Any goroutine may ask.
+func (a *actor) running() bool { return a.work.Load()&1 != 0 }
+
+// turnCount is the number of turns until the last Run. Any goroutine may ask.
+func (a *actor) turnCount() uint64 { return a.work.Load() >> 1 }
+
+// open reports whether messages may be handled now.
+func (a *actor) open() bool { return a.holds == 0 && a.life.Open() }
+
+// incarnation is 0 at first and one more after every restart. Any goroutine may ask.
+func (a *actor) incarnation() uint64 { return a.number.Load() }
+
+// wake schedules the actor, on the caller's worker if there is one.
+func (a *actor) wake(scr *scratch) { a.sys.disp.Schedule(&a.task, scr.worker()) }
+
+// enter is the context of a call of the behaviour; leave ends it.
+func (a *actor) enter(scr *scratch, e *mailbox.Envelope) *Context {
+	a.ctx.scr, a.ctx.env = scr, e
+	return &a.ctx
+}
+
+func (a *actor) leave() { a.ctx.scr, a.ctx.env, a.ctx.cause = nil, nil, nil }
+
+func (a *actor) event(k EventKind) Event {
+	return Event{Kind: k, Time: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.incarnation()}
+}
+
+// scratch is what a worker keeps between turns, so that turns allocate nothing.
+type scratch struct {
+	w       *dispatch.Worker
+	cache   mailbox.Cache
+	env     abi.Envelope
+	cmds    []abi.Command
+	ends    []int  // of the turns in cmds
+	now     int64  // the last look at the clock
+	same    int    // turns that may still share it
+	waits   uint32 // of the worker, then
+	batch   []*mailbox.Envelope
+	entry   sandbox.Entry
+	res     sandbox.Result
+	effects []effect // of the native turn that runs
+}
+
+func scratchOf(w *dispatch.Worker) *scratch {
+	if s, ok := w.Local.(*scratch); ok {
+		return s
+	}
+	s := &scratch{w: w}
+	w.Local = s
+	return s
+}
+
+// worker is nil outside workers.
+func (s *scratch) worker() *dispatch.Worker {
+	if s == nil {
+		return nil
+	}
+	return s.w
+}
+
+// newEnvelope comes from the worker's stock if there is one.
+func (s *scratch) newEnvelope() *mailbox.Envelope {
+	if s == nil {
+		return mailbox.New()
+	}
+	return s.cache.New()
+}

@@ -1,0 +1,48 @@
+package host
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// addAsk notes an ask of the actor's own, before it is sent to target (0: not yet known).
+func (a *actor) addAsk(correlation uint64, target abi.Ref, timeout time.Duration) (*asks.Ask, error) {
+	if correlation == 0 || a.asks.Get(correlation) != nil || a.asks.Len() >= a.limits.Asks {
+		return nil, ErrLimit
+	}
+	ask := &asks.Ask{Target: target}
+	ask.Add(target)
+	a.asks.Add(correlation, ask, a.alarms.After(a.Clock(), timeout, func() {
+		e := mailbox.New()
+		e.Kind, e.Correlation, e.Value = abi.KindAskTimeout, correlation, ask
+		e.SetPayload(nullPayload)
+		a.insist(nil, e)
+	}))
+	return ask, nil
+}
+
+// dropAsk ends an ask: it was answered, its time is over, or nobody will answer.
+func (a *actor) dropAsk(scr *scratch, correlation uint64) {
+	for _, who := range a.asks.Remove(correlation) {
+		a.sys.outside.abandoned(who)
+	}
+}
+
+func (a *actor) dropAsks(scr *scratch) {
+	for _, who := range a.asks.RemoveAll() {
+		a.sys.outside.abandoned(who)
+	}
+}
+
+// noAnswer tells the actor itself that there will be no answer to an ask: its turn has
+// failed, or it was not delivered. It is told as it would be told of an answer.
+func (a *actor) noAnswer(scr *scratch, m *sysMsg) {
+	ask := a.asks.Get(m.correlation)
+	if ask == nil || m.ref != 0 && ask.Target != 0 && !ask.Has(m.ref) {
+		return
+	}
+	a.insist(scr, hostReply(scr, m.ref, m.correlation, m.reason))
+}

@@ -1,0 +1,94 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/family"
+)
+
+// spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
+// workers.
+func (a *actor) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*actor, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if name != "" && !abi.ValidName([]byte(name)) {
+		return nil, badName(name)
+	}
+	m, refusal, err := a.super.Family.Adopt(name, a.limits.Children, func(name string) (*actor, error) {
+		child, err := newActor(a.sys, a, name, uid, p)
+		if err == nil && scr != nil { // within the parent's own Run, which may be a start while ancestors are suspended
+			child.life.Inherit(a.life.Burden())
+		}
+		if err == nil && !a.sys.table.Put(uid, child) {
+			err = ErrNameTaken
+		}
+		return child, err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case refusal == family.Closed:
+		return nil, ErrStopped
+	case refusal == family.Full:
+		return nil, ErrTooManyChildren
+	case refusal == family.Taken:
+		return nil, ErrNameTaken
+	}
+	m.Child.post(scr, sysMsg{kind: sysStart})
+	return m.Child, nil
+}
+
+// startChildren starts those that the props name, unless they have survived.
+func (a *actor) startChildren(scr *scratch) {
+	for _, k := range a.props.children {
+		if a.child(k.Name) == nil {
+			if _, err := a.spawn(scr, k.Name, k.Props, a.nextHostRef()); err != nil {
+				a.sys.logf(a, abi.LogError, "the child %q cannot be started: %v", k.Name, err)
+			}
+		}
+	}
+}
+
+// child finds a child by its name.
+func (a *actor) child(name string) *actor {
+	if m := a.super.Family.Find(name); m != nil {
+		return m.Child
+	}
+	return nil
+}
+
+// kids is the children in their order, stopping ones included.
+func (a *actor) kids() []*actor { return a.super.Family.Children() }
+
+// getOrSpawn finds the child of a name, or makes it. One that is about to stop is waited
+// for: its name is free when it has gone.
+func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, made bool, err error) {
+	if name == "" {
+		return Ref{}, false, badName(name)
+	}
+	for {
+		if k := a.child(name); k != nil && !k.life.State().Ending() {
+			return k.ref(), false, nil
+		}
+		k, err := a.spawn(nil, name, p, a.nextHostRef())
+		if err == nil {
+			return k.ref(), true, nil
+		}
+		if !errors.Is(err, ErrNameTaken) {
+			return Ref{}, false, err
+		}
+		if k = a.child(name); k == nil || !k.life.State().Ending() {
+			continue // it has just gone, or somebody else was first
+		}
+		ended, err := a.sys.Ended(k.ref())
+		if err != nil {
+			continue
+		}
+		if err := a.sys.wait(ctx, ended); err != nil {
+			return Ref{}, false, err
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package host
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Context is what an actor in Go can do during a call of its methods. It must not be
+// used outside them, nor by other goroutines; [Context.Later] is for what takes longer.
+//
+// What leaves the actor (sends, answers, asks, forwards, stops) leaves at the end of the
+// turn, in order, and not at all if the turn fails; a stop of the actor itself counts
+// all the same. Children, watches, timers and the stash are the actor's own and change
+// at once.
+type Context struct {
+	actor *actor
+	env   *mailbox.Envelope // of the message whose turn runs
+	scr   *scratch          // of the worker that makes the call; nil when it is over
+
+	cause   *abi.Failure // of the restart, within Started
+	taken   int          // messages, by Handle
+	most    int          // that it may take
+	stashed bool         // the current one
+}
+
+// effect is what leaves an actor at the end of its turn.
+type effect struct {
+	kind effectKind
+	to   abi.Ref
+	env  *mailbox.Envelope
+}
+
+type effectKind uint8
+
+const (
+	effectSend effectKind = iota
+	effectForward
+	effectStop
+	effectQuit
+)
+
+// leaveTurn lets out what a turn in Go has left; what a failed turn has left is dropped.
+func (a *actor) leaveTurn(scr *scratch, failed bool) {
+	for i := range scr.effects {
+		e := &scr.effects[i]
+		switch {
+		case e.kind == effectQuit:
+			a.post(scr, sysMsg{kind: sysQuit, reason: "stopped"})
+		case failed:
+			if e.env != nil {
+				e.env.Free()
+			}
+		case e.kind == effectStop:
+			if t := a.sys.table.Get(e.to); t != nil {
+				t.stop(scr, "")
+			}
+		case e.kind == effectForward:
+			a.sys.delegate(scr, e.env, a.uid, e.to)
+			_ = a.sys.deliver(scr, e.to, e.env)
+		default:
+			_ = a.sys.deliver(scr, e.to, e.env)
+		}
+		*e = effect{}
+	}
+	scr.effects = scr.effects[:0]
+}
+
+// commitTurn tells whoever records what actors do, before any of it takes effect.
+func (a *actor) commitTurn(ctx *Context) *abi.Failure {
+	hook := a.sys.cfg.commit
+	if hook == nil {
+		return nil
+	}
+	c := commitment{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.now(), effects: ctx.scr.effects}
+	if ctx.env != nil {
+		c.mail = []*mailbox.Envelope{ctx.env}
+	}
+	return notRecorded(hook(&c))
+}
+
+// Self is the actor itself.
+func (c *Context) Self() Ref { return c.actor.ref() }
+
+// Parent is its supervisor.
+func (c *Context) Parent() Ref { return c.actor.parent.ref() }
+
+// System is where it lives.
+func (c *Context) System() *System { return c.actor.sys }
+
+// Incarnation is 0 at first and one more after every restart.
+func (c *Context) Incarnation() uint64 { return c.actor.incarnation() }
+
+// Cause is why the incarnation before this one has ended, within Started; else, and
+// at first, nil. It is not to be changed.
+func (c *Context) Cause() *abi.Failure { return c.cause }
+
+// Children are the actor's children in the order in which they were started, those
+// that are about to stop included.
+func (c *Context) Children() []Ref {
+	kids := c.actor.kids()
+	refs := make([]Ref, len(kids))
+	for i, k := range kids {
+		refs[i] = k.ref()
+	}
+	return refs
+}
+
+// Args decodes what Props.WithArgs was given.
+func (c *Context) Args(v any) error { return decoder.Unmarshal(c.actor.args, v) }
+
+// Now is the system's clock.
+func (c *Context) Now() time.Time { return c.actor.Now() }
+
+// Next takes the next message, within [Behaviour.Handle]; false if there is none, or as
+// many are taken as may be. It ends the turn of the message before. The message is valid
+// until the next call, and until Handle returns.
+func (c *Context) Next() (Message, bool) {
+	a, scr := c.actor, c.scr
+	if c.env != nil {
+		a.leaveTurn(scr, false)
+		scr.cache.Free(c.env)
+		c.env = nil
+	}
+	if c.taken >= c.most || a.sysq.waiting() {
+		return Message{}, false
+	}
+	e := a.peek(scr)
+	if e == nil || e.Flags&flagControl != 0 {
+		return Message{}, false
+	}
+	a.box.Pop()
+	a.begins(scr, e)
+	a.turns++
+	c.env, c.stashed = e, false
+	c.taken++
+	m := Message{Kind: e.Kind, Sender: a.sys.sender(e), Correlation: e.Correlation, Payload: e.Payload}
+	if len(e.Headers) > 0 {
+		m.Headers = e.Headers
+	}
+	return m, true
+}
+
+// Tell sends a message in the actor's name. An error says that it cannot be a message,
+// or (ErrNobody) that to is nobody; what is not accepted is a dead letter.
+func (c *Context) Tell(to Ref, v any) error { return c.send(to, v, abi.KindMessage, 0) }
+
+// Ask sends a message whose answer comes as a Message of KindReply, KindReplyError
+// or KindAskTimeout with this correlation, which must not be 0. See [System.Ask] for
+// what an ask ends with.
+func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) error {
+	if _, err := c.actor.addAsk(correlation, to.uid, timeout); err != nil {
+		return err
+	}
+	err := c.send(to, v, abi.KindMessage, correlation)
+	if err != nil {
+		c.actor.dropAsk(c.scr, correlation)
+	}
+	return err
+}
+
+// Reply answers the current message; the answer to a message from nobody is a dead
+// letter.
+func (c *Context) Reply(v any) error { return c.reply(v, abi.KindReply) }
+
+// ReplyError answers the current message with an error.
+func (c *Context) ReplyError(reason string) error { return c.reply(reason, abi.KindReplyError) }
+
+func (c *Context) reply(v any, kind abi.Kind) error {
+	if c.env == nil {
+		return ErrNoQuestion
+	}
+	return c.emit(c.env.Sender, v, kind, c.env.Correlation)
+}
+
+func (c *Context) send(to Ref, v any, kind abi.Kind, correlation uint64) error {
+	if to.uid == 0 {
+		return ErrNobody
+	}
+	return c.emit(to.uid, v, kind, correlation)
+}
+
+func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) error {
+	e := c.scr.newEnvelope()
+	if err := fill(e, v); err != nil {
+		e.Free()
+		return err
+	}
+	a := c.actor
+	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, a.uid, a.path, correlation
+	if c.scr == nil {
+		return a.sys.deliver(nil, to, e)
+	}
+	c.scr.effects = append(c.scr.effects, effect{effectSend, to, e})
+	return nil
+}
+
+// Forward sends the current message on, in the name of its sender, whom the receiver may
+// then answer.
+func (c *Context) Forward(to Ref) error {
+	switch {
+	case c.env == nil:
+		return ErrNoQuestion
+	case to.uid == 0:
+		return ErrNobody
+	}
+	e := cloneEnvelope(c.env)
+	if !isMail(e) {
+		e.Kind = abi.KindMessage
+	}
+	c.scr.effects = append(c.scr.effects, effect{effectForward, to.uid, e})
+	return nil
+}
+
+// ResetBackoff makes the supervisor count this actor's failures from the beginning.
+func (c *Context) ResetBackoff() { c.actor.resetBackoff(c.scr) }
+
+// Spawn makes a child; an empty name lets the host choose.
+func (c *Context) Spawn(name string, p Props) (Ref, error) {
+	child, err := c.actor.spawn(c.scr, name, p, c.actor.nextHostRef())
+	if err != nil {
+		return Ref{}, err
+	}
+	return child.ref(), nil
+}
+
+// GetOrSpawn finds the child of a name or makes it. A child that is about to stop keeps
+// its name until it has gone: ErrNameTaken.
+func (c *Context) GetOrSpawn(name string, p Props) (Ref, error) {
+	if k := c.actor.child(name); k != nil && !k.life.State().Ending() {
+		return k.ref(), nil
+	}
+	return c.Spawn(name, p)
+}
+
+// Stop stops an actor.
+//
+// An actor that stops itself ends by its own wish, see [Props.WithLifetime].
+func (c *Context) Stop(ref Ref) {
+	e := effect{kind: effectStop, to: ref.uid}
+	if ref.uid == c.actor.uid {
+		e.kind = effectQuit
+	}
+	c.scr.effects = append(c.scr.effects, e)
+}
+
+// Watch makes the end of an actor known through a Message of KindTerminated
+// whose Sender it is. An actor that has ended already counts.
+func (c *Context) Watch(ref Ref) error { return c.actor.watchRef(c.scr, ref.uid, ref.path) }
+
+// Unwatch takes a watch back, also when the message is in the mailbox already.
+func (c *Context) Unwatch(ref Ref) { c.actor.unwatchRef(c.scr, ref.uid) }
+
+// After sends the actor a Message of KindTimer with this correlation later, and
+// then every period if that is not 0. The same key replaces.
+func (c *Context) After(key uint64, delay, period time.Duration, v any) error {
+	payload, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	return c.actor.setTimer(key, delay, period, payload)
+}
+
+// Cancel takes a timer back.
+func (c *Context) Cancel(key uint64) { c.actor.timers.Cancel(key) }
+
+// SetReceiveTimeout asks for a Message of KindReceiveTimeout whenever nothing
+// was received for d; 0 turns it off.
+func (c *Context) SetReceiveTimeout(d time.Duration) { c.actor.setReceiveTimeout(d) }
+
+// Stash keeps the current message aside until Unstash. It fails with ErrStashed the
+// second time in a turn, and with ErrLimit if the stash is full; the message is a dead
+// letter then.
+func (c *Context) Stash() error {
+	if c.stashed {
+		return ErrStashed
+	}
+	if err := c.actor.stashCurrent(c.env); err != nil {
+		return err
+	}
+	c.stashed = true
+	return nil
+}
+
+// Unstash puts everything stashed back to the front of the mailbox, in order.
+func (c *Context) Unstash() { c.actor.unstash() }
+
+// Block says that the call is about to wait for something outside, such as a file or a
+// lock: others get another worker meanwhile. It does not wait itself.
+func (c *Context) Block() {
+	if c.scr != nil {
+		c.scr.w.Block()
+	}
+}

@@ -1,0 +1,229 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// An entry of a guest is carried out in steps: its turns run; what they ask for is read
+// and checked; whoever records it is told; and only then it takes effect.
+
+// heldCommands is about how many commands are read before they are carried out. An entry
+// with more of them is carried out in parts, each of whole turns.
+const heldCommands = 4096
+
+// usualCommands is about how many commands a turn has, and its end.
+const usualCommands = 4
+
+// execute does all of that with what was pushed, and gives unread messages back. It
+// returns the number of messages that are done with, a failing one included.
+func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
+	a, res := g.actor, &scr.res
+	first := a.turns
+	g.run(scr, x, now)
+	failed := -1 // the turn that has, within the batch
+	for more := true; more && f == nil; {
+		var n int
+		base := done
+		if n, more, f = g.read(scr, x); f == nil {
+			f = g.commit(scr, base, n, now)
+			if f != nil {
+				n = 0
+			}
+		}
+		done += n
+		switch {
+		case f != nil:
+			failed, f.Turn = done, first+uint64(done)
+			if res.Turns == 1 {
+				f.Fuel = res.Fuel // of several turns the parts are not known
+			}
+		case !more && res.Failure != nil:
+			failed, f = done, res.Failure
+		}
+		if !more || f != nil { // before anything takes effect: an unstash puts messages before them
+			g.giveBack(scr, done, failed)
+		}
+		for i := range n {
+			a.begins(scr, scr.batch[base+i])
+			g.apply(scr, scr.turn(i), scr.batch[base+i])
+		}
+	}
+	a.turns = first + uint64(done)
+	g.account(res, f)
+	g.conclude(scr, done, failed, f, now)
+	if failed >= 0 {
+		done++
+		a.turns++
+	}
+	return done, f
+}
+
+// run enters the guest.
+func (g *guest) run(scr *scratch, x *sandbox.Instance, now int64) {
+	x.Run(g.limits(scr, now), &scr.res)
+	scr.w.Spend(scr.res.Worth)
+}
+
+// limits is what the actor's turns see and may spend.
+func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
+	a, in := g.actor, &scr.entry
+	in.Now, in.FirstTurn, in.Seed = now, a.turns, g.seed
+	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.limits.Fuel, a.limits.Deadline, a.limits.Memory, a.limits.Outbox
+	in.Yield, in.Log = scr.w, g
+	return in
+}
+
+// read takes the commands of the next turns into the scratch and checks them; more says
+// that there are further ones. With a failure, that of the turn behind those n, nothing
+// follows.
+func (g *guest) read(scr *scratch, x *sandbox.Instance) (n int, more bool, f *abi.Failure) {
+	scr.cmds, scr.ends = scr.cmds[:0], scr.ends[:0]
+	spawned := g.spawned
+	for len(scr.cmds) < heldCommands {
+		from := len(scr.cmds)
+		scr.cmds = slices.Grow(scr.cmds, usualCommands)
+		turn, cmds, ok, err := x.NextTurn(scr.cmds[from:])
+		switch {
+		case err != nil:
+			return n, false, asFailure(abi.FailureABIViolation, err)
+		case !ok:
+			return n, false, nil
+		}
+		if spawned, f = g.examine(cmds, turn, spawned, &scr.res); f != nil {
+			return n, false, f
+		}
+		scr.cmds = append(scr.cmds[:from], cmds...)
+		scr.ends = append(scr.ends, len(scr.cmds))
+		n++
+	}
+	return n, true, nil
+}
+
+// turn is the commands of a turn of those that were read.
+func (s *scratch) turn(i int) []abi.Command {
+	from := 0
+	if i > 0 {
+		from = s.ends[i-1]
+	}
+	return s.cmds[from:s.ends[i]]
+}
+
+// examine checks what the decoder cannot know: a turn's commands as a whole. It returns
+// the number of children that were asked for so far.
+func (g *guest) examine(cmds []abi.Command, turn int, spawned uint64, res *sandbox.Result) (uint64, *abi.Failure) {
+	stashed := false
+	for i := range cmds {
+		switch cmd := &cmds[i]; cmd.Op {
+		case abi.OpFail:
+			return spawned, &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmd.Reason)}
+		case abi.OpSpawn:
+			if cmd.Ref != abi.ChildRef(g.childKey(), g.actor.uid.Node(), spawned) {
+				return spawned, violation("spawn: the child's ref is not the next one")
+			}
+			spawned++
+		case abi.OpStash, abi.OpUnstash:
+			if cmd.Op == abi.OpStash {
+				if stashed {
+					return spawned, violation("stash: the message is stashed already")
+				}
+				stashed = true
+			}
+			if !res.LastTurn(turn) {
+				return spawned, violation("the batch went on after " + cmd.Op.String())
+			}
+		case abi.OpStop:
+			if cmd.ToRef == g.actor.uid && !res.LastTurn(turn) {
+				return spawned, violation("the batch went on after stop")
+			}
+		}
+	}
+	return spawned, nil
+}
+
+func violation(reason string) *abi.Failure {
+	return &abi.Failure{Kind: abi.FailureABIViolation, Reason: reason}
+}
+
+// giveBack puts the messages that no turn has begun with, or whose turn came after a
+// failing one, back to the front of the mailbox.
+func (g *guest) giveBack(scr *scratch, done, failed int) {
+	if failed >= 0 {
+		done++
+	}
+	if done < len(scr.batch) {
+		g.actor.box.PushFront(scr.batch[done:]...)
+		scr.batch = scr.batch[:done]
+	}
+}
+
+// account adds up what was spent.
+func (g *guest) account(res *sandbox.Result, f *abi.Failure) {
+	if res.Fuel > 0 {
+		g.burnt += res.Fuel
+		g.actor.counts.fuel.Store(g.burnt)
+	}
+}
+
+// conclude ends the turns of the batch: those that ended well are remembered for resume
+// or freed, and it is decided what becomes of the message of one that has failed.
+func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int64) {
+	a := g.actor
+	if scr.res.Fuel > longTurn || f != nil {
+		scr.same = 0
+	}
+	for i, e := range scr.batch[:min(done, len(scr.batch))] {
+		if g.states == nil || !g.states.remember(e, now, a.turns-uint64(done-i)) {
+			scr.cache.Free(e)
+		}
+	}
+	if failed >= 0 && failed < len(scr.batch) {
+		e := scr.batch[failed]
+		a.begins(scr, e)
+		a.ctx.stashed = false
+		a.finish(scr, e, f)
+	}
+	scr.freeBatch()
+	if cap(scr.cmds) > 2*heldCommands {
+		scr.cmds = nil
+	}
+	if g.states != nil && f == nil {
+		g.checkpointIfDue()
+	}
+}
+
+// commitment is what an entry, or the turn of an actor in Go, has taken in and is about
+// to let out. It is valid until the hook returns.
+type commitment struct {
+	actor       Ref
+	incarnation uint64
+	firstTurn   uint64
+	now         int64
+	mail        []*mailbox.Envelope // an envelope a turn
+	commands    func(turn int) []abi.Command
+	effects     []effect // of an actor in Go
+}
+
+// commit tells whoever records what actors do, before any of it takes effect.
+func (g *guest) commit(scr *scratch, base, n int, now int64) *abi.Failure {
+	hook := g.actor.sys.cfg.commit
+	if hook == nil || n == 0 {
+		return nil
+	}
+	a := g.actor
+	err := hook(&commitment{
+		actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns + uint64(base), now: now,
+		mail: scr.batch[base : base+n], commands: scr.turn,
+	})
+	return notRecorded(err)
+}
+
+func notRecorded(err error) *abi.Failure {
+	if err == nil {
+		return nil
+	}
+	return &abi.Failure{Kind: abi.FailureHost, Reason: "the turn could not be recorded: " + err.Error()}
+}

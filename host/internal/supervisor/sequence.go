@@ -1,0 +1,121 @@
+package supervisor
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/internal/family"
+)
+
+// sequence is a restart of several children in order, as OTP does it for rest-for-one:
+// they end in the reverse order of their start, each when the one before it has ended,
+// and begin in the order of their start, each when the one before it has begun.
+type sequence[C Child] struct {
+	order Order
+	owed  map[*family.Member[C]]time.Duration // longer delays, of decisions that this one has overtaken
+	cause *family.Member[C]                   // the child whose failure it is
+	ends  []*family.Member[C]                 // still to end; the last one is next
+	begin []*family.Member[C]                 // still to begin; the first one is next
+	waits *family.Member[C]                   // who was told and has not said that it has done so
+}
+
+// restartInOrder begins a sequence. One that is under way is given up if the new one
+// concerns all that it has not brought back; else, as when two children that were
+// started meanwhile fail, the new group restarts side by side.
+func (s *Supervisor[C]) restartInOrder(p Parent[C], cause *family.Member[C], members []*family.Member[C], o Order) {
+	if s.sequence != nil && !s.sequence.within(members) {
+		for _, k := range members {
+			s.Give(p, k, restartOf(k, cause, o))
+		}
+		return
+	}
+	o.Hold = true
+	q := &sequence[C]{order: o, cause: cause, ends: slices.Clone(members), owed: map[*family.Member[C]]time.Duration{}}
+	for _, m := range members {
+		if d := s.Owed(m); d > o.Delay {
+			q.owed[m] = d
+		}
+	}
+	s.sequence = q
+	s.advance(p)
+}
+
+// within reports whether all that have not begun again are among members.
+func (q *sequence[C]) within(members []*family.Member[C]) bool {
+	for _, m := range slices.Concat(q.ends, q.begin) {
+		if !slices.Contains(members, m) {
+			return false
+		}
+	}
+	return q.waits == nil || slices.Contains(members, q.waits)
+}
+
+// willEnd reports whether a restart under way will concern m.
+func (q *sequence[C]) willEnd(m *family.Member[C]) bool {
+	return q != nil && slices.Contains(q.ends, m)
+}
+
+// Owed is the delay that a restart in order has decided about and that a child has not
+// been told of yet; 0 for none.
+func (s *Supervisor[C]) Owed(m *family.Member[C]) time.Duration {
+	if s.sequence.willEnd(m) {
+		return s.sequence.delayOf(m)
+	}
+	return 0
+}
+
+func (q *sequence[C]) delayOf(m *family.Member[C]) time.Duration {
+	return max(q.order.Delay, q.owed[m])
+}
+
+// advance tells the next one.
+func (s *Supervisor[C]) advance(p Parent[C]) {
+	q := s.sequence
+	if n := len(q.ends); n > 0 {
+		m := q.ends[n-1]
+		q.ends, q.waits = q.ends[:n-1], m
+		o := q.order
+		o.Delay = q.delayOf(m)
+		s.Give(p, m, restartOf(m, q.cause, o))
+		return
+	}
+	if len(q.begin) > 0 {
+		m := q.begin[0]
+		q.begin, q.waits = q.begin[1:], m
+		s.Give(p, m, Order{Kind: Begin})
+		return
+	}
+	s.sequence = nil
+}
+
+// Halted notes that a child has ended its incarnation and waits for Begin.
+func (s *Supervisor[C]) Halted(p Parent[C], child C) {
+	if q := s.sequence; q != nil && q.waits != nil && q.waits.Child == child {
+		q.begin = append([]*family.Member[C]{q.waits}, q.begin...)
+		q.waits = nil
+		s.advance(p)
+	}
+}
+
+// Begun notes that a child has begun an incarnation that was held back.
+func (s *Supervisor[C]) Begun(p Parent[C], child C) {
+	if q := s.sequence; q != nil && q.waits != nil && q.waits.Child == child && len(q.ends) == 0 {
+		q.waits = nil
+		s.advance(p)
+	}
+}
+
+// goOn takes a child that has gone out of the sequence.
+func (s *Supervisor[C]) goOn(p Parent[C], m *family.Member[C]) {
+	q := s.sequence
+	if q == nil {
+		return
+	}
+	gone := func(k *family.Member[C]) bool { return k == m }
+	q.ends = slices.DeleteFunc(q.ends, gone)
+	q.begin = slices.DeleteFunc(q.begin, gone)
+	if q.waits == m {
+		q.waits = nil
+		s.advance(p)
+	}
+}

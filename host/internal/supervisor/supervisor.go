@@ -1,0 +1,359 @@
+// Package supervisor decides about the children of one actor and says what becomes of
+// them. What a strategy decides is in the package supervision; here is whom it concerns,
+// in which order, and what is done when messages have crossed.
+package supervisor
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
+)
+
+// Child is a child as its supervisor sees it.
+type Child interface {
+	comparable
+	Name() string
+	Type() string
+	Lifetime() supervision.Lifetime
+	Significant() bool
+	// StartedAt is when its present incarnation began, the zero time if none has.
+	StartedAt() time.Time
+}
+
+// Parent is the actor that supervises.
+type Parent[C Child] interface {
+	State() life.State
+	Suspended() int
+	Now() time.Time
+	Rand() backoff.Rand
+	// Order tells a child what to do.
+	Order(child C, o Order)
+	// AskDecision has the actor itself decide, in a turn of its own; a failure is that
+	// of this turn.
+	AskDecision(child C, f *abi.Failure) (supervision.Directive, *abi.Failure)
+	// Fail fails the actor itself. escalated: the failure is a child's.
+	Fail(f *abi.Failure, escalated bool)
+	// Quit stops the actor by its own wish.
+	Quit(reason string)
+	// Decided says what was decided about a report.
+	Decided(child C, r *Report, o Outcome)
+	// Again delivers a report once more, as if it had just come.
+	Again(r Report)
+}
+
+// Report is what a child says that waits for a decision.
+type Report struct {
+	Ref       abi.Ref
+	Name      string
+	Failure   *abi.Failure
+	Ended     bool                  // a permanent child has stopped itself; Reason is why
+	Reason    string                // why it cannot be resumed; empty if it can
+	Orders    uint64                // that it had carried out
+	Directive supervision.Directive // that was decided already; 0: none
+	Again     bool                  // it was to be resumed, which has failed
+	Escalated bool                  // the failure is one of its own children's
+	Detail    any                   // for whoever tells of the decision
+}
+
+// Outcome is what was decided.
+type Outcome struct {
+	supervision.Decision
+	Note string // why the directive is not the strategy's, empty if it is
+	At   time.Time
+}
+
+// OrderKind is what a child is to do.
+type OrderKind uint8
+
+// The orders.
+const (
+	Resume  OrderKind = iota + 1 // go on as it was
+	Restart                      // end the incarnation, and begin another
+	Begin                        // begin the incarnation that a restart has held back
+	Stop                         // stop for good
+)
+
+// Order is what a supervisor tells a child.
+type Order struct {
+	Kind    OrderKind
+	Failure *abi.Failure  // Restart: why
+	Delay   time.Duration // Restart: before the next incarnation
+	Keep    bool          // Restart: its children stay
+	Hold    bool          // Restart: say that the incarnation has ended, and wait for Begin
+	Reason  string        // Stop: why
+	Own     bool          // Stop: the end is the answer to its own failure or wish
+}
+
+// Supervisor is the part of an actor that looks after its children. Only the actor's own
+// run may use it; Family aside, which is for any goroutine.
+type Supervisor[C Child] struct {
+	Family family.Family[C]
+
+	strategy  *supervision.Strategy
+	group     supervision.Group
+	undecided []Report     // until the actor goes on
+	culprit   string       // name of the child whose failure was escalated
+	sequence  *sequence[C] // a restart in order that is under way
+}
+
+// Init sets how children are treated; the strategy is not to change.
+func (s *Supervisor[C]) Init(strategy *supervision.Strategy) { s.strategy = strategy }
+
+// Strategy is how children are treated.
+func (s *Supervisor[C]) Strategy() *supervision.Strategy { return s.strategy }
+
+// Undecided is the number of children that wait until the actor goes on.
+func (s *Supervisor[C]) Undecided() int { return len(s.undecided) }
+
+// EndIncarnation forgets what belongs to the actor's present incarnation.
+func (s *Supervisor[C]) EndIncarnation() {
+	s.group, s.culprit, s.sequence = supervision.Group{}, "", nil
+}
+
+// Close forgets everything but the children.
+func (s *Supervisor[C]) Close() { s.undecided, s.culprit, s.sequence = nil, "", nil }
+
+// Culprit takes the child whose failure was escalated, if there is (still) one.
+func (s *Supervisor[C]) Culprit() (child C, ok bool) {
+	m := s.Family.Find(s.culprit)
+	s.culprit = ""
+	if m == nil {
+		return child, false
+	}
+	return m.Child, true
+}
+
+// Reconsider decides what has waited for the actor to go on.
+func (s *Supervisor[C]) Reconsider(p Parent[C]) {
+	if p.State() != life.Running {
+		return
+	}
+	waiting := s.undecided
+	s.undecided = nil
+	for _, r := range waiting {
+		p.Again(r)
+	}
+}
+
+// Give orders a child, which is not left suspended then.
+func (s *Supervisor[C]) Give(p Parent[C], m *family.Member[C], o Order) {
+	m.Orders++
+	m.Suspended = false
+	p.Order(m.Child, o)
+}
+
+// concerns is the member that a report is about, if it is to be decided about now. A
+// report that an order under way has overtaken is none; one that comes while the actor
+// has failed itself, or waits for its own restart, is decided when it goes on.
+func (s *Supervisor[C]) concerns(p Parent[C], r *Report, child C) *family.Member[C] {
+	m := s.Family.Find(r.Name)
+	if m == nil || m.Child != child || p.State().Ending() || r.Orders != m.Orders || s.sequence.willEnd(m) {
+		return nil
+	}
+	if p.State() != life.Running {
+		s.undecided = append(s.undecided, *r)
+		return nil
+	}
+	return m
+}
+
+// Report decides about a child that waits for it.
+func (s *Supervisor[C]) Report(p Parent[C], child C, r *Report) {
+	m := s.concerns(p, r, child)
+	if m == nil {
+		return
+	}
+	if r.Ended {
+		now := look(p, m)
+		d := s.strategy.Stopped(&m.Record, &s.group, child.Lifetime(), now, p.Rand())
+		r.Failure = &abi.Failure{Kind: abi.FailureExit, Reason: "a permanent actor has ended: " + r.Reason}
+		s.carryOut(p, m, r, d, "", now)
+		return
+	}
+	directive := r.Directive
+	if directive == 0 {
+		directive = s.strategy.Decide(child.Type(), r.Failure)
+	}
+	if directive == supervision.Ask {
+		if p.Suspended() > 0 {
+			s.undecided = append(s.undecided, *r)
+			return
+		}
+		if directive = s.ask(p, m, r); directive == 0 {
+			return
+		}
+	}
+	if r.Again {
+		m.Record.Recall()
+	}
+	note := ""
+	if r.Reason != "" && (r.Again || directive == supervision.Resume) {
+		directive, note = supervision.Restart, "resume is not possible, restarting: "+r.Reason
+	}
+	now := look(p, m)
+	d := s.strategy.Directed(directive, &m.Record, &s.group, child.Lifetime(), now, p.Rand())
+	s.carryOut(p, m, r, d, note, now)
+}
+
+// ask has the actor itself decide. What it does not decide the default decider decides,
+// also if its turn fails: then when the actor goes on, and the result is 0.
+func (s *Supervisor[C]) ask(p Parent[C], m *family.Member[C], r *Report) supervision.Directive {
+	d, failure := p.AskDecision(m.Child, r.Failure)
+	if failure != nil || d < supervision.Resume || d > supervision.Suspend {
+		d = supervision.DefaultDirective(r.Failure.Kind)
+	}
+	if failure != nil {
+		r.Directive = d
+		s.undecided = append(s.undecided, *r)
+		p.Fail(failure, false)
+		return 0
+	}
+	return d
+}
+
+// look brings the record of a child up to date and returns the time.
+func look[C Child](p Parent[C], m *family.Member[C]) time.Time {
+	if at := m.Child.StartedAt(); !at.IsZero() {
+		m.Record.Started(at)
+	}
+	return p.Now()
+}
+
+const withSibling = "stopped with a sibling that failed"
+
+// carryOut does what was decided about a child.
+func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d supervision.Decision, note string, now time.Time) {
+	members := []*family.Member[C]{m}
+	if !d.Alone {
+		members = s.concerned(m)
+	}
+	if d.Directive == supervision.Restart {
+		for _, k := range members {
+			if k != m && k.Child.Lifetime() != supervision.Temporary && !s.strategy.Permit(&k.Record, now) {
+				d.Directive, d.Delay, d.Refused = s.strategy.Exceeded(), 0, "more restarts of a sibling than allowed"
+				break
+			}
+		}
+	}
+	if d.Refused != "" {
+		note = d.Refused
+	}
+	p.Decided(m.Child, r, Outcome{d, note, now})
+	switch d.Directive {
+	case supervision.Resume:
+		s.Give(p, m, Order{Kind: Resume})
+	case supervision.Restart:
+		o := Order{Kind: Restart, Failure: r.Failure, Delay: d.Delay, Keep: s.strategy.KeepChildren()}
+		if s.strategy.Kind() == supervision.RestForOne && len(members) > 1 {
+			s.restartInOrder(p, m, members, o)
+			return
+		}
+		for _, k := range members {
+			s.Give(p, k, restartOf(k, m, o))
+		}
+	case supervision.Stop:
+		for _, k := range members {
+			o := Order{Kind: Stop, Reason: withSibling}
+			if k == m {
+				o.Reason, o.Own = "failed: "+r.Failure.Error(), true
+			}
+			s.Give(p, k, o)
+		}
+	case supervision.Escalate:
+		s.culprit = m.Name()
+		p.Fail(r.Failure, true)
+	case supervision.Suspend:
+		m.Suspended = true // see Decide
+	}
+}
+
+// restartOf is what a restart of the culprit's group means for one of it: who is never
+// restarted stops.
+func restartOf[C Child](k, culprit *family.Member[C], o Order) Order {
+	if k != culprit && k.Child.Lifetime() == supervision.Temporary {
+		return Order{Kind: Stop, Reason: withSibling}
+	}
+	return o
+}
+
+// concerned is whom a directive about a child concerns, the child included, in the order in
+// which they were started.
+func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
+	if s.strategy.Kind() == supervision.OneForOne {
+		return []*family.Member[C]{m}
+	}
+	all := s.Family.Members()
+	if s.strategy.Kind() == supervision.AllForOne {
+		return all
+	}
+	for i, k := range all {
+		if k == m {
+			return all[i:]
+		}
+	}
+	return []*family.Member[C]{m}
+}
+
+// Decide carries out an operator's decision about a child that was left suspended; it
+// has no effect on any other.
+func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
+	m := s.Family.Find(child.Name())
+	if m == nil || m.Child != child || !m.Suspended || p.State().Ending() {
+		return
+	}
+	switch d {
+	case supervision.Resume:
+		s.Give(p, m, Order{Kind: Resume})
+	case supervision.Restart:
+		s.Give(p, m, Order{Kind: Restart, Keep: s.strategy.KeepChildren()})
+	case supervision.Stop:
+		s.Give(p, m, Order{Kind: Stop, Reason: "stopped after a failure"})
+	}
+}
+
+// ResetBackoff counts the failures of a child anew.
+func (s *Supervisor[C]) ResetBackoff(child C) {
+	if m := s.Family.Find(child.Name()); m != nil && m.Child == child {
+		m.Record.Reset()
+	}
+}
+
+// Stopped takes a child out that has gone; own: by its own wish, or by its own failure.
+// It returns how many are left.
+func (s *Supervisor[C]) Stopped(p Parent[C], child C, own bool) (left int) {
+	m, left := s.Family.Remove(child.Name(), child)
+	if m == nil {
+		return left
+	}
+	if s.culprit == m.Name() {
+		s.culprit = ""
+	}
+	s.goOn(p, m)
+	if own {
+		s.significantEnded(p, child)
+	}
+	return left
+}
+
+// significantEnded stops a supervisor whose significant children have ended, if that is
+// its strategy. The child is no longer among the children.
+func (s *Supervisor[C]) significantEnded(p Parent[C], child C) {
+	if !child.Significant() || p.State() != life.Running {
+		return
+	}
+	switch s.strategy.Shutdown() {
+	case supervision.ShutdownNever:
+		return
+	case supervision.ShutdownAll:
+		for _, k := range s.Family.Children() {
+			if k.Significant() {
+				return
+			}
+		}
+	}
+	p.Quit("its significant child " + child.Name() + " has ended")
+}

@@ -1,0 +1,204 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/stash"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// handleMessages handles a message that is the host's, or lets the behaviour handle up
+// to budget of its own, and returns how many were taken; 0 means that none is waiting.
+func (a *actor) handleMessages(scr *scratch, budget int) int {
+	e := a.peek(scr)
+	if e == nil {
+		return 0
+	}
+	if e.Flags&flagControl != 0 {
+		a.box.Pop()
+		a.control(scr, e)
+		return 1
+	}
+	ctx := a.enter(scr, nil)
+	ctx.taken, ctx.most = 0, budget
+	f := a.behaviour.Handle(ctx, budget)
+	if ctx.env != nil {
+		a.finish(scr, ctx.env, f)
+		ctx.env = nil
+	}
+	a.leave()
+	if f != nil {
+		a.fail(scr, f, endOwn)
+	}
+	return ctx.taken
+}
+
+// finish is the end of the turn of a message that was taken with Next.
+func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
+	if f == nil {
+		scr.cache.Free(e)
+		return
+	}
+	a.noteCrash(e)
+	if a.dispose(scr, e, f) {
+		scr.cache.Free(e)
+	} else {
+		a.box.PushFront(e)
+	}
+}
+
+// control handles an envelope that is not for the actor itself.
+func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
+	flags, ordered := e.Flags, e.Value == any(forGood{})
+	if flags&flagIdentify != 0 {
+		a.sys.identified(scr, a.uid, e)
+	}
+	scr.cache.Free(e)
+	switch {
+	case flags&flagPoison != 0 && ordered:
+		a.stopNow(scr, "stopped", endOrdered)
+	case flags&flagPoison != 0:
+		a.quit(scr, "stopped")
+	case flags&flagKill != 0:
+		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endOwn)
+	}
+}
+
+// peek is the next message that still counts; those that were taken back meanwhile
+// (unwatched, cancelled, answered too late, by somebody who was not asked) are dropped.
+func (a *actor) peek(scr *scratch) *mailbox.Envelope {
+	for {
+		e := a.box.Peek()
+		if e == nil || e.Kind == abi.KindMessage {
+			return e
+		}
+		switch a.stillCounts(e) {
+		case counts:
+			return e
+		case countsLater:
+			return nil
+		case refused:
+			a.sys.refuse(scr, a.whyNoAnswer(e), nil, a.uid, a.path, e)
+		}
+		a.box.Pop()
+		scr.cache.Free(e)
+	}
+}
+
+// validity is whether an envelope still counts.
+type validity uint8
+
+const (
+	counts      validity = iota
+	over                 // it was taken back
+	refused              // an answer that is not accepted
+	countsLater          // it cannot be said before the system messages are handled
+)
+
+// stillCounts looks at what is no ordinary message.
+func (a *actor) stillCounts(e *mailbox.Envelope) validity {
+	if v, ok := e.Value.(stash.Kept); ok {
+		if v.Lasting || v.Incarnation == a.incarnation() {
+			return counts
+		}
+		return over
+	}
+	ok := true
+	switch e.Kind {
+	case abi.KindTerminated:
+		ok = a.watch.Watching(e.Sender)
+	case abi.KindTimer:
+		ok = a.timers.Current(e)
+	case abi.KindReceiveTimeout:
+		ok = a.receive.Current(e)
+	case abi.KindAskTimeout:
+		ask := a.asks.Get(e.Correlation)
+		ok = ask != nil && e.Value == any(ask)
+	case abi.KindReply, abi.KindReplyError:
+		return a.answerCounts(e)
+	}
+	if ok {
+		return counts
+	}
+	return over
+}
+
+// answerCounts says whether an answer is accepted: from whom was asked, or from whom
+// that one has forwarded to. A forward is told in a system message, which was sent
+// before the answer but may not have been handled yet.
+func (a *actor) answerCounts(e *mailbox.Envelope) validity {
+	if e.Correlation == 0 || e.Flags&flagAgain != 0 {
+		return counts
+	}
+	ask := a.asks.Get(e.Correlation)
+	if ask == nil {
+		return refused
+	}
+	if _, ours := e.Value.(hostAnswer); ours || ask.Has(e.Sender) {
+		return counts
+	}
+	if a.sysq.waiting() {
+		return countsLater
+	}
+	return refused
+}
+
+func (a *actor) whyNoAnswer(e *mailbox.Envelope) DeadReason {
+	if a.asks.Get(e.Correlation) == nil {
+		return DeadLate
+	}
+	return DeadForged
+}
+
+// begins does the book-keeping of a message whose turn begins, before anything that the
+// turn itself asks for.
+func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
+	if a.receive != nil && e.Flags&flagNoInfluence == 0 {
+		a.receive.Restart(a)
+	}
+	if e.Kind == abi.KindMessage {
+		return
+	}
+	if _, done := e.Value.(stash.Kept); done || e.Flags&flagAgain != 0 {
+		return
+	}
+	switch e.Kind {
+	case abi.KindTerminated:
+		a.watch.Unwatch(e.Sender)
+	case abi.KindTimer:
+		a.timers.Begun(a, e)
+	case abi.KindAskTimeout, abi.KindReply, abi.KindReplyError:
+		a.dropAsk(scr, e.Correlation)
+	}
+}
+
+// noteCrash keeps for the crash report what the failing turn was about.
+func (a *actor) noteCrash(e *mailbox.Envelope) {
+	if a.sys.bus.quiet() {
+		return
+	}
+	m := &CrashedMail{
+		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: excerpt(e.Payload),
+		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: attemptsOf(e),
+	}
+	if w, ok := a.behaviour.(weighty); ok {
+		m.Memory = w.memoryBytes()
+	}
+	a.crash = m
+}
+
+// unhandled publishes a message that its receiver had no use for.
+func (a *actor) unhandled(e *mailbox.Envelope) {
+	if a.sys.bus.quiet() {
+		return
+	}
+	ev := a.event(EventUnhandled)
+	l := letter(0, a.uid, a.path, e)
+	ev.Dead = &l
+	a.sys.bus.publish(ev)
+}
+
+// deathPact is the failure of an actor that did not handle the end of one that it
+// watches.
+func (a *actor) deathPact() *abi.Failure {
+	return &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled", Turn: a.turns}
+}

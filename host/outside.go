@@ -1,0 +1,261 @@
+package host
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// outsiders are those that have a ref and are no actors: asks from Go, inboxes, reply
+// handles, and whoever waits for an actor's end.
+type outsiders struct {
+	key    abi.RefKey
+	count  atomic.Uint64
+	shards [outsideShards]outsideShard
+	sweep  sweeper
+}
+
+const outsideShards = 16
+
+type outsideShard struct {
+	mu   sync.Mutex
+	open map[abi.Ref]outsider
+	_    [48]byte // shards do not share a cache line
+}
+
+// outsider is one of them. Its methods are called under the lock of its shard, so they
+// must be short and must not come back.
+type outsider interface {
+	// take takes an envelope, or says why not; over: the outsider is done with. leave
+	// has the host's own answers accepted.
+	take(s *System, e *mailbox.Envelope) (reason DeadReason, err error, over bool)
+	// fail says that there will be no answer to an ask that was sent to target.
+	fail(correlation uint64, target abi.Ref, err error) (over bool)
+	// delegate lets to answer what from was asked.
+	delegate(correlation uint64, from, to abi.Ref)
+	// ended says that an actor has ended, or (0) what a reply handle is for.
+	ended(of abi.Ref, reason string) (over bool)
+	// expire says that it has waited since before.
+	expire(before int64) (over bool)
+	// watchers are the handles to be told when it is over.
+	watchers() []abi.Ref
+}
+
+func (o *outsiders) shard(uid abi.Ref) *outsideShard { return &o.shards[uint64(uid)%outsideShards] }
+
+// newRef is a ref for an outsider.
+func (o *outsiders) newRef() abi.Ref { return abi.ChildRef(o.key, 0, o.count.Add(1)) }
+
+// put enters an outsider.
+func (o *outsiders) put(uid abi.Ref, x outsider) {
+	sh := o.shard(uid)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.open == nil {
+		sh.open = map[abi.Ref]outsider{}
+	}
+	sh.open[uid] = x
+}
+
+// remove takes an outsider out; false if it had gone.
+func (o *outsiders) remove(uid abi.Ref) bool {
+	sh := o.shard(uid)
+	sh.mu.Lock()
+	x := sh.open[uid]
+	delete(sh.open, uid)
+	sh.mu.Unlock()
+	if x == nil {
+		return false
+	}
+	o.tell(x)
+	return true
+}
+
+// tell tells the handles of an outsider that has gone.
+func (o *outsiders) tell(x outsider) {
+	for _, w := range x.watchers() {
+		o.abandoned(w)
+	}
+}
+
+// with calls f for an outsider under its lock, and takes it out if f says that it is
+// over; false if there is none.
+func (o *outsiders) with(uid abi.Ref, f func(outsider) (over bool)) bool {
+	if uid == 0 {
+		return false
+	}
+	sh := o.shard(uid)
+	sh.mu.Lock()
+	x := sh.open[uid]
+	over := x != nil && f(x)
+	if over {
+		delete(sh.open, uid)
+	}
+	sh.mu.Unlock()
+	if over {
+		o.tell(x)
+	}
+	return x != nil
+}
+
+// resolve gives an envelope to the outsider that has the ref, if there is one.
+func (o *outsiders) resolve(s *System, uid abi.Ref, e *mailbox.Envelope) (found bool, reason DeadReason, err error) {
+	found = o.with(uid, func(x outsider) (over bool) {
+		reason, err, over = x.take(s, e)
+		return over
+	})
+	return found, reason, err
+}
+
+// fail tells an ask that it will not be answered.
+func (o *outsiders) fail(s *System, uid abi.Ref, correlation uint64, target abi.Ref, err error) {
+	o.with(uid, func(x outsider) bool { return x.fail(correlation, target, err) })
+}
+
+func (o *outsiders) delegate(uid abi.Ref, correlation uint64, from, to abi.Ref) {
+	o.with(uid, func(x outsider) bool { x.delegate(correlation, from, to); return false })
+}
+
+// end tells who waits for an actor's end of it.
+func (o *outsiders) end(watcher, uid abi.Ref, reason string) {
+	o.with(watcher, func(x outsider) bool { return x.ended(uid, reason) })
+}
+
+// abandoned tells a reply handle that nobody waits any more.
+func (o *outsiders) abandoned(handle abi.Ref) {
+	o.with(handle, func(x outsider) bool { return x.ended(0, "") })
+}
+
+// observe has a reply handle told when the ask of an outsider is over; false if it is.
+func (o *outsiders) observe(uid, handle abi.Ref) bool {
+	ok := false
+	o.with(uid, func(x outsider) bool {
+		if p, is := x.(*promise); is && len(p.observers) < asks.MaxAnswerers {
+			p.observers = append(p.observers, handle)
+			ok = true
+		}
+		return false
+	})
+	return ok
+}
+
+// promise is an ask from Go. One message settles it.
+type promise struct {
+	c         chan Message
+	asked     asks.Answerers
+	since     int64 // ns by the turns' clock, 0: it does not expire
+	observers []abi.Ref
+}
+
+func (p *promise) take(s *System, e *mailbox.Envelope) (DeadReason, error, bool) {
+	if _, ours := e.Value.(hostAnswer); !ours && !p.asked.Has(e.Sender) {
+		return DeadForged, ErrDenied, false
+	}
+	p.c <- s.message(e)
+	return 0, nil, true
+}
+
+func (p *promise) fail(_ uint64, target abi.Ref, err error) bool {
+	if !p.asked.Has(target) {
+		return false
+	}
+	p.c <- Message{Kind: abi.KindReplyError, err: err, Payload: appendText(nil, err.Error())}
+	return true
+}
+
+func (p *promise) delegate(_ uint64, from, to abi.Ref) { p.asked.Delegate(from, to) }
+func (p *promise) ended(abi.Ref, string) bool          { return false }
+func (p *promise) watchers() []abi.Ref                 { return p.observers }
+
+func (p *promise) expire(before int64) bool {
+	if p.since == 0 || p.since > before {
+		return false
+	}
+	p.c <- Message{Kind: abi.KindReplyError, err: ErrTimeout, Payload: appendText(nil, ErrTimeout.Error())}
+	return true
+}
+
+// message is what an envelope brings to somebody outside.
+func (s *System) message(e *mailbox.Envelope) Message {
+	m := Message{Kind: e.Kind, Sender: s.sender(e), Correlation: e.Correlation, Payload: append([]byte(nil), e.Payload...)}
+	if len(e.Headers) > 0 {
+		m.Headers = append([]byte(nil), e.Headers...)
+	}
+	return m
+}
+
+// farewell waits for an actor's end.
+type farewell struct{ c chan struct{} }
+
+func (f farewell) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
+	return DeadUnknown, ErrUnknown, false
+}
+func (f farewell) fail(uint64, abi.Ref, error) bool  { return false }
+func (f farewell) delegate(uint64, abi.Ref, abi.Ref) {}
+func (f farewell) ended(abi.Ref, string) bool        { close(f.c); return true }
+func (f farewell) expire(int64) bool                 { return false }
+func (f farewell) watchers() []abi.Ref               { return nil }
+
+// sweeper ends asks without a deadline of their own, so that none waits for ever.
+type sweeper struct {
+	mu    sync.Mutex
+	timer clock.Timer
+	ended bool
+}
+
+// arm has the asks looked at later, if nobody does so already.
+func (o *outsiders) arm(s *System) {
+	w := &o.sweep
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer == nil && !w.ended {
+		w.timer = s.cfg.clock.AfterFunc(s.cfg.askTimeout/4, func() { o.expire(s) })
+	}
+}
+
+// expire ends the asks that have waited for too long.
+func (o *outsiders) expire(s *System) {
+	before := s.time.now() - int64(s.cfg.askTimeout)
+	waiting := false
+	for i := range o.shards {
+		sh := &o.shards[i]
+		var gone []outsider
+		sh.mu.Lock()
+		for uid, x := range sh.open {
+			if x.expire(before) {
+				delete(sh.open, uid)
+				gone = append(gone, x)
+			} else if p, ok := x.(*promise); ok && p.since != 0 {
+				waiting = true
+			}
+		}
+		sh.mu.Unlock()
+		for _, x := range gone {
+			o.tell(x)
+		}
+	}
+	o.sweep.mu.Lock()
+	o.sweep.timer = nil
+	o.sweep.mu.Unlock()
+	if waiting {
+		o.arm(s)
+	}
+}
+
+func (o *outsiders) close() {
+	w := &o.sweep
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// DefaultAskTimeout is how long an ask waits whose context has no deadline.
+const DefaultAskTimeout = time.Minute

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Reply is an answer that an actor in Go gives later: after its turn, from any
+// goroutine, once. It is how services are made that wait for something. All methods may
+// be called concurrently.
+type Reply struct {
+	actor       *actor
+	uid         abi.Ref // of the handle, while it waits
+	to          abi.Ref
+	correlation uint64
+
+	mu   sync.Mutex
+	used bool
+	gone chan struct{}
+}
+
+// Later is a handle for the answer to the current message. It fails with ErrLimit while
+// Limits.Replies of the actor's handles were not used, and with ErrNoQuestion if nobody
+// waits for an answer. A handle that is never used counts until the asker gives up.
+func (c *Context) Later() (*Reply, error) {
+	if c.env == nil || c.env.Sender == 0 || c.env.Kind != abi.KindMessage {
+		return nil, ErrNoQuestion
+	}
+	a := c.actor
+	if a.replies.Add(1) > int32(a.limits.Replies) {
+		a.replies.Add(-1)
+		return nil, ErrLimit
+	}
+	r := &Reply{actor: a, uid: a.sys.outside.newRef(), to: c.env.Sender, correlation: c.env.Correlation, gone: make(chan struct{})}
+	a.sys.outside.put(r.uid, (*replyDoor)(r))
+	if asker := a.sys.table.Get(r.to); asker != nil {
+		if r.correlation != 0 && !asker.post(c.scr, sysMsg{kind: sysObserve, ref: r.uid, correlation: r.correlation}) {
+			a.sys.outside.abandoned(r.uid)
+		}
+	} else if !a.sys.outside.observe(r.to, r.uid) {
+		a.sys.outside.abandoned(r.uid)
+	}
+	return r, nil
+}
+
+// Send answers. It fails with ErrUsed the second time, with ErrUnknown if nobody waits
+// any more, and otherwise as [System.Tell].
+func (r *Reply) Send(v any) error { return r.send(abi.KindReply, v) }
+
+// Fail answers with an error.
+func (r *Reply) Fail(reason string) error { return r.send(abi.KindReplyError, reason) }
+
+// Gone is closed when nobody waits for the answer any more: the asker has ended, or has
+// given up, or was answered by somebody else.
+func (r *Reply) Gone() <-chan struct{} { return r.gone }
+
+func (r *Reply) send(kind abi.Kind, v any) error {
+	e, err := envelope(v)
+	if err != nil {
+		return err
+	}
+	if !r.use() {
+		e.Free()
+		return ErrUsed
+	}
+	if !r.actor.sys.outside.remove(r.uid) {
+		e.Free()
+		return ErrUnknown
+	}
+	r.actor.replies.Add(-1)
+	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, r.actor.uid, r.actor.path, r.correlation
+	return r.actor.sys.deliver(nil, r.to, e)
+}
+
+func (r *Reply) use() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.used
+	r.used = true
+	return !was
+}
+
+// replyDoor is the handle as the system sees it.
+type replyDoor Reply
+
+func (d *replyDoor) ended(abi.Ref, string) bool {
+	d.actor.replies.Add(-1)
+	close(d.gone)
+	return true
+}
+
+func (d *replyDoor) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
+	return DeadUnknown, ErrUnknown, false
+}
+func (d *replyDoor) fail(uint64, abi.Ref, error) bool  { return false }
+func (d *replyDoor) delegate(uint64, abi.Ref, abi.Ref) {}
+func (d *replyDoor) expire(int64) bool                 { return false }
+func (d *replyDoor) watchers() []abi.Ref               { return nil }

@@ -1,0 +1,127 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// How a guest gets back to the state from before a failing turn: a snapshot every
+// few turns, and the messages since, which are handled again without effect. A turn is
+// a function of the state, the message and the turn's header, so it comes out the same.
+// Only an actor whose supervisor can answer resume pays for it.
+const (
+	// checkpointTurns and checkpointBytes bound what is handled again.
+	checkpointTurns = 16
+	checkpointBytes = 64 << 10
+	// A large snapshot is taken less often: a turn later for each checkpointGrain
+	// bytes of it, up to mostTurns. So it costs about as much as the turns between.
+	checkpointGrain = 1 << 10
+	mostTurns       = 1024
+)
+
+// states is what resume needs.
+type states struct {
+	snap  sandbox.Snapshot
+	log   []logged // turns since the snapshot
+	bytes int
+	why   string // the state cannot be had; else empty
+}
+
+// logged is a turn that can be repeated.
+type logged struct {
+	env  *mailbox.Envelope
+	now  int64
+	turn uint64
+}
+
+// keepStates begins to remember, at the start of an incarnation.
+func (g *guest) keepStates() {
+	g.forgetStates()
+	if p := g.actor.parent; p == nil || !p.props.strategy.CanResume() {
+		return
+	}
+	g.states = &states{}
+	g.checkpoint()
+}
+
+// checkpoint takes a snapshot; what led to it is forgotten.
+func (g *guest) checkpoint() {
+	s := g.states
+	s.forget()
+	if err := g.inst.Load().Save(&s.snap); err != nil {
+		s.why = err.Error()
+	}
+}
+
+// remember takes the envelope of a turn that has ended; false means that it is still the
+// caller's.
+func (s *states) remember(e *mailbox.Envelope, now int64, turn uint64) bool {
+	if s.why != "" {
+		return false
+	}
+	s.log = append(s.log, logged{e, now, turn})
+	s.bytes += e.Size() + overhead
+	return true
+}
+
+// checkpointIfDue is called between turns, after those of an entry went well.
+func (g *guest) checkpointIfDue() {
+	if s := g.states; s.why == "" && s.due() {
+		g.checkpoint()
+	}
+}
+
+func (s *states) due() bool {
+	n := s.snap.Bytes()
+	return len(s.log) >= max(checkpointTurns, min(n/checkpointGrain, mostTurns)) || s.bytes >= checkpointBytes+n/4
+}
+
+// CannotRewind implements Behaviour.
+func (g *guest) CannotRewind() string {
+	if g.states == nil {
+		return "its states were not kept"
+	}
+	return g.states.why
+}
+
+// Rewind implements Behaviour.
+func (g *guest) Rewind(ctx *Context) bool {
+	a, x, s := g.actor, g.inst.Load(), g.states
+	if x == nil || s == nil || x.Restore(&s.snap) != nil {
+		return false
+	}
+	in := sandbox.Entry{
+		TurnFuel: a.limits.Fuel, Seed: g.seed, MemoryLimit: a.limits.Memory, OutboxLimit: a.limits.Outbox, Yield: ctx.scr.w,
+	}
+	for _, l := range s.log {
+		e := l.env
+		env := abi.Envelope{Kind: e.Kind, Time: l.now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
+		in.Now, in.FirstTurn = l.now, l.turn
+		var res sandbox.Result
+		if !x.Push(&env) {
+			return false
+		}
+		if x.Run(&in, &res); res.Failure != nil {
+			a.sys.logf(a, abi.LogError, "resuming: turn %d has failed when it was repeated: %v", l.turn, res.Failure)
+			return false
+		}
+	}
+	return true
+}
+
+// forgetStates drops what was remembered.
+func (g *guest) forgetStates() {
+	if g.states != nil {
+		g.states.forget()
+		g.states = nil
+	}
+}
+
+func (s *states) forget() {
+	for i := range s.log {
+		s.log[i].env.Free()
+	}
+	clear(s.log)
+	s.log, s.bytes = s.log[:0], 0
+}

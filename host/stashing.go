@@ -1,0 +1,78 @@
+package host
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/stash"
+	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// stashCurrent keeps a copy of the current message aside.
+func (a *actor) stashCurrent(e *mailbox.Envelope) error {
+	if a.stash.Len() >= a.limits.Stash {
+		a.sys.deadLetter(DeadStashFull, a.uid, a.path, e)
+		return ErrLimit
+	}
+	k := cloneEnvelope(e)
+	switch e.Kind {
+	case abi.KindTerminated:
+		k.Value = stash.Kept{Lasting: true, Path: pathOfEnded(e)}
+	case abi.KindTimer, abi.KindAskTimeout, abi.KindReceiveTimeout:
+		k.Value = stash.Kept{Incarnation: a.incarnation()}
+	case abi.KindReply, abi.KindReplyError:
+		if e.Correlation != 0 {
+			k.Value = stash.Kept{Incarnation: a.incarnation()}
+		}
+	}
+	a.stash.Put(k)
+	return nil
+}
+
+// unstash puts everything stashed back to the front, in order.
+func (a *actor) unstash() {
+	if a.stash.Len() > 0 {
+		a.box.PushFront(a.stash.TakeAll()...)
+	}
+}
+
+// cloneEnvelope copies a message with the marks that its sender gave it; what the host
+// has noted on the way of the first one stays there.
+func cloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
+	k := mailbox.New()
+	k.Kind, k.Time, k.Sender, k.SenderPath, k.Correlation = e.Kind, e.Time, e.Sender, e.SenderPath, e.Correlation
+	k.Flags = e.Flags & (flagNoInfluence | flagSuppressed)
+	k.SetPayload(e.Payload)
+	k.SetHeaders(e.Headers)
+	return k
+}
+
+// setReceiveTimeout begins another receive timeout, or with 0 none.
+func (a *actor) setReceiveTimeout(d time.Duration) {
+	a.receive.Stop()
+	a.receive = nil
+	if d > 0 {
+		a.receive = timers.StartReceive(a, d)
+	}
+}
+
+// setTimer sets a timer, within the limit.
+func (a *actor) setTimer(key uint64, delay, period time.Duration, payload []byte) error {
+	if !a.timers.Has(key) && a.timers.Len() >= a.limits.Timers {
+		return ErrLimit
+	}
+	a.timers.Start(a, key, delay, period, payload)
+	return nil
+}
+
+// forward sends a copy of an envelope on in the name of its sender, who may then be
+// answered by the receiver.
+func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope) error {
+	e := cloneEnvelope(current)
+	if e.Kind != abi.KindReply && e.Kind != abi.KindReplyError {
+		e.Kind = abi.KindMessage
+	}
+	a.sys.delegate(scr, e, a.uid, to)
+	return a.sys.deliver(scr, to, e)
+}

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Who guesses refs is found out: what the actors of a tree below /user send to refs that
+// nobody has, and that nobody had lately, is counted, and beyond a bound each further
+// one fails its sender.
+//
+// A ref has 54 secret bits. With 10^6 actors a guess hits with probability
+// 10^6/2^54 = 2^-34. The bucket lets strayBurst guesses pass at once and strayRate a
+// second after that: the burst hits somebody with probability 2^16 * 2^-34 = 2^-18, and
+// the rate needs 2^34/64 s, eight years, for one hit on average. An honest actor sends
+// to refs that it was given; those whose actor has stopped, or whose ask has ended,
+// lately do not count.
+const (
+	strayBurst = 1 << 16
+	strayRate  = 64 // a second
+)
+
+// tree is what the actors below one child of /user have in common.
+type tree struct {
+	mu     sync.Mutex
+	strays float64 // in the bucket
+	at     int64   // when it was last looked at, ns
+}
+
+// stray counts a message to nobody; false: there were too many.
+func (t *tree) stray(now int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at != 0 {
+		t.strays = max(0, t.strays-float64(now-t.at)/1e9*strayRate)
+	}
+	t.at = now
+	t.strays = min(t.strays+1, strayBurst+1)
+	return t.strays <= strayBurst
+}
+
+// stray notes that an actor has sent something to a ref that nobody has.
+func (s *System) stray(scr *scratch, to, sender abi.Ref) {
+	if to == 0 || s.recent.has(to) {
+		return
+	}
+	a := s.table.Get(sender)
+	if a == nil || !a.tree.stray(s.time.now()) {
+		if a != nil {
+			a.post(scr, sysMsg{kind: sysStray})
+		}
+	}
+}
+
+// recents are refs that somebody had lately: at least the last recentRefs of them.
+type recents struct {
+	mu       sync.Mutex
+	now, old map[abi.Ref]struct{}
+}
+
+const recentRefs = 1 << 15
+
+func (r *recents) add(ref abi.Ref) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.now) >= recentRefs {
+		r.old, r.now = r.now, nil
+	}
+	if r.now == nil {
+		r.now = map[abi.Ref]struct{}{}
+	}
+	r.now[ref] = struct{}{}
+}
+
+func (r *recents) has(ref abi.Ref) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.now[ref]; ok {
+		return true
+	}
+	_, ok := r.old[ref]
+	return ok
+}

@@ -1,0 +1,85 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/stash"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// watchRef asks to be told of an actor's end; one that has ended already counts. path is
+// the target's as far as the watcher knows it.
+func (a *actor) watchRef(scr *scratch, uid abi.Ref, path string) error {
+	if uid == a.uid || a.watch.Watching(uid) {
+		return nil
+	}
+	if a.watch.Len() >= a.limits.Watches {
+		return ErrLimit
+	}
+	a.watch.Watch(uid, path)
+	target := a.sys.table.Get(uid)
+	if target == nil {
+		a.sys.stray(scr, uid, a.uid)
+	}
+	if target == nil || !target.post(scr, sysMsg{kind: sysWatch, ref: a.uid}) {
+		a.post(scr, sysMsg{kind: sysTerminated, ref: uid, reason: "unknown"})
+	}
+	return nil
+}
+
+// unwatchRef takes a watch back; a notification in the mailbox is dropped when its turn
+// comes.
+func (a *actor) unwatchRef(scr *scratch, uid abi.Ref) {
+	if !a.watch.Unwatch(uid) {
+		return
+	}
+	if target := a.sys.table.Get(uid); target != nil {
+		target.post(scr, sysMsg{kind: sysUnwatch, ref: a.uid})
+	}
+}
+
+// watchedEnded puts the news at the end of the own mailbox: behind everything that the
+// dead actor had sent before.
+func (a *actor) watchedEnded(scr *scratch, uid abi.Ref, reason string) {
+	if !a.watch.Watching(uid) {
+		return
+	}
+	e := scr.newEnvelope()
+	e.Kind, e.Sender = abi.KindTerminated, uid
+	if path := a.watch.Path(uid); path != "" {
+		e.Value = endedPath(path)
+	}
+	e.Payload = appendText(e.Payload, reason)
+	a.insist(scr, e)
+}
+
+// notifyEnd tells a watcher that an actor has gone.
+func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
+	if w := s.table.Get(watcher); w != nil {
+		w.post(scr, sysMsg{kind: sysTerminated, ref: uid, reason: reason})
+		return
+	}
+	s.outside.end(watcher, uid, reason)
+}
+
+// endedPath is whose end an envelope tells of.
+type endedPath string
+
+// pathOfEnded is empty if it is not known.
+func pathOfEnded(e *mailbox.Envelope) string {
+	switch v := e.Value.(type) {
+	case endedPath:
+		return string(v)
+	case stash.Kept:
+		return v.Path
+	}
+	return ""
+}
+
+// maxNews bounds texts that the host itself puts into envelopes, in bytes.
+const maxNews = 512
+
+func appendText(dst []byte, s string) []byte {
+	w := abi.NewWriter(dst)
+	w.Text(clip(s, maxNews))
+	return w.Bytes()
+}

@@ -1,0 +1,46 @@
+package dispatch
+
+// What a task has done tells what it will do, roughly. Tasks come in three
+// classes:
+//
+//   - fresh: it has not run yet;
+//   - light: its last run took less than a slice;
+//   - heavy: one of its last runs took longer.
+//
+// Light tasks have the lanes. A heavy one waits for a token, in one queue with the
+// runs that have left their lane, so that any number of long runs together take no
+// more than their half of the machine, however often they end and begin again. In
+// the global queue, light tasks overtake fresh ones every other time: thousands that
+// are started at once do not hold up those that are known to be short.
+const (
+	fresh = 0
+	light = 1
+	// heavy is what a long run sets: so many short ones make the task light again.
+	// A task that alternates spends most of its runs behind the others.
+	heavy = light + 2
+
+	// slice is how long a run may compute before it counts as long, and about how
+	// long it computes between two calls of Yield, in nanoseconds.
+	slice = 100_000
+)
+
+// learn takes note of a run that has ended. Only the worker that ran t calls it.
+func (t *Task) learn(long bool) {
+	switch heat := t.heat.Load(); {
+	case long:
+		t.heat.Store(heavy)
+	case heat == fresh:
+		t.heat.Store(light)
+	case heat > light:
+		t.heat.Store(heat - 1)
+	}
+}
+
+// Spend reports work within the present run, in nanoseconds, measured or estimated.
+// A run that has spent a slice should end, and come back for the rest: then it is
+// fair to the others like one that calls Yield.
+func (w *Worker) Spend(ns int64) { w.spent += ns }
+
+// Spent reports whether the present run has spent its slice. It is always false in
+// manual mode, whose order depends on no clock.
+func (w *Worker) Spent() bool { return w.spent >= slice && w.d.manual == nil }

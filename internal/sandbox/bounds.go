@@ -1,0 +1,50 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"os"
+	goruntime "runtime"
+	"strconv"
+)
+
+// parallelLoads is the bound of Config.WithParallelLoads.
+func parallelLoads(n int) int {
+	if n <= 0 {
+		n = goruntime.GOMAXPROCS(0)
+	}
+	return n
+}
+
+// unknownMemory is what a machine is taken to have that does not say.
+const unknownMemory = 4 << 30
+
+// compileRoom is what all compilations of an engine may take together, in bytes:
+// half of what the machine, or the control group, has.
+func compileRoom() int64 {
+	has := int64(unknownMemory)
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		if f := bytes.Fields(text); len(f) > 1 { // MemTotal: n kB
+			if n, err := strconv.ParseInt(string(f[1]), 10, 64); err == nil && n > 0 {
+				has = n << 10
+			}
+		}
+	}
+	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
+		if n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil && n > 0 {
+			has = min(has, n)
+		}
+	}
+	return has / 2
+}
+
+// within does work that takes memory as soon as there is room for it. Work that
+// would take more than all of it waits until it is alone.
+func (e *Engine) within(ctx context.Context, bytes uint64, work func() error) error {
+	n := int64(min(bytes, uint64(e.roomBytes)))
+	if err := e.room.Acquire(ctx, n); err != nil {
+		return err
+	}
+	defer e.room.Release(n)
+	return work()
+}

@@ -1,0 +1,145 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+	"unsafe"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// codeStore stands where wazero's file cache would: wazero asks it for machine
+// code, and gives it what it has compiled. So machine code comes from bytes in our
+// memory that were authenticated, and never from a file that somebody could change
+// between the check and the use. It is used for one module and one call of CompileModule.
+type codeStore struct {
+	serve io.Reader // what to answer, once; nil to compile
+	made  []byte    // what was compiled
+	asked codeKey
+}
+
+// codeKey is wazero's name for a module's machine code. The processor's features
+// are part of it.
+type codeKey = [32]byte
+
+// Get, Add and Delete are the interface internal/filecache.Cache of wazero.
+func (s *codeStore) Get(key codeKey) (io.ReadCloser, bool, error) {
+	s.asked = key
+	if s.serve == nil {
+		return nil, false, nil
+	}
+	return io.NopCloser(s.serve), true, nil
+}
+
+func (s *codeStore) Add(_ codeKey, content io.Reader) (err error) {
+	if r, ok := content.(*bytes.Reader); ok {
+		s.made = make([]byte, r.Len())
+		_, err = io.ReadFull(r, s.made)
+		return err
+	}
+	s.made, err = io.ReadAll(content)
+	return err
+}
+
+func (s *codeStore) Delete(codeKey) error { return nil }
+
+// errCodeStore says that this version of wazero is not the one that we know.
+var errCodeStore = errors.New("runtime: this version of wazero does not let its machine code be kept or given")
+
+// compilationCache is a compilation cache of wazero's that keeps its code in s.
+// wazero offers files only; its field for them is an interface, which a codeStore
+// satisfies.
+func compilationCache(s *codeStore) (wazero.CompilationCache, error) {
+	c := wazero.NewCompilationCache()
+	v := reflect.ValueOf(c)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return nil, errCodeStore
+	}
+	f := v.Elem().FieldByName("fileCache")
+	if !f.IsValid() || f.Kind() != reflect.Interface || !reflect.TypeOf(s).Implements(f.Type()) {
+		return nil, errCodeStore
+	}
+	reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Set(reflect.ValueOf(s))
+	return c, nil
+}
+
+// machine names this version of wazero on this processor: wazero's name for the
+// machine code of the empty module.
+var machine = sync.OnceValues(func() (codeKey, error) {
+	var s codeStore
+	c, err := compilationCache(&s)
+	if err != nil {
+		return codeKey{}, err
+	}
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(false).WithCompilationCache(c))
+	defer closeRuntime(r, c)
+	if _, err := r.CompileModule(ctx, []byte("\x00asm\x01\x00\x00\x00")); err != nil {
+		return codeKey{}, err
+	}
+	if s.asked == (codeKey{}) {
+		return codeKey{}, errCodeStore
+	}
+	return s.asked, nil
+})
+
+// checkCode checks the frame of machine code that a process made which has worked
+// through a hostile module: as many functions as the module has, each within the
+// code, and nothing that wazero would allocate without having seen it. What the
+// instructions do cannot be checked.
+func checkCode(code []byte, functions int) error {
+	bad := func(what string) error { return fmt.Errorf("malformed machine code: %s", what) }
+	head, rest, ok := split(code, 7)
+	if !ok || string(head[:6]) != "WAZEVO" {
+		return bad("no header")
+	}
+	if _, rest, ok = split(rest, uint64(head[6])); !ok {
+		return bad("no version")
+	}
+	word, rest, ok := split(rest, 4)
+	if !ok || uint64(binary.LittleEndian.Uint32(word)) != uint64(functions) {
+		return bad("another number of functions")
+	}
+	offsets, rest, ok := split(rest, 8*uint64(functions))
+	if !ok {
+		return bad("it is cut")
+	}
+	size, rest, ok := split(rest, 8)
+	if !ok {
+		return bad("it is cut")
+	}
+	text, rest, ok := split(rest, binary.LittleEndian.Uint64(size))
+	if !ok {
+		return bad("it is cut")
+	}
+	if len(text) > 0 {
+		if _, rest, ok = split(rest, 4); !ok {
+			return bad("no checksum")
+		}
+	}
+	for last := uint64(0); len(offsets) > 0; offsets = offsets[8:] {
+		at := binary.LittleEndian.Uint64(offsets)
+		if at < last || at >= uint64(len(text)) {
+			return bad("a function outside of the code")
+		}
+		last = at
+	}
+	if !bytes.Equal(rest, make([]byte, 1+4)) {
+		return bad("a source map or handlers of exceptions, which no module of ours has")
+	}
+	return nil
+}
+
+// split cuts n bytes off.
+func split(b []byte, n uint64) (head, rest []byte, ok bool) {
+	if n > uint64(len(b)) {
+		return nil, nil, false
+	}
+	return b[:n:n], b[n:], true
+}

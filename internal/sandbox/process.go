@@ -1,0 +1,292 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// job is what a hostile module is worked through for: everything between its bytes
+// and an image. It runs in this process, or in one of its own, which is then the
+// only one that decodes, rewrites, initialises or compiles the module.
+type job struct {
+	build   bool       // decode, rewrite, initialise, freeze: module is as it was given
+	compile bool       // make machine code
+	module  []byte     // as given or, without build, as rewritten
+	meta    recordMeta // without build: what the module needs
+	limits  compileLimits
+}
+
+// product is what a job has made. From another process it is hostile until checked.
+type product struct {
+	rec  *record // with build
+	code []byte  // with compile
+}
+
+// compileLimits bound the process of one job.
+type compileLimits struct {
+	Time   time.Duration // of the processor, without the initialisation
+	Init   time.Duration // of the initialisation, which has a deadline of its own
+	Memory uint64        // bytes
+}
+
+// Defaults of ImageConfig.CompileTime and CompileMemory, for a module of no bytes
+// and for each byte. A Go guest of 2.2 MB takes 3 s and 190 MB.
+const (
+	compileTimeBase   = time.Second
+	compileTimeByte   = 10 * time.Second >> 20
+	compileMemoryBase = 128 << 20
+	compileMemoryByte = 160
+)
+
+func (c *ImageConfig) compileLimits(size int) compileLimits {
+	l := compileLimits{c.CompileTime, c.InitDeadline, c.CompileMemory}
+	if l.Time == 0 {
+		l.Time = compileTimeBase + time.Duration(size)*compileTimeByte
+	}
+	if l.Memory == 0 {
+		l.Memory = compileMemoryBase + uint64(size)*compileMemoryByte + 2*c.MemoryLimit
+	}
+	return l
+}
+
+// wall is when a process is killed that seems to do nothing.
+func (l compileLimits) wall() time.Duration { return 5*l.Time + l.Init + time.Second }
+
+// CompileError is a module whose compilation has not come to its end. It is the
+// cause of a [LoadError].
+type CompileError struct {
+	What   string // such as "takes more than 2s of processor time to compile"
+	Key    string // the limit's name in manifests: compile-time, compile-memory; "" if the process has crashed
+	Output string // what the process has said, at most 4 KiB
+}
+
+func (e *CompileError) Error() string {
+	s := "the module " + e.What
+	switch e.Key {
+	case "compile-time":
+		s += " (the limit is ImageConfig.CompileTime)"
+	case "compile-memory":
+		s += " (the limit is ImageConfig.CompileMemory)"
+	}
+	if e.Output != "" {
+		s += ": " + e.Output
+	}
+	return s
+}
+
+func tooSlow(l compileLimits) *CompileError {
+	return &CompileError{What: fmt.Sprintf("takes more than %s of processor time to compile", brief(l.Time)), Key: "compile-time"}
+}
+
+func tooLarge(l compileLimits) *CompileError {
+	return &CompileError{What: "takes more than " + amount(l.Memory, "bytes") + " of memory to compile", Key: "compile-memory"}
+}
+
+// brief is a limit as it is told: what depends on the module's size is not round.
+func brief(d time.Duration) time.Duration {
+	if d > time.Second {
+		d = d.Round(time.Millisecond)
+	}
+	return d
+}
+
+// Exit codes of the process. Go's own is 2.
+const (
+	exitMemory = 3
+	exitTime   = 4
+	exitAlone  = 5 // its parent is gone
+)
+
+// compileArg makes a program the compiler; see CompileMain.
+const compileArg = "__compile"
+
+// program is what is started to compile.
+type program struct {
+	path string
+	args []string
+}
+
+// ownCompiler is set once this program has called CompileMain.
+var ownCompiler atomic.Bool
+
+// compiler is the program that compiles for the engine; nil: this process does.
+func (c *Config) compiler() (*program, error) {
+	switch {
+	case c.compile == compileHere, c.compile == compileDefault && !ownCompiler.Load():
+		return nil, nil
+	case c.compile == compileDefault:
+		path, err := ownPath()
+		return &program{path, []string{compileArg}}, err
+	}
+	path, err := filepath.Abs(c.compileWith.path)
+	return &program{path, c.compileWith.args}, err
+}
+
+// request is what the process is told, before the module.
+type request struct {
+	Version     string
+	Machine     codeKey // with Compile
+	Config      ImageConfig
+	Meta        recordMeta
+	Build       bool
+	Compile     bool
+	Interpreter bool
+	Limits      compileLimits
+}
+
+// run has a process do a job. It returns at once when ctx ends: the process is killed
+// then, and gone as soon as the kernel has taken its memory back.
+func (p *program) run(ctx context.Context, i *Image, j job) (*product, error) {
+	head, err := j.request(i)
+	if err != nil {
+		return nil, err
+	}
+	type result struct {
+		product *product
+		err     error
+	}
+	done := make(chan result, 1)
+	var process atomic.Pointer[os.Process]
+	go func() {
+		got, err := p.runHere(ctx, i, j, head, &process)
+		done <- result{got, err}
+	}()
+	select {
+	case r := <-done:
+		return r.product, r.err
+	case <-ctx.Done():
+		if p := process.Load(); p != nil {
+			_ = p.Kill() // whoever was faster
+		}
+		return nil, ctx.Err()
+	}
+}
+
+// request is what the process is told about a job for an image.
+func (j *job) request(i *Image) ([]byte, error) {
+	cfg := i.cfg
+	cfg.Progress = nil
+	for d := range cfg.Dirs { // the process works elsewhere
+		path, err := filepath.Abs(cfg.Dirs[d].Host)
+		if err != nil {
+			return nil, err
+		}
+		if d == 0 {
+			cfg.Dirs = append(cfg.Dirs[:0:0], cfg.Dirs...)
+		}
+		cfg.Dirs[d].Host = path
+	}
+	q := request{Version: imageVersion, Config: cfg, Meta: j.meta, Build: j.build, Compile: j.compile, Interpreter: i.engine.cfg.interpreter, Limits: j.limits}
+	if j.compile {
+		var err error
+		if q.Machine, err = machine(); err != nil {
+			return nil, fmt.Errorf("%w: %w", errProcess, err)
+		}
+	}
+	return json.Marshal(&q)
+}
+
+// runHere runs the process to its end.
+func (p *program) runHere(ctx context.Context, i *Image, j job, head []byte, process *atomic.Pointer[os.Process]) (*product, error) {
+	// The process dies with the thread that has started it (Linux), so that thread
+	// must not end before.
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	timed, cancel := context.WithTimeout(ctx, j.limits.wall())
+	defer cancel()
+	var said firstBytes
+	cmd := exec.CommandContext(timed, p.path, p.args...)
+	cmd.Env = []string{}
+	cmd.Dir = filepath.VolumeName(p.path) + string(filepath.Separator)
+	cmd.Stderr = &said
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = processAttributes()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w cannot be started (Config.WithCompileProgram names another program): %w", errProcess, err)
+	}
+	process.Store(cmd.Process)
+	// The pipe stays open: its end is how the process learns that we are gone.
+	go func() { _ = errors.Join(writeFrame(in, frameRequest, head), writeFrame(in, frameModule, j.module)) }()
+	got, failed, rerr := readProduct(out, i, j)
+	if rerr != nil || failed != nil {
+		cancel()
+	}
+	werr := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case failed != nil:
+		return nil, failed
+	case rerr == nil && werr == nil:
+		return got, nil
+	}
+	return nil, i.blame(j.limits.explain(timed, cmd.ProcessState, rerr, said.String()))
+}
+
+// blame is the module's fault.
+func (i *Image) blame(cause error) error {
+	return &LoadError{Name: i.cfg.Name, Reason: cause.Error(), Err: cause}
+}
+
+// explain tells why a process has not delivered.
+func (l compileLimits) explain(timed context.Context, state *os.ProcessState, read error, said string) *CompileError {
+	code := state.ExitCode()
+	switch {
+	case code == exitMemory, strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"):
+		return tooLarge(l)
+	case code == exitTime, processorTimeSpent(state, l):
+		return tooSlow(l)
+	case errors.Is(timed.Err(), context.DeadlineExceeded):
+		return &CompileError{What: fmt.Sprintf("takes more than %s to compile, while %s of processor time is allowed", brief(l.wall()), brief(l.Time)), Key: "compile-time", Output: said}
+	case errors.Is(read, errProtocol):
+		return &CompileError{What: "has brought the process that compiles to answer nonsense: " + read.Error(), Output: said}
+	}
+	return &CompileError{What: "has ended the process that compiles: " + state.String(), Output: said}
+}
+
+// processFailure is an error as it comes from the process.
+type processFailure struct {
+	Reason  string
+	Blame   bool // the module: a LoadError
+	Limit   *LimitError
+	Failure *abi.Failure
+}
+
+// firstBytes keeps the beginning of what a process says, and drops the rest.
+type firstBytes struct{ kept []byte }
+
+const mostSaid = 4 << 10
+
+func (f *firstBytes) Write(p []byte) (int, error) {
+	f.kept = append(f.kept, p[:min(len(p), mostSaid-len(f.kept))]...)
+	return len(p), nil
+}
+
+func (f *firstBytes) String() string {
+	return strings.TrimSpace(strings.ToValidUTF8(string(f.kept), "?"))
+}
+
+var _ io.Writer = (*firstBytes)(nil)

@@ -1,0 +1,22 @@
+//go:build !unix
+
+package sandbox
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+func processAttributes() *syscall.SysProcAttr { return nil }
+
+func ownPath() (string, error) { return os.Executable() }
+
+func closeInherited() {}
+
+func limitProcess(compileLimits) {}
+
+// processorTime is the time since the start: processors are not asked here.
+func processorTime() time.Duration { return time.Since(processStart) }
+
+func processorTimeSpent(*os.ProcessState, compileLimits) bool { return false }
