@@ -81,6 +81,10 @@ type ImageConfig struct {
 	// NoFreeze makes every instance run its own initialisation, so that no state
 	// drawn at random there is shared between instances.
 	NoFreeze bool
+	// RawNaNs leaves results of float arithmetic that are NaN the bits that the
+	// processor gives them. Without it they are canonical before a guest can see their
+	// bits, so that it computes the same everywhere.
+	RawNaNs bool
 	// InitFuel and InitDeadline bound the initialisation. 0 means
 	// DefaultInitFuel and DefaultInitDeadline.
 	InitFuel     uint64
@@ -145,6 +149,7 @@ type Image struct {
 
 	watch *watch // in a process that compiles
 
+	callers   callers
 	pool      pool
 	slowest   slowest
 	footprint int64 // what a pooled instance keeps resident, estimated
