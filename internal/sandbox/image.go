@@ -138,6 +138,7 @@ type Image struct {
 	batching    bool
 	frozen      bool
 	startBytes  uint64       // size of a fresh memory
+	beside      uint64       // bytes of an instance in Go's heap, see beside
 	mutable     int          // globals that a guest can change
 	unsaved     string       // why instances have no snapshots
 	memory      *slots.Image // what a fresh memory holds, if frozen

@@ -23,7 +23,7 @@ import (
 // imageVersion is part of every key in the disk cache. It must be raised when
 // the rewriter's output, the record's format or wazero changes;
 // TestImageVersion notices the first.
-const imageVersion = "25 wazero-1.12.0"
+const imageVersion = "26 wazero-1.12.0"
 
 // Load makes an image of a module: it decodes and checks the module, meters it,
 // runs its initialisation once, in an interpreter, freezes the result and
@@ -329,7 +329,7 @@ func (i *Image) finish(ctx context.Context, rec *record, code []byte) error {
 	i.description = rec.meta.Description
 	i.batching = rec.meta.Batching
 	i.frozen = rec.meta.NotFrozen == ""
-	i.startBytes = rec.meta.MemoryBytes
+	i.startBytes, i.beside = rec.meta.MemoryBytes, rec.meta.BesideBytes
 	i.mutable, i.unsaved = rec.meta.Mutable, rec.meta.NotSaved
 	if i.frozen {
 		var err error
