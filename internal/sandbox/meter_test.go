@@ -23,6 +23,7 @@ type burning struct {
 	phase uint64
 	spent uint64
 	gaps  []int64 // between two looks
+	steal int64   // what the next look comes late, ns
 }
 
 func (b *burning) Now() time.Time {
@@ -32,7 +33,8 @@ func (b *burning) Now() time.Time {
 		}
 		if now := b.x.spentNow(); now > b.spent {
 			gap := int64(float64(now-b.spent) * b.rate)
-			b.at, b.spent = b.at+gap, now
+			b.at, b.spent = b.at+gap+b.steal, now
+			b.steal = 0
 			b.gaps = append(b.gaps, gap)
 		}
 	}
@@ -126,12 +128,15 @@ func TestAStolenProcessorIsForgotten(t *testing.T) {
 	x := get(t, load(t, e, "echo", ImageConfig{}))
 	defer x.Put()
 	b.x = x
-	n := 0
+	n, late := 0, 0.0
 	in := entry()
 	in.TurnFuel = 200_000_000
 	in.Yield = yielder(func() bool {
 		if n++; n == 20 {
-			x.looked -= 1e9 // the next look comes a second late
+			b.steal = 1e9
+		}
+		if n == 21 {
+			late = x.rate
 		}
 		return true
 	})
@@ -143,8 +148,8 @@ func TestAStolenProcessorIsForgotten(t *testing.T) {
 	if last := b.gaps[len(b.gaps)-2]; last < aim/2 {
 		t.Errorf("it still looks every %d ns", last)
 	}
-	if x.rate > 0.2 {
-		t.Errorf("%v ns a unit", x.rate)
+	if late == 0 || late > 0.2 || x.rate > 0.2 {
+		t.Errorf("%v and %v ns a unit", late, x.rate)
 	}
 	if worst := x.image.slowest.rate(); worst > 0.2 {
 		t.Errorf("the slowest is %v ns a unit", worst)
