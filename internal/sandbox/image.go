@@ -81,6 +81,10 @@ type ImageConfig struct {
 	// NoFreeze makes every instance run its own initialisation, so that no state
 	// drawn at random there is shared between instances.
 	NoFreeze bool
+	// RawNaNs leaves results of float arithmetic that are NaN the bits that the
+	// processor gives them. Without it they are canonical before a guest can see their
+	// bits, so that it computes the same everywhere.
+	RawNaNs bool
 	// InitFuel and InitDeadline bound the initialisation. 0 means
 	// DefaultInitFuel and DefaultInitDeadline.
 	InitFuel     uint64
