@@ -303,3 +303,12 @@ func Weight(i *Image) int64 {
 	}
 	return n
 }
+
+// SavedWeight is the weight of an instance in the state of a snapshot.
+func SavedWeight(i *Image, s *Snapshot) int64 {
+	n := Weight(i)
+	if size := s.patch.Size(); size > i.startBytes {
+		n += int64(size - i.startBytes)
+	}
+	return n
+}
