@@ -243,6 +243,7 @@ func (a *actor) endIncarnation(scr *scratch, end End) {
 // dropTimers takes back whatever would come later.
 func (a *actor) dropTimers(scr *scratch) {
 	a.timers.CancelAll()
+	a.noteTimers()
 	a.dropAsks(scr)
 	a.setReceiveTimeout(0)
 }
@@ -342,6 +343,7 @@ func (a *actor) finishStop(scr *scratch) {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
 	}
 	a.watch.Clear()
+	a.closeAccount()
 	for i := range left {
 		a.tooLate(scr, &left[i])
 	}

@@ -291,3 +291,24 @@ func (x *Instance) MemoryBytes() uint64 { return x.memory.Size() }
 
 // Poisoned reports whether a turn has failed since the last Reset.
 func (x *Instance) Poisoned() bool { return x.poisoned }
+
+// Weight is what an instance of the image holds when it is made, in bytes: what it may
+// write to without growing, and what it needs besides. Pages that instances share until
+// they are written to count for each of them, but for those that hold the image's own
+// contents, of which an estimate counts.
+func Weight(i *Image) int64 {
+	n := i.footprint + int64(i.beside) + int64(i.startBytes)
+	if i.memory != nil {
+		n -= int64(i.memory.NonZero())
+	}
+	return n
+}
+
+// SavedWeight is the weight of an instance in the state of a snapshot.
+func SavedWeight(i *Image, s *Snapshot) int64 {
+	n := Weight(i)
+	if size := s.patch.Size(); size > i.startBytes {
+		n += int64(size - i.startBytes)
+	}
+	return n
+}
