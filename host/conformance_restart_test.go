@@ -63,7 +63,7 @@ type panicsAtStop struct{ counter }
 
 func (*panicsAtStop) Stopped(*Context) { panic("at the end") }
 
-// 3.2(5): a restart waits for the children that it stops; a restart that befalls an actor below
+// 3.2(5): a restart waits for the children that it stops; a restart that concerns an actor below
 // one that has failed keeps the counts.
 func TestC_3_2_5_ChildrenStartedWhileSuspended(t *testing.T) {
 	policy := delayOf(t, time.Second)

@@ -206,8 +206,8 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	return nil
 }
 
-// Forward sends the current message on, in the name of its sender, whom the receiver may
-// then answer.
+// Forward sends the current message on, in the name of its sender: the receiver may then
+// answer it.
 func (c *Context) Forward(to Ref) error {
 	switch {
 	case c.env == nil:

@@ -159,13 +159,13 @@ func (a *actor) resume(scr *scratch) {
 		a.parent.post(scr, m)
 		return
 	}
-	culprit, ok := a.super.Culprit()
+	failed, ok := a.super.Escalated()
 	a.ended, a.cause = endOrdered, nil
 	a.life.Do(life.Resume)
 	a.unsuspendChildren(scr)
 	if ok {
-		if m := a.super.Family.Find(culprit.Name()); m != nil {
-			a.super.Give(a.in(scr), m, resumeOrder)
+		if m := a.super.Family.Find(failed.Name()); m != nil {
+			a.super.Order(a.in(scr), m, resumeOrder)
 		}
 	}
 	if !a.sys.bus.quiet() {
@@ -215,7 +215,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	for i, k := range kids {
 		if !m.keep {
 			a.unwatchRef(scr, k.Child.uid) // the next incarnation does not know it
-			a.super.Give(a.in(scr), k, stopOrder("the parent restarts"))
+			a.super.Order(a.in(scr), k, stopOrder("the parent restarts"))
 			continue
 		}
 		if suspendedKids {
@@ -223,7 +223,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 		}
 		o := restartOrder(cause)
 		o.Delay = owed[i]
-		a.super.Give(a.in(scr), k, o)
+		a.super.Order(a.in(scr), k, o)
 	}
 	a.maybeRestart(scr)
 }

@@ -144,7 +144,7 @@ func (o *outsiders) observe(uid, handle abi.Ref) bool {
 	return ok
 }
 
-// promise is an ask from Go. One message settles it.
+// promise is an ask from Go. It ends with one message.
 type promise struct {
 	c         chan Message
 	asked     asks.Answerers

@@ -81,7 +81,7 @@ func (p parentIn) Again(r supervisor.Report) {
 
 // Decided implements supervisor.Parent: it publishes a failure and what was decided. A
 // failure that was escalated is told once as a failure; above, it is told what becomes
-// of those whom it has reached.
+// of the supervisors that it has reached.
 func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outcome) {
 	if !r.Again && !r.Escalated {
 		p.sys.totals.crashes.Add(1)

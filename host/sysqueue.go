@@ -48,7 +48,7 @@ const (
 // that they could cross a border between nodes.
 type sysMsg struct {
 	kind        sysKind
-	ref         abi.Ref // whom it is about, or who wants to know
+	ref         abi.Ref // the actor it is about, or who wants to know
 	other       abi.Ref // sysDelegate: who may answer, too
 	correlation uint64  // of an ask
 	reason      string

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Kind says whom a directive befalls besides the child that has failed.
+// Kind says which children a directive concerns besides the one that has failed.
 type Kind uint8
 
 // The kinds of strategy.
@@ -104,7 +104,7 @@ func Stopping() Strategy {
 	return s
 }
 
-// WithKind sets whom directives befall.
+// WithKind sets which children directives concern.
 func (s Strategy) WithKind(k Kind) Strategy { s.kind = k; return s }
 
 // WithMaxRestarts allows n restarts of a child in a window of time, or in its
@@ -155,7 +155,7 @@ func (s Strategy) WithKeepChildren(on bool) Strategy { s.keep = on; return s }
 // WithSilence keeps failures out of the log; events are not affected.
 func (s Strategy) WithSilence(on bool) Strategy { s.silent = on; return s }
 
-// Kind is whom directives befall.
+// Kind is which children directives concern.
 func (s Strategy) Kind() Kind { return s.kind }
 
 // MaxRestarts is the limit and its window; 0 stands for the child's life.
