@@ -126,3 +126,30 @@ func TestAskEndsWithTheFailure(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A restart of the actor leaves its handles valid: they stand for the actor.
+func TestRepliesOutliveRestarts(t *testing.T) {
+	s, _ := manual(t, nil)
+	var r *Reply
+	ref := must(s.Spawn("later", Func(func(ctx *Context, m Message) (err error) {
+		if r == nil {
+			r, err = ctx.Later()
+			return err
+		}
+		return errors.New("failed")
+	})))(t)
+	p := must(s.Request(ref, "question"))(t)
+	if err := s.Tell(ref, "fail"); err != nil {
+		t.Fatal(err)
+	}
+	s.RunUntilIdle(1000)
+	if n := s.Tree().Children[0].Incarnation; n != 1 {
+		t.Fatalf("incarnation %d", n)
+	}
+	if err := r.Send("answer"); err != nil {
+		t.Error(err)
+	}
+	if m := <-p.Answer(); m.Err() != nil {
+		t.Error(m.Err())
+	}
+}
