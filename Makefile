@@ -3,13 +3,13 @@
 GO      ?= go
 BIN     := bin/wasmactors
 # The modules that have tests; the other guests are built by the product's.
-MODULES := . abi guest-sdk samples/ledger/guest samples/flaky/guest
+MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest
 FUZZTIME ?= 30s
 
-.PHONY: demo test portable check bench fuzz build race fmt generate clean help
+.PHONY: demo test portable check bench bench-quick guard fuzz build race fmt generate tidy clean help
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the command into bin/
 	@$(GO) build -trimpath -o $(BIN) ./cmd/wasmactors
@@ -17,20 +17,29 @@ build: ## build the command into bin/
 demo: build ## run the ledger sample on thousands of transactions and check its books
 	@./samples/ledger/demo.sh $(BIN)
 
+# The benchmarks know their peers and are no part of the workspace.
+IN = cd $$m && GOWORK=$$(case $$m in bench) echo off;; esac)
+
 test: ## run the tests of every module
-	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) test ./...); done
+	@set -e; for m in $(MODULES); do echo "== $$m"; ($(IN) $(GO) test ./...); done
 
 portable: ## run the tests that touch guest memory as on macOS and Windows
 	@$(GO) test -tags portable -short ./internal/... ./host/... ./cmd/...
 
 race: ## run the tests of every module under the race detector
-	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GO) test -race -short ./...); done
+	@set -e; for m in $(MODULES); do echo "== $$m"; ($(IN) $(GO) test -race -short ./...); done
 
 check: ## format, vet, staticcheck, layers and cross-builds
 	@./.ci/check
 
-bench: ## print the benchmark figures, one JSON object a line
-	@$(GO) run ./bench
+bench: ## run every benchmark (20 minutes), write docs/benchmarks.jsonl, .md and .svg
+	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -o ../bin/benchmarks.jsonl && mv ../bin/benchmarks.jsonl ../docs/ && ../bin/bench table ../docs/benchmarks.jsonl
+
+bench-quick: ## run a little of every benchmark (2 minutes): to see that they work
+	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -quick -o ../bin/quick.jsonl && ../bin/bench table -docs - ../bin/quick.jsonl >/dev/null
+
+guard: ## count instructions and allocations a message, against bench/guard/limits.json
+	@cd bench && GOWORK=off $(GO) test -count=1 -timeout 20m -v ./guard
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@./.ci/fuzz $(FUZZTIME)
@@ -39,7 +48,12 @@ fmt: ## format every Go file
 	@gofmt -l -w $$(git ls-files '*.go')
 
 generate: ## make every generated file again
-	@set -e; for m in $(MODULES); do (cd $$m && $(GO) generate ./...); done
+	@set -e; for m in $(MODULES); do ($(IN) $(GO) generate ./...); done
+
+tidy: ## bring go.mod and go.sum up to date; the modules of the repository need not be released for it
+	@set -e; for m in . guest-sdk; do cd $(CURDIR)/$$m; sdk=github.com/wasmactors/wasmactors; \
+		$(GO) mod edit -replace $$sdk/abi=$(CURDIR)/abi -replace $$sdk/guest-sdk=$(CURDIR)/guest-sdk; \
+		GOWORK=off $(GO) mod tidy; $(GO) mod edit -dropreplace $$sdk/abi -dropreplace $$sdk/guest-sdk; done
 
 clean: ## remove what the build made
 	@rm -rf bin

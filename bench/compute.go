@@ -53,7 +53,7 @@ func (l *lab) suite(s *compute.Suite) (overheads, speedups []float64, err error)
 	machines := []*compute.Machine{plain, metered, closing}
 	for i := range s.Programs {
 		p := &s.Programs[i]
-		t, err := l.contest(p, machines)
+		t, err := l.programs(p, machines)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s %s: %w", s.Name, p.Name, err)
 		}
@@ -71,16 +71,16 @@ func (l *lab) suite(s *compute.Suite) (overheads, speedups []float64, err error)
 	return overheads, speedups, errors.Join(err, l.means(s.Name, overheads, speedups))
 }
 
-// contest runs a program on each machine in turn, several times, and returns the
+// programs runs a program on each machine in turn, several times, and returns the
 // medians in milliseconds. They must compute the same.
-func (l *lab) contest(p *compute.Program, machines []*compute.Machine) ([]float64, error) {
+func (l *lab) programs(p *compute.Program, machines []*compute.Machine) ([]float64, error) {
 	run := (*compute.Machine).Run
 	if l.quick {
 		run = (*compute.Machine).RunSmall
 	}
 	times := make([][]float64, len(machines))
 	sums := make([]uint32, len(machines))
-	for round := range 2*rounds + 1 {
+	for round := range 2*l.rounds + 1 {
 		for k, m := range machines {
 			start := time.Now()
 			sum, err := run(m, l.ctx, p)

@@ -1,22 +1,31 @@
-// Command bench prints what wasmactors costs, as one JSON object a line, next to
-// a naive host on wazero (an instance an actor, a host call a message) in the same
-// run. Figures are medians of interleaved rounds; ratios say how many times better
-// the product is.
+// Command bench measures what wasmactors costs, beside what others cost in the same
+// run: native actors, guests in WAT, in standard Go and in TinyGo with the SDK; beside
+// goroutines, hollywood, proto.actor, ergo, goakt, Erlang/OTP, Extism and a naive host
+// on wazero. Each contestant runs in a process of its own; they take turns, five
+// rounds of each benchmark.
 //
-//	go run ./bench [-only REGEXP] [-quick]
+//	bench run [-quick] [-only REGEXP] [-who REGEXP] [-rounds N] [-o FILE]   JSON lines, a measurement a line
+//	bench table [-docs FILE] FILE             writes the table and the charts from them
+//	bench compare A.jsonl B.jsonl             ratios of medians
+//	bench compare [-only] [-who] OLD NEW      the same of two binaries, interleaved
+//
+// docs/benchmarks.md explains what is measured.
 package main
 
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	goruntime "runtime"
-	"strings"
+	"time"
 
+	"github.com/wasmactors/wasmactors/bench/guard"
+	_ "github.com/wasmactors/wasmactors/bench/internal/early"
 	"github.com/wasmactors/wasmactors/host/build"
 )
 
@@ -29,82 +38,142 @@ var spinWAT []byte
 //go:embed guests/naive.wasm
 var naiveWAT []byte
 
-// lab is what benchmarks measure with.
-type lab struct {
-	ctx    context.Context
-	report *reporter
-	quick  bool
-	dir    string // of the sources, to build guests in Go
-	goPing []byte
-	naive  []byte
-}
-
-// scale shortens a count where the run is to be quick.
-func (l *lab) scale(n int) int {
-	if l.quick {
-		return max(1, n/20)
-	}
-	return n
-}
-
 func main() {
-	only := flag.String("only", "", "run the benchmarks whose name matches")
-	quick := flag.Bool("quick", false, "a twentieth of the work: to see that everything runs")
-	side := flag.String("resident", "", "measure the memory of \"ours wat\" and the like; used by the program itself")
-	flag.Parse()
-	if err := run(*only, *side, *quick); err != nil {
+	if err := command(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only, side string, quick bool) error {
-	match, err := regexp.Compile(only)
+func command(args []string) error {
+	if len(args) == 0 {
+		return errors.New("run, table or compare; see the top of bench/main.go")
+	}
+	switch rest := args[1:]; args[0] {
+	case "run":
+		return run(rest)
+	case "table":
+		return table(rest)
+	case "compare":
+		return compare(rest)
+	case "child": // of run
+		if len(rest) < 2 {
+			return errors.New("child BENCHMARK CONTESTANT [quick]")
+		}
+		return child(rest[0], rest[1], len(rest) > 2)
+	case "crowd": // of run
+		return (&lab{ctx: context.Background()}).measureCrowd(rest[0])
+	case "count": // of run
+		return guard.Work(context.Background(), rest[0])
+	case "guests": // of compare
+		return buildGuests(context.Background(), sourceDir(), rest[0])
+	}
+	return fmt.Errorf("no such command: %s", args[0])
+}
+
+// more are the benchmarks that compare us with other things than actor systems.
+var more = []struct {
+	name string
+	f    func(*lab) error
+}{{"instructions", countAll}, {"call", call}, {"resume", resume}, {"crowd", crowd}, {"start", start}, {"fair", fair}, {"compute", computing}}
+
+func run(args []string) (err error) {
+	flags := flag.NewFlagSet("run", flag.ExitOnError)
+	only := flags.String("only", "", "benchmarks whose name matches")
+	who := flags.String("who", "", "contestants whose name matches")
+	quick := flags.Bool("quick", false, "little work and one round: to see that everything runs")
+	rounds := flags.Int("rounds", 0, "of each benchmark; default 5, 1 if quick")
+	output := flags.String("o", "", "file to write, instead of standard output")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	match, err := regexp.Compile(*only)
 	if err != nil {
 		return err
 	}
-	_, file, _, _ := goruntime.Caller(0)
-	l := &lab{ctx: context.Background(), report: newReporter(os.Stdout), quick: quick, dir: filepath.Dir(file)}
-	if _, err := os.Stat(l.dir); err != nil {
-		l.dir = "bench" // built with -trimpath: run from the repository
+	matchWho, err := regexp.Compile(*who)
+	if err != nil {
+		return err
 	}
-	if side == "" {
-		fmt.Fprintln(os.Stderr, "building the guests in Go")
-	}
-	for name, to := range map[string]*[]byte{"go": &l.goPing, "naive-go": &l.naive} {
-		r, err := build.Guest(l.ctx, filepath.Join(l.dir, "guests", name), build.Options{Compiler: "go"})
+	var to io.Writer = os.Stdout
+	if *output != "" {
+		f, err := os.Create(*output)
 		if err != nil {
 			return err
 		}
-		if *to, err = r.Code(l.ctx); err != nil {
-			return err
-		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		to = f
 	}
-	if side != "" {
-		who, guest, _ := strings.Cut(side, " ")
-		if who == "crowd" {
-			return l.measureCrowd(guest)
-		}
-		bytes, err := l.measureResident(who, guest)
-		fmt.Println(bytes)
+	l, clean, err := newLab(to, *quick, *rounds)
+	if err != nil {
 		return err
 	}
-	for _, b := range []struct {
-		name string
-		f    func(*lab) error
-	}{{"call", call}, {"ping", pingPong}, {"ask", ask}, {"spawn", spawn}, {"restart", restart}, {"resume", resume}, {"memory", memory}, {"crowd", crowd}, {"start", start}, {"fair", fair}, {"compute", computing}} {
-		if match.MatchString(b.name) {
-			fmt.Fprintln(os.Stderr, b.name)
+	defer clean()
+	if err := l.contests(match, matchWho); err != nil {
+		return err
+	}
+	for _, b := range more {
+		if match.MatchString(b.name) && matchWho.MatchString("go") {
+			fmt.Fprintf(os.Stderr, "%s  [%s]\n", b.name, time.Since(l.began).Round(time.Second))
 			if err := b.f(l); err != nil {
 				return fmt.Errorf("%s: %w", b.name, err)
 			}
 		}
 	}
+	fmt.Fprintln(os.Stderr, "took", time.Since(l.began).Round(time.Second))
 	return nil
 }
 
-// guests are the two kinds that everything is measured with.
-func (l *lab) guests() []struct {
+// newLab builds the guests.
+func newLab(to io.Writer, quick bool, rounds int) (*lab, func(), error) {
+	if rounds == 0 {
+		rounds = 5
+		if quick {
+			rounds = 1
+		}
+	}
+	dir, err := os.MkdirTemp("", "wasmactors-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &lab{ctx: context.Background(), report: newReporter(to, quick), quick: quick, rounds: rounds, began: time.Now(), dir: sourceDir(), guests: dir, budget: 40 * time.Second}
+	fmt.Fprintln(os.Stderr, "building the guests")
+	if err := buildGuests(l.ctx, l.dir, dir); err != nil {
+		return nil, nil, err
+	}
+	for name, to := range map[string]*[]byte{"go": &l.goPing, "naive-go": &l.naive} {
+		if *to, err = os.ReadFile(filepath.Join(dir, name+".wasm")); err != nil {
+			return nil, nil, err
+		}
+	}
+	return l, func() { os.RemoveAll(dir) }, nil
+}
+
+// buildGuests builds what is written in Go into a directory.
+func buildGuests(ctx context.Context, from, to string) error {
+	for _, g := range []struct{ name, source, compiler string }{
+		{"go", "go", "go"}, {"tinygo", "go", "tinygo"}, {"naive-go", "naive-go", "go"}, {"extism", "extism", "go"},
+	} {
+		if lacksProgram(g.compiler) != "" {
+			continue
+		}
+		r, err := build.Guest(ctx, filepath.Join(from, "guests", g.source), build.Options{Compiler: g.compiler})
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+		code, err := r.Code(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+		if err := os.WriteFile(filepath.Join(to, g.name+".wasm"), code, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guests are the two kinds that the other benchmarks are measured with.
+func (l *lab) guestKinds() []struct {
 	name         string
 	ours, theirs []byte
 } {

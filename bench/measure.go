@@ -9,16 +9,13 @@ import (
 	"time"
 )
 
-// rounds of each comparison: both sides are measured in turn, so that a slow
-// moment of the machine hits both, and the medians are compared.
-const rounds = 5
-
-// interleave measures a and b alternately and returns their medians.
+// interleave measures a and b alternately, so that a slow moment of the machine hits
+// both, and returns their medians.
 // Each call returns one sample. Neither pays for collecting the garbage of the
 // other.
-func interleave(a, b func() (float64, error)) (float64, float64, error) {
+func (l *lab) interleave(a, b func() (float64, error)) (float64, float64, error) {
 	var as, bs []float64
-	for range rounds {
+	for range l.rounds {
 		runtime.GC()
 		x, err := a()
 		if err != nil {
@@ -35,9 +32,9 @@ func interleave(a, b func() (float64, error)) (float64, float64, error) {
 }
 
 // repeat measures f alone and returns the median.
-func repeat(f func() (float64, error)) (float64, error) {
+func (l *lab) repeat(f func() (float64, error)) (float64, error) {
 	var xs []float64
-	for range rounds {
+	for range l.rounds {
 		x, err := f()
 		if err != nil {
 			return 0, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
@@ -13,6 +12,8 @@ import (
 // product is a host of ours with one image.
 type product struct {
 	engine  *runtime.Engine
+	image   *runtime.Image
+	last    []byte // the payload of the last report
 	sys     *host.System
 	props   host.Props
 	done    chan struct{} // the referee is satisfied
@@ -46,10 +47,11 @@ func newProductWith(ctx context.Context, wasm []byte, workers int, change func(h
 	if err != nil {
 		return nil, err
 	}
-	p := &product{engine: engine, sys: sys, done: make(chan struct{}, 1)}
+	p := &product{engine: engine, image: image, sys: sys, done: make(chan struct{}, 1024)}
 	p.props = host.Guest(image, "ping").WithCapabilities(host.Capabilities{Send: []string{"/user/referee"}})
-	p.referee, err = sys.Spawn("referee", host.Func(func(ctx *host.Context, _ host.Message) error {
+	p.referee, err = sys.Spawn("referee", host.Func(func(ctx *host.Context, m host.Message) error {
 		if p.left == 0 {
+			p.last = append(p.last[:0], m.Payload...)
 			p.done <- struct{}{}
 			return nil
 		}
@@ -85,14 +87,10 @@ func (p *product) wait() error {
 	select {
 	case <-p.done:
 		return nil
-	case <-time.After(2 * time.Minute):
-		return fmt.Errorf("stuck:\n%s", p.sys.Tree())
+	case <-time.After(patience):
+		return errStuck
 	}
 }
 
-// Payloads that the guests do not survive: the one in WAT traps on both, the one
-// in Go returns an error or panics.
-var (
-	failing  = host.Raw{0xf6}
-	panicing = host.Raw{0xf5}
-)
+// failing is a payload at which the guest in WAT traps and the one in Go returns an error.
+var failing = host.Raw{0xf6}

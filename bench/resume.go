@@ -11,7 +11,7 @@ import (
 // each message of an actor whose supervisor can answer resume, next to one whose
 // supervisor cannot; and the way back itself, next to a restart.
 func resume(l *lab) error {
-	for _, g := range l.guests() {
+	for _, g := range l.guestKinds() {
 		var perMessage, perFailure [2]func() (float64, error)
 		var close [2]func() error
 		for i, d := range []supervision.Directive{supervision.Resume, supervision.Restart} {
@@ -36,11 +36,11 @@ func resume(l *lab) error {
 			perMessage[i] = func() (float64, error) { return perOp(l.scale(200_000), ping) }
 			perFailure[i] = func() (float64, error) { return perOp(l.scale(5000), fail) }
 		}
-		with, without, err := interleave(perMessage[0], perMessage[1])
+		with, without, err := l.interleave(perMessage[0], perMessage[1])
 		if err != nil {
 			return err
 		}
-		back, again, err := interleave(perFailure[0], perFailure[1])
+		back, again, err := l.interleave(perFailure[0], perFailure[1])
 		if err != nil {
 			return err
 		}

@@ -57,14 +57,14 @@ func start(l *lab) error {
 		}
 		return median(took), nil
 	}
-	second, first, err := interleave(warm, cold)
+	second, first, err := l.interleave(warm, cold)
 	if err != nil {
 		return err
 	}
 	if err := l.report.compare("second start of a bundle with a Go guest", "ms", second, first, "the whole process, four messages included; baseline: the first start"); err != nil {
 		return err
 	}
-	floor, err := repeat(func() (float64, error) {
+	floor, err := l.repeat(func() (float64, error) {
 		began := time.Now()
 		err := exec.CommandContext(l.ctx, exe, "version").Run()
 		return float64(time.Since(began).Microseconds()) / 1e3, err

@@ -252,7 +252,7 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	if err == nil {
 		return
 	}
-	a.sys.logf(a, abi.LogWarn, "a child of type %q was not started: %v", cmd.Type, err)
+	g.spawnRefused(cmd, err)
 	e := scr.cache.New()
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
 	e.Payload = appendText(e.Payload, err.Error())

@@ -44,6 +44,7 @@ type DeadLetter struct {
 	Reason    DeadReason
 	Kind      abi.Kind
 	Sender    abi.Ref
+	From      string // path of the sender, as far as it is known
 	Recipient abi.Ref
 	Path      string // of the recipient, as far as it is known
 	Payload   []byte // CBOR, at most MaxDeadPayload bytes of it

@@ -134,6 +134,7 @@ func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, 
 // stays the caller's. It is the end: nothing more is sent because of it.
 func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
 	l := letter(reason, to, path, e)
+	l.From = s.refOf(e.Sender).Path()
 	kind := EventDeadLetter
 	if e.Flags&flagSuppressed != 0 {
 		kind = EventSuppressed

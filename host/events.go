@@ -25,9 +25,10 @@ const (
 	EventTerminated                      // the system has terminated
 	EventSuppressed                      // a message marked as Suppressed was not delivered
 	EventEscalated                       // a failure of a child has reached the actor, and it was decided what follows
+	EventRefused                         // what an actor has asked the host for was refused
 )
 
-var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter", "escalated"}
+var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter", "escalated", "refused"}
 
 // String is the name that JSON output uses.
 func (k EventKind) String() string {
@@ -53,10 +54,11 @@ type Event struct {
 	Note      string                // failed, escalated: why the directive is not the strategy's; stopped: why
 	Silent    bool                  // failed, escalated: the supervisor wants it kept out of logs
 
-	Mail  *CrashedMail // failed: the message whose turn failed, nil if there was none
-	Dead  *DeadLetter  // dead_letter, suppressed_dead_letter, unhandled
-	Level int          // log: abi.LogDebug to abi.LogError
-	Text  string       // log
+	Mail    *CrashedMail // failed: the message whose turn failed, nil if there was none
+	Dead    *DeadLetter  // dead_letter, suppressed_dead_letter, unhandled
+	Refused *Refusal     // refused
+	Level   int          // log: abi.LogDebug to abi.LogError
+	Text    string       // log
 }
 
 // CrashedMail is the message whose turn has failed, and what the actor weighed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,8 +20,7 @@ func buildCommand(env *environment) *cli.Command {
 			"contents of all source files.\n\nExamples:\n\n" +
 			"   wasmactors build samples/hello\n" +
 			"   wasmactors build samples/hello --compiler go --output out",
-		Flags: append(cacheFlags(),
-			compilerFlag(),
+		Flags: append(bundleFlags(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "also write each module to `DIR`/NAME.wasm"},
 		),
 		Action: func(c *cli.Context) error {
@@ -32,7 +32,7 @@ func buildCommand(env *environment) *cli.Command {
 			if err != nil {
 				return err
 			}
-			m, err := load(path)
+			m, err := load(c, path)
 			if err != nil {
 				return err
 			}
@@ -42,13 +42,15 @@ func buildCommand(env *environment) *cli.Command {
 }
 
 func buildAll(c *cli.Context, env *environment, m *bundle.Manifest, opt bundle.Options) error {
-	p := newProgress(env.stderr)
+	p := newProgress(env.terminal)
 	defer p.end()
 	opt.Progress = p.say
+	var errs []error
 	for _, mod := range m.Modules {
 		code, built, err := bundle.Code(c.Context, mod, opt)
 		if err != nil {
-			return &bundle.ModuleError{Module: mod.Name, Err: err}
+			errs = append(errs, m.ModuleError(mod, err))
+			continue
 		}
 		how := "is given"
 		switch {
@@ -67,7 +69,7 @@ func buildAll(c *cli.Context, env *environment, m *bundle.Manifest, opt bundle.O
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func humanBytes(n uint64) string {

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,13 +10,11 @@ import (
 	"time"
 
 	"github.com/charmbracelet/log"
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/supervision"
 )
-
-var logLevels = map[string]int{"debug": abi.LogDebug, "info": abi.LogInfo, "warn": abi.LogWarn, "error": abi.LogError}
 
 // console shows a run: answers on standard output, everything else on standard
 // error.
@@ -28,8 +25,10 @@ type console struct {
 	level int
 	log   *log.Logger
 
-	mu  sync.Mutex
-	out *bufio.Writer
+	status *statusLine
+	fail   func(error) // ends the run
+	mu     sync.Mutex
+	failed error // of writing answers
 
 	sub      *host.Subscription
 	finished sync.WaitGroup
@@ -38,23 +37,53 @@ type console struct {
 	restarts int
 	stopped  int
 	dead     int // dead letters, shown or not
+	refused  int // likewise
 	order    []string
 	reports  string // all, first or none
 	reported map[string]bool
+
+	ends    *host.Subscription // of top-level actors; never loses one
+	endings sync.WaitGroup
+	died    []string // top-level actors that have failed for good, and why
 }
 
 func newConsole(env *environment, asJSON, quiet bool, level int, reports string) *console {
-	c := &console{env: env, json: asJSON, quiet: quiet, level: level, reports: reports, out: bufio.NewWriter(env.stdout),
+	c := &console{env: env, json: asJSON, quiet: quiet, level: level, reports: reports, status: newStatusLine(env.terminal), fail: func(error) {},
 		crashes: map[string]int{}, delays: map[string]time.Duration{}, reported: map[string]bool{}}
-	c.log = log.NewWithOptions(env.stderr, log.Options{ReportTimestamp: true, TimeFormat: "15:04:05.000", Level: []log.Level{log.DebugLevel, log.InfoLevel, log.WarnLevel, log.ErrorLevel}[level]})
+	// The log is given a stream that it does not know for a terminal, so that it asks
+	// that nothing.
+	c.log = log.NewWithOptions(c.status, log.Options{ReportTimestamp: true, TimeFormat: "15:04:05.000", Level: logLevels[level]})
+	c.log.SetColorProfile(colours(env.terminal))
 	return c
 }
+
+var logLevels = [...]log.Level{log.DebugLevel, log.InfoLevel, log.WarnLevel, log.ErrorLevel}
 
 // eventBuffer is how many events may wait for a slow terminal; more are counted.
 const eventBuffer = 1 << 14
 
+// endBuffer is more than the top-level actors of any manifest.
+const endBuffer = 1 << 16
+
+func whyStopped(e *host.Event) string {
+	if e.Failure != nil {
+		return e.Failure.Error()
+	}
+	return e.Note
+}
+
 // follow shows the events of a system as they come.
 func (c *console) follow(sys *host.System) {
+	c.ends = sys.Subscribe(endBuffer, func(e *host.Event) bool {
+		return e.Kind == host.EventStopped && strings.HasPrefix(e.Ref.Path(), "/user/") && strings.Count(e.Ref.Path(), "/") == 2
+	})
+	c.endings.Go(func() {
+		for e := range c.ends.C() {
+			if e.Failure != nil || strings.HasPrefix(e.Note, "failed") {
+				c.died = append(c.died, fmt.Sprintf("%s has failed and was stopped: %s", e.Ref.Path(), oneLine(whyStopped(&e))))
+			}
+		}
+	})
 	c.sub = sys.Subscribe(eventBuffer, nil)
 	c.finished.Add(1)
 	go func() {
@@ -83,7 +112,9 @@ func (c *console) event(e *host.Event) {
 	switch {
 	case c.quiet:
 	case c.json:
-		c.writeJSON(e)
+		if e.Kind != host.EventLog || e.Level >= c.level {
+			c.env.writeJSON(e)
+		}
 	default:
 		c.human(e)
 	}
@@ -99,7 +130,7 @@ func (c *console) human(e *host.Event) {
 	case host.EventStarted:
 		c.log.Debug("started", "actor", path)
 	case host.EventFailed:
-		c.log.Error("crashed", "actor", path, "why", oneLine(e.Failure.Error()), "then", verdict(e))
+		c.log.Error("crashed", withAdvice(e, "actor", path, "why", oneLine(e.Failure.Error()), "then", oneLine(verdict(e)))...)
 		c.report(e)
 	case host.EventRestarted:
 		c.log.Info("restarted", "actor", path, "incarnation", e.Incarnation)
@@ -109,7 +140,7 @@ func (c *console) human(e *host.Event) {
 		if strings.HasPrefix(e.Note, "failed") {
 			c.log.Error("stopped", "actor", path, "why", oneLine(e.Note))
 		} else {
-			c.log.Debug("stopped", "actor", path, "why", e.Note)
+			c.log.Debug("stopped", "actor", path, "why", oneLine(e.Note))
 		}
 	case host.EventDeadLetter:
 		switch c.dead++; {
@@ -119,15 +150,36 @@ func (c *console) human(e *host.Event) {
 		case c.dead > shownDeadLetters:
 			return
 		}
-		c.log.Warn("dead letter", "to", deadTo(e), "why", e.Dead.Reason.String(), "message", preview(e.Dead.Payload))
+		pairs := []any{}
+		if from := e.Dead.From; from != "" && from != "/temp" { // from an actor
+			pairs = append(pairs, "from", oneLine(from))
+		}
+		c.log.Warn("dead letter", withAdvice(e, append(pairs, "to", oneLine(e.Dead.To()), "why", e.Dead.Reason.String(), "message", preview(e.Dead.Payload))...)...)
+	case host.EventRefused:
+		switch c.refused++; {
+		case c.refused == shownDeadLetters+1:
+			c.log.Warn("more refusals are not shown; --json shows all")
+			return
+		case c.refused > shownDeadLetters:
+			return
+		}
+		r := e.Refused
+		c.log.Warn(oneLine(r.What)+" refused", withAdvice(e, "actor", path, "type", oneLine(r.Type), "name", oneLine(r.Name), "why", oneLine(r.Reason))...)
 	case host.EventUnhandled:
 		c.log.Warn("unhandled", "actor", path, "message", preview(e.Dead.Payload))
 	case host.EventLog:
 		if e.Level >= c.level {
-			levels := []log.Level{log.DebugLevel, log.InfoLevel, log.WarnLevel, log.ErrorLevel}
-			c.log.Log(levels[min(max(e.Level, 0), 3)], printable(e.Text), "actor", path)
+			c.log.Log(logLevels[min(max(e.Level, 0), 3)], printable.Text(e.Text), "actor", path)
 		}
 	}
+}
+
+// withAdvice adds what the manifest has to say about an event.
+func withAdvice(e *host.Event, pairs ...any) []any {
+	if advice := bundle.Advice(e); advice != "" {
+		pairs = append(pairs, "key", oneLine(advice))
+	}
+	return pairs
 }
 
 // report prints the whole report of an actor's first failure of a sort, or of all.
@@ -141,9 +193,9 @@ func (c *console) report(e *host.Event) {
 	}
 	var b strings.Builder
 	for _, line := range strings.Split(e.Report(), "\n")[1:] {
-		b.WriteString("    " + printable(line) + "\n")
+		b.WriteString("    " + printable.Line(line, 4096) + "\n")
 	}
-	_, _ = io.WriteString(c.env.stderr, b.String())
+	_, _ = io.WriteString(c.status, b.String())
 }
 
 // maxReported bounds what the console remembers: hostile guests have many reasons.
@@ -165,153 +217,70 @@ func verdict(e *host.Event) string {
 	return s
 }
 
-func deadTo(e *host.Event) string {
-	if e.Dead.Path != "" {
-		return e.Dead.Path
-	}
-	return fmt.Sprint(uint64(e.Dead.Recipient))
-}
-
 // preview is a payload in one short line.
 func preview(payload []byte) string {
-	text, err := bundle.ToJSON(payload)
+	text, err := host.ToJSON(payload)
 	if err != nil {
 		return fmt.Sprintf("%d bytes", len(payload))
 	}
-	s := string(text)
-	if len(s) > 120 {
-		s = s[:117] + "..."
-	}
-	return s
+	return printable.Line(string(text), 120)
 }
 
 // oneLine is the first line of a text, of bounded length, safe for a terminal.
-func oneLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	if len(s) > 200 {
-		s = s[:197] + "..."
-	}
-	return printable(s)
+func oneLine(s string) string { return printable.Line(s, 200) }
+
+type jsonAnswer struct {
+	Line   int             `json:"line"`
+	To     string          `json:"to,omitempty"`
+	Kind   string          `json:"kind"`
+	From   string          `json:"from,omitempty"`
+	Reply  json.RawMessage `json:"reply,omitempty"`
+	Reason string          `json:"reason,omitempty"`
 }
 
-// printable replaces what could move a cursor or change a title: guests are not
-// trusted with the terminal either.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return '\uFFFD'
+// answer writes what became of a line of input, at once. If it cannot be written the run
+// ends.
+func (c *console) answer(a bundle.Answer) {
+	j := jsonAnswer{Line: a.Line, To: a.To, Kind: a.Kind(), Reason: a.Reason()}
+	if a.Err == nil {
+		reply, err := host.ToJSON(a.Payload)
+		if err != nil {
+			j.Kind, j.Reason = bundle.KindFailed, err.Error()
+		} else {
+			j.From, j.Reply = a.From.Path(), reply
 		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-type jsonEvent struct {
-	Time        time.Time    `json:"time"`
-	Event       string       `json:"event"`
-	Actor       string       `json:"actor,omitempty"`
-	Ref         string       `json:"ref,omitempty"`
-	Type        string       `json:"type,omitempty"`
-	Incarnation uint64       `json:"incarnation"`
-	Failure     *jsonFailure `json:"failure,omitempty"`
-	Directive   string       `json:"directive,omitempty"`
-	DelayMS     *float64     `json:"delay_ms,omitempty"`
-	Failures    int          `json:"failures,omitempty"`
-	Note        string       `json:"note,omitempty"`
-	Level       string       `json:"level,omitempty"`
-	Text        string       `json:"text,omitempty"`
-	Reason      string       `json:"reason,omitempty"`
-	To          string       `json:"to,omitempty"`
-	Bytes       int          `json:"bytes,omitempty"`
-	Message     *jsonMail    `json:"message,omitempty"`
-	Memory      uint64       `json:"memory,omitempty"`
-	Waiting     *int         `json:"waiting,omitempty"`
-}
-
-type jsonMail struct {
-	Kind        string          `json:"kind"`
-	Sender      uint64          `json:"sender,omitempty"`
-	Bytes       int             `json:"bytes"`
-	Payload     json.RawMessage `json:"payload,omitempty"` // if it is whole, and fits JSON
-	Redelivered int             `json:"redelivered,omitempty"`
-}
-
-type jsonFailure struct {
-	Kind       string   `json:"kind"`
-	Reason     string   `json:"reason,omitempty"`
-	Message    string   `json:"message,omitempty"`
-	Stack      []string `json:"stack,omitempty"`
-	GuestStack string   `json:"guest_stack,omitempty"`
-	Turn       uint64   `json:"turn"`
-	Fuel       uint64   `json:"fuel"`
-}
-
-func (c *console) writeJSON(e *host.Event) {
-	if e.Kind == host.EventLog && e.Level < c.level {
-		return
 	}
-	j := jsonEvent{Time: e.Time, Event: e.Kind.String(), Type: e.Type, Incarnation: e.Incarnation, Failures: e.Failures, Note: e.Note, Text: e.Text}
-	if !e.Ref.IsZero() {
-		j.Actor, j.Ref = e.Ref.Path(), e.Ref.String()
-	}
-	if f := e.Failure; f != nil {
-		j.Failure = &jsonFailure{f.Kind.String(), f.Reason, f.Message, f.Stack, f.GuestStack, f.Turn, f.Fuel}
-	}
-	if e.Kind == host.EventFailed {
-		ms := float64(e.Delay) / float64(time.Millisecond)
-		j.Directive, j.DelayMS = e.Directive.String(), &ms
-	}
-	if m := e.Mail; m != nil {
-		j.Message = &jsonMail{Kind: m.Kind.String(), Sender: uint64(m.Sender), Bytes: m.Size, Redelivered: m.Redelivered}
-		if payload, err := bundle.ToJSON(m.Payload); err == nil && m.Size == len(m.Payload) {
-			j.Message.Payload = payload
-		}
-		j.Memory, j.Waiting = m.Memory, &m.Waiting
-	}
-	if e.Kind == host.EventLog {
-		j.Level = []string{"debug", "info", "warn", "error"}[min(max(e.Level, 0), 3)]
-	}
-	if e.Dead != nil {
-		j.Reason, j.To, j.Bytes = e.Dead.Reason.String(), deadTo(e), e.Dead.Size
-	}
-	c.line(c.env.stderr, j)
-}
-
-func (c *console) line(w io.Writer, v any) {
-	text, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(j); err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w.Write(append(text, '\n'))
-}
-
-type jsonAnswer struct {
-	Line  int             `json:"line"`
-	To    string          `json:"to,omitempty"`
-	From  string          `json:"from,omitempty"`
-	Reply json.RawMessage `json:"reply,omitempty"`
-	Error string          `json:"error,omitempty"`
-}
-
-// answer prints what became of a line of input.
-func (c *console) answer(a bundle.Answer) {
-	j := jsonAnswer{Line: a.Line, To: a.To}
-	var bad *bundle.InputError
-	switch {
-	case errors.As(a.Err, &bad):
-		j.Error = "input: " + bad.Reason
-	case a.Err != nil:
-		j.Error = strings.TrimPrefix(a.Err.Error(), "host: ")
-	default:
-		reply, err := bundle.ToJSON(a.Payload)
-		if err != nil {
-			j.Error = err.Error()
-			break
-		}
-		j.From, j.Reply = a.From.Path(), reply
+	if c.failed != nil {
+		return
 	}
-	c.line(c.out, j)
+	if _, err := c.env.stdout.Write(printable.JSON(b.Bytes())); err != nil {
+		c.failed = &outputError{err}
+		c.fail(c.failed)
+	}
+}
+
+// broken is why answers cannot be written; nil if they can.
+func (c *console) broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+// feeding shows how far the feed is, on a terminal.
+func (c *console) feeding(sys *host.System) func(bundle.FeedStats) {
+	if c.quiet || c.json || !c.status.draws {
+		return nil
+	}
+	began := time.Now()
+	return func(s bundle.FeedStats) { c.status.set(feedingText(s, time.Since(began), sys)) }
 }
 
 func (c *console) started(m *bundle.Manifest, took time.Duration) {
@@ -323,9 +292,8 @@ func (c *console) started(m *bundle.Manifest, took time.Duration) {
 // end prints what has not been printed yet, and a summary.
 func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Stats, took time.Duration) {
 	c.finished.Wait()
-	c.mu.Lock()
-	c.out.Flush()
-	c.mu.Unlock()
+	c.endings.Wait()
+	c.status.set("")
 	lost := uint64(0)
 	if c.sub != nil {
 		lost = c.sub.Dropped()
@@ -335,9 +303,9 @@ func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Sta
 		crashes += n
 	}
 	if c.json {
-		c.line(c.env.stderr, map[string]any{
+		c.env.writeJSON(map[string]any{
 			"event": "summary", "bundle": m.Name, "seconds": took.Seconds(), "sent": stats.Sent, "answered": stats.Answered,
-			"errors": stats.Errors, "unanswered": stats.Unanswered, "invalid": stats.Invalid, "turns": final.Turns,
+			"errors": stats.Errors, "failed": stats.Failed, "timeouts": stats.Timeouts, "unanswered": stats.Unanswered, "invalid": stats.Invalid, "turns": final.Turns,
 			"crashes": final.Crashes, "restarts": c.restarts, "dead_letters": final.DeadLetters, "fuel": final.Fuel, "events_lost": lost,
 		})
 		return
@@ -347,8 +315,8 @@ func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Sta
 	}
 	w := c.env.stderr
 	fmt.Fprintf(w, "\nbundle %s, %s\n", m.Name, took.Round(time.Millisecond))
-	fmt.Fprintf(w, "  messages      %d sent, %d answered, %d answered with an error, %d without an answer, %d lines invalid\n",
-		stats.Sent, stats.Answered, stats.Errors, stats.Unanswered, stats.Invalid)
+	fmt.Fprintf(w, "  messages      %d sent, %d answered, %d answered with an error, %d failed, %d without an answer, %d too late, %d lines invalid\n",
+		stats.Sent, stats.Answered, stats.Errors, stats.Failed, stats.Unanswered, stats.Timeouts, stats.Invalid)
 	fmt.Fprintf(w, "  turns         %d, %.1f million units of fuel\n", final.Turns, float64(final.Fuel)/1e6)
 	fmt.Fprintf(w, "  crashes       %d, %d restarts, %d stops\n", crashes, c.restarts, c.stopped)
 	for _, path := range c.order {

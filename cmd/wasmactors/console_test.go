@@ -2,10 +2,15 @@ package main
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode"
+
+	"github.com/wasmactors/wasmactors/host/bundle"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // Row K09 of the semantics: ten dead letters are logged, then a line that says so, and
@@ -16,13 +21,71 @@ func TestK09_DeadLettersAreLoggedTenTimes(t *testing.T) {
 		lines, last int
 	}{{false, 10, 1}, {true, 25, 0}} {
 		var stderr bytes.Buffer
-		console := newConsole(&environment{stderr: &stderr}, c.json, false, 1, "none")
+		console := newConsole(&environment{stderr: &stderr, terminal: &stderr}, c.json, false, 1, "none")
 		for range 25 {
 			console.event(&host.Event{Kind: host.EventDeadLetter, Dead: &host.DeadLetter{Path: "/user/nobody", Payload: []byte{1}}})
 		}
 		lines, last := strings.Count(stderr.String(), "/user/nobody"), strings.Count(stderr.String(), "more dead letters are counted")
 		if lines != c.lines || last != c.last {
 			t.Errorf("json %v: %d lines and %d\n%s", c.json, lines, last, &stderr)
+		}
+	}
+}
+
+const hostileText = "a\x1b[2J\x1b]0;t\a\u009b31m\u0085\x7f\r\u202eb\u2066c\u200f\u2028\U000e0041\ufeffz"
+
+// fillTexts sets every text in v.
+func fillTexts(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostileText)
+	case reflect.Pointer:
+		if v.Type().Elem().Kind() == reflect.Struct && v.Type().Elem().PkgPath() != "time" {
+			v.Set(reflect.New(v.Type().Elem()))
+			fillTexts(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && v.Field(i).CanSet() {
+				fillTexts(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.String {
+			v.Set(reflect.ValueOf([]string{hostileText}))
+		} else if v.Type().Elem().Kind() == reflect.Uint8 {
+			payload, _ := host.Encode(hostileText)
+			v.SetBytes(payload)
+		}
+	}
+}
+
+// TestNothingHostileReachesTheTerminal shows every event with every text of it hostile,
+// to a person and as JSON, and answers and errors likewise.
+func TestNothingHostileReachesTheTerminal(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		var out, errs bytes.Buffer
+		env := &environment{stdout: printable.Writer(&out), stderr: printable.Writer(&errs), terminal: &errs, json: asJSON}
+		console := newConsole(env, asJSON, false, 0, "all")
+		for kind := host.EventStarted; kind <= host.EventRefused; kind++ {
+			e := host.Event{}
+			fillTexts(reflect.ValueOf(&e).Elem())
+			e.Kind, e.Level = kind, 3
+			e.Mail.Size = len(e.Mail.Payload)
+			console.event(&e)
+			e.Note = "failed: " + hostileText
+			console.event(&e)
+		}
+		payload, _ := host.Encode(map[string]string{hostileText: hostileText})
+		console.answer(bundle.Answer{Line: 1, To: hostileText, Payload: payload})
+		console.answer(bundle.Answer{Line: 1, To: hostileText, Err: &host.ReplyError{Reason: hostileText}})
+		env.report(bundle.Diagnostics{{File: hostileText, Line: 1, Column: 1, Message: hostileText}}, 2)
+		newProgress(&errs).say(hostileText, hostileText)
+		all := out.String() + errs.String()
+		if i := strings.IndexFunc(all, func(r rune) bool {
+			return r != '\n' && r != '\t' && (unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r >= 0xe0000 && r < 0xe0080 || r == 0xfeff)
+		}); i >= 0 || len(all) < 3000 {
+			t.Errorf("json %v: %d bytes, %q", asJSON, len(all), all[max(i-60, 0):min(i+20, len(all))])
 		}
 	}
 }

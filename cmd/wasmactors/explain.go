@@ -15,11 +15,12 @@ func explainCommand(env *environment) *cli.Command {
 		Description: "Without an actor all of them are explained. Nothing is built or run.\n\nExamples:\n\n" +
 			"   wasmactors explain samples/ledger\n" +
 			"   wasmactors explain samples/ledger gateway",
+		Flags: []cli.Flag{envFlag()},
 		Action: func(c *cli.Context) error {
 			if c.NArg() < 1 || c.NArg() > 2 {
 				return usage("explain wants a bundle and perhaps an actor; see wasmactors explain --help")
 			}
-			m, err := load(c.Args().First())
+			m, err := load(c, c.Args().First())
 			if err != nil {
 				return err
 			}

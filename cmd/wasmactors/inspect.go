@@ -18,13 +18,10 @@ func inspectCommand(env *environment) *cli.Command {
 		Description: "ABI and SDK, actor types, imports, sizes before and after metering, pages of the image, capabilities.\n\nExamples:\n\n" +
 			"   wasmactors inspect samples/ledger\n" +
 			"   wasmactors inspect guest.wasm --json",
-		Flags: append(cacheFlags(), compilerFlag(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}),
+		Flags: append(bundleFlags(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a module or a bundle", "")
 			if err != nil {
-				return err
-			}
-			if err := checkCompiler(c.String("compiler")); err != nil {
 				return err
 			}
 			var report inspection
@@ -103,11 +100,11 @@ func inspectBundle(c *cli.Context, env *environment, path string) (inspection, e
 	if err != nil {
 		return inspection{}, err
 	}
-	m, err := load(path)
+	m, err := load(c, path)
 	if err != nil {
 		return inspection{}, err
 	}
-	p := newProgress(env.stderr)
+	p := newProgress(env.terminal)
 	options.Progress = p.say
 	b, err := bundle.Open(c.Context, m, options)
 	p.end()

@@ -7,21 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
-	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/runtime"
-)
-
-// Exit codes.
-const (
-	exitDone        = 0
-	exitFailed      = 1   // the bundle has failed
-	exitUsage       = 2   // the command line or the manifest is wrong
-	exitInterrupted = 130 // Ctrl-C
 )
 
 // version is set by releases.
@@ -29,84 +19,107 @@ var version = "0.1.0-dev"
 
 func main() {
 	runtime.CompileMain() // the hidden command that compiles, in a process of its own
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, stop, os.Args, os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(mainCode())
+}
+
+// mainCode is the process: its signals and its streams.
+func mainCode() int {
+	ctx, restore := signals(context.Background())
+	defer restore()
+	return run(ctx, restore, os.Args, os.Stdin, os.Stdout, os.Stderr)
 }
 
 // run is the command without the process around it. restore gives signals back
 // to the system, so that a second Ctrl-C kills; it may be nil.
 func run(ctx context.Context, restore func(), args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	env := &environment{stdin: stdin, stdout: stdout, stderr: stderr, restore: restore}
+	env := &environment{stdin: stdin, stdout: printable.Writer(stdout), stderr: printable.Writer(stderr), terminal: stderr, restore: restore}
+	app := newApp(env)
+	err := app.RunContext(ctx, reorder(app, args))
+	code := exitCode(ctx, err)
+	if err != nil && !errors.Is(err, errSilent) && !(ctx.Err() != nil && errors.Is(err, context.Canceled)) {
+		env.report(err, code)
+	}
+	return code
+}
+
+func newApp(env *environment) *cli.App {
 	app := &cli.App{
 		Name:      "wasmactors",
 		Usage:     "run actors in WebAssembly sandboxes",
 		Version:   version,
-		Writer:    stdout,
-		ErrWriter: stderr,
-		Reader:    stdin,
+		Writer:    env.stdout,
+		ErrWriter: env.stderr,
+		Reader:    env.stdin,
 		Description: "A bundle is a folder with a bundle.yaml: WebAssembly actors and the tree that supervises them.\n\n" +
 			"   wasmactors new hello                      make a bundle\n" +
 			"   wasmactors run hello --input messages.ndjson\n\n" +
-			"Exit codes: 0 done, 1 the bundle failed, 2 wrong usage or manifest, 130 interrupted.",
-		HideVersion:     true,
-		CommandNotFound: func(c *cli.Context, name string) {},
+			exitCodes,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true, // a variable's value may hold commas
+		CommandNotFound:           func(c *cli.Context, name string) {},
 		Commands: []*cli.Command{
-			newCommand(env), buildCommand(env), runCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env), versionCommand(env),
+			newCommand(env), buildCommand(env), runCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env), versionCommand(env), helpCommand(),
 		},
-		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage("%v", err) },
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return usage("there is no command %q; see wasmactors help", c.Args().First())
-			}
-			return cli.ShowAppHelp(c)
-		},
+		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "say which version this is"}},
+		HideHelpCommand: true,
+		ExitErrHandler:  func(*cli.Context, error) {},
+		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return usage("%v; see wasmactors help", err) },
+	}
+	app.Action = func(c *cli.Context) error {
+		switch {
+		case c.Bool("version"):
+			return printVersion(env)
+		case c.NArg() > 0:
+			return noCommand(app, c.Args().First())
+		}
+		return cli.ShowAppHelp(c)
 	}
 	for _, c := range app.Commands {
+		c.HideHelpCommand = true
 		c.OnUsageError = func(ctx *cli.Context, err error, _ bool) error {
 			return usage("%v; see wasmactors %s --help", err, ctx.Command.Name)
 		}
+		action := c.Action
+		c.Action = func(ctx *cli.Context) error {
+			env.json = ctx.Bool("json")
+			return action(ctx)
+		}
 	}
-	err := app.RunContext(ctx, reorder(app, args))
-	code := exitCode(ctx, err)
-	if err != nil && !errors.Is(err, errSilent) && !(code == exitInterrupted && errors.Is(err, context.Canceled)) {
-		fmt.Fprintln(stderr, "wasmactors: "+strings.TrimPrefix(err.Error(), "wasmactors: "))
+	return app
+}
+
+// noCommand is a command that does not exist.
+func noCommand(app *cli.App, name string) error {
+	var names []string
+	for _, c := range app.Commands {
+		names = append(names, c.Name)
 	}
-	return code
+	return usage("there is no command %q%s; see wasmactors help", name, didYouMean(name, names))
+}
+
+func helpCommand() *cli.Command {
+	return &cli.Command{
+		Name: "help", Aliases: []string{"h"}, Usage: "say what there is, or how a command is used", ArgsUsage: "[COMMAND]",
+		Action: func(c *cli.Context) error {
+			if c.NArg() == 0 {
+				return cli.ShowAppHelp(c)
+			}
+			name := c.Args().First()
+			if c.App.Command(name) == nil {
+				return noCommand(c.App, name)
+			}
+			return cli.ShowCommandHelp(c, name)
+		},
+	}
 }
 
 // environment is what commands read and write.
 type environment struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr io.Writer // for texts and JSON: what could move a cursor does not get through
+	terminal       io.Writer // standard error as it is, for colours and lines that are drawn again
 	restore        func()
-}
-
-// usageError is a wrong command line or manifest.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// errSilent ends a command whose problem was reported already.
-var errSilent = errors.New("reported")
-
-func exitCode(ctx context.Context, err error) int {
-	var u *usageError
-	var ds bundle.Diagnostics
-	switch {
-	case ctx.Err() != nil:
-		return exitInterrupted
-	case err == nil:
-		return exitDone
-	case errors.As(err, &u), errors.As(err, &ds):
-		return exitUsage
-	}
-	return exitFailed
+	json           bool // --json was given
 }
 
 // reorder puts flags before arguments, so that `run DIR --input F` works as
@@ -148,10 +161,6 @@ func reorder(app *cli.App, args []string) []string {
 	return append(out, rest...)
 }
 
-func compilerFlag() cli.Flag {
-	return &cli.StringFlag{Name: "compiler", Usage: "build Go guests with `NAME`: auto, go or tinygo (default: what the manifest says)"}
-}
-
 // oneArg is the only argument of a command, or def if there is none.
 func oneArg(c *cli.Context, what, def string) (string, error) {
 	switch {
@@ -165,20 +174,4 @@ func oneArg(c *cli.Context, what, def string) (string, error) {
 	return "", usage("%s takes one argument, %s; see wasmactors %s --help", c.Command.Name, what, c.Command.Name)
 }
 
-func checkCompiler(name string) error {
-	switch name {
-	case "", "auto", "go", "tinygo":
-		return nil
-	}
-	return usage("--compiler is auto, go or tinygo, not %q", name)
-}
-
-// load reads a manifest; a bundle that is not there is wrong usage.
-func load(path string) (*bundle.Manifest, error) {
-	m, err := bundle.Load(path)
-	var ds bundle.Diagnostics
-	if err != nil && !errors.As(err, &ds) {
-		return nil, usage("%v", err)
-	}
-	return m, err
-}
+func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }

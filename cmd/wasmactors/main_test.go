@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
 	"github.com/wasmactors/wasmactors/runtime"
@@ -21,10 +23,20 @@ func TestMain(m *testing.M) {
 	if os.Getenv("WASMACTORS_TEST_MAIN") != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(testCache)
-		os.Exit(code)
-	}))
+	testscript.Main(leakChecked{m}, map[string]func(){"wasmactors": func() { os.Exit(mainCode()) }})
+}
+
+// leakChecked are tests that leave no goroutine.
+type leakChecked struct{ m *testing.M }
+
+func (l leakChecked) Run() int {
+	code := l.m.Run()
+	os.RemoveAll(testCache)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // testCache is shared by the tests of this package, so that guests are built once.
@@ -119,7 +131,7 @@ func TestRunAnswersInJSON(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	for _, want := range []string{`{"line":1,"to":"e","from":"/user/e","reply":{"a":[1,"x"]}}`, `{"line":2,"to":"e","error":"/user/e has failed: trap: unreachable"}`, `{"line":3,"to":"e","from":"/user/e","reply":5}`, `{"line":4,"error":"input: not a message`} {
+	for _, want := range []string{`{"line":1,"to":"e","kind":"reply","from":"/user/e","reply":{"a":[1,"x"]}}`, `{"line":2,"to":"e","kind":"failed","reason":"/user/e has failed: trap: unreachable"}`, `{"line":3,"to":"e","kind":"reply","from":"/user/e","reply":5}`, `{"line":4,"kind":"invalid","reason":"not a message`} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %s in\n%s", want, stdout)
 		}
@@ -218,11 +230,12 @@ func TestNewBuildRun(t *testing.T) {
 	}
 }
 
-// Row A01 of the semantics: the run ends when the main actor has.
+// Row A01 of the semantics: the run ends when the main actor has. That it has failed is
+// no success.
 func TestA01_TheRunEndsWithItsMainActor(t *testing.T) {
 	failing := strings.Join([]string{`{"to": "e", "message": 0}`, `{"to": "e", "message": 1}`}, "\n")
 	code, stdout, stderr := try(t, context.Background(), failing, "run", echoBundle(t, "run: {main: e}\nsupervision: {otherwise: stop}\n"), "--input", "-")
-	if code != 0 || !strings.Contains(stderr, "stopped") {
+	if code != 1 || !strings.Contains(stderr, "/user/e has failed and was stopped: trap: unreachable") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }

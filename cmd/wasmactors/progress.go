@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // progress shows what goes on while modules are built: one line that is
@@ -22,7 +23,7 @@ type progress struct {
 }
 
 func newProgress(w io.Writer) *progress {
-	p := &progress{w: w, terminal: isTerminal(w), start: time.Now(), done: make(chan struct{})}
+	p := &progress{w: w, terminal: drawable(w), start: time.Now(), done: make(chan struct{})}
 	if p.terminal {
 		p.stopped.Add(1)
 		go p.animate()
@@ -30,20 +31,11 @@ func newProgress(w io.Writer) *progress {
 	return p
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-}
-
 // say shows a step of a module.
 func (p *progress) say(module, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.text = module + ": " + text
+	p.text = printable.Line(module+": "+text, 200)
 	if !p.terminal {
 		fmt.Fprintf(p.w, "%5.1fs  %s\n", time.Since(p.start).Seconds(), p.text)
 		return

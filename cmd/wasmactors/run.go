@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -26,15 +28,16 @@ func runCommand(env *environment) *cli.Command {
 			"   wasmactors run service --for 1h --json 2>events.ndjson",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "input", Aliases: []string{"i"}, Usage: "read messages from `FILE`; - is standard input"},
-			&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "what a line that is wrong means: skip or stop"},
-			&cli.DurationFlag{Name: "for", Usage: "end after `DURATION`; without --input the bundle runs until then"},
-			&cli.BoolFlag{Name: "json", Usage: "write events to standard error as NDJSON"},
-			&cli.StringFlag{Name: "log", Value: "info", Usage: "lowest level of guests' logs: debug, info, warn or error"},
+			&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "what a line that is wrong means: skip, or stop when what was sent before is dealt with"},
+			&cli.StringFlag{Name: "fail-on", Usage: "exit with code 3 if lines have one of these `KINDS`: " + strings.Join(failKinds, ", ") + ", or any; separated by commas"},
+			&cli.StringFlag{Name: "timeout", Usage: "wait at most `DURATION` for the answer to a line (default: until nothing is left to do)"},
+			&cli.StringFlag{Name: "for", Usage: "end after `DURATION`; without --input the bundle runs until then"},
+			&cli.BoolFlag{Name: "json", Usage: "write events, and errors, to standard error as NDJSON"},
+			&cli.StringFlag{Name: "log", Value: "info", Usage: "lowest level of guests' logs: " + strings.Join(host.LevelNames(), ", ")},
 			&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
-			&cli.Uint64Flag{Name: "seed", Usage: "derive refs, guests' randomness and jitter from this number, to repeat a run; without it they come from the operating system"},
-			compilerFlag(),
-		}, cacheFlags()...),
+			&cli.Uint64Flag{Name: "seed", Usage: "repeat a run: refs, guests' randomness and jitter come from `NUMBER` (default: from the operating system; refs are only as hard to guess as the seed)"},
+		}, bundleFlags()...),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
@@ -45,23 +48,58 @@ func runCommand(env *environment) *cli.Command {
 	}
 }
 
-func runBundle(c *cli.Context, env *environment, path string) error {
-	level, ok := logLevels[c.String("log")]
+// failKinds are what --fail-on may name.
+var failKinds = []string{bundle.KindUnanswered, bundle.KindError, bundle.KindFailed, bundle.KindTimeout, bundle.KindInvalid}
+
+// runFlags are the flags of run, read and checked.
+type runFlags struct {
+	level         int
+	reports       string
+	stop          bool
+	failOn        []string
+	timeout, ends time.Duration
+}
+
+func readRunFlags(c *cli.Context) (f runFlags, err error) {
+	level, ok := host.ParseLevel(c.String("log"))
 	if !ok {
-		return usage("--log is debug, info, warn or error, not %q", c.String("log"))
+		return f, usage("--log is %s, not %q", strings.Join(host.LevelNames(), ", "), c.String("log"))
 	}
+	f.level = level
 	if m := c.String("on-input-error"); m != "skip" && m != "stop" {
-		return usage("--on-input-error is skip or stop, not %q", m)
+		return f, usage("--on-input-error is skip or stop, not %q", m)
+	}
+	f.stop = c.String("on-input-error") == "stop"
+	if f.reports = c.String("reports"); f.reports != "all" && f.reports != "first" && f.reports != "none" {
+		return f, usage("--reports is all, first or none, not %q", f.reports)
+	}
+	if text := c.String("fail-on"); text == "any" {
+		f.failOn = failKinds
+	} else if text != "" {
+		for _, kind := range strings.Split(text, ",") {
+			if !slices.Contains(failKinds, kind) {
+				return f, usage("--fail-on: %q is none of %s%s", kind, strings.Join(failKinds, ", "), didYouMean(kind, failKinds))
+			}
+			f.failOn = append(f.failOn, kind)
+		}
+	}
+	if f.timeout, err = durationFlag(c, "timeout"); err != nil {
+		return f, err
+	}
+	f.ends, err = durationFlag(c, "for")
+	return f, err
+}
+
+func runBundle(c *cli.Context, env *environment, path string) error {
+	flags, err := readRunFlags(c)
+	if err != nil {
+		return err
 	}
 	options, err := bundleOptions(c, env)
 	if err != nil {
 		return err
 	}
-	reports := c.String("reports")
-	if reports != "all" && reports != "first" && reports != "none" {
-		return usage("--reports is all, first or none, not %q", reports)
-	}
-	m, err := load(path)
+	m, err := load(c, path)
 	if err != nil {
 		return err
 	}
@@ -70,10 +108,17 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer closeInput()
-
+	quiet, asJSON := c.Bool("quiet"), c.Bool("json")
+	if input == nil && !quiet && holdsInput(env.stdin) {
+		env.note("standard input is not read; --input - reads it")
+	}
 	start := time.Now()
-	p := newProgress(env.stderr)
-	if !c.Bool("quiet") && !c.Bool("json") {
+	shown := env.terminal
+	if quiet || asJSON {
+		shown = io.Discard
+	}
+	p := newProgress(shown)
+	if !quiet && !asJSON {
 		options.Progress = p.say
 	}
 	b, err := bundle.Open(c.Context, m, options)
@@ -82,21 +127,19 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer b.Close(context.Background())
-
-	console := newConsole(env, c.Bool("json"), c.Bool("quiet"), level, reports)
-	secret := func(cfg host.Config) host.Config {
+	console := newConsole(env, asJSON, quiet, flags.level, flags.reports)
+	sys, err := b.Start(func(cfg host.Config) host.Config {
 		if c.IsSet("seed") {
 			return cfg.WithSeed(c.Uint64("seed"))
 		}
 		return cfg
-	}
-	sys, err := b.Start(secret, console.follow)
+	}, console.follow)
 	if err != nil {
 		return err
 	}
 	console.started(m, time.Since(start))
 	began := time.Now()
-	stats, err := serve(c, m, sys, input, console)
+	stats, err := serve(c, flags, m, sys, input, console)
 	if c.Context.Err() != nil && env.restore != nil {
 		env.restore() // a second Ctrl-C kills
 	}
@@ -108,21 +151,63 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 		err = fmt.Errorf("the actors did not stop in time: %w", serr)
 	}
 	console.end(m, stats, final, time.Since(began))
-	if cause != nil && err == nil {
-		err = fmt.Errorf("the bundle has failed: %w", cause)
+	return verdictOfRun(flags, stats, console, cause, err)
+}
+
+// verdictOfRun is the error that a run ends with: the gravest thing that has happened.
+func verdictOfRun(flags runFlags, stats bundle.FeedStats, console *console, cause, err error) error {
+	if broken := console.broken(); broken != nil {
+		return broken
 	}
-	return err
+	switch {
+	case err != nil:
+		return err
+	case cause != nil:
+		return fmt.Errorf("the bundle has failed: %w", cause)
+	case len(console.died) > 0:
+		return errors.New(strings.Join(console.died, "\n"))
+	}
+	var bad []string
+	for _, kind := range flags.failOn {
+		if n := stats.Of(kind); n > 0 {
+			bad = append(bad, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	if len(bad) > 0 {
+		return &linesError{"--fail-on: lines of input were " + strings.Join(bad, ", ")}
+	}
+	return nil
+}
+
+// holdsInput reports whether somebody has given standard input to the command: a pipe or
+// a file, but no terminal and no device.
+func holdsInput(stdin io.Reader) bool {
+	f, ok := stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode()&os.ModeNamedPipe != 0 || info.Mode().IsRegular() && info.Size() > 0)
+}
+
+// note tells something that is not an error.
+func (env *environment) note(text string) {
+	if env.json {
+		env.writeJSON(map[string]any{"event": "note", "text": text})
+		return
+	}
+	fmt.Fprintln(env.stderr, "wasmactors: "+text)
 }
 
 // serve feeds the input and waits for whatever ends the run.
-func serve(c *cli.Context, m *bundle.Manifest, sys *host.System, input io.Reader, console *console) (bundle.FeedStats, error) {
+func serve(c *cli.Context, flags runFlags, m *bundle.Manifest, sys *host.System, input io.Reader, console *console) (bundle.FeedStats, error) {
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
-	limited := false
-	if d := c.Duration("for"); d > 0 {
-		limited = true
-		ctx, cancel = context.WithTimeout(ctx, d)
-		defer cancel()
+	console.fail = func(error) { cancel() }
+	if flags.ends > 0 {
+		var over context.CancelFunc
+		ctx, over = context.WithTimeout(ctx, flags.ends)
+		defer over()
 	}
 	go func() {
 		select {
@@ -148,10 +233,13 @@ func serve(c *cli.Context, m *bundle.Manifest, sys *host.System, input io.Reader
 	var stats bundle.FeedStats
 	var err error
 	if input != nil {
-		feed := bundle.Feed{Stop: c.String("on-input-error") == "stop", Answer: console.answer}
+		var paths []string
+		m.Walk(func(path string, _ *bundle.Actor) { paths = append(paths, path) })
+		feed := bundle.Feed{Stop: flags.stop, Timeout: flags.timeout, Paths: paths, Answer: console.answer, Progress: console.feeding(sys)}
 		stats, err = feed.Run(ctx, sys, input)
+		console.status.set("")
 	}
-	if err == nil && (input == nil || m.Main != "" || limited && c.String("input") == "") {
+	if err == nil && (input == nil || m.Main != "") {
 		<-ctx.Done()
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -14,17 +14,19 @@ func versionCommand(env *environment) *cli.Command {
 		Name:      "version",
 		Usage:     "say which version this is, of what",
 		ArgsUsage: " ",
-		Action: func(c *cli.Context) error {
-			wazero := "?"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, d := range info.Deps {
-					if d.Path == "github.com/tetratelabs/wazero" {
-						wazero = d.Version
-					}
-				}
-			}
-			fmt.Fprintf(env.stdout, "wasmactors %s, ABI %d, wazero %s, %s %s/%s\n", version, abi.Version, wazero, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
-		},
+		Action:    func(*cli.Context) error { return printVersion(env) },
 	}
+}
+
+func printVersion(env *environment) error {
+	wazero := "?"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			if d.Path == "github.com/tetratelabs/wazero" {
+				wazero = d.Version
+			}
+		}
+	}
+	fmt.Fprintf(env.stdout, "wasmactors %s, ABI %d, wazero %s, %s %s/%s\n", version, abi.Version, wazero, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
 }

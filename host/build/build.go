@@ -1,25 +1,23 @@
 // Package build makes guests: it compiles a Go main package to WebAssembly, with
 // TinyGo where there is one or with standard Go, and remembers the result by the
 // contents of all source files that went into it.
+//
+// The sources may be a stranger's. Nothing in their folder decides what is run: see
+// docs/bundle.md for what that promises, and what it does not.
 package build
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"github.com/wasmactors/wasmactors/internal/cache"
 )
 
 // Options say how to build. The zero value builds with what there is, without a
-// cache.
+// cache, from sources anywhere.
 type Options struct {
 	Compiler string // auto (or ""), go or tinygo
 	CacheDir string // "" for none
@@ -28,10 +26,41 @@ type Options struct {
 	CacheKey   string // the key file; "" means the user's
 	// Progress is told what is going on, in a few words; nil is fine.
 	Progress func(text string)
+
+	// Tags are build tags besides the compiler's own.
+	Tags []string
+	// Flags are further flags by compiler, go or tinygo. Only those that
+	// [CheckFlag] knows are accepted.
+	Flags map[string][]string
+	// Cgo lets TinyGo compile C sources. Standard Go has no cgo for WebAssembly.
+	Cgo bool
+
+	// Root is the folder that all sources must lie in, symbolic links followed; ""
+	// is anywhere. Go's own packages, its module cache and the modules of the guest
+	// SDK may lie elsewhere.
+	Root string
+	// Allow is asked about sources outside of Root, before anything is compiled. An
+	// error refuses them; nil refuses all with an [OutsideError].
+	Allow func([]Outside) error
+
+	// Deadline ends the compiler and all that it has started; 0 means
+	// DefaultDeadline.
+	Deadline time.Duration
 }
 
-// DefaultCacheBytes bounds the built modules on disk: some hundred guests.
-const DefaultCacheBytes = 256 << 20
+// Bounds of a build.
+const (
+	// DefaultCacheBytes bounds the built modules on disk: some hundred guests.
+	DefaultCacheBytes = 256 << 20
+	// DefaultDeadline is how long a compiler may take.
+	DefaultDeadline = 5 * time.Minute
+	// MaxProcessBytes is what each process of a compiler may allocate, on Linux.
+	MaxProcessBytes = 4 << 30
+	// MaxModuleBytes bounds the module that comes out, in bytes.
+	MaxModuleBytes = 256 << 20
+	// maxOutput bounds what is kept of a compiler's messages, in bytes.
+	maxOutput = 32 << 10
+)
 
 // Result is a built guest.
 type Result struct {
@@ -64,22 +93,6 @@ func (r *Result) Code(ctx context.Context) ([]byte, error) {
 	return r.wasm, nil
 }
 
-// Error is a guest that does not compile, with what the compiler has said.
-type Error struct {
-	Dir    string
-	Output string // at most maxOutput bytes
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("building %s has failed:\n%s", e.Dir, strings.TrimRight(e.Output, "\n"))
-}
-
-// ErrNoCompiler is returned where the compiler that is asked for is missing.
-var ErrNoCompiler = errors.New("no compiler")
-
-// maxOutput bounds what is kept of a compiler's messages.
-const maxOutput = 32 << 10
-
 // Guest builds the main package in dir.
 func Guest(ctx context.Context, dir string, o Options) (*Result, error) {
 	start := time.Now()
@@ -90,130 +103,83 @@ func Guest(ctx context.Context, dir string, o Options) (*Result, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("building %s: there is no such folder", dir)
 	}
-	c, err := choose(o.Compiler)
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if o.Deadline <= 0 {
+		o.Deadline = DefaultDeadline
+	}
+	c, err := choose(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
-	progress := o.Progress
-	if progress == nil {
-		progress = func(string) {}
+	st := openStore(o, c.key(dir))
+	if found, ok := st.find(); ok {
+		if err := o.outside(dir, found.outside); err != nil {
+			return nil, err
+		}
+		again := func(ctx context.Context) (*Result, error) { return fresh(ctx, dir, c, st, o) }
+		return &Result{Sum: found.sum, Compiler: c.name, Cached: true, Took: time.Since(start), store: st, again: again}, nil
 	}
-	st := openStore(o, cacheKey(dir, c), progress)
-	if sum, ok := st.find(); ok {
-		again := func(ctx context.Context) (*Result, error) { return fresh(ctx, dir, c, st, progress) }
-		return &Result{Sum: sum, Compiler: c.name, Cached: true, Took: time.Since(start), store: st, again: again}, nil
-	}
-	return fresh(ctx, dir, c, st, progress)
+	return fresh(ctx, dir, c, st, o)
 }
 
 // fresh compiles, and keeps the result.
-func fresh(ctx context.Context, dir string, c compiler, st store, progress func(string)) (*Result, error) {
+func fresh(ctx context.Context, dir string, c *compiler, st store, o Options) (*Result, error) {
 	start := time.Now()
-	progress("compiling " + filepath.Base(dir) + " with " + c.name)
-	before, notKept := st.inputs(ctx, dir)
-	wasm, err := c.compile(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	if notKept == nil {
-		notKept = st.save(before, dir, wasm)
-	}
-	if notKept != nil {
-		progress("the result cannot be kept: " + notKept.Error())
-	}
-	return &Result{Sum: sha256.Sum256(wasm), wasm: wasm, Compiler: c.name, Took: time.Since(start)}, nil
-}
-
-// compiler is one that was found.
-type compiler struct {
-	name string
-	path string
-}
-
-// choose finds the compiler.
-func choose(want string) (compiler, error) {
-	find := func(name string) (compiler, bool) {
-		path, err := exec.LookPath(name)
-		return compiler{name, path}, err == nil
-	}
-	switch want {
-	case "", "auto":
-		if c, ok := find("tinygo"); ok {
-			return c, nil
-		}
-		want = "go"
-		fallthrough
-	case "go", "tinygo":
-		if c, ok := find(want); ok {
-			return c, nil
-		}
-		return compiler{}, fmt.Errorf("%w: %s is not in the PATH", ErrNoCompiler, want)
-	}
-	return compiler{}, fmt.Errorf("%w: %q is neither auto, go nor tinygo", ErrNoCompiler, want)
-}
-
-// args of the compiler's command line, without the output and the package.
-func (c compiler) args() []string {
-	if c.name == "tinygo" {
-		// No scheduler: a turn is one call. Without it an actor takes a tenth of the memory.
-		return []string{"build", "-target=wasip1", "-buildmode=c-shared", "-scheduler=none", "-panic=print", "-no-debug"}
-	}
-	// -w drops DWARF, which rewriting would drop anyway; the names of functions stay.
-	return []string{"build", "-buildmode=c-shared", "-trimpath", "-ldflags=-w"}
-}
-
-func (c compiler) env() []string {
-	env := append(os.Environ(), "GOWORK=off")
-	if c.name == "go" {
-		env = append(env, "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	}
-	return env
-}
-
-func (c compiler) compile(ctx context.Context, dir string) ([]byte, error) {
 	tmp, err := os.MkdirTemp("", "wasmactors-build-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
-	out := filepath.Join(tmp, "guest.wasm")
-	cmd := exec.CommandContext(ctx, c.path, append(c.args(), "-o", out, ".")...)
-	cmd.Dir, cmd.Env = dir, c.env()
-	var text bounded
-	cmd.Stdout, cmd.Stderr = &text, &text
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	o.Progress("compiling " + filepath.Base(dir) + " with " + c.name)
+	var before *record
+	if st.cache != nil || o.Root != "" {
+		s, err := c.sources(ctx, dir, tmp)
+		if err != nil {
+			return nil, err
 		}
-		return nil, &Error{Dir: dir, Output: text.String()}
+		outside := s.outside(o.Root, c.goroot, c.modcache)
+		if err := o.outside(dir, outside); err != nil {
+			return nil, err
+		}
+		if before, err = st.inputs(s, outside); err != nil {
+			o.Progress("the result cannot be kept: " + err.Error())
+		}
 	}
-	return os.ReadFile(out)
-}
-
-// bounded keeps the first maxOutput bytes.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxOutput - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
-}
-
-// cacheKey names what a build depends on besides the sources.
-func cacheKey(dir string, c compiler) cache.Key {
-	return cache.KeyOf([]byte("wasmactors build 3"), []byte(dir), []byte(c.name), []byte(strings.Join(c.args(), " ")),
-		[]byte(os.Getenv("GOFLAGS")), []byte(stamp(c.path)))
-}
-
-// stamp changes when a file does.
-func stamp(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	info, err := os.Stat(path)
+	wasm, err := c.compile(ctx, dir, tmp)
 	if err != nil {
-		return path
+		return nil, err
 	}
-	return fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())
+	if before != nil {
+		if err := st.save(before, dir, wasm); err != nil {
+			o.Progress("the result cannot be kept: " + err.Error())
+		}
+	}
+	return &Result{Sum: sha256.Sum256(wasm), wasm: wasm, Compiler: c.name, Took: time.Since(start)}, nil
 }
+
+// Error is a guest that does not compile, with what the compiler has said.
+type Error struct {
+	Dir    string
+	Output string // at most maxOutput bytes
+	Hint   string // what to do about it, or ""
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("building %s has failed:\n%s", e.Dir, trimRight(e.Output))
+	if e.Hint != "" {
+		text += "\n" + e.Hint
+	}
+	return text
+}
+
+// Errors of this package.
+var (
+	// ErrNoCompiler is returned where the compiler that is asked for is missing.
+	ErrNoCompiler = errors.New("no compiler")
+	// ErrDeadline is returned when a compiler has taken too long.
+	ErrDeadline = errors.New("the compiler has taken too long")
+	// ErrFlag is returned for a tag or a flag that is not accepted.
+	ErrFlag = errors.New("not an accepted build flag")
+)

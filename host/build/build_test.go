@@ -109,12 +109,21 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	dir := project(t)
 	o := Options{Compiler: "go", CacheDir: t.TempDir()}
-	c, err := choose("go")
+	o.Deadline, o.Progress = time.Minute, func(text string) { t.Error(text) }
+	ctx := context.Background()
+	c, err := choose(ctx, dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := openStore(o, cacheKey(dir, c), func(text string) { t.Error(text) })
-	before, err := st.inputs(context.Background(), dir)
+	st := openStore(o, c.key(dir))
+	inputs := func() (*record, error) {
+		s, err := c.sources(ctx, dir, t.TempDir())
+		if err != nil {
+			return nil, err
+		}
+		return st.inputs(s, nil)
+	}
+	before, err := inputs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +134,13 @@ func TestChangedMeanwhile(t *testing.T) {
 	if _, ok := st.find(); ok {
 		t.Error("kept")
 	}
-	if before, err = st.inputs(context.Background(), dir); err != nil {
+	if before, err = inputs(); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.save(before, dir, []byte("module")); err != nil {
 		t.Fatal(err)
 	}
-	if sum, ok := st.find(); !ok || sum != sha256.Sum256([]byte("module")) {
+	if k, ok := st.find(); !ok || k.sum != sha256.Sum256([]byte("module")) {
 		t.Error("not kept")
 	}
 }
@@ -143,16 +152,25 @@ func TestPlanted(t *testing.T) {
 		t.Skip("lists packages")
 	}
 	dir := project(t)
-	c, err := choose("go")
+	ctx, keys := context.Background(), t.TempDir()
+	options := func(name string) Options {
+		return Options{
+			Compiler: "go", CacheDir: t.TempDir(), CacheKey: filepath.Join(keys, name),
+			Deadline: time.Minute, Progress: func(text string) { t.Error(text) },
+		}
+	}
+	mine, theirs := options("mine"), options("theirs")
+	c, err := choose(ctx, dir, mine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := t.TempDir()
-	mine := Options{Compiler: "go", CacheDir: t.TempDir(), CacheKey: filepath.Join(keys, "mine")}
-	theirs := Options{Compiler: "go", CacheDir: t.TempDir(), CacheKey: filepath.Join(keys, "theirs")}
 	save := func(o Options, module string) store {
-		st := openStore(o, cacheKey(dir, c), func(text string) { t.Error(text) })
-		before, err := st.inputs(context.Background(), dir)
+		st := openStore(o, c.key(dir))
+		var before *record
+		from, err := c.sources(ctx, dir, t.TempDir())
+		if err == nil {
+			before, err = st.inputs(from, nil)
+		}
 		if err == nil {
 			err = st.save(before, dir, []byte(module))
 		}
@@ -178,7 +196,7 @@ func TestPlanted(t *testing.T) {
 	}
 	save(theirs, "theirs")
 	copyOver(entry(theirs, "module"), entry(mine, "module"))
-	if wasm, ok := st.module(good); ok {
+	if wasm, ok := st.module(good.sum); ok {
 		t.Errorf("found %q", wasm)
 	}
 	save(mine, "mine")
@@ -189,14 +207,14 @@ func TestPlanted(t *testing.T) {
 	}
 	save(mine, "mine")
 	copyOver(entry(mine, "record"), entry(mine, "module"))
-	if wasm, ok := st.module(good); ok {
+	if wasm, ok := st.module(good.sum); ok {
 		t.Errorf("found %q", wasm)
 	}
 	save(mine, "mine")
 	if err := os.Remove(mine.CacheKey); err != nil {
 		t.Fatal(err)
 	}
-	if st := openStore(mine, cacheKey(dir, c), func(text string) { t.Error(text) }); st.cache == nil {
+	if st := openStore(mine, c.key(dir)); st.cache == nil {
 		t.Error("a lost key is the end of the cache")
 	} else if _, ok := st.find(); ok {
 		t.Error("found what was sealed with the lost key")

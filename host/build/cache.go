@@ -1,18 +1,14 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
+
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/wasmactors/wasmactors/internal/cache"
 	"github.com/wasmactors/wasmactors/internal/regular"
@@ -31,14 +27,18 @@ type store struct {
 	key   cache.Key
 }
 
-// maxSource bounds a source file, or a file that is embedded, in bytes.
-const maxSource = 256 << 20
-
 // record says what a build was made from.
 type record struct {
-	Sum   string  // of the module
-	Files []input // sources, go.mod, go.sum
-	Dirs  []listing
+	Sum     string  // of the module
+	Files   []input // sources, go.mod, go.sum
+	Dirs    []listing
+	Outside []Outside // what of them lies outside of Options.Root
+}
+
+// cached is a build that was found.
+type cached struct {
+	sum     [sha256.Size]byte
+	outside []Outside
 }
 
 type input struct {
@@ -56,7 +56,7 @@ type listing struct {
 }
 
 func list(path string, embed bool) (listing, error) {
-	names, err := sources(path)
+	names, err := sourceNames(path)
 	if embed && err == nil {
 		names, err = below(path)
 	}
@@ -64,7 +64,7 @@ func list(path string, embed bool) (listing, error) {
 }
 
 // openStore opens the cache. One that cannot be used is done without.
-func openStore(o Options, key cache.Key, progress func(string)) store {
+func openStore(o Options, key cache.Key) store {
 	if o.CacheDir == "" {
 		return store{}
 	}
@@ -73,7 +73,7 @@ func openStore(o Options, key cache.Key, progress func(string)) store {
 	}
 	c, err := cache.Open(cache.Options{Dir: o.CacheDir, MaxBytes: o.CacheBytes, KeyFile: o.CacheKey})
 	if err != nil {
-		progress("nothing can be kept: " + err.Error())
+		o.Progress("nothing can be kept: " + err.Error())
 		return store{}
 	}
 	return store{c, key}
@@ -88,10 +88,10 @@ func (s store) within(f func(e *cache.Entry) error) error {
 	return errors.Join(f(e), e.Close())
 }
 
-// find returns the module's sum if nothing has changed.
-func (s store) find() (sum [sha256.Size]byte, ok bool) {
+// find returns what is kept of the build if nothing has changed.
+func (s store) find() (found cached, ok bool) {
 	if s.cache == nil {
-		return sum, false
+		return found, false
 	}
 	_ = s.within(func(e *cache.Entry) error { // whatever is wrong: it is built
 		text, err := e.Load(recordPart)
@@ -103,15 +103,16 @@ func (s store) find() (sum [sha256.Size]byte, ok bool) {
 			return err
 		}
 		raw, err := hex.DecodeString(r.Sum)
-		if err != nil || len(raw) != len(sum) || !e.Has(modulePart) || !r.current() {
+		if err != nil || len(raw) != len(found.sum) || !e.Has(modulePart) || !r.current() {
 			return err
 		}
-		copy(sum[:], raw)
+		copy(found.sum[:], raw)
+		found.outside = r.Outside
 		ok = true
 		e.Touch()
 		return nil
 	})
-	return sum, ok
+	return found, ok
 }
 
 // current reports whether all that a build was made from is as it was.
@@ -140,45 +141,27 @@ func (s store) module(sum [sha256.Size]byte) (wasm []byte, ok bool) {
 
 func (f input) unchanged() bool {
 	info, err := os.Stat(f.Path)
-	if err != nil || info.Size() != f.Size {
+	if err != nil || info.Size() != f.Size || !info.Mode().IsRegular() {
 		return false
 	}
 	if info.ModTime().UnixNano() == f.Time {
 		return true
 	}
-	data, err := regular.Read(context.Background(), f.Path, maxSource)
+	_, data, err := readSource(f.Path)
 	return err == nil && sum(data) == f.Sum
 }
 
-// sources are the names of the files of a folder that a build may look at.
-func sources(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if n := e.Name(); strings.HasSuffix(n, ".go") && !strings.HasSuffix(n, "_test.go") || n == "go.mod" || n == "go.work" {
-			names = append(names, n)
-		}
-	}
-	return names, nil
-}
+// maxSource bounds one source file, in bytes: embedded ones are part of the module.
+const maxSource = MaxModuleBytes
 
-// below are the names of all files in a folder, at any depth, but for tests.
-func below(dir string) (names []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case !e.IsDir() && !strings.HasSuffix(path, "_test.go"):
-			names = append(names, path)
-		case e.IsDir() && e.Name() == ".git":
-			return filepath.SkipDir
-		}
-		return nil
-	})
-	return names, err
+// readSource reads a regular file of bounded size: a pipe or a device has no end.
+func readSource(path string) (os.FileInfo, []byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := regular.Read(context.Background(), path, maxSource)
+	return info, data, err
 }
 
 func sum(data []byte) string {
@@ -186,30 +169,22 @@ func sum(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// inputs are the files that a build is about to be made from. They are asked from
-// standard Go, whoever compiles: a machine with TinyGo alone has no cache.
-func (s store) inputs(ctx context.Context, dir string) (*record, error) {
+// inputs records the files that a build is about to be made from; nil without a cache.
+func (s store) inputs(from *sources, outside []Outside) (*record, error) {
 	if s.cache == nil {
 		return nil, nil
 	}
-	files, dirs, err := closure(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	r := &record{}
-	for _, path := range files {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		data, err := regular.Read(ctx, path, maxSource)
+	r := &record{Outside: outside}
+	for _, path := range from.files {
+		info, data, err := readSource(path)
 		if err != nil {
 			return nil, err
 		}
 		r.Files = append(r.Files, input{path, info.Size(), info.ModTime().UnixNano(), sum(data)})
 	}
-	for _, d := range dirs {
-		if d, err = list(d.Path, d.Embed); err != nil {
+	for _, d := range from.dirs {
+		d, err := list(d.Path, d.Embed)
+		if err != nil {
 			return nil, err
 		}
 		r.Dirs = append(r.Dirs, d)
@@ -231,58 +206,4 @@ func (s store) save(r *record, dir string, wasm []byte) error {
 		return errors.Join(e.Store(modulePart, wasm), e.Store(recordPart, text), e.Describe(dir))
 	})
 	return errors.Join(err, s.cache.Trim())
-}
-
-// closure lists the files and folders of all packages that are not Go's own.
-func closure(ctx context.Context, dir string) (files []string, dirs []listing, err error) {
-	gotool, err := exec.LookPath("go")
-	if err != nil {
-		return nil, nil, err
-	}
-	cmd := exec.CommandContext(ctx, gotool, "list", "-deps", "-json=Dir,GoFiles,IgnoredGoFiles,EmbedFiles,EmbedPatterns,Standard,Module", ".")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, nil, err
-	}
-	seen := map[string]bool{}
-	add := func(path string) {
-		if path != "" && !seen[path] {
-			seen[path] = true
-			files = append(files, path)
-		}
-	}
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct {
-			Dir                                                string
-			GoFiles, IgnoredGoFiles, EmbedFiles, EmbedPatterns []string
-			Standard                                           bool
-			Module                                             *struct{ GoMod string }
-		}
-		if err := d.Decode(&p); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, nil, err
-		}
-		if p.Standard {
-			continue
-		}
-		dirs = append(dirs, listing{Path: p.Dir, Embed: len(p.EmbedPatterns) > 0})
-		for _, f := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.EmbedFiles) {
-			add(filepath.Join(p.Dir, f))
-		}
-		if p.Module != nil && p.Module.GoMod != "" {
-			add(p.Module.GoMod)
-			if gosum := filepath.Join(filepath.Dir(p.Module.GoMod), "go.sum"); exists(gosum) {
-				add(gosum)
-			}
-		}
-	}
-	return files, dirs, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -108,7 +108,9 @@ modules:
     compiler: tinygo
     freeze: false
     env: {B: "2", A: "1"}
-    dirs: [{host: ./d, guest: /d, mode: rw}, {host: /e, guest: /e}]
+    dirs: [{host: ./d, guest: /d, mode: rw}, {host: /e, guest: /e}, {host: ./f, guest: /f, mode: rw, bytes: 1MiB, files: 10}]
+    tags: [a, b]
+    flags: {go: [-gcflags=-l], tinygo: [-opt=2]}
 limits: {memory: 1MiB, fuel: 5M, deadline: 3s, stack: 128KiB, table: 1k, outbox: 64KiB, mailbox: 7, mailbox-bytes: 1kB, children: 3, timers: 4, watches: 5, asks: 6, stash: 8}
 supervision: {strategy: all-for-one, max-restarts: 3, within: 1m, window: sliding, keep-children: true, otherwise: stop, shared-window: true, exceeded: stop, shutdown: all,
   decide: [{kind: trap, reason: "x*", type: t, directive: resume}, {kinds: [fuel, deadline], directive: escalate}],
@@ -121,7 +123,7 @@ actors:
     limits: {fuel: 1k}
     capabilities: {send: [/user/a/kid], stop: [/user/a], spawn: ["*"]}
     supervision: {strategy: rest-for-one, backoff: {stash: 5, on: stop}}
-    lifetime: permanent
+    lifetime: temporary
     significant: true
     crashed-message: 3
     children:
@@ -134,7 +136,13 @@ idle: {after: 9s, awake: 100}
 		t.Errorf("%v %d", m.IdleAfter, m.MostAwake)
 	}
 	if m.Name != "full" || m.Description == "" || m.Main != "a" || mod.Compiler != "tinygo" || mod.Freeze || strings.Join(mod.Env, " ") != "A=1 B=2" ||
-		len(mod.Dirs) != 2 || mod.Dirs[0].ReadOnly || !mod.Dirs[1].ReadOnly || !filepath.IsAbs(mod.Go) || mod.Memory != 1<<20 || mod.Stack != 128<<10 || mod.Table != 1000 {
+		len(mod.Dirs) != 3 || mod.Dirs[0].ReadOnly || !mod.Dirs[1].ReadOnly || !filepath.IsAbs(mod.Go) || mod.Memory != 1<<20 || mod.Stack != 128<<10 || mod.Table != 1000 {
+		t.Errorf("%+v", mod)
+	}
+	if d := mod.Dirs; d[0].MaxBytes != 1<<30 || d[0].MaxFiles != 10_000 || d[1].MaxBytes != 0 || d[1].MaxFiles != 0 || d[2].MaxBytes != 1<<20 || d[2].MaxFiles != 10 {
+		t.Errorf("%+v", d)
+	}
+	if len(mod.Tags) != 2 || mod.Flags["go"][0] != "-gcflags=-l" || mod.Flags["tinygo"][0] != "-opt=2" {
 		t.Errorf("%+v", mod)
 	}
 	a := m.Actors[0]
@@ -172,7 +180,7 @@ idle: {after: 9s, awake: 100}
 	if b, _ := a.Supervision.Backoff(); b.Stash != 5 || b.On != supervision.OnStop || b.Meanwhile != supervision.MeanwhileKeep {
 		t.Errorf("%+v", b)
 	}
-	if a.Lifetime != supervision.Permanent || !a.Significant || a.Crashed != host.RedeliverCrashed(3) {
+	if a.Lifetime != supervision.Temporary || !a.Significant || a.Crashed != host.RedeliverCrashed(3) {
 		t.Errorf("%+v", a)
 	}
 	r := parse(t, strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {slot: 1s, ceiling: 1, stay: true, max: 1s, keep: 5, attempts: 2, max-crashes: 3, patience: 7s}}", 1)).Actors[0].Resend
@@ -299,7 +307,7 @@ func FuzzJSON(f *testing.F) {
 		if err := abi.Valid(payload); err != nil {
 			return // nested deeper than messages may be, or text that is not UTF-8
 		}
-		if _, err := ToJSON(payload); err != nil {
+		if _, err := host.ToJSON(payload); err != nil {
 			t.Fatalf("%s: % x: %v", text, payload, err)
 		}
 	})
@@ -382,14 +390,14 @@ nonsense
 			got[a.Line] = a.Err.Error()
 			return
 		}
-		text, _ := ToJSON(a.Payload)
+		text, _ := host.ToJSON(a.Payload)
 		got[a.Line] = string(text)
 	}}.Run(context.Background(), sys, strings.NewReader(input))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range map[int]string{1: `{"n":9007199254740993}`, 4: "no answer", 5: "host: the actor replied with an error: sorry", 6: `line 6: there is no actor "nobody"`,
-		7: `line 7: a line is {"to": name, "message": value}`, 8: "line 8: not a message", 9: `line 9: not a message: unknown field "asks"`} {
+		7: `line 7: "message" is missing: a line is {"to": name, "message": value}`, 8: "line 8: not a message", 9: `line 9: not a message: unknown key "asks"; did you mean "ask"?`} {
 		if !strings.HasPrefix(got[n], want) {
 			t.Errorf("line %d: %s, want %s", n, got[n], want)
 		}
@@ -409,14 +417,14 @@ func TestSpawnOptions(t *testing.T) {
 		return SpawnOptions(raw)
 	}
 	o, err := read(map[string]any{
-		"lifetime": "permanent", "significant": true, "crashed-message": "2",
+		"lifetime": "temporary", "significant": true, "crashed-message": "2",
 		"supervision": map[string]any{"strategy": "all-for-one", "max-restarts": 4, "backoff": map[string]any{"min": "1s", "jitter": "none"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, _ := o.Supervision.Backoff()
-	if n, _ := o.Supervision.MaxRestarts(); o.Lifetime != supervision.Permanent || !o.Significant || o.Crashed != host.RedeliverCrashed(2) ||
+	if n, _ := o.Supervision.MaxRestarts(); o.Lifetime != supervision.Temporary || !o.Significant || o.Crashed != host.RedeliverCrashed(2) ||
 		o.Supervision.Kind() != supervision.AllForOne || n != 4 || b.Policy.Delay(1, nil) != 2*time.Second {
 		t.Errorf("%+v", o)
 	}

@@ -9,7 +9,7 @@ import (
 
 // dangling reports capabilities that name no actor of the bundle, as long as the
 // pattern is one that could: actors that guests spawn are not in the manifest.
-func (c *checker) dangling(m *Manifest, root *yaml.Node) {
+func (c *checker) dangling(m *Manifest, root view) {
 	var paths []string
 	spawners := map[string]bool{}
 	m.Walk(func(p string, a *Actor) {
@@ -18,21 +18,21 @@ func (c *checker) dangling(m *Manifest, root *yaml.Node) {
 			spawners[p] = true
 		}
 	})
-	var visit func(n *yaml.Node)
-	visit = func(n *yaml.Node) {
-		pairs(n, func(_, actor *yaml.Node) {
-			caps := at(actor, "capabilities")
+	var visit func(actors view)
+	visit = func(actors view) {
+		actors.pairs(func(_ *yaml.Node, actor view) {
+			caps := actor.object("capabilities")
 			for _, key := range []string{"send", "stop"} {
-				if l := at(caps, key); l != nil {
-					for _, p := range l.Content {
-						c.danglingPath(p, key, paths, spawners)
-					}
+				for _, p := range caps.items(key) {
+					c.danglingPath(p.n, key, paths, spawners)
 				}
 			}
-			visit(at(actor, "children"))
+			visit(actor.mapping("children"))
 		})
 	}
-	visit(at(root, "actors"))
+	if len(m.Actors) > 0 {
+		visit(root.mapping("actors"))
+	}
 }
 
 func (c *checker) danglingPath(n *yaml.Node, key string, paths []string, spawners map[string]bool) {

@@ -1,13 +1,13 @@
 package bundle
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.yaml.in/yaml/v3"
@@ -16,180 +16,135 @@ import (
 // The functions of this file read nodes that were checked against the grammar,
 // so that what remains can go wrong only between keys.
 
-// at finds the value of a key, nil if it is absent.
-func at(n *yaml.Node, key string) *yaml.Node {
-	if n == nil {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-func str(n *yaml.Node, key string) string {
-	if v := at(n, key); v != nil {
-		return v.Value
-	}
-	return ""
-}
-
-func flag(n *yaml.Node, key string, def bool) bool {
-	if v := at(n, key); v != nil {
-		return v.Value == "true" || v.Value == "True" || v.Value == "TRUE"
-	}
-	return def
-}
-
-func whole(n *yaml.Node, key string, def int) int {
-	if v := at(n, key); v != nil {
-		i, _ := strconv.Atoi(v.Value)
-		return i
-	}
-	return def
-}
-
-func real(n *yaml.Node, key string) float64 {
-	f, _ := strconv.ParseFloat(str(n, key), 64)
-	return f
-}
-
-func bytesOf(n *yaml.Node, key string, def uint64) uint64 {
-	if v := at(n, key); v != nil {
-		u, _ := parseSize(v.Value)
-		return u
-	}
-	return def
-}
-
-func countOf(n *yaml.Node, key string, def uint64) uint64 {
-	if v := at(n, key); v != nil {
-		u, _ := parseCount(v.Value)
-		return u
-	}
-	return def
-}
-
-func durationOf(n *yaml.Node, key string, def time.Duration) time.Duration {
-	if v := at(n, key); v != nil {
-		d, _ := parseDuration(v.Value)
-		return d
-	}
-	return def
-}
-
-func strs(n *yaml.Node, key string) []string {
-	var out []string
-	if v := at(n, key); v != nil {
-		for _, item := range v.Content {
-			out = append(out, item.Value)
-		}
-	}
-	return out
-}
-
-// pairs calls f for each entry of a mapping, in the order of the file.
-func pairs(n *yaml.Node, f func(key, value *yaml.Node)) {
-	if n == nil {
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		f(n.Content[i], n.Content[i+1])
-	}
-}
-
-func (c *checker) manifest(root *yaml.Node) *Manifest {
-	dir, err := filepath.Abs(filepath.Dir(c.file))
-	if err != nil {
-		dir = filepath.Dir(c.file)
-	}
-	m := &Manifest{File: c.file, Dir: dir, Name: str(root, "name"), Description: str(root, "description"), Main: str(at(root, "run"), "main")}
-	pairs(at(root, "modules"), func(k, v *yaml.Node) { m.Modules = append(m.Modules, c.module(m, k, v)) })
+func (c *checker) manifest(root view) *Manifest {
+	m := c.empty()
+	m.Name, m.Description, m.Main = root.text("name"), root.text("description"), root.object("run").text("main")
+	root.whole("wasmactors", 0) // there is one version, and the grammar has compared it
+	root.mapping("modules").pairs(func(k *yaml.Node, v view) { m.Modules = append(m.Modules, c.module(m, k, v)) })
 	if len(m.Modules) == 0 {
-		c.at(at(root, "modules"), "modules must name one module at least")
+		c.at(root.get("modules").n, "modules must name one module at least")
 	}
-	m.Supervision = c.supervision(at(root, "supervision"))
-	m.IdleAfter = durationOf(at(root, "idle"), "after", host.DefaultIdleAfter)
-	m.MostAwake = int(countOf(at(root, "idle"), "awake", 0))
+	m.Supervision = c.supervision(root.object("supervision"))
+	m.IdleAfter = root.object("idle").duration("after", host.DefaultIdleAfter)
+	m.MostAwake = int(root.object("idle").count("awake", 0))
 	base := limits{Limits: host.Limits{Deadline: defaultDeadline}}
-	base = c.limits(at(root, "limits"), base)
-	m.Actors = c.actors(m, at(root, "actors"), base)
+	base = c.limits(root.object("limits"), base)
+	m.Actors = c.actors(m, root.mapping("actors"), base)
 	if len(m.Actors) == 0 {
-		c.at(at(root, "actors"), "actors must name one actor at least")
+		c.at(root.get("actors").n, "actors must name one actor at least")
 	}
-	if main := at(at(root, "run"), "main"); main != nil {
+	if main := root.object("run").get("main"); main.given() {
 		var names []string
 		for _, a := range m.Actors {
 			names = append(names, a.Name)
 		}
-		if !slices.Contains(names, main.Value) {
-			c.at(main, "run.main: there is no top-level actor %q%s", main.Value, suggestion(main.Value, names))
+		if !slices.Contains(names, main.n.Value) {
+			c.at(main.n, "run.main: there is no top-level actor %q%s", main.n.Value, suggestion(main.n.Value, names))
 		}
 	}
 	c.dangling(m, root)
 	return m
 }
 
-func (c *checker) module(m *Manifest, key, n *yaml.Node) Module {
-	mod := Module{Name: key.Value, Compiler: str(n, "compiler"), Freeze: flag(n, "freeze", true)}
+// empty is a manifest that knows where it lies.
+func (c *checker) empty() *Manifest {
+	dir, err := filepath.Abs(filepath.Dir(c.file))
+	if err != nil {
+		dir = filepath.Dir(c.file)
+	}
+	return &Manifest{File: c.file, Dir: dir}
+}
+
+func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
+	mod := Module{Name: key.Value, Compiler: v.text("compiler"), Freeze: v.flag("freeze", true), root: m.Dir, line: key.Line, column: key.Column}
 	abs := func(p string) string {
 		if filepath.IsAbs(p) {
 			return p
 		}
 		return filepath.Join(m.Dir, p)
 	}
-	goNode, wasmNode := at(n, "go"), at(n, "wasm")
+	goNode, wasmNode := v.get("go"), v.get("wasm")
 	switch {
-	case goNode != nil && wasmNode != nil:
-		c.at(n, "modules.%s: either go or wasm, not both", key.Value)
-	case goNode != nil:
-		mod.Go = abs(goNode.Value)
-	case wasmNode != nil:
-		mod.Wasm = abs(wasmNode.Value)
-		if at(n, "compiler") != nil {
-			c.at(at(n, "compiler"), "modules.%s.compiler has no meaning for a .wasm file", key.Value)
-		}
+	case goNode.given() && wasmNode.given():
+		c.at(v.n, "modules.%s: either go or wasm, not both", key.Value)
+	case goNode.given():
+		mod.Go = abs(v.text("go"))
+	case wasmNode.given():
+		mod.Wasm = abs(v.text("wasm"))
 	default:
-		c.at(n, "modules.%s: either go (a folder to build) or wasm (a file) is needed", key.Value)
+		c.at(v.n, "modules.%s: either go (a folder to build) or wasm (a file) is needed", key.Value)
+	}
+	mod.Tags = v.texts("tags")
+	mod.Flags = map[string][]string{"go": v.object("flags").texts("go"), "tinygo": v.object("flags").texts("tinygo")}
+	for _, compiler := range []string{"go", "tinygo"} {
+		for _, f := range v.object("flags").items(compiler) {
+			if err := build.CheckFlag(compiler, f.n.Value); err != nil {
+				c.at(f.n, "modules.%s.flags.%s: %v", key.Value, compiler, err)
+			}
+		}
+	}
+	for _, k := range []string{"compiler", "tags", "flags"} {
+		if x := v.get(k); x.given() && wasmNode.given() {
+			c.at(x.n, "modules.%s.%s has no meaning for a .wasm file", key.Value, k)
+		}
 	}
 	if mod.Compiler == "" {
 		mod.Compiler = "auto"
 	}
-	pairs(at(n, "env"), func(k, v *yaml.Node) { mod.Env = append(mod.Env, k.Value+"="+v.Value) })
+	v.mapping("env").pairs(func(k *yaml.Node, value view) { mod.Env = append(mod.Env, k.Value+"="+value.n.Value) })
 	slices.Sort(mod.Env)
-	if dirs := at(n, "dirs"); dirs != nil {
-		for _, d := range dirs.Content {
-			mod.Dirs = append(mod.Dirs, runtime.Dir{Host: abs(str(d, "host")), Guest: str(d, "guest"), ReadOnly: str(d, "mode") != "rw"})
+	for _, d := range v.items("dirs") {
+		dir := runtime.Dir{Host: abs(d.text("host")), Guest: d.text("guest"), ReadOnly: d.text("mode") != "rw"}
+		bytes, files := d.size("bytes", defaultDirBytes), d.count("files", defaultDirFiles)
+		if !dir.ReadOnly {
+			dir.MaxBytes, dir.MaxFiles = bytes, files
 		}
+		for _, k := range []string{"bytes", "files"} {
+			if x := d.get(k); x.given() && dir.ReadOnly {
+				c.at(x.n, "modules.%s.dirs: %s goes with mode: rw", key.Value, k)
+			}
+		}
+		mod.Dirs = append(mod.Dirs, dir)
 	}
-	c.moduleLimits(at(n, "limits"), &mod)
+	c.moduleLimits(v.object("limits"), &mod)
 	return mod
 }
 
-func (c *checker) actors(m *Manifest, n *yaml.Node, base limits) []Actor {
+func (c *checker) actors(m *Manifest, v view, base limits) []Actor {
 	var out []Actor
-	pairs(n, func(k, v *yaml.Node) {
-		l := c.limits(at(v, "limits"), base)
+	v.pairs(func(k *yaml.Node, v view) {
+		l := c.limits(v.object("limits"), base)
 		a := Actor{Name: k.Value, Limits: l.Limits, Stack: l.stack, Table: l.table, line: k.Line, column: k.Column}
-		a.Module, a.Type = c.actorType(m, at(v, "type"))
-		a.Args = c.value(at(v, "args"))
-		caps := at(v, "capabilities")
-		a.Capabilities = host.Capabilities{Send: strs(caps, "send"), Stop: strs(caps, "stop"), Spawn: strs(caps, "spawn")}
-		a.Supervision = c.supervision(at(v, "supervision"))
-		a.Lifetime, _ = supervision.ParseLifetime(str(v, "lifetime"))
-		a.Significant = flag(v, "significant", false)
-		a.Crashed = crashed(str(v, "crashed-message"))
-		a.Resend = c.resend(at(v, "resend"))
-		if a.Resend != nil && at(v, "children") != nil {
-			c.at(at(v, "children"), "children do not go with resend: the actor is begun anew and not restarted")
+		v.text("type") // reads the key; the module is found with its place
+		a.Module, a.Type = c.actorType(m, v.get("type").n)
+		a.Args = c.value(v.get("args", kindAny).n)
+		caps := v.object("capabilities")
+		a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}
+		a.Supervision = c.supervision(v.object("supervision"))
+		a.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
+		a.Significant = c.significant(v, a.Lifetime)
+		a.Crashed = crashed(v.text("crashed-message"))
+		a.Resend = c.resend(v.object("resend"))
+		if a.Resend != nil && v.has("children") {
+			c.at(v.get("children").n, "children do not go with resend: the actor is begun anew and not restarted")
 		}
-		a.Children = c.actors(m, at(v, "children"), base)
-		c.share(m, &a, at(v, "limits"))
+		a.Children = c.actors(m, v.mapping("children"), base)
+		c.share(m, &a, v.object("limits"))
 		out = append(out, a)
 	})
 	return out
+}
+
+// significant reads the key: a permanent child never ends by itself, so that its end
+// cannot count.
+func (c *checker) significant(v view, l supervision.Lifetime) bool {
+	if !v.flag("significant", false) {
+		return false
+	}
+	if l == supervision.Permanent {
+		c.at(v.get("significant").n, "significant does not go with lifetime: permanent, which is restarted whatever its end")
+	}
+	return true
 }
 
 // actorType splits module/type.
@@ -228,7 +183,9 @@ func (c *checker) value(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
-		pairs(n, func(k, v *yaml.Node) { m[k.Value] = c.value(v) })
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = c.value(n.Content[i+1])
+		}
 		return m
 	case yaml.SequenceNode:
 		l := make([]any, 0, len(n.Content))
@@ -237,30 +194,47 @@ func (c *checker) value(n *yaml.Node) any {
 		}
 		return l
 	}
+	v, err := scalar(n)
+	if err != nil {
+		c.at(n, "%v", err)
+	}
+	return v
+}
+
+// scalar is the value of a node that has no parts.
+func scalar(n *yaml.Node) (any, error) {
 	switch n.Tag {
 	case "!!null":
-		return nil
+		return nil, nil
 	case "!!bool":
-		return strings.EqualFold(n.Value, "true")
+		return strings.EqualFold(n.Value, "true"), nil
 	case "!!int":
 		var i int64
 		if n.Decode(&i) == nil {
-			return i
+			return i, nil
 		}
 		var u uint64
 		if n.Decode(&u) == nil {
-			return u
+			return u, nil
 		}
-		c.at(n, "%s does not fit 64 bits", n.Value)
-		return nil
+		return nil, tooLarge(n.Value)
 	case "!!float":
-		var f float64
-		if err := n.Decode(&f); err != nil {
-			c.at(n, "%s is not a number", n.Value)
+		// YAML takes whole numbers beyond 64 bits for floats, and would round them.
+		if v, err := fromNumber(json.Number(strings.ReplaceAll(n.Value, "_", ""))); err != nil {
+			return nil, err
+		} else if f, ok := v.(float64); ok && !strings.HasPrefix(n.Value, ".") {
+			return f, nil
 		}
-		return f
-	case "!!binary":
-		c.at(n, "binary values are not supported in args")
+		var f float64
+		err := n.Decode(&f)
+		return f, err
+	case "!duration":
+		d, err := parseDuration(n.Value)
+		return d.Nanoseconds(), err
+	case "!size":
+		return parseSize(n.Value)
+	case "!count":
+		return parseCount(n.Value)
 	}
-	return n.Value
+	return n.Value, nil
 }

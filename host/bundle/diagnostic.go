@@ -43,6 +43,12 @@ func nearest(name string, candidates []string) (string, bool) {
 	return at, at != ""
 }
 
+// Nearest is the candidate that is most like a name; "" if none is like it at all.
+func Nearest(name string, candidates []string) string {
+	s, _ := nearest(name, candidates)
+	return s
+}
+
 // suggestion is "; did you mean ...?", or the list of what would be valid.
 func suggestion(name string, candidates []string) string {
 	if c, ok := nearest(name, candidates); ok {

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -35,6 +36,9 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 		boss := chain[len(chain)-2]
 		e.s, e.boss = boss.Supervision, paths[len(paths)-2]+" ("+boss.Module+"/"+boss.Type+")"
 	}
+	if a.Resend != nil {
+		return e.resend(want, a)
+	}
 	e.line("%s", want+" ("+a.Module+"/"+a.Type+")")
 	e.line("")
 	e.line("decided by\t%s", e.boss)
@@ -52,6 +56,28 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 	} else {
 		e.line("escalation\tthe whole bundle ends, with exit code 1")
 	}
+	return e.w.Flush()
+}
+
+// resend is for an actor whose messages are kept: a resender has its name, and starts
+// another one whenever it ends.
+func (e *explanation) resend(path string, a *Actor) error {
+	r := a.Resend
+	e.line("%s (%s/%s), behind a resender of that name", path, a.Module, a.Type)
+	e.line("")
+	e.line("decided by\tits resender: every failure is the end of this one, and another is started")
+	e.line("waits\tbefore the next one, by the ends since all messages were confirmed")
+	e.waits(r.Policy, shown)
+	e.line("  count\tis reset when all that was kept is confirmed")
+	e.line("messages\tare kept until they are confirmed, %d at most; then the oldest becomes a dead letter", cmp.Or(r.Keep, 1000))
+	e.line("sent again\tone after the other, the oldest first; one that is not confirmed holds up the others for %v", cmp.Or(r.Patience, 5*time.Second))
+	e.line("crashed message\tis sent again; after %d ends over it it becomes a dead letter", cmp.Or(r.Attempts, 10))
+	if r.MaxCrashes > 0 {
+		e.line("gives up\tafter more than %d ends the resender fails itself, and its supervisor decides:", r.MaxCrashes)
+	} else {
+		e.line("gives up\tnever; should the resender itself fail, its supervisor decides:")
+	}
+	e.line("  %v\tby %s", e.s.Decide("resender", &abi.Failure{Kind: abi.FailureGuestError}), e.boss)
 	return e.w.Flush()
 }
 
@@ -151,13 +177,7 @@ func (e *explanation) delays() {
 	if b.MaxFailures > 0 {
 		rows = min(rows, b.MaxFailures)
 	}
-	var least, most time.Duration
-	for n := range rows {
-		lo, hi := b.Policy.Delay(n, extreme(0)), b.Policy.Delay(n, extreme(1))
-		lo, hi = min(lo, hi), max(lo, hi)
-		least, most = least+lo, most+hi
-		e.line("  %d\t%s\tin all %s", n+1, between(lo, hi), between(least, most))
-	}
+	e.waits(b.Policy, rows)
 	switch b.Reset {
 	case supervision.ResetNever:
 		e.line("  count\tis never reset")
@@ -182,6 +202,17 @@ func (e *explanation) delays() {
 	e.line("  messages\t%s", meanwhile)
 	if b.Grace > 0 {
 		e.line("  grace\t%v after a delayed restart before it gets what has waited", b.Grace)
+	}
+}
+
+// waits tells the first delays of a policy, and their sum.
+func (e *explanation) waits(p backoff.Policy, rows int) {
+	var least, most time.Duration
+	for n := range rows {
+		lo, hi := p.Delay(n, extreme(0)), p.Delay(n, extreme(1))
+		lo, hi = min(lo, hi), max(lo, hi)
+		least, most = least+lo, most+hi
+		e.line("  %d\t%s\tin all %s", n+1, between(lo, hi), between(least, most))
 	}
 }
 

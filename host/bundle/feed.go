@@ -4,15 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // Feed sends the lines of an NDJSON stream to actors and collects the answers.
@@ -24,11 +25,18 @@ import (
 type Feed struct {
 	// Window bounds the messages that wait for their answers; default 4096.
 	Window int
-	// Stop ends the feed at the first line that is wrong; otherwise it is reported
-	// and skipped.
+	// Stop ends the feed at the first line that is wrong, when what was sent before has
+	// been dealt with; otherwise it is reported and skipped.
 	Stop bool
+	// Timeout is how long an answer may take; 0: until nothing is left to do.
+	Timeout time.Duration
+	// Paths are those of actors that the bundle has: one that is not there yet, since
+	// its parent is about to start it, is waited for.
+	Paths []string
 	// Answer is called for each line that has an outcome, one call at a time.
 	Answer func(Answer)
+	// Progress is told now and then how far the feed is; may be nil.
+	Progress func(FeedStats)
 }
 
 // Answer is what became of a line.
@@ -40,6 +48,50 @@ type Answer struct {
 	Err     error    // *InputError, ErrNoAnswer, *host.ReplyError, or why it was not accepted
 }
 
+// The kinds of answers.
+const (
+	KindReply      = "reply"      // the actor's answer
+	KindError      = "error"      // the actor has answered with an error
+	KindFailed     = "failed"     // the message was not accepted, or its turn has failed
+	KindTimeout    = "timeout"    // no answer came in time
+	KindUnanswered = "unanswered" // nothing is left to do, and no answer came
+	KindInvalid    = "invalid"    // the line is wrong
+)
+
+// Kind says what sort of outcome it is.
+func (a Answer) Kind() string {
+	var bad *InputError
+	var negative *host.ReplyError
+	switch {
+	case a.Err == nil:
+		return KindReply
+	case errors.As(a.Err, &bad):
+		return KindInvalid
+	case errors.As(a.Err, &negative):
+		return KindError
+	case errors.Is(a.Err, host.ErrTimeout):
+		return KindTimeout
+	case errors.Is(a.Err, ErrNoAnswer):
+		return KindUnanswered
+	}
+	return KindFailed
+}
+
+// Reason tells a person why there is no reply.
+func (a Answer) Reason() string {
+	var bad *InputError
+	var negative *host.ReplyError
+	switch {
+	case a.Err == nil:
+		return ""
+	case errors.As(a.Err, &bad):
+		return bad.Reason
+	case errors.As(a.Err, &negative):
+		return negative.Reason
+	}
+	return strings.TrimPrefix(a.Err.Error(), "host: ")
+}
+
 // ErrNoAnswer is the outcome of a message that was handled, or lost with a crash,
 // without an answer.
 var ErrNoAnswer = errors.New("no answer")
@@ -48,24 +100,47 @@ var ErrNoAnswer = errors.New("no answer")
 type InputError struct {
 	Line   int
 	Reason string
+	to     string
 }
 
 func (e *InputError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
 // FeedStats count lines.
 type FeedStats struct {
-	Sent, Answered, Errors, Unanswered, Invalid int
+	Sent     int // messages that left
+	Answered int // replies
+	// Errors were answered with an error; Failed were not accepted, or their turns have
+	// failed; Timeouts and Unanswered got no answer; Invalid lines were not sent.
+	Errors, Failed, Timeouts, Unanswered, Invalid int
+}
+
+// Of is how many lines had an outcome of a kind.
+func (s FeedStats) Of(kind string) int {
+	return map[string]int{KindReply: s.Answered, KindError: s.Errors, KindFailed: s.Failed, KindTimeout: s.Timeouts, KindUnanswered: s.Unanswered, KindInvalid: s.Invalid}[kind]
+}
+
+func (s *FeedStats) count(kind string) {
+	switch kind {
+	case KindReply:
+		s.Answered++
+	case KindError:
+		s.Errors++
+	case KindFailed:
+		s.Failed++
+	case KindTimeout:
+		s.Timeouts++
+	case KindUnanswered:
+		s.Unanswered++
+	case KindInvalid:
+		s.Invalid++
+	}
 }
 
 // maxLine bounds a line of input, in bytes.
 const maxLine = 4 << 20
 
-type line struct {
-	To      string          `json:"to"`
-	Message json.RawMessage `json:"message"`
-	Ask     *bool           `json:"ask"`
-	Wait    string          `json:"wait"`
-}
+// progressEvery is how often Feed.Progress is told.
+const progressEvery = 200 * time.Millisecond
 
 // Run feeds r to sys until its end and then waits until the system is idle. It
 // returns early when ctx ends, or with the *InputError if Stop is set; a Read of r
@@ -74,21 +149,49 @@ func (f Feed) Run(ctx context.Context, sys *host.System, r io.Reader) (FeedStats
 	if f.Window <= 0 {
 		f.Window = 4096
 	}
-	x := &feeding{Feed: f, sys: sys, refs: map[string]host.Ref{}, open: map[int]*host.Pending{}}
+	x := &feeding{Feed: f, sys: sys, open: map[int]*host.Pending{}, gone: map[string]bool{}}
+	done := make(chan struct{})
+	var told sync.WaitGroup
+	if f.Progress != nil {
+		told.Go(func() { x.tell(done) })
+	}
 	err := x.read(ctx, r)
-	if err == nil {
-		err = sys.Idle(ctx)
+	var bad *InputError
+	if err == nil || errors.As(err, &bad) {
+		err = errors.Join(err, sys.Idle(ctx))
 	}
 	x.giveUp()
 	x.wg.Wait()
+	close(done)
+	told.Wait()
+	if errors.As(err, &bad) {
+		err = bad
+	}
 	return x.stats, err
+}
+
+// tell reports how far the feed is.
+func (x *feeding) tell(done <-chan struct{}) {
+	t := time.NewTicker(progressEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-t.C:
+			x.mu.Lock()
+			s := x.stats
+			x.mu.Unlock()
+			x.Progress(s)
+		}
+	}
 }
 
 type feeding struct {
 	Feed
 	sys  *host.System
-	refs map[string]host.Ref
 	wg   sync.WaitGroup
+	gone map[string]bool // paths that were waited for in vain
 
 	mu    sync.Mutex
 	open  map[int]*host.Pending // by line
@@ -122,8 +225,7 @@ func (x *feeding) read(ctx context.Context, r io.Reader) error {
 			if !errors.As(err, &bad) {
 				return err
 			}
-			x.count(func(s *FeedStats) { s.Invalid++ })
-			x.answer(Answer{Line: n, Err: bad})
+			x.answer(Answer{Line: n, To: bad.to, Err: bad})
 			if x.Stop {
 				return bad
 			}
@@ -131,7 +233,7 @@ func (x *feeding) read(ctx context.Context, r io.Reader) error {
 	}
 	err := <-failed
 	if errors.Is(err, bufio.ErrTooLong) {
-		return &InputError{n + 1, "longer than 4 MiB"}
+		return &InputError{Line: n + 1, Reason: "longer than 4 MiB"}
 	}
 	return err
 }
@@ -157,51 +259,84 @@ func scan(ctx context.Context, r io.Reader) (lines <-chan []byte, failed <-chan 
 	return out, end
 }
 
+// waitLine and exampleLine are what lines look like, for whoever gets them wrong.
+const (
+	waitLine    = `a line that waits is {"wait": "idle"}`
+	exampleLine = `a line is {"to": name, "message": value}`
+)
+
 func (x *feeding) line(ctx context.Context, n int, text []byte) error {
-	var l line
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&l); err != nil {
-		return &InputError{n, "not a message: " + strings.TrimPrefix(err.Error(), "json: ")}
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return &InputError{n, "more than one value in the line"}
+	l, reason := parseLine(text)
+	if reason != "" {
+		return &InputError{n, reason, l.To}
 	}
 	if l.Wait != "" {
-		if l.Wait != "idle" || l.To != "" {
-			return &InputError{n, `a line that waits is {"wait": "idle"}`}
-		}
 		return x.waitIdle(ctx)
 	}
-	if l.To == "" || l.Message == nil {
-		return &InputError{n, `a line is {"to": name, "message": value}`}
-	}
-	ref, err := x.ref(l.To)
-	if err != nil {
-		return &InputError{n, fmt.Sprintf("there is no actor %q", l.To)}
+	ref, err := x.ref(ctx, l.To)
+	switch {
+	case errors.Is(err, host.ErrUnknown):
+		return &InputError{n, fmt.Sprintf("there is no actor %q%s", printable.Line(l.To, 100), x.suggestion(l.To)), l.To}
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		x.answer(Answer{Line: n, To: l.To, Err: err})
+		return nil
 	}
 	payload, err := FromJSON(l.Message)
 	if err != nil {
-		return &InputError{n, "the message: " + err.Error()}
+		return &InputError{n, "the message: " + err.Error(), l.To}
 	}
 	return x.send(ctx, n, l, ref, payload)
 }
 
-// ref finds an actor by its name or path, and again when it has ended.
-func (x *feeding) ref(to string) (host.Ref, error) {
-	if r, ok := x.refs[to]; ok {
-		return r, nil
+func pathOf(to string) string {
+	if strings.HasPrefix(to, "/") || strings.Contains(to, "://") {
+		return to
 	}
-	path := to
-	if !strings.HasPrefix(path, "/") && !strings.Contains(path, "://") {
-		path = "/user/" + to
-	}
-	r, err := x.sys.Lookup(path)
-	if err == nil {
-		x.refs[to] = r
-	}
-	return r, err
+	return "/user/" + to
 }
+
+func (x *feeding) suggestion(to string) string {
+	s := suggestion(pathOf(to), x.Paths)
+	if !strings.HasPrefix(to, "/") {
+		s = strings.ReplaceAll(s, "/user/", "")
+	}
+	return s
+}
+
+// ref finds an actor by its name or path, each time anew: an actor that was started again
+// with its parent is another one.
+func (x *feeding) ref(ctx context.Context, to string) (host.Ref, error) {
+	path := pathOf(to)
+	r, err := x.sys.Lookup(path)
+	if err == nil || !slices.Contains(x.Paths, path) || x.gone[path] {
+		if err != nil && slices.Contains(x.Paths, path) {
+			err = host.ErrStopped
+		}
+		return r, err
+	}
+	// It is the bundle's, so that its parent is about to start it, or it has ended.
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+		idle := x.sys.Idle(short) == nil
+		cancel()
+		if r, err = x.sys.Lookup(path); err == nil {
+			return r, nil
+		}
+		if ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+		if idle {
+			break
+		}
+	}
+	x.gone[path] = true
+	return r, host.ErrStopped
+}
+
+// patience is how long the feed waits for an actor of the bundle's that is not there.
+const patience = 10 * time.Second
 
 // send waits for room rather than to overflow a mailbox.
 func (x *feeding) send(ctx context.Context, n int, l line, ref host.Ref, payload host.Raw) error {
@@ -227,11 +362,11 @@ func (x *feeding) send(ctx context.Context, n int, l line, ref host.Ref, payload
 			}
 			continue
 		}
-		x.count(func(s *FeedStats) { s.Sent++ })
+		x.mu.Lock()
+		x.stats.Sent++
+		x.mu.Unlock()
 		switch {
 		case err != nil:
-			delete(x.refs, l.To)
-			x.count(func(s *FeedStats) { s.Errors++ })
 			x.answer(Answer{Line: n, To: l.To, Err: err})
 		case ask:
 			x.follow(n, l.To, p)
@@ -248,21 +383,31 @@ func (x *feeding) follow(n int, to string, p *host.Pending) {
 	x.wg.Add(1)
 	go func() {
 		defer x.wg.Done()
-		m, ok := <-p.Answer()
+		var m host.Message
+		var ok, late bool
+		if x.Timeout > 0 {
+			t := time.NewTimer(x.Timeout)
+			select {
+			case m, ok = <-p.Answer():
+				t.Stop()
+			case <-t.C:
+				late = true
+				p.Cancel()
+			}
+		} else {
+			m, ok = <-p.Answer()
+		}
 		x.mu.Lock()
 		delete(x.open, n)
-		switch {
-		case !ok:
-			x.stats.Unanswered++
-		case m.Err() != nil:
-			x.stats.Errors++
-		default:
-			x.stats.Answered++
-		}
 		x.mu.Unlock()
-		a := Answer{Line: n, To: to, From: m.Sender, Payload: m.Payload, Err: m.Err()}
-		if !ok {
+		a := Answer{Line: n, To: to, From: m.Sender, Payload: m.Payload}
+		switch {
+		case late:
+			a.Err = host.ErrTimeout
+		case !ok:
 			a.Err = ErrNoAnswer
+		default:
+			a.Err = m.Err()
 		}
 		x.answer(a)
 	}()
@@ -307,13 +452,11 @@ func (x *feeding) giveUp() {
 	}
 }
 
-func (x *feeding) count(f func(*FeedStats)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	f(&x.stats)
-}
-
+// answer counts an outcome and tells it.
 func (x *feeding) answer(a Answer) {
+	x.mu.Lock()
+	x.stats.count(a.Kind())
+	x.mu.Unlock()
 	if x.Answer != nil {
 		x.calls.Lock()
 		defer x.calls.Unlock()

@@ -8,7 +8,7 @@ import (
 
 const (
 	nameRule   = `^[A-Za-z0-9_.~-]{1,255}$`
-	nameWhat   = "a valid name: 1 to 255 of A-Z a-z 0-9 _ . ~ -"
+	nameWhat   = "a valid name: 1 to 255 of A-Z a-z 0-9 _ . ~ -, but not . or .."
 	moduleRule = `^[A-Za-z0-9_.~-]{1,64}$`
 	typeRule   = `^[A-Za-z0-9_.~/-]{1,193}$`
 	pathRule   = `^/user(/[^/\s]+)+$`
@@ -18,9 +18,9 @@ const (
 // grammar is the shape of a whole manifest.
 var grammar = object("a bundle",
 	required("wasmactors", integer("version of the manifest's format: 1", 1, 1)),
-	required("name", pattern("name of the bundle and of its actor system", nameWhat, nameRule)),
+	required("name", pattern("name of the bundle and of its actor system", nameWhat, nameRule).but(".", "..")),
 	optional("description", text("what the bundle is, for people")),
-	required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape)),
+	required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape).but(".", "..")),
 	optional("limits", limitsShape),
 	optional("supervision", supervisionShape),
 	optional("idle", object("when actors give their instances back until the next message",
@@ -36,6 +36,11 @@ var grammar = object("a bundle",
 var moduleShape = object("a module: either go or wasm",
 	optional("go", text("folder of a Go main package to build, relative to the manifest")),
 	optional("wasm", text("a .wasm file, relative to the manifest")),
+	optional("tags", list("build tags", pattern("a tag", "a build tag", `^[A-Za-z_][A-Za-z0-9_.]{0,63}$`))),
+	optional("flags", object("further flags of the compilers; only some are accepted",
+		optional("go", list("of standard Go: -gcflags=-l -N -B, -ldflags=-s, -ldflags=-X pkg.name=value", text("a flag"))),
+		optional("tinygo", list("of TinyGo: -opt, -gc, -panic, -stack-size, -ldflags=-X pkg.name=value", text("a flag"))),
+	)),
 	optional("compiler", enum("which compiler builds it: auto takes TinyGo if there is one", "auto", "go", "tinygo")),
 	optional("freeze", boolean("start instances from a frozen image; false runs the initialisation for each")),
 	optional("env", mapping("environment variables that the guest sees", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`, text("its value"))),
@@ -43,6 +48,8 @@ var moduleShape = object("a module: either go or wasm",
 		required("host", text("path on this machine, relative to the manifest")),
 		required("guest", pattern("path that the guest sees", "an absolute path", `^/`)),
 		optional("mode", enum("ro: read only (default); rw: read and write", "ro", "rw")),
+		optional("bytes", sizeIn("mode: rw: what all files in it may take together; default: 1GiB", 1, 1<<50)),
+		optional("files", count("mode: rw: how many files and folders may be in it; default: 10k", 1<<30)),
 	))),
 	optional("limits", moduleLimitsShape),
 )
@@ -82,8 +89,8 @@ var moduleLimitsShape = object("what a module and its instances may use",
 	optional("instances", count("instances alive, idle ones included; default: as many as the engine allows", mostInstances)),
 	optional("init-fuel", count("units of fuel of the initialisation; default 10G", 0)),
 	optional("init-deadline", duration("wall-clock time of the initialisation; default 30s")),
-	optional("compile-time", duration("processor time of compiling it; default 2s and 10s a MiB")),
-	optional("compile-memory", sizeIn("bytes that compiling it may take; default 160MiB, 160 times its size and twice its memory", leastCompile, mostCompile)),
+	optional("compile-time", duration("processor time of compiling it; default 1s and 10s a MiB")),
+	optional("compile-memory", sizeIn("bytes that compiling it may take; default 128MiB, 160 times its size and twice its memory", leastCompile, mostCompile)),
 )
 
 var limitsShape = object("what one actor may use",
@@ -103,7 +110,7 @@ var limitsShape = object("what one actor may use",
 )
 
 var supervisionShape = object("how an actor treats its children when they fail",
-	optional("strategy", enum("whom a decision befalls besides the child that failed", supervision.Kinds()...)),
+	optional("strategy", enum("which children a decision is carried out for besides the one that failed", supervision.Kinds()...)),
 	optional("max-restarts", integer("restarts of a child within the window; one more failure stops it; -1: unlimited", -1, 10_000)),
 	optional("within", duration("length of the window; 0: the child's life")),
 	optional("window", enum("tumbling as Akka's, sliding as OTP's", "tumbling", "sliding")),
@@ -158,7 +165,7 @@ var resendShape = object("messages are kept until the actor confirms them, and s
 	optional("patience", duration("how long one message may hold up the others after a crash; default: 5s")),
 )
 
-var actorsShape = mapping("the actors, started in this order", nameWhat, nameRule, &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actorShape }})
+var actorsShape = names("the actors, started in this order", &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actorShape }})
 
 var (
 	lifetimeShape    = enum("which ends are answered with a restart: of failures (transient), also of its own stop (permanent), of none (temporary)", supervision.Lifetimes()...)

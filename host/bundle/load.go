@@ -1,9 +1,11 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -20,76 +22,76 @@ const maxManifest = 4 << 20
 
 // Load reads the manifest of a bundle: path is the folder, or the manifest
 // itself. What is wrong with its contents comes back as Diagnostics.
-func Load(path string) (*Manifest, error) {
+func Load(path string) (*Manifest, error) { return LoadWith(path, nil) }
+
+// LoadWith is Load with the values of variables; nil: there are none.
+func LoadWith(path string, vars Variables) (*Manifest, error) {
+	path, data, err := readManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWith(path, data, vars)
+}
+
+// readManifest finds and reads the file.
+func readManifest(path string) (file string, data []byte, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: there is no such bundle: %w", path, errors.Unwrap(err))
+		return "", nil, fmt.Errorf("%s: there is no such bundle: %w", path, errors.Unwrap(err))
 	}
 	if info.IsDir() {
 		path = filepath.Join(path, FileName)
 		if _, err = os.Stat(path); err != nil {
-			return nil, fmt.Errorf("%s: the folder holds no %s; `wasmactors new` makes one", filepath.Dir(path), FileName)
+			return "", nil, fmt.Errorf("%s: the folder holds no %s; `wasmactors new` makes one", filepath.Dir(path), FileName)
 		}
 	}
-	data, err := regular.Read(context.Background(), path, maxManifest)
+	data, err = regular.Read(context.Background(), path, maxManifest)
 	switch {
 	case errors.Is(err, regular.ErrSize):
-		return nil, fmt.Errorf("%s: the manifest is larger than 4 MiB", path)
-	case errors.Is(err, regular.ErrKind):
-		return nil, fmt.Errorf("the manifest cannot be read: %w", err)
+		return "", nil, fmt.Errorf("%s: the manifest is larger than 4 MiB", path)
 	case err != nil:
-		return nil, err
+		return "", nil, fmt.Errorf("the manifest cannot be read: %w", err)
 	}
-	return Parse(path, data)
+	return path, data, nil
 }
 
 // Parse is Load for a manifest that was read already; file is its name, and its
 // folder what paths are relative to.
-func Parse(file string, data []byte) (*Manifest, error) {
-	c := &checker{file: file}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, Diagnostics{syntaxError(file, err)}
-	}
-	if len(doc.Content) == 0 {
-		return nil, Diagnostics{{file, 1, 1, "the manifest is empty"}}
+func Parse(file string, data []byte) (*Manifest, error) { return ParseWith(file, data, nil) }
+
+// ParseWith is Parse with the values of variables; nil: there are none.
+func ParseWith(file string, data []byte, vars Variables) (*Manifest, error) {
+	c := &checker{file: file, vars: vars}
+	return c.parse(data)
+}
+
+func (c *checker) parse(data []byte) (*Manifest, error) {
+	var doc, second yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	err := d.Decode(&doc)
+	switch {
+	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0:
+		return nil, Diagnostics{{c.file, 1, 1, "the manifest is empty"}}
+	case err != nil:
+		return nil, Diagnostics{syntaxError(c.file, data, err)}
 	}
 	root := doc.Content[0]
+	c.root = root
 	if c.structure(root, 0) {
+		c.expand(root)
 		c.check(root, grammar, "the manifest")
+	}
+	if err := d.Decode(&second); err == nil {
+		c.at(&second, "a second document begins here: a manifest is one")
+	} else if !errors.Is(err, io.EOF) {
+		c.found = append(c.found, syntaxError(c.file, data, err))
 	}
 	if len(c.found) > 0 {
 		return nil, c.found
 	}
-	m := c.manifest(root)
+	m := c.manifest(view{root, grammar, c})
 	if len(c.found) > 0 {
 		return nil, c.found
 	}
 	return m, nil
-}
-
-// syntaxError finds the line in the message of the YAML library.
-func syntaxError(file string, err error) Diagnostic {
-	d := Diagnostic{file, 1, 1, "not YAML: " + err.Error()}
-	var line int
-	var rest string
-	if n, _ := fmt.Sscanf(err.Error(), "yaml: line %d: ", &line); n == 1 && line > 0 {
-		if _, after, ok := cutAfterLine(err.Error()); ok {
-			rest = after
-		}
-		d.Line = line
-		d.Message = "not YAML: " + rest
-	}
-	return d
-}
-
-func cutAfterLine(s string) (before, after string, ok bool) {
-	for i, colons := 0, 0; i < len(s); i++ {
-		if s[i] == ':' {
-			if colons++; colons == 2 && i+2 <= len(s) {
-				return s[:i], s[i+2:], true
-			}
-		}
-	}
-	return "", "", false
 }

@@ -28,6 +28,8 @@ type Module struct {
 	Go       string // folder of a main package, absolute
 	Wasm     string // file, absolute
 	Compiler string // auto, go or tinygo
+	Tags     []string
+	Flags    map[string][]string // by compiler, see build.Options
 	Freeze   bool
 	Env      []string // KEY=value, sorted
 	Dirs     []runtime.Dir
@@ -53,7 +55,9 @@ type Module struct {
 	CompileTime   time.Duration
 	CompileMemory uint64
 
-	set shared
+	root         string // what sources must lie in; "": anywhere
+	set          shared
+	line, column int
 }
 
 // Actor is one actor of the tree.
@@ -98,4 +102,8 @@ func walk(above string, actors []Actor, f func(string, *Actor)) {
 }
 
 // defaults of manifests, where they differ from the host's.
-const defaultDeadline = 10 * time.Second
+const (
+	defaultDeadline = 10 * time.Second
+	defaultDirBytes = 1 << 30 // of a folder that guests may write to
+	defaultDirFiles = 10_000
+)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -32,6 +32,14 @@ type Options struct {
 	Parallel int
 	// Engine configures the engine further; may be nil.
 	Engine func(runtime.Config) runtime.Config
+	// Allow is asked about what lies outside of the bundle's folder: folders that are
+	// granted, and sources of guests. It may be called several times, by any goroutine.
+	// An error refuses; nil refuses all with an OutsideError.
+	Allow func([]Reach) error
+	// NoBuild refuses modules that have to be built: nothing but WebAssembly is read.
+	NoBuild bool
+	// Cgo lets TinyGo compile the C sources of guests.
+	Cgo bool
 }
 
 // DefaultCacheBytes bounds the cache folder.
@@ -64,33 +72,21 @@ type Bundle struct {
 type ModuleError struct {
 	Module string
 	Err    error
+	// Where the manifest names the module; "" if it is not known.
+	File         string
+	Line, Column int
+	Source       string // the file, or the folder, that the module comes from
 }
 
 func (e *ModuleError) Error() string {
-	text := fmt.Sprintf("module %s: %v", e.Module, e.Err)
-	if key := e.limit(); key != "" {
-		text += fmt.Sprintf("; modules.%s.limits.%s raises it", e.Module, key)
+	text := fmt.Sprintf("module %s: %s", e.Module, strings.TrimPrefix(e.Err.Error(), e.Module+": "))
+	if e.File != "" {
+		text = fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
+	}
+	if advice := e.advice(); advice != "" {
+		text += "; " + advice
 	}
 	return text
-}
-
-// limit is the key of the limit that the module has exceeded, or "".
-func (e *ModuleError) limit() string {
-	var l *runtime.LimitError
-	var c *runtime.CompileError
-	var load *runtime.LoadError
-	var f *abi.Failure
-	switch {
-	case errors.As(e.Err, &l):
-		return l.Key
-	case errors.As(e.Err, &c):
-		return c.Key
-	case errors.As(e.Err, &load) && errors.As(load.Err, &f):
-		return map[abi.FailureKind]string{
-			abi.FailureFuel: "init-fuel", abi.FailureDeadline: "init-deadline", abi.FailureMemoryLimit: "memory", abi.FailureStackOverflow: "stack",
-		}[f.Kind]
-	}
-	return ""
 }
 
 // Unwrap is the cause.
@@ -106,30 +102,33 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if o.Engine != nil {
 		cfg = o.Engine(cfg)
 	}
+	if err := o.allow(m.Reaches()); err != nil {
+		return nil, err
+	}
 	engine, err := runtime.New(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	b := &Bundle{Manifest: m, Images: map[string]*runtime.Image{}, Builds: map[string]*build.Result{}, engine: engine}
 	var mu sync.Mutex
+	errs := make([]error, len(m.Modules))
 	err = inOrder(ctx, o.Parallel, len(m.Modules), func(ctx context.Context, i int) error {
 		mod := m.Modules[i]
-		built, image, err := openModule(ctx, engine, mod, o)
-		if err != nil {
-			return &ModuleError{mod.Name, err}
-		}
+		built, image, err := openModule(ctx, engine, mod.pinned(), o)
 		mu.Lock()
 		defer mu.Unlock()
+		if err != nil {
+			errs[i] = m.ModuleError(mod, err)
+			return nil // the others are looked at, too
+		}
 		b.Images[mod.Name] = image
 		if built != nil {
 			b.Builds[mod.Name] = built
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, errOf(err, b.Close(ctx))
-	}
-	if err := b.checkTypes(); err != nil {
+	// All that is wrong is told, in the order of the file.
+	if err := errors.Join(append(errs, err, b.checkTypes())...); err != nil {
 		return nil, errOf(err, b.Close(ctx))
 	}
 	return b, nil
@@ -144,7 +143,10 @@ func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 	if o.Compiler != "" {
 		compiler = o.Compiler
 	}
-	bo := build.Options{Compiler: compiler, CacheKey: o.CacheKey}
+	if o.NoBuild {
+		return nil, fmt.Errorf("%s would have to be built: %w", mod.Go, ErrNoBuild)
+	}
+	bo := build.Options{Compiler: compiler, CacheKey: o.CacheKey, Tags: mod.Tags, Flags: mod.Flags, Cgo: o.Cgo, Root: mod.root, Allow: o.allowSources(mod.Name)}
 	if o.CacheDir != "" {
 		bo.CacheDir, bo.CacheBytes = filepath.Join(o.CacheDir, BuildCache), CacheShares(o.CacheBytes)[BuildCache]
 	}
@@ -206,7 +208,11 @@ func (mod Module) ImageConfig() runtime.ImageConfig {
 func (b *Bundle) checkTypes() error {
 	var found Diagnostics
 	b.Manifest.Walk(func(path string, a *Actor) {
-		types := b.Images[a.Module].Description().Types
+		image := b.Images[a.Module]
+		if image == nil {
+			return // that was told
+		}
+		types := image.Description().Types
 		has := func(name string) bool {
 			for _, t := range types {
 				if t == name {
@@ -226,10 +232,10 @@ func (b *Bundle) checkTypes() error {
 			}
 		}
 	})
-	if len(found) > 0 {
-		return found
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	return found
 }
 
 // Close gives back the images. It is called after the system has ended.

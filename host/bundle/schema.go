@@ -40,6 +40,9 @@ func schemaOf(s *shape) map[string]any {
 		if s.match != nil {
 			m["pattern"] = s.match.String()
 		}
+		if s.not != nil {
+			m["not"] = map[string]any{"enum": s.not}
+		}
 	case kindBool:
 		m["type"] = "boolean"
 	case kindInt, kindNumber:
@@ -63,7 +66,11 @@ func schemaOf(s *shape) map[string]any {
 	case kindMapping:
 		m["type"], m["additionalProperties"] = "object", schemaOf(s.of)
 		if s.key != nil {
-			m["propertyNames"] = map[string]any{"pattern": s.key.String()}
+			names := map[string]any{"pattern": s.key.String()}
+			if s.not != nil {
+				names["not"] = map[string]any{"enum": s.not}
+			}
+			m["propertyNames"] = names
 		}
 	case kindObject:
 		properties := map[string]any{}

@@ -20,6 +20,7 @@ type shape struct {
 	key    *rule    // mapping: its keys
 	match  *rule    // text
 	what   string   // text, mapping: what match and key stand for
+	not    []string // text, mapping: what match and key allow and nobody may write
 	min    float64
 	max    float64 // 0: no limit
 	self   func() *shape
@@ -91,6 +92,12 @@ func mapping(doc, what, key string, of *shape) *shape {
 	return s
 }
 
+// names is a mapping from actors' names.
+func names(doc string, of *shape) *shape { return mapping(doc, nameWhat, nameRule, of).but(".", "..") }
+
+// but forbids texts that the rule of a text or of a mapping's keys would allow.
+func (s *shape) but(texts ...string) *shape { s.not = texts; return s }
+
 func object(doc string, fields ...field) *shape {
 	return &shape{kind: kindObject, doc: doc, fields: fields}
 }
@@ -109,6 +116,10 @@ type checker struct {
 	file  string
 	found Diagnostics
 	nodes int
+	vars  Variables
+	root  *yaml.Node               // once it was parsed
+	grown int                      // bytes that variables have put in
+	read  func(s *shape, k string) // is told which keys are read; for tests
 }
 
 func (c *checker) at(n *yaml.Node, format string, args ...any) {
@@ -142,6 +153,10 @@ func (c *checker) structure(n *yaml.Node, depth int) bool {
 				ok = false
 				continue
 			}
+			if k.ShortTag() != "!!str" {
+				c.at(k, "the key %s is %s and no text: quote it", k.Value, tagName(k))
+				ok = false
+			}
 			if line, twice := seen[k.Value]; twice {
 				c.at(k, "the key %q comes twice, first in line %d", k.Value, line)
 				ok = false
@@ -155,10 +170,29 @@ func (c *checker) structure(n *yaml.Node, depth int) bool {
 	return ok
 }
 
+// any reports what no value of args can be: tags that say nothing here.
+func (c *checker) any(n *yaml.Node) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		if t := n.ShortTag(); t != "!!map" && t != "!!seq" {
+			c.at(n, "the tag %s has no meaning here", t)
+		}
+		for i, x := range n.Content {
+			if n.Kind == yaml.SequenceNode || i%2 == 1 {
+				c.any(x)
+			}
+		}
+	case !slices.Contains([]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp", "!duration", "!size", "!count"}, n.Tag):
+		c.at(n, "the tag %s has no meaning here; there are !duration, !size and !count", n.Tag)
+	}
+}
+
 // check reports how n differs from s.
 func (c *checker) check(n *yaml.Node, s *shape, where string) {
 	switch s.kind {
 	case kindAny:
+		c.any(n)
+		return
 	case kindRef:
 		c.check(n, s.self(), where)
 	case kindObject:
@@ -170,7 +204,7 @@ func (c *checker) check(n *yaml.Node, s *shape, where string) {
 		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k := n.Content[i]
-			if s.key != nil && !s.key.MatchString(k.Value) {
+			if s.key != nil && !s.key.MatchString(k.Value) || slices.Contains(s.not, k.Value) {
 				c.at(k, "%q is not %s", k.Value, s.what)
 			}
 			c.check(n.Content[i+1], s.of, where+"."+k.Value)
@@ -238,16 +272,27 @@ func (c *checker) mismatch(n *yaml.Node, s *shape, where string) {
 	case yaml.SequenceNode:
 		got = "a list"
 	case yaml.ScalarNode:
-		switch n.Tag {
-		case "!!null":
-			got = "nothing"
-		case "!!int", "!!float":
-			got = "a number"
-		case "!!bool":
-			got = "a truth value"
-		}
+		got = tagName(n)
 	}
 	c.at(n, "%s must be %s (%s), not %s", where, kindNames[s.kind], s.doc, got)
+}
+
+// tagName says what a scalar is.
+func tagName(n *yaml.Node) string {
+	switch tag := n.ShortTag(); tag {
+	case "!!null":
+		return "nothing"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "a truth value"
+	case "!!timestamp":
+		return "a date"
+	case "!!str":
+		return "a text"
+	default:
+		return "a value with the tag " + tag
+	}
 }
 
 func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
@@ -263,7 +308,7 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 		switch {
 		case s.enum != nil && !slices.Contains(s.enum, v):
 			c.at(n, "%s cannot be %q%s", where, v, suggestion(v, s.enum))
-		case s.match != nil && !s.match.MatchString(v):
+		case s.match != nil && !s.match.MatchString(v), slices.Contains(s.not, v):
 			c.at(n, "%s: %q is not %s", where, v, s.what)
 		}
 		return
@@ -274,12 +319,20 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 		return
 	case kindInt:
 		var i int64
+		if n.Tag != "!!int" {
+			c.mismatch(n, s, where)
+			return
+		}
 		if i, err = strconv.ParseInt(v, 10, 64); err != nil {
 			c.mismatch(n, s, where)
 			return
 		}
 		value = float64(i)
 	case kindNumber:
+		if n.Tag != "!!int" && n.Tag != "!!float" {
+			c.mismatch(n, s, where)
+			return
+		}
 		if value, err = strconv.ParseFloat(v, 64); err != nil || value != value {
 			c.mismatch(n, s, where)
 			return

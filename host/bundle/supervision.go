@@ -1,7 +1,10 @@
 package bundle
 
 import (
+	"cmp"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,45 +16,43 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-func (c *checker) supervision(n *yaml.Node) supervision.Strategy {
+func (c *checker) supervision(v view) supervision.Strategy {
 	s := supervision.Default()
-	if n == nil {
-		return s
-	}
-	if k, ok := supervision.ParseKind(str(n, "strategy")); ok {
+	kindName, window, within := v.text("strategy"), v.text("window"), v.duration("within", 0)
+	if k, ok := supervision.ParseKind(kindName); ok {
 		s = s.WithKind(k)
 	}
-	s = s.WithMaxRestarts(whole(n, "max-restarts", supervision.Unlimited), durationOf(n, "within", 0))
-	s = s.WithSliding(str(n, "window") == "sliding").WithKeepChildren(flag(n, "keep-children", false))
-	if str(n, "window") == "sliding" && durationOf(n, "within", 0) == 0 {
-		c.at(at(n, "window"), "supervision.window: a sliding window needs its length, within")
+	s = s.WithMaxRestarts(v.whole("max-restarts", supervision.Unlimited), within)
+	s = s.WithSliding(window == "sliding").WithKeepChildren(v.flag("keep-children", false))
+	if window == "sliding" && within == 0 {
+		c.at(v.get("window").n, "supervision.window: a sliding window needs its length, within")
 	}
-	if list := at(n, "decide"); list != nil {
-		var rules []supervision.Rule
-		for _, item := range list.Content {
-			rules = append(rules, c.rule(item))
-		}
+	var rules []supervision.Rule
+	for _, item := range v.items("decide") {
+		rules = append(rules, c.rule(item))
+	}
+	if v.has("decide") {
 		s = s.WithRules(rules...)
 	}
-	if d, ok := supervision.ParseDirective(str(n, "otherwise")); ok {
+	if d, ok := supervision.ParseDirective(v.text("otherwise")); ok {
 		s = s.WithOtherwise(d)
 	}
-	if d, ok := supervision.ParseDirective(str(n, "exceeded")); ok {
+	if d, ok := supervision.ParseDirective(v.text("exceeded")); ok {
 		s = s.WithExceeded(d)
 	}
-	down, _ := supervision.ParseShutdown(str(n, "shutdown"))
-	s = s.WithShared(flag(n, "shared-window", false)).WithShutdown(down)
-	if b := at(n, "backoff"); b != nil {
+	down, _ := supervision.ParseShutdown(v.text("shutdown"))
+	s = s.WithShared(v.flag("shared-window", false)).WithShutdown(down)
+	if b := v.object("backoff"); b.given() {
 		s = s.WithBackoff(c.backoff(b))
 	}
 	return s
 }
 
-func (c *checker) rule(n *yaml.Node) supervision.Rule {
-	r := supervision.Rule{Reason: str(n, "reason"), Type: str(n, "type")}
-	r.Directive, _ = supervision.ParseDirective(str(n, "directive"))
-	names := strs(n, "kinds")
-	if k := str(n, "kind"); k != "" {
+func (c *checker) rule(v view) supervision.Rule {
+	r := supervision.Rule{Reason: v.text("reason"), Type: v.text("type")}
+	r.Directive, _ = supervision.ParseDirective(v.text("directive"))
+	names := v.texts("kinds")
+	if k := v.text("kind"); k != "" {
 		names = append(names, k)
 	}
 	for _, name := range names {
@@ -63,54 +64,80 @@ func (c *checker) rule(n *yaml.Node) supervision.Rule {
 
 // defaults of a backoff that says nothing: Akka's sample with actor-ts's jitter.
 const (
-	defaultBackoffMin = 100 * time.Millisecond
-	defaultBackoffMax = 10 * time.Second
+	defaultBackoffMin    = 100 * time.Millisecond
+	defaultBackoffMax    = 10 * time.Second
+	defaultBackoffSpread = 0.2
 )
 
-func (c *checker) backoff(n *yaml.Node) supervision.Backoff {
+// curveKeys are the keys that only some curves have.
+var curveKeys = map[string][]string{
+	"factor": {"exponential"}, "step": {"linear"}, "delays": {"table"}, "ceiling": {"slotted"}, "stay": {"slotted"},
+	"num": {"zaqar-linear", "zaqar-linear-reach", "zaqar-arithmetic", "zaqar-geometric", "zaqar-exponential"},
+}
+
+func (c *checker) backoff(v view) supervision.Backoff {
 	spec := backoff.Spec{
-		Curve: str(n, "curve"), Min: durationOf(n, "min", defaultBackoffMin), Max: durationOf(n, "max", 0),
-		Factor: real(n, "factor"), Step: durationOf(n, "step", 0), Num: whole(n, "num", 0),
-		Ceiling: whole(n, "ceiling", 0), Stay: flag(n, "stay", false),
-		Jitter: str(n, "jitter"), Spread: real(n, "spread"), HardCap: flag(n, "hard-cap", false),
+		Curve: v.text("curve"), Min: v.duration("min", defaultBackoffMin), Max: v.duration("max", 0),
+		Factor: v.number("factor", 0), Step: v.duration("step", 0), Num: v.whole("num", 0),
+		Ceiling: v.whole("ceiling", 0), Stay: v.flag("stay", false),
+		Jitter: v.text("jitter"), Spread: v.number("spread", 0), HardCap: v.flag("hard-cap", false),
 	}
-	if at(n, "max") == nil && spec.Curve != "slotted" {
+	spec.Curve = cmp.Or(spec.Curve, "exponential")
+	for _, key := range slices.Sorted(maps.Keys(curveKeys)) {
+		if x := v.get(key); x.given() && !slices.Contains(curveKeys[key], spec.Curve) {
+			c.at(x.n, "supervision.backoff.%s goes with curve: %s", key, strings.Join(curveKeys[key], ", "))
+		}
+	}
+	random := spec.Curve == "slotted" || spec.Curve == "decorrelated"
+	spreads := spec.Jitter == "" || spec.Jitter == "two-sided" || spec.Jitter == "additive"
+	switch spread := v.get("spread"); {
+	case spread.given() && !spreads:
+		c.at(spread.n, "supervision.backoff.spread goes with jitter: two-sided or additive")
+	case !spread.given() && spreads && !random:
+		spec.Spread = defaultBackoffSpread
+	}
+	switch {
+	case spec.Curve == "table":
+		if x := v.get("min"); x.given() {
+			c.at(x.n, "supervision.backoff.min has no meaning for curve: table; its first delay is the first of delays")
+		}
+	case !v.has("max") && spec.Curve != "slotted":
 		spec.Max = max(defaultBackoffMax, spec.Min)
 	}
-	for _, d := range strs(n, "delays") {
+	for _, d := range v.texts("delays") {
 		delay, _ := parseDuration(d)
 		spec.Delays = append(spec.Delays, delay)
 	}
-	b := supervision.Backoff{ResetAfter: durationOf(n, "reset-after", 0), MaxFailures: whole(n, "max-failures", 0)}
+	b := supervision.Backoff{ResetAfter: v.duration("reset-after", 0), MaxFailures: v.whole("max-failures", 0)}
 	policy, err := spec.Policy()
 	if err != nil {
-		where := n
+		where := v.n
 		var p *backoff.ParameterError
-		if errors.As(err, &p) && at(n, p.Name) != nil {
-			where = at(n, p.Name)
+		if errors.As(err, &p) && v.has(p.Name) {
+			where = v.get(p.Name).n
 		}
 		c.at(where, "supervision.%s", strings.Replace(err.Error(), "backoff: ", "backoff.", 1))
 	}
 	b.Policy = policy
-	switch str(n, "reset") {
+	switch v.text("reset") {
 	case "never":
 		b.Reset = supervision.ResetNever
 	case "manual":
 		b.Reset = supervision.ResetManual
 	}
-	if at(n, "reset-after") != nil && b.Reset != supervision.ResetAfterStable {
-		c.at(at(n, "reset-after"), "supervision.backoff.reset-after goes with reset: after-stable")
+	if v.has("reset-after") && b.Reset != supervision.ResetAfterStable {
+		c.at(v.get("reset-after").n, "supervision.backoff.reset-after goes with reset: after-stable")
 	}
-	b.GiveUp, _ = supervision.ParseGiveUp(str(n, "give-up"))
-	b.Meanwhile, _ = supervision.ParseMeanwhile(str(n, "meanwhile"))
-	switch str(n, "on") {
+	b.GiveUp, _ = supervision.ParseGiveUp(v.text("give-up"))
+	b.Meanwhile, _ = supervision.ParseMeanwhile(v.text("meanwhile"))
+	switch v.text("on") {
 	case "failure":
 		b.On = supervision.OnFailure
 	case "stop":
 		b.On = supervision.OnStop
 	}
-	b.Reply, b.Stash = str(n, "reply"), int(countOf(n, "stash", 0))
-	b.Grace, b.Overtake = durationOf(n, "grace", 0), flag(n, "overtake", false)
+	b.Reply, b.Stash = v.text("reply"), int(v.count("stash", 0))
+	b.Grace, b.Overtake = v.duration("grace", 0), v.flag("overtake", false)
 	for _, key := range []struct {
 		name, goes string
 		with       bool
@@ -119,8 +146,8 @@ func (c *checker) backoff(n *yaml.Node) supervision.Backoff {
 		{"stash", "meanwhile: keep", b.Meanwhile == supervision.MeanwhileKeep},
 		{"overtake", "a grace", b.Grace > 0},
 	} {
-		if at(n, key.name) != nil && !key.with {
-			c.at(at(n, key.name), "supervision.backoff.%s goes with %s", key.name, key.goes)
+		if v.has(key.name) && !key.with {
+			c.at(v.get(key.name).n, "supervision.backoff.%s goes with %s", key.name, key.goes)
 		}
 	}
 	return b
@@ -137,34 +164,38 @@ func crashed(text string) host.CrashedMessage {
 	return host.DropCrashed()
 }
 
+// defaultResendSlot is the unit of a resender's wait.
+const defaultResendSlot = 10 * time.Millisecond
+
 // resend reads how messages are kept for an actor; nil for none.
-func (c *checker) resend(n *yaml.Node) *host.Resend {
-	if n == nil {
-		return nil
-	}
+func (c *checker) resend(v view) *host.Resend {
 	policy, err := backoff.Spec{
-		Curve: "slotted", Min: durationOf(n, "slot", 10*time.Millisecond), Max: durationOf(n, "max", 0),
-		Ceiling: whole(n, "ceiling", 10), Stay: flag(n, "stay", true),
+		Curve: "slotted", Min: v.duration("slot", defaultResendSlot), Max: v.duration("max", 0),
+		Ceiling: v.whole("ceiling", 10), Stay: v.flag("stay", true),
 	}.Policy()
 	if err != nil {
-		c.at(n, "resend: %s", strings.NewReplacer("backoff: ", "", "min", "slot").Replace(err.Error()))
+		c.at(v.n, "resend: %s", strings.NewReplacer("backoff: ", "", "min", "slot").Replace(err.Error()))
 	}
-	return &host.Resend{
-		Policy: policy, Keep: int(countOf(n, "keep", 0)), Attempts: whole(n, "attempts", 0),
-		MaxCrashes: whole(n, "max-crashes", 0), Patience: durationOf(n, "patience", 0),
+	r := &host.Resend{
+		Policy: policy, Keep: int(v.count("keep", 0)), Attempts: v.whole("attempts", 0),
+		MaxCrashes: v.whole("max-crashes", 0), Patience: v.duration("patience", 0),
 	}
+	if !v.given() {
+		return nil
+	}
+	return r
 }
 
 // SpawnOptions reads the options that a guest gives to a spawn: CBOR, with the keys
 // of a manifest's actor. It is what host.Config.WithSpawnOptions wants.
 func SpawnOptions(options []byte) (host.SpawnOptions, error) {
-	var v map[string]any
+	var given map[string]any
 	var o host.SpawnOptions
-	if err := (host.Message{Payload: options}).Decode(&v); err != nil {
+	if err := (host.Message{Payload: options}).Decode(&given); err != nil {
 		return o, err
 	}
 	var n yaml.Node
-	if err := n.Encode(v); err != nil {
+	if err := n.Encode(given); err != nil {
 		return o, err
 	}
 	c := &checker{file: "options"}
@@ -172,9 +203,10 @@ func SpawnOptions(options []byte) (host.SpawnOptions, error) {
 		c.check(&n, spawnShape, "options")
 	}
 	if len(c.found) == 0 {
-		o.Lifetime, _ = supervision.ParseLifetime(str(&n, "lifetime"))
-		o.Significant, o.Crashed = flag(&n, "significant", false), crashed(str(&n, "crashed-message"))
-		o.Supervision = c.supervision(at(&n, "supervision"))
+		v := view{&n, spawnShape, c}
+		o.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
+		o.Significant, o.Crashed = c.significant(v, o.Lifetime), crashed(v.text("crashed-message"))
+		o.Supervision = c.supervision(v.object("supervision"))
 	}
 	if len(c.found) > 0 {
 		return host.SpawnOptions{}, errors.New(c.found[0].Message)

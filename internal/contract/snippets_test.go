@@ -61,6 +61,9 @@ func (w workshop) run(target string, args ...string) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = w.dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
+	if _, err := os.Stat(filepath.Join(w.dir, "go.work")); err == nil {
+		cmd.Env = append(cmd.Env, "GOWORK=") // the repository itself
+	}
 	if target == "wasm" {
 		cmd.Env = append(cmd.Env, "GOOS=wasip1", "GOARCH=wasm")
 	}

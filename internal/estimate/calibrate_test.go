@@ -1,4 +1,4 @@
-package estimate
+package estimate_test
 
 import (
 	"context"
@@ -13,12 +13,13 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/wasmactors/wasmactors/internal/direct"
+	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/internal/wasmgen"
 )
 
-var unbounded = Cost{1 << 62, 1 << 62}
+var unbounded = estimate.Cost{1 << 62, 1 << 62}
 
 // compiled measures what wazero's compiler takes.
 func compiled(t testing.TB, m *wasm.Module) (time.Duration, uint64) {
@@ -90,7 +91,7 @@ func TestCalibrate(t *testing.T) {
 				m := prepared(t, guest)
 				rewriting := time.Since(start)
 				start = time.Now()
-				e := Module(m, 0, unbounded)
+				e := estimate.Module(m, 0, unbounded)
 				walk := time.Since(start)
 				took, bytes := compiled(t, m)
 				t.Logf("| %7d -> %8d | rewrite %6.1f ms | walk %7.1f ms | estimate %8.1f ms, %6.1f MB | measured %8.1f ms, %6.1f MB | ratio %5.2f, %5.2f | %v", len(guest.Encode()), len(m.Encode()), ms(rewriting), ms(walk), float64(e.Steps)/1e6, float64(e.Bytes)/1e6,
@@ -127,7 +128,7 @@ func TestCalibrateFiles(t *testing.T) {
 		}
 		m := direct.Calls(res.Module)
 		start := time.Now()
-		e := Module(m, 0, unbounded)
+		e := estimate.Module(m, 0, unbounded)
 		walk := time.Since(start)
 		took, bytes := compiled(t, m)
 		t.Logf("| %s | %7d -> %8d | walk %7.1f ms | estimate %8.1f ms, %6.1f MB, %4.0f a byte, worst %8.1f ms, %5.1f MB | measured %8.1f ms, %6.1f MB | ratio %5.2f, %5.2f | %v in %d", file, len(b), len(m.Encode()), ms(walk), float64(e.Steps)/1e6, float64(e.Bytes)/1e6,

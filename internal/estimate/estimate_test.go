@@ -1,9 +1,10 @@
-package estimate
+package estimate_test
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/internal/wasmgen"
 )
@@ -18,17 +19,17 @@ func TestMeasured(t *testing.T) {
 	type sample struct {
 		name      string
 		pace      float64 // time for a step
-		estimated Estimate
+		estimated estimate.Estimate
 		bytes     uint64
 	}
 	var samples []sample
 	for _, f := range wasmgen.Families() {
 		// As large as an estimate of a tenth of a second allows.
 		var m *wasm.Module
-		var e Estimate
+		var e estimate.Estimate
 		for _, size := range []int{64_000, 32_000, 16_000, 8_000, 4_000, 2_000, 1_000} {
 			m = prepared(t, f.Make(size))
-			if e = Module(m, 0, Cost{100_000_000, 100 << 20}); !e.Over {
+			if e = estimate.Module(m, 0, estimate.Cost{100_000_000, 100 << 20}); !e.Over {
 				break
 			}
 		}
@@ -61,10 +62,10 @@ func TestMeasured(t *testing.T) {
 
 // TestOver: the walk ends soon after a bound is passed, whatever the module is.
 func TestOver(t *testing.T) {
-	most := Cost{20_000_000, 20 << 20}
+	most := estimate.Cost{20_000_000, 20 << 20}
 	for _, f := range wasmgen.Families() {
 		m := prepared(t, f.Make(150_000))
-		e := Module(m, 0, most)
+		e := estimate.Module(m, 0, most)
 		if over := e.Steps > most.Steps || e.Bytes > most.Bytes; over != e.Over {
 			t.Errorf("%s: %+v", f.Name, e)
 		}
@@ -74,13 +75,13 @@ func TestOver(t *testing.T) {
 // TestGrows: more of the same is never cheaper.
 func TestGrows(t *testing.T) {
 	for _, f := range wasmgen.Families() {
-		var last Estimate
+		var last estimate.Estimate
 		for _, size := range []int{1_000, 4_000, 16_000} {
 			m, err := wasm.Decode(f.Make(size).Encode())
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := Module(m, 0, Cost{1 << 40, 1 << 40})
+			e := estimate.Module(m, 0, estimate.Cost{1 << 40, 1 << 40})
 			if e.Steps < last.Steps*3/4 {
 				t.Errorf("%s: %+v after %+v", f.Name, e, last)
 			}

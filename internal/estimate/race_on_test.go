@@ -1,5 +1,5 @@
 //go:build race
 
-package estimate
+package estimate_test
 
 const raceEnabled = true

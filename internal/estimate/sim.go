@@ -33,6 +33,8 @@ type sim struct {
 	depth  int // of recursion
 	known  int32
 	nested int // most loops
+	passed int // most values that a call passes
+	vector bool
 }
 
 type frame struct {
@@ -68,16 +70,20 @@ type value struct {
 	def, last int32 // order of blocks
 	block     int32
 	loop      int32 // ends with this loop, -1
-	calls     int32
+	calls     int32 // before it
 	deepest   int32 // of its uses, in the tree of dominators
 	known     int32 // its bounds are known in this block and those behind it alone
-	spilled   bool
+	until     int32 // how many values there were at its last use
+	spilled   bool  // alive across a call
+	fixed     bool  // a constant, which is made anew where it is needed
 }
 
 type loop struct {
 	parent     int32
 	start, end int32 // order of blocks
 	depth      int
+	calls      int32 // up to its end
+	values     int32 // likewise
 }
 
 const returns = 1 // the block that stands for the function's end; 0 is its entry
@@ -155,8 +161,9 @@ func (s *sim) use(v, b int32) {
 	}
 	if x.block != b {
 		x.deepest = max(x.deepest, at.depth)
-		x.spilled = x.spilled || s.calls > x.calls
 	}
+	x.spilled = x.spilled || s.calls > x.calls
+	x.until = int32(len(s.values))
 	outer := int32(-1)
 	for l := at.loop; l >= 0 && s.loops[l].start > x.def; l = s.loops[l].parent {
 		outer = l

@@ -12,6 +12,7 @@ func (s *sim) function(i int) {
 	}
 	clear(s.defs)
 	s.now, s.order, s.inner, s.dead, s.deeper, s.calls, s.depth, s.known, s.nested = 0, 1, -1, false, 0, 0, 0, 0, 0
+	s.passed, s.vector = 0, false
 	locals := uint64(len(typ.Params)) + body.NumLocals()
 	s.locals = int32(locals)
 	s.add(Code, stepsFunction)
@@ -191,6 +192,10 @@ func (s *sim) plain(ins *wasm.Instr) {
 	for range leaves {
 		s.push(s.newValue())
 	}
+	if ins.Op >= wasm.OpI32Const && ins.Op <= wasm.OpF64Const {
+		s.values[len(s.values)-1].fixed = true
+	}
+	s.vector = s.vector || ins.Op == wasm.OpSIMD
 }
 
 // address is a memory access; the address lies under n operands.
@@ -235,6 +240,7 @@ func (s *sim) call(ins *wasm.Instr) {
 	}
 	t := &s.m.Types[typ]
 	n := len(t.Params) + len(t.Results)
+	s.passed = max(s.passed, n)
 	s.add(Branches, uint64(n)*stepsArgument)
 	s.take(uint64(n) * bytesInstr / 2)
 	s.output += uint64(n) * outPassed
@@ -418,7 +424,8 @@ func (s *sim) close() {
 	s.dead = false
 	switch f.op {
 	case wasm.OpLoop:
-		s.loops[s.inner].end = s.order
+		l := &s.loops[s.inner]
+		l.end, l.calls, l.values = s.order, s.calls, int32(len(s.values))
 		s.inner = f.loop
 		s.phis(f.header, f.params)
 		s.seal(f.header)

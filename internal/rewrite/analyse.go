@@ -3,12 +3,13 @@ package rewrite
 import (
 	"strconv"
 
+	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // Costs, in units of fuel. One unit is about one instruction.
 const (
-	leafCost = 64 // a leaf of at most this cost is charged at its callers
+	leafPath = 64 // a leaf of at most so many instructions on any path is charged at its callers
 	// byteShift and entryShift say how much bulk instructions do for one unit:
 	// 16 bytes, 2 table entries.
 	byteShift  = 4
@@ -20,7 +21,7 @@ const (
 	localShift = 3 // zeroing 8 locals costs one unit
 )
 
-// Weights of frames, in bytes of stack; see frameWeight.
+// Weights of frames, in bytes of stack; see estimate.Frames.
 const (
 	frameBase = 64
 	// staticStack is what functions that cannot recur may take together without
@@ -56,6 +57,7 @@ type function struct {
 	weight  uint64   // bytes of its frame
 	indir   bool     // performs call_indirect
 	bulk    bool     // what it does costs by a number that only shows when it runs
+	floats  bool     // computes with floats
 	size    bool     // needs the scratch locals for table.grow
 	leaf    bool     // charged at its callers
 	counted bool     // its depth is counted
@@ -80,12 +82,19 @@ func (in *instrumenter) analyse() error {
 		}
 	}
 	in.takenBySegments()
-	in.priceIndirect()
 	in.markLeaves()
+	in.priceIndirect()
 	for i := range m.Code {
 		if err := in.weigh(i); err != nil {
 			return err
 		}
+	}
+	for i, bytes := range estimate.Frames(m, in.mostFrames()) {
+		f := &in.funcs[i]
+		if bytes == estimate.Unknown {
+			bytes = uint64(in.opt.StackBytes) / 4
+		}
+		f.weight = max(f.weight, frameBase+bytes)
 	}
 	for i := range in.funcs {
 		if in.funcs[i].nloops > manyLoops {
@@ -121,6 +130,7 @@ func (in *instrumenter) scan(i int) error {
 		}
 		n++
 		in.steps++
+		f.floats = f.floats || arithmetic(&ins) != notNaN
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf, wasm.OpLoop:
 			if len(kinds) > wasm.MaxNesting {
@@ -144,7 +154,7 @@ func (in *instrumenter) scan(i int) error {
 				if ins.End != len(body.Code) {
 					return bad(&ins, "code after the function's end")
 				}
-				f.weight = frameWeight(uint64(len(typ.Params))+locals, n)
+				f.weight = frameBase + 8*(uint64(len(typ.Params)+len(typ.Results))+locals)
 				f.instrs = n
 				return nil
 			}
@@ -248,10 +258,15 @@ func (in *instrumenter) miscInRange(ins *wasm.Instr) string {
 	return ""
 }
 
-// frameWeight estimates what wazero's frame of a function takes: its locals, and
-// spilled temporaries, of which there cannot be more than instructions.
-func frameWeight(locals, instrs uint64) uint64 {
-	return frameBase + 8*locals + 8*min(instrs/4, 256)
+// mostFrames bounds the work of weighing frames, by somewhat more than what modules
+// may cost to compile if nobody raises the limit; what was not weighed can hardly
+// recur.
+func (in *instrumenter) mostFrames() estimate.Cost {
+	code := uint64(0)
+	for i := range in.src.Code {
+		code += uint64(len(in.src.Code[i].Code))
+	}
+	return estimate.Cost{Steps: 800_000_000 + 1_200*code, Bytes: 140<<20 + 300*code}
 }
 
 func (in *instrumenter) take(f uint32) {
@@ -263,31 +278,33 @@ func (in *instrumenter) take(f uint32) {
 	}
 }
 
-// priceIndirect finds what an indirect call may cost beyond that of a leaf: an
-// imported function whose address is taken can be reached by calls of its type.
+// priceIndirect finds what an indirect call may reach that does not charge itself:
+// the leaves and the imported functions of its type whose address is taken.
 func (in *instrumenter) priceIndirect() {
-	if len(in.takenImports) == 0 {
-		return
-	}
 	m := in.src
-	costs := map[string]uint64{}
+	first := map[string]int{}
+	kind := make([]int, len(m.Types)) // the first of equal types
+	for t := range m.Types {
+		k := in.key(&m.Types[t])
+		if _, ok := first[k]; !ok {
+			first[k] = t
+		}
+		kind[t] = first[k]
+	}
+	costs := make([]uint64, len(m.Types))
 	for _, f := range in.takenImports {
 		imp := &m.Imports[f]
-		k := in.key(&m.Types[imp.Func])
-		costs[k] = max(costs[k], hostCost(imp.Module, imp.Name))
+		costs[kind[imp.Func]] = max(costs[kind[imp.Func]], hostCost(imp.Module, imp.Name))
+	}
+	for i := range in.funcs {
+		if f, t := &in.funcs[i], m.Funcs[i]; f.leaf && f.taken {
+			costs[kind[t]] = max(costs[kind[t]], f.cost)
+		}
 	}
 	in.indirect = make([]uint64, len(m.Types))
 	for t := range m.Types {
-		in.indirect[t] = costs[in.key(&m.Types[t])]
+		in.indirect[t] = costs[kind[t]]
 	}
-}
-
-// indirectCost is what a call_indirect of type t may reach without being charged.
-func (in *instrumenter) indirectCost(t uint32) uint64 {
-	if in.indirect == nil {
-		return leafCost
-	}
-	return max(leafCost, in.indirect[t])
 }
 
 // takenBySegments marks the functions that segments and globals refer to.
@@ -333,10 +350,13 @@ func (in *instrumenter) markLeaves() {
 	}
 	for i := range in.funcs {
 		f := &in.funcs[i]
-		if f.nloops > 0 || len(f.calls) > 0 || f.indir || f.bulk || f.instrs > 8*leafCost || entry[in.imported+i] {
+		if f.nloops > 0 || len(f.calls) > 0 || f.indir || f.bulk || f.instrs > 8*leafPath || entry[in.imported+i] {
 			continue
 		}
-		if in.weigh(i) == nil && f.cost <= leafCost {
+		in.flat = true
+		err := in.weigh(i)
+		in.flat = false
+		if err == nil && f.cost <= leafPath && in.weigh(i) == nil {
 			f.leaf = true
 		}
 	}

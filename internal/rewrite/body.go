@@ -15,7 +15,7 @@ func (in *instrumenter) bodies() error {
 }
 
 // locals declares the scratch locals that a function needs.
-func (w *writer) locals(f *function, first uint32, out *wasm.Body) {
+func (w *writer) locals(f *function, first uint32, out *wasm.Body) uint32 {
 	declare := func(n uint32, t wasm.ValType) uint32 {
 		at := first
 		first += n
@@ -33,6 +33,7 @@ func (w *writer) locals(f *function, first uint32, out *wasm.Body) {
 		w.cost = declare(1, wasm.I64)
 		w.size = declare(1, wasm.I32)
 	}
+	return first
 }
 
 func (in *instrumenter) body(i int) (wasm.Body, error) {
@@ -46,7 +47,19 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		first++
 	}
 	w.compact = f.nloops > manyLoops
-	w.locals(f, first, &out)
+	first = w.locals(f, first, &out)
+	var nans map[int]nanShape
+	if f.floats && !in.opt.RawNaNs {
+		var shapes [nanShapes]bool
+		nans, shapes = in.openNaNs(i)
+		for shape, t := range [nanShapes]wasm.ValType{nanF32: wasm.F32, nanF64: wasm.F64, nanF32x4: wasm.V128, nanF64x2: wasm.V128} {
+			if shapes[shape] {
+				w.nans[shape] = first
+				first++
+				out.Locals = append(out.Locals, wasm.LocalGroup{N: 1, Type: t})
+			}
+		}
+	}
 	if f.counted {
 		w.chargeDepth(f.weight)
 	}
@@ -140,6 +153,9 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			}
 		default:
 			w.raw(text)
+			if shape := nans[ins.Start]; shape != notNaN {
+				w.canonical(shape)
+			}
 		}
 	}
 	out.Code = w.buf

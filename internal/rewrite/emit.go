@@ -35,12 +35,13 @@ type writer struct {
 	depth  uint32 // parameter, i64, where the function has it
 	callee uint32 // scratch local, i32, where the function needs it
 
-	compact bool   // loops charge by calling a helper function
-	local   bool   // the fuel is in a local
-	fuel    uint32 // that local, i64
-	after   uint32 // scratch local of the same, i64
-	cost    uint32 // scratch local, i64, where the function has one
-	size    uint32 // scratch local, i32, likewise
+	compact bool              // loops charge by calling a helper function
+	local   bool              // the fuel is in a local
+	fuel    uint32            // that local, i64
+	after   uint32            // scratch local of the same, i64
+	cost    uint32            // scratch local, i64, where the function has one
+	size    uint32            // scratch local, i32, likewise
+	nans    [nanShapes]uint32 // scratch locals for what may be a NaN
 }
 
 func (w *writer) op(ops ...byte)  { w.buf = append(w.buf, ops...) }

@@ -22,7 +22,8 @@ type instrumenter struct {
 	takenImport            []bool
 	takenImports           []uint32 // old indices of imported functions whose address is taken
 	deepTable              bool     // functions whose address is taken have the depth as an argument
-	indirect               []uint64 // what calls through a table may reach, by type; nil if nothing dear
+	indirect               []uint64 // what calls through a table may reach, by type, that is not charged itself
+	flat                   bool     // instructions are counted, not priced
 
 	// New indices.
 	index                []uint32 // of every old function

@@ -195,6 +195,9 @@ func (w *walker) close() {
 // price is what one instruction costs, what it calls and is not charged itself
 // included.
 func (w *walker) price(ins *wasm.Instr) uint64 {
+	if w.in.flat {
+		return flatPrice(ins)
+	}
 	switch ins.Op {
 	case wasm.OpBlock, wasm.OpLoop, wasm.OpEnd, wasm.OpNop:
 		return 0
@@ -209,7 +212,7 @@ func (w *walker) price(ins *wasm.Instr) uint64 {
 			return 1 + callee.cost
 		}
 	case wasm.OpCallIndirect:
-		return 3 + w.in.indirectCost(ins.X)
+		return priceIndirect + w.in.indirect[ins.X]
 	case wasm.OpMemoryGrow:
 		return pageCost
 	case wasm.OpMisc:

@@ -13,7 +13,7 @@ const (
 	priceStore     = 4
 	priceDiv32     = 4
 	priceDiv64     = 6
-	priceFloat     = 2 // arithmetic, rounding, conversion
+	priceFloat     = 3 // arithmetic, rounding, conversion
 	priceTrunc     = 3 // of a float to an integer
 	priceFDiv32    = 5
 	priceFDiv64    = 8
@@ -23,7 +23,19 @@ const (
 	priceTableGrow = 64
 	priceRefFunc   = 96 // calls the host
 	priceVector    = 2
+	priceIndirect  = 12
 )
+
+// flatPrice counts instructions.
+func flatPrice(ins *wasm.Instr) uint64 {
+	switch ins.Op {
+	case wasm.OpBlock, wasm.OpLoop, wasm.OpEnd, wasm.OpNop:
+		return 0
+	case wasm.OpBrTable:
+		return 3
+	}
+	return 1
+}
 
 // instrPrice is what an instruction costs that calls nothing and whose work does
 // not depend on an operand.

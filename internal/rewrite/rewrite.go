@@ -84,6 +84,7 @@ type Options struct {
 	TableLimit  uint32 // entries of a table
 	TableTotal  uint32 // entries of all tables together
 	StackBytes  uint32 // as the meter weighs frames
+	RawNaNs     bool   // results that are NaN keep the bits that the processor gives them
 }
 
 func (o Options) withDefaults() Options {

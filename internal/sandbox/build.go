@@ -45,7 +45,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	}
 	// The limit on memory is enforced where it is allocated, where a refusal can be
 	// seen; the module may declare what it likes.
-	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit})
+	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit, RawNaNs: i.cfg.RawNaNs})
 	if err != nil {
 		return nil, blame(err)
 	}

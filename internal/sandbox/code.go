@@ -50,7 +50,7 @@ func (s *codeStore) Add(_ codeKey, content io.Reader) (err error) {
 func (s *codeStore) Delete(codeKey) error { return nil }
 
 // errCodeStore says that this version of wazero is not the one that we know.
-var errCodeStore = errors.New("runtime: this version of wazero does not let its machine code be kept; images are compiled at every start")
+var errCodeStore = errors.New("runtime: this version of wazero does not let its machine code be kept or given")
 
 // compilationCache is a compilation cache of wazero's that keeps its code in s.
 // wazero offers files only; its field for them is an interface, which a codeStore

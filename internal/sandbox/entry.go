@@ -40,7 +40,8 @@ type Account interface {
 // MaxLogLine bytes, and only valid until GuestLog returns.
 type LogSink interface{ GuestLog(level int, text []byte) }
 
-// Entry is what the turns of one [Instance.Run] see and may spend.
+// Entry is what the turns of one [Instance.Run] see and may spend. One goroutine at a
+// time may use it; it may be used again and again, which is cheaper than a new one.
 type Entry struct {
 	// Now is the clock that the guest sees, nanoseconds since 1970, UTC.
 	Now int64
@@ -69,6 +70,8 @@ type Entry struct {
 	Cut *Cut
 	// Log may be nil: then what the guest logs is dropped.
 	Log LogSink
+
+	last lastCaller
 }
 
 // DefaultOutboxLimit bounds the commands of an entry that says nothing: 4 MiB.

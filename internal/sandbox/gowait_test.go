@@ -31,7 +31,7 @@ func TestGoGuestThatWaits(t *testing.T) {
 			{25, 0, "the guest waits within a turn", "[chan receive]"},
 		} {
 			log := &logLines{}
-			in := &Entry{Now: 1_700_000_000_000_000_123, TurnFuel: 30_000_000, Log: log}
+			in := &Entry{Now: 1_700_000_000_000_000_123, TurnFuel: 100_000_000, Log: log}
 			v, f := say(t, x, in, c.what)
 			switch {
 			case c.fails == "":

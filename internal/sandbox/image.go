@@ -81,13 +81,17 @@ type ImageConfig struct {
 	// NoFreeze makes every instance run its own initialisation, so that no state
 	// drawn at random there is shared between instances.
 	NoFreeze bool
+	// RawNaNs leaves results of float arithmetic that are NaN the bits that the
+	// processor gives them. Without it they are canonical before a guest can see their
+	// bits, so that it computes the same everywhere.
+	RawNaNs bool
 	// InitFuel and InitDeadline bound the initialisation. 0 means
 	// DefaultInitFuel and DefaultInitDeadline.
 	InitFuel     uint64
 	InitDeadline time.Duration
 	// CompileTime and CompileMemory bound the process that compiles: processor time
-	// without that of the initialisation, and bytes. 0 means 2 s and 10 s a MiB of
-	// the module; 160 MiB, 160 bytes a byte of the module and twice MemoryLimit. They
+	// without that of the initialisation, and bytes. 0 means 1 s and 10 s a MiB of
+	// the module; 128 MiB, 160 bytes a byte of the module and twice MemoryLimit. They
 	// do not influence the image, and count for nothing if compilation happens in
 	// this process; see Config.WithCompileProgram.
 	CompileTime   time.Duration
@@ -145,6 +149,7 @@ type Image struct {
 
 	watch *watch // in a process that compiles
 
+	callers   callers
 	pool      pool
 	slowest   slowest
 	footprint int64 // what a pooled instance keeps resident, estimated

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -21,7 +22,8 @@ import (
 type Instance struct {
 	image   *Image
 	module  api.Module
-	enter   api.Function // the only one: each has a call stack of 10 KiB
+	own     api.Function   // the way in, if that cannot be shared: see callers
+	engine  unsafe.Pointer // wazero's part of the module, if it can
 	memory  *slots.Memory
 	hidden  *hidden // the rewriter's globals, looked up when first needed
 	files   *wasi.FileTable
@@ -152,7 +154,11 @@ func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory
 		return err
 	}
 	x.module, x.hidden = module, nil
-	x.enter = module.ExportedFunction(rewrite.ExportEnter)
+	if m == x.image.compiled {
+		x.image.callers.join(x)
+	} else { // a trial
+		x.own = module.ExportedFunction(rewrite.ExportEnter)
+	}
 	return nil
 }
 
@@ -161,7 +167,7 @@ func (x *Instance) shut() {
 	if x.module != nil {
 		_ = x.module.Close(context.Background()) // our modules hold no files of wazero's
 		x.memory.Free()
-		x.module, x.enter, x.hidden = nil, nil, nil
+		x.module, x.own, x.engine, x.hidden = nil, nil, nil, nil
 	}
 }
 
@@ -196,7 +202,13 @@ func (x *Instance) globals() *hidden {
 // call enters the guest. The results are in x.stack.
 func (x *Instance) call(op, a, b uint32, fuel uint64) error {
 	x.stack = [4]uint64{uint64(op), uint64(a), uint64(b), fuel}
-	return x.enter.CallWithStack(&x.context, x.stack[:])
+	if x.own != nil {
+		return x.own.CallWithStack(&x.context, x.stack[:])
+	}
+	c := x.image.callers.take(x)
+	err := c.enter.CallWithStack(&x.context, x.stack[:])
+	x.image.callers.give(x, c)
+	return err
 }
 
 // Put gives the instance back: it is reset, or thrown away if there are enough.
@@ -263,8 +275,8 @@ func (x *Instance) restore() error {
 		x.shut()
 		return x.open()
 	}
-	if x.renew {
-		x.enter = x.module.ExportedFunction(rewrite.ExportEnter)
+	if x.renew && x.own != nil {
+		x.own = x.module.ExportedFunction(rewrite.ExportEnter)
 	}
 	return x.call(rewrite.EnterReset, 0, 0, 0)
 }

@@ -140,7 +140,7 @@ func (i *Image) compileNow(ctx context.Context, rec *record, limits compileLimit
 	var s codeStore
 	err := i.compileWith(ctx, rec.meta, rec.module, &s)
 	if errors.Is(err, errCodeStore) {
-		i.engine.log.Warn("machine code cannot be kept in the cache", "error", err)
+		i.engine.log.Warn("machine code cannot be kept in the cache; images are compiled at every start", "error", err)
 		return nil, i.compileWith(ctx, rec.meta, rec.module, nil)
 	}
 	return s.made, err

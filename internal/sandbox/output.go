@@ -18,6 +18,7 @@ type output struct {
 	told    told
 	logged  logBudget
 	waits   waitBudget
+	used    bool // anything above, since prepare
 }
 
 // logBudget bounds what the guest logs in one turn.
@@ -37,15 +38,10 @@ func (o *output) prepare(in *Entry) {
 	if o.limit == 0 {
 		o.limit = DefaultOutboxLimit
 	}
-	if o.staging != nil {
+	if o.used {
 		o.staging = o.staging[:0]
-	}
-	o.told.reset()
-	if o.waits != (waitBudget{}) {
-		o.waits = waitBudget{}
-	}
-	if o.logged != (logBudget{}) {
-		o.logged = logBudget{}
+		o.told.reset()
+		o.waits, o.logged, o.used = waitBudget{}, logBudget{}, false
 	}
 }
 
@@ -73,6 +69,7 @@ func (x *Instance) flush(length uint32) {
 		panic(x.outboxOverflow())
 	}
 	from := x.control.Outbox
+	x.used = true
 	x.staging = append(x.staging, x.memory.Bytes()[from:from+length]...)
 }
 
@@ -110,6 +107,7 @@ func (x *Instance) logLine(level int, text []byte) {
 		return
 	}
 	b := &x.logged
+	x.used = true
 	if phase := x.phaseNow(); phase != b.phase {
 		*b = logBudget{phase: phase}
 	}
@@ -190,6 +188,7 @@ func (x *Instance) finishLines() {
 
 // line takes a line from stdout or stderr.
 func (x *Instance) line(level int, text []byte) {
+	x.used = true
 	x.thisTurn().hear(level == LogWarn, text)
 	if level == LogWarn && len(x.told.trace) > 0 && x.waits.count >= maxWaits {
 		return // the scheduler's stack, in hexadecimal: the failure has what matters

@@ -61,11 +61,11 @@ func (x *Instance) startPace() {
 	}
 }
 
-// sample decides whether the Run that begins is measured: one in eight of those whose
-// like are long enough to matter. So an actor of short turns needs no clock, and one
+// sample decides whether the Run that begins is measured: one in eight of those that
+// are likely to be long enough to matter. So an actor of short turns needs no clock, and one
 // whose turns end just before they would look up is found out.
 func (x *Instance) sample() {
-	if x.last > x.grain/4 && rand.Uint32()%8 == 0 {
+	if rand.Uint32()%8 == 0 {
 		x.sampled = true
 		x.looked = x.now()
 	}

@@ -44,9 +44,9 @@ type compileLimits struct {
 // Defaults of ImageConfig.CompileTime and CompileMemory, for a module of no bytes
 // and for each byte. A Go guest of 2.2 MB takes 3 s and 190 MB.
 const (
-	compileTimeBase   = 2 * time.Second
+	compileTimeBase   = time.Second
 	compileTimeByte   = 10 * time.Second >> 20
-	compileMemoryBase = 160 << 20
+	compileMemoryBase = 128 << 20
 	compileMemoryByte = 160
 )
 
@@ -87,11 +87,19 @@ func (e *CompileError) Error() string {
 }
 
 func tooSlow(l compileLimits) *CompileError {
-	return &CompileError{What: fmt.Sprintf("takes more than %s of processor time to compile", l.Time), Key: "compile-time"}
+	return &CompileError{What: fmt.Sprintf("takes more than %s of processor time to compile", brief(l.Time)), Key: "compile-time"}
 }
 
 func tooLarge(l compileLimits) *CompileError {
 	return &CompileError{What: "takes more than " + amount(l.Memory, "bytes") + " of memory to compile", Key: "compile-memory"}
+}
+
+// brief is a limit as it is told: what depends on the module's size is not round.
+func brief(d time.Duration) time.Duration {
+	if d > time.Second {
+		d = d.Round(time.Millisecond)
+	}
+	return d
 }
 
 // Exit codes of the process. Go's own is 2.
@@ -252,7 +260,7 @@ func (l compileLimits) explain(timed context.Context, state *os.ProcessState, re
 	case code == exitTime, processorTimeSpent(state, l):
 		return tooSlow(l)
 	case errors.Is(timed.Err(), context.DeadlineExceeded):
-		return &CompileError{What: fmt.Sprintf("takes more than %s to compile, while %s of processor time is allowed", l.wall(), l.Time), Key: "compile-time", Output: said}
+		return &CompileError{What: fmt.Sprintf("takes more than %s to compile, while %s of processor time is allowed", brief(l.wall()), brief(l.Time)), Key: "compile-time", Output: said}
 	case errors.Is(read, errProtocol):
 		return &CompileError{What: "has brought the process that compiles to answer nonsense: " + read.Error(), Output: said}
 	}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 func needsKernelLimits(t *testing.T) {
@@ -85,6 +87,57 @@ func TestProcessInheritsNothing(t *testing.T) {
 	if !strings.Contains(c.Output, `environment [] folder "/" files ["pipe:`) || strings.Contains(c.Output, "treasure") {
 		t.Error(c.Output)
 	}
+}
+
+// TestSlowModules: modules whose locals meet at thousands of joins, which wazero's
+// compiler takes long for, are loaded or refused within the limits of their size.
+func TestSlowModules(t *testing.T) {
+	if raceDetector {
+		t.Skip("measures processor time")
+	}
+	e := newEngine(t, NewConfig().withProgram(compileArg))
+	for _, c := range []struct {
+		what          string
+		locals, joins int
+		head          []byte
+	}{
+		{"blocks", 5000, 8000, []byte{wasm.OpBlock, 0x40, 0x20, 0, 0x0d, 0}},
+		{"loops", 1000, 2000, []byte{wasm.OpLoop, 0x40}},
+	} {
+		s := newSketch()
+		var body []byte
+		for j := range c.joins {
+			body = append(append(body, c.head...), wasm.OpI32Const, 1, 0x21)
+			body = wasm.AppendU32(body, uint32(j%c.locals)+1)
+			if c.what == "loops" {
+				body = append(body, 0x20, 0, 0x0d, 0)
+			}
+			body = append(body, wasm.OpEnd)
+		}
+		s.m.Code[1] = wasm.Body{Locals: []wasm.LocalGroup{{N: uint32(c.locals), Type: wasm.I32}}, Code: append(body, wasm.OpI32Const, 0, wasm.OpEnd)}
+		raw := s.bytes()
+		before := childTime(t)
+		_, err := e.Load(t.Context(), raw, ImageConfig{Name: c.what})
+		took := childTime(t) - before
+		var load *LoadError
+		if err != nil && !errors.As(err, &load) {
+			t.Error(err)
+		}
+		if limit := compileTimeBase + time.Duration(len(raw))*compileTimeByte; len(raw) > 100_000 || took > limit+time.Second/2 {
+			t.Errorf("%s: %d bytes took %s of processor time, the limit is %s: %v", c.what, len(raw), took, limit, err)
+		}
+		t.Log(c.what, len(raw), took, err)
+	}
+}
+
+// childTime is the processor time of all processes that have ended.
+func childTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(syscall.TimevalToNsec(u.Utime) + syscall.TimevalToNsec(u.Stime))
 }
 
 // TestOwnCompiler: a program that has called CompileMain compiles in processes of

@@ -34,12 +34,7 @@ func (x *Instance) openReader(turns, begun int, length uint32, strict bool) {
 		x.staging = append(x.staging, data...)
 		data = x.staging
 	}
-	r := &x.reader
-	r.data, r.at, r.turn, r.turns, r.begun, r.count = data, 0, 0, turns, begun, 0
-	r.strict, r.failed, r.marked = strict, false, x.image.batching
-	if r.err != nil {
-		r.err = nil
-	}
+	x.reader = reader{data: data, turns: turns, begun: begun, strict: strict, marked: x.image.batching}
 }
 
 // NextCommand reads the next command of the completed turns, in order, and says
@@ -87,13 +82,7 @@ func (r *reader) step(c *abi.Command) (what int, err error) {
 		return r.stop(fmt.Errorf("the command at byte %d of the outbox: %w", r.at+n, err))
 	}
 	if c.Op == abi.OpEnd {
-		r.at += n
-		if r.strict && r.turn+1 == r.turns && r.at != len(r.data) {
-			return r.stop(ErrTrailing)
-		}
-		r.turn++
-		r.count, r.failed = 0, false
-		return stepEnd, nil
+		return r.end()
 	}
 	if err := r.allowed(c.Op); err != nil {
 		return r.stop(fmt.Errorf("%w (%s at byte %d of the outbox)", err, c.Op, r.at))
@@ -101,6 +90,17 @@ func (r *reader) step(c *abi.Command) (what int, err error) {
 	r.at += n
 	r.cost += costOf(c, n)
 	return stepCommand, nil
+}
+
+// end steps over the marker at the end of a turn: null, one byte.
+func (r *reader) end() (what int, err error) {
+	r.at++
+	if r.strict && r.turn+1 == r.turns && r.at != len(r.data) {
+		return r.stop(ErrTrailing)
+	}
+	r.turn++
+	r.count, r.failed = 0, false
+	return stepEnd, nil
 }
 
 // allowed checks what a single command cannot tell.
@@ -134,20 +134,39 @@ func (r *reader) stop(err error) (int, error) {
 func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok bool, err error) {
 	r := &x.reader
 	turn, dst = r.turn, dst[:0]
-	r.from, r.cost = r.at, 0
 	if turn >= r.turns || r.err != nil {
 		return turn, dst, false, r.err
 	}
+	r.from, r.cost = r.at, 0
 	for {
-		dst = append(dst, abi.Command{})
-		switch what, err := r.step(&dst[len(dst)-1]); what {
+		n := len(dst)
+		if n == cap(dst) {
+			dst = append(dst, abi.Command{})
+		} else {
+			dst = dst[:n+1]
+		}
+		var what int
+		var err error
+		if r.at < len(r.data) && r.data[r.at] == headNull {
+			what, err = r.end()
+		} else if k := decodeUsual(&dst[n], r.data[r.at:]); k > 0 && !r.failed && r.count < abi.MaxTurnCommands {
+			r.at += k
+			r.count++
+			r.cost += CostSend + uint64(k)/costByte
+			continue
+		} else {
+			what, err = r.step(&dst[n])
+		}
+		switch what {
 		case stepEnd:
-			x.openWork(turn)
-			if f := x.payAhead(r.cost); f != nil {
+			if f := x.payAhead(turn, r.cost); f != nil {
 				r.err = f
 				return turn, dst[:0], false, f
 			}
-			return turn, finishTurn(dst[:len(dst)-1]), true, nil
+			if n > 1 && dst[n-1].Op == abi.OpFail {
+				return turn, finishTurn(dst[:n]), true, nil
+			}
+			return turn, dst[:n], true, nil
 		case stepDone:
 			if err != nil {
 				x.poisoned = true
@@ -165,13 +184,10 @@ func (x *Instance) TurnHash() [sha256.Size]byte {
 	return sha256.Sum256(r.data[r.from:r.at])
 }
 
-// finishTurn drops the commands of a turn that has failed by its own wish.
+// finishTurn drops all but the last command of a turn that has failed by its own wish.
 func finishTurn(cmds []abi.Command) []abi.Command {
-	if n := len(cmds); n > 1 && cmds[n-1].Op == abi.OpFail {
-		cmds[0] = cmds[n-1]
-		return cmds[:1]
-	}
-	return cmds
+	cmds[0] = cmds[len(cmds)-1]
+	return cmds[:1]
 }
 
 // Violation is the failure of a turn whose commands NextCommand or NextTurn has

@@ -15,9 +15,12 @@ func (x *Instance) Push(e *abi.Envelope) bool {
 	}
 	c := &x.control
 	room := x.memory.Bytes()[c.Inbox+x.inboxLen : c.Inbox+c.InboxCap]
-	n, ok := abi.PutEnvelope(room, e)
-	if !ok {
-		return false
+	n := putUsual(room, e)
+	if n == 0 {
+		var ok bool
+		if n, ok = abi.PutEnvelope(room, e); !ok {
+			return false
+		}
 	}
 	x.inboxLen += uint32(n)
 	x.pending++
@@ -56,8 +59,10 @@ func (x *Instance) Run(in *Entry, out *Result) {
 		x.kill.Store(nil)
 	}
 	x.begin(in)
-	x.work.in, x.work.total = in, 0
-	x.sample()
+	x.work.open(in)
+	if x.last > x.grain/4 {
+		x.sample()
+	}
 	if err := x.call(rewrite.EnterTurn, length, uint32(n), x.first); err != nil {
 		x.fail(n, err, out)
 	} else {

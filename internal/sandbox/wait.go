@@ -27,6 +27,7 @@ const waited = "the guest waits within a turn, where the clock stands still: tim
 // dies with a trace of its goroutines; a guest that goes on is ended here.
 func (x *Instance) wait() bool {
 	b := &x.waits
+	x.used = true
 	if phase := x.phaseNow(); phase != b.phase {
 		*b = waitBudget{phase: phase}
 	}

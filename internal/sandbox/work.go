@@ -62,14 +62,20 @@ type work struct {
 	turn    uint64
 	spent   uint64 // by this turn's commands
 	total   uint64 // by those of all turns of the last Run
+	cheap   uint64 // what costs less needs no second look
 	next    uint64 // where to look up
 	started int64
 }
 
-// openWork begins the account of a turn.
-func (x *Instance) openWork(turn int) {
-	w := &x.work
-	w.turn, w.spent, w.next, w.started = uint64(turn), 0, workLook, 0
+// open begins the account of a Run.
+func (w *work) open(in *Entry) {
+	w.in, w.total, w.cheap = in, 0, workLook
+	if in.TurnFuel != 0 {
+		w.cheap = min(w.cheap, in.TurnFuel)
+	}
+	if in.Cut != nil {
+		w.cheap = 0
+	}
 }
 
 // WorkFuel is what the work for the turns of the last Run has cost so far; it is no
@@ -95,9 +101,16 @@ func (x *Instance) Charge(units uint64) *abi.Failure {
 	return x.lookWork()
 }
 
-// payAhead is for the commands of a turn before they are carried out. They are
+// payAhead begins the account of a turn with its commands, before they are carried out. They are
 // little work as a rule, and then no kill comes between a turn and its commands.
-func (x *Instance) payAhead(units uint64) *abi.Failure {
+func (x *Instance) payAhead(turn int, units uint64) *abi.Failure {
+	w := &x.work
+	w.turn, w.spent, w.next, w.started = uint64(turn), 0, workLook, 0
+	if units < w.cheap {
+		w.spent = units
+		w.total += units
+		return nil
+	}
 	if f := x.pay(units); f != nil || units < workLook {
 		return f
 	}

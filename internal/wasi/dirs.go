@@ -28,6 +28,10 @@ type Dir struct {
 	Host     string // its path on the host
 	Guest    string // its path as the guest sees it, such as /data
 	ReadOnly bool   // nothing under it can be created, written or removed
+	// What the directory may hold; 0 means no bound. What is in it already counts.
+	// Under a bound files that are open cannot be removed or replaced.
+	MaxBytes uint64
+	MaxFiles uint64 // directories and links included
 }
 
 // Roots are the granted directories, opened. They are shared by all instances of
@@ -40,7 +44,8 @@ type Roots struct {
 
 // OpenDirs opens the directories; none at all is fine. It refuses what is no
 // directory, guest paths that are empty, contain NUL or are longer than 4096
-// bytes, and two directories with the same guest path.
+// bytes, two directories with the same guest path, and a directory that holds more
+// than it may, with a QuotaError.
 func OpenDirs(dirs []Dir) (*Roots, error) {
 	r := new(Roots)
 	for i, d := range dirs {
@@ -56,7 +61,11 @@ func OpenDirs(dirs []Dir) (*Roots, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("directory for %q: %w", d.Guest, err), r.Close())
 		}
-		r.dirs = append(r.dirs, entry{root: root, guest: d.Guest, readOnly: d.ReadOnly})
+		q, err := newQuota(root, d)
+		if err != nil {
+			return nil, errors.Join(err, root.Close(), r.Close())
+		}
+		r.dirs = append(r.dirs, entry{root: root, guest: d.Guest, readOnly: d.ReadOnly, quota: q})
 	}
 	return r, nil
 }
@@ -134,6 +143,7 @@ type entry struct {
 	writable bool   // of a file
 	appends  bool   // of a file: every write goes to the end
 	list     []fs.DirEntry
+	quota    *quota // of the granted directory; nil: none
 }
 
 // get is the entry of a descriptor; nil if it is not open or a standard stream.
@@ -211,6 +221,9 @@ func (t *FileTable) close(fd uint32) errno {
 	t.release()
 	if e.root != nil {
 		return errnoOf(e.root.Close())
+	}
+	if e.quota != nil {
+		e.quota.closed(e)
 	}
 	return errnoOf(e.file.Close())
 }

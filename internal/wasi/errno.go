@@ -14,6 +14,8 @@ const (
 	errnoSuccess     errno = 0
 	errnoAcces       errno = 2
 	errnoBadf        errno = 8
+	errnoBusy        errno = 10
+	errnoDquot       errno = 19
 	errnoExist       errno = 20
 	errnoFault       errno = 21
 	errnoFbig        errno = 22

@@ -44,12 +44,14 @@ func fdWrite(h Host, m memory, s []uint64) errno {
 	if no != errnoSuccess {
 		return no
 	}
-	if at, err := e.file.Seek(0, io.SeekCurrent); err != nil {
+	at, err := e.file.Seek(0, io.SeekCurrent)
+	if err != nil {
 		return errnoOf(err)
-	} else if size := sizeIfAppending(e); max(at, size) > MaxFileSize-int64(v.total) {
+	}
+	if at = max(at, sizeIfAppending(e)); at > MaxFileSize-int64(v.total) {
 		return errnoFbig
 	}
-	return transfer(m, v, s[3], e.file.Write)
+	return e.grow(h, at+int64(v.total), func() errno { return transfer(m, v, s[3], e.file.Write) })
 }
 
 // writeLog hands the guest's own memory to the host, which copies what it keeps.
@@ -139,10 +141,12 @@ func fdPwrite(h Host, m memory, s []uint64) errno {
 	if place > MaxFileSize-int64(v.total) {
 		return errnoFbig
 	}
-	return transfer(m, v, s[4], func(p []byte) (int, error) {
-		n, err := e.file.WriteAt(p, place)
-		place += int64(n)
-		return n, err
+	return e.grow(h, place+int64(v.total), func() errno {
+		return transfer(m, v, s[4], func(p []byte) (int, error) {
+			n, err := e.file.WriteAt(p, place)
+			place += int64(n)
+			return n, err
+		})
 	})
 }
 
@@ -255,5 +259,5 @@ func fdFilestatSetSize(h Host, _ memory, s []uint64) errno {
 		return errnoFbig
 	}
 	h.Charge(costFile)
-	return errnoOf(e.file.Truncate(int64(s[1])))
+	return e.grow(h, int64(s[1]), func() errno { return errnoOf(e.file.Truncate(int64(s[1]))) })
 }

@@ -85,7 +85,9 @@ func pathOpen(h Host, m memory, s []uint64) errno {
 	if no := t.reserve(); no != errnoSuccess {
 		return no
 	}
-	opened, no := openIn(d, path, lookup&followSymlink != 0, how, rights, flags)
+	opened, no := d.openCounted(h, path, how&openCreate != 0, func() (*entry, errno) {
+		return openIn(d, path, lookup&followSymlink != 0, how, rights, flags)
+	})
 	if no != errnoSuccess {
 		t.release()
 		return no
@@ -177,7 +179,7 @@ func pathCreateDirectory(h Host, m memory, s []uint64) errno {
 	if no != errnoSuccess {
 		return no
 	}
-	return errnoOf(d.root.Mkdir(path, 0o755))
+	return d.mkdir(h, path)
 }
 
 func pathRemoveDirectory(h Host, m memory, s []uint64) errno {
@@ -193,16 +195,7 @@ func remove(h Host, m memory, s []uint64, directory bool) errno {
 	if no != errnoSuccess {
 		return no
 	}
-	info, err := d.root.Lstat(path)
-	switch {
-	case err != nil:
-		return errnoOf(err)
-	case directory && !info.IsDir():
-		return errnoNotdir
-	case !directory && info.IsDir():
-		return errnoIsdir
-	}
-	return errnoOf(d.root.Remove(path))
+	return d.remove(path, directory)
 }
 
 // pathRename renames within one directory's descriptor; between two of them it is
@@ -219,7 +212,7 @@ func pathRename(h Host, m memory, s []uint64) errno {
 	if from != to {
 		return errnoXdev
 	}
-	return errnoOf(from.root.Rename(old, path))
+	return from.rename(old, path)
 }
 
 // pathReadlink tells what a symbolic link says, cut off at the buffer's end.

@@ -1,15 +1,20 @@
 #!/bin/sh
 # Runs flaky on its input and checks from outside that every order was accepted and every delay as its curve says.
+# The command is the argument, or else it is built. Any folder is fine to run this in.
 set -e
-bin=$1
-dir=$(dirname "$0")
-run=$(mktemp -d)
-trap 'rm -rf "$run"' EXIT
+dir=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+case "${1:-}" in
+"") bin=$work/wasmactors; (cd "$dir/../.." && go build -o "$bin" ./cmd/wasmactors) ;;
+/*) bin=$1 ;;
+*) bin=$(pwd)/$1 ;;
+esac
 echo "Eight clients of one service that lets each of them down ten times, and later twice more; every"
 echo "failure costs a client a crash, and its supervisor waits in its own way before the restart:"
 echo
-if ! "$bin" run "$dir" --input "$dir/input.ndjson" --json >"$run/replies" 2>"$run/events"; then
-  cat "$run/events"
+if ! "$bin" run "$dir" --input "$dir/input.ndjson" --json >"$work/replies" 2>"$work/events"; then
+  cat "$work/events"
   exit 1
 fi
-go run "$dir"/check/*.go "$dir/input.ndjson" "$run/replies" "$run/events"
+(cd "$dir" && go run ./check "$dir/input.ndjson" "$work/replies" "$work/events")

@@ -10,7 +10,7 @@ import (
 type Spec struct {
 	Curve  string          // see Curves; "" means exponential
 	Min    time.Duration   // first delay, or the unit
-	Max    time.Duration   // largest base delay; slotted: 0 is none
+	Max    time.Duration   // largest base delay; slotted, table: 0 is none
 	Factor float64         // exponential: default 2
 	Step   time.Duration   // linear: default Min
 	Num    int             // zaqar-*: number of steps
@@ -82,7 +82,7 @@ func (s Spec) table() (Policy, error) {
 		}
 	}
 	jitter, err := s.jitter()
-	return WithJitter(Table(s.Delays...), jitter), err
+	return WithCap(Table(s.Delays...), jitter, max(s.Max, 0), s.HardCap), err
 }
 
 func (s Spec) curve() (Curve, error) {

@@ -53,7 +53,7 @@ func (s *script) answered(path string) error {
 	err := lines(path, func(_ int, text []byte) error {
 		var r struct {
 			Line  int
-			Error string
+			Kind  string
 			Reply struct {
 				ID       int64
 				Text     string
@@ -67,7 +67,7 @@ func (s *script) answered(path string) error {
 		switch {
 		case seen[r.Line] || s.attempts[r.Line] == 0:
 			return fmt.Errorf("line %d is no order, or was answered twice", r.Line)
-		case r.Error != "" || r.Reply.ID != s.orders[r.Line] || r.Reply.Text != want:
+		case r.Kind != "reply" || r.Reply.ID != s.orders[r.Line] || r.Reply.Text != want:
 			return fmt.Errorf("line %d: not what was due: %s", r.Line, text)
 		case r.Reply.Attempts != s.attempts[r.Line]:
 			return fmt.Errorf("line %d has taken %d attempts, the script says %d", r.Line, r.Reply.Attempts, s.attempts[r.Line])

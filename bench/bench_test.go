@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func rec(bench, who, better string, samples ...float64) record {
+	r := record{Bench: bench, Who: who, Unit: "u", Better: better}
+	r.fill(samples)
+	return r
+}
+
+// TestVerdict: a change is one only where the whole range says so.
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		more      bool
+		want      string
+	}{
+		{0.99, 1.02, false, "same"},
+		{1.05, 1.2, false, "worse"},
+		{0.8, 0.9, false, "better"},
+		{0.9, 1.1, false, "?"},
+		{1.05, 1.2, true, "better"},
+		{0.8, 0.9, true, "worse"},
+		{0.98, 1.0, true, "same"},
+	} {
+		if got := (change{1, c.low, c.high}).verdict(c.more); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// TestRatioOfPairs: samples of one interleaved run are compared pair by pair, so that
+// a moment that was slow for both does not count.
+func TestRatioOfPairs(t *testing.T) {
+	date := time.Unix(1, 0)
+	later := time.Unix(2, 0)
+	o := rec("b", "w", "less", 100, 300, 100, 100, 200)
+	n := rec("b", "w", "less", 110, 330, 110, 110, 220)
+	o.Date, n.Date = date, later
+	if x := ratio(o, n); x.low > 0.5 { // of different runs: the extremes
+		t.Errorf("of two runs: %+v", x)
+	}
+	n.Date = date
+	if x := ratio(o, n); x.low < 1.09 || x.high > 1.11 || x.verdict(false) != "worse" {
+		t.Errorf("of one run: %+v", x)
+	}
+}
+
+// TestGoals: a ratio to a peer counts as the goal says, and what is missing is neither met nor not.
+func TestGoals(t *testing.T) {
+	by := index([]record{
+		rec("ping-pong", "wat", "less", 60), rec("ping-pong", "goakt", "less", 100),
+		rec("fan-in", "native", "more", 3), rec("fan-in", "hollywood", "more", 4),
+		{Bench: "ping-pong", Who: "tinygo", Missing: "not here"},
+	})
+	for what, want := range map[string]string{
+		"ping-pong, WAT":                  "met",
+		"fan-in, native":                  "**not met**",
+		"ping-pong, Go SDK, TinyGo":       "not here",
+		"awake actor, WAT":                "not measured",
+		"ping-pong, native":               "not measured",
+		"Go panic, restart, next message": "not measured",
+	} {
+		found := false
+		for i := range goals {
+			if goals[i].what == what {
+				found = true
+				if _, met := goals[i].reached(by); met != want {
+					t.Errorf("%s: %s, want %s", what, met, want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("there is no goal %q", what)
+		}
+	}
+	for _, g := range goals {
+		if strings.HasPrefix(g.bench, "compute") {
+			continue
+		}
+		known := benchmarkOf(g.bench) != nil
+		for _, b := range counted {
+			known = known || b.name == g.bench
+		}
+		if !known || contestantOf(g.who) == nil || g.to[1] != "" && contestantOf(g.to[1]) == nil {
+			t.Errorf("the goal %q names something that does not exist", g.what)
+		}
+	}
+}
+
+// TestTablesAndChart are written from records alone, and reasons for gaps stand in them.
+func TestTablesAndChart(t *testing.T) {
+	records := []record{
+		rec("ping-pong", "go", "less", 4000, 4100, 3900), rec("ping-pong", "erlang", "less", 800),
+		{Bench: "payload-1m", Who: "go", Missing: "too | large"},
+		rec("some other", "ours", "less", 1), rec("some other", "baseline", "less", 2),
+	}
+	var w bytes.Buffer
+	writeTables(&w, records)
+	for _, want := range []string{"4,000 <sub>3,900..4,100</sub>", "| 800 |", "too / large", "| some other | 1.00 u | 2.00 u |"} {
+		if !strings.Contains(w.String(), want) {
+			t.Errorf("no %q in\n%s", want, &w)
+		}
+	}
+	if svg := string(chart(records)); !strings.HasPrefix(svg, "<svg") || !strings.Contains(svg, ">4,000<") || strings.Contains(svg, "NaN") {
+		t.Errorf("chart:\n%s", svg)
+	}
+	text := []byte("a\n" + tableBegin + "\nold\n" + tableEnd + "\nb\n")
+	got, err := between(text, tableBegin, tableEnd, []byte("new\n"))
+	if err != nil || string(got) != "a\n"+tableBegin+"\n\nnew\n\n"+tableEnd+"\nb\n" {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if _, err := between([]byte("nothing"), tableBegin, tableEnd, nil); err == nil {
+		t.Error("a page without markers was changed")
+	}
+}
+
+// TestRecordsAreReadBack, the last of the same measurement counts, and a broken line is named.
+func TestRecordsAreReadBack(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.jsonl")
+	var text []byte
+	for _, r := range []record{rec("b", "w", "less", 1), rec("b", "v", "less", 2), rec("b", "w", "less", 3)} {
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(append(text, line...), '\n')
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readRecords(file)
+	if err != nil || len(got) != 2 || got[0].Median != 3 {
+		t.Errorf("%v %v", got, err)
+	}
+	if err := os.WriteFile(file, append(text, "{\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readRecords(file); err == nil || !strings.Contains(err.Error(), ":4:") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPackets: every size is exact, valid CBOR, and its op is where the guests look.
+func TestPackets(t *testing.T) {
+	for _, size := range []int{32, 257, 258, 1 << 10, 64 << 10, 1<<16 + 2, 1<<16 + 3, 1 << 20} {
+		b := packet('p', 7, size)
+		if len(b) != size {
+			t.Errorf("%d bytes, not %d", len(b), size)
+		}
+		if i := at(b); b[i] != 'p' || b[i+4] != 7 {
+			t.Errorf("size %d: % x", size, b[:12])
+		}
+		if got, err := decodeBytes(b); err != nil || len(got) != size-at(b) {
+			t.Errorf("size %d: %d bytes inside, %v", size, len(got), err)
+		}
+	}
+}
+
+// TestWorldsAgree: each scenario runs on two worlds, verified by itself; one that loses
+// messages is found out.
+func TestWorldsAgree(t *testing.T) {
+	for _, c := range []*contestant{goroutines, native} {
+		for _, name := range []string{"ping-pong", "struct", "payload-1k", "fan-in", "fan-out", "pairs-1", "ring", "skynet", "ask", "spawn-again", "crash", "crash-queue"} {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				e := &env{ctx: context.Background(), b: benchmarkOf(name), quick: true, who: c.name}
+				s, err := c.opens[name](e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 2 {
+					n := max(s.fixed, 4*max(1, s.unit))
+					if _, err := s.round(n); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := s.close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	if err := arrived(63, 64); err == nil {
+		t.Error("a lost message is not noticed")
+	}
+	if err := checkSkynet(44, 10); err == nil {
+		t.Error("a wrong sum is not noticed")
+	}
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// cacheFlags are shared by the commands that build or load.
+func cacheFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "cache-dir", EnvVars: []string{"WASMACTORS_CACHE_DIR"}, Usage: "keep built and compiled modules in `DIR` (default: wasmactors in the user's cache folder; \"none\" turns it off)"},
+		&cli.StringFlag{Name: "cache-key", EnvVars: []string{"WASMACTORS_CACHE_KEY"}, Usage: "authenticate what is kept with the key in `FILE`, which is made if missing (default: wasmactors/cache.key in the user's configuration folder)"},
+		&cli.StringFlag{Name: "cache-size", EnvVars: []string{"WASMACTORS_CACHE_SIZE"}, Usage: "keep at most `SIZE` there; what was not used for longest goes first (default: 1GiB)"},
+	}
+}
+
+// bundleFlags are shared by the commands that open a bundle.
+func bundleFlags() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "compiler", Usage: "build Go guests with `NAME`: auto, go or tinygo (default: what the manifest says)"},
+		envFlag(),
+		&cli.BoolFlag{Name: "allow-dirs", Usage: "let the bundle use what lies outside of its own folder: granted folders, and sources"},
+		&cli.BoolFlag{Name: "no-build", Usage: "build nothing: refuse modules that are no .wasm files"},
+		&cli.BoolFlag{Name: "allow-cgo", Usage: "let TinyGo compile the C sources of guests"},
+	}, cacheFlags()...)
+}
+
+func envFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "env", Usage: "give the manifest the variable `NAME`, for ${NAME} in it: its value here, or that of NAME=value"}
+}
+
+func cacheDir(c *cli.Context) string {
+	switch dir := c.String("cache-dir"); dir {
+	case "none":
+		return ""
+	case "":
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(base, "wasmactors")
+	default:
+		return dir
+	}
+}
+
+func cacheSize(c *cli.Context) (int64, error) {
+	text := c.String("cache-size")
+	if text == "" {
+		return bundle.DefaultCacheBytes, nil
+	}
+	n, err := bundle.ParseSize(text)
+	if err != nil || n == 0 || n > 1<<60 {
+		return 0, usage("--cache-size (or WASMACTORS_CACHE_SIZE): %q is not a size such as 500MiB or 2GiB", text)
+	}
+	return int64(n), nil
+}
+
+// bundleOptions are what the flags say about opening a bundle.
+func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
+	size, err := cacheSize(c)
+	if err != nil {
+		return bundle.Options{}, err
+	}
+	switch name := c.String("compiler"); name {
+	case "", "auto", "go", "tinygo":
+	default:
+		return bundle.Options{}, usage("--compiler is auto, go or tinygo, not %q", name)
+	}
+	return bundle.Options{
+		CacheDir: cacheDir(c), CacheBytes: size, CacheKey: c.String("cache-key"), Compiler: c.String("compiler"),
+		Engine:  func(cfg runtime.Config) runtime.Config { return cfg.WithLog(warnings(c, env)) },
+		Allow:   (&consent{env: env, all: c.Bool("allow-dirs"), quiet: c.Bool("quiet"), busy: c.String("input") == "-"}).ask,
+		NoBuild: c.Bool("no-build"), Cgo: c.Bool("allow-cgo"),
+	}, nil
+}
+
+// warnings writes what the engine has to say to standard error.
+func warnings(c *cli.Context, env *environment) *slog.Logger {
+	o := &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	switch {
+	case c.Bool("quiet"):
+		return slog.New(slog.DiscardHandler)
+	case c.Bool("json"):
+		return slog.New(slog.NewJSONHandler(env.stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(env.stderr, o))
+}
+
+// variables are what --env gives to the manifest, and nothing else.
+func variables(c *cli.Context) (bundle.Variables, error) {
+	given := map[string]string{}
+	for _, text := range c.StringSlice("env") {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			if value, ok = os.LookupEnv(name); !ok {
+				return nil, usage("--env %s: there is no such variable here; --env %s=value gives it one", name, name)
+			}
+		}
+		if name == "" {
+			return nil, usage("--env %q: the name is missing", text)
+		}
+		given[name] = value
+	}
+	return func(name string) (string, bool) { v, ok := given[name]; return v, ok }, nil
+}
+
+// load reads a manifest; a bundle that is not there is wrong usage.
+func load(c *cli.Context, path string) (*bundle.Manifest, error) {
+	vars, err := variables(c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := bundle.LoadWith(path, vars)
+	var ds bundle.Diagnostics
+	if err != nil && !errors.As(err, &ds) {
+		return nil, usage("%v", err)
+	}
+	return m, err
+}
+
+// consent decides about what a bundle wants outside of its folder: --allow-dirs, or the
+// yes of somebody at the terminal. What is allowed is shown as well.
+type consent struct {
+	env   *environment
+	all   bool
+	quiet bool
+	busy  bool // standard input is the bundle's
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+const howToAllow = "; --allow-dirs permits it"
+
+func (c *consent) ask(found []bundle.Reach) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var news []bundle.Reach
+	for _, r := range found {
+		if !c.known[r.String()] {
+			news = append(news, r)
+		}
+	}
+	if len(news) == 0 {
+		return nil
+	}
+	outside := &bundle.OutsideError{Reaches: news}
+	in, isFile := c.env.stdin.(*os.File)
+	switch {
+	case c.all:
+		if c.env.json {
+			c.env.writeJSON(map[string]any{"event": "outside", "reaches": texts(news)})
+		} else if !c.quiet {
+			fmt.Fprintln(c.env.stderr, outside.Error())
+		}
+	case c.env.json || c.busy || !isFile || !isTerminal(in) || !isTerminal(c.env.terminal):
+		return usage("%w%s", outside, howToAllow)
+	default:
+		fmt.Fprintf(c.env.stderr, "%v\nAllow it? [y/N] ", outside)
+		answer, err := bufio.NewReader(io.LimitReader(in, 100)).ReadString('\n')
+		if yes := strings.ToLower(strings.TrimSpace(answer)); err != nil || yes != "y" && yes != "yes" {
+			return usage("%w%s", outside, howToAllow)
+		}
+	}
+	if c.known == nil {
+		c.known = map[string]bool{}
+	}
+	for _, r := range news {
+		c.known[r.String()] = true
+	}
+	return nil
+}
+
+func texts(reaches []bundle.Reach) []string {
+	var out []string
+	for _, r := range reaches {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+// durationFlag reads a duration that is not negative; 0 if it is not given.
+func durationFlag(c *cli.Context, name string) (time.Duration, error) {
+	text := c.String(name)
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil && strings.Contains(err.Error(), "missing unit"):
+		return 0, usage("--%s: %q lacks a unit: %ss is seconds, %sm minutes", name, text, text, text)
+	case err != nil:
+		return 0, usage("--%s: %q is not a duration such as 500ms, 10s or 1h30m", name, text)
+	case d <= 0:
+		return 0, usage("--%s: %s is not more than nothing", name, text)
+	}
+	return d, nil
+}
+
+// didYouMean is the candidate that is most like a name.
+func didYouMean(name string, candidates []string) string {
+	if s := bundle.Nearest(name, candidates); s != "" {
+		return fmt.Sprintf("; did you mean %q?", s)
+	}
+	return ""
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs the commands of testdata/script in processes of their own.
+func TestScripts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the scripts use a shell")
+	}
+	abs := func(path string) string {
+		p, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches := strings.Fields(string(out))
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("ECHO", abs("../../host/testdata/echo.wasm"))
+			e.Setenv("FAMILY", abs("../../host/testdata/family"))
+			e.Setenv("REPO", abs("../.."))
+			e.Setenv("WASMACTORS_CACHE_DIR", testCache)
+			e.Setenv("GOCACHE", caches[0])
+			e.Setenv("GOMODCACHE", caches[1])
+			e.Setenv("GOPROXY", "off")
+			e.Setenv("TERM", "xterm-256color")
+			return os.Mkdir(filepath.Join(e.WorkDir, "tmp"), 0o755)
+		},
+		Condition: func(cond string) (bool, error) { return cond == "long" && !testing.Short(), nil },
+	})
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// signalError is the signal that has ended a command in good order.
+type signalError struct{ signal syscall.Signal }
+
+func (e *signalError) Error() string { return "ended by " + e.signal.String() }
+
+// signals ends the context at Ctrl-C, SIGTERM and SIGHUP; a hang-up that somebody has
+// turned off (nohup) stays off. restore gives them back to the system. A pipe that
+// nobody reads any more is an error of the write and not the end of the process.
+func signals(parent context.Context) (ctx context.Context, restore func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	c := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		select {
+		case s := <-c:
+			number, _ := s.(syscall.Signal)
+			cancel(&signalError{number})
+		case <-done:
+		}
+	}()
+	closed := false
+	return ctx, func() {
+		signal.Stop(c)
+		if !closed {
+			closed = true
+			close(done)
+		}
+	}
+}

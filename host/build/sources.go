@@ -1,0 +1,355 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// sources is all that a build may read besides the compiler and its library.
+type sources struct {
+	files []string  // each is read
+	dirs  []listing // files that come or go in them count
+	mods  map[string]string
+}
+
+// pkg is what the go command says of a package.
+type pkg struct {
+	ImportPath, Dir                    string
+	GoFiles, CgoFiles, IgnoredGoFiles  []string
+	EmbedFiles, EmbedPatterns          []string
+	CgoCFLAGS, CgoCPPFLAGS, CgoLDFLAGS []string
+	Standard, Incomplete               bool
+	Module                             *mod
+}
+
+type mod struct {
+	Path, Dir, GoMod string
+	Main             bool
+	Replace          *mod
+}
+
+// sources lists what the packages that a build may need are made from. For TinyGo,
+// whose build tags depend on its version, they are all that any tags could need:
+// the imports of files that the go command leaves out are followed, too.
+func (c *compiler) sources(ctx context.Context, dir, tmp string) (*sources, error) {
+	tags := c.tags
+	if c.name == "tinygo" {
+		tags = append([]string{"tinygo", "tinygo.wasm", "purego"}, tags...)
+	}
+	seen := map[string]bool{}
+	s := &sources{mods: map[string]string{}}
+	todo := []string{"."}
+	for first := true; len(todo) > 0; first = false {
+		lister := *c
+		if !first {
+			lister.env = append(slices.Clone(c.env), "GOPROXY=off") // nothing is fetched for what may not be needed
+		}
+		found, err := lister.list(ctx, dir, tmp, tags, todo)
+		if err != nil {
+			if first {
+				return nil, err
+			}
+			break // what only other tags would need, and what is not there
+		}
+		todo = nil
+		for _, p := range found {
+			if seen[p.ImportPath] {
+				continue
+			}
+			seen[p.ImportPath] = true
+			if p.Standard || p.Dir == "" {
+				continue
+			}
+			if err := s.add(p, c.o.Cgo && c.name == "tinygo"); err != nil {
+				return nil, err
+			}
+			if c.name != "tinygo" {
+				continue
+			}
+			for _, path := range imports(p.Dir, p.IgnoredGoFiles) {
+				if !seen[path] && path != "C" && path != "unsafe" && !slices.Contains(todo, path) {
+					todo = append(todo, path)
+				}
+			}
+		}
+	}
+	return s, nil
+}
+
+// list asks the go command about packages and all that they import.
+func (c *compiler) list(ctx context.Context, dir, tmp string, tags, packages []string) ([]pkg, error) {
+	args := []string{"list", "-e", "-deps", "-tags=" + strings.Join(tags, ","),
+		"-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,EmbedFiles,EmbedPatterns,CgoCFLAGS,CgoCPPFLAGS,CgoLDFLAGS,Standard,Module"}
+	lister := *c
+	lister.env = append(slices.Clone(c.env), "GOOS=wasip1", "GOARCH=wasm")
+	out, err := lister.run(ctx, dir, tmp, c.gotool, append(append(args, "--"), packages...)...)
+	if err != nil {
+		return nil, err
+	}
+	var found []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := d.Decode(&p); err == io.EOF {
+			return found, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list has answered what cannot be read: %w", err)
+		}
+		found = append(found, p)
+	}
+}
+
+// imports of Go files; what cannot be parsed has none.
+func imports(dir string, files []string) []string {
+	var paths []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ImportsOnly)
+		if err != nil {
+			continue
+		}
+		for _, i := range f.Imports {
+			if path, err := strconv.Unquote(i.Path.Value); err == nil && !strings.HasPrefix(path, "-") {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// mostFiles bounds what a module with C sources may hold.
+const mostFiles = 20_000
+
+// add takes the sources of a package.
+func (s *sources) add(p pkg, cgo bool) error {
+	names, err := sourceNames(p.Dir)
+	if err != nil {
+		return err
+	}
+	l := listing{Path: p.Dir, Embed: len(p.EmbedPatterns) > 0}
+	for _, n := range names {
+		s.file(filepath.Join(p.Dir, n))
+	}
+	for _, n := range p.EmbedFiles {
+		s.file(filepath.Join(p.Dir, n))
+	}
+	m := p.Module
+	if m != nil && m.Replace != nil {
+		m = m.Replace
+	}
+	if m != nil && m.GoMod != "" {
+		s.file(m.GoMod)
+		root := filepath.Dir(m.GoMod)
+		for _, n := range []string{"go.sum", filepath.Join("vendor", "modules.txt")} {
+			if path := filepath.Join(root, n); exists(path) {
+				s.file(path)
+			}
+		}
+		if p.Module.Path != "" && m.Dir != "" {
+			s.mods[m.Dir] = p.Module.Path
+		}
+	}
+	// A C source may include any file: all below its module count.
+	if cgo && (len(p.CgoFiles) > 0 || slices.ContainsFunc(names, isC)) {
+		if outsideFlags(p.Dir, p.CgoCFLAGS, p.CgoCPPFLAGS, p.CgoLDFLAGS) {
+			return fmt.Errorf("%s: its #cgo flags name files elsewhere", p.ImportPath)
+		}
+		root := p.Dir
+		if m != nil && m.Dir != "" {
+			root = m.Dir
+		}
+		all, err := below(root)
+		if err != nil {
+			return err
+		}
+		if len(all) > mostFiles {
+			return fmt.Errorf("%s: %d files are too many for a module with C sources", root, len(all))
+		}
+		for _, f := range all {
+			s.file(f)
+		}
+		s.dirs = append(s.dirs, listing{Path: root, Embed: true})
+	}
+	s.dirs = append(s.dirs, l)
+	return nil
+}
+
+// outsideFlags reports whether flags of cgo name files that are not in the package.
+func outsideFlags(dir string, lists ...[]string) bool {
+	for _, f := range slices.Concat(lists...) {
+		for _, prefix := range []string{"-I", "-L", "-include", "-isystem", "-iquote"} {
+			if rest, ok := strings.CutPrefix(f, prefix); ok && (rest == "" || !within(filepath.Join(dir, rest), dir) && !within(rest, dir)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *sources) file(path string) {
+	if !slices.Contains(s.files, path) {
+		s.files = append(s.files, path)
+	}
+}
+
+// sourceExtensions are those of files that a build of a package looks at.
+var sourceExtensions = []string{".go", ".s", ".S", ".sx", ".h", ".hh", ".hpp", ".hxx", ".c", ".cc", ".cpp", ".cxx", ".m", ".inc", ".syso", ".swig", ".swigcxx"}
+
+func isC(name string) bool {
+	return slices.Contains([]string{".c", ".cc", ".cpp", ".cxx", ".m"}, filepath.Ext(name))
+}
+
+// sourceNames are the names of the files of a folder that a build may look at.
+func sourceNames(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		n := e.Name()
+		if n == "go.mod" || slices.Contains(sourceExtensions, filepath.Ext(n)) && !strings.HasSuffix(n, "_test.go") && !e.IsDir() {
+			names = append(names, n)
+		}
+	}
+	return names, nil
+}
+
+// below are the names of all files in a folder, at any depth, but for tests.
+func below(dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !e.IsDir() && !strings.HasSuffix(path, "_test.go"):
+			names = append(names, path)
+		case e.IsDir() && e.Name() == ".git":
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return names, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// sdk are the modules of the guest SDK, which may lie anywhere: samples in a checkout
+// take them from beside themselves. What a bundle calls the SDK is it only if its own
+// go.mod says so, too, which the go command does not check.
+var sdk = []string{"github.com/wasmactors/wasmactors/abi", "github.com/wasmactors/wasmactors/guest-sdk"}
+
+var moduleLine = regexp.MustCompile(`(?m)^[ \t]*module[ \t]+"?([^\s"]+)`)
+
+// modulePath is what the go.mod of a folder says of it.
+func modulePath(dir string) string {
+	_, text, err := readSource(filepath.Join(dir, "go.mod"))
+	if m := moduleLine.FindSubmatch(text); err == nil && m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// Outside is a source that lies outside of the folder that it should be in.
+type Outside struct {
+	Path string // as the build reads it
+	Real string // where that is, symbolic links followed
+}
+
+// outside lists the sources that are neither below root nor Go's own; nothing if root
+// is "". Of a module that lies elsewhere its folder stands for all of its files.
+func (s *sources) outside(root string, others ...string) []Outside {
+	if root == "" {
+		return nil
+	}
+	fine := append([]string{root}, others...)
+	for dir, path := range s.mods {
+		if slices.Contains(sdk, path) && modulePath(dir) == path {
+			fine = append(fine, dir)
+		}
+	}
+	for i, f := range fine {
+		if f != "" {
+			fine[i] = realPath(f)
+		}
+	}
+	in := func(real string) bool {
+		return slices.ContainsFunc(fine, func(f string) bool {
+			rel, err := filepath.Rel(f, real)
+			return f != "" && err == nil && filepath.IsLocal(rel)
+		})
+	}
+	var found []Outside
+	seen := map[string]bool{}
+	report := func(path, real string) {
+		for dir := range s.mods {
+			if real != realPath(dir) && within(real, dir) && !in(realPath(dir)) {
+				path, real = dir, realPath(dir)
+			}
+		}
+		if !seen[real] && !seen[filepath.Dir(real)] {
+			seen[real] = true
+			found = append(found, Outside{path, real})
+		}
+	}
+	for _, d := range s.dirs {
+		if real := realPath(d.Path); !in(real) {
+			report(d.Path, real)
+		}
+	}
+	for _, f := range s.files {
+		if real := realPath(f); !in(real) {
+			report(f, real)
+		}
+	}
+	slices.SortFunc(found, func(a, b Outside) int { return strings.Compare(a.Path, b.Path) })
+	return found
+}
+
+// outside asks whoever decides about sources elsewhere.
+func (o Options) outside(dir string, found []Outside) error {
+	if len(found) == 0 {
+		return nil
+	}
+	if o.Allow == nil {
+		return &OutsideError{dir, o.Root, found}
+	}
+	return o.Allow(found)
+}
+
+// OutsideError is a build that would read files outside of the folder that its sources
+// should be in.
+type OutsideError struct {
+	Dir, Root string
+	Found     []Outside
+}
+
+func (e *OutsideError) Error() string {
+	text := fmt.Sprintf("building %s would read what is not in %s:", e.Dir, e.Root)
+	for _, f := range e.Found {
+		text += "\n  " + f.String()
+	}
+	return text
+}
+
+// String tells where a source lies, and how it got there.
+func (f Outside) String() string {
+	if f.Path == f.Real {
+		return f.Path
+	}
+	return f.Path + " (a link to " + f.Real + ")"
+}

@@ -1,0 +1,60 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Check reports all that is wrong with a bundle in one go: the manifest, and every
+// module that can be told from it, built and loaded. The manifest is nil if it has
+// mistakes of its own. The error joins Diagnostics and ModuleErrors.
+func Check(ctx context.Context, path string, vars Variables, o Options) (*Manifest, error) {
+	file, data, err := readManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{file: file, vars: vars}
+	m, err := c.parse(data)
+	if err == nil {
+		b, err := Open(ctx, m, o)
+		if err != nil {
+			return m, err
+		}
+		return m, b.Close(ctx)
+	}
+	if c.root == nil {
+		return nil, err
+	}
+	b, openErr := Open(ctx, c.modulesOnly(c.root), o)
+	if openErr == nil {
+		openErr = b.Close(ctx)
+	}
+	return nil, errors.Join(err, openErr)
+}
+
+// modulesOnly is the part of a manifest with mistakes that can be loaded all the same.
+func (c *checker) modulesOnly(root *yaml.Node) *Manifest {
+	m := c.empty()
+	modules := view{root, grammar, nil}.get("modules")
+	if !modules.given() || modules.n.Kind != yaml.MappingNode {
+		return m
+	}
+	twice := func(name string) bool {
+		return slices.ContainsFunc(m.Modules, func(x Module) bool { return x.Name == name })
+	}
+	modules.pairs(func(k *yaml.Node, v view) {
+		own := &checker{file: c.file}
+		own.check(v.n, moduleShape, "module")
+		if len(own.found) > 0 || twice(k.Value) {
+			return
+		}
+		v.c = own
+		if mod := own.module(m, k, v); len(own.found) == 0 {
+			m.Modules = append(m.Modules, mod)
+		}
+	})
+	return m
+}

@@ -1,0 +1,102 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/wasmactors/wasmactors/internal/printable"
+)
+
+// MarshalJSON implements json.Marshaler: an event as an object in one line, the same
+// wherever events are shown. Texts of guests are in it as they are, but for control
+// characters, which are escaped: a terminal can be given the line.
+func (e Event) MarshalJSON() ([]byte, error) {
+	j := eventJSON{Time: e.Time, Event: e.Kind.String(), Type: e.Type, Incarnation: e.Incarnation, Failures: e.Failures, Note: e.Note, Text: e.Text}
+	if !e.Ref.IsZero() {
+		j.Actor, j.Ref = e.Ref.Path(), e.Ref.String()
+	}
+	if f := e.Failure; f != nil {
+		j.Failure = &failureJSON{f.Kind.String(), f.Reason, f.Message, f.Stack, f.GuestStack, f.Turn, f.Fuel}
+	}
+	if e.Kind == EventFailed {
+		ms := float64(e.Delay) / float64(time.Millisecond)
+		j.Directive, j.DelayMS = e.Directive.String(), &ms
+	}
+	if m := e.Mail; m != nil {
+		j.Message = &mailJSON{Kind: m.Kind.String(), Sender: uint64(m.Sender), Bytes: m.Size, Redelivered: m.Redelivered}
+		if payload, err := ToJSON(m.Payload); err == nil && m.Size == len(m.Payload) {
+			j.Message.Payload = payload
+		}
+		j.Memory, j.Waiting = m.Memory, &m.Waiting
+	}
+	if e.Kind == EventLog {
+		j.Level = LevelName(e.Level)
+	}
+	if d := e.Dead; d != nil {
+		j.From = d.From
+		j.Reason, j.To, j.Bytes = d.Reason.String(), d.To(), d.Size
+	}
+	if r := e.Refused; r != nil {
+		j.Refused = &refusalJSON{r.What, r.Type, r.Name, r.Reason}
+	}
+	text, err := json.Marshal(j)
+	return printable.JSON(text), err
+}
+
+// To is who the message was for: a path, or else the number of its ref.
+func (d *DeadLetter) To() string {
+	if d.Path != "" {
+		return d.Path
+	}
+	return fmt.Sprint(uint64(d.Recipient))
+}
+
+type eventJSON struct {
+	Time        time.Time    `json:"time"`
+	Event       string       `json:"event"`
+	Actor       string       `json:"actor,omitempty"`
+	Ref         string       `json:"ref,omitempty"`
+	Type        string       `json:"type,omitempty"`
+	Incarnation uint64       `json:"incarnation"`
+	Failure     *failureJSON `json:"failure,omitempty"`
+	Directive   string       `json:"directive,omitempty"`
+	DelayMS     *float64     `json:"delay_ms,omitempty"`
+	Failures    int          `json:"failures,omitempty"`
+	Note        string       `json:"note,omitempty"`
+	Level       string       `json:"level,omitempty"`
+	Text        string       `json:"text,omitempty"`
+	Reason      string       `json:"reason,omitempty"`
+	From        string       `json:"from,omitempty"`
+	To          string       `json:"to,omitempty"`
+	Bytes       int          `json:"bytes,omitempty"`
+	Message     *mailJSON    `json:"message,omitempty"`
+	Memory      uint64       `json:"memory,omitempty"`
+	Waiting     *int         `json:"waiting,omitempty"`
+	Refused     *refusalJSON `json:"refused,omitempty"`
+}
+
+type refusalJSON struct {
+	What   string `json:"what"`
+	Type   string `json:"type"`
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+type mailJSON struct {
+	Kind        string          `json:"kind"`
+	Sender      uint64          `json:"sender,omitempty"`
+	Bytes       int             `json:"bytes"`
+	Payload     json.RawMessage `json:"payload,omitempty"` // if it is whole, and fits JSON
+	Redelivered int             `json:"redelivered,omitempty"`
+}
+
+type failureJSON struct {
+	Kind       string   `json:"kind"`
+	Reason     string   `json:"reason,omitempty"`
+	Message    string   `json:"message,omitempty"`
+	Stack      []string `json:"stack,omitempty"`
+	GuestStack string   `json:"guest_stack,omitempty"`
+	Turn       uint64   `json:"turn"`
+	Fuel       uint64   `json:"fuel"`
+}

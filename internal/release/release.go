@@ -1,0 +1,2 @@
+// Package release has tests alone; see release_test.go.
+package release

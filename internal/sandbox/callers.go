@@ -1,0 +1,164 @@
+package sandbox
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+)
+
+// callers are an image's ways into its guests.
+//
+// In wazero each api.Function has a call stack of its own, 10 KiB at first, which only
+// serves while a call is under way. With one for each instance that was nearly half of
+// what a small actor weighs, and most of what making one costs. All instances of an
+// image run the same code, and what wazero's function object knows of the instance is
+// one pointer. So a function is taken from the image's stock for the time of a call, and
+// the pointer is set. wazero offers no way to do that; callLayout makes sure that its
+// objects are those that we know, and if they are not, as in the interpreter, each
+// instance has its own function as before.
+type callers struct {
+	once   sync.Once
+	layout *callLayout // nil: not shared
+	stock  sync.Pool   // of *caller; the garbage collector takes what is not used
+}
+
+// caller is a function that serves one instance after the other.
+type caller struct {
+	enter  api.Function
+	object unsafe.Pointer // the function object
+}
+
+// maxKeptStack is how large a call stack may have grown for the function to be used
+// again.
+const maxKeptStack = 64 << 10
+
+// callLayout is where in wazero's objects things are.
+type callLayout struct {
+	engine uintptr // in the module instance: an interface that holds what parent points to
+	parent uintptr // in the function: a pointer to the instance's module engine
+	stack  uintptr // in the function: the call stack, a slice of bytes
+}
+
+// knownCall are the fields of wazero 1.12's function object, which depends on its
+// instance by parent alone: executable and preambleExecutable are the code's,
+// the numbers are the function's, and everything else belongs to the call under way.
+var knownCall = []string{"WazeroOnly", "stack", "stackTop", "executable", "preambleExecutable", "parent", "indexInModule",
+	"sizeOfParamResultSlice", "requiredParams", "execCtx", "execCtxPtr", "numberOfResults", "stackIteratorImpl", "tryHandlers", "pendingException"}
+
+// layoutOf is the layout of a module instance and a function of it, nil if it is not
+// the known one.
+func layoutOf(module api.Module, f api.Function) *callLayout {
+	m, c := reflect.ValueOf(module), reflect.ValueOf(f)
+	if m.Kind() != reflect.Pointer || c.Kind() != reflect.Pointer || m.Elem().Kind() != reflect.Struct || c.Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	mt, ct := m.Elem().Type(), c.Elem().Type()
+	if ct.Name() != "callEngine" || !strings.HasSuffix(ct.PkgPath(), "/wazevo") {
+		return nil
+	}
+	var names []string
+	for i := range ct.NumField() {
+		names = append(names, ct.Field(i).Name)
+	}
+	if !slices.Equal(names, knownCall) {
+		return nil
+	}
+	engine, ok := mt.FieldByName("Engine")
+	parent, _ := ct.FieldByName("parent")
+	stack, _ := ct.FieldByName("stack")
+	if !ok || engine.Type.Kind() != reflect.Interface || engine.Type.NumMethod() == 0 ||
+		parent.Type.Kind() != reflect.Pointer || stack.Type != reflect.TypeFor[[]byte]() {
+		return nil
+	}
+	held := m.Elem().FieldByName("Engine").Elem()
+	if held.Type() != parent.Type || held.UnsafePointer() != c.Elem().FieldByName("parent").UnsafePointer() {
+		return nil
+	}
+	return &callLayout{engine.Offset, parent.Offset, stack.Offset}
+}
+
+// pointerOf is the data word of an interface that holds a pointer.
+func pointerOf(i unsafe.Pointer) unsafe.Pointer { return (*[2]unsafe.Pointer)(i)[1] }
+
+func objectOf[T any](v T) unsafe.Pointer { return pointerOf(unsafe.Pointer(&v)) }
+
+// join prepares a new instance for calls: as a user of the stock, or with a function of
+// its own.
+func (s *callers) join(x *Instance) {
+	s.once.Do(func() {
+		f := x.module.ExportedFunction(rewrite.ExportEnter)
+		if s.layout = layoutOf(x.module, f); s.layout != nil {
+			s.stock.Put(&caller{f, objectOf(f)})
+		} else {
+			x.own = f
+		}
+	})
+	if s.layout == nil {
+		if x.own == nil {
+			x.own = x.module.ExportedFunction(rewrite.ExportEnter)
+		}
+		return
+	}
+	x.engine = pointerOf(unsafe.Add(objectOf(x.module), s.layout.engine))
+}
+
+// lastCaller is the function that an Entry was used with last: whoever keeps an Entry
+// for one Run after the other, as a worker does, goes to the stock only when it comes to
+// another image. A copy of an Entry has none.
+type lastCaller struct {
+	entry *Entry // whose it is
+	from  *callers
+	it    *caller
+	lent  bool // to a call under way
+}
+
+// take is a function that enters x. It is x's until give.
+func (s *callers) take(x *Instance) *caller {
+	var c *caller
+	if in := x.in; in != nil && in.last.from == s && in.last.entry == in && !in.last.lent {
+		c = in.last.it
+		in.last.lent = true
+	} else if c, _ = s.stock.Get().(*caller); c == nil {
+		f := x.module.ExportedFunction(rewrite.ExportEnter)
+		return &caller{f, objectOf(f)}
+	}
+	if at := (*unsafe.Pointer)(unsafe.Add(c.object, s.layout.parent)); *at != x.engine {
+		*at = x.engine
+	}
+	return c
+}
+
+// stackLen is the size of the function's call stack, in bytes.
+func (s *callers) stackLen(c *caller) int {
+	return len(*(*[]byte)(unsafe.Add(c.object, s.layout.stack)))
+}
+
+// give puts the function back, unless its stack has grown.
+func (s *callers) give(x *Instance, c *caller) {
+	in := x.in
+	grown := s.stackLen(c) > maxKeptStack
+	if in == nil {
+		if !grown {
+			s.stock.Put(c)
+		}
+		return
+	}
+	last := &in.last
+	if last.it == c && last.entry == in && !grown {
+		last.lent = false
+		return
+	}
+	if last.it != nil && last.it != c && last.entry == in {
+		last.from.stock.Put(last.it)
+	}
+	*last = lastCaller{}
+	if !grown {
+		*last = lastCaller{entry: in, from: s, it: c}
+	}
+}

@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+)
+
+// TestCallLayout: wazero's function objects are those that callers knows. If this
+// fails after an update of wazero, look whether a function depends on its instance by
+// parent alone, as before; until then instances work as well, but weigh more.
+func TestCallLayout(t *testing.T) {
+	for name, cfg := range setups {
+		e := newEngine(t, cfg)
+		i := load(t, e, "echo", ImageConfig{})
+		x := get(t, i)
+		shared := i.callers.layout != nil
+		if shared == cfg.interpreter || shared != (x.own == nil) || shared != (x.engine != nil) {
+			t.Errorf("%s: shared is %v", name, shared)
+		}
+		if !cfg.interpreter {
+			var names []string
+			f := reflect.TypeOf(x.module.ExportedFunction(rewrite.ExportEnter)).Elem()
+			for k := range f.NumField() {
+				names = append(names, f.Field(k).Name)
+			}
+			if !slices.Equal(names, knownCall) {
+				t.Errorf("fields %q", names)
+			}
+		}
+		x.Put()
+	}
+}
+
+// TestCallersServeWhoCalls: functions go round among instances of several images, from
+// several goroutines, through traps and grown stacks, and each call reaches its own
+// instance.
+func TestCallersServeWhoCalls(t *testing.T) {
+	e := newEngine(t, NewConfig())
+	images := []*Image{load(t, e, "echo", ImageConfig{}), load(t, e, "echo", ImageConfig{StackLimit: 2 << 20})}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			in := entry() // kept, as a worker keeps its own
+			in.TurnFuel = 5_000_000
+			var live [6]*Instance
+			var counts [6]uint64
+			for n := range 3000 {
+				k := (n*7 + g) % len(live)
+				if live[k] == nil {
+					x, err := Get(images[k%2])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					live[k], counts[k] = x, 0
+				}
+				x := live[k]
+				what := []byte{10, 10, 10, 10, 1, 3, 10}[(n/5+k)%7]
+				if !x.Push(message(what)) {
+					t.Error("no room")
+					return
+				}
+				entered := in
+				if n%11 == 0 { // a copy has no function of its own
+					other := *in
+					entered = &other
+				}
+				var out Result
+				x.Run(entered, &out)
+				if what != 10 {
+					if out.Failure == nil {
+						t.Error("no failure")
+						return
+					}
+					if n%2 == 0 {
+						x.Put()
+						live[k] = nil
+					} else if err := x.Reset(); err != nil {
+						t.Error(err)
+						return
+					}
+					counts[k] = 0
+					continue
+				}
+				counts[k] += 2
+				_, cmds, _, err := x.NextTurn(nil)
+				if err != nil || len(cmds) != 1 || cmds[0].Correlation != counts[k] {
+					t.Errorf("instance %d: %v %v, want %d", k, cmds, err, counts[k])
+					return
+				}
+			}
+			for _, x := range live {
+				if x != nil {
+					x.Put()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestLargeStacksAreGivenBack: a call stack that has grown is not kept for others.
+func TestLargeStacksAreGivenBack(t *testing.T) {
+	e := newEngine(t, NewConfig())
+	i := load(t, e, "echo", ImageConfig{StackLimit: 8 << 20})
+	if i.callers.layout == nil {
+		t.Skip("call stacks are not shared here")
+	}
+	x := get(t, i)
+	defer x.Put()
+	in := entry()
+	push(t, x, 3)
+	if out, _, _ := run(t, x, in); out.Failure == nil {
+		t.Fatal("no stack overflow")
+	}
+	if in.last.it != nil {
+		t.Error("the entry has kept it")
+	}
+	for range 3 {
+		if c, _ := i.callers.stock.Get().(*caller); c != nil && i.callers.stackLen(c) > maxKeptStack {
+			t.Error("the stock has kept it")
+		}
+	}
+}
