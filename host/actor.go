@@ -58,6 +58,7 @@ type actor struct {
 	replies   atomic.Int32 // handles that were not used yet
 
 	behaviour Behaviour
+	turn      interruptible // the behaviour, if its turns can be ended from outside
 	ctx       Context
 	super     supervisor.Supervisor[*actor]
 	asks      asks.Table
@@ -137,6 +138,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p Props) (*act
 	a.super.Init(&a.props.strategy)
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
+	a.turn, _ = a.behaviour.(interruptible)
 	a.task.Init(a)
 	return a, nil
 }

@@ -252,6 +252,22 @@ func (g *guest) kill(reason string) {
 	}
 }
 
+// endBatch implements interruptible.
+func (g *guest) endBatch() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if x := g.inst.Load(); x != nil {
+		x.EndBatch()
+	}
+}
+
+// goOn implements interruptible.
+func (g *guest) goOn() {
+	if x := g.inst.Load(); x != nil {
+		x.Resume()
+	}
+}
+
 // memoryBytes implements weighty.
 func (g *guest) memoryBytes() uint64 {
 	if x := g.inst.Load(); x != nil {

@@ -354,8 +354,8 @@ func (a *actor) finishStop(scr *scratch) {
 
 // killLater kills a turn that goes on for too long after its actor was stopped.
 func (a *actor) killLater() {
-	x, ok := a.behaviour.(interruptible)
-	if !ok || !a.running() || !x.awake() {
+	x := a.turn
+	if x == nil || !a.running() || !x.awake() {
 		return
 	}
 	a.Clock().AfterFunc(a.sys.cfg.grace, func() {

@@ -177,7 +177,7 @@ func (s *System) StopNow(ref Ref) {
 		return
 	}
 	a.post(nil, sysMsg{kind: sysStop})
-	if x, ok := a.behaviour.(interruptible); ok {
+	if x := a.turn; x != nil {
 		x.kill("stopped")
 	}
 }
@@ -280,7 +280,7 @@ func (s *System) wait(ctx context.Context, c <-chan struct{}) error {
 // killAll kills the turns that run.
 func (s *System) killAll() {
 	s.table.Each(func(a *actor) {
-		if x, ok := a.behaviour.(interruptible); ok {
+		if x := a.turn; x != nil {
 			x.kill("shutdown")
 		}
 	})

@@ -39,6 +39,7 @@ type Instance struct {
 	initFuel uint64 // what the initialisation has spent
 
 	kill atomic.Pointer[string]
+	batch
 	meter
 	work work
 	output
@@ -154,6 +155,7 @@ func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory
 		return err
 	}
 	x.module, x.hidden = module, nil
+	x.batch.moved()
 	if m == x.image.compiled {
 		x.image.callers.join(x)
 	} else { // a trial
@@ -215,6 +217,7 @@ func (x *Instance) call(op, a, b uint32, fuel uint64) error {
 // The caller must not use it any more, nor Kill it.
 func (x *Instance) Put() {
 	i := x.image
+	x.Resume()
 	if i.closed.Load() || !i.frozen || i.engine.pooled.Load()+i.footprint > i.engine.cfg.poolBytes {
 		x.discard()
 		return
