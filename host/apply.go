@@ -98,7 +98,7 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 		}
 	case abi.OpUnhandled:
 		if current.Kind == abi.KindTerminated {
-			a.fail(scr, a.deathPact(), endOwn)
+			a.fail(scr, a.deathPact(), endByItself)
 		} else {
 			a.unhandled(current)
 		}

@@ -56,7 +56,7 @@ func TestB30_OrderOfTheEnd(t *testing.T) {
 		for l.Step() {
 			if m, ok := in.TryReceive(); ok && m.Kind == abi.KindTerminated {
 				if l.alive(a) {
-					l.t.Error("a mourner knew before the end")
+					l.t.Error("a watcher knew before the end")
 				}
 			}
 		}

@@ -143,7 +143,7 @@ func TestC_3_2_2_DoubleFailure(t *testing.T) {
 	child := must(l.Lookup("/user/a/child"))(t)
 	l.say(a, "crash")
 	c := l.cellOf(a)
-	c.fail(&scratch{w: nil}, &abi.Failure{Kind: abi.FailureTrap}, endOwn)
+	c.fail(&scratch{w: nil}, &abi.Failure{Kind: abi.FailureTrap}, endByItself)
 	l.run()
 	if n := len(l.raw(EventFailed)); n != 1 || l.cellOf(child).life.Suspended() != 1 {
 		t.Errorf("%d failures, %d suspensions", n, l.cellOf(child).life.Suspended())

@@ -118,7 +118,7 @@ func TestC_3_2_7_Terminate(t *testing.T) {
 	}
 }
 
-// 3.2(8): a mourner that is stopping hears of nobody's end any more.
+// 3.2(8): a watcher that is stopping hears of nobody's end any more.
 func TestC_3_2_8_AStoppingWatcherIgnoresEnds(t *testing.T) {
 	l := newStage(t, nil)
 	told := 0

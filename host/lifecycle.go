@@ -35,7 +35,7 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	f := a.behaviour.Start(ctx, cause)
 	a.leave()
 	if f != nil {
-		a.fail(scr, initFailure(f), endOwn)
+		a.fail(scr, initFailure(f), endByItself)
 		return
 	}
 	a.begun = true
@@ -98,19 +98,19 @@ func (a *actor) quit(scr *scratch, reason string) {
 	switch a.life.State() {
 	case life.Running:
 	case life.Failed:
-		if a.ended == endOwn {
-			a.stopNow(scr, reason, endOwn)
+		if a.ended == endByItself {
+			a.stopNow(scr, reason, endByItself)
 		}
 		return
 	default:
 		return
 	}
 	if a.props.life != supervision.Permanent || a.parent == nil {
-		a.stopNow(scr, reason, endOwn)
+		a.stopNow(scr, reason, endByItself)
 		return
 	}
 	a.life.Do(life.Fail)
-	a.ended = endOwn
+	a.ended = endByItself
 	a.suspendChildren(scr)
 	a.parent.post(scr, sysMsg{kind: sysChildEnded, ref: a.uid, reason: reason, orders: a.orders})
 }
@@ -337,7 +337,7 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	left := a.sysq.close()
 	if a.parent != nil {
-		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, own: a.ended == endOwn, child: a})
+		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a})
 	}
 	for _, uid := range a.watch.Watchers() {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)

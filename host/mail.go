@@ -27,7 +27,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 	}
 	a.leave()
 	if f != nil {
-		a.fail(scr, f, endOwn)
+		a.fail(scr, f, endByItself)
 	}
 	return ctx.taken
 }
@@ -59,7 +59,7 @@ func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	case flags&flagPoison != 0:
 		a.quit(scr, "stopped")
 	case flags&flagKill != 0:
-		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endOwn)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endByItself)
 	}
 }
 

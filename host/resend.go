@@ -139,14 +139,14 @@ func (r *resender) Receive(ctx *Context, m Message) error {
 	case hasHeader(m.Headers, abi.HeaderConfirm):
 		return nil // by an earlier incarnation, or by somebody else
 	default:
-		r.keep(ctx)
+		r.hold(ctx)
 	}
 	r.pump(ctx)
 	return nil
 }
 
-// keep numbers the current message.
-func (r *resender) keep(ctx *Context) {
+// hold numbers the current message.
+func (r *resender) hold(ctx *Context) {
 	if len(r.unconfirmed) >= r.o.Keep {
 		r.drop(ctx, 0, DeadEvicted)
 	}

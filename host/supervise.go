@@ -34,7 +34,7 @@ func restartOrder(cause *abi.Failure) supervisor.Order {
 
 // Order implements supervisor.Parent.
 func (p parentIn) Order(child *actor, o supervisor.Order) {
-	m := sysMsg{order: true, failure: o.Failure, delay: o.Delay, keep: o.Keep, hold: o.Hold, reason: o.Reason, own: o.Own}
+	m := sysMsg{order: true, failure: o.Failure, delay: o.Delay, keep: o.Keep, hold: o.Hold, reason: o.Reason, byItself: o.ByItself}
 	switch o.Kind {
 	case supervisor.Resume:
 		m.kind = sysResume
@@ -56,7 +56,7 @@ func (p parentIn) AskDecision(child *actor, f *abi.Failure) (supervision.Directi
 
 // Fail implements supervisor.Parent.
 func (p parentIn) Fail(f *abi.Failure, escalated bool) {
-	how := endOwn
+	how := endByItself
 	if escalated {
 		how = endEscalated
 	}

@@ -79,13 +79,13 @@ const (
 
 // Order is what a supervisor tells a child.
 type Order struct {
-	Kind    OrderKind
-	Failure *abi.Failure  // Restart: why
-	Delay   time.Duration // Restart: before the next incarnation
-	Keep    bool          // Restart: its children stay
-	Hold    bool          // Restart: say that the incarnation has ended, and wait for Begin
-	Reason  string        // Stop: why
-	Own     bool          // Stop: the end is the answer to its own failure or wish
+	Kind     OrderKind
+	Failure  *abi.Failure  // Restart: why
+	Delay    time.Duration // Restart: before the next incarnation
+	Keep     bool          // Restart: its children stay
+	Hold     bool          // Restart: say that the incarnation has ended, and wait for Begin
+	Reason   string        // Stop: why
+	ByItself bool          // Stop: the end follows from the child's failure or wish
 }
 
 // Supervisor is the part of an actor that looks after its children. Only the actor's own
@@ -259,7 +259,7 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 		for _, k := range members {
 			o := Order{Kind: Stop, Reason: withSibling}
 			if k == m {
-				o.Reason, o.Own = "failed: "+r.Failure.Error(), true
+				o.Reason, o.ByItself = "failed: "+r.Failure.Error(), true
 			}
 			s.Order(p, k, o)
 		}
@@ -322,9 +322,9 @@ func (s *Supervisor[C]) ResetBackoff(child C) {
 	}
 }
 
-// Stopped takes a child out that has gone; own: by its own wish, or by its own failure.
+// Stopped takes a child out that has gone; byItself: by its wish or failure, not by an order.
 // It returns how many are left.
-func (s *Supervisor[C]) Stopped(p Parent[C], child C, own bool) (left int) {
+func (s *Supervisor[C]) Stopped(p Parent[C], child C, byItself bool) (left int) {
 	m, left := s.Family.Remove(child.Name(), child)
 	if m == nil {
 		return left
@@ -333,7 +333,7 @@ func (s *Supervisor[C]) Stopped(p Parent[C], child C, own bool) (left int) {
 		s.escalated = ""
 	}
 	s.goOn(p, m)
-	if own {
+	if byItself {
 		s.significantEnded(p, child)
 	}
 	return left
