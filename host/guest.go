@@ -50,6 +50,13 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		g.release()
 		g.image, g.sleeps = image, sandbox.CannotSave(image) == ""
 	}
+	if state := a.props.state; state != nil && a.incarnation() == 0 && a.turns == 0 {
+		if err := g.restore(ctx, state); err != nil {
+			return asFailure(abi.FailureInit, err)
+		}
+		g.keepStates()
+		return nil
+	}
 	g.seed = secret.seed(forGuest, a.uid, a.incarnation())
 	x := g.inst.Load()
 	if x == nil {
