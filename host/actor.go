@@ -98,7 +98,7 @@ type ending uint8
 
 const (
 	endOrdered   ending = iota // somebody else wants it, or nothing has ended
-	endOwn                     // by its own wish or failure
+	endByItself                // by its own wish or failure
 	endEscalated               // it waits because of a child's failure
 )
 

@@ -12,6 +12,12 @@ import (
 // nothing of it.
 type Envelope = mailbox.Envelope
 
+// IsMail reports whether an envelope is a message that somebody has sent, an answer
+// included. Any other is the host's: that of a timer, the end of a watched actor, a poison
+// pill. It comes behind what was pushed before it unless the mailbox says otherwise, and
+// its payload may be empty.
+func IsMail(e *Envelope) bool { return isMail(e) }
+
 // Mailbox is where the messages of an actor wait. The bounded queue that every actor has
 // unless [Props.WithMailbox] says otherwise is the fast path; others stand beside it.
 //

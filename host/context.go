@@ -23,6 +23,8 @@ type Context struct {
 	taken   int          // messages, by Handle
 	most    int          // that it may take
 	stashed bool         // the current one
+
+	unrecorded *abi.Failure // of the turn that Next has ended
 }
 
 // effect is what leaves an actor at the end of its turn.
@@ -118,7 +120,15 @@ func (c *Context) Now() time.Time { return c.actor.Now() }
 // until the next call, and until Handle returns.
 func (c *Context) Next() (Message, bool) {
 	a, scr := c.actor, c.scr
+	if c.unrecorded != nil {
+		return Message{}, false
+	}
 	if c.env != nil {
+		if _, guarded := a.behaviour.(*behaved); guarded {
+			if c.unrecorded = a.commitTurn(c); c.unrecorded != nil {
+				return Message{}, false // the turn fails, when Handle returns
+			}
+		}
 		a.leaveTurn(scr, false)
 		scr.cache.Free(c.env)
 		c.env = nil
@@ -196,8 +206,8 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	return nil
 }
 
-// Forward sends the current message on, in the name of its sender, whom the receiver may
-// then answer.
+// Forward sends the current message on, in the name of its sender: the receiver may then
+// answer it.
 func (c *Context) Forward(to Ref) error {
 	switch {
 	case c.env == nil:

@@ -31,7 +31,7 @@ type guest struct {
 	spawned uint64 // children that it has asked for
 	burnt   uint64 // fuel
 	turnAt  int64  // time of the last turn
-	lastTo  *actor // whom it has sent to last
+	lastTo  *actor // the receiver of its last send
 	verdict verdict
 	states  *states // for resume; nil: they are not kept
 	sleeps  bool    // instances of the image can be given back

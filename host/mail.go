@@ -27,7 +27,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 	}
 	a.leave()
 	if f != nil {
-		a.fail(scr, f, endOwn)
+		a.fail(scr, f, endByItself)
 	}
 	return ctx.taken
 }
@@ -59,7 +59,7 @@ func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	case flags&flagPoison != 0:
 		a.quit(scr, "stopped")
 	case flags&flagKill != 0:
-		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endOwn)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endByItself)
 	}
 }
 
@@ -96,7 +96,7 @@ const (
 
 // stillCounts looks at what is no ordinary message.
 func (a *actor) stillCounts(e *mailbox.Envelope) validity {
-	if v, ok := e.Value.(stash.Kept); ok {
+	if v, ok := e.Value.(stash.Stashed); ok {
 		if v.Lasting || v.Incarnation == a.incarnation() {
 			return counts
 		}
@@ -122,8 +122,8 @@ func (a *actor) stillCounts(e *mailbox.Envelope) validity {
 	return over
 }
 
-// answerCounts says whether an answer is accepted: from whom was asked, or from whom
-// that one has forwarded to. A forward is told in a system message, which was sent
+// answerCounts says whether an answer is accepted: it must come from the actor that was
+// asked, or from one that the question was forwarded to. A forward is told in a system message, which was sent
 // before the answer but may not have been handled yet.
 func (a *actor) answerCounts(e *mailbox.Envelope) validity {
 	if e.Correlation == 0 || e.Flags&flagAgain != 0 {
@@ -158,7 +158,7 @@ func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
 	if e.Kind == abi.KindMessage {
 		return
 	}
-	if _, done := e.Value.(stash.Kept); done || e.Flags&flagAgain != 0 {
+	if _, done := e.Value.(stash.Stashed); done || e.Flags&flagAgain != 0 {
 		return
 	}
 	switch e.Kind {

@@ -229,7 +229,7 @@ func (s *System) Ended(ref Ref) (<-chan struct{}, error) {
 	if a == nil {
 		return nil, ErrUnknown
 	}
-	uid, f := s.outside.newRef(), farewell{make(chan struct{})}
+	uid, f := s.outside.newRef(), endWaiter{make(chan struct{})}
 	s.outside.put(uid, f)
 	if !a.post(nil, sysMsg{kind: sysWatch, ref: uid}) {
 		s.outside.remove(uid)

@@ -56,7 +56,7 @@ type Decision struct {
 
 // Failed decides about a failure of c at a time. For all-for-one and
 // rest-for-one the host asks [Strategy.Permit] for each other child that a
-// restart befalls, and stops all if one is refused.
+// restart concerns, and stops all if one is refused.
 func (s Strategy) Failed(c *Child, g *Group, life Lifetime, typ string, f *abi.Failure, now time.Time, rnd backoff.Rand) Decision {
 	return s.Directed(s.Decide(typ, f), c, g, life, now, rnd)
 }

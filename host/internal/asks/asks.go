@@ -1,5 +1,5 @@
 // Package asks is what an actor has asked and waits for. An answer counts if it comes
-// from whom was asked, or from whom that one has forwarded the question to.
+// from the actor that was asked, or from one that the question was forwarded to.
 package asks
 
 import (
