@@ -47,7 +47,9 @@ func TestA03_StoppingAParentStopsAllBelow(t *testing.T) {
 }
 
 // A05: state is rebuilt from scratch by a restart; what nobody refers to is not collected.
-func TestA05_StateIsRebuilt(t *testing.T) {
+func TestA05_StateIsRebuilt(t *testing.T) { everyManner(t, rowA05_StateIsRebuilt) }
+
+func rowA05_StateIsRebuilt(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.post(a, s.add(5))
@@ -144,7 +146,9 @@ func TestA13_PathGrammar(t *testing.T) {
 }
 
 // A14: names are optional, not empty, unique among siblings; '$' is the host's.
-func TestA14_Names(t *testing.T) {
+func TestA14_Names(t *testing.T) { everyManner(t, rowA14_Names) }
+
+func rowA14_Names(t *testing.T) {
 	l := newStage(t, nil)
 	for _, name := range []string{"$a", "a/b", "ä", "a b", "a*", "a?", string(make([]byte, 256))} {
 		if _, err := l.Spawn(name, newCounter()); !errors.Is(err, ErrBadName) {
@@ -172,7 +176,9 @@ func TestA14_Names(t *testing.T) {
 
 // A name or a type that cannot be is a spawn that has failed, with the name, and not a failure of
 // the parent.
-func TestBadNameOfAGuestsChild(t *testing.T) {
+func TestBadNameOfAGuestsChild(t *testing.T) { everyManner(t, rowBadNameOfAGuestsChild) }
+
+func rowBadNameOfAGuestsChild(t *testing.T) {
 	for _, c := range []struct{ typ, name, want string }{
 		{"puppet", "two words", `"two words"`},
 		{"puppet", "$1", `"$1"`},
@@ -197,7 +203,9 @@ func TestBadNameOfAGuestsChild(t *testing.T) {
 
 // A15: an incarnation is path and uid. A restart keeps both; stop and create make a new
 // one, and the old ref never reaches it.
-func TestA15_Incarnations(t *testing.T) {
+func TestA15_Incarnations(t *testing.T) { everyManner(t, rowA15_Incarnations) }
+
+func rowA15_Incarnations(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.post(a, s.crash)
@@ -308,7 +316,9 @@ func TestA19_SpawnIsAsynchronous(t *testing.T) {
 }
 
 // A20: there is no hollow ref: the mailbox is the actor's own from the beginning.
-func TestA20_NoHollowRef(t *testing.T) {
+func TestA20_NoHollowRef(t *testing.T) { everyManner(t, rowA20_NoHollowRef) }
+
+func rowA20_NoHollowRef(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := must(l.Spawn("a", s.props(l.t)))(l.t)
 		l.post(a, s.add(2))

@@ -11,7 +11,9 @@ import (
 )
 
 // B16: telling never waits and never panics; without a sender an answer goes to nobody.
-func TestB16_Tell(t *testing.T) {
+func TestB16_Tell(t *testing.T) { everyManner(t, rowB16_Tell) }
+
+func rowB16_Tell(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
 		if !m.Sender.IsZero() {
@@ -55,7 +57,9 @@ func TestB17_Context(t *testing.T) {
 }
 
 // B18: a forwarded message keeps its sender and its correlation.
-func TestB18_Forward(t *testing.T) {
+func TestB18_Forward(t *testing.T) { everyManner(t, rowB18_Forward) }
+
+func rowB18_Forward(t *testing.T) {
 	l := newStage(t, nil)
 	for _, p := range []Props{
 		Func(func(ctx *Context, _ Message) error { return ctx.Forward(must(l.Lookup("/user/end"))(t)) }),
@@ -78,7 +82,9 @@ func TestB18_Forward(t *testing.T) {
 }
 
 // B19: an ask has a deadline; a target that fails does not answer; a late answer is a dead letter.
-func TestB19_Ask(t *testing.T) {
+func TestB19_Ask(t *testing.T) { everyManner(t, rowB19_Ask) }
+
+func rowB19_Ask(t *testing.T) {
 	for _, s := range []struct {
 		name string
 		ask  func(to Ref) (Props, any)
@@ -117,16 +123,16 @@ func TestB19_Ask(t *testing.T) {
 			} {
 				props, order := s.ask(l.spawn("", target))
 				l.say(l.spawn("", props), order)
-				l.pass(time.Second - 1)
+				l.pass(time.Second - time.Microsecond)
 				// One whose turn fails is no answer to be waited for.
 				if early := []string{"message reply", "message reply_error", "message reply_error", ""}[i]; early != "" {
 					l.wants(early)
-					l.pass(1)
+					l.pass(time.Microsecond)
 					l.wants()
 					continue
 				}
 				l.wants()
-				l.pass(1)
+				l.pass(time.Microsecond)
 				l.wants("message ask_timeout")
 			}
 			if err := late(); err != nil { // the asker's mailbox takes it; it is looked at there

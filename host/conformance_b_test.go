@@ -10,7 +10,9 @@ import (
 )
 
 // B01: props are immutable, may be shared, and are checked before there is an actor.
-func TestB01_Props(t *testing.T) {
+func TestB01_Props(t *testing.T) { everyManner(t, rowB01_Props) }
+
+func rowB01_Props(t *testing.T) {
 	l := newStage(t, nil)
 	base := newCounter()
 	limited := base.WithLimits(Limits{Mailbox: 1}).WithArgs(7)
@@ -41,7 +43,9 @@ func TestB01_Props(t *testing.T) {
 }
 
 // B02: every incarnation is a fresh instance; a factory must make one.
-func TestB02_FreshInstances(t *testing.T) {
+func TestB02_FreshInstances(t *testing.T) { everyManner(t, rowB02_FreshInstances) }
+
+func rowB02_FreshInstances(t *testing.T) {
 	l := newStage(t, nil)
 	made := 0
 	a := l.spawn("a", Native(func() Actor { made++; return &counter{} }))
@@ -80,7 +84,9 @@ func TestB03_OneAtATime(t *testing.T) {
 }
 
 // B04: a message that was not handled is an event, no failure.
-func TestB04_Unhandled(t *testing.T) {
+func TestB04_Unhandled(t *testing.T) { everyManner(t, rowB04_Unhandled) }
+
+func rowB04_Unhandled(t *testing.T) {
 	l := newStage(t, nil)
 	n := l.spawn("native", Func(func(*Context, Message) error { return ErrUnhandled }))
 	g := l.spawn("guest", puppet(t))
@@ -101,7 +107,9 @@ func TestB04_Unhandled(t *testing.T) {
 
 // B05: the start comes before the first message, again at every restart; failing there is a
 // failure of initialisation, and stops.
-func TestB05_Start(t *testing.T) {
+func TestB05_Start(t *testing.T) { everyManner(t, rowB05_Start) }
+
+func rowB05_Start(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := must(l.Spawn("a", s.props(l.t)))(l.t)
 		l.post(a, s.report)
@@ -138,7 +146,9 @@ func (failsToStart) Started(*Context) error { return errors.New("no database") }
 
 // B06: before a restart the old instance hears of it, if it can still be called, also when
 // no message of its own was the cause; its children are unwatched and stopped.
-func TestB06_PreRestart(t *testing.T) {
+func TestB06_PreRestart(t *testing.T) { everyManner(t, rowB06_PreRestart) }
+
+func rowB06_PreRestart(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		props func(*testing.T) Props
@@ -194,7 +204,9 @@ type parentOfWatched struct{ counter }
 func (*parentOfWatched) Started(ctx *Context) error { return watchesItsChild{}.Started(ctx) }
 
 // B07: the new instance knows that it is one, and why.
-func TestB07_PostRestart(t *testing.T) {
+func TestB07_PostRestart(t *testing.T) { everyManner(t, rowB07_PostRestart) }
+
+func rowB07_PostRestart(t *testing.T) {
 	l := newStage(t, nil)
 	var causes []string
 	n := l.spawn("native", Native(func() Actor { return &knowsWhy{told: &causes} }))
@@ -233,7 +245,9 @@ func (a *knowsWhy) Started(ctx *Context) error {
 }
 
 // B08: the stop hook runs once, at the real end; what is sent from then on is a dead letter.
-func TestB08_Stop(t *testing.T) {
+func TestB08_Stop(t *testing.T) { everyManner(t, rowB08_Stop) }
+
+func rowB08_Stop(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
@@ -282,7 +296,9 @@ func TestB09_ChildrenKept(t *testing.T) {
 
 // B10: a restart makes a new instance; ref, uid, watchers and mailbox stay, the failing
 // message is gone, timers, the receive timeout and asks are, too.
-func TestB10_RestartEffects(t *testing.T) {
+func TestB10_RestartEffects(t *testing.T) { everyManner(t, rowB10_RestartEffects) }
+
+func rowB10_RestartEffects(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		in := l.Inbox(0)

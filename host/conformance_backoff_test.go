@@ -373,7 +373,9 @@ func TestC_1_4_ResetOfTheCount(t *testing.T) {
 }
 
 // The guest's command reset_backoff.
-func TestC_3_5_GuestResetsTheBackoff(t *testing.T) {
+func TestC_3_5_GuestResetsTheBackoff(t *testing.T) { awakeOrNot(t, rowC_3_5_GuestResetsTheBackoff) }
+
+func rowC_3_5_GuestResetsTheBackoff(t *testing.T) {
 	l := newLab(t, delayed(t, supervision.Backoff{Reset: supervision.ResetManual}))
 	ref := l.spawn("a", familyGuest(t, "worker"))
 	for _, want := range []time.Duration{200 * ms, 400 * ms} {

@@ -308,7 +308,9 @@ func TestResenderStartsAgain(t *testing.T) {
 }
 
 // A guest confirms in the turn that does the work: what it does, it does once.
-func TestC_1_1_GuestsConfirm(t *testing.T) {
+func TestC_1_1_GuestsConfirm(t *testing.T) { awakeOrNot(t, rowC_1_1_GuestsConfirm) }
+
+func rowC_1_1_GuestsConfirm(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	sink := l.sinkhole()
 	ref := l.spawn("r", Resender(familyGuest(t, "carrier"), Resend{Policy: always(10 * ms), Attempts: 2}))
