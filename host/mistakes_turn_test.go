@@ -399,7 +399,7 @@ func TestASlowMessageIsNotBlamed(t *testing.T) {
 	}
 }
 
-// To send to nobody is an error that says so; what a guest sends there is a dead letter.
+// To send to nobody is an error that says so; for a guest it is a violation that says so.
 func TestASendToNobody(t *testing.T) {
 	l := newStage(t, nil)
 	var errs []error
@@ -422,8 +422,8 @@ func TestASendToNobody(t *testing.T) {
 		send := abi.AppendSend(nil, 1, "", 0, 0, nil, encoded("x"))
 		send[2] = 0 // the ref
 		l.say(g, script(now(send)))
-		if reasons, _ := l.DeadLetters(); len(reasons) != 1 || reasons[0].Reason != DeadNobody || len(l.raw(EventFailed)) != 0 {
-			t.Errorf("%+v", reasons)
+		if e := l.raw(EventFailed); len(e) != 1 || e[0].Failure.Kind != abi.FailureABIViolation || !strings.Contains(e[0].Failure.Reason, "a ref must not be 0") {
+			t.Errorf("%+v", e)
 		}
 	})
 }
