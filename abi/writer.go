@@ -3,6 +3,7 @@ package abi
 import (
 	"math"
 	"math/bits"
+	"unsafe"
 )
 
 // Writer appends generic CBOR to a buffer that it owns. It cannot fail; that a
@@ -61,7 +62,7 @@ func (w *Writer) Word(v uint64, n int) {
 		w.grow(8)
 	}
 	storeWord(w.buf, at, v)
-	w.buf = w.buf[:at+n]
+	w.wrote(max(0, min(n, 8)))
 }
 
 // Encoded writes what is encoded already.
@@ -73,23 +74,33 @@ func (w *Writer) head(major byte, v uint64) {
 	if cap(w.buf)-at < 9 {
 		w.grow(9)
 	}
-	if v < 24 {
-		w.buf = w.buf[:at+1]
-		w.buf[at] = major<<5 | byte(v)
-		return
-	}
-	first, size := byte(24), 1
+	head := uint64(major << 5)
 	switch {
-	case v>>32 != 0:
-		first, size = 27, 8
-	case v>>16 != 0:
-		first, size = 26, 4
-	case v>>8 != 0:
-		first, size = 25, 2
+	case v < 24:
+		storeWord(w.buf, at, head|v)
+		w.wrote(1)
+	case v < 1<<8:
+		storeWord(w.buf, at, head|24|v<<8)
+		w.wrote(2)
+	case v < 1<<16:
+		storeWord(w.buf, at, head|25|v&0xff00|(v&0xff)<<16)
+		w.wrote(3)
+	case v < 1<<32:
+		storeWord(w.buf, at, head|26|uint64(bits.ReverseBytes32(uint32(v)))<<8)
+		w.wrote(5)
+	default:
+		storeWord(w.buf, at, head|27)
+		storeWord(w.buf, at+1, bits.ReverseBytes64(v))
+		w.wrote(9)
 	}
-	storeWord(w.buf, at+1, bits.ReverseBytes64(v<<(64-8*size)))
-	w.buf = w.buf[:at+1+size]
-	w.buf[at] = major<<5 | first
+}
+
+// wrote makes n bytes more a part of what was written; there is room for them.
+func (w *Writer) wrote(n int) {
+	(*struct {
+		_        unsafe.Pointer
+		len, cap int
+	})(unsafe.Pointer(&w.buf)).len += n
 }
 
 // grow makes room for n bytes more.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
@@ -41,6 +42,7 @@ type actor struct {
 	limits   Limits
 	caps     capabilities
 	tree     *tree
+	pool     *account.Pool // it and all below it, or of an ancestor
 
 	// For any goroutine.
 	box       box
@@ -50,11 +52,13 @@ type actor struct {
 	alarms    alarm.Board
 	work      atomic.Uint64 // turns so far, times two, plus one within Run
 	counts    counters
-	startedAt atomic.Int64 // ns since 1970, 0: no incarnation has begun
+	account   account.Account // to read
+	startedAt atomic.Int64    // ns since 1970, 0: no incarnation has begun
 	number    atomic.Uint64
 	replies   atomic.Int32 // handles that were not used yet
 
 	behaviour Behaviour
+	turn      interruptible // the behaviour, if its turns can be ended from outside
 	ctx       Context
 	super     supervisor.Supervisor[*actor]
 	asks      asks.Table
@@ -127,10 +131,14 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p Props) (*act
 		a.args = args
 	}
 	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop), spawn: p.caps.Spawn}
-	a.box.init(p.mailbox, mailbox.Limits{Messages: a.limits.Mailbox, Bytes: a.limits.MailboxBytes})
+	if err := a.openAccount(); err != nil {
+		return nil, err
+	}
+	a.box.init(p.mailbox, mailbox.Limits{Messages: a.limits.Mailbox, Bytes: a.limits.MailboxBytes}, &a.account)
 	a.super.Init(&a.props.strategy)
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
+	a.turn, _ = a.behaviour.(interruptible)
 	a.task.Init(a)
 	return a, nil
 }
@@ -208,6 +216,7 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	if a.gate.Bounded() {
 		a.gate.Trim(&a.box, isMail, a.evict)
 	}
+	a.box.settle()
 	more = a.sysq.waiting() || a.open() && !a.box.Empty()
 	a.work.Store(a.turns << 1)
 	return more

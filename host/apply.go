@@ -85,7 +85,7 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 			g.refused(scr, DeadLimit, a.uid, "timer", cmd.Payload)
 		}
 	case abi.OpCancel:
-		a.timers.Cancel(cmd.Key)
+		a.cancelTimer(cmd.Key)
 	case abi.OpReceiveTimeout:
 		a.setReceiveTimeout(time.Duration(cmd.Delay))
 	case abi.OpStash:

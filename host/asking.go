@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -12,6 +13,9 @@ import (
 func (a *actor) addAsk(correlation uint64, target abi.Ref, timeout time.Duration) (*asks.Ask, error) {
 	if correlation == 0 || a.asks.Get(correlation) != nil || a.asks.Len() >= a.limits.Asks {
 		return nil, ErrLimit
+	}
+	if err := a.hold(account.Asks, a.account.Of(account.Asks)+askBytes); err != nil {
+		return nil, err
 	}
 	ask := &asks.Ask{Target: target}
 	ask.Add(target)
@@ -29,12 +33,14 @@ func (a *actor) dropAsk(scr *scratch, correlation uint64) {
 	for _, who := range a.asks.Remove(correlation) {
 		a.sys.outside.abandoned(who)
 	}
+	a.noteAsks()
 }
 
 func (a *actor) dropAsks(scr *scratch) {
 	for _, who := range a.asks.RemoveAll() {
 		a.sys.outside.abandoned(who)
 	}
+	a.noteAsks()
 }
 
 // noAnswer tells the actor itself that there will be no answer to an ask: its turn has

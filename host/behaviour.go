@@ -57,6 +57,11 @@ type interruptible interface {
 	kill(reason string)
 	// awake reports whether there may be a turn to kill.
 	awake() bool
+	// endBatch has the turn that runs be the last before the actor's system messages
+	// are handled. Any goroutine may call it.
+	endBatch()
+	// goOn takes endBatch back: they are about to be handled.
+	goOn()
 }
 
 // weighty is a behaviour that knows the memory of its actor, in bytes.

@@ -1,6 +1,12 @@
 package host
 
-import "github.com/wasmactors/wasmactors/internal/mailbox"
+import (
+	"fmt"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
 
 // Envelope is a message on its way, as a [Mailbox] sees it. A mailbox must change
 // nothing of it.
@@ -36,31 +42,118 @@ type Mailbox interface {
 // MailboxLimits bound a mailbox in messages and bytes.
 type MailboxLimits = mailbox.Limits
 
-// box is an actor's mailbox: the usual one without a detour, or another.
+// box is an actor's mailbox: the usual one without a detour, or another. What waits in it
+// is on the actor's account, in steps, so that a small message costs nothing for it: the
+// usual mailbox has bounds below its limits, which are raised when they are met.
 type box struct {
 	usual mailbox.Mailbox
 	other Mailbox
+
+	account *account.Account
+	limits  mailbox.Limits
+	mu      sync.Mutex
+	now     mailbox.Limits // bounds of the usual mailbox at present
+	calm    int            // spells since the bounds were last met
 }
 
-func (b *box) init(make func(MailboxLimits) Mailbox, l mailbox.Limits) {
+// What an envelope takes besides its payload and headers, and what every actor may have
+// waiting without any account.
+const (
+	envelopeBytes = 200
+	freeMessages  = 8
+	freeBytes     = 1 << 10
+)
+
+// freeBox are the bounds within which nothing is asked.
+var freeBox = mailbox.Limits{Messages: freeMessages, Bytes: freeBytes}
+
+// boxBytes is what bounds may make a mailbox hold.
+func boxBytes(l mailbox.Limits) int64 { return int64(l.Messages)*envelopeBytes + l.Bytes }
+
+func (b *box) init(make func(MailboxLimits) Mailbox, l mailbox.Limits, a *account.Account) {
+	b.account, b.limits = a, l
 	if make != nil {
 		b.other = make(l)
 		return
 	}
-	b.usual.Init(l)
+	b.now = mailbox.Limits{Messages: min(l.Messages, freeMessages), Bytes: min(l.Bytes, freeBytes)}
+	b.usual.Init(b.now)
 }
 
 func (b *box) Push(e *Envelope) error {
 	if b.other != nil {
 		return b.other.Push(e)
 	}
-	switch b.usual.Push(e) {
-	case nil:
+	if b.usual.Push(e) == nil {
 		return nil
-	case mailbox.ErrClosed:
-		return ErrStopped
 	}
-	return ErrMailboxFull
+	return b.pushMore(e)
+}
+
+// pushMore is Push where the bounds at present are met.
+func (b *box) pushMore(e *Envelope) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		switch b.usual.Push(e) {
+		case nil:
+			return nil
+		case mailbox.ErrClosed:
+			return ErrStopped
+		}
+		if b.now == b.limits {
+			return ErrMailboxFull
+		}
+		next := mailbox.Limits{
+			Messages: min(4*b.now.Messages, b.limits.Messages),
+			Bytes:    min(max(4*b.now.Bytes, b.usual.Bytes()+int64(e.Size())), b.limits.Bytes),
+		}
+		if err := b.account.GrowMailbox(boxBytes(next) - boxBytes(b.now)); err != nil {
+			return fmt.Errorf("%w: %w", ErrMailboxFull, err)
+		}
+		b.now, b.calm = next, 0
+		b.usual.SetLimits(next)
+	}
+}
+
+// What a mailbox that was once full keeps of its bounds, and for how many spells without
+// meeting them.
+const (
+	calmBytes  = 256 << 10
+	calmSpells = 64
+)
+
+// settle gives back what an empty mailbox need not hold, and takes what it does hold
+// although nobody was asked. It is called by the consumer, at the end of a spell.
+func (b *box) settle() {
+	if b.other != nil {
+		held := b.other.Bytes() + int64(b.other.Len())*envelopeBytes
+		if more := held - b.account.Of(account.Mailbox); more != 0 {
+			b.account.ShrinkMailbox(-more)
+		}
+		return
+	}
+	free := mailbox.Limits{Messages: min(b.limits.Messages, freeMessages), Bytes: min(b.limits.Bytes, freeBytes)}
+	if b.now == free && b.usual.Len() <= free.Messages && b.usual.Bytes() <= free.Bytes {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := b.usual.Bytes() + int64(b.usual.Len())*envelopeBytes
+	if over := held - boxBytes(free) - b.account.Of(account.Mailbox); over > 0 { // given back, or the host's own
+		b.account.ShrinkMailbox(-over)
+	}
+	if !b.usual.Empty() {
+		b.calm = 0
+		return
+	}
+	if b.calm++; b.calm < calmSpells && boxBytes(b.now) <= calmBytes {
+		return
+	}
+	b.usual.SetLimits(free)
+	b.now, b.calm = free, 0
+	held = max(0, b.usual.Bytes()+int64(b.usual.Len())*envelopeBytes-boxBytes(free)) // pushed meanwhile
+	b.account.ShrinkMailbox(b.account.Of(account.Mailbox) - held)
 }
 
 func (b *box) Force(e *Envelope) bool {

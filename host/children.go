@@ -23,6 +23,7 @@ func (a *actor) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*actor, 
 			child.life.Inherit(a.life.Burden())
 		}
 		if err == nil && !a.sys.table.Put(uid, child) {
+			child.closeAccount()
 			err = ErrNameTaken
 		}
 		return child, err

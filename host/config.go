@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"log/slog"
 	"time"
@@ -43,6 +44,9 @@ type Config struct {
 	idleAfter  time.Duration
 	mostAwake  int
 	askTimeout time.Duration
+	memory     int64 // bytes held for all actors; 0: no bound
+	treeMemory int64 // the same for each tree below /user
+	actors     int64
 	log        *slog.Logger
 	commit     func(*commitment) error // nil: nobody records what actors do
 }
@@ -61,6 +65,7 @@ func NewConfig(name string) Config {
 	return Config{
 		name: name, clock: clock.Real(), throughput: DefaultThroughput, dead: DefaultDeadLetters,
 		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter, askTimeout: DefaultAskTimeout,
+		memory: sandbox.MachineMemory() / 4 * 3, treeMemory: sandbox.MachineMemory() / 8 * 3,
 	}
 }
 
@@ -128,3 +133,17 @@ func (c Config) WithAskTimeout(d time.Duration) Config {
 // warnings, what guests log on their levels, starts and ends for debugging. Reading the
 // events is cheaper and says more; see [System.Subscribe].
 func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }
+
+// WithMemory bounds what the host holds for all actors together, in bytes: guests'
+// memories, messages, timers and whatever else [Held] lists. What would exceed it is
+// refused or waits. Each actor below /user, with all below it, may have half of it unless
+// its Limits.Tree says otherwise. The default is three quarters of the machine's memory, or
+// of what its control group may use; 0 is no bound.
+func (c Config) WithMemory(bytes int64) Config {
+	c.memory = max(bytes, 0)
+	c.treeMemory = c.memory / 2
+	return c
+}
+
+// WithMaxActors bounds the number of actors; 0 is no bound, the default.
+func (c Config) WithMaxActors(n int) Config { c.actors = int64(max(n, 0)); return c }

@@ -263,7 +263,7 @@ func (c *Context) After(key uint64, delay, period time.Duration, v any) error {
 }
 
 // Cancel takes a timer back.
-func (c *Context) Cancel(key uint64) { c.actor.timers.Cancel(key) }
+func (c *Context) Cancel(key uint64) { c.actor.cancelTimer(key) }
 
 // SetReceiveTimeout asks for a Message of KindReceiveTimeout whenever nothing
 // was received for d; 0 turns it off.

@@ -73,7 +73,7 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	a, in := g.actor, &scr.entry
 	in.Now, in.FirstTurn, in.Seed = now, a.turns, g.seed
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.limits.Fuel, a.limits.Deadline, a.limits.Memory, a.limits.Outbox
-	in.Yield, in.Log = scr.w, g
+	in.Yield, in.Log, in.Account = scr.w, g, g
 	return in
 }
 

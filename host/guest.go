@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -52,8 +53,11 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	g.seed = secret.seed(forGuest, a.uid, a.incarnation())
 	x := g.inst.Load()
 	if x == nil {
-		var err error
-		if x, err = sandbox.Get(g.image); err != nil {
+		err := g.weigh()
+		if err == nil {
+			x, err = sandbox.Get(g.image)
+		}
+		if err != nil {
 			return asFailure(abi.FailureInit, err)
 		}
 		g.take(ctx.scr, x)
@@ -194,6 +198,8 @@ func (g *guest) End(ctx *Context, end End) {
 	x := g.inst.Load()
 	if x != nil && (end.Last || end.Delayed || x.Reset() != nil) {
 		g.release()
+	} else if x != nil {
+		g.actor.account.Note(account.Memory, sandbox.Weight(g.image))
 	}
 }
 
@@ -230,6 +236,7 @@ func (g *guest) release() {
 		g.actor.sys.awake.Remove(&g.node)
 		x.Put()
 	}
+	g.actor.account.Note(account.Memory, 0)
 }
 
 // awake implements interruptible.
@@ -242,6 +249,22 @@ func (g *guest) kill(reason string) {
 	if x := g.inst.Load(); x != nil && g.actor.running() {
 		x.Kill(reason)
 		g.actor.sys.disp.Hurry(&g.actor.task)
+	}
+}
+
+// endBatch implements interruptible.
+func (g *guest) endBatch() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if x := g.inst.Load(); x != nil {
+		x.EndBatch()
+	}
+}
+
+// goOn implements interruptible.
+func (g *guest) goOn() {
+	if x := g.inst.Load(); x != nil {
+		x.Resume()
 	}
 }
 

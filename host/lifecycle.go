@@ -243,6 +243,7 @@ func (a *actor) endIncarnation(scr *scratch, end End) {
 // dropTimers takes back whatever would come later.
 func (a *actor) dropTimers(scr *scratch) {
 	a.timers.CancelAll()
+	a.noteTimers()
 	a.dropAsks(scr)
 	a.setReceiveTimeout(0)
 }
@@ -342,6 +343,7 @@ func (a *actor) finishStop(scr *scratch) {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
 	}
 	a.watch.Clear()
+	a.closeAccount()
 	for i := range left {
 		a.tooLate(scr, &left[i])
 	}
@@ -352,8 +354,8 @@ func (a *actor) finishStop(scr *scratch) {
 
 // killLater kills a turn that goes on for too long after its actor was stopped.
 func (a *actor) killLater() {
-	x, ok := a.behaviour.(interruptible)
-	if !ok || !a.running() || !x.awake() {
+	x := a.turn
+	if x == nil || !a.running() || !x.awake() {
 		return
 	}
 	a.Clock().AfterFunc(a.sys.cfg.grace, func() {

@@ -164,8 +164,10 @@ func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
 	switch e.Kind {
 	case abi.KindTerminated:
 		a.watch.Unwatch(e.Sender)
+		a.noteWatches()
 	case abi.KindTimer:
 		a.timers.Begun(a, e)
+		a.noteTimers()
 	case abi.KindAskTimeout, abi.KindReply, abi.KindReplyError:
 		a.dropAsk(scr, e.Correlation)
 	}

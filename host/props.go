@@ -22,6 +22,14 @@ type Limits struct {
 	Asks         int           // pending; default 1,000
 	Stash        int           // messages; default 1,000
 	Replies      int           // handles of Context.Later that were not used; default 1,000
+	Held         int64         // bytes that the host holds for it besides a guest's memory; default 64 MiB
+	Tree         TreeLimits    // of it and all below it; default none, see Config.WithMemory
+}
+
+// TreeLimits bound an actor and all actors below it together. Zero fields are no bound.
+type TreeLimits struct {
+	Actors int
+	Memory int64 // bytes that the host holds for them, guests' memories included
 }
 
 // Defaults of [Limits].
@@ -36,6 +44,7 @@ const (
 	DefaultAsks         = 1000
 	DefaultStash        = 1000
 	DefaultReplies      = 1000
+	DefaultHeld         = 64 << 20
 )
 
 func (l Limits) withDefaults() Limits {
@@ -51,6 +60,9 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Asks, DefaultAsks)
 	set(&l.Stash, DefaultStash)
 	set(&l.Replies, DefaultReplies)
+	if l.Held <= 0 {
+		l.Held = DefaultHeld
+	}
 	if l.MailboxBytes <= 0 {
 		l.MailboxBytes = DefaultMailboxBytes
 	}

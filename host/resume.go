@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -49,9 +50,30 @@ func (g *guest) keepStates() {
 func (g *guest) checkpoint() {
 	s := g.states
 	s.forget()
-	if err := g.inst.Load().Save(&s.snap); err != nil {
-		s.why = err.Error()
+	err := g.inst.Load().Save(&s.snap)
+	if err == nil {
+		err = g.actor.hold(account.Snapshot, s.held())
 	}
+	if err != nil {
+		s.why, s.snap = err.Error(), sandbox.Snapshot{}
+		g.noteStates()
+	}
+}
+
+// held is what the snapshot and the turns since may take, the next ones until another is
+// due included.
+func (s *states) held() int64 { return int64(2*s.snap.Bytes()) + checkpointBytes }
+
+// noteStates brings the account up to date.
+func (g *guest) noteStates() {
+	n := int64(0)
+	if g.states != nil && g.states.why == "" {
+		n = g.states.held()
+	}
+	if g.asleep != nil {
+		n += int64(g.asleep.Bytes())
+	}
+	g.actor.account.Note(account.Snapshot, n)
 }
 
 // remember takes the envelope of a turn that has ended; false means that it is still the
@@ -115,6 +137,7 @@ func (g *guest) forgetStates() {
 	if g.states != nil {
 		g.states.forget()
 		g.states = nil
+		g.noteStates()
 	}
 }
 

@@ -1,10 +1,10 @@
 package host
 
 import (
-	"errors"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -44,6 +44,7 @@ func (g *guest) sleep() {
 		return
 	}
 	g.asleep = s
+	a.account.Note(account.Snapshot, int64(s.Bytes()))
 	g.release()
 	a.sys.asleep.Add(1)
 }
@@ -54,11 +55,17 @@ func (g *guest) instance(scr *scratch) (*sandbox.Instance, error) {
 	if x := g.inst.Load(); x != nil || g.asleep == nil {
 		return x, nil
 	}
-	x, err := sandbox.GetSaved(g.image, g.asleep)
+	err := g.actor.hold(account.Memory, sandbox.SavedWeight(g.image, g.asleep))
+	var x *sandbox.Instance
+	if err == nil {
+		x, err = sandbox.GetSaved(g.image, g.asleep)
+	}
 	if err != nil {
+		g.actor.account.Note(account.Memory, 0)
 		return nil, err
 	}
 	g.asleep = nil
+	g.noteStates()
 	g.actor.sys.asleep.Add(-1)
 	g.take(scr, x)
 	return x, nil
@@ -82,6 +89,7 @@ func (g *guest) forgetSleep() {
 	if g.asleep != nil {
 		g.asleep = nil
 		g.actor.sys.asleep.Add(-1)
+		g.noteStates()
 	}
 }
 
@@ -92,7 +100,7 @@ const instanceRetry = 5 * time.Millisecond
 // waits, anything else is a failure.
 func (g *guest) noInstance(scr *scratch, err error) *abi.Failure {
 	a := g.actor
-	if !errors.Is(err, sandbox.ErrTooManyInstances) {
+	if !noRoom(err) {
 		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 	}
 	a.holds |= holdInstance

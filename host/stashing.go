@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -14,6 +15,10 @@ func (a *actor) stashCurrent(e *mailbox.Envelope) error {
 	if a.stash.Len() >= a.limits.Stash {
 		a.sys.deadLetter(DeadStashFull, a.uid, a.path, e)
 		return ErrLimit
+	}
+	if err := a.hold(account.Stash, a.account.Of(account.Stash)+int64(e.Size())+envelopeBytes); err != nil {
+		a.sys.deadLetter(DeadStashFull, a.uid, a.path, e)
+		return err
 	}
 	k := cloneEnvelope(e)
 	switch e.Kind {
@@ -34,6 +39,7 @@ func (a *actor) stashCurrent(e *mailbox.Envelope) error {
 func (a *actor) unstash() {
 	if a.stash.Len() > 0 {
 		a.box.PushFront(a.stash.TakeAll()...)
+		a.noteStash()
 	}
 }
 
@@ -62,7 +68,11 @@ func (a *actor) setTimer(key uint64, delay, period time.Duration, payload []byte
 	if !a.timers.Has(key) && a.timers.Len() >= a.limits.Timers {
 		return ErrLimit
 	}
+	if err := a.hold(account.Timers, a.account.Of(account.Timers)+timerBytes+2*int64(len(payload))); err != nil {
+		return err
+	}
 	a.timers.Start(a, key, delay, period, payload)
+	a.noteTimers()
 	return nil
 }
 
@@ -75,4 +85,10 @@ func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope) err
 	}
 	a.sys.delegate(scr, e, a.uid, to)
 	return a.sys.deliver(scr, to, e)
+}
+
+// cancelTimer takes a timer back.
+func (a *actor) cancelTimer(key uint64) {
+	a.timers.Cancel(key)
+	a.noteTimers()
 }

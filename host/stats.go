@@ -110,7 +110,7 @@ func (s *System) Tree() Node { return s.user.node() }
 
 func (a *actor) node() Node {
 	n := Node{Ref: a.ref(), Type: a.props.typ, State: a.life.State().String(), Incarnation: a.incarnation(), Mailbox: a.box.Len(), Turns: a.turnCount()}
-	if x, ok := a.behaviour.(interruptible); ok {
+	if x := a.turn; x != nil {
 		n.Asleep = !x.awake() && a.life.State() == life.Running
 	}
 	for _, k := range a.kids() {

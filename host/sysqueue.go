@@ -137,6 +137,9 @@ func (a *actor) post(scr *scratch, m sysMsg) bool {
 		return false
 	}
 	a.wake(scr)
+	if a.turn != nil && a.running() {
+		a.turn.endBatch()
+	}
 	if m.kind.urgent() {
 		a.sys.disp.Hurry(&a.task)
 	}
@@ -155,6 +158,9 @@ func (k sysKind) urgent() bool {
 
 // handleSystem handles all system messages, those included that arrive meanwhile.
 func (a *actor) handleSystem(scr *scratch) {
+	if a.turn != nil {
+		a.turn.goOn() // what comes from now on is seen, or ends the batch
+	}
 	for {
 		items := a.sysq.take()
 		if items == nil {

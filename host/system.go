@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/directory"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -38,6 +39,7 @@ type System struct {
 	dead    deadLetters
 	awake   *residency.List
 	totals  totals
+	pool    *account.Pool
 	asleep  atomic.Int64 // guests without an instance
 	logging sync.WaitGroup
 	temp    string // path of those that are no actors
@@ -61,6 +63,7 @@ func New(cfg Config) (*System, error) {
 	if s.secret == nil {
 		s.secret = newSecret()
 	}
+	s.pool = account.NewPool("the system", "the system's memory", nil, cfg.memory, cfg.actors)
 	s.dead.size = cfg.dead
 	s.time.init(cfg.clock)
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
@@ -174,7 +177,7 @@ func (s *System) StopNow(ref Ref) {
 		return
 	}
 	a.post(nil, sysMsg{kind: sysStop})
-	if x, ok := a.behaviour.(interruptible); ok {
+	if x := a.turn; x != nil {
 		x.kill("stopped")
 	}
 }
@@ -277,7 +280,7 @@ func (s *System) wait(ctx context.Context, c <-chan struct{}) error {
 // killAll kills the turns that run.
 func (s *System) killAll() {
 	s.table.Each(func(a *actor) {
-		if x, ok := a.behaviour.(interruptible); ok {
+		if x := a.turn; x != nil {
 			x.kill("shutdown")
 		}
 	})

@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -14,6 +15,9 @@ func (a *actor) watchRef(scr *scratch, uid abi.Ref, path string) error {
 	}
 	if a.watch.Len() >= a.limits.Watches {
 		return ErrLimit
+	}
+	if err := a.hold(account.Watches, a.account.Of(account.Watches)+watchBytes); err != nil {
+		return err
 	}
 	a.watch.Watch(uid, path)
 	target := a.sys.table.Get(uid)
@@ -32,6 +36,7 @@ func (a *actor) unwatchRef(scr *scratch, uid abi.Ref) {
 	if !a.watch.Unwatch(uid) {
 		return
 	}
+	a.noteWatches()
 	if target := a.sys.table.Get(uid); target != nil {
 		target.post(scr, sysMsg{kind: sysUnwatch, ref: a.uid})
 	}

@@ -31,21 +31,29 @@ func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
 	}
 	*(*uint16)(unsafe.Add(p, at)) = 0xf600 | uint16(flags) // and no headers
 	at += 2
-	if raw, ok := v.(Raw); ok && len(raw) < 24 && len(raw) >= 4 {
+	if raw, ok := v.(Raw); ok && len(raw) >= 4 && len(raw) < 256 && written+usualHead+len(raw) < OutboxSize {
 		from, n := unsafe.Pointer(unsafe.SliceData(raw)), uintptr(len(raw))
-		*byteAt(p, at) = 0x40 | byte(n)
-		to := unsafe.Add(p, at+1)
-		written += int(at + 1 + n)
-		if n >= 8 { // in words, of which the last may lie over the one before
-			*(*uint64)(to) = *(*uint64)(from)
-			if n > 16 {
-				*(*uint64)(unsafe.Add(to, 8)) = *(*uint64)(unsafe.Add(from, 8))
+		if n < 24 {
+			*byteAt(p, at) = 0x40 | byte(n)
+			at++
+		} else {
+			*(*uint16)(unsafe.Add(p, at)) = 0x58 | uint16(n)<<8
+			at += 2
+		}
+		to := unsafe.Add(p, at)
+		written += int(at + n)
+		switch {
+		case n < 8: // in words, of which the last may lie over the one before
+			*(*uint32)(to) = *(*uint32)(from)
+			*(*uint32)(unsafe.Add(to, n-4)) = *(*uint32)(unsafe.Add(from, n-4))
+		case n <= 64:
+			for i := uintptr(0); i+8 < n; i += 8 {
+				*(*uint64)(unsafe.Add(to, i)) = *(*uint64)(unsafe.Add(from, i))
 			}
 			*(*uint64)(unsafe.Add(to, n-8)) = *(*uint64)(unsafe.Add(from, n-8))
-			return
+		default:
+			copy(bytesAt(to, int(n), 0), raw)
 		}
-		*(*uint32)(to) = *(*uint32)(from)
-		*(*uint32)(unsafe.Add(to, n-4)) = *(*uint32)(unsafe.Add(from, n-4))
 		return
 	}
 	c.body(int(at), v)
@@ -53,14 +61,29 @@ func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
 
 // body appends a payload to a head of so many bytes, which stands at the end of the outbox.
 func (c *Context) body(head int, v Encoder) {
-	start := written + head + 1 // most payloads are short: their length takes a byte
+	// Most actors send payloads of about one size: so much room is left for the length as
+	// the last one has taken.
+	room := int(c.length)
+	start := written + head + room
 	c.payload.Reset(outbox[start:start:OutboxSize])
 	encode(v, &c.payload)
 	b := c.payload.Bytes()
-	if n := len(b); n < 24 && n > 0 && unsafe.SliceData(b) == (*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), start)) {
-		outbox[start-1] = 0x40 | byte(n)
-		written = start + n
-		return
+	n := len(b)
+	if n > 0 && unsafe.SliceData(b) == (*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), start)) {
+		switch p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), start-room); {
+		case n < 24 && room == 1:
+			*(*byte)(p) = 0x40 | byte(n)
+			written = start + n
+			return
+		case n >= 24 && n < 256 && room == 2:
+			*(*uint16)(p) = 0x58 | uint16(n)<<8
+			written = start + n
+			return
+		}
+	}
+	c.length = 1
+	if n >= 24 {
+		c.length = 2
 	}
 	c.longBody(head, b)
 }

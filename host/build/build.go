@@ -114,12 +114,12 @@ func Guest(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	st := openStore(o, c.key(dir))
-	if kept, ok := st.find(); ok {
-		if err := o.outside(dir, kept.outside); err != nil {
+	if found, ok := st.find(); ok {
+		if err := o.outside(dir, found.outside); err != nil {
 			return nil, err
 		}
 		again := func(ctx context.Context) (*Result, error) { return fresh(ctx, dir, c, st, o) }
-		return &Result{Sum: kept.sum, Compiler: c.name, Cached: true, Took: time.Since(start), store: st, again: again}, nil
+		return &Result{Sum: found.sum, Compiler: c.name, Cached: true, Took: time.Since(start), store: st, again: again}, nil
 	}
 	return fresh(ctx, dir, c, st, o)
 }

@@ -35,8 +35,8 @@ type record struct {
 	Outside []Outside // what of them lies outside of Options.Root
 }
 
-// kept is a build that was found.
-type kept struct {
+// cached is a build that was found.
+type cached struct {
 	sum     [sha256.Size]byte
 	outside []Outside
 }
@@ -89,7 +89,7 @@ func (s store) within(f func(e *cache.Entry) error) error {
 }
 
 // find returns what is kept of the build if nothing has changed.
-func (s store) find() (found kept, ok bool) {
+func (s store) find() (found cached, ok bool) {
 	if s.cache == nil {
 		return found, false
 	}

@@ -75,6 +75,8 @@ func TestTinyGoCache(t *testing.T) {
 		"headers/one.h":   "#define ONE 1\n",
 		"usec.go":         "package main\n\nimport _ \"guest/c\"\n",
 		"unrelated/u.txt": "x",
+		"tags.go":         "//go:build scheduler.none\n\npackage main\n\nimport _ \"guest/under\"\n",
+		"under/u.go":      "package under\n",
 	})
 	o := Options{Compiler: "tinygo", CacheDir: cache, Cgo: true, Root: dir}
 	for _, s := range []struct {
@@ -91,6 +93,7 @@ func TestTinyGoCache(t *testing.T) {
 		{"what that one imports, under a tag", func() {
 			write(t, dir, map[string]string{"deeper/d.go": "//go:build gc.conservative\n\npackage deeper\n\nconst D = 2\n"})
 		}, false},
+		{"what only a tag of TinyGo's brings in", func() { write(t, dir, map[string]string{"under/u.go": "package under\n\nvar U = 1\n"}) }, false},
 		{"a C source", func() {
 			write(t, dir, map[string]string{"c/one.c": "#include \"../headers/one.h\"\nint one(void) { return 1+ONE; }\n"})
 		}, false},

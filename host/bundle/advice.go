@@ -33,8 +33,11 @@ func Advice(e *host.Event) string {
 	}
 	switch d := e.Dead; d.Reason {
 	case host.DeadDenied:
-		if d.Path == "" {
+		switch {
+		case d.Path == "":
 			return "capabilities of the sender would allow it"
+		case d.Size == 0: // a stop has no message
+			return fmt.Sprintf("capabilities: {stop: [%s]} of the sender would allow it, or send for a message", d.Path)
 		}
 		return fmt.Sprintf("capabilities: {send: [%s]} of the sender would allow it", d.Path)
 	case host.DeadMailboxFull:

@@ -110,7 +110,7 @@ var limitsShape = object("what one actor may use",
 )
 
 var supervisionShape = object("how an actor treats its children when they fail",
-	optional("strategy", enum("whom a decision befalls besides the child that failed", supervision.Kinds()...)),
+	optional("strategy", enum("which children a decision is carried out for besides the one that failed", supervision.Kinds()...)),
 	optional("max-restarts", integer("restarts of a child within the window; one more failure stops it; -1: unlimited", -1, 10_000)),
 	optional("within", duration("length of the window; 0: the child's life")),
 	optional("window", enum("tumbling as Akka's, sliding as OTP's", "tumbling", "sliding")),

@@ -44,10 +44,10 @@ func (e *ModuleError) advice() string {
 // foreign are the signs by which modules of other tools are known, and what their users
 // can do.
 var foreign = []struct{ sign, advice string }{
-	{"env.abort", "it comes from AssemblyScript: compile it with --use abort= so that it does not import env.abort, and see docs/abi.md for what else a guest needs"},
-	{"env.seed", "it comes from AssemblyScript: compile it with --use seed="},
+	{`"env"."abort"`, "it comes from AssemblyScript: compile it with --use abort= so that it does not import env.abort, and see docs/abi.md for what else a guest needs"},
+	{`"env"."seed"`, "it comes from AssemblyScript: compile it with --use seed="},
 	{"wasi_unstable", "it was built for an older WASI: build it for wasip1 (wasi_snapshot_preview1)"},
-	{"gojs.", "it was built with GOOS=js: build it with GOOS=wasip1 -buildmode=c-shared"},
+	{`"gojs".`, "it was built with GOOS=js: build it with GOOS=wasip1 -buildmode=c-shared"},
 	{"__wbindgen", "it was built with wasm-bindgen for browsers: build it for wasm32-wasip1 without"},
 	{"wasi:", "it is a component: this host runs core modules, build it for wasip1"},
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/host"
@@ -78,7 +79,7 @@ type ModuleError struct {
 }
 
 func (e *ModuleError) Error() string {
-	text := fmt.Sprintf("module %s: %v", e.Module, e.Err)
+	text := fmt.Sprintf("module %s: %s", e.Module, strings.TrimPrefix(e.Err.Error(), e.Module+": "))
 	if e.File != "" {
 		text = fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
 	}

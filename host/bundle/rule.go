@@ -34,7 +34,7 @@ func newRule(text string) *rule {
 // String is the pattern.
 func (r *rule) String() string { return r.text }
 
-// MatchString reports whether a text obeys the rule.
+// MatchString reports whether a text matches the rule.
 func (r *rule) MatchString(s string) bool {
 	return (r.most == 0 || len(s) <= r.most) && r.re().MatchString(s)
 }

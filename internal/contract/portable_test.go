@@ -69,7 +69,7 @@ func TestGuestCodeCompilesWith32Bits(t *testing.T) {
 	for _, dir := range []string{"abi", "guest-sdk", "internal/contract/mapped"} {
 		cmd := exec.Command("go", "vet", "./...")
 		cmd.Dir = root + dir
-		cmd.Env = append(os.Environ(), "GOARCH=386", "CGO_ENABLED=0", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "GOARCH=386", "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", dir, err, out)
 		}

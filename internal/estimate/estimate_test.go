@@ -74,6 +74,9 @@ func TestOver(t *testing.T) {
 
 // TestGrows: more of the same is never cheaper.
 func TestGrows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("walks modules without a bound")
+	}
 	for _, f := range wasmgen.Families() {
 		var last estimate.Estimate
 		for _, size := range []int{1_000, 4_000, 16_000} {

@@ -53,8 +53,8 @@ type Mailbox struct {
 	load  atomic.Uint64            // count<<bytesBits | bytes
 	front *Envelope                // the consumer's: oldest first
 
-	maxMessages uint64
-	maxBytes    uint64
+	maxMessages atomic.Uint64
+	maxBytes    atomic.Uint64
 }
 
 // closedMark stands in a closed mailbox's inbox and is never handed out.
@@ -62,21 +62,26 @@ var closedMark = new(Envelope)
 
 // Init sets the bounds and opens the mailbox. It is called once, before
 // anybody else knows the mailbox.
-func (m *Mailbox) Init(l Limits) {
+func (m *Mailbox) Init(l Limits) { m.SetLimits(l) }
+
+// SetLimits changes the bounds. Any goroutine may call it; what waits already stays.
+func (m *Mailbox) SetLimits(l Limits) {
 	if l.Messages <= 0 || l.Messages > HardMessages {
 		l.Messages = HardMessages
 	}
 	if l.Bytes <= 0 || l.Bytes > HardBytes {
 		l.Bytes = HardBytes
 	}
-	m.maxMessages, m.maxBytes = uint64(l.Messages), uint64(l.Bytes)
+	m.maxMessages.Store(uint64(l.Messages))
+	m.maxBytes.Store(uint64(l.Bytes))
 }
 
 // Push appends e. It never blocks. On success the mailbox owns e; on an error,
 // ErrFull or ErrClosed, e is still the caller's.
 func (m *Mailbox) Push(e *Envelope) error {
 	size := uint64(e.Size())
-	if size > m.maxBytes {
+	maxBytes := m.maxBytes.Load()
+	if size > maxBytes {
 		if m.Closed() {
 			return ErrClosed
 		}
@@ -85,7 +90,7 @@ func (m *Mailbox) Push(e *Envelope) error {
 	weight := 1<<bytesBits + size
 	for {
 		load := m.load.Load()
-		if load>>bytesBits >= m.maxMessages || load&bytesMask+size > m.maxBytes {
+		if load>>bytesBits >= m.maxMessages.Load() || load&bytesMask+size > maxBytes {
 			if m.Closed() {
 				return ErrClosed
 			}

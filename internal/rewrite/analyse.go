@@ -258,14 +258,15 @@ func (in *instrumenter) miscInRange(ins *wasm.Instr) string {
 	return ""
 }
 
-// mostFrames bounds the work of weighing frames, by far more than what modules may
-// cost to compile; what was not weighed can hardly recur.
+// mostFrames bounds the work of weighing frames, by somewhat more than what modules
+// may cost to compile if nobody raises the limit; what was not weighed can hardly
+// recur.
 func (in *instrumenter) mostFrames() estimate.Cost {
 	code := uint64(0)
 	for i := range in.src.Code {
 		code += uint64(len(in.src.Code[i].Code))
 	}
-	return estimate.Cost{Steps: 2_000_000_000 + 2_000*code, Bytes: 1<<30 + 1_000*code}
+	return estimate.Cost{Steps: 800_000_000 + 1_200*code, Bytes: 140<<20 + 300*code}
 }
 
 func (in *instrumenter) take(f uint32) {

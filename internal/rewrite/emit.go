@@ -13,6 +13,7 @@ const (
 	opI64LtU       = 0x54
 	opI64GeS       = 0x59
 	opI32Add       = 0x6a
+	opI32And       = 0x71
 	opI32Or        = 0x72
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d

@@ -6,7 +6,7 @@ import "github.com/wasmactors/wasmactors/internal/wasm"
 // module. Parameter 0 is the length of the outbox.
 //
 //	if begun > ended { end the turn: ended = begun; out = length; spent += quantum - fuel; fuel = quantum }
-//	if begun == count { return 0 }
+//	if begun >= count || begun != 0 && stop { return 0 }
 //	begun++; fuel = quantum; return 1
 //
 // Asking again after the last turn does not refuel, so it cannot go on forever.
@@ -15,7 +15,12 @@ func (in *instrumenter) nextBody() wasm.Body {
 	w.endTurn(0)
 	w.global(wasm.OpGlobalGet, in.begun)
 	w.global(wasm.OpGlobalGet, in.count)
-	w.op(opI32GeU, wasm.OpIf, blockEmpty)
+	w.op(opI32GeU)
+	w.global(wasm.OpGlobalGet, in.begun)
+	w.i32(0)
+	w.op(opI32Ne)
+	w.global(wasm.OpGlobalGet, in.stop)
+	w.op(opI32And, opI32Or, wasm.OpIf, blockEmpty)
 	w.i32(0)
 	w.op(wasm.OpReturn, wasm.OpEnd)
 	w.global(wasm.OpGlobalGet, in.begun)

@@ -32,7 +32,7 @@ type instrumenter struct {
 	nextFunc, enterFunc  uint32
 	fuel, quantum, spent uint32 // globals
 	count, begun, ended  uint32
-	outLen, dirty        uint32
+	outLen, dirty, stop  uint32
 	types                []uint32          // of functions of src, by their old index
 	typeIndex            map[string]uint32 // types of out by their key
 	deepTypes            []uint32          // types of src with the depth, less one; 0: not asked for yet
@@ -141,7 +141,7 @@ func (in *instrumenter) layout() {
 	out.Exports = append(out.Exports, *m.FindExport("memory"), wasm.Export{Name: ExportEnter, Kind: wasm.KindFunc, Index: in.enterFunc})
 	in.fuel, in.quantum, in.spent = hidden(i64, GlobalFuel), hidden(i64, GlobalQuantum), hidden(i64, GlobalSpent)
 	in.count, in.begun, in.ended = hidden(i32, GlobalCount), hidden(i32, GlobalBegun), hidden(i32, GlobalEnded)
-	in.outLen, in.dirty = hidden(i32, GlobalOut), hidden(i32, GlobalDirty)
+	in.outLen, in.dirty, in.stop = hidden(i32, GlobalOut), hidden(i32, GlobalDirty), hidden(i32, GlobalStop)
 }
 
 // clampTables bounds how far each table may grow: to the limit of one, and so that

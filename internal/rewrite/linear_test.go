@@ -41,7 +41,11 @@ const (
 func TestLinear(t *testing.T) {
 	for _, f := range wasmgen.Families() {
 		t.Run(f.Name, func(t *testing.T) {
-			small, large := f.Make(8_000).Encode(), f.Make(128_000).Encode()
+			size := 8_000
+			if testing.Short() {
+				size = 2_000
+			}
+			small, large := f.Make(size).Encode(), f.Make(16*size).Encode()
 			smallSteps, smallOut := rewritten(t, small)
 			steps, out := rewritten(t, large)
 			t.Logf("%d -> %d bytes, %d steps; %d -> %d bytes, %d steps", len(small), smallOut, smallSteps, len(large), out, steps)

@@ -59,25 +59,61 @@ func hides(ins *wasm.Instr, shape nanShape) bool {
 // openNaNs finds the instructions of function i whose results must be made
 // canonical, by where they start, and the shapes among them.
 func (in *instrumenter) openNaNs(i int) (at map[int]nanShape, shapes [nanShapes]bool) {
-	body := &in.src.Code[i]
-	type producer struct {
-		start int
-		shape nanShape
+	typ := &in.src.Types[in.src.Funcs[i]]
+	locals := make([]nanShape, 0, uint64(len(typ.Params))+in.src.Code[i].NumLocals())
+	declare := func(n uint32, t wasm.ValType) {
+		shape := notNaN // vectors may be of either kind
+		switch t {
+		case wasm.F32:
+			shape = nanF32
+		case wasm.F64:
+			shape = nanF64
+		}
+		for range n {
+			locals = append(locals, shape)
+		}
 	}
-	var stack []producer // what is on the operand stack of the block so far; what lies below was seen
+	for _, p := range typ.Params {
+		declare(1, p)
+	}
+	for _, g := range in.src.Code[i].Locals {
+		declare(g.N, g.Type)
+	}
+	shown := make([]bool, len(locals))
+	in.eachSeen(i, locals, func(uint32) bool { return false }, func(p producer) {
+		if p.local >= 0 {
+			shown[p.local] = true
+		}
+	})
+	// A local that only such instructions read may hold any NaN.
 	at = map[int]nanShape{}
-	it := wasm.NewInstrs(body.Code, body.Offset)
-	var ins wasm.Instr
-	seen := func(p producer) {
-		if p.shape != notNaN {
+	in.eachSeen(i, locals, func(local uint32) bool { return !shown[local] }, func(p producer) {
+		if p.local < 0 && p.shape != notNaN {
 			at[p.start] = p.shape
 			shapes[p.shape] = true
 		}
-	}
+	})
+	return at, shapes
+}
+
+// producer is what has put a value onto the operand stack.
+type producer struct {
+	start int
+	shape nanShape
+	local int // that was read, or -1
+}
+
+// eachSeen reports the producers of the values of function i whose bits can be
+// seen. What goes into a local for which keeps is true cannot.
+func (in *instrumenter) eachSeen(i int, locals []nanShape, keeps func(local uint32) bool, seen func(p producer)) {
+	body := &in.src.Code[i]
+	var stack []producer // of the block so far; what lies below was seen
+	it := wasm.NewInstrs(body.Code, body.Offset)
+	var ins wasm.Instr
 	for {
 		ok, err := it.Next(&ins)
 		if err != nil || !ok {
-			return at, shapes
+			return
 		}
 		in.steps++
 		switch ins.Op {
@@ -87,19 +123,31 @@ func (in *instrumenter) openNaNs(i int) (at map[int]nanShape, shapes [nanShapes]
 			}
 			stack = stack[:0]
 			continue
+		case wasm.OpLocalTee: // the value stays
+			if len(stack) > 0 && !keeps(ins.X) {
+				seen(stack[len(stack)-1])
+			}
+			if len(stack) == 0 {
+				stack = append(stack, producer{local: -1})
+			}
+			continue
 		}
 		takes, leaves := ins.Arity()
 		for range takes {
 			if len(stack) == 0 {
 				break
 			}
-			if p := stack[len(stack)-1]; !hides(&ins, p.shape) {
+			if p := stack[len(stack)-1]; !hides(&ins, p.shape) && !(ins.Op == wasm.OpLocalSet && keeps(ins.X) && p.local < 0) {
 				seen(p)
 			}
 			stack = stack[:len(stack)-1]
 		}
 		for range leaves {
-			stack = append(stack, producer{ins.Start, arithmetic(&ins)})
+			p := producer{ins.Start, arithmetic(&ins), -1}
+			if ins.Op == wasm.OpLocalGet {
+				p.local, p.shape = int(ins.X), locals[ins.X]
+			}
+			stack = append(stack, p)
 		}
 	}
 }
@@ -122,9 +170,9 @@ func (w *writer) canonical(shape nanShape) {
 	w.get(l)
 	switch shape {
 	case nanF32:
-		w.op(0x5b, wasm.OpSelect) // f32.eq
+		w.op(0x60, wasm.OpSelect) // f32.ge: false if it is one, and one flag less to look at than f32.eq
 	case nanF64:
-		w.op(0x61, wasm.OpSelect) // f64.eq
+		w.op(0x66, wasm.OpSelect) // f64.ge
 	case nanF32x4:
 		w.op(wasm.OpSIMD, 65, wasm.OpSIMD, 82) // f32x4.eq, v128.bitselect
 	case nanF64x2:

@@ -38,6 +38,7 @@ const (
 	GlobalEnded   = "wa:ended"   // i32: turns ended
 	GlobalOut     = "wa:out"     // i32: length of the outbox when the last turn ended
 	GlobalDirty   = "wa:dirty"   // i32: see the Dirty constants
+	GlobalStop    = "wa:stop"    // i32: not 0: no turn of this entry is to begin but the first; the host writes it, also while the guest runs
 )
 
 // Operations of ExportEnter.

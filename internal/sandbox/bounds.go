@@ -2,10 +2,12 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	goruntime "runtime"
 	"strconv"
+	"sync"
 )
 
 // parallelLoads is the bound of Config.WithParallelLoads.
@@ -21,8 +23,14 @@ const unknownMemory = 4 << 30
 
 // compileRoom is what all compilations of an engine may take together, in bytes:
 // half of what the machine, or the control group, has.
-func compileRoom() int64 {
-	has := int64(unknownMemory)
+func compileRoom() int64 { return cmp.Or(MachineMemory(), unknownMemory) / 2 }
+
+// MachineMemory is what the machine, or the control group, has in bytes; 0 if that is
+// not known.
+func MachineMemory() int64 { return machineMemory() }
+
+var machineMemory = sync.OnceValue(func() int64 {
+	has := int64(0)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		if f := bytes.Fields(text); len(f) > 1 { // MemTotal: n kB
 			if n, err := strconv.ParseInt(string(f[1]), 10, 64); err == nil && n > 0 {
@@ -32,11 +40,11 @@ func compileRoom() int64 {
 	}
 	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
 		if n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil && n > 0 {
-			has = min(has, n)
+			has = min(cmp.Or(has, n), n)
 		}
 	}
-	return has / 2
-}
+	return has
+})
 
 // within does work that takes memory as soon as there is room for it. Work that
 // would take more than all of it waits until it is alone.

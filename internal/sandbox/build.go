@@ -45,7 +45,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	}
 	// The limit on memory is enforced where it is allocated, where a refusal can be
 	// seen; the module may declare what it likes.
-	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit})
+	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit, RawNaNs: i.cfg.RawNaNs})
 	if err != nil {
 		return nil, blame(err)
 	}
@@ -120,6 +120,20 @@ func (i *Image) encode(rec *record, m *wasm.Module) {
 	rec.module = m.Encode()
 	rec.outline = outline(m, rec.module)
 	rec.meta.FrozenBytes = len(rec.module)
+	rec.meta.BesideBytes = beside(m)
+}
+
+// beside is what an instance may take in Go's heap besides its memory: its tables, as
+// large as they may grow, its globals, and wazero's copies of its segments.
+func beside(m *wasm.Module) (n uint64) {
+	const reference, global = 8, 32
+	for _, t := range m.Tables {
+		n += reference * uint64(max(t.Min, t.Max))
+	}
+	for i := range m.Elems {
+		n += reference * uint64(len(m.Elems[i].Funcs)+len(m.Elems[i].Exprs))
+	}
+	return n + global*uint64(len(m.Globals))
 }
 
 // trial is an instance that has run its initialisation in order to be frozen.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	goruntime "runtime"
 	"runtime/metrics"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,9 +42,9 @@ func loadCost(t *testing.T, e *Engine, code []byte, cfg ImageConfig) (time.Durat
 			}
 		}
 	}()
-	start := time.Now()
+	start, cpu := time.Now(), cpuTime()
 	i, err := e.Load(context.Background(), code, cfg)
-	took := time.Since(start)
+	took := min(time.Since(start), cpuTime()-cpu) // other work may go on
 	close(stop)
 	<-done
 	if err == nil {
@@ -81,4 +82,66 @@ func TestHostileModules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCompileLimits: what the compiler would need is bounded beyond what the size of
+// the module allows, in steps and in memory; who raises a limit gets the module.
+func TestCompileLimits(t *testing.T) {
+	e := newEngine(t, NewConfig())
+	for _, f := range wasmgen.Families() {
+		if f.Name != "br_if with 1000 values" {
+			continue
+		}
+		code := f.Make(7_000).Encode()
+		for _, c := range []struct {
+			key string
+			cfg ImageConfig
+		}{
+			{"compile-steps", ImageConfig{CompileSteps: 50_000_000, CompileBytes: 1 << 40}},
+			{"compile-bytes", ImageConfig{CompileSteps: 1 << 40, CompileBytes: 20 << 20}},
+			{"", ImageConfig{CompileSteps: 3_000_000_000, CompileBytes: 1 << 40}},
+		} {
+			i, err := e.Load(context.Background(), code, c.cfg)
+			var limit *LimitError
+			switch {
+			case c.key == "" && err != nil:
+				t.Error("with more:", err)
+			case c.key == "":
+				i.Close()
+			case !errors.As(err, &limit) || limit.Key != c.key || limit.Need <= limit.Limit || !strings.Contains(err.Error(), "values that branches, blocks and calls pass (most of it in function 4"):
+				t.Errorf("%s: %v", c.key, err)
+			}
+		}
+	}
+}
+
+// FuzzScale makes functions of pieces of the families, repeated, nested and mixed,
+// and loads them: the limits hold for what nobody has thought of, too. Sizes are
+// bounded so that a find takes seconds, not minutes.
+func FuzzScale(f *testing.F) {
+	for k := range uint64(40) {
+		f.Add(wasmgen.Seed(k))
+	}
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		code := wasmgen.Mix(choices).Encode()
+		if len(code) > 100_000 {
+			return
+		}
+		e := newEngine(t, NewConfig())
+		took, bytes, err := loadCost(t, e, code, ImageConfig{})
+		for range 3 {
+			if took <= loadTime {
+				break
+			}
+			again, _, _ := loadCost(t, e, code, ImageConfig{})
+			took = min(took, again)
+		}
+		if took > loadTime && !raceEnabled || bytes > loadMemory {
+			t.Fatalf("%d bytes take %v and %d MB: %v", len(code), took, bytes>>20, err)
+		}
+		var limit *LimitError
+		if err != nil && !errors.As(err, &limit) {
+			t.Fatal(err)
+		}
+	})
 }

@@ -187,5 +187,3 @@ func (w *watch) pause(on bool) {
 	}
 	w.paused = on
 }
-
-var processStart = time.Now()

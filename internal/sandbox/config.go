@@ -102,7 +102,8 @@ func (c Config) WithParallelLoads(n int) Config { c.loads = max(n, 0); return c 
 // compiler and for tests. Fuel is the same as with the compiler.
 func (c Config) WithInterpreter(on bool) Config { c.interpreter = on; return c }
 
-// WithQuantum sets the fuel after which a turn looks up: it yields, then checks
+// WithQuantum bounds the fuel after which a turn looks up. How much it is follows the
+// clock: about what takes 0.1 ms. The turn then yields and checks
 // its fuel budget, its deadline and whether it is being killed. 0 means
 // DefaultQuantum; the least is 1000.
 func (c Config) WithQuantum(fuel uint64) Config {

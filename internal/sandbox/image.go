@@ -81,6 +81,10 @@ type ImageConfig struct {
 	// NoFreeze makes every instance run its own initialisation, so that no state
 	// drawn at random there is shared between instances.
 	NoFreeze bool
+	// RawNaNs leaves results of float arithmetic that are NaN the bits that the
+	// processor gives them. Without it they are canonical before a guest can see their
+	// bits, so that it computes the same everywhere.
+	RawNaNs bool
 	// InitFuel and InitDeadline bound the initialisation. 0 means
 	// DefaultInitFuel and DefaultInitDeadline.
 	InitFuel     uint64
@@ -134,6 +138,7 @@ type Image struct {
 	batching    bool
 	frozen      bool
 	startBytes  uint64       // size of a fresh memory
+	beside      uint64       // bytes of an instance in Go's heap, see beside
 	mutable     int          // globals that a guest can change
 	unsaved     string       // why instances have no snapshots
 	memory      *slots.Image // what a fresh memory holds, if frozen

@@ -39,6 +39,7 @@ type Instance struct {
 	initFuel uint64 // what the initialisation has spent
 
 	kill atomic.Pointer[string]
+	batch
 	meter
 	work work
 	output
@@ -154,6 +155,7 @@ func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory
 		return err
 	}
 	x.module, x.hidden = module, nil
+	x.batch.moved()
 	if m == x.image.compiled {
 		x.image.callers.join(x)
 	} else { // a trial
@@ -215,6 +217,7 @@ func (x *Instance) call(op, a, b uint32, fuel uint64) error {
 // The caller must not use it any more, nor Kill it.
 func (x *Instance) Put() {
 	i := x.image
+	x.Resume()
 	if i.closed.Load() || !i.frozen || i.engine.pooled.Load()+i.footprint > i.engine.cfg.poolBytes {
 		x.discard()
 		return
@@ -291,3 +294,24 @@ func (x *Instance) MemoryBytes() uint64 { return x.memory.Size() }
 
 // Poisoned reports whether a turn has failed since the last Reset.
 func (x *Instance) Poisoned() bool { return x.poisoned }
+
+// Weight is what an instance of the image holds when it is made, in bytes: what it may
+// write to without growing, and what it needs besides. Pages that instances share until
+// they are written to count for each of them, but for those that hold the image's own
+// contents, of which an estimate counts.
+func Weight(i *Image) int64 {
+	n := i.footprint + int64(i.beside) + int64(i.startBytes)
+	if i.memory != nil {
+		n -= int64(i.memory.NonZero())
+	}
+	return n
+}
+
+// SavedWeight is the weight of an instance in the state of a snapshot.
+func SavedWeight(i *Image, s *Snapshot) int64 {
+	n := Weight(i)
+	if size := s.patch.Size(); size > i.startBytes {
+		n += int64(size - i.startBytes)
+	}
+	return n
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -59,6 +60,65 @@ func TestOutlineNeverRuns(t *testing.T) {
 	works(t, load(t, newEngine(t, cfg), "echo", ImageConfig{}))
 	if now, err := i.entry.Load(codePart); err != nil || !bytes.Equal(now, good) || warnings.Len() > 0 {
 		t.Error("not replaced", err, warnings.String())
+	}
+}
+
+// TestPlantedCode puts machine code in the place of an image's: another image's, and
+// one that another user has sealed. None of it is given to
+// wazero, each costs a warning, and all is made anew.
+func TestPlantedCode(t *testing.T) {
+	dir, keys := t.TempDir(), t.TempDir()
+	var warnings bytes.Buffer
+	cfg := NewConfig().WithCacheDir(dir).WithCacheKeyFile(filepath.Join(keys, "mine")).WithLog(slog.New(slog.NewTextHandler(&warnings, nil)))
+	stranger := NewConfig().WithCacheDir(t.TempDir()).WithCacheKeyFile(filepath.Join(keys, "theirs"))
+	file := func(cfg Config, guest string) string {
+		e := newEngine(t, cfg)
+		i := load(t, e, guest, ImageConfig{})
+		body, err := i.entry.Load(codePart)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := ""
+		_ = filepath.WalkDir(cfg.cacheDir, func(path string, d os.DirEntry, err error) error {
+			if raw, err := os.ReadFile(path); err == nil && d.Name() == codePart && bytes.HasSuffix(raw, body) {
+				found = path
+			}
+			return nil
+		})
+		return found
+	}
+	mine := file(cfg, "echo")
+	for name, from := range map[string]string{"another image's": file(cfg, "single"), "another user's": file(stranger, "echo")} {
+		if from == "" || from == mine {
+			t.Fatal(name, from)
+		}
+		raw, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(mine, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, warned := range []bool{true, false} {
+			warnings.Reset()
+			i := load(t, newEngine(t, cfg), "echo", ImageConfig{})
+			if !i.Info().Cached || warnings.Len() > 0 != warned {
+				t.Errorf("%s: cached %v, warnings %q", name, i.Info().Cached, warnings.String())
+			}
+			works(t, i)
+		}
+	}
+	// The key is lost: everything is built anew, without a word.
+	if err := os.Remove(filepath.Join(keys, "mine")); err != nil {
+		t.Fatal(err)
+	}
+	for _, cached := range []bool{false, true} {
+		warnings.Reset()
+		i := load(t, newEngine(t, cfg), "echo", ImageConfig{})
+		if i.Info().Cached != cached || warnings.Len() > 0 {
+			t.Errorf("after the key was lost: cached %v, warnings %q", i.Info().Cached, warnings.String())
+		}
+		works(t, i)
 	}
 }
 

@@ -34,6 +34,36 @@ func TestLoadLimits(t *testing.T) {
 		},
 			func(m *wasm.Module, _ []byte) uint64 { return uint64(len(m.Globals)) },
 			func(n uint64) ImageConfig { return ImageConfig{GlobalLimit: uint32(n)} }, 1},
+		{"tables", func(m *wasm.Module) {
+			for range 5 {
+				m.Tables = append(m.Tables, wasm.Table{Elem: wasm.FuncRef})
+			}
+		},
+			func(*wasm.Module, []byte) uint64 { return 5 },
+			func(n uint64) ImageConfig { return ImageConfig{TablesLimit: uint32(n)} }, 1},
+		{"table-entries", func(m *wasm.Module) {
+			for range 5 {
+				m.Tables = append(m.Tables, wasm.Table{Elem: wasm.FuncRef, Limits: wasm.Limits{Min: 20}})
+			}
+		},
+			func(*wasm.Module, []byte) uint64 { return 100 },
+			func(n uint64) ImageConfig { return ImageConfig{EntriesLimit: uint32(n)} }, 1},
+		{"types", func(m *wasm.Module) { m.Types = append(m.Types, m.Types...) },
+			func(m *wasm.Module, _ []byte) uint64 { return uint64(len(m.Types)) },
+			func(n uint64) ImageConfig { return ImageConfig{TypeLimit: uint32(n)} }, 1},
+		{"functions", func(m *wasm.Module) { m.Funcs, m.Code = append(m.Funcs, m.Funcs...), append(m.Code, m.Code...) },
+			func(m *wasm.Module, _ []byte) uint64 { return uint64(len(m.Funcs)) },
+			func(n uint64) ImageConfig { return ImageConfig{FunctionLimit: uint32(n)} }, 1},
+		{"segments", func(m *wasm.Module) {
+			m.Elems = append(m.Elems, wasm.Elem{Mode: wasm.Passive, Type: wasm.FuncRef, Funcs: []uint32{0}})
+		},
+			func(m *wasm.Module, _ []byte) uint64 { return uint64(len(m.Data) + len(m.Elems)) },
+			func(n uint64) ImageConfig { return ImageConfig{SegmentLimit: uint32(n)} }, 1},
+		{"elements", func(m *wasm.Module) {
+			m.Elems = append(m.Elems, wasm.Elem{Mode: wasm.Passive, Type: wasm.FuncRef, Funcs: []uint32{0, 1, 0}})
+		},
+			func(*wasm.Module, []byte) uint64 { return 3 },
+			func(n uint64) ImageConfig { return ImageConfig{ElementLimit: uint32(n)} }, 1},
 		{"data", func(m *wasm.Module) { m.Data = append(m.Data, wasm.Data{Mode: wasm.Passive, Bytes: make([]byte, 900)}) },
 			func(m *wasm.Module, _ []byte) (n uint64) {
 				for i := range m.Data {

@@ -23,7 +23,7 @@ import (
 // imageVersion is part of every key in the disk cache. It must be raised when
 // the rewriter's output, the record's format or wazero changes;
 // TestImageVersion notices the first.
-const imageVersion = "21 wazero-1.12.0"
+const imageVersion = "27 wazero-1.12.0"
 
 // Load makes an image of a module: it decodes and checks the module, meters it,
 // runs its initialisation once, in an interpreter, freezes the result and
@@ -293,11 +293,11 @@ func imageKey(sum [sha256.Size]byte, c *ImageConfig) cache.Key {
 		Compile              [2]uint64 // steps, bytes
 		Env                  []string
 		Dirs                 []wasi.Dir
-		NoFreeze             bool
+		NoFreeze, RawNaNs    bool
 		InitFuel             uint64
 		OS, Arch, GoCompiler string
 	}{imageVersion, c.MemoryLimit, c.DataLimit, c.SizeLimit, c.TableLimit, c.StackLimit, c.GlobalLimit,
-		[6]uint32{c.TablesLimit, c.EntriesLimit, c.TypeLimit, c.FunctionLimit, c.SegmentLimit, c.ElementLimit}, [2]uint64{c.CompileSteps, c.CompileBytes}, c.Env, c.Dirs, c.NoFreeze, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
+		[6]uint32{c.TablesLimit, c.EntriesLimit, c.TypeLimit, c.FunctionLimit, c.SegmentLimit, c.ElementLimit}, [2]uint64{c.CompileSteps, c.CompileBytes}, c.Env, c.Dirs, c.NoFreeze, c.RawNaNs, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
 	if err != nil {
 		panic(err) // plain data always marshals
 	}
@@ -329,7 +329,7 @@ func (i *Image) finish(ctx context.Context, rec *record, code []byte) error {
 	i.description = rec.meta.Description
 	i.batching = rec.meta.Batching
 	i.frozen = rec.meta.NotFrozen == ""
-	i.startBytes = rec.meta.MemoryBytes
+	i.startBytes, i.beside = rec.meta.MemoryBytes, rec.meta.BesideBytes
 	i.mutable, i.unsaved = rec.meta.Mutable, rec.meta.NotSaved
 	if i.frozen {
 		var err error

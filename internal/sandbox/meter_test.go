@@ -23,6 +23,7 @@ type burning struct {
 	phase uint64
 	spent uint64
 	gaps  []int64 // between two looks
+	steal int64   // what the next look comes late, ns
 }
 
 func (b *burning) Now() time.Time {
@@ -32,7 +33,8 @@ func (b *burning) Now() time.Time {
 		}
 		if now := b.x.spentNow(); now > b.spent {
 			gap := int64(float64(now-b.spent) * b.rate)
-			b.at, b.spent = b.at+gap, now
+			b.at, b.spent = b.at+gap+b.steal, now
+			b.steal = 0
 			b.gaps = append(b.gaps, gap)
 		}
 	}
@@ -69,7 +71,7 @@ func TestPaceFollowsTheClock(t *testing.T) {
 			spin()
 			ideal := min(aim, int64(DefaultQuantum*rate))
 			for n, gap := range b.gaps[:len(b.gaps)-1] {
-				if gap > most || n > 0 && gap > 2*ideal || n > 8 && gap < ideal/2 {
+				if gap > most+most/10 || n > 0 && gap > 2*ideal || n > 8 && gap < ideal/2 {
 					t.Fatalf("look %d comes after %d ns, aim %d", n, gap, ideal)
 				}
 			}
@@ -80,7 +82,7 @@ func TestPaceFollowsTheClock(t *testing.T) {
 			b.rate = rate
 			spin()
 			for n, gap := range b.gaps {
-				if gap > most {
+				if gap > most+most/10 {
 					t.Fatalf("look %d comes after %d ns", n, gap)
 				}
 			}
@@ -114,6 +116,63 @@ func TestShortTurnsAreFoundOut(t *testing.T) {
 	}
 	if ticks.n != looks {
 		t.Errorf("%d looks at the clock", ticks.n-looks)
+	}
+}
+
+// TestAStolenProcessorIsForgotten: one look that comes very late, since the system had
+// other things to do, makes no difference for long, and none to what a turn is said to
+// have cost.
+func TestAStolenProcessorIsForgotten(t *testing.T) {
+	b := &burning{Clock: clock.Real(), rate: 0.1, at: 1e18}
+	e := newEngine(t, NewConfig().WithClock(b))
+	x := get(t, load(t, e, "echo", ImageConfig{}))
+	defer x.Put()
+	b.x = x
+	n, late := 0, 0.0
+	in := entry()
+	in.TurnFuel = 200_000_000
+	in.Yield = yielder(func() bool {
+		if n++; n == 20 {
+			b.steal = 1e9
+		}
+		if n == 21 {
+			late = x.rate
+		}
+		return true
+	})
+	push(t, x, 2)
+	run(t, x, in)
+	if len(b.gaps) < 30 {
+		t.Fatal(len(b.gaps), " looks")
+	}
+	if last := b.gaps[len(b.gaps)-2]; last < aim/2 {
+		t.Errorf("it still looks every %d ns", last)
+	}
+	if late == 0 || late > 0.2 || x.rate > 0.2 {
+		t.Errorf("%v and %v ns a unit", late, x.rate)
+	}
+	if worst := x.image.slowest.rate(); worst > 0.2 {
+		t.Errorf("the slowest is %v ns a unit", worst)
+	}
+}
+
+// TestTinyGrantsGrow: however small the grants have become, fast code makes them grow.
+func TestTinyGrantsGrow(t *testing.T) {
+	b := &burning{Clock: clock.Real(), rate: 0.01, at: 1e18}
+	e := newEngine(t, NewConfig().WithClock(b))
+	i := load(t, e, "echo", ImageConfig{})
+	i.slowest.note(1e6)
+	x := get(t, i)
+	defer x.Put()
+	b.x = x
+	in := entry()
+	in.TurnFuel = 1 << 40
+	looks := 0
+	in.Yield = yielder(func() bool { looks++; return x.grain < 100_000 && looks < 1_000_000 })
+	push(t, x, 2)
+	run(t, x, in)
+	if x.grain < 100_000 {
+		t.Errorf("the grant is %d after %d yields", x.grain, looks)
 	}
 }
 

@@ -23,14 +23,15 @@ const (
 	firstGrant = 128 << 10
 	// typicalRate is what is assumed before the first measurement, ns a unit.
 	typicalRate = 0.1
-	// shortest is the least time that says something about a rate, in nanoseconds.
-	shortest = 500
+	// shortest is the least time that a clock tells from none, in nanoseconds.
+	shortest = 200
 )
 
 // pace is an instance's.
 type pace struct {
 	grain   uint64  // what is granted at once
-	rate    float64 // ns a unit, last measured
+	rate    float64 // ns a unit, the lower of the last two measurements
+	latest  float64 // the last one
 	looked  int64   // when the present grant began; 0: not known
 	base    int64   // the guest's fuel then
 	rested  int64   // when others could last run
@@ -43,19 +44,19 @@ type slowest struct{ bits atomic.Uint64 }
 
 func (s *slowest) rate() float64 { return math.Float64frombits(s.bits.Load()) }
 
-// note takes a measurement in. What was slow once is forgotten slowly: by half in some
-// thousand measurements.
+// note takes a measurement in. What was slow once is forgotten slowly: by half in 45,000
+// looks, some seconds of computing.
 func (s *slowest) note(rate float64) {
 	if was := s.rate(); rate > was {
 		s.bits.Store(math.Float64bits(rate))
 	} else if was > 2*rate {
-		s.bits.Store(math.Float64bits(was - was/4096))
+		s.bits.Store(math.Float64bits(was - was/65536))
 	}
 }
 
 // startPace is where an instance begins.
 func (x *Instance) startPace() {
-	x.pace = pace{grain: min(firstGrant, x.image.engine.cfg.quantum), rate: typicalRate}
+	x.pace = pace{grain: min(firstGrant, x.image.engine.cfg.quantum), rate: typicalRate, latest: typicalRate}
 	if worst := x.image.slowest.rate(); worst > 0 {
 		x.grain = max(min(x.grain, uint64(most/worst)), leastGrant)
 	}
@@ -88,13 +89,15 @@ func (x *Instance) measure(left, now int64) {
 
 // adapt changes the grants after units of fuel have taken ns.
 func (x *Instance) adapt(units uint64, ns int64) {
-	if ns < shortest || units == 0 {
-		return
+	if ns <= 0 || units == 0 {
+		return // a clock that stands still
 	}
-	rate := float64(ns) / float64(units)
+	// The system may have taken the processor away meanwhile. So what is remembered has
+	// been measured twice; the present grant does not wait for that.
+	rate := float64(max(ns, shortest)) / float64(units)
+	x.rate, x.latest = min(rate, x.latest), rate
 	worst := &x.image.slowest
-	worst.note(rate)
-	x.rate = rate
+	worst.note(x.rate)
 	grain := min(aim/rate, most/worst.rate(), float64(2*x.grain), float64(x.image.engine.cfg.quantum))
 	x.grain = max(uint64(grain), leastGrant)
 }

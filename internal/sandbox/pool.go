@@ -11,9 +11,9 @@ const (
 	// same time find different shards, mostly; a shard's lock is held for a push
 	// or a pop.
 	poolShards = 16
-	// pooledBase estimates what an instance keeps resident beside its pages:
-	// wazero's call stack of 10 KiB and its module instance.
-	pooledBase = 20 << 10
+	// pooledBase estimates what an instance keeps resident beside its pages: wazero's
+	// module instance, and ours.
+	pooledBase = 6 << 10
 	// pooledPages estimates the pages that a mapped instance keeps after a reset.
 	pooledPages = 128 << 10
 )

@@ -6,12 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,8 +66,7 @@ func testProcess(mode string, args []string) int {
 		})
 	case "__spin":
 		return compile(func() {
-			for {
-			}
+			spin()
 		})
 	case "__eat":
 		return compile(func() { eat(1 << 20) })
@@ -624,3 +625,14 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// spin works on for ever.
+func spin() {
+	for n := uint64(0); ; n++ {
+		if spun.Store(n); n == math.MaxUint64 {
+			return
+		}
+	}
+}
+
+var spun atomic.Uint64

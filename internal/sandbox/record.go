@@ -29,6 +29,7 @@ type recordMeta struct {
 	WasmBytes   int // of the module as given
 	FrozenBytes int // of module
 	MemoryBytes uint64
+	BesideBytes uint64 // see beside
 	InitFuel    uint64
 	Mutable     int    // globals
 	NotSaved    string // why there are no snapshots

@@ -8,7 +8,7 @@ import (
 )
 
 // knownFrozen is the hash of what the echo guest is frozen to by imageVersion.
-const knownFrozen = "9cdcd2fed08d1cf6"
+const knownFrozen = "a0181a330c9345d8"
 
 // TestImageVersion notices when the same module is frozen to something else:
 // then cached images of before must not be used, and imageVersion must be

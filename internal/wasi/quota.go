@@ -149,14 +149,14 @@ func (q *quota) closed(e *entry) {
 }
 
 // grow does what may make a file longer, to end bytes at least.
-func (e *entry) grow(h Host, end int64, change func() errno) errno {
-	q := e.quota
+func (d *entry) grow(h Host, end int64, change func() errno) errno {
+	q := d.quota
 	if q == nil {
 		return change()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	before, err := e.file.Stat()
+	before, err := d.file.Stat()
 	if err != nil {
 		return errnoOf(err)
 	}
@@ -164,7 +164,7 @@ func (e *entry) grow(h Host, end int64, change func() errno) errno {
 		return no
 	}
 	no := change()
-	if after, err := e.file.Stat(); err == nil {
+	if after, err := d.file.Stat(); err == nil {
 		q.add(after.Size()-before.Size(), 0)
 	}
 	return no

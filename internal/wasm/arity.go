@@ -1,7 +1,7 @@
 package wasm
 
 // Arity is how many operands an instruction takes and how many results it leaves,
-// for all but calls and those that open, close or leave blocks: see [Stack].
+// for all but calls and those that open, close or leave blocks.
 func (in *Instr) Arity() (takes, leaves int) {
 	switch op := in.Op; {
 	case op == OpDrop, op == OpLocalSet, op == OpGlobalSet:
@@ -73,69 +73,6 @@ func vectorArity(s uint32) (takes, leaves int) {
 	return 2, 1
 }
 
-// Stack follows the height of the operand stack through a function. Code that is
-// not valid makes it wrong but never fails; behind an instruction that does not
-// go on the height is that of the block.
-type Stack struct {
-	m      *Module
-	types  []uint32 // of all functions
-	frames []Frame
-
-	Height int
-	Max    int // the greatest height so far, arguments of calls and results included
-	Dead   bool
-}
-
-// Frame is an open block.
-type Frame struct {
-	Op     byte // OpBlock, OpLoop, OpIf, OpElse
-	Base   int  // height below its parameters
-	Params int
-	Leaves int  // results
-	Dead   bool // its head cannot be reached
-}
-
-// Takes is how many values a branch to the block carries.
-func (f *Frame) Takes() int {
-	if f.Op == OpLoop {
-		return f.Params
-	}
-	return f.Leaves
-}
-
-// NewStack makes one for the functions of m, whose types [Module.FuncTypes] tells.
-func NewStack(m *Module, types []uint32) Stack { return Stack{m: m, types: types} }
-
-// Begin starts a function of a type.
-func (s *Stack) Begin(typ uint32) {
-	s.Height, s.Max, s.Dead = 0, 0, false
-	s.frames = append(s.frames[:0], Frame{Op: OpBlock, Leaves: len(s.m.Types[typ].Results)})
-}
-
-// Depth is how many blocks are open, the function's own included.
-func (s *Stack) Depth() int { return len(s.frames) }
-
-// Frame is the block that a label means; nil if there is none.
-func (s *Stack) Frame(label uint32) *Frame {
-	if uint64(label) >= uint64(len(s.frames)) {
-		return nil
-	}
-	return &s.frames[len(s.frames)-1-int(label)]
-}
-
-func (s *Stack) pop(n int) {
-	base := 0
-	if len(s.frames) > 0 {
-		base = s.frames[len(s.frames)-1].Base
-	}
-	s.Height = max(s.Height-n, base)
-}
-
-func (s *Stack) push(n int) {
-	s.Height += n
-	s.Max = max(s.Max, s.Height)
-}
-
 // BlockArity is how many parameters and results a block's type has.
 func (m *Module) BlockArity(in *Instr) (params, results int) {
 	switch {
@@ -146,75 +83,4 @@ func (m *Module) BlockArity(in *Instr) (params, results int) {
 		return 0, 0
 	}
 	return 0, 1
-}
-
-// Call is what an instruction calls takes and gives; an index of an indirect call
-// is not among the parameters.
-func (s *Stack) Call(in *Instr) (params, results int) {
-	typ := in.X
-	if in.Op == OpCall {
-		if uint64(in.X) >= uint64(len(s.types)) {
-			return 0, 0
-		}
-		typ = s.types[in.X]
-	}
-	if uint64(typ) >= uint64(len(s.m.Types)) {
-		return 0, 0
-	}
-	t := &s.m.Types[typ]
-	return len(t.Params), len(t.Results)
-}
-
-// leave makes the rest of the block dead.
-func (s *Stack) leave() {
-	s.Dead = true
-	if len(s.frames) > 0 {
-		s.Height = s.frames[len(s.frames)-1].Base
-	}
-}
-
-// Step follows one instruction.
-func (s *Stack) Step(in *Instr) {
-	switch in.Op {
-	case OpBlock, OpLoop, OpIf:
-		if in.Op == OpIf {
-			s.pop(1)
-		}
-		params, results := s.m.BlockArity(in)
-		s.pop(params)
-		s.frames = append(s.frames, Frame{in.Op, s.Height, params, results, s.Dead})
-		s.push(params)
-	case OpElse:
-		if len(s.frames) == 0 {
-			return
-		}
-		f := &s.frames[len(s.frames)-1]
-		f.Op = OpElse
-		s.Dead, s.Height = f.Dead, f.Base
-		s.push(f.Params)
-	case OpEnd:
-		if len(s.frames) == 0 {
-			return
-		}
-		f := s.frames[len(s.frames)-1]
-		s.frames = s.frames[:len(s.frames)-1]
-		s.Height = f.Base
-		s.push(f.Leaves)
-		s.Dead = f.Dead // or reached by a branch: the estimate knows more
-	case OpBr, OpBrTable, OpReturn, OpUnreachable:
-		s.leave()
-	case OpBrIf:
-		s.pop(1)
-	case OpCall, OpCallIndirect:
-		if in.Op == OpCallIndirect {
-			s.pop(1)
-		}
-		params, results := s.Call(in)
-		s.pop(params)
-		s.push(results)
-	default:
-		takes, leaves := in.Arity()
-		s.pop(takes)
-		s.push(leaves)
-	}
 }

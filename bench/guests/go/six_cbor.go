@@ -6,23 +6,31 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
+var keysOf_six = [...]abi.Key{
+	{Word: 0x444962, Encoded: "bID"},             // "ID"
+	{Word: 0x656d614e64, Encoded: "dName"},       // "Name"
+	{Word: 0x7367615464, Encoded: "dTags"},       // "Tags"
+	{Word: 0x656369725065, Encoded: "ePrice"},    // "Price"
+	{Word: 0x65766974634166, Encoded: "fActive"}, // "Active"
+	{Word: 0x746e756f6d4166, Encoded: "fAmount"}, // "Amount"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *six) MarshalCBOR(w *abi.Writer) {
-	w.Map(6)
-	w.Text("ID")
+	w.Word(0x444962a6, 4) // "ID"
 	w.Uint(m.ID)
-	w.Text("Name")
+	w.Word(0x656d614e64, 5) // "Name"
 	w.Text(m.Name)
-	w.Text("Tags")
+	w.Word(0x7367615464, 5) // "Tags"
 	w.Array(len(m.Tags))
 	for i1 := range m.Tags {
 		w.Text(m.Tags[i1])
 	}
-	w.Text("Price")
+	w.Word(0x656369725065, 6) // "Price"
 	w.Float(m.Price)
-	w.Text("Active")
+	w.Word(0x65766974634166, 7) // "Active"
 	w.Bool(m.Active)
-	w.Text("Amount")
+	w.Word(0x746e756f6d4166, 7) // "Amount"
 	w.Int(m.Amount)
 }
 
@@ -31,37 +39,38 @@ func (m *six) MarshalCBOR(w *abi.Writer) {
 func (m *six) UnmarshalCBOR(r *abi.Reader) {
 	*m = six{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "ID":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_six[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.ID = r.Uint()
 			r.In("six.ID")
-		case "Name":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Name = r.Text()
 			r.In("six.Name")
-		case "Tags":
+		case 2:
 			r.Once(&seen, 1<<2)
 			if !r.Null() {
 				n1 := r.Array()
 				m.Tags = make([]string, 0, min(n1, 64))
-				for ; n1 > 0 && r.Err() == nil; n1-- {
+				for ; n1 > 0 && r.OK(); n1-- {
 					var v2 string
 					v2 = r.Text()
 					m.Tags = append(m.Tags, v2)
 				}
 			}
 			r.In("six.Tags")
-		case "Price":
+		case 3:
 			r.Once(&seen, 1<<3)
 			m.Price = r.Float()
 			r.In("six.Price")
-		case "Active":
+		case 4:
 			r.Once(&seen, 1<<4)
 			m.Active = r.Bool()
 			r.In("six.Active")
-		case "Amount":
+		case 5:
 			r.Once(&seen, 1<<5)
 			m.Amount = r.Int()
 			r.In("six.Amount")
@@ -72,12 +81,16 @@ func (m *six) UnmarshalCBOR(r *abi.Reader) {
 	r.In("six")
 }
 
+var keysOf_tree = [...]abi.Key{
+	{Word: 0x6d755363, Encoded: "cSum"},          // "Sum"
+	{Word: 0x73657661654c66, Encoded: "fLeaves"}, // "Leaves"
+}
+
 // MarshalCBOR writes m as a map.
 func (m *tree) MarshalCBOR(w *abi.Writer) {
-	w.Map(2)
-	w.Text("Sum")
+	w.Word(0x6d755363a2, 5) // "Sum"
 	w.Uint(m.Sum)
-	w.Text("Leaves")
+	w.Word(0x73657661654c66, 7) // "Leaves"
 	w.Uint(m.Leaves)
 }
 
@@ -86,13 +99,14 @@ func (m *tree) MarshalCBOR(w *abi.Writer) {
 func (m *tree) UnmarshalCBOR(r *abi.Reader) {
 	*m = tree{}
 	var seen uint64
-	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
-		switch string(r.TextKey()) {
-		case "Sum":
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_tree[:], &next) {
+		case 0:
 			r.Once(&seen, 1<<0)
 			m.Sum = r.Uint()
 			r.In("tree.Sum")
-		case "Leaves":
+		case 1:
 			r.Once(&seen, 1<<1)
 			m.Leaves = r.Uint()
 			r.In("tree.Leaves")

@@ -1,0 +1,120 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// What the host holds for actors is counted in bytes, on an account for each, and bounded:
+// for the actor, for the trees that it is in, and for the system. What would exceed a bound
+// is refused, or fails the actor that wants it, and never another one.
+
+// What things take, in bytes, besides payloads: about what Go's heap needs for them.
+const (
+	actorBytes = 2 << 10
+	pathBytes  = 3 // a byte of an actor's path: it is there as a text and as elements, and in its parent
+	timerBytes = 320
+	askBytes   = 448
+	watchBytes = 96
+)
+
+// openAccount begins the account of a new actor and counts it in its pool.
+func (a *actor) openAccount() error {
+	a.pool = a.sys.pool
+	if a.parent != nil {
+		a.pool = a.parent.pool
+		l := a.limits.Tree
+		if a.parent.parent == nil && l.Memory == 0 {
+			l.Memory = a.sys.cfg.treeMemory
+		}
+		if l != (TreeLimits{}) {
+			a.pool = account.NewPool("the tree of "+Ref{path: a.path}.Path(), "limits.tree", a.pool, l.Memory, int64(l.Actors))
+		}
+	}
+	if err := a.pool.Enter(); err != nil {
+		return fmt.Errorf("%w: %w", ErrLimit, err)
+	}
+	a.account.Init(a.pool, a.limits.Held)
+	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+boxBytes(freeBox)); err != nil {
+		a.pool.Leave()
+		return fmt.Errorf("%w: %w", ErrLimit, err)
+	}
+	return nil
+}
+
+// closeAccount gives everything back; the actor has gone.
+func (a *actor) closeAccount() {
+	a.account.Close()
+	a.pool.Leave()
+}
+
+// hold is an account's Set as an error of the host's.
+func (a *actor) hold(k account.Kind, n int64) error {
+	if err := a.account.Set(k, n); err != nil {
+		return fmt.Errorf("%w: %w", ErrLimit, err)
+	}
+	return nil
+}
+
+// noteTimers, noteAsks, noteWatches and noteStash bring the account up to date with what
+// there is.
+func (a *actor) noteTimers() {
+	a.account.Note(account.Timers, int64(a.timers.Len())*timerBytes+2*int64(a.timers.Bytes()))
+}
+func (a *actor) noteAsks()    { a.account.Note(account.Asks, int64(a.asks.Len())*askBytes) }
+func (a *actor) noteWatches() { a.account.Note(account.Watches, int64(a.watch.Len())*watchBytes) }
+func (a *actor) noteStash() {
+	a.account.Note(account.Stash, int64(a.stash.Bytes())+int64(a.stash.Len())*envelopeBytes)
+}
+
+// Grow implements sandbox.Account: a guest's memory grows within its own limit.
+func (g *guest) Grow(from, to uint64) bool {
+	acc := &g.actor.account
+	return acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)) == nil
+}
+
+// weigh reserves what an instance of the image takes, before there is one.
+func (g *guest) weigh() error { return g.actor.hold(account.Memory, sandbox.Weight(g.image)) }
+
+// noRoom reports whether an instance cannot be had at the moment, for there are too many or
+// they weigh too much.
+func noRoom(err error) bool {
+	return errors.Is(err, sandbox.ErrTooManyInstances) || errors.Is(err, ErrLimit)
+}
+
+// Held is what the host holds for an actor, in bytes.
+type Held struct {
+	Base     int64 // the actor itself
+	Memory   int64 // a guest's instance
+	Mailbox  int64 // room for messages that wait
+	Stash    int64
+	Timers   int64
+	Asks     int64
+	Watches  int64
+	Snapshot int64 // of a guest that sleeps, or can be resumed
+}
+
+// Total is the sum.
+func (h Held) Total() int64 {
+	return h.Base + h.Memory + h.Mailbox + h.Stash + h.Timers + h.Asks + h.Watches + h.Snapshot
+}
+
+// Held is what the host holds for an actor at the moment; ErrUnknown if it has stopped.
+func (s *System) Held(ref Ref) (Held, error) {
+	a := s.table.Get(ref.uid)
+	if a == nil {
+		return Held{}, ErrUnknown
+	}
+	return a.held(), nil
+}
+
+func (a *actor) held() Held {
+	of := a.account.Of
+	return Held{
+		Base: of(account.Base), Memory: of(account.Memory), Mailbox: of(account.Mailbox), Stash: of(account.Stash),
+		Timers: of(account.Timers), Asks: of(account.Asks), Watches: of(account.Watches), Snapshot: of(account.Snapshot),
+	}
+}

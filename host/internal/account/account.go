@@ -1,0 +1,238 @@
+// Package account counts the bytes that the host holds for its actors, and bounds them:
+// for one actor, for an actor and all below it, and for the system.
+package account
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Kind is what the bytes are for.
+type Kind uint8
+
+// The kinds.
+const (
+	Base     Kind = iota // the actor itself: its structures, its path, its arguments
+	Memory               // a guest's instance: memory, tables, what it needs besides
+	Mailbox              // messages that wait
+	Stash                // messages that were put aside
+	Timers               // with their payloads
+	Asks                 // that wait for answers
+	Watches              // of other actors
+	Snapshot             // of a guest that sleeps, or can be resumed
+	Kinds
+)
+
+var names = [Kinds]string{"base", "memory", "mailbox", "stash", "timers", "asks", "watches", "snapshot"}
+
+// String is the name as views show it.
+func (k Kind) String() string { return names[k] }
+
+// Pool is what a part of the system may hold together. All methods are for any
+// goroutine.
+type Pool struct {
+	name   string
+	key    string
+	above  *Pool
+	bytes  int64 // the bound; 0: none
+	most   int64 // actors; 0: no bound
+	held   atomic.Int64
+	actors atomic.Int64
+}
+
+// NewPool makes one. name says whose it is, key which setting raises its bounds; 0 bytes or
+// actors is no bound. What it holds counts for the pool above, too.
+func NewPool(name, key string, above *Pool, bytes, actors int64) *Pool {
+	return &Pool{name: name, key: key, above: above, bytes: bytes, most: actors}
+}
+
+// Held is the number of bytes that are reserved, in steps of Step.
+func (p *Pool) Held() int64 { return p.held.Load() }
+
+// Actors is the number of actors in it.
+func (p *Pool) Actors() int64 { return p.actors.Load() }
+
+// Bounds are the bytes and the actors that it may have; 0: no bound.
+func (p *Pool) Bounds() (bytes, actors int64) { return p.bytes, p.most }
+
+// Error says that something would exceed a bound.
+type Error struct {
+	What  string // "bytes" or "actors"
+	Whose string // of the pool, or of the actor
+	Key   string // the setting that raises the bound
+	Bound int64
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s may hold %d %s, and does; %s raises that", e.Whose, e.Bound, e.What, e.Key)
+}
+
+// reserve takes n bytes in p and all above, or nothing.
+func (p *Pool) reserve(n int64) *Error {
+	for q := p; q != nil; q = q.above {
+		if held := q.held.Add(n); q.bytes > 0 && held > q.bytes {
+			for r := p; ; r = r.above {
+				r.held.Add(-n)
+				if r == q {
+					break
+				}
+			}
+			return &Error{"bytes", q.name, q.key, q.bytes}
+		}
+	}
+	return nil
+}
+
+// take takes n bytes, whatever the bounds are: they are held already.
+func (p *Pool) take(n int64) {
+	for q := p; q != nil; q = q.above {
+		q.held.Add(n)
+	}
+}
+
+// Enter counts an actor in p and all above, unless one of them has as many as it may.
+func (p *Pool) Enter() error {
+	for q := p; q != nil; q = q.above {
+		if n := q.actors.Add(1); q.most > 0 && n > q.most {
+			for r := p; ; r = r.above {
+				r.actors.Add(-1)
+				if r == q {
+					break
+				}
+			}
+			return &Error{"actors", q.name, q.key, q.most}
+		}
+	}
+	return nil
+}
+
+// Leave takes Enter back.
+func (p *Pool) Leave() {
+	for q := p; q != nil; q = q.above {
+		q.actors.Add(-1)
+	}
+}
+
+// Step is in which steps an account takes from its pool, so that small changes touch
+// nothing that is shared.
+const Step = 4 << 10
+
+// Account is one actor's. Only the actor's own run may change it, mail aside; Of and
+// Total are for any goroutine.
+type Account struct {
+	pool     *Pool
+	own      int64 // bound of what is no guest memory; 0: none
+	kinds    [Kinds]atomic.Int64
+	reserved int64 // in the pool, without the mailbox
+}
+
+// Init begins an account in a pool. own bounds what is held besides guest memory.
+func (a *Account) Init(pool *Pool, own int64) { a.pool, a.own = pool, own }
+
+// Of is what is held of a kind.
+func (a *Account) Of(k Kind) int64 { return a.kinds[k].Load() }
+
+// Total is all that is held.
+func (a *Account) Total() (n int64) {
+	for k := range a.kinds {
+		n += a.kinds[k].Load()
+	}
+	return n
+}
+
+// Set changes what is held of a kind. If it is more than before it may be refused: then
+// nothing has changed.
+func (a *Account) Set(k Kind, n int64) error {
+	before := a.kinds[k].Load()
+	if n == before {
+		return nil
+	}
+	if n > before {
+		if err := a.room(k, n-before); err != nil {
+			return err
+		}
+	}
+	a.kinds[k].Store(n)
+	a.adjust()
+	return nil
+}
+
+// Note is Set of what is held already and so cannot be refused.
+func (a *Account) Note(k Kind, n int64) {
+	if a.kinds[k].Load() == n {
+		return
+	}
+	a.kinds[k].Store(n)
+	if need := a.outsideMailbox(); need > a.reserved {
+		more := roundUp(need - a.reserved)
+		a.pool.take(more)
+		a.reserved += more
+	}
+	a.adjust()
+}
+
+// room reserves for n more bytes of a kind.
+func (a *Account) room(k Kind, n int64) error {
+	if a.own > 0 && k != Memory {
+		if held := a.Total() - a.kinds[Memory].Load(); held+n > a.own {
+			return &Error{"bytes besides its memory", "the actor", "limits.held", a.own}
+		}
+	}
+	if k == Mailbox {
+		return errOrNil(a.pool.reserve(n))
+	}
+	if need := a.outsideMailbox() + n; need > a.reserved {
+		more := roundUp(need - a.reserved)
+		if err := a.pool.reserve(more); err != nil {
+			return err
+		}
+		a.reserved += more
+	}
+	return nil
+}
+
+func errOrNil(e *Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+// adjust gives back what is reserved without need, some steps aside.
+func (a *Account) adjust() {
+	if spare := a.reserved - a.outsideMailbox(); spare >= 2*Step {
+		back := spare / Step * Step
+		a.pool.take(-back)
+		a.reserved -= back
+	}
+}
+
+func (a *Account) outsideMailbox() int64 { return a.Total() - a.kinds[Mailbox].Load() }
+
+func roundUp(n int64) int64 { return (n + Step - 1) / Step * Step }
+
+// GrowMailbox reserves n more bytes for messages. Any goroutine that holds the mailbox's
+// own lock may call it.
+func (a *Account) GrowMailbox(n int64) error {
+	if err := a.room(Mailbox, n); err != nil {
+		return err
+	}
+	a.kinds[Mailbox].Add(n)
+	return nil
+}
+
+// ShrinkMailbox gives bytes for messages back, and with a negative number takes more that
+// are held already.
+func (a *Account) ShrinkMailbox(n int64) {
+	a.kinds[Mailbox].Add(-n)
+	a.pool.take(-n)
+}
+
+// Close gives everything back.
+func (a *Account) Close() {
+	a.pool.take(-a.reserved - a.kinds[Mailbox].Load())
+	a.reserved = 0
+	for k := range a.kinds {
+		a.kinds[k].Store(0)
+	}
+}
