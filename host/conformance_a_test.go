@@ -1,12 +1,14 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -345,6 +347,39 @@ func TestA21_NothingIsShared(t *testing.T) {
 	clear(kept)
 	l.run()
 	l.equal("seen", seen, []uint64{1, 2})
+	// Nor on the way through actors: who has sent, answered, forwarded, stashed or asked something may
+	// change it afterwards, and so may each receiver.
+	spoil := Func(func(_ *Context, m Message) error { clear(m.Payload); return nil })
+	spoiler := l.spawn("spoiler", spoil)
+	whole := Raw{0x82, 1, 2}
+	giver := l.spawn("giver", Func(func(ctx *Context, m Message) error {
+		ours := append(Raw(nil), whole...)
+		err := errors.Join(ctx.Reply(ours), ctx.Tell(spoiler, ours), ctx.Tell(l.probe, ours), ctx.Forward(l.probe), ctx.Forward(spoiler),
+			ctx.Ask(l.probe, ours, 7, time.Second), ctx.After(1, ms, 0, ours), ctx.Stash())
+		clear(ours)
+		clear(m.Payload)
+		return err
+	}))
+	l.mail = nil
+	l.say(giver, whole)
+	if len(l.mail) != 4 {
+		t.Errorf("%d messages", len(l.mail))
+	}
+	for _, m := range l.mail {
+		if !bytes.Equal(m.Payload, whole) {
+			t.Errorf("%v %x", m.Kind, m.Payload)
+		}
+	}
+	type box struct{ N []int }
+	v := &box{[]int{1, 2}}
+	var got box
+	b := l.spawn("b", Func(func(_ *Context, m Message) error { return m.Decode(&got) }))
+	l.post(b, v)
+	v.N[0] = 9
+	l.run()
+	if v.N[1] = 9; !slices.Equal(got.N, []int{1, 2}) {
+		t.Errorf("%v", got.N)
+	}
 	if err := l.Tell(a, func() {}); err == nil {
 		t.Error("a function has been sent")
 	}

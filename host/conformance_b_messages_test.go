@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -155,25 +156,53 @@ func rowB19_Ask(t *testing.T) {
 	l.equal("dead letters", l.letters(), []string{"late reply: 0"})
 }
 
-// B20: the result of something outside is piped to an actor as a message, in any actor's name.
+// B20: the result of something outside, which is ready after the turn, is piped to an actor as a
+// message, in any actor's name; so is its error. The actor handles others meanwhile.
 func TestB20_Pipe(t *testing.T) {
 	l := newStage(t, nil)
+	other := l.spawn("other", newCounter())
+	work := make(chan error) // what has become of the work
+	piped := make(chan error)
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
-		if m.Sender == ctx.Self() {
-			return tellProbe(ctx, Raw(m.Payload))
+		var v any
+		if err := m.Decode(&v); err != nil {
+			return err
 		}
-		self, sys := ctx.Self(), ctx.System()
-		return l.drainless(func() error { return sys.TellFrom(self, self, "result") })
+		if v == "fetch" {
+			self, sys := ctx.Self(), ctx.System()
+			go func() {
+				if err := <-work; err != nil {
+					piped <- sys.TellFrom(self, self, err.Error())
+				} else {
+					piped <- sys.TellFrom(other, self, "result")
+				}
+			}()
+			return nil
+		}
+		return tellProbe(ctx, fmt.Sprint(v, " from ", m.Sender.Name()))
 	}))
 	l.say(a, "fetch")
-	l.wants("message result")
-}
-
-// drainless runs f on another goroutine, as work outside of actors does, and waits for it.
-func (l *stage) drainless(f func() error) error {
-	done := make(chan error)
-	go func() { done <- f() }()
-	return <-done
+	l.say(a, "meanwhile")
+	l.wants("message meanwhile from probe")
+	for _, c := range []struct {
+		err  error
+		want string
+	}{{nil, "message result from other"}, {errors.New("no such thing"), "message no such thing from a"}} {
+		work <- c.err
+		if err := <-piped; err != nil {
+			t.Error(err)
+		}
+		l.run()
+		l.wants(c.want)
+		l.say(a, "fetch")
+	}
+	// Of one that has gone it is a dead letter, and the error says so.
+	l.Stop(a)
+	l.run()
+	work <- nil
+	if err := <-piped; !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
 }
 
 // B21: an inbox sends, receives, and watches for code that is no actor.
