@@ -255,7 +255,6 @@ func (a *actor) event(k EventKind) Event {
 type scratch struct {
 	w       *dispatch.Worker
 	cache   mailbox.Cache
-	env     abi.Envelope
 	cmds    []abi.Command
 	ends    []int  // of the turns in cmds
 	now     int64  // the last look at the clock
