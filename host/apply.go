@@ -18,7 +18,9 @@ func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelop
 	last := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
 	for i := range cmds {
 		cmd := &cmds[i]
-		if leaves(cmd.Op) {
+		if cmd.Op == abi.OpSend && cmd.ToPath == nil {
+			g.send(scr, cmd)
+		} else if leaves(cmd.Op) {
 			g.letOut(scr, cmd, current, last)
 		} else if !last {
 			g.applyLocal(scr, cmd, current)

@@ -100,7 +100,9 @@ func TestA23_AtMostOnce(t *testing.T) {
 
 // A24: from one sender to one receiver in the order of sending, whatever the sorts, through
 // batches and past crashes of the receiver.
-func TestA24_OrderFromOneToOne(t *testing.T) {
+func TestA24_OrderFromOneToOne(t *testing.T) { everyManner(t, rowA24_OrderFromOneToOne) }
+
+func rowA24_OrderFromOneToOne(t *testing.T) {
 	both(t, func(c Config) Config { return c.WithThroughput(3) }, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
@@ -137,6 +139,10 @@ func TestA24_OrderFromOneToOne(t *testing.T) {
 
 // A26: a parent may tell its child right after it was spawned.
 func TestA26_CreationIsTheFirstMessage(t *testing.T) {
+	everyManner(t, rowA26_CreationIsTheFirstMessage)
+}
+
+func rowA26_CreationIsTheFirstMessage(t *testing.T) {
 	l := newStage(t, nil)
 	n := l.spawn("native", Func(func(ctx *Context, m Message) error {
 		child, err := ctx.Spawn("child", sinkTo(l))
@@ -181,7 +187,9 @@ func TestA27_FailureAndMessageBothArrive(t *testing.T) {
 }
 
 // A28, A30: how messages are lost, each with the reason it is given.
-func TestA30_DeadLetters(t *testing.T) {
+func TestA30_DeadLetters(t *testing.T) { everyManner(t, rowA30_DeadLetters) }
+
+func rowA30_DeadLetters(t *testing.T) {
 	l := newStage(t, nil)
 	gone := l.spawn("gone", newCounter())
 	l.Stop(gone)

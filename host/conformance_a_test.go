@@ -1,12 +1,14 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -47,7 +49,9 @@ func TestA03_StoppingAParentStopsAllBelow(t *testing.T) {
 }
 
 // A05: state is rebuilt from scratch by a restart; what nobody refers to is not collected.
-func TestA05_StateIsRebuilt(t *testing.T) {
+func TestA05_StateIsRebuilt(t *testing.T) { everyManner(t, rowA05_StateIsRebuilt) }
+
+func rowA05_StateIsRebuilt(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.post(a, s.add(5))
@@ -144,7 +148,9 @@ func TestA13_PathGrammar(t *testing.T) {
 }
 
 // A14: names are optional, not empty, unique among siblings; '$' is the host's.
-func TestA14_Names(t *testing.T) {
+func TestA14_Names(t *testing.T) { everyManner(t, rowA14_Names) }
+
+func rowA14_Names(t *testing.T) {
 	l := newStage(t, nil)
 	for _, name := range []string{"$a", "a/b", "ä", "a b", "a*", "a?", string(make([]byte, 256))} {
 		if _, err := l.Spawn(name, newCounter()); !errors.Is(err, ErrBadName) {
@@ -172,7 +178,9 @@ func TestA14_Names(t *testing.T) {
 
 // A name or a type that cannot be is a spawn that has failed, with the name, and not a failure of
 // the parent.
-func TestBadNameOfAGuestsChild(t *testing.T) {
+func TestBadNameOfAGuestsChild(t *testing.T) { everyManner(t, rowBadNameOfAGuestsChild) }
+
+func rowBadNameOfAGuestsChild(t *testing.T) {
 	for _, c := range []struct{ typ, name, want string }{
 		{"puppet", "two words", `"two words"`},
 		{"puppet", "$1", `"$1"`},
@@ -197,7 +205,9 @@ func TestBadNameOfAGuestsChild(t *testing.T) {
 
 // A15: an incarnation is path and uid. A restart keeps both; stop and create make a new
 // one, and the old ref never reaches it.
-func TestA15_Incarnations(t *testing.T) {
+func TestA15_Incarnations(t *testing.T) { everyManner(t, rowA15_Incarnations) }
+
+func rowA15_Incarnations(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.post(a, s.crash)
@@ -308,7 +318,9 @@ func TestA19_SpawnIsAsynchronous(t *testing.T) {
 }
 
 // A20: there is no hollow ref: the mailbox is the actor's own from the beginning.
-func TestA20_NoHollowRef(t *testing.T) {
+func TestA20_NoHollowRef(t *testing.T) { everyManner(t, rowA20_NoHollowRef) }
+
+func rowA20_NoHollowRef(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := must(l.Spawn("a", s.props(l.t)))(l.t)
 		l.post(a, s.add(2))
@@ -335,6 +347,39 @@ func TestA21_NothingIsShared(t *testing.T) {
 	clear(kept)
 	l.run()
 	l.equal("seen", seen, []uint64{1, 2})
+	// Nor on the way through actors: who has sent, answered, forwarded, stashed or asked something may
+	// change it afterwards, and so may each receiver.
+	spoil := Func(func(_ *Context, m Message) error { clear(m.Payload); return nil })
+	spoiler := l.spawn("spoiler", spoil)
+	whole := Raw{0x82, 1, 2}
+	giver := l.spawn("giver", Func(func(ctx *Context, m Message) error {
+		ours := append(Raw(nil), whole...)
+		err := errors.Join(ctx.Reply(ours), ctx.Tell(spoiler, ours), ctx.Tell(l.probe, ours), ctx.Forward(l.probe), ctx.Forward(spoiler),
+			ctx.Ask(l.probe, ours, 7, time.Second), ctx.After(1, ms, 0, ours), ctx.Stash())
+		clear(ours)
+		clear(m.Payload)
+		return err
+	}))
+	l.mail = nil
+	l.say(giver, whole)
+	if len(l.mail) != 4 {
+		t.Errorf("%d messages", len(l.mail))
+	}
+	for _, m := range l.mail {
+		if !bytes.Equal(m.Payload, whole) {
+			t.Errorf("%v %x", m.Kind, m.Payload)
+		}
+	}
+	type box struct{ N []int }
+	v := &box{[]int{1, 2}}
+	var got box
+	b := l.spawn("b", Func(func(_ *Context, m Message) error { return m.Decode(&got) }))
+	l.post(b, v)
+	v.N[0] = 9
+	l.run()
+	if v.N[1] = 9; !slices.Equal(got.N, []int{1, 2}) {
+		t.Errorf("%v", got.N)
+	}
 	if err := l.Tell(a, func() {}); err == nil {
 		t.Error("a function has been sent")
 	}

@@ -45,7 +45,9 @@ func TestB44_Terminate(t *testing.T) {
 
 // B45: a periodic timer never piles up and ends with the incarnation; one that is set again
 // replaces the first.
-func TestB45_PeriodicMessages(t *testing.T) {
+func TestB45_PeriodicMessages(t *testing.T) { everyManner(t, rowB45_PeriodicMessages) }
+
+func rowB45_PeriodicMessages(t *testing.T) {
 	set := func(period time.Duration) []byte {
 		return abi.AppendTimer(nil, 1, uint64(time.Second), uint64(period), encoded("tick"))
 	}

@@ -12,7 +12,9 @@ import (
 
 // B24: every actor is identified without its doing, in its turn; a path that names nobody is
 // answered in the negative, a pattern that matches nobody is not.
-func TestB24_Identify(t *testing.T) {
+func TestB24_Identify(t *testing.T) { everyManner(t, rowB24_Identify) }
+
+func rowB24_Identify(t *testing.T) {
 	l := newStage(t, nil)
 	a, b := l.spawn("a1", newCounter()), l.spawn("a2", puppet(t))
 	in := l.Inbox(0)
@@ -82,7 +84,9 @@ func TestB25_ResolveOne(t *testing.T) {
 }
 
 // B26: a pattern cannot be watched, asked or stopped; for actors in Go it is no ref.
-func TestB26_PatternsAreOnlySentTo(t *testing.T) {
+func TestB26_PatternsAreOnlySentTo(t *testing.T) { everyManner(t, rowB26_PatternsAreOnlySentTo) }
+
+func rowB26_PatternsAreOnlySentTo(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
 	g := l.spawn("guest", puppet(t, on(abi.KindTerminated, toProbe("terminated")), on(abi.KindReply, toProbe("reply"))))
@@ -98,7 +102,9 @@ func TestB26_PatternsAreOnlySentTo(t *testing.T) {
 
 // B27: a receive timeout comes after a time without messages, and again; every message begins
 // the time anew; 0 turns it off.
-func TestB27_ReceiveTimeout(t *testing.T) {
+func TestB27_ReceiveTimeout(t *testing.T) { everyManner(t, rowB27_ReceiveTimeout) }
+
+func rowB27_ReceiveTimeout(t *testing.T) {
 	const ms = time.Millisecond
 	for _, s := range []struct {
 		name  string
@@ -123,9 +129,9 @@ func TestB27_ReceiveTimeout(t *testing.T) {
 			l := newStage(t, nil)
 			a := l.spawn("a", s.props)
 			l.say(a, s.set(10*ms))
-			l.pass(10*ms - 1)
+			l.pass(10*ms - time.Microsecond)
 			l.wants()
-			l.pass(1)
+			l.pass(time.Microsecond)
 			l.wants("message idle")
 			l.pass(10 * ms)
 			l.wants("message idle")
@@ -151,6 +157,10 @@ func TestB27_ReceiveTimeout(t *testing.T) {
 
 // B28: what a guest marks so does not begin the receiver's time anew either.
 func TestB28_NotInfluenceReceiveTimeout(t *testing.T) {
+	everyManner(t, rowB28_NotInfluenceReceiveTimeout)
+}
+
+func rowB28_NotInfluenceReceiveTimeout(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", puppet(t, on(abi.KindStart, abi.AppendReceiveTimeout(nil, 10e6)), on(abi.KindReceiveTimeout, toProbe("idle"))))
 	g := l.spawn("guest", puppet(t))

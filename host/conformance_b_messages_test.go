@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -11,7 +12,9 @@ import (
 )
 
 // B16: telling never waits and never panics; without a sender an answer goes to nobody.
-func TestB16_Tell(t *testing.T) {
+func TestB16_Tell(t *testing.T) { everyManner(t, rowB16_Tell) }
+
+func rowB16_Tell(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
 		if !m.Sender.IsZero() {
@@ -55,7 +58,9 @@ func TestB17_Context(t *testing.T) {
 }
 
 // B18: a forwarded message keeps its sender and its correlation.
-func TestB18_Forward(t *testing.T) {
+func TestB18_Forward(t *testing.T) { everyManner(t, rowB18_Forward) }
+
+func rowB18_Forward(t *testing.T) {
 	l := newStage(t, nil)
 	for _, p := range []Props{
 		Func(func(ctx *Context, _ Message) error { return ctx.Forward(must(l.Lookup("/user/end"))(t)) }),
@@ -78,7 +83,9 @@ func TestB18_Forward(t *testing.T) {
 }
 
 // B19: an ask has a deadline; a target that fails does not answer; a late answer is a dead letter.
-func TestB19_Ask(t *testing.T) {
+func TestB19_Ask(t *testing.T) { everyManner(t, rowB19_Ask) }
+
+func rowB19_Ask(t *testing.T) {
 	for _, s := range []struct {
 		name string
 		ask  func(to Ref) (Props, any)
@@ -117,16 +124,16 @@ func TestB19_Ask(t *testing.T) {
 			} {
 				props, order := s.ask(l.spawn("", target))
 				l.say(l.spawn("", props), order)
-				l.pass(time.Second - 1)
+				l.pass(time.Second - time.Microsecond)
 				// One whose turn fails is no answer to be waited for.
 				if early := []string{"message reply", "message reply_error", "message reply_error", ""}[i]; early != "" {
 					l.wants(early)
-					l.pass(1)
+					l.pass(time.Microsecond)
 					l.wants()
 					continue
 				}
 				l.wants()
-				l.pass(1)
+				l.pass(time.Microsecond)
 				l.wants("message ask_timeout")
 			}
 			if err := late(); err != nil { // the asker's mailbox takes it; it is looked at there
@@ -149,25 +156,53 @@ func TestB19_Ask(t *testing.T) {
 	l.equal("dead letters", l.letters(), []string{"late reply: 0"})
 }
 
-// B20: the result of something outside is piped to an actor as a message, in any actor's name.
+// B20: the result of something outside, which is ready after the turn, is piped to an actor as a
+// message, in any actor's name; so is its error. The actor handles others meanwhile.
 func TestB20_Pipe(t *testing.T) {
 	l := newStage(t, nil)
+	other := l.spawn("other", newCounter())
+	work := make(chan error) // what has become of the work
+	piped := make(chan error)
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
-		if m.Sender == ctx.Self() {
-			return tellProbe(ctx, Raw(m.Payload))
+		var v any
+		if err := m.Decode(&v); err != nil {
+			return err
 		}
-		self, sys := ctx.Self(), ctx.System()
-		return l.drainless(func() error { return sys.TellFrom(self, self, "result") })
+		if v == "fetch" {
+			self, sys := ctx.Self(), ctx.System()
+			go func() {
+				if err := <-work; err != nil {
+					piped <- sys.TellFrom(self, self, err.Error())
+				} else {
+					piped <- sys.TellFrom(other, self, "result")
+				}
+			}()
+			return nil
+		}
+		return tellProbe(ctx, fmt.Sprint(v, " from ", m.Sender.Name()))
 	}))
 	l.say(a, "fetch")
-	l.wants("message result")
-}
-
-// drainless runs f on another goroutine, as work outside of actors does, and waits for it.
-func (l *stage) drainless(f func() error) error {
-	done := make(chan error)
-	go func() { done <- f() }()
-	return <-done
+	l.say(a, "meanwhile")
+	l.wants("message meanwhile from probe")
+	for _, c := range []struct {
+		err  error
+		want string
+	}{{nil, "message result from other"}, {errors.New("no such thing"), "message no such thing from a"}} {
+		work <- c.err
+		if err := <-piped; err != nil {
+			t.Error(err)
+		}
+		l.run()
+		l.wants(c.want)
+		l.say(a, "fetch")
+	}
+	// Of one that has gone it is a dead letter, and the error says so.
+	l.Stop(a)
+	l.run()
+	work <- nil
+	if err := <-piped; !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
 }
 
 // B21: an inbox sends, receives, and watches for code that is no actor.

@@ -10,7 +10,9 @@ import (
 )
 
 // B22: a path is resolved at each delivery: absolute, relative, "..".
-func TestB22_Paths(t *testing.T) {
+func TestB22_Paths(t *testing.T) { everyManner(t, rowB22_Paths) }
+
+func rowB22_Paths(t *testing.T) {
 	l := newStage(t, nil)
 	l.spawn("other", sinkTo(l))
 	child := Child{"child", sinkTo(l)}
@@ -52,7 +54,9 @@ func TestB22_Paths(t *testing.T) {
 }
 
 // B23: '*' and '?' within an element; every match gets the message, the sender, too, if it matches.
-func TestB23_Wildcards(t *testing.T) {
+func TestB23_Wildcards(t *testing.T) { everyManner(t, rowB23_Wildcards) }
+
+func rowB23_Wildcards(t *testing.T) {
 	l := newStage(t, nil)
 	told := map[string]int{}
 	note := Func(func(ctx *Context, m Message) error {

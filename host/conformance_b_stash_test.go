@@ -57,7 +57,9 @@ func TestB34_BecomeIsResetByRestart(t *testing.T) {
 }
 
 // B35: a message is stashed once in a turn; the stash is bounded.
-func TestB35_Stash(t *testing.T) {
+func TestB35_Stash(t *testing.T) { everyManner(t, rowB35_Stash) }
+
+func rowB35_Stash(t *testing.T) {
 	l := newStage(t, nil)
 	var errs []error
 	n := l.spawn("native", Func(func(ctx *Context, _ Message) error {
@@ -88,7 +90,9 @@ func TestB35_Stash(t *testing.T) {
 
 // B36: what was stashed comes back to the front, in its order, before what came later, also beyond
 // the mailbox's bound; sender and correlation stay.
-func TestB36_Unstash(t *testing.T) {
+func TestB36_Unstash(t *testing.T) { everyManner(t, rowB36_Unstash) }
+
+func rowB36_Unstash(t *testing.T) {
 	l := newStage(t, nil)
 	var froms []Ref
 	var got []string
@@ -131,7 +135,9 @@ func TestB36_Unstash(t *testing.T) {
 
 // B37: a restart puts what was stashed back to the mailbox, before the rest; an end makes it dead
 // letters.
-func TestB37_StashSurvivesARestart(t *testing.T) {
+func TestB37_StashSurvivesARestart(t *testing.T) { everyManner(t, rowB37_StashSurvivesARestart) }
+
+func rowB37_StashSurvivesARestart(t *testing.T) {
 	for _, s := range stashers {
 		t.Run(s.name, func(t *testing.T) {
 			l := newStage(t, nil)
@@ -192,7 +198,9 @@ func TestB36_NewsCanBeStashed(t *testing.T) {
 }
 
 // B39: the message of a failed turn is gone, or comes again so many times, as the props say.
-func TestB39_FateOfTheMessage(t *testing.T) {
+func TestB39_FateOfTheMessage(t *testing.T) { everyManner(t, rowB39_FateOfTheMessage) }
+
+func rowB39_FateOfTheMessage(t *testing.T) {
 	for _, c := range []struct {
 		crashed CrashedMessage
 		crashes int
@@ -209,7 +217,9 @@ func TestB39_FateOfTheMessage(t *testing.T) {
 }
 
 // B40: the mailbox is not touched by a failure.
-func TestB40_FateOfTheMailbox(t *testing.T) {
+func TestB40_FateOfTheMailbox(t *testing.T) { everyManner(t, rowB40_FateOfTheMailbox) }
+
+func rowB40_FateOfTheMailbox(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		for range 3 {

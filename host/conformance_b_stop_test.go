@@ -13,7 +13,9 @@ import (
 )
 
 // B29: a stop ends the actor behind its current turn; the rest of the mailbox is dead letters.
-func TestB29_Stop(t *testing.T) {
+func TestB29_Stop(t *testing.T) { everyManner(t, rowB29_Stop) }
+
+func rowB29_Stop(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
@@ -42,7 +44,9 @@ func TestB29_Stop(t *testing.T) {
 }
 
 // B30: children first, then the last turn, then the mailbox, then the parent, then the watchers.
-func TestB30_OrderOfTheEnd(t *testing.T) {
+func TestB30_OrderOfTheEnd(t *testing.T) { everyManner(t, rowB30_OrderOfTheEnd) }
+
+func rowB30_OrderOfTheEnd(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t).WithChildren(Child{"child", s.props(l.t)}))
 		child := must(l.Lookup("/user/a/child"))(l.t)
@@ -83,7 +87,9 @@ type replacesItsChild struct{ watchesItsChild }
 func (a *replacesItsChild) Receive(ctx *Context, m Message) error { return a.Started(ctx) }
 
 // B31: a poison pill stops the actor when it is reached.
-func TestB31_PoisonPill(t *testing.T) {
+func TestB31_PoisonPill(t *testing.T) { everyManner(t, rowB31_PoisonPill) }
+
+func rowB31_PoisonPill(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
@@ -103,7 +109,9 @@ func TestB31_PoisonPill(t *testing.T) {
 
 // B32: a kill is a failure when it is reached; the supervisor decides: stop by default, but it may
 // resume or restart.
-func TestB32_Kill(t *testing.T) {
+func TestB32_Kill(t *testing.T) { everyManner(t, rowB32_Kill) }
+
+func rowB32_Kill(t *testing.T) {
 	for directive, want := range map[supervision.Directive][]string{
 		0: {"1", "stop"}, supervision.Resume: {"1", "1"}, supervision.Restart: {"1", "0"}, supervision.Stop: {"1", "stop"},
 	} {
@@ -130,7 +138,9 @@ func TestB32_Kill(t *testing.T) {
 
 // B33: a graceful stop waits until the actor has gone, its last turn included, and stops it at
 // once when the time is over.
-func TestB33_GracefulStop(t *testing.T) {
+func TestB33_GracefulStop(t *testing.T) { everyManner(t, rowB33_GracefulStop) }
+
+func rowB33_GracefulStop(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil

@@ -3,14 +3,19 @@ package host
 import (
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // B01: props are immutable, may be shared, and are checked before there is an actor.
-func TestB01_Props(t *testing.T) {
+func TestB01_Props(t *testing.T) { everyManner(t, rowB01_Props) }
+
+func rowB01_Props(t *testing.T) {
 	l := newStage(t, nil)
 	base := newCounter()
 	limited := base.WithLimits(Limits{Mailbox: 1}).WithArgs(7)
@@ -41,7 +46,9 @@ func TestB01_Props(t *testing.T) {
 }
 
 // B02: every incarnation is a fresh instance; a factory must make one.
-func TestB02_FreshInstances(t *testing.T) {
+func TestB02_FreshInstances(t *testing.T) { everyManner(t, rowB02_FreshInstances) }
+
+func rowB02_FreshInstances(t *testing.T) {
 	l := newStage(t, nil)
 	made := 0
 	a := l.spawn("a", Native(func() Actor { made++; return &counter{} }))
@@ -59,28 +66,66 @@ func TestB02_FreshInstances(t *testing.T) {
 	l.wants("reply 0")
 }
 
-// B03: one message at a time, in the order of the mailbox; nothing is picked from behind.
+// B03: one message at a time, in the order of the mailbox; nothing is picked from behind. With
+// many senders and several workers, and for an actor that blocks.
 func TestB03_OneAtATime(t *testing.T) {
-	l := newStage(t, nil)
-	inside, most := 0, 0
-	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
-		inside++
-		most = max(most, inside)
-		_ = ctx.Tell(ctx.Self(), "meanwhile") // does not run within
-		inside--
-		if m.Kind == abi.KindMessage && m.Sender == ctx.Self() {
-			ctx.Stop(ctx.Self())
+	s := newSystem(t, NewConfig("one").WithWorkers(4))
+	const senders, each = 8, 200
+	var inside, most, handled atomic.Int64
+	last := map[uint64]uint64{} // no lock: the race detector looks
+	a := must(s.Spawn("a", Func(func(ctx *Context, m Message) error {
+		if n := inside.Add(1); n > most.Load() {
+			most.Store(n)
 		}
+		defer inside.Add(-1)
+		var v [2]uint64
+		if err := m.Decode(&v); err != nil {
+			return err
+		}
+		if v[1] != last[v[0]]+1 {
+			t.Errorf("%d of %d comes after %d", v[1], v[0], last[v[0]])
+		}
+		last[v[0]] = v[1]
+		if v[1]%50 == 0 {
+			ctx.Block() // another worker takes over what waits, but not this actor
+			time.Sleep(time.Millisecond)
+		}
+		handled.Add(1)
 		return nil
-	}))
-	l.say(a, 1)
-	if most != 1 {
-		t.Errorf("%d at a time", most)
+	})))(t)
+	var group sync.WaitGroup
+	for i := range uint64(senders) {
+		group.Go(func() {
+			for n := range uint64(each) {
+				if err := s.Tell(a, [2]uint64{i, n + 1}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
+	group.Wait()
+	waitFor(t, "all of them", func() bool { return handled.Load() == senders*each })
+	if most.Load() != 1 {
+		t.Errorf("%d at a time", most.Load())
+	}
+	// What an actor sends itself runs after its turn, behind what waits.
+	l := newStage(t, nil)
+	b := l.spawn("b", Func(func(ctx *Context, m Message) error {
+		if m.Sender == l.probe {
+			_ = ctx.Tell(ctx.Self(), "to myself")
+		}
+		return tellProbe(ctx, Raw(m.Payload))
+	}))
+	l.post(b, "one")
+	l.post(b, "two")
+	l.run()
+	l.wants("message one", "message two", "message to myself", "message to myself")
 }
 
 // B04: a message that was not handled is an event, no failure.
-func TestB04_Unhandled(t *testing.T) {
+func TestB04_Unhandled(t *testing.T) { everyManner(t, rowB04_Unhandled) }
+
+func rowB04_Unhandled(t *testing.T) {
 	l := newStage(t, nil)
 	n := l.spawn("native", Func(func(*Context, Message) error { return ErrUnhandled }))
 	g := l.spawn("guest", puppet(t))
@@ -101,7 +146,9 @@ func TestB04_Unhandled(t *testing.T) {
 
 // B05: the start comes before the first message, again at every restart; failing there is a
 // failure of initialisation, and stops.
-func TestB05_Start(t *testing.T) {
+func TestB05_Start(t *testing.T) { everyManner(t, rowB05_Start) }
+
+func rowB05_Start(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := must(l.Spawn("a", s.props(l.t)))(l.t)
 		l.post(a, s.report)
@@ -138,7 +185,9 @@ func (failsToStart) Started(*Context) error { return errors.New("no database") }
 
 // B06: before a restart the old instance hears of it, if it can still be called, also when
 // no message of its own was the cause; its children are unwatched and stopped.
-func TestB06_PreRestart(t *testing.T) {
+func TestB06_PreRestart(t *testing.T) { everyManner(t, rowB06_PreRestart) }
+
+func rowB06_PreRestart(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		props func(*testing.T) Props
@@ -194,7 +243,9 @@ type parentOfWatched struct{ counter }
 func (*parentOfWatched) Started(ctx *Context) error { return watchesItsChild{}.Started(ctx) }
 
 // B07: the new instance knows that it is one, and why.
-func TestB07_PostRestart(t *testing.T) {
+func TestB07_PostRestart(t *testing.T) { everyManner(t, rowB07_PostRestart) }
+
+func rowB07_PostRestart(t *testing.T) {
 	l := newStage(t, nil)
 	var causes []string
 	n := l.spawn("native", Native(func() Actor { return &knowsWhy{told: &causes} }))
@@ -233,7 +284,9 @@ func (a *knowsWhy) Started(ctx *Context) error {
 }
 
 // B08: the stop hook runs once, at the real end; what is sent from then on is a dead letter.
-func TestB08_Stop(t *testing.T) {
+func TestB08_Stop(t *testing.T) { everyManner(t, rowB08_Stop) }
+
+func rowB08_Stop(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
@@ -282,7 +335,9 @@ func TestB09_ChildrenKept(t *testing.T) {
 
 // B10: a restart makes a new instance; ref, uid, watchers and mailbox stay, the failing
 // message is gone, timers, the receive timeout and asks are, too.
-func TestB10_RestartEffects(t *testing.T) {
+func TestB10_RestartEffects(t *testing.T) { everyManner(t, rowB10_RestartEffects) }
+
+func rowB10_RestartEffects(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		in := l.Inbox(0)

@@ -49,7 +49,9 @@ func eachWatcher(t *testing.T, f func(l *stage, w watcherSort, ref Ref)) {
 
 // B11: a watcher learns of the real end, not of restarts; also of one that came before; the
 // order of registration and death does not matter.
-func TestB11_DeathWatch(t *testing.T) {
+func TestB11_DeathWatch(t *testing.T) { everyManner(t, rowB11_DeathWatch) }
+
+func rowB11_DeathWatch(t *testing.T) {
 	eachWatcher(t, func(l *stage, w watcherSort, ref Ref) {
 		a := l.spawn("a", newCounter())
 		l.say(ref, w.watch(a))
@@ -79,7 +81,9 @@ func TestB11_DeathWatch(t *testing.T) {
 }
 
 // B12: watching twice is watching once; watching again after the end is told again.
-func TestB12_RepeatedWatch(t *testing.T) {
+func TestB12_RepeatedWatch(t *testing.T) { everyManner(t, rowB12_RepeatedWatch) }
+
+func rowB12_RepeatedWatch(t *testing.T) {
 	eachWatcher(t, func(l *stage, w watcherSort, ref Ref) {
 		a := l.spawn("a", newCounter())
 		l.say(ref, w.watch(a))
@@ -93,7 +97,9 @@ func TestB12_RepeatedWatch(t *testing.T) {
 }
 
 // B13: unwatch also takes back what waits in the mailbox already.
-func TestB13_Unwatch(t *testing.T) {
+func TestB13_Unwatch(t *testing.T) { everyManner(t, rowB13_Unwatch) }
+
+func rowB13_Unwatch(t *testing.T) {
 	eachWatcher(t, func(l *stage, w watcherSort, ref Ref) {
 		a, b := l.spawn("a", newCounter()), l.spawn("b", newCounter())
 		l.say(ref, w.watch(a))
@@ -137,7 +143,9 @@ func TestB13_Unwatch(t *testing.T) {
 }
 
 // B14: the news of the end comes behind everything that the dead actor had sent before.
-func TestB14_TerminatedComesLast(t *testing.T) {
+func TestB14_TerminatedComesLast(t *testing.T) { everyManner(t, rowB14_TerminatedComesLast) }
+
+func rowB14_TerminatedComesLast(t *testing.T) {
 	eachWatcher(t, func(l *stage, w watcherSort, ref Ref) {
 		words := func(i int) any {
 			if w.name == "guest" {
@@ -161,7 +169,9 @@ func TestB14_TerminatedComesLast(t *testing.T) {
 }
 
 // B15: an end that was not handled is a failure of the watcher; by default it stops.
-func TestB15_DeathPact(t *testing.T) {
+func TestB15_DeathPact(t *testing.T) { everyManner(t, rowB15_DeathPact) }
+
+func rowB15_DeathPact(t *testing.T) {
 	for _, w := range []Props{
 		Func(func(ctx *Context, m Message) error {
 			if m.Kind == abi.KindTerminated {

@@ -75,8 +75,30 @@ func TestC_1_4_TriggerOn(t *testing.T) {
 		if a, b := l.state("crash"), l.state("quit"); a != c.crash || b != c.quit {
 			t.Errorf("%s: %s and %s, want %s and %s", c.name, a, b, c.crash, c.quit)
 		}
-		l.pass(200 * ms)
+		// Who is not delayed begins again at once; who is, when the delay is over and not before.
 		for path, was := range map[string]string{"crash": c.crash, "quit": c.quit} {
+			if was != "gone" {
+				if n := l.table.Get(l.at(path).uid).incarnation(); n != map[string]uint64{"running": 1, "restarting": 0}[was] {
+					t.Errorf("%s: %s is incarnation %d", c.name, path, n)
+				}
+			}
+		}
+		for _, e := range l.seen(EventFailed) {
+			if was := map[string]string{"crash": c.crash, "quit": c.quit}[e.Ref.Name()]; (e.Delay == 200*ms) != (was == "restarting") || e.Delay != 0 && e.Delay != 200*ms {
+				t.Errorf("%s: %s is delayed %v", c.name, e.Ref.Name(), e.Delay)
+			}
+		}
+		l.pass(200*ms - 1)
+		if a, b := l.state("crash"), l.state("quit"); a != c.crash || b != c.quit {
+			t.Errorf("%s: %s and %s before the delay is over", c.name, a, b)
+		}
+		l.pass(1)
+		for path, was := range map[string]string{"crash": c.crash, "quit": c.quit} {
+			if was != "gone" {
+				if n := l.table.Get(l.at(path).uid).incarnation(); n != 1 {
+					t.Errorf("%s: %s is incarnation %d after the delay", c.name, path, n)
+				}
+			}
 			if was == "restarting" {
 				was = "running"
 			}
@@ -373,7 +395,9 @@ func TestC_1_4_ResetOfTheCount(t *testing.T) {
 }
 
 // The guest's command reset_backoff.
-func TestC_3_5_GuestResetsTheBackoff(t *testing.T) {
+func TestC_3_5_GuestResetsTheBackoff(t *testing.T) { awakeOrNot(t, rowC_3_5_GuestResetsTheBackoff) }
+
+func rowC_3_5_GuestResetsTheBackoff(t *testing.T) {
 	l := newLab(t, delayed(t, supervision.Backoff{Reset: supervision.ResetManual}))
 	ref := l.spawn("a", familyGuest(t, "worker"))
 	for _, want := range []time.Duration{200 * ms, 400 * ms} {

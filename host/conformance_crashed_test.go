@@ -120,7 +120,9 @@ func (a *stasher) Receive(ctx *Context, m Message) error {
 
 // A batch of a guest: what went before the crash stays done, the message is delivered
 // again, what follows it comes after it.
-func TestRedeliveryToGuests(t *testing.T) {
+func TestRedeliveryToGuests(t *testing.T) { awakeOrNot(t, rowRedeliveryToGuests) }
+
+func rowRedeliveryToGuests(t *testing.T) {
 	for times, want := range map[int]int{0: 15, 2: 15} {
 		policy := DeadLetterCrashed()
 		if times > 0 {

@@ -482,8 +482,28 @@ func TestD12_Reports(t *testing.T) {
 		e.Delay != 200*time.Millisecond || e.Failures != 1 || e.Incarnation != 0 || e.Mail == nil || e.Mail.Waiting != 1 || e.Mail.Sender != ref.uid {
 		t.Errorf("%+v, %+v", e, e.Mail)
 	}
-	if s := supervision.Default().WithSilence(true); !s.Silent() || supervision.Default().Silent() {
-		t.Error("silence")
+	if n := len(l.seen(EventFailed, EventEscalated)); n != 0 || e.Silent || e.Mail.Kind != abi.KindMessage || e.Mail.Redelivered != 0 {
+		t.Errorf("%d more, %+v", n, e.Mail)
+	}
+	// Then it begins again, for this reason, and the next failure is the second one.
+	l.pass(200 * time.Millisecond)
+	if r := l.next(EventRestarted); r.Ref != ref || r.Incarnation != 1 || r.Failure != e.Failure {
+		t.Errorf("%+v", r)
+	}
+	l.tell(ref, "panic")
+	if e := l.next(EventFailed); e.Failure.Kind != abi.FailureNativePanic || e.Failures != 2 || e.Delay != 400*time.Millisecond || e.Incarnation != 1 || e.Mail.Waiting != 0 || e.Mail.Sender != 0 {
+		t.Errorf("%+v, %+v", e, e.Mail)
+	}
+	// A silent strategy marks the report, and every other one leaves it unmarked.
+	l = newLab(t, supervision.Default())
+	l.spawn("top", parentOf(supervision.Default().WithSilence(true), Child{"kid", newCounter()}))
+	l.tell(l.at("top/kid"), "crash")
+	if e := l.next(EventFailed); !e.Silent {
+		t.Errorf("%+v", e)
+	}
+	// Without anybody who listens it is counted all the same.
+	if st := l.Stats(); st.Crashes != 1 {
+		t.Errorf("%d crashes", st.Crashes)
 	}
 }
 

@@ -81,7 +81,9 @@ func TestD02_AskedUnderLimits(t *testing.T) {
 
 // A deciding turn that fails: the supervisor fails, the child waits, and the default
 // decider decides about it when the supervisor goes on.
-func TestD02_FailingOverTheDecision(t *testing.T) {
+func TestD02_FailingOverTheDecision(t *testing.T) { awakeOrNot(t, rowD02_FailingOverTheDecision) }
+
+func rowD02_FailingOverTheDecision(t *testing.T) {
 	for _, c := range []struct {
 		above supervision.Directive
 		keep  bool
@@ -130,7 +132,9 @@ func TestD02_FailingOverTheDecision(t *testing.T) {
 
 // A guest that is asked, with every answer; what its deciding turn sends goes out, and
 // a decision outside such a turn counts for nothing.
-func TestD02_AskedGuests(t *testing.T) {
+func TestD02_AskedGuests(t *testing.T) { awakeOrNot(t, rowD02_AskedGuests) }
+
+func rowD02_AskedGuests(t *testing.T) {
 	for says, want := range map[int]struct {
 		directive supervision.Directive
 		state     string

@@ -13,7 +13,9 @@ import (
 func (l *stage) cellOf(ref Ref) *actor { return l.table.Get(ref.uid) }
 
 // 3.1: what the system says overtakes what users say, between any two turns.
-func TestC_3_1_SystemMessagesOvertake(t *testing.T) {
+func TestC_3_1_SystemMessagesOvertake(t *testing.T) { everyManner(t, rowC_3_1_SystemMessagesOvertake) }
+
+func rowC_3_1_SystemMessagesOvertake(t *testing.T) {
 	both(t, func(c Config) Config { return c.WithThroughput(100) }, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t))
 		l.got = nil
@@ -62,7 +64,9 @@ func TestC_3_1_Throughput(t *testing.T) {
 }
 
 // 3.1: a suspended actor takes messages in and handles none; suspensions are counted.
-func TestC_3_1_SuspendCounter(t *testing.T) {
+func TestC_3_1_SuspendCounter(t *testing.T) { everyManner(t, rowC_3_1_SuspendCounter) }
+
+func rowC_3_1_SuspendCounter(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t).WithChildren(Child{"child", s.props(l.t)}))
 		child := must(l.Lookup("/user/a/child"))(l.t)
@@ -115,6 +119,10 @@ func strict(c Config) Config {
 
 // 3.2(1): a failure suspends the actor and all below it; messages go on queueing.
 func TestC_3_2_1_FailureSuspendsAllBelow(t *testing.T) {
+	everyManner(t, rowC_3_2_1_FailureSuspendsAllBelow)
+}
+
+func rowC_3_2_1_FailureSuspendsAllBelow(t *testing.T) {
 	both(t, strict, func(l *stage, s sort) {
 		a := l.spawn("a", s.props(l.t).WithChildren(Child{"b", s.props(l.t).WithChildren(Child{"c", s.props(l.t)})}))
 		b, c := must(l.Lookup("/user/a/b"))(l.t), must(l.Lookup("/user/a/b/c"))(l.t)
@@ -221,7 +229,9 @@ func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 }
 
 // 3.2(4): resume brings the actor back to before the failing turn and wakes its children.
-func TestC_3_2_4_Resume(t *testing.T) {
+func TestC_3_2_4_Resume(t *testing.T) { everyManner(t, rowC_3_2_4_Resume) }
+
+func rowC_3_2_4_Resume(t *testing.T) {
 	both(t, strict, func(l *stage, s sort) {
 		// Only an actor whose supervisor may resume keeps what that needs: a rule says so.
 		p := l.spawn("p", Func(func(*Context, Message) error { return nil }).
@@ -243,6 +253,10 @@ func TestC_3_2_4_Resume(t *testing.T) {
 
 // 3.2(4): one that never came up is made anew by resume; it does not run half begun.
 func TestC_3_2_4_ResumeOfWhatNeverBegan(t *testing.T) {
+	everyManner(t, rowC_3_2_4_ResumeOfWhatNeverBegan)
+}
+
+func rowC_3_2_4_ResumeOfWhatNeverBegan(t *testing.T) {
 	fails := true
 	for name, p := range map[string]Props{
 		"native": Native(func() Actor { return &startsUnless{fails: &fails} }),

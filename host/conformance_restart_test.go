@@ -12,7 +12,9 @@ import (
 )
 
 // 3.2(5): the seven steps of a restart, in their order; no message slips in.
-func TestC_3_2_5_RestartSteps(t *testing.T) {
+func TestC_3_2_5_RestartSteps(t *testing.T) { everyManner(t, rowC_3_2_5_RestartSteps) }
+
+func rowC_3_2_5_RestartSteps(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		l := newStage(t, func(c Config) Config {
 			return c.WithGuardian(supervision.Default().WithKeepChildren(keep))
@@ -48,6 +50,10 @@ func TestC_3_2_5_RestartSteps(t *testing.T) {
 
 // 3.2(5): a failure in the hook of the old instance is only logged.
 func TestC_3_2_5_FailureBeforeTheRestartIsLogged(t *testing.T) {
+	everyManner(t, rowC_3_2_5_FailureBeforeTheRestartIsLogged)
+}
+
+func rowC_3_2_5_FailureBeforeTheRestartIsLogged(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", puppet(t, onTrap(abi.KindPreRestart)))
 	l.raw()
@@ -100,7 +106,9 @@ func TestC_3_2_6_RestartOfOneThatStops(t *testing.T) {
 }
 
 // 3.2(7): failures while stopping go nowhere; watches of the dead are taken back.
-func TestC_3_2_7_Terminate(t *testing.T) {
+func TestC_3_2_7_Terminate(t *testing.T) { everyManner(t, rowC_3_2_7_Terminate) }
+
+func rowC_3_2_7_Terminate(t *testing.T) {
 	l := newStage(t, nil)
 	other := l.spawn("other", newCounter())
 	for name, p := range map[string]Props{

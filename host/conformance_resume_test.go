@@ -13,7 +13,9 @@ import (
 
 // Resume gives a guest the state from before the failing turn.
 
-func TestResumeGivesTheStateBefore(t *testing.T) {
+func TestResumeGivesTheStateBefore(t *testing.T) { awakeOrNot(t, rowResumeGivesTheStateBefore) }
+
+func rowResumeGivesTheStateBefore(t *testing.T) {
 	for _, how := range []string{"panic x", "fail x"} {
 		// Around every multiple of a checkpoint.
 		for _, turns := range []int{0, 1, 2, checkpointTurns - 2, checkpointTurns - 1, checkpointTurns, checkpointTurns + 1, 2 * checkpointTurns, 5*checkpointTurns + 3} {
@@ -41,7 +43,9 @@ func TestResumeGivesTheStateBefore(t *testing.T) {
 
 // What is handled again does the same: its clock and its randomness are those of then.
 // And what it had asked for then is not done twice.
-func TestResumeRepeatsInSilence(t *testing.T) {
+func TestResumeRepeatsInSilence(t *testing.T) { awakeOrNot(t, rowResumeRepeatsInSilence) }
+
+func rowResumeRepeatsInSilence(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Resume))
 	sink := l.sinkhole()
 	ref := l.spawn("a", familyGuest(t, "worker"))
@@ -64,7 +68,9 @@ func TestResumeRepeatsInSilence(t *testing.T) {
 }
 
 // Timers and asks live on over a resume, unlike a restart.
-func TestResumeKeepsTimersAndAsks(t *testing.T) {
+func TestResumeKeepsTimersAndAsks(t *testing.T) { awakeOrNot(t, rowResumeKeepsTimersAndAsks) }
+
+func rowResumeKeepsTimersAndAsks(t *testing.T) {
 	for directive, want := range map[supervision.Directive]int{supervision.Resume: 101, supervision.Restart: 0} {
 		l := newLab(t, otherwise(directive))
 		ref := l.spawn("a", familyGuest(t, "worker"))
@@ -87,7 +93,9 @@ func TestResumeKeepsTimersAndAsks(t *testing.T) {
 }
 
 // A child's failure that is escalated and resumed leaves the guest above as it is.
-func TestResumeOfAnEscalatedFailure(t *testing.T) {
+func TestResumeOfAnEscalatedFailure(t *testing.T) { awakeOrNot(t, rowResumeOfAnEscalatedFailure) }
+
+func rowResumeOfAnEscalatedFailure(t *testing.T) {
 	rules := supervision.Default().WithRules(supervision.Rule{Type: "worker", Directive: supervision.Escalate})
 	l := newLab(t, otherwise(supervision.Resume))
 	l.spawn("top", familyGuest(t, "boss").WithArgs(1).WithSupervision(rules))
@@ -106,7 +114,9 @@ func TestResumeOfAnEscalatedFailure(t *testing.T) {
 }
 
 // A resume that is not possible restarts, says so, and keeps to the limits.
-func TestImpossibleResumeRestarts(t *testing.T) {
+func TestImpossibleResumeRestarts(t *testing.T) { awakeOrNot(t, rowImpossibleResumeRestarts) }
+
+func rowImpossibleResumeRestarts(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Resume).WithMaxRestarts(1, 0))
 	ref := l.spawn("a", newCounter())
 	l.tell(ref, 5, "panic", 1)
@@ -136,7 +146,9 @@ func TestImpossibleResumeRestarts(t *testing.T) {
 }
 
 // An actor whose supervisor cannot answer resume keeps nothing for it.
-func TestOnlyWhoCanBeResumedPays(t *testing.T) {
+func TestOnlyWhoCanBeResumedPays(t *testing.T) { awakeOrNot(t, rowOnlyWhoCanBeResumedPays) }
+
+func rowOnlyWhoCanBeResumedPays(t *testing.T) {
 	for _, d := range []supervision.Directive{supervision.Restart, supervision.Resume} {
 		l := newLab(t, otherwise(d))
 		ref := l.spawn("a", familyGuest(t, "worker"))
@@ -148,7 +160,9 @@ func TestOnlyWhoCanBeResumedPays(t *testing.T) {
 }
 
 // The pre_restart turn: where the instance can still be called, with sends only.
-func TestPreRestart(t *testing.T) {
+func TestPreRestart(t *testing.T) { awakeOrNot(t, rowPreRestart) }
+
+func rowPreRestart(t *testing.T) {
 	for how, want := range map[string][]string{
 		"fail on purpose": {"pre-restart: guest_error: on purpose"}, // it has returned: it is sane
 		"panic x":         nil,
@@ -179,7 +193,9 @@ func TestPreRestart(t *testing.T) {
 }
 
 // The kinds of failure of semantics 3.4 in guests, each with its default directive.
-func TestC_3_4_DefaultDirectives(t *testing.T) {
+func TestC_3_4_DefaultDirectives(t *testing.T) { awakeOrNot(t, rowC_3_4_DefaultDirectives) }
+
+func rowC_3_4_DefaultDirectives(t *testing.T) {
 	engine := newEngine(t)
 	restart, stop := supervision.Restart, supervision.Stop
 	for _, c := range []struct {

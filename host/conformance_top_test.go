@@ -20,6 +20,10 @@ func delayOf(t *testing.T, d time.Duration) backoff.Policy {
 // 3.6: a child's failure that its parent escalates fails the parent; the guardian restarts it,
 // and that stops its children and starts those that it has by its props anew.
 func TestC_3_6_EscalationRestartsTheParent(t *testing.T) {
+	everyManner(t, rowC_3_6_EscalationRestartsTheParent)
+}
+
+func rowC_3_6_EscalationRestartsTheParent(t *testing.T) {
 	both(t, nil, func(l *stage, s sort) {
 		top := l.spawn("top", s.props(l.t).WithSupervision(supervision.Default().WithOtherwise(supervision.Escalate)).
 			WithChildren(Child{"child", s.props(l.t)}))
@@ -63,7 +67,9 @@ func TestC_3_6_EscalationToTheTop(t *testing.T) {
 
 // 3.6: shutting down is orderly from any state: running, suspended, failed, waiting for a
 // restart; nothing is left.
-func TestC_3_6_ShutdownFromAnyState(t *testing.T) {
+func TestC_3_6_ShutdownFromAnyState(t *testing.T) { everyManner(t, rowC_3_6_ShutdownFromAnyState) }
+
+func rowC_3_6_ShutdownFromAnyState(t *testing.T) {
 	l := newStage(t, strict)
 	must(l.Spawn("new", newCounter()))(t)
 	failed := l.spawn("failed", newCounter().WithChildren(Child{"suspended", newCounter()}))

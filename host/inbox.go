@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -20,6 +22,8 @@ type Inbox struct {
 	mu      sync.Mutex
 	queue   []Message
 	asked   map[uint64]*asks.Answerers // who may answer, by correlation
+	waiting map[uint64][]abi.Ref       // handles to be told when such an ask is over
+	over    []abi.Ref                  // handles that are to be told now
 	watched map[abi.Ref]Ref
 	ready   chan struct{} // holds a token while the queue is not empty
 	closed  bool
@@ -83,8 +87,16 @@ func (i *Inbox) expect(correlation uint64, ref abi.Ref) bool {
 // Forget gives up waiting for the answers with a correlation.
 func (i *Inbox) Forget(correlation uint64) {
 	i.mu.Lock()
-	defer i.mu.Unlock()
+	i.answered(correlation)
+	i.mu.Unlock()
+	(*inboxDoor)(i).tell()
+}
+
+// answered ends an ask. mu is held; who holds no lock at all calls tell then.
+func (i *Inbox) answered(correlation uint64) {
 	delete(i.asked, correlation)
+	i.over = append(i.over, i.waiting[correlation]...)
+	delete(i.waiting, correlation)
 }
 
 // Receive takes the next message, and waits for one if there is none. The error is
@@ -206,7 +218,7 @@ func (d *inboxDoor) take(s *System, e *mailbox.Envelope) (DeadReason, error, boo
 			return DeadForged, ErrDenied, false
 		}
 		if a.Remove(e.Sender) {
-			delete(i.asked, e.Correlation)
+			i.answered(e.Correlation)
 		}
 	}
 	if err := i.put(s.message(e)); err != nil {
@@ -224,7 +236,7 @@ func (d *inboxDoor) fail(correlation uint64, target abi.Ref, err error) bool {
 		return false
 	}
 	if a.Remove(target) {
-		delete(i.asked, correlation)
+		i.answered(correlation)
 	}
 	_ = i.put(Message{Kind: abi.KindReplyError, Sender: i.sys.refOf(target), Correlation: correlation, err: err, Payload: appendText(nil, err.Error())})
 	return false
@@ -243,8 +255,52 @@ func (d *inboxDoor) ended(of abi.Ref, reason string) bool {
 	(*Inbox)(d).ended(of, reason)
 	return false
 }
-func (d *inboxDoor) expire(int64) bool   { return false }
-func (d *inboxDoor) watchers() []abi.Ref { return nil }
+func (d *inboxDoor) expire(int64) bool { return false }
+
+// watchers are all handles: the inbox is closed.
+func (d *inboxDoor) watchers() []abi.Ref {
+	i := (*Inbox)(d)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := i.over
+	for _, c := range slices.Sorted(maps.Keys(i.waiting)) {
+		all = append(all, i.waiting[c]...)
+	}
+	i.waiting, i.over = nil, nil
+	return all
+}
+
+// observe has a handle told when an ask is over; false if it is.
+func (d *inboxDoor) observe(correlation uint64, handle abi.Ref) bool {
+	i := (*Inbox)(d)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.closed:
+		return false
+	case correlation == 0:
+		return true // a message that may be answered, but nobody waits for that
+	case i.asked[correlation] == nil || len(i.waiting[correlation]) >= asks.MaxAnswerers:
+		return false
+	}
+	if i.waiting == nil {
+		i.waiting = map[uint64][]abi.Ref{}
+	}
+	i.waiting[correlation] = append(i.waiting[correlation], handle)
+	return true
+}
+
+// tell tells the handles of asks that are over. The caller holds no lock.
+func (d *inboxDoor) tell() {
+	i := (*Inbox)(d)
+	i.mu.Lock()
+	over := i.over
+	i.over = nil
+	i.mu.Unlock()
+	for _, handle := range over {
+		i.sys.outside.abandoned(handle)
+	}
+}
 
 // signal lets one receiver look. mu is held.
 func (i *Inbox) signal() {

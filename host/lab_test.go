@@ -43,6 +43,7 @@ func (l *lab) run() {
 	if l.RunUntilIdle(1_000_000) == 1_000_000 {
 		l.t.Fatal("it never comes to rest")
 	}
+	nod(l.clock, func() { l.RunUntilIdle(1_000_000) })
 }
 
 // tell sends messages and lets them take effect.

@@ -9,17 +9,19 @@ import (
 // handleMessages handles a message that is the host's, or lets the behaviour handle up
 // to budget of its own, and returns how many were taken; 0 means that none is waiting.
 func (a *actor) handleMessages(scr *scratch, budget int) int {
-	e := a.peek(scr)
+	e := a.front()
 	if e == nil {
-		return 0
+		if e = a.peek(scr); e == nil {
+			return 0
+		}
 	}
 	if e.Flags&flagControl != 0 {
 		a.box.Pop()
 		a.control(scr, e)
 		return 1
 	}
-	ctx := a.enter(scr, nil)
-	ctx.taken, ctx.most = 0, budget
+	ctx := &a.ctx
+	ctx.scr, ctx.taken, ctx.most = scr, 0, budget
 	f := a.behaviour.Handle(ctx, budget)
 	if ctx.env != nil {
 		a.finish(scr, ctx.env, f)
@@ -61,6 +63,16 @@ func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	case flags&flagKill != 0:
 		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endByItself)
 	}
+}
+
+// front is peek for what most messages are, and nil for all others.
+func (a *actor) front() *mailbox.Envelope {
+	if a.box.other == nil {
+		if e := a.box.usual.Peek(); e != nil && e.Kind == abi.KindMessage {
+			return e
+		}
+	}
+	return nil
 }
 
 // peek is the next message that still counts; those that were taken back meanwhile
@@ -152,6 +164,12 @@ func (a *actor) whyNoAnswer(e *mailbox.Envelope) DeadReason {
 // begins does the book-keeping of a message whose turn begins, before anything that the
 // turn itself asks for.
 func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
+	if a.receive != nil || e.Kind != abi.KindMessage {
+		a.noteBegun(scr, e)
+	}
+}
+
+func (a *actor) noteBegun(scr *scratch, e *mailbox.Envelope) {
 	if a.receive != nil && e.Flags&flagNoInfluence == 0 {
 		a.receive.Restart(a)
 	}

@@ -21,6 +21,9 @@ func manual(t testing.TB, change func(Config) Config) (*System, *VirtualClock) {
 	t.Helper()
 	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
 	cfg := NewConfig("test").WithManual().WithClock(clock).WithIdleAfter(0).WithSeed(1)
+	if manner == sleepy {
+		cfg = cfg.WithIdleAfter(idleSoon)
+	}
 	if change != nil {
 		cfg = change(cfg)
 	}

@@ -97,8 +97,11 @@ func (o *outsiders) with(uid abi.Ref, f func(outsider) (over bool)) bool {
 		delete(sh.open, uid)
 	}
 	sh.mu.Unlock()
-	if over {
+	switch i, inbox := x.(*inboxDoor); {
+	case over:
 		o.tell(x)
+	case inbox:
+		i.tell()
 	}
 	return x != nil
 }
@@ -132,12 +135,17 @@ func (o *outsiders) abandoned(handle abi.Ref) {
 }
 
 // observe has a reply handle told when the ask of an outsider is over; false if it is.
-func (o *outsiders) observe(uid, handle abi.Ref) bool {
+func (o *outsiders) observe(uid abi.Ref, correlation uint64, handle abi.Ref) bool {
 	ok := false
 	o.with(uid, func(x outsider) bool {
-		if p, is := x.(*promise); is && len(p.observers) < asks.MaxAnswerers {
-			p.observers = append(p.observers, handle)
-			ok = true
+		switch x := x.(type) {
+		case *promise:
+			if len(x.observers) < asks.MaxAnswerers {
+				x.observers = append(x.observers, handle)
+				ok = true
+			}
+		case *inboxDoor:
+			ok = x.observe(correlation, handle)
 		}
 		return false
 	})

@@ -9,7 +9,9 @@ import (
 // A spawn that is refused is told to whoever watches the system: who asked, for what,
 // and whether a capability or a limit was in the way. The dead letters of an actor say
 // where it is.
-func TestRefusalsAreEvents(t *testing.T) {
+func TestRefusalsAreEvents(t *testing.T) { everyManner(t, rowRefusalsAreEvents) }
+
+func rowRefusalsAreEvents(t *testing.T) {
 	l := newStage(t, nil)
 	sub := l.Subscribe(100, func(e *Event) bool { return e.Kind == EventRefused || e.Kind == EventDeadLetter })
 	g := l.spawn("guest", puppet(t).WithCapabilities(Capabilities{Spawn: []string{"puppet"}}).WithLimits(Limits{Children: 1}))

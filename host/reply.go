@@ -39,7 +39,7 @@ func (c *Context) Later() (*Reply, error) {
 		if r.correlation != 0 && !asker.post(c.scr, sysMsg{kind: sysObserve, ref: r.uid, correlation: r.correlation}) {
 			a.sys.outside.abandoned(r.uid)
 		}
-	} else if !a.sys.outside.observe(r.to, r.uid) {
+	} else if !a.sys.outside.observe(r.to, r.correlation, r.uid) {
 		a.sys.outside.abandoned(r.uid)
 	}
 	return r, nil

@@ -106,10 +106,12 @@ func TestC_1_1_OriginalSenders(t *testing.T) {
 func TestC_1_1_OneTick(t *testing.T) {
 	l, ref, did, r := newPorter(t, Resend{Attempts: 1000}, map[string]int{"x": 12})
 	l.tell(ref, "x")
+	waited := map[time.Duration]bool{}
 	for i := range 12 {
+		before, _ := l.clock.Next()
 		l.tell(ref, fmt.Sprint("new ", i)) // schedules nothing
-		if n := l.clock.Pending(); n > 1 {
-			t.Fatalf("%d timers", n)
+		if after, ok := l.clock.Next(); !ok || !after.Equal(before) || l.clock.Pending() != 1 {
+			t.Fatalf("%d timers, at %v, was %v", l.clock.Pending(), after, before)
 		}
 		if r.crashes != i+1 {
 			t.Fatalf("%d crashes, want %d", r.crashes, i+1)
@@ -119,8 +121,18 @@ func TestC_1_1_OneTick(t *testing.T) {
 		if !ok || when.Sub(l.clock.Now()) > limit {
 			t.Fatalf("crash %d: waits %v, at most %v", i+1, when.Sub(l.clock.Now()), limit)
 		}
+		waited[when.Sub(l.clock.Now())] = true
+		if when.After(l.clock.Now()) {
+			l.pass(when.Sub(l.clock.Now()) - 1) // nothing begins before
+			if r.crashes != i+1 || !r.child.IsZero() {
+				t.Fatalf("crash %d: it does not wait", i+1)
+			}
+		}
 		l.clock.AdvanceToNext()
 		l.run()
+	}
+	if len(waited) < 6 {
+		t.Errorf("the waits are %v", waited)
 	}
 	if len(*did) != 13 || (*did)[0] != "x" || (*did)[12] != "new 11" {
 		t.Errorf("%v", *did)
@@ -308,7 +320,9 @@ func TestResenderStartsAgain(t *testing.T) {
 }
 
 // A guest confirms in the turn that does the work: what it does, it does once.
-func TestC_1_1_GuestsConfirm(t *testing.T) {
+func TestC_1_1_GuestsConfirm(t *testing.T) { awakeOrNot(t, rowC_1_1_GuestsConfirm) }
+
+func rowC_1_1_GuestsConfirm(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	sink := l.sinkhole()
 	ref := l.spawn("r", Resender(familyGuest(t, "carrier"), Resend{Policy: always(10 * ms), Attempts: 2}))

@@ -34,8 +34,10 @@ type world struct {
 	clock  *VirtualClock
 	events *Subscription
 	rnd    *rand.Rand
-	guests Props // image of an echo guest
-	desk   Ref   // that guests answer
+	guests []Props // echoes, with and without next
+	slept  int     // guests seen asleep, at any look
+	shared int     // entries of guests that have had more than one turn
+	desk   Ref     // that guests answer
 	sent   map[abi.Ref]uint64
 	book   *book
 	cells  map[abi.Ref]*actor
@@ -43,12 +45,18 @@ type world struct {
 }
 
 // soak runs a world of a seed for some steps.
-func soak(seed uint64, steps int, image *sandbox.Image) *world {
+func soak(seed uint64, steps int, images []*sandbox.Image) *world {
 	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
-	w := &world{clock: clock, rnd: rand.New(rand.NewPCG(seed, 7)), sent: map[abi.Ref]uint64{}, cells: map[abi.Ref]*actor{}, guests: Guest(image, "echo")}
+	w := &world{clock: clock, rnd: rand.New(rand.NewPCG(seed, 7)), sent: map[abi.Ref]uint64{}, cells: map[abi.Ref]*actor{}}
+	for _, image := range images {
+		w.guests = append(w.guests, Guest(image, "echo"))
+	}
 	w.book = newBook(w)
 	guardian := supervision.Default().WithOtherwise(supervision.Restart).WithRules(supervision.Rule{Kinds: []abi.FailureKind{abi.FailureKilled}, Directive: supervision.Stop})
-	sys, err := New(NewConfig("soak").WithManual().WithClock(clock).WithSeed(seed).WithGuardian(guardian).WithThroughput(1 + w.rnd.IntN(8)))
+	cfg := NewConfig("soak").WithManual().WithClock(clock).WithSeed(seed).WithGuardian(guardian).WithThroughput(1 + w.rnd.IntN(8)).
+		WithIdleAfter([]time.Duration{0, time.Nanosecond, 50 * time.Millisecond}[w.rnd.IntN(3)]).WithMostAwake(w.rnd.IntN(4))
+	cfg.commit = w.entry
+	sys, err := New(cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -205,8 +213,23 @@ func (w *world) wrong(format string, args ...any) {
 	}
 }
 
+// entry notes what guests handle together.
+func (w *world) entry(c *commitment) error {
+	if len(c.mail) > 1 {
+		w.shared++
+	}
+	return nil
+}
+
+// soakImages are those of the echoes.
+func soakImages(t testing.TB) []*sandbox.Image {
+	e := newEngine(t)
+	return []*sandbox.Image{load(t, e, "testdata/echo.wasm"), load(t, e, "testdata/echo_single.wasm")}
+}
+
 // look reads the events.
 func (w *world) look() {
+	w.slept += int(w.asleep.Load())
 	for {
 		select {
 		case e := <-w.events.C():
@@ -236,8 +259,8 @@ func (w *world) end() {
 // props are those of a random actor at a depth of the tree.
 func (w *world) props(depth int) Props {
 	r := w.rnd
-	p := w.guests
-	if r.IntN(4) > 0 {
+	p := w.guests[r.IntN(len(w.guests))]
+	if r.IntN(3) > 0 {
 		p = Native(func() Actor { return &soaker{w} })
 	}
 	p = p.WithSupervision(w.strategy()).WithLifetime(supervision.Lifetime(r.IntN(3))).WithSignificant(r.IntN(4) == 0).
@@ -332,18 +355,18 @@ func (w *world) print() uint64 {
 }
 
 // run is a whole run with its checks.
-func run(seed uint64, steps int, image *sandbox.Image) *world {
-	w := soak(seed, steps, image)
+func run(seed uint64, steps int, images []*sandbox.Image) *world {
+	w := soak(seed, steps, images)
 	w.end()
 	return w
 }
 
 // A few hundred worlds; WASMACTORS_LONG: until a million actors have crashed.
 func TestSoak(t *testing.T) {
-	image := load(t, newEngine(t), "testdata/echo.wasm")
+	images := soakImages(t)
 	rapid.Check(t, func(t *rapid.T) {
 		seed, steps := rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 120).Draw(t, "steps")
-		if w := run(seed, steps, image); len(w.log) > 0 {
+		if w := run(seed, steps, images); len(w.log) > 0 {
 			t.Fatalf("seed %d, %d steps: %q", seed, steps, w.log)
 		}
 	})
@@ -352,23 +375,28 @@ func TestSoak(t *testing.T) {
 		want = 1_000_000
 	}
 	var crashes, messages, worlds uint64
+	slept, shared := 0, 0
 	for ; crashes < want; worlds++ {
-		w := run(worlds, 400, image)
+		w := run(worlds, 400, images)
 		if len(w.log) > 0 {
 			t.Fatalf("seed %d: %q", worlds, w.log)
 		}
 		crashes += w.Stats().Crashes
 		messages += uint64(len(w.book.fates))
+		slept, shared = slept+w.slept, shared+w.shared
 	}
-	t.Logf("%d crashes, %d messages in %d worlds", crashes, messages, worlds)
+	t.Logf("%d crashes, %d messages in %d worlds; %d times a guest slept, %d entries of several turns", crashes, messages, worlds, slept, shared)
+	if slept < 100 || shared < 100 {
+		t.Error("too few guests sleep or batch")
+	}
 }
 
 // One seed is one run.
 func TestSoakIsDeterministic(t *testing.T) {
-	image := load(t, newEngine(t), "testdata/echo.wasm")
+	images := soakImages(t)
 	var prints []uint64
 	for seed := range uint64(10) {
-		a, b := run(seed, 200, image), run(seed, 200, image)
+		a, b := run(seed, 200, images), run(seed, 200, images)
 		if a.print() != b.print() {
 			for i := range a.book.story {
 				if i >= len(b.book.story) || a.book.story[i] != b.book.story[i] {

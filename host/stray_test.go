@@ -1,7 +1,7 @@
 package host
 
 import (
-	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,117 +9,129 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// The bucket lets the burst pass and then its rate, as the arithmetic in stray.go and in
-// docs/security.md has it.
-func TestGuessesAreCounted(t *testing.T) {
-	tr, now := &tree{}, int64(time.Hour)
-	for i := range strayBurst {
-		if !tr.stray(now) {
-			t.Fatalf("guess %d is refused", i)
+// The bucket: so many at once, and then so many a second.
+func TestStraysOfATree(t *testing.T) {
+	var b tree
+	now := int64(1e18)
+	pass := func() (n int) {
+		for b.stray(now) {
+			n++
+		}
+		return n
+	}
+	if n := pass(); n != strayBurst {
+		t.Errorf("%d at once", n)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 0}, {time.Second / strayRate, 0}, {time.Second, strayRate - 1}, {time.Second, strayRate - 1}, {10 * time.Second, 10*strayRate - 1}, {24 * time.Hour, strayBurst}} {
+		now += int64(c.after)
+		if n := pass(); n < c.want || n > c.want+1 {
+			t.Errorf("after %v: %d, want %d", c.after, n, c.want)
 		}
 	}
-	for range 10 {
-		if tr.stray(now) {
-			t.Fatal("one more passes")
+	// At the rate nobody is refused, however long it lasts.
+	var steady tree
+	for range 5 * strayBurst {
+		now += int64(time.Second / strayRate)
+		if !steady.stray(now) {
+			t.Fatal("refused at the rate")
 		}
-	}
-	passed := 0
-	for range 1000 {
-		now += int64(10 * time.Second / 1000)
-		if tr.stray(now) {
-			passed++
-		}
-	}
-	if passed > 10*strayRate {
-		t.Errorf("%d pass in ten seconds", passed)
 	}
 }
 
-// Who guesses fails with every further guess; its neighbours do not, nor does who writes
-// to actors that have stopped.
-func TestWhoGuessesFails(t *testing.T) {
-	s, _ := manual(t, func(c Config) Config { return c.WithGuardian(supervision.Stopping()) })
-	gone := must(s.Spawn("gone", newCounter()))(t)
-	s.Stop(gone)
-	s.RunUntilIdle(1000)
-	spray := func(to func(i int) Ref) Props {
-		return Func(func(ctx *Context, m Message) error {
-			for i := range strayBurst / 8 {
-				_ = ctx.Tell(to(i), nil)
-			}
-			return nil
-		})
-	}
-	guesser := must(s.Spawn("guesser", spray(func(i int) Ref { return Ref{uid: abi.Ref(1000003 * (i + 1))} })))(t)
-	honest := must(s.Spawn("honest", spray(func(int) Ref { return gone })))(t)
-	for round := range 9 {
-		for _, ref := range []Ref{guesser, honest} {
-			if err := s.Tell(ref, nil); err != nil && !errors.Is(err, ErrStopped) {
-				t.Fatal(err)
-			}
-		}
-		s.RunUntilIdle(1 << 20)
-		if _, err := s.Lookup("/user/guesser"); (err == nil) != (round < 8) {
-			t.Errorf("round %d: %v", round, err)
+// Refs that somebody had lately are remembered, the last ones at least; older ones are not
+// for ever.
+func TestRecents(t *testing.T) {
+	var r recents
+	for i := range abi.Ref(3 * recentRefs) {
+		r.add(i + 1)
+		if !r.has(i + 1) {
+			t.Fatal(i)
 		}
 	}
-	if _, err := s.Lookup("/user/honest"); err != nil {
-		t.Error("the honest one has failed, too")
+	for i := range abi.Ref(recentRefs) {
+		if !r.has(3*recentRefs - i) {
+			t.Fatalf("the last but %d is forgotten", i)
+		}
+	}
+	if r.has(1) || len(r.now)+len(r.old) > 2*recentRefs {
+		t.Errorf("%d are remembered", len(r.now)+len(r.old))
 	}
 }
 
-// An answer counts only from the actor that was asked: others that know the asker's ref
-// and the correlation are told no, in every kind of ask, and the ask goes on.
-func TestForgedAnswersAreRefused(t *testing.T) {
-	s, _ := manual(t, nil)
-	silent := must(s.Spawn("silent", Func(func(*Context, Message) error { return nil })))(t)
-	forger := must(s.Spawn("forger", newCounter()))(t)
-	var answers []Message
-	asker := must(s.Spawn("asker", Func(func(ctx *Context, m Message) error {
-		if m.Kind == abi.KindMessage {
-			return ctx.Ask(silent, "question", 7, time.Minute)
+// stray makes an actor that sends to refs that nobody has.
+func straying(to *[]Ref) Props {
+	return Func(func(ctx *Context, _ Message) error {
+		for _, r := range *to {
+			if err := ctx.Tell(r, "guess"); err != nil {
+				return err
+			}
 		}
-		answers = append(answers, m.Clone())
 		return nil
-	})))(t)
-	if err := s.Tell(asker, nil); err != nil {
-		t.Fatal(err)
+	})
+}
+
+// Who guesses fails, and all below one actor of /user share what is allowed; a neighbour is
+// not failed. Refs of those that have just stopped do not count, nor does nobody.
+func TestWhoGuessesRefsFails(t *testing.T) {
+	l := newLab(t, otherwise(supervision.Stop))
+	var to []Ref
+	kid := straying(&to)
+	l.spawn("top", parentOf(otherwise(supervision.Stop), Child{"a", kid}, Child{"b", kid}))
+	l.spawn("neighbour", kid)
+	bucket := l.table.Get(l.at("top").uid).tree
+	if l.table.Get(l.at("top/a").uid).tree != bucket || l.table.Get(l.at("neighbour").uid).tree == bucket {
+		t.Fatal("whose bucket?")
 	}
-	p, err := s.Request(silent, "question")
-	if err != nil {
-		t.Fatal(err)
+	gone := l.spawn("gone", newCounter())
+	l.Stop(gone)
+	l.run()
+	bucket.strays = strayBurst - 4
+
+	to = []Ref{gone, gone, gone, gone, gone, gone}
+	l.tell(l.at("top/a"), 1)
+	if l.state("top/a") != "running" || bucket.strays != strayBurst-4 {
+		t.Errorf("those that have stopped count: %v", bucket.strays)
 	}
-	s.RunUntilIdle(1000)
-	answer := func(from, to abi.Ref, correlation uint64) {
-		e := must(envelope("answer"))(t)
-		e.Kind, e.Sender, e.Correlation = abi.KindReply, from, correlation
-		_ = s.deliver(nil, to, e)
-		s.RunUntilIdle(1000)
+	to = []Ref{{uid: 12345}, {uid: 12346}}
+	l.tell(l.at("top/a"), 1)
+	l.tell(l.at("top/b"), 1)
+	if l.state("top/a") != "running" || l.state("top/b") != "running" {
+		t.Errorf("too early: %v", bucket.strays)
 	}
-	answer(forger.uid, asker.uid, 7)
-	answer(forger.uid, p.uid, 1)
-	answer(silent.uid, asker.uid, 8) // of no ask
-	select {
-	case m := <-p.Answer():
-		t.Errorf("an ask from Go took %+v", m)
-	default:
+	l.tell(l.at("neighbour"), 1)
+	l.tell(l.at("top/b"), 1)
+	if l.state("top/a") != "running" || l.state("top/b") != "gone" || l.state("neighbour") != "running" {
+		t.Error(l.Tree())
 	}
-	if len(answers) != 0 {
-		t.Errorf("an ask of an actor took %+v", answers)
+	e := l.next(EventFailed)
+	if e.Failure.Kind != abi.FailureABIViolation || !strings.Contains(e.Failure.Reason, "refs that belong to nobody") {
+		t.Errorf("%+v", e.Failure)
 	}
-	letters, _ := s.DeadLetters()
-	forged := 0
-	for _, l := range letters {
-		if l.Reason == DeadForged {
-			forged++
+	l.pass(time.Second)
+	l.tell(l.at("top/a"), 1)
+	if l.state("top/a") != "running" {
+		t.Error("a second later it is still refused")
+	}
+}
+
+// A guest that guesses fails, too, whether it sends or stops.
+func TestGuestsThatGuess(t *testing.T) {
+	everyManner(t, func(t *testing.T) {
+		for name, cmd := range map[string][]byte{"send": abi.AppendSend(nil, 777, "", 0, 0, nil, encoded(1)), "stop": abi.AppendStop(nil, 777, "")} {
+			l := newStage(t, nil)
+			g := l.spawn("g", puppet(t))
+			l.table.Get(g.uid).tree.strays = strayBurst - 1
+			l.say(g, script(now(cmd)))
+			if n := len(l.raw(EventFailed)); n != 0 {
+				t.Errorf("%s: too early", name)
+			}
+			l.say(g, script(now(cmd)))
+			if n := len(l.raw(EventFailed)); n != 1 {
+				t.Errorf("%s: %d failures", name, n)
+			}
 		}
-	}
-	if forged != 2 {
-		t.Errorf("%d of 2 were found out: %+v", forged, letters)
-	}
-	answer(silent.uid, asker.uid, 7)
-	answer(silent.uid, p.uid, 1)
-	if m := <-p.Answer(); m.Err() != nil || len(answers) != 1 {
-		t.Errorf("%v, %d answers: the one that was asked must be heard", m.Err(), len(answers))
-	}
+	})
 }

@@ -161,11 +161,8 @@ func (a *actor) handleSystem(scr *scratch) {
 	if a.turn != nil {
 		a.turn.goOn() // what comes from now on is seen, or ends the batch
 	}
-	for {
+	for a.sysq.waiting() {
 		items := a.sysq.take()
-		if items == nil {
-			return
-		}
 		for i := range items {
 			a.system(scr, &items[i])
 		}

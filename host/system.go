@@ -68,9 +68,12 @@ func New(cfg Config) (*System, error) {
 	s.time.init(cfg.clock)
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
 	s.outside.key = s.secret.refKey(forAsks, 0)
-	if cfg.manual {
+	switch {
+	case cfg.shuffle != nil:
+		s.disp = dispatch.NewShuffled(*cfg.shuffle)
+	case cfg.manual:
 		s.disp = dispatch.NewManual()
-	} else {
+	default:
 		s.disp = dispatch.New(dispatch.Config{Workers: cfg.workers})
 	}
 	var err error

@@ -1,14 +1,17 @@
 ;; Does what it is told: its arguments and the payload of every message are a byte string of records, each of them
 ;;   kind (1 byte), flag (1 byte), n (2 bytes, little-endian), n bytes of commands
-;; kind 0 writes the commands to the outbox, and traps then if the flag is set; 255 adds the flag to a counter; 254
-;; answers with the counter; any other kind keeps the commands, and what the flag says, for envelopes of that kind.
-;; Built by build.sh.
+;; kind 0 writes the commands to the outbox; flag 1 traps then, flag 2 makes the turn the last one of the batch. 255 adds
+;; the flag to a counter; 254 answers with the counter; any other kind keeps the commands, and what the flag says, for
+;; envelopes of that kind. build.sh makes two modules of it: puppet.wasm has one envelope in each call; for
+;; puppet_batching.wasm puppet_batching.tail, which asks for further ones, replaces the last function.
 (module
   (memory (export "memory") 2)
   ;; the control block: version 1, inbox at 0x1000, outbox at 0x8000, 16 KiB each, description at 0x180
   (data (i32.const 16) "\01\00\00\00\00\10\00\00\00\40\00\00\00\80\00\00\00\40\00\00\80\01\00\00\1e\00\00\00\00\00\00\00")
   (data (i32.const 0x180) "\a3\63abi\01\63sdk\65wat/1\65types\81\66puppet")
   (global $out (mut i32) (i32.const 0))
+  (global $in (mut i32) (i32.const 0)) ;; the envelope
+  (global $last (mut i32) (i32.const 0)) ;; the turn is the last one of the batch
   (global $sender (mut i32) (i32.const 0)) ;; where the sender of the envelope begins, and where it ends with the correlation
   (global $headers (mut i32) (i32.const 0))
   ;; the kept commands: a slot of 1 KiB a kind from 0x10000 on, its length, its flag, its bytes
@@ -42,9 +45,10 @@
   (func $write (param $from i32) (param $n i32)
     (memory.copy (global.get $out) (local.get $from) (local.get $n))
     (global.set $out (i32.add (global.get $out) (local.get $n))))
-  (func $perform (param $from i32) (param $n i32) (param $trap i32)
+  (func $perform (param $from i32) (param $n i32) (param $flag i32)
     (call $write (local.get $from) (local.get $n))
-    (if (local.get $trap) (then (unreachable))))
+    (if (i32.and (local.get $flag) (i32.const 1)) (then (unreachable)))
+    (global.set $last (i32.or (global.get $last) (i32.and (local.get $flag) (i32.const 2)))))
   (func $report
     (call $byte (i32.const 0x86))
     (call $byte (i32.const 0))
@@ -91,16 +95,23 @@
       (br_if $more (i32.lt_u (local.get $i) (i32.const 17))))
     (call $step (local.get $p)))
   (func (export "wasmactors_init") (result i32) (i32.const 16))
-  (func (export "wasmactors_turn") (param $len i32) (result i32)
+  ;; the turn of the envelope at $in, which moves behind it
+  (func $envelope
     (local $kind i32) (local $body i32) (local $slot i32)
-    (global.set $out (i32.const 0x8000))
-    (local.set $kind (i32.load8_u (i32.const 0x1001)))
-    (global.set $sender (call $step (i32.const 0x1002)))
+    (local.set $kind (i32.load8_u offset=1 (global.get $in)))
+    (global.set $sender (call $step (i32.add (global.get $in) (i32.const 2))))
     (global.set $headers (call $step (call $step (global.get $sender))))
-    (local.set $body (call $step (call $step (global.get $headers))))
+    (local.set $body (call $step (global.get $headers)))
+    (global.set $in (call $skip (local.get $body)))
+    (local.set $body (call $step (local.get $body)))
     (if (i32.eqz (local.get $kind)) (then (call $records (local.get $body)))
       (else
         (if (i32.eq (local.get $kind) (i32.const 1)) (then (call $records (call $arguments (local.get $body)))))
         (local.set $slot (call $slot (local.get $kind)))
-        (call $perform (i32.add (local.get $slot) (i32.const 8)) (i32.load (local.get $slot)) (i32.load offset=4 (local.get $slot)))))
+        (call $perform (i32.add (local.get $slot) (i32.const 8)) (i32.load (local.get $slot)) (i32.load offset=4 (local.get $slot))))))
+  ;; one envelope a call
+  (func (export "wasmactors_turn") (param $len i32) (result i32)
+    (global.set $in (i32.const 0x1000))
+    (global.set $out (i32.const 0x8000))
+    (call $envelope)
     (i32.sub (global.get $out) (i32.const 0x8000))))

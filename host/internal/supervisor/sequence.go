@@ -55,6 +55,9 @@ func (q *sequence[C]) willEnd(m *family.Member[C]) bool {
 	return q != nil && slices.Contains(q.ends, m)
 }
 
+// waitsFor reports whether a restart under way waits for m.
+func (q *sequence[C]) waitsFor(m *family.Member[C]) bool { return q != nil && q.waits == m }
+
 // Owed is the delay that a restart in order has decided about and that a child has not
 // been told of yet; 0 for none.
 func (s *Supervisor[C]) Owed(m *family.Member[C]) time.Duration {

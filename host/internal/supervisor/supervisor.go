@@ -248,7 +248,7 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 		s.Order(p, m, Order{Kind: Resume})
 	case supervision.Restart:
 		o := Order{Kind: Restart, Failure: r.Failure, Delay: d.Delay, Keep: s.strategy.KeepChildren()}
-		if s.strategy.Kind() == supervision.RestForOne && len(members) > 1 {
+		if s.strategy.Kind() == supervision.RestForOne && (len(members) > 1 || s.sequence != nil) {
 			s.restartInOrder(p, m, members, o)
 			return
 		}
@@ -309,7 +309,8 @@ func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
 	case supervision.Resume:
 		s.Order(p, m, Order{Kind: Resume})
 	case supervision.Restart:
-		s.Order(p, m, Order{Kind: Restart, Keep: s.strategy.KeepChildren()})
+		// One that a restart in order waits for tells when it has begun.
+		s.Order(p, m, Order{Kind: Restart, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m)})
 	case supervision.Stop:
 		s.Order(p, m, Order{Kind: Stop, Reason: "stopped after a failure"})
 	}

@@ -131,6 +131,13 @@ func (s *Set) CancelAll() {
 type Receive struct {
 	after time.Duration
 	timer clock.Timer
+	epoch uint64 // how often the time has begun anew
+}
+
+// rung marks the envelope of a receive timeout.
+type rung struct {
+	of    *Receive
+	epoch uint64
 }
 
 // StartReceive begins one.
@@ -146,9 +153,11 @@ func (r *Receive) After() time.Duration { return r.after }
 // Restart begins the time anew, at a message.
 func (r *Receive) Restart(o Owner) {
 	r.Stop()
+	r.epoch++
+	mark := rung{r, r.epoch}
 	r.timer = o.Clock().AfterFunc(r.after, func() {
 		e := mailbox.New()
-		e.Kind, e.Value = abi.KindReceiveTimeout, r
+		e.Kind, e.Value = abi.KindReceiveTimeout, mark
 		o.Insist(e)
 	})
 }
@@ -160,9 +169,12 @@ func (r *Receive) Stop() {
 	}
 }
 
-// Current reports whether an envelope is of this receive timeout, and not of one before
-// it.
-func (r *Receive) Current(e *mailbox.Envelope) bool { return r != nil && e.Value == any(r) }
+// Current reports whether an envelope is of this receive timeout, not of one before it,
+// and nothing was received since it rang.
+func (r *Receive) Current(e *mailbox.Envelope) bool {
+	m, ok := e.Value.(rung)
+	return ok && m.of == r && m.epoch == r.epoch
+}
 
 // State is a timer as a snapshot holds it.
 type State struct {

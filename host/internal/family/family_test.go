@@ -1,0 +1,101 @@
+package family
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"pgregory.net/rapid"
+)
+
+func as(child int) func(string) (int, error) { return func(string) (int, error) { return child, nil } }
+
+func TestAdmission(t *testing.T) {
+	var f Family[int]
+	if m, no, err := f.Adopt("a", 2, as(1)); m == nil || no != Admitted || err != nil || m.Name() != "a" {
+		t.Error(m, no, err)
+	}
+	if _, no, _ := f.Adopt("a", 2, as(2)); no != Taken {
+		t.Error(no)
+	}
+	failing := errors.New("no")
+	if m, no, err := f.Adopt("b", 2, func(string) (int, error) { return 0, failing }); m != nil || no != Admitted || err != failing || f.Len() != 1 {
+		t.Error(m, no, err)
+	}
+	var named string
+	if m, no, _ := f.Adopt("", 2, func(n string) (int, error) { named = n; return 3, nil }); no != Admitted || named != "$0" || m.Name() != "$0" {
+		t.Error(no, named)
+	}
+	if _, no, _ := f.Adopt("", 2, as(4)); no != Full {
+		t.Error(no)
+	}
+	if _, no, _ := f.Adopt("a", 2, as(4)); no != Taken { // says more than that there are too many
+		t.Error(no)
+	}
+	if m, _, _ := f.Adopt("", 3, as(5)); m.Name() != "$1" {
+		t.Error(m.Name())
+	}
+	if left := f.Close(); left != 3 {
+		t.Error(left)
+	}
+	if _, no, _ := f.Adopt("z", 9, as(6)); no != Closed {
+		t.Error(no)
+	}
+}
+
+func TestRemoval(t *testing.T) {
+	var f Family[int]
+	f.Adopt("a", 9, as(1))
+	if m, left := f.Remove("a", 2); m != nil || left != 1 {
+		t.Error("another child of the name", m, left)
+	}
+	if m, left := f.Remove("b", 1); m != nil || left != 1 {
+		t.Error(m, left)
+	}
+	if m, left := f.Remove("a", 1); m == nil || left != 0 || f.Find("a") != nil {
+		t.Error(m, left)
+	}
+}
+
+func TestHostRefs(t *testing.T) {
+	var f Family[int]
+	derived := 0
+	derive := func() abi.RefKey { derived++; return abi.RefKey{1} }
+	for i := range uint64(3) {
+		if key, n := f.NextHostRef(derive); n != i || key != (abi.RefKey{1}) {
+			t.Error(key, n)
+		}
+	}
+	if derived != 1 {
+		t.Error(derived)
+	}
+}
+
+// Whatever comes and goes: names and order are those of a list.
+func TestOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var f Family[int]
+		var names []string
+		var kids []int
+		for i := range rapid.IntRange(0, 30).Draw(t, "steps") {
+			if len(names) > 0 && rapid.Bool().Draw(t, "remove") {
+				at := rapid.IntRange(0, len(names)-1).Draw(t, "which")
+				if m, left := f.Remove(names[at], kids[at]); m == nil || left != len(names)-1 {
+					t.Fatal(m, left)
+				}
+				names, kids = slices.Delete(names, at, at+1), slices.Delete(kids, at, at+1)
+			} else {
+				m, _, _ := f.Adopt("", 100, as(i))
+				names, kids = append(names, m.Name()), append(kids, i)
+			}
+			var got []string
+			for _, m := range f.Members() {
+				got = append(got, m.Name())
+			}
+			if !slices.Equal(got, names) || !slices.Equal(f.Children(), kids) || f.Len() != len(names) {
+				t.Fatalf("%v %v, want %v %v", got, f.Children(), names, kids)
+			}
+		}
+	})
+}

@@ -1,0 +1,352 @@
+package supervisor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// kinds of the orders that a child was given.
+func orders(k *kid) (out []OrderKind) {
+	for _, o := range k.given {
+		out = append(out, o.Kind)
+	}
+	return out
+}
+
+// Every directive as an order to whom it concerns, for every kind of strategy. The second
+// of three children fails.
+func TestDirectivesAreOrders(t *testing.T) {
+	type given [3][]OrderKind
+	no, stop, restart, resume := []OrderKind(nil), []OrderKind{Stop}, []OrderKind{Restart}, []OrderKind{Resume}
+	for _, c := range []struct {
+		kind      supervision.Kind
+		directive supervision.Directive
+		want      given
+	}{
+		{supervision.OneForOne, supervision.Resume, given{no, resume, no}},
+		{supervision.OneForOne, supervision.Restart, given{no, restart, no}},
+		{supervision.OneForOne, supervision.Stop, given{no, stop, no}},
+		{supervision.OneForOne, supervision.Escalate, given{no, no, no}},
+		{supervision.OneForOne, supervision.Suspend, given{no, no, no}},
+		{supervision.AllForOne, supervision.Resume, given{no, resume, no}},
+		{supervision.AllForOne, supervision.Restart, given{restart, restart, restart}},
+		{supervision.AllForOne, supervision.Stop, given{stop, stop, stop}},
+		{supervision.RestForOne, supervision.Resume, given{no, resume, no}},
+		{supervision.RestForOne, supervision.Restart, given{no, []OrderKind{Restart, Begin}, []OrderKind{Restart, Begin}}},
+		{supervision.RestForOne, supervision.Stop, given{no, stop, stop}},
+	} {
+		p := newParent(t, supervision.Default().WithKind(c.kind).WithOtherwise(c.directive), "a", "b", "c")
+		b := p.kid("b")
+		kids := []*kid{p.kid("a"), b, p.kid("c")}
+		p.fails(b)
+		p.rest()
+		for i, k := range kids {
+			if got := orders(k); !slices.Equal(got, c.want[i]) {
+				t.Errorf("%v, %v: %s is told %v, want %v", c.kind, c.directive, k.name, got, c.want[i])
+			}
+			for _, o := range k.given {
+				if o.Kind == Stop && (o.ByItself != (k == b) || (o.Reason == withSibling) != (k != b)) {
+					t.Errorf("%v: %+v", k.name, o)
+				}
+				if o.Kind == Restart && o.Failure != boom {
+					t.Errorf("%v: %+v", k.name, o)
+				}
+			}
+		}
+		if !slices.Equal(p.made, []string{"b: " + c.directive.String()}) {
+			t.Errorf("told: %v", p.made)
+		}
+		if escalated := c.directive == supervision.Escalate; escalated != (p.failed == boom && p.above) {
+			t.Errorf("%v: %v", c.directive, p.failed)
+		}
+	}
+}
+
+// The child whose failure was escalated is known until it is asked for, or it has gone.
+func TestEscalated(t *testing.T) {
+	p := newParent(t, supervision.Default().WithOtherwise(supervision.Escalate), "a", "b")
+	b := p.kid("b")
+	p.fails(b)
+	p.rest()
+	if k, ok := p.s.Escalated(); !ok || k != b {
+		t.Error(k, ok)
+	}
+	if _, ok := p.s.Escalated(); ok {
+		t.Error("twice")
+	}
+	p.state = life.Running
+	p.fails(b)
+	p.rest()
+	p.stopped(b, false)
+	p.rest()
+	p.adopt("b")
+	if _, ok := p.s.Escalated(); ok {
+		t.Error("another one of the name")
+	}
+}
+
+// A limit that another one of the group is over is the group's.
+func TestLimitOfAGroup(t *testing.T) {
+	p := newParent(t, supervision.Default().WithKind(supervision.AllForOne).WithOtherwise(supervision.Restart).WithMaxRestarts(1, time.Minute), "a", "b", "c")
+	p.fails(p.kid("b"))
+	p.rest()
+	p.trace, p.made = nil, nil
+	p.fails(p.kid("a"))
+	p.rest()
+	if got := strings.Join(p.trace, ", "); got != "stop a, stop b, stop c" || p.made[0] != "a: stop" {
+		t.Error(got, p.made)
+	}
+	// Those that are never restarted are not asked.
+	p = newParent(t, supervision.Default().WithKind(supervision.AllForOne).WithOtherwise(supervision.Restart).WithMaxRestarts(0, time.Minute), "a")
+	p.kid("a").life = supervision.Temporary
+	p.fails(p.kid("a"))
+	p.rest()
+	if !slices.Equal(p.trace, []string{"stop a"}) {
+		t.Error(p.trace)
+	}
+}
+
+// An asked supervisor decides; what it does not decide the default decides; a failing
+// decision fails the supervisor, and the child is decided about when it goes on.
+func TestAsking(t *testing.T) {
+	ask := supervision.Default().WithOtherwise(supervision.Ask)
+	for verdict, want := range map[supervision.Directive]OrderKind{
+		supervision.Resume: Resume, supervision.Restart: Restart, supervision.Stop: Stop, 0: Restart, supervision.Ask: Restart, 77: Restart,
+	} {
+		p := newParent(t, ask, "a")
+		p.verdict = verdict
+		a := p.kid("a")
+		p.fails(a)
+		p.rest()
+		if len(p.asked) != 1 || !slices.Equal(orders(a), []OrderKind{want}) {
+			t.Errorf("%v: %v", verdict, orders(a))
+		}
+	}
+	p := newParent(t, ask, "a")
+	a := p.kid("a")
+	p.verdict, p.fault = supervision.Stop, boom
+	p.fails(a)
+	p.rest()
+	if p.failed != boom || p.above || len(a.given) != 0 || p.s.Undecided() != 1 {
+		t.Errorf("%v, %v", p.failed, orders(a))
+	}
+	p.state = life.Running
+	p.s.Reconsider(p)
+	p.rest()
+	if !slices.Equal(orders(a), []OrderKind{Restart}) || len(p.asked) != 1 || p.s.Undecided() != 0 {
+		t.Errorf("%v, asked %v", orders(a), p.asked)
+	}
+	// Who is suspended is asked when it goes on.
+	p = newParent(t, ask, "a")
+	p.verdict, p.burden = supervision.Stop, 1
+	p.fails(p.kid("a"))
+	p.rest()
+	if len(p.asked) != 0 || p.s.Undecided() != 1 {
+		t.Error(p.asked)
+	}
+	p.burden = 0
+	p.s.Reconsider(p)
+	p.rest()
+	if len(p.asked) != 1 {
+		t.Error(p.asked)
+	}
+}
+
+// A report waits while the supervisor has failed itself; one that crossed an order, or that
+// comes while the supervisor stops, or of somebody else's child, is nothing.
+func TestReportsThatCross(t *testing.T) {
+	p := newParent(t, supervision.Default().WithOtherwise(supervision.Restart), "a")
+	a := p.kid("a")
+	p.state = life.Failed
+	p.fails(a)
+	p.rest()
+	p.s.Reconsider(p) // it has not gone on
+	p.rest()
+	if len(a.given) != 0 || p.s.Undecided() != 1 {
+		t.Error(orders(a))
+	}
+	p.state = life.Running
+	p.s.Reconsider(p)
+	p.rest()
+	if len(a.given) != 1 {
+		t.Error(orders(a))
+	}
+	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 0}) // before that restart
+	p.s.Report(p, &kid{name: "a"}, &Report{Name: "a", Failure: boom, Orders: a.orders})
+	p.s.Report(p, a, &Report{Name: "x", Failure: boom, Orders: a.orders})
+	p.state = life.Stopping
+	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: a.orders})
+	if len(a.given) != 1 || p.s.Undecided() != 0 {
+		t.Error(orders(a))
+	}
+}
+
+// Where a resume is impossible there is a restart, which is counted once.
+func TestImpossibleResume(t *testing.T) {
+	p := newParent(t, supervision.Default().WithOtherwise(supervision.Resume), "a")
+	a := p.kid("a")
+	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Reason: "no state"})
+	if !slices.Equal(orders(a), []OrderKind{Restart}) {
+		t.Error(orders(a))
+	}
+	record := &p.s.Family.Find("a").Record
+	if record.Total() != 1 {
+		t.Error(record.Total())
+	}
+	p.next(a)
+	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 1})
+	p.next(a)
+	if got := orders(a); got[1] != Resume || record.Total() != 2 {
+		t.Error(got, record.Total())
+	}
+	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 2, Again: true, Directive: supervision.Restart, Reason: "it failed"})
+	if got := orders(a); got[2] != Restart || record.Total() != 2 {
+		t.Error(got, record.Total())
+	}
+	// A directive that was decided is no question.
+	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 3, Directive: supervision.Stop})
+	if got := orders(a); got[3] != Stop {
+		t.Error(got)
+	}
+}
+
+// The own end of a permanent child is decided like a failure.
+func TestOwnEnds(t *testing.T) {
+	p := newParent(t, supervision.Default(), "a")
+	a := p.kid("a")
+	a.life = supervision.Permanent
+	p.s.Report(p, a, &Report{Name: "a", Ended: true, Reason: "quit"})
+	if len(a.given) != 1 || a.given[0].Kind != Restart || a.given[0].Failure.Kind != abi.FailureExit || !strings.Contains(a.given[0].Failure.Reason, "quit") {
+		t.Errorf("%+v", a.given)
+	}
+}
+
+// Who is left suspended is an operator's to decide about, once, and nobody else is.
+func TestOperatorDecides(t *testing.T) {
+	for d, want := range map[supervision.Directive]OrderKind{supervision.Resume: Resume, supervision.Restart: Restart, supervision.Stop: Stop} {
+		p := newParent(t, supervision.Default().WithOtherwise(supervision.Suspend).WithKeepChildren(true), "a", "b")
+		a := p.kid("a")
+		p.fails(a)
+		p.rest()
+		p.s.Decide(p, p.kid("b"), d)
+		p.s.Decide(p, &kid{name: "a"}, d)
+		p.s.Decide(p, &kid{name: "x"}, d)
+		p.state = life.Stopping
+		p.s.Decide(p, a, d)
+		p.state = life.Running
+		if len(a.given)+len(p.kid("b").given) != 0 {
+			t.Errorf("%v: %v", d, a.given)
+		}
+		p.s.Decide(p, a, d)
+		p.s.Decide(p, a, d)
+		if !slices.Equal(orders(a), []OrderKind{want}) || d == supervision.Restart && !a.given[0].Keep {
+			t.Errorf("%v: %+v", d, a.given)
+		}
+	}
+}
+
+// ResetBackoff forgets failures of that child.
+func TestResetBackoff(t *testing.T) {
+	p := newParent(t, supervision.Default().WithOtherwise(supervision.Restart).WithBackoff(supervision.Backoff{Policy: tenSeconds(t)}), "a")
+	a := p.kid("a")
+	p.fails(a)
+	p.rest()
+	record := &p.s.Family.Find("a").Record
+	p.s.ResetBackoff(&kid{name: "x"})
+	p.s.ResetBackoff(&kid{name: "a"})
+	if record.Failures() != 1 {
+		t.Error(record.Failures())
+	}
+	p.s.ResetBackoff(a)
+	if record.Failures() != 0 || record.Total() != 1 {
+		t.Error(record.Failures(), record.Total())
+	}
+}
+
+// The own end of a significant child stops its supervisor: any, or the last one.
+func TestSignificantChildren(t *testing.T) {
+	for _, c := range []struct {
+		when supervision.Shutdown
+		ends string
+		own  bool
+		want string
+	}{
+		{supervision.ShutdownNever, "ab", true, ""},
+		{supervision.ShutdownAny, "c", true, ""},
+		{supervision.ShutdownAny, "a", true, "its significant child a has ended"},
+		{supervision.ShutdownAny, "a", false, ""},
+		{supervision.ShutdownAll, "a", true, ""},
+		{supervision.ShutdownAll, "ba", true, "its significant child a has ended"},
+	} {
+		p := newParent(t, supervision.Default().WithShutdown(c.when), "a", "b", "c")
+		p.kid("a").significant, p.kid("b").significant = true, true
+		for _, n := range c.ends {
+			p.stopped(p.kid(string(n)), c.own)
+		}
+		p.rest()
+		if p.quit != c.want {
+			t.Errorf("%v, %s: %q", c.when, c.ends, p.quit)
+		}
+	}
+	p := newParent(t, supervision.Default().WithShutdown(supervision.ShutdownAny), "a", "b")
+	a := p.kid("a")
+	a.significant = true
+	p.state = life.Restarting
+	if left := p.s.Stopped(p, a, true); left != 1 || p.quit != "" {
+		t.Error(left, p.quit)
+	}
+	if left := p.s.Stopped(p, a, true); left != 1 {
+		t.Error("twice", left)
+	}
+}
+
+// What belongs to an incarnation of the supervisor does not outlive it.
+func TestEndIncarnation(t *testing.T) {
+	p := newParent(t, restForOne(), "a", "b")
+	p.fails(p.kid("a"))
+	p.rest1()
+	if p.s.Strategy().Kind() != supervision.RestForOne || p.s.sequence == nil {
+		t.Fatal("no restart is under way")
+	}
+	p.s.EndIncarnation()
+	if p.s.sequence != nil {
+		t.Error("the restart goes on")
+	}
+	p = newParent(t, supervision.Default().WithOtherwise(supervision.Escalate), "a")
+	p.fails(p.kid("a"))
+	p.rest()
+	p.s.EndIncarnation()
+	if _, ok := p.s.Escalated(); ok {
+		t.Error("the culprit is remembered")
+	}
+	p.state = life.Failed
+	p.s.undecided = []Report{{}}
+	p.s.Close()
+	if p.s.Undecided() != 0 {
+		t.Error("undecided")
+	}
+}
+
+// A shared window counts what fails, and not the siblings that are restarted with it.
+func TestSharedWindowChargesNoSiblings(t *testing.T) {
+	s := supervision.Default().WithKind(supervision.AllForOne).WithOtherwise(supervision.Restart).WithMaxRestarts(3, time.Minute).WithShared(true)
+	p := newParent(t, s, "a", "b", "c", "d")
+	for i := range 3 {
+		p.fails(p.kid([]string{"a", "b", "c"}[i]))
+		p.rest()
+		if err := p.atRest(); err != nil || p.s.Family.Len() != 4 {
+			t.Fatalf("failure %d: %v, %v", i+1, err, p.made)
+		}
+	}
+	p.fails(p.kid("d"))
+	p.rest()
+	if p.failed == nil {
+		t.Error(p.made)
+	}
+}

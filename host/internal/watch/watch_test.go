@@ -1,0 +1,37 @@
+package watch
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+func TestBothSides(t *testing.T) {
+	var s Set
+	if s.Unwatch(1) || s.Watching(1) || s.Len() != 0 || len(s.Watched())+len(s.Watchers()) != 0 {
+		t.Error("not empty")
+	}
+	s.RemoveWatcher(1)
+	for _, r := range []abi.Ref{3, 1, 2} {
+		if !s.Watch(r, "/p") {
+			t.Error(r)
+		}
+		s.AddWatcher(r + 10)
+	}
+	if s.Watch(1, "/q") || s.Path(1) != "/p" || s.Path(9) != "" || s.Len() != 3 {
+		t.Error("watched twice")
+	}
+	if !s.Unwatch(2) || s.Unwatch(2) || s.Watching(2) || !s.Watching(3) {
+		t.Error("unwatched")
+	}
+	s.AddWatcher(11)
+	s.RemoveWatcher(12)
+	if !slices.Equal(s.Watched(), []abi.Ref{1, 3}) || !slices.Equal(s.Watchers(), []abi.Ref{11, 13}) {
+		t.Error(s.Watched(), s.Watchers())
+	}
+	s.Clear()
+	if len(s.Watched())+len(s.Watchers()) != 0 {
+		t.Error("not cleared")
+	}
+}

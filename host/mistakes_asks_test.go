@@ -1,0 +1,304 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// What an ask ends with, whoever asks: see ask.go.
+
+// asker is one sort of those who ask; answer is what it was told, without the clock
+// having moved, "" for nothing yet.
+type asker struct {
+	name string
+	ask  func(l *stage, to Ref) (answer func() string)
+}
+
+// words is what was said of an answer.
+func words(m Message) string {
+	if err := m.Err(); err != nil {
+		return "error"
+	}
+	return "answer"
+}
+
+var askers = []asker{
+	{"Go", func(l *stage, to Ref) func() string {
+		p := must(l.Request(to, "get"))(l.t)
+		return func() string {
+			select {
+			case m := <-p.Answer():
+				return words(m)
+			default:
+				return ""
+			}
+		}
+	}},
+	{"inbox", func(l *stage, to Ref) func() string {
+		in := l.Inbox(0)
+		if err := in.Ask(to, "get", 9); err != nil {
+			l.t.Fatal(err)
+		}
+		return func() string {
+			m, ok := in.TryReceive()
+			if !ok {
+				return ""
+			}
+			return words(m)
+		}
+	}},
+	{"native", func(l *stage, to Ref) func() string {
+		told := ""
+		a := l.spawn("", Func(func(ctx *Context, m Message) error {
+			switch m.Kind {
+			case abi.KindMessage:
+				return ctx.Ask(to, "get", 3, time.Minute)
+			case abi.KindAskTimeout:
+				told = "timeout"
+			default:
+				told = words(m)
+			}
+			return nil
+		}))
+		l.post(a, 1)
+		return func() string { return told }
+	}},
+	{"guest", func(l *stage, to Ref) func() string {
+		g := l.spawn("", puppet(l.t, on(abi.KindReply, toProbe("answer")), on(abi.KindReplyError, toProbe("error")), on(abi.KindAskTimeout, toProbe("timeout"))))
+		l.post(g, script(now(abi.AppendAsk(nil, to.uid, "", 3, uint64(time.Minute), nil, encoded("get")))))
+		return func() string {
+			if len(l.got) == 0 {
+				return ""
+			}
+			said := values(l.got)[0]
+			l.got = l.got[1:]
+			return said
+		}
+	}},
+}
+
+// eachAsker runs a test for all of them, and for guests of every manner.
+func eachAsker(t *testing.T, change func(Config) Config, f func(l *stage, ask func(to Ref) func() string)) {
+	for _, a := range askers {
+		t.Run(a.name, func(t *testing.T) {
+			one := func(t *testing.T) {
+				l := newStage(t, change)
+				f(l, func(to Ref) func() string { return a.ask(l, to) })
+			}
+			if a.name == "guest" {
+				everyManner(t, one)
+			} else {
+				one(t)
+			}
+		})
+	}
+}
+
+// An ask ends at once when its turn fails, when it is dropped, and when its target is
+// stopped, and not before.
+func TestAsksEndAtOnce(t *testing.T) {
+	eachAsker(t, nil, func(l *stage, ask func(Ref) func() string) {
+		for _, c := range []struct {
+			name   string
+			target Props
+			then   func(to Ref)
+			want   string
+		}{
+			{"answered", newCounter(), nil, "answer"},
+			{"a failing turn", Func(func(*Context, Message) error { return errors.New("no") }), nil, "error"},
+			{"a panic", Func(func(*Context, Message) error { panic("no") }), nil, "error"},
+			{"a failing turn, delivered again in vain", Func(func(*Context, Message) error { return errors.New("no") }).WithCrashedMessage(RedeliverCrashed(2)), nil, "error"},
+			{"stopped", newSuspended(), func(to Ref) { l.Stop(to); l.run() }, "error"},
+			{"nothing", newSuspended(), nil, ""},
+		} {
+			to := l.spawn("", c.target)
+			if c.then != nil || c.want == "" {
+				l.say(to, "suspend")
+			}
+			answer := ask(to)
+			l.run()
+			if c.then != nil {
+				if early := answer(); early != "" {
+					l.t.Errorf("%s: %s before the end", c.name, early)
+				}
+				c.then(to)
+			}
+			if got := answer(); got != c.want {
+				l.t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			}
+		}
+		// Dropped: the mailbox is full, or the actor has gone.
+		gone := l.spawn("", newCounter())
+		l.Stop(gone)
+		l.run()
+		if p, err := l.Request(gone, "get"); !errors.Is(err, ErrUnknown) {
+			l.t.Error(p, err)
+		}
+	})
+	for _, name := range []string{"native", "guest"} {
+		for _, a := range askers {
+			if a.name != name {
+				continue
+			}
+			l := newStage(t, nil)
+			full := l.spawn("full", newSuspended().WithLimits(Limits{Mailbox: 1}))
+			l.say(full, "suspend")
+			l.say(full, "fills it")
+			gone := l.spawn("gone", newCounter())
+			l.Stop(gone)
+			l.run()
+			for _, to := range []Ref{full, gone} {
+				answer := a.ask(l, to)
+				l.run()
+				if got := answer(); got != "error" {
+					t.Errorf("%s: %q", name, got)
+				}
+			}
+		}
+	}
+}
+
+// newSuspended is an actor that is left suspended when it is told to, with its messages.
+func newSuspended() Props {
+	return parentOf(supervision.Default().WithOtherwise(supervision.Suspend)).withReceive(func(ctx *Context, m Message) error {
+		ctx.actor.life.Suspend() // nobody will take it back
+		return nil
+	})
+}
+
+func (p Props) withReceive(f func(*Context, Message) error) Props {
+	q := Func(f)
+	q.strategy = p.strategy
+	return q
+}
+
+// An answer counts from whom was asked. Another actor that knows the correlation and the
+// asker's ref gets a dead letter, and the ask goes on.
+func TestForgedAnswers(t *testing.T) {
+	eachAsker(t, nil, func(l *stage, ask func(Ref) func() string) {
+		var asked Message
+		target := l.spawn("target", Func(func(_ *Context, m Message) error { asked = m.Clone(); return nil }))
+		forger := l.spawn("forger", newCounter())
+		answer := ask(target)
+		l.run()
+		reply := func(from Ref, v string) {
+			e, err := envelope(v)
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			e.Kind, e.Sender, e.SenderPath, e.Correlation = abi.KindReply, from.uid, from.path, asked.Correlation
+			_ = l.deliver(nil, asked.Sender.uid, e)
+			l.run()
+		}
+		reply(forger, "forged")
+		reply(Ref{}, "from nobody")
+		if got := answer(); got != "" {
+			l.t.Errorf("a forged answer counts: %q", got)
+		}
+		if got := l.letters(); len(got) != 2 || got[0] != DeadForged.String()+": forged" {
+			l.t.Errorf("%v", got)
+		}
+		reply(target, "true")
+		if got := answer(); got != "answer" {
+			l.t.Errorf("%q", got)
+		}
+	})
+}
+
+// Who a question was forwarded to may answer, over several hops, and through a resender;
+// also when all of it happens in one spell of a worker.
+func TestForwardedQuestions(t *testing.T) {
+	for _, throughput := range []int{1, 16} {
+		change := func(c Config) Config { return c.WithThroughput(throughput) }
+		eachAsker(t, change, func(l *stage, ask func(Ref) func() string) {
+			end := l.spawn("end", newCounter())
+			forward := func(to Ref) Props { return Func(func(ctx *Context, _ Message) error { return ctx.Forward(to) }) }
+			hop := l.spawn("hop", forward(end))
+			for name, to := range map[string]Ref{
+				"one hop":  hop,
+				"two hops": l.spawn("two", forward(hop)),
+				"three, a guest among them": l.spawn("three", puppet(l.t, on(abi.KindMessage)).
+					withForward(l.t, l.spawn("two2", forward(hop)))),
+				"resender":                      l.spawn("resender", Resender(newCounter(), Resend{})),
+				"resender whose child forwards": l.spawn("resender2", Resender(forward(hop), Resend{})),
+			} {
+				answer := ask(to)
+				l.run()
+				if got := answer(); got != "answer" {
+					l.t.Errorf("%s: %q; %v", name, got, l.letters())
+				}
+			}
+		})
+	}
+}
+
+// withForward is an actor in Go in the guest's place: puppets do what their messages say, and a
+// question is none of theirs.
+func (p Props) withForward(t testing.TB, to Ref) Props {
+	return Func(func(ctx *Context, _ Message) error { return ctx.Forward(to) })
+}
+
+// A guest forwards a question, and the answer counts.
+func TestAGuestForwardsAQuestion(t *testing.T) {
+	everyManner(t, func(t *testing.T) {
+		l := newStage(t, nil)
+		end := l.spawn("end", Func(func(ctx *Context, _ Message) error { return ctx.Reply("answer") }))
+		inner := l.spawn("inner", Func(func(ctx *Context, _ Message) error { return ctx.Forward(end) }))
+		g := l.spawn("g", puppet(t))
+		p := must(l.Request(g, script(now(abi.AppendForward(nil, inner.uid, "")))))(t)
+		l.run()
+		if m := <-p.Answer(); m.Err() != nil || m.Sender != end {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
+// AskAs decodes the answer.
+func TestAskAs(t *testing.T) {
+	s := newSystem(t, NewConfig("asks"))
+	a := must(s.Spawn("a", newCounter()))(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.Tell(a, 5); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := AskAs[int](ctx, s, a, "get"); err != nil || n != 5 {
+		t.Error(n, err)
+	}
+	if _, err := AskAs[string](ctx, s, a, "get"); err == nil {
+		t.Error("a number is a text")
+	}
+	var failed *TurnError
+	if _, err := AskAs[int](ctx, s, a, "crash"); !errors.As(err, &failed) || failed.Ref != a || failed.Failure.Reason != "crashed" {
+		t.Error(err)
+	}
+	if _, err := AskAs[int](ctx, s, Ref{}, "get"); err == nil {
+		t.Error("nobody answers")
+	}
+}
+
+// An ask without a deadline ends after the system's time, to within a quarter.
+func TestAsksDoNotWaitForEver(t *testing.T) {
+	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
+	silent := l.spawn("silent", Func(func(*Context, Message) error { return nil }))
+	ended := make(chan error, 1)
+	go func() { _, err := l.Ask(context.Background(), silent, "get"); ended <- err }()
+	waitFor(t, "the question", func() bool { _, ok := l.clock.Next(); return ok })
+	l.pass(999 * ms)
+	select {
+	case err := <-ended:
+		t.Error("early:", err)
+	default:
+	}
+	for range 3 {
+		l.pass(250 * ms)
+	}
+	if err := <-ended; !errors.Is(err, ErrTimeout) {
+		t.Error(err)
+	}
+}
