@@ -52,6 +52,11 @@ func (c *ImageConfig) checkModule(m *wasm.Module) error {
 			return &LimitError{"needs a memory of", "memory", need, c.MemoryLimit, "bytes"}
 		}
 	}
+	for _, t := range m.Types {
+		if n := max(len(t.Params), len(t.Results)); n > wasm.MaxParams {
+			return fmt.Errorf("a function type of the module has %d parameters or results, %d are allowed", n, wasm.MaxParams)
+		}
+	}
 	entries := uint64(0)
 	for _, t := range m.Tables {
 		if t.Min > c.TableLimit {

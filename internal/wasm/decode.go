@@ -12,7 +12,7 @@ const (
 	MaxLocals  = 50_000    // a function, parameters included
 	MaxTypes   = 1_000_000
 	MaxFuncs   = 1_000_000
-	MaxParams  = 1000
+	MaxParams  = 1000      // of a function type, and results; Decode accepts moreParams more
 	MaxNesting = 1 << 16 // of blocks in a function
 	MaxPages   = 1 << 16
 
@@ -148,9 +148,12 @@ func funcType(r *reader) FuncType {
 	return FuncType{valTypes(r), valTypes(r)}
 }
 
+// moreParams is how many parameters the rewriter may add: what it writes is decoded, too.
+const moreParams = 8
+
 func valTypes(r *reader) []ValType {
 	n := r.count(1)
-	if n > MaxParams {
+	if n > MaxParams+moreParams {
 		r.fail("more than 1000 parameters or results")
 		return nil
 	}
