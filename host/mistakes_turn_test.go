@@ -190,6 +190,26 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 	})
 }
 
+// What is noted about a message on its way to one actor is not the next one's: a forwarded
+// message has not crashed there.
+func TestForwardOfARedeliveredMessage(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	turns := 0
+	end := l.spawn("end", Func(func(*Context, Message) error { turns++; return errors.New("no") }).WithCrashedMessage(RedeliverCrashed(1)))
+	first := true
+	a := l.spawn("a", Func(func(ctx *Context, _ Message) error {
+		if first {
+			first = false
+			return errors.New("the first time")
+		}
+		return ctx.Forward(end)
+	}).WithCrashedMessage(RedeliverCrashed(1)))
+	l.tell(a, 1)
+	if turns != 2 {
+		t.Errorf("%d turns", turns)
+	}
+}
+
 // So is the host's own news: what comes out of the stash counts, and what was forwarded is a
 // message for whoever gets it.
 func TestStashAndForwardOfNews(t *testing.T) {
