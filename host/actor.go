@@ -50,7 +50,7 @@ type actor struct {
 	life      life.Machine // read only
 	gate      gate.Gate    // its Policy
 	alarms    alarm.Board
-	work      atomic.Uint64 // turns so far, times two, plus one within Run
+	done      atomic.Uint64 // turns until the last Run
 	counts    counters
 	account   account.Account // to read
 	startedAt atomic.Int64    // ns since 1970, 0: no incarnation has begun
@@ -98,7 +98,7 @@ type ending uint8
 
 const (
 	endOrdered   ending = iota // somebody else wants it, or nothing has ended
-	endOwn                     // by its own wish or failure
+	endByItself                // by its own wish or failure
 	endEscalated               // it waits because of a child's failure
 )
 
@@ -203,30 +203,32 @@ func (a *actor) random() *rand.Rand {
 // throughput of turns.
 func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
-	a.work.Store(a.turns<<1 | 1)
 	a.handleSystem(scr)
-	for budget := a.sys.cfg.throughput; budget > 0 && a.open() && !w.Spent(); {
+	for budget := a.sys.cfg.throughput; budget > 0 && !a.box.nothing() && a.open() && !w.Spent(); {
 		n := a.handleMessages(scr, budget)
 		if n == 0 {
 			break
 		}
 		budget -= n
-		a.handleSystem(scr)
+		if a.sysq.waiting() {
+			a.handleSystem(scr)
+		}
 	}
 	if a.gate.Bounded() {
 		a.gate.Trim(&a.box, isMail, a.evict)
 	}
-	a.box.settle()
-	more = a.sysq.waiting() || a.open() && !a.box.Empty()
-	a.work.Store(a.turns << 1)
-	return more
+	if !a.box.settled() {
+		a.box.settle()
+	}
+	a.done.Store(a.turns)
+	return a.sysq.waiting() || !a.box.nothing() && a.open() && !a.box.Empty()
 }
 
 // running reports whether the actor is within Run. Any goroutine may ask.
-func (a *actor) running() bool { return a.work.Load()&1 != 0 }
+func (a *actor) running() bool { return a.task.Running() }
 
 // turnCount is the number of turns until the last Run. Any goroutine may ask.
-func (a *actor) turnCount() uint64 { return a.work.Load() >> 1 }
+func (a *actor) turnCount() uint64 { return a.done.Load() }
 
 // open reports whether messages may be handled now.
 func (a *actor) open() bool { return a.holds == 0 && a.life.Open() }
@@ -253,7 +255,6 @@ func (a *actor) event(k EventKind) Event {
 type scratch struct {
 	w       *dispatch.Worker
 	cache   mailbox.Cache
-	env     abi.Envelope
 	cmds    []abi.Command
 	ends    []int  // of the turns in cmds
 	now     int64  // the last look at the clock

@@ -18,7 +18,9 @@ func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelop
 	last := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
 	for i := range cmds {
 		cmd := &cmds[i]
-		if leaves(cmd.Op) {
+		if cmd.Op == abi.OpSend && cmd.ToPath == nil {
+			g.send(scr, cmd)
+		} else if leaves(cmd.Op) {
 			g.letOut(scr, cmd, current, last)
 		} else if !last {
 			g.applyLocal(scr, cmd, current)
@@ -98,7 +100,7 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 		}
 	case abi.OpUnhandled:
 		if current.Kind == abi.KindTerminated {
-			a.fail(scr, a.deathPact(), endOwn)
+			a.fail(scr, a.deathPact(), endByItself)
 		} else {
 			a.unhandled(current)
 		}
@@ -142,7 +144,7 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 	_ = a.sys.deliver(scr, uid, e) // somebody outside, or a dead letter
 }
 
-// target is whom a command names. A path that names nobody, or that the actor may not
+// target is the actor that a command names. A path that names nobody, or that the actor may not
 // use, becomes a dead letter.
 func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi.Ref, bool) {
 	if cmd.ToPath == nil {
@@ -190,7 +192,7 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	g.askPath(scr, cmd, ask)
 }
 
-// askPath asks whom a path names. Patterns are only sent to.
+// askPath asks the actor at a path. Patterns are only sent to.
 func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 	if uid, ok := g.target(scr, cmd, g.actor.caps.send); ok {
 		ask.Add(uid)
@@ -277,7 +279,7 @@ func (g *guest) withOptions(p Props, options []byte) (Props, error) {
 	return p.WithLifetime(o.Lifetime).WithSignificant(o.Significant).WithCrashedMessage(o.Crashed).WithSupervision(o.Supervision), nil
 }
 
-// stop stops the actor itself, a child, or whom a capability names.
+// stop stops the actor itself, a child, or an actor that a capability names.
 func (g *guest) stop(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	uid, ok := g.target(scr, cmd, a.caps.stop)

@@ -17,7 +17,7 @@ func (a *actor) addAsk(correlation uint64, target abi.Ref, timeout time.Duration
 	if err := a.hold(account.Asks, a.account.Of(account.Asks)+askBytes); err != nil {
 		return nil, err
 	}
-	ask := &asks.Ask{Target: target}
+	ask := &asks.Ask{Target: target, Due: a.Now().Add(timeout)}
 	ask.Add(target)
 	a.asks.Add(correlation, ask, a.alarms.After(a.Clock(), timeout, func() {
 		e := mailbox.New()

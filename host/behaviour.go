@@ -9,7 +9,10 @@ import (
 // Go ([Native]) are two of them; a router or a proxy is another, see [Behave]. Its
 // methods are never called at the same time, and each must return soon.
 //
-// A failure that a method returns goes to the supervisor.
+// A failure that a method returns goes to the supervisor, and so does a panic of a
+// behaviour that was made with [Behave]. Its sends leave at the end of the turn, as those
+// of every actor in Go (see [Context]): a turn of Handle ends with the next call of
+// [Context.Next], each call of another method is a turn.
 type Behaviour interface {
 	// Start begins an incarnation: the first one, or another after a failure, which is
 	// cause then. After a failure of Start no message is handled.
@@ -47,7 +50,11 @@ type End struct {
 // Behave is the recipe of an actor with a behaviour of one's own. Make is called once for
 // an actor, not for each incarnation; typ is what [Node] and events call its type.
 func Behave(typ string, make func() Behaviour) Props {
-	return Props{make: func(*actor) Behaviour { return make() }, typ: typ, strategy: supervision.Default()}
+	p := Props{typ: typ, strategy: supervision.Default()}
+	if make != nil {
+		p.make = func(*actor) Behaviour { return &behaved{inner: make()} }
+	}
+	return p
 }
 
 // interruptible is a behaviour whose turns can be ended from outside.

@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -11,6 +12,12 @@ import (
 // Envelope is a message on its way, as a [Mailbox] sees it. A mailbox must change
 // nothing of it.
 type Envelope = mailbox.Envelope
+
+// IsMail reports whether an envelope is a message that somebody has sent, an answer
+// included. Any other is the host's: that of a timer, the end of a watched actor, a poison
+// pill. It comes behind what was pushed before it unless the mailbox says otherwise, and
+// its payload may be empty.
+func IsMail(e *Envelope) bool { return isMail(e) }
 
 // Mailbox is where the messages of an actor wait. The bounded queue that every actor has
 // unless [Props.WithMailbox] says otherwise is the fast path; others stand beside it.
@@ -54,6 +61,7 @@ type box struct {
 	mu      sync.Mutex
 	now     mailbox.Limits // bounds of the usual mailbox at present
 	calm    int            // spells since the bounds were last met
+	grown   atomic.Bool    // something is on the account
 }
 
 // What an envelope takes besides its payload and headers, and what every actor may have
@@ -112,6 +120,7 @@ func (b *box) pushMore(e *Envelope) error {
 			return fmt.Errorf("%w: %w", ErrMailboxFull, err)
 		}
 		b.now, b.calm = next, 0
+		b.grown.Store(true)
 		b.usual.SetLimits(next)
 	}
 }
@@ -122,6 +131,21 @@ const (
 	calmBytes  = 256 << 10
 	calmSpells = 64
 )
+
+// settled reports whether there is nothing for settle to do, as a rule.
+func (b *box) settled() bool { return b.other == nil && !b.grown.Load() && b.usual.Len() == 0 }
+
+// nothing reports whether the box is known to be empty, without a detour.
+func (b *box) nothing() bool { return b.other == nil && b.usual.Empty() }
+
+// drop is Pop of what Peek has just shown.
+func (b *box) drop(e *Envelope) {
+	if b.other != nil {
+		b.other.Pop()
+		return
+	}
+	b.usual.Drop(e)
+}
 
 // settle gives back what an empty mailbox need not hold, and takes what it does hold
 // although nobody was asked. It is called by the consumer, at the end of a spell.
@@ -134,7 +158,7 @@ func (b *box) settle() {
 		return
 	}
 	free := mailbox.Limits{Messages: min(b.limits.Messages, freeMessages), Bytes: min(b.limits.Bytes, freeBytes)}
-	if b.now == free && b.usual.Len() <= free.Messages && b.usual.Bytes() <= free.Bytes {
+	if !b.grown.Load() && b.usual.Len() <= free.Messages && b.usual.Bytes() <= free.Bytes {
 		return
 	}
 	b.mu.Lock()
@@ -142,6 +166,7 @@ func (b *box) settle() {
 	held := b.usual.Bytes() + int64(b.usual.Len())*envelopeBytes
 	if over := held - boxBytes(free) - b.account.Of(account.Mailbox); over > 0 { // given back, or the host's own
 		b.account.ShrinkMailbox(-over)
+		b.grown.Store(true)
 	}
 	if !b.usual.Empty() {
 		b.calm = 0
@@ -152,8 +177,12 @@ func (b *box) settle() {
 	}
 	b.usual.SetLimits(free)
 	b.now, b.calm = free, 0
+	b.grown.Store(false)
 	held = max(0, b.usual.Bytes()+int64(b.usual.Len())*envelopeBytes-boxBytes(free)) // pushed meanwhile
 	b.account.ShrinkMailbox(b.account.Of(account.Mailbox) - held)
+	if held > 0 {
+		b.grown.Store(true)
+	}
 }
 
 func (b *box) Force(e *Envelope) bool {

@@ -36,6 +36,7 @@ type Config struct {
 	secret     *Secret // nil: from the operating system
 	workers    int
 	manual     bool
+	shuffle    *uint64 // of a manual system: the seed of the order of turns
 	throughput int
 	dead       int
 	guardian   supervision.Strategy
@@ -88,6 +89,14 @@ func (c Config) WithWorkers(n int) Config { c.workers = n; return c }
 // [System.Step] and [System.RunUntilIdle]. With a virtual clock and a seed every
 // run is the same.
 func (c Config) WithManual() Config { c.manual = true; return c }
+
+// WithShuffle is WithManual with another order of turns: at each step one of all actors
+// that have work is chosen by the seed. A simulation tries many seeds to find what
+// depends on who happens to be first; one seed is always the same run.
+func (c Config) WithShuffle(seed uint64) Config {
+	c.manual, c.shuffle = true, &seed
+	return c
+}
 
 // WithThroughput sets how many messages an actor handles before others get their
 // turn; at least 1.

@@ -280,7 +280,7 @@ func TestA31_DeadLetterSuppression(t *testing.T) {
 	l.equal("events", all, []string{"suppressed_dead_letter [1]", "suppressed_dead_letter [2]", "dead_letter [3]"})
 }
 
-// A32: what is harmless is none: stopping twice, and the end of children whose mourner ends.
+// A32: what is harmless is none: stopping twice, and the end of children whose watcher ends.
 func TestA32_BenignEndsAreNoDeadLetters(t *testing.T) {
 	l := newStage(t, nil)
 	p := l.spawn("p", Native(func() Actor { return watchesItsChild{} }))

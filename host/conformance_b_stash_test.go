@@ -56,7 +56,7 @@ func TestB34_BecomeIsResetByRestart(t *testing.T) {
 	l.wants("message message one") // "two" is stashed again
 }
 
-// B35: a message is kept aside once in a turn; the stash is bounded.
+// B35: a message is stashed once in a turn; the stash is bounded.
 func TestB35_Stash(t *testing.T) { everyManner(t, rowB35_Stash) }
 
 func rowB35_Stash(t *testing.T) {
@@ -88,8 +88,8 @@ func rowB35_Stash(t *testing.T) {
 	}
 }
 
-// B36: what was kept comes back to the front, in its order, before what came later, also beyond
-// the mailbox's bound; sender and correlation are kept.
+// B36: what was stashed comes back to the front, in its order, before what came later, also beyond
+// the mailbox's bound; sender and correlation stay.
 func TestB36_Unstash(t *testing.T) { everyManner(t, rowB36_Unstash) }
 
 func rowB36_Unstash(t *testing.T) {
@@ -133,7 +133,7 @@ func rowB36_Unstash(t *testing.T) {
 	l.wants("message 1", "message 2", "message 3")
 }
 
-// B37: a restart puts what was kept back to the mailbox, before the rest; an end makes it dead
+// B37: a restart puts what was stashed back to the mailbox, before the rest; an end makes it dead
 // letters.
 func TestB37_StashSurvivesARestart(t *testing.T) { everyManner(t, rowB37_StashSurvivesARestart) }
 

@@ -28,7 +28,7 @@ func rowB29_Stop(t *testing.T) {
 			l.t.Errorf("%d dead letters", n)
 		}
 	})
-	// It stops itself, its child, and whom a capability names, but nobody else.
+	// It stops itself, its child, and what a capability names, but nobody else.
 	l := newStage(t, nil)
 	other, denied := l.spawn("other", newCounter()), l.spawn("denied", newCounter())
 	g := l.spawn("guest", puppet(t, on(abi.KindStart, abi.AppendSpawn(nil, 0, "puppet", "x", nil, nil))).WithCapabilities(Capabilities{Stop: []string{"/user/oth?r"}}))
@@ -60,7 +60,7 @@ func rowB30_OrderOfTheEnd(t *testing.T) {
 		for l.Step() {
 			if m, ok := in.TryReceive(); ok && m.Kind == abi.KindTerminated {
 				if l.alive(a) {
-					l.t.Error("a mourner knew before the end")
+					l.t.Error("a watcher knew before the end")
 				}
 			}
 		}

@@ -42,12 +42,12 @@ func eachWatcher(t *testing.T, f func(l *stage, w watcherSort, ref Ref)) {
 	for _, w := range watchers {
 		t.Run(w.name, func(t *testing.T) {
 			l := newStage(t, nil)
-			f(l, w, l.spawn("mourner", w.props(t)))
+			f(l, w, l.spawn("watcher", w.props(t)))
 		})
 	}
 }
 
-// B11: a mourner learns of the real end, not of restarts; also of one that came before; the
+// B11: a watcher learns of the real end, not of restarts; also of one that came before; the
 // order of registration and death does not matter.
 func TestB11_DeathWatch(t *testing.T) { everyManner(t, rowB11_DeathWatch) }
 
@@ -113,7 +113,7 @@ func rowB13_Unwatch(t *testing.T) {
 		l.run()
 		l.wants()
 	})
-	// The news is in the mailbox for certain: the mourner is behind a stop of a child of its own.
+	// The news is in the mailbox for certain: the watcher is behind a stop of a child of its own.
 	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
 	var box *actor
@@ -168,7 +168,7 @@ func rowB14_TerminatedComesLast(t *testing.T) {
 	})
 }
 
-// B15: an end that was not handled is a failure of the mourner; by default it stops.
+// B15: an end that was not handled is a failure of the watcher; by default it stops.
 func TestB15_DeathPact(t *testing.T) { everyManner(t, rowB15_DeathPact) }
 
 func rowB15_DeathPact(t *testing.T) {

@@ -223,8 +223,8 @@ func TestD08_WhatCounts(t *testing.T) {
 	}
 }
 
-// All-for-one: every directive but resume befalls all; a stop that is no failure
-// befalls nobody else; permission is asked of every child.
+// All-for-one: every directive but resume concerns all; a stop that is no failure
+// concerns nobody else; permission is asked of every child.
 func TestD07_AllForOne(t *testing.T) {
 	three := func(s supervision.Strategy) *lab {
 		l := newLab(t, s.WithKind(supervision.AllForOne))
@@ -243,7 +243,7 @@ func TestD07_AllForOne(t *testing.T) {
 	l = three(otherwise(supervision.Resume))
 	l.tell(l.at("b"), "crash")
 	if l.get(l.at("a")) != 5 || l.get(l.at("b")) != 5 || l.table.Get(l.at("a").uid).incarnation() != 0 {
-		t.Error("resume befalls others")
+		t.Error("resume concerns others")
 	}
 	l = three(supervision.Default())
 	l.Stop(l.at("b"))
@@ -266,7 +266,7 @@ func TestD07_AllForOne(t *testing.T) {
 	}
 }
 
-// Rest-for-one befalls those that were started after the failed one, with the delays
+// Rest-for-one concerns those that were started after the failed one, with the delays
 // and refusals of all-for-one.
 func TestD07_DelaysOfGroups(t *testing.T) {
 	for _, c := range []struct {

@@ -151,7 +151,7 @@ func TestC_3_2_2_DoubleFailure(t *testing.T) {
 	child := must(l.Lookup("/user/a/child"))(t)
 	l.say(a, "crash")
 	c := l.cellOf(a)
-	c.fail(&scratch{w: nil}, &abi.Failure{Kind: abi.FailureTrap}, endOwn)
+	c.fail(&scratch{w: nil}, &abi.Failure{Kind: abi.FailureTrap}, endByItself)
 	l.run()
 	if n := len(l.raw(EventFailed)); n != 1 || l.cellOf(child).life.Suspended() != 1 {
 		t.Errorf("%d failures, %d suspensions", n, l.cellOf(child).life.Suspended())
@@ -201,29 +201,29 @@ func TestC_3_2_3_FailureOfAStranger(t *testing.T) {
 func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 	l := newStage(t, strict)
 	p := l.spawn("p", newCounter().WithSupervision(supervision.Default().WithOtherwise(supervision.Escalate)).
-		WithChildren(Child{"culprit", newCounter()}, Child{"sibling", newCounter()}))
-	culprit, sibling := must(l.Lookup("/user/p/culprit"))(t), must(l.Lookup("/user/p/sibling"))(t)
-	l.say(culprit, 3)
-	l.say(culprit, "crash")
+		WithChildren(Child{"failing", newCounter()}, Child{"sibling", newCounter()}))
+	failing, sibling := must(l.Lookup("/user/p/failing"))(t), must(l.Lookup("/user/p/sibling"))(t)
+	l.say(failing, 3)
+	l.say(failing, "crash")
 	e := l.raw(EventFailed, EventEscalated)
 	if len(e) != 2 || e[0].Failure != e[1].Failure || e[1].Ref != p {
 		t.Fatalf("%v", e)
 	}
-	for _, ref := range []Ref{culprit, sibling, p} {
+	for _, ref := range []Ref{failing, sibling, p} {
 		l.say(ref, 1)
 	}
 	l.wants()
-	for _, ref := range []Ref{culprit, sibling} {
+	for _, ref := range []Ref{failing, sibling} {
 		if n := l.cellOf(ref).box.Len(); n != 1 {
 			t.Errorf("%d wait for %v", n, ref)
 		}
 	}
-	// Resuming the supervisor resumes the culprit and its siblings.
+	// Resuming the supervisor resumes the failing and its siblings.
 	if err := l.Decide(p, supervision.Resume); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
-	l.say(culprit, "get")
+	l.say(failing, "get")
 	l.say(sibling, "get")
 	l.wants("reply 4", "reply 1")
 }

@@ -74,7 +74,7 @@ func (m *mortal) Receive(ctx *Context, msg Message) error {
 	return m.lister.Receive(ctx, msg)
 }
 
-// A permanent child's own stop befalls its siblings as a failure does, and uses the
+// A permanent child's own stop concerns its siblings as a failure does, and uses the
 // budget; a temporary child's failure concerns nobody.
 func TestLifetimesInGroups(t *testing.T) {
 	var got []string

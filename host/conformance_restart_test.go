@@ -69,7 +69,7 @@ type panicsAtStop struct{ counter }
 
 func (*panicsAtStop) Stopped(*Context) { panic("at the end") }
 
-// 3.2(5): a restart waits for the children that it stops; a restart that befalls an actor below
+// 3.2(5): a restart waits for the children that it stops; a restart that concerns an actor below
 // one that has failed keeps the counts.
 func TestC_3_2_5_ChildrenStartedWhileSuspended(t *testing.T) {
 	policy := delayOf(t, time.Second)
@@ -126,7 +126,7 @@ func rowC_3_2_7_Terminate(t *testing.T) {
 	}
 }
 
-// 3.2(8): a mourner that is stopping hears of nobody's end any more.
+// 3.2(8): a watcher that is stopping hears of nobody's end any more.
 func TestC_3_2_8_AStoppingWatcherIgnoresEnds(t *testing.T) {
 	l := newStage(t, nil)
 	told := 0

@@ -23,6 +23,8 @@ type Context struct {
 	taken   int          // messages, by Handle
 	most    int          // that it may take
 	stashed bool         // the current one
+
+	unrecorded *abi.Failure // of the turn that Next has ended
 }
 
 // effect is what leaves an actor at the end of its turn.
@@ -46,6 +48,8 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	for i := range scr.effects {
 		e := &scr.effects[i]
 		switch {
+		case e.kind == effectSend && !failed:
+			_ = a.sys.deliver(scr, e.to, e.env)
 		case e.kind == effectQuit:
 			a.post(scr, sysMsg{kind: sysQuit, reason: "stopped"})
 		case failed:
@@ -59,10 +63,8 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 		case e.kind == effectForward:
 			a.sys.delegate(scr, e.env, a.uid, e.to)
 			_ = a.sys.deliver(scr, e.to, e.env)
-		default:
-			_ = a.sys.deliver(scr, e.to, e.env)
 		}
-		*e = effect{}
+		e.env = nil
 	}
 	scr.effects = scr.effects[:0]
 }
@@ -117,29 +119,62 @@ func (c *Context) Now() time.Time { return c.actor.Now() }
 // many are taken as may be. It ends the turn of the message before. The message is valid
 // until the next call, and until Handle returns.
 func (c *Context) Next() (Message, bool) {
+	e := c.next()
+	if e == nil {
+		return Message{}, false
+	}
+	return c.message(e), true
+}
+
+// next ends the turn of the message before and begins that of the next one, nil if there
+// is none.
+func (c *Context) next() *mailbox.Envelope {
 	a, scr := c.actor, c.scr
+	if c.unrecorded != nil {
+		return nil
+	}
 	if c.env != nil {
-		a.leaveTurn(scr, false)
+		if _, guarded := a.behaviour.(*behaved); guarded {
+			if c.unrecorded = a.commitTurn(c); c.unrecorded != nil {
+				return nil // the turn fails, when Handle returns
+			}
+		}
+		if len(scr.effects) > 0 {
+			a.leaveTurn(scr, false)
+		}
 		scr.cache.Free(c.env)
 		c.env = nil
 	}
-	if c.taken >= c.most || a.sysq.waiting() {
-		return Message{}, false
+	if c.taken >= c.most || a.box.nothing() || a.sysq.waiting() {
+		return nil
 	}
-	e := a.peek(scr)
-	if e == nil || e.Flags&flagControl != 0 {
-		return Message{}, false
+	e := a.front()
+	if e == nil {
+		if e = a.peek(scr); e == nil {
+			return nil
+		}
 	}
-	a.box.Pop()
+	if e.Flags&flagControl != 0 {
+		return nil
+	}
+	a.box.drop(e)
 	a.begins(scr, e)
 	a.turns++
 	c.env, c.stashed = e, false
 	c.taken++
-	m := Message{Kind: e.Kind, Sender: a.sys.sender(e), Correlation: e.Correlation, Payload: e.Payload}
+	return e
+}
+
+// message is an envelope as an actor sees it.
+func (c *Context) message(e *mailbox.Envelope) Message {
+	m := Message{Kind: e.Kind, Sender: Ref{e.Sender, e.SenderPath}, Correlation: e.Correlation, Payload: e.Payload}
+	if e.SenderPath == "" {
+		m.Sender = c.actor.sys.refOf(e.Sender)
+	}
 	if len(e.Headers) > 0 {
 		m.Headers = e.Headers
 	}
-	return m, true
+	return m
 }
 
 // Tell sends a message in the actor's name. An error says that it cannot be a message,
@@ -196,8 +231,8 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	return nil
 }
 
-// Forward sends the current message on, in the name of its sender, whom the receiver may
-// then answer.
+// Forward sends the current message on, in the name of its sender: the receiver may then
+// answer it.
 func (c *Context) Forward(to Ref) error {
 	switch {
 	case c.env == nil:

@@ -61,7 +61,7 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 		e.Flags |= flagAgain
 		return false
 	}
-	if e.Flags&flagKept != 0 {
+	if e.Flags&flagResent != 0 {
 		a.tellResender(scr, e)
 		return true
 	}

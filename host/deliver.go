@@ -120,7 +120,7 @@ func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, 
 		s.unidentified(scr, to, e)
 		return
 	}
-	if !isMail(e) || e.Flags&flagKept != 0 {
+	if !isMail(e) || e.Flags&flagResent != 0 {
 		return
 	}
 	s.deadLetter(reason, to, path, e)

@@ -85,7 +85,9 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance) (n int, more bool, f *ab
 	spawned := g.spawned
 	for len(scr.cmds) < heldCommands {
 		from := len(scr.cmds)
-		scr.cmds = slices.Grow(scr.cmds, usualCommands)
+		if cap(scr.cmds)-from < usualCommands {
+			scr.cmds = slices.Grow(scr.cmds, usualCommands)
+		}
 		turn, cmds, ok, err := x.NextTurn(scr.cmds[from:])
 		switch {
 		case err != nil:
@@ -96,9 +98,16 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance) (n int, more bool, f *ab
 		if spawned, f = g.examine(cmds, turn, spawned, &scr.res); f != nil {
 			return n, false, f
 		}
-		scr.cmds = append(scr.cmds[:from], cmds...)
+		if len(cmds) < cap(scr.cmds)-from { // there was room, so they are there already
+			scr.cmds = scr.cmds[:from+len(cmds)]
+		} else {
+			scr.cmds = append(scr.cmds[:from], cmds...)
+		}
 		scr.ends = append(scr.ends, len(scr.cmds))
 		n++
+		if turn+1 == scr.res.Turns {
+			return n, false, nil
+		}
 	}
 	return n, true, nil
 }
@@ -118,6 +127,7 @@ func (g *guest) examine(cmds []abi.Command, turn int, spawned uint64, res *sandb
 	stashed := false
 	for i := range cmds {
 		switch cmd := &cmds[i]; cmd.Op {
+		case abi.OpSend: // nearly all are
 		case abi.OpFail:
 			return spawned, &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmd.Reason)}
 		case abi.OpSpawn:

@@ -45,7 +45,7 @@ var (
 	ErrStashed = errors.New("host: the message is stashed already")
 	// ErrDenied: a capability is missing.
 	ErrDenied = errors.New("host: denied")
-	// ErrNobody: the zero Ref is nobody, whom nothing can be sent.
+	// ErrNobody: the zero Ref is nobody; nothing can be sent to it.
 	ErrNobody = errors.New("host: the receiver is nobody (the zero ref)")
 	// ErrNoQuestion: there is no current message, or nobody who could be answered.
 	ErrNoQuestion = errors.New("host: there is no message to answer")

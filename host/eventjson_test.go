@@ -11,7 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// hostileText has what terminals obey: an escape sequence, C1 controls, DEL, a carriage
+// hostileText has what terminals act upon: an escape sequence, C1 controls, DEL, a carriage
 // return, bidirectional controls, a line separator, a tag.
 const hostileText = "a\x1b[2J\x1b]0;t\a\u009b31m\u0085\x7f\r\u202eb\u2066c\u200f\u2028\U000e0041\ufeffz"
 
@@ -54,7 +54,7 @@ func fillTexts(v reflect.Value, text string) (texts int) {
 }
 
 // TestNoEventReachesATerminal fills every field of every event with what a terminal
-// would obey: as JSON all of it is escaped, and it is still the same text.
+// would act upon: as JSON all of it is escaped, and it is still the same text.
 func TestNoEventReachesATerminal(t *testing.T) {
 	for kind := range eventNames {
 		e := Event{Kind: EventKind(kind)}

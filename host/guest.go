@@ -31,7 +31,7 @@ type guest struct {
 	spawned uint64 // children that it has asked for
 	burnt   uint64 // fuel
 	turnAt  int64  // time of the last turn
-	lastTo  *actor // whom it has sent to last
+	lastTo  *actor // the receiver of its last send
 	verdict verdict
 	states  *states // for resume; nil: they are not kept
 	sleeps  bool    // instances of the image can be given back
@@ -49,6 +49,13 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	if image := g.module.Image(); image != g.image {
 		g.release()
 		g.image, g.sleeps = image, sandbox.CannotSave(image) == ""
+	}
+	if state := a.props.state; state != nil && a.incarnation() == 0 && a.turns == 0 {
+		if err := g.restore(ctx, state); err != nil {
+			return asFailure(abi.FailureInit, err)
+		}
+		g.keepStates()
+		return nil
 	}
 	g.seed = secret.seed(forGuest, a.uid, a.incarnation())
 	x := g.inst.Load()
@@ -111,8 +118,8 @@ func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender ab
 	e.SetPayload(payload)
 	scr.same = 0
 	now := g.turnTime(scr)
-	scr.env = abi.Envelope{Kind: kind, Time: now, Sender: sender, Payload: e.Payload}
-	if !x.Push(&scr.env) {
+	env := abi.Envelope{Kind: kind, Time: now, Sender: sender, Payload: e.Payload}
+	if !x.Push(&env) {
 		scr.cache.Free(e)
 		return &abi.Failure{Kind: abi.FailureInit, Reason: "the start envelope, with the arguments, is larger than the inbox"}
 	}
@@ -135,16 +142,24 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	now := g.turnTime(scr)
 	scr.batch = scr.batch[:0]
 	for len(scr.batch) < budget {
-		e := a.peek(scr)
-		if e == nil || e.Flags&flagControl != 0 {
+		if a.box.nothing() {
+			break
+		}
+		e := a.front()
+		if e == nil {
+			if e = a.peek(scr); e == nil {
+				break
+			}
+		}
+		if e.Flags&flagControl != 0 {
 			break
 		}
 		alone := e.Kind != abi.KindMessage // cancelling what is next must still work
 		if alone && len(scr.batch) > 0 {
 			break
 		}
-		scr.env = abi.Envelope{Kind: e.Kind, Time: now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
-		if !x.Push(&scr.env) {
+		env := abi.Envelope{Kind: e.Kind, Time: now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
+		if !x.Push(&env) {
 			if len(scr.batch) == 0 {
 				a.box.Pop()
 				a.dead(scr, DeadTooLarge, ErrTooLarge, e)
@@ -153,7 +168,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 			}
 			break
 		}
-		a.box.Pop()
+		a.box.drop(e)
 		scr.batch = append(scr.batch, e)
 		if alone {
 			break

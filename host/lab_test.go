@@ -227,7 +227,7 @@ func (l *lab) sinkhole() *[]string {
 // fails makes an actor fail while nobody else runs, so that several can at once.
 func (l *lab) fails(path string) {
 	l.t.Helper()
-	l.table.Get(l.at(path).uid).fail(nil, failure(abi.FailureTrap), endOwn)
+	l.table.Get(l.at(path).uid).fail(nil, failure(abi.FailureTrap), endByItself)
 }
 
 func failure(kind abi.FailureKind) *abi.Failure { return &abi.Failure{Kind: kind, Reason: "told to"} }

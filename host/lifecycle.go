@@ -35,7 +35,7 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	f := a.behaviour.Start(ctx, cause)
 	a.leave()
 	if f != nil {
-		a.fail(scr, initFailure(f), endOwn)
+		a.fail(scr, initFailure(f), endByItself)
 		return
 	}
 	a.begun = true
@@ -98,19 +98,19 @@ func (a *actor) quit(scr *scratch, reason string) {
 	switch a.life.State() {
 	case life.Running:
 	case life.Failed:
-		if a.ended == endOwn {
-			a.stopNow(scr, reason, endOwn)
+		if a.ended == endByItself {
+			a.stopNow(scr, reason, endByItself)
 		}
 		return
 	default:
 		return
 	}
 	if a.props.life != supervision.Permanent || a.parent == nil {
-		a.stopNow(scr, reason, endOwn)
+		a.stopNow(scr, reason, endByItself)
 		return
 	}
 	a.life.Do(life.Fail)
-	a.ended = endOwn
+	a.ended = endByItself
 	a.suspendChildren(scr)
 	a.parent.post(scr, sysMsg{kind: sysChildEnded, ref: a.uid, reason: reason, orders: a.orders})
 }
@@ -159,13 +159,13 @@ func (a *actor) resume(scr *scratch) {
 		a.parent.post(scr, m)
 		return
 	}
-	culprit, ok := a.super.Culprit()
+	failed, ok := a.super.Escalated()
 	a.ended, a.cause = endOrdered, nil
 	a.life.Do(life.Resume)
 	a.unsuspendChildren(scr)
 	if ok {
-		if m := a.super.Family.Find(culprit.Name()); m != nil {
-			a.super.Give(a.in(scr), m, resumeOrder)
+		if m := a.super.Family.Find(failed.Name()); m != nil {
+			a.super.Order(a.in(scr), m, resumeOrder)
 		}
 	}
 	if !a.sys.bus.quiet() {
@@ -215,7 +215,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	for i, k := range kids {
 		if !m.keep {
 			a.unwatchRef(scr, k.Child.uid) // the next incarnation does not know it
-			a.super.Give(a.in(scr), k, stopOrder("the parent restarts"))
+			a.super.Order(a.in(scr), k, stopOrder("the parent restarts"))
 			continue
 		}
 		if suspendedKids {
@@ -223,7 +223,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 		}
 		o := restartOrder(cause)
 		o.Delay = owed[i]
-		a.super.Give(a.in(scr), k, o)
+		a.super.Order(a.in(scr), k, o)
 	}
 	a.maybeRestart(scr)
 }
@@ -337,7 +337,7 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	left := a.sysq.close()
 	if a.parent != nil {
-		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, own: a.ended == endOwn, child: a})
+		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a})
 	}
 	for _, uid := range a.watch.Watchers() {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)

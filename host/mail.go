@@ -9,17 +9,19 @@ import (
 // handleMessages handles a message that is the host's, or lets the behaviour handle up
 // to budget of its own, and returns how many were taken; 0 means that none is waiting.
 func (a *actor) handleMessages(scr *scratch, budget int) int {
-	e := a.peek(scr)
+	e := a.front()
 	if e == nil {
-		return 0
+		if e = a.peek(scr); e == nil {
+			return 0
+		}
 	}
 	if e.Flags&flagControl != 0 {
 		a.box.Pop()
 		a.control(scr, e)
 		return 1
 	}
-	ctx := a.enter(scr, nil)
-	ctx.taken, ctx.most = 0, budget
+	ctx := &a.ctx
+	ctx.scr, ctx.taken, ctx.most = scr, 0, budget
 	f := a.behaviour.Handle(ctx, budget)
 	if ctx.env != nil {
 		a.finish(scr, ctx.env, f)
@@ -27,7 +29,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 	}
 	a.leave()
 	if f != nil {
-		a.fail(scr, f, endOwn)
+		a.fail(scr, f, endByItself)
 	}
 	return ctx.taken
 }
@@ -59,8 +61,18 @@ func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	case flags&flagPoison != 0:
 		a.quit(scr, "stopped")
 	case flags&flagKill != 0:
-		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endOwn)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endByItself)
 	}
+}
+
+// front is peek for what most messages are, and nil for all others.
+func (a *actor) front() *mailbox.Envelope {
+	if a.box.other == nil {
+		if e := a.box.usual.Peek(); e != nil && e.Kind == abi.KindMessage {
+			return e
+		}
+	}
+	return nil
 }
 
 // peek is the next message that still counts; those that were taken back meanwhile
@@ -96,7 +108,7 @@ const (
 
 // stillCounts looks at what is no ordinary message.
 func (a *actor) stillCounts(e *mailbox.Envelope) validity {
-	if v, ok := e.Value.(stash.Kept); ok {
+	if v, ok := e.Value.(stash.Stashed); ok {
 		if v.Lasting || v.Incarnation == a.incarnation() {
 			return counts
 		}
@@ -122,8 +134,8 @@ func (a *actor) stillCounts(e *mailbox.Envelope) validity {
 	return over
 }
 
-// answerCounts says whether an answer is accepted: from whom was asked, or from whom
-// that one has forwarded to. A forward is told in a system message, which was sent
+// answerCounts says whether an answer is accepted: it must come from the actor that was
+// asked, or from one that the question was forwarded to. A forward is told in a system message, which was sent
 // before the answer but may not have been handled yet.
 func (a *actor) answerCounts(e *mailbox.Envelope) validity {
 	if e.Correlation == 0 || e.Flags&flagAgain != 0 {
@@ -152,13 +164,19 @@ func (a *actor) whyNoAnswer(e *mailbox.Envelope) DeadReason {
 // begins does the book-keeping of a message whose turn begins, before anything that the
 // turn itself asks for.
 func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
+	if a.receive != nil || e.Kind != abi.KindMessage {
+		a.noteBegun(scr, e)
+	}
+}
+
+func (a *actor) noteBegun(scr *scratch, e *mailbox.Envelope) {
 	if a.receive != nil && e.Flags&flagNoInfluence == 0 {
 		a.receive.Restart(a)
 	}
 	if e.Kind == abi.KindMessage {
 		return
 	}
-	if _, done := e.Value.(stash.Kept); done || e.Flags&flagAgain != 0 {
+	if _, done := e.Value.(stash.Stashed); done || e.Flags&flagAgain != 0 {
 		return
 	}
 	switch e.Kind {

@@ -9,7 +9,7 @@ const (
 	flagIdentify                      // answer when it is reached
 	flagNoInfluence                   // does not reset the receive timeout
 	flagSuppressed                    // is no news if it is not delivered
-	flagKept                          // its sender has it, too, and will send it again: never a dead letter
+	flagResent                        // its sender has it, too, and will send it again: never a dead letter
 	flagTry                           // its sender tries again if the mailbox is full
 	flagAgain                         // its turn has failed before
 

@@ -437,8 +437,8 @@ func TestASlowMessageIsNotBlamed(t *testing.T) {
 	if reasons := l.letters(); !slices.Equal(reasons, []DeadReason{DeadCrashed}) {
 		t.Errorf("%v", reasons)
 	}
-	if x := l.table.Get(r.uid).behaviour.(*native).now.(*resender); len(x.kept) != 0 {
-		t.Errorf("%d are kept", len(x.kept))
+	if x := l.table.Get(r.uid).behaviour.(*native).now.(*resender); len(x.unconfirmed) != 0 {
+		t.Errorf("%d are unconfirmed", len(x.unconfirmed))
 	}
 }
 

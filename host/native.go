@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -75,31 +76,46 @@ func (n *native) Start(ctx *Context, _ *abi.Failure) *abi.Failure {
 func (n *native) Handle(ctx *Context, _ int) *abi.Failure {
 	ctx.scr.same = 0 // it may take as long as it likes
 	for {
-		m, ok := ctx.Next()
-		if !ok {
+		e := ctx.next()
+		if e == nil {
 			return nil
 		}
-		if m.Kind == abi.KindTerminated {
-			m.Sender.path = cmp.Or(pathOfEnded(ctx.env), m.Sender.path)
-		}
-		if f := n.receive(ctx, m); f != nil {
+		if f := n.receive(ctx, e); f != nil {
 			return f
 		}
 	}
 }
 
-func (n *native) receive(ctx *Context, m Message) *abi.Failure {
-	return n.guarded(ctx, func() error {
-		err := n.now.Receive(ctx, m)
-		if errors.Is(err, ErrUnhandled) {
-			if m.Kind == abi.KindTerminated {
-				return ctx.actor.deathPact()
-			}
-			ctx.actor.unhandled(ctx.env)
-			return nil
+// receive is guarded for a message, which is nearly always all that is called.
+func (n *native) receive(ctx *Context, e *mailbox.Envelope) (failure *abi.Failure) {
+	returned := false
+	defer func() {
+		if !returned {
+			failure = n.left(ctx, recover())
 		}
-		return err
-	})
+	}()
+	m := ctx.message(e)
+	if m.Kind == abi.KindTerminated {
+		m.Sender.path = cmp.Or(pathOfEnded(e), m.Sender.path)
+	}
+	err := n.now.Receive(ctx, m)
+	returned = true
+	if err != nil {
+		failure = n.refused(ctx, e, err)
+	}
+	return n.let(ctx, failure)
+}
+
+// refused is the failure that an error of Receive is, nil if it is none.
+func (n *native) refused(ctx *Context, e *mailbox.Envelope, err error) *abi.Failure {
+	if !errors.Is(err, ErrUnhandled) {
+		return failureOf(ctx.actor, err)
+	}
+	if e.Kind == abi.KindTerminated {
+		return ctx.actor.deathPact()
+	}
+	ctx.actor.unhandled(e)
+	return nil
 }
 
 // Decide implements Behaviour.
@@ -137,21 +153,44 @@ func (n *native) End(ctx *Context, _ End) {
 // guarded makes a call of the actor's. An error or a panic is a failure; what the call
 // was to let out leaves now, or never.
 func (n *native) guarded(ctx *Context, f func() error) (failure *abi.Failure) {
-	a := ctx.actor
+	returned := false
 	defer func() {
-		if r := recover(); r != nil {
-			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: clip(string(debug.Stack()), abi.MaxReason), Turn: a.turns}
-			n.now = nil
+		if !returned {
+			failure = n.left(ctx, recover())
 		}
-		if failure == nil {
-			failure = a.commitTurn(ctx)
-		}
-		a.leaveTurn(ctx.scr, failure != nil)
 	}()
 	err := f()
-	if err == nil {
-		return nil
+	returned = true
+	if err != nil {
+		failure = failureOf(ctx.actor, err)
 	}
+	return n.let(ctx, failure)
+}
+
+// left ends a call that has not returned: it has panicked, or (r is nil) ended its
+// goroutine.
+func (n *native) left(ctx *Context, r any) (failure *abi.Failure) {
+	if r != nil {
+		failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: clip(string(debug.Stack()), abi.MaxReason), Turn: ctx.actor.turns}
+		n.now = nil
+	}
+	return n.let(ctx, failure)
+}
+
+// let lets out what a call has left, unless it has failed or is not recorded.
+func (n *native) let(ctx *Context, failure *abi.Failure) *abi.Failure {
+	a := ctx.actor
+	if failure == nil && a.sys.cfg.commit != nil {
+		failure = a.commitTurn(ctx)
+	}
+	if len(ctx.scr.effects) > 0 {
+		a.leaveTurn(ctx.scr, failure != nil)
+	}
+	return failure
+}
+
+// failureOf is the failure that an error is.
+func failureOf(a *actor, err error) *abi.Failure {
 	var known *abi.Failure
 	if errors.As(err, &known) {
 		return known

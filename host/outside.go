@@ -152,7 +152,7 @@ func (o *outsiders) observe(uid abi.Ref, correlation uint64, handle abi.Ref) boo
 	return ok
 }
 
-// promise is an ask from Go. One message settles it.
+// promise is an ask from Go. It ends with one message.
 type promise struct {
 	c         chan Message
 	asked     asks.Answerers
@@ -197,17 +197,17 @@ func (s *System) message(e *mailbox.Envelope) Message {
 	return m
 }
 
-// farewell waits for an actor's end.
-type farewell struct{ c chan struct{} }
+// endWaiter waits for an actor's end.
+type endWaiter struct{ c chan struct{} }
 
-func (f farewell) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
+func (f endWaiter) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
 	return DeadUnknown, ErrUnknown, false
 }
-func (f farewell) fail(uint64, abi.Ref, error) bool  { return false }
-func (f farewell) delegate(uint64, abi.Ref, abi.Ref) {}
-func (f farewell) ended(abi.Ref, string) bool        { close(f.c); return true }
-func (f farewell) expire(int64) bool                 { return false }
-func (f farewell) watchers() []abi.Ref               { return nil }
+func (f endWaiter) fail(uint64, abi.Ref, error) bool  { return false }
+func (f endWaiter) delegate(uint64, abi.Ref, abi.Ref) {}
+func (f endWaiter) ended(abi.Ref, string) bool        { close(f.c); return true }
+func (f endWaiter) expire(int64) bool                 { return false }
+func (f endWaiter) watchers() []abi.Ref               { return nil }
 
 // sweeper ends asks without a deadline of their own, so that none waits for ever.
 type sweeper struct {

@@ -103,6 +103,7 @@ type Props struct {
 	largest  int     // message, in bytes with overhead; 0: any
 	typ      string
 	mailbox  func(MailboxLimits) Mailbox
+	state    []byte // that the first incarnation of a guest begins with; nil: its start
 	args     any
 	limits   Limits
 	caps     Capabilities

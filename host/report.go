@@ -22,7 +22,7 @@ func (e *Event) Report() string {
 	fmt.Fprintf(&b, "%s (%s) has failed: %s", e.Ref.Path(), e.Type, f.Error())
 	row("life", "incarnation %d, turn %d, failure %d since the count was reset", e.Incarnation, f.Turn, e.Failures)
 	if m := e.Mail; m != nil {
-		row("message", "%s, %d bytes, from %s: %s", m.Kind, m.Size, whom(uint64(m.Sender)), diagnostic(m.Payload, m.Size))
+		row("message", "%s, %d bytes, from %s: %s", m.Kind, m.Size, nameOf(uint64(m.Sender)), diagnostic(m.Payload, m.Size))
 		if m.Redelivered > 0 {
 			row("delivered", "%d times before", m.Redelivered)
 		}
@@ -62,7 +62,7 @@ func (e *Event) Report() string {
 	return b.String()
 }
 
-func whom(ref uint64) string {
+func nameOf(ref uint64) string {
 	if ref == 0 {
 		return "nobody"
 	}

@@ -18,14 +18,14 @@ type Resend struct {
 	// Policy is the wait before the child is started again; default: slots of 10 ms,
 	// staying at a ceiling of 10.
 	Policy backoff.Policy
-	// Keep bounds the messages that are kept; beyond it the oldest becomes a dead
+	// Keep bounds the messages that are not confirmed; beyond it the oldest becomes a dead
 	// letter. Default 1,000.
 	Keep int
 	// Attempts is how often the turn of a message may fail before it becomes a dead
 	// letter. Default 10.
 	Attempts int
 	// MaxCrashes fails the resender at one end of the child more, counted since all
-	// that was kept then was confirmed. Default: no limit.
+	// that was unconfirmed then was confirmed. Default: no limit.
 	MaxCrashes int
 	// Patience is how long one message may hold up the others after a crash without
 	// being confirmed. Default 5 s.
@@ -36,8 +36,8 @@ type Resend struct {
 // what was possibly lost with an incarnation of it: acknowledged delivery, after a
 // 2012 article on a supervisor with exponential backoff.
 //
-// Messages to the resender are kept, numbered, and passed on with their senders, to
-// whom the child replies directly. The child says [Context.Confirm] (in guests
+// The resender numbers the messages that it gets, holds them until they are confirmed, and
+// passes them on with their senders; the child replies to those directly. The child says [Context.Confirm] (in guests
 // ctx.Confirm) with the message's number when it has done with it, in its turn or later.
 // When it ends, however, another is started after a wait, and gets what was not confirmed:
 // the oldest alone first, and the others, new ones included, one by one behind it; when
@@ -76,13 +76,13 @@ type resender struct {
 	o     Resend
 	props Props
 
-	child   Ref // zero while it waits
-	kept    []tracked
-	unsent  int    // the last ones of kept: not yet sent to this child
-	last    uint64 // number given
-	mark    uint64 // to be confirmed before the count of crashes starts again
-	alone   bool   // messages go one by one
-	crashes int
+	child       Ref // zero while it waits
+	unconfirmed []tracked
+	unsent      int    // the last ones of unconfirmed: not yet sent to this child
+	last        uint64 // number given
+	mark        uint64 // to be confirmed before the count of crashes starts again
+	alone       bool   // messages go one by one
+	crashes     int
 }
 
 // tracked is a message that is not confirmed.
@@ -101,7 +101,7 @@ func (r *resender) begin(ctx *Context) error {
 	if err != nil {
 		return err
 	}
-	r.child, r.unsent = child, len(r.kept)
+	r.child, r.unsent = child, len(r.unconfirmed)
 	if err := ctx.Watch(child); err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (r *resender) begin(ctx *Context) error {
 	return nil
 }
 
-// Stopped implements Stopper: what is still kept becomes dead letters.
+// Stopped implements Stopper: what is not confirmed becomes dead letters.
 func (r *resender) Stopped(ctx *Context) {
-	for len(r.kept) > 0 {
+	for len(r.unconfirmed) > 0 {
 		r.drop(ctx, 0, DeadStopped)
 	}
 }
@@ -139,27 +139,27 @@ func (r *resender) Receive(ctx *Context, m Message) error {
 	case hasHeader(m.Headers, abi.HeaderConfirm):
 		return nil // by an earlier incarnation, or by somebody else
 	default:
-		r.keep(ctx)
+		r.hold(ctx)
 	}
 	r.pump(ctx)
 	return nil
 }
 
-// keep numbers the current message.
-func (r *resender) keep(ctx *Context) {
-	if len(r.kept) >= r.o.Keep {
+// hold numbers the current message.
+func (r *resender) hold(ctx *Context) {
+	if len(r.unconfirmed) >= r.o.Keep {
 		r.drop(ctx, 0, DeadEvicted)
 	}
 	r.last++
-	r.kept = append(r.kept, tracked{id: r.last, env: cloneEnvelope(ctx.env)})
+	r.unconfirmed = append(r.unconfirmed, tracked{id: r.last, env: cloneEnvelope(ctx.env)})
 	r.unsent++
 }
 
 // pump sends what is to be sent: everything, or one alone.
 func (r *resender) pump(ctx *Context) {
-	for !r.child.IsZero() && r.unsent > 0 && !(r.alone && r.unsent < len(r.kept)) {
-		at := len(r.kept) - r.unsent
-		reason := r.send(ctx, &r.kept[at])
+	for !r.child.IsZero() && r.unsent > 0 && !(r.alone && r.unsent < len(r.unconfirmed)) {
+		at := len(r.unconfirmed) - r.unsent
+		reason := r.send(ctx, &r.unconfirmed[at])
 		if reason == DeadMailboxFull {
 			return // at the next confirmation
 		}
@@ -187,7 +187,7 @@ func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 		return 0 // it has just ended
 	}
 	e := cloneEnvelope(t.env)
-	e.Flags |= flagKept
+	e.Flags |= flagResent
 	e.SetHeaders(headers)
 	a.sys.delegate(ctx.scr, e, a.uid, to.uid)
 	reason, err := to.accept(ctx.scr, e)
@@ -200,9 +200,9 @@ func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 	return reason
 }
 
-// find is where the message with a number is kept.
+// find is where the message with a number is.
 func (r *resender) find(id uint64) (at int, ok bool) {
-	return slices.BinarySearchFunc(r.kept, id, func(t tracked, id uint64) int { return cmp.Compare(t.id, id) })
+	return slices.BinarySearchFunc(r.unconfirmed, id, func(t tracked, id uint64) int { return cmp.Compare(t.id, id) })
 }
 
 // confirmed forgets a message.
@@ -211,24 +211,24 @@ func (r *resender) confirmed(ctx *Context, id uint64) {
 	if !ok {
 		return
 	}
-	r.kept[at].env.Free()
+	r.unconfirmed[at].env.Free()
 	r.remove(at)
 	ctx.Cancel(resendPatience)
-	if r.last >= r.mark && (len(r.kept) == 0 || r.kept[0].id > r.mark) {
-		r.crashes, r.alone = 0, false // all that was kept at the last crash is done with
+	if r.last >= r.mark && (len(r.unconfirmed) == 0 || r.unconfirmed[0].id > r.mark) {
+		r.crashes, r.alone = 0, false // all that was unconfirmed at the last crash is done with
 	}
 }
 
 func (r *resender) remove(at int) {
-	if at >= len(r.kept)-r.unsent {
+	if at >= len(r.unconfirmed)-r.unsent {
 		r.unsent--
 	}
-	r.kept = slices.Delete(r.kept, at, at+1)
+	r.unconfirmed = slices.Delete(r.unconfirmed, at, at+1)
 }
 
-// drop makes a dead letter of a kept message.
+// drop makes a dead letter of a message.
 func (r *resender) drop(ctx *Context, at int, reason DeadReason) {
-	e := r.kept[at].env
+	e := r.unconfirmed[at].env
 	r.remove(at)
 	ctx.actor.sys.refuse(ctx.scr, reason, nil, ctx.actor.uid, ctx.actor.path, e)
 	e.Free()
@@ -242,7 +242,7 @@ func (r *resender) crashed(ctx *Context, id uint64) {
 	if !ok {
 		return
 	}
-	if r.kept[at].attempts++; r.kept[at].attempts >= r.o.Attempts {
+	if r.unconfirmed[at].attempts++; r.unconfirmed[at].attempts >= r.o.Attempts {
 		r.drop(ctx, at, DeadCrashed)
 	}
 }
@@ -254,8 +254,8 @@ func (r *resender) ended(ctx *Context) error {
 	if r.o.MaxCrashes > 0 && r.crashes > r.o.MaxCrashes {
 		return errTooManyCrashes
 	}
-	r.mark, r.alone, r.unsent = r.last, true, len(r.kept)
-	if len(r.kept) == 0 {
+	r.mark, r.alone, r.unsent = r.last, true, len(r.unconfirmed)
+	if len(r.unconfirmed) == 0 {
 		r.mark++ // the next message is the proof
 	}
 	ctx.Cancel(resendPatience)

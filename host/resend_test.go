@@ -62,8 +62,8 @@ func TestC_1_1_ResendsWhatWasLost(t *testing.T) {
 		l.Tell(ref, text)
 	}
 	l.run()
-	if !slices.Equal(*did, []string{"a", "b"}) || len(r.kept) != 3 {
-		t.Fatalf("%v, %d kept", *did, len(r.kept))
+	if !slices.Equal(*did, []string{"a", "b"}) || len(r.unconfirmed) != 3 {
+		t.Fatalf("%v, %d unconfirmed", *did, len(r.unconfirmed))
 	}
 	l.tell(ref, "f") // waits its turn
 	l.pass(10 * ms)  // c breaks the second child, too
@@ -71,10 +71,10 @@ func TestC_1_1_ResendsWhatWasLost(t *testing.T) {
 		t.Fatalf("%v", *did)
 	}
 	l.pass(10 * ms)
-	if !slices.Equal(*did, []string{"a", "b", "c", "d", "e", "f"}) || len(r.kept) != 0 || r.crashes != 0 || l.clock.Pending() != 0 {
-		t.Errorf("%v, %d kept, %d crashes, %d timers", *did, len(r.kept), r.crashes, l.clock.Pending())
+	if !slices.Equal(*did, []string{"a", "b", "c", "d", "e", "f"}) || len(r.unconfirmed) != 0 || r.crashes != 0 || l.clock.Pending() != 0 {
+		t.Errorf("%v, %d unconfirmed, %d crashes, %d timers", *did, len(r.unconfirmed), r.crashes, l.clock.Pending())
 	}
-	if n := len(l.letters()); n != 0 { // what the dead child had not read is no dead letter: it is kept
+	if n := len(l.letters()); n != 0 { // what the dead child had not read is no dead letter: it comes again
 		t.Errorf("%v", l.letters())
 	}
 	l.tell(ref, "g")
@@ -139,15 +139,15 @@ func TestC_1_1_OneTick(t *testing.T) {
 	}
 }
 
-// Drawback (a): what is kept is bounded, and the oldest goes first.
+// Drawback (a): what waits for a confirmation is bounded, and the oldest goes first.
 func TestC_1_1_KeepIsBounded(t *testing.T) {
 	l, ref, did, r := newPorter(t, Resend{Policy: always(10 * ms), Keep: 3}, map[string]int{"a": 1})
 	for _, text := range []string{"a", "b", "c", "d", "e"} {
 		l.Tell(ref, text)
 	}
 	l.run()
-	if len(r.kept) != 3 || !slices.Equal(l.letters(), []DeadReason{DeadEvicted, DeadEvicted}) {
-		t.Errorf("%d kept, %v", len(r.kept), l.letters())
+	if len(r.unconfirmed) != 3 || !slices.Equal(l.letters(), []DeadReason{DeadEvicted, DeadEvicted}) {
+		t.Errorf("%d unconfirmed, %v", len(r.unconfirmed), l.letters())
 	}
 	l.pass(10 * ms)
 	if !slices.Equal(*did, []string{"c", "d", "e"}) {
@@ -179,7 +179,7 @@ func TestC_1_1_GivesUp(t *testing.T) {
 	if len(own) != 1 || own[0].Failure.Reason != errTooManyCrashes.Error() {
 		t.Errorf("%+v", own)
 	}
-	// Drawback 7: what it kept is not lost silently, and no timer is left.
+	// Drawback 7: what was not confirmed is not lost silently, and no timer is left.
 	if !slices.Equal(l.letters(), []DeadReason{DeadStopped, DeadStopped}) || l.clock.Pending() != 0 {
 		t.Errorf("%v, %d timers", l.letters(), l.clock.Pending())
 	}
@@ -236,18 +236,18 @@ func TestC_1_1_ForeignConfirmations(t *testing.T) {
 	old := l.at("r/child")
 	l.tell(ref, "a")
 	for _, from := range []Ref{old, {}, l.spawn("stranger", newCounter())} {
-		e := cloneEnvelope(r.kept[0].env)
+		e := cloneEnvelope(r.unconfirmed[0].env)
 		e.Sender = from.uid
 		e.SetHeaders(abi.AppendHeader(nil, abi.HeaderConfirm, "1"))
 		l.deliver(nil, ref.uid, e)
 		l.run()
 	}
-	if len(r.kept) != 1 {
-		t.Fatalf("%d kept", len(r.kept))
+	if len(r.unconfirmed) != 1 {
+		t.Fatalf("%d unconfirmed", len(r.unconfirmed))
 	}
 	l.pass(10 * ms)
-	if !slices.Equal(*did, []string{"a"}) || len(r.kept) != 0 {
-		t.Errorf("%v, %d kept", *did, len(r.kept))
+	if !slices.Equal(*did, []string{"a"}) || len(r.unconfirmed) != 0 {
+		t.Errorf("%v, %d unconfirmed", *did, len(r.unconfirmed))
 	}
 	if l.at("r/child") == old {
 		t.Error("the child is the same")
@@ -267,8 +267,8 @@ func TestResenderHasPatience(t *testing.T) {
 		t.Errorf("%v", *did)
 	}
 	l.pass(1)
-	if !slices.Equal(*did, []string{"lazy", "lazy", "x", "y"}) || len(r.kept) != 1 || l.clock.Pending() != 0 {
-		t.Errorf("%v, %d kept, %d timers", *did, len(r.kept), l.clock.Pending())
+	if !slices.Equal(*did, []string{"lazy", "lazy", "x", "y"}) || len(r.unconfirmed) != 1 || l.clock.Pending() != 0 {
+		t.Errorf("%v, %d unconfirmed, %d timers", *did, len(r.unconfirmed), l.clock.Pending())
 	}
 }
 
@@ -338,7 +338,7 @@ func rowC_1_1_GuestsConfirm(t *testing.T) {
 	if n := l.get(ref); n != 7 { // of the third child: 3 and 4
 		t.Errorf("%d", n)
 	}
-	if kept := l.table.Get(ref.uid).behaviour.(*native).now.(*resender).kept; len(kept) != 0 {
-		t.Errorf("%d kept", len(kept))
+	if left := l.table.Get(ref.uid).behaviour.(*native).now.(*resender).unconfirmed; len(left) != 0 {
+		t.Errorf("%d unconfirmed", len(left))
 	}
 }

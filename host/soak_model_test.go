@@ -47,7 +47,7 @@ func (b *book) accepted(c *actor, p parcel) {
 
 func (b *book) refused(c *actor, p parcel) { delete(b.fates, letterKey{c.uid, p.S, p.N}) }
 
-func (b *book) settle(c *actor, p parcel, end string) {
+func (b *book) enter(c *actor, p parcel, end string) {
 	if f := b.fates[letterKey{c.uid, p.S, p.N}]; f.end == "" {
 		f.end = end
 	}

@@ -37,7 +37,7 @@ type world struct {
 	guests []Props // echoes, with and without next
 	slept  int     // guests seen asleep, at any look
 	shared int     // entries of guests that have had more than one turn
-	desk   Ref     // whom guests answer
+	desk   Ref     // that guests answer
 	sent   map[abi.Ref]uint64
 	book   *book
 	cells  map[abi.Ref]*actor
@@ -71,7 +71,7 @@ func soak(seed uint64, steps int, images []*sandbox.Image) *world {
 	for range steps {
 		w.step()
 	}
-	w.settle()
+	w.rest()
 	return w
 }
 
@@ -90,7 +90,7 @@ func (w *world) step() {
 	case n < 70: // several at once, before anybody can decide
 		for range 2 + w.rnd.IntN(4) {
 			if c := w.table.Get(refs[w.rnd.IntN(len(refs))].uid); c != nil && c.life.State() == life.Running {
-				c.fail(nil, failure(abi.FailureTrap), endOwn)
+				c.fail(nil, failure(abi.FailureTrap), endByItself)
 			}
 		}
 	case n < 85:
@@ -154,7 +154,7 @@ func (w *world) tell(to Ref) {
 		case err != nil:
 			w.book.refused(c, p)
 		case answered:
-			w.book.settle(c, p, "answered")
+			w.book.enter(c, p, "answered")
 		}
 		return
 	}
@@ -185,8 +185,8 @@ func (w *world) decide() {
 	}
 }
 
-// settle lets everything come to rest.
-func (w *world) settle() {
+// rest lets everything come to rest.
+func (w *world) rest() {
 	for range 10_000 {
 		if w.RunUntilIdle(1_000_000) == 1_000_000 {
 			w.wrong("it never comes to rest")

@@ -23,12 +23,12 @@ func (a *actor) stashCurrent(e *mailbox.Envelope) error {
 	k := cloneEnvelope(e)
 	switch e.Kind {
 	case abi.KindTerminated:
-		k.Value = stash.Kept{Lasting: true, Path: pathOfEnded(e)}
+		k.Value = stash.Stashed{Lasting: true, Path: pathOfEnded(e)}
 	case abi.KindTimer, abi.KindAskTimeout, abi.KindReceiveTimeout:
-		k.Value = stash.Kept{Incarnation: a.incarnation()}
+		k.Value = stash.Stashed{Incarnation: a.incarnation()}
 	case abi.KindReply, abi.KindReplyError:
 		if e.Correlation != 0 {
-			k.Value = stash.Kept{Incarnation: a.incarnation()}
+			k.Value = stash.Stashed{Incarnation: a.incarnation()}
 		}
 	}
 	a.stash.Put(k)

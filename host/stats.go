@@ -51,7 +51,7 @@ func (t *totals) gone(a *actor) {
 	if a.parent == nil {
 		return
 	}
-	a.work.Store(a.turns<<1 | 1)
+	a.done.Store(a.turns)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended == nil {

@@ -34,7 +34,7 @@ func restartOrder(cause *abi.Failure) supervisor.Order {
 
 // Order implements supervisor.Parent.
 func (p parentIn) Order(child *actor, o supervisor.Order) {
-	m := sysMsg{order: true, failure: o.Failure, delay: o.Delay, keep: o.Keep, hold: o.Hold, reason: o.Reason, own: o.Own}
+	m := sysMsg{order: true, failure: o.Failure, delay: o.Delay, keep: o.Keep, hold: o.Hold, reason: o.Reason, byItself: o.ByItself}
 	switch o.Kind {
 	case supervisor.Resume:
 		m.kind = sysResume
@@ -56,7 +56,7 @@ func (p parentIn) AskDecision(child *actor, f *abi.Failure) (supervision.Directi
 
 // Fail implements supervisor.Parent.
 func (p parentIn) Fail(f *abi.Failure, escalated bool) {
-	how := endOwn
+	how := endByItself
 	if escalated {
 		how = endEscalated
 	}
@@ -81,7 +81,7 @@ func (p parentIn) Again(r supervisor.Report) {
 
 // Decided implements supervisor.Parent: it publishes a failure and what was decided. A
 // failure that was escalated is told once as a failure; above, it is told what becomes
-// of those whom it has reached.
+// of the supervisors that it has reached.
 func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outcome) {
 	if !r.Again && !r.Escalated {
 		p.sys.totals.crashes.Add(1)

@@ -48,7 +48,7 @@ const (
 // that they could cross a border between nodes.
 type sysMsg struct {
 	kind        sysKind
-	ref         abi.Ref // whom it is about, or who wants to know
+	ref         abi.Ref // the actor it is about, or who wants to know
 	other       abi.Ref // sysDelegate: who may answer, too
 	correlation uint64  // of an ask
 	reason      string
@@ -63,7 +63,7 @@ type sysMsg struct {
 	order     bool // it is the supervisor's
 	keep      bool // sysRestart: the children stay
 	hold      bool // sysRestart: until sysBegin
-	own       bool // sysStop, sysChildStopped: the end is the answer to its own failure or wish
+	byItself  bool // sysStop, sysChildStopped: the end follows from the actor's failure or wish, no order
 	again     bool // sysChildFailed: the child could not be resumed
 	escalated bool // sysChildFailed: the failure is one of its own children's
 
@@ -161,11 +161,8 @@ func (a *actor) handleSystem(scr *scratch) {
 	if a.turn != nil {
 		a.turn.goOn() // what comes from now on is seen, or ends the batch
 	}
-	for {
+	for a.sysq.waiting() {
 		items := a.sysq.take()
-		if items == nil {
-			return
-		}
 		for i := range items {
 			a.system(scr, &items[i])
 		}
@@ -188,8 +185,8 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		}
 	case sysStop:
 		how := endOrdered
-		if m.own {
-			how = endOwn
+		if m.byItself {
+			how = endByItself
 		}
 		a.stopNow(scr, m.reason, how)
 	case sysQuit:
@@ -242,7 +239,7 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 			g.residency(m.kind)
 		}
 	case sysStray:
-		a.fail(scr, &abi.Failure{Kind: abi.FailureABIViolation, Reason: "too many messages to refs that belong to nobody", Turn: a.turns}, endOwn)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureABIViolation, Reason: "too many messages to refs that belong to nobody", Turn: a.turns}, endByItself)
 	}
 }
 
@@ -270,7 +267,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	case sysResetBackoff:
 		a.super.ResetBackoff(child)
 	case sysChildStopped:
-		left := a.super.Stopped(p, child, m.own)
+		left := a.super.Stopped(p, child, m.byItself)
 		switch {
 		case a.life.State() == life.Stopping && left == 0:
 			a.finishStop(scr)

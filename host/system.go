@@ -68,9 +68,12 @@ func New(cfg Config) (*System, error) {
 	s.time.init(cfg.clock)
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
 	s.outside.key = s.secret.refKey(forAsks, 0)
-	if cfg.manual {
+	switch {
+	case cfg.shuffle != nil:
+		s.disp = dispatch.NewShuffled(*cfg.shuffle)
+	case cfg.manual:
 		s.disp = dispatch.NewManual()
-	} else {
+	default:
 		s.disp = dispatch.New(dispatch.Config{Workers: cfg.workers})
 	}
 	var err error
@@ -226,7 +229,7 @@ func (s *System) Ended(ref Ref) (<-chan struct{}, error) {
 	if a == nil {
 		return nil, ErrUnknown
 	}
-	uid, f := s.outside.newRef(), farewell{make(chan struct{})}
+	uid, f := s.outside.newRef(), endWaiter{make(chan struct{})}
 	s.outside.put(uid, f)
 	if !a.post(nil, sysMsg{kind: sysWatch, ref: uid}) {
 		s.outside.remove(uid)

@@ -74,7 +74,7 @@ func pathOfEnded(e *mailbox.Envelope) string {
 	switch v := e.Value.(type) {
 	case endedPath:
 		return string(v)
-	case stash.Kept:
+	case stash.Stashed:
 		return v.Path
 	}
 	return ""

@@ -56,7 +56,7 @@ type Decision struct {
 
 // Failed decides about a failure of c at a time. For all-for-one and
 // rest-for-one the host asks [Strategy.Permit] for each other child that a
-// restart befalls, and stops all if one is refused.
+// restart concerns, and stops all if one is refused.
 func (s Strategy) Failed(c *Child, g *Group, life Lifetime, typ string, f *abi.Failure, now time.Time, rnd backoff.Rand) Decision {
 	return s.Directed(s.Decide(typ, f), c, g, life, now, rnd)
 }
@@ -132,4 +132,59 @@ func (s Strategy) permit(w *window, now time.Time) bool {
 		return w.slide(s.restarts, s.within, now)
 	}
 	return w.tumble(s.restarts, s.within, now)
+}
+
+// ChildState is what is noted about a child, as a snapshot holds it.
+type ChildState struct {
+	_        struct{} `cbor:",toarray"`
+	Failures int
+	Total    int
+	Started  int64 // ns since 1970; 0: not
+	Delay    time.Duration
+	Counted  bool
+	Count    int     // of the window
+	Opened   int64   // when it was, ns since 1970; 0: not
+	Ring     []int64 // of a sliding one, oldest at Next
+	Next     int
+}
+
+// State is what is noted about the child.
+func (c *Child) State() ChildState {
+	s := ChildState{
+		Failures: c.failures, Total: c.total, Started: nanos(c.started), Delay: c.delay, Counted: c.counted,
+		Count: c.window.count, Opened: nanos(c.window.start), Next: c.window.next,
+	}
+	for _, t := range c.window.ring {
+		s.Ring = append(s.Ring, nanos(t))
+	}
+	return s
+}
+
+// Child is the child that the state is of; false if it is none of any child.
+func (s ChildState) Child() (c Child, ok bool) {
+	if s.Failures < 0 || s.Total < 0 || s.Delay < 0 || s.Count < 0 || len(s.Ring) > maxRing || s.Next < 0 || s.Next > 0 && s.Next >= len(s.Ring) {
+		return Child{}, false
+	}
+	c = Child{
+		failures: s.Failures, total: s.Total, started: timeOf(s.Started), delay: s.Delay, counted: s.Counted,
+		window: window{count: s.Count, start: timeOf(s.Opened), next: s.Next},
+	}
+	for _, t := range s.Ring {
+		c.window.ring = append(c.window.ring, timeOf(t))
+	}
+	return c, true
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func timeOf(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n)
 }

@@ -68,8 +68,8 @@ const (
 	MeanwhileKeep Meanwhile = iota
 	// MeanwhileDrop makes dead letters of them, as Akka does.
 	MeanwhileDrop
-	// MeanwhileReply answers them with an error at once; those from nobody, whom
-	// nothing can be answered, it drops.
+	// MeanwhileReply answers them with an error at once; those from nobody, who
+	// cannot be answered, it drops.
 	MeanwhileReply
 )
 

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Kind says whom a directive befalls besides the child that has failed.
+// Kind says which children a directive concerns besides the one that has failed.
 type Kind uint8
 
 // The kinds of strategy.
@@ -51,10 +52,10 @@ func (r Rule) Matches(typ string, f *abi.Failure) bool {
 	if len(r.Kinds) > 0 && !slices.Contains(r.Kinds, f.Kind) {
 		return false
 	}
-	if r.Type != "" && !matchGlob(r.Type, typ) {
+	if r.Type != "" && !glob.Match(r.Type, typ) {
 		return false
 	}
-	return r.Reason == "" || matchGlob(r.Reason, f.Reason) || matchGlob(r.Reason, f.Message)
+	return r.Reason == "" || glob.Match(r.Reason, f.Reason) || glob.Match(r.Reason, f.Message)
 }
 
 // Check reports a rule that decides nothing.
@@ -103,7 +104,7 @@ func Stopping() Strategy {
 	return s
 }
 
-// WithKind sets whom directives befall.
+// WithKind sets which children directives concern.
 func (s Strategy) WithKind(k Kind) Strategy { s.kind = k; return s }
 
 // WithMaxRestarts allows n restarts of a child in a window of time, or in its
@@ -154,7 +155,7 @@ func (s Strategy) WithKeepChildren(on bool) Strategy { s.keep = on; return s }
 // WithSilence keeps failures out of the log; events are not affected.
 func (s Strategy) WithSilence(on bool) Strategy { s.silent = on; return s }
 
-// Kind is whom directives befall.
+// Kind is which children directives concern.
 func (s Strategy) Kind() Kind { return s.kind }
 
 // MaxRestarts is the limit and its window; 0 stands for the child's life.

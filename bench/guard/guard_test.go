@@ -19,6 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "set the limits to what is measured, and a little room")
 
+var profile = flag.Bool("profile", false, "list the functions that the instructions are in")
+
 // limits are what a message may cost at most.
 type limits struct {
 	Instructions float64 `json:"instructions"`
@@ -71,6 +73,9 @@ func TestCostOfAMessage(t *testing.T) {
 			}
 			got := measure(t, c.kind)
 			t.Logf("%.0f instructions a message, %.0f of them the guest's; %.4f allocations", got.Instructions, got.Guest, got.Allocations)
+			if *profile {
+				list(t, &got)
+			}
 			if *update {
 				want[c.name] = limits{math.Ceil(got.Instructions * room), math.Ceil(got.Guest * room), math.Floor(got.Allocations) + 0.01}
 				return
@@ -81,9 +86,7 @@ func TestCostOfAMessage(t *testing.T) {
 			}
 			if got.Instructions > limit.Instructions || got.Guest > limit.Guest {
 				t.Errorf("a message costs %.0f instructions, %.0f of them the guest's; the limits are %.0f and %.0f", got.Instructions, got.Guest, limit.Instructions, limit.Guest)
-				for _, f := range got.Functions[:min(25, len(got.Functions))] {
-					t.Logf("%8.1f %s", float64(f.Instructions)/float64(got.Messages), f.Name)
-				}
+				list(t, &got)
 			}
 			if got.Allocations > limit.Allocations {
 				t.Errorf("a message costs %.4f allocations, more than %.4f", got.Allocations, limit.Allocations)
@@ -98,6 +101,14 @@ func TestCostOfAMessage(t *testing.T) {
 		if err := os.WriteFile(limitsFile, append(text, '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// list shows where a message's instructions are.
+func list(t *testing.T, c *guard.Counts) {
+	t.Helper()
+	for _, f := range c.Functions[:min(40, len(c.Functions))] {
+		t.Logf("%8.1f %s", float64(f.Instructions)/float64(c.Messages), f.Name)
 	}
 }
 

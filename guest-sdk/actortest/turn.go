@@ -42,7 +42,7 @@ type Turn struct {
 	question abi.Envelope
 }
 
-// Target is whom a turn has named: by ref, or by path if To is 0.
+// Target is the actor that a turn has named: by ref, or by path if To is 0.
 type Target struct {
 	To   actor.Ref
 	Path string

@@ -17,6 +17,7 @@ type Diagnostic struct {
 	Message      string
 }
 
+// String is the line that a person reads.
 func (d Diagnostic) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
 }

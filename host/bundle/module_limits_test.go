@@ -34,8 +34,8 @@ func TestLimitsOfWhatModulesDeclare(t *testing.T) {
 	}{
 		{tables.Module, "tables: 2", "tables: 3", "the module has 3 tables, the limit is 2 tables; modules.m.limits.tables raises it"},
 		{tables.Module, "elements: 14", "elements: 15", "the module has segments of 15 elements, the limit is 14 elements; modules.m.limits.elements raises it"},
-		{dear, "compile-steps: 1M", "compile-steps: 2G, compile-bytes: 1GiB, compile-time: 100s", "modules.m.limits.compile-steps raises it"},
-		{dear, "compile-bytes: 1MiB", "compile-steps: 2G, compile-bytes: 1GiB, compile-time: 100s", "modules.m.limits.compile-bytes raises it"},
+		{dear, "compile-steps: 1M", "compile-steps: 2G, compile-bytes: 1GiB, compile-time: 100s, compile-memory: 2GiB", "modules.m.limits.compile-steps raises it"},
+		{dear, "compile-bytes: 1MiB", "compile-steps: 2G, compile-bytes: 1GiB, compile-time: 100s, compile-memory: 2GiB", "modules.m.limits.compile-bytes raises it"},
 	} {
 		t.Run(c.small, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "m.wasm")

@@ -1,3 +1,4 @@
-// Package contract holds tests of the ABI that need more than package abi may
-// depend on: another codec, the engine, and guests in other languages.
+// Package contract holds tests that need more than the package they are about may depend
+// on: of the ABI (another codec, the engine, guests in other languages), and of the pages
+// for readers (their code compiles, the map has every folder, every test named exists).
 package contract

@@ -47,7 +47,8 @@ type Dispatcher struct {
 	lanes       []*lane
 	injector    injector
 	maxDetached int
-	manual      *Worker // the only worker of manual mode, else nil
+	manual      *Worker  // the only worker of manual mode, else nil
+	shuffle     *shuffle // of a manual one; nil: in the order of Schedule
 
 	// What the paths without a lock look at.
 	parked    atomic.Int32 // len(idle)

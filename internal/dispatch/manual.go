@@ -1,5 +1,7 @@
 package dispatch
 
+import "math/rand/v2"
+
 // NewManual is a dispatcher without goroutines: tasks run within Step and
 // RunUntilIdle, on the goroutine that calls these, in an order that depends on
 // nothing but the order of the calls of Schedule. It has one worker, whose Yield
@@ -8,6 +10,48 @@ func NewManual() *Dispatcher {
 	d := newDispatcher(1)
 	d.manual = &Worker{d: d, lane: d.lanes[0]}
 	return d
+}
+
+// NewShuffled is NewManual with another order: each Step chooses among all tasks that
+// wait, by a seed. One seed is one order.
+func NewShuffled(seed uint64) *Dispatcher {
+	d := NewManual()
+	d.shuffle = &shuffle{rnd: rand.New(rand.NewPCG(seed, 0x5eed))}
+	return d
+}
+
+// shuffle is the order of a shuffled dispatcher.
+type shuffle struct {
+	rnd   *rand.Rand
+	ready []*Task
+}
+
+// next is the next task of a manual dispatcher, nil if none waits.
+func (d *Dispatcher) next(w *Worker) *Task {
+	t := d.inOrder(w)
+	s := d.shuffle
+	if s == nil {
+		return t
+	}
+	for ; t != nil; t = d.inOrder(w) {
+		s.ready = append(s.ready, t)
+	}
+	n := len(s.ready)
+	if n == 0 {
+		return nil
+	}
+	i := s.rnd.IntN(n)
+	t = s.ready[i]
+	s.ready[i], s.ready[n-1] = s.ready[n-1], nil
+	s.ready = s.ready[:n-1]
+	return t
+}
+
+func (d *Dispatcher) inOrder(w *Worker) *Task {
+	if t := w.lane.next(d); t != nil {
+		return t
+	}
+	return d.injector.popInto(w.lane, 1)
 }
 
 // Step runs one task of a manual dispatcher; false means that none is waiting.
@@ -24,10 +68,7 @@ func (d *Dispatcher) Step() bool {
 	if d.closing.Load() {
 		return false
 	}
-	t := w.lane.next(d)
-	if t == nil {
-		t = d.injector.popInto(w.lane, 1)
-	}
+	t := d.next(w)
 	if t == nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -258,3 +259,41 @@ func TestNoAllocation(t *testing.T) {
 		t.Fatalf("%v allocations in 1000 runs", allocs)
 	}
 }
+
+// A shuffled dispatcher runs everything, in an order that the seed decides.
+func TestShuffled(t *testing.T) {
+	order := func(seed uint64) (ran []int) {
+		d := dispatch.NewShuffled(seed)
+		tasks := make([]dispatch.Task, 20)
+		for i := range tasks {
+			again := i%5 == 0
+			tasks[i].Init(runFunc(func(*dispatch.Worker) bool {
+				ran = append(ran, i)
+				more := again
+				again = false
+				return more
+			}))
+			d.Schedule(&tasks[i], nil)
+		}
+		d.RunUntilIdle(1000)
+		if d.Step() {
+			t.Error("something is left")
+		}
+		return ran
+	}
+	seen := map[string]bool{}
+	for seed := range uint64(10) {
+		a := order(seed)
+		if len(a) != 24 || !slices.Equal(a, order(seed)) {
+			t.Fatalf("seed %d: %v", seed, a)
+		}
+		seen[fmt.Sprint(a)] = true
+	}
+	if len(seen) < 9 {
+		t.Errorf("ten seeds are %d orders", len(seen))
+	}
+}
+
+type runFunc func(*dispatch.Worker) bool
+
+func (f runFunc) Run(w *dispatch.Worker) bool { return f(w) }

@@ -39,6 +39,13 @@ const (
 	rewoken               // like running, and scheduled since the run began
 )
 
+// Running reports whether a run of the task is under way. Any goroutine may ask. Who has
+// called Schedule before and is told that none is knows that one will begin later.
+func (t *Task) Running() bool {
+	s := t.state.Load()
+	return s == running || s == rewoken
+}
+
 // Init ties the task to what it runs. It is called once, before the first
 // Schedule.
 func (t *Task) Init(r Runnable) { t.what = r }

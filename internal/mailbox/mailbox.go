@@ -115,23 +115,37 @@ func (m *Mailbox) Push(e *Envelope) error {
 
 // Pop takes the oldest envelope out; nil means that none is waiting.
 func (m *Mailbox) Pop() *Envelope {
-	e := m.front
-	if e == nil {
-		if e = m.take(nil); e == nil {
-			return nil
-		}
+	e := m.Peek()
+	if e != nil {
+		m.Drop(e)
 	}
+	return e
+}
+
+// Drop is Pop of e, which Peek has just shown.
+func (m *Mailbox) Drop(e *Envelope) {
 	m.front = e.next
 	e.next = nil
 	m.load.Add(-weightOf(e))
-	return e
 }
 
 // Peek is the envelope that the next Pop takes, or nil. It stays in the mailbox.
 func (m *Mailbox) Peek() *Envelope {
-	if m.front == nil {
-		m.front = m.take(nil)
+	if e := m.front; e != nil {
+		return e
 	}
+	return m.refill()
+}
+
+// refill makes what was pushed the front, which is empty. Inlined it would keep Peek from
+// being so.
+//
+//go:noinline
+func (m *Mailbox) refill() *Envelope {
+	if m.inbox.Load() == nil { // most looks find nothing
+		return nil
+	}
+	m.front = m.take(nil)
 	return m.front
 }
 
@@ -189,12 +203,14 @@ func (m *Mailbox) Closed() bool { return m.inbox.Load() == closedMark }
 // take empties the inbox, leaving mark in it, and returns its envelopes oldest
 // first.
 func (m *Mailbox) take(mark *Envelope) *Envelope {
-	// Most looks find nothing: a load is cheaper than a swap.
 	head := m.inbox.Load()
 	if head == closedMark || head == nil && mark == nil {
 		return nil
 	}
 	head = m.inbox.Swap(mark)
+	if head != nil && head.next == nil {
+		return head
+	}
 	var oldest *Envelope
 	for head != nil {
 		next := head.next

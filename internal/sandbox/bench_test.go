@@ -98,7 +98,7 @@ func BenchmarkGetPut(b *testing.B) {
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			if x := i.pool.take(); x != nil {
-				i.pool.give(x)
+				i.pool.giveBack(x)
 			}
 		}
 	})

@@ -139,8 +139,8 @@ func (s *callers) stackLen(c *caller) int {
 	return len(*(*[]byte)(unsafe.Add(c.object, s.layout.stack)))
 }
 
-// give puts the function back, unless its stack has grown.
-func (s *callers) give(x *Instance, c *caller) {
+// giveBack puts the function back, unless its stack has grown.
+func (s *callers) giveBack(x *Instance, c *caller) {
 	in := x.in
 	grown := s.stackLen(c) > maxKeptStack
 	if in == nil {

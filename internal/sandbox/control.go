@@ -10,7 +10,6 @@ import (
 
 // Bounds of the rings, in bytes.
 const (
-	minRing     = 1 << 10
 	controlSize = 8 * 4
 )
 
@@ -54,11 +53,11 @@ func (c *control) check(mem []byte) error {
 	return nil
 }
 
-func ringSize(n uint32) bool { return minRing <= n && n <= abi.MaxRing }
+func ringSize(n uint32) bool { return abi.MinRing <= n && n <= abi.MaxRing }
 
 func checkRing(mem []byte, name string, ptr, size uint32) error {
 	if !ringSize(size) {
-		return fmt.Errorf("the %s has %d bytes; %d to %d are allowed", name, size, minRing, abi.MaxRing)
+		return fmt.Errorf("the %s has %d bytes; %d to %d are allowed", name, size, abi.MinRing, abi.MaxRing)
 	}
 	if _, ok := section(mem, ptr, size); !ok {
 		return fmt.Errorf("the %s (%d bytes at %#x) lies outside of the memory of %d bytes", name, size, ptr, len(mem))

@@ -209,7 +209,7 @@ func (x *Instance) call(op, a, b uint32, fuel uint64) error {
 	}
 	c := x.image.callers.take(x)
 	err := c.enter.CallWithStack(&x.context, x.stack[:])
-	x.image.callers.give(x, c)
+	x.image.callers.giveBack(x, c)
 	return err
 }
 
@@ -228,7 +228,7 @@ func (x *Instance) Put() {
 	}
 	x.output.shrink()
 	i.engine.pooled.Add(i.footprint)
-	i.pool.give(x)
+	i.pool.giveBack(x)
 	if i.closed.Load() { // Close may have drained the pool before
 		for _, x := range i.pool.drain() {
 			i.engine.pooled.Add(-i.footprint)

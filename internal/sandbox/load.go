@@ -184,7 +184,7 @@ func (e *Engine) loadNow(ctx context.Context, src Source, cfg ImageConfig) (_ *I
 			i.remember(rec)
 		}
 	}
-	i.settle(cached)
+	i.noteUse(cached)
 	i.info.Cached = cached
 	i.info.WasmBytes = rec.meta.WasmBytes
 	return i, nil

@@ -184,7 +184,7 @@ func (x *Instance) exceeded(code uint32) {
 }
 
 func (x *Instance) exit(code uint32) {
-	panic(&abort{kind: abi.FailureExit, reason: fmt.Sprintf("exit code %d", code)})
+	panic(&abort{kind: abi.FailureExit, reason: abi.ExitReason(code)})
 }
 
 // spentNow is what the phase that runs has spent; enterPhase has been called.

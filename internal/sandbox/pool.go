@@ -59,7 +59,7 @@ func (p *pool) take() *Instance {
 	return nil
 }
 
-func (p *pool) give(x *Instance) {
+func (p *pool) giveBack(x *Instance) {
 	s := &p.shards[shard()]
 	s.mu.Lock()
 	s.items = append(s.items, x)

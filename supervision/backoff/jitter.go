@@ -9,6 +9,7 @@ import (
 type Jitter struct {
 	kind   jitterKind
 	factor float64
+	custom *func(base time.Duration, rnd Rand) time.Duration
 }
 
 type jitterKind uint8
@@ -20,6 +21,7 @@ const (
 	jitterAdditive
 	jitterTwoSided
 	jitterOperator
+	jitterCustom
 )
 
 // NoJitter waits exactly the base delay.
@@ -41,6 +43,12 @@ func TwoSidedJitter(f float64) Jitter { return Jitter{kind: jitterTwoSided, fact
 // operator's default, without the skew of its modulo.
 func OperatorJitter() Jitter { return Jitter{kind: jitterOperator} }
 
+// JitterFunc makes a function a jitter. It must be pure and safe for concurrent use: all
+// randomness comes from rnd. Negative results count as 0.
+func JitterFunc(f func(base time.Duration, rnd Rand) time.Duration) Jitter {
+	return Jitter{kind: jitterCustom, custom: &f}
+}
+
 func (j Jitter) apply(base time.Duration, rnd Rand) time.Duration {
 	if j.factor == 0 && (j.kind == jitterAdditive || j.kind == jitterTwoSided) {
 		return base // exact, and nothing is drawn
@@ -56,6 +64,8 @@ func (j Jitter) apply(base time.Duration, rnd Rand) time.Duration {
 		return uniform(base, 1-j.factor, 2*j.factor, rnd)
 	case jitterOperator:
 		return uniform(base, 0.85, 0.3, rnd)
+	case jitterCustom:
+		return max(0, (*j.custom)(base, rnd))
 	}
 	return base
 }

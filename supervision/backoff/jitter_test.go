@@ -156,3 +156,24 @@ func TestEveryParameterIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// A jitter of one's own is applied to the base, between the cap before and the hard cap
+// after it; what is negative is 0.
+func TestJitterFunc(t *testing.T) {
+	plus := JitterFunc(func(base time.Duration, rnd Rand) time.Duration { return base + 3*time.Second })
+	minus := JitterFunc(func(base time.Duration, rnd Rand) time.Duration { return base - time.Minute })
+	curve := Linear(time.Second, time.Hour, time.Second)
+	for _, c := range []struct {
+		policy Policy
+		want   time.Duration
+	}{
+		{WithJitter(curve, plus), 13 * time.Second},
+		{WithCap(curve, plus, 5*time.Second, false), 8 * time.Second},
+		{WithCap(curve, plus, 5*time.Second, true), 5 * time.Second},
+		{WithJitter(curve, minus), 0},
+	} {
+		if got := c.policy.Delay(9, nil); got != c.want {
+			t.Errorf("%v instead of %v", got, c.want)
+		}
+	}
+}

@@ -1,9 +1,10 @@
 // Package asks is what an actor has asked and waits for. An answer counts if it comes
-// from whom was asked, or from whom that one has forwarded the question to.
+// from the actor that was asked, or from one that the question was forwarded to.
 package asks
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
@@ -51,13 +52,22 @@ func (a *Answerers) Remove(ref abi.Ref) (empty bool) {
 	return a.first == 0
 }
 
+// All is who may answer.
+func (a *Answerers) All() []abi.Ref {
+	if a.first == 0 {
+		return nil
+	}
+	return append([]abi.Ref{a.first}, a.more...)
+}
+
 // Delegate lets to answer, too, if from may.
 func (a *Answerers) Delegate(from, to abi.Ref) bool { return a.Has(from) && a.Add(to) }
 
 // Ask is one that waits.
 type Ask struct {
 	Answerers
-	Target abi.Ref // as it was sent; 0: by a path
+	Target abi.Ref   // as it was sent; 0: by a path
+	Due    time.Time // when it is given up
 	alarm  alarm.Alarm
 	// observers are told when the ask is over: services that work on it.
 	observers []abi.Ref

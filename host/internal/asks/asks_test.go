@@ -17,7 +17,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	}
 	a.Add(1)
 	if !a.Has(1) || a.Has(2) || a.Has(0) {
-		t.Error("whom was asked")
+		t.Error("the actor that was asked may not answer")
 	}
 	if a.Delegate(2, 3) || a.Has(3) {
 		t.Error("one that was not asked forwards")

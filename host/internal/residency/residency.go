@@ -134,8 +134,8 @@ func (s *shard) unlink(n *Node) {
 	n.listed, n.older, n.newer = false, nil, nil
 }
 
-// Evict asks one of the oldest to sleep, of one shard after the other; not the newcomer
-// for whom it is.
+// Evict asks one of the oldest to sleep, of one shard after the other; never the newcomer
+// that needs the room.
 func (l *List) Evict(w *dispatch.Worker, newcomer *Node) {
 	for range 2 * shards { // those with a second chance have used it in the second round
 		if n := l.shards[l.next.Add(1)%shards].victim(newcomer); n != nil {

@@ -5,9 +5,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Kept marks an envelope that was stashed: what its timer, ask or watch needed was done
+// Stashed marks an envelope that was stashed: what its timer, ask or watch needed was done
 // when it was handled for the first time.
-type Kept struct {
+type Stashed struct {
 	Incarnation uint64 // in which it was stashed
 	Lasting     bool   // it means something to the next incarnation, too
 	Path        string // of a terminated actor

@@ -170,7 +170,7 @@ func (p *parent) next(k *kid) {
 			p.begin(k)
 		}
 	case Stop:
-		p.stopped(k, o.Own)
+		p.stopped(k, o.ByItself)
 	}
 }
 

@@ -25,7 +25,7 @@ type sequence[C Child] struct {
 func (s *Supervisor[C]) restartInOrder(p Parent[C], cause *family.Member[C], members []*family.Member[C], o Order) {
 	if s.sequence != nil && !s.sequence.within(members) {
 		for _, k := range members {
-			s.Give(p, k, restartOf(k, cause, o))
+			s.Order(p, k, restartOf(k, cause, o))
 		}
 		return
 	}
@@ -79,13 +79,13 @@ func (s *Supervisor[C]) advance(p Parent[C]) {
 		q.ends, q.waits = q.ends[:n-1], m
 		o := q.order
 		o.Delay = q.delayOf(m)
-		s.Give(p, m, restartOf(m, q.cause, o))
+		s.Order(p, m, restartOf(m, q.cause, o))
 		return
 	}
 	if len(q.begin) > 0 {
 		m := q.begin[0]
 		q.begin, q.waits = q.begin[1:], m
-		s.Give(p, m, Order{Kind: Begin})
+		s.Order(p, m, Order{Kind: Begin})
 		return
 	}
 	s.sequence = nil

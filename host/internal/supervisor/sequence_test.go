@@ -161,7 +161,7 @@ func TestTemporaryChildren(t *testing.T) {
 		c.life = supervision.Temporary
 		p.fails(p.kid("b"))
 		p.rest()
-		if o := c.given[len(c.given)-1]; o.Kind != Stop || o.Own {
+		if o := c.given[len(c.given)-1]; o.Kind != Stop || o.ByItself {
 			t.Errorf("%v: %+v", kind, o)
 		}
 	}

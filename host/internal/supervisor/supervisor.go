@@ -1,5 +1,5 @@
 // Package supervisor decides about the children of one actor and says what becomes of
-// them. What a strategy decides is in the package supervision; here is whom it concerns,
+// them. What a strategy decides is in the package supervision; here is which children it concerns,
 // in which order, and what is done when messages have crossed.
 package supervisor
 
@@ -79,13 +79,13 @@ const (
 
 // Order is what a supervisor tells a child.
 type Order struct {
-	Kind    OrderKind
-	Failure *abi.Failure  // Restart: why
-	Delay   time.Duration // Restart: before the next incarnation
-	Keep    bool          // Restart: its children stay
-	Hold    bool          // Restart: say that the incarnation has ended, and wait for Begin
-	Reason  string        // Stop: why
-	Own     bool          // Stop: the end is the answer to its own failure or wish
+	Kind     OrderKind
+	Failure  *abi.Failure  // Restart: why
+	Delay    time.Duration // Restart: before the next incarnation
+	Keep     bool          // Restart: its children stay
+	Hold     bool          // Restart: say that the incarnation has ended, and wait for Begin
+	Reason   string        // Stop: why
+	ByItself bool          // Stop: the end follows from the child's failure or wish
 }
 
 // Supervisor is the part of an actor that looks after its children. Only the actor's own
@@ -96,7 +96,7 @@ type Supervisor[C Child] struct {
 	strategy  *supervision.Strategy
 	group     supervision.Group
 	undecided []Report     // until the actor goes on
-	culprit   string       // name of the child whose failure was escalated
+	escalated string       // name of the child whose failure was escalated
 	sequence  *sequence[C] // a restart in order that is under way
 }
 
@@ -111,16 +111,16 @@ func (s *Supervisor[C]) Undecided() int { return len(s.undecided) }
 
 // EndIncarnation forgets what belongs to the actor's present incarnation.
 func (s *Supervisor[C]) EndIncarnation() {
-	s.group, s.culprit, s.sequence = supervision.Group{}, "", nil
+	s.group, s.escalated, s.sequence = supervision.Group{}, "", nil
 }
 
 // Close forgets everything but the children.
-func (s *Supervisor[C]) Close() { s.undecided, s.culprit, s.sequence = nil, "", nil }
+func (s *Supervisor[C]) Close() { s.undecided, s.escalated, s.sequence = nil, "", nil }
 
-// Culprit takes the child whose failure was escalated, if there is (still) one.
-func (s *Supervisor[C]) Culprit() (child C, ok bool) {
-	m := s.Family.Find(s.culprit)
-	s.culprit = ""
+// Escalated takes the child whose failure was escalated, if there is (still) one.
+func (s *Supervisor[C]) Escalated() (child C, ok bool) {
+	m := s.Family.Find(s.escalated)
+	s.escalated = ""
 	if m == nil {
 		return child, false
 	}
@@ -139,8 +139,8 @@ func (s *Supervisor[C]) Reconsider(p Parent[C]) {
 	}
 }
 
-// Give orders a child, which is not left suspended then.
-func (s *Supervisor[C]) Give(p Parent[C], m *family.Member[C], o Order) {
+// Order tells a child what to do; it is not left suspended then.
+func (s *Supervisor[C]) Order(p Parent[C], m *family.Member[C], o Order) {
 	m.Orders++
 	m.Suspended = false
 	p.Order(m.Child, o)
@@ -245,7 +245,7 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 	p.Decided(m.Child, r, Outcome{d, note, now})
 	switch d.Directive {
 	case supervision.Resume:
-		s.Give(p, m, Order{Kind: Resume})
+		s.Order(p, m, Order{Kind: Resume})
 	case supervision.Restart:
 		o := Order{Kind: Restart, Failure: r.Failure, Delay: d.Delay, Keep: s.strategy.KeepChildren()}
 		if s.strategy.Kind() == supervision.RestForOne && (len(members) > 1 || s.sequence != nil) {
@@ -253,34 +253,34 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 			return
 		}
 		for _, k := range members {
-			s.Give(p, k, restartOf(k, m, o))
+			s.Order(p, k, restartOf(k, m, o))
 		}
 	case supervision.Stop:
 		for _, k := range members {
 			o := Order{Kind: Stop, Reason: withSibling}
 			if k == m {
-				o.Reason, o.Own = "failed: "+r.Failure.Error(), true
+				o.Reason, o.ByItself = "failed: "+r.Failure.Error(), true
 			}
-			s.Give(p, k, o)
+			s.Order(p, k, o)
 		}
 	case supervision.Escalate:
-		s.culprit = m.Name()
+		s.escalated = m.Name()
 		p.Fail(r.Failure, true)
 	case supervision.Suspend:
 		m.Suspended = true // see Decide
 	}
 }
 
-// restartOf is what a restart of the culprit's group means for one of it: who is never
+// restartOf is what a restart of the group of a failed child means for one of it: one that is never
 // restarted stops.
-func restartOf[C Child](k, culprit *family.Member[C], o Order) Order {
-	if k != culprit && k.Child.Lifetime() == supervision.Temporary {
+func restartOf[C Child](k, failed *family.Member[C], o Order) Order {
+	if k != failed && k.Child.Lifetime() == supervision.Temporary {
 		return Order{Kind: Stop, Reason: withSibling}
 	}
 	return o
 }
 
-// concerned is whom a directive about a child concerns, the child included, in the order in
+// concerned are the children that a directive about one concerns, that one included, in the order in
 // which they were started.
 func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
 	if s.strategy.Kind() == supervision.OneForOne {
@@ -307,12 +307,12 @@ func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
 	}
 	switch d {
 	case supervision.Resume:
-		s.Give(p, m, Order{Kind: Resume})
+		s.Order(p, m, Order{Kind: Resume})
 	case supervision.Restart:
 		// One that a restart in order waits for tells when it has begun.
-		s.Give(p, m, Order{Kind: Restart, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m)})
+		s.Order(p, m, Order{Kind: Restart, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m)})
 	case supervision.Stop:
-		s.Give(p, m, Order{Kind: Stop, Reason: "stopped after a failure"})
+		s.Order(p, m, Order{Kind: Stop, Reason: "stopped after a failure"})
 	}
 }
 
@@ -323,18 +323,18 @@ func (s *Supervisor[C]) ResetBackoff(child C) {
 	}
 }
 
-// Stopped takes a child out that has gone; own: by its own wish, or by its own failure.
+// Stopped takes a child out that has gone; byItself: by its wish or failure, not by an order.
 // It returns how many are left.
-func (s *Supervisor[C]) Stopped(p Parent[C], child C, own bool) (left int) {
+func (s *Supervisor[C]) Stopped(p Parent[C], child C, byItself bool) (left int) {
 	m, left := s.Family.Remove(child.Name(), child)
 	if m == nil {
 		return left
 	}
-	if s.culprit == m.Name() {
-		s.culprit = ""
+	if s.escalated == m.Name() {
+		s.escalated = ""
 	}
 	s.goOn(p, m)
-	if own {
+	if byItself {
 		s.significantEnded(p, child)
 	}
 	return left

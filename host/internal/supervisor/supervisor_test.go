@@ -51,7 +51,7 @@ func TestDirectivesAreOrders(t *testing.T) {
 				t.Errorf("%v, %v: %s is told %v, want %v", c.kind, c.directive, k.name, got, c.want[i])
 			}
 			for _, o := range k.given {
-				if o.Kind == Stop && (o.Own != (k == b) || (o.Reason == withSibling) != (k != b)) {
+				if o.Kind == Stop && (o.ByItself != (k == b) || (o.Reason == withSibling) != (k != b)) {
 					t.Errorf("%v: %+v", k.name, o)
 				}
 				if o.Kind == Restart && o.Failure != boom {
@@ -69,15 +69,15 @@ func TestDirectivesAreOrders(t *testing.T) {
 }
 
 // The child whose failure was escalated is known until it is asked for, or it has gone.
-func TestCulprit(t *testing.T) {
+func TestEscalated(t *testing.T) {
 	p := newParent(t, supervision.Default().WithOtherwise(supervision.Escalate), "a", "b")
 	b := p.kid("b")
 	p.fails(b)
 	p.rest()
-	if k, ok := p.s.Culprit(); !ok || k != b {
+	if k, ok := p.s.Escalated(); !ok || k != b {
 		t.Error(k, ok)
 	}
-	if _, ok := p.s.Culprit(); ok {
+	if _, ok := p.s.Escalated(); ok {
 		t.Error("twice")
 	}
 	p.state = life.Running
@@ -86,7 +86,7 @@ func TestCulprit(t *testing.T) {
 	p.stopped(b, false)
 	p.rest()
 	p.adopt("b")
-	if _, ok := p.s.Culprit(); ok {
+	if _, ok := p.s.Escalated(); ok {
 		t.Error("another one of the name")
 	}
 }
@@ -322,7 +322,7 @@ func TestEndIncarnation(t *testing.T) {
 	p.fails(p.kid("a"))
 	p.rest()
 	p.s.EndIncarnation()
-	if _, ok := p.s.Culprit(); ok {
+	if _, ok := p.s.Escalated(); ok {
 		t.Error("the culprit is remembered")
 	}
 	p.state = life.Failed

@@ -69,7 +69,7 @@ func (w *worker) Receive(ctx *actor.Context, m *actor.Message) error {
 // PreRestart tells /user/sink.
 func (w *worker) PreRestart(ctx *actor.Context, reason string) {
 	ctx.TellPath("/user/sink", actor.Text("pre-restart: "+reason))
-	ctx.After(9, 0, nil) // who is about to end can only say farewell
+	ctx.After(9, 0, nil) // has no effect: in its last turn an actor can only send
 }
 
 // boss starts a worker and decides as its arguments say.

@@ -12,7 +12,7 @@ type greeter struct{ greeted int }
 func (g *greeter) Receive(ctx *actor.Context, msg *actor.Message) error {
 	name := msg.Text()
 	if name == "" {
-		panic("whom shall I greet?") // a crash: the supervisor decides
+		panic("nobody to greet") // a crash: the supervisor decides
 	}
 	g.greeted++
 	ctx.Info("greeting " + name)

@@ -64,9 +64,9 @@ func (i *Image) remember(rec *record) {
 	}
 }
 
-// settle notes what was used, and keeps the cache within its bound after
+// noteUse notes what was used, and keeps the cache within its bound after
 // something was added.
-func (i *Image) settle(cached bool) {
+func (i *Image) noteUse(cached bool) {
 	if i.entry == nil {
 		return
 	}

@@ -1,0 +1,79 @@
+package host
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// behaved is a behaviour from outside, see [Behave]. It gives it what every actor in Go
+// has: a panic is a failure, and what a turn lets out leaves when the turn ends, or not at
+// all if it fails.
+type behaved struct {
+	inner    Behaviour
+	panicked bool
+}
+
+// guarded makes a call of the behaviour's.
+func (b *behaved) guarded(ctx *Context, f func() *abi.Failure) (failure *abi.Failure) {
+	a := ctx.actor
+	defer func() {
+		if r := recover(); r != nil {
+			b.panicked = true
+			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: clip(string(debug.Stack()), abi.MaxReason), Turn: a.turns}
+		}
+		if failure == nil {
+			failure = ctx.unrecorded
+		}
+		if failure == nil && (ctx.env != nil || len(ctx.scr.effects) > 0) {
+			failure = a.commitTurn(ctx)
+		}
+		ctx.unrecorded = nil
+		a.leaveTurn(ctx.scr, failure != nil)
+	}()
+	return f()
+}
+
+// Start implements Behaviour.
+func (b *behaved) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
+	b.panicked = false
+	return b.guarded(ctx, func() *abi.Failure { return b.inner.Start(ctx, cause) })
+}
+
+// Handle implements Behaviour.
+func (b *behaved) Handle(ctx *Context, n int) *abi.Failure {
+	ctx.scr.same = 0 // it may take as long as it likes
+	return b.guarded(ctx, func() *abi.Failure { return b.inner.Handle(ctx, n) })
+}
+
+// Decide implements Behaviour.
+func (b *behaved) Decide(ctx *Context, child Ref, f *abi.Failure) (d supervision.Directive, failure *abi.Failure) {
+	failure = b.guarded(ctx, func() (failure *abi.Failure) {
+		d, failure = b.inner.Decide(ctx, child, f)
+		return failure
+	})
+	return d, failure
+}
+
+// CannotRewind implements Behaviour.
+func (b *behaved) CannotRewind() string {
+	if b.panicked {
+		return "the actor has panicked"
+	}
+	return b.inner.CannotRewind()
+}
+
+// Rewind implements Behaviour.
+func (b *behaved) Rewind(ctx *Context) (ok bool) {
+	f := b.guarded(ctx, func() *abi.Failure { ok = b.inner.Rewind(ctx); return nil })
+	return ok && f == nil
+}
+
+// End implements Behaviour.
+func (b *behaved) End(ctx *Context, end End) {
+	if f := b.guarded(ctx, func() *abi.Failure { b.inner.End(ctx, end); return nil }); f != nil {
+		ctx.actor.sys.logf(ctx.actor, abi.LogError, "stopping: %v", f)
+	}
+}

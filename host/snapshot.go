@@ -1,0 +1,259 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// A guest between two turns as bytes, its mailbox aside: the state of its instance, keyed
+// by the image's hash, and what the host holds for it. It is the seam for durable actors:
+// nothing writes such bytes yet but tests.
+
+// stateVersion is that of the bytes.
+const stateVersion = 1
+
+// actorState is what the bytes hold. Times are absolute, so that what was due meanwhile is
+// due at once.
+type actorState struct {
+	Version     int          `cbor:"1,keyasint"`
+	Ref         abi.Ref      `cbor:"2,keyasint"`
+	Type        string       `cbor:"3,keyasint"`
+	Incarnation uint64       `cbor:"4,keyasint"`
+	Turns       uint64       `cbor:"5,keyasint"`
+	Spawned     uint64       `cbor:"6,keyasint"` // children that it has asked for
+	Guest       []byte       `cbor:"7,keyasint"` // see sandbox.AppendSnapshot
+	Receive     int64        `cbor:"8,keyasint"` // receive timeout, ns; 0: none
+	Timers      []timerState `cbor:"9,keyasint"`
+	Asks        []askState   `cbor:"10,keyasint"`
+	Watches     []watchState `cbor:"11,keyasint"`
+	Stash       []mailState  `cbor:"12,keyasint"`
+	Children    []childState `cbor:"13,keyasint"`
+}
+
+type timerState struct {
+	_       struct{} `cbor:",toarray"`
+	Key     uint64
+	Due     int64 // ns since 1970
+	Period  int64 // ns
+	Payload []byte
+}
+
+type askState struct {
+	_           struct{} `cbor:",toarray"`
+	Correlation uint64
+	Target      abi.Ref
+	Answerers   []abi.Ref
+	Due         int64
+}
+
+type watchState struct {
+	_    struct{} `cbor:",toarray"`
+	Ref  abi.Ref
+	Path string
+}
+
+type mailState struct {
+	_           struct{} `cbor:",toarray"`
+	Kind        abi.Kind
+	Flags       uint8
+	Sender      abi.Ref
+	SenderPath  string
+	Correlation uint64
+	Headers     []byte
+	Payload     []byte
+}
+
+// childState is a child and what its supervisor has noted about it.
+type childState struct {
+	_           struct{} `cbor:",toarray"`
+	Ref         abi.Ref
+	Name        string
+	Type        string
+	Args        []byte
+	Lifetime    uint8
+	Significant bool
+	Record      supervision.ChildState
+}
+
+// errState wraps why bytes are no state of an actor.
+var errState = errors.New("host: not the state of this actor")
+
+var stateEncoder, stateDecoder = func() (cbor.EncMode, cbor.DecMode) {
+	enc, err := cbor.EncOptions{Sort: cbor.SortCoreDeterministic, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden}.EncMode()
+	if err != nil {
+		panic(err)
+	}
+	dec, err := cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxNestedLevels: 8, MaxArrayElements: 1 << 20, MaxMapPairs: 64,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return enc, dec
+}()
+
+// save is the guest as bytes; it must be between two turns, and awake. Only its own run may
+// call it.
+func (g *guest) save() ([]byte, error) {
+	a, x := g.actor, g.inst.Load()
+	if x == nil || !a.begun {
+		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
+	}
+	var snap sandbox.Snapshot
+	if err := x.Save(&snap); err != nil {
+		return nil, err
+	}
+	s := actorState{
+		Version: stateVersion, Ref: a.uid, Type: a.props.typ, Incarnation: a.incarnation(), Turns: a.turns, Spawned: g.spawned,
+		Guest: sandbox.AppendSnapshot(nil, g.image, &snap),
+	}
+	if a.receive != nil {
+		s.Receive = int64(a.receive.After())
+	}
+	for _, t := range a.timers.Save() {
+		s.Timers = append(s.Timers, timerState{Key: t.Key, Due: t.Due.UnixNano(), Period: int64(t.Period), Payload: t.Payload})
+	}
+	for _, c := range a.asks.Correlations() {
+		ask := a.asks.Get(c)
+		s.Asks = append(s.Asks, askState{Correlation: c, Target: ask.Target, Answerers: ask.Answerers.All(), Due: ask.Due.UnixNano()})
+	}
+	for _, ref := range a.watch.Watched() {
+		s.Watches = append(s.Watches, watchState{Ref: ref, Path: a.watch.Path(ref)})
+	}
+	a.stash.Each(func(e *mailbox.Envelope) { s.Stash = append(s.Stash, stateOf(e)) })
+	for _, m := range a.super.Family.Members() {
+		k := m.Child
+		s.Children = append(s.Children, childState{
+			Ref: k.uid, Name: k.Name(), Type: k.props.typ, Args: k.args, Lifetime: uint8(k.props.life), Significant: k.props.significant, Record: m.Record.State(),
+		})
+	}
+	return stateEncoder.Marshal(&s)
+}
+
+func stateOf(e *mailbox.Envelope) mailState {
+	return mailState{
+		Kind: e.Kind, Flags: e.Flags & (flagNoInfluence | flagSuppressed), Sender: e.Sender, SenderPath: e.SenderPath,
+		Correlation: e.Correlation, Headers: bytes.Clone(e.Headers), Payload: bytes.Clone(e.Payload),
+	}
+}
+
+// decodeState reads what save has written and checks all that does not depend on the
+// actor. b must not change afterwards.
+func decodeState(b []byte) (*actorState, error) {
+	no := func(why string, args ...any) (*actorState, error) {
+		return nil, fmt.Errorf("%w: %s", errState, fmt.Sprintf(why, args...))
+	}
+	s := &actorState{}
+	if err := stateDecoder.Unmarshal(b, s); err != nil {
+		return no("%v", err)
+	}
+	switch {
+	case s.Version != stateVersion:
+		return no("version %d, this host reads version %d", s.Version, stateVersion)
+	case s.Ref == 0 || !abi.ValidTypeName([]byte(s.Type)):
+		return no("it has no ref or no type")
+	case s.Receive < 0 || s.Receive > int64(abi.MaxDuration):
+		return no("a receive timeout of %d ns", s.Receive)
+	}
+	for i, t := range s.Timers {
+		if t.Period < 0 || t.Period > int64(abi.MaxDuration) || i > 0 && t.Key <= s.Timers[i-1].Key {
+			return no("timer %d is out of order or out of range", i)
+		}
+	}
+	for i, a := range s.Asks {
+		if a.Correlation == 0 || i > 0 && a.Correlation <= s.Asks[i-1].Correlation {
+			return no("ask %d is out of order", i)
+		}
+	}
+	for i, w := range s.Watches {
+		if w.Ref == 0 || i > 0 && w.Ref <= s.Watches[i-1].Ref {
+			return no("watch %d is out of order", i)
+		}
+	}
+	for i, e := range s.Stash {
+		if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || e.Flags&^(flagNoInfluence|flagSuppressed) != 0 {
+			return no("stashed message %d is of a kind that is not stored", i)
+		}
+	}
+	seen := map[string]bool{}
+	for i, k := range s.Children {
+		if k.Ref == 0 || seen[k.Name] || k.Name == "" || supervision.Lifetime(k.Lifetime) > supervision.Temporary {
+			return no("child %d is malformed", i)
+		}
+		seen[k.Name] = true
+	}
+	return s, nil
+}
+
+// restore brings a guest, whose incarnation begins, into a state instead of starting it.
+// Its children are started by whoever restores the tree.
+func (g *guest) restore(ctx *Context, b []byte) error {
+	a := g.actor
+	s, err := decodeState(b)
+	if err != nil {
+		return err
+	}
+	if s.Ref != a.uid || s.Type != a.props.typ {
+		return fmt.Errorf("%w: it is of %s %d", errState, s.Type, s.Ref)
+	}
+	if len(s.Timers) > a.limits.Timers || len(s.Asks) > a.limits.Asks || len(s.Watches) > a.limits.Watches || len(s.Stash) > a.limits.Stash {
+		return fmt.Errorf("%w: more timers, asks, watches or stashed messages than its limits allow", errState)
+	}
+	snap, err := sandbox.DecodeSnapshot(g.image, s.Guest)
+	if err != nil {
+		return err
+	}
+	if err := a.hold(account.Memory, sandbox.SavedWeight(g.image, snap)); err != nil {
+		return err
+	}
+	x, err := sandbox.GetSaved(g.image, snap)
+	if err != nil {
+		return err
+	}
+	g.take(ctx.scr, x)
+	a.number.Store(s.Incarnation)
+	a.turns, g.spawned = s.Turns, s.Spawned
+	g.seed = a.sys.secret.seed(forGuest, a.uid, s.Incarnation)
+	var set []timers.State
+	for _, t := range s.Timers {
+		set = append(set, timers.State{Key: t.Key, Due: time.Unix(0, t.Due), Period: time.Duration(t.Period), Payload: t.Payload})
+	}
+	a.timers.Load(a, set)
+	a.noteTimers()
+	for _, k := range s.Asks {
+		ask, err := a.addAsk(k.Correlation, k.Target, time.Unix(0, k.Due).Sub(a.Now()))
+		if err != nil {
+			return err
+		}
+		for _, ref := range k.Answerers {
+			ask.Add(ref)
+		}
+	}
+	for _, w := range s.Watches {
+		if err := a.watchRef(ctx.scr, w.Ref, w.Path); err != nil {
+			return err
+		}
+	}
+	for _, m := range s.Stash {
+		e := mailbox.New()
+		e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation = m.Kind, m.Flags, m.Sender, m.SenderPath, m.Correlation
+		e.SetHeaders(m.Headers)
+		e.SetPayload(m.Payload)
+		a.stash.Put(e)
+	}
+	a.noteStash()
+	a.setReceiveTimeout(time.Duration(s.Receive))
+	return nil
+}

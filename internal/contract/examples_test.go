@@ -1,0 +1,69 @@
+package contract
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var exampleFile = regexp.MustCompile(`\]\((examples/[a-z]+/[a-z]+\.go)\)`)
+
+// Every piece of code of docs/extending.md is a part of the file that is named before it,
+// as it stands there, and every example is on the page.
+func TestExtendingIsTheExamplesCode(t *testing.T) {
+	text, err := os.ReadFile(root + "docs/extending.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(text), "\n```go\n")
+	if len(parts) < 5 {
+		t.Fatalf("only %d pieces of code", len(parts)-1)
+	}
+	for i, part := range parts[1:] {
+		code, _, closed := strings.Cut(part, "\n```\n")
+		names := exampleFile.FindAllStringSubmatch(parts[i], -1)
+		if !closed || len(names) == 0 {
+			t.Fatalf("piece %d has no end, or no file is named before it", i+1)
+		}
+		name := names[len(names)-1][1]
+		file, err := os.ReadFile(root + "docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(file), code+"\n") {
+			t.Errorf("this is not in %s:\n%s", name, code)
+		}
+	}
+	dirs, err := filepath.Glob(root + "docs/examples/*")
+	if err != nil || len(dirs) < 5 {
+		t.Fatalf("%d examples, %v", len(dirs), err)
+	}
+	for _, dir := range dirs {
+		if link := "(examples/" + filepath.Base(dir) + ")"; !strings.Contains(string(text), link) {
+			t.Errorf("docs/extending.md has no %s", link)
+		}
+	}
+}
+
+// The examples are made by what anybody can import.
+func TestExamplesUseThePublicAPI(t *testing.T) {
+	files, err := filepath.Glob(root + "docs/examples/*/*.go")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imp := range f.Imports {
+			if strings.Contains(imp.Path.Value, "/internal/") {
+				t.Errorf("%s imports %s", file, imp.Path.Value)
+			}
+		}
+	}
+}
