@@ -59,20 +59,6 @@ func TestNamesOfWhatThereIsNot(t *testing.T) {
 	}
 }
 
-func TestGlobs(t *testing.T) {
-	for _, c := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"", "", true}, {"", "a", false}, {"a", "", false}, {"*", "", true}, {"**", "", true}, {"a*", "a", true}, {"a**", "a", true}, {"a*b", "a", false},
-		{"*b", "ab", true}, {"*ab", "aab", true}, {"a*c*e", "abcde", true}, {"a*c*e", "abcd", false}, {"?", "a", true}, {"?", "", false}, {"??", "a", false}, {"b", "a", false},
-	} {
-		if got := matchGlob(c.pattern, c.name); got != c.want {
-			t.Errorf("%q, %q: %v", c.pattern, c.name, got)
-		}
-	}
-}
-
 // Recall takes back what was counted, and nothing that was not.
 func TestRecall(t *testing.T) {
 	policy, err := backoff.Spec{Min: time.Second, Max: time.Minute, Jitter: "none"}.Policy()
