@@ -57,6 +57,25 @@ func (a *ticker) Receive(ctx *Context, m Message) error {
 	return errors.Join(tellProbe(ctx, "tick"), a.Started(ctx))
 }
 
+// There are as many timers as the limit says; one that replaces another is none more.
+func TestLimitOfTimers(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	var errs []error
+	l.tell(l.spawn("a", Func(func(ctx *Context, _ Message) error {
+		for _, key := range []uint64{1, 2, 2, 3} {
+			errs = append(errs, ctx.After(key, time.Hour, 0, nil))
+		}
+		ctx.Cancel(1)
+		errs = append(errs, ctx.After(4, time.Hour, 0, nil))
+		return nil
+	}).WithLimits(Limits{Timers: 2})), 1)
+	for i, err := range errs {
+		if (i == 3) != errors.Is(err, ErrLimit) || i != 3 && err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
 // A correlation is free again in the turn of its answer, and of its timeout.
 func TestACorrelationIsFreeInTheTurnOfItsAnswer(t *testing.T) {
 	everyManner(t, func(t *testing.T) {
