@@ -6,7 +6,7 @@ BIN     := bin/wasmactors
 MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest
 FUZZTIME ?= 30s
 
-.PHONY: demo test portable check bench bench-quick guard fuzz build race fmt generate tidy clean help
+.PHONY: demo test portable check bench bench-quick guard fuzz mutants build race fmt generate tidy clean help
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,11 @@ guard: ## count instructions and allocations a message, against bench/guard/limi
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@./.ci/fuzz $(FUZZTIME)
+
+SEED ?= 1
+mutants: ## break the rules in small ways and report what no test notices (15 minutes); SEED draws the sample of host
+	@$(GO) run ./internal/mutants ./supervision ./supervision/backoff ./host/internal/...
+	@$(GO) run ./internal/mutants -sample 300 -seed $(SEED) -longest 1500ms -short ./host
 
 fmt: ## format every Go file
 	@gofmt -l -w $$(git ls-files '*.go')

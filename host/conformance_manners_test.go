@@ -63,6 +63,9 @@ func TestSleepyGuestsSleep(t *testing.T) {
 			if n := l.Stats().Asleep; n != 1 {
 				t.Fatalf("%d sleep", n)
 			}
+			if node := l.Tree().Children[1]; node.Ref != g || !node.Asleep || l.Tree().Children[0].Asleep {
+				t.Errorf("%+v", node)
+			}
 			l.say(g, script(rec(recAdd, 1, nil)))
 		}
 		l.got = nil

@@ -155,6 +155,10 @@ func TestStatsByType(t *testing.T) {
 		l.Stop(g)
 		l.run()
 		check("gone", 0)
+		_ = l.Tell(n, 1)
+		if st := l.Stats(); st.DeadLetters != 1 {
+			t.Errorf("%d dead letters", st.DeadLetters)
+		}
 	})
 }
 

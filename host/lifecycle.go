@@ -41,7 +41,7 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	a.begun = true
 	a.startChildren(scr)
 	if held {
-		a.parent.post(scr, sysMsg{kind: sysChildBegun, ref: a.uid})
+		a.parent.post(scr, sysMsg{kind: sysChildBegun, ref: a.uid, orders: a.orders})
 	}
 	if !a.sys.bus.quiet() {
 		kind := EventStarted
@@ -260,7 +260,7 @@ func (a *actor) maybeRestart(scr *scratch) {
 	if r.hold {
 		if !r.told {
 			r.told = true
-			a.parent.post(scr, sysMsg{kind: sysChildHalted, ref: a.uid})
+			a.parent.post(scr, sysMsg{kind: sysChildHalted, ref: a.uid, orders: a.orders})
 		}
 		return
 	}

@@ -286,19 +286,22 @@ func TestAskAs(t *testing.T) {
 func TestAsksDoNotWaitForEver(t *testing.T) {
 	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
 	silent := l.spawn("silent", Func(func(*Context, Message) error { return nil }))
-	ended := make(chan error, 1)
-	go func() { _, err := l.Ask(context.Background(), silent, "get"); ended <- err }()
-	waitFor(t, "the question", func() bool { _, ok := l.clock.Next(); return ok })
-	l.pass(999 * ms)
-	select {
-	case err := <-ended:
-		t.Error("early:", err)
-	default:
+	e, err := envelope("get")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, p, err := l.request(silent, e, true)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for range 3 {
 		l.pass(250 * ms)
+		if len(p.c) != 0 {
+			t.Fatal("early")
+		}
 	}
-	if err := <-ended; !errors.Is(err, ErrTimeout) {
-		t.Error(err)
+	l.pass(500 * ms)
+	if m := <-p.c; !errors.Is(m.Err(), ErrTimeout) {
+		t.Error(m.Err())
 	}
 }

@@ -57,6 +57,25 @@ func (a *ticker) Receive(ctx *Context, m Message) error {
 	return errors.Join(tellProbe(ctx, "tick"), a.Started(ctx))
 }
 
+// There are as many timers as the limit says; one that replaces another is none more.
+func TestLimitOfTimers(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	var errs []error
+	l.tell(l.spawn("a", Func(func(ctx *Context, _ Message) error {
+		for _, key := range []uint64{1, 2, 2, 3} {
+			errs = append(errs, ctx.After(key, time.Hour, 0, nil))
+		}
+		ctx.Cancel(1)
+		errs = append(errs, ctx.After(4, time.Hour, 0, nil))
+		return nil
+	}).WithLimits(Limits{Timers: 2})), 1)
+	for i, err := range errs {
+		if (i == 3) != errors.Is(err, ErrLimit) || i != 3 && err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
 // A correlation is free again in the turn of its answer, and of its timeout.
 func TestACorrelationIsFreeInTheTurnOfItsAnswer(t *testing.T) {
 	everyManner(t, func(t *testing.T) {
@@ -94,6 +113,29 @@ func TestNothingIsHandledBehindAnOwnStop(t *testing.T) {
 		l.wants("message before", "message last")
 		if n := len(l.letters()); n != 9 || l.alive(g) {
 			t.Errorf("%d dead letters", n)
+		}
+	})
+}
+
+// A guest whose batch goes on where it must end breaks the contract.
+func TestABatchThatGoesOn(t *testing.T) {
+	inBatches.run(t, "in batches", func(t *testing.T) {
+		for name, cmd := range map[string]func(g Ref) []byte{
+			"stash":   func(Ref) []byte { return abi.AppendStash(nil) },
+			"unstash": func(Ref) []byte { return abi.AppendUnstash(nil) },
+			"stop":    func(g Ref) []byte { return abi.AppendStop(nil, g.uid, "") },
+			"fail":    func(Ref) []byte { return abi.AppendFail(nil, "no") },
+		} {
+			l := newStage(t, nil)
+			g := l.spawn("g", puppet(t))
+			l.post(g, script(rec(recNow, 0, slices.Concat(cmd(g), toProbe("one")))))
+			l.post(g, script(now(toProbe("two"))))
+			l.run()
+			e := l.raw(EventFailed)
+			if len(e) != 1 || name != "fail" && (e[0].Failure.Kind != abi.FailureABIViolation || !strings.Contains(e[0].Failure.Reason, "the batch went on after")) {
+				t.Errorf("%s: %+v", name, e)
+			}
+			l.wants("message two") // by the next incarnation
 		}
 	})
 }
@@ -165,6 +207,26 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 			l.got = nil
 		}
 	})
+}
+
+// What is noted about a message on its way to one actor is not the next one's: a forwarded
+// message has not crashed there.
+func TestForwardOfARedeliveredMessage(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	turns := 0
+	end := l.spawn("end", Func(func(*Context, Message) error { turns++; return errors.New("no") }).WithCrashedMessage(RedeliverCrashed(1)))
+	first := true
+	a := l.spawn("a", Func(func(ctx *Context, _ Message) error {
+		if first {
+			first = false
+			return errors.New("the first time")
+		}
+		return ctx.Forward(end)
+	}).WithCrashedMessage(RedeliverCrashed(1)))
+	l.tell(a, 1)
+	if turns != 2 {
+		t.Errorf("%d turns", turns)
+	}
 }
 
 // So is the host's own news: what comes out of the stash counts, and what was forwarded is a
@@ -469,4 +531,41 @@ func (a *noted) Started(*Context) error { *a.got = append(*a.got, "start "+a.nam
 func (a *noted) Stopped(*Context)       { *a.got = append(*a.got, "stop "+a.name) }
 func (a *noted) Receive(_ *Context, m Message) error {
 	return errors.New("crashed")
+}
+
+// The options of a guest's spawn say what the child's lifetime is, and the rest.
+func TestOptionsOfASpawn(t *testing.T) {
+	everyManner(t, func(t *testing.T) {
+		want := SpawnOptions{Lifetime: supervision.Permanent, Significant: true, Crashed: RedeliverCrashed(3), Supervision: supervision.Default().WithKind(supervision.RestForOne)}
+		l := newStage(t, func(c Config) Config {
+			return c.WithSpawnOptions(func(options []byte) (SpawnOptions, error) {
+				if string(options) != "\xa0" {
+					return SpawnOptions{}, errors.New("other options")
+				}
+				return want, nil
+			})
+		})
+		g := l.spawn("g", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))))
+		a := l.table.Get(g.uid)
+		spawn := func(n uint64, name string, options []byte) []byte {
+			return abi.AppendSpawn(nil, abi.ChildRef(guestOf(a).childKey(), 0, n), "puppet", name, encoded(script()), options)
+		}
+		l.say(g, script(now(spawn(0, "plain", nil), spawn(1, "told", []byte{0xa0}))))
+		plain, told := a.child("plain"), a.child("told")
+		if plain == nil || told == nil {
+			t.Fatalf("%v", l.got)
+		}
+		if p := plain.props; p.life == want.Lifetime || p.significant || p.crashed != (CrashedMessage{}) || p.strategy.Kind() != a.props.strategy.Kind() {
+			t.Errorf("%+v", p)
+		}
+		if p := told.props; p.life != want.Lifetime || !p.significant || p.crashed != want.Crashed || p.strategy.Kind() != supervision.RestForOne {
+			t.Errorf("%+v", p)
+		}
+		// A permanent child that stops itself is there again.
+		before := told.incarnation()
+		l.say(told.ref(), script(now(abi.AppendStop(nil, told.uid, ""))))
+		if now := a.child("told"); now == nil || now.incarnation() != before+1 {
+			t.Error(l.Tree())
+		}
+	})
 }

@@ -56,7 +56,7 @@ type sysMsg struct {
 	failure   *abi.Failure
 	delay     time.Duration
 	directive supervision.Directive // sysChildFailed: decided already; sysDecide
-	orders    uint64                // sysChildFailed, sysChildEnded: that the child had carried out
+	orders    uint64                // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out
 	mail      *CrashedMail
 	token     any // of the timer that has rung
 
@@ -259,9 +259,9 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 			Directive: m.directive, Again: m.again, Escalated: m.escalated, Detail: m.mail,
 		})
 	case sysChildHalted:
-		a.super.Halted(p, child)
+		a.super.Halted(p, child, m.orders)
 	case sysChildBegun:
-		a.super.Begun(p, child)
+		a.super.Begun(p, child, m.orders)
 	case sysDecide:
 		a.super.Decide(p, child, m.directive)
 	case sysResetBackoff:

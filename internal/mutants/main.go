@@ -27,6 +27,7 @@ type options struct {
 	accepted string
 	json     string
 	files    string
+	short    bool
 }
 
 func main() {
@@ -39,6 +40,7 @@ func main() {
 	flag.StringVar(&o.accepted, "accepted", "internal/mutants/accepted.txt", "file of mutants that change nothing that matters, with reasons")
 	flag.StringVar(&o.json, "json", "", "write the report to this file, too")
 	flag.StringVar(&o.files, "files", "", "mutate only files whose names match this pattern")
+	flag.BoolVar(&o.short, "short", false, "run the tests with -short")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -164,9 +164,12 @@ func (t *trial) build(ctx context.Context) ([]*mutant, error) {
 
 // command runs the binary where its tests expect to be.
 func (t *trial) command(ctx context.Context, env string, args ...string) *exec.Cmd {
+	if t.o.short {
+		args = append(args, "-test.short")
+	}
 	cmd := exec.CommandContext(ctx, t.binary, args...)
 	cmd.Dir = t.p.dir
-	cmd.Env = append(os.Environ(), env)
+	cmd.Env = append(os.Environ(), env, "RAPID_NOFAILFILE=true") // what fails with a mutant is nothing to keep
 	cmd.WaitDelay = time.Second
 	return cmd
 }
@@ -191,7 +194,7 @@ func (t *trial) record(ctx context.Context) error {
 			began := time.Now()
 			limit, cancel := context.WithTimeout(ctx, 2*t.o.longest)
 			defer cancel()
-			out, err := t.command(limit, "MUTANT_RECORD="+file, "-test.run", "^"+name+"$", "-test.short").CombinedOutput()
+			out, err := t.command(limit, "MUTANT_RECORD="+file, "-test.run", "^"+name+"$").CombinedOutput()
 			took := time.Since(began)
 			if limit.Err() != nil || took > t.o.longest {
 				return
@@ -272,7 +275,7 @@ func (t *trial) try(ctx context.Context, m *mutant) {
 		some := names[:min(n, len(names))]
 		names = names[len(some):]
 		limit, cancel := context.WithTimeout(ctx, t.o.timeout+10*usual)
-		cmd := t.command(limit, "MUTANT="+strconv.Itoa(m.ID), "-test.run", strings.Join(some, "|"), "-test.short", "-test.failfast")
+		cmd := t.command(limit, "MUTANT="+strconv.Itoa(m.ID), "-test.run", strings.Join(some, "|"), "-test.failfast")
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		err := cmd.Run()

@@ -162,7 +162,8 @@ func (p *parent) next(k *kid) {
 			return
 		}
 		k.told = true
-		p.inbox = append(p.inbox, func() { p.s.Halted(p, k) })
+		orders := k.orders
+		p.inbox = append(p.inbox, func() { p.s.Halted(p, k, orders) })
 	case Begin:
 		if k.state == life.Restarting {
 			k.held = false
@@ -185,7 +186,8 @@ func (p *parent) begin(k *kid) {
 	k.state = life.Running
 	p.trace = append(p.trace, "begin "+k.name)
 	if told {
-		p.inbox = append(p.inbox, func() { p.s.Begun(p, k) })
+		orders := k.orders
+		p.inbox = append(p.inbox, func() { p.s.Begun(p, k, orders) })
 	}
 }
 

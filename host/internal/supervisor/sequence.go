@@ -91,18 +91,20 @@ func (s *Supervisor[C]) advance(p Parent[C]) {
 	s.sequence = nil
 }
 
-// Halted notes that a child has ended its incarnation and waits for Begin.
-func (s *Supervisor[C]) Halted(p Parent[C], child C) {
-	if q := s.sequence; q != nil && q.waits != nil && q.waits.Child == child {
+// Halted notes that a child has ended its incarnation and waits for Begin. orders is how
+// many it had carried out: what it has said before it knew of the last one means nothing.
+func (s *Supervisor[C]) Halted(p Parent[C], child C, orders uint64) {
+	if q := s.sequence; q != nil && q.waits != nil && q.waits.Child == child && q.waits.Orders == orders {
 		q.begin = append([]*family.Member[C]{q.waits}, q.begin...)
 		q.waits = nil
 		s.advance(p)
 	}
 }
 
-// Begun notes that a child has begun an incarnation that was held back.
-func (s *Supervisor[C]) Begun(p Parent[C], child C) {
-	if q := s.sequence; q != nil && q.waits != nil && q.waits.Child == child && len(q.ends) == 0 {
+// Begun notes that a child has begun an incarnation that was held back; orders is as in
+// Halted.
+func (s *Supervisor[C]) Begun(p Parent[C], child C, orders uint64) {
+	if q := s.sequence; q != nil && q.waits != nil && q.waits.Child == child && q.waits.Orders == orders {
 		q.waits = nil
 		s.advance(p)
 	}

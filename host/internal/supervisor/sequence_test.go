@@ -90,6 +90,31 @@ func TestRestForOneWaitsForAnOperator(t *testing.T) {
 	}
 }
 
+// What a child has said before it knew of the last order means nothing: else it is told to
+// begin once more, and a failure that crosses this order is lost.
+func TestRestForOneWithCrossedNews(t *testing.T) {
+	p := newParent(t, restForOne(), "a", "b")
+	a, b := p.kid("a"), p.kid("b")
+	p.fails(a)
+	p.rest1() // b is told to end
+	first := p.s.Family.Find("b").Orders
+	p.s.Halted(p, b, first)
+	p.s.Halted(p, a, 0) // it has not been told
+	if got := orders(b); !slices.Equal(got, []OrderKind{Restart}) || len(orders(a)) != 1 {
+		t.Fatal(got, orders(a))
+	}
+	p.s.Halted(p, a, 1) // a is told to begin
+	p.s.Halted(p, a, 1) // the same once more
+	p.s.Begun(p, a, 1)
+	if got := orders(a); !slices.Equal(got, []OrderKind{Restart, Begin}) || len(orders(b)) != 1 {
+		t.Fatal(got, orders(b))
+	}
+	p.s.Begun(p, a, 2)
+	if got := orders(b); !slices.Equal(got, []OrderKind{Restart, Begin}) {
+		t.Fatal(got)
+	}
+}
+
 // A start that fails when all the others have been stopped is no end of the restart.
 func TestRestForOneOfTheLastThatIsLeft(t *testing.T) {
 	p := newParent(t, restForOne(), "a", "b")
