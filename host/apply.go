@@ -42,6 +42,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 	if last && cmd.Op != abi.OpSend && cmd.Op != abi.OpForward {
 		return
 	}
+	g.carry(scr, len(cmd.Payload))
 	switch cmd.Op {
 	case abi.OpSend:
 		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
@@ -51,11 +52,11 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 		g.send(scr, cmd)
 	case abi.OpForward:
 		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
-			g.toAll(scr, cmd, func(one *abi.Command) { _ = a.forward(scr, one.ToRef, current) })
+			g.toAll(scr, cmd, func(one *abi.Command) { g.forward(scr, one.ToRef, current) })
 			return
 		}
 		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
-			_ = a.forward(scr, uid, current)
+			g.forward(scr, uid, current)
 		}
 	case abi.OpAsk:
 		g.ask(scr, cmd)
@@ -202,6 +203,13 @@ func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 	g.actor.insist(scr, hostReply(scr, 0, cmd.Correlation, "the question was not delivered: "+string(cmd.ToPath)+" names nobody, or may not be asked"))
 }
 
+// forward sends the current message on.
+func (g *guest) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope) {
+	g.carry(scr, current.Size())
+	g.forwards++ // of a question only so many may be answered by others
+	_ = g.actor.forward(scr, to, current, g.forwards <= asks.MaxAnswerers)
+}
+
 // toAll sends to all that a path with patterns names and that the actor may send to.
 func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
 	a, path := g.actor, string(cmd.ToPath)
@@ -219,6 +227,7 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
 		if at.child || glob.MatchAnyPath(a.caps.send, t.elements) {
 			one := *cmd
 			one.ToPath, one.ToRef = nil, t.uid
+			g.carry(scr, len(cmd.Payload))
 			send(&one)
 			sent = true
 		}

@@ -47,7 +47,7 @@ func (a *actor) openAccount() error {
 
 // closeAccount gives everything back; the actor has gone.
 func (a *actor) closeAccount() {
-	a.account.Close()
+	a.box.closeAccount()
 	a.pool.Leave()
 }
 

@@ -70,17 +70,27 @@ func (e *Error) Error() string {
 // reserve takes n bytes in p and all above, or nothing.
 func (p *Pool) reserve(n int64) *Error {
 	for q := p; q != nil; q = q.above {
-		if held := q.held.Add(n); q.bytes > 0 && held > q.bytes {
-			for r := p; ; r = r.above {
+		if !q.add(n) {
+			for r := p; r != q; r = r.above {
 				r.held.Add(-n)
-				if r == q {
-					break
-				}
 			}
 			return &Error{"bytes", q.name, q.key, q.bytes}
 		}
 	}
 	return nil
+}
+
+// add takes n bytes, or nothing: who asks for too much is not in the way of others.
+func (p *Pool) add(n int64) bool {
+	for {
+		held := p.held.Load()
+		if p.bytes > 0 && held+n > p.bytes {
+			return false
+		}
+		if p.held.CompareAndSwap(held, held+n) {
+			return true
+		}
+	}
 }
 
 // take takes n bytes, whatever the bounds are: they are held already.
@@ -174,7 +184,7 @@ func (a *Account) Note(k Kind, n int64) {
 // room reserves for n more bytes of a kind.
 func (a *Account) room(k Kind, n int64) error {
 	if a.own > 0 && k != Memory {
-		if held := a.Total() - a.kinds[Memory].Load(); held+n > a.own {
+		if held := a.besides(k); held+n > a.own {
 			return &Error{"bytes besides its memory", "the actor", "limits.held", a.own}
 		}
 	}
@@ -189,6 +199,17 @@ func (a *Account) room(k Kind, n int64) error {
 		a.reserved += more
 	}
 	return nil
+}
+
+// besides is what counts for the actor's own bound when more of a kind is wanted: all but
+// guest memory, and but the state of a guest that sleeps, unless that is what is wanted.
+func (a *Account) besides(k Kind) (n int64) {
+	for i := range a.kinds {
+		if i := Kind(i); i != Memory && (i != Snapshot || k == Snapshot) {
+			n += a.kinds[i].Load()
+		}
+	}
+	return n
 }
 
 func errOrNil(e *Error) error {
@@ -207,7 +228,15 @@ func (a *Account) adjust() {
 	}
 }
 
-func (a *Account) outsideMailbox() int64 { return a.Total() - a.kinds[Mailbox].Load() }
+// outsideMailbox is the sum without the mailbox, which others change meanwhile.
+func (a *Account) outsideMailbox() (n int64) {
+	for k := range a.kinds {
+		if Kind(k) != Mailbox {
+			n += a.kinds[k].Load()
+		}
+	}
+	return n
+}
 
 func roundUp(n int64) int64 { return (n + Step - 1) / Step * Step }
 
