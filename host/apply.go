@@ -65,8 +65,10 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 	case abi.OpStop:
 		g.stop(scr, cmd)
 	case abi.OpWatch:
-		if uid, ok := g.target(scr, cmd, a.caps.send); ok && a.watchRef(scr, uid, "") != nil {
-			g.refused(scr, DeadLimit, uid, "", nil)
+		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
+			if err := a.watchRef(scr, uid, ""); err != nil {
+				g.overLimit(scr, keyOf(err, "limits.watches"), uid, "watch", nil)
+			}
 		}
 	case abi.OpUnwatch:
 		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
@@ -82,8 +84,8 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 	a := g.actor
 	switch cmd.Op {
 	case abi.OpTimer:
-		if a.setTimer(cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload) != nil {
-			g.refused(scr, DeadLimit, a.uid, "timer", cmd.Payload)
+		if err := a.setTimer(cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload); err != nil {
+			g.overLimit(scr, keyOf(err, "limits.timers"), a.uid, "timer", cmd.Payload)
 		}
 	case abi.OpCancel:
 		a.cancelTimer(cmd.Key)
@@ -169,18 +171,21 @@ func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi
 
 // refused makes a dead letter of what a command wanted to send.
 func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, payload []byte) {
-	e := scr.cache.New()
-	e.Sender = g.actor.uid
-	e.SetPayload(payload)
-	g.actor.sys.deadLetter(reason, to, path, e)
-	scr.cache.Free(e)
+	e := mailbox.Envelope{Sender: g.actor.uid, Payload: payload} // a letter copies what it keeps
+	g.actor.sys.deadLetter(reason, to, path, &e)
+}
+
+// overLimit is refused for what would exceed a bound of the sender's, which a key raises.
+func (g *guest) overLimit(scr *scratch, key string, to abi.Ref, path string, payload []byte) {
+	e := mailbox.Envelope{Sender: g.actor.uid, Payload: payload}
+	g.actor.sys.deadLetterAt(key, DeadLimit, to, path, &e)
 }
 
 func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	ask, err := a.addAsk(cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay))
 	if err != nil {
-		g.refused(scr, DeadLimit, cmd.ToRef, string(cmd.ToPath), cmd.Payload)
+		g.overLimit(scr, keyOf(err, "limits.asks"), cmd.ToRef, string(cmd.ToPath), cmd.Payload)
 		a.insist(scr, hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending"))
 		return
 	}
@@ -249,7 +254,7 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
 		err = badName(string(cmd.Name))
 	case glob.MatchAny(a.caps.spawn, string(cmd.Type)):
-		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits).WithCapabilities(a.props.caps)
+		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.forChildren()).WithCapabilities(a.props.caps)
 		if len(cmd.Payload) > 0 {
 			p.args = Raw(append([]byte{}, cmd.Payload...))
 		}

@@ -106,7 +106,7 @@ func (b *box) pushMore(e *Envelope) error {
 			return ErrStopped
 		}
 		if b.now == b.limits {
-			return ErrMailboxFull
+			return b.whyFull()
 		}
 		if err := b.raise(int64(e.Size())); err != nil {
 			return fmt.Errorf("%w: %w", ErrMailboxFull, err)
@@ -146,6 +146,22 @@ func (b *box) free() mailbox.Limits {
 	return mailbox.Limits{Messages: min(b.limits.Messages, freeMessages), Bytes: min(b.limits.Bytes, freeBytes)}
 }
 
+// fullError is ErrMailboxFull with the bound that was met.
+type fullError struct{ key string }
+
+func (e *fullError) Error() string { return ErrMailboxFull.Error() }
+func (e *fullError) Unwrap() error { return ErrMailboxFull }
+
+var fullOfMessages, fullOfBytes = &fullError{"limits.mailbox"}, &fullError{"limits.mailbox-bytes"}
+
+// whyFull says which of the mailbox's own bounds is met.
+func (b *box) whyFull() error {
+	if b.usual.Len() >= b.limits.Messages {
+		return fullOfMessages
+	}
+	return fullOfBytes
+}
+
 // full reports whether a message of a size cannot get in whatever the account says.
 func (b *box) full(size int) bool {
 	return b.other == nil && (b.usual.Len() >= b.limits.Messages || b.usual.Bytes()+int64(size) > b.limits.Bytes) && !b.usual.Closed()
@@ -162,13 +178,15 @@ func (b *box) overdrawn() {
 	b.takeOver()
 }
 
+// takeOver brings the account up to what the bounds allow, or to what is there if that is
+// more.
 func (b *box) takeOver() {
 	if b.shut {
 		return
 	}
-	held := b.usual.Bytes() + int64(b.usual.Len())*envelopeBytes
-	if over := held - boxBytes(b.free()) - b.account.Of(account.Mailbox); over > 0 {
-		b.account.ShrinkMailbox(-over)
+	held := max(boxBytes(b.now), b.usual.Bytes()+int64(b.usual.Len())*envelopeBytes) - boxBytes(b.free())
+	if more := held - b.account.Of(account.Mailbox); more != 0 {
+		b.account.ShrinkMailbox(-more)
 	}
 }
 
@@ -215,15 +233,11 @@ func (b *box) settle() {
 		return
 	}
 	if b.calm++; b.calm < calmSpells && boxBytes(b.now) <= calmBytes {
-		if more := b.beyond(); more > 0 {
-			b.account.ShrinkMailbox(more)
-		}
 		return
 	}
 	b.usual.SetLimits(free)
 	b.now, b.calm = free, 0
-	held := max(0, b.usual.Bytes()+int64(b.usual.Len())*envelopeBytes-boxBytes(free)) // pushed meanwhile
-	b.account.ShrinkMailbox(b.account.Of(account.Mailbox) - held)
+	b.takeOver() // of what was pushed meanwhile
 }
 
 func (b *box) Force(e *Envelope) bool {

@@ -37,6 +37,7 @@ type guest struct {
 	forwards int     // of the turn that is carried out
 	carried  int     // work since others were let run, see carry
 	states   *states // for resume; nil: they are not kept
+	waiting  bool    // for an instance, and that was told
 	sleeps   bool    // instances of the image can be given back
 }
 

@@ -14,11 +14,11 @@ import (
 // stashCurrent keeps a copy of the current message aside.
 func (a *actor) stashCurrent(e *mailbox.Envelope) error {
 	if a.stash.Len() >= a.limits.Stash {
-		a.sys.deadLetter(DeadStashFull, a.uid, a.path, e)
+		a.sys.deadLetterAt("limits.stash", DeadStashFull, a.uid, a.path, e)
 		return ErrLimit
 	}
 	if err := a.hold(account.Stash, a.account.Of(account.Stash)+int64(e.Size())+envelopeBytes); err != nil {
-		a.sys.deadLetter(DeadStashFull, a.uid, a.path, e)
+		a.sys.deadLetterAt(keyOf(err, ""), DeadStashFull, a.uid, a.path, e)
 		return err
 	}
 	k := cloneEnvelope(e)
@@ -90,8 +90,9 @@ func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope, del
 			Kind: kind, Flags: current.Flags & (flagNoInfluence | flagSuppressed), Sender: current.Sender, SenderPath: current.SenderPath,
 			Correlation: current.Correlation, Headers: current.Headers, Payload: current.Payload,
 		}
-		a.sys.refuse(scr, DeadMailboxFull, ErrMailboxFull, t.uid, t.path, &e)
-		return ErrMailboxFull
+		err := t.box.whyFull()
+		a.sys.refuse(scr, DeadMailboxFull, err, t.uid, t.path, &e)
+		return err
 	}
 	e := cloneEnvelope(current)
 	e.Kind = kind

@@ -32,7 +32,7 @@ func (k Kind) String() string { return names[k] }
 // goroutine.
 type Pool struct {
 	name   string
-	key    string
+	prefix string
 	above  *Pool
 	bytes  int64 // the bound; 0: none
 	most   int64 // actors; 0: no bound
@@ -40,10 +40,11 @@ type Pool struct {
 	actors atomic.Int64
 }
 
-// NewPool makes one. name says whose it is, key which setting raises its bounds; 0 bytes or
-// actors is no bound. What it holds counts for the pool above, too.
-func NewPool(name, key string, above *Pool, bytes, actors int64) *Pool {
-	return &Pool{name: name, key: key, above: above, bytes: bytes, most: actors}
+// NewPool makes one. name says whose it is, prefix of which settings raise its bounds:
+// "memory" and "actors" follow it. 0 bytes or actors is no bound. What it holds counts for
+// the pool above, too.
+func NewPool(name, prefix string, above *Pool, bytes, actors int64) *Pool {
+	return &Pool{name: name, prefix: prefix, above: above, bytes: bytes, most: actors}
 }
 
 // Held is the number of bytes that are reserved, in steps of Step.
@@ -74,7 +75,7 @@ func (p *Pool) reserve(n int64) *Error {
 			for r := p; r != q; r = r.above {
 				r.held.Add(-n)
 			}
-			return &Error{"bytes", q.name, q.key, q.bytes}
+			return &Error{"bytes", q.name, q.prefix + "memory", q.bytes}
 		}
 	}
 	return nil
@@ -110,7 +111,7 @@ func (p *Pool) Enter() error {
 					break
 				}
 			}
-			return &Error{"actors", q.name, q.key, q.most}
+			return &Error{"actors", q.name, q.prefix + "actors", q.most}
 		}
 	}
 	return nil
