@@ -266,3 +266,6 @@ func (a *Account) Close() {
 		a.kinds[k].Store(0)
 	}
 }
+
+// Above is the pool that this one counts for, too; nil for the system's.
+func (p *Pool) Above() *Pool { return p.above }
