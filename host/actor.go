@@ -56,6 +56,7 @@ type actor struct {
 	startedAt atomic.Int64    // ns since 1970, 0: no incarnation has begun
 	number    atomic.Uint64
 	replies   atomic.Int32 // handles that were not used yet
+	killing   atomic.Bool  // an alarm is set that kills the turn
 
 	behaviour Behaviour
 	turn      interruptible // the behaviour, if its turns can be ended from outside

@@ -44,6 +44,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 	if last && cmd.Op != abi.OpSend && cmd.Op != abi.OpForward {
 		return
 	}
+	g.carry(scr, len(cmd.Payload))
 	switch cmd.Op {
 	case abi.OpSend:
 		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
@@ -53,11 +54,11 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 		g.send(scr, cmd)
 	case abi.OpForward:
 		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
-			g.toAll(scr, cmd, func(one *abi.Command) { _ = a.forward(scr, one.ToRef, current) })
+			g.toAll(scr, cmd, func(one *abi.Command) { g.forward(scr, one.ToRef, current) })
 			return
 		}
 		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
-			_ = a.forward(scr, uid, current)
+			g.forward(scr, uid, current)
 		}
 	case abi.OpAsk:
 		g.ask(scr, cmd)
@@ -66,8 +67,10 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 	case abi.OpStop:
 		g.stop(scr, cmd)
 	case abi.OpWatch:
-		if uid, ok := g.target(scr, cmd, a.caps.send); ok && a.watchRef(scr, uid, "") != nil {
-			g.refused(scr, DeadLimit, uid, "", nil)
+		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
+			if err := a.watchRef(scr, uid, ""); err != nil {
+				g.overLimit(scr, keyOf(err, "limits.watches"), uid, "watch", nil)
+			}
 		}
 	case abi.OpUnwatch:
 		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
@@ -83,8 +86,8 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 	a := g.actor
 	switch cmd.Op {
 	case abi.OpTimer:
-		if a.setTimer(cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload) != nil {
-			g.refused(scr, DeadLimit, a.uid, "timer", cmd.Payload)
+		if err := a.setTimer(cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload); err != nil {
+			g.overLimit(scr, keyOf(err, "limits.timers"), a.uid, "timer", cmd.Payload)
 		}
 	case abi.OpCancel:
 		a.cancelTimer(cmd.Key)
@@ -170,18 +173,21 @@ func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi
 
 // refused makes a dead letter of what a command wanted to send.
 func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, payload []byte) {
-	e := scr.cache.New()
-	e.Sender = g.actor.uid
-	e.SetPayload(payload)
-	g.actor.sys.deadLetter(reason, to, path, e)
-	scr.cache.Free(e)
+	e := mailbox.Envelope{Sender: g.actor.uid, Payload: payload} // a letter copies what it keeps
+	g.actor.sys.deadLetter(reason, to, path, &e)
+}
+
+// overLimit is refused for what would exceed a bound of the sender's, which a key raises.
+func (g *guest) overLimit(scr *scratch, key string, to abi.Ref, path string, payload []byte) {
+	e := mailbox.Envelope{Sender: g.actor.uid, Payload: payload}
+	g.actor.sys.deadLetterAt(key, DeadLimit, to, path, &e)
 }
 
 func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	ask, err := a.addAsk(cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay))
 	if err != nil {
-		g.refused(scr, DeadLimit, cmd.ToRef, string(cmd.ToPath), cmd.Payload)
+		g.overLimit(scr, keyOf(err, "limits.asks"), cmd.ToRef, string(cmd.ToPath), cmd.Payload)
 		a.insist(scr, hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending"))
 		return
 	}
@@ -204,6 +210,13 @@ func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 	g.actor.insist(scr, hostReply(scr, 0, cmd.Correlation, "the question was not delivered: "+string(cmd.ToPath)+" names nobody, or may not be asked"))
 }
 
+// forward sends the current message on.
+func (g *guest) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope) {
+	g.carry(scr, current.Size())
+	g.forwards++ // of a question only so many may be answered by others
+	_ = g.actor.forward(scr, to, current, g.forwards <= asks.MaxAnswerers)
+}
+
 // toAll sends to all that a path with patterns names and that the actor may send to.
 func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
 	a, path := g.actor, string(cmd.ToPath)
@@ -221,6 +234,7 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
 		if at.child || glob.MatchAnyPath(a.caps.send, t.elements) {
 			one := *cmd
 			one.ToPath, one.ToRef = nil, t.uid
+			g.carry(scr, len(cmd.Payload))
 			send(&one)
 			sent = true
 		}
@@ -242,7 +256,7 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
 		err = badName(string(cmd.Name))
 	case glob.MatchAny(a.caps.spawn, string(cmd.Type)):
-		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits).WithCapabilities(a.props.caps)
+		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.forChildren()).WithCapabilities(a.props.caps)
 		if len(cmd.Payload) > 0 {
 			p.args = Raw(append([]byte{}, cmd.Payload...))
 		}

@@ -61,7 +61,8 @@ type box struct {
 	mu      sync.Mutex
 	now     mailbox.Limits // bounds of the usual mailbox at present
 	calm    int            // spells since the bounds were last met
-	grown   atomic.Bool    // something is on the account
+	grown   atomic.Bool    // something is on the account, or the bounds were raised
+	shut    bool           // the account is closed
 }
 
 // What an envelope takes besides its payload and headers, and what every actor may have
@@ -84,7 +85,7 @@ func (b *box) init(make func(MailboxLimits) Mailbox, l mailbox.Limits, a *accoun
 		b.other = make(l)
 		return
 	}
-	b.now = mailbox.Limits{Messages: min(l.Messages, freeMessages), Bytes: min(l.Bytes, freeBytes)}
+	b.now = b.free()
 	b.usual.Init(b.now)
 }
 
@@ -109,20 +110,102 @@ func (b *box) pushMore(e *Envelope) error {
 		case mailbox.ErrClosed:
 			return ErrStopped
 		}
+		if b.shut {
+			return ErrStopped
+		}
 		if b.now == b.limits {
-			return ErrMailboxFull
+			return b.whyFull()
 		}
-		next := mailbox.Limits{
-			Messages: min(4*b.now.Messages, b.limits.Messages),
-			Bytes:    min(max(4*b.now.Bytes, b.usual.Bytes()+int64(e.Size())), b.limits.Bytes),
-		}
-		if err := b.account.GrowMailbox(boxBytes(next) - boxBytes(b.now)); err != nil {
+		if err := b.raise(int64(e.Size())); err != nil {
 			return fmt.Errorf("%w: %w", ErrMailboxFull, err)
 		}
-		b.now, b.calm = next, 0
-		b.grown.Store(true)
-		b.usual.SetLimits(next)
 	}
+}
+
+// raise raises the bounds so that a message of a size gets in: to four times what they
+// were, or as far as there is room for.
+func (b *box) raise(size int64) (err error) {
+	for factor := 4; factor >= 1; factor /= 2 {
+		next := mailbox.Limits{
+			Messages: min(max(factor*b.now.Messages, b.usual.Len()+1), b.limits.Messages),
+			Bytes:    min(max(int64(factor)*b.now.Bytes, b.usual.Bytes()+size), b.limits.Bytes),
+		}
+		if next == b.now {
+			return err
+		}
+		more := boxBytes(next) - boxBytes(b.now) - b.beyond()
+		if err = b.account.GrowMailbox(max(more, 0)); err == nil {
+			b.now, b.calm = next, 0
+			b.grown.Store(true)
+			b.usual.SetLimits(next)
+			return nil
+		}
+	}
+	return err
+}
+
+// beyond is what is on the account although the bounds do not allow it: what the host
+// itself has put there, or the actor has given back.
+func (b *box) beyond() int64 {
+	return max(0, b.account.Of(account.Mailbox)-(boxBytes(b.now)-boxBytes(b.free())))
+}
+
+// free are the bounds within which nothing is asked.
+func (b *box) free() mailbox.Limits {
+	return mailbox.Limits{Messages: min(b.limits.Messages, freeMessages), Bytes: min(b.limits.Bytes, freeBytes)}
+}
+
+// fullError is ErrMailboxFull with the bound that was met.
+type fullError struct{ key string }
+
+func (e *fullError) Error() string { return ErrMailboxFull.Error() }
+func (e *fullError) Unwrap() error { return ErrMailboxFull }
+
+var fullOfMessages, fullOfBytes = &fullError{"limits.mailbox"}, &fullError{"limits.mailbox-bytes"}
+
+// whyFull says which of the mailbox's own bounds is met.
+func (b *box) whyFull() error {
+	if b.usual.Len() >= b.limits.Messages {
+		return fullOfMessages
+	}
+	return fullOfBytes
+}
+
+// full reports whether a message of a size cannot get in whatever the account says.
+func (b *box) full(size int) bool {
+	return b.other == nil && (b.usual.Len() >= b.limits.Messages || b.usual.Bytes()+int64(size) > b.limits.Bytes) && !b.usual.Closed()
+}
+
+// overdrawn notes what the host itself has put into the mailbox, or the actor has given
+// back, beyond the bounds. Any goroutine may call it.
+func (b *box) overdrawn() {
+	if b.other != nil || b.usual.Bytes()+int64(b.usual.Len())*envelopeBytes <= freeBytes+freeMessages*envelopeBytes {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.takeOver()
+}
+
+// takeOver brings the account up to what the bounds allow, or to what is there if that is
+// more.
+func (b *box) takeOver() {
+	if b.shut {
+		return
+	}
+	held := max(boxBytes(b.now), b.usual.Bytes()+int64(b.usual.Len())*envelopeBytes) - boxBytes(b.free())
+	if more := held - b.account.Of(account.Mailbox); more != 0 {
+		b.account.ShrinkMailbox(-more)
+	}
+	b.grown.Store(b.now != b.free() || held != 0)
+}
+
+// closeAccount closes the account: what comes later is refused, and counts for nobody.
+func (b *box) closeAccount() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.shut = true
+	b.account.Close()
 }
 
 // What a mailbox that was once full keeps of its bounds, and for how many spells without
@@ -151,23 +234,25 @@ func (b *box) drop(e *Envelope) {
 // although nobody was asked. It is called by the consumer, at the end of a spell.
 func (b *box) settle() {
 	if b.other != nil {
+		if b.shut { // only the consumer shuts it
+			return
+		}
 		held := b.other.Bytes() + int64(b.other.Len())*envelopeBytes
 		if more := held - b.account.Of(account.Mailbox); more != 0 {
 			b.account.ShrinkMailbox(-more)
 		}
 		return
 	}
-	free := mailbox.Limits{Messages: min(b.limits.Messages, freeMessages), Bytes: min(b.limits.Bytes, freeBytes)}
+	free := b.free()
 	if !b.grown.Load() && b.usual.Len() <= free.Messages && b.usual.Bytes() <= free.Bytes {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	held := b.usual.Bytes() + int64(b.usual.Len())*envelopeBytes
-	if over := held - boxBytes(free) - b.account.Of(account.Mailbox); over > 0 { // given back, or the host's own
-		b.account.ShrinkMailbox(-over)
-		b.grown.Store(true)
+	if b.shut {
+		return
 	}
+	b.takeOver()
 	if !b.usual.Empty() {
 		b.calm = 0
 		return
@@ -177,19 +262,18 @@ func (b *box) settle() {
 	}
 	b.usual.SetLimits(free)
 	b.now, b.calm = free, 0
-	b.grown.Store(false)
-	held = max(0, b.usual.Bytes()+int64(b.usual.Len())*envelopeBytes-boxBytes(free)) // pushed meanwhile
-	b.account.ShrinkMailbox(b.account.Of(account.Mailbox) - held)
-	if held > 0 {
-		b.grown.Store(true)
-	}
+	b.takeOver() // of what was pushed meanwhile
 }
 
 func (b *box) Force(e *Envelope) bool {
 	if b.other != nil {
 		return b.other.Force(e)
 	}
-	return b.usual.Force(e)
+	if !b.usual.Force(e) {
+		return false
+	}
+	b.overdrawn()
+	return true
 }
 
 func (b *box) Pop() *Envelope {
@@ -212,6 +296,7 @@ func (b *box) PushFront(es ...*Envelope) {
 		return
 	}
 	b.usual.PushFront(es...)
+	b.overdrawn()
 }
 
 func (b *box) Close(drain func(*Envelope)) {

@@ -49,6 +49,7 @@ type DeadLetter struct {
 	Path      string // of the recipient, as far as it is known
 	Payload   []byte // CBOR, at most MaxDeadPayload bytes of it
 	Size      int    // of the payload, in bytes
+	Key       string // of the manifest, that raises the bound that was met; "" if none was
 }
 
 // MaxDeadPayload bounds what a dead letter keeps of its payload, in bytes.

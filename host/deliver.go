@@ -66,7 +66,7 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 		if errors.Is(err, ErrStopped) {
 			return DeadStopped, ErrStopped
 		}
-		return DeadMailboxFull, ErrMailboxFull
+		return DeadMailboxFull, err
 	}
 	a.wake(scr)
 	return 0, nil
@@ -123,7 +123,7 @@ func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, 
 	if !isMail(e) || e.Flags&flagResent != 0 {
 		return
 	}
-	s.deadLetter(reason, to, path, e)
+	s.deadLetterAt(keyOf(err, ""), reason, to, path, e)
 	if err == nil {
 		err = errors.New("host: " + reason.String())
 	}
@@ -133,7 +133,13 @@ func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, 
 // deadLetter counts, keeps and publishes a message that was not delivered. The envelope
 // stays the caller's. It is the end: nothing more is sent because of it.
 func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
+	s.deadLetterAt("", reason, to, path, e)
+}
+
+// deadLetterAt is deadLetter with the key of the bound that was met.
+func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
 	l := letter(reason, to, path, e)
+	l.Key = key
 	l.From = s.refOf(e.Sender).Path()
 	kind := EventDeadLetter
 	if e.Flags&flagSuppressed != 0 {

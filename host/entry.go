@@ -28,7 +28,7 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 	for more := true; more && f == nil; {
 		var n int
 		base := done
-		if n, more, f = g.read(scr, x); f == nil {
+		if n, more, f = g.read(scr, x, base); f == nil {
 			f = g.commit(scr, base, n, now)
 			if f != nil {
 				n = 0
@@ -49,11 +49,12 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		}
 		for i := range n {
 			a.begins(scr, scr.batch[base+i])
+			g.forwards = 0
 			g.apply(scr, scr.turn(i), scr.batch[base+i])
 		}
 	}
 	a.turns = first + uint64(done)
-	g.account(res, f)
+	g.account(res, x.WorkFuel())
 	g.conclude(scr, done, failed, f, now)
 	if failed >= 0 {
 		done++
@@ -77,10 +78,10 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	return in
 }
 
-// read takes the commands of the next turns into the scratch and checks them; more says
-// that there are further ones. With a failure, that of the turn behind those n, nothing
-// follows.
-func (g *guest) read(scr *scratch, x *sandbox.Instance) (n int, more bool, f *abi.Failure) {
+// read takes the commands of the next turns into the scratch, checks them and makes them
+// pay; base is the number of turns that were done before, more says that there are further
+// ones. With a failure, that of the turn behind those n, nothing follows.
+func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more bool, f *abi.Failure) {
 	scr.cmds, scr.ends = scr.cmds[:0], scr.ends[:0]
 	spawned := g.spawned
 	for len(scr.cmds) < heldCommands {
@@ -97,6 +98,11 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance) (n int, more bool, f *ab
 		}
 		if spawned, f = g.examine(cmds, turn, spawned, &scr.res); f != nil {
 			return n, false, f
+		}
+		if g.costly {
+			if f = g.charge(x, cmds, scr.batch[base+n]); f != nil {
+				return n, false, f
+			}
 		}
 		if len(cmds) < cap(scr.cmds)-from { // there was room, so they are there already
 			scr.cmds = scr.cmds[:from+len(cmds)]
@@ -125,9 +131,15 @@ func (s *scratch) turn(i int) []abi.Command {
 // the number of children that were asked for so far.
 func (g *guest) examine(cmds []abi.Command, turn int, spawned uint64, res *sandbox.Result) (uint64, *abi.Failure) {
 	stashed := false
+	g.costly = false
 	for i := range cmds {
+		if cmds[i].ToPath != nil {
+			g.costly = true
+		}
 		switch cmd := &cmds[i]; cmd.Op {
 		case abi.OpSend: // nearly all are
+		case abi.OpForward:
+			g.costly = true
 		case abi.OpFail:
 			return spawned, &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmd.Reason)}
 		case abi.OpSpawn:
@@ -170,10 +182,10 @@ func (g *guest) giveBack(scr *scratch, done, failed int) {
 	}
 }
 
-// account adds up what was spent.
-func (g *guest) account(res *sandbox.Result, f *abi.Failure) {
-	if res.Fuel > 0 {
-		g.burnt += res.Fuel
+// account adds up what was spent: by the turns, and by the host for their commands.
+func (g *guest) account(res *sandbox.Result, work uint64) {
+	if res.Fuel+work > 0 {
+		g.burnt += res.Fuel + work
 		g.actor.counts.fuel.Store(g.burnt)
 	}
 }

@@ -35,10 +35,12 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	}
 	if d := e.Dead; d != nil {
 		j.From = d.From
+		j.Key = d.Key
 		j.Reason, j.To, j.Bytes = d.Reason.String(), d.To(), d.Size
 	}
 	if r := e.Refused; r != nil {
 		j.Refused = &refusalJSON{r.What, r.Type, r.Name, r.Reason}
+		j.Key = r.Key
 	}
 	text, err := json.Marshal(j)
 	return printable.JSON(text), err
@@ -74,12 +76,13 @@ type eventJSON struct {
 	Memory      uint64       `json:"memory,omitempty"`
 	Waiting     *int         `json:"waiting,omitempty"`
 	Refused     *refusalJSON `json:"refused,omitempty"`
+	Key         string       `json:"key,omitempty"` // that raises the bound
 }
 
 type refusalJSON struct {
 	What   string `json:"what"`
-	Type   string `json:"type"`
-	Name   string `json:"name"`
+	Type   string `json:"type,omitempty"`
+	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason"`
 }
 

@@ -158,12 +158,35 @@ func (b *bus) publish(e Event) {
 		if s.filter != nil && !s.filter(&e) {
 			continue
 		}
+		if len(s.c) >= heavyBacklog && e.weight() > heavyEvent { // a slow reader's buffer holds no more bytes than that
+			s.dropped.Add(1)
+			continue
+		}
 		select {
 		case s.c <- e:
 		default:
 			s.dropped.Add(1)
 		}
 	}
+}
+
+// Behind so many events that wait, those with more bytes are lost: what a reader that is
+// too slow has in its buffer takes about 32 MiB at the most, whatever guests log.
+const (
+	heavyBacklog = 2048
+	heavyEvent   = 512
+)
+
+// weight is about what an event holds that guests have written, in bytes.
+func (e *Event) weight() int {
+	n := len(e.Text) + len(e.Note)
+	if e.Dead != nil {
+		n += len(e.Dead.Payload) + len(e.Dead.Path)
+	}
+	if e.Mail != nil {
+		n += len(e.Mail.Payload)
+	}
+	return n
 }
 
 func (b *bus) close() {

@@ -26,15 +26,19 @@ type guest struct {
 	node   residency.Node
 	asleep *sandbox.Snapshot // instead of an instance
 
-	refkey  abi.RefKey
-	seed    [abi.SeedSize]byte
-	spawned uint64 // children that it has asked for
-	burnt   uint64 // fuel
-	turnAt  int64  // time of the last turn
-	lastTo  *actor // the receiver of its last send
-	verdict verdict
-	states  *states // for resume; nil: they are not kept
-	sleeps  bool    // instances of the image can be given back
+	refkey   abi.RefKey
+	seed     [abi.SeedSize]byte
+	spawned  uint64 // children that it has asked for
+	burnt    uint64 // fuel
+	turnAt   int64  // time of the last turn
+	lastTo   *actor // the receiver of its last send
+	verdict  verdict
+	costly   bool    // the turn that is read has commands that cost more than they say
+	forwards int     // of the turn that is carried out
+	carried  int     // work since others were let run, see carry
+	states   *states // for resume; nil: they are not kept
+	waiting  bool    // for an instance, and that was told
+	sleeps   bool    // instances of the image can be given back
 }
 
 func newGuest(a *actor, m *Module) *guest {

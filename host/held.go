@@ -31,15 +31,17 @@ func (a *actor) openAccount() error {
 			l.Memory = a.sys.cfg.treeMemory
 		}
 		if l != (TreeLimits{}) {
-			a.pool = account.NewPool("the tree of "+Ref{path: a.path}.Path(), "limits.tree", a.pool, l.Memory, int64(l.Actors))
+			a.pool = account.NewPool("the tree of "+Ref{path: a.path}.Path(), "limits.tree.", a.pool, l.Memory, int64(l.Actors))
 		}
 	}
-	if err := a.pool.Enter(); err != nil {
-		return fmt.Errorf("%w: %w", ErrLimit, err)
+	if a.parent != nil { // the guardians are nobody's
+		if err := a.pool.Enter(); err != nil {
+			return fmt.Errorf("%w: %w", ErrLimit, err)
+		}
 	}
 	a.account.Init(a.pool, a.limits.Held)
 	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+boxBytes(freeBox)); err != nil {
-		a.pool.Leave()
+		a.leavePool()
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	return nil
@@ -47,8 +49,14 @@ func (a *actor) openAccount() error {
 
 // closeAccount gives everything back; the actor has gone.
 func (a *actor) closeAccount() {
-	a.account.Close()
-	a.pool.Leave()
+	a.box.closeAccount()
+	a.leavePool()
+}
+
+func (a *actor) leavePool() {
+	if a.parent != nil {
+		a.pool.Leave()
+	}
 }
 
 // hold is an account's Set as an error of the host's.
@@ -73,7 +81,11 @@ func (a *actor) noteStash() {
 // Grow implements sandbox.Account: a guest's memory grows within its own limit.
 func (g *guest) Grow(from, to uint64) bool {
 	acc := &g.actor.account
-	return acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)) == nil
+	if err := acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)); err != nil {
+		g.memoryRefused("memory", err)
+		return false
+	}
+	return true
 }
 
 // weigh reserves what an instance of the image takes, before there is one.

@@ -355,10 +355,11 @@ func (a *actor) finishStop(scr *scratch) {
 // killLater kills a turn that goes on for too long after its actor was stopped.
 func (a *actor) killLater() {
 	x := a.turn
-	if x == nil || !a.running() || !x.awake() {
+	if x == nil || !a.running() || !x.awake() || !a.killing.CompareAndSwap(false, true) {
 		return
 	}
 	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
+		a.killing.Store(false)
 		if a.running() && a.sysq.waiting() {
 			x.kill("stopped")
 		}

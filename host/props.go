@@ -174,3 +174,10 @@ func (p Props) check() error {
 	}
 	return nil
 }
+
+// forChildren is what the limits are for children that a guest spawns itself: those of its
+// tree hold for all of them together already.
+func (l Limits) forChildren() Limits {
+	l.Tree = TreeLimits{}
+	return l
+}

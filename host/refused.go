@@ -5,17 +5,20 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // Refusal is something that an actor has asked the host for and did not get. Messages
 // that are refused are dead letters instead.
 type Refusal struct {
-	What   string // spawn
-	Type   string // of the actor that was to be
-	Name   string // its name
+	What   string // spawn, memory: growth of a guest's, instance: one for an actor that sleeps
+	Type   string // spawn: of the actor that was to be
+	Name   string // spawn: its name
 	Reason string // why
 	Denied bool   // a capability is missing
-	Limit  bool   // the limit of children is reached
+	Limit  bool   // a bound is reached
+	Key    string // of the manifest, that raises that bound
 }
 
 // spawnRefused tells whoever watches; the actor itself gets a message.
@@ -27,7 +30,36 @@ func (g *guest) spawnRefused(cmd *abi.Command, err error) {
 	e := a.event(EventRefused)
 	e.Refused = &Refusal{
 		What: "spawn", Type: strings.Clone(string(cmd.Type)), Name: strings.Clone(string(cmd.Name)),
-		Reason: strings.TrimPrefix(err.Error(), "host: "), Denied: errors.Is(err, ErrDenied), Limit: errors.Is(err, ErrTooManyChildren),
+		Reason: strings.TrimPrefix(err.Error(), "host: "), Denied: errors.Is(err, ErrDenied), Key: keyOf(err, ""),
 	}
+	e.Refused.Limit = e.Refused.Key != ""
 	a.sys.bus.publish(e)
+}
+
+// memoryRefused tells whoever watches that there is no room for what an actor needs.
+func (g *guest) memoryRefused(what string, err error) {
+	a := g.actor
+	if a.sys.bus.quiet() {
+		return
+	}
+	e := a.event(EventRefused)
+	e.Refused = &Refusal{What: what, Reason: strings.TrimPrefix(err.Error(), "host: "), Limit: true, Key: keyOf(err, "")}
+	a.sys.bus.publish(e)
+}
+
+// keyOf is the key that raises the bound that an error is about.
+func keyOf(err error, otherwise string) string {
+	var bound *account.Error
+	var full *fullError
+	switch {
+	case errors.As(err, &bound):
+		return bound.Key
+	case errors.As(err, &full):
+		return full.key
+	case errors.Is(err, ErrTooManyChildren):
+		return "limits.children"
+	case errors.Is(err, sandbox.ErrTooManyInstances):
+		return "modules.NAME.limits.instances"
+	}
+	return otherwise
 }

@@ -113,6 +113,7 @@ func (g *guest) Rewind(ctx *Context) bool {
 	if x == nil || s == nil || x.Restore(&s.snap) != nil {
 		return false
 	}
+	defer func() { a.account.Note(account.Memory, x.Weight()) }() // that of the failed turn is given back
 	in := sandbox.Entry{
 		TurnFuel: a.limits.Fuel, Seed: g.seed, MemoryLimit: a.limits.Memory, OutboxLimit: a.limits.Outbox, Yield: ctx.scr.w,
 	}

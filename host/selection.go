@@ -86,8 +86,15 @@ func (s *System) find(elements []string) *actor {
 
 // match is every actor that a path with patterns names, in the order of their start.
 func (s *System) match(elements []string) []*actor {
+	found, _ := s.search(elements, nil)
+	return found
+}
+
+// search is match. pay, which may be nil, is told before actors are visited how many they
+// are and which pattern they are compared with; a failure of it ends the search.
+func (s *System) search(elements []string, pay func(visits int, pattern string) *abi.Failure) ([]*actor, *abi.Failure) {
 	if len(elements) == 0 {
-		return nil
+		return nil, nil
 	}
 	var at []*actor
 	for _, g := range []*actor{s.user, s.services} {
@@ -97,8 +104,18 @@ func (s *System) match(elements []string) []*actor {
 	}
 	for _, e := range elements[1:] {
 		var next []*actor
+		meta := glob.HasMeta(e)
 		for _, a := range at {
-			if !glob.HasMeta(e) {
+			visits := 1
+			if meta {
+				visits += a.super.Family.Len()
+			}
+			if pay != nil {
+				if f := pay(visits, e); f != nil {
+					return nil, f
+				}
+			}
+			if !meta {
 				if k := a.child(e); k != nil {
 					next = append(next, k)
 				}
@@ -112,7 +129,7 @@ func (s *System) match(elements []string) []*actor {
 		}
 		at = next
 	}
-	return at
+	return at, nil
 }
 
 // selected is every actor that a place names.

@@ -64,7 +64,7 @@ func (g *guest) instance(scr *scratch) (*sandbox.Instance, error) {
 		g.actor.account.Note(account.Memory, 0)
 		return nil, err
 	}
-	g.asleep = nil
+	g.asleep, g.waiting = nil, false
 	g.noteStates()
 	g.actor.sys.asleep.Add(-1)
 	g.take(scr, x)
@@ -102,6 +102,10 @@ func (g *guest) noInstance(scr *scratch, err error) *abi.Failure {
 	a := g.actor
 	if !noRoom(err) {
 		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
+	}
+	if !g.waiting {
+		g.waiting = true
+		g.memoryRefused("instance", err)
 	}
 	a.holds |= holdInstance
 	a.sys.awake.Evict(scr.w, &g.node)

@@ -8,16 +8,17 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // stashCurrent keeps a copy of the current message aside.
 func (a *actor) stashCurrent(e *mailbox.Envelope) error {
 	if a.stash.Len() >= a.limits.Stash {
-		a.sys.deadLetter(DeadStashFull, a.uid, a.path, e)
+		a.sys.deadLetterAt("limits.stash", DeadStashFull, a.uid, a.path, e)
 		return ErrLimit
 	}
 	if err := a.hold(account.Stash, a.account.Of(account.Stash)+int64(e.Size())+envelopeBytes); err != nil {
-		a.sys.deadLetter(DeadStashFull, a.uid, a.path, e)
+		a.sys.deadLetterAt(keyOf(err, ""), DeadStashFull, a.uid, a.path, e)
 		return err
 	}
 	k := cloneEnvelope(e)
@@ -77,13 +78,27 @@ func (a *actor) setTimer(key uint64, delay, period time.Duration, payload []byte
 }
 
 // forward sends a copy of an envelope on in the name of its sender, who may then be
-// answered by the receiver.
-func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope) error {
-	e := cloneEnvelope(current)
-	if e.Kind != abi.KindReply && e.Kind != abi.KindReplyError {
-		e.Kind = abi.KindMessage
+// answered by the receiver if delegated says so. If there is no room for it nothing is
+// copied.
+func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope, delegated bool) error {
+	kind := current.Kind
+	if kind != abi.KindReply && kind != abi.KindReplyError {
+		kind = abi.KindMessage
 	}
-	a.sys.delegate(scr, e, a.uid, to)
+	if t := a.sys.table.Get(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.full(current.Size()) {
+		e := mailbox.Envelope{
+			Kind: kind, Flags: current.Flags & (flagNoInfluence | flagSuppressed), Sender: current.Sender, SenderPath: current.SenderPath,
+			Correlation: current.Correlation, Headers: current.Headers, Payload: current.Payload,
+		}
+		err := t.box.whyFull()
+		a.sys.refuse(scr, DeadMailboxFull, err, t.uid, t.path, &e)
+		return err
+	}
+	e := cloneEnvelope(current)
+	e.Kind = kind
+	if delegated {
+		a.sys.delegate(scr, e, a.uid, to)
+	}
 	return a.sys.deliver(scr, to, e)
 }
 

@@ -70,14 +70,16 @@ type sysMsg struct {
 	child *actor // sysChildStopped: it is not in the table any more; parent and child share a node
 }
 
-// systemQueue is unbounded, which is fine: only the host writes to it, a bounded number of
-// messages for each actor concerned.
+// systemQueue has no bound for what concerns lives: the host writes a bounded number of
+// those for each actor concerned. What guests can cause any number of while the actor is
+// busy is thinned out: see thin.
 type systemQueue struct {
 	mu     sync.Mutex
 	items  []sysMsg
 	spare  []sysMsg
 	closed bool
 	n      atomic.Int32
+	thinAt int // how long it may become before it is thinned out; 0: firstThin
 }
 
 // waiting reports whether there is a message. Any goroutine may ask.
@@ -91,8 +93,63 @@ func (q *systemQueue) push(m sysMsg) bool {
 		return false
 	}
 	q.items = append(q.items, m)
+	if len(q.items) >= max(q.thinAt, firstThin) {
+		q.thin()
+	}
 	q.n.Store(int32(len(q.items)))
 	return true
+}
+
+// Bounds of what waits: from where it is looked for what is not needed, and how much there
+// may be about asks, about 200 bytes each.
+const (
+	firstThin = 256
+	mostAsked = 2048
+)
+
+// thin drops what says nothing new: of watches and their ends all but an actor's last one,
+// stops behind a stop, what is there twice; and what is about asks beyond a bound, whose
+// answers are refused then.
+func (q *systemQueue) thin() {
+	type about struct {
+		kind        sysKind
+		ref, other  abi.Ref
+		correlation uint64
+	}
+	seen := make(map[about]bool, len(q.items))
+	keep := make([]bool, len(q.items))
+	for i := len(q.items) - 1; i >= 0; i-- { // the last watch counts
+		m := &q.items[i]
+		keep[i] = true
+		if m.kind == sysWatch || m.kind == sysUnwatch {
+			k := about{kind: sysWatch, ref: m.ref}
+			keep[i] = !seen[k]
+			seen[k] = true
+		}
+	}
+	asked := 0
+	rest := make([]sysMsg, 0, len(q.items)/2)
+	for i, m := range q.items {
+		switch m.kind {
+		case sysDelegate, sysUnanswered:
+			k := about{m.kind, m.ref, m.other, m.correlation}
+			keep[i] = !seen[k] && asked < mostAsked
+			if keep[i] {
+				seen[k] = true
+				asked++
+			}
+		case sysStop, sysQuit, sysStray:
+			if !m.order {
+				k := about{kind: m.kind}
+				keep[i] = !seen[k]
+				seen[k] = true
+			}
+		}
+		if keep[i] {
+			rest = append(rest, m)
+		}
+	}
+	q.items, q.thinAt = rest, 2*len(rest)
 }
 
 // take returns all that waits; give it back to done.
@@ -103,7 +160,7 @@ func (q *systemQueue) take() []sysMsg {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	items := q.items
-	q.items, q.spare = q.spare[:0], nil
+	q.items, q.spare, q.thinAt = q.spare[:0], nil, 0
 	q.n.Store(0)
 	return items
 }

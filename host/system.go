@@ -63,7 +63,7 @@ func New(cfg Config) (*System, error) {
 	if s.secret == nil {
 		s.secret = newSecret()
 	}
-	s.pool = account.NewPool("the system", "the system's memory", nil, cfg.memory, cfg.actors)
+	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
 	s.dead.size = cfg.dead
 	s.time.init(cfg.clock)
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)

@@ -163,8 +163,11 @@ func (c *console) human(e *host.Event) {
 		case c.refused > shownDeadLetters:
 			return
 		}
-		r := e.Refused
-		c.log.Warn(oneLine(r.What)+" refused", withAdvice(e, "actor", path, "type", oneLine(r.Type), "name", oneLine(r.Name), "why", oneLine(r.Reason))...)
+		r, pairs := e.Refused, []any{"actor", path}
+		if r.Type != "" {
+			pairs = append(pairs, "type", oneLine(r.Type), "name", oneLine(r.Name))
+		}
+		c.log.Warn(oneLine(r.What)+" refused", withAdvice(e, append(pairs, "why", oneLine(r.Reason))...)...)
 	case host.EventUnhandled:
 		c.log.Warn("unhandled", "actor", path, "message", preview(e.Dead.Payload))
 	case host.EventLog:

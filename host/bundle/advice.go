@@ -2,15 +2,22 @@ package bundle
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 )
 
+// noRoom begins the reason of a failure that is the system's bound and not the actor's.
+const noRoom = "the system has no room"
+
 // Advice says which key of a manifest an event is about: the limit that a failure has
 // met, the capability that was missing. It is "" if there is none.
 func Advice(e *host.Event) string {
 	if f := e.Failure; f != nil && e.Kind == host.EventFailed {
+		if f.Kind == abi.FailureMemoryLimit && strings.HasPrefix(f.Reason, noRoom) {
+			return "limits.tree.memory of the actor, or of one above it, or system.memory raises it"
+		}
 		return map[abi.FailureKind]string{
 			abi.FailureFuel:          "limits.fuel raises it",
 			abi.FailureDeadline:      "limits.deadline raises it",
@@ -23,13 +30,23 @@ func Advice(e *host.Event) string {
 		switch {
 		case r.Denied:
 			return fmt.Sprintf("capabilities: {%s: [%s]} of the actor would allow it", r.What, r.Type)
-		case r.Limit:
-			return "limits.children of the actor raises it"
+		case r.Key != "":
+			return r.Key + " raises it"
 		}
 		return ""
 	}
 	if e.Dead == nil {
 		return ""
+	}
+	if key := e.Dead.Key; key != "" {
+		whose := "sender"
+		if e.Dead.Reason == host.DeadMailboxFull || e.Dead.Reason == host.DeadStashFull {
+			whose = "receiver"
+		}
+		if strings.HasPrefix(key, "system.") {
+			return key + " raises it"
+		}
+		return key + " of the " + whose + " raises it"
 	}
 	switch d := e.Dead; d.Reason {
 	case host.DeadDenied:

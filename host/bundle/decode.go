@@ -29,6 +29,11 @@ func (c *checker) manifest(root view) *Manifest {
 	m.MostAwake = int(root.object("idle").count("awake", 0))
 	base := limits{Limits: host.Limits{Deadline: defaultDeadline}}
 	base = c.limits(root.object("limits"), base)
+	if tree := root.object("limits").get("tree"); tree.given() {
+		c.at(tree.n, "limits.tree is for one actor and all below it and is not inherited: write it into the limits of the actors that it is for; system bounds all actors together")
+	}
+	system := root.object("system")
+	m.Memory, m.MostActors = int64(system.size("memory", 0)), int(system.count("actors", 0))
 	m.Actors = c.actors(m, root.mapping("actors"), base)
 	if len(m.Actors) == 0 {
 		c.at(root.get("actors").n, "actors must name one actor at least")

@@ -23,6 +23,10 @@ var grammar = object("a bundle",
 	required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape).but(".", "..")),
 	optional("limits", limitsShape),
 	optional("supervision", supervisionShape),
+	optional("system", object("what all actors together may use",
+		optional("memory", sizeIn("bytes that the host holds for all actors; default: three quarters of the machine's", leastSystem, 1<<50)),
+		optional("actors", count("actors; default: any number", 1<<30)),
+	)),
 	optional("idle", object("when actors give their instances back until the next message",
 		optional("after", duration("time without a message; 0: never; default: 30s")),
 		optional("awake", count("how many actors should have an instance at most; default: any number", 1<<24)),
@@ -69,6 +73,8 @@ const (
 	mostModule              = 256 << 20
 	leastOutbox, mostOutbox = 1 << 10, 1 << 30
 	mostInstances           = 10_000_000
+	leastHeld               = 16 << 10
+	leastSystem             = 64 << 10
 )
 
 var moduleLimitsShape = object("what a module and its instances may use",
@@ -107,6 +113,11 @@ var limitsShape = object("what one actor may use",
 	optional("watches", count("watched actors", 1_000_000)),
 	optional("asks", count("pending asks", 1_000_000)),
 	optional("stash", count("stashed messages", 1_000_000)),
+	optional("held", sizeIn("bytes that the host holds for it besides its memory: messages, stash, timers, asks, watches, snapshots; default 64MiB", leastHeld, 1<<50)),
+	optional("tree", object("what the actor and all below it may use together; not inherited",
+		optional("actors", count("actors, itself included; default: any number", 1<<30)),
+		optional("memory", sizeIn("bytes that the host holds for them; default: for actors at the top half of the system's, for others no bound", leastSystem, 1<<50)),
+	)),
 )
 
 var supervisionShape = object("how an actor treats its children when they fail",

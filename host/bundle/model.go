@@ -19,6 +19,8 @@ type Manifest struct {
 	Supervision supervision.Strategy
 	IdleAfter   time.Duration // see host.Config.WithIdleAfter
 	MostAwake   int           // see host.Config.WithMostAwake
+	Memory      int64         // see host.Config.WithMemory; 0: the default
+	MostActors  int           // see host.Config.WithMaxActors; 0: no bound
 	Main        string        // the top-level actor whose end ends the run, or ""
 }
 

@@ -246,7 +246,10 @@ func (b *Bundle) Close(ctx context.Context) error { return b.engine.Close(ctx) }
 // before the first actor starts, so that it can subscribe to all that happens.
 func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.System)) (*host.System, error) {
 	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(SpawnOptions).
-		WithIdleAfter(b.Manifest.IdleAfter).WithMostAwake(b.Manifest.MostAwake)
+		WithIdleAfter(b.Manifest.IdleAfter).WithMostAwake(b.Manifest.MostAwake).WithMaxActors(b.Manifest.MostActors)
+	if b.Manifest.Memory > 0 {
+		cfg = cfg.WithMemory(b.Manifest.Memory)
+	}
 	if change != nil {
 		cfg = change(cfg)
 	}

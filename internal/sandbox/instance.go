@@ -315,3 +315,12 @@ func SavedWeight(i *Image, s *Snapshot) int64 {
 	}
 	return n
 }
+
+// Weight is what the instance holds now, as Weight of its image counts it.
+func (x *Instance) Weight() int64 {
+	n := Weight(x.image)
+	if size := x.memory.Size(); size > x.image.startBytes {
+		n += int64(size - x.image.startBytes)
+	}
+	return n
+}

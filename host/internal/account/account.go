@@ -32,7 +32,7 @@ func (k Kind) String() string { return names[k] }
 // goroutine.
 type Pool struct {
 	name   string
-	key    string
+	prefix string
 	above  *Pool
 	bytes  int64 // the bound; 0: none
 	most   int64 // actors; 0: no bound
@@ -40,10 +40,11 @@ type Pool struct {
 	actors atomic.Int64
 }
 
-// NewPool makes one. name says whose it is, key which setting raises its bounds; 0 bytes or
-// actors is no bound. What it holds counts for the pool above, too.
-func NewPool(name, key string, above *Pool, bytes, actors int64) *Pool {
-	return &Pool{name: name, key: key, above: above, bytes: bytes, most: actors}
+// NewPool makes one. name says whose it is, prefix of which settings raise its bounds:
+// "memory" and "actors" follow it. 0 bytes or actors is no bound. What it holds counts for
+// the pool above, too.
+func NewPool(name, prefix string, above *Pool, bytes, actors int64) *Pool {
+	return &Pool{name: name, prefix: prefix, above: above, bytes: bytes, most: actors}
 }
 
 // Held is the number of bytes that are reserved, in steps of Step.
@@ -70,17 +71,27 @@ func (e *Error) Error() string {
 // reserve takes n bytes in p and all above, or nothing.
 func (p *Pool) reserve(n int64) *Error {
 	for q := p; q != nil; q = q.above {
-		if held := q.held.Add(n); q.bytes > 0 && held > q.bytes {
-			for r := p; ; r = r.above {
+		if !q.add(n) {
+			for r := p; r != q; r = r.above {
 				r.held.Add(-n)
-				if r == q {
-					break
-				}
 			}
-			return &Error{"bytes", q.name, q.key, q.bytes}
+			return &Error{"bytes", q.name, q.prefix + "memory", q.bytes}
 		}
 	}
 	return nil
+}
+
+// add takes n bytes, or nothing: who asks for too much is not in the way of others.
+func (p *Pool) add(n int64) bool {
+	for {
+		held := p.held.Load()
+		if p.bytes > 0 && held+n > p.bytes {
+			return false
+		}
+		if p.held.CompareAndSwap(held, held+n) {
+			return true
+		}
+	}
 }
 
 // take takes n bytes, whatever the bounds are: they are held already.
@@ -100,7 +111,7 @@ func (p *Pool) Enter() error {
 					break
 				}
 			}
-			return &Error{"actors", q.name, q.key, q.most}
+			return &Error{"actors", q.name, q.prefix + "actors", q.most}
 		}
 	}
 	return nil
@@ -174,7 +185,7 @@ func (a *Account) Note(k Kind, n int64) {
 // room reserves for n more bytes of a kind.
 func (a *Account) room(k Kind, n int64) error {
 	if a.own > 0 && k != Memory {
-		if held := a.Total() - a.kinds[Memory].Load(); held+n > a.own {
+		if held := a.besides(k); held+n > a.own {
 			return &Error{"bytes besides its memory", "the actor", "limits.held", a.own}
 		}
 	}
@@ -189,6 +200,17 @@ func (a *Account) room(k Kind, n int64) error {
 		a.reserved += more
 	}
 	return nil
+}
+
+// besides is what counts for the actor's own bound when more of a kind is wanted: all but
+// guest memory, and but the state of a guest that sleeps, unless that is what is wanted.
+func (a *Account) besides(k Kind) (n int64) {
+	for i := range a.kinds {
+		if i := Kind(i); i != Memory && (i != Snapshot || k == Snapshot) {
+			n += a.kinds[i].Load()
+		}
+	}
+	return n
 }
 
 func errOrNil(e *Error) error {
@@ -207,7 +229,15 @@ func (a *Account) adjust() {
 	}
 }
 
-func (a *Account) outsideMailbox() int64 { return a.Total() - a.kinds[Mailbox].Load() }
+// outsideMailbox is the sum without the mailbox, which others change meanwhile.
+func (a *Account) outsideMailbox() (n int64) {
+	for k := range a.kinds {
+		if Kind(k) != Mailbox {
+			n += a.kinds[k].Load()
+		}
+	}
+	return n
+}
 
 func roundUp(n int64) int64 { return (n + Step - 1) / Step * Step }
 
@@ -236,3 +266,6 @@ func (a *Account) Close() {
 		a.kinds[k].Store(0)
 	}
 }
+
+// Above is the pool that this one counts for, too; nil for the system's.
+func (p *Pool) Above() *Pool { return p.above }

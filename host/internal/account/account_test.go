@@ -13,8 +13,8 @@ import (
 // two for each, and never more than it may but for what was noted.
 func TestPoolsHoldWhatAccountsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		system := NewPool("the system", "memory", nil, rapid.Int64Range(0, 1<<20).Draw(t, "system"), 0)
-		tree := NewPool("/user/a", "limits.tree.memory", system, rapid.Int64Range(0, 1<<19).Draw(t, "tree"), 0)
+		system := NewPool("the system", "system.", nil, rapid.Int64Range(0, 1<<20).Draw(t, "system"), 0)
+		tree := NewPool("/user/a", "limits.tree.", system, rapid.Int64Range(0, 1<<19).Draw(t, "tree"), 0)
 		accounts := make([]Account, 4)
 		for i := range accounts {
 			accounts[i].Init([]*Pool{system, tree}[i%2], rapid.Int64Range(0, 1<<18).Draw(t, "own"))
@@ -78,8 +78,8 @@ func TestPoolsHoldWhatAccountsHold(t *testing.T) {
 }
 
 func TestActorsAreCounted(t *testing.T) {
-	system := NewPool("the system", "actors", nil, 0, 3)
-	tree := NewPool("/user/a", "limits.tree.actors", system, 0, 2)
+	system := NewPool("the system", "system.", nil, 0, 3)
+	tree := NewPool("/user/a", "limits.tree.", system, 0, 2)
 	var e *Error
 	for range 2 {
 		if err := tree.Enter(); err != nil {
@@ -89,7 +89,7 @@ func TestActorsAreCounted(t *testing.T) {
 	if !errors.As(tree.Enter(), &e) || e.Key != "limits.tree.actors" {
 		t.Error("the tree's bound", e)
 	}
-	if system.Enter() != nil || !errors.As(system.Enter(), &e) || e.Key != "actors" || !strings.Contains(e.Error(), "the system may hold 3 actors") {
+	if system.Enter() != nil || !errors.As(system.Enter(), &e) || e.Key != "system.actors" || !strings.Contains(e.Error(), "the system may hold 3 actors") {
 		t.Error("the system's bound", e)
 	}
 	tree.Leave()
@@ -100,7 +100,7 @@ func TestActorsAreCounted(t *testing.T) {
 
 // Many at once never get more than there is.
 func TestHammer(t *testing.T) {
-	p := NewPool("the system", "memory", nil, 100*Step, 0)
+	p := NewPool("the system", "system.", nil, 100*Step, 0)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

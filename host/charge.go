@@ -1,0 +1,99 @@
+package host
+
+import (
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// What a command costs by itself is charged while it is read. A few make the host work
+// more than their own bytes say: a forward copies the message, a path with patterns visits
+// actors and sends to all that match. They pay before any of the turn takes effect, so a
+// turn that cannot pay has done nothing.
+
+// costPathByte is what a byte of a path costs, besides sandbox.CostPath: it is split.
+const costPathByte = 8
+
+// charge makes a turn pay for such commands. The order is: is it allowed, what does it
+// cost, and only then the work itself.
+func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox.Envelope) *abi.Failure {
+	for i := range cmds {
+		cmd := &cmds[i]
+		copied := uint64(len(cmd.Payload)+len(cmd.Headers)) / sandbox.CostBytes
+		if cmd.Op == abi.OpForward {
+			copied = uint64(current.Size()) / sandbox.CostBytes
+		}
+		var f *abi.Failure
+		switch {
+		case cmd.ToPath == nil:
+			if cmd.Op == abi.OpForward {
+				f = x.Charge(copied)
+			}
+		case (cmd.Op == abi.OpSend || cmd.Op == abi.OpForward) && glob.HasMeta(string(cmd.ToPath)):
+			f = g.chargePattern(x, string(cmd.ToPath), copied+sandbox.CostSend)
+		default:
+			if cmd.Op != abi.OpForward {
+				copied = 0 // it was paid for with the command
+			}
+			f = x.Charge(costPathByte*uint64(len(cmd.ToPath)) + copied)
+		}
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// chargePattern makes a turn pay for a search, and for what is sent to each that it finds.
+// The search is made again when the turn takes effect: earlier commands of it may have
+// made or stopped children. So a visit costs twice.
+func (g *guest) chargePattern(x *sandbox.Instance, path string, each uint64) *abi.Failure {
+	a := g.actor
+	at, ok := a.parsePath(path)
+	if !ok || !at.child && len(a.caps.send) == 0 {
+		return x.Charge(costPathByte * uint64(len(path)))
+	}
+	found, f := a.sys.search(at.elements, func(visits int, pattern string) *abi.Failure {
+		return x.Charge(uint64(visits) * 2 * costVisit(pattern))
+	})
+	if f != nil {
+		return f
+	}
+	for _, t := range found {
+		units := uint64(sandbox.CostNode) // for the capabilities
+		if at.child || glob.MatchAnyPath(a.caps.send, t.elements) {
+			units += each
+		}
+		if f := x.Charge(units); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// costVisit is what comparing an actor's name with a pattern costs. One '*' takes time in
+// proportion to the pattern, several to its product with the name.
+func costVisit(pattern string) uint64 {
+	n := uint64(len(pattern))
+	if strings.Count(pattern, "*") > 1 {
+		n *= abi.MaxName
+	}
+	return sandbox.CostNode + n
+}
+
+// What is carried out before others get their turn: so many commands, or bytes.
+const (
+	carriedCommands = 256
+	carriedBytes    = 4 << 10 // count as one command
+)
+
+// carry lets others run from time to time while commands are carried out.
+func (g *guest) carry(scr *scratch, bytes int) {
+	if g.carried += 1 + bytes/carriedBytes; g.carried >= carriedCommands {
+		g.carried = 0
+		scr.w.Yield()
+	}
+}
