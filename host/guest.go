@@ -297,6 +297,8 @@ func (g *guest) GuestLog(level int, text []byte) {
 
 // freeBatch empties the worker's batch.
 func (s *scratch) freeBatch() {
-	clear(s.batch)
+	for i := range s.batch { // few as a rule: clear takes longer
+		s.batch[i] = nil
+	}
 	s.batch = s.batch[:0]
 }
