@@ -265,6 +265,7 @@ type scratch struct {
 	entry   sandbox.Entry
 	res     sandbox.Result
 	effects []effect // of the native turn that runs
+	parent  parentIn // the actor that runs, as its children's supervisor
 }
 
 func scratchOf(w *dispatch.Worker) *scratch {

@@ -65,10 +65,12 @@ func (s *System) request(to Ref, e *mailbox.Envelope, expires bool) (abi.Ref, *p
 	p.asked.Add(to.uid)
 	if expires {
 		p.since = s.time.now()
-		s.outside.arm(s)
 	}
 	uid := s.outside.newRef()
 	s.outside.put(uid, p)
+	if expires {
+		s.outside.arm(s)
+	}
 	e.Sender, e.Correlation, e.SenderPath = uid, 1, s.tempPath()
 	if err := s.deliver(nil, to.uid, e); err != nil {
 		s.outside.remove(uid)

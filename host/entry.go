@@ -29,9 +29,10 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		var n int
 		base := done
 		if n, more, f = g.read(scr, x, base); f == nil {
-			f = g.commit(scr, base, n, now)
-			if f != nil {
-				n = 0
+			if a.sys.cfg.commit != nil {
+				if f = g.commit(scr, base, n, now); f != nil {
+					n = 0
+				}
 			}
 		}
 		done += n
@@ -44,7 +45,7 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		case !more && res.Failure != nil:
 			failed, f = done, res.Failure
 		}
-		if !more || f != nil { // before anything takes effect: an unstash puts messages before them
+		if done < len(scr.batch) && (!more || f != nil) { // before anything takes effect: an unstash puts messages before them
 			g.giveBack(scr, done, failed)
 		}
 		for i := range n {

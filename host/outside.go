@@ -211,16 +211,22 @@ func (f endWaiter) watchers() []abi.Ref               { return nil }
 
 // sweeper ends asks without a deadline of their own, so that none waits for ever.
 type sweeper struct {
+	armed atomic.Bool // asks that are entered now will be looked at, or the system ends
 	mu    sync.Mutex
 	timer clock.Timer
 	ended bool
 }
 
-// arm has the asks looked at later, if nobody does so already.
+// arm has the asks looked at later, if nobody does so already. It is called when an ask
+// was entered.
 func (o *outsiders) arm(s *System) {
 	w := &o.sweep
+	if w.armed.Load() {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.armed.Store(true)
 	if w.timer == nil && !w.ended {
 		w.timer = s.cfg.clock.AfterFunc(s.cfg.askTimeout/4, func() { o.expire(s) })
 	}
@@ -230,6 +236,10 @@ func (o *outsiders) arm(s *System) {
 func (o *outsiders) expire(s *System) {
 	before := s.time.now() - int64(s.cfg.askTimeout)
 	waiting := false
+	o.sweep.mu.Lock()
+	o.sweep.timer = nil
+	o.sweep.armed.Store(false) // before the look: an ask that comes meanwhile is seen, or arms
+	o.sweep.mu.Unlock()
 	for i := range o.shards {
 		sh := &o.shards[i]
 		var gone []outsider
@@ -247,9 +257,6 @@ func (o *outsiders) expire(s *System) {
 			o.tell(x)
 		}
 	}
-	o.sweep.mu.Lock()
-	o.sweep.timer = nil
-	o.sweep.mu.Unlock()
 	if waiting {
 		o.arm(s)
 	}

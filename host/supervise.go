@@ -13,7 +13,14 @@ type parentIn struct {
 	scr *scratch
 }
 
-func (a *actor) in(scr *scratch) parentIn { return parentIn{a, scr} }
+// in is valid until the worker runs another actor.
+func (a *actor) in(scr *scratch) *parentIn {
+	if scr == nil {
+		return &parentIn{a, nil}
+	}
+	scr.parent = parentIn{a, scr}
+	return &scr.parent
+}
 
 // State implements supervisor.Parent.
 func (p parentIn) State() life.State { return p.life.State() }

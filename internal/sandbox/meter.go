@@ -44,7 +44,7 @@ func (m *meter) prepare(in *Entry, most uint64) {
 		m.first = min(m.first, in.Cut.budget())
 	}
 	m.phase, m.granted, m.earlier = 0, 0, 0
-	m.started, m.looked = 0, 0
+	m.started, m.looked, m.since = 0, 0, 0
 	if m.cut != nil {
 		m.cut = nil
 	}

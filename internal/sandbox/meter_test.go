@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,15 +177,50 @@ func TestTinyGrantsGrow(t *testing.T) {
 	}
 }
 
+// TestShortTurnsDoNotYield: a turn that looks up since its grants are small is short all
+// the same, and no others need to run.
+func TestShortTurnsDoNotYield(t *testing.T) {
+	ticks := &ticking{Clock: clock.Real(), step: time.Microsecond}
+	e := newEngine(t, NewConfig().WithClock(ticks))
+	i := load(t, e, "echo", ImageConfig{})
+	i.slowest.note(0.1)
+	x := get(t, i)
+	defer x.Put()
+	yields := 0
+	in := entry()
+	in.Yield = yielder(func() bool { yields++; return true })
+	for range 100 {
+		x.grain = 1000
+		before := ticks.n
+		push(t, x, 0)
+		if out, _, _ := run(t, x, in); out.Failure != nil || ticks.n == before {
+			t.Fatal(out, ticks.n-before, " looks")
+		}
+	}
+	if yields > 0 {
+		t.Errorf("%d yields", yields)
+	}
+	ticks.step = aim // and if they are not short, others do
+	x.grain = 1000
+	push(t, x, 0)
+	run(t, x, in)
+	if yields == 0 {
+		t.Error("no yield in a turn of many slices")
+	}
+}
+
 // ticking is a clock that moves a millisecond with each look.
 type ticking struct {
 	clock.Clock
-	n int64
+	step time.Duration // 0: a millisecond
+	n    int64
+	at   int64
 }
 
 func (c *ticking) Now() time.Time {
 	c.n++
-	return time.Unix(0, 1e18+c.n*1e6)
+	c.at += int64(cmp.Or(c.step, time.Millisecond))
+	return time.Unix(0, 1e18+c.at)
 }
 
 // ended describes how a Run has ended, and what it has left behind.

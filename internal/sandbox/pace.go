@@ -17,7 +17,11 @@ const (
 	// is known, follows on its fastest.
 	most = 1_000_000
 	// leastGrant bounds a grant from below, in units of fuel.
-	leastGrant = 1000
+	// The slowest code takes some 30 ns a unit; much more was not the guest's doing.
+	leastGrant = 3000
+	// leastMeasured is how much fuel tells anything about its rate: of less, the looks
+	// at the clock themselves take most of the time.
+	leastMeasured = leastGrant / 4
 	// firstGrant is what an image begins with that has not been measured: 12 us as a
 	// rule, some milliseconds at worst.
 	firstGrant = 128 << 10
@@ -33,6 +37,7 @@ type pace struct {
 	rate    float64 // ns a unit, the lower of the last two measurements
 	latest  float64 // the last one
 	looked  int64   // when the present grant began; 0: not known
+	since   int64   // when this Run began, or its first look; 0: not known
 	base    int64   // the guest's fuel then
 	rested  int64   // when others could last run
 	sampled bool    // the present Run is measured as a whole
@@ -69,6 +74,7 @@ func (x *Instance) sample() {
 	if rand.Uint32()%8 == 0 {
 		x.sampled = true
 		x.looked = x.now()
+		x.since = x.looked
 	}
 }
 
@@ -89,8 +95,8 @@ func (x *Instance) measure(left, now int64) {
 
 // adapt changes the grants after units of fuel have taken ns.
 func (x *Instance) adapt(units uint64, ns int64) {
-	if ns <= 0 || units == 0 {
-		return // a clock that stands still
+	if ns <= 0 || units < leastMeasured {
+		return // a clock that stands still, or nothing but the look itself
 	}
 	// The system may have taken the processor away meanwhile. So what is remembered has
 	// been measured twice; the present grant does not wait for that.
@@ -103,9 +109,16 @@ func (x *Instance) adapt(units uint64, ns int64) {
 }
 
 // due reports whether others should run now. A clock that stands still cannot tell, so
-// they should.
+// they should. At the first look of a Run nobody knows when it has begun. What it has
+// spent tells, if the image was ever measured: grants may be so small that every turn
+// looks up, and turns are short all the same. If that is wrong, the next look is not.
 func (x *Instance) due(now int64) bool {
-	return x.looked == 0 || now <= x.looked || now-x.rested >= aim*3/4
+	if x.since != 0 {
+		return now <= max(x.since, x.looked) || now-max(x.since, x.rested) >= aim*3/4
+	}
+	x.since = now
+	fuel := x.globals().spent.Get() + x.earlier + x.spentNow()
+	return x.image.slowest.rate() == 0 || x.worth(fuel) >= aim*3/4
 }
 
 // worth estimates how long fuel takes, in nanoseconds.

@@ -28,6 +28,22 @@ func (x *Instance) Push(e *abi.Envelope) bool {
 	return true
 }
 
+// PushPlain is Push of an envelope without headers and without numbers.
+func (x *Instance) PushPlain(kind abi.Kind, time int64, sender abi.Ref, correlation uint64, payload []byte) bool {
+	if x.pending > 0 && !x.image.batching || x.poisoned || x.raw {
+		return false
+	}
+	c := &x.control
+	n := putPlain(x.memory.Bytes()[c.Inbox+x.inboxLen:c.Inbox+c.InboxCap], kind, time, sender, correlation, payload)
+	if n == 0 {
+		return x.Push(&abi.Envelope{Kind: kind, Time: time, Sender: sender, Correlation: correlation, Payload: payload})
+	}
+	x.inboxLen += uint32(n)
+	x.pending++
+	x.reader.turns = 0 // what it read from may be overwritten
+	return true
+}
+
 // Fits reports whether the envelope can be delivered to an instance at all.
 func Fits(i *Image, e *abi.Envelope) bool {
 	return abi.EnvelopeSize(e) <= int(i.control.InboxCap)

@@ -20,18 +20,27 @@ const (
 // putUsual writes e at the start of dst and returns its length; 0 means that it has
 // written nothing of use.
 func putUsual(dst []byte, e *abi.Envelope) int {
+	if len(e.Headers) != 0 || e.Sequence|e.Position != 0 {
+		return 0
+	}
+	return putPlain(dst, e.Kind, e.Time, e.Sender, e.Correlation, e.Payload)
+}
+
+// putPlain is putUsual for what has neither headers nor numbers. A struct that is filled
+// and read again at once would take longer than the rest.
+func putPlain(dst []byte, kind abi.Kind, time int64, sender abi.Ref, correlation uint64, payload []byte) int {
 	const fixed = 2 + 9 + 9 + 9 + 1 + 3 // at most
-	size := len(e.Payload)
-	if len(dst) < fixed+size || size > 0xffff || e.Time>>32 <= 0 || e.Sender>>32 == 0 || len(e.Headers) != 0 || e.Sequence|e.Position != 0 {
+	size := len(payload)
+	if len(dst) < fixed+size || size > 0xffff || time>>32 <= 0 || sender>>32 == 0 {
 		return 0
 	}
 	h := (*[fixed]byte)(dst)
-	h[0], h[1], h[2] = headSix, byte(e.Kind), headUint64
-	binary.BigEndian.PutUint64(h[3:11], uint64(e.Time))
+	h[0], h[1], h[2] = headSix, byte(kind), headUint64
+	binary.BigEndian.PutUint64(h[3:11], uint64(time))
 	h[11] = headUint64
-	binary.BigEndian.PutUint64(h[12:20], uint64(e.Sender))
+	binary.BigEndian.PutUint64(h[12:20], uint64(sender))
 	at := 21
-	switch c := e.Correlation; {
+	switch c := correlation; {
 	case c < 24:
 		h[20] = byte(c)
 	case c>>32 != 0:
@@ -54,7 +63,7 @@ func putUsual(dst []byte, e *abi.Envelope) int {
 		t[1], t[2], t[3] = headBytes|25, byte(size>>8), byte(size)
 		at += 4
 	}
-	return at + copy(dst[at:], e.Payload)
+	return at + copy(dst[at:], payload)
 }
 
 // decodeUsual reads a send to a ref into c, which is zero or was decoded into before,
