@@ -99,7 +99,7 @@ func (c *costs) small(n int, records ...[]byte) (refs []Ref) {
 
 // tell sends, and waits while the mailbox is full.
 func (c *costs) tell(to Ref, v any) {
-	for range 2000 {
+	for range 30 {
 		if err := c.TryTell(to, v); err == nil || !strings.Contains(err.Error(), "full") {
 			return
 		}
@@ -111,7 +111,8 @@ func (c *costs) quiet() {
 	last, same := uint64(0), 0
 	for range 400 {
 		time.Sleep(10 * time.Millisecond)
-		if now := c.Stats().Turns; now == last {
+		s := c.Stats()
+		if now := s.Turns - s.Types["echo"].Turns; now == last {
 			if same++; same == 5 {
 				return
 			}
@@ -129,12 +130,12 @@ var attacks = []attack{
 	{name: "1000 timers of 4 MB", short: true, run: func(c *costs) {
 		a := c.brutes(1)[0]
 		for k := range 1000 {
-			c.tell(a, write(1, abi.AppendTimer(nil, uint64(k), hour, 0, pageful(4<<20-100))))
-			if k > 40 && k%100 != 0 {
-				continue
+			_ = c.TryTell(a, write(1, abi.AppendTimer(nil, uint64(k), hour, 0, pageful(4<<20-100))))
+			if k < 100 {
+				time.Sleep(5 * time.Millisecond)
 			}
-			c.quiet()
 		}
+		c.quiet()
 	}},
 	{name: "10,000 stashed of 1 MB", run: func(c *costs) {
 		c.limits.Stash = 10_000
@@ -347,14 +348,16 @@ func settled() int64 {
 
 // measure runs a case in this process.
 func measure(t *testing.T, at attack) (f figures) {
-	engine := newEngine(t)
+	engine := must(sandbox.New(context.Background(), sandbox.NewConfig().WithPoolBytes(1<<20)))(t) // pooled instances are nobody's
+	t.Cleanup(func() { _ = engine.Close(context.Background()) })
 	f.Bound = at.bound
 	if f.Bound == 0 {
-		f.Bound = 1 << 30
+		f.Bound = 2 << 30
 	}
-	sys := must(New(NewConfig("cost").WithMemory(2 * f.Bound).WithGuardian(otherwise(supervision.Restart)).WithIdleAfter(time.Second)))(t)
+	sys := must(New(NewConfig("cost").WithMemory(f.Bound).WithGuardian(otherwise(supervision.Restart)).WithIdleAfter(time.Second)))(t)
 	c := &costs{System: sys, t: t, engine: engine}
 	c.brute = load(t, engine, "testdata/brute.wasm")
+	puppetOnce.Do(func() { puppetGuest = load(t, engine, "testdata/puppet.wasm") })
 	neighbour := must(sys.Spawn("neighbour", echo(t, engine)))(t)
 	for _, a := range slices.Concat(c.brutes(2), c.small(2)) { // everything has been used once
 		sys.Stop(a)
@@ -385,6 +388,7 @@ func measure(t *testing.T, at attack) (f figures) {
 		}
 	}()
 	at.run(c)
+	c.quiet()
 	f.Held, f.Actors = sys.pool.Held()-held, sys.pool.Actors()-1
 	f.Added = settled() - before
 	f.Peak = peak.Load() - before
@@ -464,7 +468,7 @@ func TestCostOfAttacks(t *testing.T) {
 				t.Errorf("%.1f MB are resident, the accounts say %.1f", mb(f.Added), mb(f.Held))
 			}
 			if f.Held > f.Bound {
-				t.Errorf("the accounts say %.1f MB, the bound of a tree is %.1f", mb(f.Held), mb(f.Bound))
+				t.Errorf("the accounts say %.1f MB, the bound is %.1f", mb(f.Held), mb(f.Bound))
 			}
 			if f.Left > 256<<10 {
 				t.Errorf("%d bytes are left on the accounts", f.Left)
@@ -472,7 +476,7 @@ func TestCostOfAttacks(t *testing.T) {
 			if f.Stop > 20*time.Second {
 				t.Errorf("a stop has taken %v", f.Stop)
 			}
-			if f.Answers == 0 || f.Answer > 10*time.Second {
+			if f.Answers == 0 || f.Answer > 20*time.Second {
 				t.Errorf("the neighbour has answered %d times, at worst after %v", f.Answers, f.Answer)
 			}
 		})
