@@ -39,7 +39,7 @@
   (func (export "wasmactors_turn") (param $len i32) (result i32)
     (local $p i32) (local $n i32) (local $verb i32) (local $arg i32) (local $i i32)
     (if (i32.load8_u (i32.const 0x100001)) (then (return (i32.const 0))))
-    (local.set $p (call $skip (call $skip (call $skip (call $skip (i32.const 0x100002))))))
+    (local.set $p (call $skip (call $skip (call $skip (call $skip (call $skip (i32.const 0x100002)))))))
     (if (i32.ne (i32.load8_u (local.get $p)) (i32.const 0x5a)) (then (return (i32.const 0))))
     (local.set $p (call $skip (local.get $p)))
     (local.set $verb (i32.load8_u (local.get $p)))

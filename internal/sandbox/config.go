@@ -135,3 +135,7 @@ func (c Config) WithClock(cl clock.Clock) Config { c.clock = cl; return c }
 // WithLog sets where the engine's own warnings go (a cache that cannot be
 // written). The log of guests is not from here but from [Entry].
 func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }
+
+// WithPoolBytes bounds what instances that nobody uses keep resident, as estimated, so that
+// the next actors get one at once; 0 keeps none. It is beside what actors hold.
+func (c Config) WithPoolBytes(n int64) Config { c.poolBytes = max(n, 0); return c }

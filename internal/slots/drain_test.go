@@ -11,7 +11,7 @@ import (
 func TestDrainGivesBack(t *testing.T) {
 	each(t, func(t *testing.T, s *Space) {
 		const size = 24 << 20
-		for _, start := range []int{2 * WasmPage, size} { // moved to a larger block, and not
+		for _, start := range []int{2 * WasmPage, 258 * WasmPage, size} { // moved to a larger block, grown within it, and neither
 			im, err := s.NewImage(append(sample(3, 2, 0.5), make([]byte, start-2*WasmPage)...))
 			if err != nil {
 				t.Fatal(err)

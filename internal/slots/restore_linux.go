@@ -2,7 +2,11 @@
 
 package slots
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 const (
 	// keepPages is how many changed pages a reset puts back by copying. A copied
@@ -60,7 +64,12 @@ func (n *native) changed(dst []uint32, mem []byte) []uint32 {
 
 func (n *native) discard(b *block, im *Image, pages []uint32) error {
 	if im != nil {
-		return putBack(b, im, pages)
+		// What the memory has grown by is in no image.
+		known, _ := slices.BinarySearch(pages, uint32(len(im.index)))
+		if err := putBack(b, im, pages[:known]); err != nil {
+			return err
+		}
+		pages = pages[known:]
 	}
 	if len(pages) == 0 {
 		return nil

@@ -1,0 +1,86 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// What a command makes the host do is paid for before any of the turn takes effect.
+func TestCostlyCommandsPayAhead(t *testing.T) {
+	forward := func(to Ref) []byte { return abi.AppendForward(nil, to.uid, "") }
+	pattern := func(path string) []byte { return abi.AppendSend(nil, 0, path, 0, 0, nil, nullPayload) }
+	for _, c := range []struct {
+		name   string
+		fuel   uint64
+		caps   []string
+		cmds   func(probe Ref) []byte
+		failed bool
+	}{
+		{"few forwards", 100_000, nil, func(p Ref) []byte { return forward(p) }, false},
+		{"forwards of 8 KB", 100_000, nil, func(p Ref) []byte { return bytes.Repeat(forward(p), 150) }, true},
+		{"a pattern", 200_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/x*") }, false},
+		{"patterns over 200 actors", 200_000, []string{"/user/**"}, func(Ref) []byte { return bytes.Repeat(pattern("/user/x*"), 6) }, true},
+		{"patterns without a capability", 200_000, nil, func(Ref) []byte { return bytes.Repeat(pattern("/user/x*"), 6) }, false},
+		{"patterns with many stars", 200_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/" + strings.Repeat("*a", 20)) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newStage(t, nil)
+			for i := range 200 {
+				l.spawn(fmt.Sprint("a", i), newCounter())
+			}
+			g := l.spawn("guest", puppet(t).WithCapabilities(Capabilities{Send: c.caps}).WithLimits(Limits{Fuel: c.fuel}))
+			l.raw()
+			// The first command shows whether the turn has taken effect.
+			r := now(append(abi.AppendSend(nil, l.probe.uid, "", 0, 0, nil, encoded("done")), c.cmds(l.probe)...))
+			l.say(g, script(append(r, make([]byte, 4)...), rec(recAdd, 0, make([]byte, 8000))))
+			failed := false
+			for _, e := range l.raw(EventFailed) {
+				failed = e.Failure.Kind == abi.FailureFuel && strings.Contains(e.Failure.Reason, "spent on the turn's commands")
+				if !failed {
+					t.Error(e.Failure)
+				}
+			}
+			if failed != c.failed {
+				t.Errorf("it has failed: %v", failed)
+			}
+			if done := len(l.got) > 0; done == c.failed {
+				t.Errorf("the probe was told %q", l.got)
+			}
+			if g := guestOf(l.table.Get(g.uid)); !c.failed && g.burnt < c.fuel/100 {
+				t.Errorf("%d fuel is in the statistics", g.burnt)
+			}
+		})
+	}
+}
+
+// However often an actor that is busy is watched, stopped and asked about, its queue stays
+// short, and the last watch counts.
+func TestSystemQueuesAreThinnedOut(t *testing.T) {
+	var q systemQueue
+	for i := range 100_000 {
+		q.push(sysMsg{kind: sysWatch, ref: 7})
+		q.push(sysMsg{kind: sysUnwatch, ref: 7})
+		q.push(sysMsg{kind: sysWatch, ref: 8})
+		q.push(sysMsg{kind: sysStop})
+		q.push(sysMsg{kind: sysDelegate, ref: 9, other: abi.Ref(i)})
+		if n := len(q.items); n > 2*(mostAsked+firstThin)+10 {
+			t.Fatalf("%d wait", n)
+		}
+	}
+	watches, stops := map[abi.Ref]sysKind{}, 0
+	for _, m := range q.take() {
+		switch m.kind {
+		case sysWatch, sysUnwatch:
+			watches[m.ref] = m.kind
+		case sysStop:
+			stops++
+		}
+	}
+	if watches[7] != sysUnwatch || watches[8] != sysWatch || stops == 0 {
+		t.Errorf("%v, %d stops", watches, stops)
+	}
+}
