@@ -357,7 +357,7 @@ func measure(t *testing.T, at attack) (f figures) {
 	sys := must(New(NewConfig("cost").WithMemory(f.Bound).WithGuardian(otherwise(supervision.Restart)).WithIdleAfter(time.Second)))(t)
 	c := &costs{System: sys, t: t, engine: engine}
 	c.brute = load(t, engine, "testdata/brute.wasm")
-	puppetOnce.Do(func() { puppetGuest = load(t, engine, "testdata/puppet.wasm") })
+	puppetImages["testdata/puppet.wasm"] = load(t, engine, "testdata/puppet.wasm")
 	neighbour := must(sys.Spawn("neighbour", echo(t, engine)))(t)
 	for _, a := range slices.Concat(c.brutes(2), c.small(2)) { // everything has been used once
 		sys.Stop(a)
