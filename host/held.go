@@ -31,7 +31,7 @@ func (a *actor) openAccount() error {
 			l.Memory = a.sys.cfg.treeMemory
 		}
 		if l != (TreeLimits{}) {
-			a.pool = account.NewPool("the tree of "+Ref{path: a.path}.Path(), "limits.tree.", a.pool, l.Memory, int64(l.Actors))
+			a.pool = account.NewPool(a.path, "limits.tree.", a.pool, l.Memory, int64(l.Actors))
 		}
 	}
 	if a.parent != nil { // the guardians are nobody's

@@ -4,6 +4,7 @@ package account
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 )
 
@@ -47,6 +48,16 @@ func NewPool(name, prefix string, above *Pool, bytes, actors int64) *Pool {
 	return &Pool{name: name, prefix: prefix, above: above, bytes: bytes, most: actors}
 }
 
+// whose says whose the pool is: of the actor at a path and all below it, or as it was named.
+func (p *Pool) whose() string {
+	if _, rest, ok := strings.Cut(p.name, "://"); ok {
+		if at := strings.IndexByte(rest, '/'); at >= 0 {
+			return "the tree of " + rest[at:]
+		}
+	}
+	return p.name
+}
+
 // Held is the number of bytes that are reserved, in steps of Step.
 func (p *Pool) Held() int64 { return p.held.Load() }
 
@@ -75,7 +86,7 @@ func (p *Pool) reserve(n int64) *Error {
 			for r := p; r != q; r = r.above {
 				r.held.Add(-n)
 			}
-			return &Error{"bytes", q.name, q.prefix + "memory", q.bytes}
+			return &Error{"bytes", q.whose(), q.prefix + "memory", q.bytes}
 		}
 	}
 	return nil
@@ -111,7 +122,7 @@ func (p *Pool) Enter() error {
 					break
 				}
 			}
-			return &Error{"actors", q.name, q.prefix + "actors", q.most}
+			return &Error{"actors", q.whose(), q.prefix + "actors", q.most}
 		}
 	}
 	return nil
