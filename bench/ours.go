@@ -487,7 +487,7 @@ func (w *nativeWorld) ask(to addr, m any) error {
 	return err
 }
 
-func (w *nativeWorld) close() error { return w.sys.Shutdown(w.ctx) }
+func (w *nativeWorld) close() error { return w.sys.Close(w.ctx) }
 
 var (
 	native = &contestant{

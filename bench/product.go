@@ -62,7 +62,7 @@ func newProductWith(ctx context.Context, wasm []byte, workers int, change func(h
 }
 
 func (p *product) close(ctx context.Context) error {
-	if err := p.sys.Shutdown(ctx); err != nil {
+	if err := p.sys.Close(ctx); err != nil {
 		return err
 	}
 	return p.engine.Close(ctx)

@@ -91,7 +91,7 @@ func TestA09_SystemEndsAfterUser(t *testing.T) {
 	l := newStage(t, nil)
 	l.spawn("a", newCounter())
 	l.raw()
-	if err := l.Shutdown(context.Background()); err != nil {
+	if err := l.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	ends := l.events(EventStopped, EventTerminated)

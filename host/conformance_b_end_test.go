@@ -20,7 +20,7 @@ func TestB44_Terminate(t *testing.T) {
 		t.Fatal("it has ended")
 	default:
 	}
-	if err := l.Shutdown(context.Background()); err != nil {
+	if err := l.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	<-l.Terminated()
@@ -38,7 +38,7 @@ func TestB44_Terminate(t *testing.T) {
 	if err := l.Tell(refs[0], 1); err == nil {
 		t.Error("accepted")
 	}
-	if err := l.Shutdown(context.Background()); err != nil {
+	if err := l.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 }

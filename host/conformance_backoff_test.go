@@ -420,7 +420,7 @@ func TestD14_DelaysAreCancelled(t *testing.T) {
 		"stop":         func(l *lab) { l.Stop(l.at("top/kid")) },
 		"stop above":   func(l *lab) { l.Stop(l.at("top")) },
 		"restart":      func(l *lab) { l.tell(l.at("top"), "crash") },
-		"end of all":   func(l *lab) { l.Shutdown(context.Background()) },
+		"end of all":   func(l *lab) { l.Close(context.Background()) },
 		"by a failure": func(l *lab) { l.fails("top") },
 	} {
 		l := newLab(t, supervision.Default())

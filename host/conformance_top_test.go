@@ -79,7 +79,7 @@ func rowC_3_6_ShutdownFromAnyState(t *testing.T) {
 	l.say(must(l.Lookup(waits.Path()+"/restarting"))(t), "panic")
 	g := l.spawn("guest", puppet(t))
 	l.post(g, script(now(abi.AppendStash(nil))))
-	if err := l.Shutdown(context.Background()); err != nil {
+	if err := l.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.Stats().Actors; n != 0 || l.clock.Pending() != 0 || l.Cause() != nil {

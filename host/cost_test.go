@@ -413,7 +413,7 @@ func measure(t *testing.T, at attack) (f figures) {
 	c.quiet()
 	f.Left, f.Failures = sys.pool.Held()-held, sys.Stats().Crashes
 	f.Answer, f.Answers = time.Duration(worst.Load()), answers.Load()
-	if err := sys.Shutdown(context.Background()); err != nil || sys.pool.Held() != 0 {
+	if err := sys.Close(context.Background()); err != nil || sys.pool.Held() != 0 {
 		t.Errorf("%v, %d bytes are left on the accounts", err, sys.pool.Held())
 	}
 	return f

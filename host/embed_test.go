@@ -179,7 +179,7 @@ func TestWithLog(t *testing.T) {
 	s.Stop(a)
 	s.RunUntilIdle(100)
 	_ = s.Tell(a, 1)
-	if err := s.Shutdown(context.Background()); err != nil {
+	if err := s.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	log := text.String()

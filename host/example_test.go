@@ -20,7 +20,7 @@ func Example() {
 		panic(err)
 	}
 	sys, _ := host.New(host.NewConfig("app"))
-	defer sys.Shutdown(ctx)
+	defer sys.Close(ctx)
 	guest, _ := sys.Spawn("echo", host.Guest(image, "echo"))
 	answer, err := sys.Ask(ctx, guest, map[string]int{"n": 42})
 	if err != nil {

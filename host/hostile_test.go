@@ -199,7 +199,7 @@ func newSystem(t testing.TB, cfg Config) *System {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := s.Shutdown(ctx); err != nil {
+		if err := s.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -320,7 +320,7 @@ func TestAnEscalatedFailureIsReportedOnce(t *testing.T) {
 		if st := s.Stats(); st.Crashes != 1 {
 			t.Errorf("%d crashes", st.Crashes)
 		}
-		if err := s.Shutdown(context.Background()); err != nil {
+		if err := s.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(log.String(), "msg=failed"); n != map[bool]int{false: 1, true: 0}[silent] {

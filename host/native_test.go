@@ -32,7 +32,7 @@ func manual(t testing.TB, change func(Config) Config) (*System, *VirtualClock) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Shutdown(context.Background()); err != nil {
+		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

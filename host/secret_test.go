@@ -132,7 +132,7 @@ func TestSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Shutdown(context.Background()); err != nil {
+		if err := s.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		return ref.UID(), s.Secret()

@@ -243,7 +243,7 @@ func (w *world) look() {
 // end shuts down and checks that nothing is left.
 func (w *world) end() {
 	w.table.Each(func(c *actor) { w.cells[c.uid] = c })
-	if err := w.Shutdown(context.Background()); err != nil {
+	if err := w.Close(context.Background()); err != nil {
 		w.wrong("%v", err)
 	}
 	if n := w.Stats().Actors; n != 0 || w.clock.Pending() != 0 {

@@ -51,7 +51,7 @@ type System struct {
 	done  chan struct{}
 }
 
-// New starts a system. [System.Shutdown] ends it.
+// New starts a system. [System.Close] ends it.
 func New(cfg Config) (*System, error) {
 	if cfg.clock == nil {
 		return nil, fmt.Errorf("host: begin with NewConfig")
@@ -249,9 +249,9 @@ func (s *System) Subscribe(buffer int, filter func(*Event) bool) *Subscription {
 // were in all.
 func (s *System) DeadLetters() ([]DeadLetter, uint64) { return s.dead.snapshot() }
 
-// Shutdown stops all actors, orderly, and waits. When ctx ends first, running
+// Close stops all actors, orderly, and waits. When ctx ends first, running
 // turns are killed and its error is returned after the system has ended.
-func (s *System) Shutdown(ctx context.Context) error {
+func (s *System) Close(ctx context.Context) error {
 	if s.user.post(nil, sysMsg{kind: sysStop, reason: "shutdown"}) && s.cfg.manual {
 		s.disp.RunUntilIdle(1 << 30)
 	}

@@ -60,7 +60,7 @@ func open(ctx context.Context, kind string) (*pingPong, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pingPong{sys: sys, done: make(chan struct{}, 1), close: func() { _ = sys.Shutdown(ctx) }}
+	p := &pingPong{sys: sys, done: make(chan struct{}, 1), close: func() { _ = sys.Close(ctx) }}
 	referee, err := sys.Spawn("referee", host.Func(func(c *host.Context, _ host.Message) error {
 		if len(p.steps) == 0 {
 			p.done <- struct{}{}

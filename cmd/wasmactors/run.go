@@ -147,7 +147,7 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	cause := sys.Cause()
 	stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if serr := sys.Shutdown(stop); serr != nil && err == nil && c.Context.Err() == nil {
+	if serr := sys.Close(stop); serr != nil && err == nil && c.Context.Err() == nil {
 		err = fmt.Errorf("the actors did not stop in time: %w", serr)
 	}
 	console.end(m, stats, final, time.Since(began))

@@ -319,7 +319,7 @@ func TestFeedEndsWhileReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sys.Shutdown(context.Background())
+	defer sys.Close(context.Background())
 	in, out := io.Pipe()
 	defer out.Close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -335,7 +335,7 @@ func TestFeedWaitsForRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sys.Shutdown(context.Background())
+	defer sys.Close(context.Background())
 	got := 0
 	if _, err := sys.Spawn("slow", host.Func(func(*host.Context, host.Message) error { got++; return nil }).WithLimits(host.Limits{Mailbox: 2})); err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func TestFeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sys.Shutdown(context.Background())
+	defer sys.Close(context.Background())
 	if _, err := sys.Spawn("echo", host.Func(func(ctx *host.Context, m host.Message) error {
 		var v any
 		if err := m.Decode(&v); err != nil {

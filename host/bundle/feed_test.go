@@ -66,7 +66,7 @@ func family(t *testing.T, slow time.Duration) *host.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = sys.Shutdown(context.Background()) })
+	t.Cleanup(func() { _ = sys.Close(context.Background()) })
 	var lives atomic.Int32
 	kid := host.Func(func(ctx *host.Context, m host.Message) error {
 		return ctx.Reply(lives.Load())
@@ -136,7 +136,7 @@ func TestFeedStopsOrderly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sys.Shutdown(context.Background())
+	defer sys.Close(context.Background())
 	if _, err := sys.Spawn("slow", host.Func(func(ctx *host.Context, m host.Message) error {
 		time.Sleep(5 * time.Millisecond)
 		return ctx.Reply(m.Payload)
@@ -157,7 +157,7 @@ func TestFeedTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sys.Shutdown(context.Background())
+	defer sys.Close(context.Background())
 	release := make(chan struct{})
 	if _, err := sys.Spawn("slow", host.Func(func(ctx *host.Context, m host.Message) error {
 		<-release

@@ -35,7 +35,7 @@ func bounded(t *testing.T, top, limits string) (*host.System, *host.Subscription
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			defer cancel()
-			if err := sys.Shutdown(ctx); err != nil {
+			if err := sys.Close(ctx); err != nil {
 				t.Error(err)
 			}
 		})

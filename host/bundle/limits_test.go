@@ -61,7 +61,7 @@ func begin(t *testing.T, b *Bundle) (*host.System, *host.Subscription) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := sys.Shutdown(ctx); err != nil {
+		if err := sys.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -263,7 +263,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	for i := range b.Manifest.Actors {
 		a := &b.Manifest.Actors[i]
 		if _, err := sys.Spawn(a.Name, b.props(a)); err != nil {
-			return nil, errOf(fmt.Errorf("actor %s: %w", a.Name, err), sys.Shutdown(context.Background()))
+			return nil, errOf(fmt.Errorf("actor %s: %w", a.Name, err), sys.Close(context.Background()))
 		}
 	}
 	return sys, nil

@@ -57,7 +57,7 @@ func openInProcess(cache, dir string) int {
 	var reply string
 	answer, err := sys.Ask(ctx, ref, "Ada")
 	if err == nil {
-		err = errors.Join(answer.Decode(&reply), sys.Shutdown(ctx), b.Close(ctx))
+		err = errors.Join(answer.Decode(&reply), sys.Close(ctx), b.Close(ctx))
 	}
 	fmt.Println("reply", reply, b.Images["hello"].Info().Cached, err)
 	if err != nil {

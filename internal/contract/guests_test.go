@@ -24,7 +24,7 @@ func system(t *testing.T) *host.System {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Shutdown(context.Background()); err != nil {
+		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

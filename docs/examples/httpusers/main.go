@@ -78,7 +78,7 @@ func run(ctx context.Context, l net.Listener, o options, log *slog.Logger) error
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.grace)
 	defer cancel()
-	return errors.Join(err, web.Shutdown(end), sys.Shutdown(end)) // requests first, then those they ask
+	return errors.Join(err, web.Shutdown(end), sys.Close(end)) // requests first, then those they ask
 }
 
 // recipe is that of a user's actor. Each may hold 16 requests; a guest has 8 MiB and half a

@@ -94,7 +94,7 @@ func serve(t *testing.T, p host.Props, timeout time.Duration) (*host.System, *ho
 	web := httptest.NewServer((&server{sys: sys, user: p, timeout: timeout}).handler())
 	t.Cleanup(func() {
 		web.Close()
-		_ = sys.Shutdown(context.Background())
+		_ = sys.Close(context.Background())
 	})
 	return sys, clock, web.URL
 }

@@ -44,7 +44,7 @@ func TestSupervision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Shutdown(t.Context())
+	defer s.Close(t.Context())
 	starts := 0
 	ref, err := s.Spawn("faulty", host.Native(func() host.Actor { starts++; return faulty{} }))
 	if err != nil {

@@ -48,7 +48,7 @@ func start(t *testing.T, parallel int) (*host.System, *source, host.Ref) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	src := newSource()
 	ref, err := Start(s, src, parallel)
 	if err != nil {
@@ -138,7 +138,7 @@ func TestEndsAfterItsLookups(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-src.asked
-	if err := s.Shutdown(deadline(t)); err != nil {
+	if err := s.Close(deadline(t)); err != nil {
 		t.Error(err)
 	}
 	if n := src.open.Load(); n != 0 || len(src.ended) != 1 {

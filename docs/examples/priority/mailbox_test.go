@@ -36,7 +36,7 @@ func TestUrgentFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Shutdown(t.Context())
+	defer s.Close(t.Context())
 	var got []string
 	failed := false
 	ref, err := s.Spawn("bank", host.Func(func(ctx *host.Context, m host.Message) error {
@@ -193,7 +193,7 @@ func TestManySenders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Shutdown(t.Context())
+	defer s.Close(t.Context())
 	sum := 0
 	ref, err := s.Spawn("sum", host.Func(func(ctx *host.Context, m host.Message) error {
 		var n int

@@ -33,7 +33,7 @@ func start(t *testing.T, n int, worker host.Props) (*host.System, host.Ref) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	ref, err := s.Spawn("router", RoundRobin(n, worker))
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestWorkersThatCannotBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Shutdown(t.Context())
+	defer s.Close(t.Context())
 	sub := s.Subscribe(10, func(e *host.Event) bool { return e.Kind == host.EventFailed })
 	if _, err := s.Spawn("router", RoundRobin(1, host.Props{})); err != nil {
 		t.Fatal(err)
