@@ -18,7 +18,7 @@ func TestOptionsAreKept(t *testing.T) {
 		WithBackoff(Backoff{Stash: 7}).WithMaxRestarts(3, time.Second)
 	b, ok := s.Backoff()
 	n, w := s.MaxRestarts()
-	if !ok || b.Stash != 7 || !s.KeepChildren() || !s.Silent() || s.Close() != ShutdownAll || s.Kind() != RestForOne || !s.Shared() || !s.Sliding() || n != 3 || w != time.Second {
+	if !ok || b.Stash != 7 || !s.KeepChildren() || !s.Silent() || s.Shutdown() != ShutdownAll || s.Kind() != RestForOne || !s.Shared() || !s.Sliding() || n != 3 || w != time.Second {
 		t.Errorf("%+v", s)
 	}
 	if n, w := s.WithMaxRestarts(-7, -time.Second).MaxRestarts(); n != Unlimited || w != 0 {

@@ -12,7 +12,7 @@ const (
 	MaxLocals  = 50_000    // a function, parameters included
 	MaxTypes   = 1_000_000
 	MaxFuncs   = 1_000_000
-	MaxParams  = 1000      // of a function type, and results; Decode accepts moreParams more
+	MaxParams  = 1000    // of a function type, and results; Decode accepts moreParams more
 	MaxNesting = 1 << 16 // of blocks in a function
 	MaxPages   = 1 << 16
 
