@@ -226,7 +226,6 @@ func TestReplace(t *testing.T) {
 
 // stack is a mailbox that hands out the newest message first.
 type stack struct {
-	box
 	limits MailboxLimits
 	mu     sync.Mutex
 	mail   []*Envelope
