@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -244,5 +245,15 @@ func BenchmarkDecodeSend(b *testing.B) {
 	var c Command
 	for i := 0; i < b.N; i++ {
 		DecodeCommand(&c, enc)
+	}
+}
+
+// An exit with code 0 is a failure as well, and its reason says how an actor ends.
+func TestExitReason(t *testing.T) {
+	if got := ExitReason(3); got != "exit code 3" {
+		t.Error(got)
+	}
+	if got := ExitReason(0); !strings.HasPrefix(got, "exit code 0: ") || !strings.Contains(got, "command stop") {
+		t.Error(got)
 	}
 }

@@ -158,5 +158,11 @@ func boundedText(r *Reader) string {
 	return string(s)
 }
 
-// ExitReason is the reason of a FailureExit.
-func ExitReason(code uint32) string { return "exit code " + strconv.FormatUint(uint64(code), 10) }
+// ExitReason is the reason of a FailureExit. Code 0 is a failure too, so the reason says
+// how an actor ends.
+func ExitReason(code uint32) string {
+	if code == 0 {
+		return "exit code 0: an exit in a turn is a failure; an actor ends with the command stop"
+	}
+	return "exit code " + strconv.FormatUint(uint64(code), 10)
+}
