@@ -44,13 +44,18 @@ func (s *System) idle() bool {
 	return !busy && before == after
 }
 
-// progress sums up the turns of all actors, and reports whether any has work.
-func (s *System) progress() (turns uint64, busy bool) {
+// progress sums up the turns of all actors and the ends of those that were, and reports
+// whether any has work. Who takes its last step is in the table no more, but has yet to
+// tell its parent and its watchers.
+func (s *System) progress() (done uint64, busy bool) {
+	gone := s.totals.gone.Load()
+	done = s.totals.ending.Load()
+	busy = done != gone
 	s.table.Each(func(a *actor) {
-		turns += a.turnCount() + 1
+		done += a.turnCount() + 1
 		if a.sysq.waiting() || a.box.Len() > 0 || a.running() || a.alarms.Pending() > 0 {
 			busy = true
 		}
 	})
-	return turns, busy
+	return done, busy
 }

@@ -311,6 +311,8 @@ func (a *actor) stopNow(scr *scratch, reason string, how ending) {
 
 // finishStop is the end: the last turn, then the mailbox, then whoever must know.
 func (a *actor) finishStop(scr *scratch) {
+	a.sys.totals.ending.Add(1)
+	defer a.sys.totals.gone.Add(1)
 	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun})
 	a.leave()
 	a.life.Do(life.End)
@@ -319,7 +321,7 @@ func (a *actor) finishStop(scr *scratch) {
 	a.super.Close()
 	a.sys.table.Remove(a.uid)
 	a.sys.recent.add(a.uid)
-	a.sys.totals.gone(a)
+	a.sys.totals.add(a)
 	for _, e := range a.stash.TakeAll() {
 		a.dead(scr, DeadStopped, ErrStopped, e)
 	}

@@ -41,13 +41,14 @@ func (t *TypeStats) add(a *actor) {
 // totals are what a system has counted.
 type totals struct {
 	crashes, restarts atomic.Uint64
+	ending, gone      atomic.Uint64 // actors that have begun their last step, and that have done it
 
 	mu    sync.Mutex
 	ended map[string]*TypeStats // of actors that have stopped
 }
 
-// gone adds up an actor that has stopped.
-func (t *totals) gone(a *actor) {
+// add adds up an actor that has stopped.
+func (t *totals) add(a *actor) {
 	if a.parent == nil {
 		return
 	}
