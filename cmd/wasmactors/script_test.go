@@ -3,9 +3,11 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,6 +30,11 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	caches := strings.Fields(string(out))
+	if signal.Ignored(syscall.SIGHUP) { // by nohup: what the scripts run would ignore it as well
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGHUP)
+		t.Cleanup(func() { signal.Stop(c) })
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
