@@ -6,15 +6,5 @@ package mailbox
 func (m *Mailbox) Force(e *Envelope) bool {
 	weight := weightOf(e)
 	m.load.Add(weight)
-	for {
-		head := m.inbox.Load()
-		if head == closedMark {
-			m.load.Add(-weight)
-			return false
-		}
-		e.next = head
-		if m.inbox.CompareAndSwap(head, e) {
-			return true
-		}
-	}
+	return m.link(e, weight)
 }

@@ -100,15 +100,23 @@ func (m *Mailbox) Push(e *Envelope) error {
 			break
 		}
 	}
+	if !m.link(e, weight) {
+		return ErrClosed
+	}
+	return nil
+}
+
+// link appends an envelope whose weight is counted already; false: the mailbox is closed.
+func (m *Mailbox) link(e *Envelope, weight uint64) bool {
 	for {
 		head := m.inbox.Load()
 		if head == closedMark {
 			m.load.Add(-weight)
-			return ErrClosed
+			return false
 		}
 		e.next = head
 		if m.inbox.CompareAndSwap(head, e) {
-			return nil
+			return true
 		}
 	}
 }

@@ -1,11 +1,11 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"time"
 
-	"encoding/binary"
-
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/wasi"
 )
 
@@ -28,10 +28,10 @@ func (c *turnContext) Now() int64 { return c.x.in.Now }
 func (c *turnContext) Random(p []byte) { c.x.random.read(p, &c.x.in.Seed, c.x.turnNumber()) }
 
 // Stdout implements wasi.Host.
-func (c *turnContext) Stdout(p []byte) { c.x.write(&c.x.stdout, LogInfo, p) }
+func (c *turnContext) Stdout(p []byte) { c.x.write(&c.x.stdout, abi.LogInfo, p) }
 
 // Stderr implements wasi.Host.
-func (c *turnContext) Stderr(p []byte) { c.x.write(&c.x.stderr, LogWarn, p) }
+func (c *turnContext) Stderr(p []byte) { c.x.write(&c.x.stderr, abi.LogWarn, p) }
 
 // Args implements wasi.Host.
 func (c *turnContext) Args() []string { return guestArgs }

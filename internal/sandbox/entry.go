@@ -6,14 +6,6 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Log levels of [LogSink], as guests write them.
-const (
-	LogDebug = 0
-	LogInfo  = 1
-	LogWarn  = 2
-	LogError = 3
-)
-
 // Bounds of what a guest may log in one turn; the rest is dropped, and one line
 // says how much.
 const (
@@ -35,7 +27,7 @@ type Account interface {
 }
 
 // LogSink takes what guests log: the log import with its own level, stdout as
-// LogInfo and stderr as LogWarn, line by line without the line's end. It is
+// abi.LogInfo and stderr as abi.LogWarn, line by line without the line's end. It is
 // called during Run, on the same goroutine. The text is valid UTF-8, at most
 // MaxLogLine bytes, and only valid until GuestLog returns.
 type LogSink interface{ GuestLog(level int, text []byte) }

@@ -88,7 +88,7 @@ func (x *Instance) guestLog(level, ptr, length uint32) {
 	if !ok {
 		panic(violation(fmt.Sprintf("log: the text (%d bytes at %#x) lies outside of the memory", length, ptr)))
 	}
-	x.logLine(int(min(level, LogError)), text)
+	x.logLine(int(min(level, abi.LogError)), text)
 }
 
 // guestPanic is the import.
@@ -115,7 +115,7 @@ func (x *Instance) logLine(level int, text []byte) {
 	if b.lines++; b.lines > MaxLogLines || b.bytes+len(text) > MaxLogBytes {
 		if !b.over {
 			b.over = true
-			x.in.Log.GuestLog(LogWarn, []byte("this turn has logged too much; the rest is dropped"))
+			x.in.Log.GuestLog(abi.LogWarn, []byte("this turn has logged too much; the rest is dropped"))
 		}
 		return
 	}
@@ -177,11 +177,11 @@ var newline = []byte("\n")
 // finishLines ends the lines that the call has left open.
 func (x *Instance) finishLines() {
 	if len(x.stdout) > 0 {
-		x.line(LogInfo, x.stdout)
+		x.line(abi.LogInfo, x.stdout)
 		x.stdout = x.stdout[:0]
 	}
 	if len(x.stderr) > 0 {
-		x.line(LogWarn, x.stderr)
+		x.line(abi.LogWarn, x.stderr)
 		x.stderr = x.stderr[:0]
 	}
 }
@@ -189,8 +189,8 @@ func (x *Instance) finishLines() {
 // line takes a line from stdout or stderr.
 func (x *Instance) line(level int, text []byte) {
 	x.used = true
-	x.thisTurn().hear(level == LogWarn, text)
-	if level == LogWarn && len(x.told.trace) > 0 && x.waits.count >= maxWaits {
+	x.thisTurn().hear(level == abi.LogWarn, text)
+	if level == abi.LogWarn && len(x.told.trace) > 0 && x.waits.count >= maxWaits {
 		return // the scheduler's stack, in hexadecimal: the failure has what matters
 	}
 	x.logLine(level, bytes.TrimSuffix(text, []byte("\r")))
