@@ -42,10 +42,8 @@ type runner struct {
 	in    io.WriteCloser
 	out   *bufio.Scanner
 	first reply
+	limit time.Duration // how long it may take to open, and for a round
 }
-
-// limit is how long a child may take to open, and for a round.
-const limit = 90 * time.Second
 
 // launch starts a child and waits until it is ready.
 func (l *lab) launch(exe, guests string, b *benchmark, c *contestant) (*runner, error) {
@@ -53,7 +51,10 @@ func (l *lab) launch(exe, guests string, b *benchmark, c *contestant) (*runner, 
 	if l.quick {
 		args = append(args, "quick")
 	}
-	r := &runner{cmd: exec.Command(exe, args...)}
+	r := &runner{cmd: exec.Command(exe, args...), limit: 90 * time.Second}
+	if l.quick { // some peers never come back from a crash
+		r.limit = 30 * time.Second
+	}
 	procs := b.procs
 	if procs == 0 {
 		procs = goruntime.NumCPU()
@@ -91,7 +92,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // read waits for the child's next line.
 func (r *runner) read() (reply, error) {
-	killer := time.AfterFunc(limit, func() { _ = r.cmd.Process.Kill() })
+	killer := time.AfterFunc(r.limit, func() { _ = r.cmd.Process.Kill() })
 	defer killer.Stop()
 	var x reply
 	if !r.out.Scan() {
