@@ -35,7 +35,7 @@ check: ## format, vet, staticcheck, layers and cross-builds
 bench: ## run every benchmark (20 minutes), write docs/benchmarks.jsonl, .md and .svg
 	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -o ../bin/benchmarks.jsonl && mv ../bin/benchmarks.jsonl ../docs/ && ../bin/bench table ../docs/benchmarks.jsonl
 
-bench-quick: ## run a little of every benchmark (2 minutes): to see that they work
+bench-quick: ## run a little of every benchmark (4 minutes): to see that they work
 	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -quick -o ../bin/quick.jsonl && ../bin/bench table -docs - ../bin/quick.jsonl >/dev/null
 
 guard: ## count instructions and allocations a message, against bench/guard/limits.json
