@@ -90,8 +90,8 @@ func interrupt(t *testing.T, exe, stage string, args []string) time.Duration {
 	t.Helper()
 	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), "WASMACTORS_TEST_MAIN=1", "WASMACTORS_CACHE_DIR="+t.TempDir())
-	var said bytes.Buffer
-	cmd.Stdout = &said
+	var out, said bytes.Buffer // said: on stderr
+	cmd.Stdout = &out
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func interrupt(t *testing.T, exe, stage string, args []string) time.Duration {
 	t.Log(args[0], stage, took)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
-		t.Errorf("%v at %s: %v: %s", args, stage, err, said.String())
+		t.Errorf("%v at %s: %v: %s%s", args, stage, err, said.String(), out.String())
 	}
 	if _, err := os.Stat("/proc/self/stat"); err == nil && len(children) != 1 {
 		t.Errorf("%v at %s: processes %v", args, stage, children)
