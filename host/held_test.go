@@ -255,7 +255,9 @@ func play(rt *rapid.T, t testing.TB, draw func(string, int) int, steps int) {
 // FuzzAccounts is the same for the fuzzer.
 func FuzzAccounts(f *testing.F) {
 	puppetImage(f)
-	f.Fuzz(rapid.MakeFuzz(func(rt *rapid.T) {
-		play(rt, f, func(what string, most int) int { return rapid.IntRange(0, most).Draw(rt, what) }, 60)
-	}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rapid.MakeFuzz(func(rt *rapid.T) {
+			play(rt, t, func(what string, most int) int { return rapid.IntRange(0, most).Draw(rt, what) }, 60)
+		})(t, data)
+	})
 }
