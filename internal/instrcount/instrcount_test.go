@@ -40,6 +40,9 @@ func loop(n int) {
 // TestALoopCostsItsIterations: twice the work is twice the instructions, exactly so
 // in every window, and they are in the function that does the work.
 func TestALoopCostsItsIterations(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector adds instructions of its own")
+	}
 	if instrcount.Counting() {
 		for _, n := range []int{0, 1000, 2000, 1000} {
 			instrcount.Begin()
@@ -70,6 +73,9 @@ func TestALoopCostsItsIterations(t *testing.T) {
 // TestOtherThreadsAreNotCounted: what goroutines on other threads do meanwhile does
 // not change the figure, and they go on afterwards.
 func TestOtherThreadsAreNotCounted(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector adds instructions of its own")
+	}
 	if instrcount.Counting() {
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() {

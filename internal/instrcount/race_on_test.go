@@ -1,0 +1,5 @@
+//go:build race
+
+package instrcount_test
+
+const raceDetector = true
