@@ -58,7 +58,7 @@ func loadCost(t *testing.T, e *Engine, code []byte, cfg ImageConfig) (time.Durat
 // refusal is one by a limit.
 func TestHostileModules(t *testing.T) {
 	sizes := []int{7_000, 30_000, 95_000}
-	if testing.Short() || raceEnabled {
+	if testing.Short() || raceDetector {
 		sizes = sizes[:1]
 	}
 	e := newEngine(t, NewConfig())
@@ -76,7 +76,7 @@ func TestHostileModules(t *testing.T) {
 				if err != nil && !errors.As(err, &limit) && !errors.As(err, &malformed) {
 					t.Errorf("%d bytes: %v", len(code), err)
 				}
-				if took > loadTime && !raceEnabled || bytes > loadMemory {
+				if took > loadTime && !raceDetector || bytes > loadMemory {
 					t.Errorf("%d bytes take %v and %d MB to load: %v", len(code), took, bytes>>20, err)
 				}
 			}
@@ -136,7 +136,7 @@ func FuzzScale(f *testing.F) {
 			again, _, _ := loadCost(t, e, code, ImageConfig{})
 			took = min(took, again)
 		}
-		if took > loadTime && !raceEnabled || bytes > loadMemory {
+		if took > loadTime && !raceDetector || bytes > loadMemory {
 			t.Fatalf("%d bytes take %v and %d MB: %v", len(code), took, bytes>>20, err)
 		}
 		var limit *LimitError

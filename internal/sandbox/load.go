@@ -250,24 +250,12 @@ func (c *ImageConfig) complete() error {
 	c.ElementLimit = cmp.Or(c.ElementLimit, DefaultElementLimit)
 	c.CompileSteps = cmp.Or(c.CompileSteps, DefaultCompileSteps)
 	c.CompileBytes = cmp.Or(c.CompileBytes, DefaultCompileBytes)
-	if c.StackLimit == 0 {
-		c.StackLimit = DefaultStackLimit
-	}
-	if c.GlobalLimit == 0 {
-		c.GlobalLimit = DefaultGlobalLimit
-	}
-	if c.DataLimit == 0 {
-		c.DataLimit = DefaultDataLimit
-	}
-	if c.SizeLimit == 0 {
-		c.SizeLimit = DefaultSizeLimit
-	}
-	if c.InitFuel == 0 {
-		c.InitFuel = DefaultInitFuel
-	}
-	if c.InitDeadline == 0 {
-		c.InitDeadline = DefaultInitDeadline
-	}
+	c.StackLimit = cmp.Or(c.StackLimit, DefaultStackLimit)
+	c.GlobalLimit = cmp.Or(c.GlobalLimit, DefaultGlobalLimit)
+	c.DataLimit = cmp.Or(c.DataLimit, DefaultDataLimit)
+	c.SizeLimit = cmp.Or(c.SizeLimit, DefaultSizeLimit)
+	c.InitFuel = cmp.Or(c.InitFuel, DefaultInitFuel)
+	c.InitDeadline = cmp.Or(c.InitDeadline, DefaultInitDeadline)
 	for _, kv := range c.Env {
 		if i := strings.IndexByte(kv, '='); i <= 0 || strings.IndexByte(kv, 0) >= 0 {
 			return fmt.Errorf("the environment entry %q is not KEY=value", kv)

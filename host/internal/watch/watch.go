@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -45,12 +46,7 @@ func (s *Set) Unwatch(ref abi.Ref) bool {
 
 // Watched is whose ends are of interest, sorted.
 func (s *Set) Watched() []abi.Ref {
-	out := make([]abi.Ref, 0, len(s.watching))
-	for r := range s.watching {
-		out = append(out, r)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(s.watching))
 }
 
 // AddWatcher notes who wants to know of the actor's own end.
@@ -66,12 +62,7 @@ func (s *Set) RemoveWatcher(ref abi.Ref) { delete(s.watchers, ref) }
 
 // Watchers is who wants to know of the actor's own end, sorted.
 func (s *Set) Watchers() []abi.Ref {
-	out := make([]abi.Ref, 0, len(s.watchers))
-	for r := range s.watchers {
-		out = append(out, r)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(s.watchers))
 }
 
 // Clear forgets both sides.
