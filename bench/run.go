@@ -53,7 +53,7 @@ func (l *lab) launch(exe, guests string, b *benchmark, c *contestant) (*runner, 
 	}
 	r := &runner{cmd: exec.Command(exe, args...), limit: 90 * time.Second}
 	if l.quick { // some peers never come back from a crash
-		r.limit = 30 * time.Second
+		r.limit = 10 * time.Second
 	}
 	procs := b.procs
 	if procs == 0 {

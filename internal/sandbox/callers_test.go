@@ -41,6 +41,10 @@ func TestCallLayout(t *testing.T) {
 func TestCallersServeWhoCalls(t *testing.T) {
 	e := newEngine(t, NewConfig())
 	images := []*Image{load(t, e, "echo", ImageConfig{}), load(t, e, "echo", ImageConfig{StackLimit: 2 << 20})}
+	turns := 3000
+	if raceDetector {
+		turns = 500
+	}
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
@@ -48,7 +52,7 @@ func TestCallersServeWhoCalls(t *testing.T) {
 			in.TurnFuel = 5_000_000
 			var live [6]*Instance
 			var counts [6]uint64
-			for n := range 3000 {
+			for n := range turns {
 				k := (n*7 + g) % len(live)
 				if live[k] == nil {
 					x, err := Get(images[k%2])

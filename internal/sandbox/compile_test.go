@@ -57,8 +57,11 @@ func loadCost(t *testing.T, e *Engine, code []byte, cfg ImageConfig) (time.Durat
 // refused, whatever it is made of. Some of these took minutes and gigabytes. A
 // refusal is one by a limit.
 func TestHostileModules(t *testing.T) {
+	if raceDetector {
+		t.Skip("one load after another: nothing to race")
+	}
 	sizes := []int{7_000, 30_000, 95_000}
-	if testing.Short() || raceDetector {
+	if testing.Short() {
 		sizes = sizes[:1]
 	}
 	e := newEngine(t, NewConfig())
@@ -76,7 +79,7 @@ func TestHostileModules(t *testing.T) {
 				if err != nil && !errors.As(err, &limit) && !errors.As(err, &malformed) {
 					t.Errorf("%d bytes: %v", len(code), err)
 				}
-				if took > loadTime && !raceDetector || bytes > loadMemory {
+				if took > loadTime || bytes > loadMemory {
 					t.Errorf("%d bytes take %v and %d MB to load: %v", len(code), took, bytes>>20, err)
 				}
 			}
@@ -119,6 +122,9 @@ func TestCompileLimits(t *testing.T) {
 // and loads them: the limits hold for what nobody has thought of, too. Sizes are
 // bounded so that a find takes seconds, not minutes.
 func FuzzScale(f *testing.F) {
+	if raceDetector {
+		f.Skip("one load after another: nothing to race")
+	}
 	for k := range uint64(40) {
 		f.Add(wasmgen.Seed(k))
 	}
@@ -136,7 +142,7 @@ func FuzzScale(f *testing.F) {
 			again, _, _ := loadCost(t, e, code, ImageConfig{})
 			took = min(took, again)
 		}
-		if took > loadTime && !raceDetector || bytes > loadMemory {
+		if took > loadTime || bytes > loadMemory {
 			t.Fatalf("%d bytes take %v and %d MB: %v", len(code), took, bytes>>20, err)
 		}
 		var limit *LimitError

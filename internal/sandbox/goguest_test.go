@@ -198,6 +198,9 @@ func TestGoGuestNotFrozen(t *testing.T) {
 
 // TestGoGuestTurnsDoNotAllocate: not even when the guest outlives many quanta.
 func TestGoGuestTurnsDoNotAllocate(t *testing.T) {
+	if raceDetector {
+		t.Skip("pools lose what they hold, on purpose")
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	e := newEngine(t, NewConfig().WithCacheDir(t.TempDir()).WithQuantum(1000))
 	x := get(t, loadGo(t, e, ImageConfig{}))
