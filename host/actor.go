@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
@@ -42,7 +43,8 @@ type actor struct {
 	limits   Limits
 	caps     capabilities
 	tree     *tree
-	pool     *account.Pool // it and all below it, or of an ancestor
+	pool     *account.Pool         // it and all below it, or of an ancestor
+	member   family.Member[*actor] // of the parent's family
 
 	// For any goroutine.
 	box       box
@@ -262,6 +264,7 @@ type scratch struct {
 	same    int    // turns that may still share it
 	waits   uint32 // of the worker, then
 	batch   []*mailbox.Envelope
+	start   []byte // the payload of a start envelope
 	entry   sandbox.Entry
 	res     sandbox.Result
 	effects []effect // of the native turn that runs

@@ -17,16 +17,20 @@ func (a *actor) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*actor, 
 	if name != "" && !abi.ValidName([]byte(name)) {
 		return nil, badName(name)
 	}
-	m, refusal, err := a.super.Family.Adopt(name, a.limits.Children, func(name string) (*actor, error) {
+	m, refusal, err := a.super.Family.Adopt(name, a.limits.Children, func(name string) (*family.Member[*actor], error) {
 		child, err := newActor(a.sys, a, name, uid, p)
-		if err == nil && scr != nil { // within the parent's own Run, which may be a start while ancestors are suspended
+		if err != nil {
+			return nil, err
+		}
+		if scr != nil { // within the parent's own Run, which may be a start while ancestors are suspended
 			child.life.Inherit(a.life.Burden())
 		}
-		if err == nil && !a.sys.table.Put(uid, child) {
+		if !a.sys.table.Put(uid, child) {
 			child.closeAccount()
-			err = ErrNameTaken
+			return nil, ErrNameTaken
 		}
-		return child, err
+		child.member.Child = child
+		return &child.member, nil
 	})
 	switch {
 	case err != nil:

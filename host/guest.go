@@ -62,7 +62,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		g.keepStates()
 		return nil
 	}
-	g.seed = secret.seed(forGuest, a.uid, a.incarnation())
+	g.draw(a.incarnation())
 	x := g.inst.Load()
 	if x == nil {
 		err := g.weigh()
@@ -88,7 +88,13 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	if cause != nil {
 		start.Reason = clip(cause.Error(), maxRestartReason)
 	}
-	if f := g.hook(ctx.scr, x, abi.KindStart, 0, abi.AppendStart(nil, &start)); f != nil {
+	scr := ctx.scr
+	scr.start = abi.AppendStart(scr.start[:0], &start)
+	f := g.hook(scr, x, abi.KindStart, 0, scr.start)
+	if cap(scr.start) > maxScratchStart {
+		scr.start = nil
+	}
+	if f != nil {
 		return f
 	}
 	g.keepStates()
@@ -107,10 +113,22 @@ func asFailure(kind abi.FailureKind, err error) *abi.Failure {
 // childKey is the key of the refs of children that the guest spawns.
 func (g *guest) childKey() abi.RefKey {
 	if g.refkey == (abi.RefKey{}) {
-		g.refkey = g.actor.sys.secret.refKey(forChildren, g.actor.uid)
+		_, g.refkey = g.actor.sys.secret.guest(g.actor.uid, 0)
 	}
 	return g.refkey
 }
+
+// draw makes the seed of an incarnation, and the key with the first one.
+func (g *guest) draw(incarnation uint64) {
+	seed, key := g.actor.sys.secret.guest(g.actor.uid, incarnation)
+	if g.seed = seed; incarnation == 0 {
+		g.refkey = key
+	}
+}
+
+// maxScratchStart bounds what a worker keeps for start payloads, in bytes: large arguments are
+// rare.
+const maxScratchStart = 64 << 10
 
 // maxRestartReason bounds what a start envelope tells of the failure before it,
 // in bytes, so that it fits any inbox.

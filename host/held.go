@@ -31,7 +31,12 @@ func (a *actor) openAccount() error {
 			l.Memory = a.sys.cfg.treeMemory
 		}
 		if l != (TreeLimits{}) {
-			a.pool = account.NewPool(a.path, "limits.tree.", a.pool, l.Memory, int64(l.Actors))
+			pool := &a.tree.pool
+			if a.parent.parent != nil { // that one is the tree's
+				pool = new(account.Pool)
+			}
+			pool.Init(a.path, "limits.tree.", a.pool, l.Memory, int64(l.Actors))
+			a.pool = pool
 		}
 	}
 	if a.parent != nil { // the guardians are nobody's

@@ -31,11 +31,10 @@ func secretOf(seed uint64) *Secret {
 type purpose uint8
 
 const (
-	forChildren    purpose = iota + 1 // the key of the refs of children that the actor spawns; it knows it
-	forOwnChildren                    // the same, of those that the host starts below it
+	forOwnChildren purpose = iota + 1 // the key of the refs of children that the host starts below it
 	forGuardians                      // the key of the refs of /user and /system
 	forAsks                           // the key of the refs that answers to asks from Go go to
-	forGuest                          // the seed of a guest's randomness, an incarnation
+	forGuest                          // what a guest gets to know, an incarnation; see guest
 	forUnfrozen                       // what an image that is not frozen draws at its initialisation, an incarnation
 	forJitter                         // of the delays before restarts of children
 )
@@ -64,6 +63,14 @@ func (s *Secret) refKey(p purpose, of abi.Ref) abi.RefKey {
 func (s *Secret) seed(p purpose, of abi.Ref, incarnation uint64) [abi.SeedSize]byte {
 	v := s.derive(p, of, incarnation)
 	return [abi.SeedSize]byte(v[:abi.SeedSize])
+}
+
+// guest is what a guest gets to know: the seed of an incarnation's randomness, and the key of
+// the refs of its children. One derivation has room for both; the key is that of the first
+// incarnation, for it stays.
+func (s *Secret) guest(of abi.Ref, incarnation uint64) (seed [abi.SeedSize]byte, first abi.RefKey) {
+	v := s.derive(forGuest, of, incarnation)
+	return [abi.SeedSize]byte(v[:abi.SeedSize]), abi.RefKey(v[abi.SeedSize:])
 }
 
 // Secret is what the system's refs are derived from: given back with [Config.WithSecret],

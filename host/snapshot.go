@@ -225,7 +225,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	g.take(ctx.scr, x)
 	a.number.Store(s.Incarnation)
 	a.turns, g.spawned = s.Turns, s.Spawned
-	g.seed = a.sys.secret.seed(forGuest, a.uid, s.Incarnation)
+	g.draw(s.Incarnation)
 	var set []timers.State
 	for _, t := range s.Timers {
 		set = append(set, timers.State{Key: t.Key, Due: time.Unix(0, t.Due), Period: time.Duration(t.Period), Payload: t.Payload})

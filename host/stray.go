@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 )
 
 // Who guesses refs is found out: what the actors of a tree below /user send to refs that
@@ -23,6 +24,7 @@ const (
 
 // tree is what the actors below one child of /user have in common.
 type tree struct {
+	pool   account.Pool // of the bytes that are held for them, unless no bound is set
 	mu     sync.Mutex
 	strays float64 // in the bucket
 	at     int64   // when it was last looked at, ns

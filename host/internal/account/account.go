@@ -45,7 +45,14 @@ type Pool struct {
 // "memory" and "actors" follow it. 0 bytes or actors is no bound. What it holds counts for
 // the pool above, too.
 func NewPool(name, prefix string, above *Pool, bytes, actors int64) *Pool {
-	return &Pool{name: name, prefix: prefix, above: above, bytes: bytes, most: actors}
+	p := new(Pool)
+	p.Init(name, prefix, above, bytes, actors)
+	return p
+}
+
+// Init is NewPool for one that is part of something else.
+func (p *Pool) Init(name, prefix string, above *Pool, bytes, actors int64) {
+	p.name, p.prefix, p.above, p.bytes, p.most = name, prefix, above, bytes, actors
 }
 
 // whose says whose the pool is: of the actor at a path and all below it, or as it was named.
@@ -145,7 +152,8 @@ type Account struct {
 	pool     *Pool
 	own      int64 // bound of what is no guest memory; 0: none
 	kinds    [Kinds]atomic.Int64
-	reserved int64 // in the pool, without the mailbox
+	small    atomic.Int64 // the sum of all kinds but Memory, Mailbox and Snapshot; only the owner changes it
+	reserved int64        // in the pool, without the mailbox
 }
 
 // Init begins an account in a pool. own bounds what is held besides guest memory.
@@ -155,11 +163,14 @@ func (a *Account) Init(pool *Pool, own int64) { a.pool, a.own = pool, own }
 func (a *Account) Of(k Kind) int64 { return a.kinds[k].Load() }
 
 // Total is all that is held.
-func (a *Account) Total() (n int64) {
-	for k := range a.kinds {
-		n += a.kinds[k].Load()
+func (a *Account) Total() int64 { return a.outsideMailbox() + a.kinds[Mailbox].Load() }
+
+// set changes a kind, which is not the mailbox.
+func (a *Account) set(k Kind, before, n int64) {
+	a.kinds[k].Store(n)
+	if k != Memory && k != Snapshot {
+		a.small.Store(a.small.Load() + n - before)
 	}
-	return n
 }
 
 // Set changes what is held of a kind. If it is more than before it may be refused: then
@@ -174,17 +185,20 @@ func (a *Account) Set(k Kind, n int64) error {
 			return err
 		}
 	}
-	a.kinds[k].Store(n)
-	a.adjust()
+	a.set(k, before, n)
+	if n < before {
+		a.adjust()
+	}
 	return nil
 }
 
 // Note is Set of what is held already and so cannot be refused.
 func (a *Account) Note(k Kind, n int64) {
-	if a.kinds[k].Load() == n {
+	before := a.kinds[k].Load()
+	if before == n {
 		return
 	}
-	a.kinds[k].Store(n)
+	a.set(k, before, n)
 	if need := a.outsideMailbox(); need > a.reserved {
 		more := roundUp(need - a.reserved)
 		a.pool.take(more)
@@ -215,13 +229,17 @@ func (a *Account) room(k Kind, n int64) error {
 
 // besides is what counts for the actor's own bound when more of a kind is wanted: all but
 // guest memory, and but the state of a guest that sleeps, unless that is what is wanted.
-func (a *Account) besides(k Kind) (n int64) {
-	for i := range a.kinds {
-		if i := Kind(i); i != Memory && (i != Snapshot || k == Snapshot) {
-			n += a.kinds[i].Load()
-		}
+func (a *Account) besides(k Kind) int64 {
+	n := a.small.Load() + a.kinds[Mailbox].Load()
+	if k == Snapshot {
+		n += a.kinds[Snapshot].Load()
 	}
 	return n
+}
+
+// outsideMailbox is the sum without the mailbox, which others change meanwhile.
+func (a *Account) outsideMailbox() int64 {
+	return a.small.Load() + a.kinds[Memory].Load() + a.kinds[Snapshot].Load()
 }
 
 func errOrNil(e *Error) error {
@@ -238,16 +256,6 @@ func (a *Account) adjust() {
 		a.pool.take(-back)
 		a.reserved -= back
 	}
-}
-
-// outsideMailbox is the sum without the mailbox, which others change meanwhile.
-func (a *Account) outsideMailbox() (n int64) {
-	for k := range a.kinds {
-		if Kind(k) != Mailbox {
-			n += a.kinds[k].Load()
-		}
-	}
-	return n
 }
 
 func roundUp(n int64) int64 { return (n + Step - 1) / Step * Step }
@@ -273,8 +281,11 @@ func (a *Account) ShrinkMailbox(n int64) {
 func (a *Account) Close() {
 	a.pool.take(-a.reserved - a.kinds[Mailbox].Load())
 	a.reserved = 0
+	a.small.Store(0)
 	for k := range a.kinds {
-		a.kinds[k].Store(0)
+		if a.kinds[k].Load() != 0 {
+			a.kinds[k].Store(0)
+		}
 	}
 }
 

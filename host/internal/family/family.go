@@ -10,7 +10,8 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// Member is a child and what its supervisor notes about it.
+// Member is a child and what its supervisor notes about it. It may be a part of the
+// child; a member of one family is never one of another.
 type Member[C any] struct {
 	Child C
 	name  string
@@ -50,9 +51,9 @@ const (
 )
 
 // Adopt makes a child under a name, a fresh one if that is empty, unless it is refused:
-// make is called with the name, under the family's lock. An error of make is returned
-// with Admitted, and there is no child then.
-func (f *Family[C]) Adopt(name string, limit int, make func(name string) (C, error)) (*Member[C], Refusal, error) {
+// make is called with the name, under the family's lock, and sets Child of the member that
+// it returns. An error of make is returned with Admitted, and there is no child then.
+func (f *Family[C]) Adopt(name string, limit int, make func(name string) (*Member[C], error)) (*Member[C], Refusal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -67,11 +68,11 @@ func (f *Family[C]) Adopt(name string, limit int, make func(name string) (C, err
 		name = "$" + strconv.FormatUint(f.autoNames, 36)
 		f.autoNames++
 	}
-	child, err := make(name)
+	m, err := make(name)
 	if err != nil {
 		return nil, Admitted, err
 	}
-	m := &Member[C]{Child: child, name: name, older: f.last}
+	m.name, m.older = name, f.last
 	if f.byName == nil {
 		f.byName = map[string]*Member[C]{}
 	}

@@ -9,7 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-func as(child int) func(string) (int, error) { return func(string) (int, error) { return child, nil } }
+func as(child int) func(string) (*Member[int], error) {
+	return func(string) (*Member[int], error) { return &Member[int]{Child: child}, nil }
+}
 
 func TestAdmission(t *testing.T) {
 	var f Family[int]
@@ -20,11 +22,11 @@ func TestAdmission(t *testing.T) {
 		t.Error(no)
 	}
 	failing := errors.New("no")
-	if m, no, err := f.Adopt("b", 2, func(string) (int, error) { return 0, failing }); m != nil || no != Admitted || err != failing || f.Len() != 1 {
+	if m, no, err := f.Adopt("b", 2, func(string) (*Member[int], error) { return nil, failing }); m != nil || no != Admitted || err != failing || f.Len() != 1 {
 		t.Error(m, no, err)
 	}
 	var named string
-	if m, no, _ := f.Adopt("", 2, func(n string) (int, error) { named = n; return 3, nil }); no != Admitted || named != "$0" || m.Name() != "$0" {
+	if m, no, _ := f.Adopt("", 2, func(n string) (*Member[int], error) { named = n; return &Member[int]{Child: 3}, nil }); no != Admitted || named != "$0" || m.Name() != "$0" {
 		t.Error(no, named)
 	}
 	if _, no, _ := f.Adopt("", 2, as(4)); no != Full {

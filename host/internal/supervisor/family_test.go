@@ -73,7 +73,9 @@ func newParent(t tester, s supervision.Strategy, names ...string) *parent {
 }
 
 func (p *parent) adopt(name string) *kid {
-	m, no, err := p.s.Family.Adopt(name, 100, func(string) (*kid, error) { return &kid{name: name, state: life.Running}, nil })
+	m, no, err := p.s.Family.Adopt(name, 100, func(string) (*family.Member[*kid], error) {
+		return &family.Member[*kid]{Child: &kid{name: name, state: life.Running}}, nil
+	})
 	if no != 0 || err != nil {
 		p.t.Fatal(no, err)
 	}

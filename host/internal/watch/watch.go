@@ -46,7 +46,7 @@ func (s *Set) Unwatch(ref abi.Ref) bool {
 
 // Watched is whose ends are of interest, sorted.
 func (s *Set) Watched() []abi.Ref {
-	return slices.Sorted(maps.Keys(s.watching))
+	return sorted(s.watching)
 }
 
 // AddWatcher notes who wants to know of the actor's own end.
@@ -62,7 +62,15 @@ func (s *Set) RemoveWatcher(ref abi.Ref) { delete(s.watchers, ref) }
 
 // Watchers is who wants to know of the actor's own end, sorted.
 func (s *Set) Watchers() []abi.Ref {
-	return slices.Sorted(maps.Keys(s.watchers))
+	return sorted(s.watchers)
+}
+
+// sorted are the keys; most actors have none, and that costs nothing.
+func sorted[V any](m map[abi.Ref]V) []abi.Ref {
+	if len(m) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
 }
 
 // Clear forgets both sides.
