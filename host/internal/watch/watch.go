@@ -3,7 +3,6 @@
 package watch
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -70,7 +69,12 @@ func sorted[V any](m map[abi.Ref]V) []abi.Ref {
 	if len(m) == 0 {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(m))
+	refs := make([]abi.Ref, 0, len(m))
+	for ref := range m {
+		refs = append(refs, ref)
+	}
+	slices.Sort(refs)
+	return refs
 }
 
 // Clear forgets both sides.
