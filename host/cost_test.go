@@ -60,8 +60,8 @@ type costs struct {
 }
 
 const (
-	verbWrite, verbGrow, verbSpin, verbDeep, verbTable, verbLog = 0, 1, 2, 3, 4, 5
-	leeway                                                      = 12 << 20 // resident bytes that are no case's
+	verbWrite, verbGrow, verbSpin, verbDeep, verbTable, verbLog, verbFlush = 0, 1, 2, 3, 4, 5, 6
+	leeway                                                                 = 12 << 20 // resident bytes that are no case's
 )
 
 func order(verb byte, arg uint32, rest []byte) Raw {
@@ -182,6 +182,22 @@ var attacks = []attack{
 	}},
 	{name: "1100 spinners", run: func(c *costs) { c.spinners(1100) }},
 	{name: "5000 spinners", run: func(c *costs) { c.spinners(5000) }},
+	{name: "output of 100 turns that do not end", short: true, run: func(c *costs) {
+		c.limits.Deadline = 20 * time.Second
+		c.limits.Fuel = 1 << 60
+		for _, a := range c.brutes(100) {
+			c.tell(a, order(verbFlush, 15, abi.AppendSend(nil, a.uid, "", 0, 0, nil, pageful(250<<10))))
+		}
+		time.Sleep(2 * time.Second)
+	}},
+	{name: "200 initialisations", short: true, run: func(c *costs) {
+		image := must(c.engine.Load(context.Background(), must(os.ReadFile("testdata/hoarder.wasm"))(c.t), sandbox.ImageConfig{Name: "hoarder", NoFreeze: true}))(c.t)
+		c.limits.Fuel = 1 << 60
+		for range 200 {
+			c.spawn(Guest(image, "hoarder"))
+		}
+		time.Sleep(2 * time.Second)
+	}},
 	{name: "empty messages", short: true, run: func(c *costs) {
 		c.limits.Mailbox = 1_000_000
 		as := c.brutes(20)

@@ -1,10 +1,12 @@
 ;; Does by the megabyte what it is told. The payload of a message is a byte string with a head of five bytes:
 ;;   verb (1 byte), argument (4 bytes, little-endian), bytes
 ;; verb 0 writes the bytes to the outbox so many times; 1 grows the memory by so many pages and touches them; 2 spins,
-;; for ever with 0; 3 calls itself so deep; 4 grows the table by so much; 5 logs its own lines so many times.
+;; for ever with 0; 3 calls itself so deep; 4 grows the table by so much; 5 logs its own lines so many times; 6 hands the
+;; bytes over so many times before its turn has ended, and then spins for ever.
 ;; Built by build.sh.
 (module
   (import "wasmactors" "log" (func $log (param i32 i32 i32)))
+  (import "wasmactors" "flush" (func $flush (param i32)))
   (memory (export "memory") 258)
   (table $t 1 10000000 funcref)
   ;; the control block: version 1, inbox at 1 MiB, outbox at 8 MiB, 5 MiB each, description at 0x180
@@ -61,4 +63,10 @@
       (then (loop $l
         (call $log (i32.const 1) (local.get $p) (local.get $n))
         (br_if $l (local.tee $arg (i32.sub (local.get $arg) (i32.const 1)))))))
+    (if (i32.eq (local.get $verb) (i32.const 6))
+      (then
+        (loop $l
+          (call $flush (call $copy (local.get $p) (local.get $n) (i32.const 1)))
+          (br_if $l (local.tee $arg (i32.sub (local.get $arg) (i32.const 1)))))
+        (loop $ever (br $ever))))
     (i32.const 0)))
