@@ -1,61 +1,26 @@
 package dispatch
 
+import "github.com/wasmactors/wasmactors/internal/linked"
+
 // background is the queue for tokens: runs that have left their lane and wait for
 // their next slice, and heavy tasks that wait to begin. It is first in, first out
 // over both kinds. Everything in it is guarded by Dispatcher.mu.
 type background struct {
-	runs  seatList // seats with a worker
-	tasks seatList // seats without
-	stamp uint64   // of the seat taken last
-	aged  struct{ first, last *Worker }
+	runs  linked.List[*seat]   // seats with a worker
+	tasks linked.List[*seat]   // seats without
+	stamp uint64               // of the seat taken last
+	aged  linked.List[*Worker] // those that compute a heavy task, the one that has done so longest first
 }
 
 // seat is a task's place in the queue. It belongs to the task for good.
 type seat struct {
-	task       *Task
-	worker     *Worker // the run that waits; nil: the task waits to begin
-	stamp      uint64  // seats with a lower one come first
-	taken      bool    // in a list
-	prev, next *seat
+	task   *Task
+	worker *Worker // the run that waits; nil: the task waits to begin
+	stamp  uint64  // seats with a lower one come first
+	place  linked.Link[*seat]
 }
 
-type seatList struct{ first, last *seat }
-
-func (l *seatList) push(s *seat) {
-	s.prev, s.next = l.last, nil
-	if l.last == nil {
-		l.first = s
-	} else {
-		l.last.next = s
-	}
-	l.last = s
-}
-
-func (l *seatList) pushFront(s *seat) {
-	s.prev, s.next = nil, l.first
-	if l.first == nil {
-		l.last = s
-	} else {
-		l.first.prev = s
-	}
-	l.first = s
-}
-
-func (l *seatList) remove(s *seat) {
-	if s.prev == nil {
-		l.first = s.next
-	} else {
-		s.prev.next = s.next
-	}
-	if s.next == nil {
-		l.last = s.prev
-	} else {
-		s.next.prev = s.prev
-	}
-	s.prev, s.next = nil, nil
-}
-
-func (b *background) listOf(s *seat) *seatList {
+func (b *background) listOf(s *seat) *linked.List[*seat] {
 	if s.worker != nil {
 		return &b.runs
 	}
@@ -66,6 +31,7 @@ func (b *background) listOf(s *seat) *seatList {
 func seatOf(t *Task) *seat {
 	if t.seat == nil {
 		t.seat = &seat{task: t}
+		t.seat.place.Of = t.seat
 	}
 	return t.seat
 }
@@ -74,15 +40,14 @@ func seatOf(t *Task) *seat {
 func (d *Dispatcher) sit(t *Task, w *Worker) {
 	s := seatOf(t)
 	d.back.stamp++
-	s.worker, s.stamp, s.taken = w, d.back.stamp, true
-	d.back.listOf(s).push(s)
+	s.worker, s.stamp = w, d.back.stamp
+	d.back.listOf(s).PushBack(&s.place)
 	d.queued.Add(1)
 }
 
 // leave gives a seat up. d.mu is held.
 func (d *Dispatcher) leave(s *seat) {
-	d.back.listOf(s).remove(s)
-	s.taken = false
+	d.back.listOf(s).Remove(&s.place)
 	d.queued.Add(-1)
 }
 
@@ -97,9 +62,17 @@ func (d *Dispatcher) pushBack(t *Task) {
 	d.watch.kick()
 }
 
+// first is the seat that comes next, nil if none is taken.
+func first(l *linked.List[*seat]) *seat {
+	if p := l.First(); p != nil {
+		return p.Of
+	}
+	return nil
+}
+
 // grantToken lets the first in the queue compute. d.mu is held.
 func (d *Dispatcher) grantToken() {
-	run, task := d.back.runs.first, d.back.tasks.first
+	run, task := first(&d.back.runs), first(&d.back.tasks)
 	switch {
 	case d.closing.Load(): // only runs under way go on
 		task = nil
@@ -154,46 +127,30 @@ func (d *Dispatcher) Hurry(t *Task) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := t.seat; s != nil && s.taken {
+	if s := t.seat; s != nil && s.place.Listed() {
 		l := d.back.listOf(s)
-		l.remove(s)
+		l.Remove(&s.place)
 		s.stamp = 0
-		l.pushFront(s)
+		l.PushFront(&s.place)
 	}
 }
 
 // age puts w, which runs t, among those that compute, the youngest. d.mu is held.
 func (d *Dispatcher) age(w *Worker, t *Task) {
-	if w.aged || w.doomed.Load() {
+	if w.aged.Listed() || w.doomed.Load() {
 		return
 	}
-	b := &d.back.aged
-	w.aged, w.elder, w.younger, w.seat = true, b.last, nil, seatOf(t)
-	if b.last == nil {
-		b.first = w
-	} else {
-		b.last.younger = w
-	}
-	b.last = w
+	w.aged.Of, w.seat = w, seatOf(t)
+	d.back.aged.PushBack(&w.aged)
 }
 
 // unage takes w out again. d.mu is held.
 func (d *Dispatcher) unage(w *Worker) {
-	if !w.aged {
+	if !w.aged.Listed() {
 		return
 	}
-	b := &d.back.aged
-	if w.elder == nil {
-		b.first = w.younger
-	} else {
-		w.elder.younger = w.younger
-	}
-	if w.younger == nil {
-		b.last = w.elder
-	} else {
-		w.younger.elder = w.elder
-	}
-	w.aged, w.elder, w.younger, w.seat = false, nil, nil, nil
+	d.back.aged.Remove(&w.aged)
+	w.seat = nil
 }
 
 // mayDetach reports whether one more run may be under way without a lane. At the
@@ -204,15 +161,16 @@ func (d *Dispatcher) mayDetach() bool {
 	if d.detached-d.doomed < d.maxDetached {
 		return true
 	}
-	w := d.back.aged.first
-	if w == nil || d.doomed >= max(1, d.maxDetached/8) {
+	oldest := d.back.aged.First()
+	if oldest == nil || d.doomed >= max(1, d.maxDetached/8) {
 		return false // nobody to tell, or they do not listen
 	}
+	w := oldest.Of
 	s := w.seat
 	d.unage(w)
 	d.doomed++
 	w.doomed.Store(true)
-	if s.taken {
+	if s.place.Listed() {
 		d.grantRun(s) // beyond the tokens: it needs little
 	}
 	return true

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"math/rand/v2"
 	"sync/atomic"
+
+	"github.com/wasmactors/wasmactors/internal/linked"
 )
 
 // Worker is a goroutine that runs tasks. Run gets the one that it is on.
@@ -27,9 +29,8 @@ type Worker struct {
 	heavy     *Task         // which one, if that is runHeavy
 
 	// The list of those that have computed longest, under d.mu.
-	aged           bool
-	seat           *seat // of its task, while it is aged
-	elder, younger *Worker
+	aged linked.Link[*Worker]
+	seat *seat // of its task, while it is aged
 }
 
 // Waits is how often the worker has waited for work: what it knew of the time before

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/linked"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -21,7 +22,7 @@ type Member[C any] struct {
 	Orders    uint64 // that it was given
 	Suspended bool   // left so by a decision
 
-	older, newer *Member[C]
+	place linked.Link[*Member[C]]
 }
 
 // Name is the child's name, its last element of the path.
@@ -30,13 +31,13 @@ func (m *Member[C]) Name() string { return m.name }
 // Family is the children of one actor. All methods may be called by any goroutine. The
 // zero value is empty and open.
 type Family[C comparable] struct {
-	mu          sync.Mutex
-	byName      map[string]*Member[C] // a name stays taken until its actor has stopped
-	first, last *Member[C]            // in the order in which they were started
-	autoNames   uint64
-	hostKey     abi.RefKey
-	hostRefs    uint64
-	closed      bool
+	mu        sync.Mutex
+	byName    map[string]*Member[C]   // a name stays taken until its actor has stopped
+	order     linked.List[*Member[C]] // in which they were started
+	autoNames uint64
+	hostKey   abi.RefKey
+	hostRefs  uint64
+	closed    bool
 }
 
 // Refusal is why there cannot be another child.
@@ -72,17 +73,12 @@ func (f *Family[C]) Adopt(name string, limit int, make func(name string) (*Membe
 	if err != nil {
 		return nil, Admitted, err
 	}
-	m.name, m.older = name, f.last
+	m.name, m.place.Of = name, m
 	if f.byName == nil {
 		f.byName = map[string]*Member[C]{}
 	}
 	f.byName[name] = m
-	if f.last != nil {
-		f.last.newer = m
-	} else {
-		f.first = m
-	}
-	f.last = m
+	f.order.PushBack(&m.place)
 	return m, Admitted, nil
 }
 
@@ -98,8 +94,8 @@ func (f *Family[C]) Members() []*Member[C] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := make([]*Member[C], 0, len(f.byName))
-	for m := f.first; m != nil; m = m.newer {
-		out = append(out, m)
+	for l := f.order.First(); l != nil; l = l.Next() {
+		out = append(out, l.Of)
 	}
 	return out
 }
@@ -112,8 +108,8 @@ func (f *Family[C]) Children() []C {
 		return nil
 	}
 	out := make([]C, 0, len(f.byName))
-	for m := f.first; m != nil; m = m.newer {
-		out = append(out, m.Child)
+	for l := f.order.First(); l != nil; l = l.Next() {
+		out = append(out, l.Of.Child)
 	}
 	return out
 }
@@ -134,17 +130,7 @@ func (f *Family[C]) Remove(name string, child C) (m *Member[C], left int) {
 		return nil, len(f.byName)
 	}
 	delete(f.byName, name)
-	if m.older != nil {
-		m.older.newer = m.newer
-	} else {
-		f.first = m.newer
-	}
-	if m.newer != nil {
-		m.newer.older = m.older
-	} else {
-		f.last = m.older
-	}
-	m.older, m.newer = nil, nil
+	f.order.Remove(&m.place)
 	return m, len(f.byName)
 }
 

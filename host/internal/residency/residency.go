@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/linked"
 )
 
 // Sleeper is a guest that can give its instance back.
@@ -22,15 +23,16 @@ type Sleeper interface {
 
 // Node is a guest's place among those that are awake. The zero value is not among them.
 type Node struct {
-	sleeper      Sleeper
-	shard        uint8
-	listed       bool // the shard's, like the two below
-	older, newer *Node
-	used         atomic.Bool // since somebody looked
+	sleeper Sleeper
+	shard   uint8
+	place   linked.Link[*Node] // the shard's
+	used    atomic.Bool        // since somebody looked
 }
 
 // Init says whose node it is; key spreads guests over the shards.
-func (n *Node) Init(s Sleeper, key uint64) { n.sleeper, n.shard = s, uint8(key%shards) }
+func (n *Node) Init(s Sleeper, key uint64) {
+	n.sleeper, n.shard, n.place.Of = s, uint8(key%shards), n
+}
 
 // Used reports whether the guest was used since it was last looked at.
 func (n *Node) Used() bool { return n.used.Load() }
@@ -54,9 +56,9 @@ type List struct {
 const shards = 16
 
 type shard struct {
-	mu          sync.Mutex
-	first, last *Node    // the oldest, the newest
-	_           [64]byte // a cache line between neighbours
+	mu   sync.Mutex
+	list linked.List[*Node] // the oldest first
+	_    [64]byte           // a cache line between neighbours
 }
 
 // New makes a list: guests sleep when they were idle for after (0: never), and earlier
@@ -82,11 +84,11 @@ func (l *List) add(w *dispatch.Worker, n *Node) {
 	}
 	s := &l.shards[n.shard]
 	s.mu.Lock()
-	if n.listed {
+	if n.place.Listed() {
 		s.mu.Unlock()
 		return
 	}
-	s.push(n)
+	s.list.PushBack(&n.place)
 	s.mu.Unlock()
 	if awake := l.count.Add(1); l.most > 0 && awake > l.most {
 		l.Evict(w, n)
@@ -102,36 +104,10 @@ func (l *List) Remove(n *Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n.used.Store(false)
-	if n.listed {
-		s.unlink(n)
+	if n.place.Listed() {
+		s.list.Remove(&n.place)
 		l.count.Add(-1)
 	}
-}
-
-// push puts n at the end; mu is held.
-func (s *shard) push(n *Node) {
-	n.listed, n.older, n.newer = true, s.last, nil
-	if s.last != nil {
-		s.last.newer = n
-	} else {
-		s.first = n
-	}
-	s.last = n
-}
-
-// unlink takes n out; mu is held.
-func (s *shard) unlink(n *Node) {
-	if n.older != nil {
-		n.older.newer = n.newer
-	} else {
-		s.first = n.newer
-	}
-	if n.newer != nil {
-		n.newer.older = n.older
-	} else {
-		s.last = n.older
-	}
-	n.listed, n.older, n.newer = false, nil, nil
 }
 
 // Evict asks one of the oldest to sleep, of one shard after the other; never the newcomer
@@ -152,15 +128,16 @@ func (s *shard) victim(newcomer *Node) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range looks {
-		n := s.first
-		if n == nil {
+		first := s.list.First()
+		if first == nil {
 			return nil
 		}
-		s.unlink(n)
+		n := first.Of
+		s.list.Remove(&n.place)
 		if n != newcomer && !n.used.Swap(false) {
 			return n
 		}
-		s.push(n)
+		s.list.PushBack(&n.place)
 	}
 	return nil
 }
@@ -198,13 +175,13 @@ func (l *List) sweep() {
 func (s *shard) idle() (out []*Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n := s.first; n != nil; {
-		next := n.newer
+	for place := s.list.First(); place != nil; {
+		n, next := place.Of, place.Next()
 		if !n.used.Swap(false) {
-			s.unlink(n)
+			s.list.Remove(place)
 			out = append(out, n)
 		}
-		n = next
+		place = next
 	}
 	return out
 }
