@@ -88,7 +88,7 @@ func (c capped) Delay(n int, rnd Rand) time.Duration {
 	return d
 }
 
-// seconds of float arithmetic back to a duration, saturating.
+// saturate makes nanoseconds a duration: NaN and what is negative is 0, what is too long is Max.
 func saturate(ns float64) time.Duration {
 	switch {
 	case math.IsNaN(ns) || ns <= 0:
@@ -108,5 +108,3 @@ type ParameterError struct {
 func (e *ParameterError) Error() string { return fmt.Sprintf("backoff: %s must be %s", e.Name, e.Want) }
 
 func bad(name, want string) error { return &ParameterError{name, want} }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

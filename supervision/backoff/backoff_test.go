@@ -178,7 +178,7 @@ func TestNoPolicyIsNegative(t *testing.T) {
 		if err != nil {
 			return
 		}
-		n, seed := rapid.IntRange(-1, 1<<20).Draw(t, "n"), rapid.Uint64().Draw(t, "seed")
+		n, seed := rapid.IntRange(-10, 1<<20).Draw(t, "n"), rapid.Uint64().Draw(t, "seed")
 		d := p.Delay(n, rand.New(rand.NewPCG(seed, 1)))
 		if d < 0 {
 			t.Fatalf("%+v: %v", s, d)
@@ -194,7 +194,8 @@ func TestInvalidParametersAreRefused(t *testing.T) {
 		spec Spec
 		name string
 	}{
-		{Spec{}, "min"}, {Spec{Min: -1}, "min"}, {Spec{Min: 2, Max: 1}, "max"}, {Spec{Min: 1, Max: 2, Factor: 0.5}, "factor"},
+		{Spec{}, "min"}, {Spec{Min: -1}, "min"}, {Spec{Min: 2, Max: 1}, "max"}, {Spec{Min: 1}, "max"}, {Spec{Min: 2, Max: 1, Curve: "slotted", Ceiling: 1}, "max"},
+		{Spec{Min: 1, Max: 2, Factor: math.Inf(1)}, "factor"}, {Spec{Min: 1, Max: 2, Factor: 0.5}, "factor"},
 		{Spec{Min: 1, Max: 2, Factor: math.NaN()}, "factor"}, {Spec{Min: 1, Max: 2, Spread: 1.5}, "spread"}, {Spec{Min: 1, Max: 2, Spread: math.NaN()}, "spread"},
 		{Spec{Min: 1, Max: 2, Jitter: "loud"}, "jitter"}, {Spec{Min: 1, Max: 2, Curve: "flat"}, "num"}, {Spec{Min: 1, Max: 2, Num: 1, Curve: "flat"}, "curve"},
 		{Spec{Min: 1, Curve: "slotted"}, "ceiling"}, {Spec{Curve: "table"}, "delays"}, {Spec{Curve: "table", Delays: []time.Duration{-1}}, "delays"},
@@ -204,6 +205,75 @@ func TestInvalidParametersAreRefused(t *testing.T) {
 		var p *ParameterError
 		if !errors.As(err, &p) || p.Name != c.name {
 			t.Errorf("%+v: %v, want a complaint about %s", c.spec, err, c.name)
+		}
+	}
+}
+
+// What is left out has a default, and the ends of what is allowed are allowed.
+func TestDefaultsAndEnds(t *testing.T) {
+	for _, c := range []struct {
+		spec Spec
+		n    int
+		want time.Duration
+	}{
+		{Spec{Curve: "linear", Min: 5, Max: 100}, 3, 20},
+		{Spec{Min: 5, Max: 100, Factor: 1}, 3, 5},
+		{Spec{Min: 5, Max: 100, Factor: math.MaxFloat64}, 1, 100},
+		{Spec{Min: 5, Max: 100}, 3, 40},
+		{Spec{Curve: "constant", Min: 5}, 3, 5},
+		{Spec{Curve: "slotted", Min: 5, Ceiling: 1, Stay: true}, 3, 5},
+		{Spec{Curve: "slotted", Min: 5, Ceiling: 10}, 3, 5 * 15},
+		{Spec{Curve: "table", Delays: []time.Duration{3, 0}}, 1, 0},
+		{Spec{Curve: "table", Delays: []time.Duration{3, 7}, HardCap: true}, 1, 7},
+		{Spec{Curve: "table", Delays: []time.Duration{3, 7}, Max: 5}, 1, 5},
+	} {
+		if got := build(t, c.spec).Delay(c.n, top{}); got != c.want {
+			t.Errorf("%+v: attempt %d after %d, want %d", c.spec, c.n, got, c.want)
+		}
+	}
+}
+
+// Curves are exact up to where they would leave the range of a duration.
+func TestCurvesUpToMax(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		curve Curve
+		n     int
+		want  time.Duration
+	}{
+		{"linear without steps", Linear(5, 100, 0), 1 << 40, 5},
+		{"linear, the last step below Max", Linear(1, Max, 1<<62), 1, 1<<62 + 1},
+		{"linear, above", Linear(1, Max, 1<<62), 2, Max},
+		{"fibonacci, the last step below Max", Fibonacci(1, Max), 91, 7540113804746346429}, // F(92)
+		{"fibonacci, above", Fibonacci(1, Max), 92, Max},
+		{"fibonacci, far above", Fibonacci(1, Max), math.MaxInt, Max},
+		{"fibonacci without a unit", Fibonacci(0, Max), math.MaxInt, 0},
+	} {
+		if got := c.curve.Base(c.n); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// A curve does not change with what it was made of.
+func TestTableIsImmutable(t *testing.T) {
+	delays := []time.Duration{1, 2}
+	curve := Table(delays...)
+	delays[0] = 9
+	if got := curve.Base(0); got != 1 {
+		t.Errorf("the first delay is %v now", got)
+	}
+}
+
+func TestNegativeAttemptsCountAsTheFirst(t *testing.T) {
+	for _, curve := range Curves() {
+		for _, stay := range []bool{false, true} {
+			p := build(t, Spec{Curve: curve, Min: 5, Max: 100, Num: 4, Ceiling: 4, Stay: stay, Delays: []time.Duration{5}})
+			for _, n := range []int{-1, -3, math.MinInt} {
+				if got, want := p.Delay(n, top{}), p.Delay(0, top{}); got != want {
+					t.Errorf("%s: attempt %d after %d, want %d", curve, n, got, want)
+				}
+			}
 		}
 	}
 }

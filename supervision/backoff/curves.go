@@ -2,6 +2,7 @@ package backoff
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -37,15 +38,16 @@ func Quadratic(delay, limit time.Duration) Curve {
 	})
 }
 
+// lastFibonacci is the last step that can be told from those after it: F(93) is
+// greater than Max.
+const lastFibonacci = 92
+
 // Fibonacci is unit * F(n+1) with F = 1, 1, 2, 3, 5, ..., at most limit.
 func Fibonacci(unit, limit time.Duration) Curve {
 	return CurveFunc(func(n int) time.Duration {
 		a, b := unit, unit
-		for range n {
-			if a >= limit || b > Max-a {
-				return limit
-			}
-			a, b = b, a+b
+		for range min(n, lastFibonacci) {
+			a, b = b, a+min(b, Max-a)
 		}
 		return min(a, limit)
 	})
@@ -91,7 +93,7 @@ func ZaqarExponential(least, limit time.Duration, num int) Curve {
 func zaqar(least, limit time.Duration, num int, short bool, f func(n float64) float64) Curve {
 	return CurveFunc(func(n int) time.Duration {
 		switch {
-		case n <= 0 || num == 1 && n == 0:
+		case n <= 0:
 			return least
 		case n >= num || n == num-1 && !short:
 			return limit
@@ -100,8 +102,8 @@ func zaqar(least, limit time.Duration, num int, short bool, f func(n float64) fl
 	})
 }
 
-// Table waits as listed, and as the last entry from there on.
+// Table waits as listed, at least one delay, and as the last of them from there on.
 func Table(delays ...time.Duration) Curve {
-	delays = append([]time.Duration(nil), delays...)
+	delays = slices.Clone(delays)
 	return CurveFunc(func(n int) time.Duration { return delays[min(n, len(delays)-1)] })
 }

@@ -93,6 +93,25 @@ func TestDecorrelated(t *testing.T) {
 	}
 }
 
+// counted counts what is drawn.
+type counted struct {
+	low
+	n int
+}
+
+func (c *counted) Float64() float64 { c.n++; return 0 }
+
+// However many attempts there were, a delay costs a bounded number of draws.
+func TestDecorrelatedDrawsABoundedNumber(t *testing.T) {
+	p := Decorrelated(time.Second, time.Minute)
+	for n, want := range map[int]int{-1: 1, 0: 1, 1: 2, 63: 64, 64: 64, math.MaxInt: 64} {
+		rnd := &counted{}
+		if p.Delay(n, rnd); rnd.n != want {
+			t.Errorf("attempt %d draws %d numbers, want %d", n, rnd.n, want)
+		}
+	}
+}
+
 // With a hard cap no delay exceeds max, whatever the curve and the jitter.
 func TestHardCap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

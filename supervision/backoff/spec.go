@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"math"
 	"time"
 )
 
@@ -91,18 +92,18 @@ func (s Spec) curve() (Curve, error) {
 		if s.Factor == 0 {
 			s.Factor = 2
 		}
-		if !finite(s.Factor) || s.Factor < 1 {
+		if !(s.Factor >= 1 && s.Factor <= math.MaxFloat64) { // NaN is refused, too
 			return nil, bad("factor", "a number of at least 1")
 		}
 		return Exponential(s.Min, s.Max, s.Factor), nil
 	case "constant":
 		return Constant(s.Min), nil
 	case "linear":
-		if s.Step == 0 {
-			s.Step = s.Min
-		}
 		if s.Step < 0 {
 			return nil, bad("step", "a duration that is not negative")
+		}
+		if s.Step == 0 {
+			s.Step = s.Min
 		}
 		return Linear(s.Min, s.Max, s.Step), nil
 	case "quadratic":
@@ -129,7 +130,7 @@ func (s Spec) curve() (Curve, error) {
 }
 
 func (s Spec) jitter() (Jitter, error) {
-	if !finite(s.Spread) || s.Spread < 0 || s.Spread > 1 {
+	if !(s.Spread >= 0 && s.Spread <= 1) { // NaN is refused, too
 		return Jitter{}, bad("spread", "a number from 0 to 1")
 	}
 	switch s.Jitter {
