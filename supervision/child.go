@@ -11,18 +11,18 @@ import (
 // that has never failed. It is not safe for concurrent use.
 type Child struct {
 	window   window
-	failures int       // since the last reset
-	total    int       // over its life
-	started  time.Time // of the present incarnation
-	delay    time.Duration
-	counted  bool // the last end, in failures
+	failures int           // since the last reset
+	total    int           // over its life
+	started  time.Time     // of the present incarnation
+	delay    time.Duration // before the last restart that was delayed
+	counted  bool          // the last end, in failures
 }
 
 // Started notes that an incarnation has begun to work.
 func (c *Child) Started(now time.Time) { c.started = now }
 
 // Reset starts the count of failures again.
-func (c *Child) Reset() { c.failures = 0; c.delay = 0 }
+func (c *Child) Reset() { c.failures = 0 }
 
 // Recall takes the last failure back: it is decided about once more.
 func (c *Child) Recall() {

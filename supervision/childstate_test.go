@@ -1,6 +1,7 @@
 package supervision
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -31,9 +32,15 @@ func TestChildState(t *testing.T) {
 			b = again
 		}
 	})
-	for i, bad := range []ChildState{{Failures: -1}, {Total: -1}, {Delay: -1}, {Count: -1}, {Next: 1}, {Next: -1}, {Ring: make([]int64, maxRing+1)}} {
+	for i, bad := range []ChildState{{Failures: -1}, {Total: -1}, {Delay: -1}, {Count: -1}, {Next: 1}, {Next: -1}, {Ring: make([]int64, maxRing+1)}, {Ring: make([]int64, 3), Next: 3}} {
 		if _, ok := bad.Child(); ok {
 			t.Errorf("%d is accepted", i)
 		}
+	}
+	if _, ok := (ChildState{Ring: make([]int64, maxRing), Next: maxRing - 1}).Child(); !ok {
+		t.Error("the longest ring is refused")
+	}
+	if c, ok := (&Child{}).State().Child(); !ok || !reflect.DeepEqual(c, Child{}) {
+		t.Errorf("a child that has never failed: %+v", c)
 	}
 }

@@ -92,7 +92,8 @@ type Backoff struct {
 	On    Ends
 	Reset ResetPolicy
 	// ResetAfter is how long the child must have lived under ResetAfterStable;
-	// 0 means as long as the delay that it was last given.
+	// 0 means as long as the delay that it was last given, and after a delay of 0
+	// nothing is reset.
 	ResetAfter time.Duration
 	// MaxFailures gives up at one failure more, counted since the last reset; 0 is
 	// no limit.

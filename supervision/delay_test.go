@@ -1,10 +1,12 @@
 package supervision
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
 // When the count of failures starts again: semantics 1.4 and 3.5.
@@ -33,6 +35,36 @@ func TestC_1_4_ResetPolicies(t *testing.T) {
 	runLives(t, "after a time", delays(t, Backoff{ResetAfter: time.Second}), []lives{{0, 999, 200}, {1199, 2198, 400}, {2598, 3598, 200}})
 	runLives(t, "never", delays(t, Backoff{Reset: ResetNever}), []lives{{0, 1e6, 200}, {2e6, 3e6, 400}, {4e6, 5e6, 800}})
 	runLives(t, "manual", delays(t, Backoff{Reset: ResetManual}), []lives{{0, 1e6, 200}, {2e6, 3e6, 400}})
+}
+
+// A life is measured against the last delay of a restart, whatever was decided in between;
+// where there was none, or it was 0, nothing is reset.
+func TestStableLivesAreMeasuredAgainstTheLastDelay(t *testing.T) {
+	delayed := delays(t, Backoff{})
+	table := Default().WithBackoff(Backoff{Policy: backoff.WithJitter(backoff.Table(0, time.Second, time.Minute), backoff.NoJitter())})
+	for _, c := range []struct {
+		name  string
+		s     Strategy
+		steps []step
+	}{
+		{"a failure that resumed", delayed, []step{{Restart, 0, 1, 200}, {Restart, 201, 202, 400}, {Resume, 602, 1002, 0}, {Restart, 602, 1003, 200}}},
+		{"no delay yet", delayed, []step{{Resume, 0, 1000, 0}, {Restart, 0, 2000, 400}}},
+		{"delays of 0", table, []step{{Restart, 0, 1000, 0}, {Restart, 1000, 2000, 1000}, {Restart, 3000, 3999, 60_000}}},
+	} {
+		var child Child
+		for i, x := range c.steps {
+			child.Started(at(x.started))
+			if d := c.s.Directed(x.d, &child, &Group{}, Transient, at(x.failed), rnd); d.Delay != time.Duration(x.want)*time.Millisecond {
+				t.Errorf("%s: failure %d: %v, want %d ms", c.name, i, d.Delay, x.want)
+			}
+		}
+	}
+}
+
+// step is a life of a child, in ms: started, failed, what was decided, the delay that follows.
+type step struct {
+	d                     Directive
+	started, failed, want int
 }
 
 // Reset by hand, under any policy. A start alone resets nothing.
@@ -70,6 +102,14 @@ func TestC_1_4_GiveUp(t *testing.T) {
 				t.Errorf("%v: failure %d: %+v, want %v", up, i, d, step.want)
 			}
 		}
+	}
+}
+
+// The least limit there is: the second failure is one too many.
+func TestGivesUpAtTheSecondFailure(t *testing.T) {
+	s := delays(t, Backoff{MaxFailures: 1, Reset: ResetNever})
+	if got := fails(s, &Child{}, &Group{}, 0, 1); !slices.Equal(got, []Directive{Restart, Stop}) {
+		t.Error(got)
 	}
 }
 

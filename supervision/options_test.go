@@ -57,6 +57,9 @@ func TestNamesOfWhatThereIsNot(t *testing.T) {
 			t.Error("no name")
 		}
 	}
+	if s := Directive(200).String(); s != "none" {
+		t.Errorf("a directive that there is not: %s", s)
+	}
 }
 
 // Recall takes back what was counted, and nothing that was not.
@@ -81,8 +84,17 @@ func TestRecall(t *testing.T) {
 			}
 		}
 	}
-	// A reset since then has taken it back already.
+	// Only the last of several is taken back.
+	s := Default().WithBackoff(Backoff{Policy: policy, Reset: ResetNever})
 	var c Child
+	for range 4 {
+		s.Failed(&c, &Group{}, Transient, "", failure(abi.FailureTrap), at(0), nil)
+	}
+	if c.Recall(); c.Failures() != 3 || c.Total() != 3 {
+		t.Errorf("%d of %d are left of four", c.Failures(), c.Total())
+	}
+	// A reset since then has taken it back already.
+	c = Child{}
 	c.counted, c.total = true, 1
 	if c.Recall(); c.Failures() != 0 {
 		t.Error(c.Failures())

@@ -17,7 +17,7 @@ type window struct {
 //	n > 0, w = 0   n in the child's life
 //	n > 0, w > 0   the first failure opens a window; inside it n are allowed,
 //	               outside it another opens
-//	n < 0, w > 0   as with n = 1
+//	n < 0, w > 0   as with n = 1: the first failure of a window is always allowed
 //	n < 0, w = 0   always
 func (c *window) tumble(n int, w time.Duration, now time.Time) bool {
 	switch {
@@ -28,8 +28,6 @@ func (c *window) tumble(n int, w time.Duration, now time.Time) bool {
 	case w == 0:
 		c.count++
 		return c.count <= n
-	case n < 0:
-		n = 1
 	}
 	if c.count > 0 && now.Sub(c.start) <= w {
 		c.count++

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
 	"pgregory.net/rapid"
 )
 
@@ -64,6 +65,38 @@ func TestSlidingWindowAsOTP(t *testing.T) {
 	never := Default().WithMaxRestarts(0, time.Second).WithSliding(true)
 	if got := fails(never, &Child{}, &Group{}, 0); got[0] != Stop {
 		t.Errorf("intensity 0: %v", got)
+	}
+}
+
+// A window slides up to the number of restarts that it remembers; beyond, it tumbles,
+// and lets more through across its boundary.
+func TestSlidingWindowUpToItsBound(t *testing.T) {
+	for n, want := range map[int]bool{maxRing: false, maxRing + 1: true} {
+		s := Default().WithMaxRestarts(n, time.Second).WithSliding(true)
+		var c Child
+		for i := range n {
+			ms := 0
+			if i > 0 {
+				ms = 999
+			}
+			if !s.Permit(&c, at(ms)) {
+				t.Fatalf("restart %d of %d is refused", i+1, n)
+			}
+		}
+		if first, second := s.Permit(&c, at(1001)), s.Permit(&c, at(1002)); !first || second != want {
+			t.Errorf("%d in a second: %v, %v across the boundary", n, first, second)
+		}
+	}
+}
+
+// A window as long as there can be holds the first restart, too.
+func TestLongestWindow(t *testing.T) {
+	for _, n := range []int{-1, 1} {
+		var c Child
+		s := Default().WithMaxRestarts(n, backoff.Max)
+		if first, second := s.Permit(&c, at(0)), s.Permit(&c, at(1)); !first || second {
+			t.Errorf("%d restarts: the first %v, the second %v", n, first, second)
+		}
 	}
 }
 
