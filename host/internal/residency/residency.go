@@ -70,11 +70,10 @@ func New(c clock.Clock, after time.Duration, most int) *List {
 // Use notes that a guest has an instance and uses it. If there are too many, another
 // one is asked to sleep. It costs a load where nothing is new.
 func (l *List) Use(w *dispatch.Worker, n *Node) {
-	if n.used.Load() {
-		return
+	if !n.used.Load() {
+		n.used.Store(true)
+		l.add(w, n)
 	}
-	n.used.Store(true)
-	l.add(w, n)
 }
 
 // add enters a node. Whoever is asked to sleep is forgotten until it is used again.
@@ -161,11 +160,7 @@ func (l *List) sweep() {
 			n.sleeper.AskToSleep(nil)
 		}
 	}
-	if l.count.Load() > 0 {
-		l.arm()
-		return
-	}
-	l.armed.Store(false)
+	l.armed.Store(false) // before the look: who comes after it arms
 	if l.count.Load() > 0 && l.armed.CompareAndSwap(false, true) {
 		l.arm()
 	}

@@ -12,11 +12,26 @@ import (
 type guest struct {
 	node   Node
 	asleep bool
+	asked  int // how often
 	list   *List
 }
 
-func (g *guest) AskToSleep(*dispatch.Worker) { g.asleep = true; g.list.Remove(&g.node) }
+func (g *guest) AskToSleep(*dispatch.Worker) { g.asked++; g.sleep() }
+func (g *guest) sleep()                      { g.asleep = true; g.list.Remove(&g.node) }
 func (g *guest) use()                        { g.asleep = false; g.list.Use(nil, &g.node) }
+
+// listed counts those that the list holds; it must know their number.
+func listed(t interface{ Fatalf(string, ...any) }, l *List) (n int) {
+	for i := range l.shards {
+		for p := l.shards[i].list.First(); p != nil; p = p.Next() {
+			n++
+		}
+	}
+	if got := l.count.Load(); got != int64(n) {
+		t.Fatalf("%d are listed, %d counted", n, got)
+	}
+	return n
+}
 
 func newGuests(l *List, n int) (all []*guest) {
 	for i := range n {
@@ -44,10 +59,16 @@ func TestIdleGuestsSleep(t *testing.T) {
 		g.use()
 	}
 	v.Advance(time.Minute) // they were used until now
+	if n := awake(all); n != 40 || listed(t, l) != 40 {
+		t.Errorf("%d are awake: there is no goal, and nobody has been idle", n)
+	}
 	all[3].use()
 	v.Advance(time.Minute)
-	if awake(all) != 1 || all[3].asleep {
+	if awake(all) != 1 || all[3].asleep || listed(t, l) != 1 {
 		t.Errorf("%d are awake", awake(all))
+	}
+	if v.Pending() != 1 {
+		t.Errorf("%d timers for the one that is left", v.Pending())
 	}
 	v.Advance(time.Minute)
 	if awake(all) != 0 || v.Pending() != 0 {
@@ -57,9 +78,91 @@ func TestIdleGuestsSleep(t *testing.T) {
 	if v.Pending() != 1 {
 		t.Error("nobody will look again")
 	}
+	v.Advance(time.Minute)
+	all[6].use()
+	if v.Pending() != 1 {
+		t.Errorf("%d timers after a sweep that has left some awake", v.Pending())
+	}
+}
+
+// A list that is closed makes no timers any more, and may be closed again.
+func TestClose(t *testing.T) {
+	v := clock.NewVirtual(time.Unix(0, 0))
+	l := New(v, time.Minute, 0)
+	all := newGuests(l, 2)
+	all[0].use()
 	l.Close()
 	if v.Pending() != 0 {
 		t.Error("a timer is left")
+	}
+	l.Close()
+	v = clock.NewVirtual(time.Unix(0, 0))
+	l = New(v, time.Minute, 0)
+	l.Close()
+	l.Use(nil, &all[1].node)
+	if v.Pending() != 0 {
+		t.Error("a timer was made after Close")
+	}
+}
+
+// Who has given its instance back by itself is not asked to, and is looked after again once
+// it is used.
+func TestRemoved(t *testing.T) {
+	v := clock.NewVirtual(time.Unix(0, 0))
+	l := New(v, time.Minute, 0)
+	g := newGuests(l, 1)[0]
+	g.use()
+	g.sleep()
+	g.sleep()
+	if listed(t, l) != 0 {
+		t.Error("it is listed still")
+	}
+	v.Advance(2 * time.Minute)
+	if g.asked != 0 {
+		t.Error("it was asked while it slept")
+	}
+	g.use()
+	v.Advance(2 * time.Minute)
+	if g.asked != 1 {
+		t.Errorf("asked %d times", g.asked)
+	}
+}
+
+// A list for which nobody sleeps costs nothing; one with a goal alone has no timer.
+func TestNothingToDo(t *testing.T) {
+	v := clock.NewVirtual(time.Unix(0, 0))
+	for _, most := range []int{0, 5} {
+		l := New(v, 0, most)
+		all := newGuests(l, 5)
+		for _, g := range all {
+			g.use()
+		}
+		if n := listed(t, l); n != most || awake(all) != 5 || v.Pending() != 0 {
+			t.Errorf("goal %d: %d listed, %d awake, %d timers", most, n, awake(all), v.Pending())
+		}
+	}
+}
+
+// Who was used since somebody looked has a second chance: the oldest of the others goes.
+func TestSecondChance(t *testing.T) {
+	l := New(clock.NewVirtual(time.Unix(0, 0)), 0, 3)
+	var all []*guest
+	for range 5 {
+		g := &guest{list: l}
+		g.node.Init(g, 0) // one shard
+		all = append(all, g)
+	}
+	for i, want := range []string{"", "", "", "0", "0", "02"} {
+		all[[]int{0, 1, 2, 3, 1, 4}[i]].use()
+		got := ""
+		for k, g := range all {
+			if g.asleep {
+				got += string(rune('0' + k))
+			}
+		}
+		if got != want {
+			t.Errorf("after use %d %q sleep, want %q", i, got, want)
+		}
 	}
 }
 
@@ -73,12 +176,23 @@ func TestGoalHolds(t *testing.T) {
 			g.asleep = true
 		}
 		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(all)-1), 1, 200).Draw(t, "used") {
+			before := awake(all)
+			if all[i].asleep {
+				before++
+			}
 			all[i].use()
 			if all[i].asleep {
 				t.Fatal("the newcomer itself sleeps")
 			}
-			if n := awake(all); n > most+1 {
+			n := awake(all)
+			if n > most+1 {
 				t.Fatalf("%d are awake, the goal is %d", n, most)
+			}
+			if n < before-1 || n < min(before, most) {
+				t.Fatalf("%d of %d are awake, the goal is %d", n, before, most)
+			}
+			if listed(t, l) != n {
+				t.Fatal("who is awake is not listed")
 			}
 		}
 	})
