@@ -26,6 +26,7 @@ type kid struct {
 	inbox       []Order
 	given       []Order // all of them
 	refuse      int     // starts that are to fail
+	started     time.Time
 	delay       time.Duration
 }
 
@@ -33,7 +34,7 @@ func (k *kid) Name() string                   { return k.name }
 func (k *kid) Type() string                   { return "kid" }
 func (k *kid) Lifetime() supervision.Lifetime { return k.life }
 func (k *kid) Significant() bool              { return k.significant }
-func (k *kid) StartedAt() time.Time           { return time.Time{} }
+func (k *kid) StartedAt() time.Time           { return k.started }
 
 // tester is a test, rapid's included.
 type tester interface {
@@ -57,6 +58,7 @@ type parent struct {
 	inbox   []func()
 	trace   []string // what the children have done
 	made    []string // decisions
+	notes   []string // of each of them
 	quit    string
 	failed  *abi.Failure
 	above   bool // the failure was escalated
@@ -108,6 +110,7 @@ func (p *parent) Fail(f *abi.Failure, escalated bool) {
 func (p *parent) Quit(reason string) { p.state, p.quit = life.Stopping, reason }
 func (p *parent) Decided(k *kid, _ *Report, o Outcome) {
 	p.made = append(p.made, fmt.Sprintf("%s: %v", k.name, o.Directive))
+	p.notes = append(p.notes, o.Note)
 }
 func (p *parent) Again(r Report) {
 	p.inbox = append(p.inbox, func() {
@@ -197,11 +200,18 @@ func (p *parent) begin(k *kid) {
 // oldest first.
 func (p *parent) rest() {
 	p.t.Helper()
+	p.until(func() bool { return false })
+}
+
+// until is rest that ends when something is so.
+func (p *parent) until(so func() bool) {
+	p.t.Helper()
 	for range 10_000 {
+		if so() {
+			return
+		}
 		if len(p.inbox) > 0 {
-			f := p.inbox[0]
-			p.inbox = p.inbox[1:]
-			f()
+			p.rest1()
 			continue
 		}
 		if at := slices.IndexFunc(p.s.Family.Members(), func(m *member) bool { return len(m.Child.inbox) > 0 }); at >= 0 {

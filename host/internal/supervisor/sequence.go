@@ -12,11 +12,11 @@ import (
 // and begin in the order of their start, each when the one before it has begun.
 type sequence[C Child] struct {
 	order Order
-	owed  map[*family.Member[C]]time.Duration // longer delays, of decisions that this one has overtaken
+	owed  map[*family.Member[C]]time.Duration // delays of decisions that this one has overtaken
 	cause *family.Member[C]                   // the child whose failure it is
 	ends  []*family.Member[C]                 // still to end; the last one is next
 	begin []*family.Member[C]                 // still to begin; the first one is next
-	waits *family.Member[C]                   // who was told and has not said that it has done so
+	waits *family.Member[C]                   // who was told and has not said that it has done so; never nil
 }
 
 // restartInOrder begins a sequence. One that is under way is given up if the new one
@@ -32,9 +32,7 @@ func (s *Supervisor[C]) restartInOrder(p Parent[C], cause *family.Member[C], mem
 	o.Hold = true
 	q := &sequence[C]{order: o, cause: cause, ends: slices.Clone(members), owed: map[*family.Member[C]]time.Duration{}}
 	for _, m := range members {
-		if d := s.Owed(m); d > o.Delay {
-			q.owed[m] = d
-		}
+		q.owed[m] = s.Owed(m)
 	}
 	s.sequence = q
 	s.advance(p)
@@ -47,7 +45,7 @@ func (q *sequence[C]) within(members []*family.Member[C]) bool {
 			return false
 		}
 	}
-	return q.waits == nil || slices.Contains(members, q.waits)
+	return slices.Contains(members, q.waits)
 }
 
 // willEnd reports whether a restart under way will concern m.
@@ -71,7 +69,7 @@ func (q *sequence[C]) delayOf(m *family.Member[C]) time.Duration {
 	return max(q.order.Delay, q.owed[m])
 }
 
-// advance tells the next one.
+// advance tells the next one, or ends the sequence if there is none.
 func (s *Supervisor[C]) advance(p Parent[C]) {
 	q := s.sequence
 	if n := len(q.ends); n > 0 {
@@ -94,9 +92,8 @@ func (s *Supervisor[C]) advance(p Parent[C]) {
 // Halted notes that a child has ended its incarnation and waits for Begin. orders is how
 // many it had carried out: what it has said before it knew of the last one means nothing.
 func (s *Supervisor[C]) Halted(p Parent[C], child C, orders uint64) {
-	if q := s.sequence; q != nil && q.waits != nil && q.waits.Child == child && q.waits.Orders == orders {
-		q.begin = append([]*family.Member[C]{q.waits}, q.begin...)
-		q.waits = nil
+	if q := s.sequence; q != nil && q.waits.Child == child && q.waits.Orders == orders {
+		q.begin = slices.Insert(q.begin, 0, q.waits)
 		s.advance(p)
 	}
 }
@@ -104,8 +101,7 @@ func (s *Supervisor[C]) Halted(p Parent[C], child C, orders uint64) {
 // Begun notes that a child has begun an incarnation that was held back; orders is as in
 // Halted.
 func (s *Supervisor[C]) Begun(p Parent[C], child C, orders uint64) {
-	if q := s.sequence; q != nil && q.waits != nil && q.waits.Child == child && q.waits.Orders == orders {
-		q.waits = nil
+	if q := s.sequence; q != nil && q.waits.Child == child && q.waits.Orders == orders {
 		s.advance(p)
 	}
 }
@@ -120,7 +116,6 @@ func (s *Supervisor[C]) goOn(p Parent[C], m *family.Member[C]) {
 	q.ends = slices.DeleteFunc(q.ends, gone)
 	q.begin = slices.DeleteFunc(q.begin, gone)
 	if q.waits == m {
-		q.waits = nil
 		s.advance(p)
 	}
 }

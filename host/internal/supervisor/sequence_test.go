@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
 	"pgregory.net/rapid"
 )
 
@@ -46,6 +47,18 @@ func TestRestForOneInOrder(t *testing.T) {
 		}, "stop d, end c, end b, begin b, begin c"},
 		{"the one that has failed is stopped", func(p *parent) { p.fails(p.kid("b")); p.rest1(); p.stopped(p.kid("b"), false) },
 			"stop b, end d, end c, begin c, begin d"},
+		{"one that has ended is stopped before it begins", func(p *parent) {
+			p.fails(p.kid("b"))
+			p.until(func() bool { return p.kid("d").held })
+			p.stopped(p.kid("d"), false)
+		}, "end d, stop d, end c, end b, begin b, begin c"},
+		{"one that is new fails before all are back", func(p *parent) {
+			p.fails(p.kid("c"))
+			p.until(func() bool { return p.kid("d").held })
+			p.adopt("e")
+			p.adopt("f")
+			p.fails(p.kid("e"))
+		}, "end d, end c, begin c, begin d, end e, begin e, end f, begin f"},
 		{"a temporary one in the group", func(p *parent) { p.kid("c").life = supervision.Temporary; p.fails(p.kid("b")) },
 			"end d, stop c, end b, begin b, begin d"},
 	} {
@@ -127,6 +140,16 @@ func TestRestForOneOfTheLastThatIsLeft(t *testing.T) {
 	}
 }
 
+// A child that is restarted by itself is not held back.
+func TestRestForOneOfTheLastAlone(t *testing.T) {
+	p := newParent(t, restForOne(), "a", "b")
+	p.fails(p.kid("b"))
+	p.rest()
+	if got := p.kid("b").given; len(got) != 1 || got[0].Kind != Restart || got[0].Hold {
+		t.Errorf("%+v", got)
+	}
+}
+
 // rest1 handles one message of the parent's.
 func (p *parent) rest1() {
 	f := p.inbox[0]
@@ -183,6 +206,30 @@ func TestDelaysInOrder(t *testing.T) {
 	p.rest()
 	if a, b, c := p.kid("a").delay, p.kid("b").delay, p.kid("c").delay; a != 0 || b != 10*time.Second || c != 10*time.Second {
 		t.Errorf("%v %v %v", a, b, c)
+	}
+}
+
+// A decision that overtakes another one of a longer delay does not shorten it.
+func TestLongerDelaysOfOvertakenDecisions(t *testing.T) {
+	policy := backoff.WithJitter(backoff.Table(time.Second, 20*time.Second), backoff.NoJitter())
+	p := newParent(t, restForOne().WithBackoff(supervision.Backoff{Policy: policy, Reset: supervision.ResetNever}), "a", "b", "c")
+	p.fails(p.kid("b"))
+	p.rest()
+	p.fails(p.kid("b"))
+	p.rest1() // c is told to wait 20 s, and b will be
+	p.fails(p.kid("a"))
+	p.rest1()
+	for name, want := range map[string]time.Duration{"a": time.Second, "b": 20 * time.Second} {
+		if d := p.s.Owed(p.s.Family.Find(name)); d != want {
+			t.Errorf("%s is owed %v, want %v", name, d, want)
+		}
+	}
+	p.rest()
+	if a, b := p.kid("a").delay, p.kid("b").delay; a != time.Second || b != 20*time.Second {
+		t.Errorf("a waits %v, b %v", a, b)
+	}
+	if err := p.atRest(); err != nil {
+		t.Error(err)
 	}
 }
 

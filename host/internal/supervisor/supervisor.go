@@ -231,13 +231,8 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 	if !d.Alone {
 		members = s.concerned(m)
 	}
-	if d.Directive == supervision.Restart {
-		for _, k := range members {
-			if k != m && k.Child.Lifetime() != supervision.Temporary && !s.strategy.Permit(&k.Record, now) {
-				d.Directive, d.Delay, d.Refused = s.strategy.Exceeded(), 0, "more restarts of a sibling than allowed"
-				break
-			}
-		}
+	if d.Directive == supervision.Restart && !s.permitted(m, members, now) {
+		d.Directive, d.Delay, d.Refused = s.strategy.Exceeded(), 0, "more restarts of a sibling than allowed"
 	}
 	if d.Refused != "" {
 		note = d.Refused
@@ -269,6 +264,17 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 	case supervision.Suspend:
 		m.Suspended = true // see Decide
 	}
+}
+
+// permitted asks for a restart of each member of a group but the one that has failed, which
+// was asked about before. Those that are never restarted need no permission.
+func (s *Supervisor[C]) permitted(failed *family.Member[C], group []*family.Member[C], now time.Time) bool {
+	for _, k := range group {
+		if k != failed && k.Child.Lifetime() != supervision.Temporary && !s.strategy.Permit(&k.Record, now) {
+			return false
+		}
+	}
+	return true
 }
 
 // restartOf is what a restart of the group of a failed child means for one of it: one that is never

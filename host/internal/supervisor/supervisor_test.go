@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
 // kinds of the orders that a child was given.
@@ -102,6 +103,16 @@ func TestLimitOfAGroup(t *testing.T) {
 	if got := strings.Join(p.trace, ", "); got != "stop a, stop b, stop c" || p.made[0] != "a: stop" {
 		t.Error(got, p.made)
 	}
+	// So is one that only its siblings are over: a child that is new has had no restart.
+	p = newParent(t, supervision.Default().WithKind(supervision.AllForOne).WithOtherwise(supervision.Restart).WithMaxRestarts(1, time.Minute), "a", "b")
+	p.fails(p.kid("a"))
+	p.rest()
+	p.adopt("c")
+	p.fails(p.kid("c"))
+	p.rest()
+	if p.made[1] != "c: stop" || p.notes[1] != "more restarts of a sibling than allowed" || p.s.Family.Len() != 0 {
+		t.Error(p.made, p.notes)
+	}
 	// Those that are never restarted are not asked.
 	p = newParent(t, supervision.Default().WithKind(supervision.AllForOne).WithOtherwise(supervision.Restart).WithMaxRestarts(0, time.Minute), "a")
 	p.kid("a").life = supervision.Temporary
@@ -130,11 +141,22 @@ func TestAsking(t *testing.T) {
 	}
 	p := newParent(t, ask, "a")
 	a := p.kid("a")
+	p.verdict = supervision.Suspend
+	p.fails(a)
+	p.rest()
+	if m := p.s.Family.Find("a"); len(a.given) != 0 || !m.Suspended {
+		t.Errorf("suspend: %v", orders(a))
+	}
+	p = newParent(t, ask, "a")
+	a = p.kid("a")
 	p.verdict, p.fault = supervision.Stop, boom
 	p.fails(a)
 	p.rest()
 	if p.failed != boom || p.above || len(a.given) != 0 || p.s.Undecided() != 1 {
 		t.Errorf("%v, %v", p.failed, orders(a))
+	}
+	if total := p.s.Family.Find("a").Record.Total(); total != 0 || len(p.made) != 0 {
+		t.Errorf("%d failures, decided %v, before anything was", total, p.made)
 	}
 	p.state = life.Running
 	p.s.Reconsider(p)
@@ -167,6 +189,9 @@ func TestReportsThatCross(t *testing.T) {
 	p.fails(a)
 	p.rest()
 	p.s.Reconsider(p) // it has not gone on
+	if len(p.inbox) != 0 {
+		t.Error("the report goes round while nobody can decide")
+	}
 	p.rest()
 	if len(a.given) != 0 || p.s.Undecided() != 1 {
 		t.Error(orders(a))
@@ -195,6 +220,10 @@ func TestImpossibleResume(t *testing.T) {
 	if !slices.Equal(orders(a), []OrderKind{Restart}) {
 		t.Error(orders(a))
 	}
+	const why = "resume is not possible, restarting: "
+	if p.notes[0] != why+"no state" {
+		t.Errorf("%q", p.notes)
+	}
 	record := &p.s.Family.Find("a").Record
 	if record.Total() != 1 {
 		t.Error(record.Total())
@@ -206,13 +235,49 @@ func TestImpossibleResume(t *testing.T) {
 		t.Error(got, record.Total())
 	}
 	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 2, Again: true, Directive: supervision.Restart, Reason: "it failed"})
-	if got := orders(a); got[2] != Restart || record.Total() != 2 {
-		t.Error(got, record.Total())
+	if got := orders(a); got[2] != Restart || record.Total() != 2 || p.notes[2] != why+"it failed" {
+		t.Errorf("%v, %d, %q", got, record.Total(), p.notes)
 	}
 	// A directive that was decided is no question.
 	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 3, Directive: supervision.Stop})
 	if got := orders(a); got[3] != Stop {
 		t.Error(got)
+	}
+	// Nor does it matter that a resume was impossible where none was decided.
+	p = newParent(t, supervision.Stopping(), "a")
+	a = p.kid("a")
+	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Reason: "no state"})
+	if !slices.Equal(orders(a), []OrderKind{Stop}) || p.notes[0] != "" {
+		t.Errorf("%v, %q", orders(a), p.notes)
+	}
+}
+
+// A refusal is told, and comes before all other notes.
+func TestRefusalsAreTold(t *testing.T) {
+	p := newParent(t, supervision.Default().WithOtherwise(supervision.Resume).WithMaxRestarts(0, 0), "a")
+	p.s.Report(p, p.kid("a"), &Report{Name: "a", Failure: boom, Reason: "no state"})
+	if p.made[0] != "a: stop" || p.notes[0] != "more restarts than allowed" {
+		t.Errorf("%v, %q", p.made, p.notes)
+	}
+}
+
+// How long a child has lived is looked up when it fails: a long life starts its backoff
+// anew, and a child that has not begun has not lived.
+func TestLivesOfChildren(t *testing.T) {
+	policy := backoff.WithJitter(backoff.Table(time.Second, time.Minute), backoff.NoJitter())
+	for lived, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Minute, time.Hour: time.Second} {
+		p := newParent(t, supervision.Default().WithOtherwise(supervision.Restart).WithBackoff(supervision.Backoff{Policy: policy, ResetAfter: time.Minute}), "a")
+		a := p.kid("a")
+		for range 2 {
+			if lived > 0 {
+				a.started = p.now.Add(-lived)
+			}
+			p.fails(a)
+			p.rest()
+		}
+		if a.delay != want {
+			t.Errorf("lived %v: waits %v, want %v", lived, a.delay, want)
+		}
 	}
 }
 
@@ -323,7 +388,7 @@ func TestEndIncarnation(t *testing.T) {
 	p.rest()
 	p.s.EndIncarnation()
 	if _, ok := p.s.Escalated(); ok {
-		t.Error("the culprit is remembered")
+		t.Error("the child is remembered")
 	}
 	p.state = life.Failed
 	p.s.undecided = []Report{{}}
