@@ -103,7 +103,7 @@ const (
 	counts      validity = iota
 	over                 // it was taken back
 	refused              // an answer that is not accepted
-	countsLater          // it cannot be said before the system messages are handled
+	countsLater          // it is not known before the system messages are handled
 )
 
 // stillCounts looks at what is no ordinary message.

@@ -210,6 +210,45 @@ func TestForgedAnswers(t *testing.T) {
 	})
 }
 
+// A forward and the answer to it can both arrive while the asker is at its messages: it has
+// looked for system messages, and sees the answer first. The answer waits until the forward
+// has been handled; it is neither refused nor handed over before.
+func TestAnAnswerOvertakesItsForward(t *testing.T) {
+	l := newStage(t, nil)
+	var asked Message
+	target := l.spawn("target", Func(func(_ *Context, m Message) error { asked = m.Clone(); return nil }))
+	other := l.spawn("other", newCounter())
+	answers := 0
+	asker := l.spawn("asker", Func(func(ctx *Context, m Message) error {
+		if m.Kind == abi.KindMessage {
+			return ctx.Ask(target, "question", 7, time.Minute)
+		}
+		answers++
+		return nil
+	}))
+	l.say(asker, "ask")
+
+	question := must(envelope("question"))(t)
+	question.Sender, question.Correlation = asked.Sender.uid, asked.Correlation
+	l.delegate(nil, question, target.uid, other.uid)
+	reply := must(envelope("answer"))(t)
+	reply.Kind, reply.Sender, reply.Correlation = abi.KindReply, other.uid, asked.Correlation
+	if err := l.deliver(nil, asker.uid, reply); err != nil {
+		t.Fatal(err)
+	}
+	a := l.table.Get(asker.uid)
+	if e := a.peek(&scratch{}); e != nil {
+		t.Errorf("the answer counts before the forward has been handled: %v", e.Kind)
+	}
+	if a.box.Len() != 1 {
+		t.Error("the answer does not wait")
+	}
+	l.run()
+	if answers != 1 || len(l.letters()) != 0 {
+		t.Errorf("%d answers, %v", answers, l.letters())
+	}
+}
+
 // Who a question was forwarded to may answer, over several hops, and through a resender;
 // also when all of it happens in one spell of a worker.
 func TestForwardedQuestions(t *testing.T) {
