@@ -59,6 +59,10 @@ type actor struct {
 	number    atomic.Uint64
 	replies   atomic.Int32 // handles that were not used yet
 	killing   atomic.Bool  // an alarm is set that kills the turn
+	holds     holds        // to read
+	begun     atomic.Bool  // the present incarnation has started; to read
+	due       atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
+	failed    atomic.Pointer[LastFailure]
 
 	behaviour Behaviour
 	turn      interruptible // the behaviour, if its turns can be ended from outside
@@ -70,9 +74,7 @@ type actor struct {
 	stash     stash.Stash
 	watch     watch.Set
 	restart   *restarting
-	holds     holds
 	turns     uint64
-	begun     bool         // the present incarnation has started
 	orders    uint64       // of the supervisor, carried out
 	ended     ending       // how it came to wait, or to stop
 	cause     *abi.Failure // it waits for a decision about
@@ -88,13 +90,20 @@ type counters struct {
 	crashes  atomic.Uint64
 }
 
-// holds are reasons why an actor does not handle messages, besides its life.
-type holds uint8
+// holds are reasons why an actor does not handle messages, besides its life. Any goroutine
+// may look, only the actor's own run changes them.
+type holds struct{ set atomic.Uint32 }
 
 const (
-	holdGrace    holds = 1 << iota // shortly after a delayed restart
-	holdInstance                   // there is no instance at the moment
+	holdGrace    uint32 = 1 << iota // shortly after a delayed restart
+	holdInstance                    // there is no instance at the moment
+	holdPaused                      // an operator has paused it
 )
+
+func (h *holds) none() bool           { return h.set.Load() == 0 }
+func (h *holds) has(what uint32) bool { return h.set.Load()&what != 0 }
+func (h *holds) add(what uint32)      { h.set.Store(h.set.Load() | what) }
+func (h *holds) drop(what uint32)     { h.set.Store(h.set.Load() &^ what) }
 
 // ending is how an actor came to wait for its supervisor, or to stop.
 type ending uint8
@@ -234,7 +243,7 @@ func (a *actor) running() bool { return a.task.Running() }
 func (a *actor) turnCount() uint64 { return a.done.Load() }
 
 // open reports whether messages may be handled now.
-func (a *actor) open() bool { return a.holds == 0 && a.life.Open() }
+func (a *actor) open() bool { return a.holds.none() && a.life.Open() }
 
 // incarnation is 0 at first and one more after every restart. Any goroutine may ask.
 func (a *actor) incarnation() uint64 { return a.number.Load() }

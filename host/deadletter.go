@@ -79,6 +79,13 @@ func (d *deadLetters) add(l DeadLetter) {
 	d.next = (d.next + 1) % d.size
 }
 
+// count is how many there were in all.
+func (d *deadLetters) count() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.total
+}
+
 func (d *deadLetters) snapshot() ([]DeadLetter, uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

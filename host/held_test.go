@@ -55,7 +55,7 @@ func (l *ledger) look() {
 // expected is what an actor holds, from what there is.
 func (a *actor) expected() Held {
 	h := Held{
-		Base:    actorBytes + int64(len(a.args)) + pathBytes*int64(len(a.path)) + boxBytes(freeBox),
+		Base:    actorBytes + int64(len(a.args)) + pathBytes*int64(len(a.path)) + boxBytes(freeBox) + a.failed.Load().weight(),
 		Timers:  int64(a.timers.Len())*timerBytes + 2*int64(a.timers.Bytes()),
 		Asks:    int64(a.asks.Len()) * askBytes,
 		Watches: int64(a.watch.Len()) * watchBytes,

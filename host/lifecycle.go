@@ -28,7 +28,7 @@ type restarting struct {
 // begin starts an incarnation, to which the life has just come; cause is why the one
 // before it ended. held: the supervisor waits to hear of it.
 func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
-	a.begun = false
+	a.begun.Store(false)
 	a.startedAt.Store(a.Now().UnixNano())
 	ctx := a.enter(scr, nil)
 	ctx.cause = cause
@@ -38,7 +38,7 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 		a.fail(scr, initFailure(f), endByItself)
 		return
 	}
-	a.begun = true
+	a.begun.Store(true)
 	a.startChildren(scr)
 	if held {
 		a.parent.post(scr, sysMsg{kind: sysChildBegun, ref: a.uid, orders: a.orders})
@@ -76,6 +76,7 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
 		return
 	}
 	a.cause, a.ended = f, how
+	a.noteFailure(f)
 	a.suspendChildren(scr)
 	if a.parent == nil {
 		a.sys.escalated(scr, a, f)
@@ -131,7 +132,7 @@ func (a *actor) unsuspendChildren(scr *scratch) {
 // can.
 func (a *actor) cannotResume() string {
 	switch {
-	case !a.begun:
+	case !a.begun.Load():
 		return "there was no turn before"
 	case a.ended == endEscalated:
 		return "" // it has not failed itself
@@ -202,11 +203,12 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	}
 	a.life.Do(life.Restart)
 	a.ended = endOrdered
-	a.endIncarnation(scr, End{Begun: a.begun, Cause: cause, Delayed: m.delay > 0})
+	a.endIncarnation(scr, End{Begun: a.begun.Load(), Cause: cause, Delayed: m.delay > 0})
 	r := &restarting{cause: cause, due: m.delay <= 0, delay: m.delay > 0, keep: m.keep, hold: m.hold}
 	a.restart = r
 	if r.delay {
 		a.closeGate()
+		a.due.Store(a.Now().Add(m.delay).UnixNano())
 		r.alarm = a.alarms.After(a.Clock(), m.delay, func() { a.post(nil, sysMsg{kind: sysRestartDue, token: r}) })
 	}
 	if !m.keep {
@@ -233,7 +235,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 func (a *actor) endIncarnation(scr *scratch, end End) {
 	a.behaviour.End(a.enter(scr, nil), end)
 	a.leave()
-	a.begun = false
+	a.begun.Store(false)
 	a.super.EndIncarnation()
 	a.dropTimers(scr)
 	a.endGrace()
@@ -269,6 +271,7 @@ func (a *actor) maybeRestart(scr *scratch) {
 	}
 	a.restart, a.cause = nil, nil
 	if r.delay {
+		a.due.Store(0)
 		a.gate.Open()
 		a.beginGrace()
 	}
@@ -313,7 +316,7 @@ func (a *actor) stopNow(scr *scratch, reason string, how ending) {
 func (a *actor) finishStop(scr *scratch) {
 	a.sys.totals.ending.Add(1)
 	defer a.sys.totals.gone.Add(1)
-	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun})
+	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun.Load()})
 	a.leave()
 	a.life.Do(life.End)
 	a.dropTimers(scr)
@@ -392,7 +395,7 @@ func (a *actor) beginGrace() {
 	}
 	a.gate.BeginGrace(&a.box, b.Overtake)
 	if a.gate.Holds() {
-		a.holds |= holdGrace
+		a.holds.add(holdGrace)
 	}
 	g := a.gate.Grace()
 	a.gate.SetAlarm(a.alarms.After(a.Clock(), b.Grace, func() { a.post(nil, sysMsg{kind: sysGraceOver, token: g}) }))
@@ -401,5 +404,5 @@ func (a *actor) beginGrace() {
 // endGrace lets what has waited in.
 func (a *actor) endGrace() {
 	a.gate.EndGrace(&a.box)
-	a.holds &^= holdGrace
+	a.holds.drop(holdGrace)
 }

@@ -29,14 +29,14 @@ func (g *guest) residency(k sysKind) {
 	case sysSleep:
 		g.sleep()
 	case sysInstance:
-		g.actor.holds &^= holdInstance
+		g.actor.holds.drop(holdInstance)
 	}
 }
 
 // sleep gives the instance back, if nothing is to be done.
 func (g *guest) sleep() {
 	a, x := g.actor, g.inst.Load()
-	if x == nil || !a.begun || a.life.State() != life.Running || g.node.Used() || !a.box.Empty() {
+	if x == nil || !a.begun.Load() || a.life.State() != life.Running || g.node.Used() || !a.box.Empty() {
 		return
 	}
 	s, err := x.Drain()
@@ -107,7 +107,7 @@ func (g *guest) noInstance(scr *scratch, err error) *abi.Failure {
 		g.waiting = true
 		g.memoryRefused("instance", err)
 	}
-	a.holds |= holdInstance
+	a.holds.add(holdInstance)
 	a.sys.awake.Evict(scr.w, &g.node)
 	a.alarms.After(a.Clock(), instanceRetry, func() { a.post(nil, sysMsg{kind: sysInstance}) })
 	return nil

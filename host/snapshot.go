@@ -108,7 +108,7 @@ var stateEncoder, stateDecoder = func() (cbor.EncMode, cbor.DecMode) {
 // call it.
 func (g *guest) save() ([]byte, error) {
 	a, x := g.actor, g.inst.Load()
-	if x == nil || !a.begun {
+	if x == nil || !a.begun.Load() {
 		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
 	}
 	var snap sandbox.Snapshot

@@ -77,9 +77,9 @@ func (s State) Ending() bool { return s == Stopping || s == Stopped }
 // changes it.
 type Machine struct {
 	state atomic.Uint32
-	// suspended counts the ancestors that have failed and wait for a decision. It is
-	// the owner's.
-	suspended int
+	// suspended counts the ancestors that have failed and wait for a decision. Only the
+	// owner changes it.
+	suspended atomic.Int32
 }
 
 // State is where the actor is now.
@@ -95,28 +95,28 @@ func (m *Machine) Do(e Event) bool {
 }
 
 // Suspend notes that an ancestor has failed.
-func (m *Machine) Suspend() { m.suspended++ }
+func (m *Machine) Suspend() { m.suspended.Add(1) }
 
 // Unsuspend takes one Suspend back.
-func (m *Machine) Unsuspend() { m.suspended-- }
+func (m *Machine) Unsuspend() { m.suspended.Add(-1) }
 
 // Inherit begins with the suspensions of a parent.
-func (m *Machine) Inherit(n int) { m.suspended = n }
+func (m *Machine) Inherit(n int) { m.suspended.Store(int32(n)) }
 
 // Suspended is how many ancestors have failed and wait for a decision.
-func (m *Machine) Suspended() int { return m.suspended }
+func (m *Machine) Suspended() int { return int(m.suspended.Load()) }
 
 // Burden is how often a child of the actor is suspended: once for each ancestor that
 // has failed, the actor itself included.
 func (m *Machine) Burden() int {
 	if m.State() == Failed {
-		return m.suspended + 1
+		return m.Suspended() + 1
 	}
-	return m.suspended
+	return m.Suspended()
 }
 
 // Open reports whether the actor may handle messages as far as its life is concerned.
-func (m *Machine) Open() bool { return m.suspended == 0 && m.State() == Running }
+func (m *Machine) Open() bool { return m.suspended.Load() == 0 && m.State() == Running }
 
 // Diagram is the machine as a Mermaid state diagram, as docs/architecture/actors.md
 // shows it.

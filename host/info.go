@@ -1,0 +1,174 @@
+package host
+
+import (
+	"strings"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+)
+
+// ActorState is what an actor is doing, as whoever looks at it sees it.
+type ActorState uint8
+
+// The states. Of several that hold the one with the highest number is shown.
+const (
+	StateRunning   ActorState = iota // it handles messages, or waits for one
+	StateStarting                    // its first turn is still to come, or runs
+	StateAsleep                      // a guest that has given its instance back
+	StateStarved                     // a guest that needs an instance, and none is to be had
+	StatePaused                      // an operator has paused it, see [System.Pause]
+	StateSuspended                   // it, or an ancestor, has failed and waits for a decision
+	StateDelayed                     // between two incarnations
+	StateStopping                    // waits for its children to stop
+)
+
+var stateNames = [...]string{"running", "starting", "asleep", "starved", "paused", "suspended", "delayed", "stopping"}
+
+// String is the state's name.
+func (s ActorState) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "unknown"
+}
+
+// Info is what can be said of an actor at any time, by any goroutine, without the actor's
+// doing. Counts of turns and fuel are those until its last spell of work.
+type Info struct {
+	Ref         Ref
+	Parent      Ref // nobody's for /user and /system
+	Type        string
+	State       ActorState
+	Paused      bool // also while State says something that goes first
+	Failed      bool // it has failed itself, and waits for its supervisor's decision
+	Grace       bool // messages are held back for a while after a delayed restart
+	Incarnation uint64
+
+	Mailbox      int // messages that wait
+	MailboxBytes int64
+	Turns        uint64
+	Fuel         uint64
+	Crashes      uint64
+	Restarts     uint64
+	Held         int64 // bytes that the host holds for it
+	Children     int
+
+	Since   int64         // the present incarnation began, ns since 1970; 0: none has
+	Due     time.Duration // StateDelayed: until the delay is over; 0: it waits for something else
+	Failure *LastFailure  // nil: it has not failed yet. Not to be changed
+}
+
+// LastFailure is what an actor has failed with last. It is kept until the actor has stopped,
+// and so it is shortened: to LastFailureText bytes of each text, and so many frames.
+type LastFailure struct {
+	At      time.Time
+	Failure abi.Failure
+}
+
+// What is kept of a failure.
+const (
+	LastFailureText   = 256
+	LastFailureFrames = 8
+)
+
+// noteFailure keeps what an operator may want to know later. It is on the actor's account.
+func (a *actor) noteFailure(f *abi.Failure) {
+	l := &LastFailure{At: a.Now(), Failure: abi.Failure{
+		Kind: f.Kind, Turn: f.Turn, Fuel: f.Fuel,
+		Reason: kept(f.Reason), Message: kept(f.Message), GuestStack: kept(f.GuestStack),
+	}}
+	if n := min(len(f.Stack), LastFailureFrames); n > 0 {
+		l.Failure.Stack = make([]string, n)
+		for i := range l.Failure.Stack {
+			l.Failure.Stack[i] = kept(f.Stack[i])
+		}
+	}
+	before := a.failed.Swap(l).weight()
+	if more := l.weight() - before; more != 0 {
+		a.account.Note(account.Base, a.account.Of(account.Base)+more)
+	}
+}
+
+// kept is a text that does not hold a larger one in memory.
+func kept(s string) string {
+	if len(s) <= LastFailureText {
+		return s
+	}
+	return strings.Clone(clip(s, LastFailureText))
+}
+
+// weight is what the failure takes, in bytes.
+func (l *LastFailure) weight() int64 {
+	if l == nil {
+		return 0
+	}
+	f := &l.Failure
+	n := 160 + len(f.Reason) + len(f.Message) + len(f.GuestStack)
+	for _, frame := range f.Stack {
+		n += 16 + len(frame)
+	}
+	return int64(n)
+}
+
+// Info is what can be said of an actor now; ErrUnknown if it has stopped.
+func (s *System) Info(ref Ref) (Info, error) {
+	a := s.table.Get(ref.uid)
+	if a == nil {
+		return Info{}, ErrUnknown
+	}
+	var i Info
+	a.info(&i)
+	return i, nil
+}
+
+// EachInfo calls f for every actor, /user and /system included, in no particular order. What
+// comes and goes meanwhile may be left out. The Info is valid until f returns. No lock that
+// a message needs is held.
+func (s *System) EachInfo(f func(*Info)) {
+	var i Info
+	s.table.Each(func(a *actor) {
+		a.info(&i)
+		f(&i)
+	})
+}
+
+func (a *actor) info(i *Info) {
+	*i = Info{
+		Ref: Ref{a.uid, a.path}, Type: a.props.typ, Incarnation: a.number.Load(),
+		Mailbox: a.box.Len(), MailboxBytes: a.box.Bytes(), Turns: a.done.Load(), Fuel: a.counts.fuel.Load(),
+		Crashes: a.counts.crashes.Load(), Restarts: a.counts.restarts.Load(), Held: a.account.Total(),
+		Children: a.super.Family.Len(), Since: a.startedAt.Load(), Failure: a.failed.Load(),
+	}
+	if a.parent != nil {
+		i.Parent = Ref{a.parent.uid, a.parent.path}
+	}
+	a.infoState(i)
+}
+
+// infoState says what the actor is doing: whatever goes first.
+func (a *actor) infoState(i *Info) {
+	state := a.life.State()
+	i.Paused, i.Grace = a.holds.has(holdPaused), a.holds.has(holdGrace)
+	i.Failed = state == life.Failed
+	switch {
+	case state.Ending():
+		i.State = StateStopping
+	case state == life.Restarting:
+		i.State = StateDelayed
+		if due := a.due.Load(); due != 0 {
+			i.Due = max(0, time.Unix(0, due).Sub(a.Now()))
+		}
+	case i.Failed || a.life.Suspended() > 0:
+		i.State = StateSuspended
+	case i.Paused:
+		i.State = StatePaused
+	case a.holds.has(holdInstance):
+		i.State = StateStarved
+	case !a.begun.Load():
+		i.State = StateStarting
+	case a.turn != nil && !a.turn.awake():
+		i.State = StateAsleep
+	}
+}

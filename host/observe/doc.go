@@ -1,0 +1,17 @@
+// Package observe is the one model of a running system for whoever looks at it: command
+// line, HTTP, metrics and dashboard only render what comes from here.
+//
+// An [Observer] costs next to nothing while nobody asks: it listens to events and nothing
+// else. A question walks over the actors without a lock that a message needs; answers of
+// the last quarter of a second are shared by all who ask. What is sampled ([Observer.Trace],
+// [Observer.Flow], [Observer.Profile]) costs something while it is asked for.
+//
+// All types have a JSON form: names in snake case, times as RFC 3339, durations as
+// nanoseconds in fields that end in _ns, sizes in bytes. schema.json describes it; a
+// change that is not an addition raises [Version]. Texts of guests are made printable.
+//
+// docs/architecture/observe.md lists the guarantees.
+package observe
+
+// Version is that of the JSON form.
+const Version = 1

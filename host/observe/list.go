@@ -1,0 +1,165 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// order compares two actors of a snapshot.
+type order func(a, b int32) int
+
+// Sorts are what lists can be sorted by.
+func Sorts() []string {
+	return []string{"path", "type", "state", "mailbox", "oldest", "turns", "fuel", "held", "restarts", "crashes", "since"}
+}
+
+// order is the order of a name; what is equal is in the order of the paths.
+func (s *snapshot) order(name string, desc bool) (order, error) {
+	by := func(key func(i *host.Info) uint64) order {
+		return func(a, b int32) int { return cmp.Compare(key(&s.infos[a]), key(&s.infos[b])) }
+	}
+	var first order
+	switch name {
+	case "", "path":
+	case "type":
+		first = func(a, b int32) int { return strings.Compare(s.infos[a].Type, s.infos[b].Type) }
+	case "state":
+		first = by(func(i *host.Info) uint64 { return uint64(i.State) })
+	case "mailbox":
+		first = by(func(i *host.Info) uint64 { return uint64(i.Mailbox) })
+	case "oldest":
+		first = func(a, b int32) int { return cmp.Compare(s.oldest[a], s.oldest[b]) }
+	case "turns":
+		first = by(func(i *host.Info) uint64 { return i.Turns })
+	case "fuel":
+		first = by(func(i *host.Info) uint64 { return i.Fuel })
+	case "held":
+		first = by(func(i *host.Info) uint64 { return uint64(max(i.Held, 0)) })
+	case "restarts":
+		first = by(func(i *host.Info) uint64 { return i.Restarts })
+	case "crashes":
+		first = by(func(i *host.Info) uint64 { return i.Crashes })
+	case "since":
+		first = by(func(i *host.Info) uint64 { return uint64(max(i.Since, 0)) })
+	default:
+		return nil, invalid("lists are sorted by %s, not by %q", strings.Join(Sorts(), ", "), clip(name))
+	}
+	sign := 1
+	if desc {
+		sign = -1
+	}
+	return func(a, b int32) int {
+		if first != nil {
+			if c := first(a, b); c != 0 {
+				return sign * c
+			}
+		}
+		c := strings.Compare(s.infos[a].Ref.Path(), s.infos[b].Ref.Path())
+		if first == nil {
+			c *= sign
+		}
+		return cmp.Or(c, cmp.Compare(s.infos[a].Ref.UID(), s.infos[b].Ref.UID()))
+	}, nil
+}
+
+// firsts keeps the first most of what is added, in an order: a heap with the last of them at
+// its top.
+type firsts struct {
+	most  int
+	order order
+	heap  []int32
+}
+
+func (f *firsts) add(i int32) {
+	if f.most <= 0 {
+		return
+	}
+	if len(f.heap) < f.most {
+		f.heap = append(f.heap, i)
+		for at := len(f.heap) - 1; at > 0; {
+			up := (at - 1) / 2
+			if f.order(f.heap[up], f.heap[at]) >= 0 {
+				break
+			}
+			f.heap[up], f.heap[at] = f.heap[at], f.heap[up]
+			at = up
+		}
+		return
+	}
+	if f.order(i, f.heap[0]) >= 0 {
+		return
+	}
+	f.heap[0] = i
+	for at := 0; ; {
+		down := 2*at + 1
+		if down >= len(f.heap) {
+			return
+		}
+		if down+1 < len(f.heap) && f.order(f.heap[down+1], f.heap[down]) > 0 {
+			down++
+		}
+		if f.order(f.heap[at], f.heap[down]) >= 0 {
+			return
+		}
+		f.heap[at], f.heap[down] = f.heap[down], f.heap[at]
+		at = down
+	}
+}
+
+// sorted is what was kept, in order.
+func (f *firsts) sorted() []int32 {
+	slices.SortFunc(f.heap, f.order)
+	return f.heap
+}
+
+// Actors is a list of actors, /user and /system aside.
+func (o *Observer) Actors(q Query) (Page, error) {
+	m, err := q.Select.compile(q.Search)
+	if err != nil {
+		return Page{}, err
+	}
+	limit, err := limitOf(q.Limit)
+	if err != nil {
+		return Page{}, err
+	}
+	if q.Offset < 0 || q.Offset > 1<<30 {
+		return Page{}, invalid("an offset of %d", q.Offset)
+	}
+	p := Page{Version: Version, Actors: []Actor{}}
+	o.view(func(s *snapshot) {
+		p.Now = s.now.UTC()
+		var by order
+		if by, err = s.order(q.Sort, q.Desc); err != nil {
+			return
+		}
+		f := firsts{most: min(q.Offset+limit, len(s.infos)), order: by}
+		for at := range s.infos {
+			if i := &s.infos[at]; !i.Parent.IsZero() && m.match(i) {
+				p.Total++
+				f.add(int32(at))
+			}
+		}
+		rows := f.sorted()
+		for _, at := range rows[min(q.Offset, len(rows)):] {
+			p.Actors = append(p.Actors, s.row(int(at)))
+		}
+	})
+	if err != nil {
+		return Page{}, err
+	}
+	return p, nil
+}
+
+// limitOf is a limit of a question, with its default.
+func limitOf(n int) (int, error) {
+	switch {
+	case n == 0:
+		return 100, nil
+	case n < 0 || n > MaxLimit:
+		return 0, invalid("a limit is from 1 to %d, not %d", MaxLimit, n)
+	}
+	return n, nil
+}

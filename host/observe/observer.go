@@ -1,0 +1,74 @@
+package observe
+
+import (
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Defaults of [Options].
+const (
+	DefaultEvents  = 1000
+	DefaultSharing = 250 * time.Millisecond
+)
+
+// Options say how an [Observer] works. They are immutable: every With method returns a
+// changed copy. The zero value is ready.
+type Options struct {
+	bundle, dir string
+	events      int
+	sharing     time.Duration
+	started     time.Time
+}
+
+// WithBundle names what runs and the folder that it was started from, for those who look.
+func (o Options) WithBundle(name, dir string) Options { o.bundle, o.dir = name, dir; return o }
+
+// WithEvents sets how many events are kept, DefaultEvents if n is not above 0; MaxEventBytes
+// bound them, too.
+func (o Options) WithEvents(n int) Options { o.events = n; return o }
+
+// WithSharing sets for how long all who look are given the same walk over the actors; 0 is
+// DefaultSharing, below 0 everybody gets a walk of their own.
+func (o Options) WithSharing(d time.Duration) Options { o.sharing = d; return o }
+
+// Observer looks at one system. All methods are for any goroutine.
+type Observer struct {
+	sys     *host.System
+	o       Options
+	prefix  string // of the text of refs, before the path
+	events  *events
+	mu      sync.RWMutex
+	snap    *snapshot // nil: nobody has looked of late
+	idle    *time.Timer
+	closed  bool
+	waiting waits
+	traces  traces
+}
+
+// New begins to observe. Close ends it.
+func New(sys *host.System, o Options) *Observer {
+	if o.events <= 0 {
+		o.events = DefaultEvents
+	}
+	if o.sharing == 0 {
+		o.sharing = DefaultSharing
+	}
+	o.started = sys.Clock().Now()
+	x := &Observer{sys: sys, o: o, prefix: "wasm://" + sys.Name()}
+	x.events = observeEvents(sys, o.events)
+	return x
+}
+
+// Close ends the observer and its streams. It is idempotent.
+func (o *Observer) Close() {
+	o.mu.Lock()
+	o.closed, o.snap = true, nil
+	if o.idle != nil {
+		o.idle.Stop()
+	}
+	o.mu.Unlock()
+	o.traces.close()
+	o.events.close()
+}

@@ -1,0 +1,76 @@
+package observe
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stage is a manual system on a virtual clock, observed without sharing.
+type stage struct {
+	*host.System
+	*Observer
+	t     testing.TB
+	clock *host.VirtualClock
+}
+
+func newStage(t testing.TB, change func(host.Config) host.Config) *stage {
+	t.Helper()
+	clock := host.NewVirtualClock(time.Unix(1_000_000, 0))
+	cfg := host.NewConfig("test").WithManual().WithClock(clock).WithSeed(1)
+	if change != nil {
+		cfg = change(cfg)
+	}
+	s, err := host.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := New(s, Options{}.WithSharing(-1).WithBundle("test-bundle", "/dir"))
+	t.Cleanup(func() {
+		o.Close()
+		_ = s.Close(context.Background())
+	})
+	return &stage{s, o, t, clock}
+}
+
+func (s *stage) run() { s.RunUntilIdle(1_000_000) }
+
+func (s *stage) spawn(name string, p host.Props) host.Ref {
+	s.t.Helper()
+	ref, err := s.Spawn(name, p)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ref
+}
+
+func quietActor() host.Props {
+	return host.Func(func(*host.Context, host.Message) error { return nil })
+}
+
+func TestSystemAndLists(t *testing.T) {
+	s := newStage(t, nil)
+	s.spawn("b", quietActor())
+	s.spawn("a", quietActor().WithChildren(host.Child{Name: "kid", Props: quietActor()}))
+	if x := s.Observer.System(); x.Actors != 2 || x.Ready || x.States[Starting] != 2 {
+		t.Errorf("before they begin: %+v", x)
+	}
+	s.run()
+	x := s.Observer.System()
+	if x.Actors != 3 || !x.Ready || x.States[Running] != 3 || x.Bundle != "test-bundle" || len(x.Types) != 1 {
+		t.Errorf("%+v", x)
+	}
+	p, err := s.Actors(Query{Limit: 2})
+	if err != nil || p.Total != 3 || len(p.Actors) != 2 || p.Actors[0].Path != "/user/a" || p.Actors[1].Path != "/user/a/kid" {
+		t.Errorf("%v %+v", err, p)
+	}
+	tree, err := s.Observer.Tree(TreeQuery{})
+	if err != nil || tree.Below.Actors != 4 || len(tree.Nodes) != 2 || tree.Nodes[0].Nodes[0].Path != "/user/a/kid" {
+		t.Errorf("%v %+v", err, tree)
+	}
+}

@@ -1,0 +1,100 @@
+package observe
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// snapshot is one walk over all actors.
+type snapshot struct {
+	taken  time.Time // by the machine's clock: how old it is
+	now    time.Time // by the system's
+	infos  []host.Info
+	oldest []int64 // of each, ns
+}
+
+// restful is after what time without a look the snapshot is forgotten.
+const restful = 2 * time.Second
+
+// view calls f with a snapshot that is not older than may be shared. f must not keep it.
+func (o *Observer) view(f func(*snapshot)) {
+	o.look(o.o.sharing, f)
+}
+
+// afresh is view with a walk that begins now.
+func (o *Observer) afresh(f func(*snapshot)) { o.look(-1, f) }
+
+func (o *Observer) look(age time.Duration, f func(*snapshot)) {
+	asked := time.Now()
+	for {
+		o.mu.RLock()
+		if s := o.snap; s != nil && (s.taken.After(asked) || asked.Sub(s.taken) < age) {
+			f(s)
+			o.mu.RUnlock()
+			return
+		}
+		o.mu.RUnlock()
+		o.mu.Lock()
+		if s := o.snap; s == nil || !s.taken.After(asked) {
+			o.take()
+		}
+		o.mu.Unlock()
+	}
+}
+
+// take walks. o.mu is held for writing, so nobody reads the snapshot before.
+func (o *Observer) take() {
+	s := o.snap
+	if s == nil {
+		s = &snapshot{}
+	}
+	s.taken, s.now = time.Now(), o.sys.Clock().Now()
+	before := len(s.infos)
+	s.infos, s.oldest = s.infos[:0], s.oldest[:0]
+	o.sys.EachInfo(func(i *host.Info) { s.infos = append(s.infos, *i) })
+	if len(s.infos) < before {
+		clear(s.infos[len(s.infos):before])
+	}
+	s.oldest = o.waiting.update(s.oldest, s.infos, s.now)
+	if o.closed { // the one who asks still gets it
+		o.snap = s
+		return
+	}
+	o.snap = s
+	if o.idle == nil {
+		o.idle = time.AfterFunc(restful, o.forget)
+	} else {
+		o.idle.Reset(restful)
+	}
+}
+
+// forget drops the snapshot when nobody has looked for a while.
+func (o *Observer) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.snap != nil && time.Since(o.snap.taken) >= restful {
+		o.snap = nil
+	}
+}
+
+// row is the actor as others see it.
+func (s *snapshot) row(at int) Actor {
+	return rowOf(&s.infos[at], s.oldest[at])
+}
+
+func rowOf(i *host.Info, oldest int64) Actor {
+	a := Actor{
+		Path: i.Ref.Path(), Ref: refText(i.Ref), Type: i.Type, Parent: i.Parent.Path(), State: stateOf(i.State), Paused: i.Paused,
+		Incarnation: i.Incarnation, Mailbox: i.Mailbox, MailboxBytes: i.MailboxBytes, OldestNS: oldest,
+		Turns: i.Turns, Fuel: i.Fuel, Crashes: i.Crashes, Restarts: i.Restarts, Held: i.Held, Children: i.Children,
+		DueNS: int64(i.Due),
+	}
+	if i.Since != 0 {
+		a.Since = time.Unix(0, i.Since).UTC()
+	}
+	if i.Failure != nil {
+		a.Failure = line(i.Failure.Failure.Error())
+	}
+	return a
+}

@@ -1,0 +1,98 @@
+package observe
+
+import (
+	"cmp"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// System is the system as a whole.
+func (o *Observer) System() System {
+	t := o.sys.Totals()
+	s := System{
+		Version: Version, Name: o.sys.Name(), Bundle: o.o.bundle, Dir: o.o.dir, PID: os.Getpid(), Started: o.o.started.UTC(), Ready: true,
+		Crashes: t.Crashes, Restarts: t.Restarts, DeadLetters: t.DeadLetters, Held: t.Held, HeldLimit: t.HeldLimit, ActorLimit: t.ActorLimit,
+		Goroutines: runtime.NumGoroutine(), Workers: t.Workers, States: map[State]int{}, Types: []Type{},
+	}
+	types := map[string]*Type{}
+	of := func(name string) *Type {
+		x := types[name]
+		if x == nil {
+			x = &Type{Name: name}
+			types[name] = x
+		}
+		return x
+	}
+	for name, e := range t.Ended {
+		x := of(name)
+		x.Turns, x.Crashes, x.Restarts, x.Fuel = e.Turns, e.Crashes, e.Restarts, e.Fuel
+	}
+	o.view(func(v *snapshot) {
+		s.Now = v.now.UTC()
+		var states [host.StateStopping + 1]int
+		var last *Type
+		for at := range v.infos {
+			i := &v.infos[at]
+			if i.Parent.IsZero() {
+				if i.State == host.StateStopping || i.Failed {
+					s.Ready = false
+				}
+				continue
+			}
+			if i.State == host.StateStarting && topLevel(i) {
+				s.Ready = false
+			}
+			if last == nil || last.Name != i.Type {
+				last = of(i.Type)
+			}
+			last.add(i)
+			states[i.State]++
+			s.Actors++
+			s.Mailbox += i.Mailbox
+			s.MailboxBytes += i.MailboxBytes
+		}
+		s.Asleep = states[host.StateAsleep]
+		for state, n := range states {
+			if n > 0 {
+				s.States[stateOf(host.ActorState(state))] = n
+			}
+		}
+	})
+	select {
+	case <-o.sys.Terminated():
+		s.Ready, s.Ended = false, "it was asked to end"
+	default:
+	}
+	if err := o.sys.Cause(); err != nil {
+		s.Ready, s.Ended = false, line(err.Error())
+	}
+	for _, x := range types {
+		s.Turns += x.Turns
+		s.Fuel += x.Fuel
+		s.Types = append(s.Types, *x)
+	}
+	slices.SortFunc(s.Types, func(a, b Type) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+// topLevel reports whether the actor is a child of /user or /system.
+func topLevel(i *host.Info) bool {
+	p := i.Parent.Path()
+	return p == "/user" || p == "/system"
+}
+
+func (t *Type) add(i *host.Info) {
+	t.Actors++
+	if i.State == host.StateAsleep {
+		t.Asleep++
+	}
+	t.Turns += i.Turns
+	t.Crashes += i.Crashes
+	t.Restarts += i.Restarts
+	t.Fuel += i.Fuel
+	t.Mailbox += i.Mailbox
+	t.Held += i.Held
+}

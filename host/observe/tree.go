@@ -1,0 +1,234 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Tree is a part of the tree, at most MaxTreeNodes of it, level by level. What is left out is
+// counted where it would be, and in every sum.
+func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
+	limit, err := limitOf(q.Limit)
+	if err != nil {
+		return TreeNode{}, err
+	}
+	depth := q.Depth
+	switch {
+	case depth == 0:
+		depth = 3
+	case depth < 0 || depth > 64:
+		return TreeNode{}, invalid("a depth is from 1 to 64, not %d", depth)
+	}
+	under := cmp.Or(q.Under, "/user")
+	ref, err := o.sys.Lookup(under)
+	if err != nil {
+		return TreeNode{}, noActor(under)
+	}
+	var root TreeNode
+	o.view(func(s *snapshot) {
+		var by order
+		if by, err = s.order(q.Sort, q.Desc); err != nil {
+			return
+		}
+		x := indexOf(s.infos)
+		at := x.find(ref.UID())
+		if at < 0 { // it is younger than the snapshot, or has just gone
+			err = noActor(under)
+			return
+		}
+		root = newGrove(s, x).grow(at, depth, limit, by)
+	})
+	return root, err
+}
+
+// grove is the parents and children of a snapshot.
+type grove struct {
+	s      *snapshot
+	parent []int32 // -1: none
+	first  []int32 // child, -1: none
+	next   []int32 // sibling, -1: none
+}
+
+func newGrove(s *snapshot, x index) *grove {
+	n := len(s.infos)
+	all := make([]int32, 3*n)
+	g := &grove{s: s, parent: all[:n:n], first: all[n : 2*n : 2*n], next: all[2*n:]}
+	for i := range g.first {
+		g.first[i] = -1
+	}
+	for i := range s.infos {
+		p := x.find(s.infos[i].Parent.UID())
+		g.parent[i], g.next[i] = p, -1
+		if p >= 0 {
+			g.next[i], g.first[p] = g.first[p], int32(i)
+		}
+	}
+	return g
+}
+
+// shown is a node that is shown: its place in the list of them is its number.
+type shown struct {
+	at     int32 // in the snapshot
+	parent int   // number
+	kids   []int
+	more   int
+	sum    sum
+}
+
+// grow makes the tree below an actor.
+func (g *grove) grow(root int32, depth, limit int, by order) TreeNode {
+	nodes := []shown{{at: root, parent: -1}}
+	place := make([]int32, len(g.s.infos)) // number+1 of the node that an actor counts for
+	place[root] = 1
+	for from, level := 0, 0; from < len(nodes) && level < depth; level++ {
+		to := len(nodes)
+		for n := from; n < to; n++ {
+			room := min(limit, MaxTreeNodes-len(nodes))
+			f, kids := firsts{most: room, order: by}, 0
+			for k := g.first[nodes[n].at]; k >= 0; k = g.next[k] {
+				f.add(k)
+				kids++
+			}
+			for _, k := range f.sorted() {
+				place[k] = int32(len(nodes) + 1)
+				nodes[n].kids = append(nodes[n].kids, len(nodes))
+				nodes = append(nodes, shown{at: k, parent: n})
+			}
+			nodes[n].more = kids - len(nodes[n].kids)
+		}
+		from = to
+	}
+	g.sumUp(nodes, place)
+	return g.node(nodes, 0)
+}
+
+// sumUp adds every actor below the root to its nearest ancestor that is shown, and then each
+// node to the one above.
+func (g *grove) sumUp(nodes []shown, place []int32) {
+	const outside = -1
+	var way []int32
+	for i := range g.s.infos {
+		at, to := int32(i), int32(outside)
+		way = way[:0]
+		for at >= 0 {
+			if place[at] != 0 {
+				to = place[at]
+				break
+			}
+			way = append(way, at)
+			at = g.parent[at]
+		}
+		for _, w := range way {
+			place[w] = to
+		}
+		if to > 0 {
+			nodes[to-1].sum.add(&g.s.infos[i], g.s.oldest[i])
+		}
+	}
+	for n := len(nodes) - 1; n >= 0; n-- {
+		x := &nodes[n]
+		if x.more == 0 && len(x.kids) == 0 {
+			x.more = g.s.infos[x.at].Children // beyond the depth
+			if g.first[x.at] < 0 {
+				x.more = 0
+			}
+		}
+		if x.parent >= 0 {
+			nodes[x.parent].sum.merge(&x.sum)
+		}
+	}
+}
+
+// node is a node with all below it.
+func (g *grove) node(nodes []shown, n int) TreeNode {
+	x := &nodes[n]
+	t := TreeNode{Actor: g.s.row(int(x.at)), More: x.more, Below: x.sum.aggregate()}
+	for _, k := range x.kids {
+		t.Nodes = append(t.Nodes, g.node(nodes, k))
+	}
+	return t
+}
+
+// sum is an Aggregate that is being made.
+type sum struct {
+	Aggregate
+	states [host.StateStopping + 1]int
+	types  map[string]int
+	last   string // a type that is not in types yet
+	lastN  int
+}
+
+func (s *sum) add(i *host.Info, oldest int64) {
+	s.Actors++
+	s.states[i.State]++
+	s.Mailbox += i.Mailbox
+	s.OldestNS = max(s.OldestNS, oldest)
+	s.Turns += i.Turns
+	s.Fuel += i.Fuel
+	s.Crashes += i.Crashes
+	s.Restarts += i.Restarts
+	s.Held += i.Held
+	s.addType(i.Type, 1)
+}
+
+func (s *sum) addType(name string, n int) {
+	if s.lastN > 0 && s.last != name {
+		s.flush()
+	}
+	s.last = name
+	s.lastN += n
+}
+
+func (s *sum) flush() {
+	if s.lastN > 0 {
+		if s.types == nil {
+			s.types = map[string]int{}
+		}
+		s.types[s.last] += s.lastN
+		s.lastN = 0
+	}
+}
+
+func (s *sum) merge(t *sum) {
+	s.Actors += t.Actors
+	for i, n := range t.states {
+		s.states[i] += n
+	}
+	s.Mailbox += t.Mailbox
+	s.OldestNS = max(s.OldestNS, t.OldestNS)
+	s.Turns += t.Turns
+	s.Fuel += t.Fuel
+	s.Crashes += t.Crashes
+	s.Restarts += t.Restarts
+	s.Held += t.Held
+	t.flush()
+	for name, n := range t.types {
+		s.addType(name, n)
+	}
+}
+
+// mostTypes bounds the types of an Aggregate.
+const mostTypes = 32
+
+func (s *sum) aggregate() Aggregate {
+	s.flush()
+	a := s.Aggregate
+	a.States = map[State]int{}
+	for i, n := range s.states {
+		if n > 0 {
+			a.States[stateOf(host.ActorState(i))] = n
+		}
+	}
+	names := make([]string, 0, len(s.types))
+	for name := range s.types {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(s.types[b]-s.types[a], cmp.Compare(a, b)) })
+	a.Types = map[string]int{}
+	for _, name := range names[:min(len(names), mostTypes)] {
+		a.Types[name] = s.types[name]
+	}
+	return a
+}

@@ -1,0 +1,79 @@
+package observe
+
+import "time"
+
+// The verbs.
+const (
+	VerbStop         = "stop"          // orderly: after the present turn, children first
+	VerbKill         = "kill"          // at once: a guest's turn that runs is ended
+	VerbRestart      = "restart"       // a fresh incarnation, at once; counts in no window
+	VerbPause        = "pause"         // messages wait
+	VerbUnpause      = "unpause"       // they are handled again
+	VerbCrash        = "crash"         // a simulated failure, to see the supervisor work
+	VerbDecide       = "decide"        // about an actor that waits for an operator's decision
+	VerbResetBackoff = "reset-backoff" // count its failures from the beginning
+)
+
+// Verbs are the names of all verbs.
+func Verbs() []string {
+	return []string{VerbStop, VerbKill, VerbRestart, VerbPause, VerbUnpause, VerbCrash, VerbDecide, VerbResetBackoff}
+}
+
+// Verb is something to be done to actors.
+type Verb struct {
+	Verb      string `json:"verb"`
+	Select    Select `json:"select"` // must name something: paths, types, states or refs
+	DryRun    bool   `json:"dry_run,omitempty"`
+	Subtree   bool   `json:"subtree,omitempty"`   // pause, unpause: all below it, too
+	Directive string `json:"directive,omitempty"` // decide: resume, restart or stop
+	Reason    string `json:"reason,omitempty"`    // crash: what the failure says; stop, kill: why, for events
+	Kind      string `json:"kind,omitempty"`      // crash: the kind of failure; "" is guest_error
+}
+
+// Outcome is what a verb has done, or with DryRun would do.
+type Outcome struct {
+	Version int      `json:"version"`
+	Verb    string   `json:"verb"`
+	DryRun  bool     `json:"dry_run"`
+	Total   int      `json:"total"`   // actors that were selected
+	Changed []Change `json:"changed"` // of each, in the order of the paths; MaxChanges at most
+	Done    int      `json:"done"`    // without an error
+	Failed  int      `json:"failed"`
+}
+
+// MaxChanges bounds the list of an Outcome; all that were selected are done all the same.
+const MaxChanges = 10_000
+
+// Change is what has become of one actor.
+type Change struct {
+	Path  string `json:"path"`
+	Ref   string `json:"ref"`
+	State State  `json:"state"`         // before
+	Did   string `json:"did,omitempty"` // what was done, or would be
+	Error string `json:"error,omitempty"`
+}
+
+// DeadLetter is a message that was not delivered.
+type DeadLetter struct {
+	ID        uint64    `json:"id"`
+	Time      time.Time `json:"time"`
+	Reason    string    `json:"reason"`
+	Kind      string    `json:"kind"`
+	From      string    `json:"from,omitempty"` // path, as far as it is known
+	Sender    string    `json:"sender,omitempty"`
+	To        string    `json:"to"` // path, or the number of a ref
+	Recipient string    `json:"recipient,omitempty"`
+	Key       string    `json:"key,omitempty"` // of the manifest, that raises the bound that was met
+	Size      int       `json:"size"`          // of the payload
+	Whole     bool      `json:"whole"`         // it is kept whole, and can be delivered again
+	Payload   RawJSON   `json:"payload,omitempty"`
+}
+
+// DeadPage is a part of the dead letters that are kept, oldest first.
+type DeadPage struct {
+	Version int          `json:"version"`
+	Now     time.Time    `json:"now"`
+	Total   int          `json:"total"` // that match
+	Ever    uint64       `json:"ever"`  // since the start, whatever they are
+	Letters []DeadLetter `json:"letters"`
+}
