@@ -98,6 +98,7 @@ const (
 	holdGrace    uint32 = 1 << iota // shortly after a delayed restart
 	holdInstance                    // there is no instance at the moment
 	holdPaused                      // an operator has paused it
+	holdBelow                       // and all below it; only with holdPaused
 )
 
 func (h *holds) none() bool           { return h.set.Load() == 0 }

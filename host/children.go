@@ -25,6 +25,7 @@ func (a *actor) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*actor, 
 		if scr != nil { // within the parent's own Run, which may be a start while ancestors are suspended
 			child.life.Inherit(a.life.Burden())
 		}
+		child.inheritPause(a)
 		if !a.sys.table.Put(uid, child) {
 			child.closeAccount()
 			return nil, ErrNameTaken

@@ -24,6 +24,7 @@ func NewVirtualClock(start time.Time) *VirtualClock { return clock.NewVirtual(st
 const (
 	DefaultThroughput  = 16
 	DefaultDeadLetters = 256
+	DefaultDeadBytes   = 4 << 20
 	DefaultStopGrace   = 2 * time.Second
 	DefaultIdleAfter   = 30 * time.Second
 )
@@ -39,6 +40,7 @@ type Config struct {
 	shuffle    *uint64 // of a manual system: the seed of the order of turns
 	throughput int
 	dead       int
+	deadBytes  int64
 	guardian   supervision.Strategy
 	grace      time.Duration
 	options    func([]byte) (SpawnOptions, error)
@@ -64,7 +66,7 @@ type SpawnOptions struct {
 // a secret from the operating system, a worker a core. The name must be valid as an actor's name.
 func NewConfig(name string) Config {
 	return Config{
-		name: name, clock: clock.Real(), throughput: DefaultThroughput, dead: DefaultDeadLetters,
+		name: name, clock: clock.Real(), throughput: DefaultThroughput, dead: DefaultDeadLetters, deadBytes: DefaultDeadBytes,
 		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter, askTimeout: DefaultAskTimeout,
 		memory: sandbox.MachineMemory() / 4 * 3, treeMemory: sandbox.MachineMemory() / 8 * 3,
 	}
@@ -104,6 +106,11 @@ func (c Config) WithThroughput(n int) Config { c.throughput = max(n, 1); return 
 
 // WithDeadLetters sets how many dead letters are kept for [System.DeadLetters].
 func (c Config) WithDeadLetters(n int) Config { c.dead = max(n, 0); return c }
+
+// WithDeadLetterBytes bounds what the kept dead letters' payloads and headers take, so that
+// they can be delivered again: those of more than MaxDeadPayload bytes count, one may take a
+// quarter, and the oldest give way. Nobody's account pays for them.
+func (c Config) WithDeadLetterBytes(n int64) Config { c.deadBytes = max(n, 0); return c }
 
 // WithGuardian sets the strategy of /user, the parent of what [System.Spawn] makes.
 func (c Config) WithGuardian(s supervision.Strategy) Config { c.guardian = s; return c }

@@ -1,7 +1,7 @@
 package host
 
 import (
-	"sync"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -47,51 +47,17 @@ type DeadLetter struct {
 	From      string // path of the sender, as far as it is known
 	Recipient abi.Ref
 	Path      string // of the recipient, as far as it is known
-	Payload   []byte // CBOR, at most MaxDeadPayload bytes of it
+	Payload   []byte // CBOR, at most MaxDeadPayload bytes of it; see [System.DeadLetter]
 	Size      int    // of the payload, in bytes
 	Key       string // of the manifest, that raises the bound that was met; "" if none was
+
+	ID    uint64 // for [System.Redeliver]: its number, from 1; 0 if it is not kept
+	Time  time.Time
+	Whole bool // all of it is kept
 }
 
 // MaxDeadPayload bounds what a dead letter keeps of its payload, in bytes.
 const MaxDeadPayload = 1024
-
-// deadLetters counts all and keeps the last ones.
-type deadLetters struct {
-	mu    sync.Mutex
-	total uint64
-	ring  []DeadLetter
-	next  int
-	size  int
-}
-
-func (d *deadLetters) add(l DeadLetter) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.total++
-	if d.size == 0 {
-		return
-	}
-	if len(d.ring) < d.size {
-		d.ring = append(d.ring, l)
-		return
-	}
-	d.ring[d.next] = l
-	d.next = (d.next + 1) % d.size
-}
-
-// count is how many there were in all.
-func (d *deadLetters) count() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.total
-}
-
-func (d *deadLetters) snapshot() ([]DeadLetter, uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	out := append([]DeadLetter(nil), d.ring[d.next:]...)
-	return append(out, d.ring[:d.next]...), d.total
-}
 
 func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {
 	return DeadLetter{

@@ -139,18 +139,18 @@ func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailb
 // deadLetterAt is deadLetter with the key of the bound that was met.
 func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
 	l := letter(reason, to, path, e)
-	l.Key = key
+	l.Key, l.Time = key, s.cfg.clock.Now()
 	l.From = s.refOf(e.Sender).Path()
 	kind := EventDeadLetter
 	if e.Flags&flagSuppressed != 0 {
 		kind = EventSuppressed
 	} else {
-		s.dead.add(l)
+		s.dead.add(&l, e)
 	}
 	if s.bus.quiet() {
 		return
 	}
-	s.bus.publish(Event{Kind: kind, Time: s.cfg.clock.Now(), Ref: s.refOf(to), Dead: &l})
+	s.bus.publish(Event{Kind: kind, Time: l.Time, Ref: s.refOf(to), Dead: &l})
 }
 
 // unanswered tells who has asked that there will be no answer to a message.

@@ -49,6 +49,9 @@ var (
 	ErrNobody = errors.New("host: the receiver is nobody (the zero ref)")
 	// ErrNoQuestion: there is no current message, or nobody who could be answered.
 	ErrNoQuestion = errors.New("host: there is no message to answer")
+	// ErrNotKept: the dead letter is not kept any more, not whole, or no message that could
+	// be delivered again.
+	ErrNotKept = errors.New("host: the dead letter cannot be delivered again")
 	// ErrUsed: the reply handle was used before.
 	ErrUsed = errors.New("host: the answer was given already")
 )

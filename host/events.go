@@ -26,9 +26,11 @@ const (
 	EventSuppressed                      // a message marked as Suppressed was not delivered
 	EventEscalated                       // a failure of a child has reached the actor, and it was decided what follows
 	EventRefused                         // what an actor has asked the host for was refused
+	EventPaused                          // an operator has paused the actor
+	EventUnpaused                        // and lets it go on
 )
 
-var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter", "escalated", "refused"}
+var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter", "escalated", "refused", "paused", "unpaused"}
 
 // String is the name that JSON output uses.
 func (k EventKind) String() string {

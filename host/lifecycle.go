@@ -185,12 +185,16 @@ func (a *actor) rewind(scr *scratch) bool {
 func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	if r := a.restart; r != nil && a.life.State() == life.Restarting {
 		r.hold, r.told = m.hold, false // another one is under way already
+		if m.now && !r.due {
+			r.alarm.Stop()
+			r.due = true
+		}
 		a.maybeRestart(scr)
 		return
 	}
 	suspendedKids := a.life.State() == life.Failed
 	cause := m.failure
-	if cause == nil {
+	if cause == nil || m.now && a.cause != nil {
 		cause = a.cause
 	}
 	kids := a.super.Family.Members()
@@ -357,8 +361,11 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 }
 
-// killLater kills a turn that goes on for too long after its actor was stopped.
-func (a *actor) killLater() {
+// killLater kills a turn that goes on for too long after its actor was stopped, or is to be
+// restarted.
+func (a *actor) killLater() { a.killFor("stopped") }
+
+func (a *actor) killFor(reason string) {
 	x := a.turn
 	if x == nil || !a.running() || !x.awake() || !a.killing.CompareAndSwap(false, true) {
 		return
@@ -366,7 +373,7 @@ func (a *actor) killLater() {
 	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
 		a.killing.Store(false)
 		if a.running() && a.sysq.waiting() {
-			x.kill("stopped")
+			x.kill(reason)
 		}
 	})
 }

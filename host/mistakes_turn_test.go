@@ -203,7 +203,7 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 			l.Stop(g)
 			l.run()
 			l.equal("dead letters", len(l.letters()), 1)
-			l.dead.ring, l.dead.next = nil, 0
+			l.dead.ring, l.dead.total = nil, 0
 			l.got = nil
 		}
 	})

@@ -110,6 +110,9 @@ func (g *guest) CannotRewind() string {
 // Rewind implements Behaviour.
 func (g *guest) Rewind(ctx *Context) bool {
 	a, x, s := g.actor, g.inst.Load(), g.states
+	if x == nil && g.asleep != nil {
+		return true // nothing has run since it fell asleep
+	}
 	if x == nil || s == nil || x.Restore(&s.snap) != nil {
 		return false
 	}

@@ -31,6 +31,11 @@ const (
 	sysChildBegun                  // it has begun the next one
 	sysChildStopped                // a child has gone
 	sysDecide                      // an operator's decision about a child
+	sysRenew                       // an operator wants a child restarted
+	sysPause                       // an operator holds back the actor's messages
+	sysUnpause                     // and lets them in again
+	sysCrash                       // an operator has it fail
+	sysLook                        // somebody looks at what only the actor knows
 	sysResetBackoff                // count the failures of a child anew
 	sysWatch                       // somebody wants to know of the end
 	sysUnwatch                     // not any more
@@ -63,6 +68,8 @@ type sysMsg struct {
 	order     bool // it is the supervisor's
 	keep      bool // sysRestart: the children stay
 	hold      bool // sysRestart: until sysBegin
+	now       bool // sysRestart: a delay under way is over
+	below     bool // sysPause, sysUnpause: all below it, too
 	byItself  bool // sysStop, sysChildStopped: the end follows from the actor's failure or wish, no order
 	again     bool // sysChildFailed: the child could not be resumed
 	escalated bool // sysChildFailed: the failure is one of its own children's
@@ -207,7 +214,7 @@ func (a *actor) post(scr *scratch, m sysMsg) bool {
 // does not.
 func (k sysKind) urgent() bool {
 	switch k {
-	case sysWatch, sysUnwatch, sysTerminated, sysUnanswered, sysDelegate, sysObserve, sysSleep:
+	case sysWatch, sysUnwatch, sysTerminated, sysUnanswered, sysDelegate, sysObserve, sysSleep, sysLook:
 		return false
 	}
 	return true
@@ -273,8 +280,14 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		if m.token == a.gate.Grace() {
 			a.endGrace()
 		}
-	case sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun, sysChildStopped, sysDecide, sysResetBackoff:
+	case sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun, sysChildStopped, sysDecide, sysRenew, sysResetBackoff:
 		a.aboutChild(scr, m)
+	case sysPause, sysUnpause:
+		a.setPaused(scr, m.kind == sysPause, m.below)
+	case sysCrash:
+		a.crashOnOrder(scr, m.failure)
+	case sysLook:
+		m.token.(*look).at(a)
 	case sysWatch:
 		a.watch.AddWatcher(m.ref)
 	case sysUnwatch:
@@ -321,6 +334,8 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 		a.super.Begun(p, child, m.orders)
 	case sysDecide:
 		a.super.Decide(p, child, m.directive)
+	case sysRenew:
+		a.super.Renew(p, child, m.failure)
 	case sysResetBackoff:
 		a.super.ResetBackoff(child)
 	case sysChildStopped:
@@ -341,5 +356,7 @@ func (a *actor) tooLate(scr *scratch, m *sysMsg) {
 		a.sys.notifyEnd(scr, m.ref, a.uid, a.reason)
 	case sysObserve:
 		a.sys.outside.abandoned(m.ref)
+	case sysLook:
+		m.token.(*look).gone()
 	}
 }

@@ -64,7 +64,7 @@ func New(cfg Config) (*System, error) {
 		s.secret = newSecret()
 	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
-	s.dead.size = cfg.dead
+	s.dead.init(cfg.dead, cfg.deadBytes)
 	s.time.init(cfg.clock)
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
 	s.outside.key = s.secret.refKey(forAsks, 0)

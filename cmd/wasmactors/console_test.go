@@ -67,7 +67,7 @@ func TestNothingHostileReachesTheTerminal(t *testing.T) {
 		var out, errs bytes.Buffer
 		env := &environment{stdout: printable.Writer(&out), stderr: printable.Writer(&errs), terminal: &errs, json: asJSON}
 		console := newConsole(env, asJSON, false, 0, "all")
-		for kind := host.EventStarted; kind <= host.EventRefused; kind++ {
+		for kind := host.EventStarted; kind <= host.EventUnpaused; kind++ {
 			e := host.Event{}
 			fillTexts(reflect.ValueOf(&e).Elem())
 			e.Kind, e.Level = kind, 3

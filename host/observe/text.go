@@ -3,6 +3,7 @@ package observe
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -10,7 +11,7 @@ import (
 )
 
 // refText is a ref's number as 16 hexadecimal digits.
-func refText(r host.Ref) string { return fmt.Sprintf("%016x", uint64(r.UID())) }
+func refText(r host.Ref) string { return uidText(r.UID()) }
 
 // parseRef is the inverse.
 func parseRef(text string) (abi.Ref, error) {
@@ -32,3 +33,17 @@ func text(s string) string { return printable.Text(s) }
 
 // clip is a text from outside for an error about it.
 func clip(s string) string { return printable.Line(s, 80) }
+
+func uidText(uid abi.Ref) string { return fmt.Sprintf("%016x", uint64(uid)) }
+
+// payloadJSON is a payload as JSON, nil if it cannot be shown so.
+func payloadJSON(payload []byte) RawJSON {
+	j, err := host.ToJSON(payload)
+	if err != nil {
+		return nil
+	}
+	return j
+}
+
+// reason is an error of the host's as an outcome tells it.
+func reason(err error) string { return line(strings.TrimPrefix(err.Error(), "host: ")) }

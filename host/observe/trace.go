@@ -63,17 +63,6 @@ func (t *traces) close() {}
 
 var errNotYet = errors.New("observe: not there yet")
 
-// Actor is one actor in full.
-func (o *Observer) Actor(path string) (Detail, error) { return Detail{}, errNotYet }
-
-// DeadLetters are those that are kept.
-func (o *Observer) DeadLetters(q DeadQuery) (DeadPage, error) { return DeadPage{}, errNotYet }
-
-// Redeliver delivers dead letters again.
-func (o *Observer) Redeliver(q DeadQuery, dryRun bool) (Outcome, error) {
-	return Outcome{}, errNotYet
-}
-
 // Trace follows the messages of the actor at a path.
 func (o *Observer) Trace(path string, t TraceOptions) (*Stream[TraceRecord], error) {
 	return nil, errNotYet
@@ -88,6 +77,3 @@ func (o *Observer) Flow(ctx context.Context, d time.Duration) (Flow, error) {
 func (o *Observer) Profile(ctx context.Context, d time.Duration, sel Select) (Profile, error) {
 	return nil, errNotYet
 }
-
-// Do does something to actors.
-func (o *Observer) Do(v Verb) (Outcome, error) { return Outcome{}, errNotYet }

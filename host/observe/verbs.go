@@ -1,7 +1,5 @@
 package observe
 
-import "time"
-
 // The verbs.
 const (
 	VerbStop         = "stop"          // orderly: after the present turn, children first
@@ -12,9 +10,11 @@ const (
 	VerbCrash        = "crash"         // a simulated failure, to see the supervisor work
 	VerbDecide       = "decide"        // about an actor that waits for an operator's decision
 	VerbResetBackoff = "reset-backoff" // count its failures from the beginning
+
+	VerbRedeliver = "redeliver" // dead letters; see Observer.Redeliver
 )
 
-// Verbs are the names of all verbs.
+// Verbs are the names of all that [Observer.Do] knows.
 func Verbs() []string {
 	return []string{VerbStop, VerbKill, VerbRestart, VerbPause, VerbUnpause, VerbCrash, VerbDecide, VerbResetBackoff}
 }
@@ -26,7 +26,7 @@ type Verb struct {
 	DryRun    bool   `json:"dry_run,omitempty"`
 	Subtree   bool   `json:"subtree,omitempty"`   // pause, unpause: all below it, too
 	Directive string `json:"directive,omitempty"` // decide: resume, restart or stop
-	Reason    string `json:"reason,omitempty"`    // crash: what the failure says; stop, kill: why, for events
+	Reason    string `json:"reason,omitempty"`    // crash: what the failure says
 	Kind      string `json:"kind,omitempty"`      // crash: the kind of failure; "" is guest_error
 }
 
@@ -48,32 +48,20 @@ const MaxChanges = 10_000
 type Change struct {
 	Path  string `json:"path"`
 	Ref   string `json:"ref"`
-	State State  `json:"state"`         // before
-	Did   string `json:"did,omitempty"` // what was done, or would be
+	ID    uint64 `json:"id,omitempty"`    // of a dead letter
+	State State  `json:"state,omitempty"` // of an actor, before
+	Did   string `json:"did,omitempty"`   // what was done, or would be
 	Error string `json:"error,omitempty"`
 }
 
-// DeadLetter is a message that was not delivered.
-type DeadLetter struct {
-	ID        uint64    `json:"id"`
-	Time      time.Time `json:"time"`
-	Reason    string    `json:"reason"`
-	Kind      string    `json:"kind"`
-	From      string    `json:"from,omitempty"` // path, as far as it is known
-	Sender    string    `json:"sender,omitempty"`
-	To        string    `json:"to"` // path, or the number of a ref
-	Recipient string    `json:"recipient,omitempty"`
-	Key       string    `json:"key,omitempty"` // of the manifest, that raises the bound that was met
-	Size      int       `json:"size"`          // of the payload
-	Whole     bool      `json:"whole"`         // it is kept whole, and can be delivered again
-	Payload   RawJSON   `json:"payload,omitempty"`
-}
-
-// DeadPage is a part of the dead letters that are kept, oldest first.
-type DeadPage struct {
-	Version int          `json:"version"`
-	Now     time.Time    `json:"now"`
-	Total   int          `json:"total"` // that match
-	Ever    uint64       `json:"ever"`  // since the start, whatever they are
-	Letters []DeadLetter `json:"letters"`
+func (o *Outcome) add(c Change) {
+	o.Total++
+	if c.Error == "" {
+		o.Done++
+	} else {
+		o.Failed++
+	}
+	if len(o.Changed) < MaxChanges {
+		o.Changed = append(o.Changed, c)
+	}
 }

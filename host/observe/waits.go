@@ -35,20 +35,7 @@ func (w *waits) update(ages []int64, infos []host.Info, now time.Time) []int64 {
 	w.round++
 	for i := range infos {
 		x := &infos[i]
-		if x.Mailbox == 0 {
-			ages = append(ages, 0)
-			continue
-		}
-		if w.byRef == nil {
-			w.byRef = map[abi.Ref]*marks{}
-		}
-		m := w.byRef[x.Ref.UID()]
-		if m == nil {
-			m = &marks{}
-			w.byRef[x.Ref.UID()] = m
-		}
-		m.round = w.round
-		ages = append(ages, m.look(mark{at, x.Turns + uint64(x.Mailbox)}, x.Turns))
+		ages = append(ages, w.look(x, at))
 	}
 	for ref, m := range w.byRef {
 		if m.round != w.round {
@@ -56,6 +43,23 @@ func (w *waits) update(ages []int64, infos []host.Info, now time.Time) []int64 {
 		}
 	}
 	return ages
+}
+
+// look takes a look at one actor in and returns the age of its oldest message.
+func (w *waits) look(x *host.Info, at int64) int64 {
+	if x.Mailbox == 0 {
+		return 0
+	}
+	if w.byRef == nil {
+		w.byRef = map[abi.Ref]*marks{}
+	}
+	m := w.byRef[x.Ref.UID()]
+	if m == nil {
+		m = &marks{}
+		w.byRef[x.Ref.UID()] = m
+	}
+	m.round = w.round
+	return m.look(mark{at, x.Turns + uint64(x.Mailbox)}, x.Turns)
 }
 
 // look enters a look, with so many turns done, and returns the age of the oldest message.

@@ -53,6 +53,11 @@ func (q *sequence[C]) willEnd(m *family.Member[C]) bool {
 	return q != nil && slices.Contains(q.ends, m)
 }
 
+// holds reports whether m is still to be told something: to end, or to begin.
+func (q *sequence[C]) holds(m *family.Member[C]) bool {
+	return q != nil && (slices.Contains(q.ends, m) || slices.Contains(q.begin, m))
+}
+
 // waitsFor reports whether a restart under way waits for m.
 func (q *sequence[C]) waitsFor(m *family.Member[C]) bool { return q != nil && q.waits == m }
 

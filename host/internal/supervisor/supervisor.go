@@ -84,6 +84,7 @@ type Order struct {
 	Delay    time.Duration // Restart: before the next incarnation
 	Keep     bool          // Restart: its children stay
 	Hold     bool          // Restart: say that the incarnation has ended, and wait for Begin
+	Now      bool          // Restart: a delay under way is over
 	Reason   string        // Stop: why
 	ByItself bool          // Stop: the end follows from the child's failure or wish
 }
@@ -320,6 +321,29 @@ func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
 	case supervision.Stop:
 		s.Order(p, m, Order{Kind: Stop, Reason: "stopped after a failure"})
 	}
+}
+
+// Renew restarts a child because an operator wants it, at once and alone, and counts that in
+// no window. One that a restart in order is about to reach is restarted by that.
+func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure) {
+	m := s.Family.Find(child.Name())
+	if m == nil || m.Child != child || p.State().Ending() || s.sequence.holds(m) {
+		return
+	}
+	s.Order(p, m, Order{Kind: Restart, Failure: why, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m), Now: true})
+}
+
+// Look is what is noted about a child, as it stands now.
+func (s *Supervisor[C]) Look(child C, now time.Time) (r supervision.Record, left, ok bool) {
+	m := s.Family.Find(child.Name())
+	if m == nil || m.Child != child {
+		return r, false, false
+	}
+	noted := m.Record
+	if at := child.StartedAt(); !at.IsZero() {
+		noted.Started(at)
+	}
+	return s.strategy.Look(&noted, &s.group, now), m.Suspended, true
 }
 
 // ResetBackoff counts the failures of a child anew.

@@ -1,0 +1,78 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Inspection is one actor in full.
+type Inspection struct {
+	Info
+	Parts        Held
+	Limits       Limits
+	Capabilities Capabilities
+	Lifetime     supervision.Lifetime
+	Replies      int // handles of Context.Later that were not used yet
+
+	// Counts are what only the actor itself knows; nil if it is in the middle of a turn.
+	Counts *Counts
+	// Strategy is how its supervisor treats it; the zero value for /user and /system.
+	Strategy supervision.Strategy
+	// Record is what its supervisor has noted about it; nil if that one is in the middle of
+	// a turn, and for /user and /system. Left: it was left suspended for an operator to decide
+	// about, see [System.Decide].
+	Record *supervision.Record
+	Left   bool
+}
+
+// Counts are what an actor has at the moment.
+type Counts struct {
+	Timers, Asks, Watches, Watchers, Stash int
+	Undecided                              int // children that wait for a decision until it goes on
+}
+
+// DefaultInspectTimeout is how long Inspect waits for an actor whose context has no deadline.
+const DefaultInspectTimeout = 100 * time.Millisecond
+
+// Inspect looks at one actor. What only the actor and its supervisor know is read between two
+// of their turns; of one whose turn goes on until ctx ends it is missing. It fails with
+// ErrUnknown if the actor has stopped.
+func (s *System) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
+	a := s.table.Get(ref.uid)
+	if a == nil {
+		return Inspection{}, ErrUnknown
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, DefaultInspectTimeout)
+		defer cancel()
+	}
+	x := Inspection{
+		Parts: a.held(), Limits: a.limits, Capabilities: a.props.caps, Lifetime: a.props.life, Replies: int(a.replies.Load()),
+	}
+	own := a.lookAt(func() {
+		x.Counts = &Counts{
+			Timers: a.timers.Len(), Asks: a.asks.Len(), Watches: a.watch.Len(), Watchers: len(a.watch.Watchers()),
+			Stash: a.stash.Len(), Undecided: a.super.Undecided(),
+		}
+	})
+	var above *look
+	var record supervision.Record
+	var left, known bool
+	if p := a.parent; p != nil {
+		x.Strategy = p.props.strategy
+		above = p.lookAt(func() { record, left, known = p.super.Look(a, p.Now()) })
+	}
+	own.wait(ctx)
+	if !own.done() {
+		x.Counts = nil
+	}
+	above.wait(ctx)
+	if above.done() && known {
+		x.Record, x.Left = &record, left
+	}
+	a.info(&x.Info)
+	return x, nil
+}

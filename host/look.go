@@ -1,0 +1,72 @@
+package host
+
+import (
+	"context"
+	"sync"
+)
+
+// look reads what belongs to an actor's own run: between two runs if it is idle, else as a
+// system message. Nothing waits for it but who asks.
+type look struct {
+	mu    sync.Mutex
+	read  func()
+	over  bool // nobody waits any more, or it was read
+	seen  bool
+	ready chan struct{}
+}
+
+// lookAt calls read where the actor's own run would, now or later.
+func (a *actor) lookAt(read func()) *look {
+	l := &look{read: read, ready: make(chan struct{})}
+	if a.sys.disp.Visit(&a.task, func() { l.at(a) }) {
+		return l
+	}
+	if !a.post(nil, sysMsg{kind: sysLook, token: l}) {
+		l.gone()
+	}
+	return l
+}
+
+// at is called within the actor's run.
+func (l *look) at(*actor) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return
+	}
+	l.read()
+	l.over, l.seen = true, true
+	close(l.ready)
+}
+
+// gone says that the actor has stopped.
+func (l *look) gone() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.over = true
+		close(l.ready)
+	}
+}
+
+// wait waits until it was read, or ctx ends.
+func (l *look) wait(ctx context.Context) {
+	if l == nil {
+		return
+	}
+	select {
+	case <-l.ready:
+	case <-ctx.Done():
+	}
+}
+
+// done reports whether it was read; if not, it will not be any more.
+func (l *look) done() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	return l.seen
+}

@@ -1,0 +1,211 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// deed is a verb that was checked.
+type deed struct {
+	Verb
+	directive supervision.Directive
+	kind      abi.FailureKind
+}
+
+// Do gives orders to actors and says what was ordered, in the order of the paths. It does not
+// wait until they are carried out: what runs ends its turn first (see host's methods for each).
+// An actor that an order makes no sense for has an Error that says why, and the others are done
+// all the same; so Do itself only fails if the verb is not valid. With DryRun nothing changes.
+func (o *Observer) Do(v Verb) (Outcome, error) {
+	d, err := v.check()
+	if err != nil {
+		return Outcome{}, err
+	}
+	m, err := v.Select.compile("")
+	if err != nil {
+		return Outcome{}, err
+	}
+	var chosen []host.Info
+	o.afresh(func(s *snapshot) {
+		for i := range s.infos {
+			if x := &s.infos[i]; m.match(x) && (!x.Parent.IsZero() || d.guardians(x)) {
+				chosen = append(chosen, *x)
+			}
+		}
+	})
+	slices.SortFunc(chosen, func(a, b host.Info) int { return cmp.Compare(a.Ref.Path(), b.Ref.Path()) })
+	out := Outcome{Version: Version, Verb: v.Verb, DryRun: v.DryRun, Changed: []Change{}}
+	for i := range chosen {
+		x := &chosen[i]
+		c := Change{Path: x.Ref.Path(), Ref: refText(x.Ref), State: stateOf(x.State)}
+		did, why := o.plan(d, x)
+		if why == "" && !v.DryRun {
+			if err := o.carryOut(d, x.Ref); err != nil {
+				why = reason(err)
+			}
+		}
+		if why == "" {
+			c.Did = did
+		} else {
+			c.Error = why
+		}
+		out.add(c)
+	}
+	if !v.DryRun {
+		o.mu.Lock()
+		if o.snap != nil {
+			o.snap.taken = o.snap.taken.Add(-max(o.o.sharing, 0)) // what is shown next has seen it
+		}
+		o.mu.Unlock()
+	}
+	return out, nil
+}
+
+func (v Verb) check() (deed, error) {
+	d := deed{Verb: v}
+	if !slices.Contains(Verbs(), v.Verb) {
+		return d, invalid("there is no verb %q; the verbs are %s", clip(v.Verb), strings.Join(Verbs(), ", "))
+	}
+	if v.Select.Empty() {
+		return d, invalid("which actors? Select some by paths (/** is all), types, states or refs")
+	}
+	if v.Directive != "" && v.Verb != VerbDecide || (v.Reason != "" || v.Kind != "") && v.Verb != VerbCrash || v.Subtree && v.Verb != VerbPause && v.Verb != VerbUnpause {
+		return d, invalid("%s takes no directive (decide does), reason or kind (crash does), or subtree (pause and unpause do)", v.Verb)
+	}
+	switch v.Verb {
+	case VerbDecide:
+		x, ok := supervision.ParseDirective(v.Directive)
+		if !ok || x != supervision.Resume && x != supervision.Restart && x != supervision.Stop {
+			return d, invalid("the directive is resume, restart or stop, not %q", clip(v.Directive))
+		}
+		d.directive = x
+	case VerbCrash:
+		if d.kind = abi.FailureGuestError; v.Kind != "" {
+			var ok bool
+			if d.kind, ok = abi.ParseFailureKind(v.Kind); !ok {
+				return d, invalid("there is no failure of the kind %q", clip(v.Kind))
+			}
+		}
+		if len(v.Reason) > mostReason {
+			return d, invalid("a reason has at most %d bytes", mostReason)
+		}
+	}
+	return d, nil
+}
+
+// mostReason bounds the reason of a simulated failure, in bytes.
+const mostReason = 1024
+
+// guardians reports whether the verb means /user or /system, which only a path that names it
+// and a pause do.
+func (d *deed) guardians(x *host.Info) bool {
+	return (d.Verb.Verb == VerbPause || d.Verb.Verb == VerbUnpause) && slices.ContainsFunc(d.Select.Paths, func(p string) bool {
+		return !glob.HasMeta(p) && p == x.Ref.Path()
+	})
+}
+
+// plan says what an order does to an actor in its state, or why it makes no sense.
+func (o *Observer) plan(d deed, x *host.Info) (did, why string) {
+	if x.State == host.StateStopping {
+		return "", "it is stopping already"
+	}
+	switch d.Verb.Verb {
+	case VerbStop:
+		return "stops after its present turn", ""
+	case VerbKill:
+		return "stops at once", ""
+	case VerbRestart:
+		return planRestart(x)
+	case VerbPause:
+		switch {
+		case x.Paused && !d.Subtree:
+			return "was paused already", ""
+		case d.Subtree:
+			return "is paused with all below it", ""
+		}
+		return "is paused", ""
+	case VerbUnpause:
+		switch {
+		case d.Subtree:
+			return "goes on with all below it", ""
+		case !x.Paused:
+			return "was not paused", ""
+		}
+		return "goes on", ""
+	case VerbCrash:
+		return planCrash(x)
+	case VerbDecide:
+		return o.planDecide(d, x)
+	}
+	return "its failures are counted from the beginning", ""
+}
+
+func planRestart(x *host.Info) (did, why string) {
+	switch {
+	case x.Since == 0:
+		return "", "it is about to begin its first incarnation"
+	case x.State == host.StateDelayed:
+		return "is restarted now instead of waiting for it", ""
+	case x.Failed:
+		return "is restarted instead of waiting for a decision", ""
+	}
+	return "is restarted", ""
+}
+
+func planCrash(x *host.Info) (did, why string) {
+	switch {
+	case x.State == host.StateStarting:
+		return "", "it has not begun yet"
+	case x.State == host.StateDelayed:
+		return "", "it waits for its restart"
+	case x.Failed:
+		return "", "it has failed already"
+	}
+	return "fails after its present turn", ""
+}
+
+func (o *Observer) planDecide(d deed, x *host.Info) (did, why string) {
+	if !x.Failed {
+		return "", "it waits for no decision"
+	}
+	i, err := o.sys.Inspect(context.Background(), x.Ref)
+	switch {
+	case err != nil:
+		return "", reason(err)
+	case i.Record != nil && !i.Left:
+		return "", "it is its supervisor that decides about it"
+	case i.Record == nil:
+		return d.Directive + ", when its supervisor's turn has ended, if it leaves that to an operator", ""
+	}
+	return d.Directive, ""
+}
+
+// carryOut gives an order.
+func (o *Observer) carryOut(d deed, ref host.Ref) error {
+	switch d.Verb.Verb {
+	case VerbStop:
+		o.sys.Stop(ref)
+	case VerbKill:
+		o.sys.StopNow(ref)
+	case VerbRestart:
+		return o.sys.Restart(ref)
+	case VerbPause:
+		return o.sys.Pause(ref, d.Subtree)
+	case VerbUnpause:
+		return o.sys.Unpause(ref, d.Subtree)
+	case VerbCrash:
+		return o.sys.Crash(ref, d.kind, d.Reason)
+	case VerbDecide:
+		return o.sys.Decide(ref, d.directive)
+	case VerbResetBackoff:
+		return o.sys.ResetBackoff(ref)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package host
+
+import (
+	"cmp"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+)
+
+// restartedByHand is the cause of the incarnation that Restart begins, unless the one before
+// it has failed.
+var restartedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "restarted by an operator"}
+
+// Restart has an actor's supervisor begin another incarnation of it, at once, of it alone, and
+// with its children stopped or kept as the strategy says. It counts in no window and for no
+// backoff, as OTP's restart_child does not. A delay under way is over; an actor that waits for
+// a decision gets this one; one that is about to stop, or to be restarted in order with its
+// group, stays as it is. A turn that goes on for longer than Config.WithStopGrace is killed. It
+// fails with ErrUnknown, also for /user and /system.
+func (s *System) Restart(ref Ref) error {
+	a := s.table.Get(ref.uid)
+	if a == nil || a.parent == nil || !a.parent.post(nil, sysMsg{kind: sysRenew, ref: a.uid, failure: restartedByHand}) {
+		return ErrUnknown
+	}
+	a.killFor(restartedByHand.Reason)
+	return nil
+}
+
+// Crash has an actor fail when its present turn has ended, so that it can be seen what its
+// supervisor does: the failure is decided about, counted and delayed as any other. No message
+// is lost by it. It has an effect on an actor that runs (or sleeps, is paused, or waits for
+// an instance) and none on one that has failed already or waits for its restart. kind 0 is a
+// guest's error; an empty reason says that an operator wanted it. It fails with ErrUnknown,
+// also for /user and /system.
+func (s *System) Crash(ref Ref, kind abi.FailureKind, reason string) error {
+	a := s.table.Get(ref.uid)
+	if a == nil || a.parent == nil {
+		return ErrUnknown
+	}
+	f := &abi.Failure{Kind: cmp.Or(kind, abi.FailureGuestError), Reason: cmp.Or(clip(reason, abi.MaxReason), "simulated by an operator")}
+	return s.order(ref, sysMsg{kind: sysCrash, failure: f})
+}
+
+func (a *actor) crashOnOrder(scr *scratch, f *abi.Failure) {
+	if a.life.State() != life.Running || !a.begun.Load() {
+		return
+	}
+	f.Turn = a.turns
+	a.fail(scr, f, endByItself)
+}

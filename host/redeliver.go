@@ -1,0 +1,233 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// deadLetters counts all and keeps the last ones.
+type deadLetters struct {
+	mu    sync.Mutex
+	total uint64
+	ring  []keptLetter // that of number n at (n-1) modulo its size, once it is full
+	size  int
+	most  int64 // bytes of what is kept beyond excerpts
+	bytes int64
+	shed  uint64 // the next letter to give its bytes back
+}
+
+// keptLetter is a dead letter with what it takes to deliver it again.
+type keptLetter struct {
+	DeadLetter
+	correlation uint64
+	flags       uint8
+	senderPath  string
+	headers     []byte
+	whole       []byte // nil: the excerpt is
+	taken       bool   // it was delivered again
+}
+
+// extra is what the letter takes of the bound on bytes.
+func (k *keptLetter) extra() int64 { return int64(len(k.whole) + len(k.headers)) }
+
+func (d *deadLetters) init(size int, most int64) { d.size, d.most, d.shed = size, most, 1 }
+
+// add enters a letter and gives it its number. The envelope stays the caller's.
+func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.total++
+	if d.size == 0 {
+		return
+	}
+	l.ID = d.total
+	var at *keptLetter
+	if len(d.ring) < d.size {
+		d.ring = append(d.ring, keptLetter{})
+		at = &d.ring[len(d.ring)-1]
+	} else {
+		at = d.at(l.ID)
+		d.bytes -= at.extra()
+	}
+	*at = keptLetter{}
+	d.shed = max(d.shed, d.first())
+	extra := int64(len(e.Headers))
+	if len(e.Payload) > len(l.Payload) {
+		extra += int64(len(e.Payload))
+	}
+	if l.Whole = extra <= d.most/4; l.Whole {
+		d.makeRoom(extra, l.ID)
+		d.bytes += extra
+		at.correlation, at.flags, at.senderPath = e.Correlation, e.Flags&flagNoInfluence, e.SenderPath
+		if len(e.Headers) > 0 {
+			at.headers = append([]byte(nil), e.Headers...)
+		}
+		if len(e.Payload) > len(l.Payload) {
+			at.whole = append([]byte(nil), e.Payload...)
+		}
+	}
+	at.DeadLetter = *l
+}
+
+// first is the number of the oldest letter that is kept.
+func (d *deadLetters) first() uint64 { return d.total - uint64(len(d.ring)) + 1 }
+
+// at is where the letter of a number is.
+func (d *deadLetters) at(id uint64) *keptLetter { return &d.ring[(id-1)%uint64(d.size)] }
+
+// makeRoom has the oldest letters give their bytes back until there is room for more.
+func (d *deadLetters) makeRoom(more int64, before uint64) {
+	for ; d.bytes+more > d.most && d.shed < before; d.shed++ {
+		k := d.at(d.shed)
+		if k.extra() == 0 {
+			continue
+		}
+		d.bytes -= k.extra()
+		k.whole, k.headers, k.Whole = nil, nil, false
+	}
+}
+
+// count is how many there were in all.
+func (d *deadLetters) count() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.total
+}
+
+// snapshot is those that are kept, oldest first, and how many there were in all.
+func (d *deadLetters) snapshot() ([]DeadLetter, uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]DeadLetter, 0, len(d.ring))
+	for id := d.first(); id <= d.total && d.size > 0; id++ {
+		if k := d.at(id); !k.taken {
+			out = append(out, k.DeadLetter)
+		}
+	}
+	return out, d.total
+}
+
+// get is a letter that is kept.
+func (d *deadLetters) get(id uint64) (*keptLetter, error) {
+	switch {
+	case id == 0 || id > d.total:
+		return nil, fmt.Errorf("%w: there was none with the number %d", ErrNotKept, id)
+	case id < d.first():
+		return nil, fmt.Errorf("%w: number %d is not kept any more", ErrNotKept, id)
+	}
+	k := d.at(id)
+	if k.taken {
+		return nil, fmt.Errorf("%w: number %d was delivered again already", ErrNotKept, id)
+	}
+	return k, nil
+}
+
+// take is a copy of a letter as an envelope; nobody else gets it until it is given back.
+func (d *deadLetters) take(id uint64) (*keptLetter, *mailbox.Envelope, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k, err := d.get(id)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case k.Kind != abi.KindMessage:
+		return nil, nil, fmt.Errorf("%w: number %d is no message but a %s, which nobody waits for any more", ErrNotKept, id, k.Kind)
+	case !k.Whole:
+		return nil, nil, fmt.Errorf("%w: of number %d only the first %d of %d bytes are kept; see Config.WithDeadLetterBytes", ErrNotKept, id, len(k.Payload), k.Size)
+	}
+	e := mailbox.New()
+	e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation = k.Kind, k.flags, k.Sender, k.senderPath, k.correlation
+	e.SetHeaders(k.headers)
+	if k.whole != nil {
+		e.SetPayload(k.whole)
+	} else {
+		e.SetPayload(k.Payload)
+	}
+	k.taken = true
+	return &keptLetter{DeadLetter: k.DeadLetter}, e, nil
+}
+
+// giveBack takes take back.
+func (d *deadLetters) giveBack(id uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if id >= d.first() {
+		d.at(id).taken = false
+	}
+}
+
+// DeadLetter is a dead letter that is kept, with all of its payload if it is whole. It fails
+// with ErrNotKept.
+func (s *System) DeadLetter(id uint64) (DeadLetter, error) {
+	d := &s.dead
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k, err := d.get(id)
+	if err != nil {
+		return DeadLetter{}, err
+	}
+	l := k.DeadLetter
+	if k.whole != nil {
+		l.Payload = k.whole
+	}
+	return l, nil
+}
+
+// Redeliver delivers a dead letter again, as it was: to the actor that it was for, or if that
+// has stopped to the one that is at its path now, in the name of its sender. Then it is kept
+// no more. Who had asked was told that there is no answer, so an answer to it is a dead
+// letter. What cannot be delivered stays what it is, and nothing follows from it: ErrNotKept
+// says that it is not kept whole, ErrUnknown that there is nobody, ErrMailboxFull and
+// ErrRestarting that it was not taken.
+func (s *System) Redeliver(id uint64) (Ref, error) {
+	l, e, err := s.dead.take(id)
+	if err != nil {
+		return Ref{}, err
+	}
+	to := s.table.Get(l.Recipient)
+	if to == nil {
+		to = s.heir(l)
+	}
+	if to == nil {
+		err = nobodyFor(l)
+	} else if _, err = to.accept(nil, e); err == nil {
+		return to.ref(), nil
+	}
+	e.Free()
+	s.dead.giveBack(id)
+	if errors.Is(err, ErrStopped) {
+		err = fmt.Errorf("%w: %s has stopped", ErrUnknown, l.To())
+	}
+	return Ref{}, err
+}
+
+// heir is who is at the path that a letter was for.
+func (s *System) heir(l *keptLetter) *actor {
+	if at, ok := s.parsePath(l.Path); ok {
+		return s.find(at.elements)
+	}
+	return nil
+}
+
+func nobodyFor(l *keptLetter) error {
+	return fmt.Errorf("%w: %s has stopped, and nobody is at its path", ErrUnknown, l.To())
+}
+
+// CanRedeliver says why Redeliver would fail, nil if it would not as far as is known. It
+// changes nothing.
+func (s *System) CanRedeliver(id uint64) error {
+	l, e, err := s.dead.take(id)
+	if err != nil {
+		return err
+	}
+	e.Free()
+	s.dead.giveBack(id)
+	if s.table.Get(l.Recipient) == nil && s.heir(l) == nil {
+		return nobodyFor(l)
+	}
+	return nil
+}
