@@ -241,6 +241,8 @@ func (g *guest) End(ctx *Context, end End) {
 	}
 	g.forgetStates()
 	g.forgetSleep()
+	g.waiting = false
+	g.actor.holds.drop(holdInstance) // the next incarnation has an instance, or fails
 	x := g.inst.Load()
 	if x != nil && (end.Last || end.Delayed || x.Reset() != nil) {
 		g.release()
