@@ -63,6 +63,7 @@ type actor struct {
 	begun     atomic.Bool  // the present incarnation has started; to read
 	due       atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
 	failed    atomic.Pointer[LastFailure]
+	tapped    atomic.Pointer[[]*tap]
 
 	behaviour Behaviour
 	turn      interruptible // the behaviour, if its turns can be ended from outside
@@ -272,6 +273,7 @@ type scratch struct {
 	ends    []int  // of the turns in cmds
 	now     int64  // the last look at the clock
 	same    int    // turns that may still share it
+	skip    uint64 // turns until the next sample of the flow
 	waits   uint32 // of the worker, then
 	batch   []*mailbox.Envelope
 	start   []byte // the payload of a start envelope

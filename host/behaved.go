@@ -28,7 +28,7 @@ func (b *behaved) guarded(ctx *Context, f func() *abi.Failure) (failure *abi.Fai
 			failure = ctx.unrecorded
 		}
 		if failure == nil && (ctx.env != nil || len(ctx.scr.effects) > 0) {
-			failure = a.commitTurn(ctx)
+			failure = a.endTurn(ctx)
 		}
 		ctx.unrecorded = nil
 		a.leaveTurn(ctx.scr, failure != nil)

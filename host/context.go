@@ -69,19 +69,6 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	scr.effects = scr.effects[:0]
 }
 
-// commitTurn tells whoever records what actors do, before any of it takes effect.
-func (a *actor) commitTurn(ctx *Context) *abi.Failure {
-	hook := a.sys.cfg.commit
-	if hook == nil {
-		return nil
-	}
-	c := commitment{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.now(), effects: ctx.scr.effects}
-	if ctx.env != nil {
-		c.mail = []*mailbox.Envelope{ctx.env}
-	}
-	return notRecorded(hook(&c))
-}
-
 // Self is the actor itself.
 func (c *Context) Self() Ref { return c.actor.ref() }
 
@@ -135,7 +122,7 @@ func (c *Context) next() *mailbox.Envelope {
 	}
 	if c.env != nil {
 		if _, guarded := a.behaviour.(*behaved); guarded {
-			if c.unrecorded = a.commitTurn(c); c.unrecorded != nil {
+			if c.unrecorded = a.endTurn(c); c.unrecorded != nil {
 				return nil // the turn fails, when Handle returns
 			}
 		}

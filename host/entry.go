@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -29,8 +28,8 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		var n int
 		base := done
 		if n, more, f = g.read(scr, x, base); f == nil {
-			if a.sys.cfg.commit != nil {
-				if f = g.commit(scr, base, n, now); f != nil {
+			if a.sys.looks.Load() != 0 {
+				if f = g.endTurns(scr, base, n, now); f != nil {
 					n = 0
 				}
 			}
@@ -216,37 +215,4 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 	if g.states != nil && f == nil {
 		g.checkpointIfDue()
 	}
-}
-
-// commitment is what an entry, or the turn of an actor in Go, has taken in and is about
-// to let out. It is valid until the hook returns.
-type commitment struct {
-	actor       Ref
-	incarnation uint64
-	firstTurn   uint64
-	now         int64
-	mail        []*mailbox.Envelope // an envelope a turn
-	commands    func(turn int) []abi.Command
-	effects     []effect // of an actor in Go
-}
-
-// commit tells whoever records what actors do, before any of it takes effect.
-func (g *guest) commit(scr *scratch, base, n int, now int64) *abi.Failure {
-	hook := g.actor.sys.cfg.commit
-	if hook == nil || n == 0 {
-		return nil
-	}
-	a := g.actor
-	err := hook(&commitment{
-		actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns + uint64(base), now: now,
-		mail: scr.batch[base : base+n], commands: scr.turn,
-	})
-	return notRecorded(err)
-}
-
-func notRecorded(err error) *abi.Failure {
-	if err == nil {
-		return nil
-	}
-	return &abi.Failure{Kind: abi.FailureHost, Reason: "the turn could not be recorded: " + err.Error()}
 }

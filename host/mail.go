@@ -41,6 +41,9 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 		return
 	}
 	a.noteCrash(e)
+	if a.sys.looks.Load()&lookTap != 0 {
+		a.tapFailed(e, f)
+	}
 	if a.dispose(scr, e, f) {
 		scr.cache.Free(e)
 	} else {

@@ -180,8 +180,8 @@ func (n *native) left(ctx *Context, r any) (failure *abi.Failure) {
 // let lets out what a call has left, unless it has failed or is not recorded.
 func (n *native) let(ctx *Context, failure *abi.Failure) *abi.Failure {
 	a := ctx.actor
-	if failure == nil && a.sys.cfg.commit != nil {
-		failure = a.commitTurn(ctx)
+	if a.sys.looks.Load() != 0 && failure == nil {
+		failure = a.endTurn(ctx)
 	}
 	if len(ctx.scr.effects) > 0 {
 		a.leaveTurn(ctx.scr, failure != nil)

@@ -29,6 +29,7 @@ import (
 // goroutine.
 type System struct {
 	cfg     Config
+	looks   atomic.Uint32 // who wants to hear of turns; see looks.go
 	secret  *Secret
 	time    turnClock
 	disp    *dispatch.Dispatcher
@@ -38,6 +39,8 @@ type System struct {
 	bus     bus
 	dead    deadLetters
 	awake   *residency.List
+	taps    taps
+	sampler atomic.Pointer[flowSampler]
 	totals  totals
 	pool    *account.Pool
 	asleep  atomic.Int64 // guests without an instance
@@ -62,6 +65,9 @@ func New(cfg Config) (*System, error) {
 	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), temp: scheme + cfg.name + "/temp"}
 	if s.secret == nil {
 		s.secret = newSecret()
+	}
+	if cfg.commit != nil {
+		s.looks.Store(lookCommit)
 	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
 	s.dead.init(cfg.dead, cfg.deadBytes)

@@ -1,0 +1,72 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Whoever wants to hear of turns: who records them, who taps an actor, who samples the flow
+// of messages or the fuel. One word says whether there is anybody; it is all that a turn
+// looks at while there is not.
+const (
+	lookCommit uint32 = 1 << iota // Config.commit
+	lookTap
+	lookFlow
+)
+
+// commitment is what an entry, or the turn of an actor in Go, has taken in and is about
+// to let out. It is valid until the hook returns.
+type commitment struct {
+	actor       Ref
+	incarnation uint64
+	firstTurn   uint64
+	now         int64
+	mail        []*mailbox.Envelope // an envelope a turn
+	commands    func(turn int) []abi.Command
+	effects     []effect // of an actor in Go
+}
+
+// endTurns tells whoever wants to hear of them of n turns of a guest, before any of it takes
+// effect. A failure is that of who records them.
+func (g *guest) endTurns(scr *scratch, base, n int, now int64) *abi.Failure {
+	if n == 0 {
+		return nil
+	}
+	a := g.actor
+	c := commitment{
+		actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns + uint64(base), now: now,
+		mail: scr.batch[base : base+n], commands: scr.turn,
+	}
+	return a.tell(scr, &c)
+}
+
+// endTurn is endTurns for the turn of an actor in Go.
+func (a *actor) endTurn(ctx *Context) *abi.Failure {
+	if a.sys.looks.Load() == 0 {
+		return nil
+	}
+	c := commitment{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.now(), effects: ctx.scr.effects}
+	if ctx.env != nil {
+		c.mail = []*mailbox.Envelope{ctx.env}
+	}
+	return a.tell(ctx.scr, &c)
+}
+
+// tell tells them; who records comes first, and what is not recorded has not been.
+func (a *actor) tell(scr *scratch, c *commitment) *abi.Failure {
+	if hook := a.sys.cfg.commit; hook != nil {
+		if err := hook(c); err != nil {
+			return &abi.Failure{Kind: abi.FailureHost, Reason: "the turn could not be recorded: " + err.Error()}
+		}
+	}
+	looks := a.sys.looks.Load()
+	if looks&lookTap != 0 {
+		if taps := a.tapped.Load(); taps != nil {
+			a.tap(*taps, c)
+		}
+	}
+	if looks&lookFlow != 0 {
+		a.flow(scr, c)
+	}
+	return nil
+}

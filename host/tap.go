@@ -1,0 +1,151 @@
+package host
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Tapped is a message of an actor that is tapped: one whose turn has ended, or failed, or one
+// that such a turn sends. What a failed turn was to send is not among them.
+type Tapped struct {
+	Actor       Ref
+	Incarnation uint64
+	Turn        uint64 // number of the turn in the actor's life
+	Time        time.Time
+	Out         bool
+	Kind        abi.Kind
+	Forward     bool   // out: the message of the turn, sent on
+	Peer        Ref    // who has sent it, or whom it is for; nobody if that is not known
+	Path        string // out: as the actor has given it, if it has
+	Correlation uint64
+	Payload     []byte       // a part of it
+	Size        int          // of all of it, in bytes
+	Failure     *abi.Failure // in: why its turn has failed
+}
+
+// taps are those of a system.
+type taps struct {
+	mu sync.Mutex
+	n  int
+}
+
+// tap is one of them.
+type tap struct {
+	payload int
+	f       func(*Tapped)
+}
+
+// Tap calls f for the messages of an actor until stop is called or the actor has stopped,
+// with at most so many bytes of each payload. f is called by the worker that runs the actor,
+// in the order of its turns: it must be quick, and a Tapped is valid until it returns. It fails
+// with ErrUnknown. While any actor is tapped every turn of the system costs some nanoseconds
+// more.
+func (s *System) Tap(ref Ref, payload int, f func(*Tapped)) (stop func(), err error) {
+	a := s.table.Get(ref.uid)
+	if a == nil {
+		return nil, ErrUnknown
+	}
+	t := &tap{payload, f}
+	s.taps.mu.Lock()
+	defer s.taps.mu.Unlock()
+	a.setTaps(append(a.tapsNow(), t))
+	if s.taps.n++; s.taps.n == 1 {
+		s.looks.Or(lookTap)
+	}
+	return sync.OnceFunc(func() {
+		s.taps.mu.Lock()
+		defer s.taps.mu.Unlock()
+		a.setTaps(slices.DeleteFunc(a.tapsNow(), func(x *tap) bool { return x == t }))
+		if s.taps.n--; s.taps.n == 0 {
+			s.looks.And(^lookTap)
+		}
+	}), nil
+}
+
+// tapsNow is a copy of the actor's taps.
+func (a *actor) tapsNow() []*tap {
+	if p := a.tapped.Load(); p != nil {
+		return slices.Clone(*p)
+	}
+	return nil
+}
+
+func (a *actor) setTaps(taps []*tap) {
+	if len(taps) == 0 {
+		a.tapped.Store(nil)
+		return
+	}
+	a.tapped.Store(&taps)
+}
+
+// tap hands turns that ended well to those who tap the actor.
+func (a *actor) tap(taps []*tap, c *commitment) {
+	one := Tapped{Actor: c.actor, Incarnation: c.incarnation, Time: time.Unix(0, c.now)}
+	for i := range max(len(c.mail), 1) {
+		one.Turn = c.firstTurn + uint64(i)
+		var current *mailbox.Envelope
+		if i < len(c.mail) {
+			current = c.mail[i]
+			a.tapIn(taps, one, current, nil)
+		}
+		if c.commands != nil {
+			for _, cmd := range c.commands(i) {
+				a.tapCommand(taps, one, &cmd, current)
+			}
+		}
+	}
+	for i := range c.effects {
+		if e := &c.effects[i]; e.env != nil {
+			one.Out, one.Forward = true, e.kind == effectForward
+			one.Kind, one.Correlation, one.Peer = e.env.Kind, e.env.Correlation, a.sys.refOf(e.to)
+			hand(taps, one, e.env.Payload)
+		}
+	}
+}
+
+// tapIn hands a message over that the actor has taken.
+func (a *actor) tapIn(taps []*tap, one Tapped, e *mailbox.Envelope, f *abi.Failure) {
+	one.Kind, one.Peer, one.Correlation, one.Failure = e.Kind, a.sys.sender(e), e.Correlation, f
+	hand(taps, one, e.Payload)
+}
+
+// tapCommand hands a message over that a guest sends.
+func (a *actor) tapCommand(taps []*tap, one Tapped, cmd *abi.Command, current *mailbox.Envelope) {
+	payload := cmd.Payload
+	one.Out, one.Kind, one.Correlation = true, abi.KindMessage, cmd.Correlation
+	switch {
+	case cmd.Op == abi.OpForward && current != nil:
+		one.Forward, one.Kind, one.Correlation, payload = true, current.Kind, current.Correlation, current.Payload
+	case cmd.Op == abi.OpAsk:
+	case cmd.Op == abi.OpSend:
+		one.Kind = kindOf(cmd)
+	default:
+		return
+	}
+	if cmd.ToPath != nil {
+		one.Path = string(cmd.ToPath)
+	} else {
+		one.Peer = a.sys.refOf(cmd.ToRef)
+	}
+	hand(taps, one, payload)
+}
+
+func hand(taps []*tap, one Tapped, payload []byte) {
+	one.Size = len(payload)
+	for _, t := range taps {
+		own := one // f may change it
+		own.Payload = payload[:min(len(payload), t.payload)]
+		t.f(&own)
+	}
+}
+
+// tapFailed hands the message of a failed turn over.
+func (a *actor) tapFailed(e *mailbox.Envelope, f *abi.Failure) {
+	if taps := a.tapped.Load(); taps != nil {
+		a.tapIn(*taps, Tapped{Actor: a.ref(), Incarnation: a.incarnation(), Turn: f.Turn, Time: a.Now()}, e, f)
+	}
+}
