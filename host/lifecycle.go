@@ -344,6 +344,7 @@ func (a *actor) finishStop(scr *scratch) {
 		e.Failure = a.cause
 		a.sys.bus.publish(e)
 	}
+	a.tapsEnded()
 	left := a.sysq.close()
 	if a.parent != nil {
 		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a})

@@ -12,6 +12,7 @@ const (
 	lookCommit uint32 = 1 << iota // Config.commit
 	lookTap
 	lookFlow
+	lookFuel
 )
 
 // commitment is what an entry, or the turn of an actor in Go, has taken in and is about
@@ -33,6 +34,11 @@ func (g *guest) endTurns(scr *scratch, base, n int, now int64) *abi.Failure {
 		return nil
 	}
 	a := g.actor
+	if a.sys.looks.Load()&lookFuel != 0 {
+		if x := g.inst.Load(); x != nil {
+			x.Profiled()
+		}
+	}
 	c := commitment{
 		actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns + uint64(base), now: now,
 		mail: scr.batch[base : base+n], commands: scr.turn,

@@ -28,24 +28,25 @@ import (
 // System is a tree of actors. All methods but Step and RunUntilIdle are for any
 // goroutine.
 type System struct {
-	cfg     Config
-	looks   atomic.Uint32 // who wants to hear of turns; see looks.go
-	secret  *Secret
-	time    turnClock
-	disp    *dispatch.Dispatcher
-	table   directory.Table[actor]
-	outside outsiders
-	recent  recents
-	bus     bus
-	dead    deadLetters
-	awake   *residency.List
-	taps    taps
-	sampler atomic.Pointer[flowSampler]
-	totals  totals
-	pool    *account.Pool
-	asleep  atomic.Int64 // guests without an instance
-	logging sync.WaitGroup
-	temp    string // path of those that are no actors
+	cfg          Config
+	looks        atomic.Uint32 // who wants to hear of turns; see looks.go
+	secret       *Secret
+	time         turnClock
+	disp         *dispatch.Dispatcher
+	table        directory.Table[actor]
+	outside      outsiders
+	recent       recents
+	bus          bus
+	dead         deadLetters
+	awake        *residency.List
+	taps         taps
+	sampler      atomic.Pointer[flowSampler]
+	fuelSamplers atomic.Int32
+	totals       totals
+	pool         *account.Pool
+	asleep       atomic.Int64 // guests without an instance
+	logging      sync.WaitGroup
+	temp         string // path of those that are no actors
 
 	user, services *actor // the guardians /user and /system
 

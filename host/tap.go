@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -37,24 +38,32 @@ type taps struct {
 type tap struct {
 	payload int
 	f       func(*Tapped)
+	ended   func() // once
 }
 
 // Tap calls f for the messages of an actor until stop is called or the actor has stopped,
 // with at most so many bytes of each payload. f is called by the worker that runs the actor,
-// in the order of its turns: it must be quick, and a Tapped is valid until it returns. It fails
-// with ErrUnknown. While any actor is tapped every turn of the system costs some nanoseconds
+// in the order of its turns: it must be quick, and a Tapped is valid until it returns. ended,
+// which may be nil, is called once when the actor has stopped, unless stop was called before;
+// it may call stop. Tap fails with ErrUnknown. While any actor is tapped every turn of the system costs some nanoseconds
 // more.
-func (s *System) Tap(ref Ref, payload int, f func(*Tapped)) (stop func(), err error) {
+func (s *System) Tap(ref Ref, payload int, f func(*Tapped), ended func()) (stop func(), err error) {
 	a := s.table.Get(ref.uid)
 	if a == nil {
 		return nil, ErrUnknown
 	}
-	t := &tap{payload, f}
+	if ended == nil {
+		ended = func() {}
+	}
+	t := &tap{payload, f, sync.OnceFunc(ended)}
 	s.taps.mu.Lock()
 	defer s.taps.mu.Unlock()
 	a.setTaps(append(a.tapsNow(), t))
 	if s.taps.n++; s.taps.n == 1 {
 		s.looks.Or(lookTap)
+	}
+	if a.life.State() == life.Stopped { // it may not have seen the tap
+		go t.ended()
 	}
 	return sync.OnceFunc(func() {
 		s.taps.mu.Lock()
@@ -140,6 +149,15 @@ func hand(taps []*tap, one Tapped, payload []byte) {
 		own := one // f may change it
 		own.Payload = payload[:min(len(payload), t.payload)]
 		t.f(&own)
+	}
+}
+
+// tapsEnded tells those who tap the actor that it has stopped.
+func (a *actor) tapsEnded() {
+	if taps := a.tapped.Load(); taps != nil {
+		for _, t := range *taps {
+			t.ended()
+		}
 	}
 }
 

@@ -50,6 +50,17 @@ func (s *Stream[T]) put(v T) bool {
 	return true
 }
 
+// onEnd sets what is done at the end, which may have come already.
+func (s *Stream[T]) onEnd(stop func()) {
+	s.mu.Lock()
+	ended := s.ended
+	s.stop = stop
+	s.mu.Unlock()
+	if ended {
+		stop()
+	}
+}
+
 func (s *Stream[T]) end(reason string) {
 	s.mu.Lock()
 	if s.ended {

@@ -1,79 +1,150 @@
 package observe
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/wasmactors/wasmactors/host"
 )
 
 // RawJSON is JSON as it is.
 type RawJSON = json.RawMessage
 
-// Record is a message of a traced actor.
+// TraceRecord is a message of a traced actor: one that it has taken, or one that such a turn
+// sends. What a failed turn was to send is not among them.
 type TraceRecord struct {
 	Time        time.Time `json:"time"`
 	Actor       string    `json:"actor"`
 	Incarnation uint64    `json:"incarnation"`
 	Turn        uint64    `json:"turn"`
 	Direction   string    `json:"direction"` // in, out
-	Kind        string    `json:"kind"`      // as in the ABI; of what goes out also forward, ask, spawn, stop, ...
-	Peer        string    `json:"peer,omitempty"`
+	Kind        string    `json:"kind"`      // of the message, as in the ABI
+	Forward     bool      `json:"forward,omitempty"`
+	Peer        string    `json:"peer,omitempty"` // path, or as the actor has written it; absent: nobody
 	PeerRef     string    `json:"peer_ref,omitempty"`
 	Correlation uint64    `json:"correlation,omitempty"`
 	Size        int       `json:"size"`
 	Payload     RawJSON   `json:"payload,omitempty"` // absent if it was cut off, or is no JSON
 	Cut         bool      `json:"cut,omitempty"`
-	Failed      string    `json:"failed,omitempty"` // in: its turn has failed, with that
+	Failed      string    `json:"failed,omitempty"` // in: why its turn has failed
 }
 
-// Flow is who has sent what to whom.
-type Flow struct {
-	Version    int       `json:"version"`
-	From       time.Time `json:"from"`
-	To         time.Time `json:"to"`
-	DurationNS int64     `json:"duration_ns"`
-	Sampled    uint64    `json:"sampled"` // turns that were looked at
-	Edges      []Edge    `json:"edges"`   // the most frequent first
-	Left       uint64    `json:"left"`    // messages of edges that did not fit
-}
-
-// Edge is messages from one actor to another, of a kind. The numbers are estimates if
-// messages were sampled.
-type Edge struct {
-	From  string `json:"from"` // path; "" is nobody
-	To    string `json:"to"`
-	Kind  string `json:"kind"`
-	Count uint64 `json:"count"`
-	Bytes uint64 `json:"bytes"`
-	OneIn uint64 `json:"one_in"` // one message in so many was looked at
-}
-
-// Profile is where fuel went.
-type Profile interface {
-	// Write writes it as pprof reads it, compressed.
-	Write(w io.Writer) error
-}
+// Bounds of traces.
+const (
+	MaxTraces      = 16 // at a time
+	MaxTraceTime   = time.Hour
+	maxTraceBuffer = 4096
+	defaultPayload = 4 << 10
+)
 
 // traces are those under way.
-type traces struct{}
+type traces struct {
+	mu     sync.Mutex
+	open   map[*Stream[TraceRecord]]bool
+	closed bool
+}
 
-func (t *traces) close() {}
+func (t *traces) close() {
+	t.mu.Lock()
+	t.closed = true
+	open := t.open
+	t.open = nil
+	t.mu.Unlock()
+	for s := range open {
+		s.end("the system is observed no more")
+	}
+}
 
-var errNotYet = errors.New("observe: not there yet")
-
-// Trace follows the messages of the actor at a path.
+// Trace follows the messages of the actor at a path, in the order of its turns, through its
+// restarts, until it has stopped, the bounds are reached or the stream is closed. Of what a
+// slow reader does not take in time, the newest is lost. At most MaxTraces are open: ErrBusy.
 func (o *Observer) Trace(path string, t TraceOptions) (*Stream[TraceRecord], error) {
-	return nil, errNotYet
+	payload, buffer, lasts := t.Payload, t.Buffer, t.For
+	if payload == 0 {
+		payload = defaultPayload
+	}
+	if buffer == 0 {
+		buffer = 256
+	}
+	if lasts == 0 {
+		lasts = MaxTraceTime
+	}
+	if payload < 0 || payload > mostPayload || buffer < 0 || buffer > maxTraceBuffer || t.Messages < 0 || lasts < 0 || lasts > MaxTraceTime {
+		return nil, invalid("a trace keeps at most %d bytes of a payload and %d records, and lasts at most %v", mostPayload, maxTraceBuffer, MaxTraceTime)
+	}
+	ref, err := o.sys.Lookup(path)
+	if err != nil {
+		return nil, noActor(path)
+	}
+	s := newStream[TraceRecord](buffer)
+	if err := o.traces.add(s); err != nil {
+		return nil, err
+	}
+	left := atomic.Int64{}
+	left.Store(int64(t.Messages))
+	stop, err := o.sys.Tap(ref, payload, func(m *host.Tapped) {
+		if t.Messages > 0 && left.Add(-1) < 0 {
+			return
+		}
+		s.put(recordOf(m))
+		if t.Messages > 0 && left.Load() == 0 {
+			s.end("as many messages as were asked for")
+		}
+	}, func() { s.end("the actor has stopped") })
+	if err != nil {
+		o.traces.remove(s)
+		return nil, noActor(path)
+	}
+	timer := time.AfterFunc(lasts, func() { s.end("the time is over") })
+	s.onEnd(func() {
+		timer.Stop()
+		stop()
+		o.traces.remove(s)
+	})
+	return s, nil
 }
 
-// Flow samples who sends what to whom for a while, at most a minute.
-func (o *Observer) Flow(ctx context.Context, d time.Duration) (Flow, error) {
-	return Flow{}, errNotYet
+func (t *traces) add(s *Stream[TraceRecord]) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.closed:
+		return ErrClosed
+	case len(t.open) >= MaxTraces:
+		return ErrBusy
+	case t.open == nil:
+		t.open = map[*Stream[TraceRecord]]bool{}
+	}
+	t.open[s] = true
+	return nil
 }
 
-// Profile samples where fuel goes for a while, at most a minute.
-func (o *Observer) Profile(ctx context.Context, d time.Duration, sel Select) (Profile, error) {
-	return nil, errNotYet
+func (t *traces) remove(s *Stream[TraceRecord]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, s)
+}
+
+func recordOf(m *host.Tapped) TraceRecord {
+	r := TraceRecord{
+		Time: m.Time.UTC(), Actor: m.Actor.Path(), Incarnation: m.Incarnation, Turn: m.Turn, Direction: "in", Kind: m.Kind.String(),
+		Forward: m.Forward, Correlation: m.Correlation, Size: m.Size, Cut: len(m.Payload) < m.Size,
+	}
+	if m.Out {
+		r.Direction = "out"
+	}
+	if m.Path != "" {
+		r.Peer = line(m.Path)
+	} else if !m.Peer.IsZero() {
+		r.Peer, r.PeerRef = m.Peer.Path(), refText(m.Peer)
+	}
+	if !r.Cut {
+		r.Payload = payloadJSON(m.Payload)
+	}
+	if m.Failure != nil {
+		r.Failed = line(m.Failure.Error())
+	}
+	return r
 }

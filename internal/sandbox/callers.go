@@ -26,6 +26,9 @@ type callers struct {
 	once   sync.Once
 	layout *callLayout // nil: not shared
 	stock  sync.Pool   // of *caller; the garbage collector takes what is not used
+
+	stackOnce   sync.Once
+	stackLayout *stackLayout // nil: there are no stacks
 }
 
 // caller is a function that serves one instance after the other.
@@ -126,7 +129,10 @@ func (s *callers) take(x *Instance) *caller {
 		in.last.lent = true
 	} else if c, _ = s.stock.Get().(*caller); c == nil {
 		f := x.module.ExportedFunction(rewrite.ExportEnter)
-		return &caller{f, objectOf(f)}
+		x.entered = objectOf(f)
+		return &caller{f, x.entered}
+	} else {
+		x.entered = c.object
 	}
 	if at := (*unsafe.Pointer)(unsafe.Add(c.object, s.layout.parent)); *at != x.engine {
 		*at = x.engine

@@ -40,6 +40,8 @@ type Engine struct {
 	live   atomic.Int64 // instances
 	pooled atomic.Int64 // bytes that pooled instances keep, estimated
 
+	profiler atomic.Pointer[Profiler]
+
 	mu     sync.Mutex
 	images map[*Image]struct{}
 	closed bool

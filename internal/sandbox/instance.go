@@ -24,6 +24,7 @@ type Instance struct {
 	module  api.Module
 	own     api.Function   // the way in, if that cannot be shared: see callers
 	engine  unsafe.Pointer // wazero's part of the module, if it can
+	entered unsafe.Pointer // the function that it was last entered through, but for its Entry's
 	memory  *slots.Memory
 	hidden  *hidden // the rewriter's globals, looked up when first needed
 	files   *wasi.FileTable
@@ -45,6 +46,8 @@ type Instance struct {
 	output
 	reader
 	random randomStream
+
+	sampling *sampling
 }
 
 // hidden are the rewriter's globals that the host looks at.

@@ -81,8 +81,15 @@ func (x *Instance) refuel(left int64) int64 {
 	x.globals().fuel.Set(uint64(left)) // for the account, should the turn end here
 	x.enterPhase()
 	now := x.now()
-	x.measure(left, now)
 	x.checkKill()
+	if p := x.image.engine.profiler.Load(); p != nil {
+		x.lookForSample(p)
+	} else if x.sampling != nil {
+		x.sampling = nil
+		x.grain = x.usualGrant()
+	} else {
+		x.measure(left, now)
+	}
 	left = x.grant(left)
 	x.globals().fuel.Set(uint64(left))
 	x.look(now)

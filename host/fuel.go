@@ -1,0 +1,59 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// FuelSample is where a guest was when it had spent some more fuel.
+type FuelSample struct {
+	Actor Ref
+	Type  string
+	// Stack is the names of the guest's functions, innermost first; empty where they cannot
+	// be had (on machines without wazero's compiler). They are the module's: hostile.
+	Stack []string
+}
+
+// MinFuelSample is the least distance between samples, in units of fuel.
+const MinFuelSample = sandbox.MinSample
+
+// SampleFuel calls f whenever a guest has spent about every units of fuel, at points drawn at
+// random, until stop is called: each call stands for so many units, and short turns are met as
+// often as they deserve. f is called by workers, within turns, also at the same time: it must
+// be quick, and the stack is valid until it returns. One may sample at a time (ErrSampling),
+// and guests of engines that come to the system meanwhile are left out.
+func (s *System) SampleFuel(every uint64, f func(*FuelSample)) (stop func(), err error) {
+	p := &sandbox.Profiler{Every: max(every, MinFuelSample), Sample: func(log sandbox.LogSink, stack []string) {
+		if g, ok := log.(*guest); ok && g.actor.sys == s {
+			f(&FuelSample{Actor: g.actor.ref(), Type: g.actor.props.typ, Stack: stack})
+		}
+	}}
+	engines := map[*sandbox.Engine]bool{}
+	s.table.Each(func(a *actor) {
+		if m := a.props.module; m != nil {
+			engines[m.Image().Engine()] = true
+		}
+	})
+	var mine []*sandbox.Engine
+	release := func() {
+		for _, e := range mine {
+			e.Profile(nil)
+		}
+	}
+	for e := range engines {
+		if !e.Profile(p) {
+			release()
+			return nil, ErrSampling
+		}
+		mine = append(mine, e)
+	}
+	s.fuelSamplers.Add(1)
+	s.looks.Or(lookFuel)
+	return sync.OnceFunc(func() {
+		release()
+		if s.fuelSamplers.Add(-1) == 0 {
+			s.looks.And(^lookFuel)
+		}
+	}), nil
+}
