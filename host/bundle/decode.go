@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/internal/plainjson"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
-	"go.yaml.in/yaml/v3"
 )
 
 // The functions of this file read nodes that were checked against the grammar,
@@ -222,10 +224,10 @@ func scalar(n *yaml.Node) (any, error) {
 		if n.Decode(&u) == nil {
 			return u, nil
 		}
-		return nil, tooLarge(n.Value)
+		return nil, plainjson.TooLarge(n.Value)
 	case "!!float":
 		// YAML takes whole numbers beyond 64 bits for floats, and would round them.
-		if v, err := fromNumber(json.Number(strings.ReplaceAll(n.Value, "_", ""))); err != nil {
+		if v, err := plainjson.Number(json.Number(strings.ReplaceAll(n.Value, "_", ""))); err != nil {
 			return nil, err
 		} else if f, ok := v.(float64); ok && !strings.HasPrefix(n.Value, ".") {
 			return f, nil

@@ -24,6 +24,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/wasmactors/wasmactors/internal/trust"
 )
 
 // format names the layout of the directory and of the files; it changes with
@@ -79,7 +81,7 @@ func Open(o Options) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := makeTrusted(filepath.Join(o.Dir, format))
+	dir, err := trust.MakeFolder(filepath.Join(o.Dir, format))
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/trust"
 )
 
 // usesFile counts the uses of an entry and carries its lock.
@@ -59,7 +61,7 @@ func (c *Cache) Use(k Key) (*Entry, error) {
 		mine, err1 := f.Stat()
 		there, err2 := os.Lstat(name)
 		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
-			if single(mine) {
+			if trust.Single(mine) {
 				e.lock = f
 				return e, nil
 			}

@@ -5,12 +5,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/wasmactors/wasmactors/internal/trust"
 )
 
-var (
-	errNotPlain  = errors.New("not a regular file")
-	errNotFolder = errors.New("not a folder")
-)
+var errNotPlain = errors.New("not a regular file")
 
 // openPlain opens a regular file. A link, a FIFO or a device is errNotPlain; none
 // is followed or waited for.
@@ -18,7 +17,7 @@ func openPlain(path string, flags int, mode fs.FileMode) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotPlain}
 	}
-	f, err := os.OpenFile(path, flags|openFlags, mode)
+	f, err := os.OpenFile(path, flags|trust.OpenFlags, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +48,4 @@ func readPlain(path string, most int64) ([]byte, error) {
 		err = nil // cut at this moment: the checksum tells
 	}
 	return data[:n], err
-}
-
-// makeTrusted makes a folder where it is missing, and checks it and all above it,
-// before and after. It returns the real path.
-func makeTrusted(dir string) (string, error) {
-	real, err := trusted(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(dir, 0o700); err == nil {
-			real, err = trusted(dir)
-		}
-	}
-	return real, err
 }

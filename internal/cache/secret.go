@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/wasmactors/wasmactors/internal/trust"
 )
 
 // Secret is the key that entries are authenticated with. Whoever does not know it
@@ -58,7 +60,7 @@ func LoadSecret(file string) (*Secret, error) {
 			return nil, err
 		}
 	}
-	dir, err := makeTrusted(filepath.Dir(file))
+	dir, err := trust.MakeFolder(filepath.Dir(file))
 	if err != nil {
 		return nil, fmt.Errorf("cache: the folder of the key: %w", err)
 	}
@@ -84,7 +86,7 @@ func readSecret(file string) (*Secret, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := private(f); err != nil {
+	if err := trust.PrivateFile(f); err != nil {
 		return nil, err
 	}
 	s := &Secret{}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/trust"
 )
 
 // TestTrustedFolders: who could put something into the cache, or take it away?
@@ -40,7 +42,7 @@ func TestTrustedFolders(t *testing.T) {
 					if err := os.Chown(filepath.Join(base, dir), -1, 54321); err != nil {
 						t.Fatal(err)
 					}
-				} else if privateGroup(uint32(os.Getegid())) && c.modes[dir]&0o022 == 0o020 {
+				} else if trust.PrivateGroup(uint32(os.Getegid())) && c.modes[dir]&0o022 == 0o020 {
 					t.Skip("the group is this user's alone")
 				}
 			}
@@ -48,7 +50,7 @@ func TestTrustedFolders(t *testing.T) {
 				if dir == "a/b/c" && strings.HasSuffix(c.refused, "/b") {
 					dir = "a/b/c/d"
 				}
-				_, err := makeTrusted(filepath.Join(base, dir))
+				_, err := trust.MakeFolder(filepath.Join(base, dir))
 				if c.refused == "" && err != nil {
 					t.Error(dir, err)
 				}
@@ -84,7 +86,7 @@ func passable(t *testing.T) string {
 // TestFoldersOfOthers plays another user by pretending to be one: everything that
 // the test makes belongs to somebody else, then.
 func TestFoldersOfOthers(t *testing.T) {
-	me := euid
+	me := trust.Self
 	if me == 0 {
 		t.Skip("root's folders are trusted by everybody")
 	}
@@ -93,9 +95,9 @@ func TestFoldersOfOthers(t *testing.T) {
 	if _, err := LoadSecret(key); err != nil {
 		t.Fatal(err)
 	}
-	euid = me + 1
-	defer func() { euid = me }()
-	if _, err := trusted(base); err == nil || !strings.Contains(err.Error(), base+" belongs to") {
+	trust.Self = me + 1
+	defer func() { trust.Self = me }()
+	if _, err := trust.Folder(base); err == nil || !strings.Contains(err.Error(), base+" belongs to") {
 		t.Error(err)
 	}
 	if _, err := readSecret(key); err == nil || !strings.Contains(err.Error(), "belongs to") {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package cache
+package trust
 
 import (
 	"bufio"
@@ -15,15 +15,15 @@ import (
 	"syscall"
 )
 
-// Opening never follows a link in the last place, and never waits for the other
+// OpenFlags: opening never follows a link in the last place, and never waits for the other
 // end of a FIFO.
-const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+const OpenFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// euid is whose folders are trusted, besides root's. Tests change it.
-var euid = os.Geteuid()
+// Self is whose folders are trusted, besides root's. Tests change it.
+var Self = os.Geteuid()
 
-// private refuses a file that others own, or can read or write.
-func private(f *os.File) error {
+// PrivateFile refuses a file that others own, or can read or write.
+func PrivateFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -32,27 +32,27 @@ func private(f *os.File) error {
 	if !ok {
 		return nil
 	}
-	if int(st.Uid) != euid {
-		return fmt.Errorf("%s belongs to %s, not to %s: remove it, or name another key file", f.Name(), owner(st.Uid), owner(uint32(euid)))
+	if int(st.Uid) != Self {
+		return fmt.Errorf("%s belongs to %s, not to %s: remove it, or name another file", f.Name(), Owner(st.Uid), Owner(uint32(Self)))
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s has mode %#o, so that others may know the key: remove it, and a new one is made with mode 0600", f.Name(), info.Mode().Perm())
+		return fmt.Errorf("%s has mode %#o, so that others may know what is in it: remove it, and a new one is made with mode 0600", f.Name(), info.Mode().Perm())
 	}
 	return nil
 }
 
-// single reports whether no other name leads to the file.
-func single(info fs.FileInfo) bool {
+// Single reports whether no other name leads to the file.
+func Single(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || st.Nlink <= 1
 }
 
-// trusted checks a folder and all that lead to it, links included: each belongs to
+// Folder checks a folder and all that lead to it, links included: each belongs to
 // the user or to root, and nobody else can write to it. Others may write to a
 // parent with the sticky bit, such as /tmp, because they cannot rename there what
 // is not theirs. It returns the folder's real path. Should a folder be missing the
 // error is fs.ErrNotExist; those above it were checked.
-func trusted(path string) (string, error) {
+func Folder(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -68,8 +68,8 @@ func trusted(path string) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("%s: its owner is unknown", at)
 		}
-		if st.Uid != 0 && int(st.Uid) != euid {
-			return "", fmt.Errorf("%s belongs to %s, not to %s or root, so what is in it cannot be trusted: use another folder, or make one that is yours", at, owner(st.Uid), owner(uint32(euid)))
+		if st.Uid != 0 && int(st.Uid) != Self {
+			return "", fmt.Errorf("%s belongs to %s, not to %s or root, so what is in it cannot be trusted: use another folder, or make one that is yours", at, Owner(st.Uid), Owner(uint32(Self)))
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			if links++; links > 40 {
@@ -86,16 +86,16 @@ func trusted(path string) (string, error) {
 			continue
 		}
 		if !info.IsDir() {
-			return "", &fs.PathError{Op: "open", Path: at, Err: errNotFolder}
+			return "", &fs.PathError{Op: "open", Path: at, Err: ErrNotFolder}
 		}
 		for len(left) > 0 && (left[0] == "" || left[0] == ".") {
 			left = left[1:]
 		}
 		last := len(left) == 0
 		if !sealed && writable(info, st, last) {
-			return "", fmt.Errorf("%s belongs to %s and others can write to it (mode %#o), so what is in it cannot be trusted: chmod go-w %s, or use another folder", at, owner(st.Uid), info.Mode().Perm(), at)
+			return "", fmt.Errorf("%s belongs to %s and others can write to it (mode %#o), so what is in it cannot be trusted: chmod go-w %s, or use another folder", at, Owner(st.Uid), info.Mode().Perm(), at)
 		}
-		sealed = sealed || int(st.Uid) == euid && info.Mode().Perm()&0o077 == 0
+		sealed = sealed || int(st.Uid) == Self && info.Mode().Perm()&0o077 == 0
 		if last {
 			return at, nil
 		}
@@ -112,16 +112,16 @@ func trusted(path string) (string, error) {
 // not the last, take away what is in it.
 func writable(info fs.FileInfo, st *syscall.Stat_t, last bool) bool {
 	open := info.Mode().Perm() & 0o022
-	if open == 0o020 && privateGroup(st.Gid) {
+	if open == 0o020 && PrivateGroup(st.Gid) {
 		open = 0
 	}
 	return open != 0 && (last || info.Mode()&fs.ModeSticky == 0)
 }
 
-// privateGroup reports whether a group is the user's alone, as many systems make
+// PrivateGroup reports whether a group is the user's alone, as many systems make
 // one for each user. One that is not in /etc/group is not.
-func privateGroup(gid uint32) bool {
-	me, err := user.LookupId(strconv.Itoa(euid))
+func PrivateGroup(gid uint32) bool {
+	me, err := user.LookupId(strconv.Itoa(Self))
 	if err != nil || me.Gid != strconv.FormatUint(uint64(gid), 10) {
 		return false
 	}
@@ -140,8 +140,8 @@ func privateGroup(gid uint32) bool {
 	return false
 }
 
-// owner is a user's name, and number.
-func owner(uid uint32) string {
+// Owner is a user's name, and number.
+func Owner(uid uint32) string {
 	text := "user " + strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10)); err == nil {
 		text = u.Username + " (" + text + ")"
