@@ -8,6 +8,9 @@ import (
 	"os"
 )
 
+// Self is whose folders are trusted, besides root's; -1 where there are no numbers. Tests change it.
+var Self = os.Geteuid()
+
 // ErrNotFolder is a path that leads to something else than a folder.
 var ErrNotFolder = errors.New("not a folder")
 

@@ -19,9 +19,6 @@ import (
 // end of a FIFO.
 const OpenFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// Self is whose folders are trusted, besides root's. Tests change it.
-var Self = os.Geteuid()
-
 // PrivateFile refuses a file that others own, or can read or write.
 func PrivateFile(f *os.File) error {
 	info, err := f.Stat()

@@ -1,0 +1,131 @@
+// Package endpoint says where the bundles that a user runs can be reached: at Unix sockets
+// in a folder that nobody else can enter. Who listens and who calls look at each other's
+// user besides, where the system tells.
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/internal/trust"
+)
+
+// MaxPath is the length of the longest path of a socket, in bytes, that every system takes:
+// Linux has room for 107 bytes and a zero, the others for 103.
+const MaxPath = 103
+
+// ErrTooLong is a socket's path that no system call takes.
+var ErrTooLong = errors.New("the path of the socket is too long")
+
+// Place is where a bundle that runs, or ran, can be reached.
+type Place struct {
+	PID    int
+	Bundle string // as far as the file's name has it
+	Path   string // of the socket
+}
+
+const suffix = ".sock"
+
+// mostName bounds the bundle's name within a file's name, which only people read.
+const mostName = 24
+
+// Path is where a process listens for a bundle, in the user's runtime folder, which is made
+// if it is missing.
+func Path(pid int, bundle string) (string, error) {
+	dir, err := folder()
+	if err != nil {
+		return "", err
+	}
+	if len(bundle) > mostName {
+		bundle = bundle[:mostName]
+	}
+	path := filepath.Join(dir, strconv.Itoa(pid)+"-"+bundle+suffix)
+	return path, Fits(path)
+}
+
+// Fits tells what to do about a path that is too long.
+func Fits(path string) error {
+	if len(path) > MaxPath {
+		return fmt.Errorf("%w: %s has %d bytes, and a socket's path at most %d; set XDG_RUNTIME_DIR or TMPDIR to a shorter folder", ErrTooLong, path, len(path), MaxPath)
+	}
+	return nil
+}
+
+// folders are those that a user's sockets may be in, the one to use first: the session's
+// runtime folder is not everywhere.
+func folders() []string {
+	var list []string
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		list = append(list, filepath.Join(dir, "wasmactors"))
+	}
+	return append(list, fallback())
+}
+
+// folder makes the first of the folders that can be had.
+func folder() (string, error) {
+	var errs []error
+	for i, dir := range folders() {
+		if parent, err := os.Stat(filepath.Dir(dir)); i == 0 && len(folders()) > 1 && (err != nil || !parent.IsDir() || !ours(parent)) {
+			continue // a session's that has ended, or another user's
+		}
+		real, err := trust.MakeFolder(dir)
+		if err == nil {
+			err = secluded(real)
+		}
+		if err == nil {
+			return real, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("no folder for the socket: %w", errors.Join(errs...))
+}
+
+// List is every socket in the user's runtime folders, by process. Whoever has made them may
+// have gone. A folder that is not the user's alone is not looked into.
+func List() ([]Place, error) {
+	var list []Place
+	var errs []error
+	for _, dir := range folders() {
+		real, err := trust.Folder(dir)
+		if err == nil {
+			err = secluded(real)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		entries, err := os.ReadDir(real)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, e := range entries {
+			if p, ok := parse(e.Name()); ok && !slices.ContainsFunc(list, func(q Place) bool { return q.Path == filepath.Join(real, e.Name()) }) {
+				p.Path = filepath.Join(real, e.Name())
+				list = append(list, p)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Place) int { return a.PID - b.PID })
+	return list, errors.Join(errs...)
+}
+
+// parse reads the name of a socket.
+func parse(name string) (Place, bool) {
+	name, ok := strings.CutSuffix(name, suffix)
+	if !ok {
+		return Place{}, false
+	}
+	pid, bundle, ok := strings.Cut(name, "-")
+	n, err := strconv.Atoi(pid)
+	return Place{PID: n, Bundle: bundle}, ok && err == nil && n > 0
+}

@@ -1,0 +1,92 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/wasmactors/wasmactors/internal/trust"
+)
+
+// Listen listens at a socket that nobody else can connect to: mode 0600, in a folder that
+// must be the user's alone. Connections of other users are closed as they come. A socket
+// that a process which has gone has left there is replaced. Close removes it.
+func Listen(path string) (net.Listener, error) {
+	if err := Fits(path); err != nil {
+		return nil, err
+	}
+	dir, err := trust.Folder(filepath.Dir(path))
+	if err == nil {
+		err = secluded(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the folder of the socket: %w", err)
+	}
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode()&fs.ModeSocket == 0 {
+			return nil, fmt.Errorf("%s is there and no socket: remove it, or name another file", path)
+		}
+		if !Stale(path) {
+			return nil, fmt.Errorf("%s: somebody listens there already", path)
+		}
+		_ = os.Remove(path)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return guarded{l}, nil
+}
+
+// guarded is a listener that takes the user's own connections, and root's.
+type guarded struct{ net.Listener }
+
+func (g guarded) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if uid, known := peer(c); !known || uid == 0 || uid == trust.Self {
+			return c, nil
+		}
+		_ = c.Close()
+	}
+}
+
+// dialTime bounds how long a full queue of connections is waited for.
+const dialTime = 2 * time.Second
+
+// Dial connects to a socket, and makes sure that the user, or for root anybody, listens there.
+func Dial(ctx context.Context, path string) (net.Conn, error) {
+	if err := Fits(path); err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: dialTime}
+	c, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if uid, known := peer(c); known && uid != trust.Self && trust.Self != 0 {
+		return nil, errors.Join(fmt.Errorf("%s: %s listens there, not you", path, trust.Owner(uint32(uid))), c.Close())
+	}
+	return c, nil
+}
+
+// Stale reports whether nobody listens at a socket any more.
+func Stale(path string) bool {
+	c, err := net.DialTimeout("unix", path, dialTime)
+	if err == nil {
+		_ = c.Close()
+		return false
+	}
+	return refused(err)
+}

@@ -1,0 +1,11 @@
+//go:build unix
+
+package endpoint
+
+import (
+	"errors"
+	"syscall"
+)
+
+// refused reports whether a dial has failed because nobody listens.
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
