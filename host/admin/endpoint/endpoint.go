@@ -129,3 +129,18 @@ func parse(name string) (Place, bool) {
 	n, err := strconv.Atoi(pid)
 	return Place{PID: n, Bundle: bundle}, ok && err == nil && n > 0
 }
+
+// Running is a bundle that runs and can be reached, as the command line lists it.
+type Running struct {
+	PID       int    `json:"pid"`
+	Bundle    string `json:"bundle"`
+	Dir       string `json:"dir,omitempty"` // of its manifest
+	Socket    string `json:"socket"`
+	Address   string `json:"address,omitempty"` // on TCP
+	Ready     bool   `json:"ready"`
+	Started   string `json:"started"` // RFC 3339
+	Actors    int    `json:"actors"`
+	Crashes   uint64 `json:"crashes"`
+	Suspended int    `json:"suspended"`
+	Error     string `json:"error,omitempty"` // why it did not say more
+}

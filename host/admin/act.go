@@ -1,0 +1,87 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+// Command is the body of a verb.
+type Command struct {
+	Select    observe.Select `json:"select"` // must name something
+	DryRun    bool           `json:"dry_run,omitempty"`
+	Subtree   bool           `json:"subtree,omitempty"`   // pause, unpause: all below, too
+	Directive string         `json:"directive,omitempty"` // decide: resume, restart or stop
+	Reason    string         `json:"reason,omitempty"`    // stop, kill, crash
+	Kind      string         `json:"kind,omitempty"`      // crash: the kind of failure
+}
+
+// maxReason bounds a reason, in bytes.
+const maxReason = 1000
+
+// command carries out a verb.
+func (s *Server) command(c *call, verb string) error {
+	var cmd Command
+	if err := c.decode(&cmd); err != nil {
+		return err
+	}
+	if err := chosen(cmd.Select); err != nil {
+		return err
+	}
+	if len(cmd.Reason) > maxReason {
+		return bad("bad_body", fmt.Sprintf("a reason has at most %d bytes", maxReason), "")
+	}
+	out, err := s.model.Do(observe.Verb{Verb: verb, Select: cmd.Select, DryRun: cmd.DryRun, Subtree: cmd.Subtree, Directive: cmd.Directive, Reason: cmd.Reason, Kind: cmd.Kind})
+	if err != nil {
+		return err
+	}
+	if !cmd.DryRun {
+		s.cfg.log.Info("an operator's command", "verb", verb, "changed", out.Done, "failed", out.Failed, "from", c.r.RemoteAddr)
+	}
+	return c.json(out)
+}
+
+// chosen refuses a selection that would mean everything by mistake, or too much work.
+func chosen(sel observe.Select) error {
+	if sel.Empty() {
+		return bad("no_selection", "select says whom: paths, types, states or refs", `{"select": {"paths": ["/user/**"]}} is everybody`)
+	}
+	for name, n := range map[string]int{"paths": len(sel.Paths), "types": len(sel.Types), "states": len(sel.States), "refs": len(sel.Refs)} {
+		if n > observe.MaxLimit {
+			return bad("bad_body", fmt.Sprintf("select.%s has %d items; at most %d", name, n, observe.MaxLimit), "")
+		}
+	}
+	return nil
+}
+
+// Redelivery is the body of a redelivery: the dead letters with these numbers, or those that
+// the rest chooses; with nothing set all that are kept.
+type Redelivery struct {
+	IDs     []uint64 `json:"ids,omitempty"`
+	To      []string `json:"to,omitempty"`   // globs on the recipient's path
+	From    []string `json:"from,omitempty"` // globs on the sender's path
+	Reasons []string `json:"reasons,omitempty"`
+	Limit   int      `json:"limit,omitempty"`
+	All     bool     `json:"all,omitempty"` // needed where nothing else chooses
+	DryRun  bool     `json:"dry_run,omitempty"`
+}
+
+// redeliver sends dead letters again.
+func (s *Server) redeliver(c *call) error {
+	var r Redelivery
+	if err := c.decode(&r); err != nil {
+		return err
+	}
+	if len(r.IDs)+len(r.To)+len(r.From)+len(r.Reasons) == 0 && !r.All {
+		return bad("no_selection", "ids, to, from or reasons say which", `{"all": true} is all of them`)
+	}
+	if len(r.IDs) > observe.MaxLimit || len(r.To)+len(r.From)+len(r.Reasons) > mostValues {
+		return &Problem{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("at most %d ids and %d patterns", observe.MaxLimit, mostValues), ""}
+	}
+	out, err := s.model.Redeliver(observe.DeadQuery{IDs: r.IDs, To: r.To, From: r.From, Reasons: r.Reasons, Limit: r.Limit}, r.DryRun)
+	if err != nil {
+		return err
+	}
+	return c.json(out)
+}

@@ -1,0 +1,28 @@
+package admin
+
+import "time"
+
+// bounds are what a server spends on those who call.
+type bounds struct {
+	connections int           // at each listener; beyond that who waits without a right to goes first
+	header      int           // bytes
+	body        int64         // bytes of a command
+	message     int64         // bytes of a message that is sent
+	bodies      int64         // bytes of all bodies that are read at a time
+	headTime    time.Duration // for the header of a request
+	readTime    time.Duration // for the whole of it
+	writeTime   time.Duration // for an answer, and for each piece of a stream
+	idleTime    time.Duration // between two requests
+	streams     int           // at a time
+	samples     int           // flows and profiles at a time
+	sessions    int
+	sessionTime time.Duration
+	sample      time.Duration // the longest flow or profile
+	ask         time.Duration // the longest wait for an answer
+}
+
+var usual = bounds{
+	connections: 256, header: 16 << 10, body: 1 << 20, message: 16 << 20, bodies: 64 << 20,
+	headTime: 5 * time.Second, readTime: 30 * time.Second, writeTime: 10 * time.Second, idleTime: 2 * time.Minute,
+	streams: 64, samples: 2, sessions: 64, sessionTime: 12 * time.Hour, sample: time.Minute, ask: time.Hour,
+}

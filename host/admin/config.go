@@ -1,0 +1,64 @@
+// Package admin lets a running system be looked at and steered: an HTTP API over the model
+// of package observe, at a Unix socket that only the user can open and, by choice, on
+// loopback with a token. The command line, the dashboard and scrapers are its clients.
+//
+// Who may do what: whoever can open the socket may do everything. On TCP a token is needed,
+// the full one or one that only reads; the name in Host must be the listener's own, and a
+// page of another origin is refused, so that neither a web page nor a name that was bound
+// anew reaches anything. Health, readiness and metrics may listen apart, without a token.
+package admin
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+// Config says what a server opens. The zero value is of no use; begin with NewConfig.
+type Config struct {
+	socket     string
+	tcp        string
+	health     string
+	full, read Token
+	observer   *observe.Observer
+	metrics    http.Handler
+	dashboard  http.Handler
+	log        *slog.Logger
+	bounds     bounds
+}
+
+// NewConfig opens nothing yet.
+func NewConfig() Config { return Config{log: slog.New(slog.DiscardHandler), bounds: usual} }
+
+// WithSocket listens at a Unix socket, which only the user can open. Its folder must be
+// the user's alone; endpoint.Path names one that the command line finds.
+func (c Config) WithSocket(path string) Config { c.socket = path; return c }
+
+// WithTCP listens on loopback, such as "127.0.0.1:7777"; port 0 lets the system choose.
+// Other addresses are refused. A full token is needed, see WithToken.
+func (c Config) WithTCP(address string) Config { c.tcp = address; return c }
+
+// WithHealth answers /healthz, /readyz and, if there are any, /metrics at another address
+// as well, of any network, without a token.
+func (c Config) WithHealth(address string) Config { c.health = address; return c }
+
+// WithToken sets the token that may do everything over TCP.
+func (c Config) WithToken(t Token) Config { c.full = t; return c }
+
+// WithReadToken sets a token that may look, over TCP, and change nothing.
+func (c Config) WithReadToken(t Token) Config { c.read = t; return c }
+
+// WithObserver uses an observer that the caller has made and will close; otherwise the
+// server has one of its own.
+func (c Config) WithObserver(o *observe.Observer) Config { c.observer = o; return c }
+
+// WithMetrics serves /metrics.
+func (c Config) WithMetrics(h http.Handler) Config { c.metrics = h; return c }
+
+// WithDashboard serves / and all below /dashboard/, to everybody who reaches the listener:
+// there must be no secrets in it.
+func (c Config) WithDashboard(h http.Handler) Config { c.dashboard = h; return c }
+
+// WithLog tells what goes wrong in the server itself, and who was refused.
+func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }

@@ -1,0 +1,233 @@
+package admin
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+func (s *Server) system(c *call) error { return c.json(s.model.System()) }
+
+// About is a server as its caller sees it.
+type About struct {
+	Version int    `json:"version"`           // of the API: 1
+	Access  string `json:"access"`            // "full" or "read"
+	Socket  string `json:"socket,omitempty"`  // path
+	Address string `json:"address,omitempty"` // on TCP
+	Health  string `json:"health,omitempty"`  // address where health is answered apart
+}
+
+func (s *Server) about(c *call) error {
+	a := About{Version: 1, Access: c.access.String(), Socket: s.cfg.socket}
+	if s.tcp != nil {
+		a.Address = s.tcp.String()
+	}
+	if s.health != nil {
+		a.Health = s.health.String()
+	}
+	return c.json(a)
+}
+
+func (s *Server) actors(c *call) error {
+	sel, err := c.selection()
+	if err != nil {
+		return err
+	}
+	q := observe.Query{Select: sel, Search: c.query.Get("search"), Sort: c.query.Get("sort")}
+	if q.Desc, err = c.flag("desc"); err != nil {
+		return err
+	}
+	if q.Offset, q.Limit, err = c.page(); err != nil {
+		return err
+	}
+	page, err := s.model.Actors(q)
+	if err != nil {
+		return err
+	}
+	return c.json(page)
+}
+
+// selection is what the parameters choose.
+func (c *call) selection() (sel observe.Select, err error) {
+	var states []string
+	for name, to := range map[string]*[]string{"path": &sel.Paths, "type": &sel.Types, "state": &states, "ref": &sel.Refs} {
+		if *to, err = c.texts(name); err != nil {
+			return sel, err
+		}
+	}
+	for _, text := range states {
+		sel.States = append(sel.States, observe.State(text))
+	}
+	return sel, nil
+}
+
+// mostSkipped bounds an offset.
+const mostSkipped = 1 << 30
+
+func (c *call) page() (offset, limit int, err error) {
+	if offset, err = c.count("offset", mostSkipped); err != nil {
+		return 0, 0, err
+	}
+	limit, err = c.count("limit", observe.MaxLimit)
+	return offset, limit, err
+}
+
+func (s *Server) tree(c *call) error {
+	q := observe.TreeQuery{Under: c.query.Get("under"), Sort: c.query.Get("sort")}
+	var err error
+	if q.Depth, err = c.count("depth", 64); err != nil {
+		return err
+	}
+	if q.Limit, err = c.count("limit", observe.MaxLimit); err != nil {
+		return err
+	}
+	if q.Desc, err = c.flag("desc"); err != nil {
+		return err
+	}
+	node, err := s.model.Tree(q)
+	if err != nil {
+		return err
+	}
+	return c.json(node)
+}
+
+func (s *Server) actor(c *call) error {
+	d, err := s.model.Actor(c.query.Get("path"))
+	if err != nil {
+		return err
+	}
+	return c.json(d)
+}
+
+func (s *Server) deadLetters(c *call) error {
+	var q observe.DeadQuery
+	var ids []string
+	var err error
+	for name, to := range map[string]*[]string{"to": &q.To, "from": &q.From, "reason": &q.Reasons, "id": &ids} {
+		if *to, err = c.texts(name); err != nil {
+			return err
+		}
+	}
+	for _, text := range ids {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return bad("bad_query", fmt.Sprintf("id is the number of a dead letter, not %q", text), "")
+		}
+		q.IDs = append(q.IDs, n)
+	}
+	if q.Offset, q.Limit, err = c.page(); err != nil {
+		return err
+	}
+	page, err := s.model.DeadLetters(q)
+	if err != nil {
+		return err
+	}
+	return c.json(page)
+}
+
+// sampling makes sure that few sample at a time, and gives the answer its time.
+func (s *Server) sampling(c *call, def time.Duration) (d time.Duration, done func(), err error) {
+	if d, err = c.seconds("seconds", def, s.cfg.bounds.sample); err != nil {
+		return 0, nil, err
+	}
+	if !s.samples.TryAcquire(1) {
+		return 0, nil, &Problem{http.StatusTooManyRequests, "busy", fmt.Sprintf("%d samples are taken already", s.cfg.bounds.samples), "try again when they have ended"}
+	}
+	_ = c.rc.SetWriteDeadline(now().Add(d + s.cfg.bounds.readTime))
+	return d, func() { s.samples.Release(1) }, nil
+}
+
+func (s *Server) flow(c *call) error {
+	d, done, err := s.sampling(c, time.Second)
+	if err != nil {
+		return err
+	}
+	defer done()
+	f, err := s.model.Flow(c.r.Context(), d)
+	if err != nil {
+		return err
+	}
+	return c.json(f)
+}
+
+func (s *Server) profile(c *call) error {
+	sel, err := c.selection()
+	if err != nil {
+		return err
+	}
+	d, done, err := s.sampling(c, 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer done()
+	p, err := s.model.Profile(c.r.Context(), d, sel)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", `attachment; filename="fuel.pb.gz"`)
+	_, _ = c.w.Write(b.Bytes())
+	return nil
+}
+
+// scrape is the handler that was given, with the listener's rules.
+func (s *Server) scrape(c *call) error {
+	c.w.Header().Del("Cache-Control")
+	s.cfg.metrics.ServeHTTP(c.w, c.r)
+	return nil
+}
+
+// Health says how a system is.
+type Health struct {
+	Status string `json:"status"` // "ok", "starting" or "ended"
+}
+
+func (s *Server) healthy(c *call) error {
+	select {
+	case <-s.sys.Terminated():
+		return c.health("ended")
+	default:
+		return c.health("ok")
+	}
+}
+
+func (s *Server) ready(c *call) error {
+	switch sys := s.model.System(); {
+	case sys.Ended != "":
+		return c.health("ended")
+	case !sys.Ready:
+		return c.health("starting")
+	}
+	return c.health("ok")
+}
+
+func (c *call) health(status string) error {
+	c.w.Header().Set("Content-Type", mediaJSON)
+	if status != "ok" {
+		c.w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_, _ = fmt.Fprintf(c.w, "{\"status\":%q}\n", status)
+	return nil
+}
+
+//go:embed openapi.json
+var openAPI []byte
+
+// OpenAPI is the description of the API, version 3.1, as JSON.
+func OpenAPI() []byte { return bytes.Clone(openAPI) }
+
+func (s *Server) openAPI(c *call) error {
+	c.w.Header().Set("Content-Type", mediaJSON)
+	_, _ = c.w.Write(openAPI)
+	return nil
+}

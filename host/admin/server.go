@@ -1,0 +1,171 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/admin/endpoint"
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+// Server serves one system. Its methods are for any goroutine.
+type Server struct {
+	cfg      Config
+	sys      *host.System
+	model    model
+	own      *observe.Observer // to be closed with the server
+	sessions sessions
+	streams  *semaphore.Weighted
+	samples  *semaphore.Weighted
+	bodies   *semaphore.Weighted
+	routes   map[string]map[string]*route // by path and method
+
+	ctx     context.Context // ends what is under way
+	end     context.CancelCauseFunc
+	servers []*http.Server
+	tcp     net.Addr
+	health  net.Addr
+	wg      sync.WaitGroup // listeners that are served
+	closing sync.Once
+}
+
+func now() time.Time { return time.Now() }
+
+// Serve begins to serve a system and returns. The server ends when ctx does, or with Close.
+// An error says what could not be opened; nothing is left open then.
+func Serve(ctx context.Context, sys *host.System, cfg Config) (*Server, error) {
+	if cfg.log == nil {
+		return nil, errors.New("admin: begin with NewConfig")
+	}
+	s := &Server{
+		cfg: cfg, sys: sys, sessions: sessions{most: cfg.bounds.sessions},
+		streams: semaphore.NewWeighted(int64(cfg.bounds.streams)), samples: semaphore.NewWeighted(int64(cfg.bounds.samples)), bodies: semaphore.NewWeighted(cfg.bounds.bodies),
+	}
+	s.routes = routeTable()
+	s.ctx, s.end = context.WithCancelCause(ctx)
+	if err := s.open(); err != nil {
+		s.end(err)
+		return nil, errors.Join(fmt.Errorf("admin: %w", err), s.Close())
+	}
+	go func() {
+		<-s.ctx.Done()
+		_ = s.Close()
+	}()
+	return s, nil
+}
+
+// open opens all listeners before any is served.
+func (s *Server) open() error {
+	type open struct {
+		l net.Listener
+		d *door
+	}
+	var all []open
+	giveUp := func(err error) error {
+		for _, o := range all {
+			_ = o.l.Close()
+		}
+		return err
+	}
+	if s.cfg.socket != "" {
+		l, err := endpoint.Listen(s.cfg.socket)
+		if err != nil {
+			return giveUp(err)
+		}
+		all = append(all, open{l, socketDoor()})
+	}
+	if s.cfg.tcp != "" {
+		address, err := checkLoopback(s.cfg.tcp)
+		if err != nil {
+			return giveUp(err)
+		}
+		if s.cfg.full.isZero() {
+			return giveUp(errors.New("TCP needs a token: every user of the machine can connect"))
+		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return giveUp(err)
+		}
+		s.tcp = l.Addr()
+		all = append(all, open{l, tcpDoor(l.Addr())})
+	}
+	if s.cfg.health != "" {
+		l, err := net.Listen("tcp", s.cfg.health)
+		if err != nil {
+			return giveUp(err)
+		}
+		s.health = l.Addr()
+		all = append(all, open{l, &door{health: true}})
+	}
+	if s.model = s.cfg.observer; s.cfg.observer == nil {
+		s.own = observe.New(s.sys, observe.Options{})
+		s.model = s.own
+	}
+	for _, o := range all {
+		srv := s.httpServer(o.d)
+		s.servers = append(s.servers, srv)
+		l := crowded{o.l, &crowd{most: s.cfg.bounds.connections, in: map[*guest]struct{}{}}}
+		s.wg.Go(func() {
+			if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				s.cfg.log.Error("the admin endpoint has ended", "error", err)
+			}
+		})
+	}
+	return nil
+}
+
+func (s *Server) httpServer(d *door) *http.Server {
+	b := s.cfg.bounds
+	return &http.Server{
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(d, w, r) }),
+		ReadHeaderTimeout: b.headTime, ReadTimeout: b.readTime, WriteTimeout: b.readTime, IdleTimeout: b.idleTime,
+		MaxHeaderBytes: b.header,
+		ConnContext:    noteGuest,
+		BaseContext:    func(net.Listener) context.Context { return s.ctx },
+		ErrorLog:       slog.NewLogLogger(s.cfg.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Addr is where the server listens on TCP; nil if it does not.
+func (s *Server) Addr() net.Addr { return s.tcp }
+
+// HealthAddr is where health is answered apart; nil if it is not.
+func (s *Server) HealthAddr() net.Addr { return s.health }
+
+// errEnds is why streams end with the server.
+var errEnds = errors.New("the server ends")
+
+// closeTime is how long answers that are under way may take at the end.
+const closeTime = 2 * time.Second
+
+// Close ends the server: streams are told, other answers may take two more seconds.
+func (s *Server) Close() error {
+	s.closing.Do(func() {
+		s.end(errEnds)
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		var wg sync.WaitGroup
+		for _, srv := range s.servers {
+			wg.Go(func() {
+				if srv.Shutdown(ctx) != nil {
+					_ = srv.Close()
+				}
+			})
+		}
+		wg.Wait()
+		s.wg.Wait()
+		if s.own != nil {
+			s.own.Close()
+		}
+	})
+	return nil
+}

@@ -1,0 +1,102 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+// Parameters that several routes share.
+var (
+	selecting = []param{
+		{name: "path", kind: textsParam, about: "a glob on the path: /user/pool-*, /user/shop/** for all below"},
+		{name: "type", kind: textsParam, about: "a glob on the type"},
+		{name: "state", kind: textsParam, about: "a state, such as suspended"},
+		{name: "ref", kind: textsParam, about: "the ref of an actor, 16 hexadecimal digits"},
+	}
+	sorting = []param{
+		{name: "sort", about: "path, type, state, mailbox, oldest, turns, fuel, held, restarts, crashes or since"},
+		{name: "desc", kind: flagParam, about: "the largest first"},
+	}
+	paging = []param{
+		{name: "offset", kind: countParam, about: "leave out so many"},
+		{name: "limit", kind: countParam, about: "at most so many; 0 is the usual number"},
+	}
+)
+
+func params(lists ...[]param) (all []param) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+const (
+	mediaJSON  = "application/json"
+	mediaLines = "application/x-ndjson"
+	mediaSSE   = "text/event-stream"
+)
+
+// table is all that a server serves, the dashboard's files aside.
+func table() []*route {
+	path := param{name: "path", needed: true, about: "the path of an actor, such as /user/shop"}
+	verb := func(name, about string) *route {
+		return &route{method: http.MethodPost, path: "/v1/" + name, needs: full, about: about, body: Command{}, answer: observe.Outcome{},
+			serve: func(s *Server, c *call) error { return s.command(c, name) }}
+	}
+	return []*route{
+		{method: http.MethodGet, path: "/v1/server", needs: reader, about: "The server itself: where it listens, and what this caller may do.", answer: About{}, serve: (*Server).about},
+		{method: http.MethodGet, path: "/v1/system", needs: reader, about: "The system as a whole, with totals by type.", answer: observe.System{}, serve: (*Server).system},
+		{method: http.MethodGet, path: "/v1/actors", needs: reader, about: "A list of actors: chosen, sorted, a page of it.", answer: observe.Page{},
+			params: params(selecting, []param{{name: "search", about: "a part of the path or of the type"}}, sorting, paging), serve: (*Server).actors},
+		{method: http.MethodGet, path: "/v1/tree", needs: reader, about: "An actor and what is below it, with sums of each subtree.", answer: observe.TreeNode{},
+			params: params([]param{{name: "under", about: "the path of its root; /user if it is missing"}, {name: "depth", kind: countParam, about: "levels below it; 0 is the usual number"},
+				{name: "limit", kind: countParam, about: "children of each node; 0 is the usual number"}}, sorting), serve: (*Server).tree},
+		{method: http.MethodGet, path: "/v1/actor", needs: reader, about: "One actor in full.", answer: observe.Detail{}, params: []param{path}, serve: (*Server).actor},
+		{method: http.MethodGet, path: "/v1/events", needs: reader, about: "What has happened, and with follow what happens, one event a line. A line whose event is \"dropped\" says how many were lost because they were not read in time, the last line, \"end\", why the stream ends.",
+			params: []param{{name: "follow", kind: flagParam, about: "go on with what happens"}, {name: "path", kind: textsParam, about: "a glob on the actor's path"}, {name: "type", kind: textsParam, about: "a glob on the actor's type"},
+				{name: "kind", kind: textsParam, about: "a kind of event, such as failed"}, {name: "level", about: "of log lines: this one and worse ones"},
+				{name: "since", kind: timeParam, about: "of what has happened: what is not older (RFC 3339)"}, {name: "after", kind: countParam, about: "of what has happened: what came after the event of this number"}},
+			media: []string{mediaLines, mediaSSE}, stream: true, answer: observe.Event{}, serve: (*Server).events},
+		{method: http.MethodGet, path: "/v1/dead-letters", needs: reader, about: "Messages that were not delivered, the last ones that are kept.", answer: observe.DeadPage{},
+			params: params([]param{{name: "to", kind: textsParam, about: "a glob on the recipient's path"}, {name: "from", kind: textsParam, about: "a glob on the sender's path"},
+				{name: "reason", kind: textsParam, about: "why it was not delivered"}, {name: "id", kind: textsParam, about: "the number of a dead letter"}}, paging), serve: (*Server).deadLetters},
+		{method: http.MethodGet, path: "/v1/trace", needs: reader, about: "The messages that an actor gets and sends, from now on, one a line; it ends as the stream of events does, and with the actor.",
+			params: []param{path, {name: "messages", kind: countParam, about: "end after so many"}, {name: "seconds", kind: secondsParam, about: "end after that time"}, {name: "payload", kind: countParam, about: "keep so many bytes of a payload"}},
+			media:  []string{mediaLines, mediaSSE}, stream: true, answer: observe.TraceRecord{}, serve: (*Server).trace},
+		{method: http.MethodGet, path: "/v1/flow", needs: reader, about: "Who sends what to whom, sampled for some seconds.", answer: observe.Flow{},
+			params: []param{{name: "seconds", kind: secondsParam, about: "how long to look; 1 if it is missing"}}, serve: (*Server).flow},
+		{method: http.MethodGet, path: "/v1/profile", needs: reader, about: "Where the guests' fuel goes, sampled for some seconds, in the format of pprof.", media: []string{"application/octet-stream"},
+			params: params([]param{{name: "seconds", kind: secondsParam, about: "how long to look; 5 if it is missing"}}, selecting), serve: (*Server).profile},
+
+		{method: http.MethodPost, path: "/v1/send", needs: full, about: "Sends a message to all actors that are chosen; one that does not accept it is told.", body: Mail{}, large: true, answer: observe.Outcome{}, serve: (*Server).send},
+		{method: http.MethodPost, path: "/v1/ask", needs: full, about: "Sends a message to one actor and waits for the answer.", body: Question{}, large: true, answer: Answer{}, serve: (*Server).ask},
+		verb("stop", "Stops actors after their current turn, children first."),
+		verb("kill", "Stops actors at once: a guest's turn that runs ends and has done nothing."),
+		verb("restart", "Gives actors a fresh incarnation, at once."),
+		verb("pause", "Lets messages wait until unpause."),
+		verb("unpause", "Goes on with the messages that have waited."),
+		verb("crash", "Lets actors fail as if a turn had, so that their supervisors decide."),
+		verb("decide", "Decides about suspended actors."),
+		verb("reset-backoff", "Forgets the failures that delays and restart limits count."),
+		{method: http.MethodPost, path: "/v1/dead-letters/redeliver", needs: full, about: "Sends dead letters again.", body: Redelivery{}, answer: observe.Outcome{}, serve: (*Server).redeliver},
+
+		{method: http.MethodPost, path: "/v1/session", needs: reader, about: "Exchanges a token for a cookie and a key, for a page of this server. Both are needed: the key as the header " + SessionKey + ".", answer: Session{}, serve: (*Server).beginSession},
+		{method: http.MethodDelete, path: "/v1/session", needs: reader, about: "Ends the session.", serve: (*Server).endSession},
+		{method: http.MethodGet, path: "/v1/openapi.json", needs: reader, about: "This description.", media: []string{mediaJSON}, serve: (*Server).openAPI},
+		{method: http.MethodGet, path: "/metrics", needs: reader, about: "Figures for Prometheus, if they are on.", media: []string{"text/plain"}, serve: (*Server).scrape},
+		{method: http.MethodGet, path: "/healthz", about: "200 while the system runs.", answer: Health{}, serve: (*Server).healthy},
+		{method: http.MethodGet, path: "/readyz", about: "200 when every top-level actor has begun, and until the system ends.", answer: Health{}, serve: (*Server).ready},
+	}
+}
+
+func routeTable() map[string]map[string]*route {
+	m := map[string]map[string]*route{}
+	for _, r := range table() {
+		if m[r.path] == nil {
+			m[r.path] = map[string]*route{}
+		}
+		m[r.path][r.method] = r
+	}
+	return m
+}
