@@ -30,12 +30,18 @@ type crowded struct {
 	crowd *crowd
 }
 
+// sendBuffer bounds what the system keeps for who does not read, in bytes.
+const sendBuffer = 256 << 10
+
 // Accept takes the next connection for which there is room.
 func (l crowded) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
+		}
+		if b, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
+			_ = b.SetWriteBuffer(sendBuffer)
 		}
 		if g := l.crowd.enter(c); g != nil {
 			return g, nil

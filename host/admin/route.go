@@ -72,7 +72,7 @@ func (s *Server) serve(d *door, w http.ResponseWriter, r *http.Request) {
 			h.Set("Connection", "close")
 		}
 		if p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden || p.Status == http.StatusMisdirectedRequest {
-			s.cfg.log.Warn("refused", "code", p.Code, "path", r.URL.Path, "from", r.RemoteAddr)
+			s.refusals.note(s.cfg.log, p, r)
 		}
 		p.write(w)
 	}

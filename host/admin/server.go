@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -29,13 +30,16 @@ type Server struct {
 	bodies   *semaphore.Weighted
 	routes   map[string]map[string]*route // by path and method
 
-	ctx     context.Context // ends what is under way
-	end     context.CancelCauseFunc
-	servers []*http.Server
-	tcp     net.Addr
-	health  net.Addr
-	wg      sync.WaitGroup // listeners that are served
-	closing sync.Once
+	ctx      context.Context // ends what is under way
+	end      context.CancelCauseFunc
+	servers  []*http.Server
+	crowds   []*crowd
+	refusals refusals
+	cut      atomic.Int64 // streams that ended because they were not read
+	tcp      net.Addr
+	health   net.Addr
+	wg       sync.WaitGroup // listeners that are served
+	closing  sync.Once
 }
 
 func now() time.Time { return time.Now() }
@@ -114,6 +118,7 @@ func (s *Server) open() error {
 		srv := s.httpServer(o.d)
 		s.servers = append(s.servers, srv)
 		l := crowded{o.l, &crowd{most: s.cfg.bounds.connections, in: map[*guest]struct{}{}}}
+		s.crowds = append(s.crowds, l.crowd)
 		s.wg.Go(func() {
 			if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				s.cfg.log.Error("the admin endpoint has ended", "error", err)

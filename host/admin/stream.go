@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -128,7 +130,15 @@ func pour[T any](s *Server, o *outlet, from *observe.Stream[T], id func(T) strin
 				end(from.Reason())
 				return
 			}
-			if put(v) != nil || rest() != nil {
+			err := put(v)
+			if err == nil {
+				err = rest()
+			}
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				s.cut.Add(1)
+				s.cfg.log.Warn("a stream was not read in time and is cut off", "path", o.c.r.URL.Path, "from", o.c.r.RemoteAddr)
+			}
+			if err != nil {
 				return
 			}
 		case <-gone: // the stream will end, unless its last event was lost

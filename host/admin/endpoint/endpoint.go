@@ -144,3 +144,25 @@ type Running struct {
 	Suspended int    `json:"suspended"`
 	Error     string `json:"error,omitempty"` // why it did not say more
 }
+
+// Matches reports whether a bundle is meant by its name or the number of its process. Of a
+// long name the file's name has only the beginning.
+func (p Place) Matches(which string) bool {
+	return which == strconv.Itoa(p.PID) || which == p.Bundle || len(p.Bundle) == mostName && strings.HasPrefix(which, p.Bundle)
+}
+
+// Sweep removes the socket of a process that has gone, and reports whether it has: nobody
+// listens there, and there is no such process, which could be about to.
+func Sweep(p Place) bool {
+	if !Stale(p.Path) {
+		return false
+	}
+	if !alive(p.PID) {
+		_ = os.Remove(p.Path)
+		_ = os.Remove(TokenPath(p.Path))
+	}
+	return true
+}
+
+// TokenPath is where the token of a listener on TCP is kept that belongs to a socket.
+func TokenPath(socket string) string { return strings.TrimSuffix(socket, suffix) + ".token" }

@@ -20,3 +20,13 @@ func fallback() string {
 func ours(fs.FileInfo) bool { return true }
 
 func secluded(string) error { return nil }
+
+// alive reports whether there is a process of that number.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	_ = p.Release()
+	return true
+}

@@ -3,6 +3,7 @@
 package endpoint
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -40,3 +41,6 @@ func secluded(dir string) error {
 	}
 	return nil
 }
+
+// alive reports whether there is a process of that number.
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/admin/endpoint"
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+// ErrNotFound is a bundle that does not run here.
+var ErrNotFound = errors.New("not found")
+
+// look is how long a bundle has to say how it is.
+const look = 2 * time.Second
+
+// Running is every bundle of the user's that runs here, by process. Sockets of processes that
+// have gone are removed.
+func Running(ctx context.Context) ([]endpoint.Running, error) {
+	places, err := endpoint.List()
+	if len(places) == 0 {
+		return []endpoint.Running{}, err
+	}
+	found := make([]*endpoint.Running, len(places))
+	var wg sync.WaitGroup
+	for i, p := range places {
+		wg.Go(func() { found[i] = ask(ctx, p) })
+	}
+	wg.Wait()
+	list := []endpoint.Running{}
+	for _, r := range found {
+		if r != nil {
+			list = append(list, *r)
+		}
+	}
+	return list, nil
+}
+
+// ask asks a bundle how it is; nil: it has gone.
+func ask(ctx context.Context, p endpoint.Place) *endpoint.Running {
+	if endpoint.Sweep(p) {
+		return nil
+	}
+	c := Dial(p.Path)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, look)
+	defer cancel()
+	r := &endpoint.Running{PID: p.PID, Bundle: p.Bundle, Socket: p.Path}
+	about, err := Get[admin.About](ctx, c, "/v1/server", nil)
+	var sys observe.System
+	if err == nil {
+		sys, err = Get[observe.System](ctx, c, "/v1/system", nil)
+	}
+	if err != nil {
+		r.Error = err.Error()
+		return r
+	}
+	r.Address, r.Bundle, r.Dir, r.Ready, r.Started = about.Address, sys.Name, sys.Dir, sys.Ready, sys.Started.Format(time.RFC3339)
+	r.Actors, r.Crashes, r.Suspended = sys.Actors, sys.Crashes, sys.States[observe.Suspended]
+	return r
+}
+
+// Find is the bundle that is meant: by its name, the number of its process, or the path of
+// its socket; "" is the only one that runs. ErrNotFound: there is none, or more than one.
+func Find(which string) (endpoint.Place, error) {
+	if strings.ContainsRune(which, os.PathSeparator) {
+		if _, err := os.Stat(which); err != nil {
+			return endpoint.Place{}, fmt.Errorf("%w: %w", ErrNotFound, err)
+		}
+		return endpoint.Place{Path: which}, nil
+	}
+	places, err := endpoint.List()
+	if err != nil && len(places) == 0 {
+		return endpoint.Place{}, err
+	}
+	places = slices.DeleteFunc(places, endpoint.Sweep)
+	meant := slices.DeleteFunc(slices.Clone(places), func(p endpoint.Place) bool { return which != "" && !p.Matches(which) })
+	switch {
+	case len(meant) == 1:
+		return meant[0], nil
+	case len(meant) > 1:
+		return endpoint.Place{}, fmt.Errorf("%w: several bundles run here: %s; say which one with --bundle NAME or PID", ErrNotFound, names(meant))
+	case which == "" && len(places) == 0:
+		return endpoint.Place{}, fmt.Errorf("%w: no bundle runs here that can be reached; wasmactors run starts one", ErrNotFound)
+	case len(places) == 0:
+		return endpoint.Place{}, fmt.Errorf("%w: no bundle %q runs here, nor any other", ErrNotFound, which)
+	}
+	return endpoint.Place{}, fmt.Errorf("%w: no bundle %q runs here, but %s", ErrNotFound, which, names(places))
+}
+
+// mostNames bounds a list in an error.
+const mostNames = 10
+
+func names(places []endpoint.Place) string {
+	var list []string
+	for i, p := range places {
+		if i == mostNames {
+			list = append(list, fmt.Sprintf("%d more", len(places)-i))
+			break
+		}
+		list = append(list, p.Bundle+" ("+strconv.Itoa(p.PID)+")")
+	}
+	return strings.Join(list, ", ")
+}
