@@ -19,13 +19,14 @@ const (
 	exitUsage       = 2   // the command line or the manifest is wrong
 	exitLines       = 3   // lines had an outcome that --fail-on names
 	exitOutput      = 4   // answers cannot be written
+	exitAbsent      = 5   // no such bundle runs, or it has no such actor
 	exitHangup      = 129 // SIGHUP
 	exitInterrupted = 130 // Ctrl-C
 	exitTerminated  = 143 // SIGTERM
 )
 
 const exitCodes = "Exit codes: 0 done, 1 the bundle failed, 2 wrong usage, manifest or input, 3 an outcome that --fail-on names, 4 answers could\n" +
-	"not be written, 129 SIGHUP, 130 interrupted, 143 SIGTERM."
+	"not be written, 5 the bundle or the actor is not there, 129 SIGHUP, 130 interrupted, 143 SIGTERM."
 
 // usageError is a wrong command line or manifest.
 type usageError struct{ err error }
@@ -52,6 +53,7 @@ func exitCode(ctx context.Context, err error) int {
 	var ds bundle.Diagnostics
 	var out *outputError
 	var lines *linesError
+	var absent *unreachableError
 	var sig *signalError
 	switch {
 	case ctx.Err() != nil:
@@ -72,6 +74,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitOutput
 	case errors.As(err, &lines):
 		return exitLines
+	case errors.As(err, &absent):
+		return exitAbsent
 	}
 	return exitFailed
 }

@@ -32,8 +32,12 @@ func mainCode() int {
 // run is the command without the process around it. restore gives signals back
 // to the system, so that a second Ctrl-C kills; it may be nil.
 func run(ctx context.Context, restore func(), args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	env := &environment{stdin: stdin, stdout: printable.Writer(stdout), stderr: printable.Writer(stderr), terminal: stderr, restore: restore}
+	env := &environment{stdin: stdin, stdout: printable.Writer(stdout), stderr: printable.Writer(stderr), raw: stdout, terminal: stderr, restore: restore}
 	app := newApp(env)
+	if len(args) > 1 && args[1] == completing {
+		complete(ctx, env, app, args[2:])
+		return exitDone
+	}
 	err := app.RunContext(ctx, reorder(app, args))
 	code := exitCode(ctx, err)
 	if err != nil && !errors.Is(err, errSilent) && !(ctx.Err() != nil && errors.Is(err, context.Canceled)) {
@@ -58,13 +62,16 @@ func newApp(env *environment) *cli.App {
 		DisableSliceFlagSeparator: true, // a variable's value may hold commas
 		CommandNotFound:           func(c *cli.Context, name string) {},
 		Commands: []*cli.Command{
-			newCommand(env), buildCommand(env), runCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env), versionCommand(env), helpCommand(),
+			newCommand(env), buildCommand(env), runCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env),
+			psCommand(env), topCommand(env), treeCommand(env), eventsCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
+			sendCommand(env), askCommand(env), deadLettersCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
 		},
 		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "say which version this is"}},
 		HideHelpCommand: true,
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return usage("%v; see wasmactors help", err) },
 	}
+	app.Commands = append(app.Commands, verbCommands(env)...)
 	app.Action = func(c *cli.Context) error {
 		switch {
 		case c.Bool("version"):
@@ -117,10 +124,14 @@ func helpCommand() *cli.Command {
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer // for texts and JSON: what could move a cursor does not get through
+	raw            io.Writer // standard output as it is, for what is no text
 	terminal       io.Writer // standard error as it is, for colours and lines that are drawn again
 	restore        func()
 	json           bool // --json was given
 }
+
+// stdoutFile is standard output, where it is asked whether that is a terminal.
+func (env *environment) stdoutFile() any { return env.raw }
 
 // reorder puts flags before arguments, so that `run DIR --input F` works as
 // `run --input F DIR` does.

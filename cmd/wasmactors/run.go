@@ -37,7 +37,7 @@ func runCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
 			&cli.Uint64Flag{Name: "seed", Usage: "repeat a run: refs, guests' randomness and jitter come from `NUMBER` (default: from the operating system; refs are only as hard to guess as the seed)"},
-		}, bundleFlags()...),
+		}, append(adminFlags(), bundleFlags()...)...),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
@@ -108,6 +108,11 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer closeInput()
+	door, err := readAdminFlags(c, env, m)
+	if err != nil {
+		return err
+	}
+	defer door.close()
 	quiet, asJSON := c.Bool("quiet"), c.Bool("json")
 	if input == nil && !quiet && holdsInput(env.stdin) {
 		env.note("standard input is not read; --input - reads it")
@@ -133,9 +138,15 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 			return cfg.WithSeed(c.Uint64("seed"))
 		}
 		return cfg
-	}, console.follow)
+	}, func(sys *host.System) {
+		console.follow(sys)
+		door.open(sys, m)
+	})
 	if err != nil {
 		return err
+	}
+	if err := door.tell(env, quiet); err != nil {
+		return errors.Join(err, sys.Close(context.Background()))
 	}
 	console.started(m, time.Since(start))
 	began := time.Now()
@@ -150,6 +161,7 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	if serr := sys.Close(stop); serr != nil && err == nil && c.Context.Err() == nil {
 		err = fmt.Errorf("the actors did not stop in time: %w", serr)
 	}
+	door.close()
 	console.end(m, stats, final, time.Since(began))
 	return verdictOfRun(flags, stats, console, cause, err)
 }

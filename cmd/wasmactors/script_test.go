@@ -46,8 +46,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GOMODCACHE", caches[1])
 			e.Setenv("GOPROXY", "off")
 			e.Setenv("TERM", "xterm-256color")
+			e.Setenv("XDG_RUNTIME_DIR", runtimeDir(t)) // each has its own running bundles
 			return os.Mkdir(filepath.Join(e.WorkDir, "tmp"), 0o755)
 		},
+		Cmds:      scriptCommands,
 		Condition: func(cond string) (bool, error) { return cond == "long" && !testing.Short(), nil },
 	})
 }

@@ -35,6 +35,9 @@ func NewConfig() Config { return Config{log: slog.New(slog.DiscardHandler), boun
 // the user's alone; endpoint.Path names one that the command line finds.
 func (c Config) WithSocket(path string) Config { c.socket = path; return c }
 
+// Socket is the path that WithSocket has set.
+func (c Config) Socket() string { return c.socket }
+
 // WithTCP listens on loopback, such as "127.0.0.1:7777"; port 0 lets the system choose.
 // Other addresses are refused. A full token is needed, see WithToken.
 func (c Config) WithTCP(address string) Config { c.tcp = address; return c }

@@ -166,3 +166,9 @@ func Sweep(p Place) bool {
 
 // TokenPath is where the token of a listener on TCP is kept that belongs to a socket.
 func TokenPath(socket string) string { return strings.TrimSuffix(socket, suffix) + ".token" }
+
+// RunningList is what `wasmactors ps --json` prints.
+type RunningList struct {
+	Version int       `json:"version"` // 1
+	Bundles []Running `json:"bundles"`
+}

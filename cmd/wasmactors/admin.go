@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/admin/endpoint"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+// adminFlags are those of commands that run a bundle which can be reached.
+func adminFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "admin", Usage: "how the running bundle can be reached: `WAY` is unix (the default: a socket that only you can open), tcp:127.0.0.1:PORT (besides, with a token) or off"},
+		&cli.StringFlag{Name: "admin-token-file", Usage: "the token for tcp is in `FILE`, mode 0600, which is made if it is missing (default: a file beside the socket, for this run)"},
+		&cli.StringFlag{Name: "admin-read-token-file", Usage: "likewise a token that may look and change nothing"},
+		&cli.StringFlag{Name: "health", Usage: "answer /healthz, /readyz and /metrics at `ADDRESS` as well, without a token, such as :9090"},
+	}
+}
+
+// adminDoor is a run's admin endpoint.
+type adminDoor struct {
+	cfg      admin.Config
+	explicit bool // somebody has asked for it: that it cannot be opened is an error
+	off      bool
+	tokens   string   // file of the token
+	made     []string // files that go with the run
+	observer *observe.Observer
+	server   *admin.Server
+	err      error
+}
+
+// readAdminFlags says what is to be opened, and opens nothing yet.
+func readAdminFlags(c *cli.Context, env *environment, m *bundle.Manifest) (*adminDoor, error) {
+	d := &adminDoor{explicit: c.IsSet("admin") || c.IsSet("health"), cfg: admin.NewConfig().WithLog(warnings(c, env)).WithHealth(c.String("health"))}
+	way, address, _ := strings.Cut(c.String("admin"), ":")
+	switch way {
+	case "", "unix", "tcp":
+	case "off":
+		d.off = c.String("health") == ""
+	default:
+		return nil, usage("--admin is unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
+	}
+	if (way == "unix" || way == "off") && address != "" || way == "tcp" && address == "" {
+		return nil, usage("--admin is unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
+	}
+	if way != "tcp" && (c.IsSet("admin-token-file") || c.IsSet("admin-read-token-file")) {
+		return nil, usage("tokens are for --admin tcp:127.0.0.1:PORT; the socket needs none")
+	}
+	if way == "off" {
+		return d, nil
+	}
+	path, err := endpoint.Path(os.Getpid(), m.Name)
+	if err != nil {
+		return d, d.failed(err)
+	}
+	d.cfg = d.cfg.WithSocket(path)
+	if way == "tcp" {
+		if err = d.tcp(c, address, path); err != nil {
+			d.close()
+		}
+	}
+	return d, err
+}
+
+// tcp reads or makes the tokens.
+func (d *adminDoor) tcp(c *cli.Context, address, socket string) error {
+	d.cfg = d.cfg.WithTCP(address)
+	if d.tokens = c.String("admin-token-file"); d.tokens == "" {
+		d.tokens = endpoint.TokenPath(socket)
+		_ = os.Remove(d.tokens) // of a process that had our number
+		d.made = append(d.made, d.tokens)
+	}
+	token, err := admin.TokenFile(d.tokens)
+	if err != nil {
+		return usage("--admin-token-file: %v", err)
+	}
+	d.cfg = d.cfg.WithToken(token)
+	if file := c.String("admin-read-token-file"); file != "" {
+		if token, err = admin.TokenFile(file); err != nil {
+			return usage("--admin-read-token-file: %v", err)
+		}
+		d.cfg = d.cfg.WithReadToken(token)
+	}
+	return nil
+}
+
+// failed is an error if somebody has asked for the endpoint. A run does not fail for the lack
+// of what nobody has asked for: it may be in a container without a folder to write to.
+func (d *adminDoor) failed(err error) error {
+	if d.explicit {
+		return &usageError{fmt.Errorf("--admin: %w", err)}
+	}
+	d.err, d.off = err, true
+	return nil
+}
+
+// open begins to serve, before the first actor starts.
+func (d *adminDoor) open(sys *host.System, m *bundle.Manifest) {
+	if d.off {
+		return
+	}
+	dir, err := filepath.Abs(m.Dir)
+	if err != nil {
+		dir = m.Dir
+	}
+	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir))
+	server, err := admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer))
+	if err != nil {
+		d.err = err
+		return
+	}
+	d.server = server
+}
+
+// tell says what has been opened, or why not.
+func (d *adminDoor) tell(env *environment, quiet bool) error {
+	if d.err != nil && d.explicit {
+		return &usageError{fmt.Errorf("--admin: %w", d.err)}
+	}
+	if d.err != nil && !quiet {
+		env.note("the bundle cannot be reached while it runs: " + oneLine(d.err.Error()) + "; --admin off says that this is meant")
+	}
+	if d.server == nil || !d.explicit || quiet {
+		return nil
+	}
+	addr, health := d.server.Addr(), d.server.HealthAddr()
+	if env.json {
+		e := map[string]any{"event": "admin", "socket": d.cfg.Socket()}
+		if addr != nil {
+			e["address"], e["token_file"] = addr.String(), d.tokens
+		}
+		if health != nil {
+			e["health"] = health.String()
+		}
+		env.writeJSON(e)
+		return nil
+	}
+	if addr != nil {
+		env.note(fmt.Sprintf("reached at http://%s/ with the token in %s", addr, d.tokens))
+	}
+	if health != nil {
+		env.note(fmt.Sprintf("health is answered at http://%s/healthz", health))
+	}
+	return nil
+}
+
+// close ends it, when the actors have.
+func (d *adminDoor) close() {
+	if d.server != nil {
+		_ = d.server.Close()
+	}
+	if d.observer != nil {
+		d.observer.Close()
+	}
+	for _, file := range d.made {
+		_ = os.Remove(file)
+	}
+}
+
+// bundleFlag is how commands say which bundle they mean.
+func reachFlags(more ...cli.Flag) []cli.Flag {
+	return append(more,
+		&cli.StringFlag{Name: "bundle", Aliases: []string{"b"}, EnvVars: []string{"WASMACTORS_BUNDLE"}, Usage: "the bundle `NAME`, the number of its process, the path of its socket, or tcp:127.0.0.1:PORT; not needed while only one runs"},
+		&cli.StringFlag{Name: "token-file", EnvVars: []string{"WASMACTORS_TOKEN_FILE"}, Usage: "the token for tcp is in `FILE`"},
+		&cli.BoolFlag{Name: "json", Usage: "print JSON, and errors as NDJSON"},
+	)
+}
+
+// unreachable is a bundle, or an actor, that is not there.
+type unreachableError struct{ err error }
+
+func (e *unreachableError) Error() string { return e.err.Error() }
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// refusal is an error of a server, with the exit code that is its.
+func refusal(err error) error {
+	var p *admin.Problem
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return err
+	case !errors.As(err, &p):
+		return &unreachableError{fmt.Errorf("the bundle cannot be reached: %w", err)}
+	case p.Code == "no_such_actor" || p.Code == "ended":
+		return &unreachableError{p}
+	case p.Status == 400:
+		return &usageError{p}
+	}
+	return p
+}
+
+// write writes a line of an answer; that nobody reads it any more is an error of its own.
+func write(w io.Writer, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return &outputError{err}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runtimeDir is a folder for sockets with a short path.
+func runtimeDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Every verb has help with an example that begins with its name, and a page of the guide
+// that shows it.
+func TestHelpOfEveryCommand(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range newApp(&environment{}).Commands {
+		code, out, errs := try(t, context.Background(), "", c.Name, "--help")
+		if code != 0 || !strings.Contains(out, "wasmactors "+c.Name) || c.Usage == "" {
+			t.Errorf("%s: %d %s%s", c.Name, code, out, errs)
+		}
+		if !reaches(c) {
+			continue
+		}
+		if !strings.Contains(out, "Examples:") || strings.Count(out, "   wasmactors "+c.Name) < 2 {
+			t.Errorf("%s has no examples:\n%s", c.Name, out)
+		}
+		if !bytes.Contains(guide, []byte("wasmactors "+c.Name)) {
+			t.Errorf("docs/operate.md does not show %s", c.Name)
+		}
+	}
+}

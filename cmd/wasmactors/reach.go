@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/admin/client"
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+// running is the heading in help of the commands that are about bundles that run.
+const running = "Running bundles"
+
+// reached is a running bundle that a command talks to.
+type reached struct {
+	*client.Client
+	env  *environment
+	json bool
+}
+
+// reach connects to the bundle that is meant.
+func reach(c *cli.Context, env *environment) (*reached, error) {
+	r := &reached{env: env, json: c.Bool("json")}
+	which := c.String("bundle")
+	if address, ok := strings.CutPrefix(which, "tcp:"); ok {
+		if c.String("token-file") == "" {
+			return nil, usage("--bundle %s needs --token-file: the file that the bundle was started with, or that it has named", which)
+		}
+		token, err := admin.TokenFile(c.String("token-file"))
+		if err != nil {
+			return nil, usage("--token-file: %v", err)
+		}
+		r.Client = client.DialTCP(address, token)
+		return r, nil
+	}
+	place, err := client.Find(which)
+	if err != nil {
+		return nil, &unreachableError{errors.New(strings.TrimPrefix(err.Error(), client.ErrNotFound.Error()+": "))}
+	}
+	r.Client = client.Dial(place.Path)
+	return r, nil
+}
+
+// reaching is the action of a command that talks to a running bundle.
+func reaching(env *environment, action func(c *cli.Context, r *reached) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		r, err := reach(c, env)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return action(c, r)
+	}
+}
+
+// ask gets something; with --json it is printed as it came, and show is not called.
+func ask[T any](c *cli.Context, r *reached, path string, query url.Values, show func(T) error) error {
+	return answered(r, show)(r.Raw(c.Context, http.MethodGet, path, query, nil))
+}
+
+// order sends something, likewise.
+func order[T any](c *cli.Context, r *reached, path string, body any, show func(T) error) error {
+	return answered(r, show)(r.Raw(c.Context, http.MethodPost, path, nil, body))
+}
+
+func answered[T any](r *reached, show func(T) error) func([]byte, error) error {
+	return func(text []byte, err error) error {
+		if err != nil {
+			return refusal(err)
+		}
+		var v T
+		if err := json.Unmarshal(text, &v); err != nil {
+			return err
+		}
+		if r.json {
+			if err := write(r.env.stdout, strings.TrimSuffix(string(text), "\n")+"\n"); err != nil {
+				return err
+			}
+		}
+		return show(v)
+	}
+}
+
+// pathOf lets a bare name stand for a top-level actor.
+func pathOf(name string) string {
+	if strings.HasPrefix(name, "/") {
+		return name
+	}
+	return "/user/" + name
+}
+
+// selectFlags choose actors.
+func selectFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "path", Usage: "actors whose path matches `GLOB`: /user/pool-*, /user/shop/** for all below; as an argument"},
+		&cli.StringSliceFlag{Name: "type", Usage: "actors whose type matches `GLOB`"},
+		&cli.StringSliceFlag{Name: "state", Usage: "actors that are in `STATE`: " + strings.Join(states(), ", ")},
+		&cli.StringSliceFlag{Name: "ref", Usage: "the actor with the ref `HEX`"},
+	}
+}
+
+func states() (names []string) {
+	for _, s := range observe.States() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// selected is what arguments and flags choose.
+func selected(c *cli.Context) (sel observe.Select, err error) {
+	for _, name := range append(c.Args().Slice(), c.StringSlice("path")...) {
+		sel.Paths = append(sel.Paths, pathOf(name))
+	}
+	sel.Types, sel.Refs = c.StringSlice("type"), c.StringSlice("ref")
+	for _, name := range c.StringSlice("state") {
+		if !contains(states(), name) {
+			return sel, usage("--state: %q is none of %s%s", name, strings.Join(states(), ", "), didYouMean(name, states()))
+		}
+		sel.States = append(sel.States, observe.State(name))
+	}
+	return sel, nil
+}
+
+// query is a selection as parameters.
+func query(sel observe.Select) url.Values {
+	q := url.Values{}
+	for name, values := range map[string][]string{"path": sel.Paths, "type": sel.Types, "ref": sel.Refs} {
+		for _, v := range values {
+			q.Add(name, v)
+		}
+	}
+	for _, s := range sel.States {
+		q.Add("state", string(s))
+	}
+	return q
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// quietly is a context that is cancelled, where it says nothing that Ctrl-C has ended what
+// was asked for.
+func quietly(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
