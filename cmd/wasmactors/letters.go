@@ -28,7 +28,7 @@ func deadLettersCommand(env *environment) *cli.Command {
 			&cli.StringSliceFlag{Name: "to", Usage: "those for recipients whose path matches `GLOB`"},
 			&cli.StringSliceFlag{Name: "from", Usage: "those of senders whose path matches `GLOB`"},
 			&cli.StringSliceFlag{Name: "reason", Usage: "those for which `TEXT` is why, as the list says it"},
-			&cli.IntFlag{Name: "limit", Usage: "at most `N` (default: 100)"},
+			&cli.IntFlag{Name: "limit", Usage: "list at most `N` (default: 100)"},
 			&cli.BoolFlag{Name: "all", Usage: "redeliver all that are kept"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be delivered, and deliver nothing"},
 		),
@@ -86,7 +86,7 @@ func listDead(c *cli.Context, r *reached) error {
 }
 
 func redeliver(c *cli.Context, r *reached) error {
-	body := admin.Redelivery{To: paths(c.StringSlice("to")), From: paths(c.StringSlice("from")), Reasons: c.StringSlice("reason"), Limit: c.Int("limit"), All: c.Bool("all"), DryRun: c.Bool("dry-run")}
+	body := admin.Redelivery{To: paths(c.StringSlice("to")), From: paths(c.StringSlice("from")), Reasons: c.StringSlice("reason"), All: c.Bool("all"), DryRun: c.Bool("dry-run")}
 	for _, text := range c.Args().Tail() {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {

@@ -19,13 +19,13 @@ type verb struct {
 }
 
 func verbs() []verb {
-	reason := &cli.StringFlag{Name: "reason", Usage: "`TEXT` that says why, for events and logs"}
+	reason := &cli.StringFlag{Name: "reason", Usage: "`TEXT` that the failure says"}
 	subtree := &cli.BoolFlag{Name: "subtree", Aliases: []string{"r"}, Usage: "and all actors below"}
 	return []verb{
 		{"stop", "stop actors after their current turn, children first", "What waits in their mailboxes becomes dead letters. Permanent actors stay stopped, too: an operator has said so.",
-			[]string{"stop shop", "stop --path '/user/pool-*' --state suspended --dry-run"}, []cli.Flag{reason}, nil},
+			[]string{"stop shop", "stop --path '/user/pool-*' --state suspended --dry-run"}, nil, nil},
 		{"kill", "stop actors at once", "A guest's turn that runs is ended, and has done nothing.",
-			[]string{"kill shop", "kill --type 'hello/*' --state running"}, []cli.Flag{reason}, nil},
+			[]string{"kill shop", "kill --type 'hello/*' --state running"}, nil, nil},
 		{"restart", "give actors a fresh incarnation, at once", "It is an operator's wish and no failure: it counts in no limit. One that waits for its delay does not wait any longer.",
 			[]string{"restart shop", "restart --state delayed"}, nil, nil},
 		{"pause", "let the messages of actors wait", "What is sent to them stays in their mailboxes until unpause, within the bounds of these.",

@@ -13,7 +13,7 @@ type Command struct {
 	DryRun    bool           `json:"dry_run,omitempty"`
 	Subtree   bool           `json:"subtree,omitempty"`   // pause, unpause: all below, too
 	Directive string         `json:"directive,omitempty"` // decide: resume, restart or stop
-	Reason    string         `json:"reason,omitempty"`    // stop, kill, crash
+	Reason    string         `json:"reason,omitempty"`    // crash: what the failure says
 	Kind      string         `json:"kind,omitempty"`      // crash: the kind of failure
 }
 
@@ -62,7 +62,6 @@ type Redelivery struct {
 	To      []string `json:"to,omitempty"`   // globs on the recipient's path
 	From    []string `json:"from,omitempty"` // globs on the sender's path
 	Reasons []string `json:"reasons,omitempty"`
-	Limit   int      `json:"limit,omitempty"`
 	All     bool     `json:"all,omitempty"` // needed where nothing else chooses
 	DryRun  bool     `json:"dry_run,omitempty"`
 }
@@ -79,7 +78,11 @@ func (s *Server) redeliver(c *call) error {
 	if len(r.IDs) > observe.MaxLimit || len(r.To)+len(r.From)+len(r.Reasons) > mostValues {
 		return &Problem{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("at most %d ids and %d patterns", observe.MaxLimit, mostValues), ""}
 	}
-	out, err := s.model.Redeliver(observe.DeadQuery{IDs: r.IDs, To: r.To, From: r.From, Reasons: r.Reasons, Limit: r.Limit}, r.DryRun)
+	q := observe.DeadQuery{IDs: r.IDs, To: r.To, From: r.From, Reasons: r.Reasons}
+	if r.All {
+		q.Reasons = append(q.Reasons, "*")
+	}
+	out, err := s.model.Redeliver(q, r.DryRun)
 	if err != nil {
 		return err
 	}

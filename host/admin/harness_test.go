@@ -153,7 +153,7 @@ func post[T any](s *site, path, body string) T {
 func (s *site) refused(method, path, body string) Problem {
 	s.t.Helper()
 	status, text := s.do(method, path, body)
-	var f Failure
+	var f ErrorBody
 	if err := json.Unmarshal(text, &f); err != nil || status < 400 || f.Error.Code == "" {
 		s.t.Fatalf("%s %s %s: %d %s %v", method, path, body, status, text, err)
 	}

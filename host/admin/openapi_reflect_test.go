@@ -24,10 +24,11 @@ type schemas struct {
 	t        *testing.T
 	comments map[string]string // of "Type" and "Type.Field"
 	made     object
+	types    map[string]reflect.Type // by name: there is one of each
 }
 
 func newSchemas(t *testing.T, dirs ...string) *schemas {
-	s := &schemas{t, map[string]string{}, object{}}
+	s := &schemas{t, map[string]string{}, object{}, map[string]reflect.Type{}}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
@@ -107,6 +108,10 @@ func (s *schemas) of(t reflect.Type) object {
 	case reflect.Map:
 		return object{"type": "object", "additionalProperties": s.of(t.Elem())}
 	case reflect.Struct:
+		if other := s.types[t.Name()]; other != nil && other != t {
+			s.t.Errorf("%s and %s have the same name", t, other)
+		}
+		s.types[t.Name()] = t
 		if _, ok := s.made[t.Name()]; !ok {
 			o := object{"type": "object", "additionalProperties": false}
 			s.made[t.Name()] = o // before its fields: a tree has itself in it

@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write openapi.json again")
 
 // Running is in the file for the sake of who reads what the command line prints.
-var alsoDescribed = []any{Notice{}, Failure{}, endpoint.Running{}}
+var alsoDescribed = []any{Notice{}, ErrorBody{}, endpoint.Running{}}
 
 // describe makes the OpenAPI file of the table of routes and the types in it.
 func describe(t *testing.T) []byte {
@@ -93,7 +93,7 @@ func operation(s *schemas, r *route) object {
 	if r.method == "DELETE" {
 		status = 204
 	}
-	problem := object{"description": "Why not.", "content": object{mediaJSON: object{"schema": s.of(reflect.TypeFor[Failure]())}}}
+	problem := object{"description": "Why not.", "content": object{mediaJSON: object{"schema": s.of(reflect.TypeFor[ErrorBody]())}}}
 	o["responses"] = object{strconv.Itoa(status): answer, "default": problem}
 	if r.path == "/healthz" || r.path == "/readyz" {
 		o["responses"] = object{"200": answer, "503": answer, "default": problem}

@@ -28,8 +28,8 @@ func (p *Problem) Error() string {
 	return p.Message + "; " + p.Hint
 }
 
-// Failure is the body of an answer that is none.
-type Failure struct {
+// ErrorBody is the body of an answer that is none.
+type ErrorBody struct {
 	Error Problem `json:"error"`
 }
 
@@ -94,7 +94,7 @@ func bare(err error) string {
 
 // write answers with the problem.
 func (p *Problem) write(w http.ResponseWriter) {
-	body, _ := json.Marshal(Failure{*p})
+	body, _ := json.Marshal(ErrorBody{*p})
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if p.Status == http.StatusUnauthorized {

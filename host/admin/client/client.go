@@ -102,7 +102,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 // problem is what a server says about a request that it has not carried out.
 func problem(res *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	var f admin.Failure
+	var f admin.ErrorBody
 	if json.Unmarshal(text, &f) != nil || f.Error.Code == "" {
 		return fmt.Errorf("the server has answered %s", res.Status)
 	}
