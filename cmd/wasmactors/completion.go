@@ -85,7 +85,7 @@ const completing = "__complete"
 const files = ":files"
 
 // completeTime bounds what is asked of a bundle: nobody waits for a shell.
-const completeTime = 80 * time.Millisecond
+const completeTime = 300 * time.Millisecond
 
 // complete prints the candidates for the last of the words.
 func complete(ctx context.Context, env *environment, app *cli.App, words []string) {

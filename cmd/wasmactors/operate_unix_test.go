@@ -58,7 +58,7 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: await pattern command argument...")
 	}
-	want := regexp.MustCompile(args[0])
+	want := regexp.MustCompile("(?m)" + args[0])
 	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		_ = ts.Exec(args[1], args[2:]...)
 		text := ts.ReadFile("stdout") + ts.ReadFile("stderr")

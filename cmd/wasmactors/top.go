@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/admin/client"
 	"github.com/wasmactors/wasmactors/host/observe"
 )
@@ -71,14 +72,8 @@ type top struct {
 	limit  int
 }
 
-// Table is what `wasmactors top --json` prints.
-type Table struct {
-	System observe.System `json:"system"`
-	Actors observe.Page   `json:"actors"`
-}
-
 // look asks for the present rows.
-func (t *top) look(ctx context.Context) (x Table, err error) {
+func (t *top) look(ctx context.Context) (x admin.Table, err error) {
 	q := query(t.sel)
 	for name, value := range map[string]string{"sort": t.sort, "search": t.search, "limit": strconv.Itoa(t.limit), "offset": strconv.Itoa(t.offset)} {
 		if value != "" {
@@ -141,7 +136,7 @@ type rates struct {
 	of    map[string]uint64 // turns, by ref
 }
 
-func newRates(x Table) rates {
+func newRates(x admin.Table) rates {
 	r := rates{at: x.System.Now, turns: x.System.Turns, of: map[string]uint64{}}
 	for _, a := range x.Actors.Actors {
 		r.of[a.Ref] = a.Turns
@@ -150,7 +145,7 @@ func newRates(x Table) rates {
 }
 
 // head is two lines about the system.
-func (r rates) head(x Table) string {
+func (r rates) head(x admin.Table) string {
 	s := x.System
 	var states []string
 	for _, name := range observe.States() {

@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/muesli/termenv"
+	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/observe"
 )
 
@@ -23,7 +24,7 @@ type screen struct {
 	colours   termenv.Profile
 	width     int
 	height    int
-	last      Table
+	last      admin.Table
 	rates     rates
 	has       bool // there is something to show
 	err       error
@@ -35,7 +36,7 @@ type screen struct {
 // looked is what a look has found.
 type looked struct {
 	round int
-	table Table
+	table admin.Table
 	err   error
 }
 

@@ -22,6 +22,12 @@ type About struct {
 	Health  string `json:"health,omitempty"`  // address where health is answered apart
 }
 
+// Table is what `wasmactors top --json` prints.
+type Table struct {
+	System observe.System `json:"system"`
+	Actors observe.Page   `json:"actors"`
+}
+
 func (s *Server) about(c *call) error {
 	a := About{Version: 1, Access: c.access.String(), Socket: s.cfg.socket}
 	if s.tcp != nil {

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write openapi.json again")
 
-// Running is in the file for the sake of who reads what the command line prints.
-var alsoDescribed = []any{Notice{}, ErrorBody{}, endpoint.Running{}}
+// alsoDescribed is in the file for whoever reads what the command line prints.
+var alsoDescribed = []any{Notice{}, ErrorBody{}, endpoint.RunningList{}, Table{}}
 
 // describe makes the OpenAPI file of the table of routes and the types in it.
 func describe(t *testing.T) []byte {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/wasmactors/wasmactors/internal/trust"
 )
@@ -74,16 +75,25 @@ func folder() (string, error) {
 		if parent, err := os.Stat(filepath.Dir(dir)); i == 0 && len(folders()) > 1 && (err != nil || !parent.IsDir() || !ours(parent)) {
 			continue // a session's that has ended, or another user's
 		}
-		real, err := trust.MakeFolder(dir)
-		if err == nil {
-			err = secluded(real)
-		}
+		real, err := own(dir)
 		if err == nil {
 			return real, nil
 		}
 		errs = append(errs, err)
 	}
 	return "", fmt.Errorf("no folder for the socket: %w", errors.Join(errs...))
+}
+
+// own makes a folder in one that must be there, and checks it.
+func own(dir string) (string, error) {
+	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
+		return "", err
+	}
+	real, err := trust.MakeFolder(dir)
+	if err == nil {
+		err = secluded(real)
+	}
+	return real, err
 }
 
 // List is every socket in the user's runtime folders, by process. Whoever has made them may
@@ -151,13 +161,16 @@ func (p Place) Matches(which string) bool {
 	return which == strconv.Itoa(p.PID) || which == p.Bundle || len(p.Bundle) == mostName && strings.HasPrefix(which, p.Bundle)
 }
 
-// Sweep removes the socket of a process that has gone, and reports whether it has: nobody
-// listens there, and there is no such process, which could be about to.
+// young is a socket whose process may be about to listen.
+const young = 2 * time.Second
+
+// Sweep reports whether nobody listens at a socket any more, and removes it, unless its
+// process may be about to.
 func Sweep(p Place) bool {
 	if !Stale(p.Path) {
 		return false
 	}
-	if !alive(p.PID) {
+	if info, err := os.Lstat(p.Path); err == nil && (!alive(p.PID) || time.Since(info.ModTime()) > young) {
 		_ = os.Remove(p.Path)
 		_ = os.Remove(TokenPath(p.Path))
 	}
