@@ -259,6 +259,28 @@ func TestA29_DeadLettersAreWhole(t *testing.T) {
 	l.equal("the last ones", l.letters(), []string{"unknown actor: 1", "unknown actor: 2"})
 }
 
+// However many and large the messages are: so many of the last ones are kept, each with the
+// beginning of its payload.
+func TestDeadLettersAreBounded(t *testing.T) {
+	l := newStage(t, nil)
+	a := l.spawn("a", newCounter())
+	l.Stop(a)
+	l.run()
+	const sent = DefaultDeadLetters + 50
+	for range sent {
+		_ = l.Tell(a, make([]byte, 10_000))
+	}
+	kept, n := l.DeadLetters()
+	if len(kept) != DefaultDeadLetters || n != sent {
+		t.Errorf("%d of %d kept", len(kept), n)
+	}
+	for _, d := range kept {
+		if len(d.Payload) != MaxDeadPayload || d.Size <= 10_000 {
+			t.Fatalf("%d bytes of %d", len(d.Payload), d.Size)
+		}
+	}
+}
+
 // A31: a message marked so is no dead letter when it is not delivered.
 func TestA31_DeadLetterSuppression(t *testing.T) {
 	l := newStage(t, nil)

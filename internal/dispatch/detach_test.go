@@ -332,6 +332,39 @@ func TestBlockFreesTheWorker(t *testing.T) {
 	}
 }
 
+// TestSpareGoroutinesAreBounded: after a crowd of blocking runs only some goroutines
+// wait for the next one; the others have ended.
+func TestSpareGoroutinesAreBounded(t *testing.T) {
+	d := dispatch.New(dispatch.Config{Workers: 1})
+	defer closeNow(t, d)
+	const crowd, spares = 100, 8
+	began := make(chan bool, crowd)
+	release := make(chan bool)
+	task := func(end chan bool) *task {
+		return newTask(func(w *dispatch.Worker) bool {
+			w.Block()
+			began <- true
+			<-end
+			return false
+		})
+	}
+	open := make(chan bool)
+	close(open)
+	d.Schedule(&task(open).Task, nil)
+	await(t, began, "the first run")
+	eventually(t, "it to end", func() bool { return d.Stats().Detached == 0 })
+	before := runtime.NumGoroutine()
+	for range crowd {
+		d.Schedule(&task(release).Task, nil)
+		await(t, began, "a run")
+	}
+	if n := runtime.NumGoroutine(); n < before+crowd-spares {
+		t.Fatalf("%d goroutines for a crowd of %d, %d before: the test shows nothing", n, crowd, before)
+	}
+	close(release)
+	eventually(t, "the goroutines of the crowd to end", func() bool { return runtime.NumGoroutine() <= before+spares })
+}
+
 // TestMonitorRescues: a run that blocks without a word, and waits for a task in
 // its own lane's slot, is found out.
 func TestMonitorRescues(t *testing.T) {

@@ -89,6 +89,32 @@ func TestCacheNeverHandsOutTwice(t *testing.T) {
 	}
 }
 
+// TestFullCacheGivesHalfAway: a cache at its bound gives half of what it has to the pool,
+// for whichever other cache is empty, and keeps the other half.
+func TestFullCacheGivesHalfAway(t *testing.T) {
+	var c Cache
+	for i := range 2 * cacheBatch {
+		if c.n != i {
+			t.Fatalf("%d kept of %d", c.n, i)
+		}
+		c.Free(new(Envelope))
+	}
+	given := c.first
+	c.Free(new(Envelope))
+	if c.n != cacheBatch+1 {
+		t.Errorf("%d kept at the bound, want %d", c.n, cacheBatch+1)
+	}
+	kept := 0
+	for e := c.first; e != nil; e = e.next {
+		if kept++; e == given {
+			t.Error("one that was given away is kept, too")
+		}
+	}
+	if kept != c.n {
+		t.Errorf("%d kept, %d counted", kept, c.n)
+	}
+}
+
 // TestNoAllocation pins the steady state: a message costs no allocation.
 func TestNoAllocation(t *testing.T) {
 	if raceEnabled {

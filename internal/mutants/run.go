@@ -170,7 +170,7 @@ func (t *trial) command(ctx context.Context, env string, args ...string) *exec.C
 	cmd := exec.CommandContext(ctx, t.binary, args...)
 	cmd.Dir = t.p.dir
 	cmd.Env = append(os.Environ(), env, "RAPID_NOFAILFILE=true") // what fails with a mutant is nothing to keep
-	cmd.WaitDelay = 10 * time.Second // a busy machine takes more than a second to read what a process has written
+	cmd.WaitDelay = 10 * time.Second                             // a busy machine takes more than a second to read what a process has written
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -541,6 +542,40 @@ func TestLog(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	})
+}
+
+// TestLogsAreBounded: a turn logs so many lines and bytes; what is dropped beyond is told
+// once, and the next turn may log again.
+func TestLogsAreBounded(t *testing.T) {
+	x := get(t, load(t, newEngine(t, NewConfig()), "echo", ImageConfig{}))
+	defer x.Put()
+	const told = "warn: this turn has logged too much; the rest is dropped"
+	for _, c := range []struct {
+		name   string
+		size   int // of a line
+		logged int // lines
+	}{
+		{"lines", 10, MaxLogLines},
+		{"bytes", 1000, MaxLogBytes / 1000},
+		{"long lines", 3 * MaxLogLine, MaxLogBytes / MaxLogLine},
+	} {
+		lines := &logLines{}
+		x.in = &Entry{Log: lines}
+		for turn := range 2 {
+			*lines = nil
+			for range 2 * MaxLogLines {
+				x.logLine(abi.LogInfo, bytes.Repeat([]byte{'x'}, c.size))
+			}
+			if n := len(*lines); n != c.logged+1 || (*lines)[n-1] != told {
+				t.Errorf("%s, turn %d: %d lines, want %d and %q", c.name, turn, n, c.logged, told)
+			}
+			if got := len((*lines)[0]) - len("info: "); got != min(c.size, MaxLogLine) {
+				t.Errorf("%s: a line of %d bytes", c.name, got)
+			}
+			x.logged.phase++ // as if what was logged belonged to another turn
+		}
+	}
+	x.in = nil
 }
 
 func TestStackNamesFunctions(t *testing.T) {
