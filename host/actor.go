@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,8 +41,9 @@ type actor struct {
 	elements []string // the path's, behind the system
 	props    Props
 	args     []byte
-	limits   Limits
-	caps     capabilities
+	limits   Limits       // changed by renewals alone
+	caps     capabilities // likewise
+	recipe   sync.RWMutex // of args, limits, caps and the same of props: for readers that are not within Run
 	tree     *tree
 	pool     *account.Pool         // it and all below it, or of an ancestor
 	member   family.Member[*actor] // of the parent's family

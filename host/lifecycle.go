@@ -23,6 +23,8 @@ type restarting struct {
 	keep  bool // the children stay
 	hold  bool // the supervisor will say when
 	told  bool // it was told that the incarnation has ended
+
+	leave map[*actor]bool // of a renewal: the children that stop; the others stay, whatever keep says
 }
 
 // begin starts an incarnation, to which the life has just come; cause is why the one
@@ -184,7 +186,12 @@ func (a *actor) rewind(scr *scratch) bool {
 // the children are gone, and the supervisor does not hold it back.
 func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	if r := a.restart; r != nil && a.life.State() == life.Restarting {
-		r.hold, r.told = m.hold, false // another one is under way already
+		if n, ok := m.token.(*renewal); ok { // another one is under way already
+			a.hasten(scr, r, n, m.hold)
+		} else {
+			r.hold = m.hold
+		}
+		r.told = false
 		if m.now && !r.due {
 			r.alarm.Stop()
 			r.due = true
@@ -217,15 +224,28 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	}
 	if !m.keep {
 		kids = a.super.Family.Members() // the last turn may have made some
+		owed = append(owed, make([]time.Duration, len(kids)-len(owed))...)
+	}
+	var before []Child
+	n, renews := m.token.(*renewal)
+	if renews {
+		before = a.adopt(n)
+		r.leave = map[*actor]bool{}
 	}
 	for i, k := range kids {
-		if !m.keep {
+		if !renews && !m.keep {
 			a.unwatchRef(scr, k.Child.uid) // the next incarnation does not know it
 			a.super.Order(a.in(scr), k, stopOrder("the parent restarts"))
 			continue
 		}
 		if suspendedKids {
 			k.Child.post(scr, sysMsg{kind: sysUnsuspend})
+		}
+		if renews {
+			if !a.renewChild(scr, k, before, renewOrder{cause, m.keep, owed[i]}) {
+				r.leaves(k.Child)
+			}
+			continue
 		}
 		o := restartOrder(cause)
 		o.Delay = owed[i]
@@ -260,7 +280,7 @@ func (a *actor) maybeRestart(scr *scratch) {
 	if a.life.State() != life.Restarting || r == nil {
 		return
 	}
-	if !r.keep && a.super.Family.Len() > 0 {
+	if a.waitsForChildren(r) {
 		return
 	}
 	if r.hold {

@@ -59,9 +59,12 @@ func Resender(child Props, o Resend) Props {
 		o.Patience = 5 * time.Second
 	}
 	p := Native(func() Actor { return &resender{o: o, props: child} }).WithSupervision(supervision.Stopping())
-	p.typ = "resender"
+	p.typ = resenderType
 	return p
 }
+
+// resenderType is the type of all resenders.
+const resenderType = "resender"
 
 // resendChild is the name of a resender's child.
 const resendChild = "child"

@@ -41,7 +41,7 @@ func restartOrder(cause *abi.Failure) supervisor.Order {
 
 // Order implements supervisor.Parent.
 func (p parentIn) Order(child *actor, o supervisor.Order) {
-	m := sysMsg{order: true, failure: o.Failure, delay: o.Delay, keep: o.Keep, hold: o.Hold, now: o.Now, reason: o.Reason, byItself: o.ByItself}
+	m := sysMsg{order: true, failure: o.Failure, delay: o.Delay, keep: o.Keep, hold: o.Hold, now: o.Now, reason: o.Reason, byItself: o.ByItself, token: o.Renewal}
 	switch o.Kind {
 	case supervisor.Resume:
 		m.kind = sysResume

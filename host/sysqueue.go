@@ -63,7 +63,7 @@ type sysMsg struct {
 	directive supervision.Directive // sysChildFailed: decided already; sysDecide
 	orders    uint64                // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out
 	mail      *CrashedMail
-	token     any // of the timer that has rung
+	token     any // of the timer that has rung; sysRenew, sysRestart: the *renewal
 
 	order     bool // it is the supervisor's
 	keep      bool // sysRestart: the children stay
@@ -335,7 +335,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	case sysDecide:
 		a.super.Decide(p, child, m.directive)
 	case sysRenew:
-		a.super.Renew(p, child, m.failure)
+		a.super.Renew(p, child, m.failure, m.token)
 	case sysResetBackoff:
 		a.super.ResetBackoff(child)
 	case sysChildStopped:

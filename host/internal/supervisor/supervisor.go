@@ -87,6 +87,7 @@ type Order struct {
 	Now      bool          // Restart: a delay under way is over
 	Reason   string        // Stop: why
 	ByItself bool          // Stop: the end follows from the child's failure or wish
+	Renewal  any           // Restart: what it changes of the child, nil: nothing
 }
 
 // Supervisor is the part of an actor that looks after its children. Only the actor's own
@@ -324,13 +325,17 @@ func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
 }
 
 // Renew restarts a child because an operator wants it, at once and alone, and counts that in
-// no window. One that a restart in order is about to reach is restarted by that.
-func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure) {
+// no window. One that a restart in order is about to reach is restarted by that, unless
+// there is a renewal: something that changes with the restart. Then failures are counted anew.
+func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure, renewal any) {
 	m := s.Family.Find(child.Name())
-	if m == nil || m.Child != child || p.State().Ending() || s.sequence.holds(m) {
+	if m == nil || m.Child != child || p.State().Ending() || renewal == nil && s.sequence.holds(m) {
 		return
 	}
-	s.Order(p, m, Order{Kind: Restart, Failure: why, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m), Now: true})
+	if renewal != nil {
+		m.Record.Reset()
+	}
+	s.Order(p, m, Order{Kind: Restart, Failure: why, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m), Now: true, Renewal: renewal})
 }
 
 // Look is what is noted about a child, as it stands now.

@@ -1,0 +1,212 @@
+package host
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/internal/glob"
+)
+
+// A renewal is a restart that somebody outside wants, because the code of an actor or its
+// recipe has changed. What waits for the actor, and who knows it, notices nothing but the
+// new behaviour.
+
+// renewal is what a restart changes of an actor.
+type renewal struct {
+	props *Props // nil: nothing
+}
+
+// Renew restarts a guest at once under another recipe, whatever it does or waits for: in
+// a delay, suspended after a failure, asleep. Its ref, its path, its mailbox, its stash and
+// its watches stay, and its failures are counted anew. A turn that runs ends first, or is
+// killed after Config.WithStopGrace.
+//
+// Of p it takes the arguments, the capabilities, the limits and the children. Children of
+// the recipe stay as well and restart, each under its new recipe; those that it lacks stop,
+// and those that are new start. Children that the actor has spawned itself stop, unless its
+// supervisor keeps children. What an actor is made with stays as it is: its module and type,
+// mailbox (Limits.Mailbox and MailboxBytes), Limits.Held and Tree, supervision, lifetime.
+//
+// The error is ErrUnknown if the actor has gone, and wraps ErrBadProps if p is of another
+// module or type, or cannot be used at all.
+func (s *System) Renew(ref Ref, p Props) error {
+	a := s.table.Get(ref.uid)
+	switch {
+	case a == nil || a.parent == nil:
+		return ErrUnknown
+	case !alike(&a.props, &p):
+		return fmt.Errorf("%w: %s is a %s of its module, and the recipe is none for that", ErrBadProps, a.path, a.props.typ)
+	}
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if !a.renew(&p) {
+		return ErrUnknown
+	}
+	return nil
+}
+
+// renewedByHand is the cause of the incarnation that a renewal begins, unless the one before
+// it has failed.
+var renewedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "its code or its recipe has changed"}
+
+// renew has the supervisor restart the actor; false if that has gone.
+func (a *actor) renew(p *Props) bool {
+	if !a.parent.post(nil, sysMsg{kind: sysRenew, ref: a.uid, failure: renewedByHand, token: &renewal{p}}) {
+		return false
+	}
+	a.killFor(renewedByHand.Reason)
+	return true
+}
+
+// RenewModule restarts all actors of a module at once, as [System.Renew] does with the
+// recipes that they have: under the image that the module has now, see [Module.Replace]. It
+// returns how many it has told; those below them restart, or stop, with them. The child of a
+// [Resender] ends instead, so that it is begun anew and gets what it has not confirmed.
+func (s *System) RenewModule(m *Module) (told int) {
+	var all []*actor
+	s.table.Each(func(a *actor) {
+		if a.props.module == m && a.parent != nil && !a.life.State().Ending() && !a.parent.below(m) {
+			all = append(all, a)
+		}
+	})
+	for _, a := range all {
+		if a.parent.props.module == nil && a.parent.props.typ == resenderType {
+			a.stop(nil, "its code has changed")
+			told++
+		} else if a.renew(nil) {
+			told++
+		}
+	}
+	return told
+}
+
+// below reports whether the actor, or one above it, is of a module.
+func (a *actor) below(m *Module) bool {
+	for ; a != nil; a = a.parent {
+		if a.props.module == m {
+			return true
+		}
+	}
+	return false
+}
+
+// alike reports whether an actor of one recipe can go on under the other.
+func alike(p, q *Props) bool { return p.module != nil && p.module == q.module && p.typ == q.typ }
+
+// usable is check, with the arguments.
+func (p Props) usable() error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	if p.args != nil {
+		if _, err := Encode(p.args); err != nil {
+			return fmt.Errorf("%w: the arguments: %w", ErrBadProps, err)
+		}
+	}
+	for _, c := range p.children {
+		if err := c.Props.usable(); err != nil {
+			return fmt.Errorf("child %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// adopt takes what a renewal changes, between two incarnations, and returns the children
+// of the recipe before.
+func (a *actor) adopt(n *renewal) (before []Child) {
+	before = a.props.children
+	p := n.props
+	if p == nil {
+		return before
+	}
+	args := nullPayload
+	if p.args != nil {
+		args, _ = Encode(p.args) // which usable has tried
+	}
+	a.recipe.Lock()
+	defer a.recipe.Unlock()
+	l := p.limits
+	old := a.props.limits
+	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
+	a.props.args, a.props.limits, a.props.caps, a.props.children = p.args, l, p.caps, p.children
+	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
+	a.args, a.limits = args, l.withDefaults()
+	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop), spawn: p.caps.Spawn}
+	return before
+}
+
+// named finds a child in a recipe.
+func named(children []Child, name string) *Props {
+	for i := range children {
+		if children[i].Name == name {
+			return &children[i].Props
+		}
+	}
+	return nil
+}
+
+// renewChild tells a child what the renewal of its parent means for it. false: it stops.
+func (a *actor) renewChild(scr *scratch, k *family.Member[*actor], before []Child, o renewOrder) bool {
+	p := named(a.props.children, k.Name())
+	order := restartOrder(o.cause)
+	order.Keep, order.Delay, order.Now, order.Renewal = o.keep, o.owed, true, &renewal{p}
+	switch {
+	case p != nil && alike(&k.Child.props, p):
+	case p == nil && o.keep && named(before, k.Name()) == nil: // one that it has spawned itself
+	default:
+		a.unwatchRef(scr, k.Child.uid)
+		a.super.Order(a.in(scr), k, stopOrder("the recipe of its parent has changed"))
+		return false
+	}
+	a.super.Order(a.in(scr), k, order)
+	return true
+}
+
+// hasten changes a restart that is under way into a renewal: there is no delay any more.
+func (a *actor) hasten(scr *scratch, r *restarting, n *renewal, hold bool) {
+	before := a.adopt(n)
+	r.hold = r.hold || hold
+	if !r.keep && r.leave == nil {
+		return // all children are about to stop
+	}
+	for _, k := range a.super.Family.Members() {
+		if !r.leave[k.Child] && !a.renewChild(scr, k, before, renewOrder{cause: r.cause, keep: r.keep}) {
+			r.leaves(k.Child)
+		}
+	}
+}
+
+// leaves notes a child that the next incarnation waits for.
+func (r *restarting) leaves(k *actor) {
+	if r.leave == nil {
+		r.leave = map[*actor]bool{}
+	}
+	r.leave[k] = true
+}
+
+// waitsForChildren reports whether children are still to stop before the next incarnation.
+func (a *actor) waitsForChildren(r *restarting) bool {
+	switch {
+	case r.leave != nil:
+		for _, k := range a.super.Family.Children() {
+			if r.leave[k] {
+				return true
+			}
+		}
+		return false
+	case r.keep:
+		return false
+	}
+	return a.super.Family.Len() > 0
+}
+
+// renewOrder is what a renewal hands down.
+type renewOrder struct {
+	cause *abi.Failure
+	keep  bool
+	owed  time.Duration
+}
