@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/charmbracelet/log v1.0.0
+	github.com/fsnotify/fsnotify v1.10.1
 	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/mattn/go-isatty v0.0.20

@@ -43,6 +43,10 @@ type Options struct {
 	// error refuses them; nil refuses all with an [OutsideError].
 	Allow func([]Outside) error
 
+	// Inputs is told what the build reads, before anything is compiled, and also if the
+	// result comes from the cache or cannot be had; nil is fine. See [Inputs].
+	Inputs func(Inputs)
+
 	// Deadline ends the compiler and all that it has started; 0 means
 	// DefaultDeadline.
 	Deadline time.Duration
@@ -114,7 +118,7 @@ func Guest(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	st := openStore(o, c.key(dir))
-	if found, ok := st.find(); ok {
+	if found, ok := st.find(func(r *record) { o.tell(c.inputs(r.Files, r.Dirs)) }); ok {
 		if err := o.outside(dir, found.outside); err != nil {
 			return nil, err
 		}
@@ -134,11 +138,13 @@ func fresh(ctx context.Context, dir string, c *compiler, st store, o Options) (*
 	defer os.RemoveAll(tmp)
 	o.Progress("compiling " + filepath.Base(dir) + " with " + c.name)
 	var before *record
-	if st.cache != nil || o.Root != "" {
+	if st.cache != nil || o.Root != "" || o.Inputs != nil {
 		s, err := c.sources(ctx, dir, tmp)
 		if err != nil {
+			o.tell(guessInputs(dir))
 			return nil, err
 		}
+		o.tell(c.inputs(s.reads()))
 		outside := s.outside(o.Root, c.goroot, c.modcache)
 		if err := o.outside(dir, outside); err != nil {
 			return nil, err

@@ -131,7 +131,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	if err := st.save(before, dir, []byte("module")); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := st.find(); ok {
+	if _, ok := st.find(func(*record) {}); ok {
 		t.Error("kept")
 	}
 	if before, err = inputs(); err != nil {
@@ -140,7 +140,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	if err := st.save(before, dir, []byte("module")); err != nil {
 		t.Fatal(err)
 	}
-	if k, ok := st.find(); !ok || k.sum != sha256.Sum256([]byte("module")) {
+	if k, ok := st.find(func(*record) {}); !ok || k.sum != sha256.Sum256([]byte("module")) {
 		t.Error("not kept")
 	}
 }
@@ -190,7 +190,7 @@ func TestPlanted(t *testing.T) {
 		}
 	}
 	st := save(mine, "mine")
-	good, ok := st.find()
+	good, ok := st.find(func(*record) {})
 	if !ok {
 		t.Fatal("not kept")
 	}
@@ -202,7 +202,7 @@ func TestPlanted(t *testing.T) {
 	save(mine, "mine")
 	copyOver(entry(theirs, "module"), entry(mine, "module"))
 	copyOver(entry(theirs, "record"), entry(mine, "record"))
-	if _, ok := st.find(); ok {
+	if _, ok := st.find(func(*record) {}); ok {
 		t.Error("found a whole build of theirs")
 	}
 	save(mine, "mine")
@@ -216,7 +216,7 @@ func TestPlanted(t *testing.T) {
 	}
 	if st := openStore(mine, c.key(dir)); st.cache == nil {
 		t.Error("a lost key is the end of the cache")
-	} else if _, ok := st.find(); ok {
+	} else if _, ok := st.find(func(*record) {}); ok {
 		t.Error("found what was sealed with the lost key")
 	}
 }

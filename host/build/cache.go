@@ -88,8 +88,9 @@ func (s store) within(f func(e *cache.Entry) error) error {
 	return errors.Join(f(e), e.Close())
 }
 
-// find returns what is kept of the build if nothing has changed.
-func (s store) find() (found cached, ok bool) {
+// find returns what is kept of the build if nothing has changed. tell is called with the
+// record before that is known; it may be of a state long ago.
+func (s store) find(tell func(*record)) (found cached, ok bool) {
 	if s.cache == nil {
 		return found, false
 	}
@@ -102,6 +103,7 @@ func (s store) find() (found cached, ok bool) {
 		if err := json.Unmarshal(text, &r); err != nil {
 			return err
 		}
+		tell(&r)
 		raw, err := hex.DecodeString(r.Sum)
 		if err != nil || len(raw) != len(found.sum) || !e.Has(modulePart) || !r.current() {
 			return err

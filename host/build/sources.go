@@ -21,6 +21,8 @@ type sources struct {
 	files []string  // each is read
 	dirs  []listing // files that come or go in them count
 	mods  map[string]string
+
+	missing []string // import paths of packages that are nowhere
 }
 
 // pkg is what the go command says of a package.
@@ -69,6 +71,9 @@ func (c *compiler) sources(ctx context.Context, dir, tmp string) (*sources, erro
 			}
 			seen[p.ImportPath] = true
 			if p.Standard || p.Dir == "" {
+				if !p.Standard {
+					s.missing = append(s.missing, p.ImportPath)
+				}
 				continue
 			}
 			if err := s.add(p, c.o.Cgo && c.name == "tinygo"); err != nil {
@@ -220,11 +225,15 @@ func sourceNames(dir string) ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		n := e.Name()
-		if n == "go.mod" || slices.Contains(sourceExtensions, filepath.Ext(n)) && !strings.HasSuffix(n, "_test.go") && !e.IsDir() {
+		if isSource(n) && !e.IsDir() {
 			names = append(names, n)
 		}
 	}
 	return names, nil
+}
+
+func isSource(name string) bool {
+	return name == "go.mod" || slices.Contains(sourceExtensions, filepath.Ext(name)) && !strings.HasSuffix(name, "_test.go")
 }
 
 // below are the names of all files in a folder, at any depth, but for tests.
