@@ -2,6 +2,8 @@ package host
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -64,30 +66,33 @@ func (a *actor) renew(p *Props) bool {
 
 // RenewModule restarts all actors of a module at once, as [System.Renew] does with the
 // recipes that they have: under the image that the module has now, see [Module.Replace]. It
-// returns how many it has told; those below them restart, or stop, with them. The child of a
-// [Resender] ends instead, so that it is begun anew and gets what it has not confirmed.
-func (s *System) RenewModule(m *Module) (told int) {
+// returns those that it has told, sorted by their paths: those below them restart, or stop, with
+// them. The actors in but, and those below them, are left alone. The child of a [Resender] ends instead, so
+// that it is begun anew and gets what it has not confirmed.
+func (s *System) RenewModule(m *Module, but ...Ref) (told []Ref) {
 	var all []*actor
 	s.table.Each(func(a *actor) {
-		if a.props.module == m && a.parent != nil && !a.life.State().Ending() && !a.parent.below(m) {
+		if a.props.module == m && a.parent != nil && !a.life.State().Ending() && !a.covered(m, but) {
 			all = append(all, a)
 		}
 	})
+	slices.SortFunc(all, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
 	for _, a := range all {
 		if a.parent.props.module == nil && a.parent.props.typ == resenderType {
 			a.stop(nil, "its code has changed")
-			told++
+			told = append(told, a.ref())
 		} else if a.renew(nil) {
-			told++
+			told = append(told, a.ref())
 		}
 	}
 	return told
 }
 
-// below reports whether the actor, or one above it, is of a module.
-func (a *actor) below(m *Module) bool {
-	for ; a != nil; a = a.parent {
-		if a.props.module == m {
+// covered reports whether the renewal of an actor above it, or of the actor itself, is that of
+// the actor as well.
+func (a *actor) covered(m *Module, but []Ref) bool {
+	for at := a; at != nil; at = at.parent {
+		if at != a && at.props.module == m || slices.Contains(but, at.ref()) {
 			return true
 		}
 	}

@@ -26,7 +26,7 @@ func (c *checker) manifest(root view) *Manifest {
 	if len(m.Modules) == 0 {
 		c.at(root.get("modules").n, "modules must name one module at least")
 	}
-	m.Supervision = c.supervision(root.object("supervision"))
+	m.Supervision, m.supervision = c.supervision(root.object("supervision")), canonical(root.object("supervision").n)
 	m.IdleAfter = root.object("idle").duration("after", host.DefaultIdleAfter)
 	m.MostAwake = int(root.object("idle").count("awake", 0))
 	base := limits{Limits: host.Limits{Deadline: defaultDeadline}}
@@ -127,11 +127,11 @@ func (c *checker) actors(m *Manifest, v view, base limits) []Actor {
 		a.Args = c.value(v.get("args", kindAny).n)
 		caps := v.object("capabilities")
 		a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}
-		a.Supervision = c.supervision(v.object("supervision"))
+		a.Supervision, a.supervision = c.supervision(v.object("supervision")), canonical(v.object("supervision").n)
 		a.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
 		a.Significant = c.significant(v, a.Lifetime)
 		a.Crashed = crashed(v.text("crashed-message"))
-		a.Resend = c.resend(v.object("resend"))
+		a.Resend, a.resend = c.resend(v.object("resend")), canonical(v.object("resend").n)
 		if a.Resend != nil && v.has("children") {
 			c.at(v.get("children").n, "children do not go with resend: the actor is begun anew and not restarted")
 		}

@@ -22,6 +22,8 @@ type Manifest struct {
 	Memory      int64         // see host.Config.WithMemory; 0: the default
 	MostActors  int           // see host.Config.WithMaxActors; 0: no bound
 	Main        string        // the top-level actor whose end ends the run, or ""
+
+	supervision string // what the manifest says of it, see canonical
 }
 
 // Module is where the code of actors comes from: either Go or Wasm is set.
@@ -78,6 +80,8 @@ type Actor struct {
 	Supervision  supervision.Strategy
 	Resend       *host.Resend // nil: nothing is kept for it
 	Children     []Actor
+
+	supervision, resend string // what the manifest says of them, see canonical
 
 	line, column int
 }

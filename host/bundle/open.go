@@ -2,11 +2,9 @@ package bundle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
@@ -40,6 +38,8 @@ type Options struct {
 	NoBuild bool
 	// Cgo lets TinyGo compile the C sources of guests.
 	Cgo bool
+	// Inputs is told what the build of a module reads, see build.Options; by any goroutine.
+	Inputs func(module string, in build.Inputs)
 }
 
 // DefaultCacheBytes bounds the cache folder.
@@ -65,8 +65,13 @@ type Bundle struct {
 	Images   map[string]*runtime.Image // by module
 	Builds   map[string]*build.Result  // of the modules that were built
 
-	engine *runtime.Engine
+	engine  *runtime.Engine
+	loaded  map[string]*loaded
+	modules map[string]*host.Module
+	old     []*runtime.Image // replaced by the last change
 }
+
+type buildResult = build.Result
 
 // ModuleError is a module that cannot be built or loaded.
 type ModuleError struct {
@@ -102,35 +107,17 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if o.Engine != nil {
 		cfg = o.Engine(cfg)
 	}
-	if err := o.allow(m.Reaches()); err != nil {
-		return nil, err
-	}
 	engine, err := runtime.New(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Manifest: m, Images: map[string]*runtime.Image{}, Builds: map[string]*build.Result{}, engine: engine}
-	var mu sync.Mutex
-	errs := make([]error, len(m.Modules))
-	err = inOrder(ctx, o.Parallel, len(m.Modules), func(ctx context.Context, i int) error {
-		mod := m.Modules[i]
-		built, image, err := openModule(ctx, engine, mod.pinned(), o)
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
-			errs[i] = m.ModuleError(mod, err)
-			return nil // the others are looked at, too
-		}
-		b.Images[mod.Name] = image
-		if built != nil {
-			b.Builds[mod.Name] = built
-		}
-		return nil
-	})
-	// All that is wrong is told, in the order of the file.
-	if err := errors.Join(append(errs, err, b.checkTypes())...); err != nil {
+	b := &Bundle{engine: engine}
+	l := map[string]*loaded{}
+	if err := loadModules(ctx, engine, m, o, l); err != nil {
 		return nil, errOf(err, b.Close(ctx))
 	}
+	b.take(m, l)
+	b.modules = modulesOf(l)
 	return b, nil
 }
 
@@ -153,6 +140,9 @@ func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 	if o.Progress != nil {
 		bo.Progress = func(text string) { o.Progress(mod.Name, text) }
 	}
+	if o.Inputs != nil {
+		bo.Inputs = func(in build.Inputs) { o.Inputs(mod.Name, in) }
+	}
 	return build.Guest(ctx, mod.Go, bo)
 }
 
@@ -170,7 +160,7 @@ func Code(ctx context.Context, mod Module, o Options) ([]byte, *build.Result, er
 	return code, built, err
 }
 
-func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Options) (*build.Result, *runtime.Image, error) {
+func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Options) (*loaded, error) {
 	cfg := mod.ImageConfig()
 	if o.Progress != nil {
 		cfg.Progress = func(stage string) { o.Progress(mod.Name, stage) }
@@ -178,17 +168,17 @@ func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Optio
 	if mod.Wasm != "" {
 		code, err := readModule(ctx, mod)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		image, err := engine.Load(ctx, code, cfg)
-		return nil, image, err
+		return &loaded{image: image, hash: hashOf(code)}, err
 	}
 	built, err := Build(ctx, mod, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	image, err := engine.LoadFrom(ctx, runtime.Source{Sum: built.Sum, Read: built.Code}, cfg)
-	return built, image, err
+	return &loaded{image: image, hash: hexOf(built.Sum), built: built}, err
 }
 
 // ImageConfig is how the module becomes an image.
@@ -205,14 +195,14 @@ func (mod Module) ImageConfig() runtime.ImageConfig {
 
 // checkTypes reports actors and capabilities whose type their module lacks, at
 // their place in the manifest.
-func (b *Bundle) checkTypes() error {
+func checkTypes(m *Manifest, l map[string]*loaded) error {
 	var found Diagnostics
-	b.Manifest.Walk(func(path string, a *Actor) {
-		image := b.Images[a.Module]
-		if image == nil {
+	m.Walk(func(path string, a *Actor) {
+		x := l[a.Module]
+		if x == nil {
 			return // that was told
 		}
-		types := image.Description().Types
+		types := x.image.Description().Types
 		has := func(name string) bool {
 			for _, t := range types {
 				if t == name {
@@ -222,12 +212,12 @@ func (b *Bundle) checkTypes() error {
 			return name == "*"
 		}
 		if !has(a.Type) {
-			found = append(found, Diagnostic{b.Manifest.File, a.line, a.column,
+			found = append(found, Diagnostic{m.File, a.line, a.column,
 				fmt.Sprintf("actor %s: the module %s has no type %q%s", a.Name, a.Module, a.Type, suggestion(a.Type, types))})
 		}
 		for _, t := range a.Capabilities.Spawn {
 			if !has(t) {
-				found = append(found, Diagnostic{b.Manifest.File, a.line, a.column,
+				found = append(found, Diagnostic{m.File, a.line, a.column,
 					fmt.Sprintf("actor %s: capabilities.spawn: the module %s has no type %q%s", a.Name, a.Module, t, suggestion(t, types))})
 			}
 		}
@@ -271,7 +261,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 
 // props of an actor, with its children.
 func (b *Bundle) props(a *Actor) host.Props {
-	p := host.Guest(b.Images[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
+	p := host.GuestOf(b.modules[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
 		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed)
 	var children []host.Child
 	for i := range a.Children {

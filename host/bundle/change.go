@@ -1,0 +1,299 @@
+package bundle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// Change is another version of a bundle that runs: another manifest, other code. It is made
+// by [Bundle.Prepare] and changes nothing until it is applied.
+type Change struct {
+	Manifest *Manifest
+	// Modules are those that have other code now, or other limits, in the order of the manifest.
+	Modules []ModuleChange
+	// Whole says why the bundle as a whole must start again; empty: it need not.
+	Whole []string
+
+	b      *Bundle
+	loaded map[string]*loaded
+	plan   plan
+}
+
+// ModuleChange is a module that has changed.
+type ModuleChange struct {
+	Name        string
+	Before, Now string // hashes, see [Bundle.Hash]; "" for none
+}
+
+// ActorChange is what has become of an actor.
+type ActorChange struct {
+	Path string
+	Did  string // restarted, started, stopped or replaced (stopped, and another one started)
+	Why  string
+	Err  error // it could not be done
+}
+
+// loaded is a module as it was loaded.
+type loaded struct {
+	spec  Module
+	image *runtime.Image
+	hash  string
+	built *buildResult
+}
+
+// Hash is that of a module's code, SHA-256 in hexadecimal; "" if there is no such module.
+func (b *Bundle) Hash(module string) string {
+	if l := b.loaded[module]; l != nil {
+		return l.hash
+	}
+	return ""
+}
+
+// Empty reports whether there is nothing to apply.
+func (c *Change) Empty() bool {
+	return len(c.Modules) == 0 && len(c.Whole) == 0 && len(c.plan.turns) == 0
+}
+
+// Prepare builds and loads what another manifest needs, and says what would change. Of
+// modules whose entry is the same only those are looked at again of which dirty reports that
+// their sources may have changed. The error joins [ModuleError]s and Diagnostics as that of
+// [Open] does, and leaves everything as it is. The system may run meanwhile.
+func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func(module string) bool) (*Change, error) {
+	c := &Change{Manifest: m, b: b, loaded: map[string]*loaded{}}
+	for _, mod := range m.Modules {
+		if old := b.loaded[mod.Name]; old != nil && sameModule(old.spec, mod) && !dirty(mod.Name) {
+			c.loaded[mod.Name] = old
+		}
+	}
+	if err := loadModules(ctx, b.engine, m, o, c.loaded); err != nil {
+		c.Discard()
+		return nil, err
+	}
+	for _, mod := range m.Modules {
+		old, now := b.loaded[mod.Name], c.loaded[mod.Name]
+		if old != nil && old != now && old.hash == now.hash && sameModule(old.spec, mod) {
+			_ = now.image.Close() // it is what runs
+			now = old
+			c.loaded[mod.Name] = old
+		}
+		if old == now {
+			continue
+		}
+		change := ModuleChange{Name: mod.Name, Now: now.hash}
+		if old != nil {
+			change.Before = old.hash
+			if err := host.NewModule(old.image).Replace(now.image); err != nil {
+				c.Whole = append(c.Whole, fmt.Sprintf("module %s: %v", mod.Name, err))
+			}
+		}
+		c.Modules = append(c.Modules, change)
+	}
+	c.plan = planOf(b.Manifest, m)
+	c.Whole = append(c.Whole, c.plan.whole...)
+	return c, nil
+}
+
+// Discard gives back what was loaded; nothing of the change is applied.
+func (c *Change) Discard() {
+	for name, l := range c.loaded {
+		if l != c.b.loaded[name] {
+			_ = l.image.Close()
+		}
+	}
+}
+
+// Replace makes the bundle that of the change. No system runs from it: [Bundle.Start] starts one.
+func (c *Change) Replace() {
+	b := c.b
+	for name, l := range b.loaded {
+		if c.loaded[name] != l {
+			b.old = append(b.old, l.image)
+		}
+	}
+	b.forgetOld()
+	b.take(c.Manifest, c.loaded)
+	b.modules = modulesOf(c.loaded)
+}
+
+// Apply changes the system that runs from the bundle, where Whole is empty. Actors of modules
+// that have changed restart in their place, with their refs and mailboxes, see
+// [host.System.RenewModule]; so do those of whose entries arguments, limits, capabilities or
+// children have changed. Others of the top level stop, start, or are replaced. ctx bounds the
+// wait for those that stop.
+func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChange) {
+	b := c.b
+	b.forgetOld() // of the change before: nobody runs under it any more
+	for name, l := range b.loaded {
+		if c.loaded[name] != l {
+			b.old = append(b.old, l.image)
+		}
+	}
+	codes := map[string]bool{}
+	for _, m := range c.Modules {
+		codes[m.Name] = true
+		if module := b.modules[m.Name]; module != nil {
+			if err := module.Replace(c.loaded[m.Name].image); err != nil {
+				done = append(done, ActorChange{Path: "/user", Did: "restarted", Err: err})
+			}
+			continue
+		}
+		b.modules[m.Name] = host.NewModule(c.loaded[m.Name].image)
+	}
+	maps.DeleteFunc(b.modules, func(name string, _ *host.Module) bool { return c.loaded[name] == nil })
+	b.take(c.Manifest, c.loaded)
+	turns := append(slices.Clone(c.plan.turns), c.gone(sys, codes)...)
+	c.stopFirst(ctx, sys, turns)
+	var new []host.Ref
+	for _, t := range turns {
+		did := ActorChange{Path: "/user/" + t.name, Why: t.why}
+		a := find(c.Manifest.Actors, t.name)
+		switch t.fate {
+		case renewed:
+			did.Did = "restarted"
+			ref, err := sys.Lookup(did.Path)
+			if err == nil {
+				err = sys.Renew(ref, b.props(a))
+				new = append(new, ref)
+			}
+			did.Err = err
+		case removed:
+			did.Did = "stopped"
+		case anew, added:
+			if did.Did = "started"; t.fate == anew {
+				did.Did = "replaced"
+			}
+			ref, err := sys.Spawn(t.name, b.props(a))
+			new = append(new, ref)
+			did.Err = err
+		}
+		done = append(done, did)
+	}
+	for _, m := range c.Modules {
+		for _, ref := range sys.RenewModule(b.modules[m.Name], new...) {
+			done = append(done, ActorChange{Path: ref.Path(), Did: "restarted", Why: "module " + m.Name})
+		}
+	}
+	return done
+}
+
+// gone are the top-level actors that have ended and are started again, as what they are made
+// of has changed.
+func (c *Change) gone(sys *host.System, codes map[string]bool) (turns []turn) {
+	for i := range c.Manifest.Actors {
+		a := &c.Manifest.Actors[i]
+		planned := slices.IndexFunc(c.plan.turns, func(t turn) bool { return t.name == a.Name })
+		if _, err := sys.Lookup("/user/" + a.Name); err == nil {
+			continue
+		}
+		switch {
+		case planned >= 0 && c.plan.turns[planned].fate == renewed:
+			c.plan.turns[planned].fate = added
+		case planned < 0 && uses(a, codes):
+			turns = append(turns, turn{a.Name, added, "it had ended"})
+		}
+	}
+	return turns
+}
+
+// uses reports whether an actor, or one below it, is of one of the modules.
+func uses(a *Actor, modules map[string]bool) bool {
+	return modules[a.Module] || slices.ContainsFunc(a.Children, func(c Actor) bool { return uses(&c, modules) })
+}
+
+// stopFirst stops the actors that go, all together, and waits until their names are free.
+func (c *Change) stopFirst(ctx context.Context, sys *host.System, turns []turn) {
+	var wait sync.WaitGroup
+	for _, t := range turns {
+		if t.fate != removed && t.fate != anew {
+			continue
+		}
+		ref, err := sys.Lookup("/user/" + t.name)
+		if err != nil {
+			continue
+		}
+		ended, err := sys.Ended(ref)
+		if err != nil {
+			continue
+		}
+		sys.Stop(ref)
+		wait.Go(func() {
+			select {
+			case <-ended:
+			case <-ctx.Done():
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// take makes the bundle that of another manifest.
+func (b *Bundle) take(m *Manifest, l map[string]*loaded) {
+	b.Manifest, b.loaded = m, l
+	b.Images, b.Builds = map[string]*runtime.Image{}, map[string]*buildResult{}
+	for name, x := range l {
+		b.Images[name] = x.image
+		if x.built != nil {
+			b.Builds[name] = x.built
+		}
+	}
+}
+
+// forgetOld gives back the images that have been replaced.
+func (b *Bundle) forgetOld() {
+	for _, image := range b.old {
+		_ = image.Close()
+	}
+	b.old = nil
+}
+
+func modulesOf(l map[string]*loaded) map[string]*host.Module {
+	modules := map[string]*host.Module{}
+	for name, x := range l {
+		modules[name] = host.NewModule(x.image)
+	}
+	return modules
+}
+
+// loadModules builds and loads the modules that are not in l, several at a time, and checks
+// the types of the actors. All that is wrong is told, in the order of the file.
+func loadModules(ctx context.Context, engine *runtime.Engine, m *Manifest, o Options, l map[string]*loaded) error {
+	if err := o.allow(m.Reaches()); err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	errs := make([]error, len(m.Modules))
+	todo := make([]bool, len(m.Modules))
+	for i, mod := range m.Modules {
+		todo[i] = l[mod.Name] == nil
+	}
+	err := inOrder(ctx, o.Parallel, len(m.Modules), func(ctx context.Context, i int) error {
+		mod := m.Modules[i]
+		if !todo[i] {
+			return nil
+		}
+		x, err := openModule(ctx, engine, mod.pinned(), o)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			errs[i] = m.ModuleError(mod, err)
+			return nil // the others are looked at, too
+		}
+		x.spec = mod
+		l[mod.Name] = x
+		return nil
+	})
+	return errors.Join(append(errs, err, checkTypes(m, l))...)
+}
+
+func hashOf(code []byte) string { return hexOf(sha256.Sum256(code)) }
+
+func hexOf(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:]) }

@@ -1,0 +1,392 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/internal/filewatch"
+)
+
+// Dev runs a bundle and follows its sources and its manifest: whatever changes is built
+// anew and takes its place under the running actors. What is wrong is told, and the old code
+// goes on meanwhile.
+type Dev struct {
+	Path    string // of the bundle, as for [Load]
+	Vars    Variables
+	Options Options
+	// Start and Watch are as for [Bundle.Start]; both are called for every system.
+	Start func(host.Config) host.Config
+	Watch func(*host.System)
+	// Tell is told what happens, one call at a time. It must not block for long: nothing is built
+	// or replaced meanwhile.
+	Tell func(DevEvent)
+	// StopGrace bounds the wait for actors that stop; default 10 s.
+	StopGrace time.Duration
+
+	watch filewatch.Options
+}
+
+// DevKind says what has happened.
+type DevKind string
+
+// The kinds of events of [Dev], as they are called in JSON.
+const (
+	DevUp        DevKind = "up"        // the bundle runs, in a new system
+	DevChanged   DevKind = "changed"   // files have changed, and a build begins
+	DevReplaced  DevKind = "replaced"  // the new version runs, in the system that was there
+	DevUnchanged DevKind = "unchanged" // what has changed makes no difference
+	DevFailed    DevKind = "failed"    // something is wrong; what ran before goes on
+	DevWaiting   DevKind = "waiting"   // the manifest is not there
+	DevEnded     DevKind = "ended"     // the system has ended by itself; the next change starts another
+)
+
+// DevEvent is something that has happened.
+type DevEvent struct {
+	Kind     DevKind
+	System   *host.System      // that runs; nil if none does
+	Manifest *Manifest         // of what runs
+	Hashes   map[string]string // of the modules that run, see [Bundle.Hash]
+	Took     time.Duration     // since the change
+
+	Files   []string       // changed: which
+	Modules []ModuleChange // up, replaced: those with other code or limits
+	Actors  []ActorChange  // replaced: what has become of whom
+	Why     []string       // up: why it has started again as a whole
+	Err     error          // failed, waiting, ended: why
+}
+
+// ErrNoManifest is why nothing could be read: the manifest is missing.
+var ErrNoManifest = errors.New("there is no manifest")
+
+// Run runs until ctx ends, and stops the actors in good order then. The error is that of a
+// bundle that is not there at all; whatever else is wrong is told and waited for.
+func (d Dev) Run(ctx context.Context) error {
+	file, _, err := readManifest(d.Path)
+	if err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	if d.Tell == nil {
+		d.Tell = func(DevEvent) {}
+	}
+	if d.StopGrace <= 0 {
+		d.StopGrace = 10 * time.Second
+	}
+	s := &session{Dev: d, file: file, path: abs, inputs: map[string]build.Inputs{}, dirty: map[string]bool{}}
+	trouble := s.watch.Trouble
+	s.watch.Trouble = func(dir string, err error) {
+		if d.Options.Progress != nil {
+			d.Options.Progress("watch", fmt.Sprintf("no news of %s (%v): it is looked at every now and then", dir, err))
+		}
+		if trouble != nil {
+			trouble(dir, err)
+		}
+	}
+	s.watcher = filewatch.New(s.watch)
+	defer s.watcher.Close()
+	return s.run(ctx)
+}
+
+// session is a Dev that runs. Its fields belong to run but for those under mu, which builds
+// use.
+type session struct {
+	Dev
+	file    string // the manifest, as messages call it
+	path    string // the same, absolute
+	watcher *filewatch.Watcher
+
+	bundle *Bundle
+	sys    *host.System // nil: none runs
+	since  time.Time    // the first change that is not dealt with
+
+	mu     sync.Mutex
+	inputs map[string]build.Inputs // by module
+	dirty  map[string]bool         // modules to build
+	known  *Manifest               // the last one that could be read
+}
+
+// attempt is one try to make what the files say.
+type attempt struct {
+	cancel context.CancelFunc
+	done   chan result
+}
+
+type result struct {
+	bundle *Bundle // the first one
+	change *Change // of the bundle that is there
+	err    error
+}
+
+func (s *session) run(ctx context.Context) error {
+	s.since = time.Now()
+	work := s.try(ctx)
+	defer func() {
+		s.giveUp(work)
+		s.stop()
+		if s.bundle != nil {
+			_ = s.bundle.Close(context.Background())
+		}
+	}()
+	for {
+		var done chan result
+		if work != nil {
+			done = work.done
+		}
+		var ended <-chan struct{}
+		if s.sys != nil {
+			ended = s.sys.Terminated()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ended:
+			s.hasEnded()
+		case <-s.watcher.C():
+			files := s.watcher.Take()
+			if len(files) == 0 {
+				continue
+			}
+			s.giveUp(work)
+			if work == nil {
+				s.since = time.Now()
+			}
+			s.changed(files)
+			work = s.try(ctx)
+		case r := <-done:
+			work.cancel()
+			work = nil
+			s.apply(ctx, r)
+		}
+	}
+}
+
+// tell fills in what runs.
+func (s *session) tell(e DevEvent) {
+	if e.System = s.sys; s.bundle != nil {
+		e.Manifest, e.Hashes = s.bundle.Manifest, map[string]string{}
+		for _, m := range s.bundle.Manifest.Modules {
+			e.Hashes[m.Name] = s.bundle.Hash(m.Name)
+		}
+	}
+	e.Took = time.Since(s.since)
+	s.Tell(e)
+}
+
+// changed notes which modules files belong to.
+func (s *session) changed(files []string) {
+	s.mu.Lock()
+	if s.known != nil {
+		for _, mod := range s.known.Modules {
+			in, ok := s.inputs[mod.Name]
+			s.dirty[mod.Name] = s.dirty[mod.Name] || mod.Go != "" && !ok || slices.ContainsFunc(files, func(path string) bool { return path == mod.Wasm || reads(in, path) })
+		}
+	}
+	s.mu.Unlock()
+	s.tell(DevEvent{Kind: DevChanged, Files: files})
+}
+
+// reads reports whether a build reads a file, or would if it were there.
+func reads(in build.Inputs, path string) bool {
+	if slices.Contains(in.Files, path) {
+		return true
+	}
+	return slices.ContainsFunc(in.Dirs, func(d build.InputDir) bool {
+		rel, err := filepath.Rel(d.Path, path)
+		return err == nil && filepath.IsLocal(rel) && (d.Deep || filepath.Dir(path) == d.Path)
+	})
+}
+
+// try begins to make what the files say now.
+func (s *session) try(ctx context.Context) *attempt {
+	ctx, cancel := context.WithCancel(ctx)
+	a := &attempt{cancel, make(chan result, 1)}
+	go func() {
+		var r result
+		r.bundle, r.change, r.err = s.make(ctx)
+		a.done <- r
+	}()
+	return a
+}
+
+// giveUp ends an attempt; what it has made is not wanted any more.
+func (s *session) giveUp(a *attempt) {
+	if a == nil {
+		return
+	}
+	a.cancel()
+	r := <-a.done
+	if r.bundle != nil {
+		_ = r.bundle.Close(context.Background())
+	}
+	if r.change != nil {
+		r.change.Discard()
+	}
+}
+
+// make reads the manifest and builds what is to be built.
+func (s *session) make(ctx context.Context) (*Bundle, *Change, error) {
+	s.follow(nil)
+	m, err := LoadWith(s.file, s.Vars)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNoManifest, err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s.follow(m)
+	o := s.Options
+	o.Inputs = func(module string, in build.Inputs) {
+		s.mu.Lock()
+		s.inputs[module] = in
+		s.mu.Unlock()
+		s.follow(nil)
+		if s.Options.Inputs != nil {
+			s.Options.Inputs(module, in)
+		}
+	}
+	if s.bundle == nil {
+		b, err := Open(ctx, m, o)
+		return b, nil, err
+	}
+	c, err := s.bundle.Prepare(ctx, m, o, func(module string) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.dirty[module]
+	})
+	return nil, c, err
+}
+
+// follow watches what a manifest and its modules are made of; nil: that of the last one.
+func (s *session) follow(m *Manifest) {
+	s.mu.Lock()
+	if m != nil {
+		s.known = m
+	}
+	set := filewatch.Set{Files: []string{s.path}}
+	if s.known != nil {
+		for _, mod := range s.known.Modules {
+			if mod.Wasm != "" {
+				set.Files = append(set.Files, mod.Wasm)
+				continue
+			}
+			in, ok := s.inputs[mod.Name]
+			if !ok { // nobody has told yet
+				in.Dirs = []build.InputDir{{Path: mod.Go}}
+			}
+			set.Files = append(set.Files, in.Files...)
+			for _, d := range in.Dirs {
+				dir := filewatch.Dir{Path: d.Path, Deep: d.Deep}
+				if !d.Deep {
+					dir.Name = build.IsSource
+				}
+				set.Dirs = append(set.Dirs, dir)
+			}
+		}
+		set.Skip = outputs(s.known, set)
+	}
+	s.mu.Unlock()
+	s.watcher.Watch(set)
+}
+
+// outputs are the folders that actors may write to, unless the manifest or sources lie in them
+// as well.
+func outputs(m *Manifest, set filewatch.Set) (skip []string) {
+	sources := []string{set.Files[0]} // the manifest
+	for _, mod := range m.Modules {
+		if mod.Wasm != "" {
+			sources = append(sources, mod.Wasm)
+		}
+	}
+	for _, d := range set.Dirs {
+		sources = append(sources, d.Path)
+	}
+	for _, mod := range m.Modules {
+		for _, d := range mod.Dirs {
+			inside := func(path string) bool {
+				rel, err := filepath.Rel(d.Host, path)
+				return err == nil && filepath.IsLocal(rel)
+			}
+			if !d.ReadOnly && !slices.ContainsFunc(sources, inside) {
+				skip = append(skip, d.Host)
+			}
+		}
+	}
+	return skip
+}
+
+// apply brings what an attempt has made under the actors.
+func (s *session) apply(ctx context.Context, r result) {
+	switch {
+	case errors.Is(r.err, ErrNoManifest):
+		s.tell(DevEvent{Kind: DevWaiting, Err: r.err})
+		return
+	case r.err != nil:
+		s.tell(DevEvent{Kind: DevFailed, Err: r.err})
+		return
+	}
+	s.mu.Lock()
+	clear(s.dirty)
+	s.mu.Unlock()
+	switch c := r.change; {
+	case c == nil:
+		s.bundle = r.bundle
+		var first []ModuleChange
+		for _, m := range r.bundle.Manifest.Modules {
+			first = append(first, ModuleChange{Name: m.Name, Now: r.bundle.Hash(m.Name)})
+		}
+		s.start(DevEvent{Modules: first})
+	case s.sys == nil, len(c.Whole) > 0:
+		s.stop()
+		c.Replace()
+		s.start(DevEvent{Modules: c.Modules, Why: c.Whole})
+	case c.Empty():
+		s.bundle.take(c.Manifest, c.loaded) // other lines, the same meaning
+		s.tell(DevEvent{Kind: DevUnchanged})
+	default:
+		within, cancel := context.WithTimeout(ctx, s.StopGrace)
+		defer cancel()
+		done := c.Apply(within, s.sys)
+		s.tell(DevEvent{Kind: DevReplaced, Modules: c.Modules, Actors: done})
+	}
+}
+
+// start starts the actors in a new system.
+func (s *session) start(e DevEvent) {
+	sys, err := s.bundle.Start(s.Start, s.Watch)
+	if err != nil {
+		s.tell(DevEvent{Kind: DevFailed, Err: err})
+		return
+	}
+	s.sys = sys
+	e.Kind = DevUp
+	s.tell(e)
+}
+
+// stop ends the system, if there is one.
+func (s *session) stop() {
+	if s.sys == nil {
+		return
+	}
+	stop, cancel := context.WithTimeout(context.Background(), s.StopGrace)
+	defer cancel()
+	_ = s.sys.Close(stop) // what does not stop is killed
+	s.sys = nil
+}
+
+// hasEnded tells that the system has ended by itself.
+func (s *session) hasEnded() {
+	cause := s.sys.Cause()
+	s.stop()
+	s.tell(DevEvent{Kind: DevEnded, Err: cause})
+}
