@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
@@ -101,6 +104,13 @@ func problems(err error) []problem {
 		}
 		return list
 	case *bundle.ModuleError:
+		var broken *build.Error
+		if errors.As(e.Err, &broken) {
+			for _, p := range broken.Problems() {
+				list = append(list, problem{File: p.File, Line: p.Line, Column: p.Column, Module: e.Module, Message: p.Message})
+			}
+			return list
+		}
 		bare := *e
 		bare.File = ""
 		return []problem{{File: e.File, Line: e.Line, Column: e.Column, Module: e.Module, Message: bare.Error()}}
@@ -119,7 +129,56 @@ func (env *environment) report(err error, code int) {
 		env.writeJSON(map[string]any{"event": "error", "code": code, "problems": problems(err)})
 		return
 	}
-	fmt.Fprintln(env.stderr, "wasmactors: "+strings.TrimPrefix(err.Error(), "wasmactors: "))
+	fmt.Fprintln(env.stderr, "wasmactors: "+strings.TrimPrefix(shown(err), "wasmactors: "))
+}
+
+// shown is an error for a person: what a compiler says of files names them as an editor that was
+// started here finds them.
+func shown(err error) string {
+	switch e := err.(type) {
+	case *bundle.ModuleError:
+		var broken *build.Error
+		if !errors.As(e.Err, &broken) {
+			break
+		}
+		text := fmt.Sprintf("module %s: building %s has failed:", e.Module, near(broken.Dir))
+		for _, p := range problems(e) {
+			text += "\n" + p.String()
+		}
+		return text
+	case interface{ Unwrap() []error }:
+		var lines []string
+		for _, x := range e.Unwrap() {
+			lines = append(lines, shown(x))
+		}
+		return strings.Join(lines, "\n")
+	}
+	return err.Error()
+}
+
+// String is file:line:column: message, as far as it is known.
+func (p problem) String() string {
+	switch {
+	case p.File == "":
+		return p.Message
+	case p.Line == 0:
+		return fmt.Sprintf("%s: %s", near(p.File), p.Message)
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d: %s", near(p.File), p.Line, p.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", near(p.File), p.Line, p.Column, p.Message)
+}
+
+// near is a path from the present folder, if it lies in it.
+func near(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 // writeJSON writes a line to standard error.

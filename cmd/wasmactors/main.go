@@ -62,7 +62,7 @@ func newApp(env *environment) *cli.App {
 		DisableSliceFlagSeparator: true, // a variable's value may hold commas
 		CommandNotFound:           func(c *cli.Context, name string) {},
 		Commands: []*cli.Command{
-			newCommand(env), buildCommand(env), runCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env),
+			newCommand(env), buildCommand(env), runCommand(env), devCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env),
 			psCommand(env), topCommand(env), treeCommand(env), eventsCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
 			sendCommand(env), askCommand(env), deadLettersCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
 		},
@@ -127,7 +127,8 @@ type environment struct {
 	raw            io.Writer // standard output as it is, for what is no text
 	terminal       io.Writer // standard error as it is, for colours and lines that are drawn again
 	restore        func()
-	json           bool // --json was given
+	attach         attachment // nil: nobody can look at a bundle that runs
+	json           bool       // --json was given
 }
 
 // stdoutFile is standard output, where it is asked whether that is a terminal.

@@ -26,18 +26,7 @@ func runCommand(env *environment) *cli.Command {
 			"   wasmactors run samples/hello --input samples/hello/input.ndjson\n" +
 			"   echo '{\"to\": \"greeter\", \"message\": \"Ada\"}' | wasmactors run samples/hello --input -\n" +
 			"   wasmactors run service --for 1h --json 2>events.ndjson",
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "input", Aliases: []string{"i"}, Usage: "read messages from `FILE`; - is standard input"},
-			&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "what a line that is wrong means: skip, or stop when what was sent before is dealt with"},
-			&cli.StringFlag{Name: "fail-on", Usage: "exit with code 3 if lines have one of these `KINDS`: " + strings.Join(failKinds, ", ") + ", or any; separated by commas"},
-			&cli.StringFlag{Name: "timeout", Usage: "wait at most `DURATION` for the answer to a line (default: until nothing is left to do)"},
-			&cli.StringFlag{Name: "for", Usage: "end after `DURATION`; without --input the bundle runs until then"},
-			&cli.BoolFlag{Name: "json", Usage: "write events, and errors, to standard error as NDJSON"},
-			&cli.StringFlag{Name: "log", Value: "info", Usage: "lowest level of guests' logs: " + strings.Join(host.LevelNames(), ", ")},
-			&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
-			&cli.Uint64Flag{Name: "seed", Usage: "repeat a run: refs, guests' randomness and jitter come from `NUMBER` (default: from the operating system; refs are only as hard to guess as the seed)"},
-		}, append(adminFlags(), bundleFlags()...)...),
+		Flags: runFlagList(),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
@@ -46,6 +35,22 @@ func runCommand(env *environment) *cli.Command {
 			return runBundle(c, env, path)
 		},
 	}
+}
+
+// runFlagList are the flags of run, and of dev.
+func runFlagList() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "input", Aliases: []string{"i"}, Usage: "read messages from `FILE`; - is standard input"},
+		&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "what a line that is wrong means: skip, or stop when what was sent before is dealt with"},
+		&cli.StringFlag{Name: "fail-on", Usage: "exit with code 3 if lines have one of these `KINDS`: " + strings.Join(failKinds, ", ") + ", or any; separated by commas"},
+		&cli.StringFlag{Name: "timeout", Usage: "wait at most `DURATION` for the answer to a line (default: until nothing is left to do)"},
+		&cli.StringFlag{Name: "for", Usage: "end after `DURATION`; without --input the bundle runs until then"},
+		&cli.BoolFlag{Name: "json", Usage: "write events, and errors, to standard error as NDJSON"},
+		&cli.StringFlag{Name: "log", Value: "info", Usage: "lowest level of guests' logs: " + strings.Join(host.LevelNames(), ", ")},
+		&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
+		&cli.Uint64Flag{Name: "seed", Usage: "repeat a run: refs, guests' randomness and jitter come from `NUMBER` (default: from the operating system; refs are only as hard to guess as the seed)"},
+	}, append(adminFlags(), bundleFlags()...)...)
 }
 
 // failKinds are what --fail-on may name.
@@ -133,12 +138,7 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	}
 	defer b.Close(context.Background())
 	console := newConsole(env, asJSON, quiet, flags.level, flags.reports)
-	sys, err := b.Start(func(cfg host.Config) host.Config {
-		if c.IsSet("seed") {
-			return cfg.WithSeed(c.Uint64("seed"))
-		}
-		return cfg
-	}, func(sys *host.System) {
+	sys, err := b.Start(systemOf(c), func(sys *host.System) {
 		console.follow(sys)
 		door.open(sys, m)
 	})
@@ -164,6 +164,16 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	door.close()
 	console.end(m, stats, final, time.Since(began))
 	return verdictOfRun(flags, stats, console, cause, err)
+}
+
+// systemOf is what the flags say about the system.
+func systemOf(c *cli.Context) func(host.Config) host.Config {
+	return func(cfg host.Config) host.Config {
+		if c.IsSet("seed") {
+			return cfg.WithSeed(c.Uint64("seed"))
+		}
+		return cfg
+	}
 }
 
 // verdictOfRun is the error that a run ends with: the gravest thing that has happened.
@@ -245,11 +255,7 @@ func serve(c *cli.Context, flags runFlags, m *bundle.Manifest, sys *host.System,
 	var stats bundle.FeedStats
 	var err error
 	if input != nil {
-		var paths []string
-		m.Walk(func(path string, _ *bundle.Actor) { paths = append(paths, path) })
-		feed := bundle.Feed{Stop: flags.stop, Timeout: flags.timeout, Paths: paths, Answer: console.answer, Progress: console.feeding(sys)}
-		stats, err = feed.Run(ctx, sys, input)
-		console.status.set("")
+		stats, err = feed(ctx, flags, m, sys, input, console)
 	}
 	if err == nil && (input == nil || m.Main != "") {
 		<-ctx.Done()
@@ -262,6 +268,15 @@ func serve(c *cli.Context, flags runFlags, m *bundle.Manifest, sys *host.System,
 		err = &usageError{err}
 	}
 	return stats, err
+}
+
+// feed sends the input to the actors, and shows the answers.
+func feed(ctx context.Context, flags runFlags, m *bundle.Manifest, sys *host.System, input io.Reader, console *console) (bundle.FeedStats, error) {
+	var paths []string
+	m.Walk(func(path string, _ *bundle.Actor) { paths = append(paths, path) })
+	defer console.status.set("")
+	f := bundle.Feed{Stop: flags.stop, Timeout: flags.timeout, Paths: paths, Answer: console.answer, Progress: console.feeding(sys)}
+	return f.Run(ctx, sys, input)
 }
 
 func openInput(env *environment, name string) (io.Reader, func() error, error) {

@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ECHO", abs("../../host/testdata/echo.wasm"))
+			e.Setenv("ECHO_SINGLE", abs("../../host/testdata/echo_single.wasm"))
 			e.Setenv("FAMILY", abs("../../host/testdata/family"))
 			e.Setenv("REPO", abs("../.."))
 			e.Setenv("WASMACTORS_CACHE_DIR", testCache)

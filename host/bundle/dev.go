@@ -28,6 +28,9 @@ type Dev struct {
 	// Tell is told what happens, one call at a time. It must not block for long: nothing is built
 	// or replaced meanwhile.
 	Tell func(DevEvent)
+	// Trouble is told of folders whose changes the system does not tell, so that they are
+	// looked at every now and then; by any goroutine. It may be nil.
+	Trouble func(dir string, err error)
 	// StopGrace bounds the wait for actors that stop; default 10 s.
 	StopGrace time.Duration
 
@@ -84,15 +87,7 @@ func (d Dev) Run(ctx context.Context) error {
 		d.StopGrace = 10 * time.Second
 	}
 	s := &session{Dev: d, file: file, path: abs, inputs: map[string]build.Inputs{}, dirty: map[string]bool{}}
-	trouble := s.watch.Trouble
-	s.watch.Trouble = func(dir string, err error) {
-		if d.Options.Progress != nil {
-			d.Options.Progress("watch", fmt.Sprintf("no news of %s (%v): it is looked at every now and then", dir, err))
-		}
-		if trouble != nil {
-			trouble(dir, err)
-		}
-	}
+	s.watch.Trouble = d.Trouble
 	s.watcher = filewatch.New(s.watch)
 	defer s.watcher.Close()
 	return s.run(ctx)

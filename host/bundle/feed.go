@@ -119,6 +119,18 @@ func (s FeedStats) Of(kind string) int {
 	return map[string]int{KindReply: s.Answered, KindError: s.Errors, KindFailed: s.Failed, KindTimeout: s.Timeouts, KindUnanswered: s.Unanswered, KindInvalid: s.Invalid}[kind]
 }
 
+// Plus is the sum of both.
+func (s FeedStats) Plus(t FeedStats) FeedStats {
+	s.Sent += t.Sent
+	s.Answered += t.Answered
+	s.Errors += t.Errors
+	s.Failed += t.Failed
+	s.Timeouts += t.Timeouts
+	s.Unanswered += t.Unanswered
+	s.Invalid += t.Invalid
+	return s
+}
+
 func (s *FeedStats) count(kind string) {
 	switch kind {
 	case KindReply:

@@ -33,7 +33,7 @@ func within(path, dir string) bool {
 // they are in Set.Files.
 type Dir struct {
 	Path string
-	Deep bool                   // and all folders below
+	Deep bool                   // and all folders below; hidden and temporary names do not count
 	Name func(name string) bool // which names count; nil: all
 }
 
@@ -115,12 +115,18 @@ func (d Dir) names(skips func(path string) bool) (names, folders []string) {
 			return filepath.SkipDir
 		case e.IsDir():
 			folders = append(folders, path)
-		case counts(e.Name()):
+		case counts(e.Name()) && !temporary(e.Name()):
 			names = append(names, path)
 		}
 		return nil
 	})
 	return names, folders
+}
+
+// temporary reports whether a name is one of those that editors and tools give to files that
+// nobody else is to read.
+func temporary(name string) bool {
+	return name[0] == '.' || name[0] == '#' || name == "4913" || strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".tmp")
 }
 
 // state is what all that is watched was at a look.

@@ -2,6 +2,7 @@ package filewatch
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -167,11 +168,16 @@ func (w *Watcher) concerns(path string) bool {
 		if !within(path, d.Path) || !d.Deep && filepath.Dir(path) != d.Path {
 			continue
 		}
-		if d.Deep || d.Name == nil || d.Name(filepath.Base(path)) {
+		if d.Name == nil || d.Name(filepath.Base(path)) || d.Deep && isDir(path) {
 			return true
 		}
 	}
 	return false
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // rung is the end of the hints.

@@ -181,6 +181,12 @@ func TestWhatEditorsDo(t *testing.T) {
 		{"removes the folder", func(b *bench) { must(os.RemoveAll(b.dir)) }, "a.go deep/x/y.txt"},
 		{"adds an embedded file", func(b *bench) { b.write("deep/x/z.txt", "x") }, "deep/x/z.txt"},
 		{"adds one in a new folder", func(b *bench) { b.write("deep/new/z.txt", "x") }, "deep/new/z.txt"},
+		{"saves beside embedded files", func(b *bench) {
+			b.write("deep/x/.y.txt.swp", "x")
+			b.write("deep/x/y.txt~", "x")
+			b.write("deep/x/#y.txt#", "x")
+			b.write("deep/x/y.txt.tmp", "x")
+		}, ""},
 		{"works in .git", func(b *bench) { b.write("deep/.git/index", "x") }, ""},
 		{"builds and runs", func(b *bench) {
 			b.write("guest.wasm", "x")

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pkg/browser"
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
+)
+
+func devCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "dev",
+		Usage:     "run a bundle, and replace its actors when their sources or the manifest change",
+		ArgsUsage: "[BUNDLE]",
+		Description: "Flags and input are those of run. Whatever the builds read is watched: Go packages, also those that replace\n" +
+			"directives name, embedded files, .wasm files, the manifest. What has changed is built again and takes its place\n" +
+			"under the actors, which keep their refs and mailboxes and begin anew. Mistakes are shown as file:line:column,\n" +
+			"and the old code goes on. It ends at Ctrl-C, or after --for.\n\nExamples:\n\n" +
+			"   wasmactors dev samples/hello\n" +
+			"   wasmactors dev samples/hello --input samples/hello/input.ndjson --again\n" +
+			"   wasmactors dev --open",
+		Flags: append(runFlagList(),
+			&cli.BoolFlag{Name: "again", Usage: "feed the input again after every change that is running"},
+			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in the browser"},
+		),
+		Action: func(c *cli.Context) error {
+			path, err := oneArg(c, "a bundle", ".")
+			if err != nil {
+				return err
+			}
+			return devBundle(c, env, path)
+		},
+	}
+}
+
+// attachment lets others look at a system that runs, until detach is called. dashboard is its
+// address for a browser, "" if it has none.
+type attachment func(c *cli.Context, m *bundle.Manifest, sys *host.System) (dashboard string, detach func(), err error)
+
+func devBundle(c *cli.Context, env *environment, path string) error {
+	flags, err := readRunFlags(c)
+	if err != nil {
+		return err
+	}
+	vars, err := variables(c)
+	if err != nil {
+		return err
+	}
+	options, err := bundleOptions(c, env)
+	switch {
+	case err != nil:
+		return err
+	case c.Bool("again") && c.String("input") == "":
+		return usage("--again needs --input")
+	case c.Bool("again") && c.String("input") == "-":
+		return usage("--again reads the input more than once, and standard input is gone after the first time: --input needs a file")
+	case c.Bool("open") && env.attach == nil:
+		return usage("--open: there is no dashboard in this build of wasmactors")
+	}
+	if _, closeInput, err := openInput(env, c.String("input")); err != nil {
+		return err // now, and not when the first build is done
+	} else if err := closeInput(); err != nil {
+		return usage("--input: %v", err)
+	}
+	quiet, asJSON := c.Bool("quiet"), c.Bool("json")
+	if c.String("input") == "" && !quiet && holdsInput(env.stdin) {
+		env.note("standard input is not read; --input - reads it")
+	}
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	if flags.ends > 0 {
+		var over context.CancelFunc
+		ctx, over = context.WithTimeout(ctx, flags.ends)
+		defer over()
+	}
+	d := &devSession{c: c, env: env, flags: flags, ctx: ctx, console: newConsole(env, asJSON, quiet, flags.level, flags.reports), began: time.Now()}
+	d.console.fail = func(error) { cancel() }
+	options.Progress = d.progress
+	dev := bundle.Dev{Path: path, Vars: vars, Options: options, Start: systemOf(c), Watch: d.follow, Tell: d.tell, Trouble: d.trouble}
+	if env.restore != nil {
+		defer context.AfterFunc(ctx, env.restore)() // a second Ctrl-C kills
+	}
+	err = dev.Run(ctx)
+	if err != nil {
+		err = usage("%w", err) // there is no such bundle
+	}
+	d.feeding.Wait()
+	d.detach()
+	d.count()
+	if d.manifest != nil {
+		d.console.end(d.manifest, d.stats, d.final, time.Since(d.began))
+	}
+	d.console.died = nil // whoever has failed may have been mended since
+	return verdictOfRun(flags, d.stats, d.console, nil, err)
+}
+
+// devSession is a dev that runs, as a person or a program sees it.
+type devSession struct {
+	c       *cli.Context
+	env     *environment
+	flags   runFlags
+	ctx     context.Context
+	console *console
+	began   time.Time
+
+	manifest *bundle.Manifest // what ran last
+	sys      *host.System
+	final    host.Stats // of all systems before
+	release  func()     // of whoever looks at the system
+	opened   bool
+
+	feeding sync.WaitGroup
+	stopFed context.CancelFunc // of the feed under way
+	turn    chan struct{}      // closed when it is over
+	fed     bool
+	stats   bundle.FeedStats // of all feeds; they run one after the other
+}
+
+// count adds what a system that has ended has done.
+func (d *devSession) count() {
+	if d.sys == nil {
+		return
+	}
+	s := d.sys.Stats()
+	d.final.Turns += s.Turns
+	d.final.Crashes += s.Crashes
+	d.final.DeadLetters += s.DeadLetters
+	d.final.Fuel += s.Fuel
+}
+
+// follow shows what happens in a new system, when all of the one before was shown.
+func (d *devSession) follow(sys *host.System) {
+	d.console.finished.Wait()
+	d.console.endings.Wait()
+	d.console.follow(sys)
+}
+
+// progress shows on a terminal what is done.
+func (d *devSession) progress(module, text string) {
+	if !d.console.quiet && !d.console.json {
+		d.console.status.set(oneLine(module + ": " + text))
+	}
+}
+
+func (d *devSession) trouble(dir string, err error) {
+	switch {
+	case d.console.quiet:
+	case d.console.json:
+		d.env.writeJSON(map[string]any{"event": "dev", "kind": "polling", "dir": dir, "reason": err.Error()})
+	default:
+		d.console.log.Warn("the system does not tell what changes here; it is looked at every now and then", "dir", oneLine(near(dir)), "why", oneLine(err.Error()))
+	}
+}
+
+// tell shows an event of the loop, and feeds what now runs.
+func (d *devSession) tell(e bundle.DevEvent) {
+	d.console.status.set("")
+	if e.Kind == bundle.DevUp || e.Kind == bundle.DevEnded {
+		d.detach()
+	}
+	switch {
+	case d.console.json:
+		d.env.writeJSON(eventOfDev(e))
+	case !d.console.quiet:
+		d.human(e)
+	case e.Kind == bundle.DevFailed:
+		d.human(e)
+	}
+	if e.System != nil {
+		if d.sys != e.System {
+			d.count()
+		}
+		d.sys, d.manifest = e.System, e.Manifest
+	}
+	switch e.Kind {
+	case bundle.DevUp:
+		d.attach(e)
+		d.waitForMain(e)
+		d.feed(e)
+	case bundle.DevReplaced:
+		d.feed(e)
+	}
+}
+
+// attach lets others look at the system, and opens the dashboard once.
+func (d *devSession) attach(e bundle.DevEvent) {
+	if d.env.attach == nil {
+		return
+	}
+	url, detach, err := d.env.attach(d.c, e.Manifest, e.System)
+	if err != nil {
+		d.env.note(err.Error())
+		return
+	}
+	d.release = detach
+	if !d.c.Bool("open") || d.opened || url == "" {
+		return
+	}
+	d.opened = true
+	if err := openBrowser(url); err != nil {
+		d.env.note(fmt.Sprintf("the browser cannot be opened (%v); the dashboard is at %s", err, url))
+	}
+}
+
+func (d *devSession) detach() {
+	if d.release != nil {
+		d.release()
+		d.release = nil
+	}
+}
+
+// openBrowser opens an address; a variable, since tests have no browser.
+var openBrowser = func(url string) error {
+	browser.Stdout, browser.Stderr = nil, nil // answers go there, and nothing else
+	return browser.OpenURL(url)
+}
+
+// waitForMain tells the end of the main actor, which is not that of dev.
+func (d *devSession) waitForMain(e bundle.DevEvent) {
+	if e.Manifest.Main == "" {
+		return
+	}
+	ref, err := e.System.Lookup("/user/" + e.Manifest.Main)
+	if err != nil {
+		return
+	}
+	ended, err := e.System.Ended(ref)
+	if err != nil {
+		return
+	}
+	d.feeding.Go(func() {
+		select {
+		case <-ended:
+			if d.ctx.Err() == nil && !d.console.quiet {
+				d.env.note("the main actor " + e.Manifest.Main + " has ended; the next change of what it is made of starts it again")
+			}
+		case <-e.System.Terminated():
+		case <-d.ctx.Done():
+		}
+	})
+}
+
+// feed feeds the input to what now runs: once, or with --again after each change. A feed that
+// is under way is given up for it.
+func (d *devSession) feed(e bundle.DevEvent) {
+	name := d.c.String("input")
+	if name == "" || d.fed && !d.c.Bool("again") {
+		return
+	}
+	d.fed = true
+	if d.stopFed != nil {
+		d.stopFed()
+	}
+	ctx, stop := context.WithCancel(d.ctx)
+	before := d.turn
+	d.turn = make(chan struct{})
+	over := d.turn
+	d.stopFed = stop
+	d.feeding.Go(func() {
+		defer close(over)
+		defer stop()
+		if before != nil {
+			<-before
+		}
+		go func() {
+			select {
+			case <-e.System.Terminated():
+				stop()
+			case <-ctx.Done():
+			}
+		}()
+		input, closeInput, err := openInput(d.env, name)
+		if err != nil {
+			d.env.note(err.Error())
+			return
+		}
+		defer closeInput()
+		stats, err := feed(ctx, d.flags, e.Manifest, e.System, input, d.console)
+		d.stats = d.stats.Plus(stats)
+		if err != nil && ctx.Err() == nil {
+			d.env.note("the input is not read on: " + err.Error())
+		}
+	})
+}

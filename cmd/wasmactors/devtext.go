@@ -1,0 +1,138 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/printable"
+)
+
+// How the events of dev are shown, to a person and to a program.
+
+// shortHash is as much of a hash as a person compares.
+func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
+
+// shownActors is how many actors that have restarted are shown to a person.
+const shownActors = 10
+
+func (d *devSession) human(e bundle.DevEvent) {
+	log := d.console.log
+	took := e.Took.Round(time.Millisecond)
+	switch e.Kind {
+	case bundle.DevUp:
+		for _, why := range e.Why {
+			log.Warn("the bundle starts again as a whole", "why", oneLine(why))
+		}
+		pairs := []any{"took", took}
+		for _, m := range e.Manifest.Modules {
+			pairs = append(pairs, m.Name, shortHash(e.Hashes[m.Name]))
+		}
+		log.Info("bundle "+oneLine(e.Manifest.Name)+" is up", pairs...)
+	case bundle.DevChanged:
+		pairs := []any{"file", oneLine(near(e.Files[0]))}
+		if n := len(e.Files) - 1; n > 0 {
+			pairs = append(pairs, "more", n)
+		}
+		log.Info("changed", pairs...)
+	case bundle.DevReplaced:
+		d.humanReplaced(e)
+	case bundle.DevUnchanged:
+		log.Info("the same code and the same actors as before: nothing is replaced", "took", took)
+	case bundle.DevFailed:
+		for _, p := range problems(e.Err) {
+			d.console.status.Write([]byte(printable.Text(printable.Clip(p.String(), 64<<10)) + "\n"))
+		}
+		then := "nothing runs until it is mended"
+		if e.System != nil {
+			then = "what ran before goes on"
+		}
+		log.Error("not replaced", "problems", len(problems(e.Err)), "then", then, "took", took)
+	case bundle.DevWaiting:
+		log.Warn("the manifest is gone; it is waited for", "why", oneLine(e.Err.Error()))
+	case bundle.DevEnded:
+		why := "it was stopped"
+		if e.Err != nil {
+			why = oneLine(e.Err.Error())
+		}
+		log.Error("the bundle has failed", "why", why, "then", "the next change starts it again")
+	}
+}
+
+func (d *devSession) humanReplaced(e bundle.DevEvent) {
+	log := d.console.log
+	took := e.Took.Round(time.Millisecond)
+	restarted := map[string]int{}
+	for i, a := range e.Actors {
+		if name, ok := strings.CutPrefix(a.Why, "module "); ok {
+			restarted[name]++
+			continue
+		}
+		pairs := []any{"actor", oneLine(a.Path), "why", oneLine(a.Why)}
+		switch {
+		case a.Err != nil:
+			log.Error("not "+a.Did, append(pairs, "error", oneLine(a.Err.Error()))...)
+		case i < shownActors:
+			log.Info(a.Did, append(pairs, "took", took)...)
+		}
+	}
+	for _, m := range e.Modules {
+		switch pairs := []any{"module", m.Name, "runs", shortHash(m.Now)}; {
+		case m.Before == "":
+			log.Info("loaded", append(pairs, "took", took)...)
+		case m.Before == m.Now:
+			log.Info("loaded with other limits", append(pairs, "actors", restarted[m.Name], "took", took)...)
+		default:
+			log.Info("replaced", append(pairs, "before", shortHash(m.Before), "actors", restarted[m.Name], "took", took)...)
+		}
+	}
+}
+
+// jsonDev is an event of dev as a program reads it.
+type jsonDev struct {
+	Event    string            `json:"event"`
+	Kind     bundle.DevKind    `json:"kind"`
+	Bundle   string            `json:"bundle,omitempty"`
+	Seconds  float64           `json:"seconds"`
+	Files    []string          `json:"files,omitempty"`
+	Hashes   map[string]string `json:"hashes,omitempty"` // of what runs, by module
+	Modules  []jsonModule      `json:"modules,omitempty"`
+	Actors   []jsonActor       `json:"actors,omitempty"`
+	Why      []string          `json:"why,omitempty"`
+	Problems []problem         `json:"problems,omitempty"`
+}
+
+type jsonModule struct {
+	Name   string `json:"name"`
+	Before string `json:"before,omitempty"`
+	Now    string `json:"now"`
+}
+
+type jsonActor struct {
+	Path  string `json:"path"`
+	Did   string `json:"did"`
+	Why   string `json:"why,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func eventOfDev(e bundle.DevEvent) jsonDev {
+	j := jsonDev{Event: "dev", Kind: e.Kind, Seconds: e.Took.Seconds(), Files: e.Files, Hashes: e.Hashes, Why: e.Why}
+	if e.Manifest != nil {
+		j.Bundle = e.Manifest.Name
+	}
+	for _, m := range e.Modules {
+		j.Modules = append(j.Modules, jsonModule{m.Name, m.Before, m.Now})
+	}
+	for _, a := range e.Actors {
+		x := jsonActor{Path: a.Path, Did: a.Did, Why: a.Why}
+		if a.Err != nil {
+			x.Error = a.Err.Error()
+		}
+		j.Actors = append(j.Actors, x)
+	}
+	if e.Err != nil && !errors.Is(e.Err, bundle.ErrNoManifest) {
+		j.Problems = problems(e.Err)
+	}
+	return j
+}
