@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -13,7 +14,8 @@ type signalError struct{ signal syscall.Signal }
 func (e *signalError) Error() string { return "ended by " + e.signal.String() }
 
 // signals ends the context at Ctrl-C, SIGTERM and SIGHUP; a hang-up that somebody has
-// turned off (nohup) stays off. restore gives them back to the system. A pipe that
+// turned off (nohup) stays off. restore gives them back to the
+// system, once; any goroutine may call it. A pipe that
 // nobody reads any more is an error of the write and not the end of the process.
 func signals(parent context.Context) (ctx context.Context, restore func()) {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -34,12 +36,11 @@ func signals(parent context.Context) (ctx context.Context, restore func()) {
 		case <-done:
 		}
 	}()
-	closed := false
+	var once sync.Once
 	return ctx, func() {
-		signal.Stop(c)
-		if !closed {
-			closed = true
+		once.Do(func() {
+			signal.Stop(c)
 			close(done)
-		}
+		})
 	}
 }
