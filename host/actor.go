@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +31,8 @@ import (
 // system messages, a behaviour, and the parts that each have a state of their own
 // (host/internal). What is not marked otherwise belongs to whoever is within Run.
 type actor struct {
-	// Fixed when it is made.
+	// Fixed when it is made, but for args, limits and caps, which a renewal changes between two
+	// incarnations; they are only read within Run.
 	task     dispatch.Task
 	sys      *System
 	parent   *actor // nil for the guardians
@@ -41,9 +41,8 @@ type actor struct {
 	elements []string // the path's, behind the system
 	props    Props
 	args     []byte
-	limits   Limits       // changed by renewals alone
-	caps     capabilities // likewise
-	recipe   sync.RWMutex // of args, limits, caps and the same of props: for readers that are not within Run
+	limits   Limits
+	caps     capabilities
 	tree     *tree
 	pool     *account.Pool         // it and all below it, or of an ancestor
 	member   family.Member[*actor] // of the parent's family

@@ -132,8 +132,6 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	if p.args != nil {
 		args, _ = Encode(p.args) // which usable has tried
 	}
-	a.recipe.Lock()
-	defer a.recipe.Unlock()
 	l := p.limits
 	old := a.props.limits
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
