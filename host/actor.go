@@ -282,6 +282,7 @@ type scratch struct {
 	res     sandbox.Result
 	effects []effect // of the native turn that runs
 	parent  parentIn // the actor that runs, as its children's supervisor
+	trace   carried
 }
 
 func scratchOf(w *dispatch.Worker) *scratch {

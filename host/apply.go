@@ -86,7 +86,7 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 	a := g.actor
 	switch cmd.Op {
 	case abi.OpTimer:
-		if err := a.setTimer(cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload); err != nil {
+		if err := a.setTimer(scr, cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload); err != nil {
 			g.overLimit(scr, keyOf(err, "limits.timers"), a.uid, "timer", cmd.Payload)
 		}
 	case abi.OpCancel:
@@ -128,7 +128,11 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 	}
 	e.SetPayload(cmd.Payload)
 	if cmd.Headers != nil {
-		e.SetHeaders(cmd.Headers)
+		if a.sys.cfg.tracer == nil {
+			e.SetHeaders(cmd.Headers)
+		} else {
+			a.sys.mark(scr, e, cmd.Headers)
+		}
 	}
 	if last := g.lastTo; last != nil && last.uid == cmd.ToRef {
 		_ = a.sys.deliverTo(scr, last, e)
@@ -185,10 +189,12 @@ func (g *guest) overLimit(scr *scratch, key string, to abi.Ref, path string, pay
 
 func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	a := g.actor
-	ask, err := a.addAsk(cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay))
+	ask, err := a.addAsk(scr, cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay))
 	if err != nil {
 		g.overLimit(scr, keyOf(err, "limits.asks"), cmd.ToRef, string(cmd.ToPath), cmd.Payload)
-		a.insist(scr, hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending"))
+		e := hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending")
+		scr.trace.stamp(e)
+		a.insist(scr, e)
 		return
 	}
 	if cmd.ToPath == nil {
@@ -207,7 +213,9 @@ func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 		g.send(scr, &one)
 		return
 	}
-	g.actor.insist(scr, hostReply(scr, 0, cmd.Correlation, "the question was not delivered: "+string(cmd.ToPath)+" names nobody, or may not be asked"))
+	e := hostReply(scr, 0, cmd.Correlation, "the question was not delivered: "+string(cmd.ToPath)+" names nobody, or may not be asked")
+	scr.trace.stamp(e)
+	g.actor.insist(scr, e)
 }
 
 // forward sends the current message on.
@@ -272,6 +280,7 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	e := scr.cache.New()
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
 	e.Payload = appendText(e.Payload, err.Error())
+	scr.trace.stamp(e)
 	a.insist(scr, e)
 }
 

@@ -40,7 +40,11 @@ func AskAs[T any](ctx context.Context, s *System, to Ref, v any) (T, error) {
 	return out, nil
 }
 
-func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (Message, error) {
+func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (m Message, err error) {
+	if (s.cfg.tracer != nil || e.Value != nil) && e.Flags&flagControl == 0 {
+		span := s.fromOutside(ctx, AskSpan, to, e)
+		defer func() { s.sent(span, err) }()
+	}
 	_, bounded := ctx.Deadline()
 	uid, p, err := s.request(to, e, !bounded)
 	if err != nil {
@@ -101,7 +105,9 @@ func (s *System) requestMarked(to Ref, v any, flags uint8) (*Pending, error) {
 		return nil, err
 	}
 	e.Flags |= flags
+	span := s.fromOutside(nil, SendSpan, to, e)
 	uid, p, err := s.request(to, e, false)
+	s.sent(span, err)
 	if err != nil {
 		return nil, err
 	}

@@ -10,19 +10,21 @@ import (
 )
 
 // addAsk notes an ask of the actor's own, before it is sent to target (0: not yet known).
-func (a *actor) addAsk(correlation uint64, target abi.Ref, timeout time.Duration) (*asks.Ask, error) {
+func (a *actor) addAsk(scr *scratch, correlation uint64, target abi.Ref, timeout time.Duration) (*asks.Ask, error) {
 	if correlation == 0 || a.asks.Get(correlation) != nil || a.asks.Len() >= a.limits.Asks {
 		return nil, ErrLimit
 	}
-	if err := a.hold(account.Asks, a.account.Of(account.Asks)+askBytes); err != nil {
+	trace := scr.keep()
+	if err := a.hold(account.Asks, a.account.Of(account.Asks)+askBytes+int64(len(trace))); err != nil {
 		return nil, err
 	}
-	ask := &asks.Ask{Target: target, Due: a.Now().Add(timeout)}
+	ask := &asks.Ask{Target: target, Due: a.Now().Add(timeout), Trace: trace}
 	ask.Add(target)
 	a.asks.Add(correlation, ask, a.alarms.After(a.Clock(), timeout, func() {
 		e := mailbox.New()
 		e.Kind, e.Correlation, e.Value = abi.KindAskTimeout, correlation, ask
 		e.SetPayload(nullPayload)
+		e.SetHeaders(ask.Trace)
 		a.insist(nil, e)
 	}))
 	return ask, nil
@@ -50,5 +52,7 @@ func (a *actor) noAnswer(scr *scratch, m *sysMsg) {
 	if ask == nil || m.ref != 0 && ask.Target != 0 && !ask.Has(m.ref) {
 		return
 	}
-	a.insist(scr, hostReply(scr, m.ref, m.correlation, m.reason))
+	e := hostReply(scr, m.ref, m.correlation, m.reason)
+	e.SetHeaders(ask.Trace)
+	a.insist(scr, e)
 }

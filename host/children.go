@@ -14,6 +14,9 @@ func (a *actor) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*actor, 
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	if scr != nil && scr.trace.on {
+		a.sys.origins.put(uid, origin{at: scr.trace.context})
+	}
 	if name != "" && !abi.ValidName([]byte(name)) {
 		return nil, badName(name)
 	}

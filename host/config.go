@@ -52,6 +52,7 @@ type Config struct {
 	actors     int64
 	log        *slog.Logger
 	commit     func(*commitment) error // nil: nobody records what actors do
+	tracer     Tracer                  // nil: nothing is traced
 }
 
 // SpawnOptions are what a guest says about a child that it spawns.
@@ -163,3 +164,7 @@ func (c Config) WithMemory(bytes int64) Config {
 
 // WithMaxActors bounds the number of actors; 0 is no bound, the default.
 func (c Config) WithMaxActors(n int) Config { c.actors = int64(max(n, 0)); return c }
+
+// WithTracer records what messages cause, see [Tracer]. Without it traces are not looked
+// at, and cost nothing.
+func (c Config) WithTracer(t Tracer) Config { c.tracer = t; return c }

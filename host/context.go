@@ -45,6 +45,9 @@ const (
 
 // leaveTurn lets out what a turn in Go has left; what a failed turn has left is dropped.
 func (a *actor) leaveTurn(scr *scratch, failed bool) {
+	if scr.trace.on {
+		scr.trace.markEffects(scr.effects)
+	}
 	for i := range scr.effects {
 		e := &scr.effects[i]
 		switch {
@@ -129,6 +132,9 @@ func (c *Context) next() *mailbox.Envelope {
 		if len(scr.effects) > 0 {
 			a.leaveTurn(scr, false)
 		}
+		if a.sys.cfg.tracer != nil {
+			a.endCall(scr, nil, 0)
+		}
 		scr.cache.Free(c.env)
 		c.env = nil
 	}
@@ -149,6 +155,9 @@ func (c *Context) next() *mailbox.Envelope {
 	a.turns++
 	c.env, c.stashed = e, false
 	c.taken++
+	if a.sys.cfg.tracer != nil {
+		a.beginTurn(scr, e)
+	}
 	return e
 }
 
@@ -172,7 +181,7 @@ func (c *Context) Tell(to Ref, v any) error { return c.send(to, v, abi.KindMessa
 // or KindAskTimeout with this correlation, which must not be 0. See [System.Ask] for
 // what an ask ends with.
 func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) error {
-	if _, err := c.actor.addAsk(correlation, to.uid, timeout); err != nil {
+	if _, err := c.actor.addAsk(c.scr, correlation, to.uid, timeout); err != nil {
 		return err
 	}
 	err := c.send(to, v, abi.KindMessage, correlation)
@@ -211,6 +220,9 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	}
 	a := c.actor
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, a.uid, a.path, correlation
+	if e.Value != nil {
+		a.sys.chosen(e)
+	}
 	if c.scr == nil {
 		return a.sys.deliver(nil, to, e)
 	}
@@ -281,7 +293,7 @@ func (c *Context) After(key uint64, delay, period time.Duration, v any) error {
 	if err != nil {
 		return err
 	}
-	return c.actor.setTimer(key, delay, period, payload)
+	return c.actor.setTimer(c.scr, key, delay, period, payload)
 }
 
 // Cancel takes a timer back.

@@ -59,7 +59,7 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 		}
 		return DeadRestarting, ErrRestarting
 	}
-	if a.props.largest > 0 && e.Size()+overhead > a.props.largest {
+	if a.props.largest > 0 && e.Size()+overhead > a.props.largest && !a.lighten(e) {
 		return DeadTooLarge, ErrTooLarge
 	}
 	if err := a.box.Push(e); err != nil {
@@ -150,7 +150,11 @@ func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path st
 	if s.bus.quiet() {
 		return
 	}
-	s.bus.publish(Event{Kind: kind, Time: l.Time, Ref: s.refOf(to), Dead: &l})
+	ev := Event{Kind: kind, Time: l.Time, Ref: s.refOf(to), Dead: &l}
+	if t := traceOf(e.Headers); s.cfg.tracer != nil && t.IsValid() {
+		ev.Trace = &t
+	}
+	s.bus.publish(ev)
 }
 
 // unanswered tells who has asked that there will be no answer to a message.

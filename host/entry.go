@@ -50,6 +50,10 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		for i := range n {
 			a.begins(scr, scr.batch[base+i])
 			g.forwards = 0
+			if a.sys.cfg.tracer != nil {
+				scr.trace.enterTurn(scr.batch[base+i].Headers)
+				scr.trace.markCommands(scr.turn(i))
+			}
 			g.apply(scr, scr.turn(i), scr.batch[base+i])
 		}
 	}

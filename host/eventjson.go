@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -29,6 +30,9 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			j.Message.Payload = payload
 		}
 		j.Memory, j.Waiting = m.Memory, &m.Waiting
+	}
+	if t := e.Trace; t != nil {
+		j.TraceID, j.SpanID = hex.EncodeToString(t.TraceID[:]), hex.EncodeToString(t.SpanID[:])
 	}
 	if e.Kind == EventLog {
 		j.Level = LevelName(e.Level)
@@ -77,6 +81,8 @@ type eventJSON struct {
 	Waiting     *int         `json:"waiting,omitempty"`
 	Refused     *refusalJSON `json:"refused,omitempty"`
 	Key         string       `json:"key,omitempty"` // that raises the bound
+	TraceID     string       `json:"trace_id,omitempty"`
+	SpanID      string       `json:"span_id,omitempty"`
 }
 
 type refusalJSON struct {

@@ -61,6 +61,10 @@ type Event struct {
 	Refused *Refusal     // refused
 	Level   int          // log: abi.LogDebug to abi.LogError
 	Text    string       // log
+
+	// Trace is where in a trace the turn is that the event is about, nil if it is in none:
+	// failed, log, dead_letter.
+	Trace *TraceContext
 }
 
 // CrashedMail is the message whose turn has failed, and what the actor weighed.
@@ -68,11 +72,12 @@ type CrashedMail struct {
 	Kind        abi.Kind
 	Sender      abi.Ref
 	Correlation uint64
-	Payload     []byte // CBOR, at most MaxDeadPayload bytes of it
-	Size        int    // of the payload, in bytes
-	Memory      uint64 // of the guest, in bytes; 0 for actors in Go
-	Waiting     int    // messages in the mailbox behind it
-	Redelivered int    // how often it had been delivered before
+	Payload     []byte        // CBOR, at most MaxDeadPayload bytes of it
+	Size        int           // of the payload, in bytes
+	Memory      uint64        // of the guest, in bytes; 0 for actors in Go
+	Waiting     int           // messages in the mailbox behind it
+	Redelivered int           // how often it had been delivered before
+	Trace       *TraceContext // of the turn, nil if it is in no trace
 }
 
 // Subscription is a bounded stream of events. Who reads too slowly loses events,

@@ -163,6 +163,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 		budget = 1
 	}
 	now := g.turnTime(scr)
+	traced := a.sys.cfg.tracer != nil
 	scr.batch = scr.batch[:0]
 	for len(scr.batch) < budget {
 		if a.box.nothing() {
@@ -178,6 +179,9 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 			break
 		}
 		alone := e.Kind != abi.KindMessage // cancelling what is next must still work
+		if traced && isSampled(e.Headers) {
+			alone = true // its span is that of one turn
+		}
 		if alone && len(scr.batch) > 0 {
 			break
 		}
@@ -199,7 +203,16 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	if len(scr.batch) == 0 {
 		return nil
 	}
+	if !traced {
+		done, f := g.execute(scr, x, now)
+		ctx.taken = max(done, 1)
+		return f
+	}
+	if len(scr.batch) == 1 {
+		a.beginTurn(scr, scr.batch[0])
+	}
 	done, f := g.execute(scr, x, now)
+	a.endCall(scr, f, scr.res.Fuel)
 	ctx.taken = max(done, 1)
 	return f
 }
@@ -331,7 +344,7 @@ func (g *guest) GuestLog(level int, text []byte) {
 		return
 	}
 	e := a.event(EventLog)
-	e.Level, e.Text = level, string(text)
+	e.Level, e.Text, e.Trace = level, string(text), a.trace()
 	a.sys.bus.publish(e)
 }
 

@@ -77,7 +77,9 @@ func (a *actor) hold(k account.Kind, n int64) error {
 func (a *actor) noteTimers() {
 	a.account.Note(account.Timers, int64(a.timers.Len())*timerBytes+2*int64(a.timers.Bytes()))
 }
-func (a *actor) noteAsks()    { a.account.Note(account.Asks, int64(a.asks.Len())*askBytes) }
+func (a *actor) noteAsks() {
+	a.account.Note(account.Asks, int64(a.asks.Len())*askBytes+int64(a.asks.Bytes()))
+}
 func (a *actor) noteWatches() { a.account.Note(account.Watches, int64(a.watch.Len())*watchBytes) }
 func (a *actor) noteStash() {
 	a.account.Note(account.Stash, int64(a.stash.Bytes())+int64(a.stash.Len())*envelopeBytes)

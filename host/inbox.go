@@ -63,7 +63,10 @@ func (i *Inbox) Ask(to Ref, v any, correlation uint64) error {
 		return ErrLimit
 	}
 	e.Sender, e.Correlation, e.SenderPath = i.ref.uid, correlation, i.ref.path
-	return i.sys.deliver(nil, to.uid, e)
+	span := i.sys.fromOutside(nil, SendSpan, to, e)
+	err = i.sys.deliver(nil, to.uid, e)
+	i.sys.sent(span, err)
+	return err
 }
 
 // expect lets ref answer; false if too many asks wait.

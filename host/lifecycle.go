@@ -34,7 +34,13 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	a.startedAt.Store(a.Now().UnixNano())
 	ctx := a.enter(scr, nil)
 	ctx.cause = cause
+	if a.sys.cfg.tracer != nil {
+		a.beginStart(scr)
+	}
 	f := a.behaviour.Start(ctx, cause)
+	if a.sys.cfg.tracer != nil {
+		a.endCall(scr, f, 0)
+	}
 	a.leave()
 	if f != nil {
 		a.fail(scr, initFailure(f), endByItself)
@@ -349,6 +355,9 @@ func (a *actor) finishStop(scr *scratch) {
 	a.sys.table.Remove(a.uid)
 	a.sys.recent.add(a.uid)
 	a.sys.totals.add(a)
+	if a.sys.cfg.tracer != nil {
+		a.sys.origins.take(a.uid)
+	}
 	for _, e := range a.stash.TakeAll() {
 		a.dead(scr, DeadStopped, ErrStopped, e)
 	}

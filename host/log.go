@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/hex"
 	"log/slog"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -18,7 +19,11 @@ func (s *System) logEvents(l *slog.Logger) {
 		defer s.logging.Done()
 		lost := uint64(0)
 		for e := range sub.C() {
-			l.LogAttrs(context.Background(), levelOf(&e), textOf(&e), attrsOf(&e)...)
+			ctx := context.Background()
+			if e.Trace != nil {
+				ctx = s.cfg.tracer.In(ctx, *e.Trace)
+			}
+			l.LogAttrs(ctx, levelOf(&e), textOf(&e), attrsOf(&e)...)
 			if n := sub.Dropped(); n > lost {
 				l.Warn("events were lost: the log is too slow", "events", n-lost)
 				lost = n
@@ -56,6 +61,9 @@ func attrsOf(e *Event) []slog.Attr {
 	}
 	if e.Note != "" {
 		attrs = append(attrs, slog.String("note", e.Note))
+	}
+	if t := e.Trace; t != nil {
+		attrs = append(attrs, slog.String("trace_id", hex.EncodeToString(t.TraceID[:])), slog.String("span_id", hex.EncodeToString(t.SpanID[:])))
 	}
 	if d := e.Dead; d != nil {
 		attrs = append(attrs, slog.String("reason", d.Reason.String()), slog.Int("bytes", d.Size))

@@ -26,6 +26,9 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 	if ctx.env != nil {
 		a.finish(scr, ctx.env, f)
 		ctx.env = nil
+		if a.sys.cfg.tracer != nil {
+			a.endCall(scr, f, 0)
+		}
 	}
 	a.leave()
 	if f != nil {
@@ -201,7 +204,7 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 	}
 	m := &CrashedMail{
 		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: excerpt(e.Payload),
-		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: attemptsOf(e),
+		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: attemptsOf(e), Trace: a.trace(),
 	}
 	if w, ok := a.behaviour.(weighty); ok {
 		m.Memory = w.memoryBytes()

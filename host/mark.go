@@ -36,9 +36,14 @@ type Marked struct {
 
 // fill makes v the message of an envelope.
 func fill(e *mailbox.Envelope, v any) error {
-	if m, ok := v.(Marked); ok {
-		e.Flags |= uint8(m.Marks & (NoInfluence | Suppressed))
-		v = m.Value
+	for range 2 {
+		switch m := v.(type) {
+		case Marked:
+			e.Flags |= uint8(m.Marks & (NoInfluence | Suppressed))
+			v = m.Value
+		case traced:
+			e.Value, v = m, m.value
+		}
 	}
 	payload, err := Encode(v)
 	if err != nil {

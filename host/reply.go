@@ -15,6 +15,7 @@ type Reply struct {
 	uid         abi.Ref // of the handle, while it waits
 	to          abi.Ref
 	correlation uint64
+	trace       []byte // headers of the answer, nil for none
 
 	mu   sync.Mutex
 	used bool
@@ -33,7 +34,7 @@ func (c *Context) Later() (*Reply, error) {
 		a.replies.Add(-1)
 		return nil, ErrLimit
 	}
-	r := &Reply{actor: a, uid: a.sys.outside.newRef(), to: c.env.Sender, correlation: c.env.Correlation, gone: make(chan struct{})}
+	r := &Reply{actor: a, uid: a.sys.outside.newRef(), to: c.env.Sender, correlation: c.env.Correlation, trace: c.scr.keep(), gone: make(chan struct{})}
 	a.sys.outside.put(r.uid, (*replyDoor)(r))
 	if asker := a.sys.table.Get(r.to); asker != nil {
 		if r.correlation != 0 && !asker.post(c.scr, sysMsg{kind: sysObserve, ref: r.uid, correlation: r.correlation}) {
@@ -71,6 +72,8 @@ func (r *Reply) send(kind abi.Kind, v any) error {
 	}
 	r.actor.replies.Add(-1)
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, r.actor.uid, r.actor.path, r.correlation
+	e.Value = nil
+	e.SetHeaders(r.trace)
 	return r.actor.sys.deliver(nil, r.to, e)
 }
 

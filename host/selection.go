@@ -177,7 +177,7 @@ func (c *Context) TellPath(path string, v any) error {
 }
 
 // tellPath sends a message to all that a path names; to nobody it is one dead letter.
-func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path string, v any) error {
+func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path string, v any) (err error) {
 	e, err := envelope(v)
 	if err != nil {
 		return err
@@ -185,6 +185,10 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	defer e.Free()
 	if from != nil {
 		e.Sender, e.SenderPath = from.uid, from.path
+		s.chosen(e)
+	} else {
+		span := s.fromOutside(nil, SendSpan, Ref{path: path}, e)
+		defer func() { s.sent(span, err) }()
 	}
 	var at []*actor
 	if err = notAPath(path); ok {
@@ -252,7 +256,7 @@ func (c *Context) Identify(path string, correlation uint64, timeout time.Duratio
 	if len(at) > 0 {
 		target = at[0].uid
 	}
-	if _, err := a.addAsk(correlation, target, timeout); err != nil {
+	if _, err := a.addAsk(c.scr, correlation, target, timeout); err != nil {
 		return err
 	}
 	e := newIdentify(a.uid, correlation)

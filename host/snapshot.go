@@ -233,7 +233,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	a.timers.Load(a, set)
 	a.noteTimers()
 	for _, k := range s.Asks {
-		ask, err := a.addAsk(k.Correlation, k.Target, time.Unix(0, k.Due).Sub(a.Now()))
+		ask, err := a.addAsk(nil, k.Correlation, k.Target, time.Unix(0, k.Due).Sub(a.Now()))
 		if err != nil {
 			return err
 		}

@@ -65,14 +65,14 @@ func (a *actor) setReceiveTimeout(d time.Duration) {
 }
 
 // setTimer sets a timer, within the limit.
-func (a *actor) setTimer(key uint64, delay, period time.Duration, payload []byte) error {
+func (a *actor) setTimer(scr *scratch, key uint64, delay, period time.Duration, payload []byte) error {
 	if !a.timers.Has(key) && a.timers.Len() >= a.limits.Timers {
 		return ErrLimit
 	}
 	if err := a.hold(account.Timers, a.account.Of(account.Timers)+timerBytes+2*int64(len(payload))); err != nil {
 		return err
 	}
-	a.timers.Start(a, key, delay, period, payload)
+	a.timers.Start(a, key, delay, period, payload, scr.keep())
 	a.noteTimers()
 	return nil
 }
@@ -96,6 +96,7 @@ func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope, del
 	}
 	e := cloneEnvelope(current)
 	e.Kind = kind
+	scr.trace.stamp(e)
 	if delegated {
 		a.sys.delegate(scr, e, a.uid, to)
 	}

@@ -102,8 +102,12 @@ func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outco
 		kind = EventEscalated
 	}
 	mail, _ := r.Detail.(*CrashedMail)
+	var trace *TraceContext
+	if mail != nil {
+		trace = mail.Trace
+	}
 	p.sys.bus.publish(Event{
-		Kind: kind, Time: o.At, Ref: child.ref(), Type: child.props.typ, Incarnation: child.incarnation(),
+		Trace: trace, Kind: kind, Time: o.At, Ref: child.ref(), Type: child.props.typ, Incarnation: child.incarnation(),
 		Failure: r.Failure, Directive: o.Directive, Delay: o.Delay, Failures: o.Failures, Note: o.Note, Mail: mail,
 		Silent: p.props.strategy.Silent(),
 	})

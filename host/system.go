@@ -38,6 +38,7 @@ type System struct {
 	recent       recents
 	bus          bus
 	dead         deadLetters
+	origins      origins
 	awake        *residency.List
 	taps         taps
 	sampler      atomic.Pointer[flowSampler]
@@ -168,6 +169,12 @@ func (s *System) tell(from, to Ref, v any, flags uint8) error {
 	}
 	e.Sender, e.SenderPath = from.uid, from.path
 	e.Flags |= flags
+	if s.cfg.tracer != nil || e.Value != nil {
+		span := s.fromOutside(nil, SendSpan, to, e)
+		err := s.deliver(nil, to.uid, e)
+		s.sent(span, err)
+		return err
+	}
 	return s.deliver(nil, to.uid, e)
 }
 

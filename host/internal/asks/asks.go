@@ -68,6 +68,7 @@ type Ask struct {
 	Answerers
 	Target abi.Ref   // as it was sent; 0: by a path
 	Due    time.Time // when it is given up
+	Trace  []byte    // headers of what the host itself says about it, nil for none
 	alarm  alarm.Alarm
 	// observers are told when the ask is over: services that work on it.
 	observers []abi.Ref
@@ -75,7 +76,13 @@ type Ask struct {
 
 // Table is an actor's asks by their correlations. Only the actor's own run may use it.
 // The zero value is empty.
-type Table struct{ open map[uint64]*Ask }
+type Table struct {
+	open  map[uint64]*Ask
+	bytes int
+}
+
+// Bytes is what the headers of the asks take.
+func (t *Table) Bytes() int { return t.bytes }
 
 // Len is the number of asks that wait.
 func (t *Table) Len() int { return len(t.open) }
@@ -90,6 +97,7 @@ func (t *Table) Add(correlation uint64, a *Ask, timeout alarm.Alarm) {
 	}
 	a.alarm = timeout
 	t.open[correlation] = a
+	t.bytes += len(a.Trace)
 }
 
 // Observe has somebody told when the ask is over; false if it is over, or too many
@@ -110,6 +118,7 @@ func (t *Table) Remove(correlation uint64) (observers []abi.Ref) {
 		return nil
 	}
 	delete(t.open, correlation)
+	t.bytes -= len(a.Trace)
 	a.alarm.Stop()
 	return a.observers
 }

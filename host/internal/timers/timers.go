@@ -28,6 +28,7 @@ type Timer struct {
 	key     uint64
 	period  time.Duration
 	payload []byte
+	headers []byte // of one that rings once
 	due     time.Time
 	once    alarm.Alarm // of one that rings once: it is pending
 	tick    clock.Timer // of one with a period: it is not
@@ -43,7 +44,7 @@ type Set struct {
 // Len is the number of timers that are set.
 func (s *Set) Len() int { return len(s.byKey) }
 
-// Bytes is what their payloads take.
+// Bytes is what their payloads and headers take.
 func (s *Set) Bytes() int { return s.bytes }
 
 // Has reports whether a timer with the key is set.
@@ -51,15 +52,19 @@ func (s *Set) Has(key uint64) bool { return s.byKey[key] != nil }
 
 // Start sends a KindTimer with the key as its correlation after a delay, and then every
 // period if that is not 0: a period begins when the turn of the one before begins, so
-// that a slow actor never has two of one timer waiting. The same key replaces.
-func (s *Set) Start(o Owner, key uint64, delay, period time.Duration, payload []byte) {
+// that a slow actor never has two of one timer waiting. The same key replaces. A message
+// without a period has headers, which are not changed afterwards.
+func (s *Set) Start(o Owner, key uint64, delay, period time.Duration, payload, headers []byte) {
 	s.Cancel(key)
 	if s.byKey == nil {
 		s.byKey = map[uint64]*Timer{}
 	}
 	t := &Timer{key: key, period: period, payload: append([]byte(nil), payload...)}
+	if period == 0 {
+		t.headers = headers
+	}
 	s.byKey[key] = t
-	s.bytes += len(t.payload)
+	s.bytes += len(t.payload) + len(t.headers)
 	t.arm(o, delay)
 }
 
@@ -78,6 +83,7 @@ func (t *Timer) ring(o Owner) {
 	e := mailbox.New()
 	e.Kind, e.Correlation, e.Value = abi.KindTimer, t.key, t
 	e.SetPayload(t.payload)
+	e.SetHeaders(t.headers)
 	o.Insist(e)
 }
 
@@ -116,7 +122,7 @@ func (s *Set) Cancel(key uint64) {
 
 func (s *Set) remove(t *Timer) {
 	delete(s.byKey, t.key)
-	s.bytes -= len(t.payload)
+	s.bytes -= len(t.payload) + len(t.headers)
 }
 
 // CancelAll takes all of them back.
@@ -198,7 +204,7 @@ func (s *Set) Save() []State {
 // Load sets the timers of a snapshot.
 func (s *Set) Load(o Owner, states []State) {
 	for _, st := range states {
-		s.Start(o, st.Key, st.Due.Sub(o.Clock().Now()), st.Period, st.Payload)
+		s.Start(o, st.Key, st.Due.Sub(o.Clock().Now()), st.Period, st.Payload, nil)
 	}
 }
 

@@ -38,8 +38,8 @@ func (o *owner) handle(s *Set) (keys []uint64) {
 func TestOnceAndPeriods(t *testing.T) {
 	o := newOwner()
 	var s Set
-	s.Start(o, 1, 10, 0, []byte("x"))
-	s.Start(o, 2, 5, 20, nil)
+	s.Start(o, 1, 10, 0, []byte("x"), nil)
+	s.Start(o, 2, 5, 20, nil, nil)
 	if s.Len() != 2 || s.Bytes() != 1 || o.alarms.Pending() != 1 {
 		t.Error(s.Len(), s.Bytes(), o.alarms.Pending())
 	}
@@ -64,10 +64,10 @@ func TestSetAgainInItsOwnTurn(t *testing.T) {
 	for _, period := range []time.Duration{0, 7} {
 		o := newOwner()
 		var s Set
-		s.Start(o, 1, 10, period, nil)
+		s.Start(o, 1, 10, period, nil, nil)
 		o.clock.Advance(10)
 		s.Begun(o, o.mail[0])
-		s.Start(o, 1, 3, 0, nil)
+		s.Start(o, 1, 3, 0, nil, nil)
 		o.mail = nil
 		o.clock.Advance(3)
 		if got := o.handle(&s); !slices.Equal(got, []uint64{1}) {
@@ -86,7 +86,7 @@ func TestNothingStaleIsHandled(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"start": func(t *rapid.T) {
 				k, d := key.Draw(t, "key"), time.Duration(rapid.IntRange(0, 20).Draw(t, "d"))
-				s.Start(o, k, d, 0, nil)
+				s.Start(o, k, d, 0, nil, nil)
 				due[k] = o.clock.Now().Add(d)
 			},
 			"cancel": func(t *rapid.T) { k := key.Draw(t, "key"); s.Cancel(k); delete(due, k) },
@@ -142,8 +142,8 @@ func TestReceiveTimeout(t *testing.T) {
 func TestSaveAndLoad(t *testing.T) {
 	o := newOwner()
 	var s Set
-	s.Start(o, 9, 10, 0, []byte("a"))
-	s.Start(o, 3, 20, 5, []byte("b"))
+	s.Start(o, 9, 10, 0, []byte("a"), nil)
+	s.Start(o, 3, 20, 5, []byte("b"), nil)
 	o.clock.Advance(4)
 	saved := s.Save()
 	if len(saved) != 2 || saved[0].Key != 3 || saved[1].Due != time.Unix(100, 10) {
