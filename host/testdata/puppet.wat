@@ -32,10 +32,20 @@
     (if (i32.eq (local.get $low) (i32.const 25))
       (then (return (i32.or (i32.shl (i32.load8_u offset=1 (local.get $p)) (i32.const 8)) (i32.load8_u offset=2 (local.get $p))))))
     (local.get $low))
-  ;; behind an item that is a number, a text or a byte string
+  ;; behind an item that is a number, a text, a byte string, or a map of those
   (func $skip (param $p i32) (result i32)
-    (local $next i32)
+    (local $next i32) (local $n i32)
     (local.set $next (call $step (local.get $p)))
+    (if (i32.eq (i32.and (i32.load8_u (local.get $p)) (i32.const 0xe0)) (i32.const 0xa0))
+      (then
+        (local.set $n (i32.shl (call $argument (local.get $p)) (i32.const 1)))
+        (block $done
+          (loop $item
+            (br_if $done (i32.eqz (local.get $n)))
+            (local.set $next (call $skip (local.get $next)))
+            (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+            (br $item)))
+        (return (local.get $next))))
     (if (result i32) (i32.eq (i32.and (i32.load8_u (local.get $p)) (i32.const 0xc0)) (i32.const 0x40))
       (then (i32.add (local.get $next) (call $argument (local.get $p))))
       (else (local.get $next))))
@@ -101,7 +111,7 @@
     (local.set $kind (i32.load8_u offset=1 (global.get $in)))
     (global.set $sender (call $step (i32.add (global.get $in) (i32.const 2))))
     (global.set $headers (call $step (call $step (global.get $sender))))
-    (local.set $body (call $step (global.get $headers)))
+    (local.set $body (call $skip (global.get $headers)))
     (global.set $in (call $skip (local.get $body)))
     (local.set $body (call $step (local.get $body)))
     (if (i32.eqz (local.get $kind)) (then (call $records (local.get $body)))
