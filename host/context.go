@@ -132,9 +132,6 @@ func (c *Context) next() *mailbox.Envelope {
 		if len(scr.effects) > 0 {
 			a.leaveTurn(scr, false)
 		}
-		if a.sys.cfg.tracer != nil {
-			a.endCall(scr, nil, 0)
-		}
 		scr.cache.Free(c.env)
 		c.env = nil
 	}

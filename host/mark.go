@@ -36,6 +36,19 @@ type Marked struct {
 
 // fill makes v the message of an envelope.
 func fill(e *mailbox.Envelope, v any) error {
+	if _, plain := v.(Raw); !plain {
+		v = unwrap(e, v)
+	}
+	payload, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	e.SetPayload(payload)
+	return nil
+}
+
+// unwrap notes what is said about a message besides its value.
+func unwrap(e *mailbox.Envelope, v any) any {
 	for range 2 {
 		switch m := v.(type) {
 		case Marked:
@@ -45,12 +58,7 @@ func fill(e *mailbox.Envelope, v any) error {
 			e.Value, v = m, m.value
 		}
 	}
-	payload, err := Encode(v)
-	if err != nil {
-		return err
-	}
-	e.SetPayload(payload)
-	return nil
+	return v
 }
 
 // envelope is a new one with this message.

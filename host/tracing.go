@@ -239,7 +239,7 @@ func (c *carried) markCommands(cmds []abi.Command) {
 // a trace that is recorded, or begins one. It is followed by endCall.
 func (a *actor) beginTurn(scr *scratch, e *mailbox.Envelope) {
 	c := &scr.trace
-	c.clear()
+	a.endCall(scr, nil, 0) // of the message before, within one call of Handle
 	parent := TraceContext{}
 	switch {
 	case hasTrace(e.Headers):
