@@ -26,9 +26,9 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 	if ctx.env != nil {
 		a.finish(scr, ctx.env, f)
 		ctx.env = nil
-		if a.sys.cfg.tracer != nil {
-			a.endCall(scr, f, 0)
-		}
+	}
+	if scr.trace.fixed {
+		a.endCall(scr, f, 0)
 	}
 	a.leave()
 	if f != nil {
