@@ -31,6 +31,27 @@ var deadNames = [...]string{"none", "unknown actor", "stopped", "mailbox full", 
 	"late reply", "stash full", "no sender", "limit reached", "its turn failed", "the actor is about to be restarted",
 	"too many messages wait for the restart", "an answer from somebody who was not asked"}
 
+// deadKeys are short names, for labels and the like.
+var deadKeys = [...]string{"none", "unknown", "stopped", "mailbox_full", "too_large", "denied", "late", "stash_full", "nobody", "limit", "crashed",
+	"restarting", "evicted", "forged"}
+
+// Name is a short name of the reason, of small letters and _, as in "mailbox_full".
+func (r DeadReason) Name() string {
+	if int(r) < len(deadKeys) {
+		return deadKeys[r]
+	}
+	return deadKeys[0]
+}
+
+// DeadReasons are all reasons.
+func DeadReasons() []DeadReason {
+	all := make([]DeadReason, len(deadNames)-1)
+	for i := range all {
+		all[i] = DeadReason(i + 1)
+	}
+	return all
+}
+
 // String describes the reason for a person.
 func (r DeadReason) String() string {
 	if int(r) < len(deadNames) {

@@ -12,6 +12,7 @@ import (
 // deadLetters counts all and keeps the last ones.
 type deadLetters struct {
 	mu    sync.Mutex
+	by    [len(deadNames)]uint64 // total by reason
 	total uint64
 	ring  []keptLetter // that of number n at (n-1) modulo its size, once it is full
 	size  int
@@ -41,6 +42,7 @@ func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.total++
+	d.by[l.Reason]++
 	if d.size == 0 {
 		return
 	}
@@ -96,6 +98,17 @@ func (d *deadLetters) count() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.total
+}
+
+// reasons is count by the names of the reasons.
+func (d *deadLetters) reasons() map[string]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make(map[string]uint64, len(d.by)-1)
+	for _, r := range DeadReasons() {
+		out[r.Name()] = d.by[r]
+	}
+	return out
 }
 
 // snapshot is those that are kept, oldest first, and how many there were in all.

@@ -12,6 +12,9 @@ type Totals struct {
 	ActorLimit  int64 // 0: no bound
 	Workers     int   // turns that run at a time
 
+	// DeadReasons is DeadLetters by the names of the reasons, all of them.
+	DeadReasons map[string]uint64
+
 	// Ended is what actors that have stopped had done, by type.
 	Ended map[string]TypeStats
 }
@@ -23,6 +26,7 @@ func (s *System) Totals() Totals {
 		DeadLetters: s.dead.count(), Held: s.pool.Held(), Workers: s.disp.Stats().Workers, Ended: map[string]TypeStats{},
 	}
 	t.HeldLimit, t.ActorLimit = s.pool.Bounds()
+	t.DeadReasons = s.dead.reasons()
 	s.totals.mu.Lock()
 	defer s.totals.mu.Unlock()
 	for typ, e := range s.totals.ended {

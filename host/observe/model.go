@@ -55,6 +55,8 @@ type System struct {
 	DeadLetters uint64 `json:"dead_letters"`
 	Fuel        uint64 `json:"fuel"`
 
+	DeadReasons map[string]uint64 `json:"dead_reasons"` // dead_letters by reason, all reasons
+
 	Held       int64 `json:"held"`       // bytes, as accounted for all actors
 	HeldLimit  int64 `json:"held_limit"` // 0: no bound
 	ActorLimit int64 `json:"actor_limit"`

@@ -11,7 +11,8 @@ type snapshot struct {
 	taken  time.Time // by the machine's clock: how old it is
 	now    time.Time // by the system's
 	infos  []host.Info
-	oldest []int64 // of each, ns
+	oldest []int64                   // of each, ns
+	ended  map[string]host.TypeStats // before the walk, so that nobody is in both
 }
 
 // restful is after what time without a look the snapshot is forgotten.
@@ -52,6 +53,7 @@ func (o *Observer) take() {
 	s.taken, s.now = time.Now(), o.sys.Clock().Now()
 	before := len(s.infos)
 	s.infos, s.oldest = s.infos[:0], s.oldest[:0]
+	s.ended = o.sys.Totals().Ended
 	o.sys.EachInfo(func(i *host.Info) { s.infos = append(s.infos, *i) })
 	if len(s.infos) < before {
 		clear(s.infos[len(s.infos):before])

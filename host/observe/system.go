@@ -14,7 +14,7 @@ func (o *Observer) System() System {
 	t := o.sys.Totals()
 	s := System{
 		Version: Version, Name: o.sys.Name(), Bundle: o.o.bundle, Dir: o.o.dir, PID: os.Getpid(), Started: o.o.started.UTC(), Ready: true,
-		Crashes: t.Crashes, Restarts: t.Restarts, DeadLetters: t.DeadLetters, Held: t.Held, HeldLimit: t.HeldLimit, ActorLimit: t.ActorLimit,
+		Crashes: t.Crashes, Restarts: t.Restarts, DeadLetters: t.DeadLetters, DeadReasons: t.DeadReasons, Held: t.Held, HeldLimit: t.HeldLimit, ActorLimit: t.ActorLimit,
 		Goroutines: runtime.NumGoroutine(), Workers: t.Workers, States: map[State]int{}, Types: []Type{},
 	}
 	types := map[string]*Type{}
@@ -26,11 +26,11 @@ func (o *Observer) System() System {
 		}
 		return x
 	}
-	for name, e := range t.Ended {
-		x := of(name)
-		x.Turns, x.Crashes, x.Restarts, x.Fuel = e.Turns, e.Crashes, e.Restarts, e.Fuel
-	}
 	o.view(func(v *snapshot) {
+		for name, e := range v.ended {
+			x := of(name)
+			x.Turns, x.Crashes, x.Restarts, x.Fuel = e.Turns, e.Crashes, e.Restarts, e.Fuel
+		}
 		s.Now = v.now.UTC()
 		var states [host.StateStopping + 1]int
 		var last *Type

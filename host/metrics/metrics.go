@@ -1,0 +1,306 @@
+// Package metrics shows a system's figures to Prometheus: an http.Handler for /metrics, and in
+// host/metrics/prom a collector for an application that has a registry of its own.
+//
+// The number of series is bounded, whatever guests do: figures are by actor type, which
+// modules declare before they are loaded, and by actor only for those that an operator names.
+// docs/metrics.md lists the metrics.
+package metrics
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/metrics/exposition"
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+// Bounds of the number of series.
+const (
+	MaxTypes  = 200 // further ones are counted together, as OtherType
+	MaxActors = 100 // that figures of their own are shown of
+)
+
+// OtherType is the label of the types beyond MaxTypes.
+const OtherType = "(other)"
+
+// Options say what is shown. They are immutable: every With method returns a changed copy.
+// The zero value is ready.
+type Options struct {
+	version string
+	actors  []string
+	guests  func() []exposition.Family
+	spans   func() Spans
+}
+
+// Spans is what has become of the spans of traces; see tracing.Stats.
+type Spans struct {
+	Recorded, Long, Fast uint64
+	Traces               int
+}
+
+// WithVersion sets the version that wasmactors_build_info tells; the default is that of the
+// program's main module.
+func (o Options) WithVersion(v string) Options { o.version = v; return o }
+
+// WithActors shows figures of the actors with these paths, such as /user/shop, one by one
+// while they live. Patterns are refused: they would let guests, which name their children,
+// make series without end.
+func (o Options) WithActors(paths ...string) Options {
+	o.actors = append(append([]string(nil), o.actors...), paths...)
+	return o
+}
+
+// WithGuests shows what guests count themselves; see guests.Service.Families.
+func (o Options) WithGuests(f func() []exposition.Family) Options { o.guests = f; return o }
+
+// WithSpans shows what has become of spans; see tracing.Tracer.Stats.
+func (o Options) WithSpans(f func() Spans) Options { o.spans = f; return o }
+
+// Metrics are the figures of one system. All methods are for any goroutine.
+type Metrics struct {
+	o  Options
+	of *observe.Observer
+
+	mu    sync.Mutex
+	types map[string]int // those with series of their own, and where their counters are
+	last  [][typeCounters]float64
+	sums  []typeSum // of a collection
+}
+
+// typeCounters are the counters by type, in the order of the table.
+const typeCounters = 4
+
+type typeSum struct {
+	actors, asleep, mailbox, held float64
+	counters                      [typeCounters]float64
+	seen                          bool
+}
+
+// New shows the figures of what an observer sees. An error says which path cannot be shown.
+func New(of *observe.Observer, o Options) (*Metrics, error) {
+	if len(o.actors) > MaxActors {
+		return nil, fmt.Errorf("metrics: %d actors are to be shown, at most %d", len(o.actors), MaxActors)
+	}
+	for _, path := range o.actors {
+		if !strings.HasPrefix(path, "/user/") && !strings.HasPrefix(path, "/system/") {
+			return nil, fmt.Errorf("metrics: %q is no path of an actor, such as /user/shop", path)
+		}
+		if strings.ContainsAny(path, "*?") {
+			return nil, fmt.Errorf("metrics: %q is a pattern: actors are shown by their paths, for guests choose the names of their children", path)
+		}
+	}
+	if o.version == "" {
+		o.version = "(devel)"
+		if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
+			o.version = b.Main.Version
+		}
+	}
+	return &Metrics{o: o, of: of, types: map[string]int{}}, nil
+}
+
+// collector puts families together.
+type collector struct {
+	families []exposition.Family
+	at       [numInfos]int // where each is, from 1
+}
+
+func (c *collector) family(which int) *exposition.Family {
+	if c.at[which] == 0 {
+		c.families = append(c.families, infos[which].family(1))
+		c.at[which] = len(c.families)
+	}
+	return &c.families[c.at[which]-1]
+}
+
+// add adds a series; the values of its labels are in the order of the table.
+func (c *collector) add(which int, v float64, labels ...string) {
+	f := c.family(which)
+	s := exposition.Series{Value: v}
+	for i, value := range labels {
+		s.Labels = append(s.Labels, exposition.Label{Name: infos[which].Labels[i], Value: value})
+	}
+	f.Series = append(f.Series, s)
+}
+
+// Families are the figures as they are now, those of the process aside.
+func (m *Metrics) Families() []exposition.Family {
+	begin := time.Now()
+	c := &collector{}
+	s := m.of.System()
+	m.system(c, &s)
+	m.byType(c, &s)
+	m.byState(c, &s)
+	m.byActor(c)
+	if m.o.spans != nil {
+		x := m.o.spans()
+		c.add(spans, float64(x.Recorded))
+		c.add(spansDropped, float64(x.Long), "trace")
+		c.add(spansDropped, float64(x.Fast), "rate")
+		c.add(traces, float64(x.Traces))
+	}
+	if m.o.guests != nil {
+		c.families = append(c.families, m.o.guests()...)
+	}
+	c.add(scrapeSeconds, time.Since(begin).Seconds())
+	return c.families
+}
+
+func (m *Metrics) system(c *collector, s *observe.System) {
+	c.add(buildInfo, 1, s.Name, s.Bundle, m.o.version, runtime.Version())
+	c.add(startTime, float64(s.Started.UnixNano())/1e9)
+	c.add(ready, truth(s.Ready))
+	c.add(actorsLimit, float64(s.ActorLimit))
+	c.add(mailboxBytes, float64(s.MailboxBytes))
+	c.add(mailboxOldest, float64(m.oldest())/1e9)
+	c.add(systemHeld, float64(s.Held))
+	c.add(systemHeldLimit, float64(s.HeldLimit))
+	c.add(workers, float64(s.Workers))
+	for _, r := range host.DeadReasons() {
+		c.add(deadLetters, float64(s.DeadReasons[r.Name()]), r.Name())
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// oldest is how long the oldest message of all has waited.
+func (m *Metrics) oldest() int64 {
+	page, err := m.of.Actors(observe.Query{Sort: "oldest", Desc: true, Limit: 1})
+	if err != nil || len(page.Actors) == 0 {
+		return 0
+	}
+	return page.Actors[0].OldestNS
+}
+
+// byType shows the types, the first MaxTypes that have come each for itself. A counter never
+// goes back: an actor that is about to end is for a moment in no sum.
+func (m *Metrics) byType(c *collector, s *observe.System) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.sums {
+		m.sums[i] = typeSum{}
+	}
+	for i := range s.Types {
+		t := &s.Types[i]
+		at := m.place(t.Name)
+		x := &m.sums[at]
+		x.seen = true
+		x.actors += float64(t.Actors)
+		x.asleep += float64(t.Asleep)
+		x.mailbox += float64(t.Mailbox)
+		x.held += float64(t.Held)
+		for k, v := range [typeCounters]uint64{t.Turns, t.Crashes, t.Restarts, t.Fuel} {
+			x.counters[k] += float64(v)
+		}
+	}
+	names := make([]string, len(m.sums))
+	for name, at := range m.types {
+		names[at] = name
+	}
+	for at, name := range names {
+		x := &m.sums[at]
+		if !x.seen {
+			continue
+		}
+		c.add(actors, x.actors, name)
+		c.add(actorsAsleep, x.asleep, name)
+		c.add(mailboxMessages, x.mailbox, name)
+		c.add(heldBytes, x.held, name)
+		for k, which := range [typeCounters]int{turns, crashes, restarts, fuel} {
+			m.last[at][k] = max(m.last[at][k], x.counters[k])
+			c.add(which, m.last[at][k], name)
+		}
+	}
+}
+
+// place is where the sums of a type are.
+func (m *Metrics) place(name string) int {
+	if _, known := m.types[name]; !known && len(m.types) >= MaxTypes {
+		name = OtherType
+	}
+	at, known := m.types[name]
+	if !known {
+		at = len(m.sums)
+		m.types[name] = at
+		m.sums = append(m.sums, typeSum{})
+		m.last = append(m.last, [typeCounters]float64{})
+	}
+	return at
+}
+
+// byState shows all states, those in which no actor is, too.
+func (m *Metrics) byState(c *collector, s *observe.System) {
+	for _, state := range observe.States() {
+		c.add(actorsIn, float64(s.States[state]), string(state))
+	}
+}
+
+// byActor shows the actors that were chosen, while they live.
+func (m *Metrics) byActor(c *collector) {
+	if len(m.o.actors) == 0 {
+		return
+	}
+	page, err := m.of.Actors(observe.Query{Select: observe.Select{Paths: m.o.actors}, Limit: MaxActors})
+	if err != nil {
+		return
+	}
+	for i := range page.Actors {
+		a := &page.Actors[i]
+		add := func(which int, v float64) { c.add(which, v, a.Path, a.Type) }
+		add(actorIncarnation, float64(a.Incarnation))
+		add(actorTurns, float64(a.Turns))
+		add(actorCrashes, float64(a.Crashes))
+		add(actorRestarts, float64(a.Restarts))
+		add(actorFuel, float64(a.Fuel))
+		add(actorMailbox, float64(a.Mailbox))
+		add(actorOldest, float64(a.OldestNS)/1e9)
+		add(actorHeld, float64(a.Held))
+	}
+}
+
+// ServeHTTP implements http.Handler: the figures, and those of the process.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "metrics are read with GET", http.StatusMethodNotAllowed)
+		return
+	}
+	families := append(m.Families(), processFamilies()...)
+	w.Header().Set("Content-Type", exposition.ContentType)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Vary", "Accept-Encoding")
+	var out io.Writer = w
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		out = z
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	_ = exposition.Write(out, families) // who has gone need not be told
+}
+
+func acceptsGzip(header string) bool {
+	for _, part := range strings.Split(header, ",") {
+		name, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			q := strings.ReplaceAll(quality, " ", "")
+			return q != "q=0" && q != "q=0.0"
+		}
+	}
+	return false
+}

@@ -1,0 +1,21 @@
+package metrics
+
+import (
+	"runtime"
+
+	"github.com/wasmactors/wasmactors/host/metrics/exposition"
+)
+
+// processFamilies are figures of the process, under the names that all Go programs use. Who
+// has a registry of their own has them already.
+func processFamilies() []exposition.Family {
+	c := &collector{}
+	c.add(goRoutines, float64(runtime.NumGoroutine()))
+	if v, ok := cpuSeconds(); ok {
+		c.add(processCPU, v)
+	}
+	if v, ok := residentBytes(); ok {
+		c.add(processMemory, v)
+	}
+	return c.families
+}
