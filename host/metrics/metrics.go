@@ -159,7 +159,7 @@ func (m *Metrics) system(c *collector, s *observe.System) {
 	c.add(ready, truth(s.Ready))
 	c.add(actorsLimit, float64(s.ActorLimit))
 	c.add(mailboxBytes, float64(s.MailboxBytes))
-	c.add(mailboxOldest, float64(m.oldest())/1e9)
+	c.add(mailboxOldest, float64(s.OldestNS)/1e9)
 	c.add(systemHeld, float64(s.Held))
 	c.add(systemHeldLimit, float64(s.HeldLimit))
 	c.add(workers, float64(s.Workers))
@@ -173,15 +173,6 @@ func truth(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// oldest is how long the oldest message of all has waited.
-func (m *Metrics) oldest() int64 {
-	page, err := m.of.Actors(observe.Query{Sort: "oldest", Desc: true, Limit: 1})
-	if err != nil || len(page.Actors) == 0 {
-		return 0
-	}
-	return page.Actors[0].OldestNS
 }
 
 // byType shows the types, the first MaxTypes that have come each for itself. A counter never

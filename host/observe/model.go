@@ -47,6 +47,7 @@ type System struct {
 
 	Mailbox      int   `json:"mailbox"` // messages that wait, all actors
 	MailboxBytes int64 `json:"mailbox_bytes"`
+	OldestNS     int64 `json:"oldest_ns"` // of all messages that wait, as in Actor
 
 	// Since the start, of actors that have stopped, too.
 	Turns       uint64 `json:"turns"`

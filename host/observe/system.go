@@ -53,6 +53,7 @@ func (o *Observer) System() System {
 			s.Actors++
 			s.Mailbox += i.Mailbox
 			s.MailboxBytes += i.MailboxBytes
+			s.OldestNS = max(s.OldestNS, v.oldest[at])
 		}
 		s.Asleep = states[host.StateAsleep]
 		for state, n := range states {
