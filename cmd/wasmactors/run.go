@@ -50,7 +50,7 @@ func runFlagList() []cli.Flag {
 		&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
 		&cli.Uint64Flag{Name: "seed", Usage: "repeat a run: refs, guests' randomness and jitter come from `NUMBER` (default: from the operating system; refs are only as hard to guess as the seed)"},
-	}, append(adminFlags(), bundleFlags()...)...)
+	}, slices.Concat(adminFlags(), telemetryFlags(), bundleFlags())...)
 }
 
 // failKinds are what --fail-on may name.
@@ -118,6 +118,11 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer door.close()
+	telemetry, err := openTelemetry(c, env, m)
+	if err != nil {
+		return err
+	}
+	defer telemetry.close()
 	quiet, asJSON := c.Bool("quiet"), c.Bool("json")
 	if input == nil && !quiet && holdsInput(env.stdin) {
 		env.note("standard input is not read; --input - reads it")
@@ -138,7 +143,9 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	}
 	defer b.Close(context.Background())
 	console := newConsole(env, asJSON, quiet, flags.level, flags.reports)
-	sys, err := b.Start(systemOf(c), func(sys *host.System) {
+	sys, err := b.Start(func(cfg host.Config) host.Config {
+		return systemOf(c)(telemetry.configure(cfg))
+	}, func(sys *host.System) {
 		console.follow(sys)
 		door.open(sys, m)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/metrics/guests"
 )
 
 // noRoom begins the reason of a failure that is the system's bound and not the actor's.
@@ -51,6 +52,8 @@ func Advice(e *host.Event) string {
 	switch d := e.Dead; d.Reason {
 	case host.DeadDenied:
 		switch {
+		case d.Path == guests.Path:
+			return "capabilities: {metrics: ...} of the sender, with the names of what it counts, would allow it"
 		case d.Path == "":
 			return "capabilities of the sender would allow it"
 		case d.Size == 0: // a stop has no message

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/metrics/exposition"
+	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.yaml.in/yaml/v3"
 )
@@ -121,7 +124,7 @@ actors:
     type: m/t
     args: {n: 1, s: text, l: [1.5, true, null, -3]}
     limits: {fuel: 1k}
-    capabilities: {send: [/user/a/kid], stop: [/user/a], spawn: ["*"]}
+    capabilities: {send: [/user/a/kid], stop: [/user/a], spawn: ["*"], metrics: {n_total: {kind: counter, help: so many}, t_seconds: {kind: histogram, buckets: [0.5, 1]}}}
     supervision: {strategy: rest-for-one, backoff: {stash: 5, on: stop}}
     lifetime: temporary
     significant: true
@@ -158,6 +161,9 @@ idle: {after: 9s, awake: 100}
 	}
 	if c := a.Capabilities; c.Send[0] != "/user/a/kid" || c.Stop[0] != "/user/a" || c.Spawn[0] != "*" || a.Supervision.Kind() != supervision.RestForOne {
 		t.Errorf("%+v", c)
+	}
+	if g := a.Metrics; len(g) != 2 || g[0].Name != "n_total" || g[0].Help != "so many" || g[0].Kind != exposition.Counter || !slices.Equal(g[1].Buckets, []float64{0.5, 1}) || a.Capabilities.Send[1] != guests.Path {
+		t.Errorf("%+v", g)
 	}
 	s := m.Supervision
 	n, within := s.MaxRestarts()

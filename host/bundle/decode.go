@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/internal/plainjson"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -127,6 +128,9 @@ func (c *checker) actors(m *Manifest, v view, base limits) []Actor {
 		a.Args = c.value(v.get("args", kindAny).n)
 		caps := v.object("capabilities")
 		a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}
+		if a.Metrics = c.metrics(caps.mapping("metrics")); len(a.Metrics) > 0 {
+			a.Capabilities.Send = append(a.Capabilities.Send, guests.Path)
+		}
 		a.Supervision, a.supervision = c.supervision(v.object("supervision")), canonical(v.object("supervision").n)
 		a.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
 		a.Significant = c.significant(v, a.Lifetime)

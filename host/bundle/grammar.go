@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -203,6 +204,7 @@ func init() {
 			optional("send", list("paths that it may send to by path", pattern("a path", pathWhat, pathRule))),
 			optional("stop", list("paths of actors that it may stop besides its children", pattern("a path", pathWhat, pathRule))),
 			optional("spawn", list("types of its module that it may spawn; * for all", text("a type"))),
+			optional("metrics", mapping("metrics of its own, by their names", "a metric's name", "^"+guests.NameRule+"$", metricShape)),
 		)),
 		optional("lifetime", lifetimeShape),
 		optional("significant", significantShape),

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -74,6 +75,7 @@ type Actor struct {
 	Stack        uint32
 	Table        uint32
 	Capabilities host.Capabilities
+	Metrics      []guests.Metric // that it counts itself, in the order of the file
 	Lifetime     supervision.Lifetime
 	Significant  bool
 	Crashed      host.CrashedMessage

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -68,7 +70,8 @@ type Bundle struct {
 	engine  *runtime.Engine
 	loaded  map[string]*loaded
 	modules map[string]*host.Module
-	old     []*runtime.Image // replaced by the last change
+	old     []*runtime.Image               // replaced by the last change
+	counted atomic.Pointer[guests.Service] // nil: no actor counts anything itself
 }
 
 type buildResult = build.Result
@@ -249,6 +252,9 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	}
 	if watch != nil {
 		watch(sys)
+	}
+	if err := b.startMetrics(sys); err != nil {
+		return nil, errOf(err, sys.Close(context.Background()))
 	}
 	for i := range b.Manifest.Actors {
 		a := &b.Manifest.Actors[i]

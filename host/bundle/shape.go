@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"math"
 	"slices"
 	"strconv"
@@ -113,13 +114,14 @@ const (
 
 // checker collects what is wrong.
 type checker struct {
-	file  string
-	found Diagnostics
-	nodes int
-	vars  Variables
-	root  *yaml.Node               // once it was parsed
-	grown int                      // bytes that variables have put in
-	read  func(s *shape, k string) // is told which keys are read; for tests
+	file    string
+	found   Diagnostics
+	nodes   int
+	vars    Variables
+	root    *yaml.Node               // once it was parsed
+	grown   int                      // bytes that variables have put in
+	granted []guests.Metric          // all that actors count themselves, each name once
+	read    func(s *shape, k string) // is told which keys are read; for tests
 }
 
 func (c *checker) at(n *yaml.Node, format string, args ...any) {

@@ -86,16 +86,8 @@ type typeSum struct {
 
 // New shows the figures of what an observer sees. An error says which path cannot be shown.
 func New(of *observe.Observer, o Options) (*Metrics, error) {
-	if len(o.actors) > MaxActors {
-		return nil, fmt.Errorf("metrics: %d actors are to be shown, at most %d", len(o.actors), MaxActors)
-	}
-	for _, path := range o.actors {
-		if !strings.HasPrefix(path, "/user/") && !strings.HasPrefix(path, "/system/") {
-			return nil, fmt.Errorf("metrics: %q is no path of an actor, such as /user/shop", path)
-		}
-		if strings.ContainsAny(path, "*?") {
-			return nil, fmt.Errorf("metrics: %q is a pattern: actors are shown by their paths, for guests choose the names of their children", path)
-		}
+	if err := CheckActors(o.actors); err != nil {
+		return nil, err
 	}
 	if o.version == "" {
 		o.version = "(devel)"
@@ -104,6 +96,22 @@ func New(of *observe.Observer, o Options) (*Metrics, error) {
 		}
 	}
 	return &Metrics{o: o, of: of, types: map[string]int{}}, nil
+}
+
+// CheckActors says which of the paths of [Options.WithActors] cannot be shown.
+func CheckActors(paths []string) error {
+	if len(paths) > MaxActors {
+		return fmt.Errorf("metrics: %d actors are to be shown, at most %d", len(paths), MaxActors)
+	}
+	for _, path := range paths {
+		if !strings.HasPrefix(path, "/user/") && !strings.HasPrefix(path, "/system/") {
+			return fmt.Errorf("metrics: %q is no path of an actor, such as /user/shop", path)
+		}
+		if strings.ContainsAny(path, "*?") {
+			return fmt.Errorf("metrics: %q is a pattern: actors are shown by their paths, for guests choose the names of their children", path)
+		}
+	}
+	return nil
 }
 
 // collector puts families together.

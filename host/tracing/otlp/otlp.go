@@ -26,6 +26,7 @@ type Config struct {
 	Service  string            // service.name; default "wasmactors"
 	Version  string            // service.version
 	Sample   float64           // the part of the traces that begin here that is recorded, above 0 to 1; default 1
+	Level    slog.Level        // of the log: this one and worse ones; the zero value is slog.LevelInfo
 	Bounds   tracing.Bounds
 	// Failed is told of batches that were lost; nil: nobody is. Any goroutine may call it.
 	Failed func(error)
@@ -64,7 +65,7 @@ func Open(c Config) (*Pipeline, error) {
 		logs: sdklog.NewLoggerProvider(sdklog.WithResource(r), sdklog.WithProcessor(sdklog.NewBatchProcessor(logExporter{e}))),
 	}
 	p.Tracer = tracing.New(p.spans, c.Bounds)
-	p.Log = otelslog.NewLogger(tracing.Scope, otelslog.WithLoggerProvider(p.logs))
+	p.Log = slog.New(levelled{otelslog.NewHandler(tracing.Scope, otelslog.WithLoggerProvider(p.logs)), c.Level})
 	return p, nil
 }
 
@@ -73,4 +74,25 @@ func Open(c Config) (*Pipeline, error) {
 func (p *Pipeline) Close(ctx context.Context) error {
 	p.once.Do(func() { p.err = errors.Join(p.spans.Shutdown(ctx), p.logs.Shutdown(ctx)) })
 	return p.err
+}
+
+// levelled is a handler that takes nothing below a level.
+type levelled struct {
+	slog.Handler
+	level slog.Level
+}
+
+// Enabled implements slog.Handler.
+func (h levelled) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= h.level && h.Handler.Enabled(ctx, l)
+}
+
+// WithAttrs implements slog.Handler.
+func (h levelled) WithAttrs(a []slog.Attr) slog.Handler {
+	return levelled{h.Handler.WithAttrs(a), h.level}
+}
+
+// WithGroup implements slog.Handler.
+func (h levelled) WithGroup(name string) slog.Handler {
+	return levelled{h.Handler.WithGroup(name), h.level}
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/metrics"
+	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/host/tracing/otlp"
+)
+
+// telemetryFlags are those of commands that run a bundle whose figures and traces somebody
+// collects.
+func telemetryFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "otlp", Usage: "send traces and logs to the OpenTelemetry collector at `URL`, such as http://localhost:4318, by OTLP over HTTP; headers come from the variable OTEL_EXPORTER_OTLP_HEADERS"},
+		&cli.StringFlag{Name: "otlp-sample", Value: "1", Usage: "record `PART` of the traces that begin here, above 0 to 1"},
+		&cli.StringSliceFlag{Name: "metrics-actor", Usage: "show the actor with this `PATH` by itself in /metrics, besides its type; may be repeated"},
+	}
+}
+
+// telemetry is what a run tells to collectors.
+type telemetry struct {
+	pipeline *otlp.Pipeline // nil: none
+	actors   []string
+}
+
+// openTelemetry reads the flags. Nothing is sent before there is something to send.
+func openTelemetry(c *cli.Context, env *environment, m *bundle.Manifest) (*telemetry, error) {
+	t := &telemetry{actors: c.StringSlice("metrics-actor")}
+	if err := metrics.CheckActors(t.actors); err != nil {
+		return nil, usage("--metrics-actor: %v", err)
+	}
+	if !c.IsSet("otlp") {
+		if c.IsSet("otlp-sample") {
+			return nil, usage("--otlp-sample is for --otlp URL")
+		}
+		return t, nil
+	}
+	sample, err := strconv.ParseFloat(c.String("otlp-sample"), 64)
+	if err != nil || !(sample > 0 && sample <= 1) {
+		return nil, usage("--otlp-sample is a number above 0 to 1, not %q", c.String("otlp-sample"))
+	}
+	headers, err := parseHeaders(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
+	if err != nil {
+		return nil, err
+	}
+	var once sync.Once
+	t.pipeline, err = otlp.Open(otlp.Config{
+		Endpoint: c.String("otlp"), Headers: headers, Service: m.Name, Version: c.App.Version, Sample: sample,
+		Failed: func(err error) {
+			once.Do(func() { env.note("traces or logs are lost: " + oneLineOf(err)) })
+		},
+	})
+	if err != nil {
+		return nil, usage("--otlp: %v", err)
+	}
+	return t, nil
+}
+
+func oneLineOf(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// parseHeaders reads name=value,name=value, as OpenTelemetry's variable has it.
+func parseHeaders(text string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(part, "=")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usage("OTEL_EXPORTER_OTLP_HEADERS is name=value, separated by commas") // it may hold a secret
+		}
+		out[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return out, nil
+}
+
+// configure has a system traced.
+func (t *telemetry) configure(cfg host.Config) host.Config {
+	if t.pipeline == nil {
+		return cfg
+	}
+	return cfg.WithTracer(t.pipeline.Tracer).WithLog(t.pipeline.Log)
+}
+
+// metrics is what /metrics shows of a system.
+func (t *telemetry) metrics(of *observe.Observer, b *bundle.Bundle, version string) (http.Handler, error) {
+	o := metrics.Options{}.WithVersion(version).WithActors(t.actors...).WithGuests(b.Metrics)
+	if t.pipeline != nil {
+		o = o.WithSpans(func() metrics.Spans {
+			s := t.pipeline.Tracer.Stats()
+			return metrics.Spans{Recorded: s.Recorded, Long: s.Long, Fast: s.Fast, Traces: s.Traces}
+		})
+	}
+	return metrics.New(of, o)
+}
+
+// lastBatch is how long the end of a run waits for a collector.
+const lastBatch = 5 * time.Second
+
+// close sends what waits; the system has ended. What is lost was told.
+func (t *telemetry) close() {
+	if t.pipeline == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastBatch)
+	defer cancel()
+	_ = t.pipeline.Close(ctx)
+}
