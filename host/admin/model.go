@@ -17,7 +17,7 @@ type model interface {
 	DeadLetters(observe.DeadQuery) (observe.DeadPage, error)
 	Trace(path string, o observe.TraceOptions) (*observe.Stream[observe.TraceRecord], error)
 	Flow(ctx context.Context, d time.Duration) (observe.Flow, error)
-	Profile(ctx context.Context, d time.Duration, sel observe.Select) (observe.Profile, error)
+	Profile(ctx context.Context, d time.Duration, sel observe.Select) (*observe.Profile, error)
 	Do(observe.Verb) (observe.Outcome, error)
 	Redeliver(q observe.DeadQuery, dryRun bool) (observe.Outcome, error)
 }
