@@ -105,7 +105,7 @@ func (d *adminDoor) failed(err error) error {
 }
 
 // open begins to serve, before the first actor starts.
-func (d *adminDoor) open(sys *host.System, m *bundle.Manifest) {
+func (d *adminDoor) open(sys *host.System, m *bundle.Manifest, b *bundle.Bundle, t *telemetry) {
 	if d.off {
 		return
 	}
@@ -114,7 +114,12 @@ func (d *adminDoor) open(sys *host.System, m *bundle.Manifest) {
 		dir = m.Dir
 	}
 	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir))
-	server, err := admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer))
+	metrics, err := t.metrics(d.observer, b.Metrics, version)
+	if err != nil {
+		d.err = err
+		return
+	}
+	server, err := admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics))
 	if err != nil {
 		d.err = err
 		return
@@ -165,6 +170,30 @@ func (d *adminDoor) close() {
 	for _, file := range d.made {
 		_ = os.Remove(file)
 	}
+}
+
+// attachDoor opens the endpoint for a system of dev.
+func attachDoor(env *environment) attachment {
+	return func(c *cli.Context, e bundle.DevEvent, t *telemetry) (string, func(), error) {
+		d, err := readAdminFlags(c, env, e.Manifest)
+		if err != nil {
+			return "", nil, err
+		}
+		d.open(e.System, e.Manifest, e.Bundle, t)
+		if err := d.tell(env, c.Bool("quiet")); err != nil {
+			d.close()
+			return "", nil, err
+		}
+		return d.dashboard(), d.close, nil
+	}
+}
+
+// dashboard is the address for a browser, "" if there is none.
+func (d *adminDoor) dashboard() string {
+	if d.server == nil || d.server.Addr() == nil {
+		return ""
+	}
+	return "http://" + d.server.Addr().String() + "/"
 }
 
 // bundleFlag is how commands say which bundle they mean.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ func devCommand(env *environment) *cli.Command {
 
 // attachment lets others look at a system that runs, until detach is called. dashboard is its
 // address for a browser, "" if it has none.
-type attachment func(c *cli.Context, m *bundle.Manifest, sys *host.System) (dashboard string, detach func(), err error)
+type attachment func(c *cli.Context, e bundle.DevEvent, t *telemetry) (dashboard string, detach func(), err error)
 
 func devBundle(c *cli.Context, env *environment, path string) error {
 	flags, err := readRunFlags(c)
@@ -71,6 +72,15 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 	if c.String("input") == "" && !quiet && holdsInput(env.stdin) {
 		env.note("standard input is not read; --input - reads it")
 	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	telemetry, err := openTelemetry(c, env, filepath.Base(abs))
+	if err != nil {
+		return err
+	}
+	defer telemetry.close()
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	if flags.ends > 0 {
@@ -78,10 +88,10 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 		ctx, over = context.WithTimeout(ctx, flags.ends)
 		defer over()
 	}
-	d := &devSession{c: c, env: env, flags: flags, ctx: ctx, console: newConsole(env, asJSON, quiet, flags.level, flags.reports), began: time.Now()}
+	d := &devSession{c: c, env: env, telemetry: telemetry, flags: flags, ctx: ctx, console: newConsole(env, asJSON, quiet, flags.level, flags.reports), began: time.Now()}
 	d.console.fail = func(error) { cancel() }
 	options.Progress = d.progress
-	dev := bundle.Dev{Path: path, Vars: vars, Options: options, Start: systemOf(c), Watch: d.follow, Tell: d.tell, Trouble: d.trouble}
+	dev := bundle.Dev{Path: path, Vars: vars, Options: options, Start: systemOf(c, telemetry), Watch: d.follow, Tell: d.tell, Trouble: d.trouble}
 	if env.restore != nil {
 		defer context.AfterFunc(ctx, env.restore)() // a second Ctrl-C kills
 	}
@@ -107,6 +117,8 @@ type devSession struct {
 	ctx     context.Context
 	console *console
 	began   time.Time
+
+	telemetry *telemetry
 
 	manifest *bundle.Manifest // what ran last
 	sys      *host.System
@@ -192,7 +204,7 @@ func (d *devSession) attach(e bundle.DevEvent) {
 	if d.env.attach == nil {
 		return
 	}
-	url, detach, err := d.env.attach(d.c, e.Manifest, e.System)
+	url, detach, err := d.env.attach(d.c, e, d.telemetry)
 	if err != nil {
 		d.env.note(err.Error())
 		return

@@ -33,6 +33,7 @@ func mainCode() int {
 // to the system, so that a second Ctrl-C kills; it may be nil.
 func run(ctx context.Context, restore func(), args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	env := &environment{stdin: stdin, stdout: printable.Writer(stdout), stderr: printable.Writer(stderr), raw: stdout, terminal: stderr, restore: restore}
+	env.attach = attachDoor(env)
 	app := newApp(env)
 	if len(args) > 1 && args[1] == completing {
 		complete(ctx, env, app, args[2:])

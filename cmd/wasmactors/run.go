@@ -113,16 +113,16 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer closeInput()
+	telemetry, err := openTelemetry(c, env, m.Name)
+	if err != nil {
+		return err
+	}
+	defer telemetry.close()
 	door, err := readAdminFlags(c, env, m)
 	if err != nil {
 		return err
 	}
 	defer door.close()
-	telemetry, err := openTelemetry(c, env, m)
-	if err != nil {
-		return err
-	}
-	defer telemetry.close()
 	quiet, asJSON := c.Bool("quiet"), c.Bool("json")
 	if input == nil && !quiet && holdsInput(env.stdin) {
 		env.note("standard input is not read; --input - reads it")
@@ -143,11 +143,9 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	}
 	defer b.Close(context.Background())
 	console := newConsole(env, asJSON, quiet, flags.level, flags.reports)
-	sys, err := b.Start(func(cfg host.Config) host.Config {
-		return systemOf(c)(telemetry.configure(cfg))
-	}, func(sys *host.System) {
+	sys, err := b.Start(systemOf(c, telemetry), func(sys *host.System) {
 		console.follow(sys)
-		door.open(sys, m)
+		door.open(sys, m, b, telemetry)
 	})
 	if err != nil {
 		return err
@@ -174,8 +172,9 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 }
 
 // systemOf is what the flags say about the system.
-func systemOf(c *cli.Context) func(host.Config) host.Config {
+func systemOf(c *cli.Context, t *telemetry) func(host.Config) host.Config {
 	return func(cfg host.Config) host.Config {
+		cfg = t.configure(cfg)
 		if c.IsSet("seed") {
 			return cfg.WithSeed(c.Uint64("seed"))
 		}

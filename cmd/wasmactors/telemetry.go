@@ -11,8 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/metrics"
+	"github.com/wasmactors/wasmactors/host/metrics/exposition"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/host/tracing/otlp"
 )
@@ -34,7 +34,7 @@ type telemetry struct {
 }
 
 // openTelemetry reads the flags. Nothing is sent before there is something to send.
-func openTelemetry(c *cli.Context, env *environment, m *bundle.Manifest) (*telemetry, error) {
+func openTelemetry(c *cli.Context, env *environment, service string) (*telemetry, error) {
 	t := &telemetry{actors: c.StringSlice("metrics-actor")}
 	if err := metrics.CheckActors(t.actors); err != nil {
 		return nil, usage("--metrics-actor: %v", err)
@@ -55,7 +55,7 @@ func openTelemetry(c *cli.Context, env *environment, m *bundle.Manifest) (*telem
 	}
 	var once sync.Once
 	t.pipeline, err = otlp.Open(otlp.Config{
-		Endpoint: c.String("otlp"), Headers: headers, Service: m.Name, Version: c.App.Version, Sample: sample,
+		Endpoint: c.String("otlp"), Headers: headers, Service: service, Version: c.App.Version, Sample: sample,
 		Failed: func(err error) {
 			once.Do(func() { env.note("traces or logs are lost: " + oneLineOf(err)) })
 		},
@@ -93,8 +93,8 @@ func (t *telemetry) configure(cfg host.Config) host.Config {
 }
 
 // metrics is what /metrics shows of a system.
-func (t *telemetry) metrics(of *observe.Observer, b *bundle.Bundle, version string) (http.Handler, error) {
-	o := metrics.Options{}.WithVersion(version).WithActors(t.actors...).WithGuests(b.Metrics)
+func (t *telemetry) metrics(of *observe.Observer, guests func() []exposition.Family, version string) (http.Handler, error) {
+	o := metrics.Options{}.WithVersion(version).WithActors(t.actors...).WithGuests(guests)
 	if t.pipeline != nil {
 		o = o.WithSpans(func() metrics.Spans {
 			s := t.pipeline.Tracer.Stats()

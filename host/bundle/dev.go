@@ -55,6 +55,7 @@ const (
 type DevEvent struct {
 	Kind     DevKind
 	System   *host.System      // that runs; nil if none does
+	Bundle   *Bundle           // likewise
 	Manifest *Manifest         // of what runs
 	Hashes   map[string]string // of the modules that run, see [Bundle.Hash]
 	Took     time.Duration     // since the change
@@ -168,7 +169,7 @@ func (s *session) run(ctx context.Context) error {
 
 // tell fills in what runs.
 func (s *session) tell(e DevEvent) {
-	if e.System = s.sys; s.bundle != nil {
+	if e.System, e.Bundle = s.sys, s.bundle; s.bundle != nil {
 		e.Manifest, e.Hashes = s.bundle.Manifest, map[string]string{}
 		for _, m := range s.bundle.Manifest.Modules {
 			e.Hashes[m.Name] = s.bundle.Hash(m.Name)

@@ -50,6 +50,7 @@ func planOf(old, now *Manifest) plan {
 		{"name", old.Name == now.Name},
 		{"supervision", old.supervision == now.supervision},
 		{"idle", old.IdleAfter == now.IdleAfter && old.MostAwake == now.MostAwake},
+		{"capabilities.metrics", reflect.DeepEqual(grantsOf(old), grantsOf(now))},
 		{"system", old.Memory == now.Memory && old.MostActors == now.MostActors},
 	} {
 		if !c.same {

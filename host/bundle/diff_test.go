@@ -54,6 +54,7 @@ func TestPlan(t *testing.T) {
 		{"the bundle's name", "name: b", "name: bb", "whole: name has changed, which is the whole bundle's"},
 		{"the guardian's strategy", "name: b\n", "name: b\nsupervision: {otherwise: stop}\n", "whole: supervision has changed, which is the whole bundle's"},
 		{"idle", "name: b\n", "name: b\nidle: {after: 1s}\n", "whole: idle has changed, which is the whole bundle's"},
+		{"a metric", "spawn: [t]}", "spawn: [t], metrics: {orders_total: {kind: counter, help: x}}}", "whole: capabilities.metrics has changed, which is the whole bundle's; a restarts: capabilities"},
 		{"the system", "name: b\n", "name: b\nsystem: {actors: 7}\n", "whole: system has changed, which is the whole bundle's"},
 		{"the end of the run", "name: b\n", "name: b\nrun: {main: a}\n", ""},
 		{"the module of an entry", "n: {wasm: ./n.wasm}", "n: {wasm: ./m.wasm}", ""}, // that is the modules' concern

@@ -44,14 +44,20 @@ func (c *checker) metrics(v view) []guests.Metric {
 	return out
 }
 
-// startMetrics starts the service that takes what actors count themselves, if any may.
-func (b *Bundle) startMetrics(sys *host.System) error {
+// grantsOf is what the actors at which paths may count.
+func grantsOf(m *Manifest) map[string][]guests.Metric {
 	grants := map[string][]guests.Metric{}
-	b.Manifest.Walk(func(path string, a *Actor) {
+	m.Walk(func(path string, a *Actor) {
 		if len(a.Metrics) > 0 {
 			grants[path] = a.Metrics
 		}
 	})
+	return grants
+}
+
+// startMetrics starts the service that takes what actors count themselves, if any may.
+func (b *Bundle) startMetrics(sys *host.System) error {
+	grants := grantsOf(b.Manifest)
 	if len(grants) == 0 {
 		return nil
 	}
