@@ -31,13 +31,38 @@ import (
 // system messages, a behaviour, and the parts that each have a state of their own
 // (host/internal). What is not marked otherwise belongs to whoever is within Run.
 type actor struct {
+	// What a look at all actors reads is in a few cache lines: see AppendInfo.
+
+	// Fixed when it is made.
+	task   dispatch.Task
+	sys    *System
+	parent *actor // nil for the guardians
+	uid    abi.Ref
+	path   string // with scheme and system
+	typ    string // of its props
+
+	// For any goroutine.
+	account   account.Account // to read
+	life      life.Machine    // read only
+	holds     holds           // to read
+	begun     atomic.Bool     // the present incarnation has started; to read
+	asleep    atomic.Bool     // a guest that has given its instance back; to read
+	done      atomic.Uint64   // turns until the last Run
+	counts    counters
+	startedAt atomic.Int64 // ns since 1970, 0: no incarnation has begun
+	number    atomic.Uint64
+	failed    atomic.Pointer[LastFailure]
+	box       box
+	sysq      systemQueue
+	gate      gate.Gate // its Policy
+	alarms    alarm.Board
+	replies   atomic.Int32 // handles that were not used yet
+	killing   atomic.Bool  // an alarm is set that kills the turn
+	due       atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
+	tapped    atomic.Pointer[[]*tap]
+
 	// Fixed when it is made, but for args, limits and caps, which a renewal changes between two
 	// incarnations; they are only read within Run.
-	task     dispatch.Task
-	sys      *System
-	parent   *actor // nil for the guardians
-	uid      abi.Ref
-	path     string   // with scheme and system
 	elements []string // the path's, behind the system
 	props    Props
 	args     []byte
@@ -46,25 +71,6 @@ type actor struct {
 	tree     *tree
 	pool     *account.Pool         // it and all below it, or of an ancestor
 	member   family.Member[*actor] // of the parent's family
-
-	// For any goroutine.
-	box       box
-	sysq      systemQueue
-	life      life.Machine // read only
-	gate      gate.Gate    // its Policy
-	alarms    alarm.Board
-	done      atomic.Uint64 // turns until the last Run
-	counts    counters
-	account   account.Account // to read
-	startedAt atomic.Int64    // ns since 1970, 0: no incarnation has begun
-	number    atomic.Uint64
-	replies   atomic.Int32 // handles that were not used yet
-	killing   atomic.Bool  // an alarm is set that kills the turn
-	holds     holds        // to read
-	begun     atomic.Bool  // the present incarnation has started; to read
-	due       atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
-	failed    atomic.Pointer[LastFailure]
-	tapped    atomic.Pointer[[]*tap]
 
 	behaviour Behaviour
 	turn      interruptible // the behaviour, if its turns can be ended from outside
@@ -125,7 +131,7 @@ type capabilities struct {
 
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p Props) (*actor, error) {
-	a := &actor{sys: s, parent: parent, uid: uid, props: p, limits: p.limits.withDefaults()}
+	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: p, limits: p.limits.withDefaults()}
 	if parent == nil {
 		a.path = scheme + s.cfg.name + "/" + name
 		a.elements = []string{name}

@@ -53,7 +53,7 @@ type Info struct {
 	Crashes      uint64
 	Restarts     uint64
 	Held         int64 // bytes that the host holds for it
-	Children     int
+	Children     int   // of [System.Info]; 0 in [System.AppendInfo]
 
 	Since   int64         // the present incarnation began, ns since 1970; 0: none has
 	Due     time.Duration // StateDelayed: until the delay is over; 0: it waits for something else
@@ -120,30 +120,59 @@ func (s *System) Info(ref Ref) (Info, error) {
 	}
 	var i Info
 	a.info(&i)
+	i.Children = a.super.Family.Len()
 	return i, nil
 }
 
-// EachInfo calls f for every actor, /user and /system included, in no particular order. What
-// comes and goes meanwhile may be left out. The Info is valid until f returns. No lock that
-// a message needs is held.
-func (s *System) EachInfo(f func(*Info)) {
-	var i Info
+// AppendInfo appends what can be said of every actor now, /user and /system included, in no
+// particular order. What comes and goes meanwhile may be left out. No lock that a message
+// needs is held.
+func (s *System) AppendInfo(to []Info) []Info {
+	const together = 32
+	var batch [together]*actor
+	n := 0
+	flush := func() {
+		// What is read of an actor is rarely in a cache. Looking at several actors before
+		// anything depends on it has the memory fetch for all of them at once.
+		warm := uint64(0)
+		for _, a := range batch[:n] {
+			warm += a.done.Load() + uint64(a.account.Of(account.Base)) + uint64(a.box.Len()) + uint64(a.uid)
+		}
+		if warm == 0 {
+			return // no actor has uid 0
+		}
+		for _, a := range batch[:n] {
+			if len(to) < cap(to) {
+				to = to[:len(to)+1]
+			} else {
+				to = append(to, Info{})
+			}
+			a.info(&to[len(to)-1])
+		}
+	}
 	s.table.Each(func(a *actor) {
-		a.info(&i)
-		f(&i)
+		batch[n] = a
+		if n++; n == together {
+			flush()
+			n = 0
+		}
 	})
+	flush()
+	return to
 }
 
+// info fills i in, field by field: there may be many.
 func (a *actor) info(i *Info) {
-	*i = Info{
-		Ref: Ref{a.uid, a.path}, Type: a.props.typ, Incarnation: a.number.Load(),
-		Mailbox: a.box.Len(), MailboxBytes: a.box.Bytes(), Turns: a.done.Load(), Fuel: a.counts.fuel.Load(),
-		Crashes: a.counts.crashes.Load(), Restarts: a.counts.restarts.Load(), Held: a.account.Total(),
-		Children: a.super.Family.Len(), Since: a.startedAt.Load(), Failure: a.failed.Load(),
+	i.Ref.uid, i.Ref.path = a.uid, a.path
+	if p := a.parent; p != nil {
+		i.Parent.uid, i.Parent.path = p.uid, p.path
+	} else {
+		i.Parent = Ref{}
 	}
-	if a.parent != nil {
-		i.Parent = Ref{a.parent.uid, a.parent.path}
-	}
+	i.Type, i.Incarnation, i.Since, i.Failure = a.typ, a.number.Load(), a.startedAt.Load(), a.failed.Load()
+	i.Mailbox, i.MailboxBytes = a.box.Len(), a.box.Bytes()
+	i.Turns, i.Fuel, i.Crashes, i.Restarts = a.done.Load(), a.counts.fuel.Load(), a.counts.crashes.Load(), a.counts.restarts.Load()
+	i.Held, i.Children, i.Due = a.account.Total(), 0, 0
 	a.infoState(i)
 }
 
@@ -168,7 +197,9 @@ func (a *actor) infoState(i *Info) {
 		i.State = StateStarved
 	case !a.begun.Load():
 		i.State = StateStarting
-	case a.turn != nil && !a.turn.awake():
+	case a.asleep.Load():
 		i.State = StateAsleep
+	default:
+		i.State = StateRunning
 	}
 }

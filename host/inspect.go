@@ -74,5 +74,6 @@ func (s *System) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 		x.Record, x.Left = &record, left
 	}
 	a.info(&x.Info)
+	x.Children = a.super.Family.Len()
 	return x, nil
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -23,13 +24,18 @@ func (r Ref) IsZero() bool { return r.uid == 0 }
 
 // Path is the place in the tree, such as /user/a/b. Incarnations share it.
 func (r Ref) Path() string {
-	if i := strings.Index(r.path, "://"); i >= 0 {
-		rest := r.path[i+3:]
+	if rest, ok := strings.CutPrefix(r.path, scheme); ok {
 		if j := strings.IndexByte(rest, '/'); j >= 0 {
 			return rest[j:]
 		}
 	}
 	return r.path
+}
+
+// Compare is the order of two refs of a system: by their paths, and of one path by their
+// numbers.
+func (r Ref) Compare(other Ref) int {
+	return cmp.Or(strings.Compare(r.path, other.path), cmp.Compare(r.uid, other.uid))
 }
 
 // Name is the last element of the path.

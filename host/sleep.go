@@ -47,6 +47,7 @@ func (g *guest) sleep() {
 	a.account.Note(account.Snapshot, int64(s.Bytes()))
 	g.release()
 	a.sys.asleep.Add(1)
+	a.asleep.Store(true)
 }
 
 // instance is the actor's instance; one that sleeps is woken. It fails with
@@ -65,6 +66,7 @@ func (g *guest) instance(scr *scratch) (*sandbox.Instance, error) {
 		return nil, err
 	}
 	g.asleep, g.waiting = nil, false
+	g.actor.asleep.Store(false)
 	g.noteStates()
 	g.actor.sys.asleep.Add(-1)
 	g.take(scr, x)
@@ -88,6 +90,7 @@ func (g *guest) use(scr *scratch) {
 func (g *guest) forgetSleep() {
 	if g.asleep != nil {
 		g.asleep = nil
+		g.actor.asleep.Store(false)
 		g.actor.sys.asleep.Add(-1)
 		g.noteStates()
 	}

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func (o *Observer) Do(v Verb) (Outcome, error) {
 			}
 		}
 	})
-	slices.SortFunc(chosen, func(a, b host.Info) int { return cmp.Compare(a.Ref.Path(), b.Ref.Path()) })
+	slices.SortFunc(chosen, func(a, b host.Info) int { return a.Ref.Compare(b.Ref) })
 	out := Outcome{Version: Version, Verb: v.Verb, DryRun: v.DryRun, Changed: []Change{}}
 	for i := range chosen {
 		x := &chosen[i]

@@ -16,7 +16,8 @@ func Sorts() []string {
 	return []string{"path", "type", "state", "mailbox", "oldest", "turns", "fuel", "held", "restarts", "crashes", "since"}
 }
 
-// order is the order of a name; what is equal is in the order of the paths.
+// order is the order of a name. What is equal is in the order of the refs: always the same,
+// and without looking at paths, which are rarely in a cache.
 func (s *snapshot) order(name string, desc bool) (order, error) {
 	by := func(key func(i *host.Info) uint64) order {
 		return func(a, b int32) int { return cmp.Compare(key(&s.infos[a]), key(&s.infos[b])) }
@@ -51,17 +52,14 @@ func (s *snapshot) order(name string, desc bool) (order, error) {
 	if desc {
 		sign = -1
 	}
+	if first == nil {
+		return func(a, b int32) int { return sign * s.infos[a].Ref.Compare(s.infos[b].Ref) }, nil
+	}
 	return func(a, b int32) int {
-		if first != nil {
-			if c := first(a, b); c != 0 {
-				return sign * c
-			}
+		if c := first(a, b); c != 0 {
+			return sign * c
 		}
-		c := strings.Compare(s.infos[a].Ref.Path(), s.infos[b].Ref.Path())
-		if first == nil {
-			c *= sign
-		}
-		return cmp.Or(c, cmp.Compare(s.infos[a].Ref.UID(), s.infos[b].Ref.UID()))
+		return cmp.Compare(s.infos[a].Ref.UID(), s.infos[b].Ref.UID())
 	}, nil
 }
 
@@ -144,7 +142,11 @@ func (o *Observer) Actors(q Query) (Page, error) {
 		}
 		rows := f.sorted()
 		for _, at := range rows[min(q.Offset, len(rows)):] {
-			p.Actors = append(p.Actors, s.row(int(at)))
+			row := s.row(int(at))
+			if now, err := o.sys.Info(s.infos[at].Ref); err == nil {
+				row.Children = now.Children
+			}
+			p.Actors = append(p.Actors, row)
 		}
 	})
 	if err != nil {

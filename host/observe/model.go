@@ -122,8 +122,8 @@ type TreeNode struct {
 // Aggregate sums up several actors.
 type Aggregate struct {
 	Actors   int            `json:"actors"`
-	States   map[State]int  `json:"states"`
-	Types    map[string]int `json:"types,omitempty"` // actors of each type, the 32 most frequent
+	States   map[State]int  `json:"states,omitempty"` // left out of a single actor, as Types
+	Types    map[string]int `json:"types,omitempty"`  // actors of each type, the 32 most frequent
 	Mailbox  int            `json:"mailbox"`
 	OldestNS int64          `json:"oldest_ns"`
 	Turns    uint64         `json:"turns"`

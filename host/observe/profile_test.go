@@ -32,7 +32,7 @@ func TestProfile(t *testing.T) {
 	if _, err := s.Observer.Profile(t.Context(), time.Second, Select{}); !errors.Is(err, ErrBusy) {
 		t.Errorf("two at a time: %v", err)
 	}
-	for range 200 {
+	for range 1500 { // turns of a batch are sampled together, so there must be many
 		for range 50 {
 			s.tell("/user/busy", strings.Repeat("x", 1000))
 			s.tell("/user/other", strings.Repeat("x", 1000))

@@ -37,6 +37,7 @@ type TreeQuery struct {
 	Under string // a path; "" is /user
 	Depth int    // levels below it; 0 is 3, at most 64
 	Limit int    // children of each node, 1 to MaxLimit; 0 is 100
+	Nodes int    // of all, 1 to MaxTreeNodes; 0 is 1000. Those of a level share what is left
 	Sort  string // as in Query
 	Desc  bool
 }

@@ -54,7 +54,7 @@ func (o *Observer) take() {
 	before := len(s.infos)
 	s.infos, s.oldest = s.infos[:0], s.oldest[:0]
 	s.ended = o.sys.Totals().Ended
-	o.sys.EachInfo(func(i *host.Info) { s.infos = append(s.infos, *i) })
+	s.infos = o.sys.AppendInfo(s.infos)
 	if len(s.infos) < before {
 		clear(s.infos[len(s.infos):before])
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Tree is a part of the tree, at most MaxTreeNodes of it, level by level. What is left out is
+// Tree is a part of the tree, level by level. What is left out is
 // counted where it would be, and in every sum.
 func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 	limit, err := limitOf(q.Limit)
@@ -20,6 +20,10 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 		depth = 3
 	case depth < 0 || depth > 64:
 		return TreeNode{}, invalid("a depth is from 1 to 64, not %d", depth)
+	}
+	most := cmp.Or(q.Nodes, 1000)
+	if most < 0 || most > MaxTreeNodes {
+		return TreeNode{}, invalid("a tree has 1 to %d nodes, not %d", MaxTreeNodes, q.Nodes)
 	}
 	under := cmp.Or(q.Under, "/user")
 	ref, err := o.sys.Lookup(under)
@@ -38,7 +42,7 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 			err = noActor(under)
 			return
 		}
-		root = newGrove(s, x).grow(at, depth, limit, by)
+		root = newGrove(s, x).grow(at, depth, limit, most, by)
 	})
 	return root, err
 }
@@ -73,19 +77,19 @@ type shown struct {
 	at     int32 // in the snapshot
 	parent int   // number
 	kids   []int
-	more   int
+	all    int // children
 	sum    sum
 }
 
 // grow makes the tree below an actor.
-func (g *grove) grow(root int32, depth, limit int, by order) TreeNode {
+func (g *grove) grow(root int32, depth, limit, most int, by order) TreeNode {
 	nodes := []shown{{at: root, parent: -1}}
 	place := make([]int32, len(g.s.infos)) // number+1 of the node that an actor counts for
 	place[root] = 1
 	for from, level := 0, 0; from < len(nodes) && level < depth; level++ {
 		to := len(nodes)
 		for n := from; n < to; n++ {
-			room := min(limit, MaxTreeNodes-len(nodes))
+			room := min(limit, (most-len(nodes)+to-n-1)/(to-n))
 			f, kids := firsts{most: room, order: by}, 0
 			for k := g.first[nodes[n].at]; k >= 0; k = g.next[k] {
 				f.add(k)
@@ -96,7 +100,7 @@ func (g *grove) grow(root int32, depth, limit int, by order) TreeNode {
 				nodes[n].kids = append(nodes[n].kids, len(nodes))
 				nodes = append(nodes, shown{at: k, parent: n})
 			}
-			nodes[n].more = kids - len(nodes[n].kids)
+			nodes[n].all = kids
 		}
 		from = to
 	}
@@ -129,10 +133,9 @@ func (g *grove) sumUp(nodes []shown, place []int32) {
 	}
 	for n := len(nodes) - 1; n >= 0; n-- {
 		x := &nodes[n]
-		if x.more == 0 && len(x.kids) == 0 {
-			x.more = g.s.infos[x.at].Children // beyond the depth
-			if g.first[x.at] < 0 {
-				x.more = 0
+		if x.all == 0 { // beyond the depth
+			for k := g.first[x.at]; k >= 0; k = g.next[k] {
+				x.all++
 			}
 		}
 		if x.parent >= 0 {
@@ -144,7 +147,8 @@ func (g *grove) sumUp(nodes []shown, place []int32) {
 // node is a node with all below it.
 func (g *grove) node(nodes []shown, n int) TreeNode {
 	x := &nodes[n]
-	t := TreeNode{Actor: g.s.row(int(x.at)), More: x.more, Below: x.sum.aggregate()}
+	t := TreeNode{Actor: g.s.row(int(x.at)), More: x.all - len(x.kids), Below: x.sum.aggregate()}
+	t.Children = x.all
 	for _, k := range x.kids {
 		t.Nodes = append(t.Nodes, g.node(nodes, k))
 	}
@@ -213,8 +217,11 @@ func (s *sum) merge(t *sum) {
 const mostTypes = 32
 
 func (s *sum) aggregate() Aggregate {
-	s.flush()
 	a := s.Aggregate
+	if a.Actors == 1 {
+		return a
+	}
+	s.flush()
 	a.States = map[State]int{}
 	for i, n := range s.states {
 		if n > 0 {
