@@ -36,6 +36,7 @@ type System struct {
 	table        directory.Table[actor]
 	outside      outsiders
 	recent       recents
+	former       formers
 	bus          bus
 	dead         deadLetters
 	origins      origins

@@ -1,0 +1,395 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
+)
+
+func counting() Props { return Native(func() Actor { return &counter{} }) }
+
+func (l *lab) info(ref Ref) Info {
+	l.t.Helper()
+	return must(l.Info(ref))(l.t)
+}
+
+// While an actor is paused its messages, timers and answers wait, in order; system messages
+// go on.
+func TestPause(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	var got []string
+	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
+		got = append(got, describe(m))
+		if describe(m) == "message timer" {
+			return ctx.After(1, time.Second, 0, "tick")
+		}
+		return nil
+	}))
+	l.tell(a, "timer")
+	must(0, l.Pause(a, false))(t)
+	must(0, l.Pause(a, false))(t)
+	l.tell(a, 1, 2)
+	l.pass(time.Minute)
+	if i := l.info(a); i.State != StatePaused || !i.Paused || i.Mailbox != 3 || i.Turns != 1 {
+		t.Errorf("%+v", i)
+	}
+	if n := len(l.seen(EventPaused, EventUnpaused)); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	must(0, l.Unpause(a, false))(t)
+	l.run()
+	if want := []string{"message timer", "message 1", "message 2", "timer tick"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if i := l.info(a); i.State != StateRunning || i.Paused {
+		t.Errorf("%+v", i)
+	}
+	must(0, l.Pause(a, false))(t)
+	l.tell(a, 3)
+	l.Stop(a)
+	l.run()
+	if l.state("a") != "gone" || !slices.Equal(l.letters(), []DeadReason{DeadStopped}) {
+		t.Errorf("%s, %v", l.state("a"), l.letters())
+	}
+	if err := l.Pause(a, true); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+// A paused subtree pauses its children, those that come later, too, and lets them go
+// together; a child can be let go alone.
+func TestPauseOfASubtree(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	top := l.spawn("top", Native(func() Actor { return &counter{} }).WithChildren(Child{"kid", counting().WithChildren(Child{"grandchild", counting()})}))
+	must(0, l.Pause(top, true))(t)
+	l.run()
+	paused := func() (names []string) {
+		for _, path := range []string{"top", "top/kid", "top/kid/grandchild"} {
+			if l.info(l.at(path)).Paused {
+				names = append(names, path)
+			}
+		}
+		return names
+	}
+	if p := paused(); len(p) != 3 {
+		t.Errorf("%q", p)
+	}
+	must(0, l.Restart(l.at("top/kid")))(t)
+	l.run()
+	if p := paused(); len(p) != 3 {
+		t.Errorf("after a restart: %q", p)
+	}
+	must(0, l.Unpause(l.at("top/kid"), false))(t)
+	l.run()
+	if p := paused(); !slices.Equal(p, []string{"top", "top/kid/grandchild"}) {
+		t.Errorf("the kid alone: %q", p)
+	}
+	must(0, l.Unpause(top, true))(t)
+	l.run()
+	if p := paused(); len(p) != 0 {
+		t.Errorf("%q", p)
+	}
+	l.tell(l.at("top/kid/grandchild"), 5)
+	if n := l.get(l.at("top/kid/grandchild")); n != 5 {
+		t.Errorf("%d", n)
+	}
+}
+
+// A paused actor fails, and is delayed and restarted as any other; it stays paused.
+func TestPausedActorsFail(t *testing.T) {
+	l := newLab(t, supervision.Default().WithBackoff(supervision.Backoff{Policy: backoff.WithJitter(backoff.Constant(time.Second), backoff.NoJitter())}))
+	a := l.spawn("a", counting())
+	must(0, l.Pause(a, false))(t)
+	must(0, l.Crash(a, abi.FailureTrap, "for a test"))(t)
+	l.tell(a, 7)
+	if i := l.info(a); i.State != StateDelayed || !i.Paused || i.Due != time.Second || i.Failure.Failure.Error() != "trap: for a test" {
+		t.Errorf("%+v", i)
+	}
+	l.pass(time.Second)
+	if i := l.info(a); i.State != StatePaused || i.Incarnation != 1 || i.Mailbox != 1 {
+		t.Errorf("%+v", i)
+	}
+	must(0, l.Unpause(a, false))(t)
+	l.run()
+	if n := l.get(a); n != 7 {
+		t.Errorf("%d", n)
+	}
+}
+
+// A restart by hand counts in no window and for no backoff; a crash on order counts as any.
+func TestRestartsByHandAreNotCounted(t *testing.T) {
+	l := newLab(t, supervision.Default().WithMaxRestarts(2, 0))
+	causes := []string{}
+	a := l.spawn("a", Native(func() Actor { return &causing{&causes} }))
+	for range 5 {
+		must(0, l.Restart(a))(t)
+		l.run()
+	}
+	if i := l.info(a); i.Incarnation != 5 || i.Crashes != 0 || i.Restarts != 5 || l.totalOf(a) != 0 {
+		t.Errorf("%+v", i)
+	}
+	if causes[1] != "killed: restarted by an operator" {
+		t.Errorf("%q", causes)
+	}
+	for range 2 {
+		must(0, l.Crash(a, 0, ""))(t)
+		l.run()
+	}
+	x := must(l.Inspect(t.Context(), a))(t)
+	if x.Record == nil || x.Record.Failures != 2 || x.Record.InWindow != 2 || x.Crashes != 2 || causes[len(causes)-1] != "guest_error: simulated by an operator" {
+		t.Errorf("%+v, %q", x.Record, causes)
+	}
+	must(0, l.Crash(a, 0, ""))(t)
+	l.run()
+	if l.state("a") != "gone" {
+		t.Error("a third failure is one too many, also an ordered one")
+	}
+	for _, guardian := range []Ref{l.user.ref(), {}} {
+		if err := l.Restart(guardian); !errors.Is(err, ErrUnknown) {
+			t.Error(err)
+		}
+		if err := l.Crash(guardian, 0, ""); !errors.Is(err, ErrUnknown) {
+			t.Error(err)
+		}
+	}
+}
+
+type causing struct{ causes *[]string }
+
+func (c *causing) Receive(*Context, Message) error { return nil }
+func (c *causing) Started(ctx *Context) error {
+	text := ""
+	if f := ctx.Cause(); f != nil {
+		text = f.Error()
+	}
+	*c.causes = append(*c.causes, text)
+	return nil
+}
+
+// A restart by hand of one of a group that is restarted in order does not upset the order.
+func TestRestartByHandWithinAGroup(t *testing.T) {
+	for _, which := range []string{"a", "b", "c"} {
+		l := newLab(t, supervision.Default())
+		slow := supervision.Default().WithKind(supervision.RestForOne).
+			WithBackoff(supervision.Backoff{Policy: backoff.WithJitter(backoff.Constant(time.Minute), backoff.NoJitter())})
+		l.spawn("top", counting().WithSupervision(slow).WithChildren(Child{"a", counting()}, Child{"b", counting()}, Child{"c", counting()}))
+		must(0, l.Crash(l.at("top/a"), 0, ""))(t)
+		l.run()
+		must(0, l.Restart(l.at("top/"+which)))(t)
+		l.run()
+		for range 5 {
+			l.pass(time.Minute)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			if i := l.info(l.at("top/" + name)); i.State != StateRunning || i.Incarnation < 1 {
+				t.Errorf("%s by hand: %s is %v, incarnation %d", which, name, i.State, i.Incarnation)
+			}
+		}
+	}
+}
+
+// An ordered crash of a guest that sleeps, which its supervisor answers with resume, loses
+// nothing.
+func TestCrashOfASleepingGuestIsResumed(t *testing.T) {
+	l := newStage(t, func(c Config) Config { return c.WithIdleAfter(idleSoon).WithGuardian(otherwise(supervision.Resume)) })
+	g := l.spawn("g", puppetHooks(t))
+	l.say(g, script(rec(recAdd, 3, nil)))
+	for range 4 {
+		l.pass(idleSoon)
+	}
+	if i := must(l.Info(g))(t); i.State != StateAsleep {
+		t.Fatalf("%+v", i)
+	}
+	must(0, l.Crash(g, 0, ""))(t)
+	l.run()
+	if i := must(l.Info(g))(t); i.State != StateAsleep || i.Incarnation != 0 || i.Crashes != 1 {
+		t.Errorf("%+v", i)
+	}
+	l.got = nil
+	l.say(g, script(rec(recReport, 0, nil)))
+	l.wants("reply 3")
+}
+
+// A dead letter that is whole is delivered again: to the actor, or to the one that has its
+// path now, with sender and headers; then it is gone. What is not delivered stays.
+func TestRedeliver(t *testing.T) {
+	l := newStage(t, func(c Config) Config { return c.WithDeadLetterBytes(40_000) })
+	a := l.spawn("a", Func(func(ctx *Context, m Message) error { return ctx.Reply(len(m.Payload)) }))
+	l.Stop(a)
+	l.run()
+	for _, n := range []int{10, 5000, 20_000} {
+		_ = l.TellFrom(l.probe, a, strings.Repeat("x", n))
+	}
+	letters, _ := l.DeadLetters()
+	if len(letters) != 3 || !letters[0].Whole || !letters[1].Whole || letters[2].Whole || letters[1].ID != 2 || letters[1].Time.IsZero() {
+		t.Fatalf("%+v", letters)
+	}
+	if d := must(l.DeadLetter(2))(t); len(d.Payload) != d.Size {
+		t.Errorf("%d of %d bytes", len(d.Payload), d.Size)
+	}
+	if _, err := l.Redeliver(1); !errors.Is(err, ErrUnknown) {
+		t.Errorf("to nobody: %v", err)
+	}
+	b := l.spawn("a", Func(func(ctx *Context, m Message) error { return ctx.Reply(len(m.Payload)) }))
+	l.got = nil
+	for id, want := range map[uint64]error{1: nil, 2: nil, 3: ErrNotKept, 4: ErrNotKept, 0: ErrNotKept} {
+		if err := l.CanRedeliver(id); !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", id, err, want)
+		}
+	}
+	for _, id := range []uint64{2, 1} {
+		if to, err := l.Redeliver(id); err != nil || to != b {
+			t.Errorf("%v, %v", to, err)
+		}
+		if _, err := l.Redeliver(id); !errors.Is(err, ErrNotKept) {
+			t.Errorf("twice: %v", err)
+		}
+	}
+	l.run()
+	l.wants("reply 5003", "reply 11")
+	if letters, total := l.DeadLetters(); len(letters) != 1 || total != 3 {
+		t.Errorf("%d are left of %d", len(letters), total)
+	}
+	// An answer that nobody waits for is none that could be delivered.
+	_ = l.TellFrom(l.probe, a, 1)
+	letters, _ = l.DeadLetters()
+	last := letters[len(letters)-1]
+	must(0, l.CanRedeliver(last.ID))(t)
+}
+
+// What dead letters keep is bounded, whatever they are; the oldest give way.
+func TestDeadLettersAreBoundedInBytes(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	l.dead.init(8, 10_000)
+	for i := range 100 {
+		_ = l.Tell(Ref{uid: 77}, strings.Repeat("x", 1500+i*10))
+		if l.dead.bytes > 10_000 {
+			t.Fatalf("%d bytes", l.dead.bytes)
+		}
+		sum := int64(0)
+		for k := range l.dead.ring {
+			sum += l.dead.ring[k].extra()
+		}
+		if sum != l.dead.bytes {
+			t.Fatalf("%d are counted, %d there", l.dead.bytes, sum)
+		}
+	}
+	letters, total := l.DeadLetters()
+	if len(letters) != 8 || total != 100 || letters[7].ID != 100 || !letters[7].Whole || letters[0].Whole {
+		t.Errorf("%d of %d, %+v", len(letters), total, letters[0])
+	}
+	for i, d := range letters {
+		if i > 0 && d.ID != letters[i-1].ID+1 || d.Whole && !letters[7].Whole {
+			t.Error("out of order")
+		}
+	}
+}
+
+// A full mailbox and a delayed receiver refuse what is delivered again, and it stays.
+func TestRedeliverThatIsRefused(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	a := l.spawn("a", counting().WithLimits(Limits{Mailbox: 2}))
+	must(0, l.Pause(a, false))(t)
+	l.run()
+	for i := range 3 {
+		_ = l.Tell(a, i+1)
+	}
+	if _, err := l.Redeliver(1); !errors.Is(err, ErrMailboxFull) {
+		t.Error(err)
+	}
+	letters, total := l.DeadLetters()
+	if len(letters) != 1 || total != 1 {
+		t.Errorf("%d, %d", len(letters), total)
+	}
+	must(0, l.Unpause(a, false))(t)
+	l.run()
+	if _, err := l.Redeliver(1); err != nil {
+		t.Error(err)
+	}
+	l.run()
+	if n := l.get(a); n != 6 {
+		t.Errorf("%d", n)
+	}
+}
+
+// Looking at an actor in the middle of a turn waits no longer than it may, and says what it
+// has not seen.
+func TestInspectABusyActor(t *testing.T) {
+	s := must(New(NewConfig("busy")))(t)
+	defer func() { _ = s.Close(context.Background()) }()
+	begun, end := make(chan bool), make(chan bool)
+	a := must(s.Spawn("a", Func(func(ctx *Context, m Message) error {
+		ctx.Block()
+		close(begun)
+		<-end
+		return ctx.After(1, time.Hour, 0, nil)
+	}).WithChildren(Child{"kid", counting()})))(t)
+	waitFor(t, "the kid", func() bool { _, err := s.Lookup("/user/a/kid"); return err == nil })
+	x := must(s.Inspect(t.Context(), a))(t)
+	if x.Counts == nil || x.Record == nil || x.Children != 1 {
+		t.Errorf("idle: %+v", x)
+	}
+	_ = s.Tell(a, 1)
+	<-begun
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	x = must(s.Inspect(ctx, a))(t)
+	if x.Counts != nil || x.Record == nil {
+		t.Errorf("busy: %+v", x)
+	}
+	kid := must(s.Lookup("/user/a/kid"))(t)
+	if x = must(s.Inspect(ctx, kid))(t); x.Counts == nil || x.Record != nil {
+		t.Errorf("below it: %+v", x)
+	}
+	close(end)
+	waitFor(t, "its end", func() bool {
+		x := must(s.Inspect(t.Context(), a))(t)
+		return x.Counts != nil && x.Counts.Timers == 1
+	})
+	if _, err := s.Inspect(t.Context(), Ref{}); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+// The failure that is kept is a short one, and on the actor's account.
+func TestLastFailureIsBounded(t *testing.T) {
+	l := newLab(t, otherwise(supervision.Suspend))
+	long := strings.Repeat("x", 10_000)
+	f := &abi.Failure{Kind: abi.FailureTrap, Reason: long, Message: long, GuestStack: long}
+	for i := range abi.MaxFrames {
+		f.Stack = append(f.Stack, fmt.Sprint(i, long))
+	}
+	a := l.spawn("a", Func(func(*Context, Message) error { return f }))
+	before := l.info(a).Held
+	l.tell(a, 1)
+	i := l.info(a)
+	if w := i.Failure.weight(); w > (3+LastFailureFrames)*(LastFailureText+16)+160 || i.Held-before != w || len(i.Failure.Failure.Stack) != LastFailureFrames {
+		t.Errorf("%d bytes, %d on the account", w, i.Held-before)
+	}
+}
+
+// Nothing of a look costs a message anything: who is looked at allocates no more.
+func TestAWatchedSystemAllocatesNothing(t *testing.T) {
+	s, _ := manual(t, nil)
+	a := must(s.Spawn("a", Func(func(*Context, Message) error { return nil })))(t)
+	s.RunUntilIdle(100)
+	payload := Raw{0xf6}
+	infos := s.AppendInfo(nil)
+	infos = s.AppendInfo(infos[:0])
+	allocs := testing.AllocsPerRun(1000, func() {
+		_ = s.Tell(a, payload)
+		s.RunUntilIdle(100)
+		infos = s.AppendInfo(infos[:0])
+	})
+	if allocs > 1 { // the value of Tell
+		t.Errorf("%v allocations", allocs)
+	}
+}
