@@ -14,8 +14,6 @@ import (
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
-func counting() Props { return Native(func() Actor { return &counter{} }) }
-
 func (l *lab) info(ref Ref) Info {
 	l.t.Helper()
 	return must(l.Info(ref))(l.t)
@@ -68,7 +66,7 @@ func TestPause(t *testing.T) {
 // together; a child can be let go alone.
 func TestPauseOfASubtree(t *testing.T) {
 	l := newLab(t, supervision.Default())
-	top := l.spawn("top", Native(func() Actor { return &counter{} }).WithChildren(Child{"kid", counting().WithChildren(Child{"grandchild", counting()})}))
+	top := l.spawn("top", Native(func() Actor { return &counter{} }).WithChildren(Child{"kid", newCounter().WithChildren(Child{"grandchild", newCounter()})}))
 	must(0, l.Pause(top, true))(t)
 	l.run()
 	paused := func() (names []string) {
@@ -106,7 +104,7 @@ func TestPauseOfASubtree(t *testing.T) {
 // A paused actor fails, and is delayed and restarted as any other; it stays paused.
 func TestPausedActorsFail(t *testing.T) {
 	l := newLab(t, supervision.Default().WithBackoff(supervision.Backoff{Policy: backoff.WithJitter(backoff.Constant(time.Second), backoff.NoJitter())}))
-	a := l.spawn("a", counting())
+	a := l.spawn("a", newCounter())
 	must(0, l.Pause(a, false))(t)
 	must(0, l.Crash(a, abi.FailureTrap, "for a test"))(t)
 	l.tell(a, 7)
@@ -180,7 +178,7 @@ func TestRestartByHandWithinAGroup(t *testing.T) {
 		l := newLab(t, supervision.Default())
 		slow := supervision.Default().WithKind(supervision.RestForOne).
 			WithBackoff(supervision.Backoff{Policy: backoff.WithJitter(backoff.Constant(time.Minute), backoff.NoJitter())})
-		l.spawn("top", counting().WithSupervision(slow).WithChildren(Child{"a", counting()}, Child{"b", counting()}, Child{"c", counting()}))
+		l.spawn("top", newCounter().WithSupervision(slow).WithChildren(Child{"a", newCounter()}, Child{"b", newCounter()}, Child{"c", newCounter()}))
 		must(0, l.Crash(l.at("top/a"), 0, ""))(t)
 		l.run()
 		must(0, l.Restart(l.at("top/"+which)))(t)
@@ -296,7 +294,7 @@ func TestDeadLettersAreBoundedInBytes(t *testing.T) {
 // A full mailbox and a delayed receiver refuse what is delivered again, and it stays.
 func TestRedeliverThatIsRefused(t *testing.T) {
 	l := newLab(t, supervision.Default())
-	a := l.spawn("a", counting().WithLimits(Limits{Mailbox: 2}))
+	a := l.spawn("a", newCounter().WithLimits(Limits{Mailbox: 2}))
 	must(0, l.Pause(a, false))(t)
 	l.run()
 	for i := range 3 {
@@ -331,7 +329,7 @@ func TestInspectABusyActor(t *testing.T) {
 		close(begun)
 		<-end
 		return ctx.After(1, time.Hour, 0, nil)
-	}).WithChildren(Child{"kid", counting()})))(t)
+	}).WithChildren(Child{"kid", newCounter()})))(t)
 	waitFor(t, "the kid", func() bool { _, err := s.Lookup("/user/a/kid"); return err == nil })
 	x := must(s.Inspect(t.Context(), a))(t)
 	if x.Counts == nil || x.Record == nil || x.Children != 1 {
