@@ -42,6 +42,7 @@ type At struct {
 	Offset int    // bytes from the start of the input
 	Where  string // the type and field that were being read, if known
 	Err    *Error
+	Found  Type // what was there, if Err is ErrType
 }
 
 func (e *At) Error() string {
@@ -49,7 +50,11 @@ func (e *At) Error() string {
 	if e.Where != "" {
 		text += e.Where + ": "
 	}
-	return text + e.Err.Reason + " at offset " + strconv.Itoa(e.Offset)
+	text += e.Err.Reason
+	if e.Found != TypeInvalid {
+		text += ", this is " + e.Found.String() + ","
+	}
+	return text + " at offset " + strconv.Itoa(e.Offset)
 }
 
 // Unwrap is the sentinel.

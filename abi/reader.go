@@ -55,7 +55,11 @@ func (r *Reader) Err() error {
 	if r.err == nil {
 		return nil
 	}
-	return &At{r.at, r.where, r.err}
+	e := &At{Offset: r.at, Where: r.where, Err: r.err}
+	if r.err == ErrType {
+		e.Found = typeAt(r.buf, r.at)
+	}
+	return e
 }
 
 // Done is Err, or an error if anything is left.
@@ -84,7 +88,15 @@ func (r *Reader) Peek() Type {
 	if !r.More() {
 		return TypeInvalid
 	}
-	switch c := r.buf[r.at]; c >> 5 {
+	return typeAt(r.buf, r.at)
+}
+
+// typeAt is the type of the item at an offset.
+func typeAt(b []byte, at int) Type {
+	if at >= len(b) {
+		return TypeInvalid
+	}
+	switch c := b[at]; c >> 5 {
 	case majorUint:
 		return TypeUint
 	case majorNint:

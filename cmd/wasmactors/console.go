@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,7 +114,7 @@ func (c *console) event(e *host.Event) {
 	case c.quiet:
 	case c.json:
 		if e.Kind != host.EventLog || e.Level >= c.level {
-			c.env.writeJSON(e)
+			c.env.writeJSON(advised{e})
 		}
 	default:
 		c.human(e)
@@ -175,6 +176,20 @@ func (c *console) human(e *host.Event) {
 			c.log.Log(logLevels[min(max(e.Level, 0), 3)], printable.Text(e.Text), "actor", path)
 		}
 	}
+}
+
+// advised is an event with what the manifest has to say about it.
+type advised struct{ *host.Event }
+
+// MarshalJSON implements json.Marshaler.
+func (a advised) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(a.Event)
+	advice := bundle.Advice(a.Event)
+	if err != nil || advice == "" {
+		return text, err
+	}
+	more, err := json.Marshal(advice)
+	return slices.Concat(text[:len(text)-1], []byte(`,"advice":`), more, []byte("}")), err
 }
 
 // withAdvice adds what the manifest has to say about an event.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -86,6 +87,20 @@ func TestNothingHostileReachesTheTerminal(t *testing.T) {
 			return r != '\n' && r != '\t' && (unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r >= 0xe0000 && r < 0xe0080 || r == 0xfeff)
 		}); i >= 0 || len(all) < 3000 {
 			t.Errorf("json %v: %d bytes, %q", asJSON, len(all), all[max(i-60, 0):min(i+20, len(all))])
+		}
+	}
+}
+
+// What the manifest has to say about an event is there for programs, too.
+func TestEventsCarryAdvice(t *testing.T) {
+	for want, e := range map[string]host.Event{
+		`"advice":"capabilities: {send: [/user/x]} of the sender would allow it"}`: {Kind: host.EventDeadLetter, Dead: &host.DeadLetter{Reason: host.DeadDenied, Path: "/user/x", Size: 1}},
+		`"advice":"capabilities: {spawn: [kid]} of the actor would allow it"}`:     {Kind: host.EventRefused, Refused: &host.Refusal{What: "spawn", Type: "kid", Denied: true}},
+		`"event":"started"`: {Kind: host.EventStarted},
+	} {
+		text, err := json.Marshal(advised{&e})
+		if err != nil || !strings.Contains(string(text), want) || !json.Valid(text) {
+			t.Errorf("%s %v, want %s", text, err, want)
 		}
 	}
 }

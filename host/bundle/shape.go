@@ -157,11 +157,9 @@ func (c *checker) structure(n *yaml.Node, depth int) bool {
 			}
 			if k.ShortTag() != "!!str" {
 				c.at(k, "the key %s is %s and no text: quote it", k.Value, tagName(k))
-				ok = false
 			}
 			if line, twice := seen[k.Value]; twice {
 				c.at(k, "the key %q comes twice, first in line %d", k.Value, line)
-				ok = false
 			}
 			seen[k.Value] = k.Line
 		}
