@@ -42,23 +42,29 @@ func (a *Actor) Advance(d time.Duration) []*Turn {
 		if next.at.After(a.now) {
 			a.now = next.at
 		}
-		switch next.envelope.Kind {
-		case abi.KindTimer:
-			key := next.envelope.Correlation
-			if next.period == 0 {
-				delete(a.timers, key)
-			} else {
-				a.timers[key] = a.later(next.period, next.period, next.envelope)
-			}
-		case abi.KindReceiveTimeout:
-			next.at = a.now // touched below
-		}
-		turns = append(turns, a.deliver(next.envelope))
+		turns = append(turns, a.fire(next))
 	}
 	if a.now.Before(end) {
 		a.now = end
 	}
 	return turns
+}
+
+// fire delivers what has become due.
+func (a *Actor) fire(next *due) *Turn {
+	a.t.Helper()
+	switch next.envelope.Kind {
+	case abi.KindTimer:
+		key := next.envelope.Correlation
+		if next.period == 0 {
+			delete(a.timers, key)
+		} else {
+			a.timers[key] = a.later(next.period, next.period, next.envelope)
+		}
+	case abi.KindReceiveTimeout:
+		next.at = a.now // it is set anew
+	}
+	return a.deliver(next.envelope)
 }
 
 // next is what becomes due first.

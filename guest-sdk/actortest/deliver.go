@@ -82,7 +82,11 @@ func (a *Actor) run(e abi.Envelope) *Turn {
 		a.failure = failure
 		return turn
 	}
-	a.carryOut(turn, cmds, e.Kind == abi.KindStop || e.Kind == abi.KindPreRestart)
+	last := e.Kind == abi.KindStop || e.Kind == abi.KindPreRestart
+	if a.world != nil {
+		a.world.took(a, turn, cmds, last)
+	}
+	a.carryOut(turn, cmds, last)
 	return turn
 }
 

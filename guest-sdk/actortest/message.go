@@ -82,8 +82,14 @@ func (a *Actor) SpawnFailed(child Spawned, reason string) *Turn {
 // Stop ends the actor and returns its last turn. Only what it sends in it counts.
 func (a *Actor) Stop() *Turn {
 	a.t.Helper()
+	if a.world != nil {
+		a.world.stopBelow(a)
+	}
 	turn := a.deliver(abi.Envelope{Kind: abi.KindStop, Payload: []byte{0xf6}})
 	a.ended = true
+	if a.world != nil {
+		a.world.hasEnded(a, "stopped")
+	}
 	return turn
 }
 

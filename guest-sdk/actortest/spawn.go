@@ -36,6 +36,8 @@ type Actor struct {
 	asks    map[uint64]*due
 	receive *due
 	stash   []abi.Envelope
+
+	world *World // nil: the test is everyone else
 }
 
 type config struct {
@@ -63,6 +65,10 @@ func At(t time.Time) Option { return func(c *config) { c.at = t } }
 // Actors of the same name have the same ref.
 func Named(name string) Option { return func(c *config) { c.name = name } }
 
+// Parent is the ref of the actor's parent; without it there is none. In a [World] it is the
+// parent that the actor is started below.
+func Parent(ref actor.Ref) Option { return func(c *config) { c.parent = ref } }
+
 // Spawn starts an actor of a registered type. How its start went is in
 // [Actor.Started].
 func Spawn(t testing.TB, typ string, options ...Option) *Actor {
@@ -89,6 +95,14 @@ func (a *Actor) Child(s Spawned) *Actor {
 
 func spawn(t testing.TB, typ string, c config) *Actor {
 	t.Helper()
+	a := newActor(t, typ, c)
+	a.first = a.begin()
+	return a
+}
+
+// newActor prepares an actor that is still to begin.
+func newActor(t testing.TB, typ string, c config) *Actor {
+	t.Helper()
 	known := false
 	for _, name := range bridge.Loop.Types() {
 		known = known || name == typ
@@ -105,7 +119,6 @@ func spawn(t testing.TB, typ string, c config) *Actor {
 		Args: encode(c.args)}
 	key := hash(c.name, c.seed)
 	copy(a.start.RefKey[:], key[:])
-	a.first = a.begin()
 	return a
 }
 

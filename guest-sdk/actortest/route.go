@@ -1,0 +1,238 @@
+//go:build !wasip1
+
+package actortest
+
+import (
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+)
+
+// How messages find their way in a World, and what becomes of those that fail or end.
+
+// step is a message under way, or the first turn of an actor.
+type step struct {
+	to       *Actor
+	start    bool
+	envelope abi.Envelope
+	ask      bool
+	sent     Sent
+}
+
+// step delivers what is next.
+func (w *World) step(s step) {
+	w.t.Helper()
+	a := s.to
+	if w.actors[a.Ref()] != a {
+		w.lost(s)
+		return
+	}
+	a.now = w.now
+	if s.start {
+		a.first = a.begin()
+		w.judge(a, a.first, s)
+		return
+	}
+	switch k := s.envelope.Kind; {
+	case (k == abi.KindReply || k == abi.KindReplyError) && s.envelope.Correlation != 0 && a.asks[s.envelope.Correlation] == nil:
+		w.dead = append(w.dead, s.sent) // nobody waits for it
+		return
+	}
+	w.judge(a, a.deliver(s.envelope), s)
+}
+
+// lost is a message whose receiver has ended.
+func (w *World) lost(s step) {
+	if s.start || s.envelope.Kind == abi.KindTerminated {
+		return
+	}
+	w.dead = append(w.dead, s.sent)
+	if s.ask {
+		w.answer(s.sent, ReplyError, encode(actor.Text("the actor has stopped")))
+	}
+}
+
+// judge decides about a turn that has failed.
+func (w *World) judge(a *Actor, turn *Turn, s step) {
+	w.t.Helper()
+	if turn.Failure == nil {
+		return
+	}
+	if w.turns++; w.turns > maxTurns {
+		w.t.Fatalf("actortest: %s fails again and again: %v", a.Path(), turn.Failure)
+	}
+	w.failures = append(w.failures, Failed{a.Path(), turn.Failure})
+	if s.ask {
+		w.answer(s.sent, ReplyError, encode(actor.Text(turn.Failure.Error())))
+	}
+	d := actor.Restart
+	if s.start {
+		d = actor.StopChild
+	}
+	if w.decide != nil {
+		if said := w.decide(a, turn.Failure); said != actor.DefaultDirective {
+			d = said
+		}
+	}
+	switch d {
+	case actor.Resume:
+		a.failure = nil
+	case actor.Restart:
+		w.stopBelow(a)
+		if again := a.Restart(); again.Failure != nil {
+			w.judge(a, again, step{to: a, start: true})
+		}
+	default:
+		w.stopBelow(a)
+		a.ended = true
+		w.hasEnded(a, "failed: "+turn.Failure.Error())
+	}
+}
+
+// took carries out what a turn has asked of others, in order.
+func (w *World) took(a *Actor, turn *Turn, cmds []abi.Command, last bool) {
+	w.t.Helper()
+	sent, spawned := turn.Sent, turn.Spawned
+	for _, c := range cmds {
+		switch c.Op {
+		case abi.OpSend, abi.OpAsk, abi.OpForward:
+			s := sent[0]
+			s.Target = a.absolute(s.Target)
+			w.send(s)
+			sent = sent[1:]
+		case abi.OpSpawn:
+			if !last {
+				w.child(a, spawned[0])
+			}
+			spawned = spawned[1:]
+		case abi.OpStop:
+			if t := w.target(a.absolute(Target{c.ToRef, string(c.ToPath)})); t != nil && t != a && !last {
+				t.Stop()
+			}
+		case abi.OpWatch:
+			w.watch(a, a.absolute(Target{c.ToRef, string(c.ToPath)}))
+		case abi.OpUnwatch:
+			w.unwatch(a.Ref(), c.ToRef)
+		}
+	}
+}
+
+// absolute is a target whose path does not depend on who has named it.
+func (a *Actor) absolute(to Target) Target {
+	if rest, ok := strings.CutPrefix(to.Path, "./"); ok {
+		to.Path = a.Path() + "/" + rest
+	}
+	return to
+}
+
+// child starts the child that a turn has spawned, or says why it cannot be.
+func (w *World) child(a *Actor, s Spawned) {
+	w.t.Helper()
+	c := a.config
+	c.name, c.parent, c.ref, c.args = a.config.name+"/"+s.Name, a.Ref(), s.Ref, actor.Raw(s.Args)
+	if s.Name == "" {
+		w.names++
+		c.name = a.config.name + "/$" + decimal(w.names)
+	}
+	if w.Find("/user/"+c.name) != nil {
+		w.ended[s.Ref] = "unknown"
+		w.queue = append(w.queue, step{to: a, envelope: abi.Envelope{Kind: abi.KindSpawnFailed, Sender: s.Ref, Payload: encode(actor.Text("the name " + s.Name + " is taken"))}})
+		return
+	}
+	w.add(s.Type, c)
+}
+
+// target is an actor of the world, nil if it is none.
+func (w *World) target(to Target) *Actor {
+	switch {
+	case to.To != 0:
+		return w.actors[to.To]
+	case strings.HasPrefix(to.Path, "/"):
+		return w.Find(to.Path)
+	}
+	return nil
+}
+
+// send puts a message on its way.
+func (w *World) send(s Sent) {
+	to := w.target(s.Target)
+	_, gone := w.ended[s.To]
+	switch {
+	case to == nil && s.To != 0 && s.To != Tester && gone:
+		w.lost(step{envelope: abi.Envelope{}, ask: s.Kind == Ask, sent: s})
+		return
+	case to == nil:
+		w.out = append(w.out, s)
+		return
+	}
+	e := abi.Envelope{Sender: s.From, Correlation: s.Correlation, Headers: s.headers, Payload: s.Payload}
+	switch s.Kind {
+	case Reply:
+		e.Kind = abi.KindReply
+	case ReplyError:
+		e.Kind = abi.KindReplyError
+	}
+	w.queue = append(w.queue, step{to: to, envelope: e, ask: s.Kind == Ask || s.Kind == Forward && s.Correlation != 0, sent: s})
+}
+
+// watch notes who wants to know of an end; one that has been already is told at once.
+func (w *World) watch(a *Actor, of Target) {
+	if t := w.target(of); t != nil {
+		w.unwatch(a.Ref(), t.Ref())
+		w.watchers[t.Ref()] = append(w.watchers[t.Ref()], a.Ref())
+		return
+	}
+	reason, ok := w.ended[of.To]
+	if !ok {
+		reason = "unknown"
+	}
+	w.queue = append(w.queue, step{to: a, envelope: abi.Envelope{Kind: abi.KindTerminated, Sender: of.To, Payload: encode(actor.Text(reason))}})
+}
+
+func (w *World) unwatch(who, whom actor.Ref) {
+	list := w.watchers[whom]
+	for i, r := range list {
+		if r == who {
+			w.watchers[whom] = append(list[:i:i], list[i+1:]...)
+			return
+		}
+	}
+}
+
+// stopBelow stops the children of an actor, the youngest first. Their parent is not told.
+func (w *World) stopBelow(a *Actor) {
+	w.t.Helper()
+	for i := len(w.order) - 1; i >= 0; i-- {
+		if i < len(w.order) && w.order[i].config.parent == a.Ref() {
+			k := w.order[i]
+			w.unwatch(a.Ref(), k.Ref())
+			if k.failure != nil {
+				w.stopBelow(k)
+				k.ended = true
+				w.hasEnded(k, "the parent stops")
+				continue
+			}
+			k.now = w.now
+			k.Stop()
+		}
+	}
+}
+
+// hasEnded takes an actor out, and tells whoever watches it.
+func (w *World) hasEnded(a *Actor, reason string) {
+	delete(w.actors, a.Ref())
+	w.ended[a.Ref()] = reason
+	for i, x := range w.order {
+		if x == a {
+			w.order = append(w.order[:i:i], w.order[i+1:]...)
+			break
+		}
+	}
+	for _, ref := range w.watchers[a.Ref()] {
+		if t := w.actors[ref]; t != nil {
+			w.queue = append(w.queue, step{to: t, envelope: abi.Envelope{Kind: abi.KindTerminated, Sender: a.Ref(), Payload: encode(actor.Text(reason))}})
+		}
+	}
+	delete(w.watchers, a.Ref())
+}

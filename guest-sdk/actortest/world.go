@@ -1,0 +1,242 @@
+//go:build !wasip1
+
+package actortest
+
+import (
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+)
+
+// World is several actors that talk to each other in one test, without wasm and without a
+// host: what they send, ask, spawn, stop and watch is carried out, one message after the
+// other, in the order in which it was sent. Whoever is not in it is the test.
+//
+// An actor whose turn fails is restarted, one whose start fails stops; [World.Supervise]
+// decides otherwise. There are no capabilities and no limits. It is for one goroutine.
+type World struct {
+	t        testing.TB
+	config   config
+	actors   map[actor.Ref]*Actor
+	order    []*Actor // in which they were started
+	ended    map[actor.Ref]string
+	watchers map[actor.Ref][]actor.Ref
+	queue    []step
+	decide   func(*Actor, *abi.Failure) actor.Directive
+	now      time.Time
+	names    uint64
+	corr     uint64
+
+	out      []Sent
+	dead     []Sent
+	failures []Failed
+	turns    int
+}
+
+// Failed is a turn that has failed in a [World].
+type Failed struct {
+	Path    string
+	Failure *abi.Failure
+}
+
+// NewWorld is a world without actors. [At] and [Seed] count for all of them.
+func NewWorld(t testing.TB, options ...Option) *World {
+	t.Helper()
+	w := &World{
+		t: t, config: config{at: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		actors: map[actor.Ref]*Actor{}, ended: map[actor.Ref]string{}, watchers: map[actor.Ref][]actor.Ref{},
+	}
+	for _, o := range options {
+		o(&w.config)
+	}
+	w.now = w.config.at
+	return w
+}
+
+// Supervise sets who decides about failures. actor.Resume leaves the actor with what it had
+// before the turn only as far as the turn has not changed it: turns are not undone here.
+func (w *World) Supervise(decide func(a *Actor, f *abi.Failure) actor.Directive) { w.decide = decide }
+
+// Spawn starts an actor at /user/ and its name, which is the type if [Named] gives no other, and runs
+// the world until nothing is left to do. With [Parent] it is below that actor.
+func (w *World) Spawn(typ string, options ...Option) *Actor {
+	w.t.Helper()
+	c := w.config
+	c.name = typ
+	for _, o := range options {
+		o(&c)
+	}
+	if p := w.actors[c.parent]; p != nil {
+		c.name = p.config.name + "/" + c.name
+	} else if c.parent != 0 {
+		w.t.Fatalf("actortest: the parent %d is no actor of this world", c.parent)
+	}
+	a := w.add(typ, c)
+	w.Run()
+	return a
+}
+
+// add makes an actor and lets it begin in its turn.
+func (w *World) add(typ string, c config) *Actor {
+	w.t.Helper()
+	c.at = w.now
+	a := newActor(w.t, typ, c)
+	if w.actors[a.Ref()] != nil || w.Find("/user/"+c.name) != nil {
+		w.t.Fatalf("actortest: there is an actor /user/%s already", c.name)
+	}
+	a.world = w
+	delete(w.ended, a.Ref())
+	w.actors[a.Ref()] = a
+	w.order = append(w.order, a)
+	w.queue = append(w.queue, step{to: a, start: true})
+	return a
+}
+
+// Path is where the actor is: /user/ and its name, behind those of its parents.
+func (a *Actor) Path() string { return "/user/" + a.config.name }
+
+// Find is the actor at a path, nil if there is none.
+func (w *World) Find(path string) *Actor {
+	for _, a := range w.order {
+		if a.Path() == path {
+			return a
+		}
+	}
+	return nil
+}
+
+// Actors are the paths of those that live, sorted.
+func (w *World) Actors() []string {
+	paths := make([]string, 0, len(w.order))
+	for _, a := range w.order {
+		paths = append(paths, a.Path())
+	}
+	sort.Strings(paths)
+	return paths
+}
+
+// Tell sends a message from nobody, and runs the world until nothing is left to do.
+func (w *World) Tell(to *Actor, body actor.Encoder) {
+	w.t.Helper()
+	w.send(Sent{Target: Target{To: to.Ref()}, Payload: encode(body)})
+	w.Run()
+}
+
+// Ask sends a question as [Tester], runs the world until nothing is left to do, and returns the answer,
+// also if it is an error. Without one the test fails.
+func (w *World) Ask(to *Actor, body actor.Encoder) Sent {
+	w.t.Helper()
+	w.corr++
+	q := w.corr
+	w.send(Sent{Target: Target{To: to.Ref()}, Kind: Ask, From: Tester, Correlation: q, Payload: encode(body)})
+	w.Run()
+	for i, s := range w.out {
+		if (s.Kind == Reply || s.Kind == ReplyError) && s.To == Tester && s.Correlation == q {
+			w.out = append(w.out[:i:i], w.out[i+1:]...)
+			return s
+		}
+	}
+	w.t.Fatalf("actortest: %s has not answered; failures: %v", to.Path(), w.failures)
+	return Sent{}
+}
+
+// Answer answers a question that has left the world, one of [World.Out], and runs it.
+func (w *World) Answer(question Sent, body actor.Encoder) {
+	w.t.Helper()
+	w.answer(question, Reply, encode(body))
+	w.Run()
+}
+
+// AnswerError is Answer with an error.
+func (w *World) AnswerError(question Sent, reason string) {
+	w.t.Helper()
+	w.answer(question, ReplyError, encode(actor.Text(reason)))
+	w.Run()
+}
+
+func (w *World) answer(q Sent, kind SentKind, payload []byte) {
+	from := q.To
+	if from == 0 {
+		from = Tester
+	}
+	w.send(Sent{Target: Target{To: q.From}, Kind: kind, From: from, Correlation: q.Correlation, Payload: payload})
+}
+
+// Out takes what was sent to whoever is not in the world: the test, and paths and refs that
+// nobody has had in it.
+func (w *World) Out() []Sent {
+	out := w.out
+	w.out = nil
+	return out
+}
+
+// Dead takes what was sent to actors that have ended, and answers that nobody waits for.
+func (w *World) Dead() []Sent {
+	dead := w.dead
+	w.dead = nil
+	return dead
+}
+
+// Failures are the turns that have failed so far.
+func (w *World) Failures() []Failed { return w.failures }
+
+// Run delivers what is under way until nothing is left to do. Tell, Ask, Spawn, Answer and
+// Advance do so themselves; it is for what [Actor.Send] and its like have set off.
+func (w *World) Run() {
+	w.t.Helper()
+	for len(w.queue) > 0 {
+		if w.turns++; w.turns > maxTurns {
+			w.t.Fatalf("actortest: %d turns: a conversation without an end?", w.turns)
+		}
+		s := w.queue[0]
+		w.queue = w.queue[1:]
+		w.step(s)
+	}
+}
+
+// Stop stops an actor, its children first, and runs the world.
+func (w *World) Stop(a *Actor) {
+	w.t.Helper()
+	if !a.ended {
+		a.now = w.now
+		a.Stop()
+	}
+	w.Run()
+}
+
+// Now is the clock of the world.
+func (w *World) Now() time.Time { return w.now }
+
+// Advance moves the clock of all actors. What becomes due is delivered in the order of time, and
+// what follows from it before time goes on.
+func (w *World) Advance(d time.Duration) {
+	w.t.Helper()
+	w.Run()
+	for end := w.now.Add(d); ; w.Run() {
+		var who *Actor
+		var first *due
+		for _, a := range w.order {
+			if next := a.next(); next != nil && a.failure == nil && (first == nil || next.at.Before(first.at)) {
+				who, first = a, next
+			}
+		}
+		if first == nil || first.at.After(end) {
+			w.now = end
+			break
+		}
+		if w.turns++; w.turns > maxTurns {
+			w.t.Fatalf("actortest: %d turns before %v: a timer without an end?", maxTurns, end)
+		}
+		if first.at.After(w.now) {
+			w.now = first.at
+		}
+		who.now = w.now
+		w.judge(who, who.fire(first), step{to: who})
+	}
+	for _, a := range w.order {
+		a.now = w.now
+	}
+}
