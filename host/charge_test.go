@@ -24,6 +24,8 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 		{"forwards of 8 KB", 100_000, nil, func(p Ref) []byte { return bytes.Repeat(forward(p), 150) }, true},
 		{"a pattern", 200_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/x*") }, false},
 		{"patterns over 200 actors", 200_000, []string{"/user/**"}, func(Ref) []byte { return bytes.Repeat(pattern("/user/x*"), 6) }, true},
+		{"a long path", 80_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/" + strings.Repeat("x", 200)) }, false},
+		{"long paths", 80_000, []string{"/user/**"}, func(Ref) []byte { return bytes.Repeat(pattern("/user/"+strings.Repeat("x", 200)), 30) }, true},
 		{"patterns without a capability", 200_000, nil, func(Ref) []byte { return bytes.Repeat(pattern("/user/x*"), 6) }, false},
 		{"patterns with many stars", 200_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/" + strings.Repeat("*a", 20)) }, true},
 	} {

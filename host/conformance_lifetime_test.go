@@ -111,6 +111,40 @@ func TestLifetimesInGroups(t *testing.T) {
 	}
 }
 
+// What is restarted has not ended: a watcher is told of nothing when a guest exits, when an
+// actor fails, or when a permanent actor stops itself, and of the end when an order stops it.
+func TestWatchersOfWhatIsRestarted(t *testing.T) {
+	var got []string
+	exits := Guest(load(t, newEngine(t), "testdata/hostile/exit.wasm"), "hostile").WithLimits(Limits{Memory: 4 << 20})
+	for _, c := range []struct {
+		name  string
+		props Props
+		say   any
+	}{
+		{"a guest that exits", exits, 1},
+		{"a failure", newLister(&got, nil), "crash"},
+		{"a permanent actor that stops itself", newLister(&got, nil).WithLifetime(supervision.Permanent), "quit"},
+	} {
+		l := newLab(t, supervision.Default())
+		a := l.spawn("a", c.props)
+		in := l.Inbox(0)
+		in.Watch(a)
+		l.tell(a, c.say)
+		if m, told := in.TryReceive(); told || l.table.Get(a.uid).incarnation() != 1 || l.at("a") != a {
+			t.Errorf("%s: the watcher is told %+v, incarnation %d", c.name, m, l.table.Get(a.uid).incarnation())
+		}
+		l.Stop(a)
+		l.run()
+		if m, told := in.TryReceive(); !told || m.Kind != abi.KindTerminated || m.Sender != a {
+			t.Errorf("%s, then stopped: told %v, %+v", c.name, told, m)
+		}
+		in.Close()
+	}
+	if r := abi.ExitReason(0); !strings.Contains(r, "an actor ends with the command stop") {
+		t.Errorf("exit code 0: %q", r)
+	}
+}
+
 // Significant children: never, any, all. An end that was ordered is none.
 func TestSignificantChildren(t *testing.T) {
 	for _, c := range []struct {
