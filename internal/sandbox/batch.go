@@ -9,19 +9,17 @@ import (
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 )
 
-// batch lets another goroutine end the batch of a guest that runs, between two turns. What
-// it writes is a word that the guest's code reads when it asks for the next envelope, but
-// cannot name.
+// batch lets another goroutine end the batch of a running guest, between two turns. It
+// writes a hidden global that the rewriter's code reads before it hands out the next envelope.
 type batch struct {
 	ended atomic.Bool
 	mu    sync.Mutex
 	word  api.MutableGlobal // of the present module instance, looked up when first needed
 }
 
-// EndBatch has the turn that runs be the last of its entry, and the entries after it have
-// one turn each, until Resume is called. Any goroutine may call it, up to the instance's
-// Put. It has no effect in wazero's interpreter, whose globals are not to be written from
-// outside.
+// EndBatch makes the running turn the last of its entry, and gives later entries one turn
+// each, until Resume is called. Any goroutine may call it, until the instance is Put. It has
+// no effect in wazero's interpreter, whose globals must not be written by other goroutines.
 func (x *Instance) EndBatch() {
 	b := &x.batch
 	if b.ended.Load() || x.image.engine.cfg.interpreter {
@@ -39,8 +37,8 @@ func (x *Instance) EndBatch() {
 	b.ended.Store(true)
 }
 
-// Resume takes EndBatch back. It is for the goroutine that runs the instance; what has
-// called for the end must have been dealt with.
+// Resume undoes EndBatch. Only the goroutine that runs the instance may call it, after it
+// has handled the reason for EndBatch.
 func (x *Instance) Resume() {
 	b := &x.batch
 	if !b.ended.Load() {
@@ -54,7 +52,7 @@ func (x *Instance) Resume() {
 	}
 }
 
-// moved forgets the word of an earlier module instance.
+// moved forgets the global of an earlier module instance.
 func (b *batch) moved() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

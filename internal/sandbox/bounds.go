@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// parallelLoads is the bound of Config.WithParallelLoads.
+// parallelLoads is the number of modules to load at a time; n is Config.WithParallelLoads'.
 func parallelLoads(n int) int {
 	if n <= 0 {
 		n = goruntime.GOMAXPROCS(0)
@@ -18,11 +18,11 @@ func parallelLoads(n int) int {
 	return n
 }
 
-// unknownMemory is what a machine is taken to have that does not say.
+// unknownMemory is assumed where the machine does not tell how much memory it has.
 const unknownMemory = 4 << 30
 
-// compileRoom is what all compilations of an engine may take together, in bytes:
-// half of what the machine, or the control group, has.
+// compileRoom is the memory that all compilations of an engine may take together, in
+// bytes: half of what the machine, or the control group, has.
 func compileRoom() int64 { return cmp.Or(MachineMemory(), unknownMemory) / 2 }
 
 // MachineMemory is what the machine, or the control group, has in bytes; 0 if that is
@@ -46,8 +46,8 @@ var machineMemory = sync.OnceValue(func() int64 {
 	return has
 })
 
-// within does work that takes memory as soon as there is room for it. Work that
-// would take more than all of it waits until it is alone.
+// within does work as soon as there is room for the memory that it takes. Work that would
+// take more than there is at all runs when nothing else does.
 func (e *Engine) within(ctx context.Context, bytes uint64, work func() error) error {
 	n := int64(min(bytes, uint64(e.roomBytes)))
 	if err := e.room.Acquire(ctx, n); err != nil {

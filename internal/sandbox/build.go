@@ -20,7 +20,7 @@ import (
 
 // initTime is the clock during the initialisation of an image, so that the
 // image does not depend on when it is built: 2000-01-01. It is not 0, which Go's
-// runtime refuses to believe.
+// runtime does not accept as a time.
 const initTime = 946_684_800_000_000_000
 
 // build makes the record of a module: decode, instrument, initialise, freeze.
@@ -43,8 +43,8 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	if err := i.cfg.checkModule(m); err != nil {
 		return nil, blame(err)
 	}
-	// The limit on memory is enforced where it is allocated, where a refusal can be
-	// seen; the module may declare what it likes.
+	// The memory limit is enforced by the allocator, which sees every refusal; so the
+	// declared maximum need not be lowered.
 	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit, RawNaNs: i.cfg.RawNaNs})
 	if err != nil {
 		return nil, blame(err)
@@ -102,8 +102,8 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	return rec, nil
 }
 
-// direct makes indirect calls direct, unless the dispatchers are too dear to
-// compile beside the rest of the module, which costs so much.
+// direct makes indirect calls direct, unless compiling the dispatchers would take the
+// module, whose own code costs cost, over most.
 func (i *Image) direct(m *wasm.Module, cost estimate.Estimate, most estimate.Cost) *wasm.Module {
 	d := direct.Calls(m)
 	if d == m {
@@ -120,12 +120,12 @@ func (i *Image) encode(rec *record, m *wasm.Module) {
 	rec.module = m.Encode()
 	rec.outline = outline(m, rec.module)
 	rec.meta.FrozenBytes = len(rec.module)
-	rec.meta.BesideBytes = beside(m)
+	rec.meta.BesideBytes = heapBytes(m)
 }
 
-// beside is what an instance may take in Go's heap besides its memory: its tables, as
-// large as they may grow, its globals, and wazero's copies of its segments.
-func beside(m *wasm.Module) (n uint64) {
+// heapBytes is what an instance may take in Go's heap, its memory not included: its tables,
+// as large as they may grow, its globals, and wazero's copies of its segments.
+func heapBytes(m *wasm.Module) (n uint64) {
 	const reference, global = 8, 32
 	for _, t := range m.Tables {
 		n += reference * uint64(max(t.Min, t.Max))
@@ -136,7 +136,7 @@ func beside(m *wasm.Module) (n uint64) {
 	return n + global*uint64(len(m.Globals))
 }
 
-// trial is an instance that has run its initialisation in order to be frozen.
+// trial is an instance whose initialisation was run, so that its state can be frozen.
 type trial struct {
 	x       *Instance
 	runtime wazero.Runtime
@@ -145,10 +145,10 @@ type trial struct {
 	took    time.Duration
 }
 
-// tryOut runs the initialisation: in wazero's interpreter, since code that runs
+// tryOut runs the initialisation in wazero's interpreter, since code that runs
 // once is not worth compiling (a Go guest: 60 ms to prepare and 8 ms to run,
-// against 480 ms to compile). The interpreter allows fewer nested calls than the
-// compiler, though; where it gives up, the compiler is asked.
+// against 480 ms to compile). The interpreter allows fewer nested calls than compiled
+// code; if it runs out of them, the initialisation is compiled after all.
 func (i *Image) tryOut(ctx context.Context, rec *record, res *rewrite.Result) (*trial, error) {
 	t, err := i.tryWith(ctx, rec, res, true)
 	var f *abi.Failure
@@ -225,7 +225,7 @@ func (i interrupt) Yield() bool {
 }
 
 func (t *trial) close() {
-	t.x.shut()
+	t.x.closeModule()
 	if t.x.files != nil {
 		t.x.files.Reset()
 	}
@@ -260,7 +260,7 @@ func (x *Instance) enterInit(in *Entry, op uint32) (f *abi.Failure) {
 	} else {
 		x.initFuel += x.spentNow()
 	}
-	x.staging = x.staging[:0] // nothing that is sent here has a sender
+	x.staging = x.staging[:0] // commands of an initialisation are dropped: there is no actor yet
 	x.end()
 	return f
 }

@@ -12,16 +12,15 @@ import (
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 )
 
-// callers are an image's ways into its guests.
+// callers are the function objects through which an image's instances are called.
 //
-// In wazero each api.Function has a call stack of its own, 10 KiB at first, which only
-// serves while a call is under way. With one for each instance that was nearly half of
-// what a small actor weighs, and most of what making one costs. All instances of an
-// image run the same code, and what wazero's function object knows of the instance is
-// one pointer. So a function is taken from the image's stock for the time of a call, and
-// the pointer is set. wazero offers no way to do that; callLayout makes sure that its
-// objects are those that we know, and if they are not, as in the interpreter, each
-// instance has its own function as before.
+// In wazero each api.Function has a call stack of its own, 10 KiB at first, which is in use
+// only during a call. One for each instance made up nearly half of a small actor's memory
+// and most of the cost of making it. All instances of an image run the same code, and
+// wazero's function object refers to its instance by a single pointer. So instances share a
+// stock of functions: one is taken for the time of a call, and its pointer is set. wazero has
+// no API for that. callLayout checks that its objects have the fields that we know; if they
+// have not, or in the interpreter, each instance has a function of its own.
 type callers struct {
 	once   sync.Once
 	layout *callLayout // nil: not shared
@@ -31,7 +30,7 @@ type callers struct {
 	stackLayout *stackLayout // nil: there are no stacks
 }
 
-// caller is a function that serves one instance after the other.
+// caller is a function object that instances share, one at a time.
 type caller struct {
 	enter  api.Function
 	object unsafe.Pointer // the function object
@@ -41,21 +40,21 @@ type caller struct {
 // again.
 const maxKeptStack = 64 << 10
 
-// callLayout is where in wazero's objects things are.
+// callLayout holds the offsets of fields in wazero's objects.
 type callLayout struct {
 	engine uintptr // in the module instance: an interface that holds what parent points to
 	parent uintptr // in the function: a pointer to the instance's module engine
 	stack  uintptr // in the function: the call stack, a slice of bytes
 }
 
-// knownCall are the fields of wazero 1.12's function object, which depends on its
-// instance by parent alone: executable and preambleExecutable are the code's,
-// the numbers are the function's, and everything else belongs to the call under way.
+// knownCall are the fields of wazero 1.12's function object. Only parent depends on the
+// instance: executable and preambleExecutable belong to the code, the numbers to the
+// function, and everything else to the call under way.
 var knownCall = []string{"WazeroOnly", "stack", "stackTop", "executable", "preambleExecutable", "parent", "indexInModule",
 	"sizeOfParamResultSlice", "requiredParams", "execCtx", "execCtxPtr", "numberOfResults", "stackIteratorImpl", "tryHandlers", "pendingException"}
 
-// layoutOf is the layout of a module instance and a function of it, nil if it is not
-// the known one.
+// layoutOf is the layout of a module instance and a function of it, nil if their fields are
+// not the known ones.
 func layoutOf(module api.Module, f api.Function) *callLayout {
 	m, c := reflect.ValueOf(module), reflect.ValueOf(f)
 	if m.Kind() != reflect.Pointer || c.Kind() != reflect.Pointer || m.Elem().Kind() != reflect.Struct || c.Elem().Kind() != reflect.Struct {
@@ -111,17 +110,17 @@ func (s *callers) join(x *Instance) {
 	x.engine = pointerOf(unsafe.Add(objectOf(x.module), s.layout.engine))
 }
 
-// lastCaller is the function that an Entry was used with last: whoever keeps an Entry
-// for one Run after the other, as a worker does, goes to the stock only when it comes to
-// another image. A copy of an Entry has none.
+// lastCaller caches in an Entry the function that it was used with last. A worker uses one
+// Entry for one Run after the other, so it goes to the stock only when the image changes.
+// The cache is not valid in a copy of the Entry.
 type lastCaller struct {
 	entry *Entry // whose it is
 	from  *callers
 	it    *caller
-	lent  bool // to a call under way
+	lent  bool // in use by a call under way
 }
 
-// take is a function that enters x. It is x's until give.
+// take returns a function that enters x, for x alone until giveBack.
 func (s *callers) take(x *Instance) *caller {
 	var c *caller
 	if in := x.in; in != nil && in.last.from == s && in.last.entry == in && !in.last.lent {

@@ -14,10 +14,10 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// codeStore stands where wazero's file cache would: wazero asks it for machine
-// code, and gives it what it has compiled. So machine code comes from bytes in our
-// memory that were authenticated, and never from a file that somebody could change
-// between the check and the use. It is used for one module and one call of CompileModule.
+// codeStore takes the place of wazero's file cache: wazero asks it for machine code, and
+// gives it what it has compiled. So machine code comes from authenticated bytes in our
+// memory, and never from a file that could change between the check and the use. It serves
+// one module and one call of CompileModule.
 type codeStore struct {
 	serve io.Reader // what to answer, once; nil to compile
 	made  []byte    // what was compiled
@@ -49,12 +49,11 @@ func (s *codeStore) Add(_ codeKey, content io.Reader) (err error) {
 
 func (s *codeStore) Delete(codeKey) error { return nil }
 
-// errCodeStore says that this version of wazero is not the one that we know.
+// errCodeStore says that this version of wazero has no such field.
 var errCodeStore = errors.New("runtime: this version of wazero does not let its machine code be kept or given")
 
-// compilationCache is a compilation cache of wazero's that keeps its code in s.
-// wazero offers files only; its field for them is an interface, which a codeStore
-// satisfies.
+// compilationCache is a compilation cache of wazero's whose storage is s. wazero's API
+// offers files only; its internal field for them is an interface, which codeStore implements.
 func compilationCache(s *codeStore) (wazero.CompilationCache, error) {
 	c := wazero.NewCompilationCache()
 	v := reflect.ValueOf(c)
@@ -69,8 +68,8 @@ func compilationCache(s *codeStore) (wazero.CompilationCache, error) {
 	return c, nil
 }
 
-// machine names this version of wazero on this processor: wazero's name for the
-// machine code of the empty module.
+// machine identifies this version of wazero on this processor: it is wazero's cache key for
+// the empty module.
 var machine = sync.OnceValues(func() (codeKey, error) {
 	var s codeStore
 	c, err := compilationCache(&s)
@@ -89,10 +88,9 @@ var machine = sync.OnceValues(func() (codeKey, error) {
 	return s.asked, nil
 })
 
-// checkCode checks the frame of machine code that a process made which has worked
-// through a hostile module: as many functions as the module has, each within the
-// code, and nothing that wazero would allocate without having seen it. What the
-// instructions do cannot be checked.
+// checkCode checks the structure of machine code that a process has compiled from a hostile
+// module: it has as many functions as the module, each lies within the code, and no count
+// makes wazero allocate more than is there. What the instructions do cannot be checked.
 func checkCode(code []byte, functions int) error {
 	bad := func(what string) error { return fmt.Errorf("malformed machine code: %s", what) }
 	head, rest, ok := split(code, 7)

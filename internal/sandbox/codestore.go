@@ -13,14 +13,14 @@ import (
 )
 
 // Parts of an image's entry in the disk cache. A start with a warm cache reads
-// the first, and the machine code; the module is there for the interpreter, and
-// for when the machine code is missing.
+// the first, and the machine code. The module is needed by the interpreter, and where the
+// machine code is missing.
 const (
 	imagePart  = "image"
 	modulePart = "module"
 )
 
-// open takes an entry of the disk cache into use for the image.
+// open opens the image's entry in the disk cache.
 func (i *Image) open(key cache.Key) {
 	c := i.engine.cache
 	if c == nil {
@@ -33,8 +33,8 @@ func (i *Image) open(key cache.Key) {
 	}
 }
 
-// recall reads a record from the cache, nil if there is none that can be used.
-func (i *Image) recall() *record {
+// cachedRecord reads the record from the cache, nil if there is none that can be used.
+func (i *Image) cachedRecord() *record {
 	if i.entry == nil {
 		return nil
 	}
@@ -51,8 +51,8 @@ func (i *Image) recall() *record {
 	return nil
 }
 
-// remember stores a record.
-func (i *Image) remember(rec *record) {
+// storeRecord writes the record to the cache.
+func (i *Image) storeRecord(rec *record) {
 	if i.entry == nil {
 		return
 	}
@@ -64,8 +64,8 @@ func (i *Image) remember(rec *record) {
 	}
 }
 
-// noteUse notes what was used, and keeps the cache within its bound after
-// something was added.
+// noteUse marks the entry as used; if something was added, it evicts until the cache is
+// within its bound.
 func (i *Image) noteUse(cached bool) {
 	if i.entry == nil {
 		return
@@ -93,7 +93,7 @@ func (i *Image) compile(ctx context.Context, rec *record, code []byte) error {
 		return i.compileWith(ctx, rec.meta, rec.module, nil)
 	}
 	if code == nil {
-		if ok, err := i.compileKept(ctx, rec); ok || err != nil {
+		if ok, err := i.compileCached(ctx, rec); ok || err != nil {
 			return err
 		}
 		if err := i.needModule(rec); err != nil {
@@ -107,10 +107,10 @@ func (i *Image) compile(ctx context.Context, rec *record, code []byte) error {
 		if err != nil {
 			return err
 		}
-	} else if err := i.useMade(ctx, rec, code); err != nil {
+	} else if err := i.useCompiled(ctx, rec, code); err != nil {
 		return err
 	}
-	i.keepCode(code)
+	i.storeCode(code)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (i *Image) compileNow(ctx context.Context, rec *record, limits compileLimit
 		if err != nil {
 			return nil, err
 		}
-		return p.code, i.useMade(ctx, rec, p.code)
+		return p.code, i.useCompiled(ctx, rec, p.code)
 	}
 	if i.entry == nil {
 		return nil, i.compileWith(ctx, rec.meta, rec.module, nil)
@@ -146,8 +146,8 @@ func (i *Image) compileNow(ctx context.Context, rec *record, limits compileLimit
 	return s.made, err
 }
 
-// useMade takes machine code that a process has made.
-func (i *Image) useMade(ctx context.Context, rec *record, code []byte) error {
+// useCompiled loads machine code that a process has compiled.
+func (i *Image) useCompiled(ctx context.Context, rec *record, code []byte) error {
 	o, err := wasm.Decode(rec.outline)
 	if err == nil {
 		err = checkCode(code, len(o.Code))
@@ -161,37 +161,35 @@ func (i *Image) useMade(ctx context.Context, rec *record, code []byte) error {
 	return err
 }
 
-// compileServed gives wazero machine code. wazero would decode and validate the
-// whole module before it asks for its code, which is most of the time that a warm
-// start would need. So it is shown the outline of the module, in which every body
-// is "unreachable", and given the module's code. Should it not want it, for whatever
-// reason, it would compile the outline; that is noticed, and the result thrown away.
+// compileServed has wazero load machine code. wazero decodes and validates a module before
+// it asks for its code, which would be most of the time of a warm start. So it is given the
+// outline of the module, in which every body is "unreachable", together with the module's
+// code. If it does not accept the code, it compiles the outline; that is noticed, and the
+// result thrown away.
 func (i *Image) compileServed(ctx context.Context, rec *record, code io.Reader) error {
 	s := codeStore{serve: code}
 	if err := i.compileWith(ctx, rec.meta, rec.outline, &s); err != nil {
 		return err
 	}
 	if s.made != nil || s.asked == (codeKey{}) {
-		closeRuntime(i.runtime, i.kept)
-		i.runtime, i.kept, i.compiled = nil, nil, nil
+		closeRuntime(i.runtime, i.codeCache)
+		i.runtime, i.codeCache, i.compiled = nil, nil, nil
 		return errors.New("wazero does not take the machine code")
 	}
 	return nil
 }
 
-// codePart is an image's machine code, behind the name of the machine that it is
-// for.
+// codePart is an image's machine code, preceded by the key of the machine that it is for.
 const codePart = "code"
 
-// compileKept takes machine code from the cache, false if there is none that can be
-// used.
-func (i *Image) compileKept(ctx context.Context, rec *record) (bool, error) {
+// compileCached loads machine code from the cache; false if there is none that can be used.
+func (i *Image) compileCached(ctx context.Context, rec *record) (bool, error) {
 	if i.entry == nil {
 		return false, nil
 	}
 	here, err := machine()
 	if err != nil {
-		return false, nil // compileNow says so
+		return false, nil // compileNow reports the error
 	}
 	code, err := i.entry.Open(codePart)
 	if errors.Is(err, cache.ErrMissing) {
@@ -208,7 +206,7 @@ func (i *Image) compileKept(ctx context.Context, rec *record) (bool, error) {
 				return true, nil
 			}
 		}
-		_ = i.entry.Drop(codePart) // whatever is wrong with it, it is not needed
+		_ = i.entry.Drop(codePart)
 	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -217,8 +215,8 @@ func (i *Image) compileKept(ctx context.Context, rec *record) (bool, error) {
 	return false, nil
 }
 
-// keepCode puts machine code into the cache.
-func (i *Image) keepCode(code []byte) {
+// storeCode writes machine code to the cache.
+func (i *Image) storeCode(code []byte) {
 	here, err := machine()
 	if i.entry == nil || code == nil || err != nil {
 		return
@@ -228,8 +226,8 @@ func (i *Image) keepCode(code []byte) {
 	}
 }
 
-// outline is a module that looks like m from outside and does nothing. The hash
-// of what m is encoded to goes into it, so that no two modules share one.
+// outline is a module with the imports, exports and types of m whose functions do nothing.
+// It contains the hash of m's encoding, so that no two modules have the same outline.
 func outline(m *wasm.Module, encoded []byte) []byte {
 	sum := sha256.Sum256(encoded)
 	o := *m

@@ -25,8 +25,8 @@ func CompileMain() {
 	ownCompiler.Store(true)
 }
 
-// compileProcess does the job that comes over in and answers over out. stage is a
-// test's way in.
+// compileProcess reads a job from in, does it and writes the answer to out. stage is for
+// tests.
 func compileProcess(in io.Reader, out io.Writer, stage func(string)) int {
 	closeInherited()
 	kind, head, err := readFrame(in, 1<<30)
@@ -40,11 +40,11 @@ func compileProcess(in io.Reader, out io.Writer, stage func(string)) int {
 	}
 	kind, module, err := readFrame(in, 1<<30)
 	if err != nil || kind != frameModule {
-		return exitAlone
+		return exitOrphan
 	}
-	go func() { // whatever comes, or the end: the parent wants no more
+	go func() { // anything more, or the end of the pipe, means that the parent has given up
 		_, _ = in.Read(make([]byte, 1))
-		os.Exit(exitAlone)
+		os.Exit(exitOrphan)
 	}()
 	if q.Version != imageVersion || q.Compile && !sameMachine(q.Machine) {
 		_ = writeFailure(out, fmt.Errorf("the program is of another version: %q, not %q, or has another wazero", imageVersion, q.Version))
@@ -70,7 +70,7 @@ func compileProcess(in io.Reader, out io.Writer, stage func(string)) int {
 		err = p.write(out)
 	}
 	if err != nil {
-		return exitAlone
+		return exitOrphan
 	}
 	return 0
 }
@@ -83,7 +83,7 @@ func sameMachine(want codeKey) bool {
 // doJob does what is asked, in this process.
 func doJob(q *request, module []byte, w *watch) (*product, error) {
 	ctx := context.Background()
-	// Memory in Go's heap: it is counted with the rest, and ends with it.
+	// Guest memory in Go's heap: so it counts against the limit on memory.
 	e, err := New(ctx, NewConfig().WithPortableMemory(true).WithInterpreter(q.Interpreter).WithCompileInProcess())
 	if err != nil {
 		return nil, err
@@ -126,9 +126,9 @@ func (p *product) write(out io.Writer) error {
 	return errors.Join(err, writeFrame(out, frameEnd, nil))
 }
 
-// watch ends the process that compiles when it has used up what it may. Memory is
-// all that Go has from the system and has not given back. The kernel's limits stand
-// behind it, somewhat higher, where there are such.
+// watch ends the process that compiles when it exceeds its limits. Memory is what Go has
+// from the system and has not given back. Where the kernel has limits, they are set somewhat
+// higher, in case the watch comes too late.
 type watch struct {
 	limits compileLimits
 
@@ -138,12 +138,12 @@ type watch struct {
 	spared time.Duration // processor time of pauses
 }
 
-// look is how often the watch looks.
+// look is the time between two checks of the watch.
 const look = 2 * time.Millisecond
 
 func (w *watch) start() {
 	limitProcess(w.limits)
-	// Collect late, as long as there is room: the process ends soon.
+	// The process is short-lived: collect garbage late, as long as there is room.
 	debug.SetGCPercent(200)
 	debug.SetMemoryLimit(int64(w.limits.Memory / 4 * 3))
 	go func() {
@@ -172,7 +172,8 @@ func (w *watch) spent() time.Duration {
 	return now - w.spared
 }
 
-// pause leaves out what follows, which has a limit of its own; nil is fine.
+// pause starts and ends a pause: what happens in it does not count, since it has a limit of
+// its own. The receiver may be nil.
 func (w *watch) pause(on bool) {
 	if w == nil {
 		return

@@ -8,8 +8,8 @@ import (
 
 // Defaults of [Config].
 const (
-	// DefaultQuantum is the fuel after which a running turn looks up: a million
-	// units, about 0.1 ms.
+	// DefaultQuantum is the most fuel that a turn spends between two checks of its
+	// deadline and of a kill: a million units, about 0.1 ms.
 	DefaultQuantum = 1_000_000
 	// DefaultMaxInstances is how many instances may live in one engine.
 	DefaultMaxInstances = 2_000_000
@@ -24,7 +24,7 @@ type Config struct {
 	cacheBytes   int64
 	cacheKey     string // file
 	compile      compileWhere
-	compileWith  program // with compileThere
+	compileWith  program // if compile is compileThere
 	loads        int
 	interpreter  bool
 	quantum      uint64
@@ -35,8 +35,8 @@ type Config struct {
 	log          *slog.Logger
 }
 
-// NewConfig is the configuration that production wants: compiler, copy-on-write
-// memory where the platform has it, no disk cache.
+// NewConfig is the configuration for production: compiler, copy-on-write memory where the
+// platform has it, no disk cache.
 func NewConfig() Config {
 	return Config{
 		quantum:      DefaultQuantum,
@@ -102,9 +102,9 @@ func (c Config) WithParallelLoads(n int) Config { c.loads = max(n, 0); return c 
 // compiler and for tests. Fuel is the same as with the compiler.
 func (c Config) WithInterpreter(on bool) Config { c.interpreter = on; return c }
 
-// WithQuantum bounds the fuel after which a turn looks up. How much it is follows the
-// clock: about what takes 0.1 ms. The turn then yields and checks
-// its fuel budget, its deadline and whether it is being killed. 0 means
+// WithQuantum bounds the fuel that a turn spends between two checks. At a check it yields,
+// and ends if its fuel budget is spent, its deadline has passed, or it was killed. The
+// amount is adapted so that it takes about 0.1 ms, up to this bound. 0 means
 // DefaultQuantum; the least is 1000.
 func (c Config) WithQuantum(fuel uint64) Config {
 	if fuel == 0 {
@@ -136,6 +136,6 @@ func (c Config) WithClock(cl clock.Clock) Config { c.clock = cl; return c }
 // written). The log of guests is not from here but from [Entry].
 func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }
 
-// WithPoolBytes bounds what instances that nobody uses keep resident, as estimated, so that
-// the next actors get one at once; 0 keeps none. It is beside what actors hold.
+// WithPoolBytes bounds the estimated resident memory of idle instances, which are kept so
+// that the next actors get one at once; 0 keeps none. What actors hold does not count.
 func (c Config) WithPoolBytes(n int64) Config { c.poolBytes = max(n, 0); return c }

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasi"
 )
 
-// turnContext is the context of every call into a guest: it brings the instance
-// along, and answers wazero's one question a call as cheaply as can be.
+// turnContext is the context of every call into a guest. It carries the instance, and its
+// Value, which wazero calls once a call, is cheap.
 type turnContext struct{ x *Instance }
 
 func (*turnContext) Deadline() (deadline time.Time, ok bool) { return }

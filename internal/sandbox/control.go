@@ -38,7 +38,7 @@ func readControl(mem []byte, ptr uint32) (c control, err error) {
 	return c, c.check(mem)
 }
 
-// check reports rings that are not where and what they may be.
+// check reports rings that lie outside of the memory, overlap or have a wrong size.
 func (c *control) check(mem []byte) error {
 	if err := checkRing(mem, "inbox", c.Inbox, c.InboxCap); err != nil {
 		return err

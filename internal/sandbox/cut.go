@@ -13,13 +13,13 @@ type Stage uint8
 const (
 	StageTurn   Stage = iota // in the guest's code
 	StageGrowth              // at a growth of the guest's memory
-	StageWork                // while the host carried out what the turn has asked for
+	StageWork                // while the host carried out the turn's commands
 )
 
 // Cut is where something from outside has ended a turn: a kill, a deadline, a bound
-// of the system. Nothing in the turn itself says so, so who wants to repeat it must be
-// told: with Entry.Cut set, a Run over the same envelopes ends at the same
-// instruction, with the same failure. Such a Run needs neither deadline nor account.
+// of the system. The turn's inputs do not determine it, so a replay needs it as well: with
+// Entry.Cut set, a Run over the same envelopes ends at the same instruction, with the same
+// failure. Such a Run needs neither deadline nor account.
 type Cut struct {
 	Stage Stage
 	// Phase is 2n+1 in turn n of the Run, counted from 0, and 2n in the guest's code
@@ -55,9 +55,9 @@ func (x *Instance) cutNow() *Cut {
 type guestMemory struct{ x *Instance }
 
 // Reallocate is called by wazero when the guest grows its memory. A growth beyond the
-// actor's own limit is refused, as the guest expects; one that the system cannot bear
-// ends the turn: whether there is room there is no business of the guest's, and
-// no turn that is repeated may come out differently for it.
+// actor's own limit is refused, as the guest expects. One that the system has no room for
+// ends the turn: otherwise the guest could see how full the system is, and a turn that is
+// replayed could come out differently.
 func (g guestMemory) Reallocate(size uint64) []byte {
 	x := g.x
 	in := x.in

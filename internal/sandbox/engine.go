@@ -106,8 +106,8 @@ func runtimeConfig(interpreter bool) wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfig().WithCoreFeatures(features).WithDebugInfoEnabled(false)
 }
 
-// adopt registers a finished image.
-func (e *Engine) adopt(i *Image) error {
+// register adds a finished image.
+func (e *Engine) register(i *Image) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -133,8 +133,8 @@ func (e *Engine) forget(i *Image) {
 	e.mu.Unlock()
 }
 
-// admit counts an instance, if there may be another: those that wait in the pools of
-// other images are thrown away for it.
+// admit counts an instance, unless there are too many. To make room it throws idle ones of
+// other images away.
 func (e *Engine) admit() error {
 	for e.live.Add(1) > int64(e.cfg.maxInstances) {
 		e.live.Add(-1)
@@ -149,7 +149,7 @@ func (e *Engine) admit() error {
 func (e *Engine) reclaim() bool {
 	e.mu.Lock()
 	var found *Instance
-	for i := range e.images { // which one makes no difference to anybody
+	for i := range e.images { // in any order: nothing that can be seen depends on it
 		if found = i.pool.take(); found != nil {
 			e.pooled.Add(-i.footprint)
 			break

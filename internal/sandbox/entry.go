@@ -14,9 +14,9 @@ const (
 	MaxLogLine  = 8 << 10
 )
 
-// Yielder is told about every 0.1 ms, from inside a turn that goes on for long and
-// on the goroutine that called Run, that others should get a chance to run. False
-// means that the turn should end, for there are too many.
+// Yielder lets others run. It is called about every 0.1 ms during a long turn, on the
+// goroutine that called Run. False means that the turn should end, because there are too
+// many long turns.
 type Yielder interface{ Yield() bool }
 
 // Account is asked before a guest's memory grows from one size to another, in bytes,
@@ -40,7 +40,7 @@ type Entry struct {
 	// TurnFuel is what each turn may spend; 0 means no limit.
 	TurnFuel uint64
 	// Deadline is how long each turn may take by the engine's clock; 0 means no
-	// limit. It is looked at about every 0.1 ms. So is a kill.
+	// limit. It is checked about every 0.1 ms. So is a kill.
 	Deadline time.Duration
 	// MemoryLimit is how large the instance's memory may grow, in bytes. 0 and
 	// whatever exceeds the image's limit mean the image's limit.
@@ -57,8 +57,8 @@ type Entry struct {
 	Yield Yielder
 	// Account may be nil: then memory grows as far as the actor's limit allows.
 	Account Account
-	// Cut repeats what has ended an earlier Run of the same envelopes from outside;
-	// nil means that nothing has.
+	// Cut is that of an earlier Run of the same envelopes, to be repeated; nil if nothing
+	// from outside has ended it.
 	Cut *Cut
 	// Log may be nil: then what the guest logs is dropped.
 	Log LogSink
@@ -69,7 +69,7 @@ type Entry struct {
 // DefaultOutboxLimit bounds the commands of an entry that says nothing: 4 MiB.
 const DefaultOutboxLimit = 4 << 20
 
-// Result is what became of the envelopes that were pushed before a Run.
+// Result is the outcome of a Run: which of the envelopes were handled.
 type Result struct {
 	// Turns is the number of turns that ended well: the first Turns envelopes
 	// are handled, and the commands of their turns stand.
@@ -79,11 +79,11 @@ type Result struct {
 	// Failure is why the next turn, of index Turns, did not end; nil if none
 	// failed. That turn has done nothing.
 	Failure *abi.Failure
-	// Unread is the number of envelopes that no turn has begun with; they belong
-	// back to the front of the mailbox.
+	// Unread is the number of envelopes whose turns were not begun; they go back to the
+	// front of the mailbox.
 	Unread int
 	// Worth estimates how long the completed turns and the failed one have computed,
-	// in nanoseconds: for who schedules, and no part of what a turn does.
+	// in nanoseconds. It is for schedulers; nothing that a guest can see depends on it.
 	Worth int64
 }
 

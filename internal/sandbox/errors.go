@@ -8,12 +8,11 @@ import (
 
 // Errors of this package.
 var (
-	// ErrTooManyInstances is what Get answers at Config.WithMaxInstances.
+	// ErrTooManyInstances is what Get returns at Config.WithMaxInstances.
 	ErrTooManyInstances = errors.New("runtime: too many instances")
-	// ErrClosed is what a closed Engine or Image answers.
+	// ErrClosed is what methods of a closed Engine or Image return.
 	ErrClosed = errors.New("runtime: closed")
-	// errProcess wraps what has gone wrong with the process that compiles and is not
-	// the module's fault.
+	// errProcess wraps errors of the compiling process that are not the module's fault.
 	errProcess = errors.New("runtime: the process that compiles")
 	// ErrNotSaved wraps why an instance's state cannot be saved.
 	ErrNotSaved = errors.New("runtime: the state cannot be saved")
@@ -52,7 +51,7 @@ type abort struct {
 	kind    abi.FailureKind
 	reason  string
 	message string
-	trace   string // what the guest itself tells of where it was
+	trace   string // the guest's own stack trace
 }
 
 func (a *abort) Error() string { return a.kind.String() + ": " + a.reason }

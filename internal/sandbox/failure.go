@@ -55,12 +55,12 @@ func (x *Instance) memoryLimit() uint64 {
 }
 
 // readTrace turns a trap or an exit into the panic that the guest's language has
-// told of before. Go writes "panic: text" to stderr, an empty line, and the goroutines'
+// reported before it. Go writes "panic: text" to stderr, an empty line, and the goroutines'
 // traces; TinyGo writes "panic: text" or "panic: runtime error at 0x1234: text" to stdout.
-// Of another language the last lines on stderr stand beside the trap: it may have said there
-// why it gives up (an assertion of C, a panic of Rust).
+// For other languages the trap gets the last lines on stderr, which may say why (an
+// assertion of C, a panic of Rust).
 func (x *Instance) readTrace(f *abi.Failure) {
-	t := x.thisTurn()
+	t := x.turnDiagnostics()
 	if len(t.trace) == 0 {
 		if f.Kind == abi.FailureTrap && f.Reason == unreachable {
 			f.Message = clip(bytes.TrimSpace(t.last), abi.MaxReason)
@@ -75,16 +75,16 @@ func (x *Instance) readTrace(f *abi.Failure) {
 	f.GuestStack = clip(bytes.TrimSpace(rest), abi.MaxReason)
 }
 
-// unreachable is wazero's reason for the instruction by which languages give up.
+// unreachable is wazero's reason for the trap by which languages abort.
 const unreachable = "unreachable"
 
 // enterName is what the rewriter calls its entry in the name section.
 const enterName = "wasmactors.enter"
 
-// frames are the names of the functions in wazero's stack trace, innermost
-// first, without those that the rewriter has put there.
+// frames are the names of the functions in wazero's stack trace, innermost first, without
+// the rewriter's.
 func frames(trace string) []string {
-	trace, _, _ = strings.Cut(trace, "\n\n") // behind it: the host's own stack
+	trace, _, _ = strings.Cut(trace, "\n\n") // what follows is the host's stack
 	var names []string
 	for _, line := range strings.Split(trace, "\n") {
 		line = strings.TrimSpace(line)

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
-// What the two processes say to each other: frames of a kind, a length and a body.
+// The protocol between the two processes: frames of a kind, a length and a body.
 const (
 	frameRequest  = 'q'
 	frameModule   = 'm' // as given; in an answer, the rewritten one
@@ -25,7 +25,7 @@ const (
 	frameEnd      = '.'
 )
 
-// errProtocol is an answer that no process of ours gives.
+// errProtocol is an answer that breaks the protocol.
 var errProtocol = errors.New("malformed answer")
 
 const (
@@ -44,8 +44,8 @@ func writeFrame(w io.Writer, kind byte, body []byte) error {
 	return err
 }
 
-// readFrame reads a frame of at most so many bytes. Memory is taken as bytes come,
-// not as they are announced.
+// readFrame reads a frame of at most so many bytes. Memory is allocated as bytes arrive,
+// not by the length that was announced.
 func readFrame(r io.Reader, most uint64) (kind byte, body []byte, err error) {
 	var head [9]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -116,7 +116,7 @@ func readProduct(r io.Reader, i *Image, j job) (p *product, failed, err error) {
 
 func knownStage(s string) bool { return s == "decode" || s == "initialise" || s == "compile" }
 
-// readFailure is the error that a process has come to.
+// readFailure decodes the error that a process has reported.
 func readFailure(name string, body []byte) error {
 	var f processFailure
 	if len(body) > maxFailure || json.Unmarshal(body, &f) != nil || f.Reason == "" {
@@ -154,10 +154,9 @@ func writeFailure(w io.Writer, err error) error {
 	return writeFrame(w, frameFailure, body)
 }
 
-// checkRecord checks what another process has made of a hostile module as if the
-// module had made it itself: what it declares is within its limits, it imports
-// what there is, its memory is as large as it may be, and rings and description
-// are where and what they may be.
+// checkRecord checks what another process has made of a hostile module as strictly as the
+// module itself: its declarations are within the limits, it imports only what the host
+// offers, its memory is not too large, and its rings and description are valid.
 func (c *ImageConfig) checkRecord(raw, module []byte) (*record, error) {
 	rec, err := decodeRecordWithin(raw, c.MemoryLimit)
 	if err != nil {
@@ -192,8 +191,8 @@ func (c *ImageConfig) checkRecord(raw, module []byte) (*record, error) {
 	return rec, nil
 }
 
-// checkTables is checkModule for what is left of a module's declarations after it
-// was rewritten: the rewriter adds globals and data of its own.
+// checkTables checks the sizes of a rewritten module's tables. Its globals and data are not
+// checked: the rewriter has added some of its own.
 func (c *ImageConfig) checkTables(o *wasm.Module) error {
 	for _, t := range o.Tables {
 		if t.Min > c.TableLimit {

@@ -57,10 +57,10 @@ func TestGiveUpAtInitialisation(t *testing.T) {
 
 // However much a guest writes, the last lines are kept, whole and within their bound.
 func TestLastLines(t *testing.T) {
-	var l told
+	var l diagnostics
 	for i := range 10_000 {
-		l.hear(true, bytes.Repeat([]byte{'a' + byte(i%26)}, i%3000))
-		if len(l.last) > keepLast || !bytes.HasSuffix(l.last, []byte("\n")) || len(l.trace) != 0 {
+		l.add(true, bytes.Repeat([]byte{'a' + byte(i%26)}, i%3000))
+		if len(l.last) > maxLastLines || !bytes.HasSuffix(l.last, []byte("\n")) || len(l.trace) != 0 {
 			t.Fatalf("%d: %d bytes", i, len(l.last))
 		}
 		for _, line := range bytes.Split(bytes.TrimSuffix(l.last, []byte("\n")), []byte("\n")) {

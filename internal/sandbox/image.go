@@ -56,9 +56,10 @@ type ImageConfig struct {
 	// ElementLimit the most elements in them. 0 means DefaultTypeLimit,
 	// DefaultFuncLimit, DefaultSegmentLimit and DefaultElementLimit.
 	TypeLimit, FunctionLimit, SegmentLimit, ElementLimit uint32
-	// CompileSteps is what compiling may cost by the estimate of package estimate,
-	// in steps of about a nanosecond, beyond 1000 for each byte of the module.
-	// CompileBytes is the same in bytes, beyond 200. 0 means DefaultCompileSteps and
+	// CompileSteps is the most that compiling may cost, as package estimate estimates
+	// it, in steps of about a nanosecond and in addition to 1000 for each byte of the
+	// module. CompileBytes is the most memory, in bytes and in addition to 200 for each
+	// byte. 0 means DefaultCompileSteps and
 	// DefaultCompileBytes; math.MaxUint64 turns the check off.
 	CompileSteps, CompileBytes uint64
 	// GlobalLimit is the most globals that the module may have. 0 means
@@ -81,9 +82,9 @@ type ImageConfig struct {
 	// NoFreeze makes every instance run its own initialisation, so that no state
 	// drawn at random there is shared between instances.
 	NoFreeze bool
-	// RawNaNs leaves results of float arithmetic that are NaN the bits that the
-	// processor gives them. Without it they are canonical before a guest can see their
-	// bits, so that it computes the same everywhere.
+	// RawNaNs leaves NaNs that float arithmetic results in with the bits that the
+	// processor gives them. Without it they are made canonical before a guest can see
+	// their bits, so that it computes the same on every processor.
 	RawNaNs bool
 	// InitFuel and InitDeadline bound the initialisation. 0 means
 	// DefaultInitFuel and DefaultInitDeadline.
@@ -119,7 +120,7 @@ type ImageInfo struct {
 	Cached       bool     // the frozen image came from the disk cache
 	InboxCap     int      // bytes
 	OutboxCap    int      // bytes
-	Batching     bool     // several envelopes may ride in one entry
+	Batching     bool     // one entry may have several envelopes
 	LoadTime     time.Duration
 	InitTime     time.Duration // running the initialisation, 0 if Cached
 	CompileTime  time.Duration // compiling the frozen module, or reading its code from the cache
@@ -138,25 +139,25 @@ type Image struct {
 	batching    bool
 	frozen      bool
 	startBytes  uint64       // size of a fresh memory
-	beside      uint64       // bytes of an instance in Go's heap, see beside
+	heapBytes   uint64       // of an instance, beyond its memory: see the function
 	mutable     int          // globals that a guest can change
 	unsaved     string       // why instances have no snapshots
 	memory      *slots.Image // what a fresh memory holds, if frozen
 	roots       *wasi.Roots  // nil: no directories
 
-	runtime  wazero.Runtime
-	kept     wazero.CompilationCache // nil: machine code is not cached
-	compiled wazero.CompiledModule
+	runtime   wazero.Runtime
+	codeCache wazero.CompilationCache // nil: machine code is not cached
+	compiled  wazero.CompiledModule
 
 	watch *watch // in a process that compiles
 
 	callers   callers
 	pool      pool
 	slowest   slowest
-	footprint int64 // what a pooled instance keeps resident, estimated
+	footprint int64 // estimated resident bytes of a pooled instance
 	closed    atomic.Bool
 	live      atomic.Int64 // instances
-	refs      atomic.Int64 // one for being open, one for each instance
+	refs      atomic.Int64 // one while it is open, one for each instance
 }
 
 // Name is what messages call the image.
@@ -175,7 +176,7 @@ func InboxCap(i *Image) int { return int(i.control.InboxCap) }
 // write more by flushing; see Entry.OutboxLimit.
 func OutboxCap(i *Image) int { return int(i.control.OutboxCap) }
 
-// Batching reports whether several envelopes may ride in one Run.
+// Batching reports whether one Run may have several envelopes.
 func Batching(i *Image) bool { return i.batching }
 
 // Frozen reports whether instances start from a frozen image (true), or each
@@ -219,7 +220,7 @@ func (i *Image) unref() {
 // release gives everything back; nothing uses the image any more.
 func (i *Image) release() {
 	if i.runtime != nil {
-		closeRuntime(i.runtime, i.kept)
+		closeRuntime(i.runtime, i.codeCache)
 		i.runtime = nil
 	}
 	if i.memory != nil {

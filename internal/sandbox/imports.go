@@ -29,15 +29,15 @@ const (
 	i64 = api.ValueTypeI64
 )
 
-// guestFuncs are what guests import from the module "wasmactors", but for next,
-// which the rewriter answers inside the guest.
+// guestFuncs are the imports of the module "wasmactors", except for next, which the
+// rewriter implements inside the guest.
 var guestFuncs = []hostFunc{
 	{"flush", []api.ValueType{i32}, nil, func(x *Instance, s []uint64) { x.flush(uint32(s[0])) }},
 	{"log", []api.ValueType{i32, i32, i32}, nil, func(x *Instance, s []uint64) { x.guestLog(uint32(s[0]), uint32(s[1]), uint32(s[2])) }},
 	{"panic", []api.ValueType{i32, i32}, nil, func(x *Instance, s []uint64) { x.guestPanic(uint32(s[0]), uint32(s[1])) }},
 }
 
-// meterFuncs are what the rewriter's code calls.
+// meterFuncs are called by the rewriter's code.
 var meterFuncs = []hostFunc{
 	{rewrite.ImportRefuel, []api.ValueType{i64}, []api.ValueType{i64}, func(x *Instance, s []uint64) { s[0] = uint64(x.refuel(int64(s[0]))) }},
 	{rewrite.ImportExceeded, []api.ValueType{i32}, nil, func(x *Instance, s []uint64) { x.exceeded(uint32(s[0])) }},
@@ -78,7 +78,7 @@ func checkImports(m *wasm.Module) (usesGuest, usesWASI bool, err error) {
 	for i := range m.Imports {
 		imp := &m.Imports[i]
 		if imp.Kind != wasm.KindFunc {
-			continue // the rewriter's to refuse
+			continue // the rewriter refuses it
 		}
 		var params, results []api.ValueType
 		known := false
@@ -86,7 +86,7 @@ func checkImports(m *wasm.Module) (usesGuest, usesWASI bool, err error) {
 		case abi.Module:
 			usesGuest = usesGuest || imp.Name != "next"
 			if imp.Name == "next" {
-				continue // the rewriter's to check
+				continue // the rewriter checks it
 			}
 			for _, f := range guestFuncs {
 				if f.name == imp.Name {
@@ -101,7 +101,7 @@ func checkImports(m *wasm.Module) (usesGuest, usesWASI bool, err error) {
 				}
 			}
 		case rewrite.ImportModule:
-			continue // the rewriter's to refuse
+			continue // the rewriter refuses it
 		}
 		if !known {
 			return false, false, fmt.Errorf("unknown import %q.%q", imp.Module, imp.Name)

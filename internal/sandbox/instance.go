@@ -22,9 +22,9 @@ import (
 type Instance struct {
 	image   *Image
 	module  api.Module
-	own     api.Function   // the way in, if that cannot be shared: see callers
-	engine  unsafe.Pointer // wazero's part of the module, if it can
-	entered unsafe.Pointer // the function that it was last entered through, but for its Entry's
+	own     api.Function   // to call the instance by, if functions cannot be shared: see callers
+	engine  unsafe.Pointer // wazero's part of the module, if they can
+	entered unsafe.Pointer // the function of the last call, unless its Entry has that
 	memory  *slots.Memory
 	hidden  *hidden // the rewriter's globals, looked up when first needed
 	files   *wasi.FileTable
@@ -36,7 +36,7 @@ type Instance struct {
 	inboxLen uint32 // their bytes
 	poisoned bool
 	renew    bool   // the call stack has grown large: take a new one at the reset
-	raw      bool   // its own initialisation is still to come
+	raw      bool   // its own initialisation has not run yet
 	initFuel uint64 // what the initialisation has spent
 
 	kill atomic.Pointer[string]
@@ -50,7 +50,7 @@ type Instance struct {
 	sampling *sampling
 }
 
-// hidden are the rewriter's globals that the host looks at.
+// hidden are the rewriter's globals that the host uses.
 type hidden struct {
 	fuel                               api.MutableGlobal
 	begun, ended, outLen, dirty, spent api.Global
@@ -58,7 +58,7 @@ type hidden struct {
 
 // Get takes an instance in the image's state, from the pool or new. It fails
 // with ErrTooManyInstances or ErrClosed. The instance of an image that is not frozen
-// has its initialisation before it: see [Instance.Prepare].
+// must be initialised first: see [Instance.Prepare].
 func Get(i *Image) (*Instance, error) {
 	if i.closed.Load() {
 		return nil, ErrClosed
@@ -89,9 +89,9 @@ func newInstance(i *Image) *Instance {
 	return x
 }
 
-// noRandom is wazero's source of random bytes for instances. Ours do not read
-// it (the actor's stream is in package wasi's hands), but wazero would otherwise
-// seed one for each instance, for 40 us.
+// noRandom is wazero's source of random bytes for instances. Nothing reads it, since package
+// wasi serves the actor's stream, but without it wazero seeds a source for each instance,
+// which takes 40 us.
 type noRandom struct{}
 
 func (noRandom) Read(p []byte) (int, error) { clear(p); return len(p), nil }
@@ -117,11 +117,11 @@ func (x *Instance) open() error {
 	return nil
 }
 
-// Prepare runs the initialisation of an instance whose image is not frozen, if that
-// is still to come: after Get and after every Reset, before the first Push. It runs
-// like a turn, under the limits of in (and those of the image for initialisations), can
-// be killed, yields, and draws its random bytes from in.Seed. Its clock stands
-// where that of frozen images stood. The failure is one of kind init.
+// Prepare runs the initialisation of an instance whose image is not frozen, if it has not
+// run: after Get and after every Reset, before the first Push. It runs like a turn, under the
+// limits of in (and those of the image for initialisations), can be killed, yields, and
+// draws its random bytes from in.Seed. Its clock stands at the same time as that of frozen
+// images. The failure is one of kind init.
 func (x *Instance) Prepare(in *Entry) *abi.Failure {
 	if !x.raw {
 		return nil
@@ -135,7 +135,7 @@ func (x *Instance) Prepare(in *Entry) *abi.Failure {
 	if in.Deadline > 0 {
 		own.Deadline = min(own.Deadline, in.Deadline)
 	}
-	x.poisoned = true // until it has worked
+	x.poisoned = true // until this has succeeded
 	c, f := x.initialise(&own)
 	if f == nil && (c.InboxCap != i.control.InboxCap || c.OutboxCap != i.control.OutboxCap) {
 		f = &abi.Failure{Kind: abi.FailureABIViolation, Reason: "the rings have another size than when the module was loaded"}
@@ -161,14 +161,14 @@ func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory
 	x.batch.moved()
 	if m == x.image.compiled {
 		x.image.callers.join(x)
-	} else { // a trial
+	} else { // the trial run of Load
 		x.own = module.ExportedFunction(rewrite.ExportEnter)
 	}
 	return nil
 }
 
-// shut closes the module instance and frees its memory.
-func (x *Instance) shut() {
+// closeModule closes the module instance and frees its memory.
+func (x *Instance) closeModule() {
 	if x.module != nil {
 		_ = x.module.Close(context.Background()) // our modules hold no files of wazero's
 		x.memory.Free()
@@ -178,7 +178,7 @@ func (x *Instance) shut() {
 
 // discard ends the instance for good.
 func (x *Instance) discard() {
-	x.shut()
+	x.closeModule()
 	if x.files != nil {
 		x.files.Reset()
 	}
@@ -189,7 +189,7 @@ func (x *Instance) discard() {
 // Image is what it was made from.
 func (x *Instance) Image() *Image { return x.image }
 
-// globals looks the rewriter's globals up.
+// globals are the rewriter's globals.
 func (x *Instance) globals() *hidden {
 	if x.hidden == nil {
 		x.hidden = &hidden{
@@ -216,7 +216,7 @@ func (x *Instance) call(op, a, b uint32, fuel uint64) error {
 	return err
 }
 
-// Put gives the instance back: it is reset, or thrown away if there are enough.
+// Put gives the instance back: it is reset and pooled, or thrown away if the pool is full.
 // The caller must not use it any more, nor Kill it.
 func (x *Instance) Put() {
 	i := x.image
@@ -246,14 +246,14 @@ func (x *Instance) Put() {
 // whose image is not frozen, is made anew. After an error the instance can only
 // be Put.
 func (x *Instance) Reset() error {
-	x.pending, x.inboxLen, x.poisoned = 0, 0, true // until it has worked
+	x.pending, x.inboxLen, x.poisoned = 0, 0, true // until this has succeeded
 	x.reader = reader{}
 	x.output.reset()
 	if x.files != nil {
 		x.files.Reset()
 	}
 	if !x.resettable() {
-		x.shut()
+		x.closeModule()
 		if err := x.open(); err != nil {
 			return err
 		}
@@ -264,12 +264,12 @@ func (x *Instance) Reset() error {
 	return nil
 }
 
-// resettable reports whether restore can do.
+// resettable reports whether restore is enough for a reset.
 func (x *Instance) resettable() bool {
 	return x.image.frozen && x.module != nil && uint32(x.globals().dirty.Get())&(rewrite.DirtyTable|rewrite.DirtySegment) == 0
 }
 
-// restore puts memory and globals back in place.
+// restore gives memory and globals their contents in the image.
 func (x *Instance) restore() error {
 	stale, err := x.memory.Reset()
 	if err != nil {
@@ -278,7 +278,7 @@ func (x *Instance) restore() error {
 	if stale && !x.memory.Rebase(x.module.Memory().Grow) {
 		// The memory has reached the maximum that the module declares, so wazero
 		// cannot be told of the smaller one.
-		x.shut()
+		x.closeModule()
 		return x.open()
 	}
 	if x.renew && x.own != nil {
@@ -287,9 +287,9 @@ func (x *Instance) restore() error {
 	return x.call(rewrite.EnterReset, 0, 0, 0)
 }
 
-// Kill ends the turn that is running, within a quantum, as FailureKilled with
-// this reason. It has no effect on an instance that does not run. Any goroutine
-// may call it, up to the instance's Put: after that it might be another actor's.
+// Kill ends the running turn within a quantum, as FailureKilled with this reason. It has no
+// effect on an instance that does not run. Any goroutine may call it until the instance is
+// Put; after that it may belong to another actor.
 func (x *Instance) Kill(reason string) { x.kill.Store(&reason) }
 
 // MemoryBytes is the present size of the guest's memory.
@@ -298,12 +298,12 @@ func (x *Instance) MemoryBytes() uint64 { return x.memory.Size() }
 // Poisoned reports whether a turn has failed since the last Reset.
 func (x *Instance) Poisoned() bool { return x.poisoned }
 
-// Weight is what an instance of the image holds when it is made, in bytes: what it may
-// write to without growing, and what it needs besides. Pages that instances share until
-// they are written to count for each of them, but for those that hold the image's own
-// contents, of which an estimate counts.
+// Weight is what a fresh instance of the image counts for in its actor's account, in bytes:
+// all memory that it may write to without growing, and its parts in Go's heap. Pages that
+// instances share until they are written to count for each of them; of those with the
+// image's own contents an estimate counts.
 func Weight(i *Image) int64 {
-	n := i.footprint + int64(i.beside) + int64(i.startBytes)
+	n := i.footprint + int64(i.heapBytes) + int64(i.startBytes)
 	if i.memory != nil {
 		n -= int64(i.memory.NonZero())
 	}

@@ -88,8 +88,8 @@ func (c *ImageConfig) checkModule(m *wasm.Module) error {
 	return nil
 }
 
-// What a module may cost the compiler for each of its bytes, beyond the limits:
-// twice what the dearest large module takes that was seen.
+// What compiling a module may cost for each of its bytes, in addition to the limits: twice
+// what the most expensive large module took that was measured.
 const (
 	stepsPerByte  = 1_000
 	memoryPerByte = 200
@@ -107,8 +107,7 @@ func saturate(a, b uint64) uint64 {
 	return a + b
 }
 
-// checkCompile refuses what wazero's compiler would take too long or too much
-// memory for.
+// checkCompile refuses a module whose compilation would take too long or too much memory.
 func (c *ImageConfig) checkCompile(e *estimate.Estimate, most estimate.Cost) error {
 	what := "needs at least, to be compiled,"
 	if e.Func >= 0 {
@@ -123,7 +122,7 @@ func (c *ImageConfig) checkCompile(e *estimate.Estimate, most estimate.Cost) err
 	return nil
 }
 
-// ErrInstanceLimit is what Get answers at ImageConfig.InstanceLimit.
+// ErrInstanceLimit is what Get returns at ImageConfig.InstanceLimit.
 var ErrInstanceLimit = errors.New("runtime: the image has as many instances as it may")
 
 // admit counts an instance, if the image and the engine may have another.
@@ -139,7 +138,7 @@ func (i *Image) admit() error {
 	return nil
 }
 
-// dismiss ends the count of an instance.
+// dismiss uncounts an instance.
 func (i *Image) dismiss() {
 	i.live.Add(-1)
 	i.engine.live.Add(-1)

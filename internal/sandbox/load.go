@@ -27,8 +27,7 @@ const imageVersion = "27 wazero-1.12.0"
 
 // Load makes an image of a module: it decodes and checks the module, meters it,
 // runs its initialisation once, in an interpreter, freezes the result and
-// compiles that. Errors are *LoadError if the module or its configuration is to
-// blame.
+// compiles that. An error that the module or its configuration has caused is a *LoadError.
 func (e *Engine) Load(ctx context.Context, wasm []byte, cfg ImageConfig) (*Image, error) {
 	read := func(context.Context) ([]byte, error) { return wasm, nil }
 	return e.LoadFrom(ctx, Source{sha256.Sum256(wasm), read}, cfg)
@@ -40,11 +39,11 @@ type Source struct {
 	Read func(context.Context) ([]byte, error)
 }
 
-// LoadFrom is Load for a module whose hash is known. What Read returns counts:
-// should it have another hash, that one is loaded.
+// LoadFrom is Load for a module whose hash is known. If Read returns a module of another
+// hash, that module is loaded.
 //
-// It returns as soon as ctx ends. A process that compiles is killed then; what
-// this process is at is left to itself, to end when it can, and Close waits for it.
+// It returns as soon as ctx ends. A process that compiles is killed then. Work in this
+// process goes on in the background until it ends by itself, and Close waits for it.
 func (e *Engine) LoadFrom(ctx context.Context, src Source, cfg ImageConfig) (*Image, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ type loading struct {
 	done   chan struct{}
 
 	mu    sync.Mutex
-	left  bool // the caller has gone
+	left  bool // LoadFrom has returned
 	image *Image
 	err   error
 }
@@ -125,7 +124,7 @@ func (e *Engine) loadFrom(ctx context.Context, src Source, cfg ImageConfig) (*Im
 		return nil, err
 	}
 	i.info.LoadTime = time.Since(start)
-	if err := e.adopt(i); err != nil {
+	if err := e.register(i); err != nil {
 		i.release()
 		return nil, err
 	}
@@ -144,13 +143,13 @@ func (e *Engine) loadNow(ctx context.Context, src Source, cfg ImageConfig) (_ *I
 	if err := i.openDirs(); err != nil {
 		return nil, err
 	}
-	// What the initialisation may have read from a directory is not part of the
-	// key, so such an image is not kept; its machine code is, by the module.
+	// The files that the initialisation may have read are not part of the key, so an
+	// image with directories is not cached; its machine code is.
 	keep := len(cfg.Dirs) == 0
 	var rec *record
 	if keep {
 		i.open(key)
-		rec = i.recall()
+		rec = i.cachedRecord()
 	}
 	cached := rec != nil
 	if cached {
@@ -181,7 +180,7 @@ func (e *Engine) loadNow(ctx context.Context, src Source, cfg ImageConfig) (_ *I
 			return nil, err
 		}
 		if keep {
-			i.remember(rec)
+			i.storeRecord(rec)
 		}
 	}
 	i.noteUse(cached)
@@ -190,11 +189,11 @@ func (e *Engine) loadNow(ctx context.Context, src Source, cfg ImageConfig) (_ *I
 	return i, nil
 }
 
-// make works through a module as it was given; code is nil if it is still to be
+// make makes the record of a module, and its machine code; code is nil if it has not been
 // compiled.
 func (i *Image) make(ctx context.Context, wasm []byte, compile bool) (rec *record, code []byte, err error) {
 	limits := i.cfg.compileLimits(len(wasm))
-	// Before a process is started for nothing.
+	// Checked first, so that no process is started in vain.
 	if err := i.cfg.checkSize(wasm); err != nil {
 		return nil, nil, i.blame(err)
 	}
@@ -317,7 +316,7 @@ func (i *Image) finish(ctx context.Context, rec *record, code []byte) error {
 	i.description = rec.meta.Description
 	i.batching = rec.meta.Batching
 	i.frozen = rec.meta.NotFrozen == ""
-	i.startBytes, i.beside = rec.meta.MemoryBytes, rec.meta.BesideBytes
+	i.startBytes, i.heapBytes = rec.meta.MemoryBytes, rec.meta.BesideBytes
 	i.mutable, i.unsaved = rec.meta.Mutable, rec.meta.NotSaved
 	if i.frozen {
 		var err error
@@ -362,12 +361,12 @@ func (i *Image) compileWith(ctx context.Context, meta recordMeta, module []byte,
 		closeRuntime(r, kept)
 		return err
 	}
-	i.runtime, i.kept, i.compiled = r, kept, compiled
+	i.runtime, i.codeCache, i.compiled = r, kept, compiled
 	return nil
 }
 
-// closeRuntime closes all modules and code. The errors that wazero may return
-// are those of files that guests of ours do not have.
+// closeRuntime closes all modules and code. The errors that wazero may return concern open
+// files, which our guests do not have in wazero.
 func closeRuntime(r wazero.Runtime, kept wazero.CompilationCache) {
 	_ = r.Close(context.Background())
 	if kept != nil {

@@ -11,14 +11,14 @@ import (
 // What a guest pays for making the host work, in fuel; a unit is about half a
 // nanosecond.
 const (
-	costHostCall = 200 // crossing the border and back
-	costByte     = 16  // bytes copied or looked at for a unit
+	costHostCall = 200 // a call of a host function
+	costByte     = 16  // bytes copied or read, a unit
 )
 
-// meter accounts for the fuel of the turns of one Run. What is in the guest's
-// fuel global is always part of what the meter has granted: what each turn begins
-// with, and what refuel has added. So a turn fails for fuel exactly if it has spent
-// more than Entry.TurnFuel at one of its checks, whatever the grants are.
+// meter accounts for the fuel of the turns of one Run. A turn gets its fuel in grants: one
+// at its beginning, and one whenever refuel is called. The guest's fuel global holds what
+// is left of them. So a turn fails for fuel exactly if it has spent more than
+// Entry.TurnFuel at one of its checks, however large the grants are.
 type meter struct {
 	in      *Entry
 	first   uint64 // what a turn begins with
@@ -26,7 +26,7 @@ type meter struct {
 	phase   uint64 // the phase that granted belongs to
 	granted uint64 // added to that phase
 	earlier uint64 // added to turns that ended before
-	started int64  // when that phase was first looked at, ns by the engine's clock; 0: not yet
+	started int64  // when the clock was first read in that phase, ns by the engine's clock; 0: not yet
 	cut     *Cut   // where something from outside has ended the Run
 	growths uint64 // of the memory, in this Run
 	pace
@@ -51,8 +51,8 @@ func (m *meter) prepare(in *Entry, most uint64) {
 	m.growths = 0
 }
 
-// phaseNow tells the turns of a Run apart, and the time between two turns, which
-// belongs to none: odd while turn phase/2 runs, even in between.
+// phaseNow is the present phase of a Run: odd while turn phase/2 runs, even between two
+// turns.
 func (x *Instance) phaseNow() uint64 {
 	h := x.globals()
 	begun, ended := uint64(uint32(h.begun.Get())), uint64(uint32(h.ended.Get()))
@@ -62,7 +62,7 @@ func (x *Instance) phaseNow() uint64 {
 // turnNumber is the number, in the actor's life, of the turn that runs.
 func (x *Instance) turnNumber() uint64 { return x.in.FirstTurn + x.phaseNow()/2 }
 
-// enterPhase makes the account that of the phase that runs.
+// enterPhase begins the account of the present phase, unless it has begun.
 func (x *Instance) enterPhase() {
 	now := x.phaseNow()
 	if now == x.phase {
@@ -75,8 +75,8 @@ func (x *Instance) enterPhase() {
 	x.started, x.looked = 0, 0
 }
 
-// refuel is called when the guest's fuel is below zero. It returns what the guest may
-// go on with, or ends the turn.
+// refuel is called when the guest's fuel is below zero. It returns the new amount, or ends
+// the turn.
 func (x *Instance) refuel(left int64) int64 {
 	x.globals().fuel.Set(uint64(left)) // for the account, should the turn end here
 	x.enterPhase()
@@ -120,8 +120,8 @@ func (x *Instance) grant(left int64) int64 {
 	return left + int64(more)
 }
 
-// look checks the deadline and lets others run when it is time. What others take
-// does not count.
+// look checks the deadline, and lets others run when it is time. Their time does not count
+// for the deadline.
 func (x *Instance) look(now int64) {
 	if x.started == 0 {
 		x.started = now
@@ -142,7 +142,7 @@ func (x *Instance) look(now int64) {
 	x.checkKill()
 }
 
-// crowded is why a turn ends that could have gone on.
+// crowded is the reason of a failure when there are too many long turns.
 const crowded = "more long turns are under way than the system allows, and this one has taken longest"
 
 // now is the engine's clock.
@@ -163,8 +163,8 @@ func (x *Instance) checkKill() {
 	}
 }
 
-// endTurn ends the turn from outside: for a reason that the next run of the same turn may
-// not meet at the same place, or at all.
+// endTurn ends the turn for a reason from outside. A replay of the turn needs to know where
+// that was, so it is noted as a Cut.
 func (x *Instance) endTurn(kind abi.FailureKind, reason string) {
 	x.cut = &Cut{Stage: StageTurn, Phase: x.phase, At: x.spentNow(), Kind: kind, Reason: reason}
 	panic(x.cut.abort())
@@ -185,7 +185,7 @@ func (x *Instance) charge(fuel uint64) {
 	g.Set(uint64(left))
 }
 
-// exceeded ends the turn because the rewriter's code says so.
+// exceeded ends the turn at a limit that the rewriter's code has found exceeded.
 func (x *Instance) exceeded(code uint32) {
 	panic(&abort{kind: abi.FailureStackOverflow, reason: fmt.Sprintf("calls nest deeper than %d bytes of stack", x.image.cfg.StackLimit)})
 }
@@ -194,7 +194,7 @@ func (x *Instance) exit(code uint32) {
 	panic(&abort{kind: abi.FailureExit, reason: abi.ExitReason(code)})
 }
 
-// spentNow is what the phase that runs has spent; enterPhase has been called.
+// spentNow is what the present phase has spent. enterPhase must have been called.
 func (x *Instance) spentNow() uint64 {
 	return uint64(int64(x.first+x.granted) - int64(x.globals().fuel.Get()))
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// output is what a guest lets out during a call: flushed commands, log lines,
-// and what it writes to stdout and stderr.
+// output is what a guest has written during a call: flushed commands, log lines, stdout and
+// stderr.
 type output struct {
-	staging []byte // flushed parts of the outbox
-	limit   uint64 // of staging and outbox together
-	stdout  []byte // a line that is not complete
-	stderr  []byte
-	told    told
-	logged  logBudget
-	waits   waitBudget
-	used    bool // anything above, since prepare
+	staging     []byte // flushed parts of the outbox
+	limit       uint64 // of staging and outbox together
+	stdout      []byte // an incomplete line
+	stderr      []byte
+	diagnostics diagnostics
+	logged      logBudget
+	waits       waitBudget
+	used        bool // anything above, since prepare
 }
 
 // logBudget bounds what the guest logs in one turn.
@@ -40,7 +40,7 @@ func (o *output) prepare(in *Entry) {
 	}
 	if o.used {
 		o.staging = o.staging[:0]
-		o.told.reset()
+		o.diagnostics.reset()
 		o.waits, o.logged, o.used = waitBudget{}, logBudget{}, false
 	}
 }
@@ -50,16 +50,16 @@ func (o *output) reset() {
 	*o = output{staging: o.staging[:0], stdout: o.stdout[:0], stderr: o.stderr[:0]}
 }
 
-// shrink frees what a pooled instance need not keep.
+// shrink frees buffers that a pooled instance does not need.
 func (o *output) shrink() {
 	if cap(o.staging) > keepStaging {
 		o.staging = nil
 	}
-	o.stdout, o.stderr, o.told = nil, nil, told{}
+	o.stdout, o.stderr, o.diagnostics = nil, nil, diagnostics{}
 }
 
-// flush is the import: the guest's outbox is full. What is flushed counts when
-// its turn ends, or never.
+// flush is the import by which a guest empties a full outbox. The commands take effect when
+// their turn ends, and not at all if it fails.
 func (x *Instance) flush(length uint32) {
 	if length > x.control.OutboxCap {
 		panic(violation(overlong("flush:", length, x.control.OutboxCap)))
@@ -81,7 +81,7 @@ func (x *Instance) outboxOverflow() *abort {
 	return violation(fmt.Sprintf("the commands take more than %d bytes", x.output.limit))
 }
 
-// guestLog is the import.
+// guestLog is the import log.
 func (x *Instance) guestLog(level, ptr, length uint32) {
 	x.charge(costHostCall + min(uint64(length), MaxLogLine)/costByte)
 	text, ok := section(x.memory.Bytes(), ptr, length)
@@ -91,17 +91,17 @@ func (x *Instance) guestLog(level, ptr, length uint32) {
 	x.logLine(int(min(level, abi.LogError)), text)
 }
 
-// guestPanic is the import.
+// guestPanic is the import panic.
 func (x *Instance) guestPanic(ptr, length uint32) {
 	text, ok := section(x.memory.Bytes(), ptr, length)
-	if !ok { // it panics all the same
+	if !ok { // the panic counts without its text
 		text = fmt.Appendf(nil, "(the text, %d bytes at %#x, lies outside of the memory)", length, ptr)
 	}
 	message, trace, _ := bytes.Cut(text, []byte("\n\n")) // as Go separates them
 	panic(&abort{kind: abi.FailureGuestPanic, message: clip(message, abi.MaxReason), trace: clip(bytes.TrimSpace(trace), abi.MaxReason)})
 }
 
-// logLine hands a line to the sink, as long as the turn may log.
+// logLine passes a line to the sink, unless the turn has logged too much.
 func (x *Instance) logLine(level int, text []byte) {
 	if x.in == nil || x.in.Log == nil {
 		return
@@ -129,7 +129,7 @@ func (x *Instance) logLine(level int, text []byte) {
 
 var replacement = []byte("\uFFFD")
 
-// clipLen is how much of text fits into limit bytes without cutting a rune.
+// clipLen is the length of the longest prefix of text within limit bytes that cuts no rune.
 func clipLen(text []byte, limit int) int {
 	if len(text) <= limit {
 		return len(text)
@@ -157,7 +157,7 @@ func (x *Instance) write(partial *[]byte, level int, p []byte) {
 		line, rest, whole := bytes.Cut(p, newline)
 		room := MaxLogLine - len(*partial)
 		if len(line) > room {
-			line, rest, whole = p[:room], p[room:], true // a line that is too long becomes several
+			line, rest, whole = p[:room], p[room:], true // a line that is too long is split
 		}
 		if !whole {
 			*partial = append(*partial, line...)
@@ -174,7 +174,7 @@ func (x *Instance) write(partial *[]byte, level int, p []byte) {
 
 var newline = []byte("\n")
 
-// finishLines ends the lines that the call has left open.
+// finishLines logs incomplete lines at the end of a call.
 func (x *Instance) finishLines() {
 	if len(x.stdout) > 0 {
 		x.line(abi.LogInfo, x.stdout)
@@ -189,9 +189,9 @@ func (x *Instance) finishLines() {
 // line takes a line from stdout or stderr.
 func (x *Instance) line(level int, text []byte) {
 	x.used = true
-	x.thisTurn().hear(level == abi.LogWarn, text)
-	if level == abi.LogWarn && len(x.told.trace) > 0 && x.waits.count >= maxWaits {
-		return // the scheduler's stack, in hexadecimal: the failure has what matters
+	x.turnDiagnostics().add(level == abi.LogWarn, text)
+	if level == abi.LogWarn && len(x.diagnostics.trace) > 0 && x.waits.count >= maxWaits {
+		return // the stack of Go's scheduler; the failure has the useful part of the trace
 	}
 	x.logLine(level, bytes.TrimSuffix(text, []byte("\r")))
 }

@@ -6,51 +6,51 @@ import (
 	"sync/atomic"
 )
 
-// How often a running turn looks up. A unit of fuel is no time: what most code spends
-// in 0.1 ms, some spends in 30 ms. So how much is granted at once follows the clock. It
-// decides when a turn looks up, and nothing else: what it spends and where its fuel
-// ends are the same with every grant.
+// How much fuel is granted at once, and so how often a running turn reads the clock and
+// checks for a kill. Units of fuel take different times: some code takes 30 ms for what other
+// code spends in 0.1 ms. So the size of grants follows the clock. Nothing else depends on it:
+// what a turn spends, and where its fuel ends, are the same with every grant.
 const (
-	// aim is the time between two looks, in nanoseconds.
+	// aim is the time between two checks, in nanoseconds.
 	aim = 100_000
-	// most is how long a grant may take even if the guest's slowest code, as far as it
-	// is known, follows on its fastest.
+	// most is how long a grant may take, in nanoseconds, if the slowest code that was
+	// measured of the image follows the fastest.
 	most = 1_000_000
-	// leastGrant bounds a grant from below, in units of fuel.
-	// The slowest code takes some 30 ns a unit; much more was not the guest's doing.
+	// leastGrant bounds a grant from below, in units of fuel. The slowest code takes some
+	// 30 ns a unit; if a measurement says much more, the system has interrupted it.
 	leastGrant = 3000
-	// leastMeasured is how much fuel tells anything about its rate: of less, the looks
-	// at the clock themselves take most of the time.
+	// leastMeasured is the least fuel whose rate is measured: below it, most of the time is
+	// that of reading the clock.
 	leastMeasured = leastGrant / 4
-	// firstGrant is what an image begins with that has not been measured: 12 us as a
-	// rule, some milliseconds at worst.
+	// firstGrant is the grant while nothing of the image was measured: 12 us as a rule,
+	// some milliseconds at worst.
 	firstGrant = 128 << 10
-	// typicalRate is what is assumed before the first measurement, ns a unit.
+	// typicalRate is assumed before the first measurement, in ns a unit.
 	typicalRate = 0.1
-	// shortest is the least time that a clock tells from none, in nanoseconds.
+	// shortest is the least time that a clock can measure, in nanoseconds.
 	shortest = 200
 )
 
-// pace is an instance's.
+// pace is what an instance knows of its speed.
 type pace struct {
-	grain   uint64  // what is granted at once
+	grain   uint64  // the size of a grant
 	rate    float64 // ns a unit, the lower of the last two measurements
 	latest  float64 // the last one
 	looked  int64   // when the present grant began; 0: not known
-	since   int64   // when this Run began, or its first look; 0: not known
+	since   int64   // when this Run began, or its first check; 0: not known
 	base    int64   // the guest's fuel then
-	rested  int64   // when others could last run
+	rested  int64   // when others were last let run
 	sampled bool    // the present Run is measured as a whole
 	last    uint64  // fuel of the Run before
 }
 
-// slowest is an image's: the highest rate that was measured of late.
+// slowest is the highest rate that was measured lately of an image's instances.
 type slowest struct{ bits atomic.Uint64 }
 
 func (s *slowest) rate() float64 { return math.Float64frombits(s.bits.Load()) }
 
-// note takes a measurement in. What was slow once is forgotten slowly: by half in 45,000
-// looks, some seconds of computing.
+// note takes a measurement into account. A high rate decays by half in 45,000
+// measurements, some seconds of computing.
 func (s *slowest) note(rate float64) {
 	if was := s.rate(); rate > was {
 		s.bits.Store(math.Float64bits(rate))
@@ -59,7 +59,7 @@ func (s *slowest) note(rate float64) {
 	}
 }
 
-// startPace is where an instance begins.
+// startPace sets the pace of a new instance.
 func (x *Instance) startPace() {
 	x.pace = pace{grain: min(firstGrant, x.image.engine.cfg.quantum), rate: typicalRate, latest: typicalRate}
 	if worst := x.image.slowest.rate(); worst > 0 {
@@ -67,9 +67,9 @@ func (x *Instance) startPace() {
 	}
 }
 
-// sample decides whether the Run that begins is measured: one in eight of those that
-// are likely to be long enough to matter. So an actor of short turns needs no clock, and one
-// whose turns end just before they would look up is found out.
+// sample decides whether the Run that begins is measured as a whole: one in eight of those
+// that are likely to be long enough to matter. So an actor with short turns does not read
+// the clock, and one whose turns all end just before their first check is measured, too.
 func (x *Instance) sample() {
 	if rand.Uint32()%8 == 0 {
 		x.sampled = true
@@ -96,10 +96,10 @@ func (x *Instance) measure(left, now int64) {
 // adapt changes the grants after units of fuel have taken ns.
 func (x *Instance) adapt(units uint64, ns int64) {
 	if ns <= 0 || units < leastMeasured {
-		return // a clock that stands still, or nothing but the look itself
+		return // the clock stands still, or most of the time was that of reading it
 	}
-	// The system may have taken the processor away meanwhile. So what is remembered has
-	// been measured twice; the present grant does not wait for that.
+	// The system may have taken the processor away meanwhile. So the rate is the lower of
+	// two measurements; the present grant follows the last one at once.
 	rate := float64(max(ns, shortest)) / float64(units)
 	x.rate, x.latest = min(rate, x.latest), rate
 	worst := &x.image.slowest
@@ -108,10 +108,10 @@ func (x *Instance) adapt(units uint64, ns int64) {
 	x.grain = max(uint64(grain), leastGrant)
 }
 
-// due reports whether others should run now. A clock that stands still cannot tell, so
-// they should. At the first look of a Run nobody knows when it has begun. What it has
-// spent tells, if the image was ever measured: grants may be so small that every turn
-// looks up, and turns are short all the same. If that is wrong, the next look is not.
+// due reports whether others should run now. If the clock stands still, they should. At the
+// first check of a Run it is not known when the Run began; then its time is estimated from
+// its fuel, if the image was ever measured, because grants may be so small that even a short
+// turn gets to a check. If the estimate is wrong, the next check corrects it.
 func (x *Instance) due(now int64) bool {
 	if x.since != 0 {
 		return now <= max(x.since, x.looked) || now-max(x.since, x.rested) >= aim*3/4

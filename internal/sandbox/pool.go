@@ -7,11 +7,10 @@ import (
 )
 
 const (
-	// poolShards is a power of two. Workers that take and give instances at the
-	// same time find different shards, mostly; a shard's lock is held for a push
-	// or a pop.
+	// poolShards is a power of two. Workers that take and put instances at the same time
+	// mostly use different shards; a shard's lock is held for a push or a pop.
 	poolShards = 16
-	// pooledBase estimates what an instance keeps resident beside its pages: wazero's
+	// pooledBase estimates what an instance keeps resident besides its pages: wazero's
 	// module instance, and ours.
 	pooledBase = 6 << 10
 	// pooledPages estimates the pages that a mapped instance keeps after a reset.
@@ -23,13 +22,13 @@ type pool struct{ shards [poolShards]poolShard }
 
 type poolShard struct {
 	mu    sync.Mutex
-	count atomic.Int32 // len(items), to pass an empty shard by without its lock
+	count atomic.Int32 // len(items), so that an empty shard is skipped without its lock
 	items []*Instance
 	_     [64]byte // a cache line between neighbours
 }
 
-// shard prefers the same shard for the same goroutine: what tells goroutines
-// apart is where their stacks are.
+// shard chooses a shard by the address of the goroutine's stack: mostly the same one for the
+// same goroutine.
 func shard() int {
 	var local byte
 	at := uint64(uintptr(unsafe.Pointer(&local))) >> 11

@@ -17,9 +17,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// job is what a hostile module is worked through for: everything between its bytes
-// and an image. It runs in this process, or in one of its own, which is then the
-// only one that decodes, rewrites, initialises or compiles the module.
+// job is the work on a hostile module: everything between its bytes and an image. It is done
+// in this process, or in one of its own, which is then the only one that decodes, rewrites,
+// initialises or compiles the module.
 type job struct {
 	build   bool       // decode, rewrite, initialise, freeze: module is as it was given
 	compile bool       // make machine code
@@ -37,7 +37,7 @@ type product struct {
 // compileLimits bound the process of one job.
 type compileLimits struct {
 	Time   time.Duration // of the processor, without the initialisation
-	Init   time.Duration // of the initialisation, which has a deadline of its own
+	Init   time.Duration // deadline of the initialisation
 	Memory uint64        // bytes
 }
 
@@ -61,11 +61,12 @@ func (c *ImageConfig) compileLimits(size int) compileLimits {
 	return l
 }
 
-// wall is when a process is killed that seems to do nothing.
+// wall is the wall-clock time after which a process is killed, for one that uses no
+// processor time.
 func (l compileLimits) wall() time.Duration { return 5*l.Time + l.Init + time.Second }
 
-// CompileError is a module whose compilation has not come to its end. It is the
-// cause of a [LoadError].
+// CompileError is a module whose compilation was not completed. It is the cause of a
+// [LoadError].
 type CompileError struct {
 	What   string // such as "takes more than 2s of processor time to compile"
 	Key    string // the limit's name in manifests: compile-time, compile-memory; "" if the process has crashed
@@ -94,7 +95,7 @@ func tooLarge(l compileLimits) *CompileError {
 	return &CompileError{What: "takes more than " + amount(l.Memory, "bytes") + " of memory to compile", Key: "compile-memory"}
 }
 
-// brief is a limit as it is told: what depends on the module's size is not round.
+// brief rounds a limit for error texts: one that depends on the module's size is not round.
 func brief(d time.Duration) time.Duration {
 	if d > time.Second {
 		d = d.Round(time.Millisecond)
@@ -106,13 +107,13 @@ func brief(d time.Duration) time.Duration {
 const (
 	exitMemory = 3
 	exitTime   = 4
-	exitAlone  = 5 // its parent is gone
+	exitOrphan = 5 // its parent has ended
 )
 
-// compileArg makes a program the compiler; see CompileMain.
+// compileArg is the argument with which a program is started to compile; see CompileMain.
 const compileArg = "__compile"
 
-// program is what is started to compile.
+// program is the program that is started to compile.
 type program struct {
 	path string
 	args []string
@@ -134,7 +135,7 @@ func (c *Config) compiler() (*program, error) {
 	return &program{path, c.compileWith.args}, err
 }
 
-// request is what the process is told, before the module.
+// request is the first message to the process, before the module.
 type request struct {
 	Version     string
 	Machine     codeKey // with Compile
@@ -146,8 +147,8 @@ type request struct {
 	Limits      compileLimits
 }
 
-// run has a process do a job. It returns at once when ctx ends: the process is killed
-// then, and gone as soon as the kernel has taken its memory back.
+// run has a process do a job. It returns at once when ctx ends; the process is killed then,
+// but may take a moment to end.
 func (p *program) run(ctx context.Context, i *Image, j job) (*product, error) {
 	head, err := j.request(i)
 	if err != nil {
@@ -168,13 +169,13 @@ func (p *program) run(ctx context.Context, i *Image, j job) (*product, error) {
 		return r.product, r.err
 	case <-ctx.Done():
 		if p := process.Load(); p != nil {
-			_ = p.Kill() // whoever was faster
+			_ = p.Kill() // it may have ended already
 		}
 		return nil, ctx.Err()
 	}
 }
 
-// request is what the process is told about a job for an image.
+// request is the request of a job for an image.
 func (j *job) request(i *Image) ([]byte, error) {
 	cfg := i.cfg
 	cfg.Progress = nil
@@ -200,8 +201,8 @@ func (j *job) request(i *Image) ([]byte, error) {
 
 // runHere runs the process to its end.
 func (p *program) runHere(ctx context.Context, i *Image, j job, head []byte, process *atomic.Pointer[os.Process]) (*product, error) {
-	// The process dies with the thread that has started it (Linux), so that thread
-	// must not end before.
+	// On Linux the process is killed when the thread that has started it ends, so that
+	// thread must live as long.
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	timed, cancel := context.WithTimeout(ctx, j.limits.wall())
@@ -228,7 +229,7 @@ func (p *program) runHere(ctx context.Context, i *Image, j job, head []byte, pro
 		return nil, fmt.Errorf("%w cannot be started (Config.WithCompileProgram names another program): %w", errProcess, err)
 	}
 	process.Store(cmd.Process)
-	// The pipe stays open: its end is how the process learns that we are gone.
+	// The pipe stays open: if it is closed, the process knows that this one has ended.
 	go func() { _ = errors.Join(writeFrame(in, frameRequest, head), writeFrame(in, frameModule, j.module)) }()
 	got, failed, rerr := readProduct(out, i, j)
 	if rerr != nil || failed != nil {
@@ -246,12 +247,12 @@ func (p *program) runHere(ctx context.Context, i *Image, j job, head []byte, pro
 	return nil, i.blame(j.limits.explain(timed, cmd.ProcessState, rerr, said.String()))
 }
 
-// blame is the module's fault.
+// blame makes an error the module's.
 func (i *Image) blame(cause error) error {
 	return &LoadError{Name: i.cfg.Name, Reason: cause.Error(), Err: cause}
 }
 
-// explain tells why a process has not delivered.
+// explain is the reason why a process has given no valid answer.
 func (l compileLimits) explain(timed context.Context, state *os.ProcessState, read error, said string) *CompileError {
 	code := state.ExitCode()
 	switch {
@@ -275,7 +276,7 @@ type processFailure struct {
 	Failure *abi.Failure
 }
 
-// firstBytes keeps the beginning of what a process says, and drops the rest.
+// firstBytes keeps the beginning of a process's output and drops the rest.
 type firstBytes struct{ kept []byte }
 
 const mostSaid = 4 << 10

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// deathSignal is what the process gets when its parent dies. Tests do without.
+// deathSignal is sent to the process when its parent dies. Tests can turn it off.
 var deathSignal = syscall.SIGKILL
 
-// processAttributes: the process is killed with the thread that has started it, and
-// a terminal's Ctrl-C does not reach it.
+// processAttributes has the process be killed with the thread that has started it, and not
+// get the signals of the terminal, such as Ctrl-C.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: deathSignal, Setpgid: true}
 }
 
-// ownPath is this very program, even if another version stands in its place by now.
+// ownPath is the running program, even if its file was replaced since.
 func ownPath() (string, error) { return "/proc/self/exe", nil }
 
-// closeInherited closes what the parent has, unknowingly, handed down. What Go's
-// runtime has opened for itself by now stays.
+// closeInherited closes the files that the process has inherited from its parent by
+// accident, but not those of Go's runtime.
 func closeInherited() {
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -40,8 +40,8 @@ func closeInherited() {
 	}
 }
 
-// limitProcess sets the kernel's limits behind those of the watch: it cannot be
-// outrun. Address space counts from what the process has reserved at its start.
+// limitProcess sets the kernel's limits, in case the watch comes too late. The limit on
+// address space is added to what the process has reserved at its start.
 func limitProcess(l compileLimits) {
 	const slack = 128 << 20 // Go takes address space in pieces of 64 MiB
 	var reserved uint64

@@ -16,7 +16,7 @@ func closeInherited() {}
 
 func limitProcess(compileLimits) {}
 
-// processorTime is the time since the start: processors are not asked here.
+// processorTime is the time since the start: processor time is not measured here.
 func processorTime() time.Duration { return time.Since(processStart) }
 
 func processorTimeSpent(*os.ProcessState, compileLimits) bool { return false }

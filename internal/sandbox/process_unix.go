@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// processorTime is what the process has used of all processors.
+// processorTime is the processor time that the process has used, of all processors.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -17,7 +17,7 @@ func processorTime() time.Duration {
 	return time.Duration(syscall.TimevalToNsec(u.Utime) + syscall.TimevalToNsec(u.Stime))
 }
 
-// processorTimeSpent reports whether the kernel has ended a process for its time.
+// processorTimeSpent reports whether the kernel has ended a process for its processor time.
 func processorTimeSpent(state *os.ProcessState, l compileLimits) bool {
 	s, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !s.Signaled() {

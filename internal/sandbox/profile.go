@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// Profiler is told where guests spend fuel: about every Every units of it, at points drawn at
-// random, so that each call of Sample stands for Every units. It costs guests nothing while
-// there is none: a turn looks for it where it looks at the clock.
+// Profiler samples where guests spend fuel: every Every units on average, at random points,
+// so that each call of Sample stands for Every units. Without a profiler guests pay nothing:
+// a turn checks for one where it reads the clock.
 type Profiler struct {
 	// Every is how many units a sample stands for; at least MinSample.
 	Every uint64
@@ -17,10 +17,10 @@ type Profiler struct {
 	Sample func(log LogSink, stack []string)
 }
 
-// MinSample is the least distance between samples, in units of fuel: a grant is not smaller.
+// MinSample is the least mean distance between samples, in units of fuel.
 const MinSample = 10 * leastGrant
 
-// Profile sets who is told of an engine's guests, nil for nobody; false if somebody is told
+// Profile sets the profiler of an engine's guests, nil for none; false if there is one
 // already.
 func (e *Engine) Profile(p *Profiler) bool {
 	if p == nil {
@@ -33,17 +33,18 @@ func (e *Engine) Profile(p *Profiler) bool {
 // Engine is what has loaded the image.
 func (i *Image) Engine() *Engine { return i.engine }
 
-// sampling is an instance's part, nil until it was sampled.
+// sampling is the state of an instance that is profiled, nil until it was.
 type sampling struct {
-	of    *Profiler // whom the distances were drawn for
+	of    *Profiler // that the distances were drawn for
 	first uint64    // to the first sample of each turn of a Run
 	ahead uint64    // to the next sample when the present grant began
 	addrs [mostFrames]uintptr
 	names []string
 }
 
-// Profiled draws how far the first sample of the next Run's turns is, if there is a profiler.
-// Fuel has no memory: a turn that ends before its sample comes need not be remembered.
+// Profiled draws the distance to the first sample of the next Run's turns, if there is a
+// profiler. Distances are exponentially distributed, which has no memory: so a turn that ends
+// before its sample does not bias the next one.
 func (x *Instance) Profiled() {
 	if p := x.image.engine.profiler.Load(); p != nil {
 		x.sampling = x.sampling.begin(p)
@@ -60,7 +61,7 @@ func (q *sampling) begin(p *Profiler) *sampling {
 	return q
 }
 
-// draw is a distance.
+// draw draws a distance.
 func (q *sampling) draw() uint64 {
 	every := float64(q.of.Every)
 	return uint64(min(-math.Log(1-rand.Float64())*every, 64*every)) + 1
@@ -75,11 +76,11 @@ func (x *Instance) usualGrant() uint64 {
 	return max(usual, leastGrant)
 }
 
-// lookForSample takes a sample if it is due, and has the next grant end at the next one. It
-// is called when a grant is spent.
+// lookForSample takes a sample if it is due, and makes the next grant end at the next sample.
+// It is called when a grant is spent.
 func (x *Instance) lookForSample(p *Profiler) {
 	q := x.sampling
-	if q == nil || q.of != p { // the grant was not aimed at anything
+	if q == nil || q.of != p { // the grant does not end at a sample
 		x.sampling = q.begin(p)
 		q = x.sampling
 		q.first, q.ahead = 0, q.draw()

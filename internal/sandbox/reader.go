@@ -7,9 +7,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// reader reads the commands of the completed turns of a Run: what was flushed,
-// then the guest's outbox. Markers separate the turns; how many there must be is
-// known from the meter's globals, which the guest cannot forge.
+// reader reads the commands of the completed turns of a Run: first what was flushed, then
+// the guest's outbox. Markers separate the turns; their number is known from the meter's
+// globals, which the guest cannot forge.
 type reader struct {
 	data   []byte
 	at     int
@@ -25,8 +25,8 @@ type reader struct {
 	err    error
 }
 
-// openReader lets NextCommand begin. begun is the number of turns that were
-// begun, the failed one included.
+// openReader prepares NextCommand and NextTurn. begun is the number of turns that were begun,
+// the failed one included.
 func (x *Instance) openReader(turns, begun int, length uint32, strict bool) {
 	from := x.control.Outbox
 	data := x.memory.Bytes()[from : from+length]
@@ -48,11 +48,11 @@ func (x *Instance) openReader(turns, begun int, length uint32, strict bool) {
 // which turn of the last Run it belongs to (0 the first). ok is false at the
 // end. What c refers to is valid until the next Push, Run, Reset or Put.
 //
-// Ends of turns are not reported: the turn changes. A turn is whole, and may be
-// carried out, only when that is seen, for an error (see [Instance.Violation])
-// means that this turn has broken the contract, that none of it may take effect,
-// and that nothing follows. OpFail is a command like any other here: the turn has
-// failed by its own wish, and only that command counts.
+// The end of a turn shows only in the change of turn. Until then the turn must not be
+// carried out: an error (see [Instance.Violation]) means that it has broken the contract,
+// that none of it may take effect, and that nothing follows. OpFail is returned like any
+// other command; it means that the turn has failed by its own wish, and that its other
+// commands do not count.
 func (x *Instance) NextCommand(c *abi.Command) (turn int, ok bool, err error) {
 	r := &x.reader
 	for {
@@ -65,7 +65,7 @@ func (x *Instance) NextCommand(c *abi.Command) (turn int, ok bool, err error) {
 	}
 }
 
-// What a step has found.
+// The results of a step.
 const (
 	stepCommand = iota // a command of turn r.turn
 	stepEnd            // the end of turn r.turn-1
@@ -110,7 +110,7 @@ func (r *reader) end() (what int, err error) {
 	return stepEnd, nil
 }
 
-// allowed checks what a single command cannot tell.
+// allowed checks a command against the ones before it.
 func (r *reader) allowed(op abi.Op) error {
 	if r.failed {
 		return ErrAfterFail
@@ -133,11 +133,11 @@ func (r *reader) stop(err error) (int, error) {
 	return stepDone, err
 }
 
-// NextTurn reads the commands of the next completed turn whole and returns them
-// in dst, which it may extend; ok is false when there is no further turn. With
-// err set the turn has broken the contract, or (then err is an *abi.Failure) cannot pay
-// for its commands, or was killed: none of it may take effect, and nothing follows. If the turn has failed by a command, that command (OpFail) alone is
-// returned.
+// NextTurn reads all commands of the next completed turn and returns them in dst, which it
+// may extend; ok is false when there is no further turn. An error means that none of the
+// turn may take effect, and that nothing follows: it has broken the contract or, if the error
+// is an *abi.Failure, cannot pay for its commands or was killed. If the turn has failed by a
+// command, only that command (OpFail) is returned.
 func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok bool, err error) {
 	r := &x.reader
 	turn, dst = r.turn, dst[:0]
@@ -183,9 +183,9 @@ func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok
 	}
 }
 
-// TurnHash tells whether two runs of a turn have asked for the same: it is SHA-256
-// over the commands, as the guest has written them, of the turn that NextTurn has
-// returned last. It costs nothing unless it is called.
+// TurnHash is SHA-256 over the commands, as the guest has written them, of the turn that
+// NextTurn has returned last. With it two runs of a turn can be compared. It costs nothing
+// unless it is called.
 func (x *Instance) TurnHash() [sha256.Size]byte {
 	r := &x.reader
 	return sha256.Sum256(r.data[r.from:r.at])
@@ -197,8 +197,8 @@ func finishTurn(cmds []abi.Command) []abi.Command {
 	return cmds[:1]
 }
 
-// Violation is the failure of a turn whose commands NextCommand or NextTurn has
-// refused, or of which the caller has found that it must not go on as it did (see
+// Violation makes the failure of a turn that has broken the contract: NextCommand or NextTurn
+// has returned err, or the turn was not the last one though it had to be (see
 // [Result.LastTurn]). It poisons the instance.
 func (x *Instance) Violation(in *Entry, turn int, err error) *abi.Failure {
 	x.poisoned = true

@@ -14,7 +14,7 @@ import (
 type record struct {
 	meta     recordMeta
 	module   []byte // the frozen module, or the instrumented one; nil if it was not read yet
-	outline  []byte // the same without its code, see compileKept
+	outline  []byte // the same without its code, see compileCached
 	memory   []byte // what a fresh memory holds, if frozen
 	initTime time.Duration
 }
@@ -29,7 +29,7 @@ type recordMeta struct {
 	WasmBytes   int // of the module as given
 	FrozenBytes int // of module
 	MemoryBytes uint64
-	BesideBytes uint64 // see beside
+	BesideBytes uint64 // see heapBytes
 	InitFuel    uint64
 	Mutable     int    // globals
 	NotSaved    string // why there are no snapshots
@@ -37,7 +37,7 @@ type recordMeta struct {
 	Exports     []string
 }
 
-// recordPage is the unit in which zeros are left out.
+// recordPage is the size of the pages that are left out if they are zero.
 const recordPage = 4096
 
 var errRecord = errors.New("runtime: malformed image record")
@@ -72,8 +72,8 @@ func isZero(p []byte) bool {
 	return true
 }
 
-// decodeRecord is the inverse. The cache has checked that the bytes are what was
-// written, but not that this version wrote them.
+// decodeRecord is the inverse. The cache has authenticated the bytes, but another version may
+// have written them.
 func decodeRecord(b []byte) (*record, error) { return decodeRecordWithin(b, slots.MaxMemory) }
 
 // decodeRecordWithin also refuses a memory that is larger than it may be, before

@@ -19,15 +19,15 @@ import (
 //	patch    the rest but four bytes, see slots.Patch.Append
 //	sum      4 bytes, CRC-32C over all before it, little endian
 //
-// The sum finds accidents. Who stores snapshots where others can write must
-// authenticate them: what a forged one can do is what a guest can do, no more.
+// The sum detects accidental damage only. Snapshots that are stored where others can write
+// should be authenticated; a forged one can do what a guest can do, and no more.
 const (
 	snapshotMagic   = "waSS"
 	snapshotVersion = 1
 	snapshotHead    = len(snapshotMagic) + 1 + 32
 )
 
-// ErrSnapshot wraps why bytes are no snapshot of an image.
+// ErrSnapshot is wrapped by errors that say why bytes are no snapshot of an image.
 var ErrSnapshot = errors.New("runtime: not a snapshot of this image")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -8,19 +8,18 @@ import (
 	"github.com/wasmactors/wasmactors/internal/slots"
 )
 
-// Snapshot is the state of an instance between two turns: what distinguishes it
-// from its image. It is how a supervisor's resume gets back to before a failing
-// turn, and how an idle actor gives its instance back. The zero value is ready to
-// be saved to.
+// Snapshot is the state of an instance between two turns, as the difference from its image.
+// It serves to resume an actor from before a failing turn, and to let an idle actor give its
+// instance back. The zero value is ready to be saved to.
 type Snapshot struct {
 	patch   slots.Patch
 	globals []uint64
 }
 
-// Bytes is what the snapshot holds in Go's heap.
+// Bytes is the size of the snapshot in Go's heap.
 func (s *Snapshot) Bytes() int { return s.patch.Bytes() + 8*cap(s.globals) }
 
-// Clone is a copy without spare room.
+// Clone is a copy without spare capacity.
 func (s *Snapshot) Clone() *Snapshot {
 	return &Snapshot{s.patch.Clone(), slices.Clone(s.globals)}
 }
@@ -36,10 +35,10 @@ func CannotSave(i *Image) string {
 	return ""
 }
 
-// Save writes the instance's state into s, whose room it uses again. What is in
-// the rings does not belong to it. It fails with ErrNotSaved if the state has parts
-// that cannot be kept: an open file, a table that was written to, a failed turn.
-// It costs what the actor has changed since its image, not what it weighs.
+// Save writes the instance's state into s and reuses its buffers. The contents of the rings
+// are not part of the state. It fails with ErrNotSaved if the state has parts that cannot be
+// saved: an open file, a table that was written to, a failed turn. It takes time in
+// proportion to what has changed since the image, not to the size of the memory.
 func (x *Instance) Save(s *Snapshot) error {
 	if err := x.savable(); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (x *Instance) savable() error {
 	return nil
 }
 
-// rings are no part of the state.
+// rings are the parts of the memory that do not belong to the state.
 func (x *Instance) rings() []slots.Span {
 	c := &x.control
 	return []slots.Span{{At: c.Inbox, End: c.Inbox + c.InboxCap}, {At: c.Outbox, End: c.Outbox + c.OutboxCap}}
@@ -84,9 +83,9 @@ func (x *Instance) saveGlobals(s *Snapshot) error {
 	return nil
 }
 
-// Drain is Save of an instance that is to be Put next, and can do nothing else: what
-// has been saved of a large memory is given back as it goes, so that it is not held
-// twice. If it fails with ErrNotSaved nothing has happened.
+// Drain is Save for an instance that is then only Put: it gives back the pages of a large
+// memory as it saves them, so that they are not held twice. If it fails with ErrNotSaved, it
+// has changed nothing.
 func (x *Instance) Drain() (*Snapshot, error) {
 	if err := x.savable(); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (x *Instance) Restore(s *Snapshot) error {
 	if err := x.Reset(); err != nil {
 		return err
 	}
-	x.poisoned = true // until it has worked
+	x.poisoned = true // until this has succeeded
 	if err := x.patch(s, x.memory.Apply); err != nil {
 		return err
 	}

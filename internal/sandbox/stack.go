@@ -11,13 +11,13 @@ import (
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 )
 
-// The guest's call stack, seen from a host function. wazero shows it to function listeners
-// alone, for which every call of a guest would have to be compiled in another way. Its
-// iterator can do without them: it needs the return addresses, which are found as
-// wazero finds them. As with callLayout, fields are found by name, and if one of them is not
-// what we know there are no stacks.
+// The guest's call stack, read within a host function. wazero shows it to function listeners
+// only, and with those it compiles every call of a guest differently. Its iterator works
+// without listeners if it is given the return addresses, which we find as wazero does. As
+// with callLayout, fields are found by name, and if one is not as expected there are no
+// stacks.
 
-// stackLayout is where in wazero's function object things are.
+// stackLayout holds the offsets of fields in wazero's function object.
 type stackLayout struct {
 	top, sp, fp, ret uintptr
 	iterator         reflect.Type
@@ -27,7 +27,7 @@ type stackLayout struct {
 	parent           [3]uintptr // function, module engine, compiled module, engine
 }
 
-// stackLayoutOf is the layout of a function object, nil if it is not the known one.
+// stackLayoutOf is the layout of a function object, nil if its fields are not the known ones.
 func stackLayoutOf(t reflect.Type) *stackLayout {
 	l := &stackLayout{}
 	ok := true
@@ -67,11 +67,11 @@ func stackLayoutOf(t reflect.Type) *stackLayout {
 	return l
 }
 
-// mostFrames bounds a stack that is looked at, those frames included that are not shown.
+// mostFrames bounds the frames of a stack that are read, hidden ones included.
 const mostFrames = abi.MaxFrames + 8
 
-// callStack appends the names of the guest's functions, innermost first. It is for host
-// functions, while the guest's call waits for them.
+// callStack appends the names of the guest's functions, innermost first. Only host functions
+// may call it, while the guest waits for them.
 func (x *Instance) callStack(names []string) []string {
 	object := x.caller()
 	if object == nil {

@@ -5,10 +5,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 )
 
-// Push writes an envelope into the inbox behind earlier ones. False means that
-// it does not fit any more: run what is pending first. An envelope that an empty
-// inbox refuses can never be delivered; see [Image.Fits]. An instance that has failed,
-// or is not prepared, takes none.
+// Push writes an envelope into the inbox, behind earlier ones. False means that there is no
+// room for it: run what is pending first. An envelope that an empty inbox refuses can never
+// be delivered; see [Fits]. An instance that has failed, or is not prepared, takes none.
 func (x *Instance) Push(e *abi.Envelope) bool {
 	if x.pending > 0 && !x.image.batching || x.poisoned || x.raw {
 		return false
@@ -56,9 +55,9 @@ func (x *Instance) Pending() int { return x.pending }
 // guest returns early, or a turn fails. It allocates nothing unless a turn
 // fails. A failure poisons the instance: Reset it before the next Run.
 //
-// A guest may also fail before its first turn or after its last one. Then
-// Result.Turns is the number of completed turns all the same; in the latter case
-// it equals the number of envelopes, and no envelope is to blame.
+// A guest may also fail before its first turn or after its last one. Result.Turns is then
+// the number of completed turns, too; after the last one it equals the number of envelopes,
+// and the failure belongs to none of them.
 func (x *Instance) Run(in *Entry, out *Result) {
 	*out = Result{}
 	n, length := x.pending, x.inboxLen
@@ -107,7 +106,7 @@ func (x *Instance) begin(in *Entry) {
 	x.memory.SetLimit(limit)
 	x.memory.ClearRefused()
 	x.output.prepare(in)
-	x.random.live = false // a turn that is run again draws the same
+	x.random.live = false // so that a turn that is replayed draws the same numbers
 	x.reader.turns = 0
 }
 
@@ -118,11 +117,11 @@ func (x *Instance) end() {
 	x.output.limit = 0
 }
 
-// commit takes over the turns of a call that returned. An error charges the last
-// of them, see failLate.
+// commit accepts the turns of a call that has returned. If the call has broken the contract,
+// that is the failure of the last turn: see failLate.
 func (x *Instance) commit(n int, out *Result) *abort {
 	begun, length, spent := int(x.stack[0]>>32), uint32(x.stack[0]), x.stack[1]
-	if x.phase%2 == 1 { // what was granted, was granted to turns that have ended
+	if x.phase%2 == 1 { // the present grants belong to a turn that has ended
 		x.earlier += x.granted
 		x.granted = 0
 		x.phase++
@@ -141,9 +140,9 @@ func (x *Instance) commit(n int, out *Result) *abort {
 	return nil
 }
 
-// failLate charges the last turn of a call that returned with something that
-// breaks the contract. The earlier ones stand; the end markers tell how much of the
-// outbox is theirs.
+// failLate makes the last turn of a call that has returned the failed one, since the call has
+// broken the contract. The earlier turns stay done; the end markers tell their commands from
+// its.
 func (x *Instance) failLate(n int, a *abort, out *Result) {
 	x.poisoned = true
 	spent := uint64(0)
@@ -157,8 +156,8 @@ func (x *Instance) failLate(n int, a *abort, out *Result) {
 	x.openReader(out.Turns, out.Turns+1, x.control.OutboxCap, false)
 }
 
-// fail takes over the turns that ended before the call failed, and says what the
-// failure was.
+// fail accepts the turns that had ended before the call failed, and sets the failure of the
+// next one.
 func (x *Instance) fail(n int, err error, out *Result) {
 	x.poisoned = true
 	x.enterPhase()

@@ -6,10 +6,10 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// What nearly all messages are: between actors, without headers, with less than 64 KiB
-// of payload. These two write and read that, in one pass and without the general
-// codec's steps; for everything else, and whatever looks odd, they give up and abi
-// decides. Their bytes and results are abi's own (TestUsual).
+// A fast path for nearly all messages: between actors, without headers, with less than
+// 64 KiB of payload. These functions encode and decode them in one pass. For all others, and
+// for whatever is malformed, they give up and the general codec of package abi is used. Their
+// results are the same as abi's (TestUsual).
 const (
 	headSix    = 0x86 // an array of six items
 	headUint64 = 0x1b
@@ -17,8 +17,7 @@ const (
 	headBytes  = 0x40
 )
 
-// putUsual writes e at the start of dst and returns its length; 0 means that it has
-// written nothing of use.
+// putUsual encodes e into dst and returns its length; 0 means that it is not a usual one.
 func putUsual(dst []byte, e *abi.Envelope) int {
 	if len(e.Headers) != 0 || e.Sequence|e.Position != 0 {
 		return 0
@@ -26,8 +25,8 @@ func putUsual(dst []byte, e *abi.Envelope) int {
 	return putPlain(dst, e.Kind, e.Time, e.Sender, e.Correlation, e.Payload)
 }
 
-// putPlain is putUsual for what has neither headers nor numbers. A struct that is filled
-// and read again at once would take longer than the rest.
+// putPlain is putUsual for an envelope without headers and without numbers. It takes the
+// fields as arguments because filling a struct would take longer than the rest.
 func putPlain(dst []byte, kind abi.Kind, time int64, sender abi.Ref, correlation uint64, payload []byte) int {
 	const fixed = 2 + 9 + 9 + 9 + 1 + 3 // at most
 	size := len(payload)
@@ -66,8 +65,8 @@ func putPlain(dst []byte, kind abi.Kind, time int64, sender abi.Ref, correlation
 	return at + copy(dst[at:], payload)
 }
 
-// decodeUsual reads a send to a ref into c, which is zero or was decoded into before,
-// and returns its length; 0 means that c must be decoded by abi.
+// decodeUsual decodes a send to a ref into c, which is zero or was used for decoding before,
+// and returns its length; 0 means that abi must decode it.
 func decodeUsual(c *abi.Command, b []byte) int {
 	const least = 2 + 9 + 1 + 1 + 1 + 1
 	if len(b) < least {

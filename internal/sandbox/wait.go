@@ -9,7 +9,7 @@ import (
 
 // maxWaits is how often a guest may ask to wait for a time within one turn. A few
 // are let through: C and TinyGo sleep with one call that returns at once, and Go's
-// runtime sleeps a little before it tells of a fatal error. Go's scheduler asks
+// runtime sleeps a little before it reports a fatal error. Go's scheduler asks
 // again and again, because the turn's clock never moves.
 const maxWaits = 16
 
@@ -23,8 +23,8 @@ type waitBudget struct {
 const waited = "the guest waits within a turn, where the clock stands still: time.Sleep, the channel of a timer, " +
 	"or a goroutine that only a timer would wake; set a timer (ctx.After) and end the turn instead"
 
-// wait answers a guest that asks to wait. It refuses once, of which Go's runtime
-// dies with a trace of its goroutines; a guest that goes on is ended here.
+// wait answers a guest that asks to wait. Number maxWaits of a turn is refused, at which Go's
+// runtime panics with a trace of its goroutines; a guest that goes on asking is ended here.
 func (x *Instance) wait() bool {
 	b := &x.waits
 	x.used = true
@@ -38,10 +38,10 @@ func (x *Instance) wait() bool {
 	return b.count != maxWaits
 }
 
-// explainWait says in plain words why Go's runtime has died of a refused wait, or
-// was about to when its fuel was gone.
+// explainWait explains the failure if Go's runtime has panicked over a refused wait, or was
+// about to when its fuel was spent.
 func (x *Instance) explainWait(f *abi.Failure) {
-	if x.waits.count < maxWaits || f.Kind != abi.FailureFuel && !bytes.Contains(x.told.trace, []byte("poll_oneoff")) {
+	if x.waits.count < maxWaits || f.Kind != abi.FailureFuel && !bytes.Contains(x.diagnostics.trace, []byte("poll_oneoff")) {
 		return
 	}
 	f.Message = waited

@@ -7,9 +7,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// What the commands of a turn cost, in fuel. It is about what the host needs for
-// them, half a nanosecond a unit, and it is the same everywhere. Bytes cost a unit
-// each 16, wherever they are copied.
+// What the commands of a turn cost, in fuel: about the time that the host needs for them, at
+// half a nanosecond a unit, but the same on every machine. Each 16 bytes that are copied cost
+// a unit.
 const (
 	// CostCommand is the least that a command costs.
 	CostCommand = 100
@@ -17,7 +17,7 @@ const (
 	CostSend = 400
 	// CostPath is added if the receiver is named by a path.
 	CostPath = 1000
-	// CostNode is an actor that a pattern's search visits.
+	// CostNode is an actor that the search for a pattern visits.
 	CostNode = 100
 	// CostAsk is an ask, with its timer.
 	CostAsk = 2000
@@ -33,7 +33,7 @@ const (
 	CostBytes = costByte
 )
 
-// commandCosts are by abi.Op.
+// commandCosts are indexed by abi.Op.
 var commandCosts = [...]uint16{
 	abi.OpSend: CostSend, abi.OpForward: CostSend, abi.OpAsk: CostAsk, abi.OpSpawn: CostSpawn, abi.OpStop: CostStop,
 	abi.OpWatch: CostWatch, abi.OpUnwatch: CostWatch, abi.OpTimer: CostTimer, abi.OpCancel: CostTimer, abi.OpReceiveTimeout: CostTimer,
@@ -51,19 +51,19 @@ func costOf(c *abi.Command, n int) uint64 {
 	return cost + uint64(n)/costByte
 }
 
-// workLook is after how much work the host looks up: some 10 us.
+// workLook is the work between two checks of the clock: some 10 us.
 const workLook = 20_000
 
-// work is the account of what the host does for a turn after it has ended. It begins
-// anew with each turn and may spend what the turn itself may: how much fuel of an entry
-// of several turns belongs to which is not known.
+// work is the account of what the host does for a turn after it has ended. Each turn may
+// spend as much on it as on its own code; what it has spent there is not deducted, because it
+// is not known for each turn of an entry.
 type work struct {
 	in      *Entry
 	turn    uint64
 	spent   uint64 // by this turn's commands
 	total   uint64 // by those of all turns of the last Run
-	cheap   uint64 // what costs less needs no second look
-	next    uint64 // where to look up
+	cheap   uint64 // up to this cost nothing needs to be checked
+	next    uint64 // the cost at which the clock is checked next
 	started int64
 }
 
@@ -82,15 +82,14 @@ func (w *work) open(in *Entry) {
 // part of Result.Fuel.
 func (x *Instance) WorkFuel() uint64 { return x.work.total }
 
-// Charge makes the turn that [Instance.NextTurn] has returned last pay for work on
-// its behalf, in fuel: CostNode for each actor visited, a unit for CostBytes bytes. What
-// the commands themselves cost is charged by NextTurn. Call it before the work,
-// in portions of some microseconds. It lets others run from time to time, so no lock
-// may be held.
+// Charge makes the turn that [Instance.NextTurn] has returned last pay for work on its
+// behalf, in fuel: CostNode for each actor visited, a unit for CostBytes bytes. NextTurn has
+// charged the commands themselves. Call it before the work, in portions of some
+// microseconds. It may yield, so the caller must not hold a lock.
 //
 // A failure means that the turn has spent more than Entry.TurnFuel on such work, or
-// longer than Entry.Deadline, or that it was killed: the work is to be given up, and the
-// actor has failed. The Entry of the last Run must still be what it was then.
+// longer than Entry.Deadline, or that it was killed: the caller gives the work up, and the
+// actor has failed. The Entry of the last Run must not have changed since.
 func (x *Instance) Charge(units uint64) *abi.Failure {
 	if f := x.pay(units); f != nil || x.work.in == nil {
 		return f
@@ -101,8 +100,8 @@ func (x *Instance) Charge(units uint64) *abi.Failure {
 	return x.lookWork()
 }
 
-// payAhead begins the account of a turn with its commands, before they are carried out. They are
-// little work as a rule, and then no kill comes between a turn and its commands.
+// payAhead begins the account of a turn with the cost of its commands, before they are
+// carried out. As a rule that is little, and then neither clock nor kill is checked.
 func (x *Instance) payAhead(turn int, units uint64) *abi.Failure {
 	w := &x.work
 	w.turn, w.spent, w.next, w.started = uint64(turn), 0, workLook, 0
@@ -117,7 +116,7 @@ func (x *Instance) payAhead(turn int, units uint64) *abi.Failure {
 	return x.Charge(0)
 }
 
-// pay accounts for units.
+// pay charges units. The failure says that the turn cannot pay, or that a Cut ends it here.
 func (x *Instance) pay(units uint64) *abi.Failure {
 	w := &x.work
 	if units > math.MaxUint64-w.spent {
@@ -139,7 +138,7 @@ func (x *Instance) pay(units uint64) *abi.Failure {
 	return nil
 }
 
-// lookWork is look for work.
+// lookWork checks deadline and kill for work, and yields, as look does for a running turn.
 func (x *Instance) lookWork() *abi.Failure {
 	w := &x.work
 	if w.spent < w.next {
