@@ -9,14 +9,14 @@ import (
 
 // Costs, in units of fuel. One unit is about one instruction.
 const (
-	leafPath = 64 // a leaf of at most so many instructions on any path is charged at its callers
-	// byteShift and entryShift say how much bulk instructions do for one unit:
-	// 16 bytes, 2 table entries.
+	leafPath = 64 // the longest path of a leaf that is charged at its callers, in instructions
+	// byteShift and entryShift are the price of bulk instructions: a unit for 16 bytes,
+	// or for 2 table entries.
 	byteShift  = 4
 	entryShift = 1
 	pageCost   = 4096 // of a page that memory.grow adds
-	// smallBulk is how many bytes are charged like any instruction, where the code
-	// itself says how many.
+	// smallBulk is up to how many bytes a bulk instruction of constant size is part of the
+	// path, and has no charge of its own.
 	smallBulk  = 2048
 	localShift = 3 // zeroing 8 locals costs one unit
 )
@@ -24,13 +24,13 @@ const (
 // Weights of frames, in bytes of stack; see estimate.Frames.
 const (
 	frameBase = 64
-	// staticStack is what functions that cannot recur may take together without
-	// being counted.
+	// staticStack is the stack that functions which cannot recur may take together
+	// without being counted.
 	staticStack = 256 << 10
 )
 
-// hostCost is what calling an imported function costs. What a call does in
-// proportion to its arguments the host charges itself, when it knows how much.
+// hostCost is what calling an imported function costs. Work in proportion to the arguments
+// is charged by the host, during the call.
 func hostCost(module, name string) uint64 {
 	switch module + "." + name {
 	case "wasmactors.next":
@@ -44,7 +44,7 @@ func hostCost(module, name string) uint64 {
 // loop is what the analysis knows of a loop.
 type loop struct {
 	cost  uint64 // of its region
-	calls bool   // a function that charges itself is called in it
+	calls bool   // calls a function that charges itself
 }
 
 // function is what the analysis knows of one of the module's own functions.
@@ -56,14 +56,14 @@ type function struct {
 	calls   []uint32 // directly called functions (old indices), with repetitions
 	weight  uint64   // bytes of its frame
 	indir   bool     // performs call_indirect
-	bulk    bool     // what it does costs by a number that only shows when it runs
+	bulk    bool     // its cost depends on an operand
 	floats  bool     // computes with floats
 	size    bool     // needs the scratch locals for table.grow
 	leaf    bool     // charged at its callers
 	counted bool     // its depth is counted
 	deep    bool     // has the depth as an argument
 	local   bool     // its fuel is in a local
-	taken   bool     // its address is taken
+	taken   bool     // its address is taken: it may be called indirectly
 }
 
 // analyse fills in.funcs.
@@ -258,9 +258,8 @@ func (in *instrumenter) miscInRange(ins *wasm.Instr) string {
 	return ""
 }
 
-// mostFrames bounds the work of weighing frames, by somewhat more than what modules
-// may cost to compile if nobody raises the limit; what was not weighed can hardly
-// recur.
+// mostFrames bounds the work of weighing frames: somewhat more than compiling a module may
+// cost under the default limits.
 func (in *instrumenter) mostFrames() estimate.Cost {
 	code := uint64(0)
 	for i := range in.src.Code {
@@ -278,8 +277,8 @@ func (in *instrumenter) take(f uint32) {
 	}
 }
 
-// priceIndirect finds what an indirect call may reach that does not charge itself:
-// the leaves and the imported functions of its type whose address is taken.
+// priceIndirect prices indirect calls, by type: the most expensive leaf or imported function of the
+// type whose address is taken, since those do not charge themselves.
 func (in *instrumenter) priceIndirect() {
 	m := in.src
 	first := map[string]int{}
@@ -307,7 +306,7 @@ func (in *instrumenter) priceIndirect() {
 	}
 }
 
-// takenBySegments marks the functions that segments and globals refer to.
+// takenBySegments marks the functions whose address is taken by segments and globals.
 func (in *instrumenter) takenBySegments() {
 	for i := range in.src.Elems {
 		e := &in.src.Elems[i]
@@ -341,8 +340,8 @@ func (in *instrumenter) takeExpr(x wasm.Expr) {
 	}
 }
 
-// markLeaves finds the functions that are charged at their callers: those without
-// loops and calls that are short on every path. The host's entries are not.
+// markLeaves finds the functions that are charged at their callers: those without loops and
+// calls whose longest path is short. Functions that the host calls are none.
 func (in *instrumenter) markLeaves() {
 	entry := map[int]bool{in.turn: true, in.init: true, in.initialize: true}
 	if in.src.Start != nil {

@@ -69,7 +69,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 	}
 	epilogue := f.local
 	w.height = 1
-	if epilogue { // every way out leads to it
+	if epilogue { // a block around the body, so that every return ends there
 		w.height = 2
 		w.op(wasm.OpBlock)
 		w.raw(in.blockType(typ.Results))

@@ -1,9 +1,8 @@
 package rewrite
 
-// markCounted finds the functions whose frames must be counted: those that lie
-// on a cycle of the call graph, where every call_indirect may reach every
-// function whose address is taken. If what cannot recur may still nest too
-// deeply, all are counted.
+// markCounted finds the functions whose frames must be counted: those on a cycle of the call
+// graph, in which every call_indirect leads to every function whose address is taken. If the
+// others can still nest too deeply, all are counted.
 func (in *instrumenter) markCounted() {
 	n := len(in.funcs)
 	table := n // a node that stands for all tables
@@ -20,7 +19,7 @@ func (in *instrumenter) markCounted() {
 			if c := int(f.calls[k]) - in.imported; c >= 0 {
 				return c
 			}
-			return -2 // imported: no edge, but go on
+			return -2 // imported: not in the graph
 		}
 		if k == len(f.calls) && f.indir {
 			return table

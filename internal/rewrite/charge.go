@@ -2,10 +2,10 @@ package rewrite
 
 import "github.com/wasmactors/wasmactors/internal/wasm"
 
-// The fuel lives in a hidden global or, in functions that gain by it, in a local
-// that is put into the global before whoever else looks at it does: at calls and
-// at the end. After a trap the global tells what the fuel was at the last such
-// place: less than was spent, but always the same.
+// The fuel is in a hidden global or, in functions that are faster so, in a local. The local
+// is written to the global before anything else may read it: at calls and at the end. After a
+// trap the global has the fuel of the last such place. So it may show too little as spent,
+// but it is the same everywhere.
 
 func (w *writer) getFuel() {
 	if w.local {
@@ -23,7 +23,7 @@ func (w *writer) setFuel() {
 	}
 }
 
-// publish puts the local fuel into the global.
+// publish writes the local fuel to the global.
 func (w *writer) publish() {
 	if w.local {
 		w.get(w.fuel)
@@ -31,7 +31,7 @@ func (w *writer) publish() {
 	}
 }
 
-// take is its inverse.
+// take reads the global fuel into the local.
 func (w *writer) take() {
 	if w.local {
 		w.global(wasm.OpGlobalGet, w.in.fuel)
@@ -39,7 +39,7 @@ func (w *writer) take() {
 	}
 }
 
-// pushCost emits a cost, an i64: a number or what is in the scratch local.
+// pushCost emits code that pushes a cost, an i64: a constant or the scratch local.
 type pushCost func(w *writer)
 
 func fixed(cost uint64) pushCost { return func(w *writer) { w.i64(int64(cost)) } }
@@ -55,12 +55,11 @@ func inLocal(w *writer) { w.get(w.cost) }
 //	end
 //	fuel -= cost
 //
-// wazero gives a block where two paths join the registers of the path that comes
-// first in the code; were it the one with the call, whatever is in registers would
-// be read from the stack again behind every charge. A loop's head has the
-// registers of the path into it.
+// Where two paths join, wazero uses the registers of the path that comes first in the code.
+// If that were the path with the call, all registers would be read from the stack again
+// after every charge. At a loop's head it uses the registers of the path into the loop.
 
-// charge takes a cost from the fuel, and refuels before if there is not enough.
+// charge subtracts a cost from the fuel, after refuelling if there is not enough.
 func (w *writer) charge(cost pushCost) {
 	w.op(wasm.OpLoop, blockEmpty)
 	w.getFuel()
@@ -79,9 +78,9 @@ func (w *writer) spend(cost pushCost) {
 	w.setFuel()
 }
 
-// refuel gets as much fuel as the cost, at least.
+// refuel calls the host for at least as much fuel as the cost.
 func (w *writer) refuel(cost pushCost) {
-	if w.local { // the global grows by as much as the local
+	if w.local { // add to the global what is added to the local
 		w.global(wasm.OpGlobalGet, w.in.fuel)
 	}
 	w.getFuel()
@@ -101,10 +100,10 @@ func (w *writer) refuel(cost pushCost) {
 	w.setFuel()
 }
 
-// loop opens a loop that charges for every iteration. It stands in another one,
-// which refuels, so that its own variables are never live across a call: wazero
-// would write each of them to the stack in every iteration. What is rare stands in
-// an else, which wazero puts behind the rest.
+// loop opens a loop that charges for every iteration. An outer loop around it refuels, so
+// that the inner loop's variables are never live across a call: otherwise wazero would write
+// each of them to the stack in every iteration. Rare code is in an else branch, which wazero
+// places after the rest.
 //
 //	loop
 //	  fuel >= cost
@@ -119,7 +118,7 @@ func (w *writer) refuel(cost pushCost) {
 //	  else  refuel, br 1  end
 //	end
 //
-// Compiling deeply nested loops takes wazero long, and this nests them more.
+// wazero takes long to compile deeply nested loops, and this nests them more: see deepLoops.
 func (w *writer) loop(head []byte, takes bool, l *loop) {
 	cost := l.cost
 	if w.compact {
@@ -128,7 +127,7 @@ func (w *writer) loop(head []byte, takes bool, l *loop) {
 		w.callCharger(chargeCost)
 		return
 	}
-	// What is on the stack belongs to a loop that takes it: it cannot stand in another.
+	// A loop with parameters takes them from the stack, so no loop can be put around it.
 	if takes || w.loops >= deepLoops {
 		w.enter(head, takes)
 		w.charge(fixed(cost))
@@ -154,18 +153,18 @@ func (w *writer) loop(head []byte, takes bool, l *loop) {
 	b.charged, b.cost, b.around = true, cost, around
 }
 
-// manyLoops is how many loops a function may have for their charges to be in line:
-// in those with more, they call a helper function.
+// manyLoops is the most loops that a function may have with charges in line; with more, they
+// call a helper function.
 const manyLoops = 256
 
 // aroundLoop is how many blocks loop opens around the guest's.
 const aroundLoop = 2
 
-// deepLoops is how many nested loops are charged in this way; those inside refuel
-// where they charge.
+// deepLoops is how deeply nested loops have an outer loop; those nested deeper refuel in
+// line.
 const deepLoops = 16
 
-// endLoop closes what loop has opened.
+// endLoop closes the blocks that loop has opened.
 func (w *writer) endLoop(cost uint64, around uint32) {
 	if around == 0 {
 		w.op(wasm.OpElse)
@@ -182,15 +181,15 @@ func (w *writer) endLoop(cost uint64, around uint32) {
 	w.op(wasm.OpEnd)
 }
 
-// enough is whether there is as much fuel as the cost.
+// enough pushes whether there is as much fuel as the cost.
 func (w *writer) enough(cost pushCost) {
 	w.getFuel()
 	cost(w)
 	w.op(opI64GeS)
 }
 
-// chargeSize charges for the i32 on the stack, which stays there: its value
-// shifted right. What is larger than most pushes, an i64, traps and costs no more.
+// chargeSize charges for the i32 on the stack, its value shifted right, and leaves it there.
+// It charges at most what most pushes, an i64: an instruction with a larger operand traps.
 func (w *writer) chargeSize(shift int, most func()) {
 	w.tee(w.size)
 	w.get(w.size)
@@ -215,7 +214,7 @@ func (w *writer) memoryBytes() {
 
 func (w *writer) tableLimit() { w.i64(int64(w.in.opt.TableLimit)) }
 
-// callCharger calls a helper function, which works with the global fuel.
+// callCharger calls a helper function, which charges the global fuel.
 func (w *writer) callCharger(k int) {
 	w.publish()
 	w.call(w.in.chargers[k])
@@ -248,10 +247,10 @@ func (in *instrumenter) charger(k int) wasm.Body {
 	return wasm.Body{Locals: locals, Code: w.buf}
 }
 
-// afterGrow looks at the result of a grow, which stays on the stack: if it has
-// succeeded it marks the instance and charges for the number in the scratch local.
+// afterGrow checks the result of a grow, which stays on the stack. If the grow has succeeded,
+// it sets the dirty bit and charges for the amount in the scratch local.
 func (w *writer) afterGrow(bit int32, cost int64, shifted bool) {
-	// The result goes to the i64 local and back: it is an i32.
+	// The result, an i32, is saved in the i64 local.
 	w.op(opI64ExtendI32)
 	w.tee(w.cost)
 	w.i64(0xffffffff)
@@ -267,7 +266,7 @@ func (w *writer) afterGrow(bit int32, cost int64, shifted bool) {
 		w.op(opI64Mul)
 	}
 	w.op(opI64Sub)
-	w.setFuel() // the next charge notices
+	w.setFuel() // may be below zero, which the next charge notices
 	w.op(wasm.OpEnd)
 	w.get(w.cost)
 	w.op(opI32WrapI64)

@@ -6,13 +6,13 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
-// What is left of the call stack is an argument: the last one of every function
-// that counts its frame or may call one that does. Nothing has to be put back when
-// a function returns, and nothing lies in memory. Where an indirect call may reach
-// such a function, all functions whose address is taken have that argument.
+// The stack that is left is passed as an argument: the last one of every function that counts
+// its frame or may call one that does. So nothing must be restored when a function returns,
+// and the guest cannot write to it. If an indirect call may reach such a function, all
+// functions whose address is taken have the argument.
 
-// markDeep finds the functions that have the argument, given the call graph in an
-// order where callees come first, unless they lie on a cycle: those are counted.
+// markDeep finds the functions that have the argument. order has callees before their
+// callers, cycles aside, whose functions are counted anyway.
 func (in *instrumenter) markDeep(order []int, next func(v, k int) int, table int) {
 	for i := range in.funcs {
 		in.funcs[i].deep = in.funcs[i].counted
@@ -63,7 +63,8 @@ func (in *instrumenter) deepType(typ uint32) uint32 {
 	return in.deepTypes[typ] - 1
 }
 
-// wrapped are the imported functions that stand in tables with the argument.
+// wrapped are the imported functions that need a wrapper with the argument, since their
+// address is taken.
 func (in *instrumenter) wrapped() []uint32 {
 	if in.deepTable {
 		return in.takenImports
@@ -92,7 +93,7 @@ func (w *writer) callDirect(f uint32) {
 	w.call(w.in.index[f])
 }
 
-// callIndirect calls what the table has at the index on the stack.
+// callIndirect emits a call_indirect.
 func (w *writer) callIndirect(ins *wasm.Instr, text []byte) {
 	if !w.in.deepTable {
 		w.raw(text)
@@ -106,7 +107,7 @@ func (w *writer) callIndirect(ins *wasm.Instr, text []byte) {
 	w.u32(ins.Y)
 }
 
-// chargeDepth takes a frame's weight from the stack.
+// chargeDepth subtracts a frame's weight from the stack that is left.
 func (w *writer) chargeDepth(weight uint64) {
 	w.get(w.depth)
 	w.i64(int64(weight))
@@ -119,8 +120,8 @@ func (w *writer) chargeDepth(weight uint64) {
 	w.op(wasm.OpUnreachable, wasm.OpEnd)
 }
 
-// guestLocal is an instruction on a local of the guest's. The argument stands
-// behind its parameters.
+// guestLocal emits an instruction on one of the guest's locals. The argument comes after the
+// parameters, so the other locals move up by one.
 func (w *writer) guestLocal(ins *wasm.Instr, params int, deep bool) {
 	w.op(ins.Op)
 	if deep && int(ins.X) >= params {

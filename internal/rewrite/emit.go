@@ -42,7 +42,7 @@ type writer struct {
 	after   uint32            // scratch local of the same, i64
 	cost    uint32            // scratch local, i64, where the function has one
 	size    uint32            // scratch local, i32, likewise
-	nans    [nanShapes]uint32 // scratch locals for what may be a NaN
+	nans    [nanShapes]uint32 // scratch locals for values that may be NaN
 }
 
 func (w *writer) op(ops ...byte)  { w.buf = append(w.buf, ops...) }
@@ -73,7 +73,7 @@ func (w *writer) mark(bit int32) {
 	w.global(wasm.OpGlobalSet, w.in.dirty)
 }
 
-// misc copies an instruction of the 0xfc group, with what must come before.
+// misc copies an instruction of the 0xfc group, after its charge.
 func (w *writer) misc(ins *wasm.Instr, text []byte) {
 	switch ins.Sub {
 	case wasm.MiscMemoryInit, wasm.MiscMemoryCopy, wasm.MiscMemoryFill:

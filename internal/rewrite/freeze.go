@@ -10,7 +10,7 @@ import (
 // Value is what EnterGlobal read of a global.
 type Value struct{ Lo, Hi uint64 }
 
-// State is what a module's initialisation has left behind, memory aside.
+// State is a module's state after its initialisation, without its memory.
 type State struct {
 	Globals []Value // of Result.Mutable, in order
 	Pages   uint32  // size of the memory, in pages of 64 KiB
@@ -20,7 +20,7 @@ type State struct {
 // Freeze makes the module that starts where the initialisation ended: its
 // globals begin with the values of s, its memory with s.Pages pages, which the
 // host must fill, and it has neither active data segments nor a start function.
-// It fails with ErrNotFreezable for state that cannot be written down.
+// It fails with ErrNotFreezable for state that a module cannot declare.
 func Freeze(r *Result, s State) (*wasm.Module, error) {
 	in := r.in
 	if len(s.Globals) != len(r.Mutable) {

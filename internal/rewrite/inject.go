@@ -2,14 +2,14 @@ package rewrite
 
 import "github.com/wasmactors/wasmactors/internal/wasm"
 
-// nextBody is wasmactors.next, as the guest's import is answered within the
-// module. Parameter 0 is the length of the outbox.
+// nextBody is the body of wasmactors.next, the guest's import, which is implemented within
+// the module. Parameter 0 is the length of the outbox.
 //
 //	if begun > ended { end the turn: ended = begun; out = length; spent += quantum - fuel; fuel = quantum }
 //	if begun >= count || begun != 0 && stop { return 0 }
 //	begun++; fuel = quantum; return 1
 //
-// Asking again after the last turn does not refuel, so it cannot go on forever.
+// A call after the last turn does not refuel, so a guest cannot call it for ever.
 func (in *instrumenter) nextBody() wasm.Body {
 	w := writer{in: in}
 	w.endTurn(0)
@@ -34,8 +34,7 @@ func (in *instrumenter) nextBody() wasm.Body {
 	return wasm.Body{Code: w.buf}
 }
 
-// endTurn ends the turn that is open, if one is; the local holds the length of
-// its outbox.
+// endTurn ends the turn that has begun, if one has; the local holds the length of its outbox.
 func (w *writer) endTurn(length uint32) {
 	in := w.in
 	w.global(wasm.OpGlobalGet, in.begun)
@@ -62,8 +61,8 @@ const (
 	enterResult                        = 4 // i32
 )
 
-// enterBody is ExportEnter. With reset it is that of a frozen module: reset emits
-// the code that puts the globals back.
+// enterBody is the body of ExportEnter. That of a frozen module has reset, which emits the
+// code that restores the globals.
 func (in *instrumenter) enterBody(reset func(w *writer)) wasm.Body {
 	w := writer{in: in}
 	w.on(EnterTurn, func() {
@@ -127,7 +126,7 @@ func (w *writer) callEntry(f int) {
 	w.call(w.in.index[f])
 }
 
-// on runs body if the operation is op.
+// on emits code that runs body if the operation is op.
 func (w *writer) on(op int32, body func()) { w.onValue(enterOp, op, body) }
 
 func (w *writer) onValue(local uint32, value int32, body func()) {
@@ -166,9 +165,9 @@ func (w *writer) zeroResults() {
 	w.op(wasm.OpReturn)
 }
 
-// eachMutable does something with the guest's mutable global of number enterA, and
-// returns; it traps if there is none. A table of jumps keeps wazero's compiler from
-// taking quadratic time for thousands of globals, as a chain of ifs would.
+// eachMutable emits code that applies f to the guest's mutable global of number enterA, and
+// returns; it traps if there is none. It is a table of jumps, since wazero's compiler takes
+// quadratic time for a chain of thousands of ifs.
 //
 //	block $n ... block $0
 //	  br_table enterA ... default $n
@@ -200,7 +199,7 @@ func (w *writer) eachMutable(f func(g uint32, t wasm.ValType)) {
 	w.op(wasm.OpEnd, wasm.OpUnreachable)
 }
 
-// writeGlobal sets a global of a number type to the bits in enterFuel.
+// writeGlobal emits code that sets a global of a number type to the bits in enterFuel.
 func (w *writer) writeGlobal(g uint32, t wasm.ValType) {
 	if !t.IsNumber() {
 		w.op(wasm.OpUnreachable)
@@ -219,7 +218,7 @@ func (w *writer) writeGlobal(g uint32, t wasm.ValType) {
 	w.zeroResults()
 }
 
-// readGlobal returns the bits of a global as two i64.
+// readGlobal emits code that returns the bits of a global as two i64.
 func (w *writer) readGlobal(g uint32, t wasm.ValType) {
 	w.global(wasm.OpGlobalGet, g)
 	switch t {

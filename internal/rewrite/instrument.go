@@ -22,12 +22,12 @@ type instrumenter struct {
 	takenImport            []bool
 	takenImports           []uint32 // old indices of imported functions whose address is taken
 	deepTable              bool     // functions whose address is taken have the depth as an argument
-	indirect               []uint64 // what calls through a table may reach, by type, that is not charged itself
-	flat                   bool     // instructions are counted, not priced
+	indirect               []uint64 // price of an indirect call, by type, see priceIndirect
+	flat                   bool     // every instruction costs one unit
 
 	// New indices.
 	index                []uint32 // of every old function
-	address              []uint32 // of what stands for it in tables
+	address              []uint32 // its index in tables: of a wrapper, where it has one
 	refuel, exceeded     uint32
 	nextFunc, enterFunc  uint32
 	fuel, quantum, spent uint32 // globals
@@ -35,13 +35,13 @@ type instrumenter struct {
 	outLen, dirty, stop  uint32
 	types                []uint32          // of functions of src, by their old index
 	typeIndex            map[string]uint32 // types of out by their key
-	deepTypes            []uint32          // types of src with the depth, less one; 0: not asked for yet
+	deepTypes            []uint32          // new index, less one, of types of src with the depth; 0: not made yet
 	chargers             [chargers]uint32  // helper functions, by new index; 0 for those that are not needed
 	needs                [chargers]bool
 	steps                uint64 // see Result.Steps
 }
 
-// Helper functions, for what would be much code at every place.
+// Helper functions for code that would be long in line.
 const (
 	chargeBytes   = iota // i32 -> i32: charges for bytes of memory
 	chargeEntries        // i32 -> i32: charges for entries of a table
@@ -59,7 +59,7 @@ func (in *instrumenter) layout() {
 	in.out = out
 	out.Types = append(out.Types, m.Types...)
 	in.typeIndex = make(map[string]uint32, len(m.Types))
-	for i := len(m.Types) - 1; i >= 0; i-- { // the first of equal ones counts
+	for i := len(m.Types) - 1; i >= 0; i-- { // backwards, so that the first of equal ones remains
 		in.typeIndex[in.key(&m.Types[i])] = uint32(i)
 	}
 	in.deepTypes = make([]uint32, len(m.Types))
@@ -144,9 +144,9 @@ func (in *instrumenter) layout() {
 	in.outLen, in.dirty, in.stop = hidden(i32, GlobalOut), hidden(i32, GlobalDirty), hidden(i32, GlobalStop)
 }
 
-// clampTables bounds how far each table may grow: to the limit of one, and so that
-// all together stay within theirs. What is left after what they begin with goes to
-// those that declare how much they want, and then in equal parts to the others.
+// clampTables sets the maximum of each table, so that none exceeds the limit of one table,
+// and all together do not exceed theirs. Room beyond the declared minimums goes first to
+// tables that declare a maximum, and then in equal parts to the others.
 func (in *instrumenter) clampTables() []wasm.Table {
 	tables := slices.Clone(in.src.Tables)
 	left, open := uint64(in.opt.TableTotal), uint64(0)
@@ -173,7 +173,7 @@ func (in *instrumenter) clampTables() []wasm.Table {
 	return tables
 }
 
-// key tells types apart.
+// key is the same for equal types only.
 func (in *instrumenter) key(t *wasm.FuncType) string {
 	in.steps += uint64(1 + len(t.Params) + len(t.Results))
 	return t.Key()
@@ -204,8 +204,7 @@ func (in *instrumenter) blockType(results []wasm.ValType) []byte {
 	return wasm.AppendS64(nil, int64(t))
 }
 
-// finish adds the injected functions, remaps what refers to functions, and keeps
-// the names.
+// finish adds the injected functions, remaps references to functions, and writes the names.
 func (in *instrumenter) finish() {
 	for _, f := range in.wrapped() {
 		in.out.Code = append(in.out.Code, in.wrapper(f))
@@ -241,8 +240,8 @@ func (in *instrumenter) finish() {
 	in.names()
 }
 
-// declareRefs keeps functions referable by ref.func that were so only because
-// they were exported: exports other than the host's are dropped.
+// declareRefs declares functions for ref.func that were declared only by an export: exports
+// that the host does not need are dropped.
 func (in *instrumenter) declareRefs() {
 	if !in.usesRefFunc {
 		return

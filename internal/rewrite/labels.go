@@ -2,13 +2,12 @@ package rewrite
 
 import "github.com/wasmactors/wasmactors/internal/wasm"
 
-// opened keeps track of the blocks that are open while code is rewritten: those
-// of the guest, and those that were put around them, so that branches still go
-// where they did.
+// opened keeps track of the blocks that are open while code is rewritten, those of the guest
+// and those that were put around them. Branches are renumbered by it.
 type opened struct {
 	blocks []guestBlock
 	height uint32 // of all that is open
-	loops  int    // open that stand in another
+	loops  int    // open loops with an outer loop, see writer.loop
 }
 
 type guestBlock struct {
@@ -40,15 +39,14 @@ func (w *writer) leave() {
 	w.op(wasm.OpEnd)
 }
 
-// label is what the guest's label has become.
+// label emits the new number of the guest's label.
 func (w *writer) label(depth uint32) {
 	b := w.blocks[len(w.blocks)-1-int(depth)]
 	w.u32(w.height - 1 - b.at)
 }
 
-// branchIf is br_if. An if around br is the same, and wazero makes a compare and
-// jump of it; br_if it often gives a comparison, a test of its result and two
-// jumps.
+// branchIf emits br_if as an if around a br. wazero compiles that to a compare and a jump,
+// and br_if often to a comparison, a test of its result and two jumps.
 func (w *writer) branchIf(depth uint32) {
 	if w.blocks[len(w.blocks)-1-int(depth)].takes {
 		w.op(wasm.OpBrIf)

@@ -7,9 +7,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
-// names writes a name section for the rewritten module: the functions' names, so
-// that stacks can be read, and the injected ones. What is malformed in the
-// guest's own section is left out; it is for people only.
+// names writes a name section for the rewritten module, so that stack traces have names: the
+// guest's, and those of injected functions. Malformed parts of the guest's section are left
+// out, since nothing but traces depends on it.
 func (in *instrumenter) names() {
 	type entry struct {
 		index uint32

@@ -2,17 +2,17 @@ package rewrite
 
 import "github.com/wasmactors/wasmactors/internal/wasm"
 
-// WebAssembly leaves open which NaN arithmetic results in: x86 makes negative ones,
-// ARM positive ones, and which operand's payload is kept differs, too. So that a
-// guest computes the same on every processor, results that are NaN are made
-// canonical before anything can see their bits. A NaN that was loaded, stored or
-// passed on keeps its own, as the specification wants.
+// WebAssembly does not specify the bits of a NaN that arithmetic results in: x86 makes
+// negative ones, ARM positive ones, and they differ in whose operand's payload they keep. So
+// that a guest computes the same on every processor, such results are made canonical before
+// their bits can be seen. A NaN that is only loaded, stored or passed on keeps its bits, as
+// the specification demands.
 //
-// What another arithmetic instruction, a comparison or a conversion to an integer
-// consumes need not be: its bits do not show in the result, or are made canonical
-// there.
+// A result that is only an operand of another arithmetic instruction, a comparison or a
+// conversion to an integer is left as it is: its bits do not show there, or that result is
+// made canonical.
 
-// nanShape is the type of a float result whose NaN bits are open.
+// nanShape is the type of a float result whose NaN bits are unspecified.
 type nanShape byte
 
 const (
@@ -24,7 +24,7 @@ const (
 	nanShapes
 )
 
-// arithmetic is the shape of what an instruction results in, if its bits are open.
+// arithmetic is the shape of an instruction's result, if its NaN bits are unspecified.
 func arithmetic(ins *wasm.Instr) nanShape {
 	switch op := ins.Op; {
 	case op >= 0x8d && op <= 0x97, op == 0xb6:
@@ -42,8 +42,8 @@ func arithmetic(ins *wasm.Instr) nanShape {
 	return notNaN
 }
 
-// hides reports whether the bits of a NaN of this shape, as an operand, cannot be
-// seen in what the instruction does.
+// hides reports whether an instruction's effect does not depend on the bits of a NaN of this
+// shape as its operand.
 func hides(ins *wasm.Instr, shape nanShape) bool {
 	switch a := arithmetic(ins); {
 	case a != notNaN:
@@ -56,8 +56,8 @@ func hides(ins *wasm.Instr, shape nanShape) bool {
 	return false
 }
 
-// openNaNs finds the instructions of function i whose results must be made
-// canonical, by where they start, and the shapes among them.
+// openNaNs finds the instructions of function i whose results must be made canonical, by
+// their offsets, and the shapes among them.
 func (in *instrumenter) openNaNs(i int) (at map[int]nanShape, shapes [nanShapes]bool) {
 	typ := &in.src.Types[in.src.Funcs[i]]
 	locals := make([]nanShape, 0, uint64(len(typ.Params))+in.src.Code[i].NumLocals())
@@ -85,7 +85,7 @@ func (in *instrumenter) openNaNs(i int) (at map[int]nanShape, shapes [nanShapes]
 			shown[p.local] = true
 		}
 	})
-	// A local that only such instructions read may hold any NaN.
+	// A local that only instructions which hide them read may hold any NaN.
 	at = map[int]nanShape{}
 	in.eachSeen(i, locals, func(local uint32) bool { return !shown[local] }, func(p producer) {
 		if p.local < 0 && p.shape != notNaN {
@@ -96,18 +96,18 @@ func (in *instrumenter) openNaNs(i int) (at map[int]nanShape, shapes [nanShapes]
 	return at, shapes
 }
 
-// producer is what has put a value onto the operand stack.
+// producer is the instruction that has pushed a value onto the operand stack.
 type producer struct {
 	start int
 	shape nanShape
 	local int // that was read, or -1
 }
 
-// eachSeen reports the producers of the values of function i whose bits can be
-// seen. What goes into a local for which keeps is true cannot.
+// eachSeen reports the producers of the values of function i whose bits can be seen. Those of
+// values in a local for which keeps is true cannot be seen.
 func (in *instrumenter) eachSeen(i int, locals []nanShape, keeps func(local uint32) bool, seen func(p producer)) {
 	body := &in.src.Code[i]
-	var stack []producer // of the block so far; what lies below was seen
+	var stack []producer // of the present block; values below it were reported
 	it := wasm.NewInstrs(body.Code, body.Offset)
 	var ins wasm.Instr
 	for {
@@ -118,7 +118,7 @@ func (in *instrumenter) eachSeen(i int, locals []nanShape, keeps func(local uint
 		in.steps++
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpLoop, wasm.OpIf, wasm.OpElse, wasm.OpEnd, wasm.OpBr, wasm.OpBrIf, wasm.OpBrTable, wasm.OpReturn, wasm.OpUnreachable, wasm.OpCall, wasm.OpCallIndirect:
-			for _, p := range stack { // may go anywhere
+			for _, p := range stack { // values that cross a block's border count as seen
 				seen(p)
 			}
 			stack = stack[:0]

@@ -2,11 +2,11 @@ package rewrite
 
 import "github.com/wasmactors/wasmactors/internal/wasm"
 
-// A region is what runs between two charges: a function's code outside its
-// loops, or a loop's outside its inner loops. Within a region control only goes
-// forward, so the longest path through it bounds what one charge must pay for.
-// Code that only runs one of many branches (standard Go's functions are one loop
-// around a table of jumps) would otherwise pay for all of them at every turn.
+// A region is the code that one charge pays for: that of a function outside its loops, or of
+// a loop outside its inner loops. Within a region control only goes forward, so a charge for
+// the longest path through it is enough. A charge for all of its code would be far too much
+// where only one of many branches runs, as in standard Go's functions, which are one loop
+// around a table of jumps.
 
 // path is the cost of the longest path to the present point of a region.
 type path struct {
@@ -15,14 +15,14 @@ type path struct {
 	loop    int    // index into loops, -1 for the function
 }
 
-// add goes on by what costs n.
+// add extends the path by code that costs n.
 func (p *path) add(n uint64) {
 	p.cost += n
 	p.longest = max(p.longest, p.cost)
 }
 
-// label is a block that is open: branches to it go on behind its end, or at its
-// head if it is a loop.
+// label is an open block, as a target of branches: they go to its end, or to its head if it
+// is a loop.
 type label struct {
 	op     byte
 	region int    // that it lies in
@@ -44,13 +44,14 @@ type walker struct {
 	now    int  // region
 	live   bool // the present point can be reached
 
-	// What keeping the fuel in a local is worth, by a guess of how often code runs:
-	// every loop's head gains, every call of a function that charges itself loses.
+	// What is gained and lost by keeping the fuel in a local, weighted by an estimate of how
+	// often code runs: every loop's head gains, every call of a function that charges itself
+	// loses.
 	gain, loss, often uint64
 	calls             int // of such functions, so far
 }
 
-// often is how many times more code in a loop runs.
+// often is the estimate of how many times code in a loop runs.
 const (
 	loopOften = 8
 	mostOften = 1 << 12
@@ -150,16 +151,15 @@ func (w *walker) charges() {
 	}
 }
 
-// branch notes a jump: what the target's region has cost so far goes on behind
-// the target.
+// branch notes a jump: the path so far, in the target's region, goes on at the target.
 func (w *walker) branch(depth uint32) {
 	if !w.live {
 		return
 	}
 	l := &w.labels[len(w.labels)-1-int(depth)]
 	if l.op == wasm.OpLoop {
-		// Charged anew at its head. Regions in between have not ended; what they have
-		// cost is part of their paths already.
+		// A branch to a loop is charged at its head. The paths of the regions that it
+		// leaves are counted already.
 		return
 	}
 	l.behind, l.joined = max(l.behind, w.paths[l.region].cost), true
@@ -174,9 +174,9 @@ func (w *walker) close() {
 	case wasm.OpLoop:
 		w.f.loops[p.loop].calls = w.calls > l.calls
 		w.often = l.often
-		w.now = l.region // its cost stands where the loop began; live stays
+		w.now = l.region // whose path is where it was when the loop began
 		return
-	case wasm.OpIf: // without an else its head goes on behind it, too
+	case wasm.OpIf: // without an else, the path from its head goes on at its end
 		if l.live {
 			if !w.live {
 				p.cost = 0
@@ -192,8 +192,7 @@ func (w *walker) close() {
 	}
 }
 
-// price is what one instruction costs, what it calls and is not charged itself
-// included.
+// price is what one instruction costs, including callees that do not charge themselves.
 func (w *walker) price(ins *wasm.Instr) uint64 {
 	if w.in.flat {
 		return flatPrice(ins)

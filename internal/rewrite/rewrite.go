@@ -1,6 +1,6 @@
-// Package rewrite turns a guest's module into one that the host can trust with a
-// worker: metered, with clamped tables and memories, a bounded call stack, and a
-// single entry. It also makes the frozen module of an image.
+// Package rewrite turns a guest's module into one that can be run safely: metered, with
+// clamped tables and memories, a bounded call stack, and a single entry. It also makes the
+// frozen module of an image.
 //
 // docs/architecture/metering.md says what is charged and why.
 package rewrite
@@ -46,7 +46,7 @@ const (
 	// EnterTurn runs wasmactors_turn(a) with b envelopes, every turn with this
 	// fuel at first. Results: turns begun << 32 | the outbox's length; GlobalSpent.
 	EnterTurn = 0
-	// EnterReset puts every mutable global back. Frozen modules only.
+	// EnterReset gives every mutable global its initial value. Frozen modules only.
 	EnterReset = 1
 	// EnterInitialize runs the start function and _initialize. Not in frozen modules.
 	EnterInitialize = 2
@@ -56,8 +56,8 @@ const (
 	// EnterGlobal reads guest global Mutable[a]: its bits, low and high half; for a
 	// reference 1 if it is null, else 0.
 	EnterGlobal = 4
-	// EnterSetGlobal gives Mutable[a], a number, the bits that stand in the place of
-	// the fuel. Frozen modules only.
+	// EnterSetGlobal sets Mutable[a], a number, to the bits that are passed as fuel.
+	// Frozen modules only.
 	EnterSetGlobal = 5
 )
 
@@ -114,13 +114,14 @@ type Result struct {
 	Mutable  []wasm.ValType // the guest's mutable globals in order; see EnterGlobal
 	Metered  int            // functions that are charged at their entry
 	Counted  int            // functions whose depth is counted
-	Steps    uint64         // what the rewriting has looked at: bytes of types, instructions, labels, edges of the call graph and so on
+	Steps    uint64         // the work of rewriting: bytes of types, instructions, labels, edges of the call graph and so on
 
 	in        *instrumenter
 	needsData bool
 }
 
-// ErrNotFreezable is why Freeze refuses; the text says which state it cannot keep.
+// ErrNotFreezable is wrapped by errors of Freeze, whose texts say which state a module cannot
+// declare.
 var ErrNotFreezable = errors.New("the state after initialisation cannot be frozen")
 
 // Refusal is a module that breaks a rule of the host's.
@@ -163,7 +164,7 @@ func Instrument(m *wasm.Module, o Options) (*Result, error) {
 	return res, nil
 }
 
-// check refuses what no guest may have, with a message that names it.
+// check refuses a module with anything that guests may not have; the error names it.
 func (in *instrumenter) check() error {
 	m := in.src
 	in.next = -1
