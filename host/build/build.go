@@ -2,8 +2,8 @@
 // TinyGo where there is one or with standard Go, and remembers the result by the
 // contents of all source files that went into it.
 //
-// The sources may be a stranger's. Nothing in their folder decides what is run: see
-// docs/bundle.md for what that promises, and what it does not.
+// The sources need not be trusted: nothing in their folder decides which programs run.
+// docs/bundle.md says what is promised, and what is not.
 package build
 
 import (
@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// Options say how to build. The zero value builds with what there is, without a
-// cache, from sources anywhere.
+// Options say how to build. The zero value builds with the compiler that is found, without
+// a cache, from sources anywhere.
 type Options struct {
 	Compiler string // auto (or ""), go or tinygo
 	CacheDir string // "" for none
 	// CacheBytes bounds what is kept; 0 means DefaultCacheBytes.
 	CacheBytes int64
 	CacheKey   string // the key file; "" means the user's
-	// Progress is told what is going on, in a few words; nil is fine.
+	// Progress is called with a few words on what is going on; nil is fine.
 	Progress func(text string)
 
 	// Tags are build tags besides the compiler's own.
@@ -43,8 +43,8 @@ type Options struct {
 	// error refuses them; nil refuses all with an [OutsideError].
 	Allow func([]Outside) error
 
-	// Inputs is told what the build reads, before anything is compiled, and also if the
-	// result comes from the cache or cannot be had; nil is fine. See [Inputs].
+	// Inputs is called with what the build reads, before anything is compiled, also if the
+	// result comes from the cache or the build fails; nil is fine. See [Inputs].
 	Inputs func(Inputs)
 
 	// Deadline ends the compiler and all that it has started; 0 means
@@ -78,9 +78,9 @@ type Result struct {
 	store store
 }
 
-// Code is the module. What the cache holds is read only now: whoever keeps what
-// becomes of a module can do without. Should it have gone meanwhile, it is built
-// again; Sum tells whether it is still the same.
+// Code is the module. A module in the cache is read only now, since a caller that has its
+// image cached does not need it. If it was evicted meanwhile, it is built again; Sum tells
+// whether it is still the same.
 func (r *Result) Code(ctx context.Context) ([]byte, error) {
 	if r.wasm == nil {
 		wasm, ok := r.store.module(r.Sum)
@@ -128,7 +128,7 @@ func Guest(ctx context.Context, dir string, o Options) (*Result, error) {
 	return fresh(ctx, dir, c, st, o)
 }
 
-// fresh compiles, and keeps the result.
+// fresh compiles, and stores the result in the cache.
 func fresh(ctx context.Context, dir string, c *compiler, st store, o Options) (*Result, error) {
 	start := time.Now()
 	tmp, err := os.MkdirTemp("", "wasmactors-build-")
@@ -165,7 +165,7 @@ func fresh(ctx context.Context, dir string, c *compiler, st store, o Options) (*
 	return &Result{Sum: sha256.Sum256(wasm), wasm: wasm, Compiler: c.name, Took: time.Since(start)}, nil
 }
 
-// Error is a guest that does not compile, with what the compiler has said.
+// Error is a guest that does not compile, with the compiler's output.
 type Error struct {
 	Dir    string
 	Output string // at most maxOutput bytes
@@ -182,7 +182,7 @@ func (e *Error) Error() string {
 
 // Errors of this package.
 var (
-	// ErrNoCompiler is returned where the compiler that is asked for is missing.
+	// ErrNoCompiler is returned if the compiler is not found.
 	ErrNoCompiler = errors.New("no compiler")
 	// ErrDeadline is returned when a compiler has taken too long.
 	ErrDeadline = errors.New("the compiler has taken too long")

@@ -20,8 +20,8 @@ const (
 	modulePart = "module"
 )
 
-// store keeps one build: the module, and a record of the files that it was made
-// from. The zero value keeps nothing.
+// store is the cache of one build: the module, and a record of the files that it was made
+// from. The zero value stores nothing.
 type store struct {
 	cache *cache.Cache
 	key   cache.Key
@@ -48,7 +48,7 @@ type input struct {
 	Sum  string
 }
 
-// listing tells files that have come or gone.
+// listing is a folder's list of files, to notice new and deleted ones.
 type listing struct {
 	Path  string
 	Embed bool // a package that embeds files: whatever is below counts
@@ -63,7 +63,7 @@ func list(path string, embed bool) (listing, error) {
 	return listing{path, embed, names}, err
 }
 
-// openStore opens the cache. One that cannot be used is done without.
+// openStore opens the cache. If it cannot be used, nothing is cached.
 func openStore(o Options, key cache.Key) store {
 	if o.CacheDir == "" {
 		return store{}
@@ -79,7 +79,7 @@ func openStore(o Options, key cache.Key) store {
 	return store{c, key}
 }
 
-// within takes the entry into use for the time of f.
+// within calls f with the open entry.
 func (s store) within(f func(e *cache.Entry) error) error {
 	e, err := s.cache.Use(s.key)
 	if err != nil {
@@ -88,13 +88,13 @@ func (s store) within(f func(e *cache.Entry) error) error {
 	return errors.Join(f(e), e.Close())
 }
 
-// find returns what is kept of the build if nothing has changed. tell is called with the
-// record before that is known; it may be of a state long ago.
+// find returns the cached build, if none of its inputs has changed. Before that is known, tell
+// is called with its record, which may be out of date.
 func (s store) find(tell func(*record)) (found cached, ok bool) {
 	if s.cache == nil {
 		return found, false
 	}
-	_ = s.within(func(e *cache.Entry) error { // whatever is wrong: it is built
+	_ = s.within(func(e *cache.Entry) error { // after any error it is built
 		text, err := e.Load(recordPart)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (s store) find(tell func(*record)) (found cached, ok bool) {
 	return found, ok
 }
 
-// current reports whether all that a build was made from is as it was.
+// current reports whether no input of the build has changed.
 func (r *record) current() bool {
 	for _, f := range r.Files {
 		if !f.unchanged() {
@@ -132,7 +132,7 @@ func (r *record) current() bool {
 	return len(r.Files) > 0
 }
 
-// module reads the module if it is the one that find has found.
+// module reads the module, if it is still the one that find has returned.
 func (s store) module(sum [sha256.Size]byte) (wasm []byte, ok bool) {
 	err := s.within(func(e *cache.Entry) (err error) {
 		wasm, err = e.Load(modulePart)
@@ -171,7 +171,7 @@ func sum(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// inputs records the files that a build is about to be made from; nil without a cache.
+// inputs records the files that a build will be made from; nil without a cache.
 func (s store) inputs(from *sources, outside []Outside) (*record, error) {
 	if s.cache == nil {
 		return nil, nil
@@ -194,7 +194,7 @@ func (s store) inputs(from *sources, outside []Outside) (*record, error) {
 	return r, nil
 }
 
-// save keeps a build, unless a source has changed while it was made.
+// save stores a build, unless a source has changed while it was made.
 func (s store) save(r *record, dir string, wasm []byte) error {
 	if s.cache == nil || !r.current() {
 		return nil

@@ -21,7 +21,7 @@ func (c *compiler) run(ctx context.Context, dir, tmp, path string, args ...strin
 	defer cancel()
 	cmd := exec.CommandContext(limited, path, args...)
 	cmd.Dir, cmd.Env = dir, c.forTarget(tmp)
-	cmd.WaitDelay = 2 * time.Second // for whoever holds the pipes after all
+	cmd.WaitDelay = 2 * time.Second // in case a process that it has started holds the pipes open
 	group(cmd)
 	stdout, stderr := bounded{most: MaxModuleBytes}, bounded{most: maxOutput}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -49,7 +49,7 @@ func (c *compiler) run(ctx context.Context, dir, tmp, path string, args ...strin
 	return stdout.Bytes(), nil
 }
 
-// hint says what to do about failures that come from how the product builds.
+// hint says what to do about errors that are due to how guests are built here.
 func hint(output string) string {
 	for text, what := range map[string]string{
 		"GOVCS disallows":          "version control is off for builds: run `go mod download` in the guest's folder yourself, or vendor the modules",

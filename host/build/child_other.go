@@ -4,5 +4,5 @@ package build
 
 import "os/exec"
 
-// group: the tool alone is killed here, not what it has started.
+// group does nothing: only the tool is killed here, not the processes that it has started.
 func group(*exec.Cmd) {}

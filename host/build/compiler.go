@@ -14,7 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/cache"
 )
 
-// compiler is one that was found, and how it is used.
+// compiler is a compiler that was found, and how it is called.
 type compiler struct {
 	name string // go or tinygo
 	path string
@@ -22,13 +22,13 @@ type compiler struct {
 
 	gotool           string // the go command, which lists sources for TinyGo, too
 	goroot, modcache string
-	identity         []string // all that tells this compiler from another
+	identity         []string // everything about the compiler that its output may depend on
 	tags, flags      []string
 	o                Options
 }
 
-// choose finds the compiler and asks it who it is: what is in the PATH may be a
-// wrapper, whose own file says nothing about the compiler behind it.
+// choose finds the compiler and asks for its version: the program in the PATH may be a
+// wrapper, whose own file does not change with the compiler behind it.
 func choose(ctx context.Context, dir string, o Options) (*compiler, error) {
 	env := environment(os.Environ(), dir, o.Root)
 	find := func(name string) string { return lookup(env, name) }
@@ -65,8 +65,8 @@ func choose(ctx context.Context, dir string, o Options) (*compiler, error) {
 	return c, c.identify(ctx)
 }
 
-// identify fills in what the tools say of themselves. They are asked in a folder of
-// the system's, where no go.mod and no go.work has a say.
+// identify asks the tools for their versions and settings, in a folder of the system's, where
+// no go.mod and no go.work applies.
 func (c *compiler) identify(ctx context.Context) error {
 	neutral := os.TempDir()
 	out, err := c.run(ctx, neutral, "", c.gotool, "env", "-json", "GOVERSION", "GOROOT", "GOMODCACHE", "GOEXPERIMENT")
@@ -75,7 +75,7 @@ func (c *compiler) identify(ctx context.Context) error {
 	}
 	var v struct{ GOVERSION, GOROOT, GOMODCACHE, GOEXPERIMENT string }
 	if err := json.Unmarshal(out, &v); err != nil || v.GOROOT == "" {
-		return fmt.Errorf("%s env does not say what it is: %q", c.gotool, out)
+		return fmt.Errorf("the output of %s env cannot be read: %q", c.gotool, out)
 	}
 	c.goroot, c.modcache = v.GOROOT, v.GOMODCACHE
 	c.identity = []string{c.gotool, stamp(c.gotool), v.GOVERSION, v.GOROOT, v.GOEXPERIMENT}
@@ -107,7 +107,7 @@ func (c *compiler) args() []string {
 		}
 	} else {
 		// -w drops DWARF, which rewriting would drop anyway; the names of functions stay.
-		// A profile (default.pgo) in the folder has no say.
+		// A profile (default.pgo) in the folder is not used.
 		args = []string{"build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-pgo=off"}
 		if !slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "-ldflags=") }) {
 			args = append(args, "-ldflags=-w")
@@ -149,7 +149,7 @@ func (c *compiler) key(dir string) cache.Key {
 	return cache.KeyOf(parts...)
 }
 
-// stamp changes when a file does.
+// stamp is a text that changes when a file does: its path, size and time.
 func stamp(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// passed are the variables that tools get from the user's environment, or from the
-// file that `go env -w` writes. None of them names a program to run; whatever is not
-// here (GOFLAGS, GOENV, GOTOOLCHAIN, GOWORK, GOCACHEPROG, GOAUTH, CC, GIT_...) has no
-// say.
+// passed are the variables that tools get from the user's environment, or from the file that
+// `go env -w` writes. None of them names a program to run. All others (GOFLAGS, GOENV,
+// GOTOOLCHAIN, GOWORK, GOCACHEPROG, GOAUTH, CC, GIT_...) are not passed.
 var passed = []string{
 	"HOME", "USER", "LOGNAME", "LANG", "TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
 	"USERPROFILE", "LOCALAPPDATA", "APPDATA", "SYSTEMROOT", "WINDIR", "SYSTEMDRIVE", "PROGRAMDATA", "PATHEXT", "NUMBER_OF_PROCESSORS",
@@ -21,24 +20,24 @@ var passed = []string{
 	"GOMAXPROCS", "TINYGOROOT",
 }
 
-// decided are the variables that the product sets, whatever anybody else says.
+// decided are the variables that are always set like this.
 var decided = []string{
-	"GOENV=off",                    // go env -w: what may have a say is passed
+	"GOENV=off",                    // the file of go env -w is not read: see passed
 	"GOFLAGS=-buildvcs=false",      // also for the go command that TinyGo starts
 	"GOTOOLCHAIN=local",            // go.mod's toolchain line downloads and runs nothing
-	"GOWORK=off",                   // a bundle's go.work has no say
+	"GOWORK=off",                   // a bundle's go.work is not used
 	"GOVCS=*:off",                  // no git, hg, svn: modules come from a proxy or from the module cache
 	"GO111MODULE=on",               //
 	"GOTELEMETRY=off",              //
-	"GIT_TERMINAL_PROMPT=0",        // nothing asks
-	"GIT_CONFIG_NOSYSTEM=1",        // and should somebody start git after all:
-	"GIT_CONFIG_GLOBAL=" + devnull, // not with hooks of anybody's
+	"GIT_TERMINAL_PROMPT=0",        // no prompts
+	"GIT_CONFIG_NOSYSTEM=1",        // if git is started after all,
+	"GIT_CONFIG_GLOBAL=" + devnull, // then without anybody's hooks
 }
 
 const devnull = os.DevNull
 
-// environment is what tools are started with. PATH keeps absolute folders outside of
-// the sources: a folder that a stranger fills is no place to look for programs.
+// environment is the environment of tools. Of PATH only absolute folders outside of the
+// sources remain, so that no program of the bundle's is run.
 func environment(own []string, folders ...string) []string {
 	file := map[string]string{}
 	if path := goEnvFile(own); path != "" {
@@ -80,7 +79,7 @@ func (c *compiler) forTarget(tmp string) []string {
 	return append(env, "TMPDIR="+tmp, "TMP="+tmp, "TEMP="+tmp)
 }
 
-// valueOf is the last value of a variable; on Windows names know no case.
+// valueOf is the last value of a variable; on Windows the case of names does not matter.
 func valueOf(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		k, v, ok := strings.Cut(env[i], "=")
@@ -136,7 +135,7 @@ func within(path string, folders ...string) bool {
 	return false
 }
 
-// realPath follows the symbolic links of as much of a path as there is.
+// realPath follows the symbolic links of a path, of which the end may not exist.
 func realPath(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

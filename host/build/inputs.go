@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Inputs are what a build reads, for whoever wants to know when it is out of date. What only
-// changes with the compiler or by version, Go's own packages and its module cache, is left
-// out.
+// Inputs are the files that a build depends on, so that a caller can watch them. Files that
+// only change with the compiler or by version, Go's own packages and its module cache, are
+// left out.
 type Inputs struct {
 	Files []string // sources, embedded files, go.mod, go.sum
 	Dirs  []InputDir
 }
 
-// InputDir is a folder in which files that come or go count.
+// InputDir is a folder in which new and deleted files matter.
 type InputDir struct {
 	Path string
-	Deep bool // all files below, whatever they are called: some are embedded
+	Deep bool // all files below it matter, since some are embedded
 }
 
-// IsSource reports whether a file of this name counts in an InputDir that is not deep.
+// IsSource reports whether a file of this name matters in an InputDir that is not deep.
 func IsSource(name string) bool {
 	return isSource(name) && name[0] != '.' && name[0] != '_'
 }
@@ -34,14 +34,14 @@ func (o Options) tell(in Inputs) {
 	}
 }
 
-// reads is what is recorded of sources, before they are read.
+// reads lists what is to be recorded of the sources, before they are read.
 func (s *sources) reads() ([]input, []listing) {
 	var files []input
 	for _, path := range s.files {
 		files = append(files, input{Path: path})
 	}
 	dirs := slices.Clone(s.dirs)
-	for _, path := range s.missing { // they may come to be
+	for _, path := range s.missing { // they may be created
 		for dir, module := range s.mods {
 			if rest, ok := strings.CutPrefix(path, module+"/"); ok {
 				dirs = append(dirs, listing{Path: filepath.Join(dir, filepath.FromSlash(rest))})
@@ -51,7 +51,7 @@ func (s *sources) reads() ([]input, []listing) {
 	return files, dirs
 }
 
-// inputs leaves out what lies with the compiler.
+// inputs makes Inputs, without what belongs to the compiler.
 func (c *compiler) inputs(files []input, dirs []listing) (in Inputs) {
 	fixed := func(path string) bool { return within(path, c.goroot, c.modcache) }
 	for _, d := range dirs {
@@ -59,7 +59,7 @@ func (c *compiler) inputs(files []input, dirs []listing) (in Inputs) {
 			in.Dirs = append(in.Dirs, InputDir{Path: d.Path, Deep: d.Embed})
 		}
 	}
-	known := map[string]bool{} // folders, so that links are followed once for each
+	known := map[string]bool{} // by folder, so that the links of each are followed once
 	for _, f := range files {
 		dir := filepath.Dir(f.Path)
 		if _, ok := known[dir]; !ok {
@@ -72,8 +72,8 @@ func (c *compiler) inputs(files []input, dirs []listing) (in Inputs) {
 	return in
 }
 
-// guessInputs is what is read of a package that the go command can say nothing about: its
-// sources, and the go.mod above it.
+// guessInputs are the inputs of a package that the go command cannot list: its sources, and
+// the go.mod above it.
 func guessInputs(dir string) Inputs {
 	in := Inputs{Dirs: []InputDir{{Path: dir}}}
 	if names, err := sourceNames(dir); err == nil {
@@ -84,7 +84,7 @@ func guessInputs(dir string) Inputs {
 	for at := dir; ; at = filepath.Dir(at) {
 		mod := filepath.Join(at, "go.mod")
 		if _, err := os.Stat(mod); err == nil || at == filepath.Dir(at) {
-			if err != nil { // there is none: it may come to be
+			if err != nil { // there is none, but it may be created
 				mod = filepath.Join(dir, "go.mod")
 			}
 			if !slices.Contains(in.Files, mod) {
@@ -105,11 +105,11 @@ type Problem struct {
 
 var position = regexp.MustCompile(`^(?:go: |vet: )?((?:[A-Za-z]:)?[^:\s][^:]*\.(?:go|s|c|h|mod|sum)):(\d+)(?::(\d+))?: (.*)$`)
 
-// mostProblems bounds what is taken from the output of a compiler.
+// mostProblems bounds the problems that are read from the output of a compiler.
 const mostProblems = 100
 
-// Problems are what the compiler has found, as far as its output says where; one without a
-// place if it says so nowhere.
+// Problems are the compiler's errors with their places; if it names no place, one problem
+// without a place.
 func (e *Error) Problems() []Problem {
 	var found []Problem
 	for _, line := range strings.Split(trimRight(e.Output), "\n") {

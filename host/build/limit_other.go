@@ -2,5 +2,5 @@
 
 package build
 
-// limit: only Linux can bound another process.
+// limit does nothing: only Linux can bound another process.
 func limit(int) {}

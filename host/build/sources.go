@@ -16,13 +16,13 @@ import (
 	"strings"
 )
 
-// sources is all that a build may read besides the compiler and its library.
+// sources are all files that a build may read, without the compiler and its library.
 type sources struct {
 	files []string  // each is read
-	dirs  []listing // files that come or go in them count
+	dirs  []listing // new and deleted files in them matter
 	mods  map[string]string
 
-	missing []string // import paths of packages that are nowhere
+	missing []string // import paths of packages that do not exist
 }
 
 // pkg is what the go command says of a package.
@@ -41,9 +41,9 @@ type mod struct {
 	Replace          *mod
 }
 
-// sources lists what the packages that a build may need are made from. For TinyGo,
-// whose build tags depend on its version, they are all that any tags could need:
-// the imports of files that the go command leaves out are followed, too.
+// sources lists the files of all packages that a build may need. TinyGo's build tags depend on
+// its version, so for TinyGo these are the packages that any tags could need: the imports of
+// files that the go command leaves out are followed, too.
 func (c *compiler) sources(ctx context.Context, dir, tmp string) (*sources, error) {
 	tags := c.tags
 	if c.name == "tinygo" {
@@ -55,14 +55,14 @@ func (c *compiler) sources(ctx context.Context, dir, tmp string) (*sources, erro
 	for first := true; len(todo) > 0; first = false {
 		lister := *c
 		if !first {
-			lister.env = append(slices.Clone(c.env), "GOPROXY=off") // nothing is fetched for what may not be needed
+			lister.env = append(slices.Clone(c.env), "GOPROXY=off") // fetch nothing for a package that may not be needed
 		}
 		found, err := lister.list(ctx, dir, tmp, tags, todo)
 		if err != nil {
 			if first {
 				return nil, err
 			}
-			break // what only other tags would need, and what is not there
+			break // packages that only other tags need, and that do not exist
 		}
 		todo = nil
 		for _, p := range found {
@@ -108,7 +108,7 @@ func (c *compiler) list(ctx context.Context, dir, tmp string, tags, packages []s
 		if err := d.Decode(&p); err == io.EOF {
 			return found, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("go list has answered what cannot be read: %w", err)
+			return nil, fmt.Errorf("the output of go list cannot be read: %w", err)
 		}
 		found = append(found, p)
 	}
@@ -134,7 +134,7 @@ func imports(dir string, files []string) []string {
 	return paths
 }
 
-// mostFiles bounds what a module with C sources may hold.
+// mostFiles bounds the files of a module with C sources.
 const mostFiles = 20_000
 
 // add takes the sources of a package.
@@ -166,10 +166,10 @@ func (s *sources) add(p pkg, cgo bool) error {
 			s.mods[m.Dir] = p.Module.Path
 		}
 	}
-	// A C source may include any file: all below its module count.
+	// A C source may include any file, so all files of its module are inputs.
 	if cgo && (len(p.CgoFiles) > 0 || slices.ContainsFunc(names, isC)) {
 		if outsideFlags(p.Dir, p.CgoCFLAGS, p.CgoCPPFLAGS, p.CgoLDFLAGS) {
-			return fmt.Errorf("%s: its #cgo flags name files elsewhere", p.ImportPath)
+			return fmt.Errorf("%s: its #cgo flags name files outside of the package", p.ImportPath)
 		}
 		root := p.Dir
 		if m != nil && m.Dir != "" {
@@ -209,14 +209,14 @@ func (s *sources) file(path string) {
 	}
 }
 
-// sourceExtensions are those of files that a build of a package looks at.
+// sourceExtensions are those of files that a build of a package may read.
 var sourceExtensions = []string{".go", ".s", ".S", ".sx", ".h", ".hh", ".hpp", ".hxx", ".c", ".cc", ".cpp", ".cxx", ".m", ".inc", ".syso", ".swig", ".swigcxx"}
 
 func isC(name string) bool {
 	return slices.Contains([]string{".c", ".cc", ".cpp", ".cxx", ".m"}, filepath.Ext(name))
 }
 
-// sourceNames are the names of the files of a folder that a build may look at.
+// sourceNames are the names of the files of a folder that a build may read.
 func sourceNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -257,14 +257,14 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// sdk are the modules of the guest SDK, which may lie anywhere: samples in a checkout
-// take them from beside themselves. What a bundle calls the SDK is it only if its own
-// go.mod says so, too, which the go command does not check.
+// sdk are the modules of the guest SDK, which may be in any folder: samples in a checkout use
+// those of the checkout. A module counts as one of them only if its own go.mod has its path,
+// which the go command does not check.
 var sdk = []string{"github.com/wasmactors/wasmactors/abi", "github.com/wasmactors/wasmactors/guest-sdk"}
 
 var moduleLine = regexp.MustCompile(`(?m)^[ \t]*module[ \t]+"?([^\s"]+)`)
 
-// modulePath is what the go.mod of a folder says of it.
+// modulePath is the module path in the go.mod of a folder.
 func modulePath(dir string) string {
 	_, text, err := readSource(filepath.Join(dir, "go.mod"))
 	if m := moduleLine.FindSubmatch(text); err == nil && m != nil {
@@ -279,8 +279,8 @@ type Outside struct {
 	Real string // where that is, symbolic links followed
 }
 
-// outside lists the sources that are neither below root nor Go's own; nothing if root
-// is "". Of a module that lies elsewhere its folder stands for all of its files.
+// outside lists the sources that are neither below root nor Go's own; nothing if root is "".
+// A module outside is listed as its folder, and not file by file.
 func (s *sources) outside(root string, others ...string) []Outside {
 	if root == "" {
 		return nil
@@ -329,7 +329,7 @@ func (s *sources) outside(root string, others ...string) []Outside {
 	return found
 }
 
-// outside asks whoever decides about sources elsewhere.
+// outside calls Allow for sources outside of Root.
 func (o Options) outside(dir string, found []Outside) error {
 	if len(found) == 0 {
 		return nil
@@ -355,7 +355,7 @@ func (e *OutsideError) Error() string {
 	return text
 }
 
-// String tells where a source lies, and how it got there.
+// String is the path of a source, and where its links lead.
 func (f Outside) String() string {
 	if f.Path == f.Real {
 		return f.Path
