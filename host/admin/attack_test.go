@@ -42,10 +42,36 @@ func (s *site) try(method, path, host, body string, headers ...string) (int, str
 
 func bearer(t Token) []string { return []string{"Authorization", "Bearer " + t.Reveal()} }
 
+// patient is a server that lets nobody wait for a refusal.
+func patient(c Config) Config { c.bounds.penalty = 0; return c }
+
+// Who is refused again and again waits, and nobody else does.
+func TestGuessersWait(t *testing.T) {
+	s := serveSite(t, func(c Config) Config { c.bounds.refusals, c.bounds.penalty = 5, 500*time.Millisecond; return c })
+	began := time.Now()
+	for range 8 {
+		s.try("GET", "/v1/system", "", "", bearer(NewToken())...)
+	}
+	if took := time.Since(began); took < 500*time.Millisecond {
+		t.Error("eight refusals took", took)
+	}
+	best := time.Hour
+	for range 10 {
+		began = time.Now()
+		if status, code := s.try("GET", "/v1/server", "", "", bearer(s.token)...); status != 200 {
+			t.Error(status, code)
+		}
+		best = min(best, time.Since(began))
+	}
+	if best > 250*time.Millisecond {
+		t.Error("an answer took", best)
+	}
+}
+
 // Every route is tried without a token, with a wrong one, and with the one that only reads.
 func TestTokens(t *testing.T) {
 	s := serveSite(t, func(c Config) Config {
-		return c.WithMetrics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		return patient(c).WithMetrics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	})
 	wrong := NewToken()
 	almost, err := ParseToken(s.token.Reveal()[:42] + "_")
@@ -95,7 +121,7 @@ func (s *Server) cookieName() string { return tcpDoor(s.tcp).cookie }
 // other origins may read it.
 func TestWebPages(t *testing.T) {
 	s := serveSite(t, func(c Config) Config {
-		return c.WithDashboard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") }))
+		return patient(c).WithDashboard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") }))
 	})
 	own := s.server.Addr().String()
 	_, port, _ := net.SplitHostPort(own)

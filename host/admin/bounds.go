@@ -19,10 +19,13 @@ type bounds struct {
 	sessionTime time.Duration
 	sample      time.Duration // the longest flow or profile
 	ask         time.Duration // the longest wait for an answer
+	refusals    int           // without a right, in a second; after that each waits
+	penalty     time.Duration // so long
 }
 
 var usual = bounds{
 	connections: 256, header: 16 << 10, body: 1 << 20, message: 16 << 20, bodies: 64 << 20,
 	headTime: 5 * time.Second, readTime: 30 * time.Second, writeTime: 10 * time.Second, idleTime: 2 * time.Minute,
 	streams: 64, samples: 2, sessions: 64, sessionTime: 12 * time.Hour, sample: time.Minute, ask: time.Hour,
+	refusals: 20, penalty: 250 * time.Millisecond,
 }

@@ -202,3 +202,12 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 var _ model = (*observe.Observer)(nil)
+
+// dialRaw connects and writes.
+func dialRaw(address, text string) (net.Conn, error) {
+	c, err := net.Dial("tcp", address)
+	if err == nil {
+		_, err = io.WriteString(c, text)
+	}
+	return c, err
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/observe"
@@ -207,14 +208,35 @@ func (s *Server) healthy(c *call) error {
 	}
 }
 
-func (s *Server) ready(c *call) error {
-	switch sys := s.model.System(); {
-	case sys.Ended != "":
-		return c.health("ended")
-	case !sys.Ready:
-		return c.health("starting")
+func (s *Server) ready(c *call) error { return c.health(s.readiness.of(s.model)) }
+
+// readiness remembers for a while how a system is: anybody may ask, and finding out is a walk
+// over all actors.
+type readiness struct {
+	mu     sync.Mutex
+	at     time.Time
+	status string
+}
+
+// readyFor is how long it is remembered.
+const readyFor = time.Second
+
+func (x *readiness) of(m model) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if now().Sub(x.at) < readyFor {
+		return x.status
 	}
-	return c.health("ok")
+	switch sys := m.System(); {
+	case sys.Ended != "":
+		x.status = "ended"
+	case !sys.Ready:
+		x.status = "starting"
+	default:
+		x.status = "ok"
+	}
+	x.at = now()
+	return x.status
 }
 
 func (c *call) health(status string) error {

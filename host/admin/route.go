@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,20 +62,33 @@ type call struct {
 }
 
 // serve lets a request in, or says why not.
-func (s *Server) serve(d *door, w http.ResponseWriter, r *http.Request) {
+func (s *Server) serve(door *door, w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	if err := s.dispatch(d, w, r); err != nil {
+	if err := s.dispatch(door, w, r); err != nil {
 		p := problemOf(err)
 		if r.ContentLength != 0 { // what was not read is not waited for
 			h.Set("Connection", "close")
 		}
 		if p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden || p.Status == http.StatusMisdirectedRequest {
 			s.refusals.note(s.cfg.log, p, r)
+			if d := s.refusals.delay(s.cfg.bounds); d > 0 && !door.trusts {
+				h.Set("Connection", "close")
+				pause(r.Context(), d)
+			}
 		}
 		p.write(w)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 

@@ -30,16 +30,17 @@ type Server struct {
 	bodies   *semaphore.Weighted
 	routes   map[string]map[string]*route // by path and method
 
-	ctx      context.Context // ends what is under way
-	end      context.CancelCauseFunc
-	servers  []*http.Server
-	crowds   []*crowd
-	refusals refusals
-	cut      atomic.Int64 // streams that ended because they were not read
-	tcp      net.Addr
-	health   net.Addr
-	wg       sync.WaitGroup // listeners that are served
-	closing  sync.Once
+	ctx       context.Context // ends what is under way
+	end       context.CancelCauseFunc
+	servers   []*http.Server
+	crowds    []*crowd
+	readiness readiness
+	refusals  refusals
+	cut       atomic.Int64 // streams that ended because they were not read
+	tcp       net.Addr
+	health    net.Addr
+	wg        sync.WaitGroup // listeners that are served
+	closing   sync.Once
 }
 
 func now() time.Time { return time.Now() }

@@ -73,9 +73,10 @@ func TestHealthApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if status, text := s.do(http.MethodGet, path, ""); status != 503 || !strings.Contains(string(text), "ended") {
-			t.Errorf("%s at the end: %d %s", path, status, text)
-		}
+		eventually(t, path+" is not ended", func() bool {
+			status, text := s.do(http.MethodGet, path, "")
+			return status == 503 && strings.Contains(string(text), "ended")
+		})
 	}
 }
 
