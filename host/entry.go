@@ -50,11 +50,12 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		for i := range n {
 			a.begins(scr, scr.batch[base+i])
 			g.forwards = 0
+			cmds, e := scr.turn(i), scr.batch[base+i]
 			if a.sys.cfg.tracer != nil {
-				scr.trace.enterTurn(scr.batch[base+i].Headers)
-				scr.trace.markCommands(scr.turn(i))
+				scr.trace.enterTurn(e.Headers)
+				scr.trace.markCommands(cmds)
 			}
-			g.apply(scr, scr.turn(i), scr.batch[base+i])
+			g.apply(scr, cmds, e)
 		}
 	}
 	a.turns = first + uint64(done)

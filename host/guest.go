@@ -178,10 +178,8 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 		if e.Flags&flagControl != 0 {
 			break
 		}
-		alone := e.Kind != abi.KindMessage // cancelling what is next must still work
-		if traced && isSampled(e.Headers) {
-			alone = true // its span is that of one turn
-		}
+		// Cancelling what is next must still work, and a span is that of one turn.
+		alone := e.Kind != abi.KindMessage || traced && isSampled(e.Headers)
 		if alone && len(scr.batch) > 0 {
 			break
 		}

@@ -19,6 +19,12 @@ import (
 func TestMain(m *testing.M) {
 	runtime.CompileMain()
 	code := m.Run()
+	if opened != nil {
+		if err := opened.Close(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -33,18 +39,23 @@ type shop struct {
 	events *host.Subscription
 }
 
+// opened is the bundle, which is built once.
+var opened *bundle.Bundle
+
 func start(t *testing.T) *shop {
 	t.Helper()
-	m, err := bundle.Load("testdata/shop")
-	if err != nil {
-		t.Fatal(err)
+	if opened == nil {
+		m, err := bundle.Load("testdata/shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if opened, err = bundle.Open(t.Context(), m, bundle.Options{Compiler: "go", Allow: func([]bundle.Reach) error { return nil }}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	b, err := bundle.Open(t.Context(), m, bundle.Options{Compiler: "go", Allow: func([]bundle.Reach) error { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &shop{bundle: b, t: t}
-	s.System, err = b.Start(nil, func(sys *host.System) {
+	s := &shop{bundle: opened, t: t}
+	var err error
+	s.System, err = opened.Start(nil, func(sys *host.System) {
 		s.events = sys.Subscribe(1000, func(e *host.Event) bool { return e.Kind != host.EventLog })
 	})
 	if err != nil {
@@ -52,9 +63,6 @@ func start(t *testing.T) *shop {
 	}
 	t.Cleanup(func() {
 		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := b.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
