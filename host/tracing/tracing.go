@@ -42,15 +42,16 @@ func (t *Tracer) Stats() Stats { return t.limits.stats() }
 func (t *Tracer) Begin(s *host.SpanStart) host.Span {
 	tree := treeOf(s.Ref.Path())
 	ctx := context.Background()
-	options := append(make([]trace.SpanStartOption, 0, 4), trace.WithTimestamp(s.At), trace.WithSpanKind(kindOf(s.Kind)))
-	if s.Parent.IsValid() {
-		if !s.Parent.Sampled() || !t.limits.take(s.Parent.TraceID, tree, s.At) {
-			return nil
-		}
-		ctx = t.In(ctx, s.Parent)
-	} else if !t.limits.mayBegin(tree, s.At) {
+	switch root := !s.Parent.IsValid(); {
+	case root && !t.limits.mayBegin(tree, s.At):
 		return nil
+	case root:
+	case !s.Parent.Sampled() || !t.limits.take(s.Parent.TraceID, tree, s.At):
+		return nil
+	default:
+		ctx = t.In(ctx, s.Parent)
 	}
+	options := append(make([]trace.SpanStartOption, 0, 3), trace.WithTimestamp(s.At), trace.WithSpanKind(kindOf(s.Kind)))
 	if s.Link.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: spanContext(s.Link), Attributes: []attribute.KeyValue{attribute.String("wasmactors.link", "crash")}}))
 	}
