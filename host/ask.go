@@ -105,7 +105,7 @@ func (s *System) requestMarked(to Ref, v any, flags uint8) (*Pending, error) {
 		return nil, err
 	}
 	e.Flags |= flags
-	span := s.fromOutside(nil, SendSpan, to, e)
+	span := s.fromOutside(context.Background(), SendSpan, to, e)
 	uid, p, err := s.request(to, e, false)
 	s.sent(span, err)
 	if err != nil {

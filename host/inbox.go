@@ -63,7 +63,7 @@ func (i *Inbox) Ask(to Ref, v any, correlation uint64) error {
 		return ErrLimit
 	}
 	e.Sender, e.Correlation, e.SenderPath = i.ref.uid, correlation, i.ref.path
-	span := i.sys.fromOutside(nil, SendSpan, to, e)
+	span := i.sys.fromOutside(context.Background(), SendSpan, to, e)
 	err = i.sys.deliver(nil, to.uid, e)
 	i.sys.sent(span, err)
 	return err

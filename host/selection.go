@@ -187,7 +187,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 		e.Sender, e.SenderPath = from.uid, from.path
 		s.chosen(e)
 	} else {
-		span := s.fromOutside(nil, SendSpan, Ref{path: path}, e)
+		span := s.fromOutside(context.Background(), SendSpan, Ref{path: path}, e)
 		defer func() { s.sent(span, err) }()
 	}
 	var at []*actor

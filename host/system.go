@@ -171,7 +171,7 @@ func (s *System) tell(from, to Ref, v any, flags uint8) error {
 	e.Sender, e.SenderPath = from.uid, from.path
 	e.Flags |= flags
 	if s.cfg.tracer != nil || e.Value != nil {
-		span := s.fromOutside(nil, SendSpan, to, e)
+		span := s.fromOutside(context.Background(), SendSpan, to, e)
 		err := s.deliver(nil, to.uid, e)
 		s.sent(span, err)
 		return err

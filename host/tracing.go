@@ -185,11 +185,11 @@ func (c *carried) stamp(e *mailbox.Envelope) {
 
 // keep is the present trace for an answer or a timer that comes later, nil if there is
 // none: a tracestate is not kept.
-func (scr *scratch) keep() []byte {
-	if scr == nil || !scr.trace.on {
+func (s *scratch) keep() []byte {
+	if s == nil || !s.trace.on {
 		return nil
 	}
-	head := bytes.Clone(scr.trace.head[:traceHeadMin])
+	head := bytes.Clone(s.trace.head[:traceHeadMin])
 	head[0] = 0xa1
 	return head
 }
@@ -350,10 +350,7 @@ func (s *System) fromOutside(ctx context.Context, kind SpanKind, to Ref, e *mail
 	if s.cfg.tracer == nil {
 		return nil
 	}
-	start := &SpanStart{Kind: kind, At: s.cfg.clock.Now(), Ref: to, Bytes: len(e.Payload)}
-	if ctx != nil {
-		start.Parent = s.cfg.tracer.Of(ctx)
-	}
+	start := &SpanStart{Kind: kind, Parent: s.cfg.tracer.Of(ctx), At: s.cfg.clock.Now(), Ref: to, Bytes: len(e.Payload)}
 	if a := s.table.Get(to.uid); a != nil {
 		start.Ref, start.Type, start.Incarnation = a.ref(), a.props.typ, a.incarnation()
 	}

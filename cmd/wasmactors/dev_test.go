@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
 )
 
@@ -26,7 +25,7 @@ func TestDevOpensTheDashboard(t *testing.T) {
 	set.Bool("open", true, "")
 	attached, detached := 0, 0
 	var said bytes.Buffer
-	env := &environment{stderr: &said, terminal: &said, attach: func(*cli.Context, *bundle.Manifest, *host.System) (string, func(), error) {
+	env := &environment{stderr: &said, terminal: &said, attach: func(*cli.Context, bundle.DevEvent, *telemetry) (string, func(), error) {
 		attached++
 		return "http://127.0.0.1:7777/", func() { detached++ }, nil
 	}}

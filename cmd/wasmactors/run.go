@@ -143,6 +143,9 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	}
 	defer b.Close(context.Background())
 	console := newConsole(env, asJSON, quiet, flags.level, flags.reports)
+	if !asJSON && !quiet {
+		telemetry.warnBy(func(text string) { console.log.Warn(text) })
+	}
 	sys, err := b.Start(systemOf(c, telemetry), func(sys *host.System) {
 		console.follow(sys)
 		door.open(sys, m, b, telemetry)

@@ -29,13 +29,19 @@ func telemetryFlags() []cli.Flag {
 
 // telemetry is what a run tells to collectors.
 type telemetry struct {
+	env      *environment
 	pipeline *otlp.Pipeline // nil: none
 	actors   []string
+
+	mu   sync.Mutex
+	lost error // the first batch that was not taken, until it was told
+	told bool
+	warn func(text string) // tells a person during the run; nil: nobody can be told
 }
 
 // openTelemetry reads the flags. Nothing is sent before there is something to send.
 func openTelemetry(c *cli.Context, env *environment, service string) (*telemetry, error) {
-	t := &telemetry{actors: c.StringSlice("metrics-actor")}
+	t := &telemetry{env: env, actors: c.StringSlice("metrics-actor")}
 	if err := metrics.CheckActors(t.actors); err != nil {
 		return nil, usage("--metrics-actor: %v", err)
 	}
@@ -53,12 +59,9 @@ func openTelemetry(c *cli.Context, env *environment, service string) (*telemetry
 	if err != nil {
 		return nil, err
 	}
-	var once sync.Once
 	t.pipeline, err = otlp.Open(otlp.Config{
 		Endpoint: c.String("otlp"), Headers: headers, Service: service, Version: c.App.Version, Sample: sample,
-		Failed: func(err error) {
-			once.Do(func() { env.note("traces or logs are lost: " + oneLineOf(err)) })
-		},
+		Failed: t.failed,
 	})
 	if err != nil {
 		return nil, usage("--otlp: %v", err)
@@ -66,7 +69,29 @@ func openTelemetry(c *cli.Context, env *environment, service string) (*telemetry
 	return t, nil
 }
 
-func oneLineOf(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// failed notes that something was lost. The first time is told.
+func (t *telemetry) failed(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.told || t.lost != nil {
+		return
+	}
+	if t.warn == nil {
+		t.lost = err
+		return
+	}
+	t.told = true
+	t.warn(lostText(err))
+}
+
+// warnBy has a loss told while the run goes on, by somebody whom any goroutine may call.
+func (t *telemetry) warnBy(warn func(text string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.warn = warn
+}
+
+func lostText(err error) string { return "traces or logs are lost: " + oneLine(err.Error()) }
 
 // parseHeaders reads name=value,name=value, as OpenTelemetry's variable has it.
 func parseHeaders(text string) (map[string]string, error) {
@@ -107,12 +132,19 @@ func (t *telemetry) metrics(of *observe.Observer, guests func() []exposition.Fam
 // lastBatch is how long the end of a run waits for a collector.
 const lastBatch = 5 * time.Second
 
-// close sends what waits; the system has ended. What is lost was told.
+// close sends what waits; the system has ended, and nobody else writes to standard error.
 func (t *telemetry) close() {
 	if t.pipeline == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastBatch)
 	defer cancel()
-	_ = t.pipeline.Close(ctx)
+	if err := t.pipeline.Close(ctx); err != nil {
+		t.failed(err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost != nil {
+		t.env.note(lostText(t.lost))
+	}
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/observe"
 )
 
 // A run with --otlp tells a collector of each line: the send, and the guest's turn, which know
@@ -89,5 +93,25 @@ func TestTelemetryFlags(t *testing.T) {
 	code, _, errs := try(t, t.Context(), "{\"to\": \"e\", \"message\": 1}\n", "run", echoBundle(t, ""), "--input", "-", "--otlp", "127.0.0.1:1")
 	if code != 0 || strings.Count(errs, "are lost") != 1 {
 		t.Errorf("%d, %s", code, errs)
+	}
+}
+
+// What /metrics shows of a run.
+func TestTelemetryMetrics(t *testing.T) {
+	sys, err := host.New(host.NewConfig("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.Close(t.Context())
+	of := observe.New(sys, observe.Options{})
+	defer of.Close()
+	shown, err := (&telemetry{}).metrics(of, (&bundle.Bundle{}).Metrics, "1.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRecorder()
+	shown.ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if text := r.Body.String(); !strings.Contains(text, `version="1.2"`) || !strings.Contains(text, "wasmactors_ready 1") {
+		t.Errorf("%s", text)
 	}
 }

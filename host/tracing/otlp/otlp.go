@@ -12,7 +12,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/tracing"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -28,7 +27,8 @@ type Config struct {
 	Sample   float64           // the part of the traces that begin here that is recorded, above 0 to 1; default 1
 	Level    slog.Level        // of the log: this one and worse ones; the zero value is slog.LevelInfo
 	Bounds   tracing.Bounds
-	// Failed is told of batches that were lost; nil: nobody is. Any goroutine may call it.
+	// Failed is told of batches that were lost, by any goroutine; nil: OpenTelemetry's error
+	// handler is.
 	Failed func(error)
 }
 
@@ -54,10 +54,7 @@ func Open(c Config) (*Pipeline, error) {
 	if c.Sample < 0 || c.Sample > 1 {
 		return nil, errors.New("otlp: the part of the traces that is recorded is a number above 0 to 1")
 	}
-	e := &exporter{client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}, base: base, headers: c.Headers}
-	if c.Failed != nil {
-		otel.SetErrorHandler(otel.ErrorHandlerFunc(c.Failed))
-	}
+	e := &exporter{client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}, base: base, headers: c.Headers, failed: c.Failed}
 	r := resource.NewSchemaless(attribute.String("service.name", cmp.Or(c.Service, "wasmactors")), attribute.String("service.version", c.Version))
 	p := &Pipeline{
 		spans: sdktrace.NewTracerProvider(sdktrace.WithResource(r), sdktrace.WithBatcher(spanExporter{e}),

@@ -23,6 +23,7 @@ type exporter struct {
 	client  *http.Client
 	base    *url.URL
 	headers map[string]string
+	failed  func(error) // nil: errors are returned
 }
 
 // How a batch is sent.
@@ -140,6 +141,15 @@ func rejected(signal string, text []byte) error {
 	return fmt.Errorf("otlp: %s: the collector has rejected a part: %.200q", signal, a.Partial.Message)
 }
 
+// lost tells of a batch that was lost.
+func (e *exporter) lost(err error) error {
+	if err == nil || e.failed == nil {
+		return err
+	}
+	e.failed(err)
+	return nil
+}
+
 // spanExporter implements sdktrace.SpanExporter, logExporter sdklog.Exporter.
 type (
 	spanExporter struct{ *exporter }
@@ -150,7 +160,7 @@ func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnly
 	if len(spans) == 0 {
 		return nil
 	}
-	return e.post(ctx, "traces", spansOf(spans))
+	return e.lost(e.post(ctx, "traces", spansOf(spans)))
 }
 
 func (e spanExporter) Shutdown(context.Context) error { return nil }
@@ -159,7 +169,7 @@ func (e logExporter) Export(ctx context.Context, records []sdklog.Record) error 
 	if len(records) == 0 {
 		return nil
 	}
-	return e.post(ctx, "logs", logsOf(records))
+	return e.lost(e.post(ctx, "logs", logsOf(records)))
 }
 
 func (e logExporter) Shutdown(context.Context) error   { return nil }
