@@ -1,0 +1,7 @@
+import './format.js';
+import './geometry.js';
+import './tree.js';
+import './texts.js';
+import './figures.js';
+
+export { all } from './kit.js';
