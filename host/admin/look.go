@@ -90,7 +90,7 @@ func (s *Server) tree(c *call) error {
 	if q.Depth, err = c.count("depth", 64); err != nil {
 		return err
 	}
-	if q.Limit, err = c.count("limit", observe.MaxLimit); err != nil {
+	if q.Offset, q.Limit, err = c.page(); err != nil {
 		return err
 	}
 	if q.Desc, err = c.flag("desc"); err != nil {

@@ -51,7 +51,7 @@ func table() []*route {
 			params: params(selecting, []param{{name: "search", about: "a part of the path or of the type"}}, sorting, paging), serve: (*Server).actors},
 		{method: http.MethodGet, path: "/v1/tree", needs: reader, about: "An actor and what is below it, with sums of each subtree.", answer: observe.TreeNode{},
 			params: params([]param{{name: "under", about: "the path of its root; /user if it is missing"}, {name: "depth", kind: countParam, about: "levels below it; 0 is the usual number"},
-				{name: "limit", kind: countParam, about: "children of each node; 0 is the usual number"}}, sorting), serve: (*Server).tree},
+				{name: "limit", kind: countParam, about: "children of each node; 0 is the usual number"}, {name: "offset", kind: countParam, about: "leave out so many children of the root"}}, sorting), serve: (*Server).tree},
 		{method: http.MethodGet, path: "/v1/actor", needs: reader, about: "One actor in full.", answer: observe.Detail{}, params: []param{path}, serve: (*Server).actor},
 		{method: http.MethodGet, path: "/v1/events", needs: reader, about: "What has happened, and with follow what happens, one event a line. A line whose event is \"dropped\" says how many were lost because they were not read in time, the last line, \"end\", why the stream ends.",
 			params: []param{{name: "follow", kind: flagParam, about: "go on with what happens"}, {name: "path", kind: textsParam, about: "a glob on the actor's path"}, {name: "type", kind: textsParam, about: "a glob on the actor's type"},

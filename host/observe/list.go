@@ -133,15 +133,24 @@ func (o *Observer) Actors(q Query) (Page, error) {
 		if by, err = s.order(q.Sort, q.Desc); err != nil {
 			return
 		}
-		f := firsts{most: min(q.Offset+limit, len(s.infos)), order: by}
+		var rows []int32
+		f := firsts{most: limit, order: by}
 		for at := range s.infos {
 			if i := &s.infos[at]; !i.Parent.IsZero() && m.match(i) {
 				p.Total++
-				f.add(int32(at))
+				if q.Offset > 0 {
+					rows = append(rows, int32(at))
+				} else {
+					f.add(int32(at))
+				}
 			}
 		}
-		rows := f.sorted()
-		for _, at := range rows[min(q.Offset, len(rows)):] {
+		if q.Offset > 0 {
+			rows = window(rows, by, q.Offset, limit)
+		} else {
+			rows = f.sorted()
+		}
+		for _, at := range rows {
 			row := s.row(int(at))
 			if now, err := o.sys.Info(s.infos[at].Ref); err == nil {
 				row.Children = now.Children

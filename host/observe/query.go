@@ -40,6 +40,8 @@ type TreeQuery struct {
 	Nodes int    // of all, 1 to MaxTreeNodes; 0 is 1000. Those of a level share what is left
 	Sort  string // as in Query
 	Desc  bool
+
+	Offset int // children of the root to leave out
 }
 
 // EventQuery asks for events.

@@ -25,6 +25,9 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 	if most < 0 || most > MaxTreeNodes {
 		return TreeNode{}, invalid("a tree has 1 to %d nodes, not %d", MaxTreeNodes, q.Nodes)
 	}
+	if q.Offset < 0 || q.Offset > 1<<30 {
+		return TreeNode{}, invalid("an offset of %d", q.Offset)
+	}
 	under := cmp.Or(q.Under, "/user")
 	ref, err := o.sys.Lookup(under)
 	if err != nil {
@@ -42,7 +45,7 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 			err = noActor(under)
 			return
 		}
-		root = newGrove(s, x).grow(at, depth, limit, most, by)
+		root = newGrove(s, x).grow(at, depth, q.Offset, limit, most, by)
 	})
 	return root, err
 }
@@ -81,8 +84,8 @@ type shown struct {
 	sum    sum
 }
 
-// grow makes the tree below an actor.
-func (g *grove) grow(root int32, depth, limit, most int, by order) TreeNode {
+// grow makes the tree below an actor; so many children of the actor itself are left out first.
+func (g *grove) grow(root int32, depth, offset, limit, most int, by order) TreeNode {
 	nodes := []shown{{at: root, parent: -1}}
 	place := make([]int32, len(g.s.infos)) // number+1 of the node that an actor counts for
 	place[root] = 1
@@ -90,12 +93,22 @@ func (g *grove) grow(root int32, depth, limit, most int, by order) TreeNode {
 		to := len(nodes)
 		for n := from; n < to; n++ {
 			room := min(limit, (most-len(nodes)+to-n-1)/(to-n))
-			f, kids := firsts{most: room, order: by}, 0
-			for k := g.first[nodes[n].at]; k >= 0; k = g.next[k] {
-				f.add(k)
-				kids++
+			kids, page := 0, []int32(nil)
+			if n == 0 && offset > 0 {
+				var all []int32
+				for k := g.first[nodes[n].at]; k >= 0; k = g.next[k] {
+					all = append(all, k)
+				}
+				kids, page = len(all), window(all, by, offset, room)
+			} else {
+				f := firsts{most: room, order: by}
+				for k := g.first[nodes[n].at]; k >= 0; k = g.next[k] {
+					f.add(k)
+					kids++
+				}
+				page = f.sorted()
 			}
-			for _, k := range f.sorted() {
+			for _, k := range page {
 				place[k] = int32(len(nodes) + 1)
 				nodes[n].kids = append(nodes[n].kids, len(nodes))
 				nodes = append(nodes, shown{at: k, parent: n})
