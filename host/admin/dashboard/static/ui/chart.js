@@ -1,7 +1,7 @@
 // Small charts, drawn by hand: lines of what was, bars of what is a part of what, and the
 // curve of a backoff.
 
-import { backoff, line, shares } from '../lib/plot.js';
+import { backoff, line, nice, shares } from '../lib/plot.js';
 import { duration } from '../lib/format.js';
 import { attr, h, svg, text } from './dom.js';
 
@@ -9,7 +9,7 @@ const [width, height] = [240, 56];
 
 // spark is a line of the last minutes with its present value: {element, update(values, now,
 // note)}. format turns a value into a text.
-export function spark(title, format, { kind = 'rate', top = null } = {}) {
+export function spark(title, format, { kind = 'rate', round = nice } = {}) {
   const area = svg('path', { class: 'area' });
   const stroke = svg('path', { class: 'line', 'vector-effect': 'non-scaling-stroke' });
   const picture = svg('svg', { class: 'spark', viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', 'aria-hidden': 'true', focusable: 'false' }, area, stroke);
@@ -20,7 +20,7 @@ export function spark(title, format, { kind = 'rate', top = null } = {}) {
   return {
     element,
     update(values, now, remark = '') {
-      const drawn = line(values, width, height, top);
+      const drawn = line(values, width, height, round);
       attr(area, 'd', drawn.area);
       attr(stroke, 'd', drawn.path);
       text(value, now === null || now === undefined ? '–' : format(now));

@@ -152,9 +152,8 @@ export class Poller {
         // somebody looked away
       } else if (problem.status === 401) {
         wait = Infinity; // the page asks for a token
-      } else if (problem.status === undefined) {
-        throw problem; // a mistake of this page's
       } else {
+        if (problem.status === undefined) console.error(problem); // a mistake of this page's
         wait = Math.max(retry(this.attempt++, Math.random()), problem.status === 0 ? 0 : settings.every);
         this.report({ state: 'retrying', problem, wait });
       }

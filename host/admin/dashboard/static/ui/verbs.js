@@ -1,6 +1,6 @@
 // What an operator can do, each with a question before it that says what it would change.
 
-import { plural } from '../lib/format.js';
+import { duration, plural, visible } from '../lib/format.js';
 import { parse, pretty } from '../lib/json.js';
 import { ask, post, send } from './api.js';
 import { guest, h, show } from './dom.js';
@@ -56,7 +56,7 @@ export function act(verb, select, what) {
       try {
         const outcome = await post(verb.name, body(true));
         show(would, changes(outcome, true));
-        yes.disabled = (outcome.total ?? outcome.changed?.length ?? 0) === 0;
+        yes.disabled = outcome.done === 0;
         if (!yes.disabled && document.activeElement?.closest('dialog')) yes.focus();
       } catch (e) {
         failed(would, e);
@@ -69,12 +69,11 @@ export function act(verb, select, what) {
       yes.disabled = true;
       try {
         const outcome = await post(verb.name, body(false));
-        const errors = (outcome.changed ?? []).filter((c) => c.error);
-        if (errors.length > 0) {
+        if (outcome.failed > 0) {
           show(would, changes(outcome, false));
           return;
         }
-        notice([`${verb.name}: ${plural(outcome.total ?? outcome.changed.length, 'actor')}`, ' ', what.startsWith('/') ? guest(what) : null]);
+        notice([`${verb.label.replace('…', '')}: done, `, what.startsWith('/') ? guest(what) : plural(outcome.done, 'actor')]);
         close(true);
       } catch (problem) {
         failed(would, problem);
@@ -91,13 +90,13 @@ export function act(verb, select, what) {
 
 // changes lists what a verb has done, or would do.
 function changes(outcome, dry) {
-  const list = outcome.changed ?? [];
-  const total = outcome.total ?? list.length;
-  if (total === 0 && list.length === 0) return h('p', {}, 'That concerns no actor.');
+  const list = outcome.changed;
+  if (outcome.total === 0) return h('p', {}, 'That concerns no actor.');
+  const says = dry ? `That would concern ${plural(outcome.done, 'actor')}` : `${plural(outcome.done, 'actor')} done`;
   return [
-    h('p', {}, dry ? `That concerns ${plural(total, 'actor')}:` : `Done, with ${plural(list.filter((c) => c.error).length, 'error')}:`),
+    h('p', {}, says, outcome.failed > 0 ? `, but not ${plural(outcome.failed, 'more', 'more')}:` : ':'),
     h('ul', { class: 'changes' }, list.slice(0, 50).map((c) => h('li', {}, guest(c.path), ' ', c.error ? h('span', { class: 'problem' }, guest(c.error)) : h('span', { class: 'did' }, guest(c.did ?? ''))))),
-    list.length > 50 || total > list.length ? h('p', {}, `… and ${plural(total - Math.min(50, list.length), 'more', 'more')}`) : null,
+    outcome.total > 50 ? h('p', {}, `… and ${plural(outcome.total - Math.min(50, list.length), 'more', 'more')}`) : null,
   ];
 }
 
@@ -118,15 +117,20 @@ export function message(verb, to) {
       }
       go.disabled = true;
       show(answer, 'Waiting…');
-      const began = performance.now();
       try {
         if (verb.name === 'ask') {
           const r = await ask(to, input.value, Math.round(Number(seconds.value) * 1e9));
-          show(answer, h('p', {}, `Answered in ${(performance.now() - began).toFixed(1)} ms:`), h('pre', { tabindex: '0' }, guest(pretty(r))));
+          const took = duration(r.took_ns);
+          if (r.kind === 'reply') show(answer, h('p', {}, guest(r.from), ` has answered in ${took}:`), h('pre', { tabindex: '0' }, guest(pretty(r.reply))));
+          else failed(answer, { message: `${{ error: 'The answer is an error', failed: 'There is no answer', timeout: 'No answer came in time' }[r.kind] ?? r.kind}: ${visible(r.reason ?? '')} (${took})` });
         } else {
-          await send(to, input.value);
-          notice(['Sent to ', guest(to)]);
-          close(true);
+          const refused = (await send(to, input.value)).changed?.find((c) => c.error);
+          if (refused) {
+            failed(answer, { message: visible(refused.error) });
+          } else {
+            notice(['Sent to ', guest(to)]);
+            close(true);
+          }
         }
       } catch (problem) {
         failed(answer, problem);

@@ -60,7 +60,7 @@ export function mount(root, app) {
     const c = d.counts;
     show(figures, facts([
       ['Type', h('a', { href: `#/actors?q=${encodeURIComponent(`type:"${d.type}"`)}` }, guest(d.type))],
-      ['Incarnation', d.incarnation ? `${exact(d.incarnation)}${alive(d) ? `, for ${alive(d)}` : ''}` : 'none yet'],
+      ['Incarnation', alive(d) ? `${exact(d.incarnation)}, for ${alive(d)}` : 'none at the moment'],
       ['Turns', exact(d.turns)], ['Fuel', exact(d.fuel)],
       ['Crashes', exact(d.crashes)], ['Restarts', exact(d.restarts)],
       ['Waiting', `${plural(d.mailbox, 'message')}, ${bytes(d.mailbox_bytes)}`],

@@ -82,7 +82,7 @@ export function mount(place, app) {
     many.hidden = empty(filter) || filter.search !== '' || filter.problems.length > 0;
     rows.element.classList.toggle('flat', flat());
     rows.order(sort || 'path', desc);
-    model = flat() ? new Flat() : new Tree({ path: root, type: '', state: 'running', children: 0 });
+    model = flat() ? new Flat() : new Tree({ path: root, type: '', state: 'running', children: 1 });
     if (!flat()) model.root.open = true;
     says();
     rows.show(model, !flat());

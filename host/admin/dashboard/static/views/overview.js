@@ -3,6 +3,7 @@
 import { actorLink, attr, badge, card, facts, guest, h, show, text } from '../ui/dom.js';
 import { bytes, count, duration, exact, last, plural, rate, between } from '../lib/format.js';
 import { states } from '../lib/filter.js';
+import { niceBytes } from '../lib/plot.js';
 import { spark, stack } from '../ui/chart.js';
 import { download, get } from '../ui/api.js';
 import { failed } from '../ui/dialog.js';
@@ -20,7 +21,7 @@ export function mount(root, app) {
     crashes: spark('Crashes', rate, { kind: 'bad' }),
     dead_letters: spark('Dead letters', rate, { kind: 'bad' }),
     fuel: spark('Fuel', rate),
-    held: spark('Memory as accounted', bytes, { kind: 'gauge' }),
+    held: spark('Memory as accounted', bytes, { kind: 'gauge', round: niceBytes }),
     actors: spark('Actors', count, { kind: 'gauge' }),
   };
   const bar = stack('Actors by state');
