@@ -216,3 +216,5 @@ func quote(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
 }
+
+func contains(s, part string) bool { return strings.Contains(s, part) }

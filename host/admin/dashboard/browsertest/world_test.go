@@ -46,6 +46,11 @@ func newWorld(t *testing.T, actors map[string]host.Props) *world {
 			t.Fatal(err)
 		}
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := sys.Idle(ctx); err != nil { // all have begun
+		t.Fatal(err)
+	}
 	return serve(t, sys, observe.Options{}.WithBundle("shop", ""))
 }
 

@@ -46,7 +46,7 @@ export function mount(place, app) {
         remember();
       }
     },
-    sorted: (name) => go({ sort: name, desc: sort === name ? !desc : name !== 'path' }),
+    sorted: (name) => go({ sort: name, desc: (sort || 'path') === name ? !desc : name !== 'path' && name !== 'type' && name !== 'state' }),
   });
   show(place, h('h1', {}, 'Actors'),
     h('form', { class: 'bar', role: 'search', on: { submit: (e) => (e.preventDefault(), go({ q: field.value })) } }, field, h('button', { type: 'submit' }, 'Find'), clear),
@@ -149,8 +149,8 @@ export function mount(place, app) {
   async function loadTree(of, { path, number }, signal) {
     try {
       const node = await get('tree', { under: path, depth: 1, offset: number * pageSize, limit: pageSize, sort: 'path' }, signal);
-      of.setRow(stamped(node));
       of.setPage(path, number, node.children, (node.nodes ?? []).map(stamped));
+      of.setRow(stamped(node));
     } catch (problem) {
       if (problem.status !== 404) throw problem;
       of.collapse(path); // it has stopped meanwhile

@@ -79,16 +79,15 @@ export function mount(root, app) {
       const outcome = (o) => h('ul', { class: 'changes' }, (o.changed ?? []).slice(0, 50).map((c) => h('li', {}, guest(c.path), ' ', c.error ? h('span', { class: 'problem' }, guest(c.error)) : h('span', { class: 'did' }, guest(c.did)))));
       post('dead-letters/redeliver', { ids, dry_run: true }).then((o) => {
         show(would, outcome(o));
-        yes.disabled = false;
-        yes.focus();
+        yes.disabled = o.done === 0;
+        if (!yes.disabled) yes.focus();
       }, (e) => failed(would, e));
       return h('form', { on: { submit: async (e) => {
         e.preventDefault();
         yes.disabled = true;
         try {
           const o = await post('dead-letters/redeliver', { ids });
-          const bad = (o.changed ?? []).filter((c) => c.error).length;
-          notice(bad > 0 ? `${plural(ids.length - bad, 'letter')} delivered, ${count(bad)} not` : `${plural(ids.length, 'letter')} delivered again`, bad > 0);
+          notice(`${plural(o.done, 'letter')} delivered again${o.failed > 0 ? `, ${count(o.failed)} not` : ''}`, o.failed > 0);
           close(true);
         } catch (problem) {
           failed(would, problem);
