@@ -146,7 +146,7 @@ func (o *Observer) Actors(q Query) (Page, error) {
 			}
 		}
 		if q.Offset > 0 {
-			rows = window(rows, by, q.Offset, limit)
+			rows = window(s.keys(rows, q.Sort, q.Desc), by, q.Offset, limit)
 		} else {
 			rows = f.sorted()
 		}

@@ -45,7 +45,7 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 			err = noActor(under)
 			return
 		}
-		root = newGrove(s, x).grow(at, depth, q.Offset, limit, most, by)
+		root = newGrove(s, x).grow(at, depth, limit, most, q, by)
 	})
 	return root, err
 }
@@ -84,8 +84,9 @@ type shown struct {
 	sum    sum
 }
 
-// grow makes the tree below an actor; so many children of the actor itself are left out first.
-func (g *grove) grow(root int32, depth, offset, limit, most int, by order) TreeNode {
+// grow makes the tree below an actor that was asked for, with depth, limit and the most nodes as
+// they count.
+func (g *grove) grow(root int32, depth, limit, most int, q TreeQuery, by order) TreeNode {
 	nodes := []shown{{at: root, parent: -1}}
 	place := make([]int32, len(g.s.infos)) // number+1 of the node that an actor counts for
 	place[root] = 1
@@ -94,12 +95,12 @@ func (g *grove) grow(root int32, depth, offset, limit, most int, by order) TreeN
 		for n := from; n < to; n++ {
 			room := min(limit, (most-len(nodes)+to-n-1)/(to-n))
 			kids, page := 0, []int32(nil)
-			if n == 0 && offset > 0 {
+			if n == 0 && q.Offset > 0 {
 				var all []int32
 				for k := g.first[nodes[n].at]; k >= 0; k = g.next[k] {
 					all = append(all, k)
 				}
-				kids, page = len(all), window(all, by, offset, room)
+				kids, page = len(all), window(g.s.keys(all, q.Sort, q.Desc), by, q.Offset, room)
 			} else {
 				f := firsts{most: room, order: by}
 				for k := g.first[nodes[n].at]; k >= 0; k = g.next[k] {

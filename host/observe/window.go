@@ -1,27 +1,118 @@
 package observe
 
-import "slices"
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// keyed is an actor of a snapshot with keys that go before its order: actors whose keys
+// differ are in the order of the first that does. Most comparisons need nothing else, and no
+// look at actors and paths that lie all over the memory.
+type keyed struct {
+	key, path uint64
+	at        int32
+}
 
 // window is the part of a list, in an order, that begins at offset and has at most limit
-// elements. The list is changed. It takes time by the length of the list alone, wherever the
-// window is: what stands before it and behind it is never sorted.
-func window(list []int32, by order, offset, limit int) []int32 {
+// elements. It takes time by the length of the list alone, wherever the window is: what
+// stands before it and behind it is never sorted.
+func window(list []keyed, by order, offset, limit int) []int32 {
 	if offset >= len(list) || limit <= 0 {
 		return nil
 	}
-	end := min(offset+limit, len(list))
-	divide(list, by, offset)
-	if rest := list[offset:]; end < len(list) {
-		divide(rest, by, end-offset)
+	less := func(a, b keyed) int {
+		switch {
+		case a.key != b.key:
+			return cmp.Compare(a.key, b.key)
+		case a.path != b.path:
+			return cmp.Compare(a.path, b.path)
+		}
+		return by(a.at, b.at)
 	}
-	slices.SortFunc(list[offset:end], by)
-	return list[offset:end]
+	end := min(offset+limit, len(list))
+	divide(list, less, offset)
+	if rest := list[offset:]; end < len(list) {
+		divide(rest, less, end-offset)
+	}
+	slices.SortFunc(list[offset:end], less)
+	out := make([]int32, 0, end-offset)
+	for _, k := range list[offset:end] {
+		out = append(out, k.at)
+	}
+	return out
+}
+
+// keys are the keys of actors for an order that snapshot.order knows by the name.
+func (s *snapshot) keys(list []int32, name string, desc bool) []keyed {
+	path := leading(list, func(at int32) string { return s.infos[at].Ref.Path() })
+	var number func(at int32) uint64
+	switch name {
+	case "", "path":
+		number, path = path, func(int32) uint64 { return 0 }
+	case "type":
+		number = leading(list, func(at int32) string { return s.infos[at].Type })
+		path = func(int32) uint64 { return 0 } // types may differ further on
+	case "state":
+		number = func(at int32) uint64 { return uint64(s.infos[at].State) }
+	case "mailbox":
+		number = func(at int32) uint64 { return uint64(s.infos[at].Mailbox) }
+	case "oldest":
+		number = func(at int32) uint64 { return uint64(max(s.oldest[at], 0)) }
+	case "turns":
+		number = func(at int32) uint64 { return s.infos[at].Turns }
+	case "fuel":
+		number = func(at int32) uint64 { return s.infos[at].Fuel }
+	case "held":
+		number = func(at int32) uint64 { return uint64(max(s.infos[at].Held, 0)) }
+	case "restarts":
+		number = func(at int32) uint64 { return s.infos[at].Restarts }
+	case "crashes":
+		number = func(at int32) uint64 { return s.infos[at].Crashes }
+	case "since":
+		number = func(at int32) uint64 { return uint64(max(s.infos[at].Since, 0)) }
+	}
+	var flip uint64
+	if desc {
+		flip = ^flip
+	}
+	out := make([]keyed, len(list))
+	for i, at := range list {
+		out[i] = keyed{number(at) ^ flip, path(at), at}
+	}
+	return out
+}
+
+// leading gives texts numbers in their order, which differ where the eight bytes do that come
+// after what all of them begin with.
+func leading(list []int32, text func(at int32) string) func(at int32) uint64 {
+	if len(list) == 0 {
+		return nil
+	}
+	same := text(list[0])
+	for _, at := range list {
+		t := text(at)
+		if strings.HasPrefix(t, same) {
+			continue
+		}
+		n := 0
+		for n < len(t) && n < len(same) && t[n] == same[n] {
+			n++
+		}
+		same = same[:n]
+	}
+	return func(at int32) uint64 {
+		var b [8]byte
+		copy(b[:], text(at)[len(same):])
+		return binary.BigEndian.Uint64(b[:])
+	}
 }
 
 // divide arranges a list so that its first n elements are the first n in the order: Hoare's
 // selection with the median of three as pivot. A list that resists, which a guest could make
 // with the names of its actors, is sorted.
-func divide(list []int32, by order, n int) {
+func divide(list []keyed, by func(a, b keyed) int, n int) {
 	patience := 4
 	for len(list) > 32 {
 		if n <= 0 || n >= len(list) {
@@ -45,7 +136,7 @@ func divide(list []int32, by order, n int) {
 
 // partition moves what comes before a pivot to the front, and says how many that are: at
 // least one, and not all.
-func partition(list []int32, by order) int {
+func partition(list []keyed, by func(a, b keyed) int) int {
 	a, b, c := 0, len(list)/2, len(list)-1
 	if by(list[b], list[a]) < 0 {
 		list[a], list[b] = list[b], list[a]

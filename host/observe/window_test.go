@@ -2,6 +2,7 @@ package observe
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -20,19 +21,21 @@ func TestWindow(t *testing.T) {
 		}
 		offset, limit := rapid.IntRange(0, 320).Draw(t, "offset"), rapid.IntRange(0, 50).Draw(t, "limit")
 		by := func(a, b int32) int { return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b)) }
-		list := make([]int32, len(keys))
+		part := rapid.IntRange(1, 4).Draw(t, "keys tell one part in")
+		list := make([]keyed, len(keys))
+		sorted := make([]int32, len(keys))
 		for i := range list {
-			list[i] = int32(i)
+			list[i] = keyed{uint64(keys[i] / (2 * part)), uint64(keys[i] / part), int32(i)}
+			sorted[i] = int32(i)
 		}
-		sorted := slices.Clone(list)
 		slices.SortFunc(sorted, by)
 		want := sorted[min(offset, len(sorted)):min(offset+limit, len(sorted))]
 		if got := window(list, by, offset, limit); !slices.Equal(got, want) {
 			t.Fatalf("window of %d at %d: %v, not %v", limit, offset, got, want)
 		}
-		slices.Sort(list)
-		for i, at := range list {
-			if int(at) != i {
+		slices.SortFunc(list, func(a, b keyed) int { return cmp.Compare(a.at, b.at) })
+		for i, k := range list {
+			if int(k.at) != i {
 				t.Fatalf("the list has lost %d", i)
 			}
 		}
@@ -52,9 +55,9 @@ func TestWindowOfWhatResists(t *testing.T) {
 			return cmp.Or(cmp.Compare(key(int(a)), key(int(b))), cmp.Compare(a, b))
 		}
 		for _, offset := range []int{0, n / 3, n / 2, n - 100} {
-			list := make([]int32, n)
+			list := make([]keyed, n) // the keys tell nothing
 			for i := range list {
-				list[i] = int32(i)
+				list[i].at = int32(i)
 			}
 			compared = 0
 			window(list, by, offset, 100)
@@ -105,5 +108,46 @@ func TestPages(t *testing.T) {
 	}
 	if _, err := s.Observer.Tree(TreeQuery{Offset: -1}); err == nil {
 		t.Error("an offset below 0")
+	}
+}
+
+// Under every order a page at any offset is that part of the whole list.
+func TestPagesOfEveryOrder(t *testing.T) {
+	s := newStage(t, nil)
+	for i := range 40 {
+		name := fmt.Sprintf("%s%d", []string{"a", "aa", "b", "same-beginning-", "same-beginning-and-"}[i%5], i*i%17*100+i)
+		ref := s.spawn(name, host.Func(func(_ *host.Context, m host.Message) error {
+			var fail bool
+			if m.Decode(&fail) == nil && fail {
+				return errors.New("told to")
+			}
+			return nil
+		}))
+		for j := range i % 4 {
+			if err := s.Tell(ref, j == 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%3 == 0 {
+			s.run()
+		}
+	}
+	for _, sort := range Sorts() {
+		for _, desc := range []bool{false, true} {
+			all, err := s.Actors(Query{Sort: sort, Desc: desc, Limit: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for offset := 1; offset < 42; offset += 3 {
+				page, err := s.Actors(Query{Sort: sort, Desc: desc, Offset: offset, Limit: 7})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := all.Actors[min(offset, len(all.Actors)):min(offset+7, len(all.Actors))]
+				if !slices.EqualFunc(page.Actors, want, func(a, b Actor) bool { return a.Path == b.Path }) {
+					t.Fatalf("%s, desc %v, at %d: %v, not %v", sort, desc, offset, page.Actors, want)
+				}
+			}
+		}
 	}
 }
