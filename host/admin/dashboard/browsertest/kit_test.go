@@ -10,7 +10,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -182,11 +184,18 @@ func (p *page) until(what, script string) {
 	}
 }
 
-// press types keys as a person does, one after another.
+// press presses keys one after another, each with what the browser makes of it: a key whose
+// default was prevented types nothing.
 func (p *page) press(keys ...string) {
 	p.t.Helper()
 	for _, k := range keys {
-		p.run(chromedp.KeyEvent(k))
+		r := []rune(k)
+		if len(r) != 1 || !unicode.IsPrint(r[0]) || r[0] > unicode.MaxASCII {
+			p.run(chromedp.KeyEvent(k))
+			continue
+		}
+		call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: "keyDown", Key: k, Text: k})
+		call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: "keyUp", Key: k})
 	}
 }
 

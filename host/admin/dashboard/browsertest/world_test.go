@@ -41,6 +41,8 @@ func newWorld(t *testing.T, actors map[string]host.Props) *world {
 			t.Error(err)
 		}
 	})
+	obs := observe.New(sys, observe.Options{}.WithBundle("shop", ""))
+	t.Cleanup(obs.Close)
 	for name, props := range actors {
 		if _, err := sys.Spawn(name, props); err != nil {
 			t.Fatal(err)
@@ -51,15 +53,13 @@ func newWorld(t *testing.T, actors map[string]host.Props) *world {
 	if err := sys.Idle(ctx); err != nil { // all have begun
 		t.Fatal(err)
 	}
-	return serve(t, sys, observe.Options{}.WithBundle("shop", ""))
+	return serve(t, sys, obs)
 }
 
 // serve opens a server for a system.
-func serve(t *testing.T, sys *host.System, o observe.Options) *world {
+func serve(t *testing.T, sys *host.System, obs *observe.Observer) *world {
 	t.Helper()
 	w := &world{t: t, sys: sys, full: admin.NewToken(), read: admin.NewToken()}
-	obs := observe.New(sys, o)
-	t.Cleanup(obs.Close)
 	srv, err := admin.Serve(context.Background(), sys, admin.NewConfig().WithTCP("127.0.0.1:0").WithToken(w.full).WithReadToken(w.read).
 		WithObserver(obs).WithDashboard(dashboard.Handler()).WithLog(slog.New(slog.DiscardHandler)))
 	if err != nil {

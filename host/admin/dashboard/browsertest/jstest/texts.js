@@ -1,6 +1,6 @@
 import { empty, format, params, parse, states, toggleState } from '/dashboard/lib/filter.js';
 import { parse as parseJSON, pretty, splice } from '/dashboard/lib/json.js';
-import { Lines } from '/dashboard/lib/lines.js';
+import { Lines, Messages } from '/dashboard/lib/lines.js';
 import { equal, ok, random, test, throws } from './kit.js';
 
 test('what is typed becomes a query', () => {
@@ -73,6 +73,21 @@ test('bytes in any pieces are the same lines', () => {
       at += n;
     }
     equal(out, ['one', '{"a":"ä漢👩"}', '', 'last']);
+  }
+});
+
+test('the events of a stream, in any pieces', () => {
+  const all = new TextEncoder().encode(': hello\nid: 7\ndata: {"a":1}\n\nid: 8\nevent: x\ndata: two\ndata: lines\r\n\r\ndata:bare\n\n\ndata: not yet over\n');
+  const r = random(6);
+  for (let i = 0; i < 100; i++) {
+    const m = new Messages(1000);
+    const out = [];
+    for (let at = 0; at < all.length;) {
+      const n = 1 + r.below(9);
+      out.push(...m.push(all.slice(at, at + n)));
+      at += n;
+    }
+    equal(out, [{ id: '7', data: '{"a":1}' }, { id: '8', data: 'two\nlines' }, { id: '8', data: 'bare' }]);
   }
 });
 

@@ -53,6 +53,8 @@ export function isPaused() {
 export function configure({ every = settings.every, idleAfter = settings.idleAfter }) {
   settings.every = every;
   settings.idleAfter = idleAfter;
+  clearTimeout(idleTimer);
+  idleTimer = 0;
   touched();
 }
 

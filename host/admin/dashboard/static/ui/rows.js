@@ -111,7 +111,7 @@ export class Rows {
     const { first, end, top } = range(this.body.scrollTop, this.body.clientHeight, total, this.row);
     const held = this.body.contains(document.activeElement) && document.activeElement !== this.body;
     for (const [i, e] of this.elements) {
-      if ((i < first || i >= end) && i !== this.focus) {
+      if ((i < first || i >= end) && (i !== this.focus || total === 0)) {
         this.elements.delete(i);
         if (e === document.activeElement) continue; // taken over below
         e.remove();
@@ -120,7 +120,11 @@ export class Rows {
     }
     for (let i = first; i < end; i++) this.#draw(i, top + (i - first) * this.row);
     if (total > 0 && (this.focus < first || this.focus >= end)) this.#draw(this.focus, top + (this.focus - first) * this.row);
-    if (held) {
+    if (held && total === 0) {
+      this.body.replaceChildren(this.space); // nothing is left in it that could have the focus
+      this.space.replaceChildren();
+      this.body.focus();
+    } else if (held) {
       const e = this.elements.get(this.focus);
       const was = document.activeElement;
       if (e && !e.contains(was)) e.focus({ preventScroll: true });

@@ -1,9 +1,10 @@
-// Streams of the server's, a JSON value a line, read as they come. A stream is closed while
-// nobody looks, comes back where it was, and is opened again when it breaks, later each time.
+// Streams of the server's, events with a JSON value each, read as they come (with fetch, for
+// an EventSource sends no header). A stream is closed while nobody looks, and opened again
+// when it breaks, later each time.
 
 import { parse } from '../lib/json.js';
 import { retry } from '../lib/series.js';
-import { Lines } from '../lib/lines.js';
+import { Messages } from '../lib/lines.js';
 import { address, problemOf, Problem, request } from './api.js';
 import { awake, onChange } from './live.js';
 
@@ -21,16 +22,16 @@ export function follow(resource, params, { got, report = () => {}, again = true 
     const mine = (busy = new AbortController());
     let ended = '';
     try {
-      const answer = await request(address(resource, params()), { signal: mine.signal, headers: { Accept: 'application/x-ndjson' } });
+      const answer = await request(address(resource, params()), { signal: mine.signal, headers: { Accept: 'text/event-stream' } });
       if (!answer.ok) throw await problemOf(answer);
       report({ state: 'open' });
-      const lines = new Lines(1 << 22);
+      const messages = new Messages(1 << 22);
       const reader = answer.body.getReader();
       for (;;) {
         const { done, value } = await reader.read();
         if (done) break;
         attempt = 0;
-        const values = lines.push(value).flatMap(valueOf);
+        const values = messages.push(value).flatMap(valueOf);
         if (busy !== mine) return;
         for (const v of values) if (v.event === 'dropped') report({ state: 'dropped', dropped: v.dropped });
         ended = values.find((v) => v.event === 'end')?.reason ?? ended;
@@ -75,11 +76,12 @@ export function follow(resource, params, { got, report = () => {}, again = true 
   };
 }
 
-// valueOf is the value of a line in a list, which is empty for what is no JSON.
-function valueOf(line) {
-  if (line.trim() === '') return [];
+// valueOf is the value of a message in a list, which is empty for what is no JSON. What has
+// an id keeps it as its number.
+function valueOf({ id, data }) {
   try {
-    return [parse(line)];
+    const v = parse(data);
+    return [id === '' || v.event === 'dropped' || v.event === 'end' ? v : { ...v, number: Number(id) }];
   } catch {
     return [];
   }

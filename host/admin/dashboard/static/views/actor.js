@@ -49,7 +49,7 @@ export function mount(root, app) {
     page.classList.remove('gone');
     attr(state, 'class', `state state-${d.state}`);
     text(state.lastChild, d.state + (d.paused && d.state !== 'paused' ? ', paused' : ''));
-    setWait(due, d.due_ns > 0 ? dueAt(d.due_ns) : null);
+    setWait(due, dueAt(d));
     if (mayChange()) {
       if (actions) actions.update(d);
       else show(verbs, (actions = buttons(d, () => app.refresh())).element);

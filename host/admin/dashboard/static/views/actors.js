@@ -194,7 +194,7 @@ export function mount(place, app) {
 // stamped notes when a wait of a row ends, by this page's clock.
 function stamped(row) {
   delete row.nodes;
-  row.due = row.due_ns > 0 ? dueAt(row.due_ns) : null;
+  row.due = dueAt(row);
   return row;
 }
 

@@ -27,17 +27,13 @@ export function crashFeed(root, { most, brief = false, path, changed = () => {} 
 // Resume remembers where a stream was, so that it goes on there.
 export class Resume {
   take(e) {
-    if (e.number !== undefined) {
-      if (this.after !== undefined && e.number <= this.after) return false;
-      this.after = e.number;
-    } else if (e.time) {
-      this.since = e.time;
-    }
+    if (this.after !== undefined && e.number <= this.after) return false;
+    this.after = e.number;
     return true;
   }
 
   params() {
-    return this.after !== undefined ? { after: String(this.after) } : { since: this.since };
+    return { after: this.after };
   }
 }
 

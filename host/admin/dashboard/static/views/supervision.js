@@ -74,7 +74,7 @@ function table(heading, none, pick) {
         attr(tr.name.parentElement, 'aria-pressed', String(a.path === selected));
         attr(tr.badge, 'class', `state state-${a.state}`);
         text(tr.badge.lastChild, a.state);
-        setWait(tr.due, a.due_ns > 0 ? dueAt(a.due_ns) : null);
+        setWait(tr.due, dueAt(a));
         text(tr.cells[2], count(a.mailbox));
         text(tr.cells[3], count(a.restarts));
       });
@@ -106,7 +106,7 @@ function supervised(side, done) {
         show(side, card('How it is supervised', {}, head, body, verbs?.element));
       }
       verbs?.update(d);
-      show(head, path(d.path), ' ', badge(d.state), d.due_ns > 0 ? [' ', wait(dueAt(d.due_ns))] : null);
+      show(head, path(d.path), ' ', badge(d.state), dueAt(d) ? [' ', wait(dueAt(d))] : null);
       supervision(body, d);
     },
   };
