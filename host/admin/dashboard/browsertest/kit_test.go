@@ -227,3 +227,13 @@ func quote(s string) string {
 }
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
+
+// until waits for a condition outside of the browser.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never came true")
+		}
+	}
+}

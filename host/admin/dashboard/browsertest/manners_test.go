@@ -160,6 +160,7 @@ func TestPhone(t *testing.T) {
 	w.tell("/user/undecided/safe", strings.Repeat("a long reason ", 40))
 	_ = w.sys.TellPath("/user/nobody-of-a-long-name-that-does-not-fit-on-any-phone-at-all", 1)
 	p := w.enter(360, 640, w.full, "")
+	p.run(chromedp.EmulateViewport(360, 640, chromedp.EmulateMobile))
 	for _, place := range []string{"", "actors", "supervision", "crashes", "dead-letters", "events", "actor?path=/user/patient/shelf"} {
 		p.visit(place)
 		p.until("it is shown", `document.querySelector("main h1") && document.querySelector(".top").dataset.state === "live"`)

@@ -199,8 +199,9 @@ export class Rows {
     const row = e.target.closest('.row');
     if (!row?.item?.row) return;
     if (e.target.closest('.twisty')) {
-      this.toggle?.(row.item, !row.item.open);
-      this.go(row.number);
+      const item = row.item;
+      this.go(row.number); // first: the row with the focus is the one that stays where it is
+      this.toggle?.(item, !item.open);
     } else if (!e.target.closest('a, button')) {
       this.go(row.number);
     }

@@ -60,7 +60,7 @@ export function mount(root, app) {
     const c = d.counts;
     show(figures, facts([
       ['Type', h('a', { href: `#/actors?q=${encodeURIComponent(`type:"${d.type}"`)}` }, guest(d.type))],
-      ['Incarnation', alive(d) ? `${exact(d.incarnation)}, for ${alive(d)}` : 'none at the moment'],
+      ['Incarnation', d.state === 'delayed' ? `${exact(d.incarnation)} has ended` : alive(d) ? `${exact(d.incarnation)}, for ${alive(d)}` : 'none at the moment'],
       ['Turns', exact(d.turns)], ['Fuel', exact(d.fuel)],
       ['Crashes', exact(d.crashes)], ['Restarts', exact(d.restarts)],
       ['Waiting', `${plural(d.mailbox, 'message')}, ${bytes(d.mailbox_bytes)}`],
@@ -182,7 +182,7 @@ function traced(r) {
   const short = payload !== null && payload.length <= 76;
   return h('div', { class: `traced traced-${r.direction}` },
     h('span', { class: 'arrow', title: r.direction === 'in' ? 'got' : 'sent' }, r.direction === 'in' ? '→' : '←', h('span', { class: 'unseen' }, r.direction)), h('time', { datetime: r.time }, clock(r.time)), h('span', { class: 'kind' }, guest(r.kind)),
-    r.peer?.startsWith('/') ? h('a', { class: 'who path', href: actorLink(r.peer) }, guest(r.peer)) : guest(r.peer || 'outside', { class: 'who' }),
+    r.peer?.startsWith('/user/') ? h('a', { class: 'who path', href: actorLink(r.peer) }, guest(r.peer)) : guest(r.peer || 'outside', { class: 'who' }),
     h('span', { class: 'why' }, r.failed ? h('span', { class: 'problem' }, guest(r.failed), ' ') : null,
       payload === null ? `${bytes(r.size)}${r.cut ? ', cut off' : ''}` : short ? h('code', {}, guest(payload)) : h('details', {}, h('summary', {}, bytes(r.size)), h('pre', { tabindex: '0' }, guest(payload)))));
 }

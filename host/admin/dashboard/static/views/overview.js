@@ -123,7 +123,8 @@ function flowCard() {
       const flow = await get('flow', { seconds: 2 });
       const edges = [...(flow.edges ?? [])].sort((a, b) => b.count - a.count).slice(0, 50);
       const top = edges[0]?.count ?? 1;
-      show(out, edges.length === 0 ? h('p', {}, 'No messages were seen.') : h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Flow' }, h('table', { class: 'flow' },
+      const estimate = flow.one_in > 1 ? `One turn in ${count(flow.one_in)} was looked at: the numbers are estimates.` : '';
+      show(out, estimate ? h('p', { class: 'help' }, estimate) : null, edges.length === 0 ? h('p', {}, 'No messages were seen.') : h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Flow' }, h('table', { class: 'flow' },
         h('thead', {}, h('tr', {}, ['From', 'To', 'Kind', 'Messages', 'Bytes'].map((x) => h('th', { scope: 'col' }, x)))),
         h('tbody', {}, edges.map((e) => h('tr', {}, h('td', {}, end(e.from)), h('td', {}, end(e.to)), h('td', {}, guest(e.kind)),
           h('td', { class: 'bar-cell' }, h('i', { 'aria-hidden': 'true', style: { width: `${(e.count / top) * 100}%` } }), count(e.count)), h('td', {}, bytes(e.bytes))))))));
@@ -147,5 +148,5 @@ function flowCard() {
 }
 
 function end(p) {
-  return p?.startsWith('/') ? h('a', { href: actorLink(p), title: p }, guest(last(p))) : guest(p || 'outside');
+  return p?.startsWith('/') && p !== '/temp' ? h('a', { href: actorLink(p), title: p }, guest(last(p))) : guest(p && p !== '/temp' ? p : 'outside');
 }
