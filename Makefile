@@ -2,11 +2,12 @@
 
 GO      ?= go
 BIN     := bin/wasmactors
+BROWSER := host/admin/dashboard/browsertest
 # The modules that have tests; the other guests are built by the product's.
-MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest
+MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test portable check bench bench-quick guard fuzz mutants build race fmt generate tidy clean help
+.PHONY: demo test portable check bench bench-quick browser pictures guard fuzz mutants build race fmt generate tidy clean help
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,8 +18,8 @@ build: ## build the command into bin/
 demo: build ## run the ledger sample on thousands of transactions and check its books
 	@./samples/ledger/demo.sh $(BIN)
 
-# The benchmarks know their peers and are no part of the workspace.
-IN = cd $$m && GOWORK=$$(case $$m in bench) echo off;; esac)
+# The benchmarks know their peers, the browser's tests a browser: they are no part of the workspace.
+IN = cd $$m && GOWORK=$$(case $$m in bench|$(BROWSER)) echo off;; esac)
 
 test: ## run the tests of every module
 	@set -e; for m in $(MODULES); do echo "== $$m"; ($(IN) $(GO) test ./...); done
@@ -40,6 +41,12 @@ bench: ## run every benchmark (20 minutes), write docs/benchmarks.jsonl, .md and
 
 bench-quick: ## run a little of every benchmark (4 minutes): to see that they work
 	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -quick -o ../bin/quick.jsonl && ../bin/bench table -docs - ../bin/quick.jsonl >/dev/null
+
+browser: ## test the dashboard in Chromium, if there is one (.ci/browser installs it)
+	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v .
+
+pictures: ## make the pictures of the dashboard for the docs again
+	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v -run TestPictures -pictures .
 
 guard: ## count instructions and allocations a message, against bench/guard/limits.json
 	@cd bench && GOWORK=off $(GO) test -count=1 -timeout 20m -v ./guard

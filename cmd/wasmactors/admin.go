@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/admin/dashboard"
 	"github.com/wasmactors/wasmactors/host/admin/endpoint"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/observe"
@@ -74,7 +75,7 @@ func readAdminFlags(c *cli.Context, env *environment, m *bundle.Manifest) (*admi
 
 // tcp reads or makes the tokens.
 func (d *adminDoor) tcp(c *cli.Context, address, socket string) error {
-	d.cfg = d.cfg.WithTCP(address)
+	d.cfg = d.cfg.WithTCP(address).WithDashboard(dashboard.Handler())
 	if d.tokens = c.String("admin-token-file"); d.tokens == "" {
 		d.tokens = endpoint.TokenPath(socket)
 		_ = os.Remove(d.tokens) // of a process that had our number

@@ -10,7 +10,6 @@ replace (
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
-	github.com/soniakeys/quant v1.0.0
 	github.com/wasmactors/wasmactors v0.0.0
 	github.com/wasmactors/wasmactors/abi v0.1.0
 )
