@@ -46,7 +46,7 @@ browser: ## test the dashboard in Chromium, if there is one (.ci/browser install
 	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v .
 
 pictures: ## make the pictures of the dashboard for the docs again
-	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v -run TestPictures -pictures .
+	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v -trimpath -run TestPictures -pictures .
 
 guard: ## count instructions and allocations a message, against bench/guard/limits.json
 	@cd bench && GOWORK=off $(GO) test -count=1 -timeout 20m -v ./guard

@@ -1,3 +1,5 @@
+//go:build unix
+
 package browsertest
 
 import (
@@ -6,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,6 +108,8 @@ func TestHundredThousand(t *testing.T) {
 	t.Logf("a refresh as the browser sees it: %.1f ms in the middle, %.1f ms at the most; drawing the view %.1f ms; tasks longer than 50 ms in two seconds of five refreshes a second: %v", whole[len(whole)/2], whole[len(whole)-1], drawn[len(drawn)/2], script)
 
 	// On the server: the same questions, each alone and not from what another has just seen.
+	// The least of some is what they cost; the rest is what else the machine does.
+	p.eval(`import("/dashboard/ui/live.js").then((m) => m.pause(true))`, nil)
 	c := &client{t, w}
 	for _, place := range []struct{ name, path string }{
 		{"totals", "/v1/system"},
@@ -115,17 +120,25 @@ func TestHundredThousand(t *testing.T) {
 		{"a search", "/v1/actors?search=w-0999&limit=200"},
 		{"one actor", "/v1/actor?path=/user/crowd/w-050000"},
 	} {
-		var took []time.Duration
-		for range 15 {
-			took = append(took, c.get(place.path))
+		wall, cpu := time.Hour, time.Hour
+		for range 7 {
 			time.Sleep(260 * time.Millisecond) // what is shared among those who look is too old then
+			before := processor()
+			took := c.get(place.path)
+			wall, cpu = min(wall, took), min(cpu, processor()-before)
 		}
-		slices.Sort(took)
-		t.Logf("server: %-28s %6.1f ms in the middle, %6.1f ms at the most", place.name, ms(took[len(took)/2]), ms(took[len(took)-1]))
-		if middle := took[len(took)/2]; middle > 50*time.Millisecond && os.Getenv("WASMACTORS_TIMED") != "" {
-			t.Errorf("%s took %v", place.name, middle)
+		t.Logf("server: %-28s %6.1f ms at least, %6.1f ms of a processor", place.name, ms(wall), ms(cpu))
+		if wall > 50*time.Millisecond && os.Getenv("WASMACTORS_TIMED") != "" {
+			t.Errorf("%s took %v", place.name, wall)
 		}
 	}
+}
+
+// processor is the time that the process has had of processors.
+func processor() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

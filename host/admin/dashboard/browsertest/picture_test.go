@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -72,20 +73,23 @@ func TestPictures(t *testing.T) {
 	if !*pictures {
 		t.Skip("pictures are written with -pictures only")
 	}
+	if _, file, _, _ := runtime.Caller(0); filepath.IsAbs(file) {
+		t.Fatal("stacks would show folders of this machine: build with -trimpath, as make pictures does")
+	}
 	one := func(name string, p host.Props) host.Child { return host.Child{Name: name, Props: p} }
 	w := runBundle(t, "flaky", map[string]host.Props{
-		"warehouse": host.Func(steady).WithSupervision(delays(4*time.Second, 10*time.Minute)).WithChildren(one("shelf", host.Func(fragile)), one("counter", host.Func(steady)), one("gate", host.Func(steady))),
-		"office":    host.Func(steady).WithSupervision(undecided).WithChildren(one("safe", host.Func(fragile))),
-		"crowd":     parent(20_000, host.Func(steady)),
+		"depot":   host.Func(steady).WithSupervision(delays(4*time.Second, 10*time.Minute)).WithChildren(one("shelf", host.Func(fragile)), one("counter", host.Func(steady)), one("gate", host.Func(steady))),
+		"bank":    host.Func(steady).WithSupervision(undecided).WithChildren(one("safe", host.Func(fragile))),
+		"workers": parent(20_000, host.Func(steady)),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	fed := make(chan struct{})
 	go func() { defer close(fed); w.feed(ctx, "flaky", 1500*time.Millisecond) }()
 	defer func() { cancel(); <-fed }()
 	for range 4 { // 4, 8, 16 and 32 seconds
-		w.tell("/user/warehouse/shelf", "crash")
+		w.tell("/user/depot/shelf", "crash")
 	}
-	w.tell("/user/office/safe", "the safe is open")
+	w.tell("/user/bank/safe", "the safe is open")
 	_ = w.sys.TellPath("/user/nobody", map[string]any{"order": 17})
 
 	p := w.enter(1280, 860, w.full, "")
@@ -95,19 +99,19 @@ func TestPictures(t *testing.T) {
 		p.until("some time has gone by", `[...document.querySelectorAll(".spark .line")].some((l) => l.getAttribute("d").split("L").length > `+samples+`)`)
 	}
 	p.shot("dashboard-overview")
-	p.visit("supervision?path=/user/warehouse/shelf")
+	p.visit("supervision?path=/user/depot/shelf")
 	p.until("the curve", `document.querySelector(".curve .now") && document.querySelector(".side .due")`)
 	p.shot("dashboard-supervision")
 	p.visit("actors")
 	p.until("the tree", row("/user/akka"))
-	for _, name := range []string{"/user/akka", "/user/warehouse", "/user/office", "/user/crowd"} {
+	for _, name := range []string{"/user/akka", "/user/depot", "/user/bank", "/user/workers"} {
 		p.eval(row(name)+`.querySelector(".twisty").click()`, nil)
 		p.until(name+" is open", row(name+"/")+` || `+row(name)+`.getAttribute("aria-expanded") === "true"`)
 	}
 	p.until("all is loaded", `document.querySelectorAll(".rows-body .row.waiting").length === 0`)
 	p.shot("dashboard-actors")
 	p.prefer("prefers-color-scheme", "dark")
-	p.visit("actor?path=/user/warehouse/shelf")
+	p.visit("actor?path=/user/depot/shelf")
 	p.until("the failure", `document.querySelector(".curve") && document.body.innerText.includes("the shelf has fallen down")`)
 	p.shot("dashboard-actor-dark")
 	p.run(chromedp.EmulateViewport(360, 700, chromedp.EmulateMobile))
