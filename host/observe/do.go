@@ -4,12 +4,17 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/supervision"
 )
+
+// planning is how long supervisors are waited for, all together, that are in the middle of a
+// turn.
+const planning = time.Second
 
 // deed is a verb that was checked.
 type deed struct {
@@ -40,20 +45,20 @@ func (o *Observer) Do(v Verb) (Outcome, error) {
 		}
 	})
 	slices.SortFunc(chosen, func(a, b host.Info) int { return a.Ref.Compare(b.Ref) })
+	ctx, cancel := context.WithTimeout(context.Background(), planning)
+	defer cancel()
 	out := Outcome{Version: Version, Verb: v.Verb, DryRun: v.DryRun, Changed: []Change{}}
-	for i := range chosen {
-		x := &chosen[i]
-		c := Change{Path: x.Ref.Path(), Ref: refText(x.Ref), State: stateOf(x.State)}
-		did, why := o.plan(d, x)
-		if why == "" && !v.DryRun {
-			if err := o.carryOut(d, x.Ref); err != nil {
-				why = reason(err)
+	changes := make([]Change, len(chosen))
+	for i := range chosen { // all before the first order, which changes what the others do
+		x, c := &chosen[i], &changes[i]
+		*c = Change{Path: x.Ref.Path(), Ref: refText(x.Ref), State: stateOf(x.State)}
+		c.Did, c.Error = o.plan(ctx, d, x)
+	}
+	for i, c := range changes {
+		if c.Error == "" && !v.DryRun {
+			if err := o.carryOut(d, chosen[i].Ref); err != nil {
+				c.Did, c.Error = "", reason(err)
 			}
-		}
-		if why == "" {
-			c.Did = did
-		} else {
-			c.Error = why
 		}
 		out.add(c)
 	}
@@ -111,7 +116,7 @@ func (d *deed) guardians(x *host.Info) bool {
 }
 
 // plan says what an order does to an actor in its state, or why it makes no sense.
-func (o *Observer) plan(d deed, x *host.Info) (did, why string) {
+func (o *Observer) plan(ctx context.Context, d deed, x *host.Info) (did, why string) {
 	if x.State == host.StateStopping {
 		return "", "it is stopping already"
 	}
@@ -141,7 +146,7 @@ func (o *Observer) plan(d deed, x *host.Info) (did, why string) {
 	case VerbCrash:
 		return planCrash(x)
 	case VerbDecide:
-		return o.planDecide(d, x)
+		return o.planDecide(ctx, d, x)
 	}
 	return "its failures are counted from the beginning", ""
 }
@@ -170,11 +175,11 @@ func planCrash(x *host.Info) (did, why string) {
 	return "fails after its present turn", ""
 }
 
-func (o *Observer) planDecide(d deed, x *host.Info) (did, why string) {
+func (o *Observer) planDecide(ctx context.Context, d deed, x *host.Info) (did, why string) {
 	if !x.Failed {
 		return "", "it waits for no decision"
 	}
-	i, err := o.sys.Inspect(context.Background(), x.Ref)
+	i, err := o.sys.Inspect(ctx, x.Ref)
 	switch {
 	case err != nil:
 		return "", reason(err)

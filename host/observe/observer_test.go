@@ -31,11 +31,15 @@ func newStage(t testing.TB, change func(host.Config) host.Config) *stage {
 		t.Fatal(err)
 	}
 	o := New(s, Options{}.WithSharing(-1).WithBundle("test-bundle", "/dir"))
-	t.Cleanup(func() {
-		o.Close()
-		_ = s.Close(context.Background())
-	})
-	return &stage{s, o, t, clock}
+	x := &stage{s, o, t, clock}
+	t.Cleanup(x.close)
+	return x
+}
+
+// close may be called again.
+func (s *stage) close() {
+	s.Observer.Close()
+	_ = s.System.Close(context.Background())
 }
 
 func (s *stage) run() { s.RunUntilIdle(1_000_000) }
