@@ -58,7 +58,7 @@ func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (m Messag
 			m := <-p.c
 			return m, m.Err()
 		}
-		s.recent.add(uid)
+		s.recent.add(uid, "")
 		return Message{}, fmt.Errorf("%w: %w", ErrTimeout, ctx.Err())
 	}
 }
@@ -121,14 +121,14 @@ func (p *Pending) Answer() <-chan Message { return p.p.c }
 // Cancel gives up waiting: an answer will be a dead letter.
 func (p *Pending) Cancel() {
 	if p.sys.outside.remove(p.uid) {
-		p.sys.recent.add(p.uid)
+		p.sys.recent.add(p.uid, "")
 	}
 }
 
 // Abandon is Cancel, and closes the channel of Answer unless an answer is there.
 func (p *Pending) Abandon() {
 	if p.sys.outside.remove(p.uid) {
-		p.sys.recent.add(p.uid)
+		p.sys.recent.add(p.uid, "")
 		close(p.p.c)
 	}
 }

@@ -139,7 +139,7 @@ func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailb
 // deadLetterAt is deadLetter with the key of the bound that was met.
 func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
 	if path == "" {
-		path = s.former.path(to)
+		path, _ = s.recent.find(to)
 	}
 	l := letter(reason, to, path, e)
 	l.Key, l.Time = key, s.cfg.clock.Now()

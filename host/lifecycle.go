@@ -353,8 +353,7 @@ func (a *actor) finishStop(scr *scratch) {
 	a.endGrace()
 	a.super.Close()
 	a.sys.table.Remove(a.uid)
-	a.sys.recent.add(a.uid)
-	a.sys.former.add(a.uid, a.path)
+	a.sys.recent.add(a.uid, a.path)
 	a.sys.totals.add(a)
 	if a.sys.cfg.tracer != nil {
 		a.sys.origins.take(a.uid)

@@ -44,7 +44,10 @@ func (t *tree) stray(now int64) bool {
 
 // stray notes that an actor has sent something to a ref that nobody has.
 func (s *System) stray(scr *scratch, to, sender abi.Ref) {
-	if to == 0 || s.recent.has(to) {
+	if to == 0 {
+		return
+	}
+	if _, ok := s.recent.find(to); ok {
 		return
 	}
 	a := s.table.Get(sender)
@@ -55,32 +58,40 @@ func (s *System) stray(scr *scratch, to, sender abi.Ref) {
 	}
 }
 
-// recents are refs that somebody had lately: at least the last recentRefs of them.
+// recents are refs that somebody had lately: at least the last recentRefs of them, with the
+// paths of those who were actors, so that a dead letter says for whom it was. Together they
+// take 10 MiB at most.
 type recents struct {
 	mu       sync.Mutex
-	now, old map[abi.Ref]struct{}
+	now, old map[abi.Ref]string
 }
 
-const recentRefs = 1 << 15
+const (
+	recentRefs = 1 << 15
+	recentPath = 96 // bytes; longer ones are not kept
+)
 
-func (r *recents) add(ref abi.Ref) {
+func (r *recents) add(ref abi.Ref, path string) {
+	if len(path) > recentPath {
+		path = ""
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.now) >= recentRefs {
 		r.old, r.now = r.now, nil
 	}
 	if r.now == nil {
-		r.now = map[abi.Ref]struct{}{}
+		r.now = map[abi.Ref]string{}
 	}
-	r.now[ref] = struct{}{}
+	r.now[ref] = path
 }
 
-func (r *recents) has(ref abi.Ref) bool {
+// find is the path that somebody had, "" if it is not known; false if nobody had the ref lately.
+func (r *recents) find(ref abi.Ref) (path string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.now[ref]; ok {
-		return true
+	if path, ok = r.now[ref]; !ok {
+		path, ok = r.old[ref]
 	}
-	_, ok := r.old[ref]
-	return ok
+	return path, ok
 }

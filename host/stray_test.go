@@ -46,17 +46,17 @@ func TestStraysOfATree(t *testing.T) {
 func TestRecents(t *testing.T) {
 	var r recents
 	for i := range abi.Ref(3 * recentRefs) {
-		r.add(i + 1)
-		if !r.has(i + 1) {
-			t.Fatal(i)
+		r.add(i+1, strings.Repeat("x", int(i%(recentPath+2))))
+		if path, ok := r.find(i + 1); !ok || len(path) != int(i%(recentPath+2))%(recentPath+1) {
+			t.Fatal(i, path)
 		}
 	}
 	for i := range abi.Ref(recentRefs) {
-		if !r.has(3*recentRefs - i) {
+		if _, ok := r.find(3*recentRefs - i); !ok {
 			t.Fatalf("the last but %d is forgotten", i)
 		}
 	}
-	if r.has(1) || len(r.now)+len(r.old) > 2*recentRefs {
+	if _, ok := r.find(1); ok || len(r.now)+len(r.old) > 2*recentRefs {
 		t.Errorf("%d are remembered", len(r.now)+len(r.old))
 	}
 }

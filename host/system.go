@@ -36,7 +36,6 @@ type System struct {
 	table        directory.Table[actor]
 	outside      outsiders
 	recent       recents
-	former       formers
 	bus          bus
 	dead         deadLetters
 	origins      origins

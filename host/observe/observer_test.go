@@ -2,9 +2,12 @@ package observe
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
+	"unicode"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"go.uber.org/goleak"
 )
@@ -76,5 +79,34 @@ func TestSystemAndLists(t *testing.T) {
 	tree, err := s.Observer.Tree(TreeQuery{})
 	if err != nil || tree.Below.Actors != 4 || len(tree.Nodes) != 2 || tree.Nodes[0].Nodes[0].Path != "/user/a/kid" {
 		t.Errorf("%v %+v", err, tree)
+	}
+}
+
+// Texts of guests are safe to show on a terminal, wherever they appear.
+func TestTextsAreSafeToShow(t *testing.T) {
+	const hostile = "\x1b[2Jclear\u202eright\u0007\u009b31m"
+	s := newStage(t, nil)
+	f := &abi.Failure{Kind: abi.FailureGuestPanic, Reason: hostile, Message: hostile, GuestStack: hostile, Stack: []string{hostile}}
+	s.below(suspending, host.Func(func(*host.Context, host.Message) error { return f }))
+	x := trace(t, s, subject, TraceOptions{})
+	s.tell(subject, hostile)
+	s.run()
+	d, err := s.Actor(subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := all(x)
+	if len(records) != 1 || d.LastFailure == nil || len(d.LastFailure.Stack) != 1 {
+		t.Fatalf("%+v, %+v", records, d.LastFailure)
+	}
+	texts := []string{
+		d.Failure, d.LastFailure.Reason, d.LastFailure.Message, d.LastFailure.GuestStack, d.LastFailure.Stack[0], records[0].Failed, string(records[0].Payload),
+		function(hostile), noActor(hostile).Error(),
+	}
+	_, err = s.Do(Verb{Verb: hostile, Select: Select{Paths: []string{"/**"}}})
+	for i, text := range append(texts, err.Error()) {
+		if strings.IndexFunc(text, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Bidi_Control) }) >= 0 || !strings.Contains(text, "clear") {
+			t.Errorf("%d: %q", i, text)
+		}
 	}
 }
