@@ -1,0 +1,131 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/admin/endpoint"
+	"github.com/wasmactors/wasmactors/host/observe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve opens a system where Find looks.
+func serve(t *testing.T, name string, pid int) *host.System {
+	t.Helper()
+	sys, err := host.New(host.NewConfig(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := endpoint.Path(pid, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := admin.Serve(context.Background(), sys, admin.NewConfig().WithSocket(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Close()
+		_ = sys.Close(context.Background())
+	})
+	return sys
+}
+
+func TestFind(t *testing.T) {
+	dir, err := os.MkdirTemp("", "find")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	t.Setenv("TMPDIR", dir)
+	find := func(which, want, wrong string) {
+		t.Helper()
+		p, err := Find(which)
+		if wrong == "" && (err != nil || p.Bundle != want) || wrong != "" && (!errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), wrong)) {
+			t.Errorf("%q: %+v %v, want %q %q", which, p, err, want, wrong)
+		}
+	}
+	find("", "", "no bundle runs here")
+	find("shop", "", `no bundle "shop" runs here, nor any other`)
+	long := strings.Repeat("long-", 10)
+	serve(t, "shop", 11)
+	find("", "shop", "")
+	find("shop", "shop", "")
+	find("11", "shop", "")
+	find("12", "", `no bundle "12" runs here, but shop (11)`)
+	serve(t, "shop", 12)
+	serve(t, long, 13)
+	find("", "", "several bundles run here: shop (11), shop (12), long-")
+	find("shop", "", "shop (11), shop (12)")
+	find("12", "shop", "")
+	find(long, long[:24], "")
+	find(dir+"/nothing.sock", "", "no such file")
+	list, err := Running(context.Background())
+	if err != nil || len(list) != 3 || list[2].Bundle != long || list[0].PID != 11 || list[0].Error != "" {
+		t.Errorf("%+v %v", list, err)
+	}
+	p, err := Find("11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Dial(p.Path)
+	defer c.Close()
+	_, err = Get[observe.Detail](context.Background(), c, "/v1/actor", url.Values{"path": {"/user/x"}})
+	var problem *admin.Problem
+	if !errors.As(err, &problem) || problem.Code != "no_such_actor" || problem.Status != 404 {
+		t.Error(err)
+	}
+}
+
+// A server that is none, or that breaks off, is an error that says so.
+func TestStrangeServers(t *testing.T) {
+	answer := ""
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answer == "teapot" {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		_, _ = w.Write([]byte(answer))
+	}))
+	defer srv.Close()
+	c := DialTCP(strings.TrimPrefix(srv.URL, "http://"), admin.NewToken())
+	defer c.Close()
+	ctx := context.Background()
+	answer = "teapot"
+	if _, err := c.Raw(ctx, http.MethodGet, "/v1/system", nil, nil); err == nil || !strings.Contains(err.Error(), "418") {
+		t.Error(err)
+	}
+	lines, lost := 0, uint64(0)
+	follow := url.Values{"follow": {"true"}}
+	run := func(text string, q url.Values) (string, error) {
+		answer, lines, lost = text, 0, 0
+		return c.Stream(ctx, "/v1/events", q, func([]byte) error { lines++; return nil }, func(n uint64) { lost += n })
+	}
+	if _, err := run(`{"event":"log"}`+"\n", follow); !errors.Is(err, ErrCut) || lines != 1 {
+		t.Error(lines, err)
+	}
+	if why, err := run(`{"event":"log"}`+"\n"+`{"event":"dropped","dropped":7}`+"\n"+`{"event":"end","reason":"it stopped"}`+"\n", follow); err != nil || why != "it stopped" || lines != 1 || lost != 7 {
+		t.Error(why, lines, lost, err)
+	}
+	if _, err := run(`{"event":"log"}`+"\n", nil); err != nil || lines != 1 {
+		t.Error(lines, err)
+	}
+	if _, err := run("nonsense\n", follow); err == nil {
+		t.Error("nonsense is taken")
+	}
+	if _, err := run(strings.Repeat("x", maxLine+1), follow); err == nil {
+		t.Error("an endless line is taken")
+	}
+}
