@@ -11,8 +11,8 @@ import (
 // differ are in the order of the first that does. Most comparisons need nothing else, and no
 // look at actors and paths that lie all over the memory.
 type keyed struct {
-	key, path uint64
-	at        int32
+	key, tie uint64
+	at       int32
 }
 
 // window is the part of a list, in an order, that begins at offset and has at most limit
@@ -26,8 +26,8 @@ func window(list []keyed, by order, offset, limit int) []int32 {
 		switch {
 		case a.key != b.key:
 			return cmp.Compare(a.key, b.key)
-		case a.path != b.path:
-			return cmp.Compare(a.path, b.path)
+		case a.tie != b.tie:
+			return cmp.Compare(a.tie, b.tie)
 		}
 		return by(a.at, b.at)
 	}
@@ -46,14 +46,15 @@ func window(list []keyed, by order, offset, limit int) []int32 {
 
 // keys are the keys of actors for an order that snapshot.order knows by the name.
 func (s *snapshot) keys(list []int32, name string, desc bool) []keyed {
-	path := leading(list, func(at int32) string { return s.infos[at].Ref.Path() })
 	var number func(at int32) uint64
+	tie := func(at int32) uint64 { return uint64(s.infos[at].Ref.UID()) }
 	switch name {
 	case "", "path":
-		number, path = path, func(int32) uint64 { return 0 }
+		number = leading(list, func(at int32) string { return s.infos[at].Ref.Path() })
+		tie = func(int32) uint64 { return 0 } // paths may differ further on
 	case "type":
 		number = leading(list, func(at int32) string { return s.infos[at].Type })
-		path = func(int32) uint64 { return 0 } // types may differ further on
+		tie = func(int32) uint64 { return 0 }
 	case "state":
 		number = func(at int32) uint64 { return uint64(s.infos[at].State) }
 	case "mailbox":
@@ -79,7 +80,7 @@ func (s *snapshot) keys(list []int32, name string, desc bool) []keyed {
 	}
 	out := make([]keyed, len(list))
 	for i, at := range list {
-		out[i] = keyed{number(at) ^ flip, path(at), at}
+		out[i] = keyed{number(at) ^ flip, tie(at), at}
 	}
 	return out
 }
