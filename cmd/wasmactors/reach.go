@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -148,13 +147,4 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
-}
-
-// quietly is a context that is cancelled, where it says nothing that Ctrl-C has ended what
-// was asked for.
-func quietly(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }

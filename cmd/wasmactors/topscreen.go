@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -45,12 +44,8 @@ type due struct{ round int }
 
 // live shows the table until somebody ends it, or the bundle ends.
 func (t *top) live(ctx context.Context, env *environment, every time.Duration) error {
-	out, ok := env.raw.(io.Writer)
-	if !ok {
-		return errors.New("no output")
-	}
 	s := &screen{top: t, ctx: ctx, every: every, colours: colours(env.raw), width: 80, height: 24}
-	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(env.stdin), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
+	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(env.stdin), tea.WithOutput(env.raw), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
 	_, err := p.Run()
 	switch {
 	case ctx.Err() != nil:

@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// OpenFlags: opening never follows a link in the last place, and never waits for the other
+// OpenFlags are those with which opening never follows a link in the last place, and never waits for the other
 // end of a FIFO.
 const OpenFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
