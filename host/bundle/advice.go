@@ -9,11 +9,11 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 )
 
-// noRoom begins the reason of a failure that is the system's bound and not the actor's.
+// noRoom begins the reason of a failure at a bound of the system's, not of the actor's.
 const noRoom = "the system has no room"
 
-// Advice says which key of a manifest an event is about: the limit that a failure has
-// met, the capability that was missing. It is "" if there is none.
+// Advice names the key of a manifest that an event is about: the limit that was exceeded or
+// the capability that was missing. It is "" if there is none.
 func Advice(e *host.Event) string {
 	if f := e.Failure; f != nil && e.Kind == host.EventFailed {
 		if f.Kind == abi.FailureMemoryLimit && strings.HasPrefix(f.Reason, noRoom) {

@@ -14,11 +14,11 @@ import (
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
-// Change is another version of a bundle that runs: another manifest, other code. It is made
-// by [Bundle.Prepare] and changes nothing until it is applied.
+// Change is the difference between a running bundle and another version of it, in its
+// manifest or its code. [Bundle.Prepare] makes it, and nothing changes until it is applied.
 type Change struct {
 	Manifest *Manifest
-	// Modules are those that have other code now, or other limits, in the order of the manifest.
+	// Modules are those with other code or other limits, in the order of the manifest.
 	Modules []ModuleChange
 	// Whole says why the bundle as a whole must start again; empty: it need not.
 	Whole []string
@@ -34,7 +34,7 @@ type ModuleChange struct {
 	Before, Now string // hashes, see [Bundle.Hash]; "" for none
 }
 
-// ActorChange is what has become of an actor.
+// ActorChange is what was done with an actor.
 type ActorChange struct {
 	Path string
 	Did  string // restarted, started, stopped or replaced (stopped, and another one started)
@@ -50,7 +50,7 @@ type loaded struct {
 	built *buildResult
 }
 
-// Hash is that of a module's code, SHA-256 in hexadecimal; "" if there is no such module.
+// Hash is the SHA-256 of a module's code in hexadecimal; "" if there is no such module.
 func (b *Bundle) Hash(module string) string {
 	if l := b.loaded[module]; l != nil {
 		return l.hash
@@ -60,13 +60,13 @@ func (b *Bundle) Hash(module string) string {
 
 // Empty reports whether there is nothing to apply.
 func (c *Change) Empty() bool {
-	return len(c.Modules) == 0 && len(c.Whole) == 0 && len(c.plan.turns) == 0
+	return len(c.Modules) == 0 && len(c.Whole) == 0 && len(c.plan.steps) == 0
 }
 
-// Prepare builds and loads what another manifest needs, and says what would change. Of
-// modules whose entry is the same only those are looked at again of which dirty reports that
-// their sources may have changed. The error joins [ModuleError]s and Diagnostics as that of
-// [Open] does, and leaves everything as it is. The system may run meanwhile.
+// Prepare builds and loads the modules of another manifest, and says what would change.
+// A module whose entry is the same is built again only if dirty reports that its sources may
+// have changed. The error joins [ModuleError]s and Diagnostics as that of [Open] does, and
+// leaves everything as it is. The system may run meanwhile.
 func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func(module string) bool) (*Change, error) {
 	c := &Change{Manifest: m, b: b, loaded: map[string]*loaded{}}
 	for _, mod := range m.Modules {
@@ -81,7 +81,7 @@ func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func
 	for _, mod := range m.Modules {
 		old, now := b.loaded[mod.Name], c.loaded[mod.Name]
 		if old != nil && old != now && old.hash == now.hash && sameModule(old.spec, mod) {
-			_ = now.image.Close() // it is what runs
+			_ = now.image.Close() // the same code runs already
 			now = old
 			c.loaded[mod.Name] = old
 		}
@@ -102,7 +102,7 @@ func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func
 	return c, nil
 }
 
-// Discard gives back what was loaded; nothing of the change is applied.
+// Discard closes the images that were loaded, in place of applying the change.
 func (c *Change) Discard() {
 	for name, l := range c.loaded {
 		if l != c.b.loaded[name] {
@@ -111,7 +111,8 @@ func (c *Change) Discard() {
 	}
 }
 
-// Replace makes the bundle that of the change. No system runs from it: [Bundle.Start] starts one.
+// Replace makes the bundle the changed one. No system may run from it; [Bundle.Start] then
+// starts one.
 func (c *Change) Replace() {
 	b := c.b
 	for name, l := range b.loaded {
@@ -131,7 +132,7 @@ func (c *Change) Replace() {
 // wait for those that stop.
 func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChange) {
 	b := c.b
-	b.forgetOld() // of the change before: nobody runs under it any more
+	b.forgetOld() // images of the change before: no actor uses them any more
 	for name, l := range b.loaded {
 		if c.loaded[name] != l {
 			b.old = append(b.old, l.image)
@@ -150,14 +151,14 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 	}
 	maps.DeleteFunc(b.modules, func(name string, _ *host.Module) bool { return c.loaded[name] == nil })
 	b.take(c.Manifest, c.loaded)
-	turns := append(slices.Clone(c.plan.turns), c.gone(sys, codes)...)
-	c.stopFirst(ctx, sys, turns)
+	steps := append(slices.Clone(c.plan.steps), c.gone(sys, codes)...)
+	c.stopFirst(ctx, sys, steps)
 	var new []host.Ref
-	for _, t := range turns {
+	for _, t := range steps {
 		did := ActorChange{Path: "/user/" + t.name, Why: t.why}
 		a := find(c.Manifest.Actors, t.name)
-		switch t.fate {
-		case renewed:
+		switch t.action {
+		case restarts:
 			did.Did = "restarted"
 			ref, err := sys.Lookup(did.Path)
 			if err == nil {
@@ -167,8 +168,8 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 			did.Err = err
 		case removed:
 			did.Did = "stopped"
-		case anew, added:
-			if did.Did = "started"; t.fate == anew {
+		case replaced, added:
+			if did.Did = "started"; t.action == replaced {
 				did.Did = "replaced"
 			}
 			ref, err := sys.Spawn(t.name, b.props(a))
@@ -185,23 +186,23 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 	return done
 }
 
-// gone are the top-level actors that have ended and are started again, as what they are made
-// of has changed.
-func (c *Change) gone(sys *host.System, codes map[string]bool) (turns []turn) {
+// gone are steps for the top-level actors that have ended: they are started again if their
+// entry or their code has changed.
+func (c *Change) gone(sys *host.System, codes map[string]bool) (steps []step) {
 	for i := range c.Manifest.Actors {
 		a := &c.Manifest.Actors[i]
-		planned := slices.IndexFunc(c.plan.turns, func(t turn) bool { return t.name == a.Name })
+		planned := slices.IndexFunc(c.plan.steps, func(t step) bool { return t.name == a.Name })
 		if _, err := sys.Lookup("/user/" + a.Name); err == nil {
 			continue
 		}
 		switch {
-		case planned >= 0 && c.plan.turns[planned].fate == renewed:
-			c.plan.turns[planned].fate = added
+		case planned >= 0 && c.plan.steps[planned].action == restarts:
+			c.plan.steps[planned].action = added
 		case planned < 0 && uses(a, codes):
-			turns = append(turns, turn{a.Name, added, "it had ended"})
+			steps = append(steps, step{a.Name, added, "it had ended"})
 		}
 	}
-	return turns
+	return steps
 }
 
 // uses reports whether an actor, or one below it, is of one of the modules.
@@ -210,10 +211,10 @@ func uses(a *Actor, modules map[string]bool) bool {
 }
 
 // stopFirst stops the actors that go, all together, and waits until their names are free.
-func (c *Change) stopFirst(ctx context.Context, sys *host.System, turns []turn) {
+func (c *Change) stopFirst(ctx context.Context, sys *host.System, steps []step) {
 	var wait sync.WaitGroup
-	for _, t := range turns {
-		if t.fate != removed && t.fate != anew {
+	for _, t := range steps {
+		if t.action != removed && t.action != replaced {
 			continue
 		}
 		ref, err := sys.Lookup("/user/" + t.name)
@@ -235,7 +236,7 @@ func (c *Change) stopFirst(ctx context.Context, sys *host.System, turns []turn) 
 	wait.Wait()
 }
 
-// take makes the bundle that of another manifest.
+// take gives the bundle another manifest and its modules.
 func (b *Bundle) take(m *Manifest, l map[string]*loaded) {
 	b.Manifest, b.loaded = m, l
 	b.Images, b.Builds = map[string]*runtime.Image{}, map[string]*buildResult{}
@@ -247,7 +248,7 @@ func (b *Bundle) take(m *Manifest, l map[string]*loaded) {
 	}
 }
 
-// forgetOld gives back the images that have been replaced.
+// forgetOld closes the images that were replaced.
 func (b *Bundle) forgetOld() {
 	for _, image := range b.old {
 		_ = image.Close()
@@ -264,7 +265,7 @@ func modulesOf(l map[string]*loaded) map[string]*host.Module {
 }
 
 // loadModules builds and loads the modules that are not in l, several at a time, and checks
-// the types of the actors. All that is wrong is told, in the order of the file.
+// the types of the actors. The error has all that is wrong, in the order of the file.
 func loadModules(ctx context.Context, engine *runtime.Engine, m *Manifest, o Options, l map[string]*loaded) error {
 	if err := o.allow(m.Reaches()); err != nil {
 		return err
@@ -285,7 +286,7 @@ func loadModules(ctx context.Context, engine *runtime.Engine, m *Manifest, o Opt
 		defer mu.Unlock()
 		if err != nil {
 			errs[i] = m.ModuleError(mod, err)
-			return nil // the others are looked at, too
+			return nil // go on with the others
 		}
 		x.spec = mod
 		l[mod.Name] = x

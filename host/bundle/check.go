@@ -8,9 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Check reports all that is wrong with a bundle in one go: the manifest, and every
-// module that can be told from it, built and loaded. The manifest is nil if it has
-// mistakes of its own. The error joins Diagnostics and ModuleErrors.
+// Check reports all that is wrong with a bundle at once. It checks the manifest, and builds
+// and loads every module whose entry in it is valid. The manifest is nil if it has mistakes
+// itself. The error joins Diagnostics and ModuleErrors.
 func Check(ctx context.Context, path string, vars Variables, o Options) (*Manifest, error) {
 	file, data, err := readManifest(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func Check(ctx context.Context, path string, vars Variables, o Options) (*Manife
 	return nil, errors.Join(err, openErr)
 }
 
-// modulesOnly is the part of a manifest with mistakes that can be loaded all the same.
+// modulesOnly are the valid modules of a manifest that has mistakes.
 func (c *checker) modulesOnly(root *yaml.Node) *Manifest {
 	m := c.empty()
 	modules := view{root, grammar, nil}.get("modules")

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// dangling reports capabilities that name no actor of the bundle, as long as the
-// pattern is one that could: actors that guests spawn are not in the manifest.
+// dangling reports capabilities whose patterns match no actor of the bundle. Patterns that
+// may match actors which guests spawn are not reported: those are not in the manifest.
 func (c *checker) dangling(m *Manifest, root view) {
 	var paths []string
 	spawners := map[string]bool{}

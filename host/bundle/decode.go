@@ -16,8 +16,8 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// The functions of this file read nodes that were checked against the grammar,
-// so that what remains can go wrong only between keys.
+// The functions of this file read nodes that were checked against the grammar. What is left
+// to check is how the keys go together.
 
 func (c *checker) manifest(root view) *Manifest {
 	m := c.empty()
@@ -54,7 +54,7 @@ func (c *checker) manifest(root view) *Manifest {
 	return m
 }
 
-// empty is a manifest that knows where it lies.
+// empty is a manifest with its path and nothing else.
 func (c *checker) empty() *Manifest {
 	dir, err := filepath.Abs(filepath.Dir(c.file))
 	if err != nil {
@@ -146,8 +146,7 @@ func (c *checker) actors(m *Manifest, v view, base limits) []Actor {
 	return out
 }
 
-// significant reads the key: a permanent child never ends by itself, so that its end
-// cannot count.
+// significant reads the key. It is refused for a permanent child, which never ends by itself.
 func (c *checker) significant(v view, l supervision.Lifetime) bool {
 	if !v.flag("significant", false) {
 		return false
@@ -172,8 +171,8 @@ func (c *checker) actorType(m *Manifest, n *yaml.Node) (module, typ string) {
 			c.at(n, "there is no module %q%s", module, suggestion(module, names))
 			return "", typ
 		}
-		// With one module a type's own name may hold a slash; say so if it was meant
-		// as a module.
+		// With one module, the name of a type may contain a slash. Suggest a module if the
+		// part before it is like one.
 		if near, ok := nearest(module, names); ok {
 			c.at(n, "there is no module %q; did you mean %q?", module, near+"/"+typ)
 			return near, typ
@@ -186,7 +185,7 @@ func (c *checker) actorType(m *Manifest, n *yaml.Node) (module, typ string) {
 	return names[0], n.Value
 }
 
-// value turns any node into what CBOR can hold.
+// value converts a node to a value for CBOR.
 func (c *checker) value(n *yaml.Node) any {
 	if n == nil {
 		return nil
@@ -212,7 +211,7 @@ func (c *checker) value(n *yaml.Node) any {
 	return v
 }
 
-// scalar is the value of a node that has no parts.
+// scalar converts a scalar node.
 func scalar(n *yaml.Node) (any, error) {
 	switch n.Tag {
 	case "!!null":
@@ -230,7 +229,7 @@ func scalar(n *yaml.Node) (any, error) {
 		}
 		return nil, plainjson.TooLarge(n.Value)
 	case "!!float":
-		// YAML takes whole numbers beyond 64 bits for floats, and would round them.
+		// The YAML library reads whole numbers beyond 64 bits as floats, and rounds them.
 		if v, err := plainjson.Number(json.Number(strings.ReplaceAll(n.Value, "_", ""))); err != nil {
 			return nil, err
 		} else if f, ok := v.(float64); ok && !strings.HasPrefix(n.Value, ".") {

@@ -15,9 +15,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/filewatch"
 )
 
-// Dev runs a bundle and follows its sources and its manifest: whatever changes is built
-// anew and takes its place under the running actors. What is wrong is told, and the old code
-// goes on meanwhile.
+// Dev runs a bundle and watches its sources and its manifest. When they change it builds what
+// is needed and changes the running actors. Errors are reported, and the old code goes on.
 type Dev struct {
 	Path    string // of the bundle, as for [Load]
 	Vars    Variables
@@ -25,11 +24,11 @@ type Dev struct {
 	// Start and Watch are as for [Bundle.Start]; both are called for every system.
 	Start func(host.Config) host.Config
 	Watch func(*host.System)
-	// Tell is told what happens, one call at a time. It must not block for long: nothing is built
-	// or replaced meanwhile.
+	// Tell is called with what happens, one call at a time. It must not block for long: nothing
+	// is built or replaced meanwhile.
 	Tell func(DevEvent)
-	// Trouble is told of folders whose changes the system does not tell, so that they are
-	// looked at every now and then; by any goroutine. It may be nil.
+	// Trouble is called with a folder that the operating system cannot watch and that is polled
+	// instead; by any goroutine. It may be nil.
 	Trouble func(dir string, err error)
 	// StopGrace bounds the wait for actors that stop; default 10 s.
 	StopGrace time.Duration
@@ -45,7 +44,7 @@ const (
 	DevUp        DevKind = "up"        // the bundle runs, in a new system
 	DevChanged   DevKind = "changed"   // files have changed, and a build begins
 	DevReplaced  DevKind = "replaced"  // the new version runs, in the system that was there
-	DevUnchanged DevKind = "unchanged" // what has changed makes no difference
+	DevUnchanged DevKind = "unchanged" // the change of files makes no difference
 	DevFailed    DevKind = "failed"    // something is wrong; what ran before goes on
 	DevWaiting   DevKind = "waiting"   // the manifest is not there
 	DevEnded     DevKind = "ended"     // the system has ended by itself; the next change starts another
@@ -62,16 +61,16 @@ type DevEvent struct {
 
 	Files   []string       // changed: which
 	Modules []ModuleChange // up, replaced: those with other code or limits
-	Actors  []ActorChange  // replaced: what has become of whom
+	Actors  []ActorChange  // replaced: those that were changed
 	Why     []string       // up: why it has started again as a whole
 	Err     error          // failed, waiting, ended: why
 }
 
-// ErrNoManifest is why nothing could be read: the manifest is missing.
+// ErrNoManifest says that the manifest is missing.
 var ErrNoManifest = errors.New("there is no manifest")
 
-// Run runs until ctx ends, and stops the actors in good order then. The error is that of a
-// bundle that is not there at all; whatever else is wrong is told and waited for.
+// Run runs until ctx ends, and then stops the actors in order. It fails only if the bundle
+// does not exist; all other errors are reported by Tell, and Run waits for the next change.
 func (d Dev) Run(ctx context.Context) error {
 	file, _, err := readManifest(d.Path)
 	if err != nil {
@@ -94,8 +93,8 @@ func (d Dev) Run(ctx context.Context) error {
 	return s.run(ctx)
 }
 
-// session is a Dev that runs. Its fields belong to run but for those under mu, which builds
-// use.
+// session is a running Dev. Only run uses its fields, except those under mu, which builds use,
+// too.
 type session struct {
 	Dev
 	file    string // the manifest, as messages call it
@@ -104,7 +103,7 @@ type session struct {
 
 	bundle *Bundle
 	sys    *host.System // nil: none runs
-	since  time.Time    // the first change that is not dealt with
+	since  time.Time    // the first change that was not handled yet
 
 	mu     sync.Mutex
 	inputs map[string]build.Inputs // by module
@@ -112,7 +111,7 @@ type session struct {
 	known  *Manifest               // the last one that could be read
 }
 
-// attempt is one try to make what the files say.
+// attempt is one attempt to build the present state of the files.
 type attempt struct {
 	cancel context.CancelFunc
 	done   chan result
@@ -120,7 +119,7 @@ type attempt struct {
 
 type result struct {
 	bundle *Bundle // the first one
-	change *Change // of the bundle that is there
+	change *Change // of the running bundle
 	err    error
 }
 
@@ -167,7 +166,7 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// tell fills in what runs.
+// tell calls Tell with an event, to which it adds what runs.
 func (s *session) tell(e DevEvent) {
 	if e.System, e.Bundle = s.sys, s.bundle; s.bundle != nil {
 		e.Manifest, e.Hashes = s.bundle.Manifest, map[string]string{}
@@ -192,7 +191,7 @@ func (s *session) changed(files []string) {
 	s.tell(DevEvent{Kind: DevChanged, Files: files})
 }
 
-// reads reports whether a build reads a file, or would if it were there.
+// reads reports whether a build depends on a file, also on one that does not exist.
 func reads(in build.Inputs, path string) bool {
 	if slices.Contains(in.Files, path) {
 		return true
@@ -203,7 +202,7 @@ func reads(in build.Inputs, path string) bool {
 	})
 }
 
-// try begins to make what the files say now.
+// try begins an attempt.
 func (s *session) try(ctx context.Context) *attempt {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &attempt{cancel, make(chan result, 1)}
@@ -215,7 +214,7 @@ func (s *session) try(ctx context.Context) *attempt {
 	return a
 }
 
-// giveUp ends an attempt; what it has made is not wanted any more.
+// giveUp ends an attempt and discards its result.
 func (s *session) giveUp(a *attempt) {
 	if a == nil {
 		return
@@ -230,7 +229,7 @@ func (s *session) giveUp(a *attempt) {
 	}
 }
 
-// make reads the manifest and builds what is to be built.
+// make reads the manifest and builds the modules that need it.
 func (s *session) make(ctx context.Context) (*Bundle, *Change, error) {
 	s.follow(nil)
 	m, err := LoadWith(s.file, s.Vars)
@@ -263,7 +262,7 @@ func (s *session) make(ctx context.Context) (*Bundle, *Change, error) {
 	return nil, c, err
 }
 
-// follow watches what a manifest and its modules are made of; nil: that of the last one.
+// follow watches the inputs of a manifest and its modules; nil means the last manifest.
 func (s *session) follow(m *Manifest) {
 	s.mu.Lock()
 	if m != nil {
@@ -277,7 +276,7 @@ func (s *session) follow(m *Manifest) {
 				continue
 			}
 			in, ok := s.inputs[mod.Name]
-			if !ok { // nobody has told yet
+			if !ok { // its build has not reported them yet
 				in.Dirs = []build.InputDir{{Path: mod.Go}}
 			}
 			set.Files = append(set.Files, in.Files...)
@@ -295,8 +294,8 @@ func (s *session) follow(m *Manifest) {
 	s.watcher.Watch(set)
 }
 
-// outputs are the folders that actors may write to, unless the manifest or sources lie in them
-// as well.
+// outputs are the folders that actors may write to, except those that contain the manifest or
+// sources. They are not watched.
 func outputs(m *Manifest, set filewatch.Set) (skip []string) {
 	sources := []string{set.Files[0]} // the manifest
 	for _, mod := range m.Modules {
@@ -321,7 +320,7 @@ func outputs(m *Manifest, set filewatch.Set) (skip []string) {
 	return skip
 }
 
-// apply brings what an attempt has made under the actors.
+// apply applies the result of an attempt to the running system.
 func (s *session) apply(ctx context.Context, r result) {
 	switch {
 	case errors.Is(r.err, ErrNoManifest):
@@ -347,7 +346,7 @@ func (s *session) apply(ctx context.Context, r result) {
 		c.Replace()
 		s.start(DevEvent{Modules: c.Modules, Why: c.Whole})
 	case c.Empty():
-		s.bundle.take(c.Manifest, c.loaded) // other lines, the same meaning
+		s.bundle.take(c.Manifest, c.loaded) // the text has changed, but not its meaning
 		s.tell(DevEvent{Kind: DevUnchanged})
 	default:
 		within, cancel := context.WithTimeout(ctx, s.StopGrace)
@@ -376,11 +375,11 @@ func (s *session) stop() {
 	}
 	stop, cancel := context.WithTimeout(context.Background(), s.StopGrace)
 	defer cancel()
-	_ = s.sys.Close(stop) // what does not stop is killed
+	_ = s.sys.Close(stop) // actors that do not stop are killed
 	s.sys = nil
 }
 
-// hasEnded tells that the system has ended by itself.
+// hasEnded reports that the system has ended by itself.
 func (s *session) hasEnded() {
 	cause := s.sys.Cause()
 	s.stop()

@@ -17,7 +17,7 @@ type Diagnostic struct {
 	Message      string
 }
 
-// String is the line that a person reads.
+// String is file:line:column and the message.
 func (d Diagnostic) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
 }
@@ -33,7 +33,7 @@ func (ds Diagnostics) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// nearest is the candidate that is most like name, if any is like it at all.
+// nearest is the candidate with the least distance to name, if it is small enough.
 func nearest(name string, candidates []string) (string, bool) {
 	best, at := max(2, len(name)/3)+1, ""
 	for _, c := range candidates {
@@ -44,7 +44,7 @@ func nearest(name string, candidates []string) (string, bool) {
 	return at, at != ""
 }
 
-// Nearest is the candidate that is most like a name; "" if none is like it at all.
+// Nearest is the candidate that is most like a name; "" if none is similar enough.
 func Nearest(name string, candidates []string) string {
 	s, _ := nearest(name, candidates)
 	return s
@@ -61,7 +61,7 @@ func suggestion(name string, candidates []string) string {
 	return "; valid here: " + strings.Join(candidates, ", ")
 }
 
-// distance is Levenshtein's, with a transposition of neighbours counting as one.
+// distance is the Levenshtein distance, with a transposition of neighbours as one step.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

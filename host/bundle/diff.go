@@ -13,34 +13,34 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// What of a manifest can change while its actors run, and what cannot. The answer depends
-// on nothing but the two manifests.
+// Which parts of a manifest can change while its actors run, and which cannot. That depends
+// on the two manifests alone.
 
-// fate is what becomes of a top-level actor.
-type fate uint8
+// action is what a change does to a top-level actor.
+type action uint8
 
 const (
-	goesOn  fate = iota
-	renewed      // restarts in its place: ref and mailbox stay
-	anew         // stops, and another one starts under its name
+	unchanged action = iota
+	restarts         // restarts in its place: ref and mailbox stay
+	replaced         // stops, and another one starts under its name
 	added
 	removed
 )
 
-// turn is the fate of a top-level actor, and why.
-type turn struct {
-	name string
-	fate fate
-	why  string
+// step is the action on one top-level actor, and why.
+type step struct {
+	name   string
+	action action
+	why    string
 }
 
-// plan is what leads from one manifest to another.
+// plan are the steps from one manifest to another.
 type plan struct {
 	whole []string // why the bundle as a whole must start again; empty: it need not
-	turns []turn   // in the order of the old manifest, then of the new one
+	steps []step   // in the order of the old manifest, then of the new one
 }
 
-// planOf compares two manifests. The code of modules is not its concern.
+// planOf compares two manifests, without the code of their modules.
 func planOf(old, now *Manifest) plan {
 	var p plan
 	for _, c := range []struct {
@@ -61,32 +61,33 @@ func planOf(old, now *Manifest) plan {
 		a := &old.Actors[i]
 		b := find(now.Actors, a.Name)
 		if b == nil {
-			p.turns = append(p.turns, turn{a.Name, removed, "the manifest has it no more"})
+			p.steps = append(p.steps, step{a.Name, removed, "the manifest has it no more"})
 			continue
 		}
-		if f, why := compare(a, b); f != goesOn {
-			p.turns = append(p.turns, turn{a.Name, f, why})
+		if f, why := compare(a, b); f != unchanged {
+			p.steps = append(p.steps, step{a.Name, f, why})
 		}
 	}
 	for i := range now.Actors {
 		if b := &now.Actors[i]; find(old.Actors, b.Name) == nil {
-			p.turns = append(p.turns, turn{b.Name, added, "it is new in the manifest"})
+			p.steps = append(p.steps, step{b.Name, added, "it is new in the manifest"})
 		}
 	}
-	if why := orderOf(old, now, p.turns); why != "" {
+	if why := orderOf(old, now, p.steps); why != "" {
 		p.whole = append(p.whole, why)
 	}
 	return p
 }
 
-// orderOf says why the order of the top-level actors matters: their supervisor ends and
-// begins them by it, and who starts now is the last one.
-func orderOf(old, now *Manifest, turns []turn) string {
+// orderOf says why a change of the order of the top-level actors needs a new start. Under
+// rest-for-one their supervisor goes by the order in which they were started, and an actor
+// that is started now becomes the last one. It is empty if that is the order of the manifest.
+func orderOf(old, now *Manifest, steps []step) string {
 	if old.Supervision.Kind() != supervision.RestForOne {
 		return ""
 	}
 	fresh := func(name string) bool {
-		return slices.ContainsFunc(turns, func(t turn) bool { return t.name == name && t.fate >= anew })
+		return slices.ContainsFunc(steps, func(t step) bool { return t.name == name && t.action >= replaced })
 	}
 	var stay, would []string
 	for _, a := range old.Actors {
@@ -117,46 +118,46 @@ func find(actors []Actor, name string) *Actor {
 	return nil
 }
 
-// compare says what becomes of an actor whose entry in the manifest was a and is b.
-func compare(a, b *Actor) (fate, string) {
-	f, whys := goesOn, []string(nil)
-	note := func(is fate, same bool, what string) {
+// compare says what to do with an actor whose entry in the manifest was a and is b, and why.
+func compare(a, b *Actor) (action, string) {
+	f, whys := unchanged, []string(nil)
+	note := func(is action, same bool, what string) {
 		if !same {
 			f = max(f, is)
 			whys = append(whys, what)
 		}
 	}
-	note(anew, a.Module == b.Module && a.Type == b.Type, "type")
-	note(anew, a.Lifetime == b.Lifetime && a.Significant == b.Significant, "lifetime")
-	note(anew, a.Crashed == b.Crashed, "crashed-message")
-	note(anew, a.supervision == b.supervision, "supervision")
-	note(anew, a.resend == b.resend, "resend")
+	note(replaced, a.Module == b.Module && a.Type == b.Type, "type")
+	note(replaced, a.Lifetime == b.Lifetime && a.Significant == b.Significant, "lifetime")
+	note(replaced, a.Crashed == b.Crashed, "crashed-message")
+	note(replaced, a.supervision == b.supervision, "supervision")
+	note(replaced, a.resend == b.resend, "resend")
 	k, l := a.Limits, b.Limits
-	note(anew, k.Mailbox == l.Mailbox && k.MailboxBytes == l.MailboxBytes, "limits.mailbox")
-	note(anew, k.Held == l.Held, "limits.held")
-	note(anew, k.Tree == l.Tree, "limits.tree")
+	note(replaced, k.Mailbox == l.Mailbox && k.MailboxBytes == l.MailboxBytes, "limits.mailbox")
+	note(replaced, k.Held == l.Held, "limits.held")
+	note(replaced, k.Tree == l.Tree, "limits.tree")
 	k.Mailbox, k.MailboxBytes, k.Held, k.Tree = l.Mailbox, l.MailboxBytes, l.Held, l.Tree
-	note(renewed, k == l, "limits")
-	note(renewed, reflect.DeepEqual(a.Args, b.Args), "args")
-	note(renewed, sameCapabilities(a.Capabilities, b.Capabilities), "capabilities")
+	note(restarts, k == l, "limits")
+	note(restarts, reflect.DeepEqual(a.Args, b.Args), "args")
+	note(restarts, sameCapabilities(a.Capabilities, b.Capabilities), "capabilities")
 	for i := range a.Children {
 		c := &a.Children[i]
 		d := find(b.Children, c.Name)
 		if d == nil {
-			note(renewed, false, "children")
+			note(restarts, false, "children")
 			continue
 		}
-		if is, why := compare(c, d); is != goesOn {
+		if is, why := compare(c, d); is != unchanged {
 			note(is, false, fmt.Sprintf("children.%s (%s)", c.Name, why))
 		}
 	}
 	for i := range b.Children {
 		if find(a.Children, b.Children[i].Name) == nil {
-			note(renewed, false, "children")
+			note(restarts, false, "children")
 		}
 	}
-	if f == renewed && a.Resend != nil {
-		f = anew // it is the resender's child that would have to know
+	if f == restarts && a.Resend != nil {
+		f = replaced // a restart would not reach the resender's child
 	}
 	return f, strings.Join(slices.Compact(whys), ", ")
 }
@@ -165,8 +166,8 @@ func sameCapabilities(a, b host.Capabilities) bool {
 	return slices.Equal(a.Send, b.Send) && slices.Equal(a.Spawn, b.Spawn) && slices.Equal(a.Stop, b.Stop)
 }
 
-// canonical is what a node says, whatever its style and the order of its keys: for what
-// becomes functions, which cannot be compared.
+// canonical is a text that is the same for nodes that differ only in style and in the order
+// of their keys. It serves to compare parts that become functions.
 func canonical(n *yaml.Node) string {
 	if n == nil {
 		return ""

@@ -79,14 +79,14 @@ func planText(p plan) string {
 	for _, w := range p.whole {
 		parts = append(parts, "whole: "+w)
 	}
-	for _, x := range p.turns {
-		switch x.fate {
+	for _, x := range p.steps {
+		switch x.action {
 		case added:
 			parts = append(parts, x.name+" comes")
 		case removed:
 			parts = append(parts, x.name+" goes")
 		default:
-			parts = append(parts, fmt.Sprintf("%s %s: %s", x.name, map[fate]string{renewed: "restarts", anew: "anew"}[x.fate], x.why))
+			parts = append(parts, fmt.Sprintf("%s %s: %s", x.name, map[action]string{restarts: "restarts", replaced: "anew"}[x.action], x.why))
 		}
 	}
 	return strings.Join(parts, "; ")

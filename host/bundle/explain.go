@@ -59,8 +59,8 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 	return e.w.Flush()
 }
 
-// resend is for an actor whose messages are kept: a resender has its name, and starts
-// another one whenever it ends.
+// resend explains an actor with a resender: the resender has the actor's name and path, keeps
+// its messages, and starts another child whenever the actor ends.
 func (e *explanation) resend(path string, a *Actor) error {
 	r := a.Resend
 	e.line("%s (%s/%s), behind a resender of that name", path, a.Module, a.Type)
@@ -103,8 +103,8 @@ func (e *explanation) ends(a *Actor) {
 	}
 }
 
-// failures says which kinds get which directive; rules that look at more than the
-// kind are told one by one.
+// failures says which kinds get which directive. Rules that depend on more than the kind are
+// listed one by one.
 func (e *explanation) failures(a *Actor) {
 	e.line("")
 	for _, r := range e.s.Rules() {
@@ -161,7 +161,7 @@ func (e *explanation) limits() {
 	}
 }
 
-// shown is how many delays are told.
+// shown is how many delays are listed.
 const shown = 10
 
 func (e *explanation) delays() {
@@ -205,7 +205,7 @@ func (e *explanation) delays() {
 	}
 }
 
-// waits tells the first delays of a policy, and their sum.
+// waits lists the first delays of a policy, and their sum.
 func (e *explanation) waits(p backoff.Policy, rows int) {
 	var least, most time.Duration
 	for n := range rows {
@@ -232,7 +232,7 @@ func between(lo, hi time.Duration) string {
 	return lo.String() + " to " + hi.String()
 }
 
-// extreme is the randomness that draws the least (0) or nearly the most (1).
+// extreme is a source of randomness that always draws the least (0) or nearly the most (1).
 type extreme int
 
 var _ backoff.Rand = extreme(0)

@@ -19,27 +19,26 @@ import (
 // Feed sends the lines of an NDJSON stream to actors and collects the answers.
 //
 // A line is {"to": "name or /user/path", "message": any}. With "ask": false no
-// answer is waited for. {"wait": "idle"} waits until all that was sent has been
-// dealt with before it goes on. Empty lines and lines that begin with # are
-// skipped.
+// answer is waited for. {"wait": "idle"} waits until the system has handled all that was
+// sent. Empty lines and lines that begin with # are skipped.
 type Feed struct {
 	// Window bounds the messages that wait for their answers; default 4096.
 	Window int
-	// Stop ends the feed at the first line that is wrong, when what was sent before has
-	// been dealt with; otherwise it is reported and skipped.
+	// Stop ends the feed at the first invalid line, once the messages before it have been
+	// handled; otherwise invalid lines are reported and skipped.
 	Stop bool
 	// Timeout is how long an answer may take; 0: until nothing is left to do.
 	Timeout time.Duration
-	// Paths are those of actors that the bundle has: one that is not there yet, since
-	// its parent is about to start it, is waited for.
+	// Paths are those of the bundle's actors. One that does not exist yet, since its parent
+	// is about to start it, is waited for.
 	Paths []string
 	// Answer is called for each line that has an outcome, one call at a time.
 	Answer func(Answer)
-	// Progress is told now and then how far the feed is; may be nil.
+	// Progress is called from time to time; may be nil.
 	Progress func(FeedStats)
 }
 
-// Answer is what became of a line.
+// Answer is the outcome of a line.
 type Answer struct {
 	Line    int
 	To      string
@@ -58,7 +57,7 @@ const (
 	KindInvalid    = "invalid"    // the line is wrong
 )
 
-// Kind says what sort of outcome it is.
+// Kind is the kind of outcome.
 func (a Answer) Kind() string {
 	var bad *InputError
 	var negative *host.ReplyError
@@ -77,7 +76,7 @@ func (a Answer) Kind() string {
 	return KindFailed
 }
 
-// Reason tells a person why there is no reply.
+// Reason says why there is no reply.
 func (a Answer) Reason() string {
 	var bad *InputError
 	var negative *host.ReplyError
@@ -92,8 +91,8 @@ func (a Answer) Reason() string {
 	return strings.TrimPrefix(a.Err.Error(), "host: ")
 }
 
-// ErrNoAnswer is the outcome of a message that was handled, or lost with a crash,
-// without an answer.
+// ErrNoAnswer is the outcome of a message that was handled without an answer, or lost in a
+// crash.
 var ErrNoAnswer = errors.New("no answer")
 
 // InputError is a line that cannot be sent.
@@ -151,12 +150,12 @@ func (s *FeedStats) count(kind string) {
 // maxLine bounds a line of input, in bytes.
 const maxLine = 4 << 20
 
-// progressEvery is how often Feed.Progress is told.
+// progressEvery is the time between two calls of Feed.Progress.
 const progressEvery = 200 * time.Millisecond
 
 // Run feeds r to sys until its end and then waits until the system is idle. It
-// returns early when ctx ends, or with the *InputError if Stop is set; a Read of r
-// that is under way then is left behind.
+// returns early when ctx ends, or with the *InputError if Stop is set; a Read of r that is
+// under way then goes on in the background.
 func (f Feed) Run(ctx context.Context, sys *host.System, r io.Reader) (FeedStats, error) {
 	if f.Window <= 0 {
 		f.Window = 4096
@@ -250,9 +249,9 @@ func (x *feeding) read(ctx context.Context, r io.Reader) error {
 	return err
 }
 
-// scan reads r's lines in a goroutine of its own, so that nobody waits for input
-// that does not come: a terminal's, a pipe's. The goroutine ends with the Read that
-// it is in when ctx ends. failed gets the error, or nil, after the last line.
+// scan reads r's lines in a goroutine of its own, so that the feed can end although a Read
+// blocks, as on a terminal or a pipe. After ctx has ended, the goroutine ends when its Read
+// returns. failed gets the error, or nil, after the last line.
 func scan(ctx context.Context, r io.Reader) (lines <-chan []byte, failed <-chan error) {
 	out, end := make(chan []byte, 64), make(chan error, 1)
 	go func() {
@@ -271,7 +270,7 @@ func scan(ctx context.Context, r io.Reader) (lines <-chan []byte, failed <-chan 
 	return out, end
 }
 
-// waitLine and exampleLine are what lines look like, for whoever gets them wrong.
+// waitLine and exampleLine are examples of lines, for error texts.
 const (
 	waitLine    = `a line that waits is {"wait": "idle"}`
 	exampleLine = `a line is {"to": name, "message": value}`
@@ -317,8 +316,8 @@ func (x *feeding) suggestion(to string) string {
 	return s
 }
 
-// ref finds an actor by its name or path, each time anew: an actor that was started again
-// with its parent is another one.
+// ref looks an actor up by its name or path. It is looked up for every line, since an actor
+// that was started again with its parent has another ref.
 func (x *feeding) ref(ctx context.Context, to string) (host.Ref, error) {
 	path := pathOf(to)
 	r, err := x.sys.Lookup(path)
@@ -328,7 +327,7 @@ func (x *feeding) ref(ctx context.Context, to string) (host.Ref, error) {
 		}
 		return r, err
 	}
-	// It is the bundle's, so that its parent is about to start it, or it has ended.
+	// The bundle has such an actor: its parent is about to start it, or it has ended.
 	for until := time.Now().Add(patience); time.Now().Before(until); {
 		short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 		idle := x.sys.Idle(short) == nil
@@ -347,10 +346,10 @@ func (x *feeding) ref(ctx context.Context, to string) (host.Ref, error) {
 	return r, host.ErrStopped
 }
 
-// patience is how long the feed waits for an actor of the bundle's that is not there.
+// patience is how long the feed waits for an actor of the bundle's that does not exist.
 const patience = 10 * time.Second
 
-// send waits for room rather than to overflow a mailbox.
+// send sends a message; if the mailbox is full it waits for room.
 func (x *feeding) send(ctx context.Context, n int, l line, ref host.Ref, payload host.Raw) error {
 	ask := l.Ask == nil || *l.Ask
 	if ask {
@@ -425,8 +424,8 @@ func (x *feeding) follow(n int, to string, p *host.Pending) {
 	}()
 }
 
-// await waits until a question more may be open. Questions whose messages were
-// lost are found out when the system is idle.
+// await waits until another question may be asked. Questions whose messages were lost end
+// when the system is idle.
 func (x *feeding) await(ctx context.Context) error {
 	for {
 		x.mu.Lock()
@@ -455,7 +454,7 @@ func (x *feeding) waitIdle(ctx context.Context) error {
 	return nil
 }
 
-// giveUp ends the questions that nobody will answer.
+// giveUp ends the questions that will not be answered.
 func (x *feeding) giveUp() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -464,7 +463,7 @@ func (x *feeding) giveUp() {
 	}
 }
 
-// answer counts an outcome and tells it.
+// answer counts an outcome and reports it.
 func (x *feeding) answer(a Answer) {
 	x.mu.Lock()
 	x.stats.count(a.Kind())

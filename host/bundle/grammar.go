@@ -59,8 +59,8 @@ var moduleShape = object("a module: either go or wasm",
 	optional("limits", moduleLimitsShape),
 )
 
-// Bounds of limits. The larger ones are what the formats or the engine can do at
-// all; the others are where a value can only be a mistake.
+// Bounds of limits. Some are those of the formats or of the engine; beyond the others a value
+// can only be a mistake.
 const (
 	leastMemory, mostMemory = 64 << 10, 4 << 30
 	leastCompile            = 32 << 20

@@ -52,9 +52,8 @@ func (c *checker) moduleLimits(v view, mod *Module) {
 // shared says which of the limits that actors share were set for their module.
 type shared struct{ memory, stack, table bool }
 
-// share makes the module's limits suit an actor: the largest of its actors'
-// limits counts, unless the module has its own. Then an actor that asks for more
-// is a mistake.
+// share raises the module's limits to those of an actor, so that the largest of its actors'
+// limits counts. If the module has limits of its own, an actor with a larger one is a mistake.
 func (c *checker) share(m *Manifest, a *Actor, limits view) {
 	for i := range m.Modules {
 		mod := &m.Modules[i]

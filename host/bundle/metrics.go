@@ -16,8 +16,8 @@ var metricShape = object("a metric that the actor counts itself; it is shown as 
 	optional("buckets", list("histogram: the bounds, ascending; default: for times in seconds, from 1 ms to 10 s", number("a bound", -guests.MaxValue, guests.MaxValue))),
 )
 
-// metrics are what an actor may count itself. The metrics of one name are alike in the whole
-// manifest.
+// metrics are those that an actor may report. Metrics of the same name must be the same in the
+// whole manifest.
 func (c *checker) metrics(v view) []guests.Metric {
 	var out []guests.Metric
 	v.pairs(func(key *yaml.Node, m view) {

@@ -38,12 +38,12 @@ type Module struct {
 	Freeze   bool
 	Env      []string // KEY=value, sorted
 	Dirs     []runtime.Dir
-	// What all actors of the module share: what the module's limits say, else the
-	// largest of its actors' limits.
+	// Limits that all actors of the module share: the module's own, else the largest of its
+	// actors'.
 	Memory uint64
 	Stack  uint32
 	Table  uint32
-	// What only the module's limits say; 0 means the runtime's defaults.
+	// Limits that only the module has; 0 means the runtime's defaults.
 	Size, Data uint64
 	Globals    uint32
 

@@ -41,8 +41,8 @@ func (e *ModuleError) advice() string {
 	return ""
 }
 
-// foreign are the signs by which modules of other tools are known, and what their users
-// can do.
+// foreign are parts of errors by which modules made for other hosts are recognised, and what
+// their users can do.
 var foreign = []struct{ sign, advice string }{
 	{`"env"."abort"`, "it comes from AssemblyScript: compile it with --use abort= so that it does not import env.abort, and see docs/abi.md for what else a guest needs"},
 	{`"env"."seed"`, "it comes from AssemblyScript: compile it with --use seed="},

@@ -15,32 +15,33 @@ import (
 
 // Options say how a bundle is opened.
 type Options struct {
-	// CacheDir keeps what was built, compiled and frozen; "" for no cache.
+	// CacheDir is the folder of the caches; "" for none.
 	CacheDir string
-	// CacheBytes bounds what is kept: a quarter of it for built modules, the rest
-	// for images and machine code. 0 means DefaultCacheBytes.
+	// CacheBytes bounds the caches: a quarter for built modules, the rest for images and
+	// machine code. 0 means DefaultCacheBytes.
 	CacheBytes int64
 	// CacheKey is the file of the key that the cache is authenticated with; "" means
 	// the user's.
 	CacheKey string
 	// Compiler overrides what modules say; "" leaves it to them.
 	Compiler string
-	// Progress is told what is going on, a few words at a time, by any goroutine.
+	// Progress is called with a few words on what is going on, by any goroutine.
 	Progress func(module, text string)
 	// Parallel bounds the modules that are built and loaded at a time; 0 means
 	// GOMAXPROCS.
 	Parallel int
 	// Engine configures the engine further; may be nil.
 	Engine func(runtime.Config) runtime.Config
-	// Allow is asked about what lies outside of the bundle's folder: folders that are
-	// granted, and sources of guests. It may be called several times, by any goroutine.
-	// An error refuses; nil refuses all with an OutsideError.
+	// Allow decides about folders that are granted and sources of guests outside of the
+	// bundle's folder. It may be called several times, by any goroutine. An error refuses;
+	// nil refuses all with an OutsideError.
 	Allow func([]Reach) error
-	// NoBuild refuses modules that have to be built: nothing but WebAssembly is read.
+	// NoBuild refuses modules that would have to be built: only .wasm files are loaded.
 	NoBuild bool
 	// Cgo lets TinyGo compile the C sources of guests.
 	Cgo bool
-	// Inputs is told what the build of a module reads, see build.Options; by any goroutine.
+	// Inputs is called with what the build of a module reads, see build.Options; by any
+	// goroutine.
 	Inputs func(module string, in build.Inputs)
 }
 
@@ -71,7 +72,7 @@ type Bundle struct {
 	loaded  map[string]*loaded
 	modules map[string]*host.Module
 	old     []*runtime.Image               // replaced by the last change
-	counted atomic.Pointer[guests.Service] // nil: no actor counts anything itself
+	counted atomic.Pointer[guests.Service] // nil: no actor may report metrics
 }
 
 type buildResult = build.Result
@@ -124,7 +125,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	return b, nil
 }
 
-// errOf is the first error; closing after a failure cannot make it worse.
+// errOf is the first error, without that of closing after it.
 func errOf(err, _ error) error { return err }
 
 // Build makes a module of a folder, or finds it in the cache.
@@ -203,7 +204,7 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 	m.Walk(func(path string, a *Actor) {
 		x := l[a.Module]
 		if x == nil {
-			return // that was told
+			return // that was reported
 		}
 		types := x.image.Description().Types
 		has := func(name string) bool {
@@ -231,7 +232,7 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 	return found
 }
 
-// Close gives back the images. It is called after the system has ended.
+// Close closes the images. Call it after the system has ended.
 func (b *Bundle) Close(ctx context.Context) error { return b.engine.Close(ctx) }
 
 // Start starts the bundle's actors in a new system. change may adjust its

@@ -32,8 +32,8 @@ func (r Reach) String() string {
 
 const accessBuild = "build"
 
-// OutsideError is a bundle that asks for what lies outside of its folder, which nobody
-// has allowed.
+// OutsideError is a bundle that needs folders or sources outside of its own folder without
+// having been allowed to.
 type OutsideError struct{ Reaches []Reach }
 
 func (e *OutsideError) Error() string {
@@ -65,7 +65,7 @@ func (m *Manifest) Reaches() []Reach {
 	return found
 }
 
-// allow asks about what lies outside.
+// allow calls Allow.
 func (o Options) allow(found []Reach) error {
 	switch {
 	case len(found) == 0:
@@ -87,8 +87,8 @@ func (o Options) allowSources(module string) func([]build.Outside) error {
 	}
 }
 
-// pinned is the module with its folders where they are now: what was looked at is what
-// is opened.
+// pinned is the module with the links in its folders resolved, so that the folders that were
+// checked are those that are opened.
 func (mod Module) pinned() Module {
 	dirs := append(mod.Dirs[:0:0], mod.Dirs...)
 	for i := range dirs {
@@ -98,14 +98,14 @@ func (mod Module) pinned() Module {
 	return mod
 }
 
-// realPath follows the symbolic links of as much of a path as there is.
+// realPath follows the symbolic links of a path, of which the end may not exist.
 func realPath(path string) string {
 	rest := ""
 	for at := path; ; {
 		if real, err := filepath.EvalSymlinks(at); err == nil {
 			return filepath.Join(real, rest)
 		} else if target, lerr := os.Readlink(at); lerr == nil && rest == "" {
-			// A link to what is not there: it may come to be.
+			// A link to a file that does not exist, but may be created.
 			if !filepath.IsAbs(target) {
 				target = filepath.Join(filepath.Dir(at), target)
 			}

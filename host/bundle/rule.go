@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// rule is a regular expression that a text must match, compiled when it is first
-// needed: a process that starts in milliseconds cannot spend them on the
-// patterns of keys that its manifest does not have.
+// rule is a regular expression that a text must match. It is compiled when it is first
+// needed, so that starting does not take the time for the patterns of all keys.
 type rule struct {
 	text string
 	re   func() *regexp.Regexp

@@ -21,7 +21,7 @@ type shape struct {
 	key    *rule    // mapping: its keys
 	match  *rule    // text
 	what   string   // text, mapping: what match and key stand for
-	not    []string // text, mapping: what match and key allow and nobody may write
+	not    []string // text, mapping: texts that match or key allows, but that are refused
 	min    float64
 	max    float64 // 0: no limit
 	self   func() *shape
@@ -112,24 +112,23 @@ const (
 	maxNodes = 200_000
 )
 
-// checker collects what is wrong.
+// checker checks a manifest and collects its mistakes.
 type checker struct {
 	file    string
 	found   Diagnostics
 	nodes   int
 	vars    Variables
 	root    *yaml.Node               // once it was parsed
-	grown   int                      // bytes that variables have put in
-	granted []guests.Metric          // all that actors count themselves, each name once
-	read    func(s *shape, k string) // is told which keys are read; for tests
+	grown   int                      // bytes that the values of variables have added
+	granted []guests.Metric          // metrics of all actors, each name once
+	read    func(s *shape, k string) // called with every key that is read; for tests
 }
 
 func (c *checker) at(n *yaml.Node, format string, args ...any) {
 	c.found = append(c.found, Diagnostic{c.file, max(n.Line, 1), max(n.Column, 1), fmt.Sprintf(format, args...)})
 }
 
-// structure refuses what no manifest needs: aliases, merge keys, deep nesting,
-// keys that come twice.
+// structure refuses aliases, merge keys, deep nesting and duplicate keys.
 func (c *checker) structure(n *yaml.Node, depth int) bool {
 	c.nodes++
 	switch {
@@ -170,7 +169,7 @@ func (c *checker) structure(n *yaml.Node, depth int) bool {
 	return ok
 }
 
-// any reports what no value of args can be: tags that say nothing here.
+// any reports tags that values of args cannot have.
 func (c *checker) any(n *yaml.Node) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
@@ -277,7 +276,7 @@ func (c *checker) mismatch(n *yaml.Node, s *shape, where string) {
 	c.at(n, "%s must be %s (%s), not %s", where, kindNames[s.kind], s.doc, got)
 }
 
-// tagName says what a scalar is.
+// tagName names the type of a scalar.
 func tagName(n *yaml.Node) string {
 	switch tag := n.ShortTag(); tag {
 	case "!!null":
@@ -359,7 +358,7 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 	}
 }
 
-// bound writes a bound as the manifest would.
+// bound writes a bound as one writes it in a manifest.
 func (s *shape) bound(v float64) string {
 	if s.kind == kindSize {
 		for _, u := range sizeUnits[:3] { // KiB, MiB, GiB

@@ -62,7 +62,7 @@ func (c *checker) rule(v view) supervision.Rule {
 	return r
 }
 
-// defaults of a backoff that says nothing: Akka's sample with actor-ts's jitter.
+// Defaults of a backoff: those of Akka's sample, with actor-ts's jitter.
 const (
 	defaultBackoffMin    = 100 * time.Millisecond
 	defaultBackoffMax    = 10 * time.Second
@@ -167,7 +167,7 @@ func crashed(text string) host.CrashedMessage {
 // defaultResendSlot is the unit of a resender's wait.
 const defaultResendSlot = 10 * time.Millisecond
 
-// resend reads how messages are kept for an actor; nil for none.
+// resend reads the options of an actor's resender; nil if it has none.
 func (c *checker) resend(v view) *host.Resend {
 	policy, err := backoff.Spec{
 		Curve: "slotted", Min: v.duration("slot", defaultResendSlot), Max: v.duration("max", 0),
@@ -187,7 +187,7 @@ func (c *checker) resend(v view) *host.Resend {
 }
 
 // SpawnOptions reads the options that a guest gives to a spawn: CBOR, with the keys
-// of a manifest's actor. It is what host.Config.WithSpawnOptions wants.
+// of a manifest's actor. It is meant for host.Config.WithSpawnOptions.
 func SpawnOptions(options []byte) (host.SpawnOptions, error) {
 	var given map[string]any
 	var o host.SpawnOptions

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// syntaxError explains what is not YAML: where the cause can be seen, and not where the
-// library has noticed.
+// syntaxError explains why a text is not YAML. Where it can, it gives the place of the cause
+// and not the place at which the library has noticed it.
 func syntaxError(file string, data []byte, err error) Diagnostic {
 	if line, column, ok := tab(data); ok {
 		return Diagnostic{file, line, column, "not YAML: a tab in the indentation; YAML wants blanks"}
@@ -40,9 +40,8 @@ func tab(data []byte) (line, column int, ok bool) {
 	return 0, 0, false
 }
 
-// unclosed finds a brace or a bracket that opens a value and is never closed, and one
-// that is closed by the wrong sign. Within quotes, comments and plain texts they are
-// only characters.
+// unclosed finds a brace or a bracket that opens a value and is not closed, or is closed by
+// the wrong character. Those within quotes, comments and plain texts do not count.
 func unclosed(data []byte) (line, column int, open byte, ok bool) {
 	type place struct {
 		line, column int

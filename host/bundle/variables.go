@@ -7,21 +7,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Variables give the values of ${NAME} in a manifest. A manifest sees the variables that
-// somebody passes to it and no others: the environment of who runs it is none of a
-// stranger's business.
+// Variables give the values of ${NAME} in a manifest. A manifest sees only variables that are
+// passed to it explicitly, and not the environment of the user, who may not trust it.
 type Variables func(name string) (value string, ok bool)
 
-// maxGrown bounds what variables may put into a manifest, in bytes.
+// maxGrown bounds what the values of variables may add to a manifest, in bytes.
 const maxGrown = 1 << 20
 
 var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expand replaces ${NAME} and ${NAME:-default} in the values of a manifest, where a value
-// stays one value: what a variable holds is a text or a number and never a structure.
-// $${ stands for ${.
+// expand replaces ${NAME} and ${NAME:-default} in the values of a manifest. The value of a
+// variable becomes a text or a number and never a structure. $${ stands for ${.
 func (c *checker) expand(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		c.expandValue(n)
@@ -64,7 +62,7 @@ func (c *checker) expandValue(n *yaml.Node) {
 	})
 	c.grown += max(len(n.Value)-before, 0)
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0 {
-		n.Tag = "" // a number is one, as if it stood there
+		n.Tag = "" // so that a number is read as one
 		n.Tag = n.ShortTag()
 	}
 }

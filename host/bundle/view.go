@@ -9,10 +9,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// view is a node together with the shape that it was checked against. Keys are read
-// through it alone, so a key that the grammar does not declare, or declares as something
-// else, is a panic in the first test that reads any manifest, and not a default that
-// nobody notices.
+// view is a node together with the shape that it was checked against. Keys are read only
+// through it. Reading a key that the grammar does not declare, or declares with another type,
+// panics; so the first test that reads any manifest finds the mistake, where otherwise the key
+// would silently have its default.
 type view struct {
 	n *yaml.Node // nil: absent
 	s *shape
