@@ -18,7 +18,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/observe"
 )
 
-// adminFlags are those of commands that run a bundle which can be reached.
+// adminFlags are the flags for the admin endpoint of commands that run a bundle.
 func adminFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "admin", Usage: "how the running bundle can be reached: `WAY` is unix (the default: a socket that only you can open), tcp:127.0.0.1:PORT (besides, with a token) or off"},
@@ -31,7 +31,7 @@ func adminFlags() []cli.Flag {
 // adminDoor is a run's admin endpoint.
 type adminDoor struct {
 	cfg      admin.Config
-	explicit bool // somebody has asked for it: that it cannot be opened is an error
+	explicit bool // a flag asks for it: then it is an error if it cannot be opened
 	off      bool
 	tokens   string   // file of the token
 	made     []string // files that go with the run
@@ -40,7 +40,7 @@ type adminDoor struct {
 	err      error
 }
 
-// readAdminFlags says what is to be opened, and opens nothing yet.
+// readAdminFlags reads the flags, and opens nothing yet.
 func readAdminFlags(c *cli.Context, env *environment, m *bundle.Manifest) (*adminDoor, error) {
 	d := &adminDoor{explicit: c.IsSet("admin") || c.IsSet("health"), cfg: admin.NewConfig().WithLog(warnings(c, env)).WithHealth(c.String("health"))}
 	way, address, _ := strings.Cut(c.String("admin"), ":")
@@ -78,7 +78,7 @@ func (d *adminDoor) tcp(c *cli.Context, address, socket string) error {
 	d.cfg = d.cfg.WithTCP(address).WithDashboard(dashboard.Handler())
 	if d.tokens = c.String("admin-token-file"); d.tokens == "" {
 		d.tokens = endpoint.TokenPath(socket)
-		_ = os.Remove(d.tokens) // of a process that had our number
+		_ = os.Remove(d.tokens) // left by an earlier process with the same number
 		d.made = append(d.made, d.tokens)
 	}
 	token, err := admin.TokenFile(d.tokens)
@@ -95,8 +95,8 @@ func (d *adminDoor) tcp(c *cli.Context, address, socket string) error {
 	return nil
 }
 
-// failed is an error if somebody has asked for the endpoint. A run does not fail for the lack
-// of what nobody has asked for: it may be in a container without a folder to write to.
+// failed returns err if a flag asks for the endpoint. Otherwise the run goes on without one:
+// it may be in a container without a folder to write to.
 func (d *adminDoor) failed(err error) error {
 	if d.explicit {
 		return &usageError{fmt.Errorf("--admin: %w", err)}
@@ -105,7 +105,7 @@ func (d *adminDoor) failed(err error) error {
 	return nil
 }
 
-// open begins to serve, before the first actor starts.
+// open begins to serve. It is called before the first actor starts.
 func (d *adminDoor) open(sys *host.System, m *bundle.Manifest, b *bundle.Bundle, t *telemetry) {
 	if d.off {
 		return
@@ -128,7 +128,7 @@ func (d *adminDoor) open(sys *host.System, m *bundle.Manifest, b *bundle.Bundle,
 	d.server = server
 }
 
-// tell says what has been opened, or why not.
+// tell prints what was opened, or why not.
 func (d *adminDoor) tell(env *environment, quiet bool) error {
 	if d.err != nil && d.explicit {
 		return &usageError{fmt.Errorf("--admin: %w", d.err)}
@@ -160,7 +160,7 @@ func (d *adminDoor) tell(env *environment, quiet bool) error {
 	return nil
 }
 
-// close ends it, when the actors have.
+// close ends the endpoint. It is called after the actors have ended.
 func (d *adminDoor) close() {
 	if d.server != nil {
 		_ = d.server.Close()
@@ -197,7 +197,7 @@ func (d *adminDoor) dashboard() string {
 	return "http://" + d.server.Addr().String() + "/"
 }
 
-// bundleFlag is how commands say which bundle they mean.
+// reachFlags are the flags of commands that talk to a running bundle.
 func reachFlags(more ...cli.Flag) []cli.Flag {
 	return append(more,
 		&cli.StringFlag{Name: "bundle", Aliases: []string{"b"}, EnvVars: []string{"WASMACTORS_BUNDLE"}, Usage: "the bundle `NAME`, the number of its process, the path of its socket, or tcp:127.0.0.1:PORT; not needed while only one runs"},
@@ -206,13 +206,13 @@ func reachFlags(more ...cli.Flag) []cli.Flag {
 	)
 }
 
-// unreachable is a bundle, or an actor, that is not there.
+// unreachableError says that a bundle does not run, or that it has no such actor.
 type unreachableError struct{ err error }
 
 func (e *unreachableError) Error() string { return e.err.Error() }
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// refusal is an error of a server, with the exit code that is its.
+// refusal gives an error of a server its exit code.
 func refusal(err error) error {
 	var p *admin.Problem
 	switch {
@@ -230,7 +230,7 @@ func refusal(err error) error {
 	return p
 }
 
-// write writes a line of an answer; that nobody reads it any more is an error of its own.
+// write writes a line of an answer. The error is an outputError.
 func write(w io.Writer, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return &outputError{err}

@@ -41,7 +41,7 @@ func cacheCommand(env *environment) *cli.Command {
 	}
 }
 
-// cachePart is one folder of the cache, as it is reported.
+// cachePart is the report on one folder of the cache.
 type cachePart struct {
 	Name     string      `json:"name"`
 	Dir      string      `json:"dir"`
@@ -79,7 +79,7 @@ func cacheAction(c *cli.Context, env *environment) error {
 		part := cachePart{Name: name, Dir: path, MaxBytes: shares[name], Entries: []cacheItem{}}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			parts = append(parts, part)
-			continue // looking at a cache does not make one
+			continue // do not create a cache only to show it
 		}
 		k, err := cache.Open(cache.Options{Dir: path, MaxBytes: shares[name], KeyFile: c.String("cache-key")})
 		if err != nil {
@@ -117,7 +117,7 @@ func cacheAction(c *cli.Context, env *environment) error {
 	return nil
 }
 
-// cacheChange is what the flags ask for; nil to look only.
+// cacheChange is the change that the flags ask for; nil to only show the cache.
 func cacheChange(c *cli.Context) (func(k *cache.Cache, name string) (cache.Removed, error), error) {
 	age, to := c.String("older-than"), c.String("shrink-to")
 	if c.Bool("clear") {
@@ -154,7 +154,7 @@ func cacheChange(c *cli.Context) (func(k *cache.Cache, name string) (cache.Remov
 	}, nil
 }
 
-// parseAge knows days and weeks besides what Go's durations do.
+// parseAge reads a duration of Go's, or one in days or weeks.
 func parseAge(text string) (time.Duration, error) {
 	for suffix, unit := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if n, ok := strings.CutSuffix(text, suffix); ok {

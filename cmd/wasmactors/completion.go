@@ -36,8 +36,8 @@ func completionCommand(env *environment) *cli.Command {
 	}
 }
 
-// The scripts hand the words up to the cursor to a hidden command and take a candidate a
-// line from it.
+// The scripts pass the words up to the cursor to a hidden command, which prints a candidate
+// a line.
 var completionScripts = map[string]string{
 	"bash": `_wasmactors() {
 	local IFS=$'\n'
@@ -78,13 +78,13 @@ complete -c wasmactors -f -a '(__wasmactors_complete)'
 `,
 }
 
-// completing is the hidden command.
+// completing is the name of the hidden command.
 const completing = "__complete"
 
-// files stands for names of files, which the shell knows better.
+// files tells the script to have the shell complete names of files.
 const files = ":files"
 
-// completeTime bounds what is asked of a bundle: nobody waits for a shell.
+// completeTime bounds requests to a bundle, so that the shell does not hang.
 const completeTime = 300 * time.Millisecond
 
 // complete prints the candidates for the last of the words.
@@ -130,7 +130,7 @@ func candidates(ctx context.Context, app *cli.App, words []string) []string {
 	return begin(arguments(ctx, app, cmd, before, last), last)
 }
 
-// begin are those of the names that begin with a text.
+// begin returns the names that begin with a text.
 func begin(names []string, with string) []string {
 	if len(names) == 1 && names[0] == files {
 		return names
@@ -159,7 +159,7 @@ func reaches(cmd *cli.Command) bool {
 	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return f.Names()[0] == "bundle" })
 }
 
-// flagValues are what a flag may be.
+// flagValues are candidates for the value of a flag.
 func flagValues(ctx context.Context, cmd *cli.Command, flag string, before []string) []string {
 	switch flag {
 	case "bundle":
@@ -191,7 +191,7 @@ func flagValues(ctx context.Context, cmd *cli.Command, flag string, before []str
 	return nil
 }
 
-// arguments are what stands for itself.
+// arguments are candidates for a command's argument.
 func arguments(ctx context.Context, app *cli.App, cmd *cli.Command, before []string, last string) []string {
 	args := 0
 	for i := 1; i < len(before); i++ {
@@ -227,7 +227,7 @@ func arguments(ctx context.Context, app *cli.App, cmd *cli.Command, before []str
 	return []string{files}
 }
 
-// bundles are the names of those that run.
+// bundles are the names of the running bundles.
 func bundles() (names []string) {
 	places, _ := endpoint.List()
 	for _, p := range places {
@@ -238,7 +238,7 @@ func bundles() (names []string) {
 	return names
 }
 
-// meant is the bundle that the words before name.
+// meant connects to the bundle that the words before the cursor name.
 func meant(before []string) (*client.Client, bool) {
 	which := ""
 	for i, w := range before {
@@ -255,10 +255,10 @@ func meant(before []string) (*client.Client, bool) {
 	return client.Dial(p.Path), true
 }
 
-// mostCandidates bounds what a shell is shown.
+// mostCandidates bounds the candidates for a shell.
 const mostCandidates = 200
 
-// actors are the paths of actors, or the names of those that are top-level.
+// actors are the paths of actors, or the names of top-level actors.
 func actors(ctx context.Context, before []string, last string) []string {
 	c, ok := meant(before)
 	if !ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// console shows a run: answers on standard output, everything else on standard
-// error.
+// console prints what happens in a run: answers on standard output, everything else on
+// standard error.
 type console struct {
 	env   *environment
 	json  bool
@@ -51,8 +51,7 @@ type console struct {
 func newConsole(env *environment, asJSON, quiet bool, level int, reports string) *console {
 	c := &console{env: env, json: asJSON, quiet: quiet, level: level, reports: reports, status: newStatusLine(env.terminal), fail: func(error) {},
 		crashes: map[string]int{}, delays: map[string]time.Duration{}, reported: map[string]bool{}}
-	// The log is given a stream that it does not know for a terminal, so that it asks
-	// that nothing.
+	// The log does not see that the stream is a terminal, so it does not query it.
 	c.log = log.NewWithOptions(c.status, log.Options{ReportTimestamp: true, TimeFormat: "15:04:05.000", Level: logLevels[level]})
 	c.log.SetColorProfile(colours(env.terminal))
 	return c
@@ -60,10 +59,11 @@ func newConsole(env *environment, asJSON, quiet bool, level int, reports string)
 
 var logLevels = [...]log.Level{log.DebugLevel, log.InfoLevel, log.WarnLevel, log.ErrorLevel}
 
-// eventBuffer is how many events may wait for a slow terminal; more are counted.
+// eventBuffer is how many events may wait for a slow terminal; beyond it they are only
+// counted.
 const eventBuffer = 1 << 14
 
-// endBuffer is more than the top-level actors of any manifest.
+// endBuffer is larger than the number of top-level actors in any manifest.
 const endBuffer = 1 << 16
 
 func whyStopped(e *host.Event) string {
@@ -73,7 +73,7 @@ func whyStopped(e *host.Event) string {
 	return e.Note
 }
 
-// follow shows the events of a system as they come.
+// follow prints the events of a system as they come.
 func (c *console) follow(sys *host.System) {
 	c.ends = sys.Subscribe(endBuffer, func(e *host.Event) bool {
 		return e.Kind == host.EventStopped && strings.HasPrefix(e.Ref.Path(), "/user/") && strings.Count(e.Ref.Path(), "/") == 2
@@ -121,8 +121,8 @@ func (c *console) event(e *host.Event) {
 	}
 }
 
-// shownDeadLetters is how many are shown to a person, as Akka's log-dead-letters: who
-// sends to nobody usually does it again and again.
+// shownDeadLetters is how many dead letters are printed as text, like Akka's
+// log-dead-letters: an actor that sends to nobody usually does so again and again.
 const shownDeadLetters = 10
 
 func (c *console) human(e *host.Event) {
@@ -178,7 +178,7 @@ func (c *console) human(e *host.Event) {
 	}
 }
 
-// advised is an event with what the manifest has to say about it.
+// advised is an event with the key of the manifest that it is about.
 type advised struct{ *host.Event }
 
 // MarshalJSON implements json.Marshaler.
@@ -192,7 +192,7 @@ func (a advised) MarshalJSON() ([]byte, error) {
 	return slices.Concat(text[:len(text)-1], []byte(`,"advice":`), more, []byte("}")), err
 }
 
-// withAdvice adds what the manifest has to say about an event.
+// withAdvice adds the key of the manifest that an event is about.
 func withAdvice(e *host.Event, pairs ...any) []any {
 	if advice := bundle.Advice(e); advice != "" {
 		pairs = append(pairs, "key", oneLine(advice))
@@ -200,7 +200,7 @@ func withAdvice(e *host.Event, pairs ...any) []any {
 	return pairs
 }
 
-// report prints the whole report of an actor's first failure of a sort, or of all.
+// report prints the full report of a failure: of each, or of an actor's first of a kind.
 func (c *console) report(e *host.Event) {
 	key := e.Ref.Path() + "\x00" + e.Failure.Kind.String() + oneLine(e.Failure.Reason)
 	if c.reports == "none" || c.reports == "first" && c.reported[key] {
@@ -216,10 +216,11 @@ func (c *console) report(e *host.Event) {
 	_, _ = io.WriteString(c.status, b.String())
 }
 
-// maxReported bounds what the console remembers: hostile guests have many reasons.
+// maxReported bounds the kinds of failures that are remembered, since hostile guests can make
+// any number of them.
 const maxReported = 1000
 
-// verdict is what was decided about a failure.
+// verdict describes the decision about a failure.
 func verdict(e *host.Event) string {
 	s := e.Directive.String()
 	if e.Directive == supervision.Restart {
@@ -256,7 +257,7 @@ type jsonAnswer struct {
 	Reason string          `json:"reason,omitempty"`
 }
 
-// answer writes what became of a line of input, at once. If it cannot be written the run
+// answer writes the outcome of a line of input at once. If it cannot be written, the run
 // ends.
 func (c *console) answer(a bundle.Answer) {
 	j := jsonAnswer{Line: a.Line, To: a.To, Kind: a.Kind(), Reason: a.Reason()}
@@ -285,7 +286,7 @@ func (c *console) answer(a bundle.Answer) {
 	}
 }
 
-// broken is why answers cannot be written; nil if they can.
+// broken is the error of writing answers; nil if there was none.
 func (c *console) broken() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -307,7 +308,7 @@ func (c *console) started(m *bundle.Manifest, took time.Duration) {
 	}
 }
 
-// end prints what has not been printed yet, and a summary.
+// end prints the events that are left, and a summary.
 func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Stats, took time.Duration) {
 	c.finished.Wait()
 	c.endings.Wait()

@@ -39,8 +39,8 @@ func devCommand(env *environment) *cli.Command {
 	}
 }
 
-// attachment lets others look at a system that runs, until detach is called. dashboard is its
-// address for a browser, "" if it has none.
+// attachment opens the admin endpoint of a running system, until detach is called. dashboard
+// is its address for a browser, "" if it has none.
 type attachment func(c *cli.Context, e bundle.DevEvent, t *telemetry) (dashboard string, detach func(), err error)
 
 func devBundle(c *cli.Context, env *environment, path string) error {
@@ -64,7 +64,7 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 		return usage("--open: there is no dashboard in this build of wasmactors")
 	}
 	if _, closeInput, err := openInput(env, c.String("input")); err != nil {
-		return err // now, and not when the first build is done
+		return err // before the first build
 	} else if err := closeInput(); err != nil {
 		return usage("--input: %v", err)
 	}
@@ -97,7 +97,7 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 	}
 	err = dev.Run(ctx)
 	if err != nil {
-		err = usage("%w", err) // there is no such bundle
+		err = usage("%w", err) // the bundle does not exist
 	}
 	d.feeding.Wait()
 	d.detach()
@@ -105,11 +105,11 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 	if d.manifest != nil {
 		d.console.end(d.manifest, d.stats, d.final, time.Since(d.began))
 	}
-	d.console.died = nil // whoever has failed may have been mended since
+	d.console.died = nil // actors that have failed may have been corrected since
 	return verdictOfRun(flags, d.stats, d.console, nil, err)
 }
 
-// devSession is a dev that runs, as a person or a program sees it.
+// devSession is the output of a running dev.
 type devSession struct {
 	c       *cli.Context
 	env     *environment
@@ -123,7 +123,7 @@ type devSession struct {
 	manifest *bundle.Manifest // what ran last
 	sys      *host.System
 	final    host.Stats // of all systems before
-	release  func()     // of whoever looks at the system
+	release  func()     // detaches the admin endpoint
 	opened   bool
 
 	feeding sync.WaitGroup
@@ -133,7 +133,7 @@ type devSession struct {
 	stats   bundle.FeedStats // of all feeds; they run one after the other
 }
 
-// count adds what a system that has ended has done.
+// count adds the statistics of a system that has ended.
 func (d *devSession) count() {
 	if d.sys == nil {
 		return
@@ -145,14 +145,14 @@ func (d *devSession) count() {
 	d.final.Fuel += s.Fuel
 }
 
-// follow shows what happens in a new system, when all of the one before was shown.
+// follow prints the events of a new system, after those of the one before.
 func (d *devSession) follow(sys *host.System) {
 	d.console.finished.Wait()
 	d.console.endings.Wait()
 	d.console.follow(sys)
 }
 
-// progress shows on a terminal what is done.
+// progress shows on a terminal what is going on.
 func (d *devSession) progress(module, text string) {
 	if !d.console.quiet && !d.console.json {
 		d.console.status.set(oneLine(module + ": " + text))
@@ -169,7 +169,7 @@ func (d *devSession) trouble(dir string, err error) {
 	}
 }
 
-// tell shows an event of the loop, and feeds what now runs.
+// tell prints an event of the loop, and feeds the running system.
 func (d *devSession) tell(e bundle.DevEvent) {
 	d.console.status.set("")
 	if e.Kind == bundle.DevUp || e.Kind == bundle.DevEnded {
@@ -199,7 +199,7 @@ func (d *devSession) tell(e bundle.DevEvent) {
 	}
 }
 
-// attach lets others look at the system, and opens the dashboard once.
+// attach opens the admin endpoint, and the dashboard at the first time.
 func (d *devSession) attach(e bundle.DevEvent) {
 	if d.env.attach == nil {
 		return
@@ -228,11 +228,11 @@ func (d *devSession) detach() {
 
 // openBrowser opens an address; a variable, since tests have no browser.
 var openBrowser = func(url string) error {
-	browser.Stdout, browser.Stderr = nil, nil // answers go there, and nothing else
+	browser.Stdout, browser.Stderr = nil, nil // standard output is for answers only
 	return browser.OpenURL(url)
 }
 
-// waitForMain tells the end of the main actor, which is not that of dev.
+// waitForMain reports the end of the main actor, which does not end dev.
 func (d *devSession) waitForMain(e bundle.DevEvent) {
 	if e.Manifest.Main == "" {
 		return
@@ -257,8 +257,8 @@ func (d *devSession) waitForMain(e bundle.DevEvent) {
 	})
 }
 
-// feed feeds the input to what now runs: once, or with --again after each change. A feed that
-// is under way is given up for it.
+// feed feeds the input to the running system: once, or with --again after each change. It
+// ends a feed that is under way.
 func (d *devSession) feed(e bundle.DevEvent) {
 	name := d.c.String("input")
 	if name == "" || d.fed && !d.c.Bool("again") {

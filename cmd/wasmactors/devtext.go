@@ -9,12 +9,12 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// How the events of dev are shown, to a person and to a program.
+// The events of dev as text and as JSON.
 
-// shortHash is as much of a hash as a person compares.
+// shortHash is the beginning of a hash, enough to compare.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
-// shownActors is how many actors that have restarted are shown to a person.
+// shownActors is how many restarted actors are listed as text.
 const shownActors = 10
 
 func (d *devSession) human(e bundle.DevEvent) {
@@ -89,7 +89,7 @@ func (d *devSession) humanReplaced(e bundle.DevEvent) {
 	}
 }
 
-// jsonDev is an event of dev as a program reads it.
+// jsonDev is an event of dev in JSON.
 type jsonDev struct {
 	Event    string            `json:"event"`
 	Kind     bundle.DevKind    `json:"kind"`

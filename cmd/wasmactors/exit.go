@@ -48,7 +48,7 @@ type linesError struct{ text string }
 
 func (e *linesError) Error() string { return e.text }
 
-// errSilent ends a command whose problem was reported already.
+// errSilent ends a command whose error was reported already.
 var errSilent = errors.New("reported")
 
 func exitCode(ctx context.Context, err error) int {
@@ -83,7 +83,7 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// problem is one thing that is wrong, for programs.
+// problem is one error in JSON.
 type problem struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
@@ -92,7 +92,7 @@ type problem struct {
 	Message string `json:"message"`
 }
 
-// problems takes an error apart.
+// problems splits a joined error.
 func problems(err error) []problem {
 	var list []problem
 	switch e := err.(type) {
@@ -123,7 +123,7 @@ func problems(err error) []problem {
 	return []problem{{Message: strings.TrimPrefix(err.Error(), "wasmactors: ")}}
 }
 
-// report tells what has gone wrong on standard error.
+// report prints an error on standard error.
 func (env *environment) report(err error, code int) {
 	if env.json {
 		env.writeJSON(map[string]any{"event": "error", "code": code, "problems": problems(err)})
@@ -132,8 +132,7 @@ func (env *environment) report(err error, code int) {
 	fmt.Fprintln(env.stderr, "wasmactors: "+strings.TrimPrefix(shown(err), "wasmactors: "))
 }
 
-// shown is an error for a person: what a compiler says of files names them as an editor that was
-// started here finds them.
+// shown is an error as text. In a compiler's output, paths are relative to the present folder.
 func shown(err error) string {
 	switch e := err.(type) {
 	case *bundle.ModuleError:
@@ -169,7 +168,7 @@ func (p problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", near(p.File), p.Line, p.Column, p.Message)
 }
 
-// near is a path from the present folder, if it lies in it.
+// near makes a path relative to the present folder, if it lies in it.
 func near(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

@@ -36,7 +36,7 @@ func explainCommand(env *environment) *cli.Command {
 					fmt.Fprintln(env.stdout)
 				}
 				first = false
-				_ = m.Explain(env.stdout, path) // it is there
+				_ = m.Explain(env.stdout, path) // the actor exists
 			})
 			return nil
 		},

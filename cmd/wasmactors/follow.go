@@ -132,7 +132,7 @@ func eventQuery(c *cli.Context) (url.Values, error) {
 	return q, nil
 }
 
-// follow shows the lines of a stream as they come.
+// follow prints the lines of a stream as they come.
 func (r *reached) follow(c *cli.Context, path string, q url.Values, show func(line []byte) error) error {
 	each := show
 	if r.json {
@@ -161,7 +161,7 @@ func (r *reached) follow(c *cli.Context, path string, q url.Values, show func(li
 	return nil
 }
 
-// streamError tells a broken output from a broken stream.
+// streamError distinguishes an error of the output from one of the stream.
 func streamError(err error) error {
 	switch err.(type) {
 	case *outputError:
@@ -170,7 +170,7 @@ func streamError(err error) error {
 	return refusal(err)
 }
 
-// shownEvent is what is shown of an event's JSON.
+// shownEvent are the fields of an event's JSON that are printed.
 type shownEvent struct {
 	Time      time.Time `json:"time"`
 	Event     string    `json:"event"`
@@ -197,7 +197,7 @@ type shownEvent struct {
 	} `json:"refused"`
 }
 
-// event shows events as the log of run does.
+// event prints events like the log of run.
 func (r *reached) event() func([]byte) error {
 	out := &checked{w: r.env.stdout}
 	l := log.NewWithOptions(out, log.Options{ReportTimestamp: true, TimeFormat: "15:04:05.000", Level: log.DebugLevel})
@@ -260,7 +260,7 @@ func (e *shownEvent) write(l *log.Logger) {
 	l.Log(level, strings.ReplaceAll(e.Event, "_", " "), pairs...)
 }
 
-// checked remembers that its writer has failed, for whoever cannot say so.
+// checked remembers an error of its writer, for callers that do not return it.
 type checked struct {
 	w   io.Writer
 	err error
@@ -274,7 +274,7 @@ func (c *checked) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// record shows a message of a trace.
+// record prints a message of a trace.
 func (r *reached) record(line []byte) error {
 	var t observe.TraceRecord
 	if err := json.Unmarshal(line, &t); err != nil {

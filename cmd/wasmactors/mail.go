@@ -81,10 +81,10 @@ func askCommand(env *environment) *cli.Command {
 	}
 }
 
-// maxMessage bounds a message from standard input, in bytes: what the server takes.
+// maxMessage bounds a message from standard input, in bytes: the server's limit.
 const maxMessage = 16 << 20
 
-// readMessage takes JSON from an argument or from standard input.
+// readMessage reads JSON from an argument or from standard input.
 func readMessage(env *environment, text string) (json.RawMessage, error) {
 	if text == "-" {
 		data, err := io.ReadAll(io.LimitReader(env.stdin, maxMessage+1))
@@ -106,7 +106,7 @@ func readMessage(env *environment, text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// ago is a time that a person gives: a duration before now, or RFC 3339.
+// ago parses a time: a duration before now, or RFC 3339.
 func ago(name, text string) (time.Time, error) {
 	if d, err := parseAge(text); err == nil {
 		return time.Now().Add(-d), nil

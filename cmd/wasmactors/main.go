@@ -18,19 +18,19 @@ import (
 var version = "0.1.0-dev"
 
 func main() {
-	runtime.CompileMain() // the hidden command that compiles, in a process of its own
+	runtime.CompileMain() // does not return in a process that compiles
 	os.Exit(mainCode())
 }
 
-// mainCode is the process: its signals and its streams.
+// mainCode runs the command with the signals and streams of the process.
 func mainCode() int {
 	ctx, restore := signals(context.Background())
 	defer restore()
 	return run(ctx, restore, os.Args, os.Stdin, os.Stdout, os.Stderr)
 }
 
-// run is the command without the process around it. restore gives signals back
-// to the system, so that a second Ctrl-C kills; it may be nil.
+// run runs the command and returns its exit code. restore gives signals back to the system,
+// so that a second Ctrl-C kills the process; it may be nil.
 func run(ctx context.Context, restore func(), args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	env := &environment{stdin: stdin, stdout: printable.Writer(stdout), stderr: printable.Writer(stderr), raw: stdout, terminal: stderr, restore: restore}
 	env.attach = attachDoor(env)
@@ -60,7 +60,7 @@ func newApp(env *environment) *cli.App {
 			"   wasmactors run hello --input messages.ndjson\n\n" +
 			exitCodes,
 		HideVersion:               true,
-		DisableSliceFlagSeparator: true, // a variable's value may hold commas
+		DisableSliceFlagSeparator: true, // the value of a variable may contain commas
 		CommandNotFound:           func(c *cli.Context, name string) {},
 		Commands: []*cli.Command{
 			newCommand(env), buildCommand(env), runCommand(env), devCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env),
@@ -124,15 +124,15 @@ func helpCommand() *cli.Command {
 // environment is what commands read and write.
 type environment struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer // for texts and JSON: what could move a cursor does not get through
-	raw            io.Writer // standard output as it is, for what is no text
-	terminal       io.Writer // standard error as it is, for colours and lines that are drawn again
+	stdout, stderr io.Writer // for text and JSON, without characters that control a terminal
+	raw            io.Writer // standard output unfiltered, for binary data
+	terminal       io.Writer // standard error unfiltered, for colours and lines that are redrawn
 	restore        func()
-	attach         attachment // nil: nobody can look at a bundle that runs
+	attach         attachment // nil: running bundles have no admin endpoint
 	json           bool       // --json was given
 }
 
-// stdoutFile is standard output, where it is asked whether that is a terminal.
+// stdoutFile is standard output, for checks whether it is a terminal.
 func (env *environment) stdoutFile() any { return env.raw }
 
 // reorder puts flags before arguments, so that `run DIR --input F` works as

@@ -68,7 +68,7 @@ func cacheSize(c *cli.Context) (int64, error) {
 	return int64(n), nil
 }
 
-// bundleOptions are what the flags say about opening a bundle.
+// bundleOptions reads the flags for opening a bundle.
 func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
 	size, err := cacheSize(c)
 	if err != nil {
@@ -87,7 +87,7 @@ func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
 	}, nil
 }
 
-// warnings writes what the engine has to say to standard error.
+// warnings is a log of the engine's warnings on standard error.
 func warnings(c *cli.Context, env *environment) *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -104,7 +104,7 @@ func warnings(c *cli.Context, env *environment) *slog.Logger {
 	return slog.New(slog.NewTextHandler(env.stderr, o))
 }
 
-// variables are what --env gives to the manifest, and nothing else.
+// variables are the variables of the manifest: those that --env gives, and no others.
 func variables(c *cli.Context) (bundle.Variables, error) {
 	given := map[string]string{}
 	for _, text := range c.StringSlice("env") {
@@ -122,7 +122,7 @@ func variables(c *cli.Context) (bundle.Variables, error) {
 	return func(name string) (string, bool) { v, ok := given[name]; return v, ok }, nil
 }
 
-// load reads a manifest; a bundle that is not there is wrong usage.
+// load reads a manifest; that the bundle does not exist is a usage error.
 func load(c *cli.Context, path string) (*bundle.Manifest, error) {
 	vars, err := variables(c)
 	if err != nil {
@@ -136,13 +136,13 @@ func load(c *cli.Context, path string) (*bundle.Manifest, error) {
 	return m, err
 }
 
-// consent decides about what a bundle wants outside of its folder: --allow-dirs, or the
-// yes of somebody at the terminal. What is allowed is shown as well.
+// consent decides about folders and sources outside of the bundle's own folder: by
+// --allow-dirs, or by asking at the terminal. What is allowed is printed as well.
 type consent struct {
 	env   *environment
 	all   bool
 	quiet bool
-	busy  bool // standard input is the bundle's
+	busy  bool // standard input is used for the bundle's input
 	mu    sync.Mutex
 	known map[string]bool
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// progress shows what goes on while modules are built: one line that is
-// rewritten on a terminal, plain lines elsewhere.
+// progress shows what is going on while modules are built: in one line that is redrawn on a
+// terminal, in plain lines elsewhere.
 type progress struct {
 	mu       sync.Mutex
 	w        io.Writer

@@ -53,7 +53,7 @@ func psCommand(env *environment) *cli.Command {
 	}
 }
 
-// psState is how a bundle is, in a word or two.
+// psState describes the state of a bundle in a word or two.
 func psState(r endpoint.Running) string {
 	switch {
 	case r.Error != "":

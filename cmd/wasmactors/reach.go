@@ -13,7 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/observe"
 )
 
-// running is the heading in help of the commands that are about bundles that run.
+// running is the heading in help of the commands for running bundles.
 const running = "Running bundles"
 
 // reached is a running bundle that a command talks to.
@@ -23,7 +23,7 @@ type reached struct {
 	json bool
 }
 
-// reach connects to the bundle that is meant.
+// reach connects to the bundle that the flags name.
 func reach(c *cli.Context, env *environment) (*reached, error) {
 	r := &reached{env: env, json: c.Bool("json")}
 	which := c.String("bundle")
@@ -58,12 +58,12 @@ func reaching(env *environment, action func(c *cli.Context, r *reached) error) c
 	}
 }
 
-// ask gets something; with --json it is printed as it came, and show is not called.
+// ask sends a GET request. With --json the answer is printed as it is, and show is not called.
 func ask[T any](c *cli.Context, r *reached, path string, query url.Values, show func(T) error) error {
 	return answered(r, show)(r.Raw(c.Context, http.MethodGet, path, query, nil))
 }
 
-// order sends something, likewise.
+// order is ask with a POST request.
 func order[T any](c *cli.Context, r *reached, path string, body any, show func(T) error) error {
 	return answered(r, show)(r.Raw(c.Context, http.MethodPost, path, nil, body))
 }
@@ -86,7 +86,7 @@ func answered[T any](r *reached, show func(T) error) func([]byte, error) error {
 	}
 }
 
-// pathOf lets a bare name stand for a top-level actor.
+// pathOf is the path of an actor; a bare name is a top-level actor's.
 func pathOf(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return name
@@ -111,7 +111,7 @@ func states() (names []string) {
 	return names
 }
 
-// selected is what arguments and flags choose.
+// selected is the selection by arguments and flags.
 func selected(c *cli.Context) (sel observe.Select, err error) {
 	for _, name := range append(c.Args().Slice(), c.StringSlice("path")...) {
 		sel.Paths = append(sel.Paths, pathOf(name))
@@ -126,7 +126,7 @@ func selected(c *cli.Context) (sel observe.Select, err error) {
 	return sel, nil
 }
 
-// query is a selection as parameters.
+// query is a selection as parameters of a URL.
 func query(sel observe.Select) url.Values {
 	q := url.Values{}
 	for name, values := range map[string][]string{"path": sel.Paths, "type": sel.Types, "ref": sel.Refs} {

@@ -37,7 +37,7 @@ func runCommand(env *environment) *cli.Command {
 	}
 }
 
-// runFlagList are the flags of run, and of dev.
+// runFlagList are the flags of run and of dev.
 func runFlagList() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "input", Aliases: []string{"i"}, Usage: "read messages from `FILE`; - is standard input"},
@@ -53,7 +53,7 @@ func runFlagList() []cli.Flag {
 	}, slices.Concat(adminFlags(), telemetryFlags(), bundleFlags())...)
 }
 
-// failKinds are what --fail-on may name.
+// failKinds are the values of --fail-on.
 var failKinds = []string{bundle.KindUnanswered, bundle.KindError, bundle.KindFailed, bundle.KindTimeout, bundle.KindInvalid}
 
 // runFlags are the flags of run, read and checked.
@@ -174,7 +174,7 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	return verdictOfRun(flags, stats, console, cause, err)
 }
 
-// systemOf is what the flags say about the system.
+// systemOf configures the system by the flags.
 func systemOf(c *cli.Context, t *telemetry) func(host.Config) host.Config {
 	return func(cfg host.Config) host.Config {
 		cfg = t.configure(cfg)
@@ -185,7 +185,7 @@ func systemOf(c *cli.Context, t *telemetry) func(host.Config) host.Config {
 	}
 }
 
-// verdictOfRun is the error that a run ends with: the gravest thing that has happened.
+// verdictOfRun is the error that a run ends with: the most serious one.
 func verdictOfRun(flags runFlags, stats bundle.FeedStats, console *console, cause, err error) error {
 	if broken := console.broken(); broken != nil {
 		return broken
@@ -210,8 +210,8 @@ func verdictOfRun(flags runFlags, stats bundle.FeedStats, console *console, caus
 	return nil
 }
 
-// holdsInput reports whether somebody has given standard input to the command: a pipe or
-// a file, but no terminal and no device.
+// holdsInput reports whether standard input is a pipe or a file, and not a terminal or a
+// device.
 func holdsInput(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
 	if !ok {
@@ -221,7 +221,7 @@ func holdsInput(stdin io.Reader) bool {
 	return err == nil && (info.Mode()&os.ModeNamedPipe != 0 || info.Mode().IsRegular() && info.Size() > 0)
 }
 
-// note tells something that is not an error.
+// note prints something that is not an error.
 func (env *environment) note(text string) {
 	if env.json {
 		env.writeJSON(map[string]any{"event": "note", "text": text})
@@ -279,7 +279,7 @@ func serve(c *cli.Context, flags runFlags, m *bundle.Manifest, sys *host.System,
 	return stats, err
 }
 
-// feed sends the input to the actors, and shows the answers.
+// feed sends the input to the actors, and prints the answers.
 func feed(ctx context.Context, flags runFlags, m *bundle.Manifest, sys *host.System, input io.Reader, console *console) (bundle.FeedStats, error) {
 	var paths []string
 	m.Walk(func(path string, _ *bundle.Actor) { paths = append(paths, path) })

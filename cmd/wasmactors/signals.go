@@ -8,15 +8,14 @@ import (
 	"syscall"
 )
 
-// signalError is the signal that has ended a command in good order.
+// signalError is the signal at which a command has ended in order.
 type signalError struct{ signal syscall.Signal }
 
 func (e *signalError) Error() string { return "ended by " + e.signal.String() }
 
-// signals ends the context at Ctrl-C, SIGTERM and SIGHUP; a hang-up that somebody has
-// turned off (nohup) stays off. restore gives them back to the
-// system, once; any goroutine may call it. A pipe that
-// nobody reads any more is an error of the write and not the end of the process.
+// signals ends the context at Ctrl-C, SIGTERM and SIGHUP, except a SIGHUP that is ignored
+// already, as under nohup. restore gives them back to the system; any goroutine may call it,
+// and only the first call counts. SIGPIPE does not end the process: the write fails instead.
 func signals(parent context.Context) (ctx context.Context, restore func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	pipe := make(chan os.Signal, 1)

@@ -19,11 +19,11 @@ func isTerminal(w any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// drawable reports whether lines can be drawn again on a stream.
+// drawable reports whether lines on a stream can be redrawn.
 func drawable(w any) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
-// colours are those that the environment promises. The terminal itself is not asked: many
-// do not answer, and nobody wants to wait for them.
+// colours are those that the environment says the terminal has. The terminal is not queried,
+// since many do not answer.
 func colours(w any) termenv.Profile {
 	term := os.Getenv("TERM")
 	switch {
@@ -37,8 +37,8 @@ func colours(w any) termenv.Profile {
 	return termenv.ANSI
 }
 
-// statusLine is a stream of log lines with one line below them that is drawn again and
-// again. On what is no terminal there is no such line.
+// statusLine is a stream of log lines with a status line below them, which is redrawn. If the
+// stream is no terminal, there is no status line.
 type statusLine struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -69,10 +69,10 @@ func (s *statusLine) set(text string) {
 	}
 }
 
-// mostLookedAt bounds the actors whose mailboxes are looked at for the status line.
+// mostLookedAt bounds the actors whose mailboxes are counted for the status line.
 const mostLookedAt = 10_000
 
-// feeding tells how far a feed is, for a person who waits.
+// feedingText describes the progress of a feed.
 func feedingText(s bundle.FeedStats, took time.Duration, sys *host.System) string {
 	text := fmt.Sprintf("%d sent, %d answered, %.0f a second", s.Sent, s.Answered, float64(s.Sent)/max(took.Seconds(), 1e-3))
 	if sys.Stats().Actors <= mostLookedAt {

@@ -17,8 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/tracing/otlp"
 )
 
-// telemetryFlags are those of commands that run a bundle whose figures and traces somebody
-// collects.
+// telemetryFlags are the flags for metrics and traces of commands that run a bundle.
 func telemetryFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "otlp", Usage: "send traces and logs to the OpenTelemetry collector at `URL`, such as http://localhost:4318, by OTLP over HTTP; headers come from the variable OTEL_EXPORTER_OTLP_HEADERS"},
@@ -27,19 +26,19 @@ func telemetryFlags() []cli.Flag {
 	}
 }
 
-// telemetry is what a run tells to collectors.
+// telemetry sends a run's metrics and traces to a collector.
 type telemetry struct {
 	env      *environment
 	pipeline *otlp.Pipeline // nil: none
 	actors   []string
 
 	mu   sync.Mutex
-	lost error // the first batch that was not taken, until it was told
+	lost error // why the first batch was lost, until it was reported
 	told bool
-	warn func(text string) // tells a person during the run; nil: nobody can be told
+	warn func(text string) // prints a warning during the run; nil: not possible
 }
 
-// openTelemetry reads the flags. Nothing is sent before there is something to send.
+// openTelemetry reads the flags. It does not connect yet.
 func openTelemetry(c *cli.Context, env *environment, service string) (*telemetry, error) {
 	t := &telemetry{env: env, actors: c.StringSlice("metrics-actor")}
 	if err := metrics.CheckActors(t.actors); err != nil {
@@ -109,7 +108,7 @@ func parseHeaders(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// configure has a system traced.
+// configure turns tracing of a system on.
 func (t *telemetry) configure(cfg host.Config) host.Config {
 	if t.pipeline == nil {
 		return cfg
@@ -117,7 +116,7 @@ func (t *telemetry) configure(cfg host.Config) host.Config {
 	return cfg.WithTracer(t.pipeline.Tracer).WithLog(t.pipeline.Log)
 }
 
-// metrics is what /metrics shows of a system.
+// metrics is the handler of /metrics for a system.
 func (t *telemetry) metrics(of *observe.Observer, guests func() []exposition.Family, version string) (http.Handler, error) {
 	o := metrics.Options{}.WithVersion(version).WithActors(t.actors...).WithGuests(guests)
 	if t.pipeline != nil {
@@ -132,7 +131,8 @@ func (t *telemetry) metrics(of *observe.Observer, guests func() []exposition.Fam
 // lastBatch is how long the end of a run waits for a collector.
 const lastBatch = 5 * time.Second
 
-// close sends what waits; the system has ended, and nobody else writes to standard error.
+// close sends what is left. It is called when the system has ended and nothing else writes to
+// standard error.
 func (t *telemetry) close() {
 	if t.pipeline == nil {
 		return

@@ -61,7 +61,7 @@ func topCommand(env *environment) *cli.Command {
 	}
 }
 
-// top is a table of actors that is looked at again and again.
+// top is a table of actors that is updated periodically.
 type top struct {
 	client *client.Client
 	sel    observe.Select
@@ -72,7 +72,7 @@ type top struct {
 	limit  int
 }
 
-// look asks for the present rows.
+// look requests the present rows.
 func (t *top) look(ctx context.Context) (x admin.Table, err error) {
 	q := query(t.sel)
 	for name, value := range map[string]string{"sort": t.sort, "search": t.search, "limit": strconv.Itoa(t.limit), "offset": strconv.Itoa(t.offset)} {
@@ -94,7 +94,7 @@ func (t *top) look(ctx context.Context) (x admin.Table, err error) {
 	return x, nil
 }
 
-// once prints a table; rates need a second look.
+// once prints the table once. It makes two requests, since rates need two.
 func (t *top) once(ctx context.Context, r *reached) error {
 	first, err := t.look(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (t *top) once(ctx context.Context, r *reached) error {
 	return write(r.env.stdout, b.String())
 }
 
-// rates compares two looks.
+// rates are computed from two tables.
 type rates struct {
 	at    time.Time
 	turns uint64
@@ -144,7 +144,7 @@ func newRates(x admin.Table) rates {
 	return r
 }
 
-// head is two lines about the system.
+// head are two lines about the system.
 func (r rates) head(x admin.Table) string {
 	s := x.System
 	var states []string
@@ -166,7 +166,7 @@ func (r rates) head(x admin.Table) string {
 		rate(s.Turns-min(r.turns, s.Turns), s.Now.Sub(r.at)), s.Mailbox, crashesText(s.Crashes), s.Restarts, s.DeadLetters, held)
 }
 
-// rate is so many a second.
+// rate is a number a second.
 func rate(n uint64, d time.Duration) string {
 	if d <= 0 {
 		return "-"

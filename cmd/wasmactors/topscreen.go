@@ -29,20 +29,20 @@ type screen struct {
 	err       error
 	paused    bool
 	searching bool
-	round     int // of looks; those of before a key was pressed are late
+	round     int // of requests; answers to those from before a key was pressed are dropped
 }
 
-// looked is what a look has found.
+// looked is the answer to a request.
 type looked struct {
 	round int
 	table admin.Table
 	err   error
 }
 
-// due is when it is time for the next look.
+// due says that it is time for the next request.
 type due struct{ round int }
 
-// live shows the table until somebody ends it, or the bundle ends.
+// live shows the table until it is quit, or the bundle ends.
 func (t *top) live(ctx context.Context, env *environment, every time.Duration) error {
 	s := &screen{top: t, ctx: ctx, every: every, colours: colours(env.raw), width: 80, height: 24}
 	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(env.stdin), tea.WithOutput(env.raw), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
@@ -61,7 +61,7 @@ func (t *top) live(ctx context.Context, env *environment, every time.Duration) e
 // Init implements tea.Model.
 func (s *screen) Init() tea.Cmd { return s.again() }
 
-// again looks at once.
+// again makes a request at once.
 func (s *screen) again() tea.Cmd {
 	s.round++
 	round := s.round
@@ -109,7 +109,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return s, nil
 }
 
-// key does what a key means.
+// key handles a key.
 func (s *screen) key(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
 	if name == "ctrl+c" {
@@ -154,7 +154,7 @@ func (s *screen) key(m tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// typed adds to what is searched for.
+// typed edits the text of the search.
 func (s *screen) typed(name, text string) tea.Cmd {
 	switch name {
 	case "enter":
@@ -175,7 +175,7 @@ func (s *screen) typed(name, text string) tea.Cmd {
 	return s.again()
 }
 
-// by sorts by the next column.
+// by changes the column to sort by.
 func (s *screen) by(step int) tea.Cmd {
 	all := observe.Sorts()
 	s.sort = all[(slices.Index(all, s.sort)+step+len(all))%len(all)]
@@ -217,7 +217,7 @@ func (s *screen) draw() string {
 	return strings.Join(lines[:min(len(lines), s.height)], "\n")
 }
 
-// foot says what is shown.
+// foot describes what the table shows.
 func (s *screen) foot() string {
 	order := "largest first"
 	if !s.desc {

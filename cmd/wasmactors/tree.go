@@ -15,7 +15,7 @@ import (
 func treeCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "tree",
-		Usage:     "show the actors of a running bundle, by who supervises whom",
+		Usage:     "show the actors of a running bundle as the tree of supervision",
 		ArgsUsage: "[ACTOR]",
 		Description: "Each line has what an actor is doing: its state if that is not running, its turns, the messages that wait,\n" +
 			"crashes, and the last failure.\n\nExamples:\n\n" +
@@ -63,7 +63,7 @@ func sorting(c *cli.Context, q url.Values) {
 	}
 }
 
-// printTree draws a node, with what is before its name and before its children's.
+// printTree prints a node and its children. The arguments are the prefixes of their lines.
 func printTree(b *strings.Builder, n observe.TreeNode, first, rest, under string) {
 	name := n.Path
 	if under != "" {
@@ -86,7 +86,7 @@ func printTree(b *strings.Builder, n observe.TreeNode, first, rest, under string
 	}
 }
 
-// aboutActor is a row in words.
+// aboutActor describes an actor.
 func aboutActor(a observe.Actor) string {
 	parts := []string{}
 	if a.Type != "" {
@@ -126,7 +126,7 @@ func crashesText(n uint64) string {
 	return fmt.Sprintf("%d crashes", n)
 }
 
-// aggregate is a sum in words.
+// aggregate describes a sum.
 func aggregate(x observe.Aggregate) string {
 	text := plural(x.Actors, "actor")
 	var states []string

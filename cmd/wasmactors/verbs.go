@@ -96,11 +96,11 @@ func readDirective(c *cli.Context, cmd *admin.Command) error {
 	return nil
 }
 
-// mostShown bounds the lines about a change.
+// mostShown bounds the lines about one command.
 const mostShown = 100
 
-// outcome says what has been changed. That nobody was chosen, and that some of it failed,
-// are errors.
+// outcome prints what was changed. It is an error if no actor was selected, or if the command
+// failed for some.
 func (r *reached) outcome(o observe.Outcome) error {
 	if !r.json {
 		var b strings.Builder
