@@ -85,6 +85,24 @@ func TestKeyboardAlone(t *testing.T) {
 	at("/user/pool/w-000449")
 	p.press(kb.PageUp, kb.PageDown)
 	at("/user/pool/w-000449")
+
+	// Who reads a row keeps it, and where it is on the screen, when one before it goes.
+	p.press(kb.PageUp, kb.PageUp, kb.PageUp)
+	middle := p.text(`document.activeElement.item.path`)
+	echo, err := w.sys.Lookup("/user/echo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after float64
+	rows := p.text(`document.querySelector("[role=treegrid]").getAttribute("aria-rowcount")`)
+	p.eval(`document.activeElement.getBoundingClientRect().top`, &before)
+	w.sys.StopNow(echo)
+	p.until("one row less", `document.querySelector("[role=treegrid]").getAttribute("aria-rowcount") !== `+quote(rows))
+	at(middle)
+	p.eval(`document.activeElement.getBoundingClientRect().top`, &after)
+	if before != after {
+		t.Errorf("the row has moved from %v to %v", before, after)
+	}
 	p.press(kb.Home)
 	at("/user")
 
