@@ -56,6 +56,20 @@ test('a refresh asks again for what is in view, and shows it as it was meanwhile
   equal(t.needs(0, 4), []);
 });
 
+test('a refresh far down asks for what stands above it, too', () => {
+  const t = new Tree(row('/user', 2));
+  t.root.open = true;
+  t.setPage('/user', 0, 2, [row('/user/a'), row('/user/crowd', 1000)]);
+  t.expand('/user/crowd');
+  for (let n = 0; n < 5; n++) t.setPage('/user/crowd', n, 1000, Array.from({ length: pageSize }, (_, i) => row(`/user/crowd/${n}-${i}`)));
+  equal(t.needs(900, 940), []);
+  t.fresh();
+  equal(t.needs(900, 940), [{ path: '/user/crowd', number: 4 }, { path: '/user', number: 0 }]);
+  t.setPage('/user', 0, 1, [row('/user/crowd', 1000)]);
+  equal(t.size(), 1002);
+  equal(t.at(901).path, '/user/crowd/4-99');
+});
+
 test('open children move with their rows, and are closed when they have gone', () => {
   const t = small();
   t.expand('/user/c');

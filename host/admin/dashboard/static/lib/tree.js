@@ -183,20 +183,24 @@ export class Tree {
     if (!node.open) node.total = row.children ?? 0;
   }
 
-  // needs are the pages for rows first to end: all of them after fresh(), else those that are
-  // not there. Each is {path, number}.
+  // needs are the pages for rows first to end, and those in which the nodes above them stand,
+  // which say where the rows are: all of them after fresh(), else those that are not there.
+  // Each is {path, number}.
   needs(first, end) {
     const out = [];
     const seen = new Set();
+    const need = (node, index) => {
+      const number = Math.floor(index / pageSize);
+      const key = `${number} ${node.row.path}`;
+      if (seen.has(key)) return;
+      seen.add(key);
+      const page = node.pages.get(number);
+      if (!page || page.age < this.age) out.push({ path: node.row.path, number });
+      if (node.parent) need(node.parent, node.index);
+    };
     for (let i = first; i < Math.min(end, this.size()); i++) {
       const { parent, index } = this.at(i);
-      if (!parent) continue;
-      const number = Math.floor(index / pageSize);
-      const key = `${number} ${parent.row.path}`;
-      if (seen.has(key)) continue;
-      seen.add(key);
-      const page = parent.pages.get(number);
-      if (!page || page.age < this.age) out.push({ path: parent.row.path, number });
+      if (parent) need(parent, index);
     }
     return out;
   }
