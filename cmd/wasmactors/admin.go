@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +35,9 @@ type adminDoor struct {
 	cfg      admin.Config
 	explicit bool // a flag asks for it: then it is an error if it cannot be opened
 	off      bool
-	tokens   string   // file of the token
+	tokens   string // file of the token
+	token    admin.Token
+	page     string   // file that brings a browser to the dashboard, if it is made
 	made     []string // files that go with the run
 	observer *observe.Observer
 	server   *admin.Server
@@ -43,7 +47,11 @@ type adminDoor struct {
 // readAdminFlags reads the flags, and opens nothing yet.
 func readAdminFlags(c *cli.Context, env *environment, m *bundle.Manifest) (*adminDoor, error) {
 	d := &adminDoor{explicit: c.IsSet("admin") || c.IsSet("health"), cfg: admin.NewConfig().WithLog(warnings(c, env)).WithHealth(c.String("health"))}
-	way, address, _ := strings.Cut(c.String("admin"), ":")
+	text := c.String("admin")
+	if text == "" && c.Bool("open") { // a browser cannot open a socket
+		text = "tcp:127.0.0.1:0"
+	}
+	way, address, _ := strings.Cut(text, ":")
 	switch way {
 	case "", "unix", "tcp":
 	case "off":
@@ -85,7 +93,7 @@ func (d *adminDoor) tcp(c *cli.Context, address, socket string) error {
 	if err != nil {
 		return usage("--admin-token-file: %v", err)
 	}
-	d.cfg = d.cfg.WithToken(token)
+	d.cfg, d.token, d.page = d.cfg.WithToken(token), token, strings.TrimSuffix(socket, filepath.Ext(socket))+".html"
 	if file := c.String("admin-read-token-file"); file != "" {
 		if token, err = admin.TokenFile(file); err != nil {
 			return usage("--admin-read-token-file: %v", err)
@@ -185,16 +193,34 @@ func attachDoor(env *environment) attachment {
 			d.close()
 			return "", nil, err
 		}
-		return d.dashboard(), d.close, nil
+		if !c.Bool("open") || d.server == nil || d.server.Addr() == nil {
+			return "", d.close, nil
+		}
+		page, err := d.dashboard()
+		if err != nil {
+			d.close()
+			return "", nil, err
+		}
+		return page, d.close, nil
 	}
 }
 
-// dashboard is the address for a browser, "" if there is none.
-func (d *adminDoor) dashboard() string {
-	if d.server == nil || d.server.Addr() == nil {
-		return ""
+// dashboard makes a page that leads to the dashboard and logs in there, and returns its address.
+// The page is a file of the user's alone: a token in the address that a browser is started with
+// would be seen by everybody who lists processes.
+func (d *adminDoor) dashboard() (string, error) {
+	to := "http://" + d.server.Addr().String() + "/#token=" + url.QueryEscape(d.token.Reveal())
+	text := "<!doctype html><meta charset=utf-8><title>wasmactors</title><meta http-equiv=refresh content=\"0;url=" + html.EscapeString(to) + "\">\n"
+	_ = os.Remove(d.page) // left by an earlier process with the same number
+	f, err := os.OpenFile(d.page, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
 	}
-	return "http://" + d.server.Addr().String() + "/"
+	d.made = append(d.made, d.page)
+	if _, err = f.WriteString(text); err == nil {
+		err = f.Close()
+	}
+	return "file://" + filepath.ToSlash(d.page), err
 }
 
 // reachFlags are the flags of commands that talk to a running bundle.

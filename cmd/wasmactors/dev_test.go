@@ -2,13 +2,19 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/urfave/cli/v2"
-
 	"github.com/wasmactors/wasmactors/host/bundle"
 )
 
@@ -64,5 +70,63 @@ func TestDevIsShown(t *testing.T) {
 		if got := said.String(); !strings.Contains(strings.ReplaceAll(got, `"`, ""), strings.ReplaceAll(want, `"`, "")) {
 			t.Errorf("%q, want %s", got, want)
 		}
+	}
+}
+
+// --open leads a browser to the dashboard by a page of the user's alone, which logs in there.
+func TestDevOpensAPageThatLogsIn(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	code, err := os.ReadFile("../../host/testdata/echo.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := "wasmactors: 1\nname: b\nmodules:\n  m: {wasm: ./m.wasm}\nactors:\n  a: {type: m/echo}\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "m.wasm"), code, 0o600), os.WriteFile(filepath.Join(dir, "bundle.yaml"), []byte(manifest), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	before := openBrowser
+	defer func() { openBrowser = before }()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var page string
+	openBrowser = func(address string) error {
+		defer cancel()
+		page = strings.TrimPrefix(address, "file://")
+		info, err := os.Stat(page)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info, err)
+			return nil
+		}
+		text, _ := os.ReadFile(page)
+		m := regexp.MustCompile(`url=(http://127\.0\.0\.1:\d+)/#token=([^"]+)`).FindSubmatch(text)
+		if m == nil {
+			t.Errorf("%s", text)
+			return nil
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, string(m[1])+"/v1/system", nil)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		r.Header.Set("Authorization", "Bearer "+string(m[2]))
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		defer answer.Body.Close()
+		if body, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"name":"b"`)) {
+			t.Errorf("%s: %s", answer.Status, body)
+		}
+		return nil
+	}
+	var out, errs bytes.Buffer
+	run(ctx, nil, []string{"wasmactors", "dev", "--open", dir}, nil, &out, &errs)
+	if page == "" {
+		t.Fatalf("nothing was opened: %s", &errs)
+	}
+	if _, err := os.Stat(page); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the page is left: %v", err)
 	}
 }
