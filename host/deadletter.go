@@ -87,6 +87,15 @@ func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) Dea
 	}
 }
 
+// shown is the payload that others than the actor may see: not that of a start envelope, which has
+// the actor's seed and the key of its children's refs.
+func shown(e *mailbox.Envelope) []byte {
+	if e.Kind == abi.KindStart {
+		return nil
+	}
+	return e.Payload
+}
+
 // excerpt is what a report has of a payload.
 func excerpt(payload []byte) []byte {
 	return append([]byte(nil), payload[:min(len(payload), MaxDeadPayload)]...)

@@ -20,7 +20,7 @@ type Flowed struct {
 	First    bool   // of its turn
 }
 
-// ErrSampling: somebody else samples already.
+// ErrSampling says that somebody else samples already.
 var ErrSampling = errors.New("host: the flow is sampled already")
 
 // flowSampler is who samples.

@@ -203,7 +203,7 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 		return
 	}
 	m := &CrashedMail{
-		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: excerpt(e.Payload),
+		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: excerpt(shown(e)),
 		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: attemptsOf(e), Trace: a.trace(),
 	}
 	if w, ok := a.behaviour.(weighty); ok {

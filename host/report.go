@@ -76,6 +76,8 @@ func diagnostic(payload []byte, size int) string {
 	switch {
 	case size == 0:
 		return "null"
+	case len(payload) == 0:
+		return "not shown, it has secrets of the actor"
 	case err != nil:
 		text = fmt.Sprintf("h'%x'", payload[:min(len(payload), most/2)])
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/hex"
+	"strings"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -178,5 +180,28 @@ func BenchmarkSpawnNative(b *testing.B) {
 		s.RunUntilIdle(10)
 		s.Stop(ref)
 		s.RunUntilIdle(10)
+	}
+}
+
+// What only an actor may know is in no event, no report and no trace, also if its start fails.
+func TestStartsAreNotShown(t *testing.T) {
+	l := newStage(t, nil)
+	ref := l.spawn("g", puppet(t, on(abi.KindTimer), onTrap(abi.KindStart)).WithLimits(Limits{}))
+	l.run()
+	seed, key := l.secret.guest(ref.uid, 0)
+	failed := l.raw(EventFailed)
+	if len(failed) == 0 || failed[0].Mail == nil || failed[0].Mail.Kind != abi.KindStart || failed[0].Mail.Size == 0 {
+		t.Fatalf("%+v", failed)
+	}
+	for _, e := range failed {
+		text := must(e.MarshalJSON())(t)
+		for _, secret := range [][]byte{key[:], seed[:]} {
+			if bytes.Contains(e.Mail.Payload, secret) || strings.Contains(string(text), hex.EncodeToString(secret)) || strings.Contains(e.Report(), hex.EncodeToString(secret)) {
+				t.Errorf("a secret is in\n%s\n%s", e.Report(), text)
+			}
+		}
+		if !strings.Contains(e.Report(), "not shown") {
+			t.Error(e.Report())
+		}
 	}
 }

@@ -119,7 +119,7 @@ func (a *actor) tap(taps []*tap, c *commitment) {
 // tapIn hands a message over that the actor has taken.
 func (a *actor) tapIn(taps []*tap, one Tapped, e *mailbox.Envelope, f *abi.Failure) {
 	one.Kind, one.Peer, one.Correlation, one.Failure = e.Kind, a.sys.sender(e), e.Correlation, f
-	hand(taps, one, e.Payload)
+	hand(taps, one, shown(e))
 }
 
 // tapCommand hands a message over that a guest sends.
