@@ -50,3 +50,13 @@ func TestLookAtAStableChild(t *testing.T) {
 		}
 	}
 }
+
+// Without a window all restarts of a child's life count, however long ago they were.
+func TestLookWithoutAWindow(t *testing.T) {
+	s := Default().WithMaxRestarts(3, 0)
+	var c Child
+	fails(s, &c, &Group{}, 0, 1)
+	if r := s.Look(&c, &Group{}, at(1_000_000_000)); r.InWindow != 2 {
+		t.Errorf("%d restarts count", r.InWindow)
+	}
+}

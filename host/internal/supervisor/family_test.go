@@ -161,8 +161,9 @@ func (p *parent) next(k *kid) {
 		if k.state != life.Restarting {
 			p.trace = append(p.trace, "end "+k.name)
 		}
+		held := o.Hold || o.Renewal != nil && k.held && k.state == life.Restarting // a renewal leaves one held that is
 		k.state, k.delay = life.Restarting, o.Delay
-		if k.held = o.Hold; !k.held {
+		if k.held = held; !k.held {
 			p.begin(k)
 			return
 		}

@@ -415,3 +415,97 @@ func TestSharedWindowChargesNoSiblings(t *testing.T) {
 		t.Error(p.made)
 	}
 }
+
+// A renewal restarts one child now, whatever the strategy and its limits, and only something
+// that changes with it starts the count of failures again.
+func TestRenew(t *testing.T) {
+	s := restForOne().WithMaxRestarts(1, 0).WithKeepChildren(true).WithBackoff(supervision.Backoff{Policy: tenSeconds(t)})
+	p := newParent(t, s, "a", "b")
+	a, b := p.kid("a"), p.kid("b")
+	p.fails(b)
+	p.rest()
+	b.given = nil
+	record := &p.s.Family.Find("b").Record
+	for i, renewal := range []any{nil, "another recipe", nil} {
+		p.s.Renew(p, b, boom, renewal)
+		p.rest()
+		if len(b.given) != i+1 || len(a.given) != 0 {
+			t.Fatalf("%v, %v", orders(a), orders(b))
+		}
+		if o := b.given[i]; o.Kind != Restart || !o.Now || !o.Keep || o.Hold || o.Failure != boom || o.Renewal != renewal || o.Delay != 0 {
+			t.Errorf("renewal %v: %+v", renewal, o)
+		}
+		if want := 1 - min(i, 1); record.Failures() != want || record.Total() != 1 {
+			t.Errorf("renewal %v: %d failures of %d, want %d", renewal, record.Failures(), record.Total(), want)
+		}
+	}
+	p.s.Renew(p, &kid{name: "b"}, boom, nil)
+	p.s.Renew(p, &kid{name: "x"}, boom, nil)
+	p.state = life.Stopping
+	p.s.Renew(p, b, boom, nil)
+	if len(b.given) != 3 || len(a.given) != 0 {
+		t.Errorf("a stranger's, or while the supervisor stops: %v, %v", orders(a), orders(b))
+	}
+}
+
+// A restart in order that has not reached a child, or not begun it, renews it as well, but
+// with nothing else. The one that it waits for says when it has begun.
+func TestRenewWithinARestartInOrder(t *testing.T) {
+	p := newParent(t, restForOne(), "a", "b", "c")
+	a, c := p.kid("a"), p.kid("c")
+	p.fails(a)
+	p.rest1() // c is told to end; a and b will be
+	p.s.Renew(p, a, boom, nil)
+	if len(a.given) != 0 {
+		t.Errorf("a child that will end: %v", orders(a))
+	}
+	p.s.Renew(p, c, boom, nil)
+	if got := c.given[len(c.given)-1]; len(c.given) != 2 || !got.Hold {
+		t.Errorf("the child that is waited for: %+v", c.given)
+	}
+	p.until(func() bool { return p.s.sequence.waits.Child != c })
+	given := len(c.given)
+	p.s.Renew(p, c, boom, nil)
+	if len(c.given) != given {
+		t.Errorf("a child that waits to begin: %v", orders(c))
+	}
+	p.s.Renew(p, c, boom, "another recipe")
+	if got := c.given[len(c.given)-1]; len(c.given) != given+1 || got.Hold || got.Renewal == nil {
+		t.Errorf("with another recipe: %+v", c.given)
+	}
+	p.rest()
+	if err := p.atRest(); err != nil {
+		t.Errorf("%v: %s", err, strings.Join(p.trace, ", "))
+	}
+}
+
+// What is noted about a child is looked up as it stands, and looking changes nothing.
+func TestLookAtAChild(t *testing.T) {
+	s := supervision.Default().WithOtherwise(supervision.Suspend).WithBackoff(supervision.Backoff{Policy: tenSeconds(t), ResetAfter: time.Minute})
+	p := newParent(t, s, "a")
+	a := p.kid("a")
+	p.fails(a)
+	p.rest()
+	for _, c := range []struct {
+		lived    time.Duration
+		failures int
+	}{{0, 1}, {time.Second, 1}, {time.Hour, 0}} {
+		if c.lived > 0 {
+			a.started = p.now.Add(-c.lived)
+		}
+		for range 2 {
+			r, left, ok := p.s.Look(a, p.now)
+			if !ok || !left || r.Total != 1 || r.Failures != c.failures {
+				t.Errorf("lived %v: %+v, left suspended %v, %v", c.lived, r, left, ok)
+			}
+		}
+	}
+	if n := p.s.Family.Find("a").Record.Failures(); n != 1 {
+		t.Errorf("looking has changed the count to %d", n)
+	}
+	for _, k := range []*kid{{name: "a"}, {name: "x"}} {
+		if _, _, ok := p.s.Look(k, p.now); ok {
+			t.Errorf("%s is no child", k.name)
+		}
+	}
+}
