@@ -504,7 +504,7 @@ func TestLookAtAChild(t *testing.T) {
 		t.Errorf("looking has changed the count to %d", n)
 	}
 	for _, k := range []*kid{{name: "a"}, {name: "x"}} {
-		if _, _, ok := p.s.Look(k, p.now); ok {
+		if _, left, ok := p.s.Look(k, p.now); ok || left {
 			t.Errorf("%s is no child", k.name)
 		}
 	}
