@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
@@ -13,6 +14,9 @@ type snapshot struct {
 	infos  []host.Info
 	oldest []int64                   // of each, ns
 	ended  map[string]host.TypeStats // before the walk, so that nobody is in both
+
+	once  sync.Once // trees, when somebody asks for one
+	trees *grove
 }
 
 // restful is after what time without a look the snapshot is forgotten.
@@ -50,6 +54,7 @@ func (o *Observer) take() {
 	if s == nil {
 		s = &snapshot{}
 	}
+	s.once, s.trees = sync.Once{}, nil
 	s.taken, s.now = time.Now(), o.sys.Clock().Now()
 	before := len(s.infos)
 	s.infos, s.oldest = s.infos[:0], s.oldest[:0]

@@ -39,13 +39,13 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 		if by, err = s.order(q.Sort, q.Desc); err != nil {
 			return
 		}
-		x := indexOf(s.infos)
-		at := x.find(ref.UID())
+		g := s.grove()
+		at := g.index.find(ref.UID())
 		if at < 0 { // it is younger than the snapshot, or has just gone
 			err = noActor(under)
 			return
 		}
-		root = newGrove(s, x).grow(at, depth, limit, most, q, by)
+		root = g.grow(at, depth, limit, most, q, by)
 	})
 	return root, err
 }
@@ -53,15 +53,23 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 // grove is the parents and children of a snapshot.
 type grove struct {
 	s      *snapshot
+	index  index
 	parent []int32 // -1: none
 	first  []int32 // child, -1: none
 	next   []int32 // sibling, -1: none
 }
 
-func newGrove(s *snapshot, x index) *grove {
+// grove is found out once for all who look at the snapshot.
+func (s *snapshot) grove() *grove {
+	s.once.Do(func() { s.trees = newGrove(s) })
+	return s.trees
+}
+
+func newGrove(s *snapshot) *grove {
 	n := len(s.infos)
 	all := make([]int32, 3*n)
-	g := &grove{s: s, parent: all[:n:n], first: all[n : 2*n : 2*n], next: all[2*n:]}
+	x := indexOf(s.infos)
+	g := &grove{s: s, index: x, parent: all[:n:n], first: all[n : 2*n : 2*n], next: all[2*n:]}
 	for i := range g.first {
 		g.first[i] = -1
 	}

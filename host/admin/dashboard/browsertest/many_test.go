@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -111,21 +112,29 @@ func TestHundredThousand(t *testing.T) {
 	// The least of some is what they cost; the rest is what else the machine does.
 	p.eval(`import("/dashboard/ui/live.js").then((m) => m.pause(true))`, nil)
 	c := &client{t, w}
-	for _, place := range []struct{ name, path string }{
-		{"totals", "/v1/system"},
-		{"the first children", "/v1/tree?under=/user/crowd&depth=1&limit=200&sort=path"},
-		{"children in the middle", "/v1/tree?under=/user/crowd&depth=1&limit=200&sort=path&offset=50000"},
-		{"the last children", "/v1/tree?under=/user/crowd&depth=1&limit=200&sort=path&offset=99800"},
-		{"a sorted list, its middle", "/v1/actors?sort=held&desc=true&limit=200&offset=50000"},
-		{"a search", "/v1/actors?search=w-0999&limit=200"},
-		{"one actor", "/v1/actor?path=/user/crowd/w-050000"},
+	const crowd = "/v1/tree?under=/user/crowd&depth=1&limit=200&sort=path&offset="
+	for _, place := range []struct {
+		name  string
+		paths []string // at the same time, as a page asks
+	}{
+		{"a refresh, list at its top", []string{"/v1/system", crowd + "0", "/v1/tree?depth=1&limit=200&sort=path"}},
+		{"a refresh, in the middle", []string{"/v1/system", crowd + "50000", "/v1/tree?depth=1&limit=200&sort=path"}},
+		{"totals alone", []string{"/v1/system"}},
+		{"children, the last", []string{crowd + "99800"}},
+		{"a sorted list, its middle", []string{"/v1/actors?sort=held&desc=true&limit=200&offset=50000"}},
+		{"a search", []string{"/v1/actors?search=w-0999&limit=200"}},
+		{"one actor", []string{"/v1/actor?path=/user/crowd/w-050000"}},
 	} {
 		wall, cpu := time.Hour, time.Hour
-		for range 7 {
+		for range 10 {
 			time.Sleep(260 * time.Millisecond) // what is shared among those who look is too old then
-			before := processor()
-			took := c.get(place.path)
-			wall, cpu = min(wall, took), min(cpu, processor()-before)
+			before, began := processor(), time.Now()
+			var all sync.WaitGroup
+			for _, path := range place.paths {
+				all.Go(func() { c.get(path) })
+			}
+			all.Wait()
+			wall, cpu = min(wall, time.Since(began)), min(cpu, processor()-before)
 		}
 		t.Logf("server: %-28s %6.1f ms at least, %6.1f ms of a processor", place.name, ms(wall), ms(cpu))
 		if wall > 50*time.Millisecond && os.Getenv("WASMACTORS_TIMED") != "" {
@@ -154,21 +163,20 @@ type client struct {
 	w *world
 }
 
-func (c *client) get(path string) time.Duration {
-	c.t.Helper()
+func (c *client) get(path string) {
 	r, err := http.NewRequest(http.MethodGet, c.w.url+path[1:], nil)
 	if err != nil {
-		c.t.Fatal(err)
+		c.t.Error(err)
+		return
 	}
 	r.Header.Set("Authorization", "Bearer "+c.w.full.Reveal())
-	began := time.Now()
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		c.t.Fatal(err)
+		c.t.Error(err)
+		return
 	}
 	defer answer.Body.Close()
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-		c.t.Fatal(path, answer.Status, err)
+		c.t.Error(path, answer.Status, err)
 	}
-	return time.Since(began)
 }

@@ -195,6 +195,7 @@ func TestVerbs(t *testing.T) {
 	p.says("18446744073709551615") // to the last digit, both ways
 	p.says("9223372036854775809")
 	p.press(kb.Escape)
+	p.until("the dialog is gone", `!document.querySelector("dialog")`)
 	p.click(`[data-verb="send"]`)
 	p.fill("dialog textarea", `"hello"`)
 	p.click("dialog button[type=submit]")
