@@ -75,7 +75,7 @@ func command(args []string) error {
 var more = []struct {
 	name string
 	f    func(*lab) error
-}{{"instructions", countAll}, {"call", call}, {"resume", resume}, {"crowd", crowd}, {"start", start}, {"fair", fair}, {"compute", computing}}
+}{{"instructions", countAll}, {"call", call}, {"resume", resume}, {"crowd", crowd}, {"start", start}, {"fair", fair}, {"look", looking}, {"compute", computing}}
 
 func run(args []string) (err error) {
 	flags := flag.NewFlagSet("run", flag.ExitOnError)
