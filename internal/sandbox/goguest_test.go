@@ -40,6 +40,9 @@ func (e *buildError) Error() string { return e.err.Error() + "\n" + e.output }
 
 func loadGo(t testing.TB, e *Engine, cfg ImageConfig) *Image {
 	t.Helper()
+	if raceDetector {
+		t.Skip("a Go guest takes half a minute to compile, on one goroutine; host runs them")
+	}
 	raw, err := goGuest()
 	if err != nil {
 		t.Fatal(err)
