@@ -25,7 +25,7 @@ test: ## run the tests of every module
 	@set -e; for m in $(MODULES); do echo "== $$m"; ($(IN) $(GO) test ./...); done
 
 portable: ## run the tests that touch guest memory as on macOS and Windows
-	@$(GO) test -tags portable -short ./internal/sandbox ./internal/slots ./internal/wasi ./internal/rewrite ./host ./host/bundle
+	@$(GO) test -tags portable -short ./internal/sandbox ./internal/slots ./internal/wasi ./host ./host/bundle
 
 # One goroutine is all that these have; under the race detector they take minutes.
 ALONE := /internal/(rewrite|estimate|wasmgen|wasm|glob|printable|mutants|release|contract|conformance|scaffold|plainjson|linked)$$
