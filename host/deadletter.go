@@ -83,7 +83,7 @@ const MaxDeadPayload = 1024
 func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {
 	return DeadLetter{
 		Reason: reason, Kind: e.Kind, Sender: e.Sender, Recipient: to, Path: path,
-		Payload: excerpt(e.Payload), Size: len(e.Payload),
+		Payload: excerpt(shown(e)), Size: len(e.Payload),
 	}
 }
 

@@ -57,9 +57,9 @@ func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
 	}
 	*at = keptLetter{}
 	d.shed = max(d.shed, d.first())
-	extra := int64(len(e.Headers))
-	if len(e.Payload) > len(l.Payload) {
-		extra += int64(len(e.Payload))
+	payload, extra := shown(e), int64(len(e.Headers))
+	if len(payload) > len(l.Payload) {
+		extra += int64(len(payload))
 	}
 	if l.Whole = extra <= d.most/4; l.Whole {
 		d.makeRoom(extra, l.ID)
@@ -68,8 +68,8 @@ func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
 		if len(e.Headers) > 0 {
 			at.headers = append([]byte(nil), e.Headers...)
 		}
-		if len(e.Payload) > len(l.Payload) {
-			at.whole = append([]byte(nil), e.Payload...)
+		if len(payload) > len(l.Payload) {
+			at.whole = append([]byte(nil), payload...)
 		}
 	}
 	at.DeadLetter = *l

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"strings"
 	"testing"
 
@@ -183,25 +182,64 @@ func BenchmarkSpawnNative(b *testing.B) {
 	}
 }
 
-// What only an actor may know is in no event, no report and no trace, also if its start fails.
-func TestStartsAreNotShown(t *testing.T) {
-	l := newStage(t, nil)
-	ref := l.spawn("g", puppet(t, on(abi.KindTimer), onTrap(abi.KindStart)).WithLimits(Limits{}))
-	l.run()
-	seed, key := l.secret.guest(ref.uid, 0)
-	failed := l.raw(EventFailed)
-	if len(failed) == 0 || failed[0].Mail == nil || failed[0].Mail.Kind != abi.KindStart || failed[0].Mail.Size == 0 {
-		t.Fatalf("%+v", failed)
-	}
-	for _, e := range failed {
-		text := must(e.MarshalJSON())(t)
-		for _, secret := range [][]byte{key[:], seed[:]} {
-			if bytes.Contains(e.Mail.Payload, secret) || strings.Contains(string(text), hex.EncodeToString(secret)) || strings.Contains(e.Report(), hex.EncodeToString(secret)) {
-				t.Errorf("a secret is in\n%s\n%s", e.Report(), text)
+// What only an actor may know, its start envelope, is in no event, report or trace:
+// not if the start fails, nor if the guest has no use for it, or sends it on.
+func TestStartsAreNotShown(t *testing.T) { everyManner(t, rowStartsAreNotShown) }
+
+func rowStartsAreNotShown(t *testing.T) {
+	for name, start := range map[string][]byte{
+		"fails":     onTrap(abi.KindStart),
+		"unhandled": on(abi.KindStart, abi.AppendUnhandled(nil)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newStage(t, nil)
+			ref := l.spawn("g", puppet(t, on(abi.KindTimer), start))
+			seed, key := l.secret.guest(ref.uid, 0)
+			l.run()
+			shown := 0
+			for _, e := range l.raw(EventFailed, EventDeadLetter, EventUnhandled) {
+				var payload []byte
+				switch {
+				case e.Mail != nil && e.Mail.Kind == abi.KindStart && e.Mail.Size > 0:
+					payload = e.Mail.Payload
+					if !strings.Contains(e.Report(), "not shown") {
+						t.Error(e.Report())
+					}
+				case e.Dead != nil && e.Dead.Kind == abi.KindStart && e.Dead.Size > 0:
+					payload = e.Dead.Payload
+				default:
+					continue
+				}
+				shown++
+				if bytes.Contains(payload, seed[:]) || bytes.Contains(payload, key[:]) {
+					t.Errorf("a secret is in %+v", e)
+				}
 			}
-		}
-		if !strings.Contains(e.Report(), "not shown") {
-			t.Error(e.Report())
-		}
+			if shown == 0 {
+				t.Error("nothing was told of the start")
+			}
+		})
 	}
+	t.Run("traced", func(t *testing.T) {
+		l := newStage(t, nil)
+		ref := l.spawn("g", puppet(t, on(abi.KindTimer), on(abi.KindStart, abi.AppendForward(nil, l.probe.uid, ""))))
+		l.run()
+		seed, key := l.secret.guest(ref.uid, 1)
+		_, key = l.secret.guest(ref.uid, 0)
+		starts := 0
+		stop := must(l.Tap(ref, 1<<20, func(m *Tapped) {
+			if m.Kind == abi.KindStart {
+				starts++
+			}
+			if bytes.Contains(m.Payload, seed[:]) || bytes.Contains(m.Payload, key[:]) {
+				t.Errorf("a secret is in %+v", *m)
+			}
+		}, nil))(t)
+		defer stop()
+		l.say(ref, script(trap()))
+		l.run()
+		if starts == 0 {
+			t.Error("no start was seen")
+		}
+	})
 }

@@ -128,7 +128,7 @@ func (a *actor) tapCommand(taps []*tap, one Tapped, cmd *abi.Command, current *m
 	one.Out, one.Kind, one.Correlation = true, abi.KindMessage, cmd.Correlation
 	switch {
 	case cmd.Op == abi.OpForward && current != nil:
-		one.Forward, one.Kind, one.Correlation, payload = true, current.Kind, current.Correlation, current.Payload
+		one.Forward, one.Kind, one.Correlation, payload = true, current.Kind, current.Correlation, shown(current)
 	case cmd.Op == abi.OpAsk:
 	case cmd.Op == abi.OpSend:
 		one.Kind = kindOf(cmd)
