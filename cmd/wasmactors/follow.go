@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func eventsCommand(env *environment) *cli.Command {
 				return err
 			}
 			for _, k := range c.StringSlice("kind") {
-				if !contains(observe.EventKinds(), k) {
+				if !slices.Contains(observe.EventKinds(), k) {
 					return usage("--kind: %q is none of %s%s", k, strings.Join(observe.EventKinds(), ", "), didYouMean(k, observe.EventKinds()))
 				}
 				q.Add("kind", k)

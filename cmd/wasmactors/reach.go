@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -118,7 +119,7 @@ func selected(c *cli.Context) (sel observe.Select, err error) {
 	}
 	sel.Types, sel.Refs = c.StringSlice("type"), c.StringSlice("ref")
 	for _, name := range c.StringSlice("state") {
-		if !contains(states(), name) {
+		if !slices.Contains(states(), name) {
 			return sel, usage("--state: %q is none of %s%s", name, strings.Join(states(), ", "), didYouMean(name, states()))
 		}
 		sel.States = append(sel.States, observe.State(name))
@@ -138,13 +139,4 @@ func query(sel observe.Select) url.Values {
 		q.Add("state", string(s))
 	}
 	return q
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func topCommand(env *environment) *cli.Command {
 			if every == 0 {
 				every = time.Second
 			}
-			if !contains(observe.Sorts(), c.String("sort")) {
+			if !slices.Contains(observe.Sorts(), c.String("sort")) {
 				return usage("--sort: %q is none of %s%s", c.String("sort"), strings.Join(observe.Sorts(), ", "), didYouMean(c.String("sort"), observe.Sorts()))
 			}
 			t := &top{client: r.Client, sel: sel, sort: c.String("sort"), desc: !c.Bool("asc"), search: c.String("search"), limit: c.Int("limit")}

@@ -87,7 +87,7 @@ func (v verb) command(env *environment) *cli.Command {
 // readDirective takes the directive out of the arguments.
 func readDirective(c *cli.Context, cmd *admin.Command) error {
 	directives := []string{"resume", "restart", "stop"}
-	at := slices.IndexFunc(cmd.Select.Paths, func(p string) bool { return contains(directives, strings.TrimPrefix(p, "/user/")) })
+	at := slices.IndexFunc(cmd.Select.Paths, func(p string) bool { return slices.Contains(directives, strings.TrimPrefix(p, "/user/")) })
 	if at < 0 {
 		return usage("decide needs a directive: %s", strings.Join(directives, ", "))
 	}

@@ -2,25 +2,13 @@
 
 package endpoint
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peer is the user at the other end of a connection.
-func peer(c net.Conn) (uid int, known bool) {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return 0, false
-	}
-	raw, err := u.SyscallConn()
+// peerOf is the user at the other end of a socket, as the kernel knows it.
+func peerOf(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptXucred(fd, 0, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
-	var cred *unix.Xucred
-	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptXucred(int(fd), 0, unix.LOCAL_PEERCRED) }); cerr != nil || err != nil {
-		return 0, false
-	}
-	return int(cred.Uid), true
+	return int(cred.Uid), nil
 }

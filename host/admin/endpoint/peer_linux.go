@@ -1,24 +1,12 @@
 package endpoint
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peer is the user at the other end of a connection.
-func peer(c net.Conn) (uid int, known bool) {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return 0, false
-	}
-	raw, err := u.SyscallConn()
+// peerOf is the user at the other end of a socket, as the kernel knows it.
+func peerOf(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
-	var cred *unix.Ucred
-	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
-		return 0, false
-	}
-	return int(cred.Uid), true
+	return int(cred.Uid), nil
 }
