@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -457,7 +458,7 @@ func TestCostOfAttacks(t *testing.T) {
 		fmt.Printf("\nfigures: %s\n", text)
 		return
 	}
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector's memory is not the host's")
 	}
 	if _, err := os.Stat("/proc/self/statm"); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 	"pgregory.net/rapid"
 )
@@ -222,7 +223,7 @@ func (l *ledger) end() error {
 // are what is there, and nothing is left in the end.
 func TestAccountsAreWhatIsHeld(t *testing.T) {
 	puppetImage(t)
-	if raceEnabled { // twenty times slower
+	if race.Enabled { // twenty times slower
 		before := flag.Lookup("rapid.checks").Value.String()
 		must(0, flag.Set("rapid.checks", "4"))(t)
 		defer func() { _ = flag.Set("rapid.checks", before) }()

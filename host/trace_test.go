@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 	"pgregory.net/rapid"
@@ -415,7 +416,7 @@ func TestATraceDoesNotMakeAMessageTooLarge(t *testing.T) {
 
 // One message within a trace costs nothing more of the heap than its spans.
 func TestTracedTurnsDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("sync.Pool drops at random under the race detector")
 	}
 	for _, c := range []struct {

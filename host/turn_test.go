@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -122,7 +123,7 @@ func count(n uint32) Raw {
 // A message between guests costs no allocation, supervision, metering and
 // dispatching included.
 func TestTurnPathDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("sync.Pool drops at random under the race detector")
 	}
 	e := newEngine(t)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/internal/estimate"
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/internal/wasmgen"
 )
@@ -13,7 +14,7 @@ import (
 // speed, no family takes much longer for a step than the families do as a rule;
 // nor much shorter, so that honest modules are not refused.
 func TestMeasured(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		t.Skip("compiles for seconds")
 	}
 	type sample struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/instrcount"
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // count runs the test again as the child. Its own part is between the marks.
@@ -40,7 +41,7 @@ func loop(n int) {
 // TestALoopCostsItsIterations: twice the work is twice the instructions, exactly so
 // in every window, and they are in the function that does the work.
 func TestALoopCostsItsIterations(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector adds instructions of its own")
 	}
 	if instrcount.Counting() {
@@ -73,7 +74,7 @@ func TestALoopCostsItsIterations(t *testing.T) {
 // TestOtherThreadsAreNotCounted: what goroutines on other threads do meanwhile does
 // not change the figure, and they go on afterwards.
 func TestOtherThreadsAreNotCounted(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector adds instructions of its own")
 	}
 	if instrcount.Counting() {

@@ -3,6 +3,8 @@ package mailbox
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 func TestFreeKeepsSmallBuffersOnly(t *testing.T) {
@@ -117,7 +119,7 @@ func TestFullCacheGivesHalfAway(t *testing.T) {
 
 // TestNoAllocation pins the steady state: a message costs no allocation.
 func TestNoAllocation(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("sync.Pool drops at random under the race detector")
 	}
 	m := boxOf(Limits{Messages: 100})

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // TestHammer has many senders push while one consumer pops, gives back, and
@@ -13,7 +15,7 @@ import (
 func TestHammer(t *testing.T) {
 	const senders = 6
 	perSender := 20000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		perSender = 4000
 	}
 	m := boxOf(Limits{Messages: 50, Bytes: 400})
@@ -96,7 +98,7 @@ func TestHammer(t *testing.T) {
 // is where an envelope could be lost or refused and delivered.
 func TestHammerClose(t *testing.T) {
 	rounds := 2000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		rounds = 300
 	}
 	for range rounds {

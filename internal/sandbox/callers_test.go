@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 )
 
@@ -42,7 +43,7 @@ func TestCallersServeWhoCalls(t *testing.T) {
 	e := newEngine(t, NewConfig())
 	images := []*Image{load(t, e, "echo", ImageConfig{}), load(t, e, "echo", ImageConfig{StackLimit: 2 << 20})}
 	turns := 3000
-	if raceDetector {
+	if race.Enabled {
 		turns = 500
 	}
 	var wg sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/internal/wasmgen"
 )
@@ -57,7 +58,7 @@ func loadCost(t *testing.T, e *Engine, code []byte, cfg ImageConfig) (time.Durat
 // refused, whatever it is made of. Some of these took minutes and gigabytes. A
 // refusal is one by a limit.
 func TestHostileModules(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("one load after another: nothing to race")
 	}
 	sizes := []int{7_000, 30_000, 95_000}
@@ -122,7 +123,7 @@ func TestCompileLimits(t *testing.T) {
 // and loads them: the limits hold for what nobody has thought of, too. Sizes are
 // bounded so that a find takes seconds, not minutes.
 func FuzzScale(f *testing.F) {
-	if raceDetector {
+	if race.Enabled {
 		f.Skip("one load after another: nothing to race")
 	}
 	for k := range uint64(40) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // goGuest builds testdata/goguest once a test run.
@@ -40,7 +41,7 @@ func (e *buildError) Error() string { return e.err.Error() + "\n" + e.output }
 
 func loadGo(t testing.TB, e *Engine, cfg ImageConfig) *Image {
 	t.Helper()
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("a Go guest takes half a minute to compile, on one goroutine; host runs them")
 	}
 	raw, err := goGuest()
@@ -201,7 +202,7 @@ func TestGoGuestNotFrozen(t *testing.T) {
 
 // TestGoGuestTurnsDoNotAllocate: not even when the guest outlives many quanta.
 func TestGoGuestTurnsDoNotAllocate(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("pools lose what they hold, on purpose")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

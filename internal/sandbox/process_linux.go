@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // deathSignal is sent to the process when its parent dies. Tests can turn it off.
@@ -50,7 +52,7 @@ func limitProcess(l compileLimits) {
 		n, _ := strconv.ParseUint(pages, 10, 64)
 		reserved = n * uint64(os.Getpagesize())
 	}
-	if reserved > 0 && !raceDetector {
+	if reserved > 0 && !race.Enabled {
 		atMost(syscall.RLIMIT_AS, reserved+l.Memory+l.Memory/4+slack)
 	}
 	seconds := uint64((l.Time+2*l.Init)/time.Second) + 2

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 func needsKernelLimits(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("address space is not limited under the race detector")
 	}
 }
@@ -92,7 +93,7 @@ func TestProcessInheritsNothing(t *testing.T) {
 // TestSlowModules: modules whose locals meet at thousands of joins, which wazero's
 // compiler takes long for, are loaded or refused within the limits of their size.
 func TestSlowModules(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("measures processor time")
 	}
 	e := newEngine(t, NewConfig().withProgram(compileArg))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 func isSend(t *testing.T, cmds turn) {
@@ -345,7 +346,7 @@ func (j *jitter) Now() time.Time {
 // TestFuelIsDeterministic: the same turns spend the same fuel on every engine,
 // with every schedule of grants, and fail for fuel at the same place.
 func TestFuelIsDeterministic(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("one turn after another: nothing to race")
 	}
 	var want []string
@@ -618,7 +619,7 @@ func TestRunOfNothing(t *testing.T) {
 
 // TestTurnsDoNotAllocate pins the promise of the turn path.
 func TestTurnsDoNotAllocate(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("pools lose what they hold, on purpose")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/wasmactors/wasmactors/internal/race"
 	"pgregory.net/rapid"
 )
 
@@ -121,7 +122,7 @@ func TestPatchIsSmall(t *testing.T) {
 	if c := p.Clone(); c.Bytes() > 20*12 {
 		t.Errorf("%d bytes for 20 words", c.Bytes())
 	}
-	if n := testing.AllocsPerRun(20, func() { _ = m.Patch(&p) }); n != 0 && !raceEnabled {
+	if n := testing.AllocsPerRun(20, func() { _ = m.Patch(&p) }); n != 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
 }

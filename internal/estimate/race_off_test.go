@@ -1,5 +1,0 @@
-//go:build !race
-
-package estimate_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build race
-
-package instrcount_test
-
-const raceDetector = true

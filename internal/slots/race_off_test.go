@@ -1,5 +1,0 @@
-//go:build !race
-
-package slots
-
-const raceEnabled = false
