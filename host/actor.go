@@ -68,6 +68,7 @@ type actor struct {
 	args     []byte
 	limits   Limits
 	caps     capabilities
+	attached *mailbox.Attached // to what it sends; nil: nothing
 	tree     *tree
 	pool     *account.Pool         // it and all below it, or of an ancestor
 	member   family.Member[*actor] // of the parent's family
@@ -152,6 +153,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p Props) (*act
 		a.args = args
 	}
 	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop), spawn: p.caps.Spawn}
+	a.attached = attachedOf(&p)
 	if err := a.openAccount(); err != nil {
 		return nil, err
 	}
@@ -289,6 +291,8 @@ type scratch struct {
 	effects []effect // of the native turn that runs
 	parent  parentIn // the actor that runs, as its children's supervisor
 	trace   carried
+
+	attached *mailbox.Attached // to what the guest's turn that is carried out sends
 }
 
 func scratchOf(w *dispatch.Worker) *scratch {

@@ -16,6 +16,9 @@ import (
 // incarnation only messages count.
 func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope) {
 	last := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
+	if scr.attached = g.actor.attached; current.Attached != nil {
+		scr.attached = g.actor.attachedIn(current)
+	}
 	for i := range cmds {
 		cmd := &cmds[i]
 		if cmd.Op == abi.OpSend && cmd.ToPath == nil {
@@ -115,6 +118,9 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	e := scr.cache.New()
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = abi.KindMessage, a.uid, a.path, cmd.Correlation
+	if scr.attached != nil {
+		e.Attached = scr.attached
+	}
 	if cmd.Flags != 0 {
 		switch {
 		case cmd.Flags&abi.FlagReply != 0:
@@ -265,6 +271,7 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 		err = badName(string(cmd.Name))
 	case glob.MatchAny(a.caps.spawn, string(cmd.Type)):
 		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.forChildren()).WithCapabilities(a.props.caps)
+		p.grants = a.props.grants
 		if len(cmd.Payload) > 0 {
 			p.args = Raw(append([]byte{}, cmd.Payload...))
 		}

@@ -45,6 +45,9 @@ func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (m Messag
 		span := s.fromOutside(ctx, AskSpan, to, e)
 		defer func() { s.sent(span, err) }()
 	}
+	if s.cfg.values != nil {
+		e.Attached = s.carry(ctx)
+	}
 	_, bounded := ctx.Deadline()
 	uid, p, err := s.request(to, e, !bounded)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -53,6 +54,7 @@ type Config struct {
 	log        *slog.Logger
 	commit     func(*commitment) error // nil: nobody records what actors do
 	tracer     Tracer                  // nil: nothing is traced
+	values     []any                   // keys of contexts that asks carry
 }
 
 // SpawnOptions are what a guest says about a child that it spawns.
@@ -164,6 +166,11 @@ func (c Config) WithMemory(bytes int64) Config {
 
 // WithMaxActors bounds the number of actors; 0 is no bound, the default.
 func (c Config) WithMaxActors(n int) Config { c.actors = int64(max(n, 0)); return c }
+
+// WithContextValues sets which values of the context of [System.Ask] go with the question, and
+// with all that turns send because of it, until a service gets them by [Context.Values]. Guests
+// do not see them. Timers do not carry them.
+func (c Config) WithContextValues(keys ...any) Config { c.values = slices.Clone(keys); return c }
 
 // WithTracer records what messages cause, see [Tracer]. Without it traces are not looked
 // at, and cost nothing.

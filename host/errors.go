@@ -52,6 +52,8 @@ var (
 	// ErrNotKept: the dead letter is not kept any more, not whole, or no message that could
 	// be delivered again.
 	ErrNotKept = errors.New("host: the dead letter cannot be delivered again")
+	// ErrGone: nobody waits for the answer any more; the cause of [Reply.Context].
+	ErrGone = errors.New("host: nobody waits for the answer any more")
 	// ErrUsed: the reply handle was used before.
 	ErrUsed = errors.New("host: the answer was given already")
 )

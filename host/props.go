@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -107,6 +108,7 @@ type Props struct {
 	args     any
 	limits   Limits
 	caps     Capabilities
+	grants   []mailbox.Grant // sorted by service
 	strategy supervision.Strategy
 	children []Child
 

@@ -27,6 +27,7 @@ type keptLetter struct {
 	correlation uint64
 	flags       uint8
 	senderPath  string
+	attached    *mailbox.Attached
 	headers     []byte
 	whole       []byte // nil: the excerpt is
 	taken       bool   // it was delivered again
@@ -64,7 +65,7 @@ func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
 	if l.Whole = extra <= d.most/4; l.Whole {
 		d.makeRoom(extra, l.ID)
 		d.bytes += extra
-		at.correlation, at.flags, at.senderPath = e.Correlation, e.Flags&flagNoInfluence, e.SenderPath
+		at.correlation, at.flags, at.senderPath, at.attached = e.Correlation, e.Flags&flagNoInfluence, e.SenderPath, e.Attached
 		if len(e.Headers) > 0 {
 			at.headers = append([]byte(nil), e.Headers...)
 		}
@@ -153,7 +154,7 @@ func (d *deadLetters) take(id uint64) (*keptLetter, *mailbox.Envelope, error) {
 		return nil, nil, fmt.Errorf("%w: of number %d only the first %d of %d bytes are kept; see Config.WithDeadLetterBytes", ErrNotKept, id, len(k.Payload), k.Size)
 	}
 	e := mailbox.New()
-	e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation = k.Kind, k.flags, k.Sender, k.senderPath, k.correlation
+	e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation, e.Attached = k.Kind, k.flags, k.Sender, k.senderPath, k.correlation, k.attached
 	e.SetHeaders(k.headers)
 	if k.whole != nil {
 		e.SetPayload(k.whole)

@@ -12,7 +12,7 @@ import (
 // Refusal is something that an actor has asked the host for and did not get. Messages
 // that are refused are dead letters instead.
 type Refusal struct {
-	What   string // spawn, memory: growth of a guest's, instance: one for an actor that sleeps
+	What   string // spawn, memory: growth of a guest's, instance: one for an actor that sleeps, or the name of a service
 	Type   string // spawn: of the actor that was to be
 	Name   string // spawn: its name
 	Reason string // why
@@ -34,6 +34,19 @@ func (g *guest) spawnRefused(cmd *abi.Command, err error) {
 	}
 	e.Refused.Limit = e.Refused.Key != ""
 	a.sys.bus.publish(e)
+}
+
+// Refused tells whoever watches that a service has refused an actor something: an event of
+// [EventRefused] about the actor. It does nothing if the actor has gone. Each call is an
+// event, so a service bounds how often a guest can make it call. Any goroutine may call it.
+func (s *System) Refused(ref Ref, r Refusal) {
+	a := s.table.Get(ref.uid)
+	if a == nil || s.bus.quiet() {
+		return
+	}
+	e := a.event(EventRefused)
+	e.Refused = &r
+	s.bus.publish(e)
 }
 
 // memoryRefused tells whoever watches that there is no room for what an actor needs.

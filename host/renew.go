@@ -26,7 +26,7 @@ type renewal struct {
 // its watches stay, and its failures are counted anew. A turn that runs ends first, or is
 // killed after Config.WithStopGrace.
 //
-// Of p it takes the arguments, the capabilities, the limits and the children. Children of
+// Of p it takes the arguments, the capabilities, the grants, the limits and the children. Children of
 // the recipe stay as well and restart, each under its new recipe; those that it lacks stop,
 // and those that are new start. Children that the actor has spawned itself stop, unless its
 // supervisor keeps children. What an actor is made with stays as it is: its module and type,
@@ -139,6 +139,7 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
 	a.args, a.limits = args, l.withDefaults()
 	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop), spawn: p.caps.Spawn}
+	a.props.grants, a.attached = p.grants, attachedOf(p)
 	return before
 }
 

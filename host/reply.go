@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -16,10 +17,12 @@ type Reply struct {
 	to          abi.Ref
 	correlation uint64
 	trace       []byte // headers of the answer, nil for none
+	attached    *mailbox.Attached
 
-	mu   sync.Mutex
-	used bool
-	gone chan struct{}
+	mu    sync.Mutex
+	used  bool
+	gone  chan struct{}
+	after map[*func()]struct{} // called when it is gone
 }
 
 // Later is a handle for the answer to the current message. It fails with ErrLimit while
@@ -34,7 +37,7 @@ func (c *Context) Later() (*Reply, error) {
 		a.replies.Add(-1)
 		return nil, ErrLimit
 	}
-	r := &Reply{actor: a, uid: a.sys.outside.newRef(), to: c.env.Sender, correlation: c.env.Correlation, trace: c.scr.keep(), gone: make(chan struct{})}
+	r := &Reply{actor: a, uid: a.sys.outside.newRef(), to: c.env.Sender, correlation: c.env.Correlation, trace: c.scr.keep(), attached: a.attachedIn(c.env), gone: make(chan struct{})}
 	a.sys.outside.put(r.uid, (*replyDoor)(r))
 	if asker := a.sys.table.Get(r.to); asker != nil {
 		if r.correlation != 0 && !asker.post(c.scr, sysMsg{kind: sysObserve, ref: r.uid, correlation: r.correlation}) {
@@ -57,6 +60,16 @@ func (r *Reply) Fail(reason string) error { return r.send(abi.KindReplyError, re
 // given up, or was answered by somebody else.
 func (r *Reply) Gone() <-chan struct{} { return r.gone }
 
+// Context ends when Gone is closed, with the cause [ErrGone]. It has the values of
+// [Context.Values]. Contexts that are derived from it take no goroutine.
+func (r *Reply) Context() context.Context {
+	values := context.Background()
+	if r.attached != nil && r.attached.Context != nil {
+		values = r.attached.Context
+	}
+	return &replyContext{values, r}
+}
+
 func (r *Reply) send(kind abi.Kind, v any) error {
 	e, err := envelope(v)
 	if err != nil {
@@ -72,7 +85,7 @@ func (r *Reply) send(kind abi.Kind, v any) error {
 	}
 	r.actor.replies.Add(-1)
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, r.actor.uid, r.actor.path, r.correlation
-	e.Value = nil
+	e.Value, e.Attached = nil, r.attached
 	e.SetHeaders(r.trace)
 	return r.actor.sys.deliver(nil, r.to, e)
 }
@@ -90,7 +103,13 @@ type replyDoor Reply
 
 func (d *replyDoor) ended(abi.Ref, string) bool {
 	d.actor.replies.Add(-1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	close(d.gone)
+	for f := range d.after {
+		go (*f)() // not under the lock of the shard
+	}
+	d.after = nil
 	return true
 }
 
@@ -101,3 +120,45 @@ func (d *replyDoor) fail(uint64, abi.Ref, error) bool  { return false }
 func (d *replyDoor) delegate(uint64, abi.Ref, abi.Ref) {}
 func (d *replyDoor) expire(int64) bool                 { return false }
 func (d *replyDoor) watchers() []abi.Ref               { return nil }
+
+// replyContext is a handle as a context.
+type replyContext struct {
+	context.Context
+	reply *Reply
+}
+
+func (c *replyContext) Done() <-chan struct{} { return c.reply.gone }
+
+func (c *replyContext) Err() error {
+	select {
+	case <-c.reply.gone:
+		return ErrGone
+	default:
+		return nil
+	}
+}
+
+// AfterFunc is what package context looks for: without it a derived context would need a
+// goroutine that waits for Done.
+func (c *replyContext) AfterFunc(f func()) (stop func() bool) {
+	r, key := c.reply, &f
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.gone:
+		go f()
+		return func() bool { return false }
+	default:
+	}
+	if r.after == nil {
+		r.after = map[*func()]struct{}{}
+	}
+	r.after[key] = struct{}{}
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		_, waits := r.after[key]
+		delete(r.after, key)
+		return waits
+	}
+}

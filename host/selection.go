@@ -184,7 +184,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	}
 	defer e.Free()
 	if from != nil {
-		e.Sender, e.SenderPath = from.uid, from.path
+		e.Sender, e.SenderPath, e.Attached = from.uid, from.path, from.attached
 		s.chosen(e)
 	} else {
 		span := s.fromOutside(context.Background(), SendSpan, Ref{path: path}, e)

@@ -50,6 +50,7 @@ func cloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
 	k := mailbox.New()
 	k.Kind, k.Time, k.Sender, k.SenderPath, k.Correlation = e.Kind, e.Time, e.Sender, e.SenderPath, e.Correlation
 	k.Flags = e.Flags & (flagNoInfluence | flagSuppressed)
+	k.Attached = e.Attached
 	k.SetPayload(e.Payload)
 	k.SetHeaders(e.Headers)
 	return k
@@ -95,7 +96,7 @@ func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope, del
 		return err
 	}
 	e := cloneEnvelope(current)
-	e.Kind = kind
+	e.Kind, e.Attached = kind, withoutGrants(e.Attached)
 	scr.trace.stamp(e)
 	if delegated {
 		a.sys.delegate(scr, e, a.uid, to)

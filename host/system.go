@@ -51,8 +51,9 @@ type System struct {
 
 	user, services *actor // the guardians /user and /system
 
-	mu    sync.Mutex
-	cause error // why it terminated, if it was not asked to
+	mu      sync.Mutex
+	cause   error // why it terminated, if it was not asked to
+	closing []func(context.Context)
 	done  chan struct{}
 }
 
@@ -127,6 +128,21 @@ func (s *System) SpawnService(name string, p Props) (Ref, error) {
 	return s.spawnBelow(s.services, name, p)
 }
 
+// SpawnBelow starts a child of an actor; an empty name lets the host choose. It is
+// [Context.Spawn] for other goroutines, such as those of a service that answers later. The
+// error is ErrUnknown if the parent has gone, and ErrStopped if it is about to.
+func (s *System) SpawnBelow(parent Ref, name string, p Props) (Ref, error) {
+	a := s.table.Get(parent.uid)
+	if a == nil {
+		return Ref{}, ErrUnknown
+	}
+	k, err := a.spawn(nil, name, p, a.nextHostRef())
+	if err != nil {
+		return Ref{}, err
+	}
+	return k.ref(), nil
+}
+
 func (s *System) spawnBelow(guardian *actor, name string, p Props) (Ref, error) {
 	a, err := guardian.spawn(nil, name, p, guardian.nextHostRef())
 	if err != nil {
@@ -168,6 +184,9 @@ func (s *System) tell(from, to Ref, v any, flags uint8) error {
 		return err
 	}
 	e.Sender, e.SenderPath = from.uid, from.path
+	if a := s.table.Get(from.uid); from.uid != 0 && a != nil {
+		e.Attached = a.attached
+	}
 	e.Flags |= flags
 	if s.cfg.tracer != nil || e.Value != nil {
 		span := s.fromOutside(context.Background(), SendSpan, to, e)
@@ -263,9 +282,31 @@ func (s *System) Subscribe(buffer int, filter func(*Event) bool) *Subscription {
 // were in all.
 func (s *System) DeadLetters() ([]DeadLetter, uint64) { return s.dead.snapshot() }
 
+// BeforeClose has f called by Close before any actor stops, so that what brings work to the
+// system ends first: with the context of Close, all such functions at the same time. It is
+// called once, and not if the system ends by itself.
+func (s *System) BeforeClose(f func(context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = append(s.closing, f)
+}
+
+func (s *System) prepareClose(ctx context.Context) {
+	s.mu.Lock()
+	closing := s.closing
+	s.closing = nil
+	s.mu.Unlock()
+	var all sync.WaitGroup
+	for _, f := range closing {
+		all.Go(func() { f(ctx) })
+	}
+	all.Wait()
+}
+
 // Close stops all actors, orderly, and waits. When ctx ends first, running
 // turns are killed and its error is returned after the system has ended.
 func (s *System) Close(ctx context.Context) error {
+	s.prepareClose(ctx)
 	if s.user.post(nil, sysMsg{kind: sysStop, reason: "shutdown"}) && s.cfg.manual {
 		s.disp.RunUntilIdle(1 << 30)
 	}

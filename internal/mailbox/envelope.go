@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"context"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -43,6 +44,23 @@ type Envelope struct {
 	// Value travels beside the payload, for what never leaves the host: the
 	// promise of an ask, a native actor's Go value. It does not count as bytes.
 	Value any
+	// Attached is what the host states about the message; nil: nothing. It is shared, and
+	// not to be changed.
+	Attached *Attached
+}
+
+// Attached travels with messages inside the host, and no guest sees it.
+type Attached struct {
+	// Grants are what the sender may use of services.
+	Grants []Grant
+	// Context has values of the Go caller whose message has led to this one; nil: none.
+	Context context.Context
+}
+
+// Grant is what an actor may use of a service.
+type Grant struct {
+	Service string
+	Value   any
 }
 
 var envelopes sync.Pool
@@ -92,6 +110,9 @@ func (e *Envelope) clear() {
 	}
 	if e.Value != nil {
 		e.Value = nil
+	}
+	if e.Attached != nil {
+		e.Attached = nil
 	}
 	if e.Payload = e.Payload[:0]; cap(e.Payload) > maxKeptPayload {
 		e.Payload = nil

@@ -1,0 +1,103 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// What an actor may use of services, and how a service gets to know: by what the host
+// attaches to each message that the actor itself sends, never by what the message says. No
+// guest sees it, and what a guest forwards has lost it.
+
+// WithGrant lets the actor use the service of this name below /system: the ref of the service
+// stands in its start, and each of its messages carries the grant, which the service gets by
+// [Context.Grant]. What a grant is, the service says. Those that a guest spawns have the
+// grants of their parent.
+func (p Props) WithGrant(service string, grant any) Props {
+	grants := slices.DeleteFunc(slices.Clone(p.grants), func(g mailbox.Grant) bool { return g.Service == service })
+	grants = append(grants, mailbox.Grant{Service: service, Value: grant})
+	slices.SortFunc(grants, func(a, b mailbox.Grant) int { return strings.Compare(a.Service, b.Service) })
+	p.grants = grants
+	return p
+}
+
+// Grant is what the sender of the current message may use of a service: what
+// [Props.WithGrant] was given for it. It is nil if that is nothing, if nobody has sent the
+// message, or if a guest has forwarded it.
+func (c *Context) Grant(service string) any {
+	if c.env == nil || c.env.Attached == nil {
+		return nil
+	}
+	for _, g := range c.env.Attached.Grants {
+		if g.Service == service {
+			return g.Value
+		}
+	}
+	return nil
+}
+
+// Values has the values of the context that somebody outside has asked with and that has
+// led to the current message, see [Config.WithContextValues]. It never ends.
+func (c *Context) Values() context.Context {
+	if c.env == nil || c.env.Attached == nil || c.env.Attached.Context == nil {
+		return context.Background()
+	}
+	return c.env.Attached.Context
+}
+
+// Service is the ref of a service that the actor has a grant of, and that has been started.
+func (c *Context) Service(name string) (Ref, bool) {
+	a := c.actor
+	if !slices.ContainsFunc(a.props.grants, func(g mailbox.Grant) bool { return g.Service == name }) {
+		return Ref{}, false
+	}
+	s := a.sys.service(name)
+	if s == nil {
+		return Ref{}, false
+	}
+	return s.ref(), true
+}
+
+// service is the living actor of a name below /system.
+func (s *System) service(name string) *actor { return s.find([]string{"system", name}) }
+
+// attachedOf is what the messages of an actor carry.
+func attachedOf(p *Props) *mailbox.Attached {
+	if len(p.grants) == 0 {
+		return nil
+	}
+	return &mailbox.Attached{Grants: p.grants}
+}
+
+// attachedIn is what a message carries that is sent in the turn of another.
+func (a *actor) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
+	if turn == nil || turn.Attached == nil || turn.Attached.Context == nil {
+		return a.attached
+	}
+	return &mailbox.Attached{Grants: a.props.grants, Context: turn.Attached.Context}
+}
+
+// withoutGrants is what a message carries that somebody else sends on.
+func withoutGrants(at *mailbox.Attached) *mailbox.Attached {
+	if at == nil || at.Context == nil {
+		return nil
+	}
+	return &mailbox.Attached{Context: at.Context}
+}
+
+// carry is what an ask from Go carries.
+func (s *System) carry(ctx context.Context) *mailbox.Attached {
+	values := context.Background()
+	for _, key := range s.cfg.values {
+		if v := ctx.Value(key); v != nil {
+			values = context.WithValue(values, key, v)
+		}
+	}
+	if values == context.Background() {
+		return nil
+	}
+	return &mailbox.Attached{Context: values}
+}
