@@ -119,6 +119,8 @@ func TestCDDLBounds(t *testing.T) {
 		`(?m)^path = tstr \.size \(1\.\.(\d+)\)`:    MaxPath,
 		`(?m)^name = tstr .*\{1,(\d+)\}`:            MaxName,
 		`(?m)^type-name = tstr .*\{1,(\d+)\}`:       MaxTypeName,
+		`"services" => \{ 1\*(\d+) `:                MaxServices,
+		`(?m)^service-name = tstr .*\{1,(\d+)\}`:    MaxServiceName,
 		`(?m)^duration = 0\.\.(\d+)`:                MaxDuration,
 		`(?m)^ask-timeout = (\d+)`:                  MinAskTimeout,
 		`(?m)^ask-timeout = \d+\.\.(\d+)`:           MaxAskTimeout,

@@ -180,6 +180,97 @@ func TestDocumentsRoundTrip(t *testing.T) {
 	}
 }
 
+func TestStartServices(t *testing.T) {
+	base := Start{Type: "a", Path: "/user/a", Self: 7, Args: []byte{0xf6}}
+	plain := AppendStart(nil, &base)
+	if bytes.Contains(plain, []byte("services")) {
+		t.Errorf("no services, and yet % x", plain)
+	}
+	// with is the start payload with this behind the key.
+	with := func(value func(w *Writer)) []byte {
+		w := NewWriter(bytes.Clone(plain))
+		w.Bytes()[0]++
+		w.Text("services")
+		value(w)
+		return w.Bytes()
+	}
+	refs := func(pairs ...any) []byte {
+		return with(func(w *Writer) {
+			w.Map(len(pairs) / 2)
+			for i := 0; i < len(pairs); i += 2 {
+				w.Text(pairs[i].(string))
+				w.Uint(uint64(pairs[i+1].(int)))
+			}
+		})
+	}
+	most := make([]any, 0, 2*MaxServices+2)
+	for i := range MaxServices {
+		most = append(most, "s"+string(rune('A'+i/26))+string(rune('a'+i%26)), i+1)
+	}
+	long := strings.Repeat("n", MaxServiceName)
+
+	for _, c := range []struct {
+		in   []byte
+		want []Service
+	}{
+		{plain, nil},
+		{refs(), nil},
+		{refs("kv", 300), []Service{{"kv", 300}}},
+		{refs("http", 2, "kv", 1), []Service{{"http", 2}, {"kv", 1}}},
+		{refs("kv", 1, "sql", 3, "http", 2), []Service{{"http", 2}, {"kv", 1}, {"sql", 3}}}, // in any order
+		{refs(long, 1), []Service{{long, 1}}},
+	} {
+		var s Start
+		if err := DecodeStart(&s, c.in); err != nil || !reflect.DeepEqual(s.Services, c.want) {
+			t.Errorf("% x: %v, %v, want %v", c.in, s.Services, err, c.want)
+		}
+		if again := AppendStart(nil, &s); len(c.want) == 1 && !bytes.Equal(again, c.in) {
+			t.Errorf("% x becomes % x", c.in, again)
+		}
+	}
+	var s Start
+	if err := DecodeStart(&s, refs(most...)); err != nil || len(s.Services) != MaxServices {
+		t.Errorf("%d services: %v", len(s.Services), err)
+	}
+	for _, c := range []struct {
+		in   []byte
+		want *Error
+	}{
+		{refs(append(most, "t", 9)...), ErrRange},
+		{refs("kv", 1, "kv", 1), ErrDuplicate},
+		{refs("kv", 1, "a", 2, "kv", 3), ErrDuplicate},
+		{refs("kv", 0), ErrRef},
+		{refs("", 1), ErrServiceName},
+		{refs("a/b", 1), ErrServiceName},
+		{refs(long+"n", 1), ErrServiceName},
+		{refs("\xff", 1), ErrUTF8},
+		{with(func(w *Writer) { w.Map(1); w.Text("kv"); w.Int(-1) }), ErrType},
+		{with(func(w *Writer) { w.Map(1); w.Text("kv"); w.Text("x") }), ErrType},
+		{with(func(w *Writer) { w.Map(1); w.Uint(1); w.Uint(1) }), ErrType},
+		{with(func(w *Writer) { w.Array(0) }), ErrType},
+		{with(func(w *Writer) { w.Null() }), ErrType},
+	} {
+		if err := DecodeStart(&s, c.in); !errors.Is(err, c.want) || s.Services != nil {
+			t.Errorf("% x: %v, %v, want %v", c.in, s.Services, err, c.want)
+		}
+	}
+	both := AppendStart(nil, &Start{Type: "a", Reason: "r", Services: []Service{{"kv", 1}}})
+	if err := DecodeStart(&s, both); err != nil || s.Reason != "r" || len(s.Services) != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A guest that was made before there were services steps over them.
+func TestStartServicesCanBeIgnored(t *testing.T) {
+	in := AppendStart(nil, &Start{Type: "a", Path: "p", Self: 7, Args: []byte{1}, Reason: "r", Services: []Service{{"http", 2}, {"kv", 300}}})
+	r := NewReader(in)
+	got := map[string]bool{}
+	seen := decodeMap(r, startKeys[:10], func(key int) { got[startKeys[key]] = true; r.Skip() })
+	if err := r.Done(); err != nil || len(got) != 10 || seen != 1<<10-1 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestChildRef(t *testing.T) {
 	var key RefKey
 	for i := range key {

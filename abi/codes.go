@@ -124,6 +124,8 @@ const (
 	MaxName         = 255     // bytes
 	MaxTypeName     = 128     // bytes
 	MaxTypes        = 256     // in a description
+	MaxServices     = 64      // in a start payload
+	MaxServiceName  = 64      // bytes
 	MaxNeeds        = 32      // in a description
 	MaxReason       = 16384   // bytes
 	MaxTurnCommands = 65536   // in a turn

@@ -186,6 +186,8 @@ func TestPageTables(t *testing.T) {
 	need("| name of an actor | " + n(MaxName) + " bytes |")
 	need("| name of a type | " + n(MaxTypeName) + " bytes |")
 	need("| types in a description | " + n(MaxTypes) + " |")
+	need("| services in a start payload | " + n(MaxServices) + " |")
+	need("| name of a service | " + n(MaxServiceName) + " bytes |")
 	need("| features in a description | " + n(MaxNeeds) + " |")
 	need("| reason of fail, text of panic | " + n(MaxReason) + " bytes |")
 	need("| spawn options | " + n(MaxOptions) + " bytes |")

@@ -34,6 +34,7 @@ var (
 	ErrFlags       = &Error{"unknown flags"}
 	ErrCorrelation = &Error{"a correlation must not be 0 here"}
 	ErrFeature     = &Error{"not a valid name of a feature"}
+	ErrServiceName = &Error{"not a valid name of a service"}
 	ErrMissing     = &Error{"a required key is missing"}
 )
 

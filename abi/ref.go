@@ -96,6 +96,12 @@ func ValidTypeName(name []byte) bool {
 	return validIdent(name, MaxTypeName, true)
 }
 
+// ValidServiceName reports whether a service may be called name: 1 to 64 bytes of
+// [A-Za-z0-9_.~-].
+func ValidServiceName(name string) bool {
+	return len(name) <= MaxServiceName && validIdent([]byte(name), MaxServiceName, false)
+}
+
 func validIdent(s []byte, most int, slash bool) bool {
 	if len(s) == 0 || len(s) > most {
 		return false

@@ -12,12 +12,23 @@ type Start struct {
 	Incarnation uint64         // 0 at first, one more after every restart
 	Args        []byte         // CBOR; aliases the input when decoded
 	Reason      string         // why the actor was restarted, empty at first
+	Services    []Service      // that the actor has a grant for, sorted by name
 }
 
-// AppendStart appends the encoding of s.
+// Service is the ref of a service of the host's. Name has 1 to MaxServiceName bytes, see
+// ValidServiceName.
+type Service struct {
+	Name string
+	Ref  Ref
+}
+
+// AppendStart appends the encoding of s. The services must be at most MaxServices, and sorted by name.
 func AppendStart(dst []byte, s *Start) []byte {
 	n := uint64(9)
 	if s.Reason != "" {
+		n++
+	}
+	if len(s.Services) > 0 {
 		n++
 	}
 	dst = appendHead(dst, majorMap, n)
@@ -33,10 +44,16 @@ func AppendStart(dst []byte, s *Start) []byte {
 	if s.Reason != "" {
 		dst = appendText(appendText(dst, "reason"), s.Reason)
 	}
+	if len(s.Services) > 0 {
+		dst = appendHead(appendText(dst, "services"), majorMap, uint64(len(s.Services)))
+		for i := range s.Services {
+			dst = appendHead(appendText(dst, s.Services[i].Name), majorUint, uint64(s.Services[i].Ref))
+		}
+	}
 	return dst
 }
 
-var startKeys = []string{"type", "path", "self", "parent", "seed", "refkey", "spawned", "incarnation", "args", "reason"}
+var startKeys = []string{"type", "path", "self", "parent", "seed", "refkey", "spawned", "incarnation", "args", "reason", "services"}
 
 // DecodeStart reads exactly one start payload. Unknown keys are stepped over.
 // The error is an *At.
@@ -65,6 +82,8 @@ func DecodeStart(s *Start, src []byte) error {
 			s.Args = r.ByteString()
 		case 9:
 			s.Reason = r.Text()
+		case 10:
+			s.Services = readServices(r)
 		}
 	})
 	const required = 1<<9 - 1
@@ -72,6 +91,40 @@ func DecodeStart(s *Start, src []byte) error {
 		r.Fail(ErrMissing)
 	}
 	return r.Done()
+}
+
+// readServices reads a map of names to refs. The result is sorted by name.
+func readServices(r *Reader) []Service {
+	n := r.Map()
+	if n > MaxServices {
+		r.Fail(ErrRange)
+		return nil
+	}
+	var list []Service
+	for range n {
+		name := r.Text()
+		if r.err == nil && !ValidServiceName(name) {
+			r.Fail(ErrServiceName)
+		}
+		ref := r.Ref()
+		if r.err == nil && ref == 0 {
+			r.Fail(ErrRef)
+		}
+		at := len(list)
+		for at > 0 && list[at-1].Name >= name {
+			at--
+		}
+		if at < len(list) && list[at].Name == name {
+			r.Fail(ErrDuplicate)
+		}
+		if r.err != nil {
+			return nil
+		}
+		list = append(list, Service{})
+		copy(list[at+1:], list[at:])
+		list[at] = Service{name, ref}
+	}
+	return list
 }
 
 // readExactly reads a byte string of the length of dst.

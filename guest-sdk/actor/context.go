@@ -22,7 +22,7 @@ type Context struct {
 	length  uint8      // see body
 	marks   marks      // of this turn
 	before  uint64     // start.Spawned before the turn, if it hasSpawned
-	misuse  string     // what could not be carried out, if it has misused something
+	misuse  string     // why the turn fails, if it is misused
 }
 
 // marks are what the end of a turn has to know.
@@ -62,6 +62,18 @@ func (c *Context) DecodeArgs(d Decoder) error {
 	r := c.Args()
 	d.UnmarshalCBOR(r)
 	return r.Done()
+}
+
+// Service is the ref of a service that the actor has a grant for, by its name in the manifest's
+// capabilities. It stays the same for as long as the actor lives. To make requests see package
+// guest-sdk/service.
+func (c *Context) Service(name string) (ref Ref, granted bool) {
+	for i := range c.start.Services {
+		if s := &c.start.Services[i]; s.Name == name {
+			return s.Ref, true
+		}
+	}
+	return 0, false
 }
 
 // Sender is who has sent the current message; 0 for nobody.
@@ -198,16 +210,24 @@ func (c *Context) Error(text string) { bridge.Log(abi.LogError, []byte(text)) }
 // Correlation ties an answer to the current message; keep it for Answer.
 func (c *Context) Correlation() uint64 { return c.msg.correlation }
 
+// Fail makes the turn fail when it is over, as if Receive had returned err, for code that
+// has no way to return it. The first one counts. Fail(nil) does nothing.
+func (c *Context) Fail(err error) {
+	if err != nil {
+		c.refuse(err.Error())
+	}
+}
+
 // nobody notes that a call was given the ref 0.
-func (c *Context) nobody(call string) { c.refuse(call + " to ref 0, which is nobody") }
+func (c *Context) nobody(call string) { c.refuse("actor: " + call + " to ref 0, which is nobody") }
 
 // nowhere notes that a call was given an empty path.
-func (c *Context) nowhere(call string) { c.refuse(call + " to an empty path") }
+func (c *Context) nowhere(call string) { c.refuse("actor: " + call + " to an empty path") }
 
 // refuse makes the turn fail when it is over: panics cost much, and under TinyGo the text.
 func (c *Context) refuse(what string) {
 	if c.marks&misused == 0 {
-		c.misuse = "actor: " + what
+		c.misuse = what
 		c.marks |= misused
 	}
 }

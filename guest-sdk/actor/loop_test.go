@@ -121,6 +121,49 @@ func begun(t testing.TB) *fake {
 	return f
 }
 
+// startWith begins an actor that was granted services.
+func (f *fake) startWith(t testing.TB, incarnation uint64, services ...abi.Service) {
+	t.Helper()
+	start := abi.Start{Type: "probe", Path: "wasm://s/user/p#8", Self: 8, Incarnation: incarnation, Args: []byte{0xf6}, Services: services}
+	f.run(t, abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &start)})
+}
+
+// What an actor was granted is what its own start says, also if the instance was another's before.
+func TestServices(t *testing.T) {
+	f := begun(t)
+	look := func() (got [3]Ref) {
+		for i, name := range []string{"http", "kv", "sql"} {
+			ref, ok := ctx.Service(name)
+			if got[i] = ref; ok != (ref != 0) {
+				t.Errorf("%s: %d, %v", name, ref, ok)
+			}
+		}
+		return got
+	}
+	if got := look(); got != [3]Ref{} {
+		t.Errorf("none were granted: %v", got)
+	}
+	f.startWith(t, 0, abi.Service{Name: "http", Ref: 5}, abi.Service{Name: "kv", Ref: 6})
+	for i := range inbox {
+		inbox[i] = 0xff // nothing of it may lie in the inbox
+	}
+	if got := look(); got != [3]Ref{5, 6, 0} {
+		t.Errorf("http and kv were granted: %v", got)
+	}
+	f.run(t, text("echo"))
+	f.startWith(t, 1, abi.Service{Name: "http", Ref: 5}, abi.Service{Name: "kv", Ref: 6})
+	if got := look(); got != [3]Ref{5, 6, 0} {
+		t.Errorf("after a restart: %v", got)
+	}
+	f.startWith(t, 0, abi.Service{Name: "sql", Ref: 9})
+	if got := look(); got != [3]Ref{0, 0, 9} {
+		t.Errorf("of the next actor: %v", got)
+	}
+	if a := testing.AllocsPerRun(100, func() { _ = look() }); a != 0 {
+		t.Errorf("%v allocations to look one up", a)
+	}
+}
+
 func ops(cmds []abi.Command) (names string) {
 	for _, c := range cmds {
 		names += c.Op.String() + " "

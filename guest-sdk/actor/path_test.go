@@ -266,6 +266,7 @@ func TestMisuse(t *testing.T) {
 		"actor: AskPath to an empty path":            func(c *Context) { c.AskPath("", Int(1), time.Second, nil) },
 		"actor: ForwardPath to an empty path":        func(c *Context) { c.ForwardPath("") },
 		"actor: WatchPath to an empty path":          func(c *Context) { c.WatchPath("") },
+		"no more":                                    func(c *Context) { c.Fail(nil); c.Fail(errors.New("no more")); c.Fail(errors.New("later")) },
 	} {
 		current = &careless{call}
 		spawned := ctx.start.Spawned

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
@@ -119,6 +120,9 @@ func FuzzDecoders(f *testing.F) {
 	f.Add(abi.AppendAsk(nil, 0, "/user/a", 1, 2_000_000, nil, []byte{1}))
 	f.Add(abi.AppendSpawn(nil, 7, "t", "n", []byte{1}, []byte{0xa0}))
 	f.Add(abi.AppendStart(nil, &abi.Start{Type: "t", Reason: "r"}))
+	f.Add(abi.AppendStart(nil, &abi.Start{Type: "t", Services: []abi.Service{{Name: "http", Ref: 9}, {Name: "kv", Ref: 300}}}))
+	f.Add(abi.AppendStart(nil, &abi.Start{Type: "t", Services: []abi.Service{{Name: "kv", Ref: 9}, {Name: "http", Ref: 300}}}))
+	f.Add(abi.AppendStart(nil, &abi.Start{Type: "t", Services: []abi.Service{{Name: "kv", Ref: 9}, {Name: "kv", Ref: 300}}}))
 	f.Add(abi.AppendDescription(nil, &abi.Description{ABI: 1, SDK: "s", Types: []string{"t"}}))
 	f.Add(abi.AppendFailure(nil, &abi.Failure{Kind: abi.FailureTrap, Stack: []string{"f"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -136,6 +140,15 @@ func FuzzDecoders(f *testing.F) {
 		var s abi.Start
 		if abi.DecodeStart(&s, b) == nil {
 			agrees(t, b)
+			for i := range s.Services {
+				if i > 0 && s.Services[i-1].Name >= s.Services[i].Name || len(s.Services) > abi.MaxServices || s.Services[i].Ref == 0 {
+					t.Fatalf("% x: services %v", b, s.Services)
+				}
+			}
+			var again abi.Start
+			if err := abi.DecodeStart(&again, abi.AppendStart(nil, &s)); err != nil || !reflect.DeepEqual(again, s) {
+				t.Fatalf("% x: %+v becomes %+v, %v", b, s, again, err)
+			}
 		}
 		var d abi.Description
 		if abi.DecodeDescription(&d, b) == nil {

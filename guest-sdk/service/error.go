@@ -1,0 +1,88 @@
+package service
+
+// Code says what is wrong, so that code can decide about it. There may be more codes than
+// these with a later host.
+type Code string
+
+// The codes.
+const (
+	Denied      Code = "denied"       // no grant covers it
+	BadRequest  Code = "bad_request"  // the request is wrong
+	NotFound    Code = "not_found"    // what it names does not exist
+	Exists      Code = "exists"       // what it would make exists already
+	Conflict    Code = "conflict"     // a version did not match
+	TooLarge    Code = "too_large"    // more bytes, rows or the like than allowed
+	Quota       Code = "quota"        // that of the grant is used up
+	Busy        Code = "busy"         // too much is under way: try later
+	RateLimited Code = "rate_limited" // too often: try later
+	Unavailable Code = "unavailable"  // down, closing, or given up for a while: try later
+	Timeout     Code = "timeout"      // no answer in time: it may have been done, or may still be
+	Cancelled   Code = "cancelled"    // ended before it was done
+	ReadOnly    Code = "read_only"    // the grant allows reading only
+	Failed      Code = "failed"       // the world outside said no
+	Internal    Code = "internal"     // a defect of the service
+)
+
+// Retry reports whether the same request may succeed later. With Timeout it may also have been done
+// already.
+func (c Code) Retry() bool {
+	switch c {
+	case Busy, RateLimited, Unavailable, Timeout:
+		return true
+	}
+	return false
+}
+
+// Error is why there is no answer.
+type Error struct {
+	Code Code
+	Text string // for a person
+}
+
+// Error is code and text.
+func (e *Error) Error() string {
+	if e.Text == "" {
+		return string(e.Code)
+	}
+	return string(e.Code) + ": " + e.Text
+}
+
+// Is makes errors.Is(err, ErrNotFound) true for any error of that code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code && (t.Text == "" || t.Text == e.Text)
+}
+
+// An error of each code, for errors.Is.
+var (
+	ErrDenied      = &Error{Code: Denied}
+	ErrBadRequest  = &Error{Code: BadRequest}
+	ErrNotFound    = &Error{Code: NotFound}
+	ErrExists      = &Error{Code: Exists}
+	ErrConflict    = &Error{Code: Conflict}
+	ErrTooLarge    = &Error{Code: TooLarge}
+	ErrQuota       = &Error{Code: Quota}
+	ErrBusy        = &Error{Code: Busy}
+	ErrRateLimited = &Error{Code: RateLimited}
+	ErrUnavailable = &Error{Code: Unavailable}
+	ErrTimeout     = &Error{Code: Timeout}
+	ErrCancelled   = &Error{Code: Cancelled}
+	ErrReadOnly    = &Error{Code: ReadOnly}
+	ErrFailed      = &Error{Code: Failed}
+	ErrInternal    = &Error{Code: Internal}
+)
+
+// parse takes the text of a reply_error apart. One without a code is the host's: the service's actor
+// has ended, or has failed.
+func parse(text string) *Error {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= 'a' && c <= 'z' || c == '_':
+		case c == ':' && i > 0 && i+1 < len(text) && text[i+1] == ' ':
+			return &Error{Code(text[:i]), text[i+2:]}
+		default:
+			return &Error{Unavailable, text}
+		}
+	}
+	return &Error{Unavailable, text}
+}
