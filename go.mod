@@ -14,6 +14,7 @@ require (
 	github.com/prometheus/common v0.66.1
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/tetratelabs/wazero v1.12.0
 	github.com/urfave/cli/v2 v2.27.7
 	github.com/wasmactors/wasmactors/abi v0.1.0
@@ -29,6 +30,7 @@ require (
 	golang.org/x/mod v0.26.0
 	golang.org/x/sync v0.20.0
 	golang.org/x/sys v0.44.0
+	golang.org/x/time v0.14.0
 	google.golang.org/protobuf v1.36.10
 	pgregory.net/rapid v1.3.0
 )
@@ -40,8 +42,6 @@ require (
 	github.com/clipperhouse/displaywidth v0.11.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/muesli/cancelreader v0.2.2 // indirect
-	github.com/sony/gobreaker/v2 v2.4.0 // indirect
-	golang.org/x/time v0.14.0 // indirect
 )
 
 require (

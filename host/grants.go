@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -59,6 +60,16 @@ func (c *Context) Service(name string) (Ref, bool) {
 		return Ref{}, false
 	}
 	return s.ref(), true
+}
+
+// services are those that the actor has grants of and that have been started.
+func (a *actor) services() (out []abi.Service) {
+	for _, g := range a.props.grants {
+		if s := a.sys.service(g.Service); s != nil {
+			out = append(out, abi.Service{Name: g.Service, Ref: s.uid})
+		}
+	}
+	return out
 }
 
 // service is the living actor of a name below /system.

@@ -84,6 +84,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	start := abi.Start{
 		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed,
 		RefKey: g.childKey(), Spawned: g.spawned, Incarnation: a.incarnation(), Args: a.args,
+		Services: a.services(),
 	}
 	if cause != nil {
 		start.Reason = clip(cause.Error(), maxRestartReason)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -162,6 +163,14 @@ func (p Props) check() error {
 		d := p.module.Image().Description()
 		if !d.Has(p.typ) {
 			return fmt.Errorf("%w: the module has no actor type %q, it has %s", ErrBadProps, p.typ, strings.Join(d.Types, ", "))
+		}
+	}
+	if len(p.grants) > abi.MaxServices {
+		return fmt.Errorf("%w: %d services, at most %d", ErrBadProps, len(p.grants), abi.MaxServices)
+	}
+	for _, g := range p.grants {
+		if !abi.ValidServiceName(g.Service) {
+			return fmt.Errorf("%w: %q cannot be the name of a service", ErrBadProps, clip(g.Service, 100))
 		}
 	}
 	seen := map[string]bool{}

@@ -54,7 +54,7 @@ type System struct {
 	mu      sync.Mutex
 	cause   error // why it terminated, if it was not asked to
 	closing []func(context.Context)
-	done  chan struct{}
+	done    chan struct{}
 }
 
 // New starts a system. [System.Close] ends it.

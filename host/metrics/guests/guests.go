@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/metrics/exposition"
+	"github.com/wasmactors/wasmactors/host/service/fair"
 )
 
 // Name is the service's below /system, Path its path.
@@ -178,7 +179,7 @@ func New(grants map[string][]Metric) (*Service, error) {
 // Props is the service's actor, for System.SpawnService(Name, ...). Its mailbox gives no tree
 // of actors more than a part of it.
 func (s *Service) Props() host.Props {
-	return host.Func(s.receive).WithMailbox(newFair).WithLimits(host.Limits{Watches: 1 << 20})
+	return host.Func(s.receive).WithMailbox(fair.New).WithLimits(host.Limits{Watches: 1 << 20})
 }
 
 func (s *Service) receive(ctx *host.Context, m host.Message) error {

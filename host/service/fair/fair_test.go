@@ -1,4 +1,4 @@
-package guests
+package fair
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func mail(tree, n, size int) *host.Envelope {
 func TestFairMailbox(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := host.MailboxLimits{Messages: 40, Bytes: 400}
-		box := newFair(limits)
+		box := New(limits)
 		var model []*host.Envelope
 		n := 0
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {

@@ -1,4 +1,5 @@
-package guests
+// Package fair is the mailbox of actors that many others send to who do not trust each other.
+package fair
 
 import (
 	"strings"
@@ -7,9 +8,9 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// fair is a mailbox in which the messages of one tree of actors take a quarter of the room at
+// Mailbox is one in which the messages of one tree of actors take a quarter of the room at
 // most: a guest that floods it loses its own messages and nobody else's.
-type fair struct {
+type Mailbox struct {
 	mu     sync.Mutex
 	limits host.MailboxLimits
 	queue  []*host.Envelope // from first on
@@ -25,10 +26,12 @@ type load struct {
 	bytes    int64
 }
 
-const fairShare = 4
+// share: a tree may have one part of so many.
+const share = 4
 
-func newFair(l host.MailboxLimits) host.Mailbox {
-	return &fair{limits: l, trees: map[string]load{}}
+// New makes one, for host.Props.WithMailbox. All methods are for any goroutine.
+func New(l host.MailboxLimits) host.Mailbox {
+	return &Mailbox{limits: l, trees: map[string]load{}}
 }
 
 // treeOf is the top-level actor that an envelope's sender is below.
@@ -46,7 +49,7 @@ func treeOf(e *host.Envelope) string {
 }
 
 // Push implements host.Mailbox.
-func (f *fair) Push(e *host.Envelope) error {
+func (f *Mailbox) Push(e *host.Envelope) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	tree, size := treeOf(e), int64(e.Size())
@@ -55,7 +58,7 @@ func (f *fair) Push(e *host.Envelope) error {
 	case f.closed:
 		return host.ErrStopped
 	case len(f.queue)-f.first >= f.limits.Messages || f.bytes+size > f.limits.Bytes,
-		its.messages >= max(f.limits.Messages/fairShare, 1) || its.bytes+size > f.limits.Bytes/fairShare:
+		its.messages >= max(f.limits.Messages/share, 1) || its.bytes+size > f.limits.Bytes/share:
 		return host.ErrMailboxFull
 	}
 	f.queue = append(f.queue, e)
@@ -64,7 +67,7 @@ func (f *fair) Push(e *host.Envelope) error {
 }
 
 // count notes what comes and goes. mu is held.
-func (f *fair) count(tree string, messages int, bytes int64) {
+func (f *Mailbox) count(tree string, messages int, bytes int64) {
 	f.bytes += bytes
 	its := load{f.trees[tree].messages + messages, f.trees[tree].bytes + bytes}
 	if its.messages == 0 {
@@ -75,7 +78,7 @@ func (f *fair) count(tree string, messages int, bytes int64) {
 }
 
 // Force implements host.Mailbox.
-func (f *fair) Force(e *host.Envelope) bool {
+func (f *Mailbox) Force(e *host.Envelope) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -87,7 +90,7 @@ func (f *fair) Force(e *host.Envelope) bool {
 }
 
 // Pop implements host.Mailbox.
-func (f *fair) Pop() *host.Envelope {
+func (f *Mailbox) Pop() *host.Envelope {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.first == len(f.queue) {
@@ -107,7 +110,7 @@ func (f *fair) Pop() *host.Envelope {
 }
 
 // Peek implements host.Mailbox.
-func (f *fair) Peek() *host.Envelope {
+func (f *Mailbox) Peek() *host.Envelope {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.first == len(f.queue) {
@@ -117,7 +120,7 @@ func (f *fair) Peek() *host.Envelope {
 }
 
 // PushFront implements host.Mailbox.
-func (f *fair) PushFront(es ...*host.Envelope) {
+func (f *Mailbox) PushFront(es ...*host.Envelope) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rest := append([]*host.Envelope(nil), f.queue[f.first:]...)
@@ -128,7 +131,7 @@ func (f *fair) PushFront(es ...*host.Envelope) {
 }
 
 // Close implements host.Mailbox.
-func (f *fair) Close(drain func(*host.Envelope)) {
+func (f *Mailbox) Close(drain func(*host.Envelope)) {
 	f.mu.Lock()
 	left := f.queue[f.first:]
 	f.queue, f.first, f.bytes, f.trees, f.closed = nil, 0, 0, map[string]load{}, true
@@ -139,18 +142,18 @@ func (f *fair) Close(drain func(*host.Envelope)) {
 }
 
 // Len implements host.Mailbox.
-func (f *fair) Len() int {
+func (f *Mailbox) Len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.queue) - f.first
 }
 
 // Bytes implements host.Mailbox.
-func (f *fair) Bytes() int64 {
+func (f *Mailbox) Bytes() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.bytes
 }
 
 // Empty implements host.Mailbox.
-func (f *fair) Empty() bool { return f.Len() == 0 }
+func (f *Mailbox) Empty() bool { return f.Len() == 0 }

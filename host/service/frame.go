@@ -1,0 +1,278 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/fair"
+)
+
+// errClosing is why the context of a request ends when the service does.
+var errClosing = errors.New("service: it closes")
+
+// frame is the actor of a service, over all its incarnations: it has no state that a restart
+// would have to put in order.
+type frame[G any] struct {
+	name     string
+	env      *Env
+	provider Provider[G]
+	inline   Inline[G] // nil: nothing is
+	atOnce   int
+	denied   denials // of those without a grant
+	ref      atomic.Pointer[host.Ref]
+	counts   counts
+
+	mu      sync.Mutex
+	calls   map[*call]struct{}
+	closing bool
+	idle    chan struct{} // closed when it closes and no call is left
+}
+
+// call is a request that Serve works on.
+type call struct{ cancel context.CancelCauseFunc }
+
+func newFrame[G any](name string, env *Env, p Provider[G], atOnce int) *frame[G] {
+	f := &frame[G]{name: name, env: env, provider: p, atOnce: atOnce, calls: map[*call]struct{}{}, idle: make(chan struct{})}
+	f.inline, _ = p.(Inline[G])
+	return f
+}
+
+// Most children, and watches of them, that a service's actor may have.
+const mostChildren = 1 << 20
+
+func (f *frame[G]) props() host.Props {
+	return host.Func(f.receive).WithMailbox(fair.New).
+		WithLimits(host.Limits{Replies: f.atOnce + 1, Children: mostChildren, Watches: mostChildren})
+}
+
+func (f *frame[G]) self() host.Ref {
+	if ref := f.ref.Load(); ref != nil {
+		return *ref
+	}
+	return host.Ref{}
+}
+
+func (f *frame[G]) receive(ctx *host.Context, m host.Message) error {
+	if m.Kind != abi.KindMessage {
+		return host.ErrUnhandled
+	}
+	wanted := m.Correlation != 0 && !m.Sender.IsZero()
+	granted, _ := ctx.Grant(f.name).(*Granted[G])
+	if granted == nil {
+		f.answer(ctx, wanted, nil, f.refuse(m.Sender, &f.denied, Deny("", "%s is not granted", f.name)))
+		return nil
+	}
+	op, args, err := split(m.Payload)
+	if err != nil {
+		f.answer(ctx, wanted, nil, err)
+		return nil
+	}
+	r := &Request[G]{Op: op, Args: args, Sender: m.Sender, Grant: &granted.grant, frame: f, granted: granted, wanted: wanted}
+	size := int64(len(m.Payload))
+	if err := granted.budget.admit(f.env.Clock.Now(), size); err != nil {
+		f.answer(ctx, wanted, nil, err)
+		return nil
+	}
+	if f.inline != nil {
+		if answer, err, ok := f.now(r); ok {
+			granted.budget.leave(1, size)
+			f.answer(ctx, wanted, answer, f.seen(r, err))
+			return nil
+		}
+	}
+	if err := f.later(ctx, r, size); err != nil {
+		granted.budget.leave(1, size)
+		f.answer(ctx, wanted, nil, err)
+	}
+	return nil
+}
+
+// now is ServeNow, whose panics are errors.
+func (f *frame[G]) now(r *Request[G]) (answer any, err error, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err, ok = nil, f.panicked(r.Op, p), true
+		}
+	}()
+	return f.inline.ServeNow(r)
+}
+
+// later has Serve do it.
+func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
+	base := ctx.Values()
+	var reply *host.Reply
+	c := &call{}
+	if err := f.begin(c); err != nil {
+		return err
+	}
+	if r.wanted {
+		var err error
+		if reply, err = ctx.Later(); err != nil {
+			f.end(c)
+			return Errorf(Busy, "too many requests of all actors are under way")
+		}
+		base = reply.Context()
+	}
+	// The payload is the mailbox's again when the turn ends.
+	r.Args = append([]byte(nil), r.Args...)
+	work, cancel := context.WithCancelCause(base)
+	f.mu.Lock()
+	if c.cancel = cancel; f.closing {
+		cancel(errClosing)
+	}
+	f.mu.Unlock()
+	timer := f.env.Clock.AfterFunc(r.granted.budget.bounds.Timeout, func() { cancel(context.DeadlineExceeded) })
+	go func() {
+		answer, err := f.serve(work, r)
+		timer.Stop()
+		err = f.seen(r, ended(work, err))
+		if reply != nil {
+			f.send(reply, r, answer, err)
+		}
+		cancel(nil)
+		r.granted.budget.leave(1, size)
+		f.end(c)
+	}()
+	return nil
+}
+
+// begin enters a call, unless there are too many, or the service closes.
+func (f *frame[G]) begin(c *call) *Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closing:
+		return Errorf(Unavailable, "%s closes", f.name)
+	case len(f.calls) >= f.atOnce:
+		return Errorf(Busy, "%d requests of all actors are under way, as many as may be", f.atOnce)
+	}
+	f.calls[c] = struct{}{}
+	return nil
+}
+
+func (f *frame[G]) end(c *call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.calls, c)
+	if f.closing && len(f.calls) == 0 {
+		close(f.idle)
+	}
+}
+
+// stop ends all calls; idle is closed when they have returned.
+func (f *frame[G]) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closing {
+		return
+	}
+	f.closing = true
+	if len(f.calls) == 0 {
+		close(f.idle)
+	}
+	for c := range f.calls {
+		if c.cancel != nil {
+			c.cancel(errClosing)
+		}
+	}
+}
+
+// serve is Serve, whose panics are errors.
+func (f *frame[G]) serve(ctx context.Context, r *Request[G]) (answer any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err = nil, f.panicked(r.Op, p)
+		}
+	}()
+	return f.provider.Serve(ctx, r)
+}
+
+func (f *frame[G]) panicked(op string, p any) error {
+	f.env.Log.Error("a service has panicked", "service", f.name, "op", op, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return &Error{Code: Internal, Text: "the service has failed"}
+}
+
+// ended gives an error that a request has ended with because of its context the code for that.
+func ended(ctx context.Context, err error) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) || ctx.Err() == nil {
+		return err
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, context.DeadlineExceeded):
+		return &Error{Code: Timeout, Text: "it took longer than timeout of the grant", Err: err}
+	case errors.Is(cause, errClosing):
+		return &Error{Code: Unavailable, Text: "the service closes", Err: err}
+	}
+	return &Error{Code: Cancelled, Text: "nobody waits for the answer any more", Err: err}
+}
+
+// seen makes an error one for the guest, counts the request, and tells of a denial.
+func (f *frame[G]) seen(r *Request[G], err error) error {
+	f.counts.add(r.Op, err)
+	if err == nil {
+		return nil
+	}
+	var known *Error
+	if !errors.As(err, &known) {
+		f.env.Log.Error("a request has failed", "service", f.name, "op", r.Op, "actor", r.Sender.Path(), "error", err)
+		return &Error{Code: Internal, Text: "the service has failed", Err: err}
+	}
+	if known.Code == Denied {
+		return f.refuse(r.Sender, &r.granted.denied, known)
+	}
+	return known
+}
+
+// refuse tells whoever operates the system which key would allow it, and the guest, too.
+func (f *frame[G]) refuse(sender host.Ref, told *denials, e *Error) *Error {
+	key := "capabilities." + f.name
+	if e.Key != "" {
+		key += "." + e.Key
+	}
+	if told.allow(f.env.Clock.Now()) {
+		f.env.System.Refused(sender, host.Refusal{What: f.name, Reason: e.Text, Denied: true, Key: key})
+	}
+	return &Error{Code: Denied, Key: e.Key, Text: e.Text + "; " + key + " in the manifest would allow it"}
+}
+
+// answer ends a request within the turn.
+func (f *frame[G]) answer(ctx *host.Context, wanted bool, answer any, err error) {
+	switch {
+	case !wanted:
+	case err != nil:
+		_ = ctx.ReplyError(err.Error())
+	default:
+		if ctx.Reply(answer) != nil { // it cannot be encoded
+			_ = ctx.ReplyError((&Error{Code: Internal, Text: "the answer cannot be encoded"}).Error())
+		}
+	}
+}
+
+// send ends a request after the turn.
+func (f *frame[G]) send(reply *host.Reply, r *Request[G], answer any, err error) {
+	if err == nil {
+		payload, bad := host.Encode(answer)
+		if bad == nil {
+			_ = reply.Send(host.Raw(payload)) // an error says that nobody waits any more
+			return
+		}
+		f.env.Log.Error("an answer cannot be encoded", "service", f.name, "op", r.Op, "error", bad)
+		err = &Error{Code: Internal, Text: "the answer cannot be encoded"}
+	}
+	_ = reply.Fail(err.Error())
+}
+
+// plain is what a decoder says, without where in the decoder it was said.
+func plain(err error) string {
+	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "cbor: "), "unmarshal error: ")
+}
+
+func onceFunc(f func()) func() { return sync.OnceFunc(f) }

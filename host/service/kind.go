@@ -1,0 +1,177 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"sync/atomic"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Service is a service that was defined. It is immutable and for any goroutine.
+type Service[S, G any] struct {
+	def      Definition[S, G]
+	settings *Shape
+	grant    *Shape
+}
+
+var nameRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// Define makes a service. It panics if the definition cannot be one: a name that is not valid,
+// fields without tags, no Open.
+func Define[S, G any](d Definition[S, G]) *Service[S, G] {
+	if !nameRule.MatchString(d.Name) || d.Open == nil {
+		panic(fmt.Sprintf("service: %q is not defined: it needs a valid name and Open", d.Name))
+	}
+	if d.AtOnce <= 0 {
+		d.AtOnce = DefaultInAll
+	}
+	d.Bounds = d.Bounds.or(Bounds{AtOnce: DefaultAtOnce, Bytes: DefaultBytes, Timeout: DefaultTimeout})
+	s := &Service[S, G]{def: d, settings: ShapeOf(reflect.TypeFor[S]()), grant: ShapeOf(reflect.TypeFor[G]())}
+	s.settings.Doc = d.Doc
+	s.grant.Doc = d.Doc
+	return s
+}
+
+// Kind is a [Service] whatever its types, as manifests know it.
+type Kind interface {
+	// Name and Doc are those of the definition.
+	Name() string
+	Doc() string
+	// SettingsShape and GrantShape are how settings and grants look; without fields there is
+	// nothing to say. Grants have the keys of [Bounds] besides.
+	SettingsShape() *Shape
+	GrantShape() *Shape
+	// NewSettings and NewGrant are pointers to empty ones.
+	NewSettings() any
+	NewGrant() any
+	// CheckSettings and CheckGrant say what is wrong with those that were filled; an error
+	// may be one of [At].
+	CheckSettings(settings any) error
+	CheckGrant(grant any) error
+	// GrantOf is what host.Props.WithGrant takes. Actors with the result of one call share
+	// its bounds.
+	GrantOf(grant any, b Bounds) any
+	// StartWith is [Service.Start].
+	StartWith(sys *host.System, env *Env, settings any) (*Running, error)
+}
+
+// Name implements [Kind].
+func (s *Service[S, G]) Name() string { return s.def.Name }
+
+// Doc implements [Kind].
+func (s *Service[S, G]) Doc() string { return s.def.Doc }
+
+// SettingsShape implements [Kind].
+func (s *Service[S, G]) SettingsShape() *Shape { return s.settings }
+
+// GrantShape implements [Kind].
+func (s *Service[S, G]) GrantShape() *Shape { return s.grant }
+
+// NewSettings implements [Kind].
+func (s *Service[S, G]) NewSettings() any { return new(S) }
+
+// NewGrant implements [Kind].
+func (s *Service[S, G]) NewGrant() any { return new(G) }
+
+// CheckSettings implements [Kind].
+func (s *Service[S, G]) CheckSettings(settings any) error {
+	if s.def.CheckSettings == nil {
+		return nil
+	}
+	return s.def.CheckSettings(settings.(*S))
+}
+
+// CheckGrant implements [Kind].
+func (s *Service[S, G]) CheckGrant(grant any) error {
+	if s.def.CheckGrant == nil {
+		return nil
+	}
+	return s.def.CheckGrant(grant.(*G))
+}
+
+// GrantOf implements [Kind].
+func (s *Service[S, G]) GrantOf(grant any, b Bounds) any { return s.Grant(*grant.(*G), b) }
+
+// StartWith implements [Kind].
+func (s *Service[S, G]) StartWith(sys *host.System, env *Env, settings any) (*Running, error) {
+	return s.Start(sys, env, settings.(*S))
+}
+
+var grantIDs atomic.Uint64
+
+// Grant is a grant for host.Props.WithGrant. Actors with the result of one call share its
+// bounds. The grant must not be changed afterwards, and is not checked here.
+func (s *Service[S, G]) Grant(g G, b Bounds) *Granted[G] {
+	return &Granted[G]{id: grantIDs.Add(1), grant: g, budget: newBudget(b.or(s.def.Bounds))}
+}
+
+// Start opens the provider and starts the service's actor; before the actors that use it are
+// started. nil settings are empty ones, a nil env has nothing. It ends with the system.
+func (s *Service[S, G]) Start(sys *host.System, env *Env, settings *S) (*Running, error) {
+	if settings == nil {
+		settings = new(S)
+	}
+	full := env.complete(sys)
+	full.Log = full.Log.With("service", s.def.Name)
+	provider, err := s.def.Open(full, settings)
+	if err != nil {
+		return nil, fmt.Errorf("the service %s cannot be opened: %w", s.def.Name, err)
+	}
+	f := newFrame(s.def.Name, full, provider, s.def.AtOnce)
+	ref, err := sys.SpawnService(s.def.Name, f.props())
+	if err != nil {
+		return nil, errors.Join(err, provider.Close(context.Background()))
+	}
+	f.ref.Store(&ref)
+	r := &Running{name: s.def.Name, ref: ref, provider: provider, counts: &f.counts, closed: make(chan struct{})}
+	if d, ok := provider.(Drainer); ok {
+		sys.BeforeClose(d.Drain)
+	}
+	go func() {
+		<-sys.Terminated()
+		f.stop()
+		<-f.idle
+		if r.err = provider.Close(context.Background()); r.err != nil {
+			full.Log.Error("the service was not closed in order", "error", r.err)
+		}
+		close(r.closed)
+	}()
+	return r, nil
+}
+
+// Running is a service of a system.
+type Running struct {
+	name     string
+	ref      host.Ref
+	provider any
+	counts   *counts
+	closed   chan struct{}
+	err      error
+}
+
+// Name is that of the service.
+func (r *Running) Name() string { return r.name }
+
+// Ref is its actor.
+func (r *Running) Ref() host.Ref { return r.ref }
+
+// Provider is what Open has made, for who knows its type: tools for whoever operates a bundle.
+func (r *Running) Provider() any { return r.provider }
+
+// Counts are how the requests so far have ended, sorted by operation and code.
+func (r *Running) Counts() []Count { return r.counts.all() }
+
+// Wait returns when the system has ended and the provider is closed, with its error, or when
+// ctx ends.
+func (r *Running) Wait(ctx context.Context) error {
+	select {
+	case <-r.closed:
+		return r.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,158 @@
+// Package service is the frame of what guests may ask of the world: a service is an actor
+// below /system that answers requests of those who were granted it.
+//
+// A service is made with [Define] from its grant, its settings and a [Provider]; a manifest
+// grants it under capabilities and sets it under services, a Go program with [Kind.Start] and
+// host.Props.WithGrant. The frame looks up who may, bounds what is under way, ends work that
+// nobody waits for, and answers. docs/services has a page for each service of ours, which
+// use nothing that others cannot.
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Definition is what makes a service: S are its settings, G is what it grants; both are structs
+// whose fields have tags, see [ShapeOf], or struct{}.
+type Definition[S, G any] struct {
+	// Name is that of the actor below /system, of the grant and of the settings:
+	// small letters, digits and -, 1 to 32 of them.
+	Name string
+	// Doc says in a few words what it is for.
+	Doc string
+	// Bounds are the defaults of its grants.
+	Bounds Bounds
+	// AtOnce bounds the requests under way of all grants together; 0 is DefaultInAll.
+	AtOnce int
+	// CheckGrant and CheckSettings say what is wrong beyond single fields; nil: nothing.
+	// [At] says which field it is.
+	CheckGrant    func(*G) error
+	CheckSettings func(*S) error
+	// Open makes the provider. It is called once a system, before any actor of /user.
+	Open func(*Env, *S) (Provider[G], error)
+}
+
+// DefaultInAll is how many requests of all grants may be under way.
+const DefaultInAll = 10_000
+
+// Provider does what is asked. Its methods are called by any goroutine.
+type Provider[G any] interface {
+	// Serve answers a request, in a goroutine of its own. What it returns is encoded as
+	// fxamacker/cbor does, [host.Raw] is taken as it is. An error that is no [*Error] is
+	// answered as [Internal], and logged. ctx ends with the request: when its time is over,
+	// when the asker has ended or does not wait any more, when the service closes. It has the
+	// values of host.Config.WithContextValues. A panic is an [Internal] error.
+	Serve(ctx context.Context, r *Request[G]) (answer any, err error)
+	// Close is called when the system has ended and the last Serve has returned.
+	Close(ctx context.Context) error
+}
+
+// Inline is a provider that answers some requests at once.
+type Inline[G any] interface {
+	// ServeNow is called before Serve, within the service's turn: it must not wait. ok is
+	// false if Serve has to.
+	ServeNow(r *Request[G]) (answer any, err error, ok bool)
+}
+
+// Drainer is a provider that brings work to the system.
+type Drainer interface {
+	// Drain is called when the system is about to close, before any actor stops: it ends
+	// what is under way and takes nothing new, until ctx ends.
+	Drain(ctx context.Context)
+}
+
+// Request is one of an actor.
+type Request[G any] struct {
+	Op     string
+	Args   []byte   // CBOR; nil stands for none. Not to be changed
+	Sender host.Ref // as the host states it
+	Grant  *G       // of the sender; not to be changed
+
+	frame   *frame[G]
+	granted *Granted[G]
+	wanted  bool
+}
+
+// Wanted reports whether somebody waits for the answer.
+func (r *Request[G]) Wanted() bool { return r.wanted }
+
+// GrantID tells grants of one process apart: of two requests with the same number the senders
+// have the grant of one actor in the manifest.
+func (r *Request[G]) GrantID() uint64 { return r.granted.id }
+
+// Decode reads the arguments into a struct as fxamacker/cbor does, but keys that it does not
+// have, or has twice, are errors, as whatever does not fit. No arguments are an empty map.
+func (r *Request[G]) Decode(v any) error {
+	args := r.Args
+	if len(args) == 0 || len(args) == 1 && args[0] == 0xf6 {
+		args = []byte{0xa0}
+	}
+	if err := strict.Unmarshal(args, v); err != nil {
+		return Errorf(BadRequest, "%s: %s", r.Op, plain(err))
+	}
+	return nil
+}
+
+// Unknown is the error for an operation that there is not.
+func (r *Request[G]) Unknown() error {
+	return Errorf(BadRequest, "there is no operation %.40q", r.Op)
+}
+
+// Spawn starts an actor below the service's, such as a stream. Any goroutine may call it.
+func (r *Request[G]) Spawn(p host.Props) (host.Ref, error) {
+	ref, err := r.frame.env.System.SpawnBelow(r.frame.self(), "", p)
+	if err != nil {
+		return host.Ref{}, Errorf(Busy, "no actor can be started for it: %w", err)
+	}
+	return ref, nil
+}
+
+// Hold takes bytes of the grant for what the request, or what it leaves behind, holds in the
+// host. It fails with [Busy]. The caller gives them back, once.
+func (r *Request[G]) Hold(bytes int64) (release func(), err error) {
+	b := r.granted.budget
+	if refused := b.hold(bytes); refused != nil {
+		return nil, refused
+	}
+	return onceFunc(func() { b.leave(0, bytes) }), nil
+}
+
+// strict is how arguments are decoded.
+var strict = func() cbor.DecMode {
+	mode, err := cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		MaxNestedLevels: abi.MaxNesting, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return mode
+}()
+
+// split takes a request's payload apart: [op, args].
+func split(payload []byte) (op string, args []byte, err *Error) {
+	r := abi.NewReader(payload)
+	n := r.Array()
+	op = r.Text()
+	args = r.Raw()
+	if n != 2 || r.Done() != nil {
+		return "", nil, Errorf(BadRequest, "a request is an array of the name of an operation and its arguments")
+	}
+	return op, args, nil
+}
+
+// Granted is a grant with its bounds, for host.Props.WithGrant: see [Service.Grant].
+type Granted[G any] struct {
+	id     uint64
+	grant  G
+	budget *budget
+	denied denials
+}
+
+func (g *Granted[G]) String() string { return fmt.Sprintf("grant %d", g.id) }

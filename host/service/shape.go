@@ -1,0 +1,155 @@
+package service
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Size is a number of bytes, in manifests with a unit: 64MiB.
+type Size int64
+
+// ShapeKind is what kind of value a [Shape] is.
+type ShapeKind uint8
+
+// The kinds of values.
+const (
+	ShapeText ShapeKind = iota
+	ShapeBool
+	ShapeInt
+	ShapeNumber
+	ShapeSize
+	ShapeDuration
+	ShapeList    // Of is its elements
+	ShapeMapping // Of is its values
+	ShapeObject  // Fields
+)
+
+// Shape is how a value of a manifest looks: what its parser, its JSON Schema and its docs are
+// made from.
+type Shape struct {
+	Kind    ShapeKind
+	Doc     string
+	Enum    []string // text: one of these
+	Pattern string   // text, mapping (its keys): a regular expression for the whole
+	What    string   // what Pattern stands for, in words
+	Min     float64  // int, number, size
+	Max     float64  // 0: none
+	Of      *Shape
+	Fields  []ShapeField
+}
+
+// ShapeField is a key of an object. Index is the field of the struct.
+type ShapeField struct {
+	Name     string
+	Required bool
+	Shape    *Shape
+	Index    int
+}
+
+// ShapeOf reads the tags of a struct's exported fields:
+//
+//	Hosts []string `manifest:"hosts,required" doc:"patterns of hosts" pattern:"^[a-z.*]+$" what:"a host"`
+//
+// manifest is the key, "-" for none; doc is needed. enum (texts with commas), pattern with what
+// (for people), min and max are about texts and numbers, also those within lists and mappings;
+// key is the pattern of a mapping's keys. Types are string, bool, ints, floats, time.Duration,
+// [Size], and slices, maps from string and structs of these. It panics about anything else: that
+// is a mistake in a program.
+func ShapeOf(t reflect.Type) *Shape {
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("service: %v is no struct", t))
+	}
+	s := &Shape{Kind: ShapeObject}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, rest, _ := strings.Cut(f.Tag.Get("manifest"), ",")
+		if name == "-" {
+			continue
+		}
+		if !f.IsExported() || name == "" || f.Tag.Get("doc") == "" {
+			panic(fmt.Sprintf("service: %v.%s needs the tags manifest and doc", t, f.Name))
+		}
+		of := shapeOf(f.Type, f.Tag)
+		of.Doc = f.Tag.Get("doc")
+		s.Fields = append(s.Fields, ShapeField{Name: name, Required: rest == "required", Shape: of, Index: i})
+	}
+	return s
+}
+
+func shapeOf(t reflect.Type, tag reflect.StructTag) *Shape {
+	s := &Shape{Doc: tag.Get("doc")}
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		s.Kind = ShapeDuration
+		return s
+	case t == reflect.TypeFor[Size]():
+		s.Kind = ShapeSize
+		s.bounds(tag)
+		return s
+	}
+	switch t.Kind() {
+	case reflect.String:
+		s.Kind, s.Pattern, s.What = ShapeText, tag.Get("pattern"), tag.Get("what")
+		if e := tag.Get("enum"); e != "" {
+			s.Enum = strings.Split(e, ",")
+		}
+	case reflect.Bool:
+		s.Kind = ShapeBool
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		s.Kind = ShapeInt
+		s.bounds(tag)
+	case reflect.Float64:
+		s.Kind = ShapeNumber
+		s.bounds(tag)
+	case reflect.Slice:
+		s.Kind, s.Of = ShapeList, shapeOf(t.Elem(), tag)
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			panic(fmt.Sprintf("service: the keys of %v are no texts", t))
+		}
+		s.Kind, s.Of = ShapeMapping, shapeOf(t.Elem(), tag)
+		s.Pattern, s.What = tag.Get("key"), tag.Get("what")
+	case reflect.Struct:
+		object := ShapeOf(t)
+		object.Doc = s.Doc
+		return object
+	default:
+		panic(fmt.Sprintf("service: a manifest cannot have a %v", t))
+	}
+	return s
+}
+
+func (s *Shape) bounds(tag reflect.StructTag) {
+	for _, x := range []struct {
+		key string
+		to  *float64
+	}{{"min", &s.Min}, {"max", &s.Max}} {
+		text := tag.Get(x.key)
+		if text == "" {
+			continue
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			panic(fmt.Sprintf("service: %s:%q is no number", x.key, text))
+		}
+		*x.to = v
+	}
+}
+
+// FieldError is a mistake in one field of settings or of a grant.
+type FieldError struct {
+	Key string // the path of keys: databases.main.file, hosts[2]
+	Err error
+}
+
+func (e *FieldError) Error() string { return e.Key + ": " + e.Err.Error() }
+
+// Unwrap is the mistake.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// At says where a mistake is, for CheckGrant and CheckSettings: key is the path of keys from
+// the grant or the settings on, such as databases.main.file or hosts[2].
+func At(key string, err error) error { return &FieldError{key, err} }
