@@ -195,7 +195,7 @@ func (f *frame[G]) serve(ctx context.Context, r *Request[G]) (answer any, err er
 }
 
 func (f *frame[G]) panicked(op string, p any) error {
-	f.env.Log.Error("a service has panicked", "service", f.name, "op", op, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	f.env.Log.Error("a service has panicked", "op", op, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return &Error{Code: Internal, Text: "the service has failed"}
 }
 
@@ -222,7 +222,7 @@ func (f *frame[G]) seen(r *Request[G], err error) error {
 	}
 	var known *Error
 	if !errors.As(err, &known) {
-		f.env.Log.Error("a request has failed", "service", f.name, "op", r.Op, "actor", r.Sender.Path(), "error", err)
+		f.env.Log.Error("a request has failed", "op", r.Op, "actor", r.Sender.Path(), "error", err)
 		return &Error{Code: Internal, Text: "the service has failed", Err: err}
 	}
 	if known.Code == Denied {
@@ -264,7 +264,7 @@ func (f *frame[G]) send(reply *host.Reply, r *Request[G], answer any, err error)
 			_ = reply.Send(host.Raw(payload)) // an error says that nobody waits any more
 			return
 		}
-		f.env.Log.Error("an answer cannot be encoded", "service", f.name, "op", r.Op, "error", bad)
+		f.env.Log.Error("an answer cannot be encoded", "op", r.Op, "error", bad)
 		err = &Error{Code: Internal, Text: "the answer cannot be encoded"}
 	}
 	_ = reply.Fail(err.Error())
@@ -274,5 +274,3 @@ func (f *frame[G]) send(reply *host.Reply, r *Request[G], answer any, err error)
 func plain(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "cbor: "), "unmarshal error: ")
 }
-
-func onceFunc(f func()) func() { return sync.OnceFunc(f) }

@@ -11,6 +11,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/wasmactors/wasmactors/abi"
@@ -119,7 +120,7 @@ func (r *Request[G]) Hold(bytes int64) (release func(), err error) {
 	if refused := b.hold(bytes); refused != nil {
 		return nil, refused
 	}
-	return onceFunc(func() { b.leave(0, bytes) }), nil
+	return sync.OnceFunc(func() { b.leave(0, bytes) }), nil
 }
 
 // strict is how arguments are decoded.

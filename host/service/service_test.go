@@ -1,0 +1,364 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type settings struct {
+	Greeting string `manifest:"greeting" doc:"what it says"`
+}
+
+type grant struct {
+	Names []string `manifest:"names" doc:"who may be greeted"`
+}
+
+// greeter waits for go on where it is told to.
+type greeter struct {
+	greeting string
+	goOn     chan struct{}
+	closed   atomic.Int32
+	began    chan struct{}
+	causes   chan error
+	mu       sync.Mutex
+	values   []any
+}
+
+type key struct{}
+
+func (p *greeter) Serve(ctx context.Context, r *service.Request[grant]) (any, error) {
+	var in struct {
+		Name string `cbor:"name"`
+	}
+	switch r.Op {
+	case "greet", "wait":
+		if err := r.Decode(&in); err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		p.values = append(p.values, ctx.Value(key{}))
+		p.mu.Unlock()
+		if r.Op == "wait" {
+			p.began <- struct{}{}
+			select {
+			case <-p.goOn:
+			case <-ctx.Done():
+				p.causes <- context.Cause(ctx)
+				return nil, ctx.Err()
+			}
+		}
+		for _, n := range r.Grant.Names {
+			if n == in.Name {
+				return p.greeting + " " + n, nil
+			}
+		}
+		return nil, service.Deny("names", "%s may not be greeted", in.Name)
+	case "panic":
+		panic("oh")
+	case "broken":
+		return nil, errors.New("something that guests need not know")
+	case "odd":
+		return make(chan int), nil
+	}
+	return nil, r.Unknown()
+}
+
+func (p *greeter) ServeNow(r *service.Request[grant]) (any, error, bool) {
+	switch r.Op {
+	case "now":
+		return "at once", nil, true
+	case "now-panic":
+		panic("oh")
+	}
+	return nil, nil, false
+}
+
+func (p *greeter) Close(context.Context) error { p.closed.Add(1); return nil }
+
+type fixture struct {
+	t       *testing.T
+	sys     *host.System
+	p       *greeter
+	kind    *service.Service[settings, grant]
+	running *service.Running
+	clock   *host.VirtualClock
+	log     *bytes.Buffer
+	events  *host.Subscription
+}
+
+func start(t *testing.T) *fixture {
+	f := &fixture{t: t, p: &greeter{goOn: make(chan struct{}), began: make(chan struct{}, 100), causes: make(chan error, 100)}, log: &bytes.Buffer{}}
+	f.clock = host.NewVirtualClock(time.Unix(1e9, 0))
+	sys, err := host.New(host.NewConfig("test").WithClock(f.clock).WithContextValues(key{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.sys = sys
+	f.events = sys.Subscribe(1000, func(e *host.Event) bool { return e.Kind == host.EventRefused })
+	f.kind = service.Define(service.Definition[settings, grant]{
+		Name: "greeter", Doc: "greets", AtOnce: 20, Bounds: service.Bounds{AtOnce: 5},
+		Open: func(_ *service.Env, s *settings) (service.Provider[grant], error) {
+			f.p.greeting = s.Greeting
+			return f.p, nil
+		},
+	})
+	f.running, err = f.kind.Start(sys, &service.Env{Log: slog.New(slog.NewTextHandler(f.log, nil))}, &settings{"hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.close() })
+	return f
+}
+
+func (f *fixture) close() {
+	_ = f.sys.Close(context.Background())
+	if err := f.running.Wait(context.Background()); err != nil || f.p.closed.Load() != 1 {
+		f.t.Errorf("%v, closed %d times", err, f.p.closed.Load())
+	}
+}
+
+// question has an actor ask the service and answer with what it gets.
+type question struct {
+	Op   string         `cbor:"op"`
+	Args map[string]any `cbor:"args"`
+}
+
+// asker is an actor in Go that asks the service what it is asked.
+func (f *fixture) asker(name string, p func(host.Props) host.Props) host.Ref {
+	type waiting struct{ reply *host.Reply }
+	props := host.Native(func() host.Actor {
+		open, n := map[uint64]waiting{}, uint64(0)
+		return receiver(func(ctx *host.Context, m host.Message) error {
+			if w, ok := open[m.Correlation]; ok && m.Sender == f.running.Ref() {
+				delete(open, m.Correlation)
+				if err := m.Err(); err != nil {
+					return w.reply.Fail(err.(*host.ReplyError).Reason)
+				}
+				return w.reply.Send(host.Raw(m.Payload))
+			}
+			var q question
+			if err := m.Decode(&q); err != nil {
+				return err
+			}
+			ref := f.running.Ref()
+			if q.Op == "tell" {
+				return ctx.Tell(ref, []any{"wait", map[string]any{"name": "bob"}})
+			}
+			reply, err := ctx.Later()
+			if err != nil {
+				return err
+			}
+			n++
+			open[n] = waiting{reply}
+			return ctx.Ask(ref, []any{q.Op, q.Args}, n, time.Minute)
+		})
+	})
+	if p != nil {
+		props = p(props)
+	}
+	ref, err := f.sys.Spawn(name, props)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return ref
+}
+
+type receiver func(*host.Context, host.Message) error
+
+func (r receiver) Receive(ctx *host.Context, m host.Message) error { return r(ctx, m) }
+
+func (f *fixture) ask(who host.Ref, op, name string) string {
+	f.t.Helper()
+	q := question{Op: op}
+	if name != "" {
+		q.Args = map[string]any{"name": name}
+	}
+	text, err := host.AskAs[string](context.WithValue(f.t.Context(), key{}, "v"), f.sys, who, q)
+	if err != nil {
+		return strings.TrimPrefix(err.Error(), "host: the actor replied with an error: ")
+	}
+	return text
+}
+
+func (f *fixture) granted(p host.Props) host.Props {
+	return p.WithGrant("greeter", f.kind.Grant(grant{[]string{"ann", "bob"}}, service.Bounds{}))
+}
+
+// What a request is answered with, whatever the provider does.
+func TestAnswers(t *testing.T) {
+	f := start(t)
+	a := f.asker("a", f.granted)
+	for _, c := range []struct{ op, name, want string }{
+		{"greet", "ann", "hello ann"},
+		{"greet", "carl", "denied: carl may not be greeted; capabilities.greeter.names in the manifest would allow it"},
+		{"now", "", "at once"},
+		{"panic", "", "internal: the service has failed"},
+		{"now-panic", "", "internal: the service has failed"},
+		{"broken", "", "internal: the service has failed"},
+		{"odd", "", "internal: the answer cannot be encoded"},
+		{"fly", "", `bad_request: there is no operation "fly"`},
+	} {
+		if got := f.ask(a, c.op, c.name); got != c.want {
+			t.Errorf("%s: %q, want %q", c.op, got, c.want)
+		}
+	}
+	if got := f.ask(f.asker("b", nil), "greet", "ann"); got != "denied: greeter is not granted; capabilities.greeter in the manifest would allow it" {
+		t.Error(got)
+	}
+	for _, want := range []string{"/user/a capabilities.greeter.names", "/user/b capabilities.greeter"} {
+		if e := <-f.events.C(); e.Ref.Path()+" "+e.Refused.Key != want || !e.Refused.Denied || e.Refused.What != "greeter" {
+			t.Errorf("%s: %+v", e.Ref, e.Refused)
+		}
+	}
+	f.p.mu.Lock()
+	defer f.p.mu.Unlock()
+	if len(f.p.values) == 0 || f.p.values[0] != "v" {
+		t.Errorf("the values of the caller's context: %v", f.p.values)
+	}
+	if log := f.log.String(); !strings.Contains(log, "something that guests need not know") || strings.Count(log, "a service has panicked") != 2 {
+		t.Error(log)
+	}
+	total := uint64(0)
+	for _, c := range f.running.Counts() {
+		total += c.N
+		if c.Op == "fly" {
+			t.Error("a name that a guest has made up is counted")
+		}
+	}
+	if total != 8 {
+		t.Errorf("%+v", f.running.Counts())
+	}
+}
+
+// Garbage is refused, and what follows is answered.
+func TestGarbage(t *testing.T) {
+	f := start(t)
+	granted := f.kind.Grant(grant{[]string{"ann"}}, service.Bounds{Bytes: 2000})
+	answers := make(chan string, 1)
+	var send []byte
+	a, _ := f.sys.Spawn("raw", host.Func(func(ctx *host.Context, m host.Message) error {
+		if m.Sender == f.running.Ref() {
+			if err := m.Err(); err != nil {
+				answers <- err.(*host.ReplyError).Reason
+			} else {
+				answers <- "ok"
+			}
+			return nil
+		}
+		return ctx.Ask(f.running.Ref(), host.Raw(send), 7, time.Minute)
+	}).WithGrant("greeter", granted))
+	for _, c := range []struct{ payload, want string }{
+		{"\xf6", "bad_request"}, {"\x80", "bad_request"}, {"\x81\x61a", "bad_request"}, {"\x83\x61a\xf6\xf6", "bad_request"},
+		{"\x82\x01\xf6", "bad_request"}, {"\x82\x65greet\xa1\x64name\x01", "bad_request"}, {"\x82\x65greet\xa2\x64name\x61a\x64name\x61a", "bad_request"},
+		{"\x82\x65greet\xa1\x64Name\x63ann", "bad_request"}, {"\x82\x65greet\xa1\x64nam\x61a", "bad_request"}, {"\x82\x65greet\xa1\x64name", "bad_request"},
+		{"\x82\x79\x09\x00" + strings.Repeat("a", 0x900) + "\xf6", "too_large"},
+		{"\x82\x65greet\xa1\x64name\x63ann", "ok"},
+	} {
+		send = []byte(c.payload)
+		_ = f.sys.Tell(a, nil)
+		if got, _, _ := strings.Cut(<-answers, ":"); got != c.want {
+			t.Errorf("%.40q: %s, want %s", c.payload, got, c.want)
+		}
+	}
+}
+
+// Work ends with what it is for, and its place is free again.
+func TestWorkEnds(t *testing.T) {
+	f := start(t)
+	a := f.asker("a", f.granted)
+	pending := func() *host.Pending {
+		p, err := f.sys.Request(a, question{Op: "wait", Args: map[string]any{"name": "ann"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-f.p.began
+		return p
+	}
+	t.Run("its time is over", func(t *testing.T) {
+		p := pending()
+		f.clock.Advance(service.DefaultTimeout)
+		if m := <-p.Answer(); !strings.Contains(m.Err().Error(), "timeout: ") {
+			t.Error(m.Err())
+		}
+		if cause := <-f.p.causes; !errors.Is(cause, context.DeadlineExceeded) {
+			t.Error(cause)
+		}
+	})
+	t.Run("too many at once", func(t *testing.T) {
+		var all []*host.Pending
+		for range 5 {
+			all = append(all, pending())
+		}
+		if got := f.ask(a, "wait", "ann"); !strings.HasPrefix(got, "busy: 5 requests are under way") {
+			t.Error(got)
+		}
+		close(f.p.goOn)
+		for _, p := range all {
+			if m := <-p.Answer(); m.Err() != nil {
+				t.Error(m.Err())
+			}
+		}
+		f.p.goOn = make(chan struct{})
+	})
+	t.Run("the asker has ended", func(t *testing.T) {
+		pending()
+		_ = f.sys.StopGracefully(t.Context(), a)
+		if cause := <-f.p.causes; !errors.Is(cause, host.ErrGone) {
+			t.Error(cause)
+		}
+		a = f.asker("a2", f.granted)
+	})
+	t.Run("a tell goes on without its sender", func(t *testing.T) {
+		_ = f.sys.Tell(a, question{Op: "tell"})
+		<-f.p.began
+		_ = f.sys.StopGracefully(t.Context(), a)
+		select {
+		case cause := <-f.p.causes:
+			t.Error(cause)
+		default:
+		}
+		f.p.goOn <- struct{}{}
+		a = f.asker("a3", f.granted)
+	})
+	t.Run("the service closes", func(t *testing.T) {
+		pending()
+		f.close()
+		f.p.closed.Store(0)
+		if cause := <-f.p.causes; cause == nil {
+			t.Error("it was not ended")
+		}
+		f.p.closed.Store(1)
+	})
+}
+
+// A rate is one of a grant.
+func TestRate(t *testing.T) {
+	f := start(t)
+	slow := f.kind.Grant(grant{}, service.Bounds{Rate: 2})
+	a := f.asker("a", func(p host.Props) host.Props { return p.WithGrant("greeter", slow) })
+	b := f.asker("b", func(p host.Props) host.Props { return p.WithGrant("greeter", slow) })
+	c := f.asker("c", f.granted)
+	if x, y, z := f.ask(a, "now", ""), f.ask(b, "now", ""), f.ask(a, "now", ""); x != "at once" || y != "at once" || !strings.HasPrefix(z, "rate_limited: ") {
+		t.Error(x, y, z)
+	}
+	if got := f.ask(c, "now", ""); got != "at once" {
+		t.Error(got)
+	}
+	f.clock.Advance(500 * time.Millisecond)
+	if x, y := f.ask(b, "now", ""), f.ask(b, "now", ""); x != "at once" || !strings.HasPrefix(y, "rate_limited: ") {
+		t.Error(x, y)
+	}
+}
