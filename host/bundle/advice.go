@@ -29,6 +29,8 @@ func Advice(e *host.Event) string {
 	}
 	if r := e.Refused; r != nil {
 		switch {
+		case r.Denied && r.Key != "":
+			return r.Key + " of the actor would allow it"
 		case r.Denied:
 			return fmt.Sprintf("capabilities: {%s: [%s]} of the actor would allow it", r.What, r.Type)
 		case r.Key != "":

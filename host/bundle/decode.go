@@ -37,7 +37,11 @@ func (c *checker) manifest(root view) *Manifest {
 	}
 	system := root.object("system")
 	m.Memory, m.MostActors = int64(system.size("memory", 0)), int(system.count("actors", 0))
-	m.Actors = c.actors(m, root.mapping("actors"), base)
+	if len(c.kinds) > 0 {
+		m.Services = c.settings(root.object("services"))
+	}
+	m.Actors = c.actors(m, root.mapping("actors"), base, nil)
+	c.used(m)
 	if len(m.Actors) == 0 {
 		c.at(root.get("actors").n, "actors must name one actor at least")
 	}
@@ -118,7 +122,7 @@ func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
 	return mod
 }
 
-func (c *checker) actors(m *Manifest, v view, base limits) []Actor {
+func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Actor {
 	var out []Actor
 	v.pairs(func(k *yaml.Node, v view) {
 		l := c.limits(v.object("limits"), base)
@@ -131,6 +135,7 @@ func (c *checker) actors(m *Manifest, v view, base limits) []Actor {
 		if a.Metrics = c.metrics(caps.mapping("metrics")); len(a.Metrics) > 0 {
 			a.Capabilities.Send = append(a.Capabilities.Send, guests.Path)
 		}
+		a.Grants = c.grants(caps, above)
 		a.Supervision, a.supervision = c.supervision(v.object("supervision")), canonical(v.object("supervision").n)
 		a.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
 		a.Significant = c.significant(v, a.Lifetime)
@@ -139,7 +144,7 @@ func (c *checker) actors(m *Manifest, v view, base limits) []Actor {
 		if a.Resend != nil && v.has("children") {
 			c.at(v.get("children").n, "children do not go with resend: the actor is begun anew and not restarted")
 		}
-		a.Children = c.actors(m, v.mapping("children"), base)
+		a.Children = c.actors(m, v.mapping("children"), base, forTree(a.Grants))
 		c.share(m, &a, v.object("limits"))
 		out = append(out, a)
 	})

@@ -232,7 +232,7 @@ func (s *session) giveUp(a *attempt) {
 // make reads the manifest and builds the modules that need it.
 func (s *session) make(ctx context.Context) (*Bundle, *Change, error) {
 	s.follow(nil)
-	m, err := LoadWith(s.file, s.Vars)
+	m, err := LoadWith(s.file, s.Vars, s.Options.Services...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNoManifest, err)
 	}

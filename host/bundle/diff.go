@@ -51,6 +51,7 @@ func planOf(old, now *Manifest) plan {
 		{"supervision", old.supervision == now.supervision},
 		{"idle", old.IdleAfter == now.IdleAfter && old.MostAwake == now.MostAwake},
 		{"capabilities.metrics", reflect.DeepEqual(grantsOf(old), grantsOf(now))},
+		{"services", sameServices(old.Services, now.Services)},
 		{"system", old.Memory == now.Memory && old.MostActors == now.MostActors},
 	} {
 		if !c.same {
@@ -139,7 +140,7 @@ func compare(a, b *Actor) (action, string) {
 	k.Mailbox, k.MailboxBytes, k.Held, k.Tree = l.Mailbox, l.MailboxBytes, l.Held, l.Tree
 	note(restarts, k == l, "limits")
 	note(restarts, reflect.DeepEqual(a.Args, b.Args), "args")
-	note(restarts, sameCapabilities(a.Capabilities, b.Capabilities), "capabilities")
+	note(restarts, sameCapabilities(a.Capabilities, b.Capabilities) && sameGrants(a.Grants, b.Grants), "capabilities")
 	for i := range a.Children {
 		c := &a.Children[i]
 		d := find(b.Children, c.Name)

@@ -3,6 +3,7 @@ package bundle
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
+	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -16,27 +17,38 @@ const (
 	pathWhat   = "a path such as /user/a/b, where * and ? stand for parts of an element and ** at the end for everything below"
 )
 
-// grammar is the shape of a whole manifest.
-var grammar = object("a bundle",
-	required("wasmactors", integer("version of the manifest's format: 1", 1, 1)),
-	required("name", pattern("name of the bundle and of its actor system", nameWhat, nameRule).but(".", "..")),
-	optional("description", text("what the bundle is, for people")),
-	required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape).but(".", "..")),
-	optional("limits", limitsShape),
-	optional("supervision", supervisionShape),
-	optional("system", object("what all actors together may use",
-		optional("memory", sizeIn("bytes that the host holds for all actors; default: three quarters of the machine's", leastSystem, 1<<50)),
-		optional("actors", count("actors; default: any number", 1<<30)),
-	)),
-	optional("idle", object("when actors give their instances back until the next message",
-		optional("after", duration("time without a message; 0: never; default: 30s")),
-		optional("awake", count("how many actors should have an instance at most; default: any number", 1<<24)),
-	)),
-	required("actors", actorsShape),
-	optional("run", object("how `wasmactors run` treats the bundle",
-		optional("main", pattern("the actor whose end ends the run", nameWhat, nameRule)),
-	)),
-)
+// grammar is the shape of a whole manifest that knows no services, actorShape that of an actor.
+var grammar, actorShape = grammarOf(nil)
+
+// grammarOf is the grammar with the keys of services.
+func grammarOf(kinds []service.Kind) (root, actor *shape) {
+	actors := names("the actors, started in this order", &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actor }})
+	actor = actorWith(actors, kinds)
+	root = object("a bundle",
+		required("wasmactors", integer("version of the manifest's format: 1", 1, 1)),
+		required("name", pattern("name of the bundle and of its actor system", nameWhat, nameRule).but(".", "..")),
+		optional("description", text("what the bundle is, for people")),
+		required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape).but(".", "..")),
+		optional("limits", limitsShape),
+		optional("supervision", supervisionShape),
+		optional("system", object("what all actors together may use",
+			optional("memory", sizeIn("bytes that the host holds for all actors; default: three quarters of the machine's", leastSystem, 1<<50)),
+			optional("actors", count("actors; default: any number", 1<<30)),
+		)),
+		optional("idle", object("when actors give their instances back until the next message",
+			optional("after", duration("time without a message; 0: never; default: 30s")),
+			optional("awake", count("how many actors should have an instance at most; default: any number", 1<<24)),
+		)),
+		required("actors", actors),
+		optional("run", object("how `wasmactors run` treats the bundle",
+			optional("main", pattern("the actor whose end ends the run", nameWhat, nameRule)),
+		)),
+	)
+	if len(kinds) > 0 {
+		root.fields = append(root.fields, optional("services", object("settings of the services that actors are granted", settingsFields(kinds)...)))
+	}
+	return root, actor
+}
 
 var moduleShape = object("a module: either go or wasm",
 	optional("go", text("folder of a Go main package to build, relative to the manifest")),
@@ -177,8 +189,6 @@ var resendShape = object("messages are kept until the actor confirms them, and s
 	optional("patience", duration("how long one message may hold up the others after a crash; default: 5s")),
 )
 
-var actorsShape = names("the actors, started in this order", &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actorShape }})
-
 var (
 	lifetimeShape    = enum("which ends are answered with a restart: of failures (transient), also of its own stop (permanent), of none (temporary)", supervision.Lifetimes()...)
 	significantShape = boolean("its end counts for the shutdown of its supervisor")
@@ -193,25 +203,26 @@ var spawnShape = object("options of a spawn",
 	optional("supervision", supervisionShape),
 )
 
-var actorShape *shape
-
-func init() {
-	actorShape = object("an actor",
+// actorWith is the shape of an actor that may be granted services.
+func actorWith(children *shape, kinds []service.Kind) *shape {
+	capabilities := object("what it may do; nothing by default",
+		optional("send", list("paths that it may send to by path", pattern("a path", pathWhat, pathRule))),
+		optional("stop", list("paths of actors that it may stop besides its children", pattern("a path", pathWhat, pathRule))),
+		optional("spawn", list("types of its module that it may spawn; * for all", text("a type"))),
+		optional("metrics", mapping("metrics of its own, by their names", "a metric's name", "^"+guests.NameRule+"$", metricShape)),
+	)
+	capabilities.fields = append(capabilities.fields, grantFields(kinds)...)
+	return object("an actor",
 		required("type", pattern("its type: module/type, or type alone if there is one module", "a type such as module/type", typeRule)),
 		optional("args", anything("what it is started with; any value, sent as CBOR")),
 		optional("limits", limitsShape),
-		optional("capabilities", object("what it may do; nothing by default",
-			optional("send", list("paths that it may send to by path", pattern("a path", pathWhat, pathRule))),
-			optional("stop", list("paths of actors that it may stop besides its children", pattern("a path", pathWhat, pathRule))),
-			optional("spawn", list("types of its module that it may spawn; * for all", text("a type"))),
-			optional("metrics", mapping("metrics of its own, by their names", "a metric's name", "^"+guests.NameRule+"$", metricShape)),
-		)),
+		optional("capabilities", capabilities),
 		optional("lifetime", lifetimeShape),
 		optional("significant", significantShape),
 		optional("crashed-message", crashedShape),
 		optional("supervision", supervisionShape),
 		optional("resend", resendShape),
-		optional("children", actorsShape),
+		optional("children", children),
 	)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -24,13 +25,14 @@ const maxManifest = 4 << 20
 // itself. What is wrong with its contents comes back as Diagnostics.
 func Load(path string) (*Manifest, error) { return LoadWith(path, nil) }
 
-// LoadWith is Load with the values of variables; nil: there are none.
-func LoadWith(path string, vars Variables) (*Manifest, error) {
+// LoadWith is Load with the values of variables; nil: there are none. kinds are the services
+// that the manifest may grant.
+func LoadWith(path string, vars Variables, kinds ...service.Kind) (*Manifest, error) {
 	path, data, err := readManifest(path)
 	if err != nil {
 		return nil, err
 	}
-	return ParseWith(path, data, vars)
+	return ParseWith(path, data, vars, kinds...)
 }
 
 // readManifest finds and reads the file.
@@ -59,13 +61,17 @@ func readManifest(path string) (file string, data []byte, err error) {
 // folder what paths are relative to.
 func Parse(file string, data []byte) (*Manifest, error) { return ParseWith(file, data, nil) }
 
-// ParseWith is Parse with the values of variables; nil: there are none.
-func ParseWith(file string, data []byte, vars Variables) (*Manifest, error) {
-	c := &checker{file: file, vars: vars}
+// ParseWith is Parse with the values of variables; nil: there are none. kinds are the services
+// that the manifest may grant.
+func ParseWith(file string, data []byte, vars Variables, kinds ...service.Kind) (*Manifest, error) {
+	c := &checker{file: file, vars: vars, kinds: kinds}
 	return c.parse(data)
 }
 
 func (c *checker) parse(data []byte) (*Manifest, error) {
+	if c.grammar = grammar; len(c.kinds) > 0 {
+		c.grammar, _ = grammarOf(c.kinds)
+	}
 	var doc, second yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	err := d.Decode(&doc)
@@ -79,7 +85,7 @@ func (c *checker) parse(data []byte) (*Manifest, error) {
 	c.root = root
 	if c.structure(root, 0) {
 		c.expand(root)
-		c.check(root, grammar, "the manifest")
+		c.check(root, c.grammar, "the manifest")
 	}
 	if err := d.Decode(&second); err == nil {
 		c.at(&second, "a second document begins here: a manifest is one")
@@ -89,7 +95,7 @@ func (c *checker) parse(data []byte) (*Manifest, error) {
 	if len(c.found) > 0 {
 		return nil, c.found
 	}
-	m := c.manifest(view{root, grammar, c})
+	m := c.manifest(view{root, c.grammar, c})
 	if len(c.found) > 0 {
 		return nil, c.found
 	}

@@ -22,6 +22,7 @@ type Manifest struct {
 	MostAwake   int           // see host.Config.WithMostAwake
 	Memory      int64         // see host.Config.WithMemory; 0: the default
 	MostActors  int           // see host.Config.WithMaxActors; 0: no bound
+	Services    []Use         // in the order of the kinds that LoadWith was given
 	Main        string        // the top-level actor whose end ends the run, or ""
 
 	supervision string // what the manifest says of it, see canonical
@@ -76,6 +77,7 @@ type Actor struct {
 	Table        uint32
 	Capabilities host.Capabilities
 	Metrics      []guests.Metric // that it counts itself, in the order of the file
+	Grants       []*Grant        // of services, its parents' included
 	Lifetime     supervision.Lifetime
 	Significant  bool
 	Crashed      host.CrashedMessage

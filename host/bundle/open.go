@@ -2,7 +2,9 @@ package bundle
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -10,6 +12,8 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/state"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -43,6 +47,12 @@ type Options struct {
 	// Inputs is called with what the build of a module reads, see build.Options; by any
 	// goroutine.
 	Inputs func(module string, in build.Inputs)
+	// Services are those that the manifest may grant, for [Dev], which reads it.
+	Services []service.Kind
+	// StateDir is the folder for what services keep; "": nothing is kept.
+	StateDir string
+	// Log is where services log; nil: nowhere.
+	Log *slog.Logger
 }
 
 // DefaultCacheBytes bounds the cache folder.
@@ -71,8 +81,11 @@ type Bundle struct {
 	engine  *runtime.Engine
 	loaded  map[string]*loaded
 	modules map[string]*host.Module
-	old     []*runtime.Image               // replaced by the last change
+	old     []*runtime.Image // replaced by the last change
+	log     *slog.Logger
 	counted atomic.Pointer[guests.Service] // nil: no actor may report metrics
+
+	services services
 }
 
 type buildResult = build.Result
@@ -115,7 +128,10 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{engine: engine}
+	b := &Bundle{engine: engine, log: o.Log, services: services{folder: state.At(o.StateDir)}}
+	if b.log == nil {
+		b.log = discard
+	}
 	l := map[string]*loaded{}
 	if err := loadModules(ctx, engine, m, o, l); err != nil {
 		return nil, errOf(err, b.Close(ctx))
@@ -232,8 +248,10 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 	return found
 }
 
-// Close closes the images. Call it after the system has ended.
-func (b *Bundle) Close(ctx context.Context) error { return b.engine.Close(ctx) }
+// Close closes the images, and waits for the services. Call it after the system has ended.
+func (b *Bundle) Close(ctx context.Context) error {
+	return errors.Join(b.waitServices(ctx), b.services.folder.Close(), b.engine.Close(ctx))
+}
 
 // Start starts the bundle's actors in a new system. change may adjust its
 // configuration; nil is fine. watch, which may be nil, is called with the system
@@ -247,6 +265,9 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	if change != nil {
 		cfg = change(cfg)
 	}
+	if err := b.waitServices(context.Background()); err != nil {
+		b.log.Error("a service of the last start was not closed in order", "error", err)
+	}
 	sys, err := host.New(cfg)
 	if err != nil {
 		return nil, err
@@ -255,6 +276,9 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 		watch(sys)
 	}
 	if err := b.startMetrics(sys); err != nil {
+		return nil, errOf(err, sys.Close(context.Background()))
+	}
+	if err := b.startServices(sys); err != nil {
 		return nil, errOf(err, sys.Close(context.Background()))
 	}
 	for i := range b.Manifest.Actors {
@@ -270,6 +294,9 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 func (b *Bundle) props(a *Actor) host.Props {
 	p := host.GuestOf(b.modules[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
 		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed)
+	for _, g := range a.Grants {
+		p = p.WithGrant(g.Kind.Name(), b.grantOf(g))
+	}
 	var children []host.Child
 	for i := range a.Children {
 		children = append(children, host.Child{Name: a.Children[i].Name, Props: b.props(&a.Children[i])})

@@ -3,17 +3,20 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 //go:generate go run gen.go
 
-// Schema is the JSON Schema (draft 2020-12) of manifests.
-func Schema() []byte {
-	root := schemaOf(grammar)
+// Schema is the JSON Schema (draft 2020-12) of manifests that may grant these services.
+func Schema(kinds ...service.Kind) []byte {
+	whole, actor := grammarOf(kinds)
+	root := schemaOf(whole)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["$id"] = "https://github.com/wasmactors/wasmactors/docs/bundle.schema.json"
 	root["title"] = "wasmactors bundle"
-	root["$defs"] = map[string]any{"actor": schemaOf(actorShape)}
+	root["$defs"] = map[string]any{"actor": schemaOf(actor)}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")

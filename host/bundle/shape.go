@@ -2,11 +2,12 @@ package bundle
 
 import (
 	"fmt"
-	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/wasmactors/wasmactors/host/metrics/guests"
+	"github.com/wasmactors/wasmactors/host/service"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -118,6 +119,8 @@ type checker struct {
 	found   Diagnostics
 	nodes   int
 	vars    Variables
+	kinds   []service.Kind // that may be granted
+	grammar *shape
 	root    *yaml.Node               // once it was parsed
 	grown   int                      // bytes that the values of variables have added
 	granted []guests.Metric          // metrics of all actors, each name once

@@ -1,0 +1,320 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/state"
+)
+
+// Services are those that a manifest may grant: the keys of capabilities and of services come
+// from what they say of themselves.
+
+// Use is a service that a manifest uses: it has settings of it, or grants it.
+type Use struct {
+	Kind     service.Kind
+	Settings any // as Kind.NewSettings makes them
+
+	text string // see canonical
+}
+
+// Grant is what an actor may use of a service.
+type Grant struct {
+	Kind   service.Kind
+	Value  any // as Kind.NewGrant makes them
+	Bounds service.Bounds
+
+	text string // see canonical
+	tree bool
+}
+
+// boundsShape are the keys that all grants have.
+var boundsShape = service.ShapeOf(reflect.TypeFor[service.Bounds]())
+
+const treeKey = "tree"
+
+// ownCapabilities are keys of capabilities that no service can have as its name.
+var ownCapabilities = []string{"send", "stop", "spawn", "metrics"}
+
+// settingsFields are the keys of services.
+func settingsFields(kinds []service.Kind) (out []field) {
+	for _, k := range kinds {
+		out = append(out, optional(k.Name(), shapeFrom(k.SettingsShape())))
+	}
+	return out
+}
+
+// grantFields are keys of capabilities.
+func grantFields(kinds []service.Kind) (out []field) {
+	for _, k := range kinds {
+		if slices.Contains(ownCapabilities, k.Name()) {
+			panic(fmt.Sprintf("bundle: a service cannot be called %q", k.Name()))
+		}
+		s := shapeFrom(k.GrantShape())
+		s.fields = append(s.fields, shapeFrom(boundsShape).fields...)
+		s.fields = append(s.fields, optional(treeKey, boolean("children in the manifest have it as well, those that have no grant of this name of their own")))
+		out = append(out, optional(k.Name(), s))
+	}
+	return out
+}
+
+// Largest numbers that a field without max takes: those that every JSON reader has exactly.
+const mostNumber = 1 << 53
+
+// shapeFrom is what a service says about a value, in the grammar's terms.
+func shapeFrom(s *service.Shape) *shape {
+	most := s.Max
+	if most == 0 {
+		most = mostNumber
+	}
+	switch s.Kind {
+	case service.ShapeText:
+		out := text(s.Doc)
+		if out.enum = s.Enum; s.Pattern != "" {
+			out.match, out.what = newRule(s.Pattern), s.What
+		}
+		return out
+	case service.ShapeBool:
+		return boolean(s.Doc)
+	case service.ShapeInt:
+		return integer(s.Doc, s.Min, most)
+	case service.ShapeNumber:
+		return number(s.Doc, s.Min, most)
+	case service.ShapeSize:
+		return sizeIn(s.Doc, max(s.Min, 1), s.Max)
+	case service.ShapeDuration:
+		return duration(s.Doc)
+	case service.ShapeList:
+		return list(s.Doc, shapeFrom(s.Of))
+	case service.ShapeMapping:
+		what := s.What
+		if what == "" {
+			what = "a name"
+		}
+		return mapping(s.Doc, what, s.Pattern, shapeFrom(s.Of))
+	}
+	out := object(s.Doc)
+	for _, f := range s.Fields {
+		out.fields = append(out.fields, field{f.Name, f.Required, shapeFrom(f.Shape)})
+	}
+	return out
+}
+
+// fill puts the values of an object into the fields of a struct.
+func fill(v view, s *service.Shape, dst reflect.Value) {
+	for _, f := range s.Fields {
+		if x := v.get(f.Name); x.given() {
+			fillValue(x, f.Shape, dst.Field(f.Index))
+		}
+	}
+}
+
+func fillValue(v view, s *service.Shape, dst reflect.Value) {
+	switch s.Kind {
+	case service.ShapeText:
+		dst.SetString(v.n.Value)
+	case service.ShapeBool:
+		dst.SetBool(strings.EqualFold(v.n.Value, "true"))
+	case service.ShapeInt:
+		i, _ := strconv.ParseInt(v.n.Value, 10, 64)
+		dst.SetInt(i)
+	case service.ShapeNumber:
+		x, _ := strconv.ParseFloat(v.n.Value, 64)
+		dst.SetFloat(x)
+	case service.ShapeSize:
+		n, _ := parseSize(v.n.Value)
+		dst.SetInt(int64(n))
+	case service.ShapeDuration:
+		d, _ := parseDuration(v.n.Value)
+		dst.SetInt(int64(d))
+	case service.ShapeList:
+		out := reflect.MakeSlice(dst.Type(), len(v.n.Content), len(v.n.Content))
+		for i, n := range v.n.Content {
+			fillValue(view{n, v.s.of, v.c}, s.Of, out.Index(i))
+		}
+		dst.Set(out)
+	case service.ShapeMapping:
+		out := reflect.MakeMap(dst.Type())
+		v.pairs(func(key *yaml.Node, value view) {
+			x := reflect.New(dst.Type().Elem()).Elem()
+			fillValue(value, s.Of, x)
+			out.SetMapIndex(reflect.ValueOf(key.Value).Convert(dst.Type().Key()), x)
+		})
+		dst.Set(out)
+	case service.ShapeObject:
+		fill(v, s, dst)
+	}
+}
+
+// settings reads the key services: those that it names, in the order of the kinds.
+func (c *checker) settings(v view) (out []Use) {
+	for _, k := range c.kinds {
+		x := v.get(k.Name())
+		if !x.given() {
+			continue
+		}
+		u := Use{Kind: k, Settings: k.NewSettings(), text: canonical(x.n)}
+		fill(x, k.SettingsShape(), reflect.ValueOf(u.Settings).Elem())
+		c.faulty(x.n, "services."+k.Name(), k.CheckSettings(u.Settings))
+		out = append(out, u)
+	}
+	return out
+}
+
+// used adds the services that are granted and have no settings.
+func (c *checker) used(m *Manifest) {
+	granted := map[string]bool{}
+	m.Walk(func(_ string, a *Actor) {
+		for _, g := range a.Grants {
+			granted[g.Kind.Name()] = true
+		}
+	})
+	var all []Use
+	for _, k := range c.kinds {
+		at := slices.IndexFunc(m.Services, func(u Use) bool { return u.Kind == k })
+		switch {
+		case at >= 0:
+			all = append(all, m.Services[at])
+		case granted[k.Name()]:
+			u := Use{Kind: k, Settings: k.NewSettings()}
+			c.faulty(c.root, "services."+k.Name(), k.CheckSettings(u.Settings))
+			all = append(all, u)
+		}
+	}
+	m.Services = all
+}
+
+// grants reads those of an actor; above are those of its parent that are for its tree.
+func (c *checker) grants(caps view, above []*Grant) (out []*Grant) {
+	for _, k := range c.kinds {
+		x := caps.get(k.Name())
+		if !x.given() {
+			if i := slices.IndexFunc(above, func(g *Grant) bool { return g.Kind == k }); i >= 0 {
+				out = append(out, above[i])
+			}
+			continue
+		}
+		g := &Grant{Kind: k, Value: k.NewGrant(), text: canonical(x.n), tree: x.flag(treeKey, false)}
+		fill(x, k.GrantShape(), reflect.ValueOf(g.Value).Elem())
+		fill(x, boundsShape, reflect.ValueOf(&g.Bounds).Elem())
+		c.faulty(x.n, "capabilities."+k.Name(), k.CheckGrant(g.Value))
+		out = append(out, g)
+	}
+	return out
+}
+
+// forTree are the grants that children have as well.
+func forTree(grants []*Grant) (out []*Grant) {
+	for _, g := range grants {
+		if g.tree {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// faulty reports what a service finds wrong with a value, at the field that it names.
+func (c *checker) faulty(n *yaml.Node, key string, err error) {
+	if err == nil {
+		return
+	}
+	var many interface{ Unwrap() []error }
+	if errors.As(err, &many) {
+		for _, one := range many.Unwrap() {
+			c.faulty(n, key, one)
+		}
+		return
+	}
+	var at *service.FieldError
+	if errors.As(err, &at) {
+		n, key, err = nodeAt(n, at.Key), key+"."+at.Key, at.Err
+	}
+	c.at(n, "%s: %v", key, err)
+}
+
+// nodeAt follows a path of keys as far as it leads.
+func nodeAt(n *yaml.Node, path string) *yaml.Node {
+	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		var next *yaml.Node
+		if i, err := strconv.Atoi(part); err == nil && n.Kind == yaml.SequenceNode && i >= 0 && i < len(n.Content) {
+			next = n.Content[i]
+		} else {
+			next = valueAt(n, part)
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// sameGrants reports whether an actor of either recipe may do the same.
+func sameGrants(a, b []*Grant) bool {
+	return slices.EqualFunc(a, b, func(x, y *Grant) bool { return x.Kind == y.Kind && x.text == y.text })
+}
+
+// sameServices reports whether the same services run with the same settings.
+func sameServices(a, b []Use) bool {
+	return slices.EqualFunc(a, b, func(x, y Use) bool { return x.Kind == y.Kind && x.text == y.text })
+}
+
+// services are those of the system that was started last, and what they were granted.
+type services struct {
+	running []*service.Running
+	granted map[*Grant]any
+	folder  *state.Folder
+}
+
+// startServices starts what the manifest uses.
+func (b *Bundle) startServices(sys *host.System) error {
+	b.services.granted = map[*Grant]any{}
+	for _, u := range b.Manifest.Services {
+		env := &service.Env{Base: b.Manifest.Dir, Log: b.log, StateDir: func() (string, error) { return b.services.folder.Of(u.Kind.Name()) }}
+		r, err := u.Kind.StartWith(sys, env, u.Settings)
+		if err != nil {
+			return err
+		}
+		b.services.running = append(b.services.running, r)
+	}
+	return nil
+}
+
+// waitServices waits until the services of a system that has ended are closed.
+func (b *Bundle) waitServices(ctx context.Context) error {
+	var errs []error
+	for _, r := range b.services.running {
+		errs = append(errs, r.Wait(ctx))
+	}
+	b.services.running = nil
+	return errors.Join(errs...)
+}
+
+// Services are those of the system that was started last, in the order of the manifest's kinds.
+func (b *Bundle) Services() []*service.Running { return slices.Clone(b.services.running) }
+
+// grantOf is a grant as the host takes it: one for all actors that share it.
+func (b *Bundle) grantOf(g *Grant) any {
+	v, ok := b.services.granted[g]
+	if !ok {
+		v = g.Kind.GrantOf(g.Value, g.Bounds)
+		if b.services.granted == nil {
+			b.services.granted = map[*Grant]any{}
+		}
+		b.services.granted[g] = v
+	}
+	return v
+}
+
+// discard is a log that nobody reads.
+var discard = slog.New(slog.DiscardHandler)
