@@ -14,6 +14,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/service/all"
+	"github.com/wasmactors/wasmactors/host/service/state"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -33,6 +35,7 @@ func bundleFlags() []cli.Flag {
 		envFlag(),
 		&cli.BoolFlag{Name: "allow-dirs", Usage: "let the bundle use what lies outside of its own folder: granted folders, and sources"},
 		&cli.BoolFlag{Name: "no-build", Usage: "build nothing: refuse modules that are no .wasm files"},
+		&cli.StringFlag{Name: "state", EnvVars: []string{"WASMACTORS_STATE"}, Usage: "let services keep their state in `DIR` (default: a folder for this bundle below the user's for state; \"none\" keeps nothing)"},
 		&cli.BoolFlag{Name: "allow-cgo", Usage: "let TinyGo compile the C sources of guests"},
 	}, cacheFlags()...)
 }
@@ -68,6 +71,24 @@ func cacheSize(c *cli.Context) (int64, error) {
 	return int64(n), nil
 }
 
+// stateDir says which folder the services of a bundle keep their state in, "" for none.
+func stateDir(c *cli.Context) func(*bundle.Manifest) (string, error) {
+	return func(m *bundle.Manifest) (string, error) {
+		switch dir := c.String("state"); dir {
+		case "none":
+			return "", nil
+		case "":
+			dir, err := state.Default(m.File, m.Name)
+			if err != nil {
+				return "", usage("%w; --state names one, or none", err)
+			}
+			return dir, nil
+		default:
+			return filepath.Abs(dir)
+		}
+	}
+}
+
 // bundleOptions reads the flags for opening a bundle.
 func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
 	size, err := cacheSize(c)
@@ -80,6 +101,7 @@ func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
 		return bundle.Options{}, usage("--compiler is auto, go or tinygo, not %q", name)
 	}
 	return bundle.Options{
+		Services: all.Kinds(), StateDir: stateDir(c), Log: warnings(c, env),
 		CacheDir: cacheDir(c), CacheBytes: size, CacheKey: c.String("cache-key"), Compiler: c.String("compiler"),
 		Engine:  func(cfg runtime.Config) runtime.Config { return cfg.WithLog(warnings(c, env)) },
 		Allow:   (&consent{env: env, all: c.Bool("allow-dirs"), quiet: c.Bool("quiet"), busy: c.String("input") == "-"}).ask,
@@ -128,7 +150,7 @@ func load(c *cli.Context, path string) (*bundle.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := bundle.LoadWith(path, vars)
+	m, err := bundle.LoadWith(path, vars, all.Kinds()...)
 	var ds bundle.Diagnostics
 	if err != nil && !errors.As(err, &ds) {
 		return nil, usage("%v", err)

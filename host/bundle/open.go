@@ -13,7 +13,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/host/service"
-	"github.com/wasmactors/wasmactors/host/service/state"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -49,8 +48,9 @@ type Options struct {
 	Inputs func(module string, in build.Inputs)
 	// Services are those that the manifest may grant, for [Dev], which reads it.
 	Services []service.Kind
-	// StateDir is the folder for what services keep; "": nothing is kept.
-	StateDir string
+	// StateDir is the folder for what the services of a bundle keep; "", and nil: nothing is
+	// kept.
+	StateDir func(*Manifest) (string, error)
 	// Log is where services log; nil: nowhere.
 	Log *slog.Logger
 }
@@ -128,7 +128,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{engine: engine, log: o.Log, services: services{folder: state.At(o.StateDir)}}
+	b := &Bundle{engine: engine, log: o.Log, services: services{place: o.StateDir}}
 	if b.log == nil {
 		b.log = discard
 	}

@@ -273,12 +273,20 @@ func sameServices(a, b []Use) bool {
 type services struct {
 	running []*service.Running
 	granted map[*Grant]any
-	folder  *state.Folder
+	place   func(*Manifest) (string, error) // see Options.StateDir
+	folder  *state.Folder                   // nil: nobody has needed it
 }
 
 // startServices starts what the manifest uses.
 func (b *Bundle) startServices(sys *host.System) error {
 	b.services.granted = map[*Grant]any{}
+	if b.services.folder == nil && b.services.place != nil && len(b.Manifest.Services) > 0 {
+		path, err := b.services.place(b.Manifest)
+		if err != nil {
+			return err
+		}
+		b.services.folder = state.At(path)
+	}
 	for _, u := range b.Manifest.Services {
 		env := &service.Env{Base: b.Manifest.Dir, Log: b.log, StateDir: func() (string, error) { return b.services.folder.Of(u.Kind.Name()) }}
 		r, err := u.Kind.StartWith(sys, env, u.Settings)

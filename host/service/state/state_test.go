@@ -45,3 +45,30 @@ func TestFolder(t *testing.T) {
 		}
 	}
 }
+
+func TestDefault(t *testing.T) {
+	base := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", base)
+	dir := t.TempDir()
+	a, err := Default(filepath.Join(dir, "a", "bundle.yaml"), "shop")
+	b, err2 := Default(filepath.Join(dir, "b", "bundle.yaml"), "shop")
+	if err != nil || err2 != nil || a == b || filepath.Dir(a) != filepath.Join(base, "wasmactors") {
+		t.Error(a, b, err, err2)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "a"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a", "bundle.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "a"), filepath.Join(dir, "link")); err == nil {
+		real, _ := Default(filepath.Join(dir, "a", "bundle.yaml"), "shop")
+		if c, _ := Default(filepath.Join(dir, "link", "bundle.yaml"), "shop"); c != real {
+			t.Error("a link to a bundle is another bundle", c, real)
+		}
+	}
+	t.Setenv("XDG_STATE_HOME", "relative")
+	if c, err := Default("x", "shop"); err == nil && !filepath.IsAbs(c) {
+		t.Error(c)
+	}
+}
