@@ -89,6 +89,7 @@ type actor struct {
 	cause     *abi.Failure // it waits for a decision about
 	reason    string       // why it stops
 	crash     *CrashedMail
+	taken     *taken // bound questions; nil: none
 	rnd       *rand.Rand
 }
 

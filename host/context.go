@@ -132,6 +132,9 @@ func (c *Context) next() *mailbox.Envelope {
 		if len(scr.effects) > 0 {
 			a.leaveTurn(scr, false)
 		}
+		if c.env.Value != nil {
+			a.noteTaken(c.env)
+		}
 		scr.cache.Free(c.env)
 		c.env = nil
 	}

@@ -203,6 +203,9 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 		scr.same = 0
 	}
 	for i, e := range scr.batch[:min(done, len(scr.batch))] {
+		if e.Value != nil {
+			a.noteTaken(e)
+		}
 		if g.states == nil || !g.states.remember(e, now, a.turns-uint64(done-i)) {
 			scr.cache.Free(e)
 		}

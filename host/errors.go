@@ -67,6 +67,7 @@ func (e *ReplyError) Error() string { return "host: the actor replied with an er
 type TurnError struct {
 	Ref     Ref // of the actor that was asked
 	Failure *abi.Failure
+	ID      string // of the crash report, see Event.ID
 }
 
 func (e *TurnError) Error() string {

@@ -13,7 +13,7 @@ import (
 // wherever events are shown. Texts of guests are in it as they are, but for control
 // characters, which are escaped: a terminal can be given the line.
 func (e Event) MarshalJSON() ([]byte, error) {
-	j := eventJSON{Time: e.Time, Event: e.Kind.String(), Type: e.Type, Incarnation: e.Incarnation, Failures: e.Failures, Note: e.Note, Text: e.Text}
+	j := eventJSON{Time: e.Time, Event: e.Kind.String(), ID: e.ID, Type: e.Type, Incarnation: e.Incarnation, Failures: e.Failures, Note: e.Note, Text: e.Text}
 	if !e.Ref.IsZero() {
 		j.Actor, j.Ref = e.Ref.Path(), e.Ref.String()
 	}
@@ -61,6 +61,7 @@ func (d *DeadLetter) To() string {
 type eventJSON struct {
 	Time        time.Time    `json:"time"`
 	Event       string       `json:"event"`
+	ID          string       `json:"id,omitempty"` // of a crash report
 	Actor       string       `json:"actor,omitempty"`
 	Ref         string       `json:"ref,omitempty"`
 	Type        string       `json:"type,omitempty"`

@@ -49,6 +49,7 @@ type Event struct {
 	Type        string // of the actor
 	Incarnation uint64
 
+	ID        string                // failed: of the report; who was waiting for an answer gets it, too
 	Failure   *abi.Failure          // failed, escalated, restarted: why. Shared, not to be changed
 	Directive supervision.Directive // failed, escalated
 	Delay     time.Duration         // failed, escalated: before the restart

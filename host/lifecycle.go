@@ -265,6 +265,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 func (a *actor) endIncarnation(scr *scratch, end End) {
 	a.behaviour.End(a.enter(scr, nil), end)
 	a.leave()
+	a.failTaken(end.Cause)
 	a.begun.Store(false)
 	a.super.EndIncarnation()
 	a.dropTimers(scr)
@@ -348,6 +349,7 @@ func (a *actor) finishStop(scr *scratch) {
 	defer a.sys.totals.gone.Add(1)
 	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun.Load()})
 	a.leave()
+	a.failTaken(a.cause)
 	a.life.Do(life.End)
 	a.dropTimers(scr)
 	a.endGrace()

@@ -40,6 +40,9 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 // finish is the end of the turn of a message that was taken with Next.
 func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 	if f == nil {
+		if e.Value != nil {
+			a.noteTaken(e)
+		}
 		scr.cache.Free(e)
 		return
 	}

@@ -49,12 +49,15 @@ func fill(e *mailbox.Envelope, v any) error {
 
 // unwrap notes what is said about a message besides its value.
 func unwrap(e *mailbox.Envelope, v any) any {
-	for range 2 {
+	for range 3 {
 		switch m := v.(type) {
 		case Marked:
 			e.Flags |= uint8(m.Marks & (NoInfluence | Suppressed))
 			v = m.Value
+		case Bound:
+			e.Value, v = boundMark{}, m.Value
 		case traced:
+			_, m.bound = e.Value.(boundMark)
 			e.Value, v = m, m.value
 		}
 	}

@@ -20,6 +20,7 @@ func (e *Event) Report() string {
 		fmt.Fprintf(&b, "\n  %-10s "+format, append([]any{what}, args...)...)
 	}
 	fmt.Fprintf(&b, "%s (%s) has failed: %s", e.Ref.Path(), e.Type, f.Error())
+	row("report", "%s", e.ID)
 	row("life", "incarnation %d, turn %d, failure %d since the count was reset", e.Incarnation, f.Turn, e.Failures)
 	if m := e.Mail; m != nil {
 		row("message", "%s, %d bytes, from %s: %s", m.Kind, m.Size, nameOf(uint64(m.Sender)), diagnostic(m.Payload, m.Size))

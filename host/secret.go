@@ -37,6 +37,7 @@ const (
 	forGuest                          // what a guest gets to know, an incarnation; see guest
 	forUnfrozen                       // what an image that is not frozen draws at its initialisation, an incarnation
 	forJitter                         // of the delays before restarts of children
+	forReports                        // what reports of failures are called
 )
 
 // derive is a value for one purpose of one actor; n tells several apart. It is the one-step

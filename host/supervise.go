@@ -106,8 +106,12 @@ func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outco
 	if mail != nil {
 		trace = mail.Trace
 	}
+	id := ""
+	if r.Failure != nil {
+		id = p.sys.reportID(child.uid, r.Failure.Turn)
+	}
 	p.sys.bus.publish(Event{
-		Trace: trace, Kind: kind, Time: o.At, Ref: child.ref(), Type: child.props.typ, Incarnation: child.incarnation(),
+		ID: id, Trace: trace, Kind: kind, Time: o.At, Ref: child.ref(), Type: child.props.typ, Incarnation: child.incarnation(),
 		Failure: r.Failure, Directive: o.Directive, Delay: o.Delay, Failures: o.Failures, Note: o.Note, Mail: mail,
 		Silent: p.props.strategy.Silent(),
 	})

@@ -181,9 +181,10 @@ type Tracer interface {
 type traced struct {
 	ctx   context.Context
 	value any
+	bound bool // see Bound
 }
 
 // Traced is a message that belongs to the trace of a Go context: Tell(to,
 // host.Traced(ctx, v)). [System.Ask] has a context and needs no such thing. It may be
 // [Marked], and the other way around. Without [Config.WithTracer] it is v.
-func Traced(ctx context.Context, v any) any { return traced{ctx, v} }
+func Traced(ctx context.Context, v any) any { return traced{ctx: ctx, value: v} }

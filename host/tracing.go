@@ -346,6 +346,9 @@ func (s *System) fromOutside(ctx context.Context, kind SpanKind, to Ref, e *mail
 	in, _ := e.Value.(traced)
 	if in.ctx != nil {
 		ctx, e.Value = in.ctx, nil
+		if in.bound {
+			e.Value = boundMark{}
+		}
 	}
 	if s.cfg.tracer == nil {
 		return nil

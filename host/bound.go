@@ -1,0 +1,106 @@
+package host
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Asks that are bound to the incarnation that takes them. An actor may take a question in
+// one turn and answer it in a later one; if it ends in between, nobody else will answer.
+// A bound ask hears of that at once. The actor notes what it has taken and not answered;
+// what was answered is forgotten when the notes have doubled.
+
+// errEnded is what a bound ask ends with when the actor has ended without a failure.
+var errEnded = fmt.Errorf("%w before it has answered", ErrStopped)
+
+// Bound is a question whose asker hears at once that the incarnation of the actor that has
+// taken it has ended: Request(to, host.Bound{Value: v}). Its ask ends with a *TurnError if
+// that has failed, else with ErrStopped. It has no effect on a message that is no question
+// from Go, and none while another actor that the question was forwarded to has it.
+type Bound struct{ Value any }
+
+// boundMark marks the envelope of such a question.
+type boundMark struct{}
+
+// taken are the bound questions that an actor has taken and perhaps not answered.
+type taken struct {
+	asks []openAsk
+	trim int // length at which those that were answered are looked for
+}
+
+// openAsk is an ask from outside.
+type openAsk struct {
+	asker       abi.Ref
+	correlation uint64
+}
+
+// leastTaken is how many are noted before any are forgotten.
+const leastTaken = 32
+
+// noteTaken is called at the end of a turn whose envelope has a Value.
+func (a *actor) noteTaken(e *mailbox.Envelope) {
+	if _, ok := e.Value.(boundMark); !ok || e.Kind != abi.KindMessage || !a.sys.outside.waits(e.Sender) {
+		return
+	}
+	t := a.taken
+	if t == nil {
+		t = &taken{trim: leastTaken}
+		a.taken = t
+	}
+	t.asks = append(t.asks, openAsk{e.Sender, e.Correlation})
+	if len(t.asks) < t.trim {
+		return
+	}
+	open := t.asks[:0]
+	for _, q := range t.asks {
+		if a.sys.outside.waits(q.asker) {
+			open = append(open, q)
+		}
+	}
+	t.asks, t.trim = open, max(leastTaken, 2*len(open))
+}
+
+// failTaken ends the asks that the incarnation which has just ended will not answer.
+func (a *actor) failTaken(cause *abi.Failure) {
+	t := a.taken
+	if t == nil {
+		return
+	}
+	a.taken = nil
+	err := errEnded
+	if cause != nil {
+		err = a.sys.turnError(a, cause)
+	}
+	for _, q := range t.asks {
+		a.sys.outside.fail(a.sys, q.asker, q.correlation, a.uid, err)
+	}
+}
+
+// waits reports whether somebody outside still waits under this ref.
+func (o *outsiders) waits(uid abi.Ref) bool { return o.with(uid, func(outsider) bool { return false }) }
+
+// reportID names a failure: the same in the crash report and in the errors of those who
+// hear of it, and nothing can be learnt from it. It is 16 hexadecimal digits.
+func (s *System) reportID(of abi.Ref, turn uint64) string {
+	v := s.secret.derive(forReports, of, turn)
+	return hex.EncodeToString(v[:8])
+}
+
+// turnError is what who waits for an answer hears of a failure.
+func (s *System) turnError(a *actor, f *abi.Failure) error {
+	return &TurnError{Ref: a.ref(), Failure: f, ID: s.reportID(a.uid, f.Turn)}
+}
+
+// ReportID is the id of the crash report that an error of an ask is about, "" if it is
+// about none.
+func ReportID(err error) string {
+	var t *TurnError
+	if errors.As(err, &t) {
+		return t.ID
+	}
+	return ""
+}
