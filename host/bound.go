@@ -14,12 +14,13 @@ import (
 // A bound ask hears of that at once. The actor notes what it has taken and not answered;
 // what was answered is forgotten when the notes have doubled.
 
-// errEnded is what a bound ask ends with when the actor has ended without a failure.
-var errEnded = fmt.Errorf("%w before it has answered", ErrStopped)
+// ErrEnded is what a bound ask ends with when the actor has taken the question and has then
+// ended, without a failure and without an answer. It is an ErrStopped, too.
+var ErrEnded = fmt.Errorf("%w before it has answered", ErrStopped)
 
 // Bound is a question whose asker hears at once that the incarnation of the actor that has
 // taken it has ended: Request(to, host.Bound{Value: v}). Its ask ends with a *TurnError if
-// that has failed, else with ErrStopped. It has no effect on a message that is no question
+// that has failed, else with ErrEnded. It has no effect on a message that is no question
 // from Go, and none while another actor that the question was forwarded to has it.
 type Bound struct{ Value any }
 
@@ -71,7 +72,7 @@ func (a *actor) failTaken(cause *abi.Failure) {
 		return
 	}
 	a.taken = nil
-	err := errEnded
+	err := ErrEnded
 	if cause != nil {
 		err = a.sys.turnError(a, cause)
 	}

@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/printable"
+)
+
+// answer is what an actor has answered: [status, headers, body]. Headers are names and
+// values in turn, or null; the body is a byte string, a text, null, or a map that says how
+// it will come.
+type answer struct {
+	status int
+	body   []byte // of the payload
+	text   bool   // it is a text
+	how    []byte // the map; nil: the body is there
+	length int64  // that the actor states; -1: it does not
+	typed  bool   // it has a Content-Type
+	buf    []byte // of a compressed body
+}
+
+// Bounds of the headers of an answer.
+const (
+	maxAnswerHeaders = 100
+	maxAnswerHeader  = 32 << 10
+)
+
+// write checks an answer and writes it.
+func (x *exchange) write(a *answer, payload []byte) problem {
+	if err := a.decode(payload, x.w.Header()); err != nil {
+		x.clearHeaders()
+		return problem{status: http.StatusBadGateway, text: "the actor's answer is not valid", cause: err}
+	}
+	if a.how != nil {
+		return x.streamAnswer(a, a.how)
+	}
+	h := x.w.Header()
+	if !a.typed && len(a.body) > 0 {
+		if a.text {
+			h["Content-Type"] = textType
+		} else {
+			h["Content-Type"] = bytesType
+		}
+	}
+	if _, ok := h["X-Content-Type-Options"]; !ok {
+		h["X-Content-Type-Options"] = noSniff
+	}
+	body := x.compress(a)
+	if bodyAllowed(a.status) {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	if d := x.g.cfg.Timeouts.Write; len(body) > smallBody {
+		_ = http.NewResponseController(x.w.ResponseWriter).SetWriteDeadline(x.g.clock.Now().Add(d))
+	}
+	x.w.WriteHeader(a.status)
+	if len(body) > 0 && x.r.Method != http.MethodHead {
+		_, _ = x.w.Write(body)
+	}
+	return problem{}
+}
+
+// smallBody fits the buffers of any connection, so that writing it does not wait for a slow reader.
+const smallBody = 2 << 10
+
+// The values of headers that are nearly always the same; nobody changes them.
+var (
+	textType  = []string{"text/plain; charset=utf-8"}
+	bytesType = []string{"application/octet-stream"}
+	noSniff   = []string{"nosniff"}
+)
+
+// clearHeaders takes back what an answer has set, but for what the gateway itself has.
+func (x *exchange) clearHeaders() {
+	h := x.w.Header()
+	for name := range h {
+		if name != "Connection" && name != "Vary" && !strings.HasPrefix(name, "Access-Control-") {
+			delete(h, name)
+		}
+	}
+}
+
+// decode reads an answer, and its headers into h.
+func (a *answer) decode(payload []byte, h http.Header) error {
+	*a = answer{length: -1, buf: a.buf}
+	r := abi.NewReader(payload)
+	if n := r.Array(); r.OK() && n != 3 {
+		return fmt.Errorf("an answer is [status, headers, body], not %d elements", n)
+	}
+	a.status = int(min(r.Uint(), 1<<16))
+	if r.OK() && (a.status < 200 || a.status > 599) {
+		return fmt.Errorf("%d is no status of an answer: 200 to 599", a.status)
+	}
+	if !r.Null() {
+		if err := a.headers(r, h); err != nil {
+			return err
+		}
+	}
+	switch r.Peek() {
+	case abi.TypeBytes:
+		a.body = r.ByteString()
+	case abi.TypeText:
+		a.body, a.text = r.TextBytes(), true
+	case abi.TypeMap:
+		a.how = r.Raw()
+	default:
+		if !r.Null() {
+			return errors.New("the body is neither bytes nor a text nor null nor a map")
+		}
+	}
+	if err := r.Done(); err != nil {
+		return err
+	}
+	switch {
+	case !bodyAllowed(a.status) && (len(a.body) > 0 || a.how != nil):
+		return fmt.Errorf("an answer with the status %d has no body", a.status)
+	case a.length >= 0 && a.how == nil && len(a.body) > 0 && a.length != int64(len(a.body)):
+		return fmt.Errorf("Content-Length is %d, the body has %d bytes", a.length, len(a.body))
+	}
+	return nil
+}
+
+func bodyAllowed(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified && status != http.StatusResetContent
+}
+
+func (a *answer) headers(r *abi.Reader, h http.Header) error {
+	n := r.Array()
+	if n%2 != 0 || n > 2*maxAnswerHeaders {
+		return fmt.Errorf("headers are names and values in turn, at most %d of each, not %d elements", maxAnswerHeaders, n)
+	}
+	bytes := 0
+	for range n / 2 {
+		name, value := r.TextBytes(), r.TextBytes()
+		if !r.OK() {
+			return r.Err()
+		}
+		if bytes += len(name) + len(value); bytes > maxAnswerHeader {
+			return fmt.Errorf("the headers have more than %d bytes", maxAnswerHeader)
+		}
+		if err := a.header(h, string(name), string(value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header takes over one header. What is the host's own affair is passed over.
+func (a *answer) header(h http.Header, name, value string) error {
+	if !validName(name) {
+		return fmt.Errorf("not the name of a header: %q", printable.Line(name, 60))
+	}
+	if !validValue(value) {
+		return fmt.Errorf("the header %s has a control character", name)
+	}
+	name = http.CanonicalHeaderKey(name)
+	switch name {
+	case "Content-Length":
+		n, err := strconv.ParseUint(value, 10, 62)
+		if err != nil || a.length >= 0 {
+			return fmt.Errorf("Content-Length is no number, or comes twice")
+		}
+		a.length = int64(n)
+		return nil
+	case "Content-Type":
+		a.typed = true
+		h[name] = []string{value}
+		return nil
+	case "X-Request-Id", "X-Crash-Report", "Date":
+		return nil
+	}
+	if hopByHop[name] {
+		return nil
+	}
+	if strings.HasPrefix(name, "Access-Control-") && len(h[name]) > 0 {
+		return nil // the route's cors decides
+	}
+	h[name] = append(h[name], value)
+	return nil
+}
+
+// validName reports whether a text is a token, as names of headers are.
+func validName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= 256
+}
+
+// validValue reports whether a text can be the value of a header.
+func validValue(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,39 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+)
+
+// MTLS wants a certificate of the client, which the listener has verified. The identity is
+// its subject, as RFC 2253 writes it.
+type MTLS struct {
+	// Subjects are patterns of subjects, where * stands for any run of characters but /;
+	// nil: any that the listener's authorities have signed.
+	Subjects []string
+}
+
+func (m *MTLS) check() error {
+	for _, s := range m.Subjects {
+		if _, err := path.Match(s, ""); err != nil {
+			return fmt.Errorf("%q is no pattern: %w", s, err)
+		}
+	}
+	return nil
+}
+
+func (m *MTLS) challenge() string { return "" }
+
+func (m *MTLS) identify(r *http.Request) (*Identity, problem) {
+	forbidden := func(text string) problem { return problem{status: http.StatusForbidden, text: text} }
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
+		return nil, forbidden("a client certificate is needed")
+	}
+	subject := r.TLS.PeerCertificates[0].Subject.String()
+	if m.Subjects != nil && !slices.ContainsFunc(m.Subjects, func(p string) bool { ok, _ := path.Match(p, subject); return ok }) {
+		return nil, forbidden("the certificate is for somebody else")
+	}
+	return &Identity{Kind: "mtls", Name: subject}, problem{}
+}

@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Name is that of the gateway's own actor below /system.
+const Name = "http"
+
+// own is the gateway's own actor: it watches the actors that were made on demand, and is
+// the parent of those that requests need. It gets no messages from guests.
+type own struct {
+	g   *Gateway
+	ref host.Ref
+
+	mu   sync.Mutex
+	jobs []func(*host.Context)
+}
+
+// mostBelow bounds the actors that requests have made for themselves, and those that are watched.
+const mostBelow = 1 << 20
+
+func startOwn(g *Gateway) (*own, error) {
+	o := &own{g: g}
+	p := host.Func(o.receive).WithLimits(host.Limits{Children: mostBelow, Watches: mostBelow})
+	var err error
+	if o.ref, err = g.sys.SpawnService(Name, p); errors.Is(err, host.ErrNameTaken) {
+		o.ref, err = g.sys.SpawnService("", p) // of another gateway of the system
+	}
+	return o, err
+}
+
+// do has f called within a turn of the actor.
+func (o *own) do(f func(*host.Context)) {
+	o.mu.Lock()
+	o.jobs = append(o.jobs, f)
+	first := len(o.jobs) == 1
+	o.mu.Unlock()
+	if first {
+		_ = o.g.sys.Tell(o.ref, host.Raw{0xf6})
+	}
+}
+
+func (o *own) receive(ctx *host.Context, m host.Message) error {
+	o.mu.Lock()
+	jobs := o.jobs
+	o.jobs = nil
+	o.mu.Unlock()
+	for _, f := range jobs {
+		f(ctx)
+	}
+	if m.Kind == abi.KindTerminated {
+		for _, rt := range o.g.table.routes {
+			if d, ok := rt.target.(*demand); ok {
+				d.ended(m.Sender)
+			}
+		}
+	}
+	return nil
+}

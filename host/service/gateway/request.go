@@ -1,0 +1,421 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Op is the first element of the message that a request becomes; GoneOp that of the news
+// that its client has gone, which a route asks for.
+const (
+	Op     = "http"
+	GoneOp = "http.gone"
+)
+
+// requestHead is what all messages of a route begin with: ["http", {"route": pattern, ...
+func requestHead(pattern string) []byte {
+	w := abi.NewWriter(nil)
+	w.Text("route")
+	w.Text(pattern)
+	return w.Bytes()
+}
+
+// serve answers a request of a route.
+func (x *exchange) serve(rt *route) {
+	x.route = rt
+	n := rt.under.Add(1)
+	x.entry = true
+	if rt.cors != nil {
+		rt.cors.apply(x)
+	}
+	if p := x.admit(n); p.status != 0 {
+		x.refuse(p)
+		return
+	}
+	if rt.files != nil {
+		x.static()
+		return
+	}
+	if x.upgrade() {
+		return
+	}
+	a := answers.Get().(*answer)
+	if p := x.relay(a); p.status != 0 {
+		x.refuse(p)
+	}
+	if cap(a.buf) > maxKept {
+		a.buf = nil
+	}
+	answers.Put(a)
+}
+
+// admit authenticates a request and takes its share of the route; n are under way.
+func (x *exchange) admit(n int64) problem {
+	rt := x.route
+	tooMany := problem{status: http.StatusTooManyRequests, text: "too many requests", retry: time.Second}
+	if rt.Limits.AtOnce > 0 && n > int64(rt.Limits.AtOnce) {
+		tooMany.text = "too many requests of this route are under way"
+		return tooMany
+	}
+	if x.g.clients.byAddress() {
+		if ok, retry := x.g.clients.enter(x, &x.busy); !ok {
+			tooMany.retry = retry
+			return tooMany
+		}
+	}
+	if rt.clients.byAddress() {
+		if ok, retry := rt.clients.enter(x, &x.share); !ok {
+			tooMany.retry = retry
+			return tooMany
+		}
+	}
+	if rt.auth != nil {
+		who, p := rt.auth.identify(x.r)
+		if p.status != 0 {
+			if p.status == http.StatusUnauthorized {
+				x.w.Header()["Www-Authenticate"] = []string{rt.auth.challenge()}
+			}
+			return p
+		}
+		x.who = who
+	}
+	if x.g.clients.byIdentity() {
+		if ok, retry := x.g.clients.enter(x, &x.busy); !ok {
+			tooMany.retry = retry
+			return tooMany
+		}
+	}
+	if rt.clients.byIdentity() {
+		if ok, retry := rt.clients.enter(x, &x.share); !ok {
+			tooMany.retry = retry
+			return tooMany
+		}
+	}
+	return problem{}
+}
+
+// buffers are those of messages that are being made; host copies what it sends.
+var (
+	answers = sync.Pool{New: func() any { return new(answer) }}
+	buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
+)
+
+const maxKept = 64 << 10
+
+// relay asks the actor and writes its answer.
+func (x *exchange) relay(a *answer) problem {
+	buf := buffers.Get().(*[]byte)
+	defer giveBack(buf)
+	done, p := x.encode(buf)
+	if done != nil {
+		defer done()
+	}
+	if p.status != 0 {
+		return p
+	}
+	m, p := x.ask(host.Raw(*buf))
+	if p.status != 0 {
+		return p
+	}
+	return x.write(a, m.Payload)
+}
+
+func giveBack(buf *[]byte) {
+	if cap(*buf) <= maxKept {
+		buffers.Put(buf)
+	}
+}
+
+// encode writes the message of a request; done is to be called when it was answered.
+func (x *exchange) encode(buf *[]byte) (done func(), p problem) {
+	r, rt := x.r, x.route
+	var ref host.Ref
+	var inline []byte
+	if r.Body != nil && r.ContentLength != 0 {
+		read := buffers.Get().(*[]byte)
+		defer giveBack(read)
+		if inline, p = x.body(read); p.status != 0 {
+			return nil, p
+		}
+		if x.rest != nil {
+			if ref, done, p = x.streamRequest(append([]byte(nil), inline...), x.rest); p.status != 0 {
+				return done, p
+			}
+			inline = nil
+		}
+	}
+	w := abi.NewWriter((*buf)[:0])
+	n := 5 // route, method, path, headers, remote
+	for _, more := range []bool{len(rt.wild) > 0, r.URL.RawQuery != "", len(inline) > 0, !ref.IsZero(), x.who != nil, r.ContentLength >= 0 && !ref.IsZero()} {
+		if more {
+			n++
+		}
+	}
+	w.Array(2)
+	w.Text(Op)
+	w.Map(n + 1) // id
+	w.Encoded(string(rt.head))
+	w.Text("method")
+	w.Text(r.Method)
+	w.Text("path")
+	w.Text(r.URL.Path)
+	if len(rt.wild) > 0 {
+		w.Text("values")
+		w.Array(len(rt.wild))
+		for _, v := range rt.wild {
+			w.Text(r.PathValue(v.name))
+		}
+	}
+	if r.URL.RawQuery != "" {
+		w.Text("query")
+		w.Text(r.URL.RawQuery)
+	}
+	x.encodeHeaders(w)
+	if len(inline) > 0 {
+		w.Text("body")
+		w.ByteString(inline)
+	}
+	if !ref.IsZero() {
+		w.Text("stream")
+		w.Ref(ref.UID())
+		if r.ContentLength >= 0 {
+			w.Text("length")
+			w.Int(r.ContentLength)
+		}
+	}
+	w.Text("remote")
+	w.Text(x.remote().String())
+	w.Text("id")
+	w.Text(x.id)
+	if x.who != nil {
+		w.Text("who")
+		if p := x.who.encode(w); p.status != 0 {
+			return done, p
+		}
+	}
+	*buf = w.Bytes()
+	return done, problem{}
+}
+
+func (i *Identity) encode(w *abi.Writer) problem {
+	n := 2
+	if len(i.Claims) > 0 {
+		n++
+	}
+	w.Map(n)
+	w.Text("kind")
+	w.Text(i.Kind)
+	w.Text("name")
+	w.Text(i.Name)
+	if n > 2 {
+		claims, err := host.Encode(i.Claims)
+		if err != nil {
+			return problem{status: http.StatusInternalServerError, text: "internal error", cause: err}
+		}
+		w.Text("claims")
+		w.Raw(claims)
+	}
+	return problem{}
+}
+
+// hopByHop are headers that are about a connection, and not about what goes over it.
+var hopByHop = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true, "Proxy-Authorization": true,
+	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+}
+
+// encodeHeaders writes headers as names and values in turn, sorted by name, in small letters.
+func (x *exchange) encodeHeaders(w *abi.Writer) {
+	r, rt := x.r, x.route
+	var room [32]string
+	names, n := room[:0], 0
+	named := r.Header["Connection"]
+	for name, values := range r.Header {
+		if hopByHop[name] || rt.pass != nil && !rt.pass[name] || name == "Authorization" && rt.auth != nil {
+			continue
+		}
+		if named != nil && inList(named, name) {
+			continue
+		}
+		names = append(names, name)
+		n += len(values)
+	}
+	slices.Sort(names)
+	host := rt.pass == nil || rt.pass["Host"]
+	w.Text("headers")
+	if host {
+		w.Array(2*n + 2)
+		w.Text("host")
+		w.Text(r.Host)
+	} else {
+		w.Array(2 * n)
+	}
+	var lower [64]byte
+	for _, name := range names {
+		small := lower[:0]
+		for i := 0; i < len(name); i++ {
+			c := name[i]
+			if c >= 'A' && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			small = append(small, c)
+		}
+		for _, v := range r.Header[name] {
+			w.Text(string(small))
+			w.Text(v)
+		}
+	}
+}
+
+// inList reports whether a header that is a list has an element.
+func inList(values []string, element string) bool {
+	for _, v := range values {
+		for rest, more := v, true; more; {
+			var one string
+			one, rest, more = strings.Cut(rest, ",")
+			if strings.EqualFold(strings.TrimSpace(one), element) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// body reads the body into the front of buf, up to what a message may have. What is more is
+// left in x.rest.
+func (x *exchange) body(buf *[]byte) ([]byte, problem) {
+	r, rt := x.r, x.route
+	tooLarge := problem{status: http.StatusRequestEntityTooLarge, text: "the body is too large"}
+	most, inline := rt.Limits.Body, int64(x.g.cfg.Limits.Inline)
+	if r.ContentLength > most {
+		x.w.Header().Set("Connection", "close")
+		return nil, tooLarge
+	}
+	control := http.NewResponseController(x.w.ResponseWriter)
+	timed := control.SetReadDeadline(x.g.clock.Now().Add(rt.Body)) == nil
+	read := http.MaxBytesReader(x.w.ResponseWriter, r.Body, most)
+	if r.ContentLength > inline && canStream {
+		x.rest = read
+		return nil, problem{}
+	}
+	b, limit := (*buf)[:0], int(min(inline, most))+1
+	var err error
+	for err == nil && len(b) < limit {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		var n int
+		n, err = read.Read(b[len(b):min(cap(b), limit)])
+		b = b[:len(b)+n]
+	}
+	*buf = b
+	var large *http.MaxBytesError
+	switch {
+	case errors.Is(err, io.EOF):
+		if timed {
+			_ = control.SetReadDeadline(time.Time{}) // else the connection would be taken for one that has gone
+		}
+		if int64(len(b)) > inline && !canStream {
+			return nil, tooLarge
+		}
+		return b, problem{}
+	case errors.As(err, &large), int64(len(b)) > most:
+		return nil, tooLarge
+	case err == nil && canStream:
+		x.rest = read
+		return b, problem{}
+	case err == nil:
+		x.w.Header().Set("Connection", "close")
+		return nil, tooLarge
+	case isTimeout(err):
+		x.w.Header().Set("Connection", "close")
+		return nil, problem{status: http.StatusRequestTimeout, text: "the body did not come in time"}
+	case r.Context().Err() != nil:
+		return nil, problem{status: statusGone, text: "the client has gone"}
+	}
+	x.w.Header().Set("Connection", "close")
+	return nil, problem{status: http.StatusBadRequest, text: "the body cannot be read", cause: err}
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// tries is how often a request is sent that was not delivered, since an actor had just ended.
+const tries = 4
+
+// ask chooses an actor, asks it and waits for the answer.
+func (x *exchange) ask(v host.Raw) (host.Message, problem) {
+	g := x.g
+	expired := make(chan struct{})
+	timer := g.clock.AfterFunc(x.route.Handler, func() { close(expired) })
+	defer timer.Stop()
+	var last problem
+	for try := range tries {
+		to, p := x.choose()
+		if p.status != 0 {
+			return host.Message{}, p
+		}
+		m, err := x.askOnce(to, v, expired)
+		if err == nil {
+			return m, problem{}
+		}
+		last = g.problemOf(err, to)
+		if !errors.Is(err, host.ErrUnknown) && !errors.Is(err, host.ErrStopped) || errors.Is(err, host.ErrEnded) {
+			if err == errGone {
+				last = problem{status: statusGone, text: "the client has gone"}
+			}
+			return m, last
+		}
+		x.lease.forget(try)
+		x.lease.release()
+	}
+	return host.Message{}, last
+}
+
+var errGone = errors.New("gateway: the client has gone")
+
+// askOnce asks an actor.
+func (x *exchange) askOnce(to host.Ref, v host.Raw, expired <-chan struct{}) (host.Message, error) {
+	ctx := x.r.Context()
+	q, err := x.g.sys.TryRequest(to, host.Bound{Value: host.Traced(ctx, v)})
+	if err != nil {
+		return host.Message{}, err
+	}
+	select {
+	case m := <-q.Answer():
+		return m, m.Err()
+	case <-ctx.Done():
+		q.Cancel()
+		x.gone(to)
+		return host.Message{}, errGone
+	case <-expired:
+		q.Cancel()
+		x.gone(to)
+		return host.Message{}, context.DeadlineExceeded
+	}
+}
+
+// gone tells the actor that nobody waits for its answer any more, if the route wants that.
+func (x *exchange) gone(to host.Ref) {
+	if !x.route.Cancel {
+		return
+	}
+	w := abi.NewWriter(nil)
+	w.Array(2)
+	w.Text(GoneOp)
+	w.Map(1)
+	w.Text("id")
+	w.Text(x.id)
+	_ = x.g.sys.TryTell(to, host.Raw(w.Bytes()))
+}

@@ -1,0 +1,230 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// server is what listens for a gateway.
+type server struct {
+	mu      sync.Mutex
+	servers []*http.Server
+	addrs   []net.Addr
+	serving sync.WaitGroup
+}
+
+// Listen opens the addresses of the configuration and serves them, until Close or Drain. It
+// returns when all listen; the errors say which does not, and then none does.
+func (g *Gateway) Listen() error {
+	var opened []net.Listener
+	for i := range g.cfg.Listen {
+		l, err := g.cfg.Listen[i].open(g.cfg.Base)
+		if err != nil {
+			for _, o := range opened {
+				err = errors.Join(err, o.Close())
+			}
+			return err
+		}
+		opened = append(opened, l)
+	}
+	for i, l := range opened {
+		g.server.serving.Go(func() {
+			if err := g.Serve(l, g.cfg.Listen[i].H2C); err != nil {
+				g.log.Error("the gateway has stopped listening", "address", l.Addr().String(), "error", err)
+			}
+		})
+	}
+	return nil
+}
+
+// Addrs are where Listen listens.
+func (g *Gateway) Addrs() []net.Addr {
+	g.server.mu.Lock()
+	defer g.server.mu.Unlock()
+	return append([]net.Addr(nil), g.server.addrs...)
+}
+
+// Serve serves the connections of a listener, until Drain or Close; then it returns nil. A
+// listener of package tls brings HTTP/2 along; h2c accepts it without TLS, too.
+func (g *Gateway) Serve(l net.Listener, h2c bool) error {
+	s := &http.Server{
+		Handler: g, ReadHeaderTimeout: g.cfg.Timeouts.Header, IdleTimeout: g.cfg.Timeouts.Idle,
+		MaxHeaderBytes: max(g.cfg.Limits.Header-slop, 1), DisableGeneralOptionsHandler: true,
+		ErrorLog:  slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: min(250, g.cfg.Limits.AtOnce)},
+		Protocols: &http.Protocols{},
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetHTTP2(true)
+	s.Protocols.SetUnencryptedHTTP2(h2c)
+	g.server.mu.Lock()
+	if state(g.state.Load()) >= draining {
+		g.server.mu.Unlock()
+		return l.Close()
+	}
+	g.server.servers = append(g.server.servers, s)
+	g.server.addrs = append(g.server.addrs, l.Addr())
+	g.server.mu.Unlock()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// slop is what net/http lets headers have beyond MaxHeaderBytes.
+const slop = 4096
+
+func (l *Listener) open(base string) (net.Listener, error) {
+	network, address := "tcp", l.Address
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		if network, address = "unix", path; !filepath.IsAbs(path) {
+			address = filepath.Join(base, path)
+		}
+	}
+	var cfg *tls.Config
+	if l.TLS != nil {
+		var err error
+		if cfg, err = l.TLS.config(base); err != nil {
+			return nil, fmt.Errorf("gateway: %s: tls: %w", l.Address, err)
+		}
+	}
+	n, err := net.Listen(network, address)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	if cfg != nil {
+		return tls.NewListener(n, cfg), nil
+	}
+	return n, nil
+}
+
+func (t *TLS) config(base string) (*tls.Config, error) {
+	at := func(p string) string {
+		if filepath.IsAbs(p) {
+			return p
+		}
+		return filepath.Join(base, p)
+	}
+	pair, err := tls.LoadX509KeyPair(at(t.Cert), at(t.Key))
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	switch t.Min {
+	case "", "1.2":
+	case "1.3":
+		c.MinVersion = tls.VersionTLS13
+	default:
+		return nil, fmt.Errorf("min is 1.2 or 1.3, not %q", t.Min)
+	}
+	if t.ClientCA == "" {
+		return c, nil
+	}
+	pem, err := os.ReadFile(at(t.ClientCA))
+	if err != nil {
+		return nil, err
+	}
+	c.ClientCAs = x509.NewCertPool()
+	if !c.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s has no certificates in PEM", t.ClientCA)
+	}
+	c.ClientAuth = tls.RequireAndVerifyClientCert
+	if t.Optional {
+		c.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return c, nil
+}
+
+// Drain ends the gateway orderly: it is unready, after Config.Drain.Delay it accepts nothing
+// more, and it finishes what is under way, for Config.Drain.Most or until ctx ends. Then what
+// is left is cut off, and that is the error. The actors are still there: call it before
+// they stop. Further calls wait for the first.
+func (g *Gateway) Drain(ctx context.Context) error {
+	if !g.state.CompareAndSwap(int32(serving), int32(unready)) {
+		return g.end()
+	}
+	limit := g.cfg.Drain.Delay + g.cfg.Drain.Most
+	ctx, cancel := g.bound(ctx, limit)
+	defer cancel()
+	if d := g.cfg.Drain.Delay; d > 0 {
+		wait := make(chan struct{})
+		t := g.clock.AfterFunc(d, func() { close(wait) })
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			t.Stop()
+		}
+	}
+	g.server.mu.Lock()
+	g.state.Store(int32(draining))
+	servers := g.server.servers
+	g.server.mu.Unlock()
+	left := g.open.drain()
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		s.SetKeepAlivesEnabled(false)
+		all.Go(func() {
+			if err := s.Shutdown(ctx); err != nil {
+				errs[i] = errors.Join(fmt.Errorf("gateway: requests were cut off: %w", context.Cause(ctx)), s.Close())
+			}
+		})
+	}
+	all.Wait()
+	var late error
+	select {
+	case <-left:
+	case <-ctx.Done():
+		late = errors.New("gateway: connections were cut off")
+	}
+	for g.under.Load() > 0 && late == nil { // of an embedder's own server
+		wait := make(chan struct{})
+		t := g.clock.AfterFunc(10*time.Millisecond, func() { close(wait) })
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			t.Stop()
+			late = errors.New("gateway: requests are still under way")
+		}
+	}
+	return errors.Join(append(errs, late, g.end())...)
+}
+
+// Close is Drain without waiting for what is under way.
+func (g *Gateway) Close() error {
+	g.state.CompareAndSwap(int32(serving), int32(unready))
+	g.server.mu.Lock()
+	g.state.Store(int32(draining))
+	servers := g.server.servers
+	g.server.mu.Unlock()
+	g.open.drain()
+	for _, s := range servers {
+		_ = s.Close()
+	}
+	return g.end()
+}
+
+// end waits until nothing listens any more, and ends what the gateway has of its own.
+func (g *Gateway) end() error {
+	g.server.serving.Wait()
+	for _, rt := range g.table.routes {
+		if d, ok := rt.target.(*demand); ok {
+			d.close()
+		}
+	}
+	if old := g.state.Swap(int32(closed)); state(old) != closed {
+		g.sys.Stop(g.own.ref)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Static is files of a folder. Links are followed within the folder alone, and files whose
+// name begins with a dot are not there.
+type Static struct {
+	Dir   string        // relative to Config.Base
+	Index bool          // folders without an index.html are listed
+	Cache time.Duration // how long browsers may keep a file; 0: they ask each time
+}
+
+// check: files are below the pattern's last wildcard, or its end.
+func (s *Static) check(pattern string, wild []wildcard) error {
+	method, _, ok := strings.Cut(pattern, " ")
+	switch {
+	case s.Dir == "":
+		return errors.New("dir is needed: the folder of the files")
+	case ok && method != http.MethodGet:
+		return fmt.Errorf("files are for GET (and HEAD): not for %s", method)
+	case !strings.HasSuffix(pattern, "/") && (len(wild) == 0 || !wild[len(wild)-1].rest):
+		return errors.New("the pattern of files ends with a slash, such as /static/, or with {path...}: what comes behind is the file")
+	}
+	for _, w := range wild {
+		if !w.rest {
+			return fmt.Errorf("the wildcard {%s} does not go with files", w.name)
+		}
+	}
+	return nil
+}
+
+// open makes the handler of the files.
+func (s *Static) open(base string, r *route) (http.Handler, error) {
+	dir := s.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(base, dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	_, path, _ := strings.Cut(r.Pattern, "/")
+	if i := strings.IndexByte(path, '{'); i >= 0 {
+		path = path[:i]
+	}
+	files := http.FileServerFS(visible{root.FS(), s.Index})
+	return http.StripPrefix("/"+strings.TrimSuffix(path, "/"), files), nil
+}
+
+// visible hides what begins with a dot, and folders that are not to be listed.
+type visible struct {
+	fs.FS
+	list bool
+}
+
+func (v visible) Open(name string) (fs.File, error) {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, ".") && part != "." {
+			return nil, fs.ErrNotExist
+		}
+	}
+	f, err := v.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	switch {
+	case info.Mode().IsRegular():
+		return f, nil
+	case !info.IsDir():
+		return nil, errors.Join(fs.ErrNotExist, f.Close())
+	case !v.list:
+		if index, err := v.FS.Open(strings.TrimPrefix(name+"/index.html", "./")); err != nil {
+			return nil, errors.Join(fs.ErrNotExist, f.Close())
+		} else if err := index.Close(); err != nil {
+			return nil, err
+		}
+		return f, nil
+	}
+	return listing{f.(fs.ReadDirFile)}, nil
+}
+
+// listing is a folder without what is hidden.
+type listing struct{ fs.ReadDirFile }
+
+func (l listing) ReadDir(n int) ([]fs.DirEntry, error) {
+	all, err := l.ReadDirFile.ReadDir(n)
+	shown := all[:0]
+	for _, e := range all {
+		if !strings.HasPrefix(e.Name(), ".") {
+			shown = append(shown, e)
+		}
+	}
+	return shown, err
+}
+
+// static answers with a file.
+func (x *exchange) static() {
+	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		x.w.Header()["Allow"] = []string{"GET, HEAD"}
+		x.refuse(problem{status: http.StatusMethodNotAllowed, text: "files are for GET and HEAD"})
+		return
+	}
+	h := x.w.Header()
+	h["X-Content-Type-Options"] = noSniff
+	if age := x.route.Static.Cache; age > 0 {
+		h.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(age.Seconds())))
+	} else {
+		h.Set("Cache-Control", "no-cache")
+	}
+	c := http.NewResponseController(x.w.ResponseWriter)
+	_ = c.SetWriteDeadline(x.g.clock.Now().Add(fileTime))
+	x.route.files.ServeHTTP(&x.w, x.r)
+}
+
+// fileTime bounds how long a file may be sent to a slow reader.
+const fileTime = 10 * time.Minute
