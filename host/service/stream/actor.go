@@ -3,6 +3,7 @@ package stream
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -86,11 +87,11 @@ func (b behaviour) request(ctx *host.Context, m host.Message) {
 	h := b.common()
 	var err error
 	if h.p.Access == OwnerOnly && m.Sender.UID() != h.p.Owner.UID() {
-		err = &Error{"denied", "the stream is another actor's"}
+		err = service.Errorf(service.Denied, "the stream is another actor's")
 	} else {
 		r := abi.NewReader(m.Payload)
 		if r.Array() != 2 || r.Peek() != abi.TypeText {
-			err = &Error{"bad_request", "a request to a stream is [op, args]"}
+			err = service.Errorf(service.BadRequest, "a request to a stream is [op, args]")
 		} else {
 			op := r.TextBytes()
 			err = b.serve(ctx, m, string(op), r)
@@ -145,7 +146,7 @@ func (b behaviour) End(ctx *host.Context, _ host.End) {
 // nothing reads the args of a request that has none.
 func nothing(op string, r *abi.Reader) error {
 	if r.Null(); r.Done() != nil {
-		return &Error{"bad_request", op + " takes null"}
+		return service.Errorf(service.BadRequest, "%s takes null", op)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // Why a stream is over before its end. They are what the world's side is told, and all
@@ -33,41 +35,30 @@ func (e *AbortError) Error() string { return "stream: the guest has given up: " 
 // Unwrap implements errors.
 func (e *AbortError) Unwrap() error { return ErrOver }
 
-// Error is an error for the guest with one of the codes of services, such as "not_found".
-type Error struct{ Code, Text string }
-
-func (e *Error) Error() string { return e.Code + ": " + e.Text }
-
-// codes are those that an error of the world's may begin with.
-var codes = map[string]bool{
-	"denied": true, "bad_request": true, "not_found": true, "exists": true, "conflict": true, "too_large": true,
-	"quota": true, "busy": true, "rate_limited": true, "unavailable": true, "timeout": true, "cancelled": true,
-	"read_only": true, "failed": true, "internal": true,
-}
-
 const maxText = 1 << 10
 
-// text is an error as a guest reads it: CODE: what is wrong. An error that does not begin with
-// a code gets one.
+// text is an error as a guest reads it: CODE: what is wrong. An error that wraps none of
+// package service's gets a code.
 func text(err error) string {
-	t := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	var e *service.Error
+	if !errors.As(err, &e) {
+		e = service.Errorf(codeOf(err), "%v", err)
+	}
+	t := strings.ToValidUTF8(e.Error(), "\uFFFD")
 	if len(t) > maxText {
 		t = strings.ToValidUTF8(t[:maxText], "") + "..."
 	}
-	if code, _, ok := strings.Cut(t, ": "); ok && codes[code] {
-		return t
-	}
-	return codeOf(err) + ": " + t
+	return t
 }
 
-func codeOf(err error) string {
+func codeOf(err error) service.Code {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return "timeout"
+		return service.Timeout
 	case errors.Is(err, context.Canceled):
-		return "cancelled"
+		return service.Cancelled
 	case errors.Is(err, io.ErrClosedPipe), errors.Is(err, ErrOver):
-		return "unavailable"
+		return service.Unavailable
 	}
-	return "failed"
+	return service.Failed
 }

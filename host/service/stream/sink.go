@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // Sink is the world's side of a stream from a guest. It is an [io.Reader]: what the guest
@@ -142,7 +143,7 @@ func (s *Sink) refusal() error {
 	if s.failure != nil {
 		return s.failure
 	}
-	return &Error{"unavailable", "the other side of the stream wants no more"}
+	return service.Errorf(service.Unavailable, "the other side of the stream wants no more")
 }
 
 // Close is Finish without a result.
@@ -210,7 +211,7 @@ func (s *Sink) serve(ctx *host.Context, m host.Message, op string, args *abi.Rea
 	case "write":
 		part := args.ByteString()
 		if args.Done() != nil {
-			return &Error{"bad_request", "write takes a byte string"}
+			return service.Errorf(service.BadRequest, "write takes a byte string")
 		}
 		return s.write(ctx, m, part)
 	case "end":
@@ -221,11 +222,11 @@ func (s *Sink) serve(ctx *host.Context, m host.Message, op string, args *abi.Rea
 	case "abort":
 		reason := args.Text()
 		if args.Done() != nil {
-			return &Error{"bad_request", "abort takes a text"}
+			return service.Errorf(service.BadRequest, "abort takes a text")
 		}
 		return s.abort(ctx, m, reason)
 	}
-	return &Error{"bad_request", "a sink knows write, end and abort"}
+	return service.Errorf(service.BadRequest, "a sink knows write, end and abort")
 }
 
 // open says whether the guest may go on. What is refused here ends the stream.
@@ -234,7 +235,7 @@ func (s *Sink) open() error {
 	case s.over:
 		return ErrOver
 	case s.ended:
-		return &Error{"bad_request", "the stream has ended already"}
+		return service.Errorf(service.BadRequest, "the stream has ended already")
 	case s.gap:
 		return s.overrun("too many requests are sent ahead")
 	}
@@ -247,7 +248,7 @@ func (s *Sink) open() error {
 func (s *Sink) overrun(what string) error {
 	s.fail(ErrOverrun)
 	s.finish(ErrOverrun)
-	return &Error{"busy", what + "; the stream is broken off"}
+	return service.Errorf(service.Busy, "%s; the stream is broken off", what)
 }
 
 func (s *Sink) write(ctx *host.Context, m host.Message, part []byte) error {
@@ -262,7 +263,7 @@ func (s *Sink) write(ctx *host.Context, m host.Message, part []byte) error {
 		return s.refusal()
 	case len(part) > s.p.largest():
 		_ = s.overrun("")
-		return &Error{"too_large", "a part may have " + strconv.Itoa(s.p.largest()) + " bytes; the stream is broken off"}
+		return service.Errorf(service.TooLarge, "a part may have %d bytes; the stream is broken off", s.p.largest())
 	case len(part) > s.p.Window-s.buf.len():
 		return s.overrun("there is room for " + strconv.Itoa(s.p.Window-s.buf.len()) + " bytes")
 	}
@@ -323,7 +324,7 @@ func (s *Sink) abort(ctx *host.Context, m host.Message, reason string) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	s.fail(&Error{"cancelled", "the stream was aborted"})
+	s.fail(service.Errorf(service.Cancelled, "the stream was aborted"))
 	s.buf.clear()
 	s.finish(&AbortError{reason})
 	if asked(m) {

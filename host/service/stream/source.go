@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // Source is the world's side of a stream to a guest. It is an [io.Writer]: what is written
@@ -112,9 +113,8 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // window. It does not wait.
 func (s *Source) Close() error { s.CloseWithError(nil); return nil }
 
-// CloseWithError is Close; the guest's stream ends with err unless that is nil or [io.EOF]. An error
-// whose text begins with the code of a service and ": " keeps it, others get one. Only the
-// first call counts.
+// CloseWithError is Close; the guest's stream ends with err unless that is nil or [io.EOF]. A
+// *service.Error keeps its code, others get one. Only the first call counts.
 func (s *Source) CloseWithError(err error) {
 	if err == io.EOF {
 		err = nil
@@ -175,14 +175,14 @@ func (s *Source) serve(ctx *host.Context, m host.Message, op string, args *abi.R
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.fail(&Error{"cancelled", "the stream was closed"})
+		s.fail(service.Errorf(service.Cancelled, "the stream was closed"))
 		s.finish(ErrClosed)
 		if asked(m) {
 			_ = ctx.Reply(nil)
 		}
 		return nil
 	}
-	return &Error{"bad_request", "a source knows read and close"}
+	return service.Errorf(service.BadRequest, "a source knows read and close")
 }
 
 // most reads how many bytes a read is for.
@@ -198,7 +198,7 @@ func (s *Source) most(r *abi.Reader) (int, error) {
 		n, set = r.Uint(), true
 	}
 	if err := r.Done(); err != nil || !set || n == 0 {
-		return 0, &Error{"bad_request", `read takes {"max": bytes}, 1 or more`}
+		return 0, service.Errorf(service.BadRequest, `read takes {"max": bytes}, 1 or more`)
 	}
 	return int(min(n, uint64(s.p.largest()))), nil
 }
@@ -214,11 +214,11 @@ func (s *Source) read(ctx *host.Context, n int) error {
 	}
 	s.touch()
 	if len(s.reads) >= s.p.Ahead && s.waits() && len(s.reads) >= s.p.Ahead {
-		return &Error{"busy", "too many reads are sent ahead"}
+		return service.Errorf(service.Busy, "too many reads are sent ahead")
 	}
 	reply, err := ctx.Later()
 	if err != nil {
-		return &Error{"busy", "too many reads are sent ahead"}
+		return service.Errorf(service.Busy, "too many reads are sent ahead")
 	}
 	s.reads = append(s.reads, read{reply, n})
 	s.answer()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -212,7 +213,7 @@ func TestSourceEndsWithAnError(t *testing.T) {
 		want string
 	}{
 		{errors.New("no such luck"), "failed: no such luck"},
-		{&Error{"not_found", "no file"}, "not_found: no file"},
+		{service.Errorf(service.NotFound, "no file"), "not_found: no file"},
 		{context.DeadlineExceeded, "timeout: "},
 		{context.Canceled, "cancelled: "},
 		{io.ErrUnexpectedEOF, "failed: unexpected EOF"},
@@ -295,7 +296,7 @@ func TestSinkWorldFails(t *testing.T) {
 	for s.waiting() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	s.CloseWithError(&Error{"quota", "the disk is full"})
+	s.CloseWithError(service.Errorf(service.Quota, "the disk is full"))
 	if m := w.receive(); m.Correlation != id || !strings.Contains(m.Err().Error(), "quota: the disk is full") {
 		t.Fatal(m.Err())
 	}
