@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -14,11 +15,23 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/runtime"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	runtime.CompileMain()
+	code := m.Run()
+	if engine != nil {
+		_ = engine.Close(context.Background())
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 type tb interface {
 	Helper()
@@ -632,7 +645,10 @@ func TestBounds(t *testing.T) {
 		w := within(t)
 		p, s := NewSource(Params{Ahead: 4})
 		ref := w.spawn(p)
-		const many = 100_000
+		many := 100_000
+		if testing.Short() {
+			many = 10_000
+		}
 		for i := range many {
 			if err := w.box.Ask(ref, []any{"read", most(1)}, uint64(i)+1); err != nil && !errors.Is(err, host.ErrMailboxFull) {
 				t.Fatal(err)
