@@ -14,6 +14,7 @@ import (
 // step is a message under way, or the first turn of an actor.
 type step struct {
 	to       *Actor
+	fake     *Fake // instead of to
 	start    bool
 	envelope abi.Envelope
 	ask      bool
@@ -23,6 +24,10 @@ type step struct {
 // step delivers what is next.
 func (w *World) step(s step) {
 	w.t.Helper()
+	if s.fake != nil {
+		w.serve(s.fake, s.sent)
+		return
+	}
 	a := s.to
 	if w.actors[a.Ref()] != a {
 		w.lost(s)
@@ -159,6 +164,9 @@ func (w *World) send(s Sent) {
 	to := w.target(s.Target)
 	_, gone := w.ended[s.To]
 	switch {
+	case to == nil && w.fakes[s.To] != nil:
+		w.queue = append(w.queue, step{fake: w.fakes[s.To], sent: s})
+		return
 	case to == nil && s.To != 0 && s.To != Tester && gone:
 		w.lost(step{envelope: abi.Envelope{}, ask: s.Kind == Ask, sent: s})
 		return
@@ -181,6 +189,11 @@ func (w *World) watch(a *Actor, of Target) {
 	if t := w.target(of); t != nil {
 		w.unwatch(a.Ref(), t.Ref())
 		w.watchers[t.Ref()] = append(w.watchers[t.Ref()], a.Ref())
+		return
+	}
+	if f := w.fakes[of.To]; f != nil {
+		w.unwatch(a.Ref(), f.ref)
+		w.watchers[f.ref] = append(w.watchers[f.ref], a.Ref())
 		return
 	}
 	reason, ok := w.ended[of.To]
@@ -222,17 +235,22 @@ func (w *World) stopBelow(a *Actor) {
 // hasEnded takes an actor out, and tells whoever watches it.
 func (w *World) hasEnded(a *Actor, reason string) {
 	delete(w.actors, a.Ref())
-	w.ended[a.Ref()] = reason
 	for i, x := range w.order {
 		if x == a {
 			w.order = append(w.order[:i:i], w.order[i+1:]...)
 			break
 		}
 	}
-	for _, ref := range w.watchers[a.Ref()] {
+	w.gone(a.Ref(), reason)
+}
+
+// gone notes an end, and tells whoever watches.
+func (w *World) gone(who actor.Ref, reason string) {
+	w.ended[who] = reason
+	for _, ref := range w.watchers[who] {
 		if t := w.actors[ref]; t != nil {
-			w.queue = append(w.queue, step{to: t, envelope: abi.Envelope{Kind: abi.KindTerminated, Sender: a.Ref(), Payload: encode(actor.Text(reason))}})
+			w.queue = append(w.queue, step{to: t, envelope: abi.Envelope{Kind: abi.KindTerminated, Sender: who, Payload: encode(actor.Text(reason))}})
 		}
 	}
-	delete(w.watchers, a.Ref())
+	delete(w.watchers, who)
 }

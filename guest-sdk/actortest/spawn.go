@@ -5,6 +5,7 @@ package actortest
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,9 @@ type config struct {
 	seed   uint64
 	at     time.Time
 	args   actor.Encoder
+
+	services []abi.Service // sorted by name
+	without  []string      // names
 }
 
 // Option changes how an actor is spawned.
@@ -68,6 +72,20 @@ func Named(name string) Option { return func(c *config) { c.name = name } }
 // Parent is the ref of the actor's parent; without it there is none. In a [World] it is the
 // parent that the actor is started below.
 func Parent(ref actor.Ref) Option { return func(c *config) { c.parent = ref } }
+
+// Service says that the actor, and what it spawns, was granted a service, whose requests go to ref. In a [World]
+// there is [World.Serve].
+func Service(name string, ref actor.Ref) Option {
+	return func(c *config) {
+		c.services = append(slices.Clone(c.services), abi.Service{Name: name, Ref: ref})
+		slices.SortFunc(c.services, func(a, b abi.Service) int { return strings.Compare(a.Name, b.Name) })
+	}
+}
+
+// Without says that the actor, and what it spawns, was not granted these services of its [World].
+func Without(names ...string) Option {
+	return func(c *config) { c.without = append(slices.Clone(c.without), names...) }
+}
 
 // Spawn starts an actor of a registered type. How its start went is in
 // [Actor.Started].
@@ -117,6 +135,11 @@ func newActor(t testing.TB, typ string, c config) *Actor {
 	a := &Actor{t: t, config: c, now: c.at, timers: map[uint64]*due{}, asks: map[uint64]*due{}}
 	a.start = abi.Start{Type: typ, Path: "wasm://test/user/" + c.name + "#" + decimal(uint64(c.ref)), Self: c.ref, Parent: c.parent,
 		Args: encode(c.args)}
+	for _, s := range c.services {
+		if !slices.Contains(c.without, s.Name) {
+			a.start.Services = append(a.start.Services, s)
+		}
+	}
 	key := hash(c.name, c.seed)
 	copy(a.start.RefKey[:], key[:])
 	return a

@@ -30,6 +30,12 @@ type World struct {
 	names    uint64
 	corr     uint64
 
+	fakes     map[actor.Ref]*Fake
+	fakesMade uint64
+	later     []later
+	laterMade uint64
+	running   bool // see goOn
+
 	out      []Sent
 	dead     []Sent
 	failures []Failed
@@ -48,6 +54,7 @@ func NewWorld(t testing.TB, options ...Option) *World {
 	w := &World{
 		t: t, config: config{at: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)},
 		actors: map[actor.Ref]*Actor{}, ended: map[actor.Ref]string{}, watchers: map[actor.Ref][]actor.Ref{},
+		fakes: map[actor.Ref]*Fake{},
 	}
 	for _, o := range options {
 		o(&w.config)
@@ -187,6 +194,11 @@ func (w *World) Failures() []Failed { return w.failures }
 // Advance do so themselves; it is for what [Actor.Send] and its like have set off.
 func (w *World) Run() {
 	w.t.Helper()
+	if w.running {
+		w.t.Fatal("actortest: a handler runs the world that has called it")
+	}
+	w.running = true
+	defer func() { w.running = false }()
 	for len(w.queue) > 0 {
 		if w.turns++; w.turns > maxTurns {
 			w.t.Fatalf("actortest: %d turns: a conversation without an end?", w.turns)
@@ -223,12 +235,20 @@ func (w *World) Advance(d time.Duration) {
 				who, first = a, next
 			}
 		}
-		if first == nil || first.at.After(end) {
+		called := w.nextCall()
+		if called >= 0 && first != nil && first.at.Before(w.later[called].at) {
+			called = -1
+		}
+		if called >= 0 && w.later[called].at.After(end) || called < 0 && (first == nil || first.at.After(end)) {
 			w.now = end
 			break
 		}
 		if w.turns++; w.turns > maxTurns {
 			w.t.Fatalf("actortest: %d turns before %v: a timer without an end?", maxTurns, end)
+		}
+		if called >= 0 { // before what is due at the same time: an answer in the last moment counts
+			w.call(called)
+			continue
 		}
 		if first.at.After(w.now) {
 			w.now = first.at

@@ -47,6 +47,21 @@ func (e *Error) Error() string {
 	return string(e.Code) + ": " + e.Text
 }
 
+// CodeOf is the code of an error that Then was given, "" for nil and for others.
+func CodeOf(err error) Code {
+	for err != nil {
+		if e, ok := err.(*Error); ok {
+			return e.Code
+		}
+		wrapped, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			break
+		}
+		err = wrapped.Unwrap()
+	}
+	return ""
+}
+
 // Is makes errors.Is(err, ErrNotFound) true for any error of that code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)

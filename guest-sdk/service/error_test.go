@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 )
 
@@ -34,6 +35,14 @@ func TestErrorIs(t *testing.T) {
 		if got := errors.Is(err, c.target); got != c.want {
 			t.Errorf("%v: %v", c.target, got)
 		}
+	}
+	for want, err := range map[Code]error{Denied: err, NotFound: fmt.Errorf("x: %w", ErrNotFound), "": errors.New("denied: x")} {
+		if got := CodeOf(err); got != want {
+			t.Errorf("%v: %q", err, got)
+		}
+	}
+	if CodeOf(nil) != "" {
+		t.Error("nil has a code")
 	}
 	if err.Error() != "denied: x" || ErrDenied.Error() != "denied" {
 		t.Errorf("%v, %v", err, ErrDenied)
