@@ -106,7 +106,7 @@ func (f *frame[G]) now(r *Request[G]) (answer any, err error, ok bool) {
 
 // later has Serve do it.
 func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
-	base := ctx.Values()
+	base := ctx.Trace(ctx.Values())
 	var reply *host.Reply
 	c := &call{}
 	if err := f.begin(c); err != nil {
@@ -118,7 +118,7 @@ func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 			f.end(c)
 			return Errorf(Busy, "too many requests of all actors are under way")
 		}
-		base = reply.Context()
+		base = reply.Trace(reply.Context())
 	}
 	// The payload is the mailbox's again when the turn ends.
 	r.Args = append([]byte(nil), r.Args...)
