@@ -123,7 +123,7 @@ func (d *adminDoor) open(sys *host.System, m *bundle.Manifest, b *bundle.Bundle,
 		dir = m.Dir
 	}
 	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir))
-	metrics, err := t.metrics(d.observer, b.Metrics, version)
+	metrics, err := t.metrics(d.observer, b, version)
 	if err != nil {
 		d.err = err
 		return

@@ -11,8 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/metrics"
-	"github.com/wasmactors/wasmactors/host/metrics/exposition"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/host/tracing/otlp"
 )
@@ -117,8 +117,8 @@ func (t *telemetry) configure(cfg host.Config) host.Config {
 }
 
 // metrics is the handler of /metrics for a system.
-func (t *telemetry) metrics(of *observe.Observer, guests func() []exposition.Family, version string) (http.Handler, error) {
-	o := metrics.Options{}.WithVersion(version).WithActors(t.actors...).WithGuests(guests)
+func (t *telemetry) metrics(of *observe.Observer, b *bundle.Bundle, version string) (http.Handler, error) {
+	o := metrics.Options{}.WithVersion(version).WithActors(t.actors...).WithGuests(b.Metrics).WithServices(b.Services)
 	if t.pipeline != nil {
 		o = o.WithSpans(func() metrics.Spans {
 			s := t.pipeline.Tracer.Stats()

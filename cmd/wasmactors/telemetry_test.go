@@ -105,7 +105,7 @@ func TestTelemetryMetrics(t *testing.T) {
 	defer sys.Close(t.Context())
 	of := observe.New(sys, observe.Options{})
 	defer of.Close()
-	shown, err := (&telemetry{}).metrics(of, (&bundle.Bundle{}).Metrics, "1.2")
+	shown, err := (&telemetry{}).metrics(of, &bundle.Bundle{}, "1.2")
 	if err != nil {
 		t.Fatal(err)
 	}

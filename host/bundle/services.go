@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -271,6 +272,7 @@ func sameServices(a, b []Use) bool {
 
 // services are those of the system that was started last, and what they were granted.
 type services struct {
+	mu      sync.Mutex // for running
 	running []*service.Running
 	granted map[*Grant]any
 	place   func(*Manifest) (string, error) // see Options.StateDir
@@ -293,7 +295,9 @@ func (b *Bundle) startServices(sys *host.System) error {
 		if err != nil {
 			return err
 		}
+		b.services.mu.Lock()
 		b.services.running = append(b.services.running, r)
+		b.services.mu.Unlock()
 	}
 	return nil
 }
@@ -301,15 +305,22 @@ func (b *Bundle) startServices(sys *host.System) error {
 // waitServices waits until the services of a system that has ended are closed.
 func (b *Bundle) waitServices(ctx context.Context) error {
 	var errs []error
-	for _, r := range b.services.running {
+	for _, r := range b.Services() {
 		errs = append(errs, r.Wait(ctx))
 	}
+	b.services.mu.Lock()
+	defer b.services.mu.Unlock()
 	b.services.running = nil
 	return errors.Join(errs...)
 }
 
-// Services are those of the system that was started last, in the order of the manifest's kinds.
-func (b *Bundle) Services() []*service.Running { return slices.Clone(b.services.running) }
+// Services are those of the system that was started last, in the order in which they were
+// started. Any goroutine may call it.
+func (b *Bundle) Services() []*service.Running {
+	b.services.mu.Lock()
+	defer b.services.mu.Unlock()
+	return slices.Clone(b.services.running)
+}
 
 // grantOf is a grant as the host takes it: one for all actors that share it.
 func (b *Bundle) grantOf(g *Grant) any {

@@ -20,6 +20,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/metrics/exposition"
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // Bounds of the number of series.
@@ -34,10 +35,11 @@ const OtherType = "(other)"
 // Options say what is shown. They are immutable: every With method returns a changed copy.
 // The zero value is ready.
 type Options struct {
-	version string
-	actors  []string
-	guests  func() []exposition.Family
-	spans   func() Spans
+	version  string
+	actors   []string
+	guests   func() []exposition.Family
+	services func() []*service.Running
+	spans    func() Spans
 }
 
 // Spans is what has become of the spans of traces; see tracing.Stats.
@@ -60,6 +62,9 @@ func (o Options) WithActors(paths ...string) Options {
 
 // WithGuests shows what guests count themselves; see guests.Service.Families.
 func (o Options) WithGuests(f func() []exposition.Family) Options { o.guests = f; return o }
+
+// WithServices shows what services do for actors; see bundle.Bundle.Services.
+func (o Options) WithServices(f func() []*service.Running) Options { o.services = f; return o }
 
 // WithSpans shows what has become of spans; see tracing.Tracer.Stats.
 func (o Options) WithSpans(f func() Spans) Options { o.spans = f; return o }
@@ -157,6 +162,9 @@ func (m *Metrics) Families() []exposition.Family {
 	if m.o.guests != nil {
 		c.families = append(c.families, m.o.guests()...)
 	}
+	if m.o.services != nil {
+		m.services(c)
+	}
 	c.add(scrapeSeconds, time.Since(begin).Seconds())
 	return c.families
 }
@@ -173,6 +181,19 @@ func (m *Metrics) system(c *collector, s *observe.System) {
 	c.add(workers, float64(s.Workers))
 	for _, r := range host.DeadReasons() {
 		c.add(deadLetters, float64(s.DeadReasons[r.Name()]), r.Name())
+	}
+}
+
+func (m *Metrics) services(c *collector) {
+	for _, s := range m.o.services() {
+		c.add(serviceOpen, float64(s.Open()), s.Name())
+		for _, n := range s.Counts() {
+			code := "ok"
+			if n.Code != "" {
+				code = string(n.Code)
+			}
+			c.add(serviceRequests, float64(n.N), s.Name(), n.Op, code)
+		}
 	}
 }
 

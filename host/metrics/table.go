@@ -47,6 +47,8 @@ const (
 	spansDropped
 	traces
 	guestRefusals
+	serviceRequests
+	serviceOpen
 	scrapeSeconds
 	goRoutines
 	processCPU
@@ -60,6 +62,7 @@ const (
 	traced  = "tracing"
 	process = "process"
 	granted = "grants"
+	served  = "services"
 )
 
 var infos = [numInfos]Info{
@@ -94,6 +97,8 @@ var infos = [numInfos]Info{
 	spansDropped:     {"wasmactors_trace_spans_dropped_total", exposition.Counter, []string{"reason"}, "Spans that were not recorded for a bound: of their trace, or of the rate.", traced},
 	traces:           {"wasmactors_traces", exposition.Gauge, nil, "Traces that are remembered as under way.", traced},
 	guestRefusals:    {guests.RefusedName, exposition.Counter, []string{"actor"}, guests.RefusedHelp, granted},
+	serviceRequests:  {"wasmactors_service_requests_total", exposition.Counter, []string{"service", "op", "code"}, "Requests of actors that a service has ended; code is ok, or that of the error.", served},
+	serviceOpen:      {"wasmactors_service_requests_open", exposition.Gauge, []string{"service"}, "Requests that a service works on.", served},
 	scrapeSeconds:    {"wasmactors_scrape_duration_seconds", exposition.Gauge, nil, "How long it took to collect these figures.", ""},
 	goRoutines:       {"go_goroutines", exposition.Gauge, nil, "Goroutines of the process.", process},
 	processCPU:       {"process_cpu_seconds_total", exposition.Counter, nil, "Processor time of the process, in seconds.", process},

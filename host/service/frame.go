@@ -157,6 +157,12 @@ func (f *frame[G]) begin(c *call) *Error {
 	return nil
 }
 
+func (f *frame[G]) working() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.calls)
+}
+
 func (f *frame[G]) end(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

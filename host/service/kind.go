@@ -127,7 +127,7 @@ func (s *Service[S, G]) Start(sys *host.System, env *Env, settings *S) (*Running
 		return nil, errors.Join(err, provider.Close(context.Background()))
 	}
 	f.ref.Store(&ref)
-	r := &Running{name: s.def.Name, ref: ref, provider: provider, counts: &f.counts, closed: make(chan struct{})}
+	r := &Running{name: s.def.Name, ref: ref, provider: provider, counts: &f.counts, open: f.working, closed: make(chan struct{})}
 	if d, ok := provider.(Drainer); ok {
 		sys.BeforeClose(d.Drain)
 	}
@@ -149,6 +149,7 @@ type Running struct {
 	ref      host.Ref
 	provider any
 	counts   *counts
+	open     func() int
 	closed   chan struct{}
 	err      error
 }
@@ -164,6 +165,9 @@ func (r *Running) Provider() any { return r.provider }
 
 // Counts are how the requests so far have ended, sorted by operation and code.
 func (r *Running) Counts() []Count { return r.counts.all() }
+
+// Open is how many requests Serve works on.
+func (r *Running) Open() int { return r.open() }
 
 // Wait returns when the system has ended and the provider is closed, with its error, or when
 // ctx ends.
