@@ -44,37 +44,31 @@ func ChildRef(key RefKey, node uint16, n uint64) Ref {
 // outputs to others, only by trying keys.
 func SipHash(key [16]byte, m uint64) uint64 {
 	k0, k1 := little8(key[:8]), little8(key[8:])
-	s := sipState{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573}
-	s.absorb(m)
-	s.absorb(8 << 56) // the length, and no bytes left over
-	s[2] ^= 0xff
-	s.round()
-	s.round()
-	s.round()
-	s.round()
-	return s[0] ^ s[1] ^ s[2] ^ s[3]
-}
-
-type sipState [4]uint64
-
-func (s *sipState) absorb(m uint64) {
-	s[3] ^= m
-	s.round()
-	s.round()
-	s[0] ^= m
-}
-
-func (s *sipState) round() {
-	s[0] += s[1]
-	s[1] = bits.RotateLeft64(s[1], 13) ^ s[0]
-	s[0] = bits.RotateLeft64(s[0], 32)
-	s[2] += s[3]
-	s[3] = bits.RotateLeft64(s[3], 16) ^ s[2]
-	s[0] += s[3]
-	s[3] = bits.RotateLeft64(s[3], 21) ^ s[0]
-	s[2] += s[1]
-	s[1] = bits.RotateLeft64(s[1], 17) ^ s[2]
-	s[2] = bits.RotateLeft64(s[2], 32)
+	v0, v1, v2, v3 := k0^0x736f6d6570736575, k1^0x646f72616e646f6d, k0^0x6c7967656e657261, k1^0x7465646279746573
+	// A round is written out in one loop that keeps the state in registers: two for the 8 bytes,
+	// two for their length, four at the end.
+	v3 ^= m
+	for round := 0; round < 8; round++ {
+		switch round {
+		case 2:
+			v0 ^= m
+			v3 ^= 8 << 56 // the length, and no bytes left over
+		case 4:
+			v0 ^= 8 << 56
+			v2 ^= 0xff
+		}
+		v0 += v1
+		v1 = bits.RotateLeft64(v1, 13) ^ v0
+		v0 = bits.RotateLeft64(v0, 32)
+		v2 += v3
+		v3 = bits.RotateLeft64(v3, 16) ^ v2
+		v0 += v3
+		v3 = bits.RotateLeft64(v3, 21) ^ v0
+		v2 += v1
+		v1 = bits.RotateLeft64(v1, 17) ^ v2
+		v2 = bits.RotateLeft64(v2, 32)
+	}
+	return v0 ^ v1 ^ v2 ^ v3
 }
 
 // little8 is the little-endian number in 8 bytes.

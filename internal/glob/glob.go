@@ -6,7 +6,7 @@ package glob
 import "strings"
 
 // HasMeta reports whether a text is a pattern and not only a name.
-func HasMeta(s string) bool { return strings.ContainsAny(s, "*?") }
+func HasMeta(s string) bool { return strings.IndexByte(s, '*') >= 0 || strings.IndexByte(s, '?') >= 0 }
 
 // Match reports whether a pattern matches a whole text. It takes time proportional to
 // the product of their lengths at the worst, and allocates nothing.
@@ -74,7 +74,7 @@ func (g Path) Match(elements []string) bool {
 		return false
 	}
 	for i, e := range g.elements {
-		if !Match(e, elements[i]) {
+		if e != elements[i] && !Match(e, elements[i]) {
 			return false
 		}
 	}

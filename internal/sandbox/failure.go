@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
@@ -15,11 +16,16 @@ import (
 func (x *Instance) explain(err error) *abi.Failure {
 	x.finishLines() // a panic's last line may lack its end
 	f := &abi.Failure{}
-	text, stack, _ := strings.Cut(err.Error(), "\nwasm stack trace:")
-	f.Stack = frames(stack)
-	var a *abort
-	switch reason, trap := strings.CutPrefix(text, "wasm error: "); {
-	case errors.As(err, &a):
+	whole := err.Error()
+	text, stack, _ := strings.Cut(whole, "\nwasm stack trace:")
+	f.Stack = frames(stack, len(whole) <= sharedText)
+	a, cause := origin(err)
+	reason, trap := strings.CutPrefix(text, "wasm error: ")
+	if own := cause.Error(); reason == own {
+		reason = own // it does not hold the whole text
+	}
+	switch {
+	case a != nil:
 		f.Kind, f.Reason, f.Message, f.GuestStack = a.kind, a.reason, a.message, a.trace
 	case reason == "stack overflow":
 		f.Kind, f.Reason = abi.FailureStackOverflow, reason
@@ -43,6 +49,21 @@ func (x *Instance) explain(err error) *abi.Failure {
 		}
 	}
 	return f
+}
+
+// origin is what a call's error wraps: the abort, if there is one, and the innermost error. It
+// is what errors.As would find, without reflection.
+func origin(err error) (*abort, error) {
+	for {
+		if a, ok := err.(*abort); ok {
+			return a, a
+		}
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return nil, err
+		}
+		err = inner
+	}
 }
 
 // memoryLimit is the limit of the present call.
@@ -81,12 +102,21 @@ const unreachable = "unreachable"
 // enterName is what the rewriter calls its entry in the name section.
 const enterName = "wasmactors.enter"
 
+// Of names in a stack trace.
+const (
+	maxName    = 512  // bytes of one
+	sharedText = 1024 // a text of at most so many bytes may be held by names that are parts of it
+)
+
 // frames are the names of the functions in wazero's stack trace, innermost first, without
-// the rewriter's.
-func frames(trace string) []string {
+// the rewriter's. They may be parts of the trace if it may be shared.
+func frames(trace string, shared bool) []string {
 	trace, _, _ = strings.Cut(trace, "\n\n") // what follows is the host's stack
+	shared = shared && utf8.ValidString(trace)
 	var names []string
-	for _, line := range strings.Split(trace, "\n") {
+	for trace != "" {
+		var line string
+		line, trace, _ = strings.Cut(trace, "\n")
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "... ") {
 			continue
@@ -98,7 +128,13 @@ func frames(trace string) []string {
 		if len(names) == abi.MaxFrames {
 			break
 		}
-		names = append(names, clip([]byte(name), 512))
+		if !shared || len(name) > maxName {
+			name = clip([]byte(name), maxName)
+		}
+		if names == nil {
+			names = make([]string, 0, min(2+strings.Count(trace, "\n"), abi.MaxFrames))
+		}
+		names = append(names, name)
 	}
 	return names
 }

@@ -66,7 +66,8 @@ func (f *Family[C]) Adopt(name string, limit int, make func(name string) (*Membe
 		return nil, Full, nil
 	}
 	if name == "" {
-		name = "$" + strconv.FormatUint(f.autoNames, 36)
+		var text [14]byte // '$' and 64 bits
+		name = string(strconv.AppendUint(append(text[:0], '$'), f.autoNames, 36))
 		f.autoNames++
 	}
 	m, err := make(name)
@@ -93,6 +94,9 @@ func (f *Family[C]) Find(name string) *Member[C] {
 func (f *Family[C]) Members() []*Member[C] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.byName) == 0 {
+		return nil
+	}
 	out := make([]*Member[C], 0, len(f.byName))
 	for l := f.order.First(); l != nil; l = l.Next() {
 		out = append(out, l.Of)

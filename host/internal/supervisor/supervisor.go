@@ -100,6 +100,7 @@ type Supervisor[C Child] struct {
 	undecided []Report     // until the actor goes on
 	escalated string       // name of the child whose failure was escalated
 	sequence  *sequence[C] // a restart in order that is under way
+	one       [1]*family.Member[C]
 }
 
 // Init sets how children are treated; the strategy is not to change.
@@ -229,7 +230,7 @@ const withSibling = "stopped with a sibling that failed"
 
 // carryOut does what was decided about a child.
 func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d supervision.Decision, note string, now time.Time) {
-	members := []*family.Member[C]{m}
+	members := s.alone(m)
 	if !d.Alone {
 		members = s.concerned(m)
 	}
@@ -266,6 +267,7 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 	case supervision.Suspend:
 		m.Suspended = true // see Decide
 	}
+	s.one[0] = nil
 }
 
 // permitted asks for a restart of each member of a group but the one that has failed, which
@@ -292,7 +294,7 @@ func restartOf[C Child](k, failed *family.Member[C], o Order) Order {
 // which they were started.
 func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
 	if s.strategy.Kind() == supervision.OneForOne {
-		return []*family.Member[C]{m}
+		return s.alone(m)
 	}
 	all := s.Family.Members()
 	if s.strategy.Kind() == supervision.AllForOne {
@@ -303,7 +305,17 @@ func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
 			return all[i:]
 		}
 	}
-	return []*family.Member[C]{m}
+	return s.alone(m)
+}
+
+// alone is a group of one. Under one-for-one, where nobody holds on to a group, it is
+// valid until the next one.
+func (s *Supervisor[C]) alone(m *family.Member[C]) []*family.Member[C] {
+	if s.strategy.Kind() != supervision.OneForOne {
+		return []*family.Member[C]{m}
+	}
+	s.one[0] = m
+	return s.one[:]
 }
 
 // Decide carries out an operator's decision about a child that was left suspended; it
