@@ -132,8 +132,8 @@ type capabilities struct {
 }
 
 // newActor prepares an actor; it is not yet known to anybody.
-func newActor(s *System, parent *actor, name string, uid abi.Ref, p Props) (*actor, error) {
-	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: p, limits: p.limits.withDefaults()}
+func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
+	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, limits: p.limits.withDefaults()}
 	if parent == nil {
 		a.path = scheme + s.cfg.name + "/" + name
 		a.elements = []string{name}
@@ -154,11 +154,12 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p Props) (*act
 		a.args = args
 	}
 	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop), spawn: p.caps.Spawn}
-	a.attached = attachedOf(&p)
+	a.attached = attachedOf(p)
 	if err := a.openAccount(); err != nil {
 		return nil, err
 	}
 	a.box.init(p.mailbox, mailbox.Limits{Messages: a.limits.Mailbox, Bytes: a.limits.MailboxBytes}, &a.account)
+	a.sysq.init()
 	a.super.Init(&a.props.strategy)
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
@@ -291,6 +292,7 @@ type scratch struct {
 	res     sandbox.Result
 	effects []effect // of the native turn that runs
 	parent  parentIn // the actor that runs, as its children's supervisor
+	report  supervisor.Report
 	trace   carried
 
 	attached *mailbox.Attached // to what the guest's turn that is carried out sends

@@ -278,7 +278,7 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 		p, err = g.withOptions(p, cmd.Options)
 	}
 	if err == nil {
-		_, err = a.spawn(scr, string(cmd.Name), p, cmd.Ref)
+		_, err = a.spawn(scr, string(cmd.Name), &p, cmd.Ref)
 	}
 	if err == nil {
 		return

@@ -64,11 +64,11 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 func TestSystemQueuesAreThinnedOut(t *testing.T) {
 	var q systemQueue
 	for i := range 100_000 {
-		q.push(sysMsg{kind: sysWatch, ref: 7})
-		q.push(sysMsg{kind: sysUnwatch, ref: 7})
-		q.push(sysMsg{kind: sysWatch, ref: 8})
-		q.push(sysMsg{kind: sysStop})
-		q.push(sysMsg{kind: sysDelegate, ref: 9, other: abi.Ref(i)})
+		q.push(&sysMsg{kind: sysWatch, ref: 7})
+		q.push(&sysMsg{kind: sysUnwatch, ref: 7})
+		q.push(&sysMsg{kind: sysWatch, ref: 8})
+		q.push(&sysMsg{kind: sysStop})
+		q.push(&sysMsg{kind: sysDelegate, ref: 9, other: abi.Ref(i)})
 		if n := len(q.items); n > 2*(mostAsked+firstThin)+10 {
 			t.Fatalf("%d wait", n)
 		}

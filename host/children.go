@@ -10,7 +10,7 @@ import (
 
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
 // workers.
-func (a *actor) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*actor, error) {
+func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -52,9 +52,10 @@ func (a *actor) spawn(scr *scratch, name string, p Props, uid abi.Ref) (*actor, 
 
 // startChildren starts those that the props name, unless they have survived.
 func (a *actor) startChildren(scr *scratch) {
-	for _, k := range a.props.children {
+	for i := range a.props.children {
+		k := &a.props.children[i]
 		if a.child(k.Name) == nil {
-			if _, err := a.spawn(scr, k.Name, k.Props, a.nextHostRef()); err != nil {
+			if _, err := a.spawn(scr, k.Name, &k.Props, a.nextHostRef()); err != nil {
 				a.sys.logf(a, abi.LogError, "the child %q cannot be started: %v", k.Name, err)
 			}
 		}
@@ -82,7 +83,7 @@ func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, 
 		if k := a.child(name); k != nil && !k.life.State().Ending() {
 			return k.ref(), false, nil
 		}
-		k, err := a.spawn(nil, name, p, a.nextHostRef())
+		k, err := a.spawn(nil, name, &p, a.nextHostRef())
 		if err == nil {
 			return k.ref(), true, nil
 		}

@@ -343,7 +343,8 @@ func TestD10_EscalatedRestart(t *testing.T) {
 		l := newLab(t, supervision.Default().WithKeepChildren(keep))
 		l.spawn("top", parentOf(otherwise(supervision.Escalate)))
 		top := l.table.Get(l.at("top").uid)
-		kid := must(top.spawn(nil, "kid", newCounter(), top.nextHostRef()))(l.t).ref()
+		counter := newCounter()
+		kid := must(top.spawn(nil, "kid", &counter, top.nextHostRef()))(l.t).ref()
 		l.tell(kid, 42)
 		l.tell(kid, "crash")
 		if top.incarnation() != 1 {

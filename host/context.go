@@ -253,7 +253,7 @@ func (c *Context) ResetBackoff() { c.actor.resetBackoff(c.scr) }
 
 // Spawn makes a child; an empty name lets the host choose.
 func (c *Context) Spawn(name string, p Props) (Ref, error) {
-	child, err := c.actor.spawn(c.scr, name, p, c.actor.nextHostRef())
+	child, err := c.actor.spawn(c.scr, name, &p, c.actor.nextHostRef())
 	if err != nil {
 		return Ref{}, err
 	}

@@ -68,6 +68,8 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 	if m.letter {
 		a.sys.deadLetter(DeadCrashed, a.uid, a.path, e)
 	}
-	a.sys.unanswered(scr, e, a.uid, a.sys.turnError(a, f))
+	if awaitsReply(e) {
+		a.sys.unanswered(scr, e, a.uid, a.sys.turnError(a, f))
+	}
 	return true
 }

@@ -160,9 +160,14 @@ func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path st
 	s.bus.publish(ev)
 }
 
+// awaitsReply reports whether somebody waits for an answer to a message.
+func awaitsReply(e *mailbox.Envelope) bool {
+	return e.Kind == abi.KindMessage && e.Correlation != 0 && e.Sender != 0
+}
+
 // unanswered tells who has asked that there will be no answer to a message.
 func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err error) {
-	if e.Kind != abi.KindMessage || e.Correlation == 0 || e.Sender == 0 {
+	if !awaitsReply(e) {
 		return
 	}
 	if asker := s.table.Get(e.Sender); asker != nil {
@@ -174,7 +179,7 @@ func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err e
 
 // delegate lets to answer what from was asked.
 func (s *System) delegate(scr *scratch, e *mailbox.Envelope, from, to abi.Ref) {
-	if e.Kind != abi.KindMessage || e.Correlation == 0 || e.Sender == 0 {
+	if !awaitsReply(e) {
 		return
 	}
 	if asker := s.table.Get(e.Sender); asker != nil {

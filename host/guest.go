@@ -268,11 +268,6 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	what, kind, payload := "stopping", abi.KindStop, nullPayload
 	if !end.Last {
 		what, kind, payload = "before the restart", abi.KindPreRestart, nil
-		reason := ""
-		if end.Cause != nil {
-			reason = clip(end.Cause.Error(), maxRestartReason)
-		}
-		payload = appendText(payload, reason)
 	}
 	x, err := g.instance(scr)
 	if err != nil {
@@ -281,6 +276,13 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	}
 	if x == nil || x.Poisoned() {
 		return
+	}
+	if !end.Last {
+		reason := ""
+		if end.Cause != nil {
+			reason = clip(end.Cause.Error(), maxRestartReason)
+		}
+		payload = appendText(payload, reason)
 	}
 	if f := g.hook(scr, x, kind, 0, payload); f != nil {
 		a.sys.logf(a, abi.LogError, "%s: %v", what, f)

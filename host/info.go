@@ -75,12 +75,10 @@ const (
 
 // noteFailure keeps what an operator may want to know later. It is on the actor's account.
 func (a *actor) noteFailure(f *abi.Failure) {
-	l := &LastFailure{At: a.Now(), Failure: abi.Failure{
-		Kind: f.Kind, Turn: f.Turn, Fuel: f.Fuel,
-		Reason: kept(f.Reason), Message: kept(f.Message), GuestStack: kept(f.GuestStack),
-	}}
-	if n := min(len(f.Stack), LastFailureFrames); n > 0 {
-		l.Failure.Stack = make([]string, n)
+	l := &LastFailure{At: a.Now(), Failure: *f} // a failure is not changed any more
+	l.Failure.Reason, l.Failure.Message, l.Failure.GuestStack = kept(f.Reason), kept(f.Message), kept(f.GuestStack)
+	if !short(f.Stack) {
+		l.Failure.Stack = make([]string, min(len(f.Stack), LastFailureFrames))
 		for i := range l.Failure.Stack {
 			l.Failure.Stack[i] = kept(f.Stack[i])
 		}
@@ -89,6 +87,19 @@ func (a *actor) noteFailure(f *abi.Failure) {
 	if more := l.weight() - before; more != 0 {
 		a.account.Note(account.Base, a.account.Of(account.Base)+more)
 	}
+}
+
+// short reports whether frames are few and short enough to be kept as they are.
+func short(frames []string) bool {
+	if len(frames) > LastFailureFrames {
+		return false
+	}
+	for _, frame := range frames {
+		if len(frame) > LastFailureText {
+			return false
+		}
+	}
+	return true
 }
 
 // kept is a text that does not hold a larger one in memory.

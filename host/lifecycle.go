@@ -211,7 +211,10 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 		cause = a.cause
 	}
 	kids := a.super.Family.Members()
-	owed := make([]time.Duration, len(kids))
+	var owed []time.Duration
+	if len(kids) > 0 {
+		owed = make([]time.Duration, len(kids))
+	}
 	for i, k := range kids {
 		owed[i] = a.super.Owed(k)
 	}

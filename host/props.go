@@ -173,6 +173,9 @@ func (p Props) check() error {
 			return fmt.Errorf("%w: %q cannot be the name of a service", ErrBadProps, clip(g.Service, 100))
 		}
 	}
+	if len(p.children) == 0 {
+		return nil
+	}
 	seen := map[string]bool{}
 	for _, c := range p.children {
 		if seen[c.Name] {

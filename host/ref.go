@@ -46,7 +46,8 @@ func (r Ref) String() string {
 	if r.uid == 0 {
 		return "nobody"
 	}
-	return r.path + "#" + strconv.FormatUint(uint64(r.uid), 10)
+	var digits [20]byte
+	return r.path + "#" + string(strconv.AppendUint(digits[:0], uint64(r.uid), 10))
 }
 
 const scheme = "wasm://"

@@ -22,6 +22,14 @@ func (a *actor) in(scr *scratch) *parentIn {
 	return &scr.parent
 }
 
+// newReport is valid until the next report.
+func (s *scratch) newReport() *supervisor.Report {
+	if s == nil {
+		return new(supervisor.Report)
+	}
+	return &s.report
+}
+
 // State implements supervisor.Parent.
 func (p parentIn) State() life.State { return p.life.State() }
 

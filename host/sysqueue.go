@@ -86,20 +86,27 @@ type systemQueue struct {
 	spare  []sysMsg
 	closed bool
 	n      atomic.Int32
-	thinAt int // how long it may become before it is thinned out; 0: firstThin
+	thinAt int       // how long it may become before it is thinned out; 0: firstThin
+	first  [1]sysMsg // room for what there is as a rule
 }
+
+// init has the queue begin with room of its own.
+func (q *systemQueue) init() { q.spare = q.first[:0] }
 
 // waiting reports whether there is a message. Any goroutine may ask.
 func (q *systemQueue) waiting() bool { return q.n.Load() > 0 }
 
 // push is false if the actor has gone.
-func (q *systemQueue) push(m sysMsg) bool {
+func (q *systemQueue) push(m *sysMsg) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return false
 	}
-	q.items = append(q.items, m)
+	if q.items == nil {
+		q.items, q.spare = q.spare, nil
+	}
+	q.items = append(q.items, *m)
 	if len(q.items) >= max(q.thinAt, firstThin) {
 		q.thin()
 	}
@@ -167,7 +174,7 @@ func (q *systemQueue) take() []sysMsg {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	items := q.items
-	q.items, q.spare, q.thinAt = q.spare[:0], nil, 0
+	q.items, q.thinAt = nil, 0
 	q.n.Store(0)
 	return items
 }
@@ -197,7 +204,7 @@ func (q *systemQueue) close() []sysMsg {
 
 // post sends a system message; false if the actor has gone.
 func (a *actor) post(scr *scratch, m sysMsg) bool {
-	if !a.sysq.push(m) {
+	if !a.sysq.push(&m) {
 		return false
 	}
 	a.wake(scr)
@@ -324,10 +331,13 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	p := a.in(scr)
 	switch m.kind {
 	case sysChildFailed, sysChildEnded:
-		a.super.Report(p, child, &supervisor.Report{
+		r := scr.newReport()
+		*r = supervisor.Report{
 			Ref: m.ref, Name: child.Name(), Failure: m.failure, Ended: m.kind == sysChildEnded, Reason: m.reason, Orders: m.orders,
 			Directive: m.directive, Again: m.again, Escalated: m.escalated, Detail: m.mail,
-		})
+		}
+		a.super.Report(p, child, r)
+		*r = supervisor.Report{}
 	case sysChildHalted:
 		a.super.Halted(p, child, m.orders)
 	case sysChildBegun:

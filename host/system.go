@@ -103,7 +103,7 @@ const maxTopLevel = 1 << 24
 
 func (s *System) guardian(name string, k uint64) (*actor, error) {
 	p := Func(func(*Context, Message) error { return ErrUnhandled }).WithSupervision(s.cfg.guardian).WithLimits(Limits{Children: maxTopLevel})
-	a, err := newActor(s, nil, name, abi.ChildRef(s.secret.refKey(forGuardians, 0), 0, k), p)
+	a, err := newActor(s, nil, name, abi.ChildRef(s.secret.refKey(forGuardians, 0), 0, k), &p)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (s *System) SpawnBelow(parent Ref, name string, p Props) (Ref, error) {
 	if a == nil {
 		return Ref{}, ErrUnknown
 	}
-	k, err := a.spawn(nil, name, p, a.nextHostRef())
+	k, err := a.spawn(nil, name, &p, a.nextHostRef())
 	if err != nil {
 		return Ref{}, err
 	}
@@ -144,7 +144,7 @@ func (s *System) SpawnBelow(parent Ref, name string, p Props) (Ref, error) {
 }
 
 func (s *System) spawnBelow(guardian *actor, name string, p Props) (Ref, error) {
-	a, err := guardian.spawn(nil, name, p, guardian.nextHostRef())
+	a, err := guardian.spawn(nil, name, &p, guardian.nextHostRef())
 	if err != nil {
 		return Ref{}, s.closedIf(err)
 	}

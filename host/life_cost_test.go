@@ -1,0 +1,84 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// TestAllocationsOfALife pins what a crash with its restart allocates, and what an actor from its
+// start to its end does. Half of those of a guest's crash are wazero's, which writes a stack trace.
+func TestAllocationsOfALife(t *testing.T) {
+	if race.Enabled {
+		t.Skip("sync.Pool drops at random under the race detector")
+	}
+	s, _ := manual(t, func(c Config) Config { return c.WithGuardian(otherwise(supervision.Restart)) })
+	var poison, well any = script(trap()), script() // boxed once
+	ref := must(s.Spawn("", puppet(t)))(t)
+	lives := func(p Props) func() {
+		var last Ref
+		driver := must(s.Spawn("", Func(func(c *Context, _ Message) error {
+			if last != (Ref{}) {
+				c.Stop(last)
+			}
+			var err error
+			if last, err = c.Spawn("", p); err != nil {
+				return err
+			}
+			return c.Tell(last, well)
+		})))(t)
+		return func() { _ = s.Tell(driver, well) }
+	}
+	for _, c := range []struct {
+		name string
+		do   func()
+		most float64
+	}{
+		{"crash and restart of a guest", func() { _ = s.Tell(ref, poison); _ = s.Tell(ref, well) }, 38},
+		{"life of a guest", lives(puppet(t)), 13},
+		{"life of an actor in Go", lives(Func(func(*Context, Message) error { return nil })), 7},
+	} {
+		work := func() {
+			c.do()
+			s.RunUntilIdle(1000)
+		}
+		for range 100 {
+			work()
+		}
+		if n := testing.AllocsPerRun(2000, work); n > c.most {
+			t.Errorf("%s: %v allocations, at most %v are allowed", c.name, n, c.most)
+		} else {
+			t.Logf("%s: %v allocations", c.name, n)
+		}
+	}
+	if i := must(s.Info(ref))(t); i.Restarts < 2000 || i.Failure == nil || i.Failure.Failure.Kind != abi.FailureTrap {
+		t.Errorf("it does not crash: %+v", i)
+	}
+}
+
+// TestQueueWithRoomOfItsOwn: what is taken from a system queue stays as it was while more is
+// pushed, and a queue that is used again needs no memory.
+func TestQueueWithRoomOfItsOwn(t *testing.T) {
+	var q systemQueue
+	q.init()
+	n := testing.AllocsPerRun(100, func() {
+		q.push(&sysMsg{kind: sysWatch, ref: 1})
+		q.done(q.take())
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	q.push(&sysMsg{kind: sysWatch, ref: 1})
+	items := q.take()
+	q.push(&sysMsg{kind: sysWatch, ref: 2})
+	q.push(&sysMsg{kind: sysWatch, ref: 3})
+	if len(items) != 1 || items[0].ref != 1 {
+		t.Fatalf("taken: %+v", items)
+	}
+	q.done(items)
+	if items = q.take(); len(items) != 2 || items[0].ref != 2 || items[1].ref != 3 {
+		t.Errorf("taken: %+v", items)
+	}
+}
