@@ -86,6 +86,7 @@ type Bundle struct {
 	counted atomic.Pointer[guests.Service] // nil: no actor may report metrics
 
 	services services
+	system   *host.System // that was started last
 }
 
 type buildResult = build.Result
@@ -248,9 +249,14 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 	return found
 }
 
-// Close closes the images, and waits for the services. Call it after the system has ended.
+// Close ends the system that was started last, if it still runs, waits for its services and
+// closes the images.
 func (b *Bundle) Close(ctx context.Context) error {
-	return errors.Join(b.waitServices(ctx), b.services.folder.Close(), b.engine.Close(ctx))
+	var ended error
+	if b.system != nil {
+		ended = b.system.Close(ctx)
+	}
+	return errors.Join(ended, b.waitServices(ctx), b.services.folder.Close(), b.engine.Close(ctx))
 }
 
 // Start starts the bundle's actors in a new system. change may adjust its
@@ -272,6 +278,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	if err != nil {
 		return nil, err
 	}
+	b.system = sys
 	if watch != nil {
 		watch(sys)
 	}
