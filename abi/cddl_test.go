@@ -112,6 +112,8 @@ func TestCDDLBounds(t *testing.T) {
 		`"seed" => bstr \.size (\d+)`:               SeedSize,
 		`"types" => \[1\*(\d+) `:                    MaxTypes,
 		`"needs" => \[0\*(\d+) `:                    MaxNeeds,
+		`"diagrams" => \{ 0\*(\d+) `:                MaxTypes,
+		`(?m)^diagram = tstr \.size \(0\.\.(\d+)\)`: MaxDiagram,
 		`"refkey" => bstr \.size (\d+)`:             RefKeySize,
 		`"stack" => \[0\*(\d+) `:                    MaxFrames,
 		`(?m)^reason = tstr \.size \(0\.\.(\d+)\)`:  MaxReason,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -138,6 +139,37 @@ func TestEnvelopeRefusals(t *testing.T) {
 		if _, err := DecodeEnvelope(&e, []byte(c.in)); !errors.Is(err, c.want) {
 			t.Errorf("% x: %v, want %v", c.in, err, c.want)
 		}
+	}
+}
+
+func TestDescriptionDiagrams(t *testing.T) {
+	describe := func(diagrams ...Diagram) []byte {
+		return AppendDescription(nil, &Description{ABI: 1, SDK: "x/1", Types: []string{"a"}, Diagrams: diagrams})
+	}
+	want := []Diagram{{"a", "stateDiagram-v2"}, {"b/c", ""}}
+	var d Description
+	if err := DecodeDescription(&d, describe(want...)); err != nil || !reflect.DeepEqual(d.Diagrams, want) {
+		t.Errorf("%v, %+v", err, d)
+	}
+	for _, c := range []struct {
+		diagrams []Diagram
+		want     error
+	}{
+		{[]Diagram{{"a b", ""}}, ErrTypeName},
+		{[]Diagram{{"a", ""}, {"a", "x"}}, ErrDuplicate},
+		{[]Diagram{{"a", strings.Repeat("x", MaxDiagram+1)}}, ErrTooLong},
+		{[]Diagram{{"a", strings.Repeat("x", MaxDiagram)}}, nil},
+	} {
+		if err := DecodeDescription(&d, describe(c.diagrams...)); !errors.Is(err, c.want) {
+			t.Errorf("%.40v: %v, want %v", c.diagrams, err, c.want)
+		}
+	}
+	many := make([]Diagram, MaxTypes+1)
+	for i := range many {
+		many[i].Type = strings.Repeat("x", i%100+1) + strconv.Itoa(i)
+	}
+	if err := DecodeDescription(&d, describe(many...)); !errors.Is(err, ErrRange) {
+		t.Errorf("%d diagrams: %v", len(many), err)
 	}
 }
 

@@ -127,6 +127,7 @@ const (
 	MaxServices     = 64      // in a start payload
 	MaxServiceName  = 64      // bytes
 	MaxNeeds        = 32      // in a description
+	MaxDiagram      = 16384   // bytes
 	MaxReason       = 16384   // bytes
 	MaxTurnCommands = 65536   // in a turn
 	MaxOptions      = 16384   // bytes of encoded spawn options

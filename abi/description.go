@@ -7,6 +7,15 @@ type Description struct {
 	SDK   string   // such as "wasmactors-go/0.1.0"
 	Types []string // 1 to MaxTypes, in order of registration
 	Needs []string // features without which the module does not work, at most MaxNeeds; all different
+
+	// Diagrams show what actors of a type do, for people: at most MaxTypes, of different types.
+	Diagrams []Diagram `json:",omitempty"`
+}
+
+// Diagram is a picture of what the actors of a type do, as a text such as Mermaid reads.
+type Diagram struct {
+	Type string
+	Text string // at most MaxDiagram bytes
 }
 
 // Features are the names that Needs may hold. Version 1 has none yet.
@@ -32,6 +41,9 @@ func AppendDescription(dst []byte, d *Description) []byte {
 	if len(d.Needs) > 0 {
 		n++
 	}
+	if len(d.Diagrams) > 0 {
+		n++
+	}
 	dst = appendHead(dst, majorMap, n)
 	dst = appendHead(appendText(dst, "abi"), majorUint, d.ABI)
 	dst = appendText(appendText(dst, "sdk"), d.SDK)
@@ -45,10 +57,16 @@ func AppendDescription(dst []byte, d *Description) []byte {
 			dst = appendText(dst, f)
 		}
 	}
+	if len(d.Diagrams) > 0 {
+		dst = appendHead(appendText(dst, "diagrams"), majorMap, uint64(len(d.Diagrams)))
+		for i := range d.Diagrams {
+			dst = appendText(appendText(dst, d.Diagrams[i].Type), d.Diagrams[i].Text)
+		}
+	}
 	return dst
 }
 
-var descriptionKeys = []string{"abi", "sdk", "types", "needs"}
+var descriptionKeys = []string{"abi", "sdk", "types", "needs", "diagrams"}
 
 // DecodeDescription reads exactly one description. Unknown keys are stepped
 // over. Types must be valid, different names. The error is an *At.
@@ -68,6 +86,8 @@ func DecodeDescription(d *Description, src []byte) error {
 			d.Types = readNames(r, 1, MaxTypes, ErrTypeName)
 		case 3:
 			d.Needs = readNames(r, 0, MaxNeeds, ErrFeature)
+		case 4:
+			d.Diagrams = readDiagrams(r)
 		}
 	})
 	const required = 1<<3 - 1
@@ -101,6 +121,36 @@ func readNames(r *Reader, least, most int, invalid *Error) []string {
 		names = append(names, string(name))
 	}
 	return names
+}
+
+// readDiagrams reads a map of type names to texts.
+func readDiagrams(r *Reader) []Diagram {
+	n := r.Map()
+	if r.err == nil && n > MaxTypes {
+		r.Fail(ErrRange)
+	}
+	var list []Diagram
+	for range n {
+		at := r.at
+		name := r.TextBytes()
+		if r.err == nil && !ValidTypeName(name) {
+			r.at, r.err = at, ErrTypeName
+		}
+		for i := range list {
+			if list[i].Type == string(name) && r.err == nil {
+				r.at, r.err = at, ErrDuplicate
+			}
+		}
+		text := r.TextBytes()
+		if r.err == nil && len(text) > MaxDiagram {
+			r.Fail(ErrTooLong)
+		}
+		if r.err != nil {
+			return nil
+		}
+		list = append(list, Diagram{string(name), string(text)})
+	}
+	return list
 }
 
 // Has reports whether the module has an actor type of this name.

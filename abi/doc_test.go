@@ -189,6 +189,7 @@ func TestPageTables(t *testing.T) {
 	need("| services in a start payload | " + n(MaxServices) + " |")
 	need("| name of a service | " + n(MaxServiceName) + " bytes |")
 	need("| features in a description | " + n(MaxNeeds) + " |")
+	need("| a diagram | " + n(MaxDiagram) + " bytes |")
 	need("| reason of fail, text of panic | " + n(MaxReason) + " bytes |")
 	need("| spawn options | " + n(MaxOptions) + " bytes |")
 	need("| commands in a turn | " + n(MaxTurnCommands) + " |")

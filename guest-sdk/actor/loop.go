@@ -22,6 +22,7 @@ func initialize() uint32 {
 	for i := range registry {
 		d.Types = append(d.Types, registry[i].name)
 	}
+	d.Diagrams = diagrams
 	description = abi.AppendDescription(nil, &d)
 	warm()
 	control = [...]uint32{
