@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -17,8 +19,10 @@ func inspectCommand(env *environment) *cli.Command {
 		ArgsUsage: "FILE.wasm | BUNDLE",
 		Description: "ABI and SDK, actor types, imports, sizes before and after metering, pages of the image, capabilities.\n\nExamples:\n\n" +
 			"   wasmactors inspect samples/ledger\n" +
-			"   wasmactors inspect guest.wasm --json",
-		Flags: append(bundleFlags(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}),
+			"   wasmactors inspect guest.wasm --json\n" +
+			"   wasmactors inspect guest.wasm --fsm > machines.mmd",
+		Flags: append(bundleFlags(), &cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			&cli.BoolFlag{Name: "fsm", Usage: "print the diagrams of state machines, as Mermaid reads them"}),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a module or a bundle", "")
 			if err != nil {
@@ -32,6 +36,9 @@ func inspectCommand(env *environment) *cli.Command {
 			}
 			if err != nil {
 				return err
+			}
+			if c.Bool("fsm") && !c.Bool("json") {
+				return report.diagrams(env, path)
 			}
 			if c.Bool("json") {
 				enc := json.NewEncoder(env.stdout)
@@ -55,6 +62,7 @@ type inspectedCode struct {
 	ABI           uint64   `json:"abi"`
 	SDK           string   `json:"sdk"`
 	Types         []string `json:"types"`
+	Diagrams      []drawn  `json:"diagrams,omitempty"`
 	Imports       []string `json:"imports"`
 	Batching      bool     `json:"batching"`
 	ModuleBytes   int      `json:"module_bytes"`
@@ -68,6 +76,12 @@ type inspectedCode struct {
 	OutboxBytes   int      `json:"outbox_bytes"`
 	Environment   []string `json:"environment,omitempty"`
 	GrantedFolder []string `json:"granted_folders,omitempty"`
+}
+
+// drawn is a type's diagram, as its module has it.
+type drawn struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
 type inspectedActor struct {
@@ -129,6 +143,9 @@ func inspected(name string, image *runtime.Image, mod bundle.Module) inspectedCo
 		ModuleBytes: i.WasmBytes, MeteredBytes: i.FrozenBytes, MemoryBytes: uint64(i.MemoryBytes), MemoryLimit: uint64(i.MemoryLimit),
 		NonZeroPages: i.NonZeroPages, Frozen: i.Frozen, NotFrozen: i.NotFrozen, InboxBytes: i.InboxCap, OutboxBytes: i.OutboxCap,
 	}
+	for _, x := range d.Diagrams {
+		out.Diagrams = append(out.Diagrams, drawn(x))
+	}
 	for _, e := range mod.Env {
 		key, _, _ := strings.Cut(e, "=")
 		out.Environment = append(out.Environment, key)
@@ -141,6 +158,27 @@ func inspected(name string, image *runtime.Image, mod bundle.Module) inspectedCo
 		out.GrantedFolder = append(out.GrantedFolder, fmt.Sprintf("%s as %s (%s)", dir.Host, dir.Guest, mode))
 	}
 	return out
+}
+
+// diagrams prints the diagrams alone, each behind a comment that names its type. What a module says
+// of itself is not trusted with the terminal.
+func (r inspection) diagrams(env *environment, path string) error {
+	n := 0
+	for _, m := range r.Modules {
+		for _, d := range m.Diagrams {
+			if n++; n > 1 {
+				fmt.Fprintln(env.stdout)
+			}
+			fmt.Fprintf(env.stdout, "%%%% %s of %s\n", d.Type, m.Name)
+			for _, line := range strings.Split(strings.TrimRight(d.Text, "\n"), "\n") {
+				fmt.Fprintln(env.stdout, printable.Line(line, abi.MaxDiagram))
+			}
+		}
+	}
+	if n == 0 {
+		return fmt.Errorf("%s has no diagrams: types that fsm.Definition.Register of the SDK has registered have one", path)
+	}
+	return nil
 }
 
 func (r inspection) print(env *environment) {
