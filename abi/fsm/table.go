@@ -9,7 +9,6 @@ package fsm
 import (
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -138,33 +137,27 @@ func validName(s State) bool {
 
 // Mermaid is the definition as a state diagram, in the order of declaration.
 func (t *Table) Mermaid() string {
-	var b strings.Builder
-	b.WriteString("stateDiagram-v2\n    [*] --> " + string(t.initial) + "\n")
+	b := append([]byte("stateDiagram-v2\n    [*] --> "), t.initial...)
 	for i := range t.states {
-		if s := &t.states[i]; s.timeout > 0 && s.timeout != Forever {
-			b.WriteString("    " + string(s.name) + " : after " + s.timeout.String() + "\n")
-		} else {
-			b.WriteString("    " + string(s.name) + "\n")
+		s := &t.states[i]
+		b = append(append(b, "\n    "...), s.name...)
+		if s.timeout > 0 && s.timeout != Forever {
+			b = append(append(b, " : after "...), s.timeout.String()...)
 		}
 	}
 	for i := range t.edges {
 		e := &t.edges[i]
-		b.WriteString("    " + string(e.from) + " --> " + string(e.to))
+		b = append(append(append(append(b, "\n    "...), e.from...), " --> "...), e.to...)
 		if e.label != "" {
-			b.WriteString(" : " + plain(e.label))
+			b = append(b, " : "...)
+			for _, r := range e.label { // what has a meaning in diagrams is left out
+				switch {
+				case r < ' ', r == 0x7f, r == ':', r == ';', r == '#', r == '<', r == '>':
+					r = ' '
+				}
+				b = append(b, string(r)...)
+			}
 		}
-		b.WriteByte('\n')
 	}
-	return b.String()
-}
-
-// plain is a label without what has a meaning in diagrams.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < ' ', r == 0x7f, r == ':', r == ';', r == '#', r == '<', r == '>':
-			return ' '
-		}
-		return r
-	}, s)
+	return string(append(b, '\n'))
 }

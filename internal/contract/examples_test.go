@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/docs/examples/buncher"
 )
 
 var exampleFile = regexp.MustCompile(`\]\((examples/[a-z]+/[a-z]+\.go)\)`)
@@ -45,6 +47,39 @@ func TestExtendingIsTheExamplesCode(t *testing.T) {
 	for _, dir := range dirs {
 		if link := "(examples/" + filepath.Base(dir) + ")"; !strings.Contains(string(text), link) {
 			t.Errorf("docs/extending.md has no %s", link)
+		}
+	}
+}
+
+var guideFile = regexp.MustCompile(`\]\(\.\./(examples/[a-z]+/(?:guest/)?[a-z]+\.go)\)`)
+
+// Every piece of code of docs/guide/fsm.md is a part of the file that is named before it, and the diagram is
+// that of the definition.
+func TestGuideToMachinesIsTheExamplesCode(t *testing.T) {
+	text, err := os.ReadFile(root + "docs/guide/fsm.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "```mermaid\n" + buncher.Buncher.Mermaid() + "```\n"; !strings.Contains(string(text), want) {
+		t.Errorf("the page does not show\n%s", want)
+	}
+	parts := strings.Split(string(text), "\n```go\n")
+	if len(parts) < 4 {
+		t.Fatalf("only %d pieces of code", len(parts)-1)
+	}
+	for i, part := range parts[1:] {
+		code, _, closed := strings.Cut(part, "\n```\n")
+		names := guideFile.FindAllStringSubmatch(parts[i], -1)
+		if !closed || len(names) == 0 {
+			t.Fatalf("piece %d has no end, or no file is named before it", i+1)
+		}
+		name := names[len(names)-1][1]
+		file, err := os.ReadFile(root + "docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(file), code+"\n") {
+			t.Errorf("this is not in %s:\n%s", name, code)
 		}
 	}
 }
