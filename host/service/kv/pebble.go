@@ -1,0 +1,376 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
+)
+
+// FlushEvery is after which time a write of durability Memory is with the operating
+// system.
+const FlushEvery = time.Second
+
+// closeTime is how long a store that is closed may take. Then it is cut off from its
+// files; what was acknowledged is in its log.
+const closeTime = 10 * time.Second
+
+// onDisk is an engine on pebble, in a folder of its own.
+type onDisk struct {
+	dir  string
+	log  *slog.Logger
+	lock *folderLock
+	disk *disk
+	db   *pebble.DB
+
+	opened  chan struct{}         // closed when db is what it will be
+	use     sync.RWMutex          // held by whoever uses db; by who closes it after a failure
+	failed  atomic.Pointer[error] // why nothing can be done any more
+	failing sync.Once
+	broken  chan struct{} // closed when it has failed
+
+	flush struct {
+		sync.Mutex
+		timer   *time.Timer // set while something waits for FlushEvery
+		stopped bool
+	}
+}
+
+// openOnDisk opens a store, or makes one. The folder's parent is there.
+func openOnDisk(dir string, fs vfs.FS, log *slog.Logger) (*onDisk, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	e, err := openLocked(dir, fs, log)
+	if err != nil {
+		_ = lock.release()
+		return nil, err
+	}
+	e.lock = lock
+	return e, nil
+}
+
+// openLocked opens the files of a folder that is locked.
+func openLocked(dir string, fs vfs.FS, log *slog.Logger) (e *onDisk, err error) {
+	e = &onDisk{dir: dir, log: log, disk: newDisk(fs), opened: make(chan struct{}), broken: make(chan struct{})}
+	e.disk.giveUp() // opening does not wait for room, it says so
+	defer close(e.opened)
+	defer func() {
+		if r := recover(); r != nil {
+			err = damaged(dir, fmt.Errorf("%v", r))
+		}
+		if err != nil {
+			e.disk.cut()
+		}
+	}()
+	cache := pebble.NewCache(cacheBytes)
+	defer cache.Unref()
+	e.db, err = pebble.Open(filepath.Join(dir, "db"), e.options(cache))
+	if err == nil {
+		err = e.failure()
+	}
+	switch {
+	case err == nil:
+	case noRoom(err):
+		return nil, fmt.Errorf("%s: the disk is full: %w", dir, err)
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	default:
+		return nil, damaged(dir, err)
+	}
+	e.disk.patience()
+	return e, nil
+}
+
+// ErrDamaged is what a store says whose files cannot be read.
+var ErrDamaged = errors.New("the store is damaged")
+
+func damaged(dir string, why error) error {
+	return fmt.Errorf("%w: %s: %w. Move the folder away, or bring a backup back", ErrDamaged, dir, why)
+}
+
+// What a store takes of the memory at most: blocks that were read, and up to four tables
+// that are being written.
+const (
+	cacheBytes    = 8 << 20
+	memTableBytes = 4 << 20
+)
+
+// options keep a store small: it holds the state of one bundle, beside its actors.
+func (e *onDisk) options(cache *pebble.Cache) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          e.disk,
+		FormatMajorVersion:          pebble.FormatFlushableIngest, // the first that the next major version of pebble opens
+		Cache:                       cache,
+		MemTableSize:                memTableBytes,
+		MemTableStopWritesThreshold: 4,
+		MaxOpenFiles:                500,
+		L0CompactionThreshold:       2,
+		LBaseMaxBytes:               16 << 20,
+		MaxConcurrentCompactions:    func() int { return 1 },
+		Logger:                      e,
+		EventListener:               &pebble.EventListener{BackgroundError: e.background},
+	}
+	o.Levels = []pebble.LevelOptions{{Compression: pebble.SnappyCompression, BlockSize: 8 << 10}}
+	return o
+}
+
+// Infof implements pebble.Logger.
+func (e *onDisk) Infof(format string, args ...any) {
+	e.log.Debug(fmt.Sprintf(format, args...), "store", e.dir)
+}
+
+// Errorf implements pebble.Logger.
+func (e *onDisk) Errorf(format string, args ...any) {
+	e.log.Warn(fmt.Sprintf(format, args...), "store", e.dir)
+}
+
+// Fatalf implements pebble.Logger. Pebble's own ends the process. Here the store ends, and
+// the process goes on: nothing that pebble does from now on reaches the files.
+func (e *onDisk) Fatalf(format string, args ...any) { e.fail(fmt.Errorf(format, args...)) }
+
+// background is told what has gone wrong beside the requests. Pebble would try the same
+// again at once and for ever.
+func (e *onDisk) background(err error) { e.fail(err) }
+
+// fail ends the store.
+func (e *onDisk) fail(err error) {
+	e.failing.Do(func() {
+		e.failed.Store(&err)
+		close(e.broken)
+		e.log.Error("the store has failed", "store", e.dir, "error", err)
+		// Whoever calls may hold pebble's locks, and be within an operation.
+		go e.abandon()
+	})
+}
+
+// abandon cuts a failed store off and ends what it does in the background, if it can.
+func (e *onDisk) abandon() {
+	e.disk.cut()
+	<-e.opened
+	if e.db == nil {
+		return
+	}
+	e.use.Lock() // for good. Whoever got stuck in it keeps it open, cut off as it is
+	defer func() { _ = recover() }()
+	_ = e.db.Close()
+}
+
+// enter is called before db is used.
+func (e *onDisk) enter() error {
+	if err := e.failure(); err != nil {
+		return err
+	}
+	if !e.use.TryRLock() {
+		return e.failure()
+	}
+	return nil
+}
+
+func (e *onDisk) failure() error {
+	if p := e.failed.Load(); p != nil {
+		return fmt.Errorf("the store has failed: %w", *p)
+	}
+	return nil
+}
+
+func (e *onDisk) get(key []byte) (value []byte, found bool, err error) {
+	if err := e.enter(); err != nil {
+		return nil, false, err
+	}
+	defer e.use.RUnlock()
+	defer e.guard(&err)
+	v, closer, err := e.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, e.readError(err)
+	}
+	value = bytes.Clone(v)
+	return value, true, closer.Close()
+}
+
+func (e *onDisk) scan(from, to []byte, reverse bool, f func(key, value []byte) bool) (err error) {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.use.RUnlock()
+	defer e.guard(&err)
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return e.readError(err)
+	}
+	defer it.Close()
+	first, next := it.First, it.Next
+	if reverse {
+		first, next = it.Last, it.Prev
+	}
+	for ok := first(); ok; ok = next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return e.readError(err)
+		}
+		if !f(it.Key(), v) {
+			break
+		}
+	}
+	if err := it.Error(); err != nil {
+		return e.readError(err)
+	}
+	return nil
+}
+
+func (e *onDisk) readError(err error) error {
+	if errors.Is(err, pebble.ErrCorruption) {
+		return damaged(e.dir, err)
+	}
+	return fmt.Errorf("%s: %w", e.dir, err)
+}
+
+// guard makes an error of a panic of pebble's, and ends the store.
+func (e *onDisk) guard(err *error) {
+	if r := recover(); r != nil {
+		e.fail(fmt.Errorf("panic: %v", r))
+		*err = e.failure()
+	}
+}
+
+func (e *onDisk) apply(w *writes, d Durability) (wait func() error, err error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.use.RUnlock()
+	defer e.guard(&err)
+	b := e.db.NewBatchWithSize(w.bytes + 16*len(w.list))
+	for _, x := range w.list {
+		if x.value == nil {
+			err = b.Delete(x.key, nil)
+		} else {
+			err = b.Set(x.key, x.value, nil)
+		}
+		if err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+	}
+	if d == Memory {
+		if err := e.db.Apply(b, pebble.NoSync); err != nil {
+			return nil, err
+		}
+		if err := e.failure(); err != nil { // pebble does not tell what it calls fatal
+			return nil, err
+		}
+		e.flushLater()
+		return done, b.Close()
+	}
+	if d == Disk {
+		e.disk.syncers.Add(1)
+	}
+	finish := func() {
+		if d == Disk {
+			e.disk.syncers.Add(-1)
+		}
+	}
+	if err := e.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
+		finish()
+		return nil, err
+	}
+	if err := e.failure(); err != nil {
+		finish()
+		return nil, err
+	}
+	return func() error {
+		defer finish()
+		if err := b.SyncWait(); err != nil {
+			e.fail(err)
+		}
+		if err := e.failure(); err != nil {
+			return err
+		}
+		return b.Close()
+	}, nil
+}
+
+// flushLater has the log written in a while, for those who do not wait for it.
+func (e *onDisk) flushLater() {
+	f := &e.flush
+	f.Lock()
+	defer f.Unlock()
+	if f.timer == nil && !f.stopped {
+		f.timer = time.AfterFunc(FlushEvery, e.flushNow)
+	}
+}
+
+func (e *onDisk) flushNow() {
+	f := &e.flush
+	f.Lock()
+	f.timer = nil
+	stopped := f.stopped
+	f.Unlock()
+	if stopped || e.enter() != nil {
+		return
+	}
+	defer e.use.RUnlock()
+	var err error
+	defer e.guard(&err)
+	_ = e.db.LogData(nil, pebble.Sync) // writes what is before it; syncs nothing unless somebody waits for that
+}
+
+func (e *onDisk) trouble() (error, <-chan struct{}) {
+	if err := e.failure(); err != nil {
+		return err, nil
+	}
+	return e.disk.trouble()
+}
+
+func (e *onDisk) size() int64 {
+	if e.enter() != nil {
+		return 0
+	}
+	defer e.use.RUnlock()
+	return int64(e.db.Metrics().DiskSpaceUsage())
+}
+
+// close gives the files back. What does not end in time is cut off.
+func (e *onDisk) close() error {
+	f := &e.flush
+	f.Lock()
+	f.stopped = true
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	f.Unlock()
+	if e.failure() == nil {
+		e.disk.giveUp()
+		ended := make(chan error, 1)
+		go func() {
+			var err error
+			defer func() { ended <- err }()
+			defer e.guard(&err)
+			err = e.db.Close()
+		}()
+		t := time.NewTimer(closeTime)
+		defer t.Stop()
+		select {
+		case err := <-ended:
+			e.disk.cut()
+			return errors.Join(err, e.lock.release())
+		case <-e.broken:
+		case <-t.C:
+		}
+	}
+	e.disk.cut()
+	return errors.Join(e.failure(), e.lock.release())
+}
