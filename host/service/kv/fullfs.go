@@ -138,6 +138,14 @@ func (r *room) enter(why error) (ended <-chan struct{}) {
 	return r.ended
 }
 
+// wake has all look again who wait for a change.
+func (r *room) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
 func (r *room) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

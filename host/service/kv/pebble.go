@@ -159,6 +159,7 @@ func (e *onDisk) fail(err error) {
 // abandon cuts a failed store off and ends what it does in the background, if it can.
 func (e *onDisk) abandon() {
 	e.disk.cut()
+	e.disk.room.wake()
 	<-e.opened
 	if e.db == nil {
 		return
@@ -173,10 +174,13 @@ func (e *onDisk) enter() error {
 	if err := e.failure(); err != nil {
 		return err
 	}
-	if !e.use.TryRLock() {
-		return e.failure()
+	if e.use.TryRLock() {
+		return nil
 	}
-	return nil
+	if err := e.failure(); err != nil {
+		return err
+	}
+	return errClosed
 }
 
 func (e *onDisk) failure() error {
@@ -352,13 +356,15 @@ func (e *onDisk) close() error {
 		f.timer.Stop()
 	}
 	f.Unlock()
-	if e.failure() == nil {
-		e.disk.giveUp()
+	if why, _ := e.trouble(); why != nil {
+		e.fail(why) // what waits for room is not waited for
+	} else {
 		ended := make(chan error, 1)
 		go func() {
 			var err error
 			defer func() { ended <- err }()
 			defer e.guard(&err)
+			e.use.Lock() // for good
 			err = e.db.Close()
 		}()
 		t := time.NewTimer(closeTime)
@@ -372,5 +378,19 @@ func (e *onDisk) close() error {
 		}
 	}
 	e.disk.cut()
+	if e.lock == nil { // it was handed on
+		return e.failure()
+	}
 	return errors.Join(e.failure(), e.lock.release())
+}
+
+// reopen is a new engine on the same files, after this one has failed.
+func (e *onDisk) reopen() (*onDisk, error) {
+	e.disk.cut()
+	n, err := openLocked(e.dir, e.disk.FS, e.log)
+	if err != nil {
+		return nil, err
+	}
+	n.lock, e.lock = e.lock, nil
+	return n, nil
 }

@@ -1,0 +1,95 @@
+package kv
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// Bounds of requests.
+const (
+	MaxKey   = 1024                       // bytes of a key
+	MaxValue = 1 << 20                    // bytes of a value
+	MaxOps   = 256                        // operations of a batch
+	MaxBatch = 2 << 20                    // bytes of their keys and values
+	MaxTTL   = 100 * 365 * 24 * time.Hour // of an entry
+	MinTTL   = time.Millisecond
+)
+
+// checkKey refuses what is no key.
+func checkKey(key string) *service.Error {
+	switch {
+	case key == "":
+		return service.Errorf(service.BadRequest, "key is empty")
+	case len(key) > MaxKey:
+		return service.Errorf(service.TooLarge, "key has %d bytes, at most %d", len(key), MaxKey)
+	case !utf8.ValidString(key):
+		return service.Errorf(service.BadRequest, "key is not UTF-8")
+	}
+	return nil
+}
+
+// checkPrefix refuses what no key begins with.
+func checkPrefix(prefix string) *service.Error {
+	switch {
+	case len(prefix) > MaxKey:
+		return service.Errorf(service.TooLarge, "prefix has %d bytes, at most %d", len(prefix), MaxKey)
+	case !utf8.ValidString(prefix):
+		return service.Errorf(service.BadRequest, "prefix is not UTF-8")
+	}
+	return nil
+}
+
+const namespacePattern = `^[a-z0-9][a-z0-9._-]{0,62}$`
+
+// isNamespace reports whether a name is one, as the pattern says.
+func isNamespace(name string) bool {
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= 63
+}
+
+// check refuses an operation that can never do.
+func (op *Op) check() *service.Error {
+	if err := checkKey(op.Key); err != nil {
+		return err
+	}
+	switch {
+	case len(op.Value) > MaxValue:
+		return service.Errorf(service.TooLarge, "value has %d bytes, at most %d; larger ones are for the service blob", len(op.Value), MaxValue)
+	case op.TTL != 0 && (op.TTL < MinTTL || op.TTL > MaxTTL):
+		return service.Errorf(service.BadRequest, "ttl is %v, which is not between %v and %v", op.TTL, MinTTL, MaxTTL)
+	case op.Kind == OpCheck && op.If == nil:
+		return service.Errorf(service.BadRequest, "check needs if_version")
+	}
+	return nil
+}
+
+// checkOps refuses a batch that can never do.
+func checkOps(ops []Op) *service.Error {
+	if len(ops) == 0 {
+		return service.Errorf(service.BadRequest, "ops is empty")
+	}
+	if len(ops) > MaxOps {
+		return service.Errorf(service.TooLarge, "ops has %d operations, at most %d", len(ops), MaxOps)
+	}
+	size := 0
+	for i := range ops {
+		if err := ops[i].check(); err != nil {
+			return within(fmt.Sprintf("ops[%d]", i), err).(*service.Error)
+		}
+		size += len(ops[i].Key) + len(ops[i].Value)
+	}
+	if size > MaxBatch {
+		return service.Errorf(service.TooLarge, "keys and values have %d bytes, at most %d", size, MaxBatch)
+	}
+	return nil
+}

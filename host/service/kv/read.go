@@ -1,0 +1,180 @@
+package kv
+
+import (
+	"strings"
+
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// Entry is what stands under a key.
+type Entry struct {
+	Key     string
+	Value   []byte
+	Counter bool  // it holds Count, not Value
+	Count   int64 // of a counter
+	Version uint64
+	Expires int64 // ns since 1970, 0: never
+}
+
+func (r *record) entry(key string) *Entry {
+	return &Entry{Key: key, Value: r.value, Counter: r.counter, Count: r.count, Version: r.version, Expires: r.expires}
+}
+
+// get finds an entry.
+func (s *store) get(ns, key string) (*Entry, error) {
+	b, found, err := s.engine().get(entryKey(ns, key))
+	if err != nil {
+		return nil, s.cannotRead(err)
+	}
+	if found {
+		r, err := decodeRecord(b)
+		if err != nil {
+			return nil, s.cannotRead(err)
+		}
+		if !r.ended(s.now()) {
+			return r.entry(key), nil
+		}
+	}
+	return nil, service.Errorf(service.NotFound, "there is no %q", key)
+}
+
+func (s *store) cannotRead(err error) error {
+	s.heal()
+	return &service.Error{Code: service.Unavailable, Text: "the store cannot be read", Err: err}
+}
+
+// Bounds of a page of a list.
+const (
+	PageEntries = 1000      // at most
+	PageBytes   = 256 << 10 // of keys and values; one entry is more if need be
+	pageVisits  = 10_000    // entries looked at, those included that have expired
+)
+
+// listing is what to list.
+type listing struct {
+	ns, prefix string
+	cursor     []byte // of the page before; nil: from the beginning
+	limit      int    // entries; 0 is defaultPage
+	values     bool
+	reverse    bool
+}
+
+const defaultPage = 100
+
+// list is a page of the entries whose keys begin with a prefix, in the order of their
+// bytes. cursor is nil after the last page.
+func (s *store) list(l listing) (page []Entry, cursor []byte, err error) {
+	prefix := entryKey(l.ns, l.prefix)
+	from, to := prefix, end(prefix)
+	if l.cursor != nil {
+		last, err := decodeCursor(l.cursor, l.prefix)
+		if err != nil {
+			return nil, nil, err
+		}
+		if at := entryKey(l.ns, last); l.reverse {
+			to = at
+		} else {
+			from = append(at, 0)
+		}
+	}
+	limit := l.limit
+	if limit == 0 {
+		limit = defaultPage
+	}
+	skip := len(entryKey(l.ns, ""))
+	now := s.now()
+	var failed error
+	var last string
+	bytes, visits, more := 0, 0, false
+	err = s.engine().scan(from, to, l.reverse, func(k, v []byte) bool {
+		if len(page) >= limit || visits >= pageVisits {
+			more = true
+			return false
+		}
+		r, err := decodeRecord(v)
+		if err != nil {
+			failed = err
+			return false
+		}
+		visits++
+		key := string(k[skip:])
+		if !r.ended(now) {
+			size := len(key) + entryBytes
+			if l.values {
+				size += len(r.value)
+			}
+			if len(page) > 0 && bytes+size > PageBytes {
+				more = true
+				return false
+			}
+			bytes += size
+			e := r.entry(key)
+			e.Value = nil
+			if l.values && !r.counter {
+				e.Value = append([]byte{}, r.value...)
+			}
+			page = append(page, *e)
+		}
+		last = key
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, nil, s.cannotRead(err)
+	}
+	if more {
+		cursor = encodeCursor(last)
+	}
+	return page, cursor, nil
+}
+
+// entryBytes is about what an entry of a page has besides its key and value.
+const entryBytes = 48
+
+// A cursor is a version, 1, and the last key that was visited. Whoever forges one gets to
+// another place below the same prefix, which a list could have named as well: namespace and
+// prefix are those of the request, each time.
+const cursorVersion = 1
+
+func encodeCursor(last string) []byte { return append([]byte{cursorVersion}, last...) }
+
+// decodeCursor reads a cursor.
+func decodeCursor(b []byte, prefix string) (last string, err error) {
+	if len(b) < 1 || b[0] != cursorVersion || checkKey(string(b[1:])) != nil {
+		return "", service.Errorf(service.BadRequest, "cursor is not one that a list has returned")
+	}
+	if last = string(b[1:]); !strings.HasPrefix(last, prefix) {
+		return "", service.Errorf(service.BadRequest, "cursor is of a list with another prefix")
+	}
+	return last, nil
+}
+
+// Info is what is known of a namespace.
+type Info struct {
+	Name string `json:"namespace"`
+	Usage
+}
+
+// namespaces are those that hold something, in order; entries that have expired and were not
+// removed yet count.
+func (s *store) namespaces() (list []Info, err error) {
+	var failed error
+	err = s.engine().scan([]byte{spaceUsage}, []byte{spaceUsage + 1}, false, func(k, v []byte) bool {
+		u, err := decodeUsage(v)
+		if err != nil || len(k) < 2 || int(k[1]) != len(k)-2 {
+			failed = errRecord
+			return false
+		}
+		list = append(list, Info{string(k[2:]), u})
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, s.cannotRead(err)
+	}
+	return list, nil
+}

@@ -1,0 +1,424 @@
+package kv
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// store is what all namespaces of a bundle are kept in. One goroutine carries out the
+// writes, in one order: so conditions are decided, versions given and quotas counted without
+// a lock, while the syncs of those that went before are still under way. Its methods are for
+// any goroutine.
+type store struct {
+	clock host.Clock
+	log   *slog.Logger
+	eng   atomic.Pointer[engine]
+	again func(engine) (engine, error) // opens anew what has failed; nil: never
+
+	commits chan *commit
+	revive  chan struct{}
+	sync    chan *commit // applied, in order, not yet as durable as they should be
+	quit    chan struct{}
+	gone    chan struct{} // closed when all is answered that will be
+	closing sync.Once
+	latest  atomic.Int64 // time that was seen, ns: it does not go back
+	hub     hub
+	timer   atomic.Pointer[host.Timer]
+
+	// Of the goroutine that writes.
+	next, reserved uint64 // versions: the next one, and the last that may be given
+	usage          map[string]Usage
+	revived        time.Time
+}
+
+const (
+	// waitingWrites is how many writes may wait for their turn.
+	waitingWrites = 256
+	// unsynced is how many may wait for a sync.
+	unsynced = 2048
+	// versionsAhead is how many versions are set aside at a time, on the disk: a version is
+	// never given twice, whatever a crash loses.
+	versionsAhead = 1 << 20
+	// sweepEvery is how often what has expired is removed.
+	sweepEvery = 10 * time.Second
+	// sweepAtOnce is how many entries one commit removes.
+	sweepAtOnce = 256
+	// reviveEvery is how often a store that has failed is opened anew.
+	reviveEvery = time.Second
+)
+
+// commit is a write on its way.
+type commit struct {
+	ns         string
+	quota      Quota
+	ops        []Op
+	durability Durability
+	sweep      bool // removes what has expired; nobody waits for it
+
+	results []Result
+	version uint64
+	changes []Change
+	wait    func() error
+	done    chan error // takes one
+}
+
+// Quota bounds what a namespace may hold after a write that makes it grow; 0 is no bound.
+type Quota struct{ Keys, Bytes int64 }
+
+// openStore begins with what an engine holds.
+func openStore(eng engine, clock host.Clock, log *slog.Logger, again func(engine) (engine, error)) (*store, error) {
+	s := &store{
+		clock: clock, log: log, again: again,
+		commits: make(chan *commit, waitingWrites), revive: make(chan struct{}, 1),
+		sync: make(chan *commit, unsynced), quit: make(chan struct{}), gone: make(chan struct{}),
+	}
+	if err := s.load(eng); err != nil {
+		return nil, err
+	}
+	go s.write()
+	go s.settle()
+	s.sweepLater()
+	return s, nil
+}
+
+// load takes over an engine.
+func (s *store) load(eng engine) error {
+	b, found, err := eng.get(metaFormat)
+	if err != nil {
+		return err
+	}
+	var last uint64
+	if found {
+		v, n := binary.Uvarint(b)
+		if n != len(b) {
+			return damagedMeta("format")
+		}
+		if v != format {
+			return fmt.Errorf("kv: the store has format %d, and this program knows %d: a newer one has written it", v, format)
+		}
+		if b, found, err = eng.get(metaVersion); err != nil {
+			return err
+		}
+		if last, n = binary.Uvarint(b); !found || n != len(b) {
+			return damagedMeta("version")
+		}
+	} else {
+		var w writes
+		w.set(metaFormat, binary.AppendUvarint(nil, format))
+		w.set(metaVersion, binary.AppendUvarint(nil, 0))
+		if err := applyNow(eng, &w); err != nil {
+			return err
+		}
+	}
+	s.next, s.reserved, s.usage = last+1, last, map[string]Usage{}
+	s.eng.Store(&eng)
+	return nil
+}
+
+func damagedMeta(what string) error {
+	return fmt.Errorf("%w: what it says of its %s cannot be read", ErrDamaged, what)
+}
+
+func applyNow(eng engine, w *writes) error {
+	wait, err := eng.apply(w, Disk)
+	if err != nil {
+		return err
+	}
+	return wait()
+}
+
+func (s *store) engine() engine { return *s.eng.Load() }
+
+// now is the time, in ns. What was expired stays so when the machine's clock is set back.
+func (s *store) now() int64 {
+	now := s.clock.Now().UnixNano()
+	for {
+		was := s.latest.Load()
+		if now <= was {
+			return was
+		}
+		if s.latest.CompareAndSwap(was, now) {
+			return now
+		}
+	}
+}
+
+// change carries out operations on a namespace, all or none. They see each other's
+// effects. An Unavailable or Timeout error does not tell whether they were.
+func (s *store) change(ctx context.Context, ns string, q Quota, ops []Op, d Durability) ([]Result, uint64, error) {
+	c := &commit{ns: ns, quota: q, ops: ops, durability: d, done: make(chan error, 1)}
+	if why, _ := s.engine().trouble(); why != nil {
+		s.heal()
+		return nil, 0, unavailable(why, "nothing was written")
+	}
+	select {
+	case s.commits <- c:
+	case <-ctx.Done():
+		return nil, 0, late(ctx, "it was not written")
+	case <-s.quit:
+		return nil, 0, unavailable(errClosed, "nothing was written")
+	}
+	for {
+		why, changed := s.engine().trouble()
+		if why != nil {
+			select {
+			case err := <-c.done:
+				return c.results, c.version, err
+			default:
+				return nil, 0, unavailable(why, "whether it was written is not known")
+			}
+		}
+		select {
+		case err := <-c.done:
+			if err != nil {
+				return nil, 0, err
+			}
+			return c.results, c.version, nil
+		case <-changed:
+		case <-s.gone:
+			select {
+			case err := <-c.done:
+				return c.results, c.version, err
+			default:
+				return nil, 0, unavailable(errClosed, "nothing was written")
+			}
+		case <-ctx.Done():
+			return nil, 0, late(ctx, "whether it was written is not known")
+		}
+	}
+}
+
+func unavailable(why error, known string) error {
+	text := "the store cannot write"
+	switch {
+	case errors.Is(why, errClosed):
+		text = "the store closes"
+	case noRoom(why):
+		text = "the disk is full"
+	}
+	return &service.Error{Code: service.Unavailable, Text: text + "; " + known, Err: why}
+}
+
+func late(ctx context.Context, known string) error {
+	code := service.Timeout
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		code = service.Cancelled
+	}
+	return &service.Error{Code: code, Text: known, Err: context.Cause(ctx)}
+}
+
+// heal asks for a new engine instead of one that has failed.
+func (s *store) heal() {
+	if s.again == nil {
+		return
+	}
+	select {
+	case s.revive <- struct{}{}:
+	default:
+	}
+}
+
+// write is the goroutine that writes.
+func (s *store) write() {
+	defer close(s.sync)
+	for {
+		select {
+		case c := <-s.commits:
+			s.commit(c)
+		case <-s.revive:
+			s.replace()
+		case <-s.quit:
+			for {
+				select {
+				case c := <-s.commits:
+					c.done <- unavailable(errClosed, "nothing was written")
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// replace opens the store anew if it has failed.
+func (s *store) replace() {
+	old := s.engine()
+	why, changed := old.trouble()
+	now := s.clock.Now()
+	if why == nil || changed != nil || now.Sub(s.revived).Abs() < reviveEvery {
+		return
+	}
+	s.revived = now
+	eng, err := s.again(old)
+	if err == nil {
+		err = s.load(eng)
+	}
+	if err != nil {
+		s.log.Warn("the store cannot be opened again yet", "error", err)
+		return
+	}
+	s.log.Info("the store is open again")
+	s.hub.gap() // what was not acknowledged may have been written
+}
+
+// commit decides about a write and applies it.
+func (s *store) commit(c *commit) {
+	eng := s.engine()
+	t := &turn{store: s, eng: eng, ns: c.ns, now: s.now()}
+	var err error
+	if c.sweep {
+		err = t.expire(sweepAtOnce)
+	} else {
+		err = t.perform(c)
+		for tries := 0; service.CodeOf(err) == service.Quota && tries < 4; tries++ {
+			// What nobody sees any more is not to be in the way.
+			if n, failed := s.sweepNow(); failed != nil || n == 0 {
+				break
+			}
+			t = &turn{store: s, eng: eng, ns: c.ns, now: s.now()}
+			err = t.perform(c)
+		}
+	}
+	if err == nil {
+		err = t.apply(c)
+	}
+	if err != nil {
+		var known *service.Error
+		if !errors.As(err, &known) {
+			err = unavailable(err, "nothing was written")
+		}
+		c.done <- err
+		return
+	}
+	if c.durability == Memory {
+		c.done <- nil
+	}
+	s.sync <- c
+}
+
+// settle waits for what was applied, answers, and tells who watches, in order.
+func (s *store) settle() {
+	defer close(s.gone)
+	for c := range s.sync {
+		err := c.wait()
+		if err == nil {
+			s.hub.publish(c.version, c.changes)
+		}
+		if c.durability == Memory {
+			continue
+		}
+		if err != nil {
+			err = unavailable(err, "whether it was written is not known")
+		}
+		c.done <- err
+	}
+}
+
+// version is the next one.
+func (s *store) version(eng engine) (uint64, error) {
+	if s.next > s.reserved {
+		var w writes
+		w.set(metaVersion, binary.AppendUvarint(nil, s.next+versionsAhead))
+		if err := applyNow(eng, &w); err != nil {
+			return 0, err
+		}
+		s.reserved = s.next + versionsAhead
+	}
+	v := s.next
+	s.next++
+	return v, nil
+}
+
+func (s *store) usageOf(eng engine, ns string) (Usage, error) {
+	if u, ok := s.usage[ns]; ok {
+		return u, nil
+	}
+	b, found, err := eng.get(usageKey(ns))
+	if err != nil {
+		return Usage{}, err
+	}
+	var u Usage
+	if found {
+		if u, err = decodeUsage(b); err != nil {
+			return Usage{}, err
+		}
+	}
+	s.usage[ns] = u
+	return u, nil
+}
+
+// sweepLater removes what has expired every now and then.
+func (s *store) sweepLater() {
+	t := s.clock.AfterFunc(sweepEvery, func() {
+		select {
+		case <-s.quit:
+			return
+		default:
+		}
+		c := &commit{sweep: true, durability: Memory, done: make(chan error, 1)}
+		select {
+		case s.commits <- c:
+		default: // busy: next time
+		}
+		s.sweepLater()
+	})
+	s.timer.Store(&t)
+	select {
+	case <-s.quit:
+		t.Stop()
+	default:
+	}
+}
+
+// sweepNow is a commit of its own, before the current one.
+func (s *store) sweepNow() (int, error) {
+	c := &commit{sweep: true, durability: Memory, done: make(chan error, 1)}
+	t := &turn{store: s, eng: s.engine(), now: s.now()}
+	err := t.expire(sweepAtOnce)
+	n := len(t.list)
+	if err == nil && n > 0 {
+		err = t.apply(c)
+	}
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	s.sync <- c
+	return n, nil
+}
+
+// close ends what is under way.
+func (s *store) close() error {
+	var err error
+	s.closing.Do(func() {
+		close(s.quit)
+		if t := s.timer.Load(); t != nil {
+			(*t).Stop()
+		}
+		s.hub.close()
+		err = s.end()
+	})
+	return err
+}
+
+// end closes the engine. What is stuck in it is waited for a while only.
+func (s *store) end() error {
+	t := time.NewTimer(closeTime)
+	defer t.Stop()
+	why, _ := s.engine().trouble()
+	if why == nil {
+		select {
+		case <-s.gone:
+		case <-t.C:
+		}
+	}
+	return s.engine().close()
+}
