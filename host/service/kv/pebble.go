@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	crdb "github.com/cockroachdb/errors"
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
 )
@@ -54,17 +56,29 @@ func openOnDisk(dir string, fs vfs.FS, log *slog.Logger) (*onDisk, error) {
 		return nil, err
 	}
 	e, err := openLocked(dir, fs, log)
+	if noRoom(err) {
+		// It is a store that has failed, and is opened again when there is room.
+		e, err = newOnDisk(dir, fs, log), nil
+		close(e.opened)
+		e.fail(errFull)
+	}
 	if err != nil {
-		_ = lock.release()
-		return nil, err
+		return nil, errors.Join(err, lock.release())
 	}
 	e.lock = lock
 	return e, nil
 }
 
+func newOnDisk(dir string, fs vfs.FS, log *slog.Logger) *onDisk {
+	return &onDisk{dir: dir, log: log, disk: newDisk(fs), opened: make(chan struct{}), broken: make(chan struct{})}
+}
+
+// errFull is a full disk, when a store is opened.
+var errFull = fmt.Errorf("it needs room to be opened: %w", syscall.ENOSPC)
+
 // openLocked opens the files of a folder that is locked.
-func openLocked(dir string, fs vfs.FS, log *slog.Logger) (e *onDisk, err error) {
-	e = &onDisk{dir: dir, log: log, disk: newDisk(fs), opened: make(chan struct{}), broken: make(chan struct{})}
+func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) {
+	e := newOnDisk(dir, fs, log)
 	e.disk.giveUp() // opening does not wait for room, it says so
 	defer close(e.opened)
 	defer func() {
@@ -75,23 +89,46 @@ func openLocked(dir string, fs vfs.FS, log *slog.Logger) (e *onDisk, err error) 
 			e.disk.cut()
 		}
 	}()
+	if err := makeFolder(e.disk, filepath.Join(dir, "db")); err != nil {
+		return nil, err
+	}
 	cache := pebble.NewCache(cacheBytes)
 	defer cache.Unref()
 	e.db, err = pebble.Open(filepath.Join(dir, "db"), e.options(cache))
-	if err == nil {
-		err = e.failure()
+	if failed := e.failure(); failed != nil { // it may say no more than that in its log
+		err = failed
 	}
 	switch {
 	case err == nil:
-	case noRoom(err):
-		return nil, fmt.Errorf("%s: the disk is full: %w", dir, err)
-	case errors.Is(err, os.ErrPermission):
+		e.disk.patience()
+		return e, nil
+	case noRoom(err) || errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("%s: %w", dir, err)
-	default:
-		return nil, damaged(dir, err)
 	}
-	e.disk.patience()
-	return e, nil
+	return nil, damaged(dir, err)
+}
+
+// makeFolder makes a folder that a failure of power does not take away: those above it are
+// synced, too.
+func makeFolder(fs vfs.FS, dir string) error {
+	if _, err := fs.Stat(dir); err == nil {
+		return nil
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for range 4 { // the store's, that of all services, and what may have been made for them
+		dir = fs.PathDir(dir)
+		d, err := fs.OpenDir(dir)
+		if err != nil {
+			return nil // above what is ours
+		}
+		err = d.Sync()
+		if err := errors.Join(err, d.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ErrDamaged is what a store says whose files cannot be read.
@@ -238,7 +275,7 @@ func (e *onDisk) scan(from, to []byte, reverse bool, f func(key, value []byte) b
 }
 
 func (e *onDisk) readError(err error) error {
-	if errors.Is(err, pebble.ErrCorruption) {
+	if crdb.Is(err, pebble.ErrCorruption) { // it is marked, not wrapped
 		return damaged(e.dir, err)
 	}
 	return fmt.Errorf("%s: %w", e.dir, err)
@@ -393,4 +430,13 @@ func (e *onDisk) reopen() (*onDisk, error) {
 	}
 	n.lock, e.lock = e.lock, nil
 	return n, nil
+}
+
+// reopenOnDisk is reopen for a store.
+func reopenOnDisk(old engine) (engine, error) {
+	e, err := old.(*onDisk).reopen()
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }

@@ -32,7 +32,7 @@ type store struct {
 	closing sync.Once
 	latest  atomic.Int64 // time that was seen, ns: it does not go back
 	hub     hub
-	timer   atomic.Pointer[host.Timer]
+	timer   atomic.Pointer[interface{ Stop() bool }]
 
 	// Of the goroutine that writes.
 	next, reserved uint64 // versions: the next one, and the last that may be given
@@ -82,7 +82,10 @@ func openStore(eng engine, clock host.Clock, log *slog.Logger, again func(engine
 		sync: make(chan *commit, unsynced), quit: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := s.load(eng); err != nil {
-		return nil, err
+		if why, changed := eng.trouble(); why == nil || changed != nil || again == nil {
+			return nil, err
+		}
+		s.eng.Store(&eng) // for now
 	}
 	go s.write()
 	go s.settle()
@@ -358,7 +361,7 @@ func (s *store) usageOf(eng engine, ns string) (Usage, error) {
 
 // sweepLater removes what has expired every now and then.
 func (s *store) sweepLater() {
-	t := s.clock.AfterFunc(sweepEvery, func() {
+	var t interface{ Stop() bool } = s.clock.AfterFunc(sweepEvery, func() {
 		select {
 		case <-s.quit:
 			return
