@@ -23,7 +23,8 @@ type frame[G any] struct {
 	name     string
 	env      *Env
 	provider Provider[G]
-	inline   Inline[G] // nil: nothing is
+	inline   Inline[G]    // nil: nothing is
+	sequence Sequencer[G] // nil: the order does not matter
 	atOnce   int
 	denied   denials // of those without a grant
 	ref      atomic.Pointer[host.Ref]
@@ -41,6 +42,7 @@ type call struct{ cancel context.CancelCauseFunc }
 func newFrame[G any](name string, env *Env, p Provider[G], atOnce int) *frame[G] {
 	f := &frame[G]{name: name, env: env, provider: p, atOnce: atOnce, calls: map[*call]struct{}{}, idle: make(chan struct{})}
 	f.inline, _ = p.(Inline[G])
+	f.sequence, _ = p.(Sequencer[G])
 	return f
 }
 
@@ -128,6 +130,9 @@ func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 		cancel(errClosing)
 	}
 	f.mu.Unlock()
+	if f.sequence != nil {
+		f.sequence.Accepted(r)
+	}
 	timer := f.env.Clock.AfterFunc(r.granted.budget.bounds.Timeout, func() { cancel(context.DeadlineExceeded) })
 	go func() {
 		answer, err := f.serve(work, r)

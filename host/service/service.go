@@ -60,6 +60,15 @@ type Inline[G any] interface {
 	ServeNow(r *Request[G]) (answer any, err error, ok bool)
 }
 
+// Sequencer is a provider for which the order of requests matters: each Serve has a goroutine
+// of its own, so they overtake each other unless it keeps them from that.
+type Sequencer[G any] interface {
+	// Accepted is called within the service's turn, in the order in which requests have
+	// arrived, before Serve is called with the same request, which it surely is. It must not
+	// wait.
+	Accepted(r *Request[G])
+}
+
 // Drainer is a provider that brings work to the system.
 type Drainer interface {
 	// Drain is called when the system is about to close, before any actor stops: it ends

@@ -448,7 +448,7 @@ func TestInUse(t *testing.T) {
 		}
 	}
 	said, _ := runChild(t, dir)
-	if !strings.Contains(said, "in use") || !strings.Contains(said, dir) || !strings.Contains(said, "another process") {
+	if !strings.Contains(said, "in use") || !strings.Contains(said, dir) || !strings.Contains(said, "another run") {
 		t.Errorf("another process says %q", said)
 	}
 	if err := try(s, "k", "v"); err != nil {

@@ -62,6 +62,7 @@ type commit struct {
 	quota      Quota
 	ops        []Op
 	durability Durability
+	visible    func()
 	sweep      bool // removes what has expired; nobody waits for it
 
 	results []Result
@@ -158,7 +159,13 @@ func (s *store) now() int64 {
 // change carries out operations on a namespace, all or none. They see each other's
 // effects. An Unavailable or Timeout error does not tell whether they were.
 func (s *store) change(ctx context.Context, ns string, q Quota, ops []Op, d Durability) ([]Result, uint64, error) {
-	c := &commit{ns: ns, quota: q, ops: ops, durability: d, done: make(chan error, 1)}
+	return s.changeThen(ctx, ns, q, ops, d, func() {})
+}
+
+// changeThen is change, and calls visible when others can see it, or when it is refused.
+// It may be called after the return, too.
+func (s *store) changeThen(ctx context.Context, ns string, q Quota, ops []Op, d Durability, visible func()) ([]Result, uint64, error) {
+	c := &commit{ns: ns, quota: q, ops: ops, durability: d, visible: visible, done: make(chan error, 1)}
 	if why, _ := s.engine().trouble(); why != nil {
 		s.heal()
 		return nil, 0, unavailable(why, "nothing was written")
@@ -294,6 +301,9 @@ func (s *store) commit(c *commit) {
 	if err == nil {
 		err = t.apply(c)
 	}
+	if c.visible != nil {
+		c.visible()
+	}
 	if err != nil {
 		var known *service.Error
 		if !errors.As(err, &known) {
@@ -339,6 +349,18 @@ func (s *store) version(eng engine) (uint64, error) {
 	v := s.next
 	s.next++
 	return v, nil
+}
+
+// used is how much a namespace holds.
+func (s *store) used(ns string) (u Usage, err error) {
+	b, found, err := s.engine().get(usageKey(ns))
+	if err == nil && found {
+		u, err = decodeUsage(b)
+	}
+	if err != nil {
+		return Usage{}, s.cannotRead(err)
+	}
+	return u, nil
 }
 
 func (s *store) usageOf(eng engine, ns string) (Usage, error) {

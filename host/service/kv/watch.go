@@ -23,6 +23,7 @@ type Change struct {
 	Expired bool   // Deleted: its time was over
 	Version uint64 // of the write
 	Entry   *Entry // Put, for who wants values
+	Omitted bool   // Put: the value is larger than WatchValue
 
 	ns    string
 	entry *record
@@ -31,7 +32,8 @@ type Change struct {
 // Bounds of what one watch holds back for a watcher that is slow.
 const (
 	WatchChanges = 1024
-	WatchBytes   = 256 << 10
+	WatchBytes   = 128 << 10
+	WatchValue   = 32 << 10 // larger values are not told, see [Change.Omitted]
 )
 
 // maxWatches bounds the watches of a store.
@@ -137,7 +139,11 @@ func (w *watch) add(version uint64, changes []Change) {
 		}
 		n := Change{Key: c.Key, Kind: c.Kind, Expired: c.Expired, Version: version}
 		size := changeBytes + len(n.Key)
-		if w.values && c.entry != nil {
+		switch {
+		case !w.values || c.entry == nil:
+		case len(c.entry.value) > WatchValue:
+			n.Omitted = true
+		default:
 			n.Entry = c.entry.entry(c.Key)
 			size += len(n.Entry.Value)
 		}

@@ -1,0 +1,162 @@
+// Package kv is the service for what actors keep: bytes and counters under keys, in
+// namespaces that are granted. Writes may have conditions, be atomic together, and end by
+// time; who watches a prefix is told of changes.
+//
+// A store is kept on pebble in the state folder of the bundle, or in memory if nothing of a
+// run is kept. docs/services/kv.md has the requests and the promises.
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/vfs"
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// Settings are those of the store of a bundle.
+type Settings struct {
+	Store      string `manifest:"store" doc:"where it is kept: disk (in the state folder), memory, or auto (disk if the run keeps state, else memory); default auto" enum:"auto,disk,memory"`
+	Durability string `manifest:"durability" doc:"what a write has survived when it is answered, unless a grant or the request says otherwise: disk (a failure of power), os (the end of the process), memory (nothing; it is on its way within a second); default disk" enum:"disk,os,memory"`
+}
+
+// Grant is one namespace, or several.
+type Grant struct {
+	Namespace  string       `manifest:"namespace" doc:"where the keys are: small letters, digits, dots, - and _" pattern:"^[a-z0-9][a-z0-9._-]{0,62}$" what:"a namespace"`
+	Mode       string       `manifest:"mode" doc:"ro (reading) or rw (writing as well); default ro" enum:"ro,rw"`
+	Quota      service.Size `manifest:"quota" doc:"bytes of the namespace: keys, values, and 64 for each entry; default 64MiB" min:"1024"`
+	Keys       int64        `manifest:"keys" doc:"entries of the namespace; default 100000" min:"1"`
+	Durability string       `manifest:"durability" doc:"that of writes that do not say; default that of the settings" enum:"disk,os,memory"`
+	Namespaces []Space      `manifest:"namespaces" doc:"several namespaces instead of one; requests name theirs"`
+}
+
+// Space is one of several namespaces of a grant.
+type Space struct {
+	Namespace  string       `manifest:"namespace,required" doc:"where the keys are: small letters, digits, dots, - and _" pattern:"^[a-z0-9][a-z0-9._-]{0,62}$" what:"a namespace"`
+	Mode       string       `manifest:"mode" doc:"ro (reading) or rw (writing as well); default ro" enum:"ro,rw"`
+	Quota      service.Size `manifest:"quota" doc:"bytes of the namespace: keys, values, and 64 for each entry; default 64MiB" min:"1024"`
+	Keys       int64        `manifest:"keys" doc:"entries of the namespace; default 100000" min:"1"`
+	Durability string       `manifest:"durability" doc:"that of writes that do not say; default that of the settings" enum:"disk,os,memory"`
+}
+
+// Defaults of a namespace.
+const (
+	DefaultQuota = 64 << 20
+	DefaultKeys  = 100_000
+)
+
+// Service is kv.
+var Service = service.Define(service.Definition[Settings, Grant]{
+	Name:          "kv",
+	Doc:           "keeps bytes and counters under keys",
+	Bounds:        service.Bounds{AtOnce: 256, Bytes: 16 << 20},
+	CheckGrant:    checkGrant,
+	CheckSettings: checkSettings,
+	Open:          open,
+})
+
+func checkSettings(s *Settings) error {
+	if _, ok := parseDurability(s.Durability, Disk); !ok {
+		return service.At("durability", fmt.Errorf("%q is none of disk, os, memory", s.Durability))
+	}
+	return nil
+}
+
+func checkGrant(g *Grant) error {
+	if len(g.Namespaces) == 0 {
+		if g.Namespace == "" {
+			return errors.New("a grant names its namespace, or several namespaces")
+		}
+		return checkSpace("", g.all()[0])
+	}
+	if g.Namespace != "" || g.Mode != "" || g.Quota != 0 || g.Keys != 0 || g.Durability != "" {
+		return service.At("namespaces", errors.New("with namespaces, each has its own namespace, mode, quota, keys and durability"))
+	}
+	seen := map[string]bool{}
+	for i, s := range g.Namespaces {
+		at := fmt.Sprintf("namespaces[%d]", i)
+		if seen[s.Namespace] {
+			return service.At(at, fmt.Errorf("namespace %s is there twice", s.Namespace))
+		}
+		seen[s.Namespace] = true
+		if err := checkSpace(at+".", s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSpace is for those who do not come through a manifest, too.
+func checkSpace(at string, s Space) error {
+	switch _, ok := parseDurability(s.Durability, Disk); {
+	case !isNamespace(s.Namespace):
+		return service.At(at+"namespace", fmt.Errorf("%q is no namespace: small letters, digits, dots, - and _, at most 63", s.Namespace))
+	case s.Mode != "" && s.Mode != "ro" && s.Mode != "rw":
+		return service.At(at+"mode", fmt.Errorf("%q is neither ro nor rw", s.Mode))
+	case !ok:
+		return service.At(at+"durability", fmt.Errorf("%q is none of disk, os, memory", s.Durability))
+	case s.Quota < 0:
+		return service.At(at+"quota", errors.New("it is below 0"))
+	case s.Keys < 0:
+		return service.At(at+"keys", errors.New("it is below 0"))
+	}
+	return nil
+}
+
+// all are the namespaces of a grant.
+func (g *Grant) all() []Space {
+	if len(g.Namespaces) > 0 {
+		return g.Namespaces
+	}
+	return []Space{{g.Namespace, g.Mode, g.Quota, g.Keys, g.Durability}}
+}
+
+// quota is that of a namespace.
+func (s *Space) quota() Quota {
+	q := Quota{Keys: DefaultKeys, Bytes: DefaultQuota}
+	if s.Quota > 0 {
+		q.Bytes = int64(s.Quota)
+	}
+	if s.Keys > 0 {
+		q.Keys = s.Keys
+	}
+	return q
+}
+
+// open makes the provider.
+func open(env *service.Env, set *Settings) (service.Provider[Grant], error) {
+	p := newProvider(env)
+	p.durability, _ = parseDurability(set.Durability, Disk)
+	dir, err := env.StateDir()
+	switch {
+	case set.Store == "memory" || set.Store != "disk" && errors.Is(err, service.ErrNoState):
+		if set.Store != "memory" {
+			env.Log.Info("nothing of this run is kept: the store is in memory")
+		}
+		p.store, err = openStore(newMemory(), env.Clock, env.Log, nil)
+	case err != nil:
+		return nil, err
+	default:
+		p.store, err = openFolder(dir, env)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func openFolder(dir string, env *service.Env) (*store, error) {
+	eng, err := openOnDisk(dir, vfs.Default, env.Log)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openStore(eng, env.Clock, env.Log, reopenOnDisk)
+	if err != nil {
+		return nil, errors.Join(err, eng.close())
+	}
+	return s, nil
+}
+
+// Close implements service.Provider.
+func (p *provider) Close(context.Context) error { return p.store.close() }
