@@ -251,7 +251,7 @@ func fullAndBack(t testing.TB, s *store, n int, value string, makeRoom func()) {
 	makeRoom()
 	eventually(t, func() bool { return try(s, "other", "v") == nil })
 	checkFilled(t, s, n, value)
-	for i := range 300 { // through a few tables
+	for i := range 150 { // through a few tables
 		if err := try(s, fmt.Sprint("m", i), value); err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestFullFileSystem(t *testing.T) {
 // A disk that fails in any other way ends the store, not the process: it fails closed, and is
 // opened again by itself when the disk is well. What was acknowledged is there.
 func TestBadDisk(t *testing.T) {
-	for round := range rounds(t, 4, 20) {
+	for round := range rounds(t, 1, 3) {
 		for _, op := range []string{"write", "sync", "create", "rename", "remove", "read", "open", "reuse", ""} {
 			t.Run(fmt.Sprintf("%d-%s", round, op), func(t *testing.T) { badDisk(t, op, uint64(round)) })
 		}
@@ -326,7 +326,7 @@ func TestBadDisk(t *testing.T) {
 func badDisk(t *testing.T, op string, seed uint64) {
 	fs := newBadFS(vfs.Default)
 	s := openOn(t, filepath.Join(t.TempDir(), "kv"), fs)
-	value := strings.Repeat("v", 20_000)
+	value := strings.Repeat("v", 50_000)
 	var mu sync.Mutex
 	r := rand.New(rand.NewPCG(seed, 7))
 	fail := func(what string) error {
@@ -340,7 +340,7 @@ func badDisk(t *testing.T, op string, seed uint64) {
 	acked := map[string]bool{}
 	hit := false
 	fs.fail.Store(&fail)
-	for i := range 500 {
+	for i := range 200 {
 		key := fmt.Sprint("k", i)
 		err := try(s, key, value)
 		if err == nil {

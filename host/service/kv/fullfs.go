@@ -12,25 +12,35 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// disk is the file system below a store, as pebble sees it. It keeps three promises that
-// pebble needs to outlive a bad disk:
+// disk is the file system below a store, as pebble sees it. It keeps what pebble needs to
+// outlive a bad disk:
 //
 //   - A write that finds no room waits for it. Pebble takes a failed write of its log or of
-//     its manifest as the end of the process; so it does not get to know. Reads go on, and
-//     the store says meanwhile that it is unavailable.
-//   - A disk that was cut off stays cut off: nothing of a store that has failed, or was
-//     given up, reaches the files again, so that the folder can be opened anew.
+//     its manifest as the end of the process, or stops with its locks held; so it does not
+//     get to know. Reads go on, and the store says meanwhile that it is unavailable.
+//   - Any other failure to write ends the store, before pebble hears of it: from then on
+//     nothing is acknowledged, nothing reaches the files, and pebble, which is told that all is
+//     well, can be closed. Then the folder can be opened anew.
 //   - A sync of the log is a sync of the disk only if somebody waits for one.
 type disk struct {
 	vfs.FS
-	hasty   atomic.Bool  // what finds no room fails
+	broke   func(error)  // ends the store. It must not wait
 	syncers atomic.Int64 // writes under way that are to reach the disk
 
-	mu   sync.RWMutex // held by each operation; by cut alone
-	dead bool
+	mu    sync.RWMutex // held by each operation; to write by who changes state
+	state diskState
+	bad   atomic.Bool // it has failed, and is about to be cut off
 
 	room room
 }
+
+type diskState uint8
+
+const (
+	opening diskState = iota // errors are told
+	working
+	cutOff // nothing reaches the files
+)
 
 // room is what is known of the space on the disk.
 type room struct {
@@ -44,11 +54,11 @@ type room struct {
 // pollRoom is how often a write that found no room is tried again.
 const pollRoom = 100 * time.Millisecond
 
-// errCut is what a disk says that was cut off.
+// errCut is what reading says of a file that was never written.
 var errCut = errors.New("the store was cut off from its files")
 
-func newDisk(fs vfs.FS) *disk {
-	d := &disk{FS: fs}
+func newDisk(fs vfs.FS, broke func(error)) *disk {
+	d := &disk{FS: fs, broke: broke}
 	d.room.changed, d.room.ended = make(chan struct{}), make(chan struct{})
 	return d
 }
@@ -68,65 +78,69 @@ func (d *disk) trouble() (error, <-chan struct{}) {
 	return d.room.why, d.room.changed
 }
 
-// giveUp ends all waiting for room: what finds none fails from here on.
-func (d *disk) giveUp() {
-	if d.hasty.CompareAndSwap(false, true) {
-		d.room.mu.Lock()
-		defer d.room.mu.Unlock()
-		close(d.room.ended)
+// works says that the store is open.
+func (d *disk) works() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.state == opening {
+		d.state = working
 	}
-}
-
-// patience is the reverse.
-func (d *disk) patience() {
-	d.room.mu.Lock()
-	defer d.room.mu.Unlock()
-	d.room.ended = make(chan struct{})
-	d.hasty.Store(false)
 }
 
 // cut keeps everything away from the files, for good. It returns when nothing is under
 // way.
 func (d *disk) cut() {
-	d.giveUp()
 	d.mu.Lock()
-	d.dead = true
+	was := d.state
+	d.state = cutOff
 	d.mu.Unlock()
+	if was != cutOff {
+		close(d.room.ended)
+		d.room.wake()
+	}
 }
 
-// do carries out an operation.
-func (d *disk) do(op func() error) error {
+// try carries out an operation, unless the disk is cut off. An error that is fatal while it
+// works is the last thing that happens.
+func (d *disk) try(fatal func(error) bool, op func() error) (state diskState, err error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	if d.dead {
-		return errCut
+	if d.state == cutOff || d.bad.Load() {
+		return cutOff, nil
 	}
-	return op()
+	if err = op(); err != nil && d.state == working && fatal(err) {
+		d.bad.Store(true)
+		d.broke(err)
+		return cutOff, nil
+	}
+	return d.state, err
 }
 
-// patient carries out an operation that needs room, as often as it takes.
-func (d *disk) patient(op func() error) error {
-	err := d.do(op)
-	if !noRoom(err) || d.hasty.Load() {
-		return err
-	}
-	ended := d.room.enter(err)
-	defer d.room.leave()
-	t := time.NewTicker(pollRoom)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-		case <-ended:
-			return err
+// What is fatal.
+func always(error) bool       { return true }
+func never(error) bool        { return false }
+func unlessFull(e error) bool { return !noRoom(e) }
+
+// change carries out an operation that writes, as often as it takes.
+func (d *disk) change(op func() error) error {
+	state, err := d.try(unlessFull, op)
+	if err != nil && state == working && noRoom(err) {
+		d.room.enter(err)
+		defer d.room.leave()
+		t := time.NewTicker(pollRoom)
+		defer t.Stop()
+		for noRoom(err) && state == working {
+			select {
+			case <-t.C:
+			case <-d.room.ended:
+			}
+			state, err = d.try(unlessFull, op)
 		}
-		if err = d.do(op); !noRoom(err) {
-			return err
-		}
 	}
+	return err
 }
 
-func (r *room) enter(why error) (ended <-chan struct{}) {
+func (r *room) enter(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting++
@@ -135,7 +149,6 @@ func (r *room) enter(why error) (ended <-chan struct{}) {
 		close(r.changed)
 		r.changed = make(chan struct{})
 	}
-	return r.ended
 }
 
 // wake has all look again who wait for a change.
@@ -157,8 +170,14 @@ func (r *room) leave() {
 }
 
 func (d *disk) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
-	var f vfs.File
-	err := d.patient(func() (err error) { f, err = open(); return err })
+	f := vfs.File(noFile{})
+	err := d.change(func() error {
+		opened, err := open()
+		if err == nil {
+			f = opened
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -187,25 +206,29 @@ func (d *disk) OpenDir(name string) (vfs.File, error) {
 
 // Link implements vfs.FS.
 func (d *disk) Link(old, name string) error {
-	return d.patient(func() error { return d.FS.Link(old, name) })
+	return d.change(func() error { return d.FS.Link(old, name) })
 }
 
 // Rename implements vfs.FS.
 func (d *disk) Rename(old, name string) error {
-	return d.patient(func() error { return d.FS.Rename(old, name) })
+	return d.change(func() error { return d.FS.Rename(old, name) })
 }
 
 // MkdirAll implements vfs.FS.
 func (d *disk) MkdirAll(dir string, perm os.FileMode) error {
-	return d.patient(func() error { return d.FS.MkdirAll(dir, perm) })
+	return d.change(func() error { return d.FS.MkdirAll(dir, perm) })
 }
 
-// Remove implements vfs.FS.
-func (d *disk) Remove(name string) error { return d.do(func() error { return d.FS.Remove(name) }) }
+// Remove implements vfs.FS. What stays is removed another time.
+func (d *disk) Remove(name string) error {
+	_, err := d.try(never, func() error { return d.FS.Remove(name) })
+	return err
+}
 
 // RemoveAll implements vfs.FS.
 func (d *disk) RemoveAll(name string) error {
-	return d.do(func() error { return d.FS.RemoveAll(name) })
+	_, err := d.try(never, func() error { return d.FS.RemoveAll(name) })
+	return err
 }
 
 // diskFile is a file that is written.
@@ -217,51 +240,55 @@ type diskFile struct {
 }
 
 // Write implements vfs.File. What is left of a write without room is written later.
-func (f *diskFile) Write(p []byte) (written int, err error) {
+func (f *diskFile) Write(p []byte) (int, error) {
 	f.dirty = true
-	err = f.disk.patient(func() error {
+	written := 0
+	err := f.disk.change(func() error {
 		n, err := f.File.Write(p[written:])
 		written += n
 		return err
 	})
-	return written, err
+	if err != nil {
+		return written, err
+	}
+	return len(p), nil
 }
 
 // WriteAt implements vfs.File.
-func (f *diskFile) WriteAt(p []byte, at int64) (n int, err error) {
-	err = f.disk.patient(func() error { n, err = f.File.WriteAt(p, at); return err })
-	return n, err
+func (f *diskFile) WriteAt(p []byte, at int64) (int, error) {
+	if err := f.disk.change(func() error { _, err := f.File.WriteAt(p, at); return err }); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Preallocate implements vfs.File. It makes later writes faster, and is not needed.
 func (f *diskFile) Preallocate(offset, length int64) error {
-	err := f.disk.do(func() error { return f.File.Preallocate(offset, length) })
-	if noRoom(err) {
+	_, _ = f.disk.try(never, func() error { return f.File.Preallocate(offset, length) })
+	return nil
+}
+
+// Sync implements vfs.File. A sync that fails may have lost what it was to write: it is
+// not tried again, not even if it says that there is no room.
+func (f *diskFile) Sync() error { return f.sync(f.File.Sync) }
+
+// SyncData implements vfs.File.
+func (f *diskFile) SyncData() error { return f.sync(f.File.SyncData) }
+
+func (f *diskFile) sync(op func() error) error {
+	if f.spared() {
 		return nil
+	}
+	_, err := f.disk.try(always, op)
+	if err == nil {
+		f.dirty = false
 	}
 	return err
 }
 
-// Sync implements vfs.File. A sync that fails has lost what it was to write: it is not
-// tried again.
-func (f *diskFile) Sync() error {
-	if f.spared() {
-		return nil
-	}
-	return f.synced(f.disk.do(f.File.Sync))
-}
-
-// SyncData implements vfs.File.
-func (f *diskFile) SyncData() error {
-	if f.spared() {
-		return nil
-	}
-	return f.synced(f.disk.do(f.File.SyncData))
-}
-
 // SyncTo implements vfs.File.
 func (f *diskFile) SyncTo(length int64) (full bool, err error) {
-	err = f.disk.do(func() (err error) { full, err = f.File.SyncTo(length); return err })
+	_, err = f.disk.try(always, func() (err error) { full, err = f.File.SyncTo(length); return err })
 	return full, err
 }
 
@@ -269,19 +296,29 @@ func (f *diskFile) SyncTo(length int64) (full bool, err error) {
 // was written for it, and counts until its sync has returned.
 func (f *diskFile) spared() bool { return f.log && f.disk.syncers.Load() == 0 }
 
-func (f *diskFile) synced(err error) error {
-	if err == nil {
-		f.dirty = false
-	}
-	return err
-}
-
 // Close implements vfs.File. A log has reached the disk before the next one is begun, so
 // that a failure of power leaves no hole.
 func (f *diskFile) Close() error {
 	err := error(nil)
 	if f.log && f.dirty {
-		err = f.disk.do(f.File.Sync)
+		f.log = false // it is not spared this time
+		err = f.sync(f.File.Sync)
 	}
 	return errors.Join(err, f.File.Close())
 }
+
+// noFile is a file of a disk that is cut off.
+type noFile struct{}
+
+func (noFile) Close() error                           { return nil }
+func (noFile) Read([]byte) (int, error)               { return 0, errCut }
+func (noFile) ReadAt([]byte, int64) (int, error)      { return 0, errCut }
+func (noFile) Write(p []byte) (int, error)            { return len(p), nil }
+func (noFile) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+func (noFile) Preallocate(int64, int64) error         { return nil }
+func (noFile) Stat() (os.FileInfo, error)             { return nil, errCut }
+func (noFile) Sync() error                            { return nil }
+func (noFile) SyncTo(int64) (bool, error)             { return false, nil }
+func (noFile) SyncData() error                        { return nil }
+func (noFile) Prefetch(int64, int64) error            { return nil }
+func (noFile) Fd() uintptr                            { return vfs.InvalidFd }

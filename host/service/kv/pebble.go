@@ -70,7 +70,9 @@ func openOnDisk(dir string, fs vfs.FS, log *slog.Logger) (*onDisk, error) {
 }
 
 func newOnDisk(dir string, fs vfs.FS, log *slog.Logger) *onDisk {
-	return &onDisk{dir: dir, log: log, disk: newDisk(fs), opened: make(chan struct{}), broken: make(chan struct{})}
+	e := &onDisk{dir: dir, log: log, opened: make(chan struct{}), broken: make(chan struct{})}
+	e.disk = newDisk(fs, e.fail)
+	return e
 }
 
 // errFull is a full disk, when a store is opened.
@@ -79,7 +81,6 @@ var errFull = fmt.Errorf("it needs room to be opened: %w", syscall.ENOSPC)
 // openLocked opens the files of a folder that is locked.
 func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) {
 	e := newOnDisk(dir, fs, log)
-	e.disk.giveUp() // opening does not wait for room, it says so
 	defer close(e.opened)
 	defer func() {
 		if r := recover(); r != nil {
@@ -100,7 +101,7 @@ func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) 
 	}
 	switch {
 	case err == nil:
-		e.disk.patience()
+		e.disk.works()
 		return e, nil
 	case noRoom(err) || errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -185,6 +186,9 @@ func (e *onDisk) background(err error) { e.fail(err) }
 // fail ends the store.
 func (e *onDisk) fail(err error) {
 	e.failing.Do(func() {
+		if crdb.Is(err, pebble.ErrCorruption) { // it is marked, not wrapped
+			err = damaged(e.dir, err)
+		}
 		e.failed.Store(&err)
 		close(e.broken)
 		e.log.Error("the store has failed", "store", e.dir, "error", err)
@@ -196,7 +200,6 @@ func (e *onDisk) fail(err error) {
 // abandon cuts a failed store off and ends what it does in the background, if it can.
 func (e *onDisk) abandon() {
 	e.disk.cut()
-	e.disk.room.wake()
 	<-e.opened
 	if e.db == nil {
 		return
@@ -275,7 +278,7 @@ func (e *onDisk) scan(from, to []byte, reverse bool, f func(key, value []byte) b
 }
 
 func (e *onDisk) readError(err error) error {
-	if crdb.Is(err, pebble.ErrCorruption) { // it is marked, not wrapped
+	if crdb.Is(err, pebble.ErrCorruption) {
 		return damaged(e.dir, err)
 	}
 	return fmt.Errorf("%s: %w", e.dir, err)
@@ -393,7 +396,7 @@ func (e *onDisk) close() error {
 		f.timer.Stop()
 	}
 	f.Unlock()
-	if why, _ := e.trouble(); why != nil {
+	if why, full := e.trouble(); why != nil {
 		e.fail(why) // what waits for room is not waited for
 	} else {
 		ended := make(chan error, 1)
@@ -411,6 +414,7 @@ func (e *onDisk) close() error {
 			e.disk.cut()
 			return errors.Join(err, e.lock.release())
 		case <-e.broken:
+		case <-full:
 		case <-t.C:
 		}
 	}
