@@ -11,9 +11,9 @@ import (
 // Bounds of requests.
 const (
 	MaxKey   = 1024                       // bytes of a key
-	MaxValue = 1 << 20                    // bytes of a value
+	MaxValue = 60 << 10                   // bytes of a value: an answer with it fits into the inbox of a guest, 64 KiB
 	MaxOps   = 256                        // operations of a batch
-	MaxBatch = 2 << 20                    // bytes of their keys and values
+	MaxBatch = 512 << 10                  // bytes of their keys and values
 	MaxTTL   = 100 * 365 * 24 * time.Hour // of an entry
 	MinTTL   = time.Millisecond
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,8 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
+	"github.com/wasmactors/wasmactors/runtime"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -24,7 +27,14 @@ func TestMain(m *testing.M) {
 		crashChild()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	runtime.CompileMain()
+	code := m.Run()
+	servicetest.Close()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

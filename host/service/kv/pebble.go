@@ -33,8 +33,9 @@ type onDisk struct {
 	disk *disk
 	db   *pebble.DB
 
-	opened  chan struct{}         // closed when db is what it will be
-	use     sync.RWMutex          // held by whoever uses db; by who closes it after a failure
+	opened  chan struct{} // closed when db is what it will be
+	use     sync.RWMutex  // held by whoever uses db; by who closes it
+	ending  sync.Once
 	failed  atomic.Pointer[error] // why nothing can be done any more
 	failing sync.Once
 	broken  chan struct{} // closed when it has failed
@@ -201,12 +202,24 @@ func (e *onDisk) fail(err error) {
 func (e *onDisk) abandon() {
 	e.disk.cut()
 	<-e.opened
-	if e.db == nil {
-		return
+	if e.db != nil {
+		_ = e.closeDB()
 	}
-	e.use.Lock() // for good. Whoever got stuck in it keeps it open, cut off as it is
-	defer func() { _ = recover() }()
-	_ = e.db.Close()
+}
+
+// closeDB closes what is below when nobody uses it any more. Whoever got stuck in it keeps it open, cut off
+// as it is then.
+func (e *onDisk) closeDB() (err error) {
+	e.ending.Do(func() {
+		e.use.Lock() // for good
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("panic: %v", r)
+			}
+		}()
+		err = e.db.Close()
+	})
+	return err
 }
 
 // enter is called before db is used.
@@ -400,13 +413,7 @@ func (e *onDisk) close() error {
 		e.fail(why) // what waits for room is not waited for
 	} else {
 		ended := make(chan error, 1)
-		go func() {
-			var err error
-			defer func() { ended <- err }()
-			defer e.guard(&err)
-			e.use.Lock() // for good
-			err = e.db.Close()
-		}()
+		go func() { ended <- e.closeDB() }()
 		t := time.NewTimer(closeTime)
 		defer t.Stop()
 		select {

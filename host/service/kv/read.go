@@ -45,9 +45,9 @@ func (s *store) cannotRead(err error) error {
 
 // Bounds of a page of a list.
 const (
-	PageEntries = 1000      // at most
-	PageBytes   = 256 << 10 // of keys and values; one entry is more if need be
-	pageVisits  = 10_000    // entries looked at, those included that have expired
+	PageEntries = 1000     // at most
+	PageBytes   = 56 << 10 // of keys and values, so that an answer fits into a guest's inbox; one entry is more if need be
+	pageVisits  = 10_000   // entries looked at, those included that have expired
 )
 
 // listing is what to list.

@@ -47,7 +47,7 @@ const (
 	watchPause = time.Second
 	// toldAtOnce is how many changes a message has at most, and toldBytes how large it is.
 	toldAtOnce = 64
-	toldBytes  = 64 << 10
+	toldBytes  = 48 << 10
 )
 
 // watch begins one.
