@@ -33,7 +33,7 @@ require (
 	golang.org/x/crypto v0.48.0
 	golang.org/x/mod v0.32.0
 	golang.org/x/sync v0.20.0
-	golang.org/x/sys v0.47.0
+	golang.org/x/sys v0.46.0
 	golang.org/x/time v0.14.0
 	google.golang.org/protobuf v1.36.10
 	pgregory.net/rapid v1.3.0
@@ -80,6 +80,9 @@ require (
 	github.com/lucasb-eyer/go-colorful v1.4.0 // indirect
 	github.com/mattn/go-runewidth v0.0.23 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/ncruces/go-sqlite3 v0.35.0
+	github.com/ncruces/go-sqlite3-wasm/v3 v3.1.35302
+	github.com/ncruces/julianday v1.0.0
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect

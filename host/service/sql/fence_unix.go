@@ -1,0 +1,5 @@
+//go:build !windows
+
+package sql
+
+const canSyncDirs = true
