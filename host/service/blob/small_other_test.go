@@ -1,0 +1,7 @@
+//go:build !linux
+
+package blob
+
+func mountSmall(string, int) error { return errSmall }
+
+func unmount(string) {}
