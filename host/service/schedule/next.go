@@ -1,0 +1,147 @@
+package schedule
+
+import "time"
+
+// When a cron expression is due where clocks are put forward and back.
+//
+// Wall-clock schedules (0 3 * * *) run once for each time that they name, at the first moment at
+// which the clock shows that time or a later one: what falls into the gap of spring
+// runs at its end, what autumn shows twice runs the first time.
+//
+// Schedules by intervals (*, */n or a/n in the minutes or hours) follow the clock's run: what
+// autumn shows twice runs both times; what falls into the gap runs at its end, once,
+// unless they run anyway within the length of the gap after it.
+//
+// The clock of a zone is a row of stretches with a constant distance from UTC. Within one
+// it is plain arithmetic, which is done on what clocks show, as seconds since 1970.
+
+// stretch is a time with a constant offset, from start to before end, in seconds since 1970.
+type stretch struct{ start, end, offset int64 }
+
+const (
+	farPast   = -1 << 40
+	farFuture = 1 << 40
+)
+
+func stretchAt(loc *time.Location, at int64) stretch {
+	t := time.Unix(at, 0).In(loc)
+	from, to := t.ZoneBounds()
+	_, offset := t.Zone()
+	s := stretch{farPast, farFuture, int64(offset)}
+	if !from.IsZero() {
+		s.start = from.Unix()
+	}
+	if !to.IsZero() {
+		s.end = to.Unix()
+	}
+	return s
+}
+
+// lookBack is how long after its end a stretch may have shown what is shown now, in seconds:
+// offsets differ by less.
+const lookBack = 36 * 3600
+
+// shownBefore is the lowest time that the clock has not reached before a stretch begins.
+func shownBefore(loc *time.Location, s stretch) int64 {
+	high := int64(farPast)
+	for at := s.start; at > s.start-lookBack && at > farPast; {
+		p := stretchAt(loc, at-1)
+		high = max(high, p.end+p.offset)
+		at = p.start
+	}
+	return high
+}
+
+// firstShown is the first moment at which the clock shows a time, or a later one.
+func firstShown(loc *time.Location, shown int64) int64 {
+	for at := shown - lookBack; ; {
+		s := stretchAt(loc, at)
+		if shown < s.end+s.offset {
+			return max(s.start, shown-s.offset)
+		}
+		at = s.end
+	}
+}
+
+// Next is the first time of the schedule after a time, in seconds since 1970. False: there is
+// none any more.
+func (s *Spec) Next(after int64) (int64, bool) {
+	after = max(after, firstSecond-1)
+	var next int64
+	ok := true
+	switch s.kind {
+	case atOnce:
+		next, ok = s.at, s.at > after
+	case byPeriod:
+		next = s.at
+		if after >= s.at {
+			next += ((after-s.at)/s.every + 1) * s.every
+		}
+	default:
+		next, ok = s.nextCron(after)
+	}
+	return next, ok && next <= lastSecond
+}
+
+func (s *Spec) nextCron(after int64) (int64, bool) {
+	for at := after + 1; at <= lastSecond; {
+		x := stretchAt(s.loc, at)
+		from := at + x.offset // what the clock shows
+		if at == x.start {
+			if s.atGap(x) {
+				return at, true
+			}
+		}
+		if !s.interval {
+			from = max(from, shownBefore(s.loc, x))
+		}
+		shown, ok := s.fields.from(from)
+		if !ok {
+			return 0, false
+		}
+		if x.end == farFuture || shown < x.end+x.offset {
+			return shown - x.offset, true
+		}
+		at = x.end
+	}
+	return 0, false
+}
+
+// atGap reports whether what falls into the gap before a stretch runs at its beginning.
+func (s *Spec) atGap(x stretch) bool {
+	if x.start <= farPast {
+		return false
+	}
+	low, high := shownBefore(s.loc, x), x.start+x.offset
+	if high <= low {
+		return false
+	}
+	missed, ok := s.fields.from(low)
+	if !ok || missed >= high {
+		return false
+	}
+	if s.interval {
+		own, ok := s.fields.from(high)
+		return !ok || own >= high+(high-low)
+	}
+	return true
+}
+
+// Last is the latest time of the schedule after one time and not after another. False: there is
+// none. It takes some forty calls of Next, however long the time between is.
+func (s *Spec) Last(after, until int64) (int64, bool) {
+	next, ok := s.Next(after)
+	if !ok || next > until {
+		return 0, false
+	}
+	low, high := next-1, until // Next(low) <= until, Next(high) is not
+	for high-low > 1 {
+		mid := low + (high-low)/2
+		if n, ok := s.Next(mid); ok && n <= until {
+			low = n - 1
+		} else {
+			high = mid
+		}
+	}
+	return s.Next(low)
+}
