@@ -1,0 +1,181 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// owner is who sets entries: the path of an actor, its grant in this process, and how many
+// entries that may have.
+type owner struct {
+	path  string
+	grant uint64
+	quota int
+}
+
+// set makes or changes an entry. One that says what is there already changes nothing, so that
+// actors can set theirs whenever they start. It returns when the entry is durable.
+func (g *engine) set(o owner, e Entry, spec *Spec, onlyNew bool) (x *item, changed bool, err error) {
+	g.mu.Lock()
+	x, before, written, err := g.enter(o, e, spec, onlyNew)
+	g.mu.Unlock()
+	if err != nil || written == nil {
+		return x, x != nil && x != before, err
+	}
+	if err := written.wait(); err != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.items.get(o.path, e.Name) == x { // as if it had not been
+			g.forget(x)
+			if before != nil {
+				before.gone = false
+				g.items.put(before)
+				g.plan(before, g.now())
+			}
+		}
+		return nil, false, service.Errorf(service.Unavailable, "the entry could not be kept: %w", err)
+	}
+	return x, true, nil
+}
+
+func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *item, b *batch, err error) {
+	g.items.bind(o.path, o.grant)
+	before = g.items.get(o.path, e.Name)
+	switch {
+	case g.closed:
+		return nil, nil, nil, service.Errorf(service.Unavailable, "the schedule closes")
+	case before != nil && onlyNew:
+		return nil, nil, nil, service.Errorf(service.Exists, "there is an entry %q", e.Name)
+	case before != nil && before.same(&e):
+		return before, before, nil, nil
+	case before == nil && g.items.used(o.path, o.grant) >= o.quota:
+		return nil, nil, nil, service.Errorf(service.Quota, "%d entries, as many as may be; entries of the grant raises it", o.quota)
+	case before == nil && g.items.n >= g.most:
+		return nil, nil, nil, service.Errorf(service.Quota, "%d entries of all actors, as many as may be; services.schedule.max-entries raises it", g.most)
+	}
+	now := g.clock.Now()
+	x = &item{Entry: e, owner: o.path, grant: o.grant, created: now.UnixNano(), spec: spec, last: now.Unix(), settled: now.Unix(), place: -1}
+	if before != nil {
+		x.goOn(before)
+		g.forget(before)
+	}
+	g.items.put(x)
+	b = g.keep(x.record())
+	if before != nil {
+		g.stale++
+	}
+	g.plan(x, now.Unix())
+	g.arm(now.Unix())
+	return x, before, b, nil
+}
+
+// goOn has an item go on where another was that runs at the same times.
+func (x *item) goOn(before *item) {
+	a, b := &x.Entry, &before.Entry
+	if a.Cron == b.Cron && a.Every == b.Every && a.At == b.At && a.AtNS == b.AtNS && a.Zone == b.Zone && a.From == b.From {
+		x.created, x.spec, x.last, x.settled = before.created, before.spec, before.last, before.settled
+	}
+}
+
+// forget takes an item out; a run of it that is under way is not tried again.
+func (g *engine) forget(x *item) {
+	x.gone = true
+	x.next = 0
+	g.due.set(x)
+	g.items.remove(x)
+	for _, r := range x.open {
+		if r.again != nil && r.again.Stop() {
+			r.again = nil
+			delete(x.open, r.planned)
+		}
+	}
+}
+
+// cancel takes an entry out. It returns when that is durable; false: there was none.
+func (g *engine) cancel(o owner, of, name string) (bool, error) {
+	g.mu.Lock()
+	g.items.bind(o.path, o.grant)
+	x := g.items.get(of, name)
+	if x == nil {
+		planned := g.items.get("", name)
+		g.mu.Unlock()
+		if planned != nil && planned.target() == of {
+			return false, service.Errorf(service.ReadOnly, "the entry %q stands in the manifest", name)
+		}
+		return false, nil
+	}
+	g.forget(x)
+	b := g.keep(&record{Kind: wasCancelled, Owner: of, Name: name})
+	g.arm(g.now())
+	g.mu.Unlock()
+	if err := b.wait(); err != nil {
+		return false, service.Errorf(service.Unavailable, "that the entry is cancelled could not be kept, it may come back after a restart: %w", err)
+	}
+	return true, nil
+}
+
+// View is what is told of an entry.
+type View struct {
+	Entry
+	Next     int64   `cbor:"next"` // ns since 1970; 0: none
+	UnderWay int     `cbor:"under_way"`
+	ReadOnly bool    `cbor:"read_only,omitempty"` // it stands in the manifest
+	Stats    outcome `cbor:"stats"`
+}
+
+func (x *item) view() View {
+	v := View{Entry: x.Entry, UnderWay: len(x.open), ReadOnly: x.owner == "", Stats: x.stats}
+	if x.To == "" {
+		v.To = x.owner
+	}
+	if x.next != 0 {
+		v.Next = x.next * int64(time.Second)
+	}
+	return v
+}
+
+// find is an entry of an actor's, or one of the manifest that is for it.
+func (g *engine) find(o owner, of, name string) (View, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.items.bind(o.path, o.grant)
+	x := g.items.get(of, name)
+	if x == nil {
+		if x = g.items.get("", name); x == nil || x.target() != of {
+			return View{}, false
+		}
+	}
+	return x.view(), true
+}
+
+// list is the entries of an actor and those of the manifest that are for it, by name, from
+// behind one on.
+func (g *engine) list(o owner, of, after string, limit int) (out []View, more bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.items.bind(o.path, o.grant)
+	found := g.items.of(of)
+	for _, x := range g.items.of("") {
+		if x.target() == of {
+			found = append(found, x)
+		}
+	}
+	out = []View{}
+	slices.SortFunc(found, func(a, b *item) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.owner, b.owner))
+	})
+	for _, x := range found {
+		switch {
+		case x.Name <= after && after != "":
+		case len(out) == limit:
+			return out, true
+		default:
+			out = append(out, x.view())
+		}
+	}
+	return out, false
+}

@@ -1,0 +1,68 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Run is what an actor gets: the payload of a message whose sender is nobody, or nobody that
+// it knows.
+type Run struct {
+	Run     string          `cbor:"run"`     // its id: the same whenever it is the same run
+	Entry   string          `cbor:"entry"`   // the name
+	Planned int64           `cbor:"planned"` // ns since 1970
+	Attempt int             `cbor:"attempt"` // from 1, in this process
+	Missed  uint64          `cbor:"missed"`  // planned times before it that it stands for; 1000 is as many or more
+	Payload cbor.RawMessage `cbor:"payload"` // the entry's, or null
+}
+
+var null = cbor.RawMessage{0xf6}
+
+// sender delivers runs to actors of a system.
+type sender struct {
+	sys   *host.System
+	clock host.Clock
+}
+
+// send delivers one attempt and, unless it is a tell, waits for what becomes of it. retry
+// says that it is to be tried again: it was not delivered, or is an ask that has failed.
+func (s *sender) send(ctx context.Context, r *run) (retry bool, err error) {
+	x := r.item
+	m := Run{Run: r.id(), Entry: x.Name, Planned: r.planned * int64(time.Second), Attempt: r.attempt, Missed: r.missed, Payload: x.Payload}
+	if len(m.Payload) == 0 {
+		m.Payload = null
+	}
+	to, err := s.sys.Lookup(x.target())
+	if err != nil {
+		return true, err
+	}
+	if x.delivery() == Tell {
+		err := s.sys.TryTell(to, &m)
+		return err != nil, err
+	}
+	p, err := s.sys.TryRequest(to, &m)
+	if err != nil {
+		return true, err
+	}
+	expired := make(chan struct{})
+	timer := s.clock.AfterFunc(x.timeout(), func() { close(expired) })
+	defer timer.Stop()
+	again := x.delivery() == Ask
+	select {
+	case answer := <-p.Answer():
+		err := answer.Err()
+		return again && err != nil, err
+	case <-expired:
+		p.Cancel()
+		return again, errNoAnswer
+	case <-ctx.Done():
+		p.Cancel()
+		return again, ctx.Err()
+	}
+}
+
+var errNoAnswer = errors.New("no answer in time")

@@ -1,0 +1,326 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// engine knows the entries and begins their runs. One lock guards it; nothing waits while
+// holding it. It is safe for concurrent use.
+type engine struct {
+	clock host.Clock
+	log   *slog.Logger
+	send  func(ctx context.Context, r *run) (retry bool, err error) // see deliver.go
+	most  int                                                       // entries
+
+	mu      sync.Mutex
+	items   index
+	due     dueHeap
+	timer   interface{ Stop() bool }
+	rings   int64 // when the timer rings, in seconds
+	seen    int64 // the time when the clock was last looked at
+	journal *journal
+	stale   int // records in the journal that say nothing any more
+	queues  queues
+	closed  bool // nothing begins any more
+	stop    context.CancelFunc
+	ctx     context.Context
+	active  sync.WaitGroup
+}
+
+// Limits of the engine.
+const (
+	recheck    = 30 * time.Second // the clock of the machine may be set: it is looked at so often
+	correction = 24 * 3600        // seconds: one that was set back by more was wrong before
+	countUpTo  = 1001             // missed runs, and the one that stands for them, are counted up to here
+)
+
+func newEngine(clock host.Clock, log *slog.Logger, most, inAll, perOwner int) *engine {
+	g := &engine{clock: clock, log: log, most: most, items: newIndex(), queues: newQueues(inAll, perOwner)}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.seen = clock.Now().Unix()
+	return g
+}
+
+func (g *engine) now() int64 { return g.clock.Now().Unix() }
+
+// load takes a record of the journal, before the engine runs.
+func (g *engine) load(r *record) error {
+	x := g.items.get(r.Owner, r.Name)
+	switch r.Kind {
+	case wasSet:
+		spec, err := r.Entry.spec(time.Unix(0, r.Created))
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Name, err)
+		}
+		if x != nil {
+			g.stale++
+			g.items.remove(x)
+		}
+		g.items.put(&item{Entry: *r.Entry, owner: r.Owner, created: r.Created, spec: spec, last: r.Settled, settled: r.Settled, place: -1})
+	case wasCancelled:
+		g.stale += 2
+		if x != nil {
+			g.items.remove(x)
+		}
+	case wasDone:
+		g.stale++
+		if x != nil && r.Settled > x.settled {
+			x.last, x.settled = r.Settled, r.Settled
+		}
+	}
+	return nil
+}
+
+// start plans all entries. What the manifest says takes the place of what it said before; an
+// entry that runs at the same times as before goes on where it was.
+func (g *engine) start(manifest map[string]Entry) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	for _, x := range g.items.of("") {
+		if _, ok := manifest[x.Name]; !ok {
+			g.items.remove(x)
+			g.keep(&record{Kind: wasCancelled, Name: x.Name})
+		}
+	}
+	for _, x := range g.items.all() {
+		if x.owner != "" && x.spec.Once() && x.settled >= x.spec.at { // it was over
+			g.items.remove(x)
+			g.keep(&record{Kind: wasCancelled, Owner: x.owner, Name: x.Name})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(manifest)) {
+		e := manifest[name]
+		before := g.items.get("", name)
+		if before != nil && before.same(&e) {
+			continue
+		}
+		spec, err := e.spec(g.clock.Now())
+		if err != nil {
+			return fmt.Errorf("entries.%s: %w", name, err)
+		}
+		x := &item{Entry: e, created: g.clock.Now().UnixNano(), spec: spec, last: now, settled: now, place: -1}
+		if before != nil {
+			x.goOn(before)
+			g.items.remove(before)
+		}
+		if spec.Once() && spec.at <= x.last {
+			g.log.Warn("an entry of the manifest has a time that has passed", "entry", name)
+		}
+		g.items.put(x)
+		g.keep(x.record())
+	}
+	for _, x := range g.items.all() {
+		g.plan(x, now)
+	}
+	g.arm(now)
+	return nil
+}
+
+// keep writes a record; nobody waits for it who does not want to.
+func (g *engine) keep(r *record) *batch {
+	if g.journal == nil {
+		return nil
+	}
+	b := g.journal.append(r.encode())
+	switch r.Kind {
+	case wasCancelled:
+		g.stale += 2
+	case wasDone:
+		g.stale++
+	}
+	if g.stale > 1000 && g.stale > 4*g.items.n {
+		g.stale = 0
+		var all []byte
+		for _, x := range g.items.all() {
+			all = appendRecord(all, x.record().encode())
+		}
+		return g.journal.replace(all)
+	}
+	return b
+}
+
+// plan puts an item where its next run is.
+func (g *engine) plan(x *item, now int64) {
+	if x.last > now+correction {
+		x.last, x.settled = now, now
+		g.keep(x.record())
+	}
+	x.next = 0
+	if !x.gone && (x.Overlap || len(x.open) == 0) {
+		if next, ok := x.spec.Next(x.last); ok {
+			x.next = next
+		}
+	}
+	g.due.set(x)
+}
+
+// arm sets the timer.
+func (g *engine) arm(now int64) {
+	if g.closed || len(g.due) == 0 {
+		if g.timer != nil {
+			g.timer.Stop()
+			g.timer = nil
+		}
+		return
+	}
+	at := min(g.due[0].next, now+int64(recheck/time.Second))
+	if g.timer != nil {
+		if g.rings <= at && g.rings > now {
+			return // it looks then, and sets itself anew
+		}
+		g.timer.Stop()
+	}
+	g.rings = at
+	d := time.Unix(at, 0).Sub(g.clock.Now().Round(0))
+	g.timer = g.clock.AfterFunc(min(max(d, 0), recheck), g.ring)
+}
+
+// ring looks at what is due.
+func (g *engine) ring() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.timer = nil
+	if g.closed {
+		return
+	}
+	now := g.now()
+	if g.seen-now > correction {
+		g.log.Warn("the clock was set back by more than a day: entries go on from now", "seconds", g.seen-now)
+		for _, x := range g.items.all() {
+			g.plan(x, now)
+		}
+	}
+	g.seen = now
+	for len(g.due) > 0 && g.due[0].next <= now {
+		g.begin(g.due[0], now)
+	}
+	g.pump()
+	g.arm(now)
+}
+
+// begin deals with an item that is due: it begins a run, unless what is due is missed.
+func (g *engine) begin(x *item, now int64) {
+	latest, ok := x.spec.Last(x.last, now)
+	if !ok {
+		g.plan(x, now)
+		return
+	}
+	late, bounded := x.late()
+	if bounded && now-latest > late { // all of them are
+		x.stats.Missed += g.count(x, latest)
+		x.last = latest
+		g.settle(x, 0)
+		g.plan(x, now)
+		return
+	}
+	planned := latest
+	if x.missed() == RunAll {
+		for n := 1; n < x.most(); n++ {
+			earlier, ok := x.spec.Last(x.last, planned-1)
+			if !ok || bounded && now-earlier > late {
+				break
+			}
+			planned = earlier
+		}
+	}
+	missed := g.count(x, planned) - 1
+	x.stats.Missed += missed
+	x.last = planned
+	r := &run{item: x, planned: planned, missed: missed}
+	if x.open == nil {
+		x.open = map[int64]*run{}
+	}
+	x.open[planned] = r
+	g.queues.add(r)
+	g.plan(x, now)
+}
+
+// count is how many times are planned after the last one up to another, counted up to
+// countUpTo.
+func (g *engine) count(x *item, until int64) (n uint64) {
+	for at := x.last; n < countUpTo; n++ {
+		next, ok := x.spec.Next(at)
+		if !ok || next > until {
+			break
+		}
+		at = next
+	}
+	return n
+}
+
+// settle notes that all planned times up to the last are done that are not under way, but
+// for one, and has it written.
+func (g *engine) settle(x *item, but int64) *batch {
+	settled := x.last
+	for planned := range x.open {
+		if planned != but {
+			settled = min(settled, planned-1)
+		}
+	}
+	if settled <= x.settled || x.gone {
+		return nil
+	}
+	x.settled = settled
+	if x.spec.Once() && len(x.open) == 0 && x.owner != "" { // it is over for good
+		x.gone = true
+		g.items.remove(x)
+		return g.keep(&record{Kind: wasCancelled, Owner: x.owner, Name: x.Name})
+	}
+	return g.keep(&record{Kind: wasDone, Owner: x.owner, Name: x.Name, Settled: settled})
+}
+
+// pump begins the runs that there is room for.
+func (g *engine) pump() {
+	for !g.closed {
+		r := g.queues.take()
+		if r == nil {
+			return
+		}
+		g.active.Add(1)
+		go g.carry(r)
+	}
+}
+
+// drain begins nothing any more and waits for what is under way.
+func (g *engine) drain(ctx context.Context) {
+	g.mu.Lock()
+	g.closed = true
+	g.arm(0)
+	g.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		g.active.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+	g.stop()
+	<-over
+}
+
+// close ends the engine.
+func (g *engine) close() error {
+	g.stop()
+	g.drain(g.ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, x := range g.items.all() {
+		for _, r := range x.open {
+			if r.again != nil {
+				r.again.Stop()
+			}
+		}
+	}
+	return g.journal.close()
+}

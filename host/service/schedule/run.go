@@ -1,0 +1,175 @@
+package schedule
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// run is one run of an item, over all its attempts.
+type run struct {
+	item    *item
+	planned int64 // seconds
+	missed  uint64
+	attempt int
+	again   interface{ Stop() bool } // the timer of the next attempt
+}
+
+// ID is the same at every attempt, and after a restart.
+func (r *run) id() string { return runID(r.item.owner, r.item.Name, r.planned) }
+
+// Backoff between the attempts of a run: it doubles from the first to the longest.
+const (
+	firstBackoff   = time.Second
+	longestBackoff = 5 * time.Minute
+)
+
+func backoff(attempt int) time.Duration {
+	return time.Duration(min(float64(longestBackoff), float64(firstBackoff)*math.Pow(2, float64(min(attempt-1, 30)))))
+}
+
+// carry carries out one attempt, in a goroutine of its own.
+func (g *engine) carry(r *run) {
+	defer g.active.Done()
+	x := r.item
+	g.mu.Lock()
+	r.attempt++
+	if r.attempt > 1 {
+		x.stats.Retries++
+	}
+	var written *batch
+	dropped := x.gone
+	if late, bounded := x.late(); bounded && g.now()-r.planned > late && !dropped {
+		dropped = true
+		x.stats.Missed++
+	}
+	if !dropped && x.delivery() != Ask { // what is written is not begun again
+		written = g.settle(x, r.planned)
+	}
+	g.mu.Unlock()
+	if dropped {
+		g.over(r, false, nil)
+		return
+	}
+	if err := written.wait(); err != nil {
+		// It may or may not be known after a crash; so it does not run now, and would run
+		// again only if it is not known.
+		g.over(r, false, errors.Join(errors.New("the run could not be recorded"), err))
+		return
+	}
+	retry, err := g.send(g.ctx, r)
+	g.over(r, retry, err)
+}
+
+// over ends an attempt, and the run unless it is tried again.
+func (g *engine) over(r *run, retry bool, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	x := r.item
+	g.queues.leave(r)
+	if err != nil {
+		x.stats.Error = clip(err.Error())
+	} else {
+		x.stats.Error = ""
+	}
+	switch {
+	case g.ctx.Err() != nil && retry: // it was interrupted by the end: it runs again after it
+	case retry && !x.gone:
+		g.log.Debug("a run is tried again", "run", r.id(), "attempt", r.attempt, "error", err)
+		r.again = g.clock.AfterFunc(backoff(r.attempt), func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if r.again = nil; !g.closed {
+				g.queues.add(r)
+				g.pump()
+			}
+		})
+	default:
+		delete(x.open, r.planned)
+		x.stats.Runs++
+		x.stats.LastRun = r.planned * int64(time.Second)
+		g.settle(x, 0)
+		if !g.closed {
+			now := g.now()
+			g.plan(x, now)
+			for x.next != 0 && x.next <= now {
+				g.begin(x, now)
+			}
+			g.arm(now)
+		}
+	}
+	g.pump()
+}
+
+const mostError = 256
+
+func clip(s string) string {
+	if len(s) > mostError {
+		return s[:mostError]
+	}
+	return s
+}
+
+// queues holds runs that wait for room: so many in all, and so many of one owner, so that
+// nobody's runs that take long keep those of others waiting.
+type queues struct {
+	inAll, perOwner int
+	running         int
+	of              map[string]*ownerQueue
+	ring            []*ownerQueue // those that have something to begin
+}
+
+type ownerQueue struct {
+	owner   string
+	running int
+	ready   []*run
+	listed  bool
+}
+
+func newQueues(inAll, perOwner int) queues {
+	return queues{inAll: inAll, perOwner: perOwner, of: map[string]*ownerQueue{}}
+}
+
+func (q *queues) add(r *run) {
+	o := q.of[r.item.target()]
+	if o == nil {
+		o = &ownerQueue{owner: r.item.target()}
+		q.of[o.owner] = o
+	}
+	o.ready = append(o.ready, r)
+	q.list(o)
+}
+
+func (q *queues) list(o *ownerQueue) {
+	if !o.listed && len(o.ready) > 0 && o.running < q.perOwner {
+		o.listed = true
+		q.ring = append(q.ring, o)
+	}
+}
+
+// take is the next run to begin, in turn of the owners; nil if there is no room, or none.
+func (q *queues) take() *run {
+	if q.running >= q.inAll || len(q.ring) == 0 {
+		return nil
+	}
+	o := q.ring[0]
+	q.ring = q.ring[1:]
+	o.listed = false
+	r := o.ready[0]
+	o.ready = o.ready[1:]
+	o.running++
+	q.running++
+	q.list(o)
+	return r
+}
+
+func (q *queues) leave(r *run) {
+	o := q.of[r.item.target()]
+	o.running--
+	q.running--
+	if o.running == 0 && len(o.ready) == 0 {
+		delete(q.of, o.owner)
+		return
+	}
+	q.list(o)
+}

@@ -1,0 +1,172 @@
+package schedule
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// item is an entry of the table: what it says, and how far it has come.
+type item struct {
+	Entry
+	owner   string // path of the actor that has set it; "" is the manifest
+	grant   uint64 // of who has set it, in this process; 0: not known
+	created int64  // ns
+	spec    *Spec
+
+	last    int64          // the latest planned time that was dealt with or is under way, in seconds
+	next    int64          // the next planned time; 0: none
+	place   int            // in the heap, -1: not in it
+	open    map[int64]*run // under way, by planned time
+	settled int64          // all planned times up to here are done
+	gone    bool           // cancelled or replaced
+	stats   outcome
+}
+
+// outcome is what an entry has come to so far, in this process.
+type outcome struct {
+	Runs    uint64 `cbor:"runs"`               // that are over
+	Missed  uint64 `cbor:"missed"`             // planned times that did not get a run of their own
+	Retries uint64 `cbor:"retries"`            // attempts after the first
+	Error   string `cbor:"error,omitempty"`    // of the last attempt, if it has failed
+	LastRun int64  `cbor:"last_run,omitempty"` // planned time of the last run that is over, ns since 1970
+}
+
+type itemKey struct{ owner, name string }
+
+func (x *item) key() itemKey { return itemKey{x.owner, x.Name} }
+
+// target is the path of the actor that its runs are for.
+func (x *item) target() string {
+	if x.To != "" {
+		return x.To
+	}
+	return x.owner
+}
+
+// dueHeap orders items by their next time, then by who and what they are, so that nothing
+// depends on the order of a map.
+type dueHeap []*item
+
+func (h dueHeap) Len() int { return len(h) }
+func (h dueHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if a.next != b.next {
+		return a.next < b.next
+	}
+	if a.owner != b.owner {
+		return a.owner < b.owner
+	}
+	return a.Name < b.Name
+}
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+func (h *dueHeap) Push(v any) {
+	x := v.(*item)
+	x.place = len(*h)
+	*h = append(*h, x)
+}
+func (h *dueHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	x.place = -1
+	return x
+}
+
+// set puts an item where its next time says, or takes it out if it has none.
+func (h *dueHeap) set(x *item) {
+	switch {
+	case x.next == 0 && x.place >= 0:
+		heap.Remove(h, x.place)
+	case x.next == 0:
+	case x.place >= 0:
+		heap.Fix(h, x.place)
+	default:
+		heap.Push(h, x)
+	}
+}
+
+// record is what the journal has of an item.
+type record struct {
+	Kind    recordKind `cbor:"1,keyasint"`
+	Owner   string     `cbor:"2,keyasint,omitempty"`
+	Name    string     `cbor:"3,keyasint,omitempty"`
+	Entry   *Entry     `cbor:"4,keyasint,omitempty"`
+	Created int64      `cbor:"5,keyasint,omitempty"` // ns
+	Settled int64      `cbor:"6,keyasint,omitempty"` // all planned times up to this one are done, in seconds
+}
+
+type recordKind uint8
+
+const (
+	wasSet recordKind = iota + 1
+	wasCancelled
+	wasDone
+)
+
+var recordDecoder = func() cbor.DecMode {
+	m, err := cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxNestedLevels: 32,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return m
+}()
+
+func (r *record) encode() []byte {
+	b, err := host.Encode(r)
+	if err != nil {
+		panic(err) // of texts, numbers and checked CBOR
+	}
+	return b
+}
+
+// decodeRecord reads a record and checks what it says.
+func decodeRecord(payload []byte) (*record, error) {
+	r := &record{}
+	if err := recordDecoder.Unmarshal(payload, r); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Kind < wasSet || r.Kind > wasDone:
+		return nil, fmt.Errorf("a record of kind %d", r.Kind)
+	case (r.Kind == wasSet) != (r.Entry != nil):
+		return nil, fmt.Errorf("a record of kind %d with or without an entry", r.Kind)
+	case r.Settled < 0 || r.Settled > lastSecond:
+		return nil, fmt.Errorf("a run at %d", r.Settled)
+	case r.Owner != "" && !cleanPath(r.Owner):
+		return nil, fmt.Errorf("an owner %.80q", r.Owner)
+	}
+	if r.Kind == wasSet {
+		r.Name = r.Entry.Name
+		if err := r.Entry.check(); err != nil {
+			return nil, err
+		}
+	}
+	if !validName(r.Name) {
+		return nil, fmt.Errorf("a name %.80q", r.Name)
+	}
+	return r, nil
+}
+
+func (x *item) record() *record {
+	e := x.Entry
+	return &record{Kind: wasSet, Owner: x.owner, Entry: &e, Created: x.created, Settled: x.settled}
+}
+
+// runID names a run: it is the same however often it is tried.
+func runID(owner, name string, planned int64) string {
+	if owner == "" {
+		owner = "manifest"
+	}
+	return owner + ":" + name + "@" + time.Unix(planned, 0).UTC().Format("2006-01-02T15:04:05Z")
+}
