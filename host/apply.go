@@ -269,6 +269,8 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	switch {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
 		err = badName(string(cmd.Name))
+	case g.actor.sys.tells(cmd.Name):
+		err = errTellingName
 	case glob.MatchAny(a.caps.spawn, string(cmd.Type)):
 		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.forChildren()).WithCapabilities(a.props.caps)
 		p.grants = a.props.grants

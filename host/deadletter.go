@@ -80,13 +80,6 @@ type DeadLetter struct {
 // MaxDeadPayload bounds what a dead letter keeps of its payload, in bytes.
 const MaxDeadPayload = 1024
 
-func letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {
-	return DeadLetter{
-		Reason: reason, Kind: e.Kind, Sender: e.Sender, Recipient: to, Path: path,
-		Payload: excerpt(shown(e)), Size: len(e.Payload),
-	}
-}
-
 // shown is the payload that others than the actor may see: not that of a start envelope, which has
 // the actor's seed and the key of its children's refs.
 func shown(e *mailbox.Envelope) []byte {
@@ -94,9 +87,4 @@ func shown(e *mailbox.Envelope) []byte {
 		return nil
 	}
 	return e.Payload
-}
-
-// excerpt is what a report has of a payload.
-func excerpt(payload []byte) []byte {
-	return append([]byte(nil), payload[:min(len(payload), MaxDeadPayload)]...)
 }

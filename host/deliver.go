@@ -141,7 +141,7 @@ func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path st
 	if path == "" {
 		path, _ = s.recent.find(to)
 	}
-	l := letter(reason, to, path, e)
+	l := s.letter(reason, to, path, e)
 	l.Key, l.Time = key, s.cfg.clock.Now()
 	l.From = s.refOf(e.Sender).Path()
 	kind := EventDeadLetter

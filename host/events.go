@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/redact"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -102,9 +103,10 @@ func (s *Subscription) Close() { s.bus.remove(s) }
 
 // bus distributes events.
 type bus struct {
-	subs   atomic.Pointer[[]*Subscription]
-	mu     sync.RWMutex // writers close channels, readers send
-	closed bool
+	secrets atomic.Pointer[redact.Set] // nil: none; see redact.go
+	subs    atomic.Pointer[[]*Subscription]
+	mu      sync.RWMutex // writers close channels, readers send
+	closed  bool
 }
 
 // quiet reports whether nobody listens, so that events need not be made.
@@ -155,6 +157,9 @@ func (b *bus) remove(s *Subscription) {
 func (b *bus) publish(e Event) {
 	if b.quiet() {
 		return
+	}
+	if set := b.secrets.Load(); set != nil {
+		e.redact(set)
 	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()

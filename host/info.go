@@ -75,6 +75,7 @@ const (
 
 // noteFailure keeps what an operator may want to know later. It is on the actor's account.
 func (a *actor) noteFailure(f *abi.Failure) {
+	f = a.sys.redacted(f)
 	l := &LastFailure{At: a.Now(), Failure: *f} // a failure is not changed any more
 	l.Failure.Reason, l.Failure.Message, l.Failure.GuestStack = kept(f.Reason), kept(f.Message), kept(f.GuestStack)
 	if !short(f.Stack) {

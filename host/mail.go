@@ -206,7 +206,7 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 		return
 	}
 	m := &CrashedMail{
-		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: excerpt(shown(e)),
+		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: a.sys.excerpt(shown(e)),
 		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: attemptsOf(e), Trace: a.trace(),
 	}
 	if w, ok := a.behaviour.(weighty); ok {
@@ -221,7 +221,7 @@ func (a *actor) unhandled(e *mailbox.Envelope) {
 		return
 	}
 	ev := a.event(EventUnhandled)
-	l := letter(0, a.uid, a.path, e)
+	l := a.sys.letter(0, a.uid, a.path, e)
 	ev.Dead = &l
 	a.sys.bus.publish(ev)
 }

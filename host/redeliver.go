@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -59,7 +60,8 @@ func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
 	*at = keptLetter{}
 	d.shed = max(d.shed, d.first())
 	payload, extra := shown(e), int64(len(e.Headers))
-	if len(payload) > len(l.Payload) {
+	more := !bytes.Equal(payload, l.Payload) // it was cut, or has secrets
+	if more {
 		extra += int64(len(payload))
 	}
 	if l.Whole = extra <= d.most/4; l.Whole {
@@ -69,7 +71,7 @@ func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
 		if len(e.Headers) > 0 {
 			at.headers = append([]byte(nil), e.Headers...)
 		}
-		if len(payload) > len(l.Payload) {
+		if more {
 			at.whole = append([]byte(nil), payload...)
 		}
 	}
@@ -188,7 +190,7 @@ func (s *System) DeadLetter(id uint64) (DeadLetter, error) {
 	if k.whole != nil {
 		l.Payload = k.whole
 	}
-	return l, nil
+	return s.redactedLetter(l), nil
 }
 
 // Redeliver delivers a dead letter again, as it was: to the actor that it was for, or if that

@@ -37,6 +37,7 @@ type System struct {
 	outside      outsiders
 	recent       recents
 	bus          bus
+	redacting    sync.Mutex // of who adds secrets
 	dead         deadLetters
 	origins      origins
 	awake        *residency.List
@@ -280,7 +281,15 @@ func (s *System) Subscribe(buffer int, filter func(*Event) bool) *Subscription {
 
 // DeadLetters returns the last dead letters, oldest first, and how many there
 // were in all.
-func (s *System) DeadLetters() ([]DeadLetter, uint64) { return s.dead.snapshot() }
+func (s *System) DeadLetters() ([]DeadLetter, uint64) {
+	letters, n := s.dead.snapshot()
+	if set := s.bus.secrets.Load(); set != nil {
+		for i := range letters {
+			letters[i].redact(set)
+		}
+	}
+	return letters, n
+}
 
 // BeforeClose has f called by Close before any actor stops, so that what brings work to the
 // system ends first: with the context of Close, all such functions at the same time. It is
@@ -351,7 +360,7 @@ func (s *System) Terminated() <-chan struct{} { return s.done }
 func (s *System) Cause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cause
+	return s.redactedError(s.cause)
 }
 
 // escalated ends the system: a failure has reached the top.

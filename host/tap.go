@@ -111,7 +111,7 @@ func (a *actor) tap(taps []*tap, c *commitment) {
 		if e := &c.effects[i]; e.env != nil {
 			one.Out, one.Forward = true, e.kind == effectForward
 			one.Kind, one.Correlation, one.Peer = e.env.Kind, e.env.Correlation, a.sys.refOf(e.to)
-			hand(taps, one, e.env.Payload)
+			a.hand(taps, one, e.env.Payload)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (a *actor) tap(taps []*tap, c *commitment) {
 // tapIn hands a message over that the actor has taken.
 func (a *actor) tapIn(taps []*tap, one Tapped, e *mailbox.Envelope, f *abi.Failure) {
 	one.Kind, one.Peer, one.Correlation, one.Failure = e.Kind, a.sys.sender(e), e.Correlation, f
-	hand(taps, one, shown(e))
+	a.hand(taps, one, shown(e))
 }
 
 // tapCommand hands a message over that a guest sends.
@@ -140,14 +140,18 @@ func (a *actor) tapCommand(taps []*tap, one Tapped, cmd *abi.Command, current *m
 	} else {
 		one.Peer = a.sys.refOf(cmd.ToRef)
 	}
-	hand(taps, one, payload)
+	a.hand(taps, one, payload)
 }
 
-func hand(taps []*tap, one Tapped, payload []byte) {
+func (a *actor) hand(taps []*tap, one Tapped, payload []byte) {
 	one.Size = len(payload)
+	set := a.sys.bus.secrets.Load()
+	if set != nil {
+		one.Path, one.Failure = set.MaskText(one.Path), redactedFailure(set, one.Failure)
+	}
 	for _, t := range taps {
 		own := one // f may change it
-		own.Payload = payload[:min(len(payload), t.payload)]
+		own.Payload = set.Cut(payload, min(len(payload), t.payload))
 		t.f(&own)
 	}
 }

@@ -275,7 +275,7 @@ func (a *actor) endCall(scr *scratch, f *abi.Failure, fuel uint64) {
 		if f != nil {
 			a.sys.origins.put(a.uid, origin{c.context, true})
 		}
-		c.end = SpanEnd{At: a.Now(), Failure: f, Fuel: fuel}
+		c.end = SpanEnd{At: a.Now(), Failure: a.sys.redacted(f), Fuel: fuel}
 		c.span.End(&c.end)
 		c.end.Failure = nil
 	}
@@ -373,7 +373,7 @@ func (s *System) fromOutside(ctx context.Context, kind SpanKind, to Ref, e *mail
 // sent ends the span of a message from outside.
 func (s *System) sent(span Span, err error) {
 	if span != nil {
-		span.End(&SpanEnd{At: s.cfg.clock.Now(), Err: err})
+		span.End(&SpanEnd{At: s.cfg.clock.Now(), Err: s.redactedError(err)})
 	}
 }
 

@@ -169,7 +169,9 @@ func (s *Server) ask(c *call) error {
 	defer t.Stop()
 	select {
 	case m, ok := <-p.Answer():
+		m.Payload = s.sys.Redacted(m.Payload)
 		a.from(m, ok)
+		a.Reason = s.sys.RedactedText(a.Reason)
 	case <-t.C:
 		p.Cancel()
 		a.Kind, a.Reason = "timeout", "no answer within "+wait.String()
