@@ -202,14 +202,15 @@ func validName(s string) bool {
 	return s != "" && len(s) <= MaxName
 }
 
-// cleanPath reports whether a text is the path of one actor below /user.
+// cleanPath reports whether a text is the path of one actor below /user that was named by who
+// has spawned it: names that begin with $ are the host's, and another actor's next time.
 func cleanPath(s string) bool {
 	rest, ok := strings.CutPrefix(s, "/user/")
 	if !ok {
 		return false
 	}
 	for _, name := range strings.Split(rest, "/") {
-		if name == "" || name == "." || name == ".." || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~$") != "" {
+		if name == "" || name == "." || name == ".." || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~") != "" {
 			return false
 		}
 	}
