@@ -4,6 +4,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -221,6 +222,10 @@ func open(env *service.Env, s *Settings, providers map[string]Provider) (*provid
 	for _, key := range keys(s.Secrets) { // known to be hidden before anybody has one
 		if x := s.Secrets[key]; x.Provider == "" {
 			if _, err := p.secret(context.Background(), key, x); err != nil && (!x.Optional || service.CodeOf(err) != service.NotFound) {
+				var known *service.Error
+				if errors.As(err, &known) && known.Err != nil { // whoever starts it may know why
+					err = known.Err
+				}
 				return nil, service.At("secrets."+key, err)
 			}
 		}
