@@ -1,0 +1,130 @@
+// Package pubsub publishes to topics and subscribes to them. Topics are tokens with dots between
+// them, orders.eu.paid; in the pattern of a subscription * stands for any one token, and > at the end
+// for all that follows. The manifest grants both:
+//
+//	capabilities:
+//	  pubsub: {publish: [orders.>], subscribe: [orders.*.paid]}
+//
+// An actor that subscribes has [Topics] among its fields and asks it first about each message:
+//
+//	func (s *shop) Started(ctx *actor.Context) error {
+//		s.topics.Subscribe(ctx, "orders.*.paid", pubsub.Options{}, s.paid)
+//		return nil
+//	}
+//
+//	func (s *shop) Receive(ctx *actor.Context, msg *actor.Message) error {
+//		if mine, err := s.topics.Receive(ctx, msg); mine {
+//			return err
+//		}
+//		...
+//	}
+//
+// docs/services/pubsub.md has what is promised.
+package pubsub
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/service"
+)
+
+// Name is that of the service and of its grant.
+const Name = "pubsub"
+
+// Timeout is how long the functions of this package wait for the service.
+const Timeout = 10 * time.Second
+
+// Result is what became of something published: how many subscriptions have taken it, and how many
+// have missed it because they had no room.
+type Result struct{ Taken, Missed int }
+
+// Tell publishes, and nobody hears whether anybody took it.
+func Tell(ctx *actor.Context, topic string, value actor.Encoder) {
+	service.Tell(ctx, Name, "publish", &publication{topic, value, false})
+}
+
+// Publish publishes, and tells then how many took it. They may be none.
+func Publish(ctx *actor.Context, topic string, value actor.Encoder, then func(*actor.Context, Result, error) error) {
+	publish(ctx, &publication{topic, value, false}, then)
+}
+
+// Retain is Publish, and the value stays: whoever subscribes later gets it, too, until another one
+// takes its place or Forget ends it.
+func Retain(ctx *actor.Context, topic string, value actor.Encoder, then func(*actor.Context, Result, error) error) {
+	publish(ctx, &publication{topic, value, true}, then)
+}
+
+func publish(ctx *actor.Context, p *publication, then func(*actor.Context, Result, error) error) {
+	service.Ask(ctx, Name, "publish", p, Timeout, func(ctx *actor.Context, m *actor.Message, err error) error {
+		var result Result
+		if err == nil {
+			r := m.Reader()
+			for range r.Map() {
+				switch string(r.TextBytes()) {
+				case "taken":
+					result.Taken = int(r.Int())
+				case "missed":
+					result.Missed = int(r.Int())
+				default:
+					r.Skip()
+				}
+			}
+			err = r.Done()
+		}
+		return then(ctx, result, err)
+	})
+}
+
+// Forget ends that the last value of a topic is retained; service.ErrNotFound if none is.
+func Forget(ctx *actor.Context, topic string, then func(*actor.Context, error) error) {
+	service.Ask(ctx, Name, "forget", pairs{{"topic", actor.Text(topic)}}, Timeout, func(ctx *actor.Context, _ *actor.Message, err error) error {
+		return then(ctx, err)
+	})
+}
+
+// publication is {"topic", "value", ? "retain"}.
+type publication struct {
+	topic  string
+	value  actor.Encoder
+	retain bool
+}
+
+// MarshalCBOR implements actor.Encoder.
+func (p *publication) MarshalCBOR(w *abi.Writer) {
+	n := 2
+	if p.retain {
+		n++
+	}
+	w.Map(n)
+	w.Text("topic")
+	w.Text(p.topic)
+	w.Text("value")
+	if p.value == nil {
+		w.Null()
+	} else {
+		p.value.MarshalCBOR(w)
+	}
+	if p.retain {
+		w.Text("retain")
+		w.Bool(true)
+	}
+}
+
+// pairs are a map.
+type pairs []pair
+
+type pair struct {
+	key   string
+	value actor.Encoder
+}
+
+// MarshalCBOR implements actor.Encoder.
+func (p pairs) MarshalCBOR(w *abi.Writer) {
+	w.Map(len(p))
+	for i := range p {
+		w.Text(p[i].key)
+		p[i].value.MarshalCBOR(w)
+	}
+}

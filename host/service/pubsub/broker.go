@@ -1,0 +1,199 @@
+package pubsub
+
+import (
+	"sync"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/pubsub/topic"
+)
+
+// Event is something that was published.
+type Event struct {
+	Topic string
+	Value []byte // CBOR; not to be changed, and valid during Offer only
+}
+
+// Receiver is where the broker hands events to: a subscription of an actor here, later
+// another node that has subscribers.
+type Receiver interface {
+	// Offer takes an event, for now or for later, or reports that it is lost for this receiver. It
+	// must not wait. It is called in the order in which events were published.
+	Offer(*Event) (taken bool)
+}
+
+// broker knows who has subscribed to what, and the retained values. It hands each event to
+// all receivers whose patterns match before it takes the next one. It is safe for concurrent use.
+type broker struct {
+	most       int   // subscriptions
+	mostRetain int64 // bytes
+
+	mu       sync.Mutex
+	index    topic.Index[Receiver]
+	of       map[subscriptionKey]*subscription
+	perGrant map[uint64]int
+	values   topic.Tree[retained]
+	bytes    int64            // of values
+	bytesOf  map[uint64]int64 // of values, by grant
+}
+
+// subscriptionKey is what there can be one subscription of.
+type subscriptionKey struct {
+	subscriber abi.Ref
+	pattern    string
+}
+
+// retained is the last value of a topic.
+type retained struct {
+	grant uint64 // that pays for it
+	value []byte
+}
+
+// perValue is what a retained value costs besides its topic and its bytes.
+const perValue = 256
+
+func newBroker(most int, mostRetain int64) *broker {
+	return &broker{most: most, mostRetain: mostRetain, of: map[subscriptionKey]*subscription{}, perGrant: map[uint64]int{}, bytesOf: map[uint64]int64{}}
+}
+
+// publish hands an event to all whose patterns match.
+func (b *broker) publish(e *Event) (taken, missed int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.index.Match(e.Topic) {
+		if r.Offer(e) {
+			taken++
+		} else {
+			missed++
+		}
+	}
+	return taken, missed
+}
+
+// subscribe enters a subscription in the place of the one that the subscriber had with the pattern.
+func (b *broker) subscribe(s *subscription, mostOfGrant int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.of[s.key()]
+	switch {
+	case old != nil && old.grant == s.grant: // it takes its place
+	case b.perGrant[s.grant] >= mostOfGrant:
+		return service.Errorf(service.Quota, "there are %d subscriptions, as many as may be; subscriptions of the grant raises it", mostOfGrant)
+	case old == nil && len(b.of) >= b.most:
+		return service.Errorf(service.Busy, "there are %d subscriptions of all actors, as many as may be", b.most)
+	}
+	if old != nil {
+		b.drop(old)
+		defer old.stop()
+	}
+	b.of[s.key()] = s
+	b.perGrant[s.grant]++
+	s.id = b.index.Add(s.pattern, s)
+	return nil
+}
+
+// drop takes a subscription out.
+func (b *broker) drop(s *subscription) {
+	if !b.index.Remove(s.pattern, s.id) {
+		return
+	}
+	delete(b.of, s.key())
+	if b.perGrant[s.grant]--; b.perGrant[s.grant] == 0 {
+		delete(b.perGrant, s.grant)
+	}
+}
+
+func (b *broker) unsubscribe(s *subscription) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of[s.key()] == s {
+		b.drop(s)
+	}
+}
+
+// find is the subscription of an actor to a pattern, nil if there is none.
+func (b *broker) find(subscriber host.Ref, pattern string) *subscription {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.of[subscriptionKey{subscriber.UID(), pattern}]
+}
+
+// retain keeps the last value of a topic, which a grant pays for from now on.
+func (b *broker) retain(grant uint64, most int64, name string, value []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	cost := costOf(name, value)
+	all, of := b.bytes+cost, b.bytesOf[grant]+cost
+	old := b.values.Get(name)
+	if old != nil {
+		before := costOf(name, old.value)
+		if all -= before; old.grant == grant {
+			of -= before
+		}
+	}
+	switch {
+	case of > most:
+		return service.Errorf(service.Quota, "retained values would have %d bytes, at most %d; retain of the grant raises it", of, most)
+	case all > b.mostRetain:
+		return service.Errorf(service.Quota, "retained values of all actors would have %d bytes, at most %d; retain of the service raises it", all, b.mostRetain)
+	}
+	if old != nil && old.grant != grant {
+		b.pay(old.grant, -costOf(name, old.value))
+	}
+	b.bytes, b.bytesOf[grant] = all, of
+	b.values.Put(name, retained{grant, append([]byte(nil), value...)})
+	return nil
+}
+
+func costOf(name string, value []byte) int64 { return int64(len(name) + len(value) + perValue) }
+
+func (b *broker) pay(grant uint64, bytes int64) {
+	if b.bytesOf[grant] += bytes; b.bytesOf[grant] == 0 {
+		delete(b.bytesOf, grant)
+	}
+}
+
+// forget ends that a value is retained, and reports whether one was.
+func (b *broker) forget(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.values.Get(name)
+	if old == nil {
+		return false
+	}
+	cost := costOf(name, old.value)
+	b.bytes -= cost
+	b.pay(old.grant, -cost)
+	return b.values.Delete(name)
+}
+
+// retainedValue is a topic and its last value.
+type retainedValue struct {
+	_     struct{} `cbor:",toarray"`
+	Topic string
+	Value cbor.RawMessage
+}
+
+// pageBytes bounds a page: it must fit the inbox of a guest, also with one value more.
+const pageBytes = 8 << 10
+
+// page is the retained values of topics that match, behind a topic.
+func (b *broker) page(pattern, after string) page {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var p page
+	size, last := 0, ""
+	b.values.Match(pattern, after, func(name string, v *retained) bool {
+		if size >= pageBytes {
+			p.Next = last
+			return false
+		}
+		p.Retained = append(p.Retained, retainedValue{Topic: name, Value: v.value})
+		size += len(name) + len(v.value) + 8
+		last = name
+		return true
+	})
+	return p
+}

@@ -1,0 +1,271 @@
+// Package pubsub is the service of topics: whoever publishes to a topic need not know who has
+// subscribed to it. It lives within the system; docs/services/pubsub.md tells what it promises.
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/pubsub/topic"
+)
+
+// Settings are those of the service.
+type Settings struct {
+	Subscriptions int          `manifest:"subscriptions" doc:"how many there may be in all; default 10000" min:"1" max:"100000"`
+	Retain        service.Size `manifest:"retain" doc:"bytes of retained values in all, 256 more counted for each; default 64MiB" min:"1024"`
+}
+
+// Grant is what an actor may publish and subscribe to.
+type Grant struct {
+	Publish       []string     `manifest:"publish" doc:"patterns of the topics that may be published to; * is any token, > at the end is all that follows"`
+	Subscribe     []string     `manifest:"subscribe" doc:"patterns of the topics that may be subscribed to; a pattern that is subscribed to must be covered by one of them"`
+	Subscriptions int          `manifest:"subscriptions" doc:"how many of them there may be; default 64" min:"1" max:"100000"`
+	Queue         service.Size `manifest:"queue" doc:"bytes that may wait for a slow subscriber, for each subscription; default 64KiB" min:"1024"`
+	Retain        service.Size `manifest:"retain" doc:"bytes of values that may be retained, 256 more counted for each; default 1MiB" min:"256"`
+}
+
+// Defaults of [Settings] and [Grant], and bounds of what subscribers ask for.
+const (
+	DefaultAllSubscriptions = 10_000
+	DefaultAllRetain        = 64 << 20
+	DefaultSubscriptions    = 64
+	DefaultQueue            = 64 << 10
+	DefaultRetain           = 1 << 20
+
+	MaxValue = 48 << 10 // bytes of what is published: it must fit the inbox of a guest
+
+	DefaultWindow  = 64 // events that are delivered ahead of acknowledgements
+	MaxWindow      = 1024
+	DefaultAckWait = 30 * time.Second
+	MinAckWait     = 100 * time.Millisecond
+	MaxAckWait     = time.Hour
+)
+
+// Service is the service of topics.
+var Service = service.Define(service.Definition[Settings, Grant]{
+	Name: "pubsub", Doc: "topics that actors publish and subscribe to",
+	CheckGrant: func(g *Grant) error {
+		for key, patterns := range map[string][]string{"publish": g.Publish, "subscribe": g.Subscribe} {
+			for i, p := range patterns {
+				if err := topic.CheckPattern(p); err != nil {
+					return service.At(fmt.Sprintf("%s[%d]", key, i), err)
+				}
+			}
+		}
+		return nil
+	},
+	Open: func(env *service.Env, s *Settings) (service.Provider[Grant], error) {
+		return &provider{env: env, broker: newBroker(or(s.Subscriptions, DefaultAllSubscriptions), int64(or(s.Retain, DefaultAllRetain)))}, nil
+	},
+})
+
+func or[T int | service.Size](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// provider answers within the service's turn, so that what one actor asks for happens in its order.
+type provider struct {
+	env    *service.Env
+	broker *broker
+}
+
+// Serve implements [service.Provider]: ServeNow has answered.
+func (p *provider) Serve(context.Context, *service.Request[Grant]) (any, error) {
+	return nil, service.Errorf(service.Internal, "not answered")
+}
+
+// Close implements [service.Provider].
+func (p *provider) Close(context.Context) error { return nil }
+
+// ServeNow implements [service.Inline].
+func (p *provider) ServeNow(r *service.Request[Grant]) (answer any, err error, ok bool) {
+	switch r.Op {
+	case "publish":
+		answer, err = p.publish(r)
+	case "subscribe":
+		answer, err = p.subscribe(r)
+	case "unsubscribe":
+		err = p.unsubscribe(r)
+	case "retained":
+		answer, err = p.retained(r)
+	case "forget":
+		err = p.forget(r)
+	default:
+		err = r.Unknown()
+	}
+	return answer, err, true
+}
+
+// published is the answer to publish.
+type published struct {
+	Taken  int `cbor:"taken"`
+	Missed int `cbor:"missed"`
+}
+
+func (p *provider) publish(r *service.Request[Grant]) (any, error) {
+	name, value, retain, err := readPublish(r.Args)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayUse(r.Grant.Publish, "publish", name); err != nil {
+		return nil, err
+	}
+	if len(value) > MaxValue {
+		return nil, service.Errorf(service.TooLarge, "the value has %d bytes, at most %d", len(value), MaxValue)
+	}
+	if retain {
+		if err := p.broker.retain(r.GrantID(), int64(or(r.Grant.Retain, DefaultRetain)), name, value); err != nil {
+			return nil, err
+		}
+	}
+	taken, missed := p.broker.publish(&Event{Topic: name, Value: value})
+	if !r.Wanted() {
+		return nil, nil
+	}
+	return published{taken, missed}, nil
+}
+
+// mayUse checks a topic, or a pattern, against a grant.
+func mayUse(granted []string, key, what string) error {
+	check := topic.Check
+	if key == "subscribe" {
+		check = topic.CheckPattern
+	}
+	if err := check(what); err != nil {
+		return service.Errorf(service.BadRequest, "%w", err)
+	}
+	for _, g := range granted {
+		if topic.Covers(g, what) {
+			return nil
+		}
+	}
+	return service.Deny(key, "%s of %s is not granted", key, what)
+}
+
+// subscribed is the answer to subscribe.
+type subscribed struct {
+	Subscription uint64 `cbor:"subscription"`
+	page
+}
+
+// page is some of the retained values; Next is where the rest begins, if there is more.
+type page struct {
+	Retained []retainedValue `cbor:"retained,omitempty"`
+	Next     string          `cbor:"next,omitempty"`
+}
+
+func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
+	in := struct {
+		Pattern  string `cbor:"pattern"`
+		Window   int    `cbor:"window"`
+		Queue    int    `cbor:"queue"`
+		Overflow string `cbor:"overflow"`
+		AckWait  int64  `cbor:"ack_wait"`
+		Retained bool   `cbor:"retained"`
+	}{Window: DefaultWindow, Overflow: string(dropOldest), AckWait: int64(DefaultAckWait)}
+	if err := r.Decode(&in); err != nil {
+		return nil, err
+	}
+	if err := mayUse(r.Grant.Subscribe, "subscribe", in.Pattern); err != nil {
+		return nil, err
+	}
+	most := int(or(r.Grant.Queue, DefaultQueue))
+	if in.Queue == 0 {
+		in.Queue = most
+	}
+	wait := time.Duration(in.AckWait)
+	switch {
+	case in.Window < 1 || in.Window > MaxWindow:
+		return nil, service.Errorf(service.BadRequest, "window is 1 to %d", MaxWindow)
+	case in.Queue < 0 || in.Queue > most:
+		return nil, service.Errorf(service.TooLarge, "queue is at most %d bytes; queue of the grant raises it", most)
+	case wait < MinAckWait || wait > MaxAckWait:
+		return nil, service.Errorf(service.BadRequest, "ack_wait is %v to %v", MinAckWait, MaxAckWait)
+	}
+	overflow := overflow(in.Overflow)
+	switch overflow {
+	case dropOldest, dropNewest, endIt:
+	default:
+		return nil, service.Errorf(service.BadRequest, "overflow is oldest, newest or end")
+	}
+	if r.Sender.IsZero() {
+		return nil, service.Errorf(service.BadRequest, "nobody subscribes")
+	}
+	s := &subscription{
+		broker: p.broker, sys: p.env.System, clock: p.env.Clock, grant: r.GrantID(), pattern: in.Pattern, subscriber: r.Sender,
+		window: uint64(in.Window), most: in.Queue, overflow: overflow, ackWait: wait,
+	}
+	if err := p.broker.subscribe(s, or(r.Grant.Subscriptions, DefaultSubscriptions)); err != nil {
+		return nil, err
+	}
+	ref, err := r.Spawn(s.props())
+	if err != nil {
+		s.end()
+		return nil, err
+	}
+	s.begin(ref)
+	answer := subscribed{Subscription: uint64(ref.UID())}
+	if in.Retained {
+		answer.page = p.broker.page(in.Pattern, "")
+	}
+	return answer, nil
+}
+
+func (p *provider) unsubscribe(r *service.Request[Grant]) error {
+	var in struct {
+		Pattern string `cbor:"pattern"`
+	}
+	if err := r.Decode(&in); err != nil {
+		return err
+	}
+	s := p.broker.find(r.Sender, in.Pattern)
+	if s == nil {
+		return service.Errorf(service.NotFound, "there is no subscription to %.60q", in.Pattern)
+	}
+	s.end()
+	return nil
+}
+
+func (p *provider) retained(r *service.Request[Grant]) (any, error) {
+	var in struct {
+		Pattern string `cbor:"pattern"`
+		After   string `cbor:"after"`
+	}
+	if err := r.Decode(&in); err != nil {
+		return nil, err
+	}
+	if err := mayUse(r.Grant.Subscribe, "subscribe", in.Pattern); err != nil {
+		return nil, err
+	}
+	if in.After != "" {
+		if err := topic.Check(in.After); err != nil {
+			return nil, service.Errorf(service.BadRequest, "after: %w", err)
+		}
+	}
+	return p.broker.page(in.Pattern, in.After), nil
+}
+
+func (p *provider) forget(r *service.Request[Grant]) error {
+	var in struct {
+		Topic string `cbor:"topic"`
+	}
+	if err := r.Decode(&in); err != nil {
+		return err
+	}
+	if err := mayUse(r.Grant.Publish, "publish", in.Topic); err != nil {
+		return err
+	}
+	if !p.broker.forget(in.Topic) {
+		return service.Errorf(service.NotFound, "nothing is retained of %s", in.Topic)
+	}
+	return nil
+}
+
+var _ service.Inline[Grant] = (*provider)(nil)
+var _ host.Actor = (*subscription)(nil)
