@@ -113,6 +113,14 @@ func (b *bench) event(from *actortest.Fake, n uint64, topic, value string, misse
 	}))
 }
 
+func (b *bench) ended(sub *actortest.Fake) {
+	sub.Tell(b.a.Ref(), actor.Func(func(w *abi.Writer) {
+		w.Array(2)
+		w.Text("ended")
+		w.Text("too slow")
+	}))
+}
+
 func (b *bench) expect(what, want string) {
 	b.Helper()
 	x := b.a.Actor().(*reader)
@@ -228,7 +236,7 @@ func TestEnds(t *testing.T) {
 	if calls := old.Calls(); len(calls) != 1 || calls[0].Op != "close" {
 		t.Errorf("%+v", calls)
 	}
-	old.Close()
+	b.ended(old)
 	b.event(b.sub, 1, "a.b", "x", 0)
 	b.expect("of the second", "a.b=x missed 0 false")
 
@@ -241,7 +249,7 @@ func TestEnds(t *testing.T) {
 	b.expect("after the end", "")
 
 	b.subscribe("a.>")
-	b.sub.Close()
+	b.ended(b.sub)
 	if len(said) != 1 {
 		t.Errorf("%v", said)
 	}
@@ -250,8 +258,8 @@ func TestEnds(t *testing.T) {
 	}
 	options.Ended = nil
 	b.subscribe("a.>")
-	b.sub.Close()
-	if f := b.w.Failures(); len(f) != 1 || !strings.Contains(f[0].Failure.Reason, "a subscription has ended") {
+	b.ended(b.sub)
+	if f := b.w.Failures(); len(f) != 1 || !strings.Contains(f[0].Failure.Reason, "a subscription has ended: too slow") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -309,7 +317,7 @@ func TestOthers(t *testing.T) {
 	b.subscribe("a.>")
 	other := b.svc.Open(nil)
 	b.event(other, 1, "a.b", "forged", 0)
-	for _, raw := range []string{"\x01", "\x80", "\x82\x01\x02", "\x82eevent\xa0", "\x82eevent\x01", "\x82eevent\xa1an\x01"} {
+	for _, raw := range []string{"\x01", "\x80", "\x82\x01\x02", "\x82eevent\xa0", "\x82eevent\x01", "\x82eended\x01", "\x82eevent\xa1an\x01"} {
 		other.Tell(b.a.Ref(), actor.Raw(raw))
 		b.sub.Tell(b.a.Ref(), actor.Raw(raw))
 	}

@@ -96,7 +96,7 @@ type subscription struct {
 // Subscribe has the handler called for what is published from now on to topics that the pattern matches. A
 // subscription of this actor with the same pattern ends, as those of an earlier incarnation do.
 func (t *Topics) Subscribe(ctx *actor.Context, pattern string, o Options, handle Handler) {
-	t.forget(ctx, pattern)
+	t.forget(pattern)
 	s := &subscription{pattern: pattern, options: o, handle: handle}
 	t.subs = append(t.subs, s)
 	args := pairs{{"pattern", actor.Text(pattern)}}
@@ -159,7 +159,6 @@ func (t *Topics) subscribed(ctx *actor.Context, s *subscription, m *actor.Messag
 		return err
 	}
 	if first {
-		ctx.Watch(s.ref)
 		if s.options.Then != nil {
 			if err := s.options.Then(ctx, nil); err != nil {
 				return err
@@ -182,19 +181,16 @@ func (t *Topics) subscribed(ctx *actor.Context, s *subscription, m *actor.Messag
 
 // Unsubscribe ends a subscription. Events that are under way are not handled any more.
 func (t *Topics) Unsubscribe(ctx *actor.Context, pattern string) {
-	if t.forget(ctx, pattern) {
+	if t.forget(pattern) {
 		service.Tell(ctx, Name, "unsubscribe", pairs{{"pattern", actor.Text(pattern)}})
 	}
 }
 
 // forget takes the subscription with a pattern out.
-func (t *Topics) forget(ctx *actor.Context, pattern string) bool {
+func (t *Topics) forget(pattern string) bool {
 	i := t.find(func(x *subscription) bool { return x.pattern == pattern })
 	if i < 0 {
 		return false
-	}
-	if ref := t.subs[i].ref; ref != 0 {
-		ctx.Unwatch(ref)
 	}
 	t.remove(i)
 	return true
@@ -211,40 +207,32 @@ func (t *Topics) find(is func(*subscription) bool) int {
 
 func (t *Topics) remove(i int) { t.subs = append(t.subs[:i:i], t.subs[i+1:]...) }
 
-var errEnded = errors.New("pubsub: a subscription has ended")
-
 // Receive handles a message if it is an event, or the end of a subscription; mine tells whether it was. An
 // event of a subscription that the actor does not know any more is dropped.
 func (t *Topics) Receive(ctx *actor.Context, msg *actor.Message) (mine bool, err error) {
 	sender := msg.Sender()
-	switch {
-	case sender == 0:
-		return false, nil
-	case msg.Kind() == actor.KindTerminated:
-		i := t.find(func(x *subscription) bool { return x.ref == sender })
-		if i < 0 {
-			return false, nil
-		}
-		ended := t.subs[i].options.Ended
-		t.remove(i)
-		if ended == nil {
-			return true, errEnded
-		}
-		return true, ended(ctx, msg.Text())
-	case msg.Kind() != actor.KindMessage:
+	if msg.Kind() != actor.KindMessage || sender == 0 {
 		return false, nil
 	}
-	e, ok := read(msg)
+	e, reason, ok := read(msg)
 	if !ok {
 		return false, nil
 	}
 	i := t.find(func(x *subscription) bool { return x.ref == sender })
-	if i < 0 {
-		if sender != t.closed { // of an earlier incarnation
-			t.closed = sender
-			service.TellRef(ctx, sender, "close", nil)
-		}
+	switch {
+	case i < 0 && e.n != 0 && sender != t.closed: // of an earlier incarnation
+		t.closed = sender
+		service.TellRef(ctx, sender, "close", nil)
 		return true, nil
+	case i < 0:
+		return true, nil
+	case e.n == 0:
+		ended := t.subs[i].options.Ended
+		t.remove(i)
+		if ended == nil {
+			return true, errors.New("pubsub: a subscription has ended: " + reason)
+		}
+		return true, ended(ctx, reason)
 	}
 	s := t.subs[i]
 	e.sub, s.last = s, e.n
@@ -280,11 +268,18 @@ func (s *subscription) finish(ctx *actor.Context, n uint64) {
 	}
 }
 
-// read takes an event apart: ["event", {"n", "topic", "value", ? "missed"}].
-func read(msg *actor.Message) (e Event, ok bool) {
+// read takes apart ["event", {"n", "topic", "value", ? "missed"}] and ["ended", reason], whose n is 0.
+func read(msg *actor.Message) (e Event, reason string, ok bool) {
 	r := msg.Reader()
-	if r.Peek() != abi.TypeArray || r.Array() != 2 || r.Peek() != abi.TypeText || string(r.TextBytes()) != "event" || r.Peek() != abi.TypeMap {
-		return Event{}, false
+	if r.Peek() != abi.TypeArray || r.Array() != 2 || r.Peek() != abi.TypeText {
+		return Event{}, "", false
+	}
+	switch what := r.TextBytes(); {
+	case string(what) == "ended":
+		reason = r.Text()
+		return Event{}, reason, r.Done() == nil
+	case string(what) != "event" || r.Peek() != abi.TypeMap:
+		return Event{}, "", false
 	}
 	for range r.Map() {
 		switch string(r.TextBytes()) {
@@ -300,5 +295,5 @@ func read(msg *actor.Message) (e Event, ok bool) {
 			r.Skip()
 		}
 	}
-	return e, r.Done() == nil && e.n != 0 && e.Value != nil
+	return e, "", r.Done() == nil && e.n != 0 && e.Value != nil
 }

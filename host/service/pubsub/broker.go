@@ -86,7 +86,7 @@ func (b *broker) subscribe(s *subscription, mostOfGrant int) error {
 	}
 	if old != nil {
 		b.drop(old)
-		defer old.stop()
+		defer old.stop("")
 	}
 	b.of[s.key()] = s
 	b.perGrant[s.grant]++

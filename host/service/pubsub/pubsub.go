@@ -206,7 +206,7 @@ func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
 	}
 	ref, err := r.Spawn(s.props())
 	if err != nil {
-		s.end()
+		s.end("")
 		return nil, err
 	}
 	s.begin(ref)
@@ -228,7 +228,7 @@ func (p *provider) unsubscribe(r *service.Request[Grant]) error {
 	if s == nil {
 		return service.Errorf(service.NotFound, "there is no subscription to %.60q", in.Pattern)
 	}
-	s.end()
+	s.end("")
 	return nil
 }
 

@@ -96,7 +96,7 @@ func (s *subscription) Offer(e *Event) (taken bool) {
 	if s.bytes+cost > s.most {
 		s.missed++
 		if s.overflow == endIt {
-			s.ends()
+			s.ends("more waited than its queue has room for")
 		}
 		return false
 	}
@@ -122,7 +122,7 @@ func (s *subscription) send(e *Event) bool {
 	switch err := s.sys.TellFrom(s.ref, s.subscriber, host.Raw(s.buf)); {
 	case err == nil:
 	case errors.Is(err, host.ErrUnknown), errors.Is(err, host.ErrStopped):
-		s.ends()
+		s.ends("")
 		return false
 	default:
 		s.missed++
@@ -172,28 +172,32 @@ func (s *subscription) rest() {
 	}
 }
 
-// ends is the end of it, with the lock held: nothing is sent any more. Its actor does the rest.
-func (s *subscription) ends() {
+// ends is the end of it, with the lock held: nothing is sent any more but the reason, if the subscriber
+// has not asked for the end. Its actor does the rest.
+func (s *subscription) ends(reason string) {
 	if s.state == over {
 		return
 	}
 	if s.state == open {
 		s.sys.Stop(s.ref)
+		if reason != "" {
+			_ = s.sys.TellFrom(s.ref, s.subscriber, []any{"ended", reason})
+		}
 	}
 	s.state, s.queue, s.bytes, s.buf = over, nil, 0, nil
 	s.rest()
 }
 
 // stop ends it, but does not take it out.
-func (s *subscription) stop() {
+func (s *subscription) stop(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ends()
+	s.ends(reason)
 }
 
 // end ends it and takes it out.
-func (s *subscription) end() {
-	s.stop()
+func (s *subscription) end(reason string) {
+	s.stop(reason)
 	s.broker.unsubscribe(s)
 }
 
@@ -201,13 +205,13 @@ func (s *subscription) end() {
 func (s *subscription) Started(ctx *host.Context) error { return ctx.Watch(s.subscriber) }
 
 // Stopped implements [host.Stopper].
-func (s *subscription) Stopped(*host.Context) { s.end() }
+func (s *subscription) Stopped(*host.Context) { s.end("the service has stopped it") }
 
 // Receive implements [host.Actor].
 func (s *subscription) Receive(ctx *host.Context, m host.Message) error {
 	switch {
 	case m.Kind == abi.KindTerminated:
-		ctx.Stop(ctx.Self())
+		s.end("")
 		return nil
 	case m.Kind != abi.KindMessage || m.Sender.UID() != s.subscriber.UID():
 		return host.ErrUnhandled
@@ -226,7 +230,7 @@ func (s *subscription) Receive(ctx *host.Context, m host.Message) error {
 	case op == "ack":
 		s.ack(n)
 	default:
-		ctx.Stop(ctx.Self())
+		s.end("")
 	}
 	return nil
 }
