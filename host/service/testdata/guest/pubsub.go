@@ -127,3 +127,50 @@ func (writer) Receive(ctx *actor.Context, msg *actor.Message) error {
 	})
 	return nil
 }
+
+func init() {
+	actor.Register("pubsub-shop", func() actor.Actor { return shop{} })
+	actor.Register("pubsub-board", func() actor.Actor { return &board{prices: map[string]int64{}} })
+}
+
+// shop is told what a thing costs, a pair of its name and cents, and answers how many boards show it.
+type shop struct{}
+
+func (shop) Receive(ctx *actor.Context, msg *actor.Message) error {
+	r := msg.Reader()
+	if r.Array() != 2 {
+		return actor.ErrUnhandled
+	}
+	thing, cents := r.Text(), r.Int()
+	asker, question := msg.Sender(), msg.Correlation()
+	pubsub.Retain(ctx, "prices."+thing, actor.Int(cents), func(ctx *actor.Context, got pubsub.Result, err error) error {
+		if err != nil {
+			return ctx.AnswerError(asker, question, err.Error())
+		}
+		return ctx.Answer(asker, question, actor.Int(got.Taken))
+	})
+	return nil
+}
+
+// board answers the name of a thing with what it costs.
+type board struct {
+	topics pubsub.Topics
+	prices map[string]int64
+}
+
+func (b *board) Started(ctx *actor.Context) error {
+	b.topics.Subscribe(ctx, "prices.*", pubsub.Options{Retained: true}, b.price)
+	return nil
+}
+
+func (b *board) price(_ *actor.Context, e pubsub.Event) error {
+	b.prices[e.Topic] = e.Reader().Int()
+	return nil
+}
+
+func (b *board) Receive(ctx *actor.Context, msg *actor.Message) error {
+	if mine, err := b.topics.Receive(ctx, msg); mine {
+		return err
+	}
+	return ctx.Reply(actor.Int(b.prices["prices."+msg.Text()]))
+}
