@@ -48,19 +48,24 @@ const (
 var Service = service.Define(service.Definition[Settings, Grant]{
 	Name: "pubsub", Doc: "topics that actors publish and subscribe to",
 	CheckGrant: func(g *Grant) error {
-		for key, patterns := range map[string][]string{"publish": g.Publish, "subscribe": g.Subscribe} {
-			for i, p := range patterns {
-				if err := topic.CheckPattern(p); err != nil {
-					return service.At(fmt.Sprintf("%s[%d]", key, i), err)
-				}
-			}
+		if err := checkPatterns("publish", g.Publish); err != nil {
+			return err
 		}
-		return nil
+		return checkPatterns("subscribe", g.Subscribe)
 	},
 	Open: func(env *service.Env, s *Settings) (service.Provider[Grant], error) {
 		return &provider{env: env, broker: newBroker(or(s.Subscriptions, DefaultAllSubscriptions), int64(or(s.Retain, DefaultAllRetain)))}, nil
 	},
 })
+
+func checkPatterns(key string, patterns []string) error {
+	for i, p := range patterns {
+		if err := topic.CheckPattern(p); err != nil {
+			return service.At(fmt.Sprintf("%s[%d]", key, i), err)
+		}
+	}
+	return nil
+}
 
 func or[T int | service.Size](v, otherwise T) T {
 	if v == 0 {
