@@ -266,7 +266,7 @@ func TestSamplesAreValid(t *testing.T) {
 		if err := s.Validate(asJSON(t, text)); err != nil {
 			t.Errorf("%s: %v", f, err)
 		}
-		if _, err := Load(f); err != nil {
+		if _, err := LoadWith(f, nil, all.Kinds()...); err != nil {
 			t.Errorf("%s: %v", f, err)
 		}
 	}

@@ -2,7 +2,10 @@
 // the command, and what is made from manifests. An embedder links those that it needs.
 package all
 
-import "github.com/wasmactors/wasmactors/host/service"
+import (
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/pubsub"
+)
 
 // Kinds are the services, in the order in which they are started.
-func Kinds() []service.Kind { return []service.Kind{} }
+func Kinds() []service.Kind { return []service.Kind{pubsub.Service} }
