@@ -1,0 +1,81 @@
+package httpclient
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// request are the arguments of do and upload.
+type request struct {
+	Method    string   `cbor:"method,omitempty"`
+	URL       string   `cbor:"url"`
+	Headers   []Header `cbor:"headers,omitempty"`
+	Body      []byte   `cbor:"body,omitempty"`      // do
+	Size      *uint64  `cbor:"size,omitempty"`      // upload: bytes that will come
+	Redirects *uint64  `cbor:"redirects,omitempty"` // at most so many, and as the grant says
+	Inline    *uint64  `cbor:"inline,omitempty"`    // bytes of the answer's body that may come with it
+	Max       *uint64  `cbor:"max,omitempty"`       // bytes that the answer's body may have
+	Stream    bool     `cbor:"stream,omitempty"`    // the answer's body is a stream, however small
+	Decode    bool     `cbor:"decode,omitempty"`    // the answer's body may be sent as gzip, and is unpacked
+}
+
+// answer is what do is answered with, and the end of an upload.
+type answer struct {
+	status  int
+	headers []Header
+	url     string // "" unless redirects were followed
+	body    []byte
+	stream  host.Ref // zero: body is the whole
+	length  int64    // of the stream; -1: not known
+}
+
+// encode writes an answer.
+func (a *answer) encode() (host.Raw, error) {
+	size := 64 + len(a.body)
+	for i := range a.headers {
+		size += len(a.headers[i].Name) + len(a.headers[i].Value) + 8
+	}
+	w := abi.NewWriter(make([]byte, 0, size))
+	n := 3
+	if a.url != "" {
+		n++
+	}
+	if !a.stream.IsZero() && a.length >= 0 {
+		n++
+	}
+	w.Map(n)
+	w.Text("status")
+	w.Uint(uint64(a.status))
+	w.Text("headers")
+	w.Array(len(a.headers))
+	for i := range a.headers {
+		w.Array(2)
+		w.Text(a.headers[i].Name)
+		w.Text(a.headers[i].Value)
+	}
+	if a.url != "" {
+		w.Text("url")
+		w.Text(a.url)
+	}
+	if a.stream.IsZero() {
+		w.Text("body")
+		w.ByteString(a.body)
+		return w.Bytes(), nil
+	}
+	w.Text("stream")
+	w.Raw(refOf(a.stream))
+	if a.length >= 0 {
+		w.Text("length")
+		w.Uint(uint64(a.length))
+	}
+	return w.Bytes(), nil
+}
+
+// limit is a bound of the grant that a request may lower.
+func limit(asked *uint64, granted service.Size) int64 {
+	if asked != nil && *asked < uint64(granted) {
+		return int64(*asked)
+	}
+	return int64(granted)
+}
