@@ -2,12 +2,10 @@ package httpclient
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
 
-	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/stream"
 )
@@ -232,13 +230,4 @@ func copyBody(ctx context.Context, x *exchange, to *stream.Source, body io.Reade
 			return explain(ctx, x.to, err)
 		}
 	}
-}
-
-// refOf encodes a ref.
-func refOf(ref host.Ref) []byte {
-	b, err := host.Encode(ref)
-	if err != nil {
-		panic(fmt.Sprintf("a ref cannot be encoded: %v", err)) // it always can
-	}
-	return b
 }

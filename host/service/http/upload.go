@@ -94,7 +94,7 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 	w := abi.NewWriter(nil)
 	w.Map(1)
 	w.Text("sink")
-	w.Raw(refOf(ref))
+	w.Ref(ref.UID())
 	return host.Raw(w.Bytes()), nil
 }
 

@@ -64,7 +64,7 @@ func (a *answer) encode() (host.Raw, error) {
 		return w.Bytes(), nil
 	}
 	w.Text("stream")
-	w.Raw(refOf(a.stream))
+	w.Ref(a.stream.UID())
 	if a.length >= 0 {
 		w.Text("length")
 		w.Uint(uint64(a.length))
