@@ -23,9 +23,9 @@ type exchange struct {
 	method    string
 	to        *target
 	header    http.Header
-	body      []byte    // kept for redirects
-	source    io.Reader // a body that comes once; nil: body
-	size      int64     // of source; -1: unknown
+	body      []byte        // kept for redirects
+	source    io.ReadCloser // a body that comes once; nil: body
+	size      int64         // of source; -1: unknown
 	redirects int
 	hops      int
 }
@@ -110,8 +110,11 @@ func (x *exchange) request(ctx context.Context) *http.Request {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	switch {
+	case x.source != nil && x.size == 0:
+		x.source.Close()
+		r.Body = http.NoBody
 	case x.source != nil:
-		r.Body, r.ContentLength = io.NopCloser(x.source), x.size
+		r.Body, r.ContentLength = x.source, x.size
 	case len(x.body) > 0:
 		r.ContentLength = int64(len(x.body))
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }

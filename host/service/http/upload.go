@@ -67,7 +67,7 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 	if q.Size != nil {
 		x.size = int64(*q.Size)
 	}
-	body := &counting{Reader: sink, most: int64(h.grant.MaxRequest), size: x.size, tooLarge: tooLarge(h)}
+	body := newCounting(sink, int64(h.grant.MaxRequest), x.size, tooLarge(h))
 	x.source = body
 	p.tasks.Add(1)
 	go func() {
@@ -76,16 +76,19 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 		defer whole.Stop()
 		stop := context.AfterFunc(l.ctx, func() { sink.CloseWithError(context.Cause(l.ctx)) })
 		got, err := x.run(l.ctx, l.cancel)
+		stop()
 		var answer any
 		if err != nil {
 			l.end()
 			if why := body.failed(); why != nil && !errors.Is(why, stream.ErrOver) {
 				err = why
 			}
-		} else {
-			answer, err = p.reply(l, x, r, &q, got)
+		} else if answer, err = p.reply(l, x, r, &q, got); err == nil {
+			// The server may have answered before it has had everything: what still comes is
+			// for nobody, but its end is what the guest is answered at.
+			_ = sink.SetReadDeadline(x.clock.Now().Add(x.grant.Body))
+			body.drain()
 		}
-		stop()
 		if err != nil {
 			err = coded(err)
 		}
@@ -115,10 +118,27 @@ type counting struct {
 	most     int64
 	size     int64 // that was said; -1: nothing
 	tooLarge error
+	read     int64
+	closed   chan struct{} // by the transport, which does not read any more then
+	close    func()
 
-	read    int64
 	mu      sync.Mutex
 	failure error // that reading has ended with
+}
+
+func newCounting(r io.Reader, most, size int64, tooLarge error) *counting {
+	c := &counting{Reader: r, most: most, size: size, tooLarge: tooLarge, closed: make(chan struct{})}
+	c.close = sync.OnceFunc(func() { close(c.closed) })
+	return c
+}
+
+// Close implements io.Closer.
+func (c *counting) Close() error { c.close(); return nil }
+
+// drain reads what the transport has left.
+func (c *counting) drain() {
+	<-c.closed
+	_, _ = io.Copy(io.Discard, c)
 }
 
 func (c *counting) Read(b []byte) (int, error) {
