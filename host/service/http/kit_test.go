@@ -27,7 +27,7 @@ import (
 // world is an internet of its own: names with addresses, and addresses with servers. What is
 // dialled is what net/http dials; only the last step goes to this machine.
 type world struct {
-	t  *testing.T
+	t  testing.TB
 	mu sync.Mutex
 	// names are the answers of the resolver, one a look, the last one for ever.
 	names   map[string][]string
@@ -36,7 +36,7 @@ type world struct {
 	pem     bytes.Buffer
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	return &world{t: t, names: map[string][]string{}, servers: map[string]string{}}
 }
 
@@ -112,7 +112,7 @@ func (w *world) dials() string {
 
 // fixture is a system with the service.
 type fixture struct {
-	t       *testing.T
+	t       testing.TB
 	sys     *host.System
 	kind    *service.Service[httpclient.Settings, httpclient.Grant]
 	running *service.Running
@@ -122,7 +122,21 @@ type fixture struct {
 
 func start(t *testing.T, w *world, s *httpclient.Settings) *fixture {
 	t.Helper()
-	f := &fixture{t: t, clock: host.NewVirtualClock(time.Unix(1e9, 0)), kind: httpclient.New(httpclient.Options{Resolver: w, Connect: w.connect})}
+	clock := host.NewVirtualClock(time.Unix(1e9, 0))
+	f := startWith(t, w, s, host.NewConfig("test").WithClock(clock))
+	f.clock = clock
+	return f
+}
+
+// startReal is start with the machine's clock.
+func startReal(t *testing.T, w *world, s *httpclient.Settings) *fixture {
+	t.Helper()
+	return startWith(t, w, s, host.NewConfig("test"))
+}
+
+func startWith(t testing.TB, w *world, s *httpclient.Settings, c host.Config) *fixture {
+	t.Helper()
+	f := &fixture{t: t, kind: httpclient.New(httpclient.Options{Resolver: w, Connect: w.connect})}
 	if s == nil {
 		s = &httpclient.Settings{}
 	}
@@ -132,7 +146,7 @@ func start(t *testing.T, w *world, s *httpclient.Settings) *fixture {
 			t.Fatal(err)
 		}
 	}
-	sys, err := host.New(host.NewConfig("test").WithClock(f.clock))
+	sys, err := host.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +353,7 @@ func (a *actor) read(stream uint64) (string, error) {
 }
 
 // eventually waits for something that happens in other goroutines.
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(15 * time.Second)
 	for !ok() {
