@@ -51,9 +51,6 @@ func checkRoutes(cfg Config) []*RouteError {
 				fail("auth."+key, err)
 			}
 		}
-		if r.Limits.Body > int64(cfg.Limits.Inline) && !canStream {
-			fail("max-body", errors.New("bodies of more than 32 KiB need streams, which this build lacks"))
-		}
 		for _, name := range r.Headers {
 			if !validName(name) {
 				fail("headers", errors.New("not the name of a header: "+name))
