@@ -10,14 +10,7 @@ import (
 // dangling reports capabilities whose patterns match no actor of the bundle. Patterns that
 // may match actors which guests spawn are not reported: those are not in the manifest.
 func (c *checker) dangling(m *Manifest, root view) {
-	var paths []string
-	spawners := map[string]bool{}
-	m.Walk(func(p string, a *Actor) {
-		paths = append(paths, p)
-		if len(a.Capabilities.Spawn) > 0 {
-			spawners[p] = true
-		}
-	})
+	paths, spawners := m.paths()
 	var visit func(actors view)
 	visit = func(actors view) {
 		actors.pairs(func(_ *yaml.Node, actor view) {

@@ -41,6 +41,8 @@ func (c *checker) manifest(root view) *Manifest {
 		m.Services = c.settings(root.object("services"))
 	}
 	m.Actors = c.actors(m, root.mapping("actors"), base, nil)
+	m.HTTP = c.http(m, root.object("http"), base)
+	c.danglingRoutes(m, root.object("http"))
 	c.used(m)
 	if len(m.Actors) == 0 {
 		c.at(root.get("actors").n, "actors must name one actor at least")

@@ -51,6 +51,7 @@ func planOf(old, now *Manifest) plan {
 		{"supervision", old.supervision == now.supervision},
 		{"idle", old.IdleAfter == now.IdleAfter && old.MostAwake == now.MostAwake},
 		{"capabilities.metrics", reflect.DeepEqual(grantsOf(old), grantsOf(now))},
+		{"http", sameHTTP(old.HTTP, now.HTTP)},
 		{"services", sameServices(old.Services, now.Services)},
 		{"system", old.Memory == now.Memory && old.MostActors == now.MostActors},
 	} {

@@ -23,7 +23,8 @@ var grammar, actorShape = grammarOf(nil)
 // grammarOf is the grammar with the keys of services.
 func grammarOf(kinds []service.Kind) (root, actor *shape) {
 	actors := names("the actors, started in this order", &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actor }})
-	actor = actorWith(actors, kinds)
+	capabilities := capabilitiesWith(kinds)
+	actor = actorWith(actors, capabilities)
 	root = object("a bundle",
 		required("wasmactors", integer("version of the manifest's format: 1", 1, 1)),
 		required("name", pattern("name of the bundle and of its actor system", nameWhat, nameRule).but(".", "..")),
@@ -40,6 +41,7 @@ func grammarOf(kinds []service.Kind) (root, actor *shape) {
 			optional("awake", count("how many actors should have an instance at most; default: any number", 1<<24)),
 		)),
 		required("actors", actors),
+		optional("http", httpShape(capabilities)),
 		optional("run", object("how `wasmactors run` treats the bundle",
 			optional("main", pattern("the actor whose end ends the run", nameWhat, nameRule)),
 		)),
@@ -203,8 +205,8 @@ var spawnShape = object("options of a spawn",
 	optional("supervision", supervisionShape),
 )
 
-// actorWith is the shape of an actor that may be granted services.
-func actorWith(children *shape, kinds []service.Kind) *shape {
+// capabilitiesWith is what actors may do, with the grants of services.
+func capabilitiesWith(kinds []service.Kind) *shape {
 	capabilities := object("what it may do; nothing by default",
 		optional("send", list("paths that it may send to by path", pattern("a path", pathWhat, pathRule))),
 		optional("stop", list("paths of actors that it may stop besides its children", pattern("a path", pathWhat, pathRule))),
@@ -212,6 +214,11 @@ func actorWith(children *shape, kinds []service.Kind) *shape {
 		optional("metrics", mapping("metrics of its own, by their names", "a metric's name", "^"+guests.NameRule+"$", metricShape)),
 	)
 	capabilities.fields = append(capabilities.fields, grantFields(kinds)...)
+	return capabilities
+}
+
+// actorWith is the shape of an actor of the tree.
+func actorWith(children, capabilities *shape) *shape {
 	return object("an actor",
 		required("type", pattern("its type: module/type, or type alone if there is one module", "a type such as module/type", typeRule)),
 		optional("args", anything("what it is started with; any value, sent as CBOR")),

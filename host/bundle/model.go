@@ -22,6 +22,7 @@ type Manifest struct {
 	MostAwake   int           // see host.Config.WithMostAwake
 	Memory      int64         // see host.Config.WithMemory; 0: the default
 	MostActors  int           // see host.Config.WithMaxActors; 0: no bound
+	HTTP        *HTTP         // nil: nothing listens
 	Services    []Use         // in the order of the kinds that LoadWith was given
 	Main        string        // the top-level actor whose end ends the run, or ""
 

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/gateway"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -87,6 +88,7 @@ type Bundle struct {
 
 	services services
 	system   *host.System // that was started last
+	gateway  atomic.Pointer[gateway.Gateway]
 }
 
 type buildResult = build.Result
@@ -218,7 +220,7 @@ func (mod Module) ImageConfig() runtime.ImageConfig {
 // their place in the manifest.
 func checkTypes(m *Manifest, l map[string]*loaded) error {
 	var found Diagnostics
-	m.Walk(func(path string, a *Actor) {
+	check := func(_ string, a *Actor) {
 		x := l[a.Module]
 		if x == nil {
 			return // that was reported
@@ -242,7 +244,9 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 					fmt.Sprintf("actor %s: capabilities.spawn: the module %s has no type %q%s", a.Name, a.Module, t, suggestion(t, types))})
 			}
 		}
-	})
+	}
+	m.Walk(check)
+	m.eachMade(func(a *Actor) { check("", a) })
 	if len(found) == 0 {
 		return nil
 	}
@@ -293,6 +297,9 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 		if _, err := sys.Spawn(a.Name, b.props(a)); err != nil {
 			return nil, errOf(fmt.Errorf("actor %s: %w", a.Name, err), sys.Close(context.Background()))
 		}
+	}
+	if err := b.startHTTP(sys); err != nil {
+		return nil, errOf(err, sys.Close(context.Background()))
 	}
 	return sys, nil
 }

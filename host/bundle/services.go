@@ -175,11 +175,13 @@ func (c *checker) settings(v view) (out []Use) {
 // used adds the services that are granted and have no settings.
 func (c *checker) used(m *Manifest) {
 	granted := map[string]bool{}
-	m.Walk(func(_ string, a *Actor) {
+	note := func(a *Actor) {
 		for _, g := range a.Grants {
 			granted[g.Kind.Name()] = true
 		}
-	})
+	}
+	m.Walk(func(_ string, a *Actor) { note(a) })
+	m.eachMade(note)
 	var all []Use
 	for _, k := range c.kinds {
 		at := slices.IndexFunc(m.Services, func(u Use) bool { return u.Kind == k })

@@ -21,7 +21,8 @@ type CORS struct {
 	MaxAge      time.Duration // how long a browser may remember the answer to a preflight; default 10 min
 }
 
-func (c *CORS) check() error {
+// Check reports what is wrong with it.
+func (c *CORS) Check() error {
 	if len(c.Origins) == 0 {
 		return errors.New("origins are needed")
 	}

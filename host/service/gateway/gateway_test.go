@@ -106,9 +106,6 @@ func open(t *testing.T, cfg gateway.Config, actors map[string]host.Props) *site 
 	if err := s.g.Listen(); err != nil {
 		t.Fatal(err)
 	}
-	for len(s.g.Addrs()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
 	s.url = "http://" + s.g.Addrs()[0].String()
 	if cfg.Listen[0].TLS != nil {
 		s.url = "https" + strings.TrimPrefix(s.url, "http")

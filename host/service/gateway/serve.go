@@ -39,8 +39,9 @@ func (g *Gateway) Listen() error {
 		opened = append(opened, l)
 	}
 	for i, l := range opened {
+		s := g.prepare(l, g.cfg.Listen[i].H2C)
 		g.server.serving.Go(func() {
-			if err := g.Serve(l, g.cfg.Listen[i].H2C); err != nil {
+			if err := serve(s, l); err != nil {
 				g.log.Error("the gateway has stopped listening", "address", l.Addr().String(), "error", err)
 			}
 		})
@@ -57,7 +58,20 @@ func (g *Gateway) Addrs() []net.Addr {
 
 // Serve serves the connections of a listener, until Drain or Close; then it returns nil. A
 // listener of package tls brings HTTP/2 along; h2c accepts it without TLS, too.
-func (g *Gateway) Serve(l net.Listener, h2c bool) error {
+func (g *Gateway) Serve(l net.Listener, h2c bool) error { return serve(g.prepare(l, h2c), l) }
+
+func serve(s *http.Server, l net.Listener) error {
+	if s == nil {
+		return l.Close()
+	}
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// prepare makes the server of a listener; nil: the gateway ends.
+func (g *Gateway) prepare(l net.Listener, h2c bool) *http.Server {
 	s := &http.Server{
 		Handler: g, ReadHeaderTimeout: g.cfg.Timeouts.Header, IdleTimeout: g.cfg.Timeouts.Idle,
 		MaxHeaderBytes: max(g.cfg.Limits.Header-slop, 1), DisableGeneralOptionsHandler: true,
@@ -69,17 +83,13 @@ func (g *Gateway) Serve(l net.Listener, h2c bool) error {
 	s.Protocols.SetHTTP2(true)
 	s.Protocols.SetUnencryptedHTTP2(h2c)
 	g.server.mu.Lock()
+	defer g.server.mu.Unlock()
 	if state(g.state.Load()) >= draining {
-		g.server.mu.Unlock()
-		return l.Close()
+		return nil
 	}
 	g.server.servers = append(g.server.servers, s)
 	g.server.addrs = append(g.server.addrs, l.Addr())
-	g.server.mu.Unlock()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return s
 }
 
 // slop is what net/http lets headers have beyond MaxHeaderBytes.

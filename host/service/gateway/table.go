@@ -42,7 +42,7 @@ func checkRoutes(cfg Config) []*RouteError {
 		}
 		checkTarget(r, fail)
 		if r.CORS != nil {
-			if err := r.CORS.check(); err != nil {
+			if err := r.CORS.Check(); err != nil {
 				fail("cors", err)
 			}
 		}
