@@ -8,6 +8,7 @@
 //	bench table [-docs FILE] FILE             writes the table and the charts from them
 //	bench compare A.jsonl B.jsonl             ratios of medians
 //	bench compare [-only] [-who] OLD NEW      the same of two binaries, interleaved
+//	bench gateway [-quick] [-time 60s] [-conns N] [-crash 0.01] [-who REGEXP]   HTTP at full load, and every answer checked
 //
 // docs/benchmarks.md explains what is measured.
 package main
@@ -56,6 +57,10 @@ func command(args []string) error {
 		return table(rest)
 	case "compare":
 		return compare(rest)
+	case "gateway":
+		return gatewayLoad(rest)
+	case "serve": // of gateway
+		return gatewayServe(rest)
 	case "child": // of run
 		if len(rest) < 2 {
 			return errors.New("child BENCHMARK CONTESTANT [quick]")

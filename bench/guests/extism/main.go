@@ -5,6 +5,8 @@ package main
 
 import (
 	"encoding/binary"
+	"strconv"
+	"strings"
 
 	"github.com/extism/go-pdk"
 )
@@ -48,3 +50,17 @@ func record() int32 {
 func crash() int32 { panic("crash") }
 
 func main() {}
+
+// users answers a request whose path is the first line and whose query the second one.
+//
+//go:wasmexport users
+func users() int32 {
+	path, query, _ := strings.Cut(pdk.InputString(), "\n")
+	id, ok := strings.CutPrefix(path, "/users/")
+	if !ok {
+		panic("boom")
+	}
+	q, _ := strings.CutPrefix(query, "q=")
+	pdk.OutputString(`{"id":` + strconv.Quote(id) + `,"q":` + strconv.Quote(q) + `}`)
+	return 0
+}

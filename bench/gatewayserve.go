@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+
+	extism "github.com/extism/go-sdk"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/host/service/gateway"
+)
+
+// gatewayServers are those that are put under load.
+var gatewayServers = []struct {
+	name  string
+	ours  bool
+	open  func(ctx context.Context) (http.Handler, func() served, error)
+	lacks func() string
+}{
+	{"net/http", false, plainServer, func() string { return "" }},
+	{"gateway-go", true, func(ctx context.Context) (http.Handler, func() served, error) { return gatewayServer(ctx, "go") }, func() string { return "" }},
+	{"gateway-tinygo", true, func(ctx context.Context) (http.Handler, func() served, error) { return gatewayServer(ctx, "tinygo") }, func() string { return lacksProgram("tinygo") }},
+	{"extism", false, extismServer, func() string { return "" }},
+}
+
+// gatewayGuests builds what the servers need.
+func gatewayGuests(dir string) error {
+	for _, g := range []struct{ name, source, compiler string }{{"go", "go", "go"}, {"tinygo", "go", "tinygo"}, {"extism", "extism", "go"}} {
+		if lacksProgram(g.compiler) != "" {
+			continue
+		}
+		ctx := context.Background()
+		r, err := build.Guest(ctx, filepath.Join(sourceDir(), "guests", g.source), build.Options{Compiler: g.compiler})
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+		code, err := r.Code(ctx)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, g.name+".wasm"), code, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gatewayServe serves until its input ends, and says then what there was.
+func gatewayServe(args []string) error {
+	for _, s := range gatewayServers {
+		if len(args) != 1 || s.name != args[0] {
+			continue
+		}
+		h, end, err := s.open(context.Background())
+		if err != nil {
+			return err
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		server := &http.Server{Handler: h}
+		go func() { _ = server.Serve(l) }()
+		fmt.Println(l.Addr())
+		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+			return err
+		}
+		_ = server.Close()
+		return json.NewEncoder(os.Stdout).Encode(end())
+	}
+	return fmt.Errorf("no such server: %v", args)
+}
+
+// plainServer is net/http with a handler in Go; what crashes is answered by a recover.
+func plainServer(context.Context) (http.Handler, func() served, error) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		body := `{"id":` + strconv.Quote(r.PathValue("id")) + `,"q":` + strconv.Quote(r.URL.Query().Get("q")) + `}`
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = io.WriteString(w, body)
+	})
+	mux.HandleFunc("GET /boom", func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if recover() != nil {
+				w.Header().Set("Content-Length", "0")
+				w.WriteHeader(http.StatusBadGateway)
+			}
+		}()
+		panic("boom")
+	})
+	return mux, func() served { return served{} }, nil
+}
+
+// gatewayServer is the gateway in front of a pool of guests.
+func gatewayServer(ctx context.Context, guest string) (http.Handler, func() served, error) {
+	code, err := guestFile(guest)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := newProductWith(ctx, code, 0, func(c host.Config) host.Config { return c })
+	if err != nil {
+		return nil, nil, err
+	}
+	events := p.sys.Subscribe(1<<16, func(e *host.Event) bool { return e.Kind == host.EventFailed })
+	reports := []string{}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for e := range events.C() {
+			reports = append(reports, e.ID)
+		}
+	})
+	var pool []string
+	for i := range 2 * runtime.GOMAXPROCS(0) {
+		name := "web-" + strconv.Itoa(i)
+		if _, err := p.sys.Spawn(name, host.Guest(p.image, "web")); err != nil {
+			return nil, nil, err
+		}
+		pool = append(pool, "/user/"+name)
+	}
+	g, err := gateway.New(p.sys, gateway.Config{Routes: []gateway.Route{
+		{Pattern: "GET /users/{id}", To: gateway.Target{Pool: pool}}, {Pattern: "GET /boom", To: gateway.Target{Pool: pool}},
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, func() served {
+		_ = g.Drain(ctx)
+		events.Close()
+		all.Wait()
+		if n := events.Dropped(); n > 0 {
+			fmt.Fprintln(os.Stderr, n, "events were lost")
+		}
+		return served{Reports: reports}
+	}, nil
+}
+
+// extismServer calls a plugin for each request; there is one for each processor, and a new
+// one after a crash.
+func extismServer(ctx context.Context) (http.Handler, func() served, error) {
+	code, err := guestFile("extism")
+	if err != nil {
+		return nil, nil, err
+	}
+	extism.SetLogLevel(extism.LogLevelOff)
+	c, err := extism.NewCompiledPlugin(ctx, extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: code}}}, extism.PluginConfig{EnableWasi: true}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	free := make(chan *extism.Plugin, runtime.GOMAXPROCS(0))
+	for range cap(free) {
+		p, err := c.Instance(ctx, extism.PluginInstanceConfig{})
+		if err != nil {
+			return nil, nil, err
+		}
+		free <- p
+	}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := <-free
+		defer func() { free <- p }()
+		_, out, err := p.Call("users", []byte(r.URL.Path+"\n"+r.URL.RawQuery))
+		if err != nil {
+			_ = p.Close(ctx)
+			if p, err = c.Instance(ctx, extism.PluginInstanceConfig{}); err != nil {
+				panic(err)
+			}
+			w.Header().Set("Content-Length", "0")
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(out)))
+		_, _ = w.Write(out)
+	})
+	return h, func() served { return served{} }, nil
+}
