@@ -27,7 +27,8 @@ import (
 
 // served is what a server says at its end.
 type served struct {
-	Reports []string // ids of crash reports; nil: it makes none
+	Reports []string      // ids of crash reports; nil: it makes none
+	CPU     time.Duration // since it was ready
 }
 
 // loaded is what a run has measured.
@@ -39,6 +40,7 @@ type loaded struct {
 	Requests int     `json:"requests"`
 	Crashed  int     `json:"crashed"`
 	PerSec   float64 `json:"requests_per_s"`
+	CPU      float64 `json:"cpu_us"` // of the server, a request
 	P50      float64 `json:"p50_us"`
 	P99      float64 `json:"p99_us"`
 	Max      float64 `json:"max_us"`
@@ -131,7 +133,8 @@ func load(dir, name string, conns int, long time.Duration, crash float64) (*load
 		return nil, errors.Join(err, cmd.Wait())
 	}
 	address = strings.TrimSpace(address)
-	if _, err := drive(address, conns, min(long/4, time.Second), crash); err != nil { // so that all is warm
+	warm, err := drive(address, conns, min(long/4, time.Second), crash) // so that all is warm
+	if err != nil {
 		return nil, err
 	}
 	r, err := drive(address, conns, long, crash)
@@ -150,6 +153,7 @@ func load(dir, name string, conns int, long time.Duration, crash float64) (*load
 	}
 	res := r.result()
 	res.Who = name
+	res.CPU = float64(s.CPU.Microseconds()) / float64(len(r.took)+len(warm.took))
 	if s.Reports != nil {
 		known := make(map[string]bool, len(s.Reports))
 		for _, id := range s.Reports {

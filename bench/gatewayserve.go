@@ -10,8 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"sync"
+	"syscall"
+	"time"
 
 	extism "github.com/extism/go-sdk"
 
@@ -70,15 +73,32 @@ func gatewayServe(args []string) error {
 			return err
 		}
 		server := &http.Server{Handler: h}
+		if p := os.Getenv("PROF"); p != "" {
+			f, _ := os.Create(p)
+			_ = pprof.StartCPUProfile(f)
+			defer pprof.StopCPUProfile()
+		}
 		go func() { _ = server.Serve(l) }()
+		begun := processTime()
 		fmt.Println(l.Addr())
 		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 			return err
 		}
 		_ = server.Close()
-		return json.NewEncoder(os.Stdout).Encode(end())
+		s := end()
+		s.CPU = processTime() - begun
+		return json.NewEncoder(os.Stdout).Encode(s)
 	}
 	return fmt.Errorf("no such server: %v", args)
+}
+
+// processTime is the processor time that this process has had.
+func processTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // plainServer is net/http with a handler in Go; what crashes is answered by a recover.

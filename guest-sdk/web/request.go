@@ -8,16 +8,57 @@ import (
 // Request is a request. Slices that it returns are valid until the handler returns; texts
 // are copies.
 type Request struct {
-	route, method, path, query []byte
-	values, headers, who       []byte // encoded
-	body                       []byte
-	stream                     actor.Ref
-	length                     int64
-	remote, id                 []byte
+	method, path, route []byte
+	values, who         []byte // encoded
+	query, headers      []byte
+	body                []byte
+	stream              actor.Ref
+	length              int64
+	remote, id          []byte
 
+	reader   abi.Reader // behind what was read so far
+	next     int        // the element that it is at
 	of       *route
 	own      bool     // the values are those of segments, not the gateway's
 	segments [][]byte // of the path
+}
+
+// reset begins another request. What it keeps lies in the inbox.
+func (q *Request) reset(msg *actor.Message) {
+	q.values, q.who, q.query, q.headers, q.body, q.stream, q.length, q.remote, q.id = nil, nil, nil, nil, nil, 0, -1, nil, nil
+	q.next, q.of, q.own = elements, nil, false
+	q.reader = *msg.Reader()
+}
+
+// need reads up to an element, if it was not read. Most handlers need few of them, and
+// reading is what costs most.
+func (q *Request) need(element int) {
+	r := &q.reader
+	for ; q.next <= element; q.next++ {
+		if r.Null() {
+			continue
+		}
+		switch q.next {
+		case atValues:
+			q.values = r.Raw()
+		case atQuery:
+			q.query = r.TextBytes()
+		case atHeaders:
+			q.headers = r.ByteString()
+		case atBody:
+			q.body = r.ByteString()
+		case atStream:
+			q.stream = r.Ref()
+		case atLength:
+			q.length = r.Int()
+		case atRemote:
+			q.remote = r.TextBytes()
+		case atID:
+			q.id = r.TextBytes()
+		case atWho:
+			q.who = r.Raw()
+		}
+	}
 }
 
 // Method is GET, POST, ...
@@ -30,17 +71,20 @@ func (q *Request) Path() string { return string(q.path) }
 func (q *Request) Route() string { return string(q.route) }
 
 // ID is that of the request; it is in the response, too, as X-Request-Id.
-func (q *Request) ID() string { return string(q.id) }
+func (q *Request) ID() string { q.need(atID); return string(q.id) }
 
 // Remote is the address of the client, without its port.
-func (q *Request) Remote() string { return string(q.remote) }
+func (q *Request) Remote() string { q.need(atRemote); return string(q.remote) }
 
 // Body is the body, if it has come with the request: see [Request.Stream].
-func (q *Request) Body() []byte { return q.body }
+func (q *Request) Body() []byte { q.need(atBody); return q.body }
 
 // Stream is the ref of a source of the body, if that is larger than a message, and its
 // length, -1 if it is not known; 0 if the body is there. See package stream.
-func (q *Request) Stream() (ref actor.Ref, length int64) { return q.stream, q.length }
+func (q *Request) Stream() (ref actor.Ref, length int64) {
+	q.need(atLength)
+	return q.stream, q.length
+}
 
 // segment splits the path.
 func (q *Request) segment() {
@@ -65,6 +109,7 @@ func (q *Request) PathValue(name string) string {
 	if q.own {
 		return q.ownValue(name)
 	}
+	q.need(atValues)
 	i := 0
 	for _, p := range q.of.parts {
 		if p.kind != one && (p.kind != rest || p.text == "") {
@@ -106,12 +151,10 @@ func (q *Request) ownValue(name string) string {
 
 // Header is the first value of a header, "" if it is not there. Capitals do not matter.
 func (q *Request) Header(name string) string {
+	q.need(atHeaders)
 	var r abi.Reader
 	r.Reset(q.headers)
-	if len(q.headers) == 0 {
-		return ""
-	}
-	for n := r.Array(); n > 1; n -= 2 {
+	for r.More() {
 		k, v := r.TextBytes(), r.TextBytes()
 		if same(k, name) {
 			return string(v)
@@ -122,12 +165,10 @@ func (q *Request) Header(name string) string {
 
 // Headers calls f with all headers, their names in small letters and sorted.
 func (q *Request) Headers(f func(name, value []byte)) {
-	if len(q.headers) == 0 {
-		return
-	}
+	q.need(atHeaders)
 	var r abi.Reader
 	r.Reset(q.headers)
-	for n := r.Array(); n > 1; n -= 2 {
+	for r.More() {
 		k, v := r.TextBytes(), r.TextBytes()
 		f(k, v)
 	}
@@ -151,13 +192,13 @@ func same(small []byte, name string) bool {
 }
 
 // RawQuery is the query as it was sent, without the question mark.
-func (q *Request) RawQuery() string { return string(q.query) }
+func (q *Request) RawQuery() string { q.need(atQuery); return string(q.query) }
 
 // Query is the first value of a parameter of the query, unescaped; "" if it is not there.
-func (q *Request) Query(name string) string { return lookup(q.query, name) }
+func (q *Request) Query(name string) string { q.need(atQuery); return lookup(q.query, name) }
 
 // Form is Query of a body that is a form (application/x-www-form-urlencoded).
-func (q *Request) Form(name string) string { return lookup(q.body, name) }
+func (q *Request) Form(name string) string { q.need(atBody); return lookup(q.body, name) }
 
 func lookup(b []byte, name string) string {
 	for len(b) > 0 {
@@ -254,6 +295,7 @@ func (q *Request) Claim(name string) (claim *abi.Reader) {
 }
 
 func (q *Request) identity(f func(key []byte, r *abi.Reader)) {
+	q.need(atWho)
 	if len(q.who) == 0 {
 		return
 	}

@@ -37,6 +37,7 @@ type Handler func(ctx *actor.Context, r *Request, w *Response) error
 // Mux finds the handler of a request. It is for one actor; the zero value has no routes.
 type Mux struct {
 	routes   []route
+	last     int // index of the route of the last request that had one
 	notFound Handler
 	gone     func(ctx *actor.Context, id string) error
 	req      Request
@@ -100,12 +101,16 @@ func (m *Mux) Receive(ctx *actor.Context, msg *actor.Message) error {
 
 // find is the handler of a request; nil: there is none, and res says so.
 func (m *Mux) find(req *Request, res *Response) Handler {
-	if len(req.values) > 0 || len(req.route) > 0 {
-		for i := range m.routes {
-			if rt := &m.routes[i]; rt.pattern == string(req.route) {
-				req.of, req.own = rt, false
-				return rt.handler
-			}
+	if m.last < len(m.routes) {
+		if rt := &m.routes[m.last]; rt.pattern == string(req.route) { // as the request before
+			req.of = rt
+			return rt.handler
+		}
+	}
+	for i := range m.routes {
+		if rt := &m.routes[i]; rt.pattern == string(req.route) {
+			req.of, m.last = rt, i
+			return rt.handler
 		}
 	}
 	req.segment()
@@ -113,6 +118,9 @@ func (m *Mux) find(req *Request, res *Response) Handler {
 	otherMethod := false
 	for i := range m.routes {
 		rt := &m.routes[i]
+		if n := len(rt.first); n > 0 && (len(req.segments) == 0 || len(req.segments[0]) != n || req.segments[0][0] != rt.first[0]) {
+			continue // nearly always this is seen at once
+		}
 		if !rt.matches(req.segments) {
 			continue
 		}
@@ -141,6 +149,7 @@ func (m *Mux) find(req *Request, res *Response) Handler {
 // route is a pattern with its handler.
 type route struct {
 	pattern, method string
+	first           string // the first segment, if it is a text
 	parts           []part
 	handler         Handler
 }
@@ -203,6 +212,9 @@ func parse(pattern string) route {
 			rt.parts = append(rt.parts, part{s, literal})
 		}
 		if last {
+			if rt.parts[0].kind == literal {
+				rt.first = rt.parts[0].text
+			}
 			return rt
 		}
 		at = to + 1
@@ -259,88 +271,47 @@ const (
 	isOther
 )
 
-// The keys of a request, in the order in which the gateway writes them.
+// The elements of a request, in the order in which the gateway writes them.
 const (
-	keyRoute = iota
-	keyMethod
-	keyPath
-	keyValues
-	keyQuery
-	keyHeaders
-	keyBody
-	keyStream
-	keyLength
-	keyRemote
-	keyID
-	keyWho
+	atMethod = iota
+	atPath
+	atRoute
+	atValues
+	atQuery
+	atHeaders
+	atBody
+	atStream
+	atLength
+	atRemote
+	atID
+	atWho
+	elements
 )
 
-var keys = [...]string{"route", "method", "path", "values", "query", "headers", "body", "stream", "length", "remote", "id", "who"}
-
-// keyOf is the index of a key, which is likely to be next; -1: it is none of these.
-func keyOf(b []byte, next int) int {
-	if next < len(keys) && keys[next] == string(b) {
-		return next
-	}
-	for i := range keys {
-		if keys[i] == string(b) {
-			return i
-		}
-	}
-	return -1
-}
-
-// read takes a message apart. What it keeps lies in the inbox.
+// read begins to take a message apart; see [Request.need].
 func (q *Request) read(msg *actor.Message) verdict {
-	segments := q.segments[:0]
-	*q = Request{length: -1, segments: segments}
-	r := msg.Reader()
+	q.reset(msg)
+	r := &q.reader
 	if r.Peek() != abi.TypeArray || r.Array() != 2 || r.Peek() != abi.TypeText {
 		return isOther
 	}
-	v := isRequest
 	switch string(r.TextBytes()) {
 	case "http":
-	case "http.gone":
-		v = isGone
-	default:
-		return isOther
-	}
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
-		k := keyOf(r.TextBytes(), next)
-		next = k + 1
-		switch k {
-		case keyRoute:
-			q.route = r.TextBytes()
-		case keyMethod:
-			q.method = r.TextBytes()
-		case keyPath:
-			q.path = r.TextBytes()
-		case keyValues:
-			q.values = r.Raw()
-		case keyQuery:
-			q.query = r.TextBytes()
-		case keyHeaders:
-			q.headers = r.Raw()
-		case keyBody:
-			q.body = r.ByteString()
-		case keyStream:
-			q.stream = r.Ref()
-		case keyLength:
-			q.length = r.Int()
-		case keyRemote:
-			q.remote = r.TextBytes()
-		case keyID:
-			q.id = r.TextBytes()
-		case keyWho:
-			q.who = r.Raw()
-		default:
-			r.Skip()
+		if r.Array() < elements || !r.OK() {
+			return isOther
 		}
+		q.method, q.path, q.route = r.TextBytes(), r.TextBytes(), r.TextBytes()
+		q.next = atValues
+		if !r.OK() {
+			return isOther
+		}
+		return isRequest
+	case "http.gone":
+		q.id = r.TextBytes()
+		if r.Done() != nil {
+			return isOther
+		}
+		return isGone
 	}
-	if r.Done() != nil {
-		return isOther
-	}
-	return v
+	return isOther
 }

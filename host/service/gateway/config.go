@@ -88,7 +88,7 @@ type Route struct {
 	Body, Handler time.Duration
 	// Headers are the names of request headers that the actor gets; nil: all but hop-by-hop ones.
 	Headers []string
-	// Cancel tells the actor ["http.gone", {"id": id}] if the client goes away before the answer.
+	// Cancel tells the actor ["http.gone", id] if the client goes away before the answer.
 	Cancel bool
 	// Compress turns compression off for this route, if it says "off".
 	Compress string

@@ -14,19 +14,20 @@ import (
 
 // exchange is one request and what becomes of it. It belongs to the goroutine of the request.
 type exchange struct {
-	g     *Gateway
-	r     *http.Request
-	w     recorder
-	id    string
-	begun time.Time
-	route *route    // nil: none was found
-	who   *Identity // nil: nobody in particular
-	lease lease     // the actor that was chosen
-	busy  *client   // whose share it has
-	share *client   // likewise, of the route
-	entry bool      // it counts among the route's
-	rest  io.Reader // of the body, what is too much for a message
-	note  string    // for the access log: the report of a crash, or why it was refused
+	g       *Gateway
+	r       *http.Request
+	w       recorder
+	id      string
+	begun   time.Time
+	route   *route    // nil: none was found
+	who     *Identity // nil: nobody in particular
+	lease   lease     // the actor that was chosen
+	busy    *client   // whose share it has
+	share   *client   // likewise, of the route
+	entry   bool      // it counts among the route's
+	headers [512]byte // room for them, encoded
+	rest    io.Reader // of the body, what is too much for a message
+	note    string    // for the access log: the report of a crash, or why it was refused
 }
 
 // Identity is who makes a request, as the gateway has found out.

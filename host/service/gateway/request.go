@@ -21,10 +21,9 @@ const (
 	GoneOp = "http.gone"
 )
 
-// requestHead is what all messages of a route begin with: ["http", {"route": pattern, ...
+// requestHead is what all messages of a route say: its pattern, encoded.
 func requestHead(pattern string) []byte {
 	w := abi.NewWriter(nil)
-	w.Text("route")
 	w.Text(pattern)
 	return w.Bytes()
 }
@@ -135,7 +134,11 @@ func giveBack(buf *[]byte) {
 	}
 }
 
-// encode writes the message of a request; done is to be called when it was answered.
+// encode writes the message of a request: ["http", [method, path, route, values, query,
+// headers, body, stream, length, remote, id, who]], where null stands for what is not there.
+// It is an array since reading keys would take a guest longer than all the rest, and headers
+// are a byte string, so that a guest can step over them. Elements are only ever added at the
+// end. done is to be called when it was answered.
 func (x *exchange) encode(buf *[]byte) (done func(), p problem) {
 	r, rt := x.r, x.route
 	var ref host.Ref
@@ -154,53 +157,44 @@ func (x *exchange) encode(buf *[]byte) (done func(), p problem) {
 		}
 	}
 	w := abi.NewWriter((*buf)[:0])
-	n := 5 // route, method, path, headers, remote
-	for _, more := range []bool{len(rt.wild) > 0, r.URL.RawQuery != "", len(inline) > 0, !ref.IsZero(), x.who != nil, r.ContentLength >= 0 && !ref.IsZero()} {
-		if more {
-			n++
-		}
-	}
 	w.Array(2)
 	w.Text(Op)
-	w.Map(n + 1) // id
-	w.Encoded(string(rt.head))
-	w.Text("method")
+	w.Array(12)
 	w.Text(r.Method)
-	w.Text("path")
 	w.Text(r.URL.Path)
+	w.Raw(rt.head)
 	if len(rt.wild) > 0 {
-		w.Text("values")
 		w.Array(len(rt.wild))
 		for _, v := range rt.wild {
 			w.Text(r.PathValue(v.name))
 		}
+	} else {
+		w.Null()
 	}
 	if r.URL.RawQuery != "" {
-		w.Text("query")
 		w.Text(r.URL.RawQuery)
+	} else {
+		w.Null()
 	}
 	x.encodeHeaders(w)
 	if len(inline) > 0 {
-		w.Text("body")
 		w.ByteString(inline)
+	} else {
+		w.Null()
 	}
-	if !ref.IsZero() {
-		w.Text("stream")
+	if ref.IsZero() {
+		w.Null()
+		w.Null()
+	} else {
 		w.Ref(ref.UID())
-		if r.ContentLength >= 0 {
-			w.Text("length")
-			w.Int(r.ContentLength)
-		}
+		w.Int(r.ContentLength)
 	}
-	w.Text("remote")
 	w.Text(x.remote().String())
-	w.Text("id")
 	w.Text(x.id)
-	if x.who != nil {
-		w.Text("who")
-		if p := x.who.encode(w); p.status != 0 {
-			return done, p
-		}
+	if x.who == nil {
+		w.Null()
+	} else if p := x.who.encode(w); p.status != 0 {
+		return done, p
 	}
 	*buf = w.Bytes()
 	return done, problem{}
@@ -233,13 +227,14 @@ var hopByHop = map[string]bool{
 	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
 }
 
-// encodeHeaders writes headers as names and values in turn, sorted by name, in small letters.
+// encodeHeaders writes headers as a byte string of texts: names and values in turn, sorted by
+// name, in small letters.
 func (x *exchange) encodeHeaders(w *abi.Writer) {
 	r, rt := x.r, x.route
 	var room [32]string
-	names, n := room[:0], 0
+	names := room[:0]
 	named := r.Header["Connection"]
-	for name, values := range r.Header {
+	for name := range r.Header {
 		if hopByHop[name] || rt.pass != nil && !rt.pass[name] || name == "Authorization" && rt.auth != nil {
 			continue
 		}
@@ -247,17 +242,12 @@ func (x *exchange) encodeHeaders(w *abi.Writer) {
 			continue
 		}
 		names = append(names, name)
-		n += len(values)
 	}
 	slices.Sort(names)
-	host := rt.pass == nil || rt.pass["Host"]
-	w.Text("headers")
-	if host {
-		w.Array(2*n + 2)
-		w.Text("host")
-		w.Text(r.Host)
-	} else {
-		w.Array(2 * n)
+	h := abi.NewWriter(x.headers[:0])
+	if rt.pass == nil || rt.pass["Host"] {
+		h.Text("host")
+		h.Text(r.Host)
 	}
 	var lower [64]byte
 	for _, name := range names {
@@ -270,10 +260,11 @@ func (x *exchange) encodeHeaders(w *abi.Writer) {
 			small = append(small, c)
 		}
 		for _, v := range r.Header[name] {
-			w.Text(string(small))
-			w.Text(v)
+			h.Text(string(small))
+			h.Text(v)
 		}
 	}
+	w.ByteString(h.Bytes())
 }
 
 // inList reports whether a header that is a list has an element.
@@ -414,8 +405,6 @@ func (x *exchange) gone(to host.Ref) {
 	w := abi.NewWriter(nil)
 	w.Array(2)
 	w.Text(GoneOp)
-	w.Map(1)
-	w.Text("id")
 	w.Text(x.id)
 	_ = x.g.sys.TryTell(to, host.Raw(w.Bytes()))
 }
