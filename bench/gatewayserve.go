@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"strconv"
 	"sync"
 	"syscall"
@@ -18,6 +17,7 @@ import (
 
 	extism "github.com/extism/go-sdk"
 
+	"github.com/wasmactors/wasmactors/guest-sdk/web"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
@@ -73,11 +73,6 @@ func gatewayServe(args []string) error {
 			return err
 		}
 		server := &http.Server{Handler: h}
-		if p := os.Getenv("PROF"); p != "" {
-			f, _ := os.Create(p)
-			_ = pprof.StartCPUProfile(f)
-			defer pprof.StopCPUProfile()
-		}
 		go func() { _ = server.Serve(l) }()
 		begun := processTime()
 		fmt.Println(l.Addr())
@@ -105,10 +100,13 @@ func processTime() time.Duration {
 func plainServer(context.Context) (http.Handler, func() served, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /users/{id}", func(w http.ResponseWriter, r *http.Request) {
-		body := `{"id":` + strconv.Quote(r.PathValue("id")) + `,"q":` + strconv.Quote(r.URL.Query().Get("q")) + `}`
+		body := append(make([]byte, 0, 64), `{"id":`...)
+		body = web.AppendJSON(body, r.PathValue("id"))
+		body = append(body, `,"q":`...)
+		body = append(web.AppendJSON(body, r.URL.Query().Get("q")), '}')
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = io.WriteString(w, body)
+		_, _ = w.Write(body)
 	})
 	mux.HandleFunc("GET /boom", func(w http.ResponseWriter, r *http.Request) {
 		defer func() {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strconv"
-
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 	"github.com/wasmactors/wasmactors/guest-sdk/web"
 )
@@ -10,8 +8,13 @@ import (
 // newWeb is what answers behind the gateway, as the native handler beside it does.
 func newWeb() actor.Actor {
 	m := web.NewMux()
+	var buf []byte
 	m.Handle("GET /users/{id}", func(_ *actor.Context, r *web.Request, w *web.Response) error {
-		w.JSON(`{"id":` + strconv.Quote(r.PathValue("id")) + `,"q":` + strconv.Quote(r.Query("q")) + `}`)
+		buf = append(buf[:0], `{"id":`...)
+		buf = web.AppendJSON(buf, r.PathValue("id"))
+		buf = append(buf, `,"q":`...)
+		buf = web.AppendJSON(buf, r.Query("q"))
+		w.Type("application/json").Bytes(append(buf, '}'))
 		return nil
 	})
 	m.Handle("GET /boom", func(*actor.Context, *web.Request, *web.Response) error { panic("boom") })
