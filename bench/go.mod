@@ -19,6 +19,7 @@ require (
 	github.com/tochemey/goakt/v4 v4.1.0
 	github.com/wasmactors/wasmactors v0.0.0
 	github.com/wasmactors/wasmactors/abi v0.1.0
+	github.com/wasmactors/wasmactors/guest-sdk v0.0.0-00010101000000-000000000000
 )
 
 require (
