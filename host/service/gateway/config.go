@@ -96,14 +96,6 @@ type Route struct {
 	Upgrade Upgrade
 }
 
-// Upgrade is what a route does besides answering requests. See ws.go and sse.go.
-type Upgrade struct {
-	WebSocket bool
-	Events    bool
-	Origins   []string // of WebSockets: hosts that pages may come from, besides the own; * for any
-	Message   int64    // bytes of one WebSocket message; default 64 KiB
-}
-
 // RouteLimits bound one route.
 type RouteLimits struct {
 	AtOnce int   // under way; 0: as many as the gateway has
@@ -183,7 +175,7 @@ func (c Config) withDefaults() Config {
 		def(&r.Limits.Body, l.Body)
 		def(&r.Body, t.Body)
 		def(&r.Handler, t.Handler)
-		def(&r.Upgrade.Message, 64<<10)
+		r.Upgrade = r.Upgrade.withDefaults()
 		def(&r.Client.Known, c.Client.Known)
 		if r.CORS == nil {
 			r.CORS = c.CORS

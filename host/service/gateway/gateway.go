@@ -33,6 +33,7 @@ type Gateway struct {
 	state   atomic.Int32 // of type state
 	ids     ids
 	open    open
+	conns   conns
 
 	server server
 }

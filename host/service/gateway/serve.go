@@ -233,6 +233,7 @@ func (g *Gateway) end() error {
 			d.close()
 		}
 	}
+	g.conns.close()
 	if old := g.state.Swap(int32(closed)); state(old) != closed {
 		g.sys.Stop(g.own.ref)
 	}

@@ -1,0 +1,275 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/stream"
+)
+
+// canStream reports whether bodies may be larger than a message.
+const canStream = true
+
+// bodyWindow is what is kept of a body on its way to the actor, in bytes.
+const bodyWindow = 64 << 10
+
+// upgrade serves a request in another way than by one answer; false: it is an ordinary one.
+func (x *exchange) upgrade() bool {
+	switch {
+	case x.route.Upgrade.WebSocket && wantsWebSocket(x.r):
+		x.webSocket()
+	case x.route.Upgrade.Events && wantsEvents(x.r):
+		x.events()
+	default:
+		return false
+	}
+	return true
+}
+
+// streamRequest makes a source of a body, of which first was read already, and returns its
+// ref. done is called when the answer was given: what the actor has not read by then is nobody's.
+func (x *exchange) streamRequest(first []byte, rest io.Reader) (ref host.Ref, done func(), p problem) {
+	props, src := stream.NewSource(stream.Params{Window: bodyWindow, Idle: x.route.Handler, Clock: x.g.clock})
+	ref, err := x.spawn(props)
+	if err != nil {
+		src.Abandon()
+		return host.Ref{}, nil, x.g.problemOf(err, host.Ref{})
+	}
+	control := http.NewResponseController(x.w.ResponseWriter)
+	_ = control.EnableFullDuplex() // of HTTP/1; HTTP/2 always is
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, err := src.Write(first)
+		if err == nil {
+			_, err = io.Copy(src, &pacedBody{rest, control, x.g.clock, x.route.Body})
+		}
+		src.CloseWithError(bodyError(err))
+	}()
+	return ref, func() {
+		src.Abandon()
+		select {
+		case <-copied:
+			return
+		default:
+		}
+		// Not all of it was read: the connection is of no more use.
+		_ = control.SetReadDeadline(time.Unix(1, 0))
+		if x.w.status == 0 {
+			x.w.Header().Set("Connection", "close")
+		}
+		<-copied
+	}, problem{}
+}
+
+// pacedBody is a body each part of which must come in time.
+type pacedBody struct {
+	from    io.Reader
+	control *http.ResponseController
+	clock   host.Clock
+	most    time.Duration
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	_ = b.control.SetReadDeadline(b.clock.Now().Add(b.most))
+	n, err := b.from.Read(p)
+	if err == io.EOF {
+		_ = b.control.SetReadDeadline(time.Time{}) // else the connection would be taken for one that has gone
+	}
+	return n, err
+}
+
+// bodyError is what an actor is told of a body that could not be read to its end.
+func bodyError(err error) error {
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &large):
+		return service.Errorf(service.TooLarge, "the body is larger than %d bytes", large.Limit)
+	case isTimeout(err):
+		return service.Errorf(service.Timeout, "the body did not come in time")
+	}
+	return service.Errorf(service.Cancelled, "the client has gone")
+}
+
+// readAhead is how many parts of a streamed answer are asked for at once.
+const readAhead = 2
+
+// partSize is how many bytes are asked for, of an actor or a stream.
+const partSize = 32 << 10
+
+// streamAnswer writes an answer whose body comes in parts, each of which is asked for:
+// {"stream": ref} or {"stream": ref, "key": n}. The ref is that of a source, such as a service has
+// given to the actor, or of an actor that answers ["read", {"max": bytes, "key": n}] as one. The
+// status and the headers of a were checked and stand in x.w.Header().
+func (x *exchange) streamAnswer(a *answer, how []byte) problem {
+	bad := func(err error) problem {
+		x.clearHeaders()
+		return problem{status: http.StatusBadGateway, text: "the actor's answer is not valid", cause: err}
+	}
+	from, key, err := decodeHow(how)
+	if err != nil {
+		return bad(err)
+	}
+	ref, err := x.g.sys.RefOf(from)
+	if err != nil {
+		return bad(err)
+	}
+	s := &partReader{x: x, from: ref, ask: readRequest(key)}
+	defer s.end()
+	if x.r.Method == http.MethodHead {
+		x.w.WriteHeader(a.status)
+		return problem{}
+	}
+	first, p := s.next() // before the status is sent: what fails at once still gets one of its own
+	if p.status != 0 {
+		x.clearHeaders()
+		return p
+	}
+	h := x.w.Header()
+	if !a.typed {
+		h["Content-Type"] = bytesType
+	}
+	if _, ok := h["X-Content-Type-Options"]; !ok {
+		h["X-Content-Type-Options"] = noSniff
+	}
+	if a.length >= 0 {
+		h["Content-Length"] = []string{strconv.FormatInt(a.length, 10)}
+	}
+	x.w.WriteHeader(a.status)
+	control := http.NewResponseController(x.w.ResponseWriter)
+	sent := int64(0)
+	for part := first; part != nil; {
+		if sent += int64(len(part)); a.length >= 0 && sent > a.length || x.g.cfg.Limits.Answer > 0 && sent > x.g.cfg.Limits.Answer {
+			return problem{status: http.StatusBadGateway, text: "the answer is longer than it may be"}
+		}
+		_ = control.SetWriteDeadline(x.g.clock.Now().Add(x.g.cfg.Timeouts.Write))
+		if _, err := x.w.Write(part); err != nil {
+			x.note = "the client has gone"
+			return problem{}
+		}
+		if len(part) < partSize {
+			_ = control.Flush()
+		}
+		if part, p = s.next(); p.status != 0 {
+			return p // the answer breaks off
+		}
+	}
+	if a.length >= 0 && sent < a.length {
+		return problem{status: http.StatusBadGateway, text: "the answer is shorter than its Content-Length"}
+	}
+	return problem{}
+}
+
+func decodeHow(how []byte) (from abi.Ref, key []byte, err error) {
+	r := abi.NewReader(how)
+	for range r.Map() {
+		switch string(r.TextBytes()) {
+		case "stream":
+			from = r.Ref()
+		case "key":
+			key = r.Raw()
+		default:
+			return 0, nil, errors.New(`a body that is a map has the keys "stream" (a ref) and "key"`)
+		}
+	}
+	if err := r.Done(); err != nil {
+		return 0, nil, err
+	}
+	if from == 0 {
+		return 0, nil, errors.New(`a body that is a map has the key "stream" (a ref)`)
+	}
+	return from, key, nil
+}
+
+// readRequest is ["read", {"max": bytes, "key": key}].
+func readRequest(key []byte) host.Raw {
+	w := abi.NewWriter(nil)
+	w.Array(2)
+	w.Text("read")
+	n := 1
+	if key != nil {
+		n++
+	}
+	w.Map(n)
+	w.Text("max")
+	w.Uint(partSize)
+	if key != nil {
+		w.Text("key")
+		w.Raw(key)
+	}
+	return w.Bytes()
+}
+
+// partReader asks for parts, and for some ahead.
+type partReader struct {
+	x     *exchange
+	from  host.Ref
+	ask   host.Raw
+	ahead []*host.Pending
+	over  bool
+}
+
+// next is the next part, nil at the end.
+func (s *partReader) next() ([]byte, problem) {
+	x := s.x
+	for len(s.ahead) < readAhead {
+		q, err := x.g.sys.Request(s.from, host.Bound{Value: s.ask})
+		if err != nil {
+			if len(s.ahead) == 0 {
+				return nil, x.g.problemOf(err, s.from)
+			}
+			break // those that are under way may have the end
+		}
+		s.ahead = append(s.ahead, q)
+	}
+	q := s.ahead[0]
+	expired := make(chan struct{})
+	timer := x.g.clock.AfterFunc(x.route.Handler, func() { close(expired) })
+	defer timer.Stop()
+	select {
+	case m := <-q.Answer():
+		s.ahead = s.ahead[1:]
+		if err := m.Err(); err != nil {
+			return nil, x.g.problemOf(err, s.from)
+		}
+		r := abi.NewReader(m.Payload)
+		if r.Null() && r.Done() == nil {
+			s.over = true
+			return nil, problem{}
+		}
+		part := r.ByteString()
+		if err := r.Done(); err != nil {
+			return nil, problem{status: http.StatusBadGateway, text: "the actor's answer is not valid", cause: err}
+		}
+		if part == nil {
+			part = []byte{}
+		}
+		return part, problem{}
+	case <-x.r.Context().Done():
+		return nil, problem{status: statusGone, text: "the client has gone"}
+	case <-expired:
+		return nil, problem{status: http.StatusGatewayTimeout, text: "no part of the answer in time"}
+	}
+}
+
+// end gives up what is under way, and says so.
+func (s *partReader) end() {
+	for _, q := range s.ahead {
+		q.Cancel()
+	}
+	if !s.over {
+		w := abi.NewWriter(nil)
+		w.Array(2)
+		w.Text("close")
+		w.Null()
+		_ = s.x.g.sys.TryTell(s.from, host.Raw(w.Bytes()))
+	}
+}

@@ -1,0 +1,478 @@
+package gateway
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// conn is a connection as an actor. To the peer it has an outbox, bounded in bytes, that a
+// goroutine empties which is there only while there is something. From the peer it hands
+// over one message at a time, as an ask: the next one is read when the actor has handled it.
+type conn struct {
+	g       *Gateway
+	most    int // bytes of the outbox
+	timeout time.Duration
+	kind    connKind
+	end     chan struct{} // closed when it is over
+
+	// Fixed before it is announced.
+	op      string
+	more    func(w *abi.Writer)
+	request []byte // encoded
+
+	mu      sync.Mutex
+	ref     host.Ref
+	target  host.Ref
+	state   []byte // of the actor's
+	write   func(frame) error
+	out     []frame
+	bytes   int // of out, and of what is being written
+	waiting []*host.Reply
+	writing bool // a goroutine empties the outbox
+	idle    sync.Cond
+	last    *frame // a close waits behind the outbox
+	over    bool
+	why     ended
+
+	next   host.Raw // from the peer, to be handed over
+	handed chan string
+	again  bool // the actor was restarted
+
+	ask asking // of the actor's turns
+}
+
+// connKind is what differs between connections.
+type connKind interface {
+	// frame is what an op of a guest's sends to the peer.
+	frame(op string, args *abi.Reader) (frame, error)
+}
+
+// frame is something on its way to the peer.
+type frame struct {
+	kind byte // of the connection's
+	code int
+	b    []byte
+}
+
+// frameBytes is what a frame takes besides its bytes.
+const frameBytes = 64
+
+// frameClose ends every kind of connection.
+const frameClose = 0xff
+
+// ended says how a connection has ended. The codes are those of RFC 6455.
+type ended struct {
+	code   int
+	reason string
+}
+
+// asking is what the connection's actor has asked the route's.
+type asking struct {
+	last    uint64 // correlation
+	message uint64 // correlations of what is under way; 0: nothing
+	open    uint64
+	text    host.Raw
+	tries   int
+	retry   bool // a timer is set
+	resume  bool // for an announcement, besides the message
+}
+
+const (
+	askTries   = 3
+	retryAfter = 100 * time.Millisecond
+	retryKey   = 1
+	heldAsks   = 16 // of guests that wait for room
+)
+
+func newConn(x *exchange, kind connKind) (*conn, error) {
+	u := &x.route.Upgrade
+	c := &conn{g: x.g, most: u.Outbox, timeout: x.route.Handler, kind: kind, end: make(chan struct{}), handed: make(chan string, 1)}
+	c.idle.L = &c.mu
+	props := host.Behave("connection", func() host.Behaviour { return connActor{c} }).
+		WithLifetime(supervision.Temporary).
+		WithLimits(host.Limits{Mailbox: 4096, MailboxBytes: int64(2*u.Outbox) + 64<<10, Replies: heldAsks, Watches: 4, Asks: 4, Timers: 2, Children: 1, Stash: 1})
+	c.mu.Lock() // its first turn may be over before spawn has returned
+	defer c.mu.Unlock()
+	ref, err := x.spawn(props)
+	c.ref = ref
+	return c, err
+}
+
+// begin begins to hand over and to write.
+func (c *conn) begin(target host.Ref, state []byte, write func(frame) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.target, c.state, c.write = target, state, write
+	c.wake()
+	c.flush()
+	c.g.conns.add(c)
+}
+
+// wake has the actor look; it is called with the lock.
+func (c *conn) wake() { _ = c.g.sys.Tell(c.ref, host.Raw{0xf6}) }
+
+// deliver hands a message of the peer's over, and returns when it was handled; false: the
+// connection is over. tooLarge says that the actor cannot take it.
+func (c *conn) deliver(m host.Raw) (tooLarge, ok bool) {
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return false, false
+	}
+	c.next = m
+	c.wake()
+	c.mu.Unlock()
+	select {
+	case bad := <-c.handed:
+		return bad == host.ErrTooLarge.Error(), true
+	case <-c.end:
+		return false, false
+	}
+}
+
+// finish ends the connection: what it has been sent is dropped. Only the first call counts.
+// It does not wait.
+func (c *conn) finish(why ended) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finishLocked(why, true)
+}
+
+func (c *conn) finishLocked(why ended, stop bool) {
+	if c.over {
+		return
+	}
+	c.over, c.why = true, why
+	close(c.end)
+	for _, r := range c.waiting {
+		_ = r.Fail(connOver)
+	}
+	c.waiting, c.out = nil, nil
+	if !c.target.IsZero() {
+		op, _, _ := strings.Cut(c.op, ".")
+		_ = c.g.sys.TellFrom(c.ref, c.target, closeMessage(op+".close", why.code, why.reason))
+		c.g.conns.drop(c)
+	}
+	if stop {
+		c.g.sys.Stop(c.ref)
+	}
+}
+
+const connOver = "unavailable: the connection has ended"
+
+// wait waits until nothing is written any more, and says how it has ended.
+func (c *conn) wait() ended {
+	<-c.end
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.writing {
+		c.idle.Wait()
+	}
+	return c.why
+}
+
+// push puts a frame into the outbox; the caller holds the lock.
+func (c *conn) push(f frame) {
+	c.out = append(c.out, f)
+	c.bytes += len(f.b) + frameBytes
+	c.flush()
+}
+
+// flush has the outbox emptied; the caller holds the lock.
+func (c *conn) flush() {
+	if c.writing || c.write == nil || c.over || len(c.out) == 0 && c.last == nil {
+		return
+	}
+	c.writing = true
+	go c.empty()
+}
+
+// empty writes what is in the outbox.
+func (c *conn) empty() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.over {
+		frames := c.out
+		c.out = nil
+		if len(frames) == 0 {
+			if c.last == nil {
+				break
+			}
+			last := *c.last
+			c.mu.Unlock()
+			_ = c.write(last)
+			c.mu.Lock()
+			c.finishLocked(ended{last.code, string(last.b)}, true)
+			break
+		}
+		for _, f := range frames {
+			c.mu.Unlock()
+			err := c.write(f)
+			c.mu.Lock()
+			if c.bytes -= len(f.b) + frameBytes; err != nil {
+				c.finishLocked(ended{codeAbnormal, "the peer did not take what was written"}, true)
+			}
+			if c.over {
+				break
+			}
+			if c.bytes <= c.most/2 {
+				c.release()
+			}
+		}
+	}
+	c.writing = false
+	c.idle.Broadcast()
+}
+
+// release answers the asks that wait for room.
+func (c *conn) release() {
+	for _, r := range c.waiting {
+		_ = r.Send(host.Raw(abi.AppendUint(nil, uint64(c.most-c.bytes))))
+	}
+	c.waiting = nil
+}
+
+// restarted has the connection announce itself again.
+func (c *conn) restarted() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.again = true
+		c.wake()
+	}
+}
+
+// connActor is the actor's side of a connection.
+type connActor struct{ c *conn }
+
+func (a connActor) Start(*host.Context, *abi.Failure) *abi.Failure { return nil }
+
+func (a connActor) Handle(ctx *host.Context, _ int) *abi.Failure {
+	for {
+		m, ok := ctx.Next()
+		if !ok {
+			return nil
+		}
+		switch m.Kind {
+		case abi.KindMessage:
+			if m.Sender.IsZero() {
+				a.look(ctx)
+			} else {
+				a.request(ctx, m)
+			}
+		case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
+			a.answered(ctx, m)
+		case abi.KindTimer:
+			a.c.ask.retry = false
+			a.send(ctx)
+		case abi.KindTerminated:
+			a.c.finish(ended{codeGoingAway, "the actor has ended"})
+		}
+	}
+}
+
+// look sees what the other goroutines have left.
+func (a connActor) look(ctx *host.Context) {
+	c := a.c
+	c.mu.Lock()
+	target, next, again := c.target, c.next, c.again
+	c.next, c.again = nil, false
+	c.mu.Unlock()
+	if target.IsZero() {
+		return
+	}
+	_ = ctx.Watch(target)
+	s := &c.ask
+	if again && s.open == 0 {
+		s.resume = true
+	}
+	if next != nil {
+		s.text, s.tries = next, 0
+	}
+	a.send(ctx)
+}
+
+// send asks what there is to ask: the announcement before the message.
+func (a connActor) send(ctx *host.Context) {
+	c, s := a.c, &a.c.ask
+	if s.retry {
+		return
+	}
+	ask := func(v host.Raw) uint64 {
+		s.last++
+		if err := ctx.Ask(c.target, v, s.last, c.timeout); err != nil {
+			return 0
+		}
+		return s.last
+	}
+	if s.resume && s.open == 0 {
+		s.resume = false
+		s.open = ask(c.opening(true))
+	}
+	if s.text != nil && s.message == 0 {
+		s.message = ask(s.text)
+	}
+}
+
+// answered sees what has become of an ask.
+func (a connActor) answered(ctx *host.Context, m host.Message) {
+	c, s := a.c, &a.c.ask
+	reason := ""
+	if m.Kind == abi.KindReplyError {
+		reason = abi.NewReader(m.Payload).Text()
+		if reason == "" {
+			reason = "failed: no reason"
+		}
+	}
+	later := reason == host.ErrMailboxFull.Error() || reason == host.ErrRestarting.Error()
+	switch m.Correlation {
+	case s.open:
+		s.open = 0
+		switch {
+		case later:
+			s.resume = true
+		case m.Kind == abi.KindReply:
+			a.resumed(m)
+		}
+	case s.message:
+		s.message = 0
+		switch {
+		case later:
+		case strings.HasPrefix(reason, "not_found: ") && s.tries < askTries:
+			// The actor does not know the connection: it was restarted, and this came first.
+			s.tries++
+			s.resume = s.open == 0
+		default:
+			s.text = nil
+			select {
+			case c.handed <- reason:
+			default:
+			}
+		}
+	default:
+		return
+	}
+	if later {
+		s.retry = true
+		_ = ctx.After(retryKey, retryAfter, 0, nil)
+		return
+	}
+	a.send(ctx)
+}
+
+// resumed reads what a restarted actor says to a connection that it does not know any more.
+func (a connActor) resumed(m host.Message) {
+	c := a.c
+	r := abi.NewReader(m.Payload)
+	if r.Peek() == abi.TypeArray {
+		c.close(frame{kind: frameClose, code: codePolicy, b: []byte("not wanted any more")})
+		return
+	}
+	if got, p := decodeAccepted(r); p.status == 0 && got.state != nil {
+		c.mu.Lock()
+		c.state = got.state
+		c.mu.Unlock()
+	}
+}
+
+// close has the connection closed behind what is in the outbox.
+func (c *conn) close(f frame) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closeLocked(f)
+}
+
+func (c *conn) closeLocked(f frame) {
+	if c.last == nil && !c.over {
+		c.last = &f
+		c.flush()
+	}
+}
+
+// request is an op of a guest's, or of whoever else has the ref. A tell that finds no room
+// cuts the connection off: a peer that slow is not waited for. An ask is answered when
+// there is room for more.
+func (a connActor) request(ctx *host.Context, m host.Message) {
+	asked := m.Correlation != 0
+	answer, err := a.take(ctx, m, asked)
+	switch {
+	case !asked:
+	case err != nil:
+		_ = ctx.ReplyError(err.Error())
+	case answer != nil:
+		_ = ctx.Reply(answer)
+	}
+}
+
+var errRequest = service.Errorf(service.BadRequest, "a request to a connection is [op, args]")
+
+func (a connActor) take(ctx *host.Context, m host.Message, asked bool) (answer host.Raw, err error) {
+	c := a.c
+	r := abi.NewReader(m.Payload)
+	if r.Array() != 2 || r.Peek() != abi.TypeText {
+		return nil, errRequest
+	}
+	op := string(r.TextBytes())
+	if op == "state" {
+		state := append([]byte(nil), r.Raw()...)
+		if r.Done() != nil || len(state) > maxState {
+			return nil, service.Errorf(service.TooLarge, "the state of a connection is one item of at most %d bytes", maxState)
+		}
+		c.mu.Lock()
+		c.state = state
+		c.mu.Unlock()
+		return host.Raw{0xf6}, nil
+	}
+	f, err := c.kind.frame(op, r)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := len(f.b) + frameBytes
+	switch {
+	case c.over || c.last != nil:
+		return nil, errors.New(connOver)
+	case f.kind == frameClose:
+		c.closeLocked(f)
+		return host.Raw{0xf6}, nil
+	case size > c.most:
+		return nil, service.Errorf(service.TooLarge, "a message to the peer may have %d bytes", c.most-frameBytes)
+	case c.bytes+size > c.most && asked:
+		return nil, service.Errorf(service.Busy, "the peer is slow: %d bytes wait", c.bytes)
+	case c.bytes+size > c.most:
+		c.finishLocked(ended{codeTryLater, "the peer is too slow"}, true)
+		return nil, nil
+	}
+	c.push(f)
+	if !asked || c.bytes <= c.most/2 {
+		return abi.AppendUint(nil, uint64(c.most-c.bytes)), nil
+	}
+	reply, err := ctx.Later()
+	if err != nil {
+		return abi.AppendUint(nil, uint64(c.most-c.bytes)), nil
+	}
+	c.waiting = append(c.waiting, reply)
+	return nil, nil
+}
+
+func (a connActor) Decide(*host.Context, host.Ref, *abi.Failure) (supervision.Directive, *abi.Failure) {
+	return 0, nil
+}
+
+func (a connActor) CannotRewind() string { return "a connection cannot go back" }
+
+func (a connActor) Rewind(*host.Context) bool { return false }
+
+func (a connActor) End(*host.Context, host.End) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.c.finishLocked(ended{codeGoingAway, "the connection was stopped"}, false)
+}
