@@ -4,8 +4,18 @@ package all
 
 import (
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/blob"
+	"github.com/wasmactors/wasmactors/host/service/config"
+	httpclient "github.com/wasmactors/wasmactors/host/service/http"
+	"github.com/wasmactors/wasmactors/host/service/kv"
 	"github.com/wasmactors/wasmactors/host/service/pubsub"
+	"github.com/wasmactors/wasmactors/host/service/schedule"
+	"github.com/wasmactors/wasmactors/host/service/sql"
 )
 
 // Kinds are the services, in the order in which they are started.
-func Kinds() []service.Kind { return []service.Kind{pubsub.Service} }
+func Kinds() []service.Kind {
+	return []service.Kind{
+		config.Service, kv.Service, blob.Service, sql.Service, pubsub.Service, schedule.Service, httpclient.Service,
+	}
+}
