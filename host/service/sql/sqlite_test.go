@@ -7,11 +7,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/race"
 	"go.uber.org/goleak"
 )
 
@@ -263,8 +265,8 @@ var hostile = []struct {
 	{"group_concat", "with recursive c(x) as (select 1 union all select x+1 from c) select length(group_concat(hex(randomblob(1000)))) from c", []service.Code{service.TooLarge, service.Timeout}},
 	{"recursive", "with recursive c(x) as (select 1 union all select x+1 from c) select count(*) from c", []service.Code{service.Timeout}},
 	{"recursive blobs", "with recursive c(x) as (select 1 union all select x+1 from c) select sum(length(hex(randomblob(500000)))) from c", []service.Code{service.Timeout}},
-	{"recursive memory", "with recursive c(x) as (select randomblob(100000) union select randomblob(100000) from c) select count(*) from c", []service.Code{service.TooLarge}},
-	{"sort memory", "with recursive c(x) as (select 1 union all select x+1 from c limit 100000) select hex(randomblob(5000)) y from c order by y", []service.Code{service.TooLarge}},
+	{"recursive memory", "with recursive c(x) as (select randomblob(100000) union select randomblob(100000) from c) select count(*) from c", []service.Code{service.TooLarge, service.Timeout}},
+	{"sort memory", "with recursive c(x) as (select 1 union all select x+1 from c limit 100000) select hex(randomblob(5000)) y from c order by y", []service.Code{service.TooLarge, service.Timeout}},
 	{"cross join", "with recursive c(x) as (select 1 union all select x+1 from c limit 1000) select count(*) from c a, c b, c d, c e", []service.Code{service.Timeout}},
 	{"like bomb", "with recursive b(x) as (select printf('%.*c', 500000, 'a')), c(n) as (select 1 union all select n+1 from c) select sum(x like '%'||substr(x,1,20000)||'b%') from b, c", []service.Code{service.Timeout}},
 	{"glob bomb", "with recursive b(x) as (select printf('%.*c', 500000, 'a')), c(n) as (select 1 union all select n+1 from c) select sum(x glob '*'||substr(x,1,20000)||'b*') from b, c", []service.Code{service.Timeout}},
@@ -284,6 +286,9 @@ var hostile = []struct {
 	{"garbage", "\x01\xff\xfe\x00select", []service.Code{service.BadRequest}},
 }
 
+// slow reports whether a statement goes on until its time is over.
+func slow(codes []service.Code) bool { return slices.Contains(codes, service.Timeout) }
+
 func doubling(n int) string {
 	var b strings.Builder
 	for i := 1; i <= n; i++ {
@@ -298,7 +303,7 @@ func TestHostileStatements(t *testing.T) {
 	must(t, db, "create table t(a)")
 	for _, c := range hostile {
 		for _, how := range []Access{Read, Write} {
-			if testing.Short() && how == Write && strings.Contains(c.name, "bomb") {
+			if testing.Short() && (how == Write || race.Enabled) && slow(c.codes) {
 				continue
 			}
 			ctx, cancel := context.WithTimeoutCause(context.Background(), limit, context.DeadlineExceeded)
@@ -313,7 +318,11 @@ func TestHostileStatements(t *testing.T) {
 			if !ok {
 				t.Errorf("%s (%d): %v, want one of %v", c.name, how, err, c.codes)
 			}
-			if took > limit+8*time.Second {
+			most := limit + 8*time.Second // a machine may be busy; on a quiet one it is half a second
+			if race.Enabled {
+				most = time.Minute
+			}
+			if took > most {
 				t.Errorf("%s (%d) took %v", c.name, how, took)
 			}
 			if took > limit+200*time.Millisecond {
