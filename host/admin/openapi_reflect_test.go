@@ -165,6 +165,7 @@ func eventSchema() object {
 		"description": "Something that has happened to an actor. Which of the other fields are there depends on the event.",
 		"properties": object{
 			"number": object{"type": "integer", "description": "from 1, of those that were seen"},
+			"id":     object{"type": "string", "description": "of a crash report; who was waiting for an answer gets it, too"},
 			"time":   object{"type": "string", "format": "date-time"}, "event": object{"type": "string", "enum": observe.EventKinds()},
 			"actor": text, "ref": text, "type": text, "incarnation": number,
 			"failure": object{"type": "object", "additionalProperties": false, "required": []string{"kind", "turn", "fuel"}, "properties": object{
