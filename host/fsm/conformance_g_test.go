@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/fsm"
 )
 
 const begun = "any A->A in A 1->1"
@@ -14,6 +15,8 @@ const begun = "any A->A in A 1->1"
 func TestG01_StatesAndHandlers(t *testing.T) {
 	both(t, func(w *world) {
 		w.wants(begun)
+		w.say("nothing", "data;stay") // although it has said where to go
+		w.wants("ends in A with 1: 1", begun, "A has 1")
 		w.say("goto B using 2", "data;stay", "goto A using 3", "chained", "data;stay")
 		w.wants("first A->B in A 1->2", "any A->B in A 1->2", "B has 2", "any B->A in B 2->3", "second handler of A", "A has 3")
 		had := "3"
@@ -87,8 +90,12 @@ func TestG04_StateTimeout(t *testing.T) {
 		w.wants("B state timeout")
 		w.say("goto A")
 		w.heard = nil
+		before := must(w.Info(w.machine))(t).Turns
 		w.pass(time.Hour)
 		w.wants()
+		if n := must(w.Info(w.machine))(t).Turns - before; n != 0 {
+			t.Errorf("a timeout that was taken back costs %d turns", n)
+		}
 		// The timeout and a message wait, the message first: it takes the timeout back.
 		w.say("timeout B 1000;goto B")
 		w.heard = nil
@@ -123,6 +130,9 @@ func TestG05_Unhandled(t *testing.T) {
 		default:
 			t.Error("nothing was unhandled")
 		}
+		if n := len(events.C()); n != 0 {
+			t.Errorf("%d more were unhandled", n)
+		}
 		if i := must(w.Info(w.machine))(t); i.Crashes != 0 {
 			t.Error("it has failed")
 		}
@@ -154,6 +164,25 @@ func TestG08_Subscribers(t *testing.T) {
 	})
 }
 
+// There is a bound of subscribers; who is one already has its place.
+func TestG08_SubscribersAreBounded(t *testing.T) {
+	both(t, func(w *world) {
+		nobody := func(*host.Context, host.Message) error { return nil }
+		var refs []host.Ref
+		for range fsm.MaxSubscribers + 1 {
+			refs = append(refs, must(w.Spawn("", host.Func(nobody)))(t))
+		}
+		w.heard = nil
+		for _, ref := range append(refs, refs[0]) {
+			if err := w.TellFrom(ref, w.machine, "subscribe;stay"); err != nil {
+				t.Fatal(err)
+			}
+			w.run()
+		}
+		w.wants("full")
+	})
+}
+
 // Named timers: once or again and again, replaced by name, taken back although they wait, and not touched
 // by other messages.
 func TestG09_NamedTimers(t *testing.T) {
@@ -178,8 +207,19 @@ func TestG09_NamedTimers(t *testing.T) {
 		}
 		w.clock.Advance(10 * time.Millisecond) // it waits behind the cancel
 		w.run()
+		before := must(w.Info(w.machine))(t).Turns
 		w.pass(time.Second)
 		w.wants()
+		if n := must(w.Info(w.machine))(t).Turns - before; n != 0 {
+			t.Errorf("a timer that was taken back costs %d turns", n)
+		}
+		w.say("set y 5 y;set q 5 q;cancel q;stay") // the second one, and not the first
+		before = must(w.Info(w.machine))(t).Turns
+		w.pass(time.Second)
+		w.wants("A timer y y")
+		if n := must(w.Info(w.machine))(t).Turns - before; n != 1 {
+			t.Errorf("one timer rings in %d turns", n)
+		}
 	})
 }
 
@@ -220,6 +260,18 @@ func TestG11_Log(t *testing.T) {
 		w.pass(time.Second)
 		w.say("log;stay")
 		w.wants("B state timeout", "log B received", "log B state timeout", "log B received")
+		w.say("goto A", "goto C")
+		w.heard = nil
+		w.say("log;stay")
+		w.wants("log B received", "log A received", "log C received")
+	})
+	both(t, func(w *world) {
+		w.say("goto C", "data;log;stay")
+		w.wants(begun, "any A->C in A 1->1", "C has 1", "log A received", "log C received")
+		w.say("goto A", "goto C")
+		w.heard = nil
+		w.say("log;stay")
+		w.wants("log C received", "log A received", "log C received")
 	})
 }
 

@@ -63,7 +63,9 @@ func run(m *machine, e fsm.Event) (fsm.Next[int], error) {
 				return m.Stay(), err
 			}
 		case "subscribe":
-			m.Subscribe(e.Message.Sender)
+			if !m.Subscribe(e.Message.Sender) {
+				probe(m, "full")
+			}
 		case "unsubscribe":
 			m.Unsubscribe(e.Message.Sender)
 		case "data":
@@ -110,6 +112,7 @@ func run(m *machine, e fsm.Event) (fsm.Next[int], error) {
 
 func observe(name string) func(m *machine, from, to fsm.State) {
 	return func(m *machine, from, to fsm.State) {
+		defer func() { m.Goto("C").Using(1000) }() // what an observer says does not count
 		probe(m, name+" "+string(from)+"->"+string(to)+" in "+string(m.State())+" "+strconv.Itoa(m.Data())+"->"+strconv.Itoa(m.NextData()))
 	}
 }

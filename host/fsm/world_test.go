@@ -93,7 +93,12 @@ func both(t *testing.T, f func(w *world)) {
 			return host.Guest(must(image())(t), "script").WithCapabilities(host.Capabilities{Send: []string{"/user/*"}})
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) { f(newWorld(t, c.props())) })
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "guest" && testing.Short() {
+				t.Skip("a Go guest takes minutes to compile under the race detector")
+			}
+			f(newWorld(t, c.props()))
+		})
 	}
 }
 

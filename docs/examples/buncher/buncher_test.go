@@ -51,6 +51,9 @@ func TestG12_Buncher(t *testing.T) {
 		props func(*testing.T) host.Props
 	}{{"Go", func(*testing.T) host.Props { return Buncher.Props() }}, {"guest", guest}} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "guest" && testing.Short() {
+				t.Skip("a Go guest takes minutes to compile under the race detector")
+			}
 			clock := host.NewVirtualClock(time.Unix(1_700_000_000, 0))
 			s, err := host.New(host.NewConfig("test").WithManual().WithClock(clock))
 			if err != nil {

@@ -58,7 +58,9 @@ func run(m *machine, e fsm.Event) (fsm.Next[int], error) {
 				return m.Stay(), err
 			}
 		case "subscribe":
-			m.Subscribe(m.Context().Sender())
+			if !m.Subscribe(m.Context().Sender()) {
+				probe(m, "full")
+			}
 		case "unsubscribe":
 			m.Unsubscribe(m.Context().Sender())
 		case "data":
@@ -105,6 +107,7 @@ func run(m *machine, e fsm.Event) (fsm.Next[int], error) {
 
 func observe(name string) func(m *machine, from, to fsm.State) {
 	return func(m *machine, from, to fsm.State) {
+		defer func() { m.Goto("C").Using(1000) }() // what an observer says does not count
 		probe(m, name+" "+string(from)+"->"+string(to)+" in "+string(m.State())+" "+strconv.Itoa(m.Data())+"->"+strconv.Itoa(m.NextData()))
 	}
 }
