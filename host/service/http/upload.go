@@ -88,6 +88,9 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 			// for nobody, but its end is what the guest is answered at.
 			_ = sink.SetReadDeadline(x.clock.Now().Add(x.grant.Body))
 			body.drain()
+			if why, ok := as[*service.Error](body.failed()); ok {
+				answer, err = nil, why
+			}
 		}
 		if err != nil {
 			err = coded(err)
