@@ -139,7 +139,7 @@ func tooMuch(most int64) error {
 
 // readUpTo reads at most n bytes; io.EOF with what there is if there are no more.
 func readUpTo(r io.Reader, n, known int64) ([]byte, error) {
-	at := int64(512)
+	at := int64(8 << 10)
 	if known >= 0 {
 		at = known
 	}

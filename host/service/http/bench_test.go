@@ -1,3 +1,5 @@
+//go:build unix
+
 package httpclient_test
 
 import (
@@ -6,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +58,7 @@ func request(b *testing.B, size, at int) {
 		name string
 		do   func() error
 		took time.Duration
+		cpu  time.Duration // of the process: client, server and all
 	}{
 		{name: "net/http", do: func() error {
 			res, err := client.Get(server.URL)
@@ -76,7 +80,7 @@ func request(b *testing.B, size, at int) {
 	}
 	round := func(n int) {
 		for i := range ways {
-			began := time.Now()
+			began, used := time.Now(), processor()
 			var all sync.WaitGroup
 			for range at {
 				all.Go(func() {
@@ -90,11 +94,12 @@ func request(b *testing.B, size, at int) {
 			}
 			all.Wait()
 			ways[i].took += time.Since(began)
+			ways[i].cpu += processor() - used
 		}
 	}
 	round(10)
 	for i := range ways {
-		ways[i].took = 0
+		ways[i].took, ways[i].cpu = 0, 0
 	}
 	n := 0
 	for b.Loop() {
@@ -103,8 +108,18 @@ func request(b *testing.B, size, at int) {
 	}
 	for _, way := range ways {
 		b.ReportMetric(float64(way.took.Nanoseconds())/float64(n), way.name+"-ns")
+		b.ReportMetric(float64(way.cpu.Nanoseconds())/float64(n), way.name+"-cpu-ns")
 	}
 	b.ReportMetric(float64(ways[1].took)/float64(ways[0].took), "actor/plain")
 	b.ReportMetric(float64(ways[2].took)/float64(ways[0].took), "guest/plain")
 	b.ReportMetric(0, "ns/op")
+}
+
+// processor is the time of processors that the process has used.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
