@@ -334,14 +334,14 @@ func TestSecretIsNowhere(t *testing.T) {
 	var log bytes.Buffer
 	var mu sync.Mutex
 	out := &locked{&mu, &log}
-	env := &service.Env{Getenv: environment(map[string]string{"PASSWORD": password}), Log: slog.New(slog.NewTextHandler(out, nil))}
-	w := servicetest.New(t, Service, env, &Settings{Secrets: map[string]Secret{"pw": {Env: "PASSWORD"}}}, func(c host.Config) host.Config {
+	env := &service.Env{Getenv: environment(map[string]string{"PASSWORD": password, "NAME": "swordfish-fillet"}), Log: slog.New(slog.NewTextHandler(out, nil))}
+	w := servicetest.New(t, Service, env, &Settings{Secrets: map[string]Secret{"pw": {Env: "PASSWORD"}, "name": {Env: "NAME"}}}, func(c host.Config) host.Config {
 		return c.WithTracer(tracer).WithLog(slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	})
 	events := w.Subscribe(100_000, nil)
 	obs := observe.New(w.System, observe.Options{})
 	defer obs.Close()
-	props := host.GuestOf(servicetest.Module(t), "config-user").WithGrant("config", Service.Grant(Grant{Secrets: []string{"pw"}}, service.Bounds{})).
+	props := host.GuestOf(servicetest.Module(t), "config-user").WithGrant("config", Service.Grant(Grant{Secrets: []string{"pw", "name"}}, service.Bounds{})).
 		WithCrashedMessage(host.DeadLetterCrashed()).WithCapabilities(host.Capabilities{Spawn: []string{"*"}, Send: []string{"/user/**"}})
 	a, err := w.System.Spawn("a", props)
 	if err != nil {
@@ -376,7 +376,7 @@ func TestSecretIsNowhere(t *testing.T) {
 	}); err == nil {
 		stop = append(stop, end)
 	}
-	for _, what := range []string{"log", "panic", "error", "exit", "send /user/deaf", "send /user/nobody", "spawn", "timer", "none", "log"} {
+	for _, what := range []string{"log", "exit", "error", "panic", "send /user/deaf", "send /user/nobody", "spawn", "timer", "none", "log"} {
 		if what == "panic" || what == "error" || what == "exit" { // nobody is answered
 			before, _ := w.Info(a)
 			if err := w.Tell(a, "secret pw "+what); err != nil {
@@ -400,6 +400,7 @@ func TestSecretIsNowhere(t *testing.T) {
 			t.Fatal(what, got)
 		}
 	}
+	say(t, w, a, "secret name spawn") // as the name of an actor
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	quiet, done := context.WithTimeout(ctx, 300*time.Millisecond) // a timer stays
@@ -489,7 +490,7 @@ func TestSecretIsNowhere(t *testing.T) {
 			t.Errorf("%s: %q", name, text)
 		}
 		for form, secret := range map[string]string{
-			"raw": password, "its beginning": password[:8], "its end": password[12:], "hex": hex.EncodeToString([]byte(password)),
+			"raw": password, "the other one": "swordfish-fillet", "its beginning": password[:8], "its end": password[12:], "hex": hex.EncodeToString([]byte(password)),
 			"base64": base64.StdEncoding.EncodeToString([]byte(password))[:20], "base64 of user:password": base64.StdEncoding.EncodeToString([]byte("user:" + password))[8:28],
 			"quoted": strings.Trim(fmt.Sprintf("%q", password), `"`), "decimal": strings.Trim(fmt.Sprint([]byte(password)), "[]")[:40],
 		} {
