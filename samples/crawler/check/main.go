@@ -48,16 +48,15 @@ func check(bin, bundle string) error {
 		return err
 	}
 	defer c.stop()
-	start := time.Now()
 	var got summary
 	if err := c.ask("frontier", map[string]any{"seeds": []string{sites[0].host()}, "pause_ms": pause.Milliseconds(), "agent": agent}, &got); err != nil {
 		return err
 	}
-	took := time.Since(start)
 	if got != want {
 		return fmt.Errorf("the crawler says %+v, the sites are %+v", got, want)
 	}
 	alone, requests := time.Duration(0), 0
+	var first, last time.Time
 	for _, s := range sites {
 		if err := s.polite(agent); err != nil {
 			return err
@@ -65,13 +64,21 @@ func check(bin, bundle string) error {
 		n := len(s.visits)
 		spent := time.Duration(0)
 		if n > 0 {
-			spent = s.visits[n-1].end.Sub(s.visits[0].begin)
+			from, to := s.visits[0].begin, s.visits[n-1].end
+			spent = to.Sub(from)
+			if first.IsZero() || from.Before(first) {
+				first = from
+			}
+			if to.After(last) {
+				last = to
+			}
 		}
 		alone += spent
 		requests += n
 		fmt.Printf("%-8s  %3d requests in %5.2f s, a pause of %v between them\n", s.name, n, spent.Seconds(), s.pause)
 	}
-	if took >= alone {
+	took := last.Sub(first)
+	if took >= alone*3/4 {
 		return fmt.Errorf("the crawl took %v, and one host after the other would have taken %v", took, alone)
 	}
 	if err := indexed(c, sites); err != nil {
