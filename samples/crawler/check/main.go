@@ -31,6 +31,8 @@ func main() {
 const (
 	agent = "sample-crawler"
 	pause = 40 * time.Millisecond
+
+	patience = 2 * time.Minute // building the guest is a part of it
 )
 
 // summary is what the crawler says of a crawl.
@@ -147,8 +149,10 @@ func (c *crawler) ask(to string, message, answer any) error {
 	if _, err := c.in.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	if !c.out.Scan() {
-		return fmt.Errorf("%s does not answer: %v", to, c.out.Err())
+	late := time.AfterFunc(patience, func() { _ = c.cmd.Process.Kill() })
+	answered := c.out.Scan()
+	if !late.Stop() || !answered {
+		return fmt.Errorf("%s has not answered within %v: %v", to, patience, c.out.Err())
 	}
 	var reply struct {
 		Kind, Reason string

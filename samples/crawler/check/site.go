@@ -29,6 +29,9 @@ type site struct {
 	count  map[string]int
 }
 
+// mostBytes is how much of a page the crawler reads.
+const mostBytes = 256 << 10
+
 // visit is a request.
 type visit struct {
 	path       string
@@ -51,45 +54,50 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	s.count[v.path]++
 	n := s.count[v.path]
 	s.mu.Unlock()
-	s.answer(w, v.path, n)
-	v.end = time.Now()
+	v.end = s.answer(w, v.path, n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.visits = append(s.visits, v)
 }
 
-// answer answers the request number n of a path.
-func (s *site) answer(w http.ResponseWriter, path string, n int) {
+// answer answers the request number n of a path, and returns when the crawler may have had enough.
+func (s *site) answer(w http.ResponseWriter, path string, n int) (end time.Time) {
+	defer func() {
+		if end.IsZero() {
+			end = time.Now()
+		}
+	}()
 	body, ok := s.pages[path]
 	switch {
 	case path == "/robots.txt" && s.robots == "down":
 		w.WriteHeader(http.StatusServiceUnavailable)
-		return
+		return end
 	case path == "/robots.txt" && s.robots != "":
 		fmt.Fprint(w, s.robots)
-		return
+		return end
 	case !ok:
 		w.WriteHeader(http.StatusNotFound)
-		return
+		return end
 	case strings.HasPrefix(body, "> "):
 		w.Header().Set("Location", body[2:])
 		w.WriteHeader(http.StatusMovedPermanently)
-		return
+		return end
 	case strings.HasPrefix(body, "flaky ") && n <= 2:
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
-		return
+		return end
 	case body == "endless":
 		w.Header().Set("Content-Type", "text/html")
 		for range 1000 {
 			if _, err := w.Write(make([]byte, 10_000)); err != nil {
-				return
+				return end
 			}
 		}
-		return
+		return end
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprint(w, body)
+	return end
 }
 
 // polite compares what was asked for with what may be.

@@ -40,14 +40,16 @@ func web() ([]*site, summary) {
 	shop.pages["/private/open"] = page("Open")
 	shop.pages["/list?page=1"] = page("List", "/list?page=2&amp;sort=up")
 	shop.pages["/list?page=2&sort=up"] = page("List", "/list?page=1")
-	shop.pages["/open/tea"] = page("TEA", plain.host()+"/")
-	shop.read = []string{"/", "/private/open", "/list?page=1", "/list?page=2&sort=up", "/open/tea"}
+	// It comes in parts, as it does not fit a message; the link is at its end.
+	shop.pages["/open/tea"] = strings.Replace(page("TEA", plain.host()+"/", "/open/end"), "<body>", "<body>"+strings.Repeat("<p>Much text.</p>\n", 8000), 1)
+	shop.pages["/open/end"] = page("The end")
+	shop.read = []string{"/", "/private/open", "/list?page=1", "/list?page=2&sort=up", "/open/tea", "/open/end"}
 
 	flaky.pages["/once"] = "flaky " + page("At last")
 	flaky.read = []string{"/once", "/never"}
 
 	return sites, summary{
-		Hosts: 7, Read: 41 + 5 + 1, Moved: 2,
+		Hosts: 7, Read: 41 + 6 + 1, Moved: 2,
 		// Of shop, shut and down; of an address that is not granted, and of a server that is not there, as
 		// nobody can say what their robots.txt allows.
 		Forbidden: 4 + 3 + 1 + 2,

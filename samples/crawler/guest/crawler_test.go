@@ -151,7 +151,7 @@ func (x *web) serve(c *actortest.Call) {
 			w.Text("headers")
 			w.Array(1)
 			w.Array(2)
-			w.Text(header[0])
+			w.Text(strings.ToLower(header[0]))
 			w.Text(header[1])
 			w.Text("later")
 			w.Null()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/httpx"
 	"github.com/wasmactors/wasmactors/guest-sdk/pubsub"
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
@@ -76,10 +77,10 @@ func (h *host) next(ctx *actor.Context) {
 		}
 		h.asking = true
 		if h.rules == nil {
-			get(ctx, h.site.Origin+"/robots.txt", h.site.Agent, 5, h.robots)
+			get(ctx, h.site.Origin+"/robots.txt", h.site.Agent, httpx.Follow, h.robots)
 			return
 		}
-		get(ctx, target, h.site.Agent, 0, h.page)
+		get(ctx, target, h.site.Agent, httpx.Stay, h.page)
 	}
 }
 
@@ -128,7 +129,7 @@ func (h *host) page(ctx *actor.Context, r *response, err error) error {
 	case r.status >= 300 && r.status < 400:
 		var to []string
 		if base, err := url.Parse(h.queue[0]); err == nil {
-			if link, ok := resolve(base, r.headers["location"]); ok {
+			if link, ok := resolve(base, r.location); ok {
 				to = append(to, link)
 			}
 		}
@@ -145,7 +146,7 @@ func (h *host) read(ctx *actor.Context, r *response) {
 	target := h.queue[0]
 	var title string
 	var found []string
-	if kind := r.headers["content-type"]; strings.HasPrefix(kind, "text/html") {
+	if strings.HasPrefix(r.kind, "text/html") {
 		if base, err := url.Parse(target); err == nil {
 			title, found = links(base, string(r.body))
 		}
@@ -189,7 +190,7 @@ func (h *host) again(ctx *actor.Context, r *response, err error) bool {
 	}
 	pause := firstPause << (h.tries - 1)
 	if err == nil {
-		if s, bad := strconv.Atoi(r.headers["retry-after"]); bad == nil && s > 0 {
+		if s, bad := strconv.Atoi(r.retryAfter); bad == nil && s > 0 {
 			pause = time.Duration(min(s, int(mostPause/time.Second))) * time.Second
 		}
 	}
