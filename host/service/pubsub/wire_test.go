@@ -9,7 +9,7 @@ import (
 )
 
 // What the decoders take is what a general decoder sees in the same bytes.
-func FuzzDecoders(f *testing.F) {
+func FuzzWire(f *testing.F) {
 	for _, v := range []any{
 		map[string]any{"topic": "a.b", "value": []int{1, 2}, "retain": true}, map[string]any{"topic": "a"}, []any{"ack", 7}, []any{"close", nil}, []any{"ack", "x"},
 	} {

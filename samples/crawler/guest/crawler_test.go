@@ -266,7 +266,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestMostPages(t *testing.T) {
 	x := newWeb(t, map[string]string{"http://a/": `<a href=1><a href=2><a href=3>`})
 	if sum, _ := x.crawl(crawl{Seeds: []string{"http://a/"}, Most: 2, PauseMS: 1}); sum != (summary{Hosts: 1, Read: 1, Failed: 1, Skipped: 2}) {
 		t.Errorf("%+v", sum)
