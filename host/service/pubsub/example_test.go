@@ -14,6 +14,9 @@ import (
 
 // The bundle of the documentation.
 func TestBundle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles the guest once more")
+	}
 	m, err := bundle.LoadWith("testdata", nil, pubsub.Service)
 	if err != nil {
 		t.Fatal(err)

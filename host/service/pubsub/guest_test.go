@@ -9,29 +9,18 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/pubsub"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.uber.org/goleak"
 )
 
-// The guest that the services are tested with, built once.
-var (
-	engine *runtime.Engine
-	image  *runtime.Image
-)
-
 func TestMain(m *testing.M) {
 	runtime.CompileMain()
 	code := m.Run()
-	if engine != nil {
-		if err := engine.Close(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
+	servicetest.Close()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -41,23 +30,7 @@ func TestMain(m *testing.M) {
 
 func guest(t testing.TB, typ string, args any) host.Props {
 	t.Helper()
-	if image == nil {
-		built, err := build.Guest(t.Context(), "../testdata/guest", build.Options{Compiler: "go"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		code, err := built.Code(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if engine, err = runtime.New(t.Context(), runtime.NewConfig()); err != nil {
-			t.Fatal(err)
-		}
-		if image, err = engine.Load(t.Context(), code, runtime.ImageConfig{Name: "services"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return host.Guest(image, typ).WithArgs(args)
+	return host.GuestOf(servicetest.Module(t), typ).WithArgs(args)
 }
 
 // bench is a system with the service, on virtual time.
