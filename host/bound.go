@@ -2,7 +2,6 @@ package host
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -94,14 +93,4 @@ func (s *System) reportID(of abi.Ref, turn uint64) string {
 // turnError is what who waits for an answer hears of a failure.
 func (s *System) turnError(a *actor, f *abi.Failure) error {
 	return &TurnError{Ref: a.ref(), Failure: f, ID: s.reportID(a.uid, f.Turn)}
-}
-
-// ReportID is the id of the crash report that an error of an ask is about, "" if it is
-// about none.
-func ReportID(err error) string {
-	var t *TurnError
-	if errors.As(err, &t) {
-		return t.ID
-	}
-	return ""
 }

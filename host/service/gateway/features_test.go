@@ -154,7 +154,7 @@ func TestPools(t *testing.T) {
 }
 
 // What each bound answers with.
-func TestBounds(t *testing.T) {
+func TestBoundsOfRequests(t *testing.T) {
 	hold := make(chan struct{})
 	var full atomic.Bool
 	slow := host.Func(func(ctx *host.Context, m host.Message) error {

@@ -11,7 +11,7 @@ import (
 )
 
 // Whatever a guest answers, what is taken over of it is valid HTTP.
-func FuzzAnswer(f *testing.F) {
+func FuzzHTTPAnswer(f *testing.F) {
 	for _, v := range []any{[]any{200, nil, "x"}, []any{204, []string{"a", "b"}, nil}, []any{200, []string{"content-length", "1"}, []byte("x")}, []any{200, nil, map[string]any{"stream": 1}}} {
 		b, err := host.Encode(v)
 		if err != nil {
@@ -42,7 +42,7 @@ func FuzzAnswer(f *testing.F) {
 }
 
 // A path that is let through is one that ServeMux does not clean.
-func FuzzPath(f *testing.F) {
+func FuzzRequestPath(f *testing.F) {
 	for _, p := range []string{"/", "/a/b", "/a//b", "/%2e%2e/x", "/a%2fb", "/a/../b", "/%00", "/a/."} {
 		f.Add(p)
 	}
@@ -69,7 +69,7 @@ func FuzzPath(f *testing.F) {
 }
 
 // Names of actors on demand are valid ones.
-func FuzzName(f *testing.F) {
+func FuzzNameOnDemand(f *testing.F) {
 	f.Add("a")
 	f.Fuzz(func(t *testing.T, value string) {
 		for _, tmpl := range []template{{"room-", "", 0}, {"", "", 0}, {"", "-x", 0}} {
@@ -81,7 +81,7 @@ func FuzzName(f *testing.F) {
 }
 
 // ServeMux's rules of pattern are those that check refuses the rest of.
-func FuzzPattern(f *testing.F) {
+func FuzzRoutePattern(f *testing.F) {
 	for _, p := range []string{"GET /a/{b}", "/{a...}", "a.example/", "/{$}", "/{a}b", "GET  /", ""} {
 		f.Add(p)
 	}
