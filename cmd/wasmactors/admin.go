@@ -128,7 +128,7 @@ func (d *adminDoor) open(sys *host.System, m *bundle.Manifest, b *bundle.Bundle,
 		d.err = err
 		return
 	}
-	server, err := admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics))
+	server, err := admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics).WithKeys(keysOf(b)))
 	if err != nil {
 		d.err = err
 		return

@@ -212,6 +212,11 @@ func arguments(ctx context.Context, app *cli.App, cmd *cli.Command, before []str
 		return []string{"bash", "fish", "zsh"}
 	case "dead-letters":
 		return []string{"list", "redeliver"}
+	case "kv":
+		if args == 0 {
+			return []string{"ls", "get", "put", "del"}
+		}
+		return nil
 	case "ps", "cache", "version":
 		return nil
 	case "send", "ask":

@@ -65,7 +65,7 @@ func newApp(env *environment) *cli.App {
 		Commands: []*cli.Command{
 			newCommand(env), buildCommand(env), runCommand(env), devCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), cacheCommand(env),
 			psCommand(env), topCommand(env), treeCommand(env), eventsCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
-			sendCommand(env), askCommand(env), deadLettersCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
+			sendCommand(env), askCommand(env), deadLettersCommand(env), kvCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
 		},
 		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "say which version this is"}},
 		HideHelpCommand: true,

@@ -12,6 +12,8 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/host/service/kv"
+	"github.com/wasmactors/wasmactors/host/service/kv/operate"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -72,7 +74,12 @@ func TestRoutesAreThoseOfTheFile(t *testing.T) {
 
 // What the server answers is what the file says, for every route that answers with JSON.
 func TestAnswersAreThoseOfTheFile(t *testing.T) {
-	s := serveSite(t, nil)
+	keys, err := kv.InMemory(host.RealClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer keys.Close()
+	s := serveSite(t, func(c Config) Config { return c.WithKeys(func() operate.Keys { return keys }) })
 	if _, err := s.sys.Spawn("pool", host.Func(echo).WithChildren(host.Child{Name: "w1", Props: host.Func(echo)}, host.Child{Name: "w2", Props: host.Func(echo)}).
 		WithSupervision(supervision.Default().WithOtherwise(supervision.Suspend))); err != nil {
 		t.Fatal(err)
@@ -114,6 +121,15 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"POST", "/v1/stop", `{}`, "default"},
 		{"GET", "/healthz", "", "200"},
 		{"GET", "/readyz", "", "200"},
+		{"GET", "/v1/kv", "", "200"},
+		{"POST", "/v1/kv/put", `{"namespace":"n","key":"k","value":"dmFsdWU=","ttl_ns":60000000000,"if_version":0}`, "200"},
+		{"POST", "/v1/kv/put", `{"namespace":"n","key":"k","value":"dmFsdWU=","if_version":0}`, "default"},
+		{"GET", "/v1/kv/list?namespace=n&prefix=k&limit=1&reverse", "", "200"},
+		{"GET", "/v1/kv/list?namespace=n&cursor=x", "", "default"},
+		{"GET", "/v1/kv/entry?namespace=n&key=k", "", "200"},
+		{"GET", "/v1/kv/entry?namespace=n&key=nothing", "", "default"},
+		{"POST", "/v1/kv/delete", `{"namespace":"n","key":"k"}`, "200"},
+		{"POST", "/v1/kv/delete", `{"namespace":"N","key":"k"}`, "default"},
 	} {
 		status, text := s.do(c.method, c.path, c.body)
 		if ok := status == 200; ok != (c.status == "200") {

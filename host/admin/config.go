@@ -13,6 +13,7 @@ import (
 	"net/http"
 
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/host/service/kv/operate"
 )
 
 // Config says what a server opens. The zero value is of no use; begin with NewConfig.
@@ -24,6 +25,7 @@ type Config struct {
 	observer   *observe.Observer
 	metrics    http.Handler
 	dashboard  http.Handler
+	keys       func() operate.Keys
 	log        *slog.Logger
 	bounds     bounds
 }

@@ -104,6 +104,9 @@ func (s *schemas) of(t reflect.Type) object {
 	case reflect.Float64:
 		return object{"type": "number"}
 	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return object{"type": "string", "contentEncoding": "base64"}
+		}
 		return object{"type": "array", "items": s.of(t.Elem())}
 	case reflect.Map:
 		return object{"type": "object", "additionalProperties": s.of(t.Elem())}

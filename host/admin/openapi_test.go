@@ -19,7 +19,7 @@ var alsoDescribed = []any{Notice{}, ErrorBody{}, endpoint.RunningList{}, Table{}
 
 // describe makes the OpenAPI file of the table of routes and the types in it.
 func describe(t *testing.T) []byte {
-	s := newSchemas(t, ".", "../observe", "endpoint")
+	s := newSchemas(t, ".", "../observe", "endpoint", "../service/kv/operate")
 	paths := object{}
 	for _, r := range table() {
 		at, _ := paths[r.path].(object)

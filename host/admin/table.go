@@ -44,7 +44,7 @@ func table() []*route {
 		return &route{method: http.MethodPost, path: "/v1/" + name, needs: full, about: about, body: Command{}, answer: observe.Outcome{},
 			serve: func(s *Server, c *call) error { return s.command(c, name) }}
 	}
-	return []*route{
+	return append(keysRoutes(), []*route{
 		{method: http.MethodGet, path: "/v1/server", needs: reader, about: "The server itself: where it listens, and what this caller may do.", answer: About{}, serve: (*Server).about},
 		{method: http.MethodGet, path: "/v1/system", needs: reader, about: "The system as a whole, with totals by type.", answer: observe.System{}, serve: (*Server).system},
 		{method: http.MethodGet, path: "/v1/actors", needs: reader, about: "A list of actors: chosen, sorted, a page of it.", answer: observe.Page{},
@@ -87,7 +87,7 @@ func table() []*route {
 		{method: http.MethodGet, path: "/metrics", needs: reader, about: "Figures for Prometheus, if they are on.", media: []string{"text/plain"}, serve: (*Server).scrape},
 		{method: http.MethodGet, path: "/healthz", about: "200 while the system runs.", answer: Health{}, serve: (*Server).healthy},
 		{method: http.MethodGet, path: "/readyz", about: "200 when every top-level actor has begun, and until the system ends.", answer: Health{}, serve: (*Server).ready},
-	}
+	}...)
 }
 
 func routeTable() map[string]map[string]*route {

@@ -1,0 +1,77 @@
+// Package operate is how whoever operates a bundle gets at its keys, apart from what stores
+// them: package kv implements it, and the admin API and the command line use it.
+package operate
+
+import "context"
+
+// Keys are those of the service kv of a bundle. Errors are *service.Error.
+type Keys interface {
+	Namespaces() (Namespaces, error)
+	List(q Query) (KeyPage, error)
+	Get(namespace, key string) (KeyEntry, error)
+	Put(ctx context.Context, p PutKey) (Written, error)
+	Delete(ctx context.Context, d DeleteKey) (Deleted, error)
+}
+
+// Namespaces are all that hold something.
+type Namespaces struct {
+	Namespaces []Namespace `json:"namespaces"` // sorted by name
+}
+
+// Namespace is how much one holds. What has expired counts until it is removed.
+type Namespace struct {
+	Namespace string `json:"namespace"`
+	Keys      int64  `json:"keys"`
+	Bytes     int64  `json:"bytes"` // of keys and values, and 64 for each entry
+}
+
+// Query is what to list.
+type Query struct {
+	Namespace string
+	Prefix    string
+	Cursor    []byte // of the page before
+	Limit     int    // 1 to 1000; 0: 100
+	Reverse   bool
+}
+
+// KeyPage is a part of a list, without values.
+type KeyPage struct {
+	Entries []KeyEntry `json:"entries"`
+	Cursor  []byte     `json:"cursor,omitempty"` // Base64: for the next page; missing after the last
+}
+
+// KeyEntry is what stands under a key.
+type KeyEntry struct {
+	Key     string `json:"key"`
+	Value   []byte `json:"value,omitempty"` // Base64; not in lists
+	Counter bool   `json:"counter,omitempty"`
+	Count   int64  `json:"count,omitempty"` // of a counter
+	Version uint64 `json:"version"`
+	Expires int64  `json:"expires_ns,omitempty"` // nanoseconds since 1970; missing: it stays
+}
+
+// PutKey writes a value.
+type PutKey struct {
+	Namespace string  `json:"namespace"`
+	Key       string  `json:"key"`
+	Value     []byte  `json:"value"`                // Base64
+	TTL       int64   `json:"ttl_ns,omitempty"`     // nanoseconds after which it is gone
+	IfVersion *uint64 `json:"if_version,omitempty"` // only if the entry has this version; 0: only if there is none
+}
+
+// Written is what a write has made.
+type Written struct {
+	Version uint64 `json:"version"`
+}
+
+// DeleteKey removes an entry.
+type DeleteKey struct {
+	Namespace string  `json:"namespace"`
+	Key       string  `json:"key"`
+	IfVersion *uint64 `json:"if_version,omitempty"` // only if the entry has this version
+}
+
+// Deleted says whether there was one.
+type Deleted struct {
+	Existed bool `json:"existed"`
+}

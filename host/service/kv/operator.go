@@ -1,0 +1,143 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/kv/operate"
+)
+
+// Store is the store of a bundle for whoever operates it: without grants and quotas, and
+// otherwise as actors see it. It is safe for concurrent use.
+type Store struct{ s *store }
+
+var _ operate.Keys = (*Store)(nil)
+
+// Of is the store of a service that runs, false if it is another service.
+func Of(r *service.Running) (*Store, bool) {
+	p, ok := r.Provider().(*provider)
+	if !ok {
+		return nil, false
+	}
+	return &Store{p.store}, true
+}
+
+// Open opens the store in a folder of the service's, for a bundle that does not run. There
+// must be one. Close it.
+func Open(dir string, log *slog.Logger) (*Store, error) {
+	if _, err := os.Stat(filepath.Join(dir, "db")); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no store of the service kv", dir)
+	}
+	s, err := openFolder(dir, &service.Env{Clock: host.RealClock(), Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{s}, nil
+}
+
+// Close closes what Open has opened.
+func (s *Store) Close() error { return s.s.close() }
+
+// Namespaces implements operate.Keys.
+func (s *Store) Namespaces() (operate.Namespaces, error) {
+	list, err := s.s.namespaces()
+	out := operate.Namespaces{Namespaces: make([]operate.Namespace, len(list))}
+	for i, n := range list {
+		out.Namespaces[i] = operate.Namespace{Namespace: n.Name, Keys: n.Keys, Bytes: n.Bytes}
+	}
+	return out, err
+}
+
+func checkName(namespace string) error {
+	if !isNamespace(namespace) {
+		return service.Errorf(service.BadRequest, "%.63q is no namespace: small letters, digits, dots, - and _, at most 63", namespace)
+	}
+	return nil
+}
+
+// List implements operate.Keys.
+func (s *Store) List(q operate.Query) (operate.KeyPage, error) {
+	err := checkName(q.Namespace)
+	if err == nil {
+		err = asError(checkPrefix(q.Prefix))
+	}
+	if err == nil && (q.Limit < 0 || q.Limit > PageEntries) {
+		err = service.Errorf(service.BadRequest, "limit is %d, which is not between 1 and %d", q.Limit, PageEntries)
+	}
+	if err != nil {
+		return operate.KeyPage{}, err
+	}
+	page, cursor, err := s.s.list(listing{ns: q.Namespace, prefix: q.Prefix, cursor: q.Cursor, limit: q.Limit, reverse: q.Reverse})
+	out := operate.KeyPage{Entries: make([]operate.KeyEntry, len(page)), Cursor: cursor}
+	for i := range page {
+		out.Entries[i] = page[i].operated()
+	}
+	return out, err
+}
+
+func (e *Entry) operated() operate.KeyEntry {
+	return operate.KeyEntry{Key: e.Key, Value: e.Value, Counter: e.Counter, Count: e.Count, Version: e.Version, Expires: e.Expires}
+}
+
+// Get implements operate.Keys.
+func (s *Store) Get(namespace, key string) (operate.KeyEntry, error) {
+	err := checkName(namespace)
+	if err == nil {
+		err = asError(checkKey(key))
+	}
+	if err != nil {
+		return operate.KeyEntry{}, err
+	}
+	e, err := s.s.get(namespace, key)
+	if err != nil {
+		return operate.KeyEntry{}, err
+	}
+	return e.operated(), nil
+}
+
+// Put implements operate.Keys. The write is on the disk when it returns.
+func (s *Store) Put(ctx context.Context, p operate.PutKey) (operate.Written, error) {
+	if p.Value == nil {
+		p.Value = []byte{}
+	}
+	_, version, err := s.one(ctx, p.Namespace, Op{Kind: OpPut, Key: p.Key, Value: p.Value, TTL: time.Duration(p.TTL), If: p.IfVersion})
+	return operate.Written{Version: version}, err
+}
+
+// Delete implements operate.Keys.
+func (s *Store) Delete(ctx context.Context, d operate.DeleteKey) (operate.Deleted, error) {
+	res, _, err := s.one(ctx, d.Namespace, Op{Kind: OpDelete, Key: d.Key, If: d.IfVersion})
+	return operate.Deleted{Existed: res.Existed}, err
+}
+
+func (s *Store) one(ctx context.Context, namespace string, op Op) (Result, uint64, error) {
+	err := checkName(namespace)
+	if err == nil {
+		err = asError(op.check())
+	}
+	if err != nil {
+		return Result{}, 0, err
+	}
+	results, version, err := s.s.change(ctx, namespace, Quota{}, []Op{op}, Disk)
+	if err != nil {
+		return Result{}, 0, err
+	}
+	return results[0], version, nil
+}
+
+// InMemory is a store of its own that forgets, for tests. Close it.
+func InMemory(clock host.Clock) (*Store, error) {
+	s, err := openStore(newMemory(), clock, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{s}, nil
+}
