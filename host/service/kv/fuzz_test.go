@@ -15,7 +15,7 @@ import (
 
 // Whatever a request says, it is answered or refused with a code, and what another namespace
 // holds is neither seen nor changed.
-func FuzzRequest(f *testing.F) {
+func FuzzKVRequest(f *testing.F) {
 	for op, args := range map[string]any{
 		"get": map[string]any{"key": "k"}, "put": map[string]any{"key": "k", "value": []byte("v"), "ttl": 1_000_000_000, "if_version": 0},
 		"add": map[string]any{"key": "n", "delta": -1}, "list": map[string]any{"prefix": "k", "cursor": []byte{1, 'k'}, "limit": 3, "values": true, "reverse": true},
@@ -56,7 +56,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 // A cursor leads to a key below its prefix, or is refused; a list with it stays there.
-func FuzzCursor(f *testing.F) {
+func FuzzKVCursor(f *testing.F) {
 	f.Add([]byte{1, 'a', '/', '1'}, "a/", false)
 	f.Add([]byte{1}, "", true)
 	f.Add([]byte{2, 'a'}, "a", false)
@@ -92,7 +92,7 @@ func FuzzCursor(f *testing.F) {
 }
 
 // A record of a store is read as it was written, and anything else is an error.
-func FuzzRecord(f *testing.F) {
+func FuzzStoredRecord(f *testing.F) {
 	for _, r := range []record{{version: 1, value: []byte("v")}, {version: 1 << 60, expires: 7, counter: true, count: -1}} {
 		f.Add(r.encode())
 	}
