@@ -58,6 +58,7 @@ func TestRequests(t *testing.T) {
 	actor.Register("kv-test", func() actor.Actor { return c })
 	a := w.Spawn("kv-test")
 	a.Send(actor.Text("go"))
+	w.Run()
 	calls := fake.Calls()
 	if len(calls) != 2 || abi.NewReader(calls[1].Field("if_version")).Uint() != 7 || string(abi.NewReader(calls[1].Field("value")).ByteString()) != "new v" || abi.NewReader(calls[1].Field("namespace")).Text() != "n" {
 		t.Fatalf("%+v", calls)
