@@ -21,6 +21,9 @@ func TestServicePagesAreTestedFiles(t *testing.T) {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
 	for _, page := range pages {
+		if strings.HasSuffix(page, "/http.md") || strings.HasSuffix(page, "/gateway.md") {
+			continue // httpclient.TestPage and gateway.TestThePage compare the pieces of theirs
+		}
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
