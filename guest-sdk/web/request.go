@@ -24,10 +24,10 @@ type Request struct {
 }
 
 // reset begins another request. What it keeps lies in the inbox.
-func (q *Request) reset(msg *actor.Message) {
+func (q *Request) reset(from *abi.Reader) {
 	q.values, q.who, q.query, q.headers, q.body, q.stream, q.length, q.remote, q.id = nil, nil, nil, nil, nil, 0, -1, nil, nil
 	q.next, q.of, q.own = elements, nil, false
-	q.reader = *msg.Reader()
+	q.reader = *from
 }
 
 // need reads up to an element, if it was not read. Most handlers need few of them, and

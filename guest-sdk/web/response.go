@@ -14,6 +14,7 @@ type Response struct {
 	count   int
 	text    string
 	bytes   []byte
+	stream  actor.Ref
 	body    body
 	later   bool
 
@@ -28,6 +29,7 @@ const (
 	noBody body = iota
 	textBody
 	bytesBody
+	streamBody
 )
 
 // reset begins another response.
@@ -70,6 +72,14 @@ func (w *Response) JSON(s string) *Response {
 // must stay as they are until the handler returns, or Send is called.
 func (w *Response) Bytes(b []byte) *Response { w.bytes, w.body = b, bytesBody; return w }
 
+// Stream makes the body what a source has, such as a service has given the actor, or the stream
+// of a request. The gateway reads it as fast as the client takes it, and nothing of it
+// goes through the actor.
+func (w *Response) Stream(from actor.Ref) *Response {
+	w.stream, w.body = from, streamBody
+	return w
+}
+
 // Error is a status with a text for people.
 func (w *Response) Error(code int, text string) *Response { return w.Status(code).Text(text) }
 
@@ -83,7 +93,7 @@ func (w *Response) Redirect(code int, url string) *Response {
 // it at once.
 func (w *Response) Later() *Response {
 	w.later = true
-	l := &Response{status: w.status, typ: w.typ, count: w.count, text: w.text, body: w.body, to: w.to, correlation: w.correlation}
+	l := &Response{status: w.status, typ: w.typ, count: w.count, text: w.text, stream: w.stream, body: w.body, to: w.to, correlation: w.correlation}
 	l.headers.Reset(append([]byte(nil), w.headers.Bytes()...))
 	l.bytes = append([]byte(nil), w.bytes...)
 	return l
@@ -117,6 +127,10 @@ func (w *Response) MarshalCBOR(out *abi.Writer) {
 		out.Text(w.text)
 	case bytesBody:
 		out.ByteString(w.bytes)
+	case streamBody:
+		out.Map(1)
+		out.Text("stream")
+		out.Ref(w.stream)
 	default:
 		out.Null()
 	}

@@ -289,8 +289,10 @@ const (
 )
 
 // read begins to take a message apart; see [Request.need].
-func (q *Request) read(msg *actor.Message) verdict {
-	q.reset(msg)
+func (q *Request) read(msg *actor.Message) verdict { return q.readFrom(msg.Reader()) }
+
+func (q *Request) readFrom(from *abi.Reader) verdict {
+	q.reset(from)
 	r := &q.reader
 	if r.Peek() != abi.TypeArray || r.Array() != 2 || r.Peek() != abi.TypeText {
 		return isOther

@@ -50,6 +50,7 @@ func (x *exchange) streamRequest(first []byte, rest io.Reader) (ref host.Ref, do
 		if err == nil {
 			_, err = io.Copy(src, &pacedBody{rest, control, x.g.clock, x.route.Body})
 		}
+		x.late = isTimeout(err)
 		src.CloseWithError(bodyError(err))
 	}()
 	return ref, func() {
@@ -66,6 +67,16 @@ func (x *exchange) streamRequest(first []byte, rest io.Reader) (ref host.Ref, do
 		}
 		<-copied
 	}, problem{}
+}
+
+// bodyProblem is what has become of a request whose body is streamed: a body that does not come
+// looks like a client that has gone.
+func (x *exchange) bodyProblem(p problem) problem {
+	if p.status == statusGone && x.late && x.w.status == 0 {
+		x.w.Header().Set("Connection", "close")
+		return problem{status: http.StatusRequestTimeout, text: "the body did not come in time"}
+	}
+	return p
 }
 
 // pacedBody is a body each part of which must come in time.

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/box"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -40,12 +42,15 @@ type conn struct {
 	last    *frame // a close waits behind the outbox
 	over    bool
 	why     ended
+	told    bool // the actor has been told of the end, or cannot be
 
+	poked  bool     // the actor is to look at what follows
 	next   host.Raw // from the peer, to be handed over
 	handed chan string
 	again  bool // the actor was restarted
 
-	ask asking // of the actor's turns
+	gap atomic.Bool // something for the peer was lost
+	ask asking      // of the actor's turns
 }
 
 // connKind is what differs between connections.
@@ -75,6 +80,7 @@ type ended struct {
 
 // asking is what the connection's actor has asked the route's.
 type asking struct {
+	watches bool
 	last    uint64 // correlation
 	message uint64 // correlations of what is under way; 0: nothing
 	open    uint64
@@ -82,12 +88,16 @@ type asking struct {
 	tries   int
 	retry   bool // a timer is set
 	resume  bool // for an announcement, besides the message
+	closing bool // the message is the last,
+	sent    bool // and it is the one under way
+	late    int  // how often the last could not be delivered
 }
 
 const (
 	askTries   = 3
 	retryAfter = 100 * time.Millisecond
 	retryKey   = 1
+	mostLate   = 600
 	heldAsks   = 16 // of guests that wait for room
 )
 
@@ -97,6 +107,7 @@ func newConn(x *exchange, kind connKind) (*conn, error) {
 	c.idle.L = &c.mu
 	props := host.Behave("connection", func() host.Behaviour { return connActor{c} }).
 		WithLifetime(supervision.Temporary).
+		WithMailbox(func(l host.MailboxLimits) host.Mailbox { return box.New(l, c.missed) }).
 		WithLimits(host.Limits{Mailbox: 4096, MailboxBytes: int64(2*u.Outbox) + 64<<10, Replies: heldAsks, Watches: 4, Asks: 4, Timers: 2, Children: 1, Stash: 1})
 	c.mu.Lock() // its first turn may be over before spawn has returned
 	defer c.mu.Unlock()
@@ -105,18 +116,39 @@ func newConn(x *exchange, kind connKind) (*conn, error) {
 	return c, err
 }
 
-// begin begins to hand over and to write.
-func (c *conn) begin(target host.Ref, state []byte, write func(frame) error) {
+// announced notes who has accepted the connection: from now on it hears of the end.
+func (c *conn) announced(target host.Ref, state []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.target, c.state, c.write = target, state, write
+	if c.target = target; state != nil || c.state == nil {
+		c.state = state
+	}
 	c.wake()
-	c.flush()
 	c.g.conns.add(c)
 }
 
-// wake has the actor look; it is called with the lock.
-func (c *conn) wake() { _ = c.g.sys.Tell(c.ref, host.Raw{0xf6}) }
+// begin begins to write.
+func (c *conn) begin(write func(frame) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.write = write
+	c.flush()
+}
+
+// wake has the actor look; it is called with the lock. A full mailbox does no harm: the actor looks
+// after each message.
+func (c *conn) wake() {
+	c.poked = true
+	_ = c.g.sys.Tell(c.ref, host.Raw{0xf6})
+}
+
+// missed is called when something did not get into the mailbox of the actor. If that was for the
+// peer, there is a gap.
+func (c *conn) missed() {
+	if c.gap.CompareAndSwap(false, true) {
+		go c.finish(ended{codeTryLater, "the peer is too slow"})
+	}
+}
 
 // deliver hands a message of the peer's over, and returns when it was handled; false: the
 // connection is over. tooLarge says that the actor cannot take it.
@@ -155,14 +187,24 @@ func (c *conn) finishLocked(why ended, stop bool) {
 		_ = r.Fail(connOver)
 	}
 	c.waiting, c.out = nil, nil
-	if !c.target.IsZero() {
-		op, _, _ := strings.Cut(c.op, ".")
-		_ = c.g.sys.TellFrom(c.ref, c.target, closeMessage(op+".close", why.code, why.reason))
+	announced := !c.target.IsZero()
+	if announced {
 		c.g.conns.drop(c)
 	}
-	if stop {
+	switch {
+	case stop && announced:
+		c.wake() // the actor tells, and stops
+	case stop:
 		c.g.sys.Stop(c.ref)
+	case announced && !c.told:
+		_ = c.g.sys.TellFrom(c.ref, c.target, c.closeMessage())
 	}
+}
+
+// closeMessage is what the actor is told last; it is called with the lock.
+func (c *conn) closeMessage() host.Raw {
+	op, _, _ := strings.Cut(c.op, ".")
+	return closeMessage(op+".close", c.why.code, c.why.reason)
 }
 
 const connOver = "unavailable: the connection has ended"
@@ -262,9 +304,7 @@ func (a connActor) Handle(ctx *host.Context, _ int) *abi.Failure {
 		}
 		switch m.Kind {
 		case abi.KindMessage:
-			if m.Sender.IsZero() {
-				a.look(ctx)
-			} else {
+			if !m.Sender.IsZero() {
 				a.request(ctx, m)
 			}
 		case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
@@ -273,8 +313,13 @@ func (a connActor) Handle(ctx *host.Context, _ int) *abi.Failure {
 			a.c.ask.retry = false
 			a.send(ctx)
 		case abi.KindTerminated:
-			a.c.finish(ended{codeGoingAway, "the actor has ended"})
+			a.c.mu.Lock()
+			a.c.told = true
+			a.c.finishLocked(ended{codeGoingAway, "the actor has ended"}, false)
+			a.c.mu.Unlock()
+			ctx.Stop(ctx.Self())
 		}
+		a.look(ctx)
 	}
 }
 
@@ -282,18 +327,28 @@ func (a connActor) Handle(ctx *host.Context, _ int) *abi.Failure {
 func (a connActor) look(ctx *host.Context) {
 	c := a.c
 	c.mu.Lock()
-	target, next, again := c.target, c.next, c.again
-	c.next, c.again = nil, false
-	c.mu.Unlock()
-	if target.IsZero() {
+	if !c.poked || c.target.IsZero() {
+		c.mu.Unlock()
 		return
 	}
-	_ = ctx.Watch(target)
+	next, again := c.next, c.again
+	c.poked, c.next, c.again = false, nil, false
+	var last host.Raw
+	if c.over {
+		last = c.closeMessage()
+	}
+	c.mu.Unlock()
 	s := &c.ask
-	if again && s.open == 0 {
+	if !s.watches {
+		s.watches = ctx.Watch(c.target) == nil
+	}
+	switch {
+	case last != nil:
+		s.resume, s.closing, s.text, s.tries = false, true, last, askTries
+	case again && s.open == 0:
 		s.resume = true
 	}
-	if next != nil {
+	if next != nil && last == nil {
 		s.text, s.tries = next, 0
 	}
 	a.send(ctx)
@@ -317,7 +372,7 @@ func (a connActor) send(ctx *host.Context) {
 		s.open = ask(c.opening(true))
 	}
 	if s.text != nil && s.message == 0 {
-		s.message = ask(s.text)
+		s.message, s.sent = ask(s.text), s.closing
 	}
 }
 
@@ -344,6 +399,16 @@ func (a connActor) answered(ctx *host.Context, m host.Message) {
 	case s.message:
 		s.message = 0
 		switch {
+		case s.closing && s.sent:
+			if s.late++; later && s.late < mostLate {
+				break
+			}
+			c.mu.Lock()
+			c.told = true
+			c.mu.Unlock()
+			ctx.Stop(ctx.Self())
+			return
+		case s.closing:
 		case later:
 		case strings.HasPrefix(reason, "not_found: ") && s.tries < askTries:
 			// The actor does not know the connection: it was restarted, and this came first.

@@ -27,6 +27,7 @@ type exchange struct {
 	entry   bool      // it counts among the route's
 	headers [512]byte // room for them, encoded
 	rest    io.Reader // of the body, what is too much for a message
+	late    bool      // that did not come in time
 	note    string    // for the access log: the report of a crash, or why it was refused
 }
 

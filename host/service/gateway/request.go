@@ -49,7 +49,7 @@ func (x *exchange) serve(rt *route) {
 	}
 	a := answers.Get().(*answer)
 	if p := x.relay(a); p.status != 0 {
-		x.refuse(p)
+		x.refuse(x.bodyProblem(p))
 	}
 	if cap(a.buf) > maxKept {
 		a.buf = nil

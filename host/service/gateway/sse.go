@@ -46,8 +46,7 @@ func (x *exchange) events() {
 	if last := x.r.Header.Get("Last-Event-Id"); last != "" {
 		more = func(w *abi.Writer) { w.Text("last"); w.Text(last) }
 	}
-	a, ok := x.open(c, SSEOpen, more)
-	if !ok {
+	if _, ok := x.open(c, SSEOpen, more); !ok {
 		c.finish(ended{codePolicy, "refused"})
 		return
 	}
@@ -61,7 +60,7 @@ func (x *exchange) events() {
 		c.finish(ended{codeAbnormal, "the connection was lost"})
 		return
 	}
-	c.begin(x.lease.ref, a.state, k.write)
+	c.begin(k.write)
 	stop := k.beat(c)
 	select {
 	case <-c.end:

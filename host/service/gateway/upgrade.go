@@ -20,7 +20,7 @@ type Upgrade struct {
 	// path.Match has it, * for any.
 	Origins []string
 	Message int64         // bytes of one message of the peer's; default and most 60 KiB
-	Outbox  int           // bytes on their way to the peer that wait; default 64 KiB
+	Outbox  int           // bytes on their way to the peer that wait; default 256 KiB
 	Ping    time.Duration // after which silence the peer is asked for a sign of life; default 30 s
 	// Compress offers permessage-deflate, which takes some 100 KiB for a message that is
 	// under way.
@@ -32,7 +32,7 @@ const MaxMessage = 60 << 10
 
 // Defaults of [Upgrade].
 const (
-	DefaultOutbox = 64 << 10
+	DefaultOutbox = 256 << 10
 	DefaultPing   = 30 * time.Second
 )
 
@@ -81,6 +81,7 @@ func (x *exchange) open(c *conn, op string, more func(w *abi.Writer)) (a accepte
 		x.refuse(p)
 		return a, false
 	}
+	c.announced(x.lease.ref, a.state)
 	return a, true
 }
 

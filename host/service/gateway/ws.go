@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
@@ -76,7 +77,7 @@ func (x *exchange) webSocket() {
 		x.note = "the handshake has failed"
 		return
 	}
-	c.begin(x.lease.ref, a.state, k.write)
+	c.begin(k.write)
 	k.serve(ws, c)
 	x.note = "closed"
 }
@@ -90,8 +91,8 @@ func (x *exchange) checkWebSocket() problem {
 	case h.Get("Sec-Websocket-Version") != "13":
 		x.w.Header()["Sec-Websocket-Version"] = []string{"13"}
 		return problem{status: http.StatusUpgradeRequired, text: "the version of WebSockets is 13"}
-	case len(h["Sec-Websocket-Key"]) != 1:
-		return problem{status: http.StatusBadRequest, text: "the handshake has no key, or several"}
+	case len(h["Sec-Websocket-Key"]) != 1 || !validKey(h["Sec-Websocket-Key"][0]):
+		return problem{status: http.StatusBadRequest, text: "the handshake has no key of 16 bytes, or several"}
 	case x.r.ContentLength != 0:
 		return problem{status: http.StatusBadRequest, text: "a handshake has no body"}
 	case len(protocolsOf(x.r)) > mostProtocols:
@@ -100,6 +101,11 @@ func (x *exchange) checkWebSocket() problem {
 		return problem{status: http.StatusForbidden, text: "pages of this origin may not open a WebSocket here"}
 	}
 	return problem{}
+}
+
+func validKey(key string) bool {
+	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(key))
+	return err == nil && len(b) == 16
 }
 
 // origin reports whether a page may open a WebSocket. Clients that are no browsers have none.

@@ -4,6 +4,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/box"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -27,11 +28,10 @@ func props(s side, typ string) host.Props {
 	return host.Behave(typ, func() host.Behaviour { return behaviour{s} }).
 		WithLifetime(supervision.Temporary).
 		WithMailbox(func(l host.MailboxLimits) host.Mailbox {
-			b := &box{limits: l, refused: func() {}}
 			if lossy, ok := s.(interface{ lost() }); ok {
-				b.refused = lossy.lost
+				return box.New(l, lossy.lost)
 			}
-			return b
+			return box.New(l, func() {})
 		}).
 		WithLimits(host.Limits{
 			Mailbox: 4*h.p.Ahead + 16, MailboxBytes: int64(h.p.Window) + 4<<10, Replies: h.p.Ahead + 1,

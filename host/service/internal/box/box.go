@@ -1,4 +1,6 @@
-package stream
+// Package box is a mailbox for actors of services that must know when they have missed
+// something.
+package box
 
 import (
 	"sync"
@@ -6,9 +8,9 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// box is the mailbox of a stream's actor: a bounded queue that says when it has refused
-// something. A part that was lost there would be a gap.
-type box struct {
+// Box is a bounded queue that says when it has refused something: a part of a stream that was
+// lost there would be a gap.
+type Box struct {
 	limits  host.MailboxLimits
 	refused func()
 
@@ -18,9 +20,14 @@ type box struct {
 	closed bool
 }
 
-var _ host.Mailbox = (*box)(nil)
+var _ host.Mailbox = (*Box)(nil)
 
-func (b *box) Push(e *host.Envelope) error {
+// New is an empty box. Refused is called, by whoever sends, with no lock held, when a message
+// did not get in; not for one that comes after the end.
+func New(l host.MailboxLimits, refused func()) *Box { return &Box{limits: l, refused: refused} }
+
+// Push implements host.Mailbox.
+func (b *Box) Push(e *host.Envelope) error {
 	b.mu.Lock()
 	switch {
 	case b.closed:
@@ -36,12 +43,13 @@ func (b *box) Push(e *host.Envelope) error {
 	return nil
 }
 
-func (b *box) add(e *host.Envelope) {
+func (b *Box) add(e *host.Envelope) {
 	b.queue = append(b.queue, e)
 	b.bytes += int64(e.Size())
 }
 
-func (b *box) Force(e *host.Envelope) bool {
+// Force implements host.Mailbox.
+func (b *Box) Force(e *host.Envelope) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed {
@@ -50,7 +58,8 @@ func (b *box) Force(e *host.Envelope) bool {
 	return !b.closed
 }
 
-func (b *box) Pop() *host.Envelope {
+// Pop implements host.Mailbox.
+func (b *Box) Pop() *host.Envelope {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queue) == 0 {
@@ -65,7 +74,8 @@ func (b *box) Pop() *host.Envelope {
 	return e
 }
 
-func (b *box) Peek() *host.Envelope {
+// Peek implements host.Mailbox.
+func (b *Box) Peek() *host.Envelope {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queue) == 0 {
@@ -74,7 +84,8 @@ func (b *box) Peek() *host.Envelope {
 	return b.queue[0]
 }
 
-func (b *box) PushFront(es ...*host.Envelope) {
+// PushFront implements host.Mailbox.
+func (b *Box) PushFront(es ...*host.Envelope) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(append(make([]*host.Envelope, 0, len(es)+len(b.queue)), es...), b.queue...)
@@ -83,7 +94,8 @@ func (b *box) PushFront(es ...*host.Envelope) {
 	}
 }
 
-func (b *box) Close(drain func(*host.Envelope)) {
+// Close implements host.Mailbox.
+func (b *Box) Close(drain func(*host.Envelope)) {
 	b.mu.Lock()
 	left := b.queue
 	b.queue, b.bytes, b.closed = nil, 0, true
@@ -93,16 +105,19 @@ func (b *box) Close(drain func(*host.Envelope)) {
 	}
 }
 
-func (b *box) Len() int {
+// Len implements host.Mailbox.
+func (b *Box) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.queue)
 }
 
-func (b *box) Bytes() int64 {
+// Bytes implements host.Mailbox.
+func (b *Box) Bytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.bytes
 }
 
-func (b *box) Empty() bool { return b.Len() == 0 }
+// Empty implements host.Mailbox.
+func (b *Box) Empty() bool { return b.Len() == 0 }

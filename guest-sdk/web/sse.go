@@ -1,0 +1,115 @@
+package web
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/service"
+)
+
+// Events are the streams of server-sent events of an actor, which browsers read with
+// EventSource. All functions are optional. After a restart Open is called again, as with
+// [Sockets].
+type Events struct {
+	// Open is called when a client wants events, which Refuse declines. LastEventID says
+	// what it has seen before.
+	Open func(ctx *actor.Context, r *Request, c *Conn) error
+	// Close is called when the stream has ended, on either side.
+	Close func(ctx *actor.Context, c *Conn) error
+
+	conns
+	req Request
+}
+
+// LastEventID is the id of the last event that the client has seen, "" if it says nothing.
+func (c *Conn) LastEventID() string { return c.last }
+
+// Receive handles the message if it is one of a stream of events; other messages are
+// actor.ErrUnhandled.
+func (s *Events) Receive(ctx *actor.Context, msg *actor.Message) error {
+	if msg.Kind() != actor.KindMessage {
+		return actor.ErrUnhandled
+	}
+	r := msg.Reader()
+	if r.Peek() != abi.TypeArray || r.Array() != 2 || r.Peek() != abi.TypeText {
+		return actor.ErrUnhandled
+	}
+	switch string(r.TextBytes()) {
+	case "sse.open":
+		c := &Conn{}
+		if !c.opened(r, &s.req) {
+			return actor.ErrUnhandled
+		}
+		if s.Find(c.ref) != nil {
+			return ctx.Reply(nil)
+		}
+		if s.Open != nil {
+			if err := s.Open(ctx, &s.req, c); err != nil {
+				return err
+			}
+		}
+		if c.refused == nil {
+			s.add(c)
+		}
+		return c.answer(ctx)
+	case "sse.close":
+		c := s.Find(ctx.Sender())
+		_ = ctx.Reply(nil)
+		if c == nil {
+			return nil
+		}
+		s.drop(c)
+		if s.Close == nil {
+			return nil
+		}
+		return s.Close(ctx, c)
+	}
+	return actor.ErrUnhandled
+}
+
+// Event is one of a stream. Name and ID have no line breaks.
+type Event struct {
+	Name  string // what EventSource listens to; "" is message
+	ID    string // what the client says when it comes back; "" leaves the one before
+	Data  string
+	Retry time.Duration // after which the client comes back, from now on; 0 leaves it
+}
+
+// MarshalCBOR implements actor.Encoder.
+func (e Event) MarshalCBOR(w *abi.Writer) {
+	n := 1
+	for _, more := range [...]bool{e.Name != "", e.ID != "", e.Retry > 0} {
+		if more {
+			n++
+		}
+	}
+	w.Map(n)
+	w.Text("data")
+	w.Text(e.Data)
+	if e.Name != "" {
+		w.Text("event")
+		w.Text(e.Name)
+	}
+	if e.ID != "" {
+		w.Text("id")
+		w.Text(e.ID)
+	}
+	if e.Retry > 0 {
+		w.Text("retry")
+		w.Int(e.Retry.Milliseconds())
+	}
+}
+
+// SendEvent sends an event. A client that does not take what it is sent is cut off when its outbox is
+// full; it comes back and says what it has seen.
+func SendEvent(ctx *actor.Context, to actor.Ref, e Event) { service.TellRef(ctx, to, "event", e) }
+
+// WriteEvent is SendEvent that calls then when there is room for more.
+func WriteEvent(ctx *actor.Context, to actor.Ref, e Event, timeout time.Duration, then func(ctx *actor.Context, err error) error) {
+	ask(ctx, to, "event", e, timeout, then)
+}
+
+// CloseEvents ends a stream behind what was sent before. EventSource comes back all the same,
+// unless the answer to that is 204.
+func CloseEvents(ctx *actor.Context, to actor.Ref) { service.TellRef(ctx, to, "close", nil) }
