@@ -90,6 +90,15 @@ func httpShape(capabilities *shape) *shape {
 		optional("headers", list("request headers that the actor gets; default: all", text("a header"))),
 		optional("cancel", boolean("the actor is told when the client goes away before the answer")),
 		optional("compress", boolean("false: answers of this route are not compressed")),
+		optional("upgrade", object("connections that stay open, besides requests",
+			optional("websocket", boolean("WebSockets")),
+			optional("events", boolean("server-sent events: requests that accept text/event-stream")),
+			optional("origins", list("hosts that pages with a WebSocket may come from besides the own; * is wild, alone it is any", text("a host"))),
+			optional("message", sizeIn("bytes of a message of the client's; default and most: 60KiB", 1, gateway.MaxMessage)),
+			optional("outbox", sizeIn("bytes that may wait for a client; default: 256KiB", 1<<10, 64<<20)),
+			optional("ping", duration("silence after which a client is asked for a sign of life; default: 30s")),
+			optional("deflate", boolean("messages of WebSockets may be compressed, which takes much memory")),
+		)),
 	)
 	return object("requests from outside, by HTTP",
 		required("listen", list("where to listen", object("an address",
@@ -237,6 +246,15 @@ func (c *checker) route(m *Manifest, pattern string, v view, base limits) (gatew
 	}
 	if s := v.object("static"); s.given() {
 		r.Static = &gateway.Static{Dir: s.text("dir"), Index: s.flag("index", false), Cache: s.duration("cache", 0)}
+	}
+	if u := v.object("upgrade"); u.given() {
+		r.Upgrade = gateway.Upgrade{
+			WebSocket: u.flag("websocket", false), Events: u.flag("events", false), Origins: u.texts("origins"), Message: int64(u.size("message", 0)),
+			Outbox: int(u.size("outbox", 0)), Ping: u.duration("ping", 0), Compress: u.flag("deflate", false),
+		}
+		if !r.Upgrade.WebSocket && !r.Upgrade.Events {
+			c.at(u.n, "upgrade needs websocket: true or events: true")
+		}
 	}
 	if v.has("pick") && !v.has("pool") {
 		c.at(v.get("pick").n, "pick goes with pool")

@@ -71,6 +71,7 @@ func (x *exchange) webSocket() {
 		x.refuse(problem{status: http.StatusBadGateway, text: "the actor's answer is not valid", cause: errors.New("the protocol was not offered: " + a.protocol)})
 		return
 	}
+	k.c = c
 	ws, err := k.accept(a.protocol)
 	if err != nil {
 		c.finish(ended{codeAbnormal, "the handshake has failed"})
@@ -168,6 +169,7 @@ func contains(list []string, one string) bool {
 type webSocket struct {
 	x  *exchange
 	ws *websocket.Conn
+	c  *conn
 
 	busy    atomic.Bool  // the peer is not read from: its message is being handled
 	heard   atomic.Int64 // ns since 1970, when something has come
@@ -200,7 +202,7 @@ func (k *webSocket) pinged(context.Context, []byte) bool {
 	k.heard.Store(k.x.g.clock.Now().UnixNano())
 	k.pings++
 	if k.pings > mostPings {
-		_ = k.ws.CloseNow()
+		k.c.finish(ended{codePolicy, "too many pings"}) // not CloseNow, which waits for the read that has called this
 		return false
 	}
 	return true
