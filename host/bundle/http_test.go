@@ -47,6 +47,7 @@ func TestKeysOfHTTP(t *testing.T) {
       headers: [X-C]
       cancel: true
       compress: false
+      upgrade: {websocket: true, events: true, origins: ["*.example.org"], message: 18KiB, outbox: 19KiB, ping: 20s, deflate: true}
     /pool: {pool: [/user/a, /user/room-x], pick: least-busy, auth: {jwt: {keys: [{alg: ES256, file: f, id: k}], audience: a, issuer: i, leeway: 15s, claims: [scope]}}}
     /static/: {static: {dir: d, index: true, cache: 16s}, auth: {mtls: {subjects: [CN=x]}}}
     /one: {to: /user/a, cors: {origins: ["*"]}, client: {rate: 17}}
@@ -66,6 +67,7 @@ func TestKeysOfHTTP(t *testing.T) {
 			Pattern: "GET /rooms/{room}", To: gateway.Target{Path: "/user/room-{room}", Make: &gateway.Make{Most: 9, Idle: 10 * time.Second}},
 			Auth:   &gateway.Auth{Basic: &gateway.Basic{File: "users", Realm: "r"}},
 			Limits: gateway.RouteLimits{AtOnce: 11, Body: 12_000}, Handler: 13 * time.Second, Body: 14 * time.Second, Headers: []string{"X-C"}, Cancel: true, Compress: "off",
+			Upgrade: gateway.Upgrade{WebSocket: true, Events: true, Origins: []string{"*.example.org"}, Message: 18 << 10, Outbox: 19 << 10, Ping: 20 * time.Second, Compress: true},
 		}, {
 			Pattern: "/pool", To: gateway.Target{Pool: []string{"/user/a", "/user/room-x"}, Pick: "least-busy"},
 			Auth: &gateway.Auth{JWT: &gateway.JWT{Keys: []gateway.JWTKey{{Alg: "ES256", File: "f", ID: "k"}}, Audience: "a", Issuer: "i", Leeway: 15 * time.Second, Claims: []string{"scope"}}},

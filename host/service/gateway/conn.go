@@ -34,6 +34,7 @@ type conn struct {
 	target  host.Ref
 	state   []byte // of the actor's
 	write   func(frame) error
+	ended   func()
 	out     []frame
 	bytes   int // of out, and of what is being written
 	waiting []*host.Reply
@@ -127,11 +128,18 @@ func (c *conn) announced(target host.Ref, state []byte) {
 	c.g.conns.add(c)
 }
 
-// begin begins to write.
-func (c *conn) begin(write func(frame) error) {
+// begin begins to write; ended, which may be nil, is called in a goroutine of its own when the
+// connection is over.
+func (c *conn) begin(write func(frame) error, ended func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.write = write
+	if c.over {
+		if ended != nil {
+			go ended()
+		}
+		return
+	}
+	c.write, c.ended = write, ended
 	c.flush()
 }
 
@@ -183,6 +191,9 @@ func (c *conn) finishLocked(why ended, stop bool) {
 	}
 	c.over, c.why = true, why
 	close(c.end)
+	if c.ended != nil {
+		go c.ended()
+	}
 	for _, r := range c.waiting {
 		_ = r.Fail(connOver)
 	}

@@ -15,6 +15,8 @@ type conns struct {
 	of     map[abi.Ref]map[*conn]struct{}
 	events *host.Subscription // nil: there were no connections yet
 	done   chan struct{}
+
+	draining bool
 }
 
 func (s *conns) add(c *conn) {
@@ -25,12 +27,16 @@ func (s *conns) add(c *conn) {
 		s.events = c.g.sys.Subscribe(4096, func(e *host.Event) bool { return e.Kind == host.EventRestarted })
 		s.done = make(chan struct{})
 		go s.listen(s.events)
+		go s.drain(c.g.draining())
 	}
 	uid := c.target.UID()
 	if s.of[uid] == nil {
 		s.of[uid] = map[*conn]struct{}{}
 	}
 	s.of[uid][c] = struct{}{}
+	if s.draining {
+		c.closeLocked(goingAway)
+	}
 }
 
 func (s *conns) drop(c *conn) {
@@ -55,6 +61,22 @@ func (s *conns) listen(events *host.Subscription) {
 		}
 	}
 }
+
+// drain closes all connections when the gateway is about to end.
+func (s *conns) drain(draining <-chan struct{}) {
+	select {
+	case <-draining:
+	case <-s.done:
+	}
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	for _, c := range s.those(0, true) {
+		c.close(goingAway)
+	}
+}
+
+var goingAway = frame{kind: frameClose, code: codeGoingAway, b: []byte("the server is about to stop")}
 
 // those are the connections of an actor, or all.
 func (s *conns) those(uid abi.Ref, all bool) (out []*conn) {

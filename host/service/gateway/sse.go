@@ -60,14 +60,12 @@ func (x *exchange) events() {
 		c.finish(ended{codeAbnormal, "the connection was lost"})
 		return
 	}
-	c.begin(k.write)
+	c.begin(k.write, nil)
 	stop := k.beat(c)
 	select {
 	case <-c.end:
 	case <-x.r.Context().Done():
 		c.finish(ended{codeAbnormal, "the client has gone"})
-	case <-x.g.draining():
-		c.close(frame{kind: frameClose, code: codeGoingAway})
 	}
 	why := c.wait()
 	stop()

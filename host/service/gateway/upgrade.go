@@ -177,3 +177,18 @@ func closeMessage(op string, code int, reason string) host.Raw {
 	w.Text(reason)
 	return w.Bytes()
 }
+
+// detach takes over what the request holds, for as long as its connection lives: the actor, and
+// its share of the bounds. done gives it back.
+func (x *exchange) detach() (kept *exchange, done func()) {
+	end, _ := x.keep()
+	kept = &exchange{g: x.g, route: x.route, lease: x.lease, busy: x.busy, share: x.share}
+	x.lease, x.busy, x.share, x.entry = lease{}, nil, nil, false
+	return kept, func() {
+		kept.lease.release()
+		kept.busy.leave(kept.g.clients)
+		kept.share.leave(kept.route.clients)
+		kept.route.under.Add(-1)
+		end()
+	}
+}

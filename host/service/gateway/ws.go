@@ -72,15 +72,15 @@ func (x *exchange) webSocket() {
 		return
 	}
 	k.c = c
-	ws, err := k.accept(a.protocol)
-	if err != nil {
+	if err := k.accept(a.protocol); err != nil {
 		c.finish(ended{codeAbnormal, "the handshake has failed"})
 		x.note = "the handshake has failed"
 		return
 	}
-	c.begin(k.write)
-	k.serve(ws, c)
-	x.note = "closed"
+	kept, done := x.detach()
+	k.x = kept
+	c.begin(k.write, func() { _ = k.ws.CloseNow() })
+	k.serve(c, done)
 }
 
 // checkWebSocket refuses what is no handshake, and pages from elsewhere.
@@ -180,7 +180,7 @@ type webSocket struct {
 // mostPings is how many pings a peer may send between two messages or a ping of ours.
 const mostPings = 100
 
-func (k *webSocket) accept(protocol string) (*websocket.Conn, error) {
+func (k *webSocket) accept(protocol string) error {
 	o := &websocket.AcceptOptions{InsecureSkipVerify: true, OnPingReceived: k.pinged} // origins were checked
 	if k.x.route.Upgrade.Compress {
 		o.CompressionMode = websocket.CompressionNoContextTakeover
@@ -190,11 +190,11 @@ func (k *webSocket) accept(protocol string) (*websocket.Conn, error) {
 	}
 	ws, err := websocket.Accept(&k.x.w, k.x.r, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ws.SetReadLimit(k.x.route.Upgrade.Message)
 	k.ws = ws
-	return ws, nil
+	return nil
 }
 
 // pinged bounds what pings make us do.
@@ -208,23 +208,17 @@ func (k *webSocket) pinged(context.Context, []byte) bool {
 	return true
 }
 
-// serve reads until the connection has ended.
-func (k *webSocket) serve(ws *websocket.Conn, c *conn) {
-	g := k.x.g
+// serve reads until the connection has ended, in a goroutine of its own: that of the request and
+// all that it holds are given back. done is called in the end.
+func (k *webSocket) serve(c *conn, done func()) {
 	stop := k.watch(c)
 	go func() {
-		select {
-		case <-c.end:
-		case <-g.draining():
-			c.close(frame{kind: frameClose, code: codeGoingAway, b: []byte("the server is about to stop")})
-			<-c.end
-		}
-		_ = ws.CloseNow() // what reads returns
+		defer done()
+		c.finish(k.read(c))
+		stop()
+		c.wait()
+		_ = k.ws.CloseNow()
 	}()
-	c.finish(k.read(ws, c))
-	stop()
-	c.wait()
-	_ = ws.CloseNow()
 }
 
 // parts are buffers of messages that come in.
@@ -234,10 +228,10 @@ var parts = sync.Pool{New: func() any { b := make([]byte, 4<<10); return &b }}
 const headRoom = 1 + 1 + len(WSBinary) + 5
 
 // read hands the messages of the peer over.
-func (k *webSocket) read(ws *websocket.Conn, c *conn) ended {
+func (k *webSocket) read(c *conn) ended {
 	ctx := context.Background()
 	for {
-		typ, r, err := ws.Reader(ctx)
+		typ, r, err := k.ws.Reader(ctx)
 		if err != nil {
 			return endOf(err)
 		}

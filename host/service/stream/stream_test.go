@@ -639,8 +639,8 @@ func TestWhole(t *testing.T) {
 	})
 }
 
-// TestBounds: what a hostile guest can make the host keep.
-func TestBounds(t *testing.T) {
+// TestStreamBounds: what a hostile guest can make the host keep.
+func TestStreamBounds(t *testing.T) {
 	t.Run("reads ahead", func(t *testing.T) {
 		w := within(t)
 		p, s := NewSource(Params{Ahead: 4})

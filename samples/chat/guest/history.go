@@ -1,7 +1,7 @@
 package main
 
 import (
-	"strings"
+	"bytes"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -24,9 +24,9 @@ const (
 // newHistory is in the store if the room was granted it, else in the room itself.
 func newHistory(ctx *actor.Context) history {
 	if _, ok := ctx.Service("kv"); ok {
-		path := ctx.Path()
-		name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], "#")
-		return &stored{key: "history/" + name}
+		path := []byte(ctx.Path())
+		name, _, _ := bytes.Cut(path[bytes.LastIndexByte(path, '/')+1:], []byte("#"))
+		return &stored{key: "history/" + string(name)}
 	}
 	return &kept{}
 }
@@ -63,7 +63,7 @@ type stored struct {
 func (s *stored) keep(ctx *actor.Context, line string) {
 	s.ready(ctx, func(ctx *actor.Context) error {
 		s.kept.keep(ctx, line)
-		text := strings.Join(s.lines, "\n")
+		text := join(s.lines, "\n")
 		service.Tell(ctx, "kv", "put", actor.Func(func(w *abi.Writer) {
 			w.Map(2)
 			w.Text("key")
@@ -117,8 +117,21 @@ func linesOf(m *actor.Message) (lines []string) {
 			continue
 		}
 		if b := r.ByteString(); len(b) > 0 {
-			lines = strings.Split(string(b), "\n")
+			for _, line := range bytes.Split(b, []byte("\n")) {
+				lines = append(lines, string(line))
+			}
 		}
 	}
 	return lines
+}
+
+func join(parts []string, between string) string {
+	var b []byte
+	for i, p := range parts {
+		if i > 0 {
+			b = append(b, between...)
+		}
+		b = append(b, p...)
+	}
+	return string(b)
 }

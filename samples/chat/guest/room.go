@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"strconv"
-	"strings"
 
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 	"github.com/wasmactors/wasmactors/guest-sdk/web"
@@ -62,7 +62,7 @@ func (r *room) enter(ctx *actor.Context, q *web.Request, c *web.Conn) error {
 }
 
 func (r *room) said(ctx *actor.Context, c *web.Conn, text []byte) error {
-	name, line := c.Data.(string), strings.TrimSpace(string(text))
+	name, line := c.Data.(string), string(bytes.TrimSpace(text))
 	switch {
 	case line == "":
 	case line == "/crash":
@@ -70,10 +70,10 @@ func (r *room) said(ctx *actor.Context, c *web.Conn, text []byte) error {
 	case line == "/who":
 		var names []string
 		r.people.Each(func(c *web.Conn) { names = append(names, c.Data.(string)) })
-		web.SendText(ctx, c.Ref(), notice("here: "+strings.Join(names, ", ")))
+		web.SendText(ctx, c.Ref(), notice("here: "+join(names, ", ")))
 	case line == "/quit":
 		web.CloseSocket(ctx, c.Ref(), 1000, "goodbye")
-	case strings.HasPrefix(line, "/"):
+	case line[0] == '/':
 		web.SendText(ctx, c.Ref(), notice("there are /who, /quit and /crash"))
 	default:
 		said := speech(name, line)
