@@ -67,7 +67,10 @@ func TestGrantsTravel(t *testing.T) {
 	}
 }
 
-type valueKey struct{}
+type (
+	valueKey struct{}
+	otherKey struct{}
+)
 
 // Values of the context of an ask reach whoever works for it, by way of guests and answers,
 // and nobody else.
@@ -101,7 +104,7 @@ func TestContextValues(t *testing.T) {
 	s.RunUntilIdle(1000)
 	_, _ = s.Ask(ctx, last, nil)
 	_ = s.Tell(last, nil)
-	other, cancel := context.WithCancel(context.WithValue(t.Context(), struct{}{}, "w"))
+	other, cancel := context.WithCancel(context.WithValue(t.Context(), otherKey{}, "w"))
 	cancel()
 	_, _ = s.Ask(other, last, nil)
 	s.RunUntilIdle(1000)

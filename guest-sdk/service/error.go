@@ -87,14 +87,27 @@ var (
 	ErrInternal    = &Error{Code: Internal}
 )
 
+// What the host's own texts begin with, and the one about a mailbox that has no room.
+const (
+	ofTheHost = "host"
+	noRoom    = "the mailbox is full"
+)
+
 // parse takes the text of a reply_error apart. One without a code is the host's: the service's actor
-// has ended, or has failed.
+// has ended, has failed, or has no room in its mailbox.
 func parse(text string) *Error {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c >= 'a' && c <= 'z' || c == '_':
 		case c == ':' && i > 0 && i+1 < len(text) && text[i+1] == ' ':
-			return &Error{Code(text[:i]), text[i+2:]}
+			rest := text[i+2:]
+			switch {
+			case text[:i] != ofTheHost:
+				return &Error{Code(text[:i]), rest}
+			case rest == noRoom:
+				return &Error{Busy, rest}
+			}
+			return &Error{Unavailable, rest}
 		default:
 			return &Error{Unavailable, text}
 		}

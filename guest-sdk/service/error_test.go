@@ -19,6 +19,8 @@ func TestParse(t *testing.T) {
 		"the actor has stopped":          {Unavailable, "the actor has stopped"},
 		"Denied: with a capital letter":  {Unavailable, "Denied: with a capital letter"},
 		"guest panic: not one of a code": {Unavailable, "guest panic: not one of a code"},
+		"host: no such actor":            {Unavailable, "no such actor"},
+		"host: the mailbox is full":      {Busy, "the mailbox is full"},
 	} {
 		if got := *parse(text); got != want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)

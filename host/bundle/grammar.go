@@ -17,8 +17,8 @@ const (
 	pathWhat   = "a path such as /user/a/b, where * and ? stand for parts of an element and ** at the end for everything below"
 )
 
-// grammar is the shape of a whole manifest that knows no services, actorShape that of an actor.
-var grammar, actorShape = grammarOf(nil)
+// grammar is the shape of a whole manifest that knows no services.
+var grammar, _ = grammarOf(nil)
 
 // grammarOf is the grammar with the keys of services.
 func grammarOf(kinds []service.Kind) (root, actor *shape) {

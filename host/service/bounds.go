@@ -99,10 +99,3 @@ func (b *budget) leave(requests int, bytes int64) {
 	b.open -= requests
 	b.bytes -= bytes
 }
-
-// used is how much is under way.
-func (b *budget) used() (requests int, bytes int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.open, b.bytes
-}

@@ -123,8 +123,5 @@ func decodeAbout(b []byte) (o Object, err error) {
 	return o, nil
 }
 
-// overhead is what an object's file has beyond its bytes, at most.
-const overhead = int64(mostAbout + tailSize)
-
 // mostSize is the most that any object may have.
 const mostSize = math.MaxInt64 / 4

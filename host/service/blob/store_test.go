@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -402,5 +401,3 @@ func FuzzAbout(f *testing.F) {
 		}
 	})
 }
-
-var errSmall = errors.New("not on this system")

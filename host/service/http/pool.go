@@ -18,7 +18,6 @@ type shared struct {
 	dialer egress.Dialer // without Timeout
 	tls    *tls.Config
 	pooled time.Duration
-	budget *egress.Budget
 }
 
 // holder is what the service keeps of a grant, as long as it runs.

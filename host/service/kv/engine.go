@@ -15,7 +15,7 @@ type engine interface {
 	apply(w *writes, d Durability) (wait func() error, err error)
 	// trouble is why writes are not possible at the moment, nil if they are. changed is
 	// closed when that is no longer so.
-	trouble() (why error, changed <-chan struct{})
+	trouble() (changed <-chan struct{}, why error)
 	// size is about how many bytes of the disk, or of memory, it takes.
 	size() int64
 	// close ends it. No other call may be under way, or follow.

@@ -69,13 +69,13 @@ func noRoom(err error) bool {
 }
 
 // trouble is why writes wait, and a channel that closes when that changes.
-func (d *disk) trouble() (error, <-chan struct{}) {
+func (d *disk) trouble() (<-chan struct{}, error) {
 	d.room.mu.Lock()
 	defer d.room.mu.Unlock()
 	if d.room.waiting == 0 {
-		return nil, d.room.changed
+		return d.room.changed, nil
 	}
-	return d.room.why, d.room.changed
+	return d.room.changed, d.room.why
 }
 
 // works says that the store is open.

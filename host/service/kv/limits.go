@@ -42,9 +42,7 @@ func checkPrefix(prefix string) *service.Error {
 	return nil
 }
 
-const namespacePattern = `^[a-z0-9][a-z0-9._-]{0,62}$`
-
-// isNamespace reports whether a name is one, as the pattern says.
+// isNamespace reports whether a name is one: ^[a-z0-9][a-z0-9._-]{0,62}$.
 func isNamespace(name string) bool {
 	for i := 0; i < len(name); i++ {
 		switch c := name[i]; {

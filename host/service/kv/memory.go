@@ -65,7 +65,7 @@ func (m *memory) apply(w *writes, _ Durability) (func() error, error) {
 	return done, nil
 }
 
-func (m *memory) trouble() (error, <-chan struct{}) { return nil, nil }
+func (m *memory) trouble() (<-chan struct{}, error) { return nil, nil }
 
 func (m *memory) size() int64 {
 	m.mu.Lock()

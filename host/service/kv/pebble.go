@@ -385,9 +385,9 @@ func (e *onDisk) flushNow() {
 	_ = e.db.LogData(nil, pebble.Sync) // writes what is before it; syncs nothing unless somebody waits for that
 }
 
-func (e *onDisk) trouble() (error, <-chan struct{}) {
+func (e *onDisk) trouble() (<-chan struct{}, error) {
 	if err := e.failure(); err != nil {
-		return err, nil
+		return nil, err
 	}
 	return e.disk.trouble()
 }
@@ -409,7 +409,7 @@ func (e *onDisk) close() error {
 		f.timer.Stop()
 	}
 	f.Unlock()
-	if why, full := e.trouble(); why != nil {
+	if full, why := e.trouble(); why != nil {
 		e.fail(why) // what waits for room is not waited for
 	} else {
 		ended := make(chan error, 1)

@@ -83,7 +83,7 @@ func openStore(eng engine, clock host.Clock, log *slog.Logger, again func(engine
 		sync: make(chan *commit, unsynced), quit: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := s.load(eng); err != nil {
-		if why, changed := eng.trouble(); why == nil || changed != nil || again == nil {
+		if changed, why := eng.trouble(); why == nil || changed != nil || again == nil {
 			return nil, err
 		}
 		s.eng.Store(&eng) // for now
@@ -166,7 +166,7 @@ func (s *store) change(ctx context.Context, ns string, q Quota, ops []Op, d Dura
 // It may be called after the return, too.
 func (s *store) changeThen(ctx context.Context, ns string, q Quota, ops []Op, d Durability, visible func()) ([]Result, uint64, error) {
 	c := &commit{ns: ns, quota: q, ops: ops, durability: d, visible: visible, done: make(chan error, 1)}
-	if why, _ := s.engine().trouble(); why != nil {
+	if _, why := s.engine().trouble(); why != nil {
 		s.heal()
 		return nil, 0, unavailable(why, "nothing was written")
 	}
@@ -178,7 +178,7 @@ func (s *store) changeThen(ctx context.Context, ns string, q Quota, ops []Op, d 
 		return nil, 0, unavailable(errClosed, "nothing was written")
 	}
 	for {
-		why, changed := s.engine().trouble()
+		changed, why := s.engine().trouble()
 		if why != nil {
 			select {
 			case err := <-c.done:
@@ -262,7 +262,7 @@ func (s *store) write() {
 // replace opens the store anew if it has failed.
 func (s *store) replace() {
 	old := s.engine()
-	why, changed := old.trouble()
+	changed, why := old.trouble()
 	now := s.clock.Now()
 	if why == nil || changed != nil || now.Sub(s.revived).Abs() < reviveEvery {
 		return
@@ -438,7 +438,7 @@ func (s *store) close() error {
 func (s *store) end() error {
 	t := time.NewTimer(closeTime)
 	defer t.Stop()
-	why, _ := s.engine().trouble()
+	_, why := s.engine().trouble()
 	if why == nil {
 		select {
 		case <-s.gone:

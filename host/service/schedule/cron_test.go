@@ -249,7 +249,7 @@ func (n stepper) runs(from, to int64) []int64 {
 			due = false
 		}
 		if left := before.Add(time.Minute); now.After(left) { // a gap
-			gap, missed, own := now.Sub(left), false, false
+			missed, own := false, false
 			if left.Before(high.Add(time.Minute)) {
 				left = high.Add(time.Minute)
 			}
@@ -257,7 +257,7 @@ func (n stepper) runs(from, to int64) []int64 {
 				missed = missed || n.named(x)
 			}
 			if n.s.interval {
-				gap = now.Sub(left)
+				gap := now.Sub(left)
 				for x := now; x.Before(now.Add(gap)); x = x.Add(time.Minute) {
 					own = own || n.named(x)
 				}

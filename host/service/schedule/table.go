@@ -35,10 +35,6 @@ type outcome struct {
 	LastRun int64  `cbor:"last_run,omitempty"` // planned time of the last run that is over, ns since 1970
 }
 
-type itemKey struct{ owner, name string }
-
-func (x *item) key() itemKey { return itemKey{x.owner, x.Name} }
-
 // target is the path of the actor that its runs are for.
 func (x *item) target() string {
 	if x.To != "" {

@@ -53,9 +53,6 @@ func ParseTime(s string) (time.Time, bool) {
 // inNanoseconds reports whether t fits into 64 bits of nanoseconds since 1970.
 func inNanoseconds(t time.Time) bool { return time.Unix(0, t.UnixNano()).Equal(t) }
 
-// size is about what v takes in memory, in bytes.
-func (v *Value) size() int { return 64 + len(v.Text) + len(v.Blob) }
-
 // readValue reads a value: null, true, false, an integer of 64 bits with a sign, a float, a
 // text, a byte string, or {"time": ns since 1970}.
 func readValue(r *abi.Reader) Value {

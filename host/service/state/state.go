@@ -13,7 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// ErrInUse: another process uses the folder.
+// ErrInUse says that another process uses the folder.
 var ErrInUse = errors.New("another run uses it")
 
 // lockName is the file in the folder that is locked.

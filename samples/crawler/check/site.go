@@ -29,9 +29,6 @@ type site struct {
 	count  map[string]int
 }
 
-// mostBytes is how much of a page the crawler reads.
-const mostBytes = 256 << 10
-
 // visit is a request.
 type visit struct {
 	path       string
