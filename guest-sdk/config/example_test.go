@@ -5,6 +5,8 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/config"
 )
 
+func init() { actor.Register("database", func() actor.Actor { return &database{} }) }
+
 type database struct {
 	host     string
 	password []byte
@@ -21,4 +23,8 @@ func (d *database) Started(ctx *actor.Context) error {
 	})
 	config.Watch(ctx, []string{"db.*"}, nil) // then config.ChangeOf(ctx, msg) knows the message
 	return nil
+}
+
+func (d *database) Receive(ctx *actor.Context, _ *actor.Message) error {
+	return ctx.Reply(actor.Text(d.host))
 }
