@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // step is a command of the guide and what it prints.
@@ -91,6 +93,9 @@ var looks = regexp.MustCompile(`^wasmactors (ps|tree|top|logs|events|dead-letter
 // Every command of docs/operate.md is run, in order, and prints what the page says, numbers
 // and times aside.
 func TestTheGuideToOperating(t *testing.T) {
+	if race.Enabled {
+		t.Skip("processes, not goroutines: the detector has nothing to see, and takes minutes")
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

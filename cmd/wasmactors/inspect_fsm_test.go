@@ -7,10 +7,14 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // inspect --fsm prints the diagrams of a module's description, and nothing that a terminal would obey.
 func TestInspectShowsMachines(t *testing.T) {
+	if race.Enabled {
+		t.Skip("processes, not goroutines: the detector has nothing to see, and takes minutes")
+	}
 	echo, err := os.ReadFile("../../internal/sandbox/testdata/echo.wasm")
 	if err != nil {
 		t.Fatal(err)

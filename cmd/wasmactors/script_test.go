@@ -11,10 +11,14 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // TestScripts runs the commands of testdata/script in processes of their own.
 func TestScripts(t *testing.T) {
+	if race.Enabled {
+		t.Skip("processes, not goroutines: the detector has nothing to see, and takes minutes")
+	}
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts use a shell")
 	}

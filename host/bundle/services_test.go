@@ -171,6 +171,9 @@ func TestServicesChange(t *testing.T) {
 // A bundle with a service: who has the grant is answered, the state is kept where it is said,
 // and nobody else's.
 func TestServicesRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a guest")
+	}
 	dir := t.TempDir()
 	guest, err := filepath.Abs("../service/testdata/guest")
 	if err != nil {
