@@ -25,6 +25,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/host/metrics/prom"
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.uber.org/goleak"
 )
@@ -127,17 +128,31 @@ func eventually(t testing.TB, what string, f func() bool) {
 }
 
 func everything(t testing.TB) *world {
-	service, err := guests.New(map[string][]guests.Metric{"/user/a": {
+	counted, err := guests.New(map[string][]guests.Metric{"/user/a": {
 		{Name: "orders_total", Kind: exposition.Counter, Help: "Orders."}, {Name: "depth", Kind: exposition.Gauge},
 		{Name: "wait_seconds", Kind: exposition.Histogram, Buckets: []float64{1, 2}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, metrics.Options{}.WithVersion("1.2").WithActors("/user/a", "/user/nobody").WithGuests(service.Families).
+	var running []*service.Running
+	w := newWorld(t, metrics.Options{}.WithVersion("1.2").WithServices(func() []*service.Running { return running }).WithActors("/user/a", "/user/nobody").WithGuests(counted.Families).
 		WithSpans(func() metrics.Spans { return metrics.Spans{Recorded: 5, Long: 2, Fast: 1, Traces: 3} }))
-	ref, err := w.SpawnService(guests.Name, service.Props())
+	ref, err := w.SpawnService(guests.Name, counted.Props())
 	if err != nil {
+		t.Fatal(err)
+	}
+	clock := service.Define(service.Definition[struct{}, struct{}]{Name: "clock", Doc: "says what time it is",
+		Open: func(*service.Env, *struct{}) (service.Provider[struct{}], error) { return clockService{}, nil }})
+	one, err := clock.Start(w.System, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running = append(running, one)
+	b := w.spawn(t, "b", host.Func(func(ctx *host.Context, m host.Message) error {
+		return ctx.Tell(one.Ref(), []any{"now", nil})
+	}).WithGrant("clock", clock.Grant(struct{}{}, service.Bounds{})))
+	if err := w.Tell(b, nil); err != nil {
 		t.Fatal(err)
 	}
 	a := w.spawn(t, "a", typed("shop", func(ctx *host.Context, m host.Message) error {
@@ -154,10 +169,16 @@ func everything(t testing.TB) *world {
 	}
 	eventually(t, "the messages are not handled", func() bool {
 		text := w.scrape(t)
-		return value(text, `wasmactors_restarts_total{type="shop"}`) == "1" && value(text, `wasmactors_guest_orders_total{actor="/user/a"}`) == "3"
+		return value(text, `wasmactors_restarts_total{type="shop"}`) == "1" && value(text, `wasmactors_guest_orders_total{actor="/user/a"}`) == "3" &&
+			value(text, `wasmactors_service_requests_total{service="clock",op="now",code="ok"}`) == "1"
 	})
 	return w
 }
+
+type clockService struct{}
+
+func (clockService) Serve(context.Context, *service.Request[struct{}]) (any, error) { return 1, nil }
+func (clockService) Close(context.Context) error                                    { return nil }
 
 // Every metric has series when everything is chosen, the names follow the conventions, and
 // Prometheus' own library reads it all.
@@ -178,7 +199,7 @@ func TestEverythingIsWellFormed(t *testing.T) {
 	}
 	for series, want := range map[string]string{
 		`wasmactors_actors{type="shop"}`:                                  "1",
-		`wasmactors_actors_in_state{state="running"}`:                     "2",
+		`wasmactors_actors_in_state{state="running"}`:                     "4",
 		`wasmactors_turns_total{type="shop"}`:                             "3",
 		`wasmactors_crashes_total{type="shop"}`:                           "1",
 		`wasmactors_actor_turns_total{path="/user/a",type="shop"}`:        "3",
