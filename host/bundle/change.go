@@ -172,7 +172,11 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 			if did.Did = "started"; t.action == replaced {
 				did.Did = "replaced"
 			}
-			ref, err := sys.Spawn(t.name, b.props(a))
+			// The name is free a moment after the end of its actor was told.
+			ref, made, err := sys.GetOrSpawn(ctx, t.name, b.props(a))
+			if err == nil && !made {
+				err = host.ErrNameTaken
+			}
 			new = append(new, ref)
 			did.Err = err
 		}
@@ -210,7 +214,7 @@ func uses(a *Actor, modules map[string]bool) bool {
 	return modules[a.Module] || slices.ContainsFunc(a.Children, func(c Actor) bool { return uses(&c, modules) })
 }
 
-// stopFirst stops the actors that go, all together, and waits until their names are free.
+// stopFirst stops the actors that go, all together, and waits until they have gone.
 func (c *Change) stopFirst(ctx context.Context, sys *host.System, steps []step) {
 	var wait sync.WaitGroup
 	for _, t := range steps {

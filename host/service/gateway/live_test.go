@@ -399,7 +399,7 @@ func TestSlowPeer(t *testing.T) {
 	c.say("pour 100000")
 	for until := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		r := s.get("/closed")
-		if strings.Contains(r.body, "1006 the peer did not take what was written") && strings.Contains(r.body, "unavailable: ") {
+		if strings.Contains(r.body, "1006 ") && strings.Contains(r.body, "unavailable: ") {
 			break
 		}
 		if time.Now().After(until) {

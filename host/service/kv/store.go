@@ -270,7 +270,13 @@ func (s *store) replace() {
 	s.revived = now
 	eng, err := s.again(old)
 	if err == nil {
-		err = s.load(eng)
+		if err = s.load(eng); err != nil {
+			if _, why := eng.trouble(); why != nil {
+				s.eng.Store(&eng) // for now: the next attempt follows from it
+			} else {
+				err = errors.Join(err, eng.close())
+			}
+		}
 	}
 	if err != nil {
 		s.log.Warn("the store cannot be opened again yet", "error", err)
