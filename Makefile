@@ -28,10 +28,12 @@ portable: ## run the tests that touch guest memory as on macOS and Windows
 	@$(GO) test -tags portable -short ./internal/sandbox ./internal/slots ./internal/wasi ./host ./host/bundle
 
 # One goroutine is all that these have; under the race detector they take minutes.
-ALONE := /internal/(rewrite|estimate|wasmgen|wasm|glob|printable|mutants|release|contract|conformance|scaffold|plainjson|linked)$$
+# Of bundle only what is concurrent runs there: the rest loads guests, for minutes.
+ALONE := /host/bundle$$|/internal/(rewrite|estimate|wasmgen|wasm|glob|printable|mutants|release|contract|conformance|scaffold|plainjson|linked)$$
 
 race: ## run the tests of the product's modules under the race detector
 	@set -e; for m in $(filter-out bench $(BROWSER),$(MODULES)); do echo "== $$m"; (cd $$m; $(GO) list ./... | grep -vE '$(ALONE)' | xargs $(GO) test -race -short); done
+	@$(GO) test -race -short -run 'Dev|Feed|Change|HTTP|Metrics' ./host/bundle
 
 check: ## format, vet, staticcheck, layers and cross-builds
 	@./.ci/check
