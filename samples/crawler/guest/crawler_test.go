@@ -71,6 +71,7 @@ func TestLinks(t *testing.T) {
 
 func FuzzPage(f *testing.F) {
 	f.Add(`<a href="x"><title>t`, "User-agent: *\nDisallow: /*x$")
+	f.Add("<a href hr\x80\x84*\x89fh*ef hr\x80\x84r\x89f hrefQ\xae|'\xcfehhhh[>", "")
 	base, _ := url.Parse("http://a/")
 	f.Fuzz(func(t *testing.T, html, text string) {
 		_, found := links(base, html)

@@ -66,7 +66,7 @@ func tagName(tag string) string {
 // attribute is the value of an attribute of a tag, "" if it has none.
 func attribute(tag, name string) string {
 	for rest := tag; ; {
-		i := strings.Index(strings.ToLower(rest), name)
+		i := indexFold(rest, name)
 		if i < 0 {
 			return ""
 		}
@@ -87,6 +87,17 @@ func attribute(tag, name string) string {
 		}
 		return strings.ReplaceAll(value, "&amp;", "&")
 	}
+}
+
+// indexFold is strings.Index whatever the case. strings.ToLower would move what stands behind
+// bytes that are no UTF-8.
+func indexFold(s, name string) int {
+	for i := 0; i+len(name) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(name)], name) {
+			return i
+		}
+	}
+	return -1
 }
 
 // resolve makes a link absolute, in one form for all that mean the same page.
