@@ -31,19 +31,34 @@ type countKey struct {
 	code Code
 }
 
+// add counts a request that the provider has seen.
 func (c *counts) add(op string, err error) {
 	code := CodeOf(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of, c.ops = map[countKey]uint64{}, map[string]struct{}{}
-	}
-	if _, known := c.ops[op]; !known {
-		if code == BadRequest || len(c.ops) >= mostOps {
-			op = "other"
-		} else {
-			c.ops[op] = struct{}{}
+	if _, known := c.ops[op]; !known && code != BadRequest && len(c.ops) < mostOps {
+		if c.ops == nil {
+			c.ops = map[string]struct{}{}
 		}
+		c.ops[op] = struct{}{}
+	}
+	c.count(op, code)
+}
+
+// turnedAway counts a request that the provider has not seen: whether it knows the operation
+// nobody has asked it.
+func (c *counts) turnedAway(op string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count(op, CodeOf(err))
+}
+
+func (c *counts) count(op string, code Code) {
+	if _, known := c.ops[op]; !known {
+		op = "other"
+	}
+	if c.of == nil {
+		c.of = map[countKey]uint64{}
 	}
 	c.of[countKey{op, code}]++
 }
@@ -60,19 +75,30 @@ func (c *counts) all() []Count {
 	return out
 }
 
-// denials bounds how many denials are told: a guest could make any number.
-type denials struct {
-	once  sync.Once
-	limit *rate.Limiter
+// occasional bounds how often something is told that a guest could have told any number of times.
+type occasional struct {
+	mu     sync.Mutex
+	limit  *rate.Limiter
+	silent int
 }
 
-// How many denials of a grant, and of all without one, are told.
+// How many denials of a grant, of all without one, and faults of a service are told.
 const (
-	denialsASecond = 1
-	denialsAtOnce  = 20
+	toldASecond = 1
+	toldAtOnce  = 20
 )
 
-func (d *denials) allow(now time.Time) bool {
-	d.once.Do(func() { d.limit = rate.NewLimiter(denialsASecond, denialsAtOnce) })
-	return d.limit.AllowN(now, 1)
+// allow also is how many were not told since the last that was.
+func (o *occasional) allow(now time.Time) (ok bool, silent int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.limit == nil {
+		o.limit = rate.NewLimiter(toldASecond, toldAtOnce)
+	}
+	if !o.limit.AllowN(now, 1) {
+		o.silent++
+		return false, 0
+	}
+	silent, o.silent = o.silent, 0
+	return true, silent
 }

@@ -26,12 +26,14 @@ type frame[G any] struct {
 	inline   Inline[G]    // nil: nothing is
 	sequence Sequencer[G] // nil: the order does not matter
 	atOnce   int
-	denied   denials // of those without a grant
+	denied   occasional // events of those without a grant
+	faults   occasional // lines of the log
 	ref      atomic.Pointer[host.Ref]
 	counts   counts
 
 	mu      sync.Mutex
 	calls   map[*call]struct{}
+	open    int // calls that are not answered yet
 	closing bool
 	idle    chan struct{} // closed when it closes and no call is left
 }
@@ -68,18 +70,18 @@ func (f *frame[G]) receive(ctx *host.Context, m host.Message) error {
 	wanted := m.Correlation != 0 && !m.Sender.IsZero()
 	granted, _ := ctx.Grant(f.name).(*Granted[G])
 	if granted == nil {
-		f.answer(ctx, wanted, nil, f.refuse(m.Sender, &f.denied, Deny("", "%s is not granted", f.name)))
+		f.turnAway(ctx, wanted, "", f.refuse(m.Sender, &f.denied, Deny("", "%s is not granted", f.name)))
 		return nil
 	}
 	op, args, err := split(m.Payload)
 	if err != nil {
-		f.answer(ctx, wanted, nil, err)
+		f.turnAway(ctx, wanted, "", err)
 		return nil
 	}
 	r := &Request[G]{Op: op, Args: args, Sender: m.Sender, Grant: &granted.grant, frame: f, granted: granted, wanted: wanted}
 	size := int64(len(m.Payload))
 	if err := granted.budget.admit(f.env.Clock.Now(), size); err != nil {
-		f.answer(ctx, wanted, nil, err)
+		f.turnAway(ctx, wanted, op, err)
 		return nil
 	}
 	if f.inline != nil {
@@ -91,9 +93,15 @@ func (f *frame[G]) receive(ctx *host.Context, m host.Message) error {
 	}
 	if err := f.later(ctx, r, size); err != nil {
 		granted.budget.leave(1, size)
-		f.answer(ctx, wanted, nil, err)
+		f.turnAway(ctx, wanted, op, err)
 	}
 	return nil
+}
+
+// turnAway answers a request that the provider does not get to see.
+func (f *frame[G]) turnAway(ctx *host.Context, wanted bool, op string, err error) {
+	f.counts.turnedAway(op, err)
+	f.answer(ctx, wanted, nil, err)
 }
 
 // now is ServeNow, whose panics are errors.
@@ -117,6 +125,7 @@ func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 	if r.wanted {
 		var err error
 		if reply, err = ctx.Later(); err != nil {
+			f.answered()
 			f.end(c)
 			return Errorf(Busy, "too many requests of all actors are under way")
 		}
@@ -137,12 +146,19 @@ func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 	go func() {
 		answer, err := f.serve(work, r)
 		timer.Stop()
-		err = f.seen(r, ended(work, err))
-		if reply != nil {
-			f.send(reply, r, answer, err)
+		payload, err := f.encode(r, answer, ended(work, err))
+		err = f.seen(r, err)
+		// First the place, then the answer: who has it may ask again at once.
+		r.granted.budget.leave(1, size)
+		f.answered()
+		switch {
+		case reply == nil:
+		case err != nil:
+			_ = reply.Fail(err.Error())
+		default:
+			_ = reply.Send(host.Raw(payload)) // an error says that nobody waits any more
 		}
 		cancel(nil)
-		r.granted.budget.leave(1, size)
 		f.end(c)
 	}()
 	return nil
@@ -155,19 +171,29 @@ func (f *frame[G]) begin(c *call) *Error {
 	switch {
 	case f.closing:
 		return Errorf(Unavailable, "%s closes", f.name)
-	case len(f.calls) >= f.atOnce:
+	case f.open >= f.atOnce:
 		return Errorf(Busy, "%d requests of all actors are under way, as many as may be", f.atOnce)
 	}
 	f.calls[c] = struct{}{}
+	f.open++
 	return nil
 }
 
+// answered gives back a place that begin has taken.
+func (f *frame[G]) answered() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open--
+}
+
+// working is how many requests are under way.
 func (f *frame[G]) working() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.calls)
+	return f.open
 }
 
+// end is for a call that has nothing left to do.
 func (f *frame[G]) end(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,8 +232,19 @@ func (f *frame[G]) serve(ctx context.Context, r *Request[G]) (answer any, err er
 }
 
 func (f *frame[G]) panicked(op string, p any) error {
-	f.env.Log.Error("a service has panicked", "op", op, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	f.fault("a service has panicked", "op", op, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return &Error{Code: Internal, Text: "the service has failed"}
+}
+
+// fault writes what whoever runs the service should mend to its log. A guest may know how to
+// bring it about, and could fill a disk with it.
+func (f *frame[G]) fault(text string, args ...any) {
+	if ok, silent := f.faults.allow(f.env.Clock.Now()); ok {
+		if silent > 0 {
+			args = append(args, "more_before", silent)
+		}
+		f.env.Log.Error(text, args...)
+	}
 }
 
 // ended gives an error that a request has ended with because of its context the code for that.
@@ -233,7 +270,7 @@ func (f *frame[G]) seen(r *Request[G], err error) error {
 	}
 	var known *Error
 	if !errors.As(err, &known) {
-		f.env.Log.Error("a request has failed", "op", r.Op, "actor", r.Sender.Path(), "error", err)
+		f.fault("a request has failed", "op", r.Op, "actor", r.Sender.Path(), "error", err)
 		return &Error{Code: Internal, Text: "the service has failed", Err: err}
 	}
 	if known.Code == Denied {
@@ -243,12 +280,12 @@ func (f *frame[G]) seen(r *Request[G], err error) error {
 }
 
 // refuse tells whoever operates the system which key would allow it, and the guest, too.
-func (f *frame[G]) refuse(sender host.Ref, told *denials, e *Error) *Error {
+func (f *frame[G]) refuse(sender host.Ref, told *occasional, e *Error) *Error {
 	key := "capabilities." + f.name
 	if e.Key != "" {
 		key += "." + e.Key
 	}
-	if told.allow(f.env.Clock.Now()) {
+	if ok, _ := told.allow(f.env.Clock.Now()); ok {
 		f.env.System.Refused(sender, host.Refusal{What: f.name, Reason: e.Text, Denied: true, Key: key})
 	}
 	return &Error{Code: Denied, Key: e.Key, Text: e.Text + "; " + key + " in the manifest would allow it"}
@@ -267,18 +304,17 @@ func (f *frame[G]) answer(ctx *host.Context, wanted bool, answer any, err error)
 	}
 }
 
-// send ends a request after the turn.
-func (f *frame[G]) send(reply *host.Reply, r *Request[G], answer any, err error) {
-	if err == nil {
-		payload, bad := host.Encode(answer)
-		if bad == nil {
-			_ = reply.Send(host.Raw(payload)) // an error says that nobody waits any more
-			return
-		}
-		f.env.Log.Error("an answer cannot be encoded", "op", r.Op, "error", bad)
-		err = &Error{Code: Internal, Text: "the answer cannot be encoded"}
+// encode is what a request is answered with after the turn.
+func (f *frame[G]) encode(r *Request[G], answer any, err error) ([]byte, error) {
+	if err != nil || !r.wanted {
+		return nil, err
 	}
-	_ = reply.Fail(err.Error())
+	payload, err := host.Encode(answer)
+	if err != nil {
+		f.fault("an answer cannot be encoded", "op", r.Op, "error", err)
+		return nil, &Error{Code: Internal, Text: "the answer cannot be encoded"}
+	}
+	return payload, nil
 }
 
 // plain is what a decoder says, without where in the decoder it was said.

@@ -162,7 +162,7 @@ type Granted[G any] struct {
 	id     uint64
 	grant  G
 	budget *budget
-	denied denials
+	denied occasional
 }
 
 func (g *Granted[G]) String() string { return fmt.Sprintf("grant %d", g.id) }

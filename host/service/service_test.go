@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -242,15 +243,47 @@ func TestAnswers(t *testing.T) {
 	if log := f.log.String(); !strings.Contains(log, "something that guests need not know") || strings.Count(log, "a service has panicked") != 2 {
 		t.Error(log)
 	}
-	total := uint64(0)
-	for _, c := range f.running.Counts() {
-		total += c.N
-		if c.Op == "fly" {
-			t.Error("a name that a guest has made up is counted")
+	want := []service.Count{
+		{Op: "broken", Code: service.Internal, N: 1}, {Op: "greet", Code: "", N: 1}, {Op: "greet", Code: service.Denied, N: 1},
+		{Op: "now", N: 1}, {Op: "now-panic", Code: service.Internal, N: 1}, {Op: "odd", Code: service.Internal, N: 1},
+		// A name that a guest has made up, and who may ask nothing.
+		{Op: "other", Code: service.BadRequest, N: 1}, {Op: "other", Code: service.Denied, N: 1},
+		{Op: "panic", Code: service.Internal, N: 1},
+	}
+	if got := f.running.Counts(); !slices.Equal(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
+// Whoever has an answer may ask again at once: its place is free.
+func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
+	f := start(t)
+	a := f.asker("a", func(p host.Props) host.Props {
+		return p.WithGrant("greeter", f.kind.Grant(grant{[]string{"ann"}}, service.Bounds{AtOnce: 1}))
+	})
+	for i := range 2000 {
+		if got := f.ask(a, "greet", "ann"); got != "hello ann" {
+			t.Fatalf("%d: %s", i, got)
 		}
 	}
-	if total != 8 {
-		t.Errorf("%+v", f.running.Counts())
+}
+
+// A guest that knows how to make the service fail does not fill its log.
+func TestFaultsInLog(t *testing.T) {
+	f := start(t)
+	a := f.asker("a", f.granted)
+	for range 30 {
+		for _, op := range []string{"panic", "now-panic", "broken", "odd"} {
+			f.ask(a, op, "")
+		}
+	}
+	if n := strings.Count(f.log.String(), "level=ERROR"); n != 20 {
+		t.Errorf("%d lines", n)
+	}
+	f.clock.Advance(time.Second)
+	f.log.Reset()
+	if f.ask(a, "broken", ""); !strings.Contains(f.log.String(), "more_before=100") {
+		t.Error(f.log)
 	}
 }
 
@@ -371,5 +404,9 @@ func TestRate(t *testing.T) {
 	f.clock.Advance(500 * time.Millisecond)
 	if x, y := f.ask(b, "now", ""), f.ask(b, "now", ""); x != "at once" || !strings.HasPrefix(y, "rate_limited: ") {
 		t.Error(x, y)
+	}
+	want := []service.Count{{Op: "now", N: 4}, {Op: "now", Code: service.RateLimited, N: 2}}
+	if got := f.running.Counts(); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
 	}
 }
