@@ -265,13 +265,16 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	g.spawned++
 	var p Props
-	err := error(ErrDenied)
+	var err error
 	switch {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
 		err = badName(string(cmd.Name))
+	case !glob.MatchAny(a.caps.spawn, string(cmd.Type)):
+		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
+		err = ErrDenied
 	case g.actor.sys.tells(cmd.Name):
 		err = errTellingName
-	case glob.MatchAny(a.caps.spawn, string(cmd.Type)):
+	default:
 		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.forChildren()).WithCapabilities(a.props.caps)
 		p.grants = a.props.grants
 		if len(cmd.Payload) > 0 {

@@ -207,3 +207,33 @@ func TestNoSecretsNoCost(t *testing.T) {
 		t.Error(n)
 	}
 }
+
+// A name with a secret in it is refused, and who may not spawn does not learn that it has one.
+func TestNamesWithSecrets(t *testing.T) { everyManner(t, rowNamesWithSecrets) }
+
+func rowNamesWithSecrets(t *testing.T) {
+	l := newStage(t, nil)
+	if err := l.Redact([]byte("correct-horse")); err != nil {
+		t.Fatal(err)
+	}
+	sub := l.Subscribe(100, func(e *Event) bool { return e.Kind == EventRefused })
+	for _, c := range []struct{ may, want, name string }{
+		{"puppet", "the name has a secret in it, and names are shown", "x-correct-horse"},
+		{"other", "denied", "x-correct-horse"},
+		{"other", "denied", "x-something-else"},
+	} {
+		g := l.spawn("", puppet(t, on(abi.KindSpawnFailed, toProbe("failed"))).WithCapabilities(Capabilities{Send: []string{"/**"}, Spawn: []string{c.may}}))
+		l.run()
+		key := guestOf(l.table.Get(g.uid)).childKey()
+		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), "puppet", c.name, nil, nil))))
+		l.run()
+		e := <-sub.C()
+		if text := e.Refused.Reason; text != c.want {
+			t.Errorf("%s, which may spawn %s: %s, want %s", c.name, c.may, text, c.want)
+		}
+		j, _ := e.MarshalJSON()
+		if strings.Contains(string(j), "correct-horse") {
+			t.Errorf("%s", j)
+		}
+	}
+}
