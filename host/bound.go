@@ -26,6 +26,16 @@ type Bound struct{ Value any }
 // boundMark marks the envelope of such a question.
 type boundMark struct{}
 
+func isBound(e *mailbox.Envelope) bool {
+	switch v := e.Value.(type) {
+	case boundMark:
+		return true
+	case attempts:
+		return v.bound
+	}
+	return false
+}
+
 // taken are the bound questions that an actor has taken and perhaps not answered.
 type taken struct {
 	asks []openAsk
@@ -43,7 +53,7 @@ const leastTaken = 32
 
 // noteTaken is called at the end of a turn whose envelope has a Value.
 func (a *actor) noteTaken(e *mailbox.Envelope) {
-	if _, ok := e.Value.(boundMark); !ok || e.Kind != abi.KindMessage || !a.sys.outside.waits(e.Sender) {
+	if e.Kind != abi.KindMessage || !isBound(e) || !a.sys.outside.waits(e.Sender) {
 		return
 	}
 	t := a.taken

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -136,5 +137,93 @@ func TestReportIDs(t *testing.T) {
 	other, _ := manual(t, nil)
 	if other.reportID(1, 1) == sys.reportID(1, 1) && *other.secret != *sys.secret {
 		t.Error("the ids of two systems are the same")
+	}
+}
+
+// A question that waits in the stash was not taken: who takes it out of there takes it, and one
+// that is delivered again after a crash is bound still.
+func TestBoundAsksLater(t *testing.T) {
+	for name, c := range map[string]struct {
+		crashed CrashedMessage
+		receive func(*Context, string) error
+	}{
+		"stashed": {CrashedMessage{}, func(ctx *Context, text string) error {
+			switch {
+			case text == "open":
+				ctx.Unstash()
+			case text == "crash":
+				return errors.New("oh")
+			case ctx.Incarnation() == 0:
+				return ctx.Stash()
+			}
+			return nil
+		}},
+		"delivered again": {RedeliverCrashed(1), func(ctx *Context, text string) error {
+			if text == "crash" || ctx.Incarnation() == 0 {
+				return errors.New("oh")
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sys, _ := manual(t, nil)
+			sub := sys.Subscribe(16, func(e *Event) bool { return e.Kind == EventFailed })
+			ref := must(sys.Spawn("k", Func(func(ctx *Context, m Message) error {
+				var text string
+				if err := m.Decode(&text); err != nil {
+					return err
+				}
+				return c.receive(ctx, text)
+			}).WithCrashedMessage(c.crashed)))(t)
+			p := must(sys.Request(ref, Bound{Value: "question"}))(t)
+			sys.RunUntilIdle(1000)
+			if name == "stashed" { // the stash goes back to the mailbox
+				_ = sys.Tell(ref, "crash")
+				sys.RunUntilIdle(1000)
+			}
+			select {
+			case m := <-p.Answer():
+				t.Fatalf("it was not taken yet: %v", m.Err())
+			default:
+			}
+			for len(sub.C()) > 0 {
+				<-sub.C()
+			}
+			_ = sys.Tell(ref, "crash")
+			sys.RunUntilIdle(1000)
+			e := <-sub.C()
+			var f *TurnError
+			if err := ended(t, p); !errors.As(err, &f) || f.ID != e.ID {
+				t.Errorf("%v, the report is %s", err, e.ID)
+			}
+		})
+	}
+}
+
+func TestBoundAsksInAGuestsStash(t *testing.T) { everyManner(t, rowBoundAsksInAGuestsStash) }
+
+func rowBoundAsksInAGuestsStash(t *testing.T) {
+	l := newStage(t, nil)
+	g := l.spawn("guest", puppet(t))
+	ask := func(records ...[]byte) *Pending {
+		p := must(l.Request(g, Bound{Value: script(records...)}))(t)
+		l.run()
+		return p
+	}
+	stashed, taken := ask(now(abi.AppendStash(nil))), ask(now(toProbe("taken")))
+	l.say(g, script(trap()))
+	l.run()
+	if err := ended(t, taken); !errors.As(err, new(*TurnError)) {
+		t.Error(err)
+	}
+	select {
+	case m := <-stashed.Answer():
+		t.Errorf("it is in the stash: %v", m.Err())
+	default:
+	}
+	l.Stop(g)
+	l.run()
+	if err := ended(t, stashed); !errors.Is(err, ErrStopped) || errors.Is(err, ErrEnded) {
+		t.Error(err)
 	}
 }

@@ -41,11 +41,16 @@ func (m CrashedMessage) String() string {
 }
 
 // attempts is how often a message has crashed before.
-type attempts int
+type attempts struct {
+	n     int
+	bound bool // it was asked with Bound
+}
 
-func attemptsOf(e *mailbox.Envelope) int {
-	n, _ := e.Value.(attempts)
-	return int(n)
+func attemptsOf(e *mailbox.Envelope) attempts {
+	if before, ok := e.Value.(attempts); ok {
+		return before
+	}
+	return attempts{bound: isBound(e)}
 }
 
 // dispose decides what becomes of the message of a failed turn. False means that it goes
@@ -56,8 +61,9 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 		return true
 	}
 	m := a.props.crashed
-	if n := attemptsOf(e); n < m.times {
-		e.Value = attempts(n + 1)
+	if at := attemptsOf(e); at.n < m.times {
+		at.n++
+		e.Value = at
 		e.Flags |= flagAgain
 		return false
 	}

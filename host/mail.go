@@ -207,7 +207,7 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 	}
 	m := &CrashedMail{
 		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: a.sys.excerpt(shown(e)),
-		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: attemptsOf(e), Trace: a.trace(),
+		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: attemptsOf(e).n, Trace: a.trace(),
 	}
 	if w, ok := a.behaviour.(weighty); ok {
 		m.Memory = w.memoryBytes()

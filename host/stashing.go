@@ -23,6 +23,10 @@ func (a *actor) stashCurrent(e *mailbox.Envelope) error {
 	}
 	k := cloneEnvelope(e)
 	switch e.Kind {
+	case abi.KindMessage:
+		if isBound(e) {
+			k.Value, e.Value = boundMark{}, nil // who takes it out of the stash takes the question
+		}
 	case abi.KindTerminated:
 		k.Value = stash.Stashed{Lasting: true, Path: pathOfEnded(e)}
 	case abi.KindTimer, abi.KindAskTimeout, abi.KindReceiveTimeout:
