@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"sync"
 	"syscall"
@@ -75,16 +77,44 @@ func gatewayServe(args []string) error {
 		server := &http.Server{Handler: h}
 		go func() { _ = server.Serve(l) }()
 		begun := processTime()
+		stop, err := profileCPU()
+		if err != nil {
+			return err
+		}
 		fmt.Println(l.Addr())
 		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 			return err
 		}
 		_ = server.Close()
+		stop()
 		s := end()
 		s.CPU = processTime() - begun
 		return json.NewEncoder(os.Stdout).Encode(s)
 	}
 	return fmt.Errorf("no such server: %v", args)
+}
+
+// profileVariable names a file for a profile of what a server does.
+const profileVariable = "WASMACTORS_BENCH_CPUPROFILE"
+
+func profileCPU() (stop func(), err error) {
+	name := os.Getenv(profileVariable)
+	if name == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}, nil
 }
 
 // processTime is the processor time that this process has had.

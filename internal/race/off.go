@@ -1,6 +1,6 @@
 //go:build !race
 
-// Package race tells tests whether the race detector watches them: it makes code ten times
+// Package race tells whether the race detector is there, for tests and limits of time: it makes code ten times
 // slower, and pools lose what they hold on purpose, so that allocations cannot be counted.
 package race
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // job is the work on a hostile module: everything between its bytes and an image. It is done
@@ -50,10 +51,17 @@ const (
 	compileMemoryByte = 160
 )
 
+// raceFactor is how much more time a host with the race detector takes to compile, and then some:
+// 12 times were measured.
+const raceFactor = 20
+
 func (c *ImageConfig) compileLimits(size int) compileLimits {
 	l := compileLimits{c.CompileTime, c.InitDeadline, c.CompileMemory}
 	if l.Time == 0 {
 		l.Time = compileTimeBase + time.Duration(size)*compileTimeByte
+		if race.Enabled {
+			l.Time *= raceFactor
+		}
 	}
 	if l.Memory == 0 {
 		l.Memory = compileMemoryBase + uint64(size)*compileMemoryByte + 2*c.MemoryLimit

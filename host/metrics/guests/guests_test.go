@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/metrics/exposition"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"go.uber.org/goleak"
 )
@@ -49,7 +50,7 @@ func start(t *testing.T) *shop {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if opened, err = bundle.Open(t.Context(), m, bundle.Options{Compiler: "go", Allow: func([]bundle.Reach) error { return nil }}); err != nil {
+		if opened, err = bundle.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: "go", Allow: func([]bundle.Reach) error { return nil }}); err != nil {
 			t.Fatal(err)
 		}
 	}

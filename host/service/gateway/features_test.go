@@ -31,6 +31,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/crypto/bcrypt"
 )
@@ -38,7 +39,7 @@ import (
 // room is an actor on demand: a guest.
 func rooms(t *testing.T, most int, idle time.Duration) gateway.Config {
 	return gateway.Config{Routes: []gateway.Route{
-		{Pattern: "/rooms/{room}", To: gateway.Target{Path: "/user/room-{room}", Make: &gateway.Make{Props: host.Guest(image(t), "gateway-room"), Most: most, Idle: idle}}},
+		{Pattern: "/rooms/{room}", To: gateway.Target{Path: "/user/room-{room}", Make: &gateway.Make{Props: host.Guest(servicetest.Image(t), "gateway-room"), Most: most, Idle: idle}}},
 	}}
 }
 

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"go.uber.org/goleak"
 )
@@ -26,50 +26,13 @@ import (
 func TestMain(m *testing.M) {
 	runtime.CompileMain()
 	code := m.Run()
-	if guest.engine != nil {
-		if err := guest.engine.Close(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
+	servicetest.Close()
 	http.DefaultClient.CloseIdleConnections()
 	if err := goleak.Find(goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"), goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop")); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// guest is the module of the tests, built once.
-var guest struct {
-	once   sync.Once
-	engine *runtime.Engine
-	image  *runtime.Image
-	err    error
-}
-
-// image is that of the services' guest, in standard Go.
-func image(t testing.TB) *runtime.Image {
-	t.Helper()
-	guest.once.Do(func() {
-		ctx := context.Background()
-		var built *build.Result
-		if built, guest.err = build.Guest(ctx, "../testdata/guest", build.Options{Compiler: "go", Allow: func([]build.Outside) error { return nil }}); guest.err != nil {
-			return
-		}
-		var code []byte
-		if code, guest.err = built.Code(ctx); guest.err != nil {
-			return
-		}
-		if guest.engine, guest.err = runtime.New(ctx, runtime.NewConfig()); guest.err != nil {
-			return
-		}
-		guest.image, guest.err = guest.engine.Load(ctx, code, runtime.ImageConfig{Name: "services"})
-	})
-	if guest.err != nil {
-		t.Fatal(guest.err)
-	}
-	return guest.image
 }
 
 // site is a system behind a gateway that listens.
@@ -129,7 +92,7 @@ func api(t *testing.T, change func(*gateway.Config)) *site {
 	if change != nil {
 		change(&cfg)
 	}
-	return open(t, cfg, map[string]host.Props{"api": host.Guest(image(t), "gateway-api")})
+	return open(t, cfg, map[string]host.Props{"api": host.Guest(servicetest.Image(t), "gateway-api")})
 }
 
 // response is what was answered.

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // alive is a site with what goes on for longer than a request.
@@ -30,7 +31,7 @@ func alive(t *testing.T, change func(*gateway.Config)) *site {
 	if change != nil {
 		change(&cfg)
 	}
-	return open(t, cfg, map[string]host.Props{"live": host.Guest(image(t), "gateway-live")})
+	return open(t, cfg, map[string]host.Props{"live": host.Guest(servicetest.Image(t), "gateway-live")})
 }
 
 func limit(t testing.TB) context.Context {

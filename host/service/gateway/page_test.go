@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // The bundle of docs/services/gateway.md does what the page says.
@@ -24,7 +25,7 @@ func TestThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(t.Context(), m, bundle.Options{Allow: func([]bundle.Reach) error { return nil }})
+	b, err := bundle.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Allow: func([]bundle.Reach) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/pubsub"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // The bundle of the documentation.
@@ -21,7 +22,7 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(t.Context(), m, bundle.Options{Compiler: "go", Allow: func([]bundle.Reach) error { return nil }})
+	b, err := bundle.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: "go", Allow: func([]bundle.Reach) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

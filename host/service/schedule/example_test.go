@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/schedule"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // The bundle of the documentation, and that it stands there.
@@ -18,7 +19,7 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(t.Context(), m, bundle.Options{Compiler: "go", Allow: func([]bundle.Reach) error { return nil }})
+	b, err := bundle.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: "go", Allow: func([]bundle.Reach) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

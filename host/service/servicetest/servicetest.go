@@ -27,23 +27,35 @@ func Dir() string {
 var guest struct {
 	sync.Once
 	engine *runtime.Engine
+	image  *runtime.Image
 	module *host.Module
 	err    error
 }
 
-// Module is the guest, built by standard Go and loaded once a process. [Close] ends it.
-func Module(t testing.TB) *host.Module {
+// Image is the guest, built by standard Go and loaded once a process. [Close] ends it.
+func Image(t testing.TB) *runtime.Image {
 	t.Helper()
-	guest.Do(func() { guest.module, guest.err = load() })
+	guest.Do(func() {
+		if guest.image, guest.err = load(); guest.err == nil {
+			guest.module = host.NewModule(guest.image)
+		}
+	})
 	if guest.err != nil {
 		t.Fatal(guest.err)
 	}
+	return guest.image
+}
+
+// Module is the module of [Image].
+func Module(t testing.TB) *host.Module {
+	t.Helper()
+	Image(t)
 	return guest.module
 }
 
-// cacheDir is shared by the tests of all services: what is in it is authenticated, and
-// bounded as every cache.
-func cacheDir() string {
+// CacheDir is a cache that tests share which do not test caches: to compile a guest under the
+// race detector takes half a minute. What is in it is authenticated, and bounded as every cache.
+func CacheDir() string {
 	base, err := os.UserCacheDir()
 	if err != nil {
 		base = os.TempDir()
@@ -51,9 +63,9 @@ func cacheDir() string {
 	return filepath.Join(base, "wasmactors-tests")
 }
 
-func load() (*host.Module, error) {
+func load() (*runtime.Image, error) {
 	ctx := context.Background()
-	built, err := build.Guest(ctx, Dir(), build.Options{Compiler: "go", CacheDir: filepath.Join(cacheDir(), "builds")})
+	built, err := build.Guest(ctx, Dir(), build.Options{Compiler: "go", CacheDir: filepath.Join(CacheDir(), "builds")})
 	if err != nil {
 		return nil, err
 	}
@@ -61,19 +73,15 @@ func load() (*host.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := runtime.New(ctx, runtime.NewConfig().WithCacheDir(filepath.Join(cacheDir(), "images")))
+	engine, err := runtime.New(ctx, runtime.NewConfig().WithCacheDir(filepath.Join(CacheDir(), "images")))
 	if err != nil {
 		return nil, err
 	}
 	guest.engine = engine
-	image, err := engine.Load(ctx, code, runtime.ImageConfig{Name: "services"})
-	if err != nil {
-		return nil, err
-	}
-	return host.NewModule(image), nil
+	return engine.Load(ctx, code, runtime.ImageConfig{Name: "services"})
 }
 
-// Close closes the engine of [Module], for a TestMain that looks for goroutines afterwards.
+// Close closes the engine of [Image], for a TestMain that looks for goroutines afterwards.
 func Close() {
 	if guest.engine != nil {
 		_ = guest.engine.Close(context.Background())
