@@ -57,6 +57,7 @@ func (x *exchange) write(a *answer, payload []byte) problem {
 	if d := x.g.cfg.Timeouts.Write; len(body) > smallBody {
 		_ = http.NewResponseController(x.w.ResponseWriter).SetWriteDeadline(x.g.clock.Now().Add(d))
 	}
+	x.closeUnread()
 	x.w.WriteHeader(a.status)
 	if len(body) > 0 && x.r.Method != http.MethodHead {
 		_, _ = x.w.Write(body)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -43,37 +44,47 @@ func (x *exchange) streamRequest(first []byte, rest io.Reader) (ref host.Ref, do
 	}
 	control := http.NewResponseController(x.w.ResponseWriter)
 	_ = control.EnableFullDuplex() // of HTTP/1; HTTP/2 always is
+	body := &pacedBody{from: rest, control: control, clock: x.g.clock, most: x.route.Body}
+	x.streamed = body
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
 		_, err := src.Write(first)
 		if err == nil {
-			_, err = io.Copy(src, &pacedBody{rest, control, x.g.clock, x.route.Body})
+			_, err = io.Copy(src, body)
 		}
 		x.late = isTimeout(err)
 		src.CloseWithError(bodyError(err))
 	}()
 	return ref, func() {
 		src.Abandon()
-		select {
-		case <-copied:
-			return
-		default:
-		}
-		// Not all of it was read: the connection is of no more use.
-		_ = control.SetReadDeadline(time.Unix(1, 0))
-		if x.w.status == 0 {
-			x.w.Header().Set("Connection", "close")
-		}
+		body.cut()
+		x.closeUnread()
 		<-copied
 	}, problem{}
+}
+
+// hangUp has the connection closed behind the answer. One of HTTP/2 has other requests beside
+// this one, whose body is in nobody's way.
+func (x *exchange) hangUp() {
+	if x.r.ProtoMajor == 1 {
+		x.w.Header().Set("Connection", "close")
+	}
+}
+
+// closeUnread has the connection closed behind an answer that begins before the request's body
+// has ended: what is left of that is in the way of the next request.
+func (x *exchange) closeUnread() {
+	if x.streamed != nil && x.w.status == 0 && !x.streamed.atEnd() {
+		x.hangUp()
+	}
 }
 
 // bodyProblem is what has become of a request whose body is streamed: a body that does not come
 // looks like a client that has gone.
 func (x *exchange) bodyProblem(p problem) problem {
 	if p.status == statusGone && x.late && x.w.status == 0 {
-		x.w.Header().Set("Connection", "close")
+		x.hangUp()
 		return problem{status: http.StatusRequestTimeout, text: "the body did not come in time"}
 	}
 	return p
@@ -85,15 +96,52 @@ type pacedBody struct {
 	control *http.ResponseController
 	clock   host.Clock
 	most    time.Duration
+
+	mu    sync.Mutex
+	state bodyState
 }
 
+// bodyState is how far a body was read.
+type bodyState uint8
+
+const (
+	bodyOpen bodyState = iota
+	bodyEnded
+	bodyCut // it is not to be read any more
+)
+
+// Read reads on. When a body has ended, net/http reads ahead on the connection, and takes one
+// whose deadline passes for one whose client has gone: also for its later requests.
 func (b *pacedBody) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(b.clock.Now().Add(b.most))
+	if !b.deadline(bodyOpen, b.clock.Now().Add(b.most)) {
+		return 0, io.ErrClosedPipe
+	}
 	n, err := b.from.Read(p)
 	if err == io.EOF {
-		_ = b.control.SetReadDeadline(time.Time{}) // else the connection would be taken for one that has gone
+		b.deadline(bodyEnded, time.Time{})
 	}
 	return n, err
+}
+
+// cut ends a Read that waits, unless all was read.
+func (b *pacedBody) cut() { b.deadline(bodyCut, time.Unix(1, 0)) }
+
+// deadline sets one and the state, unless that is final.
+func (b *pacedBody) deadline(next bodyState, at time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != bodyOpen {
+		return false
+	}
+	b.state = next
+	_ = b.control.SetReadDeadline(at)
+	return true
+}
+
+func (b *pacedBody) atEnd() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == bodyEnded
 }
 
 // bodyError is what an actor is told of a body that could not be read to its end.
@@ -136,6 +184,7 @@ func (x *exchange) streamAnswer(a *answer, how []byte) problem {
 	s := &partReader{x: x, from: ref, ask: readRequest(key)}
 	defer s.end()
 	if x.r.Method == http.MethodHead {
+		x.closeUnread()
 		x.w.WriteHeader(a.status)
 		return problem{}
 	}
@@ -154,6 +203,7 @@ func (x *exchange) streamAnswer(a *answer, how []byte) problem {
 	if a.length >= 0 {
 		h["Content-Length"] = []string{strconv.FormatInt(a.length, 10)}
 	}
+	x.closeUnread()
 	x.w.WriteHeader(a.status)
 	control := http.NewResponseController(x.w.ResponseWriter)
 	sent := int64(0)

@@ -29,6 +29,8 @@ type exchange struct {
 	rest    io.Reader // of the body, what is too much for a message
 	late    bool      // that did not come in time
 	note    string    // for the access log: the report of a crash, or why it was refused
+
+	streamed *pacedBody // the body, if it comes in parts
 }
 
 // Identity is who makes a request, as the gateway has found out.

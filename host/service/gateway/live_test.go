@@ -143,6 +143,26 @@ func bytesOf(n int) []byte {
 	return b
 }
 
+// TestBodiesOfOneConnection: the end of a body that came in parts does not end the connection for the
+// next request, however close the answer follows it; and one that was not read to its end does.
+func TestBodiesOfOneConnection(t *testing.T) {
+	s := alive(t, nil)
+	data := bytesOf(64 << 10)
+	h := fnv.New64a()
+	h.Write(data)
+	want := fmt.Sprintf("%d %x", len(data), h.Sum64())
+	for i := range 300 {
+		if status, got := s.post("/digest", bytes.NewReader(data)); status != 200 || got != want {
+			t.Fatalf("%d: %d %q, want %q", i, status, got, want)
+		}
+		if i%10 == 0 {
+			if status, got := s.post("/mirror", bytes.NewReader(data)); status != 200 || got != string(data) {
+				t.Fatalf("%d: mirror: %d, %d bytes", i, status, len(got))
+			}
+		}
+	}
+}
+
 // TestBodies: bodies that fit into no message, with and without a length, and what is too much.
 func TestBodies(t *testing.T) {
 	s := alive(t, nil)

@@ -288,7 +288,7 @@ func (x *exchange) body(buf *[]byte) ([]byte, problem) {
 	tooLarge := problem{status: http.StatusRequestEntityTooLarge, text: "the body is too large"}
 	most, inline := rt.Limits.Body, int64(x.g.cfg.Limits.Inline)
 	if r.ContentLength > most {
-		x.w.Header().Set("Connection", "close")
+		x.hangUp()
 		return nil, tooLarge
 	}
 	control := http.NewResponseController(x.w.ResponseWriter)
@@ -325,15 +325,15 @@ func (x *exchange) body(buf *[]byte) ([]byte, problem) {
 		x.rest = read
 		return b, problem{}
 	case err == nil:
-		x.w.Header().Set("Connection", "close")
+		x.hangUp()
 		return nil, tooLarge
 	case isTimeout(err):
-		x.w.Header().Set("Connection", "close")
+		x.hangUp()
 		return nil, problem{status: http.StatusRequestTimeout, text: "the body did not come in time"}
 	case r.Context().Err() != nil:
 		return nil, problem{status: statusGone, text: "the client has gone"}
 	}
-	x.w.Header().Set("Connection", "close")
+	x.hangUp()
 	return nil, problem{status: http.StatusBadRequest, text: "the body cannot be read", cause: err}
 }
 

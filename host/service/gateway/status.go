@@ -44,7 +44,7 @@ func (x *exchange) refuse(p problem) {
 	}
 	if p.status == statusGone {
 		x.w.status = statusGone
-		return
+		panic(http.ErrAbortHandler) // net/http would send 200 to whoever is there after all
 	}
 	if p.retry > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(max(p.retry.Seconds(), 1))), 10))
