@@ -41,6 +41,7 @@ type conn struct {
 	writing bool // a goroutine empties the outbox
 	idle    sync.Cond
 	last    *frame // a close waits behind the outbox
+	closing bool   // and is being written
 	over    bool
 	why     ended
 	told    bool // the actor has been told of the end, or cannot be
@@ -189,6 +190,10 @@ func (c *conn) finishLocked(why ended, stop bool) {
 	if c.over {
 		return
 	}
+	if c.closing && why.code == codeAbnormal {
+		// The peer has hung up on the close, without an answer or before that was read.
+		why = ended{c.last.code, string(c.last.b)}
+	}
 	c.over, c.why = true, why
 	close(c.end)
 	if c.ended != nil {
@@ -259,6 +264,7 @@ func (c *conn) empty() {
 				break
 			}
 			last := *c.last
+			c.closing = true
 			c.mu.Unlock()
 			_ = c.write(last)
 			c.mu.Lock()

@@ -538,6 +538,20 @@ func TestHostileFrames(t *testing.T) {
 	c.wants("x")
 }
 
+// TestPeerHangsUpOnTheClose: what the actor has closed has ended as it said, also when the peer does
+// not answer.
+func TestPeerHangsUpOnTheClose(t *testing.T) {
+	s := alive(t, nil)
+	var want []string
+	for range 30 {
+		if code := s.frames(masked(0x81, []byte("close 3001"))); code != 3001 {
+			t.Fatal(code)
+		}
+		want = append(want, "3001 you asked for it")
+	}
+	s.eventually("/closed", strings.Join(want, ","))
+}
+
 // TestDrainClosesSockets: connections are told when the server stops.
 func TestDrainClosesSockets(t *testing.T) {
 	s := alive(t, nil)
