@@ -1,18 +1,15 @@
 #!/bin/sh
-# Runs the chat, has a few people talk in it while a room crashes, and checks what each of them has seen.
-# The command is the argument, or else it is built. Any folder is fine to run this in.
+# Runs the chat, has a few people talk in it while rooms crash and end and the process is stopped and killed, and checks
+# what each of them has heard. The command is the argument, or else it is built. Any folder is fine to run this in; the
+# state of the run is kept in a fresh one.
 set -e
 dir=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-trap 'kill "$server" 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$work"' EXIT
-server=
+trap 'rm -rf "$work"' EXIT
 case "${1:-}" in
 "") bin=$work/wasmactors; (cd "$dir/../.." && go build -o "$bin" ./cmd/wasmactors) ;;
 /*) bin=$1 ;;
 *) bin=$(pwd)/$1 ;;
 esac
 (cd "$dir/../.." && go build -o "$work/check" ./samples/chat/check)
-port=$("$work/check" port)
-"$bin" run "$dir" --env "LISTEN=127.0.0.1:$port" >"$work/log" 2>&1 &
-server=$!
-"$work/check" "http://127.0.0.1:$port" || { cat "$work/log"; exit 1; }
+"$work/check" "$bin" "$dir"

@@ -3,7 +3,7 @@ module chat
 go 1.23
 
 require (
-	github.com/wasmactors/wasmactors/abi v0.1.0
+	github.com/wasmactors/wasmactors/abi v0.1.0 // indirect
 	github.com/wasmactors/wasmactors/guest-sdk v0.1.0
 )
 

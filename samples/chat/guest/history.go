@@ -2,28 +2,33 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"time"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/kv"
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
 // history is what was said last in a room.
 type history interface {
-	keep(ctx *actor.Context, line string)
+	// keep adds a line and calls then in the same turn, which may be a later one: if that fails,
+	// neither has happened.
+	keep(ctx *actor.Context, line string, then func(ctx *actor.Context))
 	// recall calls then with the lines, the oldest first, at once or in a later turn.
 	recall(ctx *actor.Context, then func(ctx *actor.Context, lines []string) error)
 }
 
+// Bounds of a history; older lines go. It is forgotten when nothing was said for a while.
 const (
 	mostLines = 50
 	mostBytes = 32 << 10
+	forgotten = 30 * 24 * time.Hour
 )
 
 // newHistory is in the store if the room was granted it, else in the room itself.
 func newHistory(ctx *actor.Context) history {
-	if _, ok := ctx.Service("kv"); ok {
+	if _, ok := ctx.Service(kv.Name); ok {
 		path := []byte(ctx.Path())
 		name, _, _ := bytes.Cut(path[bytes.LastIndexByte(path, '/')+1:], []byte("#"))
 		return &stored{key: "history/" + string(name)}
@@ -34,7 +39,10 @@ func newHistory(ctx *actor.Context) history {
 // kept is gone when the room crashes.
 type kept struct{ lines []string }
 
-func (k *kept) keep(_ *actor.Context, line string) { k.lines = shorten(append(k.lines, line)) }
+func (k *kept) keep(ctx *actor.Context, line string, then func(ctx *actor.Context)) {
+	k.lines = shorten(append(k.lines, line))
+	then(ctx)
+}
 
 func (k *kept) recall(ctx *actor.Context, then func(ctx *actor.Context, lines []string) error) {
 	ctx.Fail(then(ctx, k.lines))
@@ -52,25 +60,23 @@ func shorten(lines []string) []string {
 	return append([]string(nil), lines[len(lines)-n:]...)
 }
 
-// stored outlives the room, and the process. It is read once, when the first line is needed.
+// stored outlives the room, and the process. It is read once, when it is needed first; if it cannot
+// be read, what is said is kept in the room until it can, so that nothing is overwritten.
 type stored struct {
 	key    string
 	loaded bool
 	kept
-	later []func(ctx *actor.Context) error // until it is loaded
+	later []func(ctx *actor.Context) error // until the store has answered
 }
 
-func (s *stored) keep(ctx *actor.Context, line string) {
+// keep writes the whole history anew. Nobody waits for the answer: what leaves with the turn is
+// carried out, and a crash of the room does not take it back.
+func (s *stored) keep(ctx *actor.Context, line string, then func(ctx *actor.Context)) {
 	s.ready(ctx, func(ctx *actor.Context) error {
-		s.kept.keep(ctx, line)
-		text := join(s.lines, "\n")
-		service.Tell(ctx, "kv", "put", actor.Func(func(w *abi.Writer) {
-			w.Map(2)
-			w.Text("key")
-			w.Text(s.key)
-			w.Text("value")
-			w.ByteString([]byte(text))
-		}))
+		s.kept.keep(ctx, line, then)
+		if s.loaded {
+			kv.Put(ctx, s.key, []byte(join(s.lines, "\n")), kv.Write{TTL: forgotten}, nil)
+		}
 		return nil
 	})
 }
@@ -79,7 +85,7 @@ func (s *stored) recall(ctx *actor.Context, then func(ctx *actor.Context, lines 
 	s.ready(ctx, func(ctx *actor.Context) error { return then(ctx, s.lines) })
 }
 
-// ready calls f when the history is there.
+// ready calls f when the history is there, or cannot be had at the moment.
 func (s *stored) ready(ctx *actor.Context, f func(ctx *actor.Context) error) {
 	if s.loaded {
 		ctx.Fail(f(ctx))
@@ -88,39 +94,33 @@ func (s *stored) ready(ctx *actor.Context, f func(ctx *actor.Context) error) {
 	if s.later = append(s.later, f); len(s.later) > 1 {
 		return
 	}
-	service.Ask(ctx, "kv", "get", actor.Func(func(w *abi.Writer) {
-		w.Map(1)
-		w.Text("key")
-		w.Text(s.key)
-	}), 5*time.Second, func(ctx *actor.Context, m *actor.Message, err error) error {
-		if err == nil {
-			s.lines = linesOf(m)
-		} else if service.CodeOf(err) != service.NotFound {
+	kv.Store{Timeout: 5 * time.Second}.Get(ctx, s.key, func(ctx *actor.Context, e kv.Entry, err error) error {
+		switch {
+		case err == nil:
+			s.lines, s.loaded = shorten(append(linesOf(e.Value), s.lines...)), true
+		case errors.Is(err, service.ErrNotFound):
+			s.loaded = true
+		default:
 			ctx.Warn("the history cannot be read: " + err.Error())
 		}
-		s.loaded = true
-		for _, f := range s.later {
+		later := s.later
+		s.later = nil
+		for _, f := range later {
 			if err := f(ctx); err != nil {
 				return err
 			}
 		}
-		s.later = nil
 		return nil
 	})
 }
 
-func linesOf(m *actor.Message) (lines []string) {
-	r := m.Reader()
-	for n := r.Map(); n > 0 && r.OK(); n-- {
-		if string(r.TextBytes()) != "value" {
-			r.Skip()
-			continue
-		}
-		if b := r.ByteString(); len(b) > 0 {
-			for _, line := range bytes.Split(b, []byte("\n")) {
-				lines = append(lines, string(line))
-			}
-		}
+// linesOf is what join has made; the lines have no line breaks themselves.
+func linesOf(value []byte) (lines []string) {
+	if len(value) == 0 {
+		return nil
+	}
+	for _, line := range bytes.Split(value, []byte("\n")) {
+		lines = append(lines, string(line))
 	}
 	return lines
 }

@@ -62,7 +62,7 @@ func (r *room) enter(ctx *actor.Context, q *web.Request, c *web.Conn) error {
 }
 
 func (r *room) said(ctx *actor.Context, c *web.Conn, text []byte) error {
-	name, line := c.Data.(string), string(bytes.TrimSpace(text))
+	name, line := c.Data.(string), oneLine(text)
 	switch {
 	case line == "":
 	case line == "/crash":
@@ -77,8 +77,7 @@ func (r *room) said(ctx *actor.Context, c *web.Conn, text []byte) error {
 		web.SendText(ctx, c.Ref(), notice("there are /who, /quit and /crash"))
 	default:
 		said := speech(name, line)
-		r.history.keep(ctx, said)
-		r.tell(ctx, said)
+		r.history.keep(ctx, said, func(ctx *actor.Context) { r.tell(ctx, said) })
 	}
 	return nil
 }
@@ -102,6 +101,16 @@ func (r *room) find(name string) (found *web.Conn) {
 		}
 	})
 	return found
+}
+
+// oneLine is a text as one line: with breaks in it somebody could say what looks like lines of others.
+func oneLine(text []byte) string {
+	return string(bytes.TrimSpace(bytes.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)))
 }
 
 func validName(s string) bool {

@@ -1,35 +1,58 @@
 "use strict";
-// One WebSocket for each visit to a room. What comes is lines of text; "* " begins one of the room's own.
+// One WebSocket for each visit to a room. What comes is lines of text; "* " begins one of the room's own. A connection
+// that is lost is made again, with pauses that grow; the room then tells what was said last.
 const el = id => document.getElementById(id);
-let socket = null;
+const firstPause = 500, longestPause = 15000; // ms
+let visit = null;
 
 el("enter").addEventListener("submit", event => {
   event.preventDefault();
-  if (socket) socket.close();
+  if (visit) leave(visit);
   const url = new URL("rooms/" + encodeURIComponent(el("room").value), location.href);
   url.protocol = url.protocol.replace("http", "ws");
   url.searchParams.set("name", el("name").value);
-  const s = socket = new WebSocket(url);
-  status("entering " + el("room").value);
+  visit = { url, room: el("room").value, been: false, pause: firstPause, timer: 0, socket: null };
+  connect(visit);
+});
+
+function connect(v) {
+  const s = v.socket = new WebSocket(v.url);
+  status((v.been ? "coming back to " : "entering ") + v.room);
   s.onopen = () => {
-    if (s !== socket) return;
+    if (v !== visit) return;
+    v.been = true;
+    v.pause = firstPause;
     el("lines").replaceChildren();
     el("say").hidden = false;
     el("text").focus();
-    status("in " + el("room").value);
+    status("in " + v.room);
   };
-  s.onmessage = m => { if (s === socket) line(m.data); };
+  s.onmessage = m => { if (v === visit) line(m.data); };
   s.onclose = e => {
-    if (s !== socket) return;
-    socket = null;
+    if (v !== visit) return;
     el("say").hidden = true;
-    status("not connected" + (e.reason ? ": " + e.reason : ""));
+    // 1000 is a goodbye. Browsers do not tell why somebody was not let in, so only who has been there comes again.
+    if (!v.been || e.code === 1000) {
+      visit = null;
+      status("not connected" + (e.reason ? ": " + e.reason : v.been ? "" : "; a name may be taken"));
+      return;
+    }
+    const pause = v.pause * (0.5 + Math.random() / 2);
+    v.pause = Math.min(2 * v.pause, longestPause);
+    v.timer = setTimeout(() => connect(v), pause);
+    status("the connection is lost; trying again");
   };
-});
+}
+
+function leave(v) {
+  visit = null;
+  clearTimeout(v.timer);
+  v.socket.close(1000);
+}
 
 el("say").addEventListener("submit", event => {
   event.preventDefault();
-  if (socket && el("text").value) socket.send(el("text").value);
+  if (visit && el("text").value) visit.socket.send(el("text").value);
   el("text").value = "";
 });
 
