@@ -114,6 +114,37 @@ func (s *conns) drop(c *Conn) {
 	s.order = left
 }
 
+// begin reads the announcement of a connection, asks open about it, which may be nil, and answers.
+// One that is known already is not asked about again.
+func (s *conns) begin(ctx *actor.Context, r *abi.Reader, req *Request, open func(*actor.Context, *Request, *Conn) error) error {
+	c := &Conn{}
+	if !c.opened(r, req) {
+		return actor.ErrUnhandled
+	}
+	if s.Find(c.ref) != nil {
+		return ctx.Reply(nil)
+	}
+	if open != nil {
+		if err := open(ctx, req, c); err != nil {
+			return err
+		}
+	}
+	if c.refused == nil {
+		s.add(c)
+	}
+	return c.answer(ctx)
+}
+
+// end answers the last message of a connection and forgets it; nil: it was not known.
+func (s *conns) end(ctx *actor.Context) *Conn {
+	c := s.Find(ctx.Sender())
+	_ = ctx.Reply(nil)
+	if c != nil {
+		s.drop(c)
+	}
+	return c
+}
+
 // Len is the number of open connections.
 func (s *conns) Len() int { return len(s.of) }
 

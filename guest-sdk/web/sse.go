@@ -37,33 +37,12 @@ func (s *Events) Receive(ctx *actor.Context, msg *actor.Message) error {
 	}
 	switch string(r.TextBytes()) {
 	case "sse.open":
-		c := &Conn{}
-		if !c.opened(r, &s.req) {
-			return actor.ErrUnhandled
-		}
-		if s.Find(c.ref) != nil {
-			return ctx.Reply(nil)
-		}
-		if s.Open != nil {
-			if err := s.Open(ctx, &s.req, c); err != nil {
-				return err
-			}
-		}
-		if c.refused == nil {
-			s.add(c)
-		}
-		return c.answer(ctx)
+		return s.begin(ctx, r, &s.req, s.Open)
 	case "sse.close":
-		c := s.Find(ctx.Sender())
-		_ = ctx.Reply(nil)
-		if c == nil {
-			return nil
+		if c := s.end(ctx); c != nil && s.Close != nil {
+			return s.Close(ctx, c)
 		}
-		s.drop(c)
-		if s.Close == nil {
-			return nil
-		}
-		return s.Close(ctx, c)
+		return nil
 	}
 	return actor.ErrUnhandled
 }

@@ -51,44 +51,19 @@ func (s *Sockets) Receive(ctx *actor.Context, msg *actor.Message) error {
 	}
 	switch string(r.TextBytes()) {
 	case "ws.open":
-		return s.open(ctx, r)
+		return s.begin(ctx, r, &s.req, s.Open)
 	case "ws.text":
 		return s.message(ctx, r.TextBytes(), s.Text)
 	case "ws.binary":
 		return s.message(ctx, r.ByteString(), s.Binary)
 	case "ws.close":
-		c := s.Find(ctx.Sender())
-		_ = ctx.Reply(nil)
-		if c == nil {
-			return nil
+		if c := s.end(ctx); c != nil && s.Close != nil {
+			code, reason := closed(r)
+			return s.Close(ctx, c, code, reason)
 		}
-		s.drop(c)
-		if s.Close == nil {
-			return nil
-		}
-		code, reason := closed(r)
-		return s.Close(ctx, c, code, reason)
+		return nil
 	}
 	return actor.ErrUnhandled
-}
-
-func (s *Sockets) open(ctx *actor.Context, r *abi.Reader) error {
-	c := &Conn{}
-	if !c.opened(r, &s.req) {
-		return actor.ErrUnhandled
-	}
-	if old := s.Find(c.ref); old != nil {
-		return ctx.Reply(nil)
-	}
-	if s.Open != nil {
-		if err := s.Open(ctx, &s.req, c); err != nil {
-			return err
-		}
-	}
-	if c.refused == nil {
-		s.add(c)
-	}
-	return c.answer(ctx)
 }
 
 func (s *Sockets) message(ctx *actor.Context, b []byte, handle func(ctx *actor.Context, c *Conn, b []byte) error) error {
