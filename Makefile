@@ -44,7 +44,7 @@ bench: ## run every benchmark (20 minutes), write docs/benchmarks.jsonl, .md and
 bench-quick: ## run a little of every benchmark (4 minutes), of WHO matches: to see that they work
 	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -quick -who '$(WHO)' -o ../bin/quick.jsonl && ../bin/bench table -docs - ../bin/quick.jsonl >/dev/null && ../bin/bench gateway -quick
 
-browser: ## test the dashboard in Chromium, if there is one (.ci/browser installs it)
+browser: ## test the dashboard and the chat in Chromium, if there is one (.ci/browser installs it)
 	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v .
 
 pictures: ## make the pictures of the dashboard for the docs again

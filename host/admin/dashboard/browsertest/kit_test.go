@@ -76,7 +76,7 @@ func open(t *testing.T, width, height int) *page {
 	t.Helper()
 	root, err := browser()
 	if errors.Is(err, errNoBrowser) {
-		t.Skip("the dashboard is not tested in a browser: ", err)
+		t.Skip("this is not tested in a browser: ", err)
 	}
 	if err != nil {
 		t.Fatal("the browser does not start: ", err)
