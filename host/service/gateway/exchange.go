@@ -151,7 +151,16 @@ func plain(s string) bool {
 	return ascii || utf8.ValidString(s)
 }
 
-// remote is the address of the client: of the nearest peer that is none of the proxies.
+// remoteText is remote, "" if nobody knows it.
+func (x *exchange) remoteText() string {
+	if a := x.remote(); a.IsValid() {
+		return a.String()
+	}
+	return ""
+}
+
+// remote is the address of the client: of the nearest peer that is none of the proxies. By a
+// Unix socket there is none.
 func (x *exchange) remote() netip.Addr {
 	at, err := netip.ParseAddrPort(x.r.RemoteAddr)
 	if err != nil {

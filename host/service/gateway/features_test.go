@@ -632,6 +632,9 @@ func TestCompression(t *testing.T) {
 			t.Error(accept, len(got))
 		}
 	}
+	if r := s.get("/large?n=500", "Accept-Encoding", "gzip"); r.Header.Get("Content-Encoding") != "gzip" {
+		t.Error("least has no effect")
+	}
 	if r := s.get("/large?n=50", "Accept-Encoding", "gzip"); r.Header.Get("Content-Encoding") != "" {
 		t.Error("a small body is compressed")
 	}

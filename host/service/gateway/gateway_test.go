@@ -349,10 +349,10 @@ func TestHostileRequests(t *testing.T) {
 		many += fmt.Sprintf("X-%d: y\r\n", i)
 	}
 	for name, c := range map[string]struct{ request, want string }{
-		"header bomb":           {"GET /hello HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 40<<10) + "\r\n\r\n", "431"},
+		"header bomb":           {"GET /hello HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 24<<10) + "\r\n\r\n", "431"},
 		"many headers":          {"GET /hello HTTP/1.1\r\nHost: x\r\n" + many + "Connection: close\r\n\r\n", "431"},
 		"one header many times": {"GET /hello HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X-A: y\r\n", 60) + "Connection: close\r\n\r\n", "431"},
-		"long path":             {"GET /" + strings.Repeat("a", 40<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n", "431"},
+		"long path":             {"GET /" + strings.Repeat("a", 24<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n", "431"},
 		"no host":               {"GET /hello HTTP/1.1\r\n\r\n", "400"},
 		"two hosts":             {"GET /hello HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"},
 		"two lengths":           {"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", "400"},

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -429,21 +430,21 @@ func TestSlowPeer(t *testing.T) {
 	}
 }
 
-// frames writes raw frames to a fresh connection and returns what it ends with.
+// deadline is what frames returns if the connection does not end.
+const deadline = -2
+
+// frames writes raw frames to a fresh connection and returns what it ends with; -1: without a word.
 func (s *site) frames(frames ...[]byte) int {
 	s.t.Helper()
-	conn, err := net.Dial("tcp", s.g.Addrs()[0].String())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	return s.framesWith("", frames...)
+}
+
+// framesWith is frames with further headers.
+func (s *site) framesWith(headers string, frames ...[]byte) int {
+	s.t.Helper()
+	conn, in := dialRawWith(s.t, s.g.Addrs()[0].String(), headers)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(15 * time.Second))
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
-	in := bufio.NewReader(conn)
-	r, err := http.ReadResponse(in, nil)
-	if err != nil || r.StatusCode != 101 {
-		s.t.Fatal(err)
-	}
 	go func() {
 		for _, f := range frames {
 			if _, err := conn.Write(f); err != nil {
@@ -451,14 +452,20 @@ func (s *site) frames(frames ...[]byte) int {
 			}
 		}
 	}()
+	lost := func(err error) int {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return deadline
+		}
+		return -1
+	}
 	for {
 		var head [2]byte
 		if _, err := io.ReadFull(in, head[:]); err != nil {
-			return -1
+			return lost(err)
 		}
 		b := make([]byte, head[1]&0x7f)
 		if _, err := io.ReadFull(in, b); err != nil {
-			return -1
+			return lost(err)
 		}
 		if head[0]&0xf == 8 {
 			if len(b) < 2 {

@@ -189,7 +189,7 @@ func (x *exchange) encode(buf *[]byte) (done func(), p problem) {
 		w.Ref(ref.UID())
 		w.Int(r.ContentLength)
 	}
-	w.Text(x.remote().String())
+	w.Text(x.remoteText())
 	w.Text(x.id)
 	if x.who == nil {
 		w.Null()

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -109,7 +110,7 @@ func (l *Listener) open(base string) (net.Listener, error) {
 			return nil, fmt.Errorf("gateway: %s: tls: %w", l.Address, err)
 		}
 	}
-	n, err := net.Listen(network, address)
+	n, err := listen(network, address)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -117,6 +118,30 @@ func (l *Listener) open(base string) (net.Listener, error) {
 		return tls.NewListener(n, cfg), nil
 	}
 	return n, nil
+}
+
+// listen is net.Listen, and takes the place of a Unix socket that nobody listens on any more: a
+// process that was killed leaves one behind.
+func listen(network, address string) (net.Listener, error) {
+	l, err := net.Listen(network, address)
+	if err == nil || network != "unix" {
+		return l, err
+	}
+	if info, e := os.Lstat(address); e != nil || info.Mode()&os.ModeSocket == 0 {
+		return nil, err
+	}
+	c, e := net.Dial(network, address)
+	switch {
+	case e == nil:
+		_ = c.Close()
+		return nil, err
+	case !errors.Is(e, syscall.ECONNREFUSED):
+		return nil, err
+	}
+	if e := os.Remove(address); e != nil {
+		return nil, errors.Join(err, e)
+	}
+	return net.Listen(network, address)
 }
 
 func (t *TLS) config(base string) (*tls.Config, error) {

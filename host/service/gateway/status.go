@@ -181,7 +181,7 @@ func (x *exchange) access() {
 	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("method", x.r.Method), slog.String("path", printable.Line(x.r.URL.Path, 300)), slog.Int("status", x.w.status),
-		slog.Int64("bytes", x.w.bytes), slog.Duration("took", x.g.clock.Now().Sub(x.begun)), slog.String("remote", x.remote().String()), slog.String("id", x.id))
+		slog.Int64("bytes", x.w.bytes), slog.Duration("took", x.g.clock.Now().Sub(x.begun)), slog.String("remote", x.remoteText()), slog.String("id", x.id))
 	if x.route != nil {
 		attrs = append(attrs, slog.String("route", x.route.Pattern))
 	}

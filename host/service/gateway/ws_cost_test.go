@@ -1,9 +1,7 @@
 package gateway_test
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +9,6 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/wasmactors/wasmactors/host"
@@ -130,18 +127,17 @@ func TestGarbageOfAMessage(t *testing.T) {
 // dialRaw opens a WebSocket without a client that has memory of its own.
 func dialRaw(t testing.TB, addr string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
-	r, err := http.ReadResponse(bufio.NewReaderSize(conn, 512), nil)
-	if err != nil || r.StatusCode != 101 {
-		t.Fatal(r, err)
-	}
-	_ = conn.SetReadDeadline(time.Time{})
+	conn, _ := dialRawWith(t, addr, "")
 	return conn
+}
+
+// used is the heap and the stacks of the process.
+func used() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 // TestIdleConnections measures what connections take that say nothing. WASMACTORS_IDLE says how
@@ -167,13 +163,6 @@ func TestIdleConnections(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	used := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc + m.StackInuse)
-	}
 	// Both ends of a connection of TCP, which are here in one process.
 	keep = append(keep, dialRaw(t, s.g.Addrs()[0].String()))
 	before := used()
