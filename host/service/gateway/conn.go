@@ -90,6 +90,7 @@ type asking struct {
 	tries   int
 	retry   bool // a timer is set
 	resume  bool // for an announcement, besides the message
+	reopen  bool // the one under way may be answered by who does not live any more
 	closing bool // the message is the last,
 	sent    bool // and it is the one under way
 	late    int  // how often the last could not be delivered
@@ -364,6 +365,8 @@ func (a connActor) look(ctx *host.Context) {
 		s.resume, s.closing, s.text, s.tries = false, true, last, askTries
 	case again && s.open == 0:
 		s.resume = true
+	case again:
+		s.reopen = true
 	}
 	if next != nil && last == nil {
 		s.text, s.tries = next, 0
@@ -412,6 +415,9 @@ func (a connActor) answered(ctx *host.Context, m host.Message) {
 			s.resume = true
 		case m.Kind == abi.KindReply:
 			a.resumed(m)
+		}
+		if s.reopen { // who knows its connection says nothing to hear of it again
+			s.reopen, s.resume = false, true
 		}
 	case s.message:
 		s.message = 0

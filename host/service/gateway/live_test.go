@@ -746,3 +746,65 @@ func refUID(v any) abi.Ref {
 	n, _ := v.(uint64)
 	return abi.Ref(n)
 }
+
+// TestRestartWithinTheAnnouncement: an announcement that was answered by an incarnation which has
+// ended meanwhile is made again.
+func TestRestartWithinTheAnnouncement(t *testing.T) {
+	opened, replies := make(chan bool, 10), make(chan *host.Reply, 1)
+	hold := true
+	s := open(t, gateway.Config{
+		Routes: []gateway.Route{{Pattern: "/", To: gateway.Target{Path: "/user/live"}, Upgrade: gateway.Upgrade{WebSocket: true}}},
+	}, map[string]host.Props{"live": host.Func(func(ctx *host.Context, m host.Message) error {
+		r := abi.NewReader(m.Payload)
+		r.Array()
+		switch op := r.Text(); op {
+		case gateway.WSOpen:
+			var in []any
+			if err := m.Decode(&in); err != nil {
+				return err
+			}
+			_, resumed := in[1].(map[any]any)["resumed"]
+			opened <- resumed
+			if !resumed || !hold {
+				return ctx.Reply(map[string]any{})
+			}
+			hold = false
+			later, err := ctx.Later()
+			replies <- later
+			return err
+		case "crash":
+			return errors.New("oh")
+		}
+		return host.ErrUnhandled
+	})})
+	crash := func() {
+		ref, err := s.sys.Lookup("/user/live")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.sys.Tell(ref, []any{"crash"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.socket("/")
+	next := func(what string, want bool) {
+		select {
+		case got := <-opened:
+			if got != want {
+				t.Fatalf("%s: resumed is %t", what, got)
+			}
+		case <-time.After(15 * time.Second):
+			t.Fatalf("%s: it was not announced", what)
+		}
+	}
+	next("at first", false)
+	crash()
+	next("after a crash", true)
+	later := <-replies
+	crash()
+	time.Sleep(50 * time.Millisecond) // the connection hears of the restart; later will do, too
+	if err := later.Send(nil); err != nil {
+		t.Fatal(err)
+	}
+	next("answered by who has ended", true)
+}
