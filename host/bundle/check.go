@@ -16,7 +16,7 @@ func Check(ctx context.Context, path string, vars Variables, o Options) (*Manife
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{file: file, vars: vars}
+	c := &checker{file: file, vars: vars, kinds: o.Services}
 	m, err := c.parse(data)
 	if err == nil {
 		b, err := Open(ctx, m, o)
