@@ -63,7 +63,7 @@ type run struct {
 
 // until waits for something.
 func (r *run) until(what string, ok func() (bool, error)) error {
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		done, err := ok()
 		switch {
 		case err != nil:
@@ -71,26 +71,33 @@ func (r *run) until(what string, ok func() (bool, error)) error {
 		case done:
 			return nil
 		case time.Now().After(end):
-			return fmt.Errorf("after 30 s still not: %s", what)
+			return fmt.Errorf("after a minute still not: %s", what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// arrived waits until all that was acknowledged has arrived, and the queue knows it. What has become a dead letter, as a
-// busy machine may have it, is sent again.
+// again sends again what has become a dead letter, as a busy machine may have it.
+func (r *run) again() error {
+	list, err := r.sender.dead()
+	if err != nil {
+		return err
+	}
+	for _, l := range list.Dead {
+		if _, err := r.sender.operator("POST", "/dead/"+l.Job+"/retry", nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrived waits until all that was acknowledged has arrived, and the queue knows it.
 func (r *run) arrived() error {
 	missing := 0
 	err := r.until("everything that was acknowledged has arrived", func() (bool, error) {
 		missing = 0
-		list, err := r.sender.dead()
-		if err != nil {
+		if err := r.again(); err != nil {
 			return false, err
-		}
-		for _, l := range list.Dead {
-			if _, err := r.sender.operator("POST", "/dead/"+l.Job+"/retry", nil); err != nil {
-				return false, err
-			}
 		}
 		for _, h := range r.hooks {
 			switch {

@@ -80,7 +80,7 @@ type sender struct {
 }
 
 func newSender(ctx context.Context, h *host) *sender {
-	return &sender{ctx: ctx, host: h, client: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	return &sender{ctx: ctx, host: h, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
 func (s *sender) acknowledged() int { return int(s.acked.Load()) }
