@@ -159,6 +159,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		return nil, err
 	}
 	a.box.init(p.mailbox, mailbox.Limits{Messages: a.limits.Mailbox, Bytes: a.limits.MailboxBytes}, &a.account)
+	a.box.host(a)
 	a.sysq.init()
 	a.super.Init(&a.props.strategy)
 	a.ctx.actor = a

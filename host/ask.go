@@ -49,7 +49,7 @@ func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (m Messag
 		e.Attached = s.carry(ctx)
 	}
 	_, bounded := ctx.Deadline()
-	uid, p, err := s.request(to, e, !bounded)
+	uid, p, err := s.request(to, e, !bounded, ctx)
 	if err != nil {
 		return Message{}, err
 	}
@@ -66,8 +66,9 @@ func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (m Messag
 	}
 }
 
-// request sends a question in the name of a new promise.
-func (s *System) request(to Ref, e *mailbox.Envelope, expires bool) (abi.Ref, *promise, error) {
+// request sends a question in the name of a new promise. If patience is not nil it
+// may wait for room until that ends, see Offer.
+func (s *System) request(to Ref, e *mailbox.Envelope, expires bool, patience context.Context) (abi.Ref, *promise, error) {
 	p := &promise{c: make(chan Message, 1)}
 	p.asked.Add(to.uid)
 	if expires {
@@ -79,7 +80,13 @@ func (s *System) request(to Ref, e *mailbox.Envelope, expires bool) (abi.Ref, *p
 		s.outside.arm(s)
 	}
 	e.Sender, e.Correlation, e.SenderPath = uid, 1, s.tempPath()
-	if err := s.deliver(nil, to.uid, e); err != nil {
+	var err error
+	if patience == nil {
+		err = s.deliver(nil, to.uid, e)
+	} else {
+		err = s.deliverPatiently(patience, to.uid, e)
+	}
+	if err != nil {
 		s.outside.remove(uid)
 		return 0, nil, err
 	}
@@ -109,7 +116,7 @@ func (s *System) requestMarked(to Ref, v any, flags uint8) (*Pending, error) {
 	}
 	e.Flags |= flags
 	span := s.fromOutside(context.Background(), SendSpan, to, e)
-	uid, p, err := s.request(to, e, false)
+	uid, p, err := s.request(to, e, false, nil)
 	s.sent(span, err)
 	if err != nil {
 		return nil, err

@@ -56,6 +56,8 @@ type box struct {
 	usual mailbox.Mailbox
 	other Mailbox
 
+	hosted HostedMailbox // other, if it is one
+
 	account *account.Account
 	limits  mailbox.Limits
 	mu      sync.Mutex
@@ -91,7 +93,7 @@ func (b *box) init(make func(MailboxLimits) Mailbox, l mailbox.Limits, a *accoun
 
 func (b *box) Push(e *Envelope) error {
 	if b.other != nil {
-		return b.other.Push(e)
+		return b.pushOther(e)
 	}
 	if b.usual.Push(e) == nil {
 		return nil
@@ -235,6 +237,10 @@ func (b *box) drop(e *Envelope) {
 func (b *box) settle() {
 	if b.other != nil {
 		if b.shut { // only the consumer shuts it
+			return
+		}
+		if b.hosted != nil {
+			b.hosted.Settle()
 			return
 		}
 		held := b.other.Bytes() + int64(b.other.Len())*envelopeBytes

@@ -25,15 +25,17 @@ const (
 	DeadRestarting                        // it came while the actor waited for its restart
 	DeadEvicted                           // too many messages waited for the restart, it was the oldest
 	DeadForged                            // an answer from somebody who was not asked
+	DeadDropped                           // the mailbox has dropped it, to make room or for want of it
+	DeadDuplicate                         // a message of its key came before
 )
 
 var deadNames = [...]string{"none", "unknown actor", "stopped", "mailbox full", "too large for the inbox", "denied by capability",
 	"late reply", "stash full", "no sender", "limit reached", "its turn failed", "the actor is about to be restarted",
-	"too many messages wait for the restart", "an answer from somebody who was not asked"}
+	"too many messages wait for the restart", "an answer from somebody who was not asked", "the mailbox has dropped it", "a message of its key came before"}
 
 // deadKeys are short names, for labels and the like.
 var deadKeys = [...]string{"none", "unknown", "stopped", "mailbox_full", "too_large", "denied", "late", "stash_full", "nobody", "limit", "crashed",
-	"restarting", "evicted", "forged"}
+	"restarting", "evicted", "forged", "dropped", "duplicate"}
 
 // Name is a short name of the reason, of small letters and _, as in "mailbox_full".
 func (r DeadReason) Name() string {

@@ -54,6 +54,10 @@ var (
 	ErrNotKept = errors.New("host: the dead letter cannot be delivered again")
 	// ErrGone: nobody waits for the answer any more; the cause of [Reply.Context].
 	ErrGone = errors.New("host: nobody waits for the answer any more")
+	// ErrDropped: the receiver's mailbox has dropped the message, see host/mailbox.
+	ErrDropped = errors.New("host: the mailbox has dropped the message")
+	// ErrDuplicate: a message of the same key came before, see host/mailbox.
+	ErrDuplicate = errors.New("host: a message of its key came before")
 	// ErrUsed: the reply handle was used before.
 	ErrUsed = errors.New("host: the answer was given already")
 )

@@ -1,9 +1,14 @@
 package host
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // headerOf finds a header.
@@ -33,6 +38,30 @@ func headerNumber(headers []byte, key string) (uint64, bool) {
 	}
 	n, err := strconv.ParseUint(string(v), 10, 64)
 	return n, err == nil
+}
+
+// Headed is a message with headers: Tell(to, host.Headed{Value: v, Headers: ...}). A
+// mailbox may go by them (host/mailbox), and the receiver may read them. There are abi.MaxHeaders at most, of
+// abi.MaxHeaderKey and abi.MaxHeaderValue bytes of UTF-8.
+type Headed struct {
+	Value   any
+	Headers map[string]string
+}
+
+// put writes the headers, sorted, into an envelope.
+func (h Headed) put(e *mailbox.Envelope) error {
+	if len(h.Headers) > abi.MaxHeaders {
+		return fmt.Errorf("host: a message has %d headers, at most %d", len(h.Headers), abi.MaxHeaders)
+	}
+	e.Headers = e.Headers[:0]
+	for _, k := range slices.Sorted(maps.Keys(h.Headers)) {
+		v := h.Headers[k]
+		if len(k) > abi.MaxHeaderKey || len(v) > abi.MaxHeaderValue || !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return fmt.Errorf("host: the header %.20q: a key has at most %d bytes of UTF-8, a value %d", k, abi.MaxHeaderKey, abi.MaxHeaderValue)
+		}
+		e.Headers = abi.AppendHeader(e.Headers, k, v)
+	}
+	return nil
 }
 
 // withHeader is headers with one set; false if there are too many.

@@ -50,6 +50,9 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 	if a.sys.looks.Load()&lookTap != 0 {
 		a.tapFailed(e, f)
 	}
+	if a.box.hosted != nil {
+		a.box.hosted.Failed(e)
+	}
 	if a.dispose(scr, e, f) {
 		scr.cache.Free(e)
 	} else {

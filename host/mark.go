@@ -37,7 +37,10 @@ type Marked struct {
 // fill makes v the message of an envelope.
 func fill(e *mailbox.Envelope, v any) error {
 	if _, plain := v.(Raw); !plain {
-		v = unwrap(e, v)
+		var err error
+		if v, err = unwrap(e, v); err != nil {
+			return err
+		}
 	}
 	payload, err := Encode(v)
 	if err != nil {
@@ -48,9 +51,14 @@ func fill(e *mailbox.Envelope, v any) error {
 }
 
 // unwrap notes what is said about a message besides its value.
-func unwrap(e *mailbox.Envelope, v any) any {
-	for range 3 {
+func unwrap(e *mailbox.Envelope, v any) (any, error) {
+	for range 4 {
 		switch m := v.(type) {
+		case Headed:
+			if err := m.put(e); err != nil {
+				return nil, err
+			}
+			v = m.Value
 		case Marked:
 			e.Flags |= uint8(m.Marks & (NoInfluence | Suppressed))
 			v = m.Value
@@ -61,7 +69,7 @@ func unwrap(e *mailbox.Envelope, v any) any {
 			e.Value, v = m, m.value
 		}
 	}
-	return v
+	return v, nil
 }
 
 // envelope is a new one with this message.

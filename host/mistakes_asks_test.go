@@ -329,7 +329,7 @@ func TestAsksDoNotWaitForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, p, err := l.request(silent, e, true)
+	_, p, err := l.request(silent, e, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

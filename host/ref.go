@@ -55,6 +55,12 @@ const scheme = "wasm://"
 // tempPath is the path of those that have a ref and are no actors.
 func (s *System) tempPath() string { return s.temp }
 
+// isTempPath reports whether a path is tempPath of any system.
+func isTempPath(path string) bool {
+	name, ok := strings.CutSuffix(path, "/temp")
+	return ok && strings.Count(name, "/") == strings.Count(scheme, "/")
+}
+
 // refOf is the full ref of a living actor, or one without a name.
 func (s *System) refOf(uid abi.Ref) Ref {
 	if uid == 0 {

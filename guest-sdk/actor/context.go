@@ -19,6 +19,7 @@ type Context struct {
 	asks    asks
 	payload abi.Writer // see body
 	scratch []byte     // see encoded
+	heads   []byte     // of TellWith
 	length  uint8      // see body
 	marks   marks      // of this turn
 	before  uint64     // start.Spawned before the turn, if it hasSpawned

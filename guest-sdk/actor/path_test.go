@@ -157,6 +157,7 @@ func TestSendingDoesNotAllocate(t *testing.T) {
 		"an ask":  func(n int) { ctx.Ask(9<<40, Int(n), time.Second, then); ctx.asks.take(ctx.asks.last) },
 		"a timer": func(n int) { ctx.After(5, time.Second, Int(n)) },
 		"a path":  func(n int) { ctx.TellPath("/user/a", Int(n)) },
+		"headers": func(n int) { ctx.TellWith(9<<40, Int(n), Header{"priority", "0"}, Header{"a", "b"}) },
 	} {
 		n := 1000
 		if a := testing.AllocsPerRun(100, func() { n++; written = 0; send(n) }); a != 0 {

@@ -128,6 +128,25 @@ func (c *Context) encoded(v Encoder) []byte {
 // Tell sends a message.
 func (c *Context) Tell(to Ref, v Encoder) { c.send(to, 0, 0, v) }
 
+// Header is one of a message's headers: abi.MaxHeaders at most, with keys of abi.MaxHeaderKey
+// bytes and values of abi.MaxHeaderValue. The turn fails if it is more.
+type Header struct{ Key, Value string }
+
+// TellWith sends a message with headers. The receiver's mailbox may go by them, and the
+// receiver reads them with Message.Header.
+func (c *Context) TellWith(to Ref, v Encoder, headers ...Header) {
+	if to == 0 {
+		c.nobody("a message")
+		return
+	}
+	p := c.encoded(v)
+	c.heads = c.heads[:0]
+	for _, h := range headers {
+		c.heads = abi.AppendHeader(c.heads, h.Key, h.Value)
+	}
+	wrote(abi.AppendSend(appendix(usualHead+len(c.heads)+len(p)), to, "", 0, 0, c.heads, p))
+}
+
 // TellPath sends a message to whoever has the path at delivery: "/user/a", or
 // "./name" for a child. Other paths than children's need the capability send.
 func (c *Context) TellPath(path string, v Encoder) {

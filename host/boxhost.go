@@ -1,0 +1,156 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Mailboxes that do more than take in and hand out: they give messages up, pay for
+// what they hold while they take it in, let senders from Go wait, hear of failed turns.
+
+// MailboxHost is what an actor does for its mailbox. Its methods are for any goroutine.
+type MailboxHost interface {
+	// Dropped takes over an envelope that the mailbox gives up, one that it has had or one
+	// that is being pushed. It is a dead letter, and who waits for an answer to it is told. The caller
+	// holds no lock.
+	Dropped(e *Envelope, why DeadReason)
+	// Reserve changes what the actor's account holds for the mailbox by so many bytes. The
+	// error is why there is no room; there is none with must, and none for less. Calls do
+	// not overlap: the mailbox's lock sees to that.
+	Reserve(bytes int64, must bool) error
+}
+
+// HostedMailbox is a mailbox that works with its actor.
+type HostedMailbox interface {
+	Mailbox
+	// Hosted is called once, before anything else.
+	Hosted(h MailboxHost)
+	// Settle is called by the consumer at the end of each spell of work. The mailbox may give
+	// back what it has reserved and does not need.
+	Settle()
+	// Failed says that the turn of an envelope that was popped has failed, before anybody else
+	// hears of it. It stays the caller's, who may put it back. The consumer calls it.
+	Failed(e *Envelope)
+}
+
+// WaitingMailbox is a mailbox in which senders from Go may wait for room.
+type WaitingMailbox interface {
+	Mailbox
+	// PushWait is Push that waits while the mailbox is full, until ctx ends: then the error
+	// wraps ErrMailboxFull.
+	PushWait(ctx context.Context, e *Envelope) error
+	// Wait is how long anybody waits at most.
+	Wait() time.Duration
+}
+
+// FromOutside reports whether an envelope was sent by somebody who is no actor.
+func FromOutside(e *Envelope) bool { return e.Sender == 0 || isTempPath(e.SenderPath) }
+
+// boxHost is an actor as its mailbox sees it.
+type boxHost struct{ a *actor }
+
+// Dropped implements MailboxHost.
+func (h boxHost) Dropped(e *Envelope, why DeadReason) {
+	err := ErrDropped
+	if why == DeadDuplicate {
+		err = ErrDuplicate
+	}
+	h.a.dead(nil, why, err, e)
+}
+
+// Reserve implements MailboxHost.
+func (h boxHost) Reserve(bytes int64, must bool) error {
+	if bytes <= 0 || must {
+		h.a.account.ShrinkMailbox(-bytes)
+		return nil
+	}
+	return h.a.account.GrowMailbox(bytes)
+}
+
+// host makes the mailbox known to its actor, and the other way round.
+func (b *box) host(a *actor) {
+	if m, ok := b.other.(HostedMailbox); ok {
+		b.hosted = m
+		m.Hosted(boxHost{a})
+	}
+}
+
+// Offer is Tell that waits while the receiver's mailbox is full, if that is one in which senders
+// may wait (host/mailbox.Block): until there is room, the mailbox's own time is over, or ctx
+// ends. Then the error wraps ErrMailboxFull. Other mailboxes answer at once. It is for
+// goroutines outside of actors; a turn that calls it holds up its worker.
+func (s *System) Offer(ctx context.Context, to Ref, v any) (err error) {
+	e, err := envelope(v)
+	if err != nil {
+		return err
+	}
+	if s.cfg.tracer != nil || e.Value != nil {
+		span := s.fromOutside(ctx, SendSpan, to, e)
+		defer func() { s.sent(span, err) }()
+	}
+	return s.deliverPatiently(ctx, to.uid, e)
+}
+
+// deliverPatiently is deliver for those outside who may wait.
+func (s *System) deliverPatiently(ctx context.Context, to abi.Ref, e *mailbox.Envelope) error {
+	a := s.table.Get(to)
+	if a == nil {
+		return s.deliver(nil, to, e)
+	}
+	if a.box.other == nil {
+		return s.deliverTo(nil, a, e)
+	}
+	w, ok := a.box.other.(WaitingMailbox)
+	if !ok {
+		return s.deliverTo(nil, a, e)
+	}
+	reason, err := a.accept(nil, e)
+	if reason == DeadMailboxFull {
+		reason, err = a.acceptLater(ctx, w, e)
+	}
+	if err != nil {
+		s.refuse(nil, reason, err, a.uid, a.path, e)
+		e.Free()
+	}
+	return err
+}
+
+// acceptLater waits for room.
+func (a *actor) acceptLater(ctx context.Context, w WaitingMailbox, e *mailbox.Envelope) (DeadReason, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := a.Clock().AfterFunc(w.Wait(), cancel)
+	defer timer.Stop()
+	err := w.PushWait(ctx, e)
+	switch {
+	case err == nil:
+		a.wake(nil)
+		return 0, nil
+	case errors.Is(err, ErrStopped):
+		return DeadStopped, ErrStopped
+	}
+	return DeadMailboxFull, a.box.which(err)
+}
+
+// pushOther is Push to another mailbox than the usual one.
+func (b *box) pushOther(e *Envelope) error {
+	if err := b.other.Push(e); err != nil {
+		return b.which(err)
+	}
+	return nil
+}
+
+// which says which of its own bounds another mailbox has met, if it does not say so itself.
+func (b *box) which(err error) error {
+	switch {
+	case !errors.Is(err, ErrMailboxFull) || keyOf(err, "") != "":
+		return err
+	case b.other.Len() >= b.limits.Messages:
+		return fullOfMessages
+	}
+	return fullOfBytes
+}

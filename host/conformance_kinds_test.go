@@ -1,0 +1,19 @@
+package host_test
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/mailbox"
+)
+
+// The mailboxes of host/mailbox, for the suite within the package host, which must not import them.
+func init() {
+	for _, name := range mailbox.Kinds() {
+		k, _ := mailbox.ParseKind(name)
+		host.KindsOfMailboxes[name] = mailbox.New(k).Make
+	}
+	host.KindsOfMailboxes["priority by type"] = mailbox.New(mailbox.Priority).WithLevels(3).WithTypes(map[string]int{"high": 0, "low": 2}).WithOtherwise(1).Make
+	host.KindsOfMailboxes["priority/drop-oldest"] = mailbox.New(mailbox.Priority).WithFull(mailbox.DropOldest).Make
+	host.KindsOfMailboxes["block a second"] = mailbox.New(mailbox.Block).WithWait(time.Second).Make
+}

@@ -1,0 +1,416 @@
+package mailbox
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// box is a mailbox of any kind: queues for the levels of messages, one for what is the
+// host's own, and what it does when it is full. One lock guards it.
+//
+// What the host has put there comes when all that was there before it, and is as urgent as
+// the least urgent messages, has gone: the end of a watched actor does not overtake what that
+// one had sent. It is never refused and never dropped.
+type box struct {
+	limits   host.MailboxLimits
+	full     Kind
+	wait     time.Duration
+	overtake int
+	ranker   ranker
+	keys     *keys // nil: they are not looked at
+
+	n     atomic.Int64 // what waits; changed under mu
+	bytes atomic.Int64
+
+	mu      sync.Mutex
+	levels  []level
+	own     level     // the host's
+	shown   item      // what Peek has shown; its e is nil: nothing
+	last    int64     // the number given at the back
+	first   int64     // the one given at the front
+	passed  int       // messages in a row that have overtaken the oldest
+	waiters []*waiter // senders that wait for room, oldest first
+	closed  bool
+
+	host     host.MailboxHost // nil: nobody keeps an account
+	reserved int64            // on the account
+}
+
+var _ host.HostedMailbox = (*box)(nil)
+
+// What is charged for an envelope besides its bytes, and what waits without being charged.
+const (
+	envelopeBytes = 200
+	freeBytes     = 1 << 10
+	keptBytes     = 16 << 10 // that an empty mailbox keeps on the account
+)
+
+func limitsOf(l host.MailboxLimits) host.MailboxLimits {
+	if l.Messages <= 0 {
+		l.Messages = host.DefaultMailbox
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = host.DefaultMailboxBytes
+	}
+	return l
+}
+
+// dropped are envelopes that are given up, until the lock is released.
+type dropped struct {
+	one  *host.Envelope // nearly always all
+	why  host.DeadReason
+	more []*host.Envelope // each as one
+}
+
+func (d *dropped) add(e *host.Envelope, why host.DeadReason) {
+	if d.one == nil {
+		d.one, d.why = e, why
+		return
+	}
+	d.more = append(d.more, e) // of one push all have the same reason
+}
+
+// give hands over what was given up. The lock is not held.
+func (b *box) give(d *dropped) {
+	if d.one == nil {
+		return
+	}
+	b.drop(d.one, d.why)
+	for _, e := range d.more {
+		b.drop(e, d.why)
+	}
+}
+
+func (b *box) drop(e *host.Envelope, why host.DeadReason) {
+	if b.host == nil {
+		e.Free()
+		return
+	}
+	b.host.Dropped(e, why)
+}
+
+// Hosted implements host.HostedMailbox.
+func (b *box) Hosted(h host.MailboxHost) { b.host = h }
+
+// Push implements host.Mailbox.
+func (b *box) Push(e *host.Envelope) error {
+	var gone dropped
+	b.mu.Lock()
+	err := b.admit(e, &gone)
+	b.mu.Unlock()
+	b.give(&gone)
+	return err
+}
+
+// admit takes an envelope in, or gives it or others up, or says why not; then it is still the
+// caller's. mu is held.
+func (b *box) admit(e *host.Envelope, gone *dropped) error {
+	if b.closed {
+		return host.ErrStopped
+	}
+	var k key
+	keyed := false
+	if b.keys != nil {
+		if k, keyed = b.keys.keyOf(e); keyed && b.keys.has(k) {
+			gone.add(e, host.DeadDuplicate)
+			return nil
+		}
+	}
+	size, at := int64(e.Size()), b.ranker.levelOf(e)
+	mail := host.IsMail(e)
+	if b.n.Load() >= int64(b.limits.Messages) || b.bytes.Load()+size > b.limits.Bytes {
+		switch {
+		case mail && b.full == DropNewest || mail && b.full == DropOldest && !b.makeRoom(at, size, gone):
+			gone.add(e, host.DeadDropped)
+			return nil
+		case !mail || b.full != DropOldest:
+			return host.ErrMailboxFull
+		}
+	}
+	if err := b.reserve(1, size, false); err != nil {
+		return fmt.Errorf("%w: %w", host.ErrMailboxFull, err)
+	}
+	if keyed {
+		b.keys.add(k)
+	}
+	b.last++
+	b.put(item{e, b.last}, at, false)
+	return nil
+}
+
+// put enters an envelope. mu is held.
+func (b *box) put(i item, at int, front bool) {
+	q := &b.own
+	if host.IsMail(i.e) {
+		q = &b.levels[at]
+	}
+	if front {
+		q.pushFront(i)
+	} else {
+		q.pushBack(i)
+	}
+	b.n.Add(1)
+	b.bytes.Add(int64(i.e.Size()))
+}
+
+// makeRoom gives up what has waited longest among the least urgent messages, so that one of a
+// level and a size fits; false, and nothing is given up, if those that are not more urgent
+// are too few. Where more waits than may, because some was put back, it does not become
+// less than it must: the new one takes the place of old ones. mu is held.
+func (b *box) makeRoom(at int, size int64, gone *dropped) bool {
+	if size > b.limits.Bytes {
+		return false
+	}
+	messages := int(b.n.Load() + 1 - max(int64(b.limits.Messages), b.n.Load()))
+	bytes := b.bytes.Load() + size - max(b.limits.Bytes, b.bytes.Load())
+	droppable, droppableBytes := 0, int64(0)
+	for i := at; i < len(b.levels); i++ {
+		droppable += b.levels[i].n
+		droppableBytes += b.levels[i].bytes
+	}
+	if droppable < messages || droppableBytes < bytes {
+		return false
+	}
+	for i := len(b.levels) - 1; messages > 0 || bytes > 0; {
+		if b.levels[i].n == 0 {
+			i--
+			continue
+		}
+		old := b.levels[i].popFront()
+		messages--
+		bytes -= int64(old.e.Size())
+		b.n.Add(-1)
+		b.bytes.Add(-int64(old.e.Size()))
+		if b.keys != nil {
+			b.forget(old.e)
+		}
+		gone.add(old.e, host.DeadDropped)
+	}
+	return true
+}
+
+// Force implements host.Mailbox.
+func (b *box) Force(e *host.Envelope) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	_ = b.reserve(1, int64(e.Size()), true)
+	b.last++
+	b.put(item{e, b.last}, b.ranker.levelOf(e), false)
+	return true
+}
+
+// Peek implements host.Mailbox. What it has shown stays next, whatever comes before the next
+// Pop.
+func (b *box) Peek() *host.Envelope {
+	if b.n.Load() == 0 {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.peek()
+}
+
+func (b *box) peek() *host.Envelope {
+	if b.shown.e == nil {
+		if q := b.choose(); q != nil {
+			b.shown = q.popFront()
+		}
+	}
+	return b.shown.e
+}
+
+// choose finds the queue whose first envelope is next, nil if all are empty. mu is held.
+func (b *box) choose() *level {
+	var next, oldest *level
+	for i := range b.levels {
+		q := &b.levels[i]
+		if q.n == 0 {
+			continue
+		}
+		if next == nil {
+			next = q
+		}
+		if oldest == nil || q.front().at < oldest.front().at {
+			oldest = q
+		}
+	}
+	if b.own.n > 0 {
+		if oldest == nil || b.own.front().at < oldest.front().at {
+			oldest = &b.own
+		}
+		// It is as urgent as the least urgent messages.
+		if next == nil || next == &b.levels[len(b.levels)-1] && b.own.front().at < next.front().at {
+			next = &b.own
+		}
+	}
+	if next == oldest {
+		b.passed = 0
+		return next
+	}
+	if b.passed++; b.overtake > 0 && b.passed > b.overtake {
+		b.passed = 0
+		return oldest
+	}
+	return next
+}
+
+// Pop implements host.Mailbox.
+func (b *box) Pop() *host.Envelope {
+	if b.n.Load() == 0 {
+		return nil
+	}
+	b.mu.Lock()
+	e := b.peek()
+	if e == nil {
+		b.mu.Unlock()
+		return nil
+	}
+	b.shown = item{}
+	b.n.Add(-1)
+	b.bytes.Add(-int64(e.Size()))
+	if len(b.waiters) == 0 || b.closed {
+		b.mu.Unlock()
+		return e
+	}
+	var gone dropped
+	b.letIn(&gone)
+	b.mu.Unlock()
+	b.give(&gone)
+	return e
+}
+
+// PushFront implements host.Mailbox: each goes before all that are as urgent as it is. It may exceed
+// the bounds, for these messages were accepted before; then others are refused, or dropped.
+func (b *box) PushFront(es ...*host.Envelope) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := b.shown; i.e != nil { // what is put back comes before it
+		b.shown = item{}
+		b.n.Add(-1)
+		b.bytes.Add(-int64(i.e.Size()))
+		b.put(i, b.ranker.levelOf(i.e), true)
+	}
+	for k := len(es) - 1; k >= 0; k-- {
+		e := es[k]
+		if !b.closed {
+			_ = b.reserve(1, int64(e.Size()), true)
+		}
+		b.first--
+		b.put(item{e, b.first}, b.ranker.levelOf(e), true)
+		if b.keys != nil {
+			b.remember(e)
+		}
+	}
+}
+
+// Close implements host.Mailbox.
+func (b *box) Close(drain func(*host.Envelope)) {
+	b.mu.Lock()
+	b.closed = true
+	waiters := b.waiters
+	b.waiters = nil
+	b.mu.Unlock()
+	for _, w := range waiters {
+		w.done <- host.ErrStopped
+	}
+	for e := b.Pop(); e != nil; e = b.Pop() {
+		drain(e)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.keys != nil {
+		b.keys = newKeys(b.keys.most, b.keys.header)
+	}
+	b.giveBack(0)
+}
+
+// Len implements host.Mailbox.
+func (b *box) Len() int { return int(b.n.Load()) }
+
+// Bytes implements host.Mailbox.
+func (b *box) Bytes() int64 { return b.bytes.Load() }
+
+// Empty implements host.Mailbox.
+func (b *box) Empty() bool { return b.n.Load() == 0 }
+
+// Failed implements host.HostedMailbox: the sender may try again with the same key.
+func (b *box) Failed(e *host.Envelope) {
+	if b.keys == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget(e)
+}
+
+// remember sees to it that the key of a message that waits again is known.
+func (b *box) remember(e *host.Envelope) {
+	if k, ok := b.keys.keyOf(e); ok && !b.keys.has(k) {
+		b.keys.add(k)
+	}
+}
+
+func (b *box) forget(e *host.Envelope) {
+	if k, ok := b.keys.keyOf(e); ok {
+		b.keys.forget(k)
+	}
+}
+
+// held is what the mailbox would have to hold with so much more.
+func (b *box) held(messages int, size int64) int64 {
+	n := b.bytes.Load() + size + (b.n.Load()+int64(messages))*envelopeBytes - freeBytes
+	if b.keys != nil {
+		n += b.keys.bytes()
+	}
+	return max(n, 0)
+}
+
+// reserve sees to it that the account holds what waits and so much more: more than is needed, if
+// there is room, so that it is rarely asked. What must be in is charged in any case. mu is held.
+func (b *box) reserve(messages int, size int64, must bool) error {
+	need := b.held(messages, size) - b.reserved
+	if need <= 0 || b.host == nil {
+		return nil
+	}
+	for _, more := range []int64{max(need, min(b.reserved, 1<<20), 4<<10), need} {
+		err := b.host.Reserve(more, must)
+		if err == nil {
+			b.reserved += more
+			return nil
+		}
+		if more == need {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBack gives back what is reserved beyond what waits, and so many bytes. mu is held.
+func (b *box) giveBack(keep int64) {
+	if b.host == nil {
+		return
+	}
+	if more := b.reserved - b.held(0, 0) - keep; more > 0 {
+		_ = b.host.Reserve(-more, true)
+		b.reserved -= more
+	}
+}
+
+// Settle implements host.HostedMailbox.
+func (b *box) Settle() {
+	if b.n.Load() != 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed && b.n.Load() == 0 && b.reserved > keptBytes {
+		b.giveBack(0)
+	}
+}

@@ -1,0 +1,79 @@
+package mailbox
+
+import (
+	"hash/maphash"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// keys are the keys that were seen, the oldest first out. A key is remembered as a hash of
+// 128 bits under a secret, of the sender and the header's value: it takes the same
+// room whatever its length, no sender finds two that are equal, and none can use up another's.
+type keys struct {
+	header []byte
+	seeds  [2]maphash.Seed
+	seen   map[key]int // where it is in order
+	order  []key       // a ring
+	next   int         // of order: where the next one goes, and the oldest is
+	most   int
+}
+
+type key [2]uint64
+
+func newKeys(most int, header []byte) *keys {
+	return &keys{header: header, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, seen: map[key]int{}, most: most}
+}
+
+// keyOf is the key of a message; false if it has none. What is not a message that somebody
+// has sent, or an answer, has none.
+func (k *keys) keyOf(e *host.Envelope) (key, bool) {
+	if e.Kind != abi.KindMessage || len(e.Headers) == 0 {
+		return key{}, false
+	}
+	v, ok := headerOf(e.Headers, k.header)
+	if !ok || len(v) == 0 {
+		return key{}, false
+	}
+	var out key
+	for i, seed := range k.seeds {
+		var h maphash.Hash
+		h.SetSeed(seed)
+		var from [8]byte
+		sender := uint64(e.Sender)
+		if host.FromOutside(e) {
+			sender = 0 // each ask from Go has another ref
+		}
+		for b := range from {
+			from[b] = byte(sender >> (8 * b))
+		}
+		_, _ = h.Write(from[:])
+		_, _ = h.Write(v)
+		out[i] = h.Sum64()
+	}
+	return out, true
+}
+
+func (k *keys) has(x key) bool { _, ok := k.seen[x]; return ok }
+
+// add remembers a key that is new. If there are too many it forgets the oldest.
+func (k *keys) add(x key) {
+	at := k.next
+	if len(k.order) < k.most {
+		at = len(k.order)
+		k.order = append(k.order, x)
+	} else {
+		if old := k.order[at]; k.has(old) && k.seen[old] == at {
+			delete(k.seen, old)
+		}
+		k.order[at] = x
+		k.next = (at + 1) % k.most
+	}
+	k.seen[x] = at
+}
+
+// forget lets a message with the key in again.
+func (k *keys) forget(x key) { delete(k.seen, x) }
+
+// bytes is what the table takes.
+func (k *keys) bytes() int64 { return int64(len(k.order)) * KeyBytes }

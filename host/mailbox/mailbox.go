@@ -1,0 +1,232 @@
+// Package mailbox has the kinds of mailboxes that an actor may choose instead of the usual
+// one: what they do when they are full, which message comes next, and which messages they
+// have seen before.
+//
+//	host.Native(newBank).WithMailbox(mailbox.New(mailbox.Priority).WithTypes(map[string]int{"stop": 0}).Make)
+//
+// All of them are bounded in messages and in bytes. What waits in them is on the actor's
+// account. A push never waits, whoever makes it; only [host.System.Offer] and
+// [host.System.Ask] wait, and only with [Block]. docs/guide/mailboxes.md says what each is
+// for, and what its hazards are.
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Kind is what distinguishes a mailbox from the others.
+type Kind uint8
+
+// The kinds. The first four differ in what a full mailbox does, the others in the order or
+// the choice of messages; see [Config.WithFull] for both at once.
+const (
+	// Bounded refuses what does not fit: the sender in Go is told, and the message is a
+	// dead letter.
+	Bounded Kind = iota
+	// DropNewest drops what does not fit. Its sender is not told; who waits for an answer is.
+	DropNewest
+	// DropOldest drops the messages that have waited longest, so that the new one fits.
+	DropOldest
+	// Block is Bounded, but a sender from Go may wait for room, see [host.System.Offer].
+	Block
+	// Priority hands out the most urgent message first, and of equally urgent ones the
+	// one that has come first.
+	Priority
+	// ControlAware is Priority with two levels: control messages, and the others.
+	ControlAware
+	// Deduplicating takes a message with a key only if no message of the same sender had
+	// it before, as far as it remembers.
+	Deduplicating
+)
+
+var kindNames = []string{"bounded", "drop-newest", "drop-oldest", "block", "priority", "control-aware", "deduplicating"}
+
+// Kinds are the names of all kinds.
+func Kinds() []string { return slices.Clone(kindNames) }
+
+// String is the kind's name.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// ParseKind finds a kind by its name.
+func ParseKind(name string) (Kind, bool) {
+	k := slices.Index(kindNames, name)
+	return Kind(max(k, 0)), k >= 0
+}
+
+// Defaults and bounds of [Config].
+const (
+	DefaultPriorityHeader = "priority"
+	DefaultControlHeader  = "control"
+	DefaultKeyHeader      = "idempotency-key"
+	DefaultLevels         = 4
+	MaxLevels             = 16
+	DefaultOvertake       = 100
+	DefaultKeys           = 1000
+	MaxKeys               = 1_000_000
+	DefaultWait           = 10 * time.Second
+	MaxTypes              = 1000 // types with a level of their own
+	MaxTypeName           = 128  // bytes of a type's name that are looked at
+	MaxWaiters            = 1024 // senders that wait for one mailbox
+
+	// KeyBytes is what a key takes on the actor's account, in bytes, however long it is.
+	KeyBytes = 96
+)
+
+// Config is the recipe of a mailbox. It is immutable: every With method returns a changed
+// copy. Begin with [New].
+type Config struct {
+	kind, full Kind
+	header     string
+	types      map[string]int
+	levels     int
+	otherwise  int
+	overtake   int
+	keys       int
+	wait       time.Duration
+}
+
+// New is a mailbox of a kind, with the defaults.
+func New(k Kind) Config {
+	c := Config{kind: k, otherwise: -1, levels: 1, wait: DefaultWait, overtake: DefaultOvertake, keys: DefaultKeys}
+	switch k {
+	case DropNewest, DropOldest, Block:
+		c.full = k
+	case Priority:
+		c.levels = DefaultLevels
+	case ControlAware:
+		c.levels = 2
+	}
+	return c
+}
+
+// Kind is what the mailbox was made with.
+func (c Config) Kind() Kind { return c.kind }
+
+// WithFull sets what happens when the mailbox is full: the same as in a mailbox of that
+// kind, which is one of Bounded, DropNewest, DropOldest and Block.
+func (c Config) WithFull(k Kind) Config { c.full = k; return c }
+
+// WithHeader sets which header the level, the mark of a control message or the key is read
+// from. A level is a decimal number, 0 is the most urgent. A control message has the header,
+// whatever its value. The default is the kind's; with types it is none.
+func (c Config) WithHeader(name string) Config { c.header = name; return c }
+
+// WithTypes sets the levels of messages by their types, for those whose header says nothing.
+// The type of a message is its payload if that is a text, or the first element of an
+// array if that is a text. Other messages have none.
+func (c Config) WithTypes(levels map[string]int) Config {
+	if c.types = nil; len(levels) > 0 {
+		c.types = maps.Clone(levels)
+	}
+	return c
+}
+
+// WithLevels sets the number of levels of [Priority], 2 to MaxLevels.
+func (c Config) WithLevels(n int) Config { c.levels = n; return c }
+
+// WithOtherwise sets the level of messages that say nothing about it, or nothing that counts;
+// it is the last one by default, the least urgent.
+func (c Config) WithOtherwise(level int) Config { c.otherwise = level; return c }
+
+// WithOvertake sets how many messages in a row may overtake the one that has waited longest;
+// then that one is next. So nothing waits for ever. 0 is any number.
+func (c Config) WithOvertake(n int) Config { c.overtake = n; return c }
+
+// WithKeys sets how many keys [Deduplicating] remembers, 1 to MaxKeys; each takes KeyBytes.
+func (c Config) WithKeys(n int) Config { c.keys = n; return c }
+
+// WithWait sets how long a sender from Go waits for room at most, by the system's clock.
+func (c Config) WithWait(d time.Duration) Config { c.wait = d; return c }
+
+// ranks reports whether there are levels.
+func (c Config) ranks() bool { return c.kind == Priority || c.kind == ControlAware }
+
+// headerName is the header that counts, "" for none.
+func (c Config) headerName() string {
+	switch {
+	case c.header != "":
+		return c.header
+	case c.kind == Deduplicating:
+		return DefaultKeyHeader
+	case len(c.types) > 0:
+		return ""
+	case c.kind == Priority:
+		return DefaultPriorityHeader
+	case c.kind == ControlAware:
+		return DefaultControlHeader
+	}
+	return ""
+}
+
+// Check says what is wrong with the recipe.
+func (c Config) Check() error {
+	switch {
+	case int(c.kind) >= len(kindNames):
+		return errors.New("there is no such kind of mailbox")
+	case c.full > Block:
+		return fmt.Errorf("full: %s says nothing about a full mailbox", c.full)
+	case c.full != New(c.kind).full && c.kind <= Block:
+		return fmt.Errorf("full goes with priority, control-aware and deduplicating; %s says already what a full mailbox does", c.kind)
+	case len(c.header) > abi.MaxHeaderKey:
+		return fmt.Errorf("a header's name has at most %d bytes", abi.MaxHeaderKey)
+	case c.kind == Priority && (c.levels < 2 || c.levels > MaxLevels):
+		return fmt.Errorf("levels: 2 to %d", MaxLevels)
+	case c.ranks() && c.otherwise >= c.levels:
+		return fmt.Errorf("otherwise: the levels are 0 to %d", c.levels-1)
+	case len(c.types) > MaxTypes:
+		return fmt.Errorf("types: at most %d", MaxTypes)
+	case c.overtake < 0:
+		return errors.New("overtake: 0 or more")
+	case c.kind == Deduplicating && (c.keys < 1 || c.keys > MaxKeys):
+		return fmt.Errorf("keys: 1 to %d", MaxKeys)
+	case c.full == Block && c.wait <= 0:
+		return errors.New("wait: more than 0")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.types)) {
+		if level := c.types[name]; level < 0 || level >= c.levels {
+			return fmt.Errorf("types: the level of %q is 0 to %d", name, c.levels-1)
+		}
+		if len(name) > MaxTypeName {
+			return fmt.Errorf("types: a name has at most %d bytes", MaxTypeName)
+		}
+	}
+	return nil
+}
+
+// Make makes the mailbox of one actor. What Check refuses it takes for the nearest that is valid.
+func (c Config) Make(l host.MailboxLimits) host.Mailbox {
+	levels := 1
+	if c.ranks() {
+		levels = min(max(c.levels, 2), MaxLevels)
+	}
+	last := levels - 1
+	b := &box{
+		limits: limitsOf(l), full: c.full, wait: c.wait, overtake: max(c.overtake, 0), levels: make([]level, levels),
+		ranker: ranker{header: []byte(c.headerName()), types: c.types, last: last, otherwise: last, presence: c.kind == ControlAware},
+	}
+	if c.otherwise >= 0 {
+		b.ranker.otherwise = min(c.otherwise, last)
+	}
+	if c.full > Block {
+		b.full = Bounded
+	}
+	if c.kind == Deduplicating {
+		b.keys = newKeys(min(max(c.keys, 1), MaxKeys), b.ranker.header)
+	}
+	if b.full == Block {
+		return waitingBox{b}
+	}
+	return b
+}

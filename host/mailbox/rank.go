@@ -1,0 +1,96 @@
+package mailbox
+
+import (
+	"bytes"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// ranker reads the level of a message. It looks at no more than the headers, of which there
+// are abi.MaxHeaders at most, and at the first bytes of the payload; it allocates nothing.
+// The sender has written both, so whatever they say is a level that exists.
+type ranker struct {
+	header    []byte
+	types     map[string]int
+	last      int
+	otherwise int
+	presence  bool // the header alone makes it level 0
+}
+
+func (r *ranker) levelOf(e *host.Envelope) int {
+	if r.last == 0 {
+		return 0
+	}
+	if len(r.header) > 0 && len(e.Headers) > 0 {
+		if v, ok := headerOf(e.Headers, r.header); ok {
+			if r.presence {
+				return 0
+			}
+			if n, ok := levelIn(v); ok {
+				return min(n, r.last)
+			}
+		}
+	}
+	if len(r.types) > 0 {
+		if name := typeOf(e.Payload); name != nil {
+			if n, ok := r.types[string(name)]; ok {
+				return min(max(n, 0), r.last)
+			}
+		}
+	}
+	return r.otherwise
+}
+
+// headerOf finds a header; the first one counts.
+func headerOf(headers, name []byte) ([]byte, bool) {
+	for range abi.MaxHeaders {
+		k, v, rest, more := abi.NextHeader(headers)
+		if !more {
+			break
+		}
+		if bytes.Equal(k, name) {
+			return v, true
+		}
+		headers = rest
+	}
+	return nil, false
+}
+
+// levelIn reads a decimal number of one to three digits.
+func levelIn(v []byte) (n int, ok bool) {
+	if len(v) == 0 || len(v) > 3 {
+		return 0, false
+	}
+	for _, d := range v {
+		if d < '0' || d > '9' {
+			return 0, false
+		}
+		n = 10*n + int(d-'0')
+	}
+	return n, true
+}
+
+// typeOf is the text that a payload is, or that is the first element of the array that it
+// is; nil if there is none, or if it is longer than a type's name. The payload is not
+// checked any further.
+func typeOf(p []byte) []byte {
+	if len(p) > 0 && p[0] > 0x80 && p[0] <= 0x97 { // an array of 1 to 23
+		p = p[1:]
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	n, head := int(p[0])-0x60, 1
+	switch {
+	case n >= 0 && n < 24:
+	case p[0] == 0x78 && len(p) > 1:
+		n, head = int(p[1]), 2
+	default:
+		return nil
+	}
+	if n > MaxTypeName || len(p) < head+n {
+		return nil
+	}
+	return p[head : head+n : head+n]
+}
