@@ -64,6 +64,8 @@ func Advice(e *host.Event) string {
 		return fmt.Sprintf("capabilities: {send: [%s]} of the sender would allow it", d.Path)
 	case host.DeadMailboxFull:
 		return "limits.mailbox and limits.mailbox-bytes of the receiver raise it"
+	case host.DeadDropped:
+		return "limits.mailbox and limits.mailbox-bytes of the receiver raise it; its mailbox is of a kind that drops"
 	case host.DeadStashFull:
 		return "limits.stash raises it"
 	case host.DeadLimit:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/internal/plainjson"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -128,7 +129,8 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 	var out []Actor
 	v.pairs(func(k *yaml.Node, v view) {
 		l := c.limits(v.object("limits"), base)
-		a := Actor{Name: k.Value, Limits: l.Limits, Stack: l.stack, Table: l.table, line: k.Line, column: k.Column}
+		box := c.mailbox(v.object("mailbox"), v.object("limits"), &l)
+		a := Actor{Name: k.Value, Mailbox: box, Limits: l.Limits, Stack: l.stack, Table: l.table, line: k.Line, column: k.Column}
 		v.text("type") // reads the key; the module is found with its place
 		a.Module, a.Type = c.actorType(m, v.get("type").n)
 		a.Args = c.value(v.get("args", kindAny).n)
@@ -146,6 +148,10 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		if a.Resend != nil && v.has("children") {
 			c.at(v.get("children").n, "children do not go with resend: the actor is begun anew and not restarted")
 		}
+		if kind := v.object("mailbox").get("kind"); a.Resend != nil && a.Mailbox.Kind() != mailbox.Bounded {
+			c.at(kind.n, "mailbox.kind does not go with resend: the resender keeps the messages, in its own order")
+		}
+		a.mailbox = canonical(v.object("mailbox").n)
 		a.Children = c.actors(m, v.mapping("children"), base, forTree(a.Grants))
 		c.share(m, &a, v.object("limits"))
 		out = append(out, a)

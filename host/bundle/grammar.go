@@ -223,6 +223,7 @@ func actorWith(children, capabilities *shape) *shape {
 		required("type", pattern("its type: module/type, or type alone if there is one module", "a type such as module/type", typeRule)),
 		optional("args", anything("what it is started with; any value, sent as CBOR")),
 		optional("limits", limitsShape),
+		optional("mailbox", mailboxShape),
 		optional("capabilities", capabilities),
 		optional("lifetime", lifetimeShape),
 		optional("significant", significantShape),

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -74,6 +75,7 @@ type Actor struct {
 	Type         string
 	Args         any
 	Limits       host.Limits
+	Mailbox      mailbox.Config
 	Stack        uint32
 	Table        uint32
 	Capabilities host.Capabilities
@@ -86,7 +88,7 @@ type Actor struct {
 	Resend       *host.Resend // nil: nothing is kept for it
 	Children     []Actor
 
-	supervision, resend string // what the manifest says of them, see canonical
+	supervision, resend, mailbox string // what the manifest says of them, see canonical
 
 	line, column int
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
@@ -308,6 +309,9 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 func (b *Bundle) props(a *Actor) host.Props {
 	p := host.GuestOf(b.modules[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
 		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed)
+	if a.Mailbox.Kind() != mailbox.Bounded {
+		p = p.WithMailbox(a.Mailbox.Make)
+	}
 	for _, g := range a.Grants {
 		p = p.WithGrant(g.Kind.Name(), b.grantOf(g))
 	}
