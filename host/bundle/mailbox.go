@@ -19,7 +19,7 @@ var mailboxShape = object("where the actor's messages wait",
 	optional("levels", integer("priority: how many levels there are; default: 4", 2, mailbox.MaxLevels)),
 	optional("otherwise", integer("priority and control-aware: level of messages that say nothing about it; default: the last one", 0, mailbox.MaxLevels-1)),
 	optional("overtake", integer("priority and control-aware: how many messages in a row may overtake the one that has waited longest; 0: any number; default: 100", 0, 1_000_000)),
-	optional("keys", count("deduplicating: how many keys are remembered, 96 bytes each; default: 1000", mailbox.MaxKeys)),
+	optional("keys", count("deduplicating: how many keys are remembered, 128 bytes each; default: 1000", mailbox.MaxKeys)),
 	optional("wait", duration("block: how long a sender from Go waits at most; default: 10s")),
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// keys are the keys that were seen, the oldest first out. A key is remembered as a hash of
-// 128 bits under a secret, of the sender and the header's value: it takes the same
-// room whatever its length, no sender finds two that are equal, and none can use up another's.
+// keys are the keys that were seen, the oldest first out. A key is the sender, and a hash of
+// 128 bits of the header's value under a secret: it takes the same room whatever its
+// length, no sender finds two that are equal, and none can use up another's.
 type keys struct {
 	header []byte
 	seeds  [2]maphash.Seed
@@ -19,7 +19,10 @@ type keys struct {
 	most   int
 }
 
-type key [2]uint64
+type key struct {
+	hash   [2]uint64
+	sender abi.Ref
+}
 
 func newKeys(most int, header []byte) *keys {
 	return &keys{header: header, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, seen: map[key]int{}, most: most}
@@ -35,21 +38,9 @@ func (k *keys) keyOf(e *host.Envelope) (key, bool) {
 	if !ok || len(v) == 0 {
 		return key{}, false
 	}
-	var out key
-	for i, seed := range k.seeds {
-		var h maphash.Hash
-		h.SetSeed(seed)
-		var from [8]byte
-		sender := uint64(e.Sender)
-		if host.FromOutside(e) {
-			sender = 0 // each ask from Go has another ref
-		}
-		for b := range from {
-			from[b] = byte(sender >> (8 * b))
-		}
-		_, _ = h.Write(from[:])
-		_, _ = h.Write(v)
-		out[i] = h.Sum64()
+	out := key{hash: [2]uint64{maphash.Bytes(k.seeds[0], v), maphash.Bytes(k.seeds[1], v)}, sender: e.Sender}
+	if host.FromOutside(e) {
+		out.sender = 0 // each ask from Go has another ref
 	}
 	return out, true
 }

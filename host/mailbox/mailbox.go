@@ -81,7 +81,7 @@ const (
 	MaxWaiters            = 1024 // senders that wait for one mailbox
 
 	// KeyBytes is what a key takes on the actor's account, in bytes, however long it is.
-	KeyBytes = 96
+	KeyBytes = 128
 )
 
 // Config is the recipe of a mailbox. It is immutable: every With method returns a changed

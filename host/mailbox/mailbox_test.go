@@ -180,7 +180,7 @@ func TestKeysAreBounded(t *testing.T) {
 
 func TestForgettingIsExact(t *testing.T) {
 	k := newKeys(3, nil)
-	x := func(n uint64) key { return key{n, n} }
+	x := func(n abi.Ref) key { return key{sender: n} }
 	k.add(x(1))
 	k.forget(x(1))
 	k.add(x(1)) // at the second place

@@ -56,12 +56,34 @@ var guideFile = regexp.MustCompile(`\]\(\.\./(examples/[a-z]+/(?:guest/)?[a-z]+\
 // Every piece of code of docs/guide/fsm.md is a part of the file that is named before it, and the diagram is
 // that of the definition.
 func TestGuideToMachinesIsTheExamplesCode(t *testing.T) {
-	text, err := os.ReadFile(root + "docs/guide/fsm.md")
+	text := guideIsCode(t, "docs/guide/fsm.md")
+	if want := "```mermaid\n" + buncher.Buncher.Mermaid() + "```\n"; !strings.Contains(text, want) {
+		t.Errorf("the page does not show\n%s", want)
+	}
+}
+
+// Likewise docs/guide/mailboxes.md, and its piece of a manifest.
+func TestGuideToMailboxesIsTheExamplesCode(t *testing.T) {
+	text := guideIsCode(t, "docs/guide/mailboxes.md")
+	manifest, err := os.ReadFile(root + "docs/examples/urgent/bundle.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "```mermaid\n" + buncher.Buncher.Mermaid() + "```\n"; !strings.Contains(string(text), want) {
-		t.Errorf("the page does not show\n%s", want)
+	pieces := strings.Split(text, "\n```yaml\n")
+	if len(pieces) != 2 {
+		t.Fatalf("%d pieces of manifests", len(pieces)-1)
+	}
+	if piece, _, _ := strings.Cut(pieces[1], "```\n"); !strings.Contains(string(manifest), piece) {
+		t.Errorf("this is not in the example's manifest:\n%s", piece)
+	}
+}
+
+// guideIsCode compares the Go of a guide with the examples, and returns the page.
+func guideIsCode(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(root + page)
+	if err != nil {
+		t.Fatal(err)
 	}
 	parts := strings.Split(string(text), "\n```go\n")
 	if len(parts) < 4 {
@@ -82,6 +104,7 @@ func TestGuideToMachinesIsTheExamplesCode(t *testing.T) {
 			t.Errorf("this is not in %s:\n%s", name, code)
 		}
 	}
+	return string(text)
 }
 
 // The examples are made by what anybody can import.
