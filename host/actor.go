@@ -73,24 +73,26 @@ type actor struct {
 	pool     *account.Pool         // it and all below it, or of an ancestor
 	member   family.Member[*actor] // of the parent's family
 
-	behaviour Behaviour
-	turn      interruptible // the behaviour, if its turns can be ended from outside
-	ctx       Context
-	super     supervisor.Supervisor[*actor]
-	asks      asks.Table
-	timers    timers.Set
-	receive   *timers.Receive
-	stash     stash.Stash
-	watch     watch.Set
-	restart   *restarting
-	turns     uint64
-	orders    uint64       // of the supervisor, carried out
-	ended     ending       // how it came to wait, or to stop
-	cause     *abi.Failure // it waits for a decision about
-	reason    string       // why it stops
-	crash     *CrashedMail
-	taken     *taken // bound questions; nil: none
-	rnd       *rand.Rand
+	disp       *dispatch.Dispatcher // that its turns run on
+	throughput int                  // messages before others get their turn
+	behaviour  Behaviour
+	turn       interruptible // the behaviour, if its turns can be ended from outside
+	ctx        Context
+	super      supervisor.Supervisor[*actor]
+	asks       asks.Table
+	timers     timers.Set
+	receive    *timers.Receive
+	stash      stash.Stash
+	watch      watch.Set
+	restart    *restarting
+	turns      uint64
+	orders     uint64       // of the supervisor, carried out
+	ended      ending       // how it came to wait, or to stop
+	cause      *abi.Failure // it waits for a decision about
+	reason     string       // why it stops
+	crash      *CrashedMail
+	taken      *taken // bound questions; nil: none
+	rnd        *rand.Rand
 }
 
 // counters are what an actor has done, for any goroutine.
@@ -166,6 +168,10 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.behaviour = p.make(a)
 	a.turn, _ = a.behaviour.(interruptible)
 	a.task.Init(a)
+	if err := a.dispatched(); err != nil {
+		a.closeAccount()
+		return nil, err
+	}
 	return a, nil
 }
 
@@ -230,14 +236,22 @@ func (a *actor) random() *rand.Rand {
 func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	a.handleSystem(scr)
-	for budget := a.sys.cfg.throughput; budget > 0 && !a.box.nothing() && a.open() && !w.Spent(); {
-		n := a.handleMessages(scr, budget)
+	due := a.spellEnd()
+	for budget := a.throughput; budget > 0 && !a.box.nothing() && a.open() && !w.Spent(); {
+		most := budget
+		if due != 0 {
+			most = 1
+		}
+		n := a.handleMessages(scr, most)
 		if n == 0 {
 			break
 		}
 		budget -= n
 		if a.sysq.waiting() {
 			a.handleSystem(scr)
+		}
+		if due != 0 && a.overdue(due) {
+			break
 		}
 	}
 	if a.gate.Bounded() {
@@ -263,7 +277,7 @@ func (a *actor) open() bool { return a.holds.none() && a.life.Open() }
 func (a *actor) incarnation() uint64 { return a.number.Load() }
 
 // wake schedules the actor, on the caller's worker if there is one.
-func (a *actor) wake(scr *scratch) { a.sys.disp.Schedule(&a.task, scr.worker()) }
+func (a *actor) wake(scr *scratch) { a.disp.Schedule(&a.task, scr.worker()) }
 
 // enter is the context of a call of the behaviour; leave ends it.
 func (a *actor) enter(scr *scratch, e *mailbox.Envelope) *Context {

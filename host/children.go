@@ -31,6 +31,7 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 		child.inheritPause(a)
 		if !a.sys.table.Put(uid, child) {
 			child.closeAccount()
+			child.leaveThread()
 			return nil, ErrNameTaken
 		}
 		child.member.Child = child

@@ -54,6 +54,8 @@ type Config struct {
 	log        *slog.Logger
 	commit     func(*commitment) error // nil: nobody records what actors do
 	tracer     Tracer                  // nil: nothing is traced
+	pools      []pool                  // for actors that block
+	pinned     int                     // actors with a thread of their own, at most
 	values     []any                   // keys of contexts that asks carry
 }
 
@@ -70,7 +72,7 @@ type SpawnOptions struct {
 func NewConfig(name string) Config {
 	return Config{
 		name: name, clock: clock.Real(), throughput: DefaultThroughput, dead: DefaultDeadLetters, deadBytes: DefaultDeadBytes,
-		guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter, askTimeout: DefaultAskTimeout,
+		pinned: DefaultPinned, guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter, askTimeout: DefaultAskTimeout,
 		memory: sandbox.MachineMemory() / 4 * 3, treeMemory: sandbox.MachineMemory() / 8 * 3,
 	}
 }

@@ -310,7 +310,7 @@ func (g *guest) kill(reason string) {
 	defer g.mu.Unlock()
 	if x := g.inst.Load(); x != nil && g.actor.running() {
 		x.Kill(reason)
-		g.actor.sys.disp.Hurry(&g.actor.task)
+		g.actor.disp.Hurry(&g.actor.task)
 	}
 }
 

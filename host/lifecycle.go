@@ -391,6 +391,7 @@ func (a *actor) finishStop(scr *scratch) {
 	for i := range left {
 		a.tooLate(scr, &left[i])
 	}
+	a.leaveThread()
 	if a.parent == nil {
 		a.sys.guardianStopped(a)
 	}

@@ -18,7 +18,7 @@ type look struct {
 // lookAt calls read where the actor's own run would, now or later.
 func (a *actor) lookAt(read func()) *look {
 	l := &look{read: read, ready: make(chan struct{})}
-	if a.sys.disp.Visit(&a.task, func() { l.at(a) }) {
+	if a.disp.Visit(&a.task, func() { l.at(a) }) {
 		return l
 	}
 	if !a.post(nil, sysMsg{kind: sysLook, token: l}) {

@@ -212,7 +212,7 @@ func (a *actor) post(scr *scratch, m sysMsg) bool {
 		a.turn.endBatch()
 	}
 	if m.kind.urgent() {
-		a.sys.disp.Hurry(&a.task)
+		a.disp.Hurry(&a.task)
 	}
 	return true
 }

@@ -46,7 +46,10 @@ type System struct {
 	fuelSamplers atomic.Int32
 	totals       totals
 	pool         *account.Pool
-	asleep       atomic.Int64 // guests without an instance
+	pools        map[string]*dispatch.Dispatcher
+	pinned       atomic.Int64   // actors with a thread
+	threads      sync.WaitGroup // of actors that had one
+	asleep       atomic.Int64   // guests without an instance
 	logging      sync.WaitGroup
 	temp         string // path of those that are no actors
 
@@ -65,6 +68,9 @@ func New(cfg Config) (*System, error) {
 	}
 	if !abi.ValidName([]byte(cfg.name)) {
 		return nil, fmt.Errorf("host: the system's name: %w", badName(cfg.name))
+	}
+	if err := cfg.checkPools(); err != nil {
+		return nil, err
 	}
 	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), temp: scheme + cfg.name + "/temp"}
 	if s.secret == nil {
@@ -85,6 +91,7 @@ func New(cfg Config) (*System, error) {
 		s.disp = dispatch.NewManual()
 	default:
 		s.disp = dispatch.New(dispatch.Config{Workers: cfg.workers})
+		s.openPools()
 	}
 	var err error
 	if s.user, err = s.guardian("user", 0); err != nil {
@@ -328,6 +335,7 @@ func (s *System) Close(ctx context.Context) error {
 		s.killAll()
 		_ = s.disp.Close(context.Background())
 	}
+	s.closePools(ctx)
 	s.awake.Close()
 	s.outside.close()
 	s.bus.close()

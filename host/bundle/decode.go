@@ -151,6 +151,7 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		if kind := v.object("mailbox").get("kind"); a.Resend != nil && a.Mailbox.Kind() != mailbox.Bounded {
 			c.at(kind.n, "mailbox.kind does not go with resend: the resender keeps the messages, in its own order")
 		}
+		a.Dispatcher = c.dispatcher(v.object("dispatcher"))
 		a.mailbox = canonical(v.object("mailbox").n)
 		a.Children = c.actors(m, v.mapping("children"), base, forTree(a.Grants))
 		c.share(m, &a, v.object("limits"))

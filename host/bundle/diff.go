@@ -135,6 +135,7 @@ func compare(a, b *Actor) (action, string) {
 	note(replaced, a.supervision == b.supervision, "supervision")
 	note(replaced, a.resend == b.resend, "resend")
 	note(replaced, a.mailbox == b.mailbox, "mailbox")
+	note(replaced, a.Dispatcher == b.Dispatcher, "dispatcher")
 	k, l := a.Limits, b.Limits
 	note(replaced, k.Mailbox == l.Mailbox && k.MailboxBytes == l.MailboxBytes, "limits.mailbox")
 	note(replaced, k.Held == l.Held, "limits.held")

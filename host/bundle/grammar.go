@@ -224,6 +224,7 @@ func actorWith(children, capabilities *shape) *shape {
 		optional("args", anything("what it is started with; any value, sent as CBOR")),
 		optional("limits", limitsShape),
 		optional("mailbox", mailboxShape),
+		optional("dispatcher", dispatcherShape),
 		optional("capabilities", capabilities),
 		optional("lifetime", lifetimeShape),
 		optional("significant", significantShape),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
@@ -65,6 +66,28 @@ func TestMailboxMistakes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nwant %s", text, err, want)
 		}
+	}
+}
+
+func TestDispatcherKeysTakeEffect(t *testing.T) {
+	with := func(text string) string {
+		return strings.Replace(minimal, "{type: m/t}", "\n    type: m/t\n    dispatcher: "+text, 1)
+	}
+	for text, want := range map[string]host.Dispatcher{
+		"{}": {}, "{throughput: 1k}": host.Dispatcher{}.WithThroughput(1000), "{deadline: 2ms}": host.Dispatcher{}.WithDeadline(2 * time.Millisecond),
+	} {
+		if got := parse(t, with(text)).Actors[0].Dispatcher; got != want {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	for text, want := range map[string]string{"{throughput: 0}": "f:8:30: ", "{throughput: 10001}": "f:8:30: ", "{deadline: soon}": "f:8:28: ", "{pinned: true}": "f:8:18: unknown key"} {
+		if _, err := Parse("f", []byte(with(text))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	a, b := parse(t, with("{throughput: 3}")), parse(t, with("{throughput: 4}"))
+	if is, why := compare(&a.Actors[0], &b.Actors[0]); is != replaced || why != "dispatcher" {
+		t.Errorf("%v %s", is, why)
 	}
 }
 

@@ -76,6 +76,7 @@ type Actor struct {
 	Args         any
 	Limits       host.Limits
 	Mailbox      mailbox.Config
+	Dispatcher   host.Dispatcher
 	Stack        uint32
 	Table        uint32
 	Capabilities host.Capabilities

@@ -309,6 +309,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 func (b *Bundle) props(a *Actor) host.Props {
 	p := host.GuestOf(b.modules[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
 		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed)
+	p = p.WithDispatcher(a.Dispatcher)
 	if a.Mailbox.Kind() != mailbox.Bounded {
 		p = p.WithMailbox(a.Mailbox.Make)
 	}

@@ -42,5 +42,8 @@ func (t *Task) learn(long bool) {
 func (w *Worker) Spend(ns int64) { w.spent += ns }
 
 // Spent reports whether the present run has spent its slice. It is always false in
-// manual mode, whose order depends on no clock.
-func (w *Worker) Spent() bool { return w.spent >= slice && w.d.manual == nil }
+// manual mode, whose order depends on no clock, and in a fixed pool.
+func (w *Worker) Spent() bool { return w.spent >= slice && !w.d.patient() }
+
+// patient reports whether no run counts as long: in manual mode, and where runs may block.
+func (d *Dispatcher) patient() bool { return d.manual != nil || d.fixed }

@@ -16,7 +16,7 @@ import "runtime"
 // It must be called on the goroutine of w's Run.
 func (w *Worker) Yield() (goOn bool) {
 	d := w.d
-	if d.manual != nil {
+	if d.patient() {
 		return true
 	}
 	w.spent += slice
@@ -38,7 +38,7 @@ func (w *Worker) Yield() (goOn bool) {
 // it; what blocks without saying so is found out after some 20 ms.
 func (w *Worker) Block() {
 	d := w.d
-	if d.manual != nil {
+	if d.patient() {
 		return
 	}
 	w.spent += slice // who waits may hold up others as well as who computes

@@ -39,6 +39,12 @@ type Config struct {
 	// with them MaxDetached x DetachedBytes of memory; 0 means DefaultMaxDetached.
 	// Beyond it the run that has computed longest is told to end.
 	MaxDetached int
+	// Fixed makes a pool for tasks that block: there are never more runs than workers.
+	// Yield and Block do nothing, and nobody helps out where a run takes long.
+	Fixed bool
+	// Threads gives each worker of a Fixed dispatcher an operating system thread of its own,
+	// which runs nothing else.
+	Threads bool
 }
 
 // Dispatcher runs the tasks that are scheduled. All methods but those of manual
@@ -47,6 +53,8 @@ type Dispatcher struct {
 	lanes       []*lane
 	injector    injector
 	maxDetached int
+	fixed       bool
+	threads     bool
 	manual      *Worker  // the only worker of manual mode, else nil
 	shuffle     *shuffle // of a manual one; nil: in the order of Schedule
 
@@ -78,6 +86,7 @@ func New(c Config) *Dispatcher {
 	}
 	n = min(n, MaxWorkers)
 	d := newDispatcher(n)
+	d.fixed, d.threads = c.Fixed, c.Fixed && c.Threads
 	d.maxDetached = c.MaxDetached
 	if d.maxDetached <= 0 {
 		d.maxDetached = DefaultMaxDetached
@@ -87,8 +96,10 @@ func New(c Config) *Dispatcher {
 	for _, l := range d.lanes {
 		d.start(l)
 	}
-	d.alive++
-	go d.monitor()
+	if !d.fixed {
+		d.alive++
+		go d.monitor()
+	}
 	return d
 }
 
@@ -131,7 +142,8 @@ func (d *Dispatcher) enqueue(t *Task, from *Worker) {
 		d.pushBack(t)
 		return
 	}
-	if from == nil || from.lane == nil || from.d != d {
+	// In a pool of runs that block, what is next on a worker could wait for long.
+	if from == nil || from.lane == nil || from.d != d || d.fixed {
 		d.injector.push(t)
 		d.wake()
 		return

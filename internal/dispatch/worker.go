@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/internal/linked"
@@ -60,6 +61,9 @@ func (d *Dispatcher) newWorker() *Worker {
 
 // main is the goroutine of a worker.
 func (w *Worker) main() {
+	if w.d.threads {
+		runtime.LockOSThread() // the thread ends with the goroutine
+	}
 	finished := false
 	defer func() {
 		if !finished {
@@ -110,7 +114,7 @@ func (w *Worker) run(t *Task) {
 
 func (w *Worker) finish(t *Task, more bool) {
 	d := w.d
-	long := d.manual == nil && w.spent >= slice
+	long := w.spent >= slice && !d.patient()
 	if long || t.heat.Load() != light {
 		t.learn(long)
 	}

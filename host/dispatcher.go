@@ -1,0 +1,163 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+)
+
+// Dispatcher says where and for how long at a time an actor's turns run. The zero value is
+// the system's own: on its workers, which all actors share, Config.WithThroughput messages at a
+// time. It is immutable.
+type Dispatcher struct {
+	pool       string
+	pinned     bool
+	throughput int
+	deadline   time.Duration
+}
+
+// MaxThroughput bounds the throughput of an actor.
+const MaxThroughput = 10_000
+
+// OnPool runs the turns of an actor in Go on a pool of the system's, see [Config.WithPool].
+func OnPool(name string) Dispatcher { return Dispatcher{pool: name} }
+
+// Pinned runs the turns of an actor in Go on an operating system thread of its own, which runs
+// nothing else: for libraries that want always the same one. So many actors may have one,
+// see [Config.WithPinned].
+func Pinned() Dispatcher { return Dispatcher{pinned: true} }
+
+// WithThroughput sets how many messages the actor handles before others get their turn, 1 to
+// MaxThroughput; 0 is as the system says. A guest takes so many at once.
+func (d Dispatcher) WithThroughput(n int) Dispatcher { d.throughput = n; return d }
+
+// WithDeadline sets after what time no further message begins before others had their
+// turn, by the system's clock; 0 is no such time. A turn that runs goes on. A guest then takes
+// one message at a time, which is dearer. Long turns give way to others without it.
+func (d Dispatcher) WithDeadline(t time.Duration) Dispatcher { d.deadline = t; return d }
+
+func (d Dispatcher) check(guest bool) error {
+	switch {
+	case guest && (d.pinned || d.pool != ""):
+		return fmt.Errorf("%w: a guest runs on the system's workers; pools and threads are for actors in Go", ErrBadProps)
+	case d.throughput < 0 || d.throughput > MaxThroughput:
+		return fmt.Errorf("%w: a throughput of %d, it is 1 to %d", ErrBadProps, d.throughput, MaxThroughput)
+	case d.deadline < 0:
+		return fmt.Errorf("%w: a deadline of %v", ErrBadProps, d.deadline)
+	}
+	return nil
+}
+
+// WithDispatcher sets where and for how long at a time the actor's turns run.
+func (p Props) WithDispatcher(d Dispatcher) Props { p.dispatch = d; return p }
+
+// pool is one for actors that block.
+type pool struct {
+	name    string
+	workers int
+}
+
+// Bounds of pools and threads.
+const (
+	DefaultPinned = 16
+	MaxPools      = 64
+)
+
+// WithPool gives the system a pool for actors in Go that wait for something outside in their turns:
+// so many turns run on it at a time, 1 to 256, and what is beyond waits. It takes a goroutine for each.
+// A manual system has none: all actors run within Step.
+func (c Config) WithPool(name string, workers int) Config {
+	c.pools = append(slices.Clone(c.pools), pool{name, workers})
+	return c
+}
+
+// WithPinned sets how many actors may have a thread of their own, DefaultPinned unless it is said.
+func (c Config) WithPinned(n int) Config { c.pinned = max(n, 0); return c }
+
+// checkPools reports what is wrong with the pools.
+func (c Config) checkPools() error {
+	seen := map[string]bool{}
+	for _, p := range c.pools {
+		switch {
+		case !abi.ValidName([]byte(p.name)) || seen[p.name]:
+			return fmt.Errorf("host: %q cannot be the name of a pool, or is one already", clip(p.name, 100))
+		case p.workers < 1 || p.workers > dispatch.MaxWorkers:
+			return fmt.Errorf("host: the pool %s has %d workers, it may have 1 to %d", p.name, p.workers, dispatch.MaxWorkers)
+		}
+		seen[p.name] = true
+	}
+	if len(seen) > MaxPools {
+		return fmt.Errorf("host: %d pools, at most %d", len(seen), MaxPools)
+	}
+	return nil
+}
+
+func (s *System) openPools() {
+	s.pools = map[string]*dispatch.Dispatcher{}
+	for _, p := range s.cfg.pools {
+		s.pools[p.name] = dispatch.New(dispatch.Config{Workers: p.workers, Fixed: true})
+	}
+}
+
+// closePools waits for the pools and threads, whose actors have stopped.
+func (s *System) closePools(ctx context.Context) {
+	for _, p := range s.cfg.pools {
+		if d := s.pools[p.name]; d != nil && d.Close(ctx) != nil {
+			_ = d.Close(context.Background())
+		}
+	}
+	s.threads.Wait()
+}
+
+// dispatched gives a new actor its place.
+func (a *actor) dispatched() error {
+	d := &a.props.dispatch
+	a.disp, a.throughput = a.sys.disp, a.sys.cfg.throughput
+	if d.throughput > 0 {
+		a.throughput = d.throughput
+	}
+	switch {
+	case d.pool != "":
+		known := slices.ContainsFunc(a.sys.cfg.pools, func(p pool) bool { return p.name == d.pool })
+		if !known {
+			return fmt.Errorf("%w: the system has no pool %q", ErrBadProps, clip(d.pool, 100))
+		}
+		if p := a.sys.pools[d.pool]; p != nil {
+			a.disp = p
+		}
+	case d.pinned && !a.sys.cfg.manual:
+		if a.sys.pinned.Add(1) > int64(a.sys.cfg.pinned) {
+			a.sys.pinned.Add(-1)
+			return fmt.Errorf("%w: %d actors have a thread of their own, see Config.WithPinned", ErrLimit, a.sys.cfg.pinned)
+		}
+		a.sys.threads.Add(1)
+		a.disp = dispatch.New(dispatch.Config{Workers: 1, Fixed: true, Threads: true})
+	}
+	return nil
+}
+
+// leaveThread ends the thread of an actor that has stopped, which may be this one.
+func (a *actor) leaveThread() {
+	if !a.props.dispatch.pinned || a.disp == a.sys.disp {
+		return
+	}
+	a.sys.pinned.Add(-1)
+	go func() {
+		defer a.sys.threads.Done()
+		_ = a.disp.Close(context.Background())
+	}()
+}
+
+// spellEnd is when a spell of work that begins now is to end, ns since 1970; 0: it has no time.
+func (a *actor) spellEnd() int64 {
+	if a.props.dispatch.deadline == 0 {
+		return 0
+	}
+	return a.Now().Add(a.props.dispatch.deadline).UnixNano()
+}
+
+func (a *actor) overdue(due int64) bool { return a.Now().UnixNano() >= due }
