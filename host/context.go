@@ -23,6 +23,7 @@ type Context struct {
 	taken   int          // messages, by Handle
 	most    int          // that it may take
 	stashed bool         // the current one
+	passed  bool         // it is among the effects itself
 
 	unrecorded *abi.Failure // of the turn that Next has ended
 }
@@ -50,6 +51,15 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	}
 	for i := range scr.effects {
 		e := &scr.effects[i]
+		if e.env != nil && e.env == a.ctx.env { // the message itself goes on
+			if failed {
+				e.env = nil
+				continue
+			}
+			a.ctx.env = nil
+			e.env.Flags &= flagNoInfluence | flagSuppressed
+			e.env.Sequence, e.env.Position = 0, 0
+		}
 		switch {
 		case e.kind == effectSend && !failed:
 			_ = a.sys.deliver(scr, e.to, e.env)
@@ -132,11 +142,13 @@ func (c *Context) next() *mailbox.Envelope {
 		if len(scr.effects) > 0 {
 			a.leaveTurn(scr, false)
 		}
-		if c.env.Value != nil {
+		if c.env != nil && c.env.Value != nil {
 			a.noteTaken(c.env)
 		}
-		scr.cache.Free(c.env)
-		c.env = nil
+		if c.env != nil {
+			scr.cache.Free(c.env)
+			c.env = nil
+		}
 	}
 	if c.taken >= c.most || a.box.nothing() || a.sysq.waiting() {
 		return nil
@@ -153,7 +165,7 @@ func (c *Context) next() *mailbox.Envelope {
 	a.box.drop(e)
 	a.begins(scr, e)
 	a.turns++
-	c.env, c.stashed = e, false
+	c.env, c.stashed, c.passed = e, false, false
 	c.taken++
 	if a.sys.cfg.tracer != nil {
 		a.beginTurn(scr, e)
@@ -232,17 +244,30 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 }
 
 // Forward sends the current message on, in the name of its sender: the receiver may then
-// answer it.
-func (c *Context) Forward(to Ref) error {
+// answer it. The first time in a turn it is not copied.
+func (c *Context) Forward(to Ref) error { return c.forward(to, "") }
+
+// ForwardWithout is Forward without one of the message's headers.
+func (c *Context) ForwardWithout(to Ref, header string) error { return c.forward(to, header) }
+
+func (c *Context) forward(to Ref, without string) error {
 	switch {
 	case c.env == nil:
 		return ErrNoQuestion
 	case to.uid == 0:
 		return ErrNobody
 	}
-	e := cloneEnvelope(c.env)
-	if !isMail(e) {
-		e.Kind = abi.KindMessage
+	e := c.env
+	if c.passed || without != "" || !isMail(e) || e.Value != nil || c.actor.sys.cfg.tracer != nil {
+		e = cloneEnvelope(e)
+		if !isMail(e) {
+			e.Kind = abi.KindMessage
+		}
+		if without != "" {
+			e.Headers = withoutHeader(e.Headers, without)
+		}
+	} else {
+		c.passed = true
 	}
 	c.scr.effects = append(c.scr.effects, effect{effectForward, to.uid, e})
 	return nil

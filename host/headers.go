@@ -81,3 +81,18 @@ func withHeader(headers []byte, key, value string) ([]byte, bool) {
 	}
 	return abi.AppendHeader(out, key, value), n < abi.MaxHeaders
 }
+
+// withoutHeader takes a header out of headers, in place.
+func withoutHeader(headers []byte, key string) []byte {
+	var out []byte
+	for rest := headers; ; {
+		k, v, next, more := abi.NextHeader(rest)
+		if !more {
+			return append(headers[:0], out...)
+		}
+		if string(k) != key {
+			out = abi.AppendHeader(out, string(k), string(v))
+		}
+		rest = next
+	}
+}

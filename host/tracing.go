@@ -360,14 +360,23 @@ func (s *System) fromOutside(ctx context.Context, kind SpanKind, to Ref, e *mail
 	span := s.cfg.tracer.Begin(start)
 	if span != nil {
 		t := span.Context()
-		e.Headers = appendTrace(e.Headers[:0], &t)
+		headTrace(e, &t)
 		return span
 	}
 	if t := start.Parent; t.IsValid() { // not recorded, but somebody's
 		t.Flags &^= traceSampled
-		e.Headers = appendTrace(e.Headers[:0], &t)
+		headTrace(e, &t)
 	}
 	return nil
+}
+
+// headTrace puts a trace before the headers of a message.
+func headTrace(e *mailbox.Envelope, t *TraceContext) {
+	if len(e.Headers) == 0 {
+		e.Headers = appendTrace(e.Headers, t)
+		return
+	}
+	e.Headers = appendMarked(nil, appendTrace(nil, t), e.Headers)
 }
 
 // sent ends the span of a message from outside.
@@ -420,7 +429,7 @@ func (s *System) chosen(e *mailbox.Envelope) {
 		return
 	}
 	if t := s.cfg.tracer.Of(in.ctx); t.IsValid() {
-		e.Headers = appendTrace(e.Headers[:0], &t)
+		headTrace(e, &t)
 	}
 }
 

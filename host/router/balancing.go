@@ -1,0 +1,349 @@
+package router
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Balancing keeps all messages in one queue, the router's mailbox, and gives the next one to
+// a routee that has nothing to do. It is for pools; it is a [Make].
+func Balancing(uint64) Logic { return &balancing{} }
+
+type balancing struct {
+	head *head
+	next int
+}
+
+// Pick takes a routee that is idle. There is one, unless it was just sent something by others.
+func (b *balancing) Pick(picked []int, _ *host.Message, routees []Routee) ([]int, error) {
+	ref, ok := b.head.queue.takeIdle()
+	if ok {
+		if i := slices.IndexFunc(routees, func(r Routee) bool { return r.Ref == ref }); i >= 0 {
+			return append(picked, i), nil
+		}
+	}
+	b.next = (b.next + 1) % len(routees)
+	return append(picked, b.next), nil
+}
+
+// queue is the mailbox of a balancing router. It shows a message only while a routee is idle;
+// what the host itself says, and what is for the router, does not wait.
+type queue struct {
+	limits host.MailboxLimits
+
+	mu     sync.Mutex
+	mail   fifo // and what must not overtake it: poison pills and the like
+	first  fifo // what does not wait
+	shown  *fifo
+	closed bool
+	staff  bool // there are routees
+	idle   []*workerMailbox
+	sys    *host.System
+	ref    host.Ref
+}
+
+func newQueue(l host.MailboxLimits) *queue { return &queue{limits: l} }
+
+// begin is called at every start of the router.
+func (q *queue) begin(sys *host.System, ref host.Ref) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.idle {
+		w.idle = false
+	}
+	q.sys, q.ref, q.idle, q.staff = sys, ref, nil, false
+}
+
+// staffed says whether there are routees: without them all is shown, and refused.
+func (q *queue) staffed(some bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.staff = some
+}
+
+// join makes a routee known, which may have run already.
+func (q *queue) join(w *workerMailbox, ref host.Ref) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w.ref = ref
+}
+
+// takeIdle takes the routee out that became idle last.
+func (q *queue) takeIdle() (host.Ref, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.anyIdle() {
+		return host.Ref{}, false
+	}
+	w := q.idle[len(q.idle)-1]
+	q.busy(w)
+	return w.ref, true
+}
+
+// anyIdle drops those that handle no messages any more; they come back when they do. mu is held.
+func (q *queue) anyIdle() bool {
+	for n := len(q.idle); n > 0; n-- {
+		w := q.idle[n-1]
+		if l, alive := q.sys.Load(w.ref); !w.ref.IsZero() && alive && l.Open {
+			return true
+		}
+		q.busy(w)
+	}
+	return false
+}
+
+// busy takes a routee out of those that are idle. mu is held.
+func (q *queue) busy(w *workerMailbox) {
+	if !w.idle {
+		return
+	}
+	w.idle = false
+	if i := slices.Index(q.idle, w); i >= 0 {
+		q.idle = slices.Delete(q.idle, i, i+1)
+	}
+}
+
+// urgent reports whether an envelope waits for no routee.
+func urgent(e *host.Envelope) bool {
+	switch e.Kind {
+	case abi.KindTerminated, abi.KindTimer, abi.KindAskTimeout, abi.KindReceiveTimeout, abi.KindReply, abi.KindReplyError:
+		return true
+	}
+	if len(e.Headers) > 0 && host.IsMail(e) {
+		_, ok := header(e.Headers, Header)
+		return ok
+	}
+	return false
+}
+
+func (q *queue) put(e *host.Envelope) {
+	if urgent(e) {
+		q.first.push(e)
+	} else {
+		q.mail.push(e)
+	}
+}
+
+// Push implements host.Mailbox.
+func (q *queue) Push(e *host.Envelope) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return host.ErrStopped
+	case q.mail.n+q.first.n >= q.limits.Messages, q.mail.bytes+q.first.bytes+int64(e.Size()) > q.limits.Bytes:
+		return host.ErrMailboxFull
+	}
+	q.put(e)
+	return nil
+}
+
+// Force implements host.Mailbox.
+func (q *queue) Force(e *host.Envelope) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.put(e)
+	return true
+}
+
+// Peek implements host.Mailbox.
+func (q *queue) Peek() *host.Envelope {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.peek()
+}
+
+func (q *queue) peek() *host.Envelope {
+	if q.shown != nil {
+		return q.shown.front()
+	}
+	if q.first.n > 0 {
+		q.shown = &q.first
+	} else if e := q.mail.front(); e != nil && (!host.IsMail(e) || !q.staff || q.anyIdle()) {
+		q.shown = &q.mail
+	} else {
+		return nil
+	}
+	return q.shown.front()
+}
+
+// Pop implements host.Mailbox.
+func (q *queue) Pop() *host.Envelope {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.peek() == nil {
+		return nil
+	}
+	e := q.shown.pop()
+	q.shown = nil
+	return e
+}
+
+// PushFront implements host.Mailbox.
+func (q *queue) PushFront(es ...*host.Envelope) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, e := range slices.Backward(es) {
+		if urgent(e) {
+			q.first.pushFront(e)
+		} else {
+			q.mail.pushFront(e)
+		}
+	}
+	q.shown = nil
+}
+
+// Close implements host.Mailbox.
+func (q *queue) Close(drain func(*host.Envelope)) {
+	q.mu.Lock()
+	var left []*host.Envelope
+	q.closed, q.shown = true, nil
+	for _, f := range []*fifo{&q.first, &q.mail} {
+		for e := f.pop(); e != nil; e = f.pop() {
+			left = append(left, e)
+		}
+	}
+	q.mu.Unlock()
+	for _, e := range left {
+		drain(e)
+	}
+}
+
+// Len implements host.Mailbox.
+func (q *queue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mail.n + q.first.n
+}
+
+// Bytes implements host.Mailbox.
+func (q *queue) Bytes() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mail.bytes + q.first.bytes
+}
+
+// Empty implements host.Mailbox: nothing would be shown.
+func (q *queue) Empty() bool { return q.Peek() == nil }
+
+// workerMailbox is that of a routee. The end of a routee's spell of work is when the host asks
+// whether more is to be done: if not, the routee is idle.
+type workerMailbox struct {
+	queue  *queue
+	limits host.MailboxLimits
+	ref    host.Ref // queue.mu
+	idle   bool     // likewise
+
+	mu     sync.Mutex // after queue.mu
+	own    fifo
+	closed bool
+}
+
+// Push implements host.Mailbox.
+func (w *workerMailbox) Push(e *host.Envelope) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closed:
+		return host.ErrStopped
+	case !w.own.room(e, w.limits):
+		return host.ErrMailboxFull
+	}
+	w.own.push(e)
+	return nil
+}
+
+// Force implements host.Mailbox.
+func (w *workerMailbox) Force(e *host.Envelope) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.own.push(e)
+	return true
+}
+
+// Pop implements host.Mailbox.
+func (w *workerMailbox) Pop() *host.Envelope {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.own.pop()
+}
+
+// Peek implements host.Mailbox.
+func (w *workerMailbox) Peek() *host.Envelope {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.own.front()
+}
+
+// PushFront implements host.Mailbox.
+func (w *workerMailbox) PushFront(es ...*host.Envelope) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range slices.Backward(es) {
+		w.own.pushFront(e)
+	}
+}
+
+// Close implements host.Mailbox.
+func (w *workerMailbox) Close(drain func(*host.Envelope)) {
+	w.queue.mu.Lock()
+	w.queue.busy(w)
+	w.queue.mu.Unlock()
+	w.mu.Lock()
+	w.closed = true
+	var left []*host.Envelope
+	for e := w.own.pop(); e != nil; e = w.own.pop() {
+		left = append(left, e)
+	}
+	w.mu.Unlock()
+	for _, e := range left {
+		drain(e)
+	}
+}
+
+// Len implements host.Mailbox.
+func (w *workerMailbox) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.own.n
+}
+
+// Bytes implements host.Mailbox.
+func (w *workerMailbox) Bytes() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.own.bytes
+}
+
+// Empty implements host.Mailbox.
+func (w *workerMailbox) Empty() bool {
+	q := w.queue
+	q.mu.Lock()
+	w.mu.Lock()
+	empty, closed := w.own.n == 0, w.closed
+	w.mu.Unlock()
+	wake := false
+	switch {
+	case !empty || closed:
+		q.busy(w)
+	case !w.idle:
+		w.idle = true
+		q.idle = append(q.idle, w)
+		wake = q.mail.n > 0
+	}
+	sys, ref := q.sys, q.ref
+	q.mu.Unlock()
+	if wake {
+		sys.Wake(ref)
+	}
+	return empty
+}

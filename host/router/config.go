@@ -1,0 +1,151 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Defaults of a router's bounds.
+const (
+	DefaultQuestions = 1000
+	DefaultBytes     = 16 << 20
+)
+
+// Config is a router to be: a [Pool] or a [Group] with what is said about it. It is immutable,
+// every With method returns a changed copy.
+type Config struct {
+	name    string
+	make    Make
+	size    int
+	worker  host.Props
+	paths   []string
+	pool    bool
+	resizer *Resizer
+
+	managers, admitted []string
+	questions          int
+	bytes              int64
+	strategy           supervision.Strategy
+	limits             host.Limits
+}
+
+// Pool is a router with n routees of its own, made by worker: its children 0, 1, 2 and so on.
+// One that fails is restarted, and no other is touched, unless WithSupervision says otherwise;
+// one that has stopped is routed to no more and is not replaced. When all have stopped the
+// router stops, too, unless it has a resizer.
+func Pool(n int, worker host.Props, logic Make) Config {
+	return Config{pool: true, size: n, worker: worker, make: logic, strategy: supervision.Default()}
+}
+
+// Group is a router whose routees are the actors at these paths, such as /user/a/b: it makes
+// and watches nobody. A path without an actor is passed over until there is one.
+func Group(logic Make, paths ...string) Config {
+	return Config{paths: slices.Clone(paths), make: logic, strategy: supervision.Default()}
+}
+
+// WithName sets the type that the router is shown with; "router" unless it is set.
+func (c Config) WithName(name string) Config { c.name = name; return c }
+
+// WithResizer lets the number of a pool's routees follow their load.
+func (c Config) WithResizer(r Resizer) Config { c.resizer = &r; return c }
+
+// WithManagers lets the actors at these paths (as in [host.Capabilities]) manage the router:
+// see [Header]. Otherwise only its parent may, and Go code that has the system.
+func (c Config) WithManagers(paths ...string) Config { c.managers = slices.Clone(paths); return c }
+
+// WithAdmitted lets managers add actors at these paths as routees. Otherwise only Go code that
+// has the system may: who sends to a router reaches its routees without a capability for them.
+func (c Config) WithAdmitted(paths ...string) Config { c.admitted = slices.Clone(paths); return c }
+
+// WithQuestions bounds what a router holds that asks itself (scatter-gather, tail-chopping):
+// the questions under way, and the bytes of those that may have to be sent again. One sender
+// has a quarter of each at most. 0 means DefaultQuestions and DefaultBytes.
+func (c Config) WithQuestions(n int, bytes int64) Config { c.questions, c.bytes = n, bytes; return c }
+
+// WithSupervision sets how a pool treats its routees that fail. With a strategy that escalates,
+// a failure is the router's own.
+func (c Config) WithSupervision(s supervision.Strategy) Config { c.strategy = s; return c }
+
+// WithLimits sets the limits of the router itself: its mailbox, and with tree what it and its
+// routees use together. Those of asks, timers, replies and children it sets itself.
+func (c Config) WithLimits(l host.Limits) Config { c.limits = l; return c }
+
+// Check says what is wrong with the router, and nil if nothing is.
+func (c Config) Check() error {
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("router: "+format, args...)) }
+	if c.make == nil {
+		add("there is no logic")
+	}
+	if c.pool {
+		if c.size < 0 || c.size > MaxRoutees {
+			add("%d routees, from 0 to %d", c.size, MaxRoutees)
+		}
+	} else {
+		if c.resizer != nil {
+			add("a group has no resizer: it makes nobody")
+		}
+		if c.balances() {
+			add("a group cannot balance: its routees have mailboxes of their own")
+		}
+		if len(c.paths) > MaxRoutees {
+			add("%d routees, at most %d", len(c.paths), MaxRoutees)
+		}
+		for _, p := range c.paths {
+			if !strings.HasPrefix(p, "/") || glob.HasMeta(p) {
+				add("%q is not the path of one actor, such as /user/a/b", p)
+			}
+		}
+	}
+	if c.resizer != nil {
+		errs = append(errs, c.resizer.Check())
+	}
+	if c.questions < 0 || c.bytes < 0 {
+		add("%d questions and %d bytes, 0 at least", c.questions, c.bytes)
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) balances() bool {
+	if c.make == nil {
+		return false
+	}
+	_, ok := c.make(0).(*balancing)
+	return ok
+}
+
+// Props is the recipe of the router. If [Config.Check] finds something wrong with it, its start
+// fails, and says so.
+func (c Config) Props() host.Props {
+	if c.questions == 0 {
+		c.questions = DefaultQuestions
+	}
+	if c.bytes == 0 {
+		c.bytes = DefaultBytes
+	}
+	if c.name == "" {
+		c.name = "router"
+	}
+	managers, admitted := glob.CompilePaths(c.managers), glob.CompilePaths(c.admitted)
+	l := c.limits
+	l.Replies, l.Timers, l.Asks, l.Children, l.Watches = c.questions, c.questions, 10*c.questions, MaxRoutees, 2*MaxRoutees
+	p := host.Behave(c.name, func() host.Behaviour {
+		return &head{Config: c, size: c.size, managed: managers, admits: admitted}
+	}).WithLimits(l).WithSupervision(c.strategy)
+	if c.balances() {
+		p = p.WithMailbox(func(l host.MailboxLimits) host.Mailbox { return newQueue(l) })
+	}
+	return p
+}
+
+// failed is a start that has failed.
+func failed(err error) *abi.Failure {
+	return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
+}

@@ -1,0 +1,154 @@
+package router
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// DefaultVirtualNodes is how many points a routee has on the ring of consistent hashing.
+const DefaultVirtualNodes = 10
+
+// Bounds of [Hashing].
+const (
+	MaxVirtualNodes = 1000
+	// MaxKeyed is how much of a payload Field looks at, in bytes.
+	MaxKeyed = 64 << 10
+	// MaxFields is how many keys of a map Field looks at.
+	MaxFields = 64
+)
+
+// Hashing says how [ConsistentHashing] finds the key of a message, and how even it is. The key
+// is what Key says; else what the header says; else the field.
+type Hashing struct {
+	// Key is a function of the message; nil, or a result that is nil: none. It must keep
+	// nothing of the message, and its result is used before it is called again.
+	Key func(m *host.Message) []byte
+	// Header is the header with the key; empty: [HeaderKey].
+	Header string
+	// Field is the key of a map, which the payload is then: the encoding of its value is the
+	// key. Empty: none.
+	Field string
+	// VirtualNodes are the points that each routee has on the ring, up to MaxVirtualNodes; 0
+	// means DefaultVirtualNodes. The more, the more even.
+	VirtualNodes int
+	// Load bounds what one routee may have waiting, as a multiple of the mean, above 1: a
+	// message whose routee has that much goes to the next on the ring (Mirrokni, Thorup and
+	// Zadimoghaddam, Consistent hashing with bounded loads, 2018). 0 means no bound: all
+	// messages with a key go to one routee.
+	Load float64
+}
+
+func (h Hashing) check() error {
+	switch {
+	case h.VirtualNodes < 0 || h.VirtualNodes > MaxVirtualNodes:
+		return fmt.Errorf("router: %d virtual nodes, from 1 to %d", h.VirtualNodes, MaxVirtualNodes)
+	case h.Load != 0 && !(h.Load > 1 && h.Load <= 1000):
+		return fmt.Errorf("router: a bound of %v times the mean load, more than 1", h.Load)
+	case len(h.Header) > abi.MaxHeaderKey:
+		return fmt.Errorf("router: a header's name of %d bytes, at most %d", len(h.Header), abi.MaxHeaderKey)
+	}
+	return nil
+}
+
+// ConsistentHashing sends messages with the same key to the same routee as long as it is one;
+// a message without a key is answered with ErrNoKey. Values of h out of range are those of the
+// defaults.
+func ConsistentHashing(h Hashing) Make {
+	if h.check() != nil {
+		h.VirtualNodes, h.Load, h.Header = 0, 0, ""
+	}
+	if h.VirtualNodes == 0 {
+		h.VirtualNodes = DefaultVirtualNodes
+	}
+	if h.Header == "" {
+		h.Header = HeaderKey
+	}
+	return func(seed uint64) Logic { return &hashing{Hashing: h, seed: seed} }
+}
+
+type hashing struct {
+	Hashing
+	seed uint64
+	ring ring
+	read abi.Reader
+}
+
+// Changed implements Changing.
+func (h *hashing) Changed(routees []Routee) {
+	h.ring.fill(h.seed, h.VirtualNodes, func(i int) string { return routees[i].Name }, len(routees))
+}
+
+func (h *hashing) Pick(picked []int, m *host.Message, routees []Routee) ([]int, error) {
+	key := h.key(m)
+	if key == nil {
+		return picked, ErrNoKey
+	}
+	at := h.ring.find(hash(h.seed, key))
+	if h.Load == 0 {
+		return append(picked, h.ring.points[at].routee), nil
+	}
+	return append(picked, h.withRoom(at, routees)), nil
+}
+
+// withRoom is the first routee from a point on that has less than the bound; there is one, for
+// not all can have more than the mean.
+func (h *hashing) withRoom(at int, routees []Routee) int {
+	total := 1
+	for i := range routees {
+		l, _ := routees[i].Load()
+		total += l.Waiting
+	}
+	most := int(math.Ceil(h.Load * float64(total) / float64(len(routees))))
+	for i := range h.ring.points {
+		r := h.ring.points[(at+i)%len(h.ring.points)].routee
+		if l, _ := routees[r].Load(); l.Waiting < most {
+			return r
+		}
+	}
+	return h.ring.points[at].routee
+}
+
+// key is that of a message, nil for none.
+func (h *hashing) key(m *host.Message) []byte {
+	if h.Key != nil {
+		if key := h.Key(m); key != nil {
+			return key
+		}
+	}
+	if len(m.Headers) > 0 {
+		if key, ok := header(m.Headers, h.Header); ok {
+			return key
+		}
+	}
+	if h.Field == "" {
+		return nil
+	}
+	return h.field(m.Payload)
+}
+
+// field is the encoding of a value of the map that the payload is. It looks at so much only,
+// for the router pays for it.
+func (h *hashing) field(payload []byte) []byte {
+	h.read.Reset(payload[:min(len(payload), MaxKeyed)])
+	r := &h.read
+	if r.Peek() != abi.TypeMap {
+		return nil
+	}
+	for range min(r.Map(), MaxFields) {
+		if r.Peek() != abi.TypeText {
+			r.Skip()
+			r.Skip()
+			continue
+		}
+		if string(r.TextBytes()) == h.Field && r.OK() {
+			return r.Raw()
+		}
+		if r.Skip(); !r.OK() {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,307 @@
+package router
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// head is the behaviour of a router.
+type head struct {
+	Config
+	managed, admits []glob.Path
+
+	logic    Logic
+	asks     *questions // nil: the logic does not ask itself
+	queue    *queue     // nil: it does not balance
+	routees  []Routee
+	missing  []string                   // paths of routees that are not there
+	boxes    map[abi.Ref]*workerMailbox // of a balancing pool, by routee
+	leaving  map[abi.Ref]bool           // children that were removed and have not ended yet
+	size     int                        // of a pool, that a restart brings back
+	next     int                        // name of the next child
+	messages int                        // routed, for the resizer
+	due      bool                       // the resizer is to be asked
+	picked   []int
+	msg      host.Message // the logic is given a pointer to it: nothing is allocated then
+}
+
+// Start implements host.Behaviour. The logic begins anew.
+func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
+	if err := h.Check(); err != nil {
+		return failed(err)
+	}
+	h.logic = h.make(ctx.Draw())
+	h.asks = nil
+	if a, ok := h.logic.(asking); ok {
+		h.asks = newQuestions(h, a.plan(), ctx.Draw())
+	}
+	if b, ok := h.logic.(*balancing); ok {
+		h.queue, _ = ctx.Mailbox().(*queue)
+		h.queue.begin(ctx.System(), ctx.Self())
+		b.head, h.boxes = h, map[abi.Ref]*workerMailbox{}
+	}
+	h.routees, h.missing, h.leaving, h.messages, h.due = nil, nil, map[abi.Ref]bool{}, 0, false
+	if !h.pool {
+		h.missing = slices.Clone(h.paths)
+		h.refresh(ctx)
+		return nil
+	}
+	h.adopt(ctx)
+	for len(h.routees) < h.size {
+		if err := h.spawn(ctx); err != nil {
+			return failed(err)
+		}
+	}
+	h.changed()
+	return nil
+}
+
+// adopt takes children over that have survived a restart.
+func (h *head) adopt(ctx *host.Context) {
+	for _, ref := range ctx.Children() {
+		if h.queue != nil { // their mailboxes are those of the queue before
+			ctx.Stop(ref)
+			continue
+		}
+		if ctx.Watch(ref) == nil && len(h.routees) < h.size {
+			h.routees = append(h.routees, Routee{Ref: ref, Name: ref.Name(), sys: ctx.System()})
+		}
+	}
+}
+
+// spawn makes a routee.
+func (h *head) spawn(ctx *host.Context) error {
+	worker := h.worker
+	var box *workerMailbox
+	if h.queue != nil {
+		box = &workerMailbox{queue: h.queue}
+		worker = worker.WithMailbox(func(l host.MailboxLimits) host.Mailbox { box.limits = l; return box })
+	}
+	for {
+		ref, err := ctx.Spawn(strconv.Itoa(h.next), worker)
+		h.next++
+		if err == host.ErrNameTaken {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if box != nil {
+			h.boxes[ref.UID()] = box
+			h.queue.join(box, ref)
+		}
+		h.routees = append(h.routees, Routee{Ref: ref, Name: ref.Name(), sys: ctx.System()})
+		return ctx.Watch(ref)
+	}
+}
+
+// changed tells who wants to know that the routees have changed.
+func (h *head) changed() {
+	if len(h.routees) > 0 {
+		changed(h.logic, h.routees)
+	}
+	if h.pool {
+		h.size = len(h.routees)
+	}
+	if h.queue != nil {
+		h.queue.staffed(len(h.routees) > 0)
+	}
+}
+
+// Handle implements host.Behaviour.
+func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
+	for {
+		m, ok := ctx.Next()
+		if h.due { // by a message whose turn is over: it was routed without the resizer's help
+			h.due = false
+			if err := h.resize(ctx, h.resizer.change(h.routees)); err != nil {
+				return &abi.Failure{Kind: abi.FailureGuestError, Reason: "router: " + err.Error()}
+			}
+		}
+		if !ok {
+			return nil
+		}
+		switch m.Kind {
+		case abi.KindMessage:
+			h.receive(ctx, m)
+		case abi.KindTerminated:
+			h.ended(ctx, m.Sender)
+		case abi.KindTimer:
+			if h.asks != nil {
+				h.asks.tick(ctx, m.Correlation)
+			}
+		case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
+			if h.asks != nil {
+				h.asks.answer(ctx, m)
+			}
+		}
+	}
+}
+
+func (h *head) receive(ctx *host.Context, m host.Message) {
+	if len(m.Headers) > 0 {
+		if op, ok := header(m.Headers, Header); ok {
+			h.manage(ctx, m, string(op))
+			return
+		}
+	}
+	if r := h.resizer; r != nil {
+		h.due = h.messages%r.Every == 0 || len(h.routees) == 0
+		h.messages++
+	}
+	if len(h.missing) > 0 {
+		h.refresh(ctx)
+	}
+	h.msg = m
+	if h.asks != nil && m.Correlation != 0 && !m.Sender.IsZero() {
+		if err := h.asks.ask(ctx, &h.msg); err != nil {
+			h.refuse(ctx, err)
+		}
+		return
+	}
+	if err := h.route(ctx); err != nil {
+		h.refuse(ctx, err)
+	}
+}
+
+// route sends the message on to whom the logic picks. If one of them has ended meanwhile, the
+// logic is asked again.
+func (h *head) route(ctx *host.Context) (err error) {
+	for {
+		if len(h.routees) == 0 {
+			return ErrNoRoutee
+		}
+		if h.picked, err = h.logic.Pick(h.picked[:0], &h.msg, h.routees); err != nil {
+			return err
+		}
+		if len(h.picked) == 0 {
+			return ErrNoRoutee
+		}
+		gone := false
+		for _, i := range h.picked {
+			if _, alive := h.routees[i].Load(); !alive {
+				h.missed(h.routees[i].Ref)
+				gone = true
+				break // the numbers have changed
+			}
+		}
+		if gone {
+			h.refresh(ctx)
+			continue
+		}
+		for _, i := range h.picked {
+			if err := ctx.Forward(h.routees[i].Ref); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// refuse answers a question that cannot be passed on. What is no question is unhandled.
+func (h *head) refuse(ctx *host.Context, err error) {
+	if h.msg.Correlation == 0 || h.msg.Sender.IsZero() {
+		ctx.Unhandled()
+		return
+	}
+	_ = ctx.ReplyError(err.Error())
+}
+
+// refresh looks for the routees that are not there.
+func (h *head) refresh(ctx *host.Context) {
+	if len(h.missing) == 0 {
+		return
+	}
+	missing := h.missing[:0]
+	before := len(h.routees)
+	for _, p := range h.missing {
+		ref, err := ctx.System().Lookup(p)
+		if err != nil || ref == ctx.Self() {
+			missing = append(missing, p)
+			continue
+		}
+		h.routees = append(h.routees, Routee{Ref: ref, Name: p, sys: ctx.System()})
+	}
+	h.missing = missing
+	if len(h.routees) != before {
+		if !h.pool { // in the order of the paths, whatever came back when
+			slices.SortStableFunc(h.routees, func(a, b Routee) int {
+				return slices.Index(h.paths, a.Name) - slices.Index(h.paths, b.Name)
+			})
+		}
+		h.changed()
+	}
+}
+
+// missed forgets a routee that has ended; one that was named by a path may come back.
+func (h *head) missed(ref host.Ref) {
+	i := slices.IndexFunc(h.routees, func(r Routee) bool { return r.Ref.UID() == ref.UID() })
+	if i < 0 {
+		return
+	}
+	if name := h.routees[i].Name; strings.HasPrefix(name, "/") {
+		h.missing = append(h.missing, name)
+	}
+	h.routees = slices.Delete(h.routees, i, i+1)
+	delete(h.boxes, ref.UID())
+	h.changed()
+}
+
+// ended is the end of a child.
+func (h *head) ended(ctx *host.Context, ref host.Ref) {
+	delete(h.leaving, ref.UID())
+	h.missed(ref)
+	if h.resizer != nil {
+		h.due = len(h.routees) < h.resizer.Lower
+	} else if h.pool && len(h.routees) == 0 && len(h.missing) == 0 {
+		ctx.Stop(ctx.Self())
+	}
+}
+
+// resize changes the number of a pool's routees. Those that were started last go first, when
+// they have handled what waits for them.
+func (h *head) resize(ctx *host.Context, by int) (err error) {
+	by = min(by, MaxRoutees-len(h.routees)-len(h.missing))
+	for ; by > 0 && err == nil; by-- {
+		err = h.spawn(ctx)
+	}
+	for i := len(h.routees) - 1; i >= 0 && by < 0; i-- {
+		if r := h.routees[i]; !strings.HasPrefix(r.Name, "/") {
+			h.leave(ctx, r.Ref)
+			by++
+		}
+	}
+	h.changed()
+	return err
+}
+
+// leave takes a child out and has it stop when it has handled what waits for it.
+func (h *head) leave(ctx *host.Context, ref host.Ref) {
+	h.missed(ref)
+	h.leaving[ref.UID()] = true
+	_ = ctx.System().PoisonPill(ref)
+}
+
+// Decide implements host.Behaviour: the strategy decides about routees.
+func (h *head) Decide(*host.Context, host.Ref, *abi.Failure) (supervision.Directive, *abi.Failure) {
+	return 0, nil
+}
+
+// CannotRewind implements host.Behaviour: a turn that fails has sent nothing.
+func (h *head) CannotRewind() string { return "" }
+
+// Rewind implements host.Behaviour.
+func (h *head) Rewind(*host.Context) bool { return true }
+
+// End implements host.Behaviour: whoever waits for the router's own answer hears of its end.
+func (h *head) End(_ *host.Context, end host.End) {
+	if h.asks != nil {
+		h.asks.end(end)
+	}
+}

@@ -1,0 +1,274 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/glob"
+)
+
+// Headers that a router reads. A message with [Header] is for the router itself and for nobody
+// else: its value says what to do. Only Go code that has the system may send it, the router's
+// parent, and the actors that [Config.WithManagers] names; what the host says about the sender
+// counts, never what the message says. Every answer but that to "broadcast" is the router's.
+//
+//	broadcast  the message goes to all routees, whatever the logic, without this header
+//	routees    answered with the paths of the routees, a list of texts
+//	add        the payload is the path of one routee more
+//	remove     the payload is the path of a routee; a pool's own stops when it has handled what waits
+//	adjust     the payload is by how many routees a pool grows, or (below 0) shrinks
+//	stop       every routee gets a poison pill: it stops when it has handled what waits for it
+//	kill       every routee fails when it comes to this
+//
+// Actors cannot have a group's routees stopped or killed, nor add what
+// [Config.WithAdmitted] does not allow.
+const (
+	Header    = "wasmactors.router"
+	HeaderKey = "wasmactors.key" // the key of consistent hashing
+)
+
+const (
+	opToAll   = "broadcast"
+	opRoutees = "routees"
+	opAdd     = "add"
+	opRemove  = "remove"
+	opAdjust  = "adjust"
+	opStop    = "stop"
+	opKill    = "kill"
+)
+
+// ToAll is a message for all routees of a router, whatever its logic.
+func ToAll(v any) host.Headed { return headed(v, Header, opToAll) }
+
+// Keyed is a message with a key for consistent hashing, of at most abi.MaxHeaderValue bytes.
+func Keyed(key string, v any) host.Headed { return headed(v, HeaderKey, key) }
+
+func headed(v any, key, value string) host.Headed {
+	h, ok := v.(host.Headed)
+	if !ok {
+		return host.Headed{Value: v, Headers: map[string]string{key: value}}
+	}
+	headers := map[string]string{key: value}
+	for k, x := range h.Headers {
+		if k != key {
+			headers[k] = x
+		}
+	}
+	return host.Headed{Value: h.Value, Headers: headers}
+}
+
+// Routees are the paths of a router's routees, in its order. What was asked of the router
+// before, by the same caller, is done by then.
+func Routees(ctx context.Context, sys *host.System, router host.Ref) ([]string, error) {
+	return host.AskAs[[]string](ctx, sys, router, headed(nil, Header, opRoutees))
+}
+
+// Add makes the actor at a path a routee, also one that is not there yet.
+func Add(ctx context.Context, sys *host.System, router host.Ref, path string) error {
+	return order(ctx, sys, router, opAdd, path)
+}
+
+// Remove takes a routee out. A pool's own stops when it has handled what waits for it.
+func Remove(ctx context.Context, sys *host.System, router host.Ref, path string) error {
+	return order(ctx, sys, router, opRemove, path)
+}
+
+// Adjust makes a pool larger, or (by below 0) smaller.
+func Adjust(ctx context.Context, sys *host.System, router host.Ref, by int) error {
+	return order(ctx, sys, router, opAdjust, by)
+}
+
+// StopRoutees sends every routee a poison pill. A pool without a resizer stops with the last.
+// [host.System.PoisonPill] to a router is for the router: its children stop after the turn that
+// they are in.
+func StopRoutees(ctx context.Context, sys *host.System, router host.Ref) error {
+	return order(ctx, sys, router, opStop, nil)
+}
+
+// KillRoutees makes every routee fail. [host.System.Kill] of a router makes the router fail.
+func KillRoutees(ctx context.Context, sys *host.System, router host.Ref) error {
+	return order(ctx, sys, router, opKill, nil)
+}
+
+func order(ctx context.Context, sys *host.System, router host.Ref, op string, v any) error {
+	_, err := sys.Ask(ctx, router, headed(v, Header, op))
+	return err
+}
+
+// rank is what a sender may have of a router.
+type rank uint8
+
+const (
+	stranger rank = iota
+	manager       // an actor that may
+	master        // Go code with the system
+)
+
+// rankOf goes by the sender that the host has written into the message.
+func (h *head) rankOf(ctx *host.Context, m host.Message) rank {
+	path := m.Sender.Path()
+	switch {
+	case m.Sender.IsZero(), path == "/temp":
+		return master // no actor has sent it
+	case m.Sender.UID() == ctx.Parent().UID():
+		return manager
+	case glob.MatchAnyPath(h.managed, strings.Split(path[1:], "/")):
+		return manager
+	}
+	return stranger
+}
+
+var (
+	errDenied = errors.New("router: the sender may not manage the router")
+	errMaster = errors.New("router: actors may not do this")
+)
+
+// manage handles a message for the router itself.
+func (h *head) manage(ctx *host.Context, m host.Message, op string) {
+	h.msg = m
+	rank := h.rankOf(ctx, m)
+	if rank == stranger {
+		h.refuse(ctx, errDenied)
+		return
+	}
+	answer, err := any(nil), error(nil)
+	switch op {
+	case opToAll:
+		if err = h.toAll(ctx); err == nil {
+			return
+		}
+	case opRoutees:
+		paths := []string{}
+		for _, r := range h.routees {
+			paths = append(paths, r.Ref.Path())
+		}
+		answer = paths
+	case opAdd:
+		err = h.add(ctx, m, rank)
+	case opRemove:
+		err = h.remove(ctx, m)
+	case opAdjust:
+		err = h.adjust(ctx, m)
+	case opStop, opKill:
+		err = h.endAll(ctx, op == opKill, rank)
+	default:
+		err = fmt.Errorf("router: there is no order %q", clip(op))
+	}
+	switch {
+	case err != nil:
+		h.refuse(ctx, err)
+	case m.Correlation != 0:
+		_ = ctx.Reply(answer)
+	}
+}
+
+func (h *head) toAll(ctx *host.Context) error {
+	h.refresh(ctx)
+	if len(h.routees) == 0 {
+		return ErrNoRoutee
+	}
+	for i := range h.routees {
+		if err := ctx.ForwardWithout(h.routees[i].Ref, Header); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pathIn(m host.Message) (path string, err error) {
+	if err := m.Decode(&path); err != nil || !strings.HasPrefix(path, "/") || glob.HasMeta(path) {
+		return "", errors.New("router: the payload is not the path of one actor")
+	}
+	return path, nil
+}
+
+func (h *head) add(ctx *host.Context, m host.Message, rank rank) error {
+	path, err := pathIn(m)
+	switch {
+	case err != nil:
+		return err
+	case rank < master && !glob.MatchAnyPath(h.admits, strings.Split(path[1:], "/")):
+		return errMaster
+	case h.queue != nil:
+		return errors.New("router: a balancing pool takes nobody else")
+	case len(h.routees)+len(h.missing) >= MaxRoutees:
+		return fmt.Errorf("router: there are %d routees, which is as many as may be", MaxRoutees)
+	case path == ctx.Self().Path():
+		return errors.New("router: a router cannot be its own routee")
+	case slices.Contains(h.missing, path), h.find(path) >= 0:
+		return fmt.Errorf("router: %s is a routee already", path)
+	}
+	if !h.pool {
+		h.paths = append(slices.Clip(h.paths), path)
+	}
+	h.missing = append(h.missing, path)
+	h.refresh(ctx)
+	return nil
+}
+
+// find is the number of the routee at a path, -1 for none.
+func (h *head) find(path string) int {
+	return slices.IndexFunc(h.routees, func(r Routee) bool { return r.Name == path || r.Ref.Path() == path })
+}
+
+func (h *head) remove(ctx *host.Context, m host.Message) error {
+	path, err := pathIn(m)
+	if err != nil {
+		return err
+	}
+	h.paths = slices.DeleteFunc(slices.Clone(h.paths), func(p string) bool { return p == path })
+	if i := slices.Index(h.missing, path); i >= 0 {
+		h.missing = slices.Delete(h.missing, i, i+1)
+		return nil
+	}
+	i := h.find(path)
+	if i < 0 {
+		return fmt.Errorf("router: %s is no routee", path)
+	}
+	r := h.routees[i]
+	if !strings.HasPrefix(r.Name, "/") {
+		h.leave(ctx, r.Ref)
+		return nil
+	}
+	h.routees = slices.Delete(h.routees, i, i+1)
+	h.changed()
+	return nil
+}
+
+func (h *head) adjust(ctx *host.Context, m host.Message) error {
+	var by int
+	if err := m.Decode(&by); err != nil {
+		return errors.New("router: the payload is not a number of routees")
+	}
+	switch {
+	case !h.pool:
+		return errors.New("router: a group has no size")
+	case by > MaxRoutees || by < -MaxRoutees || len(h.routees)+by > MaxRoutees:
+		return fmt.Errorf("router: at most %d routees", MaxRoutees)
+	}
+	return h.resize(ctx, by)
+}
+
+// endAll ends the routees, or makes them fail.
+func (h *head) endAll(ctx *host.Context, kill bool, rank rank) error {
+	if rank < master && !h.pool {
+		return errMaster
+	}
+	for _, r := range slices.Clone(h.routees) {
+		switch {
+		case rank < master && strings.HasPrefix(r.Name, "/"):
+		case kill:
+			_ = ctx.System().Kill(r.Ref)
+		default:
+			_ = ctx.System().PoisonPill(r.Ref)
+		}
+	}
+	return nil
+}
+
+// clip is a text of a stranger as an error shows it.
+func clip(s string) string { return s[:min(len(s), 40)] }

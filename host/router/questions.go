@@ -1,0 +1,347 @@
+package router
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Defaults of logics that ask, as Akka's.
+const (
+	DefaultWithin   = 5 * time.Second
+	DefaultInterval = 10 * time.Millisecond
+)
+
+// ScatterGather asks all routees and answers with the first answer that is no error; those that
+// come later are dropped. If all fail, who asks hears of it at once, and after within (0 means
+// DefaultWithin) that nobody has answered. The routees see the router as the sender. A message
+// that is no question goes to all.
+func ScatterGather(within time.Duration) Make {
+	p := plan{within: within}.withDefaults()
+	return func(uint64) Logic { return &gather{p} }
+}
+
+// TailChopping asks one routee at random, then another after each interval (0 means
+// DefaultInterval), or at once when one has failed, and answers with the first answer that is no
+// error. When all have failed, or after within (0 means DefaultWithin), it answers with an
+// error. The routees see the router as the sender. A message that is no question goes to one.
+func TailChopping(within, interval time.Duration) Make {
+	p := plan{within: within, interval: interval, chop: true}.withDefaults()
+	return func(seed uint64) Logic { return &chop{random{seed}, p} }
+}
+
+// plan is how a question is asked.
+type plan struct {
+	within, interval time.Duration
+	chop             bool
+}
+
+func (p plan) withDefaults() plan {
+	if p.within <= 0 {
+		p.within = DefaultWithin
+	}
+	if p.interval <= 0 {
+		p.interval = DefaultInterval
+	}
+	return p
+}
+
+// asking is a logic whose questions the router asks itself.
+type asking interface{ plan() plan }
+
+type gather struct{ p plan }
+
+func (g *gather) plan() plan { return g.p }
+
+func (g *gather) Pick(picked []int, m *host.Message, routees []Routee) ([]int, error) {
+	return everyone{}.Pick(picked, m, routees)
+}
+
+type chop struct {
+	random
+	p plan
+}
+
+func (c *chop) plan() plan { return c.p }
+
+// questions are those that a router asks and answers itself.
+type questions struct {
+	head *head
+	plan
+	rnd    uint64
+	last   uint64               // number of the last question, and of the last ask
+	live   map[uint64]*question // by number, which is the key of its timer
+	asks   map[uint64]*question // by correlation, until each is answered or over
+	asked  map[abi.Ref]int      // asks by who has caused them
+	stored map[abi.Ref]int64    // bytes of questions that may be sent again, likewise
+	bytes  int64
+}
+
+// question waits for the first answer.
+type question struct {
+	number  uint64
+	from    abi.Ref
+	reply   *host.Reply
+	open    int // asks that wait
+	first   string
+	failed  int
+	sent    int
+	again   any // what is sent, nil: it has been sent to all
+	weight  int64
+	start   int // the first routee, and how far it is to the next
+	step    int
+	due     time.Time
+	decided bool
+}
+
+func newQuestions(h *head, p plan, seed uint64) *questions {
+	return &questions{
+		head: h, plan: p, rnd: seed, live: map[uint64]*question{}, asks: map[uint64]*question{},
+		asked: map[abi.Ref]int{}, stored: map[abi.Ref]int64{},
+	}
+}
+
+// asksFor is how many asks there may be for each question.
+const asksFor = 10
+
+// admit reports whether there is room for one more question of a sender, with so many asks and
+// bytes.
+func (s *questions) admit(from abi.Ref, asks int, bytes int64) bool {
+	c := &s.head.Config
+	most := asksFor * c.questions
+	return len(s.live) < c.questions && len(s.asks)+asks <= most && s.asked[from]+asks <= max(most/4, asks) &&
+		s.bytes+bytes <= c.bytes && (bytes == 0 || s.stored[from]+bytes <= c.bytes/4)
+}
+
+// ask begins a question: the current message.
+func (s *questions) ask(ctx *host.Context, m *host.Message) error {
+	h := s.head
+	n := len(h.routees)
+	if n == 0 {
+		return ErrNoRoutee
+	}
+	asks, weight := n, int64(0)
+	if s.chop {
+		asks, weight = 1, int64(len(m.Payload)+len(m.Headers))
+	}
+	from := m.Sender.UID()
+	if !s.admit(from, asks, weight) {
+		return ErrBusy
+	}
+	reply, err := ctx.Later()
+	if err != nil {
+		return ErrBusy
+	}
+	s.last++
+	q := &question{number: s.last, from: from, reply: reply, due: ctx.Now().Add(s.within), weight: weight}
+	s.live[q.number] = q
+	if !s.chop {
+		v := contentOf(m)
+		for i := range h.routees {
+			s.send(ctx, q, h.routees[i].Ref, v)
+		}
+		s.settle(ctx, q)
+		return nil
+	}
+	q.again = contentOf(&host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
+	s.bytes += weight
+	s.stored[from] += weight
+	q.start, q.step = below(&s.rnd, n), stride(&s.rnd, n)
+	s.next(ctx, q)
+	return nil
+}
+
+// stride is a step at random with which all of n are visited.
+func stride(state *uint64, n int) int {
+	if n < 3 {
+		return 1
+	}
+	for step := 1 + below(state, n-1); ; step = step%(n-1) + 1 {
+		if gcd(step, n) == 1 {
+			return step
+		}
+	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// contentOf is what a message says, to be sent again.
+func contentOf(m *host.Message) any {
+	headers := map[string]string{}
+	for rest := m.Headers; ; {
+		key, value, next, more := abi.NextHeader(rest)
+		if !more {
+			break
+		}
+		if k := string(key); k != host.HeaderTraceParent && k != host.HeaderTraceState {
+			headers[k] = string(value)
+		}
+		rest = next
+	}
+	if len(headers) == 0 {
+		return host.Raw(m.Payload)
+	}
+	return host.Headed{Value: host.Raw(m.Payload), Headers: headers}
+}
+
+// send asks one routee.
+func (s *questions) send(ctx *host.Context, q *question, to host.Ref, v any) {
+	s.last++
+	q.sent++
+	if err := ctx.Ask(to, v, s.last, max(q.due.Sub(ctx.Now()), 0)); err != nil {
+		q.note(err.Error())
+		return
+	}
+	s.asks[s.last] = q
+	s.asked[q.from]++
+	q.open++
+}
+
+func (q *question) note(reason string) {
+	if q.failed++; q.failed == 1 {
+		q.first = reason
+	}
+}
+
+// next asks the next routee of a question that goes to one after the other.
+func (s *questions) next(ctx *host.Context, q *question) {
+	routees := s.head.routees
+	select {
+	case <-q.reply.Gone(): // nobody waits any more
+		s.over(ctx, q)
+		return
+	default:
+	}
+	for q.again != nil {
+		if q.sent >= len(routees) {
+			s.forget(q)
+			break
+		}
+		if len(s.asks) >= asksFor*s.head.questions || s.asked[q.from] > asksFor*s.head.questions/4 {
+			q.note(ErrBusy.Error())
+			s.forget(q)
+			break
+		}
+		to := routees[(q.start+q.sent*q.step)%len(routees)].Ref
+		open := q.open
+		if s.send(ctx, q, to, q.again); q.open > open {
+			if q.sent < len(routees) {
+				_ = ctx.After(q.number, s.interval, 0, nil)
+			}
+			break
+		}
+	}
+	s.settle(ctx, q)
+}
+
+// tick is the time to ask another routee.
+func (s *questions) tick(ctx *host.Context, number uint64) {
+	if q := s.live[number]; q != nil {
+		s.next(ctx, q)
+	}
+}
+
+// answer is what an ask has ended with.
+func (s *questions) answer(ctx *host.Context, m host.Message) {
+	q := s.asks[m.Correlation]
+	if q == nil {
+		return
+	}
+	delete(s.asks, m.Correlation)
+	if s.asked[q.from]--; s.asked[q.from] == 0 {
+		delete(s.asked, q.from)
+	}
+	if q.open--; q.decided {
+		return
+	}
+	switch m.Kind {
+	case abi.KindReply:
+		_ = q.reply.Send(host.Raw(m.Payload)) // an error says that nobody waits any more
+		s.over(ctx, q)
+	case abi.KindReplyError:
+		q.note(reasonIn(m))
+		if q.again != nil {
+			ctx.Cancel(q.number)
+			s.next(ctx, q)
+			return
+		}
+		s.settle(ctx, q)
+	default:
+		if !ctx.Now().Before(q.due) {
+			s.forget(q) // its time is over
+		}
+		s.settle(ctx, q)
+	}
+}
+
+func reasonIn(m host.Message) string {
+	var reason string
+	if err := m.Decode(&reason); err != nil {
+		return "(not a text)"
+	}
+	return reason
+}
+
+// settle answers a question for which nobody is left.
+func (s *questions) settle(ctx *host.Context, q *question) {
+	if q.decided || q.open > 0 || q.again != nil {
+		return
+	}
+	_ = q.reply.Fail(s.why(q))
+	s.over(ctx, q)
+}
+
+// why says why there is no answer.
+func (s *questions) why(q *question) string {
+	first := q.first[:min(len(q.first), 500)]
+	switch {
+	case q.failed == 0:
+		return fmt.Sprintf("router: none of %d routees has answered within %v", q.sent, s.within)
+	case q.failed < q.sent:
+		return fmt.Sprintf("router: none of %d routees has answered within %v; %d have failed, the first with: %s", q.sent, s.within, q.failed, first)
+	}
+	return fmt.Sprintf("router: all of %d routees have failed, the first with: %s", q.sent, first)
+}
+
+// forget drops what would be sent again.
+func (s *questions) forget(q *question) {
+	if q.again == nil {
+		return
+	}
+	q.again = nil
+	s.bytes -= q.weight
+	if s.stored[q.from] -= q.weight; s.stored[q.from] <= 0 {
+		delete(s.stored, q.from)
+	}
+}
+
+// over ends a question. Asks of it that wait end by themselves.
+func (s *questions) over(ctx *host.Context, q *question) {
+	q.decided = true
+	s.forget(q)
+	if s.chop {
+		ctx.Cancel(q.number)
+	}
+	delete(s.live, q.number)
+}
+
+// end answers all that wait: the router ends, or begins anew.
+func (s *questions) end(end host.End) {
+	why := "router: the router has stopped"
+	if !end.Last {
+		why = "router: the router was restarted"
+	}
+	for _, number := range slices.Sorted(maps.Keys(s.live)) {
+		_ = s.live[number].reply.Fail(why)
+	}
+	s.live, s.asks = nil, nil
+}
