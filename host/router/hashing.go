@@ -41,7 +41,8 @@ type Hashing struct {
 	Load float64
 }
 
-func (h Hashing) check() error {
+// Check says what is wrong with the parameters, and nil if nothing is.
+func (h Hashing) Check() error {
 	switch {
 	case h.VirtualNodes < 0 || h.VirtualNodes > MaxVirtualNodes:
 		return fmt.Errorf("router: %d virtual nodes, from 1 to %d", h.VirtualNodes, MaxVirtualNodes)
@@ -54,10 +55,10 @@ func (h Hashing) check() error {
 }
 
 // ConsistentHashing sends messages with the same key to the same routee as long as it is one;
-// a message without a key is answered with ErrNoKey. Values of h out of range are those of the
-// defaults.
+// a message without a key is answered with ErrNoKey. If [Hashing.Check] finds something wrong with h,
+// the defaults hold.
 func ConsistentHashing(h Hashing) Make {
-	if h.check() != nil {
+	if h.Check() != nil {
 		h.VirtualNodes, h.Load, h.Header = 0, 0, ""
 	}
 	if h.VirtualNodes == 0 {
@@ -66,14 +67,21 @@ func ConsistentHashing(h Hashing) Make {
 	if h.Header == "" {
 		h.Header = HeaderKey
 	}
-	return func(seed uint64) Logic { return &hashing{Hashing: h, seed: seed} }
+	return func(seed uint64) Logic { return &hashing{Hashing: h, seed: seed, waiting: waiting} }
 }
 
 type hashing struct {
 	Hashing
-	seed uint64
-	ring ring
-	read abi.Reader
+	seed    uint64
+	ring    ring
+	read    abi.Reader
+	waiting func(*Routee) int
+}
+
+// waiting is how many messages a routee has.
+func waiting(r *Routee) int {
+	l, _ := r.Load()
+	return l.Waiting
 }
 
 // Changed implements Changing.
@@ -98,13 +106,12 @@ func (h *hashing) Pick(picked []int, m *host.Message, routees []Routee) ([]int, 
 func (h *hashing) withRoom(at int, routees []Routee) int {
 	total := 1
 	for i := range routees {
-		l, _ := routees[i].Load()
-		total += l.Waiting
+		total += h.waiting(&routees[i])
 	}
 	most := int(math.Ceil(h.Load * float64(total) / float64(len(routees))))
 	for i := range h.ring.points {
 		r := h.ring.points[(at+i)%len(h.ring.points)].routee
-		if l, _ := routees[r].Load(); l.Waiting < most {
+		if h.waiting(&routees[r]) < most {
 			return r
 		}
 	}

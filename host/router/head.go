@@ -3,7 +3,6 @@ package router
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -47,24 +46,24 @@ func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 		b.head, h.boxes = h, map[abi.Ref]*workerMailbox{}
 	}
 	h.routees, h.missing, h.leaving, h.messages, h.due = nil, nil, map[abi.Ref]bool{}, 0, false
-	if !h.pool {
-		h.missing = slices.Clone(h.paths)
-		h.refresh(ctx)
-		return nil
-	}
-	h.adopt(ctx)
-	for len(h.routees) < h.size {
+	for size := h.adopt(ctx); size < h.size; size++ {
 		if err := h.spawn(ctx); err != nil {
 			return failed(err)
 		}
 	}
+	h.missing = slices.Clone(h.paths)
+	h.refresh(ctx)
 	h.changed()
 	return nil
 }
 
-// adopt takes children over that have survived a restart.
-func (h *head) adopt(ctx *host.Context) {
-	for _, ref := range ctx.Children() {
+// adopt takes children over that have survived a restart, and says how many.
+func (h *head) adopt(ctx *host.Context) int {
+	children := ctx.Children()
+	if len(children) == 0 {
+		h.next = 0
+	}
+	for _, ref := range children {
 		if h.queue != nil { // their mailboxes are those of the queue before
 			ctx.Stop(ref)
 			continue
@@ -73,6 +72,7 @@ func (h *head) adopt(ctx *host.Context) {
 			h.routees = append(h.routees, Routee{Ref: ref, Name: ref.Name(), sys: ctx.System()})
 		}
 	}
+	return len(h.routees)
 }
 
 // spawn makes a routee.
@@ -107,7 +107,12 @@ func (h *head) changed() {
 		changed(h.logic, h.routees)
 	}
 	if h.pool {
-		h.size = len(h.routees)
+		h.size = 0
+		for i := range h.routees {
+			if h.routees[i].own() {
+				h.size++
+			}
+		}
 	}
 	if h.queue != nil {
 		h.queue.staffed(len(h.routees) > 0)
@@ -229,12 +234,10 @@ func (h *head) refresh(ctx *host.Context) {
 		h.routees = append(h.routees, Routee{Ref: ref, Name: p, sys: ctx.System()})
 	}
 	h.missing = missing
-	if len(h.routees) != before {
-		if !h.pool { // in the order of the paths, whatever came back when
-			slices.SortStableFunc(h.routees, func(a, b Routee) int {
-				return slices.Index(h.paths, a.Name) - slices.Index(h.paths, b.Name)
-			})
-		}
+	if len(h.routees) != before { // in the order of the paths, behind the pool's own
+		slices.SortStableFunc(h.routees, func(a, b Routee) int {
+			return slices.Index(h.paths, a.Name) - slices.Index(h.paths, b.Name)
+		})
 		h.changed()
 	}
 }
@@ -245,8 +248,8 @@ func (h *head) missed(ref host.Ref) {
 	if i < 0 {
 		return
 	}
-	if name := h.routees[i].Name; strings.HasPrefix(name, "/") {
-		h.missing = append(h.missing, name)
+	if !h.routees[i].own() {
+		h.missing = append(h.missing, h.routees[i].Name)
 	}
 	h.routees = slices.Delete(h.routees, i, i+1)
 	delete(h.boxes, ref.UID())
@@ -258,7 +261,7 @@ func (h *head) ended(ctx *host.Context, ref host.Ref) {
 	delete(h.leaving, ref.UID())
 	h.missed(ref)
 	if h.resizer != nil {
-		h.due = len(h.routees) < h.resizer.Lower
+		h.due = h.size < h.resizer.Lower
 	} else if h.pool && len(h.routees) == 0 && len(h.missing) == 0 {
 		ctx.Stop(ctx.Self())
 	}
@@ -272,7 +275,7 @@ func (h *head) resize(ctx *host.Context, by int) (err error) {
 		err = h.spawn(ctx)
 	}
 	for i := len(h.routees) - 1; i >= 0 && by < 0; i-- {
-		if r := h.routees[i]; !strings.HasPrefix(r.Name, "/") {
+		if r := h.routees[i]; r.own() {
 			h.leave(ctx, r.Ref)
 			by++
 		}

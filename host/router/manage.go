@@ -202,9 +202,7 @@ func (h *head) add(ctx *host.Context, m host.Message, rank rank) error {
 	case slices.Contains(h.missing, path), h.find(path) >= 0:
 		return fmt.Errorf("router: %s is a routee already", path)
 	}
-	if !h.pool {
-		h.paths = append(slices.Clip(h.paths), path)
-	}
+	h.paths = append(slices.Clip(h.paths), path)
 	h.missing = append(h.missing, path)
 	h.refresh(ctx)
 	return nil
@@ -230,7 +228,7 @@ func (h *head) remove(ctx *host.Context, m host.Message) error {
 		return fmt.Errorf("router: %s is no routee", path)
 	}
 	r := h.routees[i]
-	if !strings.HasPrefix(r.Name, "/") {
+	if r.own() {
 		h.leave(ctx, r.Ref)
 		return nil
 	}
@@ -260,7 +258,7 @@ func (h *head) endAll(ctx *host.Context, kill bool, rank rank) error {
 	}
 	for _, r := range slices.Clone(h.routees) {
 		switch {
-		case rank < master && strings.HasPrefix(r.Name, "/"):
+		case rank < master && !r.own():
 		case kill:
 			_ = ctx.System().Kill(r.Ref)
 		default:

@@ -76,7 +76,8 @@ type questions struct {
 	last   uint64               // number of the last question, and of the last ask
 	live   map[uint64]*question // by number, which is the key of its timer
 	asks   map[uint64]*question // by correlation, until each is answered or over
-	asked  map[abi.Ref]int      // asks by who has caused them
+	begun  map[abi.Ref]int      // live ones by who has asked them
+	asked  map[abi.Ref]int      // asks, likewise
 	stored map[abi.Ref]int64    // bytes of questions that may be sent again, likewise
 	bytes  int64
 }
@@ -101,7 +102,7 @@ type question struct {
 func newQuestions(h *head, p plan, seed uint64) *questions {
 	return &questions{
 		head: h, plan: p, rnd: seed, live: map[uint64]*question{}, asks: map[uint64]*question{},
-		asked: map[abi.Ref]int{}, stored: map[abi.Ref]int64{},
+		begun: map[abi.Ref]int{}, asked: map[abi.Ref]int{}, stored: map[abi.Ref]int64{},
 	}
 }
 
@@ -113,7 +114,7 @@ const asksFor = 10
 func (s *questions) admit(from abi.Ref, asks int, bytes int64) bool {
 	c := &s.head.Config
 	most := asksFor * c.questions
-	return len(s.live) < c.questions && len(s.asks)+asks <= most && s.asked[from]+asks <= max(most/4, asks) &&
+	return len(s.live) < c.questions && s.begun[from] < max(c.questions/4, 1) && len(s.asks)+asks <= most && s.asked[from]+asks <= max(most/4, asks) &&
 		s.bytes+bytes <= c.bytes && (bytes == 0 || s.stored[from]+bytes <= c.bytes/4)
 }
 
@@ -139,6 +140,7 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	s.last++
 	q := &question{number: s.last, from: from, reply: reply, due: ctx.Now().Add(s.within), weight: weight}
 	s.live[q.number] = q
+	s.begun[from]++
 	if !s.chop {
 		v := contentOf(m)
 		for i := range h.routees {
@@ -332,6 +334,9 @@ func (s *questions) over(ctx *host.Context, q *question) {
 		ctx.Cancel(q.number)
 	}
 	delete(s.live, q.number)
+	if s.begun[q.from]--; s.begun[q.from] == 0 {
+		delete(s.begun, q.from)
+	}
 }
 
 // end answers all that wait: the router ends, or begins anew.

@@ -10,6 +10,7 @@ package router
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -37,6 +38,9 @@ type Routee struct {
 
 	sys *host.System
 }
+
+// own reports whether a pool has made it; a path names all others.
+func (r *Routee) own() bool { return !strings.HasPrefix(r.Name, "/") }
 
 // Load is how busy the routee is; false if it has stopped.
 func (r *Routee) Load() (host.Load, bool) { return r.sys.Load(r.Ref) }
