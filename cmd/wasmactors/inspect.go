@@ -131,7 +131,7 @@ func inspectBundle(c *cli.Context, env *environment, path string) (inspection, e
 		report.Modules = append(report.Modules, inspected(mod.Name, b.Images[mod.Name], mod))
 	}
 	m.Walk(func(path string, a *bundle.Actor) {
-		report.Actors = append(report.Actors, inspectedActor{path, a.Module + "/" + a.Type, a.Capabilities.Send, a.Capabilities.Spawn, a.Capabilities.Stop})
+		report.Actors = append(report.Actors, inspectedActor{path, a.Shown(), a.Capabilities.Send, a.Capabilities.Spawn, a.Capabilities.Stop})
 	})
 	return report, nil
 }

@@ -20,6 +20,7 @@ func (c *checker) dangling(m *Manifest, root view) {
 					c.danglingPath(p.n, key, paths, spawners)
 				}
 			}
+			c.danglingRoutees(actor, paths, spawners)
 			visit(actor.mapping("children"))
 		})
 	}
@@ -29,6 +30,10 @@ func (c *checker) dangling(m *Manifest, root view) {
 }
 
 func (c *checker) danglingPath(n *yaml.Node, key string, paths []string, spawners map[string]bool) {
+	c.danglingAt(n, "capabilities."+key, paths, spawners)
+}
+
+func (c *checker) danglingAt(n *yaml.Node, key string, paths []string, spawners map[string]bool) {
 	pattern := strings.TrimSuffix(n.Value, "/**")
 	for _, p := range paths {
 		if ok, err := path.Match(pattern, p); err == nil && ok {
@@ -42,5 +47,5 @@ func (c *checker) danglingPath(n *yaml.Node, key string, paths []string, spawner
 			}
 		}
 	}
-	c.at(n, "capabilities.%s: no actor of the bundle has the path %s%s", key, n.Value, suggestion(n.Value, paths))
+	c.at(n, "%s: no actor of the bundle has the path %s%s", key, n.Value, suggestion(n.Value, paths))
 }

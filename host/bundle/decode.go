@@ -58,6 +58,7 @@ func (c *checker) manifest(root view) *Manifest {
 		}
 	}
 	c.dangling(m, root)
+	c.circles(m)
 	return m
 }
 
@@ -131,8 +132,13 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		l := c.limits(v.object("limits"), base)
 		box := c.mailbox(v.object("mailbox"), v.object("limits"), &l)
 		a := Actor{Name: k.Value, Mailbox: box, Limits: l.Limits, Stack: l.stack, Table: l.table, line: k.Line, column: k.Column}
+		a.Routing, a.routing = c.routing(k.Value, v), routingText(v)
 		v.text("type") // reads the key; the module is found with its place
-		a.Module, a.Type = c.actorType(m, v.get("type").n)
+		if typ := v.get("type"); typ.given() {
+			a.Module, a.Type = c.actorType(m, typ.n)
+		} else if !v.has("to") {
+			c.at(v.n, "actor %s lacks the key \"type\" (module/type, or type alone if there is one module)", k.Value)
+		}
 		a.Args = c.value(v.get("args", kindAny).n)
 		caps := v.object("capabilities")
 		a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}

@@ -136,6 +136,7 @@ func compare(a, b *Actor) (action, string) {
 	note(replaced, a.resend == b.resend, "resend")
 	note(replaced, a.mailbox == b.mailbox, "mailbox")
 	note(replaced, a.Dispatcher == b.Dispatcher, "dispatcher")
+	note(replaced, a.routing == b.routing, "router")
 	k, l := a.Limits, b.Limits
 	note(replaced, k.Mailbox == l.Mailbox && k.MailboxBytes == l.MailboxBytes, "limits.mailbox")
 	note(replaced, k.Held == l.Held, "limits.held")
@@ -160,8 +161,8 @@ func compare(a, b *Actor) (action, string) {
 			note(restarts, false, "children")
 		}
 	}
-	if f == restarts && a.Resend != nil {
-		f = replaced // a restart would not reach the resender's child
+	if f == restarts && (a.Resend != nil || a.Routing != nil) {
+		f = replaced // a restart would not reach the resender's child, or the routees
 	}
 	return f, strings.Join(slices.Compact(whys), ", ")
 }

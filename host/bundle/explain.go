@@ -34,13 +34,18 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 	e := explanation{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), s: m.Supervision, boss: "/user, the guardian of the bundle"}
 	if len(chain) > 1 {
 		boss := chain[len(chain)-2]
-		e.s, e.boss = boss.Supervision, paths[len(paths)-2]+" ("+boss.Module+"/"+boss.Type+")"
+		e.s, e.boss = boss.Supervision, paths[len(paths)-2]+" ("+boss.Shown()+")"
 	}
 	if a.Resend != nil {
 		return e.resend(want, a)
 	}
-	e.line("%s", want+" ("+a.Module+"/"+a.Type+")")
+	e.line("%s", want+" ("+a.Shown()+")")
 	e.line("")
+	if a.Routing != nil && a.Routing.Pool > 0 {
+		e.line("each routee")
+		e.s, e.boss = a.Supervision, "its router"
+		chain, paths = append(chain, a), append(paths, want)
+	}
 	e.line("decided by\t%s", e.boss)
 	e.line("concerns\t%s", map[supervision.Kind]string{
 		supervision.OneForOne: "the actor alone (one-for-one)", supervision.AllForOne: "all its siblings, too (all-for-one)",

@@ -219,8 +219,8 @@ func capabilitiesWith(kinds []service.Kind) *shape {
 
 // actorWith is the shape of an actor of the tree.
 func actorWith(children, capabilities *shape) *shape {
-	return object("an actor",
-		required("type", pattern("its type: module/type, or type alone if there is one module", "a type such as module/type", typeRule)),
+	shape := object("an actor",
+		optional("type", pattern("its type: module/type, or type alone if there is one module; needed unless to is given", "a type such as module/type", typeRule)),
 		optional("args", anything("what it is started with; any value, sent as CBOR")),
 		optional("limits", limitsShape),
 		optional("mailbox", mailboxShape),
@@ -233,6 +233,8 @@ func actorWith(children, capabilities *shape) *shape {
 		optional("resend", resendShape),
 		optional("children", children),
 	)
+	shape.fields = append(shape.fields, routingFields()...)
+	return shape
 }
 
 func failureNames() []string {

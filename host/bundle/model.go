@@ -87,9 +87,10 @@ type Actor struct {
 	Crashed      host.CrashedMessage
 	Supervision  supervision.Strategy
 	Resend       *host.Resend // nil: nothing is kept for it
+	Routing      *Routing     // nil: it is no router
 	Children     []Actor
 
-	supervision, resend, mailbox string // what the manifest says of them, see canonical
+	supervision, resend, mailbox, routing string // what the manifest says of them, see canonical
 
 	line, column int
 }

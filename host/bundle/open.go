@@ -307,15 +307,10 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 
 // props of an actor, with its children.
 func (b *Bundle) props(a *Actor) host.Props {
-	p := host.GuestOf(b.modules[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
-		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed)
-	p = p.WithDispatcher(a.Dispatcher)
-	if a.Mailbox.Kind() != mailbox.Bounded {
-		p = p.WithMailbox(a.Mailbox.Make)
+	if a.Routing != nil {
+		return b.routed(a)
 	}
-	for _, g := range a.Grants {
-		p = p.WithGrant(g.Kind.Name(), b.grantOf(g))
-	}
+	p := b.single(a)
 	var children []host.Child
 	for i := range a.Children {
 		children = append(children, host.Child{Name: a.Children[i].Name, Props: b.props(&a.Children[i])})
@@ -325,4 +320,17 @@ func (b *Bundle) props(a *Actor) host.Props {
 		p = host.Resender(p, *a.Resend).WithLimits(host.Limits{Mailbox: a.Limits.Mailbox, MailboxBytes: a.Limits.MailboxBytes})
 	}
 	return p.WithLifetime(a.Lifetime).WithSignificant(a.Significant)
+}
+
+// single is the recipe of an actor's code.
+func (b *Bundle) single(a *Actor) host.Props {
+	p := host.GuestOf(b.modules[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
+		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed).WithDispatcher(a.Dispatcher)
+	if a.Mailbox.Kind() != mailbox.Bounded {
+		p = p.WithMailbox(a.Mailbox.Make)
+	}
+	for _, g := range a.Grants {
+		p = p.WithGrant(g.Kind.Name(), b.grantOf(g))
+	}
+	return p
 }

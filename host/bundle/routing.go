@@ -1,0 +1,289 @@
+package bundle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/router"
+)
+
+// Routing makes an entry of the manifest a router: a pool of actors of the entry's type, or a
+// group of actors that are named by their paths.
+type Routing struct {
+	Logic        string
+	Pool         int      // 0: a group
+	To           []string // of a group
+	Resizer      *router.Resizer
+	Hashing      router.Hashing
+	Within       time.Duration
+	Interval     time.Duration
+	Questions    int
+	Bytes        int64
+	Managers     []string
+	Admitted     []string
+	line, column int
+}
+
+// logics are the ways to spread messages, by their names, and the keys of routing that go with
+// each.
+var logics = map[string]struct {
+	make func(r *Routing) router.Make
+	keys []string
+}{
+	"round-robin":      {make: func(*Routing) router.Make { return router.RoundRobin }},
+	"random":           {make: func(*Routing) router.Make { return router.Random }},
+	"smallest-mailbox": {make: func(*Routing) router.Make { return router.SmallestMailbox }},
+	"balancing":        {make: func(*Routing) router.Make { return router.Balancing }},
+	"broadcast":        {make: func(*Routing) router.Make { return router.Broadcast }},
+	"scatter-gather": {
+		func(r *Routing) router.Make { return router.ScatterGather(r.Within) },
+		[]string{"within", "questions", "bytes"},
+	},
+	"tail-chopping": {
+		func(r *Routing) router.Make { return router.TailChopping(r.Within, r.Interval) },
+		[]string{"within", "interval", "questions", "bytes"},
+	},
+	"consistent-hashing": {
+		func(r *Routing) router.Make { return router.ConsistentHashing(r.Hashing) },
+		[]string{"header", "field", "virtual-nodes", "load"},
+	},
+}
+
+func logicNames() []string { return slices.Sorted(maps.Keys(logics)) }
+
+const onePath = `^/user(/[^/\s*?]+)+$`
+
+var routingShape = object("details of a router",
+	optional("header", pattern("consistent-hashing: the header with the key; default: "+router.HeaderKey, "a header's name of 1 to 64 characters", `^[ -~]{1,64}$`)),
+	optional("field", text("consistent-hashing: the key of the map that a message is, whose value is its key")),
+	optional("virtual-nodes", integer("consistent-hashing: points of each routee on the ring; default: 10", 1, router.MaxVirtualNodes)),
+	optional("load", number("consistent-hashing: how many times the mean one routee may have waiting, above 1; beyond it a message goes to the next; default: any number", 1, 1000)),
+	optional("within", duration("scatter-gather, tail-chopping: time for an answer; default: 5s")),
+	optional("interval", duration("tail-chopping: time until another is asked; default: 10ms")),
+	optional("questions", count("scatter-gather, tail-chopping: questions under way, of which one sender has a quarter at most; default: 1000", 100_000)),
+	optional("bytes", sizeIn("scatter-gather, tail-chopping: bytes of questions that may be sent again, likewise; default: 16MiB", 1, 1<<40)),
+	optional("manage", list("paths of actors that may manage it: broadcast, add and remove routees, change their number", pattern("a path", pathWhat, pathRule))),
+	optional("admit", list("paths of actors that those may add as routees", pattern("a path", pathWhat, pathRule))),
+)
+
+var resizerShape = object("lets the size of a pool follow its load",
+	optional("lower", count("the fewest routees; default: 1", router.MaxRoutees)),
+	optional("upper", count("the most; default: 10", router.MaxRoutees)),
+	optional("pressure", integer("when a routee is under pressure. 0: busy; 1: busy with something waiting; more: so many wait; default: 1", 0, 1<<24)),
+	optional("ramp-up", number("part of the routees that is added when all are under pressure; default: 0.2", 0, 100)),
+	optional("backoff-threshold", number("part under pressure below which routees are removed; 0: never; default: 0.3", 0, 1)),
+	optional("backoff-rate", number("part that is removed then; default: 0.1", 0, 1)),
+	optional("messages", count("messages between two looks; default: 10", 1<<30)),
+)
+
+// routingFields are the keys of an actor that make it a router.
+func routingFields() []field {
+	return []field{
+		optional("pool", count("how many actors of the type the name stands for; the name is that of their router", router.MaxRoutees)),
+		optional("to", list("instead of a type: paths of actors that the name stands for; the name is that of their router", pattern("a path", "the path of one actor such as /user/a/b", onePath))),
+		optional("router", enum("pool, to: who of them gets a message; default: round-robin", logicNames()...)),
+		optional("routing", routingShape),
+		optional("resizer", resizerShape),
+	}
+}
+
+// routing reads what makes an actor a router; nil: it is none.
+func (c *checker) routing(name string, v view) *Routing {
+	r := &Routing{Logic: v.text("router"), Pool: int(v.count("pool", 0)), To: v.texts("to")}
+	if r.Logic == "" {
+		r.Logic = "round-robin"
+	}
+	d := v.object("routing")
+	r.Hashing = router.Hashing{Header: d.text("header"), Field: d.text("field"), VirtualNodes: d.whole("virtual-nodes", 0), Load: d.number("load", 0)}
+	r.Within, r.Interval = d.duration("within", 0), d.duration("interval", 0)
+	r.Questions, r.Bytes = int(d.count("questions", 0)), int64(d.size("bytes", 0))
+	r.Managers, r.Admitted = d.texts("manage"), d.texts("admit")
+	r.Resizer = c.resizer(v.object("resizer"))
+	pool, to := v.get("pool"), v.get("to")
+	switch {
+	case !pool.given() && !to.given():
+		for _, k := range []string{"router", "routing", "resizer"} {
+			if x := v.get(k); x.given() {
+				c.at(x.n, "%s goes with pool (actors of the type) or to (paths of actors)", k)
+			}
+		}
+		return nil
+	case pool.given() && to.given():
+		c.at(to.n, "either pool or to, not both")
+		return nil
+	case to.given() && len(r.To) == 0:
+		c.at(to.n, "to must name one actor at least")
+	}
+	r.line, r.column = pool.at(to)
+	c.wrongKeys(r, d)
+	c.withoutMeaning(name, v, to.given(), r)
+	if x := d.get("load"); x.given() && r.Hashing.Load <= 1 {
+		c.at(x.n, "routing.load must be above 1, which is the mean")
+	}
+	return r
+}
+
+// at is the place of the one that is given.
+func (v view) at(other view) (line, column int) {
+	n := v.n
+	if n == nil {
+		n = other.n
+	}
+	return n.Line, n.Column
+}
+
+// wrongKeys reports keys of routing that the logic has no use for.
+func (c *checker) wrongKeys(r *Routing, d view) {
+	for _, k := range []string{"header", "field", "virtual-nodes", "load", "within", "interval", "questions", "bytes"} {
+		x := d.get(k)
+		if !x.given() || slices.Contains(logics[r.Logic].keys, k) {
+			continue
+		}
+		var goes []string
+		for _, name := range logicNames() {
+			if slices.Contains(logics[name].keys, k) {
+				goes = append(goes, name)
+			}
+		}
+		c.at(x.n, "routing.%s goes with router: %s", k, strings.Join(goes, " or "))
+	}
+	if x := d.get("admit"); x.given() && len(r.Managers) == 0 {
+		c.at(x.n, "routing.admit goes with manage: it says whom those may add")
+	}
+}
+
+// withoutMeaning reports keys of an actor that a router has no use for.
+func (c *checker) withoutMeaning(name string, v view, group bool, r *Routing) {
+	type reason struct{ key, why string }
+	reasons := []reason{
+		{"children", "a router's children are its routees, which may spawn their own"},
+		{"resend", "the answers of its routees would have to be waited for"},
+	}
+	if group {
+		if r.Logic == "balancing" {
+			c.at(v.get("router").n, "router: balancing goes with pool: the actors of a group have mailboxes of their own")
+		}
+		for _, k := range []string{"type", "args", "crashed-message", "lifetime", "capabilities", "supervision"} {
+			reasons = append(reasons, reason{k, "the actors that it sends to have their own"})
+		}
+		reasons = append(reasons, reason{"resizer", "it makes no actors"})
+	}
+	for _, x := range reasons {
+		if n := v.get(x.key); n.given() {
+			c.at(n.n, "%s has no meaning for the router %s: %s", x.key, name, x.why)
+		}
+	}
+	if x := v.object("capabilities").get("metrics"); x.given() && !group {
+		c.at(x.n, "capabilities.metrics are for single actors, not for those of a pool")
+	}
+}
+
+// resizer reads the resizer of a pool; nil: it has none.
+func (c *checker) resizer(v view) *router.Resizer {
+	r := router.DefaultResizer()
+	r.Lower, r.Upper = int(v.count("lower", uint64(r.Lower))), int(v.count("upper", uint64(r.Upper)))
+	r.Pressure, r.Every = v.whole("pressure", r.Pressure), int(v.count("messages", uint64(r.Every)))
+	r.RampUp, r.BackoffThreshold, r.BackoffRate = v.number("ramp-up", r.RampUp), v.number("backoff-threshold", r.BackoffThreshold), v.number("backoff-rate", r.BackoffRate)
+	if !v.given() {
+		return nil
+	}
+	if err := r.Check(); err != nil {
+		c.at(v.n, "%s", strings.TrimPrefix(err.Error(), "router: "))
+	}
+	return &r
+}
+
+// routingText is what the manifest says about routing, to be compared.
+func routingText(v view) string {
+	var parts []string
+	for _, f := range routingFields() {
+		parts = append(parts, canonical(v.get(f.name).n))
+	}
+	return strings.Join(parts, " ")
+}
+
+// circles reports groups that send to themselves, over others.
+func (c *checker) circles(m *Manifest) {
+	to := map[string]*Actor{}
+	m.Walk(func(path string, a *Actor) {
+		if a.Routing != nil && a.Routing.Pool == 0 {
+			to[path] = a
+		}
+	})
+	for _, start := range slices.Sorted(maps.Keys(to)) {
+		seen := map[string]bool{}
+		var reaches func(path string) bool
+		reaches = func(path string) bool {
+			a := to[path]
+			if a == nil || seen[path] {
+				return false
+			}
+			seen[path] = true
+			for _, next := range a.Routing.To {
+				if next == start || reaches(next) {
+					return true
+				}
+			}
+			return false
+		}
+		if reaches(start) {
+			r := to[start].Routing
+			c.found = append(c.found, Diagnostic{c.file, r.line, r.column, fmt.Sprintf("the router %s sends to itself, in the end: a message would never arrive", start)})
+		}
+	}
+}
+
+// kind is what a router is shown as.
+func (r *Routing) kind() string { return "router/" + r.Logic }
+
+// Shown is what the entry is, for a person: its type, or what its router does.
+func (a *Actor) Shown() string {
+	typ := a.Module + "/" + a.Type
+	switch r := a.Routing; {
+	case r == nil:
+		return typ
+	case r.Pool == 0:
+		return fmt.Sprintf("%s to %s", r.kind(), strings.Join(r.To, ", "))
+	case r.Resizer != nil:
+		return fmt.Sprintf("%s, a pool of %d to %d of %s", r.kind(), min(r.Pool, r.Resizer.Lower), r.Resizer.Upper, typ)
+	default:
+		return fmt.Sprintf("%s, a pool of %d of %s", r.kind(), r.Pool, typ)
+	}
+}
+
+// routed is the recipe of a router. Its supervision is also what its routees treat their own
+// children by.
+func (b *Bundle) routed(a *Actor) host.Props {
+	r := a.Routing
+	var c router.Config
+	if make := logics[r.Logic].make(r); r.Pool > 0 {
+		l := a.Limits
+		l.Tree = host.TreeLimits{}
+		c = router.Pool(r.Pool, b.single(a).WithLimits(l).WithLifetime(a.Lifetime), make).WithSupervision(a.Supervision)
+	} else {
+		c = router.Group(make, r.To...)
+	}
+	if r.Resizer != nil {
+		c = c.WithResizer(*r.Resizer)
+	}
+	limits := host.Limits{Mailbox: a.Limits.Mailbox, MailboxBytes: a.Limits.MailboxBytes, Tree: a.Limits.Tree}
+	return c.WithName(r.kind()).WithManagers(r.Managers...).WithAdmitted(r.Admitted...).
+		WithQuestions(r.Questions, r.Bytes).WithLimits(limits).Props().WithSignificant(a.Significant)
+}
+
+// danglingRoutees reports paths of routers that match no actor of the bundle.
+func (c *checker) danglingRoutees(actor view, paths []string, spawners map[string]bool) {
+	for _, p := range actor.items("to") {
+		c.danglingAt(p.n, "to", paths, spawners)
+	}
+	for _, p := range actor.object("routing").items("manage") {
+		c.danglingAt(p.n, "routing.manage", paths, spawners)
+	}
+	for _, p := range actor.object("routing").items("admit") {
+		c.danglingAt(p.n, "routing.admit", paths, spawners)
+	}
+}
