@@ -27,6 +27,7 @@ func rows() (ids []string) {
 	series("B%02d", 1, 46)
 	series("D%02d", 1, 16)
 	series("E%02d", 1, 23)
+	series("F%02d", 1, 26)
 	series("G%02d", 1, 12)
 	series("1.%d", 1, 5)
 	series("3.%d", 1, 8)
@@ -34,9 +35,9 @@ func rows() (ids []string) {
 }
 
 var (
-	id          = regexp.MustCompile(`^([A-EG]\d\d|\d\.\d)?$`)
+	id          = regexp.MustCompile(`^([A-G]\d\d|\d\.\d)?$`)
 	test        = regexp.MustCompile(`\bTest\w+`)
-	conformance = regexp.MustCompile(`^Test([ABDEG]\d\d|C_\d)`)
+	conformance = regexp.MustCompile(`^Test([ABDEFG]\d\d|C_\d)`)
 	exempt      = regexp.MustCompile(`\bnot applicable: \S.{10,}`)
 )
 

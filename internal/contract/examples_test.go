@@ -85,7 +85,36 @@ func guideIsCode(t *testing.T, page string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(string(text), "\n```go\n")
+	guideIsCode(t, string(text))
+}
+
+// The code of docs/guide/routers.md is that of its example, which is run there.
+func TestGuideToRoutersIsTheExamplesCode(t *testing.T) {
+	text, err := os.ReadFile(root + "docs/guide/routers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guideIsCode(t, string(text))
+	manifest, err := os.ReadFile(root + "docs/examples/pool/bundle.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(text), "\n```yaml\n")
+	if len(parts) < 2 {
+		t.Error("there is no manifest")
+	}
+	for _, part := range parts[1:] {
+		code, _, _ := strings.Cut(part, "\n```\n")
+		if !strings.Contains(string(manifest), code+"\n") {
+			t.Errorf("this is not in the example's manifest:\n%s", code)
+		}
+	}
+}
+
+// guideIsCode compares the pieces of code of a page with the files that are named before them.
+func guideIsCode(t *testing.T, text string) {
+	t.Helper()
+	parts := strings.Split(text, "\n```go\n")
 	if len(parts) < 4 {
 		t.Fatalf("only %d pieces of code", len(parts)-1)
 	}

@@ -1,0 +1,57 @@
+// A front that passes visits on to counters, which are a pool: all visits of a user come to the
+// same one.
+package main
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+)
+
+// visit is {"user": name}.
+type visit struct{ user string }
+
+// MarshalCBOR implements actor.Encoder.
+func (v visit) MarshalCBOR(w *abi.Writer) {
+	w.Map(1)
+	w.Text("user")
+	w.Text(v.user)
+}
+
+// counter counts the visits of each user that come to it.
+type counter struct{ visits map[string]int64 }
+
+func (c *counter) Receive(ctx *actor.Context, m *actor.Message) error {
+	r := m.Reader()
+	if r.Map() != 1 || r.Text() != "user" {
+		return actor.ErrUnhandled
+	}
+	user := r.Text()
+	if err := r.Done(); err != nil {
+		return err
+	}
+	c.visits[user]++
+	return ctx.Reply(actor.Int(c.visits[user]))
+}
+
+// front gets the name of a user, and answers with how often that user was there.
+type front struct{}
+
+func (front) Receive(ctx *actor.Context, m *actor.Message) error {
+	asker, correlation := ctx.Sender(), ctx.Correlation()
+	ctx.AskPath("/user/counters", visit{m.Text()}, time.Second, func(ctx *actor.Context, m *actor.Message) error {
+		if m.Kind() != actor.KindReply {
+			return ctx.AnswerError(asker, correlation, m.Text())
+		}
+		return ctx.Answer(asker, correlation, actor.Int(m.Reader().Int()))
+	})
+	return nil
+}
+
+func init() {
+	actor.Register("counter", func() actor.Actor { return &counter{map[string]int64{}} })
+	actor.Register("front", func() actor.Actor { return front{} })
+}
+
+func main() {}
