@@ -62,59 +62,41 @@ func TestGuideToMachinesIsTheExamplesCode(t *testing.T) {
 	}
 }
 
-// Likewise docs/guide/mailboxes.md, and its piece of a manifest.
-func TestGuideToMailboxesIsTheExamplesCode(t *testing.T) {
-	text := guideIsCode(t, "docs/guide/mailboxes.md")
-	manifest, err := os.ReadFile(root + "docs/examples/urgent/bundle.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pieces := strings.Split(text, "\n```yaml\n")
-	if len(pieces) != 2 {
-		t.Fatalf("%d pieces of manifests", len(pieces)-1)
-	}
-	if piece, _, _ := strings.Cut(pieces[1], "```\n"); !strings.Contains(string(manifest), piece) {
-		t.Errorf("this is not in the example's manifest:\n%s", piece)
+// The code of the guides is that of their examples, which is run there, and so are the pieces of
+// manifests.
+func TestGuidesAreTheExamplesCode(t *testing.T) {
+	for page, manifest := range map[string]string{
+		"docs/guide/mailboxes.md": "docs/examples/urgent/bundle.yaml", "docs/guide/routers.md": "docs/examples/pool/bundle.yaml",
+	} {
+		t.Run(page, func(t *testing.T) {
+			text := guideIsCode(t, page)
+			file, err := os.ReadFile(root + manifest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := strings.Split(text, "\n```yaml\n")
+			if len(parts) < 2 {
+				t.Error("there is no manifest")
+			}
+			for _, part := range parts[1:] {
+				code, _, _ := strings.Cut(part, "\n```\n")
+				if !strings.Contains(string(file), code+"\n") {
+					t.Errorf("this is not in the example's manifest:\n%s", code)
+				}
+			}
+		})
 	}
 }
 
-// guideIsCode compares the Go of a guide with the examples, and returns the page.
+// guideIsCode compares the pieces of code of a page with the files that are named before them, and
+// returns the page.
 func guideIsCode(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(root + page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guideIsCode(t, string(text))
-}
-
-// The code of docs/guide/routers.md is that of its example, which is run there.
-func TestGuideToRoutersIsTheExamplesCode(t *testing.T) {
-	text, err := os.ReadFile(root + "docs/guide/routers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	guideIsCode(t, string(text))
-	manifest, err := os.ReadFile(root + "docs/examples/pool/bundle.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts := strings.Split(string(text), "\n```yaml\n")
-	if len(parts) < 2 {
-		t.Error("there is no manifest")
-	}
-	for _, part := range parts[1:] {
-		code, _, _ := strings.Cut(part, "\n```\n")
-		if !strings.Contains(string(manifest), code+"\n") {
-			t.Errorf("this is not in the example's manifest:\n%s", code)
-		}
-	}
-}
-
-// guideIsCode compares the pieces of code of a page with the files that are named before them.
-func guideIsCode(t *testing.T, text string) {
-	t.Helper()
-	parts := strings.Split(text, "\n```go\n")
+	parts := strings.Split(string(text), "\n```go\n")
 	if len(parts) < 4 {
 		t.Fatalf("only %d pieces of code", len(parts)-1)
 	}
