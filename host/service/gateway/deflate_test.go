@@ -92,16 +92,19 @@ func TestDeflate(t *testing.T) {
 	}
 }
 
-// deflated is a message of a client, compressed.
+// deflated is a message of a client with so many zeros, compressed: of a part of them again and again,
+// and of the rest.
 func deflated(n int) []byte {
-	var b bytes.Buffer
-	z, _ := flate.NewWriter(&b, flate.BestCompression)
-	zeros := make([]byte, 1<<16)
-	for ; n > 0; n -= len(zeros) {
-		_, _ = z.Write(zeros[:min(n, len(zeros))])
+	const part = 1 << 20
+	pack := func(n int) []byte {
+		var b bytes.Buffer
+		z, _ := flate.NewWriter(&b, flate.BestCompression)
+		_, _ = z.Write(make([]byte, n))
+		_ = z.Flush() // it ends with a byte, and the next may follow
+		return b.Bytes()
 	}
-	_ = z.Flush()
-	return masked(0xc2, bytes.TrimSuffix(b.Bytes(), []byte{0, 0, 0xff, 0xff}))
+	b := append(bytes.Repeat(pack(part), n/part), pack(n%part)...)
+	return masked(0xc2, bytes.TrimSuffix(b, []byte{0, 0, 0xff, 0xff}))
 }
 
 // A message that becomes large when it is unpacked is one that is too large, and nobody unpacks more

@@ -305,9 +305,10 @@ func TestClients(t *testing.T) {
 	}
 	from := func(n int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("10.0.0.%d", n)} }
 	const auth = "auth: {basic: {file: users}}"
-	hold := make(chan struct{})
+	hold, taken := make(chan struct{}), make(chan struct{})
 	held := host.Func(func(ctx *host.Context, m host.Message) error {
 		r, err := ctx.Later()
+		close(taken)
 		if err == nil {
 			go func() { <-hold; _ = r.Send([]any{200, nil, "held"}) }()
 		}
@@ -355,9 +356,7 @@ func TestClients(t *testing.T) {
 	s := said(t, dir, "  proxies: [127.0.0.0/8]\n  client: {at-once: 1}\n  routes:\n    /: {to: /user/held}\n    /a: {to: /user/a}\n", map[string]host.Props{"held": held, "a": says("a")})
 	done := make(chan struct{})
 	go func() { defer close(done); s.expect(s.get("/", from(1)...), 200, "held") }()
-	for s.g.Underway() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	<-taken
 	s.expect(s.get("/a", from(1)...), 429, "")
 	s.expect(s.get("/a", from(2)...), 200, "a")
 	close(hold)

@@ -158,11 +158,13 @@ func TestPools(t *testing.T) {
 func TestBoundsOfRequests(t *testing.T) {
 	hold := make(chan struct{})
 	var full atomic.Bool
+	var taken atomic.Int64 // by slow
 	slow := host.Func(func(ctx *host.Context, m host.Message) error {
 		r, err := ctx.Later()
 		if err != nil {
 			return err
 		}
+		taken.Add(1)
 		go func() { <-hold; _ = r.Send([]any{200, nil, "done"}) }()
 		return nil
 	})
@@ -207,6 +209,9 @@ func TestBoundsOfRequests(t *testing.T) {
 	begin("/slow", 2)
 	retry(s.get("/slow"), 429)
 	begin("/one", 1)
+	for taken.Load() < 3 { // so it has its share
+		time.Sleep(time.Millisecond)
+	}
 	retry(s.get("/one"), 429)
 	begin("/stuck", 1)
 	for !full.Load() {
