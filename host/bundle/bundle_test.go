@@ -277,7 +277,7 @@ func TestSamplesAreValid(t *testing.T) {
 func TestSchemaAndLoaderAgree(t *testing.T) {
 	s := schema(t)
 	for _, text := range []string{
-		minimal, minimal + "limits: {memory: 64KiB, fuel: 10k}\n", minimal + "limits: {memory: 65536, deadline: 0}\n", minimal + "limits: {memory: x}\n",
+		minimal, minimal + "limits: {memory: 64KiB, fuel: 10k}\n", minimal + "limits: {memory: '${A:-64KiB}', fuel: '${B:-10k}', deadline: '${C:-1s}'}\n", minimal + "limits: {deadline: '{C}'}\n", minimal + "limits: {memory: 65536, deadline: 0}\n", minimal + "limits: {memory: x}\n",
 		minimal + "limits: {mem: 1}\n", minimal + "supervision: {strategy: x}\n", minimal + "supervision: {max-restarts: -2}\n", minimal + "supervision: {backoff: {spread: 2}}\n",
 		strings.Replace(minimal, "wasmactors: 1", "wasmactors: 2", 1), strings.Replace(minimal, "type: m/t", "typ: m/t", 1), strings.Replace(minimal, "  a:", "  a b:", 1),
 	} {

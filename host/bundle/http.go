@@ -79,6 +79,7 @@ func httpShape(capabilities *shape) *shape {
 			required("dir", text("the folder, relative to the manifest")),
 			optional("index", boolean("folders without an index.html are listed")),
 			optional("cache", duration("how long browsers may keep a file; default: they ask each time")),
+			optional("headers", mapping("headers of the answers, such as Content-Security-Policy", "a header", "", text("its value"))),
 		)),
 		optional("auth", auth),
 		optional("cors", cors),
@@ -246,6 +247,12 @@ func (c *checker) route(m *Manifest, pattern string, v view, base limits) (gatew
 	}
 	if s := v.object("static"); s.given() {
 		r.Static = &gateway.Static{Dir: s.text("dir"), Index: s.flag("index", false), Cache: s.duration("cache", 0)}
+		s.mapping("headers").pairs(func(key *yaml.Node, value view) {
+			if r.Static.Headers == nil {
+				r.Static.Headers = map[string]string{}
+			}
+			r.Static.Headers[key.Value] = value.n.Value
+		})
 	}
 	if u := v.object("upgrade"); u.given() {
 		r.Upgrade = gateway.Upgrade{

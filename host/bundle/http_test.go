@@ -49,7 +49,7 @@ func TestKeysOfHTTP(t *testing.T) {
       compress: false
       upgrade: {websocket: true, events: true, origins: ["*.example.org"], message: 18KiB, outbox: 19KiB, ping: 20s, deflate: true}
     /pool: {pool: [/user/a, /user/room-x], pick: least-busy, auth: {jwt: {keys: [{alg: ES256, file: f, id: k}], audience: a, issuer: i, leeway: 15s, claims: [scope]}}}
-    /static/: {static: {dir: d, index: true, cache: 16s}, auth: {mtls: {subjects: [CN=x]}}}
+    /static/: {static: {dir: d, index: true, cache: 16s, headers: {X-D: "y z"}}, auth: {mtls: {subjects: [CN=x]}}}
     /one: {to: /user/a, cors: {origins: ["*"]}, client: {rate: 17}}
 `)
 	h := m.HTTP
@@ -72,7 +72,7 @@ func TestKeysOfHTTP(t *testing.T) {
 			Pattern: "/pool", To: gateway.Target{Pool: []string{"/user/a", "/user/room-x"}, Pick: "least-busy"},
 			Auth: &gateway.Auth{JWT: &gateway.JWT{Keys: []gateway.JWTKey{{Alg: "ES256", File: "f", ID: "k"}}, Audience: "a", Issuer: "i", Leeway: 15 * time.Second, Claims: []string{"scope"}}},
 		}, {
-			Pattern: "/static/", Static: &gateway.Static{Dir: "d", Index: true, Cache: 16 * time.Second}, Auth: &gateway.Auth{MTLS: &gateway.MTLS{Subjects: []string{"CN=x"}}},
+			Pattern: "/static/", Static: &gateway.Static{Dir: "d", Index: true, Cache: 16 * time.Second, Headers: map[string]string{"X-D": "y z"}}, Auth: &gateway.Auth{MTLS: &gateway.MTLS{Subjects: []string{"CN=x"}}},
 		}, {
 			Pattern: "/one", To: gateway.Target{Path: "/user/a"}, CORS: &gateway.CORS{Origins: []string{"*"}}, Client: gateway.ClientLimits{Rate: 17},
 		}},
@@ -123,6 +123,11 @@ func TestMistakesOfHTTP(t *testing.T) {
 		{"    /a: {to: /user/a, pick: least-busy}\n", "pick goes with pool"},
 		{"    /a: {static: {dir: d}}\n", "ends with a slash"},
 		{"    POST /a/: {static: {dir: d}}\n", "files are for GET"},
+		{"    /a/: {static: {dir: d, headers: {'a b': c}}}\n", `10:19: http.routes."/a/": static: headers: not the name of a header: "a b"`},
+		{"    /a/: {static: {dir: d, headers: {X-A: \"b\\nc\"}}}\n", "headers: X-A has a control character"},
+		{"    /a/: {static: {dir: d, headers: {content-length: '5'}}}\n", "headers: Content-Length is not for files"},
+		{"    /a/: {static: {dir: d, headers: {x-a: b, X-A: c}}}\n", "headers: X-A comes twice"},
+		{"    /a/: {static: {dir: d, headers: {Connection: close}}}\n", "headers: Connection is not for files"},
 		{"    /a: {to: /user/a, auth: {}}\n", "one of basic, jwt and mtls is needed"},
 		{"    /a: {to: /user/a, auth: {jwt: {keys: []}}}\n", "10:35: http.routes.\"/a\": auth.jwt: keys are needed"},
 		{"    /a: {to: /user/a, auth: {jwt: {leeway: 1h, keys: [{alg: HS256, file: f}]}}}\n", "leeway is at most 5m"},

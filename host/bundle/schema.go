@@ -52,17 +52,17 @@ func schemaOf(s *shape) map[string]any {
 		m["type"] = map[kind]string{kindInt: "integer", kindNumber: "number"}[s.kind]
 		m["minimum"], m["maximum"] = s.min, s.max
 	case kindSize:
-		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *(B|KiB|MiB|GiB|kB|MB|GB)?$`
+		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *(B|KiB|MiB|GiB|kB|MB|GB)?$`+orVariable
 		if s.max > 0 {
 			m["maximum"] = s.max
 		}
 	case kindCount:
-		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *[kMG]?$`
+		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *[kMG]?$`+orVariable
 		if s.max > 0 {
 			m["maximum"] = s.max
 		}
 	case kindDuration:
-		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+)$`
+		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+)$`+orVariable
 		m["maximum"] = 0
 	case kindList:
 		m["type"], m["items"] = "array", schemaOf(s.of)
@@ -91,3 +91,6 @@ func schemaOf(s *shape) map[string]any {
 	}
 	return m
 }
+
+// orVariable lets a text be a variable, whose value the loader alone knows.
+const orVariable = `|\$\{[A-Za-z_]`

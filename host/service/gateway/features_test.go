@@ -664,7 +664,7 @@ func TestStatic(t *testing.T) {
 	_ = os.Symlink("../out/secret", filepath.Join(dir, "www/link"))
 	_ = os.Symlink("a.txt", filepath.Join(dir, "www/inner"))
 	s := open(t, gateway.Config{Base: dir, Routes: []gateway.Route{
-		{Pattern: "/s/", Static: &gateway.Static{Dir: "www", Cache: time.Minute}},
+		{Pattern: "/s/", Static: &gateway.Static{Dir: "www", Cache: time.Minute, Headers: map[string]string{"content-security-policy": "default-src 'none'"}}},
 		{Pattern: "GET /l/{path...}", Static: &gateway.Static{Dir: "www", Index: true}},
 	}}, nil)
 	for path, want := range map[string]int{
@@ -683,6 +683,14 @@ func TestStatic(t *testing.T) {
 	}
 	if r := s.get("/s/a.txt", "If-Modified-Since", r.Header.Get("Last-Modified")); r.StatusCode != 304 {
 		t.Error(r.StatusCode)
+	}
+	for _, path := range []string{"/s/a.txt", "/s/none", "/s/sub/"} { // pages of errors are pages
+		if got := s.get(path).Header.Get("Content-Security-Policy"); got != "default-src 'none'" {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if got := s.get("/l/a.txt").Header.Get("Content-Security-Policy"); got != "" {
+		t.Errorf("headers of another route: %q", got)
 	}
 	s.expect(s.do("POST", "/s/a.txt", "x"), 405, "")
 }

@@ -68,6 +68,7 @@ var effects = map[string]func(*testing.T){
 	"routes.static.dir":           TestStatic,
 	"routes.static.index":         TestStatic,
 	"routes.static.cache":         TestStatic,
+	"routes.static.headers":       TestStatic,
 
 	"routes.auth.basic.file":    TestBasic,
 	"routes.auth.basic.realm":   TestBasic,

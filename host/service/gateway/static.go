@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // Static is files of a folder. Links are followed within the folder alone, and files whose
@@ -17,6 +21,36 @@ type Static struct {
 	Dir   string        // relative to Config.Base
 	Index bool          // folders without an index.html are listed
 	Cache time.Duration // how long browsers may keep a file; 0: they ask each time
+	// Headers are those of all answers, such as a Content-Security-Policy, by name.
+	Headers map[string]string
+}
+
+// ofTheHost are headers that no file's answer can be given: what they say follows from the file,
+// from Cache, or from the request.
+var ofTheHost = map[string]bool{
+	"Accept-Ranges": true, "Cache-Control": true, "Content-Encoding": true, "Content-Length": true, "Content-Range": true, "Content-Type": true,
+	"Date": true, "Etag": true, "Last-Modified": true, "Location": true, "X-Request-Id": true, "X-Crash-Report": true,
+}
+
+// checkHeaders reports the first header, by name, that files cannot have.
+func (s *Static) checkHeaders() error {
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		canonical := http.CanonicalHeaderKey(name)
+		twice := seen[canonical]
+		seen[canonical] = true
+		switch {
+		case twice:
+			return fmt.Errorf("headers: %s comes twice", canonical)
+		case !validName(name):
+			return fmt.Errorf("headers: not the name of a header: %q", printable.Line(name, 60))
+		case hopByHop[canonical] || ofTheHost[canonical] || strings.HasPrefix(canonical, "Access-Control-"):
+			return fmt.Errorf("headers: %s is not for files: it is the host's, or cache's or cors's of the route", canonical)
+		case !validValue(s.Headers[name]):
+			return fmt.Errorf("headers: %s has a control character", canonical)
+		}
+	}
+	return nil
 }
 
 // check: files are below the pattern's last wildcard, or its end.
@@ -35,7 +69,7 @@ func (s *Static) check(pattern string, wild []wildcard) error {
 			return fmt.Errorf("the wildcard {%s} does not go with files", w.name)
 		}
 	}
-	return nil
+	return s.checkHeaders()
 }
 
 // open makes the handler of the files.
@@ -119,6 +153,9 @@ func (x *exchange) static() {
 		h.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(age.Seconds())))
 	} else {
 		h.Set("Cache-Control", "no-cache")
+	}
+	for name, value := range x.route.Static.Headers {
+		h.Set(name, value)
 	}
 	c := http.NewResponseController(x.w.ResponseWriter)
 	_ = c.SetWriteDeadline(x.g.clock.Now().Add(fileTime))
