@@ -4,41 +4,56 @@ import (
 	"errors"
 	"strconv"
 	"time"
-
-	"github.com/wasmactors/wasmactors/abi"
 )
 
-// settings are the args of the manifest: numbers, and texts of numbers and durations, as variables are texts.
-type settings map[string]string
+//go:generate go run github.com/wasmactors/wasmactors/guest-sdk/gen -type queueArgs,intakeArgs,deliveryArgs
 
-// UnmarshalCBOR implements actor.Decoder.
-func (s *settings) UnmarshalCBOR(r *abi.Reader) {
-	*s = settings{}
-	for n := r.Map(); n > 0 && r.OK(); n-- {
-		key := r.Text()
-		switch r.Peek() {
-		case abi.TypeUint:
-			(*s)[key] = strconv.FormatUint(r.Uint(), 10)
-		default:
-			(*s)[key] = r.Text()
-		}
-	}
+// queueArgs are the queue's args in the manifest.
+type queueArgs struct {
+	Open     int64         `cbor:"open,required"` // jobs at a time
+	Dead     int64         `cbor:"dead,required"` // dead letters
+	Attempts int64         `cbor:"attempts,required"`
+	First    time.Duration `cbor:"first,required"`    // pause after the first attempt
+	Longest  time.Duration `cbor:"longest,required"`  // pause
+	Lease    time.Duration `cbor:"lease,required"`    // how long a worker may have a job
+	Remember time.Duration `cbor:"remember,required"` // how long a delivery is known after it was accepted, and after it was delivered
 }
 
-// number is a whole number from 1 to most.
-func (s settings) number(key string, most int64) (int64, error) {
-	n, err := strconv.ParseInt(s[key], 10, 64)
-	if err != nil || n < 1 || n > most {
-		return 0, errors.New("args." + key + " is " + strconv.Quote(s[key]) + ", and must be a whole number from 1 to " + strconv.FormatInt(most, 10))
-	}
-	return n, nil
+func (a *queueArgs) check() error {
+	return errors.Join(
+		number("open", a.Open, 100_000), number("dead", a.Dead, 100_000), number("attempts", a.Attempts, 1000),
+		duration("first", a.First, time.Hour), duration("longest", a.Longest, 24*time.Hour),
+		duration("lease", a.Lease, 24*time.Hour), duration("remember", a.Remember, 366*24*time.Hour),
+	)
 }
 
-// duration is a duration from 1 ms to most.
-func (s settings) duration(key string, most time.Duration) (time.Duration, error) {
-	d, err := time.ParseDuration(s[key])
-	if err != nil || d < time.Millisecond || d > most {
-		return 0, errors.New("args." + key + " is " + strconv.Quote(s[key]) + ", and must be a duration such as 1m30s, from 1ms to " + most.String())
+// intakeArgs are those of an intake.
+type intakeArgs struct {
+	Tolerance time.Duration `cbor:"tolerance,required"` // how far from now a hook may say that it was sent
+}
+
+func (a *intakeArgs) check() error { return duration("tolerance", a.Tolerance, time.Hour) }
+
+// deliveryArgs are those of the supervisor of the workers.
+type deliveryArgs struct {
+	Workers int64         `cbor:"workers,required"`
+	Timeout time.Duration `cbor:"timeout,required"` // of a delivery
+}
+
+func (a *deliveryArgs) check() error {
+	return errors.Join(number("workers", a.Workers, mostWorkers), duration("timeout", a.Timeout, time.Hour))
+}
+
+func number(key string, n, most int64) error {
+	if n < 1 || n > most {
+		return errors.New("args." + key + " is " + strconv.FormatInt(n, 10) + ", and must be from 1 to " + strconv.FormatInt(most, 10))
 	}
-	return d, nil
+	return nil
+}
+
+func duration(key string, d, most time.Duration) error {
+	if d < time.Millisecond || d > most {
+		return errors.New("args." + key + " is " + d.String() + ", and must be from 1ms to " + most.String())
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 )
@@ -15,20 +14,15 @@ type delivery struct{}
 const mostWorkers = 64
 
 func (*delivery) Started(ctx *actor.Context) error {
-	var s settings
-	if err := ctx.DecodeArgs(&s); err != nil {
+	var a deliveryArgs
+	if err := ctx.DecodeArgs(&a); err != nil {
 		return err
 	}
-	n, err := s.number("workers", mostWorkers)
-	if err != nil {
+	if err := a.check(); err != nil {
 		return err
 	}
-	timeout, err := s.duration("timeout", time.Hour)
-	if err != nil {
-		return err
-	}
-	for i := int64(1); i <= n; i++ {
-		ctx.Spawn("worker", "worker-"+strconv.FormatInt(i, 10), post{ctx.Parent(), timeout})
+	for i := int64(1); i <= a.Workers; i++ {
+		ctx.Spawn("worker", "worker-"+strconv.FormatInt(i, 10), post{ctx.Parent(), a.Timeout})
 	}
 	return nil
 }

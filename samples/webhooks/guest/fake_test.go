@@ -42,31 +42,18 @@ var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const secretOfShop = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// args of a queue as a test wants it; more are keys and values in turn.
-func queueSettings(more ...string) actor.Encoder {
-	s := map[string]string{"open": "10", "dead": "5", "attempts": "4", "first": "1s", "longest": "3s", "lease": "20s", "remember": "1h"}
-	for i := 0; i < len(more); i += 2 {
-		s[more[i]] = more[i+1]
+// queueOf are args of a queue as a test wants it.
+func queueOf(change func(*queueArgs)) actor.Encoder {
+	a := &queueArgs{Open: 10, Dead: 5, Attempts: 4, First: time.Second, Longest: 3 * time.Second, Lease: 20 * time.Second, Remember: time.Hour}
+	if change != nil {
+		change(a)
 	}
-	return texts(s)
+	return a
 }
 
-func texts(s map[string]string) actor.Encoder {
-	return actor.Func(func(w *abi.Writer) {
-		w.Map(len(s))
-		keys := make([]string, 0, len(s))
-		for k := range s {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
-			w.Text(k)
-			w.Text(s[k])
-		}
-	})
-}
+func newSite(t *testing.T) *site { return newSiteWith(t, nil) }
 
-func newSite(t *testing.T, more ...string) *site {
+func newSiteWith(t *testing.T, change func(*queueArgs)) *site {
 	x := &site{T: t, w: actortest.NewWorld(t, actortest.At(begin)), secrets: map[string]string{"signing.shop": secretOfShop}}
 	x.answer = func(r *sent) { r.status(200) }
 	x.store = &store{w: x.w, names: map[string]map[string]*entry{"jobs": {}, "dead": {}}}
@@ -74,8 +61,8 @@ func newSite(t *testing.T, more ...string) *site {
 	x.w.Serve("config", x.config)
 	x.w.Serve("http", x.http)
 	x.gateway = x.w.Serve("gateway", nil)
-	x.queue = x.w.Spawn("queue", actortest.Args(queueSettings(more...)))
-	x.intake = x.w.Spawn("intake", actortest.Args(texts(map[string]string{"tolerance": "5m"})))
+	x.queue = x.w.Spawn("queue", actortest.Args(queueOf(change)))
+	x.intake = x.w.Spawn("intake", actortest.Args(&intakeArgs{Tolerance: 5 * time.Minute}))
 	x.deliver()
 	x.w.Advance(50 * time.Millisecond)
 	return x
@@ -83,7 +70,7 @@ func newSite(t *testing.T, more ...string) *site {
 
 // deliver starts the children of the queue, which are in the manifest.
 func (x *site) deliver() {
-	x.delivery = x.w.Spawn("delivery", actortest.Parent(x.queue.Ref()), actortest.Args(texts(map[string]string{"workers": "2", "timeout": "5s"})))
+	x.delivery = x.w.Spawn("delivery", actortest.Parent(x.queue.Ref()), actortest.Args(&deliveryArgs{Workers: 2, Timeout: 5 * time.Second}))
 }
 
 // crash restarts the queue, and with it its children, as a host does.

@@ -14,8 +14,8 @@ import (
 // intake answers the senders. It is the one that strangers talk to, and has nothing but the secrets.
 type intake struct {
 	*web.Mux
-	tolerance time.Duration
-	keys      map[string]signing // by source; of those that exist, so there are few
+	args intakeArgs
+	keys map[string]signing // by source; of those that exist, so there are few
 }
 
 // signing is a source's key, which is asked for again from time to time.
@@ -38,12 +38,10 @@ func newIntake() *intake {
 }
 
 func (i *intake) Started(ctx *actor.Context) error {
-	var s settings
-	err := ctx.DecodeArgs(&s)
-	if err == nil {
-		i.tolerance, err = s.duration("tolerance", time.Hour)
+	if err := ctx.DecodeArgs(&i.args); err != nil {
+		return err
 	}
-	return err
+	return i.args.check()
 }
 
 // hook checks a hook and brings it to the queue.
@@ -66,7 +64,7 @@ func (i *intake) hook(ctx *actor.Context, q *web.Request, w *web.Response) error
 	case len(kind) > mostKind:
 		w.Error(400, "content-type: it is too long")
 		return nil
-	case !s.fresh(ctx.Now(), i.tolerance):
+	case !s.fresh(ctx.Now(), i.args.Tolerance):
 		w.Error(401, "webhook-timestamp: it is too far from now")
 		return nil
 	}

@@ -44,7 +44,7 @@ const (
 
 func jobKey(id string) string  { return jobPrefix + id }
 func bodyKey(id string) string { return "body/" + id }
-func seenKey(id string) string { return "seen/" + id } // outlives the job: see queueArgs.remember
+func seenKey(id string) string { return "seen/" + id } // outlives the job: see queueArgs.Remember
 
 var (
 	jobsIn = kv.In("jobs")

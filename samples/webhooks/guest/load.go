@@ -108,7 +108,7 @@ func (q *queue) open(ctx *actor.Context, start int64) {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	latest := ctx.Now().Add(q.args.policy.longest).UnixMilli()
+	latest := ctx.Now().Add(q.policy.longest).UnixMilli()
 	for _, id := range ids {
 		j := q.jobs[id]
 		j.Due = min(j.Due, latest) // the clock may have been wrong

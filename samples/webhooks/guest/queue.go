@@ -15,6 +15,7 @@ import (
 type queue struct {
 	*web.Mux
 	args    queueArgs
+	policy  policy
 	ready   bool // the store was read
 	jobs    map[string]*job
 	dead    map[string]*letter
@@ -24,13 +25,6 @@ type queue struct {
 	agenda  agenda
 	workers []*station
 	number  uint64 // of the last task
-}
-
-type queueArgs struct {
-	open, dead int64 // at most
-	policy     policy
-	lease      time.Duration
-	remember   time.Duration
 }
 
 // arrival is a hook that is being written.
@@ -63,26 +57,14 @@ func newQueue() *queue {
 	return q
 }
 
-func (a *queueArgs) read(s settings) error {
-	var errs [7]error
-	a.open, errs[0] = s.number("open", 100_000)
-	a.dead, errs[1] = s.number("dead", 100_000)
-	a.policy.attempts, errs[2] = s.number("attempts", 1000)
-	a.policy.first, errs[3] = s.duration("first", time.Hour)
-	a.policy.longest, errs[4] = s.duration("longest", 24*time.Hour)
-	a.lease, errs[5] = s.duration("lease", 24*time.Hour)
-	a.remember, errs[6] = s.duration("remember", 366*24*time.Hour)
-	return errors.Join(errs[:]...)
-}
-
 func (q *queue) Started(ctx *actor.Context) error {
-	var s settings
-	if err := ctx.DecodeArgs(&s); err != nil {
+	if err := ctx.DecodeArgs(&q.args); err != nil {
 		return err
 	}
-	if err := q.args.read(s); err != nil {
+	if err := q.args.check(); err != nil {
 		return err
 	}
+	q.policy = policy{q.args.Attempts, q.args.First, q.args.Longest}
 	ctx.Every(timerLease, time.Second, nil)
 	q.load(ctx)
 	return nil
@@ -155,7 +137,7 @@ func (q *queue) accept(ctx *actor.Context, h *hook, from asker) {
 	}
 	q.writing[id] = a
 	jobsIn.Batch(ctx, []kv.Op{
-		kv.PutOp(seenKey(id), nil, kv.Write{IfAbsent: true, TTL: q.args.remember}),
+		kv.PutOp(seenKey(id), nil, kv.Write{IfAbsent: true, TTL: q.args.Remember}),
 		kv.PutOp(jobKey(id), kv.Encode(&a.record), kv.Write{IfAbsent: true}),
 		kv.PutOp(bodyKey(id), h.Body, kv.Write{}),
 	}, func(ctx *actor.Context, _ []kv.Result, err error) error {
@@ -182,7 +164,7 @@ func (q *queue) accept(ctx *actor.Context, h *hook, from asker) {
 }
 
 // room reports whether there may be another job.
-func (q *queue) room() bool { return int64(len(q.jobs)+len(q.writing)) < q.args.open }
+func (q *queue) room() bool { return int64(len(q.jobs)+len(q.writing)) < q.args.Open }
 
 // keep makes a hook that was written a job.
 func (q *queue) keep(ctx *actor.Context, id string, a *arrival) {
@@ -272,7 +254,7 @@ func (q *queue) dispatch(ctx *actor.Context) {
 		q.agenda.take()
 		q.number++
 		j.state = taken
-		w.idle, w.job, w.number, w.until = false, j, q.number, ctx.Now().Add(q.args.lease)
+		w.idle, w.job, w.number, w.until = false, j, q.number, ctx.Now().Add(q.args.Lease)
 		ctx.Tell(w.ref, &task{Number: w.number, Epoch: w.epoch, Job: j.id, Source: j.Source, Delivery: j.Delivery, Kind: j.Kind})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 	"github.com/wasmactors/wasmactors/guest-sdk/actortest"
 	"github.com/wasmactors/wasmactors/guest-sdk/kv"
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
@@ -164,7 +165,7 @@ func TestSecretIsReplaced(t *testing.T) {
 
 // A delivery is done once however often it comes: while it is written, while it is open, when it is dead, and when it was delivered.
 func TestIdempotency(t *testing.T) {
-	x := newSite(t, "attempts", "2")
+	x := newSiteWith(t, func(a *queueArgs) { a.Attempts = 2 })
 	x.answer = func(r *sent) { r.status(500) }
 	first, second := x.hook("a", "body of a"), x.hook("a", "body of a")
 	if first.status != 0 || second.status != 0 {
@@ -215,7 +216,7 @@ func TestIdempotency(t *testing.T) {
 
 // Attempts come after growing pauses, then the job is a dead letter.
 func TestBackoff(t *testing.T) {
-	x := newSite(t, "attempts", "5", "first", "1s", "longest", "3s")
+	x := newSiteWith(t, func(a *queueArgs) { a.Attempts, a.First, a.Longest = 5, time.Second, 3*time.Second })
 	x.answer = func(r *sent) { r.status(503) }
 	x.accepted("a")
 	x.w.Advance(time.Minute)
@@ -246,7 +247,7 @@ func TestBackoff(t *testing.T) {
 
 // The destination may ask for a longer pause, within bounds; what it refuses is dead at once.
 func TestDestinationDecides(t *testing.T) {
-	x := newSite(t, "attempts", "3", "first", "10ms", "longest", "2s")
+	x := newSiteWith(t, func(a *queueArgs) { a.Attempts, a.First, a.Longest = 3, 10*time.Millisecond, 2*time.Second })
 	after := "1"
 	x.answer = func(r *sent) { r.status(429, "retry-after", after) }
 	x.accepted("a")
@@ -267,7 +268,7 @@ func TestDestinationDecides(t *testing.T) {
 
 // Senders beyond the bound are told to come again, and can when there is room.
 func TestBound(t *testing.T) {
-	x := newSite(t, "open", "3")
+	x := newSiteWith(t, func(a *queueArgs) { a.Open = 3 })
 	x.answer = func(*sent) {}
 	for i := range 3 {
 		x.accepted(fmt.Sprint(i))
@@ -285,7 +286,7 @@ func TestBound(t *testing.T) {
 
 // A worker that crashes has its job given to another, and no more than attempts often.
 func TestWorkerCrash(t *testing.T) {
-	x := newSite(t, "attempts", "3")
+	x := newSiteWith(t, func(a *queueArgs) { a.Attempts = 3 })
 	crashes := 2
 	x.answer = func(r *sent) {
 		if crashes--; crashes < 0 {
@@ -316,7 +317,7 @@ func TestWorkerCrash(t *testing.T) {
 
 // A worker that ends for good, and one that says nothing, lose their jobs, too.
 func TestWorkerIsLost(t *testing.T) {
-	x := newSite(t, "lease", "3s")
+	x := newSiteWith(t, func(a *queueArgs) { a.Lease = 3 * time.Second })
 	x.answer = func(*sent) {}
 	x.accepted("a")
 	x.w.Stop(x.w.Find(x.sent[0].Path))
@@ -448,7 +449,7 @@ func TestStoreRefuses(t *testing.T) {
 
 // Dead letters have a bound; beyond it a job is tried on, and dead letters can be thrown away.
 func TestDeadLetters(t *testing.T) {
-	x := newSite(t, "dead", "1", "attempts", "1", "longest", "2s")
+	x := newSiteWith(t, func(a *queueArgs) { a.Dead, a.Attempts, a.Longest = 1, 1, 2*time.Second })
 	x.answer = func(*sent) {}
 	x.accepted("a")
 	x.accepted("b")
@@ -479,7 +480,7 @@ func TestDeadLetters(t *testing.T) {
 }
 
 func TestPagesOfDead(t *testing.T) {
-	x := newSite(t, "dead", "1000", "attempts", "1", "open", "500")
+	x := newSiteWith(t, func(a *queueArgs) { a.Dead, a.Attempts, a.Open = 1000, 1, 500 })
 	x.answer = func(r *sent) { r.status(400) }
 	var want []string
 	for i := range 230 {
@@ -522,7 +523,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 
 // crashAt crashes at a write, and reports whether there was one of that number.
 func crashAt(t *testing.T, at int, happens bool) bool {
-	x := newSite(t, "attempts", "2", "first", "10ms", "longest", "20ms")
+	x := newSiteWith(t, func(a *queueArgs) { a.Attempts, a.First, a.Longest = 2, 10*time.Millisecond, 20*time.Millisecond })
 	crashed := false
 	crash := func(n int) bool {
 		if n != at+1 || crashed { // the first write is the one of the start
@@ -615,7 +616,7 @@ func TestMovesInDoubt(t *testing.T) {
 			namespace string
 			retry     bool
 		}{{"dead", false}, {"jobs", false}, {"jobs", true}, {"dead", true}} {
-			x := newSite(t, "attempts", "1")
+			x := newSiteWith(t, func(a *queueArgs) { a.Attempts = 1 })
 			x.answer = func(r *sent) { r.status(400) }
 			doubt := func() {
 				x.store.fault = func(namespace, op string) (service.Code, bool) {
@@ -691,15 +692,18 @@ func TestForeignEntries(t *testing.T) {
 }
 
 func TestArgs(t *testing.T) {
-	for _, c := range [][2]string{{"open", "0"}, {"open", "100001"}, {"dead", "x"}, {"attempts", ""}, {"first", "0"}, {"first", "2h"}, {"longest", "1"}, {"lease", "-1s"}, {"remember", "9000h"}} {
-		x := actortest.Spawn(t, "queue", actortest.Args(queueSettings(c[0], c[1])))
-		if f := x.Started().Failure; f == nil || !strings.Contains(f.Reason, "args."+c[0]) {
-			t.Errorf("%v: %v", c, f)
+	for key, change := range map[string]func(*queueArgs){
+		"open": func(a *queueArgs) { a.Open = 0 }, "dead": func(a *queueArgs) { a.Dead = 100_001 }, "attempts": func(a *queueArgs) { a.Attempts = -1 },
+		"first": func(a *queueArgs) { a.First = 0 }, "longest": func(a *queueArgs) { a.Longest = 25 * time.Hour }, "lease": func(a *queueArgs) { a.Lease = -time.Second },
+		"remember": func(a *queueArgs) { a.Remember = 9000 * time.Hour },
+	} {
+		if f := actortest.Spawn(t, "queue", actortest.Args(queueOf(change))).Started().Failure; f == nil || !strings.Contains(f.Reason, "args."+key+" ") {
+			t.Errorf("%s: %v", key, f)
 		}
 	}
-	for _, args := range []map[string]string{{"workers": "65", "timeout": "1s"}, {"workers": "1", "timeout": "x"}} {
-		if f := actortest.Spawn(t, "delivery", actortest.Args(texts(args))).Started().Failure; f == nil {
-			t.Error(args)
+	for typ, args := range map[string]actor.Encoder{"delivery": &deliveryArgs{Workers: 65, Timeout: time.Second}, "intake": &intakeArgs{}, "queue": actor.Null} {
+		if f := actortest.Spawn(t, typ, actortest.Args(args)).Started().Failure; f == nil {
+			t.Errorf("%s: %+v", typ, args)
 		}
 	}
 }

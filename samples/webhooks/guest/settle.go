@@ -15,7 +15,7 @@ func (q *queue) done(ctx *actor.Context, j *job) {
 	notesIn.Batch(ctx, []kv.Op{
 		kv.DeleteOp(jobKey(j.id), kv.Write{}),
 		kv.DeleteOp(bodyKey(j.id), kv.Write{}),
-		kv.PutOp(seenKey(j.id), kv.Encode(&j.record), kv.Write{TTL: q.args.remember}),
+		kv.PutOp(seenKey(j.id), kv.Encode(&j.record), kv.Write{TTL: q.args.Remember}),
 	}, func(ctx *actor.Context, _ []kv.Result, err error) error {
 		if err != nil {
 			ctx.Warn("the store does not take that " + j.id + " is delivered: " + err.Error())
@@ -31,11 +31,11 @@ func (q *queue) done(ctx *actor.Context, j *job) {
 func (q *queue) failed(ctx *actor.Context, j *job, problem string, after time.Duration) {
 	j.Attempts++
 	j.Problem = short(problem)
-	if j.Attempts >= q.args.policy.attempts {
+	if j.Attempts >= q.policy.attempts {
 		q.bury(ctx, j)
 		return
 	}
-	q.postpone(ctx, j, max(after, q.args.policy.pause(j.Attempts, ctx.Rand().Float64())))
+	q.postpone(ctx, j, max(after, q.policy.pause(j.Attempts, ctx.Rand().Float64())))
 }
 
 // postpone notes a job's next attempt.
@@ -48,9 +48,9 @@ func (q *queue) postpone(ctx *actor.Context, j *job, pause time.Duration) {
 // bury moves a job to the dead letters. These have a namespace, and so a quota, of their own; what needs two writes
 // is completed by the next incarnation if this one ends in between: see repair.
 func (q *queue) bury(ctx *actor.Context, j *job) {
-	if int64(len(q.dead))+q.graves >= q.args.dead {
+	if int64(len(q.dead))+q.graves >= q.args.Dead {
 		ctx.Error("there is no room for another dead letter: " + j.id + " is tried on")
-		q.postpone(ctx, j, q.args.policy.longest)
+		q.postpone(ctx, j, q.policy.longest)
 		return
 	}
 	j.state = moving
@@ -58,7 +58,7 @@ func (q *queue) bury(ctx *actor.Context, j *job) {
 	inVain := func(ctx *actor.Context, err error) error {
 		q.graves--
 		ctx.Error(j.id + " cannot be made a dead letter, and is tried on: " + err.Error())
-		q.postpone(ctx, j, q.args.policy.longest)
+		q.postpone(ctx, j, q.policy.longest)
 		return nil
 	}
 	jobsIn.Get(ctx, bodyKey(j.id), func(ctx *actor.Context, e kv.Entry, err error) error {
@@ -101,7 +101,7 @@ func (q *queue) retry(ctx *actor.Context, id string, l *letter, then func(ctx *a
 		back.Round, back.Attempts, back.Due = back.Round+1, 0, ctx.Now().UnixMilli()
 		j := &job{id: id, record: back, state: moving}
 		q.jobs[id] = j // has its place
-		ops := append(whole(id, &back, e, err == nil), kv.PutOp(seenKey(id), nil, kv.Write{TTL: q.args.remember}))
+		ops := append(whole(id, &back, e, err == nil), kv.PutOp(seenKey(id), nil, kv.Write{TTL: q.args.Remember}))
 		jobsIn.Batch(ctx, ops, func(ctx *actor.Context, _ []kv.Result, err error) error {
 			switch {
 			case unwritten(err):

@@ -56,7 +56,7 @@ func (q *queue) report(ctx *actor.Context, from actor.Ref, r *report) {
 		j.Attempts, j.Problem = j.Attempts+1, short(r.Problem)
 		q.bury(ctx, j)
 	default:
-		q.failed(ctx, j, r.Problem, time.Duration(min(max(r.AfterMS, 0), q.args.policy.longest.Milliseconds()))*time.Millisecond)
+		q.failed(ctx, j, r.Problem, time.Duration(min(max(r.AfterMS, 0), q.policy.longest.Milliseconds()))*time.Millisecond)
 	}
 	q.dispatch(ctx)
 }
@@ -85,7 +85,7 @@ func (q *queue) gone(ctx *actor.Context, ref actor.Ref) {
 func (q *queue) expire(ctx *actor.Context) {
 	for _, w := range q.workers {
 		if w.job != nil && !ctx.Now().Before(w.until) {
-			q.lost(ctx, w, "the worker has said nothing for "+q.args.lease.String())
+			q.lost(ctx, w, "the worker has said nothing for "+q.args.Lease.String())
 		}
 	}
 }
