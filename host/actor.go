@@ -74,7 +74,7 @@ type actor struct {
 	member   family.Member[*actor] // of the parent's family
 
 	disp       *dispatch.Dispatcher // that its turns run on
-	throughput int                  // messages before others get their turn
+	throughput int                  // messages before others get their turn; below 0: with a deadline
 	behaviour  Behaviour
 	turn       interruptible // the behaviour, if its turns can be ended from outside
 	ctx        Context
@@ -236,13 +236,12 @@ func (a *actor) random() *rand.Rand {
 func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	a.handleSystem(scr)
-	due := a.spellEnd()
-	for budget := a.throughput; budget > 0 && !a.box.nothing() && a.open() && !w.Spent(); {
-		most := budget
-		if due != 0 {
-			most = 1
-		}
-		n := a.handleMessages(scr, most)
+	budget := a.throughput
+	if budget < 0 {
+		budget = a.timedSpell(scr)
+	}
+	for budget > 0 && !a.box.nothing() && a.open() && !w.Spent() {
+		n := a.handleMessages(scr, budget)
 		if n == 0 {
 			break
 		}
@@ -250,12 +249,9 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 		if a.sysq.waiting() {
 			a.handleSystem(scr)
 		}
-		if due != 0 && a.overdue(due) {
-			break
-		}
 	}
 	if a.gate.Bounded() {
-		a.gate.Trim(&a.box, isMail, a.evict)
+		a.trim()
 	}
 	if !a.box.settled() {
 		a.box.settle()

@@ -32,6 +32,9 @@ type HostedMailbox interface {
 	// Settle is called by the consumer at the end of each spell of work. The mailbox may give
 	// back what it has reserved and does not need.
 	Settle()
+	// Trim gives messages up until at most so many wait that somebody has sent, as
+	// DeadEvicted: the least urgent ones, the oldest of them first. The consumer calls it.
+	Trim(most int)
 	// Failed says that the turn of an envelope that was popped has failed, before anybody else
 	// hears of it. It stays the caller's, who may put it back. The consumer calls it.
 	Failed(e *Envelope)
@@ -56,8 +59,11 @@ type boxHost struct{ a *actor }
 // Dropped implements MailboxHost.
 func (h boxHost) Dropped(e *Envelope, why DeadReason) {
 	err := ErrDropped
-	if why == DeadDuplicate {
+	switch why {
+	case DeadDuplicate:
 		err = ErrDuplicate
+	case DeadEvicted:
+		err = ErrRestarting
 	}
 	h.a.dead(nil, why, err, e)
 }
@@ -69,6 +75,15 @@ func (h boxHost) Reserve(bytes int64, must bool) error {
 		return nil
 	}
 	return h.a.account.GrowMailbox(bytes)
+}
+
+// trim has what waits for a restart be no more than its bound.
+func (a *actor) trim() {
+	if a.box.hosted != nil {
+		a.box.hosted.Trim(a.gate.Bound())
+		return
+	}
+	a.gate.Trim(&a.box, isMail, a.evict)
 }
 
 // host makes the mailbox known to its actor, and the other way round.

@@ -448,6 +448,29 @@ func TestE22_SuspendedActorsKeepTheirMail(t *testing.T) {
 	}
 }
 
+// In a delay only so many wait, and with priorities the least urgent are evicted.
+func TestE22_ABoundedDelayEvictsTheLeastUrgent(t *testing.T) {
+	l := newStage(t, func(c Config) Config {
+		return c.WithGuardian(supervision.Default().WithBackoff(supervision.Backoff{Policy: backoff.WithJitter(backoff.Constant(time.Second), backoff.NoJitter()), Stash: 2}))
+	})
+	a := l.spawn("a", boxed(t, Native(func() Actor { return &telling{} }), "priority", 10))
+	l.say(a, "crash")
+	for i, level := range []string{"0", "2", "3", "0", "1"} {
+		l.post(a, headed(fmt.Sprint(i), "priority", level))
+	}
+	l.run()
+	l.pass(time.Second)
+	l.wants(told("0 3")...)
+	var reasons []string
+	all, _ := l.DeadLetters()
+	for _, d := range all {
+		reasons = append(reasons, d.Reason.Name())
+	}
+	if !slices.Equal(reasons, []string{"evicted", "evicted", "evicted"}) {
+		t.Errorf("%q", reasons)
+	}
+}
+
 // What waits is on the account in every kind, and refused where there is no room.
 func TestEveryKindPaysForWhatWaits(t *testing.T) {
 	for kind := range KindsOfMailboxes {

@@ -120,6 +120,9 @@ func (a *actor) dispatched() error {
 	if d.throughput > 0 {
 		a.throughput = d.throughput
 	}
+	if d.deadline > 0 {
+		a.throughput = -a.throughput // Run looks at one number
+	}
 	switch {
 	case d.pool != "":
 		known := slices.ContainsFunc(a.sys.cfg.pools, func(p pool) bool { return p.name == d.pool })
@@ -152,12 +155,20 @@ func (a *actor) leaveThread() {
 	}()
 }
 
-// spellEnd is when a spell of work that begins now is to end, ns since 1970; 0: it has no time.
-func (a *actor) spellEnd() int64 {
-	if a.props.dispatch.deadline == 0 {
-		return 0
+// timedSpell handles messages one by one, until the deadline of the spell or as many as may be. What
+// is left to handle in this spell is nothing, 0.
+func (a *actor) timedSpell(scr *scratch) int {
+	begun := a.Now()
+	for range -a.throughput {
+		if a.box.nothing() || !a.open() || scr.w.Spent() || a.handleMessages(scr, 1) == 0 {
+			break
+		}
+		if a.sysq.waiting() {
+			a.handleSystem(scr)
+		}
+		if a.Now().Sub(begun) >= a.props.dispatch.deadline {
+			break
+		}
 	}
-	return a.Now().Add(a.props.dispatch.deadline).UnixNano()
+	return 0
 }
-
-func (a *actor) overdue(due int64) bool { return a.Now().UnixNano() >= due }

@@ -180,17 +180,48 @@ func (b *box) makeRoom(at int, size int64, gone *dropped) bool {
 			i--
 			continue
 		}
-		old := b.levels[i].popFront()
+		bytes -= b.giveUp(i, host.DeadDropped, gone)
 		messages--
-		bytes -= int64(old.e.Size())
-		b.n.Add(-1)
-		b.bytes.Add(-int64(old.e.Size()))
-		if b.keys != nil {
-			b.forget(old.e)
-		}
-		gone.add(old.e, host.DeadDropped)
 	}
 	return true
+}
+
+// Trim implements host.HostedMailbox.
+func (b *box) Trim(most int) {
+	for {
+		var gone dropped
+		b.mu.Lock()
+		mail, last := 0, -1
+		for i := range b.levels {
+			if mail += b.levels[i].n; b.levels[i].n > 0 {
+				last = i
+			}
+		}
+		if b.shown.e != nil && host.IsMail(b.shown.e) {
+			mail++
+		}
+		if mail > most && last >= 0 {
+			b.giveUp(last, host.DeadEvicted, &gone)
+		}
+		b.mu.Unlock()
+		if gone.one == nil {
+			return
+		}
+		b.give(&gone)
+	}
+}
+
+// giveUp gives up the oldest message of a level. mu is held.
+func (b *box) giveUp(at int, why host.DeadReason, gone *dropped) int64 {
+	old := b.levels[at].popFront()
+	size := int64(old.e.Size())
+	b.n.Add(-1)
+	b.bytes.Add(-size)
+	if b.keys != nil {
+		b.forget(old.e)
+	}
+	gone.add(old.e, why)
+	return size
 }
 
 // Force implements host.Mailbox.

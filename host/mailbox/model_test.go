@@ -376,6 +376,26 @@ func TestEveryKindIsItsModel(t *testing.T) {
 				}
 				back(batch...)
 			},
+			"trim": func(t *rapid.T) {
+				most := rapid.IntRange(0, 6).Draw(t, "most")
+				mail := 0
+				for _, x := range m.all() {
+					if x.mail {
+						mail++
+					}
+				}
+				box.Trim(most)
+				for level := c.levels - 1; level >= 0; level-- {
+					for _, x := range slices.Clone(m.waiting) {
+						if x.mail && x.level == level && mail > most {
+							mail--
+							dropped(x, host.DeadEvicted)
+							m.take(x)
+							m.forget(x.key)
+						}
+					}
+				}
+			},
 			"settle": func(t *rapid.T) { box.Settle() },
 			"close": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "really") > 0 {

@@ -51,6 +51,9 @@ func (g *Gate) Policy() supervision.Meanwhile { return supervision.Meanwhile(g.p
 // Bounded reports whether messages that wait are to be trimmed.
 func (g *Gate) Bounded() bool { return g.bound > 0 }
 
+// Bound is how many messages may wait, if that is Bounded.
+func (g *Gate) Bound() int { return g.bound }
+
 // Trim hands the oldest messages beyond the bound to evict. What the host itself has
 // put into the queue is no message: it neither counts nor loses its place.
 func (g *Gate) Trim(q Queue, isMessage func(*mailbox.Envelope) bool, evict func(*mailbox.Envelope)) {
