@@ -32,6 +32,9 @@ type HostedMailbox interface {
 	// Settle is called by the consumer at the end of each spell of work. The mailbox may give
 	// back what it has reserved and does not need.
 	Settle()
+	// Order counts what has come: so many before the one that has waited longest (all, if none
+	// waits), and so many in all. Any goroutine may call it.
+	Order() (before, came uint64)
 	// Trim gives messages up until at most so many wait that somebody has sent, as
 	// DeadEvicted: the least urgent ones, the oldest of them first. The consumer calls it.
 	Trim(most int)

@@ -48,6 +48,7 @@ type Info struct {
 
 	Mailbox      int // messages that wait
 	MailboxBytes int64
+	Before, Came uint64 // of a [HostedMailbox]: its Order; 0: what waits has come behind Turns others
 	Turns        uint64
 	Fuel         uint64
 	Crashes      uint64
@@ -182,7 +183,10 @@ func (a *actor) info(i *Info) {
 		i.Parent = Ref{}
 	}
 	i.Type, i.Incarnation, i.Since, i.Failure = a.typ, a.number.Load(), a.startedAt.Load(), a.failed.Load()
-	i.Mailbox, i.MailboxBytes = a.box.Len(), a.box.Bytes()
+	i.Mailbox, i.MailboxBytes, i.Before, i.Came = a.box.Len(), a.box.Bytes(), 0, 0
+	if a.box.hosted != nil {
+		i.Before, i.Came = a.box.hosted.Order()
+	}
 	i.Turns, i.Fuel, i.Crashes, i.Restarts = a.done.Load(), a.counts.fuel.Load(), a.counts.crashes.Load(), a.counts.restarts.Load()
 	i.Held, i.Children, i.Due = a.account.Total(), 0, 0
 	a.infoState(i)

@@ -186,6 +186,25 @@ func (b *box) makeRoom(at int, size int64, gone *dropped) bool {
 	return true
 }
 
+// Order implements host.HostedMailbox. What was put back counts as the oldest there is.
+func (b *box) Order() (before, came uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	oldest := b.last + 1
+	for i := range b.levels {
+		if q := &b.levels[i]; q.n > 0 {
+			oldest = min(oldest, q.front().at)
+		}
+	}
+	if b.own.n > 0 {
+		oldest = min(oldest, b.own.front().at)
+	}
+	if b.shown.e != nil {
+		oldest = min(oldest, b.shown.at)
+	}
+	return uint64(max(oldest-1, 0)), uint64(b.last)
+}
+
 // Trim implements host.HostedMailbox.
 func (b *box) Trim(most int) {
 	for {

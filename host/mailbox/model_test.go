@@ -422,6 +422,10 @@ func TestEveryKindIsItsModel(t *testing.T) {
 				if box.Len() != m.n() || box.Bytes() != m.bytes() || box.Empty() != (m.n() == 0) {
 					t.Fatalf("%d messages, %d bytes; %d and %d are right", box.Len(), box.Bytes(), m.n(), m.bytes())
 				}
+				before, came := box.Order()
+				if oldest := slices.MinFunc(append(m.all(), entry{at: m.next + 1}), func(a, b entry) int { return a.at - b.at }).at; int(came) != m.next || int(before) != max(oldest-1, 0) {
+					t.Fatalf("%d have come before the oldest, %d in all; %d and %d are right", before, came, oldest-1, m.next)
+				}
 				if len(acc.gone) > 0 {
 					t.Fatalf("%d were given up that should not", len(acc.gone))
 				}

@@ -59,6 +59,9 @@ func (w *waits) look(x *host.Info, at int64) int64 {
 		w.byRef[x.Ref.UID()] = m
 	}
 	m.round = w.round
+	if x.Came > 0 { // they do not leave in the order in which they have come
+		return m.look(mark{at, x.Came}, x.Before)
+	}
 	return m.look(mark{at, x.Turns + uint64(x.Mailbox)}, x.Turns)
 }
 
