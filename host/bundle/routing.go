@@ -167,10 +167,12 @@ func (c *checker) withoutMeaning(name string, v view, group bool, r *Routing) {
 		if r.Logic == "balancing" {
 			c.at(v.get("router").n, "router: balancing goes with pool: the actors of a group have mailboxes of their own")
 		}
-		for _, k := range []string{"type", "args", "crashed-message", "lifetime", "capabilities", "supervision"} {
+		for _, k := range []string{"type", "args", "crashed-message", "lifetime", "capabilities", "supervision", "mailbox", "dispatcher"} {
 			reasons = append(reasons, reason{k, "the actors that it sends to have their own"})
 		}
 		reasons = append(reasons, reason{"resizer", "it makes no actors"})
+	} else if r.Logic == "balancing" {
+		reasons = append(reasons, reason{"mailbox", "its routees share a queue"})
 	}
 	for _, x := range reasons {
 		if n := v.get(x.key); n.given() {
