@@ -51,22 +51,13 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	}
 	for i := range scr.effects {
 		e := &scr.effects[i]
-		if e.env != nil && e.env == a.ctx.env { // the message itself goes on
-			if failed {
-				e.env = nil
-				continue
-			}
-			a.ctx.env = nil
-			e.env.Flags &= flagNoInfluence | flagSuppressed
-			e.env.Sequence, e.env.Position = 0, 0
-		}
 		switch {
 		case e.kind == effectSend && !failed:
 			_ = a.sys.deliver(scr, e.to, e.env)
 		case e.kind == effectQuit:
 			a.post(scr, sysMsg{kind: sysQuit, reason: "stopped"})
 		case failed:
-			if e.env != nil {
+			if e.env != nil && e.env != a.ctx.env {
 				e.env.Free()
 			}
 		case e.kind == effectStop:
@@ -74,6 +65,11 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 				t.stop(scr, "")
 			}
 		case e.kind == effectForward:
+			if e.env == a.ctx.env { // the message itself goes on
+				a.ctx.env = nil
+				e.env.Flags &= flagNoInfluence | flagSuppressed
+				e.env.Sequence, e.env.Position = 0, 0
+			}
 			a.sys.delegate(scr, e.env, a.uid, e.to)
 			_ = a.sys.deliver(scr, e.to, e.env)
 		}
@@ -142,10 +138,10 @@ func (c *Context) next() *mailbox.Envelope {
 		if len(scr.effects) > 0 {
 			a.leaveTurn(scr, false)
 		}
-		if c.env != nil && c.env.Value != nil {
-			a.noteTaken(c.env)
-		}
-		if c.env != nil {
+		if c.env != nil { // it does not go on itself
+			if c.env.Value != nil {
+				a.noteTaken(c.env)
+			}
 			scr.cache.Free(c.env)
 			c.env = nil
 		}
@@ -244,13 +240,17 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 }
 
 // Forward sends the current message on, in the name of its sender: the receiver may then
-// answer it. The first time in a turn it is not copied.
-func (c *Context) Forward(to Ref) error { return c.forward(to, "") }
+// answer it.
+func (c *Context) Forward(to Ref) error { return c.forward(to, "", false) }
 
 // ForwardWithout is Forward without one of the message's headers.
-func (c *Context) ForwardWithout(to Ref, header string) error { return c.forward(to, header) }
+func (c *Context) ForwardWithout(to Ref, header string) error { return c.forward(to, header, false) }
 
-func (c *Context) forward(to Ref, without string) error {
+// Pass is Forward without a copy, if it is the first in the turn: what is received is the
+// message itself, so its payload must not be changed.
+func (c *Context) Pass(to Ref) error { return c.forward(to, "", true) }
+
+func (c *Context) forward(to Ref, without string, whole bool) error {
 	switch {
 	case c.env == nil:
 		return ErrNoQuestion
@@ -258,7 +258,7 @@ func (c *Context) forward(to Ref, without string) error {
 		return ErrNobody
 	}
 	e := c.env
-	if c.passed || without != "" || !isMail(e) || e.Value != nil || c.actor.sys.cfg.tracer != nil {
+	if !whole || c.passed || !isMail(e) || e.Value != nil || c.actor.sys.cfg.tracer != nil {
 		e = cloneEnvelope(e)
 		if !isMail(e) {
 			e.Kind = abi.KindMessage

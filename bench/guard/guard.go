@@ -14,13 +14,18 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/router"
 	"github.com/wasmactors/wasmactors/internal/instrcount"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// Native is the kind of an actor in Go; every other kind is a guest's file.
-const Native = "native"
+// Native is the kind of an actor in Go, Routed one whose messages go through a round-robin
+// router each; every other kind is a guest's file.
+const (
+	Native = "native"
+	Routed = "routed"
+)
 
 // Counts are those of one message of a ping-pong: 32 bytes to an actor that sends
 // them back, on one worker.
@@ -76,7 +81,8 @@ func open(ctx context.Context, kind string) (*pingPong, error) {
 		return nil, err
 	}
 	var props host.Props
-	if kind == Native {
+	var routers []host.Ref
+	if kind == Native || kind == Routed {
 		answer := packet(0)
 		var boxed any = answer // once, as an actor can that is in a hurry
 		props = host.Func(func(c *host.Context, m host.Message) error {
@@ -85,7 +91,13 @@ func open(ctx context.Context, kind string) (*pingPong, error) {
 				return c.Tell(referee, boxed)
 			}
 			binary.BigEndian.PutUint32(answer[number:], n-1)
-			return c.Tell(m.Sender, boxed)
+			to := m.Sender
+			if routers != nil {
+				if to = routers[0]; m.Sender.UID() == p.pair[1].UID() {
+					to = routers[1]
+				}
+			}
+			return c.Tell(to, boxed)
 		})
 	} else {
 		code, err := os.ReadFile(kind)
@@ -105,6 +117,15 @@ func open(ctx context.Context, kind string) (*pingPong, error) {
 	for i := range p.pair {
 		if p.pair[i], err = sys.Spawn("", props); err != nil {
 			return nil, err
+		}
+	}
+	if kind == Routed {
+		for _, ref := range p.pair {
+			front, err := sys.Spawn("", router.Group(router.RoundRobin, ref.Path()).Props())
+			if err != nil {
+				return nil, err
+			}
+			routers = append(routers, front)
 		}
 	}
 	return p, nil

@@ -60,6 +60,7 @@ func TestCostOfAMessage(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ name, kind, compiler string }{
 		{"native", guard.Native, ""},
+		{"routed", guard.Routed, ""},
 		{"wat", filepath.Join("..", "guests", "bench.wasm"), ""},
 		{"go", filepath.Join(dir, "go.wasm"), "go"},
 		{"tinygo", filepath.Join(dir, "tinygo.wasm"), "tinygo"},

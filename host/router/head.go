@@ -122,7 +122,8 @@ func (h *head) changed() {
 // Handle implements host.Behaviour.
 func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 	for {
-		m, ok := ctx.Next()
+		var ok bool
+		h.msg, ok = ctx.Next()
 		if h.due { // by a message whose turn is over: it was routed without the resizer's help
 			h.due = false
 			if err := h.resize(ctx, h.resizer.change(h.routees)); err != nil {
@@ -132,27 +133,28 @@ func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 		if !ok {
 			return nil
 		}
-		switch m.Kind {
+		switch h.msg.Kind {
 		case abi.KindMessage:
-			h.receive(ctx, m)
+			h.receive(ctx)
 		case abi.KindTerminated:
-			h.ended(ctx, m.Sender)
+			h.ended(ctx, h.msg.Sender)
 		case abi.KindTimer:
 			if h.asks != nil {
-				h.asks.tick(ctx, m.Correlation)
+				h.asks.tick(ctx, h.msg.Correlation)
 			}
 		case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
 			if h.asks != nil {
-				h.asks.answer(ctx, m)
+				h.asks.answer(ctx, h.msg)
 			}
 		}
 	}
 }
 
-func (h *head) receive(ctx *host.Context, m host.Message) {
+func (h *head) receive(ctx *host.Context) {
+	m := &h.msg
 	if len(m.Headers) > 0 {
 		if op, ok := header(m.Headers, Header); ok {
-			h.manage(ctx, m, string(op))
+			h.manage(ctx, *m, string(op))
 			return
 		}
 	}
@@ -163,7 +165,6 @@ func (h *head) receive(ctx *host.Context, m host.Message) {
 	if len(h.missing) > 0 {
 		h.refresh(ctx)
 	}
-	h.msg = m
 	if h.asks != nil && m.Correlation != 0 && !m.Sender.IsZero() {
 		if err := h.asks.ask(ctx, &h.msg); err != nil {
 			h.refuse(ctx, err)
@@ -201,7 +202,7 @@ func (h *head) route(ctx *host.Context) (err error) {
 			continue
 		}
 		for _, i := range h.picked {
-			if err := ctx.Forward(h.routees[i].Ref); err != nil {
+			if err := ctx.Pass(h.routees[i].Ref); err != nil {
 				return err
 			}
 		}

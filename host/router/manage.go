@@ -129,7 +129,6 @@ var (
 
 // manage handles a message for the router itself.
 func (h *head) manage(ctx *host.Context, m host.Message, op string) {
-	h.msg = m
 	rank := h.rankOf(ctx, m)
 	if rank == stranger {
 		h.refuse(ctx, errDenied)
