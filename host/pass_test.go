@@ -221,4 +221,3 @@ func (d drawer) Started(ctx *Context) error {
 	return nil
 }
 func (drawer) Receive(*Context, Message) error { return nil }
-
