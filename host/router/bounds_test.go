@@ -366,3 +366,34 @@ func TestGuestSendsToRouter(t *testing.T) {
 		}
 	}
 }
+
+// A router is not its own routee, or a message would go round for ever.
+func TestNotItself(t *testing.T) {
+	w := inGo(t)
+	r := w.start(router.Group(router.RoundRobin, "/user/router"))
+	w.asks(r, "who", router.ErrNoRoutee.Error())
+}
+
+// The seed of the system decides what a router draws.
+func TestSeedOfTheSystem(t *testing.T) {
+	draws := func(seed uint64) (all []int) {
+		s := must(host.New(host.NewConfig("test").WithManual().WithSeed(seed)))(t)
+		defer s.Close(t.Context())
+		sink := host.Func(func(ctx *host.Context, _ host.Message) error {
+			n, err := strconv.Atoi(ctx.Self().Name())
+			all = append(all, n)
+			return err
+		})
+		r := must(s.Spawn("router", router.Pool(9, sink, router.Random).Props()))(t)
+		for range 30 {
+			if err := s.Tell(r, 1); err != nil {
+				t.Fatal(err)
+			}
+			s.RunUntilIdle(1000)
+		}
+		return all
+	}
+	if a := draws(1); len(a) != 30 || !slices.Equal(a, draws(1)) || slices.Equal(a, draws(2)) {
+		t.Error("the seed does not decide")
+	}
+}

@@ -101,7 +101,6 @@ type world struct {
 	t      *testing.T
 	clock  *host.VirtualClock
 	worker host.Props
-	boss   host.Props
 	idle   bool // guests sleep when they have nothing to do
 	heard  []string
 	log    *host.Subscription
