@@ -397,3 +397,18 @@ func TestSeedOfTheSystem(t *testing.T) {
 		t.Error("the seed does not decide")
 	}
 }
+
+// A pool that may not grow any more goes on as it is.
+func TestNoRoomToGrow(t *testing.T) {
+	w := inGo(t)
+	d := router.DefaultResizer()
+	d.Lower, d.Every = 5, 1
+	r := w.start(router.Pool(1, w.worker, router.RoundRobin).WithResizer(d).WithLimits(host.Limits{Tree: host.TreeLimits{Actors: 3}}))
+	w.asks(r, "who", "0 1", "1 1", "0 2")
+	if i := must(w.Info(r))(t); i.Crashes != 0 || i.Children != 2 {
+		t.Errorf("%d crashes, %d routees", i.Crashes, i.Children)
+	}
+	if got := w.ask(r, headed("adjust", 1)); got == "done" || got == "" {
+		t.Errorf("answered %q", got)
+	}
+}
