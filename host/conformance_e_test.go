@@ -493,21 +493,13 @@ func TestEveryKindPaysForWhatWaits(t *testing.T) {
 	}
 }
 
-func TestHeaded(t *testing.T) {
+// Headers from Go stand in the order of their keys.
+func TestHeadersAreSorted(t *testing.T) {
 	l := newStage(t, nil)
 	var got []byte
 	a := l.spawn("a", Func(func(_ *Context, m Message) error { got = slices.Clone(m.Headers); return nil }))
 	l.say(a, Headed{"v", map[string]string{"b": "2", "a": "1"}})
 	if want := abi.AppendHeader(abi.AppendHeader(nil, "a", "1"), "b", "2"); !slices.Equal(got, want) {
 		t.Errorf("%x, want %x", got, want)
-	}
-	many := map[string]string{}
-	for i := range abi.MaxHeaders + 1 {
-		many[fmt.Sprint(i)] = ""
-	}
-	for _, h := range []map[string]string{many, {strings.Repeat("k", 65): ""}, {"k": strings.Repeat("v", 1025)}, {"k": "\xff"}} {
-		if err := l.Tell(a, Headed{"v", h}); err == nil {
-			t.Errorf("%d headers were taken", len(h))
-		}
 	}
 }
