@@ -108,7 +108,13 @@ func TestTheLeastUrgentGoFirst(t *testing.T) {
 	acc := &account{gone: map[*host.Envelope]host.DeadReason{}}
 	b.Hosted(acc)
 	high := func(s string) *host.Envelope { return with(text(s), "priority", "0") }
-	pushAll(t, b, text("a"), text("b"), high("c"), high("d"), high("e"), text("f"), high("g"))
+	pushAll(t, b, text("a"), text("b"), high("c"), high("d"), high("e"))
+	trifle := text("f")
+	pushAll(t, b, trifle)
+	if acc.gone[trifle] != host.DeadDropped {
+		t.Error("an urgent one has given way to a trifle")
+	}
+	pushAll(t, b, high("g"))
 	equal(t, "kept", texts(b), []string{"d", "e", "g"})
 	if len(acc.gone) != 4 {
 		t.Errorf("%d were dropped", len(acc.gone))
@@ -133,6 +139,11 @@ func TestDuplicates(t *testing.T) {
 	b.Failed(e)
 	pushAll(t, b, keyed("retry", "2", 1))
 	equal(t, "kept", texts(b), []string{"b", "retry"})
+	again := keyed("delivered again", "4", 1)
+	b.Failed(again)
+	b.PushFront(again)
+	pushAll(t, b, keyed("a retry meanwhile", "4", 1))
+	equal(t, "kept", texts(b), []string{"delivered again"})
 	out := func(s string, sender abi.Ref) *host.Envelope {
 		e := keyed(s, "3", sender)
 		e.SenderPath = "wasm://s/temp"
@@ -144,7 +155,7 @@ func TestDuplicates(t *testing.T) {
 	for _, why := range acc.gone {
 		reasons[why]++
 	}
-	if reasons[host.DeadDuplicate] != 3 || reasons[host.DeadDropped] != 2 {
+	if reasons[host.DeadDuplicate] != 4 || reasons[host.DeadDropped] != 2 {
 		t.Errorf("%v", reasons)
 	}
 }
@@ -236,6 +247,26 @@ func TestWaiting(t *testing.T) {
 	if err := b.PushWait(context.Background(), text("x")); !errors.Is(err, host.ErrStopped) {
 		t.Error(err)
 	}
+}
+
+// A small message does not overtake a large one that waits for more room.
+func TestNobodyOvertakesWhoWaits(t *testing.T) {
+	b := New(Block).Make(host.MailboxLimits{Messages: 9, Bytes: 50}).(waitingBox)
+	pushAll(t, b, text(strings.Repeat("0", 40)))
+	done := make(chan error)
+	for i, s := range []string{strings.Repeat("1", 30), "2"} {
+		go func() { done <- b.PushWait(context.Background(), text(s)) }()
+		for b.Waiting() != i+1 {
+			time.Sleep(time.Microsecond)
+		}
+	}
+	b.Pop()
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	equal(t, "order", texts(b), []string{strings.Repeat("1", 30), "2"})
 }
 
 func TestSoManyWait(t *testing.T) {
