@@ -265,6 +265,11 @@ func (w *world) props(depth int) Props {
 	}
 	p = p.WithSupervision(w.strategy()).WithLifetime(supervision.Lifetime(r.IntN(3))).WithSignificant(r.IntN(4) == 0).
 		WithCrashedMessage([]CrashedMessage{DropCrashed(), DeadLetterCrashed(), RedeliverCrashed(1), RedeliverCrashed(3)}[r.IntN(4)])
+	// Soakers send no headers, so these keep the order and refuse what does not fit, as the usual one.
+	if kind := []string{"", "bounded", "block", "priority", "control-aware", "deduplicating"}[r.IntN(6)]; kind != "" {
+		p = p.WithMailbox(KindsOfMailboxes[kind])
+	}
+	p = p.WithDispatcher(Dispatcher{}.WithThroughput(r.IntN(4)).WithDeadline(time.Duration(r.IntN(2)) * time.Millisecond))
 	var kids []Child
 	for i := range r.IntN(4) * (2 - depth) {
 		kids = append(kids, Child{fmt.Sprint("k", i), w.props(depth + 1)})
