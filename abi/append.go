@@ -125,6 +125,20 @@ func AppendHeader(headers []byte, key, value string) []byte {
 	return appendText(appendText(headers, key), value)
 }
 
+// FindHeader is the value of a header; the first one counts.
+func FindHeader(headers []byte, key string) (value []byte, ok bool) {
+	for {
+		k, v, rest, more := NextHeader(headers)
+		if !more {
+			return nil, false
+		}
+		if string(k) == key {
+			return v, true
+		}
+		headers = rest
+	}
+}
+
 // NextHeader reads the first entry of what remains of headers and returns the
 // rest; ok is false at the end. Begin with the Headers of an envelope.
 func NextHeader(headers []byte) (key, value, rest []byte, ok bool) {

@@ -11,28 +11,14 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// headerOf finds a header.
-func headerOf(headers []byte, key string) (value []byte, ok bool) {
-	for {
-		k, v, rest, more := abi.NextHeader(headers)
-		if !more {
-			return nil, false
-		}
-		if string(k) == key {
-			return v, true
-		}
-		headers = rest
-	}
-}
-
 func hasHeader(headers []byte, key string) bool {
-	_, ok := headerOf(headers, key)
+	_, ok := abi.FindHeader(headers, key)
 	return ok
 }
 
 // headerNumber is a header that is a decimal number.
 func headerNumber(headers []byte, key string) (uint64, bool) {
-	v, ok := headerOf(headers, key)
+	v, ok := abi.FindHeader(headers, key)
 	if !ok {
 		return 0, false
 	}

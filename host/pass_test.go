@@ -80,8 +80,8 @@ func TestHeaded(t *testing.T) {
 			t.Fatalf("%d messages", len(l.mail))
 		}
 		for i, m := range l.mail {
-			x, okX := headerOf(m.Headers, "a")
-			y, okY := headerOf(m.Headers, "b")
+			x, okX := abi.FindHeader(m.Headers, "a")
+			y, okY := abi.FindHeader(m.Headers, "b")
 			if string(x) != "1" || !okX || okY != (i != 1) || okY && string(y) != "2" || hasTrace(m.Headers) != traced {
 				t.Errorf("message %d has %q", i, m.Headers)
 			}

@@ -378,7 +378,7 @@ func TestAGuestCannotForgeATrace(t *testing.T) {
 				}
 				got := l.mail[0].Headers
 				for i := range c.other {
-					if v, ok := headerOf(got, "other-"+string(rune('a'+i))); !ok || string(v) != strings.Repeat("v", i) {
+					if v, ok := abi.FindHeader(got, "other-"+string(rune('a'+i))); !ok || string(v) != strings.Repeat("v", i) {
 						t.Errorf("header %d is %q", i, v)
 					}
 				}

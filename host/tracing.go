@@ -154,7 +154,7 @@ func isTraceKey(key []byte) bool {
 // the turn.
 func (s *System) mark(scr *scratch, e *mailbox.Envelope, headers []byte) {
 	head := scr.trace.present()
-	if own, ok := headerOf(headers, HeaderTraceParent); ok {
+	if own, ok := abi.FindHeader(headers, HeaderTraceParent); ok {
 		if t, ok := ParseTraceParent(own); ok && t.TraceID != scr.trace.context.TraceID && s.cfg.tracer.Knows(t.TraceID) {
 			t.Flags |= traceSampled // that is why it is known
 			head = appendTrace(make([]byte, 0, traceHeadMin), &t)

@@ -11,7 +11,7 @@ import (
 // 128 bits of the header's value under a secret: it takes the same room whatever its
 // length, no sender finds two that are equal, and none can use up another's.
 type keys struct {
-	header []byte
+	header string
 	seeds  [2]maphash.Seed
 	seen   map[key]int // where it is in order
 	order  []key       // a ring
@@ -24,7 +24,7 @@ type key struct {
 	sender abi.Ref
 }
 
-func newKeys(most int, header []byte) *keys {
+func newKeys(most int, header string) *keys {
 	return &keys{header: header, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, seen: map[key]int{}, most: most}
 }
 
@@ -34,7 +34,7 @@ func (k *keys) keyOf(e *host.Envelope) (key, bool) {
 	if e.Kind != abi.KindMessage || len(e.Headers) == 0 {
 		return key{}, false
 	}
-	v, ok := headerOf(e.Headers, k.header)
+	v, ok := abi.FindHeader(e.Headers, k.header)
 	if !ok || len(v) == 0 {
 		return key{}, false
 	}

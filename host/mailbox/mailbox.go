@@ -214,7 +214,7 @@ func (c Config) Make(l host.MailboxLimits) host.Mailbox {
 	last := levels - 1
 	b := &box{
 		limits: limitsOf(l), full: c.full, wait: c.wait, overtake: max(c.overtake, 0), levels: make([]level, levels),
-		ranker: ranker{header: []byte(c.headerName()), types: c.types, last: last, otherwise: last, presence: c.kind == ControlAware},
+		ranker: ranker{header: c.headerName(), types: c.types, last: last, otherwise: last, presence: c.kind == ControlAware},
 	}
 	if c.otherwise >= 0 {
 		b.ranker.otherwise = min(c.otherwise, last)

@@ -190,7 +190,7 @@ func TestKeysAreBounded(t *testing.T) {
 }
 
 func TestForgettingIsExact(t *testing.T) {
-	k := newKeys(3, nil)
+	k := newKeys(3, "")
 	x := func(n abi.Ref) key { return key{sender: n} }
 	k.add(x(1))
 	k.forget(x(1))
@@ -333,7 +333,7 @@ func FuzzLevel(f *testing.F) {
 	f.Add([]byte{0xb0, 0xff}, []byte{0x81, 0x78, 0xff})
 	c := New(Priority).WithHeader("priority").WithTypes(map[string]int{"a": 1})
 	r := c.Make(host.MailboxLimits{}).(*box).ranker
-	k := newKeys(4, []byte("priority"))
+	k := newKeys(4, "priority")
 	f.Fuzz(func(t *testing.T, headers, payload []byte) {
 		e := &host.Envelope{Kind: abi.KindMessage, Headers: headers, Payload: payload}
 		if n := r.levelOf(e); n < 0 || n > r.last {

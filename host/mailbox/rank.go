@@ -1,8 +1,6 @@
 package mailbox
 
 import (
-	"bytes"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 )
@@ -11,7 +9,7 @@ import (
 // are abi.MaxHeaders at most, and at the first bytes of the payload; it allocates nothing.
 // The sender has written both, so whatever they say is a level that exists.
 type ranker struct {
-	header    []byte
+	header    string
 	types     map[string]int
 	last      int
 	otherwise int
@@ -23,7 +21,7 @@ func (r *ranker) levelOf(e *host.Envelope) int {
 		return 0
 	}
 	if len(r.header) > 0 && len(e.Headers) > 0 {
-		if v, ok := headerOf(e.Headers, r.header); ok {
+		if v, ok := abi.FindHeader(e.Headers, r.header); ok {
 			if r.presence {
 				return 0
 			}
@@ -40,21 +38,6 @@ func (r *ranker) levelOf(e *host.Envelope) int {
 		}
 	}
 	return r.otherwise
-}
-
-// headerOf finds a header; the first one counts.
-func headerOf(headers, name []byte) ([]byte, bool) {
-	for range abi.MaxHeaders {
-		k, v, rest, more := abi.NextHeader(headers)
-		if !more {
-			break
-		}
-		if bytes.Equal(k, name) {
-			return v, true
-		}
-		headers = rest
-	}
-	return nil, false
 }
 
 // levelIn reads a decimal number of one to three digits.

@@ -113,7 +113,7 @@ func urgent(e *host.Envelope) bool {
 		return true
 	}
 	if len(e.Headers) > 0 && host.IsMail(e) {
-		_, ok := header(e.Headers, Header)
+		_, ok := abi.FindHeader(e.Headers, Header)
 		return ok
 	}
 	return false

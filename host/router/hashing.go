@@ -126,7 +126,7 @@ func (h *hashing) key(m *host.Message) []byte {
 		}
 	}
 	if len(m.Headers) > 0 {
-		if key, ok := header(m.Headers, h.Header); ok {
+		if key, ok := abi.FindHeader(m.Headers, h.Header); ok {
 			return key
 		}
 	}

@@ -151,7 +151,7 @@ func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 func (h *head) receive(ctx *host.Context) {
 	m := &h.msg
 	if len(m.Headers) > 0 {
-		if op, ok := header(m.Headers, Header); ok {
+		if op, ok := abi.FindHeader(m.Headers, Header); ok {
 			h.manage(ctx, *m, string(op))
 			return
 		}

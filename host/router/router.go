@@ -99,7 +99,7 @@ func (r Router) Tell(v any) error {
 // Forward sends the message that an actor handles to whom the logic picks, in the name of its
 // sender.
 func (r Router) Forward(ctx *host.Context, m host.Message) error {
-	op, _ := header(m.Headers, Header)
+	op, _ := abi.FindHeader(m.Headers, Header)
 	if all := string(op) == opToAll; all {
 		return r.each(m, true, func(to host.Ref) error { return ctx.ForwardWithout(to, Header) })
 	}
@@ -168,18 +168,4 @@ func messageOf(v *any) (m host.Message, all bool, err error) {
 	}
 	m.Payload, err = host.Encode(inner)
 	return m, all, err
-}
-
-// header finds a header.
-func header(headers []byte, key string) ([]byte, bool) {
-	for {
-		k, v, rest, more := abi.NextHeader(headers)
-		if !more {
-			return nil, false
-		}
-		if string(k) == key {
-			return v, true
-		}
-		headers = rest
-	}
 }
