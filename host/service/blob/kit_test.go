@@ -4,17 +4,13 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service"
-	"github.com/wasmactors/wasmactors/internal/race"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // world is a system with the service.
@@ -86,35 +82,9 @@ func (w *world) spawn(name string, p host.Props, g *Grant, b service.Bounds) hos
 	return ref
 }
 
-var engine *runtime.Engine
-
-// image is the guest of the services' tests, built once a run.
-var image = sync.OnceValues(func() (*runtime.Image, error) {
-	ctx := context.Background()
-	r, err := build.Guest(ctx, filepath.FromSlash("../testdata/guest"), build.Options{Compiler: "go"})
-	if err != nil {
-		return nil, err
-	}
-	code, err := r.Code(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if engine, err = runtime.New(ctx, runtime.NewConfig()); err != nil {
-		return nil, err
-	}
-	return engine.Load(ctx, code, runtime.ImageConfig{Name: "services"})
-})
-
 func (w *world) guest(name, typ string, g *Grant) host.Ref {
 	w.t.Helper()
-	if testing.Short() && race.Enabled {
-		w.t.Skip("the guest takes half a minute to load")
-	}
-	im, err := image()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.spawn(name, host.Guest(im, typ), g, service.Bounds{})
+	return w.spawn(name, host.GuestOf(servicetest.Module(w.t), typ), g, service.Bounds{})
 }
 
 // ask is what an actor answers, or the text of its error.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 type m = map[string]any
@@ -207,4 +208,12 @@ func BenchmarkGuest(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestFlood(t *testing.T) {
+	w := newWorld(t)
+	g := Grant{Namespace: "flood", Access: "rw", Quota: 1 << 20, Object: 1000}
+	servicetest.Flood(t, w.sys, w.running, Service.Grant(g, service.Bounds{}), "put", func(i int) any {
+		return map[string]any{"name": fmt.Sprint(i % 100), "data": []byte("x")}
+	})
 }

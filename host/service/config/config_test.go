@@ -525,3 +525,10 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestFlood(t *testing.T) {
+	w := servicetest.New(t, Service, &service.Env{}, &Settings{Values: map[string]string{"k": "v"}}, nil)
+	servicetest.Flood(t, w.System, w.Running, Service.Grant(Grant{Keys: []string{"k"}}, service.Bounds{Rate: 1e6, Burst: 1e6}), "get", func(int) any {
+		return map[string]any{"key": "k"}
+	})
+}

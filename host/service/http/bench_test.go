@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
 	httpclient "github.com/wasmactors/wasmactors/host/service/http"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // BenchmarkRequest is what a request costs beside net/http alone, on kept connections over loopback. The
@@ -43,11 +44,7 @@ func request(b *testing.B, size, at int) {
 	defer f.close()
 	grant := kind.Grant(httpclient.Grant{Hosts: []string{"http://*:*"}, Private: []string{"loopback"}, PerHost: at}, service.Bounds{AtOnce: 1000, Bytes: 64 << 20})
 	native := f.with(func(p host.Props) host.Props { return p.WithGrant(httpclient.Name, grant) })
-	im, err := image()
-	if err != nil {
-		b.Fatal(err)
-	}
-	guest, err := sys.Spawn("guest", host.Guest(im, "http-user").WithGrant(httpclient.Name, grant))
+	guest, err := sys.Spawn("guest", host.GuestOf(servicetest.Module(b), "http-user").WithGrant(httpclient.Name, grant))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,35 +9,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service"
 	httpclient "github.com/wasmactors/wasmactors/host/service/http"
-	"github.com/wasmactors/wasmactors/internal/race"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
-
-// image is the guest of the services' tests, in standard Go, built once a run.
-var image = sync.OnceValues(func() (*runtime.Image, error) {
-	ctx := context.Background()
-	r, err := build.Guest(ctx, "../testdata/guest", build.Options{Compiler: "go"})
-	if err != nil {
-		return nil, err
-	}
-	code, err := r.Code(ctx)
-	if err != nil {
-		return nil, err
-	}
-	engine, err := runtime.New(ctx, runtime.NewConfig())
-	if err != nil {
-		return nil, err
-	}
-	return engine.Load(ctx, code, runtime.ImageConfig{Name: "services"})
-})
 
 // guests is a system whose actors are guests.
 type guests struct {
@@ -47,19 +26,12 @@ type guests struct {
 
 func startGuests(t *testing.T, w *world, s *httpclient.Settings) *guests {
 	t.Helper()
-	if testing.Short() && race.Enabled {
-		t.Skip("the guest takes half a minute to load")
-	}
-	if _, err := image(); err != nil {
-		t.Fatal(err)
-	}
 	return &guests{startReal(t, w, s), t}
 }
 
 func (g *guests) spawn(typ, name string, args any, grant *httpclient.Grant, b service.Bounds) host.Ref {
 	g.t.Helper()
-	im, _ := image()
-	p := host.Guest(im, typ).WithCapabilities(host.Capabilities{Spawn: []string{"http-user"}})
+	p := host.GuestOf(servicetest.Module(g.t), typ).WithCapabilities(host.Capabilities{Spawn: []string{"http-user"}})
 	if args != nil {
 		p = p.WithArgs(args)
 	}

@@ -405,3 +405,10 @@ func TestHostile(t *testing.T) {
 		})
 	})
 }
+
+func TestFlood(t *testing.T) {
+	w := newWorld(t, nil, t.TempDir())
+	servicetest.Flood(t, w.System, w.Running, Service.Grant(rw("flood"), service.Bounds{}), "put", func(i int) any {
+		return map[string]any{"key": fmt.Sprint(i % 1000), "value": []byte("v")}
+	})
+}

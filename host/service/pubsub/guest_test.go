@@ -174,3 +174,21 @@ func TestGuestFails(t *testing.T) {
 		}
 	}
 }
+
+func TestFlood(t *testing.T) {
+	sys, err := host.New(host.NewConfig("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, err := pubsub.Service.Start(sys, nil, &pubsub.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	servicetest.Flood(t, sys, running, pubsub.Service.Grant(all, service.Bounds{}), "publish", func(i int) any {
+		return map[string]any{"topic": fmt.Sprintf("a.%d", i%100), "value": i, "retain": true}
+	})
+	_ = sys.Close(context.Background())
+	if err := running.Wait(context.Background()); err != nil {
+		t.Error(err)
+	}
+}

@@ -329,3 +329,10 @@ func FuzzRecords(f *testing.F) {
 		}
 	})
 }
+
+func TestFlood(t *testing.T) {
+	p := openPlace(t, t.TempDir(), epoch, nil, Grant{})
+	servicetest.Flood(t, p.System, p.Running, Service.Grant(Grant{}, service.Bounds{Rate: 1e6, Burst: 1e6}), "set", func(i int) any {
+		return map[string]any{"name": fmt.Sprint(i % 100), "every": time.Hour}
+	})
+}

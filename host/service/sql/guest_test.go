@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // TestGuest: a guest in standard Go asks by the SDK.
@@ -94,11 +95,7 @@ func TestCursorOfAGuest(t *testing.T) {
 		}
 	}
 	// A request that is forwarded has lost the grant, whoever forwards it.
-	im, bad := image()
-	if bad != nil {
-		t.Fatal(bad)
-	}
-	forwarder, bad := w.sys.Spawn("forwarder", host.Guest(im, "service-forwarder").WithArgs("sql").WithGrant("sql", Service.Grant(onlyMain, service.Bounds{})))
+	forwarder, bad := w.sys.Spawn("forwarder", host.GuestOf(servicetest.Module(t), "service-forwarder").WithArgs("sql").WithGrant("sql", Service.Grant(onlyMain, service.Bounds{})))
 	if bad != nil {
 		t.Fatal(bad)
 	}

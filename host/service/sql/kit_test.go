@@ -2,17 +2,13 @@ package sql
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service"
-	"github.com/wasmactors/wasmactors/internal/race"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // world is a system with the service and two databases, main and other.
@@ -121,35 +117,9 @@ func (w *world) ask(who host.Ref, payload any) (map[string]any, string) {
 	return out, ""
 }
 
-var engine *runtime.Engine
-
-// image is the guest of the services' tests, built once a run.
-var image = sync.OnceValues(func() (*runtime.Image, error) {
-	ctx := context.Background()
-	r, err := build.Guest(ctx, filepath.FromSlash("../testdata/guest"), build.Options{Compiler: "go"})
-	if err != nil {
-		return nil, err
-	}
-	code, err := r.Code(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if engine, err = runtime.New(ctx, runtime.NewConfig()); err != nil {
-		return nil, err
-	}
-	return engine.Load(ctx, code, runtime.ImageConfig{Name: "services"})
-})
-
 func (w *world) guest(name, typ string, g *Grant) host.Ref {
 	w.t.Helper()
-	if testing.Short() && race.Enabled {
-		w.t.Skip("the guest takes half a minute to load")
-	}
-	im, err := image()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	p := host.Guest(im, typ)
+	p := host.GuestOf(servicetest.Module(w.t), typ)
 	if g != nil {
 		p = p.WithGrant("sql", Service.Grant(*g, service.Bounds{}))
 	}

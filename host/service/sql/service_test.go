@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"pgregory.net/rapid"
 )
 
@@ -360,4 +361,11 @@ func plainLike(p, s []rune) bool {
 		return plainLike(p[1:], s) || len(s) > 0 && plainLike(p, s[1:])
 	}
 	return len(s) > 0 && (p[0] == '_' || lower(p[0]) == lower(s[0])) && plainLike(p[1:], s[1:])
+}
+
+func TestFlood(t *testing.T) {
+	w := newWorld(t, false, nil)
+	servicetest.Flood(t, w.sys, w.running, Service.Grant(onlyMain, service.Bounds{}), "exec", func(int) any {
+		return m{"sql": "insert into account(has) values(?)", "params": []any{1}}
+	})
 }

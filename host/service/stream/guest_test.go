@@ -7,52 +7,23 @@ import (
 	"hash/fnv"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/build"
-	"github.com/wasmactors/wasmactors/internal/race"
-	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
-
-// image is the guest of the services' tests, built once a run.
-var image = sync.OnceValues(func() (*runtime.Image, error) {
-	ctx := context.Background()
-	r, err := build.Guest(ctx, "../testdata/guest", build.Options{Compiler: "go"})
-	if err != nil {
-		return nil, err
-	}
-	code, err := r.Code(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if engine, err = runtime.New(ctx, runtime.NewConfig()); err != nil {
-		return nil, err
-	}
-	return engine.Load(ctx, code, runtime.ImageConfig{Name: "services"})
-})
-
-var engine *runtime.Engine
 
 // withGuest is a system with an actor stream-user.
 func withGuest(t *testing.T) (*world, host.Ref) {
 	t.Helper()
-	if testing.Short() && race.Enabled {
-		t.Skip("the guest takes half a minute to load")
-	}
-	im, err := image()
-	if err != nil {
-		t.Fatal(err)
-	}
 	sys, err := host.New(host.NewConfig("test"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, sys: sys}
 	t.Cleanup(func() { _ = sys.Close(context.Background()) })
-	guest, err := sys.Spawn("user", host.Guest(im, "stream-user"))
+	guest, err := sys.Spawn("user", host.GuestOf(servicetest.Module(t), "stream-user"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -23,9 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	runtime.CompileMain()
 	code := m.Run()
-	if engine != nil {
-		_ = engine.Close(context.Background())
-	}
+	servicetest.Close()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
