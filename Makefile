@@ -24,16 +24,21 @@ IN = cd $$m && GOWORK=$$(case $$m in bench|$(BROWSER)) echo off;; esac)
 test: ## run the tests of every module
 	@set -e; for m in $(MODULES); do echo "== $$m"; ($(IN) $(GO) test ./...); done
 
+# What of host depends on how memory is kept.
+MEMORY := Resume|Rewind|Snapshot|Sleep|Asleep|Awake|Wake|Restart|Crash|Grow|Image|Memory|Held|Account|Limit|Spawn
+
 portable: ## run the tests that touch guest memory as on macOS and Windows
-	@$(GO) test -tags portable -short ./internal/sandbox ./internal/slots ./internal/wasi ./host ./host/bundle
+	@$(GO) test -tags portable -short ./internal/sandbox ./internal/slots ./internal/wasi & pid=$$!; \
+	$(GO) test -tags portable -short -run '$(MEMORY)' ./host && wait $$pid
 
 # One goroutine is all that these have; under the race detector they take minutes.
-# Of bundle only what is concurrent runs there: the rest loads guests, for minutes.
-ALONE := /host/bundle$$|/internal/(rewrite|estimate|wasmgen|wasm|glob|printable|mutants|release|contract|conformance|scaffold|plainjson|linked)$$
+# Of bundle and sandbox only what is concurrent runs there: the rest loads guests, for minutes.
+ALONE := /host/bundle$$|/docs/|/samples/|/internal/(sandbox|platforms|rewrite|estimate|wasmgen|wasm|glob|printable|mutants|release|contract|conformance|scaffold|plainjson|linked)$$
 
-race: ## run the tests of the product's modules under the race detector
-	@set -e; for m in $(filter-out bench $(BROWSER),$(MODULES)); do echo "== $$m"; (cd $$m; $(GO) list ./... | grep -vE '$(ALONE)' | xargs $(GO) test -race -short); done
+race: ## run the tests of the host under the race detector; guests have one goroutine
+	@$(GO) list ./... | grep -vE '$(ALONE)' | xargs $(GO) test -race -short
 	@$(GO) test -race -short -run 'Dev|Feed|Change|HTTP|Metrics' ./host/bundle
+	@$(GO) test -race -short -run 'Batch|Kill|Deadline|Interrupted|Workers|Loads|SameModule|TwoEngines|Room|Callers|Close|GiveUp|Pool|Instances' ./internal/sandbox
 
 check: ## format, vet, staticcheck, layers and cross-builds
 	@./.ci/check
@@ -41,8 +46,8 @@ check: ## format, vet, staticcheck, layers and cross-builds
 bench: ## run every benchmark (20 minutes), write docs/benchmarks.jsonl, .md and .svg
 	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -o ../bin/benchmarks.jsonl && mv ../bin/benchmarks.jsonl ../docs/ && ../bin/bench table ../docs/benchmarks.jsonl
 
-bench-quick: ## run a little of every benchmark (4 minutes), of WHO matches: to see that they work
-	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -quick -who '$(WHO)' -o ../bin/quick.jsonl && ../bin/bench table -docs - ../bin/quick.jsonl >/dev/null && ../bin/bench gateway -quick
+bench-quick: ## run a little of every benchmark (4 minutes), of WHO and ONLY match: to see that they work
+	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -quick -who '$(WHO)' -only '$(ONLY)' -o ../bin/quick.jsonl && ../bin/bench table -docs - ../bin/quick.jsonl >/dev/null && ../bin/bench gateway -quick -who '^(net/http|gateway-)'
 
 browser: ## test the dashboard and the chat in Chromium, if there is one (.ci/browser installs it)
 	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v .

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
-	"slices"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
@@ -37,10 +36,11 @@ type Counts struct {
 	Messages     int                   // of that window
 }
 
-// Windows are counted at two lengths; what a message costs is the least slope, so that the
-// beginning and the end of a window do not count, nor what happens by chance. The lengths are 16
-// apart, for some work is done once in 16 turns (a look at the clock) or 8.
-var lengths = []int{4, 20, 4, 20}
+// Windows are counted at two lengths; what a message costs is the slope, so that the beginning
+// and the end of a window do not count. The lengths are 16 apart, for some work is done once in 16
+// turns (a look at the clock) or 8. Each step is a switch between two processes: a minute for two
+// pairs of windows.
+var lengths = [2]int{4, 20}
 
 // pingPong is a system with two actors that talk.
 type pingPong struct {
@@ -182,16 +182,11 @@ func Slope(windows []instrcount.Window) (Counts, error) {
 	if len(windows) != len(lengths) {
 		return Counts{}, fmt.Errorf("%d windows, not %d", len(windows), len(lengths))
 	}
-	var total, guest []float64
-	for i := 0; i < len(lengths); i += 2 {
-		n := float64(lengths[i+1] - lengths[i])
-		total = append(total, float64(windows[i+1].Total-windows[i].Total)/n)
-		guest = append(guest, float64(windows[i+1].Guest-windows[i].Guest)/n)
-	}
-	last := len(windows) - 1
+	n := float64(lengths[1] - lengths[0])
 	return Counts{
-		Instructions: slices.Min(total), Guest: slices.Min(guest),
-		Functions: windows[last].Functions(), Messages: lengths[last],
+		Instructions: float64(windows[1].Total-windows[0].Total) / n,
+		Guest:        float64(windows[1].Guest-windows[0].Guest) / n,
+		Functions:    windows[1].Functions(), Messages: lengths[1],
 	}, nil
 }
 

@@ -85,14 +85,15 @@ func TestCostOfAMessage(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s has no limit of %s: run go test ./guard -update", limitsFile, c.name)
 			}
-			if got.Instructions > limit.Instructions || got.Guest > limit.Guest {
+			beyond := func() bool { return got.Instructions > limit.Instructions || got.Guest > limit.Guest }
+			for again := 0; beyond() && again < 2; again++ {
 				// On a busy machine the runtime's own work adds to it; nothing takes away from it.
 				t.Logf("that is beyond the limits, %.0f and %.0f: once more", limit.Instructions, limit.Guest)
-				if again := measure(t, c.kind); again.Instructions < got.Instructions {
-					got = again
+				if next := measure(t, c.kind); next.Instructions < got.Instructions {
+					got = next
 				}
 			}
-			if got.Instructions > limit.Instructions || got.Guest > limit.Guest {
+			if beyond() {
 				t.Errorf("a message costs %.0f instructions, %.0f of them the guest's; the limits are %.0f and %.0f", got.Instructions, got.Guest, limit.Instructions, limit.Guest)
 				list(t, &got)
 			}

@@ -4,6 +4,7 @@
 package release
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -57,7 +58,26 @@ func proxy(t *testing.T) (dir string) {
 	return dir
 }
 
-// workshop runs the go command with a module cache of its own, which is filled from the
+// modCache is the module cache of the tests. They share it: to unpack all that the product needs
+// takes as long as to compile it.
+var modCache string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "wasmactors-release")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	modCache = dir
+	code := m.Run()
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// workshop runs the go command with the module cache of the tests, which is filled from the
 // proxy and from what this machine's module cache has downloaded already.
 type workshop struct {
 	t   *testing.T
@@ -78,7 +98,7 @@ func newWorkshop(t *testing.T, proxies ...string) *workshop {
 		list = append(list, "file://"+filepath.ToSlash(p))
 	}
 	w.env = append(os.Environ(), "GOPROXY="+strings.Join(list, ","), "GONOSUMDB=*", "GONOPROXY=none", "GOPRIVATE=", "GOSUMDB=off", "GOFLAGS=-modcacherw -trimpath", "GOWORK=",
-		"GOMODCACHE="+filepath.Join(t.TempDir(), "mod"), "GOCACHE="+caches[1], "GOBIN="+w.bin, "GOTOOLCHAIN=local")
+		"GOMODCACHE="+modCache, "GOCACHE="+caches[1], "GOBIN="+w.bin, "GOTOOLCHAIN=local")
 	return w
 }
 
