@@ -417,7 +417,7 @@ func (a connActor) answered(ctx *host.Context, m host.Message) {
 			a.resumed(m)
 		}
 		if s.reopen { // who knows its connection says nothing to hear of it again
-			s.reopen, s.resume = false, true
+			s.reopen, s.resume = false, !s.closing
 		}
 	case s.message:
 		s.message = 0
