@@ -31,6 +31,7 @@ type exchange struct {
 	note    string    // for the access log: the report of a crash, or why it was refused
 
 	streamed *pacedBody // the body, if it comes in parts
+	aborted  bool       // there is no answer: the client has gone
 }
 
 // Identity is who makes a request, as the gateway has found out.

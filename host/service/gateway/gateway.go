@@ -112,6 +112,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.table.serve(x)
+	if x.aborted {
+		panic(http.ErrAbortHandler) // net/http would send 200 to whoever is there after all
+	}
 }
 
 // ids are the ids of requests: random for the gateway, then a number.

@@ -808,3 +808,39 @@ func TestRestartWithinTheAnnouncement(t *testing.T) {
 	}
 	next("answered by who has ended", true)
 }
+
+// TestClientGoesBeforeItsConnectionIsOpen: what was made for it ends.
+func TestClientGoesBeforeItsConnectionIsOpen(t *testing.T) {
+	asked := make(chan host.Ref, 1)
+	s := open(t, gateway.Config{
+		Routes: []gateway.Route{{Pattern: "/", To: gateway.Target{Path: "/user/live"}, Upgrade: gateway.Upgrade{WebSocket: true}}},
+	}, map[string]host.Props{"live": host.Func(func(ctx *host.Context, m host.Message) error {
+		r := abi.NewReader(m.Payload)
+		r.Array()
+		if r.Text() != gateway.WSOpen {
+			return host.ErrUnhandled
+		}
+		var in []any
+		if err := m.Decode(&in); err != nil {
+			return err
+		}
+		ref, err := ctx.System().RefOf(abi.Ref(in[1].(map[any]any)["conn"].(uint64)))
+		asked <- ref
+		return err
+	})})
+	conn, err := net.Dial("tcp", s.g.Addrs()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+	ref := <-asked
+	_ = conn.Close()
+	for until := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, alive := s.sys.Load(ref); !alive && s.g.Underway() == 0 {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("the actor of the connection is still there")
+		}
+	}
+}

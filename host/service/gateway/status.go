@@ -43,8 +43,8 @@ func (x *exchange) refuse(p problem) {
 			slog.String("path", x.r.URL.Path), slog.String("why", printable.Line(p.cause.Error(), 500)))
 	}
 	if p.status == statusGone {
-		x.w.status = statusGone
-		panic(http.ErrAbortHandler) // net/http would send 200 to whoever is there after all
+		x.w.status, x.aborted = statusGone, true
+		return
 	}
 	if p.retry > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(max(p.retry.Seconds(), 1))), 10))
