@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,6 +38,8 @@ func (l leakChecked) Run() int {
 	if err != nil {
 		panic(err)
 	}
+	// A shell's background job ignores an interrupt, and so would the processes that tests start.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	code := l.m.Run()
 	os.RemoveAll(testCache)
 	os.RemoveAll(dir)

@@ -13,9 +13,10 @@ type signalError struct{ signal syscall.Signal }
 
 func (e *signalError) Error() string { return "ended by " + e.signal.String() }
 
-// signals ends the context at Ctrl-C, SIGTERM and SIGHUP, except a SIGHUP that is ignored
-// already, as under nohup. restore gives them back to the system; any goroutine may call it,
-// and only the first call counts. SIGPIPE does not end the process: the write fails instead.
+// signals ends the context at Ctrl-C, SIGTERM and SIGHUP, except those that are ignored already:
+// SIGHUP under nohup, SIGINT in a shell's background job. restore gives them back to the system;
+// any goroutine may call it, and only the first call counts. SIGPIPE does not end the process:
+// the write fails instead.
 func signals(parent context.Context) (ctx context.Context, restore func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	pipe := make(chan os.Signal, 1)

@@ -14,7 +14,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 )
+
+// endsWithin is how long an orderly end may take.
+const endsWithin = 40 * time.Second
 
 // server is the bundle as it runs, again and again with the same state.
 type server struct {
@@ -77,18 +82,21 @@ func (s *server) page() error {
 	return err
 }
 
-// stop ends the process in good order.
+// stop ends the process in good order; by SIGTERM, as a shell's background jobs ignore an interrupt. One that does not end is asked what it is doing: its goroutines are in what it says.
 func (s *server) stop() error {
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
+	process := s.cmd.Process
+	late := time.AfterFunc(endsWithin, func() { _ = process.Signal(syscall.SIGQUIT) })
 	err := s.cmd.Wait()
+	late.Stop()
 	s.cmd = nil
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 130 {
+	if errors.As(err, &exit) && exit.ExitCode() == 143 {
 		return nil
 	}
-	return fmt.Errorf("the server has ended with %v, want exit status 130", err)
+	return fmt.Errorf("the server has ended with %v, want exit status 143", err)
 }
 
 // kill ends it at once.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -131,7 +132,7 @@ func (h *host) stop() {
 	if h.cmd == nil {
 		return
 	}
-	_ = h.cmd.Process.Signal(os.Interrupt)
+	_ = h.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-h.ended:
 	case <-time.After(10 * time.Second):
