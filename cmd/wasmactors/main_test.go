@@ -33,6 +33,9 @@ type leakChecked struct{ m *testing.M }
 func (l leakChecked) Run() int {
 	dir, err := os.MkdirTemp("", "wa")
 	if err == nil {
+		testCache, err = os.MkdirTemp("", "wasmactors-test-")
+	}
+	if err == nil {
 		err = os.Setenv("XDG_RUNTIME_DIR", dir) // the sockets of those who run the tests are theirs
 	}
 	if err != nil {
@@ -51,13 +54,7 @@ func (l leakChecked) Run() int {
 }
 
 // testCache is shared by the tests of this package, so that guests are built once.
-var testCache = func() string {
-	dir, err := os.MkdirTemp("", "wasmactors-test-")
-	if err != nil {
-		panic(err)
-	}
-	return dir
-}()
+var testCache string
 
 // try runs the command in this process.
 func try(t *testing.T, ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
