@@ -139,6 +139,24 @@ func TestE03_Pinned(t *testing.T) {
 	}
 }
 
+// Who is told of an actor's end finds its place free: its thread, and its share of how many there may be.
+func TestPlaceIsFreeAtTheEnd(t *testing.T) {
+	s := must(New(NewConfig("test").WithWorkers(2).WithPinned(1).WithMaxActors(1)))(t)
+	p := Func(func(*Context, Message) error { return nil }).WithDispatcher(Pinned())
+	for range 500 {
+		a, err := s.Spawn("", p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.StopGracefully(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDispatchersAreChecked(t *testing.T) {
 	nothing := Func(func(*Context, Message) error { return nil })
 	s, _ := manual(t, func(c Config) Config { return c.WithPool("files", 1) })

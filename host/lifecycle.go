@@ -372,6 +372,9 @@ func (a *actor) finishStop(scr *scratch) {
 			t.post(scr, sysMsg{kind: sysUnwatch, ref: a.uid})
 		}
 	}
+	left := a.sysq.close()
+	a.closeAccount() // who is told of the end finds its place free
+	a.leaveThread()
 	if !a.sys.bus.quiet() {
 		e := a.event(EventStopped)
 		e.Note = a.reason
@@ -379,7 +382,6 @@ func (a *actor) finishStop(scr *scratch) {
 		a.sys.bus.publish(e)
 	}
 	a.tapsEnded()
-	left := a.sysq.close()
 	if a.parent != nil {
 		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a})
 	}
@@ -387,11 +389,9 @@ func (a *actor) finishStop(scr *scratch) {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
 	}
 	a.watch.Clear()
-	a.closeAccount()
 	for i := range left {
 		a.tooLate(scr, &left[i])
 	}
-	a.leaveThread()
 	if a.parent == nil {
 		a.sys.guardianStopped(a)
 	}
