@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/mailbox"
+	"github.com/wasmactors/wasmactors/host/router"
 )
 
 // The mailboxes of host/mailbox, for the suite within the package host, which must not import them.
@@ -15,5 +16,10 @@ func init() {
 	}
 	host.KindsOfMailboxes["priority by type"] = mailbox.New(mailbox.Priority).WithLevels(3).WithTypes(map[string]int{"high": 0, "low": 2}).WithOtherwise(1).Make
 	host.KindsOfMailboxes["priority/drop-oldest"] = mailbox.New(mailbox.Priority).WithFull(mailbox.DropOldest).Make
+	for name, logic := range map[string]router.Make{"round-robin": router.RoundRobin, "random": router.Random, "smallest": router.SmallestMailbox, "balancing": router.Balancing} {
+		host.SoakRouters[name] = func(n int, routee host.Props, l host.Limits) host.Props {
+			return router.Pool(n, routee, logic).WithLimits(l).Props()
+		}
+	}
 	host.KindsOfMailboxes["block a second"] = mailbox.New(mailbox.Block).WithWait(time.Second).Make
 }

@@ -17,6 +17,21 @@ type letterKey struct {
 	s, n uint64
 }
 
+// letterOf is where the fate of a parcel is that an actor has: it was told to it, or to its router.
+func letterOf(uid abi.Ref, p parcel) letterKey {
+	if p.Via != 0 {
+		uid = p.Via
+	}
+	return letterKey{uid, p.S, p.N}
+}
+
+// orderKey is what keeps the order of messages.
+type orderKey struct {
+	to, via abi.Ref
+	s       uint64
+	level   uint8
+}
+
 // fate is what has become of an accepted message.
 type fate struct {
 	end     string // "" while it waits
@@ -26,10 +41,11 @@ type fate struct {
 
 // book is the model.
 type book struct {
-	w     *world
-	fates map[letterKey]*fate
-	last  map[letterKey]uint64 // by receiver and sender: the last number handled
-	story []string
+	w      *world
+	fates  map[letterKey]*fate
+	last   map[orderKey]uint64 // by receiver, sender and level, of its router: the last number handled
+	routed int
+	story  []string
 
 	restarts map[abi.Ref][]time.Time // decided for a child's own failures, since it lives
 	shared   map[abi.Ref][]time.Time // likewise, by supervisor, in its incarnation
@@ -37,35 +53,42 @@ type book struct {
 }
 
 func newBook(w *world) *book {
-	return &book{w: w, fates: map[letterKey]*fate{}, last: map[letterKey]uint64{},
+	return &book{w: w, fates: map[letterKey]*fate{}, last: map[orderKey]uint64{},
 		restarts: map[abi.Ref][]time.Time{}, shared: map[abi.Ref][]time.Time{}, due: map[abi.Ref]time.Time{}}
 }
 
 func (b *book) accepted(c *actor, p parcel) {
-	b.fates[letterKey{c.uid, p.S, p.N}] = &fate{policy: c.props.crashed}
+	policy := c.props.crashed
+	if of, router := c.soakRouter(); router {
+		policy = of
+	}
+	b.fates[letterOf(c.uid, p)] = &fate{policy: policy}
 }
 
-func (b *book) refused(c *actor, p parcel) { delete(b.fates, letterKey{c.uid, p.S, p.N}) }
+func (b *book) refused(c *actor, p parcel) { delete(b.fates, letterOf(c.uid, p)) }
 
-func (b *book) enter(c *actor, p parcel, end string) {
-	if f := b.fates[letterKey{c.uid, p.S, p.N}]; f.end == "" {
+func (b *book) enter(uid abi.Ref, p parcel, end string) {
+	if f := b.fates[letterOf(uid, p)]; f.end == "" {
 		f.end = end
 	}
 }
 
 // handled: once, and in the order of its sender unless newer ones may overtake.
 func (b *book) handled(uid abi.Ref, p parcel) {
-	f := b.fates[letterKey{uid, p.S, p.N}]
+	f := b.fates[letterOf(uid, p)]
 	if f == nil || f.end != "" {
 		b.w.wrong("%v to %v is handled, though it is %+v", p, uid, f)
 		return
 	}
 	f.end = "handled"
 	b.story = append(b.story, fmt.Sprint("handled ", uid, p))
-	order := letterKey{to: uid, s: p.S}
+	if p.Via != 0 {
+		b.routed++
+	}
+	order := orderKey{uid, p.Via, p.S, p.Level}
 	if b.last[order] >= p.N {
 		overtake := false
-		if c := b.w.cells[uid]; c != nil {
+		if c := b.w.table.Get(uid); c != nil {
 			backoff, _ := c.backoff()
 			overtake = backoff.Overtake && backoff.Grace > 0
 		}
@@ -77,7 +100,7 @@ func (b *book) handled(uid abi.Ref, p parcel) {
 }
 
 func (b *book) crashed(uid abi.Ref, p parcel) {
-	if f := b.fates[letterKey{uid, p.S, p.N}]; f == nil || f.end != "" {
+	if f := b.fates[letterOf(uid, p)]; f == nil || f.end != "" {
 		b.w.wrong("%v to %v crashes, though it is %+v", p, uid, f)
 	} else {
 		f.crashes++
@@ -85,7 +108,7 @@ func (b *book) crashed(uid abi.Ref, p parcel) {
 }
 
 func (b *book) crashesOf(uid abi.Ref, p parcel) int {
-	if f := b.fates[letterKey{uid, p.S, p.N}]; f != nil {
+	if f := b.fates[letterOf(uid, p)]; f != nil {
 		return f.crashes
 	}
 	return 0
@@ -96,6 +119,11 @@ func (b *book) event(e *Event) {
 	switch e.Kind {
 	case EventDeadLetter:
 		b.letter(e.Dead)
+	case EventUnhandled: // by a router without routees
+		var p parcel
+		if (Message{Payload: e.Dead.Payload}).Decode(&p) == nil && p.Via == e.Ref.uid {
+			b.enter(p.Via, p, "unhandled")
+		}
 	case EventFailed:
 		b.decided(e)
 	case EventRestarted:
@@ -112,7 +140,7 @@ func (b *book) letter(d *DeadLetter) {
 	if (Message{Payload: d.Payload}).Decode(&p) != nil || p.What == "" {
 		return
 	}
-	f := b.fates[letterKey{d.Recipient, p.S, p.N}]
+	f := b.fates[letterOf(d.Recipient, p)]
 	if f == nil {
 		return // refused: the sender knows
 	}

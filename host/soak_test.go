@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -22,10 +23,37 @@ import (
 // The soak: random trees under random strategies, told random things, crash and crash.
 // soak_model_test.go has what must hold.
 
-// parcel is a message of the soak.
+// parcel is a message of the soak. It is short: the echoes have little room.
 type parcel struct {
-	S, N uint64 // sender and its number, for one receiver
-	What string
+	S     uint64  `cbor:"s"` // the sender
+	N     uint64  `cbor:"n"` // its number, for one receiver
+	What  string  `cbor:"w"`
+	Via   abi.Ref `cbor:"v,omitempty"` // the router that it was told to
+	Level uint8   `cbor:"l,omitempty"` // in a mailbox with levels
+}
+
+// SoakRouters are routers of host/router by name, see conformance_kinds_test.go.
+var SoakRouters = map[string]func(routees int, routee Props, l Limits) Props{}
+
+// An actor of the soak shows in its limit of bytes, which nobody meets, what it is: soakBytes and the place
+// of its mailbox's kind, or, for a router, a thousand and the number of its policy for crashed messages.
+const soakBytes = 1 << 20
+
+var soakPolicies = []CrashedMessage{DropCrashed(), DeadLetterCrashed(), RedeliverCrashed(1), RedeliverCrashed(3)}
+
+func (c *actor) soakRouter() (of CrashedMessage, ok bool) {
+	n := c.props.limits.MailboxBytes - soakBytes - 1000
+	if n < 0 || n >= int64(len(soakPolicies)) {
+		return of, false
+	}
+	return soakPolicies[n], true
+}
+
+func (c *actor) soakMailbox() string {
+	if n := c.props.limits.MailboxBytes - soakBytes; n >= 0 && n < int64(len(soakKinds)) {
+		return soakKinds[n]
+	}
+	return ""
 }
 
 // world is one run.
@@ -143,6 +171,10 @@ func (w *world) tell(to Ref) {
 	p := parcel{S: w.rnd.Uint64N(3), What: "work"}
 	w.sent[to.uid]++
 	p.N = w.sent[to.uid]
+	_, router := c.soakRouter()
+	if router {
+		p.Via = to.uid
+	}
 	if c.props.module != nil {
 		if w.rnd.IntN(5) == 0 {
 			_ = w.Tell(to, 0) // traps
@@ -150,11 +182,11 @@ func (w *world) tell(to Ref) {
 		}
 		w.book.accepted(c, p)
 		answered := c.gate.Policy() == supervision.MeanwhileReply
-		switch err := w.TellFrom(w.desk, to, p); {
+		switch err := w.TellFrom(w.desk, to, w.headed(c, &p)); {
 		case err != nil:
 			w.book.refused(c, p)
 		case answered:
-			w.book.enter(c, p, "answered")
+			w.book.enter(c.uid, p, "answered")
 		}
 		return
 	}
@@ -171,9 +203,30 @@ func (w *world) tell(to Ref) {
 		p.What = "spawn"
 	}
 	w.book.accepted(c, p)
-	if w.Tell(to, p) != nil {
+	if w.Tell(to, w.headed(c, &p)) != nil {
 		w.book.refused(c, p)
 	}
+}
+
+// headed gives a parcel the header that its receiver's mailbox goes by, sometimes.
+func (w *world) headed(c *actor, p *parcel) any {
+	if w.rnd.IntN(3) == 0 {
+		return *p
+	}
+	var key, value string
+	switch c.soakMailbox() {
+	case "priority":
+		p.Level = 1 + uint8(w.rnd.IntN(3))
+		key, value = "priority", fmt.Sprint(p.Level-1)
+	case "control-aware":
+		p.Level = 1
+		key, value = "control", "true"
+	case "deduplicating":
+		key, value = "idempotency-key", fmt.Sprint(w.rnd.IntN(20))
+	default:
+		return *p
+	}
+	return Headed{Value: *p, Headers: map[string]string{key: value}}
 }
 
 // decide plays the operator.
@@ -260,22 +313,30 @@ func (w *world) end() {
 func (w *world) props(depth int) Props {
 	r := w.rnd
 	p := w.guests[r.IntN(len(w.guests))]
-	if r.IntN(3) > 0 {
+	routee := r.IntN(8) == 0 // it cannot be asked whether a guest behind a router has handled something
+	if routee || r.IntN(3) > 0 {
 		p = Native(func() Actor { return &soaker{w} })
 	}
+	policy := r.IntN(len(soakPolicies))
 	p = p.WithSupervision(w.strategy()).WithLifetime(supervision.Lifetime(r.IntN(3))).WithSignificant(r.IntN(4) == 0).
-		WithCrashedMessage([]CrashedMessage{DropCrashed(), DeadLetterCrashed(), RedeliverCrashed(1), RedeliverCrashed(3)}[r.IntN(4)])
-	// Soakers send no headers, so these keep the order and refuse what does not fit, as the usual one.
-	if kind := []string{"", "bounded", "block", "priority", "control-aware", "deduplicating"}[r.IntN(6)]; kind != "" {
-		p = p.WithMailbox(KindsOfMailboxes[kind])
+		WithCrashedMessage(soakPolicies[policy])
+	if kind := r.IntN(len(soakKinds)); kind > 0 {
+		p = p.WithMailbox(KindsOfMailboxes[soakKinds[kind]]).WithLimits(Limits{Mailbox: 2 + r.IntN(30), MailboxBytes: soakBytes + int64(kind)})
 	}
 	p = p.WithDispatcher(Dispatcher{}.WithThroughput(r.IntN(4)).WithDeadline(time.Duration(r.IntN(2)) * time.Millisecond))
+	if routee {
+		router := slices.Sorted(maps.Keys(SoakRouters))[r.IntN(len(SoakRouters))]
+		return SoakRouters[router](1+r.IntN(4), p, Limits{Mailbox: 20, MailboxBytes: soakBytes + 1000 + int64(policy)})
+	}
 	var kids []Child
 	for i := range r.IntN(4) * (2 - depth) {
 		kids = append(kids, Child{fmt.Sprint("k", i), w.props(depth + 1)})
 	}
 	return p.WithChildren(kids...)
 }
+
+// soakKinds are the mailboxes that are drawn, the usual one first.
+var soakKinds = []string{"", "bounded", "block", "priority", "control-aware", "deduplicating", "drop-newest", "drop-oldest", "priority/drop-oldest"}
 
 func (w *world) strategy() supervision.Strategy {
 	r := w.rnd
@@ -381,6 +442,7 @@ func TestSoak(t *testing.T) {
 	}
 	var crashes, messages, worlds uint64
 	slept, shared := 0, 0
+	ends := map[string]int{}
 	for ; crashes < want; worlds++ {
 		w := run(worlds, 400, images)
 		if len(w.log) > 0 {
@@ -389,8 +451,17 @@ func TestSoak(t *testing.T) {
 		crashes += w.Stats().Crashes
 		messages += uint64(len(w.book.fates))
 		slept, shared = slept+w.slept, shared+w.shared
+		for _, f := range w.book.fates {
+			ends[f.end]++
+		}
+		ends["routed"] += w.book.routed
 	}
-	t.Logf("%d crashes, %d messages in %d worlds; %d times a guest slept, %d entries of several turns", crashes, messages, worlds, slept, shared)
+	t.Logf("%d crashes, %d messages in %d worlds; %d times a guest slept, %d entries of several turns; %v", crashes, messages, worlds, slept, shared, ends)
+	for _, end := range []string{"handled", "routed", DeadDropped.String(), DeadDuplicate.String(), DeadCrashed.String()} {
+		if ends[end] < 100 {
+			t.Errorf("%d messages are %s", ends[end], end)
+		}
+	}
 	if slept < 100 || shared < 100 {
 		t.Error("too few guests sleep or batch")
 	}
