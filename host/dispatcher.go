@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -39,6 +41,24 @@ func (d Dispatcher) WithThroughput(n int) Dispatcher { d.throughput = n; return 
 // turn, by the system's clock; 0 is no such time. A turn that runs goes on. A guest then takes
 // one message at a time, which is dearer. Long turns give way to others without it.
 func (d Dispatcher) WithDeadline(t time.Duration) Dispatcher { d.deadline = t; return d }
+
+// String says what distinguishes the dispatcher, for a person; "" for the system's own.
+func (d Dispatcher) String() string {
+	var all []string
+	switch {
+	case d.pool != "":
+		all = append(all, "the pool "+strconv.Quote(d.pool))
+	case d.pinned:
+		all = append(all, "a thread of its own")
+	}
+	if d.throughput > 0 {
+		all = append(all, fmt.Sprintf("%d messages at a time", d.throughput))
+	}
+	if d.deadline > 0 {
+		all = append(all, fmt.Sprintf("%v at a time", d.deadline))
+	}
+	return strings.Join(all, ", ")
+}
 
 func (d Dispatcher) check(guest bool) error {
 	switch {

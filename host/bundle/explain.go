@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -56,6 +57,12 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 	e.limits()
 	e.delays()
 	e.line("crashed message\t%s", a.Crashed)
+	if a.Mailbox.Kind() != mailbox.Bounded {
+		e.line("mailbox\t%s", a.Mailbox)
+	}
+	if d := a.Dispatcher.String(); d != "" {
+		e.line("dispatcher\t%s", d)
+	}
 	if len(chain) > 1 {
 		e.line("escalation\t%s fails, and its own supervisor decides about both", paths[len(paths)-2])
 	} else {

@@ -15,7 +15,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	for _, path := range []string{"/user/a/kid", "a/other", "user/b", "c"} {
+	for _, path := range []string{"/user/a/kid", "a/other", "user/b", "c", "d", "e"} {
 		if err := m.Explain(&b, path); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -168,6 +169,24 @@ func (c Config) headerName() string {
 		return DefaultControlHeader
 	}
 	return ""
+}
+
+// String says what distinguishes the mailbox, for a person.
+func (c Config) String() string {
+	text := c.kind.String()
+	if name := c.headerName(); name != "" {
+		text += " by the header " + strconv.Quote(name)
+	}
+	if len(c.types) > 0 {
+		text += fmt.Sprintf(" by %d types", len(c.types))
+	}
+	if c.kind > Block {
+		text += ", full: " + c.full.String()
+	}
+	if c.full == Block {
+		text += fmt.Sprintf(" (senders in Go wait up to %v)", c.wait)
+	}
+	return text
 }
 
 // Check says what is wrong with the recipe.
