@@ -88,9 +88,15 @@ func (b *book) handled(uid abi.Ref, p parcel) {
 	order := orderKey{uid, p.Via, p.S, p.Level}
 	if b.last[order] >= p.N {
 		overtake := false
-		if c := b.w.table.Get(uid); c != nil {
-			backoff, _ := c.backoff()
-			overtake = backoff.Overtake && backoff.Grace > 0
+		for _, at := range []abi.Ref{uid, p.Via} {
+			c := b.w.table.Get(at)
+			if c == nil {
+				c = b.w.cells[at] // it has stopped
+			}
+			if c != nil {
+				backoff, _ := c.backoff()
+				overtake = overtake || backoff.Overtake && backoff.Grace > 0
+			}
 		}
 		if !overtake {
 			b.w.wrong("%v of sender %d to %v comes after %d", p.N, p.S, uid, b.last[order])
