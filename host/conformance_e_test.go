@@ -223,6 +223,9 @@ func TestE14_SendersFromGoWait(t *testing.T) {
 		t.Error(err)
 	}
 	letters, _ := s.DeadLetters()
+	for end := time.Now().Add(10 * time.Second); len(letters) < 7 && time.Now().Before(end); letters, _ = s.DeadLetters() {
+		time.Sleep(time.Millisecond) // what waits in the mailbox ends after those that wait for it
+	}
 	var got []string
 	for _, d := range letters {
 		got = append(got, d.Reason.Name())

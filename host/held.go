@@ -82,7 +82,7 @@ func (a *actor) noteAsks() {
 }
 func (a *actor) noteWatches() { a.account.Note(account.Watches, int64(a.watch.Len())*watchBytes) }
 func (a *actor) noteStash() {
-	a.account.Note(account.Stash, int64(a.stash.Bytes())+int64(a.stash.Len())*envelopeBytes)
+	a.account.Note(account.Stash, a.stashBytes())
 }
 
 // Grow implements sandbox.Account: a guest's memory grows within its own limit.
@@ -109,7 +109,7 @@ type Held struct {
 	Base     int64 // the actor itself
 	Memory   int64 // a guest's instance
 	Mailbox  int64 // room for messages that wait
-	Stash    int64
+	Stash    int64 // and what an actor in Go keeps aside, see Context.Hold
 	Timers   int64
 	Asks     int64
 	Watches  int64

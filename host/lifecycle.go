@@ -273,6 +273,10 @@ func (a *actor) endIncarnation(scr *scratch, end End) {
 	a.super.EndIncarnation()
 	a.dropTimers(scr)
 	a.endGrace()
+	if a.stash.Held() > 0 {
+		a.stash.Hold(0)
+		a.noteStash()
+	}
 	a.unstash()
 }
 

@@ -133,8 +133,12 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	if !s.admit(from, asks, weight) {
 		return ErrBusy
 	}
+	if err := ctx.Hold(s.bytes + weight); err != nil {
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	}
 	reply, err := ctx.Later()
 	if err != nil {
+		_ = ctx.Hold(s.bytes)
 		return ErrBusy
 	}
 	s.last++
@@ -225,12 +229,12 @@ func (s *questions) next(ctx *host.Context, q *question) {
 	}
 	for q.again != nil {
 		if q.sent >= len(routees) {
-			s.forget(q)
+			s.forget(ctx, q)
 			break
 		}
 		if len(s.asks) >= asksFor*s.head.questions || s.asked[q.from] > asksFor*s.head.questions/4 {
 			q.note(ErrBusy.Error())
-			s.forget(q)
+			s.forget(ctx, q)
 			break
 		}
 		to := routees[(q.start+q.sent*q.step)%len(routees)].Ref
@@ -279,7 +283,7 @@ func (s *questions) answer(ctx *host.Context, m host.Message) {
 		s.settle(ctx, q)
 	default:
 		if !ctx.Now().Before(q.due) {
-			s.forget(q) // its time is over
+			s.forget(ctx, q) // its time is over
 		}
 		s.settle(ctx, q)
 	}
@@ -315,12 +319,13 @@ func (s *questions) why(q *question) string {
 }
 
 // forget drops what would be sent again.
-func (s *questions) forget(q *question) {
+func (s *questions) forget(ctx *host.Context, q *question) {
 	if q.again == nil {
 		return
 	}
 	q.again = nil
 	s.bytes -= q.weight
+	_ = ctx.Hold(s.bytes) // less is never refused
 	if s.stored[q.from] -= q.weight; s.stored[q.from] <= 0 {
 		delete(s.stored, q.from)
 	}
@@ -329,7 +334,7 @@ func (s *questions) forget(q *question) {
 // over ends a question. Asks of it that wait end by themselves.
 func (s *questions) over(ctx *host.Context, q *question) {
 	q.decided = true
-	s.forget(q)
+	s.forget(ctx, q)
 	if s.chop {
 		ctx.Cancel(q.number)
 	}

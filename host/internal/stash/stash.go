@@ -17,6 +17,7 @@ type Stashed struct {
 type Stash struct {
 	mail  []*mailbox.Envelope
 	bytes int
+	aside int64 // see Hold
 }
 
 // Len is the number of envelopes in it.
@@ -24,6 +25,12 @@ func (s *Stash) Len() int { return len(s.mail) }
 
 // Bytes is what they take.
 func (s *Stash) Bytes() int { return s.bytes }
+
+// Hold notes how many bytes the actor's own code keeps aside, Held says so.
+func (s *Stash) Hold(bytes int64) { s.aside = bytes }
+
+// Held is what Hold has noted.
+func (s *Stash) Held() int64 { return s.aside }
 
 // Put takes an envelope.
 func (s *Stash) Put(e *mailbox.Envelope) {
