@@ -7,6 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/feed"
 	"github.com/wasmactors/wasmactors/host/service/pubsub/topic"
 )
 
@@ -44,6 +45,19 @@ type subscriptionKey struct {
 	subscriber abi.Ref
 	pattern    string
 }
+
+// subscription is what an actor gets of a pattern.
+type subscription struct {
+	id, grant  uint64
+	pattern    string
+	subscriber abi.Ref
+	feed       *feed.Feed
+}
+
+// Offer implements [Receiver].
+func (s *subscription) Offer(e *Event) (taken bool) { return s.feed.Offer(e.Topic, e.Value) }
+
+func (s *subscription) key() subscriptionKey { return subscriptionKey{s.subscriber, s.pattern} }
 
 // retained is the last value of a topic.
 type retained struct {
@@ -86,7 +100,7 @@ func (b *broker) subscribe(s *subscription, mostOfGrant int) error {
 	}
 	if old != nil {
 		b.drop(old)
-		defer old.stop("")
+		defer old.feed.Stop("")
 	}
 	b.of[s.key()] = s
 	b.perGrant[s.grant]++

@@ -5,10 +5,9 @@ package pubsub
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/feed"
 	"github.com/wasmactors/wasmactors/host/service/pubsub/topic"
 )
 
@@ -37,11 +36,11 @@ const (
 
 	MaxValue = 48 << 10 // bytes of what is published: it must fit the inbox of a guest
 
-	DefaultWindow  = 64 // events that are delivered ahead of acknowledgements
-	MaxWindow      = 1024
-	DefaultAckWait = 30 * time.Second
-	MinAckWait     = 100 * time.Millisecond
-	MaxAckWait     = time.Hour
+	DefaultWindow  = feed.DefaultWindow // events that are delivered ahead of acknowledgements
+	MaxWindow      = feed.MaxWindow
+	DefaultAckWait = feed.DefaultAckWait
+	MinAckWait     = feed.MinAckWait
+	MaxAckWait     = feed.MaxAckWait
 )
 
 // Service is the service of topics.
@@ -168,53 +167,32 @@ type page struct {
 func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
 	in := struct {
 		Pattern  string `cbor:"pattern"`
-		Window   int    `cbor:"window"`
-		Queue    int    `cbor:"queue"`
-		Overflow string `cbor:"overflow"`
-		AckWait  int64  `cbor:"ack_wait"`
 		Retained bool   `cbor:"retained"`
-	}{Window: DefaultWindow, Overflow: string(dropOldest), AckWait: int64(DefaultAckWait)}
+		feed.Options
+	}{Options: feed.Usual()}
 	if err := r.Decode(&in); err != nil {
 		return nil, err
 	}
 	if err := mayUse(r.Grant.Subscribe, "subscribe", in.Pattern); err != nil {
 		return nil, err
 	}
-	most := int(or(r.Grant.Queue, DefaultQueue))
-	if in.Queue == 0 {
-		in.Queue = most
-	}
-	wait := time.Duration(in.AckWait)
-	switch {
-	case in.Window < 1 || in.Window > MaxWindow:
-		return nil, service.Errorf(service.BadRequest, "window is 1 to %d", MaxWindow)
-	case in.Queue < 0 || in.Queue > most:
-		return nil, service.Errorf(service.TooLarge, "queue is at most %d bytes; queue of the grant raises it", most)
-	case wait < MinAckWait || wait > MaxAckWait:
-		return nil, service.Errorf(service.BadRequest, "ack_wait is %v to %v", MinAckWait, MaxAckWait)
-	}
-	overflow := overflow(in.Overflow)
-	switch overflow {
-	case dropOldest, dropNewest, endIt:
-	default:
-		return nil, service.Errorf(service.BadRequest, "overflow is oldest, newest or end")
+	if err := in.Check(int(or(r.Grant.Queue, DefaultQueue))); err != nil {
+		return nil, err
 	}
 	if r.Sender.IsZero() {
 		return nil, service.Errorf(service.BadRequest, "nobody subscribes")
 	}
-	s := &subscription{
-		broker: p.broker, sys: p.env.System, clock: p.env.Clock, grant: r.GrantID(), pattern: in.Pattern, subscriber: r.Sender,
-		window: uint64(in.Window), most: in.Queue, overflow: overflow, ackWait: wait,
-	}
+	s := &subscription{grant: r.GrantID(), pattern: in.Pattern, subscriber: r.Sender.UID()}
+	s.feed = feed.New(p.env, r.Sender, in.Options, 0, func() { p.broker.unsubscribe(s) })
 	if err := p.broker.subscribe(s, or(r.Grant.Subscriptions, DefaultSubscriptions)); err != nil {
 		return nil, err
 	}
-	ref, err := r.Spawn(s.props())
+	ref, err := r.Spawn(s.feed.Props())
 	if err != nil {
-		s.end("")
+		s.feed.End("")
 		return nil, err
 	}
-	s.begin(ref)
+	s.feed.Begin(ref)
 	answer := subscribed{Subscription: uint64(ref.UID())}
 	if in.Retained {
 		answer.page = p.broker.page(in.Pattern, "")
@@ -233,7 +211,7 @@ func (p *provider) unsubscribe(r *service.Request[Grant]) error {
 	if s == nil {
 		return service.Errorf(service.NotFound, "there is no subscription to %.60q", in.Pattern)
 	}
-	s.end("")
+	s.feed.End("")
 	return nil
 }
 
@@ -273,4 +251,3 @@ func (p *provider) forget(r *service.Request[Grant]) error {
 }
 
 var _ service.Inline[Grant] = (*provider)(nil)
-var _ host.Actor = (*subscription)(nil)
