@@ -143,7 +143,7 @@ func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path st
 	}
 	l := s.letter(reason, to, path, e)
 	l.Key, l.Time = key, s.cfg.clock.Now()
-	l.From = s.refOf(e.Sender).Path()
+	l.From = s.sender(e).Path()
 	kind := EventDeadLetter
 	if e.Flags&flagSuppressed != 0 {
 		kind = EventSuppressed

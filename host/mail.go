@@ -225,6 +225,7 @@ func (a *actor) unhandled(e *mailbox.Envelope) {
 	}
 	ev := a.event(EventUnhandled)
 	l := a.sys.letter(0, a.uid, a.path, e)
+	l.From = a.sys.sender(e).Path()
 	ev.Dead = &l
 	a.sys.bus.publish(ev)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/blob"
 	"github.com/wasmactors/wasmactors/host/service/config"
+	"github.com/wasmactors/wasmactors/host/service/events"
 	httpclient "github.com/wasmactors/wasmactors/host/service/http"
 	"github.com/wasmactors/wasmactors/host/service/kv"
 	"github.com/wasmactors/wasmactors/host/service/pubsub"
@@ -16,6 +17,6 @@ import (
 // Kinds are the services, in the order in which they are started.
 func Kinds() []service.Kind {
 	return []service.Kind{
-		config.Service, kv.Service, blob.Service, sql.Service, pubsub.Service, schedule.Service, httpclient.Service,
+		config.Service, kv.Service, blob.Service, sql.Service, pubsub.Service, events.Service, schedule.Service, httpclient.Service,
 	}
 }
