@@ -27,6 +27,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/internal/feed"
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
@@ -79,7 +80,7 @@ func publish(ctx *actor.Context, p *publication, then func(*actor.Context, Resul
 
 // Forget ends that the last value of a topic is retained; service.ErrNotFound if none is.
 func Forget(ctx *actor.Context, topic string, then func(*actor.Context, error) error) {
-	service.Ask(ctx, Name, "forget", pairs{{"topic", actor.Text(topic)}}, Timeout, func(ctx *actor.Context, _ *actor.Message, err error) error {
+	service.Ask(ctx, Name, "forget", feed.Args{{Key: "topic", Value: actor.Text(topic)}}, Timeout, func(ctx *actor.Context, _ *actor.Message, err error) error {
 		return then(ctx, err)
 	})
 }
@@ -109,22 +110,5 @@ func (p *publication) MarshalCBOR(w *abi.Writer) {
 	if p.retain {
 		w.Text("retain")
 		w.Bool(true)
-	}
-}
-
-// pairs are a map.
-type pairs []pair
-
-type pair struct {
-	key   string
-	value actor.Encoder
-}
-
-// MarshalCBOR implements actor.Encoder.
-func (p pairs) MarshalCBOR(w *abi.Writer) {
-	w.Map(len(p))
-	for i := range p {
-		w.Text(p[i].key)
-		p[i].value.MarshalCBOR(w)
 	}
 }

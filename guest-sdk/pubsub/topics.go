@@ -1,11 +1,11 @@
 package pubsub
 
 import (
-	"errors"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/internal/feed"
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
@@ -51,7 +51,7 @@ type Event struct {
 	Retained bool   // it is the topic's last value from before the subscription
 
 	n   uint64
-	sub *subscription
+	sub *feed.Subscription
 }
 
 // Reader reads the value from its start.
@@ -69,8 +69,8 @@ func (e Event) Text() string {
 // Done acknowledges an event of a subscription with Options.Manual, in any turn. The event need
 // not be valid otherwise any more.
 func (e Event) Done(ctx *actor.Context) {
-	if e.sub != nil && e.sub.options.Manual {
-		e.sub.finish(ctx, e.n)
+	if e.sub != nil && e.sub.Manual {
+		e.sub.Finish(ctx, e.n)
 	}
 }
 
@@ -78,42 +78,26 @@ func (e Event) Done(ctx *actor.Context) {
 type Handler func(ctx *actor.Context, e Event) error
 
 // Topics are the subscriptions of an actor. The zero value has none.
-type Topics struct {
-	subs   []*subscription
-	closed actor.Ref // the last one that was told that nobody knows it
-}
+type Topics struct{ set feed.Set }
 
+// subscription is one of them, until its values that are retained have come.
 type subscription struct {
-	pattern string
+	feed    *feed.Subscription
 	options Options
 	handle  Handler
-	ref     actor.Ref // 0: not answered yet
-	last    uint64    // the event that came last
-	acked   uint64
-	pending []uint64 // events that are not done, in order
 }
 
 // Subscribe has the handler called for what is published from now on to topics that the pattern matches. A
 // subscription of this actor with the same pattern ends, as those of an earlier incarnation do.
 func (t *Topics) Subscribe(ctx *actor.Context, pattern string, o Options, handle Handler) {
-	t.forget(pattern)
-	s := &subscription{pattern: pattern, options: o, handle: handle}
-	t.subs = append(t.subs, s)
-	args := pairs{{"pattern", actor.Text(pattern)}}
-	if o.Window != 0 {
-		args = append(args, pair{"window", actor.Int(o.Window)})
+	s := &subscription{options: o, handle: handle, feed: &feed.Subscription{Key: pattern, Window: o.Window, Manual: o.Manual, Ended: o.Ended}}
+	s.feed.Handle = func(ctx *actor.Context, sub *feed.Subscription, e feed.Event) error {
+		return handle(ctx, Event{Topic: e.Topic, Value: e.Value, Missed: e.Missed, n: e.N, sub: sub})
 	}
-	if o.Queue != 0 {
-		args = append(args, pair{"queue", actor.Int(o.Queue)})
-	}
-	if o.Overflow != "" {
-		args = append(args, pair{"overflow", actor.Text(o.Overflow)})
-	}
-	if o.AckWait != 0 {
-		args = append(args, pair{"ack_wait", actor.Int(o.AckWait)})
-	}
+	t.set.Put(s.feed)
+	args := feed.Args{{Key: "pattern", Value: actor.Text(pattern)}}.Limits(o.Window, o.Queue, string(o.Overflow), o.AckWait)
 	if o.Retained {
-		args = append(args, pair{"retained", actor.Bool(true)})
+		args = append(args, feed.Arg{Key: "retained", Value: actor.Bool(true)})
 	}
 	service.Ask(ctx, Name, "subscribe", args, Timeout, func(ctx *actor.Context, m *actor.Message, err error) error {
 		return t.subscribed(ctx, s, m, err)
@@ -122,18 +106,17 @@ func (t *Topics) Subscribe(ctx *actor.Context, pattern string, o Options, handle
 
 // subscribed is the answer of the service, or a further page of retained values.
 func (t *Topics) subscribed(ctx *actor.Context, s *subscription, m *actor.Message, err error) error {
-	at := t.find(func(x *subscription) bool { return x == s })
-	if at < 0 {
+	if !t.set.Has(s.feed) {
 		return nil // it was ended meanwhile, or has another one in its place
 	}
-	first, next := s.ref == 0, ""
+	first, next := s.feed.Ref == 0, ""
 	var values []Event
 	if err == nil {
 		r := m.Reader()
 		for range r.Map() {
 			switch string(r.TextBytes()) {
 			case "subscription":
-				s.ref = r.Ref()
+				s.feed.Ref = r.Ref()
 			case "retained":
 				for range r.Array() {
 					if r.Array() != 2 {
@@ -151,7 +134,7 @@ func (t *Topics) subscribed(ctx *actor.Context, s *subscription, m *actor.Messag
 	}
 	if err != nil {
 		if first {
-			t.remove(at)
+			t.set.Drop(s.feed)
 		}
 		if s.options.Then != nil {
 			return s.options.Then(ctx, err)
@@ -171,7 +154,7 @@ func (t *Topics) subscribed(ctx *actor.Context, s *subscription, m *actor.Messag
 		}
 	}
 	if next != "" {
-		args := pairs{{"pattern", actor.Text(s.pattern)}, {"after", actor.Text(next)}}
+		args := feed.Args{{Key: "pattern", Value: actor.Text(s.feed.Key)}, {Key: "after", Value: actor.Text(next)}}
 		service.Ask(ctx, Name, "retained", args, Timeout, func(ctx *actor.Context, m *actor.Message, err error) error {
 			return t.subscribed(ctx, s, m, err)
 		})
@@ -181,119 +164,13 @@ func (t *Topics) subscribed(ctx *actor.Context, s *subscription, m *actor.Messag
 
 // Unsubscribe ends a subscription. Events that are under way are not handled any more.
 func (t *Topics) Unsubscribe(ctx *actor.Context, pattern string) {
-	if t.forget(pattern) {
-		service.Tell(ctx, Name, "unsubscribe", pairs{{"pattern", actor.Text(pattern)}})
+	if t.set.Remove(pattern) {
+		service.Tell(ctx, Name, "unsubscribe", feed.Args{{Key: "pattern", Value: actor.Text(pattern)}})
 	}
 }
-
-// forget takes the subscription with a pattern out.
-func (t *Topics) forget(pattern string) bool {
-	i := t.find(func(x *subscription) bool { return x.pattern == pattern })
-	if i < 0 {
-		return false
-	}
-	t.remove(i)
-	return true
-}
-
-func (t *Topics) find(is func(*subscription) bool) int {
-	for i, s := range t.subs {
-		if is(s) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (t *Topics) remove(i int) { t.subs = append(t.subs[:i:i], t.subs[i+1:]...) }
 
 // Receive handles a message if it is an event, or the end of a subscription; mine tells whether it was. An
 // event of a subscription that the actor does not know any more is dropped.
 func (t *Topics) Receive(ctx *actor.Context, msg *actor.Message) (mine bool, err error) {
-	sender := msg.Sender()
-	if msg.Kind() != actor.KindMessage || sender == 0 {
-		return false, nil
-	}
-	e, reason, ok := read(msg)
-	if !ok {
-		return false, nil
-	}
-	i := t.find(func(x *subscription) bool { return x.ref == sender })
-	switch {
-	case i < 0 && e.n != 0 && sender != t.closed: // of an earlier incarnation
-		t.closed = sender
-		service.TellRef(ctx, sender, "close", nil)
-		return true, nil
-	case i < 0:
-		return true, nil
-	case e.n == 0:
-		ended := t.subs[i].options.Ended
-		t.remove(i)
-		if ended == nil {
-			return true, errors.New("pubsub: a subscription has ended: " + reason)
-		}
-		return true, ended(ctx, reason)
-	}
-	s := t.subs[i]
-	e.sub, s.last = s, e.n
-	s.pending = append(s.pending, e.n)
-	if err := s.handle(ctx, e); err != nil {
-		return true, err
-	}
-	if !s.options.Manual {
-		s.finish(ctx, e.n)
-	}
-	return true, nil
-}
-
-// finish notes that an event is done, and acknowledges half a window at a time.
-func (s *subscription) finish(ctx *actor.Context, n uint64) {
-	for i, p := range s.pending {
-		if p == n {
-			s.pending = append(s.pending[:i], s.pending[i+1:]...)
-			break
-		}
-	}
-	done := s.last
-	if len(s.pending) > 0 {
-		done = s.pending[0] - 1
-	}
-	window := s.options.Window
-	if window == 0 {
-		window = 64
-	}
-	if done >= s.acked+uint64(max(window/2, 1)) {
-		s.acked = done
-		service.TellRef(ctx, s.ref, "ack", actor.Uint(done))
-	}
-}
-
-// read takes apart ["event", {"n", "topic", "value", ? "missed"}] and ["ended", reason], whose n is 0.
-func read(msg *actor.Message) (e Event, reason string, ok bool) {
-	r := msg.Reader()
-	if r.Peek() != abi.TypeArray || r.Array() != 2 || r.Peek() != abi.TypeText {
-		return Event{}, "", false
-	}
-	switch what := r.TextBytes(); {
-	case string(what) == "ended":
-		reason = r.Text()
-		return Event{}, reason, r.Done() == nil
-	case string(what) != "event" || r.Peek() != abi.TypeMap:
-		return Event{}, "", false
-	}
-	for range r.Map() {
-		switch string(r.TextBytes()) {
-		case "n":
-			e.n = r.Uint()
-		case "topic":
-			e.Topic = r.Text()
-		case "value":
-			e.Value = r.Raw()
-		case "missed":
-			e.Missed = r.Uint()
-		default:
-			r.Skip()
-		}
-	}
-	return e, "", r.Done() == nil && e.n != 0 && e.Value != nil
+	return t.set.Receive(ctx, Name, feed.Words{Event: "event", Ended: "ended"}, msg)
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // vendored are the packages that a guest needs, by module.
-var vendored = map[string][]string{"abi": {"."}, "guest-sdk": {"actor", "actortest", "gen", "internal/bridge", "metrics", "pubsub", "service"}}
+var vendored = map[string][]string{"abi": {"."}, "guest-sdk": {"actor", "actortest", "events", "gen", "internal/bridge", "internal/feed", "metrics", "pubsub", "service"}}
 
 // Pack collects the sources under root, the repository, as a JSON object of
 // contents by path.

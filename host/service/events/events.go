@@ -169,7 +169,7 @@ func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
 	}
 	s := &subscription{key: subscriptionKey{r.Sender.UID(), in.Channel}, classes: classes, reasons: r.Grant.Reasons}
 	s.wants(in.Paths, r.Grant)
-	s.feed = feed.New(p.env, r.Sender, in.Options, marks, func() { p.remove(s) })
+	s.feed = feed.New(p.env, r.Sender, in.Options, feed.Words{Event: "happened", Ended: "over"}, marks, func() { p.remove(s) })
 	if err := p.add(s, r.GrantID(), r.Grant); err != nil {
 		return nil, err
 	}

@@ -189,10 +189,10 @@ func TestRefusals(t *testing.T) {
 func TestGrantsOfEventsAreChecked(t *testing.T) {
 	for want, g := range map[string]events.Grant{
 		"it grants nothing: lifecycle, dead-letters and unhandled have patterns of paths": {Reasons: true},
-		`lifecycle[1]: the pattern "x" does not begin with /`:                                   {Lifecycle: []string{"/user/a", "x"}},
-		`dead-letters[0]: the pattern "/" has an empty element`:                                 {DeadLetters: []string{"/"}},
-		"unhandled: 17 patterns, at most 16":                                                    {Unhandled: make([]string, 17)},
-		"": everything,
+		`lifecycle[1]: the pattern "x" does not begin with /`:                             {Lifecycle: []string{"/user/a", "x"}},
+		`dead-letters[0]: the pattern "/" has an empty element`:                           {DeadLetters: []string{"/"}},
+		"unhandled: 17 patterns, at most 16":                                              {Unhandled: make([]string, 17)},
+		"":                                                                                everything,
 	} {
 		err := events.Service.CheckGrant(&g)
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {

@@ -154,7 +154,7 @@ func (b *bench) listen(name string, g *events.Grant, bounds service.Bounds) *lis
 		}
 		var end []string
 		switch {
-		case m.Decode(&e) == nil && e.Kind == "event":
+		case m.Decode(&e) == nil && e.Kind == "happened":
 			l.mu.Lock()
 			l.got = append(l.got, e.Body)
 			l.raw.Write(m.Payload)
@@ -167,7 +167,7 @@ func (b *bench) listen(name string, g *events.Grant, bounds service.Bounds) *lis
 				return then(ctx, e.Body)
 			}
 			return nil
-		case m.Decode(&end) == nil && len(end) == 2 && end[0] == "ended":
+		case m.Decode(&end) == nil && len(end) == 2 && end[0] == "over":
 			l.mu.Lock()
 			l.ended = end[1]
 			l.mu.Unlock()

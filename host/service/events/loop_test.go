@@ -32,7 +32,7 @@ func TestNoLoops(t *testing.T) {
 		},
 		"it sends itself what it does not handle": func(b *bench) func(*host.Context, heard) error {
 			return func(ctx *host.Context, _ heard) error {
-				return ctx.Tell(ctx.Self(), host.Marked{Value: []any{"event", 7}})
+				return ctx.Tell(ctx.Self(), host.Marked{Value: []any{"happened", 7}})
 			}
 		},
 		"it acknowledges what there is not": func(b *bench) func(*host.Context, heard) error {
@@ -242,4 +242,3 @@ func must[T any](v T, err error) func(testing.TB) T {
 		return v
 	}
 }
-

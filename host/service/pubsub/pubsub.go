@@ -183,7 +183,7 @@ func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
 		return nil, service.Errorf(service.BadRequest, "nobody subscribes")
 	}
 	s := &subscription{grant: r.GrantID(), pattern: in.Pattern, subscriber: r.Sender.UID()}
-	s.feed = feed.New(p.env, r.Sender, in.Options, 0, func() { p.broker.unsubscribe(s) })
+	s.feed = feed.New(p.env, r.Sender, in.Options, feed.Words{Event: "event", Ended: "ended"}, 0, func() { p.broker.unsubscribe(s) })
 	if err := p.broker.subscribe(s, or(r.Grant.Subscriptions, DefaultSubscriptions)); err != nil {
 		return nil, err
 	}

@@ -81,6 +81,7 @@ type Feed struct {
 	most       int // bytes in queue
 	overflow   Overflow
 	ackWait    time.Duration
+	words      Words
 	marks      host.Mark
 	left       func() // once it is over, so that nobody offers it anything
 
@@ -95,6 +96,10 @@ type Feed struct {
 	timer  interface{ Stop() bool } // runs while the window is used up
 	buf    []byte
 }
+
+// Words are what messages of a feed begin with, so that a subscriber that has feeds of several services
+// can tell them apart.
+type Words struct{ Event, Ended string }
 
 // queued is an event that waits.
 type queued struct {
@@ -113,12 +118,12 @@ const (
 // perQueued is what an event costs in a queue besides its topic and its value.
 const perQueued = 64
 
-// New makes a feed with options that were checked; marks are those of its messages. left is called when it
+// New makes a feed with options that were checked; marks are those of its messages, which begin with words. left is called when it
 // is over, perhaps more than once, by any goroutine.
-func New(env *service.Env, subscriber host.Ref, o Options, marks host.Mark, left func()) *Feed {
+func New(env *service.Env, subscriber host.Ref, o Options, words Words, marks host.Mark, left func()) *Feed {
 	return &Feed{
 		sys: env.System, clock: env.Clock, subscriber: subscriber, window: uint64(o.Window), most: o.Queue,
-		overflow: Overflow(o.Overflow), ackWait: time.Duration(o.AckWait), marks: marks, left: left,
+		overflow: Overflow(o.Overflow), ackWait: time.Duration(o.AckWait), words: words, marks: marks, left: left,
 	}
 }
 
@@ -183,7 +188,7 @@ func (s *Feed) pop() queued {
 
 // send delivers an event. What the subscriber's mailbox has no room for is missed.
 func (s *Feed) send(topic string, value []byte) bool {
-	s.buf = appendEvent(s.buf[:0], s.sent+1, topic, value, s.missed)
+	s.buf = appendEvent(s.buf[:0], s.words.Event, s.sent+1, topic, value, s.missed)
 	switch err := s.tell(host.Raw(s.buf)); {
 	case err == nil:
 	case errors.Is(err, host.ErrUnknown), errors.Is(err, host.ErrStopped):
@@ -261,7 +266,7 @@ func (s *Feed) ends(reason string) {
 	if s.state == open {
 		s.sys.Stop(s.ref)
 		if reason != "" {
-			_ = s.tell([]any{"ended", reason})
+			_ = s.tell([]any{s.words.Ended, reason})
 		}
 	}
 	s.state, s.queue, s.bytes, s.buf = over, nil, 0, nil

@@ -5,11 +5,11 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// appendEvent appends what a subscriber gets: ["event", {"n", "topic", "value", ? "missed"}].
-func appendEvent(dst []byte, n uint64, topic string, value []byte, missed uint64) []byte {
+// appendEvent appends what a subscriber gets: [word, {"n", "topic", "value", ? "missed"}].
+func appendEvent(dst []byte, word string, n uint64, topic string, value []byte, missed uint64) []byte {
 	w := abi.NewWriter(dst)
 	w.Array(2)
-	w.Text("event")
+	w.Text(word)
 	entries := 3
 	if missed > 0 {
 		entries++

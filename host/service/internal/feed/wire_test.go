@@ -25,7 +25,7 @@ func FuzzOrder(f *testing.F) {
 		if err := cbor.Unmarshal(b, &v); err != nil || len(v) != 2 || v[0] != op || op == "ack" && v[1] != n {
 			t.Fatalf("% x: %q, %d; the other %v, %v", b, op, n, v, err)
 		}
-		if event := appendEvent(nil, n, op, b, n); abi.Valid(event) != nil {
+		if event := appendEvent(nil, op, n, op, b, n); abi.Valid(event) != nil {
 			t.Fatalf("% x", event)
 		}
 	})
