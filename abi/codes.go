@@ -100,10 +100,12 @@ const (
 )
 
 // Headers that the host itself writes and reads. A message with HeaderID is kept by
-// the parent until it gets a message with HeaderConfirm and the same value.
+// the parent until it gets a message with HeaderConfirm and the same value. A message with
+// HeaderSuppressed, whatever its value, is no news if it is not delivered.
 const (
-	HeaderID      = "wasmactors.id"
-	HeaderConfirm = "wasmactors.confirm"
+	HeaderID         = "wasmactors.id"
+	HeaderConfirm    = "wasmactors.confirm"
+	HeaderSuppressed = "wasmactors.suppressed"
 )
 
 // Levels of the log import.

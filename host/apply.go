@@ -166,24 +166,24 @@ func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi
 	a, path := g.actor, string(cmd.ToPath)
 	at, ok := a.parsePath(path)
 	if !ok {
-		g.refused(scr, DeadUnknown, 0, path, cmd.Payload)
+		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
 		return 0, false
 	}
 	if !at.child && !glob.MatchAnyPath(allowed, at.elements) {
-		g.refused(scr, DeadDenied, 0, path, cmd.Payload)
+		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
 		return 0, false
 	}
 	t := a.sys.find(at.elements)
 	if t == nil || at.uid != 0 && t.uid != at.uid {
-		g.refused(scr, DeadUnknown, at.uid, path, cmd.Payload)
+		g.refused(scr, DeadUnknown, at.uid, path, cmd.Payload, cmd.Headers)
 		return 0, false
 	}
 	return t.uid, true
 }
 
 // refused makes a dead letter of what a command wanted to send.
-func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, payload []byte) {
-	e := mailbox.Envelope{Sender: g.actor.uid, Payload: payload} // a letter copies what it keeps
+func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, payload, headers []byte) {
+	e := mailbox.Envelope{Sender: g.actor.uid, Payload: payload, Headers: headers} // a letter copies what it keeps
 	g.actor.sys.deadLetter(reason, to, path, &e)
 }
 
@@ -236,11 +236,11 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
 	a, path := g.actor, string(cmd.ToPath)
 	at, ok := a.parsePath(path)
 	if !ok {
-		g.refused(scr, DeadUnknown, 0, path, cmd.Payload)
+		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
 		return
 	}
 	if !at.child && len(a.caps.send) == 0 {
-		g.refused(scr, DeadDenied, 0, path, cmd.Payload)
+		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
 		return
 	}
 	found, sent := a.sys.match(at.elements), false
@@ -255,9 +255,9 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
 	}
 	switch {
 	case len(found) == 0:
-		g.refused(scr, DeadUnknown, 0, path, cmd.Payload)
+		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
 	case !sent:
-		g.refused(scr, DeadDenied, 0, path, cmd.Payload)
+		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
 	}
 }
 
@@ -331,7 +331,7 @@ func (g *guest) stop(scr *scratch, cmd *abi.Command) {
 		return
 	}
 	if t.parent != a && !glob.MatchAnyPath(a.caps.stop, t.elements) {
-		g.refused(scr, DeadDenied, uid, t.path, nil)
+		g.refused(scr, DeadDenied, uid, t.path, nil, nil)
 		return
 	}
 	t.stop(scr, "")

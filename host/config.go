@@ -28,6 +28,8 @@ const (
 	DefaultDeadBytes   = 4 << 20
 	DefaultStopGrace   = 2 * time.Second
 	DefaultIdleAfter   = 30 * time.Second
+
+	DefaultLoggedDeadLetters = 10
 )
 
 // Config says how a [System] works. It is immutable: every With method returns a
@@ -52,6 +54,7 @@ type Config struct {
 	treeMemory int64 // the same for each tree below /user
 	actors     int64
 	log        *slog.Logger
+	letters    loggedLetters
 	commit     func(*commitment) error // nil: nobody records what actors do
 	tracer     Tracer                  // nil: nothing is traced
 	pools      []pool                  // for actors that block
@@ -73,7 +76,7 @@ func NewConfig(name string) Config {
 	return Config{
 		name: name, clock: clock.Real(), throughput: DefaultThroughput, dead: DefaultDeadLetters, deadBytes: DefaultDeadBytes,
 		pinned: DefaultPinned, guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter, askTimeout: DefaultAskTimeout,
-		memory: sandbox.MachineMemory() / 4 * 3, treeMemory: sandbox.MachineMemory() / 8 * 3,
+		letters: loggedLetters{first: DefaultLoggedDeadLetters}, memory: sandbox.MachineMemory() / 4 * 3, treeMemory: sandbox.MachineMemory() / 8 * 3,
 	}
 }
 

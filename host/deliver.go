@@ -145,7 +145,7 @@ func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path st
 	l.Key, l.Time = key, s.cfg.clock.Now()
 	l.From = s.sender(e).Path()
 	kind := EventDeadLetter
-	if e.Flags&flagSuppressed != 0 {
+	if suppressed(e, reason) {
 		kind = EventSuppressed
 	} else {
 		s.dead.add(&l, e)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
+	"math"
+	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
 )
@@ -11,25 +13,84 @@ import (
 // logBuffer is how many events may wait for a log that is slow.
 const logBuffer = 4096
 
+// AllDeadLetters is for [Config.WithLoggedDeadLetters].
+const AllDeadLetters = math.MaxInt
+
+// loggedLetters says which dead letters a log gets.
+type loggedLetters struct {
+	first  int
+	atEnds endLetters
+}
+
+// endLetters are those of a system that ends.
+type endLetters uint8
+
+const (
+	endLogged endLetters = iota
+	endUnlogged
+)
+
+// WithLoggedDeadLetters sets how many dead letters the log of [Config.WithLog] gets: the first so many, and
+// then a line that says that there are no more. 0 is none, [AllDeadLetters] is all; the default is
+// DefaultLoggedDeadLetters, since who sends to nobody usually does so again and again. Events and
+// counts have all of them.
+func (c Config) WithLoggedDeadLetters(first int) Config { c.letters.first = max(first, 0); return c }
+
+// WithoutLettersOfTheEnd keeps dead letters out of the log that come when the system ends, as
+// many do in any order: what waits in mailboxes, what actors send to those that have stopped.
+func (c Config) WithoutLettersOfTheEnd() Config { c.letters.atEnds = endUnlogged; return c }
+
+// logFilter is what of the events goes to a log.
+func (s *System) logFilter(l *slog.Logger) func(*Event) bool {
+	var letters atomic.Int64
+	most := int64(s.cfg.letters.first)
+	return func(e *Event) bool {
+		if e.Silent || !l.Enabled(context.Background(), levelOf(e)) {
+			return false
+		}
+		switch {
+		case e.Kind != EventDeadLetter:
+			return true
+		case most == 0, s.cfg.letters.atEnds == endUnlogged && s.ending.Load():
+			return false
+		}
+		return letters.Load() <= most && letters.Add(1)-1 <= most // one more than are written: for the line that says so
+	}
+}
+
 // logEvents writes events to a log until the system ends.
 func (s *System) logEvents(l *slog.Logger) {
-	sub := s.Subscribe(logBuffer, func(e *Event) bool { return !e.Silent && l.Enabled(context.Background(), levelOf(e)) })
+	sub := s.Subscribe(logBuffer, s.logFilter(l))
 	s.logging.Add(1)
 	go func() {
 		defer s.logging.Done()
-		lost := uint64(0)
+		lost, letters := uint64(0), 0
 		for e := range sub.C() {
-			ctx := context.Background()
-			if e.Trace != nil {
-				ctx = s.cfg.tracer.In(ctx, *e.Trace)
+			if e.Kind == EventDeadLetter {
+				if letters++; letters > s.cfg.letters.first {
+					s.logLine(l, &e, slog.LevelWarn, "no more dead letters are logged", slog.Int("logged", s.cfg.letters.first))
+					continue
+				}
 			}
-			l.LogAttrs(ctx, levelOf(&e), textOf(&e), attrsOf(&e)...)
+			s.logLine(l, &e, levelOf(&e), textOf(&e), attrsOf(&e)...)
 			if n := sub.Dropped(); n > lost {
 				l.Warn("events were lost: the log is too slow", "events", n-lost)
 				lost = n
 			}
 		}
 	}()
+}
+
+// logLine writes a line with the time of its event, which may have been a while ago.
+func (s *System) logLine(l *slog.Logger, e *Event, level slog.Level, text string, attrs ...slog.Attr) {
+	ctx := context.Background()
+	if e.Trace != nil && s.cfg.tracer != nil {
+		ctx = s.cfg.tracer.In(ctx, *e.Trace)
+	}
+	r := slog.NewRecord(e.Time, level, text, 0)
+	r.AddAttrs(attrs...)
+	r.AddAttrs(slog.String("system", s.cfg.name))
+	_ = l.Handler().Handle(ctx, r)
 }
 
 func levelOf(e *Event) slog.Level {
@@ -56,6 +117,9 @@ func attrsOf(e *Event) []slog.Attr {
 	if e.Failure != nil {
 		attrs = append(attrs, slog.String("failure", e.Failure.Error()))
 	}
+	if e.ID != "" {
+		attrs = append(attrs, slog.String("report", e.ID))
+	}
 	if e.Directive != 0 {
 		attrs = append(attrs, slog.String("directive", e.Directive.String()), slog.Duration("delay", e.Delay))
 	}
@@ -66,7 +130,16 @@ func attrsOf(e *Event) []slog.Attr {
 		attrs = append(attrs, slog.String("trace_id", hex.EncodeToString(t.TraceID[:])), slog.String("span_id", hex.EncodeToString(t.SpanID[:])))
 	}
 	if d := e.Dead; d != nil {
-		attrs = append(attrs, slog.String("reason", d.Reason.String()), slog.Int("bytes", d.Size))
+		attrs = append(attrs, slog.String("from", d.From), slog.String("to", d.To()), slog.Int("bytes", d.Size))
+		if e.Kind != EventUnhandled {
+			attrs = append(attrs, slog.String("reason", d.Reason.String()))
+		}
+		if d.Key != "" {
+			attrs = append(attrs, slog.String("key", d.Key))
+		}
+	}
+	if r := e.Refused; r != nil {
+		attrs = append(attrs, slog.String("what", r.What), slog.String("reason", r.Reason), slog.String("key", r.Key))
 	}
 	return attrs
 }

@@ -1,6 +1,9 @@
 package host
 
-import "github.com/wasmactors/wasmactors/internal/mailbox"
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
 
 // Flags of envelopes within the host.
 const (
@@ -32,6 +35,15 @@ const (
 type Marked struct {
 	Value any
 	Marks Mark
+}
+
+// suppressed reports whether nobody needs to hear that a message was not delivered: its sender has said so by
+// a mark, or by a header. A header, which guests can write, does not hide what they may not do.
+func suppressed(e *mailbox.Envelope, reason DeadReason) bool {
+	if e.Flags&flagSuppressed != 0 {
+		return true
+	}
+	return reason != DeadDenied && reason != DeadForged && hasHeader(e.Headers, abi.HeaderSuppressed)
 }
 
 // fill makes v the message of an envelope.

@@ -51,7 +51,8 @@ type System struct {
 	threads      sync.WaitGroup // of actors that had one
 	asleep       atomic.Int64   // guests without an instance
 	logging      sync.WaitGroup
-	temp         string // path of those that are no actors
+	ending       atomic.Bool // it was asked to, or must
+	temp         string      // path of those that are no actors
 
 	user, services *actor // the guardians /user and /system
 
@@ -323,6 +324,7 @@ func (s *System) prepareClose(ctx context.Context) {
 // turns are killed and its error is returned after the system has ended.
 func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
+	s.ending.Store(true)
 	if s.user.post(nil, sysMsg{kind: sysStop, reason: "shutdown"}) && s.cfg.manual {
 		s.disp.RunUntilIdle(1 << 30)
 	}
@@ -378,6 +380,7 @@ func (s *System) escalated(scr *scratch, guardian *actor, f *abi.Failure) {
 		s.cause = f
 	}
 	s.mu.Unlock()
+	s.ending.Store(true)
 	guardian.post(scr, sysMsg{kind: sysStop, reason: "failed: " + f.Error()})
 }
 

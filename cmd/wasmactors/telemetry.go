@@ -113,7 +113,7 @@ func (t *telemetry) configure(cfg host.Config) host.Config {
 	if t.pipeline == nil {
 		return cfg
 	}
-	return cfg.WithTracer(t.pipeline.Tracer).WithLog(t.pipeline.Log)
+	return cfg.WithTracer(t.pipeline.Tracer).WithLog(t.pipeline.Log).WithLoggedDeadLetters(host.AllDeadLetters)
 }
 
 // metrics is the handler of /metrics for a system.

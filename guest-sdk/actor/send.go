@@ -132,6 +132,10 @@ func (c *Context) Tell(to Ref, v Encoder) { c.send(to, 0, 0, v) }
 // bytes and values of abi.MaxHeaderValue. The turn fails if it is more.
 type Header struct{ Key, Value string }
 
+// Suppressed is a header for a message that may well get lost: ctx.TellWith(ref, v, actor.Suppressed). If it is not
+// delivered the host neither keeps nor logs it as a dead letter, and its event is a suppressed one.
+var Suppressed = Header{abi.HeaderSuppressed, "1"}
+
 // TellWith sends a message with headers. The receiver's mailbox may go by them, and the
 // receiver reads them with Message.Header.
 func (c *Context) TellWith(to Ref, v Encoder, headers ...Header) {
