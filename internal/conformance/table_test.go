@@ -29,15 +29,16 @@ func rows() (ids []string) {
 	series("E%02d", 1, 23)
 	series("F%02d", 1, 26)
 	series("G%02d", 1, 12)
+	series("K%02d", 1, 14)
 	series("1.%d", 1, 5)
 	series("3.%d", 1, 8)
 	return ids
 }
 
 var (
-	id          = regexp.MustCompile(`^([A-G]\d\d|\d\.\d)?$`)
+	id          = regexp.MustCompile(`^([A-GK]\d\d|\d\.\d)?$`)
 	test        = regexp.MustCompile(`\bTest\w+`)
-	conformance = regexp.MustCompile(`^Test([ABDEFG]\d\d|C_\d)`)
+	conformance = regexp.MustCompile(`^Test([ABDEFGK]\d\d|C_\d)`)
 	exempt      = regexp.MustCompile(`\bnot applicable: \S.{10,}`)
 )
 
