@@ -66,6 +66,7 @@ func TestGuideToMachinesIsTheExamplesCode(t *testing.T) {
 // manifests.
 func TestGuidesAreTheExamplesCode(t *testing.T) {
 	for page, manifest := range map[string]string{
+		"docs/guide/events.md":    "docs/examples/watch/bundle.yaml",
 		"docs/guide/mailboxes.md": "docs/examples/urgent/bundle.yaml", "docs/guide/routers.md": "docs/examples/pool/bundle.yaml",
 	} {
 		t.Run(page, func(t *testing.T) {

@@ -144,22 +144,25 @@ func TestStormOfEvents(t *testing.T) {
 	for i := range wild {
 		wild[i] = "/*a*a*a*a*a*a*a" + strings.Repeat("a", 100) + string(rune('a'+i))
 	}
-	const hostile, each = 20, 16
+	const hostile = 20
+	channels := []string{"dead-letters", "dead-letters.*", "dead-letters.>", "*.unknown", "*.*", ">", "*.>", "dead-letters.unknown"}
 	for i := range hostile {
-		g := events.Grant{DeadLetters: wild, Lifecycle: []string{"/**"}, Unhandled: []string{"/**"}}
+		g := events.Grant{DeadLetters: append(wild[:15:15], "/user/**"), Lifecycle: []string{"/user/none"}, Unhandled: []string{"/user/none"}}
 		l := b.listen(fmt.Sprint("deaf", i), &g, service.Bounds{})
 		l.deaf = true
-		for c, n := 0, 0; n < each && c < 15; c++ {
-			if got := l.do("subscribe", map[string]any{"channel": "dead-letters." + host.DeadReasons()[c].Name(), "paths": wild, "window": 1024}); got != "" {
+		for c, channel := range channels {
+			args := map[string]any{"channel": channel, "window": 1024}
+			if c%2 == 0 {
+				args["paths"] = append(wild[:15:15], "/user/**")
+			}
+			if got := l.do("subscribe", args); got != "" {
 				t.Fatal(got)
 			}
-			n++
 		}
 	}
 	good := b.listen("good", &events.Grant{Lifecycle: []string{"/user/rare"}}, service.Bounds{})
 	good.subscribe("lifecycle")
-	name := strings.Repeat("a", 200)
-	gone := b.spawn(name, worker())
+	long, gone := b.spawn(strings.Repeat("a", 200), worker()), b.spawn("gone", worker())
 	b.Stop(gone)
 	b.settle()
 	before := heapBytes()
@@ -167,7 +170,7 @@ func TestStormOfEvents(t *testing.T) {
 	payload := strings.Repeat("x", 1000)
 	began := time.Now()
 	for i := range storms() {
-		_ = b.Tell(gone, payload)
+		_ = b.TellFrom(long, gone, payload)
 		if i%5000 == 0 {
 			peak = max(peak, heapBytes()-before)
 			if _, err := b.Ask(t.Context(), good.ref, []any{"unsubscribe", map[string]any{"channel": "unhandled"}}); err == nil {
@@ -240,5 +243,41 @@ func must[T any](v T, err error) func(testing.TB) T {
 			t.Fatal(err)
 		}
 		return v
+	}
+}
+
+// What it costs to look at events is paid by the grant that has subscribed: costly patterns use it up, which is
+// counted, and another grant hears of everything.
+func TestStepsOfAGrant(t *testing.T) {
+	b := start(t, nil)
+	wild := make([]string, events.MaxPaths)
+	for i := range wild {
+		wild[i] = "/*a*a*a*a*a*a*a" + strings.Repeat("a", 100) + string(rune('a'+i))
+	}
+	costly := b.listen("costly", &events.Grant{DeadLetters: append(wild[:15:15], "/user/**")}, service.Bounds{})
+	if got := costly.do("subscribe", map[string]any{"channel": "dead-letters", "paths": append(wild[:15:15], "/user/rare")}); got != "" {
+		t.Fatal(got)
+	}
+	other := b.listen("other", &events.Grant{DeadLetters: []string{"/user/**"}, Events: 1 << 20}, service.Bounds{})
+	other.subscribe("dead-letters")
+	long, gone := b.spawn(strings.Repeat("b", 250), worker()), b.spawn("gone", worker())
+	b.Stop(gone)
+	b.settle()
+	const n = 2000
+	for i := range n {
+		_ = b.TellFrom(long, gone, i)
+		if i%50 == 49 { // the buffers are not what this is about
+			b.until("the other one hears of them", func() bool { return other.count() == i+1 })
+		}
+	}
+	b.until("the other one has heard of all", func() bool { return other.count() == n })
+	b.clock.Advance(time.Second)
+	rare := b.spawn("rare", worker())
+	b.Stop(rare)
+	b.settle()
+	_ = b.Tell(rare, 1)
+	b.until("it is told", func() bool { return costly.count() == 1 })
+	if got := costly.take()[0]; got.Missed == 0 || got.Missed >= n {
+		t.Errorf("%d were missed", got.Missed)
 	}
 }
