@@ -1,0 +1,203 @@
+// Package breaker is circuit breakers for Go: it stops calling what fails, and tries it again
+// after a while. [Breaker.Do] and [Call] guard calls of any goroutine, [Asks] those of an actor, and
+// [NewProxy] is an actor that stands before another one.
+//
+// The rules are those of abi/breaker, which guests share; docs/guide/circuit-breaker.md has them.
+package breaker
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	rules "github.com/wasmactors/wasmactors/abi/breaker"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Settings say when a circuit opens and for how long. Zero fields mean the defaults: 5
+// failures, 10 s, 1 min.
+type Settings = rules.Settings
+
+// State is where a circuit stands.
+type State = rules.State
+
+// The states.
+const (
+	Closed   = rules.Closed
+	Open     = rules.Open
+	HalfOpen = rules.HalfOpen
+)
+
+// NoTimeout as a call timeout lets calls take as long as they like.
+const NoTimeout = rules.NoTimeout
+
+// OpenError says that a call was not made: the circuit is open, or half-open with its one call
+// under way.
+type OpenError struct {
+	// Remaining is how long nothing will be tried; 0 while the one call is under way.
+	Remaining time.Duration
+}
+
+// Error implements error.
+func (e *OpenError) Error() string {
+	if e.Remaining == 0 {
+		return "breaker: the circuit is half-open, and its one call is under way"
+	}
+	return fmt.Sprintf("breaker: the circuit is open for another %v", e.Remaining)
+}
+
+// ErrTimeout is in the error of a call that has taken longer than the call timeout.
+var ErrTimeout = errors.New("breaker: the call has taken longer than its timeout")
+
+// Breaker is a circuit breaker. Its methods are for any goroutine, but those that configure it,
+// which come before its use: New(...).OnOpen(...).FailIf(...).
+type Breaker struct {
+	clock  host.Clock
+	failIf func(error) bool
+
+	opened, closed, halfOpened  func()
+	succeeded, failed, timedOut func(took time.Duration)
+	refused                     func()
+
+	mu      sync.Mutex
+	circuit rules.Circuit
+	timer   interface{ Stop() bool } // of the end of open
+	news    []State                  // transitions of the call that holds mu
+}
+
+// New makes a closed breaker that goes by a clock, [host.System.Clock] in most cases.
+func New(clock host.Clock, s Settings) (*Breaker, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	b := &Breaker{clock: clock}
+	b.circuit = rules.New(s, func(_, to State) { b.news = append(b.news, to) })
+	return b, nil
+}
+
+// OnOpen has f called after the circuit has opened. All such functions are called by the goroutine
+// whose call has made the transition, or by the clock's, and may use the breaker.
+func (b *Breaker) OnOpen(f func()) *Breaker { b.opened = f; return b }
+
+// OnClose has f called after the circuit has closed again.
+func (b *Breaker) OnClose(f func()) *Breaker { b.closed = f; return b }
+
+// OnHalfOpen has f called when the reset timeout is over: one call may be tried.
+func (b *Breaker) OnHalfOpen(f func()) *Breaker { b.halfOpened = f; return b }
+
+// OnSuccess has f called with how long each call took that has done well.
+func (b *Breaker) OnSuccess(f func(took time.Duration)) *Breaker { b.succeeded = f; return b }
+
+// OnFailure has f called with how long each call took that has failed; for those whose time was
+// over see OnTimeout.
+func (b *Breaker) OnFailure(f func(took time.Duration)) *Breaker { b.failed = f; return b }
+
+// OnTimeout has f called for each call that has taken longer than the call timeout.
+func (b *Breaker) OnTimeout(f func(took time.Duration)) *Breaker { b.timedOut = f; return b }
+
+// OnRefused has f called for each call that was not made.
+func (b *Breaker) OnRefused(f func()) *Breaker { b.refused = f; return b }
+
+// FailIf sets which errors are failures; without it all are. That a call takes too long is one in
+// any case.
+func (b *Breaker) FailIf(f func(error) bool) *Breaker { b.failIf = f; return b }
+
+// State is where the circuit stands now.
+func (b *Breaker) State() (s State) {
+	b.locked(func(now time.Time) { s = b.circuit.State(now) })
+	return s
+}
+
+// Remaining is how long it will still be open; 0 if it is not.
+func (b *Breaker) Remaining() (d time.Duration) {
+	b.locked(func(now time.Time) {
+		b.circuit.Tick(now)
+		d = b.circuit.Remaining(now)
+	})
+	return d
+}
+
+// begin asks whether a call may be made; the error is an *OpenError.
+func (b *Breaker) begin() (call rules.Call, err error) {
+	b.locked(func(now time.Time) {
+		var ok bool
+		if call, ok = b.circuit.Begin(now); !ok {
+			err = &OpenError{b.circuit.Remaining(now)}
+		}
+	})
+	if err != nil && b.refused != nil {
+		b.refused()
+	}
+	return call, err
+}
+
+// outcome is how a call has ended.
+type outcome uint8
+
+const (
+	good outcome = iota
+	bad
+	late    // its time is over
+	nobodys // given up by who has made it: it counts neither way
+)
+
+// end says how a call has ended, and returns it: one that has done well may be late.
+func (b *Breaker) end(call rules.Call, o outcome) outcome {
+	var took time.Duration
+	b.locked(func(now time.Time) {
+		took = call.Took(now)
+		switch {
+		case o == nobodys:
+			b.circuit.Forget(call)
+			return
+		case took > b.circuit.Settings().CallTimeout:
+			o = late
+		}
+		b.circuit.End(call, o != good, now)
+	})
+	if f := [...]func(time.Duration){good: b.succeeded, bad: b.failed, late: b.timedOut, nobodys: nil}[o]; f != nil {
+		f(took)
+	}
+	return o
+}
+
+// verdict is the outcome that an error of a call is.
+func (b *Breaker) verdict(err error) outcome {
+	if err == nil || b.failIf != nil && !b.failIf(err) {
+		return good
+	}
+	return bad
+}
+
+// locked calls f with the circuit, and carries out afterwards what has become of it.
+func (b *Breaker) locked(f func(now time.Time)) {
+	b.mu.Lock()
+	now := b.clock.Now()
+	f(now)
+	news := b.news
+	b.news = nil
+	if len(news) > 0 {
+		b.arm(now)
+	}
+	b.mu.Unlock()
+	for _, to := range news {
+		if f := [...]func(){Closed: b.closed, Open: b.opened, HalfOpen: b.halfOpened}[to]; f != nil {
+			f()
+		}
+	}
+}
+
+// arm sets the timer after a transition. mu is held.
+func (b *Breaker) arm(now time.Time) {
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+	if d := b.circuit.Remaining(now); d > 0 {
+		b.timer = b.clock.AfterFunc(d, func() { b.State() })
+	}
+}
+
+// timeout is that of a call.
+func (b *Breaker) timeout() time.Duration { return b.circuit.Settings().CallTimeout }

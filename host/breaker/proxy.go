@@ -1,0 +1,215 @@
+package breaker
+
+import (
+	"errors"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	rules "github.com/wasmactors/wasmactors/abi/breaker"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// What [Header] says of a message to a proxy. A question without it is asked through the breaker, and
+// what is no question is TellOnly.
+const (
+	Header      = rules.Header
+	TellOnly    = rules.TellOnly    // passed on while the circuit is closed, else unhandled
+	Passthrough = rules.Passthrough // passed on always, and not counted
+)
+
+// Refused is what a proxy has not asked; see [Proxy.WithOpenConverter].
+type Refused struct {
+	Remaining time.Duration // as in OpenError
+	Message   host.Message  // valid during the call
+}
+
+// Proxy is an actor with a circuit breaker that stands before another actor: who would ask that one asks
+// the proxy. Values are immutable; each With method returns a changed copy.
+type Proxy struct {
+	target    host.Ref
+	settings  Settings
+	detector  func(host.Message) bool
+	converter func(Refused) any
+	listener  host.Ref
+}
+
+// NewProxy is a proxy before a target.
+//
+// A question (a message that somebody waits for the answer of) is asked in the proxy's name within the
+// call timeout, and answered with what the target answers; without an answer with an error, at the
+// timeout. While the circuit is open it is answered at once. Other messages are passed on in the name of
+// their senders, see [TellOnly].
+func NewProxy(target host.Ref, s Settings) Proxy { return Proxy{target: target, settings: s} }
+
+// WithFailureDetector sets which answers count as failures, errors included, also those of the host
+// (the target has ended, its turn has failed); without it errors do. The answer is passed on in any case.
+func (p Proxy) WithFailureDetector(f func(answer host.Message) bool) Proxy { p.detector = f; return p }
+
+// WithOpenConverter sets what those are answered whose questions are refused; without it an error
+// says how long the circuit is still open. An error that f returns is answered as one.
+func (p Proxy) WithOpenConverter(f func(Refused) any) Proxy { p.converter = f; return p }
+
+// WithListener sets an actor that is told of transitions: "breaker.open", "breaker.half-open" and
+// "breaker.closed".
+func (p Proxy) WithListener(ref host.Ref) Proxy { p.listener = ref; return p }
+
+// Props is the recipe of the actor. It begins closed, after a restart, too.
+func (p Proxy) Props() host.Props { return host.Native(func() host.Actor { return &proxy{Proxy: p} }) }
+
+// tick is the key of the proxy's timer.
+const tick = 1
+
+// proxy is the actor. It uses the rules itself, within its turns, so that time is the turn's.
+type proxy struct {
+	Proxy
+	ctx     *host.Context
+	circuit rules.Circuit
+	last    uint64
+	open    map[uint64]question
+}
+
+type question struct {
+	call  rules.Call
+	reply *host.Reply
+}
+
+// Started implements host.Starter.
+func (p *proxy) Started(*host.Context) error {
+	if err := p.settings.Check(); err != nil {
+		return err
+	}
+	if p.target.IsZero() {
+		return errors.New("breaker: the proxy has no target")
+	}
+	p.open = map[uint64]question{}
+	p.circuit = rules.New(p.settings, p.changed)
+	return nil
+}
+
+// Stopped implements host.Stopper: who waits is told that nobody will answer.
+func (p *proxy) Stopped(*host.Context) {
+	for _, q := range p.open {
+		_ = q.reply.Fail("breaker: the proxy has ended before an answer came")
+	}
+}
+
+// changed carries out what a transition means.
+func (p *proxy) changed(_, to State) {
+	if to == Open {
+		_ = p.ctx.After(tick, p.circuit.Remaining(p.ctx.Now()), 0, nil)
+	}
+	if !p.listener.IsZero() {
+		_ = p.ctx.Tell(p.listener, "breaker."+to.String())
+	}
+}
+
+// Receive implements host.Actor.
+func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
+	p.ctx = ctx
+	switch m.Kind {
+	case abi.KindTimer:
+		p.circuit.Tick(ctx.Now())
+		return nil
+	case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
+		p.answered(ctx, m)
+		return nil
+	case abi.KindMessage:
+	default:
+		return host.ErrUnhandled
+	}
+	how, marked := abi.FindHeader(m.Headers, Header)
+	switch {
+	case marked && string(how) == Passthrough:
+		return ctx.ForwardWithout(p.target, Header)
+	case marked && string(how) != TellOnly:
+		return ctx.ReplyError("breaker: the header " + Header + " must be " + TellOnly + " or " + Passthrough)
+	case !marked && m.Correlation != 0 && !m.Sender.IsZero():
+		return p.ask(ctx, m)
+	case p.circuit.State(ctx.Now()) != Closed:
+		return host.ErrUnhandled
+	case marked:
+		return ctx.ForwardWithout(p.target, Header)
+	}
+	return ctx.Pass(p.target)
+}
+
+// ask asks the target, if the circuit lets it.
+func (p *proxy) ask(ctx *host.Context, m host.Message) error {
+	now := ctx.Now()
+	call, ok := p.circuit.Begin(now)
+	if !ok {
+		return p.refuse(ctx, Refused{p.circuit.Remaining(now), m})
+	}
+	reply, err := ctx.Later()
+	if err != nil {
+		p.circuit.Forget(call)
+		return ctx.ReplyError("breaker: too many questions are under way")
+	}
+	p.last++
+	if err := ctx.Ask(p.target, content(m), p.last, min(p.circuit.Settings().CallTimeout, longest)); err != nil {
+		p.circuit.Forget(call)
+		return reply.Fail("breaker: " + err.Error())
+	}
+	p.open[p.last] = question{call, reply}
+	return nil
+}
+
+// content is what a message says, headers included, without those of traces: the ask has its own.
+func content(m host.Message) any {
+	var headers map[string]string
+	for rest := m.Headers; ; {
+		key, value, next, more := abi.NextHeader(rest)
+		if !more {
+			break
+		}
+		if k := string(key); k != host.HeaderTraceParent && k != host.HeaderTraceState {
+			if headers == nil {
+				headers = map[string]string{}
+			}
+			headers[k] = string(value)
+		}
+		rest = next
+	}
+	if headers == nil {
+		return host.Raw(m.Payload)
+	}
+	return host.Headed{Value: host.Raw(m.Payload), Headers: headers}
+}
+
+func (p *proxy) refuse(ctx *host.Context, r Refused) error {
+	if p.converter == nil {
+		return ctx.ReplyError((&OpenError{r.Remaining}).Error())
+	}
+	v := p.converter(r)
+	if err, ok := v.(error); ok {
+		return ctx.ReplyError(err.Error())
+	}
+	return ctx.Reply(v)
+}
+
+// answered passes an answer on.
+func (p *proxy) answered(ctx *host.Context, m host.Message) {
+	q, ok := p.open[m.Correlation]
+	if !ok {
+		return
+	}
+	delete(p.open, m.Correlation)
+	failed := m.Kind == abi.KindReplyError
+	switch {
+	case m.Kind == abi.KindAskTimeout:
+		failed = true
+		_ = q.reply.Fail("breaker: no answer within " + p.circuit.Settings().CallTimeout.String()) // an error says that nobody waits
+	case m.Kind == abi.KindReplyError:
+		var reason string
+		if m.Decode(&reason) != nil {
+			reason = "(not a text)"
+		}
+		_ = q.reply.Fail(reason)
+	default:
+		_ = q.reply.Send(host.Raw(m.Payload))
+	}
+	if p.detector != nil && m.Kind != abi.KindAskTimeout {
+		failed = p.detector(m)
+	}
+	p.circuit.End(q.call, failed, ctx.Now())
+}
