@@ -36,11 +36,7 @@ type Supervisor interface {
 // Native is the recipe of an actor in Go. The factory makes a fresh one for
 // every incarnation.
 func Native(factory func() Actor) Props {
-	p := Props{typ: "native", strategy: supervision.Default()}
-	if factory != nil {
-		p.make = func(*actor) Behaviour { return &native{factory: factory} }
-	}
-	return p
+	return Props{typ: "native", strategy: supervision.Default()}.native(factory)
 }
 
 // Func makes a function an actor without state.

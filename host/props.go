@@ -101,8 +101,10 @@ type Child struct {
 // returns a changed copy, and may be used any number of times.
 type Props struct {
 	make     func(*actor) Behaviour
-	module   *Module // of a guest
-	largest  int     // message, in bytes with overhead; 0: any
+	factory  func() Actor // of an actor in Go
+	wrong    error        // that a With method was given what does not go with the others
+	module   *Module      // of a guest
+	largest  int          // message, in bytes with overhead; 0: any
 	typ      string
 	mailbox  func(MailboxLimits) Mailbox
 	dispatch Dispatcher
@@ -160,6 +162,8 @@ func (p Props) check() error {
 	switch {
 	case p.make == nil:
 		return fmt.Errorf("%w: there is neither an image nor a factory", ErrBadProps)
+	case p.wrong != nil:
+		return p.wrong
 	case p.module != nil:
 		d := p.module.Image().Description()
 		if !d.Has(p.typ) {

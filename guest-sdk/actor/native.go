@@ -13,6 +13,7 @@ type instance struct {
 
 func init() {
 	makeRings()
+	received := inbox
 	bridge.Loop.Types = func() (names []string) {
 		for i := range registry {
 			names = append(names, registry[i].name)
@@ -25,6 +26,7 @@ func init() {
 			x = &instance{}
 		}
 		ctx, current = x.ctx, x.current
+		inbox = received // a turn that has panicked may have left another one
 		turn(uint32(copy(inbox[:InboxSize], envelope)))
 		x.ctx, x.current = ctx, current
 		return x, outbox[:written]
