@@ -60,6 +60,7 @@ type Config struct {
 	pools      []pool                  // for actors that block
 	pinned     int                     // actors with a thread of their own, at most
 	values     []any                   // keys of contexts that asks carry
+	extensions []AnyExtension          // that New makes
 }
 
 // SpawnOptions are what a guest says about a child that it spawns.

@@ -53,6 +53,7 @@ type System struct {
 	logging      sync.WaitGroup
 	ending       atomic.Bool // it was asked to, or must
 	temp         string      // path of those that are no actors
+	extensions   extensions
 
 	user, services *actor // the guardians /user and /system
 
@@ -103,6 +104,11 @@ func New(cfg Config) (*System, error) {
 	}
 	if cfg.log != nil {
 		s.logEvents(cfg.log)
+	}
+	for _, x := range cfg.extensions {
+		if err := x.load(s); err != nil {
+			return nil, errors.Join(err, s.Close(context.Background()))
+		}
 	}
 	return s, nil
 }
@@ -320,8 +326,8 @@ func (s *System) prepareClose(ctx context.Context) {
 	all.Wait()
 }
 
-// Close stops all actors, orderly, and waits. When ctx ends first, running
-// turns are killed and its error is returned after the system has ended.
+// Close stops all actors, orderly, and waits; then it closes the extensions. When ctx ends
+// first, running turns are killed and its error is returned after the system has ended.
 func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
 	s.ending.Store(true)
@@ -338,6 +344,9 @@ func (s *System) Close(ctx context.Context) error {
 		_ = s.disp.Close(context.Background())
 	}
 	s.closePools(ctx)
+	if failed := s.extensions.end(ctx); failed != nil {
+		err = errors.Join(err, failed)
+	}
 	s.awake.Close()
 	s.outside.close()
 	s.bus.close()

@@ -54,7 +54,9 @@ func (s *shop) Receive(ctx *actor.Context, msg *actor.Message) error {
 		return nil
 	}
 	from, correlation := ctx.Sender(), ctx.Correlation()
-	then := func(ctx *actor.Context, m *actor.Message) error { return ctx.Answer(from, correlation, actor.Raw(m.Payload())) }
+	then := func(ctx *actor.Context, m *actor.Message) error {
+		return ctx.Answer(from, correlation, actor.Raw(m.Payload()))
+	}
 	err := s.b.Ask(ctx, target, actor.Raw(msg.Payload()), then)
 	if msg.Is("path") {
 		err = s.b.AskPath(ctx, "/user/x", actor.Null, then)

@@ -1,0 +1,162 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Extension is something that a system has once, and that code in Go shares: a pool of
+// connections, settings, a client. Its value is made when it is first asked for, or at the start
+// of the system ([Config.WithExtensions]), and closed with the system. An Extension itself is
+// usually a variable of a package; it is immutable, for any goroutine and any number of systems.
+//
+// What guests ask for is a service (host/service), which has an actor, grants and bounds.
+type Extension[T any] struct {
+	name  string
+	open  func(*System) (T, error)
+	close func(context.Context, T) error
+}
+
+// NewExtension makes an extension: a name for errors, what makes its value for a system, and what
+// closes the value again, which may be nil. Open may get other extensions of the system, and start
+// actors. Close is called when all actors have ended, before extensions that were there first.
+func NewExtension[T any](name string, open func(*System) (T, error), close func(context.Context, T) error) *Extension[T] {
+	return &Extension[T]{name, open, close}
+}
+
+// Name is the extension's name.
+func (x *Extension[T]) Name() string { return x.name }
+
+// Get returns the value for a system, and makes it if it is not there yet: of several callers one
+// does, and the others wait. An error of making it is kept: it is the same for every caller. In a
+// system that has ended the error is ErrClosed. Get may be called by actors; the first call takes
+// as long as making the value does. Two extensions whose open functions get each other wait for ever.
+func (x *Extension[T]) Get(s *System) (T, error) {
+	select {
+	case <-s.done:
+		s.extensions.shut()
+	default:
+	}
+	v, err := s.extensions.get(x, x.name, func() (any, func(context.Context) error, error) {
+		v, err := x.open(s)
+		if err != nil || x.close == nil {
+			return v, nil, err
+		}
+		return v, func(ctx context.Context) error { return x.close(ctx, v) }, nil
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return v.(T), nil
+}
+
+// load implements AnyExtension.
+func (x *Extension[T]) load(s *System) error {
+	_, err := x.Get(s)
+	return err
+}
+
+// AnyExtension is an [Extension] whatever its type.
+type AnyExtension interface {
+	Name() string
+	load(*System) error
+}
+
+// WithExtensions adds extensions that New makes, in this order; each once, however often it is
+// given. If one fails, New closes those before it and fails.
+func (c Config) WithExtensions(xs ...AnyExtension) Config {
+	c.extensions = append(c.extensions[:len(c.extensions):len(c.extensions)], xs...)
+	return c
+}
+
+// extensions are those of a system.
+type extensions struct {
+	mu     sync.Mutex
+	by     map[any]*extended
+	made   []*extended // in the order in which they were made
+	closed bool
+}
+
+// extended is the value of an extension. All but name is written before done is closed.
+type extended struct {
+	name  string
+	done  chan struct{}
+	value any
+	err   error
+	close func(context.Context) error
+}
+
+func (s *extensions) get(key any, name string, open func() (any, func(context.Context) error, error)) (any, error) {
+	s.mu.Lock()
+	x := s.by[key]
+	if x == nil {
+		if s.closed {
+			s.mu.Unlock()
+			return nil, fmt.Errorf("the extension %s: %w", name, ErrClosed)
+		}
+		if s.by == nil {
+			s.by = map[any]*extended{}
+		}
+		x = &extended{name: name, done: make(chan struct{}), err: errNotOpened}
+		s.by[key] = x
+		s.mu.Unlock()
+		s.open(x, open)
+	} else {
+		s.mu.Unlock()
+		<-x.done
+	}
+	if x.err != nil {
+		return nil, fmt.Errorf("the extension %s: %w", name, x.err)
+	}
+	return x.value, nil
+}
+
+// errNotOpened is what others get if open has panicked.
+var errNotOpened = errors.New("it was not opened: that has panicked")
+
+// open makes a value, and notes it behind those that it was made with.
+func (s *extensions) open(x *extended, open func() (any, func(context.Context) error, error)) {
+	defer close(x.done)
+	x.value, x.close, x.err = open()
+	if x.err != nil {
+		return
+	}
+	s.mu.Lock()
+	late := s.closed
+	if !late {
+		s.made = append(s.made, x)
+	}
+	s.mu.Unlock()
+	if late { // the system has ended meanwhile
+		x.err = ErrClosed
+		if x.close != nil {
+			x.err = errors.Join(ErrClosed, x.close(context.Background()))
+		}
+	}
+}
+
+// shut has no more values made; those that there are stay until end.
+func (s *extensions) shut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// end closes all, the last one first.
+func (s *extensions) end(ctx context.Context) (err error) {
+	s.mu.Lock()
+	made := s.made
+	s.made, s.closed = nil, true
+	s.mu.Unlock()
+	for i := len(made) - 1; i >= 0; i-- {
+		if x := made[i]; x.close != nil {
+			if e := x.close(ctx); e != nil {
+				err = errors.Join(err, fmt.Errorf("the extension %s was not closed in order: %w", x.name, e))
+			}
+		}
+	}
+	return err
+}
