@@ -117,6 +117,9 @@ func encode(v Encoder, w *abi.Writer) {
 	unescaped(v).MarshalCBOR(w)
 }
 
+// Encode has v write itself, as Tell does: v need not be allocated for it. nil is null.
+func Encode(w *abi.Writer, v Encoder) { encode(v, w) }
+
 // encoded is the encoding of v outside of the outbox, valid until the next call.
 func (c *Context) encoded(v Encoder) []byte {
 	c.payload.Reset(c.scratch[:0])

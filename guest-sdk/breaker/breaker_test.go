@@ -76,7 +76,7 @@ type caller struct {
 }
 
 func (c *caller) Receive(ctx *actor.Context, msg *actor.Message) error {
-	if err := c.b.Ask(ctx, target, actor.Int(1), c.then); err != nil {
+	if err := c.b.Ask(ctx, target, actor.Int(1e6), c.then); err != nil {
 		c.shut++
 	}
 	return nil

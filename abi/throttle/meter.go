@@ -1,0 +1,65 @@
+// Package throttle has the rule of throttlers: so many starts in each interval. It is shared by
+// guest-sdk/throttle for guests and host/throttle for actors in Go. There is no clock, no message and
+// no lock in it: who uses it passes the time in, and one goroutine at a time.
+//
+// The rule is that of Akka 2.4's TimerBasedThrottler; docs/guide/throttler.md has it.
+package throttle
+
+import (
+	"errors"
+	"strconv"
+	"time"
+)
+
+// Rate is how many may start in each interval.
+type Rate struct {
+	N   int
+	Per time.Duration
+}
+
+// Check reports what is wrong with a rate.
+func (r Rate) Check() error {
+	if r.N < 1 || r.Per <= 0 {
+		return errors.New("throttle: the rate is " + strconv.Itoa(r.N) + " in " + r.Per.String() + ": both must be more than 0")
+	}
+	return nil
+}
+
+// Meter counts vouchers. An interval begins with the first start that finds none under way, and has
+// Rate.N vouchers; what they are not used for is lost at its end. Only starts count: how long
+// anything takes does not matter. So there are never more than N starts in an interval, and never more
+// than 2N in any time as long as one. It allocates nothing.
+type Meter struct {
+	rate Rate
+	used int
+	ends time.Time
+}
+
+// NewMeter makes a meter of a checked rate.
+func NewMeter(r Rate) Meter { return Meter{rate: r} }
+
+// Rate is the present rate.
+func (m *Meter) Rate() Rate { return m.rate }
+
+// SetRate changes the rate: how many may start at once, how long an interval is from the next one on.
+func (m *Meter) SetRate(r Rate) { m.rate = r }
+
+// Take takes a voucher; false if there is none left in this interval.
+func (m *Meter) Take(now time.Time) bool {
+	if !now.Before(m.ends) {
+		m.used, m.ends = 0, now.Add(m.rate.Per)
+	}
+	if m.used >= m.rate.N {
+		return false
+	}
+	m.used++
+	return true
+}
+
+// Wait is how long there will be no voucher; 0 if there is one.
+func (m *Meter) Wait(now time.Time) time.Duration {
+	if m.used < m.rate.N || !now.Before(m.ends) {
+		return 0
+	}
+	return m.ends.Sub(now)
+}

@@ -1,0 +1,213 @@
+package throttle
+
+import (
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// gate is the mailbox of a throttler: the queue itself, so what waits is bounded, on the actor's account
+// and a dead letter at the end as in every mailbox. While it is shut it shows no message that somebody
+// has sent, but for orders to the throttler; what the host itself says does not wait.
+type gate struct {
+	limits host.MailboxLimits
+
+	mu     sync.Mutex
+	mail   fifo
+	first  fifo // what does not wait
+	shown  *fifo
+	shut   bool
+	closed bool
+}
+
+// set shuts or opens the gate. The actor calls it within its turns.
+func (g *gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = shut
+}
+
+// waiting is how many messages wait for vouchers.
+func (g *gate) waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mail.n
+}
+
+// urgent reports whether an envelope waits for no voucher.
+func urgent(e *host.Envelope) bool {
+	switch e.Kind {
+	case abi.KindMessage:
+		_, order := abi.FindHeader(e.Headers, Header)
+		return order && host.IsMail(e)
+	case abi.KindTimer, abi.KindTerminated, abi.KindReceiveTimeout:
+		return true
+	}
+	return false
+}
+
+func (g *gate) put(e *host.Envelope) {
+	if urgent(e) {
+		g.first.push(e)
+	} else {
+		g.mail.push(e)
+	}
+}
+
+// Push implements host.Mailbox.
+func (g *gate) Push(e *host.Envelope) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closed:
+		return host.ErrStopped
+	case g.mail.n+g.first.n >= g.limits.Messages, g.mail.bytes+g.first.bytes+int64(e.Size()) > g.limits.Bytes:
+		return host.ErrMailboxFull
+	}
+	g.put(e)
+	return nil
+}
+
+// Force implements host.Mailbox.
+func (g *gate) Force(e *host.Envelope) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.put(e)
+	}
+	return !g.closed
+}
+
+// Peek implements host.Mailbox.
+func (g *gate) Peek() *host.Envelope {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.peek()
+}
+
+func (g *gate) peek() *host.Envelope {
+	if g.shown == nil {
+		if e := g.mail.front(); g.first.n > 0 {
+			g.shown = &g.first
+		} else if e != nil && (!g.shut || !host.IsMail(e)) {
+			g.shown = &g.mail
+		} else {
+			return nil
+		}
+	}
+	return g.shown.front()
+}
+
+// Pop implements host.Mailbox.
+func (g *gate) Pop() *host.Envelope {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.peek() == nil {
+		return nil
+	}
+	e := g.shown.pop()
+	g.shown = nil
+	return e
+}
+
+// PushFront implements host.Mailbox.
+func (g *gate) PushFront(es ...*host.Envelope) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := len(es) - 1; i >= 0; i-- {
+		if urgent(es[i]) {
+			g.first.pushFront(es[i])
+		} else {
+			g.mail.pushFront(es[i])
+		}
+	}
+	g.shown = nil
+}
+
+// Close implements host.Mailbox.
+func (g *gate) Close(drain func(*host.Envelope)) {
+	g.mu.Lock()
+	var left []*host.Envelope
+	g.closed, g.shown = true, nil
+	for _, f := range []*fifo{&g.first, &g.mail} {
+		for e := f.pop(); e != nil; e = f.pop() {
+			left = append(left, e)
+		}
+	}
+	g.mu.Unlock()
+	for _, e := range left {
+		drain(e)
+	}
+}
+
+// Len implements host.Mailbox.
+func (g *gate) Len() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mail.n + g.first.n
+}
+
+// Bytes implements host.Mailbox.
+func (g *gate) Bytes() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mail.bytes + g.first.bytes
+}
+
+// Empty implements host.Mailbox: nothing would be shown.
+func (g *gate) Empty() bool { return g.Peek() == nil }
+
+// fifo is a queue of envelopes. The zero value is empty.
+type fifo struct {
+	ring  []*host.Envelope
+	at, n int
+	bytes int64
+}
+
+func (f *fifo) push(e *host.Envelope) {
+	f.grow()
+	f.ring[(f.at+f.n)%len(f.ring)] = e
+	f.n++
+	f.bytes += int64(e.Size())
+}
+
+func (f *fifo) pushFront(e *host.Envelope) {
+	f.grow()
+	f.at = (f.at + len(f.ring) - 1) % len(f.ring)
+	f.ring[f.at] = e
+	f.n++
+	f.bytes += int64(e.Size())
+}
+
+func (f *fifo) grow() {
+	if f.n < len(f.ring) {
+		return
+	}
+	larger := make([]*host.Envelope, max(8, 2*len(f.ring)))
+	for i := range f.n {
+		larger[i] = f.ring[(f.at+i)%len(f.ring)]
+	}
+	f.ring, f.at = larger, 0
+}
+
+func (f *fifo) front() *host.Envelope {
+	if f.n == 0 {
+		return nil
+	}
+	return f.ring[f.at]
+}
+
+func (f *fifo) pop() *host.Envelope {
+	if f.n == 0 {
+		return nil
+	}
+	e := f.ring[f.at]
+	f.ring[f.at] = nil
+	f.at = (f.at + 1) % len(f.ring)
+	f.bytes -= int64(e.Size())
+	if f.n--; f.n == 0 && len(f.ring) > 1024 {
+		f.ring, f.at = nil, 0 // it was long once
+	}
+	return e
+}

@@ -1,0 +1,191 @@
+// Package throttle is an actor that passes messages on to another one: so many in each interval, the
+// rest waits in its mailbox. [Meter] is the rule alone, for actors that throttle themselves.
+//
+// The rule is that of abi/throttle, which guests share; docs/guide/throttler.md has it.
+package throttle
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	rules "github.com/wasmactors/wasmactors/abi/throttle"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Rate is how many may start in each interval.
+type Rate = rules.Rate
+
+// Meter counts vouchers, by the time that it is told: that of Context.Now. It is for one goroutine at
+// a time.
+type Meter = rules.Meter
+
+// NewMeter makes a meter of a rate.
+func NewMeter(r Rate) (Meter, error) { return rules.NewMeter(r), r.Check() }
+
+// Header is the header of orders to a throttler. They are obeyed if they come from Go code that has the
+// system, or from the throttler's parent.
+const Header = "wasmactors.throttle"
+
+// Orders, as values of Header.
+const (
+	orderRate   = "rate"   // [n, nanoseconds]
+	orderPause  = "pause"  // null
+	orderResume = "resume" // null
+	orderState  = "state"  // null; the answer is a State
+)
+
+// Config is the recipe of a throttler. It is immutable; each With method returns a changed copy.
+type Config struct {
+	target host.Ref
+	rate   Rate
+	limits host.MailboxLimits
+}
+
+// New is a throttler before a target. Messages are passed on in order, in the names of their senders;
+// answers go straight to them. Only starts count, not how long the target takes.
+func New(target host.Ref, r Rate) Config { return Config{target: target, rate: r} }
+
+// WithQueue bounds what waits, in messages and in bytes, below the limits of the actor's mailbox. What
+// does not fit is refused as by any full mailbox.
+func (c Config) WithQueue(messages int, bytes int64) Config {
+	c.limits = host.MailboxLimits{Messages: messages, Bytes: bytes}
+	return c
+}
+
+// Props is the recipe of the actor. Its mailbox is the queue: do not give it another one.
+func (c Config) Props() host.Props {
+	return host.Native(func() host.Actor { return &throttler{Config: c} }).WithMailbox(func(l host.MailboxLimits) host.Mailbox {
+		if c.limits.Messages > 0 {
+			l.Messages = min(l.Messages, c.limits.Messages)
+		}
+		if c.limits.Bytes > 0 {
+			l.Bytes = min(l.Bytes, c.limits.Bytes)
+		}
+		return &gate{limits: l}
+	})
+}
+
+// State is what a throttler is doing.
+type State struct {
+	_       struct{} `cbor:",toarray"`
+	N       int
+	Per     time.Duration
+	Paused  bool
+	Waiting int // messages
+}
+
+// SetRate changes the rate: how many may start at once, how long an interval is from the next one on.
+func SetRate(sys *host.System, throttler host.Ref, r Rate) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	return sys.Tell(throttler, order(orderRate, []int64{int64(r.N), int64(r.Per)}))
+}
+
+// Pause lets nothing start until Resume; what comes waits.
+func Pause(sys *host.System, throttler host.Ref) error {
+	return sys.Tell(throttler, order(orderPause, nil))
+}
+
+// Resume ends a Pause.
+func Resume(sys *host.System, throttler host.Ref) error {
+	return sys.Tell(throttler, order(orderResume, nil))
+}
+
+// StateOf asks a throttler what it is doing.
+func StateOf(ctx context.Context, sys *host.System, throttler host.Ref) (State, error) {
+	return host.AskAs[State](ctx, sys, throttler, order(orderState, nil))
+}
+
+func order(what string, v any) host.Headed {
+	return host.Headed{Value: v, Headers: map[string]string{Header: what}}
+}
+
+// tick is the key of the throttler's timer.
+const tick = 1
+
+// throttler is the actor.
+type throttler struct {
+	Config
+	meter  Meter
+	gate   *gate
+	paused bool
+	armed  bool
+}
+
+// Started implements host.Starter.
+func (t *throttler) Started(ctx *host.Context) (err error) {
+	if t.target.IsZero() {
+		return errors.New("throttle: the throttler has no target")
+	}
+	if t.meter, err = NewMeter(t.rate); err != nil {
+		return err
+	}
+	var ok bool
+	if t.gate, ok = ctx.Mailbox().(*gate); !ok {
+		return errors.New("throttle: the throttler was given another mailbox")
+	}
+	t.gate.set(false)
+	return nil
+}
+
+// Receive implements host.Actor.
+func (t *throttler) Receive(ctx *host.Context, m host.Message) error {
+	order, ordered := abi.FindHeader(m.Headers, Header)
+	switch {
+	case m.Kind == abi.KindTimer:
+		t.armed = false
+	case m.Kind != abi.KindMessage:
+		return host.ErrUnhandled
+	case ordered && !m.Sender.IsZero() && m.Sender.Path() != "/temp" && m.Sender.UID() != ctx.Parent().UID():
+		return ctx.ReplyError("throttle: orders are obeyed from the parent, and from outside")
+	case ordered:
+		if err := t.obey(ctx, string(order), m); err != nil {
+			return ctx.ReplyError(err.Error())
+		}
+	default:
+		t.meter.Take(ctx.Now())
+		if err := ctx.Pass(t.target); err != nil {
+			return err
+		}
+	}
+	t.settle(ctx)
+	return nil
+}
+
+// settle shuts or opens the gate, and sets the timer for when it opens.
+func (t *throttler) settle(ctx *host.Context) {
+	wait := t.meter.Wait(ctx.Now())
+	t.gate.set(t.paused || wait > 0)
+	if wait > 0 && !t.paused && !t.armed {
+		t.armed = ctx.After(tick, wait, 0, nil) == nil
+	}
+}
+
+func (t *throttler) obey(ctx *host.Context, order string, m host.Message) error {
+	switch order {
+	case orderPause:
+		t.paused = true
+	case orderResume:
+		t.paused = false
+	case orderRate:
+		var v [2]int64
+		if err := m.Decode(&v); err != nil {
+			return err
+		}
+		r := Rate{N: int(v[0]), Per: time.Duration(v[1])}
+		if err := r.Check(); err != nil {
+			return err
+		}
+		t.meter.SetRate(r)
+	case orderState:
+		r := t.meter.Rate()
+		return ctx.Reply(State{N: r.N, Per: r.Per, Paused: t.paused, Waiting: t.gate.waiting()})
+	default:
+		return errors.New("throttle: there is no order " + strconv.Quote(order))
+	}
+	return nil
+}
