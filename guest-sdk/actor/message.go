@@ -118,6 +118,9 @@ func (m *Message) Header(key string) string {
 	}
 }
 
+// Headers are all of them as they came, for abi.FindHeader and abi.NextHeader; nil for none.
+func (m *Message) Headers() []byte { return m.headers }
+
 // Reader reads the payload from its start.
 func (m *Message) Reader() *abi.Reader {
 	m.reader.Reset(bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size, spare))
