@@ -30,6 +30,8 @@ func rows() (ids []string) {
 	series("F%02d", 1, 26)
 	series("G%02d", 1, 12)
 	series("K%02d", 1, 14)
+	series("K%02d", 15, 18)
+	series("K%02d", 20, 23)
 	series("1.%d", 1, 5)
 	series("3.%d", 1, 8)
 	return ids
