@@ -36,6 +36,9 @@ var (
 	ErrFeature     = &Error{"not a valid name of a feature"}
 	ErrServiceName = &Error{"not a valid name of a service"}
 	ErrMissing     = &Error{"a required key is missing"}
+	ErrUnknownKey  = &Error{"a key that the type does not have"}
+	ErrUnknownKeys = &Error{"more unknown keys than are kept"}
+	ErrMessageType = &Error{"a message of another type or version"}
 )
 
 // At is an error with the offset where it was found.

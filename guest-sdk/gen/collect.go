@@ -13,18 +13,30 @@ type structType struct {
 	name      string
 	fields    []field
 	recursive bool // it can contain itself
+	unknown   unknownKeys
+	rest      string // selector of the field that keeps unknown keys
+	message   *message
 }
 
 // collect finds the named types and the structs of the package that they contain.
-func (s *source) collect(names []string) ([]structType, error) {
+func (s *source) collect(names []string) ([]structType, []protocol, error) {
 	c := &collector{source: s, wanted: map[*types.TypeName]bool{}, uses: map[*types.TypeName][]*types.TypeName{}}
+	var protocols []protocol
 	for _, name := range names {
 		obj, ok := s.pkg.Scope().Lookup(name).(*types.TypeName)
 		if !ok {
-			return nil, fmt.Errorf("there is no type %s in package %s", name, s.pkg.Name())
+			return nil, nil, fmt.Errorf("there is no type %s in package %s", name, s.pkg.Name())
+		}
+		if i, ok := obj.Type().Underlying().(*types.Interface); ok && s.said[name].protocol != nil {
+			p, err := c.protocol(obj, i)
+			if err != nil {
+				return nil, nil, err
+			}
+			protocols = append(protocols, p)
+			continue
 		}
 		if err := c.want(obj); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	var list []structType
@@ -32,14 +44,14 @@ func (s *source) collect(names []string) ([]structType, error) {
 		obj := c.queue[i]
 		st, err := c.structOf(obj)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		list = append(list, st)
 	}
 	for i := range list {
 		list[i].recursive = c.reaches(c.queue[i], c.queue[i], map[*types.TypeName]bool{})
 	}
-	return list, nil
+	return list, protocols, nil
 }
 
 type collector struct {
@@ -75,8 +87,23 @@ func (c *collector) want(obj *types.TypeName) error {
 }
 
 func (c *collector) structOf(obj *types.TypeName) (structType, error) {
-	st := structType{name: obj.Name()}
+	st := structType{name: obj.Name(), message: c.byType[obj]}
 	var err error
+	if err = c.unknown(obj, &st); err != nil {
+		return st, err
+	}
+	if m := st.message; m != nil {
+		for _, old := range m.older {
+			if err := c.along(old.typ); err != nil {
+				return st, err
+			}
+		}
+		if m.answer != "" {
+			if err := c.along(c.pkg.Scope().Lookup(m.answer).(*types.TypeName)); err != nil {
+				return st, err
+			}
+		}
+	}
 	st.fields, err = fields(st.name, obj.Type().Underlying().(*types.Struct))
 	if err != nil {
 		return st, err
@@ -91,6 +118,47 @@ func (c *collector) structOf(obj *types.TypeName) (structType, error) {
 		}
 	}
 	return st, nil
+}
+
+// along wants a struct that has no methods yet.
+func (c *collector) along(obj *types.TypeName) error {
+	if named, ok := obj.Type().(*types.Named); ok {
+		if has, err := codec(named); has || err != nil {
+			return err
+		}
+	}
+	return c.want(obj)
+}
+
+// unknown finds out what is done with unknown keys.
+func (c *collector) unknown(obj *types.TypeName, st *structType) error {
+	x := c.said[st.name]
+	s := obj.Type().Underlying().(*types.Struct)
+	for i := 0; i < s.NumFields(); i++ {
+		f := s.Field(i)
+		if !isUnknown(f.Type()) {
+			continue
+		}
+		switch {
+		case st.rest != "":
+			return c.fault(f.Pos(), "%s keeps unknown keys twice, also in %s: one field is enough", st.name, st.rest)
+		case x.unknown == unknownSkip || x.unknown == unknownRefuse:
+			return c.fault(f.Pos(), "%s.%s keeps unknown keys, and the directive at %s says otherwise: leave one out", st.name, f.Name(), c.fset.Position(x.at))
+		}
+		st.rest = f.Name()
+	}
+	switch st.unknown = x.unknown; {
+	case st.rest != "":
+		st.unknown = unknownKeep
+	case x.unknown == unknownKeep:
+		return c.fault(x.at, "%s has no place for unknown keys: add a field of the type actor.Unknown", st.name)
+	}
+	return nil
+}
+
+func isUnknown(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == "Unknown" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == abiPath
 }
 
 // check says why t cannot be written, and puts the structs within on the list.

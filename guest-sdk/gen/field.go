@@ -129,6 +129,12 @@ func walk(name, prefix string, depth int, s *types.Struct, all *[]field) error {
 	for i := 0; i < s.NumFields(); i++ {
 		v := s.Field(i)
 		at := name + "." + prefix + v.Name()
+		if isUnknown(v.Type()) {
+			if depth > 0 {
+				return fmt.Errorf("%s: unknown keys are kept by the struct itself, not by one that is embedded", at)
+			}
+			continue // see collector.unknown
+		}
 		t, err := parseTag(s.Tag(i))
 		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)

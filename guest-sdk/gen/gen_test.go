@@ -29,6 +29,12 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
+// protocolOf is a protocol T with these methods, a message M, and more.
+func protocolOf(methods string, more ...string) string {
+	return "import \"github.com/wasmactors/wasmactors/guest-sdk/actor\"\n\n//wasmactors:protocol\ntype T interface {\n\t" + methods +
+		"\n}\n\n//wasmactors:message\ntype M struct{}\n\n" + strings.Join(more, "\n")
+}
+
 func TestWhatIsRefused(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"unknown", "type U struct{}", "there is no type T in package main"},
@@ -57,6 +63,40 @@ func TestWhatIsRefused(t *testing.T) {
 		{"half", "import \"github.com/wasmactors/wasmactors/abi\"\ntype H int\nfunc (h H) MarshalCBOR(w *abi.Writer) {}\ntype T struct{ A H }", "T.A: main.H has MarshalCBOR, but lacks UnmarshalCBOR"},
 		{"within", "type U struct{ B func() }\ntype T struct{ A *U }", "U.B: func() cannot be written as CBOR"},
 		{"syntax", "type T struct{", "types.go:"},
+
+		{"directive", "//wasmactors:mesage\ntype T struct{}", "types.go:3:1: //wasmactors:mesage has no meaning here: valid are //wasmactors:message, "},
+		{"option", "//wasmactors:message named=x\ntype T struct{}", "types.go:3:1: //wasmactors:message: \"named=x\" is not one of answer=, name=, version=, once"},
+		{"option twice", "//wasmactors:message name=x name=y\ntype T struct{}", "\"name=y\" is not one of"},
+		{"directive twice", "//wasmactors:message\n//wasmactors:message\ntype T struct{}", "types.go:4:1: //wasmactors:message comes twice"},
+		{"name", "//wasmactors:message name=x@y\ntype T struct{}", "name=x@y is not 1 to 96 of"},
+		{"reserved name", "//wasmactors:message name=x.sent\ntype T struct{}", "ends as the rules of CDDL do that belong to other messages"},
+		{"version", "//wasmactors:message version=0\ntype T struct{}", "version=0 is not a number from 1 to 65535"},
+		{"answer", "//wasmactors:message answer=a.b\ntype T struct{}", "answer=a.b is not the name of a type"},
+		{"no answer", "//wasmactors:message answer=R\ntype T struct{}", "types.go:3:1: the answer of T is R, and there is no such type in package main"},
+		{"same version", "//wasmactors:message name=m\ntype T struct{}\n\n//wasmactors:message name=m\ntype U struct{}", "types.go:6:1: U and T, at "},
+		{"gap", "//wasmactors:message name=m version=3\ntype T struct{}\n\n//wasmactors:message name=m\ntype U struct{}", "types.go:3:1: T is version 3 of the message m, and the one before is version 1 (U, at "},
+		{"no adapter", "//wasmactors:message name=m version=2\ntype T struct{}\n\n//wasmactors:message name=m\ntype U struct{}", "types.go:7:6: nothing turns version 1 of the message m into version 2: write func (old *U) Upcast(next *T)"},
+		{"adapter of another", "//wasmactors:message name=m version=2\ntype T struct{}\n\n//wasmactors:message name=m\ntype U struct{}\nfunc (u *U) Upcast(n *U) {}", "types.go:7:6: nothing turns version 1"},
+		{"unknown keys", "//wasmactors:unknown drop\ntype T struct{}", "types.go:3:1: //wasmactors:unknown must say, once, skip, keep or refuse"},
+		{"nowhere to keep", "//wasmactors:unknown keep\ntype T struct{}", "types.go:3:1: T has no place for unknown keys: add a field of the type actor.Unknown"},
+		{"kept and refused", "import \"github.com/wasmactors/wasmactors/abi\"\n//wasmactors:unknown refuse\ntype T struct{ U abi.Unknown }", "types.go:5:16: T.U keeps unknown keys, and the directive at "},
+		{"kept twice", "import \"github.com/wasmactors/wasmactors/abi\"\ntype T struct{ U, V abi.Unknown }", "T keeps unknown keys twice, also in U"},
+		{"kept by what is embedded", "import \"github.com/wasmactors/wasmactors/abi\"\ntype E struct{ V abi.Unknown }\ntype T struct{ E }", "T.E.V: unknown keys are kept by the struct itself"},
+
+		{"no methods", "//wasmactors:protocol\ntype T interface{}", "types.go:4:6: the protocol T has no methods"},
+		{"timeout", "//wasmactors:protocol timeout=5\ntype T interface{}", "timeout=5 is not a duration from 1ms to 24h"},
+		{"parameters", "//wasmactors:protocol\ntype T interface{ A(int) }", "types.go:4:19: T.A: it must take (ctx *actor.Context, m *T)"},
+		{"no message", protocolOf("A(ctx *actor.Context, m *U)", "type U struct{}"), "types.go:7:2: T.A: *main.U is not a pointer to a message of this package"},
+		{"no pattern", protocolOf("A(ctx *actor.Context, m *actor.Message)"), "T.A: what messages is it for? Say //wasmactors:bind and a pattern"},
+		{"pattern", protocolOf("//wasmactors:bind a*b\n\tA(ctx *actor.Context, m *actor.Message)"), "types.go:7:2: //wasmactors:bind must name"},
+		{"pattern of a type", protocolOf("//wasmactors:bind a.*\n\tA(ctx *actor.Context, m *M)"), "types.go:7:2: T.A is bound to its type of message"},
+		{"ambiguous types", protocolOf("A(ctx *actor.Context, m *M)\n\tB(ctx *actor.Context, m *M)"), "types.go:8:2: T.B and A, at "},
+		{"ambiguous patterns", protocolOf("//wasmactors:bind a.*\n\tA(ctx *actor.Context, m *actor.Message)\n\t//wasmactors:bind a.*\n\tB(ctx *actor.Context, m *actor.Message)"), "types.go:10:2: T.B and A, at "},
+		{"answers", protocolOf("A(ctx *actor.Context, m *M) *M"), "makes of the message M one with answer=M, and the directive here says otherwise (\"\")"},
+		{"says an answer", protocolOf("A(ctx *actor.Context, m *N)", "//wasmactors:message answer=M\ntype N struct{}"), "makes of the message N one with no answer"},
+		{"results", protocolOf("A(ctx *actor.Context, m *M) (int, error)"), "it must return nothing, an error, *R, or *R and an error"},
+		{"answers any", protocolOf("//wasmactors:bind a.*\n\tA(ctx *actor.Context, m *actor.Message) *M"), "what takes any message answers with ctx.Reply"},
+		{"taken name", protocolOf("A(ctx *actor.Context, m *M)", "type TRef int"), "types.go:13:6: TRef is what the generator makes for the protocol T"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := generate(module(t, c.body), "types_cbor.go", []string{"T"})
@@ -134,7 +174,7 @@ func TestNamesThatAreTaken(t *testing.T) {
 // What depends on the compiler is said when the code is generated.
 func TestNotesAboutInt(t *testing.T) {
 	dir := module(t, "type N int\ntype U struct{ X uint }\ntype T struct{ A int; B int64; C []N; D map[string]*uint; E U; F map[int]bool; G int32 `cbor:\"g\"`; H []byte }\n")
-	_, structs, err := read(dir, "t_cbor.go", []string{"T"})
+	_, structs, _, err := read(dir, "t_cbor.go", []string{"T"})
 	if err != nil {
 		t.Fatal(err)
 	}

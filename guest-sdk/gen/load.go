@@ -18,8 +18,11 @@ import (
 
 // source is the package that the types are in.
 type source struct {
-	fset *token.FileSet
-	pkg  *types.Package
+	fset   *token.FileSet
+	pkg    *types.Package
+	said   map[string]said       // by type, or type.method
+	byName map[string][]*message // the newest first
+	byType map[*types.TypeName]*message
 }
 
 // load parses and checks the package in dir, without the file called target: it
@@ -35,14 +38,17 @@ func load(dir, target string) (*source, error) {
 	for _, p := range list {
 		exports[p.ImportPath] = p.Export
 	}
-	s := &source{fset: token.NewFileSet()}
+	s := &source{fset: token.NewFileSet(), said: map[string]said{}}
 	var files []*ast.File
 	for _, name := range self.GoFiles {
 		if name == target {
 			continue
 		}
-		f, err := parser.ParseFile(s.fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(s.fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
+			return nil, err
+		}
+		if err := s.directives(f); err != nil {
 			return nil, err
 		}
 		files = append(files, f)
@@ -61,7 +67,7 @@ func load(dir, target string) (*source, error) {
 		}),
 	}
 	s.pkg, _ = conf.Check(self.ImportPath, s.fset, files, nil)
-	return s, nil
+	return s, s.messages()
 }
 
 type listed struct {

@@ -44,14 +44,14 @@ func run(dir, types, output string) error {
 	if target == "" || target == "-" {
 		target = defaultOutput(names[0])
 	}
-	p, structs, err := read(dir, target, names)
+	p, structs, protocols, err := read(dir, target, names)
 	if err != nil {
 		return err
 	}
 	for _, note := range narrow(structs) {
 		fmt.Fprintln(os.Stderr, "gen: note:", note)
 	}
-	source, err := p.render(structs)
+	source, err := p.render(structs, protocols)
 	if err != nil {
 		return err
 	}
@@ -77,18 +77,18 @@ func defaultOutput(first string) string {
 // generate makes the source of the file called target for the package in dir.
 // What that file holds now is not looked at.
 func generate(dir, target string, names []string) ([]byte, error) {
-	p, structs, err := read(dir, target, names)
+	p, structs, protocols, err := read(dir, target, names)
 	if err != nil {
 		return nil, err
 	}
-	return p.render(structs)
+	return p.render(structs, protocols)
 }
 
-func read(dir, target string, names []string) (*source, []structType, error) {
+func read(dir, target string, names []string) (*source, []structType, []protocol, error) {
 	p, err := load(dir, target)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	structs, err := p.collect(names)
-	return p, structs, err
+	structs, protocols, err := p.collect(names)
+	return p, structs, protocols, err
 }

@@ -10,7 +10,7 @@ func (w *writer) marshal(s *structType) {
 	w.declare(s)
 	w.line("\n// MarshalCBOR writes m as a map.")
 	w.line("func (m *%s) MarshalCBOR(w *abi.Writer) {", s.name)
-	optional := false
+	optional, keeps := false, s.unknown == unknownKeep
 	var head []byte
 	for _, f := range s.fields {
 		optional = optional || f.omitEmpty
@@ -23,13 +23,25 @@ func (w *writer) marshal(s *structType) {
 				w.line("if %s {\nn--\n}", empty)
 			}
 		}
-		w.line("w.Map(n)")
+		if keeps {
+			w.line("w.Map(n + m.%s.Len())", s.rest)
+		} else {
+			w.line("w.Map(n)")
+		}
+	} else if keeps {
+		w.line("w.Map(%d + m.%s.Len())", len(s.fields), s.rest)
 	} else if len(s.fields) == 0 || len(s.fields) >= 24 || len(s.fields[0].encoding()) > 7 {
 		w.line("w.Map(%d)", len(s.fields))
 	} else {
 		head = []byte{0xa0 | byte(len(s.fields))} // goes along with the first key
 	}
+	if keeps && len(s.fields) > 0 {
+		w.line("rest := 0")
+	}
 	for i, f := range s.fields {
+		if keeps {
+			w.line("rest = m.%s.WriteBefore(w, rest, %q)", s.rest, f.encoding())
+		}
 		if f.omitEmpty {
 			_, filled := emptiness("m."+f.path, f.typ)
 			w.line("if %s {", filled)
@@ -47,6 +59,12 @@ func (w *writer) marshal(s *structType) {
 		if f.omitEmpty {
 			w.line("}")
 		}
+	}
+	switch {
+	case keeps && len(s.fields) > 0:
+		w.line("m.%s.WriteRest(w, rest)", s.rest)
+	case keeps:
+		w.line("m.%s.WriteRest(w, 0)", s.rest)
 	}
 	w.line("}")
 }

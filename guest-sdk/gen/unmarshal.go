@@ -13,8 +13,17 @@ const firstRoom = 64
 // unmarshal writes the method UnmarshalCBOR.
 func (w *writer) unmarshal(s *structType) {
 	w.vars = 0
-	w.line("\n// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped")
-	w.line("// over; those that are missing leave zero.")
+	switch s.unknown {
+	case unknownKeep:
+		w.line("\n// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are kept; those that")
+		w.line("// are missing leave zero.")
+	case unknownRefuse:
+		w.line("\n// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are refused; those that")
+		w.line("// are missing leave zero.")
+	default:
+		w.line("\n// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped")
+		w.line("// over; those that are missing leave zero.")
+	}
 	w.line("func (m *%s) UnmarshalCBOR(r *abi.Reader) {", s.name)
 	w.line("*m = %s{}", s.name)
 	if s.recursive {
@@ -27,11 +36,15 @@ func (w *writer) unmarshal(s *structType) {
 	case words > 1:
 		w.line("var seen [%d]uint64", words)
 	}
+	noted := ""
+	if s.unknown == unknownKeep || s.unknown == unknownRefuse {
+		noted = "\nfrom := r.Offset()"
+	}
 	if len(s.fields) == 0 {
-		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {\nr.Skip()\nr.Skip()\n}")
+		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {%s\nr.Skip()\n%s\n}", noted, s.otherwise())
 	} else {
 		w.line("next := 0")
-		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {")
+		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {%s", noted)
 		w.line("switch r.Field(%s[:], &next) {", w.keys(s))
 		for i, f := range s.fields {
 			w.line("case %d:", i)
@@ -40,7 +53,7 @@ func (w *writer) unmarshal(s *structType) {
 			w.read("m."+f.path, f.typ)
 			w.line("r.In(%q)", s.name+"."+f.label())
 		}
-		w.line("default:\nr.Skip()\n}\n}")
+		w.line("default:\n%s\n}\n}", s.otherwise())
 	}
 	if s.recursive {
 		w.line("r.Leave()")
@@ -53,6 +66,17 @@ func (w *writer) unmarshal(s *structType) {
 		}
 	}
 	w.line("}")
+}
+
+// otherwise is what is done behind an unknown key.
+func (s *structType) otherwise() string {
+	switch s.unknown {
+	case unknownKeep:
+		return "m." + s.rest + ".Keep(r, from)"
+	case unknownRefuse:
+		return "r.Refuse(from)"
+	}
+	return "r.Skip()"
 }
 
 func seenBit(words, i int) (seen, bit string) {
