@@ -13,12 +13,12 @@ const (
 // MaxUnknownBytes; reading a message that has more fails with ErrUnknownKeys. The zero value is empty. It is
 // not safe for concurrent use.
 type Unknown struct {
-	entries []byte // keys and values in turn, in the order of deterministic CBOR
-	n       int
+	entries []byte   // keys and values in turn, in the order of deterministic CBOR
+	at      []uint16 // where each key begins
 }
 
 // Len is the number of keys.
-func (u *Unknown) Len() int { return u.n }
+func (u *Unknown) Len() int { return len(u.at) }
 
 // Size is the length of keys and values, in bytes.
 func (u *Unknown) Size() int { return len(u.entries) }
@@ -49,82 +49,88 @@ func (u *Unknown) Keep(r *Reader, from int) {
 	switch {
 	case r.err != nil:
 		return
-	case u.n == MaxUnknown || len(u.entries)+r.at-from > MaxUnknownBytes:
+	case len(u.at) == MaxUnknown || len(u.entries)+r.at-from > MaxUnknownBytes:
 		r.at, r.err = from, ErrUnknownKeys
 		return
 	}
-	key, entry := r.buf[from:keyEnd], r.buf[from:r.at]
-	at := u.find(key)
-	if at < 0 {
+	i, there := u.find(r.buf[from:keyEnd])
+	if there {
 		r.at, r.err = from, ErrDuplicate
 		return
 	}
-	u.n++
-	had := len(u.entries)
-	u.entries = append(u.entries, entry...)
-	if at < had {
-		copy(u.entries[at+len(entry):], u.entries[at:had])
-		copy(u.entries[at:], entry)
+	entry, at := r.buf[from:r.at], len(u.entries)
+	if i < len(u.at) {
+		at = int(u.at[i])
+	}
+	u.entries, u.at = append(u.entries, entry...), append(u.at, 0)
+	copy(u.entries[at+len(entry):], u.entries[at:])
+	copy(u.entries[at:], entry)
+	copy(u.at[i+1:], u.at[i:])
+	u.at[i] = uint16(at)
+	for j := i + 1; j < len(u.at); j++ {
+		u.at[j] += uint16(len(entry))
 	}
 }
 
-// find is where a key belongs, -1 if it is there.
-func (u *Unknown) find(key []byte) int {
-	at := 0
-	for at < len(u.entries) {
-		end, next := u.step(at)
-		switch compare(u.entries[at:end], key) {
+// find is the number of the entry that a key has, or would have.
+func (u *Unknown) find(key []byte) (i int, there bool) {
+	low, high := 0, len(u.at)
+	if high > 0 && compare(u.entries[u.at[high-1]:], key) < 0 { // nearly all senders sort
+		return high, false
+	}
+	for low < high {
+		mid := (low + high) / 2
+		switch compare(u.entries[u.at[mid]:], key) {
 		case 0:
-			return -1
-		case 1:
-			return at
+			return mid, true
+		case -1:
+			low = mid + 1
+		default:
+			high = mid
 		}
-		at = next
 	}
-	return at
+	return low, false
 }
 
-// step is where the key of the entry at an offset ends, and its value.
-func (u *Unknown) step(at int) (key, value int) {
-	key, _ = skip(u.entries, at, 0)
-	value, _ = skip(u.entries, key, 0)
-	return key, value
-}
-
-// WriteBefore is what generated code calls before it writes a key: it writes the entries from an offset on that
-// come before that key, given as CBOR, and returns the offset of the next.
-func (u *Unknown) WriteBefore(w *Writer, at int, key string) int {
-	from := at
+// WriteBefore is what generated code calls before it writes a key: it writes the entries from a number on that come
+// before that key, given as CBOR, and returns the number of the next.
+func (u *Unknown) WriteBefore(w *Writer, i int, key string) int {
 	b := unsafe.Slice(unsafe.StringData(key), len(key))
-	for at < len(u.entries) {
-		end, next := u.step(at)
-		if compare(u.entries[at:end], b) > 0 {
-			break
-		}
-		at = next
+	from := i
+	for i < len(u.at) && compare(u.entries[u.at[i]:], b) < 0 {
+		i++
 	}
-	w.buf = append(w.buf, u.entries[from:at]...)
-	return at
+	if i > from {
+		w.buf = append(w.buf, u.entries[u.at[from]:u.end(i-1)]...)
+	}
+	return i
 }
 
-// WriteRest writes the entries from an offset on.
-func (u *Unknown) WriteRest(w *Writer, at int) { w.buf = append(w.buf, u.entries[at:]...) }
+// end is where an entry ends.
+func (u *Unknown) end(i int) int {
+	if i+1 < len(u.at) {
+		return int(u.at[i+1])
+	}
+	return len(u.entries)
+}
 
-// compare orders keys by their encoding (RFC 8949, 4.2.1). The package bytes is not needed for it.
-func compare(a, b []byte) int {
-	for i := 0; i < len(a) && i < len(b); i++ {
-		if a[i] != b[i] {
-			if a[i] < b[i] {
+// WriteRest writes the entries from a number on.
+func (u *Unknown) WriteRest(w *Writer, i int) {
+	if i < len(u.at) {
+		w.buf = append(w.buf, u.entries[u.at[i]:]...)
+	}
+}
+
+// compare orders an entry and a key by their encoding (RFC 8949, 4.2.1). No encoding is the beginning of another, so
+// what follows the entry's own key does not matter.
+func compare(entry, key []byte) int {
+	for i := 0; i < len(entry) && i < len(key); i++ {
+		if entry[i] != key[i] {
+			if entry[i] < key[i] {
 				return -1
 			}
 			return 1
 		}
-	}
-	switch {
-	case len(a) < len(b):
-		return -1
-	case len(a) > len(b):
-		return 1
 	}
 	return 0
 }

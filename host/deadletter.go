@@ -72,6 +72,7 @@ type DeadLetter struct {
 	Path      string // of the recipient, as far as it is known
 	Payload   []byte // CBOR, at most MaxDeadPayload bytes of it; see [System.DeadLetter]
 	Size      int    // of the payload, in bytes
+	Type      string // what the message says to be, see abi.HeaderType; "" if it does not
 	Key       string // of the manifest, that raises the bound that was met; "" if none was
 
 	ID    uint64 // for [System.Redeliver]: its number, from 1; 0 if it is not kept

@@ -40,6 +40,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if d := e.Dead; d != nil {
 		j.From = d.From
 		j.Key = d.Key
+		j.MessageType = d.Type
 		j.Reason, j.To, j.Bytes = d.Reason.String(), d.To(), d.Size
 	}
 	if r := e.Refused; r != nil {
@@ -65,6 +66,7 @@ type eventJSON struct {
 	Actor       string       `json:"actor,omitempty"`
 	Ref         string       `json:"ref,omitempty"`
 	Type        string       `json:"type,omitempty"`
+	MessageType string       `json:"message_type,omitempty"` // of a dead letter, or of what was not handled
 	Incarnation uint64       `json:"incarnation"`
 	Failure     *failureJSON `json:"failure,omitempty"`
 	Directive   string       `json:"directive,omitempty"`

@@ -19,8 +19,16 @@ type Message struct {
 	err error // why an ask was not answered
 }
 
-// Decode reads the payload into a value, as fxamacker/cbor does.
-func (m Message) Decode(v any) error { return decoder.Unmarshal(m.Payload, v) }
+// Decode reads the payload into a value: what guest-sdk/gen has written methods for reads itself, all else is read
+// as fxamacker/cbor does.
+func (m Message) Decode(v any) error {
+	if d, ok := v.(ownDecoder); ok {
+		r := abi.NewReader(m.Payload)
+		d.UnmarshalCBOR(r)
+		return r.Done()
+	}
+	return decoder.Unmarshal(m.Payload, v)
+}
 
 // Clone is m with a payload of its own.
 func (m Message) Clone() Message {
@@ -49,10 +57,14 @@ var encoder, decoder = func() (cbor.EncMode, cbor.DecMode) {
 }()
 
 // Encode turns a value into a payload: CBOR is taken as it is ([]byte would be a
-// byte string; see [Raw]), everything else is encoded as fxamacker/cbor does.
+// byte string; see [Raw]), what guest-sdk/gen has written methods for writes itself, and everything else is
+// encoded as fxamacker/cbor does.
 func Encode(v any) ([]byte, error) {
-	if raw, ok := v.(Raw); ok {
-		return raw, nil
+	switch v := v.(type) {
+	case Raw:
+		return v, nil
+	case ownEncoder:
+		return encodeOwn(v)
 	}
 	b, err := encoder.Marshal(v)
 	if err != nil {

@@ -88,7 +88,7 @@ func (e *Event) redact(set *redact.Set) {
 
 func (d *DeadLetter) redact(set *redact.Set) {
 	d.Payload = set.Mask(d.Payload)
-	d.Path, d.From = set.MaskCutText(d.Path), set.MaskCutText(d.From)
+	d.Path, d.From, d.Type = set.MaskCutText(d.Path), set.MaskCutText(d.From), set.MaskText(d.Type)
 }
 
 // redactedLetter is a dead letter as it is shown.
@@ -110,7 +110,7 @@ func (s *System) tells(name []byte) bool {
 func (s *System) letter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) DeadLetter {
 	return DeadLetter{
 		Reason: reason, Kind: e.Kind, Sender: e.Sender, Recipient: to, Path: path,
-		Payload: s.excerpt(shown(e)), Size: len(e.Payload),
+		Payload: s.excerpt(shown(e)), Size: len(e.Payload), Type: claimed(e.Headers),
 	}
 }
 

@@ -1,6 +1,11 @@
 package host
 
-import "github.com/wasmactors/wasmactors/abi"
+import (
+	"context"
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
 
 // RefOf is the ref that a guest has sent as a number in a payload: that of an actor, living or
 // not, or of anybody else. The error is ErrNobody for 0. It says nothing about whether there is
@@ -10,4 +15,40 @@ func (s *System) RefOf(uid abi.Ref) (Ref, error) {
 		return Ref{}, ErrNobody
 	}
 	return s.refOf(uid), nil
+}
+
+// RefOf is a ref of an actor that takes messages of the type T: a struct or a pointer to one, or an interface that
+// several types have. The zero value is nobody. Refs compare with ==.
+type RefOf[T any] struct{ ref Ref }
+
+// To trusts that an actor takes messages of the type T.
+func To[T any](ref Ref) RefOf[T] { return RefOf[T]{ref} }
+
+// Ref is the actor, for everything that goes without a type.
+func (r RefOf[T]) Ref() Ref { return r.ref }
+
+// Tell is [System.Tell] for messages of the right type. They carry it in the header if they have one, see [Typed].
+func (r RefOf[T]) Tell(s *System, v T) error { return s.Tell(r.ref, Typed(v)) }
+
+// TellFrom is [Context.Tell] likewise.
+func (r RefOf[T]) TellFrom(ctx *Context, v T) error { return ctx.Tell(r.ref, Typed(v)) }
+
+// Question is a message that is answered with an R, which is a pointer: //wasmactors:message answer=... above a
+// struct has the method written.
+type Question[R any] interface {
+	Answer() R // makes room for one
+}
+
+// AskRef is [System.Ask] for a question of the right type, whose answer has the right type.
+func AskRef[T Question[R], R any](ctx context.Context, s *System, to RefOf[T], v T) (R, error) {
+	var none R
+	m, err := s.Ask(ctx, to.ref, Typed(v))
+	if err != nil {
+		return none, err
+	}
+	answer := v.Answer()
+	if err := m.DecodeTyped(answer); err != nil {
+		return none, fmt.Errorf("host: the answer of %s: %w", to.ref, err)
+	}
+	return answer, nil
 }

@@ -170,7 +170,11 @@ func (c *console) human(e *host.Event) {
 		}
 		c.log.Warn(oneLine(r.What)+" refused", withAdvice(e, append(pairs, "why", oneLine(r.Reason))...)...)
 	case host.EventUnhandled:
-		c.log.Warn("unhandled", "actor", path, "message", preview(e.Dead.Payload))
+		pairs := []any{"actor", path, "message", preview(e.Dead.Payload)}
+		if e.Dead.Type != "" {
+			pairs = append(pairs, "type", oneLine(e.Dead.Type))
+		}
+		c.log.Warn("unhandled", pairs...)
 	case host.EventLog:
 		if e.Level >= c.level {
 			c.log.Log(logLevels[min(max(e.Level, 0), 3)], printable.Text(e.Text), "actor", path)

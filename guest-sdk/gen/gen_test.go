@@ -96,6 +96,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"says an answer", protocolOf("A(ctx *actor.Context, m *N)", "//wasmactors:message answer=M\ntype N struct{}"), "makes of the message N one with no answer"},
 		{"results", protocolOf("A(ctx *actor.Context, m *M) (int, error)"), "it must return nothing, an error, *R, or *R and an error"},
 		{"answers any", protocolOf("//wasmactors:bind a.*\n\tA(ctx *actor.Context, m *actor.Message) *M"), "what takes any message answers with ctx.Reply"},
+		{"method of the stub", protocolOf("Ref(ctx *actor.Context, m *M)"), "types.go:7:2: T.Ref: the stub has a method of this name"},
 		{"taken name", protocolOf("A(ctx *actor.Context, m *M)", "type TRef int"), "types.go:13:6: TRef is what the generator makes for the protocol T"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

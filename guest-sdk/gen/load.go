@@ -56,6 +56,11 @@ func load(dir, target string) (*source, error) {
 	if len(files) == 0 {
 		return nil, fmt.Errorf("no Go files in %s: %s", dir, self.Error.Err)
 	}
+	made, err := s.toBeMade(files[0].Name.Name)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, made)
 	conf := types.Config{
 		Error: func(error) {},
 		Importer: importer.ForCompiler(s.fset, "gc", func(path string) (io.ReadCloser, error) {
@@ -68,6 +73,17 @@ func load(dir, target string) (*source, error) {
 	}
 	s.pkg, _ = conf.Check(self.ImportPath, s.fset, files, nil)
 	return s, s.messages()
+}
+
+// toBeMade declares what messages may mention that is in no file yet: the interfaces of protocols' messages.
+func (s *source) toBeMade(pkg string) (*ast.File, error) {
+	text := "package " + pkg + "\n"
+	for _, name := range sortedNames(s.said) {
+		if s.said[name].protocol != nil {
+			text += "type " + (&protocol{name: name}).messageName() + " interface{}\n"
+		}
+	}
+	return parser.ParseFile(s.fset, "", text, parser.SkipObjectResolution)
 }
 
 type listed struct {

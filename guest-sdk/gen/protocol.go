@@ -74,6 +74,9 @@ func (c *collector) method(of string, f *types.Func) (method, error) {
 	if params.Len() != 2 || sig.Variadic() || params.At(0).Type().String() != "*"+actorPath+".Context" {
 		return bad("it must take (ctx *actor.Context, m *T), where T is a message")
 	}
+	if m.name == "Ref" || m.name == "WithTimeout" {
+		return bad("the stub has a method of this name: choose another")
+	}
 	x := c.said[of+"."+m.name]
 	switch t := params.At(1).Type(); {
 	case t.String() == "*"+actorPath+".Message":

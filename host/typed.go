@@ -1,0 +1,84 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// What guest-sdk/gen writes for a struct, so that both ends may share it.
+type (
+	ownEncoder     interface{ MarshalCBOR(w *abi.Writer) }
+	ownDecoder     interface{ UnmarshalCBOR(r *abi.Reader) }
+	versionDecoder interface {
+		UnmarshalVersion(r *abi.Reader, version uint16)
+	}
+	typedMessage interface{ MessageType() string }
+)
+
+// encodeOwn has a value write itself. What it cannot write (a nil pointer, a year that does not fit) panics, and is
+// an error here.
+func encodeOwn(v ownEncoder) (b []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("host: the value of type %T cannot be a message: %v", v, p)
+		}
+	}()
+	w := abi.NewWriter(nil)
+	v.MarshalCBOR(w)
+	return w.Bytes(), nil
+}
+
+// Typed is a message with its type in the header abi.HeaderType, if the value has a method MessageType as those with
+// //wasmactors:message have; other values are returned as they are.
+func Typed(v any) any {
+	t, ok := v.(typedMessage)
+	if !ok {
+		return v
+	}
+	return Headed{Value: v, Headers: map[string]string{abi.HeaderType: t.MessageType()}}
+}
+
+// Type is the name and the version that the message says it has, see abi.HeaderType; ok is false if it says none. It
+// is a claim of the sender's.
+func (m Message) Type() (name string, version uint16, ok bool) {
+	return abi.CutMessageType(claimed(m.Headers))
+}
+
+// claimed is the header with the type, if it is valid.
+func claimed(headers []byte) string {
+	if len(headers) == 0 {
+		return ""
+	}
+	v, ok := abi.FindHeader(headers, abi.HeaderType)
+	if !ok || len(v) > abi.MaxMessageName+6 {
+		return ""
+	}
+	value := string(v)
+	if _, _, valid := abi.CutMessageType(value); !valid {
+		return ""
+	}
+	return value
+}
+
+// DecodeTyped is Decode for a message whose header may say what it is: an older version is made into v's, and
+// another type, or a version that v cannot be made from, is abi.ErrMessageType. Without the header, or if v is not a
+// pointer to a message with a type, it is Decode.
+func (m Message) DecodeTyped(v any) error {
+	t, typed := v.(typedMessage)
+	name, version, ok := m.Type()
+	if !typed || !ok {
+		return m.Decode(v)
+	}
+	own, now, _ := abi.CutMessageType(t.MessageType())
+	if name == own && version == now {
+		return m.Decode(v)
+	}
+	d, versions := v.(versionDecoder)
+	if name != own || !versions {
+		return fmt.Errorf("host: %s@%d is not %s: %w", name, version, t.MessageType(), abi.ErrMessageType)
+	}
+	r := abi.NewReader(m.Payload)
+	d.UnmarshalVersion(r, version)
+	return r.Done()
+}

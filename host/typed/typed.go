@@ -1,0 +1,127 @@
+// Package typed has an actor in Go handle messages by what they say they are: the name and the version in the header
+// abi.HeaderType, as guests send them and as [host.RefOf] and [host.Typed] do.
+//
+//	var b typed.Bindings
+//	typed.Handle(&b, func(ctx *host.Context, p *bank.Payment) error { ... })
+//	typed.Handle(&b, func(ctx *host.Context, p *bank.PaymentV2) error { ... })
+//	b.Match("audit.*", func(ctx *host.Context, m host.Message) error { ... })
+//	err := b.Err()
+//
+// docs/guide/messages.md has the whole of it.
+package typed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// Message is what guest-sdk/gen makes of a struct T with //wasmactors:message above it: a pointer to it.
+type Message[T any] interface {
+	*T
+	MessageType() string
+	UnmarshalVersion(r *abi.Reader, version uint16)
+}
+
+// Bindings say which function handles which messages. The most specific one does: a function for a message in its
+// version; then the one for the next higher version that there is one for, as what the message is made into; then
+// the longest pattern that matches. Two that would be alike are an error, see Err. The zero value has none. It is
+// made before the actor starts, and may be shared by actors from then on.
+type Bindings struct {
+	types    map[string][]binding // by name, in the order of versions
+	patterns []pattern            // the most specific first
+	bad      []error
+}
+
+type binding struct {
+	version uint16
+	handle  func(ctx *host.Context, m host.Message) error
+}
+
+type pattern struct {
+	text   string // without the * at the end
+	exact  bool
+	handle func(ctx *host.Context, m host.Message) error
+}
+
+// Handle binds a function to a type of message. What cannot be read as one fails the turn.
+func Handle[T any, P Message[T]](b *Bindings, f func(ctx *host.Context, v P) error) {
+	name, version, ok := abi.CutMessageType(P(new(T)).MessageType())
+	if !ok {
+		b.bad = append(b.bad, fmt.Errorf("typed: %T has the type %q, which is none", *new(T), P(new(T)).MessageType()))
+		return
+	}
+	at, had := slices.BinarySearchFunc(b.types[name], version, func(x binding, v uint16) int { return int(x.version) - int(v) })
+	if had {
+		b.bad = append(b.bad, fmt.Errorf("typed: two functions for %s@%d: leave one out", name, version))
+		return
+	}
+	if b.types == nil {
+		b.types = map[string][]binding{}
+	}
+	b.types[name] = slices.Insert(b.types[name], at, binding{version, func(ctx *host.Context, m host.Message) error {
+		v := P(new(T))
+		switch err := m.DecodeTyped(v); {
+		case errors.Is(err, abi.ErrMessageType): // it is not made from that version
+			return host.ErrUnhandled
+		case err != nil:
+			return err
+		}
+		return f(ctx, v)
+	}})
+}
+
+// Match binds a function to the messages whose name is a pattern: a whole name, or its beginning with a * behind.
+func (b *Bindings) Match(text string, f func(ctx *host.Context, m host.Message) error) {
+	begin, wild := strings.CutSuffix(text, "*")
+	p := pattern{begin, !wild, f}
+	switch {
+	case strings.Contains(begin, "*") || begin == "" && !wild:
+		b.bad = append(b.bad, fmt.Errorf("typed: the pattern %q is neither a name nor the beginning of one with * behind", text))
+		return
+	case slices.ContainsFunc(b.patterns, func(o pattern) bool { return o.text == p.text && o.exact == p.exact }):
+		b.bad = append(b.bad, fmt.Errorf("typed: two functions for %q: leave one out", text))
+		return
+	}
+	b.patterns = append(b.patterns, p)
+	slices.SortStableFunc(b.patterns, func(x, y pattern) int {
+		if x.exact != y.exact {
+			if x.exact {
+				return -1
+			}
+			return 1
+		}
+		return len(y.text) - len(x.text)
+	})
+}
+
+// Err is what was wrong with the bindings, all of it: two functions for the same messages, names and patterns that
+// are none.
+func (b *Bindings) Err() error { return errors.Join(b.bad...) }
+
+// Receive has the function that is bound handle a message. It is [host.ErrUnhandled] if there is none, if the
+// message says no type, if it says a version later than any, and for news of the host's.
+func (b *Bindings) Receive(ctx *host.Context, m host.Message) error {
+	if m.Kind != abi.KindMessage {
+		return host.ErrUnhandled
+	}
+	name, version, ok := m.Type()
+	if !ok {
+		return host.ErrUnhandled
+	}
+	list := b.types[name]
+	at, _ := slices.BinarySearchFunc(list, version, func(x binding, v uint16) int { return int(x.version) - int(v) })
+	if at < len(list) {
+		return list[at].handle(ctx, m)
+	}
+	for _, p := range b.patterns {
+		if p.text == name || !p.exact && strings.HasPrefix(name, p.text) {
+			return p.handle(ctx, m)
+		}
+	}
+	return host.ErrUnhandled
+}
