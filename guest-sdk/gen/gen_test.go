@@ -128,7 +128,7 @@ func main() { _ = answer }
 `)
 	var had string
 	for range 2 {
-		if err := run(dir, " Order ", ""); err != nil {
+		if err := run(dir, " Order ", "", ""); err != nil {
 			t.Fatal(err)
 		}
 		now, err := os.ReadFile(filepath.Join(dir, "types_cbor.go"))
@@ -145,7 +145,7 @@ func main() { _ = answer }
 			t.Errorf("%q is missing in\n%s", want, had)
 		}
 	}
-	if err := run(dir, "", ""); err == nil {
+	if err := run(dir, "", "", ""); err == nil {
 		t.Error("no types were asked for")
 	}
 }
@@ -154,7 +154,7 @@ func main() { _ = answer }
 func TestTwoFiles(t *testing.T) {
 	dir := module(t, "type A struct{ C C }\ntype B struct{ C C }\ntype C struct{}\n")
 	for _, name := range []string{"A", "B", "A"} {
-		if err := run(dir, name, ""); err != nil {
+		if err := run(dir, name, "", ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,7 @@
 //
 // writes deposit_cbor.go beside deposit.go, with MarshalCBOR and UnmarshalCBOR for
 // both and for the structs of the package that they contain. docs/guests.md has
-// the tags and the rules.
+// the tags and the rules, docs/guide/messages.md versions, protocols and CDDL.
 package main
 
 import (
@@ -23,14 +23,15 @@ func main() {
 	types := flag.String("type", "", "names of the struct types, separated by commas")
 	dir := flag.String("dir", ".", "directory of the package")
 	output := flag.String("output", "", "file to write in that directory; - is standard output (default: the file with go:generate, or the first type, with _cbor.go)")
+	cddl := flag.String("cddl", "", "file to write in that directory, too, with the types as CDDL (RFC 8610), for the key messages of a manifest")
 	flag.Parse()
-	if err := run(*dir, *types, *output); err != nil {
+	if err := run(*dir, *types, *output, *cddl); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir, types, output string) error {
+func run(dir, types, output, cddl string) error {
 	var names []string
 	for _, name := range strings.Split(types, ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -59,11 +60,27 @@ func run(dir, types, output string) error {
 		_, err = os.Stdout.Write(source)
 		return err
 	}
-	path := filepath.Join(dir, target)
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, source) {
+	if cddl != "" {
+		text, err := p.renderCDDL(structs)
+		if err != nil {
+			return err
+		}
+		if !filepath.IsAbs(cddl) {
+			cddl = filepath.Join(dir, cddl)
+		}
+		if err := replace(cddl, text); err != nil {
+			return err
+		}
+	}
+	return replace(filepath.Join(dir, target), source)
+}
+
+// replace writes a file unless it holds that already.
+func replace(path string, text []byte) error {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
 		return nil
 	}
-	return os.WriteFile(path, source, 0o644)
+	return os.WriteFile(path, text, 0o644)
 }
 
 func defaultOutput(first string) string {

@@ -40,7 +40,9 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		output := strings.TrimSuffix(filepath.Base(file), ".go") + "_cbor.go"
-		cmd := exec.Command(gen, append([]string{"-dir", dir, "-output", "-", "-type"}, strings.Fields(types)[0])...)
+		words := strings.Fields(types)
+		cddl := filepath.Join(t.TempDir(), "now.cddl")
+		cmd := exec.Command(gen, "-dir", dir, "-output", "-", "-type", words[0], "-cddl", cddl)
 		cmd.Env = append(os.Environ(), "GOFILE="+filepath.Base(file))
 		if strings.Contains(file, "testdata") {
 			cmd.Env = append(cmd.Env, "GOWORK=off") // it is no part of the workspace
@@ -53,6 +55,12 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 		}
 		if had, err := os.ReadFile(filepath.Join(dir, output)); err != nil || !bytes.Equal(had, now) {
 			t.Errorf("%s is not current: run go generate in %s (%v)", output, filepath.Dir(file), err)
+		}
+		if len(words) == 3 && words[1] == "-cddl" {
+			now, err := os.ReadFile(cddl)
+			if had, err2 := os.ReadFile(filepath.Join(dir, words[2])); err != nil || err2 != nil || !bytes.Equal(had, now) {
+				t.Errorf("%s is not current: run go generate in %s (%v, %v)", words[2], filepath.Dir(file), err, err2)
+			}
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-//go:generate go -C ../../../guest-sdk run ./gen -dir ../internal/contract/mapped -output types_cbor.go -type Everything,Numbered,Mixed,Empty,Wide,Required,Moment,Tree
+//go:generate go -C ../../../guest-sdk run ./gen -dir ../internal/contract/mapped -output types_cbor.go -type Everything,Numbered,Mixed,Empty,Wide,Required,Moment,Tree -cddl types.cddl
 
 // Color is a named integer.
 type Color uint8

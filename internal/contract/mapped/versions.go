@@ -4,7 +4,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-//go:generate go -C ../../../guest-sdk run ./gen -dir ../internal/contract/mapped -output versions_cbor.go -type Kept,Strict,Bag,KeptTree,Payment
+//go:generate go -C ../../../guest-sdk run ./gen -dir ../internal/contract/mapped -output versions_cbor.go -type Kept,Strict,Bag,KeptTree,Payment -cddl versions.cddl
 
 // Kept keeps what it does not know, between what it knows.
 type Kept struct {

@@ -4,7 +4,7 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 )
 
-//go:generate go run github.com/wasmactors/wasmactors/guest-sdk/gen -type Bank,hire,entry,offer
+//go:generate go run github.com/wasmactors/wasmactors/guest-sdk/gen -type Bank,hire,entry,offer -cddl messages.cddl
 
 // Bank is what a bank does.
 //
