@@ -42,7 +42,11 @@ func checkCommand(env *environment) *cli.Command {
 
 func check(c *cli.Context, env *environment, path string) (*bundle.Manifest, error) {
 	if c.Bool("manifest-only") {
-		return load(c, path)
+		m, err := load(c, path)
+		if err == nil {
+			err = m.CheckMessages()
+		}
+		return m, err
 	}
 	options, err := bundleOptions(c, env)
 	if err != nil {

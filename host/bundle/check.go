@@ -9,7 +9,7 @@ import (
 )
 
 // Check reports all that is wrong with a bundle at once. It checks the manifest, and builds
-// and loads every module whose entry in it is valid. The manifest is nil if it has mistakes
+// and loads every module whose entry in it is valid, and compares the messages of its actors. The manifest is nil if it has mistakes
 // itself. The error joins Diagnostics and ModuleErrors.
 func Check(ctx context.Context, path string, vars Variables, o Options) (*Manifest, error) {
 	file, data, err := readManifest(path)
@@ -19,11 +19,12 @@ func Check(ctx context.Context, path string, vars Variables, o Options) (*Manife
 	c := &checker{file: file, vars: vars, kinds: o.Services}
 	m, err := c.parse(data)
 	if err == nil {
+		apart := m.CheckMessages()
 		b, err := Open(ctx, m, o)
 		if err != nil {
-			return m, err
+			return m, errors.Join(apart, err)
 		}
-		return m, b.Close(ctx)
+		return m, errors.Join(apart, b.Close(ctx))
 	}
 	if c.root == nil {
 		return nil, err

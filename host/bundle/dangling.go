@@ -21,6 +21,7 @@ func (c *checker) dangling(m *Manifest, root view) {
 				}
 			}
 			c.danglingRoutees(actor, paths, spawners)
+			c.danglingReceivers(actor, paths, spawners)
 			visit(actor.mapping("children"))
 		})
 	}

@@ -158,6 +158,7 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 			c.at(kind.n, "mailbox.kind does not go with resend: the resender keeps the messages, in its own order")
 		}
 		a.Dispatcher = c.dispatcher(v.object("dispatcher"))
+		a.Messages = c.messages(v.object("messages"))
 		a.mailbox = canonical(v.object("mailbox").n)
 		a.Children = c.actors(m, v.mapping("children"), base, forTree(a.Grants))
 		c.share(m, &a, v.object("limits"))

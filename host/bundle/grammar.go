@@ -231,6 +231,7 @@ func actorWith(children, capabilities *shape) *shape {
 		optional("crashed-message", crashedShape),
 		optional("supervision", supervisionShape),
 		optional("resend", resendShape),
+		optional("messages", messagesShape),
 		optional("children", children),
 	)
 	shape.fields = append(shape.fields, routingFields()...)

@@ -88,6 +88,7 @@ type Actor struct {
 	Supervision  supervision.Strategy
 	Resend       *host.Resend // nil: nothing is kept for it
 	Routing      *Routing     // nil: it is no router
+	Messages     *Messages    // nil: nothing is said of them
 	Children     []Actor
 
 	supervision, resend, mailbox, routing string // what the manifest says of them, see canonical
