@@ -114,7 +114,9 @@ func encode(v Encoder, w *abi.Writer) {
 		w.Null()
 		return
 	}
+	from := w.Len()
 	unescaped(v).MarshalCBOR(w)
+	verify(unescaped(v), w.Bytes()[from:])
 }
 
 // Encode has v write itself, as Tell does: v need not be allocated for it. nil is null.

@@ -89,7 +89,7 @@ func AskRef[T Question[R], R Decoder](ctx *Context, to RefOf[T], v T, timeout ti
 // typeHeader is v's header with its type, nil if it has none. It is valid until the next call.
 func (c *Context) typeHeader(v Encoder) []byte {
 	c.heads = c.heads[:0]
-	if t, ok := v.(Typed); ok {
+	if t, ok := unescaped(v).(Typed); ok {
 		c.heads = abi.AppendHeader(c.heads, abi.HeaderType, t.MessageType())
 	}
 	return c.heads

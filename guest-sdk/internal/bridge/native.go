@@ -17,6 +17,9 @@ type Host interface {
 // Current is the host of the test that runs; see package actortest.
 var Current Host
 
+// SerializeMessages has every message read again that a value of Go has written.
+var SerializeMessages bool
+
 // Loop is package actor's side of a native test, one entry at a time.
 var Loop struct {
 	// Types are the names that are registered.
