@@ -56,10 +56,6 @@ func run(dir, types, output, cddl string) error {
 	if err != nil {
 		return err
 	}
-	if output == "-" {
-		_, err = os.Stdout.Write(source)
-		return err
-	}
 	if cddl != "" {
 		text, err := p.renderCDDL(structs)
 		if err != nil {
@@ -71,6 +67,10 @@ func run(dir, types, output, cddl string) error {
 		if err := replace(cddl, text); err != nil {
 			return err
 		}
+	}
+	if output == "-" {
+		_, err = os.Stdout.Write(source)
+		return err
 	}
 	return replace(filepath.Join(dir, target), source)
 }

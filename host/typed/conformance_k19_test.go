@@ -171,3 +171,30 @@ func TestK19_HostileUnknownKeys(t *testing.T) {
 		t.Errorf("%q, fuel %d", w.heard, huge)
 	}
 }
+
+// loses has a field that is not sent back as it came.
+type loses struct {
+	A int    `cbor:"a"`
+	B string `cbor:"b,omitempty"`
+}
+
+func (l *loses) UnmarshalCBOR(b []byte) error {
+	l.B = "was empty"
+	return nil
+}
+
+func TestK19_Verify(t *testing.T) {
+	for _, v := range []any{&mapped.Payment{Cents: 7, Currency: "EUR"}, mapped.Inner{A: 1}, "text", 7, nil, map[string]any{"a": []any{1}}} {
+		if err := typed.Verify(v); err != nil {
+			t.Errorf("%T: %v", v, err)
+		}
+	}
+	if err := typed.Verify(&loses{A: 1}); err == nil || !strings.Contains(err.Error(), "when it was read") {
+		t.Error(err)
+	}
+	for _, v := range []any{(*mapped.Payment)(nil), make(chan int)} {
+		if err := typed.Verify(v); err == nil {
+			t.Errorf("%T: it was verified", v)
+		}
+	}
+}

@@ -17,8 +17,8 @@ type Host interface {
 // Current is the host of the test that runs; see package actortest.
 var Current Host
 
-// SerializeMessages has every message read again that a value of Go has written.
-var SerializeMessages bool
+// Verify is told what every value has written, and says what is wrong with it; nil: nobody looks.
+var Verify func(v any, written []byte) (why string)
 
 // Loop is package actor's side of a native test, one entry at a time.
 var Loop struct {
