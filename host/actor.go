@@ -160,7 +160,11 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	if err := a.openAccount(); err != nil {
 		return nil, err
 	}
-	a.box.init(p.mailbox, mailbox.Limits{Messages: a.limits.Mailbox, Bytes: a.limits.MailboxBytes}, &a.account)
+	box := p.mailbox
+	if s.cfg.mailboxes != nil {
+		box = s.cfg.mailboxes(a.ref(), box)
+	}
+	a.box.init(box, mailbox.Limits{Messages: a.limits.Mailbox, Bytes: a.limits.MailboxBytes}, &a.account)
 	a.box.host(a)
 	a.sysq.init()
 	a.super.Init(&a.props.strategy)

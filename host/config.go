@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -61,6 +62,9 @@ type Config struct {
 	pinned     int                     // actors with a thread of their own, at most
 	values     []any                   // keys of contexts that asks carry
 	extensions []AnyExtension          // that New makes
+	nested     bool                    // of a manual system: what a turn wakes runs right behind it
+	faults     func(*Turn) *abi.Failure
+	mailboxes  func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox
 }
 
 // SpawnOptions are what a guest says about a child that it spawns.

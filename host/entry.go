@@ -29,9 +29,7 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		base := done
 		if n, more, f = g.read(scr, x, base); f == nil {
 			if a.sys.looks.Load() != 0 {
-				if f = g.endTurns(scr, base, n, now); f != nil {
-					n = 0
-				}
+				n, f = g.endTurns(scr, base, n, now)
 			}
 		}
 		done += n

@@ -13,6 +13,7 @@ const (
 	lookTap
 	lookFlow
 	lookFuel
+	lookFault // Config.faults
 )
 
 // commitment is what an entry, or the turn of an actor in Go, has taken in and is about
@@ -28,10 +29,11 @@ type commitment struct {
 }
 
 // endTurns tells whoever wants to hear of them of n turns of a guest, before any of it takes
-// effect. A failure is that of who records them.
-func (g *guest) endTurns(scr *scratch, base, n int, now int64) *abi.Failure {
+// effect, and returns how many of them count. A failure is that of who records them, or a
+// fault of the turn behind those.
+func (g *guest) endTurns(scr *scratch, base, n int, now int64) (int, *abi.Failure) {
 	if n == 0 {
-		return nil
+		return 0, nil
 	}
 	a := g.actor
 	if a.sys.looks.Load()&lookFuel != 0 {
@@ -43,7 +45,17 @@ func (g *guest) endTurns(scr *scratch, base, n int, now int64) *abi.Failure {
 		actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns + uint64(base), now: now,
 		mail: scr.batch[base : base+n], commands: scr.turn,
 	}
-	return a.tell(scr, &c)
+	var fault *abi.Failure
+	if a.sys.looks.Load()&lookFault != 0 {
+		if n, fault = a.fault(&c); n == 0 {
+			return 0, fault
+		}
+		c.mail = c.mail[:n]
+	}
+	if f := a.tell(scr, &c); f != nil {
+		return 0, f
+	}
+	return n, fault
 }
 
 // endTurn is endTurns for the turn of an actor in Go.
@@ -54,6 +66,11 @@ func (a *actor) endTurn(ctx *Context) *abi.Failure {
 	c := commitment{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.now(), effects: ctx.scr.effects}
 	if ctx.env != nil {
 		c.mail = []*mailbox.Envelope{ctx.env}
+	}
+	if a.sys.looks.Load()&lookFault != 0 {
+		if _, f := a.fault(&c); f != nil {
+			return f
+		}
 	}
 	return a.tell(ctx.scr, &c)
 }

@@ -81,12 +81,17 @@ func New(cfg Config) (*System, error) {
 	if cfg.commit != nil {
 		s.looks.Store(lookCommit)
 	}
+	if cfg.faults != nil {
+		s.looks.Or(lookFault)
+	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
 	s.dead.init(cfg.dead, cfg.deadBytes)
 	s.time.init(cfg.clock)
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
 	s.outside.key = s.secret.refKey(forAsks, 0)
 	switch {
+	case cfg.nested:
+		s.disp = dispatch.NewNested()
 	case cfg.shuffle != nil:
 		s.disp = dispatch.NewShuffled(*cfg.shuffle)
 	case cfg.manual:

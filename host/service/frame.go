@@ -193,6 +193,13 @@ func (f *frame[G]) working() int {
 	return f.open
 }
 
+// unfinished is how many calls have something left to do.
+func (f *frame[G]) unfinished() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.calls)
+}
+
 // end is for a call that has nothing left to do.
 func (f *frame[G]) end(c *call) {
 	f.mu.Lock()

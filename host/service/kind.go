@@ -127,7 +127,7 @@ func (s *Service[S, G]) Start(sys *host.System, env *Env, settings *S) (*Running
 		return nil, errors.Join(err, provider.Close(context.Background()))
 	}
 	f.ref.Store(&ref)
-	r := &Running{name: s.def.Name, ref: ref, provider: provider, counts: &f.counts, open: f.working, closed: make(chan struct{})}
+	r := &Running{name: s.def.Name, ref: ref, provider: provider, counts: &f.counts, open: f.working, busy: f.unfinished, closed: make(chan struct{})}
 	if d, ok := provider.(Drainer); ok {
 		sys.BeforeClose(d.Drain)
 	}
@@ -150,6 +150,7 @@ type Running struct {
 	provider any
 	counts   *counts
 	open     func() int
+	busy     func() int
 	closed   chan struct{}
 	err      error
 }
@@ -168,6 +169,10 @@ func (r *Running) Counts() []Count { return r.counts.all() }
 
 // Open is how many requests Serve works on.
 func (r *Running) Open() int { return r.open() }
+
+// Busy is Open and how many answers are just being sent: 0 says that the service does nothing,
+// until it is asked.
+func (r *Running) Busy() int { return r.busy() }
 
 // Wait returns when the system has ended and the provider is closed, with its error, or when
 // ctx ends.

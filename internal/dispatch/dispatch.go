@@ -57,6 +57,7 @@ type Dispatcher struct {
 	threads     bool
 	manual      *Worker  // the only worker of manual mode, else nil
 	shuffle     *shuffle // of a manual one; nil: in the order of Schedule
+	nested      *nested  // of a manual one; nil: in the order of Schedule
 
 	// What the paths without a lock look at.
 	parked    atomic.Int32 // len(idle)

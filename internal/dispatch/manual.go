@@ -28,6 +28,9 @@ type shuffle struct {
 
 // next is the next task of a manual dispatcher, nil if none waits.
 func (d *Dispatcher) next(w *Worker) *Task {
+	if d.nested != nil {
+		return d.nested.next(d, w)
+	}
 	t := d.inOrder(w)
 	s := d.shuffle
 	if s == nil {

@@ -1,0 +1,58 @@
+package host
+
+import "github.com/wasmactors/wasmactors/abi"
+
+// What a test kit needs of the core: a say at the end of a turn, and at the door of an
+// actor. Without it nobody is asked on the path of a message.
+
+// Turn is a turn of a message that has been run, before anything of it takes effect. It is
+// valid until the function returns that it was given to, and not to be changed.
+type Turn struct {
+	Actor       Ref
+	Incarnation uint64
+	Number      uint64 // of the turn in the actor's life
+	Kind        abi.Kind
+	Sender      Ref
+	Correlation uint64
+	Payload     []byte // nil for that of a start
+}
+
+// WithFaults has f say of each turn whether it fails after all: then it has done nothing,
+// and its supervisor hears of the failure that f returns. The turns of a guest that handles
+// several messages in one call count one by one; turns without a message (starts and ends
+// of actors in Go, decisions) do not. f is called by workers, also at the same time. It is
+// for tests and simulations.
+func (c Config) WithFaults(f func(*Turn) *abi.Failure) Config { c.faults = f; return c }
+
+// WithMailboxes has f make the mailboxes of all actors, or stand between an actor and its
+// mailbox: it gets what Props.WithMailbox was given, nil for the usual one, and returns what
+// is used instead. It is for tests and simulations: actors with the usual mailbox are faster
+// without it.
+func (c Config) WithMailboxes(f func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox) Config {
+	c.mailboxes = f
+	return c
+}
+
+// WithNested is WithManual with another order of turns: what a turn has sent is handled right
+// behind it, in the order in which it was sent, each with all that follows from it, before
+// anything else goes on. An actor's messages to itself wait until then. It takes a throughput
+// of 1.
+func (c Config) WithNested() Config {
+	c.manual, c.nested, c.throughput = true, true, 1
+	return c
+}
+
+// fault is how many of the turns count, and the failure of the one behind those.
+func (a *actor) fault(c *commitment) (int, *abi.Failure) {
+	for i, e := range c.mail {
+		t := Turn{
+			Actor: c.actor, Incarnation: c.incarnation, Number: c.firstTurn + uint64(i), Kind: e.Kind, Sender: a.sys.sender(e),
+			Correlation: e.Correlation, Payload: shown(e),
+		}
+		if f := a.sys.cfg.faults(&t); f != nil {
+			f.Turn = t.Number
+			return i, f
+		}
+	}
+	return len(c.mail), nil
+}
