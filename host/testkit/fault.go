@@ -70,27 +70,29 @@ func (f *Fault) Chance(p float64) *Fault { f.odds = p; return f }
 // Crash has the turn of the message fail, when all else of it is done: it has sent nothing, and
 // the supervisor hears of a trap. With CrashWith it is another failure.
 func (f *Fault) Crash() *Fault {
+	f.k.t.Helper()
 	return f.CrashWith(abi.Failure{Kind: abi.FailureTrap, Reason: "a fault of the test"})
 }
 
 // CrashWith is Crash with a failure.
 func (f *Fault) CrashWith(failure abi.Failure) *Fault {
+	f.k.t.Helper()
 	f.fail = failure
 	return f.begin(crash)
 }
 
 // Drop loses the message without a trace: it is no dead letter, and who has asked waits in vain.
-func (f *Fault) Drop() *Fault { return f.begin(drop) }
+func (f *Fault) Drop() *Fault { f.k.t.Helper(); return f.begin(drop) }
 
 // Delay delivers the message later. Those that follow overtake it.
-func (f *Fault) Delay(d time.Duration) *Fault { f.delay = d; return f.begin(delay) }
+func (f *Fault) Delay(d time.Duration) *Fault { f.k.t.Helper(); f.delay = d; return f.begin(delay) }
 
 // Duplicate delivers the message twice.
-func (f *Fault) Duplicate() *Fault { return f.begin(duplicate) }
+func (f *Fault) Duplicate() *Fault { f.k.t.Helper(); return f.begin(duplicate) }
 
 // Reorder has the next message overtake this one. If none comes it is delivered when there is
 // nothing else to do; in real time a hundredth of a second later.
-func (f *Fault) Reorder() *Fault { return f.begin(reorder) }
+func (f *Fault) Reorder() *Fault { f.k.t.Helper(); return f.begin(reorder) }
 
 // Hits is how many messages it has met.
 func (f *Fault) Hits() int {

@@ -46,6 +46,8 @@ type options struct {
 	nested   bool
 	expect   time.Duration
 	leeway   time.Duration
+	spells   int
+	wait     time.Duration // for goroutines, in real time
 }
 
 // Configured changes the configuration of the system: limits, tracing, whatever does not
@@ -103,7 +105,7 @@ type Kit struct {
 // New starts a system, which ends with the test.
 func New(t testing.TB, opts ...Option) *Kit {
 	t.Helper()
-	o := options{seed: 1, factor: factorOf(t), expect: DefaultExpect, leeway: DefaultLeeway, guardian: supervision.Default()}
+	o := options{seed: 1, factor: factorOf(t), expect: DefaultExpect, leeway: DefaultLeeway, spells: maxSpells, wait: maxWait, guardian: supervision.Default()}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -287,16 +289,16 @@ func (k *Kit) settle() {
 	k.t.Helper()
 	for {
 		k.broken = true
-		n := k.sys.RunUntilIdle(maxSpells)
+		n := k.sys.RunUntilIdle(k.o.spells)
 		k.broken = false
-		if n == maxSpells {
+		if n == k.o.spells {
 			k.t.Fatalf("testkit: the system does not come to rest: messages without an end?%s", k.waits())
 		}
-		switch k.work.wait(maxWait) {
+		switch k.work.wait(k.o.wait) {
 		case waited:
 			continue
 		case tooLong:
-			k.t.Fatalf("testkit: %s is not done within %v of real time%s", k.work.who(), maxWait, k.waits())
+			k.t.Fatalf("testkit: %s is not done within %v of real time%s", k.work.who(), k.o.wait, k.waits())
 		}
 		if !k.faults.release() {
 			k.events.collect()
@@ -314,7 +316,7 @@ func (k *Kit) until(d time.Duration, ready func() bool) bool {
 	k.enter()
 	defer k.leave()
 	end := k.Now().Add(max(d, 0))
-	for range maxSpells {
+	for range k.o.spells {
 		k.settle()
 		if ready() {
 			return true
@@ -327,7 +329,7 @@ func (k *Kit) until(d time.Duration, ready func() bool) bool {
 		}
 		k.virtual.Advance(next.Sub(k.Now()))
 	}
-	k.t.Fatalf("testkit: %d timers before %v: one without an end?%s", maxSpells, end, k.waits())
+	k.t.Fatalf("testkit: %d timers before %v: one without an end?%s", k.o.spells, end, k.waits())
 	return false
 }
 
