@@ -76,6 +76,9 @@ func (a *Actor) run(e abi.Envelope) *Turn {
 	if failure == nil {
 		failure = turn.take(a, cmds)
 	}
+	if failure == nil && a.world != nil {
+		failure = a.world.crashes(a, e)
+	}
 	if failure != nil {
 		failure.Turn = a.turns
 		*turn = Turn{Failure: failure, Logs: turn.Logs, t: a.t, question: e}

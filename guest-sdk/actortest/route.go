@@ -14,7 +14,8 @@ import (
 // step is a message under way, or the first turn of an actor.
 type step struct {
 	to       *Actor
-	fake     *Fake // instead of to
+	fake     *Fake  // instead of to
+	probe    *Probe // instead of to
 	start    bool
 	envelope abi.Envelope
 	ask      bool
@@ -26,6 +27,14 @@ func (w *World) step(s step) {
 	w.t.Helper()
 	if s.fake != nil {
 		w.serve(s.fake, s.sent)
+		return
+	}
+	if s.probe != nil {
+		if w.probeAt(Target{To: s.probe.ref}) == nil {
+			w.lost(s)
+			return
+		}
+		s.probe.take(s.sent)
 		return
 	}
 	a := s.to
@@ -49,7 +58,7 @@ func (w *World) step(s step) {
 
 // lost is a message whose receiver has ended.
 func (w *World) lost(s step) {
-	if s.start || s.envelope.Kind == abi.KindTerminated {
+	if s.start || s.envelope.Kind == abi.KindTerminated || s.sent.Kind == Terminated {
 		return
 	}
 	w.dead = append(w.dead, s.sent)
@@ -165,7 +174,12 @@ func (w *World) send(s Sent) {
 	_, gone := w.ended[s.To]
 	switch {
 	case to == nil && w.fakes[s.To] != nil:
-		w.queue = append(w.queue, step{fake: w.fakes[s.To], sent: s})
+		f := w.fakes[s.To]
+		w.enqueue("/system/"+f.path, step{fake: f, sent: s})
+		return
+	case to == nil && w.probeAt(s.Target) != nil:
+		p := w.probeAt(s.Target)
+		w.enqueue(p.Path(), step{probe: p, sent: s, ask: s.Kind == Ask})
 		return
 	case to == nil && s.To != 0 && s.To != Tester && gone:
 		w.lost(step{envelope: abi.Envelope{}, ask: s.Kind == Ask, sent: s})
@@ -181,26 +195,31 @@ func (w *World) send(s Sent) {
 	case ReplyError:
 		e.Kind = abi.KindReplyError
 	}
-	w.queue = append(w.queue, step{to: to, envelope: e, ask: s.Kind == Ask || s.Kind == Forward && s.Correlation != 0, sent: s})
+	w.enqueue(to.Path(), step{to: to, envelope: e, ask: s.Kind == Ask || s.Kind == Forward && s.Correlation != 0, sent: s})
 }
 
 // watch notes who wants to know of an end; one that has been already is told at once.
-func (w *World) watch(a *Actor, of Target) {
+func (w *World) watch(a *Actor, of Target) { w.watchFor(a.Ref(), of) }
+
+func (w *World) watchFor(who actor.Ref, of Target) {
+	whom := actor.Ref(0)
 	if t := w.target(of); t != nil {
-		w.unwatch(a.Ref(), t.Ref())
-		w.watchers[t.Ref()] = append(w.watchers[t.Ref()], a.Ref())
-		return
+		whom = t.Ref()
+	} else if f := w.fakes[of.To]; f != nil {
+		whom = f.ref
+	} else if p := w.probeAt(of); p != nil {
+		whom = p.ref
 	}
-	if f := w.fakes[of.To]; f != nil {
-		w.unwatch(a.Ref(), f.ref)
-		w.watchers[f.ref] = append(w.watchers[f.ref], a.Ref())
+	if whom != 0 {
+		w.unwatch(who, whom)
+		w.watchers[whom] = append(w.watchers[whom], who)
 		return
 	}
 	reason, ok := w.ended[of.To]
 	if !ok {
 		reason = "unknown"
 	}
-	w.queue = append(w.queue, step{to: a, envelope: abi.Envelope{Kind: abi.KindTerminated, Sender: of.To, Payload: encode(actor.Text(reason))}})
+	w.notice(who, of.To, reason)
 }
 
 func (w *World) unwatch(who, whom actor.Ref) {
@@ -248,9 +267,7 @@ func (w *World) hasEnded(a *Actor, reason string) {
 func (w *World) gone(who actor.Ref, reason string) {
 	w.ended[who] = reason
 	for _, ref := range w.watchers[who] {
-		if t := w.actors[ref]; t != nil {
-			w.queue = append(w.queue, step{to: t, envelope: abi.Envelope{Kind: abi.KindTerminated, Sender: who, Payload: encode(actor.Text(reason))}})
-		}
+		w.notice(ref, who, reason)
 	}
 	delete(w.watchers, who)
 }

@@ -16,6 +16,7 @@ import (
 type Fake struct {
 	w       *World
 	name    string // of the service
+	path    string // below /system
 	ref     actor.Ref
 	handler func(*Call)
 	calls   []*Call
@@ -55,7 +56,7 @@ func (f *Fake) Open(handler func(*Call)) *Fake {
 
 func (w *World) fake(name, path string, handler func(*Call)) *Fake {
 	sum := hash("/system/" + path)
-	f := &Fake{w: w, name: name, ref: actor.Ref(binary.LittleEndian.Uint64(sum[:])>>10 | 1<<53), handler: handler, asks: map[uint64]func(Sent){}}
+	f := &Fake{w: w, name: name, path: path, ref: actor.Ref(binary.LittleEndian.Uint64(sum[:])>>10 | 1<<53), handler: handler, asks: map[uint64]func(Sent){}}
 	w.fakes[f.ref] = f
 	return f
 }

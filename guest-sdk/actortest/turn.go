@@ -58,6 +58,8 @@ const (
 	Reply
 	ReplyError
 	Forward
+	Terminated // to a [Probe]: an actor that it watches has ended, From is which
+	Timeout    // to a [Probe]: a question was not answered in time
 )
 
 // Sent is one message that a turn has sent.

@@ -30,6 +30,10 @@ type World struct {
 	names    uint64
 	corr     uint64
 
+	probes []*Probe
+	faults []*Fault
+	held   []step // that the next message to its receiver overtakes
+
 	fakes     map[actor.Ref]*Fake
 	fakesMade uint64
 	later     []later
@@ -78,6 +82,8 @@ func (w *World) Spawn(typ string, options ...Option) *Actor {
 	}
 	if p := w.actors[c.parent]; p != nil {
 		c.name = p.config.name + "/" + c.name
+	} else if p := w.probeAt(Target{To: c.parent}); c.parent != 0 && p != nil {
+		c.name = p.name + "/" + c.name
 	} else if c.parent != 0 {
 		w.t.Fatalf("actortest: the parent %d is no actor of this world", c.parent)
 	}
@@ -199,7 +205,7 @@ func (w *World) Run() {
 	}
 	w.running = true
 	defer func() { w.running = false }()
-	for len(w.queue) > 0 {
+	for len(w.queue) > 0 || w.letPassed() {
 		if w.turns++; w.turns > maxTurns {
 			w.t.Fatalf("actortest: %d turns: a conversation without an end?", w.turns)
 		}
@@ -227,36 +233,76 @@ func (w *World) Now() time.Time { return w.now }
 func (w *World) Advance(d time.Duration) {
 	w.t.Helper()
 	w.Run()
-	for end := w.now.Add(d); ; w.Run() {
-		var who *Actor
-		var first *due
-		for _, a := range w.order {
-			if next := a.next(); next != nil && a.failure == nil && (first == nil || next.at.Before(first.at)) {
-				who, first = a, next
-			}
-		}
-		called := w.nextCall()
-		if called >= 0 && first != nil && first.at.Before(w.later[called].at) {
-			called = -1
-		}
-		if called >= 0 && w.later[called].at.After(end) || called < 0 && (first == nil || first.at.After(end)) {
-			w.now = end
-			break
-		}
-		if w.turns++; w.turns > maxTurns {
-			w.t.Fatalf("actortest: %d turns before %v: a timer without an end?", maxTurns, end)
-		}
-		if called >= 0 { // before what is due at the same time: an answer in the last moment counts
-			w.call(called)
-			continue
-		}
-		if first.at.After(w.now) {
-			w.now = first.at
-		}
-		who.now = w.now
-		w.judge(who, who.fire(first), step{to: who})
+	w.until(d, func() bool { return false })
+}
+
+// until lets time pass until something is so, for d at most, and reports whether it is.
+func (w *World) until(d time.Duration, is func() bool) bool {
+	w.t.Helper()
+	if w.Run(); is() {
+		return true
 	}
+	for end := w.now.Add(max(d, 0)); w.fireNext(end); {
+		if w.Run(); is() {
+			w.setClocks()
+			return true
+		}
+	}
+	w.setClocks()
+	return false
+}
+
+func (w *World) setClocks() {
 	for _, a := range w.order {
 		a.now = w.now
 	}
+}
+
+// first is what becomes due first: of an actor, or (the index is not -1) a call.
+func (w *World) first() (who *Actor, first *due, called int) {
+	for _, a := range w.order {
+		if next := a.next(); next != nil && a.failure == nil && (first == nil || next.at.Before(first.at)) {
+			who, first = a, next
+		}
+	}
+	called = w.nextCall()
+	if called >= 0 && first != nil && first.at.Before(w.later[called].at) {
+		called = -1
+	}
+	return who, first, called
+}
+
+// nextAt is when something becomes due.
+func (w *World) nextAt() (time.Time, bool) {
+	switch _, first, called := w.first(); {
+	case called >= 0:
+		return w.later[called].at, true
+	case first != nil:
+		return first.at, true
+	}
+	return time.Time{}, false
+}
+
+// fireNext goes on to what becomes due next. If that is after end the clock is there, and it
+// reports false.
+func (w *World) fireNext(end time.Time) bool {
+	w.t.Helper()
+	who, first, called := w.first()
+	if at, ok := w.nextAt(); !ok || at.After(end) {
+		w.now = end
+		return false
+	}
+	if w.turns++; w.turns > maxTurns {
+		w.t.Fatalf("actortest: %d turns before %v: a timer without an end?", maxTurns, end)
+	}
+	if called >= 0 { // before what is due at the same time: an answer in the last moment counts
+		w.call(called)
+		return true
+	}
+	if first.at.After(w.now) {
+		w.now = first.at
+	}
+	who.now = w.now
+	w.judge(who, who.fire(first), step{to: who})
+	return true
 }

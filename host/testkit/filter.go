@@ -128,7 +128,7 @@ func textOf(e *host.Event) string {
 		return e.Text
 	case e.Failure != nil:
 		return e.Failure.Error()
-	case e.Dead != nil:
+	case e.Dead != nil && e.Dead.Reason != 0:
 		return e.Dead.Reason.String()
 	}
 	return e.Note

@@ -1,0 +1,200 @@
+//go:build !wasip1
+
+package actortest
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+)
+
+// Probe is an actor of a [World] that the test is: what it is sent waits until the test expects
+// it, and the test sends, answers and watches in its name. As the parent of others ([Parent]) it is told
+// what they tell their parent.
+type Probe struct {
+	w       *World
+	name    string
+	ref     actor.Ref
+	queue   []Sent
+	ignored func(Sent) bool
+	pilot   Pilot
+
+	last    *Sent // that the test has taken
+	asked   map[uint64]bool
+	corr    uint64
+	within  []time.Time
+	unended bool // the check at the end of Within is left out
+}
+
+// Pilot answers for a probe, before a message waits for the test. It returns the pilot of the next message:
+// itself, another, or nil for none. It may use the probe's methods that send, with the message as the one
+// that was taken last.
+type Pilot func(p *Probe, m Sent) Pilot
+
+// Probe puts a probe at /user/ and a name.
+func (w *World) Probe(name string) *Probe {
+	w.t.Helper()
+	sum := hash("probe " + name)
+	p := &Probe{w: w, name: name, ref: actor.Ref(binary.LittleEndian.Uint64(sum[:])>>10 | 1<<53), asked: map[uint64]bool{}}
+	if w.Find(p.Path()) != nil || w.probeAt(Target{Path: p.Path()}) != nil {
+		w.t.Fatalf("actortest: there is an actor %s already", p.Path())
+	}
+	w.probes = append(w.probes, p)
+	return p
+}
+
+// Ref is where the probe is reached.
+func (p *Probe) Ref() actor.Ref { return p.ref }
+
+// Path is where it is: /user/ and its name.
+func (p *Probe) Path() string { return "/user/" + p.name }
+
+// Ignore leaves messages out that match from now on; nil: none.
+func (p *Probe) Ignore(match func(Sent) bool) { p.ignored = match }
+
+// Autopilot sets the pilot.
+func (p *Probe) Autopilot(f Pilot) { p.pilot = f }
+
+// Waiting are the messages that wait for the test, the oldest first.
+func (p *Probe) Waiting() []Sent { return append([]Sent(nil), p.queue...) }
+
+// probeAt is the probe of a target, nil if it is none.
+func (w *World) probeAt(to Target) *Probe {
+	for _, p := range w.probes {
+		if to.To == p.ref || to.To == 0 && to.Path == p.Path() {
+			return p
+		}
+	}
+	return nil
+}
+
+// take is the turn of a probe.
+func (p *Probe) take(s Sent) {
+	switch s.Kind {
+	case Reply, ReplyError, Timeout:
+		if s.Correlation != 0 {
+			if !p.asked[s.Correlation] {
+				if s.Kind != Timeout {
+					p.w.dead = append(p.w.dead, s) // nobody waits for it
+				}
+				return
+			}
+			delete(p.asked, s.Correlation)
+		}
+	}
+	if p.pilot != nil {
+		taken := p.last
+		p.last = &s
+		p.pilot = p.pilot(p, s)
+		p.last = taken
+	}
+	if p.ignored == nil || !p.ignored(s) {
+		p.queue = append(p.queue, s)
+	}
+}
+
+// Tell sends a message.
+func (p *Probe) Tell(to actor.Ref, body actor.Encoder) {
+	p.w.t.Helper()
+	p.send(Sent{Target: Target{To: to}, Payload: encode(body)})
+}
+
+// Ask sends a question. What it ends with comes as any other message: a Reply, a ReplyError, or after the timeout
+// a Timeout; 0 is an hour.
+func (p *Probe) Ask(to actor.Ref, body actor.Encoder, timeout time.Duration) {
+	p.w.t.Helper()
+	if timeout <= 0 {
+		timeout = time.Hour
+	}
+	p.corr++
+	n := p.corr
+	p.asked[n] = true
+	p.w.After(timeout, func() { p.take(Sent{Kind: Timeout, From: to, Correlation: n, Payload: []byte{0xf6}}) })
+	p.send(Sent{Target: Target{To: to}, Kind: Ask, Correlation: n, Timeout: timeout, Payload: encode(body)})
+}
+
+// Reply answers the message that the test has taken last: who has asked gets an answer, who has not a
+// message.
+func (p *Probe) Reply(body actor.Encoder) { p.w.t.Helper(); p.answer(Reply, encode(body)) }
+
+// ReplyError answers the question that the test has taken last with an error.
+func (p *Probe) ReplyError(reason string) {
+	p.w.t.Helper()
+	p.answer(ReplyError, encode(actor.Text(reason)))
+}
+
+func (p *Probe) answer(kind SentKind, payload []byte) {
+	p.w.t.Helper()
+	m := p.taken()
+	question := (m.Kind == Ask || m.Kind == Forward) && m.Correlation != 0
+	switch {
+	case m.From == 0:
+		p.w.t.Fatalf("actortest: the probe %s cannot answer: nobody has sent %s", p.name, describe(m))
+	case !question && kind == ReplyError:
+		p.w.t.Fatalf("actortest: the probe %s cannot answer: %s is no question", p.name, describe(m))
+	case !question:
+		kind, m.Correlation = Tell, 0
+	}
+	p.send(Sent{Target: Target{To: m.From}, Kind: kind, Correlation: m.Correlation, Payload: payload})
+}
+
+// Forward sends the message that the test has taken last on, in the name of its sender.
+func (p *Probe) Forward(to actor.Ref) {
+	p.w.t.Helper()
+	m := p.taken()
+	p.w.send(Sent{Target: Target{To: to}, Kind: Forward, From: m.From, Correlation: m.Correlation, Payload: m.Payload, headers: m.headers})
+	p.w.goOn()
+}
+
+// Sender is who has sent the message that the test has taken last.
+func (p *Probe) Sender() actor.Ref { p.w.t.Helper(); return p.taken().From }
+
+func (p *Probe) taken() Sent {
+	p.w.t.Helper()
+	if p.last == nil {
+		p.w.t.Fatalf("actortest: the probe %s: the test has taken no message%s", p.name, p.w.waits())
+	}
+	return *p.last
+}
+
+func (p *Probe) send(s Sent) {
+	p.w.t.Helper()
+	s.From = p.ref
+	p.w.send(s)
+	p.w.goOn()
+}
+
+// Watch has the probe told of an actor's end, see [Probe.ExpectTerminated].
+func (p *Probe) Watch(ref actor.Ref) {
+	p.w.t.Helper()
+	p.w.watchFor(p.ref, Target{To: ref})
+	p.w.goOn()
+}
+
+// Unwatch takes that back.
+func (p *Probe) Unwatch(ref actor.Ref) { p.w.unwatch(p.ref, ref) }
+
+// Stop ends the probe: whoever watches it is told, and what it is sent is dead.
+func (p *Probe) Stop() {
+	p.w.t.Helper()
+	for i, x := range p.w.probes {
+		if x == p {
+			p.w.probes = append(p.w.probes[:i:i], p.w.probes[i+1:]...)
+			p.w.gone(p.ref, "stopped")
+			p.w.goOn()
+			return
+		}
+	}
+}
+
+// notice is what tells an actor, or a probe, of an end.
+func (w *World) notice(to actor.Ref, who actor.Ref, reason string) {
+	payload := encode(actor.Text(reason))
+	if a := w.actors[to]; a != nil {
+		w.queue = append(w.queue, step{to: a, envelope: abi.Envelope{Kind: abi.KindTerminated, Sender: who, Payload: payload}})
+	} else if p := w.probeAt(Target{To: to}); p != nil {
+		w.queue = append(w.queue, step{probe: p, sent: Sent{Target: Target{To: to}, Kind: Terminated, From: who, Payload: payload}})
+	}
+}
