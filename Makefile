@@ -4,7 +4,7 @@ GO      ?= go
 BIN     := bin/wasmactors
 BROWSER := host/admin/dashboard/browsertest
 # The modules that have tests; the other guests are built by the product's.
-MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest $(BROWSER)
+MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
 .PHONY: demo test portable check bench bench-quick browser pictures guard fuzz mutants build race fmt generate tidy clean help

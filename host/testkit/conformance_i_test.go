@@ -3,6 +3,7 @@ package testkit_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -619,4 +620,49 @@ func TestI15_CallingThread(t *testing.T) {
 		k.Spawn("a", host.Func(func(*host.Context, host.Message) error { k.Run(); return nil }))
 		k.Tell(k.At("/user/a"), "x")
 	}, "only the test may")
+}
+
+func TestI16_Tracing(t *testing.T) {
+	var log strings.Builder
+	logged := func(options ...testkit.Option) *testkit.Kit { return testkit.New(t, options...) }
+	quiet := logged()
+	a := quiet.Spawn("a", echo)
+	quiet.Mute(testkit.Unhandled())
+	quiet.Tell(a, "odd")
+	if log.Len() != 0 {
+		t.Error("something is logged that nobody has asked for")
+	}
+
+	k := logged(testkit.Configured(func(c host.Config) host.Config {
+		return c.WithLog(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	}))
+	a = k.Spawn("a", echo)
+	p := k.Probe("p")
+	var seen []string
+	stop, err := k.System().Tap(a, 100, func(m *host.Tapped) {
+		way := "in"
+		if m.Out {
+			way = "out"
+		}
+		seen = append(seen, fmt.Sprintf("%s %v %s", way, m.Kind, m.Payload[1:]))
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Ask(a, "x")
+	k.ExpectEvents(1, testkit.Unhandled().From("/user/a"), func() { k.Tell(a, "odd") })
+	stop()
+	p.Ask(a, "y")
+	if got := strings.Join(seen, ", "); got != "in message x, out reply x, in message odd" {
+		t.Error(got)
+	}
+	k.ExpectEvents(1, testkit.End(), func() { k.Stop(a) })
+	if err := k.System().Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"started", "stopped", "unhandled"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q: %s", want, log.String())
+		}
+	}
 }

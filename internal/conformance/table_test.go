@@ -34,6 +34,7 @@ func rows() (ids []string) {
 	series("K%02d", 15, 18)
 	series("K%02d", 20, 23)
 	series("K%02d", 19, 19)
+	series("I%02d", 1, 18)
 	series("1.%d", 1, 5)
 	series("3.%d", 1, 8)
 	return ids
@@ -44,6 +45,8 @@ var (
 	test        = regexp.MustCompile(`\bTest\w+`)
 	conformance = regexp.MustCompile(`^Test([ABDEFGK]\d\d|C_\d)`)
 	conformance = regexp.MustCompile(`^Test([A-GK]\d\d|C_\d)`)
+	id          = regexp.MustCompile(`^([A-GI]\d\d|\d\.\d)?$`)
+	conformance = regexp.MustCompile(`^Test([ABDEFGI]\d\d|C_\d)`)
 	exempt      = regexp.MustCompile(`\bnot applicable: \S.{10,}`)
 )
 

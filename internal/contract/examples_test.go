@@ -51,7 +51,7 @@ func TestExtendingIsTheExamplesCode(t *testing.T) {
 	}
 }
 
-var guideFile = regexp.MustCompile(`\]\(\.\./(examples/[a-z]+/(?:guest/)?[a-z]+\.go)\)`)
+var guideFile = regexp.MustCompile(`\]\(\.\./(examples/[a-z]+/(?:guest/)?[a-z_]+\.go)\)`)
 
 // Every piece of code of docs/guide/fsm.md is a part of the file that is named before it, and the diagram is
 // that of the definition.
@@ -60,6 +60,11 @@ func TestGuideToMachinesIsTheExamplesCode(t *testing.T) {
 	if want := "```mermaid\n" + buncher.Buncher.Mermaid() + "```\n"; !strings.Contains(text, want) {
 		t.Errorf("the page does not show\n%s", want)
 	}
+}
+
+// The code of docs/guide/testing.md is that of the example's tests.
+func TestGuideToTestingIsTheExamplesCode(t *testing.T) {
+	guideIsCode(t, "docs/guide/testing.md")
 }
 
 // The code of the guides is that of their examples, which is run there, and so are the pieces of
