@@ -115,6 +115,8 @@ func TestI04_Expectations(t *testing.T) {
 	p.Expect(map[string]int{"a": 1, "b": 2}) // the order of keys does not count
 	p.Expect([]any{uint8(1), "x"})           // nor does the width of numbers
 	p.Expect(nil)
+	send(host.Raw("\xa2\x61b\x18\x02\x61a\x01")) // as another encoder may write it
+	p.Expect(map[string]int{"a": 1, "b": 2})
 	send("b", "x")
 	p.ExpectAny("a", "b")
 	p.ExpectAny(testkit.Equal("y"), testkit.Text("^[w-z]$"))
@@ -163,6 +165,7 @@ func TestI04_Expectations(t *testing.T) {
 	failing([]any{map[string]any{"y": 1}}, func(p *testkit.Probe) { testkit.ExpectAs[point](p) }, "a testkit_test.point", `came: {"y": 1}`)
 	failing([]any{nil}, func(p *testkit.Probe) { testkit.ExpectAs[point](p) }, "came: null")
 	failing([]any{"1"}, func(p *testkit.Probe) { testkit.ExpectAs[int](p) }, `came: "1"`)
+	failing([]any{[]int{1, 2, 3}}, func(p *testkit.Probe) { testkit.ExpectAs[[2]int](p) }, "came: [1, 2, 3]")
 	failing(nil, func(p *testkit.Probe) { p.Expect(func() {}) }, "cannot be a message")
 	failing([]any{"a", "x"}, func(p *testkit.Probe) { p.Expect("b") }, `the probe p has 1 message: "x"`)
 }
@@ -329,6 +332,16 @@ func TestI09_Within(t *testing.T) {
 		k.Tell(p.Ref(), "a")
 		p.Within(0, time.Second, func() { p.ExpectNone(0 * ms) })
 	}, "no message")
+	fails(t, func(t testing.TB) { // the last expectation counts
+		k := testkit.New(t)
+		p := k.Probe("p")
+		p.Within(0, time.Second, func() {
+			p.ExpectNone(0)
+			k.Tell(p.Ref(), "a")
+			k.Advance(2 * time.Second)
+			p.Expect("a")
+		})
+	}, "it took 2s, expected at most 1s")
 	fails(t, func(t testing.TB) { // the deadline is the innermost one's
 		k := testkit.New(t)
 		p := k.Probe("p")
