@@ -107,6 +107,27 @@ func TestCartCrashes(t *testing.T) {
 	buyer.Expect(1)
 }
 
+// The cart takes all that waits in one call. A crash on the second message leaves the first one done, and
+// the third one comes to the next incarnation.
+func TestCartCrashesInABatch(t *testing.T) {
+	k := testkit.New(t)
+	buyer := k.Probe("buyer")
+	cart := k.Spawn("cart", Cart(module))
+	k.Fault("/user/cart").Nth(2).Crash()
+	got := k.ExpectEvents(1, testkit.Crash().Mail("count"), func() {
+		for range 3 {
+			if err := k.System().TellFrom(buyer.Ref(), cart, "count"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if got[0].Failure.Turn != 2 || got[0].Incarnation != 0 {
+		t.Errorf("%+v", got[0])
+	}
+	buyer.ReceiveN(2)
+	buyer.ExpectNone(time.Second)
+}
+
 // An answer that is lost is as good as none; one that comes twice counts once.
 func TestCartOnABadLine(t *testing.T) {
 	k := testkit.New(t, testkit.Seed(7))
