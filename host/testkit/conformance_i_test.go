@@ -410,6 +410,11 @@ func TestI11_EventFilters(t *testing.T) {
 		_ = k.System().Tell(a, "x")
 		k.Stop(a)
 	})
+	k.ExpectEvents(0, testkit.DeadLetter().Reason(host.DeadMailboxFull), func() {
+		c := k.Spawn("c", echo)
+		_ = k.System().Tell(c, "x")
+		k.Stop(c)
+	})
 	k.ExpectEvents(0, testkit.Crash(), func() { k.Tell(b, "x") })
 	k.ExpectEvents(1, testkit.End().From("/user/b"), func() { k.Stop(b) })
 	k.ExpectEvents(1, testkit.EventOf(host.EventStarted).Where("new", func(e *host.Event) bool { return e.Ref.Name() == "new" }), func() { k.Spawn("new", echo) })

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -126,6 +127,10 @@ func (a *probeActor) Receive(ctx *host.Context, m host.Message) error {
 		return nil
 	}
 	p.mu.Lock()
+	if len(p.queue) >= maxProbe {
+		p.mu.Unlock()
+		return fmt.Errorf("%d messages wait for the test", maxProbe)
+	}
 	p.queue = append(p.queue, Received{Message: m.Clone(), At: ctx.Now(), env: env})
 	p.mu.Unlock()
 	p.k.tell()

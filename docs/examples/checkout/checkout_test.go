@@ -81,6 +81,16 @@ func TestCartWaitsForTheStock(t *testing.T) {
 	stock.ExpectNone(time.Minute)
 }
 
+// What the cart logs is a warning, and no error.
+func TestCartWarns(t *testing.T) {
+	k := testkit.New(t)
+	k.Spawn("stock", Stock(nil))
+	cart := k.Spawn("cart", Cart(module))
+	k.ExpectEvents(0, testkit.LogLine().Level(abi.LogError), func() {
+		k.ExpectEvents(1, testkit.LogLine().Pattern("^no "), func() { k.Ask(cart, "add tea") })
+	})
+}
+
 // The test is the parent, and hears of the end.
 func TestCartEnds(t *testing.T) {
 	k := testkit.New(t)
