@@ -410,6 +410,13 @@ func TestI11_EventFilters(t *testing.T) {
 		_ = k.System().Tell(a, "x")
 		k.Stop(a)
 	})
+	for _, other := range []testkit.Filter{
+		testkit.Crash().Pattern("told nobody"), testkit.Crash().Prefix("guest"), testkit.Crash().Text("told to"), testkit.Crash().Mail("fail"),
+		testkit.Crash().From("/user/b"), testkit.Crash().Kind(abi.FailureTrap), testkit.Unhandled(), testkit.Crash().Where("else", func(*host.Event) bool { return false }),
+	} {
+		k.ExpectEvents(0, other, func() { k.Tell(k.Spawn("", echo), "panic") })
+	}
+	k.ExpectEvents(0, testkit.Unhandled().Mail("even"), func() { k.Tell(b, "odd") })
 	k.ExpectEvents(0, testkit.DeadLetter().Reason(host.DeadMailboxFull), func() {
 		c := k.Spawn("c", echo)
 		_ = k.System().Tell(c, "x")
