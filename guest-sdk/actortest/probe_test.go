@@ -106,6 +106,16 @@ func TestProbeExpects(t *testing.T) {
 			t.Error(got)
 		}
 	})
+	p.Within(0, time.Hour, func() {
+		p.Within(0, time.Second, func() {
+			if d := p.Remaining(); d != time.Second {
+				t.Error(d)
+			}
+		})
+	})
+	q := w.Probe("quiet")
+	q.Within(0, time.Second, func() { q.ExpectNone(2 * time.Second) }) // how long it took is not checked
+	p.ReceiveWhile(actortest.While{Most: 1}, nil)
 	n := int64(0)
 	w.Await(5*time.Second, "two more", func() bool { n = int64(len(p.Waiting())); return n == 2 })
 
@@ -117,6 +127,15 @@ func TestProbeExpects(t *testing.T) {
 		"expected: 2 messages\n  came: forward \"a\"": func(w *actortest.World, p *actortest.Probe, r *actortest.Actor) { p.ReceiveN(2) },
 		"expected: \"a\" and \"a\", in any order": func(w *actortest.World, p *actortest.Probe, r *actortest.Actor) {
 			p.ExpectAll(actor.Text("a"), actor.Text("a"))
+		},
+		"expected: \"b\", in any order\n  came: forward \"a\"": func(w *actortest.World, p *actortest.Probe, r *actortest.Actor) { p.ExpectAll(actor.Text("b")) },
+		"the end of": func(w *actortest.World, p *actortest.Probe, r *actortest.Actor) {
+			p.ReceiveN(1)
+			other := w.Spawn("desk", actortest.Args(actor.Text("x")))
+			p.Watch(r.Ref())
+			p.Watch(other.Ref())
+			w.Stop(r)
+			p.ExpectTerminated(other.Ref())
 		},
 		"a *actor.Int":                       func(w *actortest.World, p *actortest.Probe, r *actortest.Actor) { var v actor.Int; p.ExpectAs(&v) },
 		"expected: z\n  came: forward \"a\"": func(w *actortest.World, p *actortest.Probe, r *actortest.Actor) { p.FishFor("z", text("z")) },

@@ -1,7 +1,9 @@
 package testkit_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +108,32 @@ func TestFaultsBySeed(t *testing.T) {
 	}
 	if len(seen) < 15 {
 		t.Errorf("twenty seeds are %d runs", len(seen))
+	}
+}
+
+// What is nobody's message is not lost: a poison pill, the end of a watched actor, a timer.
+func TestFaultsAreAboutMail(t *testing.T) {
+	k := testkit.New(t)
+	a, p := k.Spawn("a", echo), k.Probe("p")
+	var heard []abi.Kind
+	b := k.Spawn("b", host.Func(func(ctx *host.Context, m host.Message) error {
+		heard = append(heard, m.Kind)
+		if m.Kind == abi.KindMessage {
+			return errors.Join(ctx.Watch(a), ctx.After(1, time.Second, 0, nil))
+		}
+		return nil
+	}))
+	k.Tell(b, "watch")
+	k.Fault("/user/*").Drop()
+	p.Watch(a)
+	if err := k.System().PoisonPill(a); err != nil {
+		t.Fatal(err)
+	}
+	p.ExpectTerminated(a)
+	k.Advance(time.Second)
+	k.Tell(b, "lost")
+	if want := []abi.Kind{abi.KindMessage, abi.KindTerminated, abi.KindTimer}; !slices.Equal(heard, want) {
+		t.Errorf("%v", heard)
 	}
 }
 
