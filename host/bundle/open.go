@@ -55,6 +55,9 @@ type Options struct {
 	StateDir func(*Manifest) (string, error)
 	// Log is where services log; nil: nowhere.
 	Log *slog.Logger
+	// Recipe may change the recipe of an actor that the manifest names, just before it is used;
+	// nil: none is. It is for tests: stand-ins, and mailboxes with faults.
+	Recipe func(a *Actor, p host.Props) host.Props
 }
 
 // DefaultCacheBytes bounds the cache folder.
@@ -85,6 +88,7 @@ type Bundle struct {
 	modules map[string]*host.Module
 	old     []*runtime.Image // replaced by the last change
 	log     *slog.Logger
+	recipe  func(*Actor, host.Props) host.Props // nil: as the manifest says
 	counted atomic.Pointer[guests.Service] // nil: no actor may report metrics
 
 	services services
@@ -132,7 +136,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{engine: engine, log: o.Log, services: services{place: o.StateDir}}
+	b := &Bundle{engine: engine, log: o.Log, recipe: o.Recipe, services: services{place: o.StateDir}}
 	if b.log == nil {
 		b.log = discard
 	}
@@ -307,6 +311,15 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 
 // props of an actor, with its children.
 func (b *Bundle) props(a *Actor) host.Props {
+	p := b.stated(a)
+	if b.recipe != nil {
+		p = b.recipe(a, p)
+	}
+	return p
+}
+
+// stated is what the manifest says of an actor, and of its children.
+func (b *Bundle) stated(a *Actor) host.Props {
 	if a.Routing != nil {
 		return b.routed(a)
 	}

@@ -137,7 +137,7 @@ func (c *checker) structure(n *yaml.Node, depth int) bool {
 	switch {
 	case c.nodes > maxNodes:
 		if c.nodes == maxNodes+1 {
-			c.at(n, "the manifest is too large")
+			c.at(n, "too large: more than %d values", maxNodes)
 		}
 		return false
 	case depth > maxDepth:

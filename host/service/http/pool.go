@@ -18,13 +18,14 @@ type shared struct {
 	dialer egress.Dialer // without Timeout
 	tls    *tls.Config
 	pooled time.Duration
+	roads  http.RoundTripper // nil: connections
 }
 
 // holder is what the service keeps of a grant, as long as it runs.
 type holder struct {
 	grant    Grant
 	permits  *permits
-	pools    []*http.Transport // by rule
+	pools    []http.RoundTripper // by rule
 	breakers *service.Breakers
 
 	mu      sync.Mutex
@@ -40,7 +41,11 @@ func newHolder(g *Grant, s *shared) (*holder, error) {
 		return nil, err
 	}
 	for _, r := range h.permits.rules {
-		h.pools = append(h.pools, newPool(&h.grant, r, s))
+		if s.roads != nil {
+			h.pools = append(h.pools, s.roads)
+		} else {
+			h.pools = append(h.pools, newPool(&h.grant, r, s))
+		}
 	}
 	return h, nil
 }
@@ -97,6 +102,8 @@ func (h *holder) shut() {
 
 func (h *holder) closeIdle() {
 	for _, p := range h.pools {
-		p.CloseIdleConnections()
+		if t, ok := p.(*http.Transport); ok {
+			t.CloseIdleConnections()
+		}
 	}
 }

@@ -34,6 +34,10 @@ type Options struct {
 	Resolver egress.Resolver
 	// Connect makes connections to addresses that were judged; nil: TCP.
 	Connect egress.Connect
+	// Answer answers requests that the grants allow instead of any server: nothing is
+	// connected to, and no address is judged; nil: servers do. Its answers are followed,
+	// bounded and read as theirs. It is for tests.
+	Answer http.RoundTripper
 }
 
 // New is the service with other parts.
@@ -136,7 +140,7 @@ func open(env *service.Env, s *Settings, o Options) (*provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.shared = shared{tls: config, pooled: settings.Pooled, dialer: egress.Dialer{
+	p.shared = shared{tls: config, pooled: settings.Pooled, roads: o.Answer, dialer: egress.Dialer{
 		Resolver: o.Resolver, Connect: o.Connect, Clock: env.Clock,
 		Judge: egress.Judge{NAT64: nat64}, Proxy: proxy, Direct: direct,
 		Budget: egress.NewBudget(settings.Connections, p.closeIdle),

@@ -1,0 +1,188 @@
+package scenario
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/mailbox"
+)
+
+// fault is what becomes of messages on their way to an actor.
+type fault struct {
+	verb   string // drop, delay, duplicate, crash
+	left   int    // messages that it is still about; crash: the number of the one that it is about
+	by     time.Duration
+	kind   abi.FailureKind
+	reason string
+}
+
+// meddler is the mailbox of an actor whose messages a scenario meddles with: it looks at each
+// before the mailbox that the manifest has chosen does. It counts what somebody has sent, and no
+// news of the host's.
+type meddler struct {
+	host.HostedMailbox
+	path  string
+	world *world
+	host  host.MailboxHost
+
+	mu      sync.Mutex
+	faults  []*fault
+	failing bool
+	doomed  map[*host.Envelope]*fault // instead of which the actor fails
+}
+
+// meddled reports whether steps meddle with messages to an actor.
+func (s *Scenario) meddled(path string) bool {
+	return slices.ContainsFunc(s.steps, func(x step) bool {
+		switch x.verb.name {
+		case "drop", "delay", "duplicate":
+			return pathOf(x.object()) == path
+		case "crash":
+			return pathOf(x.object()) == path && x.has("on-message")
+		}
+		return false
+	})
+}
+
+// meddler makes the mailbox of an actor.
+func (w *world) meddler(path string, a *bundle.Actor) func(host.MailboxLimits) host.Mailbox {
+	recipe := a.Mailbox
+	if recipe.Kind() == mailbox.Bounded {
+		recipe = mailbox.New(mailbox.Bounded)
+	}
+	return func(l host.MailboxLimits) host.Mailbox {
+		m := &meddler{HostedMailbox: recipe.Make(l).(host.HostedMailbox), path: path, world: w, doomed: map[*host.Envelope]*fault{}}
+		w.meddlers[path] = m
+		return m
+	}
+}
+
+// Hosted implements host.HostedMailbox.
+func (m *meddler) Hosted(h host.MailboxHost) {
+	m.host = h
+	m.HostedMailbox.Hosted(h)
+}
+
+func (m *meddler) add(f *fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults = append(m.faults, f)
+}
+
+// next is the fault that a message has; nil for none.
+func (m *meddler) next(e *host.Envelope) *fault {
+	if !host.IsMail(e) {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, f := range m.faults {
+		f.left--
+		if f.verb == "crash" && f.left > 0 {
+			continue
+		}
+		if f.left <= 0 {
+			m.faults = slices.Delete(m.faults, i, i+1)
+		}
+		return f
+	}
+	return nil
+}
+
+// Push implements host.Mailbox.
+func (m *meddler) Push(e *host.Envelope) error {
+	f := m.next(e)
+	if f == nil {
+		return m.HostedMailbox.Push(e)
+	}
+	m.world.note("%s: a message to %s: %s", f.verb, m.path, shownPayload(e.Payload))
+	switch f.verb {
+	case "drop":
+		e.Free()
+		return nil
+	case "delay":
+		m.world.clock.AfterFunc(f.by, func() { m.late(e) })
+		return nil
+	case "duplicate":
+		second := &host.Envelope{
+			Kind: e.Kind, Flags: e.Flags, Time: e.Time, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation,
+			Headers: slices.Clone(e.Headers), Payload: slices.Clone(e.Payload), Value: e.Value, Attached: e.Attached,
+		}
+		if err := m.HostedMailbox.Push(e); err != nil {
+			return err
+		}
+		m.keep(second)
+		return nil
+	}
+	m.mu.Lock()
+	m.doomed[e] = f
+	m.mu.Unlock()
+	if err := m.HostedMailbox.Push(e); err != nil {
+		m.mu.Lock()
+		delete(m.doomed, e)
+		m.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+// keep pushes an envelope that is the meddler's own.
+func (m *meddler) keep(e *host.Envelope) {
+	if m.HostedMailbox.Push(e) != nil {
+		m.host.Dropped(e, host.DeadMailboxFull)
+	}
+}
+
+// late delivers what was delayed.
+func (m *meddler) late(e *host.Envelope) {
+	m.keep(e)
+	if ref, err := m.world.sys.Lookup(m.path); err == nil {
+		m.world.sys.Wake(ref)
+	}
+}
+
+// Peek implements host.Mailbox. In front of a message instead of which the actor is to fail it finds
+// nothing until it has failed.
+func (m *meddler) Peek() *host.Envelope {
+	m.mu.Lock()
+	failing := m.failing
+	m.mu.Unlock()
+	if failing {
+		return nil
+	}
+	e := m.HostedMailbox.Peek()
+	m.mu.Lock()
+	f := m.doomed[e]
+	if f != nil {
+		delete(m.doomed, e)
+		m.failing = true
+	}
+	m.mu.Unlock()
+	if f == nil {
+		return e
+	}
+	m.HostedMailbox.Pop()
+	if ref, err := m.world.sys.Lookup(m.path); err == nil {
+		_ = m.world.sys.Crash(ref, f.kind, f.reason)
+	}
+	m.host.Dropped(e, host.DeadCrashed)
+	return nil
+}
+
+// Empty implements host.Mailbox.
+func (m *meddler) Empty() bool { return m.Peek() == nil }
+
+// failed goes on after the actor has failed.
+func (m *meddler) failed() {
+	m.mu.Lock()
+	was := m.failing
+	m.failing = false
+	m.mu.Unlock()
+	if ref, err := m.world.sys.Lookup(m.path); was && err == nil {
+		m.world.sys.Wake(ref)
+	}
+}

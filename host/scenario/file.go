@@ -1,0 +1,244 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/regular"
+)
+
+// File is a file of scenarios that was checked.
+type File struct {
+	Path      string
+	Scenarios []*Scenario
+}
+
+// Scenario is one of a file. It is immutable.
+type Scenario struct {
+	Name         string
+	File         string
+	Line, Column int
+	Skip         string // why it is not run; "": it is
+
+	seed                 uint64
+	start                time.Time
+	config, secrets, env map[string]string
+	fakes                []*fake
+	standIns             []string // paths
+	steps                []step
+	settings             map[string]*yaml.Node // where they stand, for errors
+}
+
+// ID is what the scenario is called among all of a bundle: the name of its file, without _test.yaml, and
+// its own.
+func (s *Scenario) ID() string {
+	return strings.TrimSuffix(filepath.Base(s.File), Suffix) + "/" + s.Name
+}
+
+// Suffix is what the names of scenario files end with.
+const Suffix = "_test.yaml"
+
+// Find lists the scenario files of a bundle: those in the folder of its manifest whose names end
+// with Suffix, sorted.
+func Find(m *bundle.Manifest) ([]string, error) {
+	entries, err := os.ReadDir(m.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() && strings.HasSuffix(e.Name(), Suffix) {
+			files = append(files, filepath.Join(filepath.Dir(m.File), e.Name()))
+		}
+	}
+	return files, nil
+}
+
+// Load reads a file. What is wrong with its contents comes back as bundle.Diagnostics.
+func Load(ctx context.Context, path string) (*File, error) {
+	data, err := regular.Read(ctx, path, MaxFile)
+	switch {
+	case errors.Is(err, regular.ErrSize):
+		return nil, fmt.Errorf("%s: the scenario file is larger than 1 MiB: make several of it", path)
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such scenario file", path)
+	case err != nil:
+		return nil, fmt.Errorf("the scenario file cannot be read: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse is Load for a file that was read already.
+func Parse(path string, data []byte) (*File, error) {
+	root, err := bundle.Document(path, data, "the scenario file")
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{file: path}
+	c.object(root, fileShape.fields, "the scenario file")
+	if len(c.found) > 0 {
+		return nil, c.found
+	}
+	f := &File{Path: path}
+	list, defaults := at(root, "scenarios").Content, at(root, "defaults")
+	switch {
+	case len(list) == 0:
+		c.at(at(root, "scenarios"), "scenarios must have one at least")
+	case len(list) > MaxScenarios:
+		c.at(list[MaxScenarios], "a file has at most %d scenarios", MaxScenarios)
+	}
+	lines := map[string]int{}
+	for _, n := range list {
+		s := c.scenario(n, defaults)
+		if line, twice := lines[s.Name]; twice {
+			c.at(at(n, "name"), "the name %q comes twice, first in line %d", s.Name, line)
+		}
+		lines[s.Name] = at(n, "name").Line
+		f.Scenarios = append(f.Scenarios, s)
+	}
+	if len(c.found) > 0 {
+		return nil, c.found
+	}
+	return f, nil
+}
+
+// scenario reads one that was checked.
+func (c *checker) scenario(n, defaults *yaml.Node) *Scenario {
+	s := &Scenario{Name: at(n, "name").Value, File: c.file, Line: n.Line, Column: n.Column, seed: DefaultSeed, start: DefaultStart, settings: map[string]*yaml.Node{}}
+	if x := at(n, "skip"); x != nil {
+		s.Skip = x.Value
+	}
+	for _, from := range []*yaml.Node{defaults, n} {
+		if x := at(from, "seed"); x != nil {
+			s.seed, _ = strconv.ParseUint(x.Value, 0, 64)
+		}
+		if x := at(from, "start"); x != nil {
+			s.start, _ = time.Parse(time.RFC3339Nano, x.Value)
+		}
+		s.config, s.secrets, s.env = with(s.config, at(from, "config")), with(s.secrets, at(from, "secrets")), with(s.env, at(from, "env"))
+		s.fakes = slices.Concat(c.fakes(at(from, "http")), s.fakes)
+		s.standIns = append(s.standIns, c.places(at(from, "stand-ins"))...)
+		for _, f := range settings {
+			if x := at(from, f.name); x != nil {
+				s.settings[f.name] = x
+			}
+		}
+	}
+	slices.Sort(s.standIns)
+	s.standIns = slices.Compact(s.standIns)
+	steps := at(n, "steps")
+	switch {
+	case len(steps.Content) == 0:
+		c.at(steps, "steps must have one at least")
+	case len(steps.Content) > MaxSteps:
+		c.at(steps.Content[MaxSteps], "a scenario has at most %d steps", MaxSteps)
+	}
+	for _, x := range steps.Content {
+		s.steps = append(s.steps, step{verb: c.verbOf(x), n: x, fakes: c.fakes(at(x, "http"))})
+	}
+	return s
+}
+
+// with is a mapping with the entries of a node besides.
+func with(m map[string]string, n *yaml.Node) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		out[k] = v
+	}
+	if n != nil {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			out[n.Content[i].Value] = n.Content[i+1].Value
+		}
+	}
+	return out
+}
+
+func (c *checker) places(n *yaml.Node) (paths []string) {
+	if n == nil {
+		return nil
+	}
+	for _, x := range n.Content {
+		path := pathOf(x.Value)
+		if !validPath(path) {
+			c.at(x, "%q is neither the name of an actor nor a path such as /user/a/b", x.Value)
+			continue
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// pathOf is the path that a name or a path stands for.
+func pathOf(name string) string {
+	if strings.HasPrefix(name, "/") {
+		return name
+	}
+	return "/user/" + name
+}
+
+func validPath(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/user/")
+	if !ok {
+		return false
+	}
+	for _, name := range strings.Split(rest, "/") {
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "*? \t\n") {
+			return false
+		}
+	}
+	return true
+}
+
+// step is one of a scenario, whose node was checked.
+type step struct {
+	verb  *verb
+	n     *yaml.Node
+	fakes []*fake
+}
+
+// has reports whether the step has a key.
+func (s *step) has(key string) bool { return at(s.n, key) != nil }
+
+// object is what stands under the verb.
+func (s *step) object() string { return s.text(s.verb.name) }
+
+func (s *step) text(key string) string {
+	if x := at(s.n, key); x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (s *step) span(key string, otherwise time.Duration) time.Duration {
+	if x := at(s.n, key); x != nil {
+		d, _ := durationOf(x.Value)
+		return d
+	}
+	return otherwise
+}
+
+func (s *step) whole(key string, otherwise int) int {
+	if x := at(s.n, key); x != nil {
+		var i int
+		_ = x.Decode(&i)
+		return i
+	}
+	return otherwise
+}
+
+func (s *step) texts(key string) map[string]string {
+	if at(s.n, key) == nil {
+		return nil
+	}
+	return with(nil, at(s.n, key))
+}

@@ -1,0 +1,170 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/wasmactors/wasmactors/host/bundle"
+)
+
+// Fits reports as bundle.Diagnostics where a file speaks of what its bundle does not have: actors
+// that cannot be there, probes that nobody uses, services that nobody is granted.
+func (f *File) Fits(m *bundle.Manifest) error {
+	c := &checker{file: f.Path}
+	actors := map[string]*bundle.Actor{}
+	var paths []string
+	m.Walk(func(path string, a *bundle.Actor) { actors[path] = a; paths = append(paths, path) })
+	for _, s := range f.Scenarios {
+		x := fitting{checker: c, Scenario: s, actors: actors, paths: slices.Concat(paths, s.standIns), probes: s.probes()}
+		x.services(m)
+		x.stands()
+		for i := range s.steps {
+			x.fits(&s.steps[i])
+		}
+	}
+	if len(c.found) == 0 {
+		return nil
+	}
+	return c.found
+}
+
+// fitting compares one scenario with its bundle.
+type fitting struct {
+	*checker
+	*Scenario
+	actors map[string]*bundle.Actor
+	paths  []string
+	probes []string // that are no stand-ins
+}
+
+// services reports settings for services that nobody uses.
+func (x *fitting) services(m *bundle.Manifest) {
+	uses := func(name string) bool {
+		return slices.ContainsFunc(m.Services, func(u bundle.Use) bool { return u.Kind.Name() == name })
+	}
+	for _, key := range []string{"config", "secrets", "http"} {
+		name := key
+		if key == "secrets" {
+			name = "config"
+		}
+		if n := x.settings[key]; n != nil && !uses(name) {
+			x.at(n, "%s is for the service %s, which no actor of the bundle is granted", key, name)
+		}
+	}
+	for i := range x.steps {
+		if s := &x.steps[i]; (s.verb.name == "http" || s.verb.name == "expect-request") && !uses("http") {
+			x.at(s.n, "%s is for the service http, which no actor of the bundle is granted", s.verb.name)
+		}
+	}
+}
+
+// stands reports stand-ins for which there is no place.
+func (x *fitting) stands() {
+	n := x.settings["stand-ins"]
+	if n == nil {
+		return
+	}
+	for _, one := range n.Content {
+		path := pathOf(one.Value)
+		if x.actors[path] == nil && strings.Count(path, "/") > 2 {
+			x.at(one, "%s is no actor of the manifest: stand-ins are such actors, or are at the top", path)
+		}
+	}
+}
+
+// probes are the names by which the steps know probes.
+func (s *Scenario) probes() (names []string) {
+	note := func(name string) {
+		if !slices.Contains(s.standIns, pathOf(name)) && !slices.Contains(names, name) && !strings.HasPrefix(name, "/") {
+			names = append(names, name)
+		}
+	}
+	for i := range s.steps {
+		if x := &s.steps[i]; x.verb.name == "send" && x.has("from") {
+			note(x.text("from"))
+		}
+		eachRef(at(s.steps[i].n, "message"), func(n *yaml.Node) { note(n.Value) })
+	}
+	return names
+}
+
+// eachRef calls f for what is tagged with !ref.
+func eachRef(n *yaml.Node, f func(*yaml.Node)) {
+	if n == nil {
+		return
+	}
+	if n.Tag == "!ref" {
+		f(n)
+	}
+	for _, x := range n.Content {
+		eachRef(x, f)
+	}
+}
+
+func (x *fitting) fits(s *step) {
+	target := at(s.n, s.verb.name)
+	if s.verb.about {
+		x.actor(target)
+	}
+	switch s.verb.name {
+	case "expect", "expect-none":
+		x.probe(target)
+	case "reply":
+		if !slices.Contains(x.standIns, pathOf(target.Value)) {
+			x.at(target, "only a stand-in is asked anything: name %q in stand-ins", target.Value)
+		}
+	case "send":
+		if from := at(s.n, "from"); from != nil && strings.HasPrefix(from.Value, "/") && !slices.Contains(x.standIns, from.Value) {
+			x.at(from, "from: %q is no stand-in; a probe has a name and no path", from.Value)
+		}
+	case "drop", "delay", "duplicate":
+		x.faulty(target, false)
+	case "crash":
+		if s.has("on-message") {
+			x.faulty(target, true)
+		}
+	}
+}
+
+// actor reports an actor that cannot be there: what is below one of the manifest may be started later.
+func (x *fitting) actor(n *yaml.Node) {
+	path := pathOf(n.Value)
+	switch {
+	case !validPath(path):
+		x.at(n, "%q is neither the name of an actor nor a path such as /user/a/b", n.Value)
+	case !slices.ContainsFunc(x.paths, func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }):
+		near := bundle.Suggest(path, x.paths)
+		if !strings.HasPrefix(n.Value, "/") {
+			near = strings.ReplaceAll(near, "/user/", "")
+		}
+		x.at(n, "there is no actor %q%s", n.Value, near)
+	}
+}
+
+func (x *fitting) probe(n *yaml.Node) {
+	if slices.Contains(x.standIns, pathOf(n.Value)) || slices.Contains(x.probes, n.Value) {
+		return
+	}
+	all := slices.Clone(x.probes)
+	for _, p := range x.standIns {
+		all = append(all, strings.TrimPrefix(p, "/user/"))
+	}
+	x.at(n, "no step sends from a probe %q, and it is no stand-in%s", n.Value, bundle.Suggest(n.Value, all))
+}
+
+// faulty reports actors that cannot have faults.
+func (x *fitting) faulty(n *yaml.Node, crash bool) {
+	path := pathOf(n.Value)
+	switch a := x.actors[path]; {
+	case slices.Contains(x.standIns, path):
+		x.at(n, "%s is a stand-in, which the scenario plays itself", n.Value)
+	case a == nil:
+		x.at(n, "messages can be meddled with on their way to actors of the manifest, and %s is none", n.Value)
+	case a.Routing != nil:
+		x.at(n, "messages cannot be meddled with on their way to a router: %s", n.Value)
+	case crash && a.Resend != nil:
+		x.at(n, "on-message is not for an actor with resend, whose messages come by a resender: %s", n.Value)
+	}
+}

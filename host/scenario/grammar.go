@@ -1,0 +1,301 @@
+package scenario
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// shape says what a value of a file must look like. Files are checked against shapes, and the JSON
+// Schema is made from them.
+type shape struct {
+	kind   kind
+	doc    string
+	fields []field  // object, step
+	of     *shape   // list, mapping
+	enum   []string // text
+	min    int64    // whole
+	max    int64
+}
+
+type field struct {
+	name  string
+	shape *shape
+	need  bool
+}
+
+type kind uint8
+
+const (
+	kindText kind = iota
+	kindBool
+	kindWhole
+	kindDuration
+	kindShare // a duration, or a percentage
+	kindTime
+	kindValue // what a message is
+	kindMatch // what a message is like
+	kindList
+	kindMapping
+	kindObject
+)
+
+var kindNames = [...]string{"a text", "true or false", "a whole number", "a duration such as 100ms", "a duration or a percentage, such as 5ms or 20%",
+	"a time such as 2026-01-31T09:00:00Z", "a value", "a value", "a list", "a mapping", "a mapping"}
+
+func text(doc string, enum ...string) *shape { return &shape{kind: kindText, doc: doc, enum: enum} }
+func boolean(doc string) *shape              { return &shape{kind: kindBool, doc: doc} }
+func span(doc string) *shape                 { return &shape{kind: kindDuration, doc: doc} }
+func list(doc string, of *shape) *shape      { return &shape{kind: kindList, doc: doc, of: of} }
+func texts(doc string) *shape                { return &shape{kind: kindMapping, doc: doc, of: text("its value")} }
+func value(doc string) *shape                { return &shape{kind: kindValue, doc: doc} }
+func like(doc string) *shape                 { return &shape{kind: kindMatch, doc: doc} }
+func object(doc string, f ...field) *shape   { return &shape{kind: kindObject, doc: doc, fields: f} }
+func may(name string, s *shape) field        { return field{name, s, false} }
+func must(name string, s *shape) field       { return field{name, s, true} }
+func whole(doc string, least, most int64) *shape {
+	return &shape{kind: kindWhole, doc: doc, min: least, max: most}
+}
+
+// Most messages that a fault is about, and repetitions of a step.
+const most = 1_000_000
+
+// verb is what a step does: the key that names it, what stands under that, and the other keys.
+type verb struct {
+	name  string
+	of    *shape
+	keys  []field
+	about bool // what stands under the key is an actor
+}
+
+var within = may("within", span("how long it may take, in virtual time; default: 3s"))
+
+// messages is for faults.
+var messages = may("messages", whole("how many messages it is about; default: 1", 1, most))
+
+// answers are the keys that say what must have come.
+var answers = []field{
+	may("message", value("what it is, exactly")),
+	may("match", like(likeDoc)),
+	may("headers", texts("headers that it has")),
+}
+
+const likeDoc = "what it is like: keys that are not named do not matter, and there are !any, !glob, !re, !min, !max, !type, !not"
+
+const restIsText = "a pattern, where * and ? are wild"
+
+// verbs are all that a step may do.
+var verbs = []verb{
+	{"send", text("sends a message to an actor: the name of one at the top, or a path"), []field{
+		must("message", value("the message, sent as CBOR")),
+		may("from", text("the probe that sends it, and gets the answer; default: nobody")),
+		may("headers", texts("its headers")),
+		may("times", whole("how often; default: once", 1, 10_000)),
+	}, true},
+	{"ask", text("asks an actor, and waits for the answer"), []field{
+		must("message", value("the question, sent as CBOR")),
+		may("headers", texts("its headers")),
+		may("answer", value("what the answer is, exactly")),
+		may("match", like(likeDoc)),
+		may("error", text("the answer is an error, or there is none: what its text is like; "+restIsText)),
+		within,
+	}, true},
+	{"expect", text("waits for the next message of a probe"), append([]field{
+		may("from", text("the path of its sender; "+restIsText)),
+		may("error", text("it is an answer that is an error: what its text is like; "+restIsText)),
+		within,
+	}, answers...), false},
+	{"expect-none", text("the probe has no message, and gets none"), []field{must("for", span("for so long, in virtual time"))}, false},
+	{"reply", text("answers the oldest open question that a stand-in has been shown by expect"), []field{
+		may("message", value("the answer")),
+		may("error", text("the answer is this error")),
+	}, false},
+	{"advance", span("lets time pass, with all that falls due meanwhile"), nil, false},
+	{"crash", text("has an actor fail"), []field{
+		may("on-message", whole("not at once but instead of handling the n-th message from now on", 1, most)),
+		may("kind", text("the kind of failure; default: guest_error", kindsOfFailure()...)),
+		may("reason", text("what the failure says")),
+	}, true},
+	{"stop", text("stops an actor, as an operator does"), nil, true},
+	{"restart", text("restarts an actor, as an operator does"), nil, true},
+	{"pause", text("lets messages of an actor wait"), nil, true},
+	{"unpause", text("goes on with them"), nil, true},
+	{"expect-restart", text("an actor fails and is restarted, or was since the last time that this was expected of it"), []field{
+		may("after", span("how long after the failure")),
+		may("tolerance", &shape{kind: kindShare, doc: "how much more or less that may be, where there is jitter; default: 0"}),
+		may("cause", text("what the failure is like: kind, reason and message; "+restIsText)),
+		within,
+	}, true},
+	{"expect-stopped", text("an actor stops for good, or has"), []field{
+		may("reason", text("why; "+restIsText)),
+		within,
+	}, true},
+	{"expect-event", text("something happens, or has since the last event that was expected", eventKinds()...), []field{
+		may("actor", text("the path of whom it is about; "+restIsText)),
+		may("text", text("what it says: a line of the log, a failure, why a message was not delivered; "+restIsText)),
+		within,
+	}, false},
+	{"expect-request", text("the service http requests something, or has since the last request that was expected: its URL; " + restIsText), []field{
+		may("method", text("its method")),
+		may("match", like("what its body is like: JSON if it is, else a text")),
+		may("headers", texts("headers that it has")),
+		within,
+	}, false},
+	{"expect-state", text("how an actor is now"), []field{
+		may("alive", boolean("whether there is such an actor")),
+		may("state", text("what it does", states()...)),
+		may("restarts", whole("how often it was restarted", 0, most)),
+		may("crashes", whole("how many of its turns have failed", 0, most)),
+		may("incarnation", whole("the number of its incarnation, the first is 0", 0, most)),
+		may("mailbox", whole("messages that wait", 0, most)),
+		may("children", whole("actors right below it", 0, most)),
+	}, true},
+	{"drop", text("messages to an actor of the manifest are lost"), []field{messages}, true},
+	{"delay", text("messages to an actor of the manifest come later"), []field{must("by", span("how much later")), messages}, true},
+	{"duplicate", text("messages to an actor of the manifest come twice"), []field{messages}, true},
+	{"http", list("further answers of web servers, which go before those of the scenario", fakeShape), nil, false},
+}
+
+var fakeShape = object("an answer of a web server",
+	must("url", text("of what requests; "+restIsText)),
+	may("method", text("default: any")),
+	may("status", whole("default: 200", 100, 599)),
+	may("headers", texts("of the answer")),
+	may("body", text("of the answer")),
+	may("json", value("the body, as JSON")),
+	may("error", text("instead of an answer: what is wrong with the connection")),
+	may("delay", span("how long it takes, in virtual time")),
+	may("times", whole("how many requests it answers; default: all", 1, most)),
+)
+
+// settings are what a scenario, or the defaults of a file, say besides the steps.
+var settings = []field{
+	may("seed", whole("randomness, jitter and refs come from it; default: 1", 0, 1<<53)),
+	may("start", &shape{kind: kindTime, doc: "the time at which it begins; default: 2026-01-01T00:00:00Z"}),
+	may("config", texts("values of the service config: they replace those of the manifest")),
+	may("secrets", texts("secrets of the service config; there are no others")),
+	may("env", texts("variables of the environment, for services; there are no others")),
+	may("http", list("answers of web servers: the first that fits, and is not used up", fakeShape)),
+	may("stand-ins", list("actors that the scenario plays itself: a top-level name, or the path of an actor of the manifest", text("an actor"))),
+}
+
+var fileShape = object("the scenarios of a bundle",
+	may("defaults", object("what holds for scenarios that do not say otherwise", settings...)),
+	must("scenarios", list("what is tried, each in a system of its own", object("a scenario", slices.Concat([]field{
+		must("name", text("its name")),
+		may("skip", text("it is not run: why")),
+		must("steps", list("what happens, one after the other", object("a step", stepFields()...))),
+	}, settings)...))),
+)
+
+// stepFields are all keys of all steps; which of them go together is checked for each step.
+func stepFields() (all []field) {
+	for _, v := range verbs {
+		all = append(all, may(v.name, v.of))
+	}
+	for _, v := range verbs {
+		for _, f := range v.keys {
+			if !slices.ContainsFunc(all, func(x field) bool { return x.name == f.name }) {
+				all = append(all, may(f.name, f.shape))
+			}
+		}
+	}
+	return all
+}
+
+func verbNames() []string {
+	names := make([]string, len(verbs))
+	for i, v := range verbs {
+		names[i] = v.name
+	}
+	return names
+}
+
+func kindsOfFailure() (names []string) {
+	for _, k := range abi.FailureKinds() {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+func eventKinds() (names []string) {
+	for k := host.EventStarted; k <= host.EventUnpaused; k++ {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+func states() (names []string) {
+	for s := host.StateRunning; s <= host.StateStopping; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// Schema is the JSON Schema (draft 2020-12) of scenario files.
+func Schema() []byte {
+	root := schemaOf(fileShape)
+	items := root["properties"].(map[string]any)["scenarios"].(map[string]any)["items"].(map[string]any)
+	items["properties"].(map[string]any)["steps"].(map[string]any)["items"] = schemaOfSteps()
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["$id"] = "https://github.com/wasmactors/wasmactors/docs/scenario.schema.json"
+	root["title"] = "wasmactors scenarios"
+	out, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		panic(err) // maps of strings always encode
+	}
+	return append(out, '\n')
+}
+
+// schemaOfSteps is one of the verbs, each with its own keys.
+func schemaOfSteps() map[string]any {
+	var one []any
+	for _, v := range verbs {
+		one = append(one, schemaOf(object("", append([]field{must(v.name, v.of)}, v.keys...)...)))
+	}
+	return map[string]any{"oneOf": one}
+}
+
+func schemaOf(s *shape) map[string]any {
+	m := map[string]any{}
+	if s.doc != "" {
+		m["description"] = s.doc
+	}
+	switch s.kind {
+	case kindText:
+		m["type"] = "string"
+		if s.enum != nil {
+			m["enum"] = s.enum
+		}
+	case kindBool:
+		m["type"] = "boolean"
+	case kindWhole:
+		m["type"], m["minimum"], m["maximum"] = "integer", s.min, s.max
+	case kindDuration:
+		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+)$`
+	case kindShare:
+		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+|[0-9]+(\.[0-9]+)?%)$`
+	case kindTime:
+		m["type"], m["format"] = "string", "date-time"
+	case kindList:
+		m["type"], m["items"] = "array", schemaOf(s.of)
+	case kindMapping:
+		m["type"], m["additionalProperties"] = "object", schemaOf(s.of)
+	case kindObject:
+		properties := map[string]any{}
+		var need []string
+		for _, f := range s.fields {
+			properties[f.name] = schemaOf(f.shape)
+			if f.need {
+				need = append(need, f.name)
+			}
+		}
+		m["type"], m["properties"], m["additionalProperties"] = "object", properties, false
+		if need != nil {
+			m["required"] = need
+		}
+	}
+	return m
+}

@@ -1,0 +1,147 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/printable"
+)
+
+// Bounds of what is remembered of a scenario.
+const (
+	mostEvents = 16_384 // events, and as many between two turns
+	mostLines  = 20     // of what happened before a failure
+	mostText   = 512    // bytes of a text of a guest's
+)
+
+// history is what has happened: events, and what the runner has done.
+type history struct {
+	mu     sync.Mutex // for lines: services have their own goroutines
+	events []entry    // the last ones
+	gone   uint64     // that were forgotten
+	lines  []line     // the last ones
+	lost   uint64     // that came faster than they could be read
+}
+
+type entry struct {
+	host.Event
+	seen uint64 // its number, from 1
+}
+
+type line struct {
+	at   time.Time
+	text string
+}
+
+func (h *history) add(e host.Event) {
+	e.Text, e.Note = printable.Clip(e.Text, mostText), printable.Clip(e.Note, mostText)
+	if len(h.events) == mostEvents {
+		n := copy(h.events, h.events[mostEvents/2:])
+		clear(h.events[n:])
+		h.events = h.events[:n]
+		h.gone += uint64(mostEvents - n)
+	}
+	h.events = append(h.events, entry{e, h.gone + uint64(len(h.events)) + 1})
+	if e.Kind != host.EventTerminated && !strings.HasPrefix(e.Ref.Path(), "/system") {
+		h.note(e.Time, telling(&e))
+	}
+}
+
+func (h *history) note(at time.Time, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.lines) == 4*mostLines {
+		h.lines = append(h.lines[:0], h.lines[3*mostLines:]...)
+	}
+	h.lines = append(h.lines, line{at, printable.Line(text, mostText)})
+}
+
+// find is the first event behind a number that fits; nil if there is none.
+func (h *history) find(behind uint64, fits func(*host.Event) bool) *entry {
+	for i := range h.events {
+		if e := &h.events[i]; e.seen > behind && fits(&e.Event) {
+			return e
+		}
+	}
+	return nil
+}
+
+// last is the last event that fits.
+func (h *history) last(fits func(*host.Event) bool) *entry {
+	for i := len(h.events) - 1; i >= 0; i-- {
+		if fits(&h.events[i].Event) {
+			return &h.events[i]
+		}
+	}
+	return nil
+}
+
+// tail is what has happened last, a line each.
+func (h *history) tail(since func(time.Time) time.Duration) (out []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	from := max(0, len(h.lines)-mostLines)
+	if h.lost > 0 {
+		out = append(out, fmt.Sprintf("(%d events came faster than they could be read, and are lost)", h.lost))
+	}
+	for _, l := range h.lines[from:] {
+		out = append(out, fmt.Sprintf("+%-9v %s", since(l.at), l.text))
+	}
+	return out
+}
+
+// saying is what an event says, for patterns.
+func saying(e *host.Event) string {
+	switch {
+	case e.Kind == host.EventLog:
+		return e.Text
+	case e.Failure != nil:
+		return cause(e)
+	case e.Dead != nil:
+		return e.Dead.Reason.String()
+	case e.Refused != nil:
+		return e.Refused.Reason
+	}
+	return e.Note
+}
+
+// cause is a failure in one line: kind, reason, message.
+func cause(e *host.Event) string {
+	f := e.Failure
+	if f == nil {
+		return ""
+	}
+	parts := []string{f.Kind.String()}
+	for _, p := range []string{f.Reason, f.Message} {
+		if p != "" {
+			parts = append(parts, printable.Line(p, mostText))
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// telling is an event as a line.
+func telling(e *host.Event) string {
+	who := e.Ref.Path()
+	switch e.Kind {
+	case host.EventLog:
+		return fmt.Sprintf("log %s: %s: %s", who, host.LevelName(e.Level), e.Text)
+	case host.EventFailed, host.EventEscalated:
+		text := fmt.Sprintf("%s %s: %s; %s", e.Kind, who, cause(e), e.Directive)
+		if e.Delay > 0 {
+			text += fmt.Sprintf(" after %v", e.Delay)
+		}
+		return text
+	case host.EventDeadLetter, host.EventSuppressed, host.EventUnhandled:
+		return fmt.Sprintf("%s from %s to %s: %s: %s", e.Kind, e.Dead.From, e.Dead.To(), e.Dead.Reason, shownPayload(e.Dead.Payload))
+	case host.EventRefused:
+		return fmt.Sprintf("%s %s: %s: %s", e.Kind, who, e.Refused.What, e.Refused.Reason)
+	}
+	if e.Note != "" {
+		return fmt.Sprintf("%s %s: %s", e.Kind, who, e.Note)
+	}
+	return fmt.Sprintf("%s %s", e.Kind, who)
+}

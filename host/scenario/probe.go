@@ -1,0 +1,105 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// probe is somebody whom a scenario plays: it has a ref, and keeps what it is sent.
+type probe struct {
+	name  string
+	world *world
+	inbox *host.Inbox // nil: a stand-in
+	path  string      // of a stand-in
+	queue []received
+	open  []*host.Reply // questions that were shown, and not answered
+}
+
+// received is a message of a probe.
+type received struct {
+	host.Message
+	reply *host.Reply // nil: nobody waits for an answer
+}
+
+// mostReceived bounds the messages of a stand-in that were not expected yet.
+const mostReceived = 10_000
+
+// probeKey is under what probes of a name are kept.
+func (w *world) probeKey(name string) string {
+	if path := pathOf(name); slices.Contains(w.scenario.standIns, path) {
+		return path
+	}
+	return name
+}
+
+// probe is that of a name, made if need be.
+func (w *world) probe(name string) *probe {
+	key := w.probeKey(name)
+	p := w.probes[key]
+	if p == nil {
+		p = &probe{name: name, world: w, inbox: w.sys.Inbox(mostReceived)}
+		w.probes[key] = p
+	}
+	return p
+}
+
+// standIn is the probe in the place of an actor.
+func (w *world) standIn(path string) *probe {
+	p := &probe{name: path, world: w, path: path}
+	w.probes[path] = p
+	return p
+}
+
+// props is the recipe of a stand-in.
+func (p *probe) props() host.Props {
+	return host.Func(func(ctx *host.Context, m host.Message) error {
+		if m.Kind != abi.KindMessage && m.Kind != abi.KindReply && m.Kind != abi.KindReplyError {
+			return host.ErrUnhandled
+		}
+		if len(p.queue) >= mostReceived {
+			return fmt.Errorf("the stand-in has %d messages that nobody has expected", mostReceived)
+		}
+		got := received{Message: m.Clone()}
+		if m.Correlation != 0 && m.Kind == abi.KindMessage {
+			got.reply, _ = ctx.Later() // without one nobody waits any more
+		}
+		p.queue = append(p.queue, got)
+		return nil
+	})
+}
+
+func (p *probe) ref() host.Ref {
+	if p.inbox != nil {
+		return p.inbox.Ref()
+	}
+	ref, _ := p.world.sys.Lookup(p.path)
+	return ref
+}
+
+// send sends a message in the probe's name.
+func (p *probe) send(to host.Ref, v any) error {
+	if p.inbox != nil {
+		return p.inbox.Tell(to, v)
+	}
+	return p.world.sys.TellFrom(p.ref(), to, v)
+}
+
+// take takes the next message.
+func (p *probe) take() (received, bool) {
+	if p.inbox != nil {
+		m, ok := p.inbox.TryReceive()
+		return received{Message: m}, ok
+	}
+	if len(p.queue) == 0 {
+		return received{}, false
+	}
+	m := p.queue[0]
+	p.queue = p.queue[1:]
+	if m.reply != nil {
+		p.open = append(p.open, m.reply)
+	}
+	return m, true
+}

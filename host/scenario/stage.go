@@ -1,0 +1,171 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/blob"
+	"github.com/wasmactors/wasmactors/host/service/config"
+	httpclient "github.com/wasmactors/wasmactors/host/service/http"
+	"github.com/wasmactors/wasmactors/host/service/kv"
+	"github.com/wasmactors/wasmactors/host/service/sql"
+)
+
+// Stage is where scenarios of a bundle run, one after the other. It stands between the bundle and its
+// services, so the manifest is loaded with [Stage.Kinds] and opened with [Stage.Open].
+type Stage struct {
+	kinds []service.Kind
+	now   *world // nil: no scenario runs
+	paths map[*bundle.Actor]string
+}
+
+// NewStage is a stage for bundles that use these services. Those that it does not know are as they
+// are; those of the product keep nothing, and reach no network.
+func NewStage(kinds ...service.Kind) *Stage {
+	st := &Stage{}
+	for _, k := range kinds {
+		st.kinds = append(st.kinds, &played{k, st})
+	}
+	return st
+}
+
+// Kinds are the services for bundle.LoadWith.
+func (st *Stage) Kinds() []service.Kind { return slices.Clone(st.kinds) }
+
+// Open opens a bundle for scenarios. Nothing of it listens: they talk to its actors themselves.
+func (st *Stage) Open(ctx context.Context, m *bundle.Manifest, o bundle.Options) (*bundle.Bundle, error) {
+	deaf := *m
+	deaf.HTTP = nil
+	st.paths = map[*bundle.Actor]string{}
+	deaf.Walk(func(path string, a *bundle.Actor) { st.paths[a] = path })
+	o.Recipe, o.StateDir = st.recipe, nil
+	return bundle.Open(ctx, &deaf, o)
+}
+
+// recipe puts stand-ins, and mailboxes with faults, where the scenario wants them.
+func (st *Stage) recipe(a *bundle.Actor, p host.Props) host.Props {
+	path, w := st.paths[a], st.now
+	if path == "" || w == nil {
+		return p // of a route
+	}
+	switch {
+	case slices.Contains(w.scenario.standIns, path):
+		return w.standIn(path).props()
+	case w.scenario.meddled(path):
+		return p.WithMailbox(w.meddler(path, a))
+	}
+	return p
+}
+
+// played is a service as scenarios have it.
+type played struct {
+	service.Kind
+	stage *Stage
+}
+
+// StartWith implements service.Kind.
+func (k *played) StartWith(sys *host.System, env *service.Env, settings any) (*service.Running, error) {
+	w := k.stage.now
+	if w == nil {
+		return nil, fmt.Errorf("the service %s is for scenarios, and none runs", k.Name())
+	}
+	own := service.Env{Clock: w.clock, Rand: w.randomness(), Getenv: w.getenv, StateDir: func() (string, error) { return "", service.ErrNoState }}
+	if env != nil {
+		own.Base, own.Log = env.Base, env.Log
+	}
+	kept := func() (string, error) {
+		dir, err := w.folder()
+		return filepath.Join(dir, k.Name()), err
+	}
+	switch s := settings.(type) {
+	case *config.Settings:
+		settings = w.configured(s)
+	case *kv.Settings:
+		settings = &kv.Settings{Store: "memory"}
+	case *blob.Settings:
+		own.StateDir = kept
+		c := *s
+		c.Folder = ""
+		settings = &c
+	case *sql.Settings:
+		own.StateDir = kept
+		c, err := onlyFiles(s)
+		if err != nil {
+			return nil, err
+		}
+		settings = c
+	case *httpclient.Settings:
+		return httpclient.New(httpclient.Options{Answer: w.web}).StartWith(sys, &own, &httpclient.Settings{UserAgent: s.UserAgent})
+	}
+	return k.Kind.StartWith(sys, &own, settings)
+}
+
+// onlyFiles are databases that are files of the scenario's own.
+func onlyFiles(s *sql.Settings) (*sql.Settings, error) {
+	c := *s
+	c.Databases = map[string]sql.DatabaseSettings{}
+	for _, name := range sortedKeys(s.Databases) {
+		d := s.Databases[name]
+		if d.Driver != "" && d.Driver != "sqlite" {
+			return nil, fmt.Errorf("services.sql.databases.%s: driver %s needs a server, and scenarios reach none: let a stand-in play the actors that use it", name, d.Driver)
+		}
+		d.File = ""
+		c.Databases[name] = d
+	}
+	return &c, nil
+}
+
+// variable is what stands for a value of the scenario in the environment of services. No manifest
+// can name it.
+const variable = "WASMACTORS_SCENARIO_"
+
+func (w *world) getenv(name string) (string, bool) {
+	for _, of := range []struct {
+		prefix string
+		m      map[string]string
+	}{{variable + "CONFIG_", w.scenario.config}, {variable + "SECRET_", w.scenario.secrets}} {
+		for i, k := range sortedKeys(of.m) {
+			if name == fmt.Sprintf("%s%d", of.prefix, i) {
+				return of.m[k], true
+			}
+		}
+	}
+	v, ok := w.scenario.env[name]
+	return v, ok
+}
+
+// configured are settings of the service config with what the scenario states. Of secrets there are
+// no others.
+func (w *world) configured(s *config.Settings) *config.Settings {
+	c := *s
+	c.Environment, c.Secrets = map[string]string{}, map[string]config.Secret{}
+	for k, v := range s.Environment {
+		c.Environment[k] = v
+	}
+	for i, k := range sortedKeys(w.scenario.config) {
+		c.Environment[k] = fmt.Sprintf("%sCONFIG_%d", variable, i)
+	}
+	for _, k := range sortedKeys(s.Secrets) {
+		name := s.Secrets[k].Env
+		if name == "" {
+			name = variable + "UNSTATED"
+		}
+		c.Secrets[k] = config.Secret{Env: name, Optional: true}
+		if _, ok := w.getenv(name); !ok && w.scenario.secrets[k] == "" {
+			w.note("the secret %s is not stated: who asks for it is told that there is none", k)
+		}
+	}
+	for i, k := range sortedKeys(w.scenario.secrets) {
+		c.Secrets[k] = config.Secret{Env: fmt.Sprintf("%sSECRET_%d", variable, i)}
+	}
+	c.Files = slices.Clone(s.Files)
+	for i := range c.Files {
+		c.Files[i].Watch = false
+	}
+	return &c
+}

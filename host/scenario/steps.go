@@ -1,0 +1,279 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/glob"
+)
+
+// step carries out a step.
+func (w *world) step(s *step) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	switch s.verb.name {
+	case "send":
+		return w.send(s)
+	case "ask":
+		return w.ask(s)
+	case "reply":
+		return w.reply(s)
+	case "advance":
+		d := s.span("advance", 0)
+		w.note("advance %v", d)
+		return w.advance(d)
+	case "crash", "stop", "restart", "pause", "unpause":
+		return w.operate(s)
+	case "drop", "delay", "duplicate":
+		return w.meddle(s, &fault{verb: s.verb.name, left: s.whole("messages", 1), by: s.span("by", 0)})
+	case "http":
+		w.web.put(s.fakes)
+		return nil
+	case "expect":
+		return w.expect(s)
+	case "expect-none":
+		return w.expectNone(s)
+	case "expect-restart":
+		return w.expectRestart(s)
+	case "expect-stopped":
+		return w.expectStopped(s)
+	case "expect-event":
+		return w.expectEvent(s)
+	case "expect-request":
+		return w.expectRequest(s)
+	case "expect-state":
+		return w.expectState(s)
+	}
+	panic("scenario: the verb " + s.verb.name + " is declared and not carried out")
+}
+
+// message is that of a step, with its headers.
+func (w *world) message(s *step) (any, error) {
+	v, err := valueOf(at(s.n, "message"), w.number)
+	if err != nil {
+		return nil, err
+	}
+	if h := s.texts("headers"); h != nil {
+		return host.Headed{Value: v, Headers: h}, nil
+	}
+	return v, nil
+}
+
+func (w *world) send(s *step) error {
+	ref, err := w.ref(s.object())
+	if err != nil {
+		return err
+	}
+	v, err := w.message(s)
+	if err != nil {
+		return err
+	}
+	for range s.whole("times", 1) {
+		w.note("send to %s: %s", ref.Path(), source(at(s.n, "message")))
+		if from := s.text("from"); from != "" {
+			err = w.probe(from).send(ref, v)
+		} else {
+			err = w.sys.Tell(ref, v)
+		}
+		if err != nil {
+			return &stepError{what: fmt.Sprintf("%s does not take the message: %s", ref.Path(), plain(err))}
+		}
+		if err := w.settle(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) ask(s *step) error {
+	ref, err := w.ref(s.object())
+	if err != nil {
+		return err
+	}
+	v, err := w.message(s)
+	if err != nil {
+		return err
+	}
+	w.note("ask %s: %s", ref.Path(), source(at(s.n, "message")))
+	p, err := w.sys.Request(ref, v)
+	if err != nil {
+		return w.answered(s, host.Message{}, err)
+	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	var m host.Message
+	within := s.span("within", DefaultWithin)
+	got, err := w.until(within, func() bool {
+		select {
+		case m = <-p.Answer():
+			return true
+		default:
+			return false
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if !got {
+		p.Cancel()
+		e := &stepError{what: fmt.Sprintf("no answer from %s within %v", ref.Path(), within), hint: w.state(ref)}
+		if s.has("error") { // that there is no answer is one of them
+			return w.answered(s, m, e)
+		}
+		return e
+	}
+	return w.answered(s, m, m.Err())
+}
+
+// answered compares an answer, or why there is none.
+func (w *world) answered(s *step, m host.Message, err error) error {
+	want := s.text("error")
+	switch {
+	case err != nil && want == "":
+		return &stepError{what: "there is no answer but an error", want: w.wanted(s, "answer"), got: "error: " + plain(err)}
+	case err != nil:
+		if text := plain(err); !glob.Match(want, text) {
+			return &stepError{what: "it is another error", want: "error: " + want, got: "error: " + text}
+		}
+		return nil
+	case want != "":
+		return &stepError{what: "there is an answer and no error", want: "error: " + want, got: shownPayload(m.Payload)}
+	}
+	return w.compare(s, m.Payload, "answer")
+}
+
+// plain is what an error says, without the name of the package.
+func plain(err error) string {
+	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "host: the actor replied with an error: "), "host: ")
+}
+
+// wanted is what a step says must come.
+func (w *world) wanted(s *step, exact string) string {
+	if n := at(s.n, "match"); n != nil {
+		return "like " + source(n)
+	}
+	if n := at(s.n, exact); n != nil {
+		return source(n)
+	}
+	if text := s.text("error"); text != "" {
+		return "error: " + text
+	}
+	return ""
+}
+
+// compare compares a payload with what a step says of it.
+func (w *world) compare(s *step, payload []byte, exact string) error {
+	key, pattern := exact, false
+	if s.has("match") {
+		key, pattern = "match", true
+	}
+	n := at(s.n, key)
+	if n == nil {
+		return nil
+	}
+	v, err := decode(payload)
+	if err != nil {
+		return &stepError{what: "it is no valid CBOR", want: w.wanted(s, exact), got: shownPayload(payload)}
+	}
+	if d := differs(n, v, pattern, w.number, "it"); d != "" {
+		return &stepError{what: d, want: w.wanted(s, exact), got: show(v)}
+	}
+	return nil
+}
+
+func (w *world) reply(s *step) error {
+	p := w.probes[w.probeKey(s.object())]
+	if p == nil || len(p.open) == 0 {
+		return &stepError{what: fmt.Sprintf("the stand-in %s has no open question", s.object()), hint: "expect shows it the question first; what was sent without waiting for an answer has none"}
+	}
+	handle := p.open[0]
+	p.open = p.open[1:]
+	var err error
+	if text := s.text("error"); text != "" {
+		w.note("%s replies with an error: %s", p.name, text)
+		err = handle.Fail(text)
+	} else {
+		var v any
+		if v, err = valueOf(at(s.n, "message"), w.number); err != nil {
+			return err
+		}
+		w.note("%s replies: %s", p.name, source(at(s.n, "message")))
+		err = handle.Send(v)
+	}
+	if err != nil {
+		return &stepError{what: "nobody waits for the answer any more: " + plain(err)}
+	}
+	return w.settle()
+}
+
+func (w *world) operate(s *step) error {
+	ref, err := w.ref(s.object())
+	if err != nil {
+		return err
+	}
+	switch s.verb.name {
+	case "crash":
+		kind, _ := abi.ParseFailureKind(s.text("kind"))
+		if kind == 0 {
+			kind = abi.FailureGuestError
+		}
+		reason := s.text("reason")
+		if reason == "" {
+			reason = "the scenario wants it"
+		}
+		if s.has("on-message") {
+			return w.meddle(s, &fault{verb: "crash", left: s.whole("on-message", 1), kind: kind, reason: reason})
+		}
+		err = w.sys.Crash(ref, kind, reason)
+	case "stop":
+		w.sys.Stop(ref)
+	case "restart":
+		err = w.sys.Restart(ref)
+	case "pause":
+		err = w.sys.Pause(ref, false)
+	case "unpause":
+		err = w.sys.Unpause(ref, false)
+	}
+	w.note("%s %s", s.verb.name, ref.Path())
+	if err != nil {
+		return &stepError{what: fmt.Sprintf("%s %s: %s", s.verb.name, ref.Path(), plain(err))}
+	}
+	return w.settle()
+}
+
+func (w *world) meddle(s *step, f *fault) error {
+	m := w.meddlers[pathOf(s.object())]
+	if m == nil {
+		return &stepError{what: fmt.Sprintf("%s has not been started", pathOf(s.object()))}
+	}
+	m.add(f)
+	return nil
+}
+
+// state is what an actor does, for whoever wonders.
+func (w *world) state(ref host.Ref) string {
+	i, err := w.sys.Info(ref)
+	if err != nil {
+		return w.why(ref.Path())
+	}
+	return fmt.Sprintf("%s is %s; %d messages wait, %d crashes, %d restarts", ref.Path(), i.State, i.Mailbox, i.Crashes, i.Restarts)
+}
+
+// hasHeaders says which of the headers that a step names a message lacks; "" if none.
+func hasHeaders(want map[string]string, find func(key string) (string, bool)) string {
+	keys := sortedKeys(want)
+	i := slices.IndexFunc(keys, func(k string) bool { v, ok := find(k); return !ok || v != want[k] })
+	if i < 0 {
+		return ""
+	}
+	if v, ok := find(keys[i]); ok {
+		return fmt.Sprintf("its header %s is %q, not %q", keys[i], v, want[keys[i]])
+	}
+	return fmt.Sprintf("it lacks the header %s", keys[i])
+}

@@ -1,0 +1,248 @@
+package scenario
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
+)
+
+// world is a scenario that runs: its system, and those that play with it.
+type world struct {
+	ctx      context.Context // ends when it has taken too long
+	scenario *Scenario
+	sys      *host.System
+	clock    *host.VirtualClock
+	events   *host.Subscription
+	history  history
+	probes   map[string]*probe // by name; stand-ins by path
+	meddlers map[string]*meddler
+	web      *web
+	live     bool                  // there are services, which work in goroutines of their own
+	dir      string                // for services that keep files; "": none was needed
+	failed   atomic.Pointer[error] // what ends the scenario, whatever its steps say
+	cursor   map[string]uint64     // numbers of what was expected last, by what it was
+	calm     func() bool           // takes back that turns are killed when ctx ends
+}
+
+// errTimeout is why a scenario ends that takes too long.
+var errTimeout = errors.New("it takes too long in real time")
+
+// begin starts the bundle's actors.
+func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario) (*world, error) {
+	w := &world{
+		ctx: ctx, scenario: s, clock: host.NewVirtualClock(s.start), probes: map[string]*probe{}, meddlers: map[string]*meddler{},
+		live: len(b.Manifest.Services) > 0, cursor: map[string]uint64{},
+	}
+	w.web = newWeb(w)
+	st.now = w
+	_, err := b.Start(func(cfg host.Config) host.Config {
+		return cfg.WithManual().WithClock(w.clock).WithSeed(s.seed)
+	}, func(sys *host.System) {
+		w.sys = sys
+		w.events = sys.Subscribe(mostEvents, nil)
+	})
+	if err != nil {
+		st.end(w)
+		return nil, err
+	}
+	for _, path := range s.standIns {
+		if w.probes[path] == nil { // the manifest has no such actor
+			p := w.standIn(path)
+			if _, err := w.sys.Spawn(strings.TrimPrefix(path, "/user/"), p.props()); err != nil {
+				st.end(w)
+				return nil, fmt.Errorf("the stand-in %s: %w", path, err)
+			}
+		}
+	}
+	w.calm = context.AfterFunc(ctx, w.kill)
+	return w, w.settle()
+}
+
+// closeTime bounds the end of a system, in real time.
+const closeTime = 5 * time.Second
+
+// end ends the system, whatever its actors do.
+func (st *Stage) end(w *world) {
+	st.now = nil
+	if w.calm != nil {
+		w.calm()
+	}
+	if w.sys != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		kill := context.AfterFunc(ctx, w.kill)
+		w.ctx = ctx
+		w.failed.Store(nil)
+		for _, top := range w.sys.Tree().Children {
+			w.sys.Stop(top.Ref)
+		}
+		_ = w.settle()
+		_ = w.sys.Close(ctx)
+		kill()
+	}
+	if w.dir != "" {
+		_ = os.RemoveAll(w.dir)
+	}
+}
+
+// kill ends the turns that run. Any goroutine may call it.
+func (w *world) kill() {
+	for _, i := range w.sys.AppendInfo(nil) {
+		if strings.HasPrefix(i.Ref.Path(), "/user/") {
+			w.sys.StopNow(i.Ref)
+		}
+	}
+}
+
+// note adds a line of the runner's own to what has happened.
+func (w *world) note(format string, args ...any) {
+	w.history.note(w.clock.Now(), fmt.Sprintf(format, args...))
+}
+
+// settle lets everything happen that needs no time to pass.
+func (w *world) settle() error {
+	for {
+		if w.ctx.Err() != nil {
+			return context.Cause(w.ctx)
+		}
+		more := w.sys.Step()
+		w.drain()
+		if w.live {
+			if err := quiet(w.ctx); err != nil {
+				return err
+			}
+			w.drain()
+		}
+		if err := w.failed.Load(); err != nil {
+			return *err
+		}
+		if !more {
+			if w.live && w.sys.Step() { // a service has answered meanwhile
+				continue
+			}
+			return nil
+		}
+	}
+}
+
+// drain takes in what has happened.
+func (w *world) drain() {
+	for {
+		select {
+		case e, ok := <-w.events.C():
+			if !ok {
+				return
+			}
+			w.history.add(e)
+			if m := w.meddlers[e.Ref.Path()]; m != nil && e.Kind == host.EventFailed {
+				m.failed()
+			}
+		default:
+			w.history.lost = w.events.Dropped()
+			return
+		}
+	}
+}
+
+// advance lets time pass: from one moment at which something is due to the next.
+func (w *world) advance(d time.Duration) error {
+	return w.pass(w.clock.Now().Add(d), func() bool { return false })
+}
+
+// until lets time pass until something holds; false if it does not at the end of d.
+func (w *world) until(d time.Duration, holds func() bool) (bool, error) {
+	if holds() {
+		return true, nil
+	}
+	found := false
+	err := w.pass(w.clock.Now().Add(d), func() bool { found = holds(); return found })
+	return found, err
+}
+
+func (w *world) pass(end time.Time, over func() bool) error {
+	for {
+		next, ok := w.clock.Next()
+		if !ok || next.After(end) {
+			next = end
+		}
+		w.clock.Advance(next.Sub(w.clock.Now()))
+		if err := w.settle(); err != nil {
+			return err
+		}
+		if over() || !w.clock.Now().Before(end) {
+			return nil
+		}
+	}
+}
+
+// since is how much time has passed in the scenario.
+func (w *world) since(t time.Time) time.Duration { return t.Sub(w.scenario.start) }
+
+// ref finds an actor.
+func (w *world) ref(name string) (host.Ref, error) {
+	path := pathOf(name)
+	ref, err := w.sys.Lookup(path)
+	if err != nil {
+		return ref, &stepError{what: fmt.Sprintf("there is no actor %s at this time", path), hint: w.why(path)}
+	}
+	return ref, nil
+}
+
+// why says what has become of an actor that is not there.
+func (w *world) why(path string) string {
+	if e := w.history.last(func(e *host.Event) bool { return e.Kind == host.EventStopped && e.Ref.Path() == path }); e != nil {
+		return fmt.Sprintf("it has stopped %v after the beginning: %s", w.since(e.Time), e.Note)
+	}
+	return "it has not been started"
+}
+
+// number finds what !ref stands for.
+func (w *world) number(name string) (uint64, error) {
+	if p := w.probes[w.probeKey(name)]; p != nil {
+		return uint64(p.ref().UID()), nil
+	}
+	if slices.Contains(w.scenario.probes(), name) {
+		if ref, err := w.sys.Lookup(pathOf(name)); err == nil {
+			return uint64(ref.UID()), nil
+		}
+		return uint64(w.probe(name).ref().UID()), nil
+	}
+	ref, err := w.ref(name)
+	return uint64(ref.UID()), err
+}
+
+// folder is where services may keep what they cannot keep in memory, until the scenario ends.
+func (w *world) folder() (string, error) {
+	if w.dir == "" {
+		dir, err := os.MkdirTemp("", "wasmactors-test-")
+		if err != nil {
+			return "", err
+		}
+		w.dir = dir
+	}
+	return w.dir, nil
+}
+
+// randomness is that of services: from the seed, for any goroutine.
+func (w *world) randomness() func([]byte) {
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], w.scenario.seed)
+	source := rand.NewChaCha8(seed)
+	var mu sync.Mutex
+	return func(b []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = source.Read(b) // never fails
+	}
+}
