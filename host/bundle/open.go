@@ -89,7 +89,7 @@ type Bundle struct {
 	old     []*runtime.Image // replaced by the last change
 	log     *slog.Logger
 	recipe  func(*Actor, host.Props) host.Props // nil: as the manifest says
-	counted atomic.Pointer[guests.Service] // nil: no actor may report metrics
+	counted atomic.Pointer[guests.Service]      // nil: no actor may report metrics
 
 	services services
 	system   *host.System // that was started last

@@ -173,7 +173,7 @@ func (w *world) expectEvent(s *step) error {
 // who is the path of whom an event is about: of a message, whom it was for.
 func who(e *host.Event) string {
 	if e.Dead != nil && e.Kind != host.EventUnhandled {
-		return e.Dead.To()
+		return local(e.Dead.To())
 	}
 	return e.Ref.Path()
 }

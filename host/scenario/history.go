@@ -24,6 +24,7 @@ type history struct {
 	gone   uint64     // that were forgotten
 	lines  []line     // the last ones
 	lost   uint64     // that came faster than they could be read
+	begun  bool       // the first step is about to come: that actors start before it is nothing to tell
 }
 
 type entry struct {
@@ -45,7 +46,7 @@ func (h *history) add(e host.Event) {
 		h.gone += uint64(mostEvents - n)
 	}
 	h.events = append(h.events, entry{e, h.gone + uint64(len(h.events)) + 1})
-	if e.Kind != host.EventTerminated && !strings.HasPrefix(e.Ref.Path(), "/system") {
+	if (h.begun || e.Kind != host.EventStarted) && e.Kind != host.EventTerminated && !strings.HasPrefix(e.Ref.Path(), "/system") {
 		h.note(e.Time, telling(&e))
 	}
 }
@@ -136,7 +137,7 @@ func telling(e *host.Event) string {
 		}
 		return text
 	case host.EventDeadLetter, host.EventSuppressed, host.EventUnhandled:
-		return fmt.Sprintf("%s from %s to %s: %s: %s", e.Kind, e.Dead.From, e.Dead.To(), e.Dead.Reason, shownPayload(e.Dead.Payload))
+		return fmt.Sprintf("%s from %s to %s: %s: %s", e.Kind, local(e.Dead.From), local(e.Dead.To()), e.Dead.Reason, shownPayload(e.Dead.Payload))
 	case host.EventRefused:
 		return fmt.Sprintf("%s %s: %s: %s", e.Kind, who, e.Refused.What, e.Refused.Reason)
 	}
@@ -144,4 +145,14 @@ func telling(e *host.Event) string {
 		return fmt.Sprintf("%s %s: %s", e.Kind, who, e.Note)
 	}
 	return fmt.Sprintf("%s %s", e.Kind, who)
+}
+
+// local is a path without the name of the system.
+func local(path string) string {
+	if rest, ok := strings.CutPrefix(path, "wasm://"); ok {
+		if i := strings.IndexByte(rest, '/'); i >= 0 {
+			return rest[i:]
+		}
+	}
+	return path
 }

@@ -103,3 +103,17 @@ func (p *probe) take() (received, bool) {
 	}
 	return m, true
 }
+
+// waiting reports whether somebody waits for an answer to a question that was shown, and forgets
+// those for which nobody does.
+func (p *probe) waiting() bool {
+	p.open = slices.DeleteFunc(p.open, func(r *host.Reply) bool {
+		select {
+		case <-r.Gone():
+			return true
+		default:
+			return false
+		}
+	})
+	return len(p.open) > 0
+}

@@ -189,8 +189,8 @@ func (w *world) compare(s *step, payload []byte, exact string) error {
 
 func (w *world) reply(s *step) error {
 	p := w.probes[w.probeKey(s.object())]
-	if p == nil || len(p.open) == 0 {
-		return &stepError{what: fmt.Sprintf("the stand-in %s has no open question", s.object()), hint: "expect shows it the question first; what was sent without waiting for an answer has none"}
+	if p == nil || !p.waiting() {
+		return &stepError{what: fmt.Sprintf("the stand-in %s has no open question", s.object()), hint: "expect shows it the question first; one that was sent without waiting for an answer, or whose asker waits no more, is not open"}
 	}
 	handle := p.open[0]
 	p.open = p.open[1:]

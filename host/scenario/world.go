@@ -66,7 +66,9 @@ func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario) (*wor
 		}
 	}
 	w.calm = context.AfterFunc(ctx, w.kill)
-	return w, w.settle()
+	err = w.settle()
+	w.history.begun = true
+	return w, err
 }
 
 // closeTime bounds the end of a system, in real time.
