@@ -1,0 +1,289 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/bundle"
+)
+
+// plays runs a file against the bundle of testdata.
+func plays(t *testing.T, st *Stage, b *bundle.Bundle, text string) (results []Result) {
+	t.Helper()
+	f, err := Parse("it_test.yaml", []byte(text))
+	if err == nil {
+		err = f.Fits(b.Manifest)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range f.Scenarios {
+		results = append(results, st.Run(t.Context(), b, s, Options{}))
+	}
+	return results
+}
+
+func TestScenariosOfServices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	st, b := opened(t, "testdata")
+	for _, r := range plays(t, st, b, `
+scenarios:
+- name: a store holds what was put
+  steps:
+  - {ask: keeper, message: put a 1, answer: "1"}
+  - {ask: keeper, message: add n 5, answer: "5"}
+  - {ask: keeper, message: put late x ttl=10s, match: !any }
+  - {advance: 11s}
+  - {ask: keeper, message: get late, match: !glob not_found* }
+  - {crash: keeper}
+  - {expect-restart: keeper}
+  - {ask: keeper, message: get a, match: !glob "1 *"}
+- name: and ends with its scenario
+  steps:
+  - {ask: keeper, message: get a, match: !glob not_found* }
+- name: a schedule runs by virtual time
+  start: 2026-03-28T23:00:00Z
+  steps:
+  - {ask: runner, message: "cron report hello 30 2 * * *", answer: "true 2026-03-29T01:00:00Z"}
+  - {advance: 3h}
+  - {expect-event: log, actor: runner, text: "run *report*hello"}
+- name: an answer that comes too late ends the breath of the guest, not of the test
+  http: [{url: "http://shop.example/slow", delay: 1h, status: 201}]
+  steps:
+  - {ask: surfer, message: [get, "http://shop.example/slow", 0], error: "*timeout*", within: 10m}
+- name: what is not granted is denied, and does not reach the fakes
+  http: [{url: "*"}]
+  steps:
+  - {ask: surfer, message: [get, "http://bank.example/", 0], error: "denied: *"}
+  - {expect-event: refused, actor: surfer}
+- name: bodies in parts
+  http: [{url: "http://shop.example/big", body: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}]
+  steps:
+  - {ask: surfer, message: [digest, "http://shop.example/big", 0], match: [40, !any ]}
+  - {ask: surfer, message: [upload, "http://shop.example/big", 50000], match: [200, !any , !any ]}
+  - {ask: surfer, message: [many, "http://shop.example/big", 9], answer: [9, 0]}
+`) {
+		holds(t, r)
+	}
+}
+
+func TestStandIns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	st, b := opened(t, "testdata")
+	text := `
+defaults: {stand-ins: [server, parent/child]}
+scenarios:
+- name: one that is asked answers
+  steps:
+  - {send: asker, message: [!ref server, buy, {n: 1}], from: me}
+  - {expect: server, message: [buy, {n: 1}], from: asker}
+  - {ask: parent, message: 5, answer: 5}
+  - {expect-none: parent/child, for: 0}
+  - {send: parent/child, message: 6}
+  - {expect: /user/parent/child, message: 6}
+- name: an answer to who waits
+  steps:
+  - {send: server, message: 1, from: me}
+  - {expect: server, message: 1}
+`
+	for _, r := range plays(t, st, b, text) {
+		holds(t, r)
+	}
+	// The forwarder of a question waits for its answer, or for the error.
+	flaky, fb := opened(t, "../../samples/flaky")
+	for key, want := range map[string]string{"message: {id: 3, text: at last}": "{id: 3, text: at last, attempts: 1}", "error: gone": "{attempts: 2}"} {
+		steps := fmt.Sprintf(`
+scenarios:
+- name: replies
+  stand-ins: [service]
+  steps:
+  - {send: akka, message: {id: 3}, from: me}
+  - {expect: service, match: {id: 3, attempt: 1}}
+  - {reply: service, %s}
+  - {send: akka, message: {id: 4}}
+`, key)
+		if strings.HasPrefix(key, "error") {
+			steps += "  - {expect-event: failed, actor: akka/client, text: '*the service is gone'}\n  - {expect: service, match: {id: 3, attempt: 2}}\n  - {reply: service, message: {id: 3, text: ok}}\n"
+		}
+		steps += "  - {expect: me, match: " + want + "}\n"
+		for _, r := range plays(t, flaky, fb, steps) {
+			holds(t, r)
+		}
+	}
+}
+
+// One seed is one run, and another is another; --seed goes before that of the scenario.
+func TestSeeds(t *testing.T) {
+	st, b := opened(t, "../../samples/ledger")
+	at := func(settings string, o Options) (delays []string) {
+		s := scenarioOf(t, settings+"steps:\n- {crash: gateway}\n- {expect-restart: gateway}\n- {crash: gateway}\n- {expect-restart: gateway}\n- {ask: bank, message: report}\n- {ask: bank, message: nothing, answer: 1, within: 1ms}")
+		r := st.Run(t.Context(), b, s, o)
+		if r.Failure == nil {
+			t.Fatal("the last step is to fail")
+		}
+		return append(r.Failure.Before, r.Passed.String())
+	}
+	seven := uint64(7)
+	one, again, two, given := at("", Options{}), at("seed: 1\n", Options{}), at("seed: 7\n", Options{}), at("seed: 1\n", Options{Seed: &seven})
+	if !reflect.DeepEqual(one, again) {
+		t.Errorf("%v\n%v", one, again)
+	}
+	if reflect.DeepEqual(one, two) || !reflect.DeepEqual(two, given) {
+		t.Errorf("%v\n%v\n%v", one, two, given)
+	}
+}
+
+// Defaults hold for scenarios that do not say otherwise, key by key of mappings.
+func TestDefaults(t *testing.T) {
+	f, err := Parse("x_test.yaml", []byte(`
+defaults: {seed: 5, start: 2027-01-01T00:00:00Z, config: {a: 1x, b: 2x}, http: [{url: default}], stand-ins: [x]}
+scenarios:
+- {name: plain, steps: [advance: 1s]}
+- {name: own, seed: 6, config: {b: 3x}, http: [{url: own}], stand-ins: [y], steps: [advance: 1s]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, own := f.Scenarios[0], f.Scenarios[1]
+	if plain.seed != 5 || plain.start.Year() != 2027 || plain.config["b"] != "2x" || len(plain.fakes) != 1 || !reflect.DeepEqual(plain.standIns, []string{"/user/x"}) {
+		t.Errorf("%+v", plain)
+	}
+	if own.seed != 6 || own.config["a"] != "1x" || own.config["b"] != "3x" || own.fakes[0].url != "own" || own.fakes[1].url != "default" || len(own.standIns) != 2 {
+		t.Errorf("%+v", own)
+	}
+}
+
+// Actors that never come to rest, and turns that do not end, cost the scenario and nothing else.
+func TestHostileGuestsEnd(t *testing.T) {
+	for name, actor := range map[string]string{
+		"loop":         "{type: m/hostile, limits: {fuel: 1000G, deadline: 0}}",
+		"ask-forever":  "{type: m/hostile}",
+		"send-flood":   "{type: m/hostile}",
+		"log-flood":    "{type: m/hostile}",
+		"panic-huge":   "{type: m/hostile}",
+		"sleep":        "{type: m/hostile}",
+		"clock-loop":   "{type: m/hostile, limits: {fuel: 1000G, deadline: 0}}",
+		"stdout-flood": "{type: m/hostile}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			manifest := "wasmactors: 1\nname: hostile\nmodules: {m: {wasm: " + abs(t, "../testdata/hostile/"+name+".wasm") + "}}\nactors: {a: " + actor + "}\n"
+			put(t, dir+"/bundle.yaml", manifest)
+			st, b := opened(t, dir)
+			s := scenarioOf(t, "steps:\n- {send: a, message: 1}\n- {advance: 1h}\n- {send: a, message: 1}\n- {expect-state: a, alive: false}")
+			began := time.Now()
+			r := st.Run(t.Context(), b, s, Options{Timeout: 500 * time.Millisecond})
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if r.Failure != nil {
+				size := len(r.Failure.What + r.Failure.Got)
+				for _, l := range r.Failure.Before {
+					size += len(l)
+				}
+				if size > 64<<10 {
+					t.Errorf("the report has %d bytes", size)
+				}
+				t.Log(r.Failure.What, r.Took)
+			}
+			if name == "loop" && (r.Failure == nil || !strings.Contains(r.Failure.What, "500ms of real time")) {
+				t.Errorf("%+v", r.Failure)
+			}
+		})
+	}
+}
+
+// Scenarios end with the context of who runs them.
+func TestRunEndsWithItsContext(t *testing.T) {
+	st, b := opened(t, "../../samples/hello")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := st.Run(ctx, b, scenarioOf(t, "steps:\n- {ask: greeter, message: Ada}"), Options{})
+	if r.Failure == nil || !strings.Contains(r.Failure.What, "canceled") {
+		t.Errorf("%+v", r.Failure)
+	}
+}
+
+// The report of go test, and as JSON; what guests have written does nothing to a terminal.
+func TestReport(t *testing.T) {
+	s := &Scenario{Name: "it is fine", File: "a/b_test.yaml", Line: 3, Column: 5}
+	failed := Result{s, Failed, time.Second, time.Minute, &Failure{
+		File: "a/b_test.yaml", Line: 7, Column: 9, Step: 2, Verb: "ask", What: "it is \x1b[2J", Want: "5", Got: "\u202e6\nnext", Hint: "try", Before: []string{"+0s x\x07"},
+	}}
+	skipped := Result{&Scenario{Name: "later", File: "b_test.yaml", Skip: "not yet"}, Skipped, 0, 0, nil}
+	for _, c := range []struct {
+		verbose bool
+		results []Result
+		want    string
+	}{
+		{false, []Result{{s, Passed, 0, 0, nil}, skipped}, "ok  \tbook\t"},
+		{false, nil, "[no scenarios to run]\n"},
+		{true, []Result{{s, Passed, 0, time.Second, nil}}, "=== RUN   b/it is fine\n--- PASS: b/it is fine (0.00s, 1s of virtual time)\nPASS\nok  \tbook\t"},
+		{true, []Result{skipped}, "=== RUN   b/later\n--- SKIP: b/later (0.00s)\n    not yet\nPASS\nok"},
+		{false, []Result{failed}, "--- FAIL: b/it is fine (1.00s)\n    a/b_test.yaml:7:9: ask: it is \ufffd[2J\n        expected: 5\n        got:      \ufffd6 next\n        note:     try\n        what happened before:\n            +0s x\ufffd\nFAIL\nFAIL\tbook\t"},
+	} {
+		var out bytes.Buffer
+		r := NewReport(&out, "book", c.verbose, false, nil)
+		for _, x := range c.results {
+			r.Begins(x.Scenario)
+			r.Ended(x)
+		}
+		r.End()
+		if !strings.Contains(out.String(), c.want) || r.Err() != nil {
+			t.Errorf("%s, %v, want %s", &out, r.Err(), c.want)
+		}
+	}
+	var out bytes.Buffer
+	r := NewReport(&out, "book", false, true, strings.ToUpper)
+	r.Begins(s)
+	r.Ended(failed)
+	r.Ended(skipped)
+	r.End()
+	if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || r.Failed() != 1 {
+		t.Errorf("%q", &out)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	var last map[string]any
+	if err := json.Unmarshal([]byte(lines[3]), &last); err != nil || last["action"] != "fail" || last["failed"] != 1.0 || last["skipped"] != 1.0 || last["bundle"] != "book" {
+		t.Errorf("%v %v", last, err)
+	}
+	var one struct {
+		Action, Scenario, File string
+		Failure                struct {
+			Step           int
+			Message, Verb  string
+			Expected, Note string
+		}
+	}
+	if err := json.Unmarshal([]byte(lines[1]), &one); err != nil || one.Action != "fail" || one.File != "A/B_TEST.YAML" || one.Failure.Message != "it is \x1b[2J" || one.Failure.Step != 2 || one.Failure.Expected != "5" {
+		t.Errorf("%+v %v", one, err)
+	}
+}
+
+func abs(t *testing.T, path string) string {
+	t.Helper()
+	p, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
