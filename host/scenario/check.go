@@ -71,9 +71,6 @@ func (c *checker) object(n *yaml.Node, fields []field, where string) {
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.name)
-		if f.need && at(n, f.name) == nil {
-			c.at(n, "%s lacks the key %q (%s)", where, f.name, f.shape.doc)
-		}
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
@@ -83,6 +80,11 @@ func (c *checker) object(n *yaml.Node, fields []field, where string) {
 			continue
 		}
 		c.check(n.Content[i+1], fields[j].shape, k.Value)
+	}
+	for _, f := range fields {
+		if f.need && at(n, f.name) == nil {
+			c.at(n, "%s lacks the key %q (%s)", where, f.name, f.shape.doc)
+		}
 	}
 }
 
