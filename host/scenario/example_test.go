@@ -14,6 +14,9 @@ import (
 )
 
 func TestHello(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
 	stage := scenario.NewStage(all.Kinds()...) // between the bundle and its services
 	m, err := bundle.LoadWith("../../samples/hello", nil, stage.Kinds()...)
 	if err != nil {

@@ -102,7 +102,7 @@ scenarios:
 		holds(t, r)
 	}
 	// The forwarder of a question waits for its answer, or for the error.
-	flaky, fb := opened(t, "../../samples/flaky")
+	flaky, fb := sample(t, "flaky")
 	for key, want := range map[string]string{"message: {id: 3, text: at last}": "{id: 3, text: at last, attempts: 1}", "error: gone": "{attempts: 2}"} {
 		steps := fmt.Sprintf(`
 scenarios:
@@ -126,7 +126,7 @@ scenarios:
 
 // One seed is one run, and another is another; --seed goes before that of the scenario.
 func TestSeeds(t *testing.T) {
-	st, b := opened(t, "../../samples/ledger")
+	st, b := sample(t, "ledger")
 	at := func(settings string, o Options) (delays []string) {
 		s := scenarioOf(t, settings+"steps:\n- {crash: gateway}\n- {expect-restart: gateway}\n- {crash: gateway}\n- {expect-restart: gateway}\n- {ask: bank, message: report}\n- {ask: bank, message: nothing, answer: 1, within: 1ms}")
 		r := st.Run(t.Context(), b, s, o)
@@ -207,7 +207,7 @@ func TestHostileGuestsEnd(t *testing.T) {
 
 // Scenarios end with the context of who runs them.
 func TestRunEndsWithItsContext(t *testing.T) {
-	st, b := opened(t, "../../samples/hello")
+	st, b := sample(t, "hello")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := st.Run(ctx, b, scenarioOf(t, "steps:\n- {ask: greeter, message: Ada}"), Options{})
