@@ -287,3 +287,38 @@ func put(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// A scenario that ends while services are at work ends at once.
+func TestEndsWhileServicesWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	st, b := opened(t, "testdata")
+	began := time.Now()
+	for range 2 {
+		for _, r := range plays(t, st, b, `
+scenarios:
+- name: a run that nobody answers
+  steps:
+  - {ask: runner, message: every tick 60, match: !any }
+  - {pause: runner}
+  - {advance: 90s}
+  - {expect-state: runner, mailbox: 1}
+- name: a server that takes its time
+  http: [{url: "*", delay: 1h}]
+  steps:
+  - {send: surfer, message: [get, "http://shop.example/", 0], from: me, times: 3}
+  - {expect-request: "*"}
+- name: a parent in a delay
+  steps:
+  - {crash: parent}
+  - {crash: keeper}
+  - {send: keeper, message: put a 1}
+`) {
+			holds(t, r)
+		}
+	}
+	if took := time.Since(began); took > closeTime {
+		t.Errorf("it took %v", took)
+	}
+}

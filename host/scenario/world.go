@@ -32,7 +32,7 @@ type world struct {
 	dir      string                // for services that keep files; "": none was needed
 	failed   atomic.Pointer[error] // what ends the scenario, whatever its steps say
 	cursor   map[string]uint64     // numbers of what was expected last, by what it was
-	calm     func() bool           // takes back that turns are killed when ctx ends
+	calm     func()                // takes back that turns are killed when ctx ends
 }
 
 // errTimeout is why a scenario ends that takes too long.
@@ -65,7 +65,7 @@ func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario) (*wor
 			}
 		}
 	}
-	w.calm = context.AfterFunc(ctx, w.kill)
+	w.calm = w.killAfter(ctx)
 	err = w.settle()
 	w.history.begun = true
 	return w, err
@@ -83,7 +83,7 @@ func (st *Stage) end(w *world) {
 	if w.sys != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 		defer cancel()
-		kill := context.AfterFunc(ctx, w.kill)
+		calm := w.killAfter(ctx)
 		w.ctx = ctx
 		w.failed.Store(nil)
 		for _, top := range w.sys.Tree().Children {
@@ -91,12 +91,37 @@ func (st *Stage) end(w *world) {
 		}
 		_ = w.settle()
 		_ = w.sys.Close(ctx)
-		kill()
+		calm()
 	}
 	if w.dir != "" {
 		_ = os.RemoveAll(w.dir)
 	}
 }
+
+// killAfter kills every turn that runs after ctx has ended, until calm is called.
+func (w *world) killAfter(ctx context.Context) (calm func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+		}
+		for {
+			w.kill()
+			select {
+			case <-over:
+				return
+			case <-time.After(killEvery):
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// killEvery is how long one of many turns that do not end may take, once it is too late.
+const killEvery = 20 * time.Millisecond
 
 // kill ends the turns that run. Any goroutine may call it.
 func (w *world) kill() {
