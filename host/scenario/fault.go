@@ -105,6 +105,7 @@ func (m *meddler) Push(e *host.Envelope) error {
 		e.Free()
 		return nil
 	case "delay":
+		m.world.hold(e.Size())
 		m.world.clock.AfterFunc(f.by, func() { m.late(e) })
 		return nil
 	case "duplicate":
@@ -139,6 +140,7 @@ func (m *meddler) keep(e *host.Envelope) {
 
 // late delivers what was delayed.
 func (m *meddler) late(e *host.Envelope) {
+	m.world.release(e.Size())
 	m.keep(e)
 	if ref, err := m.world.sys.Lookup(m.path); err == nil {
 		m.world.sys.Wake(ref)

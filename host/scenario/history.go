@@ -39,6 +39,13 @@ type line struct {
 
 func (h *history) add(e host.Event) {
 	e.Text, e.Note = printable.Clip(e.Text, mostText), printable.Clip(e.Note, mostText)
+	e.Mail = nil
+	if e.Failure != nil { // shared
+		f := *e.Failure
+		f.Reason, f.Message = printable.Clip(f.Reason, mostText), printable.Clip(f.Message, mostText)
+		f.Stack, f.GuestStack = nil, ""
+		e.Failure = &f
+	}
 	if len(h.events) == mostEvents {
 		n := copy(h.events, h.events[mostEvents/2:])
 		clear(h.events[n:])

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
 )
 
@@ -320,5 +322,45 @@ scenarios:
 	}
 	if took := time.Since(began); took > closeTime {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// What actors make the runner keep is bounded in bytes.
+func TestProbesAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	st, b := opened(t, "testdata")
+	big := strings.Repeat("x", 10_000)
+	for _, step := range []string{"send: asker, times: 1400, message: [!ref me, op, " + strings.Repeat(big, 5) + "]", "send: standin, times: 100, message: " + strings.Repeat(big, 70)} {
+		s := scenarioOf(t, "- {"+step+"}\n")
+		r := st.Run(t.Context(), b, s, Options{})
+		if r.Failure == nil || !strings.Contains(r.Failure.What, "more than 64 MiB that nobody has expected") {
+			t.Errorf("%s: %+v", step, r.Failure)
+		}
+	}
+	few := scenarioOf(t, "- {send: echo, message: "+big+", times: 10, from: me}\n"+strings.Repeat("- {expect: me}\n", 10)+"- {expect-none: me, for: 0}\n")
+	for range 3 {
+		holds(t, st.Run(t.Context(), b, few, Options{}))
+	}
+}
+
+// A failure that a guest describes at length is kept in short.
+func TestHistoryIsBounded(t *testing.T) {
+	var h history
+	long := strings.Repeat("x", 1<<16)
+	for i := range mostEvents + 10 {
+		h.add(host.Event{Kind: host.EventFailed, Text: long, Note: long, Incarnation: uint64(i), Failure: &abi.Failure{Reason: long, Message: long, GuestStack: long}})
+	}
+	size := 0
+	for _, e := range h.events {
+		size += len(e.Text) + len(e.Note) + len(e.Failure.Reason) + len(e.Failure.Message) + len(e.Failure.GuestStack)
+	}
+	if size > mostEvents*5*mostText || len(h.events) > mostEvents || len(h.tail(func(time.Time) time.Duration { return 0 })) > mostLines {
+		t.Errorf("%d events of %d bytes", len(h.events), size)
+	}
+	last := h.last(func(*host.Event) bool { return true })
+	if last.seen != mostEvents+10 || last.Incarnation != mostEvents+9 || h.find(last.seen-1, func(*host.Event) bool { return true }) == nil || h.find(last.seen, func(*host.Event) bool { return true }) != nil {
+		t.Errorf("%d, %d", last.seen, last.Incarnation)
 	}
 }

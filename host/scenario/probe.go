@@ -66,10 +66,29 @@ func (p *probe) props() host.Props {
 		if m.Correlation != 0 && m.Kind == abi.KindMessage {
 			got.reply, _ = ctx.Later() // without one nobody waits any more
 		}
-		p.queue = append(p.queue, got)
+		p.keep(got)
 		return nil
 	})
 }
+
+// collect takes over what has come to the inbox, if there is one.
+func (p *probe) collect() {
+	for p.inbox != nil {
+		m, ok := p.inbox.TryReceive()
+		if !ok {
+			return
+		}
+		p.keep(received{Message: m})
+	}
+}
+
+func (p *probe) keep(m received) {
+	p.queue = append(p.queue, m)
+	p.world.hold(m.bytes())
+}
+
+// bytes is about what the message takes.
+func (m *received) bytes() int { return 200 + len(m.Payload) + len(m.Headers) }
 
 func (p *probe) ref() host.Ref {
 	if p.inbox != nil {
@@ -89,15 +108,13 @@ func (p *probe) send(to host.Ref, v any) error {
 
 // take takes the next message.
 func (p *probe) take() (received, bool) {
-	if p.inbox != nil {
-		m, ok := p.inbox.TryReceive()
-		return received{Message: m}, ok
-	}
+	p.collect()
 	if len(p.queue) == 0 {
 		return received{}, false
 	}
 	m := p.queue[0]
 	p.queue = p.queue[1:]
+	p.world.release(m.bytes())
 	if m.reply != nil {
 		p.open = append(p.open, m.reply)
 	}

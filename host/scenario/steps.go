@@ -73,8 +73,9 @@ func (w *world) send(s *step) error {
 	if err != nil {
 		return err
 	}
+	said := source(at(s.n, "message"))
 	for range s.whole("times", 1) {
-		w.note("send to %s: %s", ref.Path(), source(at(s.n, "message")))
+		w.note("send to %s: %s", ref.Path(), said)
 		if from := s.text("from"); from != "" {
 			err = w.probe(from).send(ref, v)
 		} else {

@@ -143,6 +143,7 @@ func (b *web) choose(r *request) *fake {
 	defer b.mu.Unlock()
 	if len(b.seen) < mostRequests {
 		b.seen = append(b.seen, r)
+		b.world.hold(len(r.body) + len(r.url))
 	}
 	for _, f := range b.fakes {
 		if f.method != "" && f.method != r.method || !glob.Match(f.url, r.url) || f.times > 0 && b.used[f] >= f.times {

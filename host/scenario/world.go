@@ -31,6 +31,7 @@ type world struct {
 	live     bool                  // there are services, which work in goroutines of their own
 	dir      string                // for services that keep files; "": none was needed
 	failed   atomic.Pointer[error] // what ends the scenario, whatever its steps say
+	held     atomic.Int64          // bytes that actors have made the runner keep
 	cursor   map[string]uint64     // numbers of what was expected last, by what it was
 	calm     func()                // takes back that turns are killed when ctx ends
 }
@@ -163,8 +164,29 @@ func (w *world) settle() error {
 	}
 }
 
+// mostHeld bounds what actors make the runner keep: messages of probes, delayed ones, bodies of
+// requests. In bytes.
+const mostHeld = 64 << 20
+
+// hold counts bytes that are kept for actors, until release; beyond the bound the scenario has failed.
+func (w *world) hold(bytes int) {
+	if w.held.Add(int64(bytes)) <= mostHeld || w.failed.Load() != nil {
+		return
+	}
+	err := error(&stepError{
+		what: fmt.Sprintf("actors have sent more than %d MiB that nobody has expected: messages to probes, delayed ones, bodies of requests", mostHeld>>20),
+		hint: "expect takes the messages of a probe",
+	})
+	w.failed.Store(&err)
+}
+
+func (w *world) release(bytes int) { w.held.Add(-int64(bytes)) }
+
 // drain takes in what has happened.
 func (w *world) drain() {
+	for _, p := range w.probes {
+		p.collect()
+	}
 	for {
 		select {
 		case e, ok := <-w.events.C():
