@@ -51,7 +51,7 @@ func (w *world) expectNone(s *step) error {
 	return &stepError{what: fmt.Sprintf("%s got a message, %v after the beginning", p.name, w.since(w.clock.Now())), want: fmt.Sprintf("none for %v", d), got: fmt.Sprintf("from %s: %s", m.Sender.Path(), shownPayload(m.Payload))}
 }
 
-// seen is what was last expected of something, and after moves on.
+// after remembers what was last expected of something.
 func (w *world) after(what string, e *entry) { w.cursor[what] = e.seen }
 
 func (w *world) expectRestart(s *step) error {
@@ -66,7 +66,7 @@ func (w *world) expectRestart(s *step) error {
 			return false
 		}
 		failed = w.history.last(func(e *host.Event) bool {
-			return of(host.EventFailed)(e) && !e.Time.After(restarted.Time) && e.Incarnation < restarted.Incarnation
+			return of(host.EventFailed)(e) && !e.Time.After(restarted.Time) && e.Incarnation+1 == restarted.Incarnation
 		})
 		return true
 	}

@@ -364,3 +364,17 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("%d, %d", last.seen, last.Incarnation)
 	}
 }
+
+// A restart that follows no failure of the actor's own has no time after it, whatever was before.
+func TestRestartsByOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	st, b := opened(t, "testdata")
+	s := scenarioOf(t, "- {crash: echo}\n- {expect-restart: echo, after: 100ms, tolerance: 20%}\n- {restart: echo}\n- {expect-restart: echo, cause: '*by an operator'}\n"+
+		"- {crash: echo}\n- {expect-restart: echo, after: 200ms, tolerance: 20%}\n- {restart: echo}\n- {expect-restart: echo, after: 100ms}\n")
+	r := st.Run(t.Context(), b, s, Options{})
+	if r.Failure == nil || r.Failure.Step != 8 || r.Failure.What != "/user/echo was restarted and had not failed itself" {
+		t.Errorf("%+v", r.Failure)
+	}
+}
