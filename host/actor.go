@@ -60,6 +60,7 @@ type actor struct {
 	killing   atomic.Bool  // an alarm is set that kills the turn
 	due       atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
 	tapped    atomic.Pointer[[]*tap]
+	rest      atomic.Int64 // see System.Rest
 
 	// Fixed when it is made, but for args, limits and caps, which a renewal changes between two
 	// incarnations; they are only read within Run.
@@ -92,6 +93,8 @@ type actor struct {
 	reason     string       // why it stops
 	crash      *CrashedMail
 	taken      *taken // bound questions; nil: none
+	keeping    keeping
+	kept       *keptState // nil: the parent is no keeper
 	rnd        *rand.Rand
 }
 
@@ -146,6 +149,9 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		if a.tree = parent.tree; parent.parent == nil {
 			a.tree = &tree{}
 		}
+	}
+	if a.isKept() {
+		a.kept = new(keptState)
 	}
 	a.args = nullPayload
 	if p.args != nil {
@@ -259,6 +265,9 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	}
 	if !a.box.settled() {
 		a.box.settle()
+	}
+	if a.kept != nil {
+		a.noteRest(a.done.Load() != a.turns)
 	}
 	a.done.Store(a.turns)
 	return a.sysq.waiting() || !a.box.nothing() && a.open() && !a.box.Empty()

@@ -51,17 +51,25 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 	switch cmd.Op {
 	case abi.OpSend:
 		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
-			g.toAll(scr, cmd, func(one *abi.Command) { g.send(scr, one) })
+			g.toAll(scr, cmd, func(one *abi.Command, name string) { g.sendBelow(scr, one, name) })
 			return
 		}
-		g.send(scr, cmd)
+		if uid, name, ok := g.address(scr, cmd); ok {
+			one := *cmd
+			one.ToPath, one.ToRef = nil, uid
+			g.sendBelow(scr, &one, name)
+		}
 	case abi.OpForward:
-		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
-			g.toAll(scr, cmd, func(one *abi.Command) { g.forward(scr, one.ToRef, current) })
+		if cmd.ToPath == nil {
+			g.forward(scr, cmd.ToRef, "", current)
 			return
 		}
-		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
-			g.forward(scr, uid, current)
+		if glob.HasMeta(string(cmd.ToPath)) {
+			g.toAll(scr, cmd, func(one *abi.Command, name string) { g.forward(scr, one.ToRef, name, current) })
+			return
+		}
+		if uid, name, ok := g.address(scr, cmd); ok {
+			g.forward(scr, uid, name, current)
 		}
 	case abi.OpAsk:
 		g.ask(scr, cmd)
@@ -144,17 +152,24 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 		_ = a.sys.deliverTo(scr, last, e)
 		return
 	}
-	uid, ok := g.target(scr, cmd, a.caps.send)
-	if !ok {
-		scr.cache.Free(e)
-		return
-	}
-	if to := a.sys.table.Get(uid); to != nil {
+	if to := a.sys.table.Get(cmd.ToRef); to != nil {
 		g.lastTo = to
 		_ = a.sys.deliverTo(scr, to, e)
 		return
 	}
-	_ = a.sys.deliver(scr, uid, e) // somebody outside, or a dead letter
+	_ = a.sys.deliver(scr, cmd.ToRef, e) // somebody outside, or a dead letter
+}
+
+// sendBelow is send to an actor, or (with a name) to the child that it keeps.
+func (g *guest) sendBelow(scr *scratch, cmd *abi.Command, name string) {
+	if name == "" {
+		g.send(scr, cmd)
+		return
+	}
+	attached := scr.attached
+	scr.attached = below(attached, name)
+	g.send(scr, cmd)
+	scr.attached = attached
 }
 
 // target is the actor that a command names. A path that names nobody, or that the actor may not
@@ -163,22 +178,49 @@ func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi
 	if cmd.ToPath == nil {
 		return cmd.ToRef, true
 	}
-	a, path := g.actor, string(cmd.ToPath)
-	at, ok := a.parsePath(path)
+	a := g.actor
+	at, ok := g.place(scr, cmd, allowed)
 	if !ok {
-		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
-		return 0, false
-	}
-	if !at.child && !glob.MatchAnyPath(allowed, at.elements) {
-		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
 		return 0, false
 	}
 	t := a.sys.find(at.elements)
 	if t == nil || at.uid != 0 && t.uid != at.uid {
-		g.refused(scr, DeadUnknown, at.uid, path, cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadUnknown, at.uid, string(cmd.ToPath), cmd.Payload, cmd.Headers)
 		return 0, false
 	}
 	return t.uid, true
+}
+
+// address is target of a message to a path: that of a kept actor leads to its keeper.
+func (g *guest) address(scr *scratch, cmd *abi.Command) (uid abi.Ref, name string, ok bool) {
+	at, ok := g.place(scr, cmd, g.actor.caps.send)
+	if !ok {
+		return 0, "", false
+	}
+	if at.uid != 0 {
+		uid, ok = g.target(scr, cmd, g.actor.caps.send)
+		return uid, "", ok
+	}
+	t, name := g.actor.sys.findDoor(at.elements)
+	if t == nil {
+		g.refused(scr, DeadUnknown, 0, string(cmd.ToPath), cmd.Payload, cmd.Headers)
+		return 0, "", false
+	}
+	return t.uid, name, true
+}
+
+// place is where the path of a command leads, if the actor may use it.
+func (g *guest) place(scr *scratch, cmd *abi.Command, allowed []glob.Path) (place, bool) {
+	path := string(cmd.ToPath)
+	at, ok := g.actor.parsePath(path)
+	switch {
+	case !ok:
+		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
+	case !at.child && !glob.MatchAnyPath(allowed, at.elements):
+		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
+		ok = false
+	}
+	return at, ok
 }
 
 // refused makes a dead letter of what a command wanted to send.
@@ -212,11 +254,11 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 
 // askPath asks the actor at a path. Patterns are only sent to.
 func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
-	if uid, ok := g.target(scr, cmd, g.actor.caps.send); ok {
+	if uid, name, ok := g.address(scr, cmd); ok {
 		ask.Add(uid)
 		one := *cmd
 		one.ToPath, one.ToRef = nil, uid
-		g.send(scr, &one)
+		g.sendBelow(scr, &one, name)
 		return
 	}
 	e := hostReply(scr, 0, cmd.Correlation, "the question was not delivered: "+string(cmd.ToPath)+" names nobody, or may not be asked")
@@ -225,14 +267,14 @@ func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 }
 
 // forward sends the current message on.
-func (g *guest) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope) {
+func (g *guest) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope) {
 	g.carry(scr, current.Size())
 	g.forwards++ // of a question only so many may be answered by others
-	_ = g.actor.forward(scr, to, current, g.forwards <= asks.MaxAnswerers)
+	_ = g.actor.forward(scr, to, name, current, g.forwards <= asks.MaxAnswerers)
 }
 
 // toAll sends to all that a path with patterns names and that the actor may send to.
-func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
+func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(one *abi.Command, name string)) {
 	a, path := g.actor, string(cmd.ToPath)
 	at, ok := a.parsePath(path)
 	if !ok {
@@ -247,9 +289,13 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(*abi.Command)) {
 	for _, t := range found {
 		if at.child || glob.MatchAnyPath(a.caps.send, t.elements) {
 			one := *cmd
-			one.ToPath, one.ToRef = nil, t.uid
+			to, name := t, ""
+			if at.uid == 0 {
+				to, name = t.door()
+			}
+			one.ToPath, one.ToRef = nil, to.uid
 			g.carry(scr, len(cmd.Payload))
-			send(&one)
+			send(&one, name)
 			sent = true
 		}
 	}

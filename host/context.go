@@ -71,6 +71,9 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 				e.env.Sequence, e.env.Position = 0, 0
 			}
 			a.sys.delegate(scr, e.env, a.uid, e.to)
+			if a.props.keeps && a.handed(scr, e.to, e.env) {
+				break
+			}
 			_ = a.sys.deliver(scr, e.to, e.env)
 		}
 		e.env = nil

@@ -47,6 +47,9 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 		return
 	}
 	a.begun.Store(true)
+	if a.kept != nil {
+		a.kept.begun = a.turns
+	}
 	a.startChildren(scr)
 	if held {
 		a.parent.post(scr, sysMsg{kind: sysChildBegun, ref: a.uid, orders: a.orders})
@@ -370,7 +373,15 @@ func (a *actor) finishStop(scr *scratch) {
 	for _, e := range a.stash.TakeAll() {
 		a.dead(scr, DeadStopped, ErrStopped, e)
 	}
-	a.box.Close(func(e *mailbox.Envelope) { a.dead(scr, DeadStopped, ErrStopped, e) })
+	var back []*mailbox.Envelope
+	comesBack := a.comesBack()
+	a.box.Close(func(e *mailbox.Envelope) {
+		if comesBack && e.Kind == abi.KindMessage && isMail(e) {
+			back = append(back, e)
+			return
+		}
+		a.dead(scr, DeadStopped, ErrStopped, e)
+	})
 	for _, uid := range a.watch.Watched() {
 		if t := a.sys.table.Get(uid); t != nil {
 			t.post(scr, sysMsg{kind: sysUnwatch, ref: a.uid})
@@ -387,7 +398,7 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	a.tapsEnded()
 	if a.parent != nil {
-		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a})
+		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a, back: back})
 	}
 	for _, uid := range a.watch.Watchers() {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)

@@ -63,6 +63,11 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 // control handles an envelope that is not for the actor itself.
 func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	flags, ordered := e.Flags, e.Value == any(forGood{})
+	if e.Value == any(passivation{}) {
+		a.passivate(scr, e)
+		scr.cache.Free(e)
+		return
+	}
 	if flags&flagIdentify != 0 {
 		a.sys.identified(scr, a.uid, e)
 	}

@@ -119,6 +119,7 @@ type Props struct {
 	life        supervision.Lifetime
 	significant bool
 	crashed     CrashedMessage
+	keeps       bool // see WithKeeping
 }
 
 // WithArgs sets what the actor gets at its start: any value that CBOR can hold.

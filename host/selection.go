@@ -192,14 +192,26 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	}
 	var at []*actor
 	if err = notAPath(path); ok {
-		at, err = s.selected(p, path)
+		if at, err = s.selected(p, path); err != nil && p.uid == 0 && !glob.HasMeta(path) {
+			if a, name := s.findDoor(p.elements); a != nil {
+				e.Attached = below(e.Attached, name)
+				at, err = []*actor{a}, nil
+			}
+		}
 	}
 	if err != nil {
 		s.deadLetter(DeadUnknown, 0, path, e)
 		return err
 	}
-	for _, a := range at {
-		if one := cloneEnvelope(e); from != nil && scr != nil {
+	for _, x := range at {
+		one, a := cloneEnvelope(e), x
+		if p.uid == 0 {
+			var name string
+			if a, name = x.door(); name != "" {
+				one.Attached = below(one.Attached, name)
+			}
+		}
+		if from != nil && scr != nil {
 			scr.effects = append(scr.effects, effect{effectSend, a.uid, one})
 		} else {
 			err = errors.Join(err, s.deliverTo(scr, a, one))

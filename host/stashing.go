@@ -12,7 +12,9 @@ import (
 )
 
 // stashCurrent keeps a copy of the current message aside.
-func (a *actor) stashCurrent(e *mailbox.Envelope) error {
+func (a *actor) stashCurrent(e *mailbox.Envelope) error { return a.stashUnder("", e) }
+
+func (a *actor) stashUnder(name string, e *mailbox.Envelope) error {
 	if a.stash.Len() >= a.limits.Stash {
 		a.sys.deadLetterAt("limits.stash", DeadStashFull, a.uid, a.path, e)
 		return ErrLimit
@@ -36,7 +38,7 @@ func (a *actor) stashCurrent(e *mailbox.Envelope) error {
 			k.Value = stash.Stashed{Incarnation: a.incarnation()}
 		}
 	}
-	a.stash.Put(k)
+	a.stash.PutFor(name, k)
 	return nil
 }
 
@@ -85,7 +87,7 @@ func (a *actor) setTimer(scr *scratch, key uint64, delay, period time.Duration, 
 // forward sends a copy of an envelope on in the name of its sender, who may then be
 // answered by the receiver if delegated says so. If there is no room for it nothing is
 // copied.
-func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope, delegated bool) error {
+func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
 	kind := current.Kind
 	if kind != abi.KindReply && kind != abi.KindReplyError {
 		kind = abi.KindMessage
@@ -101,6 +103,9 @@ func (a *actor) forward(scr *scratch, to abi.Ref, current *mailbox.Envelope, del
 	}
 	e := cloneEnvelope(current)
 	e.Kind, e.Attached = kind, withoutGrants(e.Attached)
+	if name != "" {
+		e.Attached = below(e.Attached, name)
+	}
 	scr.trace.stamp(e)
 	if delegated {
 		a.sys.delegate(scr, e, a.uid, to)

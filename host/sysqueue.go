@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -74,7 +75,8 @@ type sysMsg struct {
 	again     bool // sysChildFailed: the child could not be resumed
 	escalated bool // sysChildFailed: the failure is one of its own children's
 
-	child *actor // sysChildStopped: it is not in the table any more; parent and child share a node
+	back  []*mailbox.Envelope // sysChildStopped: what has come too late for it
+	child *actor              // sysChildStopped: it is not in the table any more; parent and child share a node
 }
 
 // systemQueue has no bound for what concerns lives: the host writes a bounded number of
@@ -349,6 +351,10 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	case sysResetBackoff:
 		a.super.ResetBackoff(child)
 	case sysChildStopped:
+		if a.props.keeps {
+			a.dropAsk(scr, uint64(m.ref)) // see Passivate
+			a.takeBack(child.Name(), m.back)
+		}
 		left := a.super.Stopped(p, child, m.byItself)
 		switch {
 		case a.life.State() == life.Stopping && left == 0:

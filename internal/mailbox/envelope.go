@@ -55,6 +55,9 @@ type Attached struct {
 	Grants []Grant
 	// Context has values of the Go caller whose message has led to this one; nil: none.
 	Context context.Context
+	// Below is the child of the receiver, which keeps it, that the message is for; empty:
+	// the receiver itself.
+	Below string
 }
 
 // Grant is what an actor may use of a service.

@@ -2,6 +2,9 @@
 package stash
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -16,12 +19,14 @@ type Stashed struct {
 // Stash is an actor's. Only the actor's own run may use it. The zero value is empty.
 type Stash struct {
 	mail  []*mailbox.Envelope
+	under map[string][]*mailbox.Envelope // what was put under a name
+	n     int                            // in under
 	bytes int
 	aside int64 // see Hold
 }
 
 // Len is the number of envelopes in it.
-func (s *Stash) Len() int { return len(s.mail) }
+func (s *Stash) Len() int { return len(s.mail) + s.n }
 
 // Bytes is what they take.
 func (s *Stash) Bytes() int { return s.bytes }
@@ -33,22 +38,65 @@ func (s *Stash) Hold(bytes int64) { s.aside = bytes }
 func (s *Stash) Held() int64 { return s.aside }
 
 // Put takes an envelope.
-func (s *Stash) Put(e *mailbox.Envelope) {
-	s.mail = append(s.mail, e)
+func (s *Stash) Put(e *mailbox.Envelope) { s.PutFor("", e) }
+
+// PutFor takes an envelope under a name; without one it is Put.
+func (s *Stash) PutFor(name string, e *mailbox.Envelope) {
 	s.bytes += e.Size()
+	if name == "" {
+		s.mail = append(s.mail, e)
+		return
+	}
+	if s.under == nil {
+		s.under = map[string][]*mailbox.Envelope{}
+	}
+	s.under[name] = append(s.under[name], e)
+	s.n++
 }
 
-// TakeAll empties the stash and returns what was in it, oldest first. The slice is
-// valid until the next Put.
-func (s *Stash) TakeAll() []*mailbox.Envelope {
-	mail := s.mail
-	s.mail, s.bytes = s.mail[:0], 0
+// PutBefore takes envelopes before all others of a name.
+func (s *Stash) PutBefore(name string, mail []*mailbox.Envelope) {
+	behind := s.TakeFor(name)
+	for _, e := range mail {
+		s.PutFor(name, e)
+	}
+	for _, e := range behind {
+		s.PutFor(name, e)
+	}
+}
+
+// TakeFor takes out what was put under a name, oldest first.
+func (s *Stash) TakeFor(name string) []*mailbox.Envelope {
+	mail := s.under[name]
+	delete(s.under, name)
+	s.n -= len(mail)
+	for _, e := range mail {
+		s.bytes -= e.Size()
+	}
 	return mail
 }
 
-// Each looks at what is in it, oldest first.
+// TakeAll empties the stash and returns what was in it, oldest first, and then what was put
+// under names, in their order. The slice is valid until the next Put.
+func (s *Stash) TakeAll() []*mailbox.Envelope {
+	mail := s.mail
+	if s.n > 0 {
+		for _, name := range slices.Sorted(maps.Keys(s.under)) {
+			mail = append(mail, s.under[name]...)
+		}
+	}
+	s.mail, s.under, s.n, s.bytes = mail[:0], nil, 0, 0
+	return mail
+}
+
+// Each looks at what is in it, in the order of TakeAll.
 func (s *Stash) Each(f func(*mailbox.Envelope)) {
 	for _, e := range s.mail {
 		f(e)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.under)) {
+		for _, e := range s.under[name] {
+			f(e)
+		}
 	}
 }

@@ -1,0 +1,255 @@
+package host
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// A keeper stands for its children: it makes them when they are needed and ends them when
+// they are not, and who sends to the path of one need not know whether it is there. For
+// that, messages to such paths come to the keeper, and what reaches a child too late comes
+// back to it.
+
+// WithKeeping makes the actor the keeper of its children, see [Context.Below],
+// [Context.Hand] and [Context.Passivate]. It is for behaviours that were made with [Behave]
+// and serve them: messages that are sent to the paths of its children, by a path and not by
+// a ref, are then its own.
+func (p Props) WithKeeping() Props { p.keeps = true; return p }
+
+// keeping is what a keeper, or one that is kept, has besides what every actor has.
+type keeping struct {
+	to     abi.Ref // the child that the current message is handed to, and its name
+	toName string
+}
+
+// keptState is what an actor has whose parent is a keeper.
+type keptState struct {
+	turned int64  // end of its last turn, ns since 1970
+	begun  uint64 // turns before its present incarnation
+}
+
+// isKept reports whether the actor's parent keeps it.
+func (a *actor) isKept() bool { return a.parent != nil && a.parent.props.keeps }
+
+// noteRest is called at the end of a spell of a kept actor: worked says that there was a
+// message.
+func (a *actor) noteRest(worked bool) {
+	k, quiet := a.kept, a.quiet()
+	if worked || quiet && a.rest.Load() == 0 { // at its start, too, and when its last child has ended
+		k.turned = a.Now().UnixNano()
+	}
+	if !quiet {
+		a.rest.Store(0)
+		return
+	}
+	a.rest.Store(k.turned)
+}
+
+// quiet reports whether nothing is under way in the actor: no message, no timer, no open ask
+// of its own, nothing stashed, no child. One that waits for its delayed restart is quiet,
+// too.
+func (a *actor) quiet() bool {
+	switch a.life.State() {
+	case life.Running:
+		if !a.begun.Load() || !a.holds.none() {
+			return false
+		}
+	case life.Restarting:
+		if a.restart == nil || !a.restart.delay || a.restart.hold {
+			return false
+		}
+	default:
+		return false
+	}
+	return a.box.Empty() && a.timers.Len() == 0 && a.asks.Len() == 0 && a.stash.Len() == 0 &&
+		a.super.Family.Len() == 0 && a.replies.Load() == 0
+}
+
+// Rest is since when a keeper's child has had nothing to do: the end of its last turn. ok is
+// false if it has something to do (a message, an open ask, a handle of [Context.Later] or a
+// timer of its own, a stashed message, a child), or has stopped. A receive timeout alone is
+// nothing to do, its turn is a turn. Any goroutine may call it; it takes no lock.
+func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
+	a := s.table.Get(ref.uid)
+	if a == nil {
+		return time.Time{}, false
+	}
+	at := a.rest.Load()
+	if at == 0 || a.replies.Load() != 0 || a.box.Len() != 0 || a.running() {
+		return time.Time{}, false
+	}
+	return time.Unix(0, at), true
+}
+
+// passivation marks the envelope that asks a child to end if it has nothing to do.
+type passivation struct{}
+
+// Passivate asks a child of a keeper to end, behind all that waits for it. If it has something
+// to do by then, see [System.Rest], it goes on, and a Message of KindReply says so,
+// KindAskTimeout if it has not come to it in time; the correlation is the child's UID. Its end is
+// told to who watches it. One that waits for a delayed restart ends without being asked. It
+// fails with ErrUnknown if it is no child any more, ErrLimit if too many asks are open, or this
+// one.
+func (c *Context) Passivate(child Ref, timeout time.Duration) error {
+	a := c.actor
+	t := a.sys.table.Get(child.uid)
+	if t == nil || t.parent != a || t.kept == nil {
+		return ErrUnknown
+	}
+	if t.due.Load() != 0 {
+		t.post(c.scr, sysMsg{kind: sysStop, reason: "idle"})
+		return nil
+	}
+	if _, err := a.addAsk(c.scr, uint64(t.uid), t.uid, timeout); err != nil {
+		return err
+	}
+	e := c.scr.newEnvelope()
+	e.Flags, e.Sender, e.Correlation, e.Value = flagPoison, a.uid, uint64(t.uid), passivation{}
+	t.insist(c.scr, e)
+	return nil
+}
+
+// passivate ends an actor that has nothing to do; one that has says so.
+func (a *actor) passivate(scr *scratch, e *mailbox.Envelope) {
+	if a.kept == nil || !a.quiet() {
+		a.sys.identified(scr, a.uid, e)
+		return
+	}
+	a.stopNow(scr, "idle", endOrdered)
+}
+
+// Hand is Pass to a child of a keeper. What comes too late, for the child has ended meanwhile,
+// is stashed under the child's name, see [Context.StashFor].
+func (c *Context) Hand(child Ref) error {
+	c.actor.keeping.to, c.actor.keeping.toName = child.uid, child.Name()
+	return c.Pass(child)
+}
+
+// handed delivers what a keeper hands to a child; false if it hands it to nobody.
+func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
+	if to != a.keeping.to {
+		return false
+	}
+	below := e.Attached
+	e.Attached = notBelow(below)
+	if t := a.sys.table.Get(to); t != nil {
+		reason, err := t.accept(scr, e)
+		if err == nil {
+			return true
+		}
+		if reason != DeadStopped {
+			a.sys.refuse(scr, reason, err, t.uid, t.path, e)
+			e.Free()
+			return true
+		}
+	}
+	e.Attached = below
+	a.stash.PutFor(a.keeping.toName, e)
+	a.noteStash()
+	return true
+}
+
+// StashFor is Stash under a name, from where UnstashFor brings it back. Unstash brings back
+// those without a name first, and then those of each name.
+func (c *Context) StashFor(name string) error {
+	if c.stashed {
+		return ErrStashed
+	}
+	if err := c.actor.stashUnder(name, c.env); err != nil {
+		return err
+	}
+	c.stashed = true
+	return nil
+}
+
+// UnstashFor puts what was stashed under a name back to the front of the mailbox, in order, and
+// says how much that was.
+func (c *Context) UnstashFor(name string) int {
+	a := c.actor
+	mail := a.stash.TakeFor(name)
+	if len(mail) > 0 {
+		a.box.PushFront(mail...)
+		a.noteStash()
+	}
+	return len(mail)
+}
+
+// comesBack reports whether what waits for a kept actor that ends goes back to its keeper: it
+// ends in order, or by its own wish and not without having handled something. What a failure
+// leaves behind does not, or else an actor that fails at every start would be started without
+// end.
+func (a *actor) comesBack() bool {
+	if a.kept == nil || a.parent.life.State().Ending() {
+		return false
+	}
+	return a.ended == endOrdered || a.cause == nil && a.turns > a.kept.begun
+}
+
+// takeBack stashes what has come back with the end of a child, before what has come for its name
+// since.
+func (a *actor) takeBack(name string, mail []*mailbox.Envelope) {
+	if len(mail) == 0 {
+		return
+	}
+	for _, e := range mail {
+		e.Attached = below(e.Attached, name) // it may have come by a ref
+	}
+	a.stash.PutBefore(name, mail)
+	a.noteStash()
+}
+
+// Below is the name of the keeper's child that the current message was sent to by its path;
+// empty if it was sent to the keeper itself.
+func (c *Context) Below() string {
+	if c.env == nil || c.env.Attached == nil {
+		return ""
+	}
+	return c.env.Attached.Below
+}
+
+// below is what a message carries that is for a child of its receiver.
+func below(at *mailbox.Attached, name string) *mailbox.Attached {
+	b := mailbox.Attached{Below: name}
+	if at != nil {
+		b.Grants, b.Context = at.Grants, at.Context
+	}
+	return &b
+}
+
+func notBelow(at *mailbox.Attached) *mailbox.Attached {
+	if at == nil || at.Below == "" {
+		return at
+	}
+	if at.Grants == nil && at.Context == nil {
+		return nil
+	}
+	return &mailbox.Attached{Grants: at.Grants, Context: at.Context}
+}
+
+// findDoor is who gets what is sent to a path: the actor there, or the keeper whose child has
+// the name, whether it is there or not.
+func (s *System) findDoor(elements []string) (a *actor, name string) {
+	if n := len(elements) - 1; n > 0 {
+		if p := s.find(elements[:n]); p == nil {
+			return nil, ""
+		} else if p.props.keeps {
+			return p, elements[n]
+		}
+	}
+	return s.find(elements), ""
+}
+
+// door is findDoor for an actor that is there.
+func (a *actor) door() (to *actor, name string) {
+	if a.kept != nil {
+		return a.parent, a.Name()
+	}
+	return a, ""
+}
+
+// TreeHeld is what the host holds for the actor and all below it, in bytes, if it has limits as a
+// tree ([Limits.Tree]); otherwise it is that of the nearest actor above it that has.
+func (c *Context) TreeHeld() int64 { return c.actor.pool.Held() }

@@ -1,0 +1,242 @@
+package keyed
+
+import (
+	"container/heap"
+	"container/list"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// state is that of a key that the keeper knows of.
+type state uint8
+
+const (
+	awake   state = iota // its actor is there
+	leaving              // its actor was asked to end, or is about to; messages wait
+	waiting              // it waits for the place of another one; messages wait
+	granted              // there is a place for it, and its messages are about to be handled
+	failed               // its actor was stopped for a failure, and is not started again yet
+)
+
+// entry is what the keeper knows of a key.
+type entry struct {
+	name     string
+	state    state
+	ref      host.Ref
+	maker    abi.Ref // who has begun it; 0: Go code
+	started  time.Time
+	failures int // in a row
+	held     int // messages that wait, and their bytes
+	bytes    int64
+	when     time.Time // when it is to be looked at
+	until    time.Time // failed: when it may be started again
+	pos      int       // in due; -1: it is not there
+	used     *list.Element
+}
+
+// book is what there is: which keys, who was used when, and who waits for whom.
+type book struct {
+	entries map[string]*entry
+	byRef   map[abi.Ref]*entry
+	due     dueHeap
+	used    list.List // of those with an actor, the one used least recently first
+	alive   int       // actors
+	grants  int       // places that are given away
+	ending  int       // of them that are leaving
+	queue   []*entry  // that wait for a place
+	made    map[abi.Ref]int
+	failing int // keys that have failed
+	waits   int // messages that wait, and their bytes
+	weight  int64
+}
+
+func newBook() book {
+	return book{entries: map[string]*entry{}, byRef: map[abi.Ref]*entry{}, made: map[abi.Ref]int{}}
+}
+
+// taken is how many places are taken or promised.
+func (b *book) taken() int { return b.alive + b.grants + len(b.queue) }
+
+// begun notes the actor of a key.
+func (b *book) begun(e *entry, ref host.Ref, maker abi.Ref, now time.Time, look time.Time) {
+	switch e.state {
+	case granted:
+		b.grants--
+	case failed:
+		b.failing--
+	}
+	e.state, e.ref, e.maker, e.started = awake, ref, maker, now
+	b.entries[e.name], b.byRef[ref.UID()] = e, e
+	b.alive++
+	if maker != 0 {
+		b.made[maker]++
+	}
+	e.used = b.used.PushBack(e)
+	b.lookAt(e, look)
+}
+
+// ended notes the end of a key's actor.
+func (b *book) ended(e *entry) {
+	if e.state == leaving {
+		b.ending--
+	}
+	b.alive--
+	delete(b.byRef, e.ref.UID())
+	if e.maker != 0 {
+		if b.made[e.maker]--; b.made[e.maker] == 0 {
+			delete(b.made, e.maker)
+		}
+	}
+	b.used.Remove(e.used)
+	e.used = nil
+	b.noLook(e)
+}
+
+// forget drops a key that has no actor.
+func (b *book) forget(e *entry) {
+	switch e.state {
+	case granted:
+		b.grants--
+	case failed:
+		b.failing--
+	}
+	b.noLook(e)
+	delete(b.entries, e.name)
+}
+
+// touch notes that a key was used.
+func (b *book) touch(e *entry) { b.used.MoveToBack(e.used) }
+
+// leave and stay note that an actor was asked to end, and that it does not.
+func (b *book) leave(e *entry) {
+	e.state = leaving
+	b.ending++
+	b.noLook(e)
+}
+
+func (b *book) stay(e *entry, look time.Time) {
+	e.state = awake
+	b.ending--
+	b.lookAt(e, look)
+}
+
+// hold and released note that a message waits, and that all of a key do not any more.
+func (b *book) hold(e *entry, size int64) {
+	e.held++
+	e.bytes += size
+	b.waits++
+	b.weight += size
+}
+
+func (b *book) released(e *entry) {
+	b.waits -= e.held
+	b.weight -= e.bytes
+	e.held, e.bytes = 0, 0
+}
+
+// line puts a key behind those that wait for a place.
+func (b *book) line(e *entry) {
+	if e.state == failed {
+		b.failing--
+	}
+	b.noLook(e)
+	e.state = waiting
+	b.entries[e.name] = e
+	b.queue = append(b.queue, e)
+}
+
+// next takes out who has waited longest, last who has waited least.
+func (b *book) next() *entry {
+	e := b.queue[0]
+	b.queue[0] = nil
+	b.queue = b.queue[1:]
+	return e
+}
+
+func (b *book) last() *entry {
+	n := len(b.queue) - 1
+	e := b.queue[n]
+	b.queue[n] = nil
+	b.queue = b.queue[:n]
+	return e
+}
+
+// lookAt says when a key is to be looked at.
+func (b *book) lookAt(e *entry, when time.Time) {
+	b.noLook(e)
+	e.when = when
+	heap.Push(&b.due, e)
+}
+
+func (b *book) noLook(e *entry) {
+	if e.pos >= 0 && e.pos < len(b.due) && b.due[e.pos] == e {
+		heap.Remove(&b.due, e.pos)
+	}
+	e.pos = -1
+}
+
+// dueHeap is a heap by when, then by name, so that nothing depends on the order of maps.
+type dueHeap []*entry
+
+func (h dueHeap) Len() int { return len(h) }
+func (h dueHeap) Less(i, j int) bool {
+	if !h[i].when.Equal(h[j].when) {
+		return h[i].when.Before(h[j].when)
+	}
+	return h[i].name < h[j].name
+}
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].pos, h[j].pos = i, j
+}
+
+// Push implements heap.Interface.
+func (h *dueHeap) Push(x any) {
+	e := x.(*entry)
+	e.pos = len(*h)
+	*h = append(*h, e)
+}
+
+// Pop implements heap.Interface.
+func (h *dueHeap) Pop() any {
+	n := len(*h) - 1
+	e := (*h)[n]
+	(*h)[n] = nil
+	*h = (*h)[:n]
+	e.pos = -1
+	return e
+}
+
+// past are keys whose actors have ended, the last ones.
+type past struct {
+	most  int
+	order list.List
+	at    map[string]*list.Element
+}
+
+type gone struct {
+	name  string
+	since time.Time
+}
+
+func newPast(most int) past { return past{most: most, at: map[string]*list.Element{}} }
+
+func (p *past) add(name string, now time.Time) {
+	p.drop(name)
+	if p.most <= 0 {
+		return
+	}
+	if p.order.Len() >= p.most {
+		p.drop(p.order.Front().Value.(gone).name)
+	}
+	p.at[name] = p.order.PushBack(gone{name, now})
+}
+
+func (p *past) drop(name string) {
+	if x := p.at[name]; x != nil {
+		p.order.Remove(x)
+		delete(p.at, name)
+	}
+}

@@ -1,0 +1,345 @@
+package keyed
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// head is the behaviour of a keeper.
+type head struct {
+	Config
+	managed []glob.Path
+	past    past
+	book
+
+	msg    host.Message // the key's function is given a pointer to it
+	read   abi.Reader
+	digits []byte
+	alarm  time.Time // what the timer is set to; zero: it is not
+}
+
+// Times and numbers of the keeper's own.
+const (
+	lookTimer    = 1           // the key of its only timer
+	answerWithin = time.Minute // for an actor to come to the request to end
+	firstPenalty = 100 * time.Millisecond
+	mostPenalty  = time.Minute
+	mostFailures = 16       // from there on the penalty does not grow
+	looksATurn   = 1000     // actors that are looked at within one turn
+	leastSpare   = 16 << 10 // bytes of the bound that no new actor takes: ending one takes some, too
+	candidates   = 32       // of those that may have to make room
+)
+
+// Start implements host.Behaviour. What waited before a restart is handled anew.
+func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
+	if err := h.Check(); err != nil {
+		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
+	}
+	h.book, h.alarm = newBook(), time.Time{}
+	now := ctx.Now()
+	for _, ref := range ctx.Children() { // that the strategy keeps
+		if ctx.Watch(ref) == nil {
+			h.begun(&entry{name: ref.Name(), pos: -1}, ref, 0, now, now.Add(h.idle))
+		}
+	}
+	h.arm(ctx)
+	ctx.Unstash()
+	return nil
+}
+
+// Handle implements host.Behaviour.
+func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
+	for {
+		var ok bool
+		if h.msg, ok = ctx.Next(); !ok {
+			return nil
+		}
+		switch h.msg.Kind {
+		case abi.KindMessage:
+			h.receive(ctx)
+		case abi.KindTerminated:
+			h.terminated(ctx)
+		case abi.KindTimer:
+			h.alarm = time.Time{}
+			h.look(ctx)
+		case abi.KindReply, abi.KindAskTimeout: // to the request to end: no
+			h.stays(ctx, abi.Ref(h.msg.Correlation))
+		}
+	}
+}
+
+func (h *head) receive(ctx *host.Context) {
+	below := ctx.Below()
+	if below == "" && len(h.msg.Headers) > 0 {
+		if op, ok := abi.FindHeader(h.msg.Headers, Header); ok {
+			h.manage(ctx, string(op))
+			return
+		}
+	}
+	name, err := h.nameOf(below)
+	if err == nil {
+		err = h.pass(ctx, name)
+	}
+	if err != nil {
+		h.refuse(ctx, err)
+	}
+}
+
+// pass hands the message to the actor of a key, which it may have to start, or has it wait.
+func (h *head) pass(ctx *host.Context, name string) error {
+	e := h.entries[name]
+	if e == nil {
+		e = &entry{name: name, pos: -1}
+		return h.admit(ctx, e)
+	}
+	switch e.state {
+	case awake:
+		if _, alive := ctx.System().Load(e.ref); !alive { // that it has ended is about to be told
+			h.leave(e)
+			return h.keep(ctx, e)
+		}
+		h.touch(e)
+		return ctx.Hand(e.ref)
+	case granted:
+		return h.start(ctx, e)
+	case failed:
+		if ctx.Now().Before(e.until) {
+			return ErrFailed
+		}
+		return h.admit(ctx, e)
+	default:
+		return h.keep(ctx, e)
+	}
+}
+
+// keep has the message wait for the next actor of a key.
+func (h *head) keep(ctx *host.Context, e *entry) error {
+	size := int64(len(h.msg.Payload) + len(h.msg.Headers))
+	switch {
+	case e.held >= max(1, h.buffer/4), h.waits >= h.buffer, e.held > 0 && e.bytes+size > h.bytes/4, h.weight+size > h.bytes:
+		return ErrBuffer
+	case ctx.StashFor(e.name) != nil:
+		return ErrBuffer
+	}
+	h.hold(e, size)
+	return nil
+}
+
+// again has what waits for a key handled, before all that has come since.
+func (h *head) again(ctx *host.Context, e *entry) {
+	h.released(e)
+	ctx.UnstashFor(e.name)
+}
+
+// maker is who begins a key by the current message; 0: Go code.
+func (h *head) maker() abi.Ref {
+	if s := h.msg.Sender; !s.IsZero() && s.Path() != "/temp" {
+		return s.UID()
+	}
+	return 0
+}
+
+// admit starts the actor of a key that has none, or has the message wait for a place.
+func (h *head) admit(ctx *host.Context, e *entry) error {
+	if who := h.maker(); who != 0 && h.perSender > 0 && h.made[who] >= h.perSender {
+		return ErrShare
+	}
+	if h.taken() < h.max && h.room(ctx) {
+		return h.start(ctx, e)
+	}
+	if h.atLimit != Evict || !h.evict(ctx) {
+		return ErrFull
+	}
+	h.line(e)
+	if err := h.keep(ctx, e); err != nil { // the place will be somebody else's
+		h.last()
+		delete(h.entries, e.name)
+		return err
+	}
+	return nil
+}
+
+// room reports whether one actor more would probably not exceed the bound in bytes.
+func (h *head) room(ctx *host.Context) bool {
+	if h.maxBytes == 0 || h.alive == 0 {
+		return true
+	}
+	held := ctx.TreeHeld()
+	return held+held/int64(h.alive) <= h.maxBytes-max(h.maxBytes/16, leastSpare)
+}
+
+// evict asks the actor to end that was used least recently of those with nothing to do. Of those
+// that have, only so many are looked at, and count as used.
+func (h *head) evict(ctx *host.Context) bool {
+	for range min(candidates, h.used.Len()) {
+		e := h.used.Front().Value.(*entry)
+		h.touch(e)
+		if e.state != awake {
+			continue
+		}
+		if _, resting := ctx.System().Rest(e.ref); resting && h.passivate(ctx, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// start starts the actor of a key and hands it the message.
+func (h *head) start(ctx *host.Context, e *entry) error {
+	ref, err := ctx.Spawn(e.name, h.worker)
+	if err == nil {
+		err = ctx.Watch(ref)
+	}
+	if err != nil {
+		h.forget(e)
+		h.promote(ctx)
+		return err
+	}
+	h.past.drop(e.name)
+	now := ctx.Now()
+	h.begun(e, ref, h.maker(), now, now.Add(h.idle))
+	h.arm(ctx)
+	return ctx.Hand(ref)
+}
+
+// passivate asks an actor to end; false if that cannot be asked now.
+func (h *head) passivate(ctx *host.Context, e *entry) bool {
+	if err := ctx.Passivate(e.ref, answerWithin); err != nil && !errors.Is(err, host.ErrUnknown) {
+		return false
+	}
+	h.leave(e)
+	return true
+}
+
+// stays is for an actor that was asked to end and has something to do.
+func (h *head) stays(ctx *host.Context, ref abi.Ref) {
+	e := h.byRef[ref]
+	if e == nil || e.state != leaving {
+		return
+	}
+	h.stay(e, ctx.Now().Add(h.idle))
+	h.arm(ctx)
+	h.again(ctx, e)
+	for len(h.queue) > h.ending && !h.evict(ctx) { // somebody was promised its place
+		last := h.last()
+		delete(h.entries, last.name)
+		h.again(ctx, last)
+	}
+}
+
+// terminated is the end of an actor: what waits for it is handled, and who waits for a place has
+// one.
+func (h *head) terminated(ctx *host.Context) {
+	e := h.byRef[h.msg.Sender.UID()]
+	if e == nil {
+		return
+	}
+	now := ctx.Now()
+	h.ended(e)
+	delete(h.entries, e.name)
+	var why string
+	_ = h.msg.Decode(&why)
+	if strings.HasPrefix(why, "failed: ") {
+		h.penalize(ctx, e, now)
+	} else {
+		h.past.add(e.name, now)
+	}
+	h.again(ctx, e)
+	h.promote(ctx)
+}
+
+// promote gives a place that is free to who has waited longest.
+func (h *head) promote(ctx *host.Context) {
+	if len(h.queue) > 0 && h.alive+h.grants < h.max {
+		e := h.next()
+		e.state = granted
+		h.grants++
+		h.again(ctx, e)
+	}
+}
+
+// penalize has a key whose actor was stopped for a failure not be started again at once. Of no
+// more keys than there may be that is remembered.
+func (h *head) penalize(ctx *host.Context, e *entry, now time.Time) {
+	if h.failing >= h.max {
+		return
+	}
+	if now.Sub(e.started) >= mostPenalty {
+		e.failures = 0
+	}
+	penalty := min(firstPenalty<<min(e.failures, mostFailures), mostPenalty)
+	e.failures++
+	e.state, e.until = failed, now.Add(penalty)
+	h.failing++
+	h.entries[e.name] = e
+	h.lookAt(e, e.until.Add(mostPenalty))
+	h.arm(ctx)
+}
+
+// look looks at those that are due: who has had nothing to do for long enough is asked to end.
+func (h *head) look(ctx *host.Context) {
+	now := ctx.Now()
+	for range looksATurn {
+		if len(h.due) == 0 || h.due[0].when.After(now) {
+			break
+		}
+		e := h.due[0]
+		if e.state == failed {
+			h.forget(e)
+			continue
+		}
+		since, resting := ctx.System().Rest(e.ref)
+		switch end := since.Add(h.idle); {
+		case !resting: // its last turn will have ended later than now
+			h.lookAt(e, now.Add(h.idle))
+		case end.After(now):
+			h.lookAt(e, end)
+		case !h.passivate(ctx, e): // too many are asked already
+			h.lookAt(e, now.Add(min(h.idle, time.Second)))
+		}
+	}
+	h.arm(ctx)
+}
+
+// arm sets the timer to when somebody is to be looked at.
+func (h *head) arm(ctx *host.Context) {
+	if len(h.due) == 0 {
+		return
+	}
+	when := h.due[0].when
+	if !h.alarm.IsZero() && !when.Before(h.alarm) {
+		return
+	}
+	if ctx.After(lookTimer, max(when.Sub(ctx.Now()), 0), 0, nil) == nil {
+		h.alarm = when
+	}
+}
+
+// refuse answers a question that is not handed on. What is no question is unhandled.
+func (h *head) refuse(ctx *host.Context, err error) {
+	if h.msg.Correlation == 0 || h.msg.Sender.IsZero() {
+		ctx.Unhandled()
+		return
+	}
+	_ = ctx.ReplyError(err.Error())
+}
+
+// Decide implements host.Behaviour: the strategy decides.
+func (h *head) Decide(*host.Context, host.Ref, *abi.Failure) (supervision.Directive, *abi.Failure) {
+	return 0, nil
+}
+
+// CannotRewind implements host.Behaviour: a turn that fails has sent nothing.
+func (h *head) CannotRewind() string { return "" }
+
+// Rewind implements host.Behaviour.
+func (h *head) Rewind(*host.Context) bool { return true }
+
+// End implements host.Behaviour.
+func (h *head) End(*host.Context, host.End) {}

@@ -1,0 +1,190 @@
+package keyed
+
+import (
+	"strconv"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// HeaderKey is the header with the key of a message, the same that routers look at.
+const HeaderKey = "wasmactors.key"
+
+// For is a message with a key, of at most abi.MaxHeaderValue bytes.
+func For(key string, v any) host.Headed { return headed(v, HeaderKey, key) }
+
+func headed(v any, key, value string) host.Headed {
+	h, ok := v.(host.Headed)
+	if !ok {
+		return host.Headed{Value: v, Headers: map[string]string{key: value}}
+	}
+	headers := map[string]string{key: value}
+	for k, x := range h.Headers {
+		if k != key {
+			headers[k] = x
+		}
+	}
+	return host.Headed{Value: h.Value, Headers: headers}
+}
+
+// plain reports whether a byte of a key is itself in a name.
+func plain(b byte) bool {
+	return b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '_' || b == '.' || b == '-'
+}
+
+const hex = "0123456789ABCDEF"
+
+// Name is the name of a key's actor: the key, where every byte that is no letter, digit, '_', '.'
+// or '-' is '~' and two hexadecimal digits. It fails with ErrBadKey if the key is empty, or the
+// name longer than abi.MaxName.
+func Name(key string) (string, error) {
+	if key == "" || len(key) > abi.MaxName {
+		return "", ErrBadKey
+	}
+	all := key != "." && key != ".."
+	for i := 0; i < len(key) && all; i++ {
+		all = plain(key[i])
+	}
+	if all {
+		return key, nil
+	}
+	dots := key == "." || key == ".."
+	name := make([]byte, 0, len(key)+16)
+	for i := range len(key) {
+		if b := key[i]; plain(b) && !dots {
+			name = append(name, b)
+		} else {
+			name = append(name, '~', hex[b>>4], hex[b&15])
+		}
+	}
+	if len(name) > abi.MaxName {
+		return "", ErrBadKey
+	}
+	return string(name), nil
+}
+
+// Key is the key whose actor has a name; false if no key has it.
+func Key(name string) (string, bool) {
+	key := make([]byte, 0, len(name))
+	for i := 0; i < len(name); i++ {
+		if name[i] != '~' {
+			key = append(key, name[i])
+			continue
+		}
+		if i+2 >= len(name) {
+			return "", false
+		}
+		b, err := strconv.ParseUint(name[i+1:i+3], 16, 8)
+		if err != nil {
+			return "", false
+		}
+		key = append(key, byte(b))
+		i += 2
+	}
+	again, err := Name(string(key))
+	return string(key), err == nil && again == name
+}
+
+// Bounds of what is looked at for a key in a payload.
+const (
+	maxLooked = 64 << 10 // bytes
+	maxFields = 64       // keys of the map
+)
+
+// nameOf is the name of the actor that a message is for.
+func (h *head) nameOf(below string) (string, error) {
+	m := &h.msg
+	if below != "" {
+		if _, ok := Key(below); !ok {
+			return "", ErrBadKey
+		}
+		return below, nil
+	}
+	if h.key != nil {
+		if key := h.called(); key != nil {
+			return h.named(key)
+		}
+	}
+	if len(m.Headers) > 0 && h.header != "" {
+		if key, ok := abi.FindHeader(m.Headers, h.header); ok {
+			return h.named(key)
+		}
+	}
+	if h.field != "" {
+		if key := h.inField(m.Payload); key != nil {
+			return h.named(key)
+		}
+	}
+	return "", ErrNoKey
+}
+
+// named is Name, without an allocation for a key that there is.
+func (h *head) named(key []byte) (string, error) {
+	if e := h.entries[string(key)]; e != nil {
+		if all := len(key) > 0; all {
+			for _, b := range key {
+				all = all && plain(b)
+			}
+			if all {
+				return e.name, nil
+			}
+		}
+	}
+	if len(key) > abi.MaxName {
+		return "", ErrBadKey
+	}
+	return Name(string(key))
+}
+
+// called calls the function of the configuration.
+func (h *head) called() (key []byte) {
+	defer func() {
+		if recover() != nil {
+			key = nil
+		}
+	}()
+	return h.key(&h.msg)
+}
+
+// inField is the value of a key of the map that a payload is, nil if there is none.
+func (h *head) inField(payload []byte) []byte {
+	h.read.Reset(payload[:min(len(payload), maxLooked)])
+	r := &h.read
+	if r.Peek() != abi.TypeMap {
+		return nil
+	}
+	for range min(r.Map(), maxFields) {
+		if r.Peek() != abi.TypeText {
+			r.Skip()
+			r.Skip()
+			continue
+		}
+		if string(r.TextBytes()) == h.field && r.OK() {
+			return h.value(r)
+		}
+		if r.Skip(); !r.OK() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// value is a key that is a value of the payload: a text, bytes, or a whole number in digits.
+func (h *head) value(r *abi.Reader) (key []byte) {
+	switch r.Peek() {
+	case abi.TypeText:
+		key = r.TextBytes()
+	case abi.TypeBytes:
+		key = r.ByteString()
+	case abi.TypeUint:
+		h.digits = strconv.AppendUint(h.digits[:0], r.Uint(), 10)
+		key = h.digits
+	case abi.TypeNint:
+		h.digits = strconv.AppendInt(h.digits[:0], r.Int(), 10)
+		key = h.digits
+	}
+	if !r.OK() || len(key) == 0 {
+		return nil
+	}
+	return key
+}

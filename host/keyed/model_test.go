@@ -1,0 +1,181 @@
+package keyed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/keyed"
+	"pgregory.net/rapid"
+)
+
+// Whatever is sent, by header and by path, while actors end, crash, stop themselves, are evicted and
+// time passes, in any order of turns: every message is handled once, those of a key in their order,
+// and there are never two actors of a key (the workers see to that).
+func TestNothingIsLost(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		max := rapid.IntRange(1, 4).Draw(rt, "max")
+		at := rapid.SampledFrom([]keyed.AtLimit{keyed.Refuse, keyed.Evict}).Draw(rt, "at the limit")
+		c := keyed.New(w.worker()).WithIdle(10 * time.Second).WithMax(max).WithAtLimit(at)
+		r := w.start(c)
+		keys := []string{"a", "b", "c", "d"}
+		if at == keyed.Refuse {
+			keys = keys[:max] // nothing is refused then
+		}
+		key := rapid.SampledFrom(keys)
+		verb := rapid.SampledFrom([]string{"x", "x", "x", "crash", "stop", "timer 15s", "timer 3s", "ask 5s", "child"})
+		n := map[string]int{}
+		sent := 0
+		refused := 0
+		rt.Repeat(map[string]func(*rapid.T){
+			"send": func(t *rapid.T) {
+				k, v := key.Draw(t, "key"), verb.Draw(t, "what")
+				if v == "child" {
+					v = "x"
+				}
+				n[k]++
+				sent++
+				text := fmt.Sprintf("%s #%d", v, n[k])
+				var err error
+				if rapid.Bool().Draw(t, "by path") {
+					err = w.TellPath("/user/users/"+k, text)
+				} else {
+					err = w.Tell(r, keyed.For(k, text))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			"some turns": func(t *rapid.T) { w.RunUntilIdle(rapid.IntRange(1, 5).Draw(t, "n")) },
+			"run":        func(*rapid.T) { w.run() },
+			"pass":       func(t *rapid.T) { w.clock.Advance(time.Duration(rapid.IntRange(1, 12).Draw(t, "s")) * time.Second) },
+			"restart":    func(t *rapid.T) { _ = w.Restart(r) },
+			"": func(t *rapid.T) {
+				if alive := len(w.Select("/user/users/*")); alive > max {
+					t.Fatalf("%d actors, at most %d", alive, max)
+				}
+			},
+		})
+		w.run()
+		last := map[string]int{}
+		handled := 0
+		for _, h := range w.heard {
+			k, text, _ := strings.Cut(h, ":")
+			_, no, numbered := strings.Cut(text, "#")
+			if !numbered {
+				continue // of a timer, an ask
+			}
+			handled++
+			var i int
+			_, _ = fmt.Sscan(no, &i)
+			if i <= last[k] {
+				rt.Fatalf("%s: %d behind %d: %q", k, i, last[k], w.heard)
+			}
+			last[k] = i
+		}
+		for {
+			select {
+			case e := <-w.log.C():
+				if e.Kind == host.EventUnhandled && e.Ref.Name() == "users" {
+					refused++
+				}
+				if e.Kind == host.EventDeadLetter {
+					rt.Fatalf("a dead letter: %+v", e.Dead)
+				}
+				continue
+			default:
+			}
+			break
+		}
+		if at == keyed.Refuse && refused > 0 || handled+refused != sent {
+			rt.Fatalf("%d sent, %d handled, %d refused: %q", sent, handled, refused, w.heard)
+		}
+		w.pass(time.Minute)
+		w.pass(time.Minute)
+		w.there()
+	})
+}
+
+// Many senders ask for few keys on several threads while actors come and go all the time: every
+// question is answered or refused, each key counts what it has handled, and no actor is there
+// twice.
+func TestHammer(t *testing.T) {
+	s := must(host.New(host.NewConfig("hammer")))(t)
+	defer func() { _ = s.Close(context.Background()) }()
+	var mu sync.Mutex
+	live, twice := map[string]int{}, false
+	count := func(name string, by int) {
+		mu.Lock()
+		defer mu.Unlock()
+		live[name] += by
+		twice = twice || live[name] > 1
+	}
+	r := must(s.Spawn("users", keyed.New(host.Native(func() host.Actor { return &hammered{count: count} })).
+		WithIdle(time.Millisecond).WithMax(6).WithAtLimit(keyed.Evict).Props()))(t)
+	rounds := 2000
+	if testing.Short() {
+		rounds = 400
+	}
+	var wg sync.WaitGroup
+	answered := make([]int, 4)
+	for g := range answered {
+		wg.Go(func() {
+			for i := range rounds {
+				key := fmt.Sprintf("k%d", (i*7+g)%12)
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				m, err := s.Ask(ctx, r, keyed.For(key, []string{"x", "x", "stop", "crash"}[i%4]))
+				cancel()
+				var no *host.ReplyError
+				var turn *host.TurnError
+				switch {
+				case err == nil:
+					var got string
+					if m.Decode(&got) != nil || got != key {
+						t.Errorf("%q answered for %s", got, key)
+					}
+					answered[g]++
+				case errors.As(err, &turn): // a crash
+				case errors.As(err, &no) && (no.Reason == keyed.ErrFull.Error() || no.Reason == keyed.ErrBuffer.Error()):
+				default:
+					t.Errorf("%s: %v", key, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	if twice {
+		t.Error("two actors of a key at a time")
+	}
+	for g, n := range answered {
+		if n < rounds/3 {
+			t.Errorf("%d: %d of %d were answered", g, n, rounds)
+		}
+	}
+}
+
+type hammered struct{ count func(string, int) }
+
+func (h *hammered) Started(ctx *host.Context) error { h.count(ctx.Self().Name(), 1); return nil }
+func (h *hammered) Stopped(ctx *host.Context)       { h.count(ctx.Self().Name(), -1) }
+func (h *hammered) Receive(ctx *host.Context, m host.Message) error {
+	var text string
+	if err := m.Decode(&text); err != nil {
+		return err
+	}
+	switch text {
+	case "crash":
+		return errors.New("crashed")
+	case "stop":
+		ctx.Stop(ctx.Self())
+	}
+	return ctx.Reply(ctx.Self().Name())
+}
