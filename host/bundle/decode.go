@@ -133,6 +133,7 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		box := c.mailbox(v.object("mailbox"), v.object("limits"), &l)
 		a := Actor{Name: k.Value, Mailbox: box, Limits: l.Limits, Stack: l.stack, Table: l.table, line: k.Line, column: k.Column}
 		a.Routing, a.routing = c.routing(k.Value, v), routingText(v)
+		a.Keyed, a.keyed = c.keyed(k.Value, v), keyedText(v)
 		v.text("type") // reads the key; the module is found with its place
 		if typ := v.get("type"); typ.given() {
 			a.Module, a.Type = c.actorType(m, typ.n)

@@ -137,6 +137,7 @@ func compare(a, b *Actor) (action, string) {
 	note(replaced, a.mailbox == b.mailbox, "mailbox")
 	note(replaced, a.Dispatcher == b.Dispatcher, "dispatcher")
 	note(replaced, a.routing == b.routing, "router")
+	note(replaced, a.keyed == b.keyed, "keyed")
 	k, l := a.Limits, b.Limits
 	note(replaced, k.Mailbox == l.Mailbox && k.MailboxBytes == l.MailboxBytes, "limits.mailbox")
 	note(replaced, k.Held == l.Held, "limits.held")
@@ -161,8 +162,8 @@ func compare(a, b *Actor) (action, string) {
 			note(restarts, false, "children")
 		}
 	}
-	if f == restarts && (a.Resend != nil || a.Routing != nil) {
-		f = replaced // a restart would not reach the resender's child, or the routees
+	if f == restarts && (a.Resend != nil || a.Routing != nil || a.Keyed != nil) {
+		f = replaced // a restart would not reach the resender's child, the routees, or the keys' actors
 	}
 	return f, strings.Join(slices.Compact(whys), ", ")
 }

@@ -42,9 +42,13 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 	}
 	e.line("%s", want+" ("+a.Shown()+")")
 	e.line("")
-	if a.Routing != nil && a.Routing.Pool > 0 {
-		e.line("each routee")
-		e.s, e.boss = a.Supervision, "its router"
+	if a.many() {
+		each, boss := "each routee", "its router"
+		if a.Keyed != nil {
+			each, boss = "the actor of each key", "its keeper"
+		}
+		e.line("%s", each)
+		e.s, e.boss = a.Supervision, boss
 		chain, paths = append(chain, a), append(paths, want)
 	}
 	e.line("decided by\t%s", e.boss)

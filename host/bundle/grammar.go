@@ -234,7 +234,7 @@ func actorWith(children, capabilities *shape) *shape {
 		optional("messages", messagesShape),
 		optional("children", children),
 	)
-	shape.fields = append(shape.fields, routingFields()...)
+	shape.fields = append(append(shape.fields, routingFields()...), optional("keyed", keyedShape))
 	return shape
 }
 

@@ -350,7 +350,7 @@ func (m *Manifest) paths() (paths []string, spawners map[string]bool) {
 	spawners = map[string]bool{}
 	note := func(p string, a *Actor) {
 		paths = append(paths, p)
-		if len(a.Capabilities.Spawn) > 0 || a.Routing != nil && a.Routing.Pool > 0 {
+		if len(a.Capabilities.Spawn) > 0 || a.many() {
 			spawners[p] = true
 		}
 	}

@@ -89,9 +89,10 @@ type Actor struct {
 	Resend       *host.Resend // nil: nothing is kept for it
 	Routing      *Routing     // nil: it is no router
 	Messages     *Messages    // nil: nothing is said of them
+	Keyed        *Keyed       // nil: it is one actor, and not one for each key
 	Children     []Actor
 
-	supervision, resend, mailbox, routing string // what the manifest says of them, see canonical
+	supervision, resend, mailbox, routing, keyed string // what the manifest says of them, see canonical
 
 	line, column int
 }

@@ -320,6 +320,9 @@ func (b *Bundle) props(a *Actor) host.Props {
 
 // stated is what the manifest says of an actor, and of its children.
 func (b *Bundle) stated(a *Actor) host.Props {
+	if a.Keyed != nil {
+		return b.keeper(a)
+	}
 	if a.Routing != nil {
 		return b.routed(a)
 	}

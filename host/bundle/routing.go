@@ -246,6 +246,8 @@ func (r *Routing) kind() string { return "router/" + r.Logic }
 func (a *Actor) Shown() string {
 	typ := a.Module + "/" + a.Type
 	switch r := a.Routing; {
+	case a.Keyed != nil:
+		return "keyed, for each key an actor " + typ
 	case r == nil:
 		return typ
 	case r.Pool == 0:
@@ -281,6 +283,9 @@ func (b *Bundle) routed(a *Actor) host.Props {
 func (c *checker) danglingRoutees(actor view, paths []string, spawners map[string]bool) {
 	for _, p := range actor.items("to") {
 		c.danglingAt(p.n, "to", paths, spawners)
+	}
+	for _, p := range actor.object("keyed").items("manage") {
+		c.danglingAt(p.n, "keyed.manage", paths, spawners)
 	}
 	for _, p := range actor.object("routing").items("manage") {
 		c.danglingAt(p.n, "routing.manage", paths, spawners)

@@ -41,7 +41,7 @@ var (
 	// ErrNoKey says that there is no key in the message.
 	ErrNoKey = errors.New("keyed: the message has no key")
 	// ErrBadKey says that the key cannot be that of an actor: it is empty or too long.
-	ErrBadKey = fmt.Errorf("keyed: not a key: it must have 1 byte at least, and as a name %d at most", abi.MaxName)
+	ErrBadKey = fmt.Errorf("keyed: not a key: it must have 1 byte at least, and as a name %d at most; in a path all but letters, digits, _ . - is written as ~ and two hexadecimal digits", abi.MaxName)
 	// ErrFull says that there are as many actors as there may be, and none of them may end.
 	ErrFull = errors.New("keyed: there are as many keys as there may be")
 	// ErrShare says that the sender has begun as many keys as one sender may.

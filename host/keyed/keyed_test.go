@@ -16,7 +16,7 @@ import (
 )
 
 // Names stand for keys one to one, whatever the keys are.
-func TestNames(t *testing.T) {
+func TestNamesOfKeys(t *testing.T) {
 	for key, want := range map[string]string{"alice": "alice", "a/b": "a~2Fb", ".": "~2E", "..": "~2E~2E", "...": "...", "~": "~7E", "a\x00\n": "a~00~0A", "": "", strings.Repeat("x", 256): "", strings.Repeat("/", 86): ""} {
 		if got, err := keyed.Name(key); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", key, got, err)

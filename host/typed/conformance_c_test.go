@@ -40,7 +40,9 @@ func TestC02_TheResultDecides(t *testing.T) {
 	w.wants("no receipt for -2: actor: there was no answer in time")
 	// A failure of the turn is an answer at once.
 	w.tell(teller, "pay -1")
-	if !slices.ContainsFunc(w.heard, func(s string) bool { return strings.HasPrefix(s, "no receipt for -1: ") && strings.Contains(s, "robbery") }) {
+	if !slices.ContainsFunc(w.heard, func(s string) bool {
+		return strings.HasPrefix(s, "no receipt for -1: ") && strings.Contains(s, "robbery")
+	}) {
 		t.Errorf("nobody was told of the failure: %q", w.heard)
 	}
 }

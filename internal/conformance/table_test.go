@@ -32,6 +32,7 @@ func rows() (ids []string) {
 	series("G%02d", 1, 12)
 	series("I%02d", 1, 18)
 	series("K%02d", 1, 23)
+	series("L%02d", 33, 34)
 	series("1.%d", 1, 5)
 	series("3.%d", 1, 8)
 	return ids

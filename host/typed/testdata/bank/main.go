@@ -29,7 +29,9 @@ func (b *bank) Started(ctx *actor.Context) error { say(ctx, "started"); return n
 
 func (b *bank) Stopped(ctx *actor.Context) { say(ctx, "stopped") }
 
-func (b *bank) PreRestart(ctx *actor.Context, reason string) { say(ctx, "before a restart: %s", reason) }
+func (b *bank) PreRestart(ctx *actor.Context, reason string) {
+	say(ctx, "before a restart: %s", reason)
+}
 
 func (b *bank) Pay(ctx *actor.Context, p *payment) (*receipt, error) {
 	b.payments++

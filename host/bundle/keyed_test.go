@@ -1,0 +1,100 @@
+package bundle
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/keyed"
+)
+
+// Every key of a keyed actor takes effect on the model.
+func TestKeyedKeys(t *testing.T) {
+	m := parse(t, strings.Replace(minimal, "  a: {type: m/t}\n", `  a: {type: m/t}
+  b:
+    type: m/t
+    keyed: {header: user, field: id, idle: 1m, max: 7, max-per-sender: 3, max-bytes: 1MiB, at-limit: evict, buffer: 10, buffer-bytes: 2MiB, remember: 5, manage: [/user/a]}
+  c: {type: m/t, keyed: {}}
+`, 1))
+	if want := (&Keyed{
+		Header: "user", Field: "id", Idle: time.Minute, Max: 7, PerSender: 3, MaxBytes: 1 << 20, AtLimit: keyed.Evict, Buffer: 10, BufferBytes: 2 << 20,
+		Remember: 5, Managers: []string{"/user/a"},
+	}); !reflect.DeepEqual(m.Actors[1].Keyed, want) {
+		t.Errorf("%+v", m.Actors[1].Keyed)
+	}
+	if want := (&Keyed{
+		Idle: keyed.DefaultIdle, Max: keyed.DefaultMax, Buffer: keyed.DefaultBuffer, BufferBytes: keyed.DefaultBytes, Remember: keyed.DefaultRemember,
+	}); !reflect.DeepEqual(m.Actors[2].Keyed, want) {
+		t.Errorf("%+v", m.Actors[2].Keyed)
+	}
+	if m.Actors[0].Keyed != nil || m.Actors[1].Shown() != "keyed, for each key an actor m/t" {
+		t.Error(m.Actors[1].Shown())
+	}
+}
+
+func TestKeyedDiagnostics(t *testing.T) {
+	for _, c := range []struct{ actor, want string }{
+		{"{keyed: {}}", `actor a lacks the key "type"`},
+		{"{type: m/t, keyed: {max: 0}}", "actors.a.keyed.max must be at least 1, not 0"},
+		{"{type: m/t, keyed: {at-limit: evikt}}", `actors.a.keyed.at-limit cannot be "evikt"; did you mean "evict"?`},
+		{"{type: m/t, keyed: {idle: 0s}}", "bundle.yaml:6:32: keyed.idle must be at least 1ms"},
+		{"{type: m/t, keyed: {}, supervision: {strategy: all-for-one}}", "must be one-for-one"},
+		{"{type: m/t, keyed: {}, children: {b: {type: m/t}}}", "children has no meaning for the keyed actor a"},
+		{"{type: m/t, keyed: {}, resend: {}}", "resend has no meaning for the keyed actor a"},
+		{"{type: m/t, keyed: {}, pool: 3}", "pool has no meaning for the keyed actor a"},
+		{"{to: [/user/b], keyed: {}}", "to has no meaning for the keyed actor a"},
+		{"{type: m/t, keyed: {}, capabilities: {metrics: {x_total: {kind: counter, help: x}}}}", "capabilities.metrics are for single actors"},
+		{"{type: m/t, keyed: {manage: [/user/x]}}", "keyed.manage: no actor of the bundle has the path /user/x"},
+	} {
+		text := strings.Replace(minimal, "{type: m/t}", c.actor, 1) + "  b: {type: m/t}\n"
+		_, err := Parse("bundle.yaml", []byte(text))
+		var ds Diagnostics
+		if !errors.As(err, &ds) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", c.actor, err, c.want)
+		}
+	}
+	parse(t, strings.Replace(minimal, "{type: m/t}", "{type: m/t, capabilities: {send: [/user/b/anna]}}", 1)+"  b: {type: m/t, keyed: {}}\n")
+}
+
+// What the manifest says of keys takes effect on the system.
+func TestKeyedTakesEffect(t *testing.T) {
+	there := func(sys *host.System) (names string) {
+		for _, r := range sys.Select("/user/a/*") {
+			names += r.Name() + " "
+		}
+		return names
+	}
+	tell := func(t *testing.T, sys *host.System, keys ...string) {
+		t.Helper()
+		for _, key := range keys {
+			if err := sys.Tell(lookup(t, sys, "/user/a"), host.Headed{Value: map[string]any{"id": "f" + key}, Headers: map[string]string{"user": key}}); err != nil {
+				t.Fatal(err)
+			}
+			sys.RunUntilIdle(10_000)
+		}
+	}
+	for _, c := range []struct {
+		keyed string
+		after time.Duration
+		want  string
+	}{
+		{"{header: user}", 0, "1 2 3 "},
+		{"{field: id}", 0, "f1 f2 f3 "},
+		{"{header: user, idle: 1m}", time.Minute, ""},
+		{"{header: user}", time.Minute, "1 2 3 "},
+		{"{header: user, max: 2}", 0, "1 2 "},
+		{"{header: user, max: 2, at-limit: evict}", 0, "2 3 "},
+		{"{header: user, max-bytes: 64KiB}", 0, "1 2 "},
+	} {
+		sys, clock := routers(t, "  a: {type: m/echo, keyed: "+c.keyed+", limits: {memory: 64KiB}}\n")
+		tell(t, sys, "1", "2", "3")
+		clock.Advance(c.after)
+		sys.RunUntilIdle(10_000)
+		if got := there(sys); got != c.want && c.keyed != "{header: user, max-bytes: 64KiB}" || len(got) > len(c.want) {
+			t.Errorf("%s: there are %q, want %q", c.keyed, got, c.want)
+		}
+	}
+}
