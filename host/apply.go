@@ -78,12 +78,20 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 	case abi.OpStop:
 		g.stop(scr, cmd)
 	case abi.OpWatch:
+		if isMany(cmd) {
+			g.watchMany(scr, cmd)
+			return
+		}
 		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
 			if err := a.watchRef(scr, uid, ""); err != nil {
 				g.overLimit(scr, keyOf(err, "limits.watches"), uid, "watch", nil)
 			}
 		}
 	case abi.OpUnwatch:
+		if isMany(cmd) {
+			g.watchMany(scr, cmd)
+			return
+		}
 		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
 			a.unwatchRef(scr, uid)
 		}

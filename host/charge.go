@@ -32,6 +32,8 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 			if cmd.Op == abi.OpForward {
 				f = x.Charge(copied)
 			}
+		case (cmd.Op == abi.OpWatch || cmd.Op == abi.OpUnwatch) && isMany(cmd):
+			f = g.chargePattern(x, strings.TrimPrefix(string(cmd.ToPath), futureSign), sandbox.CostSend)
 		case (cmd.Op == abi.OpSend || cmd.Op == abi.OpForward) && glob.HasMeta(string(cmd.ToPath)):
 			f = g.chargePattern(x, string(cmd.ToPath), copied+sandbox.CostSend)
 		default:

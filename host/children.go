@@ -47,6 +47,9 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 	case refusal == family.Taken:
 		return nil, ErrNameTaken
 	}
+	if a.sys.lookouts.n.Load() != 0 {
+		a.sys.lookouts.born(scr, m.Child)
+	}
 	m.Child.post(scr, sysMsg{kind: sysStart})
 	return m.Child, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,21 +84,113 @@ func TestB25_ResolveOne(t *testing.T) {
 	}
 }
 
-// B26: a pattern cannot be watched, asked or stopped; for actors in Go it is no ref.
-func TestB26_PatternsAreOnlySentTo(t *testing.T) { everyManner(t, rowB26_PatternsAreOnlySentTo) }
+// B26: nobody is stopped or asked by a pattern. Watching by one is watching all that match, by their
+// refs: now, or in future as well.
+func TestB26_Patterns(t *testing.T) { everyManner(t, rowB26_Patterns) }
 
-func rowB26_PatternsAreOnlySentTo(t *testing.T) {
+func rowB26_Patterns(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
 	g := l.spawn("guest", puppet(t, on(abi.KindTerminated, toProbe("terminated")), on(abi.KindReply, toProbe("reply"))))
-	l.say(g, script(now(abi.AppendWatch(nil, 0, "/user/a*"), abi.AppendStop(nil, 0, "/user/a*"), abi.AppendAsk(nil, 0, "/user/a*", 1, 1e9, nil, encoded("get")))))
+	l.say(g, script(now(abi.AppendStop(nil, 0, "/user/a*"), abi.AppendAsk(nil, 0, "/user/a*", 1, 1e9, nil, encoded("get")))))
 	if !l.alive(a) {
 		t.Error("stopped by a pattern")
 	}
-	l.Stop(a)
-	l.run()
 	l.wants()
-	l.equal("dead letters", l.letters(), []string{"unknown actor: <nil>", "unknown actor: <nil>", "unknown actor: get"})
+	l.equal("dead letters", l.letters(), []string{"unknown actor: <nil>", "unknown actor: get"})
+}
+
+func TestB26_WatchingByPatterns(t *testing.T) { everyManner(t, rowB26_WatchingByPatterns) }
+
+func rowB26_WatchingByPatterns(t *testing.T) {
+	for _, s := range []struct {
+		name  string
+		props Props
+		do    func(op, path string) any
+	}{
+		{"native", Func(func(ctx *Context, m Message) error {
+			if m.Kind == abi.KindTerminated {
+				return tellProbe(ctx, "terminated")
+			}
+			var w []string
+			if m.Decode(&w) != nil {
+				return nil
+			}
+			path, future := strings.CutPrefix(w[1], "+")
+			switch {
+			case w[0] == "unwatch":
+				ctx.UnwatchPath(path)
+			case future:
+				_, _ = ctx.WatchPath(path, PresentAndFuture)
+			default:
+				_, _ = ctx.WatchPath(path, Present)
+			}
+			return nil
+		}), func(op, path string) any { return []string{op, path} }},
+		{"guest", puppet(t, on(abi.KindTerminated, toProbe("terminated"))), func(op, path string) any {
+			if op == "unwatch" {
+				return script(now(abi.AppendUnwatch(nil, 0, "+"+path)))
+			}
+			return script(now(abi.AppendWatch(nil, 0, path)))
+		}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			l := newStage(t, nil)
+			w := l.spawn("watcher", s.props)
+			end := func(name string) {
+				t.Helper()
+				ref, err := l.Lookup("/user/" + name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.Stop(ref)
+				l.run()
+			}
+			for _, name := range []string{"a1", "a2", "b1"} {
+				l.spawn(name, newCounter())
+			}
+			for _, path := range []string{"/user/a*", "/user/a*", "../a1"} {
+				l.say(w, s.do("watch", path))
+			}
+			l.spawn("a3", newCounter()) // later, and not wanted
+			for _, name := range []string{"a1", "a2", "a3", "b1"} {
+				end(name)
+			}
+			l.wants("message terminated", "message terminated")
+
+			l.spawn("c1", newCounter())
+			for range 2 { // now and later, told once
+				l.say(w, s.do("watch", "+/user/c?"))
+			}
+			l.spawn("c2", newCounter())
+			l.spawn("c20", newCounter())
+			for _, name := range []string{"c1", "c2", "c20"} {
+				end(name)
+			}
+			l.wants("message terminated", "message terminated")
+			l.spawn("c1", newCounter()) // another of the name
+			end("c1")
+			l.wants("message terminated")
+			if err := l.System.Restart(w); err != nil { // watches survive
+				t.Fatal(err)
+			}
+			l.run()
+			l.spawn("c3", newCounter())
+			end("c3")
+			l.wants("message terminated")
+			l.spawn("c4", newCounter())
+			l.say(w, s.do("unwatch", "/user/c?"))
+			end("c4")
+			l.spawn("c5", newCounter())
+			end("c5")
+			l.wants()
+			l.Stop(w)
+			l.run()
+			if n := l.lookouts.n.Load(); n != 0 {
+				t.Errorf("%d patterns are left", n)
+			}
+		})
+	}
 }
 
 // B27: a receive timeout comes after a time without messages, and again; every message begins

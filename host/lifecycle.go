@@ -404,6 +404,8 @@ func (a *actor) finishStop(scr *scratch) {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
 	}
 	a.watch.Clear()
+	a.sys.lookouts.drop(a, "")
+	a.closeAccount()
 	for i := range left {
 		a.tooLate(scr, &left[i])
 	}

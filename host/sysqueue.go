@@ -40,6 +40,7 @@ const (
 	sysResetBackoff                // count the failures of a child anew
 	sysWatch                       // somebody wants to know of the end
 	sysUnwatch                     // not any more
+	sysBorn                        // one was started that it looks out for
 	sysTerminated                  // a watched actor has gone
 	sysUnanswered                  // there will be no answer to an ask
 	sysDelegate                    // another one may answer an ask
@@ -143,7 +144,7 @@ func (q *systemQueue) thin() {
 			seen[k] = true
 		}
 	}
-	asked := 0
+	asked, born := 0, 0
 	rest := make([]sysMsg, 0, len(q.items)/2)
 	for i, m := range q.items {
 		switch m.kind {
@@ -153,6 +154,11 @@ func (q *systemQueue) thin() {
 			if keep[i] {
 				seen[k] = true
 				asked++
+			}
+		case sysBorn:
+			if born++; born > mostBorn {
+				keep[i] = false
+				m.token.(*lookout).missed.Store(true)
 			}
 		case sysStop, sysQuit, sysStray:
 			if !m.order {
@@ -223,7 +229,7 @@ func (a *actor) post(scr *scratch, m sysMsg) bool {
 // does not.
 func (k sysKind) urgent() bool {
 	switch k {
-	case sysWatch, sysUnwatch, sysTerminated, sysUnanswered, sysDelegate, sysObserve, sysSleep, sysLook:
+	case sysWatch, sysUnwatch, sysBorn, sysTerminated, sysUnanswered, sysDelegate, sysObserve, sysSleep, sysLook:
 		return false
 	}
 	return true
@@ -301,6 +307,8 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		a.watch.AddWatcher(m.ref)
 	case sysUnwatch:
 		a.watch.RemoveWatcher(m.ref)
+	case sysBorn:
+		a.sawBorn(scr, m)
 	case sysTerminated:
 		a.watchedEnded(scr, m.ref, m.reason)
 	case sysUnanswered:

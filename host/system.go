@@ -36,6 +36,7 @@ type System struct {
 	table        directory.Table[actor]
 	outside      outsiders
 	recent       recents
+	lookouts     lookouts
 	bus          bus
 	redacting    sync.Mutex // of who adds secrets
 	dead         deadLetters

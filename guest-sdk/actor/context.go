@@ -143,7 +143,9 @@ func (c *Context) Watch(ref Ref) {
 	wrote(abi.AppendWatch(appendix(usualHead), ref, ""))
 }
 
-// WatchPath watches whoever has the path now; see TellPath.
+// WatchPath watches whoever has the path now, see TellPath; with patterns all that match. The end
+// of each is told once. A path that begins with "+", such as +/user/workers/*, stands for those as
+// well that are started there later.
 func (c *Context) WatchPath(path string) {
 	if path == "" {
 		c.nowhere("WatchPath")
@@ -159,6 +161,19 @@ func (c *Context) Unwatch(ref Ref) {
 		return
 	}
 	wrote(abi.AppendUnwatch(appendix(usualHead), ref, ""))
+}
+
+// UnwatchPath takes back the watches of all that a path with patterns matches; that of those that
+// are started later, too, if it was made with the same path.
+func (c *Context) UnwatchPath(path string) {
+	if path == "" {
+		c.nowhere("UnwatchPath")
+		return
+	}
+	if path[0] != '+' {
+		path = "+" + path
+	}
+	wrote(abi.AppendUnwatch(appendix(usualHead+len(path)), 0, path))
 }
 
 // After sends the actor a message of KindTimer, with key as its Correlation,

@@ -59,6 +59,9 @@ func CompilePath(pattern string) Path {
 	return Path{elements: elements}
 }
 
+// SelectPath makes a Path of the elements of a selection, where "**" is an element like '*'.
+func SelectPath(elements []string) Path { return Path{elements: elements} }
+
 // CompilePaths makes a Path of each pattern.
 func CompilePaths(patterns []string) []Path {
 	var out []Path

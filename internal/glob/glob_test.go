@@ -34,6 +34,9 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s matches %s: %v", c.pattern, c.path, got)
 		}
 	}
+	if p := SelectPath([]string{"user", "**"}); !p.Match([]string{"user", "a"}) || p.Match([]string{"user", "a", "b"}) || p.Match([]string{"user"}) {
+		t.Error("a selection goes below")
+	}
 	if MatchAnyPath(nil, []string{"user"}) || !MatchAnyPath(CompilePaths([]string{"/x", "/user"}), []string{"user"}) {
 		t.Error("any of several")
 	}

@@ -1,0 +1,282 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/glob"
+)
+
+// Watching by a pattern: whoever matches now is watched as if by its ref, and, if that is wanted,
+// whoever is started later.
+
+// Scope says whom a pattern of [Context.WatchPath] stands for.
+type Scope uint8
+
+const (
+	// Present are those that match now.
+	Present Scope = iota
+	// PresentAndFuture are those that match now, and those that are started later.
+	PresentAndFuture
+)
+
+// futureSign begins the path of a guest's watch that is PresentAndFuture.
+const futureSign = "+"
+
+// Bounds of the patterns that wait for actors to be started: each start is compared with them.
+const (
+	mostLookouts       = 8   // of an actor
+	mostLookoutsOfTree = 64  // of an actor below /user and all below it
+	mostLookoutsOfAll  = 256 // of the system
+)
+
+// lookout is a pattern that an actor watches for those that are started later.
+type lookout struct {
+	watcher *actor
+	text    string
+	at      []string // the elements of the pattern
+	child   bool // it was written as "./name"
+
+	missed atomic.Bool // starts were not told one by one
+	told   bool        // that there are more than may be watched; the watcher's own run
+}
+
+// lookouts are those of a system.
+type lookouts struct {
+	n    atomic.Int32
+	mu   sync.Mutex
+	list []*lookout
+}
+
+// add enters one; the error says which bound it would exceed.
+func (l *lookouts) add(x *lookout) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own, tree := 0, 0
+	for _, y := range l.list {
+		if y.watcher == x.watcher {
+			if own++; y.text == x.text {
+				return nil
+			}
+		}
+		if y.watcher.tree == x.watcher.tree {
+			tree++
+		}
+	}
+	if own >= mostLookouts || tree >= mostLookoutsOfTree || len(l.list) >= mostLookoutsOfAll {
+		return fmt.Errorf("%w: an actor may watch %d patterns for those that are started later, its tree %d, all together %d", ErrLimit, mostLookouts, mostLookoutsOfTree, mostLookoutsOfAll)
+	}
+	l.list = append(l.list, x)
+	l.n.Store(int32(len(l.list)))
+	return nil
+}
+
+// drop removes those of an actor with a text, or all if it is empty.
+func (l *lookouts) drop(a *actor, text string) {
+	if l.n.Load() == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = slices.DeleteFunc(l.list, func(x *lookout) bool { return x.watcher == a && (text == "" || x.text == text) })
+	l.n.Store(int32(len(l.list)))
+}
+
+// has reports whether one was not dropped.
+func (l *lookouts) has(x *lookout) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.list, x)
+}
+
+// born tells who looks out for a new actor. Any goroutine may call it.
+func (l *lookouts) born(scr *scratch, a *actor) {
+	l.mu.Lock()
+	var at []*lookout
+	for _, x := range l.list {
+		if x.watcher != a && glob.SelectPath(x.at).Match(a.elements) {
+			at = append(at, x)
+		}
+	}
+	l.mu.Unlock()
+	for _, x := range at {
+		x.watcher.post(scr, sysMsg{kind: sysBorn, ref: a.uid, reason: a.path, token: x})
+	}
+}
+
+// mostBorn is how many starts wait at a watcher one by one; beyond that it looks itself.
+const mostBorn = 256
+
+// sawBorn watches an actor that was started.
+func (a *actor) sawBorn(scr *scratch, m *sysMsg) {
+	x := m.token.(*lookout)
+	if !a.sys.lookouts.has(x) {
+		return
+	}
+	a.watchFound(scr, x, m.ref, m.reason, a.sys.elementsOf(m.reason))
+	if x.missed.Swap(false) {
+		for _, t := range a.sys.match(x.at) {
+			a.watchFound(scr, x, t.uid, t.path, t.elements)
+		}
+	}
+}
+
+// watchFound watches one that a lookout was told of, if the actor may.
+func (a *actor) watchFound(scr *scratch, x *lookout, uid abi.Ref, path string, elements []string) {
+	if !x.child && !a.mayWatch(elements) {
+		return
+	}
+	if err := a.watchRef(scr, uid, path); err != nil && !x.told {
+		x.told = true
+		a.sys.logf(a, abi.LogWarn, "watching %s: there are more actors than may be watched (%v)", x.text, err)
+	}
+}
+
+// mayWatch reports whether an actor's capabilities reach a path; actors in Go need none.
+func (a *actor) mayWatch(elements []string) bool {
+	if _, guest := a.behaviour.(*guest); !guest {
+		return true
+	}
+	return glob.MatchAnyPath(a.caps.send, elements)
+}
+
+// elementsOf are those of a path with scheme and system.
+func (s *System) elementsOf(path string) []string {
+	return strings.Split(strings.TrimPrefix(path, scheme+s.cfg.name+"/"), "/")
+}
+
+// WatchPath watches all that a path with patterns names, see [System.TellPath]: now, or now and in
+// future, without the actor itself. The end of each is told once. It returns how many are watched by
+// that, and were not before. It fails with ErrUnknown if that is no path, or if nobody is there and
+// only those of now were wanted; with ErrLimit if there are more than may be watched, of which some
+// are then.
+func (c *Context) WatchPath(path string, scope Scope) (n int, err error) {
+	p, ok := c.actor.parsePath(path)
+	if !ok || p.uid != 0 && scope != Present {
+		return 0, notAPath(path)
+	}
+	return c.actor.watchPath(c.scr, p, path, scope)
+}
+
+func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n int, err error) {
+	if scope == PresentAndFuture { // before it is looked who is there, so that nobody is missed
+		x := &lookout{watcher: a, text: path, at: p.elements, child: p.child}
+		if err := a.sys.lookouts.add(x); err != nil {
+			return 0, err
+		}
+	}
+	found := 0
+	for _, t := range a.sys.match(p.elements) {
+		if p.uid != 0 && t.uid != p.uid || !p.child && !a.mayWatch(t.elements) {
+			continue
+		}
+		found++
+		if t == a || a.watch.Watching(t.uid) {
+			continue
+		}
+		if err = a.watchRef(scr, t.uid, t.path); err != nil {
+			return n, err
+		}
+		n++
+	}
+	if found == 0 && scope == Present {
+		return 0, fmt.Errorf("%w: %s", ErrUnknown, path)
+	}
+	return n, nil
+}
+
+// UnwatchPath takes back the watches of all that a path with patterns matches, however they were
+// made, and that of those in future that was made with the same path.
+func (c *Context) UnwatchPath(path string) {
+	if p, ok := c.actor.parsePath(path); ok {
+		c.actor.unwatchPath(c.scr, p, path)
+	}
+}
+
+func (a *actor) unwatchPath(scr *scratch, p place, path string) {
+	a.sys.lookouts.drop(a, path)
+	pattern := glob.SelectPath(p.elements)
+	for _, uid := range a.watch.Watched() {
+		elements := []string(nil)
+		if path := a.watch.Path(uid); path != "" {
+			elements = a.sys.elementsOf(path)
+		} else if t := a.sys.table.Get(uid); t != nil {
+			elements = t.elements
+		}
+		if elements != nil && pattern.Match(elements) {
+			a.unwatchRef(scr, uid)
+		}
+	}
+}
+
+// watchMany carries out a guest's watch, or its end, whose path has patterns or is for the future.
+func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
+	a := g.actor
+	path, future := strings.CutPrefix(string(cmd.ToPath), futureSign)
+	p, ok := a.parsePath(path)
+	switch {
+	case !ok || p.uid != 0 && future:
+		g.refused(scr, DeadUnknown, 0, path, nil, nil)
+		return
+	case !p.child && len(a.caps.send) == 0:
+		g.refused(scr, DeadDenied, 0, path, nil, nil)
+		return
+	case cmd.Op == abi.OpUnwatch:
+		a.unwatchPath(scr, p, path)
+		return
+	}
+	scope := Present
+	if future {
+		scope = PresentAndFuture
+	}
+	switch _, err := a.watchPath(scr, p, path, scope); {
+	case errors.Is(err, ErrLimit):
+		g.overLimit(scr, keyOf(err, "limits.watches"), 0, path, nil)
+	case err != nil:
+		g.refused(scr, DeadUnknown, 0, path, nil, nil)
+	}
+}
+
+// isMany reports whether a guest's watch is for watchMany.
+func isMany(cmd *abi.Command) bool {
+	return cmd.ToPath != nil && (cmd.ToPath[0] == futureSign[0] || glob.HasMeta(string(cmd.ToPath)))
+}
+
+// IdentifyPath asks every actor that a path with patterns names who it is; all are asked, or none.
+// Each answer is that of an ask of its own, see [Context.Identify], with the correlations first,
+// first+1 and so on in the order of their start. It returns how many it has asked. It fails with
+// ErrLimit if that are too many asks, or one of the correlations is in use.
+func (c *Context) IdentifyPath(path string, first uint64, timeout time.Duration) (n int, err error) {
+	a := c.actor
+	p, ok := a.parsePath(path)
+	if !ok {
+		return 0, notAPath(path)
+	}
+	at, _ := a.sys.selected(p, path)
+	if len(at) > a.limits.Asks-a.asks.Len() || first == 0 {
+		return 0, ErrLimit
+	}
+	for i := range at {
+		if a.asks.Get(first+uint64(i)) != nil {
+			return 0, ErrLimit
+		}
+	}
+	for i, t := range at {
+		if _, err := a.addAsk(c.scr, first+uint64(i), t.uid, timeout); err != nil {
+			for j := range i {
+				a.dropAsk(c.scr, first+uint64(j))
+			}
+			return 0, err
+		}
+	}
+	for i, t := range at {
+		_ = a.sys.deliverTo(c.scr, t, newIdentify(a.uid, first+uint64(i)))
+	}
+	return len(at), nil
+}
