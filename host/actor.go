@@ -221,8 +221,13 @@ func (a *actor) parentUID() abi.Ref {
 	return a.parent.uid
 }
 
-// Clock implements timers.Owner.
-func (a *actor) Clock() clock.Clock { return a.sys.cfg.clock }
+// Clock implements timers.Owner. Functions that it runs must not block.
+func (a *actor) Clock() clock.Clock {
+	if w := a.sys.wheels[uint64(a.uid)%uint64(len(a.sys.wheels))]; w != nil {
+		return w
+	}
+	return a.sys.cfg.clock
+}
 
 // Alarms implements timers.Owner.
 func (a *actor) Alarms() *alarm.Board { return &a.alarms }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -323,6 +324,21 @@ func (c *Context) After(key uint64, delay, period time.Duration, v any) error {
 		return err
 	}
 	return c.actor.setTimer(c.scr, key, delay, period, payload)
+}
+
+// AtRate is After with a period above 0 that keeps to a grid: the message is due delay, delay+period,
+// delay+2*period and so on after now. What comes due while it waits, or its turn runs, is left out:
+// there is never more than one, and no burst. After counts each period from the beginning of
+// the turn of the message before.
+func (c *Context) AtRate(key uint64, delay, period time.Duration, v any) error {
+	payload, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	if period <= 0 {
+		return c.actor.setTimer(c.scr, key, delay, 0, payload)
+	}
+	return c.actor.setTimerAt(c.scr, key, delay, period, timers.FixedRate, payload)
 }
 
 // Cancel takes a timer back.

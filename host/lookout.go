@@ -41,7 +41,7 @@ type lookout struct {
 	watcher *actor
 	text    string
 	at      []string // the elements of the pattern
-	child   bool // it was written as "./name"
+	child   bool     // it was written as "./name"
 
 	missed atomic.Bool // starts were not told one by one
 	told   bool        // that there are more than may be watched; the watcher's own run

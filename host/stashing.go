@@ -73,13 +73,17 @@ func (a *actor) setReceiveTimeout(d time.Duration) {
 
 // setTimer sets a timer, within the limit.
 func (a *actor) setTimer(scr *scratch, key uint64, delay, period time.Duration, payload []byte) error {
+	return a.setTimerAt(scr, key, delay, period, timers.FixedDelay, payload)
+}
+
+func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration, pace timers.Pace, payload []byte) error {
 	if !a.timers.Has(key) && a.timers.Len() >= a.limits.Timers {
 		return ErrLimit
 	}
 	if err := a.hold(account.Timers, a.account.Of(account.Timers)+timerBytes+2*int64(len(payload))); err != nil {
 		return err
 	}
-	a.timers.Start(a, key, delay, period, payload, scr.keep())
+	a.timers.StartAt(a, key, delay, period, pace, payload, scr.keep())
 	a.noteTimers()
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/directory"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -37,6 +38,7 @@ type System struct {
 	outside      outsiders
 	recent       recents
 	lookouts     lookouts
+	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
 	bus          bus
 	redacting    sync.Mutex // of who adds secrets
 	dead         deadLetters
@@ -88,6 +90,11 @@ func New(cfg Config) (*System, error) {
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
 	s.dead.init(cfg.dead, cfg.deadBytes)
 	s.time.init(cfg.clock)
+	if cfg.clock == clock.Real() {
+		for i := range s.wheels {
+			s.wheels[i] = clock.NewWheel(cfg.clock)
+		}
+	}
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
 	s.outside.key = s.secret.refKey(forAsks, 0)
 	switch {

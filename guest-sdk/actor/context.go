@@ -17,6 +17,7 @@ type Context struct {
 	start   abi.Start
 	rand    Rand
 	asks    asks
+	rates   []rate
 	payload abi.Writer // see body
 	scratch []byte     // see encoded
 	heads   []byte     // of TellWith
@@ -180,18 +181,23 @@ func (c *Context) UnwatchPath(path string) {
 // after a delay. The same key replaces.
 func (c *Context) After(key uint64, delay time.Duration, v Encoder) { c.timer(key, delay, 0, v) }
 
-// Every is After, again and again.
+// Every is After, again and again: a period begins with the turn of the message before. AtRate
+// keeps to a grid.
 func (c *Context) Every(key uint64, period time.Duration, v Encoder) {
 	c.timer(key, period, period, v)
 }
 
 func (c *Context) timer(key uint64, delay, period time.Duration, v Encoder) {
+	c.dropRate(key)
 	p := c.encoded(v)
 	wrote(abi.AppendTimer(appendix(usualHead+len(p)), key, uint64(max(delay, 0)), uint64(max(period, 0)), p))
 }
 
 // Cancel takes a timer back, also when its message waits in the mailbox.
-func (c *Context) Cancel(key uint64) { wrote(abi.AppendCancel(appendix(usualHead), key)) }
+func (c *Context) Cancel(key uint64) {
+	c.dropRate(key)
+	wrote(abi.AppendCancel(appendix(usualHead), key))
+}
 
 // SetReceiveTimeout asks for a message of KindReceiveTimeout whenever nothing
 // was received for d, at least 1 ms; 0 turns it off.

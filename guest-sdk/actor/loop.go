@@ -93,6 +93,10 @@ func news(m *Message) error {
 		if then := ctx.asks.take(m.correlation); then != nil {
 			return then(&ctx, m)
 		}
+	case abi.KindTimer:
+		if len(ctx.rates) > 0 {
+			ctx.beat(m)
+		}
 	case abi.KindPreRestart:
 		ctx.marks |= ended
 		if s, ok := current.(PreRestarter); ok {
@@ -109,6 +113,7 @@ func news(m *Message) error {
 func begin(payload []byte) error {
 	ctx.asks = asks{slots: ctx.asks.slots}
 	clear(ctx.asks.slots)
+	ctx.rates = nil
 	if err := abi.DecodeStart(&ctx.start, payload); err != nil {
 		return err
 	}

@@ -30,9 +30,21 @@ type Timer struct {
 	payload []byte
 	headers []byte // of one that rings once
 	due     time.Time
+	pace    Pace
 	once    alarm.Alarm // of one that rings once: it is pending
 	tick    clock.Timer // of one with a period: it is not
 }
+
+// Pace says when a timer with a period rings again.
+type Pace uint8
+
+const (
+	// FixedDelay: a period after the turn of the one before has begun.
+	FixedDelay Pace = iota
+	// FixedRate: at the times of a grid that begins with the first one. What a turn was too slow
+	// for is left out, so that it is not followed by a burst.
+	FixedRate
+)
 
 // Set is an actor's timers. Only the actor's own run may use it. The zero value is
 // empty.
@@ -55,11 +67,16 @@ func (s *Set) Has(key uint64) bool { return s.byKey[key] != nil }
 // that a slow actor never has two of one timer waiting. The same key replaces. A message
 // without a period has headers, which are not changed afterwards.
 func (s *Set) Start(o Owner, key uint64, delay, period time.Duration, payload, headers []byte) {
+	s.StartAt(o, key, delay, period, FixedDelay, payload, headers)
+}
+
+// StartAt is Start with a pace.
+func (s *Set) StartAt(o Owner, key uint64, delay, period time.Duration, pace Pace, payload, headers []byte) {
 	s.Cancel(key)
 	if s.byKey == nil {
 		s.byKey = map[uint64]*Timer{}
 	}
-	t := &Timer{key: key, period: period, payload: append([]byte(nil), payload...)}
+	t := &Timer{key: key, period: period, pace: pace, payload: append([]byte(nil), payload...)}
 	if period == 0 {
 		t.headers = headers
 	}
@@ -104,7 +121,12 @@ func (s *Set) Begun(o Owner, e *mailbox.Envelope) {
 		s.remove(t)
 		return
 	}
-	t.arm(o, t.period)
+	if t.pace == FixedDelay {
+		t.arm(o, t.period)
+		return
+	}
+	late := o.Clock().Now().Sub(t.due) // 0 at least: it has rung
+	t.arm(o, t.period-late%t.period)
 }
 
 // Cancel takes a timer back, also one whose envelope waits already.

@@ -114,6 +114,78 @@ func TestNothingStaleIsHandled(t *testing.T) {
 	})
 }
 
+// Whatever the pace, the delays and how long turns take: what is handled, and when, is what a model
+// says, to the nanosecond.
+func TestPacesAgainstAModel(t *testing.T) {
+	type model struct {
+		due    time.Time
+		period time.Duration
+		pace   Pace
+		rung   bool
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		o := newOwner()
+		var s Set
+		want := map[uint64]*model{}
+		key := rapid.Uint64Range(1, 4)
+		advance := func(d time.Duration) {
+			o.clock.Advance(d)
+			for _, m := range want {
+				m.rung = m.rung || !m.due.After(o.clock.Now())
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"start": func(t *rapid.T) {
+				k := key.Draw(t, "key")
+				d, p := time.Duration(rapid.IntRange(0, 20).Draw(t, "delay")), time.Duration(rapid.IntRange(0, 12).Draw(t, "period"))
+				pace := rapid.SampledFrom([]Pace{FixedDelay, FixedRate}).Draw(t, "pace")
+				s.StartAt(o, k, d, p, pace, nil, nil)
+				want[k] = &model{due: o.clock.Now().Add(d), period: p, pace: pace}
+			},
+			"cancel": func(t *rapid.T) { k := key.Draw(t, "key"); s.Cancel(k); delete(want, k) },
+			"pass":   func(t *rapid.T) { advance(time.Duration(rapid.IntRange(0, 30).Draw(t, "by"))) },
+			"handle": func(t *rapid.T) {
+				got := map[uint64]bool{}
+				for _, k := range o.handle(&s) {
+					if got[k] || want[k] == nil || !want[k].rung {
+						t.Fatalf("%d is handled: twice %v, %+v", k, got[k], want[k])
+					}
+					got[k] = true
+				}
+				now := o.clock.Now()
+				for k, m := range want {
+					if m.rung != got[k] {
+						t.Fatalf("%d: rung %v, handled %v", k, m.rung, got[k])
+					}
+					switch {
+					case !m.rung:
+					case m.period == 0:
+						delete(want, k)
+					case m.pace == FixedDelay:
+						m.due = now.Add(m.period)
+					default:
+						for !m.due.After(now) {
+							m.due = m.due.Add(m.period)
+						}
+					}
+					m.rung = false
+				}
+			},
+			"": func(t *rapid.T) {
+				states := s.Save()
+				if len(states) != len(want) {
+					t.Fatalf("%d are set, want %d", len(states), len(want))
+				}
+				for _, st := range states {
+					if m := want[st.Key]; !m.due.Equal(st.Due) {
+						t.Fatalf("%d is due at %v, want %v", st.Key, st.Due, m.due)
+					}
+				}
+			},
+		})
+	})
+}
+
 func TestReceiveTimeout(t *testing.T) {
 	o := newOwner()
 	r := StartReceive(o, 10)
