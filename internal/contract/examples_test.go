@@ -75,6 +75,7 @@ func TestGuidesAreTheExamplesCode(t *testing.T) {
 		"docs/guide/mailboxes.md": "docs/examples/urgent/bundle.yaml", "docs/guide/routers.md": "docs/examples/pool/bundle.yaml",
 		"docs/guide/messages.md": "docs/examples/orders/bundle.yaml",
 		"docs/guide/keyed.md":    "docs/examples/sessions/bundle.yaml",
+		"docs/guide/keyed.md":    "docs/examples/sessions/bundle.yaml", "docs/guide/timers.md": "docs/examples/beats/bundle.yaml",
 	} {
 		t.Run(page, func(t *testing.T) {
 			text := guideIsCode(t, page)
