@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -129,13 +130,17 @@ var clocks = []struct {
 }
 
 // Setting a timer and stopping it costs a wheel the same among a hundred others and among a hundred
-// thousand.
+// thousand. With WASMACTORS_LONG=1 the others are counted, too.
 func TestWheelCost(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector's own instructions would be counted")
 	}
-	const ops = 16
+	const ops = 64
 	crowds := []int{100, 100_000}
+	clocks := clocks
+	if os.Getenv("WASMACTORS_LONG") == "" {
+		clocks = clocks[2:] // the wheel
+	}
 	if instrcount.Counting() {
 		for _, c := range clocks {
 			for _, n := range crowds {
