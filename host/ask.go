@@ -46,7 +46,7 @@ func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (m Messag
 		defer func() { s.sent(span, err) }()
 	}
 	if s.cfg.values != nil {
-		e.Attached = s.carry(ctx)
+		e.Attached = stillBelow(s.carry(ctx), e.Attached)
 	}
 	_, bounded := ctx.Deadline()
 	uid, p, err := s.request(to, e, !bounded, ctx)

@@ -232,7 +232,7 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	}
 	a := c.actor
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, a.uid, a.path, correlation
-	e.Attached = a.attachedIn(c.env)
+	e.Attached = stillBelow(a.attachedIn(c.env), e.Attached)
 	if e.Value != nil {
 		a.sys.chosen(e)
 	}

@@ -219,6 +219,34 @@ func below(at *mailbox.Attached, name string) *mailbox.Attached {
 	return &b
 }
 
+// stillBelow is what a message carries instead of what it was given, for whom it was.
+func stillBelow(at, given *mailbox.Attached) *mailbox.Attached {
+	if given == nil || given.Below == "" {
+		return at
+	}
+	return below(at, given.Below)
+}
+
+// addressed is a message for a child of its receiver.
+type addressed struct {
+	name  string
+	value any
+}
+
+// Address is to whom a message to a path is sent, and as what: whoever is there, as it is; or, if
+// the path is that of a kept actor, its keeper, which starts it if it is not there. A path with the uid of
+// an incarnation is that of this one. It fails with ErrUnknown.
+func (s *System) Address(path string, v any) (to Ref, message any, err error) {
+	p, ok := s.parsePath(path)
+	if ok && p.uid == 0 {
+		if a, name := s.findDoor(p.elements); a != nil && name != "" {
+			return a.ref(), addressed{name, v}, nil
+		}
+	}
+	to, err = s.Lookup(path)
+	return to, v, err
+}
+
 func notBelow(at *mailbox.Attached) *mailbox.Attached {
 	if at == nil || at.Below == "" {
 		return at

@@ -74,6 +74,9 @@ func unwrap(e *mailbox.Envelope, v any) (any, error) {
 		case Marked:
 			e.Flags |= uint8(m.Marks & (NoInfluence | Suppressed))
 			v = m.Value
+		case addressed:
+			e.Attached = below(e.Attached, m.name)
+			v = m.value
 		case Bound:
 			e.Value, v = boundMark{}, m.Value
 		case traced:

@@ -213,7 +213,7 @@ func (s *System) tell(from, to Ref, v any, flags uint8) error {
 	}
 	e.Sender, e.SenderPath = from.uid, from.path
 	if a := s.table.Get(from.uid); from.uid != 0 && a != nil {
-		e.Attached = a.attached
+		e.Attached = stillBelow(a.attached, e.Attached)
 	}
 	e.Flags |= flags
 	if s.cfg.tracer != nil || e.Value != nil {

@@ -154,12 +154,12 @@ func (s *Server) ask(c *call) error {
 	if q.To == "" {
 		return bad("bad_body", `"to" is missing`, "")
 	}
-	ref, err := s.sys.Lookup(pathOf(q.To))
+	ref, v, err := s.sys.Address(pathOf(q.To), raw)
 	if err != nil {
 		return err
 	}
 	began := now()
-	p, err := s.sys.TryRequest(ref, raw)
+	p, err := s.sys.TryRequest(ref, v)
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,18 @@ func TestByPath(t *testing.T) {
 	w.run()
 	slices.Sort(w.heard)
 	w.wants("a:all", "a~2Fb:all")
+	to, v, err := w.Address("/user/users/c", "who") // who is not there yet
+	if err != nil || to != r {
+		t.Fatal(to, err)
+	}
+	w.asks(to, v, "c 1")
+	if to, _, err := w.Address("/user/users", "x"); err != nil || to != r {
+		t.Error(to, err)
+	}
+	if _, _, err := w.Address("/user/none/x", "x"); err == nil {
+		t.Error("nobody has an address")
+	}
+	w.heard = nil
 	for _, path := range []string{"/user/users/~41", "/user/users/a\nb"} { // names of no key
 		_ = w.TellPath(path, "x")
 		w.run()
@@ -126,7 +138,7 @@ func TestByPath(t *testing.T) {
 	if err := w.TellPath("/user/users/none/below", "x"); err == nil {
 		t.Error("nobody has got it")
 	}
-	w.there("a", "a~2Fb")
+	w.there("a", "a~2Fb", "c")
 }
 
 // Where the key of a message is.
