@@ -112,6 +112,11 @@ func AppendDecide(dst []byte, directive uint8) []byte {
 // from the beginning.
 func AppendResetBackoff(dst []byte) []byte { return appendOp(dst, OpResetBackoff) }
 
+// AppendCancelAsk appends that the answer to an ask is not waited for any more.
+func AppendCancelAsk(dst []byte, correlation uint64) []byte {
+	return appendHead(appendOp(dst, OpCancelAsk), majorUint, correlation)
+}
+
 // AppendEnd appends the end-of-turn marker.
 func AppendEnd(dst []byte) []byte { return append(dst, nullByte) }
 

@@ -94,7 +94,7 @@ func TestCommandRefusals(t *testing.T) {
 		{"\x01", ErrType},
 		{"\x82\x18\x63\x01", ErrOp},
 		{"\x82\x18\x20\x01", ErrOp},
-		{"\x82\x10\x01", ErrOpLater},
+		{"\x82\x11\x01", ErrOpLater},
 		{"\x87\x18\x1f\x01\x01\x01\x01\x01\x01", ErrOpLater},
 		{"\x82\x18\x04\x01", ErrNotShortest},
 		{"\x9f\x0a\xff", ErrIndefinite},

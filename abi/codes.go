@@ -60,15 +60,16 @@ const (
 	OpUnhandled      Op = 13
 	OpDecide         Op = 14
 	OpResetBackoff   Op = 15
+	OpCancelAsk      Op = 16
 
-	maxOp      = OpResetBackoff
+	maxOp      = OpCancelAsk
 	reservedOp = 31 // up to here the numbers are kept for later
 
 	OpEnd Op = 255
 )
 
 var opNames = [...]string{"send", "forward", "ask", "spawn", "stop", "watch", "unwatch", "timer", "cancel",
-	"receive_timeout", "stash", "unstash", "fail", "unhandled", "decide", "reset_backoff"}
+	"receive_timeout", "stash", "unstash", "fail", "unhandled", "decide", "reset_backoff", "cancel_ask"}
 
 // String is the name that wasmactors.cddl uses.
 func (o Op) String() string {
@@ -106,6 +107,22 @@ const (
 	HeaderID         = "wasmactors.id"
 	HeaderConfirm    = "wasmactors.confirm"
 	HeaderSuppressed = "wasmactors.suppressed"
+)
+
+// Headers about asks.
+const (
+	// HeaderDeadline is when who asks gives up, as Envelope.Time counts, in decimal. The host
+	// states it to modules that need FeatureAsks, and takes out what others have written there.
+	// In the command ask the value DeadlineNone says that the question has no deadline.
+	HeaderDeadline = "wasmactors.deadline"
+	DeadlineNone   = "none"
+	// HeaderFailure says that a message stands for an answer that has not come, and why.
+	HeaderFailure = "wasmactors.failure"
+	// HeaderAttempt is the number of an attempt, from 2, of a question that is asked again.
+	HeaderAttempt = "wasmactors.attempt"
+	// HeaderIdempotency is the same in all attempts of one question, and differs between
+	// questions.
+	HeaderIdempotency = "idempotency-key"
 )
 
 // Levels of the log import.

@@ -7,7 +7,7 @@ type Command struct {
 	ToRef       Ref    // send, forward, ask, stop, watch, unwatch: the target, if it is a ref
 	ToPath      []byte // the same: the target, if it is a path, else nil
 	Ref         Ref    // spawn: the child
-	Correlation uint64 // send, ask
+	Correlation uint64 // send, ask, cancel_ask
 	Flags       uint64 // send
 	Key         uint64 // timer, cancel
 	Delay       uint64 // ns: timer; ask and receive_timeout: the timeout
@@ -33,7 +33,7 @@ func DecodeCommand(c *Command, src []byte) (n int, err error) {
 }
 
 // arity of each operation, the operation itself included.
-var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1, 2, 1}
+var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1, 2, 1, 2}
 
 func decodeCommand(c *Command, b []byte) (int, *Error) {
 	*c = Command{}
@@ -79,6 +79,8 @@ func decodeCommand(c *Command, b []byte) (int, *Error) {
 		return c.decodeTimer(b, at)
 	case OpCancel:
 		c.Key, at, err = readUint(b, at)
+	case OpCancelAsk:
+		c.Correlation, at, err = readUint(b, at)
 	case OpReceiveTimeout:
 		start = at
 		if c.Delay, at, err = readUint(b, at); err == nil && (c.Delay > MaxDuration || c.Delay != 0 && c.Delay < MinReceiveTimeout) {

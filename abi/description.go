@@ -18,8 +18,12 @@ type Diagram struct {
 	Text string // at most MaxDiagram bytes
 }
 
-// Features are the names that Needs may hold. Version 1 has none yet.
-func Features() []string { return nil }
+// FeatureAsks: the host states the deadlines of questions (HeaderDeadline), and knows
+// OpCancelAsk.
+const FeatureAsks = "asks"
+
+// Features are the names that Needs may hold.
+func Features() []string { return []string{FeatureAsks} }
 
 // Lacks is the first of the features needed that this version does not have; "" if
 // there is none.

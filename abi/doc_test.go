@@ -136,6 +136,8 @@ func appendCommand(dst []byte, c *Command) []byte {
 		return AppendDecide(dst, c.Directive)
 	case OpResetBackoff:
 		return AppendResetBackoff(dst)
+	case OpCancelAsk:
+		return AppendCancelAsk(dst, c.Correlation)
 	}
 	return AppendEnd(dst)
 }

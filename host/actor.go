@@ -325,6 +325,7 @@ type scratch struct {
 	trace   carried
 
 	attached *mailbox.Attached // to what the guest's turn that is carried out sends
+	heads    []byte            // see stated
 }
 
 func scratchOf(w *dispatch.Worker) *scratch {

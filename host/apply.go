@@ -35,7 +35,7 @@ func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelop
 // others can be had again from the turns.
 func leaves(op abi.Op) bool {
 	switch op {
-	case abi.OpSend, abi.OpForward, abi.OpAsk, abi.OpSpawn, abi.OpStop, abi.OpWatch, abi.OpUnwatch, abi.OpResetBackoff:
+	case abi.OpSend, abi.OpForward, abi.OpAsk, abi.OpSpawn, abi.OpStop, abi.OpWatch, abi.OpUnwatch, abi.OpResetBackoff, abi.OpCancelAsk:
 		return true
 	}
 	return false
@@ -97,6 +97,8 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 		}
 	case abi.OpResetBackoff:
 		a.resetBackoff(scr)
+	case abi.OpCancelAsk:
+		a.dropAsk(scr, cmd.Correlation)
 	}
 }
 
@@ -146,6 +148,9 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 		}
 		if cmd.Flags&abi.FlagNoInfluence != 0 {
 			e.Flags |= flagNoInfluence
+		}
+		if cmd.Flags&cmdDue != 0 {
+			due(e, g.due)
 		}
 	}
 	e.SetPayload(cmd.Payload)
@@ -243,6 +248,9 @@ func (g *guest) overLimit(scr *scratch, key string, to abi.Ref, path string, pay
 	g.actor.sys.deadLetterAt(key, DeadLimit, to, path, &e)
 }
 
+// cmdDue marks the send of an ask that has a deadline: guest.due. It is no flag of the ABI.
+const cmdDue uint64 = 1 << 63
+
 func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	ask, err := a.addAsk(scr, cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay))
@@ -252,6 +260,10 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 		scr.trace.stamp(e)
 		a.insist(scr, e)
 		return
+	}
+	if v, ok := abi.FindHeader(cmd.Headers, abi.HeaderDeadline); !ok || string(v) != abi.DeadlineNone {
+		cmd.Flags |= cmdDue
+		g.due = ask.Due.UnixNano()
 	}
 	if cmd.ToPath == nil {
 		g.send(scr, cmd)

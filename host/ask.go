@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -24,7 +25,7 @@ func (s *System) Ask(ctx context.Context, to Ref, v any) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	return s.ask(ctx, to, e)
+	return s.ask(ctx, to, v, e)
 }
 
 // AskAs is Ask and decodes the answer.
@@ -40,7 +41,12 @@ func AskAs[T any](ctx context.Context, s *System, to Ref, v any) (T, error) {
 	return out, nil
 }
 
-func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (m Message, err error) {
+func (s *System) ask(ctx context.Context, to Ref, v any, e *mailbox.Envelope) (m Message, err error) {
+	return s.askUntil(ctx, to, v, e, s.patience(ctx), nil)
+}
+
+// askUntil is ask that also ends when over is closed.
+func (s *System) askUntil(ctx context.Context, to Ref, v any, e *mailbox.Envelope, until patience, over <-chan struct{}) (m Message, err error) {
 	if (s.cfg.tracer != nil || e.Value != nil) && e.Flags&flagControl == 0 {
 		span := s.fromOutside(ctx, AskSpan, to, e)
 		defer func() { s.sent(span, err) }()
@@ -48,49 +54,102 @@ func (s *System) ask(ctx context.Context, to Ref, e *mailbox.Envelope) (m Messag
 	if s.cfg.values != nil {
 		e.Attached = stillBelow(s.carry(ctx), e.Attached)
 	}
-	_, bounded := ctx.Deadline()
-	uid, p, err := s.request(to, e, !bounded, ctx)
+	uid, p, err := s.request(to, e, until, ctx)
 	if err != nil {
 		return Message{}, err
 	}
 	select {
 	case m := <-p.c:
-		return m, m.Err()
+		return m, s.askEnded(p, to, v, m)
 	case <-ctx.Done():
 		if !s.outside.remove(uid) { // it was answered meanwhile
 			m := <-p.c
-			return m, m.Err()
+			return m, s.askEnded(p, to, v, m)
 		}
 		s.recent.add(uid, "")
-		return Message{}, fmt.Errorf("%w: %w", ErrTimeout, ctx.Err())
+		return Message{}, s.timedOut(p, to, v, ctx.Err())
+	case <-over:
+		if !s.outside.remove(uid) {
+			m := <-p.c
+			return m, s.askEnded(p, to, v, m)
+		}
+		s.recent.add(uid, "")
+		return Message{}, s.timedOut(p, to, v, nil)
 	}
 }
 
-// request sends a question in the name of a new promise. If patience is not nil it
-// may wait for room until that ends, see Offer.
-func (s *System) request(to Ref, e *mailbox.Envelope, expires bool, patience context.Context) (abi.Ref, *promise, error) {
-	p := &promise{c: make(chan Message, 1)}
+// askEnded is what an ask has ended with.
+func (s *System) askEnded(p *promise, to Ref, v any, m Message) error {
+	err := m.Err()
+	if err == ErrTimeout {
+		err = s.timedOut(p, to, v, nil)
+	}
+	return err
+}
+
+// patience is how long an ask waits.
+func (s *System) patience(ctx context.Context) patience {
+	p := patience{at: s.time.now()}
+	if at, ok := ctx.Deadline(); ok {
+		p.due = p.at + int64(time.Until(at))
+	} else {
+		p.due, p.swept = p.at+int64(s.cfg.askTimeout), true
+	}
+	return p
+}
+
+// patience is how long an ask waits, in nanoseconds since 1970 by the turns' clock. The zero
+// value is until it is cancelled.
+type patience struct {
+	at, due int64
+	swept   bool // nobody but the system sees to it
+}
+
+// request sends a question in the name of a new promise. If room is not nil it may wait for
+// room until that ends, see Offer.
+func (s *System) request(to Ref, e *mailbox.Envelope, until patience, room context.Context) (abi.Ref, *promise, error) {
+	p := &promise{c: make(chan Message, 1), patience: until}
+	uid, err := s.enter(p, to, e, room)
+	if err != nil {
+		return 0, nil, err
+	}
+	return uid, p, nil
+}
+
+// enter sends a question in the name of a promise.
+func (s *System) enter(p *promise, to Ref, e *mailbox.Envelope, room context.Context) (abi.Ref, error) {
 	p.asked.Add(to.uid)
-	if expires {
-		p.since = s.time.now()
+	until := p.patience
+	if e.Flags&flagLasting == 0 {
+		e.Flags |= flagPromised
+	}
+	if until.due != 0 {
+		due(e, until.due)
 	}
 	uid := s.outside.newRef()
 	s.outside.put(uid, p)
-	if expires {
+	if until.swept {
 		s.outside.arm(s)
 	}
 	e.Sender, e.Correlation, e.SenderPath = uid, 1, s.tempPath()
 	var err error
-	if patience == nil {
+	a := s.table.Get(to.uid)
+	if a != nil {
+		p.turns = a.turnCount()
+	}
+	switch {
+	case a == nil:
 		err = s.deliver(nil, to.uid, e)
-	} else {
-		err = s.deliverPatiently(patience, to.uid, e)
+	case room != nil:
+		err = s.offerTo(room, a, e)
+	default:
+		err = s.deliverTo(nil, a, e)
 	}
 	if err != nil {
 		s.outside.remove(uid)
-		return 0, nil, err
+		return 0, err
 	}
-	return uid, p, nil
+	return uid, nil
 }
 
 // Pending is an ask that was sent and may be answered.
@@ -109,14 +168,14 @@ func (s *System) Request(to Ref, v any) (*Pending, error) { return s.requestMark
 // is theirs, and no dead letter.
 func (s *System) TryRequest(to Ref, v any) (*Pending, error) { return s.requestMarked(to, v, flagTry) }
 
-func (s *System) requestMarked(to Ref, v any, flags uint8) (*Pending, error) {
+func (s *System) requestMarked(to Ref, v any, flags uint16) (*Pending, error) {
 	e, err := envelope(v)
 	if err != nil {
 		return nil, err
 	}
 	e.Flags |= flags
 	span := s.fromOutside(context.Background(), SendSpan, to, e)
-	uid, p, err := s.request(to, e, false, nil)
+	uid, p, err := s.request(to, e, patience{}, nil)
 	s.sent(span, err)
 	if err != nil {
 		return nil, err

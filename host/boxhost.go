@@ -115,10 +115,14 @@ func (s *System) Offer(ctx context.Context, to Ref, v any) (err error) {
 
 // deliverPatiently is deliver for those outside who may wait.
 func (s *System) deliverPatiently(ctx context.Context, to abi.Ref, e *mailbox.Envelope) error {
-	a := s.table.Get(to)
-	if a == nil {
-		return s.deliver(nil, to, e)
+	if a := s.table.Get(to); a != nil {
+		return s.offerTo(ctx, a, e)
 	}
+	return s.deliver(nil, to, e)
+}
+
+// offerTo is deliverPatiently to an actor that is known.
+func (s *System) offerTo(ctx context.Context, a *actor, e *mailbox.Envelope) error {
 	if a.box.other == nil {
 		return s.deliverTo(nil, a, e)
 	}

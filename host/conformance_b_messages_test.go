@@ -149,7 +149,7 @@ func rowB19_Ask(t *testing.T) {
 	a := l.spawn("a", newCounter())
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := l.Ask(over, a, "get"); !errors.Is(err, ErrTimeout) || !errors.Is(err, context.Canceled) {
+	if _, err := l.Ask(over, a, Marked{"get", Lasting}); !errors.Is(err, ErrTimeout) || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	l.run()

@@ -43,6 +43,7 @@ const (
 	effectForward
 	effectStop
 	effectQuit
+	effectPipe
 )
 
 // leaveTurn lets out what a turn in Go has left; what a failed turn has left is dropped.
@@ -68,7 +69,7 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 		case e.kind == effectForward:
 			if e.env == a.ctx.env { // the message itself goes on
 				a.ctx.env = nil
-				e.env.Flags &= flagNoInfluence | flagSuppressed
+				e.env.Flags &= flagsKept
 				e.env.Sequence, e.env.Position = 0, 0
 			}
 			a.sys.delegate(scr, e.env, a.uid, e.to)
@@ -76,6 +77,10 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 				break
 			}
 			_ = a.sys.deliver(scr, e.to, e.env)
+		case e.kind == effectPipe:
+			begin := e.env.Value.(func())
+			e.env.Free()
+			begin()
 		}
 		e.env = nil
 	}
@@ -159,8 +164,8 @@ func (c *Context) next() *mailbox.Envelope {
 			return nil
 		}
 	}
-	if e.Flags&flagControl != 0 {
-		return nil
+	if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
+		return nil // handleMessages sees to it
 	}
 	a.box.drop(e)
 	a.begins(scr, e)
@@ -193,15 +198,35 @@ func (c *Context) Tell(to Ref, v any) error { return c.send(to, v, abi.KindMessa
 // or KindAskTimeout with this correlation, which must not be 0. See [System.Ask] for
 // what an ask ends with.
 func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) error {
-	if _, err := c.actor.addAsk(c.scr, correlation, to.uid, timeout); err != nil {
+	ask, err := c.actor.addAsk(c.scr, correlation, to.uid, timeout)
+	if err != nil {
 		return err
 	}
-	err := c.send(to, v, abi.KindMessage, correlation)
+	err = c.send(to, v, abi.KindMessage, correlation)
 	if err != nil {
 		c.actor.dropAsk(c.scr, correlation)
+	} else if c.scr != nil {
+		due(c.scr.effects[len(c.scr.effects)-1].env, ask.Due.UnixNano())
 	}
 	return err
 }
+
+// unsend takes back the last n messages that the turn has sent.
+func (c *Context) unsend(n int) {
+	if c.scr == nil {
+		return
+	}
+	all := c.scr.effects
+	for i := len(all) - n; i < len(all); i++ {
+		all[i].env.Free()
+		all[i] = effect{}
+	}
+	c.scr.effects = all[:len(all)-n]
+}
+
+// CancelAsk gives up an ask: its answer, or timeout, will not come, and who works on it is
+// told. It does nothing if the ask is over.
+func (c *Context) CancelAsk(correlation uint64) { c.actor.dropAsk(c.scr, correlation) }
 
 // Reply answers the current message; the answer to a message from nobody is a dead
 // letter.

@@ -27,15 +27,18 @@ const (
 	DeadForged                            // an answer from somebody who was not asked
 	DeadDropped                           // the mailbox has dropped it, to make room or for want of it
 	DeadDuplicate                         // a message of its key came before
+	DeadExpired                           // a question whose asker waits no longer
+	DeadIncarnation                       // it was for an incarnation that has ended
 )
 
 var deadNames = [...]string{"none", "unknown actor", "stopped", "mailbox full", "too large for the inbox", "denied by capability",
 	"late reply", "stash full", "no sender", "limit reached", "its turn failed", "the actor is about to be restarted",
-	"too many messages wait for the restart", "an answer from somebody who was not asked", "the mailbox has dropped it", "a message of its key came before"}
+	"too many messages wait for the restart", "an answer from somebody who was not asked", "the mailbox has dropped it", "a message of its key came before",
+	"its asker waits no longer", "it was for an incarnation that has ended"}
 
 // deadKeys are short names, for labels and the like.
 var deadKeys = [...]string{"none", "unknown", "stopped", "mailbox_full", "too_large", "denied", "late", "stash_full", "nobody", "limit", "crashed",
-	"restarting", "evicted", "forged", "dropped", "duplicate"}
+	"restarting", "evicted", "forged", "dropped", "duplicate", "expired", "incarnation"}
 
 // Name is a short name of the reason, of small letters and _, as in "mailbox_full".
 func (r DeadReason) Name() string {

@@ -103,7 +103,7 @@ func (a *actor) flowTurn(x *flowSampler, c *commitment, turn int, n uint64) {
 	}
 	if turn == 0 {
 		for i := range c.effects {
-			if e := &c.effects[i]; e.env != nil && outside(e.to) {
+			if e := &c.effects[i]; e.env != nil && e.kind != effectPipe && outside(e.to) {
 				hand(c.actor, Ref{e.to, a.sys.temp}, e.env.Kind, e.env.Size())
 			}
 		}

@@ -95,18 +95,18 @@ func TestContextValues(t *testing.T) {
 	})))(t)
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), valueKey{}, "v"))
 	cancel()
-	_, _ = s.Ask(ctx, step, nil)
+	_, _ = s.Ask(ctx, step, Marked{Marks: Lasting})
 	s.RunUntilIdle(1000)
 	if v := held.Context().Value(valueKey{}); v != "v" {
 		t.Error(v)
 	}
 	_ = held.Send(nil)
 	s.RunUntilIdle(1000)
-	_, _ = s.Ask(ctx, last, nil)
+	_, _ = s.Ask(ctx, last, Marked{Marks: Lasting})
 	_ = s.Tell(last, nil)
 	other, cancel := context.WithCancel(context.WithValue(t.Context(), otherKey{}, "w"))
 	cancel()
-	_, _ = s.Ask(other, last, nil)
+	_, _ = s.Ask(other, last, Marked{Marks: Lasting})
 	s.RunUntilIdle(1000)
 	if fmt.Sprint(got) != "[v v v <nil> <nil>]" {
 		t.Error(got)

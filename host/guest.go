@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -36,10 +37,12 @@ type guest struct {
 	verdict  verdict
 	costly   bool    // the turn that is read has commands that cost more than they say
 	forwards int     // of the turn that is carried out
+	due      int64   // of the ask that is carried out
 	carried  int     // work since others were let run, see carry
 	states   *states // for resume; nil: they are not kept
 	waiting  bool    // for an instance, and that was told
 	sleeps   bool    // instances of the image can be given back
+	told     bool    // the deadlines of questions
 }
 
 func newGuest(a *actor, m *Module) *guest {
@@ -53,7 +56,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	a, secret := g.actor, g.actor.sys.secret
 	if image := g.module.Image(); image != g.image {
 		g.release()
-		g.image, g.sleeps = image, sandbox.CannotSave(image) == ""
+		g.image, g.sleeps, g.told = image, sandbox.CannotSave(image) == "", slices.Contains(image.Description().Needs, abi.FeatureAsks)
 	}
 	if state := a.props.state; state != nil && a.incarnation() == 0 && a.turns == 0 {
 		if err := g.restore(ctx, state); err != nil {
@@ -176,15 +179,15 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 				break
 			}
 		}
-		if e.Flags&flagControl != 0 {
-			break
+		if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
+			break // handleMessages sees to it
 		}
 		// Cancelling what is next must still work, and a span is that of one turn.
 		alone := e.Kind != abi.KindMessage || traced && isSampled(e.Headers)
 		if alone && len(scr.batch) > 0 {
 			break
 		}
-		if !push(x, e, now) {
+		if !g.push(scr, x, e, now) {
 			if len(scr.batch) == 0 {
 				a.box.Pop()
 				a.dead(scr, DeadTooLarge, ErrTooLarge, e)
@@ -217,11 +220,14 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 }
 
 // push writes an envelope into the guest's inbox.
-func push(x *sandbox.Instance, e *mailbox.Envelope, now int64) bool {
-	if len(e.Headers) == 0 {
+func (g *guest) push(scr *scratch, x *sandbox.Instance, e *mailbox.Envelope, now int64) bool {
+	if len(e.Headers) == 0 && e.Flags&flagDue == 0 {
 		return x.PushPlain(e.Kind, now, e.Sender, e.Correlation, e.Payload)
 	}
 	env := abi.Envelope{Kind: e.Kind, Time: now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
+	if g.told {
+		env.Headers = scr.stated(e)
+	}
 	return x.Push(&env)
 }
 

@@ -15,9 +15,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 			return 0
 		}
 	}
-	if e.Flags&flagControl != 0 {
-		a.box.Pop()
-		a.control(scr, e)
+	if e.Flags&flagSpecial != 0 && a.special(scr, e) {
 		return 1
 	}
 	ctx := &a.ctx

@@ -7,20 +7,27 @@ import (
 
 // Flags of envelopes within the host.
 const (
-	flagPoison      uint8 = 1 << iota // stop when it is reached
-	flagKill                          // fail when it is reached
-	flagIdentify                      // answer when it is reached
-	flagNoInfluence                   // does not reset the receive timeout
-	flagSuppressed                    // is no news if it is not delivered
-	flagResent                        // its sender has it, too, and will send it again: never a dead letter
-	flagTry                           // its sender tries again if the mailbox is full
-	flagAgain                         // its turn has failed before
+	flagPoison      uint16 = 1 << iota // stop when it is reached
+	flagKill                           // fail when it is reached
+	flagIdentify                       // answer when it is reached
+	flagNoInfluence                    // does not reset the receive timeout
+	flagSuppressed                     // is no news if it is not delivered
+	flagResent                         // its sender has it, too, and will send it again: never a dead letter
+	flagTry                            // its sender tries again if the mailbox is full
+	flagAgain                          // its turn has failed before
+	flagDue                            // Due counts: then nobody waits for an answer any more
+	flagPromised                       // only the ask from Go that its sender is waits for an answer
+	flagLasting                        // it is handled although nobody waits any more
+	flagIncarnation                    // Due is the incarnation that it is for
 
-	flagControl = flagPoison | flagKill | flagIdentify // the host's own, no messages
+	flagControl = flagPoison | flagKill | flagIdentify                     // the host's own, no messages
+	flagMortal  = flagDue | flagPromised | flagIncarnation                 // whether somebody still waits is looked at
+	flagSpecial = flagControl | flagMortal                                 // what is looked at before the turn
+	flagsKept   = flagNoInfluence | flagSuppressed | flagDue | flagLasting // by a copy, and when it goes on to another
 )
 
 // Mark says what is special about a message; see [Marked].
-type Mark uint8
+type Mark uint16
 
 // The marks.
 const (
@@ -29,6 +36,9 @@ const (
 	// Suppressed: nobody needs to hear if the message is not delivered. It is
 	// neither kept nor counted as a dead letter, and its event is EventSuppressed.
 	Suppressed = Mark(flagSuppressed)
+	// Lasting: a question is handled even if nobody waits for the answer any more. What is
+	// asked to be done, and not only to be known, wants that.
+	Lasting = Mark(flagLasting)
 )
 
 // Marked is a message with marks: Tell(to, host.Marked{Value: v, Marks: host.Suppressed}).
@@ -64,7 +74,7 @@ func fill(e *mailbox.Envelope, v any) error {
 
 // unwrap notes what is said about a message besides its value.
 func unwrap(e *mailbox.Envelope, v any) (any, error) {
-	for range 4 {
+	for range 5 {
 		switch m := v.(type) {
 		case Headed:
 			if err := m.put(e); err != nil {
@@ -72,11 +82,17 @@ func unwrap(e *mailbox.Envelope, v any) (any, error) {
 			}
 			v = m.Value
 		case Marked:
-			e.Flags |= uint8(m.Marks & (NoInfluence | Suppressed))
+			e.Flags |= uint16(m.Marks & (NoInfluence | Suppressed | Lasting))
 			v = m.Value
 		case addressed:
 			e.Attached = below(e.Attached, m.name)
 			v = m.value
+		case Failure:
+			reason, err := m.put(e)
+			if err != nil {
+				return nil, err
+			}
+			v = reason
 		case Bound:
 			e.Value, v = boundMark{}, m.Value
 		case traced:

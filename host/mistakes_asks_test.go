@@ -329,7 +329,7 @@ func TestAsksDoNotWaitForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, p, err := l.request(silent, e, true, nil)
+	_, p, err := l.request(silent, e, l.patience(t.Context()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,11 @@ import (
 // outsiders are those that have a ref and are no actors: asks from Go, inboxes, reply
 // handles, and whoever waits for an actor's end.
 type outsiders struct {
-	key    abi.RefKey
-	count  atomic.Uint64
-	shards [outsideShards]outsideShard
-	sweep  sweeper
+	key     abi.RefKey
+	count   atomic.Uint64
+	retried atomic.Uint64 // questions that may be asked again
+	shards  [outsideShards]outsideShard
+	sweep   sweeper
 }
 
 const outsideShards = 16
@@ -40,8 +41,8 @@ type outsider interface {
 	delegate(correlation uint64, from, to abi.Ref)
 	// ended says that an actor has ended, or (0) what a reply handle is for.
 	ended(of abi.Ref, reason string) (over bool)
-	// expire says that it has waited since before.
-	expire(before int64) (over bool)
+	// expire says what time it is.
+	expire(now int64) (over bool)
 	// watchers are the handles to be told when it is over.
 	watchers() []abi.Ref
 }
@@ -156,15 +157,28 @@ func (o *outsiders) observe(uid abi.Ref, correlation uint64, handle abi.Ref) boo
 type promise struct {
 	c         chan Message
 	asked     asks.Answerers
-	since     int64 // ns by the turns' clock, 0: it does not expire
+	patience  patience
+	turns     uint64 // of who was asked, until then
 	observers []abi.Ref
+
+	parts chan part // of an ask of several; instead of c
+	part  int
+}
+
+// put ends it. There is room.
+func (p *promise) put(m Message) {
+	if p.parts != nil {
+		p.parts <- part{p.part, m}
+		return
+	}
+	p.c <- m
 }
 
 func (p *promise) take(s *System, e *mailbox.Envelope) (DeadReason, error, bool) {
 	if _, ours := e.Value.(hostAnswer); !ours && !p.asked.Has(e.Sender) {
 		return DeadForged, ErrDenied, false
 	}
-	p.c <- s.message(e)
+	p.put(s.message(e))
 	return 0, nil, true
 }
 
@@ -172,7 +186,7 @@ func (p *promise) fail(_ uint64, target abi.Ref, err error) bool {
 	if !p.asked.Has(target) {
 		return false
 	}
-	p.c <- Message{Kind: abi.KindReplyError, err: err, Payload: appendText(nil, err.Error())}
+	p.put(Message{Kind: abi.KindReplyError, err: err, Payload: appendText(nil, err.Error())})
 	return true
 }
 
@@ -180,11 +194,11 @@ func (p *promise) delegate(_ uint64, from, to abi.Ref) { p.asked.Delegate(from, 
 func (p *promise) ended(abi.Ref, string) bool          { return false }
 func (p *promise) watchers() []abi.Ref                 { return p.observers }
 
-func (p *promise) expire(before int64) bool {
-	if p.since == 0 || p.since > before {
+func (p *promise) expire(now int64) bool {
+	if !p.patience.swept || p.patience.due > now {
 		return false
 	}
-	p.c <- Message{Kind: abi.KindReplyError, err: ErrTimeout, Payload: appendText(nil, ErrTimeout.Error())}
+	p.put(Message{Kind: abi.KindReplyError, err: ErrTimeout, Payload: appendText(nil, ErrTimeout.Error())})
 	return true
 }
 
@@ -234,7 +248,7 @@ func (o *outsiders) arm(s *System) {
 
 // expire ends the asks that have waited for too long.
 func (o *outsiders) expire(s *System) {
-	before := s.time.now() - int64(s.cfg.askTimeout)
+	now := s.time.now()
 	waiting := false
 	o.sweep.mu.Lock()
 	o.sweep.timer = nil
@@ -245,10 +259,10 @@ func (o *outsiders) expire(s *System) {
 		var gone []outsider
 		sh.mu.Lock()
 		for uid, x := range sh.open {
-			if x.expire(before) {
+			if x.expire(now) {
 				delete(sh.open, uid)
 				gone = append(gone, x)
-			} else if p, ok := x.(*promise); ok && p.since != 0 {
+			} else if p, ok := x.(*promise); ok && p.patience.swept {
 				waiting = true
 			}
 		}

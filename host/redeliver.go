@@ -26,7 +26,7 @@ type deadLetters struct {
 type keptLetter struct {
 	DeadLetter
 	correlation uint64
-	flags       uint8
+	flags       uint16
 	senderPath  string
 	attached    *mailbox.Attached
 	headers     []byte

@@ -190,7 +190,7 @@ func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 		return 0 // it has just ended
 	}
 	e := cloneEnvelope(t.env)
-	e.Flags |= flagResent
+	e.Flags = e.Flags&^flagDue | flagResent // it counts until it is confirmed, whoever waits
 	e.SetHeaders(headers)
 	a.sys.delegate(ctx.scr, e, a.uid, to.uid)
 	reason, err := to.accept(ctx.scr, e)

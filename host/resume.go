@@ -122,10 +122,9 @@ func (g *guest) Rewind(ctx *Context) bool {
 	}
 	for _, l := range s.log {
 		e := l.env
-		env := abi.Envelope{Kind: e.Kind, Time: l.now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
 		in.Now, in.FirstTurn = l.now, l.turn
 		var res sandbox.Result
-		if !x.Push(&env) {
+		if !g.push(ctx.scr, x, e, l.now) {
 			return false
 		}
 		if x.Run(&in, &res); res.Failure != nil {

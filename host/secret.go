@@ -38,6 +38,7 @@ const (
 	forUnfrozen                       // what an image that is not frozen draws at its initialisation, an incarnation
 	forJitter                         // of the delays before restarts of children
 	forReports                        // what reports of failures are called
+	forRetries                        // idempotency keys, and the jitter between attempts
 )
 
 // derive is a value for one purpose of one actor; n tells several apart. It is the one-step

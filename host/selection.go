@@ -232,6 +232,9 @@ func (s *System) Select(path string) []Ref {
 	return refs
 }
 
+// identify is what is asked by Identify.
+type identify struct{}
+
 func newIdentify(sender abi.Ref, correlation uint64) *mailbox.Envelope {
 	e := mailbox.New()
 	e.Flags, e.Sender, e.Correlation = flagIdentify, sender, correlation
@@ -246,7 +249,7 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	m, err := s.ask(ctx, ref, newIdentify(0, 0))
+	m, err := s.ask(ctx, ref, identify{}, newIdentify(0, 0))
 	var negative *ReplyError
 	if errors.As(err, &negative) || errors.Is(err, ErrStopped) {
 		return Ref{}, fmt.Errorf("%w: %s", ErrUnknown, path)

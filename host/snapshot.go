@@ -144,7 +144,7 @@ func (g *guest) save() ([]byte, error) {
 
 func stateOf(e *mailbox.Envelope) mailState {
 	return mailState{
-		Kind: e.Kind, Flags: e.Flags & (flagNoInfluence | flagSuppressed), Sender: e.Sender, SenderPath: e.SenderPath,
+		Kind: e.Kind, Flags: uint8(e.Flags & (flagNoInfluence | flagSuppressed)), Sender: e.Sender, SenderPath: e.SenderPath,
 		Correlation: e.Correlation, Headers: bytes.Clone(e.Headers), Payload: bytes.Clone(e.Payload),
 	}
 }
@@ -183,7 +183,7 @@ func decodeState(b []byte) (*actorState, error) {
 		}
 	}
 	for i, e := range s.Stash {
-		if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || e.Flags&^(flagNoInfluence|flagSuppressed) != 0 {
+		if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || uint16(e.Flags)&^(flagNoInfluence|flagSuppressed) != 0 {
 			return no("stashed message %d is of a kind that is not stored", i)
 		}
 	}
@@ -248,7 +248,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	}
 	for _, m := range s.Stash {
 		e := mailbox.New()
-		e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation = m.Kind, m.Flags, m.Sender, m.SenderPath, m.Correlation
+		e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation = m.Kind, uint16(m.Flags), m.Sender, m.SenderPath, m.Correlation
 		e.SetHeaders(m.Headers)
 		e.SetPayload(m.Payload)
 		a.stash.Put(e)

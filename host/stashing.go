@@ -54,8 +54,8 @@ func (a *actor) unstash() {
 // has noted on the way of the first one stays there.
 func cloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
 	k := mailbox.New()
-	k.Kind, k.Time, k.Sender, k.SenderPath, k.Correlation = e.Kind, e.Time, e.Sender, e.SenderPath, e.Correlation
-	k.Flags = e.Flags & (flagNoInfluence | flagSuppressed)
+	k.Kind, k.Due, k.Sender, k.SenderPath, k.Correlation = e.Kind, e.Due, e.Sender, e.SenderPath, e.Correlation
+	k.Flags = e.Flags & flagsKept
 	k.Attached = e.Attached
 	k.SetPayload(e.Payload)
 	k.SetHeaders(e.Headers)

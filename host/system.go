@@ -206,7 +206,7 @@ func (s *System) TryTell(to Ref, v any) error { return s.tell(Ref{}, to, v, flag
 // TellFrom sends a message in the name of an actor, which will get the answer.
 func (s *System) TellFrom(from, to Ref, v any) error { return s.tell(from, to, v, 0) }
 
-func (s *System) tell(from, to Ref, v any, flags uint8) error {
+func (s *System) tell(from, to Ref, v any, flags uint16) error {
 	e, err := envelope(v)
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (s *System) PoisonPill(ref Ref) error { return s.control(ref, flagPoison) }
 // supervisor decides.
 func (s *System) Kill(ref Ref) error { return s.control(ref, flagKill) }
 
-func (s *System) control(ref Ref, flag uint8) error {
+func (s *System) control(ref Ref, flag uint16) error {
 	e := mailbox.New()
 	e.Flags = flag
 	return s.deliver(nil, ref.uid, e)

@@ -108,7 +108,7 @@ func (a *actor) tap(taps []*tap, c *commitment) {
 		}
 	}
 	for i := range c.effects {
-		if e := &c.effects[i]; e.env != nil {
+		if e := &c.effects[i]; e.env != nil && e.kind != effectPipe {
 			one.Out, one.Forward = true, e.kind == effectForward
 			one.Kind, one.Correlation, one.Peer = e.env.Kind, e.env.Correlation, a.sys.refOf(e.to)
 			a.hand(taps, one, e.env.Payload)

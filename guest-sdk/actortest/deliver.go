@@ -169,6 +169,8 @@ func (u *Turn) take(a *Actor, cmds []abi.Command) *abi.Failure {
 			u.Stashed = true
 		case abi.OpDecide:
 			u.Decided = actor.Directive(c.Directive)
+		case abi.OpCancelAsk:
+			u.CancelledAsks = append(u.CancelledAsks, c.Correlation)
 		case abi.OpResetBackoff:
 			u.BackoffReset = true
 		case abi.OpUnhandled:
@@ -195,6 +197,8 @@ func (a *Actor) carryOut(turn *Turn, cmds []abi.Command, last bool) {
 			a.timers[c.Key] = a.later(time.Duration(c.Delay), time.Duration(c.Period), abi.Envelope{Kind: abi.KindTimer, Correlation: c.Key, Payload: c.Payload})
 		case c.Op == abi.OpCancel:
 			delete(a.timers, c.Key)
+		case c.Op == abi.OpCancelAsk:
+			delete(a.asks, c.Correlation)
 		case c.Op == abi.OpReceiveTimeout:
 			a.receive = nil
 			if c.Delay > 0 {

@@ -26,6 +26,7 @@ type Turn struct {
 	Unwatched      []Target
 	Timers         []Timer
 	Cancelled      []uint64
+	CancelledAsks  []uint64       // by their correlations
 	ReceiveTimeout *time.Duration // as set, 0 for off; nil if it was left alone
 	Unhandled      bool
 	Stashed        bool

@@ -110,7 +110,7 @@ func (m *meddler) Push(e *host.Envelope) error {
 		return nil
 	case "duplicate":
 		second := &host.Envelope{
-			Kind: e.Kind, Flags: e.Flags, Time: e.Time, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation,
+			Kind: e.Kind, Flags: e.Flags, Due: e.Due, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation,
 			Headers: slices.Clone(e.Headers), Payload: slices.Clone(e.Payload), Value: e.Value, Attached: e.Attached,
 		}
 		if err := m.HostedMailbox.Push(e); err != nil {

@@ -73,7 +73,7 @@ func (b *probeBox) order(e *host.Envelope, f func(*host.Context)) error {
 
 // copyOf is a message once more.
 func copyOf(e *host.Envelope) *host.Envelope {
-	c := &host.Envelope{Kind: e.Kind, Time: e.Time, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation, Attached: e.Attached}
+	c := &host.Envelope{Kind: e.Kind, Due: e.Due, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation, Attached: e.Attached}
 	c.SetPayload(e.Payload)
 	if len(e.Headers) > 0 {
 		c.SetHeaders(e.Headers)

@@ -20,6 +20,7 @@ func (w *Worker) Yield() (goOn bool) {
 		return true
 	}
 	w.spent += slice
+	w.task.long()
 	if w.lane != nil && !d.detach(w) {
 		runtime.Gosched()
 		return true
@@ -42,6 +43,7 @@ func (w *Worker) Block() {
 		return
 	}
 	w.spent += slice // who waits may hold up others as well as who computes
+	w.task.long()
 	if w.lane != nil {
 		d.detach(w)
 		return

@@ -1,6 +1,9 @@
 package dispatch
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Runnable is what a [Task] runs: in this system an actor with something in its
 // mailbox.
@@ -25,6 +28,7 @@ type Runnable interface {
 type Task struct {
 	state atomic.Uint32
 	heat  atomic.Uint32 // see class.go
+	since atomic.Int64  // see Since
 	next  *Task         // in the injector
 	what  Runnable
 	seat  *seat // nil until the task has had a long run
@@ -44,6 +48,18 @@ const (
 func (t *Task) Running() bool {
 	s := t.state.Load()
 	return s == running || s == rewoken
+}
+
+// Since is when the present run began, as far as that is known: it has yielded or blocked, and
+// this is when it first did, in nanoseconds since 1970. 0: there is no such run. Any goroutine
+// may ask.
+func (t *Task) Since() int64 { return t.since.Load() }
+
+// long notes that the present run takes longer than a slice, or blocks.
+func (t *Task) long() {
+	if t.since.Load() == 0 {
+		t.since.Store(time.Now().UnixNano())
+	}
 }
 
 // Init ties the task to what it runs. It is called once, before the first

@@ -117,6 +117,9 @@ func (w *Worker) finish(t *Task, more bool) {
 	long := w.spent >= slice && !d.patient()
 	if long || t.heat.Load() != light {
 		t.learn(long)
+		if long {
+			t.since.Store(0)
+		}
 	}
 	if w.detached || w.token {
 		d.endDetached(w)

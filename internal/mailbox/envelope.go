@@ -25,9 +25,10 @@ type Envelope struct {
 	// Kind says what the message is: an ordinary one, a reply, a timer, ...
 	Kind abi.Kind
 	// Flags is the host's; the mailbox does not look at it.
-	Flags uint8
-	// Time is when the message was sent, in nanoseconds since 1970 (UTC).
-	Time int64
+	Flags uint16
+	// Due is when nobody waits for an answer any more, in nanoseconds since 1970 (UTC) by the
+	// host's clock. It counts only where the host's flags say so.
+	Due int64
 	// Sender is 0 when nobody expects an answer. SenderPath is its path, as far as it
 	// is known.
 	Sender     abi.Ref
@@ -103,7 +104,7 @@ func (e *Envelope) clear() {
 	}
 	// Field by field, and pointers only if they are set: a third of the time.
 	e.freed = true
-	e.Kind, e.Flags, e.Time, e.Sender, e.Correlation = 0, 0, 0, 0, 0
+	e.Kind, e.Flags, e.Due, e.Sender, e.Correlation = 0, 0, 0, 0, 0
 	e.Sequence, e.Position = 0, 0
 	if e.SenderPath != "" {
 		e.SenderPath = ""

@@ -18,11 +18,11 @@ func TestFreeKeepsSmallBuffersOnly(t *testing.T) {
 		{100, maxKeptHeaders * 2, true, false},
 	}
 	for _, test := range tests {
-		e := &Envelope{Sender: 7, Correlation: 8, Flags: 9, Time: 10, Kind: 1, Value: "x"}
+		e := &Envelope{Sender: 7, Correlation: 8, Flags: 9, Due: 10, Kind: 1, Value: "x"}
 		e.Payload = make([]byte, test.payload)
 		e.Headers = make([]byte, test.headers)
 		e.clear()
-		if e.Sender != 0 || e.Correlation != 0 || e.Flags != 0 || e.Time != 0 || e.Kind != 0 || e.Value != nil {
+		if e.Sender != 0 || e.Correlation != 0 || e.Flags != 0 || e.Due != 0 || e.Kind != 0 || e.Value != nil {
 			t.Errorf("not cleared: %+v", e)
 		}
 		if len(e.Payload) != 0 || len(e.Headers) != 0 {

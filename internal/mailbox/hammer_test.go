@@ -26,7 +26,7 @@ func TestHammer(t *testing.T) {
 			var cache Cache
 			for n := 0; n < perSender; {
 				e := cache.New()
-				e.Flags = uint8(s)
+				e.Flags = uint16(s)
 				e.Correlation = uint64(n)
 				e.SetPayload(make([]byte, n%16))
 				switch err := m.Push(e); {

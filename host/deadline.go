@@ -1,0 +1,122 @@
+package host
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Deadlines travel with questions: the host notes in the envelope when the asker gives up,
+// and a question whose time is over is not handled when its turn comes. A copy that goes on
+// to another actor keeps the deadline. Only the host writes it, so nobody can change
+// another's; messages that are no asks have none, and cost nothing for it.
+
+// due notes when the asker gives up.
+func due(e *mailbox.Envelope, at int64) {
+	if e.Flags&flagLasting == 0 {
+		e.Flags |= flagDue
+		e.Due = at
+	}
+}
+
+// special sees to what is the host's own, and to what nobody waits for; false if the
+// message is to be handled.
+func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
+	if e.Flags&flagControl != 0 {
+		a.box.Pop()
+		a.control(scr, e)
+		return true
+	}
+	if !a.unwanted(e) {
+		return false
+	}
+	a.box.Pop()
+	a.expire(scr, e)
+	return true
+}
+
+// unwanted reports whether nobody waits for the answer to a question any more. An ask from
+// Go is looked up: it may have been given up early.
+func (a *actor) unwanted(e *mailbox.Envelope) bool {
+	if e.Flags&flagDue != 0 && a.sys.time.now() >= e.Due || e.Flags&flagIncarnation != 0 && uint64(e.Due) != a.incarnation() {
+		return true
+	}
+	return e.Flags&flagPromised != 0 && !a.sys.outside.waits(e.Sender)
+}
+
+// expire ends the way of a question that nobody waits for. An actor that has asked hears of
+// it from its own alarm.
+func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
+	reason := DeadExpired
+	if e.Flags&flagIncarnation != 0 {
+		reason = DeadIncarnation
+	}
+	a.sys.deadLetter(reason, a.uid, a.path, e)
+	if e.Flags&flagDue != 0 {
+		a.sys.outside.fail(a.sys, e.Sender, e.Correlation, a.uid, ErrTimeout)
+	}
+	scr.cache.Free(e)
+}
+
+// Deadline is when the asker of the current message gives up; false if that is not known: it
+// is no question, or one without a time, or a Lasting one.
+func (c *Context) Deadline() (time.Time, bool) {
+	if c.env == nil || c.env.Flags&flagDue == 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(0, c.env.Due), true
+}
+
+// Within is d, or what is left of the time of the current message's asker if that is less:
+// the timeout of an ask that only serves the answer to this one. It is 0 if nothing is left.
+func (c *Context) Within(d time.Duration) time.Duration {
+	at, ok := c.Deadline()
+	if !ok {
+		return d
+	}
+	return max(0, min(d, at.Sub(c.actor.Now())))
+}
+
+// dueBy is when ctx ends by the system's clock, 0 if it has no deadline.
+func (s *System) dueBy(ctx context.Context) int64 {
+	at, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return s.time.now() + int64(time.Until(at))
+}
+
+// stated are the headers of a message for a guest that is told of deadlines: the deadline is
+// what the host says, or none. They are valid until the next call.
+func (s *scratch) stated(e *mailbox.Envelope) []byte {
+	out := append(s.heads[:0], emptyMap)
+	for rest := e.Headers; ; {
+		k, _, next, more := abi.NextHeader(rest)
+		if !more {
+			break
+		}
+		if string(k) != abi.HeaderDeadline {
+			if len(rest) == len(e.Headers) {
+				rest = rest[1:] // the head of the map
+			}
+			out = append(out, rest[:len(rest)-len(next)]...)
+			out[0]++
+		}
+		rest = next
+	}
+	if e.Flags&flagDue != 0 && out[0] < emptyMap+abi.MaxHeaders {
+		var digits [20]byte
+		out = abi.AppendHeader(out, abi.HeaderDeadline, string(strconv.AppendInt(digits[:0], e.Due, 10)))
+	}
+	s.heads = out
+	if len(out) == 1 {
+		return nil
+	}
+	return out
+}
+
+// emptyMap is the head of a map without entries; one of 23 at most has one byte.
+const emptyMap = 0xa0

@@ -1,0 +1,249 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Failure is a message that stands for a result that has not come: Tell(to,
+// host.Failure{Reason: "..."}). It has the header wasmactors.failure, and the reason as its
+// payload, too. The receiver asks [Message.Failure]. Anybody may send one.
+type Failure struct{ Reason string }
+
+// Failure is why a result has not come, if that is what the message says.
+func (m Message) Failure() (reason string, failed bool) {
+	v, ok := abi.FindHeader(m.Headers, abi.HeaderFailure)
+	return string(v), ok
+}
+
+// put makes it the message of an envelope.
+func (f Failure) put(e *mailbox.Envelope) (string, error) {
+	reason := clip(f.Reason, abi.MaxHeaderValue)
+	headers, ok := withHeader(e.Headers, abi.HeaderFailure, reason)
+	if !ok {
+		return "", fmt.Errorf("host: a failure with %d other headers, at most %d", abi.MaxHeaders, abi.MaxHeaders-1)
+	}
+	e.Headers = append(e.Headers[:0], headers...)
+	return reason, nil
+}
+
+// failed is an error as another actor may know it: it says nothing of what a third one was
+// doing.
+func failed(err error) Failure {
+	if timeout := (*TimeoutError)(nil); errors.As(err, &timeout) {
+		return Failure{ErrTimeout.Error()}
+	}
+	return Failure{err.Error()}
+}
+
+// Pipe sends results from outside of actors to one, as messages: what a goroutine, a
+// future or an ask comes to. A failure becomes a [Failure]. What the actor does not take
+// (it has stopped, its mailbox is full) is a dead letter, and an error for who sends it. It
+// is immutable; all methods may be called concurrently.
+type Pipe struct {
+	sys     *System
+	to      Ref
+	from    Ref
+	number  uint64
+	bound   bool // to that incarnation
+	timeout time.Duration
+}
+
+// PipeTo is a pipe to an actor, from nobody.
+func (s *System) PipeTo(to Ref) Pipe { return Pipe{sys: s, to: to} }
+
+// WithSender sends in the name of an actor, which will get the answer.
+func (p Pipe) WithSender(from Ref) Pipe { p.from = from; return p }
+
+// WithIncarnation is for the present incarnation of the actor only. A later one does not
+// handle what is sent; it is a dead letter. Without it a result is for whichever handles it.
+func (p Pipe) WithIncarnation() Pipe {
+	if a := p.sys.table.Get(p.to.uid); a != nil {
+		p.number, p.bound = a.incarnation(), true
+	}
+	return p
+}
+
+// WithTimeout has Go and Answer give up after d, by the system's clock: the actor gets a Failure. 0
+// means that they wait for as long as it takes.
+func (p Pipe) WithTimeout(d time.Duration) Pipe { p.timeout = max(d, 0); return p }
+
+// Send sends a result now: v, or if err is not nil a Failure. The error is that of
+// [System.TellFrom], or ErrEnded if the incarnation has ended.
+func (p Pipe) Send(v any, err error) error {
+	if err != nil {
+		v = failed(err)
+	}
+	e, err := envelope(v)
+	if err != nil { // what cannot be a message is a failure, too
+		if e, err = envelope(failed(err)); err != nil {
+			return err
+		}
+	}
+	s := p.sys
+	e.Sender, e.SenderPath = p.from.uid, p.from.path
+	if a := s.table.Get(p.from.uid); p.from.uid != 0 && a != nil {
+		e.Attached = a.attached
+	}
+	if p.bound {
+		if a := s.table.Get(p.to.uid); a != nil && a.incarnation() != p.number {
+			s.deadLetter(DeadIncarnation, a.uid, a.path, e)
+			e.Free()
+			return ErrEnded
+		}
+		e.Flags |= flagIncarnation
+		e.Due = int64(p.number)
+	}
+	span := s.fromOutside(context.Background(), SendSpan, p.to, e)
+	err = s.deliver(nil, p.to.uid, e)
+	s.sent(span, err)
+	return err
+}
+
+// Go runs f in a goroutine of its own and sends what it returns. The context of f ends when the actor
+// has stopped, with the cause ErrStopped, or after the timeout, with ErrTimeout; in both cases f is
+// not waited for. A panic in f is a failure. The error says that the actor has gone, and f is not run then.
+func (p Pipe) Go(f func(context.Context) (any, error)) error {
+	ended, err := p.sys.Ended(p.to)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	result := make(chan outcome, 1)
+	go func() { result <- complete(ctx, f) }()
+	go func() {
+		defer cancel(nil)
+		late, stop := p.late()
+		defer stop()
+		select {
+		case r := <-result:
+			_ = p.Send(r.v, r.err)
+		case <-late:
+			cancel(ErrTimeout)
+			_ = p.Send(nil, ErrTimeout)
+		case <-ended:
+			cancel(ErrStopped)
+		}
+	}()
+	return nil
+}
+
+// Answer sends what an ask ends with: the answer itself, with its headers, or a Failure. It waits in a
+// goroutine of its own, which gives the ask up when the actor has stopped, or after the
+// timeout. The error says that the actor has gone; the ask is given up then.
+func (p Pipe) Answer(ask *Pending) error {
+	ended, err := p.sys.Ended(p.to)
+	if err != nil {
+		ask.Cancel()
+		return err
+	}
+	go func() {
+		late, stop := p.late()
+		defer stop()
+		select {
+		case m := <-ask.Answer():
+			if err := m.Err(); err != nil {
+				_ = p.Send(nil, err)
+			} else {
+				_ = p.Send(Raw(m.Payload), nil)
+			}
+		case <-late:
+			ask.Cancel()
+			_ = p.Send(nil, ErrTimeout)
+		case <-ended:
+			ask.Cancel()
+		}
+	}()
+	return nil
+}
+
+// late is when the timeout is over.
+func (p Pipe) late() (late <-chan struct{}, stop func()) {
+	if p.timeout == 0 {
+		return nil, func() {}
+	}
+	c := make(chan struct{})
+	t := p.sys.cfg.clock.AfterFunc(p.timeout, func() { close(c) })
+	return c, func() { t.Stop() }
+}
+
+// outcome is what a function has come to.
+type outcome struct {
+	v   any
+	err error
+}
+
+// complete calls f, whose panic is an error.
+func complete(ctx context.Context, f func(context.Context) (any, error)) (r outcome) {
+	defer func() {
+		if x := recover(); x != nil {
+			r = outcome{nil, fmt.Errorf("host: what was piped has panicked: %v", x)}
+		}
+	}()
+	v, err := f(ctx)
+	return outcome{v, err}
+}
+
+// Pipe asks a Go function instead of an actor: f runs in a goroutine of its own when the turn has ended, not
+// at all if the turn fails, and what it returns comes as the answer to an ask with this
+// correlation, a Message of KindReply, KindReplyError or KindAskTimeout. So it counts
+// as one of Limits.Asks, and an incarnation that has ended gets nothing. The context of f ends, with
+// the cause ErrGone, when nobody waits any more. Pipe fails as Ask does.
+func (c *Context) Pipe(f func(context.Context) (any, error), correlation uint64, timeout time.Duration) error {
+	a := c.actor
+	uid := a.sys.outside.newRef()
+	if _, err := a.addAsk(c.scr, correlation, uid, timeout); err != nil {
+		return err
+	}
+	a.asks.Observe(correlation, uid)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a.sys.outside.put(uid, pipeDoor{cancel})
+	begin := func() {
+		go func() { a.answerPipe(uid, correlation, complete(ctx, f)) }()
+	}
+	if c.scr == nil {
+		begin()
+		return nil
+	}
+	e := c.scr.newEnvelope()
+	e.Value = begin
+	c.scr.effects = append(c.scr.effects, effect{kind: effectPipe, env: e})
+	return nil
+}
+
+// answerPipe answers the ask of a function.
+func (a *actor) answerPipe(uid abi.Ref, correlation uint64, r outcome) {
+	kind, v := abi.KindReply, r.v
+	if r.err != nil {
+		kind, v = abi.KindReplyError, failed(r.err).Reason
+	}
+	e, err := envelope(v)
+	if err != nil {
+		if e, err = envelope(err.Error()); err != nil {
+			return
+		}
+		kind = abi.KindReplyError
+	}
+	e.Kind, e.Sender, e.Correlation = kind, uid, correlation
+	if err := a.sys.deliver(nil, a.uid, e); err != nil {
+		a.post(nil, sysMsg{kind: sysUnanswered, ref: uid, correlation: correlation, reason: err.Error()})
+	}
+	a.sys.outside.remove(uid)
+}
+
+// pipeDoor is a function that is asked, as the system sees it.
+type pipeDoor struct{ cancel context.CancelCauseFunc }
+
+func (d pipeDoor) ended(abi.Ref, string) bool { d.cancel(ErrGone); return true }
+func (d pipeDoor) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
+	return DeadUnknown, ErrUnknown, false
+}
+func (d pipeDoor) fail(uint64, abi.Ref, error) bool  { return false }
+func (d pipeDoor) delegate(uint64, abi.Ref, abi.Ref) {}
+func (d pipeDoor) expire(int64) bool                 { return false }
+func (d pipeDoor) watchers() []abi.Ref               { return nil }

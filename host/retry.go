@@ -1,0 +1,186 @@
+package host
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
+)
+
+// Retry says how a question is asked again. It is immutable; the zero value is as NewRetry says.
+type Retry struct {
+	attempts int
+	policy   backoff.Policy
+	each     time.Duration
+	on       func(error) bool
+	key      string
+}
+
+// Defaults of a Retry.
+const (
+	DefaultAttempts = 5
+	MaxAttempts     = 1000
+)
+
+// defaultRetryPolicy is exponential, with full jitter.
+var defaultRetryPolicy = backoff.WithJitter(backoff.Exponential(10*time.Millisecond, time.Second, 2), backoff.FullJitter())
+
+// NewRetry asks up to DefaultAttempts times, after waits of 10 ms to 1 s that double and have full jitter, each
+// attempt as long as all of them may take, after the failures of [NotHandled].
+func NewRetry() Retry { return Retry{} }
+
+// WithAttempts bounds the attempts, the first one included: 1 to MaxAttempts.
+func (r Retry) WithAttempts(n int) Retry { r.attempts = min(max(n, 1), MaxAttempts); return r }
+
+// WithPolicy is how long to wait before the next attempt.
+func (r Retry) WithPolicy(p backoff.Policy) Retry { r.policy = p; return r }
+
+// WithEach bounds one attempt, by the system's clock; 0: only the whole is bounded. An attempt that
+// is over so fails with ErrTimeout, which retries only if the failures listed say so.
+func (r Retry) WithEach(d time.Duration) Retry { r.each = max(d, 0); return r }
+
+// WithOn lists the failures after which the question is asked again, as errors.Is finds them; all
+// others end it at once. Whoever adds ErrTimeout, or wraps of a *TurnError, must be able to
+// handle a question twice: see [Retry.WithKey].
+func (r Retry) WithOn(failures ...error) Retry {
+	failures = append([]error(nil), failures...)
+	return r.WithOnFunc(func(err error) bool {
+		for _, f := range failures {
+			if errors.Is(err, f) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// WithOnFunc is WithOn with a function that says whether a failure is one of them.
+func (r Retry) WithOnFunc(on func(error) bool) Retry { r.on = on; return r }
+
+// WithKey is the idempotency key of the question, 1 to abi.MaxHeaderValue bytes of UTF-8, instead of one that is
+// drawn. It is in the header idempotency-key of every attempt, so that who is asked, or a
+// mailbox that goes by it, can tell that they are the same.
+func (r Retry) WithKey(key string) Retry { r.key = key; return r }
+
+// NotHandled reports whether an ask has failed so that the question was certainly not handled: the
+// mailbox was full, or the actor waited for its restart.
+func NotHandled(err error) bool {
+	return errors.Is(err, ErrMailboxFull) || errors.Is(err, ErrRestarting)
+}
+
+func (r Retry) withDefaults() Retry {
+	if r.attempts == 0 {
+		r.attempts = DefaultAttempts
+	}
+	if r.policy == nil {
+		r.policy = defaultRetryPolicy
+	}
+	if r.on == nil {
+		r.on = NotHandled
+	}
+	return r
+}
+
+// RetryError is a question that was asked as often as it may be.
+type RetryError struct {
+	Attempts int
+	Err      error // of the last one
+}
+
+func (e *RetryError) Error() string {
+	return fmt.Sprintf("%v (attempt %d, the last)", e.Err, e.Attempts)
+}
+
+// Unwrap is the error of the last attempt.
+func (e *RetryError) Unwrap() error { return e.Err }
+
+// AskRetry is Ask, again after the failures that r lists. ctx bounds all attempts and the waits between them
+// together, Config.WithAskTimeout if it has no deadline; a wait that would not end before that is not begun. A
+// failure that is not listed is returned as it is, that of the last attempt as a
+// *RetryError. Every attempt has the header idempotency-key, and from the second on wasmactors.attempt.
+func (s *System) AskRetry(ctx context.Context, to Ref, v any, r Retry) (Message, error) {
+	r = r.withDefaults()
+	drawn := s.secret.derive(forRetries, to.uid, s.outside.retried.Add(1))
+	if r.key == "" {
+		r.key = hex.EncodeToString(drawn[:8])
+	}
+	var rnd backoff.Rand
+	until := s.patience(ctx)
+	for n := 1; ; n++ {
+		m, err := s.attempt(ctx, to, v, r, n, until)
+		if err == nil || !r.on(err) || ctx.Err() != nil {
+			return m, err
+		}
+		if n == r.attempts {
+			return m, &RetryError{n, err}
+		}
+		if rnd == nil {
+			rnd = rand.New(rand.NewPCG(binary.LittleEndian.Uint64(drawn[8:]), binary.LittleEndian.Uint64(drawn[16:])))
+		}
+		wait := r.policy.Delay(n-1, rnd)
+		if s.time.now()+int64(wait) >= until.due {
+			return m, &RetryError{n, err}
+		}
+		if !s.pause(ctx, wait) {
+			return m, &RetryError{n, errors.Join(err, ctx.Err())}
+		}
+	}
+}
+
+// pause waits by the system's clock; false if ctx ends before.
+func (s *System) pause(ctx context.Context, d time.Duration) bool {
+	over := make(chan struct{})
+	t := s.cfg.clock.AfterFunc(d, func() { close(over) })
+	defer t.Stop()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// attempt asks once.
+func (s *System) attempt(ctx context.Context, to Ref, v any, r Retry, n int, whole patience) (Message, error) {
+	e, err := envelope(v)
+	if err != nil {
+		return Message{}, err
+	}
+	if err := attemptHeaders(e, r.key, n); err != nil {
+		e.Free()
+		return Message{}, err
+	}
+	if r.each == 0 {
+		return s.askUntil(ctx, to, v, e, patience{s.time.now(), whole.due, whole.swept}, nil)
+	}
+	now := s.time.now()
+	until := patience{at: now, due: min(now+int64(r.each), whole.due)}
+	over := make(chan struct{})
+	t := s.cfg.clock.AfterFunc(time.Duration(until.due-now), func() { close(over) })
+	defer t.Stop()
+	return s.askUntil(ctx, to, v, e, until, over)
+}
+
+// attemptHeaders says which attempt it is, and of what.
+func attemptHeaders(e *mailbox.Envelope, key string, n int) error {
+	if err := (Headed{Headers: map[string]string{abi.HeaderIdempotency: key}}).put(&mailbox.Envelope{}); err != nil {
+		return err
+	}
+	headers, ok := withHeader(e.Headers, abi.HeaderIdempotency, key)
+	if n > 1 && ok {
+		headers, ok = withHeader(headers, abi.HeaderAttempt, strconv.Itoa(n))
+	}
+	if !ok {
+		return fmt.Errorf("host: a question that is asked again has %d headers of its own at most", abi.MaxHeaders-2)
+	}
+	e.SetHeaders(headers)
+	return nil
+}

@@ -1,0 +1,160 @@
+package host
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// TimeoutError is an ErrTimeout that says what was asked of whom, and what that one was doing
+// when the time was over. It also wraps the error of the context, if that is what has ended.
+// It tells of another actor than the caller's own: it is for Go, and is never sent to guests.
+type TimeoutError struct {
+	Target Ref
+	// Question is the type of what was asked: a Go type, or what begins the CBOR.
+	Question string
+	// Waited is how long, by the system's clock.
+	Waited time.Duration
+	// Info is what the target was doing; nil: it had gone, or was no actor.
+	Info *Info
+	// Turn is how long the target had been in its present spell of work, 0 if in none, or
+	// in one too short to be told. With AtLeast it is longer than that.
+	Turn    time.Duration
+	AtLeast bool
+
+	cause error
+}
+
+// Error says all of it in one line.
+func (e *TimeoutError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v: asked %s", ErrTimeout, e.Target.Path())
+	if e.Info != nil && e.Info.Type != "" {
+		fmt.Fprintf(&b, " (%s)", e.Info.Type)
+	}
+	fmt.Fprintf(&b, " for %s, %v ago; %s", e.Question, e.Waited.Round(time.Microsecond), e.Doing())
+	if e.cause != nil {
+		fmt.Fprintf(&b, ": %v", e.cause)
+	}
+	return b.String()
+}
+
+// Doing says what the target was doing.
+func (e *TimeoutError) Doing() string {
+	i := e.Info
+	if i == nil {
+		return "there is no such actor now"
+	}
+	what := ""
+	switch i.State {
+	case StateRunning, StateStarting, StateAsleep:
+		switch {
+		case e.Turn > 0 && e.AtLeast:
+			what = fmt.Sprintf("it has been in a turn for more than %v", e.Turn.Round(time.Millisecond))
+		case e.Turn > 0:
+			what = fmt.Sprintf("it has been in a turn for %v", e.Turn.Round(time.Millisecond))
+		case i.State == StateStarting:
+			what = "it has not started yet"
+		case i.State == StateAsleep:
+			what = "it is asleep"
+		case i.Mailbox == 0:
+			what = "it is idle: it has taken the question and not answered yet, or handed it on"
+		default:
+			what = "it is between turns"
+		}
+	case StateStarved:
+		what = "it waits for an instance"
+	case StatePaused:
+		what = "an operator has paused it"
+	case StateSuspended:
+		what = "it is suspended until its supervisor decides"
+	case StateDelayed:
+		what = "it waits for its restart"
+		if i.Due > 0 {
+			what += ", which is due in " + i.Due.Round(time.Millisecond).String()
+		}
+	case StateStopping:
+		what = "it is about to stop"
+	default:
+		what = "it is " + i.State.String()
+	}
+	if i.Mailbox == 1 {
+		return what + ", 1 message waits"
+	}
+	return what + ", " + strconv.Itoa(i.Mailbox) + " messages wait"
+}
+
+// Timeout is what net.Error and others ask.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// Unwrap is ErrTimeout, and the context's error.
+func (e *TimeoutError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{ErrTimeout}
+	}
+	return []error{ErrTimeout, e.cause}
+}
+
+// timedOut looks at who has not answered. v is what was asked.
+func (s *System) timedOut(p *promise, to Ref, v any, cause error) error {
+	e := &TimeoutError{Target: to, Question: questionType(v), Waited: time.Duration(s.time.now() - p.patience.at), cause: cause}
+	a := s.table.Get(to.uid)
+	if a == nil {
+		return e
+	}
+	e.Target, e.Info = a.ref(), &Info{}
+	a.info(e.Info)
+	if since := a.task.Since(); since != 0 {
+		e.Turn = time.Since(time.Unix(0, since))
+	} else if a.running() && a.turnCount() == p.turns {
+		e.Turn, e.AtLeast = e.Waited, true
+	}
+	return e
+}
+
+// questionType is the type of a question, for a person: it has nothing of its content but
+// the text that begins an array, which names what is wanted of a service.
+func questionType(v any) string {
+	for {
+		switch m := v.(type) {
+		case Headed:
+			v = m.Value
+		case Marked:
+			v = m.Value
+		case Bound:
+			v = m.Value
+		case traced:
+			v = m.value
+		case Raw:
+			return shape(m)
+		case []any:
+			if len(m) > 0 {
+				if op, ok := m[0].(string); ok {
+					return operation(op)
+				}
+			}
+			return "[]interface {}"
+		default:
+			return fmt.Sprintf("%T", v)
+		}
+	}
+}
+
+// operation is how an array that begins with a text is shown.
+func operation(op string) string { return "[" + strconv.Quote(clip(op, 40)) + ", ...]" }
+
+// shape describes CBOR.
+func shape(payload []byte) string {
+	if len(payload) > 0 && payload[0]>>5 == 4 {
+		r := abi.NewReader(payload)
+		if n := r.Array(); n > 0 {
+			if op := r.Text(); r.Err() == nil {
+				return operation(op)
+			}
+		}
+	}
+	return fmt.Sprintf("%d bytes of CBOR", len(payload))
+}
