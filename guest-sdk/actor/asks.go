@@ -90,3 +90,37 @@ func (c *Context) AskPath(path string, v Encoder, timeout time.Duration, then fu
 	p := c.encoded(v)
 	wrote(abi.AppendAsk(appendix(usualHead+len(path)+len(p)), 0, path, correlation, uint64(timeout), nil, p))
 }
+
+// AskWith is Ask with headers, as of [Context.TellWith], and returns the correlation, 0 for an ask of
+// nobody, for CancelAsk.
+func (c *Context) AskWith(to Ref, v Encoder, timeout time.Duration, then func(*Context, *Message) error, headers ...Header) uint64 {
+	if to == 0 {
+		c.nobody("Ask")
+		return 0
+	}
+	p := c.encoded(v)
+	c.heads = c.heads[:0]
+	for _, h := range headers {
+		c.heads = abi.AppendHeader(c.heads, h.Key, h.Value)
+	}
+	correlation := c.asks.add(then)
+	wrote(abi.AppendAsk(appendix(usualHead+len(c.heads)+len(p)), to, "", correlation, uint64(timeout), c.heads, p))
+	return correlation
+}
+
+// CancelAsk gives up an ask: then is not called any more, and who works on it is told. If it is over
+// nothing happens. A module that calls it says Need(abi.FeatureAsks).
+func (c *Context) CancelAsk(correlation uint64) {
+	if c.asks.take(correlation) != nil {
+		wrote(abi.AppendCancelAsk(appendix(usualHead), correlation))
+	}
+}
+
+// waitKey is added to the correlations of waits: above it timers belong to the SDK.
+const waitKey = 1 << 63
+
+// Wait calls then in a later turn, when d has passed. It takes one of the actor's timers, with a
+// key of 1<<63 or above; a restart forgets it.
+func (c *Context) Wait(d time.Duration, then func(*Context, *Message) error) {
+	c.timer(waitKey+c.asks.add(then), d, 0, nil)
+}

@@ -25,3 +25,24 @@ func Describe(typ, diagram string) {
 	}
 	diagrams = append(diagrams, abi.Diagram{Type: typ, Text: diagram})
 }
+
+var needs []string
+
+// Need says that the module cannot do without a feature of the host, one of abi.Features: an older host
+// then refuses to load it. It is called in init; once is enough, by whoever uses the feature. An
+// unknown feature panics.
+func Need(feature string) {
+	for _, known := range abi.Features() {
+		if known != feature {
+			continue
+		}
+		for _, n := range needs {
+			if n == feature {
+				return
+			}
+		}
+		needs = append(needs, feature)
+		return
+	}
+	panic("actor.Need: there is no feature " + feature)
+}

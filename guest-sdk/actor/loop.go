@@ -18,7 +18,7 @@ var (
 // initialize makes the rings, fills the control block and returns its address.
 func initialize() uint32 {
 	makeRings()
-	d := abi.Description{ABI: abi.Version, SDK: SDK}
+	d := abi.Description{ABI: abi.Version, SDK: SDK, Needs: needs}
 	for i := range registry {
 		d.Types = append(d.Types, registry[i].name)
 	}
@@ -96,6 +96,10 @@ func news(m *Message) error {
 	case abi.KindTimer:
 		if len(ctx.rates) > 0 {
 			ctx.beat(m)
+		if m.correlation >= waitKey {
+			if then := ctx.asks.take(m.correlation - waitKey); then != nil {
+				return then(&ctx, m)
+			}
 		}
 	case abi.KindPreRestart:
 		ctx.marks |= ended

@@ -1,0 +1,115 @@
+// Package ask is what goes beyond one question and one answer: deadlines that travel, several
+// that are asked at once, answers that are passed on, and questions that are asked again. All
+// of it continues in later turns; nothing waits. A restart forgets what is under way.
+//
+// A module that imports it needs a host with the feature asks (docs/abi.md).
+package ask
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+)
+
+func init() { actor.Need(abi.FeatureAsks) }
+
+// Error is why there is no answer.
+type Error struct {
+	Kind   Kind
+	Reason string // of who was asked; of a timeout: of whom, and how long
+}
+
+// Kind is the sort of a failure.
+type Kind uint8
+
+// The kinds of failures.
+const (
+	Refused Kind = iota + 1 // the answer is an error, or the question was not delivered
+	TimedOut
+	GivenUp // nobody waits for it any longer, see Several
+)
+
+func (e *Error) Error() string {
+	switch e.Kind {
+	case TimedOut:
+		return "no answer " + e.Reason
+	case GivenUp:
+		return "given up"
+	}
+	return e.Reason
+}
+
+// failure is nil for an answer. It says of a timeout only what the actor knew when it asked.
+func failure(m *actor.Message, to actor.Ref, timeout time.Duration) *Error {
+	switch m.Kind() {
+	case actor.KindReply:
+		return nil
+	case actor.KindAskTimeout:
+		return &Error{TimedOut, "of " + strconv.FormatUint(uint64(to), 10) + " within " + timeout.String()}
+	}
+	return &Error{Refused, m.Text()}
+}
+
+// Remaining is how long the asker of a message still waits, by the turn's clock; ok is false if
+// that is not known: it is no question, or one that is to be handled whoever waits. The host
+// states it, so no other actor can.
+func Remaining(ctx *actor.Context, m *actor.Message) (d time.Duration, ok bool) {
+	at, err := strconv.ParseInt(m.Header(abi.HeaderDeadline), 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return max(0, time.Duration(at-ctx.Now().UnixNano())), true
+}
+
+// Within is d, or the remaining time of a message if that is less: the timeout of a question that only
+// serves the answer to this one. It is 1 ms at least, the shortest timeout.
+func Within(ctx *actor.Context, m *actor.Message, d time.Duration) time.Duration {
+	if left, ok := Remaining(ctx, m); ok {
+		d = min(d, left)
+	}
+	return max(d, abi.MinAskTimeout)
+}
+
+// Lasting is the header of a question that is to be handled even if nobody waits for the answer any
+// more: ctx.AskWith(to, v, timeout, then, ask.Lasting).
+var Lasting = actor.Header{Key: abi.HeaderDeadline, Value: abi.DeadlineNone}
+
+// Failure is why a result has not come, if that is what a message of KindMessage stands for. Anybody may
+// send one.
+func Failure(m *actor.Message) (reason string, failed bool) {
+	if !m.HasHeader(abi.HeaderFailure) {
+		return "", false
+	}
+	return m.Header(abi.HeaderFailure), true
+}
+
+// Fail sends another actor a failure instead of a result.
+func Fail(ctx *actor.Context, to actor.Ref, reason string) {
+	ctx.TellWith(to, actor.Text(reason), actor.Header{Key: abi.HeaderFailure, Value: clip(reason, abi.MaxHeaderValue)})
+}
+
+// clip shortens a text to n bytes, and cuts no character in two.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// Pipe asks an actor, and sends the answer on to another as a message of this actor's, or a
+// failure. It takes one turn in between, which the actor's Receive does not see.
+func Pipe(ctx *actor.Context, to actor.Ref, question actor.Encoder, timeout time.Duration, into actor.Ref) {
+	ctx.Ask(to, question, timeout, func(ctx *actor.Context, m *actor.Message) error {
+		if err := failure(m, to, timeout); err != nil {
+			Fail(ctx, into, err.Error())
+			return nil
+		}
+		ctx.Tell(into, actor.Raw(m.Payload()))
+		return nil
+	})
+}

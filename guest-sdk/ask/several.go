@@ -1,0 +1,96 @@
+package ask
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+)
+
+// MaxTargets bounds how many are asked at once. The actor's limit of asks counts, too.
+const MaxTargets = 64
+
+// Want says how many of several must answer. An answer with an error, or none, is a failure.
+type Want struct {
+	need    int // 0: all
+	settled bool
+}
+
+// All is an answer from each; the first failure ends the ask.
+func All() Want { return Want{} }
+
+// First is the first answer that is no failure.
+func First() Want { return Quorum(1) }
+
+// Quorum is the first n answers that are no failures, n from 1; the ask ends as soon as so many have failed
+// that n cannot be reached.
+func Quorum(n int) Want { return Want{need: max(n, 1)} }
+
+// Settled is what becomes of each, failures too; it never fails.
+func Settled() Want { return Want{settled: true} }
+
+// Result is what one of several has answered.
+type Result struct {
+	Target  actor.Ref
+	Payload []byte // a copy; nil with an error
+	Err     *Error // nil for an answer
+}
+
+// SeveralError says that too few have answered.
+type SeveralError struct{ Need, Got, Of int }
+
+func (e *SeveralError) Error() string {
+	return strconv.Itoa(e.Got) + " of " + strconv.Itoa(e.Of) + " have answered, " + strconv.Itoa(e.Need) + " were to"
+}
+
+// several is an ask under way.
+type several struct {
+	want         Want
+	results      []Result
+	correlations []uint64 // 0: over
+	open, got    int
+	then         func(ctx *actor.Context, results []Result, err error) error
+}
+
+// Several asks up to MaxTargets actors the same, and calls then once, in a later turn, with what each has
+// answered, in their order. All have the same timeout. When what want says has come, or cannot
+// come any more, the others are given up: they do not begin with the question, and whoever
+// works on it is told. The error is a *SeveralError. A number of targets that cannot be, or more answers than targets, makes this turn fail.
+func Several(ctx *actor.Context, want Want, to []actor.Ref, v actor.Encoder, timeout time.Duration, then func(ctx *actor.Context, results []Result, err error) error) {
+	if want.need == 0 {
+		want.need = len(to)
+	}
+	if len(to) == 0 || len(to) > MaxTargets || want.need > len(to) {
+		ctx.Fail(&Error{Refused, "ask: " + strconv.Itoa(want.need) + " answers of " + strconv.Itoa(len(to)) + " targets, at most " + strconv.Itoa(MaxTargets)})
+		return
+	}
+	s := &several{want: want, results: make([]Result, len(to)), correlations: make([]uint64, len(to)), open: len(to), then: then}
+	for i, ref := range to {
+		s.results[i] = Result{Target: ref, Err: &Error{Kind: GivenUp}}
+		s.correlations[i] = ctx.AskWith(ref, v, timeout, func(ctx *actor.Context, m *actor.Message) error { return s.answered(ctx, m, i, timeout) })
+	}
+}
+
+// answered notes what target i has ended with.
+func (s *several) answered(ctx *actor.Context, m *actor.Message, i int, timeout time.Duration) error {
+	r := &s.results[i]
+	s.correlations[i] = 0
+	s.open--
+	if r.Err = failure(m, r.Target, timeout); r.Err == nil {
+		r.Payload = append([]byte{}, m.Payload()...)
+		s.got++
+	}
+	failed := len(s.results) - s.open - s.got
+	if s.open > 0 && (s.want.settled || s.got < s.want.need && len(s.results)-failed >= s.want.need) {
+		return nil
+	}
+	for _, c := range s.correlations {
+		if c != 0 {
+			ctx.CancelAsk(c)
+		}
+	}
+	if s.want.settled || s.got >= s.want.need {
+		return s.then(ctx, s.results, nil)
+	}
+	return s.then(ctx, s.results, &SeveralError{s.want.need, s.got, len(s.results)})
+}
