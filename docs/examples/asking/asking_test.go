@@ -35,6 +35,13 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pool, err := sys.Lookup("/user/shops")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if price, err := host.AskAs[int64](ctx, sys, pool, "price"); err != nil || price != 17 {
+		t.Fatal(price, err)
+	}
 	shops := sys.Select("/user/shops/*")
 	var refs []uint64
 	for _, s := range shops {
