@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"strconv"
 	"time"
 
@@ -78,15 +77,6 @@ func (c *Context) Within(d time.Duration) time.Duration {
 		return d
 	}
 	return max(0, min(d, at.Sub(c.actor.Now())))
-}
-
-// dueBy is when ctx ends by the system's clock, 0 if it has no deadline.
-func (s *System) dueBy(ctx context.Context) int64 {
-	at, ok := ctx.Deadline()
-	if !ok {
-		return 0
-	}
-	return s.time.now() + int64(time.Until(at))
 }
 
 // stated are the headers of a message for a guest that is told of deadlines: the deadline is
