@@ -96,6 +96,7 @@ func news(m *Message) error {
 	case abi.KindTimer:
 		if len(ctx.rates) > 0 {
 			ctx.beat(m)
+		}
 		if m.correlation >= waitKey {
 			if then := ctx.asks.take(m.correlation - waitKey); then != nil {
 				return then(&ctx, m)

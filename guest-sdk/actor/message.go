@@ -120,6 +120,8 @@ func (m *Message) Header(key string) string {
 
 // Headers are all of them as they came, for abi.FindHeader and abi.NextHeader; nil for none.
 func (m *Message) Headers() []byte { return m.headers }
+
+// HasHeader reports whether there is a header, which may be empty.
 func (m *Message) HasHeader(key string) bool {
 	_, ok := abi.FindHeader(m.headers, key)
 	return ok
