@@ -71,6 +71,17 @@ func TestK22_Expectations(t *testing.T) {
 	}
 }
 
+// What is no longer expected does not take the message that has just ended it.
+func TestK22_Unexpect(t *testing.T) {
+	s, _ := start(t)
+	a := &Aggregator{}
+	var victim *Expected
+	a.Expect(func(*host.Context, host.Message) (bool, error) { a.Unexpect(victim); return false, nil })
+	victim = a.Expect(func(*host.Context, host.Message) (bool, error) { t.Error("it takes it"); return true, nil })
+	_ = s.Tell(spawn(t, s, host.Native(func() host.Actor { return a })), "x")
+	s.RunUntilIdle(1000)
+}
+
 // TestK22_Aggregator: two questions at once; who is slow or fails is left out.
 func TestK22_Aggregator(t *testing.T) {
 	s, clock := start(t)
