@@ -58,7 +58,7 @@ func (r RefOf[T]) MarshalCBOR(w *abi.Writer) { w.Ref(r.ref) }
 // UnmarshalCBOR implements Decoder.
 func (r *RefOf[T]) UnmarshalCBOR(b *abi.Reader) { r.ref = b.Ref() }
 
-// What AskRef is told instead of an answer, besides an *AnswerFailed and errors of reading.
+// ErrNoAnswer is what AskRef is told when the time is over.
 var ErrNoAnswer = errors.New("actor: there was no answer in time")
 
 // AnswerFailed is an answer with an error.
