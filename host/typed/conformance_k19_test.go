@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -195,6 +196,25 @@ func TestK19_Verify(t *testing.T) {
 	for _, v := range []any{(*mapped.Payment)(nil), make(chan int)} {
 		if err := typed.Verify(v); err == nil {
 			t.Errorf("%T: it was verified", v)
+		}
+	}
+}
+
+// In Go a message that says that it is another is not decoded, whatever its version.
+func TestK19_DecodeTyped(t *testing.T) {
+	payload := must(host.Encode(&mapped.PaymentV1{Euros: 7}))(t)
+	for typ, want := range map[string]bool{"": true, "bank.payment@1": true, "bank.payment@3": true, "bank.payment@4": false, "bank.loan@1": false, "bank.loan@3": false} {
+		m := host.Message{Payload: payload}
+		if typ != "" {
+			m.Headers = abi.AppendHeader(nil, abi.HeaderType, typ)
+		}
+		var p mapped.Payment
+		err := m.DecodeTyped(&p)
+		if other := errors.Is(err, abi.ErrMessageType); other == want {
+			t.Errorf("%q: %v", typ, err)
+		}
+		if typ == "bank.payment@1" && (err != nil || p.Cents != 700) {
+			t.Errorf("%d, %v", p.Cents, err)
 		}
 	}
 }
