@@ -247,6 +247,9 @@ func TestProbeTalks(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	q.ExpectKind(actortest.Timeout)
+	if p.Sender() != o.Ref() { // what the test has taken last, and not the pilot
+		t.Error(p.Sender())
+	}
 	p.ReceiveN(3)
 }
 
