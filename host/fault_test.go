@@ -29,11 +29,24 @@ func TestFaultsOfGuests(t *testing.T) {
 		})
 		g := l.spawn("g", puppet(t))
 		of, at = g, 2
+		taken, failed := 0, 0
+		stop := must(l.Tap(g, 0, func(m *Tapped) {
+			switch {
+			case m.Failure != nil:
+				failed++
+			case !m.Out && m.Kind == abi.KindMessage:
+				taken++
+			}
+		}, nil))(t)
+		defer stop()
 		for _, text := range []string{"a", "b", "c"} {
 			l.post(g, script(now(toProbe(text))))
 		}
 		l.run()
 		l.wants("message a", "message c")
+		if taken != 2 || failed != 1 { // those behind the fault are not told of
+			t.Errorf("%d turns were told of, and %d failures", taken, failed)
+		}
 		if want := []string{"0 1", "0 2", "1 5"}; !slices.Equal(seen, want) {
 			t.Errorf("%q, want %q", seen, want)
 		}
