@@ -18,7 +18,7 @@ type Diagram struct {
 	Text string // at most MaxDiagram bytes
 }
 
-// FeatureAsks: the host states the deadlines of questions (HeaderDeadline), and knows
+// FeatureAsks says that the host states the deadlines of questions (HeaderDeadline), and knows
 // OpCancelAsk.
 const FeatureAsks = "asks"
 

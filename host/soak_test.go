@@ -41,16 +41,16 @@ const soakBytes = 1 << 20
 
 var soakPolicies = []CrashedMessage{DropCrashed(), DeadLetterCrashed(), RedeliverCrashed(1), RedeliverCrashed(3)}
 
-func (c *actor) soakRouter() (of CrashedMessage, ok bool) {
-	n := c.props.limits.MailboxBytes - soakBytes - 1000
+func (a *actor) soakRouter() (of CrashedMessage, ok bool) {
+	n := a.props.limits.MailboxBytes - soakBytes - 1000
 	if n < 0 || n >= int64(len(soakPolicies)) {
 		return of, false
 	}
 	return soakPolicies[n], true
 }
 
-func (c *actor) soakMailbox() string {
-	if n := c.props.limits.MailboxBytes - soakBytes; n >= 0 && n < int64(len(soakKinds)) {
+func (a *actor) soakMailbox() string {
+	if n := a.props.limits.MailboxBytes - soakBytes; n >= 0 && n < int64(len(soakKinds)) {
 		return soakKinds[n]
 	}
 	return ""

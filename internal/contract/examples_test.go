@@ -71,12 +71,13 @@ func TestGuideToTestingIsTheExamplesCode(t *testing.T) {
 // manifests.
 func TestGuidesAreTheExamplesCode(t *testing.T) {
 	for page, manifest := range map[string]string{
-		"docs/guide/events.md":    "docs/examples/watch/bundle.yaml",
 		"docs/guide/asking.md":    "docs/examples/asking/bundle.yaml",
-		"docs/guide/mailboxes.md": "docs/examples/urgent/bundle.yaml", "docs/guide/routers.md": "docs/examples/pool/bundle.yaml",
-		"docs/guide/messages.md": "docs/examples/orders/bundle.yaml",
-		"docs/guide/keyed.md":    "docs/examples/sessions/bundle.yaml",
-		"docs/guide/keyed.md":    "docs/examples/sessions/bundle.yaml", "docs/guide/timers.md": "docs/examples/beats/bundle.yaml",
+		"docs/guide/events.md":    "docs/examples/watch/bundle.yaml",
+		"docs/guide/keyed.md":     "docs/examples/sessions/bundle.yaml",
+		"docs/guide/mailboxes.md": "docs/examples/urgent/bundle.yaml",
+		"docs/guide/messages.md":  "docs/examples/orders/bundle.yaml",
+		"docs/guide/routers.md":   "docs/examples/pool/bundle.yaml",
+		"docs/guide/timers.md":    "docs/examples/beats/bundle.yaml",
 	} {
 		t.Run(page, func(t *testing.T) {
 			text := guideIsCode(t, page)
