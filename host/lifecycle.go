@@ -405,7 +405,6 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	a.watch.Clear()
 	a.sys.lookouts.drop(a, "")
-	a.closeAccount()
 	for i := range left {
 		a.tooLate(scr, &left[i])
 	}

@@ -31,6 +31,7 @@ func rows() (ids []string) {
 	series("F%02d", 1, 26)
 	series("G%02d", 1, 12)
 	series("I%02d", 1, 18)
+	series("J%02d", 1, 6)
 	series("K%02d", 1, 23)
 	series("L%02d", 33, 34)
 	series("1.%d", 1, 5)

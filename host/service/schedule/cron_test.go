@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,7 +225,8 @@ func named(t *rapid.T, expression string) func(time.Time) bool {
 		dom := in(words[2], x.Day(), 1, 31)
 		dow := in(words[4], int(x.Weekday()), 0, 7) || x.Weekday() == 0 && in(words[4], 7, 0, 7) // 7 is Sunday, too
 		days := dom && dow
-		if words[2] != "*" && words[4] != "*" {
+		all := []string{"*", "*/1"}
+		if !slices.Contains(all, words[2]) && !slices.Contains(all, words[4]) {
 			days = dom || dow
 		}
 		return days && in(words[0], x.Minute(), 0, 59) && in(words[1], x.Hour(), 0, 23) && in(words[3], int(x.Month()), 1, 12)
