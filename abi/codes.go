@@ -107,6 +107,11 @@ const (
 	HeaderID         = "wasmactors.id"
 	HeaderConfirm    = "wasmactors.confirm"
 	HeaderSuppressed = "wasmactors.suppressed"
+
+	// HeaderRouter marks a message for a router itself, its value is the order. HeaderRouterKey
+	// is the key of a message for consistent hashing.
+	HeaderRouter    = "wasmactors.router"
+	HeaderRouterKey = "wasmactors.key"
 )
 
 // Headers about asks.

@@ -98,13 +98,23 @@ func (c *Context) AskWith(to Ref, v Encoder, timeout time.Duration, then func(*C
 		c.nobody("Ask")
 		return 0
 	}
-	p := c.encoded(v)
-	c.heads = c.heads[:0]
-	for _, h := range headers {
-		c.heads = abi.AppendHeader(c.heads, h.Key, h.Value)
+	return c.askWith(to, "", v, timeout, then, headers)
+}
+
+// AskPathWith is AskWith to a path; see TellPath.
+func (c *Context) AskPathWith(path string, v Encoder, timeout time.Duration, then func(*Context, *Message) error, headers ...Header) uint64 {
+	if path == "" {
+		c.nowhere("AskPath")
+		return 0
 	}
+	return c.askWith(0, path, v, timeout, then, headers)
+}
+
+func (c *Context) askWith(to Ref, path string, v Encoder, timeout time.Duration, then func(*Context, *Message) error, headers []Header) uint64 {
+	p := c.encoded(v)
+	c.head(headers)
 	correlation := c.asks.add(then)
-	wrote(abi.AppendAsk(appendix(usualHead+len(c.heads)+len(p)), to, "", correlation, uint64(timeout), c.heads, p))
+	wrote(abi.AppendAsk(appendix(usualHead+len(path)+len(c.heads)+len(p)), to, path, correlation, uint64(timeout), c.heads, p))
 	return correlation
 }
 

@@ -148,12 +148,30 @@ func (c *Context) TellWith(to Ref, v Encoder, headers ...Header) {
 		c.nobody("a message")
 		return
 	}
+	c.tellWith(to, "", v, headers)
+}
+
+// TellPathWith is TellWith to a path; see TellPath.
+func (c *Context) TellPathWith(path string, v Encoder, headers ...Header) {
+	if path == "" {
+		c.nowhere("TellPath")
+		return
+	}
+	c.tellWith(0, path, v, headers)
+}
+
+func (c *Context) tellWith(to Ref, path string, v Encoder, headers []Header) {
 	p := c.encoded(v)
+	c.head(headers)
+	wrote(abi.AppendSend(appendix(usualHead+len(path)+len(c.heads)+len(p)), to, path, 0, 0, c.heads, p))
+}
+
+// head writes headers down for the command that comes next.
+func (c *Context) head(headers []Header) {
 	c.heads = c.heads[:0]
 	for _, h := range headers {
 		c.heads = abi.AppendHeader(c.heads, h.Key, h.Value)
 	}
-	wrote(abi.AppendSend(appendix(usualHead+len(c.heads)+len(p)), to, "", 0, 0, c.heads, p))
 }
 
 // TellPath sends a message to whoever has the path at delivery: "/user/a", or

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
@@ -27,8 +28,8 @@ import (
 // Actors cannot have a group's routees stopped or killed, nor add what
 // [Config.WithAdmitted] does not allow.
 const (
-	Header    = "wasmactors.router"
-	HeaderKey = "wasmactors.key" // the key of consistent hashing
+	Header    = abi.HeaderRouter
+	HeaderKey = abi.HeaderRouterKey // the key of consistent hashing
 )
 
 const (

@@ -41,6 +41,12 @@ func TestBundle(t *testing.T) {
 			}
 		}
 	}
+	if n, err := host.AskAs[int64](ctx, sys, front, "reset"); err != nil || n != 9 {
+		t.Errorf("then there are %d counters, %v", n, err)
+	}
+	if got, err := host.AskAs[int64](ctx, sys, front, "ann"); err != nil || got != 1 {
+		t.Errorf("after a reset a first visit is counted as %d, %v", got, err)
+	}
 }
 
 func start(t *testing.T, p host.Props) (*host.System, host.Ref) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
+	"github.com/wasmactors/wasmactors/guest-sdk/router"
 )
 
 // visit is {"user": name}.
@@ -23,6 +24,10 @@ func (v visit) MarshalCBOR(w *abi.Writer) {
 type counter struct{ visits map[string]int64 }
 
 func (c *counter) Receive(ctx *actor.Context, m *actor.Message) error {
+	if m.Is("reset") {
+		clear(c.visits)
+		return nil
+	}
 	r := m.Reader()
 	if r.Map() != 1 || r.Text() != "user" {
 		return actor.ErrUnhandled
@@ -39,12 +44,33 @@ func (c *counter) Receive(ctx *actor.Context, m *actor.Message) error {
 type front struct{}
 
 func (front) Receive(ctx *actor.Context, m *actor.Message) error {
+	if m.Is("reset") {
+		return reset(ctx)
+	}
 	asker, correlation := ctx.Sender(), ctx.Correlation()
 	ctx.AskPath("/user/counters", visit{m.Text()}, time.Second, func(ctx *actor.Context, m *actor.Message) error {
 		if m.Kind() != actor.KindReply {
 			return ctx.AnswerError(asker, correlation, m.Text())
 		}
 		return ctx.Answer(asker, correlation, actor.Int(m.Reader().Int()))
+	})
+	return nil
+}
+
+const counters = router.At("/user/counters")
+
+// reset tells every counter to begin anew, and makes the pool larger by one.
+func reset(ctx *actor.Context) error {
+	asker, correlation := ctx.Sender(), ctx.Correlation()
+	counters.ToAll(ctx, actor.Text("reset"))
+	counters.Adjust(ctx, 1, time.Second, func(ctx *actor.Context, err error) error {
+		if err != nil {
+			return ctx.AnswerError(asker, correlation, err.Error())
+		}
+		counters.Routees(ctx, time.Second, func(ctx *actor.Context, at []string, err error) error {
+			return ctx.Answer(asker, correlation, actor.Int(len(at)))
+		})
+		return nil
 	})
 	return nil
 }
