@@ -60,10 +60,14 @@ var encoder, decoder = func() (cbor.EncMode, cbor.DecMode) {
 // byte string; see [Raw]), what guest-sdk/gen has written methods for writes itself, and everything else is
 // encoded as fxamacker/cbor does.
 func Encode(v any) ([]byte, error) {
-	switch v := v.(type) {
-	case Raw:
-		return v, nil
-	case ownEncoder:
+	if p, ok := v.(Raw); ok { // inlined: what is CBOR already costs no call
+		return p, nil
+	}
+	return encodeOther(v)
+}
+
+func encodeOther(v any) ([]byte, error) {
+	if v, ok := v.(ownEncoder); ok {
 		return encodeOwn(v)
 	}
 	b, err := encoder.Marshal(v)
