@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -257,6 +258,9 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	if err != nil {
 		g.overLimit(scr, keyOf(err, "limits.asks"), cmd.ToRef, string(cmd.ToPath), cmd.Payload)
 		e := hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending")
+		if cmd.Correlation != 0 && a.asks.Get(cmd.Correlation) == nil { // else it would end the ask that uses it
+			e.Correlation, e.Value = cmd.Correlation, stash.Stashed{Incarnation: a.incarnation()}
+		}
 		scr.trace.stamp(e)
 		a.insist(scr, e)
 		return

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -343,4 +345,40 @@ func TestAsksDoNotWaitForEver(t *testing.T) {
 	if m := <-p.c; !errors.Is(m.Err(), ErrTimeout) {
 		t.Error(m.Err())
 	}
+}
+
+// A guest's ask that is refused is answered with its own correlation, unless another ask has that one: so
+// what was to happen with the answer happens, and the other ask goes on. A restart forgets it, as all asks.
+func TestRefusedAsksAreAnswered(t *testing.T) {
+	everyManner(t, func(t *testing.T) {
+		l := newStage(t, nil)
+		mute := l.spawn("mute", Func(func(*Context, Message) error { return nil }))
+		g := l.spawn("g", puppet(t).WithLimits(Limits{Asks: 1}))
+		var heard []string
+		stop := must(l.Tap(g, 1<<10, func(m *Tapped) {
+			if !m.Out && (m.Kind == abi.KindReplyError || m.Kind == abi.KindAskTimeout) {
+				heard = append(heard, fmt.Sprint(m.Kind, " ", m.Correlation))
+			}
+		}, nil))(t)
+		defer stop()
+		ask := func(correlation uint64) []byte {
+			return abi.AppendAsk(nil, mute.uid, "", correlation, uint64(time.Second), nil, nullPayload)
+		}
+		l.post(g, script(now(ask(1), ask(2), ask(1))))
+		l.run()
+		l.pass(time.Second)
+		if want := []string{"reply_error 2", "reply_error 0", "ask_timeout 1"}; !slices.Equal(heard, want) {
+			t.Errorf("%q, want %q", heard, want)
+		}
+		heard = nil
+		l.post(g, script(now(ask(3), ask(4))))
+		l.post(g, script(trap()))
+		l.run()
+		l.pass(time.Second)
+		for _, text := range heard {
+			if text != "reply_error 4" { // it may have come before the crash
+				t.Errorf("%q after a restart", heard)
+			}
+		}
+	})
 }

@@ -57,6 +57,15 @@ func (asker) Receive(ctx *actor.Context, m *actor.Message) error {
 		several(ask.Settled())
 	case text == "four":
 		several(ask.Quorum(4))
+	case text == "nobody":
+		ask.Several(ctx, ask.All(), nil, nil, time.Second, nil)
+	case text == "crowd":
+		ask.Several(ctx, ask.All(), make([]actor.Ref, ask.MaxTargets+1), nil, time.Second, nil)
+	case text == "defaults":
+		ask.Again(ctx, 11, nil, ask.Retry{On: func(*ask.Error) bool { return true }}, func(ctx *actor.Context, _ *actor.Message, err error) error {
+			ctx.Tell(boss, actor.Text(err.Error()))
+			return nil
+		})
 	case text == "pipe":
 		ask.Pipe(ctx, 11, actor.Text("q"), time.Second, boss)
 	case strings.HasPrefix(text, "retry"):
@@ -142,8 +151,10 @@ func TestSeveral(t *testing.T) {
 			t.Errorf("%s %s: %d turns follow", c.want, c.answers, len(turns))
 		}
 	}
-	if turn := actortest.Spawn(t, "asker").Send(actor.Text("four")); turn.Failure == nil {
-		t.Error("four of three")
+	for _, wrong := range []string{"four", "nobody", "crowd"} {
+		if turn := actortest.Spawn(t, "asker").Send(actor.Text(wrong)); turn.Failure == nil {
+			t.Errorf("%s: it is not refused", wrong)
+		}
 	}
 	a := actortest.Spawn(t, "asker")
 	a.Send(actor.Text("settled"))
@@ -220,6 +231,30 @@ func TestAgain(t *testing.T) {
 	}
 	if got := told(t, a.AnswerError(again, "busy")); got != "busy" {
 		t.Error(got)
+	}
+}
+
+// What is not said is as the documentation says: five attempts within 30 s, waits of up to 10 ms, 20 ms and so on.
+func TestDefaultsOfAgain(t *testing.T) {
+	a := actortest.Spawn(t, "asker")
+	for range 30 {
+		question := a.Send(actor.Text("defaults")).Sent[0]
+		if question.Timeout != 30*time.Second || question.Text() != "" {
+			t.Errorf("%+v", question)
+		}
+		for n := 1; ; n++ {
+			turn := a.AnswerError(question, "busy")
+			if got := told(t, turn); got != "" {
+				if got != "busy" || n != 5 {
+					t.Errorf("%q after %d attempts", got, n)
+				}
+				break
+			}
+			if most := 10 * time.Millisecond << (n - 1); turn.Timers[0].Delay >= most {
+				t.Errorf("a wait of %v, less than %v", turn.Timers[0].Delay, most)
+			}
+			question = a.Advance(time.Second)[0].Sent[0]
+		}
 	}
 }
 
