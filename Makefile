@@ -33,7 +33,7 @@ portable: ## run the tests that touch guest memory as on macOS and Windows
 
 # One goroutine is all that these have; under the race detector they take minutes.
 # Of bundle and sandbox only what is concurrent runs there: the rest loads guests, for minutes.
-ALONE := /host/bundle$$|/docs/|/samples/|/internal/(sandbox|platforms|rewrite|estimate|wasmgen|wasm|glob|printable|mutants|release|contract|conformance|scaffold|plainjson|linked)$$
+ALONE := /host/bundle$$|/docs/|/samples/|/internal/(sandbox|cddl|platforms|rewrite|estimate|wasmgen|wasm|glob|printable|mutants|release|contract|conformance|scaffold|plainjson|linked)$$
 
 race: ## run the tests of the host under the race detector; guests have one goroutine
 	@$(GO) list ./... | grep -vE '$(ALONE)' | xargs $(GO) test -race -short

@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 // TestDrainGivesBack: when a large memory has been drained, the patch is there and the
 // memory is not, and a fresh memory becomes what the old one was.
 func TestDrainGivesBack(t *testing.T) {
+	if race.Enabled {
+		t.Skip("it has one goroutine, and takes half a minute")
+	}
 	each(t, func(t *testing.T, s *Space) {
 		const size = 24 << 20
 		for _, start := range []int{2 * WasmPage, 258 * WasmPage, size} { // moved to a larger block, grown within it, and neither

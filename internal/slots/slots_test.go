@@ -298,11 +298,15 @@ func TestManyGoroutines(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer im.Close()
+		lives := 60
+		if testing.Short() {
+			lives = 15
+		}
 		var wg sync.WaitGroup
 		for w := range 6 {
 			wg.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(w), 9))
-				for range 60 {
+				for range lives {
 					m, err := s.NewMemory(im, 0, 20*WasmPage)
 					if err != nil {
 						t.Error(err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/wasmactors/wasmactors/internal/race"
 )
 
 func zone(t testing.TB, name string) *time.Location {
@@ -287,6 +289,9 @@ var changes = []struct{ zone, day string }{
 }
 
 func TestNextAgainstStepper(t *testing.T) {
+	if race.Enabled {
+		t.Skip("it has one goroutine")
+	}
 	zones := map[string]*time.Location{}
 	for _, c := range changes {
 		zones[c.zone] = zone(t, c.zone)
@@ -376,6 +381,9 @@ func TestNextAgainstStepper(t *testing.T) {
 
 // Every zone of the machine: each hour of a year with a change comes out as the rule has it.
 func TestManyZones(t *testing.T) {
+	if race.Enabled {
+		t.Skip("it has one goroutine")
+	}
 	for _, name := range []string{"Africa/Juba", "America/Anchorage", "America/Argentina/San_Luis", "America/Bogota", "America/St_Johns", "America/Scoresbysund",
 		"Asia/Amman", "Asia/Beirut", "Asia/Choibalsan", "Asia/Dhaka", "Asia/Hong_Kong", "Asia/Tehran", "Asia/Tokyo", "Atlantic/Azores", "Australia/Adelaide",
 		"Europe/Dublin", "Europe/Istanbul", "Europe/Lisbon", "Europe/London", "Indian/Mauritius", "Pacific/Auckland", "Pacific/Chatham", "Pacific/Easter", "Pacific/Tongatapu"} {
