@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
@@ -62,6 +63,9 @@ func slowGuest(t *testing.T, where string) string {
 // TestInterruptWhileLoading: Ctrl-C ends a load at once, whatever it is at, with
 // exit code 130, and leaves no process behind.
 func TestInterruptWhileLoading(t *testing.T) {
+	if race.Enabled {
+		t.Skip("it is about processes, which take ten times as long")
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -457,6 +457,9 @@ func TestRestartAfterADelay(t *testing.T) {
 
 // What a recipe says of the actors that it makes; without it they are others.
 func TestRecipe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a Go guest takes half a minute to compile under the race detector")
+	}
 	dir := t.TempDir()
 	guest, err := filepath.Abs("../testdata/guest")
 	if err != nil {

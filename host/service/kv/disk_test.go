@@ -377,7 +377,7 @@ func badDisk(t *testing.T, op string, seed uint64) {
 // After a failure of power all is there that was acknowledged as being on the disk; what was
 // with the operating system may be lost, but in order and whole.
 func TestPowerFailure(t *testing.T) {
-	for seed := range uint64(rounds(t, 5, 20)) {
+	for seed := range uint64(rounds(t, 2, 20)) {
 		powerFailure(t, seed)
 	}
 }
