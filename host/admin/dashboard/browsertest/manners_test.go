@@ -399,7 +399,18 @@ func TestFloodOfEvents(t *testing.T) {
 	for i := range 5000 {
 		w.tell("/user/hasty/till", fmt.Sprint("flood ", i))
 	}
-	p.until("what can be shown is", `document.querySelectorAll(".event").length === 500`)
+	p.until("some of it is shown", `document.querySelectorAll(".event").length > 0`)
+	// On a busy machine most of it is lost, so more follows until the page shows what it can.
+	full := 0
+	for end := time.Now().Add(30 * time.Second); full < 500 && time.Now().Before(end); p.eval(`document.querySelectorAll(".event").length`, &full) {
+		for i := range 20 {
+			w.tell("/user/hasty/till", fmt.Sprint("more ", i))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if full != 500 {
+		t.Errorf("%d lines on the page, want 500", full)
+	}
 	w.tell("/user/hasty/till", "the flood is over")
 	p.says("guest_error: the flood is over")
 	var lines int
