@@ -261,8 +261,7 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 		if cmd.Correlation != 0 && a.asks.Get(cmd.Correlation) == nil { // else it would end the ask that uses it
 			e.Correlation, e.Value = cmd.Correlation, stash.Stashed{Incarnation: a.incarnation()}
 		}
-		scr.trace.stamp(e)
-		a.insist(scr, e)
+		g.tellRefusal(scr, e)
 		return
 	}
 	if v, ok := abi.FindHeader(cmd.Headers, abi.HeaderDeadline); !ok || string(v) != abi.DeadlineNone {
@@ -362,6 +361,18 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	e := scr.cache.New()
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
 	e.Payload = appendText(e.Payload, err.Error())
+	g.tellRefusal(scr, e)
+}
+
+// tellRefusal tells the actor itself that a command was refused, also where its mailbox is full. One
+// that is told so often that the mailbox is full twice over fails: nothing else bounds it.
+func (g *guest) tellRefusal(scr *scratch, e *mailbox.Envelope) {
+	a := g.actor
+	if err := a.box.crowded(e.Size()); err != nil {
+		scr.cache.Free(e)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureMemoryLimit, Reason: "its mailbox is full of what was refused to it, see " + keyOf(err, "limits.mailbox"), Turn: a.turns}, endByItself)
+		return
+	}
 	scr.trace.stamp(e)
 	a.insist(scr, e)
 }

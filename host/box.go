@@ -178,6 +178,18 @@ func (b *box) full(size int) bool {
 	return b.other == nil && (b.usual.Len() >= b.limits.Messages || b.usual.Bytes()+int64(size) > b.limits.Bytes) && !b.usual.Closed()
 }
 
+// crowded says which bound is met twice over; nil for none. Others fill a mailbox once at the
+// most: the rest is what the actor itself has brought about.
+func (b *box) crowded(size int) error {
+	switch {
+	case b.Len() >= 2*b.limits.Messages:
+		return fullOfMessages
+	case b.Bytes()+int64(size) > 2*b.limits.Bytes:
+		return fullOfBytes
+	}
+	return nil
+}
+
 // overdrawn notes what the host itself has put into the mailbox, or the actor has given
 // back, beyond the bounds. Any goroutine may call it.
 func (b *box) overdrawn() {

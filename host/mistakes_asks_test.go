@@ -382,3 +382,33 @@ func TestRefusedAsksAreAnswered(t *testing.T) {
 		}
 	})
 }
+
+// A guest that goes on asking whenever it is told that this was refused, or has a crowd of children refused,
+// fails when its mailbox is full twice over: what the host holds for it has a bound.
+func TestRefusalsAreBounded(t *testing.T) {
+	everyManner(t, func(t *testing.T) {
+		l := newStage(t, nil)
+		mute := l.spawn("mute", Func(func(*Context, Message) error { return nil }))
+		var asks, spawns [][]byte
+		for i := range 120 {
+			asks = append(asks, abi.AppendAsk(nil, mute.uid, "", uint64(i+1), uint64(time.Hour), nil, nullPayload))
+		}
+		for name, again := range map[string]*[][]byte{"asks": &asks, "spawns": &spawns} {
+			g := l.spawn("", puppet(t, on(abi.KindReplyError, asks...)).WithLimits(Limits{Asks: 1, Mailbox: 50}))
+			for i := range uint64(120) {
+				spawns = append(spawns[:i], abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.uid)).childKey(), 0, i), "nobody", "", nil, nil))
+			}
+			before, most := l.Stats().Crashes, 0
+			l.post(g, script(now(*again...)))
+			for range 50 {
+				l.RunUntilIdle(1)
+				most = max(most, l.table.Get(g.uid).box.Len())
+			}
+			if crashed := l.Stats().Crashes - before; crashed == 0 || most != 100 {
+				t.Errorf("%s: %d messages at most, %d crashes", name, most, crashed)
+			}
+			l.Stop(g)
+			l.RunUntilIdle(1000)
+		}
+	})
+}
