@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/fifo"
 )
 
 // Balancing keeps all messages in one queue, the router's mailbox, and gives the next one to
@@ -35,9 +36,9 @@ type queue struct {
 	limits host.MailboxLimits
 
 	mu     sync.Mutex
-	mail   fifo // and what must not overtake it: poison pills and the like
-	first  fifo // what does not wait
-	shown  *fifo
+	mail   fifo.Queue // and what must not overtake it: poison pills and the like
+	first  fifo.Queue // what does not wait
+	shown  *fifo.Queue
 	closed bool
 	staff  bool // there are routees
 	idle   []*workerMailbox
@@ -121,9 +122,9 @@ func urgent(e *host.Envelope) bool {
 
 func (q *queue) put(e *host.Envelope) {
 	if urgent(e) {
-		q.first.push(e)
+		q.first.Push(e)
 	} else {
-		q.mail.push(e)
+		q.mail.Push(e)
 	}
 }
 
@@ -134,7 +135,7 @@ func (q *queue) Push(e *host.Envelope) error {
 	switch {
 	case q.closed:
 		return host.ErrStopped
-	case q.mail.n+q.first.n >= q.limits.Messages, q.mail.bytes+q.first.bytes+int64(e.Size()) > q.limits.Bytes:
+	case q.mail.Len()+q.first.Len() >= q.limits.Messages, q.mail.Bytes()+q.first.Bytes()+int64(e.Size()) > q.limits.Bytes:
 		return host.ErrMailboxFull
 	}
 	q.put(e)
@@ -161,16 +162,16 @@ func (q *queue) Peek() *host.Envelope {
 
 func (q *queue) peek() *host.Envelope {
 	if q.shown != nil {
-		return q.shown.front()
+		return q.shown.Front()
 	}
-	if q.first.n > 0 {
+	if q.first.Len() > 0 {
 		q.shown = &q.first
-	} else if e := q.mail.front(); e != nil && (!host.IsMail(e) || !q.staff || q.anyIdle()) {
+	} else if e := q.mail.Front(); e != nil && (!host.IsMail(e) || !q.staff || q.anyIdle()) {
 		q.shown = &q.mail
 	} else {
 		return nil
 	}
-	return q.shown.front()
+	return q.shown.Front()
 }
 
 // Pop implements host.Mailbox.
@@ -180,7 +181,7 @@ func (q *queue) Pop() *host.Envelope {
 	if q.peek() == nil {
 		return nil
 	}
-	e := q.shown.pop()
+	e := q.shown.Pop()
 	q.shown = nil
 	return e
 }
@@ -191,9 +192,9 @@ func (q *queue) PushFront(es ...*host.Envelope) {
 	defer q.mu.Unlock()
 	for _, e := range slices.Backward(es) {
 		if urgent(e) {
-			q.first.pushFront(e)
+			q.first.PushFront(e)
 		} else {
-			q.mail.pushFront(e)
+			q.mail.PushFront(e)
 		}
 	}
 	q.shown = nil
@@ -204,8 +205,8 @@ func (q *queue) Close(drain func(*host.Envelope)) {
 	q.mu.Lock()
 	var left []*host.Envelope
 	q.closed, q.shown = true, nil
-	for _, f := range []*fifo{&q.first, &q.mail} {
-		for e := f.pop(); e != nil; e = f.pop() {
+	for _, f := range []*fifo.Queue{&q.first, &q.mail} {
+		for e := f.Pop(); e != nil; e = f.Pop() {
 			left = append(left, e)
 		}
 	}
@@ -219,14 +220,14 @@ func (q *queue) Close(drain func(*host.Envelope)) {
 func (q *queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.mail.n + q.first.n
+	return q.mail.Len() + q.first.Len()
 }
 
 // Bytes implements host.Mailbox.
 func (q *queue) Bytes() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.mail.bytes + q.first.bytes
+	return q.mail.Bytes() + q.first.Bytes()
 }
 
 // Empty implements host.Mailbox: nothing would be shown.
@@ -241,7 +242,7 @@ type workerMailbox struct {
 	idle   bool     // likewise
 
 	mu     sync.Mutex // after queue.mu
-	own    fifo
+	own    fifo.Queue
 	closed bool
 }
 
@@ -252,10 +253,10 @@ func (w *workerMailbox) Push(e *host.Envelope) error {
 	switch {
 	case w.closed:
 		return host.ErrStopped
-	case !w.own.room(e, w.limits):
+	case !w.own.Room(e, w.limits):
 		return host.ErrMailboxFull
 	}
-	w.own.push(e)
+	w.own.Push(e)
 	return nil
 }
 
@@ -266,7 +267,7 @@ func (w *workerMailbox) Force(e *host.Envelope) bool {
 	if w.closed {
 		return false
 	}
-	w.own.push(e)
+	w.own.Push(e)
 	return true
 }
 
@@ -274,14 +275,14 @@ func (w *workerMailbox) Force(e *host.Envelope) bool {
 func (w *workerMailbox) Pop() *host.Envelope {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.own.pop()
+	return w.own.Pop()
 }
 
 // Peek implements host.Mailbox.
 func (w *workerMailbox) Peek() *host.Envelope {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.own.front()
+	return w.own.Front()
 }
 
 // PushFront implements host.Mailbox.
@@ -289,7 +290,7 @@ func (w *workerMailbox) PushFront(es ...*host.Envelope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range slices.Backward(es) {
-		w.own.pushFront(e)
+		w.own.PushFront(e)
 	}
 }
 
@@ -301,7 +302,7 @@ func (w *workerMailbox) Close(drain func(*host.Envelope)) {
 	w.mu.Lock()
 	w.closed = true
 	var left []*host.Envelope
-	for e := w.own.pop(); e != nil; e = w.own.pop() {
+	for e := w.own.Pop(); e != nil; e = w.own.Pop() {
 		left = append(left, e)
 	}
 	w.mu.Unlock()
@@ -314,14 +315,14 @@ func (w *workerMailbox) Close(drain func(*host.Envelope)) {
 func (w *workerMailbox) Len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.own.n
+	return w.own.Len()
 }
 
 // Bytes implements host.Mailbox.
 func (w *workerMailbox) Bytes() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.own.bytes
+	return w.own.Bytes()
 }
 
 // Empty implements host.Mailbox.
@@ -329,7 +330,7 @@ func (w *workerMailbox) Empty() bool {
 	q := w.queue
 	q.mu.Lock()
 	w.mu.Lock()
-	empty, closed := w.own.n == 0, w.closed
+	empty, closed := w.own.Len() == 0, w.closed
 	w.mu.Unlock()
 	wake := false
 	switch {
@@ -338,7 +339,7 @@ func (w *workerMailbox) Empty() bool {
 	case !w.idle:
 		w.idle = true
 		q.idle = append(q.idle, w)
-		wake = q.mail.n > 0
+		wake = q.mail.Len() > 0
 	}
 	sys, ref := q.sys, q.ref
 	q.mu.Unlock()

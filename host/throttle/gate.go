@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/fifo"
 )
 
 // gate is the mailbox of a throttler: the queue itself, so what waits is bounded, on the actor's account
@@ -14,9 +15,9 @@ type gate struct {
 	limits host.MailboxLimits
 
 	mu     sync.Mutex
-	mail   fifo
-	first  fifo // what does not wait
-	shown  *fifo
+	mail   fifo.Queue
+	first  fifo.Queue // what does not wait
+	shown  *fifo.Queue
 	shut   bool
 	closed bool
 }
@@ -32,7 +33,7 @@ func (g *gate) set(shut bool) {
 func (g *gate) waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.mail.n
+	return g.mail.Len()
 }
 
 // urgent reports whether an envelope waits for no voucher.
@@ -49,9 +50,9 @@ func urgent(e *host.Envelope) bool {
 
 func (g *gate) put(e *host.Envelope) {
 	if urgent(e) {
-		g.first.push(e)
+		g.first.Push(e)
 	} else {
-		g.mail.push(e)
+		g.mail.Push(e)
 	}
 }
 
@@ -62,7 +63,7 @@ func (g *gate) Push(e *host.Envelope) error {
 	switch {
 	case g.closed:
 		return host.ErrStopped
-	case g.mail.n+g.first.n >= g.limits.Messages, g.mail.bytes+g.first.bytes+int64(e.Size()) > g.limits.Bytes:
+	case g.mail.Len()+g.first.Len() >= g.limits.Messages, g.mail.Bytes()+g.first.Bytes()+int64(e.Size()) > g.limits.Bytes:
 		return host.ErrMailboxFull
 	}
 	g.put(e)
@@ -88,7 +89,7 @@ func (g *gate) Peek() *host.Envelope {
 
 func (g *gate) peek() *host.Envelope {
 	if g.shown == nil {
-		if e := g.mail.front(); g.first.n > 0 {
+		if e := g.mail.Front(); g.first.Len() > 0 {
 			g.shown = &g.first
 		} else if e != nil && (!g.shut || !host.IsMail(e)) {
 			g.shown = &g.mail
@@ -96,7 +97,7 @@ func (g *gate) peek() *host.Envelope {
 			return nil
 		}
 	}
-	return g.shown.front()
+	return g.shown.Front()
 }
 
 // Pop implements host.Mailbox.
@@ -106,7 +107,7 @@ func (g *gate) Pop() *host.Envelope {
 	if g.peek() == nil {
 		return nil
 	}
-	e := g.shown.pop()
+	e := g.shown.Pop()
 	g.shown = nil
 	return e
 }
@@ -117,9 +118,9 @@ func (g *gate) PushFront(es ...*host.Envelope) {
 	defer g.mu.Unlock()
 	for i := len(es) - 1; i >= 0; i-- {
 		if urgent(es[i]) {
-			g.first.pushFront(es[i])
+			g.first.PushFront(es[i])
 		} else {
-			g.mail.pushFront(es[i])
+			g.mail.PushFront(es[i])
 		}
 	}
 	g.shown = nil
@@ -130,8 +131,8 @@ func (g *gate) Close(drain func(*host.Envelope)) {
 	g.mu.Lock()
 	var left []*host.Envelope
 	g.closed, g.shown = true, nil
-	for _, f := range []*fifo{&g.first, &g.mail} {
-		for e := f.pop(); e != nil; e = f.pop() {
+	for _, f := range []*fifo.Queue{&g.first, &g.mail} {
+		for e := f.Pop(); e != nil; e = f.Pop() {
 			left = append(left, e)
 		}
 	}
@@ -145,69 +146,15 @@ func (g *gate) Close(drain func(*host.Envelope)) {
 func (g *gate) Len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.mail.n + g.first.n
+	return g.mail.Len() + g.first.Len()
 }
 
 // Bytes implements host.Mailbox.
 func (g *gate) Bytes() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.mail.bytes + g.first.bytes
+	return g.mail.Bytes() + g.first.Bytes()
 }
 
 // Empty implements host.Mailbox: nothing would be shown.
 func (g *gate) Empty() bool { return g.Peek() == nil }
-
-// fifo is a queue of envelopes. The zero value is empty.
-type fifo struct {
-	ring  []*host.Envelope
-	at, n int
-	bytes int64
-}
-
-func (f *fifo) push(e *host.Envelope) {
-	f.grow()
-	f.ring[(f.at+f.n)%len(f.ring)] = e
-	f.n++
-	f.bytes += int64(e.Size())
-}
-
-func (f *fifo) pushFront(e *host.Envelope) {
-	f.grow()
-	f.at = (f.at + len(f.ring) - 1) % len(f.ring)
-	f.ring[f.at] = e
-	f.n++
-	f.bytes += int64(e.Size())
-}
-
-func (f *fifo) grow() {
-	if f.n < len(f.ring) {
-		return
-	}
-	larger := make([]*host.Envelope, max(8, 2*len(f.ring)))
-	for i := range f.n {
-		larger[i] = f.ring[(f.at+i)%len(f.ring)]
-	}
-	f.ring, f.at = larger, 0
-}
-
-func (f *fifo) front() *host.Envelope {
-	if f.n == 0 {
-		return nil
-	}
-	return f.ring[f.at]
-}
-
-func (f *fifo) pop() *host.Envelope {
-	if f.n == 0 {
-		return nil
-	}
-	e := f.ring[f.at]
-	f.ring[f.at] = nil
-	f.at = (f.at + 1) % len(f.ring)
-	f.bytes -= int64(e.Size())
-	if f.n--; f.n == 0 && len(f.ring) > 1024 {
-		f.ring, f.at = nil, 0 // it was long once
-	}
-	return e
-}
