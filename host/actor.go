@@ -95,6 +95,7 @@ type actor struct {
 	taken      *taken // bound questions; nil: none
 	keeping    keeping
 	kept       *keptState // nil: the parent is no keeper
+	renewals   int        // that its supervisor has not dealt with
 	rnd        *rand.Rand
 }
 
@@ -114,6 +115,7 @@ const (
 	holdInstance                    // there is no instance at the moment
 	holdPaused                      // an operator has paused it
 	holdBelow                       // and all below it; only with holdPaused
+	holdRenewal                     // its supervisor has been told to restart it
 )
 
 func (h *holds) none() bool           { return h.set.Load() == 0 }
@@ -257,12 +259,11 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	}
 	for budget > 0 && !a.box.nothing() && a.open() && !w.Spent() {
 		n := a.handleMessages(scr, budget)
-		if n == 0 {
-			break
-		}
 		budget -= n
 		if a.sysq.waiting() {
 			a.handleSystem(scr)
+		} else if n == 0 {
+			break
 		}
 	}
 	if a.gate.Bounded() {

@@ -155,7 +155,7 @@ func (c *Context) next() *mailbox.Envelope {
 			c.env = nil
 		}
 	}
-	if c.taken >= c.most || a.box.nothing() || a.sysq.waiting() {
+	if c.taken >= c.most || a.box.nothing() {
 		return nil
 	}
 	e := a.front()
@@ -163,6 +163,9 @@ func (c *Context) next() *mailbox.Envelope {
 		if e = a.peek(scr); e == nil {
 			return nil
 		}
+	}
+	if a.sysq.waiting() {
+		return nil // e may have been sent after what waits there
 	}
 	if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
 		return nil // handleMessages sees to it

@@ -52,7 +52,7 @@ type Event struct {
 
 	ID        string                // failed: of the report; who was waiting for an answer gets it, too
 	Failure   *abi.Failure          // failed, escalated, restarted: why. Shared, not to be changed
-	Directive supervision.Directive // failed, escalated
+	Directive supervision.Directive // failed, escalated; 0: nothing was decided, Note says why
 	Delay     time.Duration         // failed, escalated: before the restart
 	Failures  int                   // failed, escalated: of this child, since the count was reset
 	Note      string                // failed, escalated: why the directive is not the strategy's; stopped: why

@@ -101,7 +101,7 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
 
 // report is what the supervisor is told of a failure.
 func (a *actor) report(f *abi.Failure) sysMsg {
-	return sysMsg{kind: sysChildFailed, ref: a.uid, failure: f, reason: a.cannotResume(), orders: a.orders, escalated: a.ended == endEscalated}
+	return sysMsg{kind: sysChildFailed, ref: a.uid, child: a, failure: f, reason: a.cannotResume(), orders: a.orders, escalated: a.ended == endEscalated}
 }
 
 // quit is the actor's own stop. The supervisor of a permanent actor is asked first; one
@@ -343,6 +343,7 @@ func (a *actor) stopNow(scr *scratch, reason string, how ending) {
 		a.restart = nil
 	}
 	a.gate.Open()
+	a.super.Stop(a.in(scr))
 	if a.super.Family.Close() == 0 {
 		a.finishStop(scr)
 		return

@@ -15,6 +15,9 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 			return 0
 		}
 	}
+	if a.sysq.waiting() {
+		return 0 // e may have been sent after what waits there
+	}
 	if e.Flags&flagSpecial != 0 && a.special(scr, e) {
 		return 1
 	}

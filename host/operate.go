@@ -15,14 +15,14 @@ var restartedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "restarted b
 // with its children stopped or kept as the strategy says. It counts in no window and for no
 // backoff, as OTP's restart_child does not. A delay under way is over; an actor that waits for
 // a decision gets this one; one that is about to stop, or to be restarted in order with its
-// group, stays as it is. A turn that goes on for longer than Config.WithStopGrace is killed. It
-// fails with ErrUnknown, also for /user and /system.
+// group, stays as it is. A turn that goes on for longer than Config.WithStopGrace is killed.
+// What is sent to the actor after Restart has returned waits for the next incarnation. It fails
+// with ErrUnknown, also for /user and /system.
 func (s *System) Restart(ref Ref) error {
 	a := s.table.Get(ref.uid)
-	if a == nil || a.parent == nil || !a.parent.post(nil, sysMsg{kind: sysRenew, ref: a.uid, failure: restartedByHand}) {
+	if a == nil || a.parent == nil || !a.renew(restartedByHand, nil) {
 		return ErrUnknown
 	}
-	a.killFor(restartedByHand.Reason)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -393,5 +394,146 @@ func TestAWatchedSystemAllocatesNothing(t *testing.T) {
 	})
 	if allocs > 1 { // the value of Tell
 		t.Errorf("%v allocations", allocs)
+	}
+}
+
+// What is sent after Restart has returned is for the next incarnation, although the supervisor,
+// which decides, runs later.
+func TestRestartComesBeforeWhatIsSentLater(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	var handled []string
+	made := 0
+	a := l.spawn("a", Native(func() Actor {
+		made++
+		number := made
+		return actorFunc(func(_ *Context, m Message) error {
+			handled = append(handled, fmt.Sprint(number, " ", describe(m)))
+			return nil
+		})
+	}))
+	l.tell(a, "x")
+	for range 2 { // the second is asked for while the first is under way
+		must(0, l.Restart(a))(t)
+	}
+	must(0, l.Tell(a, "y"))(t)
+	l.Step() // it waits for its supervisor
+	if len(handled) != 1 {
+		t.Errorf("%q", handled)
+	}
+	l.run()
+	if want := []string{"1 message x", "3 message y"}; !slices.Equal(handled, want) {
+		t.Errorf("%q, want %q", handled, want)
+	}
+}
+
+// The same with workers: nobody who asks after a restart waits for an incarnation that has gone.
+func TestAskAfterRestart(t *testing.T) {
+	s := newSystem(t, NewConfig("test"))
+	helper := must(s.Spawn("helper", Func(func(ctx *Context, m Message) error { return ctx.Reply(nil) })))(t)
+	var owed *Reply
+	a := must(s.Spawn("a", Func(func(ctx *Context, m Message) error {
+		if m.Kind == abi.KindReply {
+			return owed.Send(nil)
+		}
+		var err error
+		if owed, err = ctx.Later(); err != nil {
+			return err
+		}
+		return ctx.Ask(helper, nil, 1, time.Hour)
+	})))(t)
+	for range 500 {
+		must(0, s.Restart(a))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		if _, err := s.Ask(ctx, a, 1); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+}
+
+// A failure that nothing is decided about, as its supervisor stops, is told of all the same.
+func TestFailureBelowAStop(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	top := l.spawn("top", Native(func() Actor { return &counter{} }).WithChildren(Child{"kid", Func(func(*Context, Message) error { return errors.New("boom") })}))
+	kid := l.at("top/kid")
+	must(0, l.Tell(kid, 1))(t)
+	l.Stop(top)
+	l.run()
+	if all := l.seen(EventFailed); len(all) != 1 || all[0].Directive != 0 || !strings.HasSuffix(all[0].Note, "its supervisor stops") || all[0].ID == "" {
+		t.Errorf("%+v", all)
+	}
+	if n := l.Stats().Crashes; n != 1 {
+		t.Errorf("%d crashes", n)
+	}
+}
+
+// peeked is a mailbox that says when it is looked into.
+type peeked struct {
+	Mailbox
+	look func()
+}
+
+func (p *peeked) Peek() *Envelope {
+	p.look()
+	return p.Mailbox.Peek()
+}
+
+// A message that was seen, but not taken yet, when a restart was asked for may have been sent after
+// it: the restart comes first.
+func TestRestartWhileAMessageIsTaken(t *testing.T) {
+	guest := counting(t, NewModule(load(t, newEngine(t), "testdata/puppet.wasm")))
+	for _, c := range []struct {
+		name  string
+		props Props
+		at    int // of the looks
+		mail  any
+	}{
+		{"native, before a spell", Func(func(*Context, Message) error { return errors.New("boom") }), 0, 1},
+		{"native, before a message", Func(func(*Context, Message) error { return errors.New("boom") }), 1, 1},
+		{"guest", guest, 0, script(trap())},
+	} {
+		l := newLab(t, supervision.Default())
+		var a Ref
+		looks := -1
+		look := func() {
+			if looks == c.at {
+				must(0, l.Restart(a))(t)
+			}
+			if looks >= 0 {
+				looks++
+			}
+		}
+		a = l.spawn("a", c.props.WithMailbox(func(b MailboxLimits) Mailbox {
+			usual := new(mailbox.Mailbox)
+			usual.Init(b)
+			return &peeked{usual, look}
+		}))
+		l.run()
+		looks = 0
+		l.tell(a, c.mail)
+		if f := l.seen(EventFailed); len(f) != 1 || f[0].Incarnation != 1 {
+			t.Errorf("%s: %+v", c.name, f)
+		}
+	}
+}
+
+// Nor is it lost where the child has gone before its supervisor looks.
+func TestNoFailureIsLostAtTheEnd(t *testing.T) {
+	for range 300 {
+		s := must(New(NewConfig("test")))(t)
+		events := s.Subscribe(100, func(e *Event) bool { return e.Kind == EventFailed })
+		a := must(s.Spawn("a", Func(func(*Context, Message) error { return errors.New("boom") })))(t)
+		var failed *TurnError
+		if _, err := s.Ask(t.Context(), a, 1); !errors.As(err, &failed) {
+			t.Fatal(err)
+		}
+		must(0, s.Close(t.Context()))(t)
+		n := 0
+		for range events.C() {
+			n++
+		}
+		if n != 1 {
+			t.Fatalf("%d failures", n)
+		}
 	}
 }

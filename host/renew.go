@@ -45,7 +45,7 @@ func (s *System) Renew(ref Ref, p Props) error {
 	if err := p.usable(); err != nil {
 		return err
 	}
-	if !a.renew(&p) {
+	if !a.renew(renewedByHand, &renewal{&p}) {
 		return ErrUnknown
 	}
 	return nil
@@ -55,12 +55,22 @@ func (s *System) Renew(ref Ref, p Props) error {
 // it has failed.
 var renewedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "its code or its recipe has changed"}
 
-// renew has the supervisor restart the actor; false if that has gone.
-func (a *actor) renew(p *Props) bool {
-	if !a.parent.post(nil, sysMsg{kind: sysRenew, ref: a.uid, failure: renewedByHand, token: &renewal{p}}) {
+// renew has the supervisor restart the actor; n is nil if nothing of it changes. It is false
+// if either has gone. The supervisor decides in a run of its own: until then the actor handles
+// no message, so that the incarnation that is about to end gets none that was sent after this.
+func (a *actor) renew(why *abi.Failure, n *renewal) bool {
+	m := sysMsg{kind: sysRenew, ref: a.uid, failure: why}
+	if n != nil {
+		m.token = n
+	}
+	if !a.post(nil, sysMsg{kind: sysAwaitRenewal}) {
 		return false
 	}
-	a.killFor(renewedByHand.Reason)
+	if !a.parent.post(nil, m) {
+		a.post(nil, sysMsg{kind: sysRenewed})
+		return false
+	}
+	a.killFor(why.Reason)
 	return true
 }
 
@@ -81,7 +91,7 @@ func (s *System) RenewModule(m *Module, but ...Ref) (told []Ref) {
 		if a.parent.props.module == nil && a.parent.props.typ == resenderType {
 			a.stop(nil, "its code has changed")
 			told = append(told, a.ref())
-		} else if a.renew(nil) {
+		} else if a.renew(renewedByHand, &renewal{}) {
 			told = append(told, a.ref())
 		}
 	}

@@ -129,7 +129,9 @@ func TestRenewChangesTheTree(t *testing.T) {
 			if err := l.Renew(b, boss.WithArgs(7).WithLimits(Limits{Fuel: 1 << 40, Mailbox: 3}).WithChildren(Child{"stays", worker.WithArgs("new")}, Child{"turns", worker}, Child{"comes", worker})); err != nil {
 				t.Fatal(err)
 			}
-			l.Step() // the guardian has told it
+			for range 3 { // it waits for its supervisor, which tells it, and it tells its children
+				l.Step()
+			}
 			mail := must(l.Request(stays, "get"))(t)
 			l.run()
 			if l.at("b") != b || l.at("b/stays") != stays || l.at("b/turns") == turns {

@@ -88,8 +88,12 @@ func (p parentIn) Again(r supervisor.Report) {
 		kind = sysChildEnded
 	}
 	mail, _ := r.Detail.(*CrashedMail)
+	var child *actor
+	if m := p.super.Family.Find(r.Name); m != nil && m.Child.uid == r.Ref {
+		child = m.Child
+	}
 	p.post(p.scr, sysMsg{
-		kind: kind, ref: r.Ref, failure: r.Failure, reason: r.Reason, orders: r.Orders,
+		kind: kind, ref: r.Ref, child: child, failure: r.Failure, reason: r.Reason, orders: r.Orders,
 		directive: r.Directive, again: r.Again, escalated: r.Escalated, mail: mail,
 	})
 }
@@ -104,6 +108,9 @@ func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outco
 	}
 	if p.sys.bus.quiet() {
 		return
+	}
+	if r.Again && o.Directive == 0 {
+		return // it was published when it was told of first
 	}
 	kind := EventFailed
 	if r.Escalated {

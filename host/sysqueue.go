@@ -33,6 +33,8 @@ const (
 	sysChildStopped                // a child has gone
 	sysDecide                      // an operator's decision about a child
 	sysRenew                       // an operator wants a child restarted
+	sysAwaitRenewal                // an operator tells the supervisor to restart it
+	sysRenewed                     // the supervisor has dealt with that
 	sysPause                       // an operator holds back the actor's messages
 	sysUnpause                     // and lets them in again
 	sysCrash                       // an operator has it fail
@@ -77,7 +79,7 @@ type sysMsg struct {
 	escalated bool // sysChildFailed: the failure is one of its own children's
 
 	back  []*mailbox.Envelope // sysChildStopped: what has come too late for it
-	child *actor              // sysChildStopped: it is not in the table any more; parent and child share a node
+	child *actor              // sysChildFailed, sysChildStopped: it may be in the table no more; parent and child share a node
 }
 
 // systemQueue has no bound for what concerns lives: the host writes a bounded number of
@@ -299,6 +301,13 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		a.aboutChild(scr, m)
 	case sysPause, sysUnpause:
 		a.setPaused(scr, m.kind == sysPause, m.below)
+	case sysAwaitRenewal:
+		a.renewals++
+		a.holds.add(holdRenewal)
+	case sysRenewed:
+		if a.renewals--; a.renewals == 0 {
+			a.holds.drop(holdRenewal)
+		}
 	case sysCrash:
 		a.crashOnOrder(scr, m.failure)
 	case sysLook:
@@ -356,6 +365,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 		a.super.Decide(p, child, m.directive)
 	case sysRenew:
 		a.super.Renew(p, child, m.failure, m.token)
+		child.post(scr, sysMsg{kind: sysRenewed})
 	case sysResetBackoff:
 		a.super.ResetBackoff(child)
 	case sysChildStopped:

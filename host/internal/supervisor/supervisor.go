@@ -150,11 +150,18 @@ func (s *Supervisor[C]) Order(p Parent[C], m *family.Member[C], o Order) {
 }
 
 // concerns is the member that a report is about, if it is to be decided about now. A
-// report that an order under way has overtaken is none; one that comes while the actor
+// report that an order under way has overtaken is only told of; one that comes while the actor
 // has failed itself, or waits for its own restart, is decided when it goes on.
 func (s *Supervisor[C]) concerns(p Parent[C], r *Report, child C) *family.Member[C] {
 	m := s.Family.Find(r.Name)
-	if m == nil || m.Child != child || p.State().Ending() || r.Orders != m.Orders || s.sequence.willEnd(m) {
+	switch {
+	case m == nil || m.Child != child:
+		return nil
+	case p.State().Ending():
+		undecided(p, child, r, "its supervisor stops")
+		return nil
+	case r.Orders != m.Orders || s.sequence.willEnd(m):
+		undecided(p, child, r, "an order of its supervisor was under way")
 		return nil
 	}
 	if p.State() != life.Running {
@@ -162,6 +169,24 @@ func (s *Supervisor[C]) concerns(p Parent[C], r *Report, child C) *family.Member
 		return nil
 	}
 	return m
+}
+
+// undecided tells of a failure that nothing is decided about, unless it was told of before.
+func undecided[C Child](p Parent[C], child C, r *Report, why string) {
+	if !r.Ended {
+		p.Decided(child, r, Outcome{Note: "nothing was decided: " + why, At: p.Now()})
+	}
+}
+
+// Stop tells of the failures that waited for the actor to go on: it does not.
+func (s *Supervisor[C]) Stop(p Parent[C]) {
+	for i := range s.undecided {
+		r := &s.undecided[i]
+		if m := s.Family.Find(r.Name); m != nil {
+			undecided(p, m.Child, r, "its supervisor stops")
+		}
+	}
+	s.undecided = nil
 }
 
 // Report decides about a child that waits for it.

@@ -509,3 +509,39 @@ func TestLookAtAChild(t *testing.T) {
 		}
 	}
 }
+
+// A failure that is not decided about is told of once, with the reason.
+func TestUndecided(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		given func(p *parent)
+		want  string
+	}{
+		{"the supervisor stops", func(p *parent) {
+			p.fails(p.kid("a"))
+			p.state = life.Stopping
+			p.rest()
+		}, "nothing was decided: its supervisor stops"},
+		{"it stops while the failure waits for it to go on", func(p *parent) {
+			p.state = life.Failed
+			p.fails(p.kid("a"))
+			p.rest()
+			p.state = life.Stopping
+			p.s.Stop(p)
+			p.s.Stop(p)
+		}, "nothing was decided: its supervisor stops"},
+		{"an order was under way", func(p *parent) {
+			p.fails(p.kid("a"))
+			p.s.Order(p, p.s.Family.Find("a"), Order{Kind: Stop})
+			p.rest()
+		}, "nothing was decided: an order of its supervisor was under way"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newParent(t, supervision.Default(), "a", "b")
+			c.given(p)
+			if !slices.Equal(p.made, []string{"a: none"}) || !slices.Equal(p.notes, []string{c.want}) {
+				t.Errorf("%q, %q", p.made, p.notes)
+			}
+		})
+	}
+}

@@ -92,13 +92,15 @@ func TestGuest(t *testing.T) {
 	p.pass(39*time.Minute+30*time.Second, m)
 	night := "/user/a:nightly@2027-01-01T02:00:00Z attempt "
 	p.clock.Advance(19*time.Minute + 59*time.Second)
-	got := ""
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && !strings.Contains(got, night+"1 hello\n"); time.Sleep(time.Millisecond) {
+	// One of the two attempts that fail is m's, or both are, or one is nightly's. An attempt that is
+	// overtaken by the clock does not reach the guest at all.
+	got, again := "", false
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && !(again && strings.Contains(got, night+"1 hello\n")); time.Sleep(time.Millisecond) {
 		p.clock.Advance(time.Second)
 		got = p.say(p.a, "runs")
+		again = strings.Count(got, " attempt ") > strings.Count(got, " attempt 1")
 	}
-	// One of the two attempts that have failed is m's, or both are, or one is nightly's.
-	if !strings.HasPrefix(got, m) || !strings.Contains(got, "attempt 2") {
+	if !strings.HasPrefix(got, m) || !again || !strings.Contains(got, night) {
 		t.Error(got)
 	}
 }
