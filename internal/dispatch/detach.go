@@ -21,7 +21,7 @@ func (w *Worker) Yield() (goOn bool) {
 	}
 	w.spent += slice
 	w.task.long()
-	if w.lane != nil && !d.detach(w) {
+	if w.lane != nil && !d.detachAged(w) {
 		runtime.Gosched()
 		return true
 	}
@@ -44,22 +44,32 @@ func (w *Worker) Block() {
 	}
 	w.spent += slice // who waits may hold up others as well as who computes
 	w.task.long()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if w.lane != nil {
 		d.detach(w)
 		return
 	}
-	d.mu.Lock()
 	d.unage(w)
 	if w.token {
 		d.dropToken(w)
 	}
-	d.mu.Unlock()
 }
 
-// detach gives w's lane to another goroutine; false means that w keeps it.
-func (d *Dispatcher) detach(w *Worker) bool {
+// detachAged is detach for a run that computes on: from now on it counts among those, before
+// any that is detached later.
+func (d *Dispatcher) detachAged(w *Worker) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !d.detach(w) {
+		return false
+	}
+	d.age(w, w.task)
+	return true
+}
+
+// detach gives w's lane to another goroutine; false means that w keeps it. d.mu is held.
+func (d *Dispatcher) detach(w *Worker) bool {
 	if d.closing.Load() || !d.mayDetach() {
 		return false
 	}
@@ -94,6 +104,10 @@ func (d *Dispatcher) endDetached(w *Worker) {
 // takeToken waits until w may compute.
 func (d *Dispatcher) takeToken(w *Worker) {
 	d.mu.Lock()
+	if w.doomed.Load() { // since it was detached: it needs no token to end
+		d.mu.Unlock()
+		return
+	}
 	d.age(w, w.task)
 	if d.tokens < len(d.lanes) && d.queued.Load() == 0 {
 		d.tokens++

@@ -12,10 +12,12 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Bounds and defaults of [Config].
@@ -45,6 +47,8 @@ type Config struct {
 	// Threads gives each worker of a Fixed dispatcher an operating system thread of its own,
 	// which runs nothing else.
 	Threads bool
+
+	tick time.Duration // of the monitor; 0 means monitorTick
 }
 
 // Dispatcher runs the tasks that are scheduled. All methods but those of manual
@@ -88,6 +92,7 @@ func New(c Config) *Dispatcher {
 	n = min(n, MaxWorkers)
 	d := newDispatcher(n)
 	d.fixed, d.threads = c.Fixed, c.Fixed && c.Threads
+	d.watch.every = cmp.Or(c.tick, monitorTick)
 	d.maxDetached = c.MaxDetached
 	if d.maxDetached <= 0 {
 		d.maxDetached = DefaultMaxDetached

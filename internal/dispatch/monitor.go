@@ -18,6 +18,7 @@ const (
 // What waits behind them, in the slot of their lane above all, would wait for
 // ever. A rescuer, a worker without a lane, runs it instead.
 type monitor struct {
+	every  time.Duration
 	seen   []uint32 // each lane's progress at the last tick
 	turns  uint64   // Dispatcher.turns at the last tick
 	asleep atomic.Bool
@@ -44,7 +45,7 @@ func (m *monitor) kick() {
 func (d *Dispatcher) monitor() {
 	defer d.exit()
 	m := &d.watch
-	tick := time.NewTicker(monitorTick)
+	tick := time.NewTicker(m.every)
 	defer tick.Stop()
 	quiet := 0
 	for {
@@ -71,7 +72,7 @@ func (d *Dispatcher) monitor() {
 			case <-m.nudge:
 			}
 		}
-		tick.Reset(monitorTick)
+		tick.Reset(m.every)
 	}
 }
 

@@ -215,7 +215,9 @@ func (f *fixture) with(change func(host.Props) host.Props) *actor {
 			}
 			to := f.running.Ref()
 			if o.To != 0 {
-				to = f.find(abi.Ref(o.To))
+				if to = f.find(abi.Ref(o.To)); to.IsZero() {
+					return ctx.ReplyError("no such actor")
+				}
 			}
 			if o.Tell {
 				return ctx.Tell(to, []any{o.Op, o.Args})

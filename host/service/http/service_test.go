@@ -592,7 +592,7 @@ func TestTell(t *testing.T) {
 	if err := f.sys.Tell(a.ref, order{Op: "do", Args: args{"url": "http://www.example.com/"}, Tell: true}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the request", func() bool { return n.Load() == 1 })
+	eventually(t, "the request", func() bool { return n.Load() == 1 && f.running.Busy() == 0 })
 	a.get("http://www.example.com/")
 	if d := w.dials(); d != public+":80" {
 		t.Errorf("the connection was not used again: %s", d)
