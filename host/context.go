@@ -18,6 +18,7 @@ import (
 type Context struct {
 	actor *actor
 	env   *mailbox.Envelope // of the message whose turn runs
+	ahead *mailbox.Envelope // the message that Handle is called for; still in the mailbox
 	scr   *scratch          // of the worker that makes the call; nil when it is over
 
 	cause   *abi.Failure // of the restart, within Started
@@ -170,6 +171,12 @@ func (c *Context) next() *mailbox.Envelope {
 	if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
 		return nil // handleMessages sees to it
 	}
+	return c.take(e)
+}
+
+// take begins the turn of the message that is the next one.
+func (c *Context) take(e *mailbox.Envelope) *mailbox.Envelope {
+	a, scr := c.actor, c.scr
 	a.box.drop(e)
 	a.begins(scr, e)
 	a.turns++

@@ -169,19 +169,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	now := g.turnTime(scr)
 	traced := a.sys.cfg.tracer != nil
 	scr.batch = scr.batch[:0]
-	for len(scr.batch) < budget {
-		if a.box.nothing() {
-			break
-		}
-		e := a.front()
-		if e == nil {
-			if e = a.peek(scr); e == nil {
-				break
-			}
-		}
-		if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
-			break // handleMessages sees to it
-		}
+	for e := ctx.ahead; ; {
 		// Cancelling what is next must still work, and a span is that of one turn.
 		alone := e.Kind != abi.KindMessage || traced && isSampled(e.Headers)
 		if alone && len(scr.batch) > 0 {
@@ -198,12 +186,17 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 		}
 		a.box.drop(e)
 		scr.batch = append(scr.batch, e)
-		if alone {
+		if alone || len(scr.batch) >= budget || a.box.nothing() {
 			break
 		}
-	}
-	if len(scr.batch) == 0 {
-		return nil
+		if e = a.front(); e == nil {
+			if e = a.peek(scr); e == nil {
+				break
+			}
+		}
+		if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
+			break // handleMessages sees to it
+		}
 	}
 	if !traced {
 		done, f := g.execute(scr, x, now)

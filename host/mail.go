@@ -22,7 +22,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 		return 1
 	}
 	ctx := &a.ctx
-	ctx.scr, ctx.taken, ctx.most = scr, 0, budget
+	ctx.scr, ctx.ahead, ctx.taken, ctx.most = scr, e, 0, budget
 	f := a.behaviour.Handle(ctx, budget)
 	if ctx.env != nil {
 		a.finish(scr, ctx.env, f)

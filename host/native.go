@@ -71,15 +71,12 @@ func (n *native) Start(ctx *Context, _ *abi.Failure) *abi.Failure {
 // Handle implements Behaviour.
 func (n *native) Handle(ctx *Context, _ int) *abi.Failure {
 	ctx.scr.same = 0 // it may take as long as it likes
-	for {
-		e := ctx.next()
-		if e == nil {
-			return nil
-		}
+	for e := ctx.take(ctx.ahead); e != nil; e = ctx.next() {
 		if f := n.receive(ctx, e); f != nil {
 			return f
 		}
 	}
+	return nil
 }
 
 // receive is guarded for a message, which is nearly always all that is called.

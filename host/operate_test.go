@@ -482,15 +482,21 @@ func (p *peeked) Peek() *Envelope {
 // it: the restart comes first.
 func TestRestartWhileAMessageIsTaken(t *testing.T) {
 	guest := counting(t, NewModule(load(t, newEngine(t), "testdata/puppet.wasm")))
+	native := Func(func(_ *Context, m Message) error {
+		if m.Payload[0] == 2 {
+			return errors.New("boom")
+		}
+		return nil
+	})
 	for _, c := range []struct {
 		name  string
 		props Props
 		at    int // of the looks
-		mail  any
+		mail  []any
 	}{
-		{"native, before a spell", Func(func(*Context, Message) error { return errors.New("boom") }), 0, 1},
-		{"native, before a message", Func(func(*Context, Message) error { return errors.New("boom") }), 1, 1},
-		{"guest", guest, 0, script(trap())},
+		{"native, before a spell", native, 0, []any{2}},
+		{"native, before a message", native, 1, []any{1, 2}},
+		{"guest", guest, 0, []any{script(trap())}},
 	} {
 		l := newLab(t, supervision.Default())
 		var a Ref
@@ -510,7 +516,7 @@ func TestRestartWhileAMessageIsTaken(t *testing.T) {
 		}))
 		l.run()
 		looks = 0
-		l.tell(a, c.mail)
+		l.tell(a, c.mail...)
 		if f := l.seen(EventFailed); len(f) != 1 || f[0].Incarnation != 1 {
 			t.Errorf("%s: %+v", c.name, f)
 		}
