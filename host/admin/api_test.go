@@ -174,10 +174,12 @@ func TestEventStreams(t *testing.T) {
 	s := serveSite(t, nil)
 	event, notice := schemaOf(t, "/components/schemas/Event"), schemaOf(t, "/components/schemas/Notice")
 	for what, accept := range map[string]string{"lines": "", "server-sent events": mediaSSE} {
-		ref, err := s.sys.Spawn("brief", host.Func(echo))
-		if err != nil {
-			t.Fatal(err)
-		}
+		var ref host.Ref
+		eventually(t, "the name is free", func() bool { // shortly after the event that tells of the end
+			var err error
+			ref, err = s.sys.Spawn("brief", host.Func(echo))
+			return err == nil
+		})
 		lines := s.stream("/v1/events?follow&path=/user/brief", accept)
 		if p := s.refused("POST", "/v1/ask", `{"to":"brief","message":`); p.Status != 400 {
 			t.Error(p)
