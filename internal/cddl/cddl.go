@@ -16,6 +16,7 @@ const (
 	MaxBytes = 1 << 20 // of a file
 	maxRules = 10_000
 	maxDepth = 64
+	maxName  = 1000 // bytes of a rule's name
 )
 
 // Pos is a place in a file.
@@ -77,7 +78,8 @@ type node struct {
 	min, max int64 // kindArray: how many; -1: any number
 	key, of  *node // kindTable: of all keys; of also kindArray
 	fields   []field
-	open     bool // kindKeys: there may be others
+	keys     map[string]int // where they are in fields
+	open     bool           // kindKeys: there may be others
 	choice   []*node
 }
 

@@ -3,8 +3,10 @@ package cddl
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Two ends of a conversation, and what is wrong with them; "" if nothing is.
@@ -183,4 +185,59 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A file is read and compared in time and room that grow with its length, whatever is in it.
+func TestHostileFiles(t *testing.T) {
+	deep := func(key string) string {
+		var b strings.Builder
+		for i := range maxRules - 1 {
+			fmt.Fprintf(&b, "R%d = {\"%s\": R%d}\n", i, key, i+1)
+		}
+		fmt.Fprintf(&b, "R%d = int\n", maxRules-1)
+		return b.String()
+	}
+	many := func(head, each, tail string) string {
+		return head + strings.Repeat(each, (MaxBytes-len(head+tail))/len(each)) + tail
+	}
+	var chain, keys strings.Builder
+	for i := range maxRules - 1 {
+		fmt.Fprintf(&chain, "R%d = R%d\n", i, i+1)
+	}
+	fmt.Fprintf(&chain, "R%d = int\n", maxRules-1)
+	keys.WriteString("R0 = {")
+	for i := 0; keys.Len() < MaxBytes-100; i++ {
+		fmt.Fprintf(&keys, "%d:int,", i)
+	}
+	keys.WriteString("* any => any}\n")
+	for name, text := range map[string]string{
+		"a chain of names": chain.String(),
+		"many keys":        keys.String(),
+		"keys in keys":     deep(strings.Repeat("k", 80)),
+		"a long name":      many("a", "-", "b = int\nR0 = int"),
+		"many ends":        many("R0 = a", ".-", "b"),
+		"many choices":     many("R0 = int", "/1", ""),
+		"many texts":       many("R0 = ", "\"", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			f, err := Parse("f", []byte(text))
+			if err == nil {
+				Compare(f, "R0", f, "R0")
+			} else if len(err.Error()) > 2*maxName {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+			took := time.Since(began)
+			runtime.ReadMemStats(&after)
+			t.Logf("%d KB: %v, %d MB", len(text)>>10, took, (after.TotalAlloc-before.TotalAlloc)>>20)
+			if made := after.TotalAlloc - before.TotalAlloc; made > 400<<20 {
+				t.Errorf("%d MB", made>>20)
+			}
+			if took > 20*time.Second { // it was minutes
+				t.Errorf("%v", took)
+			}
+		})
+	}
 }

@@ -2,6 +2,7 @@ package cddl
 
 import (
 	"fmt"
+	"strings"
 )
 
 // Mismatch is one thing that is sent and not accepted.
@@ -36,10 +37,16 @@ type comparison struct {
 // maxSteps bounds the work of one comparison: choices within choices multiply.
 const maxSteps = 1_000_000
 
+// maxWhere bounds what says of which key, in bytes.
+const maxWhere = 1000
+
 const oneType = "give it one type on both ends, or make a new version of the message, with an adapter"
 
 // fits compares; where says of which key. It only reports if it is to tell.
 func (c *comparison) fits(s, a *node, where string, tell bool) bool {
+	if len(where) > maxWhere { // each level holds its own
+		where = "..." + strings.ToValidUTF8(where[len(where)-maxWhere/2:], "")
+	}
 	if c.steps++; c.steps > maxSteps {
 		if c.steps == maxSteps+1 {
 			c.found = append(c.found, Mismatch{s.at, a.at, where + " cannot be compared: the rules are too involved", "write fewer choices within choices"})
@@ -179,10 +186,8 @@ func (c *comparison) keysInTable(s, a *node, where string, tell bool) bool {
 }
 
 func (n *node) field(key string) *field {
-	for i := range n.fields {
-		if n.fields[i].key == key {
-			return &n.fields[i]
-		}
+	if i, ok := n.keys[key]; ok {
+		return &n.fields[i]
 	}
 	return nil
 }

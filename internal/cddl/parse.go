@@ -49,33 +49,40 @@ func Parse(name string, text []byte) (f *File, err error) {
 			p.fail(u.at, "there is no rule %s", u.name)
 		}
 	}
-	for _, name := range f.names {
-		f.circle(p, name)
-	}
+	f.circles(p)
 	return f, nil
 }
 
-// circle refuses rules that are nothing but names of each other.
-func (f *File) circle(p *parser, name string) {
-	seen := map[string]bool{}
+// circles refuses rules that are nothing but names of each other.
+func (f *File) circles(p *parser) {
+	const under, done = 1, 2
+	state := make(map[string]int, len(f.names))
+	var enter func(name string)
 	var walk func(n *node)
 	walk = func(n *node) {
 		switch n.kind {
 		case kindRule:
-			if n.name == name {
-				p.fail(f.rules[name].at, "the rule %s is defined by itself", name)
-			}
-			if !seen[n.name] {
-				seen[n.name] = true
-				walk(f.rules[n.name].is)
-			}
+			enter(n.name)
 		case kindChoice:
 			for _, c := range n.choice {
 				walk(c)
 			}
 		}
 	}
-	walk(f.rules[name].is)
+	enter = func(name string) {
+		switch state[name] {
+		case done:
+			return
+		case under:
+			p.fail(f.rules[name].at, "the rule %s is defined by itself", name)
+		}
+		state[name] = under
+		walk(f.rules[name].is)
+		state[name] = done
+	}
+	for _, name := range f.names {
+		enter(name)
+	}
 }
 
 type tokenKind uint8
@@ -136,8 +143,17 @@ func (p *parser) next() {
 	switch {
 	case letter(c):
 		n := 1
-		for n < len(p.text) && (letter(p.text[n]) || digit(p.text[n]) || (p.text[n] == '.' || p.text[n] == '-') && p.inside(n)) {
-			n++
+		for n < len(p.text) {
+			if letter(p.text[n]) || digit(p.text[n]) {
+				n++
+			} else if m := p.inside(n); m > n {
+				n = m
+			} else {
+				break
+			}
+		}
+		if n > maxName {
+			p.fail(p.at, "a name of more than %d bytes", maxName)
 		}
 		p.kind, p.token = word, p.take(n)
 	case digit(c), c == '-' && len(p.text) > 1 && digit(p.text[1]):
@@ -162,15 +178,20 @@ func (p *parser) next() {
 	}
 }
 
-// inside reports whether a . or - is part of a name: something of the name follows.
-func (p *parser) inside(n int) bool {
-	for n < len(p.text) && (p.text[n] == '.' || p.text[n] == '-') {
-		n++
-		if n < len(p.text) && p.text[n-1] == '.' && p.text[n] == '.' {
-			return false // a range
+// inside is where a run of . and - ends that is part of a name: something of the name follows. It is n if
+// there is none.
+func (p *parser) inside(n int) int {
+	m := n
+	for m < len(p.text) && (p.text[m] == '.' || p.text[m] == '-') {
+		m++
+		if m < len(p.text) && p.text[m-1] == '.' && p.text[m] == '.' {
+			return n // a range
 		}
 	}
-	return n < len(p.text) && (letter(p.text[n]) || digit(p.text[n]))
+	if m < len(p.text) && (letter(p.text[m]) || digit(p.text[m])) {
+		return m
+	}
+	return n
 }
 
 func letter(c byte) bool {
@@ -311,9 +332,8 @@ func (p *parser) array(depth int) *node {
 
 // group reads a map: of keys, or from one type to another.
 func (p *parser) group(depth int) *node {
-	n := &node{at: p.at, kind: kindKeys}
+	n := &node{at: p.at, kind: kindKeys, keys: map[string]int{}}
 	p.next()
-	had := map[string]Pos{}
 	for !p.is("}") {
 		if p.is("*") {
 			p.next()
@@ -349,10 +369,10 @@ func (p *parser) group(depth int) *node {
 		default:
 			p.fail(p.at, "here must be a key: a text, an integer, or * any")
 		}
-		if old, twice := had[f.key]; twice {
-			p.fail(f.at, "the key comes twice, first at %s", old)
+		if old, twice := n.keys[f.key]; twice {
+			p.fail(f.at, "the key comes twice, first at %s", n.fields[old].at)
 		}
-		had[f.key] = f.at
+		n.keys[f.key] = len(n.fields)
 		p.wantSign(":", "behind a key")
 		f.is = p.typ(depth + 1)
 		n.fields = append(n.fields, f)
