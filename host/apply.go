@@ -90,6 +90,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 		}
 	case abi.OpUnwatch:
 		if isMany(cmd) {
+			g.carry(scr, a.watch.Len()*carriedBytes)
 			g.watchMany(scr, cmd)
 			return
 		}

@@ -17,9 +17,14 @@ import (
 // costPathByte is what a byte of a path costs, besides sandbox.CostPath: it is split.
 const costPathByte = 8
 
+// costWatched is what it costs to look whether a watched actor matches, besides the visit: its path
+// is split, and all that is watched is sorted.
+const costWatched = 1000
+
 // charge makes a turn pay for such commands. The order is: is it allowed, what does it
 // cost, and only then the work itself.
 func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox.Envelope) *abi.Failure {
+	watched := g.actor.watch.Len() // when the command is carried out, at the most
 	for i := range cmds {
 		cmd := &cmds[i]
 		copied := uint64(len(cmd.Payload)+len(cmd.Headers)) / sandbox.CostBytes
@@ -28,14 +33,22 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 		}
 		var f *abi.Failure
 		switch {
+		case cmd.Op == abi.OpSpawn:
+			if units := g.actor.sys.lookouts.cost(g.actor.elements, string(cmd.Name)); units != 0 {
+				f = x.Charge(units)
+			}
 		case cmd.ToPath == nil:
 			if cmd.Op == abi.OpForward {
 				f = x.Charge(copied)
 			}
-		case (cmd.Op == abi.OpWatch || cmd.Op == abi.OpUnwatch) && isMany(cmd):
-			f = g.chargePattern(x, strings.TrimPrefix(string(cmd.ToPath), futureSign), sandbox.CostSend)
+		case cmd.Op == abi.OpUnwatch && isMany(cmd): // it looks at all that is watched, wherever that is
+			f = x.Charge(costPathByte*uint64(len(cmd.ToPath)) + uint64(watched)*(costWatched+costVisit(string(cmd.ToPath))))
+		case cmd.Op == abi.OpWatch && isMany(cmd):
+			var found int
+			found, f = g.chargePattern(x, strings.TrimPrefix(string(cmd.ToPath), futureSign), sandbox.CostSend)
+			watched += found
 		case (cmd.Op == abi.OpSend || cmd.Op == abi.OpForward) && glob.HasMeta(string(cmd.ToPath)):
-			f = g.chargePattern(x, string(cmd.ToPath), copied+sandbox.CostSend)
+			_, f = g.chargePattern(x, string(cmd.ToPath), copied+sandbox.CostSend)
 		default:
 			if cmd.Op != abi.OpForward {
 				copied = 0 // it was paid for with the command
@@ -45,6 +58,9 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 		if f != nil {
 			return f
 		}
+		if cmd.Op == abi.OpWatch && !isMany(cmd) {
+			watched++
+		}
 	}
 	return nil
 }
@@ -52,17 +68,17 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 // chargePattern makes a turn pay for a search, and for what is sent to each that it finds.
 // The search is made again when the turn takes effect: earlier commands of it may have
 // made or stopped children. So a visit costs twice.
-func (g *guest) chargePattern(x *sandbox.Instance, path string, each uint64) *abi.Failure {
+func (g *guest) chargePattern(x *sandbox.Instance, path string, each uint64) (n int, f *abi.Failure) {
 	a := g.actor
 	at, ok := a.parsePath(path)
 	if !ok || !at.child && len(a.caps.send) == 0 {
-		return x.Charge(costPathByte * uint64(len(path)))
+		return 0, x.Charge(costPathByte * uint64(len(path)))
 	}
 	found, f := a.sys.search(at.elements, func(visits int, pattern string) *abi.Failure {
 		return x.Charge(uint64(visits) * 2 * costVisit(pattern))
 	})
 	if f != nil {
-		return f
+		return 0, f
 	}
 	for _, t := range found {
 		units := uint64(sandbox.CostNode) // for the capabilities
@@ -70,10 +86,10 @@ func (g *guest) chargePattern(x *sandbox.Instance, path string, each uint64) *ab
 			units += each
 		}
 		if f := x.Charge(units); f != nil {
-			return f
+			return 0, f
 		}
 	}
-	return nil
+	return len(found), nil
 }
 
 // costVisit is what comparing an actor's name with a pattern costs. One '*' takes time in

@@ -256,7 +256,7 @@ func rowB07_PostRestart(t *testing.T) {
 	l.say(g, script(now(abi.AppendFail(nil, "crashed"))))
 	var starts []abi.Start
 	for _, m := range l.mail {
-		if m.Sender.IsZero() {
+		if m.Sender == g {
 			var s abi.Start
 			if err := abi.DecodeStart(&s, m.Payload); err != nil {
 				t.Fatal(err)

@@ -150,6 +150,7 @@ func (g *guest) examine(cmds []abi.Command, turn int, spawned uint64, res *sandb
 				return spawned, violation("spawn: the child's ref is not the next one")
 			}
 			spawned++
+			g.costly = true
 		case abi.OpStash, abi.OpUnstash:
 			if cmd.Op == abi.OpStash {
 				if stashed {

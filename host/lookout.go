@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // Watching by a pattern: whoever matches now is watched as if by its ref, and, if that is wanted,
@@ -34,6 +35,7 @@ const (
 	mostLookouts       = 8   // of an actor
 	mostLookoutsOfTree = 64  // of an actor below /user and all below it
 	mostLookoutsOfAll  = 256 // of the system
+	mostBehindStar     = 16  // bytes behind the first '*' of an element: comparing takes their product with the name
 )
 
 // lookout is a pattern that an actor watches for those that are started later.
@@ -56,6 +58,11 @@ type lookouts struct {
 
 // add enters one; the error says which bound it would exceed.
 func (l *lookouts) add(x *lookout) error {
+	for _, e := range x.at {
+		if behindStar(e) > mostBehindStar {
+			return fmt.Errorf("%w: in a pattern for those that are started later at most %d bytes come behind the first * of an element", ErrLimit, mostBehindStar)
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own, tree := 0, 0
@@ -109,6 +116,42 @@ func (l *lookouts) born(scr *scratch, a *actor) {
 		x.watcher.post(scr, sysMsg{kind: sysBorn, ref: a.uid, reason: a.path, token: x})
 	}
 }
+
+// behindStar is how much comes behind the first '*' of an element.
+func behindStar(element string) int {
+	_, rest, _ := strings.Cut(element, "*")
+	return len(rest)
+}
+
+// cost is what it takes to tell of an actor with a name below others, in fuel.
+func (l *lookouts) cost(above []string, name string) (units uint64) {
+	if l.n.Load() == 0 {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.list {
+		units += sandbox.CostNode
+		if len(x.at) != len(above)+1 {
+			continue
+		}
+		for i, e := range x.at {
+			s := name
+			if i < len(above) {
+				s = above[i]
+			}
+			if glob.HasMeta(e) {
+				units += costCompared * uint64(len(s)*(1+behindStar(e)))
+			} else if e != s {
+				break
+			}
+		}
+	}
+	return units
+}
+
+// costCompared is what a byte of a name costs for each byte of a pattern that it is compared with.
+const costCompared = 4
 
 // mostBorn is how many starts wait at a watcher one by one; beyond that it looks itself.
 const mostBorn = 256

@@ -90,15 +90,19 @@ func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration
 
 // forward sends a copy of an envelope on in the name of its sender, who may then be
 // answered by the receiver if delegated says so. If there is no room for it nothing is
-// copied.
+// copied. What the host itself has told the actor has no sender: it goes on in the actor's own
+// name, for a message from nobody is one from outside.
 func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
-	kind := current.Kind
-	if kind != abi.KindReply && kind != abi.KindReplyError {
+	kind, sender, senderPath := current.Kind, current.Sender, current.SenderPath
+	if kind != abi.KindReply && kind != abi.KindReplyError && kind != abi.KindMessage {
 		kind = abi.KindMessage
+		if sender == 0 {
+			sender, senderPath, delegated = a.uid, a.path, false
+		}
 	}
 	if t := a.sys.table.Get(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.full(current.Size()) {
 		e := mailbox.Envelope{
-			Kind: kind, Flags: current.Flags & (flagNoInfluence | flagSuppressed), Sender: current.Sender, SenderPath: current.SenderPath,
+			Kind: kind, Flags: current.Flags & (flagNoInfluence | flagSuppressed), Sender: sender, SenderPath: senderPath,
 			Correlation: current.Correlation, Headers: current.Headers, Payload: current.Payload,
 		}
 		err := t.box.whyFull()
@@ -106,7 +110,7 @@ func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 		return err
 	}
 	e := cloneEnvelope(current)
-	e.Kind, e.Attached = kind, withoutGrants(e.Attached)
+	e.Kind, e.Sender, e.SenderPath, e.Attached = kind, sender, senderPath, withoutGrants(e.Attached)
 	if name != "" {
 		e.Attached = below(e.Attached, name)
 	}

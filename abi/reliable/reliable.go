@@ -190,7 +190,9 @@ const DefaultStreams = 64
 
 // Receiver is what a receiver remembers: how far it has taken each stream. Of more streams than it has
 // room for it forgets the one that was quiet for longest: what is sent again of that one
-// afterwards is taken a second time. The zero value has room for DefaultStreams.
+// afterwards is taken a second time. A sender that has a quarter of the room forgets one of its own
+// then, so that one alone cannot have those of all others forgotten. The zero value has room for
+// DefaultStreams.
 type Receiver struct {
 	most    int
 	streams []stream
@@ -236,11 +238,16 @@ func (r *Receiver) Accept(sender abi.Ref, m Mark) (Verdict, Ack) {
 
 // find is the entry of a stream, a new one if there is none.
 func (r *Receiver) find(sender abi.Ref, m Mark) *stream {
-	oldest := 0
+	oldest, own, oldestOwn := 0, 0, -1
 	for i := range r.streams {
 		s := &r.streams[i]
-		if s.sender == sender && s.stream == m.Stream {
-			return s
+		if s.sender == sender {
+			if s.stream == m.Stream {
+				return s
+			}
+			if own++; oldestOwn < 0 || s.used < r.streams[oldestOwn].used {
+				oldestOwn = i
+			}
 		}
 		if s.used < r.streams[oldest].used {
 			oldest = i
@@ -254,6 +261,9 @@ func (r *Receiver) find(sender abi.Ref, m Mark) *stream {
 	if len(r.streams) < most {
 		r.streams = append(r.streams, fresh)
 		return &r.streams[len(r.streams)-1]
+	}
+	if own > 0 && own >= most/4 {
+		oldest = oldestOwn
 	}
 	r.streams[oldest] = fresh
 	return &r.streams[oldest]

@@ -110,6 +110,34 @@ func TestK21_Receiver(t *testing.T) {
 	}
 }
 
+// A sender with any number of streams cannot have those of others forgotten, so that they are taken twice.
+func TestAFloodOfStreams(t *testing.T) {
+	const room, others = 64, 30
+	r := NewReceiver(room)
+	for i := range abi.Ref(others) {
+		r.Accept(i+1, Mark{0, 1, 5, 5})
+	}
+	for i := range uint64(10_000) {
+		r.Accept(1000, Mark{i, 1, 1, 1})
+	}
+	for i := range abi.Ref(others) {
+		if v, _ := r.Accept(i+1, Mark{0, 1, 5, 5}); v != Duplicate {
+			t.Errorf("%d: %v", i+1, v)
+		}
+	}
+	if len(r.streams) != room {
+		t.Errorf("%d streams", len(r.streams))
+	}
+	for i := range abi.Ref(others) { // who comes later finds room
+		r.Accept(i+101, Mark{0, 1, 5, 5})
+	}
+	for i := range abi.Ref(others) {
+		if v, _ := r.Accept(i+1, Mark{0, 1, 5, 5}); v != Duplicate {
+			t.Errorf("later %d: %v", i+1, v)
+		}
+	}
+}
+
 // Through a network that loses, doubles and reorders everything arrives once and in order, as long as the
 // receiver remembers.
 func TestThroughABadNetwork(t *testing.T) {

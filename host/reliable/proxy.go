@@ -30,7 +30,8 @@ type Proxy struct {
 // sent them as [Origin]. A question is answered with an error: answers would not be sent again.
 //
 // When the target has ended, or has not answered Settings.Attempts times, or when there is none at the
-// start, the proxy stops, see WithReconnect. What it had not delivered goes to WithUnsent.
+// start, the proxy stops, see WithReconnect. What it had not delivered goes to WithUnsent. What it keeps is
+// on its account, see [host.Context.Hold].
 func To(path string, s Settings) Proxy {
 	if s.Key == 0 {
 		s.Key = retryKey
@@ -95,6 +96,7 @@ func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
 		p.find(ctx)
 		return nil
 	case p.out.Receive(ctx, m):
+		p.note(ctx)
 		return nil
 	case m.Kind != abi.KindMessage:
 		return host.ErrUnhandled
@@ -118,7 +120,12 @@ func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
 		headers[rules.OriginHeader] = strconv.FormatUint(uint64(m.Sender.UID()), 10)
 	}
 	payload := append(host.Raw(nil), m.Payload...)
-	if err := p.out.Send(ctx, payload, headers); err != nil {
+	err := ctx.Hold(int64(p.out.window.Bytes() + sizeOf(payload, headers)))
+	if err == nil {
+		err = p.out.Send(ctx, payload, headers)
+	}
+	if err != nil {
+		p.note(ctx)
 		if p.unsent == nil {
 			return host.ErrUnhandled
 		}
@@ -126,6 +133,9 @@ func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
 	}
 	return nil
 }
+
+// note has what is kept count for the proxy's account; less than before is never refused.
+func (p *proxy) note(ctx *host.Context) { _ = ctx.Hold(int64(p.out.window.Bytes())) }
 
 // Stopped implements host.Stopper.
 func (p *proxy) Stopped(*host.Context) {

@@ -55,7 +55,8 @@ func (s Settings) withDefaults() Settings {
 }
 
 // Sender numbers messages to one actor, keeps them until they are acknowledged, and sends them again. It
-// is a part of an actor, for its turns, and begins anew with each incarnation.
+// is a part of an actor, for its turns, and begins anew with each incarnation. What it keeps is on nobody's
+// account: the actor may note it with [host.Context.Hold].
 type Sender struct {
 	settings Settings
 	window   rules.Window[kept]
@@ -122,17 +123,22 @@ func (s *Sender) Send(ctx *host.Context, v any, headers map[string]string) error
 	if len(headers) >= abi.MaxHeaders {
 		return fmt.Errorf("reliable: a message has at most %d headers besides the one that is added", abi.MaxHeaders-1)
 	}
-	size := len(payload) + perMessage
-	for k, v := range headers {
-		size += len(k) + len(v)
-	}
-	number, err := s.window.Add(kept{payload, headers}, size)
+	number, err := s.window.Add(kept{payload, headers}, sizeOf(payload, headers))
 	if err != nil || s.lost {
 		return err
 	}
 	s.send(ctx, number)
 	s.arm(ctx)
 	return nil
+}
+
+// sizeOf is what a message counts while it is kept.
+func sizeOf(payload []byte, headers map[string]string) int {
+	size := len(payload) + perMessage
+	for k, v := range headers {
+		size += len(k) + len(v)
+	}
+	return size
 }
 
 func (s *Sender) send(ctx *host.Context, number uint64) {

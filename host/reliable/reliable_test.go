@@ -267,3 +267,28 @@ func TestProxy(t *testing.T) {
 		t.Errorf("it goes on: %v", err)
 	}
 }
+
+// What a proxy keeps for a target that acknowledges nothing is on its account and within what it may hold; with
+// the acknowledgement it is given back.
+func TestWhatAProxyKeepsIsOnItsAccount(t *testing.T) {
+	w := newWorld(t)
+	deaf := true
+	w.spawn("target", host.Native(func() host.Actor { return &target{w: w, lossy: func(host.Message) bool { return deaf }} }))
+	unsent := 0
+	p := w.spawn("proxy", reliable.To("/user/target", reliable.Settings{}).WithUnsent(func(l []reliable.Unsent) { unsent += len(l) }).Props().
+		WithLimits(host.Limits{Held: 1 << 20}))
+	text := strings.Repeat("x", 64<<10)
+	for range 40 {
+		w.tell(p, text)
+	}
+	held := must(w.Held(p))(t)
+	t.Logf("%+v, %d unsent", held, unsent)
+	if held.Stash < 10*64<<10 || held.Total() > 1<<20 || unsent < 20 {
+		t.Errorf("%+v, %d unsent", held, unsent)
+	}
+	deaf = false
+	w.pass(10 * time.Second)
+	if held := must(w.Held(p))(t); held.Stash != 0 || len(w.heard) != 40-unsent {
+		t.Errorf("%+v, %d have arrived", held, len(w.heard))
+	}
+}

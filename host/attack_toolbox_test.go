@@ -1,0 +1,156 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Taking watches back by a pattern looks at all that the guest watches, wherever the pattern leads: it is
+// paid for, and a flood of it fails.
+func TestUnwatchingByPatternsIsPaid(t *testing.T) {
+	const watched, orders = 1000, 500
+	l := newStage(t, nil)
+	for i := range watched {
+		l.spawn(fmt.Sprintf("a%d", i), newCounter())
+	}
+	nowhere := bytes.Repeat(abi.AppendUnwatch(nil, 0, "./x*"), orders)
+	g := l.spawn("guest", puppet(t))
+	l.say(g, script(now(abi.AppendWatch(nil, 0, "/user/a*"))))
+	before := must(l.Info(g))(t)
+	began := time.Now()
+	l.say(g, script(now(nowhere)))
+	took := time.Since(began)
+	cost := must(l.Info(g))(t).Fuel - before.Fuel
+	t.Logf("%d orders, %d watched: %v, %d units", orders, watched, took, cost)
+	if least := uint64(watched * orders * 500); cost < least {
+		t.Errorf("it costs %d, at least %d", cost, least)
+	}
+
+	// All in one turn: what is watched there counts, too.
+	poor := l.spawn("poor", puppet(t).WithLimits(Limits{Fuel: 10_000_000}))
+	l.say(poor, script(now(abi.AppendWatch(nil, 0, "/user/a*"), nowhere)))
+	if f := l.failures(); len(f) != 1 || f[0] != abi.FailureFuel {
+		t.Errorf("%v", f)
+	}
+}
+
+// failures are the kinds of all failures so far.
+func (l *stage) failures() (kinds []abi.FailureKind) {
+	for {
+		select {
+		case e := <-l.log.C():
+			if e.Kind == EventFailed {
+				kinds = append(kinds, e.Failure.Kind)
+			}
+		default:
+			return kinds
+		}
+	}
+}
+
+// A message from nobody is one from outside. A guest cannot send any: what the host has told it, with the
+// bytes that it has given to a timer, goes on in its own name.
+func TestForwardedNewsHaveASender(t *testing.T) {
+	everyManner(t, func(t *testing.T) {
+		l := newStage(t, nil)
+		to := abi.AppendForward(nil, l.probe.uid, "")
+		g := l.spawn("guest", puppet(t, on(abi.KindStart, to, abi.AppendTimer(nil, 7, 1, 0, encoded("order")), abi.AppendReceiveTimeout(nil, uint64(time.Second)),
+			abi.AppendAsk(nil, l.probe.uid, "", 7, abi.MinAskTimeout, nil, encoded("question"))),
+			on(abi.KindTimer, to), on(abi.KindReceiveTimeout, to, abi.AppendReceiveTimeout(nil, 0)), on(abi.KindAskTimeout, to), on(abi.KindStop, to)))
+		l.pass(time.Second)
+		l.pass(time.Second)
+		l.Stop(g)
+		l.run()
+		if len(l.mail) != 6 { // start, timer, receive timeout, the question and its end, stop
+			t.Errorf("%q, %v", l.got, l.failures())
+		}
+		for _, m := range l.mail {
+			if m.Sender != g {
+				t.Errorf("%s is from %v", describe(m), m.Sender)
+			}
+		}
+	})
+}
+
+// Asks that are over, and are taken back before the guest has come to that, leave the host's news behind:
+// it counts for the guest, and is bounded by what the guest may hold.
+func TestAFloodOfCancelledAsks(t *testing.T) {
+	const asks, turns, held = 400, 150, 4 << 20
+	l := newStage(t, nil)
+	mute := l.spawn("mute", Func(func(*Context, Message) error { return nil }))
+	var out [][]byte
+	for c := range uint64(asks) {
+		out = append(out, abi.AppendCancelAsk(nil, c+1), abi.AppendAsk(nil, mute.uid, "", c+1, abi.MinAskTimeout, nil, nullPayload))
+	}
+	g := l.spawn("guest", puppet(t, on(abi.KindAskTimeout)).WithLimits(Limits{Held: held}))
+	order := script(now(slices.Concat(out...)))
+	for range turns { // they wait, and what is over comes behind them
+		l.post(g, order)
+	}
+	a := l.table.Get(g.uid)
+	a.throughput = 1
+	var most int64
+	longest := 0
+	for range turns {
+		for before := a.turnCount(); a.turnCount() == before && l.Step(); {
+		}
+		l.clock.Advance(time.Duration(abi.MinAskTimeout))
+		most = max(most, must(l.Held(g))(t).Total())
+		longest = max(longest, a.box.Len())
+	}
+	l.run()
+	l.pass(time.Second)
+	h := must(l.Held(g))(t)
+	t.Logf("at the most %d bytes, %d messages; %+v at the end; %d turns, %v", most, longest, h, a.turnCount(), l.failures())
+	if most > 3*held/2 || h.Asks != 0 || longest < asks {
+		t.Errorf("at the most %d, %d messages, at the end %+v", most, longest, h)
+	}
+}
+
+// Patterns that take long to compare with names that do: they are refused, and who starts actors under such
+// names pays for those that are left.
+func TestStartsPayForLookouts(t *testing.T) {
+	name := strings.Repeat("a", abi.MaxName)
+	for _, behind := range []int{mostBehindStar - 1, abi.MaxName / 2} {
+		t.Run(fmt.Sprint(behind), func(t *testing.T) {
+			l := newStage(t, nil)
+			g := l.spawn("guest", puppet(t))
+			spawn := func(number uint64, name string) (cost uint64, took time.Duration) {
+				t.Helper()
+				before, began := must(l.Info(g))(t).Fuel, time.Now()
+				l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.uid)).childKey(), g.uid.Node(), number), "puppet", name, nullPayload, nil))))
+				took, cost = time.Since(began), must(l.Info(g))(t).Fuel-before
+				if !l.has(g.Path() + "/" + name) {
+					t.Fatal("it is not started")
+				}
+				return cost, took
+			}
+			before, usual := spawn(0, name)
+			for i := range mostLookoutsOfTree / mostLookouts {
+				var orders [][]byte
+				for j := range mostLookouts {
+					orders = append(orders, abi.AppendWatch(nil, 0, fmt.Sprint("+/user/guest/*", strings.Repeat("a", behind-1), j)))
+				}
+				w := l.spawn(fmt.Sprint("watcher", i), puppet(t))
+				l.say(w, script(now(orders...)))
+			}
+			n := l.lookouts.n.Load()
+			after, took := spawn(1, name[:abi.MaxName-1])
+			t.Logf("%d patterns: %d units, %v; before %d, %v", n, after, took, before, usual)
+			switch {
+			case behind > mostBehindStar && n != 0:
+				t.Error("they are not refused")
+			case behind <= mostBehindStar && after < before+uint64(n)*uint64(len(name)*behind):
+				t.Error("they are not paid for")
+			}
+		})
+	}
+}
+
+func (l *stage) has(path string) bool { _, err := l.Lookup(path); return err == nil }
