@@ -154,3 +154,89 @@ func TestStartsPayForLookouts(t *testing.T) {
 }
 
 func (l *stage) has(path string) bool { _, err := l.Lookup(path); return err == nil }
+
+// A child has its failures counted anew, again and again, while its parent is busy: what waits there does not
+// grow, and what the parent's decisions depend on is kept.
+func TestAFloodOfResets(t *testing.T) {
+	const turns, orders = 50, 4000
+	s := newSystem(t, NewConfig("test"))
+	busy, free := make(chan struct{}), make(chan struct{})
+	parent := must(s.Spawn("parent", Func(func(*Context, Message) error {
+		close(busy)
+		<-free
+		return nil
+	}).WithChildren(Child{"g", puppet(t)})))(t)
+	g := lookup(t, s, "/user/parent/g")
+	must(0, s.Idle(t.Context()))(t)
+	must(0, s.Tell(parent, 1))(t)
+	<-busy
+	p, c := s.table.Get(parent.uid), s.table.Get(g.uid)
+	before, done := must(s.Info(g))(t).Fuel, c.turnCount()
+	order := script(now(bytes.Repeat(abi.AppendResetBackoff(nil), orders)))
+	for range turns {
+		must(0, s.Tell(g, order))(t)
+	}
+	waitFor(t, "its turns", func() bool { return c.turnCount() >= done+turns })
+	longest := int(p.sysq.n.Load())
+	t.Logf("%d messages wait of %d; %d units each", longest, turns*orders, (must(s.Info(g))(t).Fuel-before)/(turns*orders))
+	if longest > 2*firstThin {
+		t.Errorf("%d messages wait", longest)
+	}
+	close(free)
+
+	var q systemQueue
+	q.init()
+	for range firstThin {
+		q.push(&sysMsg{kind: sysResetBackoff, ref: g.uid})
+	}
+	q.push(&sysMsg{kind: sysChildFailed, ref: g.uid, child: c})
+	for range 2 * firstThin {
+		q.push(&sysMsg{kind: sysResetBackoff, ref: g.uid})
+	}
+	q.thin()
+	var kinds []sysKind
+	for _, m := range q.take() {
+		kinds = append(kinds, m.kind)
+	}
+	if !slices.Equal(kinds, []sysKind{sysResetBackoff, sysChildFailed, sysResetBackoff}) {
+		t.Errorf("%v", kinds)
+	}
+}
+
+// The paths of actors that were watched by a pattern, and have ended, are held until the watcher has been told:
+// they are on its account.
+func TestPathsOfWatchesArePaid(t *testing.T) {
+	const deep, watched = 14, 300
+	l := newStage(t, nil)
+	name := strings.Repeat("n", abi.MaxName)
+	p := Func(func(*Context, Message) error { return nil })
+	kids := make([]Child, watched)
+	for i := range kids {
+		kids[i] = Child{fmt.Sprint(i), p}
+	}
+	for range deep {
+		p = p.WithChildren(kids...)
+		kids = []Child{{name, p}}
+	}
+	top := l.spawn(name, p)
+	path := strings.Repeat("/"+name, deep-1)
+	g := l.spawn("guest", puppet(t))
+	before := must(l.Held(g))(t).Watches
+	l.say(g, script(now(abi.AppendWatch(nil, 0, top.Path()+path+"/*"))))
+	held := must(l.Held(g))(t).Watches - before
+	t.Logf("%d watches of paths of %d bytes: %d bytes", watched, len(top.Path()+path), held)
+	if least := int64(watched * (len(top.Path()+path) + watchBytes)); held < least {
+		t.Errorf("%d bytes, at least %d", held, least)
+	}
+	must(0, l.Pause(g, false))(t)
+	l.Stop(top)
+	l.run()
+	if h := must(l.Held(g))(t).Watches - before; h != held {
+		t.Errorf("after the end %d bytes", h)
+	}
+	must(0, l.Unpause(g, false))(t)
+	l.run()
+	if h := must(l.Held(g))(t).Watches; h != before {
+		t.Errorf("when it was told %d bytes", h)
+	}
+}

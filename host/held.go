@@ -80,7 +80,9 @@ func (a *actor) noteTimers() {
 func (a *actor) noteAsks() {
 	a.account.Note(account.Asks, int64(a.asks.Len())*askBytes+int64(a.asks.Bytes()))
 }
-func (a *actor) noteWatches() { a.account.Note(account.Watches, int64(a.watch.Len())*watchBytes) }
+func (a *actor) noteWatches() {
+	a.account.Note(account.Watches, int64(a.watch.Len())*watchBytes+int64(a.watch.Bytes()))
+}
 func (a *actor) noteStash() {
 	a.account.Note(account.Stash, a.stashBytes())
 }

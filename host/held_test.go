@@ -59,7 +59,7 @@ func (a *actor) expected() Held {
 		Base:    actorBytes + int64(len(a.args)) + pathBytes*int64(len(a.path)) + boxBytes(freeBox) + a.failed.Load().weight(),
 		Timers:  int64(a.timers.Len())*timerBytes + 2*int64(a.timers.Bytes()),
 		Asks:    int64(a.asks.Len()) * askBytes,
-		Watches: int64(a.watch.Len()) * watchBytes,
+		Watches: int64(a.watch.Len())*watchBytes + int64(a.watch.Bytes()),
 		Stash:   int64(a.stash.Bytes()) + int64(a.stash.Len())*envelopeBytes,
 	}
 	g := guestOf(a)

@@ -127,7 +127,8 @@ const (
 )
 
 // thin drops what says nothing new: of watches and their ends all but an actor's last one,
-// stops behind a stop, what is there twice; and what is about asks beyond a bound, whose
+// stops behind a stop, what is there twice, as a child's wish to have its failures counted anew since it
+// was last heard of; and what is about asks beyond a bound, whose
 // answers are refused then.
 func (q *systemQueue) thin() {
 	type about struct {
@@ -162,6 +163,12 @@ func (q *systemQueue) thin() {
 				keep[i] = false
 				m.token.(*lookout).missed.Store(true)
 			}
+		case sysResetBackoff:
+			k := about{kind: m.kind, ref: m.ref}
+			keep[i] = !seen[k]
+			seen[k] = true
+		case sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun, sysDecide, sysRenew:
+			delete(seen, about{kind: sysResetBackoff, ref: m.ref})
 		case sysStop, sysQuit, sysStray:
 			if !m.order {
 				k := about{kind: m.kind}

@@ -16,7 +16,7 @@ func (a *actor) watchRef(scr *scratch, uid abi.Ref, path string) error {
 	if a.watch.Len() >= a.limits.Watches {
 		return ErrLimit
 	}
-	if err := a.hold(account.Watches, a.account.Of(account.Watches)+watchBytes); err != nil {
+	if err := a.hold(account.Watches, a.account.Of(account.Watches)+watchBytes+int64(len(path))); err != nil {
 		return err
 	}
 	a.watch.Watch(uid, path)

@@ -21,13 +21,13 @@ const (
 	CostNode = 100
 	// CostAsk is an ask, with its timer.
 	CostAsk = 2000
-	// CostTimer is a timer, set or taken back.
+	// CostTimer is a timer, set or taken back, or an ask that is taken back.
 	CostTimer = 1500
 	// CostWatch is a watch or its end.
 	CostWatch = 1000
 	// CostSpawn is a new actor, without its first turn.
 	CostSpawn = 20_000
-	// CostStop is a stop.
+	// CostStop is a stop, or what else is told to another actor as a system message.
 	CostStop = 1500
 	// CostBytes is how many bytes cost a unit.
 	CostBytes = costByte
@@ -37,6 +37,7 @@ const (
 var commandCosts = [...]uint16{
 	abi.OpSend: CostSend, abi.OpForward: CostSend, abi.OpAsk: CostAsk, abi.OpSpawn: CostSpawn, abi.OpStop: CostStop,
 	abi.OpWatch: CostWatch, abi.OpUnwatch: CostWatch, abi.OpTimer: CostTimer, abi.OpCancel: CostTimer, abi.OpReceiveTimeout: CostTimer,
+	abi.OpResetBackoff: CostStop, abi.OpCancelAsk: CostTimer,
 }
 
 // costOf is what a command of n encoded bytes costs before it is carried out.

@@ -12,11 +12,15 @@ import (
 // is empty.
 type Set struct {
 	watching map[abi.Ref]string // paths, as far as they are known
+	bytes    int                // of paths
 	watchers map[abi.Ref]struct{}
 }
 
 // Len is the number of actors that are being watched.
 func (s *Set) Len() int { return len(s.watching) }
+
+// Bytes is what the paths take of those that are being watched.
+func (s *Set) Bytes() int { return s.bytes }
 
 // Watching reports whether the end of ref is still of interest.
 func (s *Set) Watching(ref abi.Ref) bool { _, ok := s.watching[ref]; return ok }
@@ -33,12 +37,14 @@ func (s *Set) Watch(ref abi.Ref, path string) bool {
 		s.watching = map[abi.Ref]string{}
 	}
 	s.watching[ref] = path
+	s.bytes += len(path)
 	return true
 }
 
 // Unwatch takes Watch back; false if there was none.
 func (s *Set) Unwatch(ref abi.Ref) bool {
-	ok := s.Watching(ref)
+	path, ok := s.watching[ref]
+	s.bytes -= len(path)
 	delete(s.watching, ref)
 	return ok
 }
@@ -78,4 +84,4 @@ func sorted[V any](m map[abi.Ref]V) []abi.Ref {
 }
 
 // Clear forgets both sides.
-func (s *Set) Clear() { s.watching, s.watchers = nil, nil }
+func (s *Set) Clear() { s.watching, s.watchers, s.bytes = nil, nil, 0 }
