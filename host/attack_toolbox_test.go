@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // Taking watches back by a pattern looks at all that the guest watches, wherever the pattern leads: it is
@@ -238,5 +239,52 @@ func TestPathsOfWatchesArePaid(t *testing.T) {
 	l.run()
 	if h := must(l.Held(g))(t).Watches; h != before {
 		t.Errorf("when it was told %d bytes", h)
+	}
+}
+
+// A restart that is asked for while the supervisor is busy holds its child back until that has acted, and no
+// longer; nothing is lost, whatever comes of the supervisor.
+func TestARestartWaitsForABusySupervisor(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		then func(l *lab, parent, kid Ref)
+		want string // what has become of the question; "": it is answered
+	}{
+		{"it acts", func(*lab, Ref, Ref) {}, ""},
+		{"it is suspended", func(l *lab, parent, _ Ref) { must(0, l.Crash(parent, 0, ""))(l.t) }, "stopped"},
+		{"it is paused", func(l *lab, parent, _ Ref) { must(0, l.Pause(parent, false))(l.t) }, ""},
+		{"it restarts", func(l *lab, parent, _ Ref) { must(0, l.Restart(parent))(l.t) }, ""},
+		{"it stops", func(l *lab, parent, _ Ref) { l.Stop(parent) }, "stopped"},
+		{"the child stops", func(l *lab, _, kid Ref) { l.Stop(kid) }, "stopped"},
+		{"the child fails", func(l *lab, _, kid Ref) { must(0, l.Crash(kid, 0, ""))(l.t) }, ""},
+		{"many more", func(l *lab, _, kid Ref) {
+			for range 1000 {
+				must(0, l.Restart(kid))(l.t)
+			}
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, supervision.Default().WithOtherwise(supervision.Restart))
+			kid := Native(func() Actor { return &counter{} })
+			parent := l.spawn("parent", Func(func(*Context, Message) error { return nil }).WithSupervision(supervision.Default().WithOtherwise(supervision.Restart)).WithChildren(Child{"kid", kid}))
+			k := l.at("parent/kid")
+			must(0, l.Restart(k))(t)
+			p := must(l.Request(k, "get"))(t)
+			c.then(l, parent, k)
+			l.run()
+			select {
+			case m := <-p.Answer():
+				if err := m.Err(); (err != nil) != (c.want != "") {
+					t.Errorf("%v, want %q", err, c.want)
+				}
+			default:
+				t.Errorf("no answer; %v", l.Tree())
+			}
+			l.table.Each(func(a *actor) {
+				if a.holds.has(holdRenewal) {
+					t.Errorf("%s waits", a.path)
+				}
+			})
+		})
 	}
 }

@@ -279,7 +279,8 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 }
 
 // Forward sends the current message on, in the name of its sender: the receiver may then
-// answer it.
+// answer it. What the host itself has told the actor, as a timer's message, goes on in the
+// actor's own name.
 func (c *Context) Forward(to Ref) error { return c.forward(to, "", false) }
 
 // ForwardWithout is Forward without one of the message's headers.
@@ -301,6 +302,9 @@ func (c *Context) forward(to Ref, without string, whole bool) error {
 		e = cloneEnvelope(e)
 		if !isMail(e) {
 			e.Kind = abi.KindMessage
+			if e.Sender == 0 {
+				e.Sender, e.SenderPath = c.actor.uid, c.actor.path
+			}
 		}
 		if without != "" {
 			e.Headers = withoutHeader(e.Headers, without)

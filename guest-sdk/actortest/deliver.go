@@ -149,7 +149,11 @@ func (u *Turn) take(a *Actor, cmds []abi.Command) *abi.Failure {
 			u.Sent = append(u.Sent, Sent{Target: to, Kind: Ask, From: a.Ref(), Correlation: c.Correlation, Timeout: time.Duration(c.Delay), Payload: c.Payload, headers: c.Headers})
 		case abi.OpForward:
 			q := u.question
-			u.Sent = append(u.Sent, Sent{Target: to, Kind: Forward, From: q.Sender, Correlation: q.Correlation, Payload: q.Payload, headers: q.Headers})
+			from := q.Sender
+			if from == 0 && q.Kind != abi.KindMessage && q.Kind != abi.KindReply && q.Kind != abi.KindReplyError {
+				from = a.Ref() // what the host has told it goes on in its own name
+			}
+			u.Sent = append(u.Sent, Sent{Target: to, Kind: Forward, From: from, Correlation: q.Correlation, Payload: q.Payload, headers: q.Headers})
 		case abi.OpSpawn:
 			u.Spawned = append(u.Spawned, Spawned{Ref: c.Ref, Type: string(c.Type), Name: string(c.Name), Args: c.Payload, Options: c.Options})
 		case abi.OpStop:

@@ -331,6 +331,28 @@ func TestPerSender(t *testing.T) {
 	w.there("e")
 }
 
+// Nor by forwarding what its timers bring, which nobody has sent.
+func TestForwardedTimersHaveASender(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(keyed.New(w.worker()).WithMax(10).WithMaxPerSender(3).WithField("key"))
+	must(w.Spawn("sly", host.Func(func(ctx *host.Context, m host.Message) error {
+		if m.Kind == abi.KindTimer {
+			return ctx.Forward(r)
+		}
+		for i := range uint64(6) {
+			if err := ctx.After(i, time.Millisecond, 0, map[string]string{"key": fmt.Sprint("k", i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})))(t)
+	sly := must(w.Lookup("/user/sly"))(t)
+	_ = w.Tell(sly, 1)
+	w.run()
+	w.pass(10 * time.Millisecond)
+	w.there("k0", "k1", "k2")
+}
+
 // Bytes bound the actors, too.
 func TestMaxBytes(t *testing.T) {
 	w := newWorld(t)
