@@ -22,6 +22,7 @@ func TestMeasured(t *testing.T) {
 		pace      float64 // time for a step
 		estimated estimate.Estimate
 		bytes     uint64
+		module    *wasm.Module
 	}
 	var samples []sample
 	for _, f := range wasmgen.Families() {
@@ -42,7 +43,7 @@ func TestMeasured(t *testing.T) {
 			again, more := compiled(t, m)
 			took, bytes = min(took, again), min(bytes, more)
 		}
-		samples = append(samples, sample{f.Name, float64(took) / float64(e.Steps), e, bytes})
+		samples = append(samples, sample{f.Name, float64(took) / float64(e.Steps), e, bytes, m})
 	}
 	if len(samples) < 40 {
 		t.Fatalf("%d families only", len(samples))
@@ -51,6 +52,10 @@ func TestMeasured(t *testing.T) {
 	usual := samples[len(samples)/2].pace
 	t.Logf("%d families, usually %.2f ns a step", len(samples), usual)
 	for _, s := range samples {
+		for again := 0; again < 5 && s.pace > 5*usual; again++ { // a busy machine may have held up all three
+			took, _ := compiled(t, s.module)
+			s.pace = min(s.pace, float64(took)/float64(s.estimated.Steps))
+		}
 		t.Logf("%-45s %.2f ns a step, %.2f bytes a byte, of %d M steps, %d MB: %v", s.name, s.pace, float64(s.bytes)/float64(s.estimated.Bytes), s.estimated.Steps/1e6, s.estimated.Bytes>>20, s.estimated.Cause)
 		if s.pace > 5*usual || s.pace < usual/16 {
 			t.Errorf("%s takes %.2f ns for a step of the estimate, usual are %.2f", s.name, s.pace, usual)
