@@ -122,6 +122,8 @@ func TestCDDLBounds(t *testing.T) {
 		`(?m)^name = tstr .*\{1,(\d+)\}`:            MaxName,
 		`(?m)^type-name = tstr .*\{1,(\d+)\}`:       MaxTypeName,
 		`"services" => \{ 1\*(\d+) `:                MaxServices,
+		`(?m)^identities = \[total: 0\.\.(\d+)`:     mostCounted,
+		`(?m)^identities = .*\[0\*(\d+) `:           MaxIdentities,
 		`(?m)^service-name = tstr .*\{1,(\d+)\}`:    MaxServiceName,
 		`(?m)^duration = 0\.\.(\d+)`:                MaxDuration,
 		`(?m)^ask-timeout = (\d+)`:                  MinAskTimeout,

@@ -154,6 +154,7 @@ const (
 	MaxDiagram      = 16384   // bytes
 	MaxReason       = 16384   // bytes
 	MaxTurnCommands = 65536   // in a turn
+	MaxIdentities   = 1024    // in the answer for a path with patterns
 	MaxOptions      = 16384   // bytes of encoded spawn options
 	MinRing         = 1 << 10 // bytes, inbox and outbox
 	MaxRing         = 16 << 20

@@ -22,8 +22,11 @@ type Diagram struct {
 // OpCancelAsk.
 const FeatureAsks = "asks"
 
+// FeatureIdentify says that the host answers asks whose path begins with IdentifySign.
+const FeatureIdentify = "identify"
+
 // Features are the names that Needs may hold.
-func Features() []string { return []string{FeatureAsks} }
+func Features() []string { return []string{FeatureAsks, FeatureIdentify} }
 
 // Lacks is the first of the features needed that this version does not have; "" if
 // there is none.

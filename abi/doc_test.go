@@ -77,6 +77,12 @@ func TestPageExamples(t *testing.T) {
 			if err := DecodeFailure(&f, raw); err != nil || f.Error() != "guest_error: bad" {
 				t.Error(&f, err)
 			}
+		case "identities":
+			listed, total, err := DecodeIdentities(raw)
+			if err != nil {
+				t.Error(err)
+			}
+			again = AppendIdentities(nil, total, listed)
 		case "control":
 			if len(raw) != ControlSize || binary.LittleEndian.Uint32(raw) != Version {
 				t.Errorf("control block % x", raw)
@@ -88,7 +94,7 @@ func TestPageExamples(t *testing.T) {
 			t.Errorf("%s %s: the page has % x\nwritten here: % x", m[1], m[2], raw, again)
 		}
 	}
-	for _, what := range []string{"envelope", "command", "description", "start", "failure", "control"} {
+	for _, what := range []string{"envelope", "command", "description", "start", "failure", "identities", "control"} {
 		if !seen[what] {
 			t.Errorf("no example of %s", what)
 		}
@@ -195,6 +201,7 @@ func TestPageTables(t *testing.T) {
 	need("| reason of fail, text of panic | " + n(MaxReason) + " bytes |")
 	need("| spawn options | " + n(MaxOptions) + " bytes |")
 	need("| commands in a turn | " + n(MaxTurnCommands) + " |")
+	need("| actors in the answer for a path with patterns | " + n(MaxIdentities) + " |")
 	need("| delay, period | " + n(MaxDuration) + " ns |")
 	need("| timeout of an ask | " + n(MinAskTimeout) + " to " + n(MaxAskTimeout) + " ns |")
 	need("| receive timeout | 0, or at least " + n(MinReceiveTimeout) + " ns |")

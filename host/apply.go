@@ -278,6 +278,10 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 
 // askPath asks the actor at a path. Patterns are only sent to.
 func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
+	if isIdentify(cmd) {
+		g.identify(scr, cmd, ask)
+		return
+	}
 	if uid, name, ok := g.address(scr, cmd); ok {
 		ask.Add(uid)
 		one := *cmd
@@ -286,8 +290,7 @@ func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 		return
 	}
 	e := hostReply(scr, 0, cmd.Correlation, "the question was not delivered: "+string(cmd.ToPath)+" names nobody, or may not be asked")
-	scr.trace.stamp(e)
-	g.actor.insist(scr, e)
+	g.tellRefusal(scr, e)
 }
 
 // forward sends the current message on.

@@ -47,6 +47,8 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 			var found int
 			found, f = g.chargePattern(x, strings.TrimPrefix(string(cmd.ToPath), futureSign), sandbox.CostSend)
 			watched += found
+		case cmd.Op == abi.OpAsk && isIdentify(cmd):
+			f = g.chargeIdentify(x, string(cmd.ToPath[1:]))
 		case (cmd.Op == abi.OpSend || cmd.Op == abi.OpForward) && glob.HasMeta(string(cmd.ToPath)):
 			_, f = g.chargePattern(x, string(cmd.ToPath), copied+sandbox.CostSend)
 		default:

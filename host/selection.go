@@ -292,7 +292,7 @@ func (i *Inbox) Identify(path string, correlation uint64) int {
 	at, err := i.sys.selected(p, path)
 	if err != nil && !glob.HasMeta(path) {
 		i.mu.Lock()
-		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: correlation, Payload: appendText(nil, noSuchActor)})
+		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: correlation, Payload: appendText(nil, abi.NoSuchActor)})
 		i.mu.Unlock()
 	}
 	n := 0
@@ -305,17 +305,18 @@ func (i *Inbox) Identify(path string, correlation uint64) int {
 	return n
 }
 
-const noSuchActor = "no such actor"
-
 // identified answers in the name of the actor uid.
 func (s *System) identified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
 	r := scr.newEnvelope()
 	r.Kind, r.Sender, r.Correlation, r.Value = abi.KindReply, uid, asked.Correlation, hostAnswer{}
 	r.Payload = append(r.Payload, nullPayload...)
+	r.SetHeaders(asked.Headers) // the trace of who has asked
 	_ = s.deliver(scr, asked.Sender, r)
 }
 
 // unidentified answers that nobody is there, or not any more.
 func (s *System) unidentified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
-	_ = s.deliver(scr, asked.Sender, hostReply(scr, uid, asked.Correlation, noSuchActor))
+	r := hostReply(scr, uid, asked.Correlation, abi.NoSuchActor)
+	r.SetHeaders(asked.Headers)
+	_ = s.deliver(scr, asked.Sender, r)
 }

@@ -125,7 +125,19 @@ func FuzzDecoders(f *testing.F) {
 	f.Add(abi.AppendStart(nil, &abi.Start{Type: "t", Services: []abi.Service{{Name: "kv", Ref: 9}, {Name: "kv", Ref: 300}}}))
 	f.Add(abi.AppendDescription(nil, &abi.Description{ABI: 1, SDK: "s", Types: []string{"t"}}))
 	f.Add(abi.AppendFailure(nil, &abi.Failure{Kind: abi.FailureTrap, Stack: []string{"f"}}))
+	f.Add(abi.AppendIdentify(nil, "/user/*", 1, 2_000_000))
+	f.Add(abi.AppendIdentities(nil, 3, []abi.Identity{{Ref: 7, Path: "/user/a"}, {Ref: 300, Path: "/user/b"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		if listed, total, err := abi.DecodeIdentities(b); err == nil {
+			if again := abi.AppendIdentities(nil, total, listed); !bytes.Equal(again, b) {
+				t.Fatalf("identities % x become % x", b, again)
+			}
+			for _, one := range listed {
+				if one.Ref == 0 || one.Path == "" || len(listed) > min(total, abi.MaxIdentities) {
+					t.Fatalf("% x: %v of %d", b, listed, total)
+				}
+			}
+		}
 		var e abi.Envelope
 		if n, err := abi.DecodeEnvelope(&e, b); err == nil {
 			if again := abi.AppendEnvelope(nil, &e); !bytes.Equal(again, b[:n]) {

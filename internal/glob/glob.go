@@ -71,6 +71,17 @@ func CompilePaths(patterns []string) []Path {
 	return out
 }
 
+// At is the pattern of the i-th element of the paths that match; false if they have none.
+func (g Path) At(i int) (pattern string, ok bool) {
+	switch {
+	case i < len(g.elements):
+		return g.elements[i], true
+	case g.below:
+		return "*", true
+	}
+	return "", false
+}
+
 // Match reports whether the pattern matches a path, given as its elements.
 func (g Path) Match(elements []string) bool {
 	if len(elements) < len(g.elements) || len(elements) > len(g.elements) && !g.below {
