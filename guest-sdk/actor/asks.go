@@ -13,6 +13,7 @@ type asks struct {
 	slots []asked
 	open  int
 	last  uint64 // correlation
+	names []naming
 }
 
 type asked struct {

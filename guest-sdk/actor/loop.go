@@ -93,6 +93,10 @@ func news(m *Message) error {
 		if then := ctx.asks.take(m.correlation); then != nil {
 			return then(&ctx, m)
 		}
+		if then := ctx.asks.takeName(m.correlation); then != nil {
+			who, err := identified(m)
+			return then(&ctx, who, err)
+		}
 	case abi.KindTimer:
 		if len(ctx.rates) > 0 {
 			ctx.beat(m)

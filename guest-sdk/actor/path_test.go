@@ -145,16 +145,22 @@ func TestSendingDoesNotAllocate(t *testing.T) {
 	raw := []byte("\x45hello")
 	name := "a name"
 	then := func(*Context, *Message) error { return nil }
+	named := func(*Context, Ref, error) error { return nil }
 	for what, send := range map[string]func(n int){
-		"Raw":     func(int) { ctx.Tell(9<<40, Raw(raw)) },
-		"Text":    func(int) { ctx.Tell(9<<40, Text(name)) },
-		"Int":     func(n int) { ctx.Tell(9<<40, Int(n)) },
-		"Uint":    func(n int) { _ = ctx.Answer(9<<40, 5, Uint(n)) },
-		"Null":    func(int) { ctx.Tell(9<<40, Null) },
-		"nil":     func(int) { ctx.Tell(9<<40, nil) },
-		"struct":  func(n int) { ctx.Tell(9<<40, &six{ID: uint64(n), From: name, To: name, Cents: 5, Rate: 0.5}) },
-		"Reply":   func(n int) { _ = ctx.Reply(Int(n)) },
-		"an ask":  func(n int) { ctx.Ask(9<<40, Int(n), time.Second, then); ctx.asks.take(ctx.asks.last) },
+		"Raw":    func(int) { ctx.Tell(9<<40, Raw(raw)) },
+		"Text":   func(int) { ctx.Tell(9<<40, Text(name)) },
+		"Int":    func(n int) { ctx.Tell(9<<40, Int(n)) },
+		"Uint":   func(n int) { _ = ctx.Answer(9<<40, 5, Uint(n)) },
+		"Null":   func(int) { ctx.Tell(9<<40, Null) },
+		"nil":    func(int) { ctx.Tell(9<<40, nil) },
+		"struct": func(n int) { ctx.Tell(9<<40, &six{ID: uint64(n), From: name, To: name, Cents: 5, Rate: 0.5}) },
+		"Reply":  func(n int) { _ = ctx.Reply(Int(n)) },
+		"an ask": func(n int) { ctx.Ask(9<<40, Int(n), time.Second, then); ctx.asks.take(ctx.asks.last) },
+		"a name": func(int) {
+			ctx.Identify("/user/a", time.Second, named)
+			ctx.asks.take(ctx.asks.last)
+			ctx.asks.takeName(ctx.asks.last)
+		},
 		"a timer": func(n int) { ctx.After(5, time.Second, Int(n)) },
 		"a path":  func(n int) { ctx.TellPath("/user/a", Int(n)) },
 		"headers": func(n int) { ctx.TellWith(9<<40, Int(n), Header{"priority", "0"}, Header{"a", "b"}) },
@@ -257,17 +263,20 @@ func TestSpawnOfBadNames(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	f := begun(t)
 	for want, call := range map[string]func(*Context){
-		"actor: a message to ref 0, which is nobody": func(c *Context) { c.Tell(0, Int(1)) },
-		"actor: Ask to ref 0, which is nobody":       func(c *Context) { c.Ask(0, Int(1), time.Second, nil) },
-		"actor: Forward to ref 0, which is nobody":   func(c *Context) { c.Forward(0) },
-		"actor: Watch to ref 0, which is nobody":     func(c *Context) { c.Watch(0) },
-		"actor: Unwatch to ref 0, which is nobody":   func(c *Context) { c.Unwatch(0) },
-		"actor: Stop to ref 0, which is nobody":      func(c *Context) { c.Stop(0) },
-		"actor: TellPath to an empty path":           func(c *Context) { c.TellPath("", Int(1)); c.Tell(0, nil) },
-		"actor: AskPath to an empty path":            func(c *Context) { c.AskPath("", Int(1), time.Second, nil) },
-		"actor: ForwardPath to an empty path":        func(c *Context) { c.ForwardPath("") },
-		"actor: WatchPath to an empty path":          func(c *Context) { c.WatchPath("") },
-		"no more":                                    func(c *Context) { c.Fail(nil); c.Fail(errors.New("no more")); c.Fail(errors.New("later")) },
+		"actor: a message to ref 0, which is nobody":                         func(c *Context) { c.Tell(0, Int(1)) },
+		"actor: Ask to ref 0, which is nobody":                               func(c *Context) { c.Ask(0, Int(1), time.Second, nil) },
+		"actor: Forward to ref 0, which is nobody":                           func(c *Context) { c.Forward(0) },
+		"actor: Watch to ref 0, which is nobody":                             func(c *Context) { c.Watch(0) },
+		"actor: Unwatch to ref 0, which is nobody":                           func(c *Context) { c.Unwatch(0) },
+		"actor: Stop to ref 0, which is nobody":                              func(c *Context) { c.Stop(0) },
+		"actor: TellPath to an empty path":                                   func(c *Context) { c.TellPath("", Int(1)); c.Tell(0, nil) },
+		"actor: AskPath to an empty path":                                    func(c *Context) { c.AskPath("", Int(1), time.Second, nil) },
+		"actor: Identify to an empty path":                                   func(c *Context) { c.Identify("", time.Second, nil) },
+		"actor: IdentifyPath to an empty path":                               func(c *Context) { c.IdentifyPath("", time.Second, nil) },
+		"actor: Identify of a path with patterns: IdentifyPath is for those": func(c *Context) { c.Identify("/user/*", time.Second, nil) },
+		"actor: ForwardPath to an empty path":                                func(c *Context) { c.ForwardPath("") },
+		"actor: WatchPath to an empty path":                                  func(c *Context) { c.WatchPath("") },
+		"no more":                                                            func(c *Context) { c.Fail(nil); c.Fail(errors.New("no more")); c.Fail(errors.New("later")) },
 	} {
 		current = &careless{call}
 		spawned := ctx.start.Spawned

@@ -146,7 +146,11 @@ func (u *Turn) take(a *Actor, cmds []abi.Command) *abi.Failure {
 			}
 			u.Sent = append(u.Sent, s)
 		case abi.OpAsk:
-			u.Sent = append(u.Sent, Sent{Target: to, Kind: Ask, From: a.Ref(), Correlation: c.Correlation, Timeout: time.Duration(c.Delay), Payload: c.Payload, headers: c.Headers})
+			s := Sent{Target: to, Kind: Ask, From: a.Ref(), Correlation: c.Correlation, Timeout: time.Duration(c.Delay), Payload: c.Payload, headers: c.Headers}
+			if path, is := strings.CutPrefix(to.Path, abi.IdentifySign); is {
+				s.Kind, s.Path, s.Payload, s.headers = Identify, path, nil, nil
+			}
+			u.Sent = append(u.Sent, s)
 		case abi.OpForward:
 			q := u.question
 			from := q.Sender

@@ -38,6 +38,14 @@ func (w *World) step(s step) {
 		return
 	}
 	a := s.to
+	if s.sent.Kind == Identify {
+		if w.actors[a.Ref()] == a {
+			w.named(s.sent, a.Ref(), Reply, []byte{0xf6})
+		} else {
+			w.named(s.sent, a.Ref(), ReplyError, encode(actor.Text(abi.NoSuchActor)))
+		}
+		return
+	}
 	if w.actors[a.Ref()] != a {
 		w.lost(s)
 		return
@@ -113,8 +121,13 @@ func (w *World) took(a *Actor, turn *Turn, cmds []abi.Command, last bool) {
 		case abi.OpSend, abi.OpAsk, abi.OpForward:
 			s := sent[0]
 			s.Target = a.absolute(s.Target)
+			if sent = sent[1:]; s.Kind == Identify {
+				if !last {
+					w.identify(s)
+				}
+				continue
+			}
 			w.send(s)
-			sent = sent[1:]
 		case abi.OpSpawn:
 			if !last {
 				w.child(a, spawned[0])
@@ -136,6 +149,12 @@ func (w *World) took(a *Actor, turn *Turn, cmds []abi.Command, last bool) {
 func (a *Actor) absolute(to Target) Target {
 	if rest, ok := strings.CutPrefix(to.Path, "./"); ok {
 		to.Path = a.Path() + "/" + rest
+	}
+	for at := a.Path(); strings.HasPrefix(to.Path, "../"); {
+		at = at[:strings.LastIndexByte(at, '/')]
+		if to.Path = to.Path[3:]; !strings.HasPrefix(to.Path, "../") || at == "" {
+			to.Path = at + "/" + to.Path
+		}
 	}
 	return to
 }

@@ -61,6 +61,7 @@ const (
 	Forward
 	Terminated // to a [Probe]: an actor that it watches has ended, From is which
 	Timeout    // to a [Probe]: a question was not answered in time
+	Identify   // the question of who is at the path, answered by [Actor.Identified] or [Actor.IdentifiedAll]
 )
 
 // Sent is one message that a turn has sent.
