@@ -2,7 +2,6 @@ package actor
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -46,13 +45,22 @@ func (c *Context) Identify(path string, timeout time.Duration, then func(ctx *Co
 	case path == "":
 		c.nowhere("Identify")
 		return
-	case strings.IndexByte(path, '*') >= 0 || strings.IndexByte(path, '?') >= 0:
+	case hasPattern(path):
 		c.refuse("actor: Identify of a path with patterns: IdentifyPath is for those")
 		return
 	}
 	correlation := c.asks.add(nil)
 	c.asks.names = append(c.asks.names, naming{correlation, then})
 	wrote(abi.AppendIdentify(appendix(usualHead+len(path)), path, correlation, uint64(timeout)))
+}
+
+func hasPattern(path string) bool {
+	for i := 0; i < len(path); i++ {
+		if path[i] == '*' || path[i] == '?' {
+			return true
+		}
+	}
+	return false
 }
 
 // IdentifyPath asks who is at a path with patterns, and calls then in a later turn: with those that

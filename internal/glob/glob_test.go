@@ -34,6 +34,15 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s matches %s: %v", c.pattern, c.path, got)
 		}
 	}
+	p := CompilePath("/user/w*")
+	for i, want := range []string{"user", "w*", ""} {
+		if got, ok := p.At(i); got != want || ok != (i < 2) {
+			t.Errorf("the element %d is %q, %v", i, got, ok)
+		}
+	}
+	if got, ok := CompilePath("/user/**").At(7); got != "*" || !ok {
+		t.Errorf("below it is %q, %v", got, ok)
+	}
 	if p := SelectPath([]string{"user", "**"}); !p.Match([]string{"user", "a"}) || p.Match([]string{"user", "a", "b"}) || p.Match([]string{"user"}) {
 		t.Error("a selection goes below")
 	}
