@@ -26,6 +26,7 @@ type Context struct {
 	most    int          // that it may take
 	stashed bool         // the current one
 	passed  bool         // it is among the effects itself
+	passTo  string       // and for this child of who gets it; empty: for itself
 
 	unrecorded *abi.Failure // of the turn that Next has ended
 }
@@ -72,6 +73,9 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 				a.ctx.env = nil
 				e.env.Flags &= flagsKept
 				e.env.Sequence, e.env.Position = 0, 0
+				if a.ctx.passTo != "" {
+					e.env.Attached = below(e.env.Attached, a.ctx.passTo)
+				}
 			}
 			a.sys.delegate(scr, e.env, a.uid, e.to)
 			if a.props.keeps && a.handed(scr, e.to, e.env) {
@@ -281,16 +285,19 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 // Forward sends the current message on, in the name of its sender: the receiver may then
 // answer it. What the host itself has told the actor, as a timer's message, goes on in the
 // actor's own name.
-func (c *Context) Forward(to Ref) error { return c.forward(to, "", false) }
+func (c *Context) Forward(to Ref) error { return c.forward(to, "", "", false) }
 
 // ForwardWithout is Forward without one of the message's headers.
-func (c *Context) ForwardWithout(to Ref, header string) error { return c.forward(to, header, false) }
+func (c *Context) ForwardWithout(to Ref, header string) error {
+	return c.forward(to, "", header, false)
+}
 
 // Pass is Forward without a copy, if it is the first in the turn: what is received is the
 // message itself, so its payload must not be changed.
-func (c *Context) Pass(to Ref) error { return c.forward(to, "", true) }
+func (c *Context) Pass(to Ref) error { return c.forward(to, "", "", true) }
 
-func (c *Context) forward(to Ref, without string, whole bool) error {
+// forward sends the message on to an actor, or (with a name) to the child that it keeps.
+func (c *Context) forward(to Ref, name, without string, whole bool) error {
 	switch {
 	case c.env == nil:
 		return ErrNoQuestion
@@ -309,8 +316,11 @@ func (c *Context) forward(to Ref, without string, whole bool) error {
 		if without != "" {
 			e.Headers = withoutHeader(e.Headers, without)
 		}
+		if name != "" {
+			e.Attached = below(e.Attached, name)
+		}
 	} else {
-		c.passed = true
+		c.passed, c.passTo = true, name
 	}
 	c.scr.effects = append(c.scr.effects, effect{effectForward, to.uid, e})
 	return nil

@@ -233,20 +233,6 @@ type addressed struct {
 	value any
 }
 
-// Address is to whom a message to a path is sent, and as what: whoever is there, as it is; or, if
-// the path is that of a kept actor, its keeper, which starts it if it is not there. A path with the uid of
-// an incarnation is that of this one. It fails with ErrUnknown.
-func (s *System) Address(path string, v any) (to Ref, message any, err error) {
-	p, ok := s.parsePath(path)
-	if ok && p.uid == 0 {
-		if a, name := s.findDoor(p.elements); a != nil && name != "" {
-			return a.ref(), addressed{name, v}, nil
-		}
-	}
-	to, err = s.Lookup(path)
-	return to, v, err
-}
-
 func notBelow(at *mailbox.Attached) *mailbox.Attached {
 	if at == nil || at.Below == "" {
 		return at
@@ -258,12 +244,15 @@ func notBelow(at *mailbox.Attached) *mailbox.Attached {
 }
 
 // findDoor is who gets what is sent to a path: the actor there, or the keeper whose child has
-// the name, whether it is there or not.
+// the name, whether it is there or not; nil for a name that nobody can have.
 func (s *System) findDoor(elements []string) (a *actor, name string) {
 	if n := len(elements) - 1; n > 0 {
 		if p := s.find(elements[:n]); p == nil {
 			return nil, ""
 		} else if p.props.keeps {
+			if !validChild(elements[n]) {
+				return nil, ""
+			}
 			return p, elements[n]
 		}
 	}

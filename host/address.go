@@ -1,0 +1,77 @@
+package host
+
+import "github.com/wasmactors/wasmactors/abi"
+
+// Address is to whom a message to a path is sent: the actor there or, if a keeper stands for that
+// one, the keeper, which starts it if it is not there. It is for whoever sends to a path again and
+// again: it holds as long as To does, however often a kept actor comes and goes. The zero value is
+// nobody's. Values may be copied and compared.
+type Address struct {
+	To   Ref    // who takes the message
+	name string // of the child of To that it is for; empty: To itself
+}
+
+// AddressOf is the address of a path, or of the text of a ref; with a uid in it, it is that
+// incarnation and nobody else. It fails with ErrUnknown if there is neither an actor at the path nor
+// a keeper that could start it.
+func (s *System) AddressOf(path string) (Address, error) {
+	p, ok := s.parsePath(path)
+	if ok && p.uid == 0 {
+		if a, name := s.findDoor(p.elements); a != nil {
+			return Address{a.ref(), name}, nil
+		}
+	}
+	to, err := s.Lookup(path)
+	return Address{To: to}, err
+}
+
+// Kept reports whether a keeper stands for the actor: To is not the actor itself then.
+func (a Address) Kept() bool { return a.name != "" }
+
+// Path is the path of the actor, also if it is not there.
+func (a Address) Path() string {
+	if a.name == "" {
+		return a.To.Path()
+	}
+	return a.To.Path() + "/" + a.name
+}
+
+// Message is v as what is sent to To, by whatever sends to refs.
+func (a Address) Message(v any) any {
+	if a.name == "" {
+		return v
+	}
+	return addressed{a.name, v}
+}
+
+// Find is the actor of an address; false if it is not there now. It starts nobody, and allocates
+// nothing. Any goroutine may call it.
+func (s *System) Find(a Address) (Ref, bool) {
+	x := s.table.Get(a.To.uid)
+	if x != nil && a.name != "" {
+		x = x.child(a.name)
+	}
+	if x == nil {
+		return Ref{}, false
+	}
+	return x.ref(), true
+}
+
+// Address is to whom a message to a path is sent, and as what: whoever is there, as it is; or, if
+// the path is that of a kept actor, its keeper, which starts it if it is not there. A path with the uid of
+// an incarnation is that of this one. It fails with ErrUnknown.
+func (s *System) Address(path string, v any) (to Ref, message any, err error) {
+	a, err := s.AddressOf(path)
+	return a.To, a.Message(v), err
+}
+
+// PassTo is Pass to an address.
+func (c *Context) PassTo(a Address) error { return c.forward(a.To, a.name, "", true) }
+
+// ForwardTo is Forward to an address, without one of the message's headers; an empty name is none.
+func (c *Context) ForwardTo(a Address, without string) error {
+	return c.forward(a.To, a.name, without, false)
+}
+
+// validChild reports whether a child may have the name: nobody else is ever below a keeper.
+func validChild(name string) bool { return abi.ValidName([]byte(name)) }
