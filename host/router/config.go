@@ -45,7 +45,8 @@ func Pool(n int, worker host.Props, logic Make) Config {
 }
 
 // Group is a router whose routees are the actors at these paths, such as /user/a/b: it makes
-// and watches nobody. A path without an actor is passed over until there is one.
+// and watches nobody. A path without an actor is passed over until there is one, unless a keeper
+// (host/keyed) stands for it, which starts it then.
 func Group(logic Make, paths ...string) Config {
 	return Config{paths: slices.Clone(paths), make: logic, strategy: supervision.Default()}
 }

@@ -190,7 +190,7 @@ func (h *head) route(ctx *host.Context) (err error) {
 		gone := false
 		for _, i := range h.picked {
 			if _, alive := h.routees[i].Load(); !alive {
-				h.missed(h.routees[i].Ref)
+				h.forget(i)
 				gone = true
 				break // the numbers have changed
 			}
@@ -200,7 +200,7 @@ func (h *head) route(ctx *host.Context) (err error) {
 			continue
 		}
 		for _, i := range h.picked {
-			if err := ctx.Pass(h.routees[i].Ref); err != nil {
+			if err := ctx.PassTo(h.routees[i].address()); err != nil {
 				return err
 			}
 		}
@@ -225,12 +225,18 @@ func (h *head) refresh(ctx *host.Context) {
 	missing := h.missing[:0]
 	before := len(h.routees)
 	for _, p := range h.missing {
-		ref, err := ctx.System().Lookup(p)
-		if err != nil || ref == ctx.Self() {
+		at, err := ctx.System().AddressOf(p)
+		if err != nil || !at.Kept() && at.To == ctx.Self() {
 			missing = append(missing, p)
 			continue
 		}
-		h.routees = append(h.routees, Routee{Ref: ref, Name: p, sys: ctx.System()})
+		r := Routee{Name: p, sys: ctx.System()}
+		if at.Kept() {
+			r.kept = &kept{at: at}
+		} else {
+			r.Ref = at.To
+		}
+		h.routees = append(h.routees, r)
 	}
 	h.missing = missing
 	if len(h.routees) != before { // in the order of the paths, behind the pool's own
@@ -241,17 +247,20 @@ func (h *head) refresh(ctx *host.Context) {
 	}
 }
 
-// missed forgets a routee that has ended; one that was named by a path may come back.
+// missed forgets a routee that has ended.
 func (h *head) missed(ref host.Ref) {
-	i := slices.IndexFunc(h.routees, func(r Routee) bool { return r.Ref.UID() == ref.UID() })
-	if i < 0 {
-		return
+	if i := slices.IndexFunc(h.routees, func(r Routee) bool { return r.kept == nil && r.Ref.UID() == ref.UID() }); i >= 0 {
+		h.forget(i)
 	}
+}
+
+// forget takes a routee out; one that was named by a path may come back.
+func (h *head) forget(i int) {
 	if !h.routees[i].own() {
 		h.missing = append(h.missing, h.routees[i].Name)
 	}
+	delete(h.boxes, h.routees[i].Ref.UID())
 	h.routees = slices.Delete(h.routees, i, i+1)
-	delete(h.boxes, ref.UID())
 	h.changed()
 }
 

@@ -22,8 +22,8 @@ import (
 //	add        the payload is the path of one routee more
 //	remove     the payload is the path of a routee; a pool's own stops when it has handled what waits
 //	adjust     the payload is by how many routees a pool grows, or (below 0) shrinks
-//	stop       every routee gets a poison pill: it stops when it has handled what waits for it
-//	kill       every routee fails when it comes to this
+//	stop       every routee that is there gets a poison pill: it stops when it has handled what waits for it
+//	kill       every routee that is there fails when it comes to this
 //
 // Actors cannot have a group's routees stopped or killed, nor add what
 // [Config.WithAdmitted] does not allow.
@@ -144,7 +144,7 @@ func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 	case opRoutees:
 		paths := []string{}
 		for _, r := range h.routees {
-			paths = append(paths, r.Ref.Path())
+			paths = append(paths, r.path())
 		}
 		answer = paths
 	case opAdd:
@@ -172,7 +172,7 @@ func (h *head) toAll(ctx *host.Context) error {
 		return ErrNoRoutee
 	}
 	for i := range h.routees {
-		if err := ctx.ForwardWithout(h.routees[i].Ref, Header); err != nil {
+		if err := ctx.ForwardTo(h.routees[i].address(), Header); err != nil {
 			return err
 		}
 	}
@@ -210,7 +210,7 @@ func (h *head) add(ctx *host.Context, m host.Message, rank rank) error {
 
 // find is the number of the routee at a path, -1 for none.
 func (h *head) find(path string) int {
-	return slices.IndexFunc(h.routees, func(r Routee) bool { return r.Name == path || r.Ref.Path() == path })
+	return slices.IndexFunc(h.routees, func(r Routee) bool { return r.Name == path || r.path() == path })
 }
 
 func (h *head) remove(ctx *host.Context, m host.Message) error {
@@ -257,12 +257,13 @@ func (h *head) endAll(ctx *host.Context, kill bool, rank rank) error {
 		return errMaster
 	}
 	for _, r := range slices.Clone(h.routees) {
+		ref, there := r.there()
 		switch {
-		case rank < master && !r.own():
+		case rank < master && !r.own(), !there:
 		case kill:
-			_ = ctx.System().Kill(r.Ref)
+			_ = ctx.System().Kill(ref)
 		default:
-			_ = ctx.System().PoisonPill(r.Ref)
+			_ = ctx.System().PoisonPill(ref)
 		}
 	}
 	return nil

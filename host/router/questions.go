@@ -148,7 +148,7 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	if !s.chop {
 		v := contentOf(m)
 		for i := range h.routees {
-			s.send(ctx, q, h.routees[i].Ref, v)
+			s.send(ctx, q, h.routees[i].address(), v)
 		}
 		s.settle(ctx, q)
 		return nil
@@ -200,10 +200,10 @@ func contentOf(m *host.Message) any {
 }
 
 // send asks one routee.
-func (s *questions) send(ctx *host.Context, q *question, to host.Ref, v any) {
+func (s *questions) send(ctx *host.Context, q *question, to host.Address, v any) {
 	s.last++
 	q.sent++
-	if err := ctx.Ask(to, v, s.last, max(q.due.Sub(ctx.Now()), 0)); err != nil {
+	if err := ctx.Ask(to.To, to.Message(v), s.last, max(q.due.Sub(ctx.Now()), 0)); err != nil {
 		q.note(err.Error())
 		return
 	}
@@ -237,7 +237,7 @@ func (s *questions) next(ctx *host.Context, q *question) {
 			s.forget(ctx, q)
 			break
 		}
-		to := routees[(q.start+q.sent*q.step)%len(routees)].Ref
+		to := routees[(q.start+q.sent*q.step)%len(routees)].address()
 		open := q.open
 		if s.send(ctx, q, to, q.again); q.open > open {
 			if q.sent < len(routees) {

@@ -33,17 +33,26 @@ var (
 
 // Routee is one that a router sends to.
 type Routee struct {
+	// Ref is the actor. It is zero if a keeper (host/keyed) stands for it: then it need not be there,
+	// and what it is sent starts it.
 	Ref  host.Ref
 	Name string // in a pool its name, in a group its path: the same for every incarnation
 
-	sys *host.System
+	sys  *host.System
+	kept *kept // nil: no keeper stands for it
 }
 
 // own reports whether a pool has made it; a path names all others.
 func (r *Routee) own() bool { return !strings.HasPrefix(r.Name, "/") }
 
-// Load is how busy the routee is; false if it has stopped.
-func (r *Routee) Load() (host.Load, bool) { return r.sys.Load(r.Ref) }
+// Load is how busy the routee is; false if it has stopped. One that its keeper has to start has
+// nothing to do.
+func (r *Routee) Load() (host.Load, bool) {
+	if r.kept != nil {
+		return r.kept.load(r.sys)
+	}
+	return r.sys.Load(r.Ref)
+}
 
 // Router is a logic and its routees as a value: it needs no actor of its own, creates and
 // watches nobody, and is never changed. All methods may be called concurrently.
