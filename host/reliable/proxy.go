@@ -75,8 +75,8 @@ func (p *proxy) Started(ctx *host.Context) error {
 // find looks for the target, now or later, or ends the proxy. One that has not answered may still be
 // there: it is tried again as if it were another.
 func (p *proxy) find(ctx *host.Context) {
-	if p.tries > 0 || p.out.target.IsZero() {
-		if ref, err := ctx.System().Lookup(p.path); err == nil && p.out.Connect(ctx, ref) == nil {
+	if p.tries > 0 || p.out.target.To.IsZero() {
+		if to, err := ctx.System().AddressOf(p.path); err == nil && p.out.ConnectTo(ctx, to) == nil {
 			p.tries = 0
 			return
 		}

@@ -60,7 +60,8 @@ func (s Settings) withDefaults() Settings {
 type Sender struct {
 	settings Settings
 	window   rules.Window[kept]
-	target   host.Ref
+	target   host.Address
+	path     string // of the target
 	onLost   func(*host.Context)
 	lost     bool
 	armed    bool
@@ -102,13 +103,20 @@ func (s *Sender) Unsent(f func(payload host.Raw, headers map[string]string)) {
 // Connect begins to send to a target, which it watches, or goes on with another one: what is not
 // acknowledged is sent to it, and may be handled a second time.
 func (s *Sender) Connect(ctx *host.Context, target host.Ref) error {
-	if !s.target.IsZero() && s.target.UID() != target.UID() {
-		ctx.Unwatch(s.target)
+	return s.ConnectTo(ctx, host.Address{To: target})
+}
+
+// ConnectTo is Connect to an address, see [host.System.AddressOf]. If a keeper stands for the actor, it
+// is the keeper that is watched, messages start the actor if it is not there, and whoever has its path
+// may acknowledge: what it has not acknowledged when it ends is sent to the next one.
+func (s *Sender) ConnectTo(ctx *host.Context, target host.Address) error {
+	if old := s.target.To; !old.IsZero() && old.UID() != target.To.UID() {
+		ctx.Unwatch(old)
 	}
-	if err := ctx.Watch(target); err != nil {
+	if err := ctx.Watch(target.To); err != nil {
 		return err
 	}
-	s.target, s.lost, s.misses = target, false, 0
+	s.target, s.path, s.lost, s.misses = target, target.Path(), false, 0
 	s.again(ctx)
 	return nil
 }
@@ -148,7 +156,7 @@ func (s *Sender) send(ctx *host.Context, number uint64) {
 		headers[key] = v
 	}
 	headers[rules.Header] = string(rules.AppendMark(nil, rules.Mark{Stream: s.settings.Stream, Session: ctx.Incarnation(), Number: number, First: s.window.First()}))
-	_ = ctx.Tell(s.target, host.Headed{Value: host.Raw(k.payload), Headers: headers}) // if it does not arrive, it goes again
+	_ = ctx.Tell(s.target.To, s.target.Message(host.Headed{Value: host.Raw(k.payload), Headers: headers})) // if it does not arrive, it goes again
 }
 
 func (s *Sender) arm(ctx *host.Context) {
@@ -175,7 +183,7 @@ func (s *Sender) Receive(ctx *host.Context, m host.Message) bool {
 	switch m.Kind {
 	case abi.KindMessage:
 		ack, ok := rules.ParseAck(m.Headers)
-		if !ok || m.Sender.UID() != s.target.UID() || ack.Stream != s.settings.Stream {
+		if !ok || !s.from(m.Sender) || ack.Stream != s.settings.Stream {
 			return false
 		}
 		if ack.Session == ctx.Incarnation() && s.window.Ack(ack.Number) > 0 {
@@ -197,13 +205,21 @@ func (s *Sender) Receive(ctx *host.Context, m host.Message) bool {
 		}
 		return true
 	case abi.KindTerminated:
-		if s.target.IsZero() || m.Sender.UID() != s.target.UID() {
+		if s.target.To.IsZero() || m.Sender.UID() != s.target.To.UID() {
 			return false
 		}
 		s.lose(ctx)
 		return true
 	}
 	return false
+}
+
+// from reports whether somebody is the target.
+func (s *Sender) from(sender host.Ref) bool {
+	if s.target.Kept() {
+		return sender.Path() == s.path
+	}
+	return sender.UID() == s.target.To.UID()
 }
 
 func (s *Sender) disarm(ctx *host.Context) {
