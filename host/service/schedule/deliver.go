@@ -36,15 +36,15 @@ func (s *sender) send(ctx context.Context, r *run) (retry bool, err error) {
 	if len(m.Payload) == 0 {
 		m.Payload = null
 	}
-	to, err := s.sys.Lookup(x.target())
+	to, v, err := s.sys.Address(x.target(), &m)
 	if err != nil {
 		return true, err
 	}
 	if x.delivery() == Tell {
-		err := s.sys.TryTell(to, &m)
+		err := s.sys.TryTell(to, v)
 		return err != nil, err
 	}
-	p, err := s.sys.TryRequest(to, &m)
+	p, err := s.sys.TryRequest(to, v)
 	if err != nil {
 		return true, err
 	}
