@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/host/service/kv"
 	"github.com/wasmactors/wasmactors/host/service/kv/operate"
@@ -348,5 +349,61 @@ func TestAskerGoesAway(t *testing.T) {
 	case <-done:
 	case <-time.After(20 * time.Second):
 		t.Error("the server does not end")
+	}
+}
+
+// A message, and a question, to the actor of a key starts it if it is not there; patterns and refs are
+// about those that are.
+func TestMailStartsKeptActors(t *testing.T) {
+	s := serveSite(t, nil)
+	if _, err := s.sys.Spawn("keys", keyed.New(host.Func(echo)).WithIdle(time.Minute).Props()); err != nil {
+		t.Fatal(err)
+	}
+	passivated := func(key string) {
+		t.Helper()
+		eventually(t, "it is not passivated", func() bool {
+			keeper, err := s.sys.Lookup("/user/keys")
+			if err != nil || keyed.Passivate(t.Context(), s.sys, keeper, key) != nil {
+				return false
+			}
+			_, err = s.sys.Lookup("/user/keys/" + key)
+			return err != nil
+		})
+	}
+	for range 2 {
+		out := post[observe.Outcome](s, "/v1/send", `{"to":"keys/a","message":5,"dry_run":true}`)
+		if out.Done != 1 || out.Changed[0].Path != "/user/keys/a" || out.Changed[0].Ref != "" {
+			t.Errorf("%+v", out)
+		}
+		if _, err := s.sys.Lookup("/user/keys/a"); err == nil {
+			t.Error("a dry run has started it")
+		}
+		out = post[observe.Outcome](s, "/v1/send", `{"to":"keys/a","message":5}`)
+		if out.Done != 1 || out.Changed[0].Path != "/user/keys/a" {
+			t.Errorf("%+v", out)
+		}
+		eventually(t, "it was not started", func() bool { _, err := s.sys.Lookup("/user/keys/a"); return err == nil })
+		passivated("a")
+	}
+	if a := post[Answer](s, "/v1/ask", `{"to":"keys/a","message":5}`); a.Kind != "reply" || a.To != "/user/keys/a" || a.From != "/user/keys/a" {
+		t.Errorf("%+v", a)
+	}
+	one, err := s.sys.Lookup("/user/keys/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := post[observe.Outcome](s, "/v1/send", `{"to":"/user/keys/*","message":5}`); out.Done != 1 || out.Changed[0].Ref != fmt.Sprintf("%016x", uint64(one.UID())) {
+		t.Errorf("%+v", out)
+	}
+	byRef := fmt.Sprintf(`{"select":{"refs":["%016x"]},"message":5}`, uint64(one.UID()))
+	if out := post[observe.Outcome](s, "/v1/send", byRef); out.Done != 1 {
+		t.Errorf("%+v", out)
+	}
+	passivated("a")
+	for _, body := range []string{byRef, `{"to":"/user/keys/*","message":5}`, `{"to":"/user/keys/a b","message":5}`, `{"to":"keys/a/below","message":5}`,
+		fmt.Sprintf(`{"to":"/user/keys/a#%d","message":5}`, uint64(one.UID()))} {
+		if p := s.refused("POST", "/v1/send", body); p.Code != "no_such_actor" {
+			t.Errorf("%s: %+v", body, p)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,15 +76,18 @@ func (s *Server) send(c *call) error {
 	if err != nil {
 		return err
 	}
-	refs, err := s.receivers(m)
+	to, err := s.receivers(m)
 	if err != nil {
 		return err
 	}
-	out := observe.Outcome{Version: observe.Version, Verb: "send", DryRun: m.DryRun, Total: len(refs), Changed: []observe.Change{}}
-	for _, ref := range refs {
-		change := observe.Change{Path: ref.Path(), Ref: fmt.Sprintf("%016x", uint64(ref.UID())), Did: "sent"}
+	out := observe.Outcome{Version: observe.Version, Verb: "send", DryRun: m.DryRun, Total: len(to), Changed: []observe.Change{}}
+	for _, x := range to {
+		change := observe.Change{Path: x.Path(), Did: "sent"}
+		if ref, there := s.sys.Find(x); there {
+			change.Ref = fmt.Sprintf("%016x", uint64(ref.UID()))
+		}
 		if !m.DryRun {
-			if err := s.sys.TryTell(ref, raw); err != nil {
+			if err := s.sys.TryTell(x.To, x.Message(raw)); err != nil {
 				change.Did, change.Error = "", printable.Line(bare(err), maxReason)
 			}
 		}
@@ -97,21 +101,22 @@ func (s *Server) send(c *call) error {
 	return c.json(out)
 }
 
-// receivers are those that a message is for.
-func (s *Server) receivers(m Mail) ([]host.Ref, error) {
+// receivers are those that a message is for: whoever has the path, whether a keeper has to start it or
+// not; of patterns and of what is selected, those that are there.
+func (s *Server) receivers(m Mail) ([]host.Address, error) {
 	switch {
 	case m.To != "" && !m.Select.Empty():
 		return nil, bad("bad_body", `"to" and "select" exclude each other`, "")
 	case m.To != "" && !strings.ContainsAny(m.To, "*?"):
-		ref, err := s.sys.Lookup(pathOf(m.To))
-		return []host.Ref{ref}, err
+		one, err := s.sys.AddressOf(pathOf(m.To))
+		return []host.Address{one}, err
 	case m.To != "":
 		m.Select.Paths = []string{pathOf(m.To)}
 	}
 	if err := chosen(m.Select); err != nil {
 		return nil, err
 	}
-	var refs []host.Ref
+	var to []host.Address
 	for offset := 0; ; offset += observe.MaxLimit {
 		page, err := s.model.Actors(observe.Query{Select: m.Select, Offset: offset, Limit: observe.MaxLimit})
 		if err != nil {
@@ -121,18 +126,24 @@ func (s *Server) receivers(m Mail) ([]host.Ref, error) {
 			return nil, bad("too_many", fmt.Sprintf("%d actors are chosen; a message goes to %d at most", page.Total, mostReceivers), "")
 		}
 		for _, a := range page.Actors {
-			if ref, err := s.sys.Lookup(a.Path); err == nil {
-				refs = append(refs, ref)
+			path := a.Path
+			if len(m.Select.Refs) > 0 { // this incarnation and no other
+				uid, _ := strconv.ParseUint(a.Ref, 16, 64)
+				path = fmt.Sprintf("%s#%d", path, uid)
+			}
+			one, err := s.sys.AddressOf(path)
+			if _, there := s.sys.Find(one); err == nil && there { // it may have ended meanwhile
+				to = append(to, one)
 			}
 		}
 		if offset+observe.MaxLimit >= page.Total {
 			break
 		}
 	}
-	if len(refs) == 0 {
+	if len(to) == 0 {
 		return nil, fmt.Errorf("%w: nobody is chosen", host.ErrUnknown)
 	}
-	return refs, nil
+	return to, nil
 }
 
 func (s *Server) ask(c *call) error {
@@ -154,17 +165,17 @@ func (s *Server) ask(c *call) error {
 	if q.To == "" {
 		return bad("bad_body", `"to" is missing`, "")
 	}
-	ref, v, err := s.sys.Address(pathOf(q.To), raw)
+	to, err := s.sys.AddressOf(pathOf(q.To))
 	if err != nil {
 		return err
 	}
 	began := now()
-	p, err := s.sys.TryRequest(ref, v)
+	p, err := s.sys.TryRequest(to.To, to.Message(raw))
 	if err != nil {
 		return err
 	}
 	_ = c.rc.SetWriteDeadline(began.Add(wait + s.cfg.bounds.readTime))
-	a := Answer{Version: observe.Version, To: ref.Path()}
+	a := Answer{Version: observe.Version, To: to.Path()}
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {

@@ -284,7 +284,7 @@ func (x *feeding) line(ctx context.Context, n int, text []byte) error {
 	if l.Wait != "" {
 		return x.waitIdle(ctx)
 	}
-	ref, err := x.ref(ctx, l.To)
+	to, err := x.address(ctx, l.To)
 	switch {
 	case errors.Is(err, host.ErrUnknown):
 		return &InputError{n, fmt.Sprintf("there is no actor %q%s", printable.Line(l.To, 100), x.suggestion(l.To)), l.To}
@@ -298,7 +298,7 @@ func (x *feeding) line(ctx context.Context, n int, text []byte) error {
 	if err != nil {
 		return &InputError{n, "the message: " + err.Error(), l.To}
 	}
-	return x.send(ctx, n, l, ref, payload)
+	return x.send(ctx, n, l, to, payload)
 }
 
 func pathOf(to string) string {
@@ -316,11 +316,11 @@ func (x *feeding) suggestion(to string) string {
 	return s
 }
 
-// ref looks an actor up by its name or path. It is looked up for every line, since an actor
-// that was started again with its parent has another ref.
-func (x *feeding) ref(ctx context.Context, to string) (host.Ref, error) {
+// address finds an actor by its name or path, or the keeper that starts it if it is not there. It is
+// looked for at every line, since an actor that was started again with its parent has another ref.
+func (x *feeding) address(ctx context.Context, to string) (host.Address, error) {
 	path := pathOf(to)
-	r, err := x.sys.Lookup(path)
+	r, err := x.sys.AddressOf(path)
 	if err == nil || !slices.Contains(x.Paths, path) || x.gone[path] {
 		if err != nil && slices.Contains(x.Paths, path) {
 			err = host.ErrStopped
@@ -332,7 +332,7 @@ func (x *feeding) ref(ctx context.Context, to string) (host.Ref, error) {
 		short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 		idle := x.sys.Idle(short) == nil
 		cancel()
-		if r, err = x.sys.Lookup(path); err == nil {
+		if r, err = x.sys.AddressOf(path); err == nil {
 			return r, nil
 		}
 		if ctx.Err() != nil {
@@ -350,7 +350,7 @@ func (x *feeding) ref(ctx context.Context, to string) (host.Ref, error) {
 const patience = 10 * time.Second
 
 // send sends a message; if the mailbox is full it waits for room.
-func (x *feeding) send(ctx context.Context, n int, l line, ref host.Ref, payload host.Raw) error {
+func (x *feeding) send(ctx context.Context, n int, l line, to host.Address, payload host.Raw) error {
 	ask := l.Ask == nil || *l.Ask
 	if ask {
 		if err := x.await(ctx); err != nil {
@@ -361,9 +361,9 @@ func (x *feeding) send(ctx context.Context, n int, l line, ref host.Ref, payload
 		var p *host.Pending
 		var err error
 		if ask {
-			p, err = x.sys.TryRequest(ref, payload)
+			p, err = x.sys.TryRequest(to.To, to.Message(payload))
 		} else {
-			err = x.sys.TryTell(ref, payload)
+			err = x.sys.TryTell(to.To, to.Message(payload))
 		}
 		if errors.Is(err, host.ErrMailboxFull) {
 			select {

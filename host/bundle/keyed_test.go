@@ -1,9 +1,12 @@
 package bundle
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,3 +101,49 @@ func TestKeyedTakesEffect(t *testing.T) {
 		}
 	}
 }
+
+// Lines of input reach the actor of a key that is not there; one that can never be there is said to be
+// none.
+func TestFeedStartsKeptActors(t *testing.T) {
+	sys, err := host.New(host.NewConfig("feed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sys.Close(context.Background()) })
+	var lives atomic.Int32
+	worker := host.Native(func() host.Actor {
+		lives.Add(1)
+		return actorFunc(func(ctx *host.Context, m host.Message) error { return ctx.Reply(ctx.Self().Name()) })
+	})
+	if _, err := sys.Spawn("keys", keyed.New(worker).WithIdle(time.Millisecond).Props()); err != nil {
+		t.Fatal(err)
+	}
+	feed := func(input string) (got map[int]string) {
+		got = map[int]string{}
+		_, err := Feed{Paths: []string{"/user/keys"}, Answer: func(a Answer) {
+			text, _ := host.ToJSON(a.Payload)
+			got[a.Line] = fmt.Sprint(a.Kind(), " ", string(text), a.Reason())
+		}}.Run(t.Context(), sys, strings.NewReader(input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for n := int32(1); n <= 2; n++ {
+		got := feed(`{"to": "keys/a", "message": 1}
+{"to": "/user/keys/a b", "message": 1}
+`)
+		if got[1] != `reply "a"` || !strings.HasPrefix(got[2], `invalid nullthere is no actor "/user/keys/a b"`) || lives.Load() != n {
+			t.Errorf("%q, %d lives", got, lives.Load())
+		}
+		for until := time.Now().Add(10 * time.Second); len(sys.Select("/user/keys/*")) > 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatal("it is not passivated")
+			}
+		}
+	}
+}
+
+type actorFunc func(*host.Context, host.Message) error
+
+func (f actorFunc) Receive(ctx *host.Context, m host.Message) error { return f(ctx, m) }
