@@ -31,7 +31,7 @@ type conn struct {
 
 	mu      sync.Mutex
 	ref     host.Ref
-	target  host.Ref
+	target  host.Address
 	state   []byte // of the actor's
 	write   func(frame) error
 	ended   func()
@@ -120,7 +120,7 @@ func newConn(x *exchange, kind connKind) (*conn, error) {
 }
 
 // announced notes who has accepted the connection: from now on it hears of the end.
-func (c *conn) announced(target host.Ref, state []byte) {
+func (c *conn) announced(target host.Address, state []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.target = target; state != nil || c.state == nil {
@@ -204,7 +204,7 @@ func (c *conn) finishLocked(why ended, stop bool) {
 		_ = r.Fail(connOver)
 	}
 	c.waiting, c.out = nil, nil
-	announced := !c.target.IsZero()
+	announced := !c.target.To.IsZero()
 	if announced {
 		c.g.conns.drop(c)
 	}
@@ -214,8 +214,17 @@ func (c *conn) finishLocked(why ended, stop bool) {
 	case stop:
 		c.g.sys.Stop(c.ref)
 	case announced && !c.told:
-		_ = c.g.sys.TellFrom(c.ref, c.target, c.closeMessage())
+		if c.there() {
+			_ = c.g.sys.TellFrom(c.ref, c.target.To, c.target.Message(c.closeMessage()))
+		}
 	}
+}
+
+// there reports whether the actor is there, or is none that a keeper starts: nobody is started only to
+// hear of a connection. It is called with the lock.
+func (c *conn) there() bool {
+	_, ok := c.g.sys.Find(c.target)
+	return ok || !c.target.Kept()
 }
 
 // closeMessage is what the actor is told last; it is called with the lock.
@@ -345,7 +354,7 @@ func (a connActor) Handle(ctx *host.Context, _ int) *abi.Failure {
 func (a connActor) look(ctx *host.Context) {
 	c := a.c
 	c.mu.Lock()
-	if !c.poked || c.target.IsZero() {
+	if !c.poked || c.target.To.IsZero() {
 		c.mu.Unlock()
 		return
 	}
@@ -355,10 +364,18 @@ func (a connActor) look(ctx *host.Context) {
 	if c.over {
 		last = c.closeMessage()
 	}
+	there := c.there()
+	if last != nil && !there { // nobody is left who would have to forget it
+		c.told = true
+		c.mu.Unlock()
+		ctx.Stop(ctx.Self())
+		return
+	}
 	c.mu.Unlock()
+	again = again && there // else it is announced to the next one when that has begun
 	s := &c.ask
 	if !s.watches {
-		s.watches = ctx.Watch(c.target) == nil
+		s.watches = ctx.Watch(c.target.To) == nil
 	}
 	switch {
 	case last != nil:
@@ -382,7 +399,7 @@ func (a connActor) send(ctx *host.Context) {
 	}
 	ask := func(v host.Raw) uint64 {
 		s.last++
-		if err := ctx.Ask(c.target, v, s.last, c.timeout); err != nil {
+		if err := ctx.Ask(c.target.To, c.target.Message(v), s.last, c.timeout); err != nil {
 			return 0
 		}
 		return s.last

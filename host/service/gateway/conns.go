@@ -3,6 +3,7 @@ package gateway
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -13,9 +14,11 @@ import (
 type conns struct {
 	mu     sync.Mutex
 	of     map[abi.Ref]map[*conn]struct{}
-	events *host.Subscription // nil: there were no connections yet
+	kept   map[string]map[*conn]struct{} // of actors that a keeper stands for, by their paths
+	events *host.Subscription            // nil: there were no connections yet
 	done   chan struct{}
 
+	keepers  atomic.Int64 // connections that a keeper has
 	draining bool
 }
 
@@ -23,17 +26,20 @@ func (s *conns) add(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.events == nil {
-		s.of = map[abi.Ref]map[*conn]struct{}{}
-		s.events = c.g.sys.Subscribe(4096, func(e *host.Event) bool { return e.Kind == host.EventRestarted })
+		s.of, s.kept = map[abi.Ref]map[*conn]struct{}{}, map[string]map[*conn]struct{}{}
+		s.events = c.g.sys.Subscribe(4096, func(e *host.Event) bool {
+			return e.Kind == host.EventRestarted || e.Kind == host.EventStarted && s.keepers.Load() > 0
+		})
 		s.done = make(chan struct{})
 		go s.listen(s.events)
 		go s.drain(c.g.draining())
 	}
-	uid := c.target.UID()
-	if s.of[uid] == nil {
-		s.of[uid] = map[*conn]struct{}{}
+	if c.target.Kept() {
+		enter(s.kept, c.target.Path(), c)
+		s.keepers.Add(1)
+	} else {
+		enter(s.of, c.target.To.UID(), c)
 	}
-	s.of[uid][c] = struct{}{}
 	if s.draining {
 		c.closeLocked(goingAway)
 	}
@@ -42,13 +48,28 @@ func (s *conns) add(c *conn) {
 func (s *conns) drop(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	uid := c.target.UID()
-	if delete(s.of[uid], c); len(s.of[uid]) == 0 {
-		delete(s.of, uid)
+	if c.target.Kept() {
+		leave(s.kept, c.target.Path(), c)
+		s.keepers.Add(-1)
+	} else {
+		leave(s.of, c.target.To.UID(), c)
 	}
 }
 
-// listen hears of restarts. If some were missed all are taken to be restarted: who knows its
+func enter[K comparable](all map[K]map[*conn]struct{}, key K, c *conn) {
+	if all[key] == nil {
+		all[key] = map[*conn]struct{}{}
+	}
+	all[key][c] = struct{}{}
+}
+
+func leave[K comparable](all map[K]map[*conn]struct{}, key K, c *conn) {
+	if delete(all[key], c); len(all[key]) == 0 {
+		delete(all, key)
+	}
+}
+
+// listen hears of restarts, and of kept actors that begin. If some were missed all are taken to be restarted: who knows its
 // connection says nothing to hear of it again.
 func (s *conns) listen(events *host.Subscription) {
 	defer close(s.done)
@@ -56,7 +77,7 @@ func (s *conns) listen(events *host.Subscription) {
 	for e := range events.C() {
 		all := events.Dropped() != missed
 		missed = events.Dropped()
-		for _, c := range s.those(e.Ref.UID(), all) {
+		for _, c := range s.those(e.Ref, all) {
 			c.restarted()
 		}
 	}
@@ -71,7 +92,7 @@ func (s *conns) drain(draining <-chan struct{}) {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
-	for _, c := range s.those(0, true) {
+	for _, c := range s.those(host.Ref{}, true) {
 		c.close(goingAway)
 	}
 }
@@ -79,16 +100,24 @@ func (s *conns) drain(draining <-chan struct{}) {
 var goingAway = frame{kind: frameClose, code: codeGoingAway, b: []byte("the server is about to stop")}
 
 // those are the connections of an actor, or all.
-func (s *conns) those(uid abi.Ref, all bool) (out []*conn) {
+func (s *conns) those(of host.Ref, all bool) (out []*conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for of, some := range s.of {
-		if !all && of != uid {
-			continue
-		}
+	add := func(some map[*conn]struct{}) {
 		for c := range some {
 			out = append(out, c)
 		}
+	}
+	if all {
+		for _, some := range s.of {
+			add(some)
+		}
+		for _, some := range s.kept {
+			add(some)
+		}
+	} else {
+		add(s.of[of.UID()])
+		add(s.kept[of.Path()])
 	}
 	slices.SortFunc(out, func(a, b *conn) int { return a.ref.Compare(b.ref) })
 	return out

@@ -70,7 +70,7 @@ func (d *demand) choose(x *exchange) (lease, problem) {
 	if m.err != nil {
 		return lease{}, d.g.problemOf(m.err, host.Ref{})
 	}
-	return lease{ref: m.ref, from: d, data: m}, problem{}
+	return lease{to: host.Address{To: m.ref}, from: d, data: m}, problem{}
 }
 
 // begin makes an actor.
@@ -101,7 +101,7 @@ func (d *demand) release(l *lease) {
 	m.used = now
 }
 
-func (d *demand) forget(l *lease, _ int) { d.ended(l.ref) }
+func (d *demand) forget(l *lease, _ int) { d.ended(l.to.To) }
 
 // ended forgets an actor that has ended.
 func (d *demand) ended(ref host.Ref) {

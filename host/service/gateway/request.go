@@ -361,7 +361,7 @@ func (x *exchange) ask(v host.Raw) (host.Message, problem) {
 		if err == nil {
 			return m, problem{}
 		}
-		last = g.problemOf(err, to)
+		last = g.problemOf(err, g.there(to))
 		if !errors.Is(err, host.ErrUnknown) && !errors.Is(err, host.ErrStopped) || errors.Is(err, host.ErrEnded) {
 			if err == errGone {
 				last = problem{status: statusGone, text: "the client has gone"}
@@ -377,9 +377,9 @@ func (x *exchange) ask(v host.Raw) (host.Message, problem) {
 var errGone = errors.New("gateway: the client has gone")
 
 // askOnce asks an actor.
-func (x *exchange) askOnce(to host.Ref, v host.Raw, expired <-chan struct{}) (host.Message, error) {
+func (x *exchange) askOnce(to host.Address, v host.Raw, expired <-chan struct{}) (host.Message, error) {
 	ctx := x.r.Context()
-	q, err := x.g.sys.TryRequest(to, host.Bound{Value: host.Traced(ctx, v)})
+	q, err := x.g.sys.TryRequest(to.To, host.Bound{Value: host.Traced(ctx, to.Message(v))})
 	if err != nil {
 		return host.Message{}, err
 	}
@@ -397,9 +397,17 @@ func (x *exchange) askOnce(to host.Ref, v host.Raw, expired <-chan struct{}) (ho
 	}
 }
 
-// gone tells the actor that nobody waits for its answer any more, if the route wants that.
-func (x *exchange) gone(to host.Ref) {
-	if !x.route.Cancel {
+// there is the actor of an address; nobody if it is not there.
+func (g *Gateway) there(to host.Address) host.Ref {
+	ref, _ := g.sys.Find(to)
+	return ref
+}
+
+// gone tells the actor that nobody waits for its answer any more, if the route wants that. Nobody is
+// started for it.
+func (x *exchange) gone(at host.Address) {
+	to := x.g.there(at)
+	if !x.route.Cancel || to.IsZero() {
 		return
 	}
 	w := abi.NewWriter(nil)

@@ -158,6 +158,7 @@ var statusOf = map[string]int{
 	"quota": http.StatusInsufficientStorage, "busy": http.StatusServiceUnavailable, "rate_limited": http.StatusTooManyRequests,
 	"unavailable": http.StatusServiceUnavailable, "timeout": http.StatusGatewayTimeout, "cancelled": http.StatusServiceUnavailable,
 	"read_only": http.StatusForbidden, "failed": http.StatusBadGateway, "internal": http.StatusInternalServerError,
+	"keyed": http.StatusServiceUnavailable, // a keeper cannot start the actor of a key now
 }
 
 // problemOfReply is an answer that is an error: CODE: text, as services have it, or any text.

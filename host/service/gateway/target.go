@@ -15,7 +15,7 @@ type target interface {
 
 // lease is an actor that a request has; it is given back when the request ends.
 type lease struct {
-	ref  host.Ref
+	to   host.Address
 	from leaser // nil: nothing was taken
 	data any
 }
@@ -42,13 +42,13 @@ func (l *lease) forget(try int) {
 }
 
 // choose is the actor that answers, which the exchange has until it ends.
-func (x *exchange) choose() (host.Ref, problem) {
+func (x *exchange) choose() (host.Address, problem) {
 	if x.lease.from != nil {
-		return x.lease.ref, problem{}
+		return x.lease.to, problem{}
 	}
 	var p problem
 	x.lease, p = x.route.target.choose(x)
-	return x.lease.ref, p
+	return x.lease.to, p
 }
 
 func newTarget(g *Gateway, r *route) target {
@@ -65,33 +65,34 @@ func newTarget(g *Gateway, r *route) target {
 	return &member{g: g, path: r.To.Path}
 }
 
-// member is an actor with a path.
+// member is an actor with a path. One that a keeper stands for is started by the request if it is
+// not there.
 type member struct {
 	g     *Gateway
 	path  string
-	ref   atomic.Pointer[host.Ref]
+	at    atomic.Pointer[host.Address]
 	under atomic.Int64
 }
 
 func (m *member) choose(*exchange) (lease, problem) {
-	ref := m.ref.Load()
-	if ref == nil {
-		found, err := m.g.sys.Lookup(m.path)
+	at := m.at.Load()
+	if at == nil {
+		found, err := m.g.sys.AddressOf(m.path)
 		if err != nil {
 			return lease{}, m.g.problemOf(err, host.Ref{})
 		}
-		ref = &found
-		m.ref.Store(ref)
+		at = &found
+		m.at.Store(at)
 	}
 	m.under.Add(1)
-	return lease{ref: *ref, from: m}, problem{}
+	return lease{to: *at, from: m}, problem{}
 }
 
 func (m *member) release(*lease) { m.under.Add(-1) }
 
 func (m *member) forget(l *lease, _ int) {
-	if ref := m.ref.Load(); ref != nil && *ref == l.ref {
-		m.ref.CompareAndSwap(ref, nil)
+	if at := m.at.Load(); at != nil && *at == l.to {
+		m.at.CompareAndSwap(at, nil)
 	}
 }
 
@@ -117,7 +118,7 @@ func (p *pool) choose(x *exchange) (lease, problem) {
 		}
 	}
 	l, problem := best.choose(x)
-	if problem.status == 0 && !p.waits(l.ref) {
+	if problem.status == 0 && !p.waits(l.to) {
 		return l, problem
 	}
 	for i := range n {
@@ -129,7 +130,7 @@ func (p *pool) choose(x *exchange) (lease, problem) {
 		if bad.status != 0 {
 			continue
 		}
-		if problem.status != 0 || !p.waits(other.ref) {
+		if problem.status != 0 || !p.waits(other.to) {
 			l.release()
 			return other, bad
 		}
@@ -138,8 +139,13 @@ func (p *pool) choose(x *exchange) (lease, problem) {
 	return l, problem
 }
 
-// waits reports whether an actor is between two incarnations.
-func (p *pool) waits(ref host.Ref) bool {
+// waits reports whether an actor is between two incarnations. One that its keeper only has to start
+// does not wait.
+func (p *pool) waits(to host.Address) bool {
+	ref, there := p.g.sys.Find(to)
+	if !there {
+		ref = to.To
+	}
 	info, err := p.g.sys.Info(ref)
 	return err != nil || info.State == host.StateDelayed || info.State == host.StateStopping
 }

@@ -81,7 +81,7 @@ func (x *exchange) open(c *conn, op string, more func(w *abi.Writer)) (a accepte
 		x.refuse(p)
 		return a, false
 	}
-	c.announced(x.lease.ref, a.state)
+	c.announced(x.lease.to, a.state)
 	return a, true
 }
 
