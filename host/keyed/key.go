@@ -118,6 +118,13 @@ func (h *head) nameOf(below string) (string, error) {
 	return "", ErrNoKey
 }
 
+// NameOf is the name of the actor that a message to the keeper is for, if it was not sent to a path of an
+// actor's. It fails with ErrNoKey and ErrBadKey.
+func (c Config) NameOf(m host.Message) (string, error) {
+	h := &head{Config: c, msg: m}
+	return h.nameOf("")
+}
+
 // named is Name, without an allocation for a key that there is.
 func (h *head) named(key []byte) (string, error) {
 	if e := h.entries[string(key)]; e != nil {

@@ -2,18 +2,21 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
 // fault is what becomes of messages on their way to an actor.
 type fault struct {
 	verb   string // drop, delay, duplicate, crash
+	of     string // the name of the key that it is about; empty: all of the actor's messages
 	left   int    // messages that it is still about; crash: the number of the one that it is about
 	by     time.Duration
 	kind   abi.FailureKind
@@ -27,6 +30,7 @@ type meddler struct {
 	host.HostedMailbox
 	path  string
 	world *world
+	keys  keyed.Config // of a keyed actor
 	host  host.MailboxHost
 
 	mu      sync.Mutex
@@ -35,17 +39,25 @@ type meddler struct {
 	doomed  map[*host.Envelope]*fault // instead of which the actor fails
 }
 
-// meddled reports whether steps meddle with messages to an actor.
-func (s *Scenario) meddled(path string) bool {
+// meddled reports whether steps meddle with messages to an actor, or to that of a key of it: those
+// come by the keeper.
+func (s *Scenario) meddled(path string, a *bundle.Actor) bool {
 	return slices.ContainsFunc(s.steps, func(x step) bool {
 		switch x.verb.name {
 		case "drop", "delay", "duplicate":
-			return pathOf(x.object()) == path
+			of, _ := keeperOf(pathOf(x.object()))
+			return pathOf(x.object()) == path || a.Keyed != nil && of == path
 		case "crash":
 			return pathOf(x.object()) == path && x.has("on-message")
 		}
 		return false
 	})
+}
+
+// keeperOf is the path above, and the name below it.
+func keeperOf(p string) (above, name string) {
+	i := strings.LastIndexByte(p, '/')
+	return p[:i], p[i+1:]
 }
 
 // meddler makes the mailbox of an actor.
@@ -56,6 +68,12 @@ func (w *world) meddler(path string, a *bundle.Actor) func(host.MailboxLimits) h
 	}
 	return func(l host.MailboxLimits) host.Mailbox {
 		m := &meddler{HostedMailbox: recipe.Make(l).(host.HostedMailbox), path: path, world: w, doomed: map[*host.Envelope]*fault{}}
+		if k := a.Keyed; k != nil {
+			m.keys = keyed.New(host.Props{}).WithField(k.Field)
+			if k.Header != "" {
+				m.keys = m.keys.WithHeader(k.Header)
+			}
+		}
 		w.meddlers[path] = m
 		return m
 	}
@@ -81,6 +99,9 @@ func (m *meddler) next(e *host.Envelope) *fault {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, f := range m.faults {
+		if f.of != "" && f.of != m.keyOf(e) {
+			continue
+		}
 		f.left--
 		if f.verb == "crash" && f.left > 0 {
 			continue
@@ -91,6 +112,15 @@ func (m *meddler) next(e *host.Envelope) *fault {
 		return f
 	}
 	return nil
+}
+
+// keyOf is the name of the key that a message is for; "" if there is none.
+func (m *meddler) keyOf(e *host.Envelope) string {
+	if e.Attached != nil && e.Attached.Below != "" {
+		return e.Attached.Below
+	}
+	name, _ := m.keys.NameOf(host.Message{Kind: e.Kind, Headers: e.Headers, Payload: e.Payload})
+	return name
 }
 
 // Push implements host.Mailbox.

@@ -157,7 +157,14 @@ func (x *fitting) probe(n *yaml.Node) {
 // faulty reports actors that cannot have faults.
 func (x *fitting) faulty(n *yaml.Node, crash bool) {
 	path := pathOf(n.Value)
-	switch a := x.actors[path]; {
+	a := x.actors[path]
+	if above, _ := keeperOf(path); a == nil && x.actors[above] != nil && x.actors[above].Keyed != nil {
+		if crash {
+			x.at(n, "on-message is not for the actor of a key, whose messages come by its keeper: %s", n.Value)
+		}
+		return
+	}
+	switch {
 	case slices.Contains(x.standIns, path):
 		x.at(n, "%s is a stand-in, which the scenario plays itself", n.Value)
 	case a == nil:

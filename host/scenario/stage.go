@@ -56,7 +56,7 @@ func (st *Stage) recipe(a *bundle.Actor, p host.Props) host.Props {
 	switch {
 	case slices.Contains(w.scenario.standIns, path):
 		return w.standIn(path).props()
-	case w.scenario.meddled(path):
+	case w.scenario.meddled(path, a):
 		return p.WithMailbox(w.meddler(path, a))
 	}
 	return p

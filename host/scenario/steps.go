@@ -65,7 +65,7 @@ func (w *world) message(s *step) (any, error) {
 }
 
 func (w *world) send(s *step) error {
-	ref, err := w.ref(s.object())
+	to, err := w.address(s.object())
 	if err != nil {
 		return err
 	}
@@ -75,14 +75,14 @@ func (w *world) send(s *step) error {
 	}
 	said := source(at(s.n, "message"))
 	for range s.whole("times", 1) {
-		w.note("send to %s: %s", ref.Path(), said)
+		w.note("send to %s: %s", to.Path(), said)
 		if from := s.text("from"); from != "" {
-			err = w.probe(from).send(ref, v)
+			err = w.probe(from).send(to.To, to.Message(v))
 		} else {
-			err = w.sys.Tell(ref, v)
+			err = w.sys.Tell(to.To, to.Message(v))
 		}
 		if err != nil {
-			return &stepError{what: fmt.Sprintf("%s does not take the message: %s", ref.Path(), plain(err))}
+			return &stepError{what: fmt.Sprintf("%s does not take the message: %s", to.Path(), plain(err))}
 		}
 		if err := w.settle(); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (w *world) send(s *step) error {
 }
 
 func (w *world) ask(s *step) error {
-	ref, err := w.ref(s.object())
+	to, err := w.address(s.object())
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (w *world) ask(s *step) error {
 	if err != nil {
 		return err
 	}
-	w.note("ask %s: %s", ref.Path(), source(at(s.n, "message")))
-	p, err := w.sys.Request(ref, v)
+	w.note("ask %s: %s", to.Path(), source(at(s.n, "message")))
+	p, err := w.sys.Request(to.To, to.Message(v))
 	if err != nil {
 		return w.answered(s, host.Message{}, err)
 	}
@@ -123,7 +123,10 @@ func (w *world) ask(s *step) error {
 	}
 	if !got {
 		p.Cancel()
-		e := &stepError{what: fmt.Sprintf("no answer from %s within %v", ref.Path(), within), hint: w.state(ref)}
+		e := &stepError{what: fmt.Sprintf("no answer from %s within %v", to.Path(), within), hint: w.why(to.Path())}
+		if ref, there := w.sys.Find(to); there {
+			e.hint = w.state(ref)
+		}
 		if s.has("error") { // that there is no answer is one of them
 			return w.answered(s, m, e)
 		}
@@ -249,9 +252,14 @@ func (w *world) operate(s *step) error {
 }
 
 func (w *world) meddle(s *step, f *fault) error {
-	m := w.meddlers[pathOf(s.object())]
+	path := pathOf(s.object())
+	m := w.meddlers[path]
 	if m == nil {
-		return &stepError{what: fmt.Sprintf("%s has not been started", pathOf(s.object()))}
+		above, name := keeperOf(path)
+		m, f.of = w.meddlers[above], name
+	}
+	if m == nil {
+		return &stepError{what: fmt.Sprintf("%s has not been started", path)}
 	}
 	m.add(f)
 	return nil

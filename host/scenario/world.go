@@ -238,7 +238,17 @@ func (w *world) pass(end time.Time, over func() bool) error {
 // since is how much time has passed in the scenario.
 func (w *world) since(t time.Time) time.Duration { return t.Sub(w.scenario.start) }
 
-// ref finds an actor.
+// address is to whom a message to an actor goes: itself, or the keeper that starts it.
+func (w *world) address(name string) (host.Address, error) {
+	path := pathOf(name)
+	to, err := w.sys.AddressOf(path)
+	if err != nil {
+		return to, &stepError{what: fmt.Sprintf("there is no actor %s at this time", path), hint: w.why(path)}
+	}
+	return to, nil
+}
+
+// ref finds an actor that is there.
 func (w *world) ref(name string) (host.Ref, error) {
 	path := pathOf(name)
 	ref, err := w.sys.Lookup(path)
