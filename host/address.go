@@ -1,6 +1,10 @@
 package host
 
-import "github.com/wasmactors/wasmactors/abi"
+import (
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
 
 // Address is to whom a message to a path is sent: the actor there or, if a keeper stands for that
 // one, the keeper, which starts it if it is not there. It is for whoever sends to a path again and
@@ -16,8 +20,11 @@ type Address struct {
 // a keeper that could start it.
 func (s *System) AddressOf(path string) (Address, error) {
 	p, ok := s.parsePath(path)
-	if ok && p.uid == 0 {
+	if n := len(p.elements); ok && p.uid == 0 && n > 0 && p.elements[n-1] != "" {
 		if a, name := s.findDoor(p.elements); a != nil {
+			if name != "" && !abi.ValidName([]byte(name)) {
+				return Address{}, fmt.Errorf("%w: %s: no actor can have the name %q: it is 1 to %d of the bytes A-Z, a-z, 0-9, _, ., ~ and -", ErrUnknown, path, name, abi.MaxName)
+			}
 			return Address{a.ref(), name}, nil
 		}
 	}
@@ -72,6 +79,3 @@ func (c *Context) PassTo(a Address) error { return c.forward(a.To, a.name, "", t
 func (c *Context) ForwardTo(a Address, without string) error {
 	return c.forward(a.To, a.name, without, false)
 }
-
-// validChild reports whether a child may have the name: nobody else is ever below a keeper.
-func validChild(name string) bool { return abi.ValidName([]byte(name)) }

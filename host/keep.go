@@ -244,15 +244,12 @@ func notBelow(at *mailbox.Attached) *mailbox.Attached {
 }
 
 // findDoor is who gets what is sent to a path: the actor there, or the keeper whose child has
-// the name, whether it is there or not; nil for a name that nobody can have.
+// the name, whether it is there or not.
 func (s *System) findDoor(elements []string) (a *actor, name string) {
 	if n := len(elements) - 1; n > 0 {
 		if p := s.find(elements[:n]); p == nil {
 			return nil, ""
 		} else if p.props.keeps {
-			if !validChild(elements[n]) {
-				return nil, ""
-			}
 			return p, elements[n]
 		}
 	}

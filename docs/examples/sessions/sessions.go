@@ -20,6 +20,15 @@ func Put(ctx context.Context, sys *host.System, carts host.Ref, user, thing stri
 	return host.AskAs[string](ctx, sys, carts, keyed.For(user, thing))
 }
 
+// Ask asks whoever has a path, such as /user/carts/ann, whether it is there or not.
+func Ask(ctx context.Context, sys *host.System, path string, v any) (host.Message, error) {
+	to, err := sys.AddressOf(path)
+	if err != nil {
+		return host.Message{}, err
+	}
+	return sys.Ask(ctx, to.To, to.Message(v))
+}
+
 // Users are those that have a cart, page by page.
 func Users(ctx context.Context, sys *host.System, carts host.Ref) (users []string, err error) {
 	for page := (keyed.Page{}); ; {

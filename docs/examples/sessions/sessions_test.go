@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -115,5 +116,11 @@ func TestCarts(t *testing.T) {
 	}
 	if got, err := Put(t.Context(), sys, carts, "ann", "bun"); err != nil || got != "bun" {
 		t.Error(got, err)
+	}
+	if _, err := Ask(t.Context(), sys, "/user/carts/eve", "tea"); err != nil { // who is not there
+		t.Error(err)
+	}
+	if _, err := Ask(t.Context(), sys, "/user/carts/e e", "tea"); !errors.Is(err, host.ErrUnknown) {
+		t.Error(err)
 	}
 }
