@@ -31,7 +31,8 @@ type Proxy struct {
 //
 // When the target has ended, or has not answered Settings.Attempts times, or when there is none at the
 // start, the proxy stops, see WithReconnect. What it had not delivered goes to WithUnsent. What it keeps is
-// on its account, see [host.Context.Hold].
+// on its account, see [host.Context.Hold]. A target that a keeper stands for (host/keyed) has not ended as
+// long as that is there: it is started by what it is sent.
 func To(path string, s Settings) Proxy {
 	if s.Key == 0 {
 		s.Key = retryKey

@@ -291,17 +291,25 @@ func TestWhatAProxyKeepsIsOnItsAccount(t *testing.T) {
 	w.pass(10 * time.Second)
 	if held := must(w.Held(p))(t); held.Stash != 0 || len(w.heard) != 40-unsent {
 		t.Errorf("%+v, %d have arrived", held, len(w.heard))
+	}
+}
+
+// A target that a keeper stands for is started by what the proxy sends, also after it was passivated, and
+// gets once what it had acknowledged. The proxy lives as long as the keeper.
 func TestProxyToAKeptActor(t *testing.T) {
+	w := newWorld(t)
 	lose := 0
 	lossy := func(host.Message) bool { lose--; return lose >= 0 }
 	keys := func() host.Ref {
 		return w.spawn("keys", keyed.New(host.Native(func() host.Actor { return &target{w: w, lossy: lossy} })).WithIdle(10*time.Second).Props())
+	}
 	keeper := keys()
 	p := w.spawn("p", reliable.To("/user/keys/a", reliable.Settings{}).WithReconnect(time.Second, 3).Props())
 	other := w.spawn("q", reliable.To("/user/keys/b", reliable.Settings{}).WithReconnect(time.Second, 3).Props())
 	gone := func(key string) bool { _, err := w.Lookup("/user/keys/" + key); return err != nil }
 	if !gone("a") {
 		t.Error("a target is started before there is anything for it")
+	}
 	for range 3 {
 		w.tell(p, "1", "2")
 		w.tell(other, "3")
@@ -310,10 +318,13 @@ func TestProxyToAKeptActor(t *testing.T) {
 		w.wants() // nothing comes again
 		if !gone("a") || !gone("b") {
 			t.Fatal("they are not passivated")
+		}
+	}
 	lose = 1 // the first is lost: what is sent again keeps the order
 	w.tell(p, "4", "5")
 	w.pass(2 * time.Second)
 	w.wants("4", "5")
+	// Who has another path does not acknowledge for it: that is a message as any other.
 	forger := w.spawn("forger", host.Func(func(ctx *host.Context, m host.Message) error {
 		return ctx.Tell(p, host.Headed{Headers: map[string]string{"wasmactors.reliable.ack": "0 0 9"}})
 	}))
@@ -330,6 +341,7 @@ func TestProxyToAKeptActor(t *testing.T) {
 	w.pass(2 * time.Second)
 	w.wants("7")
 	w.Stop(must(w.Lookup("/user/keys"))(t))
+	w.pass(10 * time.Second)
 	if _, err := w.Ended(p); !errors.Is(err, host.ErrUnknown) {
 		t.Errorf("it goes on without a keeper: %v", err)
 	}
