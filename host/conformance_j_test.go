@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -465,37 +466,39 @@ func TestJ04_Retries(t *testing.T) {
 		{"key", NewRetry().WithOn(ErrStopped).WithKey("order-17").WithPolicy(backoff.WithJitter(backoff.Constant(ms), backoff.NoJitter())), 2, 3, nil, 2 * ms},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
-			var got []seen
-			a := l.spawn("a", Func(func(ctx *Context, m Message) error {
-				key, _ := abi.FindHeader(m.Headers, abi.HeaderIdempotency)
-				attempt, _ := abi.FindHeader(m.Headers, abi.HeaderAttempt)
-				got = append(got, seen{string(key), string(attempt)})
-				if len(got) <= c.fail {
-					ctx.System().outside.fail(ctx.System(), m.Sender.uid, m.Correlation, ctx.Self().uid, ErrStopped)
-					return nil
+			synctest.Test(t, func(t *testing.T) {
+				l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
+				var got []seen
+				a := l.spawn("a", Func(func(ctx *Context, m Message) error {
+					key, _ := abi.FindHeader(m.Headers, abi.HeaderIdempotency)
+					attempt, _ := abi.FindHeader(m.Headers, abi.HeaderAttempt)
+					got = append(got, seen{string(key), string(attempt)})
+					if len(got) <= c.fail {
+						ctx.System().outside.fail(ctx.System(), m.Sender.uid, m.Correlation, ctx.Self().uid, ErrStopped)
+						return nil
+					}
+					return ctx.Reply("done")
+				}))
+				begun := l.clock.Now()
+				_, err := exactly(l, func() outcome { m, err := l.AskRetry(context.Background(), a, "q", c.retry); return outcome{m, err} }).split()
+				passed := l.clock.Now().Sub(begun)
+				if len(got) != c.attempts || !errors.Is(err, c.err) || passed != c.passed {
+					t.Errorf("%d attempts in %v: %v", len(got), passed, err)
 				}
-				return ctx.Reply("done")
-			}))
-			begun := l.clock.Now()
-			_, err := aside(l, func() outcome { m, err := l.AskRetry(context.Background(), a, "q", c.retry); return outcome{m, err} }).split()
-			passed := l.clock.Now().Sub(begun)
-			if len(got) != c.attempts || !errors.Is(err, c.err) || passed < c.passed || passed > c.passed+200*ms {
-				t.Errorf("%d attempts in %v: %v", len(got), passed, err)
-			}
-			var last *RetryError
-			if is := errors.As(err, &last); is != (c.err != nil && c.attempts > 1) || is && last.Attempts != c.attempts {
-				t.Errorf("%T", err)
-			}
-			for i, s := range got {
-				want := ""
-				if i > 0 {
-					want = fmt.Sprint(i + 1)
+				var last *RetryError
+				if is := errors.As(err, &last); is != (c.err != nil && c.attempts > 1) || is && last.Attempts != c.attempts {
+					t.Errorf("%T", err)
 				}
-				if s.attempt != want || s.key != got[0].key || s.key == "" || c.name == "key" && s.key != "order-17" {
-					t.Errorf("attempt %d: %+v", i+1, s)
+				for i, s := range got {
+					want := ""
+					if i > 0 {
+						want = fmt.Sprint(i + 1)
+					}
+					if s.attempt != want || s.key != got[0].key || s.key == "" || c.name == "key" && s.key != "order-17" {
+						t.Errorf("attempt %d: %+v", i+1, s)
+					}
 				}
-			}
+			})
 		})
 	}
 }

@@ -460,6 +460,20 @@ func TestK14_Durations(t *testing.T) {
 	l.pass(time.Hour)
 	l.wants("message timer")
 
+	// A question has the deadline of its context, also one that is later than the system's.
+	asked := l.spawn("asked", Func(func(ctx *Context, m Message) error {
+		at, ok := ctx.Deadline()
+		left := at.Sub(ctx.Now())
+		return tellProbe(ctx, fmt.Sprint(ok, left > 9*time.Hour && left <= 10*time.Hour))
+	}))
+	told, cancel := context.WithDeadline(context.Background(), time.Now().Add(10*time.Hour))
+	if _, _, err := l.request(asked, must(envelope("q"))(t), l.patience(told), nil); err != nil {
+		t.Error(err)
+	}
+	l.run()
+	l.wants("message true true")
+	cancel()
+
 	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
 	defer cancel()
 	if _, err := l.Ask(ctx, silent, "question"); !errors.Is(err, context.DeadlineExceeded) {

@@ -109,7 +109,7 @@ func (p Pipe) Send(v any, err error) error {
 // has stopped, with the cause ErrStopped, or after the timeout, with ErrTimeout; in both cases f is
 // not waited for. A panic in f is a failure. The error says that the actor has gone, and f is not run then.
 func (p Pipe) Go(f func(context.Context) (any, error)) error {
-	ended, err := p.sys.Ended(p.to)
+	ended, forget, err := p.sys.awaitEnd(p.to)
 	if err != nil {
 		return err
 	}
@@ -118,6 +118,7 @@ func (p Pipe) Go(f func(context.Context) (any, error)) error {
 	go func() { result <- complete(ctx, f) }()
 	go func() {
 		defer cancel(nil)
+		defer forget()
 		late, stop := p.late()
 		defer stop()
 		select {
@@ -137,12 +138,13 @@ func (p Pipe) Go(f func(context.Context) (any, error)) error {
 // goroutine of its own, which gives the ask up when the actor has stopped, or after the
 // timeout. The error says that the actor has gone; the ask is given up then.
 func (p Pipe) Answer(ask *Pending) error {
-	ended, err := p.sys.Ended(p.to)
+	ended, forget, err := p.sys.awaitEnd(p.to)
 	if err != nil {
 		ask.Cancel()
 		return err
 	}
 	go func() {
+		defer forget()
 		late, stop := p.late()
 		defer stop()
 		select {

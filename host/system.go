@@ -286,17 +286,28 @@ func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 // Ended returns a channel that is closed when the actor has stopped. It fails
 // with ErrUnknown if it has stopped already, or never was.
 func (s *System) Ended(ref Ref) (<-chan struct{}, error) {
+	c, _, err := s.awaitEnd(ref)
+	return c, err
+}
+
+// awaitEnd is Ended for who may want to know it no longer, and says so: else what waits for the end of
+// an actor that lives long would be kept for as long.
+func (s *System) awaitEnd(ref Ref) (ended <-chan struct{}, forget func(), err error) {
 	a := s.table.Get(ref.uid)
 	if a == nil {
-		return nil, ErrUnknown
+		return nil, nil, ErrUnknown
 	}
 	uid, f := s.outside.newRef(), endWaiter{make(chan struct{})}
 	s.outside.put(uid, f)
 	if !a.post(nil, sysMsg{kind: sysWatch, ref: uid}) {
 		s.outside.remove(uid)
-		return nil, ErrUnknown
+		return nil, nil, ErrUnknown
 	}
-	return f.c, nil
+	return f.c, func() {
+		if s.outside.remove(uid) {
+			a.post(nil, sysMsg{kind: sysUnwatch, ref: uid})
+		}
+	}, nil
 }
 
 // Subscribe delivers the events that filter lets pass (all if it is nil), as many

@@ -25,6 +25,7 @@ type TimeoutError struct {
 	Turn    time.Duration
 	AtLeast bool
 
+	busy  bool // in a turn that has begun since, too short to be told
 	cause error
 }
 
@@ -56,6 +57,8 @@ func (e *TimeoutError) Doing() string {
 			what = fmt.Sprintf("it has been in a turn for more than %v", e.Turn.Round(time.Millisecond))
 		case e.Turn > 0:
 			what = fmt.Sprintf("it has been in a turn for %v", e.Turn.Round(time.Millisecond))
+		case e.busy:
+			what = "it is in a turn that has begun since"
 		case i.State == StateStarting:
 			what = "it has not started yet"
 		case i.State == StateAsleep:
@@ -109,8 +112,10 @@ func (s *System) timedOut(p *promise, to Ref, v any, cause error) error {
 	a.info(e.Info)
 	if since := a.task.Since(); since != 0 {
 		e.Turn = time.Since(time.Unix(0, since))
-	} else if a.running() && a.turnCount() == p.turns {
-		e.Turn, e.AtLeast = e.Waited, true
+	} else if a.running() {
+		if e.busy = a.turnCount() != p.turns; !e.busy {
+			e.Turn, e.AtLeast = e.Waited, true
+		}
 	}
 	return e
 }
