@@ -84,6 +84,14 @@ func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 	return time.Unix(0, at), true
 }
 
+// answered is called when a handle of Context.Later was used, or nobody waits for its answer any
+// more. With the last one a kept actor may have nothing to do from then on, and has no turn that says so.
+func (a *actor) answered() {
+	if a.replies.Add(-1) == 0 && a.kept != nil {
+		a.wake(nil)
+	}
+}
+
 // passivation marks the envelope that asks a child to end if it has nothing to do.
 type passivation struct{}
 

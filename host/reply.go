@@ -83,7 +83,7 @@ func (r *Reply) send(kind abi.Kind, v any) error {
 		e.Free()
 		return ErrUnknown
 	}
-	r.actor.replies.Add(-1)
+	r.actor.answered()
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, r.actor.uid, r.actor.path, r.correlation
 	e.Value, e.Attached = nil, r.attached
 	e.SetHeaders(r.trace)
@@ -102,7 +102,7 @@ func (r *Reply) use() bool {
 type replyDoor Reply
 
 func (d *replyDoor) ended(abi.Ref, string) bool {
-	d.actor.replies.Add(-1)
+	d.actor.answered()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(d.gone)

@@ -341,5 +341,10 @@ func (h *head) CannotRewind() string { return "" }
 // Rewind implements host.Behaviour.
 func (h *head) Rewind(*host.Context) bool { return true }
 
-// End implements host.Behaviour.
-func (h *head) End(*host.Context, host.End) {}
+// End implements host.Behaviour. The next incarnation watches those that are left then: the ends of
+// the others would count as watched until it has come to them.
+func (h *head) End(ctx *host.Context, _ host.End) {
+	for x := h.used.Front(); x != nil; x = x.Next() {
+		ctx.Unwatch(x.Value.(*entry).ref)
+	}
+}

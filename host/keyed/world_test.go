@@ -39,6 +39,9 @@ func (a *worker) Started(ctx *host.Context) error {
 		return errors.New("no start")
 	}
 	a.w.starts[name]++
+	if name == "quits" {
+		ctx.Stop(ctx.Self())
+	}
 	if a.w.live[name]++; a.w.live[name] > 1 {
 		a.w.t.Errorf("two of %s", name)
 	}
@@ -84,7 +87,7 @@ func (a *worker) Receive(ctx *host.Context, m host.Message) error {
 		return ctx.Ask(probe, "x", 7, d)
 	case "later":
 		r, err := ctx.Later()
-		a.later = r
+		a.later, a.w.reply = r, r
 		return err
 	case "answer":
 		return a.later.Send("late")
@@ -95,6 +98,9 @@ func (a *worker) Receive(ctx *host.Context, m host.Message) error {
 		}))
 		if err != nil {
 			return err
+		}
+		if rest == "unwatched" {
+			return nil
 		}
 		return ctx.Watch(ref)
 	case "hold":
@@ -112,6 +118,7 @@ type world struct {
 	live   map[string]int
 	starts map[string]int
 	log    *host.Subscription
+	reply  *host.Reply // the last one of "later"
 }
 
 func newWorld(t testing.TB) *world {
