@@ -13,7 +13,7 @@ import (
 
 // Fault is something that goes wrong with messages of an actor: begin with [Kit.Fault], say which
 // messages, and end with what happens to them. Of several faults that a message meets the first one made
-// counts. What the host itself sends (starts, ends of watched actors, timers) only crashes.
+// counts. What the host itself sends (ends of watched actors, timers) only crashes; starts, restarts and ends meet no fault.
 type Fault struct {
 	k     *Kit
 	path  glob.Path
