@@ -109,7 +109,7 @@ func (p Pipe) Send(v any, err error) error {
 // has stopped, with the cause ErrStopped, or after the timeout, with ErrTimeout; in both cases f is
 // not waited for. A panic in f is a failure. The error says that the actor has gone, and f is not run then.
 func (p Pipe) Go(f func(context.Context) (any, error)) error {
-	ended, forget, err := p.sys.awaitEnd(p.to)
+	ended, forget, err := p.sys.WatchEnd(p.to)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (p Pipe) Go(f func(context.Context) (any, error)) error {
 // goroutine of its own, which gives the ask up when the actor has stopped, or after the
 // timeout. The error says that the actor has gone; the ask is given up then.
 func (p Pipe) Answer(ask *Pending) error {
-	ended, forget, err := p.sys.awaitEnd(p.to)
+	ended, forget, err := p.sys.WatchEnd(p.to)
 	if err != nil {
 		ask.Cancel()
 		return err

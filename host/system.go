@@ -284,15 +284,16 @@ func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 }
 
 // Ended returns a channel that is closed when the actor has stopped. It fails
-// with ErrUnknown if it has stopped already, or never was.
+// with ErrUnknown if it has stopped already, or never was. Who may want to know it no longer takes
+// [System.WatchEnd].
 func (s *System) Ended(ref Ref) (<-chan struct{}, error) {
-	c, _, err := s.awaitEnd(ref)
+	c, _, err := s.WatchEnd(ref)
 	return c, err
 }
 
-// awaitEnd is Ended for who may want to know it no longer, and says so: else what waits for the end of
-// an actor that lives long would be kept for as long.
-func (s *System) awaitEnd(ref Ref) (ended <-chan struct{}, forget func(), err error) {
+// WatchEnd is Ended for who may want to know it no longer, and calls forget then, more than once if need
+// be: else what waits for the end of an actor that lives long is kept for as long.
+func (s *System) WatchEnd(ref Ref) (ended <-chan struct{}, forget func(), err error) {
 	a := s.table.Get(ref.uid)
 	if a == nil {
 		return nil, nil, ErrUnknown

@@ -186,9 +186,11 @@ func (s *Server) events(c *call) error {
 		if err != nil {
 			return err
 		}
-		if gone, err = s.sys.Ended(ref); err != nil {
+		var forget func()
+		if gone, forget, err = s.sys.WatchEnd(ref); err != nil {
 			return err
 		}
+		defer forget()
 	}
 	stream, err := s.model.Events(q)
 	if err != nil {

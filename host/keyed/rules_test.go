@@ -159,7 +159,7 @@ func TestWhatWaitsComesBack(t *testing.T) {
 	w.Stop(a)
 	w.run()
 	w.wants("a:0", "a:1", "a:2")
-	a = w.leaves("a", time.Minute)
+	w.leaves("a", time.Minute)
 	w.post(r, keyed.For("a", "4"))
 	if n := w.RunUntilIdle(1); n != 1 { // the actor ends
 		t.Fatal(n)
