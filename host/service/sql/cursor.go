@@ -212,10 +212,11 @@ func (x *cursor) end() {
 	}
 }
 
-// answered is after a page.
-func (x *cursor) answered() {
+// answered answers a page and lets the next one be asked for: who has the answer may ask at once.
+func (x *cursor) answered(answer func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	answer()
 	if x.busy = false; x.ended {
 		x.sys.Stop(x.self)
 	}
@@ -305,11 +306,9 @@ func (b cursorBehaviour) answerNext(ctx *host.Context, rows int) error {
 	b.all.wg.Add(1)
 	go func() {
 		defer b.all.wg.Done()
-		// What the page is encoded from is the next one's when busy is over.
-		defer b.answered()
 		p := b.next(rows)
 		if p.err != nil {
-			_ = reply.Fail(p.err.Error())
+			b.answered(func() { _ = reply.Fail(p.err.Error()) })
 			return
 		}
 		w := abi.NewWriter(nil)
@@ -317,8 +316,8 @@ func (b cursorBehaviour) answerNext(ctx *host.Context, rows int) error {
 		w.Text("end")
 		w.Text(p.end)
 		w.Text("rows")
-		p.result.encodeRows(w)
-		_ = reply.Send(host.Raw(w.Bytes()))
+		p.result.encodeRows(w) // what it is encoded from is the next page's afterwards
+		b.answered(func() { _ = reply.Send(host.Raw(w.Bytes())) })
 	}()
 	return nil
 }

@@ -40,7 +40,12 @@ func TestGuest(t *testing.T) {
 	if _, err := askFor[int64](w, bank, []any{"add", "", "", 97}); err != "" {
 		t.Error(err)
 	}
-	// 99 rows, in pages of 10.
+	// 99 rows, in pages of 10, and of 1: the next page is asked for at once.
+	for range 5 {
+		if sum, err := askFor[[2]int64](w, bank, []any{"sum", "", "", 1}); err != "" || sum != [2]int64{99, 297} {
+			t.Error(sum, err)
+		}
+	}
 	if sum, err := askFor[[2]int64](w, bank, []any{"sum", "", "", 10}); err != "" || sum != [2]int64{99, 297} {
 		t.Error(sum, err)
 	}
