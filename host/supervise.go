@@ -109,9 +109,6 @@ func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outco
 	if p.sys.bus.quiet() {
 		return
 	}
-	if r.Again && o.Directive == 0 {
-		return // it was published when it was told of first
-	}
 	kind := EventFailed
 	if r.Escalated {
 		kind = EventEscalated

@@ -85,10 +85,7 @@ func TestWhatKeepsAwake(t *testing.T) {
 			case "answer":
 				w.tell(r, "a", "answer")
 			}
-			w.pass(time.Minute - 1)
-			w.there("a")
-			w.pass(1)
-			w.there()
+			w.endsIn(time.Minute)
 		})
 	}
 }

@@ -88,10 +88,7 @@ func TestMessageKeepsAwakeWhoWasAskedToEnd(t *testing.T) {
 	if w.starts["a"] != 1 {
 		t.Errorf("%d starts", w.starts["a"])
 	}
-	w.pass(time.Minute - 1)
-	w.there("a")
-	w.pass(1)
-	w.there()
+	w.endsIn(time.Minute)
 }
 
 // A message that the actor has in its mailbox when the keeper looks is something to do.
@@ -104,10 +101,7 @@ func TestMessageThatWaitsIsWork(t *testing.T) {
 	w.post(a, "1")
 	w.run()
 	w.there("a")
-	w.pass(time.Minute - 1)
-	w.there("a")
-	w.pass(1)
-	w.there()
+	w.endsIn(time.Minute)
 }
 
 // One that does not come to the request to end gets what was held back, behind a time.

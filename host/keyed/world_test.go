@@ -209,6 +209,15 @@ func (w *world) wants(want ...string) {
 	w.heard = nil
 }
 
+// endsIn has the only actor, "a", end after a time, and not before.
+func (w *world) endsIn(d time.Duration) {
+	w.t.Helper()
+	w.pass(d - 1)
+	w.there("a")
+	w.pass(1)
+	w.there()
+}
+
 // there are the names of the keeper's actors.
 func (w *world) there(want ...string) {
 	w.t.Helper()

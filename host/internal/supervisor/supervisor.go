@@ -173,7 +173,7 @@ func (s *Supervisor[C]) concerns(p Parent[C], r *Report, child C) *family.Member
 
 // undecided tells of a failure that nothing is decided about, unless it was told of before.
 func undecided[C Child](p Parent[C], child C, r *Report, why string) {
-	if !r.Ended {
+	if !r.Ended && !r.Again {
 		p.Decided(child, r, Outcome{Note: "nothing was decided: " + why, At: p.Now()})
 	}
 }

@@ -544,4 +544,12 @@ func TestUndecided(t *testing.T) {
 			}
 		})
 	}
+	// One that could not be resumed was told of when that was decided.
+	p := newParent(t, supervision.Default(), "a")
+	a := p.kid("a")
+	p.state = life.Stopping
+	p.s.Report(p, a, &Report{Name: a.name, Failure: boom, Orders: a.orders, Again: true})
+	if len(p.made) != 0 {
+		t.Errorf("%q", p.made)
+	}
 }
