@@ -24,12 +24,12 @@ import (
 //   - A sync of the log is a sync of the disk only if somebody waits for one.
 type disk struct {
 	vfs.FS
-	broke   func(error)  // ends the store. It must not wait
+	broke   func(error)  // ends the store, and calls leave. It must not wait
 	syncers atomic.Int64 // writes under way that are to reach the disk
 
 	mu    sync.RWMutex // held by each operation; to write by who changes state
 	state diskState
-	bad   atomic.Bool // it has failed, and is about to be cut off
+	left  atomic.Bool // nothing begins any more; what is under way may reach the files
 
 	room room
 }
@@ -87,6 +87,11 @@ func (d *disk) works() {
 	}
 }
 
+// leave keeps what begins from now on away from the files. Whoever calls may be within an
+// operation, and must have made known before that the store has failed: what is left out
+// looks to pebble as if it had been done.
+func (d *disk) leave() { d.left.Store(true) }
+
 // cut keeps everything away from the files, for good. It returns when nothing is under
 // way.
 func (d *disk) cut() {
@@ -105,11 +110,10 @@ func (d *disk) cut() {
 func (d *disk) try(fatal func(error) bool, op func() error) (state diskState, err error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	if d.state == cutOff || d.bad.Load() {
+	if d.state == cutOff || d.left.Load() {
 		return cutOff, nil
 	}
 	if err = op(); err != nil && d.state == working && fatal(err) {
-		d.bad.Store(true)
 		d.broke(err)
 		return cutOff, nil
 	}

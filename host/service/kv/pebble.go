@@ -85,7 +85,11 @@ func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) 
 	defer close(e.opened)
 	defer func() {
 		if r := recover(); r != nil {
-			err = damaged(dir, fmt.Errorf("%v", r))
+			if err = panicked(r); noRoom(err) {
+				err = fmt.Errorf("%s: %w", dir, err)
+			} else {
+				err = damaged(dir, err)
+			}
 		}
 		if err != nil {
 			e.disk.cut()
@@ -178,7 +182,24 @@ func (e *onDisk) Errorf(format string, args ...any) {
 
 // Fatalf implements pebble.Logger. Pebble's own ends the process. Here the store ends, and
 // the process goes on: nothing that pebble does from now on reaches the files.
-func (e *onDisk) Fatalf(format string, args ...any) { e.fail(fmt.Errorf(format, args...)) }
+func (e *onDisk) Fatalf(format string, args ...any) {
+	f := &fatal{text: fmt.Sprintf(format, args...)}
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			f.causes = append(f.causes, err)
+		}
+	}
+	e.fail(f)
+}
+
+// fatal is what pebble calls so. Its text has lost what caused it: a full disk is no damage.
+type fatal struct {
+	text   string
+	causes []error
+}
+
+func (f *fatal) Error() string   { return f.text }
+func (f *fatal) Unwrap() []error { return f.causes }
 
 // background is told what has gone wrong beside the requests. Pebble would try the same
 // again at once and for ever.
@@ -191,6 +212,7 @@ func (e *onDisk) fail(err error) {
 			err = damaged(e.dir, err)
 		}
 		e.failed.Store(&err)
+		e.disk.leave() // at once: pebble goes on as if what it calls fatal had not happened
 		close(e.broken)
 		e.log.Error("the store has failed", "store", e.dir, "error", err)
 		// Whoever calls may hold pebble's locks, and be within an operation.
@@ -214,7 +236,7 @@ func (e *onDisk) closeDB() (err error) {
 		e.use.Lock() // for good
 		defer func() {
 			if r := recover(); r != nil {
-				err = fmt.Errorf("panic: %v", r)
+				err = panicked(r)
 			}
 		}()
 		err = e.db.Close()
@@ -297,10 +319,18 @@ func (e *onDisk) readError(err error) error {
 	return fmt.Errorf("%s: %w", e.dir, err)
 }
 
+// panicked is what a panic of pebble's was about.
+func panicked(r any) error {
+	if err, ok := r.(error); ok {
+		return fmt.Errorf("panic: %w", err)
+	}
+	return fmt.Errorf("panic: %v", r)
+}
+
 // guard makes an error of a panic of pebble's, and ends the store.
 func (e *onDisk) guard(err *error) {
 	if r := recover(); r != nil {
-		e.fail(fmt.Errorf("panic: %v", r))
+		e.fail(panicked(r))
 		*err = e.failure()
 	}
 }
@@ -416,14 +446,20 @@ func (e *onDisk) close() error {
 		go func() { ended <- e.closeDB() }()
 		t := time.NewTimer(closeTime)
 		defer t.Stop()
-		select {
-		case err := <-ended:
-			e.disk.cut()
-			return errors.Join(err, e.lock.release())
-		case <-e.broken:
-		case <-full:
-		case <-t.C:
+		for why == nil {
+			select {
+			case err := <-ended:
+				e.disk.cut()
+				return errors.Join(err, e.lock.release())
+			case <-e.broken:
+				why = e.failure()
+			case <-full:
+				full, why = e.trouble()
+			case <-t.C:
+				why = errSlow
+			}
 		}
+		e.fail(why) // whoever waits for a sync is not to take for one what is cut off
 	}
 	e.disk.cut()
 	if e.lock == nil { // it was handed on
@@ -431,6 +467,9 @@ func (e *onDisk) close() error {
 	}
 	return errors.Join(e.failure(), e.lock.release())
 }
+
+// errSlow ends a store that does not end by itself.
+var errSlow = errors.New("it did not end in time, and was cut off")
 
 // reopen is a new engine on the same files, after this one has failed.
 func (e *onDisk) reopen() (*onDisk, error) {

@@ -29,6 +29,7 @@ type store struct {
 	sync    chan *commit // applied, in order, not yet as durable as they should be
 	quit    chan struct{}
 	gone    chan struct{} // closed when all is answered that will be
+	opening chan struct{} // room for one: who opens a new engine, and in the end who closes the last
 	closing sync.Once
 	latest  atomic.Int64 // time that was seen, ns: it does not go back
 	hub     hub
@@ -81,6 +82,7 @@ func openStore(eng engine, clock host.Clock, log *slog.Logger, again func(engine
 		clock: clock, log: log, again: again,
 		commits: make(chan *commit, waitingWrites), revive: make(chan struct{}, 1),
 		sync: make(chan *commit, unsynced), quit: make(chan struct{}), gone: make(chan struct{}),
+		opening: make(chan struct{}, 1),
 	}
 	if err := s.load(eng); err != nil {
 		if changed, why := eng.trouble(); why == nil || changed != nil || again == nil {
@@ -259,8 +261,28 @@ func (s *store) write() {
 	}
 }
 
-// replace opens the store anew if it has failed.
+// closed reports whether the store has been closed.
+func (s *store) closed() bool {
+	select {
+	case <-s.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// replace opens the store anew if it has failed. Closing makes it fail, too: then the files are
+// those of whoever opens them next.
 func (s *store) replace() {
+	select {
+	case s.opening <- struct{}{}:
+		defer func() { <-s.opening }()
+	case <-s.quit:
+		return
+	}
+	if s.closed() {
+		return
+	}
 	old := s.engine()
 	changed, why := old.trouble()
 	now := s.clock.Now()
@@ -269,6 +291,10 @@ func (s *store) replace() {
 	}
 	s.revived = now
 	eng, err := s.again(old)
+	if err == nil && s.closed() {
+		_ = eng.close() // nobody else does
+		return
+	}
 	if err == nil {
 		if err = s.load(eng); err != nil {
 			if _, why := eng.trouble(); why != nil {
@@ -444,6 +470,10 @@ func (s *store) close() error {
 func (s *store) end() error {
 	t := time.NewTimer(closeTime)
 	defer t.Stop()
+	select {
+	case s.opening <- struct{}{}: // for good
+	case <-t.C:
+	}
 	_, why := s.engine().trouble()
 	if why == nil {
 		select {
