@@ -97,6 +97,7 @@ func TestFeedFindsNestedActors(t *testing.T) {
 	sys := family(t, 50*time.Millisecond)
 	got := map[int]string{}
 	input := `{"to": "parent/kid", "message": 1}
+{"wait": "idle"}
 {"to": "parent", "message": "fail"}
 {"wait": "idle"}
 {"to": "parent/kid", "message": 2}
@@ -109,7 +110,7 @@ func TestFeedFindsNestedActors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[int]string{1: "reply 1", 4: "reply 2", 5: `invalid nullthere is no actor "parent/kit"; did you mean "parent/kid"?`} {
+	for n, want := range map[int]string{1: "reply 1", 5: "reply 2", 6: `invalid nullthere is no actor "parent/kit"; did you mean "parent/kid"?`} {
 		if got[n] != want {
 			t.Errorf("line %d: %s, want %s", n, got[n], want)
 		}

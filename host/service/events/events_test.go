@@ -214,6 +214,7 @@ func TestSlowSubscriberOfEvents(t *testing.T) {
 		b.spawn(fmt.Sprint("a", i), worker())
 	}
 	l.wants("lifecycle.started path=/user/a0", "lifecycle.started path=/user/a1")
+	b.settle() // the others have come as far as they get
 	b.clock.Advance(time.Second)
 	l.wants("lifecycle.started path=/user/a8 missed=6", "lifecycle.started path=/user/a9")
 }

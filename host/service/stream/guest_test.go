@@ -148,8 +148,12 @@ func TestGuestErrors(t *testing.T) {
 	want(err, "nobody")
 	p, src = NewSource(Params{})
 	ref = w.spawn(p)
+	ended, err := w.sys.Ended(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
 	src.Abandon()
-	<-src.Done()
+	<-ended
 	_, err = w.do(guest, "digest", ref, nil)
 	want(err, "no such actor")
 }
