@@ -95,6 +95,7 @@ type actor struct {
 	taken      *taken // bound questions; nil: none
 	keeping    keeping
 	kept       *keptState // nil: the parent is no keeper
+	surplus    bool       // a guest that has an instance beyond the bound
 	renewals   int        // that its supervisor has not dealt with
 	rnd        *rand.Rand
 }
@@ -271,6 +272,9 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	}
 	if !a.box.settled() {
 		a.box.settle()
+	}
+	if a.surplus {
+		a.putAwayIfOver()
 	}
 	if a.kept != nil {
 		a.noteRest(a.done.Load() != a.turns)

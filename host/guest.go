@@ -27,6 +27,7 @@ type guest struct {
 
 	node   residency.Node
 	asleep *sandbox.Snapshot // instead of an instance
+	failed bool              // the state that sleeps is that behind a failed turn
 
 	refkey   abi.RefKey
 	seed     [abi.SeedSize]byte
@@ -68,14 +69,10 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	g.draw(a.incarnation())
 	x := g.inst.Load()
 	if x == nil {
-		err := g.weigh()
-		if err == nil {
-			x, err = sandbox.Get(g.image)
-		}
-		if err != nil {
+		var err error
+		if x, err = g.obtain(sandbox.Weight(g.image), nil); err != nil {
 			return asFailure(abi.FailureInit, err)
 		}
-		g.take(ctx.scr, x)
 	}
 	if !g.image.Frozen() {
 		in := *g.limits(ctx.scr, g.turnTime(ctx.scr))
@@ -158,11 +155,11 @@ func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender ab
 // Handle implements Behaviour: it runs a batch of messages.
 func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	a, scr := g.actor, ctx.scr
-	x, err := g.instance(scr)
+	x, err := g.instance()
 	if err != nil {
-		return g.noInstance(scr, err)
+		return g.noInstance(err)
 	}
-	g.use(scr)
+	g.use()
 	if !sandbox.Batching(g.image) {
 		budget = 1
 	}
@@ -233,8 +230,8 @@ type verdict struct {
 // Decide implements Behaviour: a turn with a child_failed envelope, which the guest
 // answers with the command decide.
 func (g *guest) Decide(ctx *Context, child Ref, f *abi.Failure) (supervision.Directive, *abi.Failure) {
-	x, err := g.instance(ctx.scr)
-	if err != nil {
+	x, err := g.instance()
+	if err != nil || x == nil {
 		return 0, nil // the default decides
 	}
 	g.verdict = verdict{asked: true}
@@ -268,7 +265,7 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	if !end.Last {
 		what, kind, payload = "before the restart", abi.KindPreRestart, nil
 	}
-	x, err := g.instance(scr)
+	x, err := g.instance()
 	if err != nil {
 		a.sys.logf(a, abi.LogError, "%s: %v", what, err)
 		return

@@ -97,9 +97,6 @@ func (g *guest) Grow(from, to uint64) bool {
 	return true
 }
 
-// weigh reserves what an instance of the image takes, before there is one.
-func (g *guest) weigh() error { return g.actor.hold(account.Memory, sandbox.Weight(g.image)) }
-
 // noRoom reports whether an instance cannot be had at the moment, for there are too many or
 // they weigh too much.
 func noRoom(err error) bool {

@@ -110,10 +110,16 @@ func (g *guest) CannotRewind() string {
 // Rewind implements Behaviour.
 func (g *guest) Rewind(ctx *Context) bool {
 	a, x, s := g.actor, g.inst.Load(), g.states
-	if x == nil && g.asleep != nil {
+	if x == nil && g.asleep != nil && !g.failed {
 		return true // nothing has run since it fell asleep
 	}
-	if x == nil || s == nil || x.Restore(&s.snap) != nil {
+	if s == nil {
+		return false
+	}
+	if x == nil { // it was needed elsewhere
+		x = g.another(&s.snap)
+	}
+	if x == nil || x.Restore(&s.snap) != nil {
 		return false
 	}
 	defer func() { a.account.Note(account.Memory, x.Weight()) }() // that of the failed turn is given back
@@ -133,6 +139,16 @@ func (g *guest) Rewind(ctx *Context) bool {
 		}
 	}
 	return true
+}
+
+// another is a fresh instance with room for a state, nil if there is none.
+func (g *guest) another(s *sandbox.Snapshot) *sandbox.Instance {
+	g.forgetSleep()
+	x, err := g.obtain(sandbox.SavedWeight(g.image, s), nil)
+	if err != nil {
+		return nil
+	}
+	return x
 }
 
 // forgetStates drops what was remembered.

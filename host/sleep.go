@@ -6,7 +6,6 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
-	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -15,12 +14,56 @@ import (
 // are the host's. Who sleeps when is decided by host/internal/residency.
 
 // AskToSleep implements residency.Sleeper.
-func (g *guest) AskToSleep(w *dispatch.Worker) {
-	if w != nil {
-		g.actor.post(scratchOf(w), sysMsg{kind: sysSleep})
-		return
+func (g *guest) AskToSleep() { g.actor.post(nil, sysMsg{kind: sysSleep}) }
+
+// PutAway implements residency.Sleeper. It takes the place of a run of the actor: to post it a
+// message would not do, for its turn may be long in coming, and until then one instance is too many.
+func (g *guest) PutAway() (done bool) {
+	g.actor.disp.Visit(&g.actor.task, func() { done = g.putAway() })
+	return done
+}
+
+// SleepNext implements residency.Sleeper.
+func (g *guest) SleepNext() { g.actor.surplus = true }
+
+// putAwayIfOver is called at the end of a run of a guest for whose instance there was no room.
+func (a *actor) putAwayIfOver() {
+	a.surplus = false
+	if g, ok := a.behaviour.(*guest); ok && a.sys.awake.Over() {
+		g.putAway()
 	}
-	g.actor.post(nil, sysMsg{kind: sysSleep})
+}
+
+// putAway gives the instance back between two runs, whatever is still to be done: what waits for
+// the actor wakes it. A state that nobody will come back to is not kept.
+func (g *guest) putAway() bool {
+	a, x := g.actor, g.inst.Load()
+	if x == nil {
+		return false
+	}
+	state := a.life.State()
+	if state != life.Running && (x.Poisoned() || !a.begun.Load()) {
+		g.release()
+		return true
+	}
+	s, err := x.Drain()
+	if err != nil {
+		a.sys.awake.Remove(&g.node) // it counts again when it is used
+		return false
+	}
+	g.fallAsleep(s)
+	g.failed = state == life.Failed
+	return true
+}
+
+// fallAsleep keeps a state instead of the instance.
+func (g *guest) fallAsleep(s *sandbox.Snapshot) {
+	a := g.actor
+	g.asleep, g.failed = s, false
+	g.noteStates()
+	g.release()
+	a.sys.asleep.Add(1)
+	a.asleep.Store(true)
 }
 
 // residency handles the system messages about the instance.
@@ -43,46 +86,59 @@ func (g *guest) sleep() {
 	if err != nil {
 		return
 	}
-	g.asleep = s
-	a.account.Note(account.Snapshot, int64(s.Bytes()))
-	g.release()
-	a.sys.asleep.Add(1)
-	a.asleep.Store(true)
+	g.fallAsleep(s)
 }
 
 // instance is the actor's instance; one that sleeps is woken. It fails with
 // sandbox.ErrTooManyInstances if there is none at the moment.
-func (g *guest) instance(scr *scratch) (*sandbox.Instance, error) {
+func (g *guest) instance() (*sandbox.Instance, error) {
 	if x := g.inst.Load(); x != nil || g.asleep == nil {
 		return x, nil
 	}
-	err := g.actor.hold(account.Memory, sandbox.SavedWeight(g.image, g.asleep))
-	var x *sandbox.Instance
-	if err == nil {
-		x, err = sandbox.GetSaved(g.image, g.asleep)
+	x, err := g.wakeUp()
+	if err != nil && noRoom(err) && g.actor.sys.awake.MakeRoom(&g.node) {
+		x, err = g.wakeUp()
 	}
+	return x, err
+}
+
+func (g *guest) wakeUp() (*sandbox.Instance, error) {
+	x, err := g.obtain(sandbox.SavedWeight(g.image, g.asleep), g.asleep)
 	if err != nil {
-		g.actor.account.Note(account.Memory, 0)
 		return nil, err
 	}
 	g.asleep, g.waiting = nil, false
 	g.actor.asleep.Store(false)
 	g.noteStates()
 	g.actor.sys.asleep.Add(-1)
-	g.take(scr, x)
 	return x, nil
 }
 
-// take makes x the actor's instance.
-func (g *guest) take(scr *scratch, x *sandbox.Instance) {
+// obtain gets the actor an instance of a weight, in the state s or, if that is nil, a fresh one.
+// Where there are as many as may be, it is one that another guest has given back for it.
+func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
+	a := g.actor
+	g.use() // first: who makes room does so before there is one more
+	if err = a.hold(account.Memory, weight); err == nil {
+		if s != nil {
+			x, err = sandbox.GetSaved(g.image, s)
+		} else {
+			x, err = sandbox.Get(g.image)
+		}
+	}
+	if err != nil {
+		a.sys.awake.Remove(&g.node)
+		a.account.Note(account.Memory, 0)
+		return nil, err
+	}
 	g.inst.Store(x)
-	g.use(scr)
+	return x, nil
 }
 
-// use notes that the instance is being used.
-func (g *guest) use(scr *scratch) {
+// use notes that the instance is being used, or is about to be.
+func (g *guest) use() {
 	if g.sleeps {
-		g.actor.sys.awake.Use(scr.w, &g.node)
+		g.actor.sys.awake.Use(&g.node)
 	}
 }
 
@@ -101,7 +157,7 @@ const instanceRetry = 5 * time.Millisecond
 
 // noInstance deals with an actor that cannot be woken: for lack of an instance it
 // waits, anything else is a failure.
-func (g *guest) noInstance(scr *scratch, err error) *abi.Failure {
+func (g *guest) noInstance(err error) *abi.Failure {
 	a := g.actor
 	if !noRoom(err) {
 		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
@@ -111,7 +167,6 @@ func (g *guest) noInstance(scr *scratch, err error) *abi.Failure {
 		g.memoryRefused("instance", err)
 	}
 	a.holds.add(holdInstance)
-	a.sys.awake.Evict(scr.w, &g.node)
 	a.alarms.After(a.Clock(), instanceRetry, func() { a.post(nil, sysMsg{kind: sysInstance}) })
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -215,14 +214,9 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := a.hold(account.Memory, sandbox.SavedWeight(g.image, snap)); err != nil {
+	if _, err := g.obtain(sandbox.SavedWeight(g.image, snap), snap); err != nil {
 		return err
 	}
-	x, err := sandbox.GetSaved(g.image, snap)
-	if err != nil {
-		return err
-	}
-	g.take(ctx.scr, x)
 	a.number.Store(s.Incarnation)
 	a.turns, g.spawned = s.Turns, s.Spawned
 	g.draw(s.Incarnation)

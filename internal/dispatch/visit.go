@@ -1,8 +1,8 @@
 package dispatch
 
 // Visit calls f as if it were a run of t, if t is idle; false, and f is not called, if it is
-// not. f sees what every run before has written; it must be short, and change nothing. Any
-// goroutine may call it.
+// not. f sees what every run before has written, and every run after sees what f has; it must be
+// short. Any goroutine may call it, also one that runs another task.
 func (d *Dispatcher) Visit(t *Task, f func()) bool {
 	if !t.state.CompareAndSwap(idle, running) {
 		return false

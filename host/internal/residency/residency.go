@@ -10,15 +10,18 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/clock"
-	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/linked"
 )
 
-// Sleeper is a guest that can give its instance back.
+// Sleeper is a guest that can give its instance back, which ends with a call of Remove.
 type Sleeper interface {
-	// AskToSleep has the guest give its instance back when it is idle. w is the worker
-	// that asks, or nil. It must not wait.
-	AskToSleep(w *dispatch.Worker)
+	// AskToSleep has the guest give its instance back when it is idle. It must not wait.
+	AskToSleep()
+	// PutAway gives the guest's instance back at once, and says so. Not if it is running or
+	// about to; nor if its state cannot be kept, then it is removed all the same.
+	PutAway() bool
+	// SleepNext has the guest, which is running, give its instance back when that is over.
+	SleepNext()
 }
 
 // Node is a guest's place among those that are awake. The zero value is not among them.
@@ -38,10 +41,12 @@ func (n *Node) Init(s Sleeper, key uint64) {
 func (n *Node) Used() bool { return n.used.Load() }
 
 // List is the guests of a system that are awake, in the order in which they got their
-// instances. Make one with New; all methods are for any goroutine.
+// instances. Make one with New; all methods are for any goroutine. More than most are awake only
+// for as long as those are running that could not put anybody else away, so there are at most as
+// many beyond it as runs are under way.
 type List struct {
 	after  time.Duration // 0: never
-	most   int64         // 0: no goal
+	most   int64         // 0: no bound
 	clock  clock.Clock
 	count  atomic.Int64
 	armed  atomic.Bool
@@ -62,22 +67,23 @@ type shard struct {
 }
 
 // New makes a list: guests sleep when they were idle for after (0: never), and earlier
-// when more than most are awake (0: no goal).
+// when more than most are awake (0: no bound).
 func New(c clock.Clock, after time.Duration, most int) *List {
 	return &List{clock: c, after: after, most: int64(most)}
 }
 
-// Use notes that a guest has an instance and uses it. If there are too many, another
-// one is asked to sleep. It costs a load where nothing is new.
-func (l *List) Use(w *dispatch.Worker, n *Node) {
+// Use notes that a guest has an instance and uses it. If there are too many, another one
+// is put away before Use returns, or else this one will be after its run. It costs a load
+// where nothing is new.
+func (l *List) Use(n *Node) {
 	if !n.used.Load() {
 		n.used.Store(true)
-		l.add(w, n)
+		l.add(n)
 	}
 }
 
-// add enters a node. Whoever is asked to sleep is forgotten until it is used again.
-func (l *List) add(w *dispatch.Worker, n *Node) {
+// add enters a node, if it is not there.
+func (l *List) add(n *Node) {
 	if l.after == 0 && l.most == 0 {
 		return
 	}
@@ -89,13 +95,26 @@ func (l *List) add(w *dispatch.Worker, n *Node) {
 	}
 	s.list.PushBack(&n.place)
 	s.mu.Unlock()
-	if awake := l.count.Add(1); l.most > 0 && awake > l.most {
-		l.Evict(w, n)
+	l.count.Add(1)
+	for i := 0; l.Over(); i++ {
+		if i == tries {
+			n.sleeper.SleepNext()
+			break
+		}
+		l.evict(n)
 	}
 	if l.after > 0 && l.armed.CompareAndSwap(false, true) {
 		l.arm()
 	}
 }
+
+// tries is how many guests are looked at to find one that can be put away. Two rounds of all
+// shards find an idle one of a few; where thousands are awake and all are busy, it is time to
+// give up.
+const tries = 2 * shards
+
+// Over reports whether more guests are awake than may be.
+func (l *List) Over() bool { return l.most > 0 && l.count.Load() > l.most }
 
 // Remove notes that a guest has no instance any more.
 func (l *List) Remove(n *Node) {
@@ -109,20 +128,27 @@ func (l *List) Remove(n *Node) {
 	}
 }
 
-// Evict asks one of the oldest to sleep, of one shard after the other; never the newcomer
-// that needs the room.
-func (l *List) Evict(w *dispatch.Worker, newcomer *Node) {
-	for range 2 * shards { // those with a second chance have used it in the second round
-		if n := l.shards[l.next.Add(1)%shards].victim(newcomer); n != nil {
-			l.count.Add(-1)
-			n.sleeper.AskToSleep(w)
-			return
+// MakeRoom puts one away for a newcomer that gets no instance; false if there is none that
+// could be.
+func (l *List) MakeRoom(newcomer *Node) bool {
+	for range tries {
+		if l.evict(newcomer) {
+			return true
 		}
 	}
+	return false
 }
 
-// victim is the oldest that was not used since it was last looked at.
-func (s *shard) victim(newcomer *Node) *Node {
+// evict puts one of the oldest away if it is idle, of one shard after the other; never the
+// newcomer that needs the room.
+func (l *List) evict(newcomer *Node) bool {
+	n := l.shards[l.next.Add(1)%shards].victim(newcomer)
+	return n != nil && n.sleeper.PutAway()
+}
+
+// victim is the oldest that was not used since it was last looked at, among some, or else the
+// oldest. It goes to the back: if it cannot be put away, others are next.
+func (s *shard) victim(newcomer *Node) (oldest *Node) {
 	const looks = 16
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,12 +159,16 @@ func (s *shard) victim(newcomer *Node) *Node {
 		}
 		n := first.Of
 		s.list.Remove(&n.place)
-		if n != newcomer && !n.used.Swap(false) {
-			return n
-		}
 		s.list.PushBack(&n.place)
+		switch {
+		case n == newcomer:
+		case !n.used.Swap(false):
+			return n
+		case oldest == nil:
+			oldest = n
+		}
 	}
-	return nil
+	return oldest
 }
 
 // arm sweeps after the time that a guest may be idle.
@@ -157,7 +187,7 @@ func (l *List) sweep() {
 		idle := l.shards[i].idle()
 		l.count.Add(int64(-len(idle)))
 		for _, n := range idle {
-			n.sleeper.AskToSleep(nil)
+			n.sleeper.AskToSleep()
 		}
 	}
 	l.armed.Store(false) // before the look: who comes after it arms
