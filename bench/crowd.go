@@ -65,10 +65,8 @@ func (l *lab) measureCrowd(size string) error {
 	if err != nil {
 		return err
 	}
-	// Those that are to sleep come to it in bursts, tens of thousands late: with the default bound of
-	// memory a start is refused on the way to a million where a machine has less than 32 GiB.
 	p, err := newProductWith(l.ctx, pingWAT, 1, func(c host.Config) host.Config {
-		return c.WithMostAwake(crowdAwake).WithIdleAfter(0).WithMemory(0)
+		return c.WithMostAwake(crowdAwake).WithIdleAfter(0)
 	})
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
@@ -21,7 +23,7 @@ type product struct {
 
 	// What the referee does when a guest reports to it: it goes on left times, on the
 	// guests' own worker, so that no other thread must be woken meanwhile.
-	left int
+	left atomic.Int64
 	step func(*host.Context) error
 }
 
@@ -50,12 +52,12 @@ func newProductWith(ctx context.Context, wasm []byte, workers int, change func(h
 	p := &product{engine: engine, image: image, sys: sys, done: make(chan struct{}, 1024)}
 	p.props = host.Guest(image, "ping").WithCapabilities(host.Capabilities{Send: []string{"/user/referee"}})
 	p.referee, err = sys.Spawn("referee", host.Func(func(ctx *host.Context, m host.Message) error {
-		if p.left == 0 {
+		if p.left.Load() == 0 {
 			p.last = append(p.last[:0], m.Payload...)
 			p.done <- struct{}{}
 			return nil
 		}
-		p.left--
+		p.left.Add(-1)
 		return p.step(ctx)
 	}).WithLimits(host.Limits{Children: 1 << 20}))
 	return p, err
@@ -75,20 +77,27 @@ func number(n uint32) host.Raw {
 
 // drive makes the referee do step n times, each after a report, and waits.
 func (p *product) drive(n int, step func(*host.Context) error) error {
-	p.left, p.step = n, step
+	p.step = step
+	p.left.Store(int64(n))
 	if err := p.sys.Tell(p.referee, number(0)); err != nil {
 		return err
 	}
 	return p.wait()
 }
 
-// wait for the referee.
+// wait for the referee, as long as it gets on.
 func (p *product) wait() error {
-	select {
-	case <-p.done:
-		return nil
-	case <-time.After(patience):
-		return errStuck
+	for before := int64(-1); ; {
+		select {
+		case <-p.done:
+			return nil
+		case <-time.After(patience):
+		}
+		left := p.left.Load()
+		if left == before || left == 0 {
+			return fmt.Errorf("%w; %d steps are left, %d actors have failed", errStuck, left, p.sys.Stats().Crashes)
+		}
+		before = left
 	}
 }
 
