@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -195,4 +196,25 @@ func TestWorldsAgree(t *testing.T) {
 	if err := checkSkynet(44, 10); err == nil {
 		t.Error("a wrong sum is not noticed")
 	}
+}
+
+// TestResidentEach: what was freed before is not counted against what is there after.
+func TestResidentEach(t *testing.T) {
+	touched := func(n int) [][]byte {
+		all := make([][]byte, n)
+		for i := range all {
+			all[i] = bytes.Repeat([]byte{1}, 16<<10)
+		}
+		return all
+	}
+	runtime.KeepAlive(touched(4000))
+	var kept [][]byte
+	each, err := residentEach(1000, func(n int) error { kept = touched(n); return nil })
+	if err != nil || each < 15<<10 || each > 20<<10 {
+		t.Errorf("%v bytes, %v; each has 16 KiB", each, err)
+	}
+	if _, err := residentEach(1000, func(int) error { kept = nil; return nil }); err == nil {
+		t.Error("less than nothing is a figure")
+	}
+	runtime.KeepAlive(kept)
 }

@@ -528,6 +528,9 @@ func residentEach(n int, make func(n int) error) (float64, error) {
 		return 0, err
 	}
 	after, err := resident()
+	if err == nil && after <= before {
+		err = fmt.Errorf("%d actors take %.0f bytes less than none: something else has given memory back meanwhile", n, before-after)
+	}
 	return (after - before) / float64(n), err
 }
 
