@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -41,7 +40,7 @@ func AskAs[T any](ctx context.Context, s *System, to Ref, v any) (T, error) {
 	return out, nil
 }
 
-func (s *System) ask(ctx context.Context, to Ref, v any, e *mailbox.Envelope) (m Message, err error) {
+func (s *System) ask(ctx context.Context, to Ref, v any, e *mailbox.Envelope) (Message, error) {
 	return s.askUntil(ctx, to, v, e, s.patience(ctx), nil)
 }
 
@@ -54,28 +53,52 @@ func (s *System) askUntil(ctx context.Context, to Ref, v any, e *mailbox.Envelop
 	if s.cfg.values != nil {
 		e.Attached = stillBelow(s.carry(ctx), e.Attached)
 	}
-	uid, p, err := s.request(to, e, until, ctx)
-	if err != nil {
-		return Message{}, err
-	}
-	select {
-	case m := <-p.c:
-		return m, s.askEnded(p, to, v, m)
-	case <-ctx.Done():
-		if !s.outside.remove(uid) { // it was answered meanwhile
-			m := <-p.c
-			return m, s.askEnded(p, to, v, m)
+	p := newPromise(until)
+	uid, err := s.enter(p, to, e, ctx)
+	switch {
+	case err == nil:
+		answered, cause := s.await(ctx, p, uid, over)
+		if m = p.answer; !answered {
+			err = s.timedOut(p, to, v, cause)
+		} else if m.Kind != abi.KindReply {
+			err = s.askEnded(p, to, v, m)
 		}
-		s.recent.add(uid, "")
-		return Message{}, s.timedOut(p, to, v, ctx.Err())
-	case <-over:
-		if !s.outside.remove(uid) {
-			m := <-p.c
-			return m, s.askEnded(p, to, v, m)
-		}
-		s.recent.add(uid, "")
-		return Message{}, s.timedOut(p, to, v, nil)
+	case p.answered: // who has refused the question has said so to the asker, too
+		<-p.waked
 	}
+	p.free()
+	return m, err
+}
+
+// await waits for an answer; without one the cause is the context's, if that is what has ended.
+func (s *System) await(ctx context.Context, p *promise, uid abi.Ref, over <-chan struct{}) (answered bool, cause error) {
+	done := ctx.Done()
+	if done == nil && over == nil { // a select costs more
+		<-p.waked
+		return true, nil
+	}
+	if over == nil {
+		select {
+		case <-p.waked:
+			return true, nil
+		case <-done:
+			cause = ctx.Err()
+		}
+	} else {
+		select {
+		case <-p.waked:
+			return true, nil
+		case <-done:
+			cause = ctx.Err()
+		case <-over:
+		}
+	}
+	if !s.outside.remove(uid) { // it was answered meanwhile
+		<-p.waked
+		return true, nil
+	}
+	s.recent.add(uid, "")
+	return false, cause
 }
 
 // askEnded is what an ask has ended with.
@@ -91,7 +114,7 @@ func (s *System) askEnded(p *promise, to Ref, v any, m Message) error {
 func (s *System) patience(ctx context.Context) patience {
 	p := patience{at: s.time.now()}
 	if at, ok := ctx.Deadline(); ok {
-		p.due = p.at + int64(time.Until(at))
+		p.due = s.time.of(at, p.at)
 	} else {
 		p.due, p.swept = p.at+int64(s.cfg.askTimeout), true
 	}
@@ -110,10 +133,7 @@ type patience struct {
 func (s *System) request(to Ref, e *mailbox.Envelope, until patience, room context.Context) (abi.Ref, *promise, error) {
 	p := &promise{c: make(chan Message, 1), patience: until}
 	uid, err := s.enter(p, to, e, room)
-	if err != nil {
-		return 0, nil, err
-	}
-	return uid, p, nil
+	return uid, p, err
 }
 
 // enter sends a question in the name of a promise.

@@ -260,8 +260,8 @@ func (d *inboxDoor) ended(of abi.Ref, reason string) bool {
 }
 func (d *inboxDoor) expire(int64) bool { return false }
 
-// watchers are all handles: the inbox is closed.
-func (d *inboxDoor) watchers() []abi.Ref {
+// left returns all handles: the inbox is closed.
+func (d *inboxDoor) left() []abi.Ref {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()

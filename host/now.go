@@ -68,3 +68,11 @@ func (t *turnClock) now() int64 {
 	}
 	return a.unix + int64(passed)
 }
+
+// of is a time of the machine's clock by the turns' one, which shows now.
+func (t *turnClock) of(at time.Time, now int64) int64 {
+	if a := t.anchor.Load(); a != nil {
+		return a.unix + int64(at.Sub(a.at))
+	}
+	return now + int64(time.Until(at))
+}

@@ -43,8 +43,9 @@ type outsider interface {
 	ended(of abi.Ref, reason string) (over bool)
 	// expire says what time it is.
 	expire(now int64) (over bool)
-	// watchers are the handles to be told when it is over.
-	watchers() []abi.Ref
+	// left is called when it has been taken out, once and without the lock: it may belong to
+	// somebody else afterwards. It returns the handles that are to be told that it is over.
+	left() []abi.Ref
 }
 
 func (o *outsiders) shard(uid abi.Ref) *outsideShard { return &o.shards[uint64(uid)%outsideShards] }
@@ -79,7 +80,7 @@ func (o *outsiders) remove(uid abi.Ref) bool {
 
 // tell tells the handles of an outsider that has gone.
 func (o *outsiders) tell(x outsider) {
-	for _, w := range x.watchers() {
+	for _, w := range x.left() {
 		o.abandoned(w)
 	}
 }
@@ -153,55 +154,6 @@ func (o *outsiders) observe(uid abi.Ref, correlation uint64, handle abi.Ref) boo
 	return ok
 }
 
-// promise is an ask from Go. It ends with one message.
-type promise struct {
-	c         chan Message
-	asked     asks.Answerers
-	patience  patience
-	turns     uint64 // of who was asked, until then
-	observers []abi.Ref
-
-	parts chan part // of an ask of several; instead of c
-	part  int
-}
-
-// put ends it. There is room.
-func (p *promise) put(m Message) {
-	if p.parts != nil {
-		p.parts <- part{p.part, m}
-		return
-	}
-	p.c <- m
-}
-
-func (p *promise) take(s *System, e *mailbox.Envelope) (DeadReason, error, bool) {
-	if _, ours := e.Value.(hostAnswer); !ours && !p.asked.Has(e.Sender) {
-		return DeadForged, ErrDenied, false
-	}
-	p.put(s.message(e))
-	return 0, nil, true
-}
-
-func (p *promise) fail(_ uint64, target abi.Ref, err error) bool {
-	if !p.asked.Has(target) {
-		return false
-	}
-	p.put(Message{Kind: abi.KindReplyError, err: err, Payload: appendText(nil, err.Error())})
-	return true
-}
-
-func (p *promise) delegate(_ uint64, from, to abi.Ref) { p.asked.Delegate(from, to) }
-func (p *promise) ended(abi.Ref, string) bool          { return false }
-func (p *promise) watchers() []abi.Ref                 { return p.observers }
-
-func (p *promise) expire(now int64) bool {
-	if !p.patience.swept || p.patience.due > now {
-		return false
-	}
-	p.put(Message{Kind: abi.KindReplyError, err: ErrTimeout, Payload: appendText(nil, ErrTimeout.Error())})
-	return true
-}
-
 // message is what an envelope brings to somebody outside.
 func (s *System) message(e *mailbox.Envelope) Message {
 	m := Message{Kind: e.Kind, Sender: s.sender(e), Correlation: e.Correlation, Payload: append([]byte(nil), e.Payload...)}
@@ -221,7 +173,7 @@ func (f endWaiter) fail(uint64, abi.Ref, error) bool  { return false }
 func (f endWaiter) delegate(uint64, abi.Ref, abi.Ref) {}
 func (f endWaiter) ended(abi.Ref, string) bool        { close(f.c); return true }
 func (f endWaiter) expire(int64) bool                 { return false }
-func (f endWaiter) watchers() []abi.Ref               { return nil }
+func (f endWaiter) left() []abi.Ref                   { return nil }
 
 // sweeper ends asks without a deadline of their own, so that none waits for ever.
 type sweeper struct {

@@ -248,4 +248,4 @@ func (d pipeDoor) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
 func (d pipeDoor) fail(uint64, abi.Ref, error) bool  { return false }
 func (d pipeDoor) delegate(uint64, abi.Ref, abi.Ref) {}
 func (d pipeDoor) expire(int64) bool                 { return false }
-func (d pipeDoor) watchers() []abi.Ref               { return nil }
+func (d pipeDoor) left() []abi.Ref                   { return nil }

@@ -119,7 +119,7 @@ func (d *replyDoor) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
 func (d *replyDoor) fail(uint64, abi.Ref, error) bool  { return false }
 func (d *replyDoor) delegate(uint64, abi.Ref, abi.Ref) {}
 func (d *replyDoor) expire(int64) bool                 { return false }
-func (d *replyDoor) watchers() []abi.Ref               { return nil }
+func (d *replyDoor) left() []abi.Ref                   { return nil }
 
 // replyContext is a handle as a context.
 type replyContext struct {
