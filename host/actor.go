@@ -46,6 +46,7 @@ type actor struct {
 	life      life.Machine    // read only
 	holds     holds           // to read
 	begun     atomic.Bool     // the present incarnation has started; to read
+	killing   atomic.Bool     // an alarm is set that kills the turn
 	asleep    atomic.Bool     // a guest that has given its instance back; to read
 	done      atomic.Uint64   // turns until the last Run
 	counts    counters
@@ -57,17 +58,15 @@ type actor struct {
 	gate      gate.Gate // its Policy
 	alarms    alarm.Board
 	replies   atomic.Int32 // handles that were not used yet
-	killing   atomic.Bool  // an alarm is set that kills the turn
 	due       atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
 	tapped    atomic.Pointer[[]*tap]
 	rest      atomic.Int64 // see System.Rest
 
-	// Fixed when it is made, but for args, limits and caps, which a renewal changes between two
+	// Fixed when it is made, but for args, caps and the limits and capabilities of props, which a renewal changes between two
 	// incarnations; they are only read within Run.
 	elements []string // the path's, behind the system
 	props    Props
 	args     []byte
-	limits   Limits
 	caps     capabilities
 	attached *mailbox.Attached // to what it sends; nil: nothing
 	tree     *tree
@@ -88,15 +87,15 @@ type actor struct {
 	restart    *restarting
 	turns      uint64
 	orders     uint64       // of the supervisor, carried out
-	ended      ending       // how it came to wait, or to stop
 	cause      *abi.Failure // it waits for a decision about
 	reason     string       // why it stops
 	crash      *CrashedMail
-	taken      *taken // bound questions; nil: none
-	keeping    keeping
+	taken      *taken     // bound questions; nil: none
+	keeping    *keeping   // nil: it has handed nothing on
 	kept       *keptState // nil: the parent is no keeper
+	ended      ending     // how it came to wait, or to stop
+	renewals   int32      // that its supervisor has not dealt with
 	surplus    bool       // a guest that has an instance beyond the bound
-	renewals   int        // that its supervisor has not dealt with
 	rnd        *rand.Rand
 }
 
@@ -136,12 +135,12 @@ const (
 // capabilities are compiled ones.
 type capabilities struct {
 	send, stop []glob.Path
-	spawn      []string
 }
 
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
-	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, limits: p.limits.withDefaults()}
+	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p}
+	a.props.limits = p.limits.withDefaults()
 	if parent == nil {
 		a.path = scheme + s.cfg.name + "/" + name
 		a.elements = []string{name}
@@ -164,7 +163,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		}
 		a.args = args
 	}
-	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop), spawn: p.caps.Spawn}
+	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop)}
 	a.attached = attachedOf(p)
 	if err := a.openAccount(); err != nil {
 		return nil, err
@@ -173,7 +172,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	if s.cfg.mailboxes != nil {
 		box = s.cfg.mailboxes(a.ref(), box)
 	}
-	a.box.init(box, mailbox.Limits{Messages: a.limits.Mailbox, Bytes: a.limits.MailboxBytes}, &a.account)
+	a.box.init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
 	a.box.host(a)
 	a.sysq.init()
 	a.super.Init(&a.props.strategy)

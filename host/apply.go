@@ -342,7 +342,7 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	switch {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
 		err = badName(string(cmd.Name))
-	case !glob.MatchAny(a.caps.spawn, string(cmd.Type)):
+	case !glob.MatchAny(a.props.caps.Spawn, string(cmd.Type)):
 		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
 		err = ErrDenied
 	case g.actor.sys.tells(cmd.Name):

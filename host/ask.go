@@ -53,7 +53,7 @@ func (s *System) askUntil(ctx context.Context, to Ref, v any, e *mailbox.Envelop
 	if s.cfg.values != nil {
 		e.Attached = stillBelow(s.carry(ctx), e.Attached)
 	}
-	p := newPromise(until)
+	p := s.outside.promise(until)
 	uid, err := s.enter(p, to, e, ctx)
 	switch {
 	case err == nil:
@@ -66,7 +66,7 @@ func (s *System) askUntil(ctx context.Context, to Ref, v any, e *mailbox.Envelop
 	case p.answered: // who has refused the question has said so to the asker, too
 		<-p.waked
 	}
-	p.free()
+	s.outside.free(p)
 	return m, err
 }
 

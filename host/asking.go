@@ -11,7 +11,7 @@ import (
 
 // addAsk notes an ask of the actor's own, before it is sent to target (0: not yet known).
 func (a *actor) addAsk(scr *scratch, correlation uint64, target abi.Ref, timeout time.Duration) (*asks.Ask, error) {
-	if correlation == 0 || a.asks.Get(correlation) != nil || a.asks.Len() >= a.limits.Asks {
+	if correlation == 0 || a.asks.Get(correlation) != nil || a.asks.Len() >= a.props.limits.Asks {
 		return nil, ErrLimit
 	}
 	trace := scr.keep()

@@ -20,7 +20,7 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 	if name != "" && !abi.ValidName([]byte(name)) {
 		return nil, badName(name)
 	}
-	m, refusal, err := a.super.Family.Adopt(name, a.limits.Children, func(name string) (*family.Member[*actor], error) {
+	m, refusal, err := a.super.Family.Adopt(name, a.props.limits.Children, func(name string) (*family.Member[*actor], error) {
 		child, err := newActor(a.sys, a, name, uid, p)
 		if err != nil {
 			return nil, err

@@ -73,7 +73,7 @@ func (d Dispatcher) check(guest bool) error {
 }
 
 // WithDispatcher sets where and for how long at a time the actor's turns run.
-func (p Props) WithDispatcher(d Dispatcher) Props { p.dispatch = d; return p }
+func (p Props) WithDispatcher(d Dispatcher) Props { p.dispatch = &d; return p }
 
 // pool is one for actors that block.
 type pool struct {
@@ -135,8 +135,11 @@ func (s *System) closePools(ctx context.Context) {
 
 // dispatched gives a new actor its place.
 func (a *actor) dispatched() error {
-	d := &a.props.dispatch
 	a.disp, a.throughput = a.sys.disp, a.sys.cfg.throughput
+	d := a.props.dispatch
+	if d == nil {
+		return nil
+	}
 	if d.throughput > 0 {
 		a.throughput = d.throughput
 	}
@@ -165,7 +168,7 @@ func (a *actor) dispatched() error {
 
 // leaveThread ends the thread of an actor that has stopped, which may be this one.
 func (a *actor) leaveThread() {
-	if !a.props.dispatch.pinned || a.disp == a.sys.disp {
+	if a.props.dispatch == nil || !a.props.dispatch.pinned || a.disp == a.sys.disp {
 		return
 	}
 	a.sys.pinned.Add(-1)

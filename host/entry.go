@@ -76,7 +76,7 @@ func (g *guest) run(scr *scratch, x *sandbox.Instance, now int64) {
 func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	a, in := g.actor, &scr.entry
 	in.Now, in.FirstTurn, in.Seed = now, a.turns, g.seed
-	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.limits.Fuel, a.limits.Deadline, a.limits.Memory, a.limits.Outbox
+	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.props.limits.Fuel, a.props.limits.Deadline, a.props.limits.Memory, a.props.limits.Outbox
 	in.Yield, in.Log, in.Account = scr.w, g, g
 	return in
 }

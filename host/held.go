@@ -26,7 +26,7 @@ func (a *actor) openAccount() error {
 	a.pool = a.sys.pool
 	if a.parent != nil {
 		a.pool = a.parent.pool
-		l := a.limits.Tree
+		l := a.props.limits.Tree
 		if a.parent.parent == nil && l.Memory == 0 {
 			l.Memory = a.sys.cfg.treeMemory
 		}
@@ -44,7 +44,7 @@ func (a *actor) openAccount() error {
 			return fmt.Errorf("%w: %w", ErrLimit, err)
 		}
 	}
-	a.account.Init(a.pool, a.limits.Held)
+	a.account.Init(a.pool, a.props.limits.Held)
 	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+boxBytes(freeBox)); err != nil {
 		a.leavePool()
 		return fmt.Errorf("%w: %w", ErrLimit, err)

@@ -50,7 +50,7 @@ func (s *System) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 		defer cancel()
 	}
 	x := Inspection{
-		Parts: a.held(), Limits: a.limits, Capabilities: a.props.caps, Lifetime: a.props.life, Replies: int(a.replies.Load()),
+		Parts: a.held(), Limits: a.props.limits, Capabilities: a.props.caps, Lifetime: a.props.life, Replies: int(a.replies.Load()),
 	}
 	own := a.lookAt(func() {
 		x.Counts = &Counts{

@@ -132,13 +132,17 @@ func (a *actor) passivate(scr *scratch, e *mailbox.Envelope) {
 // Hand is Pass to a child of a keeper. What comes too late, for the child has ended meanwhile,
 // is stashed under the child's name, see [Context.StashFor].
 func (c *Context) Hand(child Ref) error {
-	c.actor.keeping.to, c.actor.keeping.toName = child.uid, child.Name()
+	a := c.actor
+	if a.keeping == nil {
+		a.keeping = &keeping{}
+	}
+	a.keeping.to, a.keeping.toName = child.uid, child.Name()
 	return c.Pass(child)
 }
 
 // handed delivers what a keeper hands to a child; false if it hands it to nobody.
 func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
-	if to != a.keeping.to {
+	if a.keeping == nil || to != a.keeping.to {
 		return false
 	}
 	below := e.Attached

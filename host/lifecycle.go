@@ -354,6 +354,23 @@ func (a *actor) stopNow(scr *scratch, reason string, how ending) {
 	}
 }
 
+// closeBox ends the mailbox. It returns what comes back to a keeper; the rest are dead letters.
+func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
+	if !a.comesBack() { // nearly always: the other closure costs memory
+		a.box.Close(func(e *mailbox.Envelope) { a.dead(scr, DeadStopped, ErrStopped, e) })
+		return nil
+	}
+	var back []*mailbox.Envelope
+	a.box.Close(func(e *mailbox.Envelope) {
+		if e.Kind == abi.KindMessage && isMail(e) {
+			back = append(back, e)
+			return
+		}
+		a.dead(scr, DeadStopped, ErrStopped, e)
+	})
+	return back
+}
+
 // finishStop is the end: the last turn, then the mailbox, then whoever must know.
 func (a *actor) finishStop(scr *scratch) {
 	a.sys.totals.ending.Add(1)
@@ -374,15 +391,7 @@ func (a *actor) finishStop(scr *scratch) {
 	for _, e := range a.stash.TakeAll() {
 		a.dead(scr, DeadStopped, ErrStopped, e)
 	}
-	var back []*mailbox.Envelope
-	comesBack := a.comesBack()
-	a.box.Close(func(e *mailbox.Envelope) {
-		if comesBack && e.Kind == abi.KindMessage && isMail(e) {
-			back = append(back, e)
-			return
-		}
-		a.dead(scr, DeadStopped, ErrStopped, e)
-	})
+	back := a.closeBox(scr)
 	for _, uid := range a.watch.Watched() {
 		if t := a.sys.table.Get(uid); t != nil {
 			t.post(scr, sysMsg{kind: sysUnwatch, ref: a.uid})

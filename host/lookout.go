@@ -302,7 +302,7 @@ func (c *Context) IdentifyPath(path string, first uint64, timeout time.Duration)
 		return 0, notAPath(path)
 	}
 	at, _ := a.sys.selected(p, path)
-	if len(at) > a.limits.Asks-a.asks.Len() || first == 0 {
+	if len(at) > a.props.limits.Asks-a.asks.Len() || first == 0 {
 		return 0, ErrLimit
 	}
 	for i := range at {

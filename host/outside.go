@@ -14,11 +14,12 @@ import (
 // outsiders are those that have a ref and are no actors: asks from Go, inboxes, reply
 // handles, and whoever waits for an actor's end.
 type outsiders struct {
-	key     abi.RefKey
-	count   atomic.Uint64
-	retried atomic.Uint64 // questions that may be asked again
-	shards  [outsideShards]outsideShard
-	sweep   sweeper
+	key      abi.RefKey
+	count    atomic.Uint64
+	retried  atomic.Uint64 // questions that may be asked again
+	shards   [outsideShards]outsideShard
+	sweep    sweeper
+	promises sync.Pool
 }
 
 const outsideShards = 16

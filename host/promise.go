@@ -1,8 +1,6 @@
 package host
 
 import (
-	"sync"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -24,22 +22,22 @@ type promise struct {
 	part  int
 }
 
-// promises are those of System.Ask, which nobody keeps: who has taken one out of the outsiders
-// touches it last when it wakes the caller.
-var promises = sync.Pool{New: func() any { return &promise{waked: make(chan struct{}, 1)} }}
-
-// newPromise is an ask that free ends.
-func newPromise(until patience) *promise {
-	p := promises.Get().(*promise)
+// promise is one of System.Ask, which nobody keeps: who has taken it out of the outsiders touches it last
+// when it wakes the caller. Each system has its own: a channel belongs to the bubble of
+// testing/synctest that it was made in.
+func (o *outsiders) promise(until patience) *promise {
+	p, _ := o.promises.Get().(*promise)
+	if p == nil {
+		p = &promise{waked: make(chan struct{}, 1)}
+	}
 	p.patience = until
 	return p
 }
 
-// free gives back a promise that has been taken out of the outsiders, and whose wake-up has come, if it
-// was answered.
-func (p *promise) free() {
+// free gives back a promise that has been taken out, and whose wake-up has come if it was answered.
+func (o *outsiders) free(p *promise) {
 	*p = promise{waked: p.waked}
-	promises.Put(p)
+	o.promises.Put(p)
 }
 
 // put ends it.

@@ -107,8 +107,8 @@ type Props struct {
 	largest  int          // message, in bytes with overhead; 0: any
 	typ      string
 	mailbox  func(MailboxLimits) Mailbox
-	dispatch Dispatcher
-	state    []byte // that the first incarnation of a guest begins with; nil: its start
+	dispatch *Dispatcher // nil: the default
+	state    []byte      // that the first incarnation of a guest begins with; nil: its start
 	args     any
 	limits   Limits
 	caps     Capabilities
@@ -171,8 +171,10 @@ func (p Props) check() error {
 			return fmt.Errorf("%w: the module has no actor type %q, it has %s", ErrBadProps, p.typ, strings.Join(d.Types, ", "))
 		}
 	}
-	if err := p.dispatch.check(p.module != nil); err != nil {
-		return err
+	if p.dispatch != nil {
+		if err := p.dispatch.check(p.module != nil); err != nil {
+			return err
+		}
 	}
 	if len(p.grants) > abi.MaxServices {
 		return fmt.Errorf("%w: %d services, at most %d", ErrBadProps, len(p.grants), abi.MaxServices)

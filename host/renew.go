@@ -142,13 +142,13 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	if p.args != nil {
 		args, _ = Encode(p.args) // which usable has tried
 	}
-	l := p.limits
+	l := p.limits.withDefaults()
 	old := a.props.limits
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
 	a.props.args, a.props.limits, a.props.caps, a.props.children = p.args, l, p.caps, p.children
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
-	a.args, a.limits = args, l.withDefaults()
-	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop), spawn: p.caps.Spawn}
+	a.args = args
+	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop)}
 	a.props.grants, a.attached = p.grants, attachedOf(p)
 	return before
 }

@@ -150,8 +150,8 @@ func TestRenewChangesTheTree(t *testing.T) {
 				}
 			}
 			a := l.table.Get(b.uid)
-			if string(a.args) != "\x07" || a.limits.Fuel != 1<<40 || a.limits.Mailbox != DefaultMailbox || string(l.table.Get(stays.uid).args) != "\x63new" {
-				t.Errorf("args %x, limits %+v", a.args, a.limits)
+			if string(a.args) != "\x07" || a.props.limits.Fuel != 1<<40 || a.props.limits.Mailbox != DefaultMailbox || string(l.table.Get(stays.uid).args) != "\x63new" {
+				t.Errorf("args %x, limits %+v", a.args, a.props.limits)
 			}
 			l.tell(b, "fail") // the new recipe is what restarts use
 			if got := l.state("b/goes"); got != "gone" || l.state("b/comes") != "running" {

@@ -124,7 +124,7 @@ func (g *guest) Rewind(ctx *Context) bool {
 	}
 	defer func() { a.account.Note(account.Memory, x.Weight()) }() // that of the failed turn is given back
 	in := sandbox.Entry{
-		TurnFuel: a.limits.Fuel, Seed: g.seed, MemoryLimit: a.limits.Memory, OutboxLimit: a.limits.Outbox, Yield: ctx.scr.w,
+		TurnFuel: a.props.limits.Fuel, Seed: g.seed, MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox, Yield: ctx.scr.w,
 	}
 	for _, l := range s.log {
 		e := l.env

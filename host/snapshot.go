@@ -207,7 +207,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	if s.Ref != a.uid || s.Type != a.props.typ {
 		return fmt.Errorf("%w: it is of %s %d", errState, s.Type, s.Ref)
 	}
-	if len(s.Timers) > a.limits.Timers || len(s.Asks) > a.limits.Asks || len(s.Watches) > a.limits.Watches || len(s.Stash) > a.limits.Stash {
+	if len(s.Timers) > a.props.limits.Timers || len(s.Asks) > a.props.limits.Asks || len(s.Watches) > a.props.limits.Watches || len(s.Stash) > a.props.limits.Stash {
 		return fmt.Errorf("%w: more timers, asks, watches or stashed messages than its limits allow", errState)
 	}
 	snap, err := sandbox.DecodeSnapshot(g.image, s.Guest)

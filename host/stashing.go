@@ -15,7 +15,7 @@ import (
 func (a *actor) stashCurrent(e *mailbox.Envelope) error { return a.stashUnder("", e) }
 
 func (a *actor) stashUnder(name string, e *mailbox.Envelope) error {
-	if a.stash.Len() >= a.limits.Stash {
+	if a.stash.Len() >= a.props.limits.Stash {
 		a.sys.deadLetterAt("limits.stash", DeadStashFull, a.uid, a.path, e)
 		return ErrLimit
 	}
@@ -77,7 +77,7 @@ func (a *actor) setTimer(scr *scratch, key uint64, delay, period time.Duration, 
 }
 
 func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration, pace timers.Pace, payload []byte) error {
-	if !a.timers.Has(key) && a.timers.Len() >= a.limits.Timers {
+	if !a.timers.Has(key) && a.timers.Len() >= a.props.limits.Timers {
 		return ErrLimit
 	}
 	if err := a.hold(account.Timers, a.account.Of(account.Timers)+timerBytes+2*int64(len(payload))); err != nil {

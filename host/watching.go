@@ -13,7 +13,7 @@ func (a *actor) watchRef(scr *scratch, uid abi.Ref, path string) error {
 	if uid == a.uid || a.watch.Watching(uid) {
 		return nil
 	}
-	if a.watch.Len() >= a.limits.Watches {
+	if a.watch.Len() >= a.props.limits.Watches {
 		return ErrLimit
 	}
 	if err := a.hold(account.Watches, a.account.Of(account.Watches)+watchBytes+int64(len(path))); err != nil {
