@@ -49,13 +49,13 @@ func (l *lab) counts(kind string) (values [3]float64, missing [3]string) {
 	ctx, cancel := context.WithTimeout(l.ctx, 3*time.Minute)
 	defer cancel()
 	var err error
-	if values[2], err = guard.Allocations(ctx, kind); err != nil {
+	if values[2], err = guard.Allocations(ctx, guard.Case{Act: guard.Message, Kind: kind}); err != nil {
 		missing[2] = err.Error()
 	}
 	windows, err := instrcount.Self(ctx, "count", kind)
 	var c guard.Counts
 	if err == nil {
-		c, err = guard.Slope(windows)
+		c, err = guard.Slope(guard.Case{Act: guard.Message, Kind: kind}, windows)
 	}
 	if err != nil {
 		missing[0], missing[1] = err.Error(), err.Error()

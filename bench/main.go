@@ -69,7 +69,7 @@ func command(args []string) error {
 	case "crowd": // of run
 		return (&lab{ctx: context.Background()}).measureCrowd(rest[0])
 	case "count": // of run
-		return guard.Work(context.Background(), rest[0])
+		return guard.Work(context.Background(), guard.Case{Act: guard.Message, Kind: rest[0]})
 	case "guests": // of compare
 		return buildGuests(context.Background(), sourceDir(), rest[0])
 	}

@@ -1,0 +1,302 @@
+package guard
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/router"
+	"github.com/wasmactors/wasmactors/internal/instrcount"
+	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// rig is a system in which acts are done.
+type rig struct {
+	sys     *host.System
+	referee host.Ref
+	props   host.Props // of the actors
+	warmUp  int        // acts before anything is counted
+	lengths [2]int     // of the windows, in acts
+	ask     func() error
+	act     func(*host.Context) error          // one; the referee hears of its end
+	begin   func(c *host.Context, n int) error // n of them; the referee hears of the last one's end
+
+	left  int                         // acts to do before the next step
+	steps []func(*host.Context) error // of the referee, one after another
+	done  chan struct{}
+	close func()
+}
+
+// What an actor does with a message says the first byte in it; a number follows. The guests in
+// bench/guests understand them, too.
+const (
+	opPing   = 'p' // back to the sender less one; to the referee if it is 0
+	opAnswer = 'q'
+	opCrash  = 'x'
+	opReport = 'h' // to the referee
+
+	opAt, numberAt = 2, 3 // where they are
+)
+
+func packet(op byte, n int) host.Raw {
+	b := make(host.Raw, 32)
+	b[0], b[1], b[opAt] = 0x58, 30, op
+	binary.BigEndian.PutUint32(b[numberAt:], uint32(n))
+	return b
+}
+
+func open(ctx context.Context, c Case) (*rig, error) {
+	cfg := host.NewConfig("guard").WithWorkers(1).WithGuardian(supervision.Default().WithSilence(true))
+	if c.Act == Ask || c.Act == AskDue {
+		cfg = cfg.WithManual().WithAskTimeout(24 * time.Hour)
+	}
+	sys, err := host.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := &rig{sys: sys, done: make(chan struct{}, 1), warmUp: 20_000, lengths: c.lengths(), close: func() { _ = sys.Close(ctx) }}
+	r.referee, err = sys.Spawn("referee", host.Func(func(c *host.Context, _ host.Message) error {
+		if r.left > 0 {
+			r.left--
+			return r.act(c)
+		}
+		if len(r.steps) == 0 {
+			r.done <- struct{}{}
+			return nil
+		}
+		step := r.steps[0]
+		r.steps = r.steps[1:]
+		return step(c)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	if c.Kind != Native && c.Kind != Routed {
+		if r.props, err = guest(ctx, c.Kind); err != nil {
+			return nil, err
+		}
+	} else {
+		r.props = r.native(nil)
+	}
+	r.begin = func(c *host.Context, n int) error {
+		r.left = n - 1
+		return r.act(c)
+	}
+	switch c.Act {
+	case Message:
+		err = r.messages(c.Kind == Routed)
+	case Ask, AskDue:
+		err = r.asks(ctx, c.Act == AskDue)
+	case Crash:
+		err = r.crashes()
+	case Spawn:
+		r.spawns()
+	default:
+		err = fmt.Errorf("no act %q", c.Act)
+	}
+	return r, err
+}
+
+// guest is an actor of bench/guests.
+func guest(ctx context.Context, file string) (p host.Props, err error) {
+	code, err := os.ReadFile(file)
+	if err != nil {
+		return p, err
+	}
+	engine, err := runtime.New(ctx, runtime.NewConfig())
+	if err != nil {
+		return p, err
+	}
+	image, err := engine.Load(ctx, code, runtime.ImageConfig{Name: "guard"})
+	if err != nil {
+		return p, err
+	}
+	return host.Guest(image, "bench").WithCapabilities(host.Capabilities{Send: []string{"/user/referee"}}), nil
+}
+
+// native is an actor in Go that does the same. It sends back to where to says, if that is not nil.
+func (r *rig) native(to func(sender host.Ref) host.Ref) host.Props {
+	answer := packet(opPing, 0)
+	var boxed any = answer // once, as an actor can that is in a hurry
+	return host.Func(func(c *host.Context, m host.Message) error {
+		switch m.Payload[opAt] {
+		case opAnswer:
+			return c.Reply(boxed)
+		case opCrash:
+			panic("crash")
+		case opReport:
+			return c.Tell(r.referee, boxed)
+		}
+		n := binary.BigEndian.Uint32(m.Payload[numberAt:])
+		if n == 0 {
+			return c.Tell(r.referee, boxed)
+		}
+		binary.BigEndian.PutUint32(answer[numberAt:], n-1)
+		back := m.Sender
+		if to != nil {
+			back = to(back)
+		}
+		return c.Tell(back, boxed)
+	})
+}
+
+// messages go to and fro between two actors.
+func (r *rig) messages(routed bool) (err error) {
+	var pair, routers [2]host.Ref
+	if routed {
+		r.props = r.native(func(sender host.Ref) host.Ref {
+			if sender.UID() == pair[1].UID() {
+				return routers[1]
+			}
+			return routers[0]
+		})
+	}
+	for i := range pair {
+		if pair[i], err = r.sys.Spawn("", r.props); err != nil {
+			return err
+		}
+	}
+	for i, ref := range pair {
+		if !routed {
+			break
+		}
+		if routers[i], err = r.sys.Spawn("", router.Group(router.RoundRobin, ref.Path()).Props()); err != nil {
+			return err
+		}
+	}
+	m := packet(opPing, 0)
+	var boxed any = m
+	r.begin = func(_ *host.Context, n int) error {
+		binary.BigEndian.PutUint32(m[numberAt:], uint32(n))
+		return r.sys.TellFrom(pair[1], pair[0], boxed)
+	}
+	return nil
+}
+
+// asks come from the goroutine of the caller. The actor runs on another one, as on a worker, but without
+// what a dispatcher does once in a while: a single step takes so long that it would do nothing else.
+func (r *rig) asks(ctx context.Context, due bool) error {
+	var stop atomic.Bool
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for !stop.Load() {
+			r.sys.RunUntilIdle(100)
+			goruntime.Gosched()
+		}
+	}()
+	end := r.close
+	r.close = func() {
+		stop.Store(true)
+		<-stopped
+		end()
+	}
+	ref, err := r.sys.Spawn("", r.props)
+	if err != nil {
+		return err
+	}
+	if due {
+		bounded, cancel := context.WithTimeout(ctx, time.Hour)
+		ctx = bounded
+		end := r.close
+		r.close = func() {
+			cancel()
+			end()
+		}
+	}
+	var boxed any = packet(opAnswer, 1)
+	r.ask = func() error {
+		_, err := r.sys.Ask(ctx, ref, boxed)
+		return err
+	}
+	return nil
+}
+
+// crashes are of one actor.
+func (r *rig) crashes() error {
+	ref, err := r.sys.Spawn("", r.props)
+	if err != nil {
+		return err
+	}
+	r.warmUp = 1000
+	var poison, next any = packet(opCrash, 0), packet(opReport, 0)
+	r.act = func(c *host.Context) error { return errors.Join(c.Tell(ref, poison), c.Tell(ref, next)) }
+	return nil
+}
+
+// spawns are the referee's.
+func (r *rig) spawns() {
+	r.warmUp = 1000
+	var last host.Ref
+	var first any = packet(opReport, 0)
+	r.act = func(c *host.Context) (err error) {
+		c.Stop(last)
+		if last, err = c.Spawn("", r.props); err != nil {
+			return err
+		}
+		return c.Tell(last, first)
+	}
+}
+
+// run does n acts, then the steps.
+func (r *rig) run(n int, steps ...func(*host.Context) error) error {
+	if r.ask != nil {
+		return r.asking(n)
+	}
+	r.steps = append([]func(*host.Context) error{func(c *host.Context) error { return r.begin(c, n) }}, steps...)
+	if err := r.sys.Tell(r.referee, packet(opReport, 0)); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return nil
+	case <-time.After(5 * time.Minute):
+		return errors.New("the actors have got stuck")
+	}
+}
+
+func (r *rig) asking(n int) error {
+	for range n {
+		if err := r.ask(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// windows does what is counted.
+func (r *rig) windows() error {
+	if r.ask != nil {
+		for _, n := range r.lengths {
+			instrcount.Begin()
+			err := r.asking(n)
+			instrcount.End()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var steps []func(*host.Context) error
+	for i, n := range r.lengths {
+		steps = append(steps, func(c *host.Context) error {
+			if i > 0 {
+				instrcount.End()
+			}
+			instrcount.Begin()
+			return r.begin(c, n)
+		})
+	}
+	return r.run(r.warmUp, append(steps, func(*host.Context) error {
+		instrcount.End()
+		r.done <- struct{}{}
+		return nil
+	})...)
+}
