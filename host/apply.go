@@ -312,24 +312,22 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(one *abi.Command
 		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
 		return
 	}
-	found, sent := a.sys.match(at.elements), false
+	found, _ := a.reachable(at, g.walks(scr))
 	for _, t := range found {
-		if at.child || glob.MatchAnyPath(a.caps.send, t.elements) {
-			one := *cmd
-			to, name := t, ""
-			if at.uid == 0 {
-				to, name = t.door()
-			}
-			one.ToPath, one.ToRef = nil, to.uid
-			g.carry(scr, len(cmd.Payload))
-			send(&one, name)
-			sent = true
+		one := *cmd
+		to, name := t, ""
+		if at.uid == 0 {
+			to, name = t.door()
 		}
+		one.ToPath, one.ToRef = nil, to.uid
+		g.carry(scr, len(cmd.Payload))
+		send(&one, name)
 	}
 	switch {
-	case len(found) == 0:
+	case len(found) > 0:
+	case at.child || len(overlapping(a.caps.send, at.elements)) > 0:
 		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
-	case !sent:
+	default:
 		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
 	}
 }

@@ -25,6 +25,7 @@ const costWatched = 1000
 // cost, and only then the work itself.
 func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox.Envelope) *abi.Failure {
 	watched := g.actor.watch.Len() // when the command is carried out, at the most
+	g.searches = 0
 	for i := range cmds {
 		cmd := &cmds[i]
 		copied := uint64(len(cmd.Payload)+len(cmd.Headers)) / sandbox.CostBytes
@@ -67,32 +68,67 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 	return nil
 }
 
-// chargePattern makes a turn pay for a search, and for what is sent to each that it finds.
+// Prices of a search that may pass actors of which the searcher must not know, see passes: whatever is
+// there. A few in a turn are cheap. What makes them by the hundred pays what they may take.
+const (
+	fewSearches = 16
+	costSearch  = 2_000
+	costFurther = 200_000
+)
+
+// chargeSearch makes a turn pay for a search for those that it may send to.
 // The search is made again when the turn takes effect: earlier commands of it may have
 // made or stopped children. So a visit costs twice.
-func (g *guest) chargePattern(x *sandbox.Instance, path string, each uint64) (n int, f *abi.Failure) {
+func (g *guest) chargeSearch(x *sandbox.Instance, path string) (found []*actor, f *abi.Failure) {
 	a := g.actor
 	at, ok := a.parsePath(path)
 	if !ok || !at.child && len(a.caps.send) == 0 {
-		return 0, x.Charge(costPathByte * uint64(len(path)))
+		return nil, nil
 	}
-	found, f := a.sys.search(at.elements, func(visits int, pattern string) *abi.Failure {
-		return x.Charge(uint64(visits) * 2 * costVisit(pattern))
+	if !at.child && passes(at.elements, a.caps.send) {
+		units := uint64(costSearch)
+		if g.searches++; g.searches > fewSearches {
+			units = costFurther
+		}
+		if f := x.Charge(units); f != nil {
+			return nil, f
+		}
+	}
+	return a.reachable(at, toll{
+		visit: func(visits int, pattern string) *abi.Failure {
+			return x.Charge(uint64(visits) * 2 * costVisit(pattern))
+		},
+		pass: func(visits int) *abi.Failure { return x.Pass(uint64(visits) * sandbox.CostNode) },
 	})
+}
+
+// chargePattern makes a turn pay for a search, and for what is sent to each that it finds.
+func (g *guest) chargePattern(x *sandbox.Instance, path string, each uint64) (n int, f *abi.Failure) {
+	if f := x.Charge(costPathByte * uint64(len(path))); f != nil {
+		return 0, f
+	}
+	found, f := g.chargeSearch(x, path)
 	if f != nil {
 		return 0, f
 	}
-	for _, t := range found {
-		units := uint64(sandbox.CostNode) // for the capabilities
-		if at.child || glob.MatchAnyPath(a.caps.send, t.elements) {
-			units += each
-		}
-		if f := x.Charge(units); f != nil {
+	for range found {
+		if f := x.Charge(sandbox.CostNode + each); f != nil {
 			return 0, f
 		}
 	}
 	return len(found), nil
 }
+
+// walks lets others run during the search of a command that is carried out.
+func (g *guest) walks(scr *scratch) toll {
+	return toll{pass: func(visits int) *abi.Failure {
+		g.carry(scr, visits*walkedBytes)
+		return nil
+	}}
+}
+
+// walkedBytes is how many bytes that are copied take as long as passing an actor.
+const walkedBytes = 128
 
 // costVisit is what comparing an actor's name with a pattern costs. One '*' takes time in
 // proportion to the pattern, several to its product with the name.

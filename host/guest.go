@@ -37,6 +37,7 @@ type guest struct {
 	lastTo   *actor // the receiver of its last send
 	verdict  verdict
 	costly   bool    // the turn that is read has commands that cost more than they say
+	searches int     // of the turn that is read, see costSearch
 	forwards int     // of the turn that is carried out
 	due      int64   // of the ask that is carried out
 	carried  int     // work since others were let run, see carry

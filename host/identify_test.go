@@ -197,7 +197,7 @@ func TestReachableIsWhatIsAllowed(t *testing.T) {
 				}
 			}
 			visits := 0
-			found, f := a.reachable(p, func(n int, _ string) *abi.Failure { visits += n; return nil })
+			found, f := a.reachable(p, toll{visit: func(n int, _ string) *abi.Failure { visits += n; return nil }})
 			for _, t := range found {
 				got = append(got, t.path)
 			}

@@ -164,7 +164,7 @@ func (a *actor) sawBorn(scr *scratch, m *sysMsg) {
 	}
 	a.watchFound(scr, x, m.ref, m.reason, a.sys.elementsOf(m.reason))
 	if x.missed.Swap(false) {
-		for _, t := range a.sys.match(x.at) {
+		for _, t := range a.visible(scr, place{elements: x.at, child: x.child}) {
 			a.watchFound(scr, x, t.uid, t.path, t.elements)
 		}
 	}
@@ -179,6 +179,17 @@ func (a *actor) watchFound(scr *scratch, x *lookout, uid abi.Ref, path string, e
 		x.told = true
 		a.sys.logf(a, abi.LogWarn, "watching %s: there are more actors than may be watched (%v)", x.text, err)
 	}
+}
+
+// visible is whom a path with patterns stands for, as far as the actor may watch them; for actors in Go
+// that is everybody.
+func (a *actor) visible(scr *scratch, p place) []*actor {
+	if g, ok := a.behaviour.(*guest); ok {
+		found, _ := a.reachable(p, g.walks(scr))
+		return found
+	}
+	found, _ := a.sys.selected(p, "")
+	return found
 }
 
 // mayWatch reports whether an actor's capabilities reach a path; actors in Go need none.
@@ -215,10 +226,7 @@ func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n in
 		}
 	}
 	found := 0
-	for _, t := range a.sys.match(p.elements) {
-		if p.uid != 0 && t.uid != p.uid || !p.child && !a.mayWatch(t.elements) {
-			continue
-		}
+	for _, t := range a.visible(scr, p) {
 		found++
 		if t == a || a.watch.Watching(t.uid) {
 			continue

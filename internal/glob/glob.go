@@ -44,6 +44,23 @@ func MatchAny(patterns []string, s string) bool {
 	return false
 }
 
+// Overlap reports whether a text may match both patterns. It is never false if there is such a text;
+// of two patterns that both have a '*' or a '?' it compares only what comes before the first and behind the
+// last of them.
+func Overlap(p, q string) bool {
+	if !HasMeta(p) {
+		return Match(q, p)
+	}
+	if !HasMeta(q) {
+		return Match(p, q)
+	}
+	const meta = "*?"
+	head := func(s string) string { return s[:strings.IndexAny(s, meta)] }
+	tail := func(s string) string { return s[strings.LastIndexAny(s, meta)+1:] }
+	hp, hq, tp, tq := head(p), head(q), tail(p), tail(q)
+	return (strings.HasPrefix(hp, hq) || strings.HasPrefix(hq, hp)) && (strings.HasSuffix(tp, tq) || strings.HasSuffix(tq, tp))
+}
+
 // Path is a compiled pattern for paths.
 type Path struct {
 	elements []string
@@ -80,6 +97,22 @@ func (g Path) At(i int) (pattern string, ok bool) {
 		return "*", true
 	}
 	return "", false
+}
+
+// EndsAt reports whether a path of n elements may match.
+func (g Path) EndsAt(n int) bool { return n == len(g.elements) || g.below && n > len(g.elements) }
+
+// Overlap reports whether a path may match that a selection of these elements names, see [Overlap].
+func (g Path) Overlap(elements []string) bool {
+	if !g.EndsAt(len(elements)) {
+		return false
+	}
+	for i, e := range g.elements {
+		if !Overlap(e, elements[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Match reports whether the pattern matches a path, given as its elements.

@@ -53,3 +53,25 @@ func TestPaths(t *testing.T) {
 		t.Error("any of several, or what a pattern is")
 	}
 }
+
+// Two patterns that a text matches overlap.
+func TestOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, q := rapid.StringMatching(`[ab*?]{0,5}`).Draw(t, "p"), rapid.StringMatching(`[ab*?]{0,5}`).Draw(t, "q")
+		text := rapid.StringMatching(`[ab]{0,8}`).Draw(t, "text")
+		if Match(p, text) && Match(q, text) && !(Overlap(p, q) && Overlap(q, p)) {
+			t.Fatalf("%q matches %q and %q", text, p, q)
+		}
+	})
+	for _, c := range []struct {
+		capability, selection string
+		want                  bool
+	}{
+		{"/user/a*", "user/b*", false}, {"/user/a*", "user/ab*", true}, {"/user/*a", "user/*b", false}, {"/user/a", "user/?", true}, {"/user/a", "user/b*", false},
+		{"/user/*", "user/*/*", false}, {"/user/**", "user/*/*", true}, {"/user/**", "user", true}, {"/user/*/x", "user/*/y", false}, {"/user/*/x", "user/*", false}, {"/**", "*/a?", true},
+	} {
+		if got := CompilePath(c.capability).Overlap(strings.Split(c.selection, "/")); got != c.want {
+			t.Errorf("%s and %s: %v", c.capability, c.selection, got)
+		}
+	}
+}

@@ -62,6 +62,7 @@ type work struct {
 	in      *Entry
 	turn    uint64
 	spent   uint64 // by this turn's commands
+	passed  uint64 // work that costs nothing, see Pass
 	total   uint64 // by those of all turns of the last Run
 	cheap   uint64 // up to this cost nothing needs to be checked
 	next    uint64 // the cost at which the clock is checked next
@@ -101,11 +102,24 @@ func (x *Instance) Charge(units uint64) *abi.Failure {
 	return x.lookWork()
 }
 
+// Pass notes work for the turn that costs it no fuel, because how much it is must not be told: it counts
+// for kill, deadline and yielding as Charge does.
+func (x *Instance) Pass(units uint64) *abi.Failure {
+	w := &x.work
+	if w.passed += units; w.in == nil {
+		return nil
+	}
+	if reason := x.kill.Load(); reason != nil {
+		return x.cutWork(abi.FailureKilled, *reason)
+	}
+	return x.lookWork()
+}
+
 // payAhead begins the account of a turn with the cost of its commands, before they are
 // carried out. As a rule that is little, and then neither clock nor kill is checked.
 func (x *Instance) payAhead(turn int, units uint64) *abi.Failure {
 	w := &x.work
-	w.turn, w.spent, w.next, w.started = uint64(turn), 0, workLook, 0
+	w.turn, w.spent, w.passed, w.next, w.started = uint64(turn), 0, 0, workLook, 0
 	if units < w.cheap {
 		w.spent = units
 		w.total += units
@@ -142,10 +156,10 @@ func (x *Instance) pay(units uint64) *abi.Failure {
 // lookWork checks deadline and kill for work, and yields, as look does for a running turn.
 func (x *Instance) lookWork() *abi.Failure {
 	w := &x.work
-	if w.spent < w.next {
+	if w.spent+w.passed < w.next {
 		return nil
 	}
-	w.next = w.spent + workLook
+	w.next = w.spent + w.passed + workLook
 	now := x.now()
 	if w.started == 0 {
 		w.started = now
