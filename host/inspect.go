@@ -37,7 +37,7 @@ type Counts struct {
 const DefaultInspectTimeout = 100 * time.Millisecond
 
 // Inspect looks at one actor. What only the actor and its supervisor know is read between two
-// of their turns; of one whose turn goes on until ctx ends it is missing. It fails with
+// of their turns; of one whose turn goes on until ctx ends, or at which more than 1000 wait to look, it is missing. It fails with
 // ErrUnknown if the actor has stopped.
 func (s *System) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 	a := s.table.Get(ref.uid)

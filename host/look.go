@@ -3,14 +3,15 @@ package host
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // look reads what belongs to an actor's own run: between two runs if it is idle, else as a
-// system message. Nothing waits for it but who asks.
+// system message. Nothing waits for it but who asks. read must send no system message.
 type look struct {
 	mu    sync.Mutex
 	read  func()
-	over  bool // nobody waits any more, or it was read
+	over  atomic.Bool // nobody waits any more, or it was read; set under mu
 	seen  bool
 	ready chan struct{}
 }
@@ -31,20 +32,20 @@ func (a *actor) lookAt(read func()) *look {
 func (l *look) at(*actor) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over {
+	if l.over.Load() {
 		return
 	}
 	l.read()
-	l.over, l.seen = true, true
+	l.seen = true
+	l.over.Store(true)
 	close(l.ready)
 }
 
-// gone says that the actor has stopped.
+// gone says that it will not be read: the actor has stopped, or too many wait to look at it.
 func (l *look) gone() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.over {
-		l.over = true
+	if !l.over.Swap(true) {
 		close(l.ready)
 	}
 }
@@ -67,6 +68,6 @@ func (l *look) done() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = true
+	l.over.Store(true)
 	return l.seen
 }

@@ -16,8 +16,8 @@ var restartedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "restarted b
 // backoff, as OTP's restart_child does not. A delay under way is over; an actor that waits for
 // a decision gets this one; one that is about to stop, or to be restarted in order with its
 // group, stays as it is. A turn that goes on for longer than Config.WithStopGrace is killed.
-// What is sent to the actor after Restart has returned waits for the next incarnation; one that is
-// to be restarted in order goes on until its turn comes. The supervisor acts when its own turn is over,
+// What is sent to the actor after Restart has returned waits for the next incarnation, also where it is
+// restarted in order and its turn comes later. Orders that come before the supervisor has acted are one. The supervisor acts when its own turn is over,
 // and until then the actor handles nothing: a supervisor in Go must not wait for it within its turn. It
 // fails with ErrUnknown, also for /user and /system.
 func (s *System) Restart(ref Ref) error {

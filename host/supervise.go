@@ -63,6 +63,11 @@ func (p parentIn) Order(child *actor, o supervisor.Order) {
 	child.post(p.scr, m)
 }
 
+// Renewed implements supervisor.Parent.
+func (p parentIn) Renewed(child *actor, n int) {
+	child.post(p.scr, sysMsg{kind: sysRenewed, more: n - 1})
+}
+
 // AskDecision implements supervisor.Parent.
 func (p parentIn) AskDecision(child *actor, f *abi.Failure) (supervision.Directive, *abi.Failure) {
 	defer p.leave()

@@ -60,6 +60,7 @@ type sysMsg struct {
 	ref         abi.Ref // the actor it is about, or who wants to know
 	other       abi.Ref // sysDelegate: who may answer, too
 	correlation uint64  // of an ask
+	more        int     // how many that say the same were merged into it
 	reason      string
 
 	failure   *abi.Failure
@@ -74,6 +75,7 @@ type sysMsg struct {
 	hold      bool // sysRestart: until sysBegin
 	now       bool // sysRestart: a delay under way is over
 	below     bool // sysPause, sysUnpause: all below it, too
+	once      bool // sysWatch: the only one of its watcher
 	byItself  bool // sysStop, sysChildStopped: the end follows from the actor's failure or wish, no order
 	again     bool // sysChildFailed: the child could not be resumed
 	escalated bool // sysChildFailed: the failure is one of its own children's
@@ -83,8 +85,8 @@ type sysMsg struct {
 }
 
 // systemQueue has no bound for what concerns lives: the host writes a bounded number of
-// those for each actor concerned. What guests can cause any number of while the actor is
-// busy is thinned out: see thin.
+// those for each actor concerned. What guests and operators can cause any number of while the
+// actor is busy is thinned out: see thin.
 type systemQueue struct {
 	mu     sync.Mutex
 	items  []sysMsg
@@ -117,70 +119,6 @@ func (q *systemQueue) push(m *sysMsg) bool {
 	}
 	q.n.Store(int32(len(q.items)))
 	return true
-}
-
-// Bounds of what waits: from where it is looked for what is not needed, and how much there
-// may be about asks, about 200 bytes each.
-const (
-	firstThin = 256
-	mostAsked = 2048
-)
-
-// thin drops what says nothing new: of watches and their ends all but an actor's last one,
-// stops behind a stop, what is there twice, as a child's wish to have its failures counted anew since it
-// was last heard of; and what is about asks beyond a bound, whose
-// answers are refused then.
-func (q *systemQueue) thin() {
-	type about struct {
-		kind        sysKind
-		ref, other  abi.Ref
-		correlation uint64
-	}
-	seen := make(map[about]bool, len(q.items))
-	keep := make([]bool, len(q.items))
-	for i := len(q.items) - 1; i >= 0; i-- { // the last watch counts
-		m := &q.items[i]
-		keep[i] = true
-		if m.kind == sysWatch || m.kind == sysUnwatch {
-			k := about{kind: sysWatch, ref: m.ref}
-			keep[i] = !seen[k]
-			seen[k] = true
-		}
-	}
-	asked, born := 0, 0
-	rest := make([]sysMsg, 0, len(q.items)/2)
-	for i, m := range q.items {
-		switch m.kind {
-		case sysDelegate, sysUnanswered:
-			k := about{m.kind, m.ref, m.other, m.correlation}
-			keep[i] = !seen[k] && asked < mostAsked
-			if keep[i] {
-				seen[k] = true
-				asked++
-			}
-		case sysBorn:
-			if born++; born > mostBorn {
-				keep[i] = false
-				m.token.(*lookout).missed.Store(true)
-			}
-		case sysResetBackoff:
-			k := about{kind: m.kind, ref: m.ref}
-			keep[i] = !seen[k]
-			seen[k] = true
-		case sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun, sysDecide, sysRenew:
-			delete(seen, about{kind: sysResetBackoff, ref: m.ref})
-		case sysStop, sysQuit, sysStray:
-			if !m.order {
-				k := about{kind: m.kind}
-				keep[i] = !seen[k]
-				seen[k] = true
-			}
-		}
-		if keep[i] {
-			rest = append(rest, m)
-		}
-	}
-	q.items, q.thinAt = rest, 2*len(rest)
 }
 
 // take returns all that waits; give it back to done.
@@ -264,7 +202,7 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		return
 	}
 	if m.order {
-		a.orders++
+		a.orders += uint64(1 + m.more)
 	}
 	switch m.kind {
 	case sysStart:
@@ -309,10 +247,10 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 	case sysPause, sysUnpause:
 		a.setPaused(scr, m.kind == sysPause, m.below)
 	case sysAwaitRenewal:
-		a.renewals++
+		a.renewals += 1 + m.more
 		a.holds.add(holdRenewal)
 	case sysRenewed:
-		if a.renewals--; a.renewals == 0 {
+		if a.renewals -= 1 + m.more; a.renewals == 0 {
 			a.holds.drop(holdRenewal)
 		}
 	case sysCrash:
@@ -371,8 +309,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	case sysDecide:
 		a.super.Decide(p, child, m.directive)
 	case sysRenew:
-		a.super.Renew(p, child, m.failure, m.token)
-		child.post(scr, sysMsg{kind: sysRenewed})
+		a.super.Renew(p, child, m.failure, m.token, 1+m.more)
 	case sysResetBackoff:
 		a.super.ResetBackoff(child)
 	case sysChildStopped:

@@ -300,7 +300,7 @@ func (s *System) WatchEnd(ref Ref) (ended <-chan struct{}, forget func(), err er
 	}
 	uid, f := s.outside.newRef(), endWaiter{make(chan struct{})}
 	s.outside.put(uid, f)
-	if !a.post(nil, sysMsg{kind: sysWatch, ref: uid}) {
+	if !a.post(nil, sysMsg{kind: sysWatch, ref: uid, once: true}) {
 		s.outside.remove(uid)
 		return nil, nil, ErrUnknown
 	}

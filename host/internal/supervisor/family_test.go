@@ -28,6 +28,7 @@ type kid struct {
 	refuse      int     // starts that are to fail
 	started     time.Time
 	delay       time.Duration
+	renewed     int // orders of an operator that are dealt with
 }
 
 func (k *kid) Name() string                   { return k.name }
@@ -100,6 +101,7 @@ func (p *parent) Order(k *kid, o Order) {
 	k.inbox = append(k.inbox, o)
 	k.given = append(k.given, o)
 }
+func (p *parent) Renewed(k *kid, n int) { k.renewed += n }
 func (p *parent) AskDecision(k *kid, _ *abi.Failure) (supervision.Directive, *abi.Failure) {
 	p.asked = append(p.asked, k.name)
 	return p.verdict, p.fault

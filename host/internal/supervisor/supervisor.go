@@ -32,6 +32,9 @@ type Parent[C Child] interface {
 	Rand() backoff.Rand
 	// Order tells a child what to do.
 	Order(child C, o Order)
+	// Renewed says that n orders of an operator to restart a child are dealt with: it was told what
+	// becomes of it, before this.
+	Renewed(child C, n int)
 	// AskDecision has the actor itself decide, in a turn of its own; a failure is that
 	// of this turn.
 	AskDecision(child C, f *abi.Failure) (supervision.Directive, *abi.Failure)
@@ -147,6 +150,10 @@ func (s *Supervisor[C]) Order(p Parent[C], m *family.Member[C], o Order) {
 	m.Orders++
 	m.Suspended = false
 	p.Order(m.Child, o)
+	if n := m.Renewals; n > 0 && (o.Kind == Restart || o.Kind == Stop) {
+		m.Renewals = 0
+		p.Renewed(m.Child, n)
+	}
 }
 
 // concerns is the member that a report is about, if it is to be decided about now. A
@@ -361,18 +368,25 @@ func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
 	}
 }
 
-// Renew restarts a child because an operator wants it, at once and alone, and counts that in
+// Renew restarts a child because n orders of an operator want it, at once and alone, and counts that in
 // no window. One that a restart in order is about to reach is restarted by that, unless
 // there is a renewal: something that changes with the restart. Then failures are counted anew.
-func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure, renewal any) {
+// Parent.Renewed is called when the child was told.
+func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure, renewal any, n int) {
 	m := s.Family.Find(child.Name())
-	if m == nil || m.Child != child || p.State().Ending() || renewal == nil && s.sequence.holds(m) {
+	switch {
+	case m == nil || m.Child != child || p.State().Ending():
+	case renewal == nil && s.sequence.willEnd(m):
+		m.Renewals += n // until then it gets no messages: they are for the next incarnation
 		return
+	case renewal == nil && s.sequence.holds(m):
+	default:
+		if renewal != nil {
+			m.Record.Reset()
+		}
+		s.Order(p, m, Order{Kind: Restart, Failure: why, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m), Now: true, Renewal: renewal})
 	}
-	if renewal != nil {
-		m.Record.Reset()
-	}
-	s.Order(p, m, Order{Kind: Restart, Failure: why, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m), Now: true, Renewal: renewal})
+	p.Renewed(child, n)
 }
 
 // Look is what is noted about a child, as it stands now.

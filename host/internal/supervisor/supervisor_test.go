@@ -427,7 +427,7 @@ func TestRenew(t *testing.T) {
 	b.given = nil
 	record := &p.s.Family.Find("b").Record
 	for i, renewal := range []any{nil, "another recipe", nil} {
-		p.s.Renew(p, b, boom, renewal)
+		p.s.Renew(p, b, boom, renewal, 1)
 		p.rest()
 		if len(b.given) != i+1 || len(a.given) != 0 {
 			t.Fatalf("%v, %v", orders(a), orders(b))
@@ -439,10 +439,10 @@ func TestRenew(t *testing.T) {
 			t.Errorf("renewal %v: %d failures of %d, want %d", renewal, record.Failures(), record.Total(), want)
 		}
 	}
-	p.s.Renew(p, &kid{name: "b"}, boom, nil)
-	p.s.Renew(p, &kid{name: "x"}, boom, nil)
+	p.s.Renew(p, &kid{name: "b"}, boom, nil, 1)
+	p.s.Renew(p, &kid{name: "x"}, boom, nil, 1)
 	p.state = life.Stopping
-	p.s.Renew(p, b, boom, nil)
+	p.s.Renew(p, b, boom, nil, 1)
 	if len(b.given) != 3 || len(a.given) != 0 {
 		t.Errorf("a stranger's, or while the supervisor stops: %v, %v", orders(a), orders(b))
 	}
@@ -455,27 +455,31 @@ func TestRenewWithinARestartInOrder(t *testing.T) {
 	a, c := p.kid("a"), p.kid("c")
 	p.fails(a)
 	p.rest1() // c is told to end; a and b will be
-	p.s.Renew(p, a, boom, nil)
-	if len(a.given) != 0 {
-		t.Errorf("a child that will end: %v", orders(a))
+	p.s.Renew(p, a, boom, nil, 1)
+	p.s.Renew(p, a, boom, nil, 2)
+	if len(a.given) != 0 || a.renewed != 0 {
+		t.Errorf("a child that will end: %v, %d orders are dealt with", orders(a), a.renewed)
 	}
-	p.s.Renew(p, c, boom, nil)
+	p.s.Renew(p, c, boom, nil, 1)
 	if got := c.given[len(c.given)-1]; len(c.given) != 2 || !got.Hold {
 		t.Errorf("the child that is waited for: %+v", c.given)
 	}
 	p.until(func() bool { return p.s.sequence.waits.Child != c })
 	given := len(c.given)
-	p.s.Renew(p, c, boom, nil)
+	p.s.Renew(p, c, boom, nil, 1)
 	if len(c.given) != given {
 		t.Errorf("a child that waits to begin: %v", orders(c))
 	}
-	p.s.Renew(p, c, boom, "another recipe")
+	p.s.Renew(p, c, boom, "another recipe", 1)
 	if got := c.given[len(c.given)-1]; len(c.given) != given+1 || got.Hold || got.Renewal == nil {
 		t.Errorf("with another recipe: %+v", c.given)
 	}
 	p.rest()
 	if err := p.atRest(); err != nil {
 		t.Errorf("%v: %s", err, strings.Join(p.trace, ", "))
+	}
+	if a.renewed != 3 || c.renewed != 3 {
+		t.Errorf("%d and %d orders are dealt with, of 3 and 3", a.renewed, c.renewed)
 	}
 }
 

@@ -1,0 +1,296 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// ordersOf are what an operator can tell an actor any number of times.
+func ordersOf(s *System, ref Ref, other Props) map[string]func() error {
+	return map[string]func() error{
+		"restart": func() error { return s.Restart(ref) },
+		"renew":   func() error { return s.Renew(ref, other) },
+		"stop":    func() error { s.Stop(ref); return nil },
+		"pause":   func() error { return s.Pause(ref, true) },
+		"unpause": func() error { return s.Unpause(ref, false) },
+		"crash":   func() error { return s.Crash(ref, 0, "") },
+		"decide":  func() error { return s.Decide(ref, supervision.Restart) },
+		"reset":   func() error { return s.ResetBackoff(ref) },
+		"inspect": func() error {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			_, err := s.Inspect(ctx, ref)
+			return err
+		},
+		"watch": func() error {
+			_, forget, err := s.WatchEnd(ref)
+			if err == nil {
+				forget()
+			}
+			return err
+		},
+	}
+}
+
+// However often an operator says the same to an actor in a long turn, or to one whose supervisor is in one,
+// what waits stays short, and it has the effect of once.
+func TestOrdersToABusyActorMerge(t *testing.T) {
+	const most = 3 * firstThin
+	often := 100_000
+	if race.Enabled {
+		often = 5000
+	}
+	m := NewModule(load(t, newEngine(t), "testdata/puppet.wasm"))
+	for what := range ordersOf(nil, Ref{}, Props{}) {
+		for _, busy := range []string{"the actor", "its supervisor"} {
+			t.Run(what+" while busy is "+busy, func(t *testing.T) {
+				l := newLab(t, supervision.Default())
+				var during func()
+				n := often
+				long := func() {
+					if during != nil {
+						during()
+						during = nil
+					}
+				}
+				child := Func(func(ctx *Context, m Message) error { long(); return nil })
+				if what == "renew" { // of a guest: what keeps it busy is that it never gets its turn
+					child = counting(t, m)
+				}
+				top := l.spawn("top", Func(func(ctx *Context, m Message) error { long(); return nil }).WithChildren(Child{"kid", child}))
+				kid := l.at("top/kid")
+				order := ordersOf(l.System, kid, counting(t, m))[what]
+				k, p := l.table.Get(kid.uid), l.table.Get(top.uid)
+				flood := func() {
+					for range n {
+						must(0, order())(t)
+						if w := len(k.sysq.items) + len(p.sysq.items); w > 2*most {
+							t.Fatalf("%d wait", w)
+						}
+					}
+				}
+				during = flood
+				switch {
+				case busy != "the actor":
+					must(0, l.Tell(top, 1))(t)
+				case what == "renew":
+					flood()
+				default:
+					must(0, l.Tell(kid, 1))(t)
+				}
+				l.run()
+				i, err := l.Info(kid)
+				switch what {
+				case "restart", "renew":
+					if i.State != StateRunning || i.Incarnation == 0 || i.Incarnation > 2*most {
+						t.Errorf("%v, incarnation %d", i.State, i.Incarnation)
+					}
+					if k.renewals != 0 || k.holds.has(holdRenewal) {
+						t.Errorf("it waits for %d restarts", k.renewals)
+					}
+				case "stop":
+					if !errors.Is(err, ErrUnknown) {
+						t.Errorf("%v", err)
+					}
+				case "pause":
+					if !i.Paused {
+						t.Error("it is not paused")
+					}
+				case "crash":
+					if i.Crashes == 0 || i.State != StateRunning {
+						t.Errorf("%d crashes, %v", i.Crashes, i.State)
+					}
+				case "watch":
+					if n := len(k.watch.Watchers()); n != 0 {
+						t.Errorf("%d watch it", n)
+					}
+				}
+				if m := p.super.Family.Find("kid"); m != nil && m.Orders != k.orders {
+					t.Errorf("it has carried out %d orders of %d", k.orders, m.Orders)
+				}
+			})
+		}
+	}
+}
+
+// A guest that spins is told 10^5 times to restart: few of the orders wait, and it restarts.
+func TestOrdersToASpinningGuest(t *testing.T) {
+	s := newSystem(t, NewConfig("test").WithStopGrace(50*time.Millisecond))
+	g := must(s.Spawn("g", Guest(load(t, newEngine(t), "testdata/hostile/loop.wasm"), "hostile").WithLimits(Limits{Fuel: 1 << 62})))(t)
+	must(0, s.Tell(g, 1))(t)
+	a := s.table.Get(g.uid)
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); !ok(); runtime.Gosched() {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	until("it does not run", a.running)
+	longest := 0
+	for range 100_000 {
+		must(0, s.Restart(g))(t)
+		longest = max(longest, int(a.sysq.n.Load()), int(a.parent.sysq.n.Load()))
+	}
+	if longest > 8*firstThin {
+		t.Errorf("%d orders waited", longest)
+	}
+	until("it is not restarted", func() bool {
+		i, err := s.Info(g)
+		return err == nil && i.Incarnation > 0 && i.State == StateRunning && !a.holds.has(holdRenewal)
+	})
+}
+
+// Thinning a queue out changes nothing but how much waits: what is left of the orders, paused or not,
+// watched or not, is what all of them would have left.
+func TestThinningKeepsWhatOrdersMean(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		var q systemQueue
+		type state struct {
+			paused, below bool
+			kids          bool
+			renewals      int
+			orders        uint64
+			watched       map[abi.Ref]bool
+			crash         bool // behind the last order
+		}
+		mean := func(items []sysMsg) (x state) {
+			x.watched = map[abi.Ref]bool{}
+			for _, m := range items {
+				if m.order {
+					x.orders += uint64(1 + m.more)
+					x.crash = false
+				}
+				switch m.kind {
+				case sysPause:
+					x.paused, x.below, x.kids = true, x.below || m.below, x.kids || m.below
+				case sysUnpause:
+					x.paused, x.below, x.kids = false, false, x.kids && !m.below
+				case sysAwaitRenewal:
+					x.renewals += 1 + m.more
+				case sysRenewed:
+					x.renewals -= 1 + m.more
+				case sysWatch:
+					x.watched[m.ref] = true
+				case sysUnwatch:
+					delete(x.watched, m.ref)
+				case sysCrash:
+					x.crash = true
+				}
+			}
+			return x
+		}
+		var all []sysMsg
+		for range 200 + r.IntN(2000) {
+			var m sysMsg
+			switch r.IntN(9) {
+			case 0:
+				m = sysMsg{kind: sysPause, below: r.IntN(2) == 0}
+			case 1:
+				m = sysMsg{kind: sysUnpause, below: r.IntN(2) == 0}
+			case 2:
+				m = sysMsg{kind: sysAwaitRenewal}
+			case 3:
+				m = sysMsg{kind: sysRenewed}
+			case 4:
+				m = sysMsg{kind: sysRestart, order: true, now: r.IntN(4) > 0, failure: restartedByHand}
+			case 5:
+				m = sysMsg{kind: sysWatch, ref: abi.Ref(1 + r.IntN(20))}
+			case 6:
+				m = sysMsg{kind: sysUnwatch, ref: abi.Ref(1 + r.IntN(20))}
+			case 7:
+				m = sysMsg{kind: sysCrash, failure: boomFailure}
+			case 8:
+				m = sysMsg{kind: sysResume, order: true}
+			}
+			all = append(all, m)
+			q.push(&m)
+		}
+		want, got := fmt.Sprintf("%+v", mean(all)), fmt.Sprintf("%+v", mean(q.take()))
+		if got != want {
+			t.Fatalf("seed %d: %s\nwant %s", seed, got, want)
+		}
+	}
+}
+
+var boomFailure = &abi.Failure{Kind: abi.FailureGuestError, Reason: "boom"}
+
+// Too many who look at an actor at once are told at once that it is busy.
+func TestLooksAreBounded(t *testing.T) {
+	var q systemQueue
+	var read atomic.Int32
+	var all []*look
+	for range 5 * mostLooks {
+		l := &look{read: func() { read.Add(1) }, ready: make(chan struct{})}
+		all = append(all, l)
+		q.push(&sysMsg{kind: sysLook, token: l})
+	}
+	waiting := 0
+	for _, l := range all {
+		select {
+		case <-l.ready:
+			if l.done() {
+				t.Fatal("it has seen something")
+			}
+		default:
+			waiting++
+		}
+	}
+	if waiting < mostLooks || waiting > 2*mostLooks+firstThin || len(q.items) != waiting {
+		t.Errorf("%d wait, %d are in the queue", waiting, len(q.items))
+	}
+	for _, m := range q.take() {
+		m.token.(*look).at(nil)
+	}
+	if int(read.Load()) != waiting {
+		t.Errorf("%d have seen it", read.Load())
+	}
+}
+
+// Any number of the same leaves few, mixed with others or not.
+func TestWhatIsTheSameIsThinnedOut(t *testing.T) {
+	same := map[string][]sysMsg{
+		"orders to restart":   {{kind: sysAwaitRenewal}, {kind: sysRestart, order: true, now: true, failure: restartedByHand}, {kind: sysRenewed}},
+		"restarts of a child": {{kind: sysRenew, ref: 1, failure: restartedByHand}, {kind: sysRenew, ref: 2, failure: restartedByHand}},
+		"other recipes":       {{kind: sysRenew, ref: 1, failure: renewedByHand, token: &renewal{}}, {kind: sysRenew, ref: 1, failure: restartedByHand}, {kind: sysResetBackoff, ref: 1}},
+		"pauses":              {{kind: sysPause}, {kind: sysUnpause, below: true}, {kind: sysPause, below: true}, {kind: sysUnpause}},
+		"crashes":             {{kind: sysCrash, failure: boomFailure}},
+		"decisions":           {{kind: sysDecide, ref: 1, directive: supervision.Stop}, {kind: sysResetBackoff, ref: 1}, {kind: sysDecide, ref: 1, directive: supervision.Resume}},
+		"stops":               {{kind: sysStop, reason: "a"}, {kind: sysStop, reason: "b"}, {kind: sysQuit}, {kind: sysStray}},
+	}
+	for what, messages := range same {
+		var q systemQueue
+		for range 20_000 {
+			for _, m := range messages {
+				q.push(&m)
+				if len(q.items) > 2*firstThin {
+					t.Fatalf("%s: %d wait", what, len(q.items))
+				}
+			}
+		}
+	}
+	// The last recipe counts, with all orders.
+	var q systemQueue
+	first, second := &renewal{&Props{typ: "first"}}, &renewal{&Props{typ: "second"}}
+	for range 10 * firstThin {
+		for _, n := range []*renewal{first, {}, second, {}} {
+			q.push(&sysMsg{kind: sysRenew, ref: 1, token: n})
+		}
+	}
+	q.thin()
+	if m := q.take(); len(m) != 1 || m[0].token != any(second) || m[0].more != 40*firstThin-1 {
+		t.Errorf("%d are left, %+v", len(m), m[0])
+	}
+}
