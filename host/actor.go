@@ -96,6 +96,7 @@ type actor struct {
 	ended      ending     // how it came to wait, or to stop
 	renewals   int32      // that its supervisor has not dealt with
 	surplus    bool       // a guest that has an instance beyond the bound
+	crowded    bool       // the start was refused because there is no room
 	rnd        *rand.Rand
 }
 

@@ -62,7 +62,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	}
 	if state := a.props.state; state != nil && a.incarnation() == 0 && a.turns == 0 {
 		if err := g.restore(ctx, state); err != nil {
-			return asFailure(abi.FailureInit, err)
+			return g.notStarted(err)
 		}
 		g.keepStates()
 		return nil
@@ -72,7 +72,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	if x == nil {
 		var err error
 		if x, err = g.obtain(sandbox.Weight(g.image), nil); err != nil {
-			return asFailure(abi.FailureInit, err)
+			return g.notStarted(err)
 		}
 	}
 	if !g.image.Frozen() {
@@ -101,6 +101,18 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	}
 	g.keepStates()
 	return nil
+}
+
+// notStarted is the failure of a start that has got no instance; it notes whether that is for lack of room.
+func (g *guest) notStarted(err error) *abi.Failure {
+	if noRoom(err) {
+		g.actor.crowded = true
+		if g.inst.Load() == nil {
+			g.actor.account.Note(account.Memory, 0)
+		}
+		g.memoryRefused("start", err)
+	}
+	return asFailure(abi.FailureInit, err)
 }
 
 // asFailure is err itself if it is a failure, else one of a kind.

@@ -92,6 +92,7 @@ func (g *guest) Grow(from, to uint64) bool {
 	acc := &g.actor.account
 	if err := acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)); err != nil {
 		g.memoryRefused("memory", err)
+		g.actor.crowded = true // which counts if this is within the start
 		return false
 	}
 	return true

@@ -32,6 +32,7 @@ type restarting struct {
 func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	a.begun.Store(false)
 	a.startedAt.Store(a.Now().UnixNano())
+	a.crowded = false
 	ctx := a.enter(scr, nil)
 	ctx.cause = cause
 	if a.sys.cfg.tracer != nil {
@@ -101,7 +102,7 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
 
 // report is what the supervisor is told of a failure.
 func (a *actor) report(f *abi.Failure) sysMsg {
-	return sysMsg{kind: sysChildFailed, ref: a.uid, child: a, failure: f, reason: a.cannotResume(), orders: a.orders, escalated: a.ended == endEscalated}
+	return sysMsg{kind: sysChildFailed, ref: a.uid, child: a, failure: f, reason: a.cannotResume(), orders: a.orders, escalated: a.ended == endEscalated, crowded: a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit}
 }
 
 // quit is the actor's own stop. The supervisor of a permanent actor is asked first; one

@@ -12,7 +12,7 @@ import (
 // Refusal is something that an actor has asked the host for and did not get. Messages
 // that are refused are dead letters instead.
 type Refusal struct {
-	What   string // spawn, memory: growth of a guest's, instance: one for an actor that sleeps, or the name of a service
+	What   string // spawn, memory: growth of a guest's, instance: one for an actor that sleeps, start: one for an incarnation, or the name of a service
 	Type   string // spawn: of the actor that was to be
 	Name   string // spawn: its name
 	Reason string // why

@@ -99,7 +99,7 @@ func (p parentIn) Again(r supervisor.Report) {
 	}
 	p.post(p.scr, sysMsg{
 		kind: kind, ref: r.Ref, child: child, failure: r.Failure, reason: r.Reason, orders: r.Orders,
-		directive: r.Directive, again: r.Again, escalated: r.Escalated, mail: mail,
+		directive: r.Directive, again: r.Again, escalated: r.Escalated, crowded: r.Crowded, mail: mail,
 	})
 }
 

@@ -79,6 +79,7 @@ type sysMsg struct {
 	byItself  bool // sysStop, sysChildStopped: the end follows from the actor's failure or wish, no order
 	again     bool // sysChildFailed: the child could not be resumed
 	escalated bool // sysChildFailed: the failure is one of its own children's
+	crowded   bool // sysChildFailed: its start was refused because there is no room
 
 	back  []*mailbox.Envelope // sysChildStopped: what has come too late for it
 	child *actor              // sysChildFailed, sysChildStopped: it may be in the table no more; parent and child share a node
@@ -247,10 +248,10 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 	case sysPause, sysUnpause:
 		a.setPaused(scr, m.kind == sysPause, m.below)
 	case sysAwaitRenewal:
-		a.renewals += 1 + m.more
+		a.renewals += int32(1 + m.more)
 		a.holds.add(holdRenewal)
 	case sysRenewed:
-		if a.renewals -= 1 + m.more; a.renewals == 0 {
+		if a.renewals -= int32(1 + m.more); a.renewals == 0 {
 			a.holds.drop(holdRenewal)
 		}
 	case sysCrash:
@@ -298,7 +299,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 		r := scr.newReport()
 		*r = supervisor.Report{
 			Ref: m.ref, Name: child.Name(), Failure: m.failure, Ended: m.kind == sysChildEnded, Reason: m.reason, Orders: m.orders,
-			Directive: m.directive, Again: m.again, Escalated: m.escalated, Detail: m.mail,
+			Directive: m.directive, Again: m.again, Escalated: m.escalated, Crowded: m.crowded, Detail: m.mail,
 		}
 		a.super.Report(p, child, r)
 		*r = supervisor.Report{}

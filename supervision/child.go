@@ -16,13 +16,16 @@ type Child struct {
 	started  time.Time     // of the present incarnation
 	delay    time.Duration // before the last restart that was delayed
 	counted  bool          // the last end, in failures
+
+	crowded   int // starts in a row that were refused for lack of room
+	crowdedAt int // total, at the last of them
 }
 
 // Started notes that an incarnation has begun to work.
 func (c *Child) Started(now time.Time) { c.started = now }
 
 // Reset starts the count of failures again.
-func (c *Child) Reset() { c.failures = 0 }
+func (c *Child) Reset() { c.failures, c.crowded, c.crowdedAt = 0, 0, -1 }
 
 // Recall takes the last failure back: it is decided about once more.
 func (c *Child) Recall() {

@@ -59,6 +59,7 @@ type Report struct {
 	Directive supervision.Directive // that was decided already; 0: none
 	Again     bool                  // it was to be resumed, which has failed
 	Escalated bool                  // the failure is one of its own children's
+	Crowded   bool                  // its start was refused because there is no room
 	Detail    any                   // for whoever tells of the decision
 }
 
@@ -231,6 +232,11 @@ func (s *Supervisor[C]) Report(p Parent[C], child C, r *Report) {
 	}
 	now := look(p, m)
 	d := s.strategy.Directed(directive, &m.Record, &s.group, child.Lifetime(), now, p.Rand())
+	if r.Crowded {
+		if d = s.strategy.Crowded(&m.Record, d, p.Rand()); d.Directive == supervision.Restart {
+			note = "there is no room, trying again later"
+		}
+	}
 	s.carryOut(p, m, r, d, note, now)
 }
 
