@@ -95,6 +95,22 @@ func (l *lookouts) drop(a *actor, text string) {
 	l.n.Store(int32(len(l.list)))
 }
 
+// of are the texts of an actor's, sorted.
+func (l *lookouts) of(a *actor) (texts []string) {
+	if l.n.Load() == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.list {
+		if x.watcher == a {
+			texts = append(texts, x.text)
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
 // has reports whether one was not dropped.
 func (l *lookouts) has(x *lookout) bool {
 	l.mu.Lock()
@@ -164,7 +180,14 @@ func (a *actor) sawBorn(scr *scratch, m *sysMsg) {
 	}
 	a.watchFound(scr, x, m.ref, m.reason, a.sys.elementsOf(m.reason))
 	if x.missed.Swap(false) {
-		for _, t := range a.visible(scr, place{elements: x.at, child: x.child}) {
+		a.lookAround(scr, x)
+	}
+}
+
+// lookAround watches all that a lookout would have been told of.
+func (a *actor) lookAround(scr *scratch, x *lookout) {
+	for _, t := range a.visible(scr, place{elements: x.at, child: x.child}) {
+		if t != a {
 			a.watchFound(scr, x, t.uid, t.path, t.elements)
 		}
 	}

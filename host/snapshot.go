@@ -19,8 +19,9 @@ import (
 // by the image's hash, and what the host holds for it. It is the seam for durable actors:
 // nothing writes such bytes yet but tests.
 
-// stateVersion is that of the bytes.
-const stateVersion = 1
+// stateVersion is that of the bytes. It goes up with every field: a host that does not know all that an
+// actor has would bring back another actor. Version 2 has the patterns that it looks out for.
+const stateVersion = 2
 
 // actorState is what the bytes hold. Times are absolute, so that what was due meanwhile is
 // due at once.
@@ -38,6 +39,7 @@ type actorState struct {
 	Watches     []watchState `cbor:"11,keyasint"`
 	Stash       []mailState  `cbor:"12,keyasint"`
 	Children    []childState `cbor:"13,keyasint"`
+	Lookouts    []string     `cbor:"14,keyasint"` // paths with patterns, as it has written them
 }
 
 type timerState struct {
@@ -131,6 +133,7 @@ func (g *guest) save() ([]byte, error) {
 	for _, ref := range a.watch.Watched() {
 		s.Watches = append(s.Watches, watchState{Ref: ref, Path: a.watch.Path(ref)})
 	}
+	s.Lookouts = a.sys.lookouts.of(a)
 	a.stash.Each(func(e *mailbox.Envelope) { s.Stash = append(s.Stash, stateOf(e)) })
 	for _, m := range a.super.Family.Members() {
 		k := m.Child
@@ -156,7 +159,15 @@ func decodeState(b []byte) (*actorState, error) {
 	}
 	s := &actorState{}
 	if err := stateDecoder.Unmarshal(b, s); err != nil {
-		return no("%v", err)
+		var other struct {
+			Version int `cbor:"1,keyasint"`
+		}
+		if s.Version == 0 && cbor.Unmarshal(b, &other) == nil {
+			s.Version = other.Version
+		}
+		if s.Version == 0 || s.Version == stateVersion {
+			return no("%v", err)
+		}
 	}
 	switch {
 	case s.Version != stateVersion:
@@ -179,6 +190,11 @@ func decodeState(b []byte) (*actorState, error) {
 	for i, w := range s.Watches {
 		if w.Ref == 0 || i > 0 && w.Ref <= s.Watches[i-1].Ref {
 			return no("watch %d is out of order", i)
+		}
+	}
+	for i, text := range s.Lookouts {
+		if text == "" || len(text) > abi.MaxPath || i > 0 && text <= s.Lookouts[i-1] {
+			return no("pattern %d of those to come is out of order or out of range", i)
 		}
 	}
 	for i, e := range s.Stash {
@@ -207,8 +223,13 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	if s.Ref != a.uid || s.Type != a.props.typ {
 		return fmt.Errorf("%w: it is of %s %d", errState, s.Type, s.Ref)
 	}
-	if len(s.Timers) > a.props.limits.Timers || len(s.Asks) > a.props.limits.Asks || len(s.Watches) > a.props.limits.Watches || len(s.Stash) > a.props.limits.Stash {
+	if len(s.Timers) > a.props.limits.Timers || len(s.Asks) > a.props.limits.Asks || len(s.Watches) > a.props.limits.Watches || len(s.Stash) > a.props.limits.Stash || len(s.Lookouts) > mostLookouts {
 		return fmt.Errorf("%w: more timers, asks, watches or stashed messages than its limits allow", errState)
+	}
+	for _, text := range s.Lookouts {
+		if p, ok := a.parsePath(text); !ok || p.uid != 0 {
+			return fmt.Errorf("%w: it looks out for %q, which is no path", errState, text)
+		}
 	}
 	snap, err := sandbox.DecodeSnapshot(g.image, s.Guest)
 	if err != nil {
@@ -239,6 +260,14 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 		if err := a.watchRef(ctx.scr, w.Ref, w.Path); err != nil {
 			return err
 		}
+	}
+	for _, text := range s.Lookouts { // those that have come meanwhile are found now
+		p, _ := a.parsePath(text)
+		x := &lookout{watcher: a, text: text, at: p.elements, child: p.child}
+		if err := a.sys.lookouts.add(x); err != nil {
+			return err
+		}
+		a.lookAround(ctx.scr, x)
 	}
 	for _, m := range s.Stash {
 		e := mailbox.New()

@@ -3,11 +3,18 @@ package host
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // stateOfGuest is a guest's state as bytes; the system is at rest.
@@ -73,6 +80,133 @@ func TestStateThroughBytes(t *testing.T) {
 	}
 }
 
+// Whom a guest looks out for goes through bytes: who has come meanwhile is watched, and who comes later, once
+// each, and nobody whom it does not look out for any more or may not send to.
+func TestLookoutsGoThroughBytes(t *testing.T) {
+	idle := Func(func(*Context, Message) error { return nil })
+	p := puppet(t, on(abi.KindTerminated, toProbe("ended"))).WithCapabilities(Capabilities{Send: []string{"/user/probe", "/user/rich", "/user/a*", "/user/b*"}})
+	l := newStage(t, nil)
+	for i := range 4 { // a ref counts those that were started before
+		l.spawn(fmt.Sprint("x", i), idle)
+	}
+	ref := l.spawn("rich", p)
+	l.say(ref, script(now(
+		abi.AppendWatch(nil, 0, "+/user/*"), abi.AppendWatch(nil, 0, "+../a*"), abi.AppendWatch(nil, 0, "+/user/b*"), abi.AppendWatch(nil, 0, "+./k*"), abi.AppendUnwatch(nil, 0, "+/user/b*"), abi.AppendUnwatch(nil, 0, "+/user/*"),
+	)))
+	l.spawn("a1", idle)
+	saved := stateOfGuest(t, l.System, ref)
+	if s, err := decodeState(saved); err != nil || !slices.Equal(s.Lookouts, []string{"../a*", "./k*"}) {
+		t.Fatalf("%q, %v", s.Lookouts, err)
+	}
+
+	m := newStage(t, func(c Config) Config { return c.WithSecret(l.Secret()) })
+	there := []Ref{m.spawn("a1", idle), m.spawn("a2", idle), m.spawn("b1", idle), m.spawn("c1", idle)}
+	p.state = saved
+	back := m.spawn("rich", p)
+	if again := stateOfGuest(t, m.System, back); !slices.Equal(must(decodeState(again))(t).Lookouts, []string{"../a*", "./k*"}) {
+		t.Error("it looks out for others, when it is saved again")
+	}
+	m.wants("message ended") // the a1 that it watched before has gone
+	there = append(there, m.spawn("a3", idle), m.spawn("b2", idle))
+	for _, r := range there {
+		m.Stop(r)
+		m.run()
+	}
+	m.wants("message ended", "message ended", "message ended") // a1, a2, a3
+	m.Stop(back)
+	m.run()
+	if n := m.lookouts.n.Load(); n != 0 {
+		t.Errorf("%d patterns are left", n)
+	}
+
+	for what, spoil := range map[string]func(s *actorState){
+		"out of order": func(s *actorState) { s.Lookouts = []string{"b*", "a*"} }, "twice": func(s *actorState) { s.Lookouts = []string{"a*", "a*"} },
+		"empty": func(s *actorState) { s.Lookouts = []string{""} }, "long": func(s *actorState) { s.Lookouts = []string{strings.Repeat("a", abi.MaxPath+1)} },
+		"no path": func(s *actorState) { s.Lookouts = []string{"a*"} }, "of an incarnation": func(s *actorState) { s.Lookouts = []string{"/user/a*#7"} },
+		"too many": func(s *actorState) {
+			for i := range mostLookouts + 1 {
+				s.Lookouts = append(s.Lookouts, fmt.Sprintf("/user/x%d*", i))
+			}
+		},
+		"costly": func(s *actorState) { s.Lookouts = []string{"/user/*" + strings.Repeat("a", mostBehindStar+1)} },
+	} {
+		s := must(decodeState(saved))(t)
+		s.Lookouts = nil
+		spoil(s)
+		n := newStage(t, func(c Config) Config { return c.WithSecret(l.Secret()) })
+		p.state = must(stateEncoder.Marshal(s))(t)
+		for i := range 4 {
+			n.spawn(fmt.Sprint("x", i), idle)
+		}
+		n.raw()
+		n.spawn("rich", p)
+		if len(n.raw(EventFailed)) != 1 || n.lookouts.n.Load() != 0 {
+			t.Errorf("%s: it is accepted, or something of it is left", what)
+		}
+	}
+}
+
+// States go through bytes as they are, and the same state has the same bytes; other versions are refused by
+// their number, whatever they have.
+func TestStatesGoThroughBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, bytesOf := rapid.StringN(1, 20, 60), rapid.SliceOfN(rapid.Byte(), 1, 20)
+		ref := rapid.Map(rapid.Uint64Min(1), func(n uint64) abi.Ref { return abi.Ref(n) })
+		refs := func(name string) []abi.Ref {
+			out := rapid.SliceOfNDistinct(ref, 0, 4, rapid.ID).Draw(t, name)
+			slices.Sort(out)
+			return out
+		}
+		s := actorState{
+			Version: stateVersion, Ref: ref.Draw(t, "ref"), Type: rapid.StringMatching(`[a-z]{1,9}`).Draw(t, "type"), Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+			Turns: rapid.Uint64().Draw(t, "turns"), Spawned: rapid.Uint64().Draw(t, "spawned"), Guest: bytesOf.Draw(t, "guest"),
+			Receive: rapid.Int64Range(0, int64(abi.MaxDuration)).Draw(t, "receive"),
+		}
+		for _, key := range refs("timers") {
+			s.Timers = append(s.Timers, timerState{Key: uint64(key), Due: rapid.Int64().Draw(t, "due"), Period: rapid.Int64Range(0, int64(abi.MaxDuration)).Draw(t, "period"), Payload: bytesOf.Draw(t, "payload")})
+		}
+		for _, key := range refs("asks") {
+			s.Asks = append(s.Asks, askState{Correlation: uint64(key), Target: ref.Draw(t, "target"), Answerers: append([]abi.Ref{1}, refs("answerers")...), Due: rapid.Int64().Draw(t, "due")})
+		}
+		for _, w := range refs("watches") {
+			s.Watches = append(s.Watches, watchState{Ref: w, Path: text.Draw(t, "path")})
+		}
+		s.Lookouts = append(s.Lookouts, rapid.SliceOfNDistinct(text, 0, mostLookouts, rapid.ID).Draw(t, "lookouts")...)
+		slices.Sort(s.Lookouts)
+		for range rapid.IntRange(0, 3).Draw(t, "stash") {
+			s.Stash = append(s.Stash, mailState{Kind: abi.KindMessage, Flags: uint8(flagNoInfluence), Sender: ref.Draw(t, "sender"), SenderPath: text.Draw(t, "path"), Headers: bytesOf.Draw(t, "headers"), Payload: bytesOf.Draw(t, "payload")})
+		}
+		for i, k := range refs("children") {
+			s.Children = append(s.Children, childState{Ref: k, Name: fmt.Sprint("k", i), Type: "t", Args: bytesOf.Draw(t, "args"), Lifetime: 1, Significant: true, Record: supervision.ChildState{Failures: i, Ring: []int64{int64(i)}}})
+		}
+		b, err := stateEncoder.Marshal(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decodeState(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(&s, back) {
+			t.Fatalf("%+v\nwas %+v", back, &s)
+		}
+		if again, _ := stateEncoder.Marshal(back); !bytes.Equal(again, b) {
+			t.Fatal("other bytes")
+		}
+	})
+	for version, more := range map[int]bool{1: false, stateVersion + 1: true, 99: true} {
+		m := map[int]any{1: version, 2: 1 << 40, 3: "t"}
+		if more {
+			m[15] = "something new"
+		}
+		b := must(stateEncoder.Marshal(m))(t)
+		want := fmt.Sprintf("version %d, this host reads version %d", version, stateVersion)
+		if _, err := decodeState(b); !errors.Is(err, errState) || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %d: %v", version, err)
+		}
+	}
+}
+
 // What is not the actor's state is refused, and says why.
 func TestForeignStates(t *testing.T) {
 	l := newStage(t, nil)
@@ -111,13 +245,15 @@ func TestForeignStates(t *testing.T) {
 func FuzzActorState(f *testing.F) {
 	s := actorState{
 		Version: stateVersion, Ref: 1 << 40, Type: "t", Timers: []timerState{{Key: 1, Due: 2, Payload: []byte{1}}}, Asks: []askState{{Correlation: 1, Answerers: []abi.Ref{2}}},
-		Watches: []watchState{{Ref: 3, Path: "/user/x"}}, Stash: []mailState{{Payload: []byte{1}}}, Children: []childState{{Ref: 4, Name: "k", Type: "t"}},
+		Watches: []watchState{{Ref: 3, Path: "/user/x"}}, Lookouts: []string{"/user/*", "./a?"}, Stash: []mailState{{Payload: []byte{1}}}, Children: []childState{{Ref: 4, Name: "k", Type: "t"}},
 	}
 	good, err := stateEncoder.Marshal(&s)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
+	s.Lookouts = []string{"./a?", "/user/*"}
+	f.Add(must(stateEncoder.Marshal(&s))(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := decodeState(b)
 		if err != nil {
