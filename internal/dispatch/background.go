@@ -1,31 +1,76 @@
 package dispatch
 
-import "github.com/wasmactors/wasmactors/internal/linked"
+import (
+	"math/bits"
+
+	"github.com/wasmactors/wasmactors/internal/linked"
+)
 
 // background is the queue for tokens: runs that have left their lane and wait for
-// their next slice, and heavy tasks that wait to begin. It is first in, first out
-// over both kinds. Everything in it is guarded by Dispatcher.mu.
+// their next slice, and heavy tasks that wait to begin. Who has had little comes first:
+// see next. Everything in it is guarded by Dispatcher.mu.
 type background struct {
-	runs  linked.List[*seat]   // seats with a worker
-	tasks linked.List[*seat]   // seats without
-	stamp uint64               // of the seat taken last
-	aged  linked.List[*Worker] // those that compute a heavy task, the one that has done so longest first
+	levels [levels]level
+	stamp  uint64               // of the seat taken last
+	aged   linked.List[*Worker] // those that compute a heavy task, the one that has done so longest first
 }
+
+// levels is how many there are: on level n are those that have had 2^(n-1) slices and less than twice as
+// many, on the last one those beyond 26 s.
+const levels = 20
+
+// level is the seats of those that have had about as much.
+type level struct {
+	runs  linked.List[*seat] // seats with a worker
+	tasks linked.List[*seat] // seats without
+}
+
+// fifoTurn is how often the next is the one that has waited longest, whatever it has had: every so many
+// grants.
+const fifoTurn = 4
 
 // seat is a task's place in the queue. It belongs to the task for good.
 type seat struct {
 	task   *Task
 	worker *Worker // the run that waits; nil: the task waits to begin
-	stamp  uint64  // seats with a lower one come first
+	level  uint8
+	stamp  uint64 // of seats on a level those with a lower one come first
 	place  linked.Link[*seat]
 }
 
 func (b *background) listOf(s *seat) *linked.List[*seat] {
 	if s.worker != nil {
-		return &b.runs
+		return &b.levels[s.level].runs
 	}
-	return &b.tasks
+	return &b.levels[s.level].tasks
 }
+
+// next is the seat whose turn it is, nil if there is none; tasks: those that wait to begin count, too. Those
+// that have had little come first, so that a run that needs some slices does not wait for thousands that never
+// end; of those that have had about as much, the one that has waited longest. Every fourth time it is the one
+// that has waited longest of all, so that nobody waits for ever.
+func (b *background) next(turn uint64, tasks bool) (found *seat) {
+	for i := range b.levels {
+		l := &b.levels[i]
+		s := first(&l.runs)
+		if tasks {
+			if t := first(&l.tasks); t != nil && (s == nil || t.stamp < s.stamp) {
+				s = t
+			}
+		}
+		switch {
+		case s == nil:
+		case turn%fifoTurn != 0:
+			return s
+		case found == nil || s.stamp < found.stamp:
+			found = s
+		}
+	}
+	return found
+}
+
+// levelOf is where somebody sits who has had so many slices.
+func levelOf(slices int64) uint8 { return uint8(min(bits.Len64(uint64(slices)), levels-1)) }
 
 // seatOf is t's seat, made when it is first needed: most tasks never are heavy.
 func seatOf(t *Task) *seat {
@@ -40,7 +85,11 @@ func seatOf(t *Task) *seat {
 func (d *Dispatcher) sit(t *Task, w *Worker) {
 	s := seatOf(t)
 	d.back.stamp++
-	s.worker, s.stamp = w, d.back.stamp
+	had := t.had
+	if w != nil {
+		had += w.spent / slice
+	}
+	s.worker, s.level, s.stamp = w, levelOf(had), d.back.stamp
 	d.back.listOf(s).PushBack(&s.place)
 	d.queued.Add(1)
 }
@@ -62,7 +111,7 @@ func (d *Dispatcher) pushBack(t *Task) {
 	d.watch.kick()
 }
 
-// first is the seat that comes next, nil if none is taken.
+// first is the first seat of a list, nil if none is taken.
 func first(l *linked.List[*seat]) *seat {
 	if p := l.First(); p != nil {
 		return p.Of
@@ -70,20 +119,18 @@ func first(l *linked.List[*seat]) *seat {
 	return nil
 }
 
-// grantToken lets the first in the queue compute. d.mu is held.
+// grantToken lets the next in the queue compute. d.mu is held.
 func (d *Dispatcher) grantToken() {
-	run, task := first(&d.back.runs), first(&d.back.tasks)
-	switch {
-	case d.closing.Load(): // only runs under way go on
-		task = nil
-	case task != nil && (run == nil || task.stamp < run.stamp):
+	s := d.back.next(d.turns, !d.closing.Load()) // at the end only runs under way go on
+	if s != nil && s.worker == nil {
 		if d.mayDetach() {
-			d.grantTask(task)
+			d.grantTask(s)
 			return
 		}
+		s = d.back.next(d.turns, false)
 	}
-	if run != nil {
-		d.grantRun(run)
+	if s != nil {
+		d.grantRun(s)
 	}
 }
 
@@ -128,10 +175,9 @@ func (d *Dispatcher) Hurry(t *Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s := t.seat; s != nil && s.place.Listed() {
-		l := d.back.listOf(s)
-		l.Remove(&s.place)
-		s.stamp = 0
-		l.PushFront(&s.place)
+		d.back.listOf(s).Remove(&s.place)
+		s.level, s.stamp = 0, 0
+		d.back.listOf(s).PushFront(&s.place)
 	}
 }
 

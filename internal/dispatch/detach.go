@@ -8,7 +8,8 @@ import "runtime"
 // The first call within a Run hands the lane, with all that waits in it, to a
 // substitute goroutine; the run goes on detached. Detached runs take turns: as
 // many as there are workers compute at a time, each for one slice, so that any
-// number of them leaves the others half of the machine.
+// number of them leaves the others half of the machine; those that have had little
+// come first.
 //
 // Yield may take long to return, but always returns once the runs before it have
 // had their slice. False means that the run should end as soon as it can: more runs
@@ -119,7 +120,7 @@ func (d *Dispatcher) takeToken(w *Worker) {
 	d.await(w)
 }
 
-// passToken lets whoever has waited longest compute, and waits in turn.
+// passToken lets whoever is next compute, and waits in turn.
 func (d *Dispatcher) passToken(w *Worker) {
 	if d.queued.Load() == 0 {
 		runtime.Gosched()

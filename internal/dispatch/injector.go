@@ -87,9 +87,12 @@ func (q *injector) pop() *Task {
 	return q.popLocked()
 }
 
-func (q *injector) popLocked() *Task {
+func (q *injector) popLocked() *Task { return q.popOf(true) }
+
+// popOf takes the oldest; withFresh: the fresh ones have their turn.
+func (q *injector) popOf(withFresh bool) *Task {
 	from := &q.known
-	if q.fresh.first != nil {
+	if withFresh && q.fresh.first != nil {
 		if from.first == nil || q.turn {
 			from = &q.fresh
 		}
@@ -106,19 +109,19 @@ func (q *injector) popLocked() *Task {
 // part, to the back of l, whose owner the caller is. Of the fresh ones a few follow
 // if nothing else waits: nobody knows how long they take, and what comes into the
 // lane later waits for them.
-func (q *injector) popInto(l *lane, lanes int) *Task {
+func (q *injector) popInto(l *lane, lanes int, what part) *Task {
 	if q.n.Load() == 0 {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.popLocked()
+	t := q.popOf(what != knownOnly)
 	share := (q.known.n + lanes - 1) / lanes
 	for range min(share, (laneSize-l.len())/2) {
 		l.push(q.known.pop()) // there is room: thieves only make more of it
 		q.n.Add(-1)
 	}
-	if share == 0 {
+	if share == 0 && what == severalFresh && l.len() == 0 {
 		for range min((q.fresh.n+lanes-1)/lanes, freshBatch, laneSize-l.len()) {
 			l.push(q.fresh.pop())
 			q.n.Add(-1)
@@ -126,6 +129,15 @@ func (q *injector) popInto(l *lane, lanes int) *Task {
 	}
 	return t
 }
+
+// part is what a lane takes of the fresh tasks.
+type part uint8
+
+const (
+	severalFresh part = iota
+	oneFresh
+	knownOnly // none
+)
 
 // freshBatch is how many fresh tasks follow the first into a lane.
 const freshBatch = 4

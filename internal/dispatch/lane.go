@@ -36,6 +36,7 @@ type lane struct {
 	index  int
 	tick   uint32
 	streak uint32
+	slow   bool // what it has just done took long: the injector is looked at before the next task
 
 	_    [64]byte // thieves read the ring; keep them off the owner's counters
 	ring [laneSize]atomic.Pointer[Task]
@@ -122,8 +123,16 @@ func (l *lane) next(d *Dispatcher) *Task {
 	if l.tick%progressTurn == 0 {
 		l.progress.Add(1)
 	}
-	if l.tick%injectorTurn == 0 {
-		if t := d.injector.popInto(l, len(d.lanes)); t != nil {
+	if turn := l.tick%injectorTurn == 0; turn || l.slow {
+		what := severalFresh
+		switch {
+		case l.slow && !turn && (l.len() > 0 || l.slot.Load() != nil):
+			what = knownOnly // while fresh ones take long they do not keep the lane from its own
+		case l.slow:
+			what = oneFresh
+		}
+		l.slow = false
+		if t := d.injector.popInto(l, len(d.lanes), what); t != nil {
 			return t
 		}
 	}
@@ -142,7 +151,7 @@ func (l *lane) next(d *Dispatcher) *Task {
 
 // lookOut makes the injector be looked at before the next task: what the lane has
 // just done took long. Owner only.
-func (l *lane) lookOut() { l.tick |= injectorTurn - 1 }
+func (l *lane) lookOut() { l.slow = true }
 
 // takeSlot empties the slot. Any goroutine.
 func (l *lane) takeSlot() *Task {

@@ -54,7 +54,7 @@ func (d *Dispatcher) inOrder(w *Worker) *Task {
 	if t := w.lane.next(d); t != nil {
 		return t
 	}
-	return d.injector.popInto(w.lane, 1)
+	return d.injector.popInto(w.lane, 1, severalFresh)
 }
 
 // Step runs one task of a manual dispatcher; false means that none is waiting.

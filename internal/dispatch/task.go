@@ -32,6 +32,7 @@ type Task struct {
 	next  *Task         // in the injector
 	what  Runnable
 	seat  *seat // nil until the task has had a long run
+	had   int64 // slices of the runs before, see learn; who has the task
 }
 
 // The states of a task. Only Schedule moves it from idle to queued and from

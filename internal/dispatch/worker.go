@@ -116,7 +116,7 @@ func (w *Worker) finish(t *Task, more bool) {
 	d := w.d
 	long := w.spent >= slice && !d.patient()
 	if long || t.heat.Load() != light {
-		t.learn(long)
+		t.learn(long, w.spent)
 		if long {
 			t.since.Store(0)
 		}
@@ -153,7 +153,7 @@ func (w *Worker) find() *Task {
 			w.found()
 			return t
 		}
-		if t := d.injector.popInto(l, len(d.lanes)); t != nil {
+		if t := d.injector.popInto(l, len(d.lanes), severalFresh); t != nil {
 			w.found()
 			return t
 		}

@@ -1,0 +1,152 @@
+package dispatch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// virtual is a dispatcher's queue without goroutines: a grant is a quantum.
+type virtual struct {
+	d    *Dispatcher
+	runs map[*Task]*Worker
+}
+
+func newVirtual() *virtual { return &virtual{newDispatcher(2), map[*Task]*Worker{}} }
+
+// wait has a task wait to begin, or its run for its next slice.
+func (v *virtual) wait(t *Task) { v.d.sit(t, v.runs[t]) }
+
+// grant lets the next one compute for a quantum.
+func (v *virtual) grant() *Task {
+	s := v.d.back.next(v.d.turns, true)
+	v.d.leave(s)
+	v.d.turns++
+	w := v.runs[s.task]
+	if w == nil {
+		w = &Worker{}
+		v.runs[s.task] = w
+	}
+	w.spent += slice
+	return s.task
+}
+
+// end ends a task's run.
+func (v *virtual) end(t *Task) {
+	t.learn(v.runs[t].spent >= slice, v.runs[t].spent)
+	delete(v.runs, t)
+}
+
+// spin lets a crowd that never ends take turns for a while.
+func (v *virtual) spin(n, quanta int) {
+	for range n {
+		v.wait(new(Task))
+	}
+	for range quanta {
+		v.wait(v.grant())
+	}
+}
+
+// How many quanta pass before a task is done that needs some, and has been found long before, does not depend
+// on how many there are that never end, whether these have begun just now or long ago.
+func TestShortRunsComeBeforeEndlessOnes(t *testing.T) {
+	for _, needs := range []int{1, 3, 10} {
+		for _, each := range []int{3, 100} {
+			worst := map[int]int{}
+			for _, crowd := range []int{10, 1000, 5000} {
+				v := newVirtual()
+				v.spin(crowd, crowd*each)
+				honest := new(Task)
+				r := rand.New(rand.NewPCG(1, 2))
+				for range 200 {
+					for range r.IntN(50) {
+						v.wait(v.grant())
+					}
+					v.wait(honest)
+					passed := 0
+					for had := 0; had < needs; passed++ {
+						k := v.grant()
+						if k == honest {
+							if had++; had == needs {
+								break
+							}
+						}
+						v.wait(k)
+					}
+					v.end(honest)
+					worst[crowd] = max(worst[crowd], passed)
+				}
+				t.Logf("%d quanta beside %d that have had %d each: %d pass at worst", needs, crowd, each, worst[crowd])
+			}
+			// The first slices of those that have begun just now count as much as its own.
+			if each > 10*needs && worst[5000] > 2*needs+2 {
+				t.Errorf("%d pass before %d", worst[5000], needs)
+			}
+			if each > 10*needs && worst[5000] > 3*worst[10]+1 {
+				t.Errorf("%v", worst)
+			}
+		}
+	}
+}
+
+// Whoever has had much waits, but not for ever, however many come that have had little.
+func TestNobodyWaitsForEver(t *testing.T) {
+	v := newVirtual()
+	old := new(Task)
+	v.wait(old)
+	for range 5000 {
+		v.wait(v.grant())
+	}
+	const newcomers = 10
+	for range newcomers {
+		v.wait(new(Task))
+	}
+	longest, since := 0, 0
+	for range 100_000 {
+		since++
+		k := v.grant()
+		if k == old {
+			longest, since = max(longest, since), 0
+			v.wait(old)
+			continue
+		}
+		v.end(k)
+		v.wait(new(Task)) // another one, that has had nothing
+	}
+	if longest = max(longest, since); longest > fifoTurn*(newcomers+2) {
+		t.Errorf("%d quanta pass between two slices", longest)
+	}
+}
+
+// Those that have had as much take turns; and a run that ends and begins again has not had nothing.
+func TestEndlessRunsTakeTurns(t *testing.T) {
+	v := newVirtual()
+	got := map[*Task]int{}
+	for range 50 {
+		v.wait(new(Task))
+	}
+	for i := range 50 * 1000 {
+		k := v.grant()
+		got[k]++
+		if i%7 == 0 { // some end their turn and begin the next
+			v.end(k)
+		}
+		v.wait(k)
+	}
+	for k, n := range got {
+		if n < 500 || n > 2000 {
+			t.Errorf("%d slices of %d, level %d", n, 1000, k.seat.level)
+		}
+	}
+	var k Task
+	for _, c := range []struct{ slices, had int64 }{{100, 50}, {0, 25}, {0, 0}, {1, 0}, {7, 3}, {7, 5}} {
+		if k.learn(c.slices > 0, c.slices*slice); k.had != c.had {
+			t.Errorf("after %d slices it has had %d, not %d", c.slices, k.had, c.had)
+		}
+	}
+	for slices, want := range map[int64]uint8{0: 0, 1: 1, 2: 2, 3: 2, 4: 3, 1 << 17: 18, 1<<18 - 1: 18, 1 << 18: 19, 1 << 40: 19} {
+		if got := levelOf(slices); got != want {
+			t.Errorf("%s: level %d, not %d", fmt.Sprint(slices), got, want)
+		}
+	}
+}
