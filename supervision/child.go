@@ -25,7 +25,7 @@ type Child struct {
 func (c *Child) Started(now time.Time) { c.started = now }
 
 // Reset starts the count of failures again.
-func (c *Child) Reset() { c.failures, c.crowded, c.crowdedAt = 0, 0, -1 }
+func (c *Child) Reset() { c.failures, c.crowdedAt = 0, -1 }
 
 // Recall takes the last failure back: it is decided about once more.
 func (c *Child) Recall() {

@@ -101,7 +101,12 @@ func (p *parent) Order(k *kid, o Order) {
 	k.inbox = append(k.inbox, o)
 	k.given = append(k.given, o)
 }
-func (p *parent) Renewed(k *kid, n int) { k.renewed += n }
+func (p *parent) Renewed(k *kid, n int) {
+	if n < 1 {
+		p.t.Fatalf("%d orders to %s are dealt with", n, k.name)
+	}
+	k.renewed += n
+}
 func (p *parent) AskDecision(k *kid, _ *abi.Failure) (supervision.Directive, *abi.Failure) {
 	p.asked = append(p.asked, k.name)
 	return p.verdict, p.fault

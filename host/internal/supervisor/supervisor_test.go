@@ -483,6 +483,47 @@ func TestRenewWithinARestartInOrder(t *testing.T) {
 	}
 }
 
+// Orders to restart a child whose turn in a restart in order comes later are dealt with when it is told to end,
+// or to stop, and once.
+func TestRenewalsThatWaitForARestartInOrder(t *testing.T) {
+	for _, life := range []supervision.Lifetime{supervision.Permanent, supervision.Temporary} {
+		p := newParent(t, restForOne(), "a", "b", "c")
+		b := p.kid("b")
+		b.life = life
+		p.fails(p.kid("a"))
+		p.rest1() // c is told to end
+		p.s.Renew(p, b, boom, nil, 2)
+		p.until(func() bool {
+			if len(b.given) == 0 && b.renewed != 0 {
+				t.Fatalf("%v: dealt with before it was told anything", life)
+			}
+			return len(b.given) > 0
+		})
+		if b.renewed != 2 || len(b.given) != 1 {
+			t.Errorf("%v: %d orders of 2 are dealt with when it was told %v", life, b.renewed, orders(b))
+		}
+		p.rest()
+		p.fails(p.kid("a"))
+		p.rest()
+		if err := p.atRest(); err != nil || b.renewed != 2 {
+			t.Errorf("%v: %v, %d orders of 2", life, err, b.renewed)
+		}
+	}
+}
+
+// A start that was refused for lack of room is tried again later, and that is said; a stop after it is a stop.
+func TestNoRoomIsSaid(t *testing.T) {
+	for directive, want := range map[supervision.Directive]string{supervision.Restart: "there is no room, trying again later", supervision.Stop: ""} {
+		p := newParent(t, supervision.Default().WithOtherwise(directive), "a")
+		a := p.kid("a")
+		m := p.s.Family.Find("a")
+		p.s.Report(p, a, &Report{Name: "a", Failure: unstarted, Orders: m.Orders, Crowded: true})
+		if len(p.notes) != 1 || p.notes[0] != want || len(a.given) != 1 || (a.given[0].Delay > 0) != (directive == supervision.Restart) {
+			t.Errorf("%v: %q, %+v", directive, p.notes, a.given)
+		}
+	}
+}
+
 // What is noted about a child is looked up as it stands, and looking changes nothing.
 func TestLookAtAChild(t *testing.T) {
 	s := supervision.Default().WithOtherwise(supervision.Suspend).WithBackoff(supervision.Backoff{Policy: tenSeconds(t), ResetAfter: time.Minute})
