@@ -486,27 +486,27 @@ func TestRenewWithinARestartInOrder(t *testing.T) {
 // Orders to restart a child whose turn in a restart in order comes later are dealt with when it is told to end,
 // or to stop, and once.
 func TestRenewalsThatWaitForARestartInOrder(t *testing.T) {
-	for _, life := range []supervision.Lifetime{supervision.Permanent, supervision.Temporary} {
+	for n, life := range map[int]supervision.Lifetime{1: supervision.Permanent, 2: supervision.Temporary} {
 		p := newParent(t, restForOne(), "a", "b", "c")
 		b := p.kid("b")
 		b.life = life
 		p.fails(p.kid("a"))
 		p.rest1() // c is told to end
-		p.s.Renew(p, b, boom, nil, 2)
+		p.s.Renew(p, b, boom, nil, n)
 		p.until(func() bool {
 			if len(b.given) == 0 && b.renewed != 0 {
 				t.Fatalf("%v: dealt with before it was told anything", life)
 			}
 			return len(b.given) > 0
 		})
-		if b.renewed != 2 || len(b.given) != 1 {
-			t.Errorf("%v: %d orders of 2 are dealt with when it was told %v", life, b.renewed, orders(b))
+		if b.renewed != n || len(b.given) != 1 {
+			t.Errorf("%v: %d orders of %d are dealt with when it was told %v", life, b.renewed, n, orders(b))
 		}
 		p.rest()
 		p.fails(p.kid("a"))
 		p.rest()
-		if err := p.atRest(); err != nil || b.renewed != 2 {
-			t.Errorf("%v: %v, %d orders of 2", life, err, b.renewed)
+		if err := p.atRest(); err != nil || b.renewed != n {
+			t.Errorf("%v: %v, %d orders of %d", life, err, b.renewed, n)
 		}
 	}
 }
