@@ -218,3 +218,26 @@ func TestResidentEach(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 }
+
+// TestFairEnds: a round ends with what it has, whoever does not answer.
+func TestFairEnds(t *testing.T) {
+	asked := 0
+	c := &throng{asks: 1000, ask: func(ctx context.Context) error {
+		if asked++; asked <= 3 {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	l := &lab{ctx: context.Background(), quick: true}
+	f, err := c.measure(l, 50*time.Millisecond)
+	if err != nil || f.Answers != 3 || f.Late != 1 || f.Ask99 != f.Ask50 && f.Ask99 < 1 || f.Collections == 0 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if note := fairNote([]fairFigures{f, {Answers: 20, Collections: 5}}); !strings.Contains(note, "2 rounds, 3 answers") || !strings.Contains(note, "1 answers took longer") {
+		t.Error(note)
+	}
+	if _, err := (&throng{asks: 10, ask: func(context.Context) error { return errStuck }}).measure(l, time.Second); err == nil {
+		t.Error("a failing question is a figure")
+	}
+}

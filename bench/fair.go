@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
 	"runtime"
 	"runtime/metrics"
 	"slices"
-	"sync"
-	"sync/atomic"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -20,20 +23,34 @@ import (
 // spinners loop forever on two processors, while another actor is asked: so many.
 var spinnerCounts = []int{10, 1000, 5000}
 
+// Bounds of a round, so that all of it ends on any machine: among spinning goroutines an answer
+// may take seconds where others use the machine, too.
+const (
+	askingTime    = 4 * time.Second  // no question after that; each gets so long for its answer
+	pausingTime   = 3 * time.Second  // no garbage collection after that
+	fairRoundTime = 25 * time.Second // a process that has not come back by then is killed
+	fairTime      = 25 * time.Second // no round after that, for a number of spinners
+)
+
 // throng is a system in which spinners spin.
 type throng struct {
 	asks int
-	ask  func() error
-	quit func() error
+	ask  func(context.Context) error
 }
+
+// throngs are what is compared; ours is the first.
+var throngs = []struct {
+	name string
+	open func(*lab, int) (*throng, error)
+}{{"ours", productCrowd}, {"goroutines", nativeCrowd}, {"naive", naiveCrowd}}
 
 // fair measures how long a well-behaved actor's answers take, and how long a
 // garbage collection must wait for the processors, with more spinning actors than
 // processors. Baselines, in the same rounds: goroutines that spin in Go, which the
 // scheduler can preempt anywhere; and guests of wazero with WithCloseOnContextDone,
-// each in a goroutine (without that they would never give a processor back).
+// each in a goroutine (without that they would never give a processor back). Each round is a
+// process of its own: it ends with all that spins.
 func fair(l *lab) error {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	for _, spinners := range spinnerCounts {
 		if err := fairAmong(l, spinners); err != nil {
 			return err
@@ -42,81 +59,170 @@ func fair(l *lab) error {
 	return nil
 }
 
+// fairFigures are of one round: times in milliseconds, and of how many they are.
+type fairFigures struct {
+	Ask50, Ask99, Wait50, Wait99 float64
+	Answers, Late, Collections   int
+}
+
 // fairAmong has baselines only with few spinners: among 1000 goroutines an answer takes
 // five seconds.
 func fairAmong(l *lab, spinners int) error {
-	sides := []func(*lab, int) (*throng, error){productCrowd, nativeCrowd, naiveCrowd}
+	sides := len(throngs)
 	if spinners > 10 {
-		sides = sides[:1]
+		sides = 1
 	}
-	samples := make([][4][]float64, len(sides)) // ask p50, ask p99, wait p50, wait p99
-	for range l.rounds {
-		for side, open := range sides {
-			c, err := open(l, spinners)
+	began, samples := time.Now(), make([][]fairFigures, sides)
+	for round := range l.rounds {
+		if round > 0 && time.Since(began) > fairTime {
+			break
+		}
+		for side := range sides {
+			got, err := fairRound(throngs[side].name, spinners, l.quick)
 			if err != nil {
-				return err
+				fmt.Fprintf(os.Stderr, "  %s among %d: %v\n", throngs[side].name, spinners, err)
+				continue
 			}
-			got, err := c.measure(l)
-			if err != nil {
-				return err
-			}
-			if err := c.quit(); err != nil {
-				return err
-			}
-			for i, v := range got {
-				samples[side][i] = append(samples[side][i], v)
-			}
+			samples[side] = append(samples[side], got)
 		}
 	}
-	figure := func(side, i int) float64 { return median(samples[side][i]) }
+	figure := func(side int, of func(*fairFigures) float64) float64 {
+		var all []float64
+		for i := range samples[side] {
+			all = append(all, of(&samples[side][i]))
+		}
+		return median(all)
+	}
 	crowded := fmt.Sprintf("%d spinning actors on 2 processors: ", spinners)
 	for _, f := range []struct {
-		i, baseline int
-		name, note  string
+		of         func(*fairFigures) float64
+		baseline   int
+		name, note string
 	}{
-		{0, 1, "ask, p50", "a request every half millisecond, timed from when it was due; baseline: spinning goroutines"},
-		{1, 1, "ask, p99", "baseline: spinning goroutines"},
-		{1, 2, "ask, p99, against wazero's CloseOnContextDone", "baseline: spinning guests of wazero with CloseOnContextDone"},
-		{2, 1, "a garbage collection's wait for the processors, p50", "a quantum is 0.1 to 0.2 ms; baseline: spinning goroutines, which can be preempted anywhere"},
-		{3, 1, "a garbage collection's wait for the processors, p99", "the baseline shows what the machine adds when others use it"},
+		{func(f *fairFigures) float64 { return f.Ask50 }, 1, "ask, p50", "a request every half millisecond, timed from when it was due; baseline: spinning goroutines"},
+		{func(f *fairFigures) float64 { return f.Ask99 }, 1, "ask, p99", "baseline: spinning goroutines"},
+		{func(f *fairFigures) float64 { return f.Ask99 }, 2, "ask, p99, against wazero's CloseOnContextDone", "baseline: spinning guests of wazero with CloseOnContextDone"},
+		{func(f *fairFigures) float64 { return f.Wait50 }, 1, "a garbage collection's wait for the processors, p50", "a quantum is 0.1 to 0.2 ms; baseline: spinning goroutines, which can be preempted anywhere"},
+		{func(f *fairFigures) float64 { return f.Wait99 }, 1, "a garbage collection's wait for the processors, p99", "the baseline shows what the machine adds when others use it"},
 	} {
-		if len(sides) == 1 {
-			if f.baseline == 1 {
-				if err := l.report.alone(crowded+f.name, "ms", figure(0, f.i), ""); err != nil {
-					return err
-				}
-			}
+		alone := sides == 1
+		if alone && f.baseline != 1 {
 			continue
 		}
-		if err := l.report.compare(crowded+f.name, "ms", figure(0, f.i), figure(f.baseline, f.i), f.note); err != nil {
+		if alone || len(samples[f.baseline]) == 0 {
+			f.note = ""
+		}
+		name, note := crowded+f.name, strings.TrimPrefix(f.note+"; "+fairNote(samples[0]), "; ")
+		var err error
+		switch {
+		case len(samples[0]) == 0:
+			err = l.report.write(record{Bench: name, Who: "ours", Unit: "ms", Missing: fmt.Sprint("no round within ", fairRoundTime)})
+		case alone || len(samples[f.baseline]) == 0:
+			err = l.report.alone(name, "ms", figure(0, f.of), note)
+		default:
+			err = l.report.compare(name, "ms", figure(0, f.of), figure(f.baseline, f.of), note+"; of the baseline "+fairNote(samples[f.baseline]))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measure returns figures in milliseconds, of one round.
-func (c *throng) measure(l *lab) (figures [4]float64, err error) {
+// fairNote says of how much the figures are: a median of rounds, each of at least so much.
+func fairNote(rounds []fairFigures) string {
+	if len(rounds) == 0 {
+		return ""
+	}
+	least, late := rounds[0], 0
+	for _, r := range rounds {
+		least.Answers, least.Collections = min(least.Answers, r.Answers), min(least.Collections, r.Collections)
+		late += r.Late
+	}
+	note := fmt.Sprintf("%d rounds, %d answers and %d collections or more in each", len(rounds), least.Answers, least.Collections)
+	if late > 0 {
+		note += fmt.Sprintf(", %d answers took longer than %v and count as that", late, askingTime)
+	}
+	return note
+}
+
+// fairRound measures in a process of its own.
+func fairRound(side string, spinners int, quick bool) (f fairFigures, err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return f, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), fairRoundTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe, "among", side, strconv.Itoa(spinners), strconv.FormatBool(quick))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return f, err
+	}
+	return f, json.Unmarshal(out, &f)
+}
+
+// measureFair is what such a process does. It ends without an end of those that spin.
+func (l *lab) measureFair(side, spinners string) error {
+	n, err := strconv.Atoi(spinners)
+	if err != nil {
+		return err
+	}
+	for _, t := range throngs {
+		if t.name != side {
+			continue
+		}
+		c, err := t.open(l, n)
+		if err != nil {
+			return err
+		}
+		f, err := c.measure(l, askingTime)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(f)
+	}
+	return fmt.Errorf("there is no %q", side)
+}
+
+// measure asks, and collects garbage, as often as there is time for, and at least once; patience
+// is for all questions, and for one.
+func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err error) {
 	// Where an answer takes as long as a slice of Go's time, fewer tell as much.
-	took := make([]float64, max(20, l.scale(c.asks)))
+	took := make([]float64, 0, max(20, l.scale(c.asks)))
 	due := time.Now()
-	for i := range took {
+	for end := due.Add(patience); len(took) < cap(took) && (len(took) == 0 || time.Now().Before(end)); {
 		due = due.Add(500 * time.Microsecond)
 		if late := time.Since(due); late > 0 {
 			due = due.Add(late) // a slow answer delays the next question
 		}
 		time.Sleep(time.Until(due))
-		if err := c.ask(); err != nil {
-			return figures, err
+		ctx, cancel := context.WithTimeout(l.ctx, patience)
+		err := c.ask(ctx)
+		late := ctx.Err() != nil
+		cancel()
+		took = append(took, time.Since(due).Seconds()*1e3)
+		if late { // whoever answers that late still answers the question before
+			took[len(took)-1] = patience.Seconds() * 1e3
+			f.Late++
+			break
 		}
-		took[i] = time.Since(due).Seconds() * 1e3
+		if err != nil {
+			return f, err
+		}
 	}
 	slices.Sort(took)
-	stops := newPauses("/sched/pauses/stopping/gc:seconds")
-	for range max(5, l.scale(30)) {
+	stops, end := newPauses("/sched/pauses/stopping/gc:seconds"), time.Now().Add(pausingTime)
+	for f.Collections < max(5, l.scale(30)) && (f.Collections == 0 || time.Now().Before(end)) {
 		runtime.GC()
+		f.Collections++
 	}
-	return [4]float64{took[len(took)/2], took[len(took)*99/100], stops.quantile(0.5) * 1e3, stops.quantile(0.99) * 1e3}, nil
+	f.Answers = len(took) - f.Late
+	f.Ask50, f.Ask99 = took[len(took)/2], took[len(took)*99/100]
+	f.Wait50, f.Wait99 = stops.quantile(0.5)*1e3, stops.quantile(0.99)*1e3
+	return f, nil
 }
 
 // pauses watches one of Go's histograms.
@@ -172,87 +278,65 @@ func productCrowd(l *lab, spinners int) (*throng, error) {
 	}
 	return &throng{
 		asks: max(20, 3000/spinners),
-		ask: func() error {
-			ctx, cancel := context.WithTimeout(l.ctx, time.Minute)
-			defer cancel()
+		ask: func(ctx context.Context) error {
 			_, err := p.sys.Ask(ctx, good, number(1))
 			return err
 		},
-		quit: func() error { return p.close(l.ctx) },
 	}, nil
 }
 
 func naiveCrowd(l *lab, spinners int) (*throng, error) {
-	ctx, cancel := context.WithCancel(l.ctx)
-	h, err := newNaiveHostWith(ctx, naiveWAT, wazero.NewRuntimeConfig().WithCloseOnContextDone(true))
+	h, err := newNaiveHostWith(l.ctx, naiveWAT, wazero.NewRuntimeConfig().WithCloseOnContextDone(true))
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	var done sync.WaitGroup
 	for range spinners {
 		a, err := h.spawn()
 		if err != nil {
-			cancel()
 			return nil, err
 		}
-		done.Go(func() { _, _ = a.mod.ExportedFunction("spin").Call(ctx) }) // ends with the context
+		go func() { _, _ = a.mod.ExportedFunction("spin").Call(l.ctx) }()
 	}
 	good, err := h.spawn()
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	in, out := make(chan naiveMessage), make(chan error)
-	done.Go(func() {
-		for m := range in {
-			err := h.deliver(h.context(good), good, m)
-			h.queue, h.head = h.queue[:0], 0
-			out <- err
-		}
-	})
-	return &throng{
-		asks: 40,
-		ask: func() error {
-			in <- naiveMessage{payload: number(1)}
-			return <-out
-		},
-		quit: func() error {
-			close(in)
-			cancel()
-			done.Wait()
-			return h.runtime.Close(l.ctx)
-		},
-	}, nil
+	return &throng{asks: 40, ask: asker(func(n uint32) error {
+		err := h.deliver(h.context(good), good, naiveMessage{payload: number(n)})
+		h.queue, h.head = h.queue[:0], 0
+		return err
+	})}, nil
 }
 
 func nativeCrowd(_ *lab, spinners int) (*throng, error) {
-	var stop atomic.Bool
-	var done sync.WaitGroup
 	for range spinners {
-		done.Go(func() {
-			for !stop.Load() {
+		go func() {
+			for {
 			}
-		})
+		}()
 	}
-	in, out := make(chan int), make(chan int)
-	done.Go(func() {
+	return &throng{asks: 40, ask: asker(func(uint32) error { return nil })}, nil
+}
+
+// asker asks a goroutine.
+func asker(answer func(uint32) error) func(context.Context) error {
+	in, out := make(chan uint32), make(chan error, 1)
+	go func() {
 		for n := range in {
-			out <- n
+			out <- answer(n)
 		}
-	})
-	return &throng{
-		asks: 40,
-		ask: func() error {
-			in <- 1
-			<-out
-			return nil
-		},
-		quit: func() error {
-			close(in)
-			stop.Store(true)
-			done.Wait()
-			return nil
-		},
-	}, nil
+	}()
+	return func(ctx context.Context) error {
+		select {
+		case in <- 1:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case err := <-out:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

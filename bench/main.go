@@ -68,6 +68,11 @@ func command(args []string) error {
 		return child(rest[0], rest[1], len(rest) > 2)
 	case "crowd": // of run
 		return (&lab{ctx: context.Background()}).measureCrowd(rest[0])
+	case "among": // of run
+		if len(rest) != 3 {
+			return errors.New("among SIDE SPINNERS QUICK")
+		}
+		return (&lab{ctx: context.Background(), quick: rest[2] == "true"}).measureFair(rest[0], rest[1])
 	case "count": // of run
 		return guard.Work(context.Background(), guard.Case{Act: guard.Message, Kind: rest[0]})
 	case "guests": // of compare
