@@ -52,8 +52,8 @@ func openGuests(load func() ([]byte, error)) map[string]func(*env) (*subject, er
 				return nil, err
 			}
 			p, err := newProductWith(e.ctx, code, 0, func(c host.Config) host.Config {
-				// 10^4 guests of standard Go count with all that they might write to, 1.3 MB each:
-				// more than the default bound allows for, and ten times what they touch.
+				// Guests count with all that they might write to: those of standard Go with some ten
+				// times what they touch, and 10^4 of them with more than the default bound.
 				c = c.WithMemory(0)
 				if e.b.name == "memory-asleep" {
 					c = c.WithMostAwake(1).WithIdleAfter(time.Millisecond)

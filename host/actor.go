@@ -97,6 +97,7 @@ type actor struct {
 	renewals   int32      // that its supervisor has not dealt with
 	surplus    bool       // a guest that has an instance beyond the bound
 	crowded    bool       // the start was refused because there is no room
+	endings    bool       // runs end with something to do: kept, or surplus
 	rnd        *rand.Rand
 }
 
@@ -154,7 +155,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		}
 	}
 	if a.isKept() {
-		a.kept = new(keptState)
+		a.kept, a.endings = new(keptState), true
 	}
 	a.args = nullPayload
 	if p.args != nil {
@@ -273,14 +274,22 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	if !a.box.settled() {
 		a.box.settle()
 	}
+	if a.endings {
+		a.endRun()
+	}
+	a.done.Store(a.turns)
+	return a.sysq.waiting() || !a.box.nothing() && a.open() && !a.box.Empty()
+}
+
+// endRun does what few actors have to do at the end of a run.
+func (a *actor) endRun() {
 	if a.surplus {
 		a.putAwayIfOver()
+		a.endings = a.kept != nil
 	}
 	if a.kept != nil {
 		a.noteRest(a.done.Load() != a.turns)
 	}
-	a.done.Store(a.turns)
-	return a.sysq.waiting() || !a.box.nothing() && a.open() && !a.box.Empty()
 }
 
 // running reports whether the actor is within Run. Any goroutine may ask.

@@ -24,7 +24,7 @@ func (g *guest) PutAway() (done bool) {
 }
 
 // SleepNext implements residency.Sleeper.
-func (g *guest) SleepNext() { g.actor.surplus = true }
+func (g *guest) SleepNext() { g.actor.surplus, g.actor.endings = true, true }
 
 // putAwayIfOver is called at the end of a run of a guest for whose instance there was no room.
 func (a *actor) putAwayIfOver() {
