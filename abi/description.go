@@ -25,8 +25,11 @@ const FeatureAsks = "asks"
 // FeatureIdentify says that the host answers asks whose path begins with IdentifySign.
 const FeatureIdentify = "identify"
 
+// FeatureMailboxes says that the host reads "mailbox" and "dispatcher" in the options of a spawn.
+const FeatureMailboxes = "mailboxes"
+
 // Features are the names that Needs may hold.
-func Features() []string { return []string{FeatureAsks, FeatureIdentify} }
+func Features() []string { return []string{FeatureAsks, FeatureIdentify, FeatureMailboxes} }
 
 // Lacks is the first of the features needed that this version does not have; "" if
 // there is none.

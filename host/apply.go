@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -377,24 +376,6 @@ func (g *guest) tellRefusal(scr *scratch, e *mailbox.Envelope) {
 	}
 	scr.trace.stamp(e)
 	a.insist(scr, e)
-}
-
-// withOptions applies the options of a spawn. Children of guests are supervised as
-// their parent supervises its own, unless the options say otherwise.
-func (g *guest) withOptions(p Props, options []byte) (Props, error) {
-	a := g.actor
-	p = p.WithSupervision(a.props.strategy)
-	if options == nil {
-		return p, nil
-	}
-	if a.sys.cfg.options == nil {
-		return p, fmt.Errorf("%w: this host reads no options of spawns", ErrBadProps)
-	}
-	o, err := a.sys.cfg.options(options)
-	if err != nil {
-		return p, fmt.Errorf("%w: %w", ErrBadProps, err)
-	}
-	return p.WithLifetime(o.Lifetime).WithSignificant(o.Significant).WithCrashedMessage(o.Crashed).WithSupervision(o.Supervision), nil
 }
 
 // stop stops the actor itself, a child, or an actor that a capability names.

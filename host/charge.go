@@ -35,7 +35,8 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 		var f *abi.Failure
 		switch {
 		case cmd.Op == abi.OpSpawn:
-			if units := g.actor.sys.lookouts.cost(g.actor.elements, string(cmd.Name)); units != 0 {
+			units := g.actor.sys.lookouts.cost(g.actor.elements, string(cmd.Name)) + costOption*uint64(len(cmd.Options))
+			if units != 0 {
 				f = x.Charge(units)
 			}
 		case cmd.ToPath == nil:

@@ -12,6 +12,8 @@ import (
 // What a command makes the host do is paid for before any of the turn takes effect.
 func TestCostlyCommandsPayAhead(t *testing.T) {
 	forward := func(to Ref) []byte { return abi.AppendForward(nil, to.uid, "") }
+	var child abi.Ref // of the guest of a case
+	spawn := func(options []byte) []byte { return abi.AppendSpawn(nil, child, "puppet", "child", nullPayload, options) }
 	pattern := func(path string) []byte { return abi.AppendSend(nil, 0, path, 0, 0, nil, nullPayload) }
 	for _, c := range []struct {
 		name   string
@@ -27,6 +29,9 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 		{"a long path", 80_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/" + strings.Repeat("x", 200)) }, false},
 		{"long paths", 80_000, []string{"/user/**"}, func(Ref) []byte { return bytes.Repeat(pattern("/user/"+strings.Repeat("x", 200)), 30) }, true},
 		{"patterns without a capability", 200_000, nil, func(Ref) []byte { return bytes.Repeat(pattern("/user/x*"), 6) }, false},
+		{"a spawn", 100_000, nil, func(Ref) []byte { return spawn(nil) }, false},
+		{"a spawn with options", 100_000, nil, func(Ref) []byte { return spawn([]byte{0xa0}) }, false},
+		{"a spawn with many options", 100_000, nil, func(Ref) []byte { return spawn(append([]byte{0xa1, 0x60, 0x58, 40}, make([]byte, 40)...)) }, true},
 		{"patterns with many stars", 200_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/" + strings.Repeat("*a", 20)) }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -35,6 +40,7 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 				l.spawn(fmt.Sprint("a", i), newCounter())
 			}
 			g := l.spawn("guest", puppet(t).WithCapabilities(Capabilities{Send: c.caps}).WithLimits(Limits{Fuel: c.fuel}))
+			child = abi.ChildRef(guestOf(l.table.Get(g.uid)).childKey(), 0, 0)
 			l.raw()
 			// The first command shows whether the turn has taken effect.
 			r := now(append(abi.AppendSend(nil, l.probe.uid, "", 0, 0, nil, encoded("done")), c.cmds(l.probe)...))

@@ -67,14 +67,6 @@ type Config struct {
 	mailboxes  func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox
 }
 
-// SpawnOptions are what a guest says about a child that it spawns.
-type SpawnOptions struct {
-	Lifetime    supervision.Lifetime
-	Significant bool
-	Crashed     CrashedMessage
-	Supervision supervision.Strategy // of the child's own children
-}
-
 // NewConfig is the configuration of a system of this name: the machine's clock,
 // a secret from the operating system, a worker a core. The name must be valid as an actor's name.
 func NewConfig(name string) Config {

@@ -536,27 +536,34 @@ func (a *noted) Receive(_ *Context, m Message) error {
 // The options of a guest's spawn say what the child's lifetime is, and the rest.
 func TestOptionsOfASpawn(t *testing.T) {
 	everyManner(t, func(t *testing.T) {
-		want := SpawnOptions{Lifetime: supervision.Permanent, Significant: true, Crashed: RedeliverCrashed(3), Supervision: supervision.Default().WithKind(supervision.RestForOne)}
+		strategy := supervision.Default().WithKind(supervision.RestForOne)
+		want := SpawnOptions{Lifetime: supervision.Permanent, Significant: true, Crashed: RedeliverCrashed(3), Supervision: &strategy}
 		l := newStage(t, func(c Config) Config {
 			return c.WithSpawnOptions(func(options []byte) (SpawnOptions, error) {
+				if string(options) == "\xa1\x60\x00" {
+					return SpawnOptions{Significant: true}, nil
+				}
 				if string(options) != "\xa0" {
 					return SpawnOptions{}, errors.New("other options")
 				}
 				return want, nil
 			})
 		})
-		g := l.spawn("g", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))))
+		g := l.spawn("g", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))).WithSupervision(supervision.Default().WithKind(supervision.AllForOne)))
 		a := l.table.Get(g.uid)
 		spawn := func(n uint64, name string, options []byte) []byte {
 			return abi.AppendSpawn(nil, abi.ChildRef(guestOf(a).childKey(), 0, n), "puppet", name, encoded(script()), options)
 		}
-		l.say(g, script(now(spawn(0, "plain", nil), spawn(1, "told", []byte{0xa0}))))
-		plain, told := a.child("plain"), a.child("told")
-		if plain == nil || told == nil {
+		l.say(g, script(now(spawn(0, "plain", nil), spawn(1, "told", []byte{0xa0}), spawn(2, "half", []byte{0xa1, 0x60, 0}))))
+		plain, told, half := a.child("plain"), a.child("told"), a.child("half")
+		if plain == nil || told == nil || half == nil {
 			t.Fatalf("%v", l.got)
 		}
 		if p := plain.props; p.life == want.Lifetime || p.significant || p.crashed != (CrashedMessage{}) || p.strategy.Kind() != a.props.strategy.Kind() {
 			t.Errorf("%+v", p)
+		}
+		if p := half.props; !p.significant || p.strategy.Kind() != supervision.AllForOne {
+			t.Errorf("what is not said of its children is not as its parent does: %+v", p)
 		}
 		if p := told.props; p.life != want.Lifetime || !p.significant || p.crashed != want.Crashed || p.strategy.Kind() != supervision.RestForOne {
 			t.Errorf("%+v", p)

@@ -194,24 +194,36 @@ func (s *System) DeadLetter(id uint64) (DeadLetter, error) {
 }
 
 // Redeliver delivers a dead letter again, as it was: to the actor that it was for, or if that
-// has stopped to the one that is at its path now, in the name of its sender. Then it is kept
-// no more. Who had asked was told that there is no answer, so an answer to it is a dead
-// letter. What cannot be delivered stays what it is, and nothing follows from it: ErrNotKept
-// says that it is not kept whole, ErrUnknown that there is nobody, ErrMailboxFull and
-// ErrRestarting that it was not taken.
+// has stopped to the one that is at its path now, in the name of its sender. What is for an actor
+// that a keeper keeps goes to the keeper, which starts it if it is not there; the ref is the
+// keeper's then. Then the letter is kept no more. Who had asked was told that there is no answer,
+// so an answer to it is a dead letter. What cannot be delivered stays what it is, and nothing
+// follows from it: ErrNotKept says that it is not kept whole, ErrUnknown that there is nobody,
+// ErrMailboxFull and ErrRestarting that it was not taken.
 func (s *System) Redeliver(id uint64) (Ref, error) {
 	l, e, err := s.dead.take(id)
 	if err != nil {
 		return Ref{}, err
 	}
 	to := s.table.Get(l.Recipient)
-	if to == nil {
-		to = s.heir(l)
+	if to != nil {
+		if _, err = to.accept(nil, e); err == nil {
+			return to.ref(), nil
+		}
 	}
-	if to == nil {
-		err = nobodyFor(l)
-	} else if _, err = to.accept(nil, e); err == nil {
-		return to.ref(), nil
+	if to == nil || errors.Is(err, ErrStopped) {
+		heir, name := s.heir(l)
+		switch {
+		case heir == nil || heir == to:
+			err = nobodyFor(l)
+		default:
+			if name != "" {
+				e.Attached = below(e.Attached, name)
+			}
+			if _, err = heir.accept(nil, e); err == nil {
+				return heir.ref(), nil
+			}
+		}
 	}
 	e.Free()
 	s.dead.giveBack(id)
@@ -221,12 +233,16 @@ func (s *System) Redeliver(id uint64) (Ref, error) {
 	return Ref{}, err
 }
 
-// heir is who is at the path that a letter was for.
-func (s *System) heir(l *keptLetter) *actor {
-	if at, ok := s.parsePath(l.Path); ok {
-		return s.find(at.elements)
+// heir is who gets what is sent to the path that a letter was for; see findDoor.
+func (s *System) heir(l *keptLetter) (to *actor, name string) {
+	at, ok := s.parsePath(l.Path)
+	if !ok {
+		return nil, ""
 	}
-	return nil
+	if to, name = s.findDoor(at.elements); name != "" && !abi.ValidName([]byte(name)) {
+		return nil, ""
+	}
+	return to, name
 }
 
 func nobodyFor(l *keptLetter) error {
@@ -242,7 +258,10 @@ func (s *System) CanRedeliver(id uint64) error {
 	}
 	e.Free()
 	s.dead.giveBack(id)
-	if s.table.Get(l.Recipient) == nil && s.heir(l) == nil {
+	if s.table.Get(l.Recipient) != nil {
+		return nil
+	}
+	if heir, _ := s.heir(l); heir == nil {
 		return nobodyFor(l)
 	}
 	return nil

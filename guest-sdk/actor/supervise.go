@@ -40,7 +40,8 @@ const (
 	Temporary Lifetime = "temporary" // of none
 )
 
-// SpawnOptions say how a child is supervised. The zero value is what Spawn does.
+// SpawnOptions say how a child is supervised, and where its messages wait. The zero value is what Spawn
+// does.
 type SpawnOptions struct {
 	Lifetime    Lifetime
 	Significant bool
@@ -51,33 +52,45 @@ type SpawnOptions struct {
 	// a manifest's supervision, see docs/bundle.md. Without it it does as its
 	// parent.
 	Supervision Encoder
+	// Mailbox is where the child's messages wait, such as a Mailbox; nil is the usual one. A module
+	// that sets it, or Dispatcher, says Need(abi.FeatureMailboxes).
+	Mailbox Encoder
+	// Dispatcher is for how long at a time the child's turns run, such as a Dispatcher; nil is as the
+	// system says.
+	Dispatcher Encoder
 }
 
 func (o *SpawnOptions) encode(w *abi.Writer) {
+	texts := [...]struct{ key, value string }{{"lifetime", string(o.Lifetime)}, {"crashed-message", o.CrashedMessage}}
+	maps := [...]struct {
+		key   string
+		value Encoder
+	}{{"supervision", o.Supervision}, {"mailbox", o.Mailbox}, {"dispatcher", o.Dispatcher}}
 	n := 1
-	if o.Lifetime != "" {
-		n++
+	for _, f := range texts {
+		if f.value != "" {
+			n++
+		}
 	}
-	if o.CrashedMessage != "" {
-		n++
-	}
-	if o.Supervision != nil {
-		n++
+	for _, f := range maps {
+		if f.value != nil {
+			n++
+		}
 	}
 	w.Map(n)
 	w.Text("significant")
 	w.Bool(o.Significant)
-	if o.Lifetime != "" {
-		w.Text("lifetime")
-		w.Text(string(o.Lifetime))
+	for _, f := range texts {
+		if f.value != "" {
+			w.Text(f.key)
+			w.Text(f.value)
+		}
 	}
-	if o.CrashedMessage != "" {
-		w.Text("crashed-message")
-		w.Text(o.CrashedMessage)
-	}
-	if o.Supervision != nil {
-		w.Text("supervision")
-		o.Supervision.MarshalCBOR(w)
+	for _, f := range maps {
+		if f.value != nil {
+			w.Text(f.key)
+			f.value.MarshalCBOR(w)
+		}
 	}
 }
 

@@ -203,6 +203,8 @@ var spawnShape = object("options of a spawn",
 	optional("significant", significantShape),
 	optional("crashed-message", crashedShape),
 	optional("supervision", supervisionShape),
+	optional("mailbox", mailboxShape),
+	optional("dispatcher", dispatcherShape),
 )
 
 // capabilitiesWith is what actors may do, with the grants of services.

@@ -38,7 +38,7 @@ var mailboxKeys = map[string][]mailbox.Kind{
 	"wait":      {mailbox.Block},
 }
 
-// mailbox reads an actor's mailbox, and its bounds into the limits.
+// mailbox reads an actor's mailbox, and its bounds into the limits. limits may be a view of nothing.
 func (c *checker) mailbox(v, limits view, l *limits) mailbox.Config {
 	k, _ := mailbox.ParseKind(v.text("kind"))
 	m := mailbox.New(k)

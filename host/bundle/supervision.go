@@ -13,7 +13,6 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
-	"go.yaml.in/yaml/v3"
 )
 
 func (c *checker) supervision(v view) supervision.Strategy {
@@ -184,32 +183,4 @@ func (c *checker) resend(v view) *host.Resend {
 		return nil
 	}
 	return r
-}
-
-// SpawnOptions reads the options that a guest gives to a spawn: CBOR, with the keys
-// of a manifest's actor. It is meant for host.Config.WithSpawnOptions.
-func SpawnOptions(options []byte) (host.SpawnOptions, error) {
-	var given map[string]any
-	var o host.SpawnOptions
-	if err := (host.Message{Payload: options}).Decode(&given); err != nil {
-		return o, err
-	}
-	var n yaml.Node
-	if err := n.Encode(given); err != nil {
-		return o, err
-	}
-	c := &checker{file: "options"}
-	if c.structure(&n, 0) {
-		c.check(&n, spawnShape, "options")
-	}
-	if len(c.found) == 0 {
-		v := view{&n, spawnShape, c}
-		o.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
-		o.Significant, o.Crashed = c.significant(v, o.Lifetime), crashed(v.text("crashed-message"))
-		o.Supervision = c.supervision(v.object("supervision"))
-	}
-	if len(c.found) > 0 {
-		return host.SpawnOptions{}, errors.New(c.found[0].Message)
-	}
-	return o, nil
 }

@@ -151,6 +151,14 @@ func (c Config) WithKeys(n int) Config { c.keys = n; return c }
 // WithWait sets how long a sender from Go waits for room at most, by the system's clock.
 func (c Config) WithWait(d time.Duration) Config { c.wait = d; return c }
 
+// Waits is how long a sender from Go waits for room at most; 0 if none waits.
+func (c Config) Waits() time.Duration {
+	if c.full != Block {
+		return 0
+	}
+	return c.wait
+}
+
 // ranks reports whether there are levels.
 func (c Config) ranks() bool { return c.kind == Priority || c.kind == ControlAware }
 

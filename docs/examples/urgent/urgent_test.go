@@ -143,4 +143,31 @@ func TestBundle(t *testing.T) {
 	if got, err := host.AskAs[string](ctx, s, desk, "report"); err != nil || got != "sign! file copy" {
 		t.Errorf("%q, %v", got, err)
 	}
+
+	// So does the desk that a guest has spawned.
+	own, err := s.Lookup("/user/front/desk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Pause(own, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range []any{"file", "copy", Urgent("sign")} {
+		if err := s.Tell(own, job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Unpause(own, false); err != nil {
+		t.Fatal(err)
+	}
+	front, err := s.Lookup("/user/front")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Idle(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := host.AskAs[string](ctx, s, front, "report"); err != nil || got != "sign! file copy" {
+		t.Errorf("%q, %v", got, err)
+	}
 }

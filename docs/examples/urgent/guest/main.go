@@ -4,6 +4,7 @@ package main
 import (
 	"strings"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 )
 
@@ -35,7 +36,27 @@ func (clerk) Receive(ctx *actor.Context, m *actor.Message) error {
 	return nil
 }
 
+// front has a desk of its own, at which urgent jobs come first, and passes everything on to it.
+type front struct{ desk actor.Ref }
+
+// Started implements actor.Starter.
+func (f *front) Started(ctx *actor.Context) error {
+	f.desk = ctx.SpawnWith("desk", "desk", nil, actor.SpawnOptions{
+		Mailbox:    actor.Mailbox{Kind: "priority", Header: "urgency", Messages: 100},
+		Dispatcher: actor.Dispatcher{Throughput: 4},
+	})
+	return nil
+}
+
+// Receive implements actor.Actor.
+func (f *front) Receive(ctx *actor.Context, _ *actor.Message) error {
+	ctx.Forward(f.desk)
+	return nil
+}
+
 func init() {
+	actor.Need(abi.FeatureMailboxes)
+	actor.Register("front", func() actor.Actor { return &front{} })
 	actor.Register("desk", func() actor.Actor { return &desk{} })
 	actor.Register("clerk", func() actor.Actor { return clerk{} })
 }

@@ -1,0 +1,67 @@
+package bundle
+
+import (
+	"errors"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
+	"go.yaml.in/yaml/v3"
+)
+
+// What options take as long as the child lives: each byte of them, and each type with a level.
+const (
+	heldByte = 8
+	heldType = 128
+)
+
+// SpawnOptions reads the options that a guest gives to a spawn: CBOR, with the keys
+// of a manifest's actor. It is meant for host.Config.WithSpawnOptions.
+func SpawnOptions(options []byte) (host.SpawnOptions, error) {
+	var given map[string]any
+	var o host.SpawnOptions
+	if err := (host.Message{Payload: options}).Decode(&given); err != nil {
+		return o, err
+	}
+	var n yaml.Node
+	if err := n.Encode(given); err != nil {
+		return o, err
+	}
+	c := &checker{file: "options"}
+	if c.structure(&n, 0) {
+		c.check(&n, spawnShape, "options")
+	}
+	if len(c.found) == 0 {
+		o = c.spawnOptions(view{&n, spawnShape, c})
+		o.Held += heldByte * int64(len(options))
+	}
+	if len(c.found) > 0 {
+		return host.SpawnOptions{}, errors.New(c.found[0].Message)
+	}
+	return o, nil
+}
+
+// spawnOptions reads options that have the right shape.
+func (c *checker) spawnOptions(v view) (o host.SpawnOptions) {
+	o.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
+	o.Significant, o.Crashed = c.significant(v, o.Lifetime), crashed(v.text("crashed-message"))
+	if s := v.object("supervision"); s.given() {
+		strategy := c.supervision(s)
+		o.Supervision = &strategy
+	}
+	o.Dispatcher = c.dispatcher(v.object("dispatcher"))
+	m := v.object("mailbox")
+	var l limits
+	box := c.mailbox(m, view{nil, limitsShape, c}, &l)
+	if !m.given() {
+		return o
+	}
+	o.MailboxLimits = host.MailboxLimits{Messages: l.Mailbox, Bytes: l.MailboxBytes}
+	if box.Kind() != mailbox.Bounded {
+		o.Mailbox, o.MailboxWait = box.Make, box.Waits()
+		if types := m.mapping("types"); types.given() {
+			o.Held += heldType * int64(len(types.n.Content)/2)
+		}
+	}
+	return o
+}

@@ -1,0 +1,82 @@
+package host
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// SpawnOptions are what a guest says about a child that it spawns. Zero fields say nothing.
+type SpawnOptions struct {
+	Lifetime    supervision.Lifetime
+	Significant bool
+	Crashed     CrashedMessage
+	Supervision *supervision.Strategy // of the child's own children; nil: as its parent's
+
+	Mailbox       func(MailboxLimits) Mailbox // nil: the usual one
+	MailboxLimits MailboxLimits               // 0: as its parent's, which they must not exceed
+	MailboxWait   time.Duration               // for how long senders from Go may wait for it, at most MaxSpawnWait
+	Dispatcher    Dispatcher
+
+	// Held is what the host keeps of the options as long as the child lives, in bytes: it is on the
+	// child's account.
+	Held int64
+}
+
+// MaxSpawnWait bounds for how long the mailbox of a child that a guest has spawned may have senders from
+// Go wait.
+const MaxSpawnWait = 10 * time.Second
+
+// costOption is what a byte of a spawn's options costs, in units of fuel: they are read as a manifest
+// is.
+const costOption = 3000
+
+// withOptions applies the options of a spawn. Children of guests are supervised as
+// their parent supervises its own, unless the options say otherwise.
+func (g *guest) withOptions(p Props, options []byte) (Props, error) {
+	a := g.actor
+	p = p.WithSupervision(a.props.strategy)
+	if options == nil {
+		return p, nil
+	}
+	if a.sys.cfg.options == nil {
+		return p, fmt.Errorf("%w: this host reads no options of spawns", ErrBadProps)
+	}
+	o, err := a.sys.cfg.options(options)
+	if err != nil {
+		return p, fmt.Errorf("%w: %w", ErrBadProps, err)
+	}
+	if err := o.within(a); err != nil {
+		return p, fmt.Errorf("%w: %w", ErrBadProps, err)
+	}
+	if o.Supervision != nil {
+		p = p.WithSupervision(*o.Supervision)
+	}
+	if o.MailboxLimits.Messages > 0 {
+		p.limits.Mailbox = o.MailboxLimits.Messages
+	}
+	if o.MailboxLimits.Bytes > 0 {
+		p.limits.MailboxBytes = o.MailboxLimits.Bytes
+	}
+	p.optionBytes = o.Held
+	return p.WithLifetime(o.Lifetime).WithSignificant(o.Significant).WithCrashedMessage(o.Crashed).
+		WithMailbox(o.Mailbox).WithDispatcher(o.Dispatcher), nil
+}
+
+// within reports what a guest may not choose for its child: more than it has itself.
+func (o *SpawnOptions) within(parent *actor) error {
+	l, d := parent.props.limits, o.Dispatcher
+	most := max(parent.throughput, -parent.throughput, parent.sys.cfg.throughput)
+	switch {
+	case o.MailboxLimits.Messages > l.Mailbox:
+		return fmt.Errorf("mailbox.messages: %d, but the parent's own mailbox holds %d, see limits.mailbox", o.MailboxLimits.Messages, l.Mailbox)
+	case o.MailboxLimits.Bytes > l.MailboxBytes:
+		return fmt.Errorf("mailbox.bytes: %d, but the parent's own mailbox holds %d, see limits.mailbox-bytes", o.MailboxLimits.Bytes, l.MailboxBytes)
+	case o.MailboxWait > MaxSpawnWait:
+		return fmt.Errorf("mailbox.wait: %v, at most %v for the children of guests", o.MailboxWait, MaxSpawnWait)
+	case d.throughput > most:
+		return fmt.Errorf("dispatcher.throughput: %d, at most %d below this parent", d.throughput, most)
+	}
+	return nil
+}
