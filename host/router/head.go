@@ -24,6 +24,7 @@ type head struct {
 	leaving  map[abi.Ref]bool           // children that were removed and have not ended yet
 	size     int                        // of a pool, that a restart brings back
 	next     int                        // name of the next child
+	numbers  uint64                     // of routees
 	messages int                        // routed, for the resizer
 	due      bool                       // the resizer is to be asked
 	picked   []int
@@ -69,7 +70,7 @@ func (h *head) adopt(ctx *host.Context) int {
 			continue
 		}
 		if ctx.Watch(ref) == nil && len(h.routees) < h.size {
-			h.routees = append(h.routees, Routee{Ref: ref, Name: ref.Name(), sys: ctx.System()})
+			h.join(Routee{Ref: ref, Name: ref.Name(), sys: ctx.System()})
 		}
 	}
 	return len(h.routees)
@@ -96,7 +97,7 @@ func (h *head) spawn(ctx *host.Context) error {
 			h.boxes[ref.UID()] = box
 			h.queue.join(box, ref)
 		}
-		h.routees = append(h.routees, Routee{Ref: ref, Name: ref.Name(), sys: ctx.System()})
+		h.join(Routee{Ref: ref, Name: ref.Name(), sys: ctx.System()})
 		return ctx.Watch(ref)
 	}
 }
@@ -217,6 +218,30 @@ func (h *head) refuse(ctx *host.Context, err error) {
 	_ = ctx.ReplyError(err.Error())
 }
 
+// join makes somebody a routee.
+func (h *head) join(r Routee) {
+	h.numbers++
+	r.number = h.numbers
+	h.routees = append(h.routees, r)
+}
+
+// present forgets the routees that have ended, all at once, and looks for those that are there again.
+func (h *head) present(ctx *host.Context) {
+	before := len(h.routees)
+	h.routees = slices.DeleteFunc(h.routees, func(r Routee) bool {
+		if _, alive := r.Load(); alive {
+			return false
+		}
+		h.left(&r)
+		return true
+	})
+	if len(h.routees) == before {
+		return
+	}
+	h.changed()
+	h.refresh(ctx)
+}
+
 // refresh looks for the routees that are not there.
 func (h *head) refresh(ctx *host.Context) {
 	if len(h.missing) == 0 {
@@ -236,7 +261,7 @@ func (h *head) refresh(ctx *host.Context) {
 		} else {
 			r.Ref = at.To
 		}
-		h.routees = append(h.routees, r)
+		h.join(r)
 	}
 	h.missing = missing
 	if len(h.routees) != before { // in the order of the paths, behind the pool's own
@@ -256,12 +281,17 @@ func (h *head) missed(ref host.Ref) {
 
 // forget takes a routee out; one that was named by a path may come back.
 func (h *head) forget(i int) {
-	if !h.routees[i].own() {
-		h.missing = append(h.missing, h.routees[i].Name)
-	}
-	delete(h.boxes, h.routees[i].Ref.UID())
+	h.left(&h.routees[i])
 	h.routees = slices.Delete(h.routees, i, i+1)
 	h.changed()
+}
+
+// left notes that a routee is one no more.
+func (h *head) left(r *Routee) {
+	if !r.own() {
+		h.missing = append(h.missing, r.Name)
+	}
+	delete(h.boxes, r.Ref.UID())
 }
 
 // ended is the end of a child.

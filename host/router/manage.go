@@ -142,6 +142,7 @@ func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 			return
 		}
 	case opRoutees:
+		h.present(ctx)
 		paths := []string{}
 		for _, r := range h.routees {
 			paths = append(paths, r.path())
@@ -168,6 +169,7 @@ func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 
 func (h *head) toAll(ctx *host.Context) error {
 	h.refresh(ctx)
+	h.present(ctx)
 	if len(h.routees) == 0 {
 		return ErrNoRoutee
 	}

@@ -93,8 +93,8 @@ type question struct {
 	sent    int
 	again   any // what is sent, nil: it has been sent to all
 	weight  int64
-	start   int // the first routee, and how far it is to the next
-	step    int
+	seed    uint64 // of the order in which routees are asked
+	passed  uint64 // rank of the one that was asked last
 	due     time.Time
 	decided bool
 }
@@ -121,6 +121,7 @@ func (s *questions) admit(from abi.Ref, asks int, bytes int64) bool {
 // ask begins a question: the current message.
 func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	h := s.head
+	h.present(ctx)
 	n := len(h.routees)
 	if n == 0 {
 		return ErrNoRoutee
@@ -156,28 +157,26 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	q.again = contentOf(&host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
 	s.bytes += weight
 	s.stored[from] += weight
-	q.start, q.step = below(&s.rnd, n), stride(&s.rnd, n)
+	s.rnd += 0x9e3779b97f4a7c15
+	q.seed = mix(s.rnd)
 	s.next(ctx, q)
 	return nil
 }
 
-// stride is a step at random with which all of n are visited.
-func stride(state *uint64, n int) int {
-	if n < 3 {
-		return 1
-	}
-	for step := 1 + below(state, n-1); ; step = step%(n-1) + 1 {
-		if gcd(step, n) == 1 {
-			return step
+// rank is a routee's place in the order of a question, which differs from that of other questions as if it
+// were drawn: no two routees have the same. It does not depend on who else is there, so of routees that
+// come and go meanwhile none is asked twice, and none that stays is left out.
+func (q *question) rank(r *Routee) uint64 { return mix(q.seed ^ r.number) }
+
+// following is the number of the routee that is asked next, -1 for none.
+func (q *question) following(routees []Routee) int {
+	best, least := -1, uint64(0)
+	for i := range routees {
+		if rank := q.rank(&routees[i]); (q.sent == 0 || rank > q.passed) && (best < 0 || rank < least) {
+			best, least = i, rank
 		}
 	}
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+	return best
 }
 
 // contentOf is what a message says, to be sent again.
@@ -220,7 +219,7 @@ func (q *question) note(reason string) {
 
 // next asks the next routee of a question that goes to one after the other.
 func (s *questions) next(ctx *host.Context, q *question) {
-	routees := s.head.routees
+	h := s.head
 	select {
 	case <-q.reply.Gone(): // nobody waits any more
 		s.over(ctx, q)
@@ -228,21 +227,25 @@ func (s *questions) next(ctx *host.Context, q *question) {
 	default:
 	}
 	for q.again != nil {
-		if q.sent >= len(routees) {
+		i := q.following(h.routees)
+		if i < 0 {
 			s.forget(ctx, q)
 			break
 		}
-		if len(s.asks) >= asksFor*s.head.questions || s.asked[q.from] > asksFor*s.head.questions/4 {
+		if _, alive := h.routees[i].Load(); !alive {
+			h.present(ctx)
+			continue
+		}
+		if len(s.asks) >= asksFor*h.questions || s.asked[q.from] > asksFor*h.questions/4 {
 			q.note(ErrBusy.Error())
 			s.forget(ctx, q)
 			break
 		}
-		to := routees[(q.start+q.sent*q.step)%len(routees)].address()
-		open := q.open
-		if s.send(ctx, q, to, q.again); q.open > open {
-			if q.sent < len(routees) {
-				_ = ctx.After(q.number, s.interval, 0, nil)
-			}
+		to := h.routees[i].address()
+		rank, open := q.rank(&h.routees[i]), q.open
+		s.send(ctx, q, to, q.again)
+		if q.passed = rank; q.open > open {
+			_ = ctx.After(q.number, s.interval, 0, nil)
 			break
 		}
 	}
@@ -310,6 +313,8 @@ func (s *questions) settle(ctx *host.Context, q *question) {
 func (s *questions) why(q *question) string {
 	first := q.first[:min(len(q.first), 500)]
 	switch {
+	case q.sent == 0: // they have ended meanwhile
+		return ErrNoRoutee.Error()
 	case q.failed == 0:
 		return fmt.Sprintf("router: none of %d routees has answered within %v", q.sent, s.within)
 	case q.failed < q.sent:

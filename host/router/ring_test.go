@@ -168,18 +168,53 @@ func TestResizerSettles(t *testing.T) {
 	})
 }
 
-// A step visits all.
-func TestStrideVisitsAll(t *testing.T) {
-	state := uint64(1)
-	for n := 1; n < 200; n++ {
-		start, step := below(&state, n), stride(&state, n)
-		seen := map[int]bool{}
-		for i := range n {
-			seen[(start+i*step)%n] = true
+// A question asks every routee once, in an order of its own, whoever comes and goes meanwhile: none of
+// those that stay is left out, and nobody is asked twice.
+func TestOrderOfAQuestion(t *testing.T) {
+	firsts := map[uint64]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		var h head
+		for range rapid.IntRange(1, 30).Draw(t, "routees") {
+			h.join(Routee{})
 		}
-		if len(seen) != n {
-			t.Errorf("%d by %d: %d", n, step, len(seen))
+		began := h.numbers
+		q := question{seed: rapid.Uint64().Draw(t, "seed")}
+		asked, gone := map[uint64]bool{}, map[uint64]bool{}
+		for {
+			switch rapid.IntRange(0, 4).Draw(t, "meanwhile") {
+			case 0:
+				if n := len(h.routees); n > 0 {
+					i := rapid.IntRange(0, n-1).Draw(t, "goes")
+					gone[h.routees[i].number] = true
+					h.routees = append(h.routees[:i:i], h.routees[i+1:]...)
+				}
+			case 1:
+				if h.numbers < 100 {
+					h.join(Routee{})
+				}
+			}
+			i := q.following(h.routees)
+			if i < 0 {
+				break
+			}
+			r := &h.routees[i]
+			if asked[r.number] {
+				t.Fatalf("%d is asked twice", r.number)
+			}
+			if asked[r.number] = true; q.sent == 0 {
+				firsts[r.number]++
+			}
+			q.passed = q.rank(r)
+			q.sent++
 		}
+		for number := uint64(1); number <= began; number++ {
+			if !asked[number] && !gone[number] {
+				t.Fatalf("%d was left out", number)
+			}
+		}
+	})
+	if len(firsts) < 5 {
+		t.Errorf("always the same begin: %v", firsts)
 	}
 }
 

@@ -38,8 +38,9 @@ type Routee struct {
 	Ref  host.Ref
 	Name string // in a pool its name, in a group its path: the same for every incarnation
 
-	sys  *host.System
-	kept *kept // nil: no keeper stands for it
+	sys    *host.System
+	kept   *kept  // nil: no keeper stands for it
+	number uint64 // no other of the router's has had it
 }
 
 // own reports whether a pool has made it; a path names all others.
