@@ -13,7 +13,9 @@ import (
 func TestCostlyCommandsPayAhead(t *testing.T) {
 	forward := func(to Ref) []byte { return abi.AppendForward(nil, to.uid, "") }
 	var child abi.Ref // of the guest of a case
-	spawn := func(options []byte) []byte { return abi.AppendSpawn(nil, child, "puppet", "child", nullPayload, options) }
+	spawn := func(options []byte) []byte {
+		return abi.AppendSpawn(nil, child, "puppet", "child", nullPayload, options)
+	}
 	pattern := func(path string) []byte { return abi.AppendSend(nil, 0, path, 0, 0, nil, nullPayload) }
 	for _, c := range []struct {
 		name   string

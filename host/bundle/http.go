@@ -64,6 +64,8 @@ func httpShape(capabilities *shape) *shape {
 		required("type", pattern("its type: module/type, or type alone if there is one module", "a type such as module/type", typeRule)),
 		optional("args", anything("what it is started with; any value, sent as CBOR")),
 		optional("limits", limitsShape),
+		optional("mailbox", mailboxShape),
+		optional("dispatcher", dispatcherShape),
 		optional("capabilities", capabilities),
 		optional("crashed-message", crashedShape),
 		optional("supervision", supervisionShape),
@@ -278,7 +280,8 @@ func (c *checker) route(m *Manifest, pattern string, v view, base limits) (gatew
 // made is the recipe of actors on demand.
 func (c *checker) made(m *Manifest, to string, v view, base limits) *Actor {
 	l := c.limits(v.object("limits"), base)
-	a := &Actor{Name: strings.TrimPrefix(to, "/user/"), Limits: l.Limits, Stack: l.stack, Table: l.table, line: v.n.Line, column: v.n.Column}
+	box := c.mailbox(v.object("mailbox"), v.object("limits"), &l)
+	a := &Actor{Name: strings.TrimPrefix(to, "/user/"), Mailbox: box, Dispatcher: c.dispatcher(v.object("dispatcher")), Limits: l.Limits, Stack: l.stack, Table: l.table, line: v.n.Line, column: v.n.Column}
 	v.text("type")
 	a.Module, a.Type = c.actorType(m, v.get("type").n)
 	a.Args = c.value(v.get("args", kindAny).n)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
 )
 
@@ -38,7 +39,7 @@ func TestKeysOfHTTP(t *testing.T) {
   routes:
     GET /rooms/{room}:
       to: /user/room-{room}
-      make: {type: m/t, args: 5, limits: {fuel: 1k}, capabilities: {send: [/user/a]}, crashed-message: 2, supervision: {strategy: one-for-one}, most: 9, idle: 10s}
+      make: {type: m/t, args: 5, limits: {fuel: 1k}, mailbox: {kind: drop-newest, messages: 7}, dispatcher: {throughput: 3}, capabilities: {send: [/user/a]}, crashed-message: 2, supervision: {strategy: one-for-one}, most: 9, idle: 10s}
       auth: {basic: {file: users, realm: r}}
       at-once: 11
       max-body: 12kB
@@ -87,7 +88,8 @@ func TestKeysOfHTTP(t *testing.T) {
 		t.Errorf("%+v\nwant\n%+v", h.Config, want)
 	}
 	a := h.Made[0]
-	if a.Type != "t" || a.Module != "m" || a.Args != int64(5) || a.Limits.Fuel != 1000 || a.Capabilities.Send[0] != "/user/a" || a.Crashed != host.RedeliverCrashed(2) || a.supervision == "" || h.Made[1] != nil {
+	if a.Type != "t" || a.Module != "m" || a.Args != int64(5) || a.Limits.Fuel != 1000 || a.Capabilities.Send[0] != "/user/a" || a.Crashed != host.RedeliverCrashed(2) || a.supervision == "" || h.Made[1] != nil ||
+		a.Mailbox.Kind() != mailbox.DropNewest || a.Limits.Mailbox != 7 || a.Dispatcher != (host.Dispatcher{}).WithThroughput(3) {
 		t.Errorf("%+v", a)
 	}
 }

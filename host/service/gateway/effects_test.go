@@ -479,6 +479,8 @@ http:
         type: gateway-made
         args: hello
         limits: {fuel: 1M}
+        mailbox: {kind: drop-newest, messages: 3}
+        dispatcher: {throughput: 1}
         capabilities: {spawn: [gateway-child], pubsub: {publish: [a]}}
         crashed-message: 2
         supervision: {otherwise: stop}
@@ -495,7 +497,7 @@ http:
 		t.Fatal(err)
 	}
 	defer b.Close(context.Background())
-	sys, err := b.Start(nil, nil)
+	sys, err := b.Start(func(c host.Config) host.Config { return c.WithWorkers(1) }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -527,7 +529,67 @@ http:
 		_ = res.Body.Close()
 		s.expect(response{res, string(body)}, c.other, c.otherwise)
 	}
-	if _, err := sys.Lookup("/user/made-args"); err != nil {
-		t.Error(err)
+	for path, want := range map[string]struct{ wait, atOnce int }{"/user/made-args": {3, 1}, "/user/other-args": {10, 10}} { // of ten messages
+		ref, err := sys.Lookup(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sys.Pause(ref, false); err != nil {
+			t.Fatal(err)
+		}
+		_, before := sys.DeadLetters()
+		for range 10 {
+			if err := sys.Tell(ref, "x"); err != nil {
+				t.Error(err)
+			}
+		}
+		i, err := sys.Info(ref)
+		_, dead := sys.DeadLetters()
+		if err != nil || i.Mailbox != want.wait || dead-before != uint64(10-want.wait) {
+			t.Errorf("%s: %d wait, want %d; %d were dropped; %v", path, i.Mailbox, want.wait, dead-before, err)
+		}
+		if n := handledAtOnce(t, sys, ref); n != want.atOnce {
+			t.Errorf("%s: handles %d at a time, want %d", path, n, want.atOnce)
+		}
 	}
+}
+
+// handledAtOnce is how many messages a paused actor handles before another one gets its turn, in a system with
+// one worker.
+func handledAtOnce(t *testing.T, sys *host.System, ref host.Ref) int {
+	t.Helper()
+	begun, seen := make(chan struct{}, 1), make(chan int, 1)
+	i, err := sys.Info(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, most := i.Turns, uint64(0)
+	beside, err := sys.Spawn("", host.Func(func(ctx *host.Context, m host.Message) error {
+		i, err := sys.Info(ref)
+		if err != nil {
+			return err
+		}
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
+		most, last = max(most, i.Turns-last), i.Turns
+		if i.Mailbox == 0 {
+			seen <- int(most)
+			return nil
+		}
+		return ctx.Tell(ctx.Self(), nil)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.Stop(beside)
+	if err := sys.Tell(beside, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-begun // from now on the two take turns
+	if err := sys.Unpause(ref, false); err != nil {
+		t.Fatal(err)
+	}
+	return <-seen
 }

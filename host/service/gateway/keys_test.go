@@ -58,6 +58,8 @@ var effects = map[string]func(*testing.T){
 	"routes.make.type":            TestRecipe,
 	"routes.make.args":            TestRecipe,
 	"routes.make.limits":          TestRecipe,
+	"routes.make.mailbox":         TestRecipe,
+	"routes.make.dispatcher":      TestRecipe,
 	"routes.make.capabilities":    TestRecipe,
 	"routes.make.crashed-message": TestRecipe,
 	"routes.make.supervision":     TestRecipe,
@@ -112,7 +114,7 @@ var effects = map[string]func(*testing.T){
 }
 
 // shared are what actors on demand have like all others, with tests of their own.
-var shared = []string{"routes.make.limits", "routes.make.capabilities", "routes.make.supervision"}
+var shared = []string{"routes.make.limits", "routes.make.mailbox", "routes.make.dispatcher", "routes.make.capabilities", "routes.make.supervision"}
 
 // A key that is added to the grammar needs a test of what it does, and one that has gone needs none.
 func TestEveryKeyHasAnEffect(t *testing.T) {
