@@ -87,6 +87,7 @@ type CrashedMail struct {
 type Subscription struct {
 	c       chan Event
 	filter  func(*Event) bool
+	hear    func(*Event) // nil: C is read; see System.Listen
 	dropped atomic.Uint64
 	bus     *bus
 }
@@ -105,6 +106,7 @@ func (s *Subscription) Close() { s.bus.remove(s) }
 type bus struct {
 	secrets atomic.Pointer[redact.Set] // nil: none; see redact.go
 	subs    atomic.Pointer[[]*Subscription]
+	hearing atomic.Int32 // subscriptions that hear in Step
 	mu      sync.RWMutex // writers close channels, readers send
 	closed  bool
 }
@@ -116,7 +118,12 @@ func (b *bus) quiet() bool {
 }
 
 func (b *bus) add(buffer int, filter func(*Event) bool) *Subscription {
-	s := &Subscription{c: make(chan Event, max(buffer, 1)), filter: filter, bus: b}
+	return b.subscribe(buffer, filter, nil)
+}
+
+// subscribe is add for one that hears in Step, unless hear is nil.
+func (b *bus) subscribe(buffer int, filter func(*Event) bool, hear func(*Event)) *Subscription {
+	s := &Subscription{c: make(chan Event, max(buffer, 1)), filter: filter, hear: hear, bus: b}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -128,6 +135,9 @@ func (b *bus) add(buffer int, filter func(*Event) bool) *Subscription {
 		subs = append(subs, *p...)
 	}
 	subs = append(subs, s)
+	if hear != nil {
+		b.hearing.Add(1)
+	}
 	b.subs.Store(&subs)
 	return s
 }
@@ -149,6 +159,9 @@ func (b *bus) remove(s *Subscription) {
 		rest = append(rest, x)
 	}
 	if found {
+		if s.hear != nil {
+			b.hearing.Add(-1)
+		}
 		b.subs.Store(&rest)
 		close(s.c)
 	}

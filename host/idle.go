@@ -15,7 +15,7 @@ import (
 func (s *System) Idle(ctx context.Context) error {
 	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
 		if s.cfg.manual {
-			s.disp.RunUntilIdle(1 << 30)
+			s.RunUntilIdle(1 << 30)
 		}
 		if s.idle() {
 			return nil

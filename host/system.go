@@ -357,7 +357,7 @@ func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
 	s.ending.Store(true)
 	if s.user.post(nil, sysMsg{kind: sysStop, reason: "shutdown"}) && s.cfg.manual {
-		s.disp.RunUntilIdle(1 << 30)
+		s.RunUntilIdle(1 << 30)
 	}
 	err := s.wait(ctx, s.done)
 	if err != nil {
@@ -427,13 +427,6 @@ func (s *System) guardianStopped(a *actor) {
 	s.bus.publish(Event{Kind: EventTerminated, Time: s.cfg.clock.Now()})
 	close(s.done)
 }
-
-// Step runs one actor of a manual system; false means that none has work.
-func (s *System) Step() bool { return s.disp.Step() }
-
-// RunUntilIdle runs actors of a manual system until none has work, max spells at
-// the most, and returns how many it ran.
-func (s *System) RunUntilIdle(max int) int { return s.disp.RunUntilIdle(max) }
 
 // logf reports something of the host's own about an actor.
 func (s *System) logf(a *actor, level int, format string, args ...any) {

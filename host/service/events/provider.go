@@ -35,7 +35,6 @@ type provider struct {
 	all  *rate.Limiter
 
 	interest atomic.Uint64 // classSet of what somebody has subscribed to
-	pumps    sync.WaitGroup
 
 	mu      sync.Mutex
 	of      map[subscriptionKey]*subscription
@@ -69,10 +68,7 @@ func newProvider(env *service.Env, most int) *provider {
 }
 
 // Close implements [service.Provider]: the system has ended, so its events have.
-func (p *provider) Close(context.Context) error {
-	p.pumps.Wait()
-	return nil
-}
+func (p *provider) Close(context.Context) error { return nil }
 
 // add enters a subscription in the place of the one that the subscriber had to the channel.
 func (p *provider) add(s *subscription, grant uint64, g *Grant) error {
@@ -163,13 +159,7 @@ func (p *provider) listen() {
 	p.interest.Store(uint64(interest))
 	switch {
 	case interest != 0 && p.source == nil:
-		source := p.env.System.Subscribe(backlog, p.wanted)
-		p.source = source
-		p.pumps.Go(func() {
-			for e := range source.C() {
-				p.happens(&e)
-			}
-		})
+		p.source = p.env.System.Listen(backlog, p.wanted, p.happens)
 	case interest == 0 && p.source != nil:
 		p.skipped += p.source.Dropped()
 		p.source.Close()
