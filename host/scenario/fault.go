@@ -15,7 +15,7 @@ import (
 
 // fault is what becomes of messages on their way to an actor.
 type fault struct {
-	verb   string // drop, delay, duplicate, crash
+	verb   string // drop, delay, duplicate, reorder, crash
 	of     string // the name of the key that it is about; empty: all of the actor's messages
 	left   int    // messages that it is still about; crash: the number of the one that it is about
 	by     time.Duration
@@ -35,6 +35,7 @@ type meddler struct {
 
 	mu      sync.Mutex
 	faults  []*fault
+	passed  []*host.Envelope // that the next message overtakes
 	failing bool
 	doomed  map[*host.Envelope]*fault // instead of which the actor fails
 }
@@ -44,7 +45,7 @@ type meddler struct {
 func (s *Scenario) meddled(path string, a *bundle.Actor) bool {
 	return slices.ContainsFunc(s.steps, func(x step) bool {
 		switch x.verb.name {
-		case "drop", "delay", "duplicate":
+		case "drop", "delay", "duplicate", "reorder":
 			of, _ := keeperOf(pathOf(x.object()))
 			return pathOf(x.object()) == path || a.Keyed != nil && of == path
 		case "crash":
@@ -127,7 +128,11 @@ func (m *meddler) keyOf(e *host.Envelope) string {
 func (m *meddler) Push(e *host.Envelope) error {
 	f := m.next(e)
 	if f == nil {
-		return m.HostedMailbox.Push(e)
+		err := m.HostedMailbox.Push(e)
+		if err == nil && host.IsMail(e) {
+			m.letPassed()
+		}
+		return err
 	}
 	m.world.note("%s: a message to %s: %s", f.verb, m.path, shownPayload(e.Payload))
 	switch f.verb {
@@ -138,6 +143,13 @@ func (m *meddler) Push(e *host.Envelope) error {
 		m.world.hold(e.Size())
 		m.world.clock.AfterFunc(f.by, func() { m.late(e) })
 		return nil
+	case "reorder":
+		m.world.hold(e.Size())
+		m.mu.Lock()
+		m.passed = append(m.passed, e)
+		m.mu.Unlock()
+		m.world.clock.AfterFunc(0, func() { m.notPassed(e) })
+		return nil
 	case "duplicate":
 		second := &host.Envelope{
 			Kind: e.Kind, Flags: e.Flags, Due: e.Due, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation,
@@ -147,6 +159,7 @@ func (m *meddler) Push(e *host.Envelope) error {
 			return err
 		}
 		m.keep(second)
+		m.letPassed()
 		return nil
 	}
 	m.mu.Lock()
@@ -158,7 +171,33 @@ func (m *meddler) Push(e *host.Envelope) error {
 		m.mu.Unlock()
 		return err
 	}
+	m.letPassed()
 	return nil
+}
+
+// letPassed lets in what the message that was pushed has overtaken.
+func (m *meddler) letPassed() {
+	m.mu.Lock()
+	passed := m.passed
+	m.passed = nil
+	m.mu.Unlock()
+	for _, e := range passed {
+		m.world.release(e.Size())
+		m.keep(e)
+	}
+}
+
+// notPassed delivers a message that none has overtaken before time passes.
+func (m *meddler) notPassed(e *host.Envelope) {
+	m.mu.Lock()
+	i := slices.Index(m.passed, e)
+	if i >= 0 {
+		m.passed = slices.Delete(m.passed, i, i+1)
+	}
+	m.mu.Unlock()
+	if i >= 0 {
+		m.late(e)
+	}
 }
 
 // keep pushes an envelope that is the meddler's own.

@@ -119,7 +119,7 @@ func (x *fitting) fits(s *step) {
 		if from := at(s.n, "from"); from != nil && strings.HasPrefix(from.Value, "/") && !slices.Contains(x.standIns, from.Value) {
 			x.at(from, "from: %q is no stand-in; a probe has a name and no path", from.Value)
 		}
-	case "drop", "delay", "duplicate":
+	case "drop", "delay", "duplicate", "reorder":
 		x.faulty(target, false)
 	case "crash":
 		if s.has("on-message") {

@@ -155,6 +155,7 @@ var verbs = []verb{
 	{"drop", text("messages to an actor of the manifest are lost"), []field{messages}, true},
 	{"delay", text("messages to an actor of the manifest come later"), []field{must("by", span("how much later")), messages}, true},
 	{"duplicate", text("messages to an actor of the manifest come twice"), []field{messages}, true},
+	{"reorder", text("messages to an actor of the manifest are overtaken by the next one"), []field{messages}, true},
 	{"http", list("further answers of web servers, which go before those of the scenario", fakeShape), nil, false},
 }
 

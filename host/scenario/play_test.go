@@ -79,6 +79,55 @@ scenarios:
 	}
 }
 
+// What is to be overtaken is delivered before time passes if nobody comes, is overtaken by what comes twice or
+// ends in a crash, and waits for no message that is lost or late itself.
+func TestReorder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	st, b := opened(t, "testdata")
+	for _, r := range plays(t, st, b, `
+scenarios:
+- name: nobody comes
+  steps:
+  - {reorder: echo}
+  - {send: echo, message: 1, from: me}
+  - {expect-state: echo, mailbox: 0}
+  - {expect: me, message: 1, within: 0}
+- name: twice
+  steps:
+  - {reorder: echo}
+  - {duplicate: echo}
+  - {send: echo, message: 1, from: me}
+  - {send: echo, message: 2, from: me}
+  - {expect: me, message: 2}
+  - {expect: me, message: 2}
+  - {expect: me, message: 1}
+- name: by one that is lost and one that is late
+  steps:
+  - {reorder: echo}
+  - {drop: echo}
+  - {delay: echo, by: 1ms}
+  - {send: echo, message: 1, from: me}
+  - {send: echo, message: 2, from: me}
+  - {send: echo, message: 3, from: me}
+  - {expect: me, message: 1, within: 0}
+  - {expect: me, message: 3, within: 1ms}
+  - {expect-none: me, for: 1s}
+- name: by one that crashes
+  steps:
+  - {reorder: echo}
+  - {crash: echo, on-message: 1}
+  - {send: echo, message: 1, from: me}
+  - {send: echo, message: 2, from: me}
+  - {expect-restart: echo}
+  - {expect: me, message: 1}
+  - {expect-none: me, for: 1s}
+`) {
+		holds(t, r)
+	}
+}
+
 func TestStandIns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a guest")

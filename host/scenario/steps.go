@@ -29,7 +29,7 @@ func (w *world) step(s *step) error {
 		return w.advance(d)
 	case "crash", "stop", "restart", "pause", "unpause":
 		return w.operate(s)
-	case "drop", "delay", "duplicate":
+	case "drop", "delay", "duplicate", "reorder":
 		return w.meddle(s, &fault{verb: s.verb.name, left: s.whole("messages", 1), by: s.span("by", 0)})
 	case "http":
 		w.web.put(s.fakes)
