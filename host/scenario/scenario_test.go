@@ -59,7 +59,7 @@ func opened(t testing.TB, path string) (*Stage, *bundle.Bundle) {
 
 // The scenarios of the samples hold.
 func TestSamples(t *testing.T) {
-	for _, name := range []string{"hello", "flaky", "ledger"} {
+	for _, name := range []string{"hello", "flaky", "ledger", "chat", "crawler", "webhooks"} {
 		t.Run(name, func(t *testing.T) {
 			st, b := sample(t, name)
 			files, err := Find(b.Manifest)
