@@ -93,10 +93,10 @@ func (a *actor) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
 
 // withoutGrants is what a message carries that somebody else sends on.
 func withoutGrants(at *mailbox.Attached) *mailbox.Attached {
-	if at == nil || at.Context == nil {
+	if at == nil || at.Context == nil && at.Behalf == "" {
 		return nil
 	}
-	return &mailbox.Attached{Context: at.Context}
+	return &mailbox.Attached{Context: at.Context, Behalf: at.Behalf}
 }
 
 // carry is what an ask from Go carries.

@@ -226,14 +226,20 @@ func (c *Context) Below() string {
 func below(at *mailbox.Attached, name string) *mailbox.Attached {
 	b := mailbox.Attached{Below: name}
 	if at != nil {
-		b.Grants, b.Context = at.Grants, at.Context
+		b.Grants, b.Context, b.Behalf = at.Grants, at.Context, at.Behalf
 	}
 	return &b
 }
 
-// stillBelow is what a message carries instead of what it was given, for whom it was.
+// stillBelow is what a message carries instead of what it was given, for and because of whom it was.
 func stillBelow(at, given *mailbox.Attached) *mailbox.Attached {
-	if given == nil || given.Below == "" {
+	if given == nil {
+		return at
+	}
+	if given.Behalf != "" {
+		at = onBehalf(at, given.Behalf)
+	}
+	if given.Below == "" {
 		return at
 	}
 	return below(at, given.Below)
@@ -249,10 +255,10 @@ func notBelow(at *mailbox.Attached) *mailbox.Attached {
 	if at == nil || at.Below == "" {
 		return at
 	}
-	if at.Grants == nil && at.Context == nil {
+	if at.Grants == nil && at.Context == nil && at.Behalf == "" {
 		return nil
 	}
-	return &mailbox.Attached{Grants: at.Grants, Context: at.Context}
+	return &mailbox.Attached{Grants: at.Grants, Context: at.Context, Behalf: at.Behalf}
 }
 
 // findDoor is who gets what is sent to a path: the actor there, or the keeper whose child has

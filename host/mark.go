@@ -84,6 +84,9 @@ func unwrap(e *mailbox.Envelope, v any) (any, error) {
 		case Marked:
 			e.Flags |= uint16(m.Marks & (NoInfluence | Suppressed | Lasting))
 			v = m.Value
+		case OnBehalf:
+			e.Attached = onBehalf(e.Attached, m.Of)
+			v = m.Value
 		case addressed:
 			e.Attached = below(e.Attached, m.name)
 			v = m.value

@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"errors"
+	"hash/maphash"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type head struct {
 	read   abi.Reader
 	digits []byte
 	alarm  time.Time // what the timer is set to; zero: it is not
+	seed   maphash.Seed
 }
 
 // Times and numbers of the keeper's own.
@@ -41,7 +43,7 @@ func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 	if err := h.Check(); err != nil {
 		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 	}
-	h.book, h.alarm = newBook(), time.Time{}
+	h.book, h.alarm, h.seed = newBook(), time.Time{}, maphash.MakeSeed()
 	now := ctx.Now()
 	for _, ref := range ctx.Children() { // that the strategy keeps
 		if ctx.Watch(ref) == nil {
@@ -137,17 +139,28 @@ func (h *head) again(ctx *host.Context, e *entry) {
 	ctx.UnstashFor(e.name)
 }
 
-// maker is who begins a key by the current message; 0: Go code.
-func (h *head) maker() abi.Ref {
+// maker is who begins a key by the current message; 0: Go code. Go code that sends because of an actor, such
+// as the schedule, is that actor, also if it has gone.
+func (h *head) maker(ctx *host.Context) abi.Ref {
 	if s := h.msg.Sender; !s.IsZero() && s.Path() != "/temp" {
 		return s.UID()
 	}
-	return 0
+	path := ctx.Behalf()
+	if path == "" {
+		return 0
+	}
+	if ref, err := ctx.System().Lookup(path); err == nil {
+		return ref.UID()
+	}
+	return abi.Ref(maphash.String(h.seed, path)) | noActor
 }
+
+// noActor is a bit that no ref of an actor on this node has.
+const noActor = 1 << 63
 
 // admit starts the actor of a key that has none, or has the message wait for a place.
 func (h *head) admit(ctx *host.Context, e *entry) error {
-	if who := h.maker(); who != 0 && h.perSender > 0 && h.made[who] >= h.perSender {
+	if who := h.maker(ctx); who != 0 && h.perSender > 0 && h.made[who] >= h.perSender {
 		return ErrShare
 	}
 	if h.taken() < h.max && h.room(ctx) {
@@ -203,7 +216,7 @@ func (h *head) start(ctx *host.Context, e *entry) error {
 	}
 	h.past.drop(e.name)
 	now := ctx.Now()
-	h.begun(e, ref, h.maker(), now, now.Add(h.idle))
+	h.begun(e, ref, h.maker(ctx), now, now.Add(h.idle))
 	h.arm(ctx)
 	return ctx.Hand(ref)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/supervision"
 	"pgregory.net/rapid"
 )
@@ -326,6 +327,49 @@ func TestPerSender(t *testing.T) {
 	_ = w.Tell(one, "e")
 	w.run()
 	w.there("e")
+}
+
+// Nor by having Go code send because of it, as the schedule does: it is the actor's share all the same, also if
+// others pass or forward what was sent, and also when the actor has gone.
+func TestPerSenderOnBehalf(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(keyed.New(w.worker()).WithMax(20).WithMaxPerSender(3))
+	one := must(w.Spawn("one", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.Tell(r, keyed.For("a", "x")) })))(t)
+	pass := must(w.Spawn("pass", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.Pass(r) })))(t)
+	forward := must(w.Spawn("forward", host.GuestOf(servicetest.Module(t), "service-forwarder").WithArgs(uint64(r.UID()))))(t)
+	w.run()
+	because := func(to host.Ref, of, key string) {
+		t.Helper()
+		if err := w.Tell(to, host.OnBehalf{Of: of, Value: keyed.For(key, "x")}); err != nil {
+			t.Fatal(err)
+		}
+		w.run()
+	}
+	_ = w.Tell(one, 1)
+	w.run()
+	because(pass, "/user/one", "b")
+	because(forward, "/user/one", "c")
+	because(r, "/user/one", "d")
+	because(pass, "/user/one", "d")
+	because(forward, "/user/one", "d")
+	w.there("a", "b", "c")
+	if to, v, err := w.Address("/user/users/e", host.OnBehalf{Of: "/user/one", Value: "x"}); err != nil {
+		t.Error(err)
+	} else if _ = w.Tell(to, v); true {
+		w.run()
+		w.there("a", "b", "c")
+	}
+	for _, key := range []string{"p", "q", "r", "s"} {
+		because(r, "/user/gone", key)
+	}
+	w.there("a", "b", "c", "p", "q", "r")
+	_ = w.Tell(r, keyed.For("z", "x")) // of nobody: there is no bound
+	w.run()
+	w.there("a", "b", "c", "p", "q", "r", "z")
+	w.pass(keyed.DefaultIdle)
+	w.there()
+	because(r, "/user/gone", "s")
+	w.there("s")
 }
 
 // Nor by forwarding what its timers bring, which nobody has sent.

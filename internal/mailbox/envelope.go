@@ -59,6 +59,8 @@ type Attached struct {
 	// Below is the child of the receiver, which keeps it, that the message is for; empty:
 	// the receiver itself.
 	Below string
+	// Behalf is the path of the actor because of which Go code has sent the message; empty: of none.
+	Behalf string
 }
 
 // Grant is what an actor may use of a service.

@@ -36,7 +36,11 @@ func (s *sender) send(ctx context.Context, r *run) (retry bool, err error) {
 	if len(m.Payload) == 0 {
 		m.Payload = null
 	}
-	to, v, err := s.sys.Address(x.target(), &m)
+	var message any = &m
+	if x.owner != "" { // that of the manifest is nobody's
+		message = host.OnBehalf{Value: message, Of: x.owner}
+	}
+	to, v, err := s.sys.Address(x.target(), message)
 	if err != nil {
 		return true, err
 	}

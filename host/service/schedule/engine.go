@@ -266,11 +266,12 @@ func (g *engine) settle(x *item, but int64) *batch {
 			settled = min(settled, planned-1)
 		}
 	}
-	if settled <= x.settled || x.gone {
+	over := x.spec.Once() && len(x.open) == 0 && x.owner != "" && settled >= x.spec.at // for good
+	if x.gone || settled <= x.settled && !over { // what is at most once is settled before it runs
 		return nil
 	}
 	x.settled = settled
-	if x.spec.Once() && len(x.open) == 0 && x.owner != "" { // it is over for good
+	if over {
 		x.gone = true
 		g.items.remove(x)
 		return g.keep(&record{Kind: wasCancelled, Owner: x.owner, Name: x.Name})

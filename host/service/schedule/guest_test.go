@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
@@ -342,4 +343,39 @@ func TestFlood(t *testing.T) {
 	servicetest.Flood(t, p.System, p.Running, Service.Grant(Grant{}, service.Bounds{Rate: 1e6, Burst: 1e6}), "set", func(i int) any {
 		return map[string]any{"name": fmt.Sprint(i % 100), "every": time.Hour}
 	})
+}
+
+// What an actor has scheduled counts as its own where senders are counted: runs for others, for actors of keys, are
+// bounded as if it had sent them.
+func TestRunsCountAsTheirOwners(t *testing.T) {
+	p := openPlace(t, t.TempDir(), epoch, &Settings{}, Grant{To: []string{"/user/users/*"}, Least: time.Second})
+	users, err := p.System.Spawn("users", keyed.New(host.Func(func(*host.Context, host.Message) error { return nil })).WithMaxPerSender(3).WithIdle(24*time.Hour).Props())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		if got := p.say(p.a, fmt.Sprintf("to /user/users/k%d %d", i, i+1)); !strings.HasPrefix(got, "2027-") {
+			t.Fatal(got)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	p.clock.Advance(10 * time.Second)
+	for p.say(p.a, "list") != "" { // until they are over
+		if ctx.Err() != nil {
+			t.Fatal(p.say(p.a, "list"))
+		}
+		time.Sleep(time.Millisecond)
+		p.clock.Advance(20 * time.Millisecond)
+	}
+	if err := p.System.Tell(users, keyed.For("other", 1)); err != nil { // of somebody else
+		t.Fatal(err)
+	}
+	began, err := keyed.Keys(ctx, p.System, users, keyed.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(began) != 4 || began[3].Key != "other" {
+		t.Errorf("%+v were begun, want three of the owner's and one more", began)
+	}
 }

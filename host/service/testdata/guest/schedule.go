@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -62,6 +63,11 @@ func (x *runner) Receive(ctx *actor.Context, msg *actor.Message) error {
 	case "at": // NAME SECONDS from now
 		n, _ := strconv.Atoi(words[2])
 		schedule.Set(ctx, schedule.Entry{Name: words[1], At: ctx.Now().Add(time.Duration(n) * time.Second), Delivery: schedule.Tell}, func(ctx *actor.Context, s schedule.State, err error) error {
+			return answer(ctx, s.Next.Format(time.RFC3339), err)
+		})
+	case "to": // PATH SECONDS from now
+		n, _ := strconv.Atoi(words[2])
+		schedule.Set(ctx, schedule.Entry{Name: "to-" + words[1][strings.LastIndexByte(words[1], '/')+1:], To: words[1], At: ctx.Now().Add(time.Duration(n) * time.Second), Delivery: schedule.Tell}, func(ctx *actor.Context, s schedule.State, err error) error {
 			return answer(ctx, s.Next.Format(time.RFC3339), err)
 		})
 	case "cancel":
