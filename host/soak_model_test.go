@@ -14,15 +14,17 @@ import (
 
 type letterKey struct {
 	to   abi.Ref
+	via  abi.Ref // the router that it was told to
 	s, n uint64
 }
 
-// letterOf is where the fate of a parcel is that an actor has: it was told to it, or to its router.
+// letterOf is where the fate of a parcel is that an actor has: it was told to it, or to its router. Of what goes
+// to all routees each has one of its own.
 func letterOf(uid abi.Ref, p parcel) letterKey {
-	if p.Via != 0 {
+	if p.Via != 0 && !p.All {
 		uid = p.Via
 	}
-	return letterKey{uid, p.S, p.N}
+	return letterKey{uid, p.Via, p.S, p.N}
 }
 
 // orderKey is what keeps the order of messages.
@@ -45,6 +47,7 @@ type book struct {
 	fates  map[letterKey]*fate
 	last   map[orderKey]uint64 // by receiver, sender and level, of its router: the last number handled
 	routed int
+	copies int
 	story  []string
 
 	restarts map[abi.Ref][]time.Time // decided for a child's own failures, since it lives
@@ -58,6 +61,9 @@ func newBook(w *world) *book {
 }
 
 func (b *book) accepted(c *actor, p parcel) {
+	if p.All {
+		return // see fateOf
+	}
 	policy := c.props.crashed
 	if of, router := c.soakRouter(); router {
 		policy = of
@@ -65,17 +71,37 @@ func (b *book) accepted(c *actor, p parcel) {
 	b.fates[letterOf(c.uid, p)] = &fate{policy: policy}
 }
 
+// fateOf is what has become of a parcel so far; nil: it was told to nobody. That of a copy begins
+// when the routee shows that it has it.
+func (b *book) fateOf(uid abi.Ref, p parcel) *fate {
+	key := letterOf(uid, p)
+	f := b.fates[key]
+	if f == nil && p.All && uid != p.Via {
+		c := b.w.table.Get(uid)
+		if c == nil {
+			c = b.w.cells[uid]
+		}
+		if c == nil {
+			return nil
+		}
+		f = &fate{policy: c.props.crashed}
+		b.fates[key], b.w.cells[uid] = f, c
+		b.copies++
+	}
+	return f
+}
+
 func (b *book) refused(c *actor, p parcel) { delete(b.fates, letterOf(c.uid, p)) }
 
 func (b *book) enter(uid abi.Ref, p parcel, end string) {
-	if f := b.fates[letterOf(uid, p)]; f.end == "" {
+	if f := b.fateOf(uid, p); f != nil && f.end == "" {
 		f.end = end
 	}
 }
 
 // handled: once, and in the order of its sender unless newer ones may overtake.
 func (b *book) handled(uid abi.Ref, p parcel) {
-	f := b.fates[letterOf(uid, p)]
+	f := b.fateOf(uid, p)
 	if f == nil || f.end != "" {
 		b.w.wrong("%v to %v is handled, though it is %+v", p, uid, f)
 		return
@@ -106,7 +132,7 @@ func (b *book) handled(uid abi.Ref, p parcel) {
 }
 
 func (b *book) crashed(uid abi.Ref, p parcel) {
-	if f := b.fates[letterOf(uid, p)]; f == nil || f.end != "" {
+	if f := b.fateOf(uid, p); f == nil || f.end != "" {
 		b.w.wrong("%v to %v crashes, though it is %+v", p, uid, f)
 	} else {
 		f.crashes++
@@ -114,7 +140,7 @@ func (b *book) crashed(uid abi.Ref, p parcel) {
 }
 
 func (b *book) crashesOf(uid abi.Ref, p parcel) int {
-	if f := b.fates[letterOf(uid, p)]; f != nil {
+	if f := b.fateOf(uid, p); f != nil {
 		return f.crashes
 	}
 	return 0
@@ -146,7 +172,7 @@ func (b *book) letter(d *DeadLetter) {
 	if (Message{Payload: d.Payload}).Decode(&p) != nil || p.What == "" {
 		return
 	}
-	f := b.fates[letterOf(d.Recipient, p)]
+	f := b.fateOf(d.Recipient, p)
 	if f == nil {
 		return // refused: the sender knows
 	}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,24 +31,34 @@ type parcel struct {
 	What  string  `cbor:"w"`
 	Via   abi.Ref `cbor:"v,omitempty"` // the router that it was told to
 	Level uint8   `cbor:"l,omitempty"` // in a mailbox with levels
+	All   bool    `cbor:"a,omitempty"` // that router sends it to all its routees
 }
 
-// SoakRouters are routers of host/router by name, see conformance_kinds_test.go.
+// SoakRouters are routers of host/router by name, see conformance_kinds_test.go; all/NAME send to all.
 var SoakRouters = map[string]func(routees int, routee Props, l Limits) Props{}
 
 // An actor of the soak shows in its limit of bytes, which nobody meets, what it is: soakBytes and the place
-// of its mailbox's kind, or, for a router, a thousand and the number of its policy for crashed messages.
-const soakBytes = 1 << 20
+// of its mailbox's kind, or, for a router, a thousand and the number of its policy for crashed messages, and
+// soakToAll more if it sends to all.
+const (
+	soakBytes = 1 << 20
+	soakToAll = 10_000
+)
 
 var soakPolicies = []CrashedMessage{DropCrashed(), DeadLetterCrashed(), RedeliverCrashed(1), RedeliverCrashed(3)}
 
 func (a *actor) soakRouter() (of CrashedMessage, ok bool) {
 	n := a.props.limits.MailboxBytes - soakBytes - 1000
+	if n >= soakToAll {
+		n -= soakToAll
+	}
 	if n < 0 || n >= int64(len(soakPolicies)) {
 		return of, false
 	}
 	return soakPolicies[n], true
 }
+
+func (a *actor) soakToAll() bool { return a.props.limits.MailboxBytes >= soakBytes+1000+soakToAll }
 
 func (a *actor) soakMailbox() string {
 	if n := a.props.limits.MailboxBytes - soakBytes; n >= 0 && n < int64(len(soakKinds)) {
@@ -173,7 +184,7 @@ func (w *world) tell(to Ref) {
 	p.N = w.sent[to.uid]
 	_, router := c.soakRouter()
 	if router {
-		p.Via = to.uid
+		p.Via, p.All = to.uid, c.soakToAll()
 	}
 	if c.props.module != nil {
 		if w.rnd.IntN(5) == 0 {
@@ -214,7 +225,8 @@ func (w *world) headed(c *actor, p *parcel) any {
 		return *p
 	}
 	var key, value string
-	switch c.soakMailbox() {
+	kind, _, _ := strings.Cut(c.soakMailbox(), "/")
+	switch kind {
 	case "priority":
 		p.Level = 1 + uint8(w.rnd.IntN(3))
 		key, value = "priority", fmt.Sprint(p.Level-1)
@@ -326,7 +338,11 @@ func (w *world) props(depth int) Props {
 	p = p.WithDispatcher(Dispatcher{}.WithThroughput(r.IntN(4)).WithDeadline(time.Duration(r.IntN(2)) * time.Millisecond))
 	if routee {
 		router := slices.Sorted(maps.Keys(SoakRouters))[r.IntN(len(SoakRouters))]
-		return SoakRouters[router](1+r.IntN(4), p, Limits{Mailbox: 20, MailboxBytes: soakBytes + 1000 + int64(policy)})
+		bytes := soakBytes + 1000 + int64(policy)
+		if strings.HasPrefix(router, "all/") {
+			bytes += soakToAll
+		}
+		return SoakRouters[router](1+r.IntN(4), p, Limits{Mailbox: 20, MailboxBytes: bytes})
 	}
 	var kids []Child
 	for i := range r.IntN(4) * (2 - depth) {
@@ -336,7 +352,9 @@ func (w *world) props(depth int) Props {
 }
 
 // soakKinds are the mailboxes that are drawn, the usual one first.
-var soakKinds = []string{"", "bounded", "block", "priority", "control-aware", "deduplicating", "drop-newest", "drop-oldest", "priority/drop-oldest"}
+var soakKinds = []string{"", "bounded", "block", "priority", "control-aware", "deduplicating", "drop-newest", "drop-oldest",
+	"priority/drop-newest", "priority/drop-oldest", "priority/block", "control-aware/drop-newest", "control-aware/drop-oldest", "control-aware/block",
+	"deduplicating/drop-newest", "deduplicating/drop-oldest", "deduplicating/block"}
 
 func (w *world) strategy() supervision.Strategy {
 	r := w.rnd
@@ -455,9 +473,10 @@ func TestSoak(t *testing.T) {
 			ends[f.end]++
 		}
 		ends["routed"] += w.book.routed
+		ends["copies"] += w.book.copies
 	}
 	t.Logf("%d crashes, %d messages in %d worlds; %d times a guest slept, %d entries of several turns; %v", crashes, messages, worlds, slept, shared, ends)
-	for _, end := range []string{"handled", "routed", DeadDropped.String(), DeadDuplicate.String(), DeadCrashed.String()} {
+	for _, end := range []string{"handled", "routed", "copies", DeadDropped.String(), DeadDuplicate.String(), DeadCrashed.String()} {
 		if ends[end] < 100 {
 			t.Errorf("%d messages are %s", ends[end], end)
 		}

@@ -267,7 +267,7 @@ func (g *engine) settle(x *item, but int64) *batch {
 		}
 	}
 	over := x.spec.Once() && len(x.open) == 0 && x.owner != "" && settled >= x.spec.at // for good
-	if x.gone || settled <= x.settled && !over { // what is at most once is settled before it runs
+	if x.gone || settled <= x.settled && !over {                                       // what is at most once is settled before it runs
 		return nil
 	}
 	x.settled = settled
