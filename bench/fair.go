@@ -311,7 +311,7 @@ func naiveCrowd(l *lab, spinners int) (*throng, error) {
 func nativeCrowd(_ *lab, spinners int) (*throng, error) {
 	for range spinners {
 		go func() {
-			for {
+			for n := 0; n >= 0; n++ { // until the process ends
 			}
 		}()
 	}
