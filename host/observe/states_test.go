@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -116,12 +117,16 @@ var situations = []struct {
 	}},
 	{"starved", Starved, func(t testing.TB) *stage {
 		s := newStage(t, func(c host.Config) host.Config { return c.WithIdleAfter(time.Second) })
-		echo := host.Guest(echoImage(t, 2), "echo")
-		s.below(restarting, echo)
+		image := echoImage(t, 2)
+		s.below(restarting, host.Guest(image, "echo"))
 		s.sleep()
-		s.spawn("x", echo)
-		s.spawn("y", echo)
-		s.run()
+		for range 2 { // nobody could be put to sleep for them
+			x, err := sandbox.Get(image)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(x.Put)
+		}
 		s.tell(subject, "hello")
 		s.run()
 		return s
@@ -254,9 +259,9 @@ func TestEveryVerbInEveryState(t *testing.T) {
 			VerbStop: {gone, 0}, VerbKill: {gone, 0}, VerbRestart: {"running", 1}, VerbPause: {"paused", 0}, VerbUnpause: {"asleep", 0},
 			VerbCrash: {"running", 1}, VerbDecide: {refused, 0}, VerbResetBackoff: {"asleep", 0},
 		},
-		"starved": {
-			VerbStop: {gone, 0}, VerbKill: {gone, 0}, VerbRestart: {"running", 1}, VerbPause: {"paused", 0}, VerbUnpause: {"starved", 0},
-			VerbCrash: {"running", 1}, VerbDecide: {refused, 0}, VerbResetBackoff: {"starved", 0},
+		"starved": { // there is no instance for the next incarnation either: a start that fails ends it
+			VerbStop: {gone, 0}, VerbKill: {gone, 0}, VerbRestart: {gone, 0}, VerbPause: {"paused", 0}, VerbUnpause: {"starved", 0},
+			VerbCrash: {gone, 0}, VerbDecide: {refused, 0}, VerbResetBackoff: {"starved", 0},
 		},
 		"delayed": {
 			VerbStop: {gone, 0}, VerbKill: {gone, 0}, VerbRestart: {"running", 1}, VerbPause: {"delayed", 0}, VerbUnpause: {"delayed", 0},
