@@ -94,10 +94,10 @@ type actor struct {
 	keeping    *keeping   // nil: it has handed nothing on
 	kept       *keptState // nil: the parent is no keeper
 	ended      ending     // how it came to wait, or to stop
-	renewals   int32      // that its supervisor has not dealt with
 	surplus    bool       // a guest that has an instance beyond the bound
 	crowded    bool       // the start was refused because there is no room
 	endings    bool       // runs end with something to do: kept, or surplus
+	renewals   int32      // that its supervisor has not dealt with
 	rnd        *rand.Rand
 }
 

@@ -45,7 +45,7 @@ func (a *actor) openAccount() error {
 		}
 	}
 	a.account.Init(a.pool, a.props.limits.Held)
-	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+boxBytes(freeBox)+a.props.optionBytes); err != nil {
+	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+boxBytes(freeBox)+int64(a.props.optionBytes)); err != nil {
 		a.leavePool()
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}

@@ -179,9 +179,9 @@ func TestThinningKeepsWhatOrdersMean(t *testing.T) {
 				case sysUnpause:
 					x.paused, x.below, x.kids = false, false, x.kids && !m.below
 				case sysAwaitRenewal:
-					x.renewals += 1 + m.more
+					x.renewals += 1 + int(m.more)
 				case sysRenewed:
-					x.renewals -= 1 + m.more
+					x.renewals -= 1 + int(m.more)
 				case sysWatch:
 					x.watched[m.ref] = true
 				case sysUnwatch:

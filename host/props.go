@@ -119,8 +119,8 @@ type Props struct {
 	life        supervision.Lifetime
 	significant bool
 	crashed     CrashedMessage
-	optionBytes int64 // that the options of a guest's spawn take
 	keeps       bool  // see WithKeeping
+	optionBytes int32 // that the options of a guest's spawn take
 }
 
 // WithArgs sets what the actor gets at its start: any value that CBOR can hold.

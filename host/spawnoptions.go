@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/wasmactors/wasmactors/supervision"
@@ -59,7 +60,7 @@ func (g *guest) withOptions(p Props, options []byte) (Props, error) {
 	if o.MailboxLimits.Bytes > 0 {
 		p.limits.MailboxBytes = o.MailboxLimits.Bytes
 	}
-	p.optionBytes = o.Held
+	p.optionBytes = int32(min(max(o.Held, 0), math.MaxInt32))
 	return p.WithLifetime(o.Lifetime).WithSignificant(o.Significant).WithCrashedMessage(o.Crashed).
 		WithMailbox(o.Mailbox).WithDispatcher(o.Dispatcher), nil
 }

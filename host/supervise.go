@@ -64,7 +64,7 @@ func (p parentIn) Order(child *actor, o supervisor.Order) {
 }
 
 // Renewed implements supervisor.Parent.
-func (p parentIn) Renewed(child *actor, n int) {
+func (p parentIn) Renewed(child *actor, n int32) {
 	child.post(p.scr, sysMsg{kind: sysRenewed, more: n - 1})
 }
 

@@ -56,19 +56,8 @@ const (
 // sysMsg is a system message. They overtake user messages. They name actors by refs, so
 // that they could cross a border between nodes.
 type sysMsg struct {
-	kind        sysKind
-	ref         abi.Ref // the actor it is about, or who wants to know
-	other       abi.Ref // sysDelegate: who may answer, too
-	correlation uint64  // of an ask
-	more        int     // how many that say the same were merged into it
-	reason      string
-
-	failure   *abi.Failure
-	delay     time.Duration
+	kind      sysKind
 	directive supervision.Directive // sysChildFailed: decided already; sysDecide
-	orders    uint64                // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out
-	mail      *CrashedMail
-	token     any // of the timer that has rung; sysRenew, sysRestart: the *renewal
 
 	order     bool // it is the supervisor's
 	keep      bool // sysRestart: the children stay
@@ -80,6 +69,18 @@ type sysMsg struct {
 	again     bool // sysChildFailed: the child could not be resumed
 	escalated bool // sysChildFailed: the failure is one of its own children's
 	crowded   bool // sysChildFailed: its start was refused because there is no room
+
+	more        int32   // how many that say the same were merged into it
+	ref         abi.Ref // the actor it is about, or who wants to know
+	other       abi.Ref // sysDelegate: who may answer, too
+	correlation uint64  // of an ask
+	reason      string
+
+	failure *abi.Failure
+	delay   time.Duration
+	orders  uint64 // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out
+	mail    *CrashedMail
+	token   any // of the timer that has rung; sysRenew, sysRestart: the *renewal
 
 	back  []*mailbox.Envelope // sysChildStopped: what has come too late for it
 	child *actor              // sysChildFailed, sysChildStopped: it may be in the table no more; parent and child share a node
@@ -248,10 +249,10 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 	case sysPause, sysUnpause:
 		a.setPaused(scr, m.kind == sysPause, m.below)
 	case sysAwaitRenewal:
-		a.renewals += int32(1 + m.more)
+		a.renewals += 1 + m.more
 		a.holds.add(holdRenewal)
 	case sysRenewed:
-		if a.renewals -= int32(1 + m.more); a.renewals == 0 {
+		if a.renewals -= 1 + m.more; a.renewals == 0 {
 			a.holds.drop(holdRenewal)
 		}
 	case sysCrash:

@@ -17,8 +17,8 @@ type Child struct {
 	delay    time.Duration // before the last restart that was delayed
 	counted  bool          // the last end, in failures
 
-	crowded   int // starts in a row that were refused for lack of room
-	crowdedAt int // total, at the last of them
+	crowded   uint16 // starts in a row that were refused for lack of room
+	crowdedAt int32  // total, at the last of them
 }
 
 // Started notes that an incarnation has begun to work.

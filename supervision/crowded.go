@@ -1,6 +1,7 @@
 package supervision
 
 import (
+	"math"
 	"time"
 
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -22,12 +23,12 @@ var crowdedPolicy = backoff.WithJitter(backoff.Exponential(crowdedLeast, crowded
 // after each such failure in a row, 30 s at most, of which at least one half is waited. Call it with every
 // decision about such a failure.
 func (s Strategy) Crowded(c *Child, d Decision, rnd backoff.Rand) Decision {
-	if c.crowdedAt+1 != c.total {
+	if c.crowdedAt+1 != int32(c.total) {
 		c.crowded = 0
 	}
-	c.crowded, c.crowdedAt = c.crowded+1, c.total
+	c.crowded, c.crowdedAt = min(c.crowded, math.MaxUint16-1)+1, int32(c.total)
 	if d.Directive == Restart && d.Delay == 0 {
-		d.Delay = crowdedPolicy.Delay(c.crowded-1, rnd)
+		d.Delay = crowdedPolicy.Delay(int(c.crowded)-1, rnd)
 	}
 	return d
 }

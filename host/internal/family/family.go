@@ -21,7 +21,7 @@ type Member[C any] struct {
 	Record    supervision.Child
 	Orders    uint64 // that it was given
 	Suspended bool   // left so by a decision
-	Renewals  int    // orders of an operator that the next restart carries out
+	Renewals  int32  // orders of an operator that the next restart carries out
 
 	place linked.Link[*Member[C]]
 }

@@ -101,11 +101,11 @@ func (p *parent) Order(k *kid, o Order) {
 	k.inbox = append(k.inbox, o)
 	k.given = append(k.given, o)
 }
-func (p *parent) Renewed(k *kid, n int) {
+func (p *parent) Renewed(k *kid, n int32) {
 	if n < 1 {
 		p.t.Fatalf("%d orders to %s are dealt with", n, k.name)
 	}
-	k.renewed += n
+	k.renewed += int(n)
 }
 func (p *parent) AskDecision(k *kid, _ *abi.Failure) (supervision.Directive, *abi.Failure) {
 	p.asked = append(p.asked, k.name)

@@ -34,7 +34,7 @@ type Parent[C Child] interface {
 	Order(child C, o Order)
 	// Renewed says that n orders of an operator to restart a child are dealt with: it was told what
 	// becomes of it, before this.
-	Renewed(child C, n int)
+	Renewed(child C, n int32)
 	// AskDecision has the actor itself decide, in a turn of its own; a failure is that
 	// of this turn.
 	AskDecision(child C, f *abi.Failure) (supervision.Directive, *abi.Failure)
@@ -378,7 +378,7 @@ func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
 // no window. One that a restart in order is about to reach is restarted by that, unless
 // there is a renewal: something that changes with the restart. Then failures are counted anew.
 // Parent.Renewed is called when the child was told.
-func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure, renewal any, n int) {
+func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure, renewal any, n int32) {
 	m := s.Family.Find(child.Name())
 	switch {
 	case m == nil || m.Child != child || p.State().Ending():

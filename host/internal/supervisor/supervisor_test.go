@@ -492,7 +492,7 @@ func TestRenewalsThatWaitForARestartInOrder(t *testing.T) {
 		b.life = life
 		p.fails(p.kid("a"))
 		p.rest1() // c is told to end
-		p.s.Renew(p, b, boom, nil, n)
+		p.s.Renew(p, b, boom, nil, int32(n))
 		p.until(func() bool {
 			if len(b.given) == 0 && b.renewed != 0 {
 				t.Fatalf("%v: dealt with before it was told anything", life)
