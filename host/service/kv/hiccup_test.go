@@ -177,3 +177,41 @@ func TestClosedStaysClosed(t *testing.T) {
 		_ = lock.release()
 	}
 }
+
+// It is closed while it opens again: what comes out of that is closed, too.
+func TestClosedWhileItOpens(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kv")
+	eng, err := openOnDisk(dir, vfs.NewMem(), quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opening, goOn := make(chan struct{}), make(chan struct{})
+	var opened engine
+	s, err := openStore(eng, host.RealClock(), quiet(), func(old engine) (engine, error) {
+		close(opening)
+		<-goOn
+		e, err := reopenOnDisk(old)
+		opened = e
+		return e, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng.fail(syscall.ENOSPC)
+	s.heal()
+	<-opening
+	closed := make(chan error)
+	go func() { closed <- s.close() }()
+	<-s.quit
+	close(goOn)
+	<-closed
+	<-s.gone
+	if _, _, err := opened.get([]byte("x")); err == nil {
+		t.Error("its files are open")
+	}
+	lock, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = lock.release()
+}

@@ -291,10 +291,6 @@ func (s *store) replace() {
 	}
 	s.revived = now
 	eng, err := s.again(old)
-	if err == nil && s.closed() {
-		_ = eng.close() // nobody else does
-		return
-	}
 	if err == nil {
 		if err = s.load(eng); err != nil {
 			if _, why := eng.trouble(); why != nil {
@@ -306,6 +302,10 @@ func (s *store) replace() {
 	}
 	if err != nil {
 		s.log.Warn("the store cannot be opened again yet", "error", err)
+		return
+	}
+	if s.closed() { // whoever closes it may have waited for long enough
+		_ = eng.close()
 		return
 	}
 	s.log.Info("the store is open again")
@@ -468,17 +468,17 @@ func (s *store) close() error {
 
 // end closes the engine. What is stuck in it is waited for a while only.
 func (s *store) end() error {
-	t := time.NewTimer(closeTime)
-	defer t.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
 	select {
 	case s.opening <- struct{}{}: // for good
-	case <-t.C:
+	case <-ctx.Done():
 	}
 	_, why := s.engine().trouble()
 	if why == nil {
 		select {
 		case <-s.gone:
-		case <-t.C:
+		case <-ctx.Done():
 		}
 	}
 	return s.engine().close()
