@@ -42,7 +42,7 @@ type guest struct {
 	due      int64   // of the ask that is carried out
 	carried  int     // work since others were let run, see carry
 	states   *states // for resume; nil: they are not kept
-	waiting  bool    // for an instance, and that was told
+	waited   uint8   // how often it has got no instance since it had one, see tryAgain
 	sleeps   bool    // instances of the image can be given back
 	told     bool    // the deadlines of questions
 }
@@ -262,7 +262,7 @@ func (g *guest) End(ctx *Context, end End) {
 	}
 	g.forgetStates()
 	g.forgetSleep()
-	g.waiting = false
+	g.waited = 0
 	g.actor.holds.drop(holdInstance) // the next incarnation has an instance, or fails
 	x := g.inst.Load()
 	if x != nil && (end.Last || end.Delayed || x.Reset() != nil) {

@@ -104,6 +104,13 @@ func noRoom(err error) bool {
 	return errors.Is(err, sandbox.ErrTooManyInstances) || errors.Is(err, ErrLimit)
 }
 
+// othersHelp reports whether an instance that another guest gives back is room for the one that could not be
+// had: not where it is a tree of its own that holds all it may.
+func othersHelp(err error) bool {
+	var bound *account.Error
+	return errors.Is(err, sandbox.ErrTooManyInstances) || errors.As(err, &bound) && bound.Root
+}
+
 // Held is what the host holds for an actor, in bytes.
 type Held struct {
 	Base     int64 // the actor itself

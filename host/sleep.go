@@ -95,19 +95,11 @@ func (g *guest) instance() (*sandbox.Instance, error) {
 	if x := g.inst.Load(); x != nil || g.asleep == nil {
 		return x, nil
 	}
-	x, err := g.wakeUp()
-	if err != nil && noRoom(err) && g.actor.sys.awake.MakeRoom(&g.node) {
-		x, err = g.wakeUp()
-	}
-	return x, err
-}
-
-func (g *guest) wakeUp() (*sandbox.Instance, error) {
 	x, err := g.obtain(sandbox.SavedWeight(g.image, g.asleep), g.asleep)
 	if err != nil {
 		return nil, err
 	}
-	g.asleep, g.waiting = nil, false
+	g.asleep, g.waited = nil, 0
 	g.actor.asleep.Store(false)
 	g.noteStates()
 	g.actor.sys.asleep.Add(-1)
@@ -116,7 +108,15 @@ func (g *guest) wakeUp() (*sandbox.Instance, error) {
 
 // obtain gets the actor an instance of a weight, in the state s or, if that is nil, a fresh one.
 // Where there are as many as may be, it is one that another guest has given back for it.
-func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
+func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
+	x, err := g.take(weight, s)
+	if err != nil && othersHelp(err) && g.actor.sys.awake.MakeRoom(&g.node) {
+		return g.take(weight, s)
+	}
+	return x, err
+}
+
+func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
 	a := g.actor
 	g.use() // first: who makes room does so before there is one more
 	if err = a.hold(account.Memory, weight); err == nil {
@@ -152,8 +152,25 @@ func (g *guest) forgetSleep() {
 	}
 }
 
-// instanceRetry is when an actor that got no instance tries again.
-const instanceRetry = 5 * time.Millisecond
+// An actor that got no instance tries again after instanceRetry, and after twice the time whenever it gets
+// none again, up to mostRetry.
+const (
+	instanceRetry = 5 * time.Millisecond
+	mostRetry     = time.Second
+)
+
+// tryAgain has a message sent to the actor when it is to try again, and tells of the first time.
+func (g *guest) tryAgain(err error, m sysMsg) {
+	a := g.actor
+	if g.waited == 0 {
+		g.memoryRefused("instance", err)
+	}
+	after := min(instanceRetry<<g.waited, mostRetry)
+	if after < mostRetry {
+		g.waited++
+	}
+	a.alarms.After(a.Clock(), after, func() { a.post(nil, m) })
+}
 
 // noInstance deals with an actor that cannot be woken: for lack of an instance it
 // waits, anything else is a failure.
@@ -162,11 +179,7 @@ func (g *guest) noInstance(err error) *abi.Failure {
 	if !noRoom(err) {
 		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 	}
-	if !g.waiting {
-		g.waiting = true
-		g.memoryRefused("instance", err)
-	}
 	a.holds.add(holdInstance)
-	a.alarms.After(a.Clock(), instanceRetry, func() { a.post(nil, sysMsg{kind: sysInstance}) })
+	g.tryAgain(err, sysMsg{kind: sysInstance})
 	return nil
 }

@@ -80,6 +80,7 @@ type Error struct {
 	Whose string // of the pool, or of the actor
 	Key   string // the setting that raises the bound
 	Bound int64
+	Root  bool // of a pool that counts for no other: whoever holds less makes room
 }
 
 func (e *Error) Error() string {
@@ -93,7 +94,7 @@ func (p *Pool) reserve(n int64) *Error {
 			for r := p; r != q; r = r.above {
 				r.held.Add(-n)
 			}
-			return &Error{"bytes", q.whose(), q.prefix + "memory", q.bytes}
+			return &Error{"bytes", q.whose(), q.prefix + "memory", q.bytes, q.above == nil}
 		}
 	}
 	return nil
@@ -129,7 +130,7 @@ func (p *Pool) Enter() error {
 					break
 				}
 			}
-			return &Error{"actors", q.whose(), q.prefix + "actors", q.most}
+			return &Error{"actors", q.whose(), q.prefix + "actors", q.most, q.above == nil}
 		}
 	}
 	return nil
@@ -211,7 +212,7 @@ func (a *Account) Note(k Kind, n int64) {
 func (a *Account) room(k Kind, n int64) error {
 	if a.own > 0 && k != Memory {
 		if held := a.besides(k); held+n > a.own {
-			return &Error{"bytes besides its memory", "the actor", "limits.held", a.own}
+			return &Error{"bytes besides its memory", "the actor", "limits.held", a.own, false}
 		}
 	}
 	if k == Mailbox {

@@ -1,0 +1,103 @@
+package host
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// halfAMinute has guests sleep when they were idle for half a minute.
+func halfAMinute(c Config) Config { return c.WithIdleAfter(30 * time.Second) }
+
+// fill sends to a paused actor, which keeps it all, until that is refused.
+func (l *lab) fill(ref Ref) {
+	l.t.Helper()
+	_ = l.Pause(ref, false)
+	l.run()
+	for range 100_000 {
+		if l.Tell(ref, Raw(append([]byte{0x59, 0x10, 0x00}, make([]byte, 4096)...))) != nil {
+			return
+		}
+	}
+	l.t.Fatal("it is never full")
+}
+
+// Who sleeps in a tree that holds all it may wakes when there is room in the tree. No guest of another tree is
+// put to sleep for it, which would not help, and it tries less and less often.
+func TestTreeWithoutRoomLeavesOthersAwake(t *testing.T) {
+	const others = 20
+	l := newCrowdedLab(t, 0, supervision.Default(), halfAMinute)
+	p := puppet(t)
+	memory := 2*int64(sandbox.Weight(p.module.Image())) + 200_000
+	top := l.spawn("top", newCounter().WithLimits(Limits{Tree: TreeLimits{Memory: memory}}))
+	parent := l.table.Get(top.uid)
+	spawn := func(name string) Ref {
+		k := must(parent.spawn(nil, name, &p, parent.nextHostRef()))(t)
+		l.run()
+		return k.ref()
+	}
+	waits, full := spawn("waits"), spawn("full")
+	for range 61 {
+		l.pass(time.Second)
+	}
+	l.fill(full)
+	for i := range others {
+		l.spawn(fmt.Sprint("g", i), puppet(t))
+	}
+	l.seen()
+	l.tell(waits, script())
+	if i := l.info(waits); i.State != StateStarved {
+		t.Fatalf("%+v", i)
+	}
+	tries := 0
+	for range 2000 {
+		l.clock.Advance(5 * time.Millisecond)
+		for l.Step() {
+			tries++
+		}
+	}
+	if n := l.awakeGuests(); n != others {
+		t.Errorf("%d are awake, not %d", n, others)
+	}
+	if tries < 15 || tries > 20 { // 5 ms, 10 ms, ... 640 ms, and then once a second
+		t.Errorf("%d tries in 10 s", tries)
+	}
+	if n := len(l.seen(EventRefused)); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+	l.Stop(full)
+	l.run()
+	l.pass(mostRetry)
+	if i := l.info(waits); i.State != StateRunning || i.Mailbox != 0 {
+		t.Errorf("%+v", i)
+	}
+	if n := guestOf(l.table.Get(waits.uid)).waited; n != 0 {
+		t.Errorf("it would wait as after %d tries the next time", n)
+	}
+}
+
+// Who starts where all instances are in use gets that of one that is idle, as who wakes does.
+func TestStartsTakeInstancesOfIdleGuests(t *testing.T) {
+	engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMaxInstances(2)))(t)
+	t.Cleanup(func() { _ = engine.Close(t.Context()) })
+	image := load(t, engine, "testdata/puppet.wasm")
+	p := puppet(t)
+	l := newCrowdedLab(t, 0, supervision.Default(), halfAMinute)
+	var all []Ref
+	for i := range 10 {
+		ref := l.spawn(fmt.Sprint("g", i), Guest(image, "puppet").WithArgs(p.args).WithCapabilities(p.caps))
+		l.tell(ref, script(rec(recAdd, byte(i+1), nil)))
+		all = append(all, ref)
+	}
+	if n := len(l.seen(EventRefused, EventFailed)); n != 0 {
+		t.Errorf("%d starts were refused", n)
+	}
+	for i, ref := range all {
+		if got := answer(t, l.System, ref, script(rec(recReport, 0, nil))); fmt.Sprint(got) != fmt.Sprint(i+1) {
+			t.Errorf("%v holds %v, want %d", ref, got, i+1)
+		}
+	}
+}
