@@ -60,10 +60,12 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		g.release()
 		g.image, g.sleeps, g.told = image, sandbox.CannotSave(image) == "", slices.Contains(image.Description().Needs, abi.FeatureAsks)
 	}
-	if state := a.props.state; state != nil && a.incarnation() == 0 && a.turns == 0 {
+	if state := a.props.state; state != nil {
 		if err := g.restore(ctx, state); err != nil {
-			return g.notStarted(err)
+			g.release()
+			return asFailure(abi.FailureInit, err)
 		}
+		a.props.state = nil // the incarnations after it begin anew
 		g.keepStates()
 		return nil
 	}
@@ -71,8 +73,8 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	x := g.inst.Load()
 	if x == nil {
 		var err error
-		if x, err = g.obtain(sandbox.Weight(g.image), nil); err != nil {
-			return g.notStarted(err)
+		if x, err = g.first(sandbox.Weight(g.image), nil); err != nil {
+			return asFailure(abi.FailureInit, err)
 		}
 	}
 	if !g.image.Frozen() {
@@ -103,16 +105,14 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	return nil
 }
 
-// notStarted is the failure of a start that has got no instance; it notes whether that is for lack of room.
-func (g *guest) notStarted(err error) *abi.Failure {
-	if noRoom(err) {
+// first is obtain for a start; it notes whether there is none for lack of room.
+func (g *guest) first(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
+	x, err := g.obtain(weight, s)
+	if err != nil && noRoom(err) {
 		g.actor.crowded = true
-		if g.inst.Load() == nil {
-			g.actor.account.Note(account.Memory, 0)
-		}
 		g.memoryRefused("start", err)
 	}
-	return asFailure(abi.FailureInit, err)
+	return x, err
 }
 
 // asFailure is err itself if it is a failure, else one of a kind.
