@@ -159,6 +159,9 @@ func (a *actor) resume(scr *scratch) {
 	if a.life.State() != life.Failed {
 		return
 	}
+	if g, ok := a.behaviour.(*guest); ok && a.ended != endEscalated && g.resumesLater() {
+		return
+	}
 	if a.ended != endEscalated && (a.cannotResume() != "" || !a.rewind(scr)) {
 		f := a.cause
 		if f == nil {

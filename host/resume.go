@@ -116,10 +116,11 @@ func (g *guest) Rewind(ctx *Context) bool {
 	if s == nil {
 		return false
 	}
-	if x == nil { // it was needed elsewhere
-		x = g.another(&s.snap)
+	if x == nil {
+		return false
 	}
-	if x == nil || x.Restore(&s.snap) != nil {
+	if x.Restore(&s.snap) != nil {
+		g.release() // it is in no state for a last turn
 		return false
 	}
 	defer func() { a.account.Note(account.Memory, x.Weight()) }() // that of the failed turn is given back
@@ -141,14 +142,23 @@ func (g *guest) Rewind(ctx *Context) bool {
 	return true
 }
 
-// another is a fresh instance with room for a state, nil if there is none.
-func (g *guest) another(s *sandbox.Snapshot) *sandbox.Instance {
-	g.forgetSleep()
-	x, err := g.obtain(sandbox.SavedWeight(g.image, s), nil)
-	if err != nil {
-		return nil
+// resumesLater gets a guest that has failed another instance, if its own was needed elsewhere. If there is no
+// room it keeps what it has and tries again, unless its supervisor orders something else before.
+func (g *guest) resumesLater() bool {
+	a, s := g.actor, g.states
+	if s == nil || s.why != "" || g.inst.Load() != nil || g.asleep != nil && !g.failed {
+		return false
 	}
-	return x
+	_, err := g.obtain(sandbox.SavedWeight(g.image, &s.snap), nil)
+	if err != nil && noRoom(err) {
+		g.tryAgain(err, sysMsg{kind: sysResume, again: true, orders: a.orders})
+		return true
+	}
+	if err == nil {
+		g.waited = 0
+		g.forgetSleep()
+	}
+	return false
 }
 
 // forgetStates drops what was remembered.

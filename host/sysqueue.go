@@ -66,7 +66,7 @@ type sysMsg struct {
 	below     bool // sysPause, sysUnpause: all below it, too
 	once      bool // sysWatch: the only one of its watcher
 	byItself  bool // sysStop, sysChildStopped: the end follows from the actor's failure or wish, no order
-	again     bool // sysChildFailed: the child could not be resumed
+	again     bool // sysChildFailed: the child could not be resumed; sysResume: there was no room for it before
 	escalated bool // sysChildFailed: the failure is one of its own children's
 	crowded   bool // sysChildFailed: its start was refused because there is no room
 
@@ -78,7 +78,7 @@ type sysMsg struct {
 
 	failure *abi.Failure
 	delay   time.Duration
-	orders  uint64 // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out
+	orders  uint64 // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out; sysResume, again: the actor
 	mail    *CrashedMail
 	token   any // of the timer that has rung; sysRenew, sysRestart: the *renewal
 
@@ -227,7 +227,9 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		a.unsuspendChildren(scr)
 		a.super.Reconsider(a.in(scr))
 	case sysResume:
-		a.resume(scr)
+		if !m.again || m.orders == a.orders {
+			a.resume(scr)
+		}
 	case sysRestart:
 		a.prepareRestart(scr, m)
 	case sysBegin:
