@@ -101,3 +101,24 @@ func TestStartsTakeInstancesOfIdleGuests(t *testing.T) {
 		}
 	}
 }
+
+// Where it is the system that holds all it may, who wakes or starts gets what an idle guest gives back.
+func TestSystemWithoutRoomPutsIdleGuestsAway(t *testing.T) {
+	p := puppet(t)
+	memory := 4*int64(sandbox.Weight(p.module.Image())) + 300_000
+	l := newCrowdedLab(t, 0, supervision.Default(), func(c Config) Config { return halfAMinute(c).WithMemory(memory) })
+	var all []Ref
+	for i := range 10 {
+		ref := l.spawn(fmt.Sprint("g", i), p)
+		l.tell(ref, script(rec(recAdd, byte(i+1), nil)))
+		all = append(all, ref)
+	}
+	for i, ref := range all {
+		if got := answer(t, l.System, ref, script(rec(recReport, 0, nil))); fmt.Sprint(got) != fmt.Sprint(i+1) {
+			t.Errorf("%v holds %v, want %d", ref, got, i+1)
+		}
+	}
+	if n := l.awakeGuests(); n < 2 || n > 5 || l.pool.Held() > memory {
+		t.Errorf("%d are awake, %d of %d bytes are held", n, l.pool.Held(), memory)
+	}
+}
