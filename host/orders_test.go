@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -150,79 +148,6 @@ func TestOrdersToASpinningGuest(t *testing.T) {
 		i, err := s.Info(g)
 		return err == nil && i.Incarnation > 0 && i.State == StateRunning && !a.holds.has(holdRenewal)
 	})
-}
-
-// Thinning a queue out changes nothing but how much waits: what is left of the orders, paused or not,
-// watched or not, is what all of them would have left.
-func TestThinningKeepsWhatOrdersMean(t *testing.T) {
-	for seed := range uint64(100) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		var q systemQueue
-		type state struct {
-			paused, below bool
-			kids          bool
-			renewals      int
-			orders        uint64
-			watched       map[abi.Ref]bool
-			crash         bool // behind the last order
-		}
-		mean := func(items []sysMsg) (x state) {
-			x.watched = map[abi.Ref]bool{}
-			for _, m := range items {
-				if m.order {
-					x.orders += uint64(1 + m.more)
-					x.crash = false
-				}
-				switch m.kind {
-				case sysPause:
-					x.paused, x.below, x.kids = true, x.below || m.below, x.kids || m.below
-				case sysUnpause:
-					x.paused, x.below, x.kids = false, false, x.kids && !m.below
-				case sysAwaitRenewal:
-					x.renewals += 1 + int(m.more)
-				case sysRenewed:
-					x.renewals -= 1 + int(m.more)
-				case sysWatch:
-					x.watched[m.ref] = true
-				case sysUnwatch:
-					delete(x.watched, m.ref)
-				case sysCrash:
-					x.crash = true
-				}
-			}
-			return x
-		}
-		var all []sysMsg
-		for range 200 + r.IntN(2000) {
-			var m sysMsg
-			switch r.IntN(9) {
-			case 0:
-				m = sysMsg{kind: sysPause, below: r.IntN(2) == 0}
-			case 1:
-				m = sysMsg{kind: sysUnpause, below: r.IntN(2) == 0}
-			case 2:
-				m = sysMsg{kind: sysAwaitRenewal}
-			case 3:
-				m = sysMsg{kind: sysRenewed}
-			case 4:
-				m = sysMsg{kind: sysRestart, order: true, now: r.IntN(4) > 0, failure: restartedByHand}
-			case 5:
-				m = sysMsg{kind: sysWatch, ref: abi.Ref(1 + r.IntN(20))}
-			case 6:
-				m = sysMsg{kind: sysUnwatch, ref: abi.Ref(1 + r.IntN(20))}
-			case 7:
-				m = sysMsg{kind: sysCrash, failure: boomFailure}
-			case 8:
-				m = sysMsg{kind: sysResume, order: true}
-			}
-			all = append(all, m)
-			q.push(&m)
-		}
-		want, got := fmt.Sprintf("%+v", mean(all)), fmt.Sprintf("%+v", mean(q.take()))
-		if got != want {
-			t.Fatalf("seed %d: %s\nwant %s", seed, got, want)
-		}
-	}
 }
 
 var boomFailure = &abi.Failure{Kind: abi.FailureGuestError, Reason: "boom"}

@@ -51,12 +51,21 @@ type thinning struct {
 	order              int // where the last order of the supervisor is, -1: nowhere
 }
 
-// last finds what is said again later: of watches and their ends an actor's last one, of a pause and its
-// end the last one, and the last one for all that is below. Of what is counted the last one takes the sum.
+// begins reports whether an actor may run after m that has not before, in another incarnation or after its
+// failure, so that what is said behind m does not mean what it has meant before.
+func (m *sysMsg) begins() bool {
+	return m.order || m.kind == sysStart || m.kind == sysRestartDue || m.kind == sysChildStopped
+}
+
+// last finds what is said again later: of watches and their ends an actor's last one; of pauses and their
+// ends see lastPause. Of what is counted the last one takes the sum.
 func (t *thinning) last() {
 	clear(t.seen)
 	for i, m := range slices.Backward(t.items) {
 		t.keep[i] = true
+		if m.begins() { // children that it starts are born paused or not
+			t.forgetPauses()
+		}
 		var k about
 		switch m.kind {
 		default:
@@ -64,12 +73,8 @@ func (t *thinning) last() {
 		case sysWatch, sysUnwatch:
 			k = about{kind: sysWatch, ref: m.ref}
 		case sysPause, sysUnpause:
-			k = about{kind: sysPause}
-			if _, later := t.seen[k]; later && m.below {
-				k.other = 1
-			} else if m.below {
-				t.seen[about{kind: sysPause, other: 1}] = i
-			}
+			t.keep[i] = t.lastPause(i)
+			continue
 		case sysRenewed:
 			k = about{kind: sysRenewed}
 		}
@@ -89,9 +94,45 @@ func (t *thinning) last() {
 	clear(t.seen)
 }
 
+// What is said of pauses, from the back: for all that is below, which says all; the end of a pause, which
+// ends that of what is below as well; any.
+var (
+	pausesBelow = about{kind: sysPause, other: 1}
+	unpauses    = about{kind: sysUnpause}
+	pauses      = about{kind: sysPause}
+)
+
+// lastPause reports whether a pause, or its end, is not made void by what comes later: the end of a pause
+// also has children that come later begin without, which a later pause of the actor alone does not change.
+func (t *thinning) lastPause(i int) bool {
+	if _, later := t.seen[pausesBelow]; later {
+		return false
+	}
+	switch m := &t.items[i]; {
+	case m.below:
+		t.seen[pausesBelow] = i
+		return true
+	case m.kind == sysUnpause:
+		t.seen[pauses] = i
+		return t.new(unpauses, i)
+	}
+	return t.new(pauses, i)
+}
+
+func (t *thinning) forgetPauses() {
+	delete(t.seen, pausesBelow)
+	delete(t.seen, unpauses)
+	delete(t.seen, pauses)
+}
+
 // first reports whether the i-th message is the first that says something.
 func (t *thinning) first(i int) bool {
 	m := &t.items[i]
+	if m.begins() { // it can fail, or end, that could not before
+		delete(t.seen, about{kind: sysCrash})
+		delete(t.seen, about{kind: sysStray})
+		delete(t.seen, about{kind: sysQuit})
+	}
 	switch m.kind {
 	case sysDelegate, sysUnanswered: // beyond a bound answers are refused
 		if t.asked >= mostAsked || !t.new(about{m.kind, m.ref, m.other, m.correlation}, i) {
@@ -143,7 +184,6 @@ func (t *thinning) first(i int) bool {
 	if m.order {
 		t.again(i)
 		t.order = i
-		delete(t.seen, about{kind: sysCrash})
 	}
 	return true
 }
