@@ -85,7 +85,8 @@ func seatOf(t *Task) *seat {
 func (d *Dispatcher) sit(t *Task, w *Worker) {
 	s := seatOf(t)
 	d.back.stamp++
-	had := t.had
+	d.cool(t, w)
+	had := int64(t.had)
 	if w != nil {
 		had += w.spent / slice
 	}
@@ -121,13 +122,13 @@ func first(l *linked.List[*seat]) *seat {
 
 // grantToken lets the next in the queue compute. d.mu is held.
 func (d *Dispatcher) grantToken() {
-	s := d.back.next(d.turns, !d.closing.Load()) // at the end only runs under way go on
+	s := d.back.next(d.turns.Load(), !d.closing.Load()) // at the end only runs under way go on
 	if s != nil && s.worker == nil {
 		if d.mayDetach() {
 			d.grantTask(s)
 			return
 		}
-		s = d.back.next(d.turns, false)
+		s = d.back.next(d.turns.Load(), false)
 	}
 	if s != nil {
 		d.grantRun(s)
@@ -138,7 +139,7 @@ func (d *Dispatcher) grantToken() {
 func (d *Dispatcher) grantRun(s *seat) {
 	w := s.worker
 	d.leave(s)
-	d.turns++
+	d.turns.Add(1)
 	d.tokens++
 	w.token = true
 	w.wakeup <- struct{}{}
@@ -148,7 +149,7 @@ func (d *Dispatcher) grantRun(s *seat) {
 func (d *Dispatcher) grantTask(s *seat) {
 	t := s.task
 	d.leave(s)
-	d.turns++
+	d.turns.Add(1)
 	d.tokens++
 	d.detached++
 	d.employ(runHeavy, t)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -19,12 +20,12 @@ func (v *virtual) wait(t *Task) { v.d.sit(t, v.runs[t]) }
 
 // grant lets the next one compute for a quantum.
 func (v *virtual) grant() *Task {
-	s := v.d.back.next(v.d.turns, true)
+	s := v.d.back.next(v.d.turns.Load(), true)
 	v.d.leave(s)
-	v.d.turns++
+	v.d.turns.Add(1)
 	w := v.runs[s.task]
 	if w == nil {
-		w = &Worker{}
+		w = &Worker{d: v.d, token: true}
 		v.runs[s.task] = w
 	}
 	w.spent += slice
@@ -33,7 +34,7 @@ func (v *virtual) grant() *Task {
 
 // end ends a task's run.
 func (v *virtual) end(t *Task) {
-	t.learn(v.runs[t].spent >= slice, v.runs[t].spent)
+	v.runs[t].learn(t, v.runs[t].spent >= slice)
 	delete(v.runs, t)
 }
 
@@ -117,6 +118,32 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	}
 }
 
+// shareOfThree is how many of 10,000 slices three tasks get whose runs are short, and begin again at once, beside
+// 100 that do not end.
+func shareOfThree(lasts func(run int) int) (got int) {
+	v := newVirtual()
+	v.spin(100, 100*100)
+	type run struct{ n, had int }
+	three := map[*Task]*run{}
+	for range 3 {
+		k := new(Task)
+		three[k] = new(run)
+		v.wait(k)
+	}
+	for range 10_000 {
+		k := v.grant()
+		if r := three[k]; r != nil {
+			got++
+			if r.had++; r.had >= lasts(r.n) {
+				r.n, r.had = r.n+1, 0
+				v.end(k)
+			}
+		}
+		v.wait(k)
+	}
+	return got
+}
+
 // Those that have had as much take turns; and a run that ends and begins again has not had nothing.
 func TestEndlessRunsTakeTurns(t *testing.T) {
 	v := newVirtual()
@@ -138,14 +165,72 @@ func TestEndlessRunsTakeTurns(t *testing.T) {
 		}
 	}
 	var k Task
-	for _, c := range []struct{ slices, had int64 }{{100, 50}, {0, 25}, {0, 0}, {1, 0}, {7, 3}, {7, 5}} {
-		if k.learn(c.slices > 0, c.slices*slice); k.had != c.had {
+	const gap = 2 // there are two lanes
+	v.d.turns.Store(0)
+	for _, c := range []struct {
+		turns  uint64 // that have passed
+		slices int64
+		had    uint32
+	}{{0, 100, 100}, {gap - 1, 0, 100}, {0, 1, 101}, {gap - 1, 1, 102}, {gap, 0, 102}, {0, 8, 59}, {1000, 0, 59}, {0, 7, 7}, {0, 1 << 40, math.MaxUint32}} {
+		v.d.turns.Add(c.turns)
+		w := &Worker{d: v.d, spent: c.slices * slice}
+		if w.learn(&k, c.slices > 0); k.had != c.had {
 			t.Errorf("after %d slices it has had %d, not %d", c.slices, k.had, c.had)
+		}
+	}
+	for name, lasts := range map[string]func(i int) int{
+		"one slice":           func(int) int { return 1 },
+		"two":                 func(int) int { return 2 },
+		"one, two and three":  func(i int) int { return 1 + i%3 },
+		"many that do little": func(i int) int { return 1 + 9*(i%10/9) },
+	} {
+		got := shareOfThree(lasts)
+		t.Logf("runs of %s: %d of 10000", name, got)
+		if got > 900 || got < 100 {
+			t.Errorf("runs of %s: three of 103 have %d of 10000 slices", name, got)
 		}
 	}
 	for slices, want := range map[int64]uint8{0: 0, 1: 1, 2: 2, 3: 2, 4: 3, 1 << 17: 18, 1<<18 - 1: 18, 1 << 18: 19, 1 << 40: 19} {
 		if got := levelOf(slices); got != want {
 			t.Errorf("%s: level %d, not %d", fmt.Sprint(slices), got, want)
+		}
+	}
+}
+
+// again is a task that spends a slice a run, and has more to do until it has had enough.
+type again struct {
+	Task
+	runs int
+	done chan struct{}
+}
+
+func (a *again) Run(w *Worker) (more bool) {
+	w.Spend(slice)
+	if a.runs--; a.runs == 0 {
+		close(a.done)
+	}
+	return a.runs > 0
+}
+
+// Who goes on at once makes no pause by that another one gets its token.
+func TestGoingOnIsNoPause(t *testing.T) {
+	const runs = 50
+	d := New(Config{Workers: 1}.Unwatched())
+	var tasks [3]*again
+	for i := range tasks {
+		tasks[i] = &again{runs: runs, done: make(chan struct{})}
+		tasks[i].Init(tasks[i])
+		d.Schedule(&tasks[i].Task, nil)
+	}
+	for _, k := range tasks {
+		<-k.done
+	}
+	if err := d.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range tasks {
+		if k.had != runs {
+			t.Errorf("task %d has had %d slices of %d", i, k.had, runs)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package dispatch
 
+import "math"
+
 // What a task has done tells what it will do, roughly. Tasks come in three
 // classes:
 //
@@ -24,20 +26,32 @@ const (
 	slice = 100_000
 )
 
-// learn takes note of a run that has ended, and how long it has computed. What it has had counts by half in
-// the run after it, by a quarter in the next, until the task is light. Only the worker that ran t calls it.
-func (t *Task) learn(long bool, spent int64) {
-	t.had = (t.had + spent/slice) / 2
+// learn takes note of a run that has ended, and how long it has computed. Only the worker that ran t calls it.
+func (w *Worker) learn(t *Task, long bool) {
+	if long {
+		w.d.cool(t, w)
+		t.had = uint32(min(int64(t.had)+w.spent/slice, math.MaxUint32))
+	}
 	switch heat := t.heat.Load(); {
 	case long:
 		t.heat.Store(heavy)
 	case heat == fresh:
 		t.heat.Store(light)
 	case heat > light:
-		if t.heat.Store(heat - 1); heat-1 == light {
-			t.had = 0
-		}
+		t.heat.Store(heat - 1)
 	}
+}
+
+// cool has what t has had count by half for each time that as many grants have passed as there are lanes, which
+// is about a slice, while it wanted nothing. How it was cut into runs is no matter, and to wait, or to compute
+// with a token, is no pause: who always wants more is like a run that does not end. w is the run's worker, nil:
+// it has not begun. Only who has t calls it.
+func (d *Dispatcher) cool(t *Task, w *Worker) {
+	turn := uint32(d.turns.Load())
+	if w == nil || !w.token {
+		t.had >>= (turn - t.at) / uint32(len(d.lanes))
+	}
+	t.at = turn
 }
 
 // Spend reports work within the present run, in nanoseconds, measured or estimated.

@@ -73,11 +73,11 @@ type Dispatcher struct {
 	idle     []*Worker // parked with their lanes
 	spares   []*Worker // parked without a lane
 	back     background
-	alive    int // goroutines of this dispatcher, the monitor included
-	detached int // runs without a lane, rescuers included
-	doomed   int // of those, told to end
-	tokens   int // detached runs that may compute now
-	turns    uint64
+	alive    int           // goroutines of this dispatcher, the monitor included
+	detached int           // runs without a lane, rescuers included
+	doomed   int           // of those, told to end
+	tokens   int           // detached runs that may compute now
+	turns    atomic.Uint64 // grants; written under mu
 	done     chan struct{} // closed when closing and alive == 0
 
 	watch monitor

@@ -102,11 +102,11 @@ func (d *Dispatcher) look() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.queued.Load() > 0 && d.turns == m.turns {
+	if d.queued.Load() > 0 && d.turns.Load() == m.turns {
 		// Those who may compute hold on to it; let one more.
 		d.grantToken()
 	}
-	m.turns = d.turns
+	m.turns = d.turns.Load()
 	if stuck && d.detached < d.maxDetached && !d.closing.Load() {
 		d.rescue(append([]uint32(nil), m.seen...))
 	}

@@ -31,8 +31,9 @@ type Task struct {
 	since atomic.Int64  // see Since
 	next  *Task         // in the injector
 	what  Runnable
-	seat  *seat // nil until the task has had a long run
-	had   int64 // slices of the runs before, see learn; who has the task
+	seat  *seat  // nil until the task has had a long run
+	had   uint32 // slices of the runs before, see cool; who has the task
+	at    uint32 // the turn of the last cool
 }
 
 // The states of a task. Only Schedule moves it from idle to queued and from

@@ -116,7 +116,7 @@ func (w *Worker) finish(t *Task, more bool) {
 	d := w.d
 	long := w.spent >= slice && !d.patient()
 	if long || t.heat.Load() != light {
-		t.learn(long, w.spent)
+		w.learn(t, long)
 		if long {
 			t.since.Store(0)
 		}
@@ -132,6 +132,7 @@ func (w *Worker) finish(t *Task, more bool) {
 	}
 	t.state.Store(queued)
 	if t.heat.Load() > light {
+		t.at = uint32(d.turns.Load()) // to pass its token on was no pause
 		d.pushBack(t)
 		return
 	}
