@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"errors"
 	"fmt"
 	goruntime "runtime"
 	"strings"
@@ -119,6 +120,58 @@ func TestRouteesEndDuringAQuestion(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A routee that has ended is still at its path while its parent is in a turn and has not heard of it: no
+// router waits for the parent.
+func TestEndedRouteesOfABusyParent(t *testing.T) {
+	logics := asking()
+	logics["round-robin"] = router.RoundRobin
+	for name, logic := range logics {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := must(host.New(host.NewConfig("x").WithWorkers(4)))(t)
+			defer s.Close(t.Context())
+			begun, release := make(chan struct{}), make(chan struct{})
+			parent := must(s.Spawn("parent", host.Func(func(ctx *host.Context, m host.Message) error {
+				if len(ctx.Children()) > 0 {
+					close(begun)
+					<-release
+					return nil
+				}
+				_, err := ctx.Spawn("w", host.Func(func(ctx *host.Context, _ host.Message) error { return ctx.Reply("here") }))
+				return errors.Join(err, ctx.Reply(nil))
+			})))(t)
+			must(s.Ask(t.Context(), parent, 1))(t)
+			w := must(s.Lookup("/user/parent/w"))(t)
+			r := must(s.Spawn("router", router.Group(logic, w.Path()).Props()))(t)
+			must(s.Ask(t.Context(), r, "who"))(t)
+
+			if err := s.Tell(parent, 2); err != nil {
+				t.Fatal(err)
+			}
+			<-begun
+			ended := must(s.Ended(w))(t)
+			s.Stop(w)
+			<-ended
+			for alive := true; alive; _, alive = s.Load(w) {
+				goruntime.Gosched()
+			}
+			if _, err := s.Lookup(w.Path()); err != nil {
+				t.Fatal("this test is about routees that are still found: ", err)
+			}
+			p := must(s.Request(r, "who"))(t)
+			select {
+			case m := <-p.Answer():
+				if got := answerOf(m); got != router.ErrNoRoutee.Error() {
+					t.Error(got)
+				}
+			case <-time.After(5 * time.Second):
+				t.Error("it waits for the parent of a routee that has ended")
+			}
+			close(release)
+		})
+	}
 }
 
 // Groups and pools whose routees come and go by thousands keep nothing of those that have gone.

@@ -227,6 +227,13 @@ func (h *head) join(r Routee) {
 
 // present forgets the routees that have ended, all at once, and looks for those that are there again.
 func (h *head) present(ctx *host.Context) {
+	if h.drop() {
+		h.refresh(ctx)
+	}
+}
+
+// drop forgets the routees that have ended; false if there are none.
+func (h *head) drop() bool {
 	before := len(h.routees)
 	h.routees = slices.DeleteFunc(h.routees, func(r Routee) bool {
 		if _, alive := r.Load(); alive {
@@ -236,13 +243,14 @@ func (h *head) present(ctx *host.Context) {
 		return true
 	})
 	if len(h.routees) == before {
-		return
+		return false
 	}
 	h.changed()
-	h.refresh(ctx)
+	return true
 }
 
-// refresh looks for the routees that are not there.
+// refresh looks for the routees that are not there. One that has ended is still at its path until its
+// parent has heard of it: it is not there either, or it would be found and forgotten for as long.
 func (h *head) refresh(ctx *host.Context) {
 	if len(h.missing) == 0 {
 		return
@@ -260,6 +268,10 @@ func (h *head) refresh(ctx *host.Context) {
 			r.kept = &kept{at: at}
 		} else {
 			r.Ref = at.To
+		}
+		if _, alive := r.Load(); !alive {
+			missing = append(missing, p)
+			continue
 		}
 		h.join(r)
 	}

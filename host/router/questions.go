@@ -226,14 +226,17 @@ func (s *questions) next(ctx *host.Context, q *question) {
 		return
 	default:
 	}
-	for q.again != nil {
+	for looked := false; q.again != nil; {
 		i := q.following(h.routees)
 		if i < 0 {
 			s.forget(ctx, q)
 			break
 		}
 		if _, alive := h.routees[i].Load(); !alive {
-			h.present(ctx)
+			if h.drop(); !looked { // once, or those that come and go as fast would keep the router here
+				looked = true
+				h.refresh(ctx)
+			}
 			continue
 		}
 		if len(s.asks) >= asksFor*h.questions || s.asked[q.from] > asksFor*h.questions/4 {
