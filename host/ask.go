@@ -14,8 +14,8 @@ import (
 // asked, or of one that it has forwarded the question to; with a *ReplyError if that is
 // an error; at once with a *TurnError if the question's turn fails and it is not
 // delivered again; at once with the reason if it is not delivered (ErrStopped,
-// ErrMailboxFull, ...); and with ErrTimeout when nobody waits any longer. What comes
-// after that is a dead letter.
+// ErrMailboxFull, ...); with ErrStopped when the system has been closed; and with
+// ErrTimeout when nobody waits any longer. What comes after that is a dead letter.
 
 // Ask sends a message and waits for the answer, until ctx ends or, if it has no deadline,
 // for Config.WithAskTimeout at most.
@@ -168,6 +168,9 @@ func (s *System) enter(p *promise, to Ref, e *mailbox.Envelope, room context.Con
 	if err != nil {
 		s.outside.remove(uid)
 		return 0, err
+	}
+	if s.outside.closed.Load() && s.outside.remove(uid) { // an inbox has taken it, say
+		return 0, ErrStopped
 	}
 	return uid, nil
 }

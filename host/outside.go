@@ -19,6 +19,7 @@ type outsiders struct {
 	retried  atomic.Uint64 // questions that may be asked again
 	shards   [outsideShards]outsideShard
 	sweep    sweeper
+	closed   atomic.Bool // the system has ended: nobody answers any more
 	promises sync.Pool
 }
 
@@ -229,13 +230,32 @@ func (o *outsiders) expire(s *System) {
 	}
 }
 
+// close ends all asks that wait: nobody is left to answer, and nobody looks at their time any more. One
+// that is entered meanwhile is seen here, or sees that it is too late.
 func (o *outsiders) close() {
+	o.closed.Store(true)
 	w := &o.sweep
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.ended = true
 	if w.timer != nil {
 		w.timer.Stop()
+	}
+	w.mu.Unlock()
+	for i := range o.shards {
+		sh := &o.shards[i]
+		var gone []*promise
+		sh.mu.Lock()
+		for uid, x := range sh.open {
+			if p, ok := x.(*promise); ok {
+				p.refuse(ErrStopped)
+				delete(sh.open, uid)
+				gone = append(gone, p)
+			}
+		}
+		sh.mu.Unlock()
+		for _, p := range gone {
+			o.tell(p)
+		}
 	}
 }
 

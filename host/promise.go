@@ -43,6 +43,11 @@ func (o *outsiders) free(p *promise) {
 // put ends it.
 func (p *promise) put(m Message) { p.answer, p.answered = m, true }
 
+// refuse ends it without an answer.
+func (p *promise) refuse(err error) {
+	p.put(Message{Kind: abi.KindReplyError, err: err, Payload: appendText(nil, err.Error())})
+}
+
 func (p *promise) left() []abi.Ref {
 	observers := p.observers
 	switch { // there is room in each
@@ -69,7 +74,7 @@ func (p *promise) fail(_ uint64, target abi.Ref, err error) bool {
 	if !p.asked.Has(target) {
 		return false
 	}
-	p.put(Message{Kind: abi.KindReplyError, err: err, Payload: appendText(nil, err.Error())})
+	p.refuse(err)
 	return true
 }
 
@@ -80,6 +85,6 @@ func (p *promise) expire(now int64) bool {
 	if !p.patience.swept || p.patience.due > now {
 		return false
 	}
-	p.put(Message{Kind: abi.KindReplyError, err: ErrTimeout, Payload: appendText(nil, ErrTimeout.Error())})
+	p.refuse(ErrTimeout)
 	return true
 }

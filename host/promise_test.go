@@ -114,3 +114,93 @@ func TestAllocationsOfAnAsk(t *testing.T) {
 		}
 	}
 }
+
+// Whatever asks and however: when the system has closed, nobody waits for an answer of those that have taken
+// the question.
+func TestCloseEndsAsks(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		s := must(New(NewConfig("test").WithWorkers(2).WithAskTimeout(time.Hour)))(t)
+		taken := make(chan struct{}, 10)
+		mute := must(s.Spawn("mute", Func(func(*Context, Message) error { taken <- struct{}{}; return nil })))(t)
+		in := s.Inbox(0)
+		defer in.Close()
+		ctx := t.Context() // may end, but does not
+		if own {
+			ctx = context.Background()
+		}
+		ended := make(chan error, 10)
+		ask := func() { _, err := s.Ask(ctx, mute, 1); ended <- err }
+		inbox := func() { _, err := s.Ask(ctx, in.Ref(), 1); ended <- err }
+		several := func() {
+			got, err := s.AskSeveral(ctx, Settled(), []Ref{mute, mute}, 1)
+			for _, x := range got {
+				err = errors.Join(err, x.Err)
+			}
+			ended <- err
+		}
+		go ask()
+		go inbox()
+		go several()
+		p := must(s.Request(mute, 1))(t)
+		for range 4 {
+			<-taken
+		}
+		if _, err := in.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		go inbox() // takes it even now
+		late := time.After(10 * time.Second)
+		for range 4 {
+			select {
+			case err := <-ended:
+				if !errors.Is(err, ErrStopped) {
+					t.Error(err)
+				}
+			case <-late:
+				t.Fatal("an ask waits for ever")
+			}
+		}
+		select {
+		case m := <-p.Answer():
+			if !errors.Is(m.Err(), ErrStopped) {
+				t.Error(m.Err())
+			}
+		case <-late:
+			t.Fatal("a request waits for ever")
+		}
+		if _, err := s.Ask(ctx, mute, 1); err == nil {
+			t.Error("asked after the end")
+		}
+	}
+}
+
+// Asks that are sent while the system closes end, too.
+func TestAsksDuringClose(t *testing.T) {
+	for range 20 {
+		s := must(New(NewConfig("test").WithWorkers(2).WithAskTimeout(time.Hour)))(t)
+		mute := must(s.Spawn("mute", Func(func(*Context, Message) error { return nil })))(t)
+		in := s.Inbox(1 << 20)
+		defer in.Close()
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				for {
+					_, err := s.Ask(context.Background(), []Ref{mute, in.Ref()}[i%2], i)
+					if err == nil {
+						t.Error("who has answered?")
+					}
+					if _, gone := s.Info(mute); gone != nil {
+						return
+					}
+				}
+			})
+		}
+		if err := s.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		all.Wait()
+	}
+}
