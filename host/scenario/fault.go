@@ -35,10 +35,14 @@ type meddler struct {
 
 	mu      sync.Mutex
 	faults  []*fault
-	passed  []*host.Envelope // that the next message overtakes
+	passed  []*overtaken // by the next message
 	failing bool
 	doomed  map[*host.Envelope]*fault // instead of which the actor fails
 }
+
+// overtaken is a message that waits for the next one. The envelope alone does not say which message it is:
+// when it was delivered, it is used again.
+type overtaken struct{ *host.Envelope }
 
 // meddled reports whether steps meddle with messages to an actor, or to that of a key of it: those
 // come by the keeper.
@@ -128,8 +132,9 @@ func (m *meddler) keyOf(e *host.Envelope) string {
 func (m *meddler) Push(e *host.Envelope) error {
 	f := m.next(e)
 	if f == nil {
+		mail := host.IsMail(e) // who takes e in may free it
 		err := m.HostedMailbox.Push(e)
-		if err == nil && host.IsMail(e) {
+		if err == nil && mail {
 			m.letPassed()
 		}
 		return err
@@ -145,10 +150,11 @@ func (m *meddler) Push(e *host.Envelope) error {
 		return nil
 	case "reorder":
 		m.world.hold(e.Size())
+		o := &overtaken{e}
 		m.mu.Lock()
-		m.passed = append(m.passed, e)
+		m.passed = append(m.passed, o)
 		m.mu.Unlock()
-		m.world.clock.AfterFunc(0, func() { m.notPassed(e) })
+		m.world.clock.AfterFunc(0, func() { m.notPassed(o) })
 		return nil
 	case "duplicate":
 		second := &host.Envelope{
@@ -181,22 +187,22 @@ func (m *meddler) letPassed() {
 	passed := m.passed
 	m.passed = nil
 	m.mu.Unlock()
-	for _, e := range passed {
-		m.world.release(e.Size())
-		m.keep(e)
+	for _, o := range passed {
+		m.world.release(o.Size())
+		m.keep(o.Envelope)
 	}
 }
 
 // notPassed delivers a message that none has overtaken before time passes.
-func (m *meddler) notPassed(e *host.Envelope) {
+func (m *meddler) notPassed(o *overtaken) {
 	m.mu.Lock()
-	i := slices.Index(m.passed, e)
+	i := slices.Index(m.passed, o)
 	if i >= 0 {
 		m.passed = slices.Delete(m.passed, i, i+1)
 	}
 	m.mu.Unlock()
 	if i >= 0 {
-		m.late(e)
+		m.late(o.Envelope)
 	}
 }
 
