@@ -113,6 +113,27 @@ func TestContextValues(t *testing.T) {
 	}
 }
 
+// They come beside what the message says itself, on whose behalf it is, however it is asked.
+func TestContextValuesOfWhatIsOnBehalf(t *testing.T) {
+	s := must(New(NewConfig("test").WithContextValues(valueKey{})))(t)
+	defer s.Close(context.Background())
+	a := must(s.Spawn("a", Func(func(c *Context, m Message) error {
+		return c.Reply(fmt.Sprint(c.Values().Value(valueKey{}), " ", c.Behalf()))
+	})))(t)
+	ctx := context.WithValue(t.Context(), valueKey{}, "v")
+	question := OnBehalf{Value: 1, Of: "/user/x"}
+	answers := []Message{must(s.Ask(ctx, a, question))(t)}
+	for _, got := range must(s.AskSeveral(ctx, All(), []Ref{a, a}, question))(t) {
+		answers = append(answers, got.Message)
+	}
+	for i, m := range answers {
+		var text string
+		if err := m.Decode(&text); err != nil || text != "v /user/x" {
+			t.Errorf("answer %d: %q, %v", i, text, err)
+		}
+	}
+}
+
 // The context of a handle ends with the wait for its answer, and takes no goroutine.
 func TestReplyContext(t *testing.T) {
 	s, _ := manual(t, nil)

@@ -171,7 +171,7 @@ func (s *System) AskSeveral(ctx context.Context, want Want, to []Ref, v any) ([]
 		}
 		span := s.fromOutside(ctx, AskSpan, ref, e)
 		if s.cfg.values != nil {
-			e.Attached = s.carry(ctx)
+			e.Attached = stillBelow(s.carry(ctx), e.Attached)
 		}
 		uid, p, err := s.requestPart(ref, e, until, parts, i)
 		s.sent(span, err)
