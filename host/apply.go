@@ -47,7 +47,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 	if last && cmd.Op != abi.OpSend && cmd.Op != abi.OpForward {
 		return
 	}
-	g.carry(scr, len(cmd.Payload))
+	g.carry(scr, len(cmd.Payload)+len(cmd.Options)*carriedOption)
 	switch cmd.Op {
 	case abi.OpSend:
 		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {

@@ -145,6 +145,7 @@ func costVisit(pattern string) uint64 {
 const (
 	carriedCommands = 256
 	carriedBytes    = 4 << 10 // count as one command
+	carriedOption   = 1 << 10 // so many bytes count as one of a spawn's options, which takes about 1.3 µs to read
 )
 
 // carry lets others run from time to time while commands are carried out.

@@ -67,6 +67,39 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 	}
 }
 
+// Reading the options of a spawn takes long: others get their turn before each that are long, and from time
+// to time between short ones.
+func TestOthersRunBetweenSpawnsWithOptions(t *testing.T) {
+	for _, c := range []struct{ options, spawns, least, most int }{
+		{5_000, 3, 3, 3},
+		{300, 10, 2, 3},
+	} {
+		t.Run(fmt.Sprint(c.options), func(t *testing.T) {
+			var g *guest
+			reads, rests := 0, 0
+			l := newStage(t, func(cfg Config) Config {
+				return cfg.WithSpawnOptions(func([]byte) (SpawnOptions, error) {
+					if reads++; g.carried == 0 {
+						rests++
+					}
+					return SpawnOptions{}, nil
+				})
+			})
+			ref := l.spawn("guest", puppet(t))
+			g = guestOf(l.table.Get(ref.uid))
+			options := append([]byte{0xa1, 0x60, 0x59, byte(c.options >> 8), byte(c.options)}, make([]byte, c.options)...)
+			var orders [][]byte
+			for i := range c.spawns {
+				orders = append(orders, abi.AppendSpawn(nil, abi.ChildRef(g.childKey(), 0, uint64(i)), "puppet", fmt.Sprint("c", i), nullPayload, options))
+			}
+			l.say(ref, script(now(orders...)))
+			if reads != c.spawns || rests < c.least || rests > c.most {
+				t.Errorf("options of %d bytes were read %d times, %d times after others could run, not %d to %d", c.options, reads, rests, c.least, c.most)
+			}
+		})
+	}
+}
+
 // However often an actor that is busy is watched, stopped and asked about, its queue stays
 // short, and the last watch counts.
 func TestSystemQueuesAreThinnedOut(t *testing.T) {
