@@ -165,16 +165,7 @@ func TestClosedStaysClosed(t *testing.T) {
 		s.heal()
 		s.replace()
 		<-s.gone
-		for _, e := range opened {
-			if _, _, err := e.get([]byte("x")); err == nil {
-				t.Fatal("its files are open")
-			}
-		}
-		lock, err := lockFolder(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = lock.release()
+		wantClosed(t, dir, opened...)
 	}
 }
 
@@ -206,8 +197,16 @@ func TestClosedWhileItOpens(t *testing.T) {
 	close(goOn)
 	<-closed
 	<-s.gone
-	if _, _, err := opened.get([]byte("x")); err == nil {
-		t.Error("its files are open")
+	wantClosed(t, dir, opened)
+}
+
+// wantClosed wants that nobody has a folder open, least of all these.
+func wantClosed(t *testing.T, dir string, engines ...engine) {
+	t.Helper()
+	for _, e := range engines {
+		if _, _, err := e.get([]byte("x")); err == nil {
+			t.Fatal("its files are open")
+		}
 	}
 	lock, err := lockFolder(dir)
 	if err != nil {

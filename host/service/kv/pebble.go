@@ -85,11 +85,7 @@ func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) 
 	defer close(e.opened)
 	defer func() {
 		if r := recover(); r != nil {
-			if err = panicked(r); noRoom(err) {
-				err = fmt.Errorf("%s: %w", dir, err)
-			} else {
-				err = damaged(dir, err)
-			}
+			err = unopened(dir, panicked(r))
 		}
 		if err != nil {
 			e.disk.cut()
@@ -104,14 +100,19 @@ func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) 
 	if failed := e.failure(); failed != nil { // it may say no more than that in its log
 		err = failed
 	}
-	switch {
-	case err == nil:
-		e.disk.works()
-		return e, nil
-	case noRoom(err) || errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("%s: %w", dir, err)
+	if err != nil {
+		return nil, unopened(dir, err)
 	}
-	return nil, damaged(dir, err)
+	e.disk.works()
+	return e, nil
+}
+
+// unopened is why a store could not be opened: its files are damaged, unless the disk is full or forbids it.
+func unopened(dir string, err error) error {
+	if noRoom(err) || errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return damaged(dir, err)
 }
 
 // makeFolder makes a folder that a failure of power does not take away: those above it are

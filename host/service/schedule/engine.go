@@ -266,8 +266,9 @@ func (g *engine) settle(x *item, but int64) *batch {
 			settled = min(settled, planned-1)
 		}
 	}
-	over := x.spec.Once() && len(x.open) == 0 && x.owner != "" && settled >= x.spec.at // for good
-	if x.gone || settled <= x.settled && !over {                                       // what is at most once is settled before it runs
+	// What runs once is over for good, also if it was settled before it ran, as what runs at most once is.
+	over := x.spec.Once() && len(x.open) == 0 && x.owner != "" && settled >= x.spec.at
+	if x.gone || settled <= x.settled && !over {
 		return nil
 	}
 	x.settled = settled
