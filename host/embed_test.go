@@ -100,8 +100,13 @@ func TestANameIsTakenWhileGrandchildrenStop(t *testing.T) {
 			t.Fatal("it does not stop")
 		}
 	}
+	if _, err := l.Spawn("a", newCounter()); err != nil { // before its parent has heard of it
+		t.Error(err)
+	}
 	l.run()
-	l.spawn("a", newCounter())
+	if l.Tree().Children[1].State != "running" {
+		t.Error(l.Tree())
+	}
 }
 
 // StopNow ends a turn that would not end, and does not wait for the mailbox.

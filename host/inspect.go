@@ -63,7 +63,7 @@ func (s *System) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 	var left, known bool
 	if p := a.parent; p != nil {
 		x.Strategy = p.props.strategy
-		above = p.lookAt(func() { record, left, known = p.super.Look(a, p.Now()) })
+		above = p.lookAt(func() { record, left, known = p.super.Look(&a.member, p.Now()) })
 	}
 	own.wait(ctx)
 	if !own.done() {

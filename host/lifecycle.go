@@ -175,14 +175,12 @@ func (a *actor) resume(scr *scratch) {
 		a.parent.post(scr, m)
 		return
 	}
-	failed, ok := a.super.Escalated()
+	failed := a.super.Escalated()
 	a.ended, a.cause = endOrdered, nil
 	a.life.Do(life.Resume)
 	a.unsuspendChildren(scr)
-	if ok {
-		if m := a.super.Family.Find(failed.Name()); m != nil {
-			a.super.Order(a.in(scr), m, resumeOrder)
-		}
+	if failed != nil {
+		a.super.Order(a.in(scr), failed, resumeOrder)
 	}
 	if !a.sys.bus.quiet() {
 		a.sys.bus.publish(a.event(EventResumed))
@@ -412,6 +410,9 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	a.tapsEnded()
 	if a.parent != nil {
+		if !a.parent.props.keeps { // there the next one of the name begins with what comes back
+			a.parent.super.Family.Release(&a.member) // who is told of the end finds the name free, too
+		}
 		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a, back: back})
 	}
 	for _, uid := range a.watch.Watchers() {

@@ -87,16 +87,12 @@ func (p parentIn) Fail(f *abi.Failure, escalated bool) {
 func (p parentIn) Quit(reason string) { p.quit(p.scr, reason) }
 
 // Again implements supervisor.Parent.
-func (p parentIn) Again(r supervisor.Report) {
+func (p parentIn) Again(child *actor, r supervisor.Report) {
 	kind := sysChildFailed
 	if r.Ended {
 		kind = sysChildEnded
 	}
 	mail, _ := r.Detail.(*CrashedMail)
-	var child *actor
-	if m := p.super.Family.Find(r.Name); m != nil && m.Child.uid == r.Ref {
-		child = m.Child
-	}
 	p.post(p.scr, sysMsg{
 		kind: kind, ref: r.Ref, child: child, failure: r.Failure, reason: r.Reason, orders: r.Orders,
 		directive: r.Directive, again: r.Again, escalated: r.Escalated, crowded: r.Crowded, mail: mail,

@@ -301,27 +301,27 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	case sysChildFailed, sysChildEnded:
 		r := scr.newReport()
 		*r = supervisor.Report{
-			Ref: m.ref, Name: child.Name(), Failure: m.failure, Ended: m.kind == sysChildEnded, Reason: m.reason, Orders: m.orders,
+			Ref: m.ref, Failure: m.failure, Ended: m.kind == sysChildEnded, Reason: m.reason, Orders: m.orders,
 			Directive: m.directive, Again: m.again, Escalated: m.escalated, Crowded: m.crowded, Detail: m.mail,
 		}
-		a.super.Report(p, child, r)
+		a.super.Report(p, &child.member, r)
 		*r = supervisor.Report{}
 	case sysChildHalted:
-		a.super.Halted(p, child, m.orders)
+		a.super.Halted(p, &child.member, m.orders)
 	case sysChildBegun:
-		a.super.Begun(p, child, m.orders)
+		a.super.Begun(p, &child.member, m.orders)
 	case sysDecide:
-		a.super.Decide(p, child, m.directive)
+		a.super.Decide(p, &child.member, m.directive)
 	case sysRenew:
-		a.super.Renew(p, child, m.failure, m.token, 1+m.more)
+		a.super.Renew(p, &child.member, m.failure, m.token, 1+m.more)
 	case sysResetBackoff:
-		a.super.ResetBackoff(child)
+		a.super.ResetBackoff(&child.member)
 	case sysChildStopped:
 		if a.props.keeps {
 			a.dropAsk(scr, uint64(m.ref)) // see Passivate
 			a.takeBack(child.Name(), m.back)
 		}
-		left := a.super.Stopped(p, child, m.byItself)
+		left := a.super.Stopped(p, &child.member, m.byItself)
 		switch {
 		case a.life.State() == life.Stopping && left == 0:
 			a.finishStop(scr)

@@ -264,8 +264,8 @@ func (s *System) control(ref Ref, flag uint16) error {
 type forGood struct{}
 
 // StopGracefully stops an actor for good when it has handled what is in its mailbox now,
-// and waits until it has stopped. When ctx ends first it stops it at once and returns
-// the context's error.
+// and waits until it has stopped; its name is free then. When ctx ends first it stops it at once
+// and returns the context's error.
 func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 	ended, err := s.Ended(ref)
 	if err != nil {

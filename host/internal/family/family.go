@@ -34,7 +34,8 @@ func (m *Member[C]) Name() string { return m.name }
 type Family[C comparable] struct {
 	mu        sync.Mutex
 	byName    map[string]*Member[C]   // a name stays taken until its actor has stopped
-	order     linked.List[*Member[C]] // in which they were started
+	order     linked.List[*Member[C]] // in which they were started; until the parent has heard of their end
+	members   int                     // in order
 	autoNames uint64
 	hostKey   abi.RefKey
 	hostRefs  uint64
@@ -81,24 +82,32 @@ func (f *Family[C]) Adopt(name string, limit int, make func(name string) (*Membe
 	}
 	f.byName[name] = m
 	f.order.PushBack(&m.place)
+	f.members++
 	return m, Admitted, nil
 }
 
-// Find is the child of a name, or nil.
+// Find is the child that has a name, or nil.
 func (f *Family[C]) Find(name string) *Member[C] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.byName[name]
 }
 
+// Has reports whether a member is one still.
+func (f *Family[C]) Has(m *Member[C]) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return m.place.Listed()
+}
+
 // Members is all children in their order, stopping ones included.
 func (f *Family[C]) Members() []*Member[C] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.byName) == 0 {
+	if f.members == 0 {
 		return nil
 	}
-	out := make([]*Member[C], 0, len(f.byName))
+	out := make([]*Member[C], 0, f.members)
 	for l := f.order.First(); l != nil; l = l.Next() {
 		out = append(out, l.Of)
 	}
@@ -109,34 +118,49 @@ func (f *Family[C]) Members() []*Member[C] {
 func (f *Family[C]) Children() []C {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.byName) == 0 {
+	if f.members == 0 {
 		return nil
 	}
-	out := make([]C, 0, len(f.byName))
+	out := make([]C, 0, f.members)
 	for l := f.order.First(); l != nil; l = l.Next() {
 		out = append(out, l.Of.Child)
 	}
 	return out
 }
 
-// Len is the number of children.
+// Len is the number of children, stopping ones included.
 func (f *Family[C]) Len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.byName)
+	return f.members
 }
 
-// Remove takes a child that has stopped out, and returns what was noted about it (nil
-// if it was none) and how many are left.
-func (f *Family[C]) Remove(name string, child C) (m *Member[C], left int) {
+// Release frees the name and the place of a child that has stopped, for others. It stays
+// a member until its parent has heard of that: see Remove.
+func (f *Family[C]) Release(m *Member[C]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if m = f.byName[name]; m == nil || m.Child != child {
-		return nil, len(f.byName)
+	f.release(m)
+}
+
+func (f *Family[C]) release(m *Member[C]) {
+	if f.byName[m.name] == m {
+		delete(f.byName, m.name)
 	}
-	delete(f.byName, name)
+}
+
+// Remove takes a child that has stopped out. It returns whether it was one, and how many
+// are left.
+func (f *Family[C]) Remove(m *Member[C]) (was bool, left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !m.place.Listed() {
+		return false, f.members
+	}
+	f.release(m)
 	f.order.Remove(&m.place)
-	return m, len(f.byName)
+	f.members--
+	return true, f.members
 }
 
 // Close refuses further children and returns how many there are.
@@ -144,7 +168,7 @@ func (f *Family[C]) Close() (left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	return len(f.byName)
+	return f.members
 }
 
 // NextHostRef counts the children that the host itself starts. Their key is derived

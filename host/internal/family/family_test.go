@@ -48,15 +48,41 @@ func TestAdmission(t *testing.T) {
 
 func TestRemoval(t *testing.T) {
 	var f Family[int]
-	f.Adopt("a", 9, as(1))
-	if m, left := f.Remove("a", 2); m != nil || left != 1 {
-		t.Error("another child of the name", m, left)
+	m, _, _ := f.Adopt("a", 9, as(1))
+	if was, left := f.Remove(&Member[int]{Child: 1, name: "a"}); was || left != 1 || f.Find("a") != m {
+		t.Error("another one of the name", was, left)
 	}
-	if m, left := f.Remove("b", 1); m != nil || left != 1 {
-		t.Error(m, left)
+	if was, left := f.Remove(m); !was || left != 0 || f.Find("a") != nil || f.Has(m) {
+		t.Error(was, left)
 	}
-	if m, left := f.Remove("a", 1); m == nil || left != 0 || f.Find("a") != nil {
-		t.Error(m, left)
+	if was, left := f.Remove(m); was || left != 0 {
+		t.Error("twice", was, left)
+	}
+}
+
+// The name and the place of one that has stopped are free before its parent has heard of it,
+// and then nobody takes them from who has them now.
+func TestRelease(t *testing.T) {
+	var f Family[int]
+	m, _, _ := f.Adopt("a", 1, as(1))
+	f.Release(m)
+	if f.Find("a") != nil || !f.Has(m) || f.Len() != 1 || !slices.Equal(f.Children(), []int{1}) {
+		t.Error("a released one is still a member, by no name", f.Children())
+	}
+	next, no, _ := f.Adopt("a", 1, as(2))
+	if no != Admitted {
+		t.Fatal(no)
+	}
+	f.Release(m)
+	if f.Find("a") != next || !slices.Equal(f.Children(), []int{1, 2}) {
+		t.Error(f.Children())
+	}
+	if was, left := f.Remove(m); !was || left != 1 || f.Find("a") != next {
+		t.Error(was, left)
+	}
+	f.Release(next)
+	if left := f.Close(); left != 1 {
+		t.Error(left, "to wait for")
 	}
 }
 
@@ -80,16 +106,17 @@ func TestOrder(t *testing.T) {
 		var f Family[int]
 		var names []string
 		var kids []int
+		var members []*Member[int]
 		for i := range rapid.IntRange(0, 30).Draw(t, "steps") {
 			if len(names) > 0 && rapid.Bool().Draw(t, "remove") {
 				at := rapid.IntRange(0, len(names)-1).Draw(t, "which")
-				if m, left := f.Remove(names[at], kids[at]); m == nil || left != len(names)-1 {
-					t.Fatal(m, left)
+				if was, left := f.Remove(members[at]); !was || left != len(names)-1 {
+					t.Fatal(was, left)
 				}
-				names, kids = slices.Delete(names, at, at+1), slices.Delete(kids, at, at+1)
+				names, kids, members = slices.Delete(names, at, at+1), slices.Delete(kids, at, at+1), slices.Delete(members, at, at+1)
 			} else {
 				m, _, _ := f.Adopt("", 100, as(i))
-				names, kids = append(names, m.Name()), append(kids, i)
+				names, kids, members = append(names, m.Name()), append(kids, i), append(members, m)
 			}
 			var got []string
 			for _, m := range f.Members() {

@@ -28,6 +28,7 @@ type kid struct {
 	refuse      int     // starts that are to fail
 	started     time.Time
 	delay       time.Duration
+	member      *member
 	renewed     int // orders of an operator that are dealt with
 }
 
@@ -77,7 +78,9 @@ func newParent(t tester, s supervision.Strategy, names ...string) *parent {
 
 func (p *parent) adopt(name string) *kid {
 	m, no, err := p.s.Family.Adopt(name, 100, func(string) (*family.Member[*kid], error) {
-		return &family.Member[*kid]{Child: &kid{name: name, state: life.Running}}, nil
+		k := &kid{name: name, state: life.Running}
+		k.member = &member{Child: k}
+		return k.member, nil
 	})
 	if no != 0 || err != nil {
 		p.t.Fatal(no, err)
@@ -119,12 +122,8 @@ func (p *parent) Decided(k *kid, _ *Report, o Outcome) {
 	p.made = append(p.made, fmt.Sprintf("%s: %v", k.name, o.Directive))
 	p.notes = append(p.notes, o.Note)
 }
-func (p *parent) Again(r Report) {
-	p.inbox = append(p.inbox, func() {
-		if m := p.s.Family.Find(r.Name); m != nil {
-			p.s.Report(p, m.Child, &r)
-		}
-	})
+func (p *parent) Again(k *kid, r Report) {
+	p.inbox = append(p.inbox, func() { p.s.Report(p, k.member, &r) })
 }
 
 var boom = &abi.Failure{Kind: abi.FailureTrap, Reason: "boom"}
@@ -137,8 +136,8 @@ func (p *parent) fails(k *kid) { p.failsWith(k, boom) }
 
 func (p *parent) failsWith(k *kid, f *abi.Failure) {
 	k.state = life.Failed
-	r := Report{Name: k.name, Failure: f, Orders: k.orders}
-	p.inbox = append(p.inbox, func() { p.s.Report(p, k, &r) })
+	r := Report{Failure: f, Orders: k.orders}
+	p.inbox = append(p.inbox, func() { p.s.Report(p, k.member, &r) })
 }
 
 // stopped has a child stop without an order of its supervisor's.
@@ -148,7 +147,7 @@ func (p *parent) stopped(k *kid, own bool) {
 	}
 	k.state = life.Stopped
 	p.trace = append(p.trace, "stop "+k.name)
-	p.inbox = append(p.inbox, func() { p.s.Stopped(p, k, own) })
+	p.inbox = append(p.inbox, func() { p.s.Stopped(p, k.member, own) })
 }
 
 // next has a child carry out its next order.
@@ -176,7 +175,7 @@ func (p *parent) next(k *kid) {
 		}
 		k.told = true
 		orders := k.orders
-		p.inbox = append(p.inbox, func() { p.s.Halted(p, k, orders) })
+		p.inbox = append(p.inbox, func() { p.s.Halted(p, k.member, orders) })
 	case Begin:
 		if k.state == life.Restarting {
 			k.held = false
@@ -200,7 +199,7 @@ func (p *parent) begin(k *kid) {
 	p.trace = append(p.trace, "begin "+k.name)
 	if told {
 		orders := k.orders
-		p.inbox = append(p.inbox, func() { p.s.Begun(p, k, orders) })
+		p.inbox = append(p.inbox, func() { p.s.Begun(p, k.member, orders) })
 	}
 }
 

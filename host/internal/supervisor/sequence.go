@@ -96,8 +96,8 @@ func (s *Supervisor[C]) advance(p Parent[C]) {
 
 // Halted notes that a child has ended its incarnation and waits for Begin. orders is how
 // many it had carried out: what it has said before it knew of the last one means nothing.
-func (s *Supervisor[C]) Halted(p Parent[C], child C, orders uint64) {
-	if q := s.sequence; q != nil && q.waits.Child == child && q.waits.Orders == orders {
+func (s *Supervisor[C]) Halted(p Parent[C], m *family.Member[C], orders uint64) {
+	if q := s.sequence; q != nil && q.waits == m && q.waits.Orders == orders {
 		q.begin = slices.Insert(q.begin, 0, q.waits)
 		s.advance(p)
 	}
@@ -105,8 +105,8 @@ func (s *Supervisor[C]) Halted(p Parent[C], child C, orders uint64) {
 
 // Begun notes that a child has begun an incarnation that was held back; orders is as in
 // Halted.
-func (s *Supervisor[C]) Begun(p Parent[C], child C, orders uint64) {
-	if q := s.sequence; q != nil && q.waits.Child == child && q.waits.Orders == orders {
+func (s *Supervisor[C]) Begun(p Parent[C], m *family.Member[C], orders uint64) {
+	if q := s.sequence; q != nil && q.waits == m && q.waits.Orders == orders {
 		s.advance(p)
 	}
 }

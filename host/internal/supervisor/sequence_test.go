@@ -91,8 +91,8 @@ func TestRestForOneWaitsForAnOperator(t *testing.T) {
 		if p.kid("c").state != life.Restarting || b.state != life.Failed {
 			t.Errorf("%v", p.trace)
 		}
-		p.s.Decide(p, p.kid("a"), d) // is not left suspended
-		p.s.Decide(p, b, d)
+		p.s.Decide(p, p.kid("a").member, d) // is not left suspended
+		p.s.Decide(p, b.member, d)
 		p.rest()
 		if got := strings.Join(p.trace, ", "); got != want {
 			t.Errorf("%v: %s\nwant %s", d, got, want)
@@ -111,18 +111,18 @@ func TestRestForOneWithCrossedNews(t *testing.T) {
 	p.fails(a)
 	p.rest1() // b is told to end
 	first := p.s.Family.Find("b").Orders
-	p.s.Halted(p, b, first)
-	p.s.Halted(p, a, 0) // it has not been told
+	p.s.Halted(p, b.member, first)
+	p.s.Halted(p, a.member, 0) // it has not been told
 	if got := orders(b); !slices.Equal(got, []OrderKind{Restart}) || len(orders(a)) != 1 {
 		t.Fatal(got, orders(a))
 	}
-	p.s.Halted(p, a, 1) // a is told to begin
-	p.s.Halted(p, a, 1) // the same once more
-	p.s.Begun(p, a, 1)
+	p.s.Halted(p, a.member, 1) // a is told to begin
+	p.s.Halted(p, a.member, 1) // the same once more
+	p.s.Begun(p, a.member, 1)
 	if got := orders(a); !slices.Equal(got, []OrderKind{Restart, Begin}) || len(orders(b)) != 1 {
 		t.Fatal(got, orders(b))
 	}
-	p.s.Begun(p, a, 2)
+	p.s.Begun(p, a.member, 2)
 	if got := orders(b); !slices.Equal(got, []OrderKind{Restart, Begin}) {
 		t.Fatal(got)
 	}

@@ -44,14 +44,13 @@ type Parent[C Child] interface {
 	Quit(reason string)
 	// Decided says what was decided about a report.
 	Decided(child C, r *Report, o Outcome)
-	// Again delivers a report once more, as if it had just come.
-	Again(r Report)
+	// Again delivers a report of a child once more, as if it had just come.
+	Again(child C, r Report)
 }
 
 // Report is what a child says that waits for a decision.
 type Report struct {
 	Ref       abi.Ref
-	Name      string
 	Failure   *abi.Failure
 	Ended     bool                  // a permanent child has stopped itself; Reason is why
 	Reason    string                // why it cannot be resumed; empty if it can
@@ -101,10 +100,16 @@ type Supervisor[C Child] struct {
 
 	strategy  *supervision.Strategy
 	group     supervision.Group
-	undecided []Report     // until the actor goes on
-	escalated string       // name of the child whose failure was escalated
-	sequence  *sequence[C] // a restart in order that is under way
+	undecided []undecided[C]    // until the actor goes on
+	escalated *family.Member[C] // whose failure was escalated, nil: nobody's
+	sequence  *sequence[C]      // a restart in order that is under way
 	one       [1]*family.Member[C]
+}
+
+// undecided is a report that waits for the actor to go on.
+type undecided[C Child] struct {
+	of *family.Member[C]
+	Report
 }
 
 // Init sets how children are treated; the strategy is not to change.
@@ -118,20 +123,17 @@ func (s *Supervisor[C]) Undecided() int { return len(s.undecided) }
 
 // EndIncarnation forgets what belongs to the actor's present incarnation.
 func (s *Supervisor[C]) EndIncarnation() {
-	s.group, s.escalated, s.sequence = supervision.Group{}, "", nil
+	s.group, s.escalated, s.sequence = supervision.Group{}, nil, nil
 }
 
 // Close forgets everything but the children.
-func (s *Supervisor[C]) Close() { s.undecided, s.escalated, s.sequence = nil, "", nil }
+func (s *Supervisor[C]) Close() { s.undecided, s.escalated, s.sequence = nil, nil, nil }
 
-// Escalated takes the child whose failure was escalated, if there is (still) one.
-func (s *Supervisor[C]) Escalated() (child C, ok bool) {
-	m := s.Family.Find(s.escalated)
-	s.escalated = ""
-	if m == nil {
-		return child, false
-	}
-	return m.Child, true
+// Escalated takes the child whose failure was escalated, nil if there is none, or no longer.
+func (s *Supervisor[C]) Escalated() *family.Member[C] {
+	m := s.escalated
+	s.escalated = nil
+	return m
 }
 
 // Reconsider decides what has waited for the actor to go on.
@@ -142,7 +144,7 @@ func (s *Supervisor[C]) Reconsider(p Parent[C]) {
 	waiting := s.undecided
 	s.undecided = nil
 	for _, r := range waiting {
-		p.Again(r)
+		p.Again(r.of.Child, r.Report)
 	}
 }
 
@@ -157,30 +159,33 @@ func (s *Supervisor[C]) Order(p Parent[C], m *family.Member[C], o Order) {
 	}
 }
 
-// concerns is the member that a report is about, if it is to be decided about now. A
+// concerns reports whether a report about a child is to be decided about now. A
 // report that an order under way has overtaken is only told of; one that comes while the actor
 // has failed itself, or waits for its own restart, is decided when it goes on.
-func (s *Supervisor[C]) concerns(p Parent[C], r *Report, child C) *family.Member[C] {
-	m := s.Family.Find(r.Name)
+func (s *Supervisor[C]) concerns(p Parent[C], r *Report, m *family.Member[C]) bool {
 	switch {
-	case m == nil || m.Child != child:
-		return nil
+	case !s.Family.Has(m):
+		return false
 	case p.State().Ending():
-		undecided(p, child, r, "its supervisor stops")
-		return nil
+		nothingDecided(p, m.Child, r, "its supervisor stops")
+		return false
 	case r.Orders != m.Orders || s.sequence.willEnd(m):
-		undecided(p, child, r, "an order of its supervisor was under way")
-		return nil
+		nothingDecided(p, m.Child, r, "an order of its supervisor was under way")
+		return false
 	}
 	if p.State() != life.Running {
-		s.undecided = append(s.undecided, *r)
-		return nil
+		s.wait(m, r)
+		return false
 	}
-	return m
+	return true
 }
 
-// undecided tells of a failure that nothing is decided about, unless it was told of before.
-func undecided[C Child](p Parent[C], child C, r *Report, why string) {
+func (s *Supervisor[C]) wait(m *family.Member[C], r *Report) {
+	s.undecided = append(s.undecided, undecided[C]{m, *r})
+}
+
+// nothingDecided tells of a failure that nothing is decided about, unless it was told of before.
+func nothingDecided[C Child](p Parent[C], child C, r *Report, why string) {
 	if !r.Ended && !r.Again {
 		p.Decided(child, r, Outcome{Note: "nothing was decided: " + why, At: p.Now()})
 	}
@@ -189,20 +194,19 @@ func undecided[C Child](p Parent[C], child C, r *Report, why string) {
 // Stop tells of the failures that waited for the actor to go on: it does not.
 func (s *Supervisor[C]) Stop(p Parent[C]) {
 	for i := range s.undecided {
-		r := &s.undecided[i]
-		if m := s.Family.Find(r.Name); m != nil {
-			undecided(p, m.Child, r, "its supervisor stops")
+		if r := &s.undecided[i]; s.Family.Has(r.of) {
+			nothingDecided(p, r.of.Child, &r.Report, "its supervisor stops")
 		}
 	}
 	s.undecided = nil
 }
 
 // Report decides about a child that waits for it.
-func (s *Supervisor[C]) Report(p Parent[C], child C, r *Report) {
-	m := s.concerns(p, r, child)
-	if m == nil {
+func (s *Supervisor[C]) Report(p Parent[C], m *family.Member[C], r *Report) {
+	if !s.concerns(p, r, m) {
 		return
 	}
+	child := m.Child
 	if r.Ended {
 		now := look(p, m)
 		d := s.strategy.Stopped(&m.Record, &s.group, child.Lifetime(), now, p.Rand())
@@ -216,7 +220,7 @@ func (s *Supervisor[C]) Report(p Parent[C], child C, r *Report) {
 	}
 	if directive == supervision.Ask {
 		if p.Suspended() > 0 {
-			s.undecided = append(s.undecided, *r)
+			s.wait(m, r)
 			return
 		}
 		if directive = s.ask(p, m, r); directive == 0 {
@@ -249,7 +253,7 @@ func (s *Supervisor[C]) ask(p Parent[C], m *family.Member[C], r *Report) supervi
 	}
 	if failure != nil {
 		r.Directive = d
-		s.undecided = append(s.undecided, *r)
+		s.wait(m, r)
 		p.Fail(failure, false)
 		return 0
 	}
@@ -300,7 +304,7 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 			s.Order(p, k, o)
 		}
 	case supervision.Escalate:
-		s.escalated = m.Name()
+		s.escalated = m
 		p.Fail(r.Failure, true)
 	case supervision.Suspend:
 		m.Suspended = true // see Decide
@@ -358,9 +362,8 @@ func (s *Supervisor[C]) alone(m *family.Member[C]) []*family.Member[C] {
 
 // Decide carries out an operator's decision about a child that was left suspended; it
 // has no effect on any other.
-func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
-	m := s.Family.Find(child.Name())
-	if m == nil || m.Child != child || !m.Suspended || p.State().Ending() {
+func (s *Supervisor[C]) Decide(p Parent[C], m *family.Member[C], d supervision.Directive) {
+	if !m.Suspended || !s.Family.Has(m) || p.State().Ending() {
 		return
 	}
 	switch d {
@@ -378,10 +381,9 @@ func (s *Supervisor[C]) Decide(p Parent[C], child C, d supervision.Directive) {
 // no window. One that a restart in order is about to reach is restarted by that, unless
 // there is a renewal: something that changes with the restart. Then failures are counted anew.
 // Parent.Renewed is called when the child was told.
-func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure, renewal any, n int32) {
-	m := s.Family.Find(child.Name())
+func (s *Supervisor[C]) Renew(p Parent[C], m *family.Member[C], why *abi.Failure, renewal any, n int32) {
 	switch {
-	case m == nil || m.Child != child || p.State().Ending():
+	case !s.Family.Has(m) || p.State().Ending():
 	case renewal == nil && s.sequence.willEnd(m):
 		m.Renewals += n // until then it gets no messages: they are for the next incarnation
 		return
@@ -392,42 +394,41 @@ func (s *Supervisor[C]) Renew(p Parent[C], child C, why *abi.Failure, renewal an
 		}
 		s.Order(p, m, Order{Kind: Restart, Failure: why, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m), Now: true, Renewal: renewal})
 	}
-	p.Renewed(child, n)
+	p.Renewed(m.Child, n)
 }
 
 // Look is what is noted about a child, as it stands now.
-func (s *Supervisor[C]) Look(child C, now time.Time) (r supervision.Record, left, ok bool) {
-	m := s.Family.Find(child.Name())
-	if m == nil || m.Child != child {
+func (s *Supervisor[C]) Look(m *family.Member[C], now time.Time) (r supervision.Record, left, ok bool) {
+	if !s.Family.Has(m) {
 		return r, false, false
 	}
 	noted := m.Record
-	if at := child.StartedAt(); !at.IsZero() {
+	if at := m.Child.StartedAt(); !at.IsZero() {
 		noted.Started(at)
 	}
 	return s.strategy.Look(&noted, &s.group, now), m.Suspended, true
 }
 
 // ResetBackoff counts the failures of a child anew.
-func (s *Supervisor[C]) ResetBackoff(child C) {
-	if m := s.Family.Find(child.Name()); m != nil && m.Child == child {
+func (s *Supervisor[C]) ResetBackoff(m *family.Member[C]) {
+	if s.Family.Has(m) {
 		m.Record.Reset()
 	}
 }
 
 // Stopped takes a child out that has gone; byItself: by its wish or failure, not by an order.
 // It returns how many are left.
-func (s *Supervisor[C]) Stopped(p Parent[C], child C, byItself bool) (left int) {
-	m, left := s.Family.Remove(child.Name(), child)
-	if m == nil {
+func (s *Supervisor[C]) Stopped(p Parent[C], m *family.Member[C], byItself bool) (left int) {
+	was, left := s.Family.Remove(m)
+	if !was {
 		return left
 	}
-	if s.escalated == m.Name() {
-		s.escalated = ""
+	if s.escalated == m {
+		s.escalated = nil
 	}
 	s.goOn(p, m)
 	if byItself {
-		s.significantEnded(p, child)
+		s.significantEnded(p, m.Child)
 	}
 	return left
 }

@@ -75,10 +75,10 @@ func TestEscalated(t *testing.T) {
 	b := p.kid("b")
 	p.fails(b)
 	p.rest()
-	if k, ok := p.s.Escalated(); !ok || k != b {
-		t.Error(k, ok)
+	if m := p.s.Escalated(); m != b.member {
+		t.Error(m)
 	}
-	if _, ok := p.s.Escalated(); ok {
+	if p.s.Escalated() != nil {
 		t.Error("twice")
 	}
 	p.state = life.Running
@@ -87,7 +87,7 @@ func TestEscalated(t *testing.T) {
 	p.stopped(b, false)
 	p.rest()
 	p.adopt("b")
-	if _, ok := p.s.Escalated(); ok {
+	if p.s.Escalated() != nil {
 		t.Error("another one of the name")
 	}
 }
@@ -202,11 +202,10 @@ func TestReportsThatCross(t *testing.T) {
 	if len(a.given) != 1 {
 		t.Error(orders(a))
 	}
-	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 0}) // before that restart
-	p.s.Report(p, &kid{name: "a"}, &Report{Name: "a", Failure: boom, Orders: a.orders})
-	p.s.Report(p, a, &Report{Name: "x", Failure: boom, Orders: a.orders})
+	p.s.Report(p, a.member, &Report{Failure: boom, Orders: 0}) // before that restart
+	p.s.Report(p, &member{Child: &kid{name: "a"}}, &Report{Failure: boom, Orders: a.orders})
 	p.state = life.Stopping
-	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: a.orders})
+	p.s.Report(p, a.member, &Report{Failure: boom, Orders: a.orders})
 	if len(a.given) != 1 || p.s.Undecided() != 0 {
 		t.Error(orders(a))
 	}
@@ -216,7 +215,7 @@ func TestReportsThatCross(t *testing.T) {
 func TestImpossibleResume(t *testing.T) {
 	p := newParent(t, supervision.Default().WithOtherwise(supervision.Resume), "a")
 	a := p.kid("a")
-	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Reason: "no state"})
+	p.s.Report(p, a.member, &Report{Failure: boom, Reason: "no state"})
 	if !slices.Equal(orders(a), []OrderKind{Restart}) {
 		t.Error(orders(a))
 	}
@@ -229,24 +228,24 @@ func TestImpossibleResume(t *testing.T) {
 		t.Error(record.Total())
 	}
 	p.next(a)
-	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 1})
+	p.s.Report(p, a.member, &Report{Failure: boom, Orders: 1})
 	p.next(a)
 	if got := orders(a); got[1] != Resume || record.Total() != 2 {
 		t.Error(got, record.Total())
 	}
-	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 2, Again: true, Directive: supervision.Restart, Reason: "it failed"})
+	p.s.Report(p, a.member, &Report{Failure: boom, Orders: 2, Again: true, Directive: supervision.Restart, Reason: "it failed"})
 	if got := orders(a); got[2] != Restart || record.Total() != 2 || p.notes[2] != why+"it failed" {
 		t.Errorf("%v, %d, %q", got, record.Total(), p.notes)
 	}
 	// A directive that was decided is no question.
-	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Orders: 3, Directive: supervision.Stop})
+	p.s.Report(p, a.member, &Report{Failure: boom, Orders: 3, Directive: supervision.Stop})
 	if got := orders(a); got[3] != Stop {
 		t.Error(got)
 	}
 	// Nor does it matter that a resume was impossible where none was decided.
 	p = newParent(t, supervision.Stopping(), "a")
 	a = p.kid("a")
-	p.s.Report(p, a, &Report{Name: "a", Failure: boom, Reason: "no state"})
+	p.s.Report(p, a.member, &Report{Failure: boom, Reason: "no state"})
 	if !slices.Equal(orders(a), []OrderKind{Stop}) || p.notes[0] != "" {
 		t.Errorf("%v, %q", orders(a), p.notes)
 	}
@@ -255,7 +254,7 @@ func TestImpossibleResume(t *testing.T) {
 // A refusal is told, and comes before all other notes.
 func TestRefusalsAreTold(t *testing.T) {
 	p := newParent(t, supervision.Default().WithOtherwise(supervision.Resume).WithMaxRestarts(0, 0), "a")
-	p.s.Report(p, p.kid("a"), &Report{Name: "a", Failure: boom, Reason: "no state"})
+	p.s.Report(p, p.kid("a").member, &Report{Failure: boom, Reason: "no state"})
 	if p.made[0] != "a: stop" || p.notes[0] != "more restarts than allowed" {
 		t.Errorf("%v, %q", p.made, p.notes)
 	}
@@ -286,7 +285,7 @@ func TestOwnEnds(t *testing.T) {
 	p := newParent(t, supervision.Default(), "a")
 	a := p.kid("a")
 	a.life = supervision.Permanent
-	p.s.Report(p, a, &Report{Name: "a", Ended: true, Reason: "quit"})
+	p.s.Report(p, a.member, &Report{Ended: true, Reason: "quit"})
 	if len(a.given) != 1 || a.given[0].Kind != Restart || a.given[0].Failure.Kind != abi.FailureExit || !strings.Contains(a.given[0].Failure.Reason, "quit") {
 		t.Errorf("%+v", a.given)
 	}
@@ -299,17 +298,16 @@ func TestOperatorDecides(t *testing.T) {
 		a := p.kid("a")
 		p.fails(a)
 		p.rest()
-		p.s.Decide(p, p.kid("b"), d)
-		p.s.Decide(p, &kid{name: "a"}, d)
-		p.s.Decide(p, &kid{name: "x"}, d)
+		p.s.Decide(p, p.kid("b").member, d)
+		p.s.Decide(p, &member{Child: &kid{name: "a"}}, d)
 		p.state = life.Stopping
-		p.s.Decide(p, a, d)
+		p.s.Decide(p, a.member, d)
 		p.state = life.Running
 		if len(a.given)+len(p.kid("b").given) != 0 {
 			t.Errorf("%v: %v", d, a.given)
 		}
-		p.s.Decide(p, a, d)
-		p.s.Decide(p, a, d)
+		p.s.Decide(p, a.member, d)
+		p.s.Decide(p, a.member, d)
 		if !slices.Equal(orders(a), []OrderKind{want}) || d == supervision.Restart && !a.given[0].Keep {
 			t.Errorf("%v: %+v", d, a.given)
 		}
@@ -323,12 +321,12 @@ func TestResetBackoff(t *testing.T) {
 	p.fails(a)
 	p.rest()
 	record := &p.s.Family.Find("a").Record
-	p.s.ResetBackoff(&kid{name: "x"})
-	p.s.ResetBackoff(&kid{name: "a"})
+	p.s.ResetBackoff(&member{Child: &kid{name: "x"}})
+	p.s.ResetBackoff(&member{Child: &kid{name: "a"}})
 	if record.Failures() != 1 {
 		t.Error(record.Failures())
 	}
-	p.s.ResetBackoff(a)
+	p.s.ResetBackoff(a.member)
 	if record.Failures() != 0 || record.Total() != 1 {
 		t.Error(record.Failures(), record.Total())
 	}
@@ -363,10 +361,10 @@ func TestSignificantChildren(t *testing.T) {
 	a := p.kid("a")
 	a.significant = true
 	p.state = life.Restarting
-	if left := p.s.Stopped(p, a, true); left != 1 || p.quit != "" {
+	if left := p.s.Stopped(p, a.member, true); left != 1 || p.quit != "" {
 		t.Error(left, p.quit)
 	}
-	if left := p.s.Stopped(p, a, true); left != 1 {
+	if left := p.s.Stopped(p, a.member, true); left != 1 {
 		t.Error("twice", left)
 	}
 }
@@ -387,11 +385,11 @@ func TestEndIncarnation(t *testing.T) {
 	p.fails(p.kid("a"))
 	p.rest()
 	p.s.EndIncarnation()
-	if _, ok := p.s.Escalated(); ok {
+	if p.s.Escalated() != nil {
 		t.Error("the child is remembered")
 	}
 	p.state = life.Failed
-	p.s.undecided = []Report{{}}
+	p.s.undecided = []undecided[*kid]{{}}
 	p.s.Close()
 	if p.s.Undecided() != 0 {
 		t.Error("undecided")
@@ -427,7 +425,7 @@ func TestRenew(t *testing.T) {
 	b.given = nil
 	record := &p.s.Family.Find("b").Record
 	for i, renewal := range []any{nil, "another recipe", nil} {
-		p.s.Renew(p, b, boom, renewal, 1)
+		p.s.Renew(p, b.member, boom, renewal, 1)
 		p.rest()
 		if len(b.given) != i+1 || len(a.given) != 0 {
 			t.Fatalf("%v, %v", orders(a), orders(b))
@@ -439,10 +437,10 @@ func TestRenew(t *testing.T) {
 			t.Errorf("renewal %v: %d failures of %d, want %d", renewal, record.Failures(), record.Total(), want)
 		}
 	}
-	p.s.Renew(p, &kid{name: "b"}, boom, nil, 1)
-	p.s.Renew(p, &kid{name: "x"}, boom, nil, 1)
+	p.s.Renew(p, &member{Child: &kid{name: "b"}}, boom, nil, 1)
+	p.s.Renew(p, &member{Child: &kid{name: "x"}}, boom, nil, 1)
 	p.state = life.Stopping
-	p.s.Renew(p, b, boom, nil, 1)
+	p.s.Renew(p, b.member, boom, nil, 1)
 	if len(b.given) != 3 || len(a.given) != 0 {
 		t.Errorf("a stranger's, or while the supervisor stops: %v, %v", orders(a), orders(b))
 	}
@@ -455,22 +453,22 @@ func TestRenewWithinARestartInOrder(t *testing.T) {
 	a, c := p.kid("a"), p.kid("c")
 	p.fails(a)
 	p.rest1() // c is told to end; a and b will be
-	p.s.Renew(p, a, boom, nil, 1)
-	p.s.Renew(p, a, boom, nil, 2)
+	p.s.Renew(p, a.member, boom, nil, 1)
+	p.s.Renew(p, a.member, boom, nil, 2)
 	if len(a.given) != 0 || a.renewed != 0 {
 		t.Errorf("a child that will end: %v, %d orders are dealt with", orders(a), a.renewed)
 	}
-	p.s.Renew(p, c, boom, nil, 1)
+	p.s.Renew(p, c.member, boom, nil, 1)
 	if got := c.given[len(c.given)-1]; len(c.given) != 2 || !got.Hold {
 		t.Errorf("the child that is waited for: %+v", c.given)
 	}
 	p.until(func() bool { return p.s.sequence.waits.Child != c })
 	given := len(c.given)
-	p.s.Renew(p, c, boom, nil, 1)
+	p.s.Renew(p, c.member, boom, nil, 1)
 	if len(c.given) != given {
 		t.Errorf("a child that waits to begin: %v", orders(c))
 	}
-	p.s.Renew(p, c, boom, "another recipe", 1)
+	p.s.Renew(p, c.member, boom, "another recipe", 1)
 	if got := c.given[len(c.given)-1]; len(c.given) != given+1 || got.Hold || got.Renewal == nil {
 		t.Errorf("with another recipe: %+v", c.given)
 	}
@@ -492,7 +490,7 @@ func TestRenewalsThatWaitForARestartInOrder(t *testing.T) {
 		b.life = life
 		p.fails(p.kid("a"))
 		p.rest1() // c is told to end
-		p.s.Renew(p, b, boom, nil, int32(n))
+		p.s.Renew(p, b.member, boom, nil, int32(n))
 		p.until(func() bool {
 			if len(b.given) == 0 && b.renewed != 0 {
 				t.Fatalf("%v: dealt with before it was told anything", life)
@@ -517,7 +515,7 @@ func TestNoRoomIsSaid(t *testing.T) {
 		p := newParent(t, supervision.Default().WithOtherwise(directive), "a")
 		a := p.kid("a")
 		m := p.s.Family.Find("a")
-		p.s.Report(p, a, &Report{Name: "a", Failure: unstarted, Orders: m.Orders, Crowded: true})
+		p.s.Report(p, a.member, &Report{Failure: unstarted, Orders: m.Orders, Crowded: true})
 		if len(p.notes) != 1 || p.notes[0] != want || len(a.given) != 1 || (a.given[0].Delay > 0) != (directive == supervision.Restart) {
 			t.Errorf("%v: %q, %+v", directive, p.notes, a.given)
 		}
@@ -539,7 +537,7 @@ func TestLookAtAChild(t *testing.T) {
 			a.started = p.now.Add(-c.lived)
 		}
 		for range 2 {
-			r, left, ok := p.s.Look(a, p.now)
+			r, left, ok := p.s.Look(a.member, p.now)
 			if !ok || !left || r.Total != 1 || r.Failures != c.failures {
 				t.Errorf("lived %v: %+v, left suspended %v, %v", c.lived, r, left, ok)
 			}
@@ -548,10 +546,8 @@ func TestLookAtAChild(t *testing.T) {
 	if n := p.s.Family.Find("a").Record.Failures(); n != 1 {
 		t.Errorf("looking has changed the count to %d", n)
 	}
-	for _, k := range []*kid{{name: "a"}, {name: "x"}} {
-		if _, left, ok := p.s.Look(k, p.now); ok || left {
-			t.Errorf("%s is no child", k.name)
-		}
+	if _, left, ok := p.s.Look(&member{Child: &kid{name: "a"}}, p.now); ok || left {
+		t.Error("it is no child")
 	}
 }
 
@@ -593,7 +589,7 @@ func TestUndecided(t *testing.T) {
 	p := newParent(t, supervision.Default(), "a")
 	a := p.kid("a")
 	p.state = life.Stopping
-	p.s.Report(p, a, &Report{Name: a.name, Failure: boom, Orders: a.orders, Again: true})
+	p.s.Report(p, a.member, &Report{Failure: boom, Orders: a.orders, Again: true})
 	if len(p.made) != 0 {
 		t.Errorf("%q", p.made)
 	}

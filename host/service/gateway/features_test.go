@@ -218,7 +218,16 @@ func TestBoundsOfRequests(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	begin("/stuck", 1)
-	time.Sleep(20 * time.Millisecond) // it is in the mailbox
+	box, err := s.sys.Lookup("/user/stuck")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, err := s.sys.Info(box); i.Mailbox == 0; i, err = s.sys.Info(box) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
 	retry(s.get("/stuck"), 503)
 	all.Go(func() { s.get("/slow") }) // these are counted while they are refused
 	for range 3 {
@@ -263,19 +272,31 @@ func TestOverload(t *testing.T) {
 
 // The orderly end: unready, nothing new, what is under way is finished.
 func TestDrain(t *testing.T) {
-	s := api(t, func(c *gateway.Config) {
-		c.Health = gateway.Health{Live: "/live", Ready: "/ready"}
-		c.Drain = gateway.Drain{Delay: 300 * time.Millisecond, Most: 10 * time.Second}
+	taken, hold := make(chan struct{}), make(chan struct{})
+	slow := host.Func(func(ctx *host.Context, m host.Message) error {
+		r, err := ctx.Later()
+		if err != nil {
+			return err
+		}
+		close(taken)
+		go func() { <-hold; _ = r.Send([]any{200, nil, "at last"}) }()
+		return nil
 	})
+	s := open(t, gateway.Config{
+		Health: gateway.Health{Live: "/live", Ready: "/ready"},
+		Drain:  gateway.Drain{Delay: 2 * time.Second, Most: time.Minute},
+		Routes: []gateway.Route{
+			{Pattern: "/later", To: gateway.Target{Path: "/user/slow"}},
+			{Pattern: "/hello", To: gateway.Target{Path: "/user/hello"}},
+		},
+	}, map[string]host.Props{"slow": slow, "hello": says("hello")})
 	s.expect(s.get("/ready"), 200, "ok\n")
 	s.expect(s.get("/live"), 200, "ok\n")
 	var late response
 	var all sync.WaitGroup
 	all.Go(func() { late = s.get("/later") })
-	for s.g.Underway() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	done := make(chan error)
+	<-taken
+	done := make(chan error, 1)
 	go func() { done <- s.g.Drain(context.Background()) }()
 	for s.g.Ready() {
 		time.Sleep(time.Millisecond)
@@ -283,15 +304,22 @@ func TestDrain(t *testing.T) {
 	s.expect(s.get("/ready"), 503, "draining\n")
 	s.expect(s.get("/live"), 200, "ok\n")
 	s.expect(s.get("/hello"), 200, "hello") // balancers have not noticed yet
+	for accepts := true; accepts; time.Sleep(time.Millisecond) {
+		c, err := net.Dial("tcp", s.g.Addrs()[0].String())
+		if accepts = err == nil; accepts {
+			c.Close()
+		}
+	}
+	if n := s.g.Underway(); n != 1 || len(done) != 0 {
+		t.Error("it does not wait for what is under way:", n)
+	}
+	close(hold)
+	all.Wait()
+	s.expect(late, 200, "at last")
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	all.Wait()
-	s.expect(late, 200, "at last")
-	if _, err := s.client.Get(s.url + "/hello"); err == nil {
-		t.Error("it still accepts")
-	}
-	if r, err := s.sys.Lookup("/user/api"); err != nil || r.IsZero() {
+	if r, err := s.sys.Lookup("/user/slow"); err != nil || r.IsZero() {
 		t.Error("the actors have gone first")
 	}
 }
