@@ -218,10 +218,14 @@ http:
 	if _, err := sys.Lookup("/user/room-x"); err != nil {
 		t.Error(err)
 	}
-	late := make(chan string)
-	go func() { late <- get("/later") }()
-	for b.Gateway().Underway() == 0 {
-		time.Sleep(time.Millisecond)
+	late := make(chan string, 1)
+	for begin := true; b.Gateway().Underway() == 0; time.Sleep(time.Millisecond) {
+		if begin {
+			go func() { late <- get("/later") }()
+		}
+		if begin = len(late) > 0; begin { // it was over before that was seen
+			<-late
+		}
 	}
 	if err := sys.Close(context.Background()); err != nil {
 		t.Error(err)
