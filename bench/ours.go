@@ -383,7 +383,14 @@ type nativeActor struct {
 	m    msg
 	six  six
 	from host.Ref
-	raw  host.Raw // scratch: what is sent is copied
+	out  scratch
+}
+
+// scratch is where a small message is written: what is sent is copied. It is made an interface
+// once; a pointer, which the peers send, is one without an allocation.
+type scratch struct {
+	raw   host.Raw
+	boxed any
 }
 
 func (a *nativeActor) Receive(c *host.Context, m host.Message) error {
@@ -409,17 +416,17 @@ func (a *nativeActor) Receive(c *host.Context, m host.Message) error {
 }
 
 // encode uses scratch for small messages.
-func encode(scratch *host.Raw, m any) any {
+func encode(s *scratch, m any) any {
 	switch m := m.(type) {
 	case *msg:
-		if *scratch == nil {
-			*scratch = packet(0, 0, 32)
+		if s.raw == nil {
+			s.raw = packet(0, 0, 32)
+			s.boxed = s.raw
 		}
-		b := *scratch
-		b[2] = byte(m.op)
-		binary.BigEndian.PutUint32(b[3:], m.n)
-		binary.BigEndian.PutUint64(b[7:], m.v)
-		return b
+		s.raw[2] = byte(m.op)
+		binary.BigEndian.PutUint32(s.raw[3:], m.n)
+		binary.BigEndian.PutUint64(s.raw[7:], m.v)
+		return s.boxed
 	case *big:
 		b := m.body
 		if b[0] == 0 {
@@ -434,10 +441,10 @@ func encode(scratch *host.Raw, m any) any {
 func (a *nativeActor) self() addr    { return a.c.Self() }
 func (a *nativeActor) sender() addr  { return &a.from } // boxing a ref anew would cost an allocation that an embedder's actor does not have
 func (a *nativeActor) keep() addr    { return a.from }
-func (a *nativeActor) respond(m any) { _ = a.c.Reply(encode(&a.raw, m)) }
+func (a *nativeActor) respond(m any) { _ = a.c.Reply(encode(&a.out, m)) }
 func (a *nativeActor) stop()         { a.c.Stop(a.c.Self()) }
 func (a *nativeActor) send(to addr, m any) {
-	if err := a.c.Tell(nativeRef(to), encode(&a.raw, m)); err != nil {
+	if err := a.c.Tell(nativeRef(to), encode(&a.out, m)); err != nil {
 		panic(err)
 	}
 }
@@ -478,15 +485,15 @@ func (w *nativeWorld) crasher(make func() behaviour) addr {
 }
 
 func (w *nativeWorld) tell(from, to addr, m any) {
-	var scratch host.Raw
-	if err := w.sys.TellFrom(nativeRef(from), nativeRef(to), encode(&scratch, m)); err != nil {
+	var out scratch
+	if err := w.sys.TellFrom(nativeRef(from), nativeRef(to), encode(&out, m)); err != nil {
 		panic(err)
 	}
 }
 
 func (w *nativeWorld) ask(to addr, m any) error {
-	var scratch host.Raw
-	_, err := w.sys.Ask(w.ctx, nativeRef(to), encode(&scratch, m))
+	var out scratch
+	_, err := w.sys.Ask(w.ctx, nativeRef(to), encode(&out, m))
 	return err
 }
 
