@@ -32,6 +32,10 @@ const (
 	fairTime      = 25 * time.Second // no round after that, for a number of spinners
 )
 
+// firstAsks is how many answers are looked at on their own: spinners have just been started, and nobody knows yet
+// which of them are long.
+const firstAsks = 20
+
 // throng is a system in which spinners spin.
 type throng struct {
 	asks int
@@ -62,6 +66,7 @@ func fair(l *lab) error {
 // fairFigures are of one round: times in milliseconds, and of how many they are.
 type fairFigures struct {
 	Ask50, Ask99, Wait50, Wait99 float64
+	First                        float64 // the worst of the first answers, while the spinners start
 	Answers, Late, Collections   int
 }
 
@@ -102,6 +107,7 @@ func fairAmong(l *lab, spinners int) error {
 		{func(f *fairFigures) float64 { return f.Ask50 }, 1, "ask, p50", "a request every half millisecond, timed from when it was due; baseline: spinning goroutines"},
 		{func(f *fairFigures) float64 { return f.Ask99 }, 1, "ask, p99", "baseline: spinning goroutines"},
 		{func(f *fairFigures) float64 { return f.Ask99 }, 2, "ask, p99, against wazero's CloseOnContextDone", "baseline: spinning guests of wazero with CloseOnContextDone"},
+		{func(f *fairFigures) float64 { return f.First }, 1, "ask, the worst of the first 20, while they start", "baseline: spinning goroutines"},
 		{func(f *fairFigures) float64 { return f.Wait50 }, 1, "a garbage collection's wait for the processors, p50", "a quantum is 0.1 to 0.2 ms; baseline: spinning goroutines, which can be preempted anywhere"},
 		{func(f *fairFigures) float64 { return f.Wait99 }, 1, "a garbage collection's wait for the processors, p99", "the baseline shows what the machine adds when others use it"},
 	} {
@@ -190,8 +196,7 @@ func (l *lab) measureFair(side, spinners string) error {
 // measure asks, and collects garbage, as often as there is time for, and at least once; patience
 // is for all questions, and for one.
 func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err error) {
-	// Where an answer takes as long as a slice of Go's time, fewer tell as much.
-	took := make([]float64, 0, max(20, l.scale(c.asks)))
+	took := make([]float64, 0, max(firstAsks, l.scale(c.asks)))
 	due := time.Now()
 	for end := due.Add(patience); len(took) < cap(took) && (len(took) == 0 || time.Now().Before(end)); {
 		due = due.Add(500 * time.Microsecond)
@@ -213,6 +218,7 @@ func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err err
 			return f, err
 		}
 	}
+	f.First = slices.Max(took[:min(firstAsks, len(took))])
 	slices.Sort(took)
 	stops, end := newPauses("/sched/pauses/stopping/gc:seconds"), time.Now().Add(pausingTime)
 	for f.Collections < max(5, l.scale(30)) && (f.Collections == 0 || time.Now().Before(end)) {
@@ -277,7 +283,7 @@ func productCrowd(l *lab, spinners int) (*throng, error) {
 		}
 	}
 	return &throng{
-		asks: max(20, 3000/spinners),
+		asks: 3000,
 		ask: func(ctx context.Context) error {
 			_, err := p.sys.Ask(ctx, good, number(1))
 			return err
