@@ -131,8 +131,15 @@ func (b *box) admit(e *host.Envelope, gone *dropped) error {
 			return host.ErrMailboxFull
 		}
 	}
-	if err := b.reserve(1, size, false); err != nil {
-		return fmt.Errorf("%w: %w", host.ErrMailboxFull, err)
+	for {
+		err := b.reserve(1, size, false)
+		if err == nil {
+			break
+		}
+		// Where nothing waits it is the keys that have taken the room: without end, if they kept it.
+		if b.keys == nil || b.n.Load() > 0 || !b.keys.shrink() {
+			return fmt.Errorf("%w: %w", host.ErrMailboxFull, err)
+		}
 	}
 	if keyed {
 		b.keys.add(k)

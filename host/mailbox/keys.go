@@ -66,5 +66,29 @@ func (k *keys) add(x key) {
 // forget lets a message with the key in again.
 func (k *keys) forget(x key) { delete(k.seen, x) }
 
+// shrink gives room back: that of keys that were forgotten, or else the older half of all. It returns
+// false if there are none.
+func (k *keys) shrink() bool {
+	if len(k.order) == 0 {
+		return false
+	}
+	live := make([]key, 0, len(k.seen))
+	for i := range k.order {
+		at := (k.next + i) % len(k.order)
+		if x := k.order[at]; k.has(x) && k.seen[x] == at {
+			live = append(live, x)
+		}
+	}
+	if len(live) == len(k.order) {
+		live = live[(len(live)+1)/2:]
+	}
+	k.order, k.next = append([]key(nil), live...), 0
+	k.seen = make(map[key]int, len(live))
+	for at, x := range live {
+		k.seen[x] = at
+	}
+	return true
+}
+
 // bytes is what the table takes.
 func (k *keys) bytes() int64 { return int64(len(k.order)) * KeyBytes }

@@ -145,7 +145,8 @@ func (c Config) WithOtherwise(level int) Config { c.otherwise = level; return c 
 // then that one is next. So nothing waits for ever. 0 is any number.
 func (c Config) WithOvertake(n int) Config { c.overtake = n; return c }
 
-// WithKeys sets how many keys [Deduplicating] remembers, 1 to MaxKeys; each takes KeyBytes.
+// WithKeys sets how many keys [Deduplicating] remembers, 1 to MaxKeys; each takes KeyBytes. Where the
+// account has no room for so many it remembers fewer.
 func (c Config) WithKeys(n int) Config { c.keys = n; return c }
 
 // WithWait sets how long a sender from Go waits for room at most, by the system's clock.

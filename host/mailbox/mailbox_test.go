@@ -189,6 +189,85 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
+// Keys take no room for good that messages need: where the account has too little the oldest are forgotten,
+// those that were forgotten anyway first.
+func TestKeysGiveWay(t *testing.T) {
+	for name, failing := range map[string]bool{"handled": false, "failed": true} {
+		t.Run(name, func(t *testing.T) {
+			b := New(Deduplicating).WithKeys(1000).Make(host.MailboxLimits{}).(*box)
+			b.Hosted(&account{most: 16 << 10, gone: map[*host.Envelope]host.DeadReason{}})
+			for i := range 2000 {
+				e := with(text("x"), DefaultKeyHeader, fmt.Sprint(i))
+				if err := b.Push(e); err != nil {
+					t.Fatal(i, err)
+				}
+				b.Pop()
+				if failing && i != 1 {
+					b.Failed(e)
+				}
+			}
+			known := 1999
+			if failing {
+				known = 1
+			}
+			if err := b.Push(with(text("y"), DefaultKeyHeader, fmt.Sprint(known))); err != nil || b.Len() != 0 {
+				t.Error("it was forgotten without need", err)
+			}
+			for b.keys.shrink() {
+			}
+			if b.keys.bytes() != 0 || len(b.keys.seen) != 0 {
+				t.Error(b.keys.bytes())
+			}
+		})
+	}
+}
+
+// What waits keeps its keys: then it is the messages that take the room.
+func TestKeysOfWhatWaitsStay(t *testing.T) {
+	b := New(Deduplicating).Make(host.MailboxLimits{}).(*box)
+	b.Hosted(&account{most: 16 << 10, gone: map[*host.Envelope]host.DeadReason{}})
+	n := 0
+	for ; n < 1000; n++ {
+		if err := b.Push(with(text("x"), DefaultKeyHeader, fmt.Sprint(n))); err != nil {
+			break
+		}
+	}
+	if n == 1000 {
+		t.Fatal("it is never full")
+	}
+	for i := range n {
+		if err := b.Push(with(text("again"), DefaultKeyHeader, fmt.Sprint(i))); err != nil || b.Len() != n {
+			t.Fatal(i, err, b.Len())
+		}
+	}
+}
+
+// After shrinking the order of the keys is what it was, also where the ring had gone round.
+func TestShrinking(t *testing.T) {
+	x := func(n int) key { return key{sender: abi.Ref(n)} }
+	k := newKeys(10, "")
+	for i := range 16 {
+		k.add(x(i))
+	}
+	k.forget(x(9))
+	k.shrink() // 9 had been forgotten
+	if len(k.order) != 9 || k.has(x(5)) || k.has(x(9)) {
+		t.Error(k.order)
+	}
+	k.shrink() // 6, 7, 8, 10, 11 are the older half
+	for i := range 16 {
+		if k.has(x(i)) != (i >= 12) {
+			t.Error(i, k.order)
+		}
+	}
+	for i := 16; i < 23; i++ {
+		k.add(x(i))
+	}
+	if k.has(x(12)) || !k.has(x(13)) || len(k.order) != 10 {
+		t.Error("the oldest is pushed out first", k.order)
+	}
+}
+
 func TestForgettingIsExact(t *testing.T) {
 	k := newKeys(3, "")
 	x := func(n abi.Ref) key { return key{sender: n} }
