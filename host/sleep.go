@@ -116,9 +116,18 @@ func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, er
 	return x, err
 }
 
+// copyTries is how many idle guests are put to sleep for a guest of a large image that would else get a
+// copy of it, megabytes and milliseconds: one may be of an image that needs no mapping.
+const copyTries = 4
+
 func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
 	a := g.actor
 	g.use() // first: who makes room does so before there is one more
+	for range copyTries {
+		if !sandbox.Copies(g.image) || !a.sys.awake.MakeRoom(&g.node) {
+			break
+		}
+	}
 	if err = a.hold(account.Memory, weight); err == nil {
 		if s != nil {
 			x, err = sandbox.GetSaved(g.image, s)

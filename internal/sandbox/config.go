@@ -30,6 +30,7 @@ type Config struct {
 	quantum      uint64
 	portable     bool
 	maxInstances int
+	mostMapped   int
 	poolBytes    int64
 	clock        clock.Clock
 	log          *slog.Logger
@@ -127,6 +128,12 @@ func (c Config) WithMaxInstances(n int) Config {
 	c.maxInstances = n
 	return c
 }
+
+// WithMostMapped bounds the instances whose memory is mapped from their image, idle ones in the
+// pools included; beyond it memories are copies. That is for images with more than 64 KiB that
+// is not zero: those of standard Go. Each takes one or two of the mappings that Linux grants a
+// process (vm.max_map_count). n <= 0 means a quarter of them.
+func (c Config) WithMostMapped(n int) Config { c.mostMapped = max(n, 0); return c }
 
 // WithClock sets the clock by which deadlines of turns are measured. The time
 // that a guest sees is not from here but from [Entry].

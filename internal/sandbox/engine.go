@@ -56,7 +56,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	space, err := slots.New(slots.Options{Portable: cfg.portable})
+	space, err := slots.New(slots.Options{Portable: cfg.portable, MaxMapped: cfg.mostMapped})
 	if err != nil {
 		return nil, fmt.Errorf("runtime: guest memory: %w", err)
 	}

@@ -82,6 +82,12 @@ func Get(i *Image) (*Instance, error) {
 	return x, nil
 }
 
+// Copies reports whether the next instance of an image would have a copy of its memory instead of
+// sharing what it does not write to: it is large, none is idle, and as many are mapped as may be.
+func Copies(i *Image) bool {
+	return i.engine.space.Copies(i.memory) && i.pool.empty()
+}
+
 func newInstance(i *Image) *Instance {
 	x := &Instance{image: i}
 	x.context.x = x

@@ -58,6 +58,16 @@ func (p *pool) take() *Instance {
 	return nil
 }
 
+// empty reports whether there is none to take.
+func (p *pool) empty() bool {
+	for k := range p.shards {
+		if p.shards[k].count.Load() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (p *pool) giveBack(x *Instance) {
 	s := &p.shards[shard()]
 	s.mu.Lock()

@@ -62,6 +62,8 @@ func (h *heap) seal(im *Image, data []byte) error { im.compact(data); return nil
 
 func (h *heap) unseal(im *Image) { im.data = nil }
 
+func (h *heap) copies(*Image) bool { return false }
+
 func (h *heap) load(b *block, im *Image) error { im.copyInto(b.mem); return nil }
 
 func (h *heap) restore(b *block, im *Image, used uint64) error {

@@ -40,6 +40,11 @@ func (s *Space) NewMemory(im *Image, size, limit uint64) (*Memory, error) {
 	return m, nil
 }
 
+// Copies reports whether a new memory of im would be a copy of all that is not zero in it, and
+// not a mapping that shares it, because as many are mapped as may be. A memory that is freed
+// makes room.
+func (s *Space) Copies(im *Image) bool { return im != nil && s.back.copies(im) }
+
 // fresh takes a block and loads the image into it.
 func (m *Memory) fresh() (*block, error) {
 	b, err := m.space.back.alloc(roomFor(m.start, m.limit))

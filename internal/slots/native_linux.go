@@ -231,6 +231,8 @@ func (n *native) unseal(im *Image) {
 	im.data, im.fd = nil, -1
 }
 
+func (n *native) copies(im *Image) bool { return im.mapped && n.mapped.Load() >= n.maxMapped }
+
 func (n *native) load(b *block, im *Image) error {
 	if im.mapped {
 		if n.mapped.Add(1) <= n.maxMapped {

@@ -77,6 +77,9 @@ type backing interface {
 	seal(im *Image, data []byte) error
 	// unseal releases what seal has taken.
 	unseal(im *Image)
+	// copies reports whether load would copy an image that is heavy enough to be mapped, because
+	// as many blocks are mapped as may be.
+	copies(im *Image) bool
 	// load puts the image into a block that is all zero.
 	load(b *block, im *Image) error
 	// restore makes the first used bytes of b what load has made them, and
