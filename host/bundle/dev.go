@@ -121,6 +121,7 @@ type result struct {
 	bundle *Bundle // the first one
 	change *Change // of the running bundle
 	err    error
+	began  filewatch.Mark // what the files were before they were read
 }
 
 func (s *session) run(ctx context.Context) error {
@@ -160,8 +161,14 @@ func (s *session) run(ctx context.Context) error {
 			work = s.try(ctx)
 		case r := <-done:
 			work.cancel()
+			again := s.watcher.Rewritten(r.began)
 			work = nil
 			s.apply(ctx, r)
+			if len(again) > 0 { // what it has read may be gone, and nobody tells: it is as it was before
+				s.since = time.Now()
+				s.changed(again)
+				work = s.try(ctx)
+			}
 		}
 	}
 }
@@ -208,7 +215,7 @@ func (s *session) try(ctx context.Context) *attempt {
 	a := &attempt{cancel, make(chan result, 1)}
 	go func() {
 		var r result
-		r.bundle, r.change, r.err = s.make(ctx)
+		r.err = s.make(ctx, &r)
 		a.done <- r
 	}()
 	return a
@@ -230,16 +237,18 @@ func (s *session) giveUp(a *attempt) {
 }
 
 // make reads the manifest and builds the modules that need it.
-func (s *session) make(ctx context.Context) (*Bundle, *Change, error) {
+func (s *session) make(ctx context.Context, r *result) error {
 	s.follow(nil)
+	r.began = s.watcher.Mark()
 	m, err := LoadWith(s.file, s.Vars, s.Options.Services...)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w: %w", ErrNoManifest, err)
+		return fmt.Errorf("%w: %w", ErrNoManifest, err)
 	}
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	s.follow(m)
+	r.began = r.began.And(s.watcher.Mark())
 	o := s.Options
 	o.Inputs = func(module string, in build.Inputs) {
 		s.mu.Lock()
@@ -251,15 +260,15 @@ func (s *session) make(ctx context.Context) (*Bundle, *Change, error) {
 		}
 	}
 	if s.bundle == nil {
-		b, err := Open(ctx, m, o)
-		return b, nil, err
+		r.bundle, err = Open(ctx, m, o)
+		return err
 	}
-	c, err := s.bundle.Prepare(ctx, m, o, func(module string) bool {
+	r.change, err = s.bundle.Prepare(ctx, m, o, func(module string) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.dirty[module]
 	})
-	return nil, c, err
+	return err
 }
 
 // follow watches the inputs of a manifest and its modules; nil means the last manifest.

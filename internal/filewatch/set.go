@@ -47,6 +47,7 @@ type stamp struct {
 	time   int64 // of the last change, ns
 	sum    [sha256.Size]byte
 	looked time.Time
+	info   fs.FileInfo
 }
 
 // racy is how long after its last change a file may change again without another time,
@@ -63,7 +64,7 @@ func look(path string, before stamp, now time.Time) stamp {
 	if err != nil || !info.Mode().IsRegular() {
 		return stamp{looked: now}
 	}
-	s := stamp{exists: true, size: info.Size(), time: info.ModTime().UnixNano(), looked: now}
+	s := stamp{exists: true, size: info.Size(), time: info.ModTime().UnixNano(), looked: now, info: info}
 	same := before.exists && before.size == s.size && before.time == s.time
 	if same && before.looked.Sub(info.ModTime()) > racy {
 		s.sum = before.sum
@@ -86,6 +87,12 @@ func (s stamp) differs(t stamp) bool {
 		return true
 	}
 	return s.sum != t.sum || s.size > mostRead && s.time != t.time
+}
+
+// rewritten reports whether a file that holds the same was written anew meanwhile, so that it may have
+// held something else in between.
+func (s stamp) rewritten(t stamp) bool {
+	return s.exists && t.exists && !s.differs(t) && (s.time != t.time || !os.SameFile(s.info, t.info))
 }
 
 // names are those of a folder that count, sorted, and the folders to listen to.

@@ -100,6 +100,44 @@ func (w *Watcher) Watch(set Set) {
 	w.look()
 }
 
+// Mark is what the files were at a look.
+type Mark struct{ files map[string]stamp }
+
+// Mark is what the files were at the last look. Whoever begins to read them takes one first.
+func (w *Watcher) Mark() Mark {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Mark{w.state.files}
+}
+
+// And is a mark with the files of another one that it does not have.
+func (m Mark) And(later Mark) Mark {
+	all := map[string]stamp{}
+	maps.Copy(all, later.files)
+	maps.Copy(all, m.files)
+	return Mark{all}
+}
+
+// Rewritten are the files that hold what they held at a mark and were written meanwhile, sorted: who has
+// read them since may have read something else. Files that hold something else are told as usual.
+func (w *Watcher) Rewritten(since Mark) (paths []string) {
+	w.looks.Lock()
+	defer w.looks.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.look()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for path, now := range w.state.files {
+		if before, ok := since.files[path]; ok && before.rewritten(now) {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
 // C has a value when there are changes to take.
 func (w *Watcher) C() <-chan struct{} { return w.c }
 

@@ -261,6 +261,52 @@ func TestWatchAgain(t *testing.T) {
 	}
 }
 
+// Who reads files while they are written can have read what is there no more, although they hold what they
+// held: these are told, and others not.
+func TestRewritten(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	defer b.Close()
+	for _, name := range []string{"same", "back", "replaced", "other", "gone"} {
+		b.write(name, "old")
+	}
+	files := func(names ...string) (set Set) {
+		for _, n := range names {
+			set.Files = append(set.Files, b.path(n))
+		}
+		return set
+	}
+	b.Watch(files("same", "back", "replaced"))
+	early := b.Mark()
+	b.Watch(files("same", "back", "replaced", "other", "gone", "missing"))
+	mark := early.And(b.Mark())
+	if got := b.Rewritten(mark); len(got) != 0 {
+		t.Error(got)
+	}
+	b.write("back", "new")
+	b.write("back", "old")
+	later := time.Now().Add(time.Second) // clocks of file systems may be coarse
+	if err := os.Chtimes(b.path("back"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	b.write("next", "old")
+	if err := os.Rename(b.path("next"), b.path("replaced")); err != nil {
+		t.Fatal(err)
+	}
+	b.write("other", "new")
+	if err := os.Remove(b.path("gone")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.Rewritten(mark), []string{b.path("back"), b.path("replaced")}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := b.changed(); got != "gone other" {
+		t.Errorf("told as usual: %q", got)
+	}
+	if got := b.Rewritten(b.Mark()); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
 // A file whose folder is missing is waited for, from the folder above that is there.
 func TestMissingFolders(t *testing.T) {
 	b := newBench(t, t.TempDir())
