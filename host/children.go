@@ -95,6 +95,9 @@ func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, 
 			return Ref{}, false, err
 		}
 		if k = a.child(name); k == nil || !k.life.State().Ending() {
+			if ctx.Err() != nil {
+				return Ref{}, false, ctx.Err()
+			}
 			continue // it has just gone, or somebody else was first
 		}
 		ended, err := a.sys.Ended(k.ref())

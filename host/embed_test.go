@@ -109,6 +109,21 @@ func TestANameIsTakenWhileGrandchildrenStop(t *testing.T) {
 	}
 }
 
+// Who hears of an end by an event can use the name at once.
+func TestNamesAreFreeWhenTheEndIsTold(t *testing.T) {
+	s := newSystem(t, NewConfig("names"))
+	events := s.Subscribe(100, func(e *Event) bool { return e.Kind == EventStopped })
+	defer events.Close()
+	for range 300 {
+		a, err := s.Spawn("a", newCounter())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Stop(a)
+		<-events.C()
+	}
+}
+
 // StopNow ends a turn that would not end, and does not wait for the mailbox.
 func TestStopNow(t *testing.T) {
 	engine := newEngine(t)

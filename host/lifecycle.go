@@ -400,7 +400,10 @@ func (a *actor) finishStop(scr *scratch) {
 		}
 	}
 	left := a.sysq.close()
-	a.closeAccount() // who is told of the end finds its place free
+	a.closeAccount()                              // who is told of the end finds its place free, and its name
+	if a.parent != nil && !a.parent.props.keeps { // there the next one of the name begins with what comes back
+		a.parent.super.Family.Release(&a.member)
+	}
 	a.leaveThread()
 	if !a.sys.bus.quiet() {
 		e := a.event(EventStopped)
@@ -410,9 +413,6 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	a.tapsEnded()
 	if a.parent != nil {
-		if !a.parent.props.keeps { // there the next one of the name begins with what comes back
-			a.parent.super.Family.Release(&a.member) // who is told of the end finds the name free, too
-		}
 		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a, back: back})
 	}
 	for _, uid := range a.watch.Watchers() {

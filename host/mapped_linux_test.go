@@ -13,9 +13,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
-// Where as many memories are mapped as may be a guest of a large image takes the instance of one that is
-// idle, whoever is awake, and gets no copy of megabytes.
-func TestGuestsOfLargeImagesTakeTurns(t *testing.T) {
+// heavyEcho is echo.wasm with 256 KiB that are not zero, so that its memory is mapped.
+func heavyEcho(t *testing.T, e *sandbox.Engine) Props {
+	t.Helper()
 	code, err := os.ReadFile("testdata/echo.wasm")
 	if err != nil {
 		t.Fatal(err)
@@ -26,6 +26,20 @@ func TestGuestsOfLargeImagesTakeTurns(t *testing.T) {
 	}
 	m.Memories[0].Min += 4
 	m.Data = append(m.Data, wasm.Data{Offset: wasm.Expr{0x41, 0x80, 0x80, 0x04, 0x0b}, Bytes: bytes.Repeat([]byte{1}, 4<<16)}) // at 64 KiB
+	return Guest(must(e.Load(t.Context(), m.Encode(), sandbox.ImageConfig{Name: "heavy"}))(t), "echo")
+}
+
+// mappedSystem is a system in virtual time whose engine maps so many memories.
+func mappedSystem(t *testing.T, mapped int, idle time.Duration) (*sandbox.Engine, *System) {
+	t.Helper()
+	engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMostMapped(mapped)))(t)
+	t.Cleanup(func() { _ = engine.Close(t.Context()) })
+	return engine, newSystem(t, NewConfig("mapped").WithManual().WithClock(NewVirtualClock(time.Unix(1000, 0))).WithIdleAfter(idle))
+}
+
+// Where as many memories are mapped as may be a guest of a large image takes the instance of one that is
+// idle, whoever is awake, and gets no copy of megabytes.
+func TestGuestsOfLargeImagesTakeTurns(t *testing.T) {
 	for name, c := range map[string]struct {
 		mapped int
 		idle   time.Duration
@@ -36,10 +50,8 @@ func TestGuestsOfLargeImagesTakeTurns(t *testing.T) {
 		"3 are mapped, and nobody sleeps": {3, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMostMapped(c.mapped)))(t)
-			t.Cleanup(func() { _ = engine.Close(t.Context()) })
-			heavy := Guest(must(engine.Load(t.Context(), m.Encode(), sandbox.ImageConfig{Name: "heavy"}))(t), "echo")
-			sys := newSystem(t, NewConfig("mapped").WithManual().WithClock(NewVirtualClock(time.Unix(1000, 0))).WithIdleAfter(c.idle))
+			engine, sys := mappedSystem(t, c.mapped, c.idle)
+			heavy := heavyEcho(t, engine)
 			var refs []Ref
 			for i := range 40 {
 				refs = append(refs, must(sys.Spawn(fmt.Sprint("g", i), heavy))(t))
@@ -56,5 +68,59 @@ func TestGuestsOfLargeImagesTakeTurns(t *testing.T) {
 				t.Errorf("%d are asleep", s.Asleep)
 			}
 		})
+	}
+}
+
+// Guests of other images keep their instances: they would make no room. What nobody uses any more does.
+func TestLargeImagesLeaveOthersAwake(t *testing.T) {
+	engine, sys := mappedSystem(t, 4, DefaultIdleAfter)
+	a, b := heavyEcho(t, engine), heavyEcho(t, engine)
+	spawn := func(p Props, name string, n int) (refs []Ref) {
+		for i := range n {
+			refs = append(refs, must(sys.Spawn(fmt.Sprint(name, i), p))(t))
+			sys.RunUntilIdle(1 << 20)
+		}
+		return refs
+	}
+	first := spawn(a, "a", 4)
+	spawn(echo(t, engine), "light", 20)
+	spawn(b, "b", 5)
+	if n := sys.Stats().Asleep; n != 4 {
+		t.Errorf("%d are asleep, all but one of the last should be", n)
+	}
+	for _, r := range first {
+		if !guestOf(sys.table.Get(r.uid)).awake() {
+			t.Error("one of another image sleeps")
+		}
+		sys.Stop(r)
+	}
+	sys.RunUntilIdle(1 << 20)
+	spawn(b, "c", 4)
+	if n := sys.Stats().Asleep; n != 4 {
+		t.Errorf("%d are asleep, although instances were free", n)
+	}
+}
+
+// A guest that its own tree has no room for puts nobody to sleep.
+func TestTreeWithoutRoomTakesNoMappings(t *testing.T) {
+	engine, sys := mappedSystem(t, 3, DefaultIdleAfter)
+	heavy := heavyEcho(t, engine)
+	memory := int64(sandbox.Weight(heavy.module.Image())) + 100_000
+	for i := range 2 {
+		must(sys.Spawn(fmt.Sprint("g", i), heavy))(t)
+	}
+	top := must(sys.Spawn("top", Func(func(ctx *Context, m Message) error {
+		_, err := ctx.Spawn("", heavy)
+		return err
+	}).WithLimits(Limits{Tree: TreeLimits{Memory: memory}})))(t)
+	sys.RunUntilIdle(1 << 20)
+	for range 5 {
+		if err := sys.Tell(top, 1); err != nil {
+			t.Fatal(err)
+		}
+		sys.RunUntilIdle(1 << 20)
+	}
+	if n := sys.Stats().Asleep; n != 0 {
+		t.Errorf("%d are asleep", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -116,19 +117,11 @@ func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, er
 	return x, err
 }
 
-// copyTries is how many idle guests are put to sleep for a guest of a large image that would else get a
-// copy of it, megabytes and milliseconds: one may be of an image that needs no mapping.
-const copyTries = 4
-
 func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
 	a := g.actor
 	g.use() // first: who makes room does so before there is one more
-	for range copyTries {
-		if !sandbox.Copies(g.image) || !a.sys.awake.MakeRoom(&g.node) {
-			break
-		}
-	}
 	if err = a.hold(account.Memory, weight); err == nil {
+		g.avoidCopy()
 		if s != nil {
 			x, err = sandbox.GetSaved(g.image, s)
 		} else {
@@ -142,6 +135,15 @@ func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, er
 	}
 	g.inst.Store(x)
 	return x, nil
+}
+
+// avoidCopy sees to it that a guest of a large image gets no copy of its memory, megabytes and milliseconds,
+// where as many are mapped as may be: it takes the place of an instance that nobody uses, or the instance of an
+// idle guest of the same image.
+func (g *guest) avoidCopy() {
+	if sandbox.Copies(g.image) && !sandbox.DropMapped(g.image) {
+		g.actor.sys.awake.MakeRoomOf(&g.node, func(s residency.Sleeper) bool { return s.(*guest).image == g.image })
+	}
 }
 
 // use notes that the instance is being used, or is about to be.

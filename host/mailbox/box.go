@@ -131,15 +131,8 @@ func (b *box) admit(e *host.Envelope, gone *dropped) error {
 			return host.ErrMailboxFull
 		}
 	}
-	for {
-		err := b.reserve(1, size, false)
-		if err == nil {
-			break
-		}
-		// Where nothing waits it is the keys that have taken the room: without end, if they kept it.
-		if b.keys == nil || b.n.Load() > 0 || !b.keys.shrink() {
-			return fmt.Errorf("%w: %w", host.ErrMailboxFull, err)
-		}
+	if err := b.reserve(1, size, false); err != nil && !b.takeFromKeys(size) {
+		return fmt.Errorf("%w: %w", host.ErrMailboxFull, err)
 	}
 	if keyed {
 		b.keys.add(k)
@@ -147,6 +140,26 @@ func (b *box) admit(e *host.Envelope, gone *dropped) error {
 	b.last++
 	b.put(item{e, b.last}, at, false)
 	return nil
+}
+
+// takeFromKeys gives keys up until one more message of a size fits, where nothing waits: else keys that fill
+// the account would keep everything out for ever. It returns false, and gives none up, if that is not enough.
+func (b *box) takeFromKeys(size int64) bool {
+	if b.keys == nil || b.n.Load() > 0 {
+		return false
+	}
+	if need := b.held(1, size) - b.keys.bytes() - b.reserved; need > 0 {
+		if b.host.Reserve(need, false) != nil {
+			return false
+		}
+		b.reserved += need
+	}
+	for b.reserve(1, size, false) != nil {
+		if !b.keys.shrink() {
+			return false
+		}
+	}
+	return true
 }
 
 // put enters an envelope. mu is held.

@@ -66,8 +66,8 @@ func (k *keys) add(x key) {
 // forget lets a message with the key in again.
 func (k *keys) forget(x key) { delete(k.seen, x) }
 
-// shrink gives room back: that of keys that were forgotten, or else the older half of all. It returns
-// false if there are none.
+// shrink gives room back, half of it: that of keys that were forgotten, and of the oldest. It returns false
+// if there are none.
 func (k *keys) shrink() bool {
 	if len(k.order) == 0 {
 		return false
@@ -79,8 +79,8 @@ func (k *keys) shrink() bool {
 			live = append(live, x)
 		}
 	}
-	if len(live) == len(k.order) {
-		live = live[(len(live)+1)/2:]
+	if most := len(k.order) / 2; len(live) > most {
+		live = live[len(live)-most:]
 	}
 	k.order, k.next = append([]key(nil), live...), 0
 	k.seen = make(map[key]int, len(live))

@@ -250,21 +250,48 @@ func TestShrinking(t *testing.T) {
 		k.add(x(i))
 	}
 	k.forget(x(9))
-	k.shrink() // 9 had been forgotten
-	if len(k.order) != 9 || k.has(x(5)) || k.has(x(9)) {
-		t.Error(k.order)
-	}
-	k.shrink() // 6, 7, 8, 10, 11 are the older half
+	k.shrink() // of 6 to 15 the older half goes, and what had been forgotten
 	for i := range 16 {
-		if k.has(x(i)) != (i >= 12) {
+		if k.has(x(i)) != (i >= 11) {
 			t.Error(i, k.order)
 		}
 	}
-	for i := 16; i < 23; i++ {
+	for i := 16; i < 22; i++ {
 		k.add(x(i))
 	}
-	if k.has(x(12)) || !k.has(x(13)) || len(k.order) != 10 {
+	if k.has(x(11)) || !k.has(x(12)) || len(k.order) != 10 {
 		t.Error("the oldest is pushed out first", k.order)
+	}
+	for i := 12; i < 21; i++ {
+		k.forget(x(i))
+	}
+	k.shrink()
+	if len(k.order) != 1 || !k.has(x(21)) {
+		t.Error("only one was not forgotten", k.order)
+	}
+}
+
+// A message for which there is no room even without keys costs none of them.
+func TestTooLargeCostsNoKeys(t *testing.T) {
+	b := New(Deduplicating).Make(host.MailboxLimits{}).(*box)
+	b.Hosted(&account{most: 256 << 10, gone: map[*host.Envelope]host.DeadReason{}})
+	for i := range 1000 {
+		if err := b.Push(with(text("x"), DefaultKeyHeader, fmt.Sprint(i))); err != nil {
+			t.Fatal(i, err)
+		}
+		b.Pop()
+	}
+	if err := b.Push(text(strings.Repeat("x", 300<<10))); !errors.Is(err, host.ErrMailboxFull) {
+		t.Error(err)
+	}
+	if n := len(b.keys.seen); n != 1000 {
+		t.Error(n, "keys are left")
+	}
+	if err := b.Push(text(strings.Repeat("x", 200<<10))); err != nil {
+		t.Error(err)
+	}
+	if n := len(b.keys.seen); n == 0 || n > 500 {
+		t.Error(n, "keys are left")
 	}
 }
 

@@ -146,10 +146,16 @@ func (e *Engine) admit() error {
 }
 
 // reclaim throws a pooled instance away; false if there is none.
-func (e *Engine) reclaim() bool {
+func (e *Engine) reclaim() bool { return e.drop(func(*Image) bool { return true }) }
+
+// drop throws a pooled instance of an image away that will do; false if there is none.
+func (e *Engine) drop(fits func(*Image) bool) bool {
 	e.mu.Lock()
 	var found *Instance
 	for i := range e.images { // in any order: nothing that can be seen depends on it
+		if !fits(i) {
+			continue
+		}
 		if found = i.pool.take(); found != nil {
 			e.pooled.Add(-i.footprint)
 			break

@@ -88,6 +88,11 @@ func Copies(i *Image) bool {
 	return i.engine.space.Copies(i.memory) && i.pool.empty()
 }
 
+// DropMapped throws an idle instance of another image away whose memory is mapped; false if there is none.
+func DropMapped(i *Image) bool {
+	return i.engine.drop(func(other *Image) bool { return other != i && other.memory != nil && other.memory.Mapped() })
+}
+
 func newInstance(i *Image) *Instance {
 	x := &Instance{image: i}
 	x.context.x = x

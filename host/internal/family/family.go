@@ -64,7 +64,7 @@ func (f *Family[C]) Adopt(name string, limit int, make func(name string) (*Membe
 		return nil, Closed, nil
 	case name != "" && f.byName[name] != nil:
 		return nil, Taken, nil
-	case len(f.byName) >= limit:
+	case len(f.byName) >= limit || f.members >= 2*limit: // those that have gone take room until that is heard
 		return nil, Full, nil
 	}
 	if name == "" {

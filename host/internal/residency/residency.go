@@ -101,7 +101,7 @@ func (l *List) add(n *Node) {
 			n.sleeper.SleepNext()
 			break
 		}
-		l.evict(n)
+		l.evict(n, anybody)
 	}
 	if l.after > 0 && l.armed.CompareAndSwap(false, true) {
 		l.arm()
@@ -130,25 +130,30 @@ func (l *List) Remove(n *Node) {
 
 // MakeRoom puts one away for a newcomer that gets no instance; false if there is none that
 // could be.
-func (l *List) MakeRoom(newcomer *Node) bool {
+func (l *List) MakeRoom(newcomer *Node) bool { return l.MakeRoomOf(newcomer, anybody) }
+
+// MakeRoomOf is MakeRoom for which only some will do.
+func (l *List) MakeRoomOf(newcomer *Node, fits func(Sleeper) bool) bool {
 	for range tries {
-		if l.evict(newcomer) {
+		if l.evict(newcomer, fits) {
 			return true
 		}
 	}
 	return false
 }
 
+func anybody(Sleeper) bool { return true }
+
 // evict puts one of the oldest away if it is idle, of one shard after the other; never the
 // newcomer that needs the room.
-func (l *List) evict(newcomer *Node) bool {
-	n := l.shards[l.next.Add(1)%shards].victim(newcomer)
+func (l *List) evict(newcomer *Node, fits func(Sleeper) bool) bool {
+	n := l.shards[l.next.Add(1)%shards].victim(newcomer, fits)
 	return n != nil && n.sleeper.PutAway()
 }
 
 // victim is the oldest that was not used since it was last looked at, among some, or else the
 // oldest. It goes to the back: if it cannot be put away, others are next.
-func (s *shard) victim(newcomer *Node) (oldest *Node) {
+func (s *shard) victim(newcomer *Node, fits func(Sleeper) bool) (oldest *Node) {
 	const looks = 16
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +166,7 @@ func (s *shard) victim(newcomer *Node) (oldest *Node) {
 		s.list.Remove(&n.place)
 		s.list.PushBack(&n.place)
 		switch {
-		case n == newcomer:
+		case n == newcomer || !fits(n.sleeper):
 		case !n.used.Swap(false):
 			return n
 		case oldest == nil:
