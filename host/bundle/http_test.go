@@ -218,16 +218,25 @@ http:
 	if _, err := sys.Lookup("/user/room-x"); err != nil {
 		t.Error(err)
 	}
-	late := make(chan string, 1)
-	for begin := true; b.Gateway().Underway() == 0; time.Sleep(time.Millisecond) {
-		if begin {
-			go func() { late <- get("/later") }()
-		}
-		if begin = len(late) > 0; begin { // it was over before that was seen
-			<-late
+	api, err := sys.Lookup("/user/api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, closed := make(chan string, 1), make(chan error, 1)
+	go func() { late <- get("/never") }()
+	for deadline := time.Now().Add(20 * time.Second); get("/waiting") != "1"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the actor does not get the request")
 		}
 	}
-	if err := sys.Close(context.Background()); err != nil {
+	go func() { closed <- sys.Close(context.Background()) }()
+	for b.Gateway().Ready() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := sys.Tell(api, "answer"); err != nil {
+		t.Error(err)
+	}
+	if err := <-closed; err != nil {
 		t.Error(err)
 	}
 	if got := <-late; got != "at last" {

@@ -181,7 +181,7 @@ func TestInline(t *testing.T) {
 
 // Connections that are cut off: by clients that send no headers, that read nothing, and that say nothing.
 func TestTimeoutsOfConnections(t *testing.T) {
-	s := said(t, t.TempDir(), "  timeouts: {header: 200ms, write: 200ms, idle: 300ms}\n  routes:\n    /: {to: /user/a}\n", map[string]host.Props{"a": sized()})
+	s := said(t, t.TempDir(), "  timeouts: {header: 200ms, write: 200ms, idle: 1s}\n  routes:\n    /: {to: /user/a}\n", map[string]host.Props{"a": sized()})
 	within(t, "a client without headers", func() {
 		if got := s.raw("GET /?1 HTTP/1.1\r\nHost: x\r\nX-"); strings.Contains(got, "200") {
 			t.Error(got)
@@ -418,7 +418,7 @@ func TestRestartAfterADelay(t *testing.T) {
 				return ctx.Reply([]any{200, nil, "child"})
 			})
 			cfg := gateway.Config{
-				Timeouts: gateway.Timeouts{Handler: 100 * time.Millisecond},
+				Timeouts: gateway.Timeouts{Handler: time.Second},
 				Routes: []gateway.Route{
 					{Pattern: "/", To: gateway.Target{Path: "/user/parent/child"}},
 					{Pattern: "/pool", To: gateway.Target{Pool: []string{"/user/parent/child", "/user/other"}}},

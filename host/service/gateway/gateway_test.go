@@ -222,10 +222,7 @@ func TestCrash(t *testing.T) {
 	for i := range waiting {
 		all.Go(func() { waiting[i] = s.get("/never") })
 	}
-	for s.g.Underway() < len(waiting) {
-		time.Sleep(time.Millisecond)
-	}
-	s.expect(s.get("/hello"), 200, "hello") // so they were taken
+	s.eventually("/waiting", "5") // so they were taken
 	first := s.get("/crash")
 	all.Wait()
 	e := s.report()
@@ -401,10 +398,7 @@ func TestClientGoes(t *testing.T) {
 			res.Body.Close()
 		}
 	}()
-	for s.g.Underway() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	s.expect(s.get("/hello"), 200, "hello")
+	s.eventually("/waiting", "1")
 	cancel()
 	<-done
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -415,14 +409,18 @@ func TestClientGoes(t *testing.T) {
 			t.Fatal("the guest does not hear of it")
 		}
 	}
-	if n := s.g.Underway(); n != 0 {
-		t.Error(n, "are under way")
+	for deadline := time.Now().Add(20 * time.Second); s.g.Underway() != 0; time.Sleep(time.Millisecond) { // the guest hears of it first
+		if time.Now().After(deadline) {
+			t.Fatal(s.g.Underway(), "are under way")
+		}
 	}
 }
 
 // A guest that does not answer in time is 504.
 func TestTimeout(t *testing.T) {
-	s := api(t, func(c *gateway.Config) { c.Routes[0].Handler = 50 * time.Millisecond })
+	s := api(t, func(c *gateway.Config) { 
+		c.Routes = append(c.Routes, gateway.Route{Pattern: "/never", To: c.Routes[0].To, Handler: 50 * time.Millisecond})
+	})
 	s.expect(s.get("/never"), 504, "")
 	s.expect(s.get("/hello"), 200, "hello")
 }

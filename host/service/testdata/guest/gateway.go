@@ -45,6 +45,10 @@ func newAPI() *api {
 		a.waiting = append(a.waiting, w.Later())
 		return nil
 	})
+	a.Handle("GET /waiting", func(_ *actor.Context, _ *web.Request, w *web.Response) error {
+		w.Text(strconv.Itoa(len(a.waiting)))
+		return nil
+	})
 	a.Handle("POST /raw", func(ctx *actor.Context, r *web.Request, w *web.Response) error {
 		w.Later() // the body is the answer
 		return ctx.Reply(actor.Raw(r.Body()))
@@ -77,7 +81,7 @@ func newAPI() *api {
 }
 
 func (a *api) Receive(ctx *actor.Context, msg *actor.Message) error {
-	if msg.Kind() == actor.KindTimer {
+	if msg.Kind() == actor.KindTimer || msg.Is("answer") {
 		for _, w := range a.waiting {
 			w.Text("at last").Send(ctx)
 		}
