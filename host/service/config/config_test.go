@@ -194,7 +194,7 @@ func TestSecrets(t *testing.T) {
 	}}
 	env := &service.Env{Base: dir, Getenv: environment(map[string]string{"PASSWORD": "from the environment"})}
 	w := servicetest.New(t, kind, env, s, nil)
-	a := w.Spawn("a", "service-asker", kind.Grant(Grant{Secrets: []string{"*"}}, service.Bounds{Timeout: 50 * time.Millisecond}), nil)
+	a := w.Spawn("a", "service-asker", kind.Grant(Grant{Secrets: []string{"*"}}, service.Bounds{Timeout: time.Second}), nil)
 	b := w.Spawn("b", "service-asker", kind.Grant(Grant{Secrets: []string{"vault.?ood"}, Keys: []string{"*"}}, service.Bounds{}), nil)
 	get := func(who host.Ref, op, key string) string {
 		if op == "get" {
