@@ -329,7 +329,7 @@ func TestTimeoutsOfOneInATurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-begun
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		_, err := s.Ask(ctx, a, "q")
 		cancel()
 		close(end)

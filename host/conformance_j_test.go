@@ -28,7 +28,7 @@ func aside[T any](l *stage, f func() T) T {
 			return v
 		default:
 			l.clock.Advance(ms)
-			time.Sleep(10 * time.Microsecond) // for the goroutine
+			time.Sleep(300 * time.Microsecond) // for the goroutine, which may be late
 		}
 	}
 	l.t.Fatal("it does not end")
@@ -356,7 +356,7 @@ func (l *stage) untilTold() {
 			return
 		}
 		l.clock.Advance(ms)
-		time.Sleep(100 * time.Microsecond) // for the goroutine
+		time.Sleep(300 * time.Microsecond) // for the goroutine, which may be late
 	}
 }
 
@@ -505,7 +505,7 @@ func TestJ04_Retries(t *testing.T) {
 
 // Each attempt has a time of its own, and one that is over is not handled later.
 func TestEachAttemptHasItsTime(t *testing.T) {
-	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
+	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(10 * time.Second) })
 	n := 0
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
 		if n++; n == 1 {
@@ -513,7 +513,7 @@ func TestEachAttemptHasItsTime(t *testing.T) {
 		}
 		return ctx.Reply("done")
 	}))
-	r := NewRetry().WithOn(ErrTimeout).WithEach(100 * ms).WithPolicy(backoff.WithJitter(backoff.Constant(10*ms), backoff.NoJitter()))
+	r := NewRetry().WithOn(ErrTimeout).WithEach(400 * ms).WithPolicy(backoff.WithJitter(backoff.Constant(10*ms), backoff.NoJitter()))
 	if _, err := aside(l, func() outcome { m, err := l.AskRetry(context.Background(), a, "q", r); return outcome{m, err} }).split(); err != nil || n != 2 {
 		t.Error(n, err)
 	}

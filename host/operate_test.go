@@ -346,6 +346,8 @@ func TestInspectABusyActor(t *testing.T) {
 		t.Errorf("busy: %+v", x)
 	}
 	kid := must(s.Lookup("/user/a/kid"))(t)
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond) // it may be about to begin
+	defer cancel()
 	if x = must(s.Inspect(ctx, kid))(t); x.Counts == nil || x.Record != nil {
 		t.Errorf("below it: %+v", x)
 	}
