@@ -169,6 +169,8 @@ func TestCursorsEnd(t *testing.T) {
 		t.Error(err)
 	}
 	waitFor(t, func() bool { w.clock.Advance(DefaultCursorIdle); return db.read.Stats().InUse == 0 })
+	open := w.running.Provider().(*provider).cursors
+	waitFor(t, func() bool { open.mu.Lock(); defer open.mu.Unlock(); return len(open.of) == 0 })
 	if _, err := w.ask(a, page); err != "" {
 		t.Error(err)
 	}
