@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // burning is a clock that moves as the guest spends fuel, and with nothing else.
@@ -600,13 +601,14 @@ func TestPrepareDrawsFromTheSeed(t *testing.T) {
 func TestLoadIsInterrupted(t *testing.T) {
 	e := newEngine(t, NewConfig())
 	ctx, cancel := context.WithCancel(context.Background())
-	cfg := ImageConfig{Name: "restless", Progress: func(stage string) {
+	endless := newSketch()
+	endless.m.Code[0].Code = []byte{wasm.OpLoop, 0x40, wasm.OpBr, 0, wasm.OpEnd, wasm.OpI32Const, 16, wasm.OpEnd}
+	cfg := ImageConfig{Name: "endless", InitFuel: 1 << 60, Progress: func(stage string) {
 		if stage == "initialise" {
 			time.AfterFunc(0, cancel)
 		}
 	}}
-	// The guest's initialisation takes the interpreter some ten milliseconds.
-	if _, err := e.Load(ctx, guest(t, "restless"), cfg); !errors.Is(err, context.Canceled) {
+	if _, err := e.Load(ctx, endless.bytes(), cfg); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
