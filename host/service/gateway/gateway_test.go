@@ -418,7 +418,7 @@ func TestClientGoes(t *testing.T) {
 
 // A guest that does not answer in time is 504.
 func TestTimeout(t *testing.T) {
-	s := api(t, func(c *gateway.Config) { 
+	s := api(t, func(c *gateway.Config) {
 		c.Routes = append(c.Routes, gateway.Route{Pattern: "/never", To: c.Routes[0].To, Handler: 50 * time.Millisecond})
 	})
 	s.expect(s.get("/never"), 504, "")
