@@ -115,6 +115,9 @@ func interrupt(t *testing.T, exe, stage string, args []string) time.Duration {
 	}
 	time.Sleep(30 * time.Millisecond)
 	children := childrenOf(cmd.Process.Pid)
+	for end := time.Now().Add(5 * time.Second); len(children) == 0 && lives(cmd.Process.Pid) && time.Now().Before(end); children = childrenOf(cmd.Process.Pid) {
+		time.Sleep(time.Millisecond) // it says what it is at before it begins with it
+	}
 	start := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
