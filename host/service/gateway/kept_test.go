@@ -66,7 +66,7 @@ func TestRoutesToKeptActors(t *testing.T) {
 		return r
 	}
 	slow := route("/silent", "/user/keys/silent")
-	slow.Handler, slow.Cancel = 50*time.Millisecond, true
+	slow.Handler, slow.Cancel = time.Second, true
 	cfg := gateway.Config{Routes: []gateway.Route{
 		route("/a", "/user/keys/a"), route("/pool", "/user/keys/b", "/user/keys/c"), route("/many", "/user/keys/d"), route("/never", "/user/keys/a b"), slow,
 	}}

@@ -493,8 +493,8 @@ func masked(first byte, payload []byte) []byte {
 // TestHostileFrames: what a peer that keeps to nothing gets.
 func TestHostileFrames(t *testing.T) {
 	s := alive(t, func(c *gateway.Config) {
-		c.Routes[0].Body = 200 * time.Millisecond
-		c.Routes[0].Upgrade.Ping = 100 * time.Millisecond
+		c.Routes[0].Body = 600 * time.Millisecond
+		c.Routes[0].Upgrade.Ping = 400 * time.Millisecond
 	})
 	ok := masked(0x81, []byte("fine"))
 	fragments := [][]byte{masked(0x01, []byte("a"))}

@@ -729,7 +729,7 @@ func TestStreamBounds(t *testing.T) {
 		w := within(t)
 		p, s := NewSource(Params{Window: 1000})
 		w.spawn(p)
-		ctx, stop := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		ctx, stop := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		defer stop()
 		if n, err := s.WriteContext(ctx, make([]byte, 5000)); n != 1000 || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(n, err)
