@@ -309,6 +309,9 @@ func TestCountersNeverGoBack(t *testing.T) {
 		_, err := strconv.ParseFloat(value(w.scrape(t), `wasmactors_turns_total{type="brief"}`), 64)
 		return err == nil && value(w.scrape(t), `wasmactors_actors{type="brief"}`) == "0"
 	})
+	if err := w.Idle(t.Context()); err != nil { // the last one's end is over
+		t.Fatal(err)
+	}
 	want := strconv.FormatUint(w.Stats().Types["brief"].Turns, 10)
 	if got := value(w.scrape(t), `wasmactors_turns_total{type="brief"}`); got != want {
 		t.Errorf("%s turns are shown, there were %s", got, want)
