@@ -60,7 +60,8 @@ func TestE06_APoolForActorsThatBlock(t *testing.T) {
 	enter, leave := make(chan bool, 10), make(chan bool)
 	var now, most atomic.Int32
 	slow := Func(func(ctx *Context, _ Message) error {
-		most.Store(max(most.Load(), now.Add(1)))
+		for n, old := now.Add(1), most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
 		enter <- true
 		<-leave
 		now.Add(-1)
