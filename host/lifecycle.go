@@ -400,8 +400,10 @@ func (a *actor) finishStop(scr *scratch) {
 		}
 	}
 	left := a.sysq.close()
-	a.closeAccount()                              // who is told of the end finds its place free, and its name
-	if a.parent != nil && !a.parent.props.keeps { // there the next one of the name begins with what comes back
+	// Who is told of the end finds its place free, and its name; but under a keeper the next one of the
+	// name begins with what comes back.
+	a.closeAccount()
+	if a.parent != nil && !a.parent.props.keeps {
 		a.parent.super.Family.Release(&a.member)
 	}
 	a.leaveThread()
