@@ -114,7 +114,7 @@ func TestKeyboardAlone(t *testing.T) {
 	p.eval(`document.querySelector(".rows-body .row").focus()`, nil)
 	p.press(kb.Enter)
 	p.until("its page", `location.hash.startsWith("#/actor?path=")`)
-	p.until("the verbs", `document.querySelector("[data-verb=stop]")`)
+	p.until("its verbs", `document.querySelector(".actor [data-verb=stop]")`) // the list has some, too
 	p.press("m")
 	for range 30 {
 		p.press(kb.Tab)
@@ -122,6 +122,7 @@ func TestKeyboardAlone(t *testing.T) {
 			break
 		}
 	}
+	p.until("the focus is on the verb", focused+`.dataset.verb === "stop"`)
 	p.press(kb.Enter)
 	p.until("the question, ready to be confirmed", focused+`.closest("dialog") && document.activeElement.type === "submit"`)
 	p.press(kb.Escape)
@@ -208,7 +209,7 @@ func TestPhone(t *testing.T) {
 	p.eval(row("/user/hasty")+`.querySelector(".twisty").click()`, nil)
 	p.until("the child", row("/user/hasty/till"))
 	p.eval(row("/user/hasty/till")+`.querySelector("a").click()`, nil)
-	p.until("its page", `document.querySelector("[data-verb]")?.checkVisibility()`)
+	p.until("its page", `document.querySelector(".actor [data-verb]")?.checkVisibility()`)
 }
 
 // contrast computes the contrast of texts with what is behind them, by WCAG's formula
