@@ -113,10 +113,7 @@ func (g *guest) Rewind(ctx *Context) bool {
 	if x == nil && g.asleep != nil && !g.failed {
 		return true // nothing has run since it fell asleep
 	}
-	if s == nil {
-		return false
-	}
-	if x == nil {
+	if s == nil || x == nil {
 		return false
 	}
 	if x.Restore(&s.snap) != nil {

@@ -48,11 +48,17 @@ func wasmOf(t testing.TB, name string) []byte {
 }
 
 func newBench(t testing.TB, manifest string) *bench {
+	b := newBenchOf(t, manifest)
+	b.run(Dev{Path: b.dir})
+	return b
+}
+
+// newBenchOf is newBench of which nothing runs yet.
+func newBenchOf(t testing.TB, manifest string) *bench {
 	b := &bench{t: t, dir: t.TempDir(), events: make(chan DevEvent, 100), ended: make(chan error, 1)}
 	b.write("m.wasm", wasmOf(t, "echo"))
 	b.write("n.wasm", wasmOf(t, "echo"))
 	b.write(FileName, []byte(manifest))
-	b.run(Dev{Path: b.dir})
 	return b
 }
 
@@ -289,6 +295,18 @@ func TestDevAfterTheEnd(t *testing.T) {
 		t.Errorf("%s", did(e))
 	}
 	b.answers("a")
+}
+
+// A module that is written while it is made ready is read again, although it holds what the watcher saw:
+// what was read may have been something in between.
+func TestDevReadsAgainWhatWasWrittenMeanwhile(t *testing.T) {
+	b := newBenchOf(t, devManifest)
+	var once sync.Once
+	b.run(Dev{Path: b.dir, Options: Options{Progress: func(string, string) {
+		once.Do(func() { b.write("m.wasm", wasmOf(t, "echo")) })
+	}}})
+	b.next(DevUp)
+	b.next(DevUnchanged)
 }
 
 // Many changes one after the other end in what the last one says.

@@ -249,8 +249,8 @@ func (h *head) drop() bool {
 	return true
 }
 
-// refresh looks for the routees that are not there. One that has ended is still at its path until its
-// parent has heard of it: it is not there either, or it would be found and forgotten for as long.
+// refresh looks for the routees that are not there. One that has ended may still be at its path, a keeper's
+// child until that has heard of its end: it is not there either, or it would be found and forgotten for as long.
 func (h *head) refresh(ctx *host.Context) {
 	if len(h.missing) == 0 {
 		return
