@@ -7,7 +7,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test portable check bench bench-quick browser pictures guard fuzz mutants build race fmt generate tidy clean help
+.PHONY: demo test portable check bench bench-quick browser pictures guard fuzz mutants stalls build race fmt generate tidy clean help
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,11 @@ SEED ?= 1
 mutants: ## break the rules in small ways and report what no test notices (15 minutes); SEED draws the sample of host
 	-@$(GO) run ./internal/mutants ./supervision ./supervision/backoff ./host/internal/...
 	-@$(GO) run ./internal/mutants -sample 300 -seed $(SEED) -longest 1500ms -short ./host
+
+# The guard counts instructions, the release installs commands, platforms type-checks: nothing waits there.
+PATIENT := /internal/(platforms|release|cddl|rewrite|estimate|wasmgen|wasm|glob|printable|mutants|stalls|contract|conformance|scaffold|plainjson)$$
+stalls: ## run the tests on a runtime that stalls goroutines (10 minutes); STALLS='-race -short -rounds 3' for more
+	@$(GO) list ./... ./abi/... ./guest-sdk/... | grep -vE '$(PATIENT)' | xargs $(GO) run ./internal/stalls $(STALLS)
 
 fmt: ## format every Go file
 	@gofmt -l -w $$(git ls-files '*.go')
