@@ -14,7 +14,7 @@ import (
 type batch struct {
 	ended atomic.Bool
 	mu    sync.Mutex
-	word  api.MutableGlobal // of the present module instance, looked up when first needed
+	word  *uint64 // the global of the present module instance; nil: by wazero's API
 }
 
 // EndBatch makes the running turn the last of its entry, and gives later entries one turn
@@ -30,10 +30,7 @@ func (x *Instance) EndBatch() {
 	if x.module == nil {
 		return
 	}
-	if b.word == nil {
-		b.word = x.module.ExportedGlobal(rewrite.GlobalStop).(api.MutableGlobal)
-	}
-	b.word.Set(1)
+	x.setStop(1)
 	b.ended.Store(true)
 }
 
@@ -47,15 +44,26 @@ func (x *Instance) Resume() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended.Store(false)
-	if b.word != nil {
-		b.word.Set(0)
+	x.setStop(0)
+}
+
+// setStop writes the global; the lock is held.
+func (x *Instance) setStop(v uint64) {
+	if at := x.batch.word; at != nil {
+		atomic.StoreUint64(at, v)
+	} else if x.module != nil {
+		x.module.ExportedGlobal(rewrite.GlobalStop).(api.MutableGlobal).Set(v)
 	}
 }
 
-// moved forgets the global of an earlier module instance.
-func (b *batch) moved() {
+// moved takes the global of a new module instance.
+func (x *Instance) moved() {
+	b := &x.batch
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.word = nil
+	if x.block != nil {
+		b.word = x.word(hiddenStop)
+	}
 	b.ended.Store(false)
 }

@@ -205,7 +205,7 @@ func (i *Image) tryWith(ctx context.Context, rec *record, res *rewrite.Result, i
 	t.took = time.Since(start)
 	t.fuel = x.initFuel
 	x.control = c
-	t.state = rewrite.State{Pages: uint32(x.memory.Size() / slots.WasmPage), Dirty: uint32(x.globals().dirty.Get())}
+	t.state = rewrite.State{Pages: uint32(x.memory.Size() / slots.WasmPage), Dirty: uint32(x.hidden(hiddenDirty))}
 	for g := range res.Mutable {
 		if err := x.call(rewrite.EnterGlobal, uint32(g), 0, 0); err != nil {
 			return nil, fmt.Errorf("runtime: %s: global %d: %w", i.cfg.Name, g, err)

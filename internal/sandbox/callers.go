@@ -24,6 +24,7 @@ import (
 type callers struct {
 	once   sync.Once
 	layout *callLayout // nil: not shared
+	extra  *surplus    // nil: instances keep it
 	stock  sync.Pool   // of *caller; the garbage collector takes what is not used
 
 	stackOnce   sync.Once
@@ -97,6 +98,7 @@ func (s *callers) join(x *Instance) {
 		f := x.module.ExportedFunction(rewrite.ExportEnter)
 		if s.layout = layoutOf(x.module, f); s.layout != nil {
 			s.stock.Put(&caller{f, objectOf(f)})
+			s.extra = surplusOf(x.module, s.partOf(x.module))
 		} else {
 			x.own = f
 		}
@@ -107,7 +109,15 @@ func (s *callers) join(x *Instance) {
 		}
 		return
 	}
-	x.engine = pointerOf(unsafe.Add(objectOf(x.module), s.layout.engine))
+	x.engine = s.partOf(x.module)
+	if s.extra != nil {
+		x.block = s.extra.drop(x.module, x.engine)
+	}
+}
+
+// partOf is the engine's part of a module instance.
+func (s *callers) partOf(module api.Module) unsafe.Pointer {
+	return pointerOf(unsafe.Add(objectOf(module), s.layout.engine))
 }
 
 // lastCaller caches in an Entry the function that it was used with last. A worker uses one

@@ -26,7 +26,7 @@ type Instance struct {
 	engine  unsafe.Pointer // wazero's part of the module, if they can
 	entered unsafe.Pointer // the function of the last call, unless its Entry has that
 	memory  *slots.Memory
-	hidden  *hidden // the rewriter's globals, looked up when first needed
+	hiddenGlobals
 	files   *wasi.FileTable
 	control control
 	context turnContext
@@ -48,12 +48,6 @@ type Instance struct {
 	random randomStream
 
 	sampling *sampling
-}
-
-// hidden are the rewriter's globals that the host uses.
-type hidden struct {
-	fuel                               api.MutableGlobal
-	begun, ended, outLen, dirty, spent api.Global
 }
 
 // Get takes an instance in the image's state, from the pool or new. It fails
@@ -168,13 +162,13 @@ func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory
 	if err != nil {
 		return err
 	}
-	x.module, x.hidden = module, nil
-	x.batch.moved()
+	x.module, x.hiddenGlobals = module, hiddenGlobals{}
 	if m == x.image.compiled {
 		x.image.callers.join(x)
 	} else { // the trial run of Load
 		x.own = module.ExportedFunction(rewrite.ExportEnter)
 	}
+	x.moved()
 	return nil
 }
 
@@ -183,7 +177,7 @@ func (x *Instance) closeModule() {
 	if x.module != nil {
 		_ = x.module.Close(context.Background()) // our modules hold no files of wazero's
 		x.memory.Free()
-		x.module, x.own, x.engine, x.hidden = nil, nil, nil, nil
+		x.module, x.own, x.engine, x.hiddenGlobals = nil, nil, nil, hiddenGlobals{}
 	}
 }
 
@@ -199,21 +193,6 @@ func (x *Instance) discard() {
 
 // Image is what it was made from.
 func (x *Instance) Image() *Image { return x.image }
-
-// globals are the rewriter's globals.
-func (x *Instance) globals() *hidden {
-	if x.hidden == nil {
-		x.hidden = &hidden{
-			fuel:   x.module.ExportedGlobal(rewrite.GlobalFuel).(api.MutableGlobal),
-			begun:  x.module.ExportedGlobal(rewrite.GlobalBegun),
-			ended:  x.module.ExportedGlobal(rewrite.GlobalEnded),
-			outLen: x.module.ExportedGlobal(rewrite.GlobalOut),
-			dirty:  x.module.ExportedGlobal(rewrite.GlobalDirty),
-			spent:  x.module.ExportedGlobal(rewrite.GlobalSpent),
-		}
-	}
-	return x.hidden
-}
 
 // call enters the guest. The results are in x.stack.
 func (x *Instance) call(op, a, b uint32, fuel uint64) error {
@@ -277,7 +256,7 @@ func (x *Instance) Reset() error {
 
 // resettable reports whether restore is enough for a reset.
 func (x *Instance) resettable() bool {
-	return x.image.frozen && x.module != nil && uint32(x.globals().dirty.Get())&(rewrite.DirtyTable|rewrite.DirtySegment) == 0
+	return x.image.frozen && x.module != nil && uint32(x.hidden(hiddenDirty))&(rewrite.DirtyTable|rewrite.DirtySegment) == 0
 }
 
 // restore gives memory and globals their contents in the image.

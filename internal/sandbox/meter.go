@@ -54,8 +54,7 @@ func (m *meter) prepare(in *Entry, most uint64) {
 // phaseNow is the present phase of a Run: odd while turn phase/2 runs, even between two
 // turns.
 func (x *Instance) phaseNow() uint64 {
-	h := x.globals()
-	begun, ended := uint64(uint32(h.begun.Get())), uint64(uint32(h.ended.Get()))
+	begun, ended := uint64(uint32(x.hidden(hiddenBegun))), uint64(uint32(x.hidden(hiddenEnded)))
 	return begun + ended
 }
 
@@ -78,7 +77,7 @@ func (x *Instance) enterPhase() {
 // refuel is called when the guest's fuel is below zero. It returns the new amount, or ends
 // the turn.
 func (x *Instance) refuel(left int64) int64 {
-	x.globals().fuel.Set(uint64(left)) // for the account, should the turn end here
+	x.setHidden(hiddenFuel, uint64(left)) // for the account, should the turn end here
 	x.enterPhase()
 	now := x.now()
 	x.checkKill()
@@ -91,7 +90,7 @@ func (x *Instance) refuel(left int64) int64 {
 		x.measure(left, now)
 	}
 	left = x.grant(left)
-	x.globals().fuel.Set(uint64(left))
+	x.setHidden(hiddenFuel, uint64(left))
 	x.look(now)
 	x.base = left
 	return left
@@ -172,8 +171,7 @@ func (x *Instance) endTurn(kind abi.FailureKind, reason string) {
 
 // charge takes fuel for work that the guest makes the host do.
 func (x *Instance) charge(fuel uint64) {
-	g := x.globals().fuel
-	left := int64(g.Get())
+	left := int64(x.hidden(hiddenFuel))
 	if fuel > math.MaxInt64 || left < math.MinInt64+int64(fuel) {
 		left = math.MinInt64
 	} else {
@@ -182,7 +180,7 @@ func (x *Instance) charge(fuel uint64) {
 	if left < 0 {
 		left = x.refuel(left)
 	}
-	g.Set(uint64(left))
+	x.setHidden(hiddenFuel, uint64(left))
 }
 
 // exceeded ends the turn at a limit that the rewriter's code has found exceeded.
@@ -196,5 +194,5 @@ func (x *Instance) exit(code uint32) {
 
 // spentNow is what the present phase has spent. enterPhase must have been called.
 func (x *Instance) spentNow() uint64 {
-	return uint64(int64(x.first+x.granted) - int64(x.globals().fuel.Get()))
+	return uint64(int64(x.first+x.granted) - int64(x.hidden(hiddenFuel)))
 }

@@ -117,7 +117,7 @@ func (x *Instance) due(now int64) bool {
 		return now <= max(x.since, x.looked) || now-max(x.since, x.rested) >= aim*3/4
 	}
 	x.since = now
-	fuel := x.globals().spent.Get() + x.earlier + x.spentNow()
+	fuel := x.hidden(hiddenSpent) + x.earlier + x.spentNow()
 	return x.image.slowest.rate() == 0 || x.worth(fuel) >= aim*3/4
 }
 

@@ -161,10 +161,9 @@ func (x *Instance) failLate(n int, a *abort, out *Result) {
 func (x *Instance) fail(n int, err error, out *Result) {
 	x.poisoned = true
 	x.enterPhase()
-	h := x.globals()
-	ended, length := int(uint32(h.ended.Get())), uint32(h.outLen.Get())
+	ended, length := int(uint32(x.hidden(hiddenEnded))), uint32(x.hidden(hiddenOut))
 	out.Turns = ended
-	out.Fuel = h.spent.Get() + x.earlier
+	out.Fuel = x.hidden(hiddenSpent) + x.earlier
 	out.Unread = max(0, n-ended-1)
 	out.Failure = x.explain(err)
 	out.Failure.Turn = x.in.FirstTurn + uint64(ended)
