@@ -20,7 +20,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/watch"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
-	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -67,7 +66,7 @@ type actor struct {
 	elements []string // the path's, behind the system
 	props    Props
 	args     []byte
-	caps     capabilities
+	caps     *capabilities
 	attached *mailbox.Attached // to what it sends; nil: nothing
 	tree     *tree
 	pool     *account.Pool         // it and all below it, or of an ancestor
@@ -134,11 +133,6 @@ const (
 	endEscalated               // it waits because of a child's failure
 )
 
-// capabilities are compiled ones.
-type capabilities struct {
-	send, stop []glob.Path
-}
-
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
 	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p}
@@ -165,7 +159,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		}
 		a.args = args
 	}
-	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop)}
+	a.caps = p.capabilities()
 	a.attached = attachedOf(p)
 	if err := a.openAccount(); err != nil {
 		return nil, err

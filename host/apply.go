@@ -345,8 +345,8 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	case g.actor.sys.tells(cmd.Name):
 		err = errTellingName
 	default:
-		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.forChildren()).WithCapabilities(a.props.caps)
-		p.grants = a.props.grants
+		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.forChildren())
+		p.caps, p.compiled, p.grants = a.props.caps, a.props.compiled, a.props.grants
 		if len(cmd.Payload) > 0 {
 			p.args = Raw(append([]byte{}, cmd.Payload...))
 		}

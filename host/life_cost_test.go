@@ -38,7 +38,8 @@ func TestAllocationsOfALife(t *testing.T) {
 		most float64
 	}{
 		{"crash and restart of a guest", func() { _ = s.Tell(ref, poison); _ = s.Tell(ref, well) }, 38},
-		{"life of a guest", lives(puppet(t)), 11},
+		{"life of a guest", lives(puppet(t)), 7},
+		{"life of a guest with capabilities", lives(puppet(t).WithCapabilities(Capabilities{Send: []string{"/user/a/*", "/user/b"}})), 7},
 		{"life of an actor in Go", lives(Func(func(*Context, Message) error { return nil })), 6},
 	} {
 		work := func() {
@@ -56,6 +57,34 @@ func TestAllocationsOfALife(t *testing.T) {
 	}
 	if i := must(s.Info(ref))(t); i.Restarts < 2000 || i.Failure == nil || i.Failure.Failure.Kind != abi.FailureTrap {
 		t.Errorf("it does not crash: %+v", i)
+	}
+}
+
+// TestCapabilitiesAreCompiledOnce: actors of one recipe share its capabilities as they are compared with
+// paths, and so do the children that a guest spawns; a renewal brings those of another recipe.
+func TestCapabilitiesAreCompiledOnce(t *testing.T) {
+	l := newStage(t, nil)
+	p := puppet(t).WithCapabilities(Capabilities{Send: []string{"/user/x"}, Spawn: []string{"*"}})
+	idle := Func(func(*Context, Message) error { return nil })
+	a, b := l.spawn("a", p), l.spawn("b", p)
+	of := func(r Ref) *capabilities { return l.table.Get(r.uid).caps }
+	child := abi.ChildRef(guestOf(l.table.Get(a.uid)).childKey(), 0, 0)
+	l.say(a, script(now(abi.AppendSpawn(nil, child, "puppet", "c", nullPayload, nil))))
+	c := must(l.Lookup("/user/a/c"))(t)
+	if of(a) != of(b) || of(a) != of(c) || len(of(a).send) != 1 {
+		t.Errorf("%p %p %p", of(a), of(b), of(c))
+	}
+	if of(l.spawn("none", idle)) != of(l.spawn("other", idle)) {
+		t.Error("none is not the same as none")
+	}
+	if err := l.Renew(a, p.WithCapabilities(Capabilities{Send: []string{"/user/y", "/user/z"}, Spawn: []string{"*"}})); err != nil {
+		t.Fatal(err)
+	}
+	l.run()
+	next := abi.ChildRef(guestOf(l.table.Get(a.uid)).childKey(), 0, 1)
+	l.say(a, script(now(abi.AppendSpawn(nil, next, "puppet", "d", nullPayload, nil))))
+	if d := must(l.Lookup("/user/a/d"))(t); len(of(a).send) != 2 || of(d) != of(a) || len(of(b).send) != 1 {
+		t.Errorf("renewed: %d, its child %d, another %d", len(of(a).send), len(of(d).send), len(of(b).send))
 	}
 }
 

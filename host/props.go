@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -112,6 +113,7 @@ type Props struct {
 	args     any
 	limits   Limits
 	caps     Capabilities
+	compiled *capabilities   // caps; nil: none
 	grants   []mailbox.Grant // sorted by service
 	strategy supervision.Strategy
 	children []Child
@@ -130,7 +132,24 @@ func (p Props) WithArgs(args any) Props { p.args = args; return p }
 func (p Props) WithLimits(l Limits) Props { p.limits = l; return p }
 
 // WithCapabilities sets what a guest may do.
-func (p Props) WithCapabilities(c Capabilities) Props { p.caps = c; return p }
+func (p Props) WithCapabilities(c Capabilities) Props {
+	p.caps, p.compiled = c, &capabilities{send: glob.CompilePaths(c.Send), stop: glob.CompilePaths(c.Stop)}
+	return p
+}
+
+// capabilities are compiled ones, which all actors of a recipe share.
+type capabilities struct {
+	send, stop []glob.Path
+}
+
+var noCapabilities = &capabilities{}
+
+func (p *Props) capabilities() *capabilities {
+	if p.compiled == nil {
+		return noCapabilities
+	}
+	return p.compiled
+}
 
 // WithSupervision sets how the actor treats its children.
 func (p Props) WithSupervision(s supervision.Strategy) Props { p.strategy = s; return p }

@@ -9,7 +9,6 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
-	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
 // A renewal is a restart that somebody outside wants, because the code of an actor or its
@@ -145,10 +144,10 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	l := p.limits.withDefaults()
 	old := a.props.limits
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
-	a.props.args, a.props.limits, a.props.caps, a.props.children = p.args, l, p.caps, p.children
+	a.props.args, a.props.limits, a.props.children = p.args, l, p.children
+	a.props.caps, a.props.compiled, a.caps = p.caps, p.compiled, p.capabilities()
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
 	a.args = args
-	a.caps = capabilities{send: glob.CompilePaths(p.caps.Send), stop: glob.CompilePaths(p.caps.Stop)}
 	a.props.grants, a.attached = p.grants, attachedOf(p)
 	return before
 }
