@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -22,7 +21,7 @@ func (b *behaved) guarded(ctx *Context, f func() *abi.Failure) (failure *abi.Fai
 	defer func() {
 		if r := recover(); r != nil {
 			b.panicked = true
-			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: clip(string(debug.Stack()), abi.MaxReason), Turn: a.turns}
+			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: goStack(), Turn: a.turns}
 		}
 		if failure == nil {
 			failure = ctx.unrecorded

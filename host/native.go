@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -164,7 +163,7 @@ func (n *native) guarded(ctx *Context, f func() error) (failure *abi.Failure) {
 // goroutine.
 func (n *native) left(ctx *Context, r any) (failure *abi.Failure) {
 	if r != nil {
-		failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: clip(string(debug.Stack()), abi.MaxReason), Turn: ctx.actor.turns}
+		failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: goStack(), Turn: ctx.actor.turns}
 		n.now = nil
 	}
 	return n.let(ctx, failure)
