@@ -41,25 +41,27 @@ type actor struct {
 	typ    string // of its props
 
 	// For any goroutine.
-	account   account.Account // to read
-	life      life.Machine    // read only
-	holds     holds           // to read
-	begun     atomic.Bool     // the present incarnation has started; to read
-	killing   atomic.Bool     // an alarm is set that kills the turn
-	asleep    atomic.Bool     // a guest that has given its instance back; to read
-	done      atomic.Uint64   // turns until the last Run
-	counts    counters
-	startedAt atomic.Int64 // ns since 1970, 0: no incarnation has begun
-	number    atomic.Uint64
-	failed    atomic.Pointer[LastFailure]
-	box       box
-	sysq      systemQueue
-	gate      gate.Gate // its Policy
-	alarms    alarm.Board
-	replies   atomic.Int32 // handles that were not used yet
-	due       atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
-	tapped    atomic.Pointer[[]*tap]
-	rest      atomic.Int64 // see System.Rest
+	account    account.Account // to read
+	life       life.Machine    // read only
+	holds      holds           // to read
+	begun      atomic.Bool     // the present incarnation has started; to read
+	killing    atomic.Bool     // an alarm is set that kills the turn
+	asleep     atomic.Bool     // a guest that has given its instance back; to read
+	counted    atomic.Uint32   // see census
+	throughput int32           // fixed: messages before others get their turn; below 0: with a deadline
+	done       atomic.Uint64   // turns until the last Run
+	counts     counters
+	startedAt  atomic.Int64 // ns since 1970, 0: no incarnation has begun
+	number     atomic.Uint64
+	failed     atomic.Pointer[LastFailure]
+	box        box
+	sysq       systemQueue
+	gate       gate.Gate // its Policy
+	alarms     alarm.Board
+	replies    atomic.Int32 // handles that were not used yet
+	due        atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
+	tapped     atomic.Pointer[[]*tap]
+	rest       atomic.Int64 // see System.Rest
 
 	// Fixed when it is made, but for args, caps and the limits and capabilities of props, which a renewal changes between two
 	// incarnations; they are only read within Run.
@@ -72,32 +74,31 @@ type actor struct {
 	pool     *account.Pool         // it and all below it, or of an ancestor
 	member   family.Member[*actor] // of the parent's family
 
-	disp       *dispatch.Dispatcher // that its turns run on
-	throughput int                  // messages before others get their turn; below 0: with a deadline
-	behaviour  Behaviour
-	turn       interruptible // the behaviour, if its turns can be ended from outside
-	ctx        Context
-	super      supervisor.Supervisor[*actor]
-	asks       asks.Table
-	timers     timers.Set
-	receive    *timers.Receive
-	stash      stash.Stash
-	watch      watch.Set
-	restart    *restarting
-	turns      uint64
-	orders     uint64       // of the supervisor, carried out
-	cause      *abi.Failure // it waits for a decision about
-	reason     string       // why it stops
-	crash      *CrashedMail
-	taken      *taken     // bound questions; nil: none
-	keeping    *keeping   // nil: it has handed nothing on
-	kept       *keptState // nil: the parent is no keeper
-	ended      ending     // how it came to wait, or to stop
-	surplus    bool       // a guest that has an instance beyond the bound
-	crowded    bool       // the start was refused because there is no room
-	endings    bool       // runs end with something to do: kept, or surplus
-	renewals   int32      // that its supervisor has not dealt with
-	rnd        *rand.Rand
+	disp      *dispatch.Dispatcher // that its turns run on
+	behaviour Behaviour
+	turn      interruptible // the behaviour, if its turns can be ended from outside
+	ctx       Context
+	super     supervisor.Supervisor[*actor]
+	asks      asks.Table
+	timers    timers.Set
+	receive   *timers.Receive
+	stash     stash.Stash
+	watch     watch.Set
+	restart   *restarting
+	turns     uint64
+	orders    uint64       // of the supervisor, carried out
+	cause     *abi.Failure // it waits for a decision about
+	reason    string       // why it stops
+	crash     *CrashedMail
+	taken     *taken     // bound questions; nil: none
+	keeping   *keeping   // nil: it has handed nothing on
+	kept      *keptState // nil: the parent is no keeper
+	ended     ending     // how it came to wait, or to stop
+	surplus   bool       // a guest that has an instance beyond the bound
+	crowded   bool       // the start was refused because there is no room
+	endings   bool       // runs end with something to do: kept, or surplus
+	renewals  int32      // that its supervisor has not dealt with
+	rnd       *rand.Rand
 }
 
 // counters are what an actor has done, for any goroutine.
@@ -249,7 +250,7 @@ func (a *actor) random() *rand.Rand {
 func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	a.handleSystem(scr)
-	budget := a.throughput
+	budget := int(a.throughput)
 	if budget < 0 {
 		budget = a.timedSpell(scr)
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,13 +136,13 @@ func (s *System) closePools(ctx context.Context) {
 
 // dispatched gives a new actor its place.
 func (a *actor) dispatched() error {
-	a.disp, a.throughput = a.sys.disp, a.sys.cfg.throughput
+	a.disp, a.throughput = a.sys.disp, int32(min(a.sys.cfg.throughput, math.MaxInt32))
 	d := a.props.dispatch
 	if d == nil {
 		return nil
 	}
 	if d.throughput > 0 {
-		a.throughput = d.throughput
+		a.throughput = int32(d.throughput)
 	}
 	if d.deadline > 0 {
 		a.throughput = -a.throughput // Run looks at one number
@@ -182,7 +183,7 @@ func (a *actor) leaveThread() {
 // is left to handle in this spell is nothing, 0.
 func (a *actor) timedSpell(scr *scratch) int {
 	begun := a.Now()
-	for range -a.throughput {
+	for range int(-a.throughput) {
 		if a.box.nothing() || !a.open() || scr.w.Spent() || a.handleMessages(scr, 1) == 0 {
 			break
 		}

@@ -139,8 +139,19 @@ func (s *System) Info(ref Ref) (Info, error) {
 
 // AppendInfo appends what can be said of every actor now, /user and /system included, in no
 // particular order. What comes and goes meanwhile may be left out. No lock that a message
-// needs is held.
-func (s *System) AppendInfo(to []Info) []Info {
+// needs is held. Whoever adds up what actors have done takes [System.Census].
+func (s *System) AppendInfo(to []Info) []Info { return s.appendInfo(to, nil) }
+
+// Census is AppendInfo, and returns besides what the actors have done, by type, that have stopped and
+// are not among those appended: each is in one of the two. So the sums of both never go down from one
+// call to the next; /user and /system are of no type and stay out of them. Calls wait for each other.
+func (s *System) Census(to []Info) (infos []Info, ended map[string]TypeStats) {
+	ended = s.totals.count(func(c *census) { to = s.appendInfo(to, c) })
+	return to, ended
+}
+
+// appendInfo leaves out whoever a census does not count as living, if there is one.
+func (s *System) appendInfo(to []Info, c *census) []Info {
 	const together = 32
 	var batch [together]*actor
 	n := 0
@@ -164,6 +175,9 @@ func (s *System) AppendInfo(to []Info) []Info {
 		}
 	}
 	s.table.Each(func(a *actor) {
+		if c != nil && !c.meets(a) {
+			return
+		}
 		batch[n] = a
 		if n++; n == together {
 			flush()

@@ -384,9 +384,9 @@ func (a *actor) finishStop(scr *scratch) {
 	a.dropTimers(scr)
 	a.endGrace()
 	a.super.Close()
+	a.sys.totals.add(a) // before it leaves the table: it is in one of the two
 	a.sys.table.Remove(a.uid)
 	a.sys.recent.add(a.uid, a.path)
-	a.sys.totals.add(a)
 	if a.sys.cfg.tracer != nil {
 		a.sys.origins.take(a.uid)
 	}

@@ -68,7 +68,7 @@ func (g *guest) withOptions(p Props, options []byte) (Props, error) {
 // within reports what a guest may not choose for its child: more than it has itself.
 func (o *SpawnOptions) within(parent *actor) error {
 	l, d := parent.props.limits, o.Dispatcher
-	most := max(parent.throughput, -parent.throughput, parent.sys.cfg.throughput)
+	most := max(int(parent.throughput), -int(parent.throughput), parent.sys.cfg.throughput)
 	switch {
 	case o.MailboxLimits.Messages > l.Mailbox:
 		return fmt.Errorf("mailbox.messages: %d, but the parent's own mailbox holds %d, see limits.mailbox", o.MailboxLimits.Messages, l.Mailbox)

@@ -43,11 +43,15 @@ type totals struct {
 	crashes, restarts atomic.Uint64
 	ending, gone      atomic.Uint64 // actors that have begun their last step, and that have done it
 
-	mu    sync.Mutex
-	ended map[string]*TypeStats // of actors that have stopped
+	mu     sync.Mutex
+	ended  map[string]*TypeStats // of actors that have stopped
+	census *census               // that goes on; nil: none does
+
+	counting sync.Mutex // one census at a time
+	number   uint32     // of the last census; only whoever counts uses it
 }
 
-// add adds up an actor that has stopped.
+// add adds up an actor that is about to leave the table.
 func (t *totals) add(a *actor) {
 	if a.parent == nil {
 		return
@@ -55,43 +59,128 @@ func (t *totals) add(a *actor) {
 	a.done.Store(a.turns)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended == nil {
-		t.ended = map[string]*TypeStats{}
+	typeStats(&t.ended, a.props.typ).add(a)
+	if seen := a.counted.Swap(countedAsEnded); t.census != nil && seen != t.census.number {
+		typeStats(&t.census.ended, a.props.typ).add(a)
 	}
-	s := t.ended[a.props.typ]
-	if s == nil {
-		s = &TypeStats{}
-		t.ended[a.props.typ] = s
-	}
-	s.add(a)
 }
 
-// Stats takes a snapshot. It looks at every actor.
-func (s *System) Stats() Stats {
-	st := Stats{
-		Actors: s.table.Len(), Asleep: int(s.asleep.Load()), Crashes: s.totals.crashes.Load(), Restarts: s.totals.restarts.Load(),
-		Types: map[string]TypeStats{},
+// crashed counts a failure that was decided about. Its actor may have stopped meanwhile.
+func (t *totals) crashed(a *actor) {
+	t.crashes.Add(1)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a.counts.crashes.Add(1)
+	if a.counted.Load() == countedAsEnded {
+		typeStats(&t.ended, a.props.typ).Crashes++
 	}
+}
+
+// typeStats is the entry of a type, which it makes if need be.
+func typeStats(m *map[string]*TypeStats, typ string) *TypeStats {
+	if *m == nil {
+		*m = map[string]*TypeStats{}
+	}
+	s := (*m)[typ]
+	if s == nil {
+		s = &TypeStats{}
+		(*m)[typ] = s
+	}
+	return s
+}
+
+// copied is a copy of totals.
+func copied(m map[string]*TypeStats) map[string]TypeStats {
+	out := make(map[string]TypeStats, len(m))
+	for typ, t := range m {
+		out[typ] = *t
+	}
+	return out
+}
+
+// census counts every actor once, although actors go on, and stop, meanwhile: one that stops is either
+// met in the table before it is added up as ended, or not met at all. Which of the two it was stands in
+// actor.counted.
+type census struct {
+	number uint32
+	ended  map[string]*TypeStats // of the actors that it has not met and will not meet
+}
+
+// countedAsEnded is in actor.counted when the actor was added up. Other values are the number of the
+// last census that has met it.
+const countedAsEnded = ^uint32(0)
+
+// meets reports whether an actor of the table counts as living.
+func (c *census) meets(a *actor) bool {
+	for {
+		seen := a.counted.Load()
+		if seen == countedAsEnded {
+			return false
+		}
+		if a.counted.CompareAndSwap(seen, c.number) {
+			return true
+		}
+	}
+}
+
+// count calls f with a census, and returns what the actors have done that it has not met.
+func (t *totals) count(f func(*census)) (ended map[string]TypeStats) {
+	t.counting.Lock()
+	defer t.counting.Unlock()
+	if t.number++; t.number == countedAsEnded {
+		t.number = 1 // 0 is nobody's
+	}
+	c := &census{number: t.number, ended: map[string]*TypeStats{}}
+	t.mu.Lock()
+	for typ, e := range t.ended {
+		own := *e
+		c.ended[typ] = &own
+	}
+	t.census = c
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.census = nil
+		ended = copied(c.ended)
+	}()
+	f(c)
+	return nil
+}
+
+// Stats takes a snapshot. It looks at every actor. Totals never go down from one call to the next,
+// those of a type included: an actor that stops meanwhile counts once, as living or as stopped.
+func (s *System) Stats() Stats {
+	st := Stats{Actors: s.table.Len(), Asleep: int(s.asleep.Load()), Crashes: s.totals.crashes.Load(), Restarts: s.totals.restarts.Load()}
 	_, st.DeadLetters = s.dead.snapshot()
-	s.totals.mu.Lock()
-	for typ, t := range s.totals.ended {
+	living := map[string]*TypeStats{}
+	st.Types = s.totals.count(func(c *census) {
+		s.table.Each(func(a *actor) {
+			if a.parent == nil || !c.meets(a) {
+				return // a guardian is nobody's
+			}
+			t := typeStats(&living, a.props.typ)
+			t.Actors++
+			t.add(a)
+		})
+	})
+	for typ, t := range living {
+		t.join(st.Types[typ])
 		st.Types[typ] = *t
 	}
-	s.totals.mu.Unlock()
-	s.table.Each(func(a *actor) {
-		if a.parent == nil {
-			return // a guardian is nobody's
-		}
-		t := st.Types[a.props.typ]
-		t.Actors++
-		t.add(a)
-		st.Types[a.props.typ] = t
-	})
 	for _, t := range st.Types {
 		st.Turns += t.Turns
 		st.Fuel += t.Fuel
 	}
 	return st
+}
+
+// join adds what other actors of the type have done.
+func (t *TypeStats) join(others TypeStats) {
+	t.Turns += others.Turns
+	t.Crashes += others.Crashes
+	t.Restarts += others.Restarts
+	t.Fuel += others.Fuel
 }
 
 // Node is one actor in a snapshot of the tree.

@@ -104,8 +104,7 @@ func (p parentIn) Again(child *actor, r supervisor.Report) {
 // of the supervisors that it has reached.
 func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outcome) {
 	if !r.Again && !r.Escalated {
-		p.sys.totals.crashes.Add(1)
-		child.counts.crashes.Add(1)
+		p.sys.totals.crashed(child)
 	}
 	if p.sys.bus.quiet() {
 		return

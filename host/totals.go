@@ -23,14 +23,12 @@ type Totals struct {
 func (s *System) Totals() Totals {
 	t := Totals{
 		Actors: s.table.Len(), Asleep: int(s.asleep.Load()), Crashes: s.totals.crashes.Load(), Restarts: s.totals.restarts.Load(),
-		DeadLetters: s.dead.count(), Held: s.pool.Held(), Workers: s.disp.Stats().Workers, Ended: map[string]TypeStats{},
+		DeadLetters: s.dead.count(), Held: s.pool.Held(), Workers: s.disp.Stats().Workers,
 	}
 	t.HeldLimit, t.ActorLimit = s.pool.Bounds()
 	t.DeadReasons = s.dead.reasons()
 	s.totals.mu.Lock()
 	defer s.totals.mu.Unlock()
-	for typ, e := range s.totals.ended {
-		t.Ended[typ] = *e
-	}
+	t.Ended = copied(s.totals.ended)
 	return t
 }

@@ -13,7 +13,7 @@ type snapshot struct {
 	now    time.Time // by the system's
 	infos  []host.Info
 	oldest []int64                   // of each, ns
-	ended  map[string]host.TypeStats // before the walk, so that nobody is in both
+	ended  map[string]host.TypeStats // of actors that are not in infos
 
 	once  sync.Once // trees, when somebody asks for one
 	trees *grove
@@ -58,8 +58,7 @@ func (o *Observer) take() {
 	s.taken, s.now = time.Now(), o.sys.Clock().Now()
 	before := len(s.infos)
 	s.infos, s.oldest = s.infos[:0], s.oldest[:0]
-	s.ended = o.sys.Totals().Ended
-	s.infos = o.sys.AppendInfo(s.infos)
+	s.infos, s.ended = o.sys.Census(s.infos)
 	if len(s.infos) < before {
 		clear(s.infos[len(s.infos):before])
 	}
