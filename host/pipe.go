@@ -107,7 +107,7 @@ func (p Pipe) Send(v any, err error) error {
 
 // Go runs f in a goroutine of its own and sends what it returns. The context of f ends when the actor
 // has stopped, with the cause ErrStopped, or after the timeout, with ErrTimeout; in both cases f is
-// not waited for. A panic in f is a failure. The error says that the actor has gone, and f is not run then.
+// not waited for. A result that is there counts, also if the time is over by then. A panic in f is a failure. The error says that the actor has gone, and f is not run then.
 func (p Pipe) Go(f func(context.Context) (any, error)) error {
 	ended, forget, err := p.sys.WatchEnd(p.to)
 	if err != nil {
@@ -121,14 +121,15 @@ func (p Pipe) Go(f func(context.Context) (any, error)) error {
 		defer forget()
 		late, stop := p.late()
 		defer stop()
-		select {
-		case r := <-result:
+		r, why := first(result, late, ended)
+		switch why {
+		case nil:
 			_ = p.Send(r.v, r.err)
-		case <-late:
-			cancel(ErrTimeout)
-			_ = p.Send(nil, ErrTimeout)
-		case <-ended:
-			cancel(ErrStopped)
+		case ErrTimeout:
+			cancel(why)
+			_ = p.Send(nil, why)
+		default:
+			cancel(why)
 		}
 	}()
 	return nil
@@ -136,7 +137,8 @@ func (p Pipe) Go(f func(context.Context) (any, error)) error {
 
 // Answer sends what an ask ends with: the answer itself, with its headers, or a Failure. It waits in a
 // goroutine of its own, which gives the ask up when the actor has stopped, or after the
-// timeout. The error says that the actor has gone; the ask is given up then.
+// timeout. An answer that is there counts, also if the time is over by then. The error says that the actor has
+// gone; the ask is given up then.
 func (p Pipe) Answer(ask *Pending) error {
 	ended, forget, err := p.sys.WatchEnd(p.to)
 	if err != nil {
@@ -147,21 +149,44 @@ func (p Pipe) Answer(ask *Pending) error {
 		defer forget()
 		late, stop := p.late()
 		defer stop()
-		select {
-		case m := <-ask.Answer():
+		m, why := first(ask.Answer(), late, ended)
+		if why != nil {
+			ask.Cancel()
+		}
+		switch why {
+		case nil:
 			if err := m.Err(); err != nil {
 				_ = p.Send(nil, err)
 			} else {
 				_ = p.Send(Raw(m.Payload), nil)
 			}
-		case <-late:
-			ask.Cancel()
-			_ = p.Send(nil, ErrTimeout)
-		case <-ended:
-			ask.Cancel()
+		case ErrTimeout:
+			_ = p.Send(nil, why)
 		}
 	}()
 	return nil
+}
+
+// first waits for a result, until it is late, or the actor has ended. Of what is there when it looks
+// the result goes first, then the end, whatever was there before.
+func first[T any](result <-chan T, late, ended <-chan struct{}) (r T, why error) {
+	select {
+	case r = <-result:
+		return r, nil
+	case <-late:
+	case <-ended:
+	}
+	select {
+	case r = <-result:
+		return r, nil
+	default:
+	}
+	select {
+	case <-ended:
+		return r, ErrStopped
+	default:
+		return r, ErrTimeout
+	}
 }
 
 // late is when the timeout is over.
@@ -242,6 +267,7 @@ func (a *actor) answerPipe(uid abi.Ref, correlation uint64, r outcome) {
 type pipeDoor struct{ cancel context.CancelCauseFunc }
 
 func (d pipeDoor) ended(abi.Ref, string) bool { d.cancel(ErrGone); return true }
+func (d pipeDoor) shut() bool                 { d.cancel(ErrGone); return true }
 func (d pipeDoor) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
 	return DeadUnknown, ErrUnknown, false
 }
