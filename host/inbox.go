@@ -23,24 +23,29 @@ type Inbox struct {
 	queue   []Message
 	asked   map[uint64]*asks.Answerers // who may answer, by correlation
 	waiting map[uint64][]abi.Ref       // handles to be told when such an ask is over
-	over    []abi.Ref                  // handles that are to be told now
+	told    []abi.Ref                  // handles that are to be told now
 	watched map[abi.Ref]Ref
 	ready   chan struct{} // holds a token while the queue is not empty
 	closed  bool
+	done    chan struct{} // closed with it
 }
 
 // DefaultInbox is how many messages an inbox keeps unless it is told otherwise.
 const DefaultInbox = 1000
 
 // Inbox makes an inbox for size messages, DefaultInbox if it is not above 0. What does not
-// fit is a dead letter; news of watched actors always fit. Close it in the end.
+// fit is a dead letter; news of watched actors always fit. Close it in the end. The end of the
+// system closes it, too, but for what it has received by then.
 func (s *System) Inbox(size int) *Inbox {
 	if size <= 0 {
 		size = DefaultInbox
 	}
-	i := &Inbox{sys: s, size: size, asked: map[uint64]*asks.Answerers{}, watched: map[abi.Ref]Ref{}, ready: make(chan struct{}, 1)}
+	i := &Inbox{sys: s, size: size, asked: map[uint64]*asks.Answerers{}, watched: map[abi.Ref]Ref{}, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	i.ref = Ref{s.outside.newRef(), s.tempPath()}
 	s.outside.put(i.ref.uid, (*inboxDoor)(i))
+	if s.outside.closed.Load() && s.outside.remove(i.ref.uid) {
+		(*inboxDoor)(i).shut()
+	}
 	return i
 }
 
@@ -98,25 +103,24 @@ func (i *Inbox) Forget(correlation uint64) {
 // answered ends an ask. mu is held; who holds no lock at all calls tell then.
 func (i *Inbox) answered(correlation uint64) {
 	delete(i.asked, correlation)
-	i.over = append(i.over, i.waiting[correlation]...)
+	i.told = append(i.told, i.waiting[correlation]...)
 	delete(i.waiting, correlation)
 }
 
 // Receive takes the next message, and waits for one if there is none. The error is
-// the context's, wrapped in ErrTimeout, or ErrClosed.
+// the context's, wrapped in ErrTimeout, or ErrClosed when the inbox was closed or the system has ended.
 func (i *Inbox) Receive(ctx context.Context) (Message, error) {
 	for {
 		if m, ok := i.TryReceive(); ok {
 			return m, nil
 		}
-		i.mu.Lock()
-		closed := i.closed
-		i.mu.Unlock()
-		if closed {
-			return Message{}, ErrClosed
-		}
 		select {
 		case <-i.ready:
+		case <-i.done: // what has come before is received still
+			if m, ok := i.TryReceive(); ok {
+				return m, nil
+			}
+			return Message{}, ErrClosed
 		case <-ctx.Done():
 			return Message{}, fmt.Errorf("%w: %w", ErrTimeout, ctx.Err())
 		}
@@ -143,6 +147,10 @@ func (i *Inbox) TryReceive() (Message, bool) {
 // Sender it is, behind all that it has sent. One that has ended already counts.
 func (i *Inbox) Watch(ref Ref) {
 	i.mu.Lock()
+	if i.watched == nil {
+		i.mu.Unlock()
+		return // closed
+	}
 	i.watched[ref.uid] = ref
 	i.mu.Unlock()
 	c := i.sys.table.Get(ref.uid)
@@ -178,8 +186,17 @@ func (i *Inbox) Close() {
 			c.post(nil, sysMsg{kind: sysUnwatch, ref: i.ref.uid})
 		}
 	}
-	i.closed, i.queue, i.watched, i.asked = true, nil, nil, nil
-	i.signal()
+	i.queue, i.watched = nil, nil
+	i.close()
+}
+
+// close has nothing more come in. mu is held.
+func (i *Inbox) close() {
+	i.asked = nil
+	if !i.closed {
+		i.closed = true
+		close(i.done)
+	}
 }
 
 // put takes a message in. mu is held.
@@ -260,16 +277,28 @@ func (d *inboxDoor) ended(of abi.Ref, reason string) bool {
 }
 func (d *inboxDoor) expire(int64) bool { return false }
 
+// shut implements outsider: asks that are open end as others do.
+func (d *inboxDoor) shut() bool {
+	i := (*Inbox)(d)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, c := range slices.Sorted(maps.Keys(i.asked)) {
+		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: c, err: ErrStopped, Payload: appendText(nil, ErrStopped.Error())})
+	}
+	i.close()
+	return true
+}
+
 // left returns all handles: the inbox is closed.
 func (d *inboxDoor) left() []abi.Ref {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	all := i.over
+	all := i.told
 	for _, c := range slices.Sorted(maps.Keys(i.waiting)) {
 		all = append(all, i.waiting[c]...)
 	}
-	i.waiting, i.over = nil, nil
+	i.waiting, i.told = nil, nil
 	return all
 }
 
@@ -297,10 +326,10 @@ func (d *inboxDoor) observe(correlation uint64, handle abi.Ref) bool {
 func (d *inboxDoor) tell() {
 	i := (*Inbox)(d)
 	i.mu.Lock()
-	over := i.over
-	i.over = nil
+	told := i.told
+	i.told = nil
 	i.mu.Unlock()
-	for _, handle := range over {
+	for _, handle := range told {
 		i.sys.outside.abandoned(handle)
 	}
 }

@@ -17,7 +17,10 @@ var restartedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "restarted b
 // a decision gets this one; one that is about to stop, or to be restarted in order with its
 // group, stays as it is. A turn that goes on for longer than Config.WithStopGrace is killed.
 // What is sent to the actor after Restart has returned waits for the next incarnation, also where it is
-// restarted in order and its turn comes later. Orders that come before the supervisor has acted are one. The supervisor acts when its own turn is over,
+// restarted in order and its turn comes later. Orders that come before the supervisor has acted are one, and of
+// many that wait for an actor that is busy neighbours may be carried out as one, even if it has crashed or wanted to
+// stop in between: n orders are 1 to n restarts in Info.Restarts and Info.Incarnation, and the last one begins behind
+// the last order. The supervisor acts when its own turn is over,
 // and until then the actor handles nothing: a supervisor in Go must not wait for it within its turn. It
 // fails with ErrUnknown, also for /user and /system.
 func (s *System) Restart(ref Ref) error {

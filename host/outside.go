@@ -45,6 +45,8 @@ type outsider interface {
 	ended(of abi.Ref, reason string) (over bool)
 	// expire says what time it is.
 	expire(now int64) (over bool)
+	// shut says that the system has ended.
+	shut() (over bool)
 	// left is called when it has been taken out, once and without the lock: it may belong to
 	// somebody else afterwards. It returns the handles that are to be told that it is over.
 	left() []abi.Ref
@@ -165,18 +167,6 @@ func (s *System) message(e *mailbox.Envelope) Message {
 	return m
 }
 
-// endWaiter waits for an actor's end.
-type endWaiter struct{ c chan struct{} }
-
-func (f endWaiter) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
-	return DeadUnknown, ErrUnknown, false
-}
-func (f endWaiter) fail(uint64, abi.Ref, error) bool  { return false }
-func (f endWaiter) delegate(uint64, abi.Ref, abi.Ref) {}
-func (f endWaiter) ended(abi.Ref, string) bool        { close(f.c); return true }
-func (f endWaiter) expire(int64) bool                 { return false }
-func (f endWaiter) left() []abi.Ref                   { return nil }
-
 // sweeper ends asks without a deadline of their own, so that none waits for ever.
 type sweeper struct {
 	armed atomic.Bool // asks that are entered now will be looked at, or the system ends
@@ -230,8 +220,8 @@ func (o *outsiders) expire(s *System) {
 	}
 }
 
-// close ends all asks that wait: nobody is left to answer, and nobody looks at their time any more. One
-// that is entered meanwhile is seen here, or sees that it is too late.
+// close ends all that wait: nobody is left to answer or to ask, and nobody looks at their time any more. Who
+// is entered meanwhile is seen here, or sees that it is too late.
 func (o *outsiders) close() {
 	o.closed.Store(true)
 	w := &o.sweep
@@ -243,18 +233,17 @@ func (o *outsiders) close() {
 	w.mu.Unlock()
 	for i := range o.shards {
 		sh := &o.shards[i]
-		var gone []*promise
+		var gone []outsider
 		sh.mu.Lock()
 		for uid, x := range sh.open {
-			if p, ok := x.(*promise); ok {
-				p.refuse(ErrStopped)
+			if x.shut() {
 				delete(sh.open, uid)
-				gone = append(gone, p)
+				gone = append(gone, x)
 			}
 		}
 		sh.mu.Unlock()
-		for _, p := range gone {
-			o.tell(p)
+		for _, x := range gone {
+			o.tell(x)
 		}
 	}
 }

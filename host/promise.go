@@ -80,6 +80,7 @@ func (p *promise) fail(_ uint64, target abi.Ref, err error) bool {
 
 func (p *promise) delegate(_ uint64, from, to abi.Ref) { p.asked.Delegate(from, to) }
 func (p *promise) ended(abi.Ref, string) bool          { return false }
+func (p *promise) shut() bool                          { p.refuse(ErrStopped); return true }
 
 func (p *promise) expire(now int64) bool {
 	if !p.patience.swept || p.patience.due > now {

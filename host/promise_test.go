@@ -151,9 +151,11 @@ func TestCloseEndsAsks(t *testing.T) {
 		if err := s.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		go inbox() // takes it even now
+		if _, err := s.Ask(ctx, in.Ref(), 1); !errors.Is(err, ErrUnknown) { // it has ended with the system
+			t.Error(err)
+		}
 		late := time.After(10 * time.Second)
-		for range 4 {
+		for range 3 {
 			select {
 			case err := <-ended:
 				if !errors.Is(err, ErrStopped) {

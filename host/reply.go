@@ -57,7 +57,7 @@ func (r *Reply) Send(v any) error { return r.send(abi.KindReply, v) }
 func (r *Reply) Fail(reason string) error { return r.send(abi.KindReplyError, reason) }
 
 // Gone is closed when nobody waits for the answer any more: the asker has ended, or has
-// given up, or was answered by somebody else.
+// given up, or was answered by somebody else, or the system has ended.
 func (r *Reply) Gone() <-chan struct{} { return r.gone }
 
 // Context ends when Gone is closed, with the cause [ErrGone]. It has the values of
@@ -112,6 +112,8 @@ func (d *replyDoor) ended(abi.Ref, string) bool {
 	d.after = nil
 	return true
 }
+
+func (d *replyDoor) shut() bool { return d.ended(0, "") }
 
 func (d *replyDoor) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
 	return DeadUnknown, ErrUnknown, false

@@ -129,22 +129,24 @@ func (s *System) AskRetry(ctx context.Context, to Ref, v any, r Retry) (Message,
 		if s.time.now()+int64(wait) >= until.due {
 			return m, &RetryError{n, err}
 		}
-		if !s.pause(ctx, wait) {
-			return m, &RetryError{n, errors.Join(err, ctx.Err())}
+		if over := s.pause(ctx, wait); over != nil {
+			return m, &RetryError{n, errors.Join(err, over)}
 		}
 	}
 }
 
-// pause waits by the system's clock; false if ctx ends before.
-func (s *System) pause(ctx context.Context, d time.Duration) bool {
+// pause waits by the system's clock. It fails if ctx or the system ends before.
+func (s *System) pause(ctx context.Context, d time.Duration) error {
 	over := make(chan struct{})
 	t := s.cfg.clock.AfterFunc(d, func() { close(over) })
 	defer t.Stop()
 	select {
 	case <-over:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return ctx.Err()
+	case <-s.done:
+		return ErrStopped
 	}
 }
 

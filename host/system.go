@@ -36,6 +36,7 @@ type System struct {
 	disp         *dispatch.Dispatcher
 	table        directory.Table[actor]
 	outside      outsiders
+	ends         ends
 	recent       recents
 	lookouts     lookouts
 	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
@@ -283,34 +284,6 @@ func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// Ended returns a channel that is closed when the actor has stopped. It fails
-// with ErrUnknown if it has stopped already, or never was. Who may want to know it no longer takes
-// [System.WatchEnd].
-func (s *System) Ended(ref Ref) (<-chan struct{}, error) {
-	c, _, err := s.WatchEnd(ref)
-	return c, err
-}
-
-// WatchEnd is Ended for who may want to know it no longer, and calls forget then, more than once if need
-// be: else what waits for the end of an actor that lives long is kept for as long.
-func (s *System) WatchEnd(ref Ref) (ended <-chan struct{}, forget func(), err error) {
-	a := s.table.Get(ref.uid)
-	if a == nil {
-		return nil, nil, ErrUnknown
-	}
-	uid, f := s.outside.newRef(), endWaiter{make(chan struct{})}
-	s.outside.put(uid, f)
-	if !a.post(nil, sysMsg{kind: sysWatch, ref: uid, once: true}) {
-		s.outside.remove(uid)
-		return nil, nil, ErrUnknown
-	}
-	return f.c, func() {
-		if s.outside.remove(uid) {
-			a.post(nil, sysMsg{kind: sysUnwatch, ref: uid})
-		}
-	}, nil
-}
-
 // Subscribe delivers the events that filter lets pass (all if it is nil), as many
 // as the buffer holds; see [Subscription]. The filter is called by workers: it
 // must be quick and safe for concurrent use.
@@ -373,7 +346,6 @@ func (s *System) Close(ctx context.Context) error {
 		err = errors.Join(err, failed)
 	}
 	s.awake.Close()
-	s.outside.close()
 	s.bus.close()
 	s.logging.Wait()
 	return err
@@ -425,6 +397,7 @@ func (s *System) guardianStopped(a *actor) {
 		return
 	}
 	s.bus.publish(Event{Kind: EventTerminated, Time: s.cfg.clock.Now()})
+	s.outside.close()
 	close(s.done)
 }
 
