@@ -87,7 +87,42 @@ func (w *world) meddler(path string, a *bundle.Actor) func(host.MailboxLimits) h
 // Hosted implements host.HostedMailbox.
 func (m *meddler) Hosted(h host.MailboxHost) {
 	m.host = h
-	m.HostedMailbox.Hosted(h)
+	m.HostedMailbox.Hosted(droppedBy{h, m})
+}
+
+// droppedBy is the actor as the mailbox behind the meddler sees it.
+type droppedBy struct {
+	host.MailboxHost
+	meddler *meddler
+}
+
+// Dropped implements host.MailboxHost.
+func (d droppedBy) Dropped(e *host.Envelope, why host.DeadReason) {
+	d.meddler.spare(e)
+	d.MailboxHost.Dropped(e, why)
+}
+
+// spare forgets that the actor is to fail instead of a message that leaves the mailbox another way: its
+// envelope will be another message's.
+func (m *meddler) spare(e *host.Envelope) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.doomed, e)
+}
+
+// Pop implements host.Mailbox.
+func (m *meddler) Pop() *host.Envelope {
+	e := m.HostedMailbox.Pop()
+	m.spare(e)
+	return e
+}
+
+// Close implements host.Mailbox.
+func (m *meddler) Close(drain func(*host.Envelope)) {
+	m.HostedMailbox.Close(func(e *host.Envelope) {
+		m.spare(e)
+		drain(e)
+	})
 }
 
 func (m *meddler) add(f *fault) {
@@ -172,9 +207,7 @@ func (m *meddler) Push(e *host.Envelope) error {
 	m.doomed[e] = f
 	m.mu.Unlock()
 	if err := m.HostedMailbox.Push(e); err != nil {
-		m.mu.Lock()
-		delete(m.doomed, e)
-		m.mu.Unlock()
+		m.spare(e)
 		return err
 	}
 	m.letPassed()

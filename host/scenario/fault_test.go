@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
 // eager is a mailbox whose messages are handled at once, by another worker: their envelopes are used again
@@ -65,4 +66,64 @@ func TestEnvelopesAreUsedAgain(t *testing.T) {
 	came()
 	push(second, 4)
 	came(4, 3)
+}
+
+// dropping is an actor whose mailbox has given messages up.
+type dropping struct{ dropped []uint64 }
+
+func (d *dropping) Dropped(e *host.Envelope, _ host.DeadReason) {
+	d.dropped = append(d.dropped, e.Correlation)
+}
+func (d *dropping) Reserve(int64, bool) error { return nil }
+
+// A message instead of which the actor was to fail leaves the mailbox another way: the one that comes in the
+// same envelope later is handled.
+func TestTheDoomedAreForgottenWithTheirMessage(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		leave func(m *meddler, other *host.Envelope) error
+		left  int
+	}{
+		{"dropped by the next one", func(m *meddler, other *host.Envelope) error { return m.Push(other) }, 1},
+		{"given up while the actor waits for its restart", func(m *meddler, _ *host.Envelope) error { m.Trim(0); return nil }, 1},
+		{"taken without a look", func(m *meddler, _ *host.Envelope) error { m.Pop(); return nil }, 0},
+	} {
+		w := &world{clock: host.NewVirtualClock(time.Time{})}
+		var err error
+		if w.sys, err = host.New(host.NewConfig("test").WithManual().WithClock(w.clock)); err != nil {
+			t.Fatal(err)
+		}
+		defer w.sys.Close(t.Context())
+		box := mailbox.New(mailbox.DropOldest).Make(host.MailboxLimits{Messages: 1, Bytes: 1 << 20}).(host.HostedMailbox)
+		m, owner := &meddler{HostedMailbox: box, path: "/user/a", world: w, doomed: map[*host.Envelope]*fault{}}, &dropping{}
+		m.Hosted(owner)
+		used, other := &host.Envelope{Kind: abi.KindMessage, Correlation: 1}, &host.Envelope{Kind: abi.KindMessage, Correlation: 2}
+		m.add(&fault{verb: "crash", left: 1})
+		if err := m.Push(used); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.doomed) != 1 {
+			t.Fatalf("%s: %d doomed", c.name, len(m.doomed))
+		}
+		if err := c.leave(m, other); err != nil {
+			t.Fatal(err)
+		}
+		if len(owner.dropped) != c.left {
+			t.Errorf("%s: %d dropped", c.name, owner.dropped)
+		}
+		*used = host.Envelope{Kind: abi.KindMessage, Correlation: 3}
+		if err := m.Push(used); err != nil {
+			t.Fatal(err)
+		}
+		if e := m.Peek(); e == nil || e.Correlation != 3 {
+			t.Errorf("%s: %+v is taken for the message before", c.name, e)
+		}
+		m.add(&fault{verb: "crash", left: 1})
+		if err := m.Push(other); err != nil {
+			t.Fatal(err)
+		}
+		if m.Close(func(*host.Envelope) {}); len(m.doomed) != 0 {
+			t.Errorf("%s: %d are remembered behind the end", c.name, len(m.doomed))
+		}
+	}
 }
