@@ -177,6 +177,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.behaviour = p.make(a)
 	a.turn, _ = a.behaviour.(interruptible)
 	a.task.Init(a)
+	a.task.Join(&a.tree.turns)
 	if err := a.dispatched(); err != nil {
 		a.closeAccount()
 		return nil, err

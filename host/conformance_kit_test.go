@@ -216,6 +216,7 @@ func rec(kind, flag byte, commands []byte) []byte {
 const (
 	flagTrap = 1 << iota // it traps then
 	flagLast             // the turn is the last one of a batch
+	flagSpin             // it computes for some slices before
 )
 
 // lastOf is flagLast if a batch must not go on after these commands.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
 // Who guesses refs is found out: what the actors of a tree below /user send to refs that
@@ -24,7 +25,8 @@ const (
 
 // tree is what the actors below one child of /user have in common.
 type tree struct {
-	pool   account.Pool // of the bytes that are held for them, unless no bound is set
+	pool   account.Pool   // of the bytes that are held for them, unless no bound is set
+	turns  dispatch.Group // who has had how much of the processors
 	mu     sync.Mutex
 	strays float64 // in the bucket
 	at     int64   // when it was last looked at, ns

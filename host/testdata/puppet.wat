@@ -1,6 +1,7 @@
 ;; Does what it is told: its arguments and the payload of every message are a byte string of records, each of them
 ;;   kind (1 byte), flag (1 byte), n (2 bytes, little-endian), n bytes of commands
-;; kind 0 writes the commands to the outbox; flag 1 traps then, flag 2 makes the turn the last one of the batch. 255 adds
+;; kind 0 writes the commands to the outbox; flag 1 traps then, flag 2 makes the turn the last one of the batch, flag 4
+;; goes round a loop of loads 300,000 times before. 255 adds
 ;; the flag to a counter; 254 answers with the counter; any other kind keeps the commands, and what the flag says, for
 ;; envelopes of that kind. build.sh makes two modules of it: puppet.wasm has one envelope in each call; for
 ;; puppet_batching.wasm puppet_batching.tail, which asks for further ones, replaces the last function.
@@ -55,7 +56,13 @@
   (func $write (param $from i32) (param $n i32)
     (memory.copy (global.get $out) (local.get $from) (local.get $n))
     (global.set $out (i32.add (global.get $out) (local.get $n))))
+  (func $spin
+    (local $i i32) (local $p i32)
+    (loop $l
+      (local.set $p (i32.load (local.get $p))) ;; there is 0
+      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 300000)))))
   (func $perform (param $from i32) (param $n i32) (param $flag i32)
+    (if (i32.and (local.get $flag) (i32.const 4)) (then (call $spin)))
     (call $write (local.get $from) (local.get $n))
     (if (i32.and (local.get $flag) (i32.const 1)) (then (unreachable)))
     (global.set $last (i32.or (global.get $last) (i32.and (local.get $flag) (i32.const 2)))))

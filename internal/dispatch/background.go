@@ -10,9 +10,12 @@ import (
 // their next slice, and heavy tasks that wait to begin. Who has had little comes first:
 // see next. Everything in it is guarded by Dispatcher.mu.
 type background struct {
-	levels [levels]level
+	levels [2 * levels]level    // the second half is of greedy groups
 	stamp  uint64               // of the seat taken last
 	aged   linked.List[*Worker] // those that compute a heavy task, the one that has done so longest first
+	busy   uint32               // groups with a seat
+	groups window               // busy
+	tasks  window               // all seats
 }
 
 // levels is how many there are: on level n are those that have had 2^(n-1) slices and less than twice as
@@ -91,14 +94,34 @@ func (d *Dispatcher) sit(t *Task, w *Worker) {
 		had += w.spent / slice
 	}
 	s.worker, s.level, s.stamp = w, levelOf(had), d.back.stamp
-	d.back.listOf(s).PushBack(&s.place)
 	d.queued.Add(1)
+	if g := t.group; g != nil {
+		d.rollAll(g)
+		d.joins(g)
+		if d.greedy(g) {
+			s.level += levels
+		}
+	}
+	d.back.listOf(s).PushBack(&s.place)
 }
 
 // leave gives a seat up. d.mu is held.
 func (d *Dispatcher) leave(s *seat) {
 	d.back.listOf(s).Remove(&s.place)
 	d.queued.Add(-1)
+	if g := s.task.group; g != nil {
+		d.parts(g)
+	}
+}
+
+// granted counts a slice that t gets, which has given its seat up. d.mu is held.
+func (d *Dispatcher) granted(t *Task) {
+	if g := t.group; g != nil {
+		d.rollAll(g)
+		g.now.grants++
+	}
+	d.turns.Add(1)
+	d.tokens++
 }
 
 // pushBack queues a heavy task for a token.
@@ -139,8 +162,7 @@ func (d *Dispatcher) grantToken() {
 func (d *Dispatcher) grantRun(s *seat) {
 	w := s.worker
 	d.leave(s)
-	d.turns.Add(1)
-	d.tokens++
+	d.granted(s.task)
 	w.token = true
 	w.wakeup <- struct{}{}
 }
@@ -149,8 +171,7 @@ func (d *Dispatcher) grantRun(s *seat) {
 func (d *Dispatcher) grantTask(s *seat) {
 	t := s.task
 	d.leave(s)
-	d.turns.Add(1)
-	d.tokens++
+	d.granted(t)
 	d.detached++
 	d.employ(runHeavy, t)
 }
