@@ -123,13 +123,23 @@ func TestAFloodOfCancelledAsks(t *testing.T) {
 }
 
 // Patterns that take long to compare with names that do: they are refused, and who starts actors under such
-// names pays for those that are left.
+// names pays for those that its own tree has. How many others there are does not show in what it pays.
 func TestStartsPayForLookouts(t *testing.T) {
 	name := strings.Repeat("a", abi.MaxName)
-	for _, behind := range []int{mostBehindStar - 1, abi.MaxName / 2} {
-		t.Run(fmt.Sprint(behind), func(t *testing.T) {
+	for _, c := range []struct {
+		behind int
+		own    bool
+	}{{mostBehindStar - 1, true}, {mostBehindStar - 1, false}, {abi.MaxName / 2, true}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			l := newStage(t, nil)
-			g := l.spawn("guest", puppet(t))
+			kids := []Child{{"guest", puppet(t)}}
+			for i := range mostLookoutsOfTree / mostLookouts {
+				kids = append(kids, Child{fmt.Sprint("watcher", i), puppet(t)})
+			}
+			top := Func(func(*Context, Message) error { return nil })
+			l.spawn("top", top.WithChildren(kids...))
+			l.spawn("others", top.WithChildren(kids...))
+			g := lookup(t, l.System, "/user/top/guest")
 			spawn := func(number uint64, name string) (cost uint64, took time.Duration) {
 				t.Helper()
 				before, began := must(l.Info(g))(t).Fuel, time.Now()
@@ -140,23 +150,30 @@ func TestStartsPayForLookouts(t *testing.T) {
 				}
 				return cost, took
 			}
+			where := "others"
+			if c.own {
+				where = "top"
+			}
 			before, usual := spawn(0, name)
-			for i := range mostLookoutsOfTree / mostLookouts {
+			for _, k := range kids[1:] {
 				var orders [][]byte
 				for j := range mostLookouts {
-					orders = append(orders, abi.AppendWatch(nil, 0, fmt.Sprint("+/user/guest/*", strings.Repeat("a", behind-1), j)))
+					orders = append(orders, abi.AppendWatch(nil, 0, fmt.Sprint("+/user/top/guest/*", strings.Repeat("a", c.behind-1), j)))
 				}
-				w := l.spawn(fmt.Sprint("watcher", i), puppet(t))
-				l.say(w, script(now(orders...)))
+				l.say(lookup(t, l.System, "/user/"+where+"/"+k.Name), script(now(orders...)))
 			}
 			n := l.lookouts.n.Load()
-			after, took := spawn(1, name[:abi.MaxName-1])
+			after, took := spawn(1, "b"+name[:abi.MaxName-1])
 			t.Logf("%d patterns: %d units, %v; before %d, %v", n, after, took, before, usual)
 			switch {
-			case behind > mostBehindStar && n != 0:
+			case c.behind > mostBehindStar && n != 0:
 				t.Error("they are not refused")
-			case behind <= mostBehindStar && after < before+uint64(n)*uint64(len(name)*behind):
+			case c.behind <= mostBehindStar && n != mostLookoutsOfTree:
+				t.Errorf("%d patterns, there are to be %d", n, mostLookoutsOfTree)
+			case c.behind <= mostBehindStar && c.own && after < before+uint64(n)*uint64(len(name)*c.behind):
 				t.Error("they are not paid for")
+			case !c.own && after != before:
+				t.Errorf("what others look out for costs %d units", int64(after-before))
 			}
 		})
 	}

@@ -35,9 +35,12 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 		var f *abi.Failure
 		switch {
 		case cmd.Op == abi.OpSpawn:
-			units := g.actor.sys.lookouts.cost(g.actor.elements, string(cmd.Name)) + costOption*uint64(len(cmd.Options))
-			if units != 0 {
+			own, others := g.actor.sys.lookouts.cost(g.actor, string(cmd.Name))
+			if units := own + costOption*uint64(len(cmd.Options)); units != 0 {
 				f = x.Charge(units)
+			}
+			if f == nil && others != 0 { // which must not show in what it has spent
+				f = x.Pass(others)
 			}
 		case cmd.ToPath == nil:
 			if cmd.Op == abi.OpForward {

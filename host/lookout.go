@@ -139,28 +139,39 @@ func behindStar(element string) int {
 	return len(rest)
 }
 
-// cost is what it takes to tell of an actor with a name below others, in fuel.
-func (l *lookouts) cost(above []string, name string) (units uint64) {
+// cost is what it takes to tell of an actor with a name that another one starts, in fuel: of that which actors of
+// its own tree look out for, and of the rest, of which it must not learn how much it is.
+func (l *lookouts) cost(parent *actor, name string) (own, others uint64) {
 	if l.n.Load() == 0 {
-		return 0
+		return 0, 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, x := range l.list {
-		units += sandbox.CostNode
-		if len(x.at) != len(above)+1 {
-			continue
+		if units := x.cost(parent.elements, name); x.watcher.tree == parent.tree {
+			own += units
+		} else {
+			others += units
 		}
-		for i, e := range x.at {
-			s := name
-			if i < len(above) {
-				s = above[i]
-			}
-			if glob.HasMeta(e) {
-				units += costCompared * uint64(len(s)*(1+behindStar(e)))
-			} else if e != s {
-				break
-			}
+	}
+	return own, others
+}
+
+// cost is what comparing takes.
+func (x *lookout) cost(above []string, name string) (units uint64) {
+	units = sandbox.CostNode
+	if len(x.at) != len(above)+1 {
+		return units
+	}
+	for i, e := range x.at {
+		s := name
+		if i < len(above) {
+			s = above[i]
+		}
+		if glob.HasMeta(e) {
+			units += costCompared * uint64(len(s)*(1+behindStar(e)))
+		} else if e != s {
+			break
 		}
 	}
 	return units
