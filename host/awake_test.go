@@ -238,3 +238,48 @@ func TestMostAwakeWithSeveralWorkers(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// Guests that cannot sleep, because they have changed a table, count: others have so much less room, before and after
+// the time in which they are idle.
+func TestThoseThatCannotSleepCount(t *testing.T) {
+	const most, stuck, many = 8, 5, 30
+	engine := newEngine(t)
+	brute := Guest(load(t, engine, "testdata/brute.wasm"), "brute")
+	l := newCrowdedLab(t, most, supervision.Default(), func(c Config) Config { return c.WithIdleAfter(time.Minute) })
+	var all []Ref
+	for i := range stuck {
+		all = append(all, l.spawn(fmt.Sprint("stuck", i), brute))
+		l.tell(all[i], order(verbTable, 10, nil))
+	}
+	var small []Ref
+	for i := range many {
+		small = append(small, l.spawn(fmt.Sprint("small", i), puppet(t)))
+	}
+	for round := range 3 {
+		for i, r := range small {
+			_ = l.Tell(r, script())
+			if n := l.drawnOut(); n > most {
+				t.Fatalf("round %d, after %d: %d are awake", round, i, n)
+			}
+		}
+		if n := l.awakeGuests(); n != most {
+			t.Errorf("round %d: %d are awake, %d may be", round, n, most)
+		}
+		l.pass(2 * time.Minute) // who is idle is asked to sleep
+		l.pass(2 * time.Minute)
+		if n := l.awakeGuests(); n != stuck {
+			t.Errorf("round %d: %d are awake in the end", round, n)
+		}
+	}
+	for _, r := range all {
+		l.Stop(r)
+	}
+	l.run()
+	for _, r := range small {
+		_ = l.Tell(r, script())
+		l.run()
+	}
+	if n := l.awakeGuests(); n != most {
+		t.Errorf("%d are awake when those have gone", n)
+	}
+}

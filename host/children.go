@@ -20,7 +20,30 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 	if name != "" && !abi.ValidName([]byte(name)) {
 		return nil, badName(name)
 	}
-	m, refusal, err := a.super.Family.Adopt(name, a.props.limits.Children, func(name string) (*family.Member[*actor], error) {
+	m, refusal, err := a.enroll(scr, name, p, uid)
+	for i := 0; err != nil && i < mostPutAway && a.sys.makeRoom(nil, err); i++ { // not under the family's lock
+		m, refusal, err = a.enroll(scr, name, p, uid)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case refusal == family.Closed:
+		return nil, ErrStopped
+	case refusal == family.Full:
+		return nil, ErrTooManyChildren
+	case refusal == family.Taken:
+		return nil, ErrNameTaken
+	}
+	if a.sys.lookouts.n.Load() != 0 {
+		a.sys.lookouts.born(scr, m.Child)
+	}
+	m.Child.post(scr, sysMsg{kind: sysStart})
+	return m.Child, nil
+}
+
+// enroll makes the child, and the system knows it.
+func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*family.Member[*actor], family.Refusal, error) {
+	return a.super.Family.Adopt(name, a.props.limits.Children, func(name string) (*family.Member[*actor], error) {
 		child, err := newActor(a.sys, a, name, uid, p)
 		if err != nil {
 			return nil, err
@@ -37,21 +60,6 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 		child.member.Child = child
 		return &child.member, nil
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case refusal == family.Closed:
-		return nil, ErrStopped
-	case refusal == family.Full:
-		return nil, ErrTooManyChildren
-	case refusal == family.Taken:
-		return nil, ErrNameTaken
-	}
-	if a.sys.lookouts.n.Load() != 0 {
-		a.sys.lookouts.born(scr, m.Child)
-	}
-	m.Child.post(scr, sysMsg{kind: sysStart})
-	return m.Child, nil
 }
 
 // startChildren starts those that the props name, unless they have survived.

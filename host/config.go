@@ -128,8 +128,9 @@ func (c Config) WithIdleAfter(d time.Duration) Config { c.idleAfter = max(d, 0);
 // WithMostAwake sets how many guests have an instance at most: who wakes or starts beyond it
 // puts one to sleep that was not used lately, before it gets its own. Where all are busy those
 // whose turns are under way come on top, and sleep when their turns have ended. A guest that
-// cannot sleep (see docs/architecture/images.md) does not count; for a limit on all see
-// runtime.Config.WithMaxInstances. 0 is no bound.
+// cannot sleep (see docs/architecture/images.md) counts, and leaves so much less for others; it
+// has its instance beyond the bound, too: for a limit on all see runtime.Config.WithMaxInstances.
+// 0 is no bound.
 func (c Config) WithMostAwake(n int) Config { c.mostAwake = max(n, 0); return c }
 
 // WithSpawnOptions sets how the options of guests' spawns are read; see

@@ -22,7 +22,7 @@ func failedAway(t *testing.T) (l *lab, ref Ref, give func()) {
 	ref = l.spawn("failed", Guest(image, "puppet").WithArgs(p.args).WithCapabilities(p.caps))
 	l.tell(ref, script(rec(recAdd, 7, nil)))
 	l.tell(ref, script(rec(recAdd, 100, nil), now(abi.AppendFail(nil, "told to"))))
-	if i := l.info(ref); !i.Failed || !l.awake.MakeRoom(nil) {
+	if i := l.info(ref); !i.Failed || !l.awake.MakeRoom(nil, anySleeper) {
 		t.Fatalf("%+v", i)
 	}
 	other := must(sandbox.Get(image))(t)

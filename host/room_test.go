@@ -122,3 +122,61 @@ func TestSystemWithoutRoomPutsIdleGuestsAway(t *testing.T) {
 		t.Errorf("%d are awake, %d of %d bytes are held", n, l.pool.Held(), memory)
 	}
 }
+
+// A start that its tree has no room for takes that of the tree's own idle guests, however many others are awake, and of
+// nobody else; so does who wakes.
+func TestATreeMakesRoomOfItsOwn(t *testing.T) {
+	for name, deep := range map[string]bool{"its own bound": false, "that of an ancestor": true} {
+		t.Run(name, func(t *testing.T) {
+			const crowd, kids = 100, 12
+			engine := newEngine(t)
+			sys, _ := manual(t, func(c Config) Config { return c.WithIdleAfter(time.Hour) })
+			guest := echo(t, engine)
+			var others []Ref
+			for i := range crowd {
+				others = append(others, must(sys.Spawn(fmt.Sprint("other", i), guest))(t))
+			}
+			bound := Limits{Tree: TreeLimits{Memory: 4*int64(sandbox.Weight(guest.module.Image())) + 200_000}}
+			parent := Func(func(ctx *Context, m Message) error {
+				_, err := ctx.Spawn("", guest)
+				return err
+			})
+			top, path := parent, "/user/top"
+			if deep {
+				top, path = Func(func(*Context, Message) error { return nil }).WithChildren(Child{"below", parent.WithLimits(Limits{Tree: TreeLimits{Actors: 100}})}), path+"/below"
+			}
+			must(sys.Spawn("top", top.WithLimits(bound)))(t)
+			sys.RunUntilIdle(1 << 20)
+			failed := sys.Subscribe(100, func(e *Event) bool { return e.Kind == EventFailed || e.Kind == EventRefused })
+			spawner := lookup(t, sys, path)
+			for range kids {
+				must(0, sys.Tell(spawner, 1))(t)
+				sys.RunUntilIdle(1 << 20)
+			}
+			all := sys.Select(path + "/*")
+			if len(all) != kids {
+				t.Fatalf("%d have been started", len(all))
+			}
+			for range 3 {
+				for i, r := range all {
+					if got := answer(t, sys, r, i+1); fmt.Sprint(got) != fmt.Sprint(i+1) {
+						t.Errorf("%v, not %d", got, i+1)
+					}
+				}
+			}
+			select {
+			case e := <-failed.C():
+				t.Errorf("%v: %v %v", e.Ref, e.Failure, e.Refused)
+			default:
+			}
+			for _, r := range others {
+				if !guestOf(sys.table.Get(r.uid)).awake() {
+					t.Errorf("%v sleeps", r)
+				}
+			}
+			if n := sys.Stats().Asleep; n < kids-6 || n == kids {
+				t.Errorf("%d of %d are asleep", n, kids)
+			}
+		})
+	}
+}

@@ -49,7 +49,7 @@ func (g *guest) putAway() bool {
 	}
 	s, err := x.Drain()
 	if err != nil {
-		a.sys.awake.Remove(&g.node) // it counts again when it is used
+		a.sys.awake.Hold(&g.node)
 		return false
 	}
 	g.fallAsleep(s)
@@ -85,6 +85,7 @@ func (g *guest) sleep() {
 	}
 	s, err := x.Drain()
 	if err != nil {
+		a.sys.awake.Hold(&g.node)
 		return
 	}
 	g.fallAsleep(s)
@@ -107,12 +108,23 @@ func (g *guest) instance() (*sandbox.Instance, error) {
 	return x, nil
 }
 
+// mostPutAway is how many guests make room for one: those that sleep may have been smaller.
+const mostPutAway = 8
+
+// makeRoom has a guest give its instance back, where that helps against err: one of the tree that has no
+// room, or any. It reports whether one has. node is the guest that needs the room, nil if it is none.
+func (s *System) makeRoom(node *residency.Node, err error) bool {
+	who := helpers(err)
+	return who != nil && s.awake.MakeRoom(node, who)
+}
+
 // obtain gets the actor an instance of a weight, in the state s or, if that is nil, a fresh one.
-// Where there are as many as may be, it is one that another guest has given back for it.
+// Where there are as many as may be, or they weigh as much, it has the room of those that other
+// guests have given back for it.
 func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
 	x, err := g.take(weight, s)
-	if err != nil && othersHelp(err) && g.actor.sys.awake.MakeRoom(&g.node) {
-		return g.take(weight, s)
+	for i := 0; err != nil && i < mostPutAway && g.actor.sys.makeRoom(&g.node, err); i++ {
+		x, err = g.take(weight, s)
 	}
 	return x, err
 }
@@ -134,6 +146,9 @@ func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, er
 		return nil, err
 	}
 	g.inst.Store(x)
+	if !g.sleeps {
+		a.sys.awake.Hold(&g.node)
+	}
 	return x, nil
 }
 
@@ -142,7 +157,7 @@ func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, er
 // idle guest of the same image.
 func (g *guest) avoidCopy() {
 	if sandbox.Copies(g.image) && !sandbox.DropMapped(g.image) {
-		g.actor.sys.awake.MakeRoomOf(&g.node, func(s residency.Sleeper) bool { return s.(*guest).image == g.image })
+		g.actor.sys.awake.MakeRoom(&g.node, func(s residency.Sleeper) bool { return s.(*guest).image == g.image })
 	}
 }
 

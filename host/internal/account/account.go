@@ -80,7 +80,17 @@ type Error struct {
 	Whose string // of the pool, or of the actor
 	Key   string // the setting that raises the bound
 	Bound int64
-	Root  bool // of a pool that counts for no other: whoever holds less makes room
+	Pool  *Pool // whose bytes they are; nil: it is about others
+}
+
+// Helps reports whether it would be room if less were held from p.
+func (e *Error) Helps(p *Pool) bool {
+	for ; p != nil; p = p.above {
+		if p == e.Pool {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *Error) Error() string {
@@ -94,7 +104,7 @@ func (p *Pool) reserve(n int64) *Error {
 			for r := p; r != q; r = r.above {
 				r.held.Add(-n)
 			}
-			return &Error{"bytes", q.whose(), q.prefix + "memory", q.bytes, q.above == nil}
+			return &Error{"bytes", q.whose(), q.prefix + "memory", q.bytes, q}
 		}
 	}
 	return nil
@@ -130,7 +140,7 @@ func (p *Pool) Enter() error {
 					break
 				}
 			}
-			return &Error{"actors", q.whose(), q.prefix + "actors", q.most, q.above == nil}
+			return &Error{"actors", q.whose(), q.prefix + "actors", q.most, nil}
 		}
 	}
 	return nil
@@ -212,7 +222,7 @@ func (a *Account) Note(k Kind, n int64) {
 func (a *Account) room(k Kind, n int64) error {
 	if a.own > 0 && k != Memory {
 		if held := a.besides(k); held+n > a.own {
-			return &Error{"bytes besides its memory", "the actor", "limits.held", a.own, false}
+			return &Error{"bytes besides its memory", "the actor", "limits.held", a.own, nil}
 		}
 	}
 	if k == Mailbox {

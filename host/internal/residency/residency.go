@@ -18,7 +18,7 @@ type Sleeper interface {
 	// AskToSleep has the guest give its instance back when it is idle. It must not wait.
 	AskToSleep()
 	// PutAway gives the guest's instance back at once, and says so. Not if it is running or
-	// about to; nor if its state cannot be kept, then it is removed all the same.
+	// about to; nor if its state cannot be kept, which ends with a call of Hold.
 	PutAway() bool
 	// SleepNext has the guest, which is running, give its instance back when that is over.
 	SleepNext()
@@ -29,6 +29,7 @@ type Node struct {
 	sleeper Sleeper
 	shard   uint8
 	place   linked.Link[*Node] // the shard's
+	counted bool               // it has an instance, listed or not; under the shard's lock
 	used    atomic.Bool        // since somebody looked
 }
 
@@ -41,7 +42,7 @@ func (n *Node) Init(s Sleeper, key uint64) {
 func (n *Node) Used() bool { return n.used.Load() }
 
 // List is the guests of a system that are awake, in the order in which they got their
-// instances. Make one with New; all methods are for any goroutine. More than most are awake only
+// instances; those that cannot sleep are only counted. Make one with New; all methods are for any goroutine. More than most are awake only
 // for as long as those are running that could not put anybody else away, so there are at most as
 // many beyond it as runs are under way.
 type List struct {
@@ -94,8 +95,8 @@ func (l *List) add(n *Node) {
 		return
 	}
 	s.list.PushBack(&n.place)
+	l.counts(n)
 	s.mu.Unlock()
-	l.count.Add(1)
 	for i := 0; l.Over(); i++ {
 		if i == tries {
 			n.sleeper.SleepNext()
@@ -116,6 +117,30 @@ const tries = 2 * shards
 // Over reports whether more guests are awake than may be.
 func (l *List) Over() bool { return l.most > 0 && l.count.Load() > l.most }
 
+// counts counts a node once. Its shard is locked.
+func (l *List) counts(n *Node) {
+	if !n.counted {
+		n.counted = true
+		l.count.Add(1)
+	}
+}
+
+// Hold notes that a guest has an instance which it cannot give back for now: it counts, and is left alone until
+// it is used again.
+func (l *List) Hold(n *Node) {
+	if l.after == 0 && l.most == 0 {
+		return
+	}
+	s := &l.shards[n.shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.used.Store(false)
+	if n.place.Listed() {
+		s.list.Remove(&n.place)
+	}
+	l.counts(n)
+}
+
 // Remove notes that a guest has no instance any more.
 func (l *List) Remove(n *Node) {
 	s := &l.shards[n.shard]
@@ -124,16 +149,16 @@ func (l *List) Remove(n *Node) {
 	n.used.Store(false)
 	if n.place.Listed() {
 		s.list.Remove(&n.place)
+	}
+	if n.counted {
+		n.counted = false
 		l.count.Add(-1)
 	}
 }
 
-// MakeRoom puts one away for a newcomer that gets no instance; false if there is none that
-// could be.
-func (l *List) MakeRoom(newcomer *Node) bool { return l.MakeRoomOf(newcomer, anybody) }
-
-// MakeRoomOf is MakeRoom for which only some will do.
-func (l *List) MakeRoomOf(newcomer *Node, fits func(Sleeper) bool) bool {
+// MakeRoom puts one for which fits says so away for a newcomer that gets no instance; false if there
+// is none that could be, among some hundred of the oldest: other ones are looked at the next time.
+func (l *List) MakeRoom(newcomer *Node, fits func(Sleeper) bool) bool {
 	for range tries {
 		if l.evict(newcomer, fits) {
 			return true
@@ -189,19 +214,31 @@ func (l *List) arm() {
 // guests has no timer.
 func (l *List) sweep() {
 	for i := range l.shards {
-		idle := l.shards[i].idle()
-		l.count.Add(int64(-len(idle)))
-		for _, n := range idle {
+		for _, n := range l.shards[i].idle() {
 			n.sleeper.AskToSleep()
 		}
 	}
 	l.armed.Store(false) // before the look: who comes after it arms
-	if l.count.Load() > 0 && l.armed.CompareAndSwap(false, true) {
+	if l.anyListed() && l.armed.CompareAndSwap(false, true) {
 		l.arm()
 	}
 }
 
-// idle takes out those that were not used since it was last called.
+// anyListed reports whether there is anybody to sweep.
+func (l *List) anyListed() bool {
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		first := s.list.First()
+		s.mu.Unlock()
+		if first != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// idle takes out those that were not used since it was last called; they count until they sleep.
 func (s *shard) idle() (out []*Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -224,17 +224,17 @@ func TestBoundHolds(t *testing.T) {
 func TestMakeRoom(t *testing.T) {
 	l := New(clock.NewVirtual(time.Unix(0, 0)), time.Minute, 0)
 	all := newGuests(l, 3)
-	if l.MakeRoom(&all[0].node) {
+	if l.MakeRoom(&all[0].node, anybody) {
 		t.Error("room, and nobody is awake")
 	}
 	for _, g := range all {
 		g.use()
 	}
 	all[1].busy = true
-	if !l.MakeRoom(&all[0].node) || !all[2].asleep || awake(all) != 2 {
+	if !l.MakeRoom(&all[0].node, anybody) || !all[2].asleep || awake(all) != 2 {
 		t.Error("the one that is idle is awake")
 	}
-	if l.MakeRoom(&all[0].node) || awake(all) != 2 {
+	if l.MakeRoom(&all[0].node, anybody) || awake(all) != 2 {
 		t.Error("room of one that is busy")
 	}
 }
