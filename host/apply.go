@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -51,10 +52,10 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 	switch cmd.Op {
 	case abi.OpSend:
 		if cmd.ToPath != nil && glob.HasMeta(string(cmd.ToPath)) {
-			g.toAll(scr, cmd, func(one *abi.Command, name string) { g.sendBelow(scr, one, name) })
+			g.toAll(scr, cmd, current, func(one *abi.Command, name string) { g.sendBelow(scr, one, name) })
 			return
 		}
-		if uid, name, ok := g.address(scr, cmd); ok {
+		if uid, name, ok := g.address(scr, cmd, current); ok {
 			one := *cmd
 			one.ToPath, one.ToRef = nil, uid
 			g.sendBelow(scr, &one, name)
@@ -65,10 +66,10 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 			return
 		}
 		if glob.HasMeta(string(cmd.ToPath)) {
-			g.toAll(scr, cmd, func(one *abi.Command, name string) { g.forward(scr, one.ToRef, name, current) })
+			g.toAll(scr, cmd, current, func(one *abi.Command, name string) { g.forward(scr, one.ToRef, name, current) })
 			return
 		}
-		if uid, name, ok := g.address(scr, cmd); ok {
+		if uid, name, ok := g.address(scr, cmd, current); ok {
 			g.forward(scr, uid, name, current)
 		}
 	case abi.OpAsk:
@@ -84,7 +85,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 		}
 		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
 			if err := a.watchRef(scr, uid, ""); err != nil {
-				g.overLimit(scr, keyOf(err, "limits.watches"), uid, "watch", nil)
+				g.overLimit(keyOf(err, "limits.watches"), uid, "watch", mailbox.Envelope{Flags: flagControl})
 			}
 		}
 	case abi.OpUnwatch:
@@ -109,7 +110,7 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 	switch cmd.Op {
 	case abi.OpTimer:
 		if err := a.setTimer(scr, cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload); err != nil {
-			g.overLimit(scr, keyOf(err, "limits.timers"), a.uid, "timer", cmd.Payload)
+			g.overLimit(keyOf(err, "limits.timers"), a.uid, "timer", mailbox.Envelope{Kind: abi.KindTimer, Payload: cmd.Payload})
 		}
 	case abi.OpCancel:
 		a.cancelTimer(cmd.Key)
@@ -193,59 +194,75 @@ func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi
 		return cmd.ToRef, true
 	}
 	a := g.actor
-	at, ok := g.place(scr, cmd, allowed)
+	at, ok := g.place(scr, cmd, allowed, nil)
 	if !ok {
 		return 0, false
 	}
 	t := a.sys.find(at.elements)
 	if t == nil || at.uid != 0 && t.uid != at.uid {
-		g.refused(scr, DeadUnknown, at.uid, string(cmd.ToPath), cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadUnknown, at.uid, at.absolute(string(cmd.ToPath)), cmd, nil)
 		return 0, false
 	}
 	return t.uid, true
 }
 
 // address is target of a message to a path: that of a kept actor leads to its keeper.
-func (g *guest) address(scr *scratch, cmd *abi.Command) (uid abi.Ref, name string, ok bool) {
-	at, ok := g.place(scr, cmd, g.actor.caps.send)
+func (g *guest) address(scr *scratch, cmd *abi.Command, current *mailbox.Envelope) (uid abi.Ref, name string, ok bool) {
+	at, ok := g.place(scr, cmd, g.actor.caps.send, current)
 	if !ok {
 		return 0, "", false
 	}
-	if at.uid != 0 {
-		uid, ok = g.target(scr, cmd, g.actor.caps.send)
-		return uid, "", ok
+	var t *actor
+	if at.uid == 0 {
+		t, name = g.actor.sys.findDoor(at.elements)
+	} else if t = g.actor.sys.find(at.elements); t != nil && t.uid != at.uid {
+		t = nil
 	}
-	t, name := g.actor.sys.findDoor(at.elements)
 	if t == nil {
-		g.refused(scr, DeadUnknown, 0, string(cmd.ToPath), cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadUnknown, at.uid, at.absolute(string(cmd.ToPath)), cmd, current)
 		return 0, "", false
 	}
 	return t.uid, name, true
 }
 
 // place is where the path of a command leads, if the actor may use it.
-func (g *guest) place(scr *scratch, cmd *abi.Command, allowed []glob.Path) (place, bool) {
+func (g *guest) place(scr *scratch, cmd *abi.Command, allowed []glob.Path, current *mailbox.Envelope) (place, bool) {
 	path := string(cmd.ToPath)
 	at, ok := g.actor.parsePath(path)
 	switch {
 	case !ok:
-		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadUnknown, 0, path, cmd, current)
 	case !at.child && !glob.MatchAnyPath(allowed, at.elements):
-		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadDenied, 0, at.absolute(path), cmd, current)
 		ok = false
 	}
 	return at, ok
 }
 
-// refused makes a dead letter of what a command wanted to send.
-func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, payload, headers []byte) {
-	e := mailbox.Envelope{Sender: g.actor.uid, Payload: payload, Headers: headers} // a letter copies what it keeps
+// errNowhere is all that who has asked is told of a question that was handed on in vain: not whether
+// there is somebody at the path.
+var errNowhere = errors.New("host: the question was handed on to a path that names nobody, or that the actor may not send to")
+
+// refused makes a dead letter of what a command wanted to send. What was to be handed on is the
+// letter of who has sent it, who hears of it if that was a question.
+func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, cmd *abi.Command, current *mailbox.Envelope) {
+	if cmd.Op == abi.OpForward {
+		g.carry(scr, current.Size())
+		e := g.actor.handedOn(current)
+		g.actor.sys.deadLetter(reason, to, path, &e)
+		g.actor.sys.unanswered(scr, &e, g.actor.uid, errNowhere) // it was the actor who was to answer
+		return
+	}
+	e := mailbox.Envelope{Sender: g.actor.uid, Payload: cmd.Payload, Headers: cmd.Headers} // a letter copies what it keeps
+	if cmd.Payload == nil {
+		e.Flags = flagControl // it wanted to watch, to stop, to know who is there: no message
+	}
 	g.actor.sys.deadLetter(reason, to, path, &e)
 }
 
 // overLimit is refused for what would exceed a bound of the sender's, which a key raises.
-func (g *guest) overLimit(scr *scratch, key string, to abi.Ref, path string, payload []byte) {
-	e := mailbox.Envelope{Sender: g.actor.uid, Payload: payload}
+func (g *guest) overLimit(key string, to abi.Ref, path string, e mailbox.Envelope) {
+	e.Sender = g.actor.uid
 	g.actor.sys.deadLetterAt(key, DeadLimit, to, path, &e)
 }
 
@@ -256,7 +273,11 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	ask, err := a.addAsk(scr, cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay))
 	if err != nil {
-		g.overLimit(scr, keyOf(err, "limits.asks"), cmd.ToRef, string(cmd.ToPath), cmd.Payload)
+		path := string(cmd.ToPath)
+		if at, ok := a.parsePath(path); ok {
+			path = at.absolute(path)
+		}
+		g.overLimit(keyOf(err, "limits.asks"), cmd.ToRef, path, mailbox.Envelope{Payload: cmd.Payload, Headers: cmd.Headers})
 		e := hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending")
 		if cmd.Correlation != 0 && a.asks.Get(cmd.Correlation) == nil { // else it would end the ask that uses it
 			e.Correlation, e.Value = cmd.Correlation, stash.Stashed{Incarnation: a.incarnation()}
@@ -281,7 +302,7 @@ func (g *guest) askPath(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 		g.identify(scr, cmd, ask)
 		return
 	}
-	if uid, name, ok := g.address(scr, cmd); ok {
+	if uid, name, ok := g.address(scr, cmd, nil); ok {
 		ask.Add(uid)
 		one := *cmd
 		one.ToPath, one.ToRef = nil, uid
@@ -300,15 +321,16 @@ func (g *guest) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 }
 
 // toAll sends to all that a path with patterns names and that the actor may send to.
-func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(one *abi.Command, name string)) {
+func (g *guest) toAll(scr *scratch, cmd *abi.Command, current *mailbox.Envelope, send func(one *abi.Command, name string)) {
 	a, path := g.actor, string(cmd.ToPath)
 	at, ok := a.parsePath(path)
 	if !ok {
-		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadUnknown, 0, path, cmd, current)
 		return
 	}
+	path = at.absolute(path)
 	if !at.child && len(a.caps.send) == 0 {
-		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadDenied, 0, path, cmd, current)
 		return
 	}
 	found, _ := a.reachable(at, g.walks(scr))
@@ -325,9 +347,9 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, send func(one *abi.Command
 	switch {
 	case len(found) > 0:
 	case at.child || len(overlapping(a.caps.send, at.elements)) > 0:
-		g.refused(scr, DeadUnknown, 0, path, cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadUnknown, 0, path, cmd, current)
 	default:
-		g.refused(scr, DeadDenied, 0, path, cmd.Payload, cmd.Headers)
+		g.refused(scr, DeadDenied, 0, path, cmd, current)
 	}
 }
 
@@ -395,7 +417,7 @@ func (g *guest) stop(scr *scratch, cmd *abi.Command) {
 		return
 	}
 	if t.parent != a && !glob.MatchAnyPath(a.caps.stop, t.elements) {
-		g.refused(scr, DeadDenied, uid, t.path, nil, nil)
+		g.refused(scr, DeadDenied, uid, t.path, cmd, nil)
 		return
 	}
 	t.stop(scr, "")

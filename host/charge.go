@@ -55,7 +55,10 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 		case cmd.Op == abi.OpAsk && isIdentify(cmd):
 			f = g.chargeIdentify(x, string(cmd.ToPath[1:]))
 		case (cmd.Op == abi.OpSend || cmd.Op == abi.OpForward) && glob.HasMeta(string(cmd.ToPath)):
-			_, f = g.chargePattern(x, string(cmd.ToPath), copied+sandbox.CostSend)
+			var found int
+			if found, f = g.chargePattern(x, string(cmd.ToPath), copied+sandbox.CostSend); f == nil && found == 0 && cmd.Op == abi.OpForward {
+				f = x.Charge(copied) // a dead letter keeps the message
+			}
 		default:
 			if cmd.Op != abi.OpForward {
 				copied = 0 // it was paid for with the command

@@ -26,6 +26,8 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 	}{
 		{"few forwards", 100_000, nil, func(p Ref) []byte { return forward(p) }, false},
 		{"forwards of 8 KB", 100_000, nil, func(p Ref) []byte { return bytes.Repeat(forward(p), 150) }, true},
+		{"few forwards to nobody", 100_000, []string{"/user/**"}, func(Ref) []byte { return abi.AppendForward(nil, 0, "/user/none*") }, false},
+		{"forwards of 8 KB to nobody", 300_000, nil, func(Ref) []byte { return bytes.Repeat(abi.AppendForward(nil, 0, "/user/none*"), 150) }, true},
 		{"a pattern", 200_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/x*") }, false},
 		{"patterns over 200 actors", 200_000, []string{"/user/**"}, func(Ref) []byte { return bytes.Repeat(pattern("/user/x*"), 6) }, true},
 		{"a long path", 80_000, []string{"/user/**"}, func(Ref) []byte { return pattern("/user/" + strings.Repeat("x", 200)) }, false},

@@ -72,7 +72,7 @@ type DeadLetter struct {
 	Sender    abi.Ref
 	From      string // path of the sender, as far as it is known
 	Recipient abi.Ref
-	Path      string // of the recipient, as far as it is known
+	Path      string // of the recipient, as far as it is known; never a relative one, if that leads anywhere
 	Payload   []byte // CBOR, at most MaxDeadPayload bytes of it; see [System.DeadLetter]
 	Size      int    // of the payload, in bytes
 	Type      string // what the message says to be, see abi.HeaderType; "" if it does not

@@ -25,7 +25,7 @@ func (g *guest) identify(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 		g.identifyMany(scr, &one)
 		return
 	}
-	at, ok := g.place(scr, &one, g.actor.caps.send)
+	at, ok := g.place(scr, &one, g.actor.caps.send, nil)
 	if ok {
 		if t := g.actor.sys.find(at.elements); t != nil && (at.uid == 0 || t.uid == at.uid) {
 			e := newIdentify(g.actor.uid, cmd.Correlation)
@@ -43,9 +43,9 @@ func (g *guest) identifyMany(scr *scratch, cmd *abi.Command) {
 	at, ok := a.parsePath(path)
 	switch {
 	case !ok:
-		g.refused(scr, DeadUnknown, 0, path, nil, nil)
+		g.refused(scr, DeadUnknown, 0, path, cmd, nil)
 	case !at.child && len(a.caps.send) == 0:
-		g.refused(scr, DeadDenied, 0, path, nil, nil)
+		g.refused(scr, DeadDenied, 0, at.absolute(path), cmd, nil)
 	}
 	var found []*actor
 	if ok {

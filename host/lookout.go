@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -307,10 +308,10 @@ func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
 	p, ok := a.parsePath(path)
 	switch {
 	case !ok || p.uid != 0 && future:
-		g.refused(scr, DeadUnknown, 0, path, nil, nil)
+		g.refused(scr, DeadUnknown, 0, path, cmd, nil)
 		return
 	case !p.child && len(a.caps.send) == 0:
-		g.refused(scr, DeadDenied, 0, path, nil, nil)
+		g.refused(scr, DeadDenied, 0, p.absolute(path), cmd, nil)
 		return
 	case cmd.Op == abi.OpUnwatch:
 		a.unwatchPath(scr, p, path)
@@ -322,9 +323,9 @@ func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
 	}
 	switch _, err := a.watchPath(scr, p, path, scope); {
 	case errors.Is(err, ErrLimit):
-		g.overLimit(scr, keyOf(err, "limits.watches"), 0, path, nil)
+		g.overLimit(keyOf(err, "limits.watches"), 0, p.absolute(path), mailbox.Envelope{Flags: flagControl})
 	case err != nil:
-		g.refused(scr, DeadUnknown, 0, path, nil, nil)
+		g.refused(scr, DeadUnknown, 0, p.absolute(path), cmd, nil)
 	}
 }
 

@@ -32,6 +32,7 @@ type keptLetter struct {
 	headers     []byte
 	whole       []byte // nil: the excerpt is
 	taken       bool   // it was delivered again
+	order       bool   // it is something else that an actor wanted, and no message
 }
 
 // extra is what the letter takes of the bound on bytes.
@@ -57,7 +58,7 @@ func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
 		at = d.at(l.ID)
 		d.bytes -= at.extra()
 	}
-	*at = keptLetter{}
+	*at = keptLetter{order: e.Flags&flagControl != 0}
 	d.shed = max(d.shed, d.first())
 	payload, extra := shown(e), int64(len(e.Headers))
 	more := !bytes.Equal(payload, l.Payload) // it was cut, or has secrets
@@ -152,6 +153,8 @@ func (d *deadLetters) take(id uint64) (*keptLetter, *mailbox.Envelope, error) {
 		return nil, nil, err
 	case k.Kind != abi.KindMessage:
 		return nil, nil, fmt.Errorf("%w: number %d is no message but a %s, which nobody waits for any more", ErrNotKept, id, k.Kind)
+	case k.order:
+		return nil, nil, fmt.Errorf("%w: number %d is no message: its sender wanted to watch or to stop somebody, or to know who is there", ErrNotKept, id)
 	case !k.Whole:
 		return nil, nil, fmt.Errorf("%w: of number %d only the first %d of %d bytes are kept; see Config.WithDeadLetterBytes", ErrNotKept, id, len(k.Payload), k.Size)
 	}
@@ -196,9 +199,10 @@ func (s *System) DeadLetter(id uint64) (DeadLetter, error) {
 // Redeliver delivers a dead letter again, as it was: to the actor that it was for, or if that
 // has stopped to the one that is at its path now, in the name of its sender. What is for an actor
 // that a keeper keeps goes to the keeper, which starts it if it is not there; the ref is the
-// keeper's then. Then the letter is kept no more. Who had asked was told that there is no answer,
+// keeper's then. A relative path is where it led when it was sent; one with patterns is nobody's.
+// Then the letter is kept no more. Who had asked was told that there is no answer,
 // so an answer to it is a dead letter. What cannot be delivered stays what it is, and nothing
-// follows from it: ErrNotKept says that it is not kept whole, ErrUnknown that there is nobody,
+// follows from it: ErrNotKept says that it is not kept whole or no message, ErrUnknown that there is nobody,
 // ErrMailboxFull and ErrRestarting that it was not taken.
 func (s *System) Redeliver(id uint64) (Ref, error) {
 	l, e, err := s.dead.take(id)

@@ -31,6 +31,16 @@ func (a *actor) parsePath(path string) (place, bool) {
 	return a.sys.parsePath(path)
 }
 
+// absolute is a path that was written, from the root: a dead letter is read, and delivered again, by
+// those for whom a relative one would lead elsewhere or nowhere. What would be read as something else
+// then, since there is a '#' in a name, stays as it is: no actor can have it.
+func (p place) absolute(written string) string {
+	if len(p.elements) == 0 || !strings.HasPrefix(written, ".") || strings.Contains(written, "#") {
+		return written
+	}
+	return "/" + strings.Join(p.elements, "/")
+}
+
 // parsePath reads a path from the root, or the text of a ref.
 func (s *System) parsePath(path string) (place, bool) {
 	elements, uid, ok := splitRef(s.cfg.name, path)
@@ -200,7 +210,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 		}
 	}
 	if err != nil {
-		s.deadLetter(DeadUnknown, 0, path, e)
+		s.deadLetter(DeadUnknown, 0, p.absolute(path), e)
 		return err
 	}
 	for _, x := range at {

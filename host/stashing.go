@@ -93,19 +93,10 @@ func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration
 // copied. What the host itself has told the actor has no sender: it goes on in the actor's own
 // name, for a message from nobody is one from outside.
 func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
-	kind, sender, senderPath := current.Kind, current.Sender, current.SenderPath
-	if kind != abi.KindReply && kind != abi.KindReplyError && kind != abi.KindMessage {
-		kind = abi.KindMessage
-		if sender == 0 {
-			sender, senderPath, delegated = a.uid, a.path, false
-		}
-	}
+	kind, sender, senderPath := a.origin(current)
+	delegated = delegated && sender == current.Sender
 	if t := a.sys.table.Get(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.full(current.Size()) {
-		e := mailbox.Envelope{
-			Kind: kind, Flags: current.Flags & (flagNoInfluence | flagSuppressed), Sender: sender, SenderPath: senderPath,
-			Correlation: current.Correlation, Headers: current.Headers, Payload: current.Payload,
-		}
-		err := t.box.whyFull()
+		e, err := a.handedOn(current), t.box.whyFull()
 		a.sys.refuse(scr, DeadMailboxFull, err, t.uid, t.path, &e)
 		return err
 	}
@@ -119,6 +110,27 @@ func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 		a.sys.delegate(scr, e, a.uid, to)
 	}
 	return a.sys.deliver(scr, to, e)
+}
+
+// origin is as what, and in whose name, the current message is sent on.
+func (a *actor) origin(current *mailbox.Envelope) (kind abi.Kind, sender abi.Ref, path string) {
+	kind, sender, path = current.Kind, current.Sender, current.SenderPath
+	if kind != abi.KindReply && kind != abi.KindReplyError && kind != abi.KindMessage {
+		kind = abi.KindMessage
+		if sender == 0 {
+			sender, path = a.uid, a.path
+		}
+	}
+	return kind, sender, path
+}
+
+// handedOn is what a letter has of a message that was to be sent on.
+func (a *actor) handedOn(current *mailbox.Envelope) mailbox.Envelope {
+	kind, sender, path := a.origin(current)
+	return mailbox.Envelope{
+		Kind: kind, Flags: current.Flags & (flagNoInfluence | flagSuppressed), Sender: sender, SenderPath: path,
+		Correlation: current.Correlation, Headers: current.Headers, Payload: current.Payload,
+	}
 }
 
 // cancelTimer takes a timer back.
