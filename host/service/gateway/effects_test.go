@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -497,11 +498,26 @@ http:
 		t.Fatal(err)
 	}
 	defer b.Close(context.Background())
-	sys, err := b.Start(func(c host.Config) host.Config { return c.WithWorkers(1) }, nil)
+	sys, err := b.Start(host.Config.WithManual, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sys.Close(context.Background())
+	// While requests are made a goroutine runs the actors; then the test itself, spell by spell.
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			if !sys.Step() {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		}
+	}()
+	halt := sync.OnceFunc(func() { close(stop); <-stopped })
+	defer func() { halt(); _ = sys.Close(context.Background()) }()
 	s := &site{t: t, client: &http.Client{}, url: "http://" + b.Gateway().Addrs()[0].String()}
 	defer s.client.CloseIdleConnections()
 	for _, c := range []struct {
@@ -529,6 +545,8 @@ http:
 		_ = res.Body.Close()
 		s.expect(response{res, string(body)}, c.other, c.otherwise)
 	}
+	halt()
+	sys.RunUntilIdle(1_000_000)
 	for path, want := range map[string]struct{ wait, atOnce int }{"/user/made-args": {3, 1}, "/user/other-args": {10, 10}} { // of ten messages
 		ref, err := sys.Lookup(path)
 		if err != nil {
@@ -537,6 +555,7 @@ http:
 		if err := sys.Pause(ref, false); err != nil {
 			t.Fatal(err)
 		}
+		sys.RunUntilIdle(1_000_000)
 		_, before := sys.DeadLetters()
 		for range 10 {
 			if err := sys.Tell(ref, "x"); err != nil {
@@ -554,42 +573,22 @@ http:
 	}
 }
 
-// handledAtOnce is how many messages a paused actor handles before another one gets its turn, in a system with
-// one worker.
-func handledAtOnce(t *testing.T, sys *host.System, ref host.Ref) int {
+// handledAtOnce is how many messages a paused actor of a manual system handles before another one gets its turn.
+// No time that passes ends a spell there.
+func handledAtOnce(t *testing.T, sys *host.System, ref host.Ref) (n int) {
 	t.Helper()
-	begun, seen := make(chan struct{}, 1), make(chan int, 1)
-	i, err := sys.Info(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last, most := i.Turns, uint64(0)
-	beside, err := sys.Spawn("", host.Func(func(ctx *host.Context, m host.Message) error {
+	turns := func() uint64 {
 		i, err := sys.Info(ref)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		select {
-		case begun <- struct{}{}:
-		default:
-		}
-		most, last = max(most, i.Turns-last), i.Turns
-		if i.Mailbox == 0 {
-			seen <- int(most)
-			return nil
-		}
-		return ctx.Tell(ctx.Self(), nil)
-	}))
-	if err != nil {
-		t.Fatal(err)
+		return i.Turns
 	}
-	defer sys.Stop(beside)
-	if err := sys.Tell(beside, nil); err != nil {
-		t.Fatal(err)
-	}
-	<-begun // from now on the two take turns
 	if err := sys.Unpause(ref, false); err != nil {
 		t.Fatal(err)
 	}
-	return <-seen
+	for before := turns(); sys.Step(); before = turns() {
+		n = max(n, int(turns()-before))
+	}
+	return n
 }
