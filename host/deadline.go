@@ -79,6 +79,19 @@ func (c *Context) Within(d time.Duration) time.Duration {
 	return max(0, min(d, at.Sub(c.actor.Now())))
 }
 
+// Lasting reports whether the current message is to be handled although nobody waits for the
+// answer any more: its sender has marked it so. Who asks on in its own name marks that, too.
+func (c *Context) Lasting() bool {
+	if c.env == nil {
+		return false
+	}
+	if c.env.Flags&flagLasting != 0 {
+		return true
+	}
+	v, ok := abi.FindHeader(c.env.Headers, abi.HeaderDeadline) // of a guest's ask; the host has heeded it then
+	return ok && c.env.Flags&flagDue == 0 && string(v) == abi.DeadlineNone
+}
+
 // stated are the headers of a message for a guest that is told of deadlines: the deadline is
 // what the host says, or none. They are valid until the next call.
 func (s *scratch) stated(e *mailbox.Envelope) []byte {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/router"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -244,6 +245,47 @@ func TestF12_ScatterGatherFirst(t *testing.T) {
 		w.pass(100 * time.Millisecond)
 		wantAnswer(t, p, "slow")
 	})
+}
+
+// The time of a question goes with it through logics that ask themselves: what its asker waits for no
+// longer routees do not begin with, and the errors say that time. A lasting one is done all the same.
+func TestDeadlinesThroughRoutersThatAsk(t *testing.T) {
+	for name, logic := range map[string]router.Make{"scatter-gather": router.ScatterGather(time.Second), "tail-chopping": router.TailChopping(time.Second, 10*time.Millisecond)} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(w *world) {
+				r := w.start(router.Pool(1, w.worker, logic))
+				routee := must(w.Lookup("/user/router/0"))(t)
+				ask := func(v any, time time.Duration) {
+					asker := must(w.Spawn("", host.Func(func(ctx *host.Context, m host.Message) error {
+						if m.Kind == abi.KindMessage {
+							return ctx.Ask(r, v, 1, time)
+						}
+						return nil
+					})))(t)
+					must(0, w.Tell(asker, true))(t)
+					w.run()
+				}
+				must(0, w.Pause(routee, false))(t)
+				w.run()
+				ask("short", 100*time.Millisecond)
+				ask("long", time.Hour) // the router waits for a second
+				ask(host.Marked{Value: "lasting", Marks: host.Lasting}, 100*time.Millisecond)
+				w.pass(200 * time.Millisecond)
+				ask("in time", 100*time.Millisecond)
+				must(0, w.Unpause(routee, false))(t)
+				w.run()
+				w.wants("0:long", "0:lasting", "0:in time")
+				must(0, w.Pause(routee, false))(t)
+				w.run()
+				ask("long", time.Hour)
+				ask(host.Marked{Value: "lasting", Marks: host.Lasting}, time.Hour)
+				w.pass(1100 * time.Millisecond)
+				must(0, w.Unpause(routee, false))(t)
+				w.run()
+				w.wants("0:lasting")
+			})
+		})
+	}
 }
 
 func wantAnswer(t *testing.T, p *host.Pending, want string) {

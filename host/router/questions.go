@@ -18,8 +18,9 @@ const (
 
 // ScatterGather asks all routees and answers with the first answer that is no error; those that
 // come later are dropped. If all fail, who asks hears of it at once, and after within (0 means
-// DefaultWithin) that nobody has answered. The routees see the router as the sender. A message
-// that is no question goes to all.
+// DefaultWithin) or when the asker's own time is over, if that is earlier, that nobody has answered.
+// The routees see the router as the sender, and that time as the question's. A message that is no
+// question goes to all.
 func ScatterGather(within time.Duration) Make {
 	p := plan{within: within}.withDefaults()
 	return func(uint64) Logic { return &gather{p} }
@@ -28,7 +29,7 @@ func ScatterGather(within time.Duration) Make {
 // TailChopping asks one routee at random, then another after each interval (0 means
 // DefaultInterval), or at once when one has failed, and answers with the first answer that is no
 // error. When all have failed, or after within (0 means DefaultWithin), it answers with an
-// error. The routees see the router as the sender. A message that is no question goes to one.
+// error. Otherwise it is as [ScatterGather]. A message that is no question goes to one.
 func TailChopping(within, interval time.Duration) Make {
 	p := plan{within: within, interval: interval, chop: true}.withDefaults()
 	return func(seed uint64) Logic { return &chop{random{seed}, p} }
@@ -95,6 +96,7 @@ type question struct {
 	weight  int64
 	seed    uint64 // of the order in which routees are asked
 	passed  uint64 // rank of the one that was asked last
+	within  time.Duration
 	due     time.Time
 	decided bool
 }
@@ -143,18 +145,19 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 		return ErrBusy
 	}
 	s.last++
-	q := &question{number: s.last, from: from, reply: reply, due: ctx.Now().Add(s.within), weight: weight}
+	within := ctx.Within(s.within) // nobody waits for longer
+	q := &question{number: s.last, from: from, reply: reply, within: within, due: ctx.Now().Add(within), weight: weight}
 	s.live[q.number] = q
 	s.begun[from]++
 	if !s.chop {
-		v := contentOf(m)
+		v := contentOf(ctx, m)
 		for i := range h.routees {
 			s.send(ctx, q, h.routees[i].address(), v)
 		}
 		s.settle(ctx, q)
 		return nil
 	}
-	q.again = contentOf(&host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
+	q.again = contentOf(ctx, &host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
 	s.bytes += weight
 	s.stored[from] += weight
 	s.rnd += 0x9e3779b97f4a7c15
@@ -179,8 +182,9 @@ func (q *question) following(routees []Routee) int {
 	return best
 }
 
-// contentOf is what a message says, to be sent again.
-func contentOf(m *host.Message) any {
+// contentOf is what a message, the current one, says, to be sent again. Its trace and its time are
+// those of the asks.
+func contentOf(ctx *host.Context, m *host.Message) any {
 	headers := map[string]string{}
 	for rest := m.Headers; ; {
 		key, value, next, more := abi.NextHeader(rest)
@@ -192,10 +196,14 @@ func contentOf(m *host.Message) any {
 		}
 		rest = next
 	}
-	if len(headers) == 0 {
-		return host.Raw(m.Payload)
+	var v any = host.Raw(m.Payload)
+	if len(headers) > 0 {
+		v = host.Headed{Value: v, Headers: headers}
 	}
-	return host.Headed{Value: host.Raw(m.Payload), Headers: headers}
+	if ctx.Lasting() {
+		v = host.Marked{Value: v, Marks: host.Lasting}
+	}
+	return v
 }
 
 // send asks one routee.
@@ -319,9 +327,9 @@ func (s *questions) why(q *question) string {
 	case q.sent == 0: // they have ended meanwhile
 		return ErrNoRoutee.Error()
 	case q.failed == 0:
-		return fmt.Sprintf("router: none of %d routees has answered within %v", q.sent, s.within)
+		return fmt.Sprintf("router: none of %d routees has answered within %v", q.sent, q.within)
 	case q.failed < q.sent:
-		return fmt.Sprintf("router: none of %d routees has answered within %v; %d have failed, the first with: %s", q.sent, s.within, q.failed, first)
+		return fmt.Sprintf("router: none of %d routees has answered within %v; %d have failed, the first with: %s", q.sent, q.within, q.failed, first)
 	}
 	return fmt.Sprintf("router: all of %d routees have failed, the first with: %s", q.sent, first)
 }
