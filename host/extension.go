@@ -20,7 +20,7 @@ type Extension[T any] struct {
 }
 
 // NewExtension makes an extension: a name for errors, what makes its value for a system, and what
-// closes the value again, which may be nil. Open may get other extensions of the system, and start
+// closes the value again, which may be nil. A panic of close is an error of [System.Close]. Open may get other extensions of the system, and start
 // actors. Close is called when all actors have ended, before extensions that were there first.
 func NewExtension[T any](name string, open func(*System) (T, error), close func(context.Context, T) error) *Extension[T] {
 	return &Extension[T]{name, open, close}
@@ -50,7 +50,8 @@ func (x *Extension[T]) Get(s *System) (T, error) {
 		var none T
 		return none, err
 	}
-	return v.(T), nil
+	t, _ := v.(T) // the value may be nil, if T is an interface
+	return t, nil
 }
 
 // load implements AnyExtension.
@@ -132,8 +133,8 @@ func (s *extensions) open(x *extended, open func() (any, func(context.Context) e
 	s.mu.Unlock()
 	if late { // the system has ended meanwhile
 		x.err = ErrClosed
-		if x.close != nil {
-			x.err = errors.Join(ErrClosed, x.close(context.Background()))
+		if e := x.end(context.Background()); e != nil {
+			x.err = errors.Join(ErrClosed, e)
 		}
 	}
 }
@@ -152,11 +153,23 @@ func (s *extensions) end(ctx context.Context) (err error) {
 	s.made, s.closed = nil, true
 	s.mu.Unlock()
 	for i := len(made) - 1; i >= 0; i-- {
-		if x := made[i]; x.close != nil {
-			if e := x.close(ctx); e != nil {
-				err = errors.Join(err, fmt.Errorf("the extension %s was not closed in order: %w", x.name, e))
-			}
+		if e := made[i].end(ctx); e != nil {
+			err = errors.Join(err, fmt.Errorf("the extension %s was not closed in order: %w", made[i].name, e))
 		}
 	}
 	return err
+}
+
+// end closes a value. A panic is an error: those that were there first, and the rest of the system,
+// are still to be closed.
+func (x *extended) end(ctx context.Context) (err error) {
+	if x.close == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it has panicked: %v", p)
+		}
+	}()
+	return x.close(ctx)
 }

@@ -145,3 +145,38 @@ func TestExtensionsHammer(t *testing.T) {
 		}
 	}
 }
+
+// A value may be nil if its type is an interface; one whose close panics keeps nothing else from being
+// closed, neither other extensions nor the system.
+func TestExtensionsThatAreOdd(t *testing.T) {
+	var closed []string
+	closes := func(name string) *Extension[int] {
+		return NewExtension(name, func(*System) (int, error) { return 1, nil }, func(context.Context, int) error {
+			if closed = append(closed, name); name == "panics" {
+				panic("at the end")
+			}
+			return nil
+		})
+	}
+	none := NewExtension("none", func(*System) (error, error) { return nil, nil }, nil)
+	s, err := New(NewConfig("odd").WithExtensions(closes("first"), closes("panics"), closes("last")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := s.Subscribe(1, func(*Event) bool { return false })
+	for range 2 {
+		if v, err := none.Get(s); v != nil || err != nil {
+			t.Errorf("%v, %v", v, err)
+		}
+	}
+	err = s.Close(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the extension panics was not closed in order: it has panicked: at the end") {
+		t.Error(err)
+	}
+	if want := []string{"last", "panics", "first"}; !slices.Equal(closed, want) {
+		t.Errorf("closed: %v", closed)
+	}
+	if _, open := <-events.C(); open {
+		t.Error("the rest of the system was not closed")
+	}
+}

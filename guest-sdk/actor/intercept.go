@@ -76,7 +76,7 @@ type Replacement struct {
 }
 
 // Next calls next with msg as it is but for its payload, which is v. What next gets is valid until it
-// returns. Context.Forward and Context.Stash are about what was received, which v does not change.
+// returns, and msg is not to be read until then. Context.Forward and Context.Stash are about what was received, which v does not change.
 func (r *Replacement) Next(ctx *Context, msg *Message, v Encoder, next Behavior) error {
 	r.writer.Reset(r.buffer[:0])
 	encode(v, &r.writer)
