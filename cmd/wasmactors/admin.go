@@ -25,7 +25,7 @@ func adminFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "admin", Usage: "how the running bundle can be reached: `WAY` is unix (the default: a socket that only you can open), tcp:127.0.0.1:PORT (besides, with a token) or off"},
 		&cli.StringFlag{Name: "admin-token-file", Usage: "the token for tcp is in `FILE`, mode 0600, which is made if it is missing (default: a file beside the socket, for this run)"},
-		&cli.StringFlag{Name: "admin-read-token-file", Usage: "likewise a token that may look and change nothing"},
+		&cli.StringFlag{Name: "admin-read-token-file", Usage: "a read-only token is in `FILE`, which is made if it is missing"},
 		&cli.StringFlag{Name: "health", Usage: "answer /healthz, /readyz and /metrics at `ADDRESS` as well, without a token, such as :9090"},
 	}
 }

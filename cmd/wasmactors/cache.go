@@ -18,7 +18,7 @@ import (
 func cacheCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "cache",
-		Usage:     "show what is kept of builds and compilations, or remove some or all of it",
+		Usage:     "show cached builds and compilations, or remove some or all of them",
 		ArgsUsage: " ",
 		Description: "Nothing in the cache is ever out of date, so it never has to be cleared. It stays below --cache-size by\n" +
 			"itself: what was not used for longest goes first, and nothing that a running process uses.\n\nExamples:\n\n" +
@@ -28,7 +28,7 @@ func cacheCommand(env *environment) *cli.Command {
 			"   wasmactors cache --clear                    remove everything",
 		Flags: append(cacheFlags(),
 			&cli.StringFlag{Name: "older-than", Usage: "remove what was last used longer ago than `AGE`, such as 12h, 7d or 4w"},
-			&cli.StringFlag{Name: "shrink-to", Usage: "remove what was not used for longest until at most `SIZE` is left"},
+			&cli.StringFlag{Name: "shrink-to", Usage: "remove the least recently used until at most `SIZE` is left"},
 			&cli.BoolFlag{Name: "clear", Usage: "remove everything, also what running processes use (they go on)"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),

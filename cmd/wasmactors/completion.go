@@ -17,7 +17,7 @@ import (
 
 func completionCommand(env *environment) *cli.Command {
 	return &cli.Command{
-		Name: "completion", Usage: "print what makes a shell complete commands, flags, running bundles and their actors", ArgsUsage: "bash|zsh|fish",
+		Name: "completion", Usage: "print a script that makes a shell complete commands, flags, running bundles and their actors", ArgsUsage: "bash|zsh|fish",
 		Description: "Examples:\n\n" +
 			"   source <(wasmactors completion bash)                        in ~/.bashrc\n" +
 			"   source <(wasmactors completion zsh)                         in ~/.zshrc, after compinit\n" +

@@ -22,7 +22,7 @@ const followHelp = "ACTOR is the name of a top-level actor, or a path, also with
 
 func eventsCommand(env *environment) *cli.Command {
 	return &cli.Command{
-		Category: running, Name: "events", Usage: "show what has happened in a running bundle, and with -f what happens", ArgsUsage: "[ACTOR...]",
+		Category: running, Name: "events", Usage: "show past events of a running bundle, and with -f new ones", ArgsUsage: "[ACTOR...]",
 		Description: followHelp +
 			"   wasmactors events --kind failed --kind restarted\n" +
 			"   wasmactors events -f '/user/pool-*' --since 10m\n" +
@@ -46,7 +46,7 @@ func eventsCommand(env *environment) *cli.Command {
 
 func logsCommand(env *environment) *cli.Command {
 	return &cli.Command{
-		Category: running, Name: "logs", Usage: "show what the actors of a running bundle have logged, and with -f what they log", ArgsUsage: "[ACTOR...]",
+		Category: running, Name: "logs", Usage: "show what the actors of a running bundle have logged, and with -f new lines", ArgsUsage: "[ACTOR...]",
 		Description: "Of each line it is shown which actor has logged it.\n" + followHelp +
 			"   wasmactors logs -f greeter\n" +
 			"   wasmactors logs -f --level warn --type 'hello/*'\n" +
@@ -100,7 +100,7 @@ func traceCommand(env *environment) *cli.Command {
 
 func followFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with what happens"},
+		&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep printing new ones"},
 		&cli.StringSliceFlag{Name: "path", Usage: "of actors whose path matches `GLOB`; as an argument"},
 		&cli.StringSliceFlag{Name: "type", Usage: "of actors whose type matches `GLOB`"},
 		&cli.StringFlag{Name: "level", Usage: "log lines of `LEVEL` and worse: " + strings.Join(host.LevelNames(), ", ")},

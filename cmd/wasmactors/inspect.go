@@ -15,14 +15,14 @@ import (
 func inspectCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "say what a module or a bundle is",
+		Usage:     "describe a module or a bundle",
 		ArgsUsage: "FILE.wasm | BUNDLE",
 		Description: "ABI and SDK, actor types, imports, sizes before and after metering, pages of the image, capabilities.\n\nExamples:\n\n" +
 			"   wasmactors inspect samples/ledger\n" +
 			"   wasmactors inspect guest.wasm --json\n" +
 			"   wasmactors inspect guest.wasm --fsm > machines.mmd",
 		Flags: append(bundleFlags(), &cli.BoolFlag{Name: "json", Usage: "print JSON"},
-			&cli.BoolFlag{Name: "fsm", Usage: "print the diagrams of state machines, as Mermaid reads them"}),
+			&cli.BoolFlag{Name: "fsm", Usage: "print the diagrams of state machines, for Mermaid"}),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a module or a bundle", "")
 			if err != nil {

@@ -25,7 +25,7 @@ import (
 func kvCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "kv",
-		Usage:     "look at and change what actors keep under keys",
+		Usage:     "show and change what actors store in kv",
 		ArgsUsage: "ls [NAMESPACE [PREFIX]] | get NAMESPACE KEY | put NAMESPACE KEY [VALUE] | del NAMESPACE KEY",
 		Description: "Of the bundle that runs, or with --state of one that does not: DIR is its folder for state. ls without a\n" +
 			"namespace lists the namespaces. get writes the bytes as they are; put takes them from the standard input if\n" +
@@ -40,7 +40,7 @@ func kvCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "state", Usage: "of a bundle that does not run, whose state is in `DIR`"},
 			&cli.IntFlag{Name: "limit", Usage: "ls: list at most `N` (default: all)"},
 			&cli.BoolFlag{Name: "reverse", Usage: "ls: from the last key to the first"},
-			&cli.StringFlag{Name: "ttl", Usage: "put: it is gone after `DURATION`"},
+			&cli.StringFlag{Name: "ttl", Usage: "put: it expires after `DURATION`"},
 			&cli.Uint64Flag{Name: "if-version", Usage: "put, del: only if the entry has version `N`; 0 only if there is none"},
 		),
 		Action: func(c *cli.Context) error { return kvAction(c, env) },

@@ -27,7 +27,7 @@ func deadLettersCommand(env *environment) *cli.Command {
 		Flags: reachFlags(
 			&cli.StringSliceFlag{Name: "to", Usage: "those for recipients whose path matches `GLOB`"},
 			&cli.StringSliceFlag{Name: "from", Usage: "those of senders whose path matches `GLOB`"},
-			&cli.StringSliceFlag{Name: "reason", Usage: "those for which `TEXT` is why, as the list says it"},
+			&cli.StringSliceFlag{Name: "reason", Usage: "those with the reason `TEXT`, as in the list"},
 			&cli.IntFlag{Name: "limit", Usage: "list at most `N` (default: 100)"},
 			&cli.BoolFlag{Name: "all", Usage: "redeliver all that are kept"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be delivered, and deliver nothing"},

@@ -24,7 +24,7 @@ func cacheFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "cache-dir", EnvVars: []string{"WASMACTORS_CACHE_DIR"}, Usage: "keep built and compiled modules in `DIR` (default: wasmactors in the user's cache folder; \"none\" turns it off)"},
 		&cli.StringFlag{Name: "cache-key", EnvVars: []string{"WASMACTORS_CACHE_KEY"}, Usage: "authenticate what is kept with the key in `FILE`, which is made if missing (default: wasmactors/cache.key in the user's configuration folder)"},
-		&cli.StringFlag{Name: "cache-size", EnvVars: []string{"WASMACTORS_CACHE_SIZE"}, Usage: "keep at most `SIZE` there; what was not used for longest goes first (default: 1GiB)"},
+		&cli.StringFlag{Name: "cache-size", EnvVars: []string{"WASMACTORS_CACHE_SIZE"}, Usage: "keep at most `SIZE` there; the least recently used goes first (default: 1GiB)"},
 	}
 }
 
@@ -34,7 +34,7 @@ func bundleFlags() []cli.Flag {
 		&cli.StringFlag{Name: "compiler", Usage: "build Go guests with `NAME`: auto, go or tinygo (default: what the manifest says)"},
 		envFlag(),
 		&cli.BoolFlag{Name: "allow-dirs", Usage: "let the bundle use what lies outside of its own folder: granted folders, and sources"},
-		&cli.BoolFlag{Name: "no-build", Usage: "build nothing: refuse modules that are no .wasm files"},
+		&cli.BoolFlag{Name: "no-build", Usage: "build nothing: refuse modules that are not .wasm files"},
 		&cli.StringFlag{Name: "state", EnvVars: []string{"WASMACTORS_STATE"}, Usage: "let services keep their state in `DIR` (default: a folder for this bundle below the user's for state; \"none\" keeps nothing)"},
 		&cli.BoolFlag{Name: "allow-cgo", Usage: "let TinyGo compile the C sources of guests"},
 	}, cacheFlags()...)

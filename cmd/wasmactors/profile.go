@@ -13,13 +13,13 @@ import (
 
 func profileCommand(env *environment) *cli.Command {
 	return &cli.Command{
-		Category: running, Name: "profile", Usage: "sample where the fuel of a running bundle goes, as pprof reads it", ArgsUsage: "[ACTOR...]",
+		Category: running, Name: "profile", Usage: "sample where the fuel of a running bundle goes, for pprof", ArgsUsage: "[ACTOR...]",
 		Description: "Fuel is what guests pay for their instructions. Each sample has actor, type and the functions of the guest.\n\nExamples:\n\n" +
 			"   wasmactors profile --for 10s --output fuel.pb.gz\n" +
 			"   go tool pprof -top fuel.pb.gz\n" +
 			"   wasmactors profile --type 'ledger/*' | go tool pprof -http : /dev/stdin",
 		Flags: reachFlags(append(selectFlags(),
-			&cli.StringFlag{Name: "for", Usage: "look for `DURATION`, at most 1m (default: 5s)"},
+			&cli.StringFlag{Name: "for", Usage: "sample for `DURATION`, at most 1m (default: 5s)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (default: standard output, unless that is a terminal)"},
 		)...),
 		Action: reaching(env, func(c *cli.Context, r *reached) error {

@@ -41,7 +41,7 @@ func runCommand(env *environment) *cli.Command {
 func runFlagList() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "input", Aliases: []string{"i"}, Usage: "read messages from `FILE`; - is standard input"},
-		&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "what a line that is wrong means: skip, or stop when what was sent before is dealt with"},
+		&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "what to do about an invalid line: skip it, or stop once everything before it has been handled"},
 		&cli.StringFlag{Name: "fail-on", Usage: "exit with code 3 if lines have one of these `KINDS`: " + strings.Join(failKinds, ", ") + ", or any; separated by commas"},
 		&cli.StringFlag{Name: "timeout", Usage: "wait at most `DURATION` for the answer to a line (default: until nothing is left to do)"},
 		&cli.StringFlag{Name: "for", Usage: "end after `DURATION`; without --input the bundle runs until then"},

@@ -17,7 +17,7 @@ import (
 
 func topCommand(env *environment) *cli.Command {
 	return &cli.Command{
-		Category: running, Name: "top", Usage: "show the busiest actors of a running bundle, again and again", ArgsUsage: "[ACTOR...]",
+		Category: running, Name: "top", Usage: "show the busiest actors of a running bundle, continuously", ArgsUsage: "[ACTOR...]",
 		Description: "On a terminal it is drawn again each second: / searches, s and S sort by another column, r turns the order round,\n" +
 			"arrows and pages move, space stops and goes on, q ends. Elsewhere, and with --once, it is printed once; rates are\n" +
 			"then those of a second.\n\nExamples:\n\n" +

@@ -12,7 +12,7 @@ import (
 func versionCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "version",
-		Usage:     "say which version this is, of what",
+		Usage:     "print the versions of the program, the ABI and wazero",
 		ArgsUsage: " ",
 		Action:    func(*cli.Context) error { return printVersion(env) },
 	}
