@@ -100,7 +100,7 @@ func AppendFail(dst []byte, reason string) []byte {
 	return appendText(appendOp(dst, OpFail), reason)
 }
 
-// AppendUnhandled appends that the current envelope was not handled.
+// AppendUnhandled appends an unhandled: the current envelope was not handled.
 func AppendUnhandled(dst []byte) []byte { return appendOp(dst, OpUnhandled) }
 
 // AppendDecide appends a decision about the child of a child_failed envelope.
@@ -108,11 +108,11 @@ func AppendDecide(dst []byte, directive uint8) []byte {
 	return appendHead(appendOp(dst, OpDecide), majorUint, uint64(directive))
 }
 
-// AppendResetBackoff appends that the supervisor is to count this actor's failures
-// from the beginning.
+// AppendResetBackoff appends a reset_backoff: the supervisor counts this actor's
+// failures from the beginning.
 func AppendResetBackoff(dst []byte) []byte { return appendOp(dst, OpResetBackoff) }
 
-// AppendCancelAsk appends that the answer to an ask is not waited for any more.
+// AppendCancelAsk appends a cancel_ask: the answer to an ask is no longer wanted.
 func AppendCancelAsk(dst []byte, correlation uint64) []byte {
 	return appendHead(appendOp(dst, OpCancelAsk), majorUint, correlation)
 }

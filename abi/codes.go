@@ -102,13 +102,13 @@ const (
 
 // Headers that the host itself writes and reads. A message with HeaderID is kept by
 // the parent until it gets a message with HeaderConfirm and the same value. A message with
-// HeaderSuppressed, whatever its value, is no news if it is not delivered.
+// HeaderSuppressed, whatever its value, is a suppressed dead letter if it is not delivered.
 const (
 	HeaderID         = "wasmactors.id"
 	HeaderConfirm    = "wasmactors.confirm"
 	HeaderSuppressed = "wasmactors.suppressed"
 
-	// HeaderRouter marks a message for a router itself, its value is the order. HeaderRouterKey
+	// HeaderRouter marks a message for the router itself; its value is the order. HeaderRouterKey
 	// is the key of a message for consistent hashing.
 	HeaderRouter    = "wasmactors.router"
 	HeaderRouterKey = "wasmactors.key"
@@ -116,12 +116,12 @@ const (
 
 // Headers about asks.
 const (
-	// HeaderDeadline is when who asks gives up, as Envelope.Time counts, in decimal. The host
-	// states it to modules that need FeatureAsks, and takes out what others have written there.
+	// HeaderDeadline is when the asker gives up, in decimal, on the scale of Envelope.Time. The host
+	// sets it for modules that need FeatureAsks, and removes what others have written there.
 	// In the command ask the value DeadlineNone says that the question has no deadline.
 	HeaderDeadline = "wasmactors.deadline"
 	DeadlineNone   = "none"
-	// HeaderFailure says that a message stands for an answer that has not come, and why.
+	// HeaderFailure marks a message that stands for an answer that has not come, and says why.
 	HeaderFailure = "wasmactors.failure"
 	// HeaderAttempt is the number of an attempt, from 2, of a question that is asked again.
 	HeaderAttempt = "wasmactors.attempt"

@@ -13,8 +13,8 @@ type Command struct {
 	Delay       uint64 // ns: timer; ask and receive_timeout: the timeout
 	Period      uint64 // ns: timer, 0 for once
 	Directive   uint8  // decide
-	Name        []byte // spawn; nil: the host chooses. Neither it
-	Type        []byte // nor the type need be valid: then the spawn fails, and not the turn
+	Name        []byte // spawn; nil: the host chooses. If it or
+	Type        []byte // the type is invalid, the spawn fails, not the turn
 	Reason      []byte // fail
 	Headers     []byte // send, ask: an encoded map, nil: none
 	Payload     []byte // send, ask, timer; spawn: the arguments

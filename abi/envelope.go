@@ -9,7 +9,7 @@ type Envelope struct {
 	Headers     []byte // an encoded map of text to text, nil: none
 	Payload     []byte // CBOR, as the byte string's contents
 
-	// Two that are kept for later; 0 where there is none, which takes no room. A guest
+	// Two that are reserved for later; 0 means none and takes no room. A guest
 	// gets them only if it needs the feature.
 	Sequence uint64 // of the sender's messages to this actor, from 1
 	Position uint64 // of the envelope in the actor's log, from 1

@@ -56,7 +56,7 @@ func ParseFailureKind(name string) (FailureKind, bool) {
 	return 0, false
 }
 
-// Failure is why a turn did not end: data, to be decided upon, stored and sent.
+// Failure is why a turn failed, as data that can be decided upon, stored and sent.
 type Failure struct {
 	Kind       FailureKind
 	Reason     string   // short and stable: "integer divide by zero", "exit code 3"
@@ -158,8 +158,8 @@ func boundedText(r *Reader) string {
 	return string(s)
 }
 
-// ExitReason is the reason of a FailureExit. Code 0 is a failure too, so the reason says
-// how an actor ends.
+// ExitReason is the reason of a FailureExit. Code 0 is a failure too, so its reason says
+// how an actor should end itself.
 func ExitReason(code uint32) string {
 	if code == 0 {
 		return "exit code 0: an exit in a turn is a failure; an actor ends with the command stop"

@@ -1,7 +1,7 @@
 package abi
 
-// IdentifySign begins the path of an ask that the host answers, in the name of the actor at
-// the path behind it: who is there. It is in no path.
+// IdentifySign begins the path of an ask that the host answers for the actor at the path behind
+// it: it says who is there. No path of an actor contains it.
 const IdentifySign = "@"
 
 // NoSuchActor is the answer, with an error, of an actor that is not there or that the asker may not
@@ -37,8 +37,8 @@ func AppendIdentities(dst []byte, total int, listed []Identity) []byte {
 	return dst
 }
 
-// IdentitySize is how many bytes AppendIdentities appends for an actor with a path of n bytes, at
-// the most; for all the others it is IdentitiesHead.
+// IdentitySize is how many bytes AppendIdentities appends, at most, for an actor whose path has n
+// bytes. IdentitiesHead is added once for the whole answer.
 func IdentitySize(n int) int { return 1 + 9 + 3 + n }
 
 // IdentitiesHead is the room that AppendIdentities needs besides IdentitySize, in bytes.

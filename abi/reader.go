@@ -177,12 +177,12 @@ func (r *Reader) Text() string {
 // Bytes reads a byte string into memory of its own.
 func (r *Reader) Bytes() []byte { return r.own(r.ByteString()) }
 
-// smallInput is up to where texts and byte strings share one copy of the input, in bytes: what is
-// kept of a message may keep as much.
+// smallInput is the length up to which the texts and byte strings of an input share one copy of it,
+// in bytes: keeping one of them may keep that much alive.
 const smallInput = 256
 
 // own copies b, which r has just read. What is read of a small input shares one copy of all of
-// it: allocating is most of what a text costs.
+// it: most of a text's cost is the allocation.
 func (r *Reader) own(b []byte) []byte {
 	switch {
 	case len(b) == 0:
@@ -192,7 +192,7 @@ func (r *Reader) own(b []byte) []byte {
 	case r.copied == nil:
 		r.copied = append(make([]byte, 0, len(r.buf)), r.buf...)
 	}
-	from := r.at - len(b) // a string ends where r stands
+	from := r.at - len(b) // r stands at the end of the string
 	return r.copied[from:r.at:r.at]
 }
 
@@ -207,7 +207,7 @@ func (r *Reader) ByteString() []byte {
 	return r.str(majorBytes)
 }
 
-// text is a short text of ASCII, if that is what comes next; the others take the longer way.
+// text reads a short ASCII text if one comes next; all others take the slow path.
 func (r *Reader) text() (s []byte, ok bool) {
 	from := r.at + 1
 	if r.err != nil || from > len(r.buf) {
@@ -288,7 +288,7 @@ func (r *Reader) Uint() uint64 {
 }
 
 // number is the integer of this major type that comes next, with the length of its encoding; 0 if it is
-// something else, not in its shortest form, or so near the end that the longer way has to look.
+// something else, not in its shortest form, or so near the end that the slow path has to read it.
 func (r *Reader) number(major byte) (v uint64, size int) {
 	at := r.at
 	if r.err != nil || cap(r.buf)-at < 9 || at >= len(r.buf) {
@@ -315,8 +315,8 @@ type Key struct {
 	Encoded string // in the shortest form
 }
 
-// Field reads the key of an entry: one of keys, or any other, for which it returns -1. next is the one that is
-// tried first; Field makes it the one behind that which it has found.
+// Field reads the key of an entry and returns its index in keys; it skips any other and returns -1. *next is the
+// index that is tried first; Field sets it to the one behind the match.
 func (r *Reader) Field(keys []Key, next *int) int {
 	if i := *next; uint(i) < uint(len(keys)) { // nearly always; isField is not called for it
 		k := &keys[i]
@@ -354,7 +354,7 @@ func (r *Reader) isField(k *Key) bool {
 	return true
 }
 
-// OK reports whether nothing was wrong so far.
+// OK reports whether there was no error so far.
 func (r *Reader) OK() bool { return r.err == nil }
 
 // Ref reads a ref.

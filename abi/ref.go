@@ -3,8 +3,8 @@ package abi
 import "math/bits"
 
 // Ref names one incarnation of one actor. It is never 0 for an actor (0 means
-// nobody). The upper NodeBits bits are the node that the actor lives on, 0 where there
-// is one only; the others are unique there and not to be guessed, so who knows a ref may
+// nobody). The upper NodeBits bits are the node that the actor lives on, 0 where there is
+// only one; the others are unique there and cannot be guessed, so whoever knows a ref may
 // send to it.
 type Ref uint64
 
@@ -40,8 +40,8 @@ func ChildRef(key RefKey, node uint16, n uint64) Ref {
 }
 
 // SipHash is SipHash-2-4 (Aumasson and Bernstein 2012) of the 8 bytes of m, of which the
-// lowest comes first. Who does not know the key can tell it from randomness, or go from
-// outputs to others, only by trying keys.
+// lowest comes first. Without the key, telling it from randomness, or computing some outputs
+// from others, takes trying keys.
 func SipHash(key [16]byte, m uint64) uint64 {
 	k0, k1 := little8(key[:8]), little8(key[8:])
 	v0, v1, v2, v3 := k0^0x736f6d6570736575, k1^0x646f72616e646f6d, k0^0x6c7967656e657261, k1^0x7465646279746573

@@ -8,9 +8,9 @@ const (
 	MaxUnknownBytes = 4096 // of keys and values
 )
 
-// Unknown are the keys of a map that its reader does not know, with their values, as they came: a field of
-// this type in a message has them written again when the message is passed on. There are MaxUnknown at most, of
-// MaxUnknownBytes; reading a message that has more fails with ErrUnknownKeys. The zero value is empty. It is
+// Unknown are the keys of a map that its reader does not know, with their values, as they came: a message with a
+// field of this type writes them again when it is passed on. At most MaxUnknown keys, of MaxUnknownBytes in all,
+// are kept; reading a message that has more fails with ErrUnknownKeys. The zero value is empty. It is
 // not safe for concurrent use.
 type Unknown struct {
 	entries []byte   // keys and values in turn, in the order of deterministic CBOR
@@ -38,7 +38,7 @@ func (u *Unknown) Get(key string) (value []byte, ok bool) {
 	return nil, false
 }
 
-// Keep is what generated code calls behind a key that it does not know, which begins at an offset: it steps over
+// Keep is called by generated code behind a key that it does not know and that begins at from: it steps over
 // the value and keeps both.
 func (u *Unknown) Keep(r *Reader, from int) {
 	if r.err != nil {
@@ -92,8 +92,8 @@ func (u *Unknown) find(key []byte) (i int, there bool) {
 	return low, false
 }
 
-// WriteBefore is what generated code calls before it writes a key: it writes the entries from a number on that come
-// before that key, given as CBOR, and returns the number of the next.
+// WriteBefore is called by generated code before it writes a key, which is given as CBOR: it writes the entries from
+// number i on that come before that key, and returns the number of the next.
 func (u *Unknown) WriteBefore(w *Writer, i int, key string) int {
 	b := unsafe.Slice(unsafe.StringData(key), len(key))
 	from := i

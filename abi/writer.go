@@ -68,7 +68,7 @@ func (w *Writer) Word(v uint64, n int) {
 // Encoded writes what is encoded already.
 func (w *Writer) Encoded(s string) { w.buf = append(w.buf, s...) }
 
-// head is appendHead, in one step for all sizes: what a store writes too much is written over.
+// head is appendHead, in one step for all sizes: the excess of a store is overwritten later.
 func (w *Writer) head(major byte, v uint64) {
 	at := len(w.buf)
 	if cap(w.buf)-at < 9 {

@@ -1,7 +1,7 @@
 // Package breaker has the rules of circuit breakers: when a call may be tried, what its end
 // means, how long the circuit stays open. It is shared by guest-sdk/breaker for guests and
-// host/breaker for actors in Go, which make the calls. There is no clock, no message and no
-// lock in it: who uses it passes the time in, and one goroutine at a time.
+// host/breaker for actors in Go, which make the calls. It has no clock, messages or locks: the
+// caller passes the time in, and calls it from one goroutine at a time.
 //
 // The rules are those of Akka 2.4's CircuitBreaker; docs/guide/circuit-breaker.md has them.
 package breaker
@@ -28,8 +28,8 @@ func (s State) String() string {
 	return [...]string{"closed", "open", "half-open", "?"}[min(s, 3)]
 }
 
-// Header is the header of a message through a breaker's actor that says how it is treated:
-// TellOnly or Passthrough. Without it a question is asked, and what is no question is TellOnly.
+// Header is the header that tells a breaker's actor how to treat a message: TellOnly or Passthrough.
+// Without it a message that wants an answer is a call, and any other is TellOnly.
 const (
 	Header      = "wasmactors.breaker"
 	TellOnly    = "tell"        // passed on while the circuit is closed, else unhandled
@@ -55,8 +55,8 @@ type Settings struct {
 	CallTimeout time.Duration
 	// ResetTimeout is how long the circuit stays open before one call is tried.
 	ResetTimeout time.Duration
-	// Backoff, at least 1, is the factor by which the time grows after each call that was
-	// tried in vain, until one succeeds; default 1, it does not grow.
+	// Backoff, at least 1, is the factor by which the time grows after each trial call that
+	// fails, until one succeeds; default 1, it does not grow.
 	Backoff float64
 	// MaxReset bounds what Backoff makes of ResetTimeout.
 	MaxReset time.Duration
@@ -96,8 +96,8 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Call is one that was let through. It counts only in the period in which it has begun: the
-// end of a call from before the circuit opened says nothing about what was tried since.
+// Call is a call that was let through. It counts only in the period in which it began: the end
+// of a call from before the circuit opened says nothing about what was tried since.
 type Call struct {
 	period uint64
 	began  time.Time
@@ -114,10 +114,10 @@ type Circuit struct {
 	state    State
 	period   uint64    // one more at every transition, from 1
 	failures int       // in a row, while closed
-	trials   int       // in vain, since it was closed
-	until    time.Time // it is open
-	probing  bool      // the one call of half-open is under way
-	probe    time.Time // it has begun
+	trials   int       // that have failed since it was closed
+	until    time.Time // when it stops being open
+	probing  bool      // the trial call of half-open is under way
+	probe    time.Time // when that call began
 }
 
 // New makes a closed circuit of checked settings. changed, which may be nil, is called at each
@@ -126,10 +126,10 @@ func New(s Settings, changed func(from, to State)) Circuit {
 	return Circuit{settings: s.withDefaults(), changed: changed, period: 1}
 }
 
-// Settings are those that hold, defaults filled in.
+// Settings are the settings in force, with the defaults filled in.
 func (c *Circuit) Settings() Settings { return c.settings }
 
-// State is that at a time.
+// State is the circuit's state at the given time.
 func (c *Circuit) State(now time.Time) State {
 	c.Tick(now)
 	return c.state
@@ -147,7 +147,7 @@ func (c *Circuit) Remaining(now time.Time) time.Duration {
 }
 
 // Tick makes the transitions that are due by time alone: an open circuit becomes half-open,
-// and the call that is tried has failed when its time is over. Begin and End do so themselves.
+// and a trial call has failed when its time is over. Begin and End do so themselves.
 func (c *Circuit) Tick(now time.Time) {
 	for {
 		switch {
@@ -198,8 +198,8 @@ func (c *Circuit) End(call Call, failed bool, now time.Time) bool {
 	return failed
 }
 
-// Forget says that a call was given up by who has made it, which counts neither way. If it was
-// the one of a half-open circuit, the next call is.
+// Forget says that a call was given up by its caller, which counts neither as a success nor as a
+// failure. If it was the trial call of a half-open circuit, the next call is.
 func (c *Circuit) Forget(call Call) {
 	if call.period == c.period {
 		c.probing = false

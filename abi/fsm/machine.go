@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Machine is where one machine stands. It allocates nothing while it runs, but for the first
+// Machine is the state of one machine. It allocates nothing while it runs, except for the first
 // change of a state's timeout and a longer list of timers.
 type Machine struct {
 	table    *Table
 	now      int
 	armed    bool            // a state timeout is under way
 	stopped  bool            // by a step
-	timeouts []time.Duration // by state, once one was changed
+	timeouts []time.Duration // by state, nil until one is changed
 	timers   []timer
 }
 
@@ -36,19 +36,19 @@ const (
 	Stop
 )
 
-// Step is what a handler wants to follow.
+// Step is what a handler wants to happen next.
 type Step struct {
 	Kind StepKind
 	To   State         // Goto
-	Max  time.Duration // this time's state timeout; 0: the default, Forever: none
+	Max  time.Duration // the state timeout this time; 0: the default, Forever: none
 }
 
-// Change is what a step means.
+// Change is the effect of a step.
 type Change struct {
 	From, To State
 	Fires    bool          // observers of transitions are told
 	Arm      time.Duration // set the state timeout; it replaces the one before
-	Disarm   bool          // take the state timeout back
+	Disarm   bool          // cancel the state timeout
 }
 
 // State is the present state.
@@ -63,9 +63,9 @@ func (m *Machine) Begin(max time.Duration) Change {
 	return m.arm(Change{From: s, To: s, Fires: true}, max)
 }
 
-// Apply carries out a step. It fails, and changes nothing, if the step goes to a state that is
-// not declared, or by a transition that is not. Going to the present state needs no
-// declaration; it fires, and staying does not.
+// Apply carries out a step. It fails, and changes nothing, if the step goes to a state, or by a
+// transition, that is not declared. Going to the present state needs no declaration; it fires,
+// staying does not.
 func (m *Machine) Apply(s Step) (Change, error) {
 	c := Change{From: m.State(), To: m.State()}
 	switch s.Kind {
@@ -131,8 +131,8 @@ func (m *Machine) SetTimeout(s State, d time.Duration) error {
 // TimedOut reports whether a state timeout that has just come still holds.
 func (m *Machine) TimedOut() bool { return m.armed }
 
-// SetTimer begins a named timer and returns its slot, below MaxTimers. A timer of this name has
-// the slot already, and is replaced.
+// SetTimer begins a named timer and returns its slot, below MaxTimers. It replaces a timer of the
+// same name, and reuses its slot.
 func (m *Machine) SetTimer(name string, repeat bool) (slot int, err error) {
 	free := -1
 	for i := range m.timers {
@@ -176,7 +176,7 @@ func (m *Machine) TimerActive(name string) bool {
 	return false
 }
 
-// Rung is the name of the timer of a slot that has rung; false if that is not active any more.
+// Rung is the name of the timer whose slot has rung; false if it is no longer active.
 func (m *Machine) Rung(slot uint64) (name string, ok bool) {
 	if slot >= uint64(len(m.timers)) || !m.timers[slot].active {
 		return "", false

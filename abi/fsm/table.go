@@ -48,7 +48,7 @@ type edge struct {
 	label    string
 }
 
-// NewTable makes a table whose machines begin in a state, which is to be declared, too.
+// NewTable makes a table whose machines begin in a state, which must be declared as well.
 func NewTable(initial State) *Table { return &Table{initial: initial} }
 
 // Declare makes a state known. Declaring it again changes nothing.

@@ -17,13 +17,13 @@ const (
 	Header    = "wasmactors.reliable"     // a Mark
 	AckHeader = "wasmactors.reliable.ack" // an Ack
 
-	// OriginHeader is the ref, as a decimal number, of who has sent a message to the actor
-	// that has put it into its stream.
+	// OriginHeader is the ref, as a decimal number, of the original sender, whose message another
+	// actor has put into its stream.
 	OriginHeader = "wasmactors.reliable.origin"
 )
 
 // Mark is what a message of a stream says about itself. A stream is all that one actor sends under
-// one number; who the actor is the host says.
+// one number; the host says which actor that is.
 type Mark struct {
 	Stream  uint64 // of the sender's: it may have several
 	Session uint64 // the sender's incarnation: numbers begin anew with each
@@ -42,7 +42,7 @@ func AppendMark(dst []byte, m Mark) []byte {
 // AppendAck appends the value of the header.
 func AppendAck(dst []byte, a Ack) []byte { return appendNumbers(dst, a.Stream, a.Session, a.Number) }
 
-// ParseMark reads a mark; false if there is none, or what says it is none.
+// ParseMark reads a mark; false if there is none, or an invalid one.
 func ParseMark(headers []byte) (m Mark, ok bool) {
 	v, _ := abi.FindHeader(headers, Header)
 	var n [4]uint64
@@ -99,7 +99,7 @@ func parseNumbers(b []byte, ns []uint64) bool {
 	return false
 }
 
-// ErrFull is what a message is refused with for which there is no room.
+// ErrFull is the error for a message for which there is no room.
 var ErrFull = errors.New("reliable: too much is not acknowledged yet")
 
 // Window is what a sender keeps: messages that are numbered and not acknowledged, in order, bounded in
@@ -128,7 +128,7 @@ func (w *Window[T]) Len() int { return w.n }
 // Bytes is the size of what is kept.
 func (w *Window[T]) Bytes() int { return w.held }
 
-// First is the number of the first message that is kept; that of the next one if there is none.
+// First is the number of the first message that is kept, or of the next one if none is.
 func (w *Window[T]) First() uint64 { return w.last + 1 - uint64(w.n) }
 
 // Add keeps a message of so many bytes and returns its number. It fails with ErrFull.
@@ -155,8 +155,8 @@ func (w *Window[T]) Get(number uint64) T {
 	return w.ring[(w.at+int(number-w.First()))%len(w.ring)].v
 }
 
-// Ack drops all messages up to a number, and says how many they were; 0 for numbers that are not kept,
-// or were not given.
+// Ack drops all messages up to a number, and returns how many there were; 0 if the number is not kept,
+// or was never given.
 func (w *Window[T]) Ack(number uint64) (dropped int) {
 	first := w.First()
 	if number < first || number > w.last {
@@ -188,11 +188,11 @@ const (
 // DefaultStreams is how many streams a receiver remembers.
 const DefaultStreams = 64
 
-// Receiver is what a receiver remembers: how far it has taken each stream. Of more streams than it has
-// room for it forgets the one that was quiet for longest: what is sent again of that one
-// afterwards is taken a second time. A sender that has a quarter of the room forgets one of its own
-// then, so that one alone cannot have those of all others forgotten. The zero value has room for
-// DefaultStreams.
+// Receiver remembers how far each stream was taken. If there are more streams than it has room for,
+// it forgets the one that was quiet for longest: what is sent again on that one afterwards is taken
+// a second time. If the sender of a new stream already has a quarter of the room, one of its own is
+// forgotten instead, so that one sender cannot push out the streams of all others. The zero value
+// has room for DefaultStreams.
 type Receiver struct {
 	most    int
 	streams []stream

@@ -1,6 +1,6 @@
 // Package throttle has the rule of throttlers: so many starts in each interval. It is shared by
-// guest-sdk/throttle for guests and host/throttle for actors in Go. There is no clock, no message and
-// no lock in it: who uses it passes the time in, and one goroutine at a time.
+// guest-sdk/throttle for guests and host/throttle for actors in Go. It has no clock, messages or
+// locks: the caller passes the time in, and calls it from one goroutine at a time.
 //
 // The rule is that of Akka 2.4's TimerBasedThrottler; docs/guide/throttler.md has it.
 package throttle
@@ -26,9 +26,9 @@ func (r Rate) Check() error {
 }
 
 // Meter counts vouchers. An interval begins with the first start that finds none under way, and has
-// Rate.N vouchers; what they are not used for is lost at its end. Only starts count: how long
+// Rate.N vouchers; those that are not used are lost at its end. Only starts count: how long
 // anything takes does not matter. So there are never more than N starts in an interval, and never more
-// than 2N in any time as long as one. It allocates nothing.
+// than 2N in any span of that length. It allocates nothing.
 type Meter struct {
 	rate Rate
 	used int
@@ -56,7 +56,7 @@ func (m *Meter) Take(now time.Time) bool {
 	return true
 }
 
-// Wait is how long there will be no voucher; 0 if there is one.
+// Wait is how long it takes until there is a voucher; 0 if there is one.
 func (m *Meter) Wait(now time.Time) time.Duration {
 	if m.used < m.rate.N || !now.Before(m.ends) {
 		return 0

@@ -6,9 +6,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// asks are the questions that wait for an answer: a table of a power of two slots, of which a
-// question has the one that the low bits of its correlation name. Correlations are numbered through, so
-// nearly always the next slot is free; one that is not is passed over.
+// asks are the questions that wait for an answer: a table whose length is a power of two. The low bits
+// of a question's correlation are the index of its slot. Correlations are consecutive, so the next slot
+// is nearly always free; one that is taken is skipped.
 type asks struct {
 	slots []asked
 	open  int
@@ -119,8 +119,8 @@ func (c *Context) askWith(to Ref, path string, v Encoder, timeout time.Duration,
 	return correlation
 }
 
-// CancelAsk gives up an ask: then is not called any more, and who works on it is told. If it is over
-// nothing happens. A module that calls it says Need(abi.FeatureAsks).
+// CancelAsk gives up an ask: then is not called any more, and the actor that works on it is told. If the
+// ask is over, nothing happens. A module that calls it says Need(abi.FeatureAsks).
 func (c *Context) CancelAsk(correlation uint64) {
 	if c.asks.take(correlation) != nil {
 		wrote(abi.AppendCancelAsk(appendix(usualHead), correlation))

@@ -1,7 +1,7 @@
 package actor
 
-// Behaviors is an actor whose way to handle messages changes: functions on a stack, of which the
-// uppermost handles. The zero value handles nothing. It is a part of an actor, which calls its
+// Behaviors lets an actor change how it handles messages: a stack of functions, of which the top one
+// is called. The zero value handles nothing. It is a field of an actor, which calls its
 // Receive; after a restart it begins anew with the actor.
 type Behaviors struct {
 	stack []Behavior
@@ -13,7 +13,7 @@ type Behavior = func(ctx *Context, msg *Message) error
 // MaxBehaviors bounds the stack; BecomeStacked beyond it panics.
 const MaxBehaviors = 1024
 
-// Become puts a behavior in the place of the uppermost one, from the next message on.
+// Become replaces the top behavior, from the next message on.
 func (b *Behaviors) Become(f Behavior) {
 	if n := len(b.stack); n > 0 {
 		b.stack[n-1] = f
@@ -22,7 +22,7 @@ func (b *Behaviors) Become(f Behavior) {
 	b.stack = append(b.stack, f)
 }
 
-// BecomeStacked puts a behavior above the present one, which Unbecome brings back.
+// BecomeStacked puts a behavior on top of the present one, which Unbecome brings back.
 func (b *Behaviors) BecomeStacked(f Behavior) {
 	if len(b.stack) == MaxBehaviors {
 		panic("actor: BecomeStacked without Unbecome")
@@ -38,7 +38,7 @@ func (b *Behaviors) Unbecome() {
 	}
 }
 
-// Receive has the uppermost behavior handle a message.
+// Receive calls the top behavior with a message.
 func (b *Behaviors) Receive(ctx *Context, msg *Message) error {
 	if n := len(b.stack); n > 0 {
 		return b.stack[n-1](ctx, msg)

@@ -27,7 +27,7 @@ type Context struct {
 	misuse  string     // why the turn fails, if it is misused
 }
 
-// marks are what the end of a turn has to know.
+// marks are what must be known at the end of a turn.
 type marks uint8
 
 const (
@@ -92,7 +92,7 @@ func (c *Context) Now() time.Time {
 func (c *Context) Rand() *Rand { return &c.rand }
 
 // Spawn makes a child of a type of the same module and returns its ref, which
-// may be used at once. An empty name lets the host choose. If the child cannot be
+// may be used at once. An empty name lets the host choose. If the child cannot be started
 // (the capability spawn is missing, the name is taken or not valid), a message of
 // KindSpawnFailed comes with its ref as Sender.
 func (c *Context) Spawn(typ, name string, args Encoder) Ref { return c.spawn(typ, name, args, nil) }
@@ -110,8 +110,8 @@ func (c *Context) spawn(typ, name string, args Encoder, options []byte) Ref {
 	return ref
 }
 
-// told is a name as the host can be told it. It refuses what is not valid, and says so in
-// the message of KindSpawnFailed; what is not even a text goes to it in quotes.
+// told is a name in a form that the host can read. The host refuses an invalid name, and repeats
+// it in the message of KindSpawnFailed; one that is too long or not UTF-8 is sent cut and in quotes.
 func told(name string) string {
 	if len(name) <= abi.MaxName && utf8.ValidString(name) {
 		return name
@@ -145,8 +145,8 @@ func (c *Context) Watch(ref Ref) {
 }
 
 // WatchPath watches whoever has the path now, see TellPath; with patterns all that match. The end
-// of each is told once. A path that begins with "+", such as +/user/workers/*, stands for those as
-// well that are started there later.
+// of each is told once. A path that begins with "+", such as +/user/workers/*, also covers the
+// actors that are started there later.
 func (c *Context) WatchPath(path string) {
 	if path == "" {
 		c.nowhere("WatchPath")
@@ -155,7 +155,7 @@ func (c *Context) WatchPath(path string) {
 	wrote(abi.AppendWatch(appendix(usualHead+len(path)), 0, path))
 }
 
-// Unwatch takes a watch back.
+// Unwatch ends a watch.
 func (c *Context) Unwatch(ref Ref) {
 	if ref == 0 {
 		c.nobody("Unwatch")
@@ -164,8 +164,8 @@ func (c *Context) Unwatch(ref Ref) {
 	wrote(abi.AppendUnwatch(appendix(usualHead), ref, ""))
 }
 
-// UnwatchPath takes back the watches of all that a path with patterns matches; that of those that
-// are started later, too, if it was made with the same path.
+// UnwatchPath ends the watches of all actors that a path with patterns matches. It also ends that of
+// actors started later, if it was made with the same path.
 func (c *Context) UnwatchPath(path string) {
 	if path == "" {
 		c.nowhere("UnwatchPath")
@@ -178,10 +178,10 @@ func (c *Context) UnwatchPath(path string) {
 }
 
 // After sends the actor a message of KindTimer, with key as its Correlation,
-// after a delay. The same key replaces.
+// after a delay. It replaces a timer with the same key.
 func (c *Context) After(key uint64, delay time.Duration, v Encoder) { c.timer(key, delay, 0, v) }
 
-// Every is After, again and again: a period begins with the turn of the message before. AtRate
+// Every is After, again and again: each period begins with the turn of the previous message. AtRate
 // keeps to a grid.
 func (c *Context) Every(key uint64, period time.Duration, v Encoder) {
 	c.timer(key, period, period, v)
@@ -193,7 +193,7 @@ func (c *Context) timer(key uint64, delay, period time.Duration, v Encoder) {
 	wrote(abi.AppendTimer(appendix(usualHead+len(p)), key, uint64(max(delay, 0)), uint64(max(period, 0)), p))
 }
 
-// Cancel takes a timer back, also when its message waits in the mailbox.
+// Cancel cancels a timer, even if its message already waits in the mailbox.
 func (c *Context) Cancel(key uint64) {
 	c.dropRate(key)
 	wrote(abi.AppendCancel(appendix(usualHead), key))
@@ -205,7 +205,7 @@ func (c *Context) SetReceiveTimeout(d time.Duration) {
 	wrote(abi.AppendReceiveTimeout(appendix(usualHead), uint64(max(d, 0))))
 }
 
-// Stash keeps the current message aside until Unstash.
+// Stash puts the current message aside until Unstash.
 func (c *Context) Stash() {
 	c.marks |= ended
 	wrote(abi.AppendStash(appendix(usualHead)))
@@ -246,7 +246,7 @@ func (c *Context) nobody(call string) { c.refuse("actor: " + call + " to ref 0, 
 // nowhere notes that a call was given an empty path.
 func (c *Context) nowhere(call string) { c.refuse("actor: " + call + " to an empty path") }
 
-// refuse makes the turn fail when it is over: panics cost much, and under TinyGo the text.
+// refuse makes the turn fail when it is over: a panic costs much, and loses its text under TinyGo.
 func (c *Context) refuse(what string) {
 	if c.marks&misused == 0 {
 		c.misuse = what

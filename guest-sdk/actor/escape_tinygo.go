@@ -2,5 +2,5 @@
 
 package actor
 
-// unescaped does nothing under TinyGo, which decides otherwise what escapes.
+// unescaped does nothing under TinyGo, which has other rules for what escapes.
 func unescaped(v Encoder) Encoder { return v }

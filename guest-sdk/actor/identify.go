@@ -14,7 +14,7 @@ type Identity = abi.Identity
 // path, or it has ended or takes no more messages.
 var ErrNoActor = errors.New("actor: " + abi.NoSuchActor)
 
-// naming is an Identify that waits. Its slot among the asks has no function, so that those stay small.
+// naming is an Identify that waits. Its slot among the asks has no function, so that slots stay small.
 type naming struct {
 	correlation uint64
 	then        func(*Context, Ref, error) error
@@ -64,9 +64,9 @@ func hasPattern(path string) bool {
 }
 
 // IdentifyPath asks who is at a path with patterns, and calls then in a later turn: with those that
-// are there and that the actor may send to, as its turn has ended. total is how many they are; only so many are found
-// as one message holds, abi.MaxIdentities at most. Nobody is no error. It is asked of the host alone, and
-// so does not wait for the actors; all else is as with Identify.
+// were there, and that the actor may send to, at the end of its turn. total is how many there are; found has as many
+// as fit into one message, abi.MaxIdentities at most. Finding nobody is no error. The host answers it alone, so
+// it does not wait for the actors; all else is as with Identify.
 func (c *Context) IdentifyPath(path string, timeout time.Duration, then func(ctx *Context, found []Identity, total int, err error) error) {
 	if path == "" {
 		c.nowhere("IdentifyPath")

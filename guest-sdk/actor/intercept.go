@@ -2,10 +2,10 @@ package actor
 
 import "github.com/wasmactors/wasmactors/abi"
 
-// Interceptor stands around what handles messages: what it returns is called instead of next, and
-// calls next or not. What it does before is done first, what it does after an answer of next comes
-// after; without a call of next it has handled the message completely. It is called once for each
-// incarnation, so what it declares is state of the actor.
+// Interceptor wraps what handles messages: the behavior that it returns is called instead of next, and
+// may call next, before, between or after what it does itself. If it does not call next, it has
+// handled the message completely. It is called once for each incarnation, so the variables that it
+// declares are state of the actor.
 type Interceptor func(next Behavior) Behavior
 
 // Intercepted makes a factory whose actors handle messages within interceptors, the first one
@@ -13,7 +13,7 @@ type Interceptor func(next Behavior) Behavior
 //
 //	actor.Register("greeter", actor.Intercepted(newGreeter, counted, authorized))
 //
-// An intercepted actor is started, stopped, and decides about its children as without. Answers to asks go
+// An intercepted actor starts, stops, and decides about its children as it does without. Answers to asks go
 // to the functions that were given to Ask, and to no interceptor. Actors without interceptors pay
 // nothing for those that have some.
 func Intercepted(factory func() Actor, around ...Interceptor) func() Actor {

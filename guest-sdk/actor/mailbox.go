@@ -6,8 +6,8 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Mailbox says where the messages of a child wait, in SpawnOptions: what a manifest says under mailbox, see
-// docs/bundle.md. Fields that are zero are as they are there by default; what is wrong makes the spawn
+// Mailbox is the mailbox of a child, in SpawnOptions: what a manifest says under mailbox, see
+// docs/bundle.md. Zero fields mean the defaults given there; a mistake makes the spawn
 // fail. A key that has no field here needs an Encoder of your own, a map with the manifest's keys.
 type Mailbox struct {
 	// Kind is "bounded", "drop-newest", "drop-oldest", "block", "priority", "control-aware" or
@@ -16,7 +16,7 @@ type Mailbox struct {
 	// Messages and Bytes bound what waits: at most what the parent's own mailbox may hold, which is also
 	// the default.
 	Messages, Bytes int
-	// Full says what a full one does, for kinds that do not say it.
+	// Full says what a full mailbox does, for kinds whose name does not say it.
 	Full string
 	// Header is the header with the level, the mark of a control message, or the key.
 	Header string
@@ -72,8 +72,8 @@ func (m Mailbox) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
-// Dispatcher says for how long at a time the turns of a child run, in SpawnOptions. Zero fields are as
-// the system says.
+// Dispatcher says how long the turns of a child run before others get theirs, in SpawnOptions. Zero
+// fields mean the system's defaults.
 type Dispatcher struct {
 	// Throughput is how many messages it handles before others get their turn: at most as many as the
 	// parent, or as actors of the system do by default.

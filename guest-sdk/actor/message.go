@@ -94,8 +94,8 @@ func (m *Message) Sender() Ref { return m.sender }
 // Correlation ties an answer to its question; for KindTimer it is the key.
 func (m *Message) Correlation() uint64 { return m.correlation }
 
-// ID is what Context.Confirm is to be told when the message is done with; "" if it is not
-// one that is sent again until it is confirmed.
+// ID is what to pass to Context.Confirm when the message is done with; "" for a message that is
+// not sent again until it is confirmed.
 func (m *Message) ID() string { return m.Header(abi.HeaderID) }
 
 // Payload is the content, as CBOR.
@@ -160,7 +160,7 @@ func (m *Message) Is(text string) bool {
 	return r.Done() == nil && string(s) == text
 }
 
-// Int is the payload if it is an integer that fits; ok tells.
+// Int is the payload if it is an integer that fits; ok tells whether it is.
 func (m *Message) Int() (v int64, ok bool) {
 	r := m.Reader()
 	v = r.Int()
@@ -223,7 +223,7 @@ func (v Raw) MarshalCBOR(w *abi.Writer) { w.Raw(v) }
 // UnmarshalCBOR implements Decoder.
 func (v *Raw) UnmarshalCBOR(r *abi.Reader) { *v = append(Raw{}, r.Raw()...) }
 
-// Func makes a function that writes one item an Encoder.
+// Func is a function that writes one item, as an Encoder.
 type Func func(w *abi.Writer)
 
 // MarshalCBOR implements Encoder.

@@ -4,7 +4,7 @@ import "github.com/wasmactors/wasmactors/abi"
 
 // Rand is a source of randomness that is part of the actor's state: the same seed
 // gives the same numbers. They are SipHash-2-4 of 0, 1, 2 and so on under the seed, so
-// who sees some of them cannot compute the others, nor the seed.
+// nobody who sees some of them can compute the others, or the seed.
 type Rand struct {
 	key  [abi.SeedSize]byte
 	next uint64

@@ -6,7 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// rate is a timer of AtRate. Each of its messages has the next one set, before it is handled.
+// rate is a timer of AtRate. Before each of its messages is handled, the next one is set.
 type rate struct {
 	key     uint64
 	due     int64 // of the next message, ns since 1970

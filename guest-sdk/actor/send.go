@@ -61,8 +61,8 @@ func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
 
 // body appends a payload to a head of so many bytes, which stands at the end of the outbox.
 func (c *Context) body(head int, v Encoder) {
-	// Most actors send payloads of about one size: so much room is left for the length as
-	// the last one has taken.
+	// Most actors send payloads of about one size: the room left for the length is what the
+	// last one has taken.
 	room := int(c.length)
 	start := written + head + room
 	c.payload.Reset(outbox[start:start:OutboxSize])
@@ -107,8 +107,8 @@ func (c *Context) longBody(head int, b []byte) {
 	written += need
 }
 
-// encode has v write itself. It does not make v, or what it points at, escape to the heap: so it
-// must not keep itself when it writes itself.
+// encode calls v's MarshalCBOR without making v, or what it points at, escape to the heap: so
+// MarshalCBOR must not retain v.
 func encode(v Encoder, w *abi.Writer) {
 	if v == nil {
 		w.Null()
@@ -119,7 +119,7 @@ func encode(v Encoder, w *abi.Writer) {
 	verify(unescaped(v), w.Bytes()[from:])
 }
 
-// Encode has v write itself, as Tell does: v need not be allocated for it. nil is null.
+// Encode calls v's MarshalCBOR, as Tell does: v need not be allocated for it. nil is null.
 func Encode(w *abi.Writer, v Encoder) { encode(v, w) }
 
 // encoded is the encoding of v outside of the outbox, valid until the next call.
@@ -134,14 +134,14 @@ func (c *Context) encoded(v Encoder) []byte {
 func (c *Context) Tell(to Ref, v Encoder) { c.send(to, 0, 0, v) }
 
 // Header is one of a message's headers: abi.MaxHeaders at most, with keys of abi.MaxHeaderKey
-// bytes and values of abi.MaxHeaderValue. The turn fails if it is more.
+// bytes and values of abi.MaxHeaderValue. More than that fails the turn.
 type Header struct{ Key, Value string }
 
 // Suppressed is a header for a message that may well get lost: ctx.TellWith(ref, v, actor.Suppressed). If it is not
 // delivered the host neither keeps nor logs it as a dead letter, and its event is a suppressed one.
 var Suppressed = Header{abi.HeaderSuppressed, "1"}
 
-// TellWith sends a message with headers. The receiver's mailbox may go by them, and the
+// TellWith sends a message with headers. The receiver's mailbox may use them, and the
 // receiver reads them with Message.Header.
 func (c *Context) TellWith(to Ref, v Encoder, headers ...Header) {
 	if to == 0 {
@@ -216,7 +216,7 @@ func (c *Context) AnswerError(to Ref, correlation uint64, reason string) error {
 	return nil
 }
 
-// Forward sends the current message on in the name of its sender, who gets the
+// Forward sends the current message on with its original sender, who gets the
 // answer.
 func (c *Context) Forward(to Ref) {
 	if to == 0 {

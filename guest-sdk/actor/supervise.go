@@ -16,28 +16,28 @@ const (
 	Suspend          Directive = abi.DirectiveSuspend // until an operator decides
 )
 
-// Supervisor is an actor that decides itself about failures of its children, those
-// that its strategy answers with "ask". The child waits meanwhile.
+// Supervisor is an actor that itself decides about those failures of its children that
+// its strategy answers with "ask". The child waits meanwhile.
 type Supervisor interface {
 	Decide(ctx *Context, child Ref, f *abi.Failure) Directive
 }
 
 // PreRestarter is an actor that wants to know when its incarnation ends with a
-// restart. What it sends still goes out. It is called only where the instance can
-// be: after an error that it has returned, or for a sibling's failure; not after a
+// restart. What it sends still goes out. It is called only if the instance can still
+// run: after an error that it has returned, or for a sibling's failure; not after a
 // panic.
 type PreRestarter interface {
 	PreRestart(ctx *Context, reason string)
 }
 
-// Lifetime says which ends of a child are answered with a restart.
+// Lifetime says after which kinds of end a child is restarted.
 type Lifetime string
 
 // The lifetimes.
 const (
-	Transient Lifetime = "transient" // of failures
-	Permanent Lifetime = "permanent" // also of its own stop
-	Temporary Lifetime = "temporary" // of none
+	Transient Lifetime = "transient" // after failures
+	Permanent Lifetime = "permanent" // also after its own stop
+	Temporary Lifetime = "temporary" // never
 )
 
 // SpawnOptions say how a child is supervised, and where its messages wait. The zero value is what Spawn
@@ -49,14 +49,14 @@ type SpawnOptions struct {
 	// "dead-letter", or how often it is delivered again.
 	CrashedMessage string
 	// Supervision is how the child treats its own children: a map with the keys of
-	// a manifest's supervision, see docs/bundle.md. Without it it does as its
-	// parent.
+	// a manifest's supervision, see docs/bundle.md. Without it the child uses its
+	// parent's.
 	Supervision Encoder
-	// Mailbox is where the child's messages wait, such as a Mailbox; nil is the usual one. A module
+	// Mailbox is the child's mailbox, such as a Mailbox; nil is the usual one. A module
 	// that sets it, or Dispatcher, says Need(abi.FeatureMailboxes).
 	Mailbox Encoder
-	// Dispatcher is for how long at a time the child's turns run, such as a Dispatcher; nil is as the
-	// system says.
+	// Dispatcher is how long the child's turns run at a time, such as a Dispatcher; nil means the
+	// system's default.
 	Dispatcher Encoder
 }
 
@@ -105,9 +105,9 @@ func (c *Context) SpawnWith(typ, name string, args Encoder, o SpawnOptions) Ref 
 // again: the next delay before a restart is the first one.
 func (c *Context) ResetBackoff() { wrote(abi.AppendResetBackoff(appendix(usualHead))) }
 
-// Confirm tells the parent that a message is done with, whose ID was kept if it is not the
-// current one. It matters where the parent is a resender, which sends again what was not confirmed;
-// elsewhere messages have no ID, and Confirm of "" does nothing. Say it in the turn that completes the
+// Confirm tells the parent that a message is done with, by its ID, which the actor keeps if it confirms in a
+// later turn. It matters where the parent is a resender, which sends again what was not confirmed;
+// elsewhere messages have no ID, and Confirm of "" does nothing. Call it in the turn that completes the
 // work: a turn that fails has not confirmed.
 func (c *Context) Confirm(id string) {
 	if id == "" || c.start.Parent == 0 {

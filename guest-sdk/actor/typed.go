@@ -34,13 +34,13 @@ type Unknown = abi.Unknown
 const DefaultTimeout = 5 * time.Second
 
 // RefOf is a ref of an actor that takes messages of the type T: a pointer to a struct, or an interface that several
-// have. It may travel in messages, as the ref that it is. The zero value is nobody.
+// types implement. It may travel in messages, as a plain ref. The zero value is nobody.
 type RefOf[T Encoder] struct{ ref Ref }
 
-// To trusts that an actor takes messages of the type T.
+// To makes a typed ref. It trusts that the actor takes messages of the type T.
 func To[T Encoder](ref Ref) RefOf[T] { return RefOf[T]{ref} }
 
-// Ref is the actor, for everything that goes without a type: to stop it, to watch it.
+// Ref is the plain ref, for everything that needs no type: to stop the actor, to watch it.
 func (r RefOf[T]) Ref() Ref { return r.ref }
 
 // Tell sends a message, with its type in the header if it is Typed.
@@ -58,7 +58,7 @@ func (r RefOf[T]) MarshalCBOR(w *abi.Writer) { w.Ref(r.ref) }
 // UnmarshalCBOR implements Decoder.
 func (r *RefOf[T]) UnmarshalCBOR(b *abi.Reader) { r.ref = b.Ref() }
 
-// ErrNoAnswer is what AskRef is told when the time is over.
+// ErrNoAnswer is what AskRef passes to then when the time is over.
 var ErrNoAnswer = errors.New("actor: there was no answer in time")
 
 // AnswerFailed is an answer with an error.
@@ -66,7 +66,7 @@ type AnswerFailed struct{ Reason string }
 
 func (e *AnswerFailed) Error() string { return "actor: the answer is an error: " + e.Reason }
 
-// AskRef asks, and calls then in a later turn: with the answer, or with what came instead of it: an *AnswerFailed,
+// AskRef asks, and calls then in a later turn: with the answer, or with an error: an *AnswerFailed,
 // ErrNoAnswer, or why the answer cannot be read. Timeouts are 1 ms to 24 h.
 func AskRef[T Question[R], R Decoder](ctx *Context, to RefOf[T], v T, timeout time.Duration, then func(*Context, R, error) error) {
 	room := v.Answer
@@ -137,8 +137,8 @@ func (c *Context) askTyped(to Ref, v Encoder, timeout time.Duration, then func(*
 	wrote(abi.AppendAsk(appendix(usualHead+len(head)+len(p)), to, "", correlation, uint64(timeout), head, p))
 }
 
-// Type is the name and the version of a message that says them; ok is false if it does not, or is none that
-// others have sent. The name is valid until Receive returns.
+// Type is the name and the version that the message's header states; ok is false if there are none, or if the
+// message is not of KindMessage. The name is valid until Receive returns.
 func (m *Message) Type() (name string, version uint16, ok bool) {
 	if m.kind != abi.KindMessage || len(m.headers) == 0 {
 		return "", 0, false
@@ -154,7 +154,7 @@ func (m *Message) typed() (name string, version uint16, ok bool) {
 	return abi.CutMessageType(unsafe.String(unsafe.SliceData(v), len(v)))
 }
 
-// DecodeTyped is Decode for a message whose header may say what it is: an older version is made into d's, and
+// DecodeTyped is Decode for a message whose header may state its type: an older version is converted into d's, and
 // another type, or a later version, is abi.ErrMessageType. Without the header it is Decode.
 func (m *Message) DecodeTyped(d Decoder) error {
 	t, typed := d.(interface{ MessageType() string })
@@ -181,13 +181,13 @@ func (m *Message) DecodeTyped(d Decoder) error {
 	return r.Done()
 }
 
-// Receiver is an actor with a protocol that also wants what is none of it: news of the host, such as
-// KindTerminated, messages without a type, and those of types that it does not have.
+// Receiver is an actor with a protocol that also wants what is not part of it: news from the host, such as
+// KindTerminated, messages without a type, and those of types that the protocol does not have.
 type Receiver interface {
 	ReceiveOther(ctx *Context, msg *Message) error
 }
 
-// Other is what generated code calls for what is no message of a protocol.
+// Other is called by generated code for what is no message of a protocol.
 func Other(ctx *Context, msg *Message, to any) error {
 	if r, ok := to.(Receiver); ok {
 		return r.ReceiveOther(ctx, msg)

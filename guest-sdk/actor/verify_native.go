@@ -4,8 +4,8 @@ package actor
 
 import "github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
 
-// verify panics, which fails the turn, if what a value has written is not read as the same: see
-// actortest.SerializeMessages. It is for native tests alone.
+// verify panics, which fails the turn, if what a value has written does not read back as the same value: see
+// actortest.SerializeMessages. It is for native tests only.
 func verify(v Encoder, written []byte) {
 	if bridge.Verify == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
-// Call is a request that a [Fake] has got.
+// Call is a request that a [Fake] has received.
 type Call struct {
 	Service string
 	Op      string
@@ -55,7 +55,7 @@ func (c *Call) Field(name string) []byte {
 	return nil
 }
 
-// Answer answers. What nobody wants any more is among [World.Dead].
+// Answer answers. An answer that nobody waits for any more is among [World.Dead].
 func (c *Call) Answer(v actor.Encoder) { c.answer(Reply, encode(v)) }
 
 // Fail answers with an error.
@@ -82,7 +82,7 @@ func (c *Call) answer(kind SentKind, payload []byte) {
 	w.goOn()
 }
 
-// Answered reports whether it was answered.
+// Answered reports whether the request was answered.
 func (c *Call) Answered() bool { return c.answered }
 
 // Cancelled reports whether nobody waits for the answer any more: its time is over, or the

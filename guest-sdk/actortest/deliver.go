@@ -155,7 +155,7 @@ func (u *Turn) take(a *Actor, cmds []abi.Command) *abi.Failure {
 			q := u.question
 			from := q.Sender
 			if from == 0 && q.Kind != abi.KindMessage && q.Kind != abi.KindReply && q.Kind != abi.KindReplyError {
-				from = a.Ref() // what the host has told it goes on in its own name
+				from = a.Ref() // a message of the host is forwarded with this actor as sender
 			}
 			u.Sent = append(u.Sent, Sent{Target: to, Kind: Forward, From: from, Correlation: q.Correlation, Payload: q.Payload, headers: q.Headers})
 		case abi.OpSpawn:
@@ -191,7 +191,7 @@ func (u *Turn) take(a *Actor, cmds []abi.Command) *abi.Failure {
 	return nil
 }
 
-// carryOut does what concerns the actor alone: its timers, its stash, its end.
+// carryOut does what concerns only the actor itself: its timers, its stash, its end.
 func (a *Actor) carryOut(turn *Turn, cmds []abi.Command, last bool) {
 	a.t.Helper()
 	a.start.Spawned += uint64(len(turn.Spawned))

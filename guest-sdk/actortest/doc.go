@@ -12,7 +12,7 @@
 // actor to another, moves the clock. Time and randomness are the test's, so the
 // same test does the same every time.
 //
-// What differs from wasm: variables of packages are not put back by a restart,
+// What differs from wasm: package variables are not reset by a restart,
 // and nothing bounds a turn's time and memory. Several actors, and tests in
-// parallel, are fine: their turns take each other's turn.
+// parallel, are fine: their turns run one at a time.
 package actortest

@@ -14,7 +14,7 @@ import (
 // usual is how long a probe waits for a message, in virtual time, where nothing else is said.
 const usual = 3 * time.Second
 
-// patience is how long an expectation waits that says nothing about it.
+// patience is how long an expectation waits if it is given no time.
 func (p *Probe) patience() time.Duration {
 	if n := len(p.within); n > 0 {
 		return max(p.within[n-1].Sub(p.w.now), 0)
@@ -22,14 +22,14 @@ func (p *Probe) patience() time.Duration {
 	return usual
 }
 
-// Expect takes the next message, whose payload must be that of want. It waits for what is left of the innermost
-// [Probe.Within], outside of any for 3 s.
+// Expect takes the next message, whose payload must equal want. It waits for what is left of the innermost
+// [Probe.Within]; outside of any, for 3 s.
 func (p *Probe) Expect(want actor.Encoder) Sent {
 	p.w.t.Helper()
 	return p.ExpectAny(want)
 }
 
-// ExpectAny takes the next message, whose payload must be that of one of them.
+// ExpectAny takes the next message, whose payload must equal one of wants.
 func (p *Probe) ExpectAny(wants ...actor.Encoder) Sent {
 	p.w.t.Helper()
 	var names []string
@@ -46,7 +46,7 @@ func (p *Probe) ExpectAny(wants ...actor.Encoder) Sent {
 	})
 }
 
-// ExpectAll takes as many messages as there are wants, which must be their payloads, in any order.
+// ExpectAll takes as many messages as there are wants; their payloads must be the wants, in any order.
 func (p *Probe) ExpectAll(wants ...actor.Encoder) []Sent {
 	p.w.t.Helper()
 	left := make([][]byte, len(wants))
@@ -77,7 +77,7 @@ func (p *Probe) ExpectAll(wants ...actor.Encoder) []Sent {
 	return all
 }
 
-// ExpectMatch takes the next message, which must match; what is what a report calls it.
+// ExpectMatch takes the next message, which must match; what is the name of the expectation in reports.
 func (p *Probe) ExpectMatch(what string, match func(Sent) bool) Sent {
 	p.w.t.Helper()
 	d := p.patience()
@@ -97,13 +97,13 @@ func (p *Probe) ExpectAs(d actor.Decoder) Sent {
 	return p.ExpectMatch(fmt.Sprintf("a %T", d), func(s Sent) bool { return s.Decode(d) == nil })
 }
 
-// ExpectKind takes the next message, which must be one of a kind.
+// ExpectKind takes the next message, which must be of the given kind.
 func (p *Probe) ExpectKind(k SentKind) Sent {
 	p.w.t.Helper()
 	return p.ExpectMatch("a "+k.String(), func(s Sent) bool { return s.Kind == k })
 }
 
-// ExpectTerminated takes the next message, which must tell of the end of an actor that the probe watches, and
+// ExpectTerminated takes the next message, which must report the end of an actor that the probe watches, and
 // returns the reason.
 func (p *Probe) ExpectTerminated(ref actor.Ref) string {
 	p.w.t.Helper()
@@ -133,15 +133,15 @@ func (p *Probe) ReceiveN(n int) []Sent {
 	return all
 }
 
-// While bounds what [Probe.ReceiveWhile] takes. Zero fields are no bound, but for Most.
+// While bounds what [Probe.ReceiveWhile] takes. Zero fields are no bound, except for Most.
 type While struct {
 	Most  time.Duration // in all; 0: what is left, or 3 s
 	Idle  time.Duration // without a message
 	Count int
 }
 
-// ReceiveWhile takes messages as long as they match, nil for all. It ends with the first one that does not, which waits for
-// what comes next, when nothing has come for w.Idle, with w.Count messages, or when w.Most is over.
+// ReceiveWhile takes messages as long as they match; nil matches all. It ends with the first one that does not match,
+// which the next expectation gets; when nothing has come for w.Idle; with w.Count messages; or when w.Most is over.
 func (p *Probe) ReceiveWhile(w While, match func(Sent) bool) []Sent {
 	p.w.t.Helper()
 	defer func() { p.unended = true }()
@@ -163,7 +163,7 @@ func (p *Probe) ReceiveWhile(w While, match func(Sent) bool) []Sent {
 	return all
 }
 
-// FishFor takes messages until one matches, and returns that. The others are gone.
+// FishFor takes messages until one matches, and returns it. The others are discarded.
 func (p *Probe) FishFor(what string, match func(Sent) bool) Sent {
 	p.w.t.Helper()
 	var others []Sent
@@ -179,7 +179,7 @@ func (p *Probe) FishFor(what string, match func(Sent) bool) Sent {
 	}
 }
 
-// Remaining is what is left of the innermost Within. Outside of any the test fails.
+// Remaining is what is left of the innermost Within. The test fails outside of any.
 func (p *Probe) Remaining() time.Duration {
 	p.w.t.Helper()
 	if len(p.within) == 0 {
@@ -188,9 +188,9 @@ func (p *Probe) Remaining() time.Duration {
 	return p.patience()
 }
 
-// Within runs f, which must take from least to most of virtual time. Expectations of this probe that say nothing
-// about it wait until most is over; another Within inside cannot get more than is left. After ExpectNone or
-// ReceiveWhile as the last expectation it is not checked whether f has taken longer than most.
+// Within runs f, which must take from least to most of virtual time. Expectations of this probe that are given
+// no time wait until most is over; another Within inside cannot get more than is left. If the last expectation
+// was ExpectNone or ReceiveWhile, it is not checked whether f has taken longer than most.
 func (p *Probe) Within(least, most time.Duration, f func()) {
 	p.w.t.Helper()
 	begun := p.w.now
@@ -223,7 +223,7 @@ func (p *Probe) next(d time.Duration) (Sent, bool) {
 	return s, true
 }
 
-// Await waits until something is so, for d of virtual time. It looks whenever something has happened.
+// Await waits until a condition holds, for at most d of virtual time. It checks whenever something has happened.
 func (w *World) Await(d time.Duration, what string, is func() bool) {
 	w.t.Helper()
 	if !w.until(d, is) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Fault is something that goes wrong with messages in a [World]: begin with [World.Fault], say which messages, and
-// end with what happens to them. Of several faults that a message meets the first one made counts. Starts, timers and
-// notices of ends only crash.
+// end with what happens to them. If several faults meet a message, the one made first counts. To timers and
+// notices of ends only Crash applies, to starts and stops no fault.
 type Fault struct {
 	w     *World
 	path  string
@@ -41,9 +41,9 @@ const (
 	reorder
 )
 
-// Fault begins one of the actors, probes and fakes (/system/ and the name of the service) at a path, in
-// which "*" stands for any run of characters within an element. Until it says otherwise it is about all messages that are sent
-// from now on.
+// Fault begins a fault of the actors, probes and fakes (/system/ and the name of the service) at a path, in
+// which "*" stands for any run of characters within an element. Unless it is narrowed it is about all messages that are
+// sent from now on.
 func (w *World) Fault(to string) *Fault {
 	w.t.Helper()
 	if _, err := path.Match(to, ""); err != nil {
@@ -52,22 +52,22 @@ func (w *World) Fault(to string) *Fault {
 	return &Fault{w: w, path: to, rnd: rand.New(rand.NewPCG(w.config.seed, uint64(len(w.faults)))), seen: map[string]int{}}
 }
 
-// From is about messages of the actors at a path alone.
+// From limits the fault to messages from the actors at a path.
 func (f *Fault) From(path string) *Fault { f.from = path; return f }
 
-// Matching is about messages that match alone.
+// Matching limits the fault to messages that match.
 func (f *Fault) Matching(match func(Sent) bool) *Fault { f.match = match; return f }
 
-// Nth is about the n-th of those messages of an actor alone, from 1.
+// Nth limits the fault to the n-th of those messages of each actor, from 1.
 func (f *Fault) Nth(n int) *Fault { f.nth = n; return f }
 
-// Every is about each n-th of those messages of an actor.
+// Every limits the fault to every n-th of those messages of each actor.
 func (f *Fault) Every(n int) *Fault { f.every = n; return f }
 
-// Chance is about each of those messages with a probability from 0 to 1, by the world's [Seed].
+// Chance limits the fault to each of those messages with a probability from 0 to 1, by the world's [Seed].
 func (f *Fault) Chance(p float64) *Fault { f.odds = p; return f }
 
-// Crash has the turn of the message fail when all else of it is done: it has done nothing.
+// Crash makes the turn of the message fail once everything else of it is done: it then has no effect.
 func (f *Fault) Crash() *Fault { return f.begin(crash) }
 
 // Drop loses the message without a trace.
@@ -79,14 +79,14 @@ func (f *Fault) Delay(d time.Duration) *Fault { f.delay = d; return f.begin(dela
 // Duplicate delivers the message twice.
 func (f *Fault) Duplicate() *Fault { return f.begin(duplicate) }
 
-// Reorder has the next message to the same receiver overtake this one. If none comes it is delivered when there is nothing
-// else to do.
+// Reorder lets the next message to the same receiver overtake this one. If none comes, it is delivered when there is
+// nothing else to do.
 func (f *Fault) Reorder() *Fault { return f.begin(reorder) }
 
-// Hits is how many messages it has met.
+// Hits is how many messages the fault has met.
 func (f *Fault) Hits() int { return f.hits }
 
-// End ends it. What it holds back is delivered all the same.
+// End ends the fault. What it holds back is still delivered.
 func (f *Fault) End() { f.over = true }
 
 func (f *Fault) begin(a action) *Fault {
@@ -95,7 +95,7 @@ func (f *Fault) begin(a action) *Fault {
 	return f
 }
 
-// meets counts a message, and reports whether it is one.
+// meets counts a message, and reports whether the fault meets it.
 func (f *Fault) meets(to string, s Sent) bool {
 	if f.over {
 		return false
@@ -130,7 +130,7 @@ func (w *World) met(crashes bool, to string, s Sent) *Fault {
 	return nil
 }
 
-// pathOf is where somebody is, "" if that is not known.
+// pathOf is the path of an actor, "" if that is not known.
 func (w *World) pathOf(ref actor.Ref) string {
 	if a := w.actors[ref]; a != nil {
 		return a.Path()
@@ -172,7 +172,7 @@ func (w *World) enqueue(to string, s step) {
 	}
 }
 
-// letPassed lets in what nothing has overtaken, and reports whether there was anything.
+// letPassed delivers what nothing has overtaken, and reports whether there was anything.
 func (w *World) letPassed() bool {
 	w.queue = append(w.queue, w.held...)
 	any := len(w.held) > 0

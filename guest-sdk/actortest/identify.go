@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 )
 
-// Identified answers a question of who is at a path, one of its turn's Sent; nobody, if who is 0.
+// Identified answers an Identify, one of its turn's Sent: with who, or with nobody if who is 0.
 func (a *Actor) Identified(question Sent, who actor.Ref) *Turn {
 	a.t.Helper()
 	if question.Kind != Identify {
@@ -22,7 +22,7 @@ func (a *Actor) Identified(question Sent, who actor.Ref) *Turn {
 	return a.Answer(question, actor.Null)
 }
 
-// IdentifiedAll answers a question of who is at a path with patterns: with those found, of total.
+// IdentifiedAll answers an Identify with patterns: with those found, of total.
 func (a *Actor) IdentifiedAll(question Sent, total int, found ...actor.Identity) *Turn {
 	a.t.Helper()
 	if question.Kind != Identify {
@@ -58,7 +58,7 @@ func (w *World) identify(s Sent) {
 	w.named(s, 0, ReplyError, encode(actor.Text(abi.NoSuchActor)))
 }
 
-// named sends the answer in the name of somebody.
+// named sends the answer on behalf of an actor.
 func (w *World) named(s Sent, who actor.Ref, kind SentKind, payload []byte) {
 	w.send(Sent{Target: Target{To: s.From}, Kind: kind, From: who, Correlation: s.Correlation, Payload: payload})
 }

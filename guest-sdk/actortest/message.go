@@ -73,13 +73,13 @@ func (a *Actor) Terminated(ref actor.Ref, reason string) *Turn {
 	return a.Deliver(Message{Kind: abi.KindTerminated, Sender: ref, Body: actor.Text(reason)})
 }
 
-// SpawnFailed tells the actor that its child could not be.
+// SpawnFailed tells the actor that its child could not be started.
 func (a *Actor) SpawnFailed(child Spawned, reason string) *Turn {
 	a.t.Helper()
 	return a.Deliver(Message{Kind: abi.KindSpawnFailed, Sender: child.Ref, Body: actor.Text(reason)})
 }
 
-// Stop ends the actor and returns its last turn. Only what it sends in it counts.
+// Stop ends the actor and returns its last turn. Of that turn only what it sends counts.
 func (a *Actor) Stop() *Turn {
 	a.t.Helper()
 	if a.world != nil {

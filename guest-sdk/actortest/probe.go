@@ -10,8 +10,8 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 )
 
-// Probe is an actor of a [World] that the test is: what it is sent waits until the test expects
-// it, and the test sends, answers and watches in its name. As the parent of others ([Parent]) it is told
+// Probe is an actor of a [World] that is played by the test: what it is sent waits until the test expects
+// it, and the test sends, answers and watches on its behalf. As the parent of others ([Parent]) it is told
 // what they tell their parent.
 type Probe struct {
 	w       *World
@@ -25,15 +25,15 @@ type Probe struct {
 	asked   map[uint64]bool
 	corr    uint64
 	within  []time.Time
-	unended bool // the check at the end of Within is left out
+	unended bool // Within does not check its end
 }
 
 // Pilot answers for a probe, before a message waits for the test. It returns the pilot of the next message:
-// itself, another, or nil for none. It may use the probe's methods that send, with the message as the one
+// itself, another, or nil for none. It may call the probe's methods that send; for these m is the message
 // that was taken last.
 type Pilot func(p *Probe, m Sent) Pilot
 
-// Probe puts a probe at /user/ and a name.
+// Probe makes a probe at /user/name.
 func (w *World) Probe(name string) *Probe {
 	w.t.Helper()
 	sum := hash("probe " + name)
@@ -51,7 +51,7 @@ func (p *Probe) Ref() actor.Ref { return p.ref }
 // Path is where it is: /user/ and its name.
 func (p *Probe) Path() string { return "/user/" + p.name }
 
-// Ignore leaves messages out that match from now on; nil: none.
+// Ignore discards messages that match from now on; nil: none.
 func (p *Probe) Ignore(match func(Sent) bool) { p.ignored = match }
 
 // Autopilot sets the pilot.
@@ -101,8 +101,8 @@ func (p *Probe) Tell(to actor.Ref, body actor.Encoder) {
 	p.send(Sent{Target: Target{To: to}, Payload: encode(body)})
 }
 
-// Ask sends a question. What it ends with comes as any other message: a Reply, a ReplyError, or after the timeout
-// a Timeout; 0 is an hour.
+// Ask sends a question. Its outcome comes as any other message: a Reply, a ReplyError, or after the timeout
+// a Timeout; a timeout of 0 is an hour.
 func (p *Probe) Ask(to actor.Ref, body actor.Encoder, timeout time.Duration) {
 	p.w.t.Helper()
 	if timeout <= 0 {
@@ -115,8 +115,8 @@ func (p *Probe) Ask(to actor.Ref, body actor.Encoder, timeout time.Duration) {
 	p.send(Sent{Target: Target{To: to}, Kind: Ask, Correlation: n, Timeout: timeout, Payload: encode(body)})
 }
 
-// Reply answers the message that the test has taken last: who has asked gets an answer, who has not a
-// message.
+// Reply answers the message that the test has taken last: a question gets an answer, and the sender of any
+// other message a message.
 func (p *Probe) Reply(body actor.Encoder) { p.w.t.Helper(); p.answer(Reply, encode(body)) }
 
 // ReplyError answers the question that the test has taken last with an error.
@@ -140,7 +140,7 @@ func (p *Probe) answer(kind SentKind, payload []byte) {
 	p.send(Sent{Target: Target{To: m.From}, Kind: kind, Correlation: m.Correlation, Payload: payload})
 }
 
-// Forward sends the message that the test has taken last on, in the name of its sender.
+// Forward sends on the message that the test has taken last, with its original sender.
 func (p *Probe) Forward(to actor.Ref) {
 	p.w.t.Helper()
 	m := p.taken()
@@ -166,14 +166,14 @@ func (p *Probe) send(s Sent) {
 	p.w.goOn()
 }
 
-// Watch has the probe told of an actor's end, see [Probe.ExpectTerminated].
+// Watch makes the probe hear of an actor's end, see [Probe.ExpectTerminated].
 func (p *Probe) Watch(ref actor.Ref) {
 	p.w.t.Helper()
 	p.w.watchFor(p.ref, Target{To: ref})
 	p.w.goOn()
 }
 
-// Unwatch takes that back.
+// Unwatch ends a watch.
 func (p *Probe) Unwatch(ref actor.Ref) { p.w.unwatch(p.ref, ref) }
 
 // Stop ends the probe: whoever watches it is told, and what it is sent is dead.

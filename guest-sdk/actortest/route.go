@@ -145,7 +145,7 @@ func (w *World) took(a *Actor, turn *Turn, cmds []abi.Command, last bool) {
 	}
 }
 
-// absolute is a target whose path does not depend on who has named it.
+// absolute is a target whose path does not depend on the actor that has named it.
 func (a *Actor) absolute(to Target) Target {
 	if rest, ok := strings.CutPrefix(to.Path, "./"); ok {
 		to.Path = a.Path() + "/" + rest
@@ -159,7 +159,7 @@ func (a *Actor) absolute(to Target) Target {
 	return to
 }
 
-// child starts the child that a turn has spawned, or says why it cannot be.
+// child starts the child that a turn has spawned, or says why it cannot be started.
 func (w *World) child(a *Actor, s Spawned) {
 	w.t.Helper()
 	c := a.config
@@ -217,7 +217,7 @@ func (w *World) send(s Sent) {
 	w.enqueue(to.Path(), step{to: to, envelope: e, ask: s.Kind == Ask || s.Kind == Forward && s.Correlation != 0, sent: s})
 }
 
-// watch notes who wants to know of an end; one that has been already is told at once.
+// watch notes a watch; if the actor has ended already, the watcher is told at once.
 func (w *World) watch(a *Actor, of Target) { w.watchFor(a.Ref(), of) }
 
 func (w *World) watchFor(who actor.Ref, of Target) {

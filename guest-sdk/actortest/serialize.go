@@ -13,9 +13,9 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
 )
 
-// SerializeMessages has, until the test ends, everything read again that actors send: a turn fails whose message
-// cannot be read by its own type, or is another one then, as when a field is not written. It is for all actors of the
-// process.
+// SerializeMessages makes everything that actors send be decoded again, until the test ends: a turn fails if a message
+// cannot be read by its own type, or is not equal afterwards, as when a field is not written. It is for all actors of
+// the process.
 func SerializeMessages(t testing.TB) {
 	had := bridge.Verify
 	bridge.Verify = verify

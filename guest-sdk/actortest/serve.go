@@ -25,11 +25,11 @@ type Fake struct {
 	asked   uint64
 }
 
-// Serve gives the service to all actors that are spawned from now on, but for those with [Without] its
-// name. Requests are recorded and handed to the handler, which answers with [Call.Answer] or [Call.Fail]: at
-// once, later in virtual time (see [World.After]), or never. A nil handler answers nothing; the test may do so, with
-// what [Fake.Calls] has. As in a real host a request is refused that was forwarded, comes from an actor that
-// has not been granted the service, or is not [op, args]: it does not get to the handler.
+// Serve gives the service to all actors that are spawned from now on, except those that exclude it by [Without].
+// Requests are recorded and passed to the handler, which answers with [Call.Answer] or [Call.Fail]: at
+// once, later in virtual time (see [World.After]), or never. A nil handler answers nothing; the test may do so, by
+// [Fake.Calls]. As in a real host a request is refused, and does not reach the handler, if it was forwarded, comes
+// from an actor that has not been granted the service, or is not [op, args].
 func (w *World) Serve(name string, handler func(*Call)) *Fake {
 	w.t.Helper()
 	if !abi.ValidServiceName(name) {
@@ -46,8 +46,8 @@ func (w *World) Serve(name string, handler func(*Call)) *Fake {
 	return f
 }
 
-// Open makes an actor of the service's, whose ref is to be put into an answer. Whoever has
-// the ref may ask it. Without a request in the form [op, args] a Call has Op "" and the
+// Open makes an actor of the service's, whose ref is meant to be put into an answer. Whoever has
+// the ref may ask it. If a request does not have the form [op, args], its Call has Op "" and the
 // whole payload as Args.
 func (f *Fake) Open(handler func(*Call)) *Fake {
 	f.w.fakesMade++
@@ -61,10 +61,10 @@ func (w *World) fake(name, path string, handler func(*Call)) *Fake {
 	return f
 }
 
-// Ref is where requests to it go.
+// Ref is the ref to which requests are sent.
 func (f *Fake) Ref() actor.Ref { return f.ref }
 
-// Calls are the requests that it has got so far.
+// Calls are the requests received so far.
 func (f *Fake) Calls() []*Call { return f.calls }
 
 // Tell sends a message from the service: an event, a delivery.
@@ -82,7 +82,7 @@ func (f *Fake) Ask(to actor.Ref, body actor.Encoder, then func(answer Sent)) {
 	f.w.goOn()
 }
 
-// Close ends it: whoever watches it is told, and requests to it are answered with an error, as they
+// Close ends the service: whoever watches it is told, and requests to it are answered with an error, as they
 // are when a service is down.
 func (f *Fake) Close() {
 	if f.w.fakes[f.ref] != f {
@@ -93,7 +93,7 @@ func (f *Fake) Close() {
 	f.w.goOn()
 }
 
-// After calls what in d of virtual time, see [World.Advance].
+// After calls what after d of virtual time, see [World.Advance].
 func (w *World) After(d time.Duration, what func()) {
 	w.laterMade++
 	w.later = append(w.later, later{w.now.Add(d), w.laterMade, what})

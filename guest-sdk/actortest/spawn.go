@@ -73,8 +73,8 @@ func Named(name string) Option { return func(c *config) { c.name = name } }
 // parent that the actor is started below.
 func Parent(ref actor.Ref) Option { return func(c *config) { c.parent = ref } }
 
-// Service says that the actor, and what it spawns, was granted a service, whose requests go to ref. In a [World]
-// there is [World.Serve].
+// Service gives the actor, and what it spawns, the grant of a service, whose requests go to ref. In a [World]
+// use [World.Serve].
 func Service(name string, ref actor.Ref) Option {
 	return func(c *config) {
 		c.services = append(slices.Clone(c.services), abi.Service{Name: name, Ref: ref})
@@ -82,7 +82,7 @@ func Service(name string, ref actor.Ref) Option {
 	}
 }
 
-// Without says that the actor, and what it spawns, was not granted these services of its [World].
+// Without withholds the grants of these services of its [World] from the actor and what it spawns.
 func Without(names ...string) Option {
 	return func(c *config) { c.without = append(slices.Clone(c.without), names...) }
 }

@@ -27,7 +27,7 @@ type Turn struct {
 	Timers         []Timer
 	Cancelled      []uint64
 	CancelledAsks  []uint64       // by their correlations
-	ReceiveTimeout *time.Duration // as set, 0 for off; nil if it was left alone
+	ReceiveTimeout *time.Duration // as set, 0 for off; nil if it was not set
 	Unhandled      bool
 	Stashed        bool
 	Decided        actor.Directive // about the child of Decide
@@ -36,7 +36,7 @@ type Turn struct {
 	// Unstashed are the turns of the messages that this one has taken back from
 	// the stash; they have run already.
 	Unstashed []*Turn
-	// Last is the turn of the actor's Stopped, if it has ended itself.
+	// Last is the turn of the actor's Stopped, if it has stopped itself.
 	Last *Turn
 
 	t        testing.TB
@@ -59,7 +59,7 @@ const (
 	Reply
 	ReplyError
 	Forward
-	Terminated // to a [Probe]: an actor that it watches has ended, From is which
+	Terminated // to a [Probe]: the actor From, which it watches, has ended
 	Timeout    // to a [Probe]: a question was not answered in time
 	Identify   // the question of who is at the path, answered by [Actor.Identified] or [Actor.IdentifiedAll]
 )

@@ -13,7 +13,7 @@ import (
 
 // World is several actors that talk to each other in one test, without wasm and without a
 // host: what they send, ask, spawn, stop and watch is carried out, one message after the
-// other, in the order in which it was sent. Whoever is not in it is the test.
+// other, in the order in which it was sent. The test plays everybody else.
 //
 // An actor whose turn fails is restarted, one whose start fails stops; [World.Supervise]
 // decides otherwise. There are no capabilities and no limits. It is for one goroutine.
@@ -32,7 +32,7 @@ type World struct {
 
 	probes []*Probe
 	faults []*Fault
-	held   []step // that the next message to its receiver overtakes
+	held   []step // that wait to be overtaken by the next message to the same receiver
 
 	fakes     map[actor.Ref]*Fake
 	fakesMade uint64
@@ -52,7 +52,7 @@ type Failed struct {
 	Failure *abi.Failure
 }
 
-// NewWorld is a world without actors. [At] and [Seed] count for all of them.
+// NewWorld is a world without actors. [At] and [Seed] hold for all of them.
 func NewWorld(t testing.TB, options ...Option) *World {
 	t.Helper()
 	w := &World{
@@ -67,8 +67,8 @@ func NewWorld(t testing.TB, options ...Option) *World {
 	return w
 }
 
-// Supervise sets who decides about failures. actor.Resume leaves the actor with what it had
-// before the turn only as far as the turn has not changed it: turns are not undone here.
+// Supervise sets the function that decides about failures. After actor.Resume the actor keeps what its
+// failed turn has changed: turns are not undone here.
 func (w *World) Supervise(decide func(a *Actor, f *abi.Failure) actor.Directive) { w.decide = decide }
 
 // Spawn starts an actor at /user/ and its name, which is the type if [Named] gives no other, and runs
@@ -139,7 +139,7 @@ func (w *World) Tell(to *Actor, body actor.Encoder) {
 }
 
 // Ask sends a question as [Tester], runs the world until nothing is left to do, and returns the answer,
-// also if it is an error. Without one the test fails.
+// even if it is an error. Without an answer the test fails.
 func (w *World) Ask(to *Actor, body actor.Encoder) Sent {
 	w.t.Helper()
 	w.corr++
@@ -178,8 +178,8 @@ func (w *World) answer(q Sent, kind SentKind, payload []byte) {
 	w.send(Sent{Target: Target{To: q.From}, Kind: kind, From: from, Correlation: q.Correlation, Payload: payload})
 }
 
-// Out takes what was sent to whoever is not in the world: the test, and paths and refs that
-// nobody has had in it.
+// Out takes what was sent to actors outside the world: the test, and paths and refs that nobody
+// in it has had.
 func (w *World) Out() []Sent {
 	out := w.out
 	w.out = nil
@@ -197,7 +197,7 @@ func (w *World) Dead() []Sent {
 func (w *World) Failures() []Failed { return w.failures }
 
 // Run delivers what is under way until nothing is left to do. Tell, Ask, Spawn, Answer and
-// Advance do so themselves; it is for what [Actor.Send] and its like have set off.
+// Advance do so themselves; Run is for what [Actor.Send] and its like have caused.
 func (w *World) Run() {
 	w.t.Helper()
 	if w.running {
@@ -229,14 +229,14 @@ func (w *World) Stop(a *Actor) {
 func (w *World) Now() time.Time { return w.now }
 
 // Advance moves the clock of all actors. What becomes due is delivered in the order of time, and
-// what follows from it before time goes on.
+// everything that follows from it before the clock goes on.
 func (w *World) Advance(d time.Duration) {
 	w.t.Helper()
 	w.Run()
 	w.until(d, func() bool { return false })
 }
 
-// until lets time pass until something is so, for d at most, and reports whether it is.
+// until lets time pass until a condition holds, for d at most, and reports whether it does.
 func (w *World) until(d time.Duration, is func() bool) bool {
 	w.t.Helper()
 	if w.Run(); is() {
@@ -283,7 +283,7 @@ func (w *World) nextAt() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// fireNext goes on to what becomes due next. If that is after end the clock is there, and it
+// fireNext advances to what becomes due next. If that is after end, it sets the clock to end and
 // reports false.
 func (w *World) fireNext(end time.Time) bool {
 	w.t.Helper()

@@ -1,6 +1,6 @@
-// Package ask is what goes beyond one question and one answer: deadlines that travel, several
-// that are asked at once, answers that are passed on, and questions that are asked again. All
-// of it continues in later turns; nothing waits. A restart forgets what is under way.
+// Package ask is for what needs more than one question and one answer: deadlines that are passed on,
+// questions to several actors at once, answers that are passed on, and questions that are asked again.
+// All of it continues in later turns; nothing blocks. A restart forgets what is under way.
 //
 // A module that imports it needs a host with the feature asks (docs/abi.md).
 package ask
@@ -18,7 +18,7 @@ func init() { actor.Need(abi.FeatureAsks) }
 // Error is why there is no answer.
 type Error struct {
 	Kind   Kind
-	Reason string // of who was asked; of a timeout: of whom, and how long
+	Reason string // as given by the actor that was asked; for a timeout: which actor, and how long
 }
 
 // Kind is the sort of a failure.
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 	return e.Reason
 }
 
-// failure is nil for an answer. It says of a timeout only what the actor knew when it asked.
+// failure is nil for an answer. For a timeout it says only what the actor knew when it asked.
 func failure(m *actor.Message, to actor.Ref, timeout time.Duration) *Error {
 	switch m.Kind() {
 	case actor.KindReply:
@@ -53,7 +53,7 @@ func failure(m *actor.Message, to actor.Ref, timeout time.Duration) *Error {
 }
 
 // Remaining is how long the asker of a message still waits, by the turn's clock; ok is false if
-// that is not known: it is no question, or one that is to be handled whoever waits. The host
+// that is not known: it is no question, or one that is to be handled even if nobody waits. The host
 // states it, so no other actor can.
 func Remaining(ctx *actor.Context, m *actor.Message) (d time.Duration, ok bool) {
 	at, err := strconv.ParseInt(m.Header(abi.HeaderDeadline), 10, 64)
@@ -63,8 +63,8 @@ func Remaining(ctx *actor.Context, m *actor.Message) (d time.Duration, ok bool) 
 	return max(0, time.Duration(at-ctx.Now().UnixNano())), true
 }
 
-// Within is d, or the remaining time of a message if that is less: the timeout of a question that only
-// serves the answer to this one. It is 1 ms at least, the shortest timeout.
+// Within is d, or the remaining time of m if that is less: the timeout for a question whose answer is needed
+// only to answer m. It is 1 ms at least, the shortest timeout.
 func Within(ctx *actor.Context, m *actor.Message, d time.Duration) time.Duration {
 	if left, ok := Remaining(ctx, m); ok {
 		d = min(d, left)
@@ -76,8 +76,8 @@ func Within(ctx *actor.Context, m *actor.Message, d time.Duration) time.Duration
 // more: ctx.AskWith(to, v, timeout, then, ask.Lasting).
 var Lasting = actor.Header{Key: abi.HeaderDeadline, Value: abi.DeadlineNone}
 
-// Failure is why a result has not come, if that is what a message of KindMessage stands for. Anybody may
-// send one.
+// Failure reports whether a message of KindMessage stands for a result that has not come, and why it has not.
+// Anybody may send one.
 func Failure(m *actor.Message) (reason string, failed bool) {
 	if !m.HasHeader(abi.HeaderFailure) {
 		return "", false
@@ -101,8 +101,8 @@ func clip(s string, n int) string {
 	return s[:n]
 }
 
-// Pipe asks an actor, and sends the answer on to another as a message of this actor's, or a
-// failure. It takes one turn in between, which the actor's Receive does not see.
+// Pipe asks an actor, and sends the answer, or a failure, on to another one as a message of this
+// actor. It takes one turn in between, which the actor's Receive does not see.
 func Pipe(ctx *actor.Context, to actor.Ref, question actor.Encoder, timeout time.Duration, into actor.Ref) {
 	ctx.Ask(to, question, timeout, func(ctx *actor.Context, m *actor.Message) error {
 		if err := failure(m, to, timeout); err != nil {

@@ -12,20 +12,20 @@ import (
 type Retry struct {
 	// Attempts bounds the attempts, the first one included. Default 5.
 	Attempts int
-	// Within is for all attempts and the waits together. Default 30 s.
+	// Within bounds all attempts and the waits between them together. Default 30 s.
 	Within time.Duration
-	// Each is for one attempt. Default: what is left of the whole.
+	// Each bounds one attempt. Default: what is left of Within.
 	Each time.Duration
 	// Wait is how long to wait after attempt n, from 1. Default: Doubling(10 ms, 1 s).
 	Wait func(ctx *actor.Context, n int) time.Duration
 	// On says after which failures the question is asked again. Default: none, since it may have been
-	// handled. Who is asked must be able to tell by the key.
+	// handled. The actor that is asked must be able to recognise repetitions by the key.
 	On func(*Error) bool
-	// Key is the same in all attempts, in the header idempotency-key. Default: one that is drawn.
+	// Key is the same in all attempts, in the header idempotency-key. Default: a random one.
 	Key string
 }
 
-// Doubling waits between nothing and least, then twice that, and so on up to most.
+// Doubling waits a random time up to least after the first attempt, then up to twice that, and so on up to most.
 func Doubling(least, most time.Duration) func(*actor.Context, int) time.Duration {
 	return func(ctx *actor.Context, n int) time.Duration {
 		d := most
@@ -49,8 +49,8 @@ type retry struct {
 	then func(ctx *actor.Context, m *actor.Message, err error) error
 }
 
-// Again asks, and again after the failures that r lists, and calls then once: with the answer, or with the last
-// attempt's failure, an *Error; m is nil then. A wait that would not end in time is not begun.
+// Again asks, and asks again after the failures that r.On accepts, and calls then once: with the answer, or with the
+// last attempt's failure, an *Error; m is nil then. A wait that would not end in time is not begun.
 func Again(ctx *actor.Context, to actor.Ref, v actor.Encoder, r Retry, then func(ctx *actor.Context, m *actor.Message, err error) error) {
 	if r.Attempts <= 0 {
 		r.Attempts = 5

@@ -23,10 +23,10 @@ func All() Want { return Want{} }
 func First() Want { return Quorum(1) }
 
 // Quorum is the first n answers that are no failures, n from 1; the ask ends as soon as so many have failed
-// that n cannot be reached.
+// that n answers are out of reach.
 func Quorum(n int) Want { return Want{need: max(n, 1)} }
 
-// Settled is what becomes of each, failures too; it never fails.
+// Settled is the outcome of each, failures included; it never fails.
 func Settled() Want { return Want{settled: true} }
 
 // Result is what one of several has answered.
@@ -36,7 +36,7 @@ type Result struct {
 	Err     *Error // nil for an answer
 }
 
-// SeveralError says that too few have answered.
+// SeveralError says that too few actors have answered.
 type SeveralError struct{ Need, Got, Of int }
 
 func (e *SeveralError) Error() string {
@@ -52,10 +52,10 @@ type several struct {
 	then         func(ctx *actor.Context, results []Result, err error) error
 }
 
-// Several asks up to MaxTargets actors the same, and calls then once, in a later turn, with what each has
-// answered, in their order. All have the same timeout. When what want says has come, or cannot
-// come any more, the others are given up: they do not begin with the question, and whoever
-// works on it is told. The error is a *SeveralError. A number of targets that cannot be, or more answers than targets, makes this turn fail.
+// Several asks up to MaxTargets actors the same question, and calls then once, in a later turn, with their answers,
+// in the order of the targets. All have the same timeout. When what want says has come, or cannot
+// come any more, the others are given up: those that have not begun with the question do not begin, and those that
+// work on it are told. The error is a *SeveralError. An invalid number of targets, or a want of more answers than targets, makes this turn fail.
 func Several(ctx *actor.Context, want Want, to []actor.Ref, v actor.Encoder, timeout time.Duration, then func(ctx *actor.Context, results []Result, err error) error) {
 	if want.need == 0 {
 		want.need = len(to)
@@ -71,7 +71,7 @@ func Several(ctx *actor.Context, want Want, to []actor.Ref, v actor.Encoder, tim
 	}
 }
 
-// answered notes what target i has ended with.
+// answered notes the outcome of target i.
 func (s *several) answered(ctx *actor.Context, m *actor.Message, i int, timeout time.Duration) error {
 	r := &s.results[i]
 	s.correlations[i] = 0

@@ -1,11 +1,11 @@
-// Package blob keeps large objects at the host's, in the namespace that the actor was granted
+// Package blob stores large objects with the host, in the namespace that the actor was granted
 // under capabilities.blob in the manifest.
 //
 //	blob.Put(ctx, "report.txt", data, blob.Options{}, time.Second, func(ctx *actor.Context, o blob.Object, err error) error { ... })
 //
 // An object larger than a message is written with [Create] and guest-sdk/stream, and comes as
 // a stream from [Get]. It is there as a whole, and durable, when [Finish] or Put has called then
-// without an error; before, and after an error, what was there stays. Errors are *service.Error: ErrNotFound, ErrExists, ErrConflict,
+// without an error; until then, and after an error, the previous object stays. Errors are *service.Error: ErrNotFound, ErrExists, ErrConflict,
 // ErrQuota, ErrReadOnly, ...
 package blob
 
@@ -18,16 +18,16 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/stream"
 )
 
-// Object is what is known of one.
+// Object is what is known of an object.
 type Object struct {
 	Name     string // of List alone
 	Size     int64  // bytes
 	SHA256   [32]byte
-	Type     string // as who has put it says
+	Type     string // as stated by whoever has put it
 	Modified time.Time
 }
 
-// Options say how an object is put.
+// Options say how an object is stored.
 type Options struct {
 	Type   string    // such as image/png
 	Absent bool      // ErrExists if there is one already
@@ -35,7 +35,7 @@ type Options struct {
 	SHA256 *[32]byte // ErrConflict unless what is sent has this hash
 }
 
-// Put puts an object whose bytes fit into a message.
+// Put stores an object whose bytes fit into a message.
 func Put(ctx *actor.Context, name string, data []byte, opt Options, timeout time.Duration, then func(ctx *actor.Context, o Object, err error) error) {
 	if data == nil {
 		data = []byte{}
@@ -58,7 +58,7 @@ func Create(ctx *actor.Context, name string, opt Options, timeout time.Duration,
 	})
 }
 
-// Finish publishes what was written to a stream of Create's.
+// Finish publishes what was written to a stream of [Create].
 func Finish(ctx *actor.Context, to actor.Ref, timeout time.Duration, then func(ctx *actor.Context, o Object, err error) error) {
 	stream.End(ctx, to, timeout, object(then))
 }
@@ -70,7 +70,7 @@ type Range struct {
 	Verify bool  // the hash of the whole object is compared before the first byte comes
 }
 
-// Content is what Get has got: Data, or, if that is more than fits into an answer, From.
+// Content is the result of Get: Data, or From if there is more than fits into an answer.
 type Content struct {
 	Object
 	Data []byte    // valid until then returns
@@ -111,7 +111,7 @@ func Delete(ctx *actor.Context, name string, match *[32]byte, timeout time.Durat
 	})
 }
 
-// List lists objects whose names begin with prefix and come after a name ("": from the start),
+// List lists objects whose names begin with prefix and come after the name after ("": from the start),
 // in the order of their bytes. next is the after of the next list, "" at the end.
 func List(ctx *actor.Context, prefix, after string, timeout time.Duration, then func(ctx *actor.Context, objects []Object, next string, err error) error) {
 	service.Ask(ctx, "blob", "list", &texts{"after", after, "prefix", prefix}, timeout, func(ctx *actor.Context, m *actor.Message, err error) error {

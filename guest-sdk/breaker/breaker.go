@@ -1,5 +1,5 @@
 // Package breaker is a circuit breaker for guests: it stops asking an actor that fails, and tries it
-// again after a while. A call allocates nothing once as many were under way before.
+// again after a while. A call allocates nothing if as many were under way before.
 //
 //	b := breaker.New(breaker.Settings{MaxFailures: 3, CallTimeout: time.Second})
 //	...
@@ -7,7 +7,7 @@
 //		return ctx.ReplyError(err.Error()) // open: it was not asked
 //	}
 //
-// A breaker is a part of an actor, and begins closed with each incarnation. docs/guide/circuit-breaker.md
+// A breaker is a field of an actor, and begins closed with each incarnation. docs/guide/circuit-breaker.md
 // tells the rest.
 package breaker
 
@@ -35,7 +35,7 @@ const (
 // NoTimeout as a call timeout lets an answer take as long as an ask may: 24 hours.
 const NoTimeout = rules.NoTimeout
 
-// What Header says of a message that goes through the actor of a breaker.
+// Values of Header in a message that goes through the actor of a breaker.
 const (
 	Header      = rules.Header
 	TellOnly    = rules.TellOnly
@@ -60,7 +60,7 @@ type Breaker struct {
 	refused                     func(ctx *actor.Context)
 }
 
-// call is one that is under way, or one of the past that waits to be used again.
+// call is one that is under way, or one that is over and waits to be reused.
 type call struct {
 	b    *Breaker
 	call rules.Call
@@ -71,7 +71,7 @@ type call struct {
 
 // OpenError says that a call was not made. It is valid until the next one.
 type OpenError struct {
-	// Remaining is how long nothing will be tried; 0 while the one call of a half-open circuit is
+	// Remaining is how long nothing will be tried; 0 while the trial call of a half-open circuit is
 	// under way.
 	Remaining time.Duration
 }
@@ -94,50 +94,50 @@ func New(s Settings) *Breaker {
 	return b
 }
 
-// OnOpen has f called when the circuit has opened, in the turn in which it does.
+// OnOpen makes f be called when the circuit has opened, in the same turn.
 func (b *Breaker) OnOpen(f func(ctx *actor.Context)) *Breaker { b.opened = f; return b }
 
-// OnClose has f called when the circuit has closed again.
+// OnClose makes f be called when the circuit has closed again.
 func (b *Breaker) OnClose(f func(ctx *actor.Context)) *Breaker { b.closed = f; return b }
 
-// OnHalfOpen has f called when one call may be tried: at the first one after the reset timeout, or
+// OnHalfOpen makes f be called when one call may be tried: at the first one after the reset timeout, or
 // exactly then if there is a Timer.
 func (b *Breaker) OnHalfOpen(f func(ctx *actor.Context)) *Breaker { b.halfOpened = f; return b }
 
-// OnSuccess has f called with how long each call took that has done well.
+// OnSuccess makes f be called with the duration of each call that has succeeded.
 func (b *Breaker) OnSuccess(f func(ctx *actor.Context, took time.Duration)) *Breaker {
 	b.succeeded = f
 	return b
 }
 
-// OnFailure has f called with how long each call took that has failed; for those whose time was over
+// OnFailure makes f be called with the duration of each call that has failed; for those that took too long
 // see OnTimeout.
 func (b *Breaker) OnFailure(f func(ctx *actor.Context, took time.Duration)) *Breaker {
 	b.failed = f
 	return b
 }
 
-// OnTimeout has f called for each call that has taken longer than the call timeout.
+// OnTimeout makes f be called for each call that has taken longer than the call timeout.
 func (b *Breaker) OnTimeout(f func(ctx *actor.Context, took time.Duration)) *Breaker {
 	b.timedOut = f
 	return b
 }
 
-// OnRefused has f called for each call that was not made.
+// OnRefused makes f be called for each call that was not made.
 func (b *Breaker) OnRefused(f func(ctx *actor.Context)) *Breaker { b.refused = f; return b }
 
-// FailIf sets which answers are failures; without it errors are. An answer that does not come is one in
-// any case.
+// FailIf sets which answers are failures; the default is those with an error. An answer that does not come is
+// a failure in any case.
 func (b *Breaker) FailIf(f func(msg *actor.Message) bool) *Breaker { b.isFailure = f; return b }
 
-// Timer has the circuit become half-open exactly when its time is over, by a timer with this key. The
-// actor calls Receive with what it gets.
+// Timer makes the circuit half-open exactly when its time is over, by a timer with this key. The
+// actor passes its messages to Receive.
 func (b *Breaker) Timer(key uint64) *Breaker {
 	b.key, b.timed = key, true
 	return b
 }
 
-// Receive takes the message of the timer; false if it is none.
+// Receive takes the message of the timer; false if msg is another one.
 func (b *Breaker) Receive(ctx *actor.Context, msg *actor.Message) bool {
 	if !b.timed || msg.Kind() != actor.KindTimer || msg.Correlation() != b.key {
 		return false
@@ -152,7 +152,7 @@ func (b *Breaker) State(ctx *actor.Context) State {
 	return b.circuit.State(ctx.Now())
 }
 
-// Remaining is how long it will still be open; 0 if it is not.
+// Remaining is how long the circuit will still be open; 0 if it is not.
 func (b *Breaker) Remaining(ctx *actor.Context) time.Duration { return b.circuit.Remaining(ctx.Now()) }
 
 // Ask asks, if the circuit lets it: then is called with the answer as by Context.Ask, where the
@@ -176,8 +176,8 @@ func (b *Breaker) AskPath(ctx *actor.Context, path string, v actor.Encoder, then
 	return nil
 }
 
-// Call calls f, if the circuit lets it; an error of f is a failure, and returned. The time stands still
-// during a turn, so it cannot take too long: what is slow is asked.
+// Call calls f, if the circuit lets it; an error of f is a failure, and returned. Time stands still
+// during a turn, so it cannot take too long: whatever is slow must be asked.
 func (b *Breaker) Call(ctx *actor.Context, f func() error) error {
 	x, err := b.begin(ctx, nil)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b *Breaker) Call(ctx *actor.Context, f func() error) error {
 	return err
 }
 
-// begin takes a call out of those of the past, or makes one.
+// begin reuses a call that is over, or makes one.
 func (b *Breaker) begin(ctx *actor.Context, then func(*actor.Context, *actor.Message) error) (*call, error) {
 	b.ctx = ctx
 	c, ok := b.circuit.Begin(ctx.Now())
@@ -210,7 +210,7 @@ func (b *Breaker) begin(ctx *actor.Context, then func(*actor.Context, *actor.Mes
 	return x, nil
 }
 
-// answered is what an ask of the breaker calls.
+// answered is called with the outcome of an ask of the breaker.
 func (x *call) answered(ctx *actor.Context, msg *actor.Message) error {
 	b, then := x.b, x.then
 	kind := msg.Kind()
@@ -245,7 +245,7 @@ func (b *Breaker) end(ctx *actor.Context, x *call, failed, late bool) {
 	}
 }
 
-// changed carries out what a transition means.
+// changed carries out the effects of a transition.
 func (b *Breaker) changed(_, to State) {
 	tell := b.halfOpened
 	switch to {

@@ -4,7 +4,7 @@
 //	config.Secret(ctx, "db.password", func(ctx *actor.Context, password []byte, err error) error { ... })
 //
 // A value is what the manifest, a file or the environment says; from the environment, .env files
-// and the manifest all are texts, which the functions of other types read as such.
+// and the manifest all values are texts, which the functions for other types parse.
 package config
 
 import (
@@ -117,14 +117,14 @@ func Secret(ctx *actor.Context, key string, then func(ctx *actor.Context, secret
 	})
 }
 
-// Value is one of List; Value is CBOR.
+// Value is an entry of List; Value is CBOR.
 type Value struct {
 	Key   string
 	Value actor.Raw
 }
 
-// List is the values with a prefix that the actor may read, by key, from behind a key on: at most
-// 100, more says that there are others.
+// List is the values with a prefix that the actor may read, sorted by key, beginning after a key: at most
+// 100; more says that there are others.
 func List(ctx *actor.Context, prefix, after string, then func(ctx *actor.Context, values []Value, more bool, err error) error) {
 	args := actor.Func(func(w *abi.Writer) {
 		w.Map(2)
@@ -165,8 +165,8 @@ func List(ctx *actor.Context, prefix, after string, then func(ctx *actor.Context
 	})
 }
 
-// Watch has the actor told when values change whose keys match a pattern, up to 16 of them, with
-// * for any run of characters: by a message that [ChangeOf] knows. It ends with the actor, not with a restart.
+// Watch tells the actor when values change whose keys match one of up to 16 patterns, in which
+// * stands for any run of characters: by a message that [ChangeOf] reads. It ends with the actor, not with a restart.
 // then may be nil.
 func Watch(ctx *actor.Context, patterns []string, then func(ctx *actor.Context, err error) error) {
 	args := actor.Func(func(w *abi.Writer) {
@@ -185,10 +185,10 @@ func Watch(ctx *actor.Context, patterns []string, then func(ctx *actor.Context, 
 	})
 }
 
-// Unwatch takes Watch back.
+// Unwatch ends the watch.
 func Unwatch(ctx *actor.Context) { service.Tell(ctx, Name, "unwatch", nil) }
 
-// ChangeOf is the keys whose values have changed, if that is what a message of the service says.
+// ChangeOf is the keys whose values have changed, if m is such a message of the service.
 // At most 100 are named.
 func ChangeOf(ctx *actor.Context, m *actor.Message) (keys []string, ok bool) {
 	from, granted := ctx.Service(Name)

@@ -31,13 +31,13 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
-// Name is that of the service and of its grant.
+// Name is the name of the service and of its grant.
 const Name = "events"
 
 // Timeout is how long Subscribe waits for the service.
 const Timeout = 10 * time.Second
 
-// Channels. Who subscribes to one gets what is below it, too: dead-letters.mailbox_full is below
+// Channels. Subscribing to one includes what is below it: dead-letters.mailbox_full is below
 // dead-letters. A * stands for any token, > for all.
 const (
 	Lifecycle   = "lifecycle"
@@ -57,16 +57,16 @@ const (
 // Overflow says what becomes of events when too many wait for this subscriber.
 type Overflow string
 
-// What can become of them. Event.Missed tells how many were dropped.
+// The ways to deal with them. Event.Missed tells how many were dropped.
 const (
 	DropOldest Overflow = "" // the usual
 	DropNewest Overflow = "newest"
 	End        Overflow = "end" // the subscription ends
 )
 
-// Options are how a subscription is to be. The zero value is good for most.
+// Options are the options of a subscription. The zero value is good for most.
 type Options struct {
-	// Paths are patterns of the paths of actors, 16 at most; none are all that the grant has. In an
+	// Paths are patterns of the paths of actors, 16 at most; none means all that the grant has. In an
 	// element * stands for any run of characters, ? for one; ** at the end is all below.
 	Paths []string
 	// Window is how many events may be under way to the actor without an acknowledgement, which this
@@ -75,17 +75,17 @@ type Options struct {
 	// Queue is how many bytes may wait beyond the window; 0 is as many as the grant allows.
 	Queue    int
 	Overflow Overflow
-	// AckWait is after which time without any acknowledgement a window that is used up is taken as lost and
+	// AckWait is the time without any acknowledgement after which a used-up window is considered lost and
 	// begins anew; 0 is 30 s.
 	AckWait time.Duration
-	// Then hears how subscribing went. Without it a failure fails the turn.
+	// Then is called with the outcome of subscribing. Without it a failure fails the turn.
 	Then func(ctx *actor.Context, err error) error
-	// Ended hears of the end of the subscription that this actor has not asked for. Without it that fails
+	// Ended is called when the subscription ends without this actor having asked for it. Without it that fails
 	// the turn.
 	Ended func(ctx *actor.Context, reason string) error
 }
 
-// Event is something that has happened. What the grant does not show, or is not known, is empty.
+// Event is something that has happened. Fields that the grant does not show, or that are not known, are empty.
 type Event struct {
 	Channel string // such as lifecycle.failed, dead-letters.mailbox_full
 	Time    time.Time
@@ -102,19 +102,19 @@ type Event struct {
 	Failures    int           // of this actor, since the count was reset
 	Reason      string        // in words, if the grant has reasons
 
-	// Missed is how many events were dropped before this one, or might have been for this
-	// subscription and were not looked at.
+	// Missed is how many events were dropped before this one, or were not looked at and might have been
+	// for this subscription.
 	Missed uint64
 }
 
 // Handler gets the events of a subscription, each in a turn of its own.
 type Handler func(ctx *actor.Context, e Event) error
 
-// Subscriptions are those of an actor. The zero value has none.
+// Subscriptions are the subscriptions of an actor. The zero value has none.
 type Subscriptions struct{ set feed.Set }
 
-// Subscribe has the handler called for what happens from now on in a channel. A subscription of this actor to the
-// same channel ends, as those of an earlier incarnation do. An actor hears nothing of itself.
+// Subscribe calls the handler with what happens from now on in a channel. It replaces a subscription of this actor to
+// the same channel, and those of an earlier incarnation. An actor hears nothing of itself.
 func (t *Subscriptions) Subscribe(ctx *actor.Context, channel string, o Options, handle Handler) {
 	s := &feed.Subscription{Key: channel, Window: o.Window, Ended: o.Ended}
 	s.Handle = func(ctx *actor.Context, _ *feed.Subscription, e feed.Event) error {

@@ -1,5 +1,5 @@
-// Package httpx requests things of web servers through the host's service http: what an actor
-// was granted under capabilities.http in the manifest, and nothing else.
+// Package httpx makes requests to web servers through the host's service http: those that an actor
+// was granted under capabilities.http in the manifest, and no others.
 //
 //	httpx.Get(ctx, "https://api.example.com/v1/users/7", func(ctx *actor.Context, res *httpx.Response, err error) error {
 //		if errors.Is(err, service.ErrDenied) { ... }
@@ -8,8 +8,8 @@
 //	})
 //
 // A request leaves when the turn has ended, and its answer comes in a later one. A turn that
-// fails has requested nothing; an actor that ends or restarts ends its requests, though what a
-// server has had of them it has had.
+// fails has requested nothing. The end or restart of an actor ends its requests, but what a
+// server has received of them it has received.
 package httpx
 
 import (
@@ -26,10 +26,10 @@ const Service = "http"
 // DefaultTimeout is [Request.Timeout] if that is not set.
 const DefaultTimeout = 30 * time.Second
 
-// Header is a name and a value. Names have no case.
+// Header is a name and a value. Names are case-insensitive.
 type Header struct{ Name, Value string }
 
-// Redirects says what is done about an answer that redirects.
+// Redirects says how an answer that redirects is handled.
 type Redirects uint8
 
 const (
@@ -45,7 +45,7 @@ const (
 	Streamed             // as a stream, as soon as there are headers
 )
 
-// Request is one. Only URL is needed. It must stay as it is until the call that it is given to
+// Request is a request. Only URL is needed. It must not change until the call that it is given to
 // has returned.
 type Request struct {
 	Method  string // default GET, of an upload POST
@@ -56,7 +56,7 @@ type Request struct {
 
 	Redirects Redirects
 	Answer    Body
-	Most      int  // bytes that the answer's body may have; 0: what the grant allows
+	Most      int  // largest body of the answer, in bytes; 0: what the grant allows
 	Unzip     bool // asks for gzip, and has the host unpack it
 }
 
@@ -70,7 +70,7 @@ func (q *Request) timeout() time.Duration {
 	return q.Timeout
 }
 
-// arguments are those of do and upload.
+// arguments are the arguments of do and upload.
 type arguments struct {
 	*Request
 	size int64 // of an upload; -1: not known
@@ -151,7 +151,7 @@ const Unknown = -1
 
 // Upload begins a request whose body comes in parts, of size bytes or [Unknown]. then is called
 // with the stream that takes them: write with stream.Write, stream.WriteAll or stream.Pipe, and end
-// with [Finish]. The time of the request is for beginning it.
+// with [Finish]. The request's Timeout is the time for beginning it.
 func Upload(ctx *actor.Context, q *Request, size int64, then func(ctx *actor.Context, to actor.Ref, err error) error) {
 	service.Ask(ctx, Service, "upload", arguments{q, max(size, Unknown)}, q.timeout(), func(ctx *actor.Context, m *actor.Message, err error) error {
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // what is kept longer is copied.
 type Response struct {
 	Status int
-	URL    string    // that has answered, if redirects were followed
+	URL    string    // of the server that has answered, after redirects
 	Body   []byte    // the whole of it, unless there is a Stream
 	Stream actor.Ref // what the body is read from; 0: Body is all
 	Length int64     // of the stream, in bytes; -1: not known
@@ -21,7 +21,7 @@ type Response struct {
 	headers []byte // array of pairs, checked
 }
 
-// OK reports whether the status is one of success.
+// OK reports whether the status is a success, 200 to 299.
 func (r *Response) OK() bool { return r.Status >= 200 && r.Status < 300 }
 
 // Header is the first value of a header, "" if there is none.
@@ -37,8 +37,8 @@ func (r *Response) Header(name string) string {
 	return value
 }
 
-// Each calls f with each header, sorted by name, until it returns false. Names are in small
-// letters.
+// Each calls f with each header, sorted by name, until it returns false. Names are in lower
+// case.
 func (r *Response) Each(f func(name, value []byte) bool) {
 	if len(r.headers) == 0 {
 		return
@@ -52,7 +52,7 @@ func (r *Response) Each(f func(name, value []byte) bool) {
 	}
 }
 
-// same compares a name in small letters with any.
+// same compares a name in lower case with any.
 func same(low []byte, name string) bool {
 	if len(low) != len(name) {
 		return false
@@ -69,7 +69,7 @@ func same(low []byte, name string) bool {
 	return true
 }
 
-// Parse reads the answer to a do. It is for who asks the service without this package.
+// Parse reads the answer to a do, for those who ask the service without this package.
 func Parse(m *actor.Message) (*Response, error) {
 	res := &Response{Length: -1}
 	r := m.Reader()
@@ -97,7 +97,7 @@ func Parse(m *actor.Message) (*Response, error) {
 	return res, nil
 }
 
-// pairs reports whether headers are what Each takes them for.
+// pairs reports whether headers have the form that Each expects.
 func pairs(headers []byte) bool {
 	if len(headers) == 0 {
 		return true
@@ -127,8 +127,8 @@ func (r *Response) ReadAll(ctx *actor.Context, limit int, timeout time.Duration,
 	return then(ctx, r.Body, nil)
 }
 
-// Discard says that the body is not wanted, so that the connection is free. A body that has come
-// with the answer needs none.
+// Discard says that the body is not wanted, which frees the connection. It is not needed for a body
+// that has come with the answer.
 func (r *Response) Discard(ctx *actor.Context) {
 	if r.Stream != 0 {
 		stream.Close(ctx, r.Stream)

@@ -1,4 +1,4 @@
-// Package kv keeps what must outlive an actor: bytes and counters under keys, in a namespace that
+// Package kv stores what must outlive an actor: bytes and counters under keys, in a namespace that
 // the actor's grant names.
 //
 //	kv.Get(ctx, "user/7", func(ctx *actor.Context, e kv.Entry, err error) error {
@@ -8,8 +8,8 @@
 //		return nil
 //	})
 //
-// Requests of one actor happen in the order in which it has made them. They leave when the turn has
-// ended: a turn that fails has written nothing. docs/services/kv.md has the promises.
+// Requests of one actor are carried out in the order in which it has made them. They leave when the turn has
+// ended: a turn that fails has written nothing. docs/services/kv.md states the guarantees.
 package kv
 
 import (
@@ -28,33 +28,33 @@ const (
 	MaxPage  = 1000     // entries of a page
 )
 
-// DefaultTimeout is how long an answer is waited for if a [Store] says nothing.
+// DefaultTimeout is how long a request waits for its answer if a [Store] says nothing.
 const DefaultTimeout = 10 * time.Second
 
 // Store is a namespace. The zero value is the only one that the actor was granted.
 type Store struct {
-	Namespace  string        // "" if the grant has one
+	Namespace  string        // "" if the grant has only one
 	Timeout    time.Duration // 0: DefaultTimeout
-	Durability Durability    // "": as the grant says
+	Durability Durability    // "": the grant's
 }
 
 // In is the namespace of a name.
 func In(namespace string) Store { return Store{Namespace: namespace} }
 
-// Durability is what a write has survived by the time it is answered.
+// Durability is what a write survives once it is answered.
 type Durability string
 
 // The durabilities.
 const (
-	Disk   Durability = "disk"   // a failure of power
+	Disk   Durability = "disk"   // a power failure
 	OS     Durability = "os"     // the end of the process
 	Memory Durability = "memory" // nothing: it reaches the disk a second later
 )
 
-// Entry is what stands under a key.
+// Entry is what is stored under a key.
 type Entry struct {
 	Key     string
-	Value   []byte // valid until the function returns that got it
+	Value   []byte // valid until the function that got it returns
 	Counter bool   // it holds Count instead
 	Count   int64
 	Version uint64 // grows with every write of a store, and never comes again
@@ -68,17 +68,17 @@ func (e *Entry) Decode(d actor.Decoder) error {
 	return r.Done()
 }
 
-// Encode makes a value of whatever can be sent.
+// Encode makes a value of anything that can be sent.
 func Encode(v actor.Encoder) []byte {
 	w := abi.NewWriter(nil)
 	v.MarshalCBOR(w)
 	return w.Bytes()
 }
 
-// Write is how to write.
+// Write says how to write, and under which condition.
 type Write struct {
-	TTL       time.Duration // after which it is gone; 0: it stays. Add: of a counter that is new
-	IfVersion uint64        // only if the entry has this version, else ErrConflict; 0: whatever
+	TTL       time.Duration // after which it expires; 0: never. Add: only of a new counter
+	IfVersion uint64        // only if the entry has this version, else ErrConflict; 0: any
 	IfAbsent  bool          // only if there is none, else ErrExists
 }
 
@@ -87,7 +87,7 @@ func Get(ctx *actor.Context, key string, then func(ctx *actor.Context, e Entry, 
 	Store{}.Get(ctx, key, then)
 }
 
-// Put writes a value and tells its version. then may be nil.
+// Put writes a value and passes its version to then, which may be nil.
 func Put(ctx *actor.Context, key string, value []byte, o Write, then func(ctx *actor.Context, version uint64, err error) error) {
 	Store{}.Put(ctx, key, value, o, then)
 }
@@ -97,8 +97,8 @@ func Delete(ctx *actor.Context, key string, o Write, then func(ctx *actor.Contex
 	Store{}.Delete(ctx, key, o, then)
 }
 
-// Add adds to a counter, which begins with 0. then may be nil. It is not to be repeated after a
-// timeout, unless it may count twice.
+// Add adds to a counter, which begins with 0. then may be nil. After a timeout do not repeat it
+// unless it may count twice.
 func Add(ctx *actor.Context, key string, delta int64, o Write, then func(ctx *actor.Context, count int64, err error) error) {
 	Store{}.Add(ctx, key, delta, o, then)
 }
@@ -164,7 +164,7 @@ func (s Store) Add(ctx *actor.Context, key string, delta int64, o Write, then fu
 	})
 }
 
-// Name is that of the service.
+// Name is the name of the service.
 const Name = "kv"
 
 func (s Store) ask(ctx *actor.Context, op string, args actor.Encoder, then service.Then) {
@@ -175,7 +175,7 @@ func (s Store) ask(ctx *actor.Context, op string, args actor.Encoder, then servi
 	service.Ask(ctx, Name, op, args, timeout, then)
 }
 
-// args are n of them, and the namespace.
+// args are n arguments, and the namespace.
 func (s Store) args(n int, more func(w *abi.Writer)) actor.Encoder {
 	return actor.Func(func(w *abi.Writer) {
 		if s.Namespace != "" {
@@ -189,7 +189,7 @@ func (s Store) args(n int, more func(w *abi.Writer)) actor.Encoder {
 	})
 }
 
-// write are args of a request that writes.
+// write are the arguments of a request that writes.
 func (s Store) write(o Write, n int, more func(w *abi.Writer)) actor.Encoder {
 	if s.Durability != "" {
 		n++
@@ -234,7 +234,7 @@ func text(w *abi.Writer, key, value string) {
 	w.Text(value)
 }
 
-// read reads an entry, over keys that it does not know.
+// read reads an entry, skipping keys that it does not know.
 func (e *Entry) read(r *abi.Reader) {
 	for range r.Map() {
 		if !r.OK() {

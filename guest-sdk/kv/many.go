@@ -9,7 +9,7 @@ import (
 type Query struct {
 	Prefix  string
 	Cursor  []byte // of the page before; nil: from the beginning
-	Limit   int    // entries, 1 to MaxPage; 0: 100. A page may have fewer, and be not the last
+	Limit   int    // entries, 1 to MaxPage; 0: 100. A page may have fewer without being the last
 	Values  bool   // else the entries have no Value
 	Reverse bool   // from the last key to the first
 }
@@ -89,8 +89,8 @@ func (p *Page) read(r *abi.Reader) {
 	}
 }
 
-// Each calls f with every entry below a prefix, page by page, and done at the end, or with the first
-// error, of f too. What is written meanwhile may be seen or not.
+// Each calls f with every entry below a prefix, page by page, and then done, without an error or with the
+// first one, also one of f. What is written meanwhile may be seen or not.
 func (s Store) Each(ctx *actor.Context, q Query, f func(ctx *actor.Context, e Entry) error, done func(ctx *actor.Context, err error) error) {
 	s.List(ctx, q, func(ctx *actor.Context, p Page, err error) error {
 		if err != nil {
@@ -110,7 +110,7 @@ func (s Store) Each(ctx *actor.Context, q Query, f func(ctx *actor.Context, e En
 	})
 }
 
-// Op is an operation of a batch: made by PutOp and its like.
+// Op is an operation of a batch, made by PutOp and its like.
 type Op struct {
 	op, key string
 	value   []byte
@@ -121,7 +121,7 @@ type Op struct {
 // PutOp writes a value.
 func PutOp(key string, value []byte, o Write) Op { return Op{op: "put", key: key, value: value, o: o} }
 
-// DeleteOp removes an entry, if there is one. Its TTL means nothing.
+// DeleteOp removes an entry, if there is one. Its TTL is ignored.
 func DeleteOp(key string, o Write) Op {
 	o.TTL = 0
 	return Op{op: "delete", key: key, o: o}
@@ -130,7 +130,7 @@ func DeleteOp(key string, o Write) Op {
 // AddOp adds to a counter.
 func AddOp(key string, delta int64, o Write) Op { return Op{op: "add", key: key, delta: delta, o: o} }
 
-// CheckOp does nothing but to fail the batch if its condition does not hold; it needs one.
+// CheckOp only fails the batch if its condition does not hold; it needs a condition.
 func CheckOp(key string, o Write) Op {
 	o.TTL = 0
 	return Op{op: "check", key: key, o: o}

@@ -6,10 +6,10 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
-// Watch has this actor told of changes below a prefix, until it stops or calls [Unwatch]: as
+// Watch tells this actor of changes below a prefix, until it stops or calls [Unwatch]: by
 // messages, which [Changes] reads. version is the one after which changes are told. A second watch of
 // the same prefix replaces the first, so an actor watches again in each incarnation. values says
-// whether to be told them, too.
+// whether messages have the values, too.
 func Watch(ctx *actor.Context, prefix string, values bool, then func(ctx *actor.Context, watch actor.Ref, version uint64, err error) error) {
 	Store{}.Watch(ctx, prefix, values, then)
 }
@@ -51,27 +51,27 @@ func (s Store) Watch(ctx *actor.Context, prefix string, values bool, then func(c
 // Unwatch ends a watch.
 func Unwatch(ctx *actor.Context, watch actor.Ref) { service.TellRef(ctx, watch, "close", nil) }
 
-// Change is one of an entry.
+// Change is the change of an entry.
 type Change struct {
 	Op      string // put, delete, or expire
 	Entry          // with a value or a count after a put, if the watch wants values
 	Omitted bool   // the value is too large to be told
 }
 
-// Changed is what a watch tells at a time.
+// Changed is one message of a watch.
 type Changed struct {
 	Watch     actor.Ref
 	Namespace string
 	Prefix    string
 	Seq       uint64 // 1, 2, 3, ...: of the messages of this watch
-	Gap       bool   // changes before these were missed: who needs them lists the prefix again
+	Gap       bool   // earlier changes were missed: list the prefix again if you need them
 	Changes   []Change
 }
 
 const changesName = "kv_changes"
 
 // Changes reads a message of a watch, and tells the service that there may be another; ok is false
-// if it is none. Values are valid until Receive returns.
+// if msg is none. Values are valid until Receive returns.
 func Changes(ctx *actor.Context, m *actor.Message) (c Changed, ok bool) {
 	if m.Kind() != actor.KindMessage {
 		return c, false
@@ -82,7 +82,7 @@ func Changes(ctx *actor.Context, m *actor.Message) (c Changed, ok bool) {
 	}
 	c.read(r)
 	if r.Done() != nil || c.Watch != m.Sender() {
-		return Changed{}, false // somebody else pretends
+		return Changed{}, false // a forgery by somebody else
 	}
 	_ = ctx.Reply(nil)
 	return c, true

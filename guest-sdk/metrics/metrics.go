@@ -1,4 +1,4 @@
-// Package metrics lets an actor count what only it knows: orders, queue lengths, times. Each
+// Package metrics lets an actor report figures that only it knows: orders, queue lengths, times. Each
 // name must be granted in the manifest:
 //
 //	capabilities:
@@ -22,7 +22,7 @@ const Path = "/system/metrics"
 // MaxBatch is how many values a message may have.
 const MaxBatch = 100
 
-// Add makes a counter grow; v is not negative.
+// Add increases a counter; v is not negative.
 func Add(ctx *actor.Context, name string, v float64) { one(ctx, name, v) }
 
 // Set sets this actor's part of a gauge: what is shown is the sum over all that set it.

@@ -31,28 +31,28 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
-// Name is that of the service and of its grant.
+// Name is the name of the service and of its grant.
 const Name = "pubsub"
 
 // Timeout is how long the functions of this package wait for the service.
 const Timeout = 10 * time.Second
 
-// Result is what became of something published: how many subscriptions have taken it, and how many
+// Result is the outcome of a publication: how many subscriptions have taken it, and how many
 // have missed it because they had no room.
 type Result struct{ Taken, Missed int }
 
-// Tell publishes, and nobody hears whether anybody took it.
+// Tell publishes without hearing whether anybody took it.
 func Tell(ctx *actor.Context, topic string, value actor.Encoder) {
 	service.Tell(ctx, Name, "publish", &publication{topic, value, false})
 }
 
-// Publish publishes, and tells then how many took it. They may be none.
+// Publish publishes, and tells then how many took it, which may be none.
 func Publish(ctx *actor.Context, topic string, value actor.Encoder, then func(*actor.Context, Result, error) error) {
 	publish(ctx, &publication{topic, value, false}, then)
 }
 
-// Retain is Publish, and the value stays: whoever subscribes later gets it, too, until another one
-// takes its place or Forget ends it.
+// Retain is Publish with a value that stays: whoever subscribes later gets it, too, until another one
+// replaces it or Forget ends it.
 func Retain(ctx *actor.Context, topic string, value actor.Encoder, then func(*actor.Context, Result, error) error) {
 	publish(ctx, &publication{topic, value, true}, then)
 }
@@ -78,7 +78,7 @@ func publish(ctx *actor.Context, p *publication, then func(*actor.Context, Resul
 	})
 }
 
-// Forget ends that the last value of a topic is retained; service.ErrNotFound if none is.
+// Forget removes the retained value of a topic; service.ErrNotFound if there is none.
 func Forget(ctx *actor.Context, topic string, then func(*actor.Context, error) error) {
 	service.Ask(ctx, Name, "forget", feed.Args{{Key: "topic", Value: actor.Text(topic)}}, Timeout, func(ctx *actor.Context, _ *actor.Message, err error) error {
 		return then(ctx, err)

@@ -12,14 +12,14 @@ import (
 // Overflow says what becomes of events when too many wait for this subscriber.
 type Overflow string
 
-// What can become of them. Event.Missed tells how many were dropped.
+// The ways to deal with them. Event.Missed tells how many were dropped.
 const (
 	DropOldest Overflow = "" // the usual
 	DropNewest Overflow = "newest"
 	End        Overflow = "end" // the subscription ends
 )
 
-// Options are how a subscription is to be. The zero value is good for most.
+// Options are the options of a subscription. The zero value is good for most.
 type Options struct {
 	// Window is how many events may be under way to the actor without an acknowledgement; 0 is 64. It
 	// is at most 1024.
@@ -27,18 +27,18 @@ type Options struct {
 	// Queue is how many bytes may wait beyond the window; 0 is as many as the grant allows.
 	Queue    int
 	Overflow Overflow
-	// AckWait is after which time without any acknowledgement a window that is used up is taken as lost and
+	// AckWait is the time without any acknowledgement after which a used-up window is considered lost and
 	// begins anew; 0 is 30 s.
 	AckWait time.Duration
-	// Retained asks for the values that are retained, before any event.
+	// Retained asks for the retained values, before any event.
 	Retained bool
 	// Manual leaves acknowledgements to Event.Done, which may be called in a later turn. Otherwise
 	// an event is done when its handler has returned.
 	Manual bool
-	// Then hears how subscribing went, and again if values that are retained cannot be had. Without it
+	// Then is called with the outcome of subscribing, and again if retained values cannot be had. Without it
 	// a failure fails the turn.
 	Then func(ctx *actor.Context, err error) error
-	// Ended hears of the end of the subscription that this actor has not asked for. Without it that fails
+	// Ended is called when the subscription ends without this actor having asked for it. Without it that fails
 	// the turn.
 	Ended func(ctx *actor.Context, reason string) error
 }
@@ -66,8 +66,8 @@ func (e Event) Text() string {
 	return ""
 }
 
-// Done acknowledges an event of a subscription with Options.Manual, in any turn. The event need
-// not be valid otherwise any more.
+// Done acknowledges an event of a subscription with Options.Manual, in any turn. Value need
+// not be valid any more.
 func (e Event) Done(ctx *actor.Context) {
 	if e.sub != nil && e.sub.Manual {
 		e.sub.Finish(ctx, e.n)
@@ -80,15 +80,15 @@ type Handler func(ctx *actor.Context, e Event) error
 // Topics are the subscriptions of an actor. The zero value has none.
 type Topics struct{ set feed.Set }
 
-// subscription is one of them, until its values that are retained have come.
+// subscription is one of them, until its retained values have come.
 type subscription struct {
 	feed    *feed.Subscription
 	options Options
 	handle  Handler
 }
 
-// Subscribe has the handler called for what is published from now on to topics that the pattern matches. A
-// subscription of this actor with the same pattern ends, as those of an earlier incarnation do.
+// Subscribe calls the handler with what is published from now on to topics that the pattern matches. It replaces a
+// subscription of this actor with the same pattern, and those of an earlier incarnation.
 func (t *Topics) Subscribe(ctx *actor.Context, pattern string, o Options, handle Handler) {
 	s := &subscription{options: o, handle: handle, feed: &feed.Subscription{Key: pattern, Window: o.Window, Manual: o.Manual, Ended: o.Ended}}
 	s.feed.Handle = func(ctx *actor.Context, sub *feed.Subscription, e feed.Event) error {

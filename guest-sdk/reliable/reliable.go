@@ -1,5 +1,5 @@
-// Package reliable delivers messages between actors again until they were handled, in order and once as
-// long as the receiver is not restarted. The sender has a Sender as a part, the receiver a Receiver:
+// Package reliable resends messages between actors until they were handled, in order, and once as
+// long as the receiver is not restarted. The sender has a Sender as a field, the receiver a Receiver:
 //
 //	s.out = reliable.NewSender(to, 1)                      r.in.Accept(ctx, msg) // false: it is done with
 //	if s.out.Receive(ctx, msg) { return nil }
@@ -28,14 +28,14 @@ const (
 // Burst is how many messages are sent again at a time.
 const Burst = 100
 
-// perMessage is what a kept message counts besides its payload, in bytes.
+// perMessage is what a kept message counts in addition to its payload, in bytes.
 const perMessage = 64
 
-// ErrFull is what Send fails with while there is no room for one more message.
+// ErrFull is the error of Send while there is no room for one more message.
 var ErrFull = rules.ErrFull
 
-// Sender numbers messages to one actor, keeps them until they are acknowledged, and sends them again. It is
-// a part of an actor, and begins anew with each incarnation: what was not acknowledged is gone then.
+// Sender numbers messages to one actor, keeps them until they are acknowledged, and resends them. It is
+// a field of an actor, and begins anew with each incarnation: what was not acknowledged is lost then.
 type Sender struct {
 	window   rules.Window[[]byte]
 	target   actor.Ref
@@ -65,28 +65,28 @@ func (s *Sender) Limit(messages, bytes int) *Sender {
 	return s
 }
 
-// RetryAfter is how long an acknowledgement is waited for before everything is sent again.
+// RetryAfter is how long to wait for an acknowledgement before everything is sent again.
 func (s *Sender) RetryAfter(d time.Duration) *Sender { s.retry = max(d, time.Millisecond); return s }
 
-// Attempts is how often in a row something is sent again in vain before the target counts as lost; 0, the
-// default, is any number.
+// Attempts is how often in a row something is resent without an acknowledgement before the target counts as
+// lost; 0, the default, is without limit.
 func (s *Sender) Attempts(n int) *Sender { s.attempts = n; return s }
 
-// Stream tells several senders of one actor to the same target apart.
+// Stream distinguishes several senders of one actor to the same target.
 func (s *Sender) Stream(n uint64) *Sender { s.stream = n; return s }
 
-// OnLost has f called when the target has ended, or does not answer: nothing is sent any more until
+// OnLost makes f be called when the target has ended, or does not answer: nothing is sent any more until
 // Connect.
 func (s *Sender) OnLost(f func(ctx *actor.Context)) *Sender { s.onLost = f; return s }
 
 // Len is how many messages are not acknowledged.
 func (s *Sender) Len() int { return s.window.Len() }
 
-// Lost reports whether the target is.
+// Lost reports whether the target is lost.
 func (s *Sender) Lost() bool { return s.lost }
 
-// Unsent calls f with the payloads of what is not acknowledged, in order. Some of it may have been
-// handled.
+// Unsent calls f with the payloads of what is not acknowledged, in order. The target may have handled
+// some of it.
 func (s *Sender) Unsent(f func(payload []byte)) {
 	for n, first := s.window.Len(), s.window.First(); n > 0; n-- {
 		f(s.window.Get(first))
@@ -212,8 +212,8 @@ type Receiver struct {
 // NewReceiver remembers so many streams: of senders, and of each of their Stream numbers.
 func NewReceiver(streams int) *Receiver { return &Receiver{rules: rules.NewReceiver(streams)} }
 
-// Accept reports whether the actor is to handle a message: one that comes from no Sender, or one whose
-// turn it is. It is acknowledged when this turn has ended well. All else is done with.
+// Accept reports whether the actor is to handle a message: one that comes from no Sender, or the next one of
+// its stream. It is acknowledged if this turn succeeds. Every other message is done with.
 func (r *Receiver) Accept(ctx *actor.Context, msg *actor.Message) bool {
 	if msg.Kind() != actor.KindMessage || len(msg.Headers()) == 0 {
 		return true
@@ -230,8 +230,8 @@ func (r *Receiver) Accept(ctx *actor.Context, msg *actor.Message) bool {
 	return verdict == rules.Deliver
 }
 
-// Origin is who has sent a message to the actor in Go (host/reliable) from which it has come; 0 if that
-// was nobody, or it has come from elsewhere.
+// Origin is the original sender of a message that an actor in Go has relayed with host/reliable; 0 if that
+// was nobody, or if the message has come from elsewhere.
 func Origin(msg *actor.Message) actor.Ref {
 	n, err := strconv.ParseUint(msg.Header(rules.OriginHeader), 10, 64)
 	if err != nil {

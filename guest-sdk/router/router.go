@@ -1,6 +1,6 @@
 // Package router is for actors that send through a router, and for those that manage one: the
-// manifest says which may (routing.manage). Only what is sent by key, to all, or is an order needs it;
-// everything else is told to a router, or asked of it, as of any actor.
+// manifest says which may (routing.manage). It is needed only for what is sent by key or to all, and for orders;
+// everything else is sent to a router, or asked of it, as of any actor.
 package router
 
 import (
@@ -57,12 +57,12 @@ func (r At) Add(ctx *actor.Context, path string, timeout time.Duration, then fun
 	r.order(ctx, "add", actor.Text(path), timeout, then)
 }
 
-// Remove takes a routee out. A pool's own stops when it has handled what waits for it.
+// Remove removes a routee. One that the pool has made stops when it has handled what waits for it.
 func (r At) Remove(ctx *actor.Context, path string, timeout time.Duration, then func(*actor.Context, error) error) {
 	r.order(ctx, "remove", actor.Text(path), timeout, then)
 }
 
-// Adjust makes a pool larger, or (by below 0) smaller.
+// Adjust makes a pool larger by so many routees, or, if by is negative, smaller.
 func (r At) Adjust(ctx *actor.Context, by int64, timeout time.Duration, then func(*actor.Context, error) error) {
 	r.order(ctx, "adjust", actor.Int(by), timeout, then)
 }
@@ -72,13 +72,13 @@ func (r At) StopRoutees(ctx *actor.Context, timeout time.Duration, then func(*ac
 	r.order(ctx, "stop", nil, timeout, then)
 }
 
-// KillRoutees makes every routee of a pool fail when it comes to this.
+// KillRoutees makes every routee of a pool fail when it comes to this message.
 func (r At) KillRoutees(ctx *actor.Context, timeout time.Duration, then func(*actor.Context, error) error) {
 	r.order(ctx, "kill", nil, timeout, then)
 }
 
-// order asks the router itself to do something. then is told actor.ErrNoAnswer after the timeout, or
-// why the router refuses; nil does not want to know.
+// order asks the router itself to do something. then, which may be nil, gets actor.ErrNoAnswer after the
+// timeout, or why the router refuses.
 func (r At) order(ctx *actor.Context, what string, v actor.Encoder, timeout time.Duration, then func(*actor.Context, error) error) {
 	ctx.AskPathWith(string(r), v, timeout, func(ctx *actor.Context, m *actor.Message) error {
 		if then == nil {
@@ -88,7 +88,7 @@ func (r At) order(ctx *actor.Context, what string, v actor.Encoder, timeout time
 	}, order(what))
 }
 
-// Refusal is why a router has not done what it was asked, in its own words.
+// Refusal is why a router has not done what it was asked to do, in its own words.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }

@@ -1,4 +1,4 @@
-// Package schedule has an actor run at times: cron expressions, periods and single times that
+// Package schedule makes an actor run at set times: by cron expressions, periods and single times that
 // outlive the actor, its restarts and those of the host.
 //
 //	func (r *reports) Started(ctx *actor.Context) error {
@@ -12,7 +12,7 @@
 //			return ctx.Reply(nil)
 //		}
 //
-// Setting an entry again that is there changes nothing, so an actor may set its own whenever it
+// Setting an entry again that already exists changes nothing, so an actor may set its own whenever it
 // starts. The actor is found by its path: it needs a name of its own.
 package schedule
 
@@ -36,14 +36,14 @@ type Delivery string
 // The kinds of delivery. The zero value is Ask.
 const (
 	Ask  Delivery = "ask"  // an ask, again until it is answered without an error: at least once
-	Once Delivery = "once" // an ask, at most once
+	Once Delivery = "once" // an ask that is not repeated: at most once
 	Tell Delivery = "tell" // a tell, at most once
 )
 
-// Missed is what becomes of runs whose time has passed when nobody was there to begin them.
+// Missed says what happens to runs whose time has passed when nobody was there to begin them.
 type Missed string
 
-// What there is. The zero value is RunOnce.
+// The ways to deal with them. The zero value is RunOnce.
 const (
 	RunOnce Missed = "once" // one for all of them
 	Skip    Missed = "skip" // none that is late
@@ -128,7 +128,7 @@ func flag(w *abi.Writer, key string, v bool) {
 	}
 }
 
-// State is what became of Set.
+// State is the outcome of Set.
 type State struct {
 	Changed bool      // it was not there, or said something else
 	Next    time.Time // zero: there is none
@@ -140,7 +140,7 @@ func Set(ctx *actor.Context, e Entry, then func(ctx *actor.Context, s State, err
 	set(ctx, &e, false, then)
 }
 
-// SetNew is Set, and service.ErrExists if there is an entry of the name.
+// SetNew is Set, with service.ErrExists if there is an entry of the name.
 func SetNew(ctx *actor.Context, e Entry, then func(ctx *actor.Context, s State, err error) error) {
 	set(ctx, &e, true, then)
 }
@@ -174,7 +174,7 @@ func set(ctx *actor.Context, e *Entry, onlyNew bool, then func(ctx *actor.Contex
 	})
 }
 
-// Cancel takes an entry out, for good. then, which may be nil, is called when that is durable;
+// Cancel removes an entry for good. then, which may be nil, is called when that is durable;
 // found says whether there was one.
 func Cancel(ctx *actor.Context, name string, then func(ctx *actor.Context, found bool, err error) error) {
 	service.Ask(ctx, Name, "cancel", named(name), Timeout, func(ctx *actor.Context, m *actor.Message, err error) error {
@@ -213,7 +213,7 @@ type Status struct {
 	To       string    // path of the actor that it is for
 	Next     time.Time // zero: there is none, or it waits for a run to end
 	UnderWay int       // runs
-	ReadOnly bool      // it stands in the manifest
+	ReadOnly bool      // it is defined in the manifest
 	Runs     uint64    // that are over, since the host has started
 	Missed   uint64    // planned times without a run of their own
 	Retries  uint64
@@ -278,8 +278,8 @@ func Get(ctx *actor.Context, name string, then func(ctx *actor.Context, s Status
 	})
 }
 
-// List is the entries of the actor and those of the manifest that are for it, by name, from behind a
-// name on: at most 100, more says that there are others.
+// List is the entries of the actor and those of the manifest that are for it, sorted by name, beginning after a
+// name: at most 100; more says that there are others.
 func List(ctx *actor.Context, after string, then func(ctx *actor.Context, entries []Status, more bool, err error) error) {
 	args := actor.Func(func(w *abi.Writer) {
 		w.Map(1)
@@ -316,11 +316,11 @@ type Run struct {
 	Entry   string
 	Planned time.Time
 	Attempt int       // from 1 on
-	Missed  uint64    // planned times before it that it stands for; 1000 is as many or more
+	Missed  uint64    // earlier planned times that this run covers; 1000 means 1000 or more
 	Payload actor.Raw // valid until the turn ends; null for none
 }
 
-// RunOf is the run that a message is. Whoever knows the actor's ref may send what looks like one:
+// RunOf reads a message that is a run. Whoever knows the actor's ref may send what looks like one:
 // a run says that there is something to do, not who says so.
 func RunOf(m *actor.Message) (Run, bool) {
 	var run Run
@@ -368,7 +368,7 @@ func each(r *abi.Reader, field func(key string, r *abi.Reader) bool) error {
 	return r.Err()
 }
 
-// done says that an answer is not what this package knows.
+// done reports an answer that this package does not understand.
 func done(r *abi.Reader) error {
 	if err := r.Done(); err != nil {
 		return &service.Error{Code: service.Internal, Text: "the answer is not as expected: " + err.Error()}

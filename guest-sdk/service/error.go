@@ -1,7 +1,7 @@
 package service
 
-// Code says what is wrong, so that code can decide about it. There may be more codes than
-// these with a later host.
+// Code says what is wrong, in a form for programs. A later host may have more codes than
+// these.
 type Code string
 
 // The codes.
@@ -19,7 +19,7 @@ const (
 	Timeout     Code = "timeout"      // no answer in time: it may have been done, or may still be
 	Cancelled   Code = "cancelled"    // ended before it was done
 	ReadOnly    Code = "read_only"    // the grant allows reading only
-	Failed      Code = "failed"       // the world outside said no
+	Failed      Code = "failed"       // something outside the host refused
 	Internal    Code = "internal"     // a defect of the service
 )
 

@@ -1,4 +1,4 @@
-// Package service asks the services of the host: what an actor was granted under capabilities in
+// Package service makes requests to the services of the host that an actor was granted under capabilities in
 // the manifest. Each service has a package with functions of its own (guest-sdk/pubsub and its like); this one is
 // what they are made with, and what to use for a service of your own.
 //
@@ -35,7 +35,7 @@ func Ask(ctx *actor.Context, name, op string, args actor.Encoder, timeout time.D
 	AskRef(ctx, ref, op, args, timeout, then)
 }
 
-// AskRef is Ask to an actor of a service whose ref was in an answer: a stream, a subscription.
+// AskRef is Ask to an actor of a service whose ref came in an answer: a stream, a subscription.
 func AskRef(ctx *actor.Context, ref actor.Ref, op string, args actor.Encoder, timeout time.Duration, then Then) {
 	r := request{op, args}
 	ctx.Ask(ref, &r, timeout, func(ctx *actor.Context, m *actor.Message) error {
@@ -50,7 +50,7 @@ func AskRef(ctx *actor.Context, ref actor.Ref, op string, args actor.Encoder, ti
 }
 
 // Tell requests something whose answer nobody wants. Without a grant it writes a warning to the log
-// and does nothing else; also otherwise there is no telling whether the service did it.
+// and does nothing else; with one, there is still no telling whether the service did it.
 func Tell(ctx *actor.Context, name, op string, args actor.Encoder) {
 	ref, ok := ctx.Service(name)
 	if !ok {
@@ -60,7 +60,7 @@ func Tell(ctx *actor.Context, name, op string, args actor.Encoder) {
 	TellRef(ctx, ref, op, args)
 }
 
-// TellRef is Tell to an actor of a service whose ref was in an answer.
+// TellRef is Tell to an actor of a service whose ref came in an answer.
 func TellRef(ctx *actor.Context, ref actor.Ref, op string, args actor.Encoder) {
 	r := request{op, args}
 	ctx.Tell(ref, &r)

@@ -87,7 +87,7 @@ func (s *Result) read(r *abi.Reader) {
 	}
 }
 
-// Each calls f with every row. Its error is the first one of reading a column.
+// Each calls f with every row. Its error is the first one that came up in reading a column.
 func (s *Result) Each(f func(row *Row)) error {
 	if s.rows == nil {
 		return nil
@@ -107,10 +107,10 @@ func (s *Result) Each(f func(row *Row)) error {
 	return nil
 }
 
-// Row is a row. Its methods read one column after the other; what they return is valid until the
-// function that got the result returns, texts for good. A column of another type is an error
-// of [Result.Each], and everything reads as zero from there on. Nothing is converted, but that Float reads
-// integers.
+// Row is a row. Its methods read one column after the other; texts that they return stay valid, the rest
+// until the function that got the result returns. A column of another type is an error
+// of [Result.Each], and everything reads as zero from there on. Nothing is converted, except that Float
+// reads integers.
 type Row struct {
 	r    *abi.Reader
 	left int
@@ -147,7 +147,7 @@ func (x *Row) Float() float64 { return x.next().Float() }
 // Text reads a text.
 func (x *Row) Text() string { return x.next().Text() }
 
-// Blob reads bytes: of a blob, or of a text that is no UTF-8.
+// Blob reads bytes: of a blob, or of a text that is not UTF-8.
 func (x *Row) Blob() []byte { return x.next().ByteString() }
 
 // Bool reads a truth value: of a column that is declared BOOLEAN.

@@ -1,4 +1,4 @@
-// Package sql asks a database of the host's, which the actor was granted under
+// Package sql queries a database of the host, which the actor was granted under
 // capabilities.sql in the manifest.
 //
 //	sql.Exec(ctx, "main", sql.Do("insert into visits(who) values(?)", sql.Text(who)), time.Second,
@@ -17,7 +17,7 @@
 //
 // Each request is a transaction of its own; [Tx] makes one of several statements. The name of
 // the database may be "" if the grant has only one. Errors are *service.Error: ErrExists for a key that
-// is there already, ErrConflict for other constraints and for what a transaction expected,
+// is there already, ErrConflict for other constraints and for an [Expect] that does not hold,
 // ErrReadOnly, ErrTooLarge for more rows than fit (see [Rest]), ErrTimeout, ...
 package sql
 
@@ -33,27 +33,27 @@ import (
 type Statement struct {
 	SQL    string
 	Params []Value  // by place
-	Names  []string // of Params, if they go by name: without the sign before them
+	Names  []string // of Params, if they are named: without the prefix character
 	Rows   int      // of the answer at most; 0: what the grant allows
-	Rest   Rest     // what becomes of other rows
+	Rest   Rest     // what happens to further rows
 	Expect *Expect  // in a transaction: what must hold
 }
 
 // Do is a statement with parameters by place.
 func Do(sql string, params ...Value) Statement { return Statement{SQL: sql, Params: params} }
 
-// Rest is what becomes of rows that do not fit into an answer.
+// Rest says what happens to rows that do not fit into an answer.
 type Rest string
 
 // The ways to deal with more rows.
 const (
 	Fail Rest = "fail" // ErrTooLarge; the default
 	Cut  Rest = "cut"  // they are left out; Result.End says so
-	Page Rest = "page" // of Query: they are had by Next
+	Page Rest = "page" // of Query: Next gets them
 )
 
 // Expect is what a statement of a transaction must do, or nothing is done: rows affected and rows
-// returned, each from and to, inclusive. Nil is anything.
+// returned, each from and to, inclusive. Nil allows anything.
 type Expect struct {
 	Affected *[2]int64
 	Returned *[2]int64
@@ -110,8 +110,8 @@ func Tx(ctx *actor.Context, db string, access Access, statements []Statement, ti
 	})
 }
 
-// Next has the next page of a result with End EndPage. The columns stand in the first one alone. A
-// page that nobody asks for in time is gone, and so is what is behind it.
+// Next gets the next page of a result with End EndPage. Only the first page has the columns. A
+// page that nobody asks for in time is lost, and so are those after it.
 func Next(ctx *actor.Context, cursor actor.Ref, rows int, timeout time.Duration, then Then) {
 	service.AskRef(ctx, cursor, "next", next(rows), timeout, func(ctx *actor.Context, m *actor.Message, err error) error {
 		if err != nil {
@@ -125,7 +125,7 @@ func Next(ctx *actor.Context, cursor actor.Ref, rows int, timeout time.Duration,
 	})
 }
 
-// Close says that the pages behind are not wanted.
+// Close says that further pages are not wanted.
 func Close(ctx *actor.Context, cursor actor.Ref) { service.TellRef(ctx, cursor, "close", nil) }
 
 type next int

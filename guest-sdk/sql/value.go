@@ -42,7 +42,7 @@ func Text(v string) Value { return Value{kind: kindText, text: v} }
 // Blob is bytes. They are copied when the turn ends.
 func Blob(v []byte) Value { return Value{kind: kindBlob, blob: v} }
 
-// Bool is true or false; SQLite has 1 or 0 for it.
+// Bool is true or false; SQLite stores it as 1 or 0.
 func Bool(v bool) Value {
 	b := Value{kind: kindBool}
 	if v {
@@ -51,7 +51,7 @@ func Bool(v bool) Value {
 	return b
 }
 
-// Time is a time in nanoseconds, of the years 1678 to 2262; SQLite has a text for it that sorts as times
+// Time is a time in nanoseconds, of the years 1678 to 2262; SQLite stores it as a text that sorts as times
 // do: 2024-02-29T12:00:00.000000000Z.
 func Time(v time.Time) Value { return Value{kind: kindTime, num: v.UnixNano()} }
 

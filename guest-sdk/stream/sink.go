@@ -7,9 +7,9 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
-// Write writes a part to a stream to the world and calls then, in a later turn, when the next one
-// may come; room is how many bytes the host takes before it waits for the world. part is copied. Who
-// writes more than there is room for without waiting breaks the stream off, and so does a part
+// Write writes a part to an outgoing stream and calls then, in a later turn, when the next one
+// may come; room is how many bytes the host takes before it has to wait. part is copied. Writing
+// more than there is room for without waiting breaks the stream off, and so does a part
 // that the host does not take: use at most DefaultPart bytes, or WriteAll.
 func Write(ctx *actor.Context, to actor.Ref, part []byte, timeout time.Duration, then func(ctx *actor.Context, room int, err error) error) {
 	service.AskRef(ctx, to, "write", actor.Bytes(part), timeout, func(ctx *actor.Context, m *actor.Message, err error) error {
@@ -42,13 +42,13 @@ func WriteAll(ctx *actor.Context, to actor.Ref, data []byte, timeout time.Durati
 	Write(ctx, to, part, timeout, next)
 }
 
-// End says that everything is written, and calls then with what the world makes of it: m is its
-// result, valid until then returns.
+// End says that everything is written, and calls then with the result of the receiving side in m, which
+// is valid until then returns.
 func End(ctx *actor.Context, to actor.Ref, timeout time.Duration, then service.Then) {
 	service.AskRef(ctx, to, "end", nil, timeout, then)
 }
 
-// Abort says that what was written is not to count, and why.
+// Abort says that what was written must not take effect, and why.
 func Abort(ctx *actor.Context, to actor.Ref, reason string) {
 	service.TellRef(ctx, to, "abort", actor.Text(reason))
 }

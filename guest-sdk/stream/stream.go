@@ -1,5 +1,5 @@
 // Package stream reads and writes what does not fit into a message: the body of a request, a
-// blob, the rows of a query. A service has given its ref; each part is a question and its
+// blob, the rows of a query. A service provides its ref; each part is a question and its
 // answer, so nothing comes that was not asked for.
 //
 //	stream.Each(ctx, body, time.Minute, func(ctx *actor.Context, part []byte) error {
@@ -9,7 +9,7 @@
 //		return ctx.Answer(to, correlation, actor.Bytes(hash.Sum(nil)))
 //	})
 //
-// A stream is read or written by one actor at a time, once: there is no way back in it. A
+// A stream is read or written by one actor at a time, once: it cannot be rewound. A
 // restart of the actor forgets it, and the host ends it when it was idle for a minute.
 package stream
 
@@ -32,10 +32,10 @@ const (
 // Then ends something that has no result. err is a *service.Error.
 type Then = func(ctx *actor.Context, err error) error
 
-// Read asks a stream from the world for its next part, of at most max bytes: 1 to MaxPart, 0 for
+// Read asks an incoming stream for its next part, of at most max bytes: 1 to MaxPart, 0 for
 // DefaultPart. then is called with it in a later turn; part is valid until then returns. At the
-// end there is no part and end is true. After an error, a timeout too, there is no more to be
-// had. Several reads may be under way, 16 with most services; they are answered in order.
+// end there is no part and end is true. After an error, including a timeout, nothing more can be
+// read. Several reads may be under way, 16 with most services; they are answered in order.
 func Read(ctx *actor.Context, from actor.Ref, max int, timeout time.Duration, then func(ctx *actor.Context, part []byte, end bool, err error) error) {
 	if max <= 0 {
 		max = DefaultPart
@@ -65,12 +65,12 @@ func (n most) MarshalCBOR(w *abi.Writer) {
 	w.Int(int64(n))
 }
 
-// Close says that no more of a stream from the world is wanted. It need not be called at its end.
+// Close says that no more of an incoming stream is wanted. It need not be called at the stream's end.
 func Close(ctx *actor.Context, from actor.Ref) { service.TellRef(ctx, from, "close", nil) }
 
-// Each reads a stream from the world to its end, a part after the other. part is valid until the
-// function returns; an error of it fails the turn, as usual. The stream is closed after an error
-// of its own.
+// Each reads an incoming stream to its end, one part after the other. part is valid until the
+// function returns; an error that it returns fails the turn, as usual. After an error of the stream
+// the stream is closed.
 func Each(ctx *actor.Context, from actor.Ref, timeout time.Duration, each func(ctx *actor.Context, part []byte) error, then Then) {
 	var next func(ctx *actor.Context, part []byte, end bool, err error) error
 	next = func(ctx *actor.Context, part []byte, end bool, err error) error {
@@ -90,7 +90,7 @@ func Each(ctx *actor.Context, from actor.Ref, timeout time.Duration, each func(c
 	Read(ctx, from, DefaultPart, timeout, next)
 }
 
-// ReadAll reads a stream from the world to its end. One that has more than limit bytes is closed, and the
+// ReadAll reads an incoming stream to its end. If it has more than limit bytes it is closed, and the
 // error is service.ErrTooLarge.
 func ReadAll(ctx *actor.Context, from actor.Ref, limit int, timeout time.Duration, then func(ctx *actor.Context, all []byte, err error) error) {
 	var all []byte

@@ -1,4 +1,4 @@
-// Package throttle is a throttler for guests: of what an actor sends or asks, so much starts in each
+// Package throttle is a throttler for guests: so many of the sends and asks of an actor start in each
 // interval, and the rest waits in a bounded queue, in order.
 //
 //	t := throttle.New(throttle.Rate{N: 10, Per: time.Second}, 1)
@@ -31,7 +31,7 @@ const (
 	DefaultBytes    = 1 << 20
 )
 
-// ErrFull is what a call fails with for which there is no room in the queue.
+// ErrFull is the error of a call for which there is no room in the queue.
 var ErrFull = errors.New("throttle: the queue is full")
 
 // Throttler is a throttler. Its methods are for its actor, within its turns.
@@ -57,10 +57,10 @@ type start struct {
 	then    func(*actor.Context, *actor.Message) error // nil: it is no question
 }
 
-// kept is how large the memory of a payload may be that is used again.
+// kept is the largest payload memory that is reused, in bytes.
 const kept = 256
 
-// New makes a throttler whose timer has a key. A wrong rate panics.
+// New makes a throttler whose timer has the given key. An invalid rate panics.
 func New(r Rate, key uint64) *Throttler {
 	if err := r.Check(); err != nil {
 		panic(err.Error())
@@ -78,7 +78,7 @@ func (t *Throttler) Limit(messages, bytes int) *Throttler {
 // Waiting is how many messages wait.
 func (t *Throttler) Waiting() int { return t.n }
 
-// SetRate changes the rate. A wrong one is an error, and changes nothing.
+// SetRate changes the rate. An invalid one is an error, and changes nothing.
 func (t *Throttler) SetRate(ctx *actor.Context, r Rate) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (t *Throttler) SetRate(ctx *actor.Context, r Rate) error {
 	return nil
 }
 
-// Pause lets nothing start until Resume.
+// Pause stops all starts until Resume.
 func (t *Throttler) Pause() { t.paused = true }
 
 // Resume ends a Pause.
@@ -124,7 +124,7 @@ func (t *Throttler) Ask(ctx *actor.Context, to actor.Ref, v actor.Encoder, timeo
 	return t.put(ctx, start{to: to, timeout: timeout, then: then}, v)
 }
 
-// put has a message wait.
+// put queues a message.
 func (t *Throttler) put(ctx *actor.Context, s start, v actor.Encoder) error {
 	if s.to == 0 {
 		ctx.Tell(0, nil) // which says what is wrong

@@ -9,9 +9,9 @@ import (
 )
 
 // Conn is a connection to a client, a WebSocket or a stream of events. It is an actor of the
-// host's: who has its ref may send to it, too, and who watches it hears of its end.
+// host's: whoever has its ref may send to it, too, and whoever watches it hears of its end.
 type Conn struct {
-	// Data is for the actor. A restart forgets it; SetState is for what is to outlive one.
+	// Data is for the actor's use. A restart forgets it; SetState is for what must survive one.
 	Data any
 
 	ref     actor.Ref
@@ -25,13 +25,13 @@ type Conn struct {
 	refused  *Response
 }
 
-// Ref is the connection's.
+// Ref is the connection's ref.
 func (c *Conn) Ref() actor.Ref { return c.ref }
 
 // Resumed reports whether the client was connected before: the actor has been restarted.
 func (c *Conn) Resumed() bool { return c.resumed }
 
-// State reads what SetState was given last; null if that was never called.
+// State reads the last value given to SetState; null if there is none.
 func (c *Conn) State() *abi.Reader {
 	if c.state == nil {
 		return abi.NewReader([]byte{0xf6})
@@ -39,8 +39,8 @@ func (c *Conn) State() *abi.Reader {
 	return abi.NewReader(c.state)
 }
 
-// SetState has the connection keep a value, of at most 4 KiB, that comes back with it when the
-// actor was restarted. It never holds more than the last.
+// SetState stores a value of at most 4 KiB with the connection, which gives it back after a restart
+// of the actor. It replaces the one before.
 func (c *Conn) SetState(ctx *actor.Context, v actor.Encoder) {
 	w := abi.NewWriter(nil)
 	v.MarshalCBOR(w)
@@ -50,13 +50,13 @@ func (c *Conn) SetState(ctx *actor.Context, v actor.Encoder) {
 	}
 }
 
-// Refuse answers the request of a connection with a status instead, within Open.
+// Refuse answers the request for a connection with a status instead, within Open.
 func (c *Conn) Refuse(code int, text string) {
 	c.refused = &Response{status: 200}
 	c.refused.Error(code, text)
 }
 
-// answer is what Open has come to.
+// answer sends the outcome of Open.
 func (c *Conn) answer(ctx *actor.Context) error {
 	if c.refused != nil {
 		return ctx.Reply(c.refused)
@@ -135,7 +135,7 @@ func (s *conns) begin(ctx *actor.Context, r *abi.Reader, req *Request, open func
 	return c.answer(ctx)
 }
 
-// end answers the last message of a connection and forgets it; nil: it was not known.
+// end answers the last message of a connection and forgets it; nil if it was not known.
 func (s *conns) end(ctx *actor.Context) *Conn {
 	c := s.Find(ctx.Sender())
 	_ = ctx.Reply(nil)
@@ -160,8 +160,8 @@ func (s *conns) Each(f func(c *Conn)) {
 // Find is the connection of a ref, nil if there is none.
 func (s *conns) Find(ref actor.Ref) *Conn { return s.of[ref] }
 
-// unknown is what a connection is answered that the actor does not know: it announces itself
-// again, and then its message.
+// unknown is the answer to a connection that the actor does not know: the connection announces itself
+// again, and then repeats its message.
 const unknown = "not_found: the actor does not know this connection"
 
 // opened reads the announcement of a connection, and the request that it began with.
@@ -208,8 +208,8 @@ func closed(r *abi.Reader) (code int, reason string) {
 	return code, reason
 }
 
-// ask sends something to a client and calls then when there is room for more: so fast a client is
-// sent to as it takes it. Without then it is told, and a client that does not take it is cut off
+// ask sends something to a client and calls then when there is room for more: so the actor sends as fast
+// as the client reads. With a nil then it is a tell, and a client that does not read is cut off
 // when its outbox is full.
 func ask(ctx *actor.Context, to actor.Ref, op string, v actor.Encoder, timeout time.Duration, then func(ctx *actor.Context, err error) error) {
 	if then == nil {

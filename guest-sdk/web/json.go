@@ -1,6 +1,6 @@
 package web
 
-// AppendJSON appends a text as JSON has it, in quotes. What is no UTF-8 is appended as it is.
+// AppendJSON appends a text as a JSON string, in quotes. What is not UTF-8 is appended as it is.
 func AppendJSON(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0

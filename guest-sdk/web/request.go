@@ -23,14 +23,14 @@ type Request struct {
 	segments [][]byte // of the path
 }
 
-// reset begins another request. What it keeps lies in the inbox.
+// reset begins another request. What it refers to lies in the inbox.
 func (q *Request) reset(from *abi.Reader) {
 	q.values, q.who, q.query, q.headers, q.body, q.stream, q.length, q.remote, q.id = nil, nil, nil, nil, nil, 0, -1, nil, nil
 	q.next, q.of, q.own = elements, nil, false
 	q.reader = *from
 }
 
-// need reads up to an element, if it was not read. Most handlers need few of them, and
+// need reads up to an element, if that was not read yet. Most handlers need few of them, and
 // reading is what costs most.
 func (q *Request) need(element int) {
 	r := &q.reader
@@ -70,7 +70,7 @@ func (q *Request) Path() string { return string(q.path) }
 // Route is the pattern of the manifest's route.
 func (q *Request) Route() string { return string(q.route) }
 
-// ID is that of the request; it is in the response, too, as X-Request-Id.
+// ID is the request's id; it is in the response, too, as X-Request-Id.
 func (q *Request) ID() string { q.need(atID); return string(q.id) }
 
 // Remote is the address of the client, without its port.
@@ -80,7 +80,7 @@ func (q *Request) Remote() string { q.need(atRemote); return string(q.remote) }
 func (q *Request) Body() []byte { q.need(atBody); return q.body }
 
 // Stream is the ref of a source of the body, if that is larger than a message, and its
-// length, -1 if it is not known; 0 if the body is there. See package stream.
+// length, -1 if it is not known; the ref is 0 if the body is there. See package stream.
 func (q *Request) Stream() (ref actor.Ref, length int64) {
 	q.need(atLength)
 	return q.stream, q.length
@@ -101,7 +101,7 @@ func (q *Request) segment() {
 	}
 }
 
-// PathValue is what a wildcard of the pattern stands for, "" if it has none of this name.
+// PathValue is the value of a wildcard of the pattern, "" if it has none of this name.
 func (q *Request) PathValue(name string) string {
 	if q.of == nil {
 		return ""
@@ -149,7 +149,7 @@ func (q *Request) ownValue(name string) string {
 	return ""
 }
 
-// Header is the first value of a header, "" if it is not there. Capitals do not matter.
+// Header is the first value of a header, "" if it is not there. Names are case-insensitive.
 func (q *Request) Header(name string) string {
 	q.need(atHeaders)
 	var r abi.Reader
@@ -163,7 +163,7 @@ func (q *Request) Header(name string) string {
 	return ""
 }
 
-// Headers calls f with all headers, their names in small letters and sorted.
+// Headers calls f with all headers, their names in lower case and sorted.
 func (q *Request) Headers(f func(name, value []byte)) {
 	q.need(atHeaders)
 	var r abi.Reader
@@ -174,7 +174,7 @@ func (q *Request) Headers(f func(name, value []byte)) {
 	}
 }
 
-// same compares a name in small letters with any.
+// same compares a name in lower case with any.
 func same(small []byte, name string) bool {
 	if len(small) != len(name) {
 		return false
@@ -197,7 +197,7 @@ func (q *Request) RawQuery() string { q.need(atQuery); return string(q.query) }
 // Query is the first value of a parameter of the query, unescaped; "" if it is not there.
 func (q *Request) Query(name string) string { q.need(atQuery); return lookup(q.query, name) }
 
-// Form is Query of a body that is a form (application/x-www-form-urlencoded).
+// Form is like Query, for a body that is a form (application/x-www-form-urlencoded).
 func (q *Request) Form(name string) string { q.need(atBody); return lookup(q.body, name) }
 
 func lookup(b []byte, name string) string {
@@ -219,7 +219,7 @@ func lookup(b []byte, name string) string {
 	return ""
 }
 
-// unescape turns + and %XX into what they stand for; a % that is none stays.
+// unescape replaces + and %XX by what they stand for; any other % stays.
 func unescape(b []byte) string {
 	plain := true
 	for _, c := range b {
@@ -261,8 +261,8 @@ func digit(c byte) (byte, bool) {
 	return 0, false
 }
 
-// User is who makes the request, as the gateway has found out: the kind is basic, jwt or
-// mtls, "" for nobody in particular.
+// User is who makes the request, as the gateway has authenticated it: the kind is basic, jwt or
+// mtls, "" for an anonymous client.
 func (q *Request) User() (kind, name string) {
 	q.identity(func(key []byte, r *abi.Reader) {
 		switch string(key) {
@@ -277,7 +277,7 @@ func (q *Request) User() (kind, name string) {
 	return kind, name
 }
 
-// Claim is a reader of a claim of the token that the manifest's route names, nil if it has none.
+// Claim reads a claim of the token that the manifest's route names, nil if the token has none.
 func (q *Request) Claim(name string) (claim *abi.Reader) {
 	q.identity(func(key []byte, r *abi.Reader) {
 		if string(key) != "claims" {

@@ -6,7 +6,7 @@ import (
 )
 
 // Response is the answer to a request: 200 without a body, unless the handler says more.
-// The last body counts.
+// The last body that is set counts.
 type Response struct {
 	status  uint64
 	typ     string
@@ -42,7 +42,7 @@ func (w *Response) reset(to actor.Ref, correlation uint64) {
 // Status sets the status, 200 to 599; the gateway refuses others.
 func (w *Response) Status(code int) *Response { w.status = uint64(code); return w }
 
-// Header adds a header. Names and values that HTTP does not allow have the client get 502.
+// Header adds a header. If HTTP does not allow the name or the value, the client gets 502.
 func (w *Response) Header(name, value string) *Response {
 	w.headers.Text(name)
 	w.headers.Text(value)
@@ -69,10 +69,10 @@ func (w *Response) JSON(s string) *Response {
 }
 
 // Bytes makes bytes the body; its type is application/octet-stream if there is no other. They
-// must stay as they are until the handler returns, or Send is called.
+// must not change until the handler returns, or Send is called.
 func (w *Response) Bytes(b []byte) *Response { w.bytes, w.body = b, bytesBody; return w }
 
-// Stream makes the body what a source has, such as a service has given the actor, or the stream
+// Stream makes the content of a source the body: one that a service has given the actor, or the stream
 // of a request. The gateway reads it as fast as the client takes it, and nothing of it
 // goes through the actor.
 func (w *Response) Stream(from actor.Ref) *Response {
@@ -89,8 +89,8 @@ func (w *Response) Redirect(code int, url string) *Response {
 }
 
 // Later keeps the response for a later turn: nothing is sent when the handler returns, and
-// [Response.Send] of what it returns answers. If the actor ends before, the client hears of
-// it at once.
+// [Response.Send] of the response that it returns answers. If the actor ends before, the client gets
+// an error at once.
 func (w *Response) Later() *Response {
 	w.later = true
 	l := &Response{status: w.status, typ: w.typ, count: w.count, text: w.text, stream: w.stream, body: w.body, to: w.to, correlation: w.correlation}

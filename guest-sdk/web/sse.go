@@ -47,12 +47,12 @@ func (s *Events) Receive(ctx *actor.Context, msg *actor.Message) error {
 	return actor.ErrUnhandled
 }
 
-// Event is one of a stream. Name and ID have no line breaks.
+// Event is an event of a stream. Name and ID have no line breaks.
 type Event struct {
 	Name  string // what EventSource listens to; "" is message
-	ID    string // what the client says when it comes back; "" leaves the one before
+	ID    string // what the client sends when it reconnects; "" keeps the previous one
 	Data  string
-	Retry time.Duration // after which the client comes back, from now on; 0 leaves it
+	Retry time.Duration // after which the client reconnects, from now on; 0 keeps it
 }
 
 // MarshalCBOR implements actor.Encoder.
@@ -80,8 +80,8 @@ func (e Event) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
-// SendEvent sends an event. A client that does not take what it is sent is cut off when its outbox is
-// full; it comes back and says what it has seen.
+// SendEvent sends an event. A client that does not read is cut off when its outbox is
+// full; it reconnects and says what it has seen.
 func SendEvent(ctx *actor.Context, to actor.Ref, e Event) { service.TellRef(ctx, to, "event", e) }
 
 // WriteEvent is SendEvent that calls then when there is room for more.
@@ -89,6 +89,6 @@ func WriteEvent(ctx *actor.Context, to actor.Ref, e Event, timeout time.Duration
 	ask(ctx, to, "event", e, timeout, then)
 }
 
-// CloseEvents ends a stream behind what was sent before. EventSource comes back all the same,
+// CloseEvents ends a stream after what was sent before. EventSource reconnects all the same,
 // unless the answer to that is 204.
 func CloseEvents(ctx *actor.Context, to actor.Ref) { service.TellRef(ctx, to, "close", nil) }

@@ -47,9 +47,9 @@ type Mux struct {
 // NewMux returns a mux without routes.
 func NewMux() *Mux { return &Mux{} }
 
-// Handle enters a handler for a pattern, which is one of net/http: [METHOD ]/path, with
+// Handle registers a handler for a pattern as in net/http: [METHOD ]/path, with
 // {name} for a segment, {name...} for the rest, and a slash at the end for all below. GET
-// is HEAD, too. Hosts are the manifest's affair. Of several that match the most specific one
+// includes HEAD. Hosts are set in the manifest. Of several that match the most specific one
 // counts: a method before none, and at the first segment that differs a text before {name},
 // {name} before the rest. A pattern that is not valid, or comes twice, panics.
 func (m *Mux) Handle(pattern string, h Handler) {
@@ -63,11 +63,11 @@ func (m *Mux) Handle(pattern string, h Handler) {
 	m.routes = append(m.routes, rt)
 }
 
-// NotFound sets what answers if no pattern matches, instead of 404 and 405.
+// NotFound sets the handler for requests that no pattern matches, instead of 404 and 405.
 func (m *Mux) NotFound(h Handler) { m.notFound = h }
 
-// Gone sets what is called when the client of a request that was not yet answered has gone;
-// the route's manifest says cancel: true. The id is that of [Request.ID].
+// Gone sets what is called when the client of a request that is not yet answered has gone, if
+// the manifest's route says cancel: true. The id is that of [Request.ID].
 func (m *Mux) Gone(f func(ctx *actor.Context, id string) error) { m.gone = f }
 
 // Receive answers the message if it is a request; other messages are actor.ErrUnhandled.
@@ -99,10 +99,10 @@ func (m *Mux) Receive(ctx *actor.Context, msg *actor.Message) error {
 	return ctx.Reply(res)
 }
 
-// find is the handler of a request; nil: there is none, and res says so.
+// find is the handler of a request; nil if there is none, and res then says so.
 func (m *Mux) find(req *Request, res *Response) Handler {
 	if m.last < len(m.routes) {
-		if rt := &m.routes[m.last]; rt.pattern == string(req.route) { // as the request before
+		if rt := &m.routes[m.last]; rt.pattern == string(req.route) { // same as the previous request
 			req.of = rt
 			return rt.handler
 		}

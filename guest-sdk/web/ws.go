@@ -18,8 +18,8 @@ import (
 //	}
 //
 // The next message of a client comes when the turn of the one before has ended. When the actor
-// has been restarted its clients are still there: Open is called for each of them again, with
-// Resumed. The message whose turn has failed does not come again.
+// has been restarted, its clients are still connected: Open is called for each of them again, with
+// Resumed true. A message whose turn has failed does not come again.
 type Sockets struct {
 	// Open is called when a client wants a connection, which Refuse declines.
 	Open func(ctx *actor.Context, r *Request, c *Conn) error
@@ -34,7 +34,7 @@ type Sockets struct {
 	req Request
 }
 
-// Protocols are those that the client offers, the one that it likes best first.
+// Protocols are those that the client offers, in its order of preference.
 func (c *Conn) Protocols() []string { return c.offered }
 
 // SetProtocol chooses one of Protocols, within Open.
@@ -79,7 +79,7 @@ func (s *Sockets) message(ctx *actor.Context, b []byte, handle func(ctx *actor.C
 	return ctx.Reply(nil)
 }
 
-// SendText sends a text to the client of a WebSocket. One that does not take what it is sent is
+// SendText sends a text to the client of a WebSocket. A client that does not read is
 // cut off when its outbox is full.
 func SendText(ctx *actor.Context, to actor.Ref, text string) {
 	service.TellRef(ctx, to, "text", actor.Text(text))
@@ -90,8 +90,8 @@ func SendBinary(ctx *actor.Context, to actor.Ref, data []byte) {
 	service.TellRef(ctx, to, "binary", actor.Bytes(data))
 }
 
-// WriteText is SendText that calls then when there is room for more: who waits for it sends as
-// fast as the client takes it, and never cuts it off.
+// WriteText is SendText that calls then when there is room for more: an actor that waits for it sends as
+// fast as the client reads, and never cuts it off.
 func WriteText(ctx *actor.Context, to actor.Ref, text string, timeout time.Duration, then func(ctx *actor.Context, err error) error) {
 	ask(ctx, to, "text", actor.Text(text), timeout, then)
 }
@@ -101,7 +101,7 @@ func WriteBinary(ctx *actor.Context, to actor.Ref, data []byte, timeout time.Dur
 	ask(ctx, to, "binary", actor.Bytes(data), timeout, then)
 }
 
-// CloseSocket closes a WebSocket behind what was sent before: with 1000, or 3000 to 4999, or another
+// CloseSocket closes a WebSocket after what was sent before: with 1000, or 3000 to 4999, or another
 // code of RFC 6455, and a reason of at most 123 bytes.
 func CloseSocket(ctx *actor.Context, to actor.Ref, code int, reason string) {
 	service.TellRef(ctx, to, "close", actor.Func(func(w *abi.Writer) {

@@ -1,5 +1,5 @@
 // Package feed is what subscriptions of services have in common: events that come with a number, are
-// acknowledged half a window at a time, and end.
+// acknowledged once per half window, and end.
 package feed
 
 import (
@@ -19,36 +19,36 @@ type Event struct {
 	Missed uint64 // events that were dropped before this one
 }
 
-// Subscription is one of an actor.
+// Subscription is a subscription of an actor.
 type Subscription struct {
 	Key    string // there is one of each
-	Window int    // 0: as many as the host has it
-	Manual bool   // events are done when Finish is called, and not when Handle returns
+	Window int    // 0: the host's default
+	Manual bool   // events are done when Finish is called, not when Handle returns
 	Ref    actor.Ref
 	Handle func(ctx *actor.Context, s *Subscription, e Event) error
 	Ended  func(ctx *actor.Context, reason string) error // nil: fails the turn
 
-	last    uint64 // the event that came last
+	last    uint64 // the last event that came
 	acked   uint64
-	pending []uint64 // events that are not done, in order
+	pending []uint64 // events that are not finished, in order
 }
 
 // Set is the subscriptions of an actor to a service.
 type Set struct {
 	subs   []*Subscription
-	closed actor.Ref // the last one that was told that nobody knows it
+	closed actor.Ref // the last unknown one that was closed
 }
 
 // Words are what messages of a service's subscriptions begin with.
 type Words struct{ Event, Ended string }
 
-// Put enters a subscription in the place of the one with its key.
+// Put enters a subscription, and replaces the one with its key.
 func (t *Set) Put(s *Subscription) {
 	t.Remove(s.Key)
 	t.subs = append(t.subs, s)
 }
 
-// Remove takes the subscription with a key out; false if there is none.
+// Remove removes the subscription with a key; false if there is none.
 func (t *Set) Remove(key string) bool {
 	for _, s := range t.subs {
 		if s.Key == key {
@@ -58,7 +58,7 @@ func (t *Set) Remove(key string) bool {
 	return false
 }
 
-// Drop takes a subscription out; false if it is not there any more.
+// Drop removes a subscription; false if it is not there any more.
 func (t *Set) Drop(s *Subscription) bool {
 	for i, x := range t.subs {
 		if x == s {
@@ -69,7 +69,7 @@ func (t *Set) Drop(s *Subscription) bool {
 	return false
 }
 
-// Has reports whether a subscription is there: it was not ended meanwhile, and has no other in its place.
+// Has reports whether a subscription is still there: neither ended nor replaced.
 func (t *Set) Has(s *Subscription) bool {
 	for _, x := range t.subs {
 		if x == s {
@@ -89,7 +89,7 @@ func (t *Set) of(ref actor.Ref) *Subscription {
 }
 
 // Receive handles a message if it is an event, or the end of a subscription; mine tells whether it was. An
-// event of a subscription that the actor does not know any more is dropped, and the subscription closed.
+// event of a subscription that the actor no longer knows is dropped, and the subscription closed.
 func (t *Set) Receive(ctx *actor.Context, name string, words Words, msg *actor.Message) (mine bool, err error) {
 	sender := msg.Sender()
 	if msg.Kind() != actor.KindMessage || sender == 0 {
@@ -125,7 +125,7 @@ func (t *Set) Receive(ctx *actor.Context, name string, words Words, msg *actor.M
 	return true, nil
 }
 
-// Finish notes that an event is done, and acknowledges half a window at a time.
+// Finish notes that an event is done, and acknowledges once per half window.
 func (s *Subscription) Finish(ctx *actor.Context, n uint64) {
 	for i, p := range s.pending {
 		if p == n {
@@ -180,13 +180,13 @@ func read(words Words, msg *actor.Message) (e Event, reason string, ok bool) {
 // Args are a map of arguments.
 type Args []Arg
 
-// Arg is one of them.
+// Arg is one argument.
 type Arg struct {
 	Key   string
 	Value actor.Encoder
 }
 
-// Limits adds what a subscriber says about how it is told, as far as it says anything.
+// Limits adds the limits that a subscriber has set.
 func (a Args) Limits(window, queue int, overflow string, ackWait time.Duration) Args {
 	if window != 0 {
 		a = append(a, Arg{"window", actor.Int(window)})
