@@ -28,9 +28,9 @@ import (
 
 // actor is an actor as the host sees it: a task of the dispatcher, a mailbox, a queue of
 // system messages, a behaviour, and the parts that each have a state of their own
-// (host/internal). What is not marked otherwise belongs to whoever is within Run.
+// (host/internal). Fields without another note are used only within Run.
 type actor struct {
-	// What a look at all actors reads is in a few cache lines: see AppendInfo.
+	// The fields that a look at all actors reads share a few cache lines: see AppendInfo.
 
 	// Fixed when it is made.
 	task   dispatch.Task
@@ -63,15 +63,15 @@ type actor struct {
 	tapped     atomic.Pointer[[]*tap]
 	rest       atomic.Int64 // see System.Rest
 
-	// Fixed when it is made, but for args, caps and the limits and capabilities of props, which a renewal changes between two
-	// incarnations; they are only read within Run.
-	elements []string // the path's, behind the system
+	// Fixed when it is made, except for args, caps and the limits and capabilities of props, which a renewal changes between
+	// two incarnations; they are only read within Run.
+	elements []string // of the path, without the system
 	props    Props
 	args     []byte
 	caps     *capabilities
 	attached *mailbox.Attached // to what it sends; nil: nothing
 	tree     *tree
-	pool     *account.Pool         // it and all below it, or of an ancestor
+	pool     *account.Pool         // of it and all below it, or of an ancestor
 	member   family.Member[*actor] // of the parent's family
 
 	disp      *dispatch.Dispatcher // that its turns run on
@@ -116,7 +116,7 @@ const (
 	holdGrace    uint32 = 1 << iota // shortly after a delayed restart
 	holdInstance                    // there is no instance at the moment
 	holdPaused                      // an operator has paused it
-	holdBelow                       // and all below it; only with holdPaused
+	holdBelow                       // so is all below it; only with holdPaused
 	holdRenewal                     // its supervisor has been told to restart it
 )
 
@@ -190,10 +190,10 @@ var nullPayload = []byte{0xf6}
 // Name is the last element of the path.
 func (a *actor) Name() string { return a.path[strings.LastIndexByte(a.path, '/')+1:] }
 
-// Type is what the actor's props call it.
+// Type is the type that the actor's props state.
 func (a *actor) Type() string { return a.props.typ }
 
-// Lifetime says which ends are answered with a restart.
+// Lifetime says after which kinds of end the actor is restarted.
 func (a *actor) Lifetime() supervision.Lifetime { return a.props.life }
 
 // Significant reports whether its end counts for its supervisor's.
@@ -235,7 +235,7 @@ func (a *actor) Alarms() *alarm.Board { return &a.alarms }
 // Now is the system's clock.
 func (a *actor) Now() time.Time { return a.sys.cfg.clock.Now() }
 
-// Rand is the source of the decisions about children.
+// Rand is the source of randomness for decisions about children.
 func (a *actor) Rand() backoff.Rand { return a.random() }
 
 func (a *actor) random() *rand.Rand {
@@ -246,8 +246,8 @@ func (a *actor) random() *rand.Rand {
 	return a.rnd
 }
 
-// Run does one spell of work: system messages first and in between, then up to the
-// throughput of turns.
+// Run does one spell of work: up to the throughput of turns, with system messages handled
+// before and between them.
 func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	a.handleSystem(scr)
@@ -315,7 +315,7 @@ func (a *actor) event(k EventKind) Event {
 	return Event{Kind: k, Time: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.incarnation()}
 }
 
-// scratch is what a worker keeps between turns, so that turns allocate nothing.
+// scratch is memory that a worker keeps between turns, so that turns allocate nothing.
 type scratch struct {
 	w       *dispatch.Worker
 	cache   mailbox.Cache
@@ -330,11 +330,11 @@ type scratch struct {
 	entry   sandbox.Entry
 	res     sandbox.Result
 	effects []effect // of the native turn that runs
-	parent  parentIn // the actor that runs, as its children's supervisor
+	parent  parentIn // the running actor as its children's supervisor
 	report  supervisor.Report
 	trace   carried
 
-	attached *mailbox.Attached // to what the guest's turn that is carried out sends
+	attached *mailbox.Attached // to the messages of the guest's turn that is carried out
 	heads    []byte            // see stated
 }
 

@@ -6,17 +6,17 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Address is to whom a message to a path is sent: the actor there or, if a keeper stands for that
-// one, the keeper, which starts it if it is not there. It is for whoever sends to a path again and
-// again: it holds as long as To does, however often a kept actor comes and goes. The zero value is
+// Address is the destination of messages to a path: the actor there or, if a keeper stands for that
+// one, the keeper, which starts it if it is not there. It is for senders that use a path again and
+// again: it is valid as long as To is, however often a kept actor comes and goes. The zero value is
 // nobody's. Values may be copied and compared.
 type Address struct {
-	To   Ref    // who takes the message
-	name string // of the child of To that it is for; empty: To itself
+	To   Ref    // the actor that takes the message
+	name string // the child of To that is addressed; empty: To itself
 }
 
-// AddressOf is the address of a path, or of the text of a ref; with a uid in it, it is that
-// incarnation and nobody else. It fails with ErrUnknown if there is neither an actor at the path nor
+// AddressOf is the address of a path, or of the text of a ref; with a uid in it, it is the address of that
+// incarnation only. It fails with ErrUnknown if there is neither an actor at the path nor
 // a keeper that could start it.
 func (s *System) AddressOf(path string) (Address, error) {
 	p, ok := s.parsePath(path)
@@ -32,10 +32,10 @@ func (s *System) AddressOf(path string) (Address, error) {
 	return Address{To: to}, err
 }
 
-// Kept reports whether a keeper stands for the actor: To is not the actor itself then.
+// Kept reports whether a keeper stands for the actor: then To is the keeper, not the actor.
 func (a Address) Kept() bool { return a.name != "" }
 
-// Path is the path of the actor, also if it is not there.
+// Path is the path of the actor, even if it is not there.
 func (a Address) Path() string {
 	if a.name == "" {
 		return a.To.Path()
@@ -43,7 +43,7 @@ func (a Address) Path() string {
 	return a.To.Path() + "/" + a.name
 }
 
-// Message is v as what is sent to To, by whatever sends to refs.
+// Message is the message to send to To so that v reaches the actor.
 func (a Address) Message(v any) any {
 	if a.name == "" {
 		return v
@@ -51,7 +51,7 @@ func (a Address) Message(v any) any {
 	return addressed{a.name, v}
 }
 
-// Find is the actor of an address; false if it is not there now. It starts nobody, and allocates
+// Find is the actor of an address; false if it is not there now. It starts no actor, and allocates
 // nothing. Any goroutine may call it.
 func (s *System) Find(a Address) (Ref, bool) {
 	x := s.table.Get(a.To.uid)
@@ -64,9 +64,9 @@ func (s *System) Find(a Address) (Ref, bool) {
 	return x.ref(), true
 }
 
-// Address is to whom a message to a path is sent, and as what: whoever is there, as it is; or, if
-// the path is that of a kept actor, its keeper, which starts it if it is not there. A path with the uid of
-// an incarnation is that of this one. It fails with ErrUnknown.
+// Address is where a message to a path is sent, and as what: to the actor there, as it is; or, if
+// the path is that of a kept actor, to its keeper, which starts it if it is not there. A path with the uid of
+// an incarnation addresses only that one. It fails with ErrUnknown.
 func (s *System) Address(path string, v any) (to Ref, message any, err error) {
 	a, err := s.AddressOf(path)
 	return a.To, a.Message(v), err
@@ -75,7 +75,7 @@ func (s *System) Address(path string, v any) (to Ref, message any, err error) {
 // PassTo is Pass to an address.
 func (c *Context) PassTo(a Address) error { return c.forward(a.To, a.name, "", true) }
 
-// ForwardTo is Forward to an address, without one of the message's headers; an empty name is none.
+// ForwardTo is Forward to an address, without one of the message's headers; an empty name removes none.
 func (c *Context) ForwardTo(a Address, without string) error {
 	return c.forward(a.To, a.name, without, false)
 }

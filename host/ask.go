@@ -10,12 +10,12 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// The contract of asking, whoever asks: an ask ends with the answer of the actor that was
+// The contract of an ask, whoever asks: it ends with the answer of the actor that was
 // asked, or of one that it has forwarded the question to; with a *ReplyError if that is
 // an error; at once with a *TurnError if the question's turn fails and it is not
 // delivered again; at once with the reason if it is not delivered (ErrStopped,
 // ErrMailboxFull, ...); with ErrStopped when the system has been closed; and with
-// ErrTimeout when nobody waits any longer. What comes after that is a dead letter.
+// ErrTimeout when its time is over. An answer that comes after that is a dead letter.
 
 // Ask sends a message and waits for the answer, until ctx ends or, if it has no deadline,
 // for Config.WithAskTimeout at most.
@@ -63,14 +63,14 @@ func (s *System) askUntil(ctx context.Context, to Ref, v any, e *mailbox.Envelop
 		} else if m.Kind != abi.KindReply {
 			err = s.askEnded(p, to, v, m)
 		}
-	case p.answered: // who has refused the question has said so to the asker, too
+	case p.answered: // the refusal is also on its way to the asker
 		<-p.waked
 	}
 	s.outside.free(p)
 	return m, err
 }
 
-// await waits for an answer; without one the cause is the context's, if that is what has ended.
+// await waits for an answer; without one, cause is that of the context, if the context has ended.
 func (s *System) await(ctx context.Context, p *promise, uid abi.Ref, over <-chan struct{}) (answered bool, cause error) {
 	done := ctx.Done()
 	if done == nil && over == nil { // a select costs more
@@ -101,7 +101,7 @@ func (s *System) await(ctx context.Context, p *promise, uid abi.Ref, over <-chan
 	return false, cause
 }
 
-// askEnded is what an ask has ended with.
+// askEnded is the error of an ask that has ended without an answer.
 func (s *System) askEnded(p *promise, to Ref, v any, m Message) error {
 	err := m.Err()
 	if err == ErrTimeout {
@@ -122,21 +122,21 @@ func (s *System) patience(ctx context.Context) patience {
 }
 
 // patience is how long an ask waits, in nanoseconds since 1970 by the turns' clock. The zero
-// value is until it is cancelled.
+// value means until it is cancelled.
 type patience struct {
 	at, due int64
-	swept   bool // nobody but the system sees to it
+	swept   bool // only the system's sweep ends it
 }
 
-// request sends a question in the name of a new promise. If room is not nil it may wait for
-// room until that ends, see Offer.
+// request sends a question from a new promise. If room is not nil, it may wait for
+// room in the mailbox until room ends, see Offer.
 func (s *System) request(to Ref, e *mailbox.Envelope, until patience, room context.Context) (abi.Ref, *promise, error) {
 	p := &promise{c: make(chan Message, 1), patience: until}
 	uid, err := s.enter(p, to, e, room)
 	return uid, p, err
 }
 
-// enter sends a question in the name of a promise.
+// enter sends a question from a promise.
 func (s *System) enter(p *promise, to Ref, e *mailbox.Envelope, room context.Context) (abi.Ref, error) {
 	p.asked.Add(to.uid)
 	until := p.patience
@@ -169,7 +169,7 @@ func (s *System) enter(p *promise, to Ref, e *mailbox.Envelope, room context.Con
 		s.outside.remove(uid)
 		return 0, err
 	}
-	if s.outside.closed.Load() && s.outside.remove(uid) { // an inbox has taken it, say
+	if s.outside.closed.Load() && s.outside.remove(uid) { // as when an inbox has taken it
 		return 0, ErrStopped
 	}
 	return uid, nil
@@ -183,12 +183,12 @@ type Pending struct {
 }
 
 // Request sends a message like Ask but does not wait. An error says that the message was
-// not accepted. The caller either takes the answer or calls Cancel: this ask has no time
-// of its own.
+// not accepted. The caller either takes the answer or calls Cancel: this ask has no
+// timeout.
 func (s *System) Request(to Ref, v any) (*Pending, error) { return s.requestMarked(to, v, 0) }
 
-// TryRequest is Request for callers that try again: a message that finds the mailbox full
-// is theirs, and no dead letter.
+// TryRequest is Request for callers that try again: if the mailbox is full, the message stays
+// the caller's and is no dead letter.
 func (s *System) TryRequest(to Ref, v any) (*Pending, error) { return s.requestMarked(to, v, flagTry) }
 
 func (s *System) requestMarked(to Ref, v any, flags uint16) (*Pending, error) {
@@ -206,7 +206,7 @@ func (s *System) requestMarked(to Ref, v any, flags uint16) (*Pending, error) {
 	return &Pending{s, uid, p}, nil
 }
 
-// Answer delivers what the ask has ended with, once; [Message.Err] tells an answer from
+// Answer delivers the outcome of the ask, once; [Message.Err] tells an answer from
 // an error.
 func (p *Pending) Answer() <-chan Message { return p.p.c }
 
@@ -226,8 +226,8 @@ func (p *Pending) Abandon() {
 }
 
 // AskOnce starts an actor for one question: it asks it, stops it and returns the answer.
-// The errors are those of Spawn and Ask; an actor that ends before it has answered is
-// ErrStopped with the reason.
+// The errors are those of Spawn and Ask; if the actor ends before it has answered, the error
+// is ErrStopped with the reason.
 func (s *System) AskOnce(ctx context.Context, p Props, v any) (Message, error) {
 	ref, err := s.Spawn("", p.WithLifetime(supervision.Temporary))
 	if err != nil {

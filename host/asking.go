@@ -46,7 +46,7 @@ func (a *actor) dropAsks(scr *scratch) {
 }
 
 // noAnswer tells the actor itself that there will be no answer to an ask: its turn has
-// failed, or it was not delivered. It is told as it would be told of an answer.
+// failed, or it was not delivered. The actor gets this in place of the answer.
 func (a *actor) noAnswer(scr *scratch, m *sysMsg) {
 	ask := a.asks.Get(m.correlation)
 	if ask == nil || m.ref != 0 && ask.Target != 0 && !ask.Has(m.ref) {

@@ -7,15 +7,15 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// behaved is a behaviour from outside, see [Behave]. It gives it what every actor in Go
-// has: a panic is a failure, and what a turn lets out leaves when the turn ends, or not at
+// behaved wraps a behaviour from outside, see [Behave]. It gives it what every actor in Go
+// has: a panic is a failure, and what a turn sends leaves when the turn ends, or not at
 // all if it fails.
 type behaved struct {
 	inner    Behaviour
 	panicked bool
 }
 
-// guarded makes a call of the behaviour's.
+// guarded calls a method of the behaviour.
 func (b *behaved) guarded(ctx *Context, f func() *abi.Failure) (failure *abi.Failure) {
 	a := ctx.actor
 	defer func() {

@@ -6,7 +6,7 @@ import (
 )
 
 // Behaviour is what an actor does with what it receives. Guests ([Guest]) and actors in
-// Go ([Native]) are two of them; a router or a proxy is another, see [Behave]. Its
+// Go ([Native]) are two of them; routers and proxies are others, see [Behave]. Its
 // methods are never called at the same time, and each must return soon.
 //
 // A failure that a method returns goes to the supervisor, and so does a panic of a
@@ -21,14 +21,14 @@ type Behaviour interface {
 	// returns when there is none or n are handled. A failure is that of the message
 	// taken last.
 	Handle(ctx *Context, n int) *abi.Failure
-	// Decide answers [supervision.Ask]: what is to become of a child that has failed. 0
+	// Decide answers [supervision.Ask]: what to do about a child that has failed. 0
 	// leaves it to the default decider.
 	Decide(ctx *Context, child Ref, f *abi.Failure) (supervision.Directive, *abi.Failure)
-	// CannotRewind says why Rewind would fail, empty if it would not. Any failure may
-	// have come before.
+	// CannotRewind says why Rewind would fail, empty if it would not. The failure before it may
+	// be of any kind.
 	CannotRewind() string
 	// Rewind goes back to the state from before the turn that has failed; false if that
-	// cannot be had, and then the actor is restarted.
+	// state is not available, and then the actor is restarted.
 	Rewind(ctx *Context) bool
 	// End ends the incarnation. It is called once for every Start, also for one that has
 	// failed.
@@ -41,13 +41,13 @@ type End struct {
 	Last bool
 	// Begun is set if Start has worked.
 	Begun bool
-	// Cause is the failure that a restart follows; nil for none.
+	// Cause is the failure that leads to a restart; nil if there is none.
 	Cause *abi.Failure
 	// Delayed is set if the next incarnation begins later.
 	Delayed bool
 }
 
-// Behave is the recipe of an actor with a behaviour of one's own. Make is called once for
+// Behave makes props of an actor with a behaviour of one's own. Make is called once for
 // an actor, not for each incarnation; typ is what [Node] and events call its type.
 func Behave(typ string, make func() Behaviour) Props {
 	p := Props{typ: typ, strategy: supervision.Default()}
@@ -64,10 +64,10 @@ type interruptible interface {
 	kill(reason string)
 	// awake reports whether there may be a turn to kill.
 	awake() bool
-	// endBatch has the turn that runs be the last before the actor's system messages
+	// endBatch makes the running turn the last one before the actor's system messages
 	// are handled. Any goroutine may call it.
 	endBatch()
-	// goOn takes endBatch back: they are about to be handled.
+	// goOn revokes endBatch: the system messages are about to be handled.
 	goOn()
 }
 

@@ -13,14 +13,14 @@ import (
 // A bound ask hears of that at once. The actor notes what it has taken and not answered;
 // what was answered is forgotten when the notes have doubled.
 
-// ErrEnded is what a bound ask ends with when the actor has taken the question and has then
+// ErrEnded ends a bound ask when the actor has taken the question and has then
 // ended, without a failure and without an answer. It is an ErrStopped, too.
 var ErrEnded = fmt.Errorf("%w before it has answered", ErrStopped)
 
-// Bound is a question whose asker hears at once that the incarnation of the actor that has
-// taken it has ended: Request(to, host.Bound{Value: v}). Its ask ends with a *TurnError if
-// that has failed, else with ErrEnded. It has no effect on a message that is no question
-// from Go, and none while another actor that the question was forwarded to has it.
+// Bound is a question whose asker hears at once if the incarnation of the actor that has
+// taken it ends: Request(to, host.Bound{Value: v}). Its ask ends with a *TurnError if
+// that incarnation has failed, else with ErrEnded. Bound has no effect on a message that is no
+// question from Go, nor while the question is with an actor that it was forwarded to.
 type Bound struct{ Value any }
 
 // boundMark marks the envelope of such a question.
@@ -39,7 +39,7 @@ func isBound(e *mailbox.Envelope) bool {
 // taken are the bound questions that an actor has taken and perhaps not answered.
 type taken struct {
 	asks []openAsk
-	trim int // length at which those that were answered are looked for
+	trim int // length at which answered ones are looked for and removed
 }
 
 // openAsk is an ask from outside.
@@ -94,13 +94,13 @@ func (a *actor) failTaken(cause *abi.Failure) {
 func (o *outsiders) waits(uid abi.Ref) bool { return o.with(uid, func(outsider) bool { return false }) }
 
 // reportID names a failure: the same in the crash report and in the errors of those who
-// hear of it, and nothing can be learnt from it. It is 16 hexadecimal digits.
+// hear of it. It reveals nothing else. It is 16 hexadecimal digits.
 func (s *System) reportID(of abi.Ref, turn uint64) string {
 	v := s.secret.derive(forReports, of, turn)
 	return hex.EncodeToString(v[:8])
 }
 
-// turnError is what who waits for an answer hears of a failure.
+// turnError is the error that those who wait for an answer get for a failure.
 func (s *System) turnError(a *actor, f *abi.Failure) error {
 	return &TurnError{Ref: a.ref(), Failure: f, ID: s.reportID(a.uid, f.Turn)}
 }

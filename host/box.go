@@ -13,14 +13,14 @@ import (
 // nothing of it.
 type Envelope = mailbox.Envelope
 
-// IsMail reports whether an envelope is a message that somebody has sent, an answer
+// IsMail reports whether an envelope is a message that somebody has sent, answers
 // included. Any other is the host's: that of a timer, the end of a watched actor, a poison
-// pill. It comes behind what was pushed before it unless the mailbox says otherwise, and
+// pill. It keeps its place behind what was pushed before it unless the mailbox orders otherwise, and
 // its payload may be empty.
 func IsMail(e *Envelope) bool { return isMail(e) }
 
 // Mailbox is where the messages of an actor wait. The bounded queue that every actor has
-// unless [Props.WithMailbox] says otherwise is the fast path; others stand beside it.
+// unless [Props.WithMailbox] says otherwise is the fast path; other mailboxes are called through this interface.
 //
 // Push, Force, Len and Bytes are for any goroutine at any time; all other methods are
 // for one consumer at a time.
@@ -31,13 +31,13 @@ type Mailbox interface {
 	// Force takes an envelope of the host's own in, however full the mailbox is (timers
 	// and answers bound their number themselves); false after Close.
 	Force(e *Envelope) bool
-	// Pop takes the next envelope out, Peek looks at it; nil if there is none. What
-	// Peek has shown the next Pop takes.
+	// Pop takes the next envelope out, Peek looks at it; nil if there is none. The next Pop
+	// takes the envelope that Peek has shown.
 	Pop() *Envelope
 	Peek() *Envelope
 	// PushFront puts envelopes back before all others, the first one given first.
 	PushFront(es ...*Envelope)
-	// Close refuses all that comes later and hands over what still waits.
+	// Close refuses all envelopes that come later and passes those that still wait to drain.
 	Close(drain func(*Envelope))
 	// Len is the number of envelopes, Bytes their size.
 	Len() int
@@ -49,8 +49,8 @@ type Mailbox interface {
 // MailboxLimits bound a mailbox in messages and bytes.
 type MailboxLimits = mailbox.Limits
 
-// box is an actor's mailbox: the usual one without a detour, or another. What waits in it
-// is on the actor's account, in steps, so that a small message costs nothing for it: the
+// box is an actor's mailbox: the usual one, called directly, or another. What waits in it
+// is on the actor's account, in steps, so that the account costs a small message nothing: the
 // usual mailbox has bounds below its limits, which are raised when they are met.
 type box struct {
 	usual mailbox.Mailbox
@@ -67,18 +67,18 @@ type box struct {
 	shut    bool           // the account is closed
 }
 
-// What an envelope takes besides its payload and headers, and what every actor may have
-// waiting without any account.
+// What an envelope takes besides its payload and headers, and how much may wait for every actor
+// without being on any account.
 const (
 	envelopeBytes = 200
 	freeMessages  = 8
 	freeBytes     = 1 << 10
 )
 
-// freeBox are the bounds within which nothing is asked.
+// freeBox are the bounds within which the account is not asked.
 var freeBox = mailbox.Limits{Messages: freeMessages, Bytes: freeBytes}
 
-// boxBytes is what bounds may make a mailbox hold.
+// boxBytes is the most that a mailbox with these bounds can hold.
 func boxBytes(l mailbox.Limits) int64 { return int64(l.Messages)*envelopeBytes + l.Bytes }
 
 func (b *box) init(make func(MailboxLimits) Mailbox, l mailbox.Limits, a *account.Account) {
@@ -101,7 +101,7 @@ func (b *box) Push(e *Envelope) error {
 	return b.pushMore(e)
 }
 
-// pushMore is Push where the bounds at present are met.
+// pushMore is Push when the present bounds are met.
 func (b *box) pushMore(e *Envelope) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,7 +125,7 @@ func (b *box) pushMore(e *Envelope) error {
 }
 
 // raise raises the bounds so that a message of a size gets in: to four times what they
-// were, or as far as there is room for.
+// were, or as far as there is room.
 func (b *box) raise(size int64) (err error) {
 	for factor := 4; factor >= 1; factor /= 2 {
 		next := mailbox.Limits{
@@ -146,13 +146,13 @@ func (b *box) raise(size int64) (err error) {
 	return err
 }
 
-// beyond is what is on the account although the bounds do not allow it: what the host
-// itself has put there, or the actor has given back.
+// beyond is what is on the account beyond the bounds: what the host
+// itself has put there, or the actor has put back.
 func (b *box) beyond() int64 {
 	return max(0, b.account.Of(account.Mailbox)-(boxBytes(b.now)-boxBytes(b.free())))
 }
 
-// free are the bounds within which nothing is asked.
+// free are the bounds within which the account is not asked.
 func (b *box) free() mailbox.Limits {
 	return mailbox.Limits{Messages: min(b.limits.Messages, freeMessages), Bytes: min(b.limits.Bytes, freeBytes)}
 }
@@ -173,13 +173,13 @@ func (b *box) whyFull() error {
 	return fullOfBytes
 }
 
-// full reports whether a message of a size cannot get in whatever the account says.
+// full reports whether a message of a size cannot get in, whatever the account has room for.
 func (b *box) full(size int) bool {
 	return b.other == nil && (b.usual.Len() >= b.limits.Messages || b.usual.Bytes()+int64(size) > b.limits.Bytes) && !b.usual.Closed()
 }
 
-// crowded says which bound is met twice over; nil for none. Others fill a mailbox once at the
-// most: the rest is what the actor itself has brought about.
+// crowded says which bound is exceeded twofold; nil if none is. Others can fill a mailbox only up to its
+// bounds: the rest is what the actor itself has caused.
 func (b *box) crowded(size int) error {
 	switch {
 	case b.Len() >= 2*b.limits.Messages:
@@ -190,7 +190,7 @@ func (b *box) crowded(size int) error {
 	return nil
 }
 
-// overdrawn notes what the host itself has put into the mailbox, or the actor has given
+// overdrawn notes what the host itself has put into the mailbox, or the actor has put
 // back, beyond the bounds. Any goroutine may call it.
 func (b *box) overdrawn() {
 	if b.other != nil || b.usual.Bytes()+int64(b.usual.Len())*envelopeBytes <= freeBytes+freeMessages*envelopeBytes {
@@ -201,7 +201,7 @@ func (b *box) overdrawn() {
 	b.takeOver()
 }
 
-// takeOver brings the account up to what the bounds allow, or to what is there if that is
+// takeOver brings the account up to what the bounds allow, or to what is in the mailbox if that is
 // more.
 func (b *box) takeOver() {
 	if b.shut {
@@ -222,7 +222,7 @@ func (b *box) closeAccount() {
 	b.account.Close()
 }
 
-// What a mailbox that was once full keeps of its bounds, and for how many spells without
+// The largest bounds that a mailbox keeps after it was full, and for how many spells without
 // meeting them.
 const (
 	calmBytes  = 256 << 10
@@ -232,7 +232,7 @@ const (
 // settled reports whether there is nothing for settle to do, as a rule.
 func (b *box) settled() bool { return b.other == nil && !b.grown.Load() && b.usual.Len() == 0 }
 
-// nothing reports whether the box is known to be empty, without a detour.
+// nothing reports whether the box is certainly empty, without asking another mailbox.
 func (b *box) nothing() bool { return b.other == nil && b.usual.Empty() }
 
 // drop is Pop of what Peek has just shown.
@@ -244,8 +244,8 @@ func (b *box) drop(e *Envelope) {
 	b.usual.Drop(e)
 }
 
-// settle gives back what an empty mailbox need not hold, and takes what it does hold
-// although nobody was asked. It is called by the consumer, at the end of a spell.
+// settle gives back what an empty mailbox need not hold, and puts on the account what the mailbox
+// holds without having asked. It is called by the consumer, at the end of a spell.
 func (b *box) settle() {
 	if b.other != nil {
 		if b.shut { // only the consumer shuts it

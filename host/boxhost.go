@@ -9,18 +9,18 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Mailboxes that do more than take in and hand out: they give messages up, pay for
+// Mailboxes that do more than take in and hand out: they drop messages, pay for
 // what they hold while they take it in, let senders from Go wait, hear of failed turns.
 
 // MailboxHost is what an actor does for its mailbox. Its methods are for any goroutine.
 type MailboxHost interface {
-	// Dropped takes over an envelope that the mailbox gives up, one that it has had or one
-	// that is being pushed. It is a dead letter, and who waits for an answer to it is told. The caller
+	// Dropped takes over an envelope that the mailbox drops, one that it has had or one
+	// that is being pushed. It becomes a dead letter, and whoever waits for an answer to it is told. The caller
 	// holds no lock.
 	Dropped(e *Envelope, why DeadReason)
 	// Reserve changes what the actor's account holds for the mailbox by so many bytes. The
-	// error is why there is no room; there is none with must, and none for less. Calls do
-	// not overlap: the mailbox's lock sees to that.
+	// error says why there is no room; there is none if must is set or bytes is negative. Calls must
+	// not overlap: the mailbox's lock ensures that.
 	Reserve(bytes int64, must bool) error
 }
 
@@ -32,14 +32,14 @@ type HostedMailbox interface {
 	// Settle is called by the consumer at the end of each spell of work. The mailbox may give
 	// back what it has reserved and does not need.
 	Settle()
-	// Order counts what has come: so many before the one that has waited longest (all, if none
-	// waits), and so many in all. Any goroutine may call it.
+	// Order counts the envelopes that have come: before the one that has waited longest (all, if none
+	// waits), and in all. Any goroutine may call it.
 	Order() (before, came uint64)
-	// Trim gives messages up until at most so many wait that somebody has sent, as
-	// DeadEvicted: the least urgent ones, the oldest of them first. The consumer calls it.
+	// Trim drops messages that somebody has sent, as DeadEvicted, until at most so many of them
+	// wait: the least urgent first, of these the oldest first. The consumer calls it.
 	Trim(most int)
 	// Failed says that the turn of an envelope that was popped has failed, before anybody else
-	// hears of it. It stays the caller's, who may put it back. The consumer calls it.
+	// hears of it. The envelope stays the caller's, who may put it back. The consumer calls it.
 	Failed(e *Envelope)
 }
 
@@ -80,7 +80,7 @@ func (h boxHost) Reserve(bytes int64, must bool) error {
 	return h.a.account.GrowMailbox(bytes)
 }
 
-// trim has what waits for a restart be no more than its bound.
+// trim drops what exceeds the bound of messages that wait for a restart.
 func (a *actor) trim() {
 	if a.box.hosted != nil {
 		a.box.hosted.Trim(a.gate.Bound())
@@ -89,7 +89,7 @@ func (a *actor) trim() {
 	a.gate.Trim(&a.box, isMail, a.evict)
 }
 
-// host makes the mailbox known to its actor, and the other way round.
+// host introduces the mailbox to its actor and the actor to its mailbox.
 func (b *box) host(a *actor) {
 	if m, ok := b.other.(HostedMailbox); ok {
 		b.hosted = m
@@ -97,10 +97,10 @@ func (b *box) host(a *actor) {
 	}
 }
 
-// Offer is Tell that waits while the receiver's mailbox is full, if that is one in which senders
-// may wait (host/mailbox.Block): until there is room, the mailbox's own time is over, or ctx
+// Offer is Tell that waits while the receiver's mailbox is full, if it is one in which senders
+// may wait (host/mailbox.Block): until there is room, the mailbox's own wait time is over, or ctx
 // ends. Then the error wraps ErrMailboxFull. Other mailboxes answer at once. It is for
-// goroutines outside of actors; a turn that calls it holds up its worker.
+// goroutines outside of actors; a turn that calls it blocks its worker.
 func (s *System) Offer(ctx context.Context, to Ref, v any) (err error) {
 	e, err := envelope(v)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *System) Offer(ctx context.Context, to Ref, v any) (err error) {
 	return s.deliverPatiently(ctx, to.uid, e)
 }
 
-// deliverPatiently is deliver for those outside who may wait.
+// deliverPatiently is deliver for senders from outside that may wait.
 func (s *System) deliverPatiently(ctx context.Context, to abi.Ref, e *mailbox.Envelope) error {
 	if a := s.table.Get(to); a != nil {
 		return s.offerTo(ctx, a, e)
@@ -121,7 +121,7 @@ func (s *System) deliverPatiently(ctx context.Context, to abi.Ref, e *mailbox.En
 	return s.deliver(nil, to, e)
 }
 
-// offerTo is deliverPatiently to an actor that is known.
+// offerTo is deliverPatiently to a known actor.
 func (s *System) offerTo(ctx context.Context, a *actor, e *mailbox.Envelope) error {
 	if a.box.other == nil {
 		return s.deliverTo(nil, a, e)
@@ -158,7 +158,7 @@ func (a *actor) acceptLater(ctx context.Context, w WaitingMailbox, e *mailbox.En
 	return DeadMailboxFull, a.box.which(err)
 }
 
-// pushOther is Push to another mailbox than the usual one.
+// pushOther is Push to a mailbox other than the usual one.
 func (b *box) pushOther(e *Envelope) error {
 	if err := b.other.Push(e); err != nil {
 		return b.which(err)
@@ -166,7 +166,7 @@ func (b *box) pushOther(e *Envelope) error {
 	return nil
 }
 
-// which says which of its own bounds another mailbox has met, if it does not say so itself.
+// which adds the bound of a mailbox other than the usual one that was met, if the mailbox does not say so itself.
 func (b *box) which(err error) error {
 	switch {
 	case !errors.Is(err, ErrMailboxFull) || keyOf(err, "") != "":

@@ -62,7 +62,7 @@ func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*famil
 	})
 }
 
-// startChildren starts those that the props name, unless they have survived.
+// startChildren starts the children that the props name, unless they have survived.
 func (a *actor) startChildren(scr *scratch) {
 	for i := range a.props.children {
 		k := &a.props.children[i]
@@ -82,11 +82,11 @@ func (a *actor) child(name string) *actor {
 	return nil
 }
 
-// kids is the children in their order, stopping ones included.
+// kids is the children in their order, including those that are stopping.
 func (a *actor) kids() []*actor { return a.super.Family.Children() }
 
-// getOrSpawn finds the child of a name, or makes it. One that is about to stop is waited
-// for: its name is free when it has gone.
+// getOrSpawn finds the child of a name, or makes it. It waits for a child that is stopping: its
+// name is free when it has gone.
 func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, made bool, err error) {
 	if name == "" {
 		return Ref{}, false, badName(name)

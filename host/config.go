@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Clock is where a system takes the time from; see [RealClock] and [NewVirtualClock].
+// Clock is where a system gets the time from; see [RealClock] and [NewVirtualClock].
 type Clock = clock.Clock
 
 // VirtualClock stands still until it is advanced.
@@ -51,7 +51,7 @@ type Config struct {
 	idleAfter  time.Duration
 	mostAwake  int
 	askTimeout time.Duration
-	memory     int64 // bytes held for all actors; 0: no bound
+	memory     int64 // most bytes held for all actors; 0: no bound
 	treeMemory int64 // the same for each tree below /user
 	actors     int64
 	log        *slog.Logger
@@ -62,7 +62,7 @@ type Config struct {
 	pinned     int                     // actors with a thread of their own, at most
 	values     []any                   // keys of contexts that asks carry
 	extensions []AnyExtension          // that New makes
-	nested     bool                    // of a manual system: what a turn wakes runs right behind it
+	nested     bool                    // of a manual system: what a turn wakes runs right after it
 	faults     func(*Turn) *abi.Failure
 	mailboxes  func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox
 }
@@ -97,9 +97,9 @@ func (c Config) WithWorkers(n int) Config { c.workers = n; return c }
 // run is the same.
 func (c Config) WithManual() Config { c.manual = true; return c }
 
-// WithShuffle is WithManual with another order of turns: at each step one of all actors
-// that have work is chosen by the seed. A simulation tries many seeds to find what
-// depends on who happens to be first; one seed is always the same run.
+// WithShuffle is WithManual with another order of turns: at each step the seed chooses one of all
+// actors that have work. A simulation tries many seeds to find what
+// depends on the order; one seed always gives the same run.
 func (c Config) WithShuffle(seed uint64) Config {
 	c.manual, c.shuffle = true, &seed
 	return c
@@ -112,16 +112,16 @@ func (c Config) WithThroughput(n int) Config { c.throughput = max(n, 1); return 
 // WithDeadLetters sets how many dead letters are kept for [System.DeadLetters].
 func (c Config) WithDeadLetters(n int) Config { c.dead = max(n, 0); return c }
 
-// WithDeadLetterBytes bounds what the kept dead letters' payloads and headers take, so that
+// WithDeadLetterBytes bounds the payloads and headers of kept dead letters, in bytes, so that
 // they can be delivered again: those of more than MaxDeadPayload bytes count, one may take a
-// quarter, and the oldest give way. Nobody's account pays for them.
+// quarter, and the oldest are dropped. They are on nobody's account.
 func (c Config) WithDeadLetterBytes(n int64) Config { c.deadBytes = max(n, 0); return c }
 
 // WithGuardian sets the strategy of /user, the parent of what [System.Spawn] makes.
 func (c Config) WithGuardian(s supervision.Strategy) Config { c.guardian = s; return c }
 
-// WithIdleAfter sets after what time without a message a guest gives its instance
-// back and keeps what distinguishes it from its image, until the next message. It may
+// WithIdleAfter sets after how much time without a message a guest gives its instance
+// back, and keeps only what differs from its image until the next message. It may
 // take up to twice as long; 0 is never.
 func (c Config) WithIdleAfter(d time.Duration) Config { c.idleAfter = max(d, 0); return c }
 
@@ -140,11 +140,11 @@ func (c Config) WithSpawnOptions(read func(options []byte) (SpawnOptions, error)
 	return c
 }
 
-// WithStopGrace sets how long a turn may go on after its actor was stopped
+// WithStopGrace sets how long a turn may go on after its actor was asked to stop
 // before it is killed.
 func (c Config) WithStopGrace(d time.Duration) Config { c.grace = d; return c }
 
-// WithAskTimeout sets how long an ask from Go waits whose context has no deadline, so
+// WithAskTimeout sets how long an ask from Go waits if its context has no deadline, so
 // that none waits for ever; it may take a quarter longer.
 func (c Config) WithAskTimeout(d time.Duration) Config {
 	if d > 0 {
@@ -173,7 +173,7 @@ func (c Config) WithMemory(bytes int64) Config {
 func (c Config) WithMaxActors(n int) Config { c.actors = int64(max(n, 0)); return c }
 
 // WithContextValues sets which values of the context of [System.Ask] go with the question, and
-// with all that turns send because of it, until a service gets them by [Context.Values]. Guests
+// with all that turns send because of it; a service gets them by [Context.Values]. Guests
 // do not see them. Timers do not carry them.
 func (c Config) WithContextValues(keys ...any) Config { c.values = slices.Clone(keys); return c }
 

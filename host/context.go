@@ -17,7 +17,7 @@ import (
 // at once.
 type Context struct {
 	actor *actor
-	env   *mailbox.Envelope // of the message whose turn runs
+	env   *mailbox.Envelope // of the current message
 	ahead *mailbox.Envelope // the message that Handle is called for; still in the mailbox
 	scr   *scratch          // of the worker that makes the call; nil when it is over
 
@@ -25,10 +25,10 @@ type Context struct {
 	taken   int          // messages, by Handle
 	most    int          // that it may take
 	stashed bool         // the current one
-	passed  bool         // it is among the effects itself
-	passTo  string       // and for this child of who gets it; empty: for itself
+	passed  bool         // the current message itself is among the effects
+	passTo  string       // for this child of its receiver; empty: for the receiver
 
-	unrecorded *abi.Failure // of the turn that Next has ended
+	unrecorded *abi.Failure // failure of the turn that Next has ended
 }
 
 // effect is what leaves an actor at the end of its turn.
@@ -48,7 +48,7 @@ const (
 	effectPipe
 )
 
-// leaveTurn lets out what a turn in Go has left; what a failed turn has left is dropped.
+// leaveTurn sends what a turn in Go has left to send; a failed turn's effects are dropped.
 func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	if scr.trace.on {
 		scr.trace.markEffects(scr.effects)
@@ -95,21 +95,21 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 // Self is the actor itself.
 func (c *Context) Self() Ref { return c.actor.ref() }
 
-// Parent is its supervisor.
+// Parent is the actor's supervisor.
 func (c *Context) Parent() Ref { return c.actor.parent.ref() }
 
-// System is where it lives.
+// System is the system that the actor lives in.
 func (c *Context) System() *System { return c.actor.sys }
 
 // Incarnation is 0 at first and one more after every restart.
 func (c *Context) Incarnation() uint64 { return c.actor.incarnation() }
 
-// Cause is why the incarnation before this one has ended, within Started; else, and
-// at first, nil. It is not to be changed.
+// Cause is why the incarnation before this one has ended, within Started; elsewhere, and
+// in the first incarnation, nil. It must not be changed.
 func (c *Context) Cause() *abi.Failure { return c.cause }
 
-// Children are the actor's children in the order in which they were started, those
-// that are about to stop included.
+// Children are the actor's children in the order in which they were started, including those
+// that are stopping.
 func (c *Context) Children() []Ref {
 	kids := c.actor.kids()
 	refs := make([]Ref, len(kids))
@@ -119,14 +119,14 @@ func (c *Context) Children() []Ref {
 	return refs
 }
 
-// Args decodes what Props.WithArgs was given.
+// Args decodes the value given to Props.WithArgs into v.
 func (c *Context) Args(v any) error { return decoder.Unmarshal(c.actor.args, v) }
 
 // Now is the system's clock.
 func (c *Context) Now() time.Time { return c.actor.Now() }
 
-// Next takes the next message, within [Behaviour.Handle]; false if there is none, or as
-// many are taken as may be. It ends the turn of the message before. The message is valid
+// Next takes the next message, within [Behaviour.Handle]; false if there is none, or n
+// have been taken. It ends the turn of the message before. The message is valid
 // until the next call, and until Handle returns.
 func (c *Context) Next() (Message, bool) {
 	e := c.next()
@@ -152,7 +152,7 @@ func (c *Context) next() *mailbox.Envelope {
 		if len(scr.effects) > 0 {
 			a.leaveTurn(scr, false)
 		}
-		if c.env != nil { // it does not go on itself
+		if c.env != nil { // it was not passed on itself
 			if c.env.Value != nil {
 				a.noteTaken(c.env)
 			}
@@ -173,7 +173,7 @@ func (c *Context) next() *mailbox.Envelope {
 		return nil // e may have been sent after what waits there
 	}
 	if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
-		return nil // handleMessages sees to it
+		return nil // handleMessages deals with it
 	}
 	return c.take(e)
 }
@@ -204,13 +204,13 @@ func (c *Context) message(e *mailbox.Envelope) Message {
 	return m
 }
 
-// Tell sends a message in the actor's name. An error says that it cannot be a message,
+// Tell sends a message from the actor. An error says that v cannot be a message,
 // or (ErrNobody) that to is nobody; what is not accepted is a dead letter.
 func (c *Context) Tell(to Ref, v any) error { return c.send(to, v, abi.KindMessage, 0) }
 
 // Ask sends a message whose answer comes as a Message of KindReply, KindReplyError
 // or KindAskTimeout with this correlation, which must not be 0. See [System.Ask] for
-// what an ask ends with.
+// how an ask can end.
 func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) error {
 	ask, err := c.actor.addAsk(c.scr, correlation, to.uid, timeout)
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) 
 	return err
 }
 
-// unsend takes back the last n messages that the turn has sent.
+// unsend removes the last n messages from what the turn sends.
 func (c *Context) unsend(n int) {
 	if c.scr == nil {
 		return
@@ -238,8 +238,8 @@ func (c *Context) unsend(n int) {
 	c.scr.effects = all[:len(all)-n]
 }
 
-// CancelAsk gives up an ask: its answer, or timeout, will not come, and who works on it is
-// told. It does nothing if the ask is over.
+// CancelAsk gives up an ask: its answer, or timeout, will not come, and the actor that works on it
+// is told. It does nothing if the ask is over.
 func (c *Context) CancelAsk(correlation uint64) { c.actor.dropAsk(c.scr, correlation) }
 
 // Reply answers the current message; the answer to a message from nobody is a dead
@@ -282,9 +282,9 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	return nil
 }
 
-// Forward sends the current message on, in the name of its sender: the receiver may then
-// answer it. What the host itself has told the actor, as a timer's message, goes on in the
-// actor's own name.
+// Forward sends the current message on with its original sender: the receiver may then
+// answer it. What the host itself has told the actor, such as a timer's message, has the
+// actor itself as its sender.
 func (c *Context) Forward(to Ref) error { return c.forward(to, "", "", false) }
 
 // ForwardWithout is Forward without one of the message's headers.
@@ -292,7 +292,7 @@ func (c *Context) ForwardWithout(to Ref, header string) error {
 	return c.forward(to, "", header, false)
 }
 
-// Pass is Forward without a copy, if it is the first in the turn: what is received is the
+// Pass is Forward without a copy, if it is the first one of the turn: the receiver gets the
 // message itself, so its payload must not be changed.
 func (c *Context) Pass(to Ref) error { return c.forward(to, "", "", true) }
 
@@ -349,7 +349,7 @@ func (c *Context) GetOrSpawn(name string, p Props) (Ref, error) {
 
 // Stop stops an actor.
 //
-// An actor that stops itself ends by its own wish, see [Props.WithLifetime].
+// An actor that stops itself ends by itself, see [Props.WithLifetime].
 func (c *Context) Stop(ref Ref) {
 	e := effect{kind: effectStop, to: ref.uid}
 	if ref.uid == c.actor.uid {
@@ -358,15 +358,15 @@ func (c *Context) Stop(ref Ref) {
 	c.scr.effects = append(c.scr.effects, e)
 }
 
-// Watch makes the end of an actor known through a Message of KindTerminated
-// whose Sender it is. An actor that has ended already counts.
+// Watch makes the end of an actor known by a Message of KindTerminated
+// whose Sender is that actor. It may have ended already.
 func (c *Context) Watch(ref Ref) error { return c.actor.watchRef(c.scr, ref.uid, ref.path) }
 
-// Unwatch takes a watch back, also when the message is in the mailbox already.
+// Unwatch ends a watch, even if its message is in the mailbox already.
 func (c *Context) Unwatch(ref Ref) { c.actor.unwatchRef(c.scr, ref.uid) }
 
-// After sends the actor a Message of KindTimer with this correlation later, and
-// then every period if that is not 0. The same key replaces.
+// After sends the actor a Message of KindTimer with key as its correlation after a delay, and
+// then every period if that is not 0. It replaces a timer with the same key.
 func (c *Context) After(key uint64, delay, period time.Duration, v any) error {
 	payload, err := Encode(v)
 	if err != nil {
@@ -390,14 +390,14 @@ func (c *Context) AtRate(key uint64, delay, period time.Duration, v any) error {
 	return c.actor.setTimerAt(c.scr, key, delay, period, timers.FixedRate, payload)
 }
 
-// Cancel takes a timer back.
+// Cancel cancels a timer.
 func (c *Context) Cancel(key uint64) { c.actor.cancelTimer(key) }
 
 // SetReceiveTimeout asks for a Message of KindReceiveTimeout whenever nothing
 // was received for d; 0 turns it off.
 func (c *Context) SetReceiveTimeout(d time.Duration) { c.actor.setReceiveTimeout(d) }
 
-// Stash keeps the current message aside until Unstash. It fails with ErrStashed the
+// Stash puts the current message aside until Unstash. It fails with ErrStashed the
 // second time in a turn, and with ErrLimit if the stash is full; the message is a dead
 // letter then.
 func (c *Context) Stash() error {

@@ -17,13 +17,13 @@ type CrashedMessage struct {
 // DropCrashed forgets the message; the crash report has it. It is what Akka does.
 func DropCrashed() CrashedMessage { return CrashedMessage{} }
 
-// DeadLetterCrashed makes a dead letter of it.
+// DeadLetterCrashed makes the message a dead letter.
 func DeadLetterCrashed() CrashedMessage { return CrashedMessage{letter: true} }
 
 // MaxRedeliveries bounds RedeliverCrashed.
 const MaxRedeliveries = 1000
 
-// RedeliverCrashed delivers it again, before all that came after it, up to n times (1
+// RedeliverCrashed delivers the message again, before all that came after it, up to n times (1
 // to MaxRedeliveries); a message that has failed n+1 times becomes a dead letter.
 func RedeliverCrashed(n int) CrashedMessage {
 	return CrashedMessage{letter: true, times: min(max(n, 1), MaxRedeliveries)}
@@ -53,8 +53,8 @@ func attemptsOf(e *mailbox.Envelope) attempts {
 	return attempts{bound: isBound(e)}
 }
 
-// dispose decides what becomes of the message of a failed turn. False means that it goes
-// back to the front of the mailbox; else who waits for an answer to it hears of the
+// dispose decides what happens to the message of a failed turn. False means that it goes
+// back to the front of the mailbox; otherwise whoever waits for an answer to it hears of the
 // failure.
 func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done bool) {
 	if !isMail(e) || a.ctx.stashed {

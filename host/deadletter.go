@@ -25,7 +25,7 @@ const (
 	DeadRestarting                        // it came while the actor waited for its restart
 	DeadEvicted                           // too many messages waited for the restart, it was the oldest
 	DeadForged                            // an answer from somebody who was not asked
-	DeadDropped                           // the mailbox has dropped it, to make room or for want of it
+	DeadDropped                           // the mailbox has dropped it, to make room, or because there was none
 	DeadDuplicate                         // a message of its key came before
 	DeadExpired                           // a question whose asker waits no longer
 	DeadIncarnation                       // it was for an incarnation that has ended
@@ -75,8 +75,8 @@ type DeadLetter struct {
 	Path      string // of the recipient, as far as it is known; never a relative one, if that leads anywhere
 	Payload   []byte // CBOR, at most MaxDeadPayload bytes of it; see [System.DeadLetter]
 	Size      int    // of the payload, in bytes
-	Type      string // what the message says to be, see abi.HeaderType; "" if it does not
-	Key       string // of the manifest, that raises the bound that was met; "" if none was
+	Type      string // the type that the message states, see abi.HeaderType; "" if it states none
+	Key       string // the manifest's key for the bound that was met; "" if none was
 
 	ID    uint64 // for [System.Redeliver]: its number, from 1; 0 if it is not kept
 	Time  time.Time

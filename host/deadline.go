@@ -9,9 +9,9 @@ import (
 )
 
 // Deadlines travel with questions: the host notes in the envelope when the asker gives up,
-// and a question whose time is over is not handled when its turn comes. A copy that goes on
+// and a question whose time is over is not handled when its turn comes. A copy that is forwarded
 // to another actor keeps the deadline. Only the host writes it, so nobody can change
-// another's; messages that are no asks have none, and cost nothing for it.
+// another's; messages that are no asks have none, and it costs them nothing.
 
 // due notes when the asker gives up.
 func due(e *mailbox.Envelope, at int64) {
@@ -21,8 +21,8 @@ func due(e *mailbox.Envelope, at int64) {
 	}
 }
 
-// special sees to what is the host's own, and to what nobody waits for; false if the
-// message is to be handled.
+// special handles the host's own envelopes, and questions that nobody waits for; false if the
+// message is to be handled by the actor.
 func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
 	if e.Flags&flagControl != 0 {
 		a.box.Pop()
@@ -46,7 +46,7 @@ func (a *actor) unwanted(e *mailbox.Envelope) bool {
 	return e.Flags&flagPromised != 0 && !a.sys.outside.waits(e.Sender)
 }
 
-// expire ends the way of a question that nobody waits for. An actor that has asked hears of
+// expire drops a question that nobody waits for. An actor that has asked hears of
 // it from its own alarm.
 func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 	reason := DeadExpired
@@ -61,7 +61,7 @@ func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 }
 
 // Deadline is when the asker of the current message gives up; false if that is not known: it
-// is no question, or one without a time, or a Lasting one.
+// is no question, or one without a deadline, or a Lasting one.
 func (c *Context) Deadline() (time.Time, bool) {
 	if c.env == nil || c.env.Flags&flagDue == 0 {
 		return time.Time{}, false
@@ -69,8 +69,8 @@ func (c *Context) Deadline() (time.Time, bool) {
 	return time.Unix(0, c.env.Due), true
 }
 
-// Within is d, or what is left of the time of the current message's asker if that is less:
-// the timeout of an ask that only serves the answer to this one. It is 0 if nothing is left.
+// Within is d, or the remaining time of the current message's asker if that is less:
+// the timeout for an ask whose answer is needed only to answer this message. It is 0 if no time is left.
 func (c *Context) Within(d time.Duration) time.Duration {
 	at, ok := c.Deadline()
 	if !ok {

@@ -8,12 +8,12 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// One way in: deliver finds who has a ref, an actor or somebody outside who waits, and
-// accept is the actor's door. What is refused there is a dead letter, where it ends; who
+// One way in: deliver finds the receiver of a ref, an actor or a waiter from outside, and
+// accept is where the actor takes the message. What is refused there ends as a dead letter; whoever
 // waits for an answer to it is told.
 
-// deliver sends an envelope to whoever has the ref. The envelope is not the caller's any
-// more, whatever comes back. scr is nil outside workers.
+// deliver sends an envelope to whoever has the ref. The caller gives the envelope
+// up, whatever is returned. scr is nil outside workers.
 func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 	if a := s.table.Get(to); a != nil {
 		return s.deliverTo(scr, a, e)
@@ -49,8 +49,8 @@ func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
 	return err
 }
 
-// accept takes an envelope into the mailbox, or answers it, or says why not; then it is
-// still the caller's.
+// accept puts an envelope into the mailbox, or answers it, or says why not; in that case it
+// still belongs to the caller.
 func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 	if p := a.gate.Policy(); p != supervision.MeanwhileKeep && isMail(e) {
 		if p == supervision.MeanwhileReply && a.answerForGate(scr, e) {
@@ -75,8 +75,8 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 // overhead is what an envelope may take in an inbox besides headers and payload.
 const overhead = 64
 
-// answerForGate answers a message that comes during a delay. What is no question, and
-// what comes from nobody, cannot be answered.
+// answerForGate answers a message that comes during a delay. Messages that are no questions, or
+// from nobody, cannot be answered.
 func (a *actor) answerForGate(scr *scratch, e *mailbox.Envelope) bool {
 	if e.Kind != abi.KindMessage || e.Sender == 0 {
 		return false
@@ -90,7 +90,7 @@ func (a *actor) answerForGate(scr *scratch, e *mailbox.Envelope) bool {
 	return true
 }
 
-// hostReply is an answer with an error that the host gives in an actor's name.
+// hostReply is an error answer that the host gives on behalf of an actor.
 func hostReply(scr *scratch, of abi.Ref, correlation uint64, reason string) *mailbox.Envelope {
 	r := scr.newEnvelope()
 	r.Kind, r.Sender, r.Correlation, r.Value = abi.KindReplyError, of, correlation, hostAnswer{}
@@ -98,10 +98,10 @@ func hostReply(scr *scratch, of abi.Ref, correlation uint64, reason string) *mai
 	return r
 }
 
-// hostAnswer marks an answer that the host itself gives: it needs no leave.
+// hostAnswer marks an answer that the host itself gives: it needs no permission.
 type hostAnswer struct{}
 
-// Insist takes an envelope of the host's own in, however full the mailbox is. Any
+// Insist puts an envelope of the host's own into the mailbox, however full that is. Any
 // goroutine may call it.
 func (a *actor) Insist(e *mailbox.Envelope) { a.insist(nil, e) }
 
@@ -113,7 +113,7 @@ func (a *actor) insist(scr *scratch, e *mailbox.Envelope) {
 	a.wake(scr)
 }
 
-// refuse ends the way of a message: it is a dead letter, and who waits for an answer to
+// refuse ends the delivery of a message: it is a dead letter, and whoever waits for an answer to
 // it is told. The envelope stays the caller's.
 func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, path string, e *mailbox.Envelope) {
 	if e.Flags&flagIdentify != 0 {
@@ -131,7 +131,7 @@ func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, 
 }
 
 // deadLetter counts, keeps and publishes a message that was not delivered. The envelope
-// stays the caller's. It is the end: nothing more is sent because of it.
+// stays the caller's. Nothing more is sent because of it.
 func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
 	s.deadLetterAt("", reason, to, path, e)
 }
@@ -165,7 +165,7 @@ func awaitsReply(e *mailbox.Envelope) bool {
 	return e.Kind == abi.KindMessage && e.Correlation != 0 && e.Sender != 0
 }
 
-// unanswered tells who has asked that there will be no answer to a message.
+// unanswered tells the asker that there will be no answer to a message.
 func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err error) {
 	if !awaitsReply(e) {
 		return
@@ -177,7 +177,7 @@ func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err e
 	s.outside.fail(s, e.Sender, e.Correlation, to, err)
 }
 
-// delegate lets to answer what from was asked.
+// delegate allows to to answer what from was asked.
 func (s *System) delegate(scr *scratch, e *mailbox.Envelope, from, to abi.Ref) {
 	if !awaitsReply(e) {
 		return
@@ -199,13 +199,13 @@ func isMail(e *mailbox.Envelope) bool {
 	return false
 }
 
-// dead makes a dead letter of an envelope that had been accepted, and frees it. What the
-// host itself has put there is nobody's message; who wants to know who the actor is
-// hears of it.
+// dead makes a dead letter of an envelope that had been accepted, and frees it. The
+// host's own envelopes make none; the asker of an Identify
+// gets its answer.
 func (a *actor) dead(scr *scratch, reason DeadReason, err error, e *mailbox.Envelope) {
 	a.sys.refuse(scr, reason, err, a.uid, a.path, e)
 	e.Free()
 }
 
-// evict is what becomes of the oldest messages when too many wait for a restart.
+// evict makes dead letters of the oldest messages when too many wait for a restart.
 func (a *actor) evict(e *mailbox.Envelope) { a.dead(nil, DeadEvicted, ErrRestarting, e) }

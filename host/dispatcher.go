@@ -13,7 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
-// Dispatcher says where and for how long at a time an actor's turns run. The zero value is
+// Dispatcher says where an actor's turns run, and for how long at a time. The zero value is
 // the system's own: on its workers, which all actors share, Config.WithThroughput messages at a
 // time. It is immutable.
 type Dispatcher struct {
@@ -30,20 +30,20 @@ const MaxThroughput = 10_000
 func OnPool(name string) Dispatcher { return Dispatcher{pool: name} }
 
 // Pinned runs the turns of an actor in Go on an operating system thread of its own, which runs
-// nothing else: for libraries that want always the same one. So many actors may have one,
-// see [Config.WithPinned].
+// nothing else: for libraries that must always be called on the same thread. The number of such
+// actors is bounded, see [Config.WithPinned].
 func Pinned() Dispatcher { return Dispatcher{pinned: true} }
 
 // WithThroughput sets how many messages the actor handles before others get their turn, 1 to
-// MaxThroughput; 0 is as the system says. A guest takes so many at once.
+// MaxThroughput; 0 is the system's default. A guest takes up to so many in one call.
 func (d Dispatcher) WithThroughput(n int) Dispatcher { d.throughput = n; return d }
 
-// WithDeadline sets after what time no further message begins before others had their
-// turn, by the system's clock; 0 is no such time. A turn that runs goes on. A guest then takes
-// one message at a time, which is dearer. Long turns give way to others without it.
+// WithDeadline sets the time, by the system's clock, after which no further message begins before others
+// had their turn; 0 is no limit. The running turn goes on. A guest then takes
+// one message at a time, which costs more. Long turns are preempted even without it.
 func (d Dispatcher) WithDeadline(t time.Duration) Dispatcher { d.deadline = t; return d }
 
-// String says what distinguishes the dispatcher, for a person; "" for the system's own.
+// String describes how the dispatcher differs from the system's own, for a person; "" if it does not.
 func (d Dispatcher) String() string {
 	var all []string
 	switch {
@@ -73,10 +73,10 @@ func (d Dispatcher) check(guest bool) error {
 	return nil
 }
 
-// WithDispatcher sets where and for how long at a time the actor's turns run.
+// WithDispatcher sets where the actor's turns run, and for how long at a time.
 func (p Props) WithDispatcher(d Dispatcher) Props { p.dispatch = &d; return p }
 
-// pool is one for actors that block.
+// pool is a pool for actors that block.
 type pool struct {
 	name    string
 	workers int
@@ -88,15 +88,15 @@ const (
 	MaxPools      = 64
 )
 
-// WithPool gives the system a pool for actors in Go that wait for something outside in their turns:
-// so many turns run on it at a time, 1 to 256, and what is beyond waits. It takes a goroutine for each.
-// A manual system has none: all actors run within Step.
+// WithPool gives the system a pool for actors in Go that block in their turns:
+// at most so many turns run on it at a time, 1 to 256; others wait. It takes a goroutine for each.
+// A manual system has no pools: all actors run within Step.
 func (c Config) WithPool(name string, workers int) Config {
 	c.pools = append(slices.Clone(c.pools), pool{name, workers})
 	return c
 }
 
-// WithPinned sets how many actors may have a thread of their own, DefaultPinned unless it is said.
+// WithPinned sets how many actors may have a thread of their own; the default is DefaultPinned.
 func (c Config) WithPinned(n int) Config { c.pinned = max(n, 0); return c }
 
 // checkPools reports what is wrong with the pools.
@@ -134,7 +134,7 @@ func (s *System) closePools(ctx context.Context) {
 	s.threads.Wait()
 }
 
-// dispatched gives a new actor its place.
+// dispatched sets the dispatcher of a new actor.
 func (a *actor) dispatched() error {
 	a.disp, a.throughput = a.sys.disp, int32(min(a.sys.cfg.throughput, math.MaxInt32))
 	d := a.props.dispatch
@@ -179,8 +179,8 @@ func (a *actor) leaveThread() {
 	}()
 }
 
-// timedSpell handles messages one by one, until the deadline of the spell or as many as may be. What
-// is left to handle in this spell is nothing, 0.
+// timedSpell handles messages one by one, until the deadline of the spell or up to the throughput. It returns
+// 0: nothing is left to handle in this spell.
 func (a *actor) timedSpell(scr *scratch) int {
 	begun := a.Now()
 	for range int(-a.throughput) {
