@@ -7,8 +7,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
-// An entry of a guest is carried out in steps: its turns run; what they ask for is read
-// and checked; whoever records it is told; and only then it takes effect.
+// An entry of a guest is carried out in steps: its turns run; their commands are read
+// and checked; whatever records the entry is told; only then do the commands take effect.
 
 // heldCommands is about how many commands are read before they are carried out. An entry
 // with more of them is carried out in parts, each of whole turns.
@@ -17,13 +17,13 @@ const heldCommands = 4096
 // usualCommands is about how many commands a turn has, and its end.
 const usualCommands = 4
 
-// execute does all of that with what was pushed, and gives unread messages back. It
+// execute carries out these steps for the messages that were pushed, and puts unread messages back. It
 // returns the number of messages that are done with, a failing one included.
 func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
 	a, res := g.actor, &scr.res
 	first := a.turns
 	g.run(scr, x, now)
-	failed := -1 // the turn that has, within the batch
+	failed := -1 // the failed turn, as an index of the batch
 	for more := true; more && f == nil; {
 		var n int
 		base := done
@@ -37,7 +37,7 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		case f != nil:
 			failed, f.Turn = done, first+uint64(done)
 			if res.Turns == 1 {
-				f.Fuel = res.Fuel // of several turns the parts are not known
+				f.Fuel = res.Fuel // how several turns have shared it is not known
 			}
 		case !more && res.Failure != nil:
 			failed, f = done, res.Failure
@@ -72,7 +72,7 @@ func (g *guest) run(scr *scratch, x *sandbox.Instance, now int64) {
 	scr.w.Spend(scr.res.Worth)
 }
 
-// limits is what the actor's turns see and may spend.
+// limits is what the actor's turns get to see and may spend.
 func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	a, in := g.actor, &scr.entry
 	in.Now, in.FirstTurn, in.Seed = now, a.turns, g.seed
@@ -82,8 +82,8 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 }
 
 // read takes the commands of the next turns into the scratch, checks them and makes them
-// pay; base is the number of turns that were done before, more says that there are further
-// ones. With a failure, that of the turn behind those n, nothing follows.
+// pay. base is the number of turns that were read before; more says that there are further
+// ones. f is the failure of the turn after those n; nothing follows it.
 func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more bool, f *abi.Failure) {
 	scr.cmds, scr.ends = scr.cmds[:0], scr.ends[:0]
 	spawned := g.spawned
@@ -121,7 +121,7 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more b
 	return n, true, nil
 }
 
-// turn is the commands of a turn of those that were read.
+// turn returns the commands of one of the turns that were read.
 func (s *scratch) turn(i int) []abi.Command {
 	from := 0
 	if i > 0 {
@@ -130,8 +130,8 @@ func (s *scratch) turn(i int) []abi.Command {
 	return s.cmds[from:s.ends[i]]
 }
 
-// examine checks what the decoder cannot know: a turn's commands as a whole. It returns
-// the number of children that were asked for so far.
+// examine checks what the decoder cannot: a turn's commands as a whole. It returns
+// the number of children that were spawned so far.
 func (g *guest) examine(cmds []abi.Command, turn int, spawned uint64, res *sandbox.Result) (uint64, *abi.Failure) {
 	stashed := false
 	g.costly = false
@@ -194,8 +194,8 @@ func (g *guest) account(res *sandbox.Result, work uint64) {
 	}
 }
 
-// conclude ends the turns of the batch: those that ended well are remembered for resume
-// or freed, and it is decided what becomes of the message of one that has failed.
+// conclude ends the turns of the batch: the messages of those that ended well are remembered for resume
+// or freed, and it is decided what happens to the message of a failed one.
 func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int64) {
 	a := g.actor
 	if scr.res.Fuel > longTurn || f != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// What calls are refused with. Errors that carry more say so by wrapping one of
+// The errors that calls are refused with. Errors that say more wrap one of
 // these.
 var (
 	// ErrClosed: the system has terminated or is about to.
@@ -49,8 +49,8 @@ var (
 	ErrNobody = errors.New("host: the receiver is nobody (the zero ref)")
 	// ErrNoQuestion: there is no current message, or nobody who could be answered.
 	ErrNoQuestion = errors.New("host: there is no message to answer")
-	// ErrNotKept: the dead letter is not kept any more, not whole, or no message that could
-	// be delivered again.
+	// ErrNotKept: the dead letter is not kept any more, not kept whole, or was not a message, so
+	// that it cannot be delivered again.
 	ErrNotKept = errors.New("host: the dead letter cannot be delivered again")
 	// ErrGone: nobody waits for the answer any more; the cause of [Reply.Context].
 	ErrGone = errors.New("host: nobody waits for the answer any more")
@@ -81,7 +81,7 @@ func (e *TurnError) Error() string {
 // Unwrap is the failure.
 func (e *TurnError) Unwrap() error { return e.Failure }
 
-// badName says which name it is that is not valid.
+// badName is ErrBadName with the invalid name.
 func badName(name string) error {
 	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -", ErrBadName, clip(name, 100), abi.MaxName)
 }

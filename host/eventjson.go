@@ -10,8 +10,8 @@ import (
 )
 
 // MarshalJSON implements json.Marshaler: an event as an object in one line, the same
-// wherever events are shown. Texts of guests are in it as they are, but for control
-// characters, which are escaped: a terminal can be given the line.
+// wherever events are shown. Texts of guests are unchanged except for control
+// characters, which are escaped: the line is safe for a terminal.
 func (e Event) MarshalJSON() ([]byte, error) {
 	j := eventJSON{Time: e.Time, Event: e.Kind.String(), ID: e.ID, Type: e.Type, Incarnation: e.Incarnation, Failures: e.Failures, Note: e.Note, Text: e.Text}
 	if !e.Ref.IsZero() {
@@ -51,7 +51,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return printable.JSON(text), err
 }
 
-// To is who the message was for: a path, or else the number of its ref.
+// To is the receiver of the message: a path, or else the number of its ref.
 func (d *DeadLetter) To() string {
 	if d.Path != "" {
 		return d.Path

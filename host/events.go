@@ -28,7 +28,7 @@ const (
 	EventEscalated                       // a failure of a child has reached the actor, and it was decided what follows
 	EventRefused                         // what an actor has asked the host for was refused
 	EventPaused                          // an operator has paused the actor
-	EventUnpaused                        // and lets it go on
+	EventUnpaused                        // an operator has let the actor go on
 )
 
 var eventNames = [...]string{"none", "started", "failed", "restarted", "resumed", "stopped", "dead_letter", "log", "unhandled", "terminated", "suppressed_dead_letter", "escalated", "refused", "paused", "unpaused"}
@@ -64,12 +64,12 @@ type Event struct {
 	Level   int          // log: abi.LogDebug to abi.LogError
 	Text    string       // log
 
-	// Trace is where in a trace the turn is that the event is about, nil if it is in none:
+	// Trace is the place in a trace of the turn that the event is about, nil if there is none:
 	// failed, log, dead_letter.
 	Trace *TraceContext
 }
 
-// CrashedMail is the message whose turn has failed, and what the actor weighed.
+// CrashedMail is the message whose turn has failed, and how large the actor was.
 type CrashedMail struct {
 	Kind        abi.Kind
 	Sender      abi.Ref
@@ -82,8 +82,8 @@ type CrashedMail struct {
 	Trace       *TraceContext // of the turn, nil if it is in no trace
 }
 
-// Subscription is a bounded stream of events. Who reads too slowly loses events,
-// and is told how many; nobody waits.
+// Subscription is a bounded stream of events. A reader that is too slow loses events,
+// and is told how many; nobody waits for it.
 type Subscription struct {
 	c       chan Event
 	filter  func(*Event) bool
@@ -92,8 +92,8 @@ type Subscription struct {
 	bus     *bus
 }
 
-// C is where the events come out, in order. It is closed by Close and at the end
-// of the system.
+// C is the channel of the events, in order. It is closed by Close and when the
+// system ends.
 func (s *Subscription) C() <-chan Event { return s.c }
 
 // Dropped is the number of events lost so far.
@@ -121,7 +121,7 @@ func (b *bus) add(buffer int, filter func(*Event) bool) *Subscription {
 	return b.subscribe(buffer, filter, nil)
 }
 
-// subscribe is add for one that hears in Step, unless hear is nil.
+// subscribe is add for a subscription that hears in Step, unless hear is nil.
 func (b *bus) subscribe(buffer int, filter func(*Event) bool, hear func(*Event)) *Subscription {
 	s := &Subscription{c: make(chan Event, max(buffer, 1)), filter: filter, hear: hear, bus: b}
 	b.mu.Lock()
@@ -196,14 +196,14 @@ func (b *bus) publish(e Event) {
 	}
 }
 
-// Behind so many events that wait, those with more bytes are lost: what a reader that is
-// too slow has in its buffer takes about 32 MiB at the most, whatever guests log.
+// With so many events waiting, events of more bytes than heavyEvent are lost: the buffer of a reader
+// that is too slow holds about 32 MiB at most, whatever guests log.
 const (
 	heavyBacklog = 2048
 	heavyEvent   = 512
 )
 
-// weight is about what an event holds that guests have written, in bytes.
+// weight is about how many bytes written by guests an event holds.
 func (e *Event) weight() int {
 	n := len(e.Text) + len(e.Note)
 	if e.Dead != nil {

@@ -8,11 +8,11 @@ import (
 )
 
 // Extension is something that a system has once, and that code in Go shares: a pool of
-// connections, settings, a client. Its value is made when it is first asked for, or at the start
-// of the system ([Config.WithExtensions]), and closed with the system. An Extension itself is
-// usually a variable of a package; it is immutable, for any goroutine and any number of systems.
+// connections, settings, a client. Its value is made when it is first asked for, or when the
+// system starts ([Config.WithExtensions]), and closed with the system. An Extension itself is
+// usually a package variable; it is immutable, and may be used by any goroutine and any number of systems.
 //
-// What guests ask for is a service (host/service), which has an actor, grants and bounds.
+// For guests use a service (host/service), which has an actor, grants and bounds.
 type Extension[T any] struct {
 	name  string
 	open  func(*System) (T, error)
@@ -30,9 +30,9 @@ func NewExtension[T any](name string, open func(*System) (T, error), close func(
 func (x *Extension[T]) Name() string { return x.name }
 
 // Get returns the value for a system, and makes it if it is not there yet: of several callers one
-// does, and the others wait. An error of making it is kept: it is the same for every caller. In a
+// makes it, and the others wait. An error of open is kept: every caller gets the same one. In a
 // system that has ended the error is ErrClosed. Get may be called by actors; the first call takes
-// as long as making the value does. Two extensions whose open functions get each other wait for ever.
+// as long as open does. If the open functions of two extensions get each other, both wait for ever.
 func (x *Extension[T]) Get(s *System) (T, error) {
 	select {
 	case <-s.done:
@@ -60,7 +60,7 @@ func (x *Extension[T]) load(s *System) error {
 	return err
 }
 
-// AnyExtension is an [Extension] whatever its type.
+// AnyExtension is an [Extension] of any type.
 type AnyExtension interface {
 	Name() string
 	load(*System) error
@@ -115,10 +115,10 @@ func (s *extensions) get(key any, name string, open func() (any, func(context.Co
 	return x.value, nil
 }
 
-// errNotOpened is what others get if open has panicked.
+// errNotOpened is what other callers get if open has panicked.
 var errNotOpened = errors.New("it was not opened: that has panicked")
 
-// open makes a value, and notes it behind those that it was made with.
+// open makes a value, and appends it behind the extensions that its open function has got.
 func (s *extensions) open(x *extended, open func() (any, func(context.Context) error, error)) {
 	defer close(x.done)
 	x.value, x.close, x.err = open()
@@ -139,14 +139,14 @@ func (s *extensions) open(x *extended, open func() (any, func(context.Context) e
 	}
 }
 
-// shut has no more values made; those that there are stay until end.
+// shut prevents new values; existing ones stay until end.
 func (s *extensions) shut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 }
 
-// end closes all, the last one first.
+// end closes all values, the last one first.
 func (s *extensions) end(ctx context.Context) (err error) {
 	s.mu.Lock()
 	made := s.made

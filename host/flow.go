@@ -9,9 +9,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Flowed is a message that was sampled, when the turn ends that has taken it: from whom to
-// whom it went. One that is for nobody in the tree (who asks from outside) is sampled when the
-// turn ends that sends it.
+// Flowed is a message that was sampled: its sender and its receiver. It is reported when the turn that has
+// taken it ends. A message to no actor of the tree (an answer to the outside) is sampled when the
+// turn that sends it ends.
 type Flowed struct {
 	From, To Ref // nobody if that is not known
 	Kind     abi.Kind
@@ -23,7 +23,7 @@ type Flowed struct {
 // ErrSampling says that somebody else samples already.
 var ErrSampling = errors.New("host: the flow is sampled already")
 
-// flowSampler is who samples.
+// flowSampler is the one that samples at present.
 type flowSampler struct {
 	f     func(*Flowed)
 	most  int64
@@ -32,9 +32,9 @@ type flowSampler struct {
 }
 
 // SampleFlow calls f for the messages of some turns until stop is called: of every turn at
-// first, and of half as many whenever most were looked at. So what Flowed.OneIn says, summed
-// up, estimates how many messages there were, without bias. f is called by workers, also at
-// the same time: it must be quick. One may sample at a time: ErrSampling.
+// first, and of half as many whenever most messages were sampled. So the sum of Flowed.OneIn
+// is an unbiased estimate of how many messages there were. f is called by workers, also at
+// the same time: it must be quick. Only one caller may sample at a time: ErrSampling.
 func (s *System) SampleFlow(most int, f func(*Flowed)) (stop func(), err error) {
 	x := &flowSampler{f: f, most: int64(max(most, 16))}
 	x.oneIn.Store(1)
@@ -58,7 +58,7 @@ func (a *actor) flow(scr *scratch, c *commitment) {
 	for i := range max(len(c.mail), 1) {
 		n := x.oneIn.Load()
 		if scr.skip >= n*32 {
-			scr.skip = 0 // of a slower rate
+			scr.skip = 0 // left over from a lower rate
 		}
 		if scr.skip > 0 {
 			scr.skip--
@@ -72,8 +72,8 @@ func (a *actor) flow(scr *scratch, c *commitment) {
 	}
 }
 
-// gap is how many turns are left out: with each turn taken with a chance of one in n, so that
-// no rhythm of the turns is mistaken for their frequency. At most 32 n.
+// gap is how many turns are skipped: each turn is taken with a probability of one in n, so that
+// no rhythm of the turns biases the sample. At most 32 n.
 func gap(n uint64) uint64 {
 	if n == 1 {
 		return 0

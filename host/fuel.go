@@ -6,12 +6,12 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
-// FuelSample is where a guest was when it had spent some more fuel.
+// FuelSample is the code position of a guest after it had spent some more fuel.
 type FuelSample struct {
 	Actor Ref
 	Type  string
-	// Stack is the names of the guest's functions, innermost first; empty where they cannot
-	// be had (on machines without wazero's compiler). They are the module's: hostile.
+	// Stack is the names of the guest's functions, innermost first; empty where they are not
+	// available (on machines without wazero's compiler). The names are the module's: hostile.
 	Stack []string
 }
 
@@ -19,10 +19,10 @@ type FuelSample struct {
 const MinFuelSample = sandbox.MinSample
 
 // SampleFuel calls f whenever a guest has spent about every units of fuel, at points drawn at
-// random, until stop is called: each call stands for so many units, and short turns are met as
-// often as they deserve. f is called by workers, within turns, also at the same time: it must
-// be quick, and the stack is valid until it returns. One may sample at a time (ErrSampling),
-// and guests of engines that come to the system meanwhile are left out.
+// random, until stop is called: each call stands for so many units, and short turns are sampled in
+// proportion to their fuel. f is called by workers, within turns, also at the same time: it must
+// be quick, and the stack is valid until it returns. Only one caller may sample at a time (ErrSampling),
+// and guests of engines that come to the system meanwhile are not sampled.
 func (s *System) SampleFuel(every uint64, f func(*FuelSample)) (stop func(), err error) {
 	p := &sandbox.Profiler{Every: max(every, MinFuelSample), Sample: func(log sandbox.LogSink, stack []string) {
 		if g, ok := log.(*guest); ok && g.actor.sys == s {

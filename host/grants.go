@@ -9,13 +9,13 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// What an actor may use of services, and how a service gets to know: by what the host
+// What an actor may use of services, and how a service learns of it: by what the host
 // attaches to each message that the actor itself sends, never by what the message says. No
-// guest sees it, and what a guest forwards has lost it.
+// guest sees the attachment, and a message that a guest forwards has lost it.
 
 // WithGrant lets the actor use the service of this name below /system: the ref of the service
-// stands in its start, and each of its messages carries the grant, which the service gets by
-// [Context.Grant]. What a grant is, the service says. Those that a guest spawns have the
+// is in its start payload, and each of its messages carries the grant, which the service gets by
+// [Context.Grant]. What a grant contains is defined by the service. Children that a guest spawns have the
 // grants of their parent.
 func (p Props) WithGrant(service string, grant any) Props {
 	grants := slices.DeleteFunc(slices.Clone(p.grants), func(g mailbox.Grant) bool { return g.Service == service })
@@ -25,8 +25,8 @@ func (p Props) WithGrant(service string, grant any) Props {
 	return p
 }
 
-// Grant is what the sender of the current message may use of a service: what
-// [Props.WithGrant] was given for it. It is nil if that is nothing, if nobody has sent the
+// Grant is what the sender of the current message may use of a service: the value given to
+// [Props.WithGrant] for it. It is nil if there is no grant, if nobody has sent the
 // message, or if a guest has forwarded it.
 func (c *Context) Grant(service string) any {
 	if c.env == nil || c.env.Attached == nil {
@@ -40,8 +40,8 @@ func (c *Context) Grant(service string) any {
 	return nil
 }
 
-// Values has the values of the context that somebody outside has asked with and that has
-// led to the current message, see [Config.WithContextValues]. It never ends.
+// Values has the values of the Go context of the ask from outside that has led to the current
+// message, see [Config.WithContextValues]. It never ends.
 func (c *Context) Values() context.Context {
 	if c.env == nil || c.env.Attached == nil || c.env.Attached.Context == nil {
 		return context.Background()
@@ -49,7 +49,7 @@ func (c *Context) Values() context.Context {
 	return c.env.Attached.Context
 }
 
-// Service is the ref of a service that the actor has a grant of, and that has been started.
+// Service is the ref of a service that the actor has a grant for, if the service has been started.
 func (c *Context) Service(name string) (Ref, bool) {
 	a := c.actor
 	if !slices.ContainsFunc(a.props.grants, func(g mailbox.Grant) bool { return g.Service == name }) {
@@ -62,7 +62,7 @@ func (c *Context) Service(name string) (Ref, bool) {
 	return s.ref(), true
 }
 
-// services are those that the actor has grants of and that have been started.
+// services are those that the actor has grants for and that have been started.
 func (a *actor) services() (out []abi.Service) {
 	for _, g := range a.props.grants {
 		if s := a.sys.service(g.Service); s != nil {
@@ -75,7 +75,7 @@ func (a *actor) services() (out []abi.Service) {
 // service is the living actor of a name below /system.
 func (s *System) service(name string) *actor { return s.find([]string{"system", name}) }
 
-// attachedOf is what the messages of an actor carry.
+// attachedOf is the attachment of the messages of an actor.
 func attachedOf(p *Props) *mailbox.Attached {
 	if len(p.grants) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func attachedOf(p *Props) *mailbox.Attached {
 	return &mailbox.Attached{Grants: p.grants}
 }
 
-// attachedIn is what a message carries that is sent in the turn of another.
+// attachedIn is the attachment of a message that is sent in the turn of another.
 func (a *actor) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
 	if turn == nil || turn.Attached == nil || turn.Attached.Context == nil {
 		return a.attached
@@ -91,7 +91,7 @@ func (a *actor) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
 	return &mailbox.Attached{Grants: a.props.grants, Context: turn.Attached.Context}
 }
 
-// withoutGrants is what a message carries that somebody else sends on.
+// withoutGrants is the attachment of a message that somebody else forwards.
 func withoutGrants(at *mailbox.Attached) *mailbox.Attached {
 	if at == nil || at.Context == nil && at.Behalf == "" {
 		return nil
@@ -99,7 +99,7 @@ func withoutGrants(at *mailbox.Attached) *mailbox.Attached {
 	return &mailbox.Attached{Context: at.Context, Behalf: at.Behalf}
 }
 
-// carry is what an ask from Go carries.
+// carry is the attachment of an ask from Go.
 func (s *System) carry(ctx context.Context) *mailbox.Attached {
 	values := context.Background()
 	for _, key := range s.cfg.values {

@@ -20,14 +20,14 @@ type guest struct {
 	module *Module
 	image  *sandbox.Image // of the present incarnation
 
-	// The instance is the owner's. Killing takes the lock, and so does giving it back:
-	// nobody kills what is another actor's by then.
+	// Only the actor's own run uses the instance. Killing takes the lock, and so does giving it back:
+	// so nobody kills an instance that belongs to another actor by then.
 	mu   sync.Mutex
 	inst atomic.Pointer[sandbox.Instance]
 
 	node   residency.Node
 	asleep *sandbox.Snapshot // instead of an instance
-	failed bool              // the state that sleeps is that behind a failed turn
+	failed bool              // the sleeping state is the one after a failed turn
 
 	refkey   abi.RefKey
 	seed     [abi.SeedSize]byte
@@ -36,15 +36,15 @@ type guest struct {
 	turnAt   int64  // time of the last turn
 	lastTo   *actor // the receiver of its last send
 	verdict  verdict
-	costly   bool    // the turn that is read has commands that cost more than they say
-	searches int     // of the turn that is read, see costSearch
-	forwards int     // of the turn that is carried out
-	due      int64   // of the ask that is carried out
+	costly   bool    // the turn being read has commands that cost more than their bytes
+	searches int     // of the turn being read, see costSearch
+	forwards int     // of the turn being carried out
+	due      int64   // of the ask being carried out
 	carried  int     // work since others were let run, see carry
 	states   *states // for resume; nil: they are not kept
 	waited   uint8   // how often it has got no instance since it had one, see tryAgain
 	sleeps   bool    // instances of the image can be given back
-	told     bool    // the deadlines of questions
+	told     bool    // it is told the deadlines of questions
 }
 
 func newGuest(a *actor, m *Module) *guest {
@@ -105,7 +105,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	return nil
 }
 
-// first is obtain for a start; it notes whether there is none for lack of room.
+// first is obtain for a start; it notes whether it failed for lack of room.
 func (g *guest) first(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
 	x, err := g.obtain(weight, s)
 	if err != nil && noRoom(err) {
@@ -132,7 +132,7 @@ func (g *guest) childKey() abi.RefKey {
 	return g.refkey
 }
 
-// draw makes the seed of an incarnation, and the key with the first one.
+// draw makes the seed of an incarnation, and with the first one also the key.
 func (g *guest) draw(incarnation uint64) {
 	seed, key := g.actor.sys.secret.guest(g.actor.uid, incarnation)
 	if g.seed = seed; incarnation == 0 {
@@ -144,11 +144,11 @@ func (g *guest) draw(incarnation uint64) {
 // rare.
 const maxScratchStart = 64 << 10
 
-// maxRestartReason bounds what a start envelope tells of the failure before it,
+// maxRestartReason bounds what a start envelope says about the failure before it,
 // in bytes, so that it fits any inbox.
 const maxRestartReason = 256
 
-// hook runs one turn that no message has caused.
+// hook runs one turn that is not caused by a message.
 func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender abi.Ref, payload []byte) *abi.Failure {
 	e := scr.cache.New()
 	e.Kind, e.Sender = kind, sender
@@ -236,7 +236,7 @@ func (g *guest) push(scr *scratch, x *sandbox.Instance, e *mailbox.Envelope, now
 
 // verdict is what a guest decides about a child.
 type verdict struct {
-	asked     bool // within the turn that asks
+	asked     bool // within the turn that is asked to decide
 	directive supervision.Directive
 }
 
@@ -254,7 +254,7 @@ func (g *guest) Decide(ctx *Context, child Ref, f *abi.Failure) (supervision.Dir
 	return d, failure
 }
 
-// End implements Behaviour: the last turn of an instance that can still be called, and
+// End implements Behaviour: the last turn of an instance that can still run, and
 // the end of the instance.
 func (g *guest) End(ctx *Context, end End) {
 	if end.Begun {

@@ -27,7 +27,7 @@ func headerNumber(headers []byte, key string) (uint64, bool) {
 }
 
 // Headed is a message with headers: Tell(to, host.Headed{Value: v, Headers: ...}). A
-// mailbox may go by them (host/mailbox), and the receiver may read them. There are abi.MaxHeaders at most, of
+// mailbox may use them (host/mailbox), and the receiver may read them. There are abi.MaxHeaders at most, of
 // abi.MaxHeaderKey and abi.MaxHeaderValue bytes of UTF-8.
 type Headed struct {
 	Value   any
@@ -50,7 +50,7 @@ func (h Headed) put(e *mailbox.Envelope) error {
 	return nil
 }
 
-// withHeader is headers with one set; false if there are too many.
+// withHeader returns headers with one header set; false if there are too many.
 func withHeader(headers []byte, key, value string) ([]byte, bool) {
 	var out []byte
 	n := 0
@@ -68,7 +68,7 @@ func withHeader(headers []byte, key, value string) ([]byte, bool) {
 	return abi.AppendHeader(out, key, value), n < abi.MaxHeaders
 }
 
-// withoutHeader takes a header out of headers, in place.
+// withoutHeader removes a header from headers, in place.
 func withoutHeader(headers []byte, key string) []byte {
 	var out []byte
 	for rest := headers; ; {

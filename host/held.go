@@ -11,9 +11,9 @@ import (
 
 // What the host holds for actors is counted in bytes, on an account for each, and bounded:
 // for the actor, for the trees that it is in, and for the system. What would exceed a bound
-// is refused, or fails the actor that wants it, and never another one.
+// is refused, or fails the actor that asks for it, and never another one.
 
-// What things take, in bytes, besides payloads: about what Go's heap needs for them.
+// How much things take, in bytes, besides payloads: about what Go's heap needs for them.
 const (
 	actorBytes = 2 << 10
 	pathBytes  = 3 // a byte of an actor's path: it is there as a text and as elements, and in its parent
@@ -33,7 +33,7 @@ func (a *actor) openAccount() error {
 		}
 		if l != (TreeLimits{}) {
 			pool := &a.tree.pool
-			if a.parent.parent != nil { // that one is the tree's
+			if a.parent.parent != nil { // a.tree.pool is that of the child of the guardian
 				pool = new(account.Pool)
 			}
 			pool.Init(a.path, "limits.tree.", a.pool, l.Memory, int64(l.Actors))
@@ -53,7 +53,7 @@ func (a *actor) openAccount() error {
 	return nil
 }
 
-// closeAccount gives everything back; the actor has gone.
+// closeAccount gives everything back; the actor has ended.
 func (a *actor) closeAccount() {
 	a.box.closeAccount()
 	a.leavePool()
@@ -65,7 +65,7 @@ func (a *actor) leavePool() {
 	}
 }
 
-// hold is an account's Set as an error of the host's.
+// hold is Set of the account, with the host's error.
 func (a *actor) hold(k account.Kind, n int64) error {
 	if err := a.account.Set(k, n); err != nil {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
@@ -74,7 +74,7 @@ func (a *actor) hold(k account.Kind, n int64) error {
 }
 
 // noteTimers, noteAsks, noteWatches and noteStash bring the account up to date with what
-// there is.
+// the actor has.
 func (a *actor) noteTimers() {
 	a.account.Note(account.Timers, int64(a.timers.Len())*timerBytes+2*int64(a.timers.Bytes()))
 }
@@ -93,14 +93,14 @@ func (g *guest) Grow(from, to uint64) bool {
 	acc := &g.actor.account
 	if err := acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)); err != nil {
 		g.memoryRefused("memory", err)
-		g.actor.crowded = true // which counts if this is within the start
+		g.actor.crowded = true // used only if this happens within the start
 		return false
 	}
 	return true
 }
 
-// noRoom reports whether an instance cannot be had at the moment, for there are too many or
-// they weigh too much.
+// noRoom reports whether err says that an instance cannot be had at the moment, because there are too many or
+// they take too much memory.
 func noRoom(err error) bool {
 	return errors.Is(err, sandbox.ErrTooManyInstances) || errors.Is(err, ErrLimit)
 }
@@ -125,7 +125,7 @@ type Held struct {
 	Base     int64 // the actor itself
 	Memory   int64 // a guest's instance
 	Mailbox  int64 // room for messages that wait
-	Stash    int64 // and what an actor in Go keeps aside, see Context.Hold
+	Stash    int64 // and what Context.Hold has added
 	Timers   int64
 	Asks     int64
 	Watches  int64

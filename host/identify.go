@@ -9,16 +9,16 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
-// Guests ask who is there. What they may not send to is for them as if it were not there: of it
-// neither the answer tells, nor when it comes, nor what it costs.
+// Guests ask who is there. To a guest, actors that it may not send to do not exist: neither
+// the content of the answer, nor its time, nor its price depends on them.
 
 // mostIdentities bounds the answer to an ask for a path with patterns, in bytes.
 const mostIdentities = 32 << 10
 
-// isIdentify reports whether a guest's ask is for the host.
+// isIdentify reports whether a guest's ask is an Identify, for the host.
 func isIdentify(cmd *abi.Command) bool { return cmd.ToPath[0] == abi.IdentifySign[0] }
 
-// identify carries out an ask for who is at a path. Only the host may answer it: ask has no answerer.
+// identify carries out an Identify. Only the host may answer it: ask has no answerer.
 func (g *guest) identify(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 	one := abi.Command{Op: cmd.Op, ToPath: cmd.ToPath[1:], Correlation: cmd.Correlation}
 	if glob.HasMeta(string(one.ToPath)) {
@@ -66,7 +66,7 @@ func (g *guest) identifyMany(scr *scratch, cmd *abi.Command) {
 	}
 }
 
-// identities are actors as they are told to guests, so many as there is room for, in bytes.
+// identities lists actors for a guest, as many as there is room for, in bytes.
 func (s *System) identities(found []*actor, room int) (out []abi.Identity) {
 	room -= abi.IdentitiesHead
 	for _, t := range found {
@@ -80,7 +80,7 @@ func (s *System) identities(found []*actor, room int) (out []abi.Identity) {
 	return out
 }
 
-// chargeIdentify makes a turn pay for an ask for who is at a path, besides the ask: for the search,
+// chargeIdentify makes a turn pay for an Identify, besides the price of an ask: for the search,
 // which is made twice, and the answer.
 func (g *guest) chargeIdentify(x *sandbox.Instance, path string) *abi.Failure {
 	if f := x.Charge(sandbox.CostSend + costPathByte*uint64(len(path))); f != nil || !glob.HasMeta(path) {

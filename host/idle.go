@@ -7,8 +7,8 @@ import (
 
 // Idle waits until nothing is left to do: no message waits, no turn runs, no
 // answer, one-shot timer or delayed restart is pending. Periodic timers and
-// receive timeouts do not count. A manual system is run until then, and a virtual
-// clock is moved.
+// receive timeouts do not count. It runs a manual system until then, and advances a virtual
+// clock.
 //
 // It looks at every actor, at growing intervals, so it is for tests and for the
 // end of a batch job.
@@ -34,7 +34,7 @@ func (s *System) Idle(ctx context.Context) error {
 	}
 }
 
-// idle looks twice: what has moved in between was not idle.
+// idle looks twice: if anything has happened in between, the system was not idle.
 func (s *System) idle() bool {
 	before, busy := s.progress()
 	if busy {
@@ -44,8 +44,8 @@ func (s *System) idle() bool {
 	return !busy && before == after
 }
 
-// progress sums up the turns of all actors and the ends of those that were, and reports
-// whether any has work. Who takes its last step is in the table no more, but has yet to
+// progress sums up the turns of all actors and the ends of those that have ended, and reports
+// whether any has work. An actor that takes its last step is no longer in the table, but has yet to
 // tell its parent and its watchers.
 func (s *System) progress() (done uint64, busy bool) {
 	gone := s.totals.gone.Load()

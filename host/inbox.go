@@ -12,7 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Inbox is a ref and a mailbox for code that is no actor: it sends in its own name,
+// Inbox is a ref and a mailbox for code that is no actor: it sends under its own ref,
 // receives whatever it is sent, and watches. All methods may be called concurrently.
 type Inbox struct {
 	sys  *System
@@ -49,14 +49,14 @@ func (s *System) Inbox(size int) *Inbox {
 	return i
 }
 
-// Ref is where the inbox is reached.
+// Ref is the inbox's ref.
 func (i *Inbox) Ref() Ref { return i.ref }
 
-// Tell sends a message in the inbox's name.
+// Tell sends a message from the inbox.
 func (i *Inbox) Tell(to Ref, v any) error { return i.Ask(to, v, 0) }
 
-// Ask is Tell with a correlation, which the answer will have; see [System.Ask] for what
-// an ask ends with. There is no timeout. It fails with ErrLimit while
+// Ask is Tell with a correlation, which the answer will have; see [System.Ask] for how
+// an ask can end. There is no timeout. It fails with ErrLimit while
 // DefaultInbox asks wait, or as many as the inbox holds messages if those are more.
 func (i *Inbox) Ask(to Ref, v any, correlation uint64) error {
 	e, err := envelope(v)
@@ -100,7 +100,7 @@ func (i *Inbox) Forget(correlation uint64) {
 	(*inboxDoor)(i).tell()
 }
 
-// answered ends an ask. mu is held; who holds no lock at all calls tell then.
+// answered ends an ask. The caller holds mu, and calls tell after releasing it.
 func (i *Inbox) answered(correlation uint64) {
 	delete(i.asked, correlation)
 	i.told = append(i.told, i.waiting[correlation]...)
@@ -143,8 +143,8 @@ func (i *Inbox) TryReceive() (Message, bool) {
 	return m, true
 }
 
-// Watch makes the end of an actor known through a Message of KindTerminated whose
-// Sender it is, behind all that it has sent. One that has ended already counts.
+// Watch makes the end of an actor known by a Message of KindTerminated whose
+// Sender is that actor, after everything that it has sent. It may have ended already.
 func (i *Inbox) Watch(ref Ref) {
 	i.mu.Lock()
 	if i.watched == nil {
@@ -159,7 +159,7 @@ func (i *Inbox) Watch(ref Ref) {
 	}
 }
 
-// Unwatch takes a watch back, also when the message waits already.
+// Unwatch ends a watch, even if its message waits already.
 func (i *Inbox) Unwatch(ref Ref) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -175,8 +175,8 @@ func (i *Inbox) Unwatch(ref Ref) {
 	}
 }
 
-// Close ends the inbox: later messages to it are dead letters, those that nobody has
-// taken are forgotten, and Receive fails.
+// Close ends the inbox: later messages to it are dead letters, messages that wait
+// are dropped, and Receive fails.
 func (i *Inbox) Close() {
 	i.sys.outside.remove(i.ref.uid)
 	i.mu.Lock()
@@ -222,7 +222,7 @@ func (i *Inbox) ended(uid abi.Ref, reason string) {
 	i.signal()
 }
 
-// inboxDoor is the inbox as others see it.
+// inboxDoor is the inbox as an outsider.
 type inboxDoor Inbox
 
 func (d *inboxDoor) take(s *System, e *mailbox.Envelope) (DeadReason, error, bool) {
@@ -302,7 +302,7 @@ func (d *inboxDoor) left() []abi.Ref {
 	return all
 }
 
-// observe has a handle told when an ask is over; false if it is.
+// observe registers a handle to be told when an ask is over; false if it is over already.
 func (d *inboxDoor) observe(correlation uint64, handle abi.Ref) bool {
 	i := (*Inbox)(d)
 	i.mu.Lock()
@@ -311,7 +311,7 @@ func (d *inboxDoor) observe(correlation uint64, handle abi.Ref) bool {
 	case i.closed:
 		return false
 	case correlation == 0:
-		return true // a message that may be answered, but nobody waits for that
+		return true // a message that may be answered, although nobody waits for an answer
 	case i.asked[correlation] == nil || len(i.waiting[correlation]) >= asks.MaxAnswerers:
 		return false
 	}
@@ -334,7 +334,7 @@ func (d *inboxDoor) tell() {
 	}
 }
 
-// signal lets one receiver look. mu is held.
+// signal wakes one receiver. mu is held.
 func (i *Inbox) signal() {
 	select {
 	case i.ready <- struct{}{}:

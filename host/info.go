@@ -9,10 +9,10 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 )
 
-// ActorState is what an actor is doing, as whoever looks at it sees it.
+// ActorState is what an actor is doing, as seen from outside.
 type ActorState uint8
 
-// The states. Of several that hold the one with the highest number is shown.
+// The states. If several apply, the one with the highest number is shown.
 const (
 	StateRunning   ActorState = iota // it handles messages, or waits for one
 	StateStarting                    // its first turn is still to come, or runs
@@ -34,35 +34,35 @@ func (s ActorState) String() string {
 	return "unknown"
 }
 
-// Info is what can be said of an actor at any time, by any goroutine, without the actor's
-// doing. Counts of turns and fuel are those until its last spell of work.
+// Info is what is known of an actor at any time, by any goroutine, without involving the
+// actor. Counts of turns and fuel are those until its last spell of work.
 type Info struct {
 	Ref         Ref
 	Parent      Ref // nobody's for /user and /system
 	Type        string
 	State       ActorState
-	Paused      bool // also while State says something that goes first
+	Paused      bool // true even if State shows a higher state
 	Failed      bool // it has failed itself, and waits for its supervisor's decision
 	Grace       bool // messages are held back for a while after a delayed restart
 	Incarnation uint64
 
 	Mailbox      int // messages that wait
 	MailboxBytes int64
-	Before, Came uint64 // of a [HostedMailbox]: its Order; 0: what waits has come behind Turns others
+	Before, Came uint64 // of a [HostedMailbox]: its Order; 0: there is no such mailbox, and Turns messages came before those that wait
 	Turns        uint64
 	Fuel         uint64
 	Crashes      uint64
 	Restarts     uint64
 	Held         int64 // bytes that the host holds for it
-	Children     int   // of [System.Info]; 0 in [System.AppendInfo]
+	Children     int   // only from [System.Info]; 0 from [System.AppendInfo]
 
-	Since   int64         // the present incarnation began, ns since 1970; 0: none has
-	Due     time.Duration // StateDelayed: until the delay is over; 0: it waits for something else
+	Since   int64         // when the present incarnation began, ns since 1970; 0: none has
+	Due     time.Duration // StateDelayed: the rest of the delay; 0: it waits for something else
 	Failure *LastFailure  // nil: it has not failed yet. Not to be changed
 }
 
-// LastFailure is what an actor has failed with last. It is kept until the actor has stopped,
-// and so it is shortened: to LastFailureText bytes of each text, and so many frames.
+// LastFailure is the last failure of an actor. It is kept until the actor has stopped,
+// so it is shortened: each text to LastFailureText bytes, and the stack to so many frames.
 type LastFailure struct {
 	At      time.Time
 	Failure abi.Failure
@@ -104,7 +104,7 @@ func short(frames []string) bool {
 	return true
 }
 
-// kept is a text that does not hold a larger one in memory.
+// kept is a copy of a text, so that it does not keep a larger one alive.
 func kept(s string) string {
 	if len(s) <= LastFailureText {
 		return s
@@ -125,7 +125,7 @@ func (l *LastFailure) weight() int64 {
 	return int64(n)
 }
 
-// Info is what can be said of an actor now; ErrUnknown if it has stopped.
+// Info is the present Info of an actor; ErrUnknown if it has stopped.
 func (s *System) Info(ref Ref) (Info, error) {
 	a := s.table.Get(ref.uid)
 	if a == nil {
@@ -156,8 +156,8 @@ func (s *System) appendInfo(to []Info, c *census) []Info {
 	var batch [together]*actor
 	n := 0
 	flush := func() {
-		// What is read of an actor is rarely in a cache. Looking at several actors before
-		// anything depends on it has the memory fetch for all of them at once.
+		// The fields that are read are rarely in a cache. Reading several actors before
+		// anything depends on the values makes the memory fetch all of them at once.
 		warm := uint64(0)
 		for _, a := range batch[:n] {
 			warm += a.done.Load() + uint64(a.account.Of(account.Base)) + uint64(a.box.Len()) + uint64(a.uid)
@@ -206,7 +206,7 @@ func (a *actor) info(i *Info) {
 	a.infoState(i)
 }
 
-// infoState says what the actor is doing: whatever goes first.
+// infoState says what the actor is doing: the highest state that applies.
 func (a *actor) infoState(i *Info) {
 	state := a.life.State()
 	i.Paused, i.Grace = a.holds.has(holdPaused), a.holds.has(holdGrace)

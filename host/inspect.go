@@ -14,13 +14,13 @@ type Inspection struct {
 	Limits       Limits
 	Capabilities Capabilities
 	Lifetime     supervision.Lifetime
-	Replies      int // handles of Context.Later that were not used yet
+	Replies      int // handles of Context.Later not used yet
 
 	// Counts are what only the actor itself knows; nil if it is in the middle of a turn.
 	Counts *Counts
-	// Strategy is how its supervisor treats it; the zero value for /user and /system.
+	// Strategy is how its supervisor supervises it; the zero value for /user and /system.
 	Strategy supervision.Strategy
-	// Record is what its supervisor has noted about it; nil if that one is in the middle of
+	// Record is what its supervisor has noted about it; nil if the supervisor is in the middle of
 	// a turn, and for /user and /system. Left: it was left suspended for an operator to decide
 	// about, see [System.Decide].
 	Record *supervision.Record
@@ -37,7 +37,7 @@ type Counts struct {
 const DefaultInspectTimeout = 100 * time.Millisecond
 
 // Inspect looks at one actor. What only the actor and its supervisor know is read between two
-// of their turns; of one whose turn goes on until ctx ends, or at which more than 1000 wait to look, it is missing. It fails with
+// of their turns; it is missing if a turn goes on until ctx ends, or if more than 1000 looks wait already. It fails with
 // ErrUnknown if the actor has stopped.
 func (s *System) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 	a := s.table.Get(ref.uid)

@@ -11,19 +11,19 @@ import (
 // Receive handles a message, as [Actor] does.
 type Receive func(ctx *Context, m Message) error
 
-// Interceptor stands around what handles the messages of an actor in Go: what it returns is
-// called instead of next, and calls next or not, with the message or another one. What it does
-// before is done first, what it does after comes after, an error of next included; without a call
-// of next it has handled the message completely. A panic passes through it like through any function.
+// Interceptor wraps what handles the messages of an actor in Go: the function that it returns is
+// called instead of next, and may call next, with the message or another one, before, between or after
+// what it does itself; it sees the error of next. If it does not call
+// next, it has handled the message completely. A panic passes through it like through any function.
 //
-// It is called once for each incarnation, so what it declares is state of that. What it returns is
-// called with whatever the actor gets: messages, answers, timers, ends of watched actors.
+// It is called once for each incarnation, so the variables that it declares are state of that incarnation.
+// The function that it returns gets whatever the actor gets: messages, answers, timers, ends of watched actors.
 type Interceptor func(next Receive) Receive
 
 // WithInterceptors puts interceptors around an actor in Go ([Native], [Func] and what is made of
-// them), the first one given outermost; those that the props have already are inside of them. Other
-// props are refused with ErrBadProps when an actor is to be started: a guest has actor.Intercepted of
-// its SDK for that. An actor without interceptors pays nothing for them.
+// them), the first one given outermost; interceptors that the props already have are inside of them. For other
+// props, starting an actor fails with ErrBadProps: a guest uses actor.Intercepted of
+// its SDK. An actor without interceptors pays nothing for them.
 func (p Props) WithInterceptors(around ...Interceptor) Props {
 	if p.factory == nil {
 		p.wrong = fmt.Errorf("%w: interceptors are for actors in Go; guests have actor.Intercepted of the SDK", ErrBadProps)
@@ -32,7 +32,7 @@ func (p Props) WithInterceptors(around ...Interceptor) Props {
 	return p.native(intercept(p.factory, slices.Clone(around)))
 }
 
-// native is p for an actor in Go.
+// native makes p the props of an actor in Go.
 func (p Props) native(factory func() Actor) Props {
 	if factory != nil {
 		p.factory, p.make = factory, func(*actor) Behaviour { return &native{factory: factory} }
@@ -40,7 +40,7 @@ func (p Props) native(factory func() Actor) Props {
 	return p
 }
 
-// intercept has the actors of a factory handle messages within interceptors.
+// intercept wraps the actors of a factory in interceptors.
 func intercept(factory func() Actor, around []Interceptor) func() Actor {
 	return func() Actor {
 		inner := factory()
@@ -55,7 +55,7 @@ func intercept(factory func() Actor, around []Interceptor) func() Actor {
 	}
 }
 
-// intercepted is an actor within its interceptors.
+// intercepted is an actor wrapped in its interceptors.
 type intercepted struct {
 	inner   Actor
 	receive Receive
@@ -79,7 +79,7 @@ func (x *intercepted) Stopped(ctx *Context) {
 	}
 }
 
-// Decide implements Supervisor; 0 is what an actor that is none decides.
+// Decide implements Supervisor; for an actor that is no Supervisor it returns 0.
 func (x *intercepted) Decide(ctx *Context, child Ref, f *abi.Failure) supervision.Directive {
 	if s, ok := x.inner.(Supervisor); ok {
 		return s.Decide(ctx, child, f)

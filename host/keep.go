@@ -9,23 +9,23 @@ import (
 )
 
 // A keeper stands for its children: it makes them when they are needed and ends them when
-// they are not, and who sends to the path of one need not know whether it is there. For
-// that, messages to such paths come to the keeper, and what reaches a child too late comes
+// they are not, so that senders to the path of a child need not know whether it is there. For
+// that, messages to such paths come to the keeper, and messages that reach a child too late come
 // back to it.
 
 // WithKeeping makes the actor the keeper of its children, see [Context.Below],
 // [Context.Hand] and [Context.Passivate]. It is for behaviours that were made with [Behave]
-// and serve them: messages that are sent to the paths of its children, by a path and not by
-// a ref, are then its own.
+// and call these: messages that are sent to the paths of its children, by path and not by
+// ref, then come to the keeper.
 func (p Props) WithKeeping() Props { p.keeps = true; return p }
 
-// keeping is what a keeper, or one that is kept, has besides what every actor has.
+// keeping is state that only keepers have.
 type keeping struct {
 	to     abi.Ref // the child that the current message is handed to, and its name
 	toName string
 }
 
-// keptState is what an actor has whose parent is a keeper.
+// keptState is state that only the children of keepers have.
 type keptState struct {
 	turned int64  // end of its last turn, ns since 1970
 	begun  uint64 // turns before its present incarnation
@@ -34,8 +34,8 @@ type keptState struct {
 // isKept reports whether the actor's parent keeps it.
 func (a *actor) isKept() bool { return a.parent != nil && a.parent.props.keeps }
 
-// noteRest is called at the end of a spell of a kept actor: worked says that there was a
-// message.
+// noteRest is called at the end of a spell of a kept actor: worked says that it has handled
+// a message.
 func (a *actor) noteRest(worked bool) {
 	k, quiet := a.kept, a.quiet()
 	if worked || quiet && a.rest.Load() == 0 { // at its start, too, and when its last child has ended
@@ -49,7 +49,7 @@ func (a *actor) noteRest(worked bool) {
 }
 
 // quiet reports whether nothing is under way in the actor: no message, no timer, no open ask
-// of its own, nothing stashed, no child. One that waits for its delayed restart is quiet,
+// of its own, nothing stashed, no child. An actor that waits for its delayed restart is quiet,
 // too.
 func (a *actor) quiet() bool {
 	switch a.life.State() {
@@ -68,10 +68,10 @@ func (a *actor) quiet() bool {
 		a.super.Family.Len() == 0 && a.replies.Load() == 0
 }
 
-// Rest is since when a keeper's child has had nothing to do: the end of its last turn. ok is
+// Rest returns since when a keeper's child has been idle: the end of its last turn. ok is
 // false if it has something to do (a message, an open ask, a handle of [Context.Later] or a
-// timer of its own, a stashed message, a child), or has stopped. A receive timeout alone is
-// nothing to do, its turn is a turn. Any goroutine may call it; it takes no lock.
+// timer of its own, a stashed message, a child), or has stopped. A pending receive timeout does not
+// count, but its turn does. Any goroutine may call it; it takes no lock.
 func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 	a := s.table.Get(ref.uid)
 	if a == nil {
@@ -85,22 +85,22 @@ func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 }
 
 // answered is called when a handle of Context.Later was used, or nobody waits for its answer any
-// more. With the last one a kept actor may have nothing to do from then on, and has no turn that says so.
+// more. After the last handle a kept actor may be idle, and has no turn in which this would be noted.
 func (a *actor) answered() {
 	if a.replies.Add(-1) == 0 && a.kept != nil {
 		a.wake(nil)
 	}
 }
 
-// passivation marks the envelope that asks a child to end if it has nothing to do.
+// passivation marks the envelope that asks a child to end if it is idle.
 type passivation struct{}
 
-// Passivate asks a child of a keeper to end, behind all that waits for it. If it has something
-// to do by then, see [System.Rest], it goes on, and a Message of KindReply says so,
-// KindAskTimeout if it has not come to it in time; the correlation is the child's UID. Its end is
-// told to who watches it. One that waits for a delayed restart ends without being asked. It
-// fails with ErrUnknown if it is no child any more, ErrLimit if too many asks are open, or this
-// one.
+// Passivate asks a child of a keeper to end, after everything that waits for it. If it has something
+// to do by then, see [System.Rest], it goes on, and a Message of KindReply says so, or one of
+// KindAskTimeout if the child has not got to it in time; the correlation is the child's UID. Watchers
+// are told of its end. A child that waits for a delayed restart ends without being asked. It
+// fails with ErrUnknown if it is no longer a child, and with ErrLimit if too many asks are open, or one
+// for this child.
 func (c *Context) Passivate(child Ref, timeout time.Duration) error {
 	a := c.actor
 	t := a.sys.table.Get(child.uid)
@@ -120,7 +120,7 @@ func (c *Context) Passivate(child Ref, timeout time.Duration) error {
 	return nil
 }
 
-// passivate ends an actor that has nothing to do; one that has says so.
+// passivate ends an idle actor; one that is not says so.
 func (a *actor) passivate(scr *scratch, e *mailbox.Envelope) {
 	if a.kept == nil || !a.quiet() {
 		a.sys.identified(scr, a.uid, e)
@@ -129,8 +129,8 @@ func (a *actor) passivate(scr *scratch, e *mailbox.Envelope) {
 	a.stopNow(scr, "idle", endOrdered)
 }
 
-// Hand is Pass to a child of a keeper. What comes too late, for the child has ended meanwhile,
-// is stashed under the child's name, see [Context.StashFor].
+// Hand is Pass to a child of a keeper. If the message comes too late, because the child has ended
+// meanwhile, it is stashed under the child's name, see [Context.StashFor].
 func (c *Context) Hand(child Ref) error {
 	a := c.actor
 	if a.keeping == nil {
@@ -140,7 +140,7 @@ func (c *Context) Hand(child Ref) error {
 	return c.Pass(child)
 }
 
-// handed delivers what a keeper hands to a child; false if it hands it to nobody.
+// handed delivers what a keeper hands to a child; false if to is not that child.
 func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
 	if a.keeping == nil || to != a.keeping.to {
 		return false
@@ -164,8 +164,8 @@ func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
 	return true
 }
 
-// StashFor is Stash under a name, from where UnstashFor brings it back. Unstash brings back
-// those without a name first, and then those of each name.
+// StashFor is Stash under a name, for UnstashFor. Unstash brings back
+// the messages without a name first, and then those of each name.
 func (c *Context) StashFor(name string) error {
 	if c.stashed {
 		return ErrStashed
@@ -178,7 +178,7 @@ func (c *Context) StashFor(name string) error {
 }
 
 // UnstashFor puts what was stashed under a name back to the front of the mailbox, in order, and
-// says how much that was.
+// returns how many messages that were.
 func (c *Context) UnstashFor(name string) int {
 	a := c.actor
 	mail := a.stash.TakeFor(name)
@@ -189,10 +189,10 @@ func (c *Context) UnstashFor(name string) int {
 	return len(mail)
 }
 
-// comesBack reports whether what waits for a kept actor that ends goes back to its keeper: it
-// ends in order, or by its own wish and not without having handled something. What a failure
-// leaves behind does not, or else an actor that fails at every start would be started without
-// end.
+// comesBack reports whether messages that wait for a kept actor that ends go back to its keeper: if it
+// was told to end, or has stopped itself after handling something. What a failure
+// leaves behind does not go back, or else an actor that fails at every start would be started
+// endlessly.
 func (a *actor) comesBack() bool {
 	if a.kept == nil || a.parent.life.State().Ending() {
 		return false
@@ -200,14 +200,14 @@ func (a *actor) comesBack() bool {
 	return a.ended == endOrdered || a.cause == nil && a.turns > a.kept.begun
 }
 
-// takeBack stashes what has come back with the end of a child, before what has come for its name
+// takeBack stashes what has come back with the end of a child, before messages that have come for its name
 // since.
 func (a *actor) takeBack(name string, mail []*mailbox.Envelope) {
 	if len(mail) == 0 {
 		return
 	}
 	for _, e := range mail {
-		e.Attached = below(e.Attached, name) // it may have come by a ref
+		e.Attached = below(e.Attached, name) // it may have been sent to a ref
 	}
 	a.stash.PutBefore(name, mail)
 	a.noteStash()
@@ -222,7 +222,7 @@ func (c *Context) Below() string {
 	return c.env.Attached.Below
 }
 
-// below is what a message carries that is for a child of its receiver.
+// below is the attachment of a message for a child of its receiver.
 func below(at *mailbox.Attached, name string) *mailbox.Attached {
 	b := mailbox.Attached{Below: name}
 	if at != nil {
@@ -231,7 +231,7 @@ func below(at *mailbox.Attached, name string) *mailbox.Attached {
 	return &b
 }
 
-// stillBelow is what a message carries instead of what it was given, for and because of whom it was.
+// stillBelow is the attachment at with what the sent value has set: the child it is for, and on whose behalf it is sent.
 func stillBelow(at, given *mailbox.Attached) *mailbox.Attached {
 	if given == nil {
 		return at
@@ -261,8 +261,8 @@ func notBelow(at *mailbox.Attached) *mailbox.Attached {
 	return &mailbox.Attached{Grants: at.Grants, Context: at.Context, Behalf: at.Behalf}
 }
 
-// findDoor is who gets what is sent to a path: the actor there, or the keeper whose child has
-// the name, whether it is there or not.
+// findDoor is the actor that gets messages to a path: the actor there, or the keeper whose child has
+// the name, whether that child is there or not.
 func (s *System) findDoor(elements []string) (a *actor, name string) {
 	if n := len(elements) - 1; n > 0 {
 		if p := s.find(elements[:n]); p == nil {
@@ -283,5 +283,5 @@ func (a *actor) door() (to *actor, name string) {
 }
 
 // TreeHeld is what the host holds for the actor and all below it, in bytes, if it has limits as a
-// tree ([Limits.Tree]); otherwise it is that of the nearest actor above it that has.
+// tree ([Limits.Tree]); otherwise for the tree of the nearest actor above it that has such limits.
 func (c *Context) TreeHeld() int64 { return c.actor.pool.Held() }

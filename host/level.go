@@ -8,7 +8,7 @@ import (
 
 var levelNames = [...]string{abi.LogDebug: "debug", abi.LogInfo: "info", abi.LogWarn: "warn", abi.LogError: "error"}
 
-// LevelName is the name of a level of guests' logs; what lies outside counts as the
+// LevelName is the name of a level of guests' logs; a level outside the range counts as the
 // nearest one.
 func LevelName(level int) string { return levelNames[min(max(level, 0), len(levelNames)-1)] }
 

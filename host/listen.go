@@ -1,11 +1,11 @@
 package host
 
-// Listen has hear called with each event that filter lets pass (all if it is nil), one after the other in the
-// order in which they have happened, with a buffer as [System.Subscribe] has one. It is for whoever lets
-// actors know of events. A goroutine of the system's calls hear, some time after the event; in a manual
-// system it is [System.Step], at its end, or at its beginning what has happened since the last one: so with
-// one seed actors hear of events always at the same point. Several listeners hear in the order in which they
-// have begun. Close of the subscription ends it; C is not for the caller. [System.Close] waits for hear to
+// Listen calls hear with each event that filter lets pass (all if it is nil), one after the other in the
+// order in which they have happened, with a buffer like that of [System.Subscribe]. It is for code that
+// tells actors of events. A goroutine of the system calls hear, some time after the event; in a manual
+// system [System.Step] does, at its end, or at its beginning for events since the last Step: so with
+// one seed actors always hear of events at the same point. Several listeners hear in the order in which they
+// were added. Close of the subscription ends it; C is not for the caller. [System.Close] waits for hear to
 // return.
 func (s *System) Listen(buffer int, filter func(*Event) bool, hear func(*Event)) *Subscription {
 	if s.cfg.manual {
@@ -20,8 +20,8 @@ func (s *System) Listen(buffer int, filter func(*Event) bool, hear func(*Event))
 	return sub
 }
 
-// flush has the listeners of a manual system hear what has happened, and returns how many events that were.
-// What they cause meanwhile is for the next time.
+// flush calls the listeners of a manual system with what has happened, and returns how many events that were.
+// Events that they cause are left for the next flush.
 func (b *bus) flush() (n int) {
 	if b.hearing.Load() == 0 {
 		return 0
@@ -46,7 +46,7 @@ func (b *bus) flush() (n int) {
 	return n
 }
 
-// Step runs one actor of a manual system, and has listeners hear of what has happened; false means that
+// Step runs one actor of a manual system, and calls the listeners with what has happened; false means that
 // there was nothing to do.
 func (s *System) Step() bool {
 	heard := s.bus.flush()
@@ -54,7 +54,7 @@ func (s *System) Step() bool {
 		s.bus.flush()
 		return true
 	}
-	return heard > 0 // it may have given somebody work
+	return heard > 0 // a listener may have made work for an actor
 }
 
 // RunUntilIdle runs actors of a manual system until none has work, max spells at

@@ -1,13 +1,13 @@
 package host
 
-// Load is how busy an actor is, for whoever spreads work over several.
+// Load is how busy an actor is, for code that spreads work over several.
 type Load struct {
 	// Waiting is the number of messages in its mailbox.
 	Waiting int
 	// Running is set while the actor does a spell of work: one turn or several.
 	Running bool
 	// Open is set unless the actor handles no messages: it has failed, is paused, waits for
-	// a delay or an instance, or is about to stop.
+	// a delay or an instance, or is stopping.
 	Open bool
 }
 
@@ -21,7 +21,7 @@ func (s *System) Load(ref Ref) (Load, bool) {
 	return Load{Waiting: a.box.Len(), Running: a.running(), Open: a.open()}, true
 }
 
-// Wake has an actor look at its mailbox. It is for a [Mailbox] that holds messages back: one
+// Wake makes an actor look at its mailbox. It is for a [Mailbox] that holds messages back: one
 // whose Peek has shown nothing, and would show something now. Any goroutine may call it; it
 // does nothing for an actor that has stopped.
 func (s *System) Wake(ref Ref) {
@@ -30,14 +30,14 @@ func (s *System) Wake(ref Ref) {
 	}
 }
 
-// Draw is a number from the system's source of randomness, of a sequence of the actor's own.
+// Draw is a random number of the actor's own sequence, from the system's source of randomness.
 // With the same seed ([Config.WithSeed]) it is the same.
 func (c *Context) Draw() uint64 { return c.actor.random().Uint64() }
 
-// Mailbox is the actor's, as [Props.WithMailbox] has made it; nil if that was not used.
+// Mailbox is the mailbox made by [Props.WithMailbox]; nil if that was not used.
 func (c *Context) Mailbox() Mailbox { return c.actor.box.other }
 
-// Unhandled says that the actor has no use for the current message: an event of
+// Unhandled says that the actor does not handle the current message: it causes an event of
 // [EventUnhandled].
 func (c *Context) Unhandled() {
 	if c.env != nil {

@@ -22,7 +22,7 @@ type loggedLetters struct {
 	atEnds endLetters
 }
 
-// endLetters are those of a system that ends.
+// endLetters says what happens to the dead letters of a system that ends.
 type endLetters uint8
 
 const (
@@ -30,17 +30,17 @@ const (
 	endUnlogged
 )
 
-// WithLoggedDeadLetters sets how many dead letters the log of [Config.WithLog] gets: the first so many, and
+// WithLoggedDeadLetters sets how many dead letters the log of [Config.WithLog] gets: the first ones, and
 // then a line that says that there are no more. 0 is none, [AllDeadLetters] is all; the default is
-// DefaultLoggedDeadLetters, since who sends to nobody usually does so again and again. Events and
+// DefaultLoggedDeadLetters, since a sender without a receiver usually goes on sending. Events and
 // counts have all of them.
 func (c Config) WithLoggedDeadLetters(first int) Config { c.letters.first = max(first, 0); return c }
 
-// WithoutLettersOfTheEnd keeps dead letters out of the log that come when the system ends, as
-// many do in any order: what waits in mailboxes, what actors send to those that have stopped.
+// WithoutLettersOfTheEnd keeps dead letters out of the log that are made when the system ends, as
+// many are: messages that wait in mailboxes, messages to actors that have stopped.
 func (c Config) WithoutLettersOfTheEnd() Config { c.letters.atEnds = endUnlogged; return c }
 
-// logFilter is what of the events goes to a log.
+// logFilter selects the events that go to a log.
 func (s *System) logFilter(l *slog.Logger) func(*Event) bool {
 	var letters atomic.Int64
 	most := int64(s.cfg.letters.first)
@@ -54,7 +54,7 @@ func (s *System) logFilter(l *slog.Logger) func(*Event) bool {
 		case most == 0, s.cfg.letters.atEnds == endUnlogged && s.ending.Load():
 			return false
 		}
-		return letters.Load() <= most && letters.Add(1)-1 <= most // one more than are written: for the line that says so
+		return letters.Load() <= most && letters.Add(1)-1 <= most // one more than are written, for the last line
 	}
 }
 

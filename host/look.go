@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// look reads what belongs to an actor's own run: between two runs if it is idle, else as a
-// system message. Nothing waits for it but who asks. read must send no system message.
+// look reads state that belongs to an actor's own run: between two runs if the actor is idle, else as a
+// system message. Only the caller waits for it. read must send no system message.
 type look struct {
 	mu    sync.Mutex
 	read  func()
-	over  atomic.Bool // nobody waits any more, or it was read; set under mu
+	over  atomic.Bool // it was read, or nobody waits any more; set under mu
 	seen  bool
 	ready chan struct{}
 }
@@ -41,7 +41,7 @@ func (l *look) at(*actor) {
 	close(l.ready)
 }
 
-// gone says that it will not be read: the actor has stopped, or too many wait to look at it.
+// gone says that it will not be read: the actor has stopped, or too many looks wait already.
 func (l *look) gone() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *look) wait(ctx context.Context) {
 	}
 }
 
-// done reports whether it was read; if not, it will not be any more.
+// done reports whether it was read; if not, it never will be.
 func (l *look) done() bool {
 	if l == nil {
 		return false

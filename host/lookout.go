@@ -15,10 +15,10 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
-// Watching by a pattern: whoever matches now is watched as if by its ref, and, if that is wanted,
-// whoever is started later.
+// Watching by a pattern: actors that match now are watched as if by ref and, if that is wanted,
+// so are actors that are started later.
 
-// Scope says whom a pattern of [Context.WatchPath] stands for.
+// Scope says which actors a pattern of [Context.WatchPath] covers.
 type Scope uint8
 
 const (
@@ -36,28 +36,28 @@ const (
 	mostLookouts       = 8   // of an actor
 	mostLookoutsOfTree = 64  // of an actor below /user and all below it
 	mostLookoutsOfAll  = 256 // of the system
-	mostBehindStar     = 16  // bytes behind the first '*' of an element: comparing takes their product with the name
+	mostBehindStar     = 16  // bytes after the first '*' of an element: a comparison takes their product with the length of the name
 )
 
-// lookout is a pattern that an actor watches for those that are started later.
+// lookout is the pattern of a watch that also covers actors that are started later.
 type lookout struct {
 	watcher *actor
 	text    string
 	at      []string // the elements of the pattern
 	child   bool     // it was written as "./name"
 
-	missed atomic.Bool // starts were not told one by one
-	told   bool        // that there are more than may be watched; the watcher's own run
+	missed atomic.Bool // some starts were not told one by one
+	told   bool        // it was told that there are more than may be watched; only in the watcher's run
 }
 
-// lookouts are those of a system.
+// lookouts are the lookouts of a system.
 type lookouts struct {
 	n    atomic.Int32
 	mu   sync.Mutex
 	list []*lookout
 }
 
-// add enters one; the error says which bound it would exceed.
+// add enters a lookout; the error says which bound it would exceed.
 func (l *lookouts) add(x *lookout) error {
 	for _, e := range x.at {
 		if behindStar(e) > mostBehindStar {
@@ -85,7 +85,7 @@ func (l *lookouts) add(x *lookout) error {
 	return nil
 }
 
-// drop removes those of an actor with a text, or all if it is empty.
+// drop removes the lookouts of an actor with a text, or all if the text is empty.
 func (l *lookouts) drop(a *actor, text string) {
 	if l.n.Load() == 0 {
 		return
@@ -96,7 +96,7 @@ func (l *lookouts) drop(a *actor, text string) {
 	l.n.Store(int32(len(l.list)))
 }
 
-// of are the texts of an actor's, sorted.
+// of returns the texts of an actor's lookouts, sorted.
 func (l *lookouts) of(a *actor) (texts []string) {
 	if l.n.Load() == 0 {
 		return nil
@@ -112,14 +112,14 @@ func (l *lookouts) of(a *actor) (texts []string) {
 	return texts
 }
 
-// has reports whether one was not dropped.
+// has reports whether a lookout is still there.
 func (l *lookouts) has(x *lookout) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Contains(l.list, x)
 }
 
-// born tells who looks out for a new actor. Any goroutine may call it.
+// born tells the actors that look out for a new actor. Any goroutine may call it.
 func (l *lookouts) born(scr *scratch, a *actor) {
 	l.mu.Lock()
 	var at []*lookout
@@ -134,7 +134,7 @@ func (l *lookouts) born(scr *scratch, a *actor) {
 	}
 }
 
-// behindStar is how much comes behind the first '*' of an element.
+// behindStar is the length of what follows the first '*' of an element.
 func behindStar(element string) int {
 	_, rest, _ := strings.Cut(element, "*")
 	return len(rest)
@@ -181,7 +181,7 @@ func (x *lookout) cost(above []string, name string) (units uint64) {
 // costCompared is what a byte of a name costs for each byte of a pattern that it is compared with.
 const costCompared = 4
 
-// mostBorn is how many starts wait at a watcher one by one; beyond that it looks itself.
+// mostBorn is how many starts wait at a watcher one by one; beyond that it searches the tree itself.
 const mostBorn = 256
 
 // sawBorn watches an actor that was started.
@@ -196,7 +196,7 @@ func (a *actor) sawBorn(scr *scratch, m *sysMsg) {
 	}
 }
 
-// lookAround watches all that a lookout would have been told of.
+// lookAround watches all actors that a lookout would have been told of.
 func (a *actor) lookAround(scr *scratch, x *lookout) {
 	for _, t := range a.visible(scr, place{elements: x.at, child: x.child}) {
 		if t != a {
@@ -205,7 +205,7 @@ func (a *actor) lookAround(scr *scratch, x *lookout) {
 	}
 }
 
-// watchFound watches one that a lookout was told of, if the actor may.
+// watchFound watches an actor that a lookout was told of, if the watcher may.
 func (a *actor) watchFound(scr *scratch, x *lookout, uid abi.Ref, path string, elements []string) {
 	if !x.child && !a.mayWatch(elements) {
 		return
@@ -216,8 +216,8 @@ func (a *actor) watchFound(scr *scratch, x *lookout, uid abi.Ref, path string, e
 	}
 }
 
-// visible is whom a path with patterns stands for, as far as the actor may watch them; for actors in Go
-// that is everybody.
+// visible is the actors that a path with patterns matches, as far as the actor may watch them; actors in Go
+// may watch all.
 func (a *actor) visible(scr *scratch, p place) []*actor {
 	if g, ok := a.behaviour.(*guest); ok {
 		found, _ := a.reachable(p, g.walks(scr))
@@ -235,16 +235,16 @@ func (a *actor) mayWatch(elements []string) bool {
 	return glob.MatchAnyPath(a.caps.send, elements)
 }
 
-// elementsOf are those of a path with scheme and system.
+// elementsOf are the elements of a path with scheme and system.
 func (s *System) elementsOf(path string) []string {
 	return strings.Split(strings.TrimPrefix(path, scheme+s.cfg.name+"/"), "/")
 }
 
-// WatchPath watches all that a path with patterns names, see [System.TellPath]: now, or now and in
-// future, without the actor itself. The end of each is told once. It returns how many are watched by
-// that, and were not before. It fails with ErrUnknown if that is no path, or if nobody is there and
-// only those of now were wanted; with ErrLimit if there are more than may be watched, of which some
-// are then.
+// WatchPath watches all actors that a path with patterns names, see [System.TellPath]: those of now, or also those
+// of the future, except the actor itself. The end of each is told once. It returns how many are newly
+// watched. It fails with ErrUnknown if the path is not valid, or if nobody is there and
+// the scope is Present; with ErrLimit if there are more than may be watched, of which some
+// are watched then.
 func (c *Context) WatchPath(path string, scope Scope) (n int, err error) {
 	p, ok := c.actor.parsePath(path)
 	if !ok || p.uid != 0 && scope != Present {
@@ -277,8 +277,8 @@ func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n in
 	return n, nil
 }
 
-// UnwatchPath takes back the watches of all that a path with patterns matches, however they were
-// made, and that of those in future that was made with the same path.
+// UnwatchPath ends the watches of all actors that a path with patterns matches, however they were
+// made, and the watch of future actors that was made with the same path.
 func (c *Context) UnwatchPath(path string) {
 	if p, ok := c.actor.parsePath(path); ok {
 		c.actor.unwatchPath(c.scr, p, path)
@@ -301,7 +301,7 @@ func (a *actor) unwatchPath(scr *scratch, p place, path string) {
 	}
 }
 
-// watchMany carries out a guest's watch, or its end, whose path has patterns or is for the future.
+// watchMany carries out a watch, or its end, of a guest whose path has patterns or covers future actors.
 func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	path, future := strings.CutPrefix(string(cmd.ToPath), futureSign)
@@ -337,7 +337,7 @@ func isMany(cmd *abi.Command) bool {
 // IdentifyPath asks every actor that a path with patterns names who it is; all are asked, or none.
 // Each answer is that of an ask of its own, see [Context.Identify], with the correlations first,
 // first+1 and so on in the order of their start. It returns how many it has asked. It fails with
-// ErrLimit if that are too many asks, or one of the correlations is in use.
+// ErrLimit if these are too many asks, or if one of the correlations is in use.
 func (c *Context) IdentifyPath(path string, first uint64, timeout time.Duration) (n int, err error) {
 	a := c.actor
 	p, ok := a.parsePath(path)

@@ -5,9 +5,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Whoever wants to hear of turns: who records them, who taps an actor, who samples the flow
-// of messages or the fuel. One word says whether there is anybody; it is all that a turn
-// looks at while there is not.
+// Observers of turns: those that record them, tap an actor, or sample the flow
+// of messages or the fuel. One word says whether there are any; if there are none, it is all that a turn
+// looks at.
 const (
 	lookCommit uint32 = 1 << iota // Config.commit
 	lookTap
@@ -17,7 +17,7 @@ const (
 )
 
 // commitment is what an entry, or the turn of an actor in Go, has taken in and is about
-// to let out. It is valid until the hook returns.
+// to send. It is valid until the hook returns.
 type commitment struct {
 	actor       Ref
 	incarnation uint64
@@ -28,9 +28,9 @@ type commitment struct {
 	effects     []effect // of an actor in Go
 }
 
-// endTurns tells whoever wants to hear of them of n turns of a guest, before any of it takes
-// effect, and returns how many of them count. A failure is that of who records them, or a
-// fault of the turn behind those.
+// endTurns reports n turns of a guest to the observers, before anything of them takes
+// effect, and returns how many of them count. A failure is that of the recorder, or a
+// fault injected into the turn after those.
 func (g *guest) endTurns(scr *scratch, base, n int, now int64) (int, *abi.Failure) {
 	if n == 0 {
 		return 0, nil
@@ -75,7 +75,7 @@ func (a *actor) endTurn(ctx *Context) *abi.Failure {
 	return a.tell(ctx.scr, &c)
 }
 
-// tell tells them; who records comes first, and what is not recorded has not been.
+// tell tells the observers; the recorder comes first, and a turn that it does not record has no effect.
 func (a *actor) tell(scr *scratch, c *commitment) *abi.Failure {
 	if hook := a.sys.cfg.commit; hook != nil {
 		if err := hook(c); err != nil {

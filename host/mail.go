@@ -6,8 +6,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// handleMessages handles a message that is the host's, or lets the behaviour handle up
-// to budget of its own, and returns how many were taken; 0 means that none is waiting.
+// handleMessages handles a message that is for the host, or lets the behaviour handle up
+// to budget messages of its own, and returns how many were taken; 0 means that none is waiting.
 func (a *actor) handleMessages(scr *scratch, budget int) int {
 	e := a.front()
 	if e == nil {
@@ -61,7 +61,7 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 	}
 }
 
-// control handles an envelope that is not for the actor itself.
+// control handles an envelope for the host: a poison pill, a kill, an Identify.
 func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	flags, ordered := e.Flags, e.Value == any(forGood{})
 	if e.Value == any(passivation{}) {
@@ -83,7 +83,7 @@ func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	}
 }
 
-// front is peek for what most messages are, and nil for all others.
+// front is peek for the usual kinds of messages, and nil for all others.
 func (a *actor) front() *mailbox.Envelope {
 	if a.box.other == nil {
 		if e := a.box.usual.Peek(); e != nil && e.Kind == abi.KindMessage {
@@ -93,8 +93,8 @@ func (a *actor) front() *mailbox.Envelope {
 	return nil
 }
 
-// peek is the next message that still counts; those that were taken back meanwhile
-// (unwatched, cancelled, answered too late, by somebody who was not asked) are dropped.
+// peek is the next message that still counts; it drops those that have become invalid meanwhile
+// (unwatched, cancelled, answered too late, or by somebody who was not asked).
 func (a *actor) peek(scr *scratch) *mailbox.Envelope {
 	for {
 		e := a.box.Peek()
@@ -119,12 +119,12 @@ type validity uint8
 
 const (
 	counts      validity = iota
-	over                 // it was taken back
+	over                 // it is no longer valid
 	refused              // an answer that is not accepted
-	countsLater          // it is not known before the system messages are handled
+	countsLater          // only known after the system messages are handled
 )
 
-// stillCounts looks at what is no ordinary message.
+// stillCounts checks every envelope other than an ordinary message.
 func (a *actor) stillCounts(e *mailbox.Envelope) validity {
 	if v, ok := e.Value.(stash.Stashed); ok {
 		if v.Lasting || v.Incarnation == a.incarnation() {
@@ -153,7 +153,7 @@ func (a *actor) stillCounts(e *mailbox.Envelope) validity {
 }
 
 // answerCounts says whether an answer is accepted: it must come from the actor that was
-// asked, or from one that the question was forwarded to. A forward is told in a system message, which was sent
+// asked, or from one that the question was forwarded to. A system message tells of the forward; it was sent
 // before the answer but may not have been handled yet.
 func (a *actor) answerCounts(e *mailbox.Envelope) validity {
 	if e.Correlation == 0 || e.Flags&flagAgain != 0 {
@@ -180,7 +180,7 @@ func (a *actor) whyNoAnswer(e *mailbox.Envelope) DeadReason {
 }
 
 // begins does the book-keeping of a message whose turn begins, before anything that the
-// turn itself asks for.
+// turn itself does.
 func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
 	if a.receive != nil || e.Kind != abi.KindMessage {
 		a.noteBegun(scr, e)
@@ -209,7 +209,7 @@ func (a *actor) noteBegun(scr *scratch, e *mailbox.Envelope) {
 	}
 }
 
-// noteCrash keeps for the crash report what the failing turn was about.
+// noteCrash keeps the message of the failing turn for the crash report.
 func (a *actor) noteCrash(e *mailbox.Envelope) {
 	if a.sys.bus.quiet() {
 		return
@@ -224,7 +224,7 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 	a.crash = m
 }
 
-// unhandled publishes a message that its receiver had no use for.
+// unhandled publishes a message that its receiver did not handle.
 func (a *actor) unhandled(e *mailbox.Envelope) {
 	if a.sys.bus.quiet() {
 		return

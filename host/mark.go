@@ -11,33 +11,33 @@ const (
 	flagKill                           // fail when it is reached
 	flagIdentify                       // answer when it is reached
 	flagNoInfluence                    // does not reset the receive timeout
-	flagSuppressed                     // is no news if it is not delivered
-	flagResent                         // its sender has it, too, and will send it again: never a dead letter
+	flagSuppressed                     // a suppressed dead letter if it is not delivered
+	flagResent                         // its sender keeps it and will resend it: never a dead letter
 	flagTry                            // its sender tries again if the mailbox is full
 	flagAgain                          // its turn has failed before
-	flagDue                            // Due counts: then nobody waits for an answer any more
-	flagPromised                       // only the ask from Go that its sender is waits for an answer
+	flagDue                            // Due is set: from then on nobody waits for an answer
+	flagPromised                       // its sender is an ask from Go, the only one that waits for an answer
 	flagLasting                        // it is handled although nobody waits any more
 	flagIncarnation                    // Due is the incarnation that it is for
 
 	flagControl = flagPoison | flagKill | flagIdentify                     // the host's own, no messages
-	flagMortal  = flagDue | flagPromised | flagIncarnation                 // whether somebody still waits is looked at
-	flagSpecial = flagControl | flagMortal                                 // what is looked at before the turn
-	flagsKept   = flagNoInfluence | flagSuppressed | flagDue | flagLasting // by a copy, and when it goes on to another
+	flagMortal  = flagDue | flagPromised | flagIncarnation                 // it is checked whether somebody still waits
+	flagSpecial = flagControl | flagMortal                                 // what is checked before the turn
+	flagsKept   = flagNoInfluence | flagSuppressed | flagDue | flagLasting // what a copy and a forwarded message keep
 )
 
-// Mark says what is special about a message; see [Marked].
+// Mark is a special property of a message; see [Marked].
 type Mark uint16
 
 // The marks.
 const (
-	// NoInfluence: the message does not begin the receiver's receive timeout anew.
+	// NoInfluence: the message does not restart the receiver's receive timeout.
 	NoInfluence = Mark(flagNoInfluence)
 	// Suppressed: nobody needs to hear if the message is not delivered. It is
 	// neither kept nor counted as a dead letter, and its event is EventSuppressed.
 	Suppressed = Mark(flagSuppressed)
-	// Lasting: a question is handled even if nobody waits for the answer any more. What is
-	// asked to be done, and not only to be known, wants that.
+	// Lasting: a question is handled even if nobody waits for the answer any more. It is for
+	// questions that ask for an action, not only for information.
 	Lasting = Mark(flagLasting)
 )
 
@@ -48,7 +48,7 @@ type Marked struct {
 }
 
 // suppressed reports whether nobody needs to hear that a message was not delivered: its sender has said so by
-// a mark, or by a header. A header, which guests can write, does not hide what they may not do.
+// a mark, or by a header. A header, which guests can write, does not hide that they were denied something.
 func suppressed(e *mailbox.Envelope, reason DeadReason) bool {
 	if e.Flags&flagSuppressed != 0 {
 		return true
@@ -56,7 +56,7 @@ func suppressed(e *mailbox.Envelope, reason DeadReason) bool {
 	return reason != DeadDenied && reason != DeadForged && hasHeader(e.Headers, abi.HeaderSuppressed)
 }
 
-// fill makes v the message of an envelope.
+// fill puts v into an envelope as its message.
 func fill(e *mailbox.Envelope, v any) error {
 	if _, plain := v.(Raw); !plain {
 		var err error
@@ -72,7 +72,7 @@ func fill(e *mailbox.Envelope, v any) error {
 	return nil
 }
 
-// unwrap notes what is said about a message besides its value.
+// unwrap applies the marks, headers and other wrappers of a message and returns its value.
 func unwrap(e *mailbox.Envelope, v any) (any, error) {
 	for range 5 {
 		switch m := v.(type) {
@@ -106,7 +106,7 @@ func unwrap(e *mailbox.Envelope, v any) (any, error) {
 	return v, nil
 }
 
-// envelope is a new one with this message.
+// envelope makes an envelope with this message.
 func envelope(v any) (*mailbox.Envelope, error) {
 	e := mailbox.New()
 	if err := fill(e, v); err != nil {
