@@ -7,7 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Message is what an actor in Go receives, or what has answered an ask. The
+// Message is what an actor in Go receives, or the answer to an ask. The
 // payload is valid until Receive returns; Clone keeps it.
 type Message struct {
 	Kind        abi.Kind
@@ -19,8 +19,8 @@ type Message struct {
 	err error // why an ask was not answered
 }
 
-// Decode reads the payload into a value: what guest-sdk/gen has written methods for reads itself, all else is read
-// as fxamacker/cbor does.
+// Decode reads the payload into a value: types with methods by guest-sdk/gen read themselves, all others are read
+// as by fxamacker/cbor.
 func (m Message) Decode(v any) error {
 	if d, ok := v.(ownDecoder); ok {
 		r := abi.NewReader(m.Payload)
@@ -37,7 +37,7 @@ func (m Message) Clone() Message {
 	return m
 }
 
-// encoder and decoder keep to the subset of CBOR that guests understand.
+// encoder and decoder are limited to the subset of CBOR that guests understand.
 var encoder, decoder = func() (cbor.EncMode, cbor.DecMode) {
 	enc, err := cbor.EncOptions{
 		Sort: cbor.SortCoreDeterministic, ShortestFloat: cbor.ShortestFloatNone,
@@ -57,10 +57,10 @@ var encoder, decoder = func() (cbor.EncMode, cbor.DecMode) {
 }()
 
 // Encode turns a value into a payload: CBOR is taken as it is ([]byte would be a
-// byte string; see [Raw]), what guest-sdk/gen has written methods for writes itself, and everything else is
-// encoded as fxamacker/cbor does.
+// byte string; see [Raw]), types with methods by guest-sdk/gen write themselves, and everything else is
+// encoded as by fxamacker/cbor.
 func Encode(v any) ([]byte, error) {
-	if p, ok := v.(Raw); ok { // inlined: what is CBOR already costs no call
+	if p, ok := v.(Raw); ok { // inlined: values that are CBOR already cost no call
 		return p, nil
 	}
 	return encodeOther(v)
@@ -80,8 +80,8 @@ func encodeOther(v any) ([]byte, error) {
 // Raw is a payload that is CBOR already.
 type Raw []byte
 
-// Err is nil if the message is not what an ask has ended with, or an answer; else why
-// there is none: a *ReplyError if that is what the actor has answered, a *TurnError if
+// Err is nil for an answer, and for a message that does not end an ask; otherwise it says why there is
+// no answer: a *ReplyError if the actor has answered with an error, a *TurnError if
 // its turn has failed, or why the question was not delivered.
 func (m Message) Err() error {
 	if m.err != nil {

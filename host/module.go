@@ -26,7 +26,7 @@ func NewModule(image *runtime.Image) *Module {
 func (m *Module) Image() *runtime.Image { return m.image.Load() }
 
 // Replace gives the module another image, which must have all the types of the present
-// one and inboxes at least as large. Incarnations that have begun go on as they are.
+// one and inboxes at least as large. Incarnations that have begun keep theirs.
 func (m *Module) Replace(image *runtime.Image) error {
 	for {
 		old := m.image.Load()
@@ -45,10 +45,10 @@ func (m *Module) Replace(image *runtime.Image) error {
 	}
 }
 
-// Guest is the recipe of an actor that runs in an instance of an image.
+// Guest makes props of an actor that runs in an instance of an image.
 func Guest(image *runtime.Image, typ string) Props { return GuestOf(NewModule(image), typ) }
 
-// GuestOf is [Guest] of a module, whose image may be replaced under its actors.
+// GuestOf is [Guest] for a module, whose image may be replaced while it has actors.
 func GuestOf(m *Module, typ string) Props {
 	p := Props{module: m, typ: typ, strategy: supervision.Default(), make: func(a *actor) Behaviour { return newGuest(a, m) }}
 	if image := m.Image(); image != nil {

@@ -25,20 +25,20 @@ type Starter interface{ Started(ctx *Context) error }
 // if the actor did not panic, before a restart.
 type Stopper interface{ Stopped(ctx *Context) }
 
-// Supervisor is an actor in Go that decides itself about failures of its children
+// Supervisor is an actor in Go that itself decides about those failures of its children
 // that its strategy answers with [supervision.Ask]. Deciding must be quick, as
-// every turn. 0 leaves it to the default decider.
+// every turn must. 0 leaves the decision to the default decider.
 type Supervisor interface {
 	Decide(ctx *Context, child Ref, f *abi.Failure) supervision.Directive
 }
 
-// Native is the recipe of an actor in Go. The factory makes a fresh one for
+// Native makes props of an actor in Go. The factory makes a fresh one for
 // every incarnation.
 func Native(factory func() Actor) Props {
 	return Props{typ: "native", strategy: supervision.Default()}.native(factory)
 }
 
-// Func makes a function an actor without state.
+// Func is Native for a function, as an actor without state.
 func Func(f func(ctx *Context, m Message) error) Props {
 	return Native(func() Actor { return actorFunc(f) })
 }
@@ -50,7 +50,7 @@ func (f actorFunc) Receive(ctx *Context, m Message) error { return f(ctx, m) }
 // native is the behaviour of an actor in Go.
 type native struct {
 	factory func() Actor
-	now     Actor // nil between incarnations, and after a panic: it is not to be called any more
+	now     Actor // nil between incarnations, and after a panic: it must not be called any more
 }
 
 // Start implements Behaviour.
@@ -78,7 +78,7 @@ func (n *native) Handle(ctx *Context, _ int) *abi.Failure {
 	return nil
 }
 
-// receive is guarded for a message, which is nearly always all that is called.
+// receive is guarded for Receive, which is nearly always what is called.
 func (n *native) receive(ctx *Context, e *mailbox.Envelope) (failure *abi.Failure) {
 	returned := false
 	defer func() {
@@ -98,7 +98,7 @@ func (n *native) receive(ctx *Context, e *mailbox.Envelope) (failure *abi.Failur
 	return n.let(ctx, failure)
 }
 
-// refused is the failure that an error of Receive is, nil if it is none.
+// refused is the failure for an error of Receive, nil if the error is no failure.
 func (n *native) refused(ctx *Context, e *mailbox.Envelope, err error) *abi.Failure {
 	if !errors.Is(err, ErrUnhandled) {
 		return failureOf(ctx.actor, err)
@@ -142,8 +142,8 @@ func (n *native) End(ctx *Context, _ End) {
 	n.now = nil
 }
 
-// guarded makes a call of the actor's. An error or a panic is a failure; what the call
-// was to let out leaves now, or never.
+// guarded calls a method of the actor. An error or a panic is a failure; what the call
+// has sent leaves now, or never.
 func (n *native) guarded(ctx *Context, f func() error) (failure *abi.Failure) {
 	returned := false
 	defer func() {
@@ -169,7 +169,7 @@ func (n *native) left(ctx *Context, r any) (failure *abi.Failure) {
 	return n.let(ctx, failure)
 }
 
-// let lets out what a call has left, unless it has failed or is not recorded.
+// let sends what a call has left to send, unless the call has failed or is not recorded.
 func (n *native) let(ctx *Context, failure *abi.Failure) *abi.Failure {
 	a := ctx.actor
 	if a.sys.looks.Load() != 0 && failure == nil {
@@ -181,7 +181,7 @@ func (n *native) let(ctx *Context, failure *abi.Failure) *abi.Failure {
 	return failure
 }
 
-// failureOf is the failure that an error is.
+// failureOf is the failure for an error.
 func failureOf(a *actor, err error) *abi.Failure {
 	var known *abi.Failure
 	if errors.As(err, &known) {

@@ -8,8 +8,8 @@ import (
 )
 
 // turnClock tells turns the time in nanoseconds since 1970. On the machine's
-// clock it reads the monotonic clock and adds, which takes half as long as
-// time.Now, and looks at the wall clock once a second.
+// clock it adds the monotonic clock to an anchor, which takes half as long as
+// time.Now, and reads the wall clock once a second.
 type turnClock struct {
 	clock  clock.Clock
 	anchor atomic.Pointer[anchor] // nil: another clock
@@ -69,7 +69,7 @@ func (t *turnClock) now() int64 {
 	return a.unix + int64(passed)
 }
 
-// of is a time of the machine's clock by the turns' one, which shows now.
+// of converts a time of the machine's clock to the turns' clock, which shows now.
 func (t *turnClock) of(at time.Time, now int64) int64 {
 	if a := t.anchor.Load(); a != nil {
 		return a.unix + int64(at.Sub(a.at))

@@ -7,11 +7,11 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 )
 
-// restartedByHand is the cause of the incarnation that Restart begins, unless the one before
-// it has failed.
+// restartedByHand is the cause of the incarnation that Restart begins, unless the previous one
+// has failed.
 var restartedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "restarted by an operator"}
 
-// Restart has an actor's supervisor begin another incarnation of it, at once, of it alone, and
+// Restart makes an actor's supervisor begin another incarnation of it, at once, of it alone, and
 // with its children stopped or kept as the strategy says. It counts in no window and for no
 // backoff, as OTP's restart_child does not. A delay under way is over; an actor that waits for
 // a decision gets this one; one that is about to stop, or to be restarted in order with its
@@ -31,7 +31,7 @@ func (s *System) Restart(ref Ref) error {
 	return nil
 }
 
-// Crash has an actor fail when its present turn has ended, so that it can be seen what its
+// Crash makes an actor fail when its present turn has ended, to show what its
 // supervisor does: the failure is decided about, counted and delayed as any other. No message
 // is lost by it. It has an effect on an actor that runs (or sleeps, is paused, or waits for
 // an instance) and none on one that has failed already or waits for its restart. kind 0 is a

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// outsiders are those that have a ref and are no actors: asks from Go, inboxes, reply
-// handles, and whoever waits for an actor's end.
+// outsiders are the receivers that have a ref and are no actors: asks from Go, inboxes, reply
+// handles, and those that wait for an actor's end.
 type outsiders struct {
 	key      abi.RefKey
 	count    atomic.Uint64
@@ -32,16 +32,16 @@ type outsideShard struct {
 }
 
 // outsider is one of them. Its methods are called under the lock of its shard, so they
-// must be short and must not come back.
+// must be short and must not call back.
 type outsider interface {
 	// take takes an envelope, or says why not; over: the outsider is done with. leave
-	// has the host's own answers accepted.
+	// allows answers of the host itself.
 	take(s *System, e *mailbox.Envelope) (reason DeadReason, err error, over bool)
 	// fail says that there will be no answer to an ask that was sent to target.
 	fail(correlation uint64, target abi.Ref, err error) (over bool)
 	// delegate lets to answer what from was asked.
 	delegate(correlation uint64, from, to abi.Ref)
-	// ended says that an actor has ended, or (0) what a reply handle is for.
+	// ended says that an actor has ended, or (0) that the ask of a reply handle is over.
 	ended(of abi.Ref, reason string) (over bool)
 	// expire says what time it is.
 	expire(now int64) (over bool)
@@ -57,7 +57,7 @@ func (o *outsiders) shard(uid abi.Ref) *outsideShard { return &o.shards[uint64(u
 // newRef is a ref for an outsider.
 func (o *outsiders) newRef() abi.Ref { return abi.ChildRef(o.key, 0, o.count.Add(1)) }
 
-// put enters an outsider.
+// put adds an outsider.
 func (o *outsiders) put(uid abi.Ref, x outsider) {
 	sh := o.shard(uid)
 	sh.mu.Lock()
@@ -68,7 +68,7 @@ func (o *outsiders) put(uid abi.Ref, x outsider) {
 	sh.open[uid] = x
 }
 
-// remove takes an outsider out; false if it had gone.
+// remove removes an outsider; false if it had gone.
 func (o *outsiders) remove(uid abi.Ref) bool {
 	sh := o.shard(uid)
 	sh.mu.Lock()
@@ -82,14 +82,14 @@ func (o *outsiders) remove(uid abi.Ref) bool {
 	return true
 }
 
-// tell tells the handles of an outsider that has gone.
+// tell tells the handles of an outsider that was removed.
 func (o *outsiders) tell(x outsider) {
 	for _, w := range x.left() {
 		o.abandoned(w)
 	}
 }
 
-// with calls f for an outsider under its lock, and takes it out if f says that it is
+// with calls f for an outsider under its lock, and removes it if f says that it is
 // over; false if there is none.
 func (o *outsiders) with(uid abi.Ref, f func(outsider) (over bool)) bool {
 	if uid == 0 {
@@ -130,7 +130,7 @@ func (o *outsiders) delegate(uid abi.Ref, correlation uint64, from, to abi.Ref) 
 	o.with(uid, func(x outsider) bool { x.delegate(correlation, from, to); return false })
 }
 
-// end tells who waits for an actor's end of it.
+// end tells an outsider of the end of an actor that it waits for.
 func (o *outsiders) end(watcher, uid abi.Ref, reason string) {
 	o.with(watcher, func(x outsider) bool { return x.ended(uid, reason) })
 }
@@ -140,7 +140,7 @@ func (o *outsiders) abandoned(handle abi.Ref) {
 	o.with(handle, func(x outsider) bool { return x.ended(0, "") })
 }
 
-// observe has a reply handle told when the ask of an outsider is over; false if it is.
+// observe registers a reply handle to be told when the ask of an outsider is over; false if it is over already.
 func (o *outsiders) observe(uid abi.Ref, correlation uint64, handle abi.Ref) bool {
 	ok := false
 	o.with(uid, func(x outsider) bool {
@@ -169,13 +169,13 @@ func (s *System) message(e *mailbox.Envelope) Message {
 
 // sweeper ends asks without a deadline of their own, so that none waits for ever.
 type sweeper struct {
-	armed atomic.Bool // asks that are entered now will be looked at, or the system ends
+	armed atomic.Bool // a sweep that sees asks entered now is due, or the system ends
 	mu    sync.Mutex
 	timer clock.Timer
 	ended bool
 }
 
-// arm has the asks looked at later, if nobody does so already. It is called when an ask
+// arm schedules a sweep of the asks, if none is scheduled. It is called when an ask
 // was entered.
 func (o *outsiders) arm(s *System) {
 	w := &o.sweep
@@ -248,5 +248,5 @@ func (o *outsiders) close() {
 	}
 }
 
-// DefaultAskTimeout is how long an ask waits whose context has no deadline.
+// DefaultAskTimeout is how long an ask waits if its context has no deadline.
 const DefaultAskTimeout = time.Minute

@@ -1,16 +1,16 @@
 package host
 
-// Pause holds back the messages of an actor, of subtree all below it, too, until Unpause. The
-// turn that runs ends first. What comes meanwhile waits in the mailbox, up to its bound, and
+// Pause holds back the messages of an actor until Unpause; with subtree also those of all actors below it. The
+// running turn ends first. What comes meanwhile waits in the mailbox, up to its bound, and
 // so do timers, answers and the ends of watched actors. System messages go on: a paused actor
 // can be stopped, it fails and decides about its children, and it is restarted, with its start
 // and end turns; a restart leaves it paused. A child that is spawned below a paused subtree is
-// paused, too. Pausing an actor twice is as once. It fails with ErrUnknown.
+// paused, too. Pausing an actor twice is the same as once. It fails with ErrUnknown.
 func (s *System) Pause(ref Ref, subtree bool) error {
 	return s.order(ref, sysMsg{kind: sysPause, below: subtree})
 }
 
-// Unpause lets an actor, of subtree all below it, too, go on: whoever has paused it.
+// Unpause lets an actor go on, with subtree also all below it, whoever has paused it.
 func (s *System) Unpause(ref Ref, subtree bool) error {
 	return s.order(ref, sysMsg{kind: sysUnpause, below: subtree})
 }
@@ -51,7 +51,7 @@ func (a *actor) setPaused(scr *scratch, on, below bool) {
 	}
 }
 
-// inheritPause begins as the child of a paused subtree.
+// inheritPause pauses a new child of a paused subtree.
 func (a *actor) inheritPause(parent *actor) {
 	if parent.holds.has(holdBelow) {
 		a.holds.add(holdPaused | holdBelow)

@@ -13,7 +13,7 @@ import (
 )
 
 // ToJSON turns a payload into JSON. Byte strings become base64, keys that are
-// not texts are written as such, and what JSON has no numbers for (NaN and the
+// not texts are written as texts, and what JSON has no numbers for (NaN and the
 // infinities) becomes a text. Control characters are escaped.
 func ToJSON(payload []byte) ([]byte, error) {
 	if len(payload) == 0 {

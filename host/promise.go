@@ -10,7 +10,7 @@ import (
 type promise struct {
 	asked     asks.Answerers
 	patience  patience
-	turns     uint64 // of who was asked, until then
+	turns     uint64 // of the actor that was asked, until then
 	observers []abi.Ref
 	answer    Message // if answered
 	answered  bool
@@ -22,8 +22,8 @@ type promise struct {
 	part  int
 }
 
-// promise is one of System.Ask, which nobody keeps: who has taken it out of the outsiders touches it last
-// when it wakes the caller. Each system has its own: a channel belongs to the bubble of
+// promise is a promise for System.Ask, reused afterwards: whoever has removed it from the outsiders touches it last
+// when it wakes the caller. Each system has its own pool: a channel belongs to the bubble of
 // testing/synctest that it was made in.
 func (o *outsiders) promise(until patience) *promise {
 	p, _ := o.promises.Get().(*promise)
@@ -34,13 +34,13 @@ func (o *outsiders) promise(until patience) *promise {
 	return p
 }
 
-// free gives back a promise that has been taken out, and whose wake-up has come if it was answered.
+// free gives back a promise that has been removed, and whose wake-up has come if it was answered.
 func (o *outsiders) free(p *promise) {
 	*p = promise{waked: p.waked}
 	o.promises.Put(p)
 }
 
-// put ends it.
+// put ends it with a message.
 func (p *promise) put(m Message) { p.answer, p.answered = m, true }
 
 // refuse ends it without an answer.

@@ -78,10 +78,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Capabilities are what a guest may do besides answering and talking to those
-// whose refs it has; the zero value is nothing.
+// Capabilities are what a guest may do besides answering, and sending to actors
+// whose refs it has; the zero value allows nothing.
 type Capabilities struct {
-	// Send lists the paths that it may send to, watch or ask by path: globs an
+	// Send lists the paths that it may send to, watch or ask by path: globs for each
 	// element ("*" any run of characters, "?" one), "**" at the end for everything
 	// below. Its own children ("./name") need no capability.
 	Send []string
@@ -98,18 +98,18 @@ type Child struct {
 	Props Props
 }
 
-// Props are the recipe of an actor. They are immutable, every With method
+// Props describe how to make an actor. They are immutable, every With method
 // returns a changed copy, and may be used any number of times.
 type Props struct {
 	make     func(*actor) Behaviour
 	factory  func() Actor // of an actor in Go
-	wrong    error        // that a With method was given what does not go with the others
+	wrong    error        // a With method does not go with the others
 	module   *Module      // of a guest
 	largest  int          // message, in bytes with overhead; 0: any
 	typ      string
 	mailbox  func(MailboxLimits) Mailbox
 	dispatch *Dispatcher // nil: the default
-	state    []byte      // that the first incarnation of a guest begins with; nil: its start
+	state    []byte      // in which the first incarnation of a guest begins; nil: it is started
 	args     any
 	limits   Limits
 	caps     Capabilities
@@ -122,7 +122,7 @@ type Props struct {
 	significant bool
 	crashed     CrashedMessage
 	keeps       bool  // see WithKeeping
-	optionBytes int32 // that the options of a guest's spawn take
+	optionBytes int32 // taken by the options of a guest's spawn
 }
 
 // WithArgs sets what the actor gets at its start: any value that CBOR can hold.
@@ -154,18 +154,18 @@ func (p *Props) capabilities() *capabilities {
 // WithSupervision sets how the actor treats its children.
 func (p Props) WithSupervision(s supervision.Strategy) Props { p.strategy = s; return p }
 
-// WithLifetime sets which ends of the actor its supervisor answers with a restart.
+// WithLifetime sets after which kinds of end the actor's supervisor restarts it.
 func (p Props) WithLifetime(l supervision.Lifetime) Props { p.life = l; return p }
 
 // WithSignificant makes the actor's end count for its supervisor's
 // [supervision.Shutdown].
 func (p Props) WithSignificant(on bool) Props { p.significant = on; return p }
 
-// WithMailbox gives the actor another mailbox than the bounded queue that is usual; make
-// is called once for each actor, with the limits that hold for it.
+// WithMailbox gives the actor another mailbox than the usual bounded queue; make
+// is called once for each actor, with its limits.
 func (p Props) WithMailbox(make func(MailboxLimits) Mailbox) Props { p.mailbox = make; return p }
 
-// WithCrashedMessage sets what becomes of a message whose turn fails.
+// WithCrashedMessage sets what happens to a message whose turn fails.
 func (p Props) WithCrashedMessage(m CrashedMessage) Props { p.crashed = m; return p }
 
 // WithChildren makes the host start actors below this one, in this order, after
@@ -220,8 +220,8 @@ func (p Props) check() error {
 	return nil
 }
 
-// forChildren is what the limits are for children that a guest spawns itself: those of its
-// tree hold for all of them together already.
+// forChildren is the limits for children that a guest spawns itself, without those of its
+// tree, which already bound all of them together.
 func (l Limits) forChildren() Limits {
 	l.Tree = TreeLimits{}
 	return l

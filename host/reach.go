@@ -7,18 +7,18 @@ import (
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Whom a guest's pattern stands for: those that match it and that the guest may send to. Of all others
-// nothing may show, neither in what the guest is told nor in what it pays. So what a search costs in
+// The actors that a guest's pattern selects: those that match it and that the guest may send to. Nothing may
+// reveal any other, neither what the guest is told nor what it pays. So what a search costs in
 // fuel depends on the pattern, the capabilities, and the actors that these reach. Where a capability
-// names an element the search looks there and nowhere else; where it has a pattern the search passes actors
-// that it may not tell of, and what that costs is a fixed price and the guest's time, see passes.
+// names an element the search looks only there; where it has a pattern the search passes actors
+// that it must not reveal, and the cost of that is a fixed price and the guest's time, see passes.
 
-// toll is what a search gives to whoever pays for it. Each of the two may be nil, and ends the search with a
+// toll is how a search charges whoever pays for it. Each of the two may be nil, and ends the search with a
 // failure.
 type toll struct {
-	// visit is told before actors are visited how many they are and which pattern they are compared with.
+	// visit is told, before actors are visited, how many they are and which pattern they are compared with.
 	visit func(visits int, pattern string) *abi.Failure
-	// pass is told how many actors were passed that the searcher may not know of.
+	// pass is told how many actors were passed that the searcher must not know of.
 	pass func(visits int) *abi.Failure
 }
 
@@ -38,13 +38,13 @@ func (t toll) passed(n int) *abi.Failure {
 
 // reached is a place that a search has come to.
 type reached struct {
-	a    *actor      // nil if nobody is there
-	caps []glob.Path // that reach as far, and overlap with the selection
-	// named: by the names in capabilities alone, whoever is there.
+	a    *actor      // nil if no actor is there
+	caps []glob.Path // those that reach this far, and overlap with the selection
+	// named: reached only by names in capabilities, whether or not an actor is there.
 	named bool
 }
 
-// reachable is [System.search] among those that an actor may send to.
+// reachable is [System.search] limited to actors that an actor may send to.
 func (a *actor) reachable(p place, t toll) (found []*actor, f *abi.Failure) {
 	if p.child { // its own: nothing is hidden
 		found, f = a.sys.search(p.elements, t.visit)
@@ -125,7 +125,7 @@ func (r reached) below(to []reached, i int, pattern string, t toll) ([]reached, 
 	return to, nil
 }
 
-// mostPassed is how many actors a search passes before it says so.
+// mostPassed is how many actors a search passes before it reports them to toll.pass.
 const mostPassed = 64
 
 // children is below for capabilities with patterns.
@@ -141,7 +141,7 @@ func (r reached) children(to []reached, i int, pattern string, t toll) ([]reache
 	each, passed := 1+len(r.caps), 0
 	for _, k := range r.a.kids() {
 		caps := within(r.caps, i, k.Name())
-		if reaches(caps, i) { // also one that the pattern does not match: the searcher may know of it
+		if reaches(caps, i) { // even if the pattern does not match: the searcher may know of this actor
 			if f := t.visited(each, pattern); f != nil {
 				return to, f
 			}
@@ -158,13 +158,13 @@ func (r reached) children(to []reached, i int, pattern string, t toll) ([]reache
 	return to, t.passed(passed)
 }
 
-// passes reports whether a search may pass actors that the searcher may not know of. It depends on the
-// selection and the capabilities alone.
+// passes reports whether a search may pass actors that the searcher must not know of. It depends only on the
+// selection and the capabilities.
 func passes(elements []string, allowed []glob.Path) bool {
 	allowed = overlapping(allowed, elements)
 	for i, e := range elements {
 		if i == 0 || !glob.HasMeta(e) {
-			continue // nobody is passed on the way to a name
+			continue // a lookup by name passes no actors
 		}
 		for _, c := range allowed {
 			if p, ok := c.At(i); ok && glob.HasMeta(p) && !(p == "*" && c.EndsAt(i+1)) {
@@ -175,7 +175,7 @@ func passes(elements []string, allowed []glob.Path) bool {
 	return false
 }
 
-// overlapping are the capabilities that may reach one of a selection.
+// overlapping are the capabilities that may reach an actor of a selection.
 func overlapping(caps []glob.Path, elements []string) (out []glob.Path) {
 	for _, c := range caps {
 		if c.Overlap(elements) {
@@ -196,7 +196,7 @@ func reaches(caps []glob.Path, i int) bool {
 	return false
 }
 
-// within are the capabilities that reach a path whose i-th element has a name, if they reach the
+// within are the capabilities that reach a path whose i-th element is name, given that they reach the
 // elements before it.
 func within(caps []glob.Path, i int, name string) (out []glob.Path) {
 	for j, c := range caps {
@@ -211,7 +211,7 @@ func within(caps []glob.Path, i int, name string) (out []glob.Path) {
 }
 
 // namesAt are the names that capabilities have for the i-th element, each once; all: one of them has a
-// pattern.
+// pattern there.
 func namesAt(caps []glob.Path, i int) (names []string, all bool) {
 	for _, c := range caps {
 		switch p, ok := c.At(i); {

@@ -8,16 +8,16 @@ import (
 	"github.com/wasmactors/wasmactors/internal/redact"
 )
 
-// Secrets that actors are given must not come out where the host shows what actors do:
+// Secrets that actors are given must not appear where the host shows what actors do:
 // events (and so logs, crash reports and whatever is made of events), dead letters, taps, traces,
-// what an actor has failed with last. All of these hide them; messages themselves, and what
-// guests hold in their memory, stay as they are. Without secrets it costs a look at a
-// pointer, and never on the way of a message.
+// the last failure of an actor. All of these hide them; messages themselves, and what
+// guests hold in their memory, stay as they are. Without secrets this costs one look at a
+// pointer, and never on the path of a message.
 
-// Redact has the system hide secrets, of [redact.MinSecret] bytes or more, from now on. They
-// cannot be taken back: what was shown before they were known stays as it was. What is
-// found, and what is not, says docs/services/config.md. It fails, and hides none of them, if one is too
-// short or they are too many. Any goroutine may call it.
+// Redact makes the system hide secrets, of [redact.MinSecret] bytes or more, from now on. It
+// cannot be undone, and what was shown before stays as it was. docs/services/config.md says what is
+// found, and what is not. It fails, and hides none of them, if one is too
+// short or there are too many. Any goroutine may call it.
 func (s *System) Redact(secrets ...[]byte) error {
 	s.redacting.Lock()
 	defer s.redacting.Unlock()
@@ -28,15 +28,15 @@ func (s *System) Redact(secrets ...[]byte) error {
 	return err
 }
 
-// Redacted is b without the secrets that [System.Redact] was given: b itself if there are none in
-// it, else a copy of the same length. It is for whoever shows what the system does not: answers,
+// Redacted is b without the secrets that [System.Redact] was given: b itself if it contains none,
+// else a copy of the same length. It is for code that shows what the system does not: answers,
 // for example.
 func (s *System) Redacted(b []byte) []byte { return s.bus.secrets.Load().Mask(b) }
 
 // RedactedText is Redacted for a text.
 func (s *System) RedactedText(t string) string { return s.bus.secrets.Load().MaskCutText(t) }
 
-// excerpt is what a report has of a payload.
+// excerpt is the part of a payload that a report has.
 func (s *System) excerpt(payload []byte) []byte {
 	cut := s.bus.secrets.Load().Cut(payload, min(len(payload), MaxDeadPayload))
 	return append([]byte(nil), cut...)
@@ -99,8 +99,8 @@ func (s *System) redactedLetter(l DeadLetter) DeadLetter {
 	return l
 }
 
-// tells reports whether a name that a guest gives an actor has a secret in it: names are
-// what actors are found by, and shown everywhere as they are.
+// tells reports whether a name that a guest gives an actor contains a secret: names are
+// how actors are found, and are shown everywhere as they are.
 func (s *System) tells(name []byte) bool {
 	set := s.bus.secrets.Load()
 	return set != nil && set.Finds(string(name))
@@ -117,7 +117,7 @@ func (s *System) letter(reason DeadReason, to abi.Ref, path string, e *mailbox.E
 // errTellingName is why an actor is not spawned.
 var errTellingName = errors.New("host: the name has a secret in it, and names are shown")
 
-// redactedError is an error as others see it: what it says is hidden, what it is stays.
+// redactedError is an error as others see it: its text is redacted, errors.Is still works.
 func (s *System) redactedError(err error) error {
 	if err == nil {
 		return nil
@@ -140,5 +140,5 @@ type maskedError struct {
 
 func (e *maskedError) Error() string { return e.text }
 
-// Is implements errors.Is, and nothing gets at the error itself.
+// Is implements errors.Is. Nothing gets at the error itself.
 func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// deadLetters counts all and keeps the last ones.
+// deadLetters counts all dead letters and keeps the last ones.
 type deadLetters struct {
 	mu    sync.Mutex
 	by    [len(deadNames)]uint64 // total by reason
@@ -19,7 +19,7 @@ type deadLetters struct {
 	size  int
 	most  int64 // bytes of what is kept beyond excerpts
 	bytes int64
-	shed  uint64 // the next letter to give its bytes back
+	shed  uint64 // the next letter to lose its bytes
 }
 
 // keptLetter is a dead letter with what it takes to deliver it again.
@@ -30,12 +30,12 @@ type keptLetter struct {
 	senderPath  string
 	attached    *mailbox.Attached
 	headers     []byte
-	whole       []byte // nil: the excerpt is
+	whole       []byte // nil: the excerpt is the whole payload
 	taken       bool   // it was delivered again
 	order       bool   // it is something else that an actor wanted, and no message
 }
 
-// extra is what the letter takes of the bound on bytes.
+// extra is how much of the bound on bytes the letter takes.
 func (k *keptLetter) extra() int64 { return int64(len(k.whole) + len(k.headers)) }
 
 func (d *deadLetters) init(size int, most int64) { d.size, d.most, d.shed = size, most, 1 }
@@ -61,7 +61,7 @@ func (d *deadLetters) add(l *DeadLetter, e *mailbox.Envelope) {
 	*at = keptLetter{order: e.Flags&flagControl != 0}
 	d.shed = max(d.shed, d.first())
 	payload, extra := shown(e), int64(len(e.Headers))
-	more := !bytes.Equal(payload, l.Payload) // it was cut, or has secrets
+	more := !bytes.Equal(payload, l.Payload) // it was cut or redacted
 	if more {
 		extra += int64(len(payload))
 	}
@@ -85,7 +85,7 @@ func (d *deadLetters) first() uint64 { return d.total - uint64(len(d.ring)) + 1 
 // at is where the letter of a number is.
 func (d *deadLetters) at(id uint64) *keptLetter { return &d.ring[(id-1)%uint64(d.size)] }
 
-// makeRoom has the oldest letters give their bytes back until there is room for more.
+// makeRoom drops the bytes of the oldest letters until there is room for more.
 func (d *deadLetters) makeRoom(more int64, before uint64) {
 	for ; d.bytes+more > d.most && d.shed < before; d.shed++ {
 		k := d.at(d.shed)
@@ -97,14 +97,14 @@ func (d *deadLetters) makeRoom(more int64, before uint64) {
 	}
 }
 
-// count is how many there were in all.
+// count is the number of dead letters in all.
 func (d *deadLetters) count() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.total
 }
 
-// reasons is count by the names of the reasons.
+// reasons is the number of dead letters by the names of their reasons.
 func (d *deadLetters) reasons() map[string]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,7 +115,7 @@ func (d *deadLetters) reasons() map[string]uint64 {
 	return out
 }
 
-// snapshot is those that are kept, oldest first, and how many there were in all.
+// snapshot is the kept letters, oldest first, and the number of letters in all.
 func (d *deadLetters) snapshot() ([]DeadLetter, uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +143,7 @@ func (d *deadLetters) get(id uint64) (*keptLetter, error) {
 	return k, nil
 }
 
-// take is a copy of a letter as an envelope; nobody else gets it until it is given back.
+// take makes an envelope of a copy of a letter; nobody else gets the letter until it is given back.
 func (d *deadLetters) take(id uint64) (*keptLetter, *mailbox.Envelope, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -170,7 +170,7 @@ func (d *deadLetters) take(id uint64) (*keptLetter, *mailbox.Envelope, error) {
 	return &keptLetter{DeadLetter: k.DeadLetter}, e, nil
 }
 
-// giveBack takes take back.
+// giveBack undoes take.
 func (d *deadLetters) giveBack(id uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -237,7 +237,7 @@ func (s *System) Redeliver(id uint64) (Ref, error) {
 	return Ref{}, err
 }
 
-// heir is who gets what is sent to the path that a letter was for; see findDoor.
+// heir is the actor that now gets messages to the path that a letter was for; see findDoor.
 func (s *System) heir(l *keptLetter) (to *actor, name string) {
 	at, ok := s.parsePath(l.Path)
 	if !ok {
@@ -253,7 +253,7 @@ func nobodyFor(l *keptLetter) error {
 	return fmt.Errorf("%w: %s has stopped, and nobody is at its path", ErrUnknown, l.To())
 }
 
-// CanRedeliver says why Redeliver would fail, nil if it would not as far as is known. It
+// CanRedeliver says why Redeliver would fail, nil if no reason is known. It
 // changes nothing.
 func (s *System) CanRedeliver(id uint64) error {
 	l, e, err := s.dead.take(id)

@@ -32,7 +32,7 @@ func (r Ref) Path() string {
 	return r.path
 }
 
-// Compare is the order of two refs of a system: by their paths, and of one path by their
+// Compare orders two refs of a system: by their paths, and for the same path by their
 // numbers.
 func (r Ref) Compare(other Ref) int {
 	return cmp.Or(strings.Compare(r.path, other.path), cmp.Compare(r.uid, other.uid))
@@ -52,7 +52,7 @@ func (r Ref) String() string {
 
 const scheme = "wasm://"
 
-// tempPath is the path of those that have a ref and are no actors.
+// tempPath is the path of receivers that are no actors.
 func (s *System) tempPath() string { return s.temp }
 
 // isTempPath reports whether a path is tempPath of any system.
@@ -61,7 +61,7 @@ func isTempPath(path string) bool {
 	return ok && strings.Count(name, "/") == strings.Count(scheme, "/")
 }
 
-// refOf is the full ref of a living actor, or one without a name.
+// refOf is the full ref of a living actor; the path of any other is tempPath.
 func (s *System) refOf(uid abi.Ref) Ref {
 	if uid == 0 {
 		return Ref{}
@@ -72,7 +72,7 @@ func (s *System) refOf(uid abi.Ref) Ref {
 	return Ref{uid, s.temp}
 }
 
-// sender is who has sent an envelope, also if it has stopped since.
+// sender is the sender of an envelope, even if it has stopped since.
 func (s *System) sender(e *mailbox.Envelope) Ref {
 	if e.SenderPath != "" {
 		return Ref{e.Sender, e.SenderPath}
@@ -80,8 +80,8 @@ func (s *System) sender(e *mailbox.Envelope) Ref {
 	return s.refOf(e.Sender)
 }
 
-// splitRef takes the text form of a ref, or a path, apart: elements are those
-// behind the system's name, uid is 0 if none is given.
+// splitRef splits the text form of a ref, or a path: elements are those
+// after the system's name, uid is 0 if none is given.
 func splitRef(system, text string) (elements []string, uid abi.Ref, ok bool) {
 	if rest, found := strings.CutPrefix(text, scheme); found {
 		name, path, found := strings.Cut(rest, "/")

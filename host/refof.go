@@ -7,9 +7,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// RefOf is the ref that a guest has sent as a number in a payload: that of an actor, living or
-// not, or of anybody else. The error is ErrNobody for 0. It says nothing about whether there is
-// such an actor; what is sent to one that is not fails as always.
+// RefOf is the ref for a number that a guest has sent in a payload: of an actor, living or
+// not, or of another receiver. The error is ErrNobody for 0. It says nothing about whether there is
+// such an actor; sending to one that is not there fails as always.
 func (s *System) RefOf(uid abi.Ref) (Ref, error) {
 	if uid == 0 {
 		return Ref{}, ErrNobody
@@ -18,23 +18,23 @@ func (s *System) RefOf(uid abi.Ref) (Ref, error) {
 }
 
 // RefOf is a ref of an actor that takes messages of the type T: a struct or a pointer to one, or an interface that
-// several types have. The zero value is nobody. Refs compare with ==.
+// several types implement. The zero value is nobody. Refs compare with ==.
 type RefOf[T any] struct{ ref Ref }
 
-// To trusts that an actor takes messages of the type T.
+// To makes a typed ref. It trusts that the actor takes messages of the type T.
 func To[T any](ref Ref) RefOf[T] { return RefOf[T]{ref} }
 
-// Ref is the actor, for everything that goes without a type.
+// Ref is the plain ref, for everything that needs no type.
 func (r RefOf[T]) Ref() Ref { return r.ref }
 
 // Tell is [System.Tell] for messages of the right type. They carry it in the header if they have one, see [Typed].
 func (r RefOf[T]) Tell(s *System, v T) error { return s.Tell(r.ref, Typed(v)) }
 
-// TellFrom is [Context.Tell] likewise.
+// TellFrom is [Context.Tell] for messages of the right type.
 func (r RefOf[T]) TellFrom(ctx *Context, v T) error { return ctx.Tell(r.ref, Typed(v)) }
 
 // Question is a message that is answered with an R, which is a pointer: //wasmactors:message answer=... above a
-// struct has the method written.
+// struct generates the method.
 type Question[R any] interface {
 	Answer() R // makes room for one
 }

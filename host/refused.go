@@ -9,19 +9,19 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
-// Refusal is something that an actor has asked the host for and did not get. Messages
-// that are refused are dead letters instead.
+// Refusal is something that an actor has asked the host for and did not get. Refused
+// messages are dead letters instead.
 type Refusal struct {
 	What   string // spawn, memory: growth of a guest's, instance: one for an actor that sleeps, start: one for an incarnation, or the name of a service
-	Type   string // spawn: of the actor that was to be
+	Type   string // spawn: of the actor to be spawned
 	Name   string // spawn: its name
 	Reason string // why
 	Denied bool   // a capability is missing
 	Limit  bool   // a bound is reached
-	Key    string // of the manifest, that raises that bound
+	Key    string // the manifest's key for that bound
 }
 
-// spawnRefused tells whoever watches; the actor itself gets a message.
+// spawnRefused publishes an event; the actor itself gets a message.
 func (g *guest) spawnRefused(cmd *abi.Command, err error) {
 	a := g.actor
 	if a.sys.bus.quiet() {
@@ -36,9 +36,9 @@ func (g *guest) spawnRefused(cmd *abi.Command, err error) {
 	a.sys.bus.publish(e)
 }
 
-// Refused tells whoever watches that a service has refused an actor something: an event of
-// [EventRefused] about the actor. It does nothing if the actor has gone. Each call is an
-// event, so a service bounds how often a guest can make it call. Any goroutine may call it.
+// Refused publishes that a service has refused an actor something: an event of
+// [EventRefused] about the actor. It does nothing if the actor has ended. Each call is an
+// event, so a service must bound how often a guest can cause one. Any goroutine may call it.
 func (s *System) Refused(ref Ref, r Refusal) {
 	a := s.table.Get(ref.uid)
 	if a == nil || s.bus.quiet() {
@@ -49,7 +49,7 @@ func (s *System) Refused(ref Ref, r Refusal) {
 	s.bus.publish(e)
 }
 
-// memoryRefused tells whoever watches that there is no room for what an actor needs.
+// memoryRefused publishes that there is no room for what an actor needs.
 func (g *guest) memoryRefused(what string, err error) {
 	a := g.actor
 	if a.sys.bus.quiet() {
@@ -60,7 +60,7 @@ func (g *guest) memoryRefused(what string, err error) {
 	a.sys.bus.publish(e)
 }
 
-// keyOf is the key that raises the bound that an error is about.
+// keyOf is the manifest's key for the bound that an error is about.
 func keyOf(err error, otherwise string) string {
 	var bound *account.Error
 	var full *fullError

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/family"
 )
 
-// A renewal is a restart that somebody outside wants, because the code of an actor or its
-// recipe has changed. What waits for the actor, and who knows it, notices nothing but the
+// A renewal is a restart that is asked for from outside, because the code of an actor or its
+// props have changed. Messages that wait for the actor, and actors that know it, notice nothing but the
 // new behaviour.
 
 // renewal is what a restart changes of an actor.
@@ -20,18 +20,18 @@ type renewal struct {
 	props *Props // nil: nothing
 }
 
-// Renew restarts a guest at once under another recipe, whatever it does or waits for: in
+// Renew restarts a guest at once with other props, whatever it does or waits for: in
 // a delay, suspended after a failure, asleep. Its ref, its path, its mailbox, its stash and
-// its watches stay, and its failures are counted anew. A turn that runs ends first, or is
+// its watches stay, and its failures are counted anew. A running turn ends first, or is
 // killed after Config.WithStopGrace.
 //
-// Of p it takes the arguments, the capabilities, the grants, the limits and the children. Children of
-// the recipe stay as well and restart, each under its new recipe; those that it lacks stop,
+// Of p it takes the arguments, the capabilities, the grants, the limits and the children. Children named
+// by the old props stay as well and restart, each with its new props; those that p lacks stop,
 // and those that are new start. Children that the actor has spawned itself stop, unless its
 // supervisor keeps children. What an actor is made with stays as it is: its module and type,
 // mailbox (Limits.Mailbox and MailboxBytes), Limits.Held and Tree, supervision, lifetime.
 //
-// The error is ErrUnknown if the actor has gone, and wraps ErrBadProps if p is of another
+// The error is ErrUnknown if the actor has ended, and wraps ErrBadProps if p is for another
 // module or type, or cannot be used at all.
 func (s *System) Renew(ref Ref, p Props) error {
 	a := s.table.Get(ref.uid)
@@ -50,13 +50,13 @@ func (s *System) Renew(ref Ref, p Props) error {
 	return nil
 }
 
-// renewedByHand is the cause of the incarnation that a renewal begins, unless the one before
-// it has failed.
+// renewedByHand is the cause of the incarnation that a renewal begins, unless the previous one
+// has failed.
 var renewedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "its code or its recipe has changed"}
 
-// renew has the supervisor restart the actor; n is nil if nothing of it changes. It is false
-// if either has gone. The supervisor decides in a run of its own: until then the actor handles
-// no message, so that the incarnation that is about to end gets none that was sent after this.
+// renew asks the supervisor to restart the actor; n is nil if nothing of it changes. It is false
+// if either has ended. The supervisor decides in a run of its own: until then the actor handles
+// no message, so that the present incarnation gets none that was sent after this.
 func (a *actor) renew(why *abi.Failure, n *renewal) bool {
 	m := sysMsg{kind: sysRenew, ref: a.uid, failure: why}
 	if n != nil {
@@ -74,10 +74,10 @@ func (a *actor) renew(why *abi.Failure, n *renewal) bool {
 }
 
 // RenewModule restarts all actors of a module at once, as [System.Renew] does with the
-// recipes that they have: under the image that the module has now, see [Module.Replace]. It
-// returns those that it has told, sorted by their paths: those below them restart, or stop, with
+// props that they have: with the image that the module has now, see [Module.Replace]. It
+// returns the actors that it has told, sorted by path; those below them restart, or stop, with
 // them. The actors in but, and those below them, are left alone. The child of a [Resender] ends instead, so
-// that it is begun anew and gets what it has not confirmed.
+// that it is started anew and gets what it has not confirmed.
 func (s *System) RenewModule(m *Module, but ...Ref) (told []Ref) {
 	var all []*actor
 	s.table.Each(func(a *actor) {
@@ -97,8 +97,8 @@ func (s *System) RenewModule(m *Module, but ...Ref) (told []Ref) {
 	return told
 }
 
-// covered reports whether the renewal of an actor above it, or of the actor itself, is that of
-// the actor as well.
+// covered reports whether the renewal of an actor above a covers a as well, or but excludes a or an
+// actor above it.
 func (a *actor) covered(m *Module, but []Ref) bool {
 	for at := a; at != nil; at = at.parent {
 		if at != a && at.props.module == m || slices.Contains(but, at.ref()) {
@@ -108,10 +108,10 @@ func (a *actor) covered(m *Module, but []Ref) bool {
 	return false
 }
 
-// alike reports whether an actor of one recipe can go on under the other.
+// alike reports whether an actor with props p can go on with q.
 func alike(p, q *Props) bool { return p.module != nil && p.module == q.module && p.typ == q.typ }
 
-// usable is check, with the arguments.
+// usable is check, including the arguments.
 func (p Props) usable() error {
 	if err := p.check(); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (p Props) usable() error {
 	return nil
 }
 
-// adopt takes what a renewal changes, between two incarnations, and returns the children
-// of the recipe before.
+// adopt applies what a renewal changes, between two incarnations, and returns the children
+// of the old props.
 func (a *actor) adopt(n *renewal) (before []Child) {
 	before = a.props.children
 	p := n.props
@@ -152,7 +152,7 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	return before
 }
 
-// named finds a child in a recipe.
+// named finds the props of a child.
 func named(children []Child, name string) *Props {
 	for i := range children {
 		if children[i].Name == name {
@@ -162,7 +162,7 @@ func named(children []Child, name string) *Props {
 	return nil
 }
 
-// renewChild tells a child what the renewal of its parent means for it. false: it stops.
+// renewChild tells a child what the renewal of its parent means for it; false: the child stops.
 func (a *actor) renewChild(scr *scratch, k *family.Member[*actor], before []Child, o renewOrder) bool {
 	p := named(a.props.children, k.Name())
 	order := restartOrder(o.cause)
@@ -179,7 +179,7 @@ func (a *actor) renewChild(scr *scratch, k *family.Member[*actor], before []Chil
 	return true
 }
 
-// hasten changes a restart that is under way into a renewal: there is no delay any more.
+// hasten turns a restart under way into a renewal, without further delay.
 func (a *actor) hasten(scr *scratch, r *restarting, n *renewal, hold bool) {
 	before := a.adopt(n)
 	r.hold = r.hold || hold

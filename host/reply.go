@@ -9,7 +9,7 @@ import (
 )
 
 // Reply is an answer that an actor in Go gives later: after its turn, from any
-// goroutine, once. It is how services are made that wait for something. All methods may
+// goroutine, once. Services that wait for something are made with it. All methods may
 // be called concurrently.
 type Reply struct {
 	actor       *actor
@@ -26,7 +26,7 @@ type Reply struct {
 }
 
 // Later is a handle for the answer to the current message. It fails with ErrLimit while
-// Limits.Replies of the actor's handles were not used, and with ErrNoQuestion if nobody
+// Limits.Replies of the actor's handles are unused, and with ErrNoQuestion if nobody
 // waits for an answer. A handle that is never used counts until the asker gives up.
 func (c *Context) Later() (*Reply, error) {
 	if c.env == nil || c.env.Sender == 0 || c.env.Kind != abi.KindMessage {
@@ -61,7 +61,7 @@ func (r *Reply) Fail(reason string) error { return r.send(abi.KindReplyError, re
 func (r *Reply) Gone() <-chan struct{} { return r.gone }
 
 // Context ends when Gone is closed, with the cause [ErrGone]. It has the values of
-// [Context.Values]. Contexts that are derived from it take no goroutine.
+// [Context.Values]. Contexts derived from it take no goroutine.
 func (r *Reply) Context() context.Context {
 	values := context.Background()
 	if r.attached != nil && r.attached.Context != nil {

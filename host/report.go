@@ -7,9 +7,9 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Report tells a person about a failure: what it was, where, about which message, and
-// what was decided; several lines without an end. Of other events it is empty. The
-// texts in it are the guest's; a terminal must not be trusted with them as they are.
+// Report describes a failure for a person: what it was, where, about which message, and
+// what was decided; several lines without a final newline. For other events it is empty. The
+// texts in it are the guest's; they are not safe for a terminal.
 func (e *Event) Report() string {
 	if e.Kind != EventFailed || e.Failure == nil {
 		return ""

@@ -18,29 +18,29 @@ type Resend struct {
 	// Policy is the wait before the child is started again; default: slots of 10 ms,
 	// staying at a ceiling of 10.
 	Policy backoff.Policy
-	// Keep bounds the messages that are not confirmed; beyond it the oldest becomes a dead
+	// Keep bounds the unconfirmed messages; beyond it the oldest becomes a dead
 	// letter. Default 1,000.
 	Keep int
 	// Attempts is how often the turn of a message may fail before it becomes a dead
 	// letter. Default 10.
 	Attempts int
-	// MaxCrashes fails the resender at one end of the child more, counted since all
-	// that was unconfirmed then was confirmed. Default: no limit.
+	// MaxCrashes fails the resender when its child has ended more often, counted since all
+	// messages that were unconfirmed at a crash were confirmed. Default: no limit.
 	MaxCrashes int
 	// Patience is how long one message may hold up the others after a crash without
 	// being confirmed. Default 5 s.
 	Patience time.Duration
 }
 
-// Resender is the recipe of an actor that stands before a child and sends it again
+// Resender makes props of an actor that stands before a child and sends it again
 // what was possibly lost with an incarnation of it: acknowledged delivery, after a
 // 2012 article on a supervisor with exponential backoff.
 //
 // The resender numbers the messages that it gets, holds them until they are confirmed, and
-// passes them on with their senders; the child replies to those directly. The child says [Context.Confirm] (in guests
+// passes them on with their senders; the child replies to those directly. The child calls [Context.Confirm] (in guests
 // ctx.Confirm) with the message's number when it has done with it, in its turn or later.
-// When it ends, however, another is started after a wait, and gets what was not confirmed:
-// the oldest alone first, and the others, new ones included, one by one behind it; when
+// Whenever the child ends, another is started after a wait, and gets what was not confirmed:
+// first the oldest alone, then the others, new ones included, one by one; when
 // all of them are confirmed the count of crashes starts again. So no incarnation gets a
 // message twice, the order stays, and a message is handled twice only by a child that
 // does not confirm it in the turn that handles it. Only the message whose turn fails is
@@ -81,7 +81,7 @@ type resender struct {
 
 	child       Ref // zero while it waits
 	unconfirmed []tracked
-	unsent      int    // the last ones of unconfirmed: not yet sent to this child
+	unsent      int    // how many of the last unconfirmed ones this child was not sent yet
 	last        uint64 // number given
 	mark        uint64 // to be confirmed before the count of crashes starts again
 	alone       bool   // messages go one by one
@@ -140,7 +140,7 @@ func (r *resender) Receive(ctx *Context, m Message) error {
 		}
 		r.confirmed(ctx, id)
 	case hasHeader(m.Headers, abi.HeaderConfirm):
-		return nil // by an earlier incarnation, or by somebody else
+		return nil // from an earlier incarnation, or from somebody else
 	default:
 		r.hold(ctx)
 	}
@@ -158,7 +158,7 @@ func (r *resender) hold(ctx *Context) {
 	r.unsent++
 }
 
-// pump sends what is to be sent: everything, or one alone.
+// pump sends what is due: everything, or one message alone.
 func (r *resender) pump(ctx *Context) {
 	for !r.child.IsZero() && r.unsent > 0 && !(r.alone && r.unsent < len(r.unconfirmed)) {
 		at := len(r.unconfirmed) - r.unsent
@@ -177,8 +177,8 @@ func (r *resender) pump(ctx *Context) {
 	}
 }
 
-// send gives a copy to the child, which may answer it. It leaves at once: whether the
-// child takes it decides what follows.
+// send gives a copy to the child, which may answer it. It is sent at once: the next step depends
+// on whether the child takes it.
 func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 	headers, ok := withHeader(t.env.Headers, abi.HeaderID, strconv.FormatUint(t.id, 10))
 	if !ok {
@@ -190,7 +190,7 @@ func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 		return 0 // it has just ended
 	}
 	e := cloneEnvelope(t.env)
-	e.Flags = e.Flags&^flagDue | flagResent // it counts until it is confirmed, whoever waits
+	e.Flags = e.Flags&^flagDue | flagResent // it is kept until it is confirmed, whether or not somebody waits
 	e.SetHeaders(headers)
 	a.sys.delegate(ctx.scr, e, a.uid, to.uid)
 	reason, err := to.accept(ctx.scr, e)
@@ -203,7 +203,7 @@ func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 	return reason
 }
 
-// find is where the message with a number is.
+// find is the index of the message with a number.
 func (r *resender) find(id uint64) (at int, ok bool) {
 	return slices.BinarySearchFunc(r.unconfirmed, id, func(t tracked, id uint64) int { return cmp.Compare(t.id, id) })
 }
@@ -218,7 +218,7 @@ func (r *resender) confirmed(ctx *Context, id uint64) {
 	r.remove(at)
 	ctx.Cancel(resendPatience)
 	if r.last >= r.mark && (len(r.unconfirmed) == 0 || r.unconfirmed[0].id > r.mark) {
-		r.crashes, r.alone = 0, false // all that was unconfirmed at the last crash is done with
+		r.crashes, r.alone = 0, false // everything unconfirmed at the last crash is confirmed
 	}
 }
 
@@ -285,8 +285,8 @@ func (c *Context) Confirm(id uint64) error {
 	return nil
 }
 
-// blame marks the news for a resender that the turn of a message has failed, whose number
-// is the correlation.
+// blame marks the message that tells a resender that the turn of a message has failed; its
+// correlation is that message's number.
 type blame struct{}
 
 func blames(e *mailbox.Envelope) bool {
@@ -294,7 +294,7 @@ func blames(e *mailbox.Envelope) bool {
 	return ok
 }
 
-// tellResender tells the actor's parent of the failed turn of a message that it has sent.
+// tellResender tells the actor's parent that the turn of a message has failed which the parent has sent.
 func (a *actor) tellResender(scr *scratch, failed *mailbox.Envelope) {
 	id, ok := headerNumber(failed.Headers, abi.HeaderID)
 	if !ok || a.parent == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
-// Retry says how a question is asked again. It is immutable; the zero value is as NewRetry says.
+// Retry says how a question is asked again. It is immutable; the zero value is that of NewRetry.
 type Retry struct {
 	attempts int
 	policy   backoff.Policy
@@ -40,16 +40,16 @@ func NewRetry() Retry { return Retry{} }
 // WithAttempts bounds the attempts, the first one included: 1 to MaxAttempts.
 func (r Retry) WithAttempts(n int) Retry { r.attempts = min(max(n, 1), MaxAttempts); return r }
 
-// WithPolicy is how long to wait before the next attempt.
+// WithPolicy sets how long to wait before the next attempt.
 func (r Retry) WithPolicy(p backoff.Policy) Retry { r.policy = p; return r }
 
-// WithEach bounds one attempt, by the system's clock; 0: only the whole is bounded. An attempt that
-// is over so fails with ErrTimeout, which retries only if the failures listed say so.
+// WithEach bounds one attempt, by the system's clock; 0: only the whole is bounded. An attempt that takes
+// longer fails with ErrTimeout, which is retried only if it is among the listed failures.
 func (r Retry) WithEach(d time.Duration) Retry { r.each = max(d, 0); return r }
 
 // WithOn lists the failures after which the question is asked again, as errors.Is finds them; all
-// others end it at once. Whoever adds ErrTimeout, or wraps of a *TurnError, must be able to
-// handle a question twice: see [Retry.WithKey].
+// others end it at once. With ErrTimeout or *TurnError among them, the receiver must be able to
+// get a question twice: see [Retry.WithKey].
 func (r Retry) WithOn(failures ...error) Retry {
 	failures = append([]error(nil), failures...)
 	return r.WithOnFunc(func(err error) bool {
@@ -62,12 +62,12 @@ func (r Retry) WithOn(failures ...error) Retry {
 	})
 }
 
-// WithOnFunc is WithOn with a function that says whether a failure is one of them.
+// WithOnFunc is WithOn with a function that says whether to ask again after a failure.
 func (r Retry) WithOnFunc(on func(error) bool) Retry { r.on = on; return r }
 
-// WithKey is the idempotency key of the question, 1 to abi.MaxHeaderValue bytes of UTF-8, instead of one that is
-// drawn. It is in the header idempotency-key of every attempt, so that who is asked, or a
-// mailbox that goes by it, can tell that they are the same.
+// WithKey sets the idempotency key of the question, 1 to abi.MaxHeaderValue bytes of UTF-8, instead of a random
+// one. It is in the header idempotency-key of every attempt, so that the receiver, or a
+// mailbox that uses it, can recognise repetitions.
 func (r Retry) WithKey(key string) Retry { r.key = key; return r }
 
 // NotHandled reports whether an ask has failed so that the question was certainly not handled: the
@@ -89,7 +89,7 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// RetryError is a question that was asked as often as it may be.
+// RetryError is the failure of a question that was asked as often as allowed.
 type RetryError struct {
 	Attempts int
 	Err      error // of the last one
@@ -102,7 +102,7 @@ func (e *RetryError) Error() string {
 // Unwrap is the error of the last attempt.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// AskRetry is Ask, again after the failures that r lists. ctx bounds all attempts and the waits between them
+// AskRetry is Ask, repeated after the failures that r lists. ctx bounds all attempts and the waits between them
 // together, Config.WithAskTimeout if it has no deadline; a wait that would not end before that is not begun. A
 // failure that is not listed is returned as it is, that of the last attempt as a
 // *RetryError. Every attempt has the header idempotency-key, and from the second on wasmactors.attempt.
@@ -171,7 +171,7 @@ func (s *System) attempt(ctx context.Context, to Ref, v any, r Retry, n int, who
 	return s.askUntil(ctx, to, v, e, until, over)
 }
 
-// attemptHeaders says which attempt it is, and of what.
+// attemptHeaders sets the headers with the key and the number of an attempt.
 func attemptHeaders(e *mailbox.Envelope, key string, n int) error {
 	if err := (Headed{Headers: map[string]string{abi.HeaderIdempotency: key}}).put(&mailbox.Envelope{}); err != nil {
 		return err

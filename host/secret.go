@@ -9,31 +9,31 @@ import (
 )
 
 // Secret is what all refs, the randomness of all actors and the jitter of all delays of
-// a system are derived from. Whoever knows it can compute every ref, so keep it as one
-// keeps a password. See [System.Secret].
+// a system are derived from. Whoever knows it can compute every ref, so protect it like
+// a password. See [System.Secret].
 type Secret [32]byte
 
-// newSecret asks the operating system for one.
+// newSecret makes a random secret, from the operating system.
 func newSecret() *Secret {
 	var s Secret
 	_, _ = rand.Read(s[:]) // never fails
 	return &s
 }
 
-// secretOf is the secret that a seed stands for. The seed does not follow from it but by
+// secretOf derives the secret from a seed. The seed can be found from it only by
 // trying all seeds.
 func secretOf(seed uint64) *Secret {
 	s := Secret(sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("wasmactors seed\x00"), seed)))
 	return &s
 }
 
-// purpose tells apart what is derived for one actor.
+// purpose distinguishes values that are derived for one actor.
 type purpose uint8
 
 const (
 	forOwnChildren purpose = iota + 1 // the key of the refs of children that the host starts below it
 	forGuardians                      // the key of the refs of /user and /system
-	forAsks                           // the key of the refs that answers to asks from Go go to
+	forAsks                           // the key of the refs of asks from Go
 	forGuest                          // what a guest gets to know, an incarnation; see guest
 	forUnfrozen                       // what an image that is not frozen draws at its initialisation, an incarnation
 	forJitter                         // of the delays before restarts of children
@@ -41,9 +41,9 @@ const (
 	forRetries                        // idempotency keys, and the jitter between attempts
 )
 
-// derive is a value for one purpose of one actor; n tells several apart. It is the one-step
-// key derivation of NIST SP 800-56C with SHA-256: neither the secret nor another value follows
-// from any number of values. All inputs have the same length, which fits one block, so that a
+// derive is a value for one purpose of one actor; n distinguishes several. It is the one-step
+// key derivation of NIST SP 800-56C with SHA-256: no number of values reveals the secret or
+// another value. All inputs have the same length, which fits one block, so that a
 // value costs about as much as a map access.
 func (s *Secret) derive(p purpose, of abi.Ref, n uint64) [sha256.Size]byte {
 	var in [4 + len(Secret{}) + 1 + 8 + 8]byte
@@ -68,15 +68,15 @@ func (s *Secret) seed(p purpose, of abi.Ref, incarnation uint64) [abi.SeedSize]b
 }
 
 // guest is what a guest gets to know: the seed of an incarnation's randomness, and the key of
-// the refs of its children. One derivation has room for both; the key is that of the first
-// incarnation, for it stays.
+// the refs of its children. One derivation yields both; the key stays that of the first
+// incarnation.
 func (s *Secret) guest(of abi.Ref, incarnation uint64) (seed [abi.SeedSize]byte, first abi.RefKey) {
 	v := s.derive(forGuest, of, incarnation)
 	return [abi.SeedSize]byte(v[:abi.SeedSize]), abi.RefKey(v[abi.SeedSize:])
 }
 
-// Secret is what the system's refs are derived from: given back with [Config.WithSecret],
-// actors that are brought back from a snapshot keep their refs and their randomness.
+// Secret is what the system's refs are derived from: with it given to [Config.WithSecret],
+// actors that are restored from a snapshot keep their refs and their randomness.
 func (s *System) Secret() Secret { return *s.secret }
 
 // nextHostRef is the ref of the next child that the host starts here. Any goroutine may

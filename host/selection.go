@@ -12,14 +12,14 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// A path names whoever is there when a message is sent, not an incarnation. An element
+// A path names the actor that is there when a message is sent, not an incarnation. An element
 // may be a pattern: '*' stands for any run of characters, '?' for one.
 
 // place is a path that was parsed.
 type place struct {
 	elements []string // behind the system's name
 	uid      abi.Ref  // 0: any incarnation
-	child    bool     // it was written as "./name", below who wrote it
+	child    bool     // it was written as "./name", a child of the writer
 }
 
 // parsePath reads a path as an actor writes it: "./a" below it, "../a" beside it, "/a"
@@ -94,13 +94,13 @@ func (s *System) find(elements []string) *actor {
 	return a
 }
 
-// match is every actor that a path with patterns names, in the order of their start.
+// match returns every actor that a path with patterns names, in the order of their start.
 func (s *System) match(elements []string) []*actor {
 	found, _ := s.search(elements, nil)
 	return found
 }
 
-// search is match. pay, which may be nil, is told before actors are visited how many they
+// search is match. pay, which may be nil, is told before actors are visited how many there
 // are and which pattern they are compared with; a failure of it ends the search.
 func (s *System) search(elements []string, pay func(visits int, pattern string) *abi.Failure) ([]*actor, *abi.Failure) {
 	if len(elements) == 0 {
@@ -142,7 +142,7 @@ func (s *System) search(elements []string, pay func(visits int, pattern string) 
 	return at, nil
 }
 
-// selected is every actor that a place names.
+// selected returns every actor that a place names.
 func (s *System) selected(p place, path string) (at []*actor, err error) {
 	for _, a := range s.match(p.elements) {
 		if p.uid == 0 || a.uid == p.uid {
@@ -156,7 +156,7 @@ func (s *System) selected(p place, path string) (at []*actor, err error) {
 }
 
 // Lookup finds an actor by its path, such as /user/a/b, or by the text of its
-// ref; with a uid in it, it must be that incarnation.
+// ref; with a uid in it, only that incarnation.
 func (s *System) Lookup(path string) (Ref, error) {
 	p, ok := s.parsePath(path)
 	if !ok {
@@ -172,21 +172,21 @@ func (s *System) Lookup(path string) (Ref, error) {
 func notAPath(path string) error { return fmt.Errorf("%w: %q is not a path", ErrUnknown, path) }
 
 // TellPath sends a message from nobody to every actor that a path with patterns
-// names, such as /user/workers/*. What one of them does not accept is an error and a
+// names, such as /user/workers/*. If one of them does not accept it, that is an error and a
 // dead letter, and so is a path that names nobody.
 func (s *System) TellPath(path string, v any) error {
 	p, ok := s.parsePath(path)
 	return s.tellPath(nil, nil, p, ok, path, v)
 }
 
-// TellPath is [System.TellPath] in the actor's name, at once. Paths may be relative:
-// ./child, ../sibling, ../*, which is the actor itself, too.
+// TellPath is [System.TellPath] from the actor, at once. Paths may be relative:
+// ./child, ../sibling, ../*, which includes the actor itself.
 func (c *Context) TellPath(path string, v any) error {
 	p, ok := c.actor.parsePath(path)
 	return c.actor.sys.tellPath(c.scr, c.actor, p, ok, path, v)
 }
 
-// tellPath sends a message to all that a path names; to nobody it is one dead letter.
+// tellPath sends a message to all actors that a path names; if it names none there is one dead letter.
 func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path string, v any) (err error) {
 	e, err := envelope(v)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	return err
 }
 
-// Select is every actor that a path with patterns names now, in the order of their
+// Select returns every actor that a path with patterns names now, in the order of their
 // start.
 func (s *System) Select(path string) []Ref {
 	p, _ := s.parsePath(path)
@@ -242,7 +242,7 @@ func (s *System) Select(path string) []Ref {
 	return refs
 }
 
-// identify is what is asked by Identify.
+// identify is the question of an Identify.
 type identify struct{}
 
 func newIdentify(sender abi.Ref, correlation uint64) *mailbox.Envelope {
@@ -252,7 +252,7 @@ func newIdentify(sender abi.Ref, correlation uint64) *mailbox.Envelope {
 }
 
 // Identify asks the actor at a path who it is. The host answers for it when its turn
-// comes, so all that it was sent before is handled by then. ErrUnknown: there is none.
+// comes, after everything that it was sent before. ErrUnknown: there is none.
 // ErrTimeout: it has not answered in time.
 func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	ref, err := s.Lookup(path)
@@ -268,7 +268,7 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 }
 
 // Identify asks the actor at a path, which may be relative, who it is. The answer is that
-// of an ask: a Message of KindReply whose Sender it is, KindReplyError if there is
+// of an ask: a Message of KindReply whose Sender is the actor, KindReplyError if there is
 // none, KindAskTimeout.
 func (c *Context) Identify(path string, correlation uint64, timeout time.Duration) error {
 	a := c.actor
@@ -290,12 +290,12 @@ func (c *Context) Identify(path string, correlation uint64, timeout time.Duratio
 		e.Free()
 		return nil
 	}
-	_ = a.sys.deliverTo(c.scr, at[0], e) // refused, it is answered, too
+	_ = a.sys.deliverTo(c.scr, at[0], e) // if refused, it is answered, too
 	return nil
 }
 
 // Identify asks every actor that a path with patterns names who it is, and returns how
-// many it has asked. Their answers are Messages of KindReply, of each its own. A path
+// many it has asked. Each of them answers with a Message of KindReply. A path
 // without patterns that names nobody is answered with KindReplyError.
 func (i *Inbox) Identify(path string, correlation uint64) int {
 	p, _ := i.sys.parsePath(path)
@@ -315,16 +315,16 @@ func (i *Inbox) Identify(path string, correlation uint64) int {
 	return n
 }
 
-// identified answers in the name of the actor uid.
+// identified answers for the actor uid.
 func (s *System) identified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
 	r := scr.newEnvelope()
 	r.Kind, r.Sender, r.Correlation, r.Value = abi.KindReply, uid, asked.Correlation, hostAnswer{}
 	r.Payload = append(r.Payload, nullPayload...)
-	r.SetHeaders(asked.Headers) // the trace of who has asked
+	r.SetHeaders(asked.Headers) // the trace of the asker
 	_ = s.deliver(scr, asked.Sender, r)
 }
 
-// unidentified answers that nobody is there, or not any more.
+// unidentified answers that no actor is there, or not any more.
 func (s *System) unidentified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
 	r := hostReply(scr, uid, asked.Correlation, abi.NoSuchActor)
 	r.SetHeaders(asked.Headers)

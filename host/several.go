@@ -26,24 +26,24 @@ func All() Want { return Want{} }
 func First() Want { return Quorum(1) }
 
 // Quorum is the first n answers that are no failures, n from 1. The ask fails as soon as so many
-// have failed that n cannot be reached.
+// have failed that n answers are out of reach.
 func Quorum(n int) Want { return Want{need: max(n, 1)} }
 
-// Settled is what becomes of each, failures too: the ask ends when nothing is open, and no
+// Settled is the outcome of each, failures included: the ask ends when all have an outcome, and no
 // failure makes it fail.
 func Settled() Want { return Want{settled: true} }
 
-// Asked is what one of several that were asked has answered.
+// Asked is the outcome for one of several actors that were asked.
 type Asked struct {
 	Target  Ref
 	Message Message
-	// Err is nil for an answer, or what System.Ask fails with, or ErrGone: it was not waited for
+	// Err is nil for an answer, otherwise an error as of System.Ask, or ErrGone: the answer was not waited for
 	// any longer.
 	Err error
 }
 
 // SeveralError is an ask of several that has failed. It wraps the failures, in the order of the
-// targets, but for those that are ErrGone.
+// targets, except those that are ErrGone.
 type SeveralError struct {
 	Need, Got int // answers
 	Results   []Asked
@@ -73,7 +73,7 @@ func (e *SeveralError) Unwrap() []error {
 	return all
 }
 
-// tally counts what several have answered: the rule of Want, for whoever asks.
+// tally counts the answers of several: the rule of Want, for asks from Go and from actors.
 type tally struct {
 	results           []Asked
 	done              []bool
@@ -100,7 +100,7 @@ func newTally(want Want, to []Ref) (*tally, error) {
 	return t, nil
 }
 
-// put notes what target i has ended with; over: no more is waited for.
+// put notes the outcome of target i; over: no more is waited for.
 func (t *tally) put(i int, m Message, err error) (over bool) {
 	if t.ended || t.done[i] {
 		return t.ended
@@ -122,7 +122,7 @@ func (t *tally) put(i int, m Message, err error) (over bool) {
 	return t.ended
 }
 
-// err is nil if what was wanted has come.
+// err is nil if the answers that were wanted have come.
 func (t *tally) err() error {
 	if t.settled || t.answers >= t.need {
 		return nil
@@ -130,17 +130,17 @@ func (t *tally) err() error {
 	return &SeveralError{Need: t.need, Got: t.answers, Results: t.results}
 }
 
-// part is what one of several has answered.
+// part is the outcome for one of several.
 type part struct {
 	i int
 	m Message
 }
 
-// AskSeveral asks up to MaxTargets actors the same and returns what each has answered, in their
+// AskSeveral asks up to MaxTargets actors the same question and returns the outcome for each, in their
 // order. ctx ends all of it, as does Config.WithAskTimeout if it has no deadline. When what want says has
-// come, or cannot come any more, the others are given up: they do not handle the question if they have not
-// begun with it, and whoever works on it is told. The error is a *SeveralError, or ErrLimit if
-// there are too many targets, or fewer than are to answer; a target that does not take the question
+// come, or cannot come any more, the others are given up: those that have not begun with the question do not
+// handle it, and those that work on it are told. The error is a *SeveralError, or ErrLimit if
+// there are too many targets, or fewer than must answer; a target that does not accept the question
 // counts as one that has failed.
 func (s *System) AskSeveral(ctx context.Context, want Want, to []Ref, v any) ([]Asked, error) {
 	t, err := newTally(want, to)
@@ -209,15 +209,15 @@ func (s *System) requestPart(to Ref, e *mailbox.Envelope, until patience, parts 
 	return uid, p, err
 }
 
-// Several is an ask of several by an actor in Go: see [Context.AskSeveral].
+// Several is an ask of several actors by an actor in Go: see [Context.AskSeveral].
 type Several struct {
 	tally *tally
 	first uint64
 }
 
-// AskSeveral asks up to MaxTargets actors the same, with the correlations from first on, of which none
-// may be in use. The actor gives every message to [Several.Take] before it looks at it itself.
-// It fails as Ask does, and then asks nobody.
+// AskSeveral asks up to MaxTargets actors the same question, with the correlations from first on, of which none
+// may be in use. The actor passes every message to [Several.Take] before it handles it itself.
+// It fails as Ask does, and then nobody is asked.
 func (c *Context) AskSeveral(want Want, to []Ref, v any, first uint64, timeout time.Duration) (*Several, error) {
 	t, err := newTally(want, to)
 	if err != nil {
@@ -235,8 +235,8 @@ func (c *Context) AskSeveral(want Want, to []Ref, v any, first uint64, timeout t
 	return &Several{t, first}, nil
 }
 
-// Take takes an answer to one of the questions, and drops everything else. over says that it was the one
-// that ends the ask: the others were given up then. Results are all that came, in the order of the
+// Take takes an answer to one of the questions, and ignores everything else. over says that it was the one
+// that ends the ask: the others are given up. Results are all outcomes, in the order of the
 // targets; the error is a *SeveralError.
 func (s *Several) Take(c *Context, m Message) (results []Asked, over bool, err error) {
 	i := m.Correlation - s.first

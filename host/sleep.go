@@ -12,13 +12,13 @@ import (
 
 // A guest that is idle gives its instance back, and the next message brings it back.
 // Nobody notices: a snapshot is all of its state, and mailbox, timers, asks and watches
-// are the host's. Who sleeps when is decided by host/internal/residency.
+// are the host's. host/internal/residency decides which guest sleeps when.
 
 // AskToSleep implements residency.Sleeper.
 func (g *guest) AskToSleep() { g.actor.post(nil, sysMsg{kind: sysSleep}) }
 
-// PutAway implements residency.Sleeper. It takes the place of a run of the actor: to post it a
-// message would not do, for its turn may be long in coming, and until then one instance is too many.
+// PutAway implements residency.Sleeper. It takes the place of a run of the actor: a message to
+// it could wait behind a long turn, and until then there would be one instance too many.
 func (g *guest) PutAway() (done bool) {
 	g.actor.disp.Visit(&g.actor.task, func() { done = g.putAway() })
 	return done
@@ -27,7 +27,7 @@ func (g *guest) PutAway() (done bool) {
 // SleepNext implements residency.Sleeper.
 func (g *guest) SleepNext() { g.actor.surplus, g.actor.endings = true, true }
 
-// putAwayIfOver is called at the end of a run of a guest for whose instance there was no room.
+// putAwayIfOver is called at the end of a run of a guest whose instance exceeds the bound.
 func (a *actor) putAwayIfOver() {
 	a.surplus = false
 	if g, ok := a.behaviour.(*guest); ok && a.sys.awake.Over() {
@@ -35,8 +35,8 @@ func (a *actor) putAwayIfOver() {
 	}
 }
 
-// putAway gives the instance back between two runs, whatever is still to be done: what waits for
-// the actor wakes it. A state that nobody will come back to is not kept.
+// putAway gives the instance back between two runs, even if there is work to do: what waits for
+// the actor wakes it. A state that will not be used again is not kept.
 func (g *guest) putAway() bool {
 	a, x := g.actor, g.inst.Load()
 	if x == nil {
@@ -57,7 +57,7 @@ func (g *guest) putAway() bool {
 	return true
 }
 
-// fallAsleep keeps a state instead of the instance.
+// fallAsleep keeps a snapshot instead of the instance.
 func (g *guest) fallAsleep(s *sandbox.Snapshot) {
 	a := g.actor
 	g.asleep, g.failed = s, false
@@ -77,7 +77,7 @@ func (g *guest) residency(k sysKind) {
 	}
 }
 
-// sleep gives the instance back, if nothing is to be done.
+// sleep gives the instance back, if there is nothing to do.
 func (g *guest) sleep() {
 	a, x := g.actor, g.inst.Load()
 	if x == nil || !a.begun.Load() || a.life.State() != life.Running || g.node.Used() || !a.box.Empty() {
@@ -91,8 +91,8 @@ func (g *guest) sleep() {
 	g.fallAsleep(s)
 }
 
-// instance is the actor's instance; one that sleeps is woken. It fails with
-// sandbox.ErrTooManyInstances if there is none at the moment.
+// instance is the actor's instance; a sleeping actor is woken. It fails with
+// sandbox.ErrTooManyInstances if no instance is available at the moment.
 func (g *guest) instance() (*sandbox.Instance, error) {
 	if x := g.inst.Load(); x != nil || g.asleep == nil {
 		return x, nil
@@ -131,7 +131,7 @@ func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, er
 
 func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
 	a := g.actor
-	g.use() // first: who makes room does so before there is one more
+	g.use() // first: room is made before there is one more
 	if err = a.hold(account.Memory, weight); err == nil {
 		g.avoidCopy()
 		if s != nil {
@@ -152,8 +152,8 @@ func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, er
 	return x, nil
 }
 
-// avoidCopy sees to it that a guest of a large image gets no copy of its memory, megabytes and milliseconds,
-// where as many are mapped as may be: it takes the place of an instance that nobody uses, or the instance of an
+// avoidCopy prevents that a guest of a large image gets a copy of its memory, megabytes and milliseconds,
+// when the most mappings are in use: the guest takes the place of an instance that nobody uses, or the instance of an
 // idle guest of the same image.
 func (g *guest) avoidCopy() {
 	if sandbox.Copies(g.image) && !sandbox.DropMapped(g.image) {
@@ -178,14 +178,14 @@ func (g *guest) forgetSleep() {
 	}
 }
 
-// An actor that got no instance tries again after instanceRetry, and after twice the time whenever it gets
-// none again, up to mostRetry.
+// An actor that got no instance tries again after instanceRetry, and after twice as long each time it fails
+// again, up to mostRetry.
 const (
 	instanceRetry = 5 * time.Millisecond
 	mostRetry     = time.Second
 )
 
-// tryAgain has a message sent to the actor when it is to try again, and tells of the first time.
+// tryAgain schedules a message to the actor for its next try, and publishes the first failure.
 func (g *guest) tryAgain(err error, m sysMsg) {
 	a := g.actor
 	if g.waited == 0 {
@@ -198,7 +198,7 @@ func (g *guest) tryAgain(err error, m sysMsg) {
 	a.alarms.After(a.Clock(), after, func() { a.post(nil, m) })
 }
 
-// noInstance deals with an actor that cannot be woken: for lack of an instance it
+// noInstance deals with an actor that cannot be woken: if no instance is available it
 // waits, anything else is a failure.
 func (g *guest) noInstance(err error) *abi.Failure {
 	a := g.actor

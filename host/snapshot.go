@@ -16,12 +16,12 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// A guest between two turns as bytes, its mailbox aside: the state of its instance, keyed
+// A guest between two turns as bytes, without its mailbox: the state of its instance, keyed
 // by the image's hash, and what the host holds for it. It is the seam for durable actors:
-// nothing writes such bytes yet but tests.
+// only tests write such bytes yet.
 
-// stateVersion is that of the bytes. It goes up with every field: a host that does not know all that an
-// actor has would bring back another actor. Version 2 has the patterns that it looks out for.
+// stateVersion is the version of the bytes. It goes up with every field: a host that does not know all fields
+// would restore a different actor. Version 2 has the lookouts.
 const stateVersion = 2
 
 // actorState is what the bytes hold. Times are absolute, so that what was due meanwhile is
@@ -88,7 +88,7 @@ type childState struct {
 	Record      supervision.ChildState
 }
 
-// errState wraps why bytes are no state of an actor.
+// errState wraps the reason why bytes are no state of an actor.
 var errState = errors.New("host: not the state of this actor")
 
 var stateEncoder, stateDecoder = func() (cbor.EncMode, cbor.DecMode) {
@@ -216,8 +216,8 @@ func decodeState(b []byte) (*actorState, error) {
 	return s, nil
 }
 
-// restore brings a guest, whose incarnation begins, into a state instead of starting it.
-// Its children are started by whoever restores the tree.
+// restore puts a guest, whose incarnation begins, into a state instead of starting it.
+// Its children are started by the caller, which restores the tree.
 func (g *guest) restore(ctx *Context, b []byte) error {
 	a := g.actor
 	s, err := decodeState(b)

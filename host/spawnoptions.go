@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// SpawnOptions are what a guest says about a child that it spawns. Zero fields say nothing.
+// SpawnOptions are what a guest says about a child that it spawns. Zero fields mean the defaults.
 type SpawnOptions struct {
 	Lifetime    supervision.Lifetime
 	Significant bool
@@ -20,17 +20,17 @@ type SpawnOptions struct {
 	MailboxWait   time.Duration               // for how long senders from Go may wait for it, at most MaxSpawnWait
 	Dispatcher    Dispatcher
 
-	// Held is what the host keeps of the options as long as the child lives, in bytes: it is on the
+	// Held is how many bytes the host keeps of the options as long as the child lives: they are on the
 	// child's account.
 	Held int64
 }
 
-// MaxSpawnWait bounds for how long the mailbox of a child that a guest has spawned may have senders from
+// MaxSpawnWait bounds how long the mailbox of a child that a guest has spawned may make senders from
 // Go wait.
 const MaxSpawnWait = 10 * time.Second
 
-// costOption is what a byte of a spawn's options costs, in units of fuel: they are read as a manifest
-// is.
+// costOption is the price of a byte of a spawn's options, in units of fuel: they are parsed like a
+// manifest.
 const costOption = 3000
 
 // withOptions applies the options of a spawn. Children of guests are supervised as
@@ -65,7 +65,7 @@ func (g *guest) withOptions(p Props, options []byte) (Props, error) {
 		WithMailbox(o.Mailbox).WithDispatcher(o.Dispatcher), nil
 }
 
-// within reports what a guest may not choose for its child: more than it has itself.
+// within reports an option that gives the child more than its parent has.
 func (o *SpawnOptions) within(parent *actor) error {
 	l, d := parent.props.limits, o.Dispatcher
 	most := max(int(parent.throughput), -int(parent.throughput), parent.sys.cfg.throughput)

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// stashCurrent keeps a copy of the current message aside.
+// stashCurrent puts a copy of the current message aside.
 func (a *actor) stashCurrent(e *mailbox.Envelope) error { return a.stashUnder("", e) }
 
 func (a *actor) stashUnder(name string, e *mailbox.Envelope) error {
@@ -27,7 +27,7 @@ func (a *actor) stashUnder(name string, e *mailbox.Envelope) error {
 	switch e.Kind {
 	case abi.KindMessage:
 		if isBound(e) {
-			k.Value, e.Value = boundMark{}, nil // who takes it out of the stash takes the question
+			k.Value, e.Value = boundMark{}, nil // the turn that takes it out of the stash takes the question
 		}
 	case abi.KindTerminated:
 		k.Value = stash.Stashed{Lasting: true, Path: pathOfEnded(e)}
@@ -50,8 +50,8 @@ func (a *actor) unstash() {
 	}
 }
 
-// cloneEnvelope copies a message with the marks that its sender gave it; what the host
-// has noted on the way of the first one stays there.
+// cloneEnvelope copies a message with the marks that its sender gave it, without what the host
+// has noted in the original on its way.
 func cloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
 	k := mailbox.New()
 	k.Kind, k.Due, k.Sender, k.SenderPath, k.Correlation = e.Kind, e.Due, e.Sender, e.SenderPath, e.Correlation
@@ -62,7 +62,7 @@ func cloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
 	return k
 }
 
-// setReceiveTimeout begins another receive timeout, or with 0 none.
+// setReceiveTimeout starts a receive timeout in place of the present one, or with 0 none.
 func (a *actor) setReceiveTimeout(d time.Duration) {
 	a.receive.Stop()
 	a.receive = nil
@@ -88,10 +88,10 @@ func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration
 	return nil
 }
 
-// forward sends a copy of an envelope on in the name of its sender, who may then be
-// answered by the receiver if delegated says so. If there is no room for it nothing is
-// copied. What the host itself has told the actor has no sender: it goes on in the actor's own
-// name, for a message from nobody is one from outside.
+// forward sends a copy of an envelope on with its original sender; the receiver may then
+// answer that sender if delegated says so. If there is no room for it nothing is
+// copied. What the host itself has told the actor has no sender: it is forwarded with the actor as
+// sender, because a message from nobody is one from outside.
 func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
 	kind, sender, senderPath := a.origin(current)
 	delegated = delegated && sender == current.Sender

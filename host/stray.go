@@ -8,15 +8,15 @@ import (
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
-// Who guesses refs is found out: what the actors of a tree below /user send to refs that
-// nobody has, and that nobody had lately, is counted, and beyond a bound each further
+// Guessing refs is detected: messages that the actors of a tree below /user send to refs that
+// nobody has, and that nobody had lately, are counted, and beyond a bound each further
 // one fails its sender.
 //
 // A ref has 54 secret bits. With 10^6 actors a guess hits with probability
 // 10^6/2^54 = 2^-34. The bucket lets strayBurst guesses pass at once and strayRate a
-// second after that: the burst hits somebody with probability 2^16 * 2^-34 = 2^-18, and
+// second after that: the burst hits an actor with probability 2^16 * 2^-34 = 2^-18, and
 // the rate needs 2^34/64 s, eight years, for one hit on average. An honest actor sends
-// to refs that it was given; those whose actor has stopped, or whose ask has ended,
+// to refs that it was given; refs whose actor has stopped, or whose ask has ended,
 // lately do not count.
 const (
 	strayBurst = 1 << 16
@@ -60,8 +60,8 @@ func (s *System) stray(scr *scratch, to, sender abi.Ref) {
 	}
 }
 
-// recents are refs that somebody had lately: at least the last recentRefs of them, with the
-// paths of those who were actors, so that a dead letter says for whom it was. Together they
+// recents are refs that were in use lately: at least the last recentRefs of them, with the
+// paths of those that were actors, so that a dead letter can state its receiver. Together they
 // take 10 MiB at most.
 type recents struct {
 	mu       sync.Mutex
@@ -88,7 +88,7 @@ func (r *recents) add(ref abi.Ref, path string) {
 	r.now[ref] = path
 }
 
-// find is the path that somebody had, "" if it is not known; false if nobody had the ref lately.
+// find is the path of a ref in use lately, "" if it is not known; false if the ref was not in use lately.
 func (r *recents) find(ref abi.Ref) (path string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ type parentIn struct {
 	scr *scratch
 }
 
-// in is valid until the worker runs another actor.
+// in returns a's parentIn, valid until the worker runs another actor.
 func (a *actor) in(scr *scratch) *parentIn {
 	if scr == nil {
 		return &parentIn{a, nil}
@@ -22,7 +22,7 @@ func (a *actor) in(scr *scratch) *parentIn {
 	return &scr.parent
 }
 
-// newReport is valid until the next report.
+// newReport returns a report that is valid until the next one.
 func (s *scratch) newReport() *supervisor.Report {
 	if s == nil {
 		return new(supervisor.Report)
@@ -36,7 +36,7 @@ func (p parentIn) State() life.State { return p.life.State() }
 // Suspended implements supervisor.Parent.
 func (p parentIn) Suspended() int { return p.life.Suspended() }
 
-// The orders that are no answer to a failure.
+// The orders that are no answers to a failure.
 var resumeOrder = supervisor.Order{Kind: supervisor.Resume}
 
 func stopOrder(reason string) supervisor.Order {
@@ -99,9 +99,9 @@ func (p parentIn) Again(child *actor, r supervisor.Report) {
 	})
 }
 
-// Decided implements supervisor.Parent: it publishes a failure and what was decided. A
-// failure that was escalated is told once as a failure; above, it is told what becomes
-// of the supervisors that it has reached.
+// Decided implements supervisor.Parent: it publishes a failure and what was decided. An
+// escalated failure is published once as a failure; higher up, events say what happens
+// to the supervisors that it has reached.
 func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outcome) {
 	if !r.Again && !r.Escalated {
 		p.sys.totals.crashed(child)

@@ -18,10 +18,10 @@ type sysKind uint8
 const (
 	sysStart        sysKind = iota // begin the first incarnation
 	sysStop                        // stop for good
-	sysQuit                        // stop, by the actor's own wish
+	sysQuit                        // stop, as the actor itself asks
 	sysSuspend                     // an ancestor has failed
 	sysUnsuspend                   // it goes on
-	sysResume                      // go on after the own failure
+	sysResume                      // go on after its own failure
 	sysRestart                     // begin another incarnation
 	sysBegin                       // begin the incarnation that was held back
 	sysRestartDue                  // the delay before it has passed
@@ -37,12 +37,12 @@ const (
 	sysRenewed                     // the supervisor has dealt with that
 	sysPause                       // an operator holds back the actor's messages
 	sysUnpause                     // and lets them in again
-	sysCrash                       // an operator has it fail
+	sysCrash                       // an operator makes it fail
 	sysLook                        // somebody looks at what only the actor knows
 	sysResetBackoff                // count the failures of a child anew
 	sysWatch                       // somebody wants to know of the end
 	sysUnwatch                     // not any more
-	sysBorn                        // one was started that it looks out for
+	sysBorn                        // an actor that it looks out for was started
 	sysTerminated                  // a watched actor has gone
 	sysUnanswered                  // there will be no answer to an ask
 	sysDelegate                    // another one may answer an ask
@@ -53,26 +53,26 @@ const (
 	sysStray                       // it has sent to too many refs that nobody has
 )
 
-// sysMsg is a system message. They overtake user messages. They name actors by refs, so
+// sysMsg is a system message. System messages overtake user messages. They name actors by refs, so
 // that they could cross a border between nodes.
 type sysMsg struct {
 	kind      sysKind
 	directive supervision.Directive // sysChildFailed: decided already; sysDecide
 
-	order     bool // it is the supervisor's
+	order     bool // it is an order of the supervisor
 	keep      bool // sysRestart: the children stay
 	hold      bool // sysRestart: until sysBegin
 	now       bool // sysRestart: a delay under way is over
 	below     bool // sysPause, sysUnpause: all below it, too
-	once      bool // sysWatch: the only one of its watcher
-	byItself  bool // sysStop, sysChildStopped: the end follows from the actor's failure or wish, no order
+	once      bool // sysWatch: the only watch of its watcher
+	byItself  bool // sysStop, sysChildStopped: the end follows from the actor's own failure or stop, not from an order
 	again     bool // sysChildFailed: the child could not be resumed; sysResume: there was no room for it before
 	escalated bool // sysChildFailed: the failure is one of its own children's
 	crowded   bool // sysChildFailed: its start was refused because there is no room
 
 	more        int32   // how many that say the same were merged into it
-	ref         abi.Ref // the actor it is about, or who wants to know
-	other       abi.Ref // sysDelegate: who may answer, too
+	ref         abi.Ref // the actor it is about, or the one that wants to know
+	other       abi.Ref // sysDelegate: the actor that may answer, too
 	correlation uint64  // of an ask
 	reason      string
 
@@ -80,15 +80,15 @@ type sysMsg struct {
 	delay   time.Duration
 	orders  uint64 // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out; sysResume, again: the actor
 	mail    *CrashedMail
-	token   any // of the timer that has rung; sysRenew, sysRestart: the *renewal
+	token   any // of the timer that has fired; sysRenew, sysRestart: the *renewal
 
 	back  []*mailbox.Envelope // sysChildStopped: what has come too late for it
-	child *actor              // sysChildFailed, sysChildStopped: it may be in the table no more; parent and child share a node
+	child *actor              // sysChildFailed, sysChildStopped: it may have left the table; parent and child share a node
 }
 
-// systemQueue has no bound for what concerns lives: the host writes a bounded number of
-// those for each actor concerned. What guests and operators can cause any number of while the
-// actor is busy is thinned out: see thin.
+// systemQueue has no bound for messages about lives: the host writes a bounded number of
+// those for each actor concerned. Messages that guests and operators can cause in any number while the
+// actor is busy are thinned out: see thin.
 type systemQueue struct {
 	mu     sync.Mutex
 	items  []sysMsg
@@ -96,10 +96,10 @@ type systemQueue struct {
 	closed bool
 	n      atomic.Int32
 	thinAt int       // how long it may become before it is thinned out; 0: firstThin
-	first  [1]sysMsg // room for what there is as a rule
+	first  [1]sysMsg // room for the usual length
 }
 
-// init has the queue begin with room of its own.
+// init gives the queue its initial room.
 func (q *systemQueue) init() { q.spare = q.first[:0] }
 
 // waiting reports whether there is a message. Any goroutine may ask.
@@ -184,7 +184,7 @@ func (k sysKind) urgent() bool {
 	return true
 }
 
-// handleSystem handles all system messages, those included that arrive meanwhile.
+// handleSystem handles all system messages, including those that arrive meanwhile.
 func (a *actor) handleSystem(scr *scratch) {
 	if a.turn != nil {
 		a.turn.goOn() // what comes from now on is seen, or ends the batch
@@ -288,7 +288,7 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 	}
 }
 
-// aboutChild handles what a child says, or what is said of one.
+// aboutChild handles a message from or about a child.
 func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	child := m.child
 	if child == nil {
@@ -331,7 +331,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	}
 }
 
-// tooLate answers what reaches an actor that has stopped.
+// tooLate answers a system message that reaches an actor that has stopped.
 func (a *actor) tooLate(scr *scratch, m *sysMsg) {
 	switch m.kind {
 	case sysWatch:

@@ -26,7 +26,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// System is a tree of actors. All methods but Step and RunUntilIdle are for any
+// System is a tree of actors. All methods except Step and RunUntilIdle are for any
 // goroutine.
 type System struct {
 	cfg          Config
@@ -56,13 +56,13 @@ type System struct {
 	asleep       atomic.Int64   // guests without an instance
 	logging      sync.WaitGroup
 	ending       atomic.Bool // it was asked to, or must
-	temp         string      // path of those that are no actors
+	temp         string      // path of receivers that are no actors
 	extensions   extensions
 
 	user, services *actor // the guardians /user and /system
 
 	mu      sync.Mutex
-	cause   error // why it terminated, if it was not asked to
+	cause   error // why it terminated, unless it was asked to
 	closing []func(context.Context)
 	done    chan struct{}
 }
@@ -152,14 +152,14 @@ func (s *System) Clock() Clock { return s.cfg.clock }
 func (s *System) Spawn(name string, p Props) (Ref, error) { return s.spawnBelow(s.user, name, p) }
 
 // SpawnService starts an actor below /system, whose actors stop after those of /user. It is for
-// what others rely on until they have stopped.
+// actors that others rely on until they have stopped.
 func (s *System) SpawnService(name string, p Props) (Ref, error) {
 	return s.spawnBelow(s.services, name, p)
 }
 
 // SpawnBelow starts a child of an actor; an empty name lets the host choose. It is
 // [Context.Spawn] for other goroutines, such as those of a service that answers later. The
-// error is ErrUnknown if the parent has gone, and ErrStopped if it is about to.
+// error is ErrUnknown if the parent has ended, and ErrStopped if it is stopping.
 func (s *System) SpawnBelow(parent Ref, name string, p Props) (Ref, error) {
 	a := s.table.Get(parent.uid)
 	if a == nil {
@@ -180,7 +180,7 @@ func (s *System) spawnBelow(guardian *actor, name string, p Props) (Ref, error) 
 	return a.ref(), nil
 }
 
-// closedIf tells a system that ends from an actor that does.
+// closedIf turns ErrStopped of a guardian into ErrClosed: a guardian stops only with the system.
 func (s *System) closedIf(err error) error {
 	if errors.Is(err, ErrStopped) {
 		return ErrClosed
@@ -189,7 +189,7 @@ func (s *System) closedIf(err error) error {
 }
 
 // GetOrSpawn finds the actor of a name below /user, or starts it; made says which. Of
-// several callers one starts it. An actor of the name that is about to stop is waited for,
+// several callers one starts it. If the actor of the name is stopping, it waits for the end,
 // until ctx ends.
 func (s *System) GetOrSpawn(ctx context.Context, name string, p Props) (ref Ref, made bool, err error) {
 	ref, made, err = s.user.getOrSpawn(ctx, name, p)
@@ -200,11 +200,11 @@ func (s *System) GetOrSpawn(ctx context.Context, name string, p Props) (ref Ref,
 // is a dead letter then, too.
 func (s *System) Tell(to Ref, v any) error { return s.TellFrom(Ref{}, to, v) }
 
-// TryTell is Tell for callers that try again: a message that finds the mailbox full
-// is theirs, and no dead letter.
+// TryTell is Tell for callers that try again: if the mailbox is full, the message stays
+// the caller's and is no dead letter.
 func (s *System) TryTell(to Ref, v any) error { return s.tell(Ref{}, to, v, flagTry) }
 
-// TellFrom sends a message in the name of an actor, which will get the answer.
+// TellFrom sends a message with an actor as its sender, which will get the answer.
 func (s *System) TellFrom(from, to Ref, v any) error { return s.tell(from, to, v, 0) }
 
 func (s *System) tell(from, to Ref, v any, flags uint16) error {
@@ -234,8 +234,8 @@ func (s *System) Stop(ref Ref) {
 	}
 }
 
-// StopNow is Stop and kills the turn that runs, if it is a guest's: it ends within a
-// quantum and has done nothing.
+// StopNow is Stop and kills the running turn, if it is a guest's: it ends within a
+// quantum and has no effect.
 func (s *System) StopNow(ref Ref) {
 	a := s.table.Get(ref.uid)
 	if a == nil {
@@ -248,7 +248,7 @@ func (s *System) StopNow(ref Ref) {
 }
 
 // PoisonPill stops an actor when it has handled what is in its mailbox now. It counts as
-// the actor's own wish: one that is permanent is started again, see StopGracefully.
+// a stop by the actor itself: a permanent actor is started again, see StopGracefully.
 func (s *System) PoisonPill(ref Ref) error { return s.control(ref, flagPoison) }
 
 // Kill makes an actor fail when it has handled what is in its mailbox now; its
@@ -265,7 +265,7 @@ func (s *System) control(ref Ref, flag uint16) error {
 type forGood struct{}
 
 // StopGracefully stops an actor for good when it has handled what is in its mailbox now,
-// and waits until it has stopped; its name is free then. When ctx ends first it stops it at once
+// and waits until it has stopped; its name is free then. If ctx ends first it stops the actor at once
 // and returns the context's error.
 func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 	ended, err := s.Ended(ref)
@@ -303,8 +303,8 @@ func (s *System) DeadLetters() ([]DeadLetter, uint64) {
 	return letters, n
 }
 
-// BeforeClose has f called by Close before any actor stops, so that what brings work to the
-// system ends first: with the context of Close, all such functions at the same time. It is
+// BeforeClose registers a function that Close calls before any actor stops, so that the sources of
+// work end first: with the context of Close, and concurrently with the other such functions. It is
 // called once, and not if the system ends by itself.
 func (s *System) BeforeClose(f func(context.Context)) {
 	s.mu.Lock()
@@ -324,7 +324,7 @@ func (s *System) prepareClose(ctx context.Context) {
 	all.Wait()
 }
 
-// Close stops all actors, orderly, and waits; then it closes the extensions. When ctx ends
+// Close stops all actors, in order, and waits; then it closes the extensions. If ctx ends
 // first, running turns are killed and its error is returned after the system has ended.
 func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
@@ -372,7 +372,7 @@ func (s *System) killAll() {
 // Terminated is closed when all actors have stopped.
 func (s *System) Terminated() <-chan struct{} { return s.done }
 
-// Cause is the failure that has ended the system, nil if it was asked to end.
+// Cause is the failure that has ended the system; nil if it was asked to end.
 func (s *System) Cause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -390,7 +390,7 @@ func (s *System) escalated(scr *scratch, guardian *actor, f *abi.Failure) {
 	guardian.post(scr, sysMsg{kind: sysStop, reason: "failed: " + f.Error()})
 }
 
-// guardianStopped goes on from /user to /system to the end.
+// guardianStopped continues the end: after /user comes /system, after that the system itself.
 func (s *System) guardianStopped(a *actor) {
 	if a == s.user {
 		s.services.post(nil, sysMsg{kind: sysStop, reason: "shutdown"})

@@ -11,7 +11,7 @@ import (
 )
 
 // Tapped is a message of an actor that is tapped: one whose turn has ended, or failed, or one
-// that such a turn sends. What a failed turn was to send is not among them.
+// that such a turn sends. Messages that a failed turn would have sent are not reported.
 type Tapped struct {
 	Actor       Ref
 	Incarnation uint64
@@ -20,7 +20,7 @@ type Tapped struct {
 	Out         bool
 	Kind        abi.Kind
 	Forward     bool   // out: the message of the turn, sent on
-	Peer        Ref    // who has sent it, or whom it is for; nobody if that is not known
+	Peer        Ref    // in: the sender, out: the receiver; nobody if that is not known
 	Path        string // out: as the actor has given it, if it has
 	Correlation uint64
 	Payload     []byte       // a part of it
@@ -28,7 +28,7 @@ type Tapped struct {
 	Failure     *abi.Failure // in: why its turn has failed
 }
 
-// taps are those of a system.
+// taps are the taps of a system.
 type taps struct {
 	mu sync.Mutex
 	n  int
@@ -91,7 +91,7 @@ func (a *actor) setTaps(taps []*tap) {
 	a.tapped.Store(&taps)
 }
 
-// tap hands turns that ended well to those who tap the actor.
+// tap reports turns that ended well to the taps of the actor.
 func (a *actor) tap(taps []*tap, c *commitment) {
 	one := Tapped{Actor: c.actor, Incarnation: c.incarnation, Time: time.Unix(0, c.now)}
 	for i := range max(len(c.mail), 1) {
@@ -116,13 +116,13 @@ func (a *actor) tap(taps []*tap, c *commitment) {
 	}
 }
 
-// tapIn hands a message over that the actor has taken.
+// tapIn reports a message that the actor has taken.
 func (a *actor) tapIn(taps []*tap, one Tapped, e *mailbox.Envelope, f *abi.Failure) {
 	one.Kind, one.Peer, one.Correlation, one.Failure = e.Kind, a.sys.sender(e), e.Correlation, f
 	a.hand(taps, one, shown(e))
 }
 
-// tapCommand hands a message over that a guest sends.
+// tapCommand reports a message that a guest sends.
 func (a *actor) tapCommand(taps []*tap, one Tapped, cmd *abi.Command, current *mailbox.Envelope) {
 	payload := cmd.Payload
 	one.Out, one.Kind, one.Correlation = true, abi.KindMessage, cmd.Correlation
@@ -156,7 +156,7 @@ func (a *actor) hand(taps []*tap, one Tapped, payload []byte) {
 	}
 }
 
-// tapsEnded tells those who tap the actor that it has stopped.
+// tapsEnded tells the taps of the actor that it has stopped.
 func (a *actor) tapsEnded() {
 	if taps := a.tapped.Load(); taps != nil {
 		for _, t := range *taps {
@@ -165,7 +165,7 @@ func (a *actor) tapsEnded() {
 	}
 }
 
-// tapFailed hands the message of a failed turn over.
+// tapFailed reports the message of a failed turn.
 func (a *actor) tapFailed(e *mailbox.Envelope, f *abi.Failure) {
 	if taps := a.tapped.Load(); taps != nil {
 		a.tapIn(*taps, Tapped{Actor: a.ref(), Incarnation: a.incarnation(), Turn: f.Turn, Time: a.Now()}, e, f)

@@ -7,23 +7,23 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// Bounds of what waits: from where it is looked for what is not needed, how much there
-// may be about asks, about 200 bytes each, and how many may wait to look at the actor.
+// Bounds of what waits: the length from which superfluous messages are looked for, how many there
+// may be about asks, about 200 bytes each, and how many looks at the actor may wait.
 const (
 	firstThin = 256
 	mostAsked = 2048
 	mostLooks = 1024
 )
 
-// about is what a system message says, as far as it matters whether another one says the same.
+// about is the content of a system message, as far as it decides whether two say the same.
 type about struct {
 	kind        sysKind
 	ref, other  abi.Ref
 	correlation uint64
 }
 
-// thin drops what says nothing new, and merges what is counted, so that a queue is no longer than what is
-// different in it, however often guests and operators say the same to an actor that is busy.
+// thin drops messages that say nothing new, and merges those that are counted, so that a queue is no longer than
+// the number of different messages in it, however often guests and operators repeat them to a busy actor.
 func (q *systemQueue) thin() {
 	t := thinning{items: q.items, keep: make([]bool, len(q.items)), seen: make(map[about]int, len(q.items)), order: -1}
 	t.last()
@@ -51,19 +51,19 @@ type thinning struct {
 	order              int // where the last order of the supervisor is, -1: nowhere
 }
 
-// begins reports whether an actor may run after m that has not before, in another incarnation or after its
-// failure, so that what is said behind m does not mean what it has meant before.
+// begins reports whether m may let an actor run in another incarnation or after its
+// failure, so that messages after m do not mean the same as before it.
 func (m *sysMsg) begins() bool {
 	return m.order || m.kind == sysStart || m.kind == sysRestartDue || m.kind == sysChildStopped
 }
 
-// last finds what is said again later: of watches and their ends an actor's last one; of pauses and their
-// ends see lastPause. Of what is counted the last one takes the sum.
+// last finds messages that are superseded by later ones: of watches and their ends the last one of each actor counts;
+// for pauses and their ends see lastPause. Of counted messages the last one takes the sum.
 func (t *thinning) last() {
 	clear(t.seen)
 	for i, m := range slices.Backward(t.items) {
 		t.keep[i] = true
-		if m.begins() { // children that it starts are born paused or not
+		if m.begins() { // children that it starts inherit the pause
 			t.forgetPauses()
 		}
 		var k about
@@ -87,23 +87,23 @@ func (t *thinning) last() {
 		switch {
 		case m.kind == sysRenewed:
 			t.items[at].more += 1 + m.more
-		case m.once && t.items[at].kind == sysUnwatch: // nobody watches who does not any more
+		case m.once && t.items[at].kind == sysUnwatch: // the watcher of a later unwatch does not watch any more
 			t.keep[at] = false
 		}
 	}
 	clear(t.seen)
 }
 
-// What is said of pauses, from the back: for all that is below, which says all; the end of a pause, which
-// ends that of what is below as well; any.
+// What was seen of pauses, going backwards: one of the whole subtree, which covers everything; the end of a pause, which
+// also ends that of the subtree; any.
 var (
 	pausesBelow = about{kind: sysPause, other: 1}
 	unpauses    = about{kind: sysUnpause}
 	pauses      = about{kind: sysPause}
 )
 
-// lastPause reports whether a pause, or its end, is not made void by what comes later: the end of a pause
-// also has children that come later begin without, which a later pause of the actor alone does not change.
+// lastPause reports whether no later message supersedes a pause or its end. The end of a pause also makes
+// later children begin without one, which a later pause of the actor alone does not change.
 func (t *thinning) lastPause(i int) bool {
 	if _, later := t.seen[pausesBelow]; later {
 		return false
@@ -125,10 +125,10 @@ func (t *thinning) forgetPauses() {
 	delete(t.seen, pauses)
 }
 
-// first reports whether the i-th message is the first that says something.
+// first reports whether the i-th message is the first that says this.
 func (t *thinning) first(i int) bool {
 	m := &t.items[i]
-	if m.begins() { // it can fail, or end, that could not before
+	if m.begins() { // it can fail, or end, when it could not before
 		delete(t.seen, about{kind: sysCrash})
 		delete(t.seen, about{kind: sysStray})
 		delete(t.seen, about{kind: sysQuit})
@@ -162,7 +162,7 @@ func (t *thinning) first(i int) bool {
 		t.seen[k] = i
 	case sysRenew:
 		return t.renewal(i)
-	case sysDecide: // the first one that differs has an effect
+	case sysDecide: // the first of each kind has an effect
 		if !t.new(about{kind: m.kind, ref: m.ref, other: abi.Ref(m.directive)}, i) {
 			return false
 		}
@@ -174,7 +174,7 @@ func (t *thinning) first(i int) bool {
 		for d := supervision.Resume; d <= supervision.Suspend; d++ {
 			delete(t.seen, about{kind: sysDecide, ref: m.ref, other: abi.Ref(d)})
 		}
-	case sysCrash: // one that has failed does not fail again until it is told what becomes of it
+	case sysCrash: // an actor that has failed does not fail again before the decision
 		return t.new(about{kind: m.kind}, i)
 	case sysStop, sysQuit, sysStray:
 		if !m.order {
@@ -188,7 +188,7 @@ func (t *thinning) first(i int) bool {
 	return true
 }
 
-// new reports whether something was not said before, and notes that it is now.
+// new reports whether something was not said before, and notes it.
 func (t *thinning) new(k about, i int) bool {
 	if _, before := t.seen[k]; before {
 		return false
@@ -197,8 +197,8 @@ func (t *thinning) new(k about, i int) bool {
 	return true
 }
 
-// renewal merges the orders to restart a child: those that change nothing, and those that do, of which
-// the last recipe counts.
+// renewal merges the orders to restart a child: those that change nothing, and those that do; of the latter
+// the last props count.
 func (t *thinning) renewal(i int) bool {
 	m := &t.items[i]
 	k := about{kind: m.kind, ref: m.ref}
@@ -219,7 +219,7 @@ func (t *thinning) renewal(i int) bool {
 	return false
 }
 
-// again drops the order before the i-th if both are to restart, by an operator, and say the same. The later
+// again drops the order before the i-th if both are operators' restarts with the same content. The later
 // one counts for both.
 func (t *thinning) again(i int) {
 	if t.order < 0 {

@@ -9,23 +9,23 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// TimeoutError is an ErrTimeout that says what was asked of whom, and what that one was doing
-// when the time was over. It also wraps the error of the context, if that is what has ended.
-// It tells of another actor than the caller's own: it is for Go, and is never sent to guests.
+// TimeoutError is an ErrTimeout that says what was asked of which actor, and what that actor was doing
+// when the time was over. It also wraps the error of the context, if the context has ended.
+// It reveals the state of another actor: it is for Go, and is never sent to guests.
 type TimeoutError struct {
 	Target Ref
 	// Question is the type of what was asked: a Go type, or what begins the CBOR.
 	Question string
-	// Waited is how long, by the system's clock.
+	// Waited is how long the caller has waited, by the system's clock.
 	Waited time.Duration
-	// Info is what the target was doing; nil: it had gone, or was no actor.
+	// Info is what the target was doing; nil: it had ended, or was no actor.
 	Info *Info
 	// Turn is how long the target had been in its present spell of work, 0 if in none, or
-	// in one too short to be told. With AtLeast it is longer than that.
+	// in one too short to measure. With AtLeast it is longer than that.
 	Turn    time.Duration
 	AtLeast bool
 
-	busy  bool // in a turn that has begun since, too short to be told
+	busy  bool // in a turn that has begun since, too short to measure
 	cause error
 }
 
@@ -101,7 +101,7 @@ func (e *TimeoutError) Unwrap() []error {
 	return []error{ErrTimeout, e.cause}
 }
 
-// timedOut looks at who has not answered. v is what was asked.
+// timedOut makes the error, with the state of the target. v is the question.
 func (s *System) timedOut(p *promise, to Ref, v any, cause error) error {
 	e := &TimeoutError{Target: to, Question: questionType(v), Waited: time.Duration(s.time.now() - p.patience.at), cause: cause}
 	a := s.table.Get(to.uid)
@@ -120,8 +120,8 @@ func (s *System) timedOut(p *promise, to Ref, v any, cause error) error {
 	return e
 }
 
-// questionType is the type of a question, for a person: it has nothing of its content but
-// the text that begins an array, which names what is wanted of a service.
+// questionType is the type of a question, for a person: it has nothing of its content except
+// the text that begins an array, which names the operation of a service.
 func questionType(v any) string {
 	for {
 		switch m := v.(type) {

@@ -38,8 +38,8 @@ const (
 	traceParentSize = 55 // of version 00
 )
 
-// ParseTraceParent reads a traceparent. Of a later version it takes what it knows; false
-// means that it is none.
+// ParseTraceParent reads a traceparent. Of a later version it reads the parts that it knows; false
+// means that the text is not valid.
 func ParseTraceParent(text []byte) (t TraceContext, ok bool) {
 	if len(text) < traceParentSize || text[2] != '-' || text[35] != '-' || text[52] != '-' {
 		return TraceContext{}, false
@@ -89,7 +89,7 @@ func unhexAll(dst, src []byte) bool {
 	return true
 }
 
-// unhex takes small letters only, as the standard does.
+// unhex takes lower case only, as the standard does.
 func unhex(high, low byte) (byte, bool) {
 	h, ok := nibble(high)
 	l, ok2 := nibble(low)
@@ -153,7 +153,7 @@ type SpanEnd struct {
 
 // Span is what a [Tracer] records.
 type Span interface {
-	// Context is the place of what the span causes.
+	// Context is the parent for spans of what this span causes.
 	Context() TraceContext
 	// End is called once. What it is given is valid until it returns.
 	End(e *SpanEnd)
@@ -163,17 +163,17 @@ type Span interface {
 // all methods are for any goroutine. Package host/tracing has one for OpenTelemetry.
 //
 // Whether a trace is recorded is decided at its root, where a message comes in from
-// outside, a timer rings or an actor begins. What is not recorded costs nothing later on.
+// outside, a timer fires or an actor begins. A trace that is not recorded costs nothing later on.
 type Tracer interface {
-	// Begin begins a span. Nil means that it is not recorded, and then nothing is that it
-	// causes. What it is given is valid until it returns.
+	// Begin begins a span. Nil means that neither it nor anything that it causes is
+	// recorded. s is valid until it returns.
 	Begin(s *SpanStart) Span
 	// Knows reports whether a trace is recorded and under way: a guest may put a message
 	// into such a trace itself, if it has seen its ID, and into no other.
 	Knows(trace [16]byte) bool
-	// Of is the place that a Go context holds, zero if it holds none.
+	// Of is the place in a trace that a Go context holds, zero if it holds none.
 	Of(ctx context.Context) TraceContext
-	// In is a Go context that holds a place.
+	// In is a Go context that holds a place in a trace.
 	In(ctx context.Context, t TraceContext) context.Context
 }
 
@@ -185,6 +185,6 @@ type traced struct {
 }
 
 // Traced is a message that belongs to the trace of a Go context: Tell(to,
-// host.Traced(ctx, v)). [System.Ask] has a context and needs no such thing. It may be
-// [Marked], and the other way around. Without [Config.WithTracer] it is v.
+// host.Traced(ctx, v)). [System.Ask] has a context and does not need it. It may contain a
+// [Marked], or be in one. Without [Config.WithTracer] it is v.
 func Traced(ctx context.Context, v any) any { return traced{ctx: ctx, value: v} }

@@ -11,18 +11,18 @@ import (
 
 // How a trace gets from the message that is handled to what its turn sends: in headers of
 // the envelopes, which the host writes when the turn has ended. Guests need do nothing.
-// Where no tracer is configured nothing of this runs; where one is, a message without a
+// Without a tracer none of this runs; with one, a message without a
 // trace costs a look at its headers.
 //
-// The headers of a trace stand before all others, so that a look is enough, and they are
+// The headers of a trace come before all others, so that one look is enough, and they are
 // the host's: what guests write under these names is dropped, unless it names a trace that
-// is recorded and under way. The ID of a trace is 128 random bits, so only who was given
-// one can.
+// is recorded and under way. The ID of a trace is 128 random bits, so only a guest that was given
+// the ID can do that.
 
 // carried is the trace that a worker's present call of a behaviour belongs to.
 type carried struct {
 	on      bool   // what is sent now belongs to a trace
-	fixed   bool   // for the whole call; else each message of a batch says
+	fixed   bool   // for the whole call; else each message of a batch has its own
 	head    []byte // the headers of what is sent, encoded
 	span    Span   // nil: nothing is recorded
 	context TraceContext
@@ -45,7 +45,7 @@ func hasTrace(headers []byte) bool {
 	return len(headers) >= traceHeadMin && string(headers[traceKeyAt:traceValueAt]) == traceHead
 }
 
-// isSampled reports whether they say that the trace is recorded.
+// isSampled reports whether the headers say that the trace is recorded.
 func isSampled(headers []byte) bool {
 	return hasTrace(headers) && (headers[traceHeadMin-1]-'0')&traceSampled != 0
 }
@@ -72,8 +72,8 @@ func appendTrace(dst []byte, t *TraceContext) []byte {
 	return dst
 }
 
-// traceHeadOf is the part of headers that names a place, without the others; its first
-// byte is not right if there are others.
+// traceHeadOf is the part of headers that names a trace; its first
+// byte, the count, is too large if there are others.
 func traceHeadOf(headers []byte) []byte {
 	if !hasTrace(headers) {
 		return nil
@@ -95,12 +95,12 @@ func headCount(head []byte) int {
 	return 2
 }
 
-// traceHeaders is how many headers a message within a trace may have: one less than fit,
-// for the number that a resender may add.
+// traceHeaders is how many headers a message within a trace may have: one less than the maximum,
+// to leave room for the number that a resender may add.
 const traceHeaders = abi.MaxHeaders - 1
 
-// appendMarked appends headers with the trace of head, and without any other. If there is
-// no room for it they are not in a trace.
+// appendMarked appends headers with the trace of head, and without any other trace. If there is
+// no room for the trace it is left out.
 func appendMarked(dst, head, headers []byte) []byte {
 	others, kept := 0, 0
 	for rest := headers; ; {
@@ -115,7 +115,7 @@ func appendMarked(dst, head, headers []byte) []byte {
 	}
 	switch kept = headCount(head); {
 	case kept+others <= traceHeaders:
-	case kept > 1 && others < traceHeaders: // the tracestate is what can be missed
+	case kept > 1 && others < traceHeaders: // the tracestate can be left out
 		kept, head = 1, head[:traceHeadMin]
 	default:
 		kept = 0
@@ -150,7 +150,7 @@ func isTraceKey(key []byte) bool {
 	return string(key) == HeaderTraceParent || string(key) == HeaderTraceState
 }
 
-// mark puts headers that an actor has chosen itself into an envelope, with the trace of
+// mark puts headers that an actor has chosen into an envelope, with the trace of
 // the turn.
 func (s *System) mark(scr *scratch, e *mailbox.Envelope, headers []byte) {
 	head := scr.trace.present()
@@ -163,7 +163,7 @@ func (s *System) mark(scr *scratch, e *mailbox.Envelope, headers []byte) {
 	e.Headers = appendMarked(e.Headers[:0], head, headers)
 }
 
-// present is the headers of what is sent now, nil if it belongs to no trace.
+// present is the trace headers of what is sent now, nil if it belongs to no trace.
 func (c *carried) present() []byte {
 	if !c.on {
 		return nil
@@ -183,8 +183,8 @@ func (c *carried) stamp(e *mailbox.Envelope) {
 	e.Headers = appendMarked(nil, c.head, e.Headers)
 }
 
-// keep is the present trace for an answer or a timer that comes later, nil if there is
-// none: a tracestate is not kept.
+// keep is the present trace, for an answer or a timer that comes later, nil if there is
+// none: the tracestate is not kept.
 func (s *scratch) keep() []byte {
 	if s == nil || !s.trace.on {
 		return nil
@@ -194,7 +194,7 @@ func (s *scratch) keep() []byte {
 	return head
 }
 
-// set makes a place that of what is sent.
+// set makes a place in a trace the parent of what is sent.
 func (c *carried) set(t TraceContext) {
 	c.on, c.context = true, t
 	c.head = appendTrace(c.head[:0], &t)
@@ -210,7 +210,7 @@ func (c *carried) clear() {
 }
 
 // enterTurn is called where a message's turn begins to take effect. A message of a batch
-// that is in a trace which is not recorded hands it on.
+// that is in an unrecorded trace passes that on.
 func (c *carried) enterTurn(headers []byte) {
 	if c.fixed {
 		return
@@ -235,7 +235,7 @@ func (c *carried) markCommands(cmds []abi.Command) {
 	}
 }
 
-// beginTurn begins the span of the turn of a message, if it is to have one: it belongs to
+// beginTurn begins the span of the turn of a message, if it gets one: it belongs to
 // a trace that is recorded, or begins one. It is followed by endCall.
 func (a *actor) beginTurn(scr *scratch, e *mailbox.Envelope) {
 	c := &scr.trace
@@ -303,7 +303,7 @@ func (c *carried) markEffects(effects []effect) {
 	}
 }
 
-// origin is what an incarnation that is to begin follows from.
+// origin is the turn that leads to an incarnation.
 type origin struct {
 	at     TraceContext
 	failed bool // the turn has failed; else it has spawned the actor
@@ -386,8 +386,8 @@ func (s *System) sent(span Span, err error) {
 	}
 }
 
-// Trace is parent with the span of the turn that runs, or with that of the trace which it
-// is part of, for calls of what knows OpenTelemetry. It is parent if there is none.
+// Trace is parent with the span of the running turn, or with the trace that it
+// is part of, for calls of code that uses OpenTelemetry. It is parent if there is none.
 func (c *Context) Trace(parent context.Context) context.Context {
 	if c.scr == nil || !c.scr.trace.on {
 		return parent
@@ -395,7 +395,7 @@ func (c *Context) Trace(parent context.Context) context.Context {
 	return c.actor.sys.in(parent, c.scr.trace.present())
 }
 
-// Trace is like [Context.Trace], of the turn that has made the handle.
+// Trace is like [Context.Trace], for the turn that has made the handle.
 func (r *Reply) Trace(parent context.Context) context.Context {
 	return r.actor.sys.in(parent, r.trace)
 }
@@ -417,8 +417,8 @@ func (a *actor) trace() *TraceContext {
 	return nil
 }
 
-// chosen puts a message of an actor in Go into the trace of the Go context that it was
-// given, which then is not that of the turn.
+// chosen puts a message of an actor in Go into the trace of the Go context that was
+// given with it, instead of that of the turn.
 func (s *System) chosen(e *mailbox.Envelope) {
 	in, ok := e.Value.(traced)
 	if !ok {
@@ -433,7 +433,7 @@ func (s *System) chosen(e *mailbox.Envelope) {
 	}
 }
 
-// lighten takes a message out of its trace that is too large for the inbox only because of
+// lighten removes the trace from a message that is too large for the inbox only because of
 // it; false: it is too large all the same.
 func (a *actor) lighten(e *mailbox.Envelope) bool {
 	if a.sys.cfg.tracer == nil || !hasTrace(e.Headers) {

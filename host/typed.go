@@ -6,7 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// What guest-sdk/gen writes for a struct, so that both ends may share it.
+// The methods that guest-sdk/gen writes for a struct, so that both ends may share it.
 type (
 	ownEncoder     interface{ MarshalCBOR(w *abi.Writer) }
 	ownDecoder     interface{ UnmarshalCBOR(r *abi.Reader) }
@@ -16,7 +16,7 @@ type (
 	typedMessage interface{ MessageType() string }
 )
 
-// encodeOwn has a value write itself. What it cannot write (a nil pointer, a year that does not fit) panics, and is
+// encodeOwn calls a value's MarshalCBOR. What cannot be written (a nil pointer, a year that does not fit) panics, and is
 // an error here.
 func encodeOwn(v ownEncoder) (b []byte, err error) {
 	defer func() {
@@ -29,7 +29,7 @@ func encodeOwn(v ownEncoder) (b []byte, err error) {
 	return w.Bytes(), nil
 }
 
-// Typed is a message with its type in the header abi.HeaderType, if the value has a method MessageType as those with
+// Typed is a message with its type in the header abi.HeaderType, if the value has a method MessageType, as structs with
 // //wasmactors:message have; other values are returned as they are.
 func Typed(v any) any {
 	t, ok := v.(typedMessage)
@@ -39,7 +39,7 @@ func Typed(v any) any {
 	return Headed{Value: v, Headers: map[string]string{abi.HeaderType: t.MessageType()}}
 }
 
-// Type is the name and the version that the message says it has, see abi.HeaderType; ok is false if it says none. It
+// Type is the name and the version that the message states, see abi.HeaderType; ok is false if it states none. It
 // is a claim of the sender's.
 func (m Message) Type() (name string, version uint16, ok bool) {
 	return abi.CutMessageType(claimed(m.Headers))
@@ -61,8 +61,8 @@ func claimed(headers []byte) string {
 	return value
 }
 
-// DecodeTyped is Decode for a message whose header may say what it is: an older version is made into v's, and
-// another type, or a version that v cannot be made from, is abi.ErrMessageType. Without the header, or if v is not a
+// DecodeTyped is Decode for a message whose header may state its type: an older version is converted to v's, and
+// another type, or a version that cannot be converted, is abi.ErrMessageType. Without the header, or if v is not a
 // pointer to a message with a type, it is Decode.
 func (m Message) DecodeTyped(v any) error {
 	t, typed := v.(typedMessage)

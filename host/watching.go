@@ -7,7 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// watchRef asks to be told of an actor's end; one that has ended already counts. path is
+// watchRef watches an actor, which may have ended already. path is
 // the target's as far as the watcher knows it.
 func (a *actor) watchRef(scr *scratch, uid abi.Ref, path string) error {
 	if uid == a.uid || a.watch.Watching(uid) {
@@ -30,7 +30,7 @@ func (a *actor) watchRef(scr *scratch, uid abi.Ref, path string) error {
 	return nil
 }
 
-// unwatchRef takes a watch back; a notification in the mailbox is dropped when its turn
+// unwatchRef ends a watch; a notification in the mailbox is dropped when its turn
 // comes.
 func (a *actor) unwatchRef(scr *scratch, uid abi.Ref) {
 	if !a.watch.Unwatch(uid) {
@@ -42,7 +42,7 @@ func (a *actor) unwatchRef(scr *scratch, uid abi.Ref) {
 	}
 }
 
-// watchedEnded puts the news at the end of the own mailbox: behind everything that the
+// watchedEnded puts the news at the end of the actor's own mailbox: after everything that the
 // dead actor had sent before.
 func (a *actor) watchedEnded(scr *scratch, uid abi.Ref, reason string) {
 	if !a.watch.Watching(uid) {
@@ -66,7 +66,7 @@ func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
 	s.outside.end(watcher, uid, reason)
 }
 
-// endedPath is whose end an envelope tells of.
+// endedPath is the path of the actor whose end an envelope reports.
 type endedPath string
 
 // pathOfEnded is empty if it is not known.
