@@ -15,7 +15,7 @@ type Child struct {
 	total    int           // over its life
 	started  time.Time     // of the present incarnation
 	delay    time.Duration // before the last restart that was delayed
-	counted  bool          // the last end, in failures
+	counted  bool          // the last end is counted in failures
 
 	crowded   uint16 // starts in a row that were refused for lack of room
 	crowdedAt int32  // total, at the last of them
@@ -27,7 +27,7 @@ func (c *Child) Started(now time.Time) { c.started = now }
 // Reset starts the count of failures again.
 func (c *Child) Reset() { c.failures, c.crowdedAt = 0, -1 }
 
-// Recall takes the last failure back: it is decided about once more.
+// Recall undoes the count of the last failure, which is decided about once more.
 func (c *Child) Recall() {
 	c.total--
 	if c.counted {
@@ -45,7 +45,7 @@ func (c *Child) Total() int { return c.total }
 // value is ready. It is not safe for concurrent use.
 type Group struct{ window window }
 
-// Decision is what becomes of a failure, or of a child that has stopped itself.
+// Decision is the outcome of a failure, or of the stop of a child by itself.
 type Decision struct {
 	Directive Directive
 	Delay     time.Duration // before a Restart
@@ -80,7 +80,7 @@ func (s Strategy) Directed(d Directive, c *Child, g *Group, life Lifetime, now t
 	return s.restart(c, g, now, rnd, OnFailure)
 }
 
-// Stopped decides about a child that has stopped itself: only a permanent one is
+// Stopped decides about a child that has stopped itself: only a permanent child is
 // restarted.
 func (s Strategy) Stopped(c *Child, g *Group, life Lifetime, now time.Time, rnd backoff.Rand) Decision {
 	if life != Permanent {
@@ -163,7 +163,7 @@ func (c *Child) State() ChildState {
 	return s
 }
 
-// Child is the child that the state is of; false if it is none of any child.
+// Child is the child with this state; false if the state is not valid.
 func (s ChildState) Child() (c Child, ok bool) {
 	if s.Failures < 0 || s.Total < 0 || s.Delay < 0 || s.Count < 0 || len(s.Ring) > maxRing || s.Next < 0 || s.Next > 0 && s.Next >= len(s.Ring) {
 		return Child{}, false

@@ -7,21 +7,21 @@ import (
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
-// Delays of a child whose start was refused for lack of room, where no backoff has one: the room
-// is somebody else's at the moment, so that trying again at once is only work.
+// Delays of a child whose start was refused for lack of room, where no backoff has one: others have
+// the room at the moment, so that trying again at once is only work.
 const (
 	crowdedLeast = 100 * time.Millisecond
 	crowdedMost  = 30 * time.Second
 )
 
-// crowdedPolicy spreads those that wait for the same room.
+// crowdedPolicy spreads the attempts of children that wait for the same room.
 var crowdedPolicy = backoff.WithJitter(backoff.Exponential(crowdedLeast, crowdedMost, 2), backoff.EqualJitter())
 
 // Crowded is the decision d about a failure of c if that was a start that was refused because there
-// is no room: a limit of instances, of memory or of actors is reached. It is a failure as any other, counted
+// is no room: a limit of instances, of memory or of actors is reached. It is a failure like any other, counted
 // and limited. Only a restart that would come at once gets a delay of its own: 0.1 s at first, twice as much
-// after each such failure in a row, 30 s at most, of which at least one half is waited. Call it with every
-// decision about such a failure.
+// after each such failure in a row, 30 s at most; the actual wait is between half of that and all of it. Call it
+// with every decision about such a failure.
 func (s Strategy) Crowded(c *Child, d Decision, rnd backoff.Rand) Decision {
 	if c.crowdedAt+1 != int32(c.total) {
 		c.crowded = 0

@@ -12,7 +12,7 @@ import (
 // again.
 type ResetPolicy uint8
 
-// The reset policies. They are looked at when a child fails: a start that
+// The reset policies. They are applied when a child fails: a start that
 // succeeds resets nothing.
 const (
 	// ResetAfterStable resets if the child has lived for ResetAfter since it was
@@ -20,7 +20,7 @@ const (
 	ResetAfterStable ResetPolicy = iota
 	// ResetNever counts for ever.
 	ResetNever
-	// ResetManual resets when the child, or whoever knows, says so.
+	// ResetManual resets when the child, or somebody else who knows, asks for it.
 	ResetManual
 )
 
@@ -52,24 +52,24 @@ func (g GiveUp) directive() Directive {
 // Ends is a set of the ways in which a child can end.
 type Ends uint8
 
-// The ways. 0 stands for all of them.
+// The ways. 0 means all of them.
 const (
 	OnFailure Ends = 1 << iota
 	OnStop
 	OnAny = OnFailure | OnStop
 )
 
-// Meanwhile says what becomes of messages to a child during its delay.
+// Meanwhile says what happens to messages to a child during its delay.
 type Meanwhile uint8
 
-// What becomes of them.
+// What can happen to them.
 const (
 	// MeanwhileKeep leaves them in the mailbox.
 	MeanwhileKeep Meanwhile = iota
-	// MeanwhileDrop makes dead letters of them, as Akka does.
+	// MeanwhileDrop makes them dead letters, as Akka does.
 	MeanwhileDrop
-	// MeanwhileReply answers them with an error at once; those from nobody, who
-	// cannot be answered, it drops.
+	// MeanwhileReply answers them with an error at once; messages from nobody, who
+	// cannot be answered, are dropped.
 	MeanwhileReply
 )
 
@@ -87,30 +87,30 @@ func ParseMeanwhile(name string) (Meanwhile, bool) {
 // Backoff delays the restarts of a child.
 type Backoff struct {
 	Policy backoff.Policy
-	// On says which restarts are delayed; those after the other ends are at once, and
-	// not counted.
+	// On says after which ends restarts are delayed; restarts after other ends happen at once, and
+	// are not counted.
 	On    Ends
 	Reset ResetPolicy
 	// ResetAfter is how long the child must have lived under ResetAfterStable;
-	// 0 means as long as the delay that it was last given, and after a delay of 0
+	// 0 means as long as its last delay, and after a delay of 0
 	// nothing is reset.
 	ResetAfter time.Duration
-	// MaxFailures gives up at one failure more, counted since the last reset; 0 is
+	// MaxFailures is how many failures since the last reset are allowed; one more means giving up. 0 is
 	// no limit.
 	MaxFailures int
 	GiveUp      GiveUp
 
-	// Meanwhile says what becomes of messages that come during a delay.
+	// Meanwhile says what happens to messages that come during a delay.
 	Meanwhile Meanwhile
 	// Reply is the reason in the answer under MeanwhileReply.
 	Reply string
 	// Stash bounds the messages that wait under MeanwhileKeep; beyond it the oldest
 	// becomes a dead letter. 0 leaves it to the mailbox, which refuses the newest.
 	Stash int
-	// Grace is how long a child must have lived after a delay before it gets what
-	// has waited, so that one that dies at once does not take it down. 0 is none.
+	// Grace is how long a child must have lived after a delay before it gets the messages
+	// that waited, so that a child that dies at once does not lose them. 0 is none.
 	Grace time.Duration
-	// Overtake lets messages that come during the grace in before those that wait.
+	// Overtake lets messages that come during the grace overtake those that wait.
 	Overtake bool
 }
 

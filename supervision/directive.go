@@ -13,8 +13,8 @@ type Directive uint8
 
 // The directives.
 const (
-	// Resume goes on with the state from before the failing turn. Where the host
-	// cannot give it, it restarts and says so.
+	// Resume goes on with the state from before the failing turn. If the host
+	// does not have that state, it restarts and says so.
 	Resume Directive = iota + 1
 	// Restart goes on with a fresh instance; ref and mailbox stay.
 	Restart
@@ -22,11 +22,11 @@ const (
 	Stop
 	// Escalate makes the supervisor itself fail with the same failure.
 	Escalate
-	// Suspend leaves the actor as it is, failed and with its mailbox, until somebody
+	// Suspend leaves the actor as it is, failed and with its mailbox, until an operator
 	// decides otherwise.
 	Suspend
-	// Ask lets the supervising actor itself decide, in a turn of its own; what it
-	// leaves undecided is decided by [DefaultDirective].
+	// Ask lets the supervising actor itself decide, in a turn of its own; if it
+	// does not, [DefaultDirective] decides.
 	Ask
 )
 
@@ -53,8 +53,8 @@ func ParseDirective(name string) (Directive, bool) {
 	return 0, false
 }
 
-// DefaultDirective is the default decider: what cannot be mended by a new
-// instance stops, bugs of the host escalate, everything else restarts. The
+// DefaultDirective is the default decider: what a new instance cannot mend
+// stops, bugs of the host escalate, everything else restarts. The
 // source is Akka's default (initialisation and kill stop, other exceptions
 // restart, other throwables escalate), with the death pact stopping as in later
 // versions of Akka.

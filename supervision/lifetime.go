@@ -2,9 +2,9 @@ package supervision
 
 import "slices"
 
-// Lifetime says which ends of a child its supervisor answers with a restart, as in
-// OTP. An end that was ordered, by the supervisor or with System.Stop, is none of
-// them.
+// Lifetime says after which kinds of end a child is restarted by its supervisor, as in
+// OTP. A stop that was ordered, by the supervisor or with System.Stop, never leads to a
+// restart.
 type Lifetime uint8
 
 // The lifetimes.
@@ -34,7 +34,7 @@ func ParseLifetime(name string) (Lifetime, bool) {
 }
 
 // Shutdown says when a supervisor stops because significant children have ended by
-// themselves, as OTP's auto_shutdown.
+// themselves, like OTP's auto_shutdown.
 type Shutdown uint8
 
 // When supervisors shut down.

@@ -7,7 +7,7 @@ type Record struct {
 	Failures int           // since the count was reset; 0 if it would be reset now
 	Total    int           // over its life
 	InWindow int           // restarts that count for the limit now; of all children if the window is shared
-	Delay    time.Duration // that it was last given
+	Delay    time.Duration // its last delay
 }
 
 // Look is what is noted about a child. It changes nothing.

@@ -9,12 +9,12 @@ import (
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Kind says which children a directive concerns besides the one that has failed.
+// Kind says which children a directive concerns besides the failed one.
 type Kind uint8
 
 // The kinds of strategy.
 const (
-	OneForOne  Kind = iota // nobody
+	OneForOne  Kind = iota // no others
 	AllForOne              // all its siblings
 	RestForOne             // the siblings that were started after it
 )
@@ -109,22 +109,22 @@ func (s Strategy) WithKind(k Kind) Strategy { s.kind = k; return s }
 
 // WithMaxRestarts allows n restarts of a child in a window of time, or in its
 // life if within is 0; one more failure stops it. n may be Unlimited. The window
-// tumbles, as Akka's does; see [Strategy.WithSliding].
+// tumbles, like Akka's; see [Strategy.WithSliding].
 func (s Strategy) WithMaxRestarts(n int, within time.Duration) Strategy {
 	s.restarts, s.within = max(n, Unlimited), max(within, 0)
 	return s
 }
 
-// WithSliding makes the window slide, as OTP's does: never more than n restarts
-// in any stretch of that length.
+// WithSliding makes the window slide, like OTP's: never more than n restarts
+// in any span of that length.
 func (s Strategy) WithSliding(on bool) Strategy { s.sliding = on; return s }
 
-// WithShared makes the window one for all children, as OTP's intensity: one restart
-// more than allowed and the supervisor itself gives up. It fails, unless
+// WithShared makes one window for all children, like OTP's intensity: with one restart
+// more than allowed the supervisor itself fails, unless
 // [Strategy.WithExceeded] says otherwise.
 func (s Strategy) WithShared(on bool) Strategy { s.shared = on; return s }
 
-// WithExceeded sets what a restart becomes that the limit forbids: Stop or
+// WithExceeded sets what to do instead of a restart that the limit forbids: Stop or
 // Escalate. 0 is the default: Stop, and Escalate with a shared window.
 func (s Strategy) WithExceeded(d Directive) Strategy { s.exceeded = d; return s }
 
@@ -135,11 +135,11 @@ func (s Strategy) WithShutdown(w Shutdown) Strategy { s.shutdown = w; return s }
 // escalates, unless [Strategy.WithOtherwise] says otherwise.
 func (s Strategy) WithRules(rules ...Rule) Strategy { s.rules = slices.Clone(rules); return s }
 
-// WithOtherwise decides about what no rule covers.
+// WithOtherwise decides about failures that no rule covers.
 func (s Strategy) WithOtherwise(d Directive) Strategy { s.otherwise = d; return s }
 
-// WithDecider decides what rules do not cover by a function, which must be pure.
-// Its result 0 means that it does not cover the failure.
+// WithDecider decides about failures that no rule covers by a function, which must be pure.
+// The result 0 means that the function does not cover the failure.
 func (s Strategy) WithDecider(f func(typ string, failure *abi.Failure) Directive) Strategy {
 	s.decider, s.stopping = f, false
 	return s
@@ -167,7 +167,7 @@ func (s Strategy) Sliding() bool { return s.sliding }
 // Shared reports whether the window is one for all children.
 func (s Strategy) Shared() bool { return s.shared }
 
-// Exceeded is what a restart becomes that the limit forbids.
+// Exceeded is what is done instead of a restart that the limit forbids.
 func (s Strategy) Exceeded() Directive {
 	switch {
 	case s.exceeded != 0:
@@ -178,7 +178,7 @@ func (s Strategy) Exceeded() Directive {
 	return Stop
 }
 
-// Shutdown is when significant children that end take the supervisor along.
+// Shutdown says when the end of significant children stops the supervisor.
 func (s Strategy) Shutdown() Shutdown { return s.shutdown }
 
 // Backoff is the policy of delays, if there is one.
@@ -220,8 +220,8 @@ func (s Strategy) Decide(typ string, f *abi.Failure) Directive {
 }
 
 // CanResume reports whether any failure of a child may be answered with Resume, also
-// by whoever is asked or decides about a suspended child, so that only those actors
-// pay for what it needs.
+// by an actor that is asked or an operator that decides about a suspended child: only then
+// must actors pay for what it needs.
 func (s Strategy) CanResume() bool {
 	may := func(d Directive) bool { return d == Resume || d == Ask || d == Suspend }
 	return s.decider != nil && !s.stopping || may(s.otherwise) ||

@@ -28,8 +28,8 @@ const Any = rules.Any
 // Forever as a timeout of one step means that there is none this time.
 const Forever = rules.Forever
 
-// Handler says what follows from an event. Return what Stay, Goto, Stop or Unhandled of the
-// machine have made. An error fails the turn: then nothing has happened, the state included.
+// Handler says what follows from an event. Return the result of Stay, Goto, Stop or Unhandled of the
+// machine. An error fails the turn: then nothing has happened, the state included.
 type Handler[D any] func(m *Machine[D], e Event) (Next[D], error)
 
 // Edge is a transition that a state's handlers may make.
@@ -38,11 +38,11 @@ type Edge struct {
 	Label string // for diagrams; may be empty
 }
 
-// To declares a transition. A label says in diagrams when it is made.
+// To declares a transition. The label says in diagrams what triggers it.
 func To(s State, label string) Edge { return Edge{s, label} }
 
 // Definition is the states, transitions and handlers of a kind of machine. It is made once, in
-// package variables or init, and not changed when machines run.
+// package variables or init, and must not change once machines run.
 type Definition[D any] struct {
 	table      *rules.Table
 	data       func(ctx *host.Context) (D, error)
@@ -64,14 +64,14 @@ type observer[D any] struct {
 	f        func(m *Machine[D], from, to State)
 }
 
-// Define begins a definition: the state in which machines begin, and the data that they begin
-// with, for each incarnation anew; nil is the zero value.
+// Define begins a definition: initial is the state in which machines begin, data makes the data that they
+// begin with, for each incarnation anew; nil is the zero value.
 func Define[D any](initial State, data func(ctx *host.Context) (D, error)) *Definition[D] {
 	return &Definition[D]{table: rules.NewTable(initial), data: data}
 }
 
-// When adds a handler of a state and the transitions that it may make. Several of one state are
-// asked in order, until one does not return Unhandled.
+// When adds a handler of a state and the transitions that it may make. Several handlers of one state are
+// called in order, until one does not return Unhandled.
 func (d *Definition[D]) When(s State, handle Handler[D], to ...Edge) *Definition[D] {
 	d.table.Declare(s)
 	for i := range to {
@@ -81,7 +81,7 @@ func (d *Definition[D]) When(s State, handle Handler[D], to ...Edge) *Definition
 	return d
 }
 
-// StateTimeout sets the default timeout of a state: an event of kind StateTimeout when nothing has
+// StateTimeout sets the default timeout of a state: an event of kind StateTimeout comes when nothing else has
 // come for so long.
 func (d *Definition[D]) StateTimeout(s State, after time.Duration) *Definition[D] {
 	d.table.Timeout(s, after)
@@ -94,16 +94,16 @@ func (d *Definition[D]) InitialTimeout(after time.Duration) *Definition[D] {
 	return d
 }
 
-// Unhandled sets what handles events that no handler of the state does; the last one counts.
+// Unhandled sets the handler of events that no handler of the state handles; the last one set counts.
 // Without it, such a message is returned as unhandled, which is an event of the system.
 func (d *Definition[D]) Unhandled(handle Handler[D]) *Definition[D] {
 	d.unhandled = handle
 	return d
 }
 
-// OnTransition has f called at transitions between two states, either of which may be Any. All
+// OnTransition makes f be called at transitions between two states, either of which may be Any. All
 // that match are called, in the order in which they were added; Data is still the old data,
-// NextData the new. Going from a state to itself is a transition, staying is not; so is the beginning.
+// NextData the new. Going from a state to itself is a transition, staying is not; the beginning is one, too.
 func (d *Definition[D]) OnTransition(from, to State, f func(m *Machine[D], from, to State)) *Definition[D] {
 	d.observers = append(d.observers, observer[D]{from, to, f})
 	return d
@@ -115,13 +115,13 @@ func (d *Definition[D]) OnTermination(f func(m *Machine[D], r Reason)) *Definiti
 	return d
 }
 
-// Log has machines remember their last events, at most so many; see Machine.Log.
+// Log makes machines remember their last depth events; see Machine.Log.
 func (d *Definition[D]) Log(depth int) *Definition[D] {
 	d.depth = depth
 	return d
 }
 
-// Props is the recipe of an actor that is a machine of this definition. A definition that is
+// Props makes props of an actor that is a machine of this definition. A definition that is
 // wrong panics.
 func (d *Definition[D]) Props() host.Props {
 	if err := d.table.Check(); err != nil {
@@ -133,8 +133,8 @@ func (d *Definition[D]) Props() host.Props {
 // Mermaid is the definition as a Mermaid state diagram.
 func (d *Definition[D]) Mermaid() string { return d.table.Mermaid() }
 
-// New makes a machine, for an actor that has it as a part: it calls Started, Receive and Stopped
-// of the machine in those of its own. A definition that is wrong panics.
+// New makes a machine as a field of an actor, whose Started, Receive and Stopped call those
+// of the machine. A definition that is wrong panics.
 func (d *Definition[D]) New() *Machine[D] {
 	if err := d.table.Check(); err != nil {
 		panic(err.Error())

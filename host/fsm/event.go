@@ -9,7 +9,7 @@ type Kind uint8
 const (
 	Received     Kind = iota + 1 // a message, or news from the host
 	StateTimeout                 // nothing has come for the state's timeout
-	Timer                        // a named timer has rung
+	Timer                        // a named timer has expired
 	Fired                        // Machine.Fire
 )
 
@@ -22,7 +22,7 @@ func (k Kind) String() string {
 type Event struct {
 	Kind    Kind
 	Name    string       // of the timer, or what was fired
-	Message host.Message // that is handled; for Fired the one in whose turn it was
+	Message host.Message // the message that is handled; for Fired the one of the current turn
 }
 
 // ReasonKind is why a machine stops.
@@ -30,8 +30,8 @@ type ReasonKind uint8
 
 // The reasons.
 const (
-	Normal   ReasonKind = iota // it has come to its end
-	Shutdown                   // it was stopped from outside, or wants to be seen so
+	Normal   ReasonKind = iota // it has finished
+	Shutdown                   // it was stopped from outside, or reports it so
 	Failure                    // it could not go on
 )
 

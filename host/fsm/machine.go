@@ -24,7 +24,7 @@ type Machine[D any] struct {
 	old         State // of the transition that is observed
 }
 
-// pending is what the handler that runs has said.
+// pending is what the running handler has asked for.
 type pending[D any] struct {
 	step      rules.Step
 	unhandled bool
@@ -36,13 +36,13 @@ type pending[D any] struct {
 // Next is what follows from an event; see Handler.
 type Next[D any] struct{ m *Machine[D] }
 
-// Keys of timers: of the state timeout, and behind it those of named timers. Keep the actor's own below.
+// Keys of timers: of the state timeout, and above it those of named timers. The actor's own must be lower.
 const firstKey = 1 << 62
 
-// MaxSubscribers bounds those of one machine.
+// MaxSubscribers bounds the subscribers of one machine.
 const MaxSubscribers = 64
 
-// Context is that of the present turn.
+// Context is the context of the present turn.
 func (m *Machine[D]) Context() *host.Context { return m.ctx }
 
 // State is the present state; the old one while OnTransition is called.
@@ -67,7 +67,7 @@ func (m *Machine[D]) NextData() D {
 // Stay goes on in the present state, which is no transition.
 func (m *Machine[D]) Stay() Next[D] { return m.say(rules.Step{Kind: rules.Stay}) }
 
-// Goto goes to a state, by a transition that the present state's When declares. To the present
+// Goto goes to a state, by a transition that the present state's When declares. Going to the present
 // state needs no declaration; it is a transition, too.
 func (m *Machine[D]) Goto(s State) Next[D] { return m.say(rules.Step{Kind: rules.Goto, To: s}) }
 
@@ -78,7 +78,7 @@ func (m *Machine[D]) Stop(r Reason) Next[D] {
 	return n
 }
 
-// Unhandled leaves the event to the next handler of the state, and the last one's to the
+// Unhandled leaves the event to the next handler of the state, and after the last one to the
 // definition's Unhandled.
 func (m *Machine[D]) Unhandled() Next[D] {
 	m.next = pending[D]{unhandled: true}
@@ -102,7 +102,7 @@ func (n Next[D]) ForMax(d time.Duration) Next[D] {
 	return n
 }
 
-// Replying answers the current message.
+// Replying answers the current message with v.
 func (n Next[D]) Replying(v any) Next[D] {
 	_ = n.m.ctx.Reply(v)
 	return n
@@ -143,14 +143,14 @@ func (m *Machine[D]) Receive(ctx *host.Context, msg host.Message) error {
 	return m.handle(e)
 }
 
-// Fire handles an event of the actor's own, at once: of an answer to an ask, for example. It must
+// Fire handles an event that the actor itself raises, at once: for an answer to an ask, for example. It must
 // not be called by a handler.
 func (m *Machine[D]) Fire(ctx *host.Context, name string, msg host.Message) error {
 	m.ctx = ctx
 	return m.handle(Event{Kind: Fired, Name: name, Message: msg})
 }
 
-// Stopped tells OnTermination of an end from outside, or by a restart, but after a panic.
+// Stopped tells OnTermination of an end from outside, or by a restart, except after a panic.
 func (m *Machine[D]) Stopped(ctx *host.Context) {
 	m.ctx = ctx
 	m.terminate(Reason{Kind: Shutdown})
@@ -198,12 +198,12 @@ func (m *Machine[D]) ask(h Handler[D], e Event) error {
 	m.next = pending[D]{}
 	n, err := h(m, e)
 	if n.m == nil {
-		m.next = pending[D]{} // what it has said and not returned does not count
+		m.next = pending[D]{} // what it has made and not returned does not count
 	}
 	return err
 }
 
-// carryOut tells those who observe, changes the data, and sets timeouts.
+// carryOut calls the observers, changes the data, and sets timeouts.
 func (m *Machine[D]) carryOut(c rules.Change) error {
 	if c.Fires {
 		next := m.next // an observer may say nothing
@@ -248,12 +248,12 @@ func (m *Machine[D]) terminate(r Reason) {
 	}
 }
 
-// SetStateTimeout changes a state's default timeout for this machine; 0 is none. It holds from
-// the next step on.
+// SetStateTimeout changes a state's default timeout for this machine; 0 is none. It takes effect with
+// the next step.
 func (m *Machine[D]) SetStateTimeout(s State, d time.Duration) error { return m.rules.SetTimeout(s, d) }
 
-// SetTimer has an event of kind Timer come after a delay, with v as its message, or again and
-// again. A timer of the same name is replaced. Other events do not touch it.
+// SetTimer makes an event of kind Timer come after a delay, with v as its message, once or
+// repeatedly. A timer of the same name is replaced. Other events do not affect it.
 func (m *Machine[D]) SetTimer(name string, v any, after time.Duration, repeat bool) error {
 	slot, err := m.rules.SetTimer(name, repeat)
 	if err != nil {
@@ -266,18 +266,18 @@ func (m *Machine[D]) SetTimer(name string, v any, after time.Duration, repeat bo
 	return m.ctx.After(firstKey+1+uint64(slot), after, period, v)
 }
 
-// CancelTimer takes a timer back, also when its event waits in the mailbox.
+// CancelTimer cancels a timer, even if its event already waits in the mailbox.
 func (m *Machine[D]) CancelTimer(name string) {
 	if slot, ok := m.rules.CancelTimer(name); ok {
 		m.ctx.Cancel(firstKey + 1 + uint64(slot))
 	}
 }
 
-// TimerActive reports whether a timer is set and has not rung, or rings again and again.
+// TimerActive reports whether a timer is set and has not expired, or repeats.
 func (m *Machine[D]) TimerActive(name string) bool { return m.rules.TimerActive(name) }
 
-// Subscribe sends an actor the present state, and every transition from now on. It says nothing of
-// actors that have ended: watch them, and Unsubscribe. False: there are MaxSubscribers.
+// Subscribe sends an actor the present state, and every transition from now on. Subscribers that have
+// ended are not removed: watch them, and Unsubscribe. It returns false if there are MaxSubscribers.
 func (m *Machine[D]) Subscribe(to host.Ref) bool {
 	_ = m.ctx.Tell(to, CurrentState{What: "fsm.state", State: m.rules.State()})
 	for _, s := range m.subscribers {
@@ -292,7 +292,7 @@ func (m *Machine[D]) Subscribe(to host.Ref) bool {
 	return true
 }
 
-// Unsubscribe takes Subscribe back.
+// Unsubscribe ends a subscription.
 func (m *Machine[D]) Unsubscribe(ref host.Ref) {
 	for i, s := range m.subscribers {
 		if s == ref {

@@ -9,15 +9,15 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// state is that of a key that the keeper knows of.
+// state is the state of a key that the keeper knows of.
 type state uint8
 
 const (
 	awake   state = iota // its actor is there
 	leaving              // its actor was asked to end, or is about to; messages wait
-	waiting              // it waits for the place of another one; messages wait
+	waiting              // it waits for a place that another key has; messages wait
 	granted              // there is a place for it, and its messages are about to be handled
-	failed               // its actor was stopped for a failure, and is not started again yet
+	failed               // its actor was stopped for a failure, and may not be started again yet
 )
 
 // entry is what the keeper knows of a key.
@@ -25,27 +25,27 @@ type entry struct {
 	name     string
 	state    state
 	ref      host.Ref
-	maker    abi.Ref // who has begun it; 0: Go code
+	maker    abi.Ref // the actor that has begun it; 0: Go code
 	started  time.Time
 	failures int // in a row
 	held     int // messages that wait, and their bytes
 	bytes    int64
-	when     time.Time // when it is to be looked at
+	when     time.Time // when to look at it
 	until    time.Time // failed: when it may be started again
 	pos      int       // in due; -1: it is not there
 	used     *list.Element
 }
 
-// book is what there is: which keys, who was used when, and who waits for whom.
+// book is what the keeper knows: which keys there are, when each was used, and which wait for a place.
 type book struct {
 	entries map[string]*entry
 	byRef   map[abi.Ref]*entry
 	due     dueHeap
 	used    list.List // of those with an actor, the one used least recently first
 	alive   int       // actors
-	grants  int       // places that are given away
-	ending  int       // of them that are leaving
-	queue   []*entry  // that wait for a place
+	grants  int       // places promised to keys
+	ending  int       // actors that are leaving
+	queue   []*entry  // those that wait for a place
 	made    map[abi.Ref]int
 	failing int // keys that have failed
 	waits   int // messages that wait, and their bytes
@@ -122,7 +122,7 @@ func (b *book) stay(e *entry, look time.Time) {
 	b.lookAt(e, look)
 }
 
-// hold and released note that a message waits, and that all of a key do not any more.
+// hold and released note that a message waits, and that none of a key waits any more.
 func (b *book) hold(e *entry, size int64) {
 	e.held++
 	e.bytes += size
@@ -136,7 +136,7 @@ func (b *book) released(e *entry) {
 	e.held, e.bytes = 0, 0
 }
 
-// line puts a key behind those that wait for a place.
+// line puts a key at the end of those that wait for a place.
 func (b *book) line(e *entry) {
 	if e.state == failed {
 		b.failing--
@@ -147,7 +147,7 @@ func (b *book) line(e *entry) {
 	b.queue = append(b.queue, e)
 }
 
-// next takes out who has waited longest, last who has waited least.
+// next removes the key that has waited longest, last the one that has waited least.
 func (b *book) next() *entry {
 	e := b.queue[0]
 	b.queue[0] = nil
@@ -209,7 +209,7 @@ func (h *dueHeap) Pop() any {
 	return e
 }
 
-// past are keys whose actors have ended, the last ones.
+// past are the last keys whose actors have ended.
 type past struct {
 	most  int
 	order list.List

@@ -33,9 +33,9 @@ const (
 	firstPenalty = 100 * time.Millisecond
 	mostPenalty  = time.Minute
 	mostFailures = 16       // from there on the penalty does not grow
-	looksATurn   = 1000     // actors that are looked at within one turn
-	leastSpare   = 16 << 10 // bytes of the bound that no new actor takes: ending one takes some, too
-	candidates   = 32       // of those that may have to make room
+	looksATurn   = 1000     // actors looked at within one turn
+	leastSpare   = 16 << 10 // bytes of the bound kept free: ending an actor takes some, too
+	candidates   = 32       // actors looked at to make room
 )
 
 // Start implements host.Behaviour. What waited before a restart is handled anew.
@@ -45,7 +45,7 @@ func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 	}
 	h.book, h.alarm, h.seed = newBook(), time.Time{}, maphash.MakeSeed()
 	now := ctx.Now()
-	for _, ref := range ctx.Children() { // that the strategy keeps
+	for _, ref := range ctx.Children() { // those that the strategy keeps
 		if ctx.Watch(ref) == nil {
 			h.begun(&entry{name: ref.Name(), pos: -1}, ref, 0, now, now.Add(h.idle))
 		}
@@ -93,7 +93,7 @@ func (h *head) receive(ctx *host.Context) {
 	}
 }
 
-// pass hands the message to the actor of a key, which it may have to start, or has it wait.
+// pass hands the message to the actor of a key, which it may have to start, or keeps it waiting.
 func (h *head) pass(ctx *host.Context, name string) error {
 	e := h.entries[name]
 	if e == nil {
@@ -102,7 +102,7 @@ func (h *head) pass(ctx *host.Context, name string) error {
 	}
 	switch e.state {
 	case awake:
-		if _, alive := ctx.System().Load(e.ref); !alive { // that it has ended is about to be told
+		if _, alive := ctx.System().Load(e.ref); !alive { // it has ended, and the news is about to come
 			h.leave(e)
 			return h.keep(ctx, e)
 		}
@@ -120,7 +120,7 @@ func (h *head) pass(ctx *host.Context, name string) error {
 	}
 }
 
-// keep has the message wait for the next actor of a key.
+// keep makes the message wait for the next actor of a key.
 func (h *head) keep(ctx *host.Context, e *entry) error {
 	size := int64(len(h.msg.Payload) + len(h.msg.Headers))
 	switch {
@@ -133,14 +133,14 @@ func (h *head) keep(ctx *host.Context, e *entry) error {
 	return nil
 }
 
-// again has what waits for a key handled, before all that has come since.
+// again handles what waits for a key, before everything that has come since.
 func (h *head) again(ctx *host.Context, e *entry) {
 	h.released(e)
 	ctx.UnstashFor(e.name)
 }
 
-// maker is who begins a key by the current message; 0: Go code. Go code that sends because of an actor, such
-// as the schedule, is that actor, also if it has gone.
+// maker is the actor that begins a key by the current message; 0: Go code. Go code that sends on behalf of an actor,
+// such as the schedule, counts as that actor, even if it has ended.
 func (h *head) maker(ctx *host.Context) abi.Ref {
 	if s := h.msg.Sender; !s.IsZero() && s.Path() != "/temp" {
 		return s.UID()
@@ -158,7 +158,7 @@ func (h *head) maker(ctx *host.Context) abi.Ref {
 // noActor is a bit that no ref of an actor on this node has.
 const noActor = 1 << 63
 
-// admit starts the actor of a key that has none, or has the message wait for a place.
+// admit starts the actor of a key that has none, or makes the message wait for a place.
 func (h *head) admit(ctx *host.Context, e *entry) error {
 	if who := h.maker(ctx); who != 0 && h.perSender > 0 && h.made[who] >= h.perSender {
 		return ErrShare
@@ -170,7 +170,7 @@ func (h *head) admit(ctx *host.Context, e *entry) error {
 		return ErrFull
 	}
 	h.line(e)
-	if err := h.keep(ctx, e); err != nil { // the place will be somebody else's
+	if err := h.keep(ctx, e); err != nil { // the place goes to another key
 		h.last()
 		delete(h.entries, e.name)
 		return err
@@ -178,7 +178,7 @@ func (h *head) admit(ctx *host.Context, e *entry) error {
 	return nil
 }
 
-// room reports whether one actor more would probably not exceed the bound in bytes.
+// room reports whether one more actor would probably stay within the bound in bytes.
 func (h *head) room(ctx *host.Context) bool {
 	if h.maxBytes == 0 || h.alive == 0 {
 		return true
@@ -187,8 +187,8 @@ func (h *head) room(ctx *host.Context) bool {
 	return held+held/int64(h.alive) <= h.maxBytes-max(h.maxBytes/16, leastSpare)
 }
 
-// evict asks the actor to end that was used least recently of those with nothing to do. Of those
-// that have, only so many are looked at, and count as used.
+// evict asks the idle actor that was used least recently to end. Of the busy ones
+// only so many are looked at, and count as used.
 func (h *head) evict(ctx *host.Context) bool {
 	for range min(candidates, h.used.Len()) {
 		e := h.used.Front().Value.(*entry)
@@ -221,7 +221,7 @@ func (h *head) start(ctx *host.Context, e *entry) error {
 	return ctx.Hand(ref)
 }
 
-// passivate asks an actor to end; false if that cannot be asked now.
+// passivate asks an actor to end; false if that is not possible now.
 func (h *head) passivate(ctx *host.Context, e *entry) bool {
 	if err := ctx.Passivate(e.ref, answerWithin); err != nil && !errors.Is(err, host.ErrUnknown) {
 		return false
@@ -230,7 +230,7 @@ func (h *head) passivate(ctx *host.Context, e *entry) bool {
 	return true
 }
 
-// stays is for an actor that was asked to end and has something to do.
+// stays is called for an actor that was asked to end but is busy.
 func (h *head) stays(ctx *host.Context, ref abi.Ref) {
 	e := h.byRef[ref]
 	if e == nil || e.state != leaving {
@@ -239,15 +239,15 @@ func (h *head) stays(ctx *host.Context, ref abi.Ref) {
 	h.stay(e, ctx.Now().Add(h.idle))
 	h.arm(ctx)
 	h.again(ctx, e)
-	for len(h.queue) > h.ending && !h.evict(ctx) { // somebody was promised its place
+	for len(h.queue) > h.ending && !h.evict(ctx) { // its place was promised to another key
 		last := h.last()
 		delete(h.entries, last.name)
 		h.again(ctx, last)
 	}
 }
 
-// terminated is the end of an actor: what waits for it is handled, and who waits for a place has
-// one.
+// terminated handles the end of an actor: the messages that wait for it are handled, and a key that waits
+// gets its place.
 func (h *head) terminated(ctx *host.Context) {
 	e := h.byRef[h.msg.Sender.UID()]
 	if e == nil {
@@ -267,7 +267,7 @@ func (h *head) terminated(ctx *host.Context) {
 	h.promote(ctx)
 }
 
-// promote gives a place that is free to who has waited longest.
+// promote gives a free place to the key that has waited longest.
 func (h *head) promote(ctx *host.Context) {
 	if len(h.queue) > 0 && h.alive+h.grants < h.max {
 		e := h.next()
@@ -277,8 +277,8 @@ func (h *head) promote(ctx *host.Context) {
 	}
 }
 
-// penalize has a key whose actor was stopped for a failure not be started again at once. Of no
-// more keys than there may be that is remembered.
+// penalize delays the next start of a key whose actor was stopped for a failure. The number of keys for which
+// this is remembered is bounded by the number of actors.
 func (h *head) penalize(ctx *host.Context, e *entry, now time.Time) {
 	if h.failing >= h.max {
 		return
@@ -295,7 +295,7 @@ func (h *head) penalize(ctx *host.Context, e *entry, now time.Time) {
 	h.arm(ctx)
 }
 
-// look looks at those that are due: who has had nothing to do for long enough is asked to end.
+// look looks at the actors that are due: those that were idle for long enough are asked to end.
 func (h *head) look(ctx *host.Context) {
 	now := ctx.Now()
 	for range looksATurn {
@@ -320,7 +320,7 @@ func (h *head) look(ctx *host.Context) {
 	h.arm(ctx)
 }
 
-// arm sets the timer to when somebody is to be looked at.
+// arm sets the timer to when the next actor is due.
 func (h *head) arm(ctx *host.Context) {
 	if len(h.due) == 0 {
 		return
@@ -334,7 +334,7 @@ func (h *head) arm(ctx *host.Context) {
 	}
 }
 
-// refuse answers a question that is not handed on. What is no question is unhandled.
+// refuse answers a question that is not passed on. Any other message is unhandled.
 func (h *head) refuse(ctx *host.Context, err error) {
 	if h.msg.Correlation == 0 || h.msg.Sender.IsZero() {
 		ctx.Unhandled()
@@ -354,8 +354,8 @@ func (h *head) CannotRewind() string { return "" }
 // Rewind implements host.Behaviour.
 func (h *head) Rewind(*host.Context) bool { return true }
 
-// End implements host.Behaviour. The next incarnation watches those that are left then: the ends of
-// the others would count as watched until it has come to them.
+// End implements host.Behaviour. The next incarnation watches the actors that are left then: otherwise the
+// ends of the others would count as watched until their news was handled.
 func (h *head) End(ctx *host.Context, _ host.End) {
 	for x := h.used.Front(); x != nil; x = x.Next() {
 		ctx.Unwatch(x.Value.(*entry).ref)

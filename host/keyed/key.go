@@ -27,15 +27,15 @@ func headed(v any, key, value string) host.Headed {
 	return host.Headed{Value: h.Value, Headers: headers}
 }
 
-// plain reports whether a byte of a key is itself in a name.
+// plain reports whether a byte of a key stays as it is in a name.
 func plain(b byte) bool {
 	return b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '_' || b == '.' || b == '-'
 }
 
 const hex = "0123456789ABCDEF"
 
-// Name is the name of a key's actor: the key, where every byte that is no letter, digit, '_', '.'
-// or '-' is '~' and two hexadecimal digits. It fails with ErrBadKey if the key is empty, or the
+// Name is the name of a key's actor: the key, in which every byte that is no letter, digit, '_', '.'
+// or '-' is replaced by '~' and two hexadecimal digits. It fails with ErrBadKey if the key is empty, or the
 // name longer than abi.MaxName.
 func Name(key string) (string, error) {
 	if key == "" || len(key) > abi.MaxName {
@@ -63,7 +63,7 @@ func Name(key string) (string, error) {
 	return string(name), nil
 }
 
-// Key is the key whose actor has a name; false if no key has it.
+// Key is the inverse of Name; false if no key has this name.
 func Key(name string) (string, bool) {
 	key := make([]byte, 0, len(name))
 	for i := 0; i < len(name); i++ {
@@ -85,7 +85,7 @@ func Key(name string) (string, bool) {
 	return string(key), err == nil && again == name
 }
 
-// Bounds of what is looked at for a key in a payload.
+// Bounds of the search for a key in a payload.
 const (
 	maxLooked = 64 << 10 // bytes
 	maxFields = 64       // keys of the map
@@ -118,14 +118,14 @@ func (h *head) nameOf(below string) (string, error) {
 	return "", ErrNoKey
 }
 
-// NameOf is the name of the actor that a message to the keeper is for, if it was not sent to a path of an
-// actor's. It fails with ErrNoKey and ErrBadKey.
+// NameOf is the name of the actor that a message to the keeper is for, if it was not sent to the path of an
+// actor. It fails with ErrNoKey and ErrBadKey.
 func (c Config) NameOf(m host.Message) (string, error) {
 	h := &head{Config: c, msg: m}
 	return h.nameOf("")
 }
 
-// named is Name, without an allocation for a key that there is.
+// named is Name, without an allocation for a known key.
 func (h *head) named(key []byte) (string, error) {
 	if e := h.entries[string(key)]; e != nil {
 		if all := len(key) > 0; all {
@@ -153,7 +153,7 @@ func (h *head) called() (key []byte) {
 	return h.key(&h.msg)
 }
 
-// inField is the value of a key of the map that a payload is, nil if there is none.
+// inField is the value of the field in a payload that is a map, nil if there is none.
 func (h *head) inField(payload []byte) []byte {
 	h.read.Reset(payload[:min(len(payload), maxLooked)])
 	r := &h.read
@@ -176,7 +176,7 @@ func (h *head) inField(payload []byte) []byte {
 	return nil
 }
 
-// value is a key that is a value of the payload: a text, bytes, or a whole number in digits.
+// value reads a key from the payload: a text, bytes, or a whole number as digits.
 func (h *head) value(r *abi.Reader) (key []byte) {
 	switch r.Peek() {
 	case abi.TypeText:

@@ -12,8 +12,8 @@ import (
 )
 
 // Header marks a message for the keeper itself: its value says what to do. Only Go code that has
-// the system may send it, the keeper's parent, and the actors that [Config.WithManagers] names;
-// what the host says about the sender counts.
+// the system, the keeper's parent, and the actors that [Config.WithManagers] names may send it;
+// the sender is the one that the host states.
 //
 //	keys       answered with a page of keys, see [Keys]
 //	passivate  the payload is a key: its actor ends as soon as it has nothing to do
@@ -30,7 +30,7 @@ const MostKeys = 1000
 // Entry is a key.
 type Entry struct {
 	Key string `cbor:"key"`
-	// State is awake, leaving (it ends), waiting (for the end of another), failed, or past: its
+	// State is awake, leaving (it ends), waiting (for a place), failed, or past: its
 	// actor has ended.
 	State string `cbor:"state"`
 	// Since is when its present actor was started, or when its last one has ended; zero: neither.
@@ -46,13 +46,13 @@ type Page struct {
 
 var stateNames = [...]string{awake: "awake", leaving: "leaving", waiting: "waiting", granted: "waiting", failed: "failed"}
 
-// Keys is a page of the keys of a keeper, sorted by their names. The next page is behind its last
-// key; behind the last page it is empty.
+// Keys is a page of the keys of a keeper, sorted by their names. For the next page pass the
+// last key as After; after the last page comes an empty one.
 func Keys(ctx context.Context, sys *host.System, keeper host.Ref, p Page) ([]Entry, error) {
 	return host.AskAs[[]Entry](ctx, sys, keeper, headed(p, Header, opKeys))
 }
 
-// Passivate has the actor of a key end as soon as it has nothing to do; a key without one is left
+// Passivate makes the actor of a key end as soon as it is idle; a key without an actor is left
 // as it is.
 func Passivate(ctx context.Context, sys *host.System, keeper host.Ref, key string) error {
 	_, err := sys.Ask(ctx, keeper, headed(key, Header, opPassivate))
@@ -61,7 +61,7 @@ func Passivate(ctx context.Context, sys *host.System, keeper host.Ref, key strin
 
 var errDenied = errors.New("keyed: the sender may not manage the keys")
 
-// mayManage goes by the sender that the host has written into the message.
+// mayManage checks the sender that the host has written into the message.
 func (h *head) mayManage(ctx *host.Context) bool {
 	s := h.msg.Sender
 	path := s.Path()

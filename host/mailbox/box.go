@@ -9,12 +9,12 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// box is a mailbox of any kind: queues for the levels of messages, one for what is the
-// host's own, and what it does when it is full. One lock guards it.
+// box is a mailbox of any kind: queues for the levels of messages, one for the host's
+// own envelopes, and what it does when it is full. One lock guards it.
 //
-// What the host has put there comes when all that was there before it, and is as urgent as
-// the least urgent messages, has gone: the end of a watched actor does not overtake what that
-// one had sent. It is never refused and never dropped.
+// The host's own envelopes come when everything that was there before them, and is as urgent as
+// the least urgent messages, has been taken: the end of a watched actor does not overtake what that
+// actor had sent. They are never refused and never dropped.
 type box struct {
 	limits   host.MailboxLimits
 	full     Kind
@@ -28,15 +28,15 @@ type box struct {
 
 	mu      sync.Mutex
 	levels  []level
-	own     level     // the host's
-	shown   item      // what Peek has shown; its e is nil: nothing
+	own     level     // the host's envelopes
+	shown   item      // what Peek has shown; nothing if its e is nil
 	last    int64     // the number given at the back
 	first   int64     // the one given at the front
 	passed  int       // messages in a row that have overtaken the oldest
 	waiters []*waiter // senders that wait for room, oldest first
 	closed  bool
 
-	host     host.MailboxHost // nil: nobody keeps an account
+	host     host.MailboxHost // nil: there is no account
 	reserved int64            // on the account
 }
 
@@ -46,7 +46,7 @@ var _ host.HostedMailbox = (*box)(nil)
 const (
 	envelopeBytes = 200
 	freeBytes     = 1 << 10
-	keptBytes     = 16 << 10 // that an empty mailbox keeps on the account
+	keptBytes     = 16 << 10 // bytes that an empty mailbox keeps on the account
 )
 
 func limitsOf(l host.MailboxLimits) host.MailboxLimits {
@@ -59,11 +59,11 @@ func limitsOf(l host.MailboxLimits) host.MailboxLimits {
 	return l
 }
 
-// dropped are envelopes that are given up, until the lock is released.
+// dropped are envelopes that were dropped, until the lock is released.
 type dropped struct {
 	one  *host.Envelope // nearly always all
 	why  host.DeadReason
-	more []*host.Envelope // each as one
+	more []*host.Envelope // the others
 }
 
 func (d *dropped) add(e *host.Envelope, why host.DeadReason) {
@@ -71,10 +71,10 @@ func (d *dropped) add(e *host.Envelope, why host.DeadReason) {
 		d.one, d.why = e, why
 		return
 	}
-	d.more = append(d.more, e) // of one push all have the same reason
+	d.more = append(d.more, e) // all dropped by one push have the same reason
 }
 
-// give hands over what was given up. The lock is not held.
+// give passes the dropped envelopes to the host. The lock is not held.
 func (b *box) give(d *dropped) {
 	if d.one == nil {
 		return
@@ -106,8 +106,8 @@ func (b *box) Push(e *host.Envelope) error {
 	return err
 }
 
-// admit takes an envelope in, or gives it or others up, or says why not; then it is still the
-// caller's. mu is held.
+// admit takes an envelope in, or drops it or others, or says why not; in that case it still belongs to
+// the caller. mu is held.
 func (b *box) admit(e *host.Envelope, gone *dropped) error {
 	if b.closed {
 		return host.ErrStopped
@@ -142,8 +142,8 @@ func (b *box) admit(e *host.Envelope, gone *dropped) error {
 	return nil
 }
 
-// takeFromKeys gives keys up until one more message of a size fits, where nothing waits: else keys that fill
-// the account would keep everything out for ever. It returns false, and gives none up, if that is not enough.
+// takeFromKeys forgets keys until one more message of a size fits, if no messages wait: otherwise keys that fill
+// the account would keep everything out for ever. It returns false, and forgets none, if that is not enough.
 func (b *box) takeFromKeys(size int64) bool {
 	if b.keys == nil || b.n.Load() > 0 {
 		return false
@@ -162,7 +162,7 @@ func (b *box) takeFromKeys(size int64) bool {
 	return true
 }
 
-// put enters an envelope. mu is held.
+// put adds an envelope. mu is held.
 func (b *box) put(i item, at int, front bool) {
 	q := &b.own
 	if host.IsMail(i.e) {
@@ -177,10 +177,10 @@ func (b *box) put(i item, at int, front bool) {
 	b.bytes.Add(int64(i.e.Size()))
 }
 
-// makeRoom gives up what has waited longest among the least urgent messages, so that one of a
-// level and a size fits; false, and nothing is given up, if those that are not more urgent
-// are too few. Where more waits than may, because some was put back, it does not become
-// less than it must: the new one takes the place of old ones. mu is held.
+// makeRoom drops what has waited longest among the least urgent messages, so that one of a
+// level and a size fits; false, and nothing is dropped, if those that are not more urgent
+// are too few. If more wait than the bound allows, because some were put back, it drops
+// only as much as the new message takes. mu is held.
 func (b *box) makeRoom(at int, size int64, gone *dropped) bool {
 	if size > b.limits.Bytes {
 		return false
@@ -206,7 +206,7 @@ func (b *box) makeRoom(at int, size int64, gone *dropped) bool {
 	return true
 }
 
-// Order implements host.HostedMailbox. What was put back counts as the oldest there is.
+// Order implements host.HostedMailbox. Messages that were put back count as the oldest.
 func (b *box) Order() (before, came uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -250,7 +250,7 @@ func (b *box) Trim(most int) {
 	}
 }
 
-// giveUp gives up the oldest message of a level. mu is held.
+// giveUp drops the oldest message of a level. mu is held.
 func (b *box) giveUp(at int, why host.DeadReason, gone *dropped) int64 {
 	old := b.levels[at].popFront()
 	size := int64(old.e.Size())
@@ -276,7 +276,7 @@ func (b *box) Force(e *host.Envelope) bool {
 	return true
 }
 
-// Peek implements host.Mailbox. What it has shown stays next, whatever comes before the next
+// Peek implements host.Mailbox. What it has shown stays the next, whatever comes before the next
 // Pop.
 func (b *box) Peek() *host.Envelope {
 	if b.n.Load() == 0 {
@@ -357,11 +357,11 @@ func (b *box) Pop() *host.Envelope {
 }
 
 // PushFront implements host.Mailbox: each goes before all that are as urgent as it is. It may exceed
-// the bounds, for these messages were accepted before; then others are refused, or dropped.
+// the bounds, because these messages were accepted before; then others are refused, or dropped.
 func (b *box) PushFront(es ...*host.Envelope) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if i := b.shown; i.e != nil { // what is put back comes before it
+	if i := b.shown; i.e != nil { // what is put back goes before it
 		b.shown = item{}
 		b.n.Add(-1)
 		b.bytes.Add(-int64(i.e.Size()))
@@ -420,7 +420,7 @@ func (b *box) Failed(e *host.Envelope) {
 	b.forget(e)
 }
 
-// remember sees to it that the key of a message that waits again is known.
+// remember makes the key of a message that waits again known.
 func (b *box) remember(e *host.Envelope) {
 	if k, ok := b.keys.keyOf(e); ok && !b.keys.has(k) {
 		b.keys.add(k)
@@ -433,7 +433,7 @@ func (b *box) forget(e *host.Envelope) {
 	}
 }
 
-// held is what the mailbox would have to hold with so much more.
+// held is what the mailbox would hold with so much more.
 func (b *box) held(messages int, size int64) int64 {
 	n := b.bytes.Load() + size + (b.n.Load()+int64(messages))*envelopeBytes - freeBytes
 	if b.keys != nil {
@@ -442,8 +442,8 @@ func (b *box) held(messages int, size int64) int64 {
 	return max(n, 0)
 }
 
-// reserve sees to it that the account holds what waits and so much more: more than is needed, if
-// there is room, so that it is rarely asked. What must be in is charged in any case. mu is held.
+// reserve makes the account hold what waits and so much more: more than needed, if
+// there is room, so that the account is rarely asked. With must it is charged in any case. mu is held.
 func (b *box) reserve(messages int, size int64, must bool) error {
 	need := b.held(messages, size) - b.reserved
 	if need <= 0 || b.host == nil {
@@ -462,7 +462,7 @@ func (b *box) reserve(messages int, size int64, must bool) error {
 	return nil
 }
 
-// giveBack gives back what is reserved beyond what waits, and so many bytes. mu is held.
+// giveBack returns to the account what is reserved beyond what waits and keep bytes. mu is held.
 func (b *box) giveBack(keep int64) {
 	if b.host == nil {
 		return

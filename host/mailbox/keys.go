@@ -7,9 +7,9 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// keys are the keys that were seen, the oldest first out. A key is the sender, and a hash of
-// 128 bits of the header's value under a secret: it takes the same room whatever its
-// length, no sender finds two that are equal, and none can use up another's.
+// keys are the keys that were seen; the oldest are forgotten first. A key is the sender, and a hash of
+// 128 bits of the header's value under a secret: it takes the same room whatever the value's
+// length, no sender can find two values with the same hash, and none can use up another's keys.
 type keys struct {
 	header string
 	seeds  [2]maphash.Seed
@@ -28,8 +28,8 @@ func newKeys(most int, header string) *keys {
 	return &keys{header: header, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, seen: map[key]int{}, most: most}
 }
 
-// keyOf is the key of a message; false if it has none. What is not a message that somebody
-// has sent, or an answer, has none.
+// keyOf is the key of a message; false if it has none. Only messages that somebody
+// has sent, and no answers, have one.
 func (k *keys) keyOf(e *host.Envelope) (key, bool) {
 	if e.Kind != abi.KindMessage || len(e.Headers) == 0 {
 		return key{}, false
@@ -47,7 +47,7 @@ func (k *keys) keyOf(e *host.Envelope) (key, bool) {
 
 func (k *keys) has(x key) bool { _, ok := k.seen[x]; return ok }
 
-// add remembers a key that is new. If there are too many it forgets the oldest.
+// add remembers a new key. If there are too many it forgets the oldest.
 func (k *keys) add(x key) {
 	at := k.next
 	if len(k.order) < k.most {
@@ -66,7 +66,7 @@ func (k *keys) add(x key) {
 // forget lets a message with the key in again.
 func (k *keys) forget(x key) { delete(k.seen, x) }
 
-// shrink gives room back, half of it: that of keys that were forgotten, and of the oldest. It returns false
+// shrink halves the room for keys: it drops what forgotten keys took, and the oldest keys. It returns false
 // if there are none.
 func (k *keys) shrink() bool {
 	if len(k.order) == 0 {

@@ -2,7 +2,7 @@ package mailbox
 
 import "github.com/wasmactors/wasmactors/host"
 
-// item is an envelope in its place: of two the one with the lower number came first, or was
+// item is an envelope in its place: of two, the one with the lower number came first, or was
 // put back.
 type item struct {
 	e  *host.Envelope
@@ -17,8 +17,8 @@ type level struct {
 	bytes int64
 }
 
-// leastRing is the length of a ring at first. One that is empty and longer than keptRing is
-// given up.
+// leastRing is the initial length of a ring. An empty ring longer than keptRing is
+// released.
 const (
 	leastRing = 8
 	keptRing  = 64

@@ -5,7 +5,7 @@
 //	host.Native(newBank).WithMailbox(mailbox.New(mailbox.Priority).WithTypes(map[string]int{"stop": 0}).Make)
 //
 // All of them are bounded in messages and in bytes. What waits in them is on the actor's
-// account. A push never waits, whoever makes it; only [host.System.Offer] and
+// account. A push never waits; only [host.System.Offer] and
 // [host.System.Ask] wait, and only with [Block]. docs/guide/mailboxes.md says what each is
 // for, and what its hazards are.
 package mailbox
@@ -22,7 +22,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Kind is what distinguishes a mailbox from the others.
+// Kind is the kind of a mailbox.
 type Kind uint8
 
 // The kinds. The first four differ in what a full mailbox does, the others in the order or
@@ -31,19 +31,19 @@ const (
 	// Bounded refuses what does not fit: the sender in Go is told, and the message is a
 	// dead letter.
 	Bounded Kind = iota
-	// DropNewest drops what does not fit. Its sender is not told; who waits for an answer is.
+	// DropNewest drops what does not fit. The sender is not told, unless it waits for an answer.
 	DropNewest
 	// DropOldest drops the messages that have waited longest, so that the new one fits.
 	DropOldest
 	// Block is Bounded, but a sender from Go may wait for room, see [host.System.Offer].
 	Block
-	// Priority hands out the most urgent message first, and of equally urgent ones the
+	// Priority yields the most urgent message first, and of equally urgent ones the
 	// one that has come first.
 	Priority
 	// ControlAware is Priority with two levels: control messages, and the others.
 	ControlAware
-	// Deduplicating takes a message with a key only if no message of the same sender had
-	// it before, as far as it remembers.
+	// Deduplicating takes a message with a key only if it remembers no earlier message of the same sender
+	// with that key.
 	Deduplicating
 )
 
@@ -78,14 +78,14 @@ const (
 	MaxKeys               = 1_000_000
 	DefaultWait           = 10 * time.Second
 	MaxTypes              = 1000 // types with a level of their own
-	MaxTypeName           = 128  // bytes of a type's name that are looked at
+	MaxTypeName           = 128  // longest name of a type that is recognised, in bytes
 	MaxWaiters            = 1024 // senders that wait for one mailbox
 
 	// KeyBytes is what a key takes on the actor's account, in bytes, however long it is.
 	KeyBytes = 128
 )
 
-// Config is the recipe of a mailbox. It is immutable: every With method returns a changed
+// Config configures a mailbox. It is immutable: every With method returns a changed
 // copy. Begin with [New].
 type Config struct {
 	kind, full Kind
@@ -98,7 +98,7 @@ type Config struct {
 	wait       time.Duration
 }
 
-// New is a mailbox of a kind, with the defaults.
+// New configures a mailbox of a kind, with the defaults.
 func New(k Kind) Config {
 	c := Config{kind: k, otherwise: -1, levels: 1, wait: DefaultWait, overtake: DefaultOvertake, keys: DefaultKeys}
 	switch k {
@@ -112,21 +112,21 @@ func New(k Kind) Config {
 	return c
 }
 
-// Kind is what the mailbox was made with.
+// Kind is the kind that was given to New.
 func (c Config) Kind() Kind { return c.kind }
 
-// WithFull sets what happens when the mailbox is full: the same as in a mailbox of that
-// kind, which is one of Bounded, DropNewest, DropOldest and Block.
+// WithFull sets what happens when the mailbox is full: the same as in a mailbox of kind k,
+// which is one of Bounded, DropNewest, DropOldest and Block.
 func (c Config) WithFull(k Kind) Config { c.full = k; return c }
 
-// WithHeader sets which header the level, the mark of a control message or the key is read
-// from. A level is a decimal number, 0 is the most urgent. A control message has the header,
+// WithHeader sets the header from which the level, the mark of a control message or the key is
+// read. A level is a decimal number, 0 is the most urgent. A control message has the header,
 // whatever its value. The default is the kind's; with types it is none.
 func (c Config) WithHeader(name string) Config { c.header = name; return c }
 
-// WithTypes sets the levels of messages by their types, for those whose header says nothing.
+// WithTypes sets the levels of messages by their types, for those whose header states none.
 // The type of a message is its payload if that is a text, or the first element of an
-// array if that is a text. Other messages have none.
+// array if that is a text. Other messages have no type.
 func (c Config) WithTypes(levels map[string]int) Config {
 	if c.types = nil; len(levels) > 0 {
 		c.types = maps.Clone(levels)
@@ -137,16 +137,16 @@ func (c Config) WithTypes(levels map[string]int) Config {
 // WithLevels sets the number of levels of [Priority], 2 to MaxLevels.
 func (c Config) WithLevels(n int) Config { c.levels = n; return c }
 
-// WithOtherwise sets the level of messages that say nothing about it, or nothing that counts;
-// it is the last one by default, the least urgent.
+// WithOtherwise sets the level of messages that state none, or none that is valid;
+// by default it is the last one, the least urgent.
 func (c Config) WithOtherwise(level int) Config { c.otherwise = level; return c }
 
 // WithOvertake sets how many messages in a row may overtake the one that has waited longest;
-// then that one is next. So nothing waits for ever. 0 is any number.
+// then that one is next, so that nothing waits for ever. 0 is any number.
 func (c Config) WithOvertake(n int) Config { c.overtake = n; return c }
 
-// WithKeys sets how many keys [Deduplicating] remembers, 1 to MaxKeys; each takes KeyBytes. Where the
-// account has no room for so many it remembers fewer.
+// WithKeys sets how many keys [Deduplicating] remembers, 1 to MaxKeys; each takes KeyBytes. If the
+// account has no room for so many, it remembers fewer.
 func (c Config) WithKeys(n int) Config { c.keys = n; return c }
 
 // WithWait sets how long a sender from Go waits for room at most, by the system's clock.
@@ -163,7 +163,7 @@ func (c Config) Waits() time.Duration {
 // ranks reports whether there are levels.
 func (c Config) ranks() bool { return c.kind == Priority || c.kind == ControlAware }
 
-// headerName is the header that counts, "" for none.
+// headerName is the header that is read, "" for none.
 func (c Config) headerName() string {
 	switch {
 	case c.header != "":
@@ -180,7 +180,7 @@ func (c Config) headerName() string {
 	return ""
 }
 
-// String says what distinguishes the mailbox, for a person.
+// String describes the mailbox for a person.
 func (c Config) String() string {
 	text := c.kind.String()
 	if name := c.headerName(); name != "" {
@@ -198,7 +198,7 @@ func (c Config) String() string {
 	return text
 }
 
-// Check says what is wrong with the recipe.
+// Check says what is wrong with the configuration.
 func (c Config) Check() error {
 	switch {
 	case int(c.kind) >= len(kindNames):
@@ -233,7 +233,7 @@ func (c Config) Check() error {
 	return nil
 }
 
-// Make makes the mailbox of one actor. What Check refuses it takes for the nearest that is valid.
+// Make makes the mailbox of one actor. Values that Check refuses are replaced by the nearest valid ones.
 func (c Config) Make(l host.MailboxLimits) host.Mailbox {
 	levels := 1
 	if c.ranks() {

@@ -5,9 +5,9 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// ranker reads the level of a message. It looks at no more than the headers, of which there
-// are abi.MaxHeaders at most, and at the first bytes of the payload; it allocates nothing.
-// The sender has written both, so whatever they say is a level that exists.
+// ranker reads the level of a message. It reads only the headers, of which there
+// are abi.MaxHeaders at most, and the first bytes of the payload; it allocates nothing.
+// The sender has written both, so any content yields a level that exists.
 type ranker struct {
 	header    string
 	types     map[string]int
@@ -54,8 +54,8 @@ func levelIn(v []byte) (n int, ok bool) {
 	return n, true
 }
 
-// typeOf is the text that a payload is, or that is the first element of the array that it
-// is; nil if there is none, or if it is longer than a type's name. The payload is not
+// typeOf is the text that is the payload, or the first element of an array
+// that is the payload; nil if there is none, or if it is longer than a type's name. The payload is not
 // checked any further.
 func typeOf(p []byte) []byte {
 	if len(p) > 0 && p[0] > 0x80 && p[0] <= 0x97 { // an array of 1 to 23

@@ -17,7 +17,7 @@ type waiter struct {
 	done chan error // of one
 }
 
-// letIn lets those in that wait and fit now. mu is held.
+// letIn admits waiting messages that fit now. mu is held.
 func (b *box) letIn(gone *dropped) {
 	for len(b.waiters) > 0 {
 		w := b.waiters[0]
@@ -39,9 +39,9 @@ var _ host.WaitingMailbox = waitingBox{}
 // Wait implements host.WaitingMailbox.
 func (b waitingBox) Wait() time.Duration { return cmp.Or(max(b.wait, 0), DefaultWait) }
 
-// PushWait implements host.WaitingMailbox. Those who wait get room in the order in which they have
-// come, before anybody who does not wait, as soon as a message is taken out. So many wait at a
-// time, MaxWaiters; whoever comes then is refused at once, and so is a message that can never fit.
+// PushWait implements host.WaitingMailbox. Senders that wait get room in the order in which they have
+// come, before those that do not wait, as soon as a message is taken out. At most MaxWaiters wait at a
+// time; any other sender is refused at once, and so is a message that can never fit.
 func (b waitingBox) PushWait(ctx context.Context, e *host.Envelope) error {
 	var gone dropped
 	b.mu.Lock()

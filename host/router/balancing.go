@@ -10,7 +10,7 @@ import (
 )
 
 // Balancing keeps all messages in one queue, the router's mailbox, and gives the next one to
-// a routee that has nothing to do. It is for pools; it is a [Make].
+// an idle routee. It is for pools; it is a [Make].
 func Balancing(uint64) Logic { return &balancing{} }
 
 type balancing struct {
@@ -18,7 +18,7 @@ type balancing struct {
 	next int
 }
 
-// Pick takes a routee that is idle. There is one, unless it was just sent something by others.
+// Pick takes an idle routee. There is one, unless somebody else has just sent it a message.
 func (b *balancing) Pick(picked []int, _ *host.Message, routees []Routee) ([]int, error) {
 	ref, ok := b.head.queue.takeIdle()
 	if ok {
@@ -31,12 +31,12 @@ func (b *balancing) Pick(picked []int, _ *host.Message, routees []Routee) ([]int
 }
 
 // queue is the mailbox of a balancing router. It shows a message only while a routee is idle;
-// what the host itself says, and what is for the router, does not wait.
+// the host's own envelopes, and messages for the router itself, do not wait.
 type queue struct {
 	limits host.MailboxLimits
 
 	mu     sync.Mutex
-	mail   fifo.Queue // and what must not overtake it: poison pills and the like
+	mail   fifo.Queue // also what must not overtake it, such as poison pills
 	first  fifo.Queue // what does not wait
 	shown  *fifo.Queue
 	closed bool
@@ -58,21 +58,21 @@ func (q *queue) begin(sys *host.System, ref host.Ref) {
 	q.sys, q.ref, q.idle, q.staff = sys, ref, nil, false
 }
 
-// staffed says whether there are routees: without them all is shown, and refused.
+// staffed sets whether there are routees: without them all messages are shown, and refused.
 func (q *queue) staffed(some bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.staff = some
 }
 
-// join makes a routee known, which may have run already.
+// join adds a routee, which may have run already.
 func (q *queue) join(w *workerMailbox, ref host.Ref) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w.ref = ref
 }
 
-// takeIdle takes the routee out that became idle last.
+// takeIdle removes the routee that became idle last from the idle ones.
 func (q *queue) takeIdle() (host.Ref, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +84,8 @@ func (q *queue) takeIdle() (host.Ref, bool) {
 	return w.ref, true
 }
 
-// anyIdle drops those that handle no messages any more; they come back when they do. mu is held.
+// anyIdle reports whether a routee is idle; it drops those that handle no messages now, which come
+// back when they do. mu is held.
 func (q *queue) anyIdle() bool {
 	for n := len(q.idle); n > 0; n-- {
 		w := q.idle[n-1]
@@ -96,7 +97,7 @@ func (q *queue) anyIdle() bool {
 	return false
 }
 
-// busy takes a routee out of those that are idle. mu is held.
+// busy removes a routee from the idle ones. mu is held.
 func (q *queue) busy(w *workerMailbox) {
 	if !w.idle {
 		return
@@ -233,7 +234,7 @@ func (q *queue) Bytes() int64 {
 // Empty implements host.Mailbox: nothing would be shown.
 func (q *queue) Empty() bool { return q.Peek() == nil }
 
-// workerMailbox is that of a routee. The end of a routee's spell of work is when the host asks
+// workerMailbox is the mailbox of a routee. At the end of a routee's spell of work the host asks
 // whether more is to be done: if not, the routee is idle.
 type workerMailbox struct {
 	queue  *queue

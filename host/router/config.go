@@ -18,7 +18,7 @@ const (
 	DefaultBytes     = 16 << 20
 )
 
-// Config is a router to be: a [Pool] or a [Group] with what is said about it. It is immutable,
+// Config configures a router: a [Pool] or a [Group] and its settings. It is immutable,
 // every With method returns a changed copy.
 type Config struct {
 	name    string
@@ -37,21 +37,21 @@ type Config struct {
 }
 
 // Pool is a router with n routees of its own, made by worker: its children 0, 1, 2 and so on.
-// One that fails is restarted, and no other is touched, unless WithSupervision says otherwise;
-// one that has stopped is routed to no more and is not replaced. When all have stopped the
+// A failed one is restarted, without effect on the others, unless WithSupervision says otherwise;
+// one that has stopped gets no more messages and is not replaced. When all have stopped the
 // router stops, too, unless it has a resizer.
 func Pool(n int, worker host.Props, logic Make) Config {
 	return Config{pool: true, size: n, worker: worker, make: logic, strategy: supervision.Default()}
 }
 
-// Group is a router whose routees are the actors at these paths, such as /user/a/b: it makes
-// and watches nobody. A path without an actor is passed over until there is one, unless a keeper
-// (host/keyed) stands for it, which starts it then.
+// Group is a router whose routees are the actors at these paths, such as /user/a/b: it neither makes
+// nor watches them. A path without an actor is skipped until there is one, unless a keeper
+// (host/keyed) stands for it, which then starts the actor.
 func Group(logic Make, paths ...string) Config {
 	return Config{paths: slices.Clone(paths), make: logic, strategy: supervision.Default()}
 }
 
-// WithName sets the type that the router is shown with; "router" unless it is set.
+// WithName sets the type of the router as it is shown; the default is "router".
 func (c Config) WithName(name string) Config { c.name = name; return c }
 
 // WithResizer lets the number of a pool's routees follow their load.
@@ -62,23 +62,23 @@ func (c Config) WithResizer(r Resizer) Config { c.resizer = &r; return c }
 func (c Config) WithManagers(paths ...string) Config { c.managers = slices.Clone(paths); return c }
 
 // WithAdmitted lets managers add actors at these paths as routees. Otherwise only Go code that
-// has the system may: who sends to a router reaches its routees without a capability for them.
+// has the system may: a sender to a router reaches its routees without a capability for them.
 func (c Config) WithAdmitted(paths ...string) Config { c.admitted = slices.Clone(paths); return c }
 
-// WithQuestions bounds what a router holds that asks itself (scatter-gather, tail-chopping):
+// WithQuestions bounds what a router holds that itself asks its routees (scatter-gather, tail-chopping):
 // the questions under way, and the bytes of those that may have to be sent again. One sender
 // has a quarter of each at most. 0 means DefaultQuestions and DefaultBytes.
 func (c Config) WithQuestions(n int, bytes int64) Config { c.questions, c.bytes = n, bytes; return c }
 
-// WithSupervision sets how a pool treats its routees that fail. With a strategy that escalates,
+// WithSupervision sets how a pool treats its failed routees. With a strategy that escalates,
 // a failure is the router's own.
 func (c Config) WithSupervision(s supervision.Strategy) Config { c.strategy = s; return c }
 
 // WithLimits sets the limits of the router itself: its mailbox, and with tree what it and its
-// routees use together. Those of asks, timers, replies and children it sets itself.
+// routees use together. It sets those of asks, timers, replies and children itself.
 func (c Config) WithLimits(l host.Limits) Config { c.limits = l; return c }
 
-// Check says what is wrong with the router, and nil if nothing is.
+// Check says what is wrong with the configuration, nil if nothing is.
 func (c Config) Check() error {
 	var errs []error
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("router: "+format, args...)) }
@@ -122,7 +122,7 @@ func (c Config) balances() bool {
 	return ok
 }
 
-// Props is the recipe of the router. If [Config.Check] finds something wrong with it, its start
+// Props makes the props of the router. If [Config.Check] finds something wrong, its start
 // fails, and says so.
 func (c Config) Props() host.Props {
 	if c.questions == 0 {
@@ -146,7 +146,7 @@ func (c Config) Props() host.Props {
 	return p
 }
 
-// failed is a start that has failed.
+// failed is the failure of a start.
 func failed(err error) *abi.Failure {
 	return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 }

@@ -20,28 +20,28 @@ const (
 	MaxFields = 64
 )
 
-// Hashing says how [ConsistentHashing] finds the key of a message, and how even it is. The key
-// is what Key says; else what the header says; else the field.
+// Hashing says how [ConsistentHashing] finds the key of a message, and how evenly it spreads keys. The key
+// comes from Key; else from the header; else from the field.
 type Hashing struct {
-	// Key is a function of the message; nil, or a result that is nil: none. It must keep
+	// Key returns the key of a message; if it is nil, or returns nil, there is none. It must retain
 	// nothing of the message, and its result is used before it is called again.
 	Key func(m *host.Message) []byte
 	// Header is the header with the key; empty: [HeaderKey].
 	Header string
-	// Field is the key of a map, which the payload is then: the encoding of its value is the
+	// Field is the field of payloads that are maps: the encoding of its value is the
 	// key. Empty: none.
 	Field string
 	// VirtualNodes are the points that each routee has on the ring, up to MaxVirtualNodes; 0
-	// means DefaultVirtualNodes. The more, the more even.
+	// means DefaultVirtualNodes. The more there are, the more even the spread.
 	VirtualNodes int
-	// Load bounds what one routee may have waiting, as a multiple of the mean, above 1: a
-	// message whose routee has that much goes to the next on the ring (Mirrokni, Thorup and
+	// Load bounds how many messages may wait at one routee, as a multiple of the mean, above 1: a
+	// message whose routee is at the bound goes to the next on the ring (Mirrokni, Thorup and
 	// Zadimoghaddam, Consistent hashing with bounded loads, 2018). 0 means no bound: all
 	// messages with a key go to one routee.
 	Load float64
 }
 
-// Check says what is wrong with the parameters, and nil if nothing is.
+// Check says what is wrong with the parameters, nil if nothing is.
 func (h Hashing) Check() error {
 	switch {
 	case h.VirtualNodes < 0 || h.VirtualNodes > MaxVirtualNodes:
@@ -54,9 +54,9 @@ func (h Hashing) Check() error {
 	return nil
 }
 
-// ConsistentHashing sends messages with the same key to the same routee as long as it is one;
+// ConsistentHashing sends messages with the same key to the same routee, as long as it stays one;
 // a message without a key is answered with ErrNoKey. If [Hashing.Check] finds something wrong with h,
-// the defaults hold.
+// the defaults are used.
 func ConsistentHashing(h Hashing) Make {
 	if h.Check() != nil {
 		h.VirtualNodes, h.Load, h.Header = 0, 0, ""
@@ -78,7 +78,7 @@ type hashing struct {
 	waiting func(*Routee) int
 }
 
-// waiting is how many messages a routee has.
+// waiting is how many messages wait at a routee.
 func waiting(r *Routee) int {
 	l, _ := r.Load()
 	return l.Waiting
@@ -101,8 +101,8 @@ func (h *hashing) Pick(picked []int, m *host.Message, routees []Routee) ([]int, 
 	return append(picked, h.withRoom(at, routees)), nil
 }
 
-// withRoom is the first routee from a point on that has less than the bound; there is one, for
-// not all can have more than the mean.
+// withRoom is the first routee from a point on that is below the bound; there is one, because
+// not all can be above the mean.
 func (h *hashing) withRoom(at int, routees []Routee) int {
 	total := 1
 	for i := range routees {
@@ -118,7 +118,7 @@ func (h *hashing) withRoom(at int, routees []Routee) int {
 	return h.ring.points[at].routee
 }
 
-// key is that of a message, nil for none.
+// key is the key of a message, nil for none.
 func (h *hashing) key(m *host.Message) []byte {
 	if h.Key != nil {
 		if key := h.Key(m); key != nil {
@@ -136,8 +136,8 @@ func (h *hashing) key(m *host.Message) []byte {
 	return h.field(m.Payload)
 }
 
-// field is the encoding of a value of the map that the payload is. It looks at so much only,
-// for the router pays for it.
+// field is the encoding of the field's value in a payload that is a map. It reads only a bounded part,
+// because the router pays for it.
 func (h *hashing) field(payload []byte) []byte {
 	h.read.Reset(payload[:min(len(payload), MaxKeyed)])
 	r := &h.read

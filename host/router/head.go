@@ -16,19 +16,19 @@ type head struct {
 	managed, admits []glob.Path
 
 	logic    Logic
-	asks     *questions // nil: the logic does not ask itself
+	asks     *questions // nil: the router does not ask on its own
 	queue    *queue     // nil: it does not balance
 	routees  []Routee
-	missing  []string                   // paths of routees that are not there
+	missing  []string                   // paths of routees that do not exist now
 	boxes    map[abi.Ref]*workerMailbox // of a balancing pool, by routee
 	leaving  map[abi.Ref]bool           // children that were removed and have not ended yet
-	size     int                        // of a pool, that a restart brings back
+	size     int                        // of a pool; a restart restores it
 	next     int                        // name of the next child
 	numbers  uint64                     // of routees
 	messages int                        // routed, for the resizer
 	due      bool                       // the resizer is to be asked
 	picked   []int
-	msg      host.Message // the logic is given a pointer to it: nothing is allocated then
+	msg      host.Message // the logic gets a pointer to it, so that nothing is allocated
 }
 
 // Start implements host.Behaviour. The logic begins anew.
@@ -58,14 +58,14 @@ func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 	return nil
 }
 
-// adopt takes children over that have survived a restart, and says how many.
+// adopt takes over children that have survived a restart, and returns how many there are.
 func (h *head) adopt(ctx *host.Context) int {
 	children := ctx.Children()
 	if len(children) == 0 {
 		h.next = 0
 	}
 	for _, ref := range children {
-		if h.queue != nil { // their mailboxes are those of the queue before
+		if h.queue != nil { // their mailboxes belong to the previous queue
 			ctx.Stop(ref)
 			continue
 		}
@@ -102,7 +102,7 @@ func (h *head) spawn(ctx *host.Context) error {
 	}
 }
 
-// changed tells who wants to know that the routees have changed.
+// changed tells the logic and the queue that the routees have changed.
 func (h *head) changed() {
 	if len(h.routees) > 0 {
 		changed(h.logic, h.routees)
@@ -125,9 +125,9 @@ func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 	for {
 		var ok bool
 		h.msg, ok = ctx.Next()
-		if h.due { // by a message whose turn is over: it was routed without the resizer's help
+		if h.due { // after the turn of a message, which was routed without the resizer's change
 			h.due = false
-			_ = h.resize(ctx, h.resizer.change(h.routees)) // where there is no room for more, later perhaps
+			_ = h.resize(ctx, h.resizer.change(h.routees)) // if there is no room for more, perhaps there is later
 		}
 		if !ok {
 			return nil
@@ -175,7 +175,7 @@ func (h *head) receive(ctx *host.Context) {
 	}
 }
 
-// route sends the message on to whom the logic picks. If one of them has ended meanwhile, the
+// route sends the message on to the routees that the logic picks. If one of them has ended meanwhile, the
 // logic is asked again.
 func (h *head) route(ctx *host.Context) (err error) {
 	for {
@@ -209,7 +209,7 @@ func (h *head) route(ctx *host.Context) (err error) {
 	}
 }
 
-// refuse answers a question that cannot be passed on. What is no question is unhandled.
+// refuse answers a question that cannot be passed on. Any other message is unhandled.
 func (h *head) refuse(ctx *host.Context, err error) {
 	if h.msg.Correlation == 0 || h.msg.Sender.IsZero() {
 		ctx.Unhandled()
@@ -218,14 +218,14 @@ func (h *head) refuse(ctx *host.Context, err error) {
 	_ = ctx.ReplyError(err.Error())
 }
 
-// join makes somebody a routee.
+// join adds a routee.
 func (h *head) join(r Routee) {
 	h.numbers++
 	r.number = h.numbers
 	h.routees = append(h.routees, r)
 }
 
-// present forgets the routees that have ended, all at once, and looks for those that are there again.
+// present forgets the routees that have ended, all at once, and looks for those that have come back.
 func (h *head) present(ctx *host.Context) {
 	if h.drop() {
 		h.refresh(ctx)
@@ -249,8 +249,8 @@ func (h *head) drop() bool {
 	return true
 }
 
-// refresh looks for the routees that are not there. One that has ended may still be at its path, a keeper's
-// child until that has heard of its end: it is not there either, or it would be found and forgotten for as long.
+// refresh looks for the routees that are missing. One that has ended may still be at its path, under a keeper until
+// the keeper has heard of the end: it counts as missing, or it would be found and forgotten again and again.
 func (h *head) refresh(ctx *host.Context) {
 	if len(h.missing) == 0 {
 		return
@@ -276,7 +276,7 @@ func (h *head) refresh(ctx *host.Context) {
 		h.join(r)
 	}
 	h.missing = missing
-	if len(h.routees) != before { // in the order of the paths, behind the pool's own
+	if len(h.routees) != before { // in the order of the paths, after the pool's own
 		slices.SortStableFunc(h.routees, func(a, b Routee) int {
 			return slices.Index(h.paths, a.Name) - slices.Index(h.paths, b.Name)
 		})
@@ -291,14 +291,14 @@ func (h *head) missed(ref host.Ref) {
 	}
 }
 
-// forget takes a routee out; one that was named by a path may come back.
+// forget removes a routee; one that was named by a path may come back.
 func (h *head) forget(i int) {
 	h.left(&h.routees[i])
 	h.routees = slices.Delete(h.routees, i, i+1)
 	h.changed()
 }
 
-// left notes that a routee is one no more.
+// left notes that an actor is no longer a routee.
 func (h *head) left(r *Routee) {
 	if !r.own() {
 		h.missing = append(h.missing, r.Name)
@@ -306,7 +306,7 @@ func (h *head) left(r *Routee) {
 	delete(h.boxes, r.Ref.UID())
 }
 
-// ended is the end of a child.
+// ended handles the end of a child.
 func (h *head) ended(ctx *host.Context, ref host.Ref) {
 	delete(h.leaving, ref.UID())
 	h.missed(ref)
@@ -317,7 +317,7 @@ func (h *head) ended(ctx *host.Context, ref host.Ref) {
 	}
 }
 
-// resize changes the number of a pool's routees. Those that were started last go first, when
+// resize changes the number of a pool's routees. Those that were started last are removed first, when
 // they have handled what waits for them.
 func (h *head) resize(ctx *host.Context, by int) (err error) {
 	by = min(by, MaxRoutees-len(h.routees)-len(h.missing))
@@ -334,7 +334,7 @@ func (h *head) resize(ctx *host.Context, by int) (err error) {
 	return err
 }
 
-// leave takes a child out and has it stop when it has handled what waits for it.
+// leave removes a child and makes it stop when it has handled what waits for it.
 func (h *head) leave(ctx *host.Context, ref host.Ref) {
 	h.missed(ref)
 	h.leaving[ref.UID()] = true
@@ -352,7 +352,7 @@ func (h *head) CannotRewind() string { return "" }
 // Rewind implements host.Behaviour.
 func (h *head) Rewind(*host.Context) bool { return true }
 
-// End implements host.Behaviour: whoever waits for the router's own answer hears of its end.
+// End implements host.Behaviour: askers that wait for an answer of the router itself hear of its end.
 func (h *head) End(_ *host.Context, end host.End) {
 	if h.asks != nil {
 		h.asks.end(end)

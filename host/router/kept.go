@@ -2,8 +2,8 @@ package router
 
 import "github.com/wasmactors/wasmactors/host"
 
-// A routee that a keeper stands for is sent to by way of the keeper, which is nobody's routee for
-// that: it is not watched, not stopped, and how much it has to do is not what a routee has to do.
+// A routee that a keeper stands for is sent to through the keeper, which does not become a routee
+// by that: it is not watched or stopped, and its own load is not the routee's.
 
 // kept is such a routee. It belongs to the router's turns.
 type kept struct {
@@ -11,7 +11,7 @@ type kept struct {
 	passed int // messages of the router's that may wait at the keeper
 }
 
-// load is that of the actor, with what the router has sent it and the keeper has perhaps not
+// load is the load of the actor, plus what the router has sent it and the keeper has perhaps not
 // handed on yet.
 func (k *kept) load(sys *host.System) (host.Load, bool) {
 	keeper, alive := sys.Load(k.at.To)
@@ -20,7 +20,7 @@ func (k *kept) load(sys *host.System) (host.Load, bool) {
 	}
 	waits := keeper.Waiting
 	if keeper.Running {
-		waits++ // the one that it hands on
+		waits++ // the one that the keeper hands on
 	}
 	k.passed = min(k.passed, waits)
 	l := host.Load{Open: true}
@@ -34,7 +34,7 @@ func (k *kept) load(sys *host.System) (host.Load, bool) {
 	return l, true
 }
 
-// address is where the routee is sent to; of a message that is on its way.
+// address is where to send a message to the routee, which counts as on its way from then on.
 func (r *Routee) address() host.Address {
 	if r.kept == nil {
 		return host.Address{To: r.Ref}
@@ -43,7 +43,7 @@ func (r *Routee) address() host.Address {
 	return r.kept.at
 }
 
-// path is that of the routee.
+// path is the path of the routee.
 func (r *Routee) path() string {
 	if r.kept == nil {
 		return r.Ref.Path()
@@ -51,7 +51,7 @@ func (r *Routee) path() string {
 	return r.kept.at.Path()
 }
 
-// there is the actor; nobody if it is not there.
+// there is the actor; nobody if it does not exist now.
 func (r *Routee) there() (host.Ref, bool) {
 	if r.kept == nil {
 		return r.Ref, true

@@ -6,12 +6,12 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Logic picks who gets a message. It belongs to one router, which calls it from one goroutine
+// Logic picks the routees that get a message. It belongs to one router, which calls it from one goroutine
 // at a time, and must return soon.
 type Logic interface {
-	// Pick appends to picked the numbers of the routees that get m, from 0 to
-	// len(routees)-1, of which there is one at least. Nobody, or an error, is answered to who
-	// asks; the message goes nowhere then. It must keep neither m nor routees.
+	// Pick appends to picked the indexes of the routees that get m, from 0 to
+	// len(routees)-1; there is at least one routee. If it picks none or fails, an asker is answered
+	// with an error and the message goes nowhere. It must retain neither m nor routees.
 	Pick(picked []int, m *host.Message, routees []Routee) ([]int, error)
 }
 
@@ -25,7 +25,7 @@ func changed(l Logic, routees []Routee) {
 	}
 }
 
-// Make makes the logic of one incarnation of a router. The seed is all the randomness it has:
+// Make makes the logic of one incarnation of a router. The seed is its only randomness:
 // it comes from the system's source, see [host.Context.Draw].
 type Make func(seed uint64) Logic
 
@@ -42,7 +42,7 @@ func (r *roundRobin) Pick(picked []int, _ *host.Message, routees []Routee) ([]in
 	return append(picked, r.next-1), nil
 }
 
-// Random picks anyone, each as likely as any other. It is a [Make].
+// Random picks any routee with equal probability. It is a [Make].
 func Random(seed uint64) Logic { return &random{seed} }
 
 type random struct{ state uint64 }
@@ -52,8 +52,8 @@ func (r *random) Pick(picked []int, _ *host.Message, routees []Routee) ([]int, e
 }
 
 // below draws a number from 0 to n-1. The generator is SplitMix64 (Steele, Lea and Flood:
-// Fast splittable pseudorandom number generators, 2014); of a number of 64 bits the part
-// beyond a multiple of n is less than 2^-50 for any n here.
+// Fast splittable pseudorandom number generators, 2014); mapping 64 bits to n
+// values has a bias of less than 2^-50 for any n here.
 func below(state *uint64, n int) int {
 	*state += 0x9e3779b97f4a7c15
 	hi, _ := bits.Mul64(mix(*state), uint64(n))
@@ -67,8 +67,8 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// SmallestMailbox picks a routee that is idle and has nothing waiting, else one with nothing
-// waiting, else the one with the fewest messages; of equal ones the first. One that handles no
+// SmallestMailbox picks a routee that is idle with nothing waiting, else one with nothing
+// waiting, else the one with the fewest messages; of equal ones the first. A routee that handles no
 // messages (it has failed, is delayed, paused) is picked only if all are so. It is a [Make].
 func SmallestMailbox(uint64) Logic { return smallest{} }
 

@@ -12,20 +12,20 @@ import (
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Headers that a router reads. A message with [Header] is for the router itself and for nobody
-// else: its value says what to do. Only Go code that has the system may send it, the router's
-// parent, and the actors that [Config.WithManagers] names; what the host says about the sender
-// counts, never what the message says. Every answer but that to "broadcast" is the router's.
+// Headers that a router reads. A message with [Header] is for the router itself and for no
+// routee: its value says what to do. Only Go code that has the system, the router's
+// parent, and the actors that [Config.WithManagers] names may send it; the sender is the one that the host
+// states, never what the message says. Every answer except that to "broadcast" is the router's.
 //
 //	broadcast  the message goes to all routees, whatever the logic, without this header
 //	routees    answered with the paths of the routees, a list of texts
-//	add        the payload is the path of one routee more
+//	add        the payload is the path of an additional routee
 //	remove     the payload is the path of a routee; a pool's own stops when it has handled what waits
 //	adjust     the payload is by how many routees a pool grows, or (below 0) shrinks
 //	stop       every routee that is there gets a poison pill: it stops when it has handled what waits for it
-//	kill       every routee that is there fails when it comes to this
+//	kill       every routee that is there fails when it comes to this message
 //
-// Actors cannot have a group's routees stopped or killed, nor add what
+// Actors cannot have a group's routees stopped or killed, nor add routees that
 // [Config.WithAdmitted] does not allow.
 const (
 	Header    = abi.HeaderRouter
@@ -62,30 +62,30 @@ func headed(v any, key, value string) host.Headed {
 	return host.Headed{Value: h.Value, Headers: headers}
 }
 
-// Routees are the paths of a router's routees, in its order. What was asked of the router
-// before, by the same caller, is done by then.
+// Routees are the paths of a router's routees, in its order. What the same caller has asked of the router
+// before is done by then.
 func Routees(ctx context.Context, sys *host.System, router host.Ref) ([]string, error) {
 	return host.AskAs[[]string](ctx, sys, router, headed(nil, Header, opRoutees))
 }
 
-// Add makes the actor at a path a routee, also one that is not there yet.
+// Add makes the actor at a path a routee, even if it does not exist yet.
 func Add(ctx context.Context, sys *host.System, router host.Ref, path string) error {
 	return order(ctx, sys, router, opAdd, path)
 }
 
-// Remove takes a routee out. A pool's own stops when it has handled what waits for it.
+// Remove removes a routee. One that the pool has made stops when it has handled what waits for it.
 func Remove(ctx context.Context, sys *host.System, router host.Ref, path string) error {
 	return order(ctx, sys, router, opRemove, path)
 }
 
-// Adjust makes a pool larger, or (by below 0) smaller.
+// Adjust makes a pool larger by so many routees, or, if by is negative, smaller.
 func Adjust(ctx context.Context, sys *host.System, router host.Ref, by int) error {
 	return order(ctx, sys, router, opAdjust, by)
 }
 
 // StopRoutees sends every routee a poison pill. A pool without a resizer stops with the last.
-// [host.System.PoisonPill] to a router is for the router: its children stop after the turn that
-// they are in.
+// [host.System.PoisonPill] to a router is for the router: its children stop after their current
+// turns.
 func StopRoutees(ctx context.Context, sys *host.System, router host.Ref) error {
 	return order(ctx, sys, router, opStop, nil)
 }
@@ -100,16 +100,16 @@ func order(ctx context.Context, sys *host.System, router host.Ref, op string, v 
 	return err
 }
 
-// rank is what a sender may have of a router.
+// rank is what a sender may ask of a router.
 type rank uint8
 
 const (
 	stranger rank = iota
-	manager       // an actor that may
+	manager       // an actor that may manage
 	master        // Go code with the system
 )
 
-// rankOf goes by the sender that the host has written into the message.
+// rankOf uses the sender that the host has written into the message.
 func (h *head) rankOf(ctx *host.Context, m host.Message) rank {
 	path := m.Sender.Path()
 	switch {
@@ -210,7 +210,7 @@ func (h *head) add(ctx *host.Context, m host.Message, rank rank) error {
 	return nil
 }
 
-// find is the number of the routee at a path, -1 for none.
+// find is the index of the routee at a path, -1 for none.
 func (h *head) find(path string) int {
 	return slices.IndexFunc(h.routees, func(r Routee) bool { return r.Name == path || r.path() == path })
 }
@@ -271,5 +271,5 @@ func (h *head) endAll(ctx *host.Context, kill bool, rank rank) error {
 	return nil
 }
 
-// clip is a text of a stranger as an error shows it.
+// clip shortens a text of a stranger for an error.
 func clip(s string) string { return s[:min(len(s), 40)] }

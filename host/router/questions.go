@@ -51,7 +51,7 @@ func (p plan) withDefaults() plan {
 	return p
 }
 
-// asking is a logic whose questions the router asks itself.
+// asking is a logic that makes the router itself ask the routees.
 type asking interface{ plan() plan }
 
 type gather struct{ p plan }
@@ -69,7 +69,7 @@ type chop struct {
 
 func (c *chop) plan() plan { return c.p }
 
-// questions are those that a router asks and answers itself.
+// questions are the questions that a router itself asks and answers.
 type questions struct {
 	head *head
 	plan
@@ -77,9 +77,9 @@ type questions struct {
 	last   uint64               // number of the last question, and of the last ask
 	live   map[uint64]*question // by number, which is the key of its timer
 	asks   map[uint64]*question // by correlation, until each is answered or over
-	begun  map[abi.Ref]int      // live ones by who has asked them
-	asked  map[abi.Ref]int      // asks, likewise
-	stored map[abi.Ref]int64    // bytes of questions that may be sent again, likewise
+	begun  map[abi.Ref]int      // live ones by asker
+	asked  map[abi.Ref]int      // asks, by asker
+	stored map[abi.Ref]int64    // bytes of questions that may be sent again, by asker
 	bytes  int64
 }
 
@@ -92,7 +92,7 @@ type question struct {
 	first   string
 	failed  int
 	sent    int
-	again   any // what is sent, nil: it has been sent to all
+	again   any // what to send to further routees; nil: it has been sent to all
 	weight  int64
 	seed    uint64 // of the order in which routees are asked
 	passed  uint64 // rank of the one that was asked last
@@ -108,7 +108,7 @@ func newQuestions(h *head, p plan, seed uint64) *questions {
 	}
 }
 
-// asksFor is how many asks there may be for each question.
+// asksFor is the factor between the bound of questions and that of asks.
 const asksFor = 10
 
 // admit reports whether there is room for one more question of a sender, with so many asks and
@@ -166,12 +166,12 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	return nil
 }
 
-// rank is a routee's place in the order of a question, which differs from that of other questions as if it
-// were drawn: no two routees have the same. It does not depend on who else is there, so of routees that
+// rank is a routee's place in the order of a question, which is pseudorandom for each question:
+// no two routees have the same. It does not depend on the other routees, so when routees
 // come and go meanwhile none is asked twice, and none that stays is left out.
 func (q *question) rank(r *Routee) uint64 { return mix(q.seed ^ r.number) }
 
-// following is the number of the routee that is asked next, -1 for none.
+// following is the index of the routee that is asked next, -1 for none.
 func (q *question) following(routees []Routee) int {
 	best, least := -1, uint64(0)
 	for i := range routees {
@@ -225,7 +225,7 @@ func (q *question) note(reason string) {
 	}
 }
 
-// next asks the next routee of a question that goes to one after the other.
+// next asks the next routee, of a question that asks one after the other.
 func (s *questions) next(ctx *host.Context, q *question) {
 	h := s.head
 	select {
@@ -241,7 +241,7 @@ func (s *questions) next(ctx *host.Context, q *question) {
 			break
 		}
 		if _, alive := h.routees[i].Load(); !alive {
-			if h.drop(); !looked { // once, or those that come and go as fast would keep the router here
+			if h.drop(); !looked { // only once, or routees that come and go quickly would keep the router here
 				looked = true
 				h.refresh(ctx)
 			}
@@ -270,7 +270,7 @@ func (s *questions) tick(ctx *host.Context, number uint64) {
 	}
 }
 
-// answer is what an ask has ended with.
+// answer handles the outcome of an ask.
 func (s *questions) answer(ctx *host.Context, m host.Message) {
 	q := s.asks[m.Correlation]
 	if q == nil {
@@ -311,7 +311,7 @@ func reasonIn(m host.Message) string {
 	return reason
 }
 
-// settle answers a question for which nobody is left.
+// settle answers a question for which no routee is left.
 func (s *questions) settle(ctx *host.Context, q *question) {
 	if q.decided || q.open > 0 || q.again != nil {
 		return
@@ -334,20 +334,20 @@ func (s *questions) why(q *question) string {
 	return fmt.Sprintf("router: all of %d routees have failed, the first with: %s", q.sent, first)
 }
 
-// forget drops what would be sent again.
+// forget drops the copy that would be sent again.
 func (s *questions) forget(ctx *host.Context, q *question) {
 	if q.again == nil {
 		return
 	}
 	q.again = nil
 	s.bytes -= q.weight
-	_ = ctx.Hold(s.bytes) // less is never refused
+	_ = ctx.Hold(s.bytes) // a decrease is never refused
 	if s.stored[q.from] -= q.weight; s.stored[q.from] <= 0 {
 		delete(s.stored, q.from)
 	}
 }
 
-// over ends a question. Asks of it that wait end by themselves.
+// over ends a question. Its open asks end by themselves.
 func (s *questions) over(ctx *host.Context, q *question) {
 	q.decided = true
 	s.forget(ctx, q)

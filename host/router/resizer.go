@@ -11,19 +11,19 @@ import (
 // is the default resizer of Akka 2.4.
 type Resizer struct {
 	Lower, Upper int // bounds of the routees
-	// Pressure is when a routee is under pressure: 0, when it is busy; 1, when it is busy and
+	// Pressure says when a routee is under pressure: 0, when it is busy; 1, when it is busy and
 	// something waits; n above 1, when n messages or more wait.
 	Pressure int
 	// RampUp is the part of the routees that is added when all are under pressure, rounded up.
 	RampUp float64
-	// BackoffThreshold is the part of the routees under pressure below which some are removed:
-	// BackoffRate of them, rounded up. Either at 0: none is removed.
+	// BackoffThreshold is the fraction of routees under pressure below which some are removed:
+	// the fraction BackoffRate of them, rounded up. If either is 0, none is removed.
 	BackoffThreshold, BackoffRate float64
-	// Every is after how many messages it is asked again. The first message asks it, too.
+	// Every is the number of messages between two decisions. The first message causes one, too.
 	Every int
 }
 
-// DefaultResizer has Akka's defaults: 1 to 10 routees, looked at every 10 messages; a fifth
+// DefaultResizer has Akka's defaults: 1 to 10 routees, decided every 10 messages; a fifth
 // more when all are busy and have something waiting, a tenth less when fewer than 0.3 have.
 func DefaultResizer() Resizer {
 	return Resizer{Lower: 1, Upper: 10, Pressure: 1, RampUp: 0.2, BackoffThreshold: 0.3, BackoffRate: 0.1, Every: 10}
@@ -61,7 +61,7 @@ func (r Resizer) Presses(l host.Load) bool {
 	return l.Waiting >= r.Pressure
 }
 
-// Change is by how much a pool of n routees grows, or (below 0) shrinks, when so many are under
+// Change is by how much a pool of n routees grows, or (if negative) shrinks, when pressed of them are under
 // pressure.
 func (r Resizer) Change(pressed, n int) int {
 	change := 0

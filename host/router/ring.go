@@ -2,8 +2,8 @@ package router
 
 import "slices"
 
-// ring is a ring of hashes on which every routee has some points, by its name alone: one more
-// takes keys from the others, and one less gives its keys to them; no other key moves (Karger
+// ring is a ring of hashes on which every routee has some points, which depend only on its name: a new routee
+// takes keys from the others, and one that leaves gives its keys to them; no other key moves (Karger
 // et al., Consistent hashing and random trees, 1997).
 type ring struct {
 	points []point // by hash, then by name
@@ -34,7 +34,7 @@ func (r *ring) fill(seed uint64, each int, names func(int) string, n int) {
 	})
 }
 
-// find is the first point at a hash or behind it.
+// find is the first point at or after a hash.
 func (r *ring) find(at uint64) int {
 	i, _ := slices.BinarySearchFunc(r.points, at, func(p point, at uint64) int {
 		if p.at < at {
@@ -48,7 +48,7 @@ func (r *ring) find(at uint64) int {
 	return i % len(r.points)
 }
 
-// hash mixes a key, eight bytes at a time, under a seed that senders do not know: who knew it could
+// hash mixes a key, eight bytes at a time, under a seed that senders do not know: with the seed they could
 // choose keys that all go to one routee.
 func hash[T string | []byte](seed uint64, key T) uint64 {
 	h := mix(seed ^ uint64(len(key)))

@@ -1,9 +1,9 @@
 // Package router spreads messages over actors. A router is an actor whose behaviour is Go
-// code: no guest's turn stands between a sender and a routee, and the message itself goes on,
-// in its sender's name, so answers pass the router by.
+// code: no guest's turn stands between a sender and a routee, and the message itself is passed on
+// with its original sender, so answers do not pass through the router.
 //
-// [Pool] makes the routees, as the router's children; [Group] takes actors that are there, by
-// their paths. A [Logic] picks who gets a message. [Router] is a logic with its routees as a
+// [Pool] makes the routees, as the router's children; [Group] uses existing actors, by
+// their paths. A [Logic] picks the routees that get a message. [Router] is a logic with its routees as a
 // value, without an actor.
 package router
 
@@ -20,34 +20,34 @@ import (
 // MaxRoutees bounds the routees of a router.
 const MaxRoutees = 10_000
 
-// The errors that a question ends with which a router cannot pass on. A router answers them at
+// The errors of questions that a router cannot pass on. A router answers them at
 // once.
 var (
-	// ErrNoRoutee says that there is nobody to send to.
+	// ErrNoRoutee says that there is no routee to send to.
 	ErrNoRoutee = errors.New("router: there is no routee")
 	// ErrNoKey says that consistent hashing has found no key in a message.
 	ErrNoKey = errors.New("router: the message has no key")
-	// ErrBusy says that a router that asks itself has too many questions under way.
+	// ErrBusy says that a router that itself asks its routees has too many questions under way.
 	ErrBusy = errors.New("router: too many questions are under way")
 )
 
-// Routee is one that a router sends to.
+// Routee is an actor that a router sends to.
 type Routee struct {
-	// Ref is the actor. It is zero if a keeper (host/keyed) stands for it: then it need not be there,
-	// and what it is sent starts it.
+	// Ref is the actor. It is zero if a keeper (host/keyed) stands for it: then the actor need not exist,
+	// and a message to it starts it.
 	Ref  host.Ref
 	Name string // in a pool its name, in a group its path: the same for every incarnation
 
 	sys    *host.System
 	kept   *kept  // nil: no keeper stands for it
-	number uint64 // no other of the router's has had it
+	number uint64 // never used for another routee of the router
 }
 
-// own reports whether a pool has made it; a path names all others.
+// own reports whether the pool has made it; all others are named by a path.
 func (r *Routee) own() bool { return !strings.HasPrefix(r.Name, "/") }
 
-// Load is how busy the routee is; false if it has stopped. One that its keeper has to start has
-// nothing to do.
+// Load is how busy the routee is; false if it has stopped. A routee that its keeper has to start is
+// idle.
 func (r *Routee) Load() (host.Load, bool) {
 	if r.kept != nil {
 		return r.kept.load(r.sys)
@@ -56,23 +56,23 @@ func (r *Routee) Load() (host.Load, bool) {
 }
 
 // Router is a logic and its routees as a value: it needs no actor of its own, creates and
-// watches nobody, and is never changed. All methods may be called concurrently.
+// watches no actors, and is immutable. All methods may be called concurrently.
 type Router struct {
 	sys     *host.System
 	shared  *shared
 	routees []Routee
 }
 
-// shared is what a router has in common with those that were made from it.
+// shared is the state that a router shares with those that were made from it.
 type shared struct {
 	mu     sync.Mutex
 	logic  Logic
-	last   []Routee // that the logic was told of
+	last   []Routee // the routees that the logic was last told of
 	picked []int
 	msg    host.Message
 }
 
-// New is a router of a system with a logic, which is not used by anything else.
+// New is a router of a system with a logic, which must not be used by anything else.
 func New(sys *host.System, logic Logic, routees ...host.Ref) Router {
 	r := Router{sys: sys, shared: &shared{logic: logic}}
 	for _, ref := range routees {
@@ -81,7 +81,7 @@ func New(sys *host.System, logic Logic, routees ...host.Ref) Router {
 	return r
 }
 
-// With is the router with one routee more. Both share the state of the logic.
+// With is the router with one more routee. Both share the state of the logic.
 func (r Router) With(ref host.Ref) Router {
 	r.routees = append(slices.Clone(r.routees), Routee{Ref: ref, Name: ref.Path(), sys: r.sys})
 	return r
@@ -93,11 +93,11 @@ func (r Router) Without(ref host.Ref) Router {
 	return r
 }
 
-// Routees are those of the router.
+// Routees are the routees of the router.
 func (r Router) Routees() []Routee { return slices.Clone(r.routees) }
 
-// Tell sends a message from nobody to whom the logic picks, or to all if it is [ToAll]. It
-// fails with ErrNoRoutee if that is nobody, and otherwise as [host.System.Tell].
+// Tell sends a message from nobody to the routees that the logic picks, or to all if it is [ToAll]. It
+// fails with ErrNoRoutee if there are none, and otherwise like [host.System.Tell].
 func (r Router) Tell(v any) error {
 	m, all, err := messageOf(&v)
 	if err != nil {
@@ -106,8 +106,8 @@ func (r Router) Tell(v any) error {
 	return r.each(m, all, func(to host.Ref) error { return r.sys.Tell(to, v) })
 }
 
-// Forward sends the message that an actor handles to whom the logic picks, in the name of its
-// sender.
+// Forward sends the message that an actor handles to the routees that the logic picks, with its
+// original sender.
 func (r Router) Forward(ctx *host.Context, m host.Message) error {
 	op, _ := abi.FindHeader(m.Headers, Header)
 	if all := string(op) == opToAll; all {
@@ -137,7 +137,7 @@ func (r Router) each(m host.Message, all bool, send func(host.Ref) error) error 
 	return errors.Join(errs...)
 }
 
-// pick asks the logic, which is asked by one goroutine at a time.
+// pick asks the logic, one goroutine at a time.
 func (r Router) pick(m host.Message) ([]host.Ref, error) {
 	if len(r.routees) == 0 {
 		return nil, ErrNoRoutee
@@ -162,7 +162,7 @@ func (r Router) pick(m host.Message) ([]host.Ref, error) {
 	return refs, err
 }
 
-// messageOf is a value as a logic sees it; what is for all routees loses its envelope.
+// messageOf is a value as a logic sees it; a message for all routees loses its wrapper.
 func messageOf(v *any) (m host.Message, all bool, err error) {
 	inner := *v
 	if h, ok := inner.(host.Headed); ok {

@@ -6,7 +6,7 @@ import (
 )
 
 // Spec describes a policy by name, as manifests do. Fields that the curve does
-// not use count for nothing, except that the curves that are random themselves,
+// not use are ignored, except that the curves that are random themselves,
 // slotted and decorrelated, refuse a jitter.
 type Spec struct {
 	Curve  string          // see Curves; "" means exponential
