@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Asks are the questions that an actor asks through a breaker. It is a part of the actor, made
+// Asks are the questions that an actor asks through a breaker. It is a field of the actor, made
 // anew in each incarnation; the breaker may be shared with others and outlive it.
 type Asks struct {
 	b      *Breaker
@@ -19,12 +19,12 @@ type Asks struct {
 // NewAsks makes the asks of an actor.
 func NewAsks(b *Breaker) *Asks { return &Asks{b: b, calls: map[uint64]rules.Call{}} }
 
-// FailIf sets which answers are failures, errors included; without it errors are. An answer that does not come is
-// one in any case.
+// FailIf sets which answers, errors included, are failures; the default is errors. An answer that does not come is
+// a failure in any case.
 func (a *Asks) FailIf(f func(m host.Message) bool) *Asks { a.failIf = f; return a }
 
 // Ask is [host.Context.Ask], if the circuit lets it: the answer, or the end of the call timeout,
-// comes as a message with this correlation, which is to be given to Ended. If not, the error is an
+// comes as a message with this correlation, which must be passed to Ended. If not, the error is an
 // *OpenError, at once.
 func (a *Asks) Ask(ctx *host.Context, to host.Ref, v any, correlation uint64) error {
 	call, err := a.b.begin()
@@ -42,8 +42,8 @@ func (a *Asks) Ask(ctx *host.Context, to host.Ref, v any, correlation uint64) er
 // longest is how long an ask may take.
 const longest = 24 * time.Hour
 
-// Ended takes note of what an ask has ended with; false if the message is no answer to an ask that
-// was made here. The actor handles it all the same.
+// Ended notes the outcome of an ask; false if the message is no answer to an ask that
+// was made here. The actor handles the message in either case.
 func (a *Asks) Ended(m host.Message) bool {
 	switch m.Kind {
 	case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
@@ -66,7 +66,7 @@ func (a *Asks) Ended(m host.Message) bool {
 	return true
 }
 
-// Forget gives up all asks that are under way; they count neither way. It is for the end of an
+// Forget gives up all asks that are under way; they count neither as successes nor as failures. It is for the end of an
 // incarnation whose breaker lives on.
 func (a *Asks) Forget() {
 	for k, call := range a.calls {

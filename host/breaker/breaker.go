@@ -1,4 +1,4 @@
-// Package breaker is circuit breakers for Go: it stops calling what fails, and tries it again
+// Package breaker has circuit breakers for Go: they stop calling what fails, and try it again
 // after a while. [Breaker.Do] and [Call] guard calls of any goroutine, [Asks] those of an actor, and
 // [NewProxy] is an actor that stands before another one.
 //
@@ -32,10 +32,10 @@ const (
 // NoTimeout as a call timeout lets calls take as long as they like.
 const NoTimeout = rules.NoTimeout
 
-// OpenError says that a call was not made: the circuit is open, or half-open with its one call
+// OpenError says that a call was not made: the circuit is open, or half-open with its trial call
 // under way.
 type OpenError struct {
-	// Remaining is how long nothing will be tried; 0 while the one call is under way.
+	// Remaining is how long nothing will be tried; 0 while the trial call is under way.
 	Remaining time.Duration
 }
 
@@ -47,10 +47,10 @@ func (e *OpenError) Error() string {
 	return fmt.Sprintf("breaker: the circuit is open for another %v", e.Remaining)
 }
 
-// ErrTimeout is in the error of a call that has taken longer than the call timeout.
+// ErrTimeout is wrapped in the error of a call that has taken longer than the call timeout.
 var ErrTimeout = errors.New("breaker: the call has taken longer than its timeout")
 
-// Breaker is a circuit breaker. Its methods are for any goroutine, but those that configure it,
+// Breaker is a circuit breaker. Its methods are for any goroutine, except those that configure it,
 // which come before its use: New(...).OnOpen(...).FailIf(...).
 type Breaker struct {
 	clock  host.Clock
@@ -66,7 +66,7 @@ type Breaker struct {
 	news    []State                  // transitions of the call that holds mu
 }
 
-// New makes a closed breaker that goes by a clock, [host.System.Clock] in most cases.
+// New makes a closed breaker with a clock, [host.System.Clock] in most cases.
 func New(clock host.Clock, s Settings) (*Breaker, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -76,30 +76,30 @@ func New(clock host.Clock, s Settings) (*Breaker, error) {
 	return b, nil
 }
 
-// OnOpen has f called after the circuit has opened. All such functions are called by the goroutine
+// OnOpen makes f be called after the circuit has opened. All such functions are called by the goroutine
 // whose call has made the transition, or by the clock's, and may use the breaker.
 func (b *Breaker) OnOpen(f func()) *Breaker { b.opened = f; return b }
 
-// OnClose has f called after the circuit has closed again.
+// OnClose makes f be called after the circuit has closed again.
 func (b *Breaker) OnClose(f func()) *Breaker { b.closed = f; return b }
 
-// OnHalfOpen has f called when the reset timeout is over: one call may be tried.
+// OnHalfOpen makes f be called when the reset timeout is over: one call may be tried.
 func (b *Breaker) OnHalfOpen(f func()) *Breaker { b.halfOpened = f; return b }
 
-// OnSuccess has f called with how long each call took that has done well.
+// OnSuccess makes f be called with the duration of each call that has succeeded.
 func (b *Breaker) OnSuccess(f func(took time.Duration)) *Breaker { b.succeeded = f; return b }
 
-// OnFailure has f called with how long each call took that has failed; for those whose time was
-// over see OnTimeout.
+// OnFailure makes f be called with the duration of each call that has failed; for those that took too
+// long see OnTimeout.
 func (b *Breaker) OnFailure(f func(took time.Duration)) *Breaker { b.failed = f; return b }
 
-// OnTimeout has f called for each call that has taken longer than the call timeout.
+// OnTimeout makes f be called for each call that has taken longer than the call timeout.
 func (b *Breaker) OnTimeout(f func(took time.Duration)) *Breaker { b.timedOut = f; return b }
 
-// OnRefused has f called for each call that was not made.
+// OnRefused makes f be called for each call that was not made.
 func (b *Breaker) OnRefused(f func()) *Breaker { b.refused = f; return b }
 
-// FailIf sets which errors are failures; without it all are. That a call takes too long is one in
+// FailIf sets which errors are failures; the default is all. A call that takes too long is a failure in
 // any case.
 func (b *Breaker) FailIf(f func(error) bool) *Breaker { b.failIf = f; return b }
 
@@ -109,7 +109,7 @@ func (b *Breaker) State() (s State) {
 	return s
 }
 
-// Remaining is how long it will still be open; 0 if it is not.
+// Remaining is how long the circuit will still be open; 0 if it is not.
 func (b *Breaker) Remaining() (d time.Duration) {
 	b.locked(func(now time.Time) {
 		b.circuit.Tick(now)
@@ -139,10 +139,10 @@ const (
 	good outcome = iota
 	bad
 	late    // its time is over
-	nobodys // given up by who has made it: it counts neither way
+	nobodys // given up by its caller: neither a success nor a failure
 )
 
-// end says how a call has ended, and returns it: one that has done well may be late.
+// end notes how a call has ended, and returns it: a successful call may be late.
 func (b *Breaker) end(call rules.Call, o outcome) outcome {
 	var took time.Duration
 	b.locked(func(now time.Time) {
@@ -162,7 +162,7 @@ func (b *Breaker) end(call rules.Call, o outcome) outcome {
 	return o
 }
 
-// verdict is the outcome that an error of a call is.
+// verdict is the outcome of a call with this error.
 func (b *Breaker) verdict(err error) outcome {
 	if err == nil || b.failIf != nil && !b.failIf(err) {
 		return good
@@ -170,7 +170,7 @@ func (b *Breaker) verdict(err error) outcome {
 	return bad
 }
 
-// locked calls f with the circuit, and carries out afterwards what has become of it.
+// locked calls f with the circuit under the lock, and reports its transitions afterwards.
 func (b *Breaker) locked(f func(now time.Time)) {
 	b.mu.Lock()
 	now := b.clock.Now()
@@ -199,5 +199,5 @@ func (b *Breaker) arm(now time.Time) {
 	}
 }
 
-// timeout is that of a call.
+// timeout is the timeout of a call.
 func (b *Breaker) timeout() time.Duration { return b.circuit.Settings().CallTimeout }

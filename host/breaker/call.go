@@ -9,8 +9,8 @@ import (
 )
 
 // DoSync calls f in the goroutine of the caller, if the circuit lets it; if not, the error is an
-// *OpenError. What takes too long is seen only when f has returned: it is a failure then, and an
-// error with [ErrTimeout], whatever f has returned. A panic is a failure, and goes on.
+// *OpenError. That f takes too long is noticed only when it has returned: it is a failure then, and an
+// error with [ErrTimeout], whatever f has returned. A panic is a failure, and is passed on.
 func (b *Breaker) DoSync(f func() error) error {
 	call, err := b.begin()
 	if err != nil {
@@ -85,7 +85,7 @@ func Call[T any](ctx context.Context, b *Breaker, f func(ctx context.Context) (T
 	return none, err
 }
 
-// Ask is [host.System.Ask] through a breaker, for those who are no actors.
+// Ask is [host.System.Ask] through a breaker, for code that is no actor.
 func Ask(ctx context.Context, b *Breaker, sys *host.System, to host.Ref, v any) (host.Message, error) {
 	return Call(ctx, b, func(ctx context.Context) (host.Message, error) {
 		return sys.Ask(ctx, to, v)

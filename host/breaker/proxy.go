@@ -9,22 +9,22 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// What [Header] says of a message to a proxy. A question without it is asked through the breaker, and
-// what is no question is TellOnly.
+// Values of [Header] in a message to a proxy. A question without it is asked through the breaker, and
+// any other message is TellOnly.
 const (
 	Header      = rules.Header
 	TellOnly    = rules.TellOnly    // passed on while the circuit is closed, else unhandled
 	Passthrough = rules.Passthrough // passed on always, and not counted
 )
 
-// Refused is what a proxy has not asked; see [Proxy.WithOpenConverter].
+// Refused is a question that a proxy has not asked; see [Proxy.WithOpenConverter].
 type Refused struct {
 	Remaining time.Duration // as in OpenError
 	Message   host.Message  // valid during the call
 }
 
-// Proxy is an actor with a circuit breaker that stands before another actor: who would ask that one asks
-// the proxy. Values are immutable; each With method returns a changed copy.
+// Proxy is an actor with a circuit breaker that stands before another actor, the target: the askers of the target
+// ask the proxy instead. Values are immutable; each With method returns a changed copy.
 type Proxy struct {
 	target    host.Ref
 	settings  Settings
@@ -35,9 +35,9 @@ type Proxy struct {
 
 // NewProxy is a proxy before a target.
 //
-// A question (a message that somebody waits for the answer of) is asked in the proxy's name within the
-// call timeout, and answered with what the target answers; without an answer with an error, at the
-// timeout. While the circuit is open it is answered at once. Other messages are passed on in the name of
+// A question (a message whose answer somebody waits for) is asked by the proxy, with the
+// call timeout, and answered with the target's answer, or, if none comes, with an error at the
+// timeout. While the circuit is open it is answered at once. Other messages are passed on with
 // their senders, see [TellOnly].
 func NewProxy(target host.Ref, s Settings) Proxy { return Proxy{target: target, settings: s} }
 
@@ -45,21 +45,21 @@ func NewProxy(target host.Ref, s Settings) Proxy { return Proxy{target: target, 
 // (the target has ended, its turn has failed); without it errors do. The answer is passed on in any case.
 func (p Proxy) WithFailureDetector(f func(answer host.Message) bool) Proxy { p.detector = f; return p }
 
-// WithOpenConverter sets what those are answered whose questions are refused; without it an error
-// says how long the circuit is still open. An error that f returns is answered as one.
+// WithOpenConverter sets the answer to refused questions; without it an error
+// says how long the circuit is still open. An error that f returns is sent as an error answer.
 func (p Proxy) WithOpenConverter(f func(Refused) any) Proxy { p.converter = f; return p }
 
 // WithListener sets an actor that is told of transitions: "breaker.open", "breaker.half-open" and
 // "breaker.closed".
 func (p Proxy) WithListener(ref host.Ref) Proxy { p.listener = ref; return p }
 
-// Props is the recipe of the actor. It begins closed, after a restart, too.
+// Props makes the props of the actor. It begins closed, also after a restart.
 func (p Proxy) Props() host.Props { return host.Native(func() host.Actor { return &proxy{Proxy: p} }) }
 
 // tick is the key of the proxy's timer.
 const tick = 1
 
-// proxy is the actor. It uses the rules itself, within its turns, so that time is the turn's.
+// proxy is the actor. It uses the rules directly, within its turns, so that time is the turn's.
 type proxy struct {
 	Proxy
 	ctx     *host.Context
@@ -86,14 +86,14 @@ func (p *proxy) Started(*host.Context) error {
 	return nil
 }
 
-// Stopped implements host.Stopper: who waits is told that nobody will answer.
+// Stopped implements host.Stopper: askers that wait are told that nobody will answer.
 func (p *proxy) Stopped(*host.Context) {
 	for _, q := range p.open {
 		_ = q.reply.Fail("breaker: the proxy has ended before an answer came")
 	}
 }
 
-// changed carries out what a transition means.
+// changed carries out the effects of a transition.
 func (p *proxy) changed(_, to State) {
 	if to == Open {
 		_ = p.ctx.After(tick, p.circuit.Remaining(p.ctx.Now()), 0, nil)
@@ -154,7 +154,7 @@ func (p *proxy) ask(ctx *host.Context, m host.Message) error {
 	return nil
 }
 
-// content is what a message says, headers included, without those of traces: the ask has its own.
+// content is the content of a message, headers included, without those of traces: the ask has its own.
 func content(m host.Message) any {
 	var headers map[string]string
 	for rest := m.Headers; ; {

@@ -8,9 +8,9 @@ import (
 )
 
 // Actors is a bus whose events are about actors, and whose subscribers are actors: each subscribes to the events
-// about another one. What ends, of the two, ends the subscription.
+// about another one. The end of either actor ends the subscription.
 //
-// An event is a message from nobody. One that is not delivered is no dead letter, but a suppressed one.
+// An event is a message from nobody. One that is not delivered is a suppressed dead letter.
 type Actors[E any] struct {
 	sys    *host.System
 	about  func(E) host.Ref
@@ -22,12 +22,12 @@ type Actors[E any] struct {
 	known map[abi.Ref]*acquaintance
 }
 
-// acquaintance is an actor that is watched, with whom it has a subscription.
+// acquaintance is an actor that is watched, with the actors that it has subscriptions with.
 type acquaintance struct{ about, by map[abi.Ref]bool }
 
 // NewActors makes a bus for most subscriptions, [DefaultMost] if that is 0. about is the actor that an event is
 // about, encode the message for its subscribers. An actor below /system, which ends with the system
-// or with [Actors.Close], watches those who are there.
+// or with [Actors.Close], watches the actors that have subscriptions.
 func NewActors[E any](sys *host.System, about func(E) host.Ref, encode func(E) any, most int) (*Actors[E], error) {
 	b := &Actors[E]{sys: sys, about: about, encode: encode, known: map[abi.Ref]*acquaintance{}}
 	b.lookup = NewLookup[struct{}, abi.Ref, abi.Ref](nil, nil, most)
@@ -85,7 +85,7 @@ func (b *Actors[E]) ended(who abi.Ref) {
 	}
 }
 
-// Subscribe has an actor get the events about another one, or itself; false if it does already. The error is
+// Subscribe makes an actor get the events about another one, or itself; false if it does already. The error is
 // [ErrFull], or one of host's if an actor is nobody or the bus is closed. An actor that has ended may subscribe,
 // and is removed soon.
 func (b *Actors[E]) Subscribe(subscriber, about host.Ref) (bool, error) {
@@ -111,7 +111,7 @@ func (b *Actors[E]) Subscribe(subscriber, about host.Ref) (bool, error) {
 	return true, nil
 }
 
-// remove ends a subscription, and that the two are watched if it was their last. It needs the lock.
+// remove ends a subscription, and the watches of the two if it was their last. It needs the lock.
 func (b *Actors[E]) remove(subscriber, about abi.Ref) bool {
 	if !b.lookup.Unsubscribe(subscriber, about) {
 		return false
@@ -142,7 +142,7 @@ func (b *Actors[E]) Unsubscribe(subscriber, about host.Ref) bool {
 	return b.remove(subscriber.UID(), about.UID())
 }
 
-// UnsubscribeAll ends all subscriptions of an actor, and returns how many they were.
+// UnsubscribeAll ends all subscriptions of an actor, and returns how many there were.
 func (b *Actors[E]) UnsubscribeAll(subscriber host.Ref) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +158,7 @@ func (b *Actors[E]) UnsubscribeAll(subscriber host.Ref) (n int) {
 	return n
 }
 
-// Publish sends an event to all who have subscribed to the actor that it is about, and returns how many have
+// Publish sends an event to all that have subscribed to the actor that it is about, and returns how many have
 // taken it. The message is encoded once; an error is that of encoding it.
 func (b *Actors[E]) Publish(e E) (int, error) {
 	list := b.lookup.subscribers(b.about(e).UID())

@@ -1,5 +1,5 @@
-// Package eventbus hands events to those who have subscribed to their kind. A bus is made with a
-// classification, which says what a kind is:
+// Package eventbus delivers events to those that have subscribed to their kind. A bus is made with a
+// classification, which defines what a kind is:
 //
 //   - [Lookup]: a key of each event; whoever has subscribed to that very key gets it.
 //   - [Subchannel]: a topic with dots, of a hierarchy; whoever has subscribed to orders gets orders.eu, too.
@@ -13,8 +13,8 @@
 //
 // All methods are for any goroutine. Publish calls the bus's deliver function for each subscriber, one
 // after the other, in the order in which they have subscribed, within the caller's goroutine and without a
-// lock: deliver must not wait, and may itself publish, subscribe and unsubscribe. Who publishes within deliver
-// without an end has an endless recursion. The events of one goroutine reach a subscriber in their order.
+// lock: deliver must not wait, and may itself publish, subscribe and unsubscribe. If deliver always publishes
+// again, the recursion is endless. The events of one goroutine reach a subscriber in their order.
 //
 // A subscriber that was there before Publish was called, and stays, gets the event once. One that comes or goes
 // meanwhile may get it or not; after Unsubscribe has returned no Publish that is called later delivers to it.
@@ -25,10 +25,10 @@ package eventbus
 
 import "errors"
 
-// DefaultMost is how many subscriptions a bus may have for which 0 is given.
+// DefaultMost is how many subscriptions a bus may have if 0 is given.
 const DefaultMost = 100_000
 
-// ErrFull is why there is no subscription: there are as many as the bus may have.
+// ErrFull says that the bus has as many subscriptions as it may have.
 var ErrFull = errors.New("eventbus: there are as many subscriptions as there may be")
 
 func mostOr(most int) int {

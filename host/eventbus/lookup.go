@@ -16,12 +16,12 @@ type Lookup[E any, K, S comparable] struct {
 }
 
 // NewLookup makes a bus for most subscriptions, [DefaultMost] if that is 0. classify is the key of an event,
-// deliver hands one to a subscriber.
+// deliver delivers one to a subscriber.
 func NewLookup[E any, K, S comparable](classify func(E) K, deliver func(E, S), most int) *Lookup[E, K, S] {
 	return &Lookup[E, K, S]{classify: classify, deliver: deliver, most: mostOr(most), of: map[K]*members[S]{}, keys: map[S]map[K]struct{}{}}
 }
 
-// Subscribe has s get the events of a key; false if it does already. The error is [ErrFull].
+// Subscribe makes s get the events of a key; false if it does already. The error is [ErrFull].
 func (b *Lookup[E, K, S]) Subscribe(s S, key K) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,14 +43,14 @@ func (b *Lookup[E, K, S]) Subscribe(s S, key K) (bool, error) {
 	return true, nil
 }
 
-// Unsubscribe ends that s gets the events of a key; false if it does not.
+// Unsubscribe ends the subscription of s to a key; false if there is none.
 func (b *Lookup[E, K, S]) Unsubscribe(s S, key K) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.remove(s, key)
 }
 
-// UnsubscribeAll ends all subscriptions of s, and returns how many they were.
+// UnsubscribeAll ends all subscriptions of s, and returns how many there were.
 func (b *Lookup[E, K, S]) UnsubscribeAll(s S) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +77,7 @@ func (b *Lookup[E, K, S]) remove(s S, key K) bool {
 	return true
 }
 
-// Publish hands an event to all who have subscribed to its key, and returns how many they were.
+// Publish delivers an event to all that have subscribed to its key, and returns how many there were.
 func (b *Lookup[E, K, S]) Publish(e E) int {
 	n := 0
 	for _, m := range b.subscribers(b.classify(e)) {
@@ -89,7 +89,7 @@ func (b *Lookup[E, K, S]) Publish(e E) int {
 	return n
 }
 
-// subscribers are those of a key, some of whom may have gone.
+// subscribers are the subscribers to a key, some of which may have gone.
 func (b *Lookup[E, K, S]) subscribers(key K) []*member[S] {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

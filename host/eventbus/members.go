@@ -2,8 +2,8 @@ package eventbus
 
 import "sync/atomic"
 
-// members is a set in the order in which its values came. Its list can be read while it changes: what is
-// behind the length that a reader has seen is not read by it, and what has left is marked.
+// members is a set in the order in which its values came. Its list can be read while it changes: a reader does
+// not read beyond the length that it has seen, and values that have left are marked.
 type members[T comparable] struct {
 	at   map[T]*member[T]
 	list []*member[T]
@@ -28,7 +28,7 @@ func (m *members[T]) add(v T) bool {
 	return true
 }
 
-// remove reports whether the value was there. The list is copied when half of it has left, so that the cost
+// remove reports whether the value was there. The list is copied when half of its values have left, so that the cost
 // of a removal does not depend on how many there are.
 func (m *members[T]) remove(v T) bool {
 	x := m.at[v]

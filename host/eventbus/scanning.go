@@ -2,7 +2,7 @@ package eventbus
 
 import "sync"
 
-// Scanning is a bus whose subscriptions are a question each: what an event must be like. Every event is
+// Scanning is a bus on which each subscription has a classifier: what an event must be like. Every event is
 // compared with every subscription, so publishing takes time in proportion to how many there are.
 type Scanning[E any, C, S comparable] struct {
 	matches func(C, E) bool
@@ -18,13 +18,13 @@ type scan[C, S comparable] struct {
 	subscriber S
 }
 
-// NewScanning makes a bus for most subscriptions, [DefaultMost] if that is 0. matches says whether an event is
-// one that a classifier asks for; it must not wait. deliver hands an event to a subscriber.
+// NewScanning makes a bus for most subscriptions, [DefaultMost] if that is 0. matches says whether an event
+// matches a classifier; it must not wait. deliver delivers an event to a subscriber.
 func NewScanning[E any, C, S comparable](matches func(C, E) bool, deliver func(E, S), most int) *Scanning[E, C, S] {
 	return &Scanning[E, C, S]{matches: matches, deliver: deliver, most: mostOr(most)}
 }
 
-// Subscribe has s get the events that a classifier matches; false if it does already. The error is [ErrFull].
+// Subscribe makes s get the events that a classifier matches; false if it does already. The error is [ErrFull].
 func (b *Scanning[E, C, S]) Subscribe(s S, classifier C) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +42,7 @@ func (b *Scanning[E, C, S]) Unsubscribe(s S, classifier C) bool {
 	return b.all.remove(scan[C, S]{classifier, s})
 }
 
-// UnsubscribeAll ends all subscriptions of s, and returns how many they were. It looks at all that there are.
+// UnsubscribeAll ends all subscriptions of s, and returns how many there were. It looks at all subscriptions of the bus.
 func (b *Scanning[E, C, S]) UnsubscribeAll(s S) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,8 +54,8 @@ func (b *Scanning[E, C, S]) UnsubscribeAll(s S) (n int) {
 	return n
 }
 
-// Publish hands an event to the subscriber of each subscription that matches it, and returns how many these
-// were: who has two that match gets it twice.
+// Publish delivers an event to the subscriber of each subscription that matches it, and returns how many there
+// were: a subscriber with two matching subscriptions gets it twice.
 func (b *Scanning[E, C, S]) Publish(e E) int {
 	b.mu.RLock()
 	list := b.all.list

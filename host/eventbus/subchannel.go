@@ -8,12 +8,12 @@ import (
 )
 
 // Subchannel is a bus whose events have topics: tokens with dots between them, from the general to the
-// special. Who has subscribed to a topic gets its events and those of all topics below: orders stands
+// special. A subscriber to a topic gets its events and those of all topics below: orders stands
 // for orders, orders.eu and orders.eu.paid. In a subscription a token may be *, which stands for any
-// one, and the last may be >, which stands for all below and not for what is above it.
+// one token, and the last may be >, which stands for everything below, but not for the topic above it.
 //
-// Publishing takes time in proportion to who gets the event; unsubscribing, to who has subscribed to that very
-// topic. The subscribers of the last 4096 topics are remembered until somebody comes or goes.
+// Publishing takes time in proportion to the number of receivers; unsubscribing, to that of the subscribers to the same
+// topic. The subscribers of the last 4096 topics are cached until a subscription begins or ends.
 type Subchannel[E any, S comparable] struct {
 	classify func(E) string
 	deliver  func(E, S)
@@ -33,12 +33,12 @@ type party[S comparable] struct {
 }
 
 // NewSubchannel makes a bus for most subscriptions, [DefaultMost] if that is 0. classify is the topic of an
-// event; one that is not valid is for nobody. deliver hands an event to a subscriber.
+// event; one that is not valid reaches nobody. deliver delivers an event to a subscriber.
 func NewSubchannel[E any, S comparable](classify func(E) string, deliver func(E, S), most int) *Subchannel[E, S] {
 	return &Subchannel[E, S]{classify: classify, deliver: deliver, most: mostOr(most), of: map[S]*party[S]{}}
 }
 
-// Subscribe has s get the events of a topic, or a pattern, and of all below; false if it does already.
+// Subscribe makes s get the events of a topic, or a pattern, and of all below; false if it does already.
 // The error is [ErrFull], or says what is wrong with the topic.
 func (b *Subchannel[E, S]) Subscribe(s S, channel string) (bool, error) {
 	if err := topic.CheckPattern(channel); err != nil {
@@ -66,7 +66,7 @@ func (b *Subchannel[E, S]) Subscribe(s S, channel string) (bool, error) {
 	return true, nil
 }
 
-// enter puts a subscription into the index: under the topic itself, and under what is below it.
+// enter puts a subscription into the index: under the topic itself, and under everything below it.
 func (b *Subchannel[E, S]) enter(channel string, p *party[S]) [2]uint64 {
 	below := below(channel)
 	if below == "" {
@@ -82,7 +82,7 @@ func (b *Subchannel[E, S]) leave(channel string, ids [2]uint64) {
 	}
 }
 
-// below is the pattern of all topics below, "" if the pattern stands for them itself.
+// below is the pattern of all topics below, "" if the pattern includes them itself.
 func below(channel string) string {
 	if channel[len(channel)-1] == '>' {
 		return ""
@@ -90,7 +90,7 @@ func below(channel string) string {
 	return channel + ".>"
 }
 
-// Unsubscribe ends a subscription; false if there is none to this very topic or pattern.
+// Unsubscribe ends a subscription; false if there is none to exactly this topic or pattern.
 func (b *Subchannel[E, S]) Unsubscribe(s S, channel string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +105,7 @@ func (b *Subchannel[E, S]) Unsubscribe(s S, channel string) bool {
 	return there
 }
 
-// UnsubscribeAll ends all subscriptions of s, and returns how many they were.
+// UnsubscribeAll ends all subscriptions of s, and returns how many there were.
 func (b *Subchannel[E, S]) UnsubscribeAll(s S) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,8 +128,8 @@ func (b *Subchannel[E, S]) remove(p *party[S], channel string, ids [2]uint64) {
 	}
 }
 
-// Publish hands an event to all who have subscribed to its topic or to one above it, to each once, and
-// returns how many they were.
+// Publish delivers an event to all that have subscribed to its topic or to one above it, once to each, and
+// returns how many there were.
 func (b *Subchannel[E, S]) Publish(e E) int {
 	name := b.classify(e)
 	if topic.Check(name) != nil {

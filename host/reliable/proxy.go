@@ -15,8 +15,8 @@ type Unsent struct {
 	Headers map[string]string
 }
 
-// Proxy is an actor that sends what it gets to a path with a [Sender], so that neither the crash of who
-// has sent it nor that of the target loses it. Values are immutable; each With method returns a changed
+// Proxy is an actor that sends what it gets to a path with a [Sender], so that a message survives both the crash of its
+// sender and that of the target. Values are immutable; each With method returns a changed
 // copy.
 type Proxy struct {
 	path      string
@@ -26,13 +26,13 @@ type Proxy struct {
 	unsent    func([]Unsent)
 }
 
-// To is a proxy to a path; the target has a Receiver. Messages arrive in the proxy's name, with who has
-// sent them as [Origin]. A question is answered with an error: answers would not be sent again.
+// To is a proxy to a path; the target has a Receiver. Messages arrive with the proxy as sender and the original
+// sender as [Origin]. A question is answered with an error: answers would not be sent again.
 //
 // When the target has ended, or has not answered Settings.Attempts times, or when there is none at the
 // start, the proxy stops, see WithReconnect. What it had not delivered goes to WithUnsent. What it keeps is
-// on its account, see [host.Context.Hold]. A target that a keeper stands for (host/keyed) has not ended as
-// long as that is there: it is started by what it is sent.
+// on its account, see [host.Context.Hold]. A target that a keeper stands for (host/keyed) does not count as ended
+// while the keeper exists: messages to it start it.
 func To(path string, s Settings) Proxy {
 	if s.Key == 0 {
 		s.Key = retryKey
@@ -41,17 +41,17 @@ func To(path string, s Settings) Proxy {
 }
 
 // WithReconnect looks for an actor at the path again after a time, at most so many times in a row; 0
-// is any number. What was not acknowledged is sent to it, and may be handled a second time.
+// is without limit. What was not acknowledged is sent to it, and may be handled a second time.
 func (p Proxy) WithReconnect(after time.Duration, most int) Proxy {
 	p.reconnect, p.connects = after, most
 	return p
 }
 
-// WithUnsent sets who gets what was not acknowledged when the proxy ends, and what there was no room for.
-// It is called within a turn of the proxy. Without it, such messages are events, unhandled.
+// WithUnsent sets the function that gets what was not acknowledged when the proxy ends, and what there was no room for.
+// It is called within a turn of the proxy. Without it, such messages are events, as unhandled.
 func (p Proxy) WithUnsent(f func([]Unsent)) Proxy { p.unsent = f; return p }
 
-// Props is the recipe of the actor.
+// Props makes the props of the actor.
 func (p Proxy) Props() host.Props { return host.Native(func() host.Actor { return &proxy{Proxy: p} }) }
 
 // Keys of timers.
@@ -73,8 +73,8 @@ func (p *proxy) Started(ctx *host.Context) error {
 	return nil
 }
 
-// find looks for the target, now or later, or ends the proxy. One that has not answered may still be
-// there: it is tried again as if it were another.
+// find looks for the target, now or later, or ends the proxy. A target that has not answered may still
+// exist: it is tried again as if it were new.
 func (p *proxy) find(ctx *host.Context) {
 	if p.tries > 0 || p.out.target.To.IsZero() {
 		if to, err := ctx.System().AddressOf(p.path); err == nil && p.out.ConnectTo(ctx, to) == nil {
@@ -135,7 +135,7 @@ func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
 	return nil
 }
 
-// note has what is kept count for the proxy's account; less than before is never refused.
+// note puts what is kept on the proxy's account; a decrease is never refused.
 func (p *proxy) note(ctx *host.Context) { _ = ctx.Hold(int64(p.out.window.Bytes())) }
 
 // Stopped implements host.Stopper.

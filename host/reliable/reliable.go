@@ -1,6 +1,6 @@
-// Package reliable delivers messages to an actor again until it has handled them, in order and once as
-// long as that one is not restarted: a [Sender] is a part of an actor in Go, [To] is an actor of its own
-// before the target, and the target has a [Receiver] as a part, or guest-sdk/reliable's.
+// Package reliable resends messages to an actor until it has handled them, in order, and once as
+// long as that actor is not restarted: a [Sender] is a field of an actor in Go, [To] is an actor of its own
+// before the target, and the target has a [Receiver] as a field, or that of guest-sdk/reliable.
 //
 // The rules are those of abi/reliable, which guests share; docs/guide/reliable.md has them.
 package reliable
@@ -25,19 +25,19 @@ const (
 // Burst is how many messages are sent again at a time.
 const Burst = 100
 
-// perMessage is what a kept message counts besides its payload and headers, in bytes.
+// perMessage is what a kept message counts in addition to its payload and headers, in bytes.
 const perMessage = 200
 
-// ErrFull is what Send fails with while there is no room for one more message.
+// ErrFull is the error of Send while there is no room for one more message.
 var ErrFull = rules.ErrFull
 
 // Settings say how a sender works. Zero fields mean the defaults.
 type Settings struct {
-	RetryAfter time.Duration // how long an acknowledgement is waited for before all is sent again
-	Messages   int           // that are kept until they are acknowledged
+	RetryAfter time.Duration // how long to wait for an acknowledgement before all is sent again
+	Messages   int           // most that are kept until they are acknowledged
 	Bytes      int           // of payloads and headers; 200 are added to each message
-	Attempts   int           // how often in a row all is sent again in vain before the target is lost; default: any number
-	Stream     uint64        // tells several senders of one actor to the same target apart
+	Attempts   int           // how often in a row all is resent without an acknowledgement before the target is lost; default: no limit
+	Stream     uint64        // distinguishes several senders of one actor to the same target
 	Key        uint64        // of its timer
 }
 
@@ -54,8 +54,8 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Sender numbers messages to one actor, keeps them until they are acknowledged, and sends them again. It
-// is a part of an actor, for its turns, and begins anew with each incarnation. What it keeps is on nobody's
+// Sender numbers messages to one actor, keeps them until they are acknowledged, and resends them. It
+// is a field of an actor, for its turns, and begins anew with each incarnation. What it keeps is on no
 // account: the actor may note it with [host.Context.Hold].
 type Sender struct {
 	settings Settings
@@ -80,7 +80,7 @@ func NewSender(s Settings) *Sender {
 	return &Sender{settings: s, window: rules.NewWindow[kept](s.Messages, s.Bytes), lost: true}
 }
 
-// OnLost has f called when the target has ended, or does not answer: nothing is sent any more until
+// OnLost makes f be called when the target has ended, or does not answer: nothing is sent any more until
 // Connect.
 func (s *Sender) OnLost(f func(*host.Context)) *Sender { s.onLost = f; return s }
 
@@ -90,8 +90,8 @@ func (s *Sender) Len() int { return s.window.Len() }
 // Lost reports whether there is no target.
 func (s *Sender) Lost() bool { return s.lost }
 
-// Unsent calls f with what is not acknowledged, in order: payloads and headers, which are not to be
-// changed. Some of it may have been handled.
+// Unsent calls f with what is not acknowledged, in order: payloads and headers, which must not be
+// changed. The target may have handled some of it.
 func (s *Sender) Unsent(f func(payload host.Raw, headers map[string]string)) {
 	for n, first := s.window.Len(), s.window.First(); n > 0; n-- {
 		k := s.window.Get(first)
@@ -100,14 +100,14 @@ func (s *Sender) Unsent(f func(payload host.Raw, headers map[string]string)) {
 	}
 }
 
-// Connect begins to send to a target, which it watches, or goes on with another one: what is not
+// Connect begins to send to a target, which it watches, or switches to another one: what is not
 // acknowledged is sent to it, and may be handled a second time.
 func (s *Sender) Connect(ctx *host.Context, target host.Ref) error {
 	return s.ConnectTo(ctx, host.Address{To: target})
 }
 
-// ConnectTo is Connect to an address, see [host.System.AddressOf]. If a keeper stands for the actor, it
-// is the keeper that is watched, messages start the actor if it is not there, and whoever has its path
+// ConnectTo is Connect to an address, see [host.System.AddressOf]. If a keeper stands for the actor,
+// the keeper is watched, messages start the actor if it does not exist, and any actor at its path
 // may acknowledge: what it has not acknowledged when it ends is sent to the next one.
 func (s *Sender) ConnectTo(ctx *host.Context, target host.Address) error {
 	if old := s.target.To; !old.IsZero() && old.UID() != target.To.UID() {
@@ -156,7 +156,7 @@ func (s *Sender) send(ctx *host.Context, number uint64) {
 		headers[key] = v
 	}
 	headers[rules.Header] = string(rules.AppendMark(nil, rules.Mark{Stream: s.settings.Stream, Session: ctx.Incarnation(), Number: number, First: s.window.First()}))
-	_ = ctx.Tell(s.target.To, s.target.Message(host.Headed{Value: host.Raw(k.payload), Headers: headers})) // if it does not arrive, it goes again
+	_ = ctx.Tell(s.target.To, s.target.Message(host.Headed{Value: host.Raw(k.payload), Headers: headers})) // if it does not arrive, it is sent again
 }
 
 func (s *Sender) arm(ctx *host.Context) {
@@ -214,7 +214,7 @@ func (s *Sender) Receive(ctx *host.Context, m host.Message) bool {
 	return false
 }
 
-// from reports whether somebody is the target.
+// from reports whether sender is the target.
 func (s *Sender) from(sender host.Ref) bool {
 	if s.target.Kept() {
 		return sender.Path() == s.path
@@ -240,7 +240,7 @@ func (s *Sender) lose(ctx *host.Context) {
 	}
 }
 
-// Receiver takes messages of senders in order and once, and acknowledges them. It is a part of an actor,
+// Receiver takes messages of senders in order and once, and acknowledges them. It is a field of an actor,
 // for its turns. The zero value remembers the last 64 streams.
 type Receiver struct{ rules rules.Receiver }
 
@@ -248,7 +248,7 @@ type Receiver struct{ rules rules.Receiver }
 func NewReceiver(streams int) *Receiver { return &Receiver{rules.NewReceiver(streams)} }
 
 // Accept reports whether the actor is to handle a message: one that comes from no sender of this kind, or
-// one whose turn it is. It is acknowledged when this turn has ended well. All else is done with.
+// the next one of its stream. It is acknowledged if this turn succeeds. Every other message is done with.
 func (r *Receiver) Accept(ctx *host.Context, m host.Message) bool {
 	mark, ok := rules.ParseMark(m.Headers)
 	if !ok || m.Kind != abi.KindMessage || m.Sender.IsZero() {
@@ -261,8 +261,8 @@ func (r *Receiver) Accept(ctx *host.Context, m host.Message) bool {
 	return verdict == rules.Deliver
 }
 
-// Origin is who has sent a message to the proxy from which it has come; nobody if that was nobody, or it
-// has come from elsewhere.
+// Origin is the original sender of a message that a proxy has relayed; nobody if that was nobody, or if the
+// message has come from elsewhere.
 func Origin(sys *host.System, m host.Message) host.Ref {
 	v, _ := abi.FindHeader(m.Headers, rules.OriginHeader)
 	n, err := strconv.ParseUint(string(v), 10, 64)

@@ -9,7 +9,7 @@ import (
 )
 
 // probeBox is the mailbox of a probe. The test's orders come through it as messages, so that
-// they are done in turns; of messages it keeps a copy, so that the test can answer them later.
+// they are carried out in turns; it keeps a copy of each message, so that the test can answer it later.
 type probeBox struct {
 	host.HostedMailbox
 
@@ -24,7 +24,7 @@ func (p *Probe) mailbox(l host.MailboxLimits) host.Mailbox {
 	return p.box
 }
 
-// usual is a mailbox as an actor has it, of the kind that others can stand before.
+// usual is a mailbox like that of other actors, of a kind that other mailboxes can wrap.
 func usual(l host.MailboxLimits) host.HostedMailbox {
 	return mailbox.New(mailbox.Bounded).Make(l).(host.HostedMailbox)
 }
@@ -46,7 +46,7 @@ func (b *probeBox) Pop() *host.Envelope {
 	return e
 }
 
-// taken is what the turn that runs is about: a message, of which there is a copy, or an order.
+// taken is what the running turn is about: a message, with a copy of it, or an order.
 func (b *probeBox) taken() (e *host.Envelope, order func(*host.Context)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +71,7 @@ func (b *probeBox) order(e *host.Envelope, f func(*host.Context)) error {
 	return err
 }
 
-// copyOf is a message once more.
+// copyOf is a copy of a message.
 func copyOf(e *host.Envelope) *host.Envelope {
 	c := &host.Envelope{Kind: e.Kind, Due: e.Due, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation, Attached: e.Attached}
 	c.SetPayload(e.Payload)

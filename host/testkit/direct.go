@@ -8,13 +8,13 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// direct are messages whose failures are the test's, and not the supervisor's.
+// direct are messages whose failures are left to the test, not to the supervisor.
 type direct struct {
 	mu     sync.Mutex
 	failed *abi.Failure
 }
 
-// guardian is a strategy that leaves those out.
+// guardian wraps a strategy so that it ignores those failures.
 func (d *direct) guardian(s supervision.Strategy) supervision.Strategy {
 	decide := s.Decide
 	return s.WithRules().WithDecider(func(typ string, f *abi.Failure) supervision.Directive {
@@ -28,7 +28,7 @@ func (d *direct) guardian(s supervision.Strategy) supervision.Strategy {
 	})
 }
 
-// Receive has an actor that the test has started with [Kit.Spawn] handle a message, now and past
+// Receive makes an actor that the test has started with [Kit.Spawn] handle a message at once, bypassing
 // its supervisor: if the turn fails, the failure is returned, nothing is counted, and the actor goes on as it was before the
 // turn. (An actor in Go that has panicked is made anew; one that has returned an error keeps what it has
 // changed.) answer is what the actor has answered within its turn, else the zero value. Virtual time does not pass.
@@ -40,7 +40,7 @@ func (k *Kit) Receive(ref host.Ref, v any) (answer host.Message, err error) {
 	if info, known := k.sys.Info(ref); known != nil || info.Parent.Path() != "/user" {
 		k.t.Fatalf("testkit: Receive: %v was not started by the test%s", ref, k.waits())
 	}
-	k.Run() // what waits comes first, and is the supervisor's
+	k.Run() // messages that wait come first, with the supervisor in charge
 	var failure *abi.Failure
 	stop, err := k.sys.Tap(ref, 0, func(t *host.Tapped) {
 		if t.Failure != nil && failure == nil {
@@ -70,8 +70,8 @@ func (k *Kit) Receive(ref host.Ref, v any) (answer host.Message, err error) {
 	return answer, nil
 }
 
-// Underlying is the recipe of an actor in Go whose present incarnation the test can look at: now
-// is what the factory has made last, the zero value before that.
+// Underlying makes props of an actor in Go whose present incarnation the test can look at: now
+// returns what the factory has made last, the zero value before that.
 func Underlying[T host.Actor](factory func() T) (p host.Props, now func() T) {
 	var mu sync.Mutex
 	var last T

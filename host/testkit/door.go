@@ -10,7 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// door stands between an actor and whoever sends to it.
+// door stands between an actor and the senders to it.
 type door struct {
 	host.HostedMailbox
 	f   *faults
@@ -20,11 +20,11 @@ type door struct {
 	mu     sync.Mutex
 	host   host.MailboxHost
 	late   []*host.Envelope // delayed
-	passed []*host.Envelope // that the next one overtakes
+	passed []*host.Envelope // to be overtaken by the next one
 	closed bool
 }
 
-// waitingDoor is a door before a mailbox in which senders may wait. Who waits has met its faults before.
+// waitingDoor is a door before a mailbox in which senders may wait. A waiting message has met its faults before.
 type waitingDoor struct {
 	*door
 	inner host.WaitingMailbox
@@ -38,7 +38,7 @@ func (d *waitingDoor) PushWait(ctx context.Context, e *host.Envelope) error {
 // Wait implements host.WaitingMailbox.
 func (d *waitingDoor) Wait() time.Duration { return d.inner.Wait() }
 
-// mailbox makes the mailbox of an actor, or stands before it.
+// mailbox makes the mailbox of an actor, or a door before it.
 func (f *faults) mailbox(ref host.Ref, next func(host.MailboxLimits) host.Mailbox) func(host.MailboxLimits) host.Mailbox {
 	return func(l host.MailboxLimits) host.Mailbox {
 		var inner host.Mailbox
@@ -108,7 +108,7 @@ func (d *door) Push(e *host.Envelope) error {
 	return nil
 }
 
-// keep holds a message back, for a time or (0) until somebody lets it in.
+// keep holds a message back, for a time or (0) until it is released.
 func (d *door) keep(list *[]*host.Envelope, e *host.Envelope, wait time.Duration) {
 	d.mu.Lock()
 	*list = append(*list, e)
@@ -129,7 +129,7 @@ func (d *door) keep(list *[]*host.Envelope, e *host.Envelope, wait time.Duration
 	})
 }
 
-// letPassed lets in what was overtaken, and reports whether there was anything.
+// letPassed delivers what was overtaken, and reports whether there was anything.
 func (d *door) letPassed() bool {
 	d.mu.Lock()
 	es := d.passed
@@ -141,7 +141,7 @@ func (d *door) letPassed() bool {
 	return len(es) > 0
 }
 
-// push lets a message in that was held back, or is the second of two.
+// push delivers a message that was held back, or the second copy of a duplicated one.
 func (d *door) push(e *host.Envelope) {
 	if d.HostedMailbox.Push(e) != nil {
 		d.host.Dropped(e, host.DeadDropped)

@@ -8,29 +8,29 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// What a probe expects. Where nothing is said about it an expectation waits for what is left
+// The expectations of a probe. An expectation that is given no time waits for what is left
 // of the innermost [Probe.Within], and outside of any for the usual time.
 
-// Expect takes the next message, which must be the one: a value, or a [Matcher].
+// Expect takes the next message, which must match want: a value, or a [Matcher].
 func (p *Probe) Expect(want any) Received {
 	p.t.Helper()
 	return p.expect(p.patience(), []Matcher{matcherOf(want)}, "")
 }
 
-// ExpectWithin is Expect that waits for d.
+// ExpectWithin is Expect that waits for at most d.
 func (p *Probe) ExpectWithin(d time.Duration, want any) Received {
 	p.t.Helper()
 	return p.expect(p.k.Dilated(d), []Matcher{matcherOf(want)}, "")
 }
 
-// ExpectAny takes the next message, which must be one of these.
+// ExpectAny takes the next message, which must match one of wants.
 func (p *Probe) ExpectAny(wants ...any) Received {
 	p.t.Helper()
 	return p.expect(p.patience(), matchersOf(wants), "one of ")
 }
 
-// ExpectAll takes as many messages as there are wants. Each must be one of them, in any order, and
-// each of them must come. They are returned in the order of the wants.
+// ExpectAll takes as many messages as there are wants. Each must match a want of its own, in any order.
+// They are returned in the order of the wants.
 func (p *Probe) ExpectAll(wants ...any) []Received {
 	p.t.Helper()
 	left := matchersOf(wants)
@@ -67,7 +67,7 @@ func (p *Probe) ExpectNone(d time.Duration) {
 	}
 }
 
-// ExpectTerminated takes the next message, which must say that an actor that the probe watches
+// ExpectTerminated takes the next message, which must report that an actor that the probe watches
 // has ended, and returns the reason.
 func (p *Probe) ExpectTerminated(ref host.Ref) string {
 	p.t.Helper()
@@ -94,15 +94,15 @@ func (p *Probe) ReceiveN(n int) []Received {
 	return all
 }
 
-// While bounds what [Probe.ReceiveWhile] takes. Zero fields are no bound, but for Most.
+// While bounds what [Probe.ReceiveWhile] takes. Zero fields are no bound, except for Most.
 type While struct {
 	Most  time.Duration // in all; 0: what is left, or the usual time
 	Idle  time.Duration // without a message
 	Count int
 }
 
-// ReceiveWhile takes messages as long as they match, nil for all. It ends with the first one that does not, which waits
-// for what comes next, when nothing has come for w.Idle, with w.Count messages, or when w.Most is over.
+// ReceiveWhile takes messages as long as they match; nil matches all. It ends with the first one that does not match,
+// which the next expectation gets; when nothing has come for w.Idle; with w.Count messages; or when w.Most is over.
 func (p *Probe) ReceiveWhile(w While, match func(Received) bool) []Received {
 	p.t.Helper()
 	defer func() { p.unended = true }()
@@ -127,7 +127,7 @@ func (p *Probe) ReceiveWhile(w While, match func(Received) bool) []Received {
 	return all
 }
 
-// FishFor takes messages until one matches, and returns that. The others are gone.
+// FishFor takes messages until one matches, and returns it. The others are discarded.
 func (p *Probe) FishFor(want any) Received {
 	p.t.Helper()
 	w := matcherOf(want)
@@ -146,7 +146,7 @@ func (p *Probe) FishFor(want any) Received {
 	}
 }
 
-// expect takes the next message, which must match one of them.
+// expect takes the next message, which must match one of wants.
 func (p *Probe) expect(d time.Duration, wants []Matcher, of string) Received {
 	p.t.Helper()
 	begun := p.k.Now()
@@ -213,12 +213,12 @@ func orNothing(ms []Received) string {
 	return list(ms)
 }
 
-// canAll reports whether each message can stand for a want of its own.
+// canAll reports whether each message can be matched with a want of its own.
 func (p *Probe) canAll(wants []Matcher, ms []Received) bool {
 	return assign(wants, ms) != nil
 }
 
-// inOrder are the messages in the order of the wants that they stand for.
+// inOrder returns the messages in the order of the wants that they match.
 func (p *Probe) inOrder(wants []Matcher, ms []Received) []Received {
 	out := make([]Received, len(wants))
 	for i, w := range assign(wants, ms) {
@@ -227,8 +227,8 @@ func (p *Probe) inOrder(wants []Matcher, ms []Received) []Received {
 	return out
 }
 
-// assign is, for each message, the want that it stands for; nil if there is no such choice. A message
-// may match several wants, so a first choice may have to be given up.
+// assign returns, for each message, the want that it is matched with; nil if there is no complete matching. A message
+// may match several wants, so an earlier choice may have to be revised.
 func assign(wants []Matcher, ms []Received) []int {
 	of := make([]int, len(wants)) // the message of a want, from 1
 	var try func(i int, seen []bool) bool

@@ -23,7 +23,7 @@ type Fake struct {
 	calls []*Call
 }
 
-// Call is a request that a [Fake] has got. It is answered once: by the handler, or later by the test.
+// Call is a request that a [Fake] has received. It is answered once: by the handler, or later by the test.
 type Call struct {
 	Op     string
 	Args   []byte // CBOR
@@ -37,9 +37,9 @@ type Call struct {
 }
 
 // Serve puts a fake in a service's place. Start it before the actors that use it, and grant it with
-// [Fake.For], as a manifest would. Requests are recorded and handed to the handler, within the fake's turn; it may answer at
+// [Fake.For], as a manifest would. Requests are recorded and passed to the handler, within the fake's turn; it may answer at
 // once, in virtual time ([Call.AnswerAfter]), from a goroutine ([Call.Go]), or never. A nil handler leaves
-// it to the test. As by a real service a request is refused without a handler's doing if its sender was granted nothing, or
+// it to the test. As by a real service a request is refused, and does not reach the handler, if its sender has no grant, or
 // if it is not [op, args].
 func (k *Kit) Serve(name string, handler func(*Call)) *Fake {
 	k.t.Helper()
@@ -53,16 +53,16 @@ func (k *Kit) Serve(name string, handler func(*Call)) *Fake {
 	return f
 }
 
-// For is an actor's recipe with a grant of the service.
+// For adds a grant of the service to an actor's props.
 func (f *Fake) For(p host.Props) host.Props { return p.WithGrant(f.name, granted{}) }
 
 // granted is the grant of a fake.
 type granted struct{}
 
-// Ref is where requests go.
+// Ref is the ref to which requests are sent.
 func (f *Fake) Ref() host.Ref { return f.ref }
 
-// Calls are the requests so far.
+// Calls are the requests received so far.
 func (f *Fake) Calls() []*Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *Call) Decode(v any) {
 	}
 }
 
-// Answer answers the request. It says so if that is done already, or nobody waits.
+// Answer answers the request. The error says that it was answered already, or that nobody waits.
 func (c *Call) Answer(v any) error {
 	if c.reply == nil {
 		return host.ErrNoQuestion
@@ -134,8 +134,8 @@ func (c *Call) AnswerAfter(d time.Duration, v any) {
 	c.fake.k.clock.AfterFunc(d, func() { _ = c.Answer(v) })
 }
 
-// Go answers with what f returns, which runs in a goroutine of its own: an error of service.Errorf
-// with its code. Virtual time stands still until it is done.
+// Go runs f in a goroutine of its own and answers with what it returns: an error of service.Errorf
+// with its code. Virtual time stands still until f is done.
 func (c *Call) Go(f func() (any, error)) {
 	c.fake.k.Go("the fake "+c.fake.name, func() {
 		v, err := f()

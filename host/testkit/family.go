@@ -18,15 +18,15 @@ func (p *Probe) Spawn(name string, props host.Props) host.Ref {
 	return ref
 }
 
-// Supervise sets what the probe decides about its children that fail. Without it, or for 0, the
-// default decider does.
+// Supervise sets what the probe decides about its children that fail. Without it, or if it returns 0, the
+// default decider decides.
 func (p *Probe) Supervise(decide func(child host.Ref, f *abi.Failure) supervision.Directive) {
 	p.t.Helper()
 	p.do(nil, "supervise", func(*host.Context) error { p.decide = decide; return nil })
 }
 
-// Props are a recipe of actors that hand all that they receive on to the probe, in the name of its sender. It is
-// for an actor under test that starts children by recipes that it is given.
+// Props makes props of actors that forward everything that they receive to the probe, with its sender. It is
+// for an actor under test that starts children from props that it is given.
 func (p *Probe) Props() host.Props {
 	return host.Func(func(ctx *host.Context, m host.Message) error {
 		if m.Kind != abi.KindMessage {

@@ -12,8 +12,8 @@ import (
 )
 
 // Fault is something that goes wrong with messages of an actor: begin with [Kit.Fault], say which
-// messages, and end with what happens to them. Of several faults that a message meets the first one made
-// counts. What the host itself sends (ends of watched actors, timers) only crashes; starts, restarts and ends meet no fault.
+// messages, and end with what happens to them. If several faults meet a message, the one made first
+// counts. To the host's own messages (ends of watched actors, timers) only Crash applies; starts, restarts and ends meet no fault.
 type Fault struct {
 	k     *Kit
 	path  glob.Path
@@ -43,8 +43,8 @@ const (
 	reorder
 )
 
-// Fault begins one of the actors at a path; "*" and "?" stand for parts of an element, "**" at the end for all
-// below. Until it says otherwise it is about all messages that come from now on.
+// Fault begins a fault of the actors at a path; "*" and "?" stand for parts of an element, "**" at the end for all
+// below. Unless it is narrowed it is about all messages that come from now on.
 func (k *Kit) Fault(path string) *Fault {
 	k.faults.mu.Lock()
 	defer k.faults.mu.Unlock()
@@ -52,36 +52,36 @@ func (k *Kit) Fault(path string) *Fault {
 	return &Fault{k: k, path: glob.CompilePath(path), rnd: rand.New(rand.NewPCG(k.o.seed, k.faults.made)), seen: map[abi.Ref]int{}}
 }
 
-// From is about messages of the actors at a path alone.
+// From limits the fault to messages from the actors at a path.
 func (f *Fault) From(path string) *Fault { p := glob.CompilePath(path); f.from = &p; return f }
 
-// Matching is about messages that match alone: a value, or a [Matcher].
+// Matching limits the fault to messages that match: a value, or a [Matcher].
 func (f *Fault) Matching(want any) *Fault { f.match = matcherOf(want); return f }
 
-// Nth is about the n-th of those messages of an actor alone, from 1.
+// Nth limits the fault to the n-th of those messages of each actor, from 1.
 func (f *Fault) Nth(n int) *Fault { f.nth = n; return f }
 
-// Every is about each n-th of those messages of an actor.
+// Every limits the fault to every n-th of those messages of each actor.
 func (f *Fault) Every(n int) *Fault { f.every = n; return f }
 
-// Chance is about each of those messages with a probability from 0 to 1, by the kit's seed.
+// Chance limits the fault to each of those messages with a probability from 0 to 1, by the kit's seed.
 func (f *Fault) Chance(p float64) *Fault { f.odds = p; return f }
 
-// Crash has the turn of the message fail, when all else of it is done: it has sent nothing, and
-// the supervisor hears of a trap. With CrashWith it is another failure.
+// Crash makes the turn of the message fail once everything else of it is done: it has then sent nothing, and
+// the supervisor hears of a trap. CrashWith chooses another failure.
 func (f *Fault) Crash() *Fault {
 	f.k.t.Helper()
 	return f.CrashWith(abi.Failure{Kind: abi.FailureTrap, Reason: "a fault of the test"})
 }
 
-// CrashWith is Crash with a failure.
+// CrashWith is Crash with the given failure.
 func (f *Fault) CrashWith(failure abi.Failure) *Fault {
 	f.k.t.Helper()
 	f.fail = failure
 	return f.begin(crash)
 }
 
-// Drop loses the message without a trace: it is no dead letter, and who has asked waits in vain.
+// Drop loses the message without a trace: it is no dead letter, and an asker waits in vain.
 func (f *Fault) Drop() *Fault { f.k.t.Helper(); return f.begin(drop) }
 
 // Delay delivers the message later. Those that follow overtake it.
@@ -90,25 +90,25 @@ func (f *Fault) Delay(d time.Duration) *Fault { f.k.t.Helper(); f.delay = d; ret
 // Duplicate delivers the message twice.
 func (f *Fault) Duplicate() *Fault { f.k.t.Helper(); return f.begin(duplicate) }
 
-// Reorder has the next message overtake this one. If none comes it is delivered when there is
+// Reorder lets the next message overtake this one. If none comes it is delivered when there is
 // nothing else to do; in real time a hundredth of a second later.
 func (f *Fault) Reorder() *Fault { f.k.t.Helper(); return f.begin(reorder) }
 
-// Hits is how many messages it has met.
+// Hits is how many messages the fault has met.
 func (f *Fault) Hits() int {
 	f.k.faults.mu.Lock()
 	defer f.k.faults.mu.Unlock()
 	return f.hits
 }
 
-// End ends it. What it holds back is delivered all the same.
+// End ends the fault. What it holds back is still delivered.
 func (f *Fault) End() {
 	f.k.faults.mu.Lock()
 	defer f.k.faults.mu.Unlock()
 	f.over = true
 }
 
-// begin makes it take effect.
+// begin makes the fault take effect.
 func (f *Fault) begin(a action) *Fault {
 	f.k.t.Helper()
 	switch {
@@ -124,7 +124,7 @@ func (f *Fault) begin(a action) *Fault {
 	return f
 }
 
-// meets counts a message, and reports whether it is one. The lock is held.
+// meets counts a message, and reports whether the fault meets it. The lock is held.
 func (f *Fault) meets(to place, from string, m host.Message) bool {
 	switch {
 	case f.over || !f.path.Match(to.elements):
@@ -149,10 +149,10 @@ type place struct {
 	elements []string
 }
 
-// elementsOf are those of a path, behind the system.
+// elementsOf are the elements of a path without the system.
 func elementsOf(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }
 
-// faults are those of a kit.
+// faults are the faults of a kit.
 type faults struct {
 	k *Kit
 
@@ -203,7 +203,7 @@ func (f *faults) held() (n int) {
 	return n
 }
 
-// release delivers what others were to overtake, since none have come. It reports whether there was
+// release delivers what was held back to be overtaken, when nothing has overtaken it. It reports whether there was
 // anything.
 func (f *faults) release() bool {
 	f.mu.Lock()

@@ -46,45 +46,45 @@ func (f Filter) with(what string, test func(*host.Event) bool) Filter {
 	return Filter{f.what + " " + what, append(append([]func(*host.Event) bool(nil), f.tests...), test)}
 }
 
-// From is one that is about the actor at a path, in which "*" and "?" stand for parts of an element, and "**" at the end for
+// From selects events about the actor at a path, in which "*" and "?" stand for parts of an element, and "**" at the end for
 // all below. A dead letter is about its receiver.
 func (f Filter) From(path string) Filter {
 	p := glob.CompilePath(path)
 	return f.with("of "+path, func(e *host.Event) bool { return p.Match(elementsOf(about(e))) })
 }
 
-// Kind is one whose failure is of a kind.
+// Kind selects events with a failure of this kind.
 func (f Filter) Kind(k abi.FailureKind) Filter {
 	return f.with("by "+k.String(), func(e *host.Event) bool { return e.Failure != nil && e.Failure.Kind == k })
 }
 
-// Reason is a dead letter for that reason.
+// Reason selects dead letters with this reason.
 func (f Filter) Reason(r host.DeadReason) Filter {
 	return f.with("because: "+r.String(), func(e *host.Event) bool { return e.Dead != nil && e.Dead.Reason == r })
 }
 
-// Level is a log line of a level: abi.LogDebug to abi.LogError.
+// Level selects log lines of this level: abi.LogDebug to abi.LogError.
 func (f Filter) Level(level int) Filter {
 	return f.with(fmt.Sprint("of level ", level), func(e *host.Event) bool { return e.Kind == host.EventLog && e.Level == level })
 }
 
-// Text is one whose text is this: of a failure what it says, of a log line the line.
+// Text selects events with exactly this text: of a failure its message, of a log line the line.
 func (f Filter) Text(text string) Filter {
 	return f.with(fmt.Sprintf("%q", text), func(e *host.Event) bool { return textOf(e) == text })
 }
 
-// Prefix is one whose text begins so.
+// Prefix selects events whose text begins with this.
 func (f Filter) Prefix(text string) Filter {
 	return f.with(fmt.Sprintf("beginning %q", text), func(e *host.Event) bool { return strings.HasPrefix(textOf(e), text) })
 }
 
-// Pattern is one with a text of which a regular expression describes a part.
+// Pattern selects events of whose text a part matches a regular expression.
 func (f Filter) Pattern(expr string) Filter {
 	re := regexp.MustCompile(expr)
 	return f.with("like "+expr, func(e *host.Event) bool { return re.MatchString(textOf(e)) })
 }
 
-// Mail is one about a message that matches: a value, or a [Matcher].
+// Mail selects events about a message that matches: a value, or a [Matcher].
 func (f Filter) Mail(want any) Filter {
 	w := matcherOf(want)
 	return f.with("about "+w.String(), func(e *host.Event) bool {
@@ -98,13 +98,13 @@ func (f Filter) Mail(want any) Filter {
 	})
 }
 
-// Where is one that a function takes for it, which a report calls what.
+// Where selects events for which test returns true; what describes them in reports.
 func (f Filter) Where(what string, test func(*host.Event) bool) Filter { return f.with(what, test) }
 
-// String is what a report calls it.
+// String is the description of the filter in reports.
 func (f Filter) String() string { return f.what }
 
-// Match reports whether an event is one.
+// Match reports whether the filter selects an event.
 func (f Filter) Match(e *host.Event) bool {
 	for _, test := range f.tests {
 		if !test(e) {
@@ -146,7 +146,7 @@ func describe(e *host.Event) string {
 	return text
 }
 
-// recorded are the events of a system, as far as somebody wants to hear of them.
+// recorded are the events of a system that expectations wait for.
 type recorded struct {
 	k    *Kit
 	sub  *host.Subscription
@@ -161,10 +161,10 @@ type recorded struct {
 type waiting struct {
 	f    Filter
 	got  []host.Event
-	near []string // others of the kind
+	near []string // events of the right kind that did not match
 }
 
-// maxEvents is how many events may come between two looks.
+// maxEvents is how many events may come between two reads.
 const maxEvents = 100_000
 
 func record(k *Kit) *recorded {
@@ -182,7 +182,7 @@ func record(k *Kit) *recorded {
 	return r
 }
 
-// wait returns when nothing is read any more.
+// wait returns when the reading of events has ended.
 func (r *recorded) wait() { <-r.done }
 
 // collect reads what has happened, in virtual time.
@@ -203,8 +203,8 @@ func (r *recorded) collect() {
 	}
 }
 
-// take hands an event to those who wait for it. What nobody expects is in the test's log, if it is
-// worth that.
+// take passes an event to the expectations that wait for it. An event that nobody expects goes to the test's log, if it is
+// important enough.
 func (r *recorded) take(e *host.Event) {
 	r.mu.Lock()
 	expected := false
@@ -235,16 +235,16 @@ func (r *recorded) take(e *host.Event) {
 	}
 }
 
-// Mute keeps events out of the test's log, which has failures, dead letters, unhandled messages and
-// guests' warnings unless somebody expects them.
+// Mute keeps events out of the test's log, which otherwise has failures, dead letters, unhandled messages and
+// guests' warnings that no test expects.
 func (k *Kit) Mute(filters ...Filter) {
 	k.events.mu.Lock()
 	defer k.events.mu.Unlock()
 	k.events.muted = append(k.events.muted, filters...)
 }
 
-// ExpectEvents runs f, which must cause n events, and returns them in order. They are waited for until
-// the leeway is over; one more is an error as well. With n = 0 none may come during the leeway.
+// ExpectEvents runs f, which must cause n events, and returns them in order. It waits for them until
+// the leeway is over; one event more is an error as well. With n = 0 none may come during the leeway.
 func (k *Kit) ExpectEvents(n int, of Filter, f func()) []host.Event {
 	k.t.Helper()
 	k.Run()

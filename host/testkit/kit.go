@@ -20,7 +20,7 @@ const (
 	DefaultLeeway   = 3 * time.Second        // for events, when what causes them is done
 	DefaultInterval = 100 * time.Millisecond // between two looks at a condition
 
-	// TimeFactor is the variable of the environment that says by how much real time is
+	// TimeFactor is the environment variable with the factor by which real time is
 	// stretched where a test waits for something; 1 if it is not set.
 	TimeFactor = "WASMACTORS_TIMEFACTOR"
 )
@@ -31,10 +31,10 @@ const maxSpells = 1_000_000
 // maxWait is how long a test waits for goroutines, in real time.
 const maxWait = 10 * time.Second
 
-// start is when the virtual clock begins.
+// start is the time at which the virtual clock begins.
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Option is how a kit is made.
+// Option changes how a kit is made.
 type Option func(*options)
 
 type options struct {
@@ -50,7 +50,7 @@ type options struct {
 	wait     time.Duration // for goroutines, in real time
 }
 
-// Configured changes the configuration of the system: limits, tracing, whatever does not
+// Configured changes the configuration of the system: limits, tracing, everything that does not
 // concern time and the order of turns.
 func Configured(change func(host.Config) host.Config) Option {
 	return func(o *options) { o.change = append(o.change, change) }
@@ -59,28 +59,28 @@ func Configured(change func(host.Config) host.Config) Option {
 // Guardian sets the strategy of /user, the parent of what [Kit.Spawn] starts.
 func Guardian(s supervision.Strategy) Option { return func(o *options) { o.guardian = s } }
 
-// Seed chooses other random numbers, for actors and for faults; it is 1 otherwise.
+// Seed chooses other random numbers, for actors and for faults; the default is 1.
 func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 
 // RealTime makes a system with goroutines on the machine's clock. Then tests wait in real
 // time, stretched by the factor of [TimeFactor] or [Dilation].
 func RealTime() Option { return func(o *options) { o.real = true } }
 
-// Dilation stretches the time that a test waits at most, by a factor above 0. It counts in real time alone:
+// Dilation stretches the time that a test waits at most, by a factor above 0. It has an effect only in real time:
 // virtual time is exact.
 func Dilation(factor float64) Option { return func(o *options) { o.factor = factor } }
 
-// CallingThread runs actors as if who sends had called them: what a turn has sent is handled
-// right behind it, and all that follows from it, before anything else goes on. An actor's
+// CallingThread runs actors as if their senders had called them: what a turn has sent is handled
+// right after it, and all that follows from it, before anything else goes on. An actor's
 // messages to itself wait until then. Sends within a turn are not handled before its end,
-// as they do not leave before.
+// because they do not leave before.
 func CallingThread() Option { return func(o *options) { o.nested = true } }
 
-// ExpectFor sets how long an expectation waits that says nothing about it and stands in no
+// ExpectFor sets how long an expectation waits that is given no time and is not in a
 // [Probe.Within].
 func ExpectFor(d time.Duration) Option { return func(o *options) { o.expect = d } }
 
-// Leeway sets how long events are waited for when what causes them is done.
+// Leeway sets how long to wait for events after what causes them is done.
 func Leeway(d time.Duration) Option { return func(o *options) { o.leeway = d } }
 
 // Kit is a system under test.
@@ -151,7 +151,7 @@ func New(t testing.TB, opts ...Option) *Kit {
 	return k
 }
 
-// factorOf is what the environment says.
+// factorOf is the factor that the environment sets.
 func factorOf(t testing.TB) float64 {
 	t.Helper()
 	text := os.Getenv(TimeFactor)
@@ -165,14 +165,14 @@ func factorOf(t testing.TB) float64 {
 	return f
 }
 
-// System is the system, for all that the kit has no words of its own for. What is done with
-// it takes effect with the next thing that the kit does, or with [Kit.Run].
+// System is the system, for everything that the kit has no methods for. What is done with
+// it takes effect with the next call of the kit, or with [Kit.Run].
 func (k *Kit) System() *host.System { return k.sys }
 
 // Now is the time of the system's clock.
 func (k *Kit) Now() time.Time { return k.clock.Now() }
 
-// Dilated is d as a test waits for it: stretched in real time, as it is in virtual time.
+// Dilated is the time that a test waits for d: stretched in real time, unchanged in virtual time.
 func (k *Kit) Dilated(d time.Duration) time.Duration {
 	if k.virtual != nil {
 		return d
@@ -211,7 +211,7 @@ func (k *Kit) Tell(to host.Ref, v any) {
 }
 
 // Ask sends a question and returns the answer, which must come within the usual time; an
-// answer that is an error is one, see host.Message.Err.
+// error answer is an answer, too, see host.Message.Err.
 func (k *Kit) Ask(to host.Ref, v any) host.Message {
 	k.t.Helper()
 	p, err := k.sys.Request(to, v)
@@ -255,7 +255,7 @@ func (k *Kit) Stop(ref host.Ref) {
 }
 
 // Run lets the actors run until there is nothing left to do without time going on. All other
-// methods that do something do so themselves; it is for what was done with [Kit.System]. In real time it does nothing.
+// methods that do something do so themselves; Run is for what was done with [Kit.System]. In real time it does nothing.
 func (k *Kit) Run() {
 	k.t.Helper()
 	if k.virtual == nil {
@@ -266,14 +266,14 @@ func (k *Kit) Run() {
 	k.settle()
 }
 
-// Advance lets time pass. What becomes due is handled in the order of time, with all that
+// Advance lets time pass. What becomes due is handled in the order of time, and everything that
 // follows from it before time goes on. In real time it waits.
 func (k *Kit) Advance(d time.Duration) {
 	k.t.Helper()
 	k.until(d, func() bool { return false })
 }
 
-// enter guards against being called by an actor.
+// enter fails the test if an actor calls the kit.
 func (k *Kit) enter() {
 	k.t.Helper()
 	if k.running {
@@ -307,7 +307,7 @@ func (k *Kit) settle() {
 	}
 }
 
-// until lets time pass until something is so, for d at most, and reports whether it is.
+// until lets time pass until a condition holds, for d at most, and reports whether it does.
 func (k *Kit) until(d time.Duration, ready func() bool) bool {
 	k.t.Helper()
 	if k.virtual == nil {
@@ -345,7 +345,7 @@ func (k *Kit) untilReal(d time.Duration, ready func() bool) bool {
 		}
 		select {
 		case <-changed:
-		case <-poll.C: // what nobody tells of
+		case <-poll.C: // for changes that are not signalled
 		case <-timer.C:
 			return ready()
 		}

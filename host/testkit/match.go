@@ -12,8 +12,8 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Matcher says which messages a test means, and how a report calls them. Where a test may
-// give one it may as well give any other value, which stands for [Equal].
+// Matcher says which messages a test means, and how reports call them. Any other value may be given
+// in place of a matcher, and stands for [Equal].
 type Matcher interface {
 	Match(m host.Message) bool
 	String() string
@@ -27,7 +27,7 @@ type matcher struct {
 func (m matcher) Match(x host.Message) bool { return m.match(x) }
 func (m matcher) String() string            { return m.what }
 
-// Matching is a matcher that a report calls what.
+// Matching is a matcher that reports call what.
 func Matching(what string, match func(host.Message) bool) Matcher { return matcher{what, match} }
 
 // Equal matches a payload that means the same as v: the order of keys and the width of
@@ -54,7 +54,7 @@ func OfKind(k abi.Kind) Matcher {
 	return Matching("a "+k.String(), func(m host.Message) bool { return m.Kind == k })
 }
 
-// Text matches a text that has a part which a regular expression describes.
+// Text matches a text of which a part matches a regular expression.
 func Text(pattern string) Matcher {
 	re := regexp.MustCompile(pattern)
 	return Matching("a text like "+pattern, func(m host.Message) bool {
@@ -83,7 +83,7 @@ func same(a, b []byte) bool {
 	return cbor.Unmarshal(a, &x) == nil && cbor.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// conform decodes a payload that has whatever T would have.
+// conform decodes a payload that must have everything that T would have.
 func conform[T any](payload []byte) (v T, err error) {
 	if err = (host.Message{Payload: payload}).Decode(&v); err != nil {
 		return v, err

@@ -12,9 +12,9 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// Probe is an actor that the test is: what it receives waits until the test expects it, and
-// the test sends, answers, watches and spawns in its name. All that waits is kept in the order
-// in which it came.
+// Probe is an actor that is played by the test: what it receives waits until the test expects it, and
+// the test sends, answers, watches and spawns on its behalf. Messages wait in the order
+// in which they came.
 type Probe struct {
 	k    *Kit
 	t    testing.TB
@@ -31,7 +31,7 @@ type Probe struct {
 	last    *Received // that the test has taken
 	asked   uint64    // correlations that were used
 	within  []time.Time
-	unended bool // the check at the end of Within is left out
+	unended bool // Within does not check its end
 }
 
 // Received is a message that a probe has received.
@@ -39,13 +39,13 @@ type Received struct {
 	host.Message
 	At time.Time // by the system's clock
 
-	env *host.Envelope // to answer and forward; nil if it is no message of somebody's
+	env *host.Envelope // to answer and forward; nil if nobody has sent it
 }
 
 // maxProbe is how many messages may wait for a probe.
 const maxProbe = 1_000_000
 
-// Probe starts a probe at /user/ and its name.
+// Probe starts a probe at /user/name.
 func (k *Kit) Probe(name string) *Probe {
 	k.t.Helper()
 	p := k.newProbe(name)
@@ -83,7 +83,7 @@ func (p *Probe) Ref() host.Ref { return p.ref }
 // Name is its name.
 func (p *Probe) Name() string { return p.name }
 
-// Ignore leaves messages out that match from now on: they do not wait, and no expectation
+// Ignore discards messages that match from now on: they do not wait, and no expectation
 // sees them. A pilot does. nil ignores nothing.
 func (p *Probe) Ignore(match func(host.Message) bool) {
 	p.mu.Lock()
@@ -145,7 +145,7 @@ func (a *probeActor) Decide(_ *host.Context, child host.Ref, f *abi.Failure) sup
 	return a.decide(child, f)
 }
 
-// do has the probe do something in a turn of its own, with e as the current message, nil for none.
+// do makes the probe do something in a turn of its own, with e as the current message, nil for none.
 func (p *Probe) do(e *host.Envelope, what string, f func(ctx *host.Context) error) {
 	p.t.Helper()
 	var err error
@@ -180,17 +180,17 @@ func (p *Probe) do(e *host.Envelope, what string, f func(ctx *host.Context) erro
 	}
 }
 
-// Tell sends a message in the probe's name.
+// Tell sends a message from the probe.
 func (p *Probe) Tell(to host.Ref, v any) {
 	p.t.Helper()
 	p.do(nil, "tell", func(ctx *host.Context) error { return ctx.Tell(to, v) })
 }
 
-// Ask sends a question in the probe's name. What it ends with comes as any other message: the
+// Ask sends a question from the probe. Its outcome comes as any other message: the
 // answer, an error (abi.KindReplyError), or abi.KindAskTimeout after an hour.
 func (p *Probe) Ask(to host.Ref, v any) { p.t.Helper(); p.AskFor(to, v, time.Hour) }
 
-// AskFor is Ask with a time of its own.
+// AskFor is Ask with a timeout.
 func (p *Probe) AskFor(to host.Ref, v any, timeout time.Duration) {
 	p.t.Helper()
 	p.asked++
@@ -212,8 +212,8 @@ func (p *Probe) taken(what string) *Received {
 	return p.last
 }
 
-// Reply answers the message that the test has taken last: who has asked gets an answer, who
-// has not a message.
+// Reply answers the message that the test has taken last: a question gets an answer, and the
+// sender of any other message a message.
 func (p *Probe) Reply(v any) {
 	p.t.Helper()
 	m := p.taken("message to answer")
@@ -234,7 +234,7 @@ func (p *Probe) ReplyError(reason string) {
 	p.do(copyOf(m.env), "answer", func(ctx *host.Context) error { return ctx.ReplyError(reason) })
 }
 
-// Forward sends the message that the test has taken last on, in the name of its sender.
+// Forward sends on the message that the test has taken last, with its original sender.
 func (p *Probe) Forward(to host.Ref) {
 	p.t.Helper()
 	m := p.taken("message to forward")
@@ -244,13 +244,13 @@ func (p *Probe) Forward(to host.Ref) {
 	p.do(copyOf(m.env), "forward", func(ctx *host.Context) error { return ctx.Forward(to) })
 }
 
-// Watch has the probe watch an actor, see [Probe.ExpectTerminated].
+// Watch makes the probe watch an actor, see [Probe.ExpectTerminated].
 func (p *Probe) Watch(ref host.Ref) {
 	p.t.Helper()
 	p.do(nil, "watch", func(ctx *host.Context) error { return ctx.Watch(ref) })
 }
 
-// Unwatch takes that back.
+// Unwatch ends a watch.
 func (p *Probe) Unwatch(ref host.Ref) {
 	p.t.Helper()
 	p.do(nil, "unwatch", func(ctx *host.Context) error { ctx.Unwatch(ref); return nil })

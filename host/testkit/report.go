@@ -10,7 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// What a report says besides what has failed: who has something waiting, who does not run,
+// What a report says besides the failure: which actors have messages waiting, which do not run,
 // what comes next.
 
 // waits is the end of a report.

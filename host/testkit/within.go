@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// patience is how long an expectation waits that says nothing about it.
+// patience is how long an expectation waits if it is given no time.
 func (p *Probe) patience() time.Duration {
 	if n := len(p.within); n > 0 {
 		return max(p.within[n-1].Sub(p.k.Now()), 0)
@@ -17,7 +17,7 @@ func (p *Probe) patience() time.Duration {
 	return p.k.Dilated(p.k.o.expect)
 }
 
-// Remaining is what is left of the innermost Within. Outside of any the test fails.
+// Remaining is what is left of the innermost Within. The test fails outside of any.
 func (p *Probe) Remaining() time.Duration {
 	p.t.Helper()
 	if len(p.within) == 0 {
@@ -26,9 +26,9 @@ func (p *Probe) Remaining() time.Duration {
 	return p.patience()
 }
 
-// Within runs f, which must take from least to most. Expectations of this probe that say nothing
-// about it wait until most is over; so does what stands in another Within, which cannot get
-// more time than is left. After ExpectNone or ReceiveWhile as the last expectation it is not checked
+// Within runs f, which must take from least to most. Expectations of this probe that are given no time
+// wait until most is over; so do those in another Within inside, which cannot get
+// more time than is left. If the last expectation was ExpectNone or ReceiveWhile, it is not checked
 // whether f has taken longer than most, because these take all the time there is.
 func (p *Probe) Within(least, most time.Duration, f func()) {
 	p.t.Helper()
@@ -55,15 +55,15 @@ func (p *Probe) Within(least, most time.Duration, f func()) {
 	}
 }
 
-// Await waits until something is so, for what is left of Within or the usual time. It looks
-// every DefaultInterval, and after all that the system does.
+// Await waits until a condition holds, for what is left of Within or the usual time. It checks
+// every DefaultInterval, and after everything that the system does.
 func (p *Probe) Await(what string, is func() bool) {
 	p.t.Helper()
 	p.k.await(p.patience(), what, is)
 }
 
-// Await waits until something is so, for d at most, the usual time if it is 0. It looks every
-// DefaultInterval, and after all that the system does.
+// Await waits until a condition holds, for d at most, the usual time if d is 0. It checks every
+// DefaultInterval, and after everything that the system does.
 func (k *Kit) Await(d time.Duration, what string, is func() bool) {
 	k.t.Helper()
 	k.await(k.orUsual(d), what, is)
@@ -83,7 +83,7 @@ func (k *Kit) await(d time.Duration, what string, is func() bool) {
 	}
 }
 
-// poll is until for what the system's timers know nothing of.
+// poll is until for conditions that the system's timers do not bring about.
 func (k *Kit) poll(d time.Duration, is func() bool) bool {
 	k.t.Helper()
 	looked := false
@@ -106,8 +106,8 @@ func (k *Kit) poll(d time.Duration, is func() bool) bool {
 	}
 }
 
-// AwaitAssert repeats f until it does not fail, for d at most, the usual time if it is 0; every
-// DefaultInterval, and after all that the system does. When time is over the test fails with what f has said last.
+// AwaitAssert repeats f until it does not fail, for d at most, the usual time if d is 0; every
+// DefaultInterval, and after everything that the system does. When time is over the test fails with the last failure of f.
 func (k *Kit) AwaitAssert(d time.Duration, f func(t testing.TB)) {
 	k.t.Helper()
 	d = k.orUsual(d)
@@ -117,7 +117,7 @@ func (k *Kit) AwaitAssert(d time.Duration, f func(t testing.TB)) {
 	}
 }
 
-// attempt runs f as a test of its own, and returns what it says if it fails.
+// attempt runs f as a test of its own, and returns its message if it fails.
 func attempt(t testing.TB, f func(testing.TB)) (said string, ok bool) {
 	a := &attempted{TB: t}
 	var panicked any
@@ -134,7 +134,7 @@ func attempt(t testing.TB, f func(testing.TB)) (said string, ok bool) {
 	return strings.Join(a.said, "; "), !a.failed
 }
 
-// attempted is a test whose failure does not count.
+// attempted is a test whose failure is not that of the real test.
 type attempted struct {
 	testing.TB
 	mu     sync.Mutex

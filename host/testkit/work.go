@@ -26,7 +26,7 @@ const (
 )
 
 // Go runs f in a goroutine of its own; virtual time stands still until it returns. It is for
-// what stands in for a slow world: a server, a device.
+// the simulation of something slow outside: a server, a device.
 func (k *Kit) Go(what string, f func()) {
 	k.work.begin(what)
 	go func() {
@@ -60,7 +60,7 @@ func (w *work) end(what string) {
 	}
 }
 
-// who is somebody who works, "" if nobody does.
+// who names somebody that works, "" if nobody does.
 func (w *work) who() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *work) wait(most time.Duration) outcome {
 			return tooLong
 		}
 		runtime.Gosched()
-		time.Sleep(20 * time.Microsecond) // a service says nothing when it is done
+		time.Sleep(20 * time.Microsecond) // a service does not signal when it is done
 	}
 	return waited
 }

@@ -10,7 +10,7 @@ import (
 
 // gate is the mailbox of a throttler: the queue itself, so what waits is bounded, on the actor's account
 // and a dead letter at the end as in every mailbox. While it is shut it shows no message that somebody
-// has sent, but for orders to the throttler; what the host itself says does not wait.
+// has sent, except orders to the throttler; the host's own envelopes do not wait.
 type gate struct {
 	limits host.MailboxLimits
 
@@ -36,7 +36,7 @@ func (g *gate) waiting() int {
 	return g.mail.Len()
 }
 
-// urgent reports whether an envelope waits for no voucher.
+// urgent reports whether an envelope needs no voucher.
 func urgent(e *host.Envelope) bool {
 	switch e.Kind {
 	case abi.KindMessage:

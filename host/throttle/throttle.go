@@ -1,4 +1,4 @@
-// Package throttle is an actor that passes messages on to another one: so many in each interval, the
+// Package throttle is an actor that passes messages on to another one: so many in each interval; the
 // rest waits in its mailbox. [Meter] is the rule alone, for actors that throttle themselves.
 //
 // The rule is that of abi/throttle, which guests share; docs/guide/throttler.md has it.
@@ -18,15 +18,15 @@ import (
 // Rate is how many may start in each interval.
 type Rate = rules.Rate
 
-// Meter counts vouchers, by the time that it is told: that of Context.Now. It is for one goroutine at
+// Meter counts vouchers, by the time that the caller passes in: that of Context.Now. It is for one goroutine at
 // a time.
 type Meter = rules.Meter
 
 // NewMeter makes a meter of a rate.
 func NewMeter(r Rate) (Meter, error) { return rules.NewMeter(r), r.Check() }
 
-// Header is the header of orders to a throttler. They are obeyed if they come from Go code that has the
-// system, or from the throttler's parent.
+// Header is the header of orders to a throttler. They are accepted from Go code that has the
+// system, and from the throttler's parent.
 const Header = "wasmactors.throttle"
 
 // Orders, as values of Header.
@@ -37,14 +37,14 @@ const (
 	orderState  = "state"  // null; the answer is a State
 )
 
-// Config is the recipe of a throttler. It is immutable; each With method returns a changed copy.
+// Config configures a throttler. It is immutable; each With method returns a changed copy.
 type Config struct {
 	target host.Ref
 	rate   Rate
 	limits host.MailboxLimits
 }
 
-// New is a throttler before a target. Messages are passed on in order, in the names of their senders;
+// New configures a throttler before a target. Messages are passed on in order, with their senders;
 // answers go straight to them. Only starts count, not how long the target takes.
 func New(target host.Ref, r Rate) Config { return Config{target: target, rate: r} }
 
@@ -55,7 +55,7 @@ func (c Config) WithQueue(messages int, bytes int64) Config {
 	return c
 }
 
-// Props is the recipe of the actor. Its mailbox is the queue: do not give it another one.
+// Props makes the props of the actor. Its mailbox is the queue: do not give it another one.
 func (c Config) Props() host.Props {
 	return host.Native(func() host.Actor { return &throttler{Config: c} }).WithMailbox(func(l host.MailboxLimits) host.Mailbox {
 		if c.limits.Messages > 0 {
@@ -85,7 +85,7 @@ func SetRate(sys *host.System, throttler host.Ref, r Rate) error {
 	return sys.Tell(throttler, order(orderRate, []int64{int64(r.N), int64(r.Per)}))
 }
 
-// Pause lets nothing start until Resume; what comes waits.
+// Pause stops all starts until Resume; messages that come wait.
 func Pause(sys *host.System, throttler host.Ref) error {
 	return sys.Tell(throttler, order(orderPause, nil))
 }

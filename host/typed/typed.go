@@ -1,4 +1,4 @@
-// Package typed has an actor in Go handle messages by what they say they are: the name and the version in the header
+// Package typed makes an actor in Go handle messages by the type that they state: the name and the version in the header
 // abi.HeaderType, as guests send them and as [host.RefOf] and [host.Typed] do.
 //
 //	var b typed.Bindings
@@ -28,9 +28,9 @@ type Message[T any] interface {
 }
 
 // Bindings say which function handles which messages. The most specific one does: a function for a message in its
-// version; then the one for the next higher version that there is one for, as what the message is made into; then
-// the longest pattern that matches. Two that would be alike are an error, see Err. The zero value has none. It is
-// made before the actor starts, and may be shared by actors from then on.
+// version; else the function for the next higher version, to which the message is converted; else
+// the longest pattern that matches. Two functions for the same are an error, see Err. The zero value has none. Bindings
+// must be complete before the actor starts, and may be shared by actors from then on.
 type Bindings struct {
 	types    map[string][]binding // by name, in the order of versions
 	patterns []pattern            // the most specific first
@@ -48,7 +48,7 @@ type pattern struct {
 	handle func(ctx *host.Context, m host.Message) error
 }
 
-// Handle binds a function to a type of message. What cannot be read as one fails the turn.
+// Handle binds a function to a type of message. A message that cannot be read as that type fails the turn.
 func Handle[T any, P Message[T]](b *Bindings, f func(ctx *host.Context, v P) error) {
 	name, version, ok := abi.CutMessageType(P(new(T)).MessageType())
 	if !ok {
@@ -66,7 +66,7 @@ func Handle[T any, P Message[T]](b *Bindings, f func(ctx *host.Context, v P) err
 	b.types[name] = slices.Insert(b.types[name], at, binding{version, func(ctx *host.Context, m host.Message) error {
 		v := P(new(T))
 		switch err := m.DecodeTyped(v); {
-		case errors.Is(err, abi.ErrMessageType): // it is not made from that version
+		case errors.Is(err, abi.ErrMessageType): // that version cannot be converted
 			return host.ErrUnhandled
 		case err != nil:
 			return err
@@ -75,7 +75,7 @@ func Handle[T any, P Message[T]](b *Bindings, f func(ctx *host.Context, v P) err
 	}})
 }
 
-// Match binds a function to the messages whose name is a pattern: a whole name, or its beginning with a * behind.
+// Match binds a function to the messages whose name matches a pattern: a whole name, or its beginning followed by a *.
 func (b *Bindings) Match(text string, f func(ctx *host.Context, m host.Message) error) {
 	begin, wild := strings.CutSuffix(text, "*")
 	p := pattern{begin, !wild, f}
@@ -99,12 +99,12 @@ func (b *Bindings) Match(text string, f func(ctx *host.Context, m host.Message) 
 	})
 }
 
-// Err is what was wrong with the bindings, all of it: two functions for the same messages, names and patterns that
-// are none.
+// Err is everything that was wrong with the bindings: two functions for the same messages, invalid names and
+// patterns.
 func (b *Bindings) Err() error { return errors.Join(b.bad...) }
 
-// Receive has the function that is bound handle a message. It is [host.ErrUnhandled] if there is none, if the
-// message says no type, if it says a version later than any, and for news of the host's.
+// Receive calls the function that is bound to a message. It returns [host.ErrUnhandled] if there is none, if the
+// message states no type, if it states a version later than any, and for messages of the host.
 func (b *Bindings) Receive(ctx *host.Context, m host.Message) error {
 	if m.Kind != abi.KindMessage {
 		return host.ErrUnhandled

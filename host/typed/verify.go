@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Verify reports, for tests, whether what is sent of a value is read as the same value again by its own type. It is
+// Verify reports, for tests, whether what is sent of a value reads back as the same value by its own type. It is
 // what actortest.SerializeMessages does for the messages of guests.
 func Verify(v any) error {
 	sent, err := host.Encode(v)
