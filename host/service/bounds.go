@@ -7,7 +7,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Bounds are how much a grant lets be under way. They hold for the actor of the grant and all
+// Bounds are how much may be under way for a grant. They hold for the actor of the grant and everything
 // that it spawns together. Zero fields mean the service's defaults.
 type Bounds struct {
 	AtOnce  int           `manifest:"at-once" doc:"requests under way at a time" min:"1" max:"100000"`
@@ -24,7 +24,7 @@ const (
 	DefaultTimeout = 30 * time.Second
 )
 
-// or takes what b does not say from what comes after it.
+// or fills the zero fields of b from defaults.
 func (b Bounds) or(defaults Bounds) Bounds {
 	if b.AtOnce <= 0 {
 		b.AtOnce = defaults.AtOnce
@@ -44,7 +44,7 @@ func (b Bounds) or(defaults Bounds) Bounds {
 	return b
 }
 
-// budget is what of its bounds a grant uses. It is safe for concurrent use.
+// budget is how much of its bounds a grant uses. It is safe for concurrent use.
 type budget struct {
 	bounds Bounds
 	limit  *rate.Limiter // nil: none

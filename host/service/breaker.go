@@ -29,8 +29,8 @@ const (
 // recently is forgotten, and begins closed.
 const MostBreakers = 1024
 
-// Breakers are the circuit breakers of a grant, one a target. They are safe for concurrent
-// use. The time that they go by is the machine's, as gobreaker's is.
+// Breakers are the circuit breakers of a grant, one for each target. They are safe for concurrent
+// use. They use the machine's time, as gobreaker does.
 type Breakers struct {
 	grant BreakerGrant
 
@@ -59,7 +59,7 @@ func NewBreakers(g BreakerGrant) *Breakers {
 }
 
 // Allow asks whether a target may be tried. The error is one for the guest, [Unavailable].
-// Otherwise done is called once, with whether the target is to blame for a failure.
+// Otherwise done must be called once; failed says whether the target is to blame for a failure.
 func (b *Breakers) Allow(target string) (done func(failed bool), err error) {
 	if b.grant.Off {
 		return func(bool) {}, nil

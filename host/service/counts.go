@@ -45,8 +45,8 @@ func (c *counts) add(op string, err error) {
 	c.count(op, code)
 }
 
-// turnedAway counts a request that the provider has not seen: whether it knows the operation
-// nobody has asked it.
+// turnedAway counts a request that the provider has not seen; so it is not known whether the
+// operation exists.
 func (c *counts) turnedAway(op string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,20 +75,20 @@ func (c *counts) all() []Count {
 	return out
 }
 
-// occasional bounds how often something is told that a guest could have told any number of times.
+// occasional bounds how often something is reported that a guest can cause any number of times.
 type occasional struct {
 	mu     sync.Mutex
 	limit  *rate.Limiter
 	silent int
 }
 
-// How many denials of a grant, of all without one, and faults of a service are told.
+// How many denials of a grant, denials without any grant, and faults of a service are reported.
 const (
 	toldASecond = 1
 	toldAtOnce  = 20
 )
 
-// allow also is how many were not told since the last that was.
+// allow also returns how many were not reported since the last one that was.
 func (o *occasional) allow(now time.Time) (ok bool, silent int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

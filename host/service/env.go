@@ -10,10 +10,10 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// ErrNoState is what [Env.StateDir] fails with if nothing of the run is to be kept.
+// ErrNoState is the error of [Env.StateDir] if nothing of the run is to be kept.
 var ErrNoState = errors.New("service: nothing of this run is kept: there is no folder for its state")
 
-// Env is what a service gets from whom starts it.
+// Env is what a service gets from the code that starts it.
 type Env struct {
 	System *host.System // set by Start
 	Clock  host.Clock   // nil: the system's
@@ -21,10 +21,10 @@ type Env struct {
 	// for any goroutine.
 	Rand func([]byte)
 	Log  *slog.Logger // nil: nothing is logged
-	// Base is where relative paths of settings begin: the folder of the manifest.
+	// Base is the folder to which relative paths of settings refer: that of the manifest.
 	Base string
-	// StateDir returns the folder for what this service keeps, 0700 and made if need be, or
-	// ErrNoState; nil: always that.
+	// StateDir returns the folder for the state of this service, created with mode 0700 if need be, or
+	// ErrNoState; nil: always ErrNoState.
 	StateDir func() (string, error)
 	Getenv   func(string) (string, bool) // nil: os.LookupEnv
 }

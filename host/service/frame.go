@@ -14,16 +14,16 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/fair"
 )
 
-// errClosing is why the context of a request ends when the service does.
+// errClosing is the cause that ends the context of a request when the service closes.
 var errClosing = errors.New("service: it closes")
 
 // frame is the actor of a service, over all its incarnations: it has no state that a restart
-// would have to put in order.
+// would have to repair.
 type frame[G any] struct {
 	name     string
 	env      *Env
 	provider Provider[G]
-	inline   Inline[G]    // nil: nothing is
+	inline   Inline[G]    // nil: no operation is
 	sequence Sequencer[G] // nil: the order does not matter
 	atOnce   int
 	denied   occasional // events of those without a grant
@@ -98,13 +98,13 @@ func (f *frame[G]) receive(ctx *host.Context, m host.Message) error {
 	return nil
 }
 
-// turnAway answers a request that the provider does not get to see.
+// turnAway answers a request that does not reach the provider.
 func (f *frame[G]) turnAway(ctx *host.Context, wanted bool, op string, err error) {
 	f.counts.turnedAway(op, err)
 	f.answer(ctx, wanted, nil, err)
 }
 
-// now is ServeNow, whose panics are errors.
+// now is ServeNow, with panics as errors.
 func (f *frame[G]) now(r *Request[G]) (answer any, err error, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -114,7 +114,7 @@ func (f *frame[G]) now(r *Request[G]) (answer any, err error, ok bool) {
 	return f.inline.ServeNow(r)
 }
 
-// later has Serve do it.
+// later makes Serve do the work.
 func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 	base := ctx.Trace(ctx.Values())
 	var reply *host.Reply
@@ -131,7 +131,7 @@ func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 		}
 		base = reply.Trace(reply.Context())
 	}
-	// The payload is the mailbox's again when the turn ends.
+	// The mailbox reuses the payload when the turn ends.
 	r.Args = append([]byte(nil), r.Args...)
 	work, cancel := context.WithCancelCause(base)
 	f.mu.Lock()
@@ -148,7 +148,7 @@ func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 		timer.Stop()
 		payload, err := f.encode(r, answer, ended(work, err))
 		err = f.seen(r, err)
-		// First the place, then the answer: who has it may ask again at once.
+		// First the room is given back, then the answer is sent: the receiver may ask again at once.
 		r.granted.budget.leave(1, size)
 		f.answered()
 		switch {
@@ -164,7 +164,7 @@ func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 	return nil
 }
 
-// begin enters a call, unless there are too many, or the service closes.
+// begin adds a call, unless there are too many, or the service closes.
 func (f *frame[G]) begin(c *call) *Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +179,7 @@ func (f *frame[G]) begin(c *call) *Error {
 	return nil
 }
 
-// answered gives back a place that begin has taken.
+// answered gives back the room that begin has taken.
 func (f *frame[G]) answered() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,7 +200,7 @@ func (f *frame[G]) unfinished() int {
 	return len(f.calls)
 }
 
-// end is for a call that has nothing left to do.
+// end is called when a call has nothing left to do.
 func (f *frame[G]) end(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -228,7 +228,7 @@ func (f *frame[G]) stop() {
 	}
 }
 
-// serve is Serve, whose panics are errors.
+// serve is Serve, with panics as errors.
 func (f *frame[G]) serve(ctx context.Context, r *Request[G]) (answer any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -243,8 +243,8 @@ func (f *frame[G]) panicked(op string, p any) error {
 	return &Error{Code: Internal, Text: "the service has failed"}
 }
 
-// fault writes what whoever runs the service should mend to its log. A guest may know how to
-// bring it about, and could fill a disk with it.
+// fault writes to the log what the operator of the service should repair. A guest may know how to
+// cause it, and could fill a disk with it.
 func (f *frame[G]) fault(text string, args ...any) {
 	if ok, silent := f.faults.allow(f.env.Clock.Now()); ok {
 		if silent > 0 {
@@ -254,7 +254,7 @@ func (f *frame[G]) fault(text string, args ...any) {
 	}
 }
 
-// ended gives an error that a request has ended with because of its context the code for that.
+// ended gives an error that was caused by the end of the request's context the matching code.
 func ended(ctx context.Context, err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) || ctx.Err() == nil {
@@ -269,7 +269,7 @@ func ended(ctx context.Context, err error) error {
 	return &Error{Code: Cancelled, Text: "nobody waits for the answer any more", Err: err}
 }
 
-// seen makes an error one for the guest, counts the request, and tells of a denial.
+// seen makes an error one for the guest, counts the request, and reports a denial.
 func (f *frame[G]) seen(r *Request[G], err error) error {
 	f.counts.add(r.Op, err)
 	if err == nil {
@@ -286,7 +286,7 @@ func (f *frame[G]) seen(r *Request[G], err error) error {
 	return known
 }
 
-// refuse tells whoever operates the system which key would allow it, and the guest, too.
+// refuse tells the operator of the system, and the guest, which key would allow it.
 func (f *frame[G]) refuse(sender host.Ref, told *occasional, e *Error) *Error {
 	key := "capabilities." + f.name
 	if e.Key != "" {
@@ -311,7 +311,7 @@ func (f *frame[G]) answer(ctx *host.Context, wanted bool, answer any, err error)
 	}
 }
 
-// encode is what a request is answered with after the turn.
+// encode is the answer to a request after the turn, encoded.
 func (f *frame[G]) encode(r *Request[G], answer any, err error) ([]byte, error) {
 	if err != nil || !r.wanted {
 		return nil, err
@@ -324,7 +324,7 @@ func (f *frame[G]) encode(r *Request[G], answer any, err error) ([]byte, error) 
 	return payload, nil
 }
 
-// plain is what a decoder says, without where in the decoder it was said.
+// plain is the message of a decoder, without its prefix about the decoder.
 func plain(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "cbor: "), "unmarshal error: ")
 }

@@ -20,7 +20,7 @@ type Service[S, G any] struct {
 
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// Define makes a service. It panics if the definition cannot be one: a name that is not valid,
+// Define makes a service. It panics if the definition is not valid: a name that is not valid,
 // fields without tags, no Open.
 func Define[S, G any](d Definition[S, G]) *Service[S, G] {
 	if !nameRule.MatchString(d.Name) || d.Open == nil {
@@ -36,19 +36,19 @@ func Define[S, G any](d Definition[S, G]) *Service[S, G] {
 	return s
 }
 
-// Kind is a [Service] whatever its types, as manifests know it.
+// Kind is a [Service] of any types, as manifests use it.
 type Kind interface {
 	// Name and Doc are those of the definition.
 	Name() string
 	Doc() string
-	// SettingsShape and GrantShape are how settings and grants look; without fields there is
-	// nothing to say. Grants have the keys of [Bounds] besides.
+	// SettingsShape and GrantShape describe the settings and grants; without keys they have no
+	// fields. Grants have the keys of [Bounds] in addition.
 	SettingsShape() *Shape
 	GrantShape() *Shape
-	// NewSettings and NewGrant are pointers to empty ones.
+	// NewSettings and NewGrant return pointers to empty ones.
 	NewSettings() any
 	NewGrant() any
-	// CheckSettings and CheckGrant say what is wrong with those that were filled; an error
+	// CheckSettings and CheckGrant say what is wrong with decoded ones; an error
 	// may be one of [At].
 	CheckSettings(settings any) error
 	CheckGrant(grant any) error
@@ -109,8 +109,8 @@ func (s *Service[S, G]) Grant(g G, b Bounds) *Granted[G] {
 	return &Granted[G]{id: grantIDs.Add(1), grant: g, budget: newBudget(b.or(s.def.Bounds))}
 }
 
-// Start opens the provider and starts the service's actor; before the actors that use it are
-// started. nil settings are empty ones, a nil env has nothing. It ends with the system.
+// Start opens the provider and starts the service's actor; call it before the actors that use the service are
+// started. nil settings are empty ones, a nil env has nothing. The service ends with the system.
 func (s *Service[S, G]) Start(sys *host.System, env *Env, settings *S) (*Running, error) {
 	if settings == nil {
 		settings = new(S)
@@ -155,13 +155,13 @@ type Running struct {
 	err      error
 }
 
-// Name is that of the service.
+// Name is the name of the service.
 func (r *Running) Name() string { return r.name }
 
-// Ref is its actor.
+// Ref is the ref of its actor.
 func (r *Running) Ref() host.Ref { return r.ref }
 
-// Provider is what Open has made, for who knows its type: tools for whoever operates a bundle.
+// Provider is what Open has returned, for code that knows its type: tools for the operator of a bundle.
 func (r *Running) Provider() any { return r.provider }
 
 // Counts are how the requests so far have ended, sorted by operation and code.
@@ -170,7 +170,7 @@ func (r *Running) Counts() []Count { return r.counts.all() }
 // Open is how many requests Serve works on.
 func (r *Running) Open() int { return r.open() }
 
-// Busy is Open and how many answers are just being sent: 0 says that the service does nothing,
+// Busy is Open plus the number of answers that are being sent: 0 means that the service does nothing
 // until it is asked.
 func (r *Running) Busy() int { return r.busy() }
 

@@ -1,11 +1,11 @@
-// Package service is the frame of what guests may ask of the world: a service is an actor
-// below /system that answers requests of those who were granted it.
+// Package service is the framework for what guests may ask of the outside world: a service is an actor
+// below /system that answers requests of actors that were granted it.
 //
 // A service is made with [Define] from its grant, its settings and a [Provider]; a manifest
-// grants it under capabilities and sets it under services, a Go program with [Kind.Start] and
-// host.Props.WithGrant. The frame looks up who may, bounds what is under way, ends work that
-// nobody waits for, and answers. docs/services has a page for each service of ours, which
-// use nothing that others cannot.
+// grants it under capabilities and configures it under services, a Go program with [Kind.Start] and
+// host.Props.WithGrant. The framework checks grants, bounds what is under way, ends work that
+// nobody waits for, and answers. docs/services has a page for each of our services, which
+// use nothing that others cannot use.
 package service
 
 import (
@@ -21,8 +21,8 @@ import (
 // Definition is what makes a service: S are its settings, G is what it grants; both are structs
 // whose fields have tags, see [ShapeOf], or struct{}.
 type Definition[S, G any] struct {
-	// Name is that of the actor below /system, of the grant and of the settings:
-	// small letters, digits and -, 1 to 32 of them.
+	// Name is the name of the actor below /system, of the grant and of the settings:
+	// lower case letters, digits and -, 1 to 32 of them.
 	Name string
 	// Doc says in a few words what it is for.
 	Doc string
@@ -34,17 +34,17 @@ type Definition[S, G any] struct {
 	// [At] says which field it is.
 	CheckGrant    func(*G) error
 	CheckSettings func(*S) error
-	// Open makes the provider. It is called once a system, before any actor of /user.
+	// Open makes the provider. It is called once for each system, before any actor of /user is started.
 	Open func(*Env, *S) (Provider[G], error)
 }
 
 // DefaultInAll is how many requests of all grants may be under way.
 const DefaultInAll = 10_000
 
-// Provider does what is asked. Its methods are called by any goroutine.
+// Provider does the work of a service. Its methods are called by any goroutine.
 type Provider[G any] interface {
-	// Serve answers a request, in a goroutine of its own. What it returns is encoded as
-	// fxamacker/cbor does, [host.Raw] is taken as it is. An error that is no [*Error] is
+	// Serve answers a request, in a goroutine of its own. The answer is encoded as
+	// by fxamacker/cbor, [host.Raw] is taken as it is. An error that is no [*Error] is
 	// answered as [Internal], and logged. ctx ends with the request: when its time is over,
 	// when the asker has ended or does not wait any more, when the service closes. It has the
 	// values of host.Config.WithContextValues. A panic is an [Internal] error.
@@ -55,28 +55,28 @@ type Provider[G any] interface {
 
 // Inline is a provider that answers some requests at once.
 type Inline[G any] interface {
-	// ServeNow is called before Serve, within the service's turn: it must not wait. ok is
-	// false if Serve has to.
+	// ServeNow is called before Serve, within the service's turn: it must not wait. If ok is
+	// false, Serve is called.
 	ServeNow(r *Request[G]) (answer any, err error, ok bool)
 }
 
 // Sequencer is a provider for which the order of requests matters: each Serve has a goroutine
-// of its own, so they overtake each other unless it keeps them from that.
+// of its own, so requests overtake each other unless the provider prevents it.
 type Sequencer[G any] interface {
 	// Accepted is called within the service's turn, in the order in which requests have
-	// arrived, before Serve is called with the same request, which it surely is. It must not
+	// arrived, before Serve is called with the same request, which always follows. It must not
 	// wait.
 	Accepted(r *Request[G])
 }
 
 // Drainer is a provider that brings work to the system.
 type Drainer interface {
-	// Drain is called when the system is about to close, before any actor stops: it ends
-	// what is under way and takes nothing new, until ctx ends.
+	// Drain is called when the system is about to close, before any actor stops: it finishes
+	// what is under way and accepts nothing new, until ctx ends.
 	Drain(ctx context.Context)
 }
 
-// Request is one of an actor.
+// Request is a request of an actor.
 type Request[G any] struct {
 	Op     string
 	Args   []byte   // CBOR; nil stands for none. Not to be changed
@@ -91,12 +91,12 @@ type Request[G any] struct {
 // Wanted reports whether somebody waits for the answer.
 func (r *Request[G]) Wanted() bool { return r.wanted }
 
-// GrantID tells grants of one process apart: of two requests with the same number the senders
-// have the grant of one actor in the manifest.
+// GrantID distinguishes the grants of one process: two requests with the same number come from actors
+// with the grant of the same actor in the manifest.
 func (r *Request[G]) GrantID() uint64 { return r.granted.id }
 
-// Decode reads the arguments into a struct as fxamacker/cbor does, but keys that it does not
-// have, or has twice, are errors, as whatever does not fit. No arguments are an empty map.
+// Decode reads the arguments into a struct as by fxamacker/cbor, but unknown or repeated keys
+// are errors, like everything that does not fit. No arguments are an empty map.
 func (r *Request[G]) Decode(v any) error {
 	args := r.Args
 	if len(args) == 0 || len(args) == 1 && args[0] == 0xf6 {
@@ -108,7 +108,7 @@ func (r *Request[G]) Decode(v any) error {
 	return nil
 }
 
-// Unknown is the error for an operation that there is not.
+// Unknown is the error for an operation that does not exist.
 func (r *Request[G]) Unknown() error {
 	return Errorf(BadRequest, "there is no operation %.40q", r.Op)
 }
@@ -122,8 +122,8 @@ func (r *Request[G]) Spawn(p host.Props) (host.Ref, error) {
 	return ref, nil
 }
 
-// Hold takes bytes of the grant for what the request, or what it leaves behind, holds in the
-// host. It fails with [Busy]. The caller gives them back, once.
+// Hold takes bytes from the grant's bound for what the request, or what it leaves behind, holds in the
+// host. It fails with [Busy]. The caller gives them back, once, with release.
 func (r *Request[G]) Hold(bytes int64) (release func(), err error) {
 	b := r.granted.budget
 	if refused := b.hold(bytes); refused != nil {
@@ -132,7 +132,7 @@ func (r *Request[G]) Hold(bytes int64) (release func(), err error) {
 	return sync.OnceFunc(func() { b.leave(0, bytes) }), nil
 }
 
-// strict is how arguments are decoded.
+// strict decodes arguments.
 var strict = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
@@ -145,7 +145,7 @@ var strict = func() cbor.DecMode {
 	return mode
 }()
 
-// split takes a request's payload apart: [op, args].
+// split splits a request's payload: [op, args].
 func split(payload []byte) (op string, args []byte, err *Error) {
 	r := abi.NewReader(payload)
 	n := r.Array()

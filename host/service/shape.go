@@ -11,7 +11,7 @@ import (
 // Size is a number of bytes, in manifests with a unit: 64MiB.
 type Size int64
 
-// ShapeKind is what kind of value a [Shape] is.
+// ShapeKind is the kind of value that a [Shape] describes.
 type ShapeKind uint8
 
 // The kinds of values.
@@ -27,8 +27,8 @@ const (
 	ShapeObject  // Fields
 )
 
-// Shape is how a value of a manifest looks: what its parser, its JSON Schema and its docs are
-// made from.
+// Shape describes a value of a manifest: its parser, its JSON Schema and its docs are
+// made from it.
 type Shape struct {
 	Kind    ShapeKind
 	Doc     string
@@ -139,7 +139,7 @@ func (s *Shape) bounds(tag reflect.StructTag) {
 	}
 }
 
-// FieldError is a mistake in one field of settings or of a grant.
+// FieldError is an error in one field of settings or of a grant.
 type FieldError struct {
 	Key string // the path of keys: databases.main.file, hosts[2]
 	Err error
@@ -147,9 +147,9 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Key + ": " + e.Err.Error() }
 
-// Unwrap is the mistake.
+// Unwrap is the error in the field.
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// At says where a mistake is, for CheckGrant and CheckSettings: key is the path of keys from
+// At says where an error is, for CheckGrant and CheckSettings: key is the path of keys from
 // the grant or the settings on, such as databases.main.file or hosts[2].
 func At(key string, err error) error { return &FieldError{key, err} }

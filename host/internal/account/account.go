@@ -41,7 +41,7 @@ type Pool struct {
 	actors atomic.Int64
 }
 
-// NewPool makes one. name says whose it is, prefix of which settings raise its bounds:
+// NewPool makes a pool. name says whose it is, prefix begins the settings that raise its bounds:
 // "memory" and "actors" follow it. 0 bytes or actors is no bound. What it holds counts for
 // the pool above, too.
 func NewPool(name, prefix string, above *Pool, bytes, actors int64) *Pool {
@@ -50,12 +50,12 @@ func NewPool(name, prefix string, above *Pool, bytes, actors int64) *Pool {
 	return p
 }
 
-// Init is NewPool for one that is part of something else.
+// Init is NewPool for a pool that is a field of something else.
 func (p *Pool) Init(name, prefix string, above *Pool, bytes, actors int64) {
 	p.name, p.prefix, p.above, p.bytes, p.most = name, prefix, above, bytes, actors
 }
 
-// whose says whose the pool is: of the actor at a path and all below it, or as it was named.
+// whose says whose the pool is: that of the actor at a path and all below it, or of what it was named for.
 func (p *Pool) whose() string {
 	if _, rest, ok := strings.Cut(p.name, "://"); ok {
 		if at := strings.IndexByte(rest, '/'); at >= 0 {
@@ -71,7 +71,7 @@ func (p *Pool) Held() int64 { return p.held.Load() }
 // Actors is the number of actors in it.
 func (p *Pool) Actors() int64 { return p.actors.Load() }
 
-// Bounds are the bytes and the actors that it may have; 0: no bound.
+// Bounds are the most bytes and actors that the pool may have; 0: no bound.
 func (p *Pool) Bounds() (bytes, actors int64) { return p.bytes, p.most }
 
 // Error says that something would exceed a bound.
@@ -110,7 +110,7 @@ func (p *Pool) reserve(n int64) *Error {
 	return nil
 }
 
-// add takes n bytes, or nothing: who asks for too much is not in the way of others.
+// add takes n bytes, or nothing: a request that is too large does not hinder others.
 func (p *Pool) add(n int64) bool {
 	for {
 		held := p.held.Load()
@@ -146,22 +146,22 @@ func (p *Pool) Enter() error {
 	return nil
 }
 
-// Leave takes Enter back.
+// Leave undoes Enter.
 func (p *Pool) Leave() {
 	for q := p; q != nil; q = q.above {
 		q.actors.Add(-1)
 	}
 }
 
-// Step is in which steps an account takes from its pool, so that small changes touch
+// Step is the unit in which an account takes from its pool, so that small changes touch
 // nothing that is shared.
 const Step = 4 << 10
 
-// Account is one actor's. Only the actor's own run may change it, mail aside; Of and
+// Account is the account of one actor. Only the actor's own run may change it, except for messages; Of and
 // Total are for any goroutine.
 type Account struct {
 	pool     *Pool
-	own      int64 // bound of what is no guest memory; 0: none
+	own      int64 // bound of everything but guest memory; 0: none
 	kinds    [Kinds]atomic.Int64
 	small    atomic.Int64 // the sum of all kinds but Memory, Mailbox and Snapshot; only the owner changes it
 	reserved int64        // in the pool, without the mailbox
@@ -170,7 +170,7 @@ type Account struct {
 // Init begins an account in a pool. own bounds what is held besides guest memory.
 func (a *Account) Init(pool *Pool, own int64) { a.pool, a.own = pool, own }
 
-// Of is what is held of a kind.
+// Of is what is held of one kind.
 func (a *Account) Of(k Kind) int64 { return a.kinds[k].Load() }
 
 // Total is all that is held.
@@ -203,7 +203,7 @@ func (a *Account) Set(k Kind, n int64) error {
 	return nil
 }
 
-// Note is Set of what is held already and so cannot be refused.
+// Note is Set for what is held already and so cannot be refused.
 func (a *Account) Note(k Kind, n int64) {
 	before := a.kinds[k].Load()
 	if before == n {
@@ -238,8 +238,8 @@ func (a *Account) room(k Kind, n int64) error {
 	return nil
 }
 
-// besides is what counts for the actor's own bound when more of a kind is wanted: all but
-// guest memory, and but the state of a guest that sleeps, unless that is what is wanted.
+// besides is what counts for the actor's own bound when more of a kind is wanted: everything except
+// guest memory, and except the state of a sleeping guest, unless that is what is wanted.
 func (a *Account) besides(k Kind) int64 {
 	n := a.small.Load() + a.kinds[Mailbox].Load()
 	if k == Snapshot {
@@ -260,7 +260,7 @@ func errOrNil(e *Error) error {
 	return e
 }
 
-// adjust gives back what is reserved without need, some steps aside.
+// adjust gives back what is reserved beyond the need, except for some steps.
 func (a *Account) adjust() {
 	if spare := a.reserved - a.outsideMailbox(); spare >= 2*Step {
 		back := spare / Step * Step
@@ -281,7 +281,7 @@ func (a *Account) GrowMailbox(n int64) error {
 	return nil
 }
 
-// ShrinkMailbox gives bytes for messages back, and with a negative number takes more that
+// ShrinkMailbox gives bytes for messages back; with a negative number it takes more that
 // are held already.
 func (a *Account) ShrinkMailbox(n int64) {
 	a.kinds[Mailbox].Add(-n)
@@ -300,5 +300,5 @@ func (a *Account) Close() {
 	}
 }
 
-// Above is the pool that this one counts for, too; nil for the system's.
+// Above is the pool that this one counts for, too; nil for that of the system.
 func (p *Pool) Above() *Pool { return p.above }

@@ -1,5 +1,5 @@
-// Package alarm runs functions later and knows how many of them are still to come, so
-// that a system can tell whether it is at rest. It is the only place that counts them.
+// Package alarm runs functions later and counts those that are still to come, so
+// that a system can tell whether it is idle. It is the only place that counts them.
 package alarm
 
 import (
@@ -12,7 +12,7 @@ import (
 // Board is an actor's alarms. The zero value is ready.
 type Board struct{ pending atomic.Int32 }
 
-// Pending is the number of alarms that were set and have neither rung nor been
+// Pending is the number of alarms that were set and have neither fired nor been
 // stopped. Any goroutine may ask.
 func (b *Board) Pending() int { return int(b.pending.Load()) }
 
@@ -26,13 +26,13 @@ func (b *Board) After(c clock.Clock, d time.Duration, f func()) Alarm {
 	})}
 }
 
-// Alarm is one of them; the zero value never rings.
+// Alarm is one of them; the zero value never fires.
 type Alarm struct {
 	board *Board
 	timer clock.Timer
 }
 
-// Stop keeps the alarm from ringing; false if it has rung, or was stopped before.
+// Stop keeps the alarm from firing; false if it has fired, or was stopped before.
 func (a Alarm) Stop() bool {
 	if a.timer == nil || !a.timer.Stop() {
 		return false

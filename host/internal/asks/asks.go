@@ -1,4 +1,4 @@
-// Package asks is what an actor has asked and waits for. An answer counts if it comes
+// Package asks has the open asks of an actor. An answer counts if it comes
 // from the actor that was asked, or from one that the question was forwarded to.
 package asks
 
@@ -10,11 +10,11 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 )
 
-// MaxAnswerers bounds who may answer one ask: those that it was sent to and those that
+// MaxAnswerers bounds the actors that may answer one ask: those that it was sent to and those that
 // it was forwarded to.
 const MaxAnswerers = 64
 
-// Answerers are who may answer. The zero value is nobody.
+// Answerers are the actors that may answer. The zero value is nobody.
 type Answerers struct {
 	first abi.Ref // most asks have only one
 	more  []abi.Ref
@@ -39,7 +39,7 @@ func (a *Answerers) Has(ref abi.Ref) bool {
 	return ref != 0 && (a.first == ref || slices.Contains(a.more, ref))
 }
 
-// Remove takes one out who has answered; empty: nobody else may answer.
+// Remove removes an actor that has answered; empty: nobody else may answer.
 func (a *Answerers) Remove(ref abi.Ref) (empty bool) {
 	if a.first == ref {
 		a.first = 0
@@ -52,7 +52,7 @@ func (a *Answerers) Remove(ref abi.Ref) (empty bool) {
 	return a.first == 0
 }
 
-// All is who may answer.
+// All is all that may answer.
 func (a *Answerers) All() []abi.Ref {
 	if a.first == 0 {
 		return nil
@@ -60,15 +60,15 @@ func (a *Answerers) All() []abi.Ref {
 	return append([]abi.Ref{a.first}, a.more...)
 }
 
-// Delegate lets to answer, too, if from may.
+// Delegate lets to answer as well, if from may.
 func (a *Answerers) Delegate(from, to abi.Ref) bool { return a.Has(from) && a.Add(to) }
 
-// Ask is one that waits.
+// Ask is an open ask.
 type Ask struct {
 	Answerers
-	Target abi.Ref   // as it was sent; 0: by a path
+	Target abi.Ref   // the ref that it was sent to; 0: a path
 	Due    time.Time // when it is given up
-	Trace  []byte    // headers of what the host itself says about it, nil for none
+	Trace  []byte    // headers of the host's own messages about it, nil for none
 	alarm  alarm.Alarm
 	// observers are told when the ask is over: services that work on it.
 	observers []abi.Ref
@@ -100,8 +100,8 @@ func (t *Table) Add(correlation uint64, a *Ask, timeout alarm.Alarm) {
 	t.bytes += len(a.Trace)
 }
 
-// Observe has somebody told when the ask is over; false if it is over, or too many
-// want to know.
+// Observe registers who to be told when the ask is over; false if it is over already, or has too many
+// observers.
 func (t *Table) Observe(correlation uint64, who abi.Ref) bool {
 	a := t.open[correlation]
 	if a == nil || len(a.observers) >= MaxAnswerers {
@@ -111,7 +111,7 @@ func (t *Table) Observe(correlation uint64, who abi.Ref) bool {
 	return true
 }
 
-// Remove ends an ask and returns who is to be told.
+// Remove ends an ask and returns the observers to be told.
 func (t *Table) Remove(correlation uint64) (observers []abi.Ref) {
 	a := t.open[correlation]
 	if a == nil {
@@ -123,7 +123,7 @@ func (t *Table) Remove(correlation uint64) (observers []abi.Ref) {
 	return a.observers
 }
 
-// RemoveAll ends all asks and returns who is to be told, in the order of the
+// RemoveAll ends all asks and returns the observers to be told, in the order of the
 // correlations.
 func (t *Table) RemoveAll() (observers []abi.Ref) {
 	if len(t.open) == 0 {
@@ -135,7 +135,7 @@ func (t *Table) RemoveAll() (observers []abi.Ref) {
 	return observers
 }
 
-// Correlations are those of the asks that wait, sorted.
+// Correlations are the correlations of the open asks, sorted.
 func (t *Table) Correlations() []uint64 {
 	out := make([]uint64, 0, len(t.open))
 	for c := range t.open {

@@ -25,7 +25,7 @@ type slot[T any] struct {
 
 const smallest = 64
 
-// Get is what has the ref, or nil.
+// Get is the entry of a ref, or nil.
 func (t *Table[T]) Get(ref abi.Ref) *T {
 	p := t.slots.Load()
 	if p == nil || ref == 0 {
@@ -74,7 +74,7 @@ func (t *Table[T]) Put(ref abi.Ref, v *T) bool {
 	}
 }
 
-// Remove takes whatever has the ref out and returns it, or nil.
+// Remove removes the entry of a ref and returns it, or nil.
 func (t *Table[T]) Remove(ref abi.Ref) *T {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,7 +134,7 @@ func (t *Table[T]) Len() int {
 	return t.live
 }
 
-// Each calls f for every entry, in no particular order. What comes and goes meanwhile
+// Each calls f for every entry, in no particular order. Entries that come and go meanwhile
 // may be left out.
 func (t *Table[T]) Each(f func(*T)) {
 	p := t.slots.Load()

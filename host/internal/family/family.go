@@ -1,4 +1,4 @@
-// Package family is the children of an actor: their names, their order, and what their
+// Package family has the children of an actor: their names, their order, and what their
 // supervisor notes about each of them.
 package family
 
@@ -17,7 +17,7 @@ type Member[C any] struct {
 	Child C
 	name  string
 
-	// The supervisor's: only the parent's own run may use them.
+	// Owned by the supervisor: only the parent's own run may use these.
 	Record    supervision.Child
 	Orders    uint64 // that it was given
 	Suspended bool   // left so by a decision
@@ -34,7 +34,7 @@ func (m *Member[C]) Name() string { return m.name }
 type Family[C comparable] struct {
 	mu        sync.Mutex
 	byName    map[string]*Member[C]   // a name stays taken until its actor has stopped
-	order     linked.List[*Member[C]] // in which they were started; until the parent has heard of their end
+	order     linked.List[*Member[C]] // in the order of their start; a child stays until the parent has heard of its end
 	members   int                     // in order
 	autoNames uint64
 	hostKey   abi.RefKey
@@ -64,7 +64,7 @@ func (f *Family[C]) Adopt(name string, limit int, make func(name string) (*Membe
 		return nil, Closed, nil
 	case name != "" && f.byName[name] != nil:
 		return nil, Taken, nil
-	case len(f.byName) >= limit || f.members >= 2*limit: // those that have gone take room until that is heard
+	case len(f.byName) >= limit || f.members >= 2*limit: // those that have ended take room until the parent has heard of it
 		return nil, Full, nil
 	}
 	if name == "" {
@@ -93,7 +93,7 @@ func (f *Family[C]) Find(name string) *Member[C] {
 	return f.byName[name]
 }
 
-// Has reports whether a member is one still.
+// Has reports whether a member is still one.
 func (f *Family[C]) Has(m *Member[C]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +149,7 @@ func (f *Family[C]) release(m *Member[C]) {
 	}
 }
 
-// Remove takes a child that has stopped out. It returns whether it was one, and how many
+// Remove removes a child that has stopped. It returns whether it was a member, and how many
 // are left.
 func (f *Family[C]) Remove(m *Member[C]) (was bool, left int) {
 	f.mu.Lock()

@@ -3,7 +3,7 @@ package fifo
 
 import "github.com/wasmactors/wasmactors/internal/mailbox"
 
-// Queue hands out first what came first. The zero value is empty. It does not lock.
+// Queue returns envelopes in the order in which they came. The zero value is empty. It does not lock.
 type Queue struct {
 	ring  []*mailbox.Envelope
 	at, n int
@@ -62,7 +62,7 @@ func (f *Queue) Pop() *mailbox.Envelope {
 	f.at = (f.at + 1) % len(f.ring)
 	f.bytes -= int64(e.Size())
 	if f.n--; f.n == 0 && len(f.ring) > 1024 {
-		f.ring, f.at = nil, 0 // it was long once
+		f.ring, f.at = nil, 0 // release a long ring
 	}
 	return e
 }

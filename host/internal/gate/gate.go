@@ -1,6 +1,6 @@
-// Package gate is what stands between an actor and its mail while it waits for its next
-// incarnation, the delay, and shortly after it has begun, the grace. What the rules are
-// is said by supervision.Backoff.
+// Package gate holds an actor's messages back while it waits for its next
+// incarnation, the delay, and shortly after that has begun, the grace. The rules are
+// those of supervision.Backoff.
 package gate
 
 import (
@@ -18,7 +18,7 @@ type Queue interface {
 	Len() int
 }
 
-// Gate is an actor's. Policy is for any goroutine, everything else is for the actor's
+// Gate is the gate of one actor. Policy is for any goroutine, everything else is for the actor's
 // own run. The zero value is open.
 type Gate struct {
 	policy atomic.Uint32 // supervision.Meanwhile
@@ -44,18 +44,18 @@ func (g *Gate) Open() {
 	g.policy.Store(uint32(supervision.MeanwhileKeep))
 }
 
-// Policy is what becomes of a message that comes now; it costs a load. Any goroutine
+// Policy says what happens to a message that comes now; it costs a load. Any goroutine
 // may ask.
 func (g *Gate) Policy() supervision.Meanwhile { return supervision.Meanwhile(g.policy.Load()) }
 
-// Bounded reports whether messages that wait are to be trimmed.
+// Bounded reports whether the number of waiting messages is bounded.
 func (g *Gate) Bounded() bool { return g.bound > 0 }
 
 // Bound is how many messages may wait, if that is Bounded.
 func (g *Gate) Bound() int { return g.bound }
 
-// Trim hands the oldest messages beyond the bound to evict. What the host itself has
-// put into the queue is no message: it neither counts nor loses its place.
+// Trim passes the oldest messages beyond the bound to evict. The host's own
+// envelopes in the queue neither count nor lose their places.
 func (g *Gate) Trim(q Queue, isMessage func(*mailbox.Envelope) bool, evict func(*mailbox.Envelope)) {
 	if g.bound == 0 || q.Len() <= g.bound {
 		return
@@ -81,7 +81,7 @@ func (g *Gate) Trim(q Queue, isMessage func(*mailbox.Envelope) bool, evict func(
 }
 
 // BeginGrace holds back what has waited for a delayed restart: with overtake only that,
-// else newer messages, too.
+// otherwise newer messages, too.
 func (g *Gate) BeginGrace(q Queue, overtake bool) {
 	s := &grace{all: !overtake}
 	if overtake {
@@ -92,10 +92,10 @@ func (g *Gate) BeginGrace(q Queue, overtake bool) {
 	g.grace = s
 }
 
-// SetAlarm notes what ends the grace.
+// SetAlarm sets the alarm that ends the grace.
 func (g *Gate) SetAlarm(a alarm.Alarm) { g.grace.alarm = a }
 
-// Grace names the present grace, nil if there is none, so that its alarm can be told
+// Grace identifies the present grace, nil if there is none, so that its alarm can be distinguished
 // from an earlier one's.
 func (g *Gate) Grace() any {
 	if g.grace == nil {
@@ -107,8 +107,8 @@ func (g *Gate) Grace() any {
 // Holds reports whether the grace holds everything back.
 func (g *Gate) Holds() bool { return g.grace != nil && g.grace.all }
 
-// EndGrace lets what has waited in, before everything newer; at the end of an
-// incarnation it is the next one's.
+// EndGrace puts what has waited back, before everything newer; at the end of an
+// incarnation it is for the next one.
 func (g *Gate) EndGrace(q Queue) {
 	s := g.grace
 	if s == nil {

@@ -27,7 +27,7 @@ var stateNames = [states]string{"new", "running", "failed", "restarting", "stopp
 // String is the state's name as events and snapshots show it.
 func (s State) String() string { return stateNames[s] }
 
-// Event is what leads from a state to another.
+// Event is what leads from one state to another.
 type Event uint8
 
 // The events.
@@ -49,9 +49,9 @@ func (e Event) String() string { return eventNames[e] }
 
 const none = states // no transition
 
-// table is the whole machine: a row a state, a column an event. What is none leaves
+// table is the whole machine: a row for each state, a column for each event. The entry none leaves
 // the state as it is and is reported as not allowed; every such pair is a message
-// that has been overtaken by another.
+// that was overtaken by another.
 var table = [states][events]State{
 	//           start    fail    resume   restart     begin    stop      end
 	New:        {Running, none, none, none, none, Stopping, none},
@@ -70,7 +70,7 @@ func (s State) Next(e Event) (next State, ok bool) {
 	return next, true
 }
 
-// Ending reports whether the actor is about to stop, or has stopped.
+// Ending reports whether the actor is stopping, or has stopped.
 func (s State) Ending() bool { return s == Stopping || s == Stopped }
 
 // Machine is an actor's state. Any goroutine may read it; only the actor's own run
@@ -85,7 +85,7 @@ type Machine struct {
 // State is where the actor is now.
 func (m *Machine) State() State { return State(m.state.Load()) }
 
-// Do goes where an event leads; false, and nothing happens, if it means nothing now.
+// Do makes the transition for an event; false, and nothing happens, if the event means nothing now.
 func (m *Machine) Do(e Event) bool {
 	next, ok := m.State().Next(e)
 	if ok {
@@ -97,7 +97,7 @@ func (m *Machine) Do(e Event) bool {
 // Suspend notes that an ancestor has failed.
 func (m *Machine) Suspend() { m.suspended.Add(1) }
 
-// Unsuspend takes one Suspend back.
+// Unsuspend undoes one Suspend.
 func (m *Machine) Unsuspend() { m.suspended.Add(-1) }
 
 // Inherit begins with the suspensions of a parent.

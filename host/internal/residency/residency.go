@@ -1,5 +1,5 @@
 // Package residency decides which guests keep their instances. An idle guest gives its
-// instance back and keeps what distinguishes it from its image, some hundred bytes; the
+// instance back and keeps what differs from its image, some hundred bytes; the
 // next message brings it back. Guests sleep when nothing has come for a while, and
 // earlier when more are awake than there should be.
 package residency
@@ -15,12 +15,12 @@ import (
 
 // Sleeper is a guest that can give its instance back, which ends with a call of Remove.
 type Sleeper interface {
-	// AskToSleep has the guest give its instance back when it is idle. It must not wait.
+	// AskToSleep asks the guest to give its instance back when it is idle. It must not wait.
 	AskToSleep()
 	// PutAway gives the guest's instance back at once, and says so. Not if it is running or
 	// about to; nor if its state cannot be kept, which ends with a call of Hold.
 	PutAway() bool
-	// SleepNext has the guest, which is running, give its instance back when that is over.
+	// SleepNext makes the guest, which is running, give its instance back at the end of its run.
 	SleepNext()
 }
 
@@ -75,7 +75,7 @@ func New(c clock.Clock, after time.Duration, most int) *List {
 
 // Use notes that a guest has an instance and uses it. If there are too many, another one
 // is put away before Use returns, or else this one will be after its run. It costs a load
-// where nothing is new.
+// if the guest is in the list already.
 func (l *List) Use(n *Node) {
 	if !n.used.Load() {
 		n.used.Store(true)
@@ -83,7 +83,7 @@ func (l *List) Use(n *Node) {
 	}
 }
 
-// add enters a node, if it is not there.
+// add adds a node, if it is not in the list.
 func (l *List) add(n *Node) {
 	if l.after == 0 && l.most == 0 {
 		return
@@ -110,8 +110,8 @@ func (l *List) add(n *Node) {
 }
 
 // tries is how many guests are looked at to find one that can be put away. Two rounds of all
-// shards find an idle one of a few; where thousands are awake and all are busy, it is time to
-// give up.
+// shards find an idle one of a few; where thousands are awake and all are busy, further
+// looking would be useless.
 const tries = 2 * shards
 
 // Over reports whether more guests are awake than may be.
@@ -169,15 +169,15 @@ func (l *List) MakeRoom(newcomer *Node, fits func(Sleeper) bool) bool {
 
 func anybody(Sleeper) bool { return true }
 
-// evict puts one of the oldest away if it is idle, of one shard after the other; never the
+// evict puts one of the oldest guests away if it is idle, trying one shard after the other; never the
 // newcomer that needs the room.
 func (l *List) evict(newcomer *Node, fits func(Sleeper) bool) bool {
 	n := l.shards[l.next.Add(1)%shards].victim(newcomer, fits)
 	return n != nil && n.sleeper.PutAway()
 }
 
-// victim is the oldest that was not used since it was last looked at, among some, or else the
-// oldest. It goes to the back: if it cannot be put away, others are next.
+// victim is the oldest of some nodes that was not used since it was last looked at, or else the
+// oldest. It moves to the end of the list: if it cannot be put away, others are next.
 func (s *shard) victim(newcomer *Node, fits func(Sleeper) bool) (oldest *Node) {
 	const looks = 16
 	s.mu.Lock()
@@ -210,7 +210,7 @@ func (l *List) arm() {
 	}
 }
 
-// sweep asks those to sleep that were not used since the last sweep. A list without
+// sweep asks the guests to sleep that were not used since the last sweep. A list without
 // guests has no timer.
 func (l *List) sweep() {
 	for i := range l.shards {

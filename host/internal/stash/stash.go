@@ -1,4 +1,4 @@
-// Package stash is where an actor puts messages aside until it wants them back.
+// Package stash has the messages that an actor has put aside until it unstashes them.
 package stash
 
 import (
@@ -8,15 +8,15 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Stashed marks an envelope that was stashed: what its timer, ask or watch needed was done
+// Stashed marks an envelope that was stashed: the work for its timer, ask or watch was done
 // when it was handled for the first time.
 type Stashed struct {
 	Incarnation uint64 // in which it was stashed
-	Lasting     bool   // it means something to the next incarnation, too
+	Lasting     bool   // it is valid in the next incarnation, too
 	Path        string // of a terminated actor
 }
 
-// Stash is an actor's. Only the actor's own run may use it. The zero value is empty.
+// Stash is the stash of one actor. Only the actor's own run may use it. The zero value is empty.
 type Stash struct {
 	mail  []*mailbox.Envelope
 	under map[string][]*mailbox.Envelope // what was put under a name
@@ -31,16 +31,16 @@ func (s *Stash) Len() int { return len(s.mail) + s.n }
 // Bytes is what they take.
 func (s *Stash) Bytes() int { return s.bytes }
 
-// Hold notes how many bytes the actor's own code keeps aside, Held says so.
+// Hold notes how many bytes the actor's own code keeps aside.
 func (s *Stash) Hold(bytes int64) { s.aside = bytes }
 
-// Held is what Hold has noted.
+// Held is the number that Hold has noted.
 func (s *Stash) Held() int64 { return s.aside }
 
-// Put takes an envelope.
+// Put adds an envelope.
 func (s *Stash) Put(e *mailbox.Envelope) { s.PutFor("", e) }
 
-// PutFor takes an envelope under a name; without one it is Put.
+// PutFor adds an envelope under a name; without a name it is Put.
 func (s *Stash) PutFor(name string, e *mailbox.Envelope) {
 	s.bytes += e.Size()
 	if name == "" {
@@ -54,7 +54,7 @@ func (s *Stash) PutFor(name string, e *mailbox.Envelope) {
 	s.n++
 }
 
-// PutBefore takes envelopes before all others of a name.
+// PutBefore adds envelopes before all others of a name.
 func (s *Stash) PutBefore(name string, mail []*mailbox.Envelope) {
 	behind := s.TakeFor(name)
 	for _, e := range mail {
@@ -65,7 +65,7 @@ func (s *Stash) PutBefore(name string, mail []*mailbox.Envelope) {
 	}
 }
 
-// TakeFor takes out what was put under a name, oldest first.
+// TakeFor removes and returns what was put under a name, oldest first.
 func (s *Stash) TakeFor(name string) []*mailbox.Envelope {
 	mail := s.under[name]
 	delete(s.under, name)

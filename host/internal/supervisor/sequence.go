@@ -16,11 +16,11 @@ type sequence[C Child] struct {
 	cause *family.Member[C]                   // the child whose failure it is
 	ends  []*family.Member[C]                 // still to end; the last one is next
 	begin []*family.Member[C]                 // still to begin; the first one is next
-	waits *family.Member[C]                   // who was told and has not said that it has done so; never nil
+	waits *family.Member[C]                   // the child that was told and has not confirmed yet; never nil
 }
 
-// restartInOrder begins a sequence. One that is under way is given up if the new one
-// concerns all that it has not brought back; else, as when two children that were
+// restartInOrder begins a sequence. A sequence under way is abandoned if the new one
+// concerns all children that it has not brought back; else, as when two children that were
 // started meanwhile fail, the new group restarts side by side.
 func (s *Supervisor[C]) restartInOrder(p Parent[C], cause *family.Member[C], members []*family.Member[C], o Order) {
 	if s.sequence != nil && !s.sequence.within(members) {
@@ -61,8 +61,8 @@ func (q *sequence[C]) holds(m *family.Member[C]) bool {
 // waitsFor reports whether a restart under way waits for m.
 func (q *sequence[C]) waitsFor(m *family.Member[C]) bool { return q != nil && q.waits == m }
 
-// Owed is the delay that a restart in order has decided about and that a child has not
-// been told of yet; 0 for none.
+// Owed is the delay that a restart in order has decided on for a child that was not
+// told of it yet; 0 for none.
 func (s *Supervisor[C]) Owed(m *family.Member[C]) time.Duration {
 	if s.sequence.willEnd(m) {
 		return s.sequence.delayOf(m)
@@ -74,7 +74,7 @@ func (q *sequence[C]) delayOf(m *family.Member[C]) time.Duration {
 	return max(q.order.Delay, q.owed[m])
 }
 
-// advance tells the next one, or ends the sequence if there is none.
+// advance tells the next child, or ends the sequence if there is none.
 func (s *Supervisor[C]) advance(p Parent[C]) {
 	q := s.sequence
 	if n := len(q.ends); n > 0 {
@@ -95,7 +95,7 @@ func (s *Supervisor[C]) advance(p Parent[C]) {
 }
 
 // Halted notes that a child has ended its incarnation and waits for Begin. orders is how
-// many it had carried out: what it has said before it knew of the last one means nothing.
+// many orders it had carried out: what it reports from before the last order is ignored.
 func (s *Supervisor[C]) Halted(p Parent[C], m *family.Member[C], orders uint64) {
 	if q := s.sequence; q != nil && q.waits == m && q.waits.Orders == orders {
 		q.begin = slices.Insert(q.begin, 0, q.waits)
@@ -111,7 +111,7 @@ func (s *Supervisor[C]) Begun(p Parent[C], m *family.Member[C], orders uint64) {
 	}
 }
 
-// goOn takes a child that has gone out of the sequence.
+// goOn removes a child that has stopped from the sequence.
 func (s *Supervisor[C]) goOn(p Parent[C], m *family.Member[C]) {
 	q := s.sequence
 	if q == nil {

@@ -1,5 +1,5 @@
-// Package supervisor decides about the children of one actor and says what becomes of
-// them. What a strategy decides is in the package supervision; here is which children it concerns,
+// Package supervisor decides about the children of one actor and carries the decisions out
+// in terms of orders. What a strategy decides is in the package supervision; here is which children it concerns,
 // in which order, and what is done when messages have crossed.
 package supervisor
 
@@ -32,15 +32,15 @@ type Parent[C Child] interface {
 	Rand() backoff.Rand
 	// Order tells a child what to do.
 	Order(child C, o Order)
-	// Renewed says that n orders of an operator to restart a child are dealt with: it was told what
-	// becomes of it, before this.
+	// Renewed says that n orders of an operator to restart a child are dealt with: the child was told the
+	// outcome before this call.
 	Renewed(child C, n int32)
-	// AskDecision has the actor itself decide, in a turn of its own; a failure is that
+	// AskDecision makes the actor itself decide, in a turn of its own; a failure is that
 	// of this turn.
 	AskDecision(child C, f *abi.Failure) (supervision.Directive, *abi.Failure)
 	// Fail fails the actor itself. escalated: the failure is a child's.
 	Fail(f *abi.Failure, escalated bool)
-	// Quit stops the actor by its own wish.
+	// Quit stops the actor as if it had stopped itself.
 	Quit(reason string)
 	// Decided says what was decided about a report.
 	Decided(child C, r *Report, o Outcome)
@@ -48,18 +48,18 @@ type Parent[C Child] interface {
 	Again(child C, r Report)
 }
 
-// Report is what a child says that waits for a decision.
+// Report is what a child reports when it waits for a decision.
 type Report struct {
 	Ref       abi.Ref
 	Failure   *abi.Failure
 	Ended     bool                  // a permanent child has stopped itself; Reason is why
 	Reason    string                // why it cannot be resumed; empty if it can
-	Orders    uint64                // that it had carried out
-	Directive supervision.Directive // that was decided already; 0: none
-	Again     bool                  // it was to be resumed, which has failed
+	Orders    uint64                // those that it had carried out
+	Directive supervision.Directive // if it was decided already; 0: not
+	Again     bool                  // the attempt to resume it has failed
 	Escalated bool                  // the failure is one of its own children's
 	Crowded   bool                  // its start was refused because there is no room
-	Detail    any                   // for whoever tells of the decision
+	Detail    any                   // for the caller that publishes the decision
 }
 
 // Outcome is what was decided.
@@ -87,21 +87,21 @@ type Order struct {
 	Delay    time.Duration // Restart: before the next incarnation
 	Keep     bool          // Restart: its children stay
 	Hold     bool          // Restart: say that the incarnation has ended, and wait for Begin
-	Now      bool          // Restart: a delay under way is over
+	Now      bool          // Restart: a delay under way ends
 	Reason   string        // Stop: why
-	ByItself bool          // Stop: the end follows from the child's failure or wish
+	ByItself bool          // Stop: the end follows from the child's own failure or stop
 	Renewal  any           // Restart: what it changes of the child, nil: nothing
 }
 
 // Supervisor is the part of an actor that looks after its children. Only the actor's own
-// run may use it; Family aside, which is for any goroutine.
+// run may use it, except Family, which is for any goroutine.
 type Supervisor[C Child] struct {
 	Family family.Family[C]
 
 	strategy  *supervision.Strategy
 	group     supervision.Group
 	undecided []undecided[C]    // until the actor goes on
-	escalated *family.Member[C] // whose failure was escalated, nil: nobody's
+	escalated *family.Member[C] // the child whose failure was escalated, nil if there is none
 	sequence  *sequence[C]      // a restart in order that is under way
 	one       [1]*family.Member[C]
 }
@@ -112,7 +112,7 @@ type undecided[C Child] struct {
 	Report
 }
 
-// Init sets how children are treated; the strategy is not to change.
+// Init sets how children are treated; the strategy must not change.
 func (s *Supervisor[C]) Init(strategy *supervision.Strategy) { s.strategy = strategy }
 
 // Strategy is how children are treated.
@@ -129,14 +129,14 @@ func (s *Supervisor[C]) EndIncarnation() {
 // Close forgets everything but the children.
 func (s *Supervisor[C]) Close() { s.undecided, s.escalated, s.sequence = nil, nil, nil }
 
-// Escalated takes the child whose failure was escalated, nil if there is none, or no longer.
+// Escalated returns, and forgets, the child whose failure was escalated; nil if there is none, or no longer.
 func (s *Supervisor[C]) Escalated() *family.Member[C] {
 	m := s.escalated
 	s.escalated = nil
 	return m
 }
 
-// Reconsider decides what has waited for the actor to go on.
+// Reconsider decides about reports that have waited for the actor to go on.
 func (s *Supervisor[C]) Reconsider(p Parent[C]) {
 	if p.State() != life.Running {
 		return
@@ -148,7 +148,7 @@ func (s *Supervisor[C]) Reconsider(p Parent[C]) {
 	}
 }
 
-// Order tells a child what to do; it is not left suspended then.
+// Order tells a child what to do; the child is then no longer left suspended.
 func (s *Supervisor[C]) Order(p Parent[C], m *family.Member[C], o Order) {
 	m.Orders++
 	m.Suspended = false
@@ -159,8 +159,8 @@ func (s *Supervisor[C]) Order(p Parent[C], m *family.Member[C], o Order) {
 	}
 }
 
-// concerns reports whether a report about a child is to be decided about now. A
-// report that an order under way has overtaken is only told of; one that comes while the actor
+// concerns reports whether a report about a child must be decided about now. A
+// report that was overtaken by an order under way is only published; one that comes while the actor
 // has failed itself, or waits for its own restart, is decided when it goes on.
 func (s *Supervisor[C]) concerns(p Parent[C], r *Report, m *family.Member[C]) bool {
 	switch {
@@ -184,14 +184,14 @@ func (s *Supervisor[C]) wait(m *family.Member[C], r *Report) {
 	s.undecided = append(s.undecided, undecided[C]{m, *r})
 }
 
-// nothingDecided tells of a failure that nothing is decided about, unless it was told of before.
+// nothingDecided publishes a failure about which nothing is decided, unless it was published before.
 func nothingDecided[C Child](p Parent[C], child C, r *Report, why string) {
 	if !r.Ended && !r.Again {
 		p.Decided(child, r, Outcome{Note: "nothing was decided: " + why, At: p.Now()})
 	}
 }
 
-// Stop tells of the failures that waited for the actor to go on: it does not.
+// Stop publishes the failures that waited for the actor to go on: it does not go on.
 func (s *Supervisor[C]) Stop(p Parent[C]) {
 	for i := range s.undecided {
 		if r := &s.undecided[i]; s.Family.Has(r.of) {
@@ -201,7 +201,7 @@ func (s *Supervisor[C]) Stop(p Parent[C]) {
 	s.undecided = nil
 }
 
-// Report decides about a child that waits for it.
+// Report decides about a child that waits for a decision.
 func (s *Supervisor[C]) Report(p Parent[C], m *family.Member[C], r *Report) {
 	if !s.concerns(p, r, m) {
 		return
@@ -244,7 +244,7 @@ func (s *Supervisor[C]) Report(p Parent[C], m *family.Member[C], r *Report) {
 	s.carryOut(p, m, r, d, note, now)
 }
 
-// ask has the actor itself decide. What it does not decide the default decider decides,
+// ask makes the actor itself decide. If it does not, the default decider does,
 // also if its turn fails: then when the actor goes on, and the result is 0.
 func (s *Supervisor[C]) ask(p Parent[C], m *family.Member[C], r *Report) supervision.Directive {
 	d, failure := p.AskDecision(m.Child, r.Failure)
@@ -312,7 +312,7 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 	s.one[0] = nil
 }
 
-// permitted asks for a restart of each member of a group but the one that has failed, which
+// permitted asks for a restart of each member of a group except the failed one, which
 // was asked about before. Those that are never restarted need no permission.
 func (s *Supervisor[C]) permitted(failed *family.Member[C], group []*family.Member[C], now time.Time) bool {
 	for _, k := range group {
@@ -323,7 +323,7 @@ func (s *Supervisor[C]) permitted(failed *family.Member[C], group []*family.Memb
 	return true
 }
 
-// restartOf is what a restart of the group of a failed child means for one of it: one that is never
+// restartOf is what a restart of the group of a failed child means for one of its members: one that is never
 // restarted stops.
 func restartOf[C Child](k, failed *family.Member[C], o Order) Order {
 	if k != failed && k.Child.Lifetime() == supervision.Temporary {
@@ -332,7 +332,7 @@ func restartOf[C Child](k, failed *family.Member[C], o Order) Order {
 	return o
 }
 
-// concerned are the children that a directive about one concerns, that one included, in the order in
+// concerned are the children that a directive about one concerns, including that one, in the order in
 // which they were started.
 func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
 	if s.strategy.Kind() == supervision.OneForOne {
@@ -350,8 +350,8 @@ func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
 	return s.alone(m)
 }
 
-// alone is a group of one. Under one-for-one, where nobody holds on to a group, it is
-// valid until the next one.
+// alone is a group of one. Under one-for-one, where nobody keeps a group, it is
+// valid until the next call.
 func (s *Supervisor[C]) alone(m *family.Member[C]) []*family.Member[C] {
 	if s.strategy.Kind() != supervision.OneForOne {
 		return []*family.Member[C]{m}
@@ -370,15 +370,15 @@ func (s *Supervisor[C]) Decide(p Parent[C], m *family.Member[C], d supervision.D
 	case supervision.Resume:
 		s.Order(p, m, Order{Kind: Resume})
 	case supervision.Restart:
-		// One that a restart in order waits for tells when it has begun.
+		// If a restart in order waits for this child, the child reports when it has begun.
 		s.Order(p, m, Order{Kind: Restart, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m)})
 	case supervision.Stop:
 		s.Order(p, m, Order{Kind: Stop, Reason: "stopped after a failure"})
 	}
 }
 
-// Renew restarts a child because n orders of an operator want it, at once and alone, and counts that in
-// no window. One that a restart in order is about to reach is restarted by that, unless
+// Renew restarts a child because n orders of an operator ask for it, at once and alone, and counts that in
+// no window. If a restart in order is about to reach the child, that restarts it, unless
 // there is a renewal: something that changes with the restart. Then failures are counted anew.
 // Parent.Renewed is called when the child was told.
 func (s *Supervisor[C]) Renew(p Parent[C], m *family.Member[C], why *abi.Failure, renewal any, n int32) {
@@ -416,7 +416,7 @@ func (s *Supervisor[C]) ResetBackoff(m *family.Member[C]) {
 	}
 }
 
-// Stopped takes a child out that has gone; byItself: by its wish or failure, not by an order.
+// Stopped removes a child that has stopped; byItself: by its own stop or failure, not by an order.
 // It returns how many are left.
 func (s *Supervisor[C]) Stopped(p Parent[C], m *family.Member[C], byItself bool) (left int) {
 	was, left := s.Family.Remove(m)

@@ -1,6 +1,6 @@
-// Package timers is what an actor has set to be sent later: timers by key, and the
-// receive timeout. What a timer sends carries the timer itself as its Value, so that
-// one that was cancelled or replaced meanwhile is told from its successor.
+// Package timers has what an actor sends itself later: timers by key, and the
+// receive timeout. The envelope of a timer carries the timer itself as its Value, so that
+// one that was cancelled or replaced meanwhile is distinguished from its successor.
 package timers
 
 import (
@@ -18,31 +18,31 @@ import (
 type Owner interface {
 	Clock() clock.Clock
 	Alarms() *alarm.Board
-	// Insist takes an envelope of the host's own, also when the mailbox is full. It
+	// Insist takes an envelope of the host's own, even if the mailbox is full. It
 	// is called on the clock's goroutine.
 	Insist(e *mailbox.Envelope)
 }
 
-// Timer is one that was set.
+// Timer is a timer that was set.
 type Timer struct {
 	key     uint64
 	period  time.Duration
 	payload []byte
-	headers []byte // of one that rings once
+	headers []byte // of one that fires once
 	due     time.Time
 	pace    Pace
-	once    alarm.Alarm // of one that rings once: it is pending
-	tick    clock.Timer // of one with a period: it is not
+	once    alarm.Alarm // of one that fires once: it counts as pending
+	tick    clock.Timer // of one with a period: it does not
 }
 
-// Pace says when a timer with a period rings again.
+// Pace says when a timer with a period fires again.
 type Pace uint8
 
 const (
-	// FixedDelay: a period after the turn of the one before has begun.
+	// FixedDelay: one period after the turn of the previous message has begun.
 	FixedDelay Pace = iota
-	// FixedRate: at the times of a grid that begins with the first one. What a turn was too slow
-	// for is left out, so that it is not followed by a burst.
+	// FixedRate: at the times of a grid that begins with the first one. Times that a turn was too slow
+	// for are left out, so that no burst follows.
 	FixedRate
 )
 
@@ -63,9 +63,9 @@ func (s *Set) Bytes() int { return s.bytes }
 func (s *Set) Has(key uint64) bool { return s.byKey[key] != nil }
 
 // Start sends a KindTimer with the key as its correlation after a delay, and then every
-// period if that is not 0: a period begins when the turn of the one before begins, so
-// that a slow actor never has two of one timer waiting. The same key replaces. A message
-// without a period has headers, which are not changed afterwards.
+// period if that is not 0: a period begins when the turn of the previous message begins, so
+// that a slow actor never has two messages of one timer waiting. It replaces a timer with the same key. A message
+// without a period has headers, which must not be changed afterwards.
 func (s *Set) Start(o Owner, key uint64, delay, period time.Duration, payload, headers []byte) {
 	s.StartAt(o, key, delay, period, FixedDelay, payload, headers)
 }
@@ -110,8 +110,8 @@ func (s *Set) Current(e *mailbox.Envelope) bool {
 	return t != nil && e.Value == any(t)
 }
 
-// Begun is to be called when the turn of a timer's envelope begins, before anything
-// that the turn itself sets: one that rings once is done, a period begins again.
+// Begun is called when the turn of a timer's envelope begins, before anything
+// that the turn itself sets: a timer that fires once is done, a period begins again.
 func (s *Set) Begun(o Owner, e *mailbox.Envelope) {
 	if !s.Current(e) {
 		return
@@ -125,11 +125,11 @@ func (s *Set) Begun(o Owner, e *mailbox.Envelope) {
 		t.arm(o, t.period)
 		return
 	}
-	late := o.Clock().Now().Sub(t.due) // 0 at least: it has rung
+	late := o.Clock().Now().Sub(t.due) // 0 at least: it has fired
 	t.arm(o, t.period-late%t.period)
 }
 
-// Cancel takes a timer back, also one whose envelope waits already.
+// Cancel cancels a timer, even if its envelope waits already.
 func (s *Set) Cancel(key uint64) {
 	t := s.byKey[key]
 	if t == nil {
@@ -147,19 +147,19 @@ func (s *Set) remove(t *Timer) {
 	s.bytes -= len(t.payload) + len(t.headers)
 }
 
-// CancelAll takes all of them back.
+// CancelAll cancels all timers.
 func (s *Set) CancelAll() {
 	for key := range s.byKey { // in which order makes no difference
 		s.Cancel(key)
 	}
 }
 
-// Receive is a receive timeout: a KindReceiveTimeout when nothing was received for a
+// Receive is a receive timeout: it sends a KindReceiveTimeout when nothing was received for a
 // while.
 type Receive struct {
 	after time.Duration
 	timer clock.Timer
-	epoch uint64 // how often the time has begun anew
+	epoch uint64 // how often the time was restarted
 }
 
 // rung marks the envelope of a receive timeout.
@@ -175,10 +175,10 @@ func StartReceive(o Owner, after time.Duration) *Receive {
 	return r
 }
 
-// After is how long nothing must be received.
+// After is the time without messages after which it fires.
 func (r *Receive) After() time.Duration { return r.after }
 
-// Restart begins the time anew, at a message.
+// Restart restarts the time, at a message.
 func (r *Receive) Restart(o Owner) {
 	r.Stop()
 	r.epoch++
@@ -190,15 +190,15 @@ func (r *Receive) Restart(o Owner) {
 	})
 }
 
-// Stop ends it. A nil Receive is none.
+// Stop ends it. A nil Receive means that there is none.
 func (r *Receive) Stop() {
 	if r != nil && r.timer != nil {
 		r.timer.Stop()
 	}
 }
 
-// Current reports whether an envelope is of this receive timeout, not of one before it,
-// and nothing was received since it rang.
+// Current reports whether an envelope is of this receive timeout, not of an earlier one,
+// and nothing was received since it fired.
 func (r *Receive) Current(e *mailbox.Envelope) bool {
 	m, ok := e.Value.(rung)
 	return ok && m.of == r && m.epoch == r.epoch
@@ -207,7 +207,7 @@ func (r *Receive) Current(e *mailbox.Envelope) bool {
 // State is a timer as a snapshot holds it.
 type State struct {
 	Key     uint64
-	Due     time.Time     // when it rings next
+	Due     time.Time     // when it fires next
 	Period  time.Duration // 0: once
 	Payload []byte
 }

@@ -1,4 +1,4 @@
-// Package watch is who wants to know of whose end: those that an actor watches, and
+// Package watch has the death watch of an actor: the actors that it watches, and
 // those that watch it.
 package watch
 
@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Set is both sides of one actor. Only the actor's own run may use it. The zero value
+// Set is both sides for one actor. Only the actor's own run may use it. The zero value
 // is empty.
 type Set struct {
 	watching map[abi.Ref]string // paths, as far as they are known
@@ -19,16 +19,16 @@ type Set struct {
 // Len is the number of actors that are being watched.
 func (s *Set) Len() int { return len(s.watching) }
 
-// Bytes is what the paths take of those that are being watched.
+// Bytes is how much the paths of watched actors take.
 func (s *Set) Bytes() int { return s.bytes }
 
-// Watching reports whether the end of ref is still of interest.
+// Watching reports whether ref is watched.
 func (s *Set) Watching(ref abi.Ref) bool { _, ok := s.watching[ref]; return ok }
 
-// Path is that of a watched actor, empty if it was not known.
+// Path is the path of a watched actor, empty if it was not known.
 func (s *Set) Path(ref abi.Ref) string { return s.watching[ref] }
 
-// Watch notes that the end of ref is of interest; false if it was already.
+// Watch notes a watch of ref; false if there was one already.
 func (s *Set) Watch(ref abi.Ref, path string) bool {
 	if s.Watching(ref) {
 		return false
@@ -41,7 +41,7 @@ func (s *Set) Watch(ref abi.Ref, path string) bool {
 	return true
 }
 
-// Unwatch takes Watch back; false if there was none.
+// Unwatch ends a watch; false if there was none.
 func (s *Set) Unwatch(ref abi.Ref) bool {
 	path, ok := s.watching[ref]
 	s.bytes -= len(path)
@@ -49,12 +49,12 @@ func (s *Set) Unwatch(ref abi.Ref) bool {
 	return ok
 }
 
-// Watched is whose ends are of interest, sorted.
+// Watched is the watched actors, sorted.
 func (s *Set) Watched() []abi.Ref {
 	return sorted(s.watching)
 }
 
-// AddWatcher notes who wants to know of the actor's own end.
+// AddWatcher notes that ref watches the actor.
 func (s *Set) AddWatcher(ref abi.Ref) {
 	if s.watchers == nil {
 		s.watchers = map[abi.Ref]struct{}{}
@@ -62,10 +62,10 @@ func (s *Set) AddWatcher(ref abi.Ref) {
 	s.watchers[ref] = struct{}{}
 }
 
-// RemoveWatcher takes AddWatcher back.
+// RemoveWatcher undoes AddWatcher.
 func (s *Set) RemoveWatcher(ref abi.Ref) { delete(s.watchers, ref) }
 
-// Watchers is who wants to know of the actor's own end, sorted.
+// Watchers is the actors that watch this one, sorted.
 func (s *Set) Watchers() []abi.Ref {
 	return sorted(s.watchers)
 }
