@@ -20,7 +20,7 @@ const (
 	ResetAfterStable ResetPolicy = iota
 	// ResetNever counts for ever.
 	ResetNever
-	// ResetManual resets when the child, or somebody else who knows, asks for it.
+	// ResetManual resets when the child, or other code that knows, asks for it.
 	ResetManual
 )
 

@@ -78,7 +78,7 @@ func (c *Context) Service(name string) (ref Ref, granted bool) {
 	return 0, false
 }
 
-// Sender is who has sent the current message; 0 for nobody.
+// Sender is the sender of the current message; 0 for nobody.
 func (c *Context) Sender() Ref { return c.msg.sender }
 
 // Now is the turn's time: it stands still during a turn.

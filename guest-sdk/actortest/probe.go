@@ -148,7 +148,7 @@ func (p *Probe) Forward(to actor.Ref) {
 	p.w.goOn()
 }
 
-// Sender is who has sent the message that the test has taken last.
+// Sender is the sender of the message that the test has taken last.
 func (p *Probe) Sender() actor.Ref { p.w.t.Helper(); return p.taken().From }
 
 func (p *Probe) taken() Sent {

@@ -42,7 +42,7 @@ func (s *Server) command(c *call, verb string) error {
 	return c.json(out)
 }
 
-// chosen refuses a selection that would mean everything by mistake, or too much work.
+// chosen refuses a selection that would mean everything by mistake, or take too much work.
 func chosen(sel observe.Select) error {
 	if sel.Empty() {
 		return bad("no_selection", "select says whom: paths, types, states or refs", `{"select": {"paths": ["/user/**"]}} is everybody`)
@@ -55,14 +55,14 @@ func chosen(sel observe.Select) error {
 	return nil
 }
 
-// Redelivery is the body of a redelivery: the dead letters with these numbers, or those that
-// the rest chooses; with nothing set all that are kept.
+// Redelivery is the body of a redelivery: it selects the dead letters with these numbers, or those that
+// the other fields select; with no field set all that are kept.
 type Redelivery struct {
 	IDs     []uint64 `json:"ids,omitempty"`
 	To      []string `json:"to,omitempty"`   // globs on the recipient's path
 	From    []string `json:"from,omitempty"` // globs on the sender's path
 	Reasons []string `json:"reasons,omitempty"`
-	All     bool     `json:"all,omitempty"` // needed where nothing else chooses
+	All     bool     `json:"all,omitempty"` // required if nothing else selects
 	DryRun  bool     `json:"dry_run,omitempty"`
 }
 

@@ -394,7 +394,7 @@ func TestThousandConnections(t *testing.T) {
 	if n := runtime.NumGoroutine() - before; n > 3*usual.connections {
 		t.Error(n, "goroutines more")
 	}
-	for _, c := range s.server.crowds {
+	for _, c := range s.server.limits {
 		c.mu.Lock()
 		if n := len(c.in); n > usual.connections {
 			t.Error(n, "connections")

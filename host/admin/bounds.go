@@ -2,9 +2,9 @@ package admin
 
 import "time"
 
-// bounds are what a server spends on those who call.
+// bounds are what a server spends on its callers.
 type bounds struct {
-	connections int           // at each listener; beyond that who waits without a right to goes first
+	connections int           // at each listener; beyond that the oldest unauthenticated one is closed
 	header      int           // bytes
 	body        int64         // bytes of a command
 	message     int64         // bytes of a message that is sent
@@ -19,7 +19,7 @@ type bounds struct {
 	sessionTime time.Duration
 	sample      time.Duration // the longest flow or profile
 	ask         time.Duration // the longest wait for an answer
-	refusals    int           // without a right, in a second; after that each waits
+	refusals    int           // unauthenticated requests in a second; after that each waits
 	penalty     time.Duration // so long
 }
 

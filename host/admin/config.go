@@ -1,11 +1,11 @@
-// Package admin lets a running system be looked at and steered: an HTTP API over the model
+// Package admin shows and steers a running system: an HTTP API over the model
 // of package observe, at a Unix socket that only the user can open and, by choice, on
 // loopback with a token. The command line, the dashboard and scrapers are its clients.
 //
-// Who may do what: whoever can open the socket may do everything. On TCP a token is needed,
-// the full one or one that only reads; the name in Host must be the listener's own, and a
-// page of another origin is refused, so that neither a web page nor a name that was bound
-// anew reaches anything. Health, readiness and metrics may listen apart, without a token.
+// Permissions: whoever can open the socket may do everything. On TCP a token is needed,
+// the full one or one that can only read; the name in Host must be the listener's own, and a
+// page of another origin is refused, so that neither a web page nor DNS rebinding
+// reaches anything. Health, readiness and metrics may have a listener of their own, without a token.
 package admin
 
 import (
@@ -51,7 +51,7 @@ func (c Config) WithHealth(address string) Config { c.health = address; return c
 // WithToken sets the token that may do everything over TCP.
 func (c Config) WithToken(t Token) Config { c.full = t; return c }
 
-// WithReadToken sets a token that may look, over TCP, and change nothing.
+// WithReadToken sets a token that may read over TCP, and change nothing.
 func (c Config) WithReadToken(t Token) Config { c.read = t; return c }
 
 // WithObserver uses an observer that the caller has made and will close; otherwise the
@@ -61,9 +61,9 @@ func (c Config) WithObserver(o *observe.Observer) Config { c.observer = o; retur
 // WithMetrics serves /metrics.
 func (c Config) WithMetrics(h http.Handler) Config { c.metrics = h; return c }
 
-// WithDashboard serves / and all below /dashboard/, to everybody who reaches the listener:
-// there must be no secrets in it.
+// WithDashboard serves / and everything below /dashboard/, to everybody who reaches the listener:
+// it must contain no secrets.
 func (c Config) WithDashboard(h http.Handler) Config { c.dashboard = h; return c }
 
-// WithLog tells what goes wrong in the server itself, and who was refused.
+// WithLog logs errors of the server itself, and refused requests.
 func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }

@@ -7,34 +7,34 @@ import (
 	"sync"
 )
 
-// crowd bounds the connections of a listener. When it is full, who has come first and has
-// shown no right to be there has to go: a thousand that say nothing keep nobody out.
-type crowd struct {
+// connLimit bounds the connections of a listener. When it is full, the oldest unauthenticated connection
+// is closed: a thousand idle ones keep nobody out.
+type connLimit struct {
 	mu   sync.Mutex
 	most int
 	next uint64
-	in   map[*guest]struct{}
+	in   map[*limitedConn]struct{}
 }
 
-// guest is a connection.
-type guest struct {
+// limitedConn is a connection that a connLimit counts.
+type limitedConn struct {
 	net.Conn
-	crowd *crowd
-	turn  uint64 // in which they came
-	busy  bool   // it is being answered, and has the right to
+	limit *connLimit
+	turn  uint64 // the order in which they came
+	busy  bool   // an authorised request is being answered
 	once  sync.Once
 }
 
-type crowded struct {
+type limitedListener struct {
 	net.Listener
-	crowd *crowd
+	limit *connLimit
 }
 
-// sendBuffer bounds what the system keeps for who does not read, in bytes.
+// sendBuffer bounds what the system buffers for a client that does not read, in bytes.
 const sendBuffer = 256 << 10
 
 // Accept takes the next connection for which there is room.
-func (l crowded) Accept() (net.Conn, error) {
+func (l limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
@@ -43,7 +43,7 @@ func (l crowded) Accept() (net.Conn, error) {
 		if b, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
 			_ = b.SetWriteBuffer(sendBuffer)
 		}
-		if g := l.crowd.enter(c); g != nil {
+		if g := l.limit.enter(c); g != nil {
 			return g, nil
 		}
 		_ = c.Close()
@@ -51,9 +51,9 @@ func (l crowded) Accept() (net.Conn, error) {
 }
 
 // enter makes room if it can.
-func (c *crowd) enter(conn net.Conn) *guest {
+func (c *connLimit) enter(conn net.Conn) *limitedConn {
 	c.mu.Lock()
-	var out *guest
+	var out *limitedConn
 	if len(c.in) >= c.most {
 		for g := range c.in {
 			if !g.busy && (out == nil || g.turn < out.turn) {
@@ -67,7 +67,7 @@ func (c *crowd) enter(conn net.Conn) *guest {
 		delete(c.in, out)
 	}
 	c.next++
-	g := &guest{Conn: conn, crowd: c, turn: c.next}
+	g := &limitedConn{Conn: conn, limit: c, turn: c.next}
 	c.in[g] = struct{}{}
 	c.mu.Unlock()
 	if out != nil {
@@ -77,32 +77,32 @@ func (c *crowd) enter(conn net.Conn) *guest {
 }
 
 // Close implements net.Conn.
-func (g *guest) Close() error {
+func (g *limitedConn) Close() error {
 	g.once.Do(func() {
-		g.crowd.mu.Lock()
-		delete(g.crowd.in, g)
-		g.crowd.mu.Unlock()
+		g.limit.mu.Lock()
+		delete(g.limit.in, g)
+		g.limit.mu.Unlock()
 	})
 	return g.Conn.Close()
 }
 
-type guestKey struct{}
+type connKey struct{}
 
-// noteGuest lets a request find its connection.
-func noteGuest(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, guestKey{}, c)
+// noteConn lets a request find its connection.
+func noteConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
 // serving marks a request's connection as one that stays until it is answered.
 func serving(r *http.Request) (done func()) {
-	g, ok := r.Context().Value(guestKey{}).(*guest)
+	g, ok := r.Context().Value(connKey{}).(*limitedConn)
 	if !ok {
 		return func() {}
 	}
 	set := func(busy bool) {
-		g.crowd.mu.Lock()
+		g.limit.mu.Lock()
 		g.busy = busy
-		g.crowd.mu.Unlock()
+		g.limit.mu.Unlock()
 	}
 	set(true)
 	return func() { set(false) }

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// door is one of a server's listeners: who may come in there, and as whom.
+// door is one of a server's listeners: who may use it, and with which access.
 type door struct {
 	names  []string // what Host may say
-	trusts bool     // the listener has looked at who it is: no token is needed
+	trusts bool     // the listener has checked the user: no token is needed
 	cookie string
 	health bool // answers nothing but health, readiness and metrics
 }
 
-// socketDoor is a Unix socket. No browser reaches it by itself, so that whatever has the
-// marks of a browser has come through something that the user did not mean to be a door.
+// socketDoor is a Unix socket. No browser reaches it by itself, so a request with the
+// marks of a browser has come through something that the user did not mean to expose.
 func socketDoor() *door {
 	return &door{names: []string{"wasmactors", "localhost", "unix"}, trusts: true}
 }
@@ -44,7 +44,7 @@ func checkLoopback(address string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// admit looks at where a request comes from, before anything else is done for it.
+// admit checks where a request comes from, before anything else is done for it.
 func (d *door) admit(r *http.Request) *Problem {
 	if d.health {
 		return nil
@@ -67,18 +67,18 @@ func (d *door) admit(r *http.Request) *Problem {
 	return foreign
 }
 
-// isPage reports whether a path is the dashboard's.
+// isPage reports whether a path belongs to the dashboard.
 func isPage(path string) bool {
 	return path == "/" || path == "/dashboard" || strings.HasPrefix(path, "/dashboard/")
 }
 
-// who says what the one who asks may do.
+// who is the access of the sender of a request.
 func (s *Server) who(d *door, r *http.Request) access {
 	if d.trusts {
 		return full
 	}
 	if text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		// Both are compared, so that the time tells nothing about which it was.
+		// Both are compared, so that the time does not reveal which it was.
 		all, some := s.cfg.full.opens(text), s.cfg.read.opens(text)
 		switch {
 		case all:

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/kv/operate"
 )
 
-// WithKeys serves the keys of the service kv below /v1/kv, to who may do everything. find is
+// WithKeys serves the keys of the service kv below /v1/kv, with full access only. find is
 // called for each request, by any goroutine; nil says that there are none.
 func (c Config) WithKeys(find func() operate.Keys) Config { c.keys = find; return c }
 
@@ -65,7 +65,7 @@ func (s *Server) listKeys(c *call) error {
 	return keys(s, c, func(k operate.Keys) (operate.KeyPage, error) { return k.List(q) })
 }
 
-// keys answers with what is asked of the keys.
+// keys answers a request about the keys.
 func keys[T any](s *Server, c *call, ask func(operate.Keys) (T, error)) error {
 	var of operate.Keys
 	if s.cfg.keys != nil {

@@ -59,7 +59,7 @@ func (s *Server) actors(c *call) error {
 	return c.json(page)
 }
 
-// selection is what the parameters choose.
+// selection is what the parameters select.
 func (c *call) selection() (sel observe.Select, err error) {
 	var states []string
 	for name, to := range map[string]*[]string{"path": &sel.Paths, "type": &sel.Types, "state": &states, "ref": &sel.Refs} {
@@ -137,7 +137,7 @@ func (s *Server) deadLetters(c *call) error {
 	return c.json(page)
 }
 
-// sampling makes sure that few sample at a time, and gives the answer its time.
+// sampling bounds how many sample at a time, and gives the answer its time.
 func (s *Server) sampling(c *call, def time.Duration) (d time.Duration, done func(), err error) {
 	if d, err = c.seconds("seconds", def, s.cfg.bounds.sample); err != nil {
 		return 0, nil, err
@@ -187,7 +187,7 @@ func (s *Server) profile(c *call) error {
 	return nil
 }
 
-// scrape is the handler that was given, with the listener's rules.
+// scrape calls the handler of WithMetrics, after the listener's checks.
 func (s *Server) scrape(c *call) error {
 	c.w.Header().Del("Cache-Control")
 	s.cfg.metrics.ServeHTTP(c.w, c.r)
@@ -210,7 +210,7 @@ func (s *Server) healthy(c *call) error {
 
 func (s *Server) ready(c *call) error { return c.health(s.readiness.of(s.model)) }
 
-// readiness remembers for a while how a system is: anybody may ask, and finding out is a walk
+// readiness remembers for a while how a system is: anybody may ask, and the answer takes a walk
 // over all actors.
 type readiness struct {
 	mu     sync.Mutex

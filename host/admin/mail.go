@@ -14,7 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// Mail is a message for all actors that are chosen.
+// Mail is a message for all actors that are selected.
 type Mail struct {
 	To      string          `json:"to,omitempty"` // the name of a top-level actor, or a path, also with patterns; or
 	Select  observe.Select  `json:"select,omitzero"`
@@ -22,19 +22,19 @@ type Mail struct {
 	DryRun  bool            `json:"dry_run,omitempty"`
 }
 
-// Question is a message for one actor that is to be answered.
+// Question is a message for one actor that must be answered.
 type Question struct {
 	To        string          `json:"to"` // the name of a top-level actor, or a path
 	Message   json.RawMessage `json:"message"`
 	TimeoutNS int64           `json:"timeout_ns,omitempty"` // 0 is a minute; an hour at most
 }
 
-// Answer is what became of a question.
+// Answer is the outcome of a question.
 type Answer struct {
 	Version int             `json:"version"`
 	To      string          `json:"to"`             // path
 	Kind    string          `json:"kind"`           // reply, error, failed or timeout
-	From    string          `json:"from,omitempty"` // path of who has answered
+	From    string          `json:"from,omitempty"` // path of the actor that has answered
 	Reply   json.RawMessage `json:"reply,omitempty"`
 	Reason  string          `json:"reason,omitempty"` // why there is no reply
 	TookNS  int64           `json:"took_ns"`
@@ -101,8 +101,8 @@ func (s *Server) send(c *call) error {
 	return c.json(out)
 }
 
-// receivers are those that a message is for: whoever has the path, whether a keeper has to start it or
-// not; of patterns and of what is selected, those that are there.
+// receivers are the actors that a message is for: for a path the actor there, even if a keeper has to start it;
+// for patterns and selections, those that exist.
 func (s *Server) receivers(m Mail) ([]host.Address, error) {
 	switch {
 	case m.To != "" && !m.Select.Empty():
@@ -197,7 +197,7 @@ func (s *Server) ask(c *call) error {
 	return c.json(a)
 }
 
-// from takes an answer in.
+// from copies the outcome of an ask.
 func (a *Answer) from(m host.Message, ok bool) {
 	err := m.Err()
 	var negative *host.ReplyError

@@ -28,7 +28,7 @@ func (p *Problem) Error() string {
 	return p.Message + "; " + p.Hint
 }
 
-// ErrorBody is the body of an answer that is none.
+// ErrorBody is the body of an error answer.
 type ErrorBody struct {
 	Error Problem `json:"error"`
 }
@@ -39,7 +39,7 @@ func bad(code, message, hint string) *Problem {
 
 const seeTree = "wasmactors tree shows who is there"
 
-// known are errors of the host's as problems.
+// known maps errors of the host to problems.
 var known = []struct {
 	err    error
 	status int
@@ -61,7 +61,7 @@ var known = []struct {
 	{host.ErrDenied, http.StatusForbidden, "denied", ""},
 }
 
-// problemOf is an error as an answer.
+// problemOf is the problem for an error.
 func problemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {

@@ -9,17 +9,17 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// refusals are told to the log, but not each of them: who is refused could fill it.
+// refusals are logged, but not each of them: somebody who is refused could fill the log.
 type refusals struct {
 	mu     sync.Mutex
 	last   time.Time
 	silent int
 
-	second time.Time // since when they are counted
+	second time.Time // start of the second in which they are counted
 	count  int
 }
 
-// tellEvery is how often refusals are told.
+// tellEvery is how often refusals are logged.
 const tellEvery = 10 * time.Second
 
 func (x *refusals) note(l *slog.Logger, p *Problem, r *http.Request) {
@@ -35,7 +35,7 @@ func (x *refusals) note(l *slog.Logger, p *Problem, r *http.Request) {
 	x.silent = 0
 }
 
-// delay is how long the next refusal waits: who is refused again and again, from as many
+// delay is how long the next refusal waits: a client that is refused again and again, from as many
 // connections as there may be, gets little of the processors.
 func (x *refusals) delay(b bounds) time.Duration {
 	x.mu.Lock()

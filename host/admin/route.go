@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// route is one thing that can be asked for. The table of them is what the server serves and
-// what the OpenAPI file says.
+// route is an operation of the API. The server serves the table of them, and
+// the OpenAPI file is made from it.
 type route struct {
 	method, path string
 	about        string // a sentence
@@ -26,13 +26,13 @@ type route struct {
 	params       []param
 	body         any  // what is sent, as an example of its type; nil: nothing
 	large        bool // the body holds a message
-	answer       any  // what comes back, likewise; nil: see media
+	answer       any  // the answer, as an example of its type; nil: see media
 	media        []string
 	stream       bool
 	serve        func(*Server, *call) error
 }
 
-// param is one of a query.
+// param is a parameter of a query.
 type param struct {
 	name, about string
 	kind        paramKind
@@ -50,7 +50,7 @@ const (
 	timeParam
 )
 
-// call is a request that was let in.
+// call is an admitted request.
 type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
@@ -61,7 +61,7 @@ type call struct {
 	body   []byte
 }
 
-// serve lets a request in, or says why not.
+// serve admits a request, or says why not.
 func (s *Server) serve(door *door, w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -69,7 +69,7 @@ func (s *Server) serve(door *door, w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if err := s.dispatch(door, w, r); err != nil {
 		p := problemOf(err)
-		if r.ContentLength != 0 { // what was not read is not waited for
+		if r.ContentLength != 0 { // a body that was not read is not waited for
 			h.Set("Connection", "close")
 		}
 		if p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden || p.Status == http.StatusMisdirectedRequest {
@@ -133,14 +133,14 @@ func (s *Server) dispatch(d *door, w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	defer s.bodies.Release(int64(len(c.body)))
-	// Who asks may go away before the answer: reading goes on, and must not end with the
+	// The client may go away before the answer: reading goes on, and must not end with the
 	// time that the request had.
 	_ = c.rc.SetReadDeadline(time.Time{})
 	return rt.serve(s, c)
 }
 
-// read takes the query and the body, within bounds. What has been read of a body was
-// acquired from the server's share, and is released by who calls.
+// read takes the query and the body, within bounds. The bytes of a body that were read were
+// acquired from the server's share, and are released by the caller.
 func (c *call) read(s *Server, rt *route) error {
 	var err error
 	if c.query, err = url.ParseQuery(c.r.URL.RawQuery); err != nil {
@@ -297,5 +297,5 @@ func (c *call) texts(name string) ([]string, error) {
 	return values, nil
 }
 
-// mostValues bounds what one request can have every actor compared with.
+// mostValues bounds how many values one request can compare with every actor.
 const mostValues = 64

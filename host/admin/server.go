@@ -23,7 +23,7 @@ type Server struct {
 	cfg      Config
 	sys      *host.System
 	model    model
-	own      *observe.Observer // to be closed with the server
+	own      *observe.Observer // closed with the server
 	sessions sessions
 	streams  *semaphore.Weighted
 	samples  *semaphore.Weighted
@@ -33,10 +33,10 @@ type Server struct {
 	ctx       context.Context // ends what is under way
 	end       context.CancelCauseFunc
 	servers   []*http.Server
-	crowds    []*crowd
+	limits    []*connLimit
 	readiness readiness
 	refusals  refusals
-	cut       atomic.Int64 // streams that ended because they were not read
+	cut       atomic.Int64 // streams that ended because nobody read them
 	tcp       net.Addr
 	health    net.Addr
 	wg        sync.WaitGroup // listeners that are served
@@ -118,8 +118,8 @@ func (s *Server) open() error {
 	for _, o := range all {
 		srv := s.httpServer(o.d)
 		s.servers = append(s.servers, srv)
-		l := crowded{o.l, &crowd{most: s.cfg.bounds.connections, in: map[*guest]struct{}{}}}
-		s.crowds = append(s.crowds, l.crowd)
+		l := limitedListener{o.l, &connLimit{most: s.cfg.bounds.connections, in: map[*limitedConn]struct{}{}}}
+		s.limits = append(s.limits, l.limit)
 		s.wg.Go(func() {
 			if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				s.cfg.log.Error("the admin endpoint has ended", "error", err)
@@ -135,19 +135,19 @@ func (s *Server) httpServer(d *door) *http.Server {
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(d, w, r) }),
 		ReadHeaderTimeout: b.headTime, ReadTimeout: b.readTime, WriteTimeout: b.readTime, IdleTimeout: b.idleTime,
 		MaxHeaderBytes: b.header,
-		ConnContext:    noteGuest,
+		ConnContext:    noteConn,
 		BaseContext:    func(net.Listener) context.Context { return s.ctx },
 		ErrorLog:       slog.NewLogLogger(s.cfg.log.Handler(), slog.LevelDebug),
 	}
 }
 
-// Addr is where the server listens on TCP; nil if it does not.
+// Addr is the server's TCP address; nil if it does not listen on TCP.
 func (s *Server) Addr() net.Addr { return s.tcp }
 
-// HealthAddr is where health is answered apart; nil if it is not.
+// HealthAddr is the address of the health listener; nil if there is none.
 func (s *Server) HealthAddr() net.Addr { return s.health }
 
-// errEnds is why streams end with the server.
+// errEnds is the reason why streams end with the server.
 var errEnds = errors.New("the server ends")
 
 // closeTime is how long answers that are under way may take at the end.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// access is what somebody may do.
+// access is what a caller may do.
 type access uint8
 
 const (
@@ -19,16 +19,16 @@ const (
 
 func (a access) String() string { return [...]string{"nobody", "read", "full"}[a] }
 
-// A browser shows the server a session instead of the token: a cookie that scripts cannot
+// A browser authenticates with a session instead of the token: a cookie that scripts cannot
 // read, and a key that only scripts of this very origin know, because cookies of one host
-// are sent to all of its ports. Who has one of the two has nothing.
+// are sent to all of its ports. One of the two without the other is useless.
 type session struct {
 	access access
 	key    [sha256.Size]byte
 	ends   time.Time
 }
 
-// sessions are few; the one that ends first makes room.
+// sessions are few; the one that expires first makes room.
 type sessions struct {
 	mu   sync.Mutex
 	most int
@@ -100,7 +100,7 @@ func (s *Server) beginSession(c *call) error {
 	return c.json(Session{Version: 1, Access: c.access.String(), Key: key, Ends: ends})
 }
 
-// endSession forgets it.
+// endSession ends a session.
 func (s *Server) endSession(c *call) error {
 	if cookie, err := c.r.Cookie(c.door.cookie); err == nil {
 		s.sessions.end(cookie.Value)

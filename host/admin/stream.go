@@ -18,11 +18,11 @@ import (
 // Notice is a line of a stream that is about the stream itself.
 type Notice struct {
 	Event   string `json:"event"`             // "dropped" or "end"
-	Dropped uint64 `json:"dropped,omitempty"` // dropped: since the line before of this sort
+	Dropped uint64 `json:"dropped,omitempty"` // dropped: since the previous line of this kind
 	Reason  string `json:"reason,omitempty"`  // end
 }
 
-// outlet writes the pieces of a stream, each within its time: who does not read is cut off.
+// outlet writes the pieces of a stream, each within its time: a client that does not read is cut off.
 type outlet struct {
 	c    *call
 	time time.Duration

@@ -190,7 +190,7 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 	return done
 }
 
-// gone are steps for the top-level actors that have ended: they are started again if their
+// gone returns steps for the top-level actors that have ended: they are started again if their
 // entry or their code has changed.
 func (c *Change) gone(sys *host.System, codes map[string]bool) (steps []step) {
 	for i := range c.Manifest.Actors {

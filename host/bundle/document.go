@@ -42,8 +42,8 @@ func Scalar(n *yaml.Node) (any, error) { return scalar(n) }
 // ParseDuration reads a duration as manifests write it, such as 100ms, 1m30s or 0.
 func ParseDuration(text string) (time.Duration, error) { return parseDuration(text) }
 
-// Suggest is what an error says behind a name that does not exist: the one that was meant, or
-// all that there are.
+// Suggest is the end of an error about a name that does not exist: the name that was probably meant, or
+// all valid ones.
 func Suggest(name string, candidates []string) string { return suggestion(name, candidates) }
 
 // TagName names the type of a scalar for a person.

@@ -18,8 +18,8 @@ import (
 
 // Feed sends the lines of an NDJSON stream to actors and collects the answers.
 //
-// A line is {"to": "name or /user/path", "message": any}. With "ask": false no
-// answer is waited for. {"wait": "idle"} waits until the system has handled all that was
+// A line is {"to": "name or /user/path", "message": any}. With "ask": false it does not
+// wait for an answer. {"wait": "idle"} waits until the system has handled everything that was
 // sent. Empty lines and lines that begin with # are skipped.
 type Feed struct {
 	// Window bounds the messages that wait for their answers; default 4096.
@@ -29,8 +29,8 @@ type Feed struct {
 	Stop bool
 	// Timeout is how long an answer may take; 0: until nothing is left to do.
 	Timeout time.Duration
-	// Paths are those of the bundle's actors. One that does not exist yet, since its parent
-	// is about to start it, is waited for.
+	// Paths are the paths of the bundle's actors. If one does not exist yet, because its parent
+	// is about to start it, the feed waits for it.
 	Paths []string
 	// Answer is called for each line that has an outcome, one call at a time.
 	Answer func(Answer)
@@ -42,7 +42,7 @@ type Feed struct {
 type Answer struct {
 	Line    int
 	To      string
-	From    host.Ref // who has answered
+	From    host.Ref // the actor that has answered
 	Payload []byte   // the answer, if Err is nil
 	Err     error    // *InputError, ErrNoAnswer, *host.ReplyError, or why it was not accepted
 }

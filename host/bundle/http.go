@@ -17,7 +17,7 @@ import (
 
 // HTTP is what a manifest says about requests from outside.
 type HTTP struct {
-	Config gateway.Config // without the recipes of actors on demand
+	Config gateway.Config // without the props of actors on demand
 	Made   []*Actor       // by route; nil: the route makes none
 
 	text string // see canonical
@@ -236,7 +236,7 @@ func corsOf(v view) *gateway.CORS {
 	}
 }
 
-// route reads one route, and the recipe of its actors if it makes any.
+// route reads one route, and the entry of its actors if it makes any.
 func (c *checker) route(m *Manifest, pattern string, v view, base limits) (gateway.Route, *Actor) {
 	r := gateway.Route{
 		Pattern: pattern, CORS: corsOf(v.object("cors")), Client: clientLimits(v.object("client")), Auth: authOf(v.object("auth")),
@@ -277,7 +277,7 @@ func (c *checker) route(m *Manifest, pattern string, v view, base limits) (gatew
 	return r, a
 }
 
-// made is the recipe of actors on demand.
+// made reads the entry of actors on demand.
 func (c *checker) made(m *Manifest, to string, v view, base limits) *Actor {
 	l := c.limits(v.object("limits"), base)
 	box := c.mailbox(v.object("mailbox"), v.object("limits"), &l)
@@ -317,7 +317,7 @@ func authOf(v view) *gateway.Auth {
 	return a
 }
 
-// danglingRoutes reports routes to actors that nobody has.
+// danglingRoutes reports routes to actors that do not exist.
 func (c *checker) danglingRoutes(m *Manifest, v view) {
 	if m.HTTP == nil {
 		return
@@ -347,8 +347,8 @@ func (c *checker) danglingRoutes(m *Manifest, v view) {
 	})
 }
 
-// paths are those of all actors of a manifest, and of those that may spawn. Those that are
-// made on demand stand there with some name.
+// paths are the paths of all actors of a manifest, and of those that may spawn. Actors that are
+// made on demand are included with a placeholder as their name.
 func (m *Manifest) paths() (paths []string, spawners map[string]bool) {
 	spawners = map[string]bool{}
 	note := func(p string, a *Actor) {
@@ -366,7 +366,7 @@ func (m *Manifest) paths() (paths []string, spawners map[string]bool) {
 	return paths, spawners
 }
 
-// eachMade calls f for the recipes of actors on demand.
+// eachMade calls f for the entries of actors on demand.
 func (m *Manifest) eachMade(f func(a *Actor)) {
 	if m.HTTP == nil {
 		return
@@ -383,7 +383,7 @@ func sameHTTP(a, b *HTTP) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.text == b.text)
 }
 
-// startHTTP lets requests in, if the manifest says so. They end before the actors do.
+// startHTTP starts the gateway, if the manifest has http. It ends before the actors do.
 func (b *Bundle) startHTTP(sys *host.System) error {
 	h := b.Manifest.HTTP
 	b.gateway.Store(nil)
@@ -419,5 +419,5 @@ func (b *Bundle) startHTTP(sys *host.System) error {
 	return nil
 }
 
-// Gateway is that of the system that was started last; nil: the manifest has no http.
+// Gateway is the gateway of the system that was started last; nil: the manifest has no http.
 func (b *Bundle) Gateway() *gateway.Gateway { return b.gateway.Load() }

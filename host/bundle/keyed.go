@@ -35,7 +35,7 @@ var keyedShape = object("the name stands for an actor of the type for each key; 
 	optional("manage", list("paths of actors that may list keys and end their actors", pattern("a path", pathWhat, pathRule))),
 )
 
-// keyed reads what makes an actor one for each key; nil: it is a single one.
+// keyed reads the keys that make an entry an actor for each key; nil: it is a single actor.
 func (c *checker) keyed(name string, v view) *Keyed {
 	d := v.object("keyed")
 	k := &Keyed{
@@ -73,8 +73,8 @@ func (c *checker) keyed(name string, v view) *Keyed {
 // many reports whether the entry stands for several actors, which are below its path.
 func (a *Actor) many() bool { return a.Keyed != nil || a.Routing != nil && a.Routing.Pool > 0 }
 
-// keeper is the recipe of a keyed actor. Its supervision is also what those of the keys treat
-// their own children by.
+// keeper makes the props of a keyed actor. Its supervision is also that which the actors of the keys apply
+// to their own children.
 func (b *Bundle) keeper(a *Actor) host.Props {
 	k, l := a.Keyed, a.Limits
 	l.Tree = host.TreeLimits{}

@@ -17,8 +17,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Messages is what a manifest says of the messages that an actor takes and sends. It changes nothing when the bundle
-// runs: CheckMessages compares it with what the others say.
+// Messages is what a manifest says about the messages that an actor takes and sends. It has no effect on the running
+// bundle: CheckMessages compares it with what the other actors say.
 type Messages struct {
 	File    string   // with the CDDL of them, relative to the manifest
 	Accepts []string // names, with a version or for all that the file has
@@ -28,7 +28,7 @@ type Messages struct {
 	accepted []*yaml.Node // of Accepts
 }
 
-// Sends is what an actor sends to those whose path matches.
+// Sends is what an actor sends to the actors whose path matches.
 type Sends struct {
 	To       string
 	Messages []string
@@ -77,8 +77,8 @@ func (c *checker) danglingReceivers(actor view, paths []string, spawners map[str
 	})
 }
 
-// CheckMessages compares what actors send with what those that get it accept, as far as the manifest says both: each
-// message's newest version, or the one that is named, and what it is answered with. The error is Diagnostics, at the
+// CheckMessages compares what actors send with what their receivers accept, as far as the manifest states both: each
+// message's newest version, or the one that is named, and its answer. The error is Diagnostics, at the
 // place of the sender's, with the place of the receiver's in the text.
 func (m *Manifest) CheckMessages() error {
 	c := &messageCheck{m: m, files: map[string]*cddl.File{}}
@@ -120,7 +120,7 @@ func (m *Manifest) CheckMessages() error {
 
 type messageCheck struct {
 	m     *Manifest
-	files map[string]*cddl.File // nil: it cannot be read, which was said
+	files map[string]*cddl.File // nil: it cannot be read, which was reported
 	found Diagnostics
 }
 
@@ -226,7 +226,7 @@ func versionOf(rule string) int {
 func (c *messageCheck) compare(at *yaml.Node, name string, from *cddl.File, path string, to *Messages, accepts *cddl.File) {
 	sent := versionsOf(from, name)
 	if len(sent) == 0 {
-		return // which was said
+		return // which was reported
 	}
 	rule := sent[0]
 	defined, _ := from.At(rule)

@@ -44,7 +44,7 @@ func (c *checker) metrics(v view) []guests.Metric {
 	return out
 }
 
-// grantsOf is what the actors at which paths may count.
+// grantsOf is the metrics that actors may report, by their paths.
 func grantsOf(m *Manifest) map[string][]guests.Metric {
 	grants := map[string][]guests.Metric{}
 	m.Walk(func(path string, a *Actor) {
@@ -55,7 +55,7 @@ func grantsOf(m *Manifest) map[string][]guests.Metric {
 	return grants
 }
 
-// startMetrics starts the service that takes what actors count themselves, if any may.
+// startMetrics starts the service for the figures that actors report themselves, if any may.
 func (b *Bundle) startMetrics(sys *host.System) error {
 	grants := grantsOf(b.Manifest)
 	if len(grants) == 0 {
@@ -70,6 +70,6 @@ func (b *Bundle) startMetrics(sys *host.System) error {
 	return err
 }
 
-// Metrics are what the actors of the system that was started last count themselves; see
+// Metrics are the figures that the actors of the system that was started last report themselves; see
 // metrics.Options.WithGuests. Any goroutine may call it.
 func (b *Bundle) Metrics() []exposition.Family { return b.counted.Load().Families() }

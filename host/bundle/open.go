@@ -50,13 +50,13 @@ type Options struct {
 	Inputs func(module string, in build.Inputs)
 	// Services are those that the manifest may grant, for [Dev], which reads it.
 	Services []service.Kind
-	// StateDir is the folder for what the services of a bundle keep; "", and nil: nothing is
-	// kept.
+	// StateDir is the folder for the state of a bundle's services; if it is nil or returns "", no state
+	// is kept.
 	StateDir func(*Manifest) (string, error)
 	// Log is where services log; nil: nowhere.
 	Log *slog.Logger
-	// Recipe may change the recipe of an actor that the manifest names, just before it is used;
-	// nil: none is. It is for tests: stand-ins, and mailboxes with faults.
+	// Recipe may change the props of an actor that the manifest names, just before they are used;
+	// nil: no change. It is for tests: fakes, and mailboxes with faults.
 	Recipe func(a *Actor, p host.Props) host.Props
 }
 
@@ -318,7 +318,7 @@ func (b *Bundle) props(a *Actor) host.Props {
 	return p
 }
 
-// stated is what the manifest says of an actor, and of its children.
+// stated is the props that the manifest states for an actor, and for its children.
 func (b *Bundle) stated(a *Actor) host.Props {
 	if a.Keyed != nil {
 		return b.keeper(a)
@@ -338,7 +338,7 @@ func (b *Bundle) stated(a *Actor) host.Props {
 	return p.WithLifetime(a.Lifetime).WithSignificant(a.Significant)
 }
 
-// single is the recipe of an actor's code.
+// single is the props of an actor's code.
 func (b *Bundle) single(a *Actor) host.Props {
 	p := host.GuestOf(b.modules[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
 		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed).WithDispatcher(a.Dispatcher)

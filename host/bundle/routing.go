@@ -91,7 +91,7 @@ func routingFields() []field {
 	}
 }
 
-// routing reads what makes an actor a router; nil: it is none.
+// routing reads the keys that make an actor a router; nil: it is none.
 func (c *checker) routing(name string, v view) *Routing {
 	r := &Routing{Logic: v.text("router"), Pool: int(v.count("pool", 0)), To: v.texts("to")}
 	if r.Logic == "" {
@@ -136,7 +136,7 @@ func (v view) at(other view) (line, column int) {
 	return n.Line, n.Column
 }
 
-// wrongKeys reports keys of routing that the logic has no use for.
+// wrongKeys reports keys of routing that do not apply to the logic.
 func (c *checker) wrongKeys(r *Routing, d view) {
 	for _, k := range []string{"header", "field", "virtual-nodes", "load", "within", "interval", "questions", "bytes"} {
 		x := d.get(k)
@@ -156,7 +156,7 @@ func (c *checker) wrongKeys(r *Routing, d view) {
 	}
 }
 
-// withoutMeaning reports keys of an actor that a router has no use for.
+// withoutMeaning reports keys of an actor that do not apply to a router.
 func (c *checker) withoutMeaning(name string, v view, group bool, r *Routing) {
 	type reason struct{ key, why string }
 	reasons := []reason{
@@ -208,7 +208,7 @@ func routingText(v view) string {
 	return strings.Join(parts, " ")
 }
 
-// circles reports groups that send to themselves, over others.
+// circles reports groups that send to themselves, possibly through others.
 func (c *checker) circles(m *Manifest) {
 	to := map[string]*Actor{}
 	m.Walk(func(path string, a *Actor) {
@@ -259,8 +259,8 @@ func (a *Actor) Shown() string {
 	}
 }
 
-// routed is the recipe of a router. Its supervision is also what its routees treat their own
-// children by.
+// routed makes the props of a router. Its supervision is also that which its routees apply to their own
+// children.
 func (b *Bundle) routed(a *Actor) host.Props {
 	r := a.Routing
 	var c router.Config

@@ -19,9 +19,9 @@ import (
 )
 
 // Services are those that a manifest may grant: the keys of capabilities and of services come
-// from what they say of themselves.
+// from the definitions of the services.
 
-// Use is a service that a manifest uses: it has settings of it, or grants it.
+// Use is a service that a manifest uses: the manifest has its settings, or grants it.
 type Use struct {
 	Kind     service.Kind
 	Settings any // as Kind.NewSettings makes them
@@ -72,7 +72,7 @@ func grantFields(kinds []service.Kind) (out []field) {
 // Largest numbers that a field without max takes: those that every JSON reader has exactly.
 const mostNumber = 1 << 53
 
-// shapeFrom is what a service says about a value, in the grammar's terms.
+// shapeFrom translates a service's shape of a value into the grammar's.
 func shapeFrom(s *service.Shape) *shape {
 	most := s.Max
 	if most == 0 {
@@ -216,7 +216,7 @@ func (c *checker) grants(caps view, above []*Grant) (out []*Grant) {
 	return out
 }
 
-// forTree are the grants that children have as well.
+// forTree are the grants that apply to children as well.
 func forTree(grants []*Grant) (out []*Grant) {
 	for _, g := range grants {
 		if g.tree {
@@ -245,7 +245,7 @@ func (c *checker) faulty(n *yaml.Node, key string, err error) {
 	c.at(n, "%s: %v", key, err)
 }
 
-// nodeAt follows a path of keys as far as it leads.
+// nodeAt follows a path of keys as far as it goes.
 func nodeAt(n *yaml.Node, path string) *yaml.Node {
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		var next *yaml.Node
@@ -262,7 +262,7 @@ func nodeAt(n *yaml.Node, path string) *yaml.Node {
 	return n
 }
 
-// sameGrants reports whether an actor of either recipe may do the same.
+// sameGrants reports whether two entries have the same grants.
 func sameGrants(a, b []*Grant) bool {
 	return slices.EqualFunc(a, b, func(x, y *Grant) bool { return x.Kind == y.Kind && x.text == y.text })
 }
@@ -278,7 +278,7 @@ type services struct {
 	running []*service.Running
 	granted map[*Grant]any
 	place   func(*Manifest) (string, error) // see Options.StateDir
-	folder  *state.Folder                   // nil: nobody has needed it
+	folder  *state.Folder                   // nil: not needed yet
 }
 
 // startServices starts what the manifest uses.
@@ -316,7 +316,7 @@ func (b *Bundle) waitServices(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Services are those of the system that was started last, in the order in which they were
+// Services are the services of the system that was started last, in the order in which they were
 // started. Any goroutine may call it.
 func (b *Bundle) Services() []*service.Running {
 	b.services.mu.Lock()
@@ -324,7 +324,7 @@ func (b *Bundle) Services() []*service.Running {
 	return slices.Clone(b.services.running)
 }
 
-// grantOf is a grant as the host takes it: one for all actors that share it.
+// grantOf is a grant in the form for the host: one for all actors that share it.
 func (b *Bundle) grantOf(g *Grant) any {
 	v, ok := b.services.granted[g]
 	if !ok {

@@ -361,7 +361,7 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 	}
 }
 
-// bound writes a bound as one writes it in a manifest.
+// bound writes a bound in the notation of manifests.
 func (s *shape) bound(v float64) string {
 	if s.kind == kindSize {
 		for _, u := range sizeUnits[:3] { // KiB, MiB, GiB

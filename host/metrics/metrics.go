@@ -26,7 +26,7 @@ import (
 // Bounds of the number of series.
 const (
 	MaxTypes  = 200 // further ones are counted together, as OtherType
-	MaxActors = 100 // that figures of their own are shown of
+	MaxActors = 100 // whose own figures are shown
 )
 
 // OtherType is the label of the types beyond MaxTypes.
@@ -42,31 +42,31 @@ type Options struct {
 	spans    func() Spans
 }
 
-// Spans is what has become of the spans of traces; see tracing.Stats.
+// Spans is what happened to the spans of traces; see tracing.Stats.
 type Spans struct {
 	Recorded, Long, Fast uint64
 	Traces               int
 }
 
-// WithVersion sets the version that wasmactors_build_info tells; the default is that of the
+// WithVersion sets the version that wasmactors_build_info states; the default is that of the
 // program's main module.
 func (o Options) WithVersion(v string) Options { o.version = v; return o }
 
-// WithActors shows figures of the actors with these paths, such as /user/shop, one by one
+// WithActors shows the figures of the actors with these paths, such as /user/shop, one by one
 // while they live. Patterns are refused: they would let guests, which name their children,
-// make series without end.
+// make any number of series.
 func (o Options) WithActors(paths ...string) Options {
 	o.actors = append(append([]string(nil), o.actors...), paths...)
 	return o
 }
 
-// WithGuests shows what guests count themselves; see guests.Service.Families.
+// WithGuests shows the figures that guests report themselves; see guests.Service.Families.
 func (o Options) WithGuests(f func() []exposition.Family) Options { o.guests = f; return o }
 
 // WithServices shows what services do for actors; see bundle.Bundle.Services.
 func (o Options) WithServices(f func() []*service.Running) Options { o.services = f; return o }
 
-// WithSpans shows what has become of spans; see tracing.Tracer.Stats.
+// WithSpans shows what happened to spans; see tracing.Tracer.Stats.
 func (o Options) WithSpans(f func() Spans) Options { o.spans = f; return o }
 
 // Metrics are the figures of one system. All methods are for any goroutine.
@@ -89,7 +89,7 @@ type typeSum struct {
 	seen                          bool
 }
 
-// New shows the figures of what an observer sees. An error says which path cannot be shown.
+// New shows the figures of an observer. An error says which path cannot be shown.
 func New(of *observe.Observer, o Options) (*Metrics, error) {
 	if err := CheckActors(o.actors); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (c *collector) add(which int, v float64, labels ...string) {
 	f.Series = append(f.Series, s)
 }
 
-// Families are the figures as they are now, those of the process aside.
+// Families are the figures as they are now, without those of the process.
 func (m *Metrics) Families() []exposition.Family {
 	begin := time.Now()
 	c := &collector{}
@@ -204,8 +204,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// byType shows the types, the first MaxTypes that have come each for itself. A counter never
-// goes back: an actor that is about to end is for a moment in no sum.
+// byType shows the types, the first MaxTypes each by itself. A counter never
+// goes back: an actor that is ending is in no sum for a moment.
 func (m *Metrics) byType(c *collector, s *observe.System) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -260,7 +260,7 @@ func (m *Metrics) place(name string) int {
 	return at
 }
 
-// byState shows all states, those in which no actor is, too.
+// byState shows all states, including those that no actor is in.
 func (m *Metrics) byState(c *collector, s *observe.System) {
 	for _, state := range observe.States() {
 		c.add(actorsIn, float64(s.States[state]), string(state))

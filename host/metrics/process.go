@@ -6,8 +6,8 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics/exposition"
 )
 
-// processFamilies are figures of the process, under the names that all Go programs use. Who
-// has a registry of their own has them already.
+// processFamilies are figures of the process, under the names that all Go programs use. An
+// application with a registry of its own has them already.
 func processFamilies() []exposition.Family {
 	c := &collector{}
 	c.add(goRoutines, float64(runtime.NumGoroutine()))

@@ -5,7 +5,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 )
 
-// Info describes a metric of the host's. docs/metrics.md lists them all, which a test compares.
+// Info describes a metric of the host. docs/metrics.md lists them all; a test compares.
 type Info struct {
 	Name   string
 	Kind   exposition.Kind

@@ -9,8 +9,8 @@ import (
 )
 
 // Actor is one actor in full. What only the actor and its supervisor know is read between two
-// of their turns; for one in the middle of a turn it waits a tenth of a second at most, and
-// says Busy then.
+// of their turns; if one is in the middle of a turn, Actor waits a tenth of a second at most, and
+// then sets Busy.
 func (o *Observer) Actor(path string) (Detail, error) {
 	ref, err := o.sys.Lookup(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func limitsOf(l host.Limits) Limits {
 	}
 }
 
-// failure is the actor's last one: as its event has it while that is kept, else what the
+// failure is the actor's last failure: from its event while that is kept, else what the
 // host has kept of it.
 func (o *Observer) failure(x *host.Inspection) *Failure {
 	l := x.Failure
@@ -68,7 +68,7 @@ func (o *Observer) failure(x *host.Inspection) *Failure {
 	return out
 }
 
-// failure is that of an actor's turn, if its event is kept.
+// failure is the failure of an actor's turn, if its event is kept.
 func (e *events) failure(of host.Ref, turn uint64, kind abi.FailureKind) *abi.Failure {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,8 +100,8 @@ func strategyOf(s supervision.Strategy) *Strategy {
 // points is how many points of a curve are shown.
 const points = 16
 
-// curveOf is the delays of the first failures, between what the least and the highest random
-// numbers give. A policy of the embedder's that panics has no curve.
+// curveOf is the delays of the first failures, between those with the lowest and the highest random
+// numbers. A policy of the embedder's that panics has no curve.
 func curveOf(b supervision.Backoff) (curve []Point) {
 	defer func() {
 		if recover() != nil {
@@ -120,7 +120,7 @@ func curveOf(b supervision.Backoff) (curve []Point) {
 	return curve
 }
 
-// lowest and highest are the ends of all random numbers.
+// lowest and highest are the extremes of random numbers.
 type lowest struct{}
 
 func (lowest) Float64() float64 { return 0 }

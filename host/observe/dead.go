@@ -19,7 +19,7 @@ type DeadLetter struct {
 	Sender    string    `json:"sender,omitempty"`
 	To        string    `json:"to"` // path, or the number of a ref
 	Recipient string    `json:"recipient,omitempty"`
-	Key       string    `json:"key,omitempty"` // of the manifest, that raises the bound that was met
+	Key       string    `json:"key,omitempty"` // the manifest's key for the bound that was met
 	Size      int       `json:"size"`          // of the payload
 	Whole     bool      `json:"whole"`         // it is kept whole, and can be delivered again if it is a message
 	Payload   RawJSON   `json:"payload,omitempty"`
@@ -30,7 +30,7 @@ type DeadPage struct {
 	Version int          `json:"version"`
 	Now     time.Time    `json:"now"`
 	Total   int          `json:"total"` // that match
-	Ever    uint64       `json:"ever"`  // since the start, whatever they are
+	Ever    uint64       `json:"ever"`  // since the start, of all kinds
 	Letters []DeadLetter `json:"letters"`
 }
 
@@ -67,7 +67,7 @@ func (m *deadMatcher) match(d *host.DeadLetter) bool {
 		(len(m.reasons) == 0 || glob.MatchAny(m.reasons, d.Reason.String()))
 }
 
-// pathOf is the path of what may be the text of a ref.
+// pathOf is the path in what may be the text of a ref.
 func pathOf(text string) string {
 	if rest, ok := strings.CutPrefix(text, "wasm://"); ok {
 		if at := strings.IndexByte(rest, '/'); at >= 0 {
@@ -78,7 +78,7 @@ func pathOf(text string) string {
 	return path
 }
 
-// DeadLetters are those that are kept.
+// DeadLetters are the dead letters that are kept and match.
 func (o *Observer) DeadLetters(q DeadQuery) (DeadPage, error) {
 	m, err := q.compile()
 	if err != nil {
@@ -129,8 +129,8 @@ func (o *Observer) letter(d *host.DeadLetter) DeadLetter {
 	return l
 }
 
-// Redeliver delivers dead letters again, those that the question means (Limit and Offset
-// aside), oldest first. It must name some: by ids, or by who they were for, from whom or why.
+// Redeliver delivers dead letters again, those that the query selects (Limit and Offset
+// are ignored), oldest first. The query must select some: by ids, receiver, sender or reason.
 func (o *Observer) Redeliver(q DeadQuery, dryRun bool) (Outcome, error) {
 	if len(q.IDs)+len(q.To)+len(q.From)+len(q.Reasons) == 0 {
 		return Outcome{}, invalid("which dead letters? Give ids, or paths of receivers (/** is all) or senders, or reasons")

@@ -7,8 +7,8 @@ type Detail struct {
 	Version int `json:"version"`
 	Actor
 
-	// Busy: it, or its supervisor, is in the middle of a turn that lasts, so what only they
-	// know (the counts, the supervision's) is missing.
+	// Busy: the actor, or its supervisor, is in the middle of a long turn, so what only they
+	// know (the counts, the supervisor's record) is missing.
 	Busy  bool `json:"busy"`
 	Grace bool `json:"grace"` // messages are held back for a while after a delayed restart
 
@@ -16,7 +16,7 @@ type Detail struct {
 	Limits       Limits       `json:"limits"`
 	Capabilities Capabilities `json:"capabilities"`
 	Lifetime     string       `json:"lifetime"`
-	Supervisor   string       `json:"supervisor"`         // path of who decides about it
+	Supervisor   string       `json:"supervisor"`         // path of the actor that decides about it
 	Strategy     *Strategy    `json:"strategy,omitempty"` // of its supervisor
 	Record       *Record      `json:"record,omitempty"`
 	LastFailure  *Failure     `json:"last_failure,omitempty"`
@@ -74,7 +74,7 @@ type Strategy struct {
 
 // Backoff is how long a supervisor waits before a restart.
 type Backoff struct {
-	// Curve are the delays of the first failures, jitter aside: of attempt 1, 2, ...
+	// Curve are the delays of the first failures, without jitter: of attempt 1, 2, ...
 	Curve       []Point `json:"curve"`
 	MaxFailures int     `json:"max_failures"` // 0: no limit
 	GiveUp      string  `json:"give_up"`
@@ -82,8 +82,8 @@ type Backoff struct {
 	Meanwhile   string  `json:"meanwhile"`
 }
 
-// Point is a point of the backoff curve: between these two the delay before the restart
-// after this failure lies.
+// Point is a point of the backoff curve: the delay before the restart after this failure
+// lies between these two.
 type Point struct {
 	Attempt int   `json:"attempt"`
 	DelayNS int64 `json:"delay_ns"` // the longest
@@ -99,7 +99,7 @@ type Record struct {
 	Left             bool  `json:"left"` // it was left suspended for an operator to decide
 }
 
-// Failure is why a turn did not end.
+// Failure is why a turn failed.
 type Failure struct {
 	Kind       string    `json:"kind"`
 	Reason     string    `json:"reason,omitempty"`

@@ -12,11 +12,11 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// planning is how long supervisors are waited for, all together, that are in the middle of a
+// planning bounds the wait for supervisors, all together, that are in the middle of a
 // turn.
 const planning = time.Second
 
-// deed is a verb that was checked.
+// deed is a checked verb.
 type deed struct {
 	Verb
 	directive supervision.Directive
@@ -24,8 +24,8 @@ type deed struct {
 }
 
 // Do gives orders to actors and says what was ordered, in the order of the paths. It does not
-// wait until they are carried out: what runs ends its turn first (see host's methods for each).
-// An actor that an order makes no sense for has an Error that says why, and the others are done
+// wait until they are carried out: a running turn ends first (see host's methods for each).
+// If an order makes no sense for an actor, its Change has an Error that says why, and the others are done
 // all the same; so Do itself only fails if the verb is not valid. With DryRun nothing changes.
 func (o *Observer) Do(v Verb) (Outcome, error) {
 	d, err := v.check()
@@ -65,7 +65,7 @@ func (o *Observer) Do(v Verb) (Outcome, error) {
 	if !v.DryRun {
 		o.mu.Lock()
 		if o.snap != nil {
-			o.snap.taken = o.snap.taken.Add(-max(o.o.sharing, 0)) // what is shown next has seen it
+			o.snap.taken = o.snap.taken.Add(-max(o.o.sharing, 0)) // the next view shows the changes
 		}
 		o.mu.Unlock()
 	}
@@ -107,7 +107,7 @@ func (v Verb) check() (deed, error) {
 // mostReason bounds the reason of a simulated failure, in bytes.
 const mostReason = 1024
 
-// guardians reports whether the verb means /user or /system, which only a path that names it
+// guardians reports whether the verb applies to /user or /system, which only a path that names it
 // and a pause do.
 func (d *deed) guardians(x *host.Info) bool {
 	return (d.Verb.Verb == VerbPause || d.Verb.Verb == VerbUnpause) && slices.ContainsFunc(d.Select.Paths, func(p string) bool {

@@ -1,10 +1,10 @@
-// Package observe is the one model of a running system for whoever looks at it: command
+// Package observe is the one model of a running system for all observers: command
 // line, HTTP, metrics and dashboard only render what comes from here.
 //
-// An [Observer] costs next to nothing while nobody asks: it listens to events and nothing
-// else. A question walks over the actors without a lock that a message needs; answers of
-// the last quarter of a second are shared by all who ask. What is sampled ([Observer.Trace],
-// [Observer.Flow], [Observer.Profile]) costs something while it is asked for.
+// An [Observer] costs next to nothing while nobody asks: it only listens to events.
+// A query walks over the actors without a lock that a message needs; all callers within
+// a quarter of a second share one walk. Sampling ([Observer.Trace],
+// [Observer.Flow], [Observer.Profile]) costs something while it goes on.
 //
 // All types have a JSON form: names in snake case, times as RFC 3339, durations as
 // nanoseconds in fields that end in _ns, sizes in bytes. schema.json describes it; a

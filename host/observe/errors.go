@@ -6,13 +6,13 @@ import (
 )
 
 var (
-	// ErrInvalid wraps what is wrong with a question or a verb.
+	// ErrInvalid wraps what is wrong with a query or a verb.
 	ErrInvalid = errors.New("observe: invalid")
 	// ErrNoActor: there is no actor at the path, or with the ref.
 	ErrNoActor = errors.New("observe: no such actor")
 	// ErrClosed: the observer, or the system, has ended.
 	ErrClosed = errors.New("observe: closed")
-	// ErrBusy: as many are asked for at a time as may be.
+	// ErrBusy: the bound of simultaneous traces or samples is reached.
 	ErrBusy = errors.New("observe: too many at a time")
 )
 

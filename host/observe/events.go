@@ -15,10 +15,10 @@ type Event struct {
 	Number uint64 // from 1, of those that the observer has seen
 }
 
-// MaxEventBytes is about what the kept events may take of what guests have written.
+// MaxEventBytes is about how many bytes written by guests the kept events may hold.
 const MaxEventBytes = 4 << 20
 
-// events keeps the last events and hands new ones to those who listen.
+// events keeps the last events and passes new ones to the listeners.
 type events struct {
 	sub  *host.Subscription
 	most int
@@ -33,7 +33,7 @@ type events struct {
 	ended   bool
 }
 
-// listener is a stream with what it wants.
+// listener is a stream with its filter.
 type listener struct {
 	*Stream[Event]
 	wants *eventMatcher
@@ -123,7 +123,7 @@ func weight(x *Event) int {
 	return n
 }
 
-// Events are what has happened, and with Follow what happens. The stream of one path ends
+// Events are past events, and with Follow also those to come. The stream of one path ends
 // when the actor there has stopped.
 func (o *Observer) Events(q EventQuery) (*Stream[Event], error) {
 	m, err := q.compile()

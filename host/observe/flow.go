@@ -10,22 +10,22 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Flow is who has sent what to whom.
+// Flow says which actors have sent what to which.
 type Flow struct {
 	Version    int       `json:"version"`
 	From       time.Time `json:"from"`
 	To         time.Time `json:"to"`
 	DurationNS int64     `json:"duration_ns"`
-	Sampled    uint64    `json:"sampled"` // turns that were looked at
-	OneIn      uint64    `json:"one_in"`  // of so many turns one was looked at, in the end
+	Sampled    uint64    `json:"sampled"` // turns that were sampled
+	OneIn      uint64    `json:"one_in"`  // one of so many turns was sampled, at the end
 	Edges      []Edge    `json:"edges"`   // the most frequent first
 	Left       uint64    `json:"left"`    // messages of edges that did not fit
 }
 
-// Edge is messages from one actor to another, of a kind. The numbers are estimates if
+// Edge is the messages of one kind from one actor to another. The numbers are estimates if
 // messages were sampled.
 type Edge struct {
-	From  string `json:"from"` // path; "" is nobody, /temp is somebody outside
+	From  string `json:"from"` // path; "" is nobody, /temp is a sender outside
 	To    string `json:"to"`
 	Kind  string `json:"kind"`
 	Count uint64 `json:"count"`
@@ -39,15 +39,15 @@ const (
 	flowSamples   = 4096 // at a rate, before it is halved
 )
 
-// edgeKey is an edge as refs; those outside are one.
+// edgeKey is an edge with refs; all those outside are one.
 type edgeKey struct {
 	from, to string
 	kind     string
 }
 
-// Flow samples for a while, at most MaxSampleTime, who sends what to whom: all messages if
-// there are few. One may sample at a time: ErrBusy. If ctx ends first it returns what it has
-// seen until then.
+// Flow samples for a while, at most MaxSampleTime, which actors send what to which: all messages if
+// there are few. Only one caller may sample at a time: ErrBusy. If ctx ends first it returns what it has seen
+// until then.
 func (o *Observer) Flow(ctx context.Context, d time.Duration) (Flow, error) {
 	if d <= 0 || d > MaxSampleTime {
 		return Flow{}, invalid("a flow is sampled for at most %v, not %v", MaxSampleTime, d)
@@ -69,7 +69,7 @@ func (o *Observer) sampleFlow() (end func() Flow, err error) {
 	stop, err := o.sys.SampleFlow(flowSamples, func(m *host.Flowed) {
 		mu.Lock()
 		defer mu.Unlock()
-		if over { // a worker was about to add to it
+		if over { // a worker may still call this
 			return
 		}
 		if m.First {

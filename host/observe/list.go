@@ -16,8 +16,8 @@ func Sorts() []string {
 	return []string{"path", "type", "state", "mailbox", "oldest", "turns", "fuel", "held", "restarts", "crashes", "since"}
 }
 
-// order is the order of a name. What is equal is in the order of the refs: always the same,
-// and without looking at paths, which are rarely in a cache.
+// order is the order with a name. Equal actors are in the order of their refs: always the same,
+// and without reading paths, which are rarely in a cache.
 func (s *snapshot) order(name string, desc bool) (order, error) {
 	by := func(key func(i *host.Info) uint64) order {
 		return func(a, b int32) int { return cmp.Compare(key(&s.infos[a]), key(&s.infos[b])) }
@@ -63,7 +63,7 @@ func (s *snapshot) order(name string, desc bool) (order, error) {
 	}, nil
 }
 
-// firsts keeps the first most of what is added, in an order: a heap with the last of them at
+// firsts keeps the first most actors of those that are added, in an order: a heap with the last of them at
 // its top.
 type firsts struct {
 	most  int
@@ -113,7 +113,7 @@ func (f *firsts) sorted() []int32 {
 	return f.heap
 }
 
-// Actors is a list of actors, /user and /system aside.
+// Actors is a list of actors, without /user and /system.
 func (o *Observer) Actors(q Query) (Page, error) {
 	m, err := q.Select.compile(q.Search)
 	if err != nil {
@@ -164,7 +164,7 @@ func (o *Observer) Actors(q Query) (Page, error) {
 	return p, nil
 }
 
-// limitOf is a limit of a question, with its default.
+// limitOf is the limit of a query, with its default.
 func limitOf(n int) (int, error) {
 	switch {
 	case n == 0:

@@ -16,10 +16,10 @@ const (
 	maxRefs     = 10_000
 )
 
-// pathGlob is a pattern of paths that matches without taking paths apart.
+// pathGlob is a pattern of paths that matches without splitting paths.
 type pathGlob struct {
 	elements []string
-	below    bool // "**" at the end: whatever is there and below
+	below    bool // "**" at the end: the actor there and all below
 }
 
 func compilePaths(patterns []string) ([]pathGlob, error) {

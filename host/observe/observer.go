@@ -22,15 +22,15 @@ type Options struct {
 	started     time.Time
 }
 
-// WithBundle names what runs and the folder that it was started from, for those who look.
+// WithBundle sets the name of the bundle that runs and the folder that it was started from, for display.
 func (o Options) WithBundle(name, dir string) Options { o.bundle, o.dir = name, dir; return o }
 
 // WithEvents sets how many events are kept, DefaultEvents if n is not above 0; MaxEventBytes
 // bound them, too.
 func (o Options) WithEvents(n int) Options { o.events = n; return o }
 
-// WithSharing sets for how long all who look are given the same walk over the actors; 0 is
-// DefaultSharing, below 0 everybody gets a walk of their own.
+// WithSharing sets for how long all callers share the same walk over the actors; 0 is
+// DefaultSharing; below 0 every caller gets a walk of its own.
 func (o Options) WithSharing(d time.Duration) Options { o.sharing = d; return o }
 
 // Observer looks at one system. All methods are for any goroutine.

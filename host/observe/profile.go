@@ -14,7 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Profile is where fuel went: samples of a fixed distance, by actor, type and guest function.
+// Profile is where fuel was spent: samples at a fixed distance, by actor, type and guest function.
 type Profile struct {
 	began    time.Time
 	duration time.Duration
@@ -23,7 +23,7 @@ type Profile struct {
 	lost     uint64 // samples of stacks that did not fit
 }
 
-// profileRow is a stack with how often it was met.
+// profileRow is a stack with its number of samples.
 type profileRow struct {
 	actor, typ string
 	stack      []string // innermost first
@@ -38,8 +38,8 @@ const (
 	othersFrame  = "(others)"
 )
 
-// Profile samples for a while, at most MaxSampleTime, where the guests that are selected spend
-// their fuel. One may sample at a time: ErrBusy. If ctx ends first it returns what it has seen
+// Profile samples for a while, at most MaxSampleTime, where the selected guests spend
+// their fuel. Only one caller may sample at a time: ErrBusy. If ctx ends first it returns what it has seen
 // until then. Actors in Go spend no fuel; pprof of the process shows them.
 func (o *Observer) Profile(ctx context.Context, d time.Duration, sel Select) (*Profile, error) {
 	if d <= 0 || d > MaxSampleTime {
@@ -75,7 +75,7 @@ func (o *Observer) sampleFuel(m *matcher, every uint64) (end func() *Profile, er
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if over { // a worker was about to add to it
+		if over { // a worker may still call this
 			return
 		}
 		key.Reset()

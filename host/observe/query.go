@@ -2,14 +2,14 @@ package observe
 
 import "time"
 
-// Bounds of questions.
+// Bounds of queries.
 const (
 	MaxLimit     = 1000   // rows of a page, children of a node
 	MaxTreeNodes = 10_000 // nodes of a tree
 )
 
-// Select chooses actors: those that each of the lists names that is not empty. The zero
-// value chooses all.
+// Select selects actors: those that match every list that is not empty. The zero
+// value selects all.
 type Select struct {
 	Paths  []string `json:"paths,omitempty"` // globs: "/user/pool-*", "/user/x/**" for all below
 	Types  []string `json:"types,omitempty"` // globs
@@ -17,7 +17,7 @@ type Select struct {
 	Refs   []string `json:"refs,omitempty"` // as in Actor
 }
 
-// Empty reports whether all actors are chosen.
+// Empty reports whether all actors are selected.
 func (s Select) Empty() bool {
 	return len(s.Paths) == 0 && len(s.Types) == 0 && len(s.States) == 0 && len(s.Refs) == 0
 }
@@ -37,7 +37,7 @@ type TreeQuery struct {
 	Under string // a path; "" is /user
 	Depth int    // levels below it; 0 is 3, at most 64
 	Limit int    // children of each node, 1 to MaxLimit; 0 is 100
-	Nodes int    // of all, 1 to MaxTreeNodes; 0 is 1000. Those of a level share what is left
+	Nodes int    // in all, 1 to MaxTreeNodes; 0 is 1000. The nodes of a level share what is left
 	Sort  string // as in Query
 	Desc  bool
 
@@ -52,7 +52,7 @@ type EventQuery struct {
 	Level  string    // of log lines: this one and worse ones
 	Since  time.Time // of the history; the zero time: all that is kept
 	After  uint64    // of the history: those behind the event of this number
-	Follow bool      // go on with what happens; else the stream ends with the history
+	Follow bool      // go on with events to come; else the stream ends with the history
 	Buffer int       // events that may wait for a slow reader; 0 is 256, at most 65536
 }
 

@@ -19,10 +19,10 @@ type snapshot struct {
 	trees *grove
 }
 
-// restful is after what time without a look the snapshot is forgotten.
+// restful is the time without a look after which the snapshot is forgotten.
 const restful = 2 * time.Second
 
-// view calls f with a snapshot that is not older than may be shared. f must not keep it.
+// view calls f with a snapshot that is fresh enough to be shared. f must not retain it.
 func (o *Observer) view(f func(*snapshot)) {
 	o.look(o.o.sharing, f)
 }
@@ -48,7 +48,7 @@ func (o *Observer) look(age time.Duration, f func(*snapshot)) {
 	}
 }
 
-// take walks. o.mu is held for writing, so nobody reads the snapshot before.
+// take walks over the actors. o.mu is held for writing, so nobody reads the snapshot meanwhile.
 func (o *Observer) take() {
 	s := o.snap
 	if s == nil {
@@ -63,7 +63,7 @@ func (o *Observer) take() {
 		clear(s.infos[len(s.infos):before])
 	}
 	s.oldest = o.waiting.update(s.oldest, s.infos, s.now)
-	if o.closed { // the one who asks still gets it
+	if o.closed { // the caller still gets the snapshot
 		o.snap = s
 		return
 	}

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Stream is a bounded sequence of what happens. Who reads too slowly loses what comes, and
-// is told how many; nobody waits. Its methods are for any goroutine.
+// Stream is a bounded sequence of what happens. A reader that is too slow loses the newest, and
+// is told how many; nobody waits for it. Its methods are for any goroutine.
 type Stream[T any] struct {
 	c       chan T
 	dropped atomic.Uint64
@@ -14,15 +14,15 @@ type Stream[T any] struct {
 	mu     sync.Mutex
 	ended  bool
 	reason string
-	stop   func() // what feeds it
+	stop   func() // stops the source
 }
 
 func newStream[T any](buffer int) *Stream[T] { return &Stream[T]{c: make(chan T, buffer)} }
 
-// C is where it comes out, in order. It is closed at the end; see Reason.
+// C is the channel of the stream, in order. It is closed at the end; see Reason.
 func (s *Stream[T]) C() <-chan T { return s.c }
 
-// Dropped is the number of those that were lost so far.
+// Dropped is how many were lost so far.
 func (s *Stream[T]) Dropped() uint64 { return s.dropped.Load() }
 
 // Reason is why the stream has ended; "" while it goes on, and after Close.
@@ -35,7 +35,7 @@ func (s *Stream[T]) Reason() string {
 // Close ends the stream. It is idempotent.
 func (s *Stream[T]) Close() { s.end("") }
 
-// put hands one over, or drops it; false: the stream has ended.
+// put sends one value, or drops it; false: the stream has ended.
 func (s *Stream[T]) put(v T) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Stream[T]) put(v T) bool {
 	return true
 }
 
-// onEnd sets what is done at the end, which may have come already.
+// onEnd sets a function to call at the end, which may have come already.
 func (s *Stream[T]) onEnd(stop func()) {
 	s.mu.Lock()
 	ended := s.ended

@@ -45,5 +45,5 @@ func payloadJSON(payload []byte) RawJSON {
 	return j
 }
 
-// reason is an error of the host's as an outcome tells it.
+// reason is the text of an error of the host's in an outcome.
 func reason(err error) string { return line(strings.TrimPrefix(err.Error(), "host: ")) }

@@ -13,7 +13,7 @@ import (
 type RawJSON = json.RawMessage
 
 // TraceRecord is a message of a traced actor: one that it has taken, or one that such a turn
-// sends. What a failed turn was to send is not among them.
+// sends. Messages that a failed turn would have sent are not reported.
 type TraceRecord struct {
 	Time        time.Time `json:"time"`
 	Actor       string    `json:"actor"`
@@ -58,8 +58,8 @@ func (t *traces) close() {
 }
 
 // Trace follows the messages of the actor at a path, in the order of its turns, through its
-// restarts, until it has stopped, the bounds are reached or the stream is closed. Of what a
-// slow reader does not take in time, the newest is lost. At most MaxTraces are open: ErrBusy.
+// restarts, until it has stopped, the bounds are reached or the stream is closed. If the reader is
+// too slow, the newest are lost. At most MaxTraces are open: ErrBusy.
 func (o *Observer) Trace(path string, t TraceOptions) (*Stream[TraceRecord], error) {
 	payload, buffer, lasts := t.Payload, t.Buffer, t.For
 	if payload == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Tree is a part of the tree, level by level. What is left out is
-// counted where it would be, and in every sum.
+// Tree is a part of the tree, level by level. Nodes that are left out are
+// counted where they would be, and in every sum.
 func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 	limit, err := limitOf(q.Limit)
 	if err != nil {
@@ -41,7 +41,7 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 		}
 		g := s.grove()
 		at := g.index.find(ref.UID())
-		if at < 0 { // it is younger than the snapshot, or has just gone
+		if at < 0 { // it is younger than the snapshot, or has just ended
 			err = noActor(under)
 			return
 		}
@@ -59,7 +59,7 @@ type grove struct {
 	next   []int32 // sibling, -1: none
 }
 
-// grove is found out once for all who look at the snapshot.
+// grove is computed once for all users of the snapshot.
 func (s *snapshot) grove() *grove {
 	s.once.Do(func() { s.trees = newGrove(s) })
 	return s.trees
@@ -83,7 +83,7 @@ func newGrove(s *snapshot) *grove {
 	return g
 }
 
-// shown is a node that is shown: its place in the list of them is its number.
+// shown is a node that is shown; its number is its index in the list.
 type shown struct {
 	at     int32 // in the snapshot
 	parent int   // number
@@ -92,8 +92,8 @@ type shown struct {
 	sum    sum
 }
 
-// grow makes the tree below an actor that was asked for, with depth, limit and the most nodes as
-// they count.
+// grow makes the tree below an actor, with depth, limit and most already
+// in their effective values.
 func (g *grove) grow(root int32, depth, limit, most int, q TreeQuery, by order) TreeNode {
 	nodes := []shown{{at: root, parent: -1}}
 	place := make([]int32, len(g.s.infos)) // number+1 of the node that an actor counts for

@@ -14,12 +14,12 @@ const (
 	VerbRedeliver = "redeliver" // dead letters; see Observer.Redeliver
 )
 
-// Verbs are the names of all that [Observer.Do] knows.
+// Verbs are the names of all verbs that [Observer.Do] knows.
 func Verbs() []string {
 	return []string{VerbStop, VerbKill, VerbRestart, VerbPause, VerbUnpause, VerbCrash, VerbDecide, VerbResetBackoff}
 }
 
-// Verb is something to be done to actors.
+// Verb is an order for actors.
 type Verb struct {
 	Verb      string `json:"verb"`
 	Select    Select `json:"select"` // must name something: paths, types, states or refs
@@ -41,10 +41,10 @@ type Outcome struct {
 	Failed  int      `json:"failed"`
 }
 
-// MaxChanges bounds the list of an Outcome; all that were selected are done all the same.
+// MaxChanges bounds the list of an Outcome; the verb applies to all selected actors all the same.
 const MaxChanges = 10_000
 
-// Change is what has become of one actor.
+// Change is what has happened to one actor.
 type Change struct {
 	Path  string `json:"path"`
 	Ref   string `json:"ref"`

@@ -7,10 +7,10 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// waits estimate how long the oldest message of each actor has waited, from what looks have
-// seen: nothing is noted when a message is sent. A look that finds n messages behind t turns
+// waits estimates how long the oldest message of each actor has waited, from what earlier looks have
+// seen: nothing is noted when a message is sent. A look that finds n messages after t turns
 // knows that all messages up to number t+n were there. While fewer turns than that are done,
-// the oldest message has waited since that look at least.
+// the oldest message has waited at least since that look.
 type waits struct {
 	byRef map[abi.Ref]*marks
 	round uint64
@@ -22,14 +22,14 @@ type mark struct {
 	upto uint64
 }
 
-// marks are the looks at one actor that still say something, oldest first.
+// marks are the looks at one actor that are still useful, oldest first.
 type marks struct {
 	n     int
 	list  [4]mark
 	round uint64 // of the last look
 }
 
-// update takes a walk in and appends the age of each actor's oldest message.
+// update adds a walk and appends the age of each actor's oldest message.
 func (w *waits) update(ages []int64, infos []host.Info, now time.Time) []int64 {
 	at := now.UnixNano()
 	w.round++
@@ -45,7 +45,7 @@ func (w *waits) update(ages []int64, infos []host.Info, now time.Time) []int64 {
 	return ages
 }
 
-// look takes a look at one actor in and returns the age of its oldest message.
+// look adds a look at one actor and returns the age of its oldest message.
 func (w *waits) look(x *host.Info, at int64) int64 {
 	if x.Mailbox == 0 {
 		return 0
@@ -59,13 +59,13 @@ func (w *waits) look(x *host.Info, at int64) int64 {
 		w.byRef[x.Ref.UID()] = m
 	}
 	m.round = w.round
-	if x.Came > 0 { // they do not leave in the order in which they have come
+	if x.Came > 0 { // messages do not leave in the order in which they have come
 		return m.look(mark{at, x.Came}, x.Before)
 	}
 	return m.look(mark{at, x.Turns + uint64(x.Mailbox)}, x.Turns)
 }
 
-// look enters a look, with so many turns done, and returns the age of the oldest message.
+// look adds a look, with so many turns done, and returns the age of the oldest message.
 func (m *marks) look(now mark, done uint64) int64 {
 	gone := 0
 	for gone < m.n && done >= m.list[gone].upto {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// keyed is an actor of a snapshot with keys that go before its order: actors whose keys
-// differ are in the order of the first that does. Most comparisons need nothing else, and no
-// look at actors and paths that lie all over the memory.
+// keyed is an actor of a snapshot with keys that are compared before its order: if two actors have different
+// keys, the first key that differs decides. Most comparisons need nothing else, and do not
+// read actors and paths that are scattered in memory.
 type keyed struct {
 	key, tie uint64
 	at       int32
 }
 
 // window is the part of a list, in an order, that begins at offset and has at most limit
-// elements. It takes time by the length of the list alone, wherever the window is: what
-// stands before it and behind it is never sorted.
+// elements. It takes time in proportion to the length of the list, wherever the window is: what
+// is before it and after it is never sorted.
 func window(list []keyed, by order, offset, limit int) []int32 {
 	if offset >= len(list) || limit <= 0 {
 		return nil
@@ -85,8 +85,8 @@ func (s *snapshot) keys(list []int32, name string, desc bool) []keyed {
 	return out
 }
 
-// leading gives texts numbers in their order, which differ where the eight bytes do that come
-// after what all of them begin with.
+// leading maps texts to numbers in the same order, which differ if the eight bytes differ that follow
+// their common beginning.
 func leading(list []int32, text func(at int32) string) func(at int32) uint64 {
 	if len(list) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func divide(list []keyed, by func(a, b keyed) int, n int) {
 	slices.SortFunc(list, by)
 }
 
-// partition moves what comes before a pivot to the front, and says how many that are: at
+// partition moves what comes before a pivot to the front, and returns how many those are: at
 // least one, and not all.
 func partition(list []keyed, by func(a, b keyed) int) int {
 	a, b, c := 0, len(list)/2, len(list)-1

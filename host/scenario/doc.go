@@ -4,8 +4,8 @@
 //
 // A scenario has a system of its own, whose turns run within the goroutine of [Stage.Run] and
 // whose time is virtual: nothing sleeps, and a seed always gives the same run. Services are
-// those of the product, but none reaches the network or keeps anything: requests of web servers are
-// answered by what the scenario states.
+// the real ones, but none reaches the network or keeps anything: requests to web servers are
+// answered as the scenario states.
 package scenario
 
 //go:generate go run gen.go
@@ -23,9 +23,9 @@ const (
 	DefaultWithin = 3 * time.Second
 	// DefaultTimeout is how long a scenario may take, in real time.
 	DefaultTimeout = 30 * time.Second
-	// DefaultSeed is that of scenarios that state none.
+	// DefaultSeed is the seed of scenarios that state none.
 	DefaultSeed = 1
 )
 
-// DefaultStart is the time at which scenarios begin that state none.
+// DefaultStart is the time at which scenarios begin if they state none.
 var DefaultStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

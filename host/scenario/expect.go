@@ -107,7 +107,7 @@ func tolerance(d time.Duration) string {
 	return fmt.Sprintf("give or take %v", d)
 }
 
-// slack is how much more or less after may be.
+// slack is the tolerance of after.
 func (s *step) slack() time.Duration {
 	n := at(s.n, "tolerance")
 	if n == nil {
@@ -170,7 +170,7 @@ func (w *world) expectEvent(s *step) error {
 	return nil
 }
 
-// who is the path of whom an event is about: of a message, whom it was for.
+// who is the path of the actor that an event is about: of a message, its receiver.
 func who(e *host.Event) string {
 	if e.Dead != nil && e.Kind != host.EventUnhandled {
 		return local(e.Dead.To())

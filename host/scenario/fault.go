@@ -13,19 +13,19 @@ import (
 	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
-// fault is what becomes of messages on their way to an actor.
+// fault is what happens to messages on their way to an actor.
 type fault struct {
 	verb   string // drop, delay, duplicate, reorder, crash
 	of     string // the name of the key that it is about; empty: all of the actor's messages
-	left   int    // messages that it is still about; crash: the number of the one that it is about
+	left   int    // messages that it still applies to; crash: the number of the message that it applies to
 	by     time.Duration
 	kind   abi.FailureKind
 	reason string
 }
 
-// meddler is the mailbox of an actor whose messages a scenario meddles with: it looks at each
-// before the mailbox that the manifest has chosen does. It counts what somebody has sent, and no
-// news of the host's.
+// meddler is the mailbox of an actor whose messages a scenario meddles with: it sees each message
+// before the mailbox that the manifest has chosen. It counts messages that somebody has sent, but no
+// envelopes of the host.
 type meddler struct {
 	host.HostedMailbox
 	path  string
@@ -35,17 +35,17 @@ type meddler struct {
 
 	mu      sync.Mutex
 	faults  []*fault
-	passed  []*overtaken // by the next message
+	passed  []*overtaken // overtaken by the next message
 	failing bool
-	doomed  map[*host.Envelope]*fault // instead of which the actor fails
+	doomed  map[*host.Envelope]*fault // the actor fails instead of handling them
 }
 
-// overtaken is a message that waits for the next one. The envelope alone does not say which message it is:
-// when it was delivered, it is used again.
+// overtaken is a message that waits for the next one. The envelope alone does not identify the message:
+// once it is delivered, the envelope is reused.
 type overtaken struct{ *host.Envelope }
 
-// meddled reports whether steps meddle with messages to an actor, or to that of a key of it: those
-// come by the keeper.
+// meddled reports whether steps meddle with messages to an actor, or to the actor of one of its keys: those
+// messages come through the keeper.
 func (s *Scenario) meddled(path string, a *bundle.Actor) bool {
 	return slices.ContainsFunc(s.steps, func(x step) bool {
 		switch x.verb.name {
@@ -59,7 +59,7 @@ func (s *Scenario) meddled(path string, a *bundle.Actor) bool {
 	})
 }
 
-// keeperOf is the path above, and the name below it.
+// keeperOf splits a path into the one above, and the name.
 func keeperOf(p string) (above, name string) {
 	i := strings.LastIndexByte(p, '/')
 	return p[:i], p[i+1:]
@@ -131,7 +131,7 @@ func (m *meddler) add(f *fault) {
 	m.faults = append(m.faults, f)
 }
 
-// next is the fault that a message has; nil for none.
+// next is the fault that a message meets; nil for none.
 func (m *meddler) next(e *host.Envelope) *fault {
 	if !host.IsMail(e) {
 		return nil
@@ -167,7 +167,7 @@ func (m *meddler) keyOf(e *host.Envelope) string {
 func (m *meddler) Push(e *host.Envelope) error {
 	f := m.next(e)
 	if f == nil {
-		mail := host.IsMail(e) // who takes e in may free it
+		mail := host.IsMail(e) // the mailbox that takes e may free it
 		err := m.HostedMailbox.Push(e)
 		if err == nil && mail {
 			m.letPassed()
@@ -214,7 +214,7 @@ func (m *meddler) Push(e *host.Envelope) error {
 	return nil
 }
 
-// letPassed lets in what the message that was pushed has overtaken.
+// letPassed delivers what the message that was pushed has overtaken.
 func (m *meddler) letPassed() {
 	m.mu.Lock()
 	passed := m.passed
@@ -226,7 +226,7 @@ func (m *meddler) letPassed() {
 	}
 }
 
-// notPassed delivers a message that none has overtaken before time passes.
+// notPassed delivers a message that no other has overtaken before time passes.
 func (m *meddler) notPassed(o *overtaken) {
 	m.mu.Lock()
 	i := slices.Index(m.passed, o)
@@ -255,8 +255,8 @@ func (m *meddler) late(e *host.Envelope) {
 	}
 }
 
-// Peek implements host.Mailbox. In front of a message instead of which the actor is to fail it finds
-// nothing until it has failed.
+// Peek implements host.Mailbox. If the next message is one at which the actor must fail, it returns
+// nil until the actor has failed.
 func (m *meddler) Peek() *host.Envelope {
 	m.mu.Lock()
 	failing := m.failing

@@ -23,7 +23,7 @@ type File struct {
 	Scenarios []*Scenario
 }
 
-// Scenario is one of a file. It is immutable.
+// Scenario is a scenario of a file. It is immutable.
 type Scenario struct {
 	Name         string
 	File         string
@@ -39,13 +39,13 @@ type Scenario struct {
 	settings             map[string]*yaml.Node // where they stand, for errors
 }
 
-// ID is what the scenario is called among all of a bundle: the name of its file, without _test.yaml, and
-// its own.
+// ID identifies the scenario among all of a bundle: the name of its file, without _test.yaml, and
+// its own name.
 func (s *Scenario) ID() string {
 	return strings.TrimSuffix(filepath.Base(s.File), Suffix) + "/" + s.Name
 }
 
-// Suffix is what the names of scenario files end with.
+// Suffix ends the names of scenario files.
 const Suffix = "_test.yaml"
 
 // Find lists the scenario files of a bundle: those in the folder of its manifest whose names end
@@ -64,7 +64,7 @@ func Find(m *bundle.Manifest) ([]string, error) {
 	return files, nil
 }
 
-// Load reads a file. What is wrong with its contents comes back as bundle.Diagnostics.
+// Load reads a file. Mistakes in its contents are returned as bundle.Diagnostics.
 func Load(ctx context.Context, path string) (*File, error) {
 	data, err := regular.Read(ctx, path, MaxFile)
 	switch {
@@ -112,7 +112,7 @@ func Parse(path string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// scenario reads one that was checked.
+// scenario reads a checked scenario.
 func (c *checker) scenario(n, defaults *yaml.Node) *Scenario {
 	s := &Scenario{Name: at(n, "name").Value, File: c.file, Line: n.Line, Column: n.Column, seed: DefaultSeed, start: DefaultStart, settings: map[string]*yaml.Node{}}
 	if x := at(n, "skip"); x != nil {
@@ -149,7 +149,7 @@ func (c *checker) scenario(n, defaults *yaml.Node) *Scenario {
 	return s
 }
 
-// with is a mapping with the entries of a node besides.
+// with is a copy of a mapping with the entries of a node added.
 func with(m map[string]string, n *yaml.Node) map[string]string {
 	out := map[string]string{}
 	for k, v := range m {
@@ -199,7 +199,7 @@ func validPath(path string) bool {
 	return true
 }
 
-// step is one of a scenario, whose node was checked.
+// step is a step of a scenario, whose node was checked.
 type step struct {
 	verb  *verb
 	n     *yaml.Node
@@ -209,7 +209,7 @@ type step struct {
 // has reports whether the step has a key.
 func (s *step) has(key string) bool { return at(s.n, key) != nil }
 
-// object is what stands under the verb.
+// object is the value of the verb's key.
 func (s *step) object() string { return s.text(s.verb.name) }
 
 func (s *step) text(key string) string {

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 )
 
-// Fits reports as bundle.Diagnostics where a file speaks of what its bundle does not have: actors
-// that cannot be there, probes that nobody uses, services that nobody is granted.
+// Fits reports as bundle.Diagnostics where a file mentions what its bundle does not have: actors
+// that cannot exist, probes that nobody uses, services that no actor is granted.
 func (f *File) Fits(m *bundle.Manifest) error {
 	c := &checker{file: f.Path}
 	actors := map[string]*bundle.Actor{}
@@ -36,7 +36,7 @@ type fitting struct {
 	*Scenario
 	actors map[string]*bundle.Actor
 	paths  []string
-	probes []string // that are no stand-ins
+	probes []string // those that are no stand-ins
 }
 
 // services reports settings for services that nobody uses.
@@ -60,7 +60,7 @@ func (x *fitting) services(m *bundle.Manifest) {
 	}
 }
 
-// stands reports stand-ins for which there is no place.
+// stands reports stand-ins for actors that do not exist.
 func (x *fitting) stands() {
 	n := x.settings["stand-ins"]
 	if n == nil {
@@ -74,7 +74,7 @@ func (x *fitting) stands() {
 	}
 }
 
-// probes are the names by which the steps know probes.
+// probes are the names by which the steps refer to probes.
 func (s *Scenario) probes() (names []string) {
 	note := func(name string) {
 		if !slices.Contains(s.standIns, pathOf(name)) && !slices.Contains(names, name) && !strings.HasPrefix(name, "/") {
@@ -90,7 +90,7 @@ func (s *Scenario) probes() (names []string) {
 	return names
 }
 
-// eachRef calls f for what is tagged with !ref.
+// eachRef calls f for every node tagged with !ref.
 func eachRef(n *yaml.Node, f func(*yaml.Node)) {
 	if n == nil {
 		return
@@ -128,7 +128,7 @@ func (x *fitting) fits(s *step) {
 	}
 }
 
-// actor reports an actor that cannot be there: what is below one of the manifest may be started later.
+// actor reports an actor that cannot exist: actors below one of the manifest may be started later.
 func (x *fitting) actor(n *yaml.Node) {
 	path := pathOf(n.Value)
 	switch {

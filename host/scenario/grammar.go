@@ -35,8 +35,8 @@ const (
 	kindDuration
 	kindShare // a duration, or a percentage
 	kindTime
-	kindValue // what a message is
-	kindMatch // what a message is like
+	kindValue // a message
+	kindMatch // a pattern for messages
 	kindList
 	kindMapping
 	kindObject
@@ -62,12 +62,12 @@ func whole(doc string, least, most int64) *shape {
 // Most messages that a fault is about, and repetitions of a step.
 const most = 1_000_000
 
-// verb is what a step does: the key that names it, what stands under that, and the other keys.
+// verb is what a step does: the key that names it, the value of that key, and the other keys.
 type verb struct {
 	name  string
 	of    *shape
 	keys  []field
-	about bool // what stands under the key is an actor
+	about bool // the value of the key is an actor
 }
 
 var within = may("within", span("how long it may take, in virtual time; default: 3s"))
@@ -75,7 +75,7 @@ var within = may("within", span("how long it may take, in virtual time; default:
 // messages is for faults.
 var messages = may("messages", whole("how many messages it is about; default: 1", 1, most))
 
-// answers are the keys that say what must have come.
+// answers are the keys about the answer that must have come.
 var answers = []field{
 	may("message", value("what it is, exactly")),
 	may("match", like(likeDoc)),
@@ -171,7 +171,7 @@ var fakeShape = object("an answer of a web server",
 	may("times", whole("how many requests it answers; default: all", 1, most)),
 )
 
-// settings are what a scenario, or the defaults of a file, say besides the steps.
+// settings are the keys of a scenario, or of the defaults of a file, besides the steps.
 var settings = []field{
 	may("seed", whole("randomness, jitter and refs come from it; default: 1", 0, 1<<53)),
 	may("start", &shape{kind: kindTime, doc: "the time at which it begins; default: 2026-01-01T00:00:00Z"}),
@@ -250,7 +250,7 @@ func Schema() []byte {
 	return append(out, '\n')
 }
 
-// schemaOfSteps is one of the verbs, each with its own keys.
+// schemaOfSteps is the schema of a step: one of the verbs, each with its own keys.
 func schemaOfSteps() map[string]any {
 	var one []any
 	for _, v := range verbs {

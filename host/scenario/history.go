@@ -21,10 +21,10 @@ const (
 type history struct {
 	mu     sync.Mutex // for lines: services have their own goroutines
 	events []entry    // the last ones
-	gone   uint64     // that were forgotten
+	gone   uint64     // how many were forgotten
 	lines  []line     // the last ones
-	lost   uint64     // that came faster than they could be read
-	begun  bool       // the first step is about to come: that actors start before it is nothing to tell
+	lost   uint64     // how many came faster than they could be read
+	begun  bool       // the first step is next; starts of actors before it are not reported
 }
 
 type entry struct {
@@ -67,7 +67,7 @@ func (h *history) note(at time.Time, text string) {
 	h.lines = append(h.lines, line{at, printable.Line(text, mostText)})
 }
 
-// find is the first event behind a number that fits; nil if there is none.
+// find is the first matching event after a number; nil if there is none.
 func (h *history) find(behind uint64, fits func(*host.Event) bool) *entry {
 	for i := range h.events {
 		if e := &h.events[i]; e.seen > behind && fits(&e.Event) {
@@ -77,7 +77,7 @@ func (h *history) find(behind uint64, fits func(*host.Event) bool) *entry {
 	return nil
 }
 
-// last is the last event that fits.
+// last is the last matching event.
 func (h *history) last(fits func(*host.Event) bool) *entry {
 	for i := len(h.events) - 1; i >= 0; i-- {
 		if fits(&h.events[i].Event) {
@@ -87,7 +87,7 @@ func (h *history) last(fits func(*host.Event) bool) *entry {
 	return nil
 }
 
-// tail is what has happened last, a line each.
+// tail is the most recent history, one line each.
 func (h *history) tail(since func(time.Time) time.Duration) (out []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,7 +101,7 @@ func (h *history) tail(since func(time.Time) time.Duration) (out []string) {
 	return out
 }
 
-// saying is what an event says, for patterns.
+// saying is the text of an event, for patterns.
 func saying(e *host.Event) string {
 	switch {
 	case e.Kind == host.EventLog:
@@ -131,7 +131,7 @@ func cause(e *host.Event) string {
 	return strings.Join(parts, ": ")
 }
 
-// telling is an event as a line.
+// telling is an event as a line of a report.
 func telling(e *host.Event) string {
 	who := e.Ref.Path()
 	switch e.Kind {

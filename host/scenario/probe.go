@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// probe is somebody whom a scenario plays: it has a ref, and keeps what it is sent.
+// probe is an actor that a scenario plays: it has a ref, and keeps what it is sent.
 type probe struct {
 	name  string
 	world *world
@@ -27,7 +27,7 @@ type received struct {
 // mostReceived bounds the messages of a stand-in that were not expected yet.
 const mostReceived = 10_000
 
-// probeKey is under what probes of a name are kept.
+// probeKey is the key of a probe in world.probes.
 func (w *world) probeKey(name string) string {
 	if path := pathOf(name); slices.Contains(w.scenario.standIns, path) {
 		return path
@@ -35,7 +35,7 @@ func (w *world) probeKey(name string) string {
 	return name
 }
 
-// probe is that of a name, made if need be.
+// probe is the probe with a name, made if need be.
 func (w *world) probe(name string) *probe {
 	key := w.probeKey(name)
 	p := w.probes[key]
@@ -46,14 +46,14 @@ func (w *world) probe(name string) *probe {
 	return p
 }
 
-// standIn is the probe in the place of an actor.
+// standIn is the probe in place of an actor.
 func (w *world) standIn(path string) *probe {
 	p := &probe{name: path, world: w, path: path}
 	w.probes[path] = p
 	return p
 }
 
-// props is the recipe of a stand-in.
+// props makes the props of a stand-in.
 func (p *probe) props() host.Props {
 	return host.Func(func(ctx *host.Context, m host.Message) error {
 		if m.Kind != abi.KindMessage && m.Kind != abi.KindReply && m.Kind != abi.KindReplyError {
@@ -64,7 +64,7 @@ func (p *probe) props() host.Props {
 		}
 		got := received{Message: m.Clone()}
 		if m.Correlation != 0 && m.Kind == abi.KindMessage {
-			got.reply, _ = ctx.Later() // without one nobody waits any more
+			got.reply, _ = ctx.Later() // nil if nobody waits any more
 		}
 		p.keep(got)
 		return nil
@@ -98,7 +98,7 @@ func (p *probe) ref() host.Ref {
 	return ref
 }
 
-// send sends a message in the probe's name.
+// send sends a message from the probe.
 func (p *probe) send(to host.Ref, v any) error {
 	if p.inbox != nil {
 		return p.inbox.Tell(to, v)
@@ -121,8 +121,8 @@ func (p *probe) take() (received, bool) {
 	return m, true
 }
 
-// waiting reports whether somebody waits for an answer to a question that was shown, and forgets
-// those for which nobody does.
+// waiting reports whether anybody waits for an answer to a question that was shown, and forgets
+// questions for which nobody does.
 func (p *probe) waiting() bool {
 	p.open = slices.DeleteFunc(p.open, func(r *host.Reply) bool {
 		select {

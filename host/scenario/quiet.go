@@ -10,12 +10,12 @@ import (
 
 // Services work in goroutines of their own. A step is over only when these have done what they
 // can: then each waits for a turn, or for time to pass. The Go runtime knows which goroutines
-// wait; RATIONALE.md says why it is asked.
+// wait; RATIONALE.md says why the runtime is asked.
 
 // theirs are parts of the names of functions that goroutines of services run.
 var theirs = [][]byte{[]byte("wasmactors/host/service"), []byte("database/sql.")}
 
-// waits are the states of goroutines that go on only when somebody else does something.
+// waits are the states of goroutines that only another goroutine can wake.
 var waits = [][]byte{
 	[]byte("select"), []byte("select (no cases)"), []byte("chan receive"), []byte("chan receive (nil chan)"), []byte("chan send"),
 	[]byte("sync.Cond.Wait"), []byte("sync.WaitGroup.Wait"),

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// Report writes how scenarios of a bundle end: as go test does, or as JSON, an object a line.
-// Texts of guests in it are made safe to show. Errors of writing are kept, see Err.
+// Report writes the outcomes of scenarios of a bundle: in the format of go test, or as JSON, one object per line.
+// Texts of guests in it are made safe to show. The first error of writing is kept, see Err.
 type Report struct {
 	w       io.Writer
 	bundle  string
@@ -47,7 +47,7 @@ func (r *Report) Begins(s *Scenario) {
 	}
 }
 
-// Ended says how it has ended.
+// Ended reports its outcome.
 func (r *Report) Ended(x Result) {
 	r.counts[x.Outcome]++
 	s := x.Scenario
@@ -69,7 +69,7 @@ func (r *Report) Ended(x Result) {
 	}
 }
 
-// End says how all have ended.
+// End reports the outcome of all.
 func (r *Report) End() {
 	took := time.Since(r.began)
 	ran := r.counts[Passed] + r.counts[Failed] + r.counts[Skipped]

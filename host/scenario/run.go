@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 )
 
-// Result is how a scenario has ended.
+// Result is the result of a scenario.
 type Result struct {
 	Scenario *Scenario
 	Outcome  Outcome
@@ -18,7 +18,7 @@ type Result struct {
 	Failure  *Failure      // nil unless the outcome is Failed
 }
 
-// Outcome is how a scenario has ended, in a word.
+// Outcome is the outcome of a scenario, in a word.
 type Outcome string
 
 // The outcomes.
@@ -40,7 +40,7 @@ type Failure struct {
 	Before       []string
 }
 
-// Options are how scenarios are run.
+// Options say how scenarios are run.
 type Options struct {
 	Timeout time.Duration // of a scenario, in real time; 0: DefaultTimeout
 	Seed    *uint64       // instead of that of the scenarios

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/sql"
 )
 
-// Stage is where scenarios of a bundle run, one after the other. It stands between the bundle and its
+// Stage runs scenarios of a bundle, one after the other. It stands between the bundle and its
 // services, so the manifest is loaded with [Stage.Kinds] and opened with [Stage.Open].
 type Stage struct {
 	kinds []service.Kind
@@ -24,8 +24,8 @@ type Stage struct {
 	paths map[*bundle.Actor]string
 }
 
-// NewStage is a stage for bundles that use these services. Those that it does not know are as they
-// are; those of the product keep nothing, and reach no network.
+// NewStage is a stage for bundles that use these services. Services that it does not know are used
+// unchanged; those of the product keep nothing, and reach no network.
 func NewStage(kinds ...service.Kind) *Stage {
 	st := &Stage{}
 	for _, k := range kinds {
@@ -37,7 +37,7 @@ func NewStage(kinds ...service.Kind) *Stage {
 // Kinds are the services for bundle.LoadWith.
 func (st *Stage) Kinds() []service.Kind { return slices.Clone(st.kinds) }
 
-// Open opens a bundle for scenarios. Nothing of it listens: they talk to its actors themselves.
+// Open opens a bundle for scenarios. Nothing of it listens: the scenarios talk to its actors themselves.
 func (st *Stage) Open(ctx context.Context, m *bundle.Manifest, o bundle.Options) (*bundle.Bundle, error) {
 	deaf := *m
 	deaf.HTTP = nil
@@ -47,7 +47,7 @@ func (st *Stage) Open(ctx context.Context, m *bundle.Manifest, o bundle.Options)
 	return bundle.Open(ctx, &deaf, o)
 }
 
-// recipe puts stand-ins, and mailboxes with faults, where the scenario wants them.
+// recipe puts stand-ins, and mailboxes with faults, where the scenario asks for them.
 func (st *Stage) recipe(a *bundle.Actor, p host.Props) host.Props {
 	path, w := st.paths[a], st.now
 	if path == "" || w == nil {
@@ -62,7 +62,7 @@ func (st *Stage) recipe(a *bundle.Actor, p host.Props) host.Props {
 	return p
 }
 
-// played is a service as scenarios have it.
+// played is a service in the form for scenarios.
 type played struct {
 	service.Kind
 	stage *Stage
@@ -105,7 +105,7 @@ func (k *played) StartWith(sys *host.System, env *service.Env, settings any) (*s
 	return k.Kind.StartWith(sys, &own, settings)
 }
 
-// onlyFiles are databases that are files of the scenario's own.
+// onlyFiles replaces databases by files of the scenario's own.
 func onlyFiles(s *sql.Settings) (*sql.Settings, error) {
 	c := *s
 	c.Databases = map[string]sql.DatabaseSettings{}
@@ -120,8 +120,8 @@ func onlyFiles(s *sql.Settings) (*sql.Settings, error) {
 	return &c, nil
 }
 
-// variable is what stands for a value of the scenario in the environment of services. No manifest
-// can name it.
+// variable begins the names of the variables that stand for values of the scenario in the environment of services.
+// No manifest can name them.
 const variable = "WASMACTORS_SCENARIO_"
 
 func (w *world) getenv(name string) (string, bool) {
@@ -139,8 +139,8 @@ func (w *world) getenv(name string) (string, bool) {
 	return v, ok
 }
 
-// configured are settings of the service config with what the scenario states. Of secrets there are
-// no others.
+// configured are settings of the service config with the values that the scenario states. There are no
+// other secrets.
 func (w *world) configured(s *config.Settings) *config.Settings {
 	c := *s
 	c.Environment, c.Secrets = map[string]string{}, map[string]config.Secret{}

@@ -52,7 +52,7 @@ func (w *world) step(s *step) error {
 	panic("scenario: the verb " + s.verb.name + " is declared and not carried out")
 }
 
-// message is that of a step, with its headers.
+// message is the message of a step, with its headers.
 func (w *world) message(s *step) (any, error) {
 	v, err := valueOf(at(s.n, "message"), w.number)
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *world) ask(s *step) error {
 		if ref, there := w.sys.Find(to); there {
 			e.hint = w.state(ref)
 		}
-		if s.has("error") { // that there is no answer is one of them
+		if s.has("error") { // a missing answer is an error, too
 			return w.answered(s, m, e)
 		}
 		return e
@@ -135,7 +135,7 @@ func (w *world) ask(s *step) error {
 	return w.answered(s, m, m.Err())
 }
 
-// answered compares an answer, or why there is none.
+// answered compares an answer, or the reason why there is none.
 func (w *world) answered(s *step, m host.Message, err error) error {
 	want := s.text("error")
 	switch {
@@ -152,12 +152,12 @@ func (w *world) answered(s *step, m host.Message, err error) error {
 	return w.compare(s, m.Payload, "answer")
 }
 
-// plain is what an error says, without the name of the package.
+// plain is the text of an error without the name of the package.
 func plain(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "host: the actor replied with an error: "), "host: ")
 }
 
-// wanted is what a step says must come.
+// wanted is what a step expects.
 func (w *world) wanted(s *step, exact string) string {
 	if n := at(s.n, "match"); n != nil {
 		return "like " + source(n)
@@ -171,7 +171,7 @@ func (w *world) wanted(s *step, exact string) string {
 	return ""
 }
 
-// compare compares a payload with what a step says of it.
+// compare compares a payload with what a step expects.
 func (w *world) compare(s *step, payload []byte, exact string) error {
 	key, pattern := exact, false
 	if s.has("match") {
@@ -265,7 +265,7 @@ func (w *world) meddle(s *step, f *fault) error {
 	return nil
 }
 
-// state is what an actor does, for whoever wonders.
+// state is what an actor does, for a report.
 func (w *world) state(ref host.Ref) string {
 	i, err := w.sys.Info(ref)
 	if err != nil {
@@ -274,7 +274,7 @@ func (w *world) state(ref host.Ref) string {
 	return fmt.Sprintf("%s is %s; %d messages wait, %d crashes, %d restarts", ref.Path(), i.State, i.Mailbox, i.Crashes, i.Restarts)
 }
 
-// hasHeaders says which of the headers that a step names a message lacks; "" if none.
+// hasHeaders returns which of the headers that a step names a message lacks; "" if none.
 func hasHeaders(want map[string]string, find func(key string) (string, bool)) string {
 	keys := sortedKeys(want)
 	i := slices.IndexFunc(keys, func(k string) bool { v, ok := find(k); return !ok || v != want[k] })

@@ -27,7 +27,7 @@ var (
 // kinds of values, for !type.
 var typeNames = []string{"text", "integer", "number", "boolean", "bytes", "list", "map", "null"}
 
-// value reports what cannot be a value, or the pattern of one.
+// value reports values that are not valid, or not valid as a pattern.
 func (c *checker) value(n *yaml.Node, pattern bool) {
 	switch tag := n.ShortTag(); {
 	case pattern && slices.Contains(matchTags, tag):
@@ -62,7 +62,7 @@ func (c *checker) value(n *yaml.Node, pattern bool) {
 	}
 }
 
-// pattern reports what is wrong with the value of a tag of match.
+// pattern reports an invalid value of a tag of match.
 func (c *checker) pattern(n *yaml.Node, tag string) {
 	if tag == "!not" {
 		bare := *n
@@ -100,7 +100,7 @@ func (c *checker) pattern(n *yaml.Node, tag string) {
 // refs finds the number that a name of a probe or an actor stands for.
 type refs func(name string) (uint64, error)
 
-// valueOf is the value of a node that was checked.
+// valueOf is the value of a checked node.
 func valueOf(n *yaml.Node, find refs) (any, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -141,8 +141,8 @@ func scalarOf(n *yaml.Node, find refs) (any, error) {
 	return bundle.Scalar(n)
 }
 
-// differs says how a value differs from what a node says; "" if it does not. With pattern the keys of
-// maps that the node does not have do not matter, and it may have the tags of match.
+// differs says how a value differs from that of a node; "" if it does not. With pattern, keys of
+// maps that the node does not have are ignored, and the node may have the tags of match.
 func differs(n *yaml.Node, got any, pattern bool, find refs, where string) string {
 	if pattern && slices.Contains(matchTags, n.ShortTag()) {
 		return differsFrom(n, got, find, where)
@@ -287,7 +287,7 @@ func sortedKeys[V any](m map[string]V) []string {
 // mostShown bounds how much of a value is shown, in bytes.
 const mostShown = 1024
 
-// show is a value as a person writes it, in one line.
+// show is a value in the notation of a person, in one line.
 func show(v any) string {
 	var b strings.Builder
 	write(&b, v)
@@ -329,7 +329,7 @@ func write(b *strings.Builder, v any) {
 	}
 }
 
-// source is what a node says, in one line.
+// source is the source of a node, in one line.
 func source(n *yaml.Node) string {
 	flow := flowing(n)
 	out, err := yaml.Marshal(flow)

@@ -30,7 +30,7 @@ type fake struct {
 	times       int // 0: any number
 }
 
-// fakes reads answers that were checked.
+// fakes reads checked answers.
 func (c *checker) fakes(n *yaml.Node) (list []*fake) {
 	if n == nil || n.Kind != yaml.SequenceNode {
 		return nil
@@ -63,7 +63,7 @@ func (c *checker) fakes(n *yaml.Node) (list []*fake) {
 	return list
 }
 
-// web is all web servers that a scenario knows. It stands in for the network of the service http.
+// web is all web servers of a scenario. It stands in for the network of the service http.
 type web struct {
 	world *world
 
@@ -73,14 +73,14 @@ type web struct {
 	seen  []*request // in the order in which they were made
 }
 
-// request is one that was made of a web server.
+// request is a request to a web server.
 type request struct {
 	method, url string
 	header      http.Header
 	body        []byte
 }
 
-// Bounds of what is remembered of requests.
+// Bounds of remembered requests.
 const (
 	mostRequests = 10_000
 	mostBody     = 1 << 20
@@ -136,8 +136,8 @@ func (b *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// choose finds the answer to a request and notes it; nil, and the scenario has failed, if there is
-// none.
+// choose finds the answer to a request and notes it; if there is none it returns nil, and the scenario
+// has failed.
 func (b *web) choose(r *request) *fake {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,7 +168,7 @@ func (b *web) unanswered(r *request) {
 	b.world.failed.Store(&err)
 }
 
-// request is the first one behind a number that fits, and its number; nil if there is none.
+// request is the first matching one after a number, and its number; nil if there is none.
 func (b *web) request(behind uint64, fits func(*request) bool) (*request, uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +180,7 @@ func (b *web) request(behind uint64, fits func(*request) bool) (*request, uint64
 	return nil, 0
 }
 
-// all are the requests, a line each.
+// all are the requests, one line each.
 func (b *web) all() (lines []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 )
 
-// world is a scenario that runs: its system, and those that play with it.
+// world is a running scenario: its system, and the probes, stand-ins and fakes that play with it.
 type world struct {
 	ctx      context.Context // ends when it has taken too long
 	scenario *Scenario
@@ -29,14 +29,14 @@ type world struct {
 	meddlers map[string]*meddler
 	web      *web
 	live     bool                  // there are services, which work in goroutines of their own
-	dir      string                // for services that keep files; "": none was needed
-	failed   atomic.Pointer[error] // what ends the scenario, whatever its steps say
+	dir      string                // for services that store files; "": not needed yet
+	failed   atomic.Pointer[error] // an error that ends the scenario, whatever its steps say
 	held     atomic.Int64          // bytes that actors have made the runner keep
-	cursor   map[string]uint64     // numbers of what was expected last, by what it was
-	calm     func()                // takes back that turns are killed when ctx ends
+	cursor   map[string]uint64     // numbers of the events expected last, by kind of expectation
+	calm     func()                // stops killing turns when ctx has ended
 }
 
-// errTimeout is why a scenario ends that takes too long.
+// errTimeout ends a scenario that takes too long.
 var errTimeout = errors.New("it takes too long in real time")
 
 // begin starts the bundle's actors.
@@ -138,7 +138,7 @@ func (w *world) note(format string, args ...any) {
 	w.history.note(w.clock.Now(), fmt.Sprintf(format, args...))
 }
 
-// settle lets everything happen that needs no time to pass.
+// settle runs everything that needs no time to pass.
 func (w *world) settle() error {
 	for {
 		if w.ctx.Err() != nil {
@@ -182,7 +182,7 @@ func (w *world) hold(bytes int) {
 
 func (w *world) release(bytes int) { w.held.Add(-int64(bytes)) }
 
-// drain takes in what has happened.
+// drain reads the events that have come.
 func (w *world) drain() {
 	for _, p := range w.probes {
 		p.collect()
@@ -209,7 +209,7 @@ func (w *world) advance(d time.Duration) error {
 	return w.pass(w.clock.Now().Add(d), func() bool { return false })
 }
 
-// until lets time pass until something holds; false if it does not at the end of d.
+// until lets time pass until a condition holds, for d at most, and reports whether it does.
 func (w *world) until(d time.Duration, holds func() bool) (bool, error) {
 	if holds() {
 		return true, nil
@@ -238,7 +238,7 @@ func (w *world) pass(end time.Time, over func() bool) error {
 // since is how much time has passed in the scenario.
 func (w *world) since(t time.Time) time.Duration { return t.Sub(w.scenario.start) }
 
-// address is to whom a message to an actor goes: itself, or the keeper that starts it.
+// address is where a message to an actor is sent: to itself, or to the keeper that starts it.
 func (w *world) address(name string) (host.Address, error) {
 	path := pathOf(name)
 	to, err := w.sys.AddressOf(path)
@@ -248,7 +248,7 @@ func (w *world) address(name string) (host.Address, error) {
 	return to, nil
 }
 
-// ref finds an actor that is there.
+// ref finds an existing actor.
 func (w *world) ref(name string) (host.Ref, error) {
 	path := pathOf(name)
 	ref, err := w.sys.Lookup(path)
@@ -258,7 +258,7 @@ func (w *world) ref(name string) (host.Ref, error) {
 	return ref, nil
 }
 
-// why says what has become of an actor that is not there.
+// why says why an actor does not exist.
 func (w *world) why(path string) string {
 	if e := w.history.last(func(e *host.Event) bool { return e.Kind == host.EventStopped && e.Ref.Path() == path }); e != nil {
 		return fmt.Sprintf("it has stopped %v after the beginning: %s", w.since(e.Time), e.Note)
@@ -266,7 +266,7 @@ func (w *world) why(path string) string {
 	return "it has not been started"
 }
 
-// number finds what !ref stands for.
+// number is the number that !ref stands for.
 func (w *world) number(name string) (uint64, error) {
 	if p := w.probes[w.probeKey(name)]; p != nil {
 		return uint64(p.ref().UID()), nil
@@ -281,7 +281,7 @@ func (w *world) number(name string) (uint64, error) {
 	return uint64(ref.UID()), err
 }
 
-// folder is where services may keep what they cannot keep in memory, until the scenario ends.
+// folder is where services may store what they cannot keep in memory, until the scenario ends.
 func (w *world) folder() (string, error) {
 	if w.dir == "" {
 		dir, err := os.MkdirTemp("", "wasmactors-test-")
@@ -293,7 +293,7 @@ func (w *world) folder() (string, error) {
 	return w.dir, nil
 }
 
-// randomness is that of services: from the seed, for any goroutine.
+// randomness is the randomness of services: from the seed, for any goroutine.
 func (w *world) randomness() func([]byte) {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], w.scenario.seed)

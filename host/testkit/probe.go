@@ -198,7 +198,7 @@ func (p *Probe) AskFor(to host.Ref, v any, timeout time.Duration) {
 	p.do(nil, "ask", func(ctx *host.Context) error { return ctx.Ask(to, v, n, timeout) })
 }
 
-// Sender is who has sent the message that the test has taken last.
+// Sender is the sender of the message that the test has taken last.
 func (p *Probe) Sender() host.Ref {
 	p.t.Helper()
 	return p.taken("a sender").Sender

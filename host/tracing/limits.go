@@ -7,8 +7,8 @@ import (
 )
 
 // A trace costs the host, and guests decide how long it goes on: two that answer each other
-// for ever are one trace. So there is a bound for each trace, behind which what it causes is
-// recorded no more, and a rate for all together, of which no tree of actors can take the
+// for ever are one trace. So there is a bound for each trace, beyond which what it causes is
+// no longer recorded, and a rate for all together, of which no tree of actors can take the
 // last part from the others.
 
 // Defaults of [Bounds].
@@ -20,23 +20,23 @@ const (
 
 // Bounds of what is recorded. Zero fields mean the defaults.
 type Bounds struct {
-	Spans  int // of one trace. What it causes behind them is not recorded
+	Spans  int // of one trace. What it causes beyond them is not recorded
 	Rate   int // spans a second, all traces together; as many may come at once
 	Traces int // that are remembered as under way, some 100 bytes each
 }
 
-// Stats is what has become of spans.
+// Stats is what happened to spans.
 type Stats struct {
 	Recorded uint64
-	Long     uint64 // not recorded: their trace had enough
+	Long     uint64 // not recorded: their trace had reached its bound
 	Fast     uint64 // not recorded: there were too many in a second
 	Traces   int    // remembered as under way
 }
 
-// share is the part of the rate that is kept for trees which have had less than it.
+// share is the part of the rate that is reserved for trees that have had less than it.
 const share = 16
 
-// limits carries the bounds out.
+// limits enforces the bounds.
 type limits struct {
 	Bounds
 	mu     sync.Mutex
@@ -64,7 +64,7 @@ func (l *limits) init(b Bounds) {
 	l.traces, l.second = map[[16]byte]int{}, map[string]int{}
 }
 
-// take counts a span of a trace; false: it is not to be recorded.
+// take counts a span of a trace; false: it must not be recorded.
 func (l *limits) take(id [16]byte, tree string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func (l *limits) begin(id [16]byte, tree string) {
 	l.spend(tree)
 }
 
-// remember makes room for a trace: the one that began first goes.
+// remember makes room for a trace: the oldest one is forgotten.
 func (l *limits) remember(id [16]byte) {
 	if len(l.order) < l.Traces {
 		l.order = append(l.order, id)
@@ -133,7 +133,7 @@ func (l *limits) room(tree string, now time.Time) bool {
 	return true
 }
 
-// mostTrees bounds how many trees are told apart in a second.
+// mostTrees bounds how many trees are distinguished in a second.
 const mostTrees = 1024
 
 func (l *limits) spend(tree string) {

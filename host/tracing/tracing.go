@@ -1,7 +1,7 @@
-// Package tracing records what messages cause as OpenTelemetry spans: give host.Config.WithTracer
-// what New makes of a TracerProvider.
+// Package tracing records what messages cause as OpenTelemetry spans: pass
+// the result of New, made of a TracerProvider, to host.Config.WithTracer.
 //
-// A turn, a start, and a message from outside is a span each; the failure of a turn is an
+// A turn, a start, and a message from outside are a span each; the failure of a turn is an
 // event of its span, and the start that follows has a link to it. docs/metrics.md lists the
 // names and attributes.
 package tracing
@@ -27,15 +27,15 @@ type Tracer struct {
 	limits limits
 }
 
-// New makes a tracer whose spans the provider's processors get, and whose roots its sampler
-// decides about.
+// New makes a tracer. The provider's processors get its spans, and the provider's sampler decides
+// about the roots.
 func New(p trace.TracerProvider, b Bounds) *Tracer {
 	t := &Tracer{tracer: p.Tracer(Scope)}
 	t.limits.init(b)
 	return t
 }
 
-// Stats is what has become of the spans so far.
+// Stats is what happened to the spans so far.
 func (t *Tracer) Stats() Stats { return t.limits.stats() }
 
 // Begin implements [host.Tracer].
@@ -95,7 +95,7 @@ func fromSpanContext(c trace.SpanContext) host.TraceContext {
 	return host.TraceContext{TraceID: c.TraceID(), SpanID: c.SpanID(), Flags: byte(c.TraceFlags()), State: c.TraceState().String()}
 }
 
-// nameOf is what a span's name says besides its kind: few different ones.
+// nameOf is the part of a span's name after its kind: one of few different ones.
 func nameOf(s *host.SpanStart) string {
 	if s.Type == "" {
 		return "nobody"

@@ -10,7 +10,7 @@
 // living process uses.
 //
 // Layout: DIR/FORMAT/NAME/ holds the parts, and the file uses: every use is a byte
-// of it, its time is that of the last use, and who uses the entry holds a shared
+// of it, its time is that of the last use, and a user of the entry holds a shared
 // lock on it. NAME is the key under the secret.
 package cache
 

@@ -121,8 +121,8 @@ func (c *Cache) others() []string {
 	return dirs
 }
 
-// Clear removes every entry, those in use included: who uses one has read it
-// already, or makes it again. It also removes what other versions have left.
+// Clear removes every entry, those in use included: their users have read them
+// already, or make them again. It also removes what other versions have left.
 func (c *Cache) Clear() (Removed, error) {
 	items, err := c.Items()
 	var done Removed

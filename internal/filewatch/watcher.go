@@ -118,8 +118,8 @@ func (m Mark) And(later Mark) Mark {
 	return Mark{all}
 }
 
-// Rewritten are the files that hold what they held at a mark and were written meanwhile, sorted: who has
-// read them since may have read something else. Files that hold something else are told as usual.
+// Rewritten are the files that hold what they held at a mark and were written meanwhile, sorted: a reader
+// since then may have read something else. Files that hold something else are told as usual.
 func (w *Watcher) Rewritten(since Mark) (paths []string) {
 	w.looks.Lock()
 	defer w.looks.Unlock()

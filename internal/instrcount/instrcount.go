@@ -91,7 +91,7 @@ func (w *Window) Functions() []Function {
 	return list
 }
 
-// Addresses are the executed instructions by address, for who wants to disassemble.
+// Addresses are the executed instructions by address, for disassembling.
 func (w *Window) Addresses() map[uint64]int { return w.places }
 
 // Self runs this program again with the arguments and returns what its marks enclose.

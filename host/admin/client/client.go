@@ -38,7 +38,7 @@ func DialTCP(address string, token admin.Token) *Client {
 	return &Client{http: &http.Client{Transport: &http.Transport{}}, base: "http://" + address, token: token}
 }
 
-// Close gives connections back that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // maxAnswer bounds an answer, in bytes.
@@ -87,7 +87,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	res, err := c.http.Do(r)
 	if err != nil {
 		var u *url.Error
-		if errors.As(err, &u) { // its text has an address that nobody knows
+		if errors.As(err, &u) { // its text has an address that means nothing to users
 			err = u.Err
 		}
 		return nil, err
@@ -99,7 +99,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	return res, nil
 }
 
-// problem is what a server says about a request that it has not carried out.
+// problem is the server's reason for not carrying out a request.
 func problem(res *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	var f admin.ErrorBody
@@ -128,8 +128,8 @@ func Post[T any](ctx context.Context, c *Client, path string, body any) (v T, er
 	return v, json.Unmarshal(text, &v)
 }
 
-// ErrCut is a stream that has ended without saying why: the process has gone, or the
-// connection has.
+// ErrCut is a stream that has ended without a reason: the process or the
+// connection has ended.
 var ErrCut = errors.New("the stream was cut off: the bundle has gone")
 
 // Patience is how long a short answer may take.

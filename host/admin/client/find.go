@@ -22,8 +22,8 @@ var ErrNotFound = errors.New("not found")
 // look is how long a bundle has to say how it is.
 const look = 2 * time.Second
 
-// Running is every bundle of the user's that runs here, by process. Sockets of processes that
-// have gone are removed.
+// Running is every bundle of the user that runs here, by process. Sockets of processes that
+// have ended are removed.
 func Running(ctx context.Context) ([]endpoint.Running, error) {
 	places, err := endpoint.List()
 	if len(places) == 0 {
@@ -44,7 +44,7 @@ func Running(ctx context.Context) ([]endpoint.Running, error) {
 	return list, nil
 }
 
-// ask asks a bundle how it is; nil: it has gone.
+// ask asks a bundle how it is; nil: it has ended.
 func ask(ctx context.Context, p endpoint.Place) *endpoint.Running {
 	if endpoint.Sweep(p) {
 		return nil
@@ -68,8 +68,8 @@ func ask(ctx context.Context, p endpoint.Place) *endpoint.Running {
 	return r
 }
 
-// Find is the bundle that is meant: by its name, the number of its process, or the path of
-// its socket; "" is the only one that runs. ErrNotFound: there is none, or more than one.
+// Find is the bundle with a name, a process number, or a socket path;
+// "" is the only one that runs. ErrNotFound: there is none, or more than one.
 func Find(which string) (endpoint.Place, error) {
 	if strings.ContainsRune(which, os.PathSeparator) {
 		if _, err := os.Stat(which); err != nil {

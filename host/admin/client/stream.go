@@ -14,9 +14,9 @@ import (
 // maxLine bounds a line of a stream, in bytes.
 const maxLine = 8 << 20
 
-// Stream calls each for every line, until one of them fails, and returns why the server says
+// Stream calls each for every line, until one call fails, and returns why the server says
 // that the stream has ended: "" if there was nothing to follow. A line that says how many
-// were lost is a *admin.Notice, and goes to lost.
+// were lost is a *admin.Notice, and is passed to lost.
 func (c *Client) Stream(ctx context.Context, path string, query url.Values, each func(line []byte) error, lost func(n uint64)) (reason string, err error) {
 	res, err := c.do(ctx, http.MethodGet, path, query, nil)
 	if err != nil {

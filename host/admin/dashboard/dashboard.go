@@ -1,6 +1,6 @@
 // Package dashboard is the page on which people see and steer a running system in a
-// browser. It is files alone, without secrets: all that it shows it asks the server for,
-// under /v1, with the session of whoever looks.
+// browser. It consists only of files, without secrets: everything that it shows it requests from the server,
+// under /v1, with the session of the user.
 package dashboard
 
 import (
@@ -24,15 +24,15 @@ var embedded embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// file is one of the dashboard's, ready to be served.
+// file is a file of the dashboard, ready to be served.
 type file struct {
 	body      []byte
 	mediaType string
 	tag       string // an entity tag: the hash of the body
 }
 
-// types are the media types of the files, by extension. The machine's own table decides
-// nothing: a wrong entry there would make browsers refuse modules.
+// types are the media types of the files, by extension. The machine's own table is not
+// used: a wrong entry there would make browsers refuse modules.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -40,7 +40,7 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// Handler serves the dashboard under /dashboard/ and sends who asks for / there. It
+// Handler serves the dashboard under /dashboard/ and redirects / there. It
 // answers GET and HEAD only, needs no token, and is safe for concurrent use. The page
 // expects the API at ../v1/ from its own address.
 func Handler() http.Handler {
@@ -64,8 +64,8 @@ func Handler() http.Handler {
 	return mux
 }
 
-// redirect sends to a place relative to the address that was asked for, so that the
-// dashboard works behind whatever stands before it.
+// redirect redirects to a place relative to the requested address, so that the
+// dashboard works behind any proxy.
 func redirect(w http.ResponseWriter, r *http.Request, to string) {
 	secure(w.Header())
 	if !readOnly(w, r) {
@@ -92,7 +92,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
 }
 
-// readOnly refuses methods that a file has no use for.
+// readOnly refuses methods that make no sense for a file.
 func readOnly(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
@@ -102,7 +102,7 @@ func readOnly(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// secure sets what every answer carries.
+// secure sets the headers of every answer.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -1,6 +1,6 @@
 // Package endpoint says where the bundles that a user runs can be reached: at Unix sockets
-// in a folder that nobody else can enter. Who listens and who calls look at each other's
-// user besides, where the system tells.
+// in a folder that nobody else can enter. In addition listener and caller check each other's
+// user, where the operating system reports it.
 package endpoint
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/wasmactors/wasmactors/internal/trust"
 )
 
-// MaxPath is the length of the longest path of a socket, in bytes, that every system takes:
+// MaxPath is the length of the longest path of a socket, in bytes, that works everywhere:
 // Linux has room for 107 bytes and a zero, the others for 103.
 const MaxPath = 103
 
-// ErrTooLong is a socket's path that no system call takes.
+// ErrTooLong is the error for a socket's path that the system does not accept.
 var ErrTooLong = errors.New("the path of the socket is too long")
 
 // Place is where a bundle that runs, or ran, can be reached.
@@ -50,7 +50,7 @@ func Path(pid int, bundle string) (string, error) {
 	return path, Fits(path)
 }
 
-// Fits tells what to do about a path that is too long.
+// Fits says what to do about a path that is too long.
 func Fits(path string) error {
 	if len(path) > MaxPath {
 		return fmt.Errorf("%w: %s has %d bytes, and a socket's path at most %d; set XDG_RUNTIME_DIR or TMPDIR to a shorter folder", ErrTooLong, path, len(path), MaxPath)
@@ -68,7 +68,7 @@ func folders() []string {
 	return append(list, fallback())
 }
 
-// folder makes the first of the folders that can be had.
+// folder makes the first of the folders that can be made.
 func folder() (string, error) {
 	var errs []error
 	for i, dir := range folders() {
@@ -96,8 +96,8 @@ func own(dir string) (string, error) {
 	return real, err
 }
 
-// List is every socket in the user's runtime folders, by process. Whoever has made them may
-// have gone. A folder that is not the user's alone is not looked into.
+// List is every socket in the user's runtime folders, by process. Their processes may
+// have ended. A folder that does not belong to the user alone is skipped.
 func List() ([]Place, error) {
 	var list []Place
 	var errs []error
@@ -155,7 +155,7 @@ type Running struct {
 	Error     string `json:"error,omitempty"` // why it did not say more
 }
 
-// Matches reports whether a bundle is meant by its name or the number of its process. Of a
+// Matches reports whether which is the name of a bundle or the number of its process. Of a
 // long name the file's name has only the beginning.
 func (p Place) Matches(which string) bool {
 	return which == strconv.Itoa(p.PID) || which == p.Bundle || len(p.Bundle) == mostName && strings.HasPrefix(which, p.Bundle)
@@ -177,7 +177,7 @@ func Sweep(p Place) bool {
 	return true
 }
 
-// TokenPath is where the token of a listener on TCP is kept that belongs to a socket.
+// TokenPath is where the token of the TCP listener that belongs to a socket is stored.
 func TokenPath(socket string) string { return strings.TrimSuffix(socket, suffix) + ".token" }
 
 // RunningList is what `wasmactors ps --json` prints.

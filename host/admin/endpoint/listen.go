@@ -14,8 +14,8 @@ import (
 )
 
 // Listen listens at a socket that nobody else can connect to: mode 0600, in a folder that
-// must be the user's alone. Connections of other users are closed as they come. A socket
-// that a process which has gone has left there is replaced. Close removes it.
+// must belong to the user alone. Connections of other users are closed at once. A socket
+// left behind by a process that has ended is replaced. Close removes it.
 func Listen(path string) (net.Listener, error) {
 	if err := Fits(path); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Listen(path string) (net.Listener, error) {
 	return guarded{l}, nil
 }
 
-// guarded is a listener that takes the user's own connections, and root's.
+// guarded is a listener that accepts only connections of the user, and of root.
 type guarded struct{ net.Listener }
 
 func (g guarded) Accept() (net.Conn, error) {
@@ -62,10 +62,10 @@ func (g guarded) Accept() (net.Conn, error) {
 	}
 }
 
-// dialTime bounds how long a full queue of connections is waited for.
+// dialTime bounds the wait when the queue of connections is full.
 const dialTime = 2 * time.Second
 
-// Dial connects to a socket, and makes sure that the user, or for root anybody, listens there.
+// Dial connects to a socket, and checks that the user listens there; root accepts anybody.
 func Dial(ctx context.Context, path string) (net.Conn, error) {
 	if err := Fits(path); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func (k Kind) String() string {
 	return kindNames[0]
 }
 
-// KindOf is the kind of a name.
+// KindOf is the inverse of String.
 func KindOf(name string) (Kind, bool) {
 	for k := Counter; k <= Histogram; k++ {
 		if kindNames[k] == name {
@@ -49,7 +49,7 @@ type Family struct {
 	Series []Series
 }
 
-// Series is one of them. Of a histogram Value is the sum of what was observed.
+// Series is one series. For a histogram Value is the sum of what was observed.
 type Series struct {
 	Labels  []Label
 	Value   float64
@@ -60,7 +60,7 @@ type Series struct {
 // Label is a label. Names are not checked.
 type Label struct{ Name, Value string }
 
-// Bucket counts what was at most its bound, smaller ones included.
+// Bucket counts values up to its bound, including those of smaller buckets.
 type Bucket struct {
 	Bound float64
 	Count uint64

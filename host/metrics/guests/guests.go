@@ -1,8 +1,8 @@
-// Package guests is the service that guests give figures of their own to: an actor,
+// Package guests is the service to which guests send their own figures: an actor,
 // /system/metrics, which takes updates of the metrics that a manifest grants and no others.
 //
-// A guest tells it, or asks it, an array of [name, value]: a counter grows by the value, a
-// gauge becomes it, a histogram observes it. Who may do what is looked up by the sender that
+// A guest sends it, as a tell or an ask, an array of [name, value]: a counter grows by the value, a
+// gauge is set to it, a histogram observes it. Permissions are looked up by the sender that
 // the host states. docs/metrics.md has the rest.
 package guests
 
@@ -25,7 +25,7 @@ const (
 	Path = "/system/" + Name
 )
 
-// Prefix is what the names of guests' metrics begin with where they are shown, so that they
+// Prefix begins the names of guests' metrics where they are shown, so that they
 // are never taken for the host's or another program's.
 const Prefix = "wasmactors_guest_"
 
@@ -34,11 +34,11 @@ const (
 	MaxMetrics = 50   // of a grant
 	MaxBuckets = 30   // of a histogram
 	MaxUpdates = 100  // in a message
-	MaxSenders = 1000 // that a gauge of a grant can have values of
+	MaxSenders = 1000 // whose values a gauge of a grant can have
 	MaxValue   = 1e15 // of one update, whatever its sign
 )
 
-// Metric is one that an actor may write.
+// Metric is a metric that an actor may write.
 type Metric struct {
 	Name    string
 	Kind    exposition.Kind
@@ -52,7 +52,7 @@ var DefaultBuckets = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10}
 // NameRule is what names look like, as a regular expression.
 const NameRule = `[a-z][a-z0-9_]{0,62}`
 
-// validName is NameRule: an expression would be compiled at every start of a program.
+// validName checks NameRule without a regular expression, which would be compiled at every start of a program.
 func validName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -96,8 +96,8 @@ func (m *Metric) Check() error {
 	return nil
 }
 
-// Agree says what is wrong with the grants of one system together: a name is one kind, with
-// one help and the same buckets, whoever writes it.
+// Agree says what is wrong with the grants of one system together: every name must have one kind,
+// one help and the same buckets, in whichever grant it is.
 func Agree(a, b *Metric) error {
 	switch {
 	case a.Name != b.Name:
@@ -133,7 +133,7 @@ type grant struct {
 type series struct {
 	Metric
 	value  float64             // counter; histogram: the sum
-	counts []uint64            // histogram: of each bucket, and behind them of what is larger
+	counts []uint64            // histogram: of each bucket, and last of what is larger
 	of     map[abi.Ref]float64 // gauge: by sender
 }
 
@@ -176,8 +176,8 @@ func New(grants map[string][]Metric) (*Service, error) {
 	return s, nil
 }
 
-// Props is the service's actor, for System.SpawnService(Name, ...). Its mailbox gives no tree
-// of actors more than a part of it.
+// Props makes the props of the service's actor, for System.SpawnService(Name, ...). No tree of actors
+// can use more than a part of its mailbox.
 func (s *Service) Props() host.Props {
 	return host.Func(s.receive).WithMailbox(fair.New).WithLimits(host.Limits{Watches: 1 << 20})
 }
@@ -198,7 +198,7 @@ func (s *Service) receive(ctx *host.Context, m host.Message) error {
 	case m.Correlation != 0:
 		return ctx.Reply(nil)
 	case err != nil:
-		return host.ErrUnhandled // whoever looks sees who has sent what
+		return host.ErrUnhandled // so that it is visible who has sent what
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (s *Service) update(ctx *host.Context, m host.Message) error {
 	return nil
 }
 
-// grantOf is that of the actor at a path, or of the nearest one above that has one.
+// grantOf is the grant of the actor at a path, or of the nearest actor above it that has one.
 func (s *Service) grantOf(path string) (string, *grant) {
 	for path != "" {
 		if g := s.grants[path]; g != nil {
@@ -286,7 +286,7 @@ func numberOf(r *abi.Reader) (float64, bool) {
 	return 0, false
 }
 
-// admit sees to it that what is written goes when the actors go.
+// admit makes sure that what is written is removed when the actors end.
 func (g *grant) admit(ctx *host.Context, sender host.Ref, path string, all []change) error {
 	if g.holder.IsZero() {
 		holder, err := ctx.System().Lookup(path)
@@ -328,8 +328,8 @@ func (x *series) take(sender abi.Ref, v float64) {
 	}
 }
 
-// gone takes back what an actor that has ended has written: its parts of gauges, and all of
-// a grant whose actor it was.
+// gone removes what an actor that has ended has written: its parts of gauges, and everything of
+// a grant if the grant was its own.
 func (s *Service) gone(who host.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -387,7 +387,7 @@ func (s *Service) Families() []exposition.Family {
 	return out
 }
 
-// The metric that tells of refused messages.
+// The metric of refused messages.
 const (
 	RefusedName = "wasmactors_guest_metric_refusals_total"
 	RefusedHelp = "Messages of guests to /system/metrics that were refused, by the actor that has the grant."
@@ -395,7 +395,7 @@ const (
 
 func label(path string) []exposition.Label { return []exposition.Label{{Name: "actor", Value: path}} }
 
-// series is false for a gauge that nobody has set.
+// series is false for a gauge that is not set.
 func (x *series) series() (exposition.Series, bool) {
 	s := exposition.Series{Value: x.value}
 	switch x.Kind {

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics/exposition"
 )
 
-// Collector is a prometheus.Collector of what [metrics.Metrics] shows, figures of the process
-// aside. It describes nothing: which series there are depends on what runs.
+// Collector is a prometheus.Collector of what [metrics.Metrics] shows, without figures of the
+// process. It describes nothing: which series there are depends on what runs.
 func Collector(m *metrics.Metrics) prometheus.Collector { return collector{m} }
 
 type collector struct{ metrics *metrics.Metrics }

@@ -60,7 +60,7 @@ func elements(path string) []string {
 	return strings.Split(path[1:], "/")
 }
 
-// encode is the value of the event, for all who may see as much. There are neither payloads nor refs in it.
+// encode is the value of the event, for all subscribers with this view. There are neither payloads nor refs in it.
 func (h *happening) encode(v view) []byte {
 	v.path, v.from = v.path && h.path != "", v.from && h.from != ""
 	if b := h.texts[v]; b != nil {

@@ -119,7 +119,7 @@ func newConn(x *exchange, kind connKind) (*conn, error) {
 	return c, err
 }
 
-// announced notes who has accepted the connection: from now on it hears of the end.
+// announced notes the actor that has accepted the connection: from now on it hears of the end.
 func (c *conn) announced(target host.Address, state []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

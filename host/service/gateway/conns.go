@@ -69,8 +69,8 @@ func leave[K comparable](all map[K]map[*conn]struct{}, key K, c *conn) {
 	}
 }
 
-// listen hears of restarts, and of kept actors that begin. If some were missed all are taken to be restarted: who knows its
-// connection says nothing to hear of it again.
+// listen hears of restarts, and of kept actors that begin. If some were missed, all actors are taken to be restarted: an
+// actor that knows its connection already ignores the repetition.
 func (s *conns) listen(events *host.Subscription) {
 	defer close(s.done)
 	missed := uint64(0)

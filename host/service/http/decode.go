@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// unpack reads gzip as it comes. Its memory does not depend on what comes, and who reads it
+// unpack reads gzip as it comes. Its memory does not depend on what comes, and the reader
 // counts the bytes that come out.
 func unpack(answer *http.Response, body io.Reader) io.Reader {
 	if !strings.EqualFold(answer.Header.Get("Content-Encoding"), "gzip") {

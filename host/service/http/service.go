@@ -207,7 +207,7 @@ func (p *provider) Serve(ctx context.Context, r *service.Request[Grant]) (any, e
 	return nil, r.Unknown()
 }
 
-// Drain implements service.Drainer: bodies that are streams end, since who reads them is about to.
+// Drain implements service.Drainer: bodies that are streams end, since their readers are about to end.
 func (p *provider) Drain(context.Context) { p.close(errClosing) }
 
 // Close implements service.Provider.

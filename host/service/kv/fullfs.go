@@ -296,7 +296,7 @@ func (f *diskFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// spared reports whether nobody waits for the disk. Who does has counted before anything
+// spared reports whether nobody waits for the disk. A caller that waits was counted before anything
 // was written for it, and counts until its sync has returned.
 func (f *diskFile) spared() bool { return f.log && f.disk.syncers.Load() == 0 }
 

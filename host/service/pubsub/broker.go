@@ -25,7 +25,7 @@ type Receiver interface {
 	Offer(*Event) (taken bool)
 }
 
-// broker knows who has subscribed to what, and the retained values. It hands each event to
+// broker has the subscriptions and the retained values. It hands each event to
 // all receivers whose patterns match before it takes the next one. It is safe for concurrent use.
 type broker struct {
 	most       int   // subscriptions

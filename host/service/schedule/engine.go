@@ -125,7 +125,7 @@ func (g *engine) start(manifest map[string]Entry) error {
 	return nil
 }
 
-// keep writes a record; nobody waits for it who does not want to.
+// keep writes a record; the caller need not wait for it.
 func (g *engine) keep(r *record) *batch {
 	if g.journal == nil {
 		return nil

@@ -58,7 +58,7 @@ func (i *index) count(x *item, d int) {
 	}
 }
 
-// bind notes that an owner, who has just been heard of, has a grant.
+// bind notes the grant of an owner that has just been heard of.
 func (i *index) bind(owner string, grant uint64) {
 	if i.byTop[top(owner)] == 0 {
 		return

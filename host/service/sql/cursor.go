@@ -212,7 +212,7 @@ func (x *cursor) end() {
 	}
 }
 
-// answered answers a page and lets the next one be asked for: who has the answer may ask at once.
+// answered answers a page and lets the next one be asked for: the receiver of the answer may ask at once.
 func (x *cursor) answered(answer func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -87,7 +87,7 @@ func (h *half) wait(ctx context.Context) error {
 	}
 }
 
-// rouse lets the one who waits look again.
+// rouse makes the waiting side look again.
 func (h *half) rouse() {
 	select {
 	case h.wake <- struct{}{}:

@@ -31,7 +31,7 @@ const (
 
 // Params say how a stream is made. The zero value is usable.
 type Params struct {
-	// Owner is for whom the stream is: when it ends, so does the stream. The zero Ref is
+	// Owner is the actor that the stream is for: when it ends, so does the stream. The zero Ref is
 	// nobody: then only the end of the actor above the stream does so.
 	Owner host.Ref
 	// Access says who may use it.

@@ -28,8 +28,8 @@ type Sink struct {
 
 var _ io.ReadCloser = (*Sink)(nil)
 
-// NewSink is a stream from a guest to the world: the props of its actor, which are to be
-// spawned once, and what the world reads from. Who does not spawn them calls Abandon.
+// NewSink is an outgoing stream of a guest: the props of its actor, which must be
+// spawned once, and the Sink that is read from. If the props are not spawned, call Abandon.
 func NewSink(p Params) (host.Props, *Sink) {
 	s := &Sink{}
 	s.init(p)

@@ -30,8 +30,8 @@ type read struct {
 	max   int
 }
 
-// NewSource is a stream from the world to a guest: the props of its actor, which are to be
-// spawned once, and what the world writes to. Who does not spawn them calls Abandon.
+// NewSource is an incoming stream of a guest: the props of its actor, which must be
+// spawned once, and the Source that is written to. If the props are not spawned, call Abandon.
 func NewSource(p Params) (host.Props, *Source) {
 	s := &Source{}
 	s.init(p)

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The JSON encoding of OTLP 1.9: that of protocol buffers, but for IDs, which are
+// The JSON encoding of OTLP 1.9: that of protocol buffers, except for IDs, which are
 // hexadecimal, and enums, which are numbers. A test reads it back with the protocol's own
 // types. Whole numbers of 64 bits are texts.
 
@@ -113,7 +113,7 @@ type status struct {
 	Code    int    `json:"code"`
 }
 
-// spansOf is a batch of spans as OTLP has it. All of a provider have one resource.
+// spansOf is a batch of spans as OTLP encodes it. All spans of a provider have one resource.
 func spansOf(spans []sdktrace.ReadOnlySpan) traces {
 	if len(spans) == 0 {
 		return traces{}
@@ -212,7 +212,7 @@ func intValue(n int64) value {
 	return value{Int: &text}
 }
 
-// floatValue leaves out what JSON has no number for: as a text it is at least seen.
+// floatValue writes a number that JSON does not have as a text, so that it is at least visible.
 func floatValue(f float64) value {
 	if f-f != 0 {
 		text := strconv.FormatFloat(f, 'g', -1, 64)
@@ -248,7 +248,7 @@ type logJSON struct {
 	SpanID     string  `json:"spanId,omitempty"`
 }
 
-// logsOf is a batch of log records as OTLP has it.
+// logsOf is a batch of log records as OTLP encodes it.
 func logsOf(records []sdklog.Record) logs {
 	if len(records) == 0 {
 		return logs{}

@@ -18,17 +18,17 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Config says where to send what. Zero fields mean the defaults.
+// Config says where to send traces and logs. Zero fields mean the defaults.
 type Config struct {
 	Endpoint string            // URL of the collector, such as http://localhost:4318
-	Headers  map[string]string // of every request, for who must say who they are
+	Headers  map[string]string // of every request, for example for authentication
 	Service  string            // service.name; default "wasmactors"
 	Version  string            // service.version
 	Sample   float64           // the part of the traces that begin here that is recorded, above 0 to 1; default 1
 	Level    slog.Level        // of the log: this one and worse ones; the zero value is slog.LevelInfo
 	Bounds   tracing.Bounds
 	// Failed is told of batches that were lost, by any goroutine; nil: OpenTelemetry's error
-	// handler is.
+	// handler is told.
 	Failed func(error)
 }
 
@@ -44,7 +44,7 @@ type Pipeline struct {
 	err   error
 }
 
-// Open makes a pipeline; nothing is sent before there is something to send. An error says
+// Open makes a pipeline; it sends nothing until there is something to send. An error says
 // what is wrong with the configuration.
 func Open(c Config) (*Pipeline, error) {
 	base, err := parseEndpoint(c.Endpoint)
@@ -73,7 +73,7 @@ func (p *Pipeline) Close(ctx context.Context) error {
 	return p.err
 }
 
-// levelled is a handler that takes nothing below a level.
+// levelled is a handler that drops what is below a level.
 type levelled struct {
 	slog.Handler
 	level slog.Level

@@ -55,7 +55,7 @@ func parseEndpoint(endpoint string) (*url.URL, error) {
 	return u, nil
 }
 
-// post sends a batch, again for a while if the collector says that this may help.
+// post sends a batch, and repeats it for a while if the collector says that this may help.
 func (e *exporter) post(ctx context.Context, signal string, batch any) error {
 	body, err := encode(batch)
 	if err != nil {
@@ -91,7 +91,7 @@ func encode(batch any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// retry is what follows from an attempt.
+// retry is what to do after an attempt.
 type retry struct {
 	again bool
 	wait  time.Duration // at least
@@ -126,7 +126,7 @@ func (e *exporter) try(ctx context.Context, signal string, body []byte) (retry, 
 	}
 }
 
-// rejected is what the collector has not taken of a batch that it has accepted.
+// rejected is what the collector has refused of a batch that it has accepted.
 func rejected(signal string, text []byte) error {
 	var a struct {
 		Partial struct {
@@ -141,7 +141,7 @@ func rejected(signal string, text []byte) error {
 	return fmt.Errorf("otlp: %s: the collector has rejected a part: %.200q", signal, a.Partial.Message)
 }
 
-// lost tells of a batch that was lost.
+// lost reports a batch that was lost.
 func (e *exporter) lost(err error) error {
 	if err == nil || e.failed == nil {
 		return err
