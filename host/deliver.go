@@ -177,7 +177,7 @@ func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err e
 	s.outside.fail(s, e.Sender, e.Correlation, to, err)
 }
 
-// delegate allows to to answer what from was asked.
+// delegate adds to as an answerer of what from was asked.
 func (s *System) delegate(scr *scratch, e *mailbox.Envelope, from, to abi.Ref) {
 	if !awaitsReply(e) {
 		return

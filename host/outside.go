@@ -39,7 +39,7 @@ type outsider interface {
 	take(s *System, e *mailbox.Envelope) (reason DeadReason, err error, over bool)
 	// fail says that there will be no answer to an ask that was sent to target.
 	fail(correlation uint64, target abi.Ref, err error) (over bool)
-	// delegate lets to answer what from was asked.
+	// delegate adds to as an answerer of what from was asked.
 	delegate(correlation uint64, from, to abi.Ref)
 	// ended says that an actor has ended, or (0) that the ask of a reply handle is over.
 	ended(of abi.Ref, reason string) (over bool)

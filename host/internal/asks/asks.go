@@ -60,7 +60,7 @@ func (a *Answerers) All() []abi.Ref {
 	return append([]abi.Ref{a.first}, a.more...)
 }
 
-// Delegate lets to answer as well, if from may.
+// Delegate adds to as an answerer, if from is one.
 func (a *Answerers) Delegate(from, to abi.Ref) bool { return a.Has(from) && a.Add(to) }
 
 // Ask is an open ask.

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// answer is what an actor has answered: [status, headers, body]. Headers are names and
-// values in turn, or null; the body is a byte string, a text, null, or a map that says how
+// answer is the answer of an actor: [status, headers, body]. Headers are names and
+// values in turn, or null; the body is a byte string, a text, null, or a map that describes how
 // it will come.
 type answer struct {
 	status int
@@ -75,7 +75,7 @@ var (
 	noSniff   = []string{"nosniff"}
 )
 
-// clearHeaders takes back what an answer has set, but for what the gateway itself has.
+// clearHeaders removes the headers of an answer, except those of the gateway itself.
 func (x *exchange) clearHeaders() {
 	h := x.w.Header()
 	for name := range h {
@@ -150,7 +150,7 @@ func (a *answer) headers(r *abi.Reader, h http.Header) error {
 	return nil
 }
 
-// header takes over one header. What is the host's own affair is passed over.
+// header takes over one header. Headers that are the host's own affair are skipped.
 func (a *answer) header(h http.Header, name, value string) error {
 	if !validName(name) {
 		return fmt.Errorf("not the name of a header: %q", printable.Line(name, 60))

@@ -12,7 +12,7 @@ type Auth struct {
 	MTLS  *MTLS
 }
 
-// authenticator finds out who makes a request.
+// authenticator finds out who has made a request.
 type authenticator interface {
 	identify(r *http.Request) (*Identity, problem)
 	challenge() string // WWW-Authenticate

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// Basic wants a user and a password. What is kept are hashes: bcrypt ($2a$, $2b$, $2y$, as
+// Basic requires a user and a password. Only hashes are stored: bcrypt ($2a$, $2b$, $2y$, as
 // htpasswd -B writes it) or argon2id ($argon2id$v=19$m=65536,t=3,p=2$salt$hash).
 type Basic struct {
 	File  string            // lines of user:hash; relative to Config.Base
@@ -40,8 +40,8 @@ func (b *Basic) check() error {
 	return nil
 }
 
-// passwords is a Basic that serves. A hash is slow on purpose: so few are computed at a time,
-// and what was right a minute ago is not computed again.
+// passwords serves a Basic. A hash is slow on purpose: so few are computed at a time,
+// and a password that was right a minute ago is not hashed again.
 type passwords struct {
 	realm string
 	users map[string]hash

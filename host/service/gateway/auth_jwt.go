@@ -19,12 +19,12 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// JWT wants a bearer token that one of the keys has signed. A key is for one algorithm, so
+// JWT requires a bearer token that one of the keys has signed. A key is for one algorithm, so
 // a token cannot choose how it is verified.
 type JWT struct {
 	Keys     []JWTKey
-	Audience string        // "": tokens of any are taken
-	Issuer   string        // likewise
+	Audience string        // "": any is accepted
+	Issuer   string        // "": any is accepted
 	Leeway   time.Duration // that clocks may differ; default none, most 5 min
 	Claims   []string      // that the actor gets to see; sub is the identity's name
 }
@@ -64,7 +64,7 @@ func (j *JWT) check() error {
 	return nil
 }
 
-// bearer is a JWT that serves.
+// bearer serves a JWT.
 type bearer struct {
 	*JWT
 	parser *jwt.Parser
@@ -125,7 +125,7 @@ func parseKey(alg string, data []byte) (any, error) {
 	return x509.ParsePKIXPublicKey(block.Bytes)
 }
 
-// fits checks that a key is one of the algorithm, and strong enough.
+// fits checks that a key is of the algorithm, and strong enough.
 func fits(alg string, key any) error {
 	switch k := key.(type) {
 	case []byte:
@@ -185,7 +185,7 @@ func (b *bearer) identify(r *http.Request) (*Identity, problem) {
 	return who, problem{}
 }
 
-// key finds the key of a token. Extensions that a token says must be understood are not.
+// key finds the key of a token. A token with critical extensions is refused.
 func (b *bearer) key(t *jwt.Token) (any, error) {
 	if _, ok := t.Header["crit"]; ok {
 		return nil, errors.New("the token has a header crit")

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// MTLS wants a certificate of the client, which the listener has verified. The identity is
-// its subject, as RFC 2253 writes it.
+// MTLS requires a certificate of the client, which the listener has verified. The identity is
+// its subject, in the notation of RFC 2253.
 type MTLS struct {
 	// Subjects are patterns of subjects, where * stands for any run of characters but /;
 	// nil: any that the listener's authorities have signed.

@@ -17,10 +17,10 @@ import (
 // canStream reports whether bodies may be larger than a message.
 const canStream = true
 
-// bodyWindow is what is kept of a body on its way to the actor, in bytes.
+// bodyWindow is how much of a body is buffered on its way to the actor, in bytes.
 const bodyWindow = 64 << 10
 
-// upgrade serves a request in another way than by one answer; false: it is an ordinary one.
+// upgrade serves a request otherwise than by one answer; false: it is an ordinary request.
 func (x *exchange) upgrade() bool {
 	switch {
 	case x.route.Upgrade.WebSocket && wantsWebSocket(x.r):
@@ -34,7 +34,7 @@ func (x *exchange) upgrade() bool {
 }
 
 // streamRequest makes a source of a body, of which first was read already, and returns its
-// ref. done is called when the answer was given: what the actor has not read by then is nobody's.
+// ref. done is called when the answer was given: what the actor has not read by then is dropped.
 func (x *exchange) streamRequest(first []byte, rest io.Reader) (ref host.Ref, done func(), p problem) {
 	props, src := stream.NewSource(stream.Params{Window: bodyWindow, Idle: x.route.Handler, Clock: x.g.clock})
 	ref, err := x.spawn(props)
@@ -64,23 +64,23 @@ func (x *exchange) streamRequest(first []byte, rest io.Reader) (ref host.Ref, do
 	}, problem{}
 }
 
-// hangUp has the connection closed behind the answer. One of HTTP/2 has other requests beside
-// this one, whose body is in nobody's way.
+// hangUp makes the connection close after the answer. A connection of HTTP/2 has other requests beside
+// this one, and its body does not hinder them.
 func (x *exchange) hangUp() {
 	if x.r.ProtoMajor == 1 {
 		x.w.Header().Set("Connection", "close")
 	}
 }
 
-// closeUnread has the connection closed behind an answer that begins before the request's body
-// has ended: what is left of that is in the way of the next request.
+// closeUnread makes the connection close after an answer that begins before the request's body
+// has ended: the unread rest would be in the way of the next request.
 func (x *exchange) closeUnread() {
 	if x.streamed != nil && x.w.status == 0 && !x.streamed.atEnd() {
 		x.hangUp()
 	}
 }
 
-// bodyProblem is what has become of a request whose body is streamed: a body that does not come
+// bodyProblem is the outcome of a request whose body is streamed: a body that does not come
 // looks like a client that has gone.
 func (x *exchange) bodyProblem(p problem) problem {
 	if p.status == statusGone && x.late && x.w.status == 0 {
@@ -123,10 +123,10 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cut ends a Read that waits, unless all was read.
+// cut ends a Read that waits, unless everything was read.
 func (b *pacedBody) cut() { b.deadline(bodyCut, time.Unix(1, 0)) }
 
-// deadline sets one and the state, unless that is final.
+// deadline sets a deadline and the state, unless the state is final.
 func (b *pacedBody) deadline(next bodyState, at time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +144,7 @@ func (b *pacedBody) atEnd() bool {
 	return b.state == bodyEnded
 }
 
-// bodyError is what an actor is told of a body that could not be read to its end.
+// bodyError is the error for the actor if a body could not be read to its end.
 func bodyError(err error) error {
 	var large *http.MaxBytesError
 	switch {
@@ -166,8 +166,8 @@ const partSize = 32 << 10
 
 // streamAnswer writes an answer whose body comes in parts, each of which is asked for:
 // {"stream": ref} or {"stream": ref, "key": n}. The ref is that of a source, such as a service has
-// given to the actor, or of an actor that answers ["read", {"max": bytes, "key": n}] as one. The
-// status and the headers of a were checked and stand in x.w.Header().
+// given to the actor, or of an actor that answers ["read", {"max": bytes, "key": n}] like one. The
+// status and the headers of a were checked and are in x.w.Header().
 func (x *exchange) streamAnswer(a *answer, how []byte) problem {
 	bad := func(err error) problem {
 		x.clearHeaders()
@@ -188,7 +188,7 @@ func (x *exchange) streamAnswer(a *answer, how []byte) problem {
 		x.w.WriteHeader(a.status)
 		return problem{}
 	}
-	first, p := s.next() // before the status is sent: what fails at once still gets one of its own
+	first, p := s.next() // before the status is sent: an immediate failure still gets its own status
 	if p.status != 0 {
 		x.clearHeaders()
 		return p
@@ -269,7 +269,7 @@ func readRequest(key []byte) host.Raw {
 	return w.Bytes()
 }
 
-// partReader asks for parts, and for some ahead.
+// partReader asks for parts, some of them ahead.
 type partReader struct {
 	x     *exchange
 	from  host.Ref
@@ -287,7 +287,7 @@ func (s *partReader) next() ([]byte, problem) {
 			if len(s.ahead) == 0 {
 				return nil, x.g.problemOf(err, s.from)
 			}
-			break // those that are under way may have the end
+			break // the end may be among those under way
 		}
 		s.ahead = append(s.ahead, q)
 	}

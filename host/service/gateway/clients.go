@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// clients bound what each client may ask for. Those that were not seen for long are
-// forgotten: there are two halves, and when the newer one is full, the older one goes.
+// clients bounds what each client may ask for. Clients that were not seen for long are
+// forgotten: there are two halves, and when the newer one is full, the older one is dropped.
 type clients struct {
 	limits ClientLimits
 
@@ -41,7 +41,7 @@ func newClients(l ClientLimits) (*clients, error) {
 func (c *clients) byAddress() bool  { return c != nil && c.limits.By != "identity" }
 func (c *clients) byIdentity() bool { return c != nil && c.limits.By == "identity" }
 
-// key is what tells clients apart: of IPv6 a whole /64 is one, since that is what one host
+// key is what distinguishes clients: a whole /64 of IPv6 is one, since that is what one host
 // can choose from.
 func (c *clients) key(x *exchange) any {
 	if c.byIdentity() && x.who != nil {
@@ -55,7 +55,7 @@ func (c *clients) key(x *exchange) any {
 	return a.Unmap()
 }
 
-// enter begins a request of a client and notes whose it is in at; false: it has too many,
+// enter begins a request of a client and stores the client in at; false: it has too many requests,
 // and may come again after a time.
 func (c *clients) enter(x *exchange, at **client) (ok bool, retry time.Duration) {
 	key := c.key(x)

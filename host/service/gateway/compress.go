@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// textTypes are the types that are worth it.
+// textTypes are the types that are worth compressing.
 var textTypes = []string{"text/*", "application/json", "application/*+json", "application/javascript", "application/xml", "application/*+xml", "image/svg+xml", "application/wasm"}
 
 var zippers = sync.Pool{New: func() any { z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed); return z }}

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Config is how a gateway is set up. Zero fields mean the defaults.
+// Config configures a gateway. Zero fields mean the defaults.
 type Config struct {
 	Listen   []Listener
 	Routes   []Route
@@ -34,12 +34,12 @@ type Listener struct {
 	H2C     bool   // HTTP/2 without TLS is accepted, too
 }
 
-// TLS is what a listener shows and wants to see. HTTP/2 comes with it.
+// TLS is what a listener presents and requires. HTTP/2 comes with it.
 type TLS struct {
 	Cert, Key string // files in PEM
-	// ClientCA is a file with the authorities of clients' certificates; "": none is asked for.
+	// ClientCA is a file with the authorities of clients' certificates; "": no certificate is requested.
 	ClientCA string
-	// Optional lets clients in that show no certificate; routes may want one all the same.
+	// Optional admits clients that present no certificate; routes may still require one.
 	Optional bool
 	Min      string // 1.2 (default) or 1.3
 }

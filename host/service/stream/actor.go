@@ -15,14 +15,14 @@ type side interface {
 	serve(ctx *host.Context, m host.Message, op string, args *abi.Reader) error
 	// waits reports whether the guest waits for the world. The lock is held.
 	waits() bool
-	// fail answers whoever still waits. The lock is held.
+	// fail answers requests that still wait. The lock is held.
 	fail(why error)
 }
 
 // behaviour is the actor of a stream.
 type behaviour struct{ side }
 
-// props are the recipe of a stream's actor. It is for one actor.
+// props makes the props of a stream's actor. They are for one actor.
 func props(s side, typ string) host.Props {
 	h := s.common()
 	return host.Behave(typ, func() host.Behaviour { return behaviour{s} }).
@@ -105,7 +105,7 @@ func (b behaviour) request(ctx *host.Context, m host.Message) {
 // asked reports whether somebody waits for an answer.
 func asked(m host.Message) bool { return m.Correlation != 0 && !m.Sender.IsZero() }
 
-// idle ends a stream whose guest has no use for it.
+// idle ends a stream that its guest does not use.
 func (b behaviour) idle(ctx *host.Context) {
 	h := b.common()
 	h.mu.Lock()
@@ -116,7 +116,7 @@ func (b behaviour) idle(ctx *host.Context) {
 	}
 }
 
-// end is the end that comes from neither side of the stream.
+// end ends the stream for a reason that comes from neither side.
 func (b behaviour) end(why error) {
 	h := b.common()
 	h.mu.Lock()
@@ -143,7 +143,7 @@ func (b behaviour) End(ctx *host.Context, _ host.End) {
 	}
 }
 
-// nothing reads the args of a request that has none.
+// nothing reads the args of a request that takes none.
 func nothing(op string, r *abi.Reader) error {
 	if r.Null(); r.Done() != nil {
 		return service.Errorf(service.BadRequest, "%s takes null", op)

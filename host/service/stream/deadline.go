@@ -7,7 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// deadline is a moment that can be moved while somebody waits for it. The zero value is never
+// deadline is a point in time that can be moved while somebody waits for it. The zero value is never
 // reached.
 type deadline struct {
 	mu    sync.Mutex
@@ -16,7 +16,7 @@ type deadline struct {
 	shut  bool          // it is closed
 }
 
-// set moves it; the zero time takes it away.
+// set moves it; the zero time removes it.
 func (d *deadline) set(clock host.Clock, at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -48,7 +48,7 @@ func (d *deadline) set(clock host.Clock, at time.Time) {
 	d.timer = timer
 }
 
-// reached is closed when it is.
+// reached is closed when the deadline is reached.
 func (d *deadline) reached() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// Why a stream is over before its end. They are what the world's side is told, and all
+// Why a stream is over before its end. The outside gets these errors; all
 // wrap [ErrOver].
 var (
 	ErrOver = errors.New("stream: it is over")
@@ -27,7 +27,7 @@ var (
 	ErrStopped = fmt.Errorf("%w: it was stopped", ErrOver)
 )
 
-// AbortError is what a guest has given up a sink with. It wraps [ErrOver].
+// AbortError is the reason that a guest has given for aborting a sink. It wraps [ErrOver].
 type AbortError struct{ Reason string }
 
 func (e *AbortError) Error() string { return "stream: the guest has given up: " + e.Reason }
@@ -37,7 +37,7 @@ func (e *AbortError) Unwrap() error { return ErrOver }
 
 const maxText = 1 << 10
 
-// text is an error as a guest reads it: CODE: what is wrong. An error that wraps none of
+// text is an error in the form for guests: CODE: what is wrong. An error that wraps none of
 // package service's gets a code.
 func text(err error) string {
 	var e *service.Error

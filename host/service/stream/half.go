@@ -14,14 +14,14 @@ import (
 type half struct {
 	p        Params
 	deadline deadline
-	turn     chan struct{} // who of the world's side may go on
-	wake     chan struct{} // the one who waits may look again
+	turn     chan struct{} // held by the one caller outside that may go on
+	wake     chan struct{} // wakes the waiting side to look again
 	done     chan struct{} // closed when the stream is over
 
 	mu   sync.Mutex
 	sys  *host.System // once the actor has started
 	self host.Ref
-	last time.Time // when the guest was last waited for, by the system's clock
+	last time.Time // when the stream last waited for the guest, by the system's clock
 	over bool
 	why  error // it is over; nil: everything has come through
 }
@@ -42,7 +42,7 @@ func (h *half) Err() error {
 	return h.why
 }
 
-// enter waits until the caller is the only one of the world's side.
+// enter waits until the caller is the only one on its side.
 func (h *half) enter(ctx context.Context) error {
 	select {
 	case h.turn <- struct{}{}:
@@ -117,7 +117,7 @@ func (h *half) touch() {
 	}
 }
 
-// live is the handles that somebody still waits for.
+// live is the handles whose answers somebody still waits for.
 func live[T any](of []T, reply func(T) *host.Reply) []T {
 	n := 0
 	for _, x := range of {

@@ -23,7 +23,7 @@ const (
 type Access uint8
 
 const (
-	// ByRef is everybody who has the ref: the owner may hand it on.
+	// ByRef is everybody who has the ref: the owner may pass it on.
 	ByRef Access = iota
 	// OwnerOnly is the owner. Others are answered with an error of code denied.
 	OwnerOnly
@@ -42,14 +42,14 @@ type Params struct {
 	// Ahead is how many asks of the guest may wait for their answer at once, 1 or more;
 	// default 16.
 	Ahead int
-	// Idle is after which time without a message from the guest, while it waits for
-	// nothing, the stream ends; default a minute, negative: never.
+	// Idle is the time without a message from the guest, while it waits for
+	// nothing, after which the stream ends; default a minute, negative: never.
 	Idle time.Duration
-	// Clock is the time of deadlines; default the machine's. What Idle needs is the
+	// Clock is the clock of deadlines; default the machine's. Idle uses the
 	// system's.
 	Clock host.Clock
-	// OnEnd is called once, when the stream is over, with why: nil if the guest has had
-	// everything (a source), or the world has taken everything (a sink). It must be quick
+	// OnEnd is called once, when the stream is over, with the reason: nil if the guest has read
+	// everything (a source), or everything was read from the guest (a sink). It must be quick
 	// and must not call the stream. Any goroutine may call it.
 	OnEnd func(err error)
 }

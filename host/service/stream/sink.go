@@ -21,7 +21,7 @@ type Sink struct {
 	end     *host.Reply   // of the guest, which waits for the result
 	ended   bool          // the guest has written everything
 	closed  bool          // the world wants no more
-	failure error         // that it has closed with
+	failure error         // with which it was closed
 	result  host.Raw      // for end
 	gap     bool          // something was lost on the way in
 }
@@ -138,7 +138,7 @@ func (s *Sink) settle(end *host.Reply) bool {
 	return end.Send(s.result) == nil
 }
 
-// refusal is what writes are answered with when the world wants no more.
+// refusal is the answer to writes when nothing more is wanted.
 func (s *Sink) refusal() error {
 	if s.failure != nil {
 		return s.failure
@@ -149,7 +149,7 @@ func (s *Sink) refusal() error {
 // Close is Finish without a result.
 func (s *Sink) Close() error { return s.Finish(nil, nil) }
 
-// CloseWithError is Finish with an error; nil and [io.EOF] are none.
+// CloseWithError is Finish with an error; nil and [io.EOF] mean no error.
 func (s *Sink) CloseWithError(err error) {
 	if err == io.EOF {
 		err = nil
@@ -165,7 +165,7 @@ func (s *Sink) Abandon() {
 	s.finish(ErrStopped)
 }
 
-// SetReadDeadline bounds Read, also one that waits; the zero time is no bound.
+// SetReadDeadline bounds Read, even one that already waits; the zero time is no bound.
 func (s *Sink) SetReadDeadline(at time.Time) error {
 	s.deadline.set(s.p.Clock, at)
 	return nil
@@ -198,7 +198,7 @@ func (s *Sink) fail(why error) {
 	s.writes, s.end = nil, nil
 }
 
-// lost notes that a request did not get into the mailbox. It might have been a part.
+// lost notes that a request did not get into the mailbox. It may have been a part.
 func (s *Sink) lost() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,8 +243,8 @@ func (s *Sink) open() error {
 	return nil
 }
 
-// overrun ends the stream: what comes after a part that was not taken must not be taken
-// either.
+// overrun ends the stream: after a part that was not taken, no later part may be
+// taken.
 func (s *Sink) overrun(what string) error {
 	s.fail(ErrOverrun)
 	s.finish(ErrOverrun)
@@ -317,7 +317,7 @@ func (s *Sink) finishWriting(ctx *host.Context, m host.Message) error {
 	return nil
 }
 
-// abort is the guest's end before the end.
+// abort is the guest's premature end.
 func (s *Sink) abort(ctx *host.Context, m host.Message, reason string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

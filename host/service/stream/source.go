@@ -19,7 +19,7 @@ type Source struct {
 	buf     buffer
 	reads   []read // that wait, oldest first; none while buf has bytes
 	closed  bool   // the world has written everything
-	failure error  // that it has ended with
+	failure error  // with which it was closed
 }
 
 var _ io.WriteCloser = (*Source)(nil)
@@ -67,7 +67,7 @@ func (s *Source) WriteContext(ctx context.Context, b []byte) (n int, err error) 
 	}
 }
 
-// take takes some of b: what guests wait for, then what there is room for.
+// take takes some of b: first for reads that wait, then as much as there is room for.
 func (s *Source) take(b []byte) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 func (s *Source) Close() error { s.CloseWithError(nil); return nil }
 
 // CloseWithError is Close; the guest's stream ends with err unless that is nil or [io.EOF]. A
-// *service.Error keeps its code, others get one. Only the first call counts.
+// *service.Error keeps its code, other errors get one. Only the first call counts.
 func (s *Source) CloseWithError(err error) {
 	if err == io.EOF {
 		err = nil
@@ -137,7 +137,7 @@ func (s *Source) Abandon() {
 	s.finish(ErrStopped)
 }
 
-// SetWriteDeadline bounds Write, also one that waits; the zero time is no bound.
+// SetWriteDeadline bounds Write, even one that already waits; the zero time is no bound.
 func (s *Source) SetWriteDeadline(at time.Time) error {
 	s.deadline.set(s.p.Clock, at)
 	return nil
@@ -185,7 +185,7 @@ func (s *Source) serve(ctx *host.Context, m host.Message, op string, args *abi.R
 	return service.Errorf(service.BadRequest, "a source knows read and close")
 }
 
-// most reads how many bytes a read is for.
+// most reads how many bytes a read asks for.
 func (s *Source) most(r *abi.Reader) (int, error) {
 	if r.Peek() == abi.TypeNull {
 		return s.p.largest(), nothing("read", r)
@@ -225,7 +225,7 @@ func (s *Source) read(ctx *host.Context, n int) error {
 	return nil
 }
 
-// answer answers reads as long as there is something to answer them with.
+// answer answers reads as long as there is anything to answer them with.
 func (s *Source) answer() {
 	for len(s.reads) > 0 && s.buf.len() > 0 {
 		s.buf.drop(s.hand(s.buf.front(s.p.largest())))
