@@ -50,7 +50,7 @@ type Limits struct {
 	Header  int   // bytes of a request's headers; default 32 KiB
 	Headers int   // how many headers; default 100
 	Body    int64 // bytes of a request's body, of routes that say nothing else; default 1 MiB
-	Inline  int   // bytes of a body that is handed over within the message; default and most 32 KiB
+	Inline  int   // bytes of a body that is part of the message; default and most 32 KiB
 	Answer  int64 // bytes of a streamed response; default no bound
 }
 
@@ -63,8 +63,8 @@ type Timeouts struct {
 	Idle    time.Duration // a connection without a request; default 2 min
 }
 
-// ClientLimits bound one client: an address (of IPv6 its /64), or where a route has an
-// identity and By says so, that.
+// ClientLimits bound one client: an address (of IPv6 its /64), or the identity, where a route
+// has one and By says so.
 type ClientLimits struct {
 	Rate   float64 // requests a second; 0: any
 	Burst  int     // at once beyond the rate; default the rate, at least 1
@@ -102,9 +102,9 @@ type RouteLimits struct {
 	Body   int64 // bytes of a body; 0: the gateway's
 }
 
-// Target is who answers: an actor, one of several, or one that is made on demand.
+// Target is the actor that answers: one, one of several, or one that is made on demand.
 type Target struct {
-	// Path is that of an actor. With Make its last element has {name} of the pattern.
+	// Path is the path of an actor. With Make its last element has {name} of the pattern.
 	Path string
 	// Pool are paths of several actors that do the same.
 	Pool []string
@@ -113,8 +113,8 @@ type Target struct {
 	Make *Make
 }
 
-// Make is how actors come to be that requests ask for. The target's path is /user/NAME,
-// where NAME has the value of a wildcard in it.
+// Make says how actors are made on demand. The target's path is /user/NAME,
+// where NAME contains the value of a wildcard.
 type Make struct {
 	Props host.Props
 	Most  int           // alive of this route; default 1,000
@@ -128,7 +128,7 @@ type Health struct {
 	Ready string // 200 while new requests are taken, 503 while it drains
 }
 
-// Drain is the orderly end.
+// Drain is the graceful shutdown.
 type Drain struct {
 	Delay time.Duration // unready before it stops accepting, so that balancers notice; default none
 	Most  time.Duration // until what is under way is cut off; default 30 s

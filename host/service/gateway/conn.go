@@ -14,9 +14,9 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// conn is a connection as an actor. To the peer it has an outbox, bounded in bytes, that a
-// goroutine empties which is there only while there is something. From the peer it hands
-// over one message at a time, as an ask: the next one is read when the actor has handled it.
+// conn is a connection as an actor. Frames to the peer wait in an outbox, bounded in bytes; a
+// goroutine that exists only while there are any empties it. Messages of the peer are handed
+// over one at a time, as asks: the next one is read when the actor has handled it.
 type conn struct {
 	g       *Gateway
 	most    int // bytes of the outbox
@@ -40,14 +40,14 @@ type conn struct {
 	waiting []*host.Reply
 	writing bool // a goroutine empties the outbox
 	idle    sync.Cond
-	last    *frame // a close waits behind the outbox
+	last    *frame // a close to be sent after the outbox
 	closing bool   // and is being written
 	over    bool
 	why     ended
 	told    bool // the actor has been told of the end, or cannot be
 
-	poked  bool     // the actor is to look at what follows
-	next   host.Raw // from the peer, to be handed over
+	poked  bool     // the actor must look at the following fields
+	next   host.Raw // the next message of the peer
 	handed chan string
 	again  bool // the actor was restarted
 
@@ -57,7 +57,7 @@ type conn struct {
 
 // connKind is what differs between connections.
 type connKind interface {
-	// frame is what an op of a guest's sends to the peer.
+	// frame is the frame that an op of a guest sends to the peer.
 	frame(op string, args *abi.Reader) (frame, error)
 }
 
@@ -80,7 +80,7 @@ type ended struct {
 	reason string
 }
 
-// asking is what the connection's actor has asked the route's.
+// asking is what the connection's actor has asked the route's actor.
 type asking struct {
 	watches bool
 	last    uint64 // correlation
@@ -90,7 +90,7 @@ type asking struct {
 	tries   int
 	retry   bool // a timer is set
 	resume  bool // for an announcement, besides the message
-	reopen  bool // the one under way may be answered by who does not live any more
+	reopen  bool // the one under way may be answered by an actor that has ended
 	closing bool // the message is the last,
 	sent    bool // and it is the one under way
 	late    int  // how often the last could not be delivered
@@ -130,7 +130,7 @@ func (c *conn) announced(target host.Address, state []byte) {
 	c.g.conns.add(c)
 }
 
-// begin begins to write; ended, which may be nil, is called in a goroutine of its own when the
+// begin starts writing; ended, which may be nil, is called in a goroutine of its own when the
 // connection is over.
 func (c *conn) begin(write func(frame) error, ended func()) {
 	c.mu.Lock()
@@ -145,7 +145,7 @@ func (c *conn) begin(write func(frame) error, ended func()) {
 	c.flush()
 }
 
-// wake has the actor look; it is called with the lock. A full mailbox does no harm: the actor looks
+// wake makes the actor look; it is called with the lock. A full mailbox does no harm: the actor looks
 // after each message.
 func (c *conn) wake() {
 	c.poked = true
@@ -160,7 +160,7 @@ func (c *conn) missed() {
 	}
 }
 
-// deliver hands a message of the peer's over, and returns when it was handled; false: the
+// deliver hands over a message of the peer, and returns when it was handled; false: the
 // connection is over. tooLarge says that the actor cannot take it.
 func (c *conn) deliver(m host.Raw) (tooLarge, ok bool) {
 	c.mu.Lock()
@@ -179,7 +179,7 @@ func (c *conn) deliver(m host.Raw) (tooLarge, ok bool) {
 	}
 }
 
-// finish ends the connection: what it has been sent is dropped. Only the first call counts.
+// finish ends the connection: what waits in the outbox is dropped. Only the first call counts.
 // It does not wait.
 func (c *conn) finish(why ended) {
 	c.mu.Lock()
@@ -220,14 +220,14 @@ func (c *conn) finishLocked(why ended, stop bool) {
 	}
 }
 
-// there reports whether the actor is there, or is none that a keeper starts: nobody is started only to
+// there reports whether the actor exists, or is not one that a keeper starts: no actor is started only to
 // hear of a connection. It is called with the lock.
 func (c *conn) there() bool {
 	_, ok := c.g.sys.Find(c.target)
 	return ok || !c.target.Kept()
 }
 
-// closeMessage is what the actor is told last; it is called with the lock.
+// closeMessage is the last message to the actor; it is called with the lock.
 func (c *conn) closeMessage() host.Raw {
 	op, _, _ := strings.Cut(c.op, ".")
 	return closeMessage(op+".close", c.why.code, c.why.reason)
@@ -235,7 +235,7 @@ func (c *conn) closeMessage() host.Raw {
 
 const connOver = "unavailable: the connection has ended"
 
-// wait waits until nothing is written any more, and says how it has ended.
+// wait waits until nothing is written any more, and returns how the connection has ended.
 func (c *conn) wait() ended {
 	<-c.end
 	c.mu.Lock()
@@ -253,7 +253,7 @@ func (c *conn) push(f frame) {
 	c.flush()
 }
 
-// flush has the outbox emptied; the caller holds the lock.
+// flush starts emptying the outbox; the caller holds the lock.
 func (c *conn) flush() {
 	if c.writing || c.write == nil || c.over || len(c.out) == 0 && c.last == nil {
 		return
@@ -308,7 +308,7 @@ func (c *conn) release() {
 	c.waiting = nil
 }
 
-// restarted has the connection announce itself again.
+// restarted makes the connection announce itself again.
 func (c *conn) restarted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -350,7 +350,7 @@ func (a connActor) Handle(ctx *host.Context, _ int) *abi.Failure {
 	}
 }
 
-// look sees what the other goroutines have left.
+// look handles what the other goroutines have left to do.
 func (a connActor) look(ctx *host.Context) {
 	c := a.c
 	c.mu.Lock()
@@ -365,14 +365,14 @@ func (a connActor) look(ctx *host.Context) {
 		last = c.closeMessage()
 	}
 	there := c.there()
-	if last != nil && !there { // nobody is left who would have to forget it
+	if last != nil && !there { // no actor is left that would have to forget it
 		c.told = true
 		c.mu.Unlock()
 		ctx.Stop(ctx.Self())
 		return
 	}
 	c.mu.Unlock()
-	again = again && there // else it is announced to the next one when that has begun
+	again = again && there // else it is announced to the next actor when that has begun
 	s := &c.ask
 	if !s.watches {
 		s.watches = ctx.Watch(c.target.To) == nil
@@ -391,7 +391,7 @@ func (a connActor) look(ctx *host.Context) {
 	a.send(ctx)
 }
 
-// send asks what there is to ask: the announcement before the message.
+// send asks what is due: the announcement before the message.
 func (a connActor) send(ctx *host.Context) {
 	c, s := a.c, &a.c.ask
 	if s.retry {
@@ -413,7 +413,7 @@ func (a connActor) send(ctx *host.Context) {
 	}
 }
 
-// answered sees what has become of an ask.
+// answered handles the outcome of an ask.
 func (a connActor) answered(ctx *host.Context, m host.Message) {
 	c, s := a.c, &a.c.ask
 	reason := ""
@@ -433,7 +433,7 @@ func (a connActor) answered(ctx *host.Context, m host.Message) {
 		case m.Kind == abi.KindReply:
 			a.resumed(m)
 		}
-		if s.reopen { // who knows its connection says nothing to hear of it again
+		if s.reopen { // an actor that knows its connection ignores the repetition
 			s.reopen, s.resume = false, !s.closing
 		}
 	case s.message:
@@ -472,7 +472,7 @@ func (a connActor) answered(ctx *host.Context, m host.Message) {
 	a.send(ctx)
 }
 
-// resumed reads what a restarted actor says to a connection that it does not know any more.
+// resumed reads the answer of a restarted actor to a connection that it does not know any more.
 func (a connActor) resumed(m host.Message) {
 	c := a.c
 	r := abi.NewReader(m.Payload)
@@ -487,7 +487,7 @@ func (a connActor) resumed(m host.Message) {
 	}
 }
 
-// close has the connection closed behind what is in the outbox.
+// close makes the connection close after what is in the outbox.
 func (c *conn) close(f frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -501,7 +501,7 @@ func (c *conn) closeLocked(f frame) {
 	}
 }
 
-// request is an op of a guest's, or of whoever else has the ref. A tell that finds no room
+// request is an op of a guest, or of anybody else with the ref. A tell that finds no room
 // cuts the connection off: a peer that slow is not waited for. An ask is answered when
 // there is room for more.
 func (a connActor) request(ctx *host.Context, m host.Message) {

@@ -21,7 +21,7 @@ type CORS struct {
 	MaxAge      time.Duration // how long a browser may remember the answer to a preflight; default 10 min
 }
 
-// Check reports what is wrong with it.
+// Check reports an error in the configuration.
 func (c *CORS) Check() error {
 	if len(c.Origins) == 0 {
 		return errors.New("origins are needed")
@@ -46,7 +46,7 @@ func (c *CORS) Check() error {
 	return nil
 }
 
-// cors is a CORS that serves.
+// cors serves a CORS.
 type cors struct {
 	*CORS
 	any     bool
@@ -90,7 +90,7 @@ func (c *cors) allows(origin string) bool {
 	return false
 }
 
-// apply says to the browser whether its page may read the answer.
+// apply tells the browser whether its page may read the answer.
 func (c *cors) apply(x *exchange) {
 	h := x.w.Header()
 	if !c.any {
@@ -112,7 +112,7 @@ func (c *cors) apply(x *exchange) {
 	}
 }
 
-// preflight answers a browser's question whether it may send a request; false: this is none.
+// preflight answers a preflight request of a browser; false: this is none.
 func (x *exchange) preflight(t *table) bool {
 	r := x.r
 	method := r.Header.Get("Access-Control-Request-Method")

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// demand makes actors when a request asks for them, one for each value of a wildcard, and
-// ends them when nobody has asked for a while.
+// demand makes actors when requests need them, one for each value of a wildcard, and
+// ends them when they have had no request for a while.
 type demand struct {
 	g     *Gateway
 	make  Make
@@ -25,7 +25,7 @@ type demand struct {
 // made is an actor that was made, or is being made.
 type made struct {
 	ref   host.Ref
-	busy  int       // requests that have it
+	busy  int       // requests that use it
 	used  time.Time // when the last one has ended
 	ready chan struct{}
 	err   error
@@ -112,15 +112,15 @@ func (d *demand) ended(ref host.Ref) {
 	}
 }
 
-// arm has idle actors looked for later; the caller holds the lock.
+// arm schedules the search for idle actors; the caller holds the lock.
 func (d *demand) arm() {
 	if d.sweep == nil && len(d.made) > 0 && state(d.g.state.Load()) < draining {
 		d.sweep = d.g.clock.AfterFunc(max(d.make.Idle/4, time.Millisecond), d.endIdle)
 	}
 }
 
-// endIdle ends the actors that nobody has asked for a while. What they have been sent by
-// others is handled first.
+// endIdle ends the actors that have had no request for a while. What others have sent them
+// is handled first.
 func (d *demand) endIdle() {
 	now := d.g.clock.Now()
 	d.mu.Lock()
@@ -136,7 +136,7 @@ func (d *demand) endIdle() {
 	d.arm()
 }
 
-// close lets no further ones be ended.
+// close stops the ending of actors.
 func (d *demand) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// exchange is one request and what becomes of it. It belongs to the goroutine of the request.
+// exchange is one request and its answer. It belongs to the goroutine of the request.
 type exchange struct {
 	g       *Gateway
 	r       *http.Request
@@ -20,21 +20,21 @@ type exchange struct {
 	id      string
 	begun   time.Time
 	route   *route    // nil: none was found
-	who     *Identity // nil: nobody in particular
+	who     *Identity // nil: anonymous
 	lease   lease     // the actor that was chosen
-	busy    *client   // whose share it has
+	busy    *client   // the client whose share it uses
 	share   *client   // likewise, of the route
 	entry   bool      // it counts among the route's
 	headers [512]byte // room for them, encoded
-	rest    io.Reader // of the body, what is too much for a message
-	late    bool      // that did not come in time
+	rest    io.Reader // the part of the body that is too much for a message
+	late    bool      // the body did not come in time
 	note    string    // for the access log: the report of a crash, or why it was refused
 
 	streamed *pacedBody // the body, if it comes in parts
 	aborted  bool       // there is no answer: the client has gone
 }
 
-// Identity is who makes a request, as the gateway has found out.
+// Identity is the authenticated sender of a request.
 type Identity struct {
 	Kind   string         // basic, jwt or mtls
 	Name   string         // the user, the token's subject, or the certificate's
@@ -69,7 +69,7 @@ func (w *recorder) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// end gives back what the request has held, and tells of it.
+// end gives back what the request has held, and logs it.
 func (x *exchange) end() {
 	x.lease.release()
 	x.busy.leave(x.g.clients)
@@ -82,7 +82,7 @@ func (x *exchange) end() {
 	x.access()
 }
 
-// check refuses requests that no route gets to see: paths that are not what they seem, and
+// check refuses requests that no route gets to see: paths with a hidden meaning, and
 // what no message can hold.
 func (x *exchange) check() problem {
 	r := x.r
@@ -152,7 +152,7 @@ func plain(s string) bool {
 	return ascii || utf8.ValidString(s)
 }
 
-// remoteText is remote, "" if nobody knows it.
+// remoteText is remote, "" if it is not known.
 func (x *exchange) remoteText() string {
 	if a := x.remote(); a.IsValid() {
 		return a.String()
@@ -160,7 +160,7 @@ func (x *exchange) remoteText() string {
 	return ""
 }
 
-// remote is the address of the client: of the nearest peer that is none of the proxies. By a
+// remote is the address of the client: of the nearest peer that is none of the proxies. With a
 // Unix socket there is none.
 func (x *exchange) remote() netip.Addr {
 	at, err := netip.ParseAddrPort(x.r.RemoteAddr)

@@ -2,7 +2,7 @@
 // response. A bundle says where to listen and which actor has which path under the key
 // http of its manifest; a program calls [New] and has an http.Handler.
 //
-// docs/services/gateway.md has the messages, the statuses and the promises.
+// docs/services/gateway.md has the messages, the statuses and the guarantees.
 package gateway
 
 import (
@@ -38,7 +38,7 @@ type Gateway struct {
 	server server
 }
 
-// state is what the gateway is about to do with new requests.
+// state is how the gateway treats new requests.
 type state int32
 
 const (
@@ -113,7 +113,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	g.table.serve(x)
 	if x.aborted {
-		panic(http.ErrAbortHandler) // net/http would send 200 to whoever is there after all
+		panic(http.ErrAbortHandler) // net/http would send 200 otherwise
 	}
 }
 

@@ -2,11 +2,11 @@ package gateway
 
 import "sync"
 
-// open is what goes on behind requests that were answered: connections that were taken over.
+// open counts what goes on after requests were answered: connections that were taken over.
 type open struct {
 	mu     sync.Mutex
 	n      int
-	ending chan struct{} // closed when they are to end
+	ending chan struct{} // closed when they must end
 	empty  chan struct{} // closed when none is left; nil: nobody waits
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Name is that of the gateway's own actor below /system.
+// Name is the name of the gateway's own actor below /system.
 const Name = "http"
 
 // own is the gateway's own actor: it watches the actors that were made on demand, and is
@@ -21,7 +21,7 @@ type own struct {
 	jobs []func(*host.Context)
 }
 
-// mostBelow bounds the actors that requests have made for themselves, and those that are watched.
+// mostBelow bounds the actors below the gateway's own, and those that it watches.
 const mostBelow = 1 << 20
 
 func startOwn(g *Gateway) (*own, error) {
@@ -34,7 +34,7 @@ func startOwn(g *Gateway) (*own, error) {
 	return o, err
 }
 
-// do has f called within a turn of the actor.
+// do calls f within a turn of the actor.
 func (o *own) do(f func(*host.Context)) {
 	o.mu.Lock()
 	o.jobs = append(o.jobs, f)

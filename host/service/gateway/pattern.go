@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// RouteError is what is wrong with a route.
+// RouteError is an error in a route.
 type RouteError struct {
 	Route int    // its index in Config.Routes
 	Key   string // what is wrong: pattern, to, pool, make, ...
@@ -23,7 +23,7 @@ func (e *RouteError) Error() string {
 // Unwrap is the cause.
 func (e *RouteError) Unwrap() error { return e.Err }
 
-// wildcard is one of a pattern's.
+// wildcard is a wildcard of a pattern.
 type wildcard struct {
 	name string
 	rest bool // {name...}
@@ -48,7 +48,7 @@ func wildcardsOf(pattern string) (out []wildcard) {
 	return out
 }
 
-// register enters a pattern, and returns as an error what ServeMux panics with.
+// register adds a pattern, and returns as an error what ServeMux panics with.
 func register(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -62,7 +62,7 @@ func register(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
 	return nil
 }
 
-// registered is what panics of ServeMux say of Go code, which users of a manifest know nothing of.
+// registered matches the parts of ServeMux's panics about Go code, which mean nothing to users of a manifest.
 var registered = regexp.MustCompile(` \(registered at [^)]*\)`)
 
 // plainPanic is the text of a panic of ServeMux, for people.
@@ -73,7 +73,7 @@ func plainPanic(text string) string {
 	return strings.ReplaceAll(text, "\n", "; ")
 }
 
-// checkPattern refuses patterns that ServeMux accepts and that cannot be meant.
+// checkPattern refuses patterns that ServeMux accepts but that nobody can mean.
 func checkPattern(pattern string) error {
 	method, rest, ok := strings.Cut(pattern, " ")
 	if !ok {

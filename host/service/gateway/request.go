@@ -14,14 +14,14 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Op is the first element of the message that a request becomes; GoneOp that of the news
-// that its client has gone, which a route asks for.
+// Op is the first element of the message that a request becomes; GoneOp that of the message
+// that its client has gone, which a route may ask for.
 const (
 	Op     = "http"
 	GoneOp = "http.gone"
 )
 
-// requestHead is what all messages of a route say: its pattern, encoded.
+// requestHead is the common beginning of all messages of a route: its pattern, encoded.
 func requestHead(pattern string) []byte {
 	w := abi.NewWriter(nil)
 	w.Text(pattern)
@@ -102,7 +102,7 @@ func (x *exchange) admit(n int64) problem {
 	return problem{}
 }
 
-// buffers are those of messages that are being made; host copies what it sends.
+// buffers are reused for messages that are being made; host copies what it sends.
 var (
 	answers = sync.Pool{New: func() any { return new(answer) }}
 	buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
@@ -135,10 +135,10 @@ func giveBack(buf *[]byte) {
 }
 
 // encode writes the message of a request: ["http", [method, path, route, values, query,
-// headers, body, stream, length, remote, id, who]], where null stands for what is not there.
-// It is an array since reading keys would take a guest longer than all the rest, and headers
-// are a byte string, so that a guest can step over them. Elements are only ever added at the
-// end. done is to be called when it was answered.
+// headers, body, stream, length, remote, id, who]], where null stands for what is missing.
+// It is an array because reading keys would take a guest longer than everything else, and headers
+// are a byte string, so that a guest can skip them. Elements are only ever added at the
+// end. done must be called when the request was answered.
 func (x *exchange) encode(buf *[]byte) (done func(), p problem) {
 	r, rt := x.r, x.route
 	var ref host.Ref
@@ -228,7 +228,7 @@ var hopByHop = map[string]bool{
 }
 
 // encodeHeaders writes headers as a byte string of texts: names and values in turn, sorted by
-// name, in small letters.
+// name, in lower case.
 func (x *exchange) encodeHeaders(w *abi.Writer) {
 	r, rt := x.r, x.route
 	var room [32]string
@@ -281,7 +281,7 @@ func inList(values []string, element string) bool {
 	return false
 }
 
-// body reads the body into the front of buf, up to what a message may have. What is more is
+// body reads the body into the front of buf, up to what a message may have. The rest is
 // left in x.rest.
 func (x *exchange) body(buf *[]byte) ([]byte, problem) {
 	r, rt := x.r, x.route
@@ -342,7 +342,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// tries is how often a request is sent that was not delivered, since an actor had just ended.
+// tries is how often a request is sent that was not delivered because an actor had just ended.
 const tries = 4
 
 // ask chooses an actor, asks it and waits for the answer.
@@ -397,14 +397,14 @@ func (x *exchange) askOnce(to host.Address, v host.Raw, expired <-chan struct{})
 	}
 }
 
-// there is the actor of an address; nobody if it is not there.
+// there is the actor of an address; nobody if it does not exist.
 func (g *Gateway) there(to host.Address) host.Ref {
 	ref, _ := g.sys.Find(to)
 	return ref
 }
 
-// gone tells the actor that nobody waits for its answer any more, if the route wants that. Nobody is
-// started for it.
+// gone tells the actor that nobody waits for its answer any more, if the route asks for that. No actor
+// is started for it.
 func (x *exchange) gone(at host.Address) {
 	to := x.g.there(at)
 	if !x.route.Cancel || to.IsZero() {

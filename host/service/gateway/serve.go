@@ -26,7 +26,7 @@ type server struct {
 }
 
 // Listen opens the addresses of the configuration and serves them, until Close or Drain. It
-// returns when all listen; the errors say which does not, and then none does.
+// returns when all are open; the errors say which are not, and then none is.
 func (g *Gateway) Listen() error {
 	var opened []net.Listener
 	for i := range g.cfg.Listen {
@@ -50,7 +50,7 @@ func (g *Gateway) Listen() error {
 	return nil
 }
 
-// Addrs are where Listen listens.
+// Addrs are the addresses that Listen has opened.
 func (g *Gateway) Addrs() []net.Addr {
 	g.server.mu.Lock()
 	defer g.server.mu.Unlock()
@@ -93,7 +93,7 @@ func (g *Gateway) prepare(l net.Listener, h2c bool) *http.Server {
 	return s
 }
 
-// slop is what net/http lets headers have beyond MaxHeaderBytes.
+// slop is by how much net/http lets headers exceed MaxHeaderBytes.
 const slop = 4096
 
 func (l *Listener) open(base string) (net.Listener, error) {
@@ -120,7 +120,7 @@ func (l *Listener) open(base string) (net.Listener, error) {
 	return n, nil
 }
 
-// listen is net.Listen, and takes the place of a Unix socket that nobody listens on any more: a
+// listen is net.Listen, and replaces a Unix socket that nobody listens on any more: a
 // process that was killed leaves one behind.
 func listen(network, address string) (net.Listener, error) {
 	l, err := net.Listen(network, address)
@@ -181,9 +181,9 @@ func (t *TLS) config(base string) (*tls.Config, error) {
 	return c, nil
 }
 
-// Drain ends the gateway orderly: it is unready, after Config.Drain.Delay it accepts nothing
-// more, and it finishes what is under way, for Config.Drain.Most or until ctx ends. Then what
-// is left is cut off, and that is the error. The actors are still there: call it before
+// Drain shuts the gateway down gracefully: it is unready, after Config.Drain.Delay it accepts nothing
+// more, and it finishes what is under way, for Config.Drain.Most or until ctx ends. Then the
+// rest is cut off, and that is the error. The actors must still be there: call it before
 // they stop. Further calls wait for the first.
 func (g *Gateway) Drain(ctx context.Context) error {
 	if !g.state.CompareAndSwap(int32(serving), int32(unready)) {
@@ -250,7 +250,7 @@ func (g *Gateway) Close() error {
 	return g.end()
 }
 
-// end waits until nothing listens any more, and ends what the gateway has of its own.
+// end waits until nothing listens any more, and ends the gateway's own actors.
 func (g *Gateway) end() error {
 	g.server.serving.Wait()
 	for _, rt := range g.table.routes {

@@ -34,7 +34,7 @@ func wantsEvents(r *http.Request) bool {
 	return false
 }
 
-// events serves a request for server-sent events, until either side has had enough.
+// events serves a request for server-sent events, until either side ends it.
 func (x *exchange) events() {
 	k := &eventStream{x: x, control: http.NewResponseController(x.w.ResponseWriter)}
 	c, err := newConn(x, k)
@@ -71,7 +71,7 @@ func (x *exchange) events() {
 	stop()
 	x.note = "closed"
 	if why.code == codeAbnormal || why.code == codeTryLater {
-		panic(http.ErrAbortHandler) // so that it does not look like an end that was meant
+		panic(http.ErrAbortHandler) // so that it does not look like an intended end
 	}
 }
 
@@ -131,7 +131,7 @@ func (k *eventStream) frame(op string, r *abi.Reader) (frame, error) {
 	return bad("an event stream knows event, comment, close and state")
 }
 
-// encodeEvent writes an event as the HTML standard has it.
+// encodeEvent writes an event in the format of the HTML standard.
 func encodeEvent(r *abi.Reader) ([]byte, bool) {
 	var data, name, id []byte
 	var retry uint64

@@ -15,17 +15,17 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// Static is files of a folder. Links are followed within the folder alone, and files whose
-// name begins with a dot are not there.
+// Static is files of a folder. Links are followed only within the folder, and files whose
+// name begins with a dot are hidden.
 type Static struct {
 	Dir   string        // relative to Config.Base
 	Index bool          // folders without an index.html are listed
-	Cache time.Duration // how long browsers may keep a file; 0: they ask each time
-	// Headers are those of all answers, such as a Content-Security-Policy, by name.
+	Cache time.Duration // how long browsers may keep a file; 0: they revalidate each time
+	// Headers are added to all answers, such as a Content-Security-Policy, by name.
 	Headers map[string]string
 }
 
-// ofTheHost are headers that no file's answer can be given: what they say follows from the file,
+// ofTheHost are headers that a manifest cannot set for files: their values follow from the file,
 // from Cache, or from the request.
 var ofTheHost = map[string]bool{
 	"Accept-Ranges": true, "Cache-Control": true, "Content-Encoding": true, "Content-Length": true, "Content-Range": true, "Content-Type": true,
@@ -53,7 +53,7 @@ func (s *Static) checkHeaders() error {
 	return nil
 }
 
-// check: files are below the pattern's last wildcard, or its end.
+// check checks the pattern: files are below its last wildcard, or its end.
 func (s *Static) check(pattern string, wild []wildcard) error {
 	method, _, ok := strings.Cut(pattern, " ")
 	switch {
@@ -90,7 +90,7 @@ func (s *Static) open(base string, r *route) (http.Handler, error) {
 	return http.StripPrefix("/"+strings.TrimSuffix(path, "/"), files), nil
 }
 
-// visible hides what begins with a dot, and folders that are not to be listed.
+// visible hides what begins with a dot, and folders that must not be listed.
 type visible struct {
 	fs.FS
 	list bool

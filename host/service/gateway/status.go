@@ -14,8 +14,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// problem is why a request is not answered as it would be; the zero value is none. It is
-// told as RFC 9457 has it.
+// problem is why a request does not get its normal answer; the zero value is none. It is
+// reported in the format of RFC 9457.
 type problem struct {
 	status int
 	text   string
@@ -24,7 +24,7 @@ type problem struct {
 	cause  error         // for the log
 }
 
-// statusGone is noted for clients that have gone before the answer; nobody gets to see it.
+// statusGone is logged for clients that have gone before the answer; nobody gets to see it.
 const statusGone = 499
 
 // refuse answers with a problem.
@@ -73,7 +73,7 @@ func (x *exchange) refuse(p problem) {
 	}
 }
 
-// appendJSON appends a text as JSON has it.
+// appendJSON appends a text as a JSON string.
 func appendJSON(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, c := range s {
