@@ -26,8 +26,8 @@ const (
 	pathOfService  = "/system/events"
 )
 
-// provider hands the events of the system to those who have subscribed. It listens to the system as long as
-// there is anybody.
+// provider hands the events of the system to the subscribers. It listens to the system as long as
+// there are any.
 type provider struct {
 	env  *service.Env
 	most int // subscriptions
@@ -129,8 +129,8 @@ func (p *provider) drop(s *subscription) {
 	}
 }
 
-// budgetOf is the budget of a grant. One that nobody uses is kept until it is full again, so that who leaves and
-// comes back has gained nothing.
+// budgetOf is the budget of a grant. A budget that nobody uses is kept until it is full again, so that nothing is
+// gained by leaving and coming back.
 func (p *provider) budgetOf(grant uint64, g *Grant) *budget {
 	if b := p.budgets[grant]; b != nil {
 		return b
@@ -148,7 +148,7 @@ func (p *provider) budgetOf(grant uint64, g *Grant) *budget {
 	return b
 }
 
-// listen begins to listen to the system, or ends it, as there is anybody who has subscribed. It needs the lock.
+// listen starts or stops listening to the system, depending on whether there are subscribers. It needs the lock.
 func (p *provider) listen() {
 	var interest classSet
 	for c, n := range p.counts {
@@ -198,7 +198,7 @@ func (p *provider) within(path string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// happens tells all who want to know.
+// happens tells all subscribers of an event.
 func (p *provider) happens(e *host.Event) {
 	c, ok := classOf(e)
 	if !ok {

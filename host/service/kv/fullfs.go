@@ -27,7 +27,7 @@ type disk struct {
 	broke   func(error)  // ends the store, and calls leave. It must not wait
 	syncers atomic.Int64 // writes under way that are to reach the disk
 
-	mu    sync.RWMutex // held by each operation; to write by who changes state
+	mu    sync.RWMutex // held by each operation; for writing to change state
 	state diskState
 	left  atomic.Bool // nothing begins any more; what is under way may reach the files
 
@@ -155,7 +155,7 @@ func (r *room) enter(why error) {
 	}
 }
 
-// wake has all look again who wait for a change.
+// wake makes all that wait for a change look again.
 func (r *room) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package kv is the service for what actors keep: bytes and counters under keys, in
-// namespaces that are granted. Writes may have conditions, be atomic together, and end by
-// time; who watches a prefix is told of changes.
+// Package kv is the service for what actors store: bytes and counters under keys, in
+// namespaces that are granted. Writes may have conditions, be atomic together, and
+// expire; watchers of a prefix are told of changes.
 //
 // A store is kept on pebble in the state folder of the bundle, or in memory if nothing of a
-// run is kept. docs/services/kv.md has the requests and the promises.
+// run is kept. docs/services/kv.md has the requests and the guarantees.
 package kv
 
 import (
@@ -87,7 +87,7 @@ func checkGrant(g *Grant) error {
 	return nil
 }
 
-// checkSpace is for those who do not come through a manifest, too.
+// checkSpace also checks settings that do not come from a manifest.
 func checkSpace(at string, s Space) error {
 	switch _, ok := parseDurability(s.Durability, Disk); {
 	case !isNamespace(s.Namespace):

@@ -10,7 +10,7 @@ import (
 // memory is an engine that forgets with the process: for tests, and for runs without a
 // state folder.
 type memory struct {
-	mu    sync.Mutex // of writers, and of who takes a snapshot
+	mu    sync.Mutex // of writers, and of those that take a snapshot
 	tree  *btree.BTreeG[write]
 	bytes int64
 }

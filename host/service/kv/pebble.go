@@ -33,8 +33,8 @@ type onDisk struct {
 	disk *disk
 	db   *pebble.DB
 
-	opened  chan struct{} // closed when db is what it will be
-	use     sync.RWMutex  // held by whoever uses db; by who closes it
+	opened  chan struct{} // closed when opening has ended, with or without db
+	use     sync.RWMutex  // held for reading by users of db, for writing to close it
 	ending  sync.Once
 	failed  atomic.Pointer[error] // why nothing can be done any more
 	failing sync.Once
@@ -391,7 +391,7 @@ func (e *onDisk) apply(w *writes, d Durability) (wait func() error, err error) {
 	}, nil
 }
 
-// flushLater has the log written in a while, for those who do not wait for it.
+// flushLater schedules a write of the log, for callers that do not wait for it.
 func (e *onDisk) flushLater() {
 	f := &e.flush
 	f.Lock()

@@ -29,7 +29,7 @@ type store struct {
 	sync    chan *commit // applied, in order, not yet as durable as they should be
 	quit    chan struct{}
 	gone    chan struct{} // closed when all is answered that will be
-	opening chan struct{} // room for one: who opens a new engine, and in the end who closes the last
+	opening chan struct{} // held to open a new engine, and in the end to close the last one
 	closing sync.Once
 	latest  atomic.Int64 // time that was seen, ns: it does not go back
 	hub     hub
@@ -350,7 +350,7 @@ func (s *store) commit(c *commit) {
 	s.sync <- c
 }
 
-// settle waits for what was applied, answers, and tells who watches, in order.
+// settle waits for what was applied, answers, and tells the watchers, in order.
 func (s *store) settle() {
 	defer close(s.gone)
 	for c := range s.sync {

@@ -281,7 +281,7 @@ func (t *turn) changed() bool {
 	return len(t.w.list) > 0
 }
 
-// write adds what has become of an entry to the engine's writes.
+// write adds the change of an entry to the engine's writes.
 func (t *turn) write(x *touched, c *commit) {
 	if x.stood == x.is {
 		return

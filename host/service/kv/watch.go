@@ -16,13 +16,13 @@ const (
 	Deleted
 )
 
-// Change is one of an entry, as who watches sees it.
+// Change is the change of an entry, as watchers see it.
 type Change struct {
 	Key     string
 	Kind    ChangeKind
 	Expired bool   // Deleted: its time was over
 	Version uint64 // of the write
-	Entry   *Entry // Put, for who wants values
+	Entry   *Entry // Put, for watchers of values
 	Omitted bool   // Put: the value is larger than WatchValue
 
 	ns    string
@@ -39,7 +39,7 @@ const (
 // maxWatches bounds the watches of a store.
 const maxWatches = 4096
 
-// hub tells who watches. It is safe for concurrent use.
+// hub tells the watchers. It is safe for concurrent use.
 type hub struct {
 	mu      sync.Mutex
 	watches []*watch // in the order in which they began

@@ -6,7 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// Arguments of requests, and what is answered. All keys but those of the operation are
+// Arguments of requests, and answers. All keys except those of the operation are
 // optional where the documentation says so.
 
 type keyArgs struct {

@@ -1,5 +1,5 @@
-// Package pubsub is the service of topics: whoever publishes to a topic need not know who has
-// subscribed to it. It lives within the system; docs/services/pubsub.md tells what it promises.
+// Package pubsub is the service of topics: a publisher to a topic need not know the
+// subscribers. It lives within the system; docs/services/pubsub.md states the guarantees.
 package pubsub
 
 import (

@@ -20,7 +20,7 @@ func Floods() int {
 	return 100_000
 }
 
-// most is what a flood may take of the heap: the asks of who floods, and what waits.
+// mostHeap is how much of the heap a flood may take: the asks of the flooding actor, and what waits.
 const mostHeap = 256 << 20
 
 // Flood has an actor with a grant make [Floods] requests at once, without waiting for an answer. Each
