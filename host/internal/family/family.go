@@ -21,6 +21,7 @@ type Member[C any] struct {
 	Record    supervision.Child
 	Orders    uint64 // that it was given
 	Suspended bool   // left so by a decision
+	named     bool   // it has its name in the family, whose lock guards this
 	Renewals  int32  // orders of an operator that the next restart carries out
 
 	place linked.Link[*Member[C]]
@@ -80,7 +81,7 @@ func (f *Family[C]) Adopt(name string, limit int, make func(name string) (*Membe
 	if f.byName == nil {
 		f.byName = map[string]*Member[C]{}
 	}
-	f.byName[name] = m
+	f.byName[name], m.named = m, true
 	f.order.PushBack(&m.place)
 	f.members++
 	return m, Admitted, nil
@@ -144,7 +145,8 @@ func (f *Family[C]) Release(m *Member[C]) {
 }
 
 func (f *Family[C]) release(m *Member[C]) {
-	if f.byName[m.name] == m {
+	if m.named {
+		m.named = false
 		delete(f.byName, m.name)
 	}
 }
