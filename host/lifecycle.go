@@ -30,7 +30,6 @@ type restarting struct {
 // begin starts an incarnation, to which the life has just come; cause is why the one
 // before it ended. held: the supervisor waits to hear of it.
 func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
-	a.begun.Store(false)
 	a.startedAt.Store(a.Now().UnixNano())
 	a.crowded = false
 	ctx := a.enter(scr, nil)
