@@ -212,7 +212,6 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 	if failed >= 0 && failed < len(scr.batch) {
 		e := scr.batch[failed]
 		a.begins(scr, e)
-		a.ctx.stashed = false
 		a.finish(scr, e, f)
 	}
 	scr.freeBatch()

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -260,6 +261,75 @@ func TestAnAnswerInTheMailboxIsInTime(t *testing.T) {
 		l.run()
 	}
 	if want := []abi.Kind{abi.KindMessage, abi.KindReply}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// What an actor in Go keeps aside is on its account until its incarnation ends.
+func TestWhatIsKeptAsideEndsWithItsIncarnation(t *testing.T) {
+	const kept = 10_000
+	l := newLab(t, otherwise(supervision.Restart))
+	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
+		var text string
+		if m.Decode(&text) == nil && text == "crash" {
+			return errors.New("boom")
+		}
+		return ctx.Hold(kept)
+	}))
+	before := must(l.Info(a))(t).Held
+	l.tell(a, 1)
+	if held := must(l.Info(a))(t).Held; held < before+kept {
+		t.Fatalf("%d bytes, %d before", held, before)
+	}
+	l.tell(a, "crash")
+	if i := must(l.Info(a))(t); i.Incarnation != 1 || i.Held >= before+kept {
+		t.Errorf("incarnation %d holds %d bytes, %d before", i.Incarnation, i.Held, before)
+	}
+}
+
+// GetOrSpawn says which it was, and gives nobody's ref when the caller waits no longer for one that stops.
+func TestGetOrSpawnSaysWhichItWas(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	p := parentOf(supervision.Default(), Child{"kid", boom()})
+	first, made, err := l.GetOrSpawn(t.Context(), "a", p)
+	if !made || err != nil {
+		t.Fatal(made, err)
+	}
+	l.run()
+	if again, made, err := l.GetOrSpawn(t.Context(), "a", p); again != first || made || err != nil {
+		t.Errorf("%v, made %v, %v", again, made, err)
+	}
+	l.Stop(first)
+	for l.state("a") != "stopping" {
+		if !l.Step() {
+			t.Fatal("it does not stop")
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if ref, made, err := l.GetOrSpawn(ctx, "a", p); !ref.IsZero() || made || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, made %v, %v", ref, made, err)
+	}
+}
+
+// An actor that is stopped during the delay of its restart is one that stops, for whoever sends to it.
+func TestAStopEndsADelay(t *testing.T) {
+	l := newLab(t, delayed(t, supervision.Backoff{Meanwhile: supervision.MeanwhileDrop}).WithKeepChildren(true))
+	p := l.spawn("p", parentOf(supervision.Default(), Child{"kid", boom()}))
+	l.fails("p")
+	l.run()
+	if err := l.Tell(p, 1); !errors.Is(err, ErrRestarting) {
+		t.Fatal(err)
+	}
+	l.Stop(p)
+	for l.state("p") != "stopping" {
+		if !l.Step() {
+			t.Fatal("it does not stop")
+		}
+	}
+	_ = l.Tell(p, 2)
+	l.run()
+	if got, want := l.letters(), []DeadReason{DeadRestarting, DeadStopped}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
