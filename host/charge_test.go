@@ -129,3 +129,47 @@ func TestSystemQueuesAreThinnedOut(t *testing.T) {
 		t.Errorf("%v, %d stops", watches, stops)
 	}
 }
+
+// toldOf is a mailbox that says when something has come.
+type toldOf struct {
+	holding
+	came func(n int)
+}
+
+func (b *toldOf) Push(e *Envelope) error { _ = b.holding.Push(e); b.came(len(b.es)); return nil }
+
+// A kill ends a turn that runs, or pays, and then nothing of it has happened. A turn that has ended is done: what it
+// asked for is carried out to the end, and what it was killed for comes next; so no part of a turn is ever missing.
+func TestAKillBehindATurnTakesNothingBack(t *testing.T) {
+	const sends = 1000 // so that others have run in between
+	for _, when := range []int{1, sends / 2, sends} {
+		l := newStage(t, nil)
+		var g *guest
+		var left int
+		killed := false
+		sink := l.spawn("sink", Func(func(*Context, Message) error { return nil }).WithMailbox(func(MailboxLimits) Mailbox {
+			return &toldOf{came: func(n int) {
+				if n == when && !killed {
+					killed = true
+					l.Stop(g.actor.ref())
+					g.kill("stopped") // as when it has not come to that in time
+				}
+				left = max(left, n)
+			}}
+		}))
+		ref := l.spawn("guest", puppet(t))
+		g = guestOf(l.table.Get(ref.uid))
+		_ = l.Pause(sink, false)
+		l.run()
+		one := abi.AppendSend(nil, sink.uid, "", 0, 0, nil, nullPayload)
+		l.post(ref, script(now(bytes.Repeat(one, sends))))
+		l.post(ref, script(now(one)))
+		l.run()
+		if !killed || left != sends {
+			t.Errorf("killed at %d: %d of %d have left", when, left, sends)
+		}
+		if l.alive(ref) || len(l.failures()) > 0 {
+			t.Errorf("killed at %d: it has not stopped", when)
+		}
+	}
+}
