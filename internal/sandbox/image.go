@@ -154,6 +154,7 @@ type Image struct {
 	callers   callers
 	pool      pool
 	slowest   slowest
+	doubt     doubt
 	footprint int64 // estimated resident bytes of a pooled instance
 	closed    atomic.Bool
 	live      atomic.Int64 // instances

@@ -612,3 +612,38 @@ func TestLoadIsInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSlowOnceIsRemembered: code that is quick until its grants are large, and then slow for one of them, so that no two
+// measurements in a row say so, takes little of its time in long grants; however large it lets them become, and also
+// if each instance does it once.
+func TestSlowOnceIsRemembered(t *testing.T) {
+	const quick, slow, while = 0.025, 19.0, 4e9 // ns a unit; ns
+	for _, fresh := range []bool{false, true} {
+		for _, size := range []uint64{60_000, 120_000, 250_000, 500_000, DefaultQuantum} {
+			x := get(t, load(t, newEngine(t, NewConfig()), "echo", ImageConfig{}))
+			total, long, worst := 0.0, 0.0, 0.0
+			for total < while {
+				rate := quick
+				if x.grain >= size || fresh {
+					rate = slow
+				}
+				took := max(float64(x.grain)*rate, shortest)
+				if total += took; took > 1.2*mostDoubt {
+					long += took
+				}
+				if worst = max(worst, took); rate == slow && fresh {
+					x.startPace() // another one
+				}
+				x.adapt(x.grain, int64(took))
+				if fresh {
+					x.startPace()
+				}
+			}
+			t.Logf("grants of %d, new instances: %v: %.3f of the time is in long ones, the worst takes %.1f ms", size, fresh, long/total, worst/1e6)
+			if long > total/12 {
+				t.Errorf("grants of %d, new instances: %v: %.3f of the time is in long ones", size, fresh, long/total)
+			}
+			x.Put()
+		}
+	}
+}

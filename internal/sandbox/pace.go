@@ -59,12 +59,42 @@ func (s *slowest) note(rate float64) {
 	}
 }
 
+// doubt is the highest rate that a single grant of an image has shown lately. It may have been the system, which
+// has taken the processor away; it may be code that is slow once, and quick until its grants are large again.
+// So it counts, but for a short time: a high one decays by half in doubtHalf of computing.
+type doubt struct{ bits atomic.Uint64 }
+
+const (
+	// doubtHalf is in nanoseconds. Code that has taken 19 ms for a grant, and may take 3 ms after it, can do so
+	// again after 2.7 times that: it has some 7 % of its time in such grants.
+	doubtHalf = 100_000_000
+	// mostDoubt is how long a grant may take, in nanoseconds, if what has been slow once is so again. With most
+	// instead, computing took some 4 % more time where a dozen others wanted each processor.
+	mostDoubt = 3 * most
+	// implausible is more than any code takes, in ns a unit: then it was the system.
+	implausible = 32
+)
+
+func (d *doubt) rate() float64 { return math.Float64frombits(d.bits.Load()) }
+
+// note takes a measurement that took ns into account. Of a large rate over a short time nothing
+// follows: then little was measured, and most of it may have been an interruption.
+func (d *doubt) note(rate float64, ns int64) {
+	was := d.rate()
+	was *= math.Exp2(-float64(ns) / doubtHalf)
+	if rate <= implausible && ns > most {
+		was = max(was, rate)
+	}
+	d.bits.Store(math.Float64bits(was))
+}
+
+// longest is how large grants of the image may be, for what it has shown to be slow.
+func (i *Image) longest() float64 { return min(most/i.slowest.rate(), mostDoubt/i.doubt.rate()) }
+
 // startPace sets the pace of a new instance.
 func (x *Instance) startPace() {
 	x.pace = pace{grain: min(firstGrant, x.image.engine.cfg.quantum), rate: typicalRate, latest: typicalRate}
-	if worst := x.image.slowest.rate(); worst > 0 {
-		x.grain = max(min(x.grain, uint64(most/worst)), leastGrant)
-	}
+	x.grain = uint64(max(min(float64(x.grain), x.image.longest()), leastGrant))
 }
 
 // sample decides whether the Run that begins is measured as a whole: one in eight of those
@@ -99,12 +129,13 @@ func (x *Instance) adapt(units uint64, ns int64) {
 		return // the clock stands still, or most of the time was that of reading it
 	}
 	// The system may have taken the processor away meanwhile. So the rate is the lower of
-	// two measurements; the present grant follows the last one at once.
+	// two measurements; the present grant follows the last one at once, and the next ones for a while.
 	rate := float64(max(ns, shortest)) / float64(units)
 	x.rate, x.latest = min(rate, x.latest), rate
 	worst := &x.image.slowest
 	worst.note(x.rate)
-	grain := min(aim/rate, most/worst.rate(), float64(2*x.grain), float64(x.image.engine.cfg.quantum))
+	x.image.doubt.note(rate, ns)
+	grain := min(aim/rate, x.image.longest(), float64(2*x.grain), float64(x.image.engine.cfg.quantum))
 	x.grain = max(uint64(grain), leastGrant)
 }
 

@@ -69,11 +69,8 @@ func (q *sampling) draw() uint64 {
 
 // usualGrant is a grant without a profiler.
 func (x *Instance) usualGrant() uint64 {
-	usual := min(uint64(aim/x.rate), x.image.engine.cfg.quantum)
-	if worst := x.image.slowest.rate(); worst > 0 {
-		usual = min(usual, uint64(most/worst))
-	}
-	return max(usual, leastGrant)
+	usual := min(aim/x.rate, x.image.longest(), float64(x.image.engine.cfg.quantum))
+	return max(uint64(usual), leastGrant)
 }
 
 // lookForSample takes a sample if it is due, and makes the next grant end at the next sample.
