@@ -329,7 +329,7 @@ func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Sta
 		c.env.writeJSON(map[string]any{
 			"event": "summary", "bundle": m.Name, "seconds": took.Seconds(), "sent": stats.Sent, "answered": stats.Answered,
 			"errors": stats.Errors, "failed": stats.Failed, "timeouts": stats.Timeouts, "unanswered": stats.Unanswered, "invalid": stats.Invalid, "turns": final.Turns,
-			"crashes": final.Crashes, "restarts": c.restarts, "dead_letters": final.DeadLetters, "fuel": final.Fuel, "events_lost": lost,
+			"crashes": final.Crashes, "restarts": final.Restarts, "dead_letters": final.DeadLetters, "fuel": final.Fuel, "events_lost": lost,
 		})
 		return
 	}

@@ -104,3 +104,15 @@ func TestEventsCarryAdvice(t *testing.T) {
 		}
 	}
 }
+
+// The summary says how often actors were restarted, whoever has ordered it, and not how often a supervisor
+// has decided so: events may be lost, and an operator's order is no failure.
+func TestSummaryCountsRestarts(t *testing.T) {
+	var stderr bytes.Buffer
+	console := newConsole(&environment{stderr: &stderr, terminal: &stderr}, true, false, 1, "none")
+	console.end(&bundle.Manifest{Name: "b"}, bundle.FeedStats{}, host.Stats{Crashes: 2, Restarts: 7}, 0)
+	var e struct{ Crashes, Restarts int }
+	if err := json.Unmarshal(stderr.Bytes(), &e); err != nil || e.Crashes != 2 || e.Restarts != 7 {
+		t.Errorf("%+v, %v\n%s", e, err, &stderr)
+	}
+}

@@ -141,6 +141,7 @@ func (d *devSession) count() {
 	s := d.sys.Stats()
 	d.final.Turns += s.Turns
 	d.final.Crashes += s.Crashes
+	d.final.Restarts += s.Restarts
 	d.final.DeadLetters += s.DeadLetters
 	d.final.Fuel += s.Fuel
 }

@@ -218,3 +218,43 @@ func TestK19_DecodeTyped(t *testing.T) {
 		}
 	}
 }
+
+// nameless is a message whose type is none.
+type nameless struct{}
+
+func (*nameless) MessageType() string                  { return "no name" }
+func (*nameless) UnmarshalVersion(*abi.Reader, uint16) {}
+
+// What is wrong is an error and is not bound: of two that are alike the first one stays, and a pattern that
+// is none matches nothing.
+func TestWhatIsWrongIsNotBound(t *testing.T) {
+	var b typed.Bindings
+	called := ""
+	f := func(name string) func(*host.Context, host.Message) error {
+		return func(*host.Context, host.Message) error { called = name; return nil }
+	}
+	for _, name := range []string{"first", "second"} {
+		typed.Handle(&b, func(*host.Context, *mapped.Payment) error { called = name; return nil })
+		b.Match("audit.*", f(name))
+		b.Match("audit.x", f(name+" exact"))
+	}
+	b.Match("a*b", f("within"))
+	b.Match("", f("empty"))
+	typed.Handle(&b, func(*host.Context, *nameless) error { called = "nameless"; return nil })
+	if err := b.Err(); err == nil || !strings.Contains(err.Error(), `typed_test.nameless has the type "no name", which is none`) {
+		t.Error(err)
+	}
+	payload, err := host.Encode(&mapped.Payment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]string{
+		"bank.payment@3": "first", "audit.y@1": "first", "audit.x@1": "first exact", "a*b@1": "", "a.b@1": "", "a@1": "", "no name": "", "no name@1": "", "@1": "",
+	} {
+		called = ""
+		err := b.Receive(nil, host.Message{Headers: abi.AppendHeader(nil, abi.HeaderType, kind), Payload: payload})
+		if called != want || (err == nil) != (want != "") || err != nil && !errors.Is(err, host.ErrUnhandled) {
+			t.Errorf("%s: called %q, want %q; %v", kind, called, want, err)
+		}
+	}
+}
