@@ -333,3 +333,32 @@ func TestAStopEndsADelay(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// An incarnation that has not started has no state from before its turn, whatever the one before it had: it is
+// not resumed but restarted.
+func TestWhatHasNotStartedIsNotResumed(t *testing.T) {
+	l := newLab(t, supervision.Default().WithDecider(func(_ string, f *abi.Failure) supervision.Directive {
+		if f.Kind == abi.FailureInit {
+			return supervision.Resume
+		}
+		return supervision.Restart
+	}))
+	starts := 0
+	a := l.spawn("a", Native(func() Actor { return &second{&starts} }))
+	l.tell(a, 1)
+	if i := must(l.Info(a))(t); starts != 3 || i.State != StateRunning || i.Incarnation != 2 {
+		t.Errorf("%d starts, %+v", starts, i)
+	}
+}
+
+// second fails at its first message, and then at its next start.
+type second struct{ starts *int }
+
+func (s *second) Started(*Context) error {
+	if *s.starts++; *s.starts == 2 {
+		return errors.New("no luck")
+	}
+	return nil
+}
+
+func (s *second) Receive(*Context, Message) error { return errors.New("boom") }
