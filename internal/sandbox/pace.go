@@ -94,7 +94,9 @@ func (i *Image) longest() float64 { return min(most/i.slowest.rate(), mostDoubt/
 // startPace sets the pace of a new instance.
 func (x *Instance) startPace() {
 	x.pace = pace{grain: min(firstGrant, x.image.engine.cfg.quantum), rate: typicalRate, latest: typicalRate}
-	x.grain = uint64(max(min(float64(x.grain), x.image.longest()), leastGrant))
+	if longest := x.image.longest(); longest < float64(x.grain) {
+		x.grain = max(uint64(longest), leastGrant)
+	}
 }
 
 // sample decides whether the Run that begins is measured as a whole: one in eight of those
