@@ -177,7 +177,6 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.behaviour = p.make(a)
 	a.turn, _ = a.behaviour.(interruptible)
 	a.task.Init(a)
-	a.task.Join(&a.tree.turns)
 	if err := a.dispatched(); err != nil {
 		a.closeAccount()
 		return nil, err
@@ -287,6 +286,9 @@ func (a *actor) endRun() {
 		a.noteRest(a.done.Load() != a.turns)
 	}
 }
+
+// Group implements dispatch.Member: its tree.
+func (a *actor) Group() *dispatch.Group { return &a.tree.turns }
 
 // running reports whether the actor is within Run. Any goroutine may ask.
 func (a *actor) running() bool { return a.task.Running() }

@@ -35,6 +35,7 @@ const fifoTurn = 4
 // seat is a task's place in the queue. It belongs to the task for good.
 type seat struct {
 	task   *Task
+	group  *Group  // what the task has had is had by all of it, too; nil: it stands alone
 	worker *Worker // the run that waits; nil: the task waits to begin
 	level  uint8
 	stamp  uint64 // of seats on a level those with a lower one come first
@@ -80,6 +81,9 @@ func seatOf(t *Task) *seat {
 	if t.seat == nil {
 		t.seat = &seat{task: t}
 		t.seat.place.Of = t.seat
+		if m, ok := t.what.(Member); ok {
+			t.seat.group = m.Group()
+		}
 	}
 	return t.seat
 }
@@ -95,7 +99,7 @@ func (d *Dispatcher) sit(t *Task, w *Worker) {
 	}
 	s.worker, s.level, s.stamp = w, levelOf(had), d.back.stamp
 	d.queued.Add(1)
-	if g := t.group; g != nil {
+	if g := s.group; g != nil {
 		d.rollAll(g)
 		d.joins(g)
 		if d.greedy(g) {
@@ -109,14 +113,14 @@ func (d *Dispatcher) sit(t *Task, w *Worker) {
 func (d *Dispatcher) leave(s *seat) {
 	d.back.listOf(s).Remove(&s.place)
 	d.queued.Add(-1)
-	if g := s.task.group; g != nil {
+	if g := s.group; g != nil {
 		d.parts(g)
 	}
 }
 
-// granted counts a slice that t gets, which has given its seat up. d.mu is held.
-func (d *Dispatcher) granted(t *Task) {
-	if g := t.group; g != nil {
+// granted counts a slice that the task of a seat gets, which has left it. d.mu is held.
+func (d *Dispatcher) granted(s *seat) {
+	if g := s.group; g != nil {
 		d.rollAll(g)
 		g.now.grants++
 	}
@@ -162,7 +166,7 @@ func (d *Dispatcher) grantToken() {
 func (d *Dispatcher) grantRun(s *seat) {
 	w := s.worker
 	d.leave(s)
-	d.granted(s.task)
+	d.granted(s)
 	w.token = true
 	w.wakeup <- struct{}{}
 }
@@ -171,7 +175,7 @@ func (d *Dispatcher) grantRun(s *seat) {
 func (d *Dispatcher) grantTask(s *seat) {
 	t := s.task
 	d.leave(s)
-	d.granted(t)
+	d.granted(s)
 	d.detached++
 	d.employ(runHeavy, t)
 }

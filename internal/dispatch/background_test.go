@@ -22,7 +22,7 @@ func (v *virtual) wait(t *Task) { v.d.sit(t, v.runs[t]) }
 func (v *virtual) grant() *Task {
 	s := v.d.back.next(v.d.turns.Load(), true)
 	v.d.leave(s)
-	v.d.granted(s.task)
+	v.d.granted(s)
 	w := v.runs[s.task]
 	if w == nil {
 		w = &Worker{d: v.d, token: true}

@@ -48,8 +48,8 @@ func (w *window) roll(number uint64, waiting uint32) {
 func (w *window) grants() uint64 { return uint64(w.now.grants) + uint64(w.before.grants) }
 func (w *window) most() uint64   { return uint64(max(w.now.most, w.before.most)) }
 
-// Join makes t one of g's tasks. It is called once, before the first Schedule.
-func (t *Task) Join(g *Group) { t.group = g }
+// Member is a [Runnable] whose task stands in a group, always the same.
+type Member interface{ Group() *Group }
 
 // rollAll begins the period that it is, for g and for all. d.mu is held.
 func (d *Dispatcher) rollAll(g *Group) {

@@ -18,7 +18,7 @@ type trick struct {
 func members(g *Group, n int) (all []*Task) {
 	for range n {
 		k := new(Task)
-		k.Join(g)
+		seatOf(k).group = g
 		all = append(all, k)
 	}
 	return all

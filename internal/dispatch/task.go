@@ -31,7 +31,6 @@ type Task struct {
 	since atomic.Int64  // see Since
 	next  *Task         // in the injector
 	what  Runnable
-	group *Group // what it has had is had by all of it, too; nil: it stands alone
 	seat  *seat  // nil until the task has had a long run
 	had   uint32 // slices of the runs before, see cool; who has the task
 	at    uint32 // the turn of the last cool
