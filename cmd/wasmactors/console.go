@@ -35,7 +35,6 @@ type console struct {
 	finished sync.WaitGroup
 	crashes  map[string]int
 	delays   map[string]time.Duration
-	restarts int
 	stopped  int
 	dead     int // dead letters, shown or not
 	refused  int // likewise
@@ -103,10 +102,7 @@ func (c *console) event(e *host.Event) {
 		}
 		c.crashes[path]++
 		c.delays[path] += e.Delay
-		switch e.Directive {
-		case supervision.Restart, supervision.Resume:
-			c.restarts++
-		case supervision.Stop:
+		if e.Directive == supervision.Stop {
 			c.stopped++
 		}
 	}
@@ -321,10 +317,6 @@ func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Sta
 	if c.sub != nil {
 		lost = c.sub.Dropped()
 	}
-	crashes := 0
-	for _, n := range c.crashes {
-		crashes += n
-	}
 	if c.json {
 		c.env.writeJSON(map[string]any{
 			"event": "summary", "bundle": m.Name, "seconds": took.Seconds(), "sent": stats.Sent, "answered": stats.Answered,
@@ -341,7 +333,7 @@ func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Sta
 	fmt.Fprintf(w, "  messages      %d sent, %d answered, %d answered with an error, %d failed, %d without an answer, %d too late, %d lines invalid\n",
 		stats.Sent, stats.Answered, stats.Errors, stats.Failed, stats.Unanswered, stats.Timeouts, stats.Invalid)
 	fmt.Fprintf(w, "  turns         %d, %.1f million units of fuel\n", final.Turns, float64(final.Fuel)/1e6)
-	fmt.Fprintf(w, "  crashes       %d, %d restarts, %d stops\n", crashes, c.restarts, c.stopped)
+	fmt.Fprintf(w, "  crashes       %d, %d restarts, %d stops\n", final.Crashes, final.Restarts, c.stopped)
 	for _, path := range c.order {
 		fmt.Fprintf(w, "    %-20s %d crashes, %s of delays before restarts\n", path, c.crashes[path], c.delays[path].Round(time.Millisecond))
 	}

@@ -115,4 +115,10 @@ func TestSummaryCountsRestarts(t *testing.T) {
 	if err := json.Unmarshal(stderr.Bytes(), &e); err != nil || e.Crashes != 2 || e.Restarts != 7 {
 		t.Errorf("%+v, %v\n%s", e, err, &stderr)
 	}
+	stderr.Reset()
+	console = newConsole(&environment{stderr: &stderr, terminal: &stderr}, false, false, 1, "none")
+	console.end(&bundle.Manifest{Name: "b"}, bundle.FeedStats{}, host.Stats{Crashes: 2, Restarts: 7}, 0)
+	if !strings.Contains(stderr.String(), "crashes       2, 7 restarts, 0 stops\n") {
+		t.Error(&stderr)
+	}
 }
