@@ -110,7 +110,9 @@ func Run(ctx context.Context, cmd *exec.Cmd) ([]Window, error) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = slices.DeleteFunc(slices.Clone(cmd.Env), func(s string) bool { return strings.HasPrefix(s, "GOCOVERDIR=") })
+	cmd.Env = slices.DeleteFunc(slices.Clone(cmd.Env), func(s string) bool {
+		return strings.HasPrefix(s, "GOCOVERDIR=") || strings.HasPrefix(s, "STALLS_EVERY=") // a stall would be counted
+	})
 	cmd.Env = append(cmd.Env, variable+"=1", "GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1")
 	output, err := os.CreateTemp("", "instrcount-")
 	if err != nil {
