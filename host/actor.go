@@ -287,16 +287,8 @@ func (a *actor) endRun() {
 	}
 }
 
-// Group implements dispatch.Member: the actors of its tree that share its dispatcher.
-func (a *actor) Group() *dispatch.Group {
-	switch {
-	case a.disp == a.sys.disp:
-		return &a.tree.turns
-	case a.props.dispatch.pinned:
-		return nil // the dispatcher is the actor's alone
-	}
-	return a.tree.inPool(a.disp)
-}
+// Group implements dispatch.Member: its tree.
+func (a *actor) Group() *dispatch.Group { return &a.tree.turns }
 
 // running reports whether the actor is within Run. Any goroutine may ask.
 func (a *actor) running() bool { return a.task.Running() }

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
 // E02: an actor's own throughput and the deadline of its spells.
@@ -188,31 +186,5 @@ func TestDispatchersAreChecked(t *testing.T) {
 			_ = s.Close(context.Background())
 			t.Errorf("%+v", c.pools)
 		}
-	}
-}
-
-// What a tree has had is counted by each dispatcher, under its own lock: actors of a tree are in one
-// group as far as they share a dispatcher.
-func TestGroupsBelongToOneDispatcher(t *testing.T) {
-	s := must(New(NewConfig("test").WithWorkers(1).WithPool("a", 1).WithPool("b", 1).WithPinned(2)))(t)
-	defer s.Close(context.Background())
-	props := Func(func(*Context, Message) error { return nil })
-	var below []Child
-	for name, d := range map[string]Dispatcher{"a1": OnPool("a"), "a2": OnPool("a"), "b": OnPool("b"), "p1": Pinned(), "p2": Pinned()} {
-		below = append(below, Child{name, props.WithDispatcher(d)})
-	}
-	below = append(below, Child{"s", props})
-	top := s.table.Get(must(s.Spawn("top", props.WithChildren(below...)))(t).uid)
-	other := s.table.Get(must(s.Spawn("other", props.WithDispatcher(OnPool("a"))))(t).uid)
-	waitFor(t, "the children", func() bool { return s.find([]string{"user", "top", "s"}) != nil })
-	group := func(name string) *dispatch.Group { return s.find([]string{"user", "top", name}).Group() }
-	if group("s") != top.Group() || group("a1") != group("a2") || group("a1") == nil {
-		t.Error("actors of a tree that share a dispatcher are in different groups")
-	}
-	if group("a1") == top.Group() || group("a1") == group("b") || group("a1") == other.Group() {
-		t.Error("a group has actors of two dispatchers or trees")
-	}
-	if group("p1") != nil || group("p2") != nil {
-		t.Error("an actor with a thread of its own is in a group")
 	}
 }

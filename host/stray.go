@@ -26,26 +26,10 @@ const (
 // tree is what the actors below one child of /user have in common.
 type tree struct {
 	pool   account.Pool   // of the bytes that are held for them, unless no bound is set
-	turns  dispatch.Group // of the system's dispatcher
+	turns  dispatch.Group // who has had how much of the processors
 	mu     sync.Mutex
-	strays float64                                  // in the bucket
-	at     int64                                    // when it was last looked at, ns
-	pools  map[*dispatch.Dispatcher]*dispatch.Group // of the dispatchers of pools
-}
-
-// inPool is the tree's group of a pool: what a tree has had is counted for each dispatcher.
-func (t *tree) inPool(d *dispatch.Dispatcher) *dispatch.Group {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	g := t.pools[d]
-	if g == nil {
-		if t.pools == nil {
-			t.pools = map[*dispatch.Dispatcher]*dispatch.Group{}
-		}
-		g = &dispatch.Group{}
-		t.pools[d] = g
-	}
-	return g
+	strays float64 // in the bucket
+	at     int64   // when it was last looked at, ns
 }
 
 // stray counts a message to nobody; false: there were too many.

@@ -48,8 +48,7 @@ func (w *window) roll(number uint64, waiting uint32) {
 func (w *window) grants() uint64 { return uint64(w.now.grants) + uint64(w.before.grants) }
 func (w *window) most() uint64   { return uint64(max(w.now.most, w.before.most)) }
 
-// Member is a [Runnable] whose task may stand in a group, always the same; nil: in none. Group is
-// called under the dispatcher's lock.
+// Member is a [Runnable] whose task stands in a group, always the same.
 type Member interface{ Group() *Group }
 
 // rollAll begins the period that it is, for g and for all. d.mu is held.
