@@ -287,7 +287,8 @@ func (a *actor) endRun() {
 	}
 }
 
-// Group implements dispatch.Member: its tree.
+// Group implements dispatch.Member: its tree. Only the system's dispatcher asks: those of pools and
+// threads are fixed, and have no long runs to share tokens.
 func (a *actor) Group() *dispatch.Group { return &a.tree.turns }
 
 // running reports whether the actor is within Run. Any goroutine may ask.

@@ -21,7 +21,7 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 		return nil, badName(name)
 	}
 	m, refusal, err := a.enroll(scr, name, p, uid)
-	for i := 0; err != nil && i < mostPutAway && a.sys.makeRoom(nil, err); i++ { // not under the family's lock
+	for i := 0; err != nil && i < mostPutAway && a.makeRoomInTree(nil, err); i++ { // not under the family's lock
 		m, refusal, err = a.enroll(scr, name, p, uid)
 	}
 	switch {

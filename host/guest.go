@@ -49,7 +49,7 @@ type guest struct {
 
 func newGuest(a *actor, m *Module) *guest {
 	g := &guest{actor: a, module: m}
-	g.node.Init(g, uint64(a.uid))
+	g.node.Init(g, uint64(a.uid), &a.tree.awake)
 	return g
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/host/internal/account"
-	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -104,21 +103,6 @@ func (g *guest) Grow(from, to uint64) bool {
 func noRoom(err error) bool {
 	return errors.Is(err, sandbox.ErrTooManyInstances) || errors.Is(err, ErrLimit)
 }
-
-// helpers are those whose instances, if they gave them back, would be room for what could not be had:
-// nobody's where that is not memory, or an actor itself holds all it may; else those of the tree that does, or anybody's.
-func helpers(err error) func(residency.Sleeper) bool {
-	var bound *account.Error
-	switch {
-	case errors.Is(err, sandbox.ErrTooManyInstances):
-		return anySleeper
-	case !errors.As(err, &bound) || bound.Pool == nil:
-		return nil
-	}
-	return func(s residency.Sleeper) bool { return bound.Helps(s.(*guest).actor.pool) }
-}
-
-func anySleeper(residency.Sleeper) bool { return true }
 
 // Held is what the host holds for an actor, in bytes.
 type Held struct {

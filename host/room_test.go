@@ -128,7 +128,7 @@ func TestSystemWithoutRoomPutsIdleGuestsAway(t *testing.T) {
 func TestATreeMakesRoomOfItsOwn(t *testing.T) {
 	for name, deep := range map[string]bool{"its own bound": false, "that of an ancestor": true} {
 		t.Run(name, func(t *testing.T) {
-			const crowd, kids = 100, 12
+			const crowd, kids = 1000, 12
 			engine := newEngine(t)
 			sys, _ := manual(t, func(c Config) Config { return c.WithIdleAfter(time.Hour) })
 			guest := echo(t, engine)
@@ -178,5 +178,63 @@ func TestATreeMakesRoomOfItsOwn(t *testing.T) {
 				t.Errorf("%d of %d are asleep", n, kids)
 			}
 		})
+	}
+}
+
+// Guests that have something to do, but may not do it, are asked to sleep in vain or give their
+// instances back: either way a newcomer finds room, with sweeps as without them.
+func TestSweptGuestsMakeRoom(t *testing.T) {
+	for _, idle := range []time.Duration{0, time.Minute} {
+		for _, how := range []string{"paused", "failed"} {
+			t.Run(fmt.Sprint(how, idle), func(t *testing.T) {
+				const most = 4
+				l := newCrowdedLab(t, most, supervision.Default().WithOtherwise(supervision.Suspend), func(c Config) Config { return c.WithIdleAfter(idle) })
+				for i := range most {
+					ref := l.spawn(fmt.Sprint("p", i), puppet(t))
+					if how == "paused" {
+						must(0, l.Pause(ref, false))(t)
+						must(0, l.Tell(ref, script()))(t)
+					} else {
+						must(0, l.Tell(ref, script(trap())))(t)
+					}
+					l.run()
+				}
+				l.pass(2 * time.Minute)
+				l.pass(2 * time.Minute)
+				ref := l.spawn("new", puppet(t))
+				for range 3 {
+					must(0, l.Tell(ref, script()))(t)
+					l.run()
+					if !l.table.Get(ref.uid).hasInstance() {
+						t.Fatal("a guest that works is put away for those that do not")
+					}
+				}
+			})
+		}
+	}
+}
+
+// The same where no more instances exist than those that others have.
+func TestSweptGuestsGiveInstances(t *testing.T) {
+	for _, idle := range []time.Duration{0, time.Minute} {
+		engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMaxInstances(4)))(t)
+		t.Cleanup(func() { _ = engine.Close(t.Context()) })
+		sys, clock := manual(t, func(c Config) Config { return c.WithMostAwake(100).WithIdleAfter(idle) })
+		for i := range 4 {
+			ref := must(sys.Spawn(fmt.Sprint("g", i), echo(t, engine)))(t)
+			sys.RunUntilIdle(1 << 20)
+			must(0, sys.Pause(ref, false))(t)
+			must(0, sys.Tell(ref, 1))(t)
+			sys.RunUntilIdle(1 << 20)
+		}
+		for range 4 {
+			clock.Advance(time.Minute)
+			sys.RunUntilIdle(1 << 20)
+		}
+		ref := must(sys.Spawn("new", echo(t, engine)))(t)
+		sys.RunUntilIdle(1 << 20)
+		if a := sys.table.Get(ref.uid); a == nil || !a.hasInstance() {
+			t.Errorf("idle after %v: a newcomer gets no instance", idle)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -77,18 +78,17 @@ func (g *guest) residency(k sysKind) {
 	}
 }
 
-// sleep gives the instance back, if there is nothing to do.
+// sleep gives the instance back, unless the actor has something to do. The sweep has taken the guest out of the
+// list: so it gives its instance back, or is in the list again.
 func (g *guest) sleep() {
-	a, x := g.actor, g.inst.Load()
-	if x == nil || !a.begun.Load() || a.life.State() != life.Running || g.node.Used() || !a.box.Empty() {
-		return
+	a := g.actor
+	switch {
+	case g.inst.Load() == nil || g.node.Used():
+	case a.open() && !a.box.Empty():
+		g.use()
+	default:
+		g.putAway()
 	}
-	s, err := x.Drain()
-	if err != nil {
-		a.sys.awake.Hold(&g.node)
-		return
-	}
-	g.fallAsleep(s)
 }
 
 // instance is the actor's instance; a sleeping actor is woken. It fails with
@@ -111,19 +111,38 @@ func (g *guest) instance() (*sandbox.Instance, error) {
 // mostPutAway is how many guests make room for one: those that sleep may have been smaller.
 const mostPutAway = 8
 
-// makeRoom has a guest give its instance back, where that helps against err: one of the tree that has no
-// room, or any. It reports whether one has. node is the guest that needs the room, nil if it is none.
-func (s *System) makeRoom(node *residency.Node, err error) bool {
-	who := helpers(err)
-	return who != nil && s.awake.MakeRoom(node, who)
+// makeRoom puts an idle guest to sleep where that helps against err, and reports whether it has: any
+// guest if the system has no room, only those of the actor's own tree if that has none. node is the
+// guest that needs the room.
+func (a *actor) makeRoom(node *residency.Node, err error) bool {
+	if errors.Is(err, sandbox.ErrTooManyInstances) {
+		return a.sys.awake.MakeRoom(node, anySleeper)
+	}
+	var bound *account.Error
+	if errors.As(err, &bound) && bound.Pool != nil && bound.Pool.Root() {
+		return a.sys.awake.MakeRoom(node, anySleeper)
+	}
+	return a.makeRoomInTree(node, err)
 }
+
+// makeRoomInTree is makeRoom if it is the actor's tree, or a part of it, that has no room. What it
+// costs, and whether it succeeds, does not depend on other trees.
+func (a *actor) makeRoomInTree(node *residency.Node, err error) bool {
+	var bound *account.Error
+	if !errors.As(err, &bound) || bound.Pool == nil || bound.Pool.Root() {
+		return false
+	}
+	return a.tree.awake.MakeRoom(node, func(s residency.Sleeper) bool { return bound.Helps(s.(*guest).actor.pool) })
+}
+
+func anySleeper(residency.Sleeper) bool { return true }
 
 // obtain gets the actor an instance of a weight, in the state s or, if that is nil, a fresh one.
 // Where there are as many as may be, or they weigh as much, it has the room of those that other
 // guests have given back for it.
 func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
 	x, err := g.take(weight, s)
-	for i := 0; err != nil && i < mostPutAway && g.actor.sys.makeRoom(&g.node, err); i++ {
+	for i := 0; err != nil && i < mostPutAway && g.actor.makeRoom(&g.node, err); i++ {
 		x, err = g.take(weight, s)
 	}
 	return x, err
@@ -147,7 +166,7 @@ func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, er
 	}
 	g.inst.Store(x)
 	if !g.sleeps {
-		a.sys.awake.Hold(&g.node)
+		a.sys.awake.Count(&g.node)
 	}
 	return x, nil
 }

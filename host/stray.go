@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
@@ -27,6 +28,7 @@ const (
 type tree struct {
 	pool   account.Pool   // of the bytes that are held for them, unless no bound is set
 	turns  dispatch.Group // who has had how much of the processors
+	awake  residency.Tree // its guests
 	mu     sync.Mutex
 	strays float64 // in the bucket
 	at     int64   // when it was last looked at, ns

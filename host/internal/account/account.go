@@ -83,6 +83,9 @@ type Error struct {
 	Pool  *Pool // whose bytes they are; nil: it is about others
 }
 
+// Root reports whether the pool is part of no other.
+func (p *Pool) Root() bool { return p.above == nil }
+
 // Helps reports whether it would be room if less were held from p.
 func (e *Error) Helps(p *Pool) bool {
 	for ; p != nil; p = p.above {

@@ -30,12 +30,38 @@ type Node struct {
 	shard   uint8
 	place   linked.Link[*Node] // the shard's
 	counted bool               // it has an instance, listed or not; under the shard's lock
+	tree    *Tree              // nil: it is in none
+	among   linked.Link[*Node] // the tree's; listed with place
 	used    atomic.Bool        // since somebody looked
 }
 
-// Init says whose node it is; key spreads guests over the shards.
-func (n *Node) Init(s Sleeper, key uint64) {
-	n.sleeper, n.shard, n.place.Of = s, uint8(key%shards), n
+// Init says whose node it is, and of which tree; key spreads guests over the shards.
+func (n *Node) Init(s Sleeper, key uint64, tree *Tree) {
+	n.sleeper, n.shard, n.place.Of, n.tree, n.among.Of = s, uint8(key%shards), n, tree, n
+}
+
+// Tree is those of a list that pay for their memory together. So whoever looks for room there finds
+// it, or that there is none, whatever the number of all others, and touches nobody else. The zero
+// value is empty.
+type Tree struct {
+	mu   sync.Mutex // behind that of a shard
+	list linked.List[*Node]
+}
+
+func (t *Tree) add(n *Node) {
+	if t != nil {
+		t.mu.Lock()
+		t.list.PushBack(&n.among)
+		t.mu.Unlock()
+	}
+}
+
+func (t *Tree) remove(n *Node) {
+	if t != nil {
+		t.mu.Lock()
+		t.list.Remove(&n.among)
+		t.mu.Unlock()
+	}
 }
 
 // Used reports whether the guest was used since it was last looked at.
@@ -95,6 +121,7 @@ func (l *List) add(n *Node) {
 		return
 	}
 	s.list.PushBack(&n.place)
+	n.tree.add(n)
 	l.counts(n)
 	s.mu.Unlock()
 	for i := 0; l.Over(); i++ {
@@ -137,8 +164,17 @@ func (l *List) Hold(n *Node) {
 	n.used.Store(false)
 	if n.place.Listed() {
 		s.list.Remove(&n.place)
+		n.tree.remove(n)
 	}
 	l.counts(n)
+}
+
+// Count is Hold for a guest that has just got its instance: others make room for it.
+func (l *List) Count(n *Node) {
+	l.Hold(n)
+	for i := 0; l.Over() && i < tries; i++ {
+		l.evict(n, anybody)
+	}
 }
 
 // Remove notes that a guest has no instance any more.
@@ -149,6 +185,7 @@ func (l *List) Remove(n *Node) {
 	n.used.Store(false)
 	if n.place.Listed() {
 		s.list.Remove(&n.place)
+		n.tree.remove(n)
 	}
 	if n.counted {
 		n.counted = false
@@ -165,6 +202,35 @@ func (l *List) MakeRoom(newcomer *Node, fits func(Sleeper) bool) bool {
 		}
 	}
 	return false
+}
+
+// MakeRoom is List.MakeRoom among the tree's guests alone, of which it looks at 32 at most: at first
+// for one that was not used since it was last looked at, then for any that is idle.
+func (t *Tree) MakeRoom(newcomer *Node, fits func(Sleeper) bool) bool {
+	for i := range tries {
+		n := t.next()
+		switch {
+		case n == nil:
+			return false
+		case n == newcomer || !fits(n.sleeper) || n.used.Swap(false) && i < tries/2:
+		case n.sleeper.PutAway():
+			return true
+		}
+	}
+	return false
+}
+
+// next is the one that was looked at longest ago; nil if there is none.
+func (t *Tree) next() *Node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.list.First()
+	if first == nil {
+		return nil
+	}
+	t.list.Remove(first)
+	t.list.PushBack(first)
+	return first.Of
 }
 
 func anybody(Sleeper) bool { return true }
@@ -246,6 +312,7 @@ func (s *shard) idle() (out []*Node) {
 		n, next := place.Of, place.Next()
 		if !n.used.Swap(false) {
 			s.list.Remove(place)
+			n.tree.remove(n)
 			out = append(out, n)
 		}
 		place = next

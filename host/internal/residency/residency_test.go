@@ -1,6 +1,7 @@
 package residency
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func listed(t interface{ Fatalf(string, ...any) }, l *List) (n int) {
 func newGuests(l *List, n int) (all []*guest) {
 	for i := range n {
 		g := &guest{list: l}
-		g.node.Init(g, uint64(i))
+		g.node.Init(g, uint64(i), nil)
 		all = append(all, g)
 	}
 	return all
@@ -157,7 +158,7 @@ func TestSecondChance(t *testing.T) {
 	var all []*guest
 	for range 5 {
 		g := &guest{list: l}
-		g.node.Init(g, 0) // one shard
+		g.node.Init(g, 0, nil) // one shard
 		all = append(all, g)
 	}
 	for i, want := range []string{"", "", "", "0", "0", "02"} {
@@ -236,5 +237,71 @@ func TestMakeRoom(t *testing.T) {
 	}
 	if l.MakeRoom(&all[0].node, anybody) || awake(all) != 2 {
 		t.Error("room of one that is busy")
+	}
+}
+
+// Who gets an instance that it cannot give back has others make room for it.
+func TestCountMakesRoom(t *testing.T) {
+	l := New(clock.NewVirtual(time.Unix(0, 0)), 0, 3)
+	all := newGuests(l, 5)
+	for _, g := range all[:3] {
+		g.use()
+	}
+	for _, g := range all[3:] {
+		l.Count(&g.node)
+	}
+	if n := awake(all); n != 3 || l.count.Load() != 3 || all[3].asleep || all[4].asleep {
+		t.Errorf("%d are awake, %d counted", n, l.count.Load())
+	}
+	for _, g := range all {
+		l.Remove(&g.node)
+	}
+	if listed(t, l) != 0 {
+		t.Error("somebody is left")
+	}
+}
+
+// Room within a tree is found among any number of others, who are left alone and keep their order.
+func TestTreeMakesRoomOfItsOwn(t *testing.T) {
+	v := clock.NewVirtual(time.Unix(0, 0))
+	l := New(v, time.Minute, 0)
+	var tree, empty Tree
+	others, own := newGuests(l, 2000), newGuests(l, 40)
+	for _, g := range own {
+		g.node.Init(g, 3, &tree)
+	}
+	for _, g := range append(others, own...) {
+		g.use()
+	}
+	order := func() (list []*Node) {
+		for i := range l.shards {
+			for p := l.shards[i].list.First(); p != nil; p = p.Next() {
+				if p.Of.tree == nil {
+					list = append(list, p.Of)
+				}
+			}
+		}
+		return list
+	}
+	before := order()
+	own[7].busy = true
+	odd := func(s Sleeper) bool { return s != own[8] }
+	for i := range 38 {
+		if !tree.MakeRoom(&own[9].node, odd) && !tree.MakeRoom(&own[9].node, odd) && i < 37 {
+			t.Fatalf("no room after %d", i)
+		}
+	}
+	if n := awake(own); n != 3 || own[7].asleep || own[8].asleep || own[9].asleep {
+		t.Errorf("%d are awake", n)
+	}
+	if tree.MakeRoom(&own[9].node, odd) || empty.MakeRoom(nil, anybody) {
+		t.Error("there is room where nobody can give it")
+	}
+	if awake(others) != 2000 || !slices.Equal(before, order()) {
+		t.Error("others were touched")
+	}
+	v.Advance(2 * time.Minute) // they all sleep
+	if listed(t, l) != 0 || tree.list.First() != nil {
+		t.Error("a tree has guests that are in no list")
 	}
 }
