@@ -310,7 +310,7 @@ func (c *Context) forward(to Ref, name, without string, whole bool) error {
 		if !isMail(e) {
 			e.Kind = abi.KindMessage
 			if e.Sender == 0 {
-				e.Sender, e.SenderPath = c.actor.uid, c.actor.path
+				e.Sender, e.SenderPath, e.Correlation = c.actor.uid, c.actor.path, 0
 			}
 		}
 		if without != "" {

@@ -412,3 +412,28 @@ func TestRefusalsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A timer's message that is handed on, to nobody or to who fails, ends no ask of its actor that has the timer's
+// key as its correlation.
+func TestForwardedTimersEndNoAsk(t *testing.T) {
+	failing := puppet(t, on(abi.KindMessage, trap()))
+	for name, forward := range map[string][]byte{
+		"a path of nobody": abi.AppendForward(nil, 0, "/user/none"),
+		"a ref of nobody":  abi.AppendForward(nil, 999, ""),
+		"one that fails":   abi.AppendForward(nil, 0, "/user/failing"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newStage(t, nil)
+			l.spawn("mute", Func(func(*Context, Message) error { return nil }))
+			l.spawn("failing", failing)
+			l.spawn("guest", puppet(t, on(abi.KindReplyError, toProbe("ask has failed")), on(abi.KindTimer, forward),
+				on(abi.KindStart, abi.AppendAsk(nil, 0, "/user/mute", 7, uint64(time.Hour), nil, encoded("q")), abi.AppendTimer(nil, 7, 1000, 0, nil))))
+			l.run()
+			l.clock.Advance(time.Millisecond)
+			l.run()
+			if len(l.got) > 0 {
+				t.Errorf("%q", l.got)
+			}
+		})
+	}
+}

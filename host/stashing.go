@@ -93,7 +93,7 @@ func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration
 // copied. What the host itself has told the actor has no sender: it is forwarded with the actor as
 // sender, because a message from nobody is one from outside.
 func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
-	kind, sender, senderPath := a.origin(current)
+	kind, sender, senderPath, correlation := a.origin(current)
 	delegated = delegated && sender == current.Sender
 	if t := a.sys.table.Get(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.full(current.Size()) {
 		e, err := a.handedOn(current), t.box.whyFull()
@@ -101,7 +101,7 @@ func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 		return err
 	}
 	e := cloneEnvelope(current)
-	e.Kind, e.Sender, e.SenderPath, e.Attached = kind, sender, senderPath, withoutGrants(e.Attached)
+	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Attached = kind, sender, senderPath, correlation, withoutGrants(e.Attached)
 	if name != "" {
 		e.Attached = below(e.Attached, name)
 	}
@@ -112,24 +112,25 @@ func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 	return a.sys.deliver(scr, to, e)
 }
 
-// origin is as what, and in whose name, the current message is sent on.
-func (a *actor) origin(current *mailbox.Envelope) (kind abi.Kind, sender abi.Ref, path string) {
-	kind, sender, path = current.Kind, current.Sender, current.SenderPath
+// origin is as what, and in whose name, the current message is sent on. What the host has told the actor is
+// no question then: the key of a timer is the correlation of nothing.
+func (a *actor) origin(current *mailbox.Envelope) (kind abi.Kind, sender abi.Ref, path string, correlation uint64) {
+	kind, sender, path, correlation = current.Kind, current.Sender, current.SenderPath, current.Correlation
 	if kind != abi.KindReply && kind != abi.KindReplyError && kind != abi.KindMessage {
 		kind = abi.KindMessage
 		if sender == 0 {
-			sender, path = a.uid, a.path
+			sender, path, correlation = a.uid, a.path, 0
 		}
 	}
-	return kind, sender, path
+	return kind, sender, path, correlation
 }
 
 // handedOn is what a letter has of a message that was to be sent on.
 func (a *actor) handedOn(current *mailbox.Envelope) mailbox.Envelope {
-	kind, sender, path := a.origin(current)
+	kind, sender, path, correlation := a.origin(current)
 	return mailbox.Envelope{
 		Kind: kind, Flags: current.Flags & (flagNoInfluence | flagSuppressed), Sender: sender, SenderPath: path,
-		Correlation: current.Correlation, Headers: current.Headers, Payload: current.Payload,
+		Correlation: correlation, Headers: current.Headers, Payload: current.Payload,
 	}
 }
 
