@@ -14,7 +14,8 @@ import (
 type batch struct {
 	ended atomic.Bool
 	mu    sync.Mutex
-	word  *uint64 // the global of the present module instance; nil: by wazero's API
+	word  *uint64    // the global of the present module instance; nil: by wazero's API
+	of    api.Module // that instance, nil: there is none
 }
 
 // EndBatch makes the running turn the last of its entry, and gives later entries one turn
@@ -27,10 +28,10 @@ func (x *Instance) EndBatch() {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if x.module == nil {
+	if b.of == nil {
 		return
 	}
-	x.setStop(1)
+	b.set(1)
 	b.ended.Store(true)
 }
 
@@ -44,24 +45,24 @@ func (x *Instance) Resume() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended.Store(false)
-	x.setStop(0)
+	b.set(0)
 }
 
-// setStop writes the global; the lock is held.
-func (x *Instance) setStop(v uint64) {
-	if at := x.batch.word; at != nil {
+// set writes the global; the lock is held.
+func (b *batch) set(v uint64) {
+	if at := b.word; at != nil {
 		atomic.StoreUint64(at, v)
-	} else if x.module != nil {
-		x.module.ExportedGlobal(rewrite.GlobalStop).(api.MutableGlobal).Set(v)
+	} else if b.of != nil {
+		b.of.ExportedGlobal(rewrite.GlobalStop).(api.MutableGlobal).Set(v)
 	}
 }
 
-// moved takes the global of a new module instance.
+// moved takes the global of a new module instance, or of none.
 func (x *Instance) moved() {
 	b := &x.batch
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.word = nil
+	b.word, b.of = nil, x.module
 	if x.block != nil {
 		b.word = x.word(hiddenStop)
 	}

@@ -1,6 +1,10 @@
 package sandbox
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/rewrite"
+)
 
 // EndBatch leaves one turn an entry, whether it comes before or during the run, also after
 // a reset; Resume takes it back.
@@ -53,4 +57,32 @@ func TestEndBatch(t *testing.T) {
 		x.Resume()
 	}
 	<-done
+}
+
+// EndBatch may come from any goroutine while an instance is made anew.
+func TestEndBatchWhileAnInstanceIsMadeAnew(t *testing.T) {
+	i := load(t, newEngine(t, NewConfig()), "echo", ImageConfig{})
+	x := get(t, i)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			x.EndBatch()
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	for range 100 {
+		x.setHidden(hiddenDirty, rewrite.DirtyTable) // so that a reset does not do
+		if err := x.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		x.Resume()
+	}
+	close(stop)
+	<-stopped
+	x.Put()
 }

@@ -175,9 +175,11 @@ func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory
 // closeModule closes the module instance and frees its memory.
 func (x *Instance) closeModule() {
 	if x.module != nil {
-		_ = x.module.Close(context.Background()) // our modules hold no files of wazero's
-		x.memory.Free()
+		module := x.module
 		x.module, x.own, x.engine, x.hiddenGlobals = nil, nil, nil, hiddenGlobals{}
+		x.moved()
+		_ = module.Close(context.Background()) // our modules hold no files of wazero's
+		x.memory.Free()
 	}
 }
 
