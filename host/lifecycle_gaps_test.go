@@ -1,0 +1,213 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// A parent restarts and keeps its children while a delay is decided for them: whichever of them has been told
+// of it by then, each begins again when the delay has passed, and not before.
+func TestARestartOfTheParentLeavesTheDelaysOfItsChildren(t *testing.T) {
+	const delay, part = 200 * time.Millisecond, 50 * time.Millisecond
+	names := strings.Split("abcdefgh", "")
+	var children []Child
+	for _, name := range names {
+		children = append(children, Child{name, boom()})
+	}
+	for _, kind := range []supervision.Kind{supervision.OneForOne, supervision.AllForOne, supervision.RestForOne} {
+		for seed := range uint64(12) {
+			for _, waited := range []time.Duration{0, part} {
+				where := fmt.Sprintf("%v, seed %d, %v later", kind, seed, waited)
+				s, clock := manual(t, func(c Config) Config {
+					return c.WithShuffle(seed).WithGuardian(otherwise(supervision.Restart).WithKeepChildren(true))
+				})
+				l := &lab{s, t, clock, s.Subscribe(1000, nil)}
+				p := l.spawn("p", parentOf(delayed(t, supervision.Backoff{}).WithKind(kind), children...))
+				failed := l.at("p/a")
+				l.seen()
+				must(0, l.Tell(failed, "crash"))(t)
+				for len(l.seen(EventFailed)) == 0 {
+					if !l.Step() {
+						t.Fatal("nothing is decided")
+					}
+				}
+				if waited > 0 {
+					l.run()
+					l.pass(waited)
+				}
+				must(0, l.Restart(p))(t)
+				l.run()
+				if n := l.info(p).Incarnation; n != 1 {
+					t.Fatalf("%s: incarnation %d of the parent", where, n)
+				}
+				delayedOnes := names
+				if kind == supervision.OneForOne {
+					delayedOnes = names[:1]
+				}
+				for _, name := range delayedOnes {
+					if i := l.info(l.at("p/" + name)); i.State != StateDelayed || i.Due != delay-waited {
+						t.Errorf("%s: %s is %v for %v", where, name, i.State, i.Due)
+					}
+				}
+				l.pass(delay - waited - 1)
+				for _, name := range delayedOnes {
+					if s := l.state("p/" + name); s != "restarting" {
+						t.Errorf("%s: %s is %s too early", where, name, s)
+					}
+				}
+				l.pass(1)
+				for _, name := range names {
+					if i := l.info(l.at("p/" + name)); i.State != StateRunning || i.Incarnation == 0 {
+						t.Errorf("%s: %s is %v in incarnation %d", where, name, i.State, i.Incarnation)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A child with an endless turn is killed when its parent has been stopped for the grace.
+func TestAStopOfTheParentKillsAnEndlessTurn(t *testing.T) {
+	const grace = time.Second
+	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
+	s := newSystem(t, NewConfig("test").WithClock(clock).WithIdleAfter(0).WithStopGrace(grace))
+	events := s.Subscribe(100, func(e *Event) bool { return e.Kind == EventFailed })
+	loop := Guest(load(t, newEngine(t), "testdata/hostile/loop.wasm"), "hostile").WithLimits(Limits{Fuel: 1 << 62})
+	p := must(s.Spawn("p", parentOf(supervision.Default(), Child{"kid", loop})))(t)
+	kid := lookup(t, s, "/user/p/kid")
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); !ok(); runtime.Gosched() {
+			if time.Now().After(end) {
+				s.Stop(kid) // for the end of the test
+				clock.Advance(grace)
+				t.Fatal(what)
+			}
+		}
+	}
+	must(0, s.Tell(kid, 1))(t)
+	until("it does not spin", func() bool {
+		return s.table.Get(kid.uid).running() && s.table.Get(kid.uid).box.Len() == 0 && turns(s, kid) > 0
+	})
+	before := clock.Pending()
+	s.Stop(p)
+	until("nothing is to end its turn", func() bool { return clock.Pending() > before })
+	clock.Advance(grace - 1)
+	if clock.Pending() == before || s.table.Get(kid.uid) == nil {
+		t.Error("the grace was shorter")
+	}
+	clock.Advance(1)
+	until("the parent does not end", func() bool { return s.table.Get(p.uid) == nil })
+	if e := next(t, events); e.Ref != kid || e.Failure.Kind != abi.FailureKilled {
+		t.Errorf("%v: %v", e.Ref, e.Failure)
+	}
+}
+
+// A delay that an operator has ended is over: nothing of it shows in a later restart that waits for something else.
+func TestNoDelayIsLeftInALaterRestart(t *testing.T) {
+	l := newLab(t, delayed(t, supervision.Backoff{}))
+	p := l.spawn("p", Func(func(*Context, Message) error { return nil }).WithChildren(Child{"kid", boom()}))
+	l.fails("p")
+	l.run()
+	if i := l.info(p); i.State != StateDelayed || i.Due != 200*time.Millisecond {
+		t.Fatalf("%+v", i)
+	}
+	must(0, l.Restart(p))(t)
+	l.run()
+	must(0, l.Restart(p))(t)
+	for l.state("p") != "restarting" {
+		if !l.Step() {
+			t.Fatal("it is not restarted")
+		}
+	}
+	var i Info
+	l.table.Get(p.uid).infoState(&i)
+	if i.State != StateDelayed || i.Due != 0 {
+		t.Errorf("%v for %v", i.State, i.Due)
+	}
+}
+
+// The child of a keeper that has been restarted after a delay is asked before it ends, as any other.
+func TestPassivateAsksAfterADelayedRestart(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	silent := l.spawn("silent", boom())
+	var told []abi.Kind
+	k := l.spawn("k", Func(func(ctx *Context, m Message) error {
+		if m.Kind != abi.KindMessage {
+			told = append(told, m.Kind)
+			return nil
+		}
+		return ctx.Passivate(ctx.Children()[0], time.Minute)
+	}).WithKeeping().WithSupervision(delayed(t, supervision.Backoff{})).WithChildren(Child{"kid", Func(func(ctx *Context, m Message) error {
+		var text string
+		if m.Decode(&text) == nil && text == "crash" {
+			return errors.New("boom")
+		}
+		return ctx.Ask(silent, text, 7, time.Hour)
+	})}))
+	kid := l.at("k/kid")
+	l.tell(kid, "crash")
+	l.pass(200 * time.Millisecond)
+	l.tell(kid, "busy")
+	if i := l.info(kid); i.State != StateRunning || i.Incarnation != 1 {
+		t.Fatalf("%+v", i)
+	}
+	l.tell(k, "passivate")
+	if s := l.state("k/kid"); s != "running" || !slices.Equal(told, []abi.Kind{abi.KindReply}) {
+		t.Errorf("%s, told %v", s, told)
+	}
+}
+
+// A start that fails for a reason of its own is no longer one for lack of room.
+func TestAFailureAfterAStartWithoutRoom(t *testing.T) {
+	engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMaxInstances(1)))(t)
+	t.Cleanup(func() { _ = engine.Close(t.Context()) })
+	image := load(t, engine, "testdata/puppet.wasm")
+	guest := func(records ...[]byte) Props {
+		p := puppet(t, records...)
+		return Guest(image, "puppet").WithArgs(p.args).WithCapabilities(p.caps)
+	}
+	l := newLab(t, otherwise(supervision.Restart).WithMaxRestarts(3, 0))
+	first := l.spawn("first", guest())
+	l.seen()
+	second := l.spawn("second", guest(onTrap(abi.KindStart)))
+	if e := l.next(EventFailed); e.Ref != second || e.Delay == 0 || e.Note == "" {
+		t.Fatalf("%+v", e)
+	}
+	l.Stop(first)
+	l.run()
+	l.seen()
+	l.pass(time.Second)
+	es := l.seen(EventFailed)
+	if len(es) == 0 {
+		t.Fatal("it has started")
+	}
+	for _, e := range es {
+		if e.Ref != second || e.Failure.Kind != abi.FailureInit || e.Delay != 0 || e.Directive == supervision.Restart && e.Note != "" {
+			t.Errorf("%v, %v after %v, %q", e.Failure, e.Directive, e.Delay, e.Note)
+		}
+	}
+}
+
+// GetOrSpawn of a name that is none has made nothing.
+func TestGetOrSpawnOfNoName(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	before := len(l.user.kids())
+	for _, name := range []string{"", "a/b"} {
+		if ref, made, err := l.GetOrSpawn(t.Context(), name, boom()); !ref.IsZero() || made || !errors.Is(err, ErrBadName) {
+			t.Errorf("%q: %v, made %v, %v", name, ref, made, err)
+		}
+	}
+	if n := len(l.user.kids()); n != before {
+		t.Errorf("%d children, %d before", n, before)
+	}
+}
