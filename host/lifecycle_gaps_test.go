@@ -211,3 +211,99 @@ func TestGetOrSpawnOfNoName(t *testing.T) {
 		t.Errorf("%d children, %d before", n, before)
 	}
 }
+
+// A renewal that comes while a restart waits for children is part of it: the next incarnation has the recipe of the
+// last renewal, and only the children of that.
+func TestARenewalWhileAnotherOneWaits(t *testing.T) {
+	for first, keep := range map[string]bool{"a renewal": false, "a renewal that keeps": true, "a restart": false, "a restart that keeps": true} {
+		t.Run(first, func(t *testing.T) {
+			strategy := supervision.Default()
+			if first == "a restart that keeps" {
+				strategy = delayed(t, supervision.Backoff{})
+			}
+			joined := 0
+			for seed := range uint64(12) {
+				s, clock := manual(t, func(c Config) Config {
+					return c.WithShuffle(seed).WithGuardian(strategy.WithKeepChildren(keep))
+				})
+				l := &lab{s, t, clock, s.Subscribe(1000, nil)}
+				image := must(familyImage())(t)
+				m := NewModule(image)
+				worker, boss := GuestOf(m, "worker"), GuestOf(m, "boss").WithCapabilities(Capabilities{Spawn: []string{"*"}})
+				deep := boom()
+				for range 6 {
+					deep = parentOf(supervision.Default(), Child{"deeper", deep})
+				}
+				b := l.spawn("b", boss.WithArgs(1).WithChildren(Child{"deep", deep}, Child{"both", worker}, Child{"once", worker}, Child{"turns", worker}))
+				both, turns := l.at("b/both"), l.at("b/turns")
+				renew := func(p Props) { must(0, l.Renew(b, p))(t) }
+				if first == "a renewal" || first == "a renewal that keeps" {
+					renew(boss.WithArgs(2).WithChildren(Child{"both", worker.WithArgs("second")}, Child{"once", worker}, Child{"turns", worker}))
+				} else {
+					l.fails("b")
+				}
+				for l.state("b") != "restarting" {
+					if !l.Step() {
+						t.Fatal("it is not restarted")
+					}
+				}
+				renew(boss.WithArgs(3).WithChildren(Child{"both", worker.WithArgs("third")}, Child{"comes", worker}, Child{"turns", deep}))
+				l.run()
+				if l.at("b") != b || l.at("b/turns") == turns || first != "a restart" && l.at("b/both") != both {
+					t.Errorf("seed %d: the refs are not what they should be", seed)
+				}
+				want := map[string]string{"b": "running", "b/deep": "gone", "b/both": "running", "b/once": "gone", "b/comes": "running", "b/turns": "running"}
+				for path, state := range want {
+					if got := l.state(path); got != state {
+						t.Errorf("seed %d: %s is %s, not %s", seed, path, got, state)
+					}
+				}
+				if l.info(b).Incarnation == 1 {
+					joined++
+				}
+				if args, kid := l.table.Get(b.uid).args, l.table.Get(l.at("b/both").uid).args; string(args) != "\x03" || string(kid) != "\x65third" {
+					t.Errorf("seed %d: args %x, of the child %x", seed, args, kid)
+				}
+			}
+			if joined == 0 {
+				t.Error("the renewal has never come while the other one waited")
+			}
+		})
+	}
+}
+
+// Why an actor is restarted instead of resumed.
+func TestWhyAResumeIsNotPossible(t *testing.T) {
+	const prefix = "resume is not possible, restarting: "
+	escalates := supervision.Default().WithRules(supervision.Rule{Type: "puppet", Directive: supervision.Escalate})
+	for why, c := range map[string]struct {
+		parent supervision.Strategy
+		spoil  func(g *guest)
+	}{
+		"its states were not kept": {escalates, nil},
+		"no more room":             {otherwise(supervision.Resume), func(g *guest) { g.states.why = "no more room" }},
+		"the state from before the turn could not be brought back": {otherwise(supervision.Resume), func(g *guest) {
+			other := must(sandbox.Get(load(t, newEngine(t), "testdata/echo.wasm")))(t)
+			must(0, other.Save(&g.states.snap))(t) // a snapshot of another image
+			other.Put()
+		}},
+	} {
+		l := newLab(t, otherwise(supervision.Resume))
+		l.spawn("p", parentOf(c.parent, Child{"kid", puppet(t)}))
+		kid := l.at("p/kid")
+		if c.spoil != nil {
+			c.spoil(guestOf(l.table.Get(kid.uid)))
+		}
+		l.seen()
+		l.tell(kid, script(trap()))
+		var notes []string
+		for _, e := range l.seen(EventFailed) {
+			if e.Ref == kid && e.Directive == supervision.Restart {
+				notes = append(notes, e.Note)
+			}
+		}
+		if i := l.info(kid); !slices.Equal(notes, []string{prefix + why}) || i.Incarnation != 1 || i.State != StateRunning {
+			t.Errorf("%s: %q, %v, incarnation %d", why, notes, i.State, i.Incarnation)
+		}
+	}
+}
