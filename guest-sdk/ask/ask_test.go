@@ -4,6 +4,7 @@ package ask_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,6 +47,16 @@ func (asker) Receive(ctx *actor.Context, m *actor.Message) error {
 			return nil
 		})
 	}
+	again := func(r ask.Retry) {
+		r.On = func(*ask.Error) bool { return true }
+		ask.Again(ctx, 11, nil, r, func(ctx *actor.Context, _ *actor.Message, err error) error {
+			ctx.Tell(boss, actor.Text(err.Error()))
+			return nil
+		})
+	}
+	next := func() {
+		ctx.Debug("the next ask is " + strconv.FormatUint(ctx.AskWith(11, nil, time.Second, nil), 10))
+	}
 	switch text := m.Text(); {
 	case text == "all":
 		several(ask.All())
@@ -57,15 +68,33 @@ func (asker) Receive(ctx *actor.Context, m *actor.Message) error {
 		several(ask.Settled())
 	case text == "four":
 		several(ask.Quorum(4))
+		next()
 	case text == "nobody":
 		ask.Several(ctx, ask.All(), nil, nil, time.Second, nil)
+		next()
 	case text == "crowd":
-		ask.Several(ctx, ask.All(), make([]actor.Ref, ask.MaxTargets+1), nil, time.Second, nil)
+		ask.Several(ctx, ask.All(), slices.Repeat(targets[:1], ask.MaxTargets+1), nil, time.Second, nil)
+		next()
 	case text == "defaults":
-		ask.Again(ctx, 11, nil, ask.Retry{On: func(*ask.Error) bool { return true }}, func(ctx *actor.Context, _ *actor.Message, err error) error {
-			ctx.Tell(boss, actor.Text(err.Error()))
-			return nil
-		})
+		again(ask.Retry{})
+	case text == "once":
+		again(ask.Retry{Attempts: 1})
+	case text == "in a hurry":
+		again(ask.Retry{Within: 10*time.Millisecond + time.Microsecond, Each: 10 * time.Millisecond, Wait: func(*actor.Context, int) time.Duration { return 0 }})
+	case text == "full house":
+		ask.Several(ctx, ask.First(), slices.Repeat(targets[:1], ask.MaxTargets), nil, time.Second, nil)
+	case strings.HasPrefix(text, "fail "):
+		ask.Fail(ctx, boss, text[len("fail "):])
+	case strings.HasPrefix(text, "wait "):
+		var longest time.Duration
+		f := strings.Fields(text)
+		least, _ := time.ParseDuration(f[1])
+		most, _ := time.ParseDuration(f[2])
+		n, _ := strconv.Atoi(f[3])
+		for range 200 {
+			longest = max(longest, ask.Doubling(least, most)(ctx, n))
+		}
+		ctx.Tell(boss, actor.Text(longest.String()))
 	case text == "pipe":
 		ask.Pipe(ctx, 11, actor.Text("q"), time.Second, boss)
 	case strings.HasPrefix(text, "retry"):
@@ -152,9 +181,16 @@ func TestSeveral(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"four", "nobody", "crowd"} {
-		if turn := actortest.Spawn(t, "asker").Send(actor.Text(wrong)); turn.Failure == nil {
+		turn := actortest.Spawn(t, "asker").Send(actor.Text(wrong))
+		if turn.Failure == nil {
 			t.Errorf("%s: it is not refused", wrong)
 		}
+		if want := "the next ask is 1"; len(turn.Logs) != 1 || turn.Logs[0].Text != want {
+			t.Errorf("%s: %v, want %q", wrong, turn.Logs, want)
+		}
+	}
+	if turn := actortest.Spawn(t, "asker").Send(actor.Text("full house")); turn.Failure != nil || len(turn.Sent) != ask.MaxTargets {
+		t.Errorf("as many as may be asked: %v, %d asks", turn.Failure, len(turn.Sent))
 	}
 	a := actortest.Spawn(t, "asker")
 	a.Send(actor.Text("settled"))
@@ -254,6 +290,76 @@ func TestDefaultsOfAgain(t *testing.T) {
 				t.Errorf("a wait of %v, less than %v", turn.Timers[0].Delay, most)
 			}
 			question = a.Advance(time.Second)[0].Sent[0]
+		}
+	}
+}
+
+// One attempt is one attempt; and a question that is asked again shortly before the end has the shortest timeout
+// that there is, as the host takes none below.
+func TestAgainAtItsEnds(t *testing.T) {
+	a := actortest.Spawn(t, "asker")
+	if got := told(t, a.AnswerError(a.Send(actor.Text("once")).Sent[0], "busy")); got != "busy" {
+		t.Errorf("after one attempt of one: %q", got)
+	}
+	a.Send(actor.Text("in a hurry"))
+	turns := a.Advance(10 * time.Millisecond)
+	last := turns[len(turns)-1]
+	if last.Failure != nil || len(last.Sent) != 1 || last.Sent[0].Timeout != time.Duration(abi.MinAskTimeout) || last.Sent[0].Header(abi.HeaderAttempt) != "2" {
+		t.Errorf("1 us before the end: %v, %+v", last.Failure, last.Sent)
+	}
+}
+
+// The longest of 200 waits is below what Doubling says, and above three quarters of it.
+func TestDoubling(t *testing.T) {
+	a := actortest.Spawn(t, "asker")
+	for _, c := range []struct {
+		args string
+		most time.Duration
+	}{
+		{"10ms 1s 1", 10 * time.Millisecond},
+		{"10ms 1s 7", 640 * time.Millisecond},
+		{"10ms 1s 8", time.Second},
+		{"1ns 100h 33", 1 << 32},
+		{"1ns 2000000h 63", 1 << 62},
+		{"1ns 100h 64", 100 * time.Hour}, // it would overflow
+		{"1ns 100h 65", 100 * time.Hour},
+		{"3ns 100h 63", 100 * time.Hour},
+		{"10ms 1s 1000", time.Second},
+		{"0s 1s 1", time.Second},
+		{"-1s 1s 3", time.Second},
+		{"10ms 0s 1", 0},
+		{"10ms -1s 1", 0},
+	} {
+		got, err := time.ParseDuration(told(t, a.Send(actor.Text("wait "+c.args))))
+		if err != nil || got > c.most || got < c.most/4*3 || got == c.most && got > 0 {
+			t.Errorf("%s: up to %v, %v; want %v", c.args, got, err, c.most)
+		}
+	}
+}
+
+// A failure's reason is cut to what a header takes, between two characters; the payload has the whole of it.
+func TestReasonsOfFailuresAreCut(t *testing.T) {
+	a := actortest.Spawn(t, "asker")
+	const most = abi.MaxHeaderValue
+	x := strings.Repeat("x", most)
+	for _, c := range []struct{ reason, header string }{
+		{x[:most-1], x[:most-1]},
+		{x, x},
+		{x + "x", x},
+		{x + "é", x},
+		{x[:most-1] + "é", x[:most-1]},
+		{x[:most-2] + "é", x[:most-2] + "é"},
+		{x[:most-2] + "é!", x[:most-2] + "é"},
+		{x[:most-1] + "😀", x[:most-1]},
+		{x[:most-3] + "😀x", x[:most-3]},
+		{x[:most-4] + "😀x", x[:most-4] + "😀"},
+	} {
+		turn := a.Send(actor.Text("fail " + c.reason))
+		if turn.Failure != nil || len(turn.Sent) != 1 {
+			t.Fatalf("%.5q...: %v, %d messages", c.reason[most-5:], turn.Failure, len(turn.Sent))
+		}
+		if s := turn.Sent[0]; s.Text() != c.reason || s.Header(abi.HeaderFailure) != c.header {
+			t.Errorf("%q at the end: %q, %d bytes", c.reason[most-5:], s.Header(abi.HeaderFailure), len(s.Header(abi.HeaderFailure)))
 		}
 	}
 }

@@ -25,12 +25,13 @@ type Retry struct {
 	Key string
 }
 
-// Doubling waits a random time up to least after the first attempt, then up to twice that, and so on up to most.
+// Doubling waits a random time up to least after the first attempt, then up to twice that, and so on up to most;
+// up to most from the first one on if least is 0 or less.
 func Doubling(least, most time.Duration) func(*actor.Context, int) time.Duration {
 	return func(ctx *actor.Context, n int) time.Duration {
 		d := most
-		if n < 32 && least<<(n-1) > 0 && least<<(n-1)>>(n-1) == least {
-			d = min(d, least<<(n-1))
+		if top := least << (n - 1); least > 0 && top>>(n-1) == least { // it has not overflowed
+			d = min(d, top)
 		}
 		if d <= 0 {
 			return 0

@@ -47,7 +47,7 @@ func (e *SeveralError) Error() string {
 type several struct {
 	want         Want
 	results      []Result
-	correlations []uint64 // 0: over
+	correlations []uint64
 	open, got    int
 	then         func(ctx *actor.Context, results []Result, err error) error
 }
@@ -74,7 +74,6 @@ func Several(ctx *actor.Context, want Want, to []actor.Ref, v actor.Encoder, tim
 // answered notes the outcome of target i.
 func (s *several) answered(ctx *actor.Context, m *actor.Message, i int, timeout time.Duration) error {
 	r := &s.results[i]
-	s.correlations[i] = 0
 	s.open--
 	if r.Err = failure(m, r.Target, timeout); r.Err == nil {
 		r.Payload = append([]byte{}, m.Payload()...)
@@ -85,9 +84,7 @@ func (s *several) answered(ctx *actor.Context, m *actor.Message, i int, timeout 
 		return nil
 	}
 	for _, c := range s.correlations {
-		if c != 0 {
-			ctx.CancelAsk(c)
-		}
+		ctx.CancelAsk(c) // nothing happens to those that are over
 	}
 	if s.want.settled || s.got >= s.want.need {
 		return s.then(ctx, s.results, nil)
