@@ -82,21 +82,20 @@ func (b *Bindings) Match(text string, f func(ctx *host.Context, m host.Message) 
 	switch {
 	case strings.Contains(begin, "*") || begin == "" && !wild:
 		b.bad = append(b.bad, fmt.Errorf("typed: the pattern %q is neither a name nor the beginning of one with * behind", text))
-		return
 	case slices.ContainsFunc(b.patterns, func(o pattern) bool { return o.text == p.text && o.exact == p.exact }):
 		b.bad = append(b.bad, fmt.Errorf("typed: two functions for %q: leave one out", text))
-		return
-	}
-	b.patterns = append(b.patterns, p)
-	slices.SortStableFunc(b.patterns, func(x, y pattern) int {
-		if x.exact != y.exact {
-			if x.exact {
-				return -1
+	default:
+		b.patterns = append(b.patterns, p)
+		slices.SortStableFunc(b.patterns, func(x, y pattern) int {
+			if x.exact != y.exact {
+				if x.exact {
+					return -1
+				}
+				return 1
 			}
-			return 1
-		}
-		return len(y.text) - len(x.text)
-	})
+			return len(y.text) - len(x.text)
+		})
+	}
 }
 
 // Err is everything that was wrong with the bindings: two functions for the same messages, invalid names and
