@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/throttle"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -234,4 +235,135 @@ func TestThrottlerHammer(t *testing.T) {
 	if took := time.Since(begun); took < 85*time.Millisecond {
 		t.Errorf("500 in %v", took)
 	}
+}
+
+// A throttler that has ended takes nothing, not even from the host.
+func TestAnEndedThrottlerTakesNothing(t *testing.T) {
+	w := newWorld(t)
+	var box host.Mailbox
+	a := w.spawn("a", throttle.New(w.target, throttle.Rate{N: 1, Per: time.Second}).Props().WithInterceptors(func(next host.Receive) host.Receive {
+		return func(ctx *host.Context, m host.Message) error {
+			box = ctx.Mailbox()
+			return next(ctx, m)
+		}
+	}))
+	_ = w.tell(a, 1, 2, 3)
+	if box.Len() != 2 || box.Bytes() == 0 {
+		t.Errorf("%d messages wait, %d bytes", box.Len(), box.Bytes())
+	}
+	w.Stop(a)
+	w.RunUntilIdle(1000)
+	for _, k := range []abi.Kind{abi.KindMessage, abi.KindTimer} {
+		if err := box.Push(&host.Envelope{Kind: k}); !errors.Is(err, host.ErrStopped) {
+			t.Errorf("%v: %v", k, err)
+		}
+		if box.Force(&host.Envelope{Kind: k}) {
+			t.Errorf("%v is forced in", k)
+		}
+	}
+	if box.Len() != 0 || box.Bytes() != 0 || !box.Empty() {
+		t.Errorf("%d messages are left, %d bytes", box.Len(), box.Bytes())
+	}
+}
+
+// What comes back from the stash waits for vouchers as before, in order and before what has come meanwhile;
+// an order that comes back does not wait.
+func TestThrottlerUnstashes(t *testing.T) {
+	w := newWorld(t)
+	aside := true
+	a := w.spawn("a", throttle.New(w.target, throttle.Rate{N: 1, Per: time.Second}).Props().WithInterceptors(func(next host.Receive) host.Receive {
+		return func(ctx *host.Context, m host.Message) error {
+			var v any
+			if _, ordered := abi.FindHeader(m.Headers, throttle.Header); !ordered && m.Kind == abi.KindMessage {
+				if err := m.Decode(&v); err != nil {
+					return err
+				}
+			}
+			switch {
+			case v == "back":
+				aside = false
+				ctx.Unstash()
+				return nil
+			case aside && m.Kind == abi.KindMessage:
+				return ctx.Stash()
+			}
+			return next(ctx, m)
+		}
+	}))
+	_ = w.tell(a, 1, 2)
+	if err := throttle.Pause(w.System, a); err != nil {
+		t.Error(err)
+	}
+	_ = w.tell(a, 3)
+	w.wants()
+	for _, v := range []any{"back", 4} {
+		if err := w.Tell(a, v); err != nil {
+			t.Error(err)
+		}
+	}
+	w.pass(time.Second)
+	w.wants() // the pause overtakes what was put aside before it
+	if s := w.state(a); !s.Paused || s.Waiting != 4 {
+		t.Errorf("%+v", s)
+	}
+	if err := throttle.Resume(w.System, a); err != nil {
+		t.Error(err)
+	}
+	w.RunUntilIdle(1000)
+	w.pass(4 * time.Second)
+	w.wants("1000 1", "2000 2", "3000 3", "4000 4")
+}
+
+// A poison pill keeps its place: what was told before it is passed on first, each in its time.
+func TestPillAtAThrottler(t *testing.T) {
+	w := newWorld(t)
+	a := w.spawn("a", throttle.New(w.target, throttle.Rate{N: 1, Per: time.Second}).Props())
+	tell := func(vs ...any) {
+		t.Helper()
+		for _, v := range vs {
+			if err := w.Tell(a, v); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	tell(1, 2)
+	if err := w.System.PoisonPill(a); err != nil {
+		t.Error(err)
+	}
+	tell(3)
+	w.RunUntilIdle(1000)
+	w.pass(3 * time.Second)
+	w.wants("0 1", "1000 2")
+	if _, err := w.Ended(a); !errors.Is(err, host.ErrUnknown) {
+		t.Errorf("it has not ended: %v", err)
+	}
+	if _, n := w.DeadLetters(); n != 1 {
+		t.Errorf("%d dead letters, not the one behind the pill", n)
+	}
+}
+
+// An answer to an interceptor of a throttler waits in its place, as every message that somebody has sent.
+func TestAnswersWaitAtAThrottler(t *testing.T) {
+	w := newWorld(t)
+	a := w.spawn("a", throttle.New(w.target, throttle.Rate{N: 1, Per: time.Second}).Props().WithInterceptors(func(next host.Receive) host.Receive {
+		return func(ctx *host.Context, m host.Message) error {
+			var v any
+			switch _ = m.Decode(&v); {
+			case m.Kind == abi.KindReply:
+				w.heard = append(w.heard, fmt.Sprintf("%d answer", w.clock.Now().Sub(w.begun).Milliseconds()))
+				return nil
+			case v == "ask":
+				return ctx.Ask(w.target, "question", 1, time.Minute)
+			}
+			return next(ctx, m)
+		}
+	}))
+	for _, v := range []any{"ask", 1, 2} {
+		if err := w.Tell(a, v); err != nil {
+			t.Error(err)
+		}
+	}
+	w.RunUntilIdle(1000)
+	w.pass(3 * time.Second)
+	w.wants("0 question", "0 1", "1000 2", "2000 answer")
 }
