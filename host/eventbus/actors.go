@@ -23,7 +23,7 @@ type Actors[E any] struct {
 }
 
 // acquaintance is an actor that is watched, with the actors that it has subscriptions with.
-type acquaintance struct{ about, by map[abi.Ref]bool }
+type acquaintance struct{ about, by map[abi.Ref]struct{} }
 
 // NewActors makes a bus for most subscriptions, [DefaultMost] if that is 0. about is the actor that an event is
 // about, encode the message for its subscribers. An actor below /system, which ends with the system
@@ -100,14 +100,14 @@ func (b *Actors[E]) Subscribe(subscriber, about host.Ref) (bool, error) {
 	}
 	for _, ref := range []abi.Ref{s, a} {
 		if b.known[ref] == nil {
-			b.known[ref] = &acquaintance{map[abi.Ref]bool{}, map[abi.Ref]bool{}}
+			b.known[ref] = &acquaintance{map[abi.Ref]struct{}{}, map[abi.Ref]struct{}{}}
 			if err := b.sys.Tell(b.keeper, order{Actor: uint64(ref)}); err != nil {
 				b.remove(s, a)
 				return false, err
 			}
 		}
 	}
-	b.known[s].about[a], b.known[a].by[s] = true, true
+	b.known[s].about[a], b.known[a].by[s] = struct{}{}, struct{}{}
 	return true, nil
 }
 

@@ -500,6 +500,62 @@ func TestManySubscribers(t *testing.T) {
 	}
 }
 
+// The list of subscribers is copied when more than half of them have left, not before and not later.
+func TestTheListShrinksByHalves(t *testing.T) {
+	const n = 100
+	for _, c := range []struct {
+		before int // have left
+		copies float64
+	}{{n/2 - 2, 0}, {n/2 - 1, 1}} {
+		b := eventbus.NewLookup(topicOf, func(event, string) {}, 0)
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprint(i))
+			_, _ = b.Subscribe(names[i], "a")
+		}
+		next := 0
+		leave := func() { b.Unsubscribe(names[next], "a"); next++ }
+		for range c.before {
+			leave()
+		}
+		if got := testing.AllocsPerRun(1, leave); got != c.copies { // one leaves before it measures
+			t.Errorf("%d of %d have left: the last one has cost %v allocations, want %v", next, n, got, c.copies)
+		}
+		if got := b.Publish(event{"a", 1}); got != n-next {
+			t.Errorf("%d have it of %d", got, n-next)
+		}
+	}
+}
+
+// Who has nothing to do with each other any more is not watched any more.
+func TestTheBusUnwatches(t *testing.T) {
+	w := newWorld(t)
+	b := actorsBus(w, 4)
+	x, y := w.actor("x"), w.actor("y")
+	watchers := func(ref host.Ref) int {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		i, err := w.Inspect(ctx, ref)
+		if err != nil || i.Counts == nil {
+			t.Fatal(err)
+		}
+		return i.Counts.Watchers
+	}
+	if made, err := b.Subscribe(x, y); !made || err != nil {
+		t.Fatal(made, err)
+	}
+	w.run()
+	if watchers(x) != 1 || watchers(y) != 1 {
+		t.Errorf("%d and %d watch them", watchers(x), watchers(y))
+	}
+	b.Unsubscribe(x, y)
+	w.run()
+	if watchers(x) != 0 || watchers(y) != 0 {
+		t.Errorf("%d and %d watch them still", watchers(x), watchers(y))
+	}
+}
+
 func BenchmarkPublish(b *testing.B) {
 	for _, k := range kinds {
 		for _, n := range []int{0, 1, 10, 1000} {
