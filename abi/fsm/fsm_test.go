@@ -67,6 +67,20 @@ func TestDefinitionsAreChecked(t *testing.T) {
 	}
 }
 
+// A name is made of letters, digits behind the first place, and _.
+func TestNamesOfStates(t *testing.T) {
+	for name, want := range map[State]bool{
+		"azAZ_09": true, "_": true, State(strings.Repeat("x", MaxName)): true,
+		"0a": false, "9a": false, "a/": false, "a:": false, "a@": false, "a[": false, "a`": false, "a{": false, "aé": false,
+	} {
+		x := light()
+		x.Declare(name)
+		if err := x.Check(); (err == nil) != want {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // model is a machine with time: maps instead of slots, and when things come.
 type model struct {
 	state    State
@@ -212,6 +226,33 @@ func TestTimersHaveABound(t *testing.T) {
 	}
 	if _, ok := m.Rung(MaxTimers); ok {
 		t.Error("a slot that there is not")
+	}
+}
+
+// The slot of a timer that has ended is taken again, the lowest one first; a timer that is set again keeps its own.
+func TestSlotsOfTimersAreReused(t *testing.T) {
+	m := NewMachine(light())
+	name := func(i int) string { return strings.Repeat("x", i+1) }
+	for i := range MaxTimers {
+		if slot, err := m.SetTimer(name(i), false); err != nil || slot != i {
+			t.Fatal(slot, err)
+		}
+	}
+	for _, i := range []int{2, 5} {
+		if slot, ok := m.CancelTimer(name(i)); !ok || slot != i {
+			t.Error(slot, ok)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		slot int
+	}{{name(6), 6}, {"a", 2}, {name(3), 3}, {"b", 5}, {"a", 2}} {
+		if slot, err := m.SetTimer(c.name, false); err != nil || slot != c.slot {
+			t.Errorf("%s: slot %d, %v; want %d", c.name, slot, err, c.slot)
+		}
+	}
+	if _, err := m.SetTimer("c", false); err == nil {
+		t.Error("there is no bound")
 	}
 }
 
