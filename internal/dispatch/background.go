@@ -131,12 +131,27 @@ func (d *Dispatcher) granted(s *seat) {
 // pushBack queues a heavy task for a token.
 func (d *Dispatcher) pushBack(t *Task) {
 	d.mu.Lock()
+	d.queueBack(t)
+	d.mu.Unlock()
+	d.watch.kick()
+}
+
+// goOn is pushBack for a task whose run has just ended. That its token was passed on was no pause,
+// however many grants there were until now.
+func (d *Dispatcher) goOn(t *Task) {
+	d.mu.Lock()
+	t.at = uint32(d.turns.Load())
+	d.queueBack(t)
+	d.mu.Unlock()
+	d.watch.kick()
+}
+
+// queueBack is pushBack; d.mu is held.
+func (d *Dispatcher) queueBack(t *Task) {
 	d.sit(t, nil)
 	if d.tokens < len(d.lanes) {
 		d.grantToken()
 	}
-	d.mu.Unlock()
-	d.watch.kick()
 }
 
 // first is the first seat of a list, nil if none is taken.

@@ -132,8 +132,7 @@ func (w *Worker) finish(t *Task, more bool) {
 	}
 	t.state.Store(queued)
 	if t.heat.Load() > light {
-		t.at = uint32(d.turns.Load()) // to pass its token on was no pause
-		d.pushBack(t)
+		d.goOn(t)
 		return
 	}
 	if w.lane == nil {
