@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -72,43 +71,6 @@ func TestARestartOfTheParentLeavesTheDelaysOfItsChildren(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// A child with an endless turn is killed when its parent has been stopped for the grace.
-func TestAStopOfTheParentKillsAnEndlessTurn(t *testing.T) {
-	const grace = time.Second
-	clock := NewVirtualClock(time.Unix(1_700_000_000, 0))
-	s := newSystem(t, NewConfig("test").WithClock(clock).WithIdleAfter(0).WithStopGrace(grace))
-	events := s.Subscribe(100, func(e *Event) bool { return e.Kind == EventFailed })
-	loop := Guest(load(t, newEngine(t), "testdata/hostile/loop.wasm"), "hostile").WithLimits(Limits{Fuel: 1 << 62})
-	p := must(s.Spawn("p", parentOf(supervision.Default(), Child{"kid", loop})))(t)
-	kid := lookup(t, s, "/user/p/kid")
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		for end := time.Now().Add(30 * time.Second); !ok(); runtime.Gosched() {
-			if time.Now().After(end) {
-				s.Stop(kid) // for the end of the test
-				clock.Advance(grace)
-				t.Fatal(what)
-			}
-		}
-	}
-	must(0, s.Tell(kid, 1))(t)
-	until("it does not spin", func() bool {
-		return s.table.Get(kid.uid).running() && s.table.Get(kid.uid).box.Len() == 0 && turns(s, kid) > 0
-	})
-	before := clock.Pending()
-	s.Stop(p)
-	until("nothing is to end its turn", func() bool { return clock.Pending() > before })
-	clock.Advance(grace - 1)
-	if clock.Pending() == before || s.table.Get(kid.uid) == nil {
-		t.Error("the grace was shorter")
-	}
-	clock.Advance(1)
-	until("the parent does not end", func() bool { return s.table.Get(p.uid) == nil })
-	if e := next(t, events); e.Ref != kid || e.Failure.Kind != abi.FailureKilled {
-		t.Errorf("%v: %v", e.Ref, e.Failure)
 	}
 }
 
