@@ -162,7 +162,7 @@ func boundedText(r *Reader) string {
 // how an actor should end itself.
 func ExitReason(code uint32) string {
 	if code == 0 {
-		return "exit code 0: an exit in a turn is a failure; an actor ends with the command stop"
+		return "exit code 0: exiting in a turn is a failure; an actor ends itself with the command stop"
 	}
 	return "exit code " + strconv.FormatUint(uint64(code), 10)
 }

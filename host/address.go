@@ -23,7 +23,7 @@ func (s *System) AddressOf(path string) (Address, error) {
 	if n := len(p.elements); ok && p.uid == 0 && n > 0 && p.elements[n-1] != "" {
 		if a, name := s.findDoor(p.elements); a != nil {
 			if name != "" && !abi.ValidName([]byte(name)) {
-				return Address{}, fmt.Errorf("%w: %s: no actor can have the name %q: it is 1 to %d of the bytes A-Z, a-z, 0-9, _, ., ~ and -", ErrUnknown, path, name, abi.MaxName)
+				return Address{}, fmt.Errorf("%w: %s: no actor can have the name %q: names are 1 to %d of the bytes A-Z, a-z, 0-9, _, ., ~ and -", ErrUnknown, path, name, abi.MaxName)
 			}
 			return Address{a.ref(), name}, nil
 		}

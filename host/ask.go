@@ -188,7 +188,7 @@ type Pending struct {
 func (s *System) Request(to Ref, v any) (*Pending, error) { return s.requestMarked(to, v, 0) }
 
 // TryRequest is Request for callers that try again: if the mailbox is full, the message stays
-// the caller's and is no dead letter.
+// the caller's and is not a dead letter.
 func (s *System) TryRequest(to Ref, v any) (*Pending, error) { return s.requestMarked(to, v, flagTry) }
 
 func (s *System) requestMarked(to Ref, v any, flags uint16) (*Pending, error) {

@@ -53,7 +53,7 @@ type WaitingMailbox interface {
 	Wait() time.Duration
 }
 
-// FromOutside reports whether an envelope was sent by somebody who is no actor.
+// FromOutside reports whether an envelope was sent by somebody who is not an actor.
 func FromOutside(e *Envelope) bool { return e.Sender == 0 || isTempPath(e.SenderPath) }
 
 // boxHost is an actor as its mailbox sees it.

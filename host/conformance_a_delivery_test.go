@@ -281,7 +281,7 @@ func TestDeadLettersAreBounded(t *testing.T) {
 	}
 }
 
-// A31: a message marked so is no dead letter when it is not delivered.
+// A31: a message marked so is not a dead letter when it is not delivered.
 func TestA31_DeadLetterSuppression(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())

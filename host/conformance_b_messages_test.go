@@ -125,7 +125,7 @@ func rowB19_Ask(t *testing.T) {
 				props, order := s.ask(l.spawn("", target))
 				l.say(l.spawn("", props), order)
 				l.pass(time.Second - time.Microsecond)
-				// One whose turn fails is no answer to be waited for.
+				// One whose turn fails is not an answer to be waited for.
 				if early := []string{"message reply", "message reply_error", "message reply_error", ""}[i]; early != "" {
 					l.wants(early)
 					l.pass(time.Microsecond)
@@ -205,7 +205,7 @@ func TestB20_Pipe(t *testing.T) {
 	}
 }
 
-// B21: an inbox sends, receives, and watches for code that is no actor.
+// B21: an inbox sends, receives, and watches for code that is not an actor.
 func TestB21_Inbox(t *testing.T) {
 	l := newStage(t, nil)
 	in := l.Inbox(2)

@@ -211,7 +211,7 @@ func (w *watcher) Receive(ctx *Context, m Message) error {
 	return w.lister.Receive(ctx, m)
 }
 
-// Reply while stopped: whoever can be answered is, and that is no dead letter.
+// Reply while stopped: whoever can be answered is, and that is not a dead letter.
 func TestC_3_5_ReplyWhileStopped(t *testing.T) {
 	for reply, want := range map[string]string{"": "the actor is about to be restarted", "come back later": "come back later"} {
 		l := newLab(t, delayed(t, supervision.Backoff{Meanwhile: supervision.MeanwhileReply, Reply: reply}))

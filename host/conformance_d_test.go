@@ -223,7 +223,7 @@ func TestD08_WhatCounts(t *testing.T) {
 	}
 }
 
-// All-for-one: every directive but resume concerns all; a stop that is no failure
+// All-for-one: every directive but resume concerns all; a stop that is not a failure
 // concerns nobody else; permission is asked of every child.
 func TestD07_AllForOne(t *testing.T) {
 	three := func(s supervision.Strategy) *lab {

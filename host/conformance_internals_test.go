@@ -180,7 +180,7 @@ func (a *startsUnless) Started(*Context) error {
 	return nil
 }
 
-// 3.2(3): the failure of one that is no child (any more) is dropped, also if its name is
+// 3.2(3): the failure of one that is not a child (any more) is dropped, also if its name is
 // taken by another; what is not decided fails the supervisor.
 func TestC_3_2_3_FailureOfAStranger(t *testing.T) {
 	l := newStage(t, nil)

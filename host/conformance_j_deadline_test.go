@@ -172,7 +172,7 @@ func TestDeadlinesTravel(t *testing.T) {
 	if got := l.letters(); got[len(got)-1] != "its asker waits no longer: stashed" {
 		t.Error(got)
 	}
-	// A message that is no question, and what has a time of its own.
+	// A message that is not a question, and what has a time of its own.
 	l.say(last, nil)
 	l.wants("message last false " + time.Time{}.Sub(l.clock.Now()).String() + " 1h0m0s")
 }

@@ -156,7 +156,7 @@ func TestRetriesInTheirTime(t *testing.T) {
 		name     string
 		silent   int // the attempt from which on there is no answer
 		each     time.Duration
-		attempts int // 0: what it has ended with is no RetryError
+		attempts int // 0: what it has ended with is not a RetryError
 		passed   time.Duration
 		over     time.Duration // the system sees to its own asks once in a while
 	}{
@@ -669,7 +669,7 @@ func TestWhatTheTargetDid(t *testing.T) {
 		want string
 	}{
 		{TimeoutError{}, "there is no such actor now"},
-		{TimeoutError{Info: &Info{State: StateRunning}}, "it is idle: it has taken the question and not answered yet, or handed it on, 0 messages wait"},
+		{TimeoutError{Info: &Info{State: StateRunning}}, "it is idle: it has handled the question and not answered yet, or forwarded it, 0 messages wait"},
 		{TimeoutError{Info: &Info{State: StateRunning, Mailbox: 1}}, "it is between turns, 1 message waits"},
 		{TimeoutError{Info: &Info{State: StateRunning, Mailbox: 2}, Turn: 1500 * time.Microsecond}, "it has been in a turn for 2ms, 2 messages wait"},
 		{TimeoutError{Info: &Info{State: StateRunning}, Turn: time.Second, AtLeast: true}, "it has been in a turn for more than 1s, 0 messages wait"},

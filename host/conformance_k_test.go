@@ -249,7 +249,7 @@ func TestK11_BackEnds(t *testing.T) {
 	}
 }
 
-// A guest's message with the header that it may get lost is no dead letter, unless it is one that it may not
+// A guest's message with the header that it may get lost is not a dead letter, unless it is one that it may not
 // send: that is told, whatever the header says.
 func TestHeaderOfSuppression(t *testing.T) {
 	l := newStage(t, nil)

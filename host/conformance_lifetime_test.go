@@ -140,7 +140,7 @@ func TestWatchersOfWhatIsRestarted(t *testing.T) {
 		}
 		in.Close()
 	}
-	if r := abi.ExitReason(0); !strings.Contains(r, "an actor ends with the command stop") {
+	if r := abi.ExitReason(0); !strings.Contains(r, "an actor ends itself with the command stop") {
 		t.Errorf("exit code 0: %q", r)
 	}
 }

@@ -61,7 +61,7 @@ func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 }
 
 // Deadline is when the asker of the current message gives up; false if that is not known: it
-// is no question, or one without a deadline, or a Lasting one.
+// is not a question, or one without a deadline, or a Lasting one.
 func (c *Context) Deadline() (time.Time, bool) {
 	if c.env == nil || c.env.Flags&flagDue == 0 {
 		return time.Time{}, false

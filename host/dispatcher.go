@@ -66,9 +66,9 @@ func (d Dispatcher) check(guest bool) error {
 	case guest && (d.pinned || d.pool != ""):
 		return fmt.Errorf("%w: a guest runs on the system's workers; pools and threads are for actors in Go", ErrBadProps)
 	case d.throughput < 0 || d.throughput > MaxThroughput:
-		return fmt.Errorf("%w: a throughput of %d, it is 1 to %d", ErrBadProps, d.throughput, MaxThroughput)
+		return fmt.Errorf("%w: a throughput of %d, must be 1 to %d", ErrBadProps, d.throughput, MaxThroughput)
 	case d.deadline < 0:
-		return fmt.Errorf("%w: a deadline of %v", ErrBadProps, d.deadline)
+		return fmt.Errorf("%w: a deadline of %v, must not be negative", ErrBadProps, d.deadline)
 	}
 	return nil
 }
@@ -105,9 +105,9 @@ func (c Config) checkPools() error {
 	for _, p := range c.pools {
 		switch {
 		case !abi.ValidName([]byte(p.name)) || seen[p.name]:
-			return fmt.Errorf("host: %q cannot be the name of a pool, or is one already", clip(p.name, 100))
+			return fmt.Errorf("host: %q is not a valid name for a pool, or is in use already", clip(p.name, 100))
 		case p.workers < 1 || p.workers > dispatch.MaxWorkers:
-			return fmt.Errorf("host: the pool %s has %d workers, it may have 1 to %d", p.name, p.workers, dispatch.MaxWorkers)
+			return fmt.Errorf("host: the pool %s has %d workers, must have 1 to %d", p.name, p.workers, dispatch.MaxWorkers)
 		}
 		seen[p.name] = true
 	}

@@ -46,20 +46,20 @@ var (
 	// ErrDenied: a capability is missing.
 	ErrDenied = errors.New("host: denied")
 	// ErrNobody: the zero Ref is nobody; nothing can be sent to it.
-	ErrNobody = errors.New("host: the receiver is nobody (the zero ref)")
+	ErrNobody = errors.New("host: the receiver is the zero ref, which names no actor")
 	// ErrNoQuestion: there is no current message, or nobody who could be answered.
 	ErrNoQuestion = errors.New("host: there is no message to answer")
 	// ErrNotKept: the dead letter is not kept any more, not kept whole, or was not a message, so
 	// that it cannot be delivered again.
 	ErrNotKept = errors.New("host: the dead letter cannot be delivered again")
 	// ErrGone: nobody waits for the answer any more; the cause of [Reply.Context].
-	ErrGone = errors.New("host: nobody waits for the answer any more")
+	ErrGone = errors.New("host: the asker no longer waits for the answer")
 	// ErrDropped: the receiver's mailbox has dropped the message, see host/mailbox.
 	ErrDropped = errors.New("host: the mailbox has dropped the message")
 	// ErrDuplicate: a message of the same key came before, see host/mailbox.
-	ErrDuplicate = errors.New("host: a message of its key came before")
+	ErrDuplicate = errors.New("host: duplicate: a message with the same key came before")
 	// ErrUsed: the reply handle was used before.
-	ErrUsed = errors.New("host: the answer was given already")
+	ErrUsed = errors.New("host: the message has been answered already")
 )
 
 // ReplyError is an error that the asked actor has sent as its answer.

@@ -116,7 +116,7 @@ func (s *extensions) get(key any, name string, open func() (any, func(context.Co
 }
 
 // errNotOpened is what other callers get if open has panicked.
-var errNotOpened = errors.New("it was not opened: that has panicked")
+var errNotOpened = errors.New("opening it has panicked")
 
 // open makes a value, and appends it behind the extensions that its open function has got.
 func (s *extensions) open(x *extended, open func() (any, func(context.Context) error, error)) {

@@ -21,7 +21,7 @@ type Flowed struct {
 }
 
 // ErrSampling says that somebody else samples already.
-var ErrSampling = errors.New("host: the flow is sampled already")
+var ErrSampling = errors.New("host: the flow is being sampled already")
 
 // flowSampler is the one that samples at present.
 type flowSampler struct {

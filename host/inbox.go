@@ -12,7 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Inbox is a ref and a mailbox for code that is no actor: it sends under its own ref,
+// Inbox is a ref and a mailbox for code that is not an actor: it sends under its own ref,
 // receives whatever it is sent, and watches. All methods may be called concurrently.
 type Inbox struct {
 	sys  *System

@@ -61,7 +61,7 @@ type lookouts struct {
 func (l *lookouts) add(x *lookout) error {
 	for _, e := range x.at {
 		if behindStar(e) > mostBehindStar {
-			return fmt.Errorf("%w: in a pattern for those that are started later at most %d bytes come behind the first * of an element", ErrLimit, mostBehindStar)
+			return fmt.Errorf("%w: a pattern that also watches future actors may have at most %d bytes after the first * of an element", ErrLimit, mostBehindStar)
 		}
 	}
 	l.mu.Lock()
@@ -78,7 +78,7 @@ func (l *lookouts) add(x *lookout) error {
 		}
 	}
 	if own >= mostLookouts || tree >= mostLookoutsOfTree || len(l.list) >= mostLookoutsOfAll {
-		return fmt.Errorf("%w: an actor may watch %d patterns for those that are started later, its tree %d, all together %d", ErrLimit, mostLookouts, mostLookoutsOfTree, mostLookoutsOfAll)
+		return fmt.Errorf("%w: too many patterns that also watch future actors: an actor may have %d, its tree %d, the system %d", ErrLimit, mostLookouts, mostLookoutsOfTree, mostLookoutsOfAll)
 	}
 	l.list = append(l.list, x)
 	l.n.Store(int32(len(l.list)))

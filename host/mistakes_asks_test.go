@@ -279,7 +279,7 @@ func TestForwardedQuestions(t *testing.T) {
 }
 
 // withForward is an actor in Go in the guest's place: puppets do what their messages say, and a
-// question is none of theirs.
+// question is not one of theirs.
 func (p Props) withForward(t testing.TB, to Ref) Props {
 	return Func(func(ctx *Context, _ Message) error { return ctx.Forward(to) })
 }

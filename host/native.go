@@ -98,7 +98,7 @@ func (n *native) receive(ctx *Context, e *mailbox.Envelope) (failure *abi.Failur
 	return n.let(ctx, failure)
 }
 
-// refused is the failure for an error of Receive, nil if the error is no failure.
+// refused is the failure for an error of Receive, nil if the error is not a failure.
 func (n *native) refused(ctx *Context, e *mailbox.Envelope, err error) *abi.Failure {
 	if !errors.Is(err, ErrUnhandled) {
 		return failureOf(ctx.actor, err)

@@ -182,7 +182,7 @@ func (p Props) Type() string { return p.typ }
 func (p Props) check() error {
 	switch {
 	case p.make == nil:
-		return fmt.Errorf("%w: there is neither an image nor a factory", ErrBadProps)
+		return fmt.Errorf("%w: they have neither an image nor a factory", ErrBadProps)
 	case p.wrong != nil:
 		return p.wrong
 	case p.module != nil:

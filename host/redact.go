@@ -115,7 +115,7 @@ func (s *System) letter(reason DeadReason, to abi.Ref, path string, e *mailbox.E
 }
 
 // errTellingName is why an actor is not spawned.
-var errTellingName = errors.New("host: the name has a secret in it, and names are shown")
+var errTellingName = errors.New("host: the name contains a secret, and names are shown")
 
 // redactedError is an error as others see it: its text is redacted, errors.Is still works.
 func (s *System) redactedError(err error) error {

@@ -218,7 +218,7 @@ func rowNamesWithSecrets(t *testing.T) {
 	}
 	sub := l.Subscribe(100, func(e *Event) bool { return e.Kind == EventRefused })
 	for _, c := range []struct{ may, want, name string }{
-		{"puppet", "the name has a secret in it, and names are shown", "x-correct-horse"},
+		{"puppet", "the name contains a secret, and names are shown", "x-correct-horse"},
 		{"other", "denied", "x-correct-horse"},
 		{"other", "denied", "x-something-else"},
 	} {

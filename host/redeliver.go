@@ -152,9 +152,9 @@ func (d *deadLetters) take(id uint64) (*keptLetter, *mailbox.Envelope, error) {
 	case err != nil:
 		return nil, nil, err
 	case k.Kind != abi.KindMessage:
-		return nil, nil, fmt.Errorf("%w: number %d is no message but a %s, which nobody waits for any more", ErrNotKept, id, k.Kind)
+		return nil, nil, fmt.Errorf("%w: number %d is not a message but a %s, which is no longer waited for", ErrNotKept, id, k.Kind)
 	case k.order:
-		return nil, nil, fmt.Errorf("%w: number %d is no message: its sender wanted to watch or to stop somebody, or to know who is there", ErrNotKept, id)
+		return nil, nil, fmt.Errorf("%w: number %d is not a message but a request to watch, stop or identify an actor", ErrNotKept, id)
 	case !k.Whole:
 		return nil, nil, fmt.Errorf("%w: of number %d only the first %d of %d bytes are kept; see Config.WithDeadLetterBytes", ErrNotKept, id, len(k.Payload), k.Size)
 	}
@@ -250,7 +250,7 @@ func (s *System) heir(l *keptLetter) (to *actor, name string) {
 }
 
 func nobodyFor(l *keptLetter) error {
-	return fmt.Errorf("%w: %s has stopped, and nobody is at its path", ErrUnknown, l.To())
+	return fmt.Errorf("%w: %s has stopped, and no actor is at its path", ErrUnknown, l.To())
 }
 
 // CanRedeliver says why Redeliver would fail, nil if no reason is known. It

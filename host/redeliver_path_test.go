@@ -106,7 +106,7 @@ func forwardsToNobodyAreWhole(t *testing.T) {
 	}
 }
 
-// A letter of what was no message is not delivered as one: of a watch, an order to stop, a question
+// A letter of what was not a message is not delivered as one: of a watch, an order to stop, a question
 // of who is there, a timer.
 func TestOrdersAreNotRedelivered(t *testing.T) { everyManner(t, ordersAreNotRedelivered) }
 
@@ -130,7 +130,7 @@ func ordersAreNotRedelivered(t *testing.T) {
 	}
 	for _, d := range letters {
 		can := l.CanRedeliver(d.ID)
-		if _, err := l.Redeliver(d.ID); !errors.Is(err, ErrNotKept) || !errors.Is(can, ErrNotKept) || !strings.Contains(err.Error(), "is no message") {
+		if _, err := l.Redeliver(d.ID); !errors.Is(err, ErrNotKept) || !errors.Is(can, ErrNotKept) || !strings.Contains(err.Error(), "is not a message") {
 			t.Errorf("%+v: %v, %v", d, can, err)
 		}
 	}

@@ -39,7 +39,7 @@ func (s *System) Renew(ref Ref, p Props) error {
 	case a == nil || a.parent == nil:
 		return ErrUnknown
 	case !alike(&a.props, &p):
-		return fmt.Errorf("%w: %s is a %s of its module, and the recipe is none for that", ErrBadProps, a.path, a.props.typ)
+		return fmt.Errorf("%w: %s is a %s of its module, and the new props are not for that type", ErrBadProps, a.path, a.props.typ)
 	}
 	if err := p.usable(); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *System) Renew(ref Ref, p Props) error {
 
 // renewedByHand is the cause of the incarnation that a renewal begins, unless the previous one
 // has failed.
-var renewedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "its code or its recipe has changed"}
+var renewedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "its code or its props have changed"}
 
 // renew asks the supervisor to restart the actor; n is nil if nothing of it changes. It is false
 // if either has ended. The supervisor decides in a run of its own: until then the actor handles
@@ -172,7 +172,7 @@ func (a *actor) renewChild(scr *scratch, k *family.Member[*actor], before []Chil
 	case p == nil && o.keep && named(before, k.Name()) == nil: // one that it has spawned itself
 	default:
 		a.unwatchRef(scr, k.Child.uid)
-		a.super.Order(a.in(scr), k, stopOrder("the recipe of its parent has changed"))
+		a.super.Order(a.in(scr), k, stopOrder("the props of its parent have changed"))
 		return false
 	}
 	a.super.Order(a.in(scr), k, order)

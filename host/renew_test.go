@@ -224,8 +224,8 @@ func TestRenewRefuses(t *testing.T) {
 		err  error
 		says string
 	}{
-		"a native actor": {n, counting(t, m), ErrBadProps, "is none for that"},
-		"another module": {g, puppet(t), ErrBadProps, "is none for that"},
+		"a native actor": {n, counting(t, m), ErrBadProps, "are not for that type"},
+		"another module": {g, puppet(t), ErrBadProps, "are not for that type"},
 		"arguments":      {g, counting(t, m).WithArgs(func() {}), ErrBadProps, "the arguments"},
 		"of a child":     {g, counting(t, m).WithChildren(Child{"c", counting(t, m).WithArgs(make(chan int))}), ErrBadProps, `child "c"`},
 		"nobody":         {Ref{}, counting(t, m), ErrUnknown, ""},

@@ -56,7 +56,7 @@ func (r *Reply) Send(v any) error { return r.send(abi.KindReply, v) }
 // Fail answers with an error.
 func (r *Reply) Fail(reason string) error { return r.send(abi.KindReplyError, reason) }
 
-// Gone is closed when nobody waits for the answer any more: the asker has ended, or has
+// Gone is closed when the asker no longer waits for the answer: the asker has ended, or has
 // given up, or was answered by somebody else, or the system has ended.
 func (r *Reply) Gone() <-chan struct{} { return r.gone }
 

@@ -237,7 +237,7 @@ func (r *resender) drop(ctx *Context, at int, reason DeadReason) {
 	e.Free()
 }
 
-var errTooManyCrashes = errors.New("the child has ended too often without confirming what it was sent")
+var errTooManyCrashes = errors.New("the child has ended too often without confirming its messages")
 
 // crashed counts a failed turn of a message.
 func (r *resender) crashed(ctx *Context, id uint64) {

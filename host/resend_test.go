@@ -74,7 +74,7 @@ func TestC_1_1_ResendsWhatWasLost(t *testing.T) {
 	if !slices.Equal(*did, []string{"a", "b", "c", "d", "e", "f"}) || len(r.unconfirmed) != 0 || r.crashes != 0 || l.clock.Pending() != 0 {
 		t.Errorf("%v, %d unconfirmed, %d crashes, %d timers", *did, len(r.unconfirmed), r.crashes, l.clock.Pending())
 	}
-	if n := len(l.letters()); n != 0 { // what the dead child had not read is no dead letter: it comes again
+	if n := len(l.letters()); n != 0 { // what the dead child had not read is not a dead letter: it comes again
 		t.Errorf("%v", l.letters())
 	}
 	l.tell(ref, "g")

@@ -181,7 +181,7 @@ func attemptHeaders(e *mailbox.Envelope, key string, n int) error {
 		headers, ok = withHeader(headers, abi.HeaderAttempt, strconv.Itoa(n))
 	}
 	if !ok {
-		return fmt.Errorf("host: a question that is asked again has %d headers of its own at most", abi.MaxHeaders-2)
+		return fmt.Errorf("host: an ask that is retried may have at most %d headers", abi.MaxHeaders-2)
 	}
 	e.SetHeaders(headers)
 	return nil

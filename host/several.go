@@ -22,7 +22,7 @@ type Want struct {
 // All is an answer from each. The first failure ends the ask: it cannot succeed any more.
 func All() Want { return Want{} }
 
-// First is the first answer that is no failure. The ask fails when all have failed.
+// First is the first answer that is not a failure. The ask fails when all have failed.
 func First() Want { return Quorum(1) }
 
 // Quorum is the first n answers that are no failures, n from 1. The ask fails as soon as so many
@@ -59,7 +59,7 @@ func (e *SeveralError) Error() string {
 			}
 		}
 	}
-	return fmt.Sprintf("host: %d of %d that were asked have answered, %d were to, and %d have failed; the first: %v", e.Got, len(e.Results), e.Need, failed, first)
+	return fmt.Sprintf("host: %d of %d actors have answered, %d were required; %d have failed, the first with: %v", e.Got, len(e.Results), e.Need, failed, first)
 }
 
 // Unwrap are the failures.
@@ -85,10 +85,10 @@ type tally struct {
 
 func newTally(want Want, to []Ref) (*tally, error) {
 	if len(to) == 0 || len(to) > MaxTargets {
-		return nil, fmt.Errorf("%w: %d are asked at once, at least 1 and at most %d", ErrLimit, len(to), MaxTargets)
+		return nil, fmt.Errorf("%w: %d receivers, must be 1 to %d", ErrLimit, len(to), MaxTargets)
 	}
 	if want.need > len(to) {
-		return nil, fmt.Errorf("%w: %d of %d are to answer", ErrLimit, want.need, len(to))
+		return nil, fmt.Errorf("%w: %d answers are required of %d receivers", ErrLimit, want.need, len(to))
 	}
 	t := &tally{results: make([]Asked, len(to)), done: make([]bool, len(to)), need: want.need, settled: want.settled}
 	if t.need == 0 {

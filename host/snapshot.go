@@ -198,7 +198,7 @@ func decodeState(b []byte) (*actorState, error) {
 	}
 	for i, text := range s.Lookouts {
 		if text == "" || len(text) > abi.MaxPath || i > 0 && text <= s.Lookouts[i-1] {
-			return no("pattern %d of those to come is out of order or out of range", i)
+			return no("pattern %d for future actors is out of order or out of range", i)
 		}
 	}
 	for i, e := range s.Stash {
@@ -232,7 +232,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	}
 	for _, text := range s.Lookouts {
 		if p, ok := a.parsePath(text); !ok || p.uid != 0 {
-			return fmt.Errorf("%w: it looks out for %q, which is no path", errState, text)
+			return fmt.Errorf("%w: it watches the pattern %q, which is not a path", errState, text)
 		}
 	}
 	snap, err := sandbox.DecodeSnapshot(g.image, s.Guest)

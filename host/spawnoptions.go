@@ -42,7 +42,7 @@ func (g *guest) withOptions(p Props, options []byte) (Props, error) {
 		return p, nil
 	}
 	if a.sys.cfg.options == nil {
-		return p, fmt.Errorf("%w: this host reads no options of spawns", ErrBadProps)
+		return p, fmt.Errorf("%w: this host does not support spawn options", ErrBadProps)
 	}
 	o, err := a.sys.cfg.options(options)
 	if err != nil {

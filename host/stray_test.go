@@ -107,7 +107,7 @@ func TestWhoGuessesRefsFails(t *testing.T) {
 		t.Error(l.Tree())
 	}
 	e := l.next(EventFailed)
-	if e.Failure.Kind != abi.FailureABIViolation || !strings.Contains(e.Failure.Reason, "refs that belong to nobody") {
+	if e.Failure.Kind != abi.FailureABIViolation || !strings.Contains(e.Failure.Reason, "refs that name no actor") {
 		t.Errorf("%+v", e.Failure)
 	}
 	l.pass(time.Second)

@@ -284,7 +284,7 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 			g.residency(m.kind)
 		}
 	case sysStray:
-		a.fail(scr, &abi.Failure{Kind: abi.FailureABIViolation, Reason: "too many messages to refs that belong to nobody", Turn: a.turns}, endByItself)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureABIViolation, Reason: "too many messages to refs that name no actor", Turn: a.turns}, endByItself)
 	}
 }
 

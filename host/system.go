@@ -70,7 +70,7 @@ type System struct {
 // New starts a system. [System.Close] ends it.
 func New(cfg Config) (*System, error) {
 	if cfg.clock == nil {
-		return nil, fmt.Errorf("host: begin with NewConfig")
+		return nil, fmt.Errorf("host: the Config is not valid: make it with NewConfig")
 	}
 	if !abi.ValidName([]byte(cfg.name)) {
 		return nil, fmt.Errorf("host: the system's name: %w", badName(cfg.name))
@@ -201,7 +201,7 @@ func (s *System) GetOrSpawn(ctx context.Context, name string, p Props) (ref Ref,
 func (s *System) Tell(to Ref, v any) error { return s.TellFrom(Ref{}, to, v) }
 
 // TryTell is Tell for callers that try again: if the mailbox is full, the message stays
-// the caller's and is no dead letter.
+// the caller's and is not a dead letter.
 func (s *System) TryTell(to Ref, v any) error { return s.tell(Ref{}, to, v, flagTry) }
 
 // TellFrom sends a message with an actor as its sender, which will get the answer.

@@ -18,7 +18,7 @@ type TimeoutError struct {
 	Question string
 	// Waited is how long the caller has waited, by the system's clock.
 	Waited time.Duration
-	// Info is what the target was doing; nil: it had ended, or was no actor.
+	// Info is what the target was doing; nil: it had ended, or was not an actor.
 	Info *Info
 	// Turn is how long the target had been in its present spell of work, 0 if in none, or
 	// in one too short to measure. With AtLeast it is longer than that.
@@ -64,7 +64,7 @@ func (e *TimeoutError) Doing() string {
 		case i.State == StateAsleep:
 			what = "it is asleep"
 		case i.Mailbox == 0:
-			what = "it is idle: it has taken the question and not answered yet, or handed it on"
+			what = "it is idle: it has handled the question and not answered yet, or forwarded it"
 		default:
 			what = "it is between turns"
 		}

@@ -135,7 +135,7 @@ type SpanStart struct {
 	Link        TraceContext
 	At          time.Time // by the system's clock
 	Ref         Ref       // the actor that handles the message, begins, or is sent to
-	Type        string    // its type, "" if it is no actor
+	Type        string    // its type, "" if it is not an actor
 	Incarnation uint64
 	Message     abi.Kind // turn
 	Sender      Ref      // turn: its path may be unknown

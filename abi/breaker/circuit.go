@@ -66,11 +66,11 @@ type Settings struct {
 func (s Settings) Check() error {
 	switch {
 	case s.MaxFailures < 0:
-		return errors.New("breaker: MaxFailures is " + strconv.Itoa(s.MaxFailures) + ": it is how many failures open the circuit, at least 1")
+		return errors.New("breaker: MaxFailures is " + strconv.Itoa(s.MaxFailures) + ": it must be at least 1")
 	case s.CallTimeout < 0, s.ResetTimeout < 0, s.MaxReset < 0:
 		return errors.New("breaker: CallTimeout, ResetTimeout and MaxReset must not be negative")
 	case s.Backoff != 0 && !(s.Backoff >= 1 && s.Backoff <= 1000):
-		return errors.New("breaker: Backoff is " + strconv.FormatFloat(s.Backoff, 'g', -1, 64) + ": it is a factor from 1 to 1000")
+		return errors.New("breaker: Backoff is " + strconv.FormatFloat(s.Backoff, 'g', -1, 64) + ": it must be from 1 to 1000")
 	case s.MaxReset != 0 && s.MaxReset < s.ResetTimeout:
 		return errors.New("breaker: MaxReset is below ResetTimeout")
 	}

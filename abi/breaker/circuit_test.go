@@ -229,7 +229,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"":                 {MaxFailures: 1, Backoff: 1, MaxReset: time.Hour},
 		"MaxFailures is -": {MaxFailures: -1},
 		"negative":         {CallTimeout: -1},
-		"factor":           {Backoff: 0.5},
+		"Backoff is 0.5":   {Backoff: 0.5},
 		"below":            {ResetTimeout: time.Hour, MaxReset: time.Minute},
 	} {
 		if err := s.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

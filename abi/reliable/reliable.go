@@ -100,7 +100,7 @@ func parseNumbers(b []byte, ns []uint64) bool {
 }
 
 // ErrFull is the error for a message for which there is no room.
-var ErrFull = errors.New("reliable: too much is not acknowledged yet")
+var ErrFull = errors.New("reliable: the limit of unacknowledged messages is reached")
 
 // Window is what a sender keeps: messages that are numbered and not acknowledged, in order, bounded in
 // number and in bytes.

@@ -57,13 +57,13 @@ func readAdminFlags(c *cli.Context, env *environment, m *bundle.Manifest) (*admi
 	case "off":
 		d.off = c.String("health") == ""
 	default:
-		return nil, usage("--admin is unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
+		return nil, usage("--admin must be unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
 	}
 	if (way == "unix" || way == "off") && address != "" || way == "tcp" && address == "" {
-		return nil, usage("--admin is unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
+		return nil, usage("--admin must be unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
 	}
 	if way != "tcp" && (c.IsSet("admin-token-file") || c.IsSet("admin-read-token-file")) {
-		return nil, usage("tokens are for --admin tcp:127.0.0.1:PORT; the socket needs none")
+		return nil, usage("token files need --admin tcp:127.0.0.1:PORT; the socket needs no token")
 	}
 	if way == "off" {
 		return d, nil
@@ -142,7 +142,7 @@ func (d *adminDoor) tell(env *environment, quiet bool) error {
 		return &usageError{fmt.Errorf("--admin: %w", d.err)}
 	}
 	if d.err != nil && !quiet {
-		env.note("the bundle cannot be reached while it runs: " + oneLine(d.err.Error()) + "; --admin off says that this is meant")
+		env.note("the bundle cannot be reached while it runs: " + oneLine(d.err.Error()) + "; --admin off starts it without that")
 	}
 	if d.server == nil || !d.explicit || quiet {
 		return nil

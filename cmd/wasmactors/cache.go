@@ -122,7 +122,7 @@ func cacheChange(c *cli.Context) (func(k *cache.Cache, name string) (cache.Remov
 	age, to := c.String("older-than"), c.String("shrink-to")
 	if c.Bool("clear") {
 		if age != "" || to != "" {
-			return nil, usage("--clear removes everything: it goes without --older-than and --shrink-to")
+			return nil, usage("--clear removes everything and cannot be combined with --older-than or --shrink-to")
 		}
 		return func(k *cache.Cache, _ string) (cache.Removed, error) { return k.Clear() }, nil
 	}

@@ -106,7 +106,7 @@ func TestEventsCarryAdvice(t *testing.T) {
 }
 
 // The summary says how often actors were restarted, whoever has ordered it, and not how often a supervisor
-// has decided so: events may be lost, and an operator's order is no failure.
+// has decided so: events may be lost, and an operator's order is not a failure.
 func TestSummaryCountsRestarts(t *testing.T) {
 	var stderr bytes.Buffer
 	console := newConsole(&environment{stderr: &stderr, terminal: &stderr}, true, false, 1, "none")

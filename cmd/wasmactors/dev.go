@@ -166,7 +166,7 @@ func (d *devSession) trouble(dir string, err error) {
 	case d.console.json:
 		d.env.writeJSON(map[string]any{"event": "dev", "kind": "polling", "dir": dir, "reason": err.Error()})
 	default:
-		d.console.log.Warn("the system does not tell what changes here; it is looked at every now and then", "dir", oneLine(near(dir)), "why", oneLine(err.Error()))
+		d.console.log.Warn("the operating system does not report changes here; the files are polled", "dir", oneLine(near(dir)), "why", oneLine(err.Error()))
 	}
 }
 
@@ -250,7 +250,7 @@ func (d *devSession) waitForMain(e bundle.DevEvent) {
 		select {
 		case <-ended:
 			if d.ctx.Err() == nil && !d.console.quiet {
-				d.env.note("the main actor " + e.Manifest.Main + " has ended; the next change of what it is made of starts it again")
+				d.env.note("the main actor " + e.Manifest.Main + " has ended; the next change of its sources or of the manifest starts it again")
 			}
 		case <-e.System.Terminated():
 		case <-d.ctx.Done():
@@ -296,7 +296,7 @@ func (d *devSession) feed(e bundle.DevEvent) {
 		stats, err := feed(ctx, d.flags, e.Manifest, e.System, input, d.console)
 		d.stats = d.stats.Plus(stats)
 		if err != nil && ctx.Err() == nil {
-			d.env.note("the input is not read on: " + err.Error())
+			d.env.note("the rest of the input is not read: " + err.Error())
 		}
 	})
 }

@@ -55,11 +55,11 @@ func TestDevIsShown(t *testing.T) {
 	env := &environment{stderr: &said, terminal: &said}
 	d := &devSession{env: env, console: newConsole(env, false, false, 1, "first")}
 	for want, e := range map[string]bundle.DevEvent{
-		"WARN the manifest is gone; it is waited for":                                  {Kind: bundle.DevWaiting, Err: bundle.ErrNoManifest},
+		"WARN the manifest is missing; waiting for it":                                 {Kind: bundle.DevWaiting, Err: bundle.ErrNoManifest},
 		"ERRO the bundle has failed why=boom then=\"the next change starts it again\"": {Kind: bundle.DevEnded, Err: errors.New("boom")},
 		"nothing is replaced":                                                           {Kind: bundle.DevUnchanged},
 		"INFO changed file=/a/b.go more=2":                                              {Kind: bundle.DevChanged, Files: []string{"/a/b.go", "/c", "/d"}},
-		"then=\"nothing runs until it is mended\"":                                      {Kind: bundle.DevFailed, Err: errors.New("x")},
+		"then=\"nothing runs until this is fixed\"":                                     {Kind: bundle.DevFailed, Err: errors.New("x")},
 		"INFO \"loaded with other limits\" module=m runs=h actors=0":                    {Kind: bundle.DevReplaced, Modules: []bundle.ModuleChange{{Name: "m", Before: "h", Now: "h"}}},
 		"INFO loaded module=n runs=h":                                                   {Kind: bundle.DevReplaced, Modules: []bundle.ModuleChange{{Name: "n", Now: "h"}}},
 		"INFO replaced actor=/user/a why=supervision":                                   {Kind: bundle.DevReplaced, Actors: []bundle.ActorChange{{Path: "/user/a", Did: "replaced", Why: "supervision"}}},

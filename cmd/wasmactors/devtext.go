@@ -23,7 +23,7 @@ func (d *devSession) human(e bundle.DevEvent) {
 	switch e.Kind {
 	case bundle.DevUp:
 		for _, why := range e.Why {
-			log.Warn("the bundle starts again as a whole", "why", oneLine(why))
+			log.Warn("the whole bundle is restarted", "why", oneLine(why))
 		}
 		pairs := []any{"took", took}
 		for _, m := range e.Manifest.Modules {
@@ -44,13 +44,13 @@ func (d *devSession) human(e bundle.DevEvent) {
 		for _, p := range problems(e.Err) {
 			d.console.status.Write([]byte(printable.Text(printable.Clip(p.String(), 64<<10)) + "\n"))
 		}
-		then := "nothing runs until it is mended"
+		then := "nothing runs until this is fixed"
 		if e.System != nil {
-			then = "what ran before goes on"
+			then = "the version before keeps running"
 		}
 		log.Error("not replaced", "problems", len(problems(e.Err)), "then", then, "took", took)
 	case bundle.DevWaiting:
-		log.Warn("the manifest is gone; it is waited for", "why", oneLine(e.Err.Error()))
+		log.Warn("the manifest is missing; waiting for it", "why", oneLine(e.Err.Error()))
 	case bundle.DevEnded:
 		why := "it was stopped"
 		if e.Err != nil {

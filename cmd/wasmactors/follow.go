@@ -35,7 +35,7 @@ func eventsCommand(env *environment) *cli.Command {
 			}
 			for _, k := range c.StringSlice("kind") {
 				if !slices.Contains(observe.EventKinds(), k) {
-					return usage("--kind: %q is none of %s%s", k, strings.Join(observe.EventKinds(), ", "), didYouMean(k, observe.EventKinds()))
+					return usage("--kind: %q is not one of %s%s", k, strings.Join(observe.EventKinds(), ", "), didYouMean(k, observe.EventKinds()))
 				}
 				q.Add("kind", k)
 			}
@@ -119,7 +119,7 @@ func eventQuery(c *cli.Context) (url.Values, error) {
 	}
 	if text := c.String("level"); text != "" {
 		if _, ok := host.ParseLevel(text); !ok {
-			return nil, usage("--level is %s, not %q", strings.Join(host.LevelNames(), ", "), text)
+			return nil, usage("--level must be one of %s, not %q", strings.Join(host.LevelNames(), ", "), text)
 		}
 		q.Set("level", text)
 	}
@@ -143,7 +143,7 @@ func (r *reached) follow(c *cli.Context, path string, q url.Values, show func(li
 		if r.json {
 			r.env.writeJSON(map[string]any{"event": "dropped", "dropped": n})
 		} else {
-			r.env.note(fmt.Sprintf("%d came faster than they could be shown", n))
+			r.env.note(fmt.Sprintf("%d events came faster than they could be shown", n))
 		}
 	})
 	if c.Context.Err() != nil {

@@ -56,13 +56,13 @@ func kvAction(c *cli.Context, env *environment) error {
 	case !known:
 		return usage("kv takes ls, get, put or del, not %q", verb)
 	case len(args)-1 < n[0] || len(args)-1 > n[1]:
-		return usage("kv %s: see wasmactors kv --help for its arguments", verb)
+		return usage("kv %s: wrong number of arguments; see wasmactors kv --help", verb)
 	}
 	k := &keys{env: env, json: c.Bool("json"), c: c}
 	if dir := c.String("state"); dir != "" {
 		folder := state.At(dir)
 		if _, err := os.Stat(filepath.Join(dir, kv.Service.Name())); err != nil {
-			return fmt.Errorf("%s: there is no state of the service kv", dir)
+			return fmt.Errorf("%s: the folder has no state of the service kv", dir)
 		}
 		own, err := folder.Of(kv.Service.Name())
 		if err != nil {
@@ -146,7 +146,7 @@ func (k *keys) namespaces() error {
 func (k *keys) list(namespace, prefix string) error {
 	left := k.c.Int("limit")
 	if left < 0 {
-		return usage("--limit is not below 0")
+		return usage("--limit must be 0 or more")
 	}
 	q := operate.Query{Namespace: namespace, Prefix: prefix, Reverse: k.c.Bool("reverse")}
 	for {

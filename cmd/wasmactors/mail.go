@@ -12,7 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 )
 
-const messageHelp = "MESSAGE is JSON; - reads it from standard input. What is no JSON is a mistake, so a text is quoted: '\"Ada\"'.\n" +
+const messageHelp = "MESSAGE is JSON; - reads it from standard input. What is not JSON is a mistake, so a text is quoted: '\"Ada\"'.\n" +
 	"ACTOR is the name of a top-level actor, or a path"
 
 func sendCommand(env *environment) *cli.Command {
@@ -52,7 +52,7 @@ func sendCommand(env *environment) *cli.Command {
 func askCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "ask", Usage: "send a message to an actor of a running bundle and print the answer", ArgsUsage: "ACTOR MESSAGE",
-		Description: messageHelp + ".\nThe answer is printed as JSON. What is no answer is an error: the actor's, a failure, none in time.\n\nExamples:\n\n" +
+		Description: messageHelp + ".\nThe answer is printed as JSON. What is not an answer is an error: the actor's, a failure, none in time.\n\nExamples:\n\n" +
 			"   wasmactors ask greeter '\"Ada\"'\n" +
 			"   wasmactors ask /user/bank/alice '{\"balance\": true}' --timeout 5s --json",
 		Flags: reachFlags(&cli.StringFlag{Name: "timeout", Usage: "wait at most `DURATION` (default: 1m)"}),
@@ -113,7 +113,7 @@ func ago(name, text string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, usage("--%s is how long ago, such as 10m or 2d, or a time such as 2026-01-02T15:04:05Z, not %q", name, text)
+		return t, usage("--%s must be an age such as 10m or 2d, or a time such as 2026-01-02T15:04:05Z, not %q", name, text)
 	}
 	return t, nil
 }

@@ -98,7 +98,7 @@ func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
 	switch name := c.String("compiler"); name {
 	case "", "auto", "go", "tinygo":
 	default:
-		return bundle.Options{}, usage("--compiler is auto, go or tinygo, not %q", name)
+		return bundle.Options{}, usage("--compiler must be auto, go or tinygo, not %q", name)
 	}
 	return bundle.Options{
 		Services: all.Kinds(), StateDir: stateDir(c), Log: warnings(c, env),
@@ -231,7 +231,7 @@ func durationFlag(c *cli.Context, name string) (time.Duration, error) {
 	case err != nil:
 		return 0, usage("--%s: %q is not a duration such as 500ms, 10s or 1h30m", name, text)
 	case d <= 0:
-		return 0, usage("--%s: %s is not more than nothing", name, text)
+		return 0, usage("--%s: %s is not more than 0", name, text)
 	}
 	return d, nil
 }

@@ -24,7 +24,7 @@ func profileCommand(env *environment) *cli.Command {
 		)...),
 		Action: reaching(env, func(c *cli.Context, r *reached) error {
 			if r.json {
-				return usage("a profile is no JSON; go tool pprof reads it")
+				return usage("a profile is not JSON: go tool pprof reads it")
 			}
 			d, err := durationFlag(c, "for")
 			if err != nil {
@@ -39,7 +39,7 @@ func profileCommand(env *environment) *cli.Command {
 			}
 			name := c.String("output")
 			if name == "" && isTerminal(env.stdoutFile()) {
-				return usage("a profile is no text: --output FILE, or a pipe")
+				return usage("a profile is binary: use --output FILE, or a pipe")
 			}
 			q := query(sel)
 			q.Set("seconds", strconv.FormatFloat(d.Seconds(), 'f', -1, 64))

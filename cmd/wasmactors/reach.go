@@ -30,7 +30,7 @@ func reach(c *cli.Context, env *environment) (*reached, error) {
 	which := c.String("bundle")
 	if address, ok := strings.CutPrefix(which, "tcp:"); ok {
 		if c.String("token-file") == "" {
-			return nil, usage("--bundle %s needs --token-file: the file that the bundle was started with, or that it has named", which)
+			return nil, usage("--bundle %s needs --token-file: the file of its --admin-token-file, or the one that it named when it started", which)
 		}
 		token, err := admin.TokenFile(c.String("token-file"))
 		if err != nil {
@@ -120,7 +120,7 @@ func selected(c *cli.Context) (sel observe.Select, err error) {
 	sel.Types, sel.Refs = c.StringSlice("type"), c.StringSlice("ref")
 	for _, name := range c.StringSlice("state") {
 		if !slices.Contains(states(), name) {
-			return sel, usage("--state: %q is none of %s%s", name, strings.Join(states(), ", "), didYouMean(name, states()))
+			return sel, usage("--state: %q is not one of %s%s", name, strings.Join(states(), ", "), didYouMean(name, states()))
 		}
 		sel.States = append(sel.States, observe.State(name))
 	}

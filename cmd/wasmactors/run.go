@@ -68,22 +68,22 @@ type runFlags struct {
 func readRunFlags(c *cli.Context) (f runFlags, err error) {
 	level, ok := host.ParseLevel(c.String("log"))
 	if !ok {
-		return f, usage("--log is %s, not %q", strings.Join(host.LevelNames(), ", "), c.String("log"))
+		return f, usage("--log must be one of %s, not %q", strings.Join(host.LevelNames(), ", "), c.String("log"))
 	}
 	f.level = level
 	if m := c.String("on-input-error"); m != "skip" && m != "stop" {
-		return f, usage("--on-input-error is skip or stop, not %q", m)
+		return f, usage("--on-input-error must be skip or stop, not %q", m)
 	}
 	f.stop = c.String("on-input-error") == "stop"
 	if f.reports = c.String("reports"); f.reports != "all" && f.reports != "first" && f.reports != "none" {
-		return f, usage("--reports is all, first or none, not %q", f.reports)
+		return f, usage("--reports must be all, first or none, not %q", f.reports)
 	}
 	if text := c.String("fail-on"); text == "any" {
 		f.failOn = failKinds
 	} else if text != "" {
 		for _, kind := range strings.Split(text, ",") {
 			if !slices.Contains(failKinds, kind) {
-				return f, usage("--fail-on: %q is none of %s%s", kind, strings.Join(failKinds, ", "), didYouMean(kind, failKinds))
+				return f, usage("--fail-on: %q is not one of %s%s", kind, strings.Join(failKinds, ", "), didYouMean(kind, failKinds))
 			}
 			f.failOn = append(f.failOn, kind)
 		}

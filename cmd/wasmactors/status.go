@@ -38,7 +38,7 @@ func colours(w any) termenv.Profile {
 }
 
 // statusLine is a stream of log lines with a status line below them, which is redrawn. If the
-// stream is no terminal, there is no status line.
+// stream is not a terminal, there is no status line.
 type statusLine struct {
 	mu    sync.Mutex
 	w     io.Writer

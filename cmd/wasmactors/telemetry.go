@@ -21,7 +21,7 @@ import (
 func telemetryFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "otlp", Usage: "send traces and logs to the OpenTelemetry collector at `URL`, such as http://localhost:4318, by OTLP over HTTP; headers come from the variable OTEL_EXPORTER_OTLP_HEADERS"},
-		&cli.StringFlag{Name: "otlp-sample", Value: "1", Usage: "record `PART` of the traces that begin here, above 0 to 1"},
+		&cli.StringFlag{Name: "otlp-sample", Value: "1", Usage: "record `PART` of the traces that begin here, above 0 and at most 1"},
 		&cli.StringSliceFlag{Name: "metrics-actor", Usage: "show the actor with this `PATH` by itself in /metrics, besides its type; may be repeated"},
 	}
 }
@@ -46,13 +46,13 @@ func openTelemetry(c *cli.Context, env *environment, service string) (*telemetry
 	}
 	if !c.IsSet("otlp") {
 		if c.IsSet("otlp-sample") {
-			return nil, usage("--otlp-sample is for --otlp URL")
+			return nil, usage("--otlp-sample needs --otlp URL")
 		}
 		return t, nil
 	}
 	sample, err := strconv.ParseFloat(c.String("otlp-sample"), 64)
 	if err != nil || !(sample > 0 && sample <= 1) {
-		return nil, usage("--otlp-sample is a number above 0 to 1, not %q", c.String("otlp-sample"))
+		return nil, usage("--otlp-sample must be a number above 0 and at most 1, not %q", c.String("otlp-sample"))
 	}
 	headers, err := parseHeaders(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
 	if err != nil {
@@ -101,7 +101,7 @@ func parseHeaders(text string) (map[string]string, error) {
 		}
 		name, value, ok := strings.Cut(part, "=")
 		if !ok || strings.TrimSpace(name) == "" {
-			return nil, usage("OTEL_EXPORTER_OTLP_HEADERS is name=value, separated by commas") // it may hold a secret
+			return nil, usage("OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs, separated by commas") // it may hold a secret
 		}
 		out[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}

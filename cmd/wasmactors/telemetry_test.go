@@ -75,10 +75,10 @@ func TestTelemetryFlags(t *testing.T) {
 		says string
 	}{
 		{[]string{"--otlp", "ftp://x"}, "neither http nor https"},
-		{[]string{"--otlp", "localhost:4318", "--otlp-sample", "2"}, "above 0 to 1"},
-		{[]string{"--otlp-sample", "0.5"}, "is for --otlp"},
+		{[]string{"--otlp", "localhost:4318", "--otlp-sample", "2"}, "above 0 and at most 1"},
+		{[]string{"--otlp-sample", "0.5"}, "needs --otlp"},
 		{[]string{"--metrics-actor", "/user/*"}, "is a pattern"},
-		{[]string{"--metrics-actor", "e"}, "is no path"},
+		{[]string{"--metrics-actor", "e"}, "is not the path"},
 	} {
 		if code, _, errs := try(t, t.Context(), "", append([]string{"run", echoBundle(t, "")}, c.args...)...); code != 2 || !strings.Contains(errs, c.says) {
 			t.Errorf("%v: %d, %s", c.args, code, errs)

@@ -61,7 +61,7 @@ func testBundle(c *cli.Context, env *environment) error {
 		return usage("--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if c.Int("count") < 1 {
-		return usage("--count is 1 or more, not %d", c.Int("count"))
+		return usage("--count must be 1 or more, not %d", c.Int("count"))
 	}
 	options, err := bundleOptions(c, env)
 	if err != nil {

@@ -45,11 +45,11 @@ func topCommand(env *environment) *cli.Command {
 				every = time.Second
 			}
 			if !slices.Contains(observe.Sorts(), c.String("sort")) {
-				return usage("--sort: %q is none of %s%s", c.String("sort"), strings.Join(observe.Sorts(), ", "), didYouMean(c.String("sort"), observe.Sorts()))
+				return usage("--sort: %q is not one of %s%s", c.String("sort"), strings.Join(observe.Sorts(), ", "), didYouMean(c.String("sort"), observe.Sorts()))
 			}
 			t := &top{client: r.Client, sel: sel, sort: c.String("sort"), desc: !c.Bool("asc"), search: c.String("search"), limit: c.Int("limit")}
 			if t.limit < 1 || t.limit > observe.MaxLimit {
-				return usage("--limit is from 1 to %d", observe.MaxLimit)
+				return usage("--limit must be from 1 to %d", observe.MaxLimit)
 			}
 			if c.String("sort") == "path" && !c.IsSet("asc") {
 				t.desc = false

@@ -77,7 +77,7 @@ func (v verb) command(env *environment) *cli.Command {
 				}
 			}
 			if cmd.Select.Empty() {
-				return usage("%s needs an actor, or --path, --type, --state or --ref; '/user/**' is everybody", v.name)
+				return usage("%s needs an actor, or --path, --type, --state or --ref; '/user/**' selects all", v.name)
 			}
 			return order(c, r, "/v1/"+v.name, cmd, r.outcome)
 		}),
@@ -124,7 +124,7 @@ func (r *reached) outcome(o observe.Outcome) error {
 	}
 	switch {
 	case o.Total == 0:
-		return &unreachableError{fmt.Errorf("nobody is chosen: no actor matches; wasmactors tree shows who is there")}
+		return &unreachableError{fmt.Errorf("no actor matches; wasmactors tree lists the actors")}
 	case o.Failed > 0:
 		return fmt.Errorf("%s: %d of %d failed", o.Verb, o.Failed, o.Total)
 	}

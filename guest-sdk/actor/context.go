@@ -241,7 +241,7 @@ func (c *Context) Fail(err error) {
 }
 
 // nobody notes that a call was given the ref 0.
-func (c *Context) nobody(call string) { c.refuse("actor: " + call + " to ref 0, which is nobody") }
+func (c *Context) nobody(call string) { c.refuse("actor: " + call + " to ref 0, which names no actor") }
 
 // nowhere notes that a call was given an empty path.
 func (c *Context) nowhere(call string) { c.refuse("actor: " + call + " to an empty path") }

@@ -65,7 +65,7 @@ func hasPattern(path string) bool {
 
 // IdentifyPath asks who is at a path with patterns, and calls then in a later turn: with those that
 // were there, and that the actor may send to, at the end of its turn. total is how many there are; found has as many
-// as fit into one message, abi.MaxIdentities at most. Finding nobody is no error. The host answers it alone, so
+// as fit into one message, abi.MaxIdentities at most. Finding nobody is not an error. The host answers it alone, so
 // it does not wait for the actors; all else is as with Identify.
 func (c *Context) IdentifyPath(path string, timeout time.Duration, then func(ctx *Context, found []Identity, total int, err error) error) {
 	if path == "" {

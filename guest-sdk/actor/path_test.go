@@ -247,7 +247,7 @@ func (c *careless) Receive(ctx *Context, _ *Message) error {
 	return errors.New("something else")
 }
 
-// What is no name is the host's to refuse: the turn does not fail.
+// What is not a name is the host's to refuse: the turn does not fail.
 func TestSpawnOfBadNames(t *testing.T) {
 	f := begun(t)
 	for name, want := range map[string]string{"a b": "a b", "\xff": `"\xff"`, string(pattern(70_000)): ""} {
@@ -263,12 +263,12 @@ func TestSpawnOfBadNames(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	f := begun(t)
 	for want, call := range map[string]func(*Context){
-		"actor: a message to ref 0, which is nobody":                         func(c *Context) { c.Tell(0, Int(1)) },
-		"actor: Ask to ref 0, which is nobody":                               func(c *Context) { c.Ask(0, Int(1), time.Second, nil) },
-		"actor: Forward to ref 0, which is nobody":                           func(c *Context) { c.Forward(0) },
-		"actor: Watch to ref 0, which is nobody":                             func(c *Context) { c.Watch(0) },
-		"actor: Unwatch to ref 0, which is nobody":                           func(c *Context) { c.Unwatch(0) },
-		"actor: Stop to ref 0, which is nobody":                              func(c *Context) { c.Stop(0) },
+		"actor: a message to ref 0, which names no actor":                    func(c *Context) { c.Tell(0, Int(1)) },
+		"actor: Ask to ref 0, which names no actor":                          func(c *Context) { c.Ask(0, Int(1), time.Second, nil) },
+		"actor: Forward to ref 0, which names no actor":                      func(c *Context) { c.Forward(0) },
+		"actor: Watch to ref 0, which names no actor":                        func(c *Context) { c.Watch(0) },
+		"actor: Unwatch to ref 0, which names no actor":                      func(c *Context) { c.Unwatch(0) },
+		"actor: Stop to ref 0, which names no actor":                         func(c *Context) { c.Stop(0) },
 		"actor: TellPath to an empty path":                                   func(c *Context) { c.TellPath("", Int(1)); c.Tell(0, nil) },
 		"actor: AskPath to an empty path":                                    func(c *Context) { c.AskPath("", Int(1), time.Second, nil) },
 		"actor: Identify to an empty path":                                   func(c *Context) { c.Identify("", time.Second, nil) },

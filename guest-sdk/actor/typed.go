@@ -187,7 +187,7 @@ type Receiver interface {
 	ReceiveOther(ctx *Context, msg *Message) error
 }
 
-// Other is called by generated code for what is no message of a protocol.
+// Other is called by generated code for what is not a message of a protocol.
 func Other(ctx *Context, msg *Message, to any) error {
 	if r, ok := to.(Receiver); ok {
 		return r.ReceiveOther(ctx, msg)

@@ -89,7 +89,7 @@ func TestTypesOfMessages(t *testing.T) {
 		}
 	}
 	if _, _, ok := inEnvelope(t, KindReply, "paid@2", w.Bytes()).Type(); ok {
-		t.Error("an answer is no message to dispatch")
+		t.Error("an answer is not a message to dispatch")
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		m := &ctx.msg

@@ -85,7 +85,7 @@ func (c *Call) answer(kind SentKind, payload []byte) {
 // Answered reports whether the request was answered.
 func (c *Call) Answered() bool { return c.answered }
 
-// Cancelled reports whether nobody waits for the answer any more: its time is over, or the
+// Cancelled reports whether the asker no longer waits for the answer: its time is over, or the
 // asker has ended or was restarted. A real service ends its work then.
 func (c *Call) Cancelled() bool {
 	a := c.fake.w.actors[c.Sender]

@@ -13,7 +13,7 @@ import (
 func (a *Actor) Identified(question Sent, who actor.Ref) *Turn {
 	a.t.Helper()
 	if question.Kind != Identify {
-		a.t.Fatal("actortest: that is no question of who is at a path")
+		a.t.Fatal("actortest: the message is not an Identify")
 	}
 	if who == 0 {
 		return a.AnswerError(question, abi.NoSuchActor)
@@ -26,7 +26,7 @@ func (a *Actor) Identified(question Sent, who actor.Ref) *Turn {
 func (a *Actor) IdentifiedAll(question Sent, total int, found ...actor.Identity) *Turn {
 	a.t.Helper()
 	if question.Kind != Identify {
-		a.t.Fatal("actortest: that is no question of who is at a path")
+		a.t.Fatal("actortest: the message is not an Identify")
 	}
 	question.To = 0
 	return a.Answer(question, actor.Raw(abi.AppendIdentities(nil, total, found)))

@@ -133,7 +133,7 @@ func (p *Probe) answer(kind SentKind, payload []byte) {
 	case m.From == 0:
 		p.w.t.Fatalf("actortest: the probe %s cannot answer: nobody has sent %s", p.name, describe(m))
 	case !question && kind == ReplyError:
-		p.w.t.Fatalf("actortest: the probe %s cannot answer: %s is no question", p.name, describe(m))
+		p.w.t.Fatalf("actortest: the probe %s cannot answer: %s is not a question", p.name, describe(m))
 	case !question:
 		kind, m.Correlation = Tell, 0
 	}

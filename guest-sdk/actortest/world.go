@@ -85,7 +85,7 @@ func (w *World) Spawn(typ string, options ...Option) *Actor {
 	} else if p := w.probeAt(Target{To: c.parent}); c.parent != 0 && p != nil {
 		c.name = p.name + "/" + c.name
 	} else if c.parent != 0 {
-		w.t.Fatalf("actortest: the parent %d is no actor of this world", c.parent)
+		w.t.Fatalf("actortest: the parent %d is not an actor of this world", c.parent)
 	}
 	a := w.add(typ, c)
 	w.Run()

@@ -212,7 +212,7 @@ func TestWorldSupervision(t *testing.T) {
 	if to := alone.Started().Sent[0].To; to != 77 {
 		t.Errorf("its parent is %d", to)
 	}
-	fails(t, "is no actor of this world", func(t testing.TB) { actortest.NewWorld(t).Spawn("office", actortest.Parent(5)) })
+	fails(t, "is not an actor of this world", func(t testing.TB) { actortest.NewWorld(t).Spawn("office", actortest.Parent(5)) })
 	fails(t, "there is an actor /user/office already", func(t testing.TB) {
 		w := actortest.NewWorld(t)
 		w.Spawn("office")

@@ -53,7 +53,7 @@ func failure(m *actor.Message, to actor.Ref, timeout time.Duration) *Error {
 }
 
 // Remaining is how long the asker of a message still waits, by the turn's clock; ok is false if
-// that is not known: it is no question, or one that is to be handled even if nobody waits. The host
+// that is not known: it is not a question, or one that is to be handled even if nobody waits. The host
 // states it, so no other actor can.
 func Remaining(ctx *actor.Context, m *actor.Message) (d time.Duration, ok bool) {
 	at, err := strconv.ParseInt(m.Header(abi.HeaderDeadline), 10, 64)

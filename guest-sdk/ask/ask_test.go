@@ -143,14 +143,14 @@ func TestSeveral(t *testing.T) {
 		cancelled     int
 	}{
 		{"all", "201", "a0, a1, a2, ", 0},
-		{"all", "2x0", "no, given up, a2, 1 of 3 have answered, 3 were to", 1},
+		{"all", "2x0", "no, given up, a2, 1 of 3 have answered, 3 were required", 1},
 		{"first", "1", "given up, a1, given up, ", 2},
 		{"first", "x0x12", "no, no, a2, ", 0},
-		{"first", "x0x1x2", "no, no, no, 0 of 3 have answered, 1 were to", 0},
+		{"first", "x0x1x2", "no, no, no, 0 of 3 have answered, 1 were required", 0},
 		{"two", "x21", "", 0},
 		{"two", "x210", "a0, a1, no, ", 0},
 		{"two", "10", "a0, a1, given up, ", 1},
-		{"two", "x1x0", "no, no, given up, 0 of 3 have answered, 2 were to", 1},
+		{"two", "x1x0", "no, no, given up, 0 of 3 have answered, 2 were required", 1},
 		{"settled", "x10x2", "a0, no, no, ", 0},
 	} {
 		a := actortest.Spawn(t, "asker")

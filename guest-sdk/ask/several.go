@@ -19,7 +19,7 @@ type Want struct {
 // All is an answer from each; the first failure ends the ask.
 func All() Want { return Want{} }
 
-// First is the first answer that is no failure.
+// First is the first answer that is not a failure.
 func First() Want { return Quorum(1) }
 
 // Quorum is the first n answers that are no failures, n from 1; the ask ends as soon as so many have failed
@@ -40,7 +40,7 @@ type Result struct {
 type SeveralError struct{ Need, Got, Of int }
 
 func (e *SeveralError) Error() string {
-	return strconv.Itoa(e.Got) + " of " + strconv.Itoa(e.Of) + " have answered, " + strconv.Itoa(e.Need) + " were to"
+	return strconv.Itoa(e.Got) + " of " + strconv.Itoa(e.Of) + " have answered, " + strconv.Itoa(e.Need) + " were required"
 }
 
 // several is an ask under way.

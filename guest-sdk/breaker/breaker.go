@@ -79,7 +79,7 @@ type OpenError struct {
 // Error implements error.
 func (e *OpenError) Error() string {
 	if e.Remaining == 0 {
-		return "breaker: the circuit is half-open, and its one call is under way"
+		return "breaker: the circuit is half-open, and its one trial call is in progress"
 	}
 	return "breaker: the circuit is open for another " + strconv.FormatInt(int64((e.Remaining+time.Millisecond-1)/time.Millisecond), 10) + " ms"
 }

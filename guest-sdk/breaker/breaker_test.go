@@ -127,7 +127,7 @@ func TestK15_Callbacks(t *testing.T) {
 	a.Advance(time.Millisecond) // nobody calls: the timer
 	wants("half-open")
 	q := ask().Ask()
-	if got := ask().Reply(); !strings.Contains(got.Text(), "its one call is under way") {
+	if got := ask().Reply(); !strings.Contains(got.Text(), "its one trial call is in progress") {
 		t.Errorf("%q", got.Text())
 	}
 	a.Answer(q, actor.Text("fine"))

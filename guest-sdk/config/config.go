@@ -92,7 +92,7 @@ func asText(key string, value []byte) (string, error) {
 	case abi.TypeFloat:
 		text = strconv.FormatFloat(r.Float(), 'g', -1, 64)
 	default:
-		return "", &service.Error{Code: service.BadRequest, Text: "the value of " + key + " is no single value: see Raw"}
+		return "", &service.Error{Code: service.BadRequest, Text: "the value of " + key + " is not a single value: use Raw"}
 	}
 	if err := r.Done(); err != nil {
 		return "", &service.Error{Code: service.Internal, Text: "the answer is not as expected: " + err.Error()}

@@ -142,7 +142,7 @@ func TestEventsArrive(t *testing.T) {
 	}
 }
 
-// An event is no topic's, and the other way round, so that an actor can have both.
+// An event is not a topic's, and the other way round, so that an actor can have both.
 func TestEventsAreNoTopics(t *testing.T) {
 	b := start(t, events.Options{})
 	topics := b.w.Serve("pubsub", nil)

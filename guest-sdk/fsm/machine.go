@@ -63,7 +63,7 @@ func (m *Machine[D]) NextData() D {
 	return m.data
 }
 
-// Stay goes on in the present state, which is no transition.
+// Stay goes on in the present state, which is not a transition.
 func (m *Machine[D]) Stay() Next[D] { return m.say(rules.Step{Kind: rules.Stay}) }
 
 // Goto goes to a state, by a transition that the present state's When declares. Going to the present

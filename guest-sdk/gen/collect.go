@@ -175,7 +175,7 @@ func (c *collector) check(of *types.TypeName, t types.Type, within []*types.Name
 		}
 		for _, w := range within {
 			if w == named {
-				return fmt.Errorf("%s contains itself without a struct between", name(t))
+				return fmt.Errorf("%s contains itself: put a struct in between", name(t))
 			}
 		}
 		within = append(within, named)

@@ -49,7 +49,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"anonymous", "type T struct{ A struct{ B int } }", "T.A: a struct without a name"},
 		{"foreign", "import \"go/token\"\ntype T struct{ A token.Position }", "T.A: token.Position belongs to another package and lacks MarshalCBOR"},
 		{"embedded pointer", "type U struct{}\ntype T struct{ *U }", "T.U: an embedded pointer"},
-		{"endless", "type L []L\ntype T struct{ A L }", "T.A: main.L contains itself without a struct between"},
+		{"endless", "type L []L\ntype T struct{ A L }", "T.A: main.L contains itself: put a struct in between"},
 		{"small numbers", "type C uint8\ntype T struct{ A []C }", "T.A: a list of main.C"},
 		{"misspelt", "type T struct{ A Strin }", "T.A: the type is not known"},
 		{"same key", "type T struct{ A int `cbor:\"b\"`; B int `cbor:\"b\"` }", "T.A and T.B have the same key b"},
@@ -95,7 +95,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"answers", protocolOf("A(ctx *actor.Context, m *M) *M"), "makes of the message M one with answer=M, and the directive here says otherwise (\"\")"},
 		{"says an answer", protocolOf("A(ctx *actor.Context, m *N)", "//wasmactors:message answer=M\ntype N struct{}"), "makes of the message N one with no answer"},
 		{"results", protocolOf("A(ctx *actor.Context, m *M) (int, error)"), "it must return nothing, an error, *R, or *R and an error"},
-		{"answers any", protocolOf("//wasmactors:bind a.*\n\tA(ctx *actor.Context, m *actor.Message) *M"), "what takes any message answers with ctx.Reply"},
+		{"answers any", protocolOf("//wasmactors:bind a.*\n\tA(ctx *actor.Context, m *actor.Message) *M"), "a method that takes any message answers with ctx.Reply"},
 		{"method of the stub", protocolOf("Ref(ctx *actor.Context, m *M)"), "types.go:7:2: T.Ref: the stub has a method of this name"},
 		{"taken name", protocolOf("A(ctx *actor.Context, m *M)", "type TRef int"), "types.go:13:6: TRef is what the generator makes for the protocol T"},
 	} {

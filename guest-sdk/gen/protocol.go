@@ -121,7 +121,7 @@ func (c *collector) method(of string, f *types.Func) (method, error) {
 	}
 	if m.takes == nil {
 		if answer != "" {
-			return bad("what takes any message answers with ctx.Reply: it must return nothing or an error")
+			return bad("a method that takes any message answers with ctx.Reply: it must return nothing or an error")
 		}
 		return m, nil
 	}
@@ -266,7 +266,7 @@ func (p *protocol) bindings() (names []string, of map[string][]binding) {
 }
 
 func (w *writer) dispatch(p *protocol, actor string) {
-	w.line("\n// %s has a %s handle a message. What is no message of the protocol goes to its ReceiveOther, if it is", p.receiveName(), p.name)
+	w.line("\n// %s has a %s handle a message. What is not a message of the protocol goes to its ReceiveOther, if it is", p.receiveName(), p.name)
 	w.line("// an %s.Receiver, and is not handled otherwise.", actor)
 	w.line("func %s(ctx *%s.Context, msg *%[2]s.Message, to %s) error {", p.receiveName(), actor, p.name)
 	names, of := p.bindings()

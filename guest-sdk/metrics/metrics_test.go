@@ -42,7 +42,7 @@ func values(t *testing.T, s actortest.Sent) (names []string, values []float64) {
 	r := abi.NewReader(s.Payload)
 	for range r.Array() {
 		if r.Array() != 2 {
-			t.Fatal("an update is no pair")
+			t.Fatal("an update is not a pair")
 		}
 		names, values = append(names, r.Text()), append(values, r.Float())
 	}

@@ -118,7 +118,7 @@ func TestK21_SenderInAGuest(t *testing.T) {
 	}
 	say(1, "3")
 	say(1, "4")
-	if s := say(1, "5"); len(s) != 1 || s[0].Kind != actortest.ReplyError || !strings.Contains(s[0].Text(), "not acknowledged") {
+	if s := say(1, "5"); len(s) != 1 || s[0].Kind != actortest.ReplyError || !strings.Contains(s[0].Text(), "unacknowledged messages") {
 		t.Errorf("%+v", s)
 	}
 	for i, want := range []int{3, 3, 0, 0} {

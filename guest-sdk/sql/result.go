@@ -29,7 +29,7 @@ const (
 	EndPage End = "page" // the next page, see Next
 )
 
-var errResult = &service.Error{Code: service.Internal, Text: "the answer is no result"}
+var errResult = &service.Error{Code: service.Internal, Text: "the answer is not a result"}
 
 // decode reads a result. Keys that it does not know are skipped.
 func decode(r *abi.Reader) (*Result, error) {

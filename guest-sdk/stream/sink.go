@@ -18,7 +18,7 @@ func Write(ctx *actor.Context, to actor.Ref, part []byte, timeout time.Duration,
 		}
 		room, ok := m.Int()
 		if !ok {
-			return then(ctx, 0, &service.Error{Code: service.Internal, Text: "the answer to a write is no number"})
+			return then(ctx, 0, &service.Error{Code: service.Internal, Text: "the answer to a write is not a number"})
 		}
 		return then(ctx, int(min(room, 1<<30)), nil)
 	})

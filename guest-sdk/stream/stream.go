@@ -50,7 +50,7 @@ func Read(ctx *actor.Context, from actor.Ref, max int, timeout time.Duration, th
 		}
 		part := r.ByteString()
 		if r.Done() != nil {
-			return then(ctx, nil, false, &service.Error{Code: service.Internal, Text: "the answer to a read is no byte string"})
+			return then(ctx, nil, false, &service.Error{Code: service.Internal, Text: "the answer to a read is not a byte string"})
 		}
 		return then(ctx, part, false, nil)
 	})

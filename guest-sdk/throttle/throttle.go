@@ -54,7 +54,7 @@ type start struct {
 	to      actor.Ref
 	payload []byte
 	timeout time.Duration
-	then    func(*actor.Context, *actor.Message) error // nil: it is no question
+	then    func(*actor.Context, *actor.Message) error // nil: it is not a question
 }
 
 // kept is the largest payload memory that is reused, in bytes.

@@ -139,7 +139,7 @@ func (m *Mux) find(req *Request, res *Response) Handler {
 	case m.notFound != nil:
 		return m.notFound
 	case otherMethod:
-		res.Error(405, "the path is not for this method")
+		res.Error(405, "the path does not allow this method")
 	default:
 		res.Error(404, "there is no such page")
 	}
@@ -180,7 +180,7 @@ func parse(pattern string) route {
 		}
 	}
 	if path == "" || path[0] != '/' {
-		bad("the path begins with /, without a host")
+		bad("the path must begin with /, without a host")
 	}
 	for at := 1; ; {
 		to := at
@@ -198,7 +198,7 @@ func parse(pattern string) route {
 			rt.parts = append(rt.parts, part{"", end})
 		case s[0] == '{' && s[n-1] == '}' && n > 5 && s[n-4:n-1] == "...":
 			if !last {
-				bad("{name...} comes last")
+				bad("{name...} must come last")
 			}
 			rt.parts = append(rt.parts, part{s[1 : n-4], rest})
 		case s[0] == '{' && s[n-1] == '}' && n > 2 && s != "{$}":
@@ -206,7 +206,7 @@ func parse(pattern string) route {
 		default:
 			for i := 0; i < n; i++ {
 				if s[i] == '{' || s[i] == '}' {
-					bad("a wildcard fills a whole segment")
+					bad("a wildcard must fill a whole segment")
 				}
 			}
 			rt.parts = append(rt.parts, part{s, literal})

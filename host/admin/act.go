@@ -45,7 +45,7 @@ func (s *Server) command(c *call, verb string) error {
 // chosen refuses a selection that would mean everything by mistake, or take too much work.
 func chosen(sel observe.Select) error {
 	if sel.Empty() {
-		return bad("no_selection", "select says whom: paths, types, states or refs", `{"select": {"paths": ["/user/**"]}} is everybody`)
+		return bad("no_selection", "select needs paths, types, states or refs", `{"select": {"paths": ["/user/**"]}} selects all`)
 	}
 	for name, n := range map[string]int{"paths": len(sel.Paths), "types": len(sel.Types), "states": len(sel.States), "refs": len(sel.Refs)} {
 		if n > observe.MaxLimit {
@@ -73,7 +73,7 @@ func (s *Server) redeliver(c *call) error {
 		return err
 	}
 	if len(r.IDs)+len(r.To)+len(r.From)+len(r.Reasons) == 0 && !r.All {
-		return bad("no_selection", "ids, to, from or reasons say which", `{"all": true} is all of them`)
+		return bad("no_selection", "ids, to, from or reasons are needed", `{"all": true} selects all`)
 	}
 	if len(r.IDs) > observe.MaxLimit || len(r.To)+len(r.From)+len(r.Reasons) > mostValues {
 		return &Problem{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("at most %d ids and %d patterns", observe.MaxLimit, mostValues), ""}

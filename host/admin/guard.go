@@ -50,7 +50,7 @@ func (d *door) admit(r *http.Request) *Problem {
 		return nil
 	}
 	if !slices.Contains(d.names, strings.ToLower(r.Host)) {
-		return &Problem{http.StatusMisdirectedRequest, "wrong_host", "this server is not the one that Host names", "call it " + d.names[0]}
+		return &Problem{http.StatusMisdirectedRequest, "wrong_host", "the header Host names another server", "use " + d.names[0]}
 	}
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	foreign := &Problem{http.StatusForbidden, "foreign_origin", "a page of another origin has no access", ""}

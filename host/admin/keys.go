@@ -17,12 +17,12 @@ func (c Config) WithKeys(find func() operate.Keys) Config { c.keys = find; retur
 func keysRoutes() []*route {
 	namespace := param{name: "namespace", needed: true, about: "the namespace"}
 	return []*route{
-		{method: http.MethodGet, path: "/v1/kv", needs: full, about: "The namespaces of the service kv that hold something.", answer: operate.Namespaces{},
+		{method: http.MethodGet, path: "/v1/kv", needs: full, about: "The namespaces of the service kv that are not empty.", answer: operate.Namespaces{},
 			serve: func(s *Server, c *call) error { return keys(s, c, operate.Keys.Namespaces) }},
 		{method: http.MethodGet, path: "/v1/kv/list", needs: full, about: "Keys in the order of their bytes, a page of them, without values.", answer: operate.KeyPage{},
-			params: []param{namespace, {name: "prefix", about: "what the keys begin with"}, {name: "cursor", about: "cursor of the page before"}, {name: "limit", kind: countParam, about: "at most so many, up to 1000; 0 is the usual number"}, {name: "reverse", kind: flagParam, about: "from the last to the first"}},
+			params: []param{namespace, {name: "prefix", about: "what the keys begin with"}, {name: "cursor", about: "cursor of the previous page"}, {name: "limit", kind: countParam, about: "at most this many, up to 1000; 0: the default"}, {name: "reverse", kind: flagParam, about: "from the last to the first"}},
 			serve:  (*Server).listKeys},
-		{method: http.MethodGet, path: "/v1/kv/entry", needs: full, about: "What stands under a key.", answer: operate.KeyEntry{},
+		{method: http.MethodGet, path: "/v1/kv/entry", needs: full, about: "The value of a key.", answer: operate.KeyEntry{},
 			params: []param{namespace, {name: "key", needed: true, about: "the key"}},
 			serve: func(s *Server, c *call) error {
 				return keys(s, c, func(k operate.Keys) (operate.KeyEntry, error) {

@@ -141,7 +141,7 @@ func (s *Server) receivers(m Mail) ([]host.Address, error) {
 		}
 	}
 	if len(to) == 0 {
-		return nil, fmt.Errorf("%w: nobody is chosen", host.ErrUnknown)
+		return nil, fmt.Errorf("%w: no actor matches the selection", host.ErrUnknown)
 	}
 	return to, nil
 }

@@ -37,7 +37,7 @@ func bad(code, message, hint string) *Problem {
 	return &Problem{http.StatusBadRequest, code, message, hint}
 }
 
-const seeTree = "wasmactors tree shows who is there"
+const seeTree = "wasmactors tree lists the actors"
 
 // known maps errors of the host to problems.
 var known = []struct {

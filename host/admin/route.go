@@ -98,7 +98,7 @@ func (s *Server) dispatch(d *door, w http.ResponseWriter, r *http.Request) error
 	}
 	if s.cfg.dashboard != nil && !d.health && isPage(r.URL.Path) {
 		if r.ContentLength != 0 {
-			return bad("no_body", "a page is asked for without a body", "")
+			return bad("no_body", "a request for a page must not have a body", "")
 		}
 		w.Header().Del("Cache-Control")
 		s.cfg.dashboard.ServeHTTP(w, r)
@@ -125,7 +125,7 @@ func (s *Server) dispatch(d *door, w http.ResponseWriter, r *http.Request) error
 		case c.access == nobody:
 			return &Problem{http.StatusUnauthorized, "no_token", "a token is needed", "send it as Authorization: Bearer"}
 		case c.access < rt.needs:
-			return &Problem{http.StatusForbidden, "read_only", "this token may only look", ""}
+			return &Problem{http.StatusForbidden, "read_only", "this token is read-only", ""}
 		}
 		defer serving(r)()
 	}

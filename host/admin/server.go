@@ -49,7 +49,7 @@ func now() time.Time { return time.Now() }
 // An error says what could not be opened; nothing is left open then.
 func Serve(ctx context.Context, sys *host.System, cfg Config) (*Server, error) {
 	if cfg.log == nil {
-		return nil, errors.New("admin: begin with NewConfig")
+		return nil, errors.New("admin: the Config is not valid: make it with NewConfig")
 	}
 	s := &Server{
 		cfg: cfg, sys: sys, sessions: sessions{most: cfg.bounds.sessions},

@@ -19,8 +19,8 @@ var (
 		{name: "desc", kind: flagParam, about: "the largest first"},
 	}
 	paging = []param{
-		{name: "offset", kind: countParam, about: "leave out so many"},
-		{name: "limit", kind: countParam, about: "at most so many; 0 is the usual number"},
+		{name: "offset", kind: countParam, about: "skip this many"},
+		{name: "limit", kind: countParam, about: "at most this many; 0: the default"},
 	}
 )
 
@@ -50,19 +50,19 @@ func table() []*route {
 		{method: http.MethodGet, path: "/v1/actors", needs: reader, about: "A list of actors: chosen, sorted, a page of it.", answer: observe.Page{},
 			params: params(selecting, []param{{name: "search", about: "a part of the path or of the type"}}, sorting, paging), serve: (*Server).actors},
 		{method: http.MethodGet, path: "/v1/tree", needs: reader, about: "An actor and what is below it, with sums of each subtree.", answer: observe.TreeNode{},
-			params: params([]param{{name: "under", about: "the path of its root; /user if it is missing"}, {name: "depth", kind: countParam, about: "levels below it; 0 is the usual number"},
-				{name: "limit", kind: countParam, about: "children of each node; 0 is the usual number"}, {name: "offset", kind: countParam, about: "leave out so many children of the root"}}, sorting), serve: (*Server).tree},
+			params: params([]param{{name: "under", about: "the path of its root; /user if it is missing"}, {name: "depth", kind: countParam, about: "levels below it; 0: the default"},
+				{name: "limit", kind: countParam, about: "children of each node; 0: the default"}, {name: "offset", kind: countParam, about: "skip this many children of the root"}}, sorting), serve: (*Server).tree},
 		{method: http.MethodGet, path: "/v1/actor", needs: reader, about: "One actor in full.", answer: observe.Detail{}, params: []param{path}, serve: (*Server).actor},
-		{method: http.MethodGet, path: "/v1/events", needs: reader, about: "What has happened, and with follow what happens, one event a line. A line whose event is \"dropped\" says how many were lost because they were not read in time, the last line, \"end\", why the stream ends.",
-			params: []param{{name: "follow", kind: flagParam, about: "go on with what happens"}, {name: "path", kind: textsParam, about: "a glob on the actor's path"}, {name: "type", kind: textsParam, about: "a glob on the actor's type"},
-				{name: "kind", kind: textsParam, about: "a kind of event, such as failed"}, {name: "level", about: "of log lines: this one and worse ones"},
-				{name: "since", kind: timeParam, about: "of what has happened: what is not older (RFC 3339)"}, {name: "after", kind: countParam, about: "of what has happened: what came after the event of this number"}},
+		{method: http.MethodGet, path: "/v1/events", needs: reader, about: "Past events, and with follow new ones, one a line. A line whose event is \"dropped\" says how many were lost because they were not read in time, the last line, \"end\", why the stream ends.",
+			params: []param{{name: "follow", kind: flagParam, about: "continue with new events"}, {name: "path", kind: textsParam, about: "a glob on the actor's path"}, {name: "type", kind: textsParam, about: "a glob on the actor's type"},
+				{name: "kind", kind: textsParam, about: "a kind of event, such as failed"}, {name: "level", about: "of log lines: this level and worse"},
+				{name: "since", kind: timeParam, about: "past events: not older than this time (RFC 3339)"}, {name: "after", kind: countParam, about: "past events: after the event with this number"}},
 			media: []string{mediaLines, mediaSSE}, stream: true, answer: observe.Event{}, serve: (*Server).events},
 		{method: http.MethodGet, path: "/v1/dead-letters", needs: reader, about: "Messages that were not delivered, the last ones that are kept.", answer: observe.DeadPage{},
 			params: params([]param{{name: "to", kind: textsParam, about: "a glob on the recipient's path"}, {name: "from", kind: textsParam, about: "a glob on the sender's path"},
 				{name: "reason", kind: textsParam, about: "why it was not delivered"}, {name: "id", kind: textsParam, about: "the number of a dead letter"}}, paging), serve: (*Server).deadLetters},
 		{method: http.MethodGet, path: "/v1/trace", needs: reader, about: "The messages that an actor gets and sends, from now on, one a line; it ends as the stream of events does, and with the actor.",
-			params: []param{path, {name: "messages", kind: countParam, about: "end after so many"}, {name: "seconds", kind: secondsParam, about: "end after that time"}, {name: "payload", kind: countParam, about: "keep so many bytes of a payload"}},
+			params: []param{path, {name: "messages", kind: countParam, about: "end after this many messages"}, {name: "seconds", kind: secondsParam, about: "end after this time"}, {name: "payload", kind: countParam, about: "keep this many bytes of each payload"}},
 			media:  []string{mediaLines, mediaSSE}, stream: true, answer: observe.TraceRecord{}, serve: (*Server).trace},
 		{method: http.MethodGet, path: "/v1/flow", needs: reader, about: "Who sends what to whom, sampled for some seconds.", answer: observe.Flow{},
 			params: []param{{name: "seconds", kind: secondsParam, about: "how long to look; 1 if it is missing"}}, serve: (*Server).flow},

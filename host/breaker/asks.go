@@ -42,7 +42,7 @@ func (a *Asks) Ask(ctx *host.Context, to host.Ref, v any, correlation uint64) er
 // longest is how long an ask may take.
 const longest = 24 * time.Hour
 
-// Ended notes the outcome of an ask; false if the message is no answer to an ask that
+// Ended notes the outcome of an ask; false if the message is not an answer to an ask that
 // was made here. The actor handles the message in either case.
 func (a *Asks) Ended(m host.Message) bool {
 	switch m.Kind {

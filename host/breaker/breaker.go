@@ -42,7 +42,7 @@ type OpenError struct {
 // Error implements error.
 func (e *OpenError) Error() string {
 	if e.Remaining == 0 {
-		return "breaker: the circuit is half-open, and its one call is under way"
+		return "breaker: the circuit is half-open, and its one trial call is in progress"
 	}
 	return fmt.Sprintf("breaker: the circuit is open for another %v", e.Remaining)
 }

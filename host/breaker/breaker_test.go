@@ -342,7 +342,7 @@ func TestK17_Proxy(t *testing.T) {
 	w.pass(1)
 	wants(&news, "breaker.half-open")
 	first := w.begin(p, "mute")
-	w.asks(p, "c", "error: breaker: the circuit is half-open, and its one call is under way")
+	w.asks(p, "c", "error: breaker: the circuit is half-open, and its one trial call is in progress")
 	_ = w.Tell(p, "told")
 	w.pass(time.Second)
 	wants(&news, "breaker.open")

@@ -85,7 +85,7 @@ func Call[T any](ctx context.Context, b *Breaker, f func(ctx context.Context) (T
 	return none, err
 }
 
-// Ask is [host.System.Ask] through a breaker, for code that is no actor.
+// Ask is [host.System.Ask] through a breaker, for code that is not an actor.
 func Ask(ctx context.Context, b *Breaker, sys *host.System, to host.Ref, v any) (host.Message, error) {
 	return Call(ctx, b, func(ctx context.Context) (host.Message, error) {
 		return sys.Ask(ctx, to, v)

@@ -143,7 +143,7 @@ func (p *proxy) ask(ctx *host.Context, m host.Message) error {
 	reply, err := ctx.Later()
 	if err != nil {
 		p.circuit.Forget(call)
-		return ctx.ReplyError("breaker: too many questions are under way")
+		return ctx.ReplyError("breaker: too many questions are in progress")
 	}
 	p.last++
 	if err := ctx.Ask(p.target, content(m), p.last, min(p.circuit.Settings().CallTimeout, longest)); err != nil {

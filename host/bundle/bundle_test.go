@@ -79,7 +79,7 @@ func TestDiagnostics(t *testing.T) {
 		{"both", strings.Replace(minimal, "wasm: ./m.wasm", "wasm: ./m.wasm, go: ./g", 1), "either go or wasm, not both"},
 		{"neither", strings.Replace(minimal, "wasm: ./m.wasm", "freeze: true", 1), "either go (a folder to build) or wasm (a file) is needed"},
 		{"resend", strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {slot: 2s, max: 1s}}", 1), "resend: max must be at least slot"},
-		{"resend's children", strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {}, children: {b: {type: m/t}}}", 1), "children do not go with resend"},
+		{"resend's children", strings.Replace(minimal, "{type: m/t}", "{type: m/t, resend: {}, children: {b: {type: m/t}}}", 1), "children cannot be combined with resend"},
 		{"names, all in one go", strings.Replace(minimal, "  a: {type", "  null: {type: m/t}\n  ..: {type: m/t}\n  a: {type: m/t}\n  a: {typ", 1), `bundle.yaml:6:3: the key null is nothing and no text: quote it`},
 		{"names further down", strings.Replace(minimal, "  a: {type", "  null: {type: m/t}\n  ..: {type: m/t}\n  a: {type", 1), `bundle.yaml:7:3: ".." is not`},
 		{"alias", "x: &a 1\ny: *a\n", "anchors and aliases are not supported"},

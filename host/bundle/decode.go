@@ -117,7 +117,7 @@ func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
 		}
 		for _, k := range []string{"bytes", "files"} {
 			if x := d.get(k); x.given() && dir.ReadOnly {
-				c.at(x.n, "modules.%s.dirs: %s goes with mode: rw", key.Value, k)
+				c.at(x.n, "modules.%s.dirs: %s needs mode: rw", key.Value, k)
 			}
 		}
 		mod.Dirs = append(mod.Dirs, dir)
@@ -153,10 +153,10 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		a.Crashed = crashed(v.text("crashed-message"))
 		a.Resend, a.resend = c.resend(v.object("resend")), canonical(v.object("resend").n)
 		if a.Resend != nil && v.has("children") {
-			c.at(v.get("children").n, "children do not go with resend: the actor is begun anew and not restarted")
+			c.at(v.get("children").n, "children cannot be combined with resend: the actor is started anew and not restarted")
 		}
 		if kind := v.object("mailbox").get("kind"); a.Resend != nil && a.Mailbox.Kind() != mailbox.Bounded {
-			c.at(kind.n, "mailbox.kind does not go with resend: the resender keeps the messages, in its own order")
+			c.at(kind.n, "mailbox.kind cannot be combined with resend: the resender holds the messages, in its own order")
 		}
 		a.Dispatcher = c.dispatcher(v.object("dispatcher"))
 		a.Messages = c.messages(v.object("messages"))
@@ -174,7 +174,7 @@ func (c *checker) significant(v view, l supervision.Lifetime) bool {
 		return false
 	}
 	if l == supervision.Permanent {
-		c.at(v.get("significant").n, "significant does not go with lifetime: permanent, which is restarted whatever its end")
+		c.at(v.get("significant").n, "significant cannot be combined with lifetime: permanent: such an actor is always restarted")
 	}
 	return true
 }

@@ -45,7 +45,7 @@ const (
 	DevChanged   DevKind = "changed"   // files have changed, and a build begins
 	DevReplaced  DevKind = "replaced"  // the new version runs, in the system that was there
 	DevUnchanged DevKind = "unchanged" // the change of files makes no difference
-	DevFailed    DevKind = "failed"    // something is wrong; what ran before goes on
+	DevFailed    DevKind = "failed"    // something is wrong; the version before keeps running
 	DevWaiting   DevKind = "waiting"   // the manifest is not there
 	DevEnded     DevKind = "ended"     // the system has ended by itself; the next change starts another
 )

@@ -56,14 +56,14 @@ func planOf(old, now *Manifest) plan {
 		{"system", old.Memory == now.Memory && old.MostActors == now.MostActors},
 	} {
 		if !c.same {
-			p.whole = append(p.whole, c.what+" has changed, which is the whole bundle's")
+			p.whole = append(p.whole, c.what+" has changed, which concerns the whole bundle")
 		}
 	}
 	for i := range old.Actors {
 		a := &old.Actors[i]
 		b := find(now.Actors, a.Name)
 		if b == nil {
-			p.steps = append(p.steps, step{a.Name, removed, "the manifest has it no more"})
+			p.steps = append(p.steps, step{a.Name, removed, "it is no longer in the manifest"})
 			continue
 		}
 		if f, why := compare(a, b); f != unchanged {
@@ -105,7 +105,7 @@ func orderOf(old, now *Manifest, steps []step) string {
 	}
 	for i, a := range now.Actors {
 		if i >= len(would) || would[i] != a.Name {
-			return "the order of the actors has changed, which rest-for-one goes by"
+			return "the order of the actors has changed, on which rest-for-one depends"
 		}
 	}
 	return ""

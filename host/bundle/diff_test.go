@@ -51,11 +51,11 @@ func TestPlan(t *testing.T) {
 		{"another name", "  c: {type: n/t, resend: {slot: 1s}}\n", "  c: {type: n/t}\n  d: {type: n/t}\n", "c anew: resend; d comes"},
 		{"an actor less", "capabilities: {send: [/user/c], spawn: [t]}\n    supervision: {strategy: all-for-one, max-restarts: 3, within: 10s, backoff: {curve: table, delays: [1s, 2s]}, decide: [{kind: trap, reason: \"a*\", directive: stop}]}\n    children:\n      k: {type: m/t, args: 7}\n  c: {type: n/t, resend: {slot: 1s}}\n", "", "a anew: supervision, capabilities, children; c goes"},
 		{"the order of keys, and style", "{strategy: all-for-one, max-restarts: 3,", "{max-restarts: 3, strategy: 'all-for-one',", ""},
-		{"the bundle's name", "name: b", "name: bb", "whole: name has changed, which is the whole bundle's"},
-		{"the guardian's strategy", "name: b\n", "name: b\nsupervision: {otherwise: stop}\n", "whole: supervision has changed, which is the whole bundle's"},
-		{"idle", "name: b\n", "name: b\nidle: {after: 1s}\n", "whole: idle has changed, which is the whole bundle's"},
-		{"a metric", "spawn: [t]}", "spawn: [t], metrics: {orders_total: {kind: counter, help: x}}}", "whole: capabilities.metrics has changed, which is the whole bundle's; a restarts: capabilities"},
-		{"the system", "name: b\n", "name: b\nsystem: {actors: 7}\n", "whole: system has changed, which is the whole bundle's"},
+		{"the bundle's name", "name: b", "name: bb", "whole: name has changed, which concerns the whole bundle"},
+		{"the guardian's strategy", "name: b\n", "name: b\nsupervision: {otherwise: stop}\n", "whole: supervision has changed, which concerns the whole bundle"},
+		{"idle", "name: b\n", "name: b\nidle: {after: 1s}\n", "whole: idle has changed, which concerns the whole bundle"},
+		{"a metric", "spawn: [t]}", "spawn: [t], metrics: {orders_total: {kind: counter, help: x}}}", "whole: capabilities.metrics has changed, which concerns the whole bundle; a restarts: capabilities"},
+		{"the system", "name: b\n", "name: b\nsystem: {actors: 7}\n", "whole: system has changed, which concerns the whole bundle"},
 		{"the end of the run", "name: b\n", "name: b\nrun: {main: a}\n", ""},
 		{"the module of an entry", "n: {wasm: ./n.wasm}", "n: {wasm: ./m.wasm}", ""}, // that is the modules' concern
 	} {

@@ -154,7 +154,7 @@ func TestBoundsOfWhatIsHeld(t *testing.T) {
 		for {
 			select {
 			case e := <-events.C():
-				if e.Failure != nil && strings.Contains(e.Failure.Reason, "may hold") {
+				if e.Failure != nil && strings.Contains(e.Failure.Reason, "has reached its limit of") {
 					return
 				}
 			case <-deadline:

@@ -46,7 +46,7 @@ func httpShape(capabilities *shape) *shape {
 			optional("realm", text("what the browser shows; default: restricted")),
 		)),
 		optional("jwt", object("a bearer token",
-			required("keys", list("any of which has signed it", object("a key",
+			required("keys", list("the keys; one of them must have signed the token", object("a key",
 				required("alg", enum("the algorithm that it is for", "HS256", "RS256", "ES256", "EdDSA")),
 				required("file", text("HS256: the secret, at least 32 bytes; else the public key in PEM")),
 				optional("id", text("kid of the tokens that it is for; default: all others")),
@@ -76,7 +76,7 @@ func httpShape(capabilities *shape) *shape {
 		optional("to", text("the actor: /user/shop; with make: /user/room-{room}")),
 		optional("make", made),
 		optional("pool", list("actors that do the same", text("a path"))),
-		optional("pick", enum("pool: who is next; default: round-robin", "round-robin", "least-busy")),
+		optional("pick", enum("pool: which actor is next; default: round-robin", "round-robin", "least-busy")),
 		optional("static", object("files of a folder",
 			required("dir", text("the folder, relative to the manifest")),
 			optional("index", boolean("folders without an index.html are listed")),
@@ -133,16 +133,16 @@ func httpShape(capabilities *shape) *shape {
 		optional("client", client),
 		optional("cors", cors),
 		optional("compress", object("answers are compressed",
-			optional("least", sizeIn("bytes that are worth it; default: 1KiB", 1, 1<<30)),
+			optional("least", sizeIn("the smallest body that is compressed, in bytes; default: 1KiB", 1, 1<<30)),
 			optional("types", list("content types, * is wild; default: texts", text("a type"))),
 		)),
 		optional("health", object("paths for probes",
 			optional("live", pattern("200 as long as it serves", "a path", "^/")),
 			optional("ready", pattern("200 while new requests are taken", "a path", "^/")),
 		)),
-		optional("drain", object("the orderly end",
-			optional("delay", duration("unready, before it stops accepting; default: none")),
-			optional("most", duration("until what is under way is cut off; default: 30s")),
+		optional("drain", object("the graceful shutdown",
+			optional("delay", duration("how long it reports unready before it stops accepting; default: none")),
+			optional("most", duration("time until requests in progress are cut off; default: 30s")),
 		)),
 		optional("access-log", boolean("each request is logged")),
 		optional("proxies", list("networks of proxies in front whose X-Forwarded-For is believed", text("a network such as 10.0.0.0/8"))),
@@ -178,7 +178,7 @@ func (c *checker) http(m *Manifest, v view, base limits) *HTTP {
 	for _, p := range v.items("proxies") {
 		network, err := netip.ParsePrefix(p.n.Value)
 		if err != nil {
-			c.at(p.n, "http.proxies: %q is no network such as 10.0.0.0/8", p.n.Value)
+			c.at(p.n, "http.proxies: %q is not a network such as 10.0.0.0/8", p.n.Value)
 		}
 		g.Proxies = append(g.Proxies, network)
 	}
@@ -213,7 +213,7 @@ func (c *checker) listener(v view) gateway.Listener {
 	l := gateway.Listener{Address: v.text("address"), H2C: v.flag("h2c", false)}
 	if !strings.HasPrefix(l.Address, "unix:") {
 		if _, _, err := net.SplitHostPort(l.Address); err != nil {
-			c.at(v.get("address").n, "http.listen: %q is no address such as localhost:8080, :80 or unix:gateway.sock", l.Address)
+			c.at(v.get("address").n, "http.listen: %q is not an address such as localhost:8080, :80 or unix:gateway.sock", l.Address)
 		}
 	}
 	if t := v.object("tls"); t.given() {
@@ -266,7 +266,7 @@ func (c *checker) route(m *Manifest, pattern string, v view, base limits) (gatew
 		}
 	}
 	if v.has("pick") && !v.has("pool") {
-		c.at(v.get("pick").n, "pick goes with pool")
+		c.at(v.get("pick").n, "pick needs pool")
 	}
 	x := v.object("make")
 	if !x.given() {
@@ -409,7 +409,7 @@ func (b *Bundle) startHTTP(sys *host.System) error {
 	}
 	sys.BeforeClose(func(ctx context.Context) {
 		if err := g.Drain(ctx); err != nil {
-			b.log.Warn("http: the end was not orderly", "error", err)
+			b.log.Warn("http: the shutdown was not graceful", "error", err)
 		}
 	})
 	for _, a := range g.Addrs() {

@@ -105,8 +105,8 @@ func TestMistakesOfHTTP(t *testing.T) {
 		{"    CONNECT /a: {to: /user/a}\n", "CONNECT is never served"},
 		{"    /a//b: {to: /user/a}\n", "an empty segment (//) never matches"},
 		{"    /a/../b: {to: /user/a}\n", `the segment ".." never matches`},
-		{"    /a{b}: {to: /user/a}\n", `a wildcard fills a whole segment: "a{b}" does not`},
-		{"    '/{b}c': {to: /user/a}\n", "a wildcard fills a whole segment"},
+		{"    /a{b}: {to: /user/a}\n", `a wildcard must fill a whole segment: "a{b}" does not`},
+		{"    '/{b}c': {to: /user/a}\n", "a wildcard must fill a whole segment"},
 		{"    '/{b...}/c': {to: /user/a}\n", "{...} wildcard not at end"},
 		{"    '/{b}/{b}': {to: /user/a}\n", `duplicate wildcard name "b"`},
 		{"    '/{}': {to: /user/a}\n", "empty wildcard"},
@@ -121,8 +121,8 @@ func TestMistakesOfHTTP(t *testing.T) {
 		{"    '/{x}': {to: '/user/a/{x}', make: {type: m/t}}\n", "directly below /user"},
 		{"    '/{x}': {to: '/user/a b{x}', make: {type: m/t}}\n", "is not a valid name"},
 		{"    '/{x}': {to: '/user/{x}', make: {type: mm/t}}\n", `10:44: there is no module "mm"`},
-		{"    '/{x}': {pool: [/user/a], make: {type: m/t}}\n", "make goes with to"},
-		{"    /a: {to: /user/a, pick: least-busy}\n", "pick goes with pool"},
+		{"    '/{x}': {pool: [/user/a], make: {type: m/t}}\n", "make needs to"},
+		{"    /a: {to: /user/a, pick: least-busy}\n", "pick needs pool"},
 		{"    /a: {static: {dir: d}}\n", "ends with a slash"},
 		{"    POST /a/: {static: {dir: d}}\n", "files are for GET"},
 		{"    /a/: {static: {dir: d, headers: {'a b': c}}}\n", `10:19: http.routes."/a/": static: headers: not the name of a header: "a b"`},
@@ -134,10 +134,10 @@ func TestMistakesOfHTTP(t *testing.T) {
 		{"    /a: {to: /user/a, auth: {jwt: {keys: []}}}\n", "10:35: http.routes.\"/a\": auth.jwt: keys are needed"},
 		{"    /a: {to: /user/a, auth: {jwt: {leeway: 1h, keys: [{alg: HS256, file: f}]}}}\n", "leeway is at most 5m"},
 		{"    /a: {to: /user/a, cors: {origins: ['*'], credentials: true}}\n", "credentials do not go with the origin *"},
-		{"    /a: {to: /user/a, cors: {origins: ['https://a.example/']}}\n", "is no origin"},
+		{"    /a: {to: /user/a, cors: {origins: ['https://a.example/']}}\n", "is not an origin"},
 		{"    /a: {to: /user/a, headers: ['a b']}\n", "not the name of a header"},
-		{"    /a: {to: /user/a}\n  proxies: [10.0.0.0]\n", "11:13: http.proxies: \"10.0.0.0\" is no network"},
-		{"    /a: {to: /user/a}\n  cors: {origins: [x]}\n", "11:9: http.cors: \"x\" is no origin"},
+		{"    /a: {to: /user/a}\n  proxies: [10.0.0.0]\n", "11:13: http.proxies: \"10.0.0.0\" is not a network"},
+		{"    /a: {to: /user/a}\n  cors: {origins: [x]}\n", "11:9: http.cors: \"x\" is not an origin"},
 		{"    {}\n", "http.routes must have one route at least"},
 	} {
 		_, err := Parse("bundle.yaml", []byte(withHTTP(c.routes)))
@@ -148,7 +148,7 @@ func TestMistakesOfHTTP(t *testing.T) {
 		}
 	}
 	_, err := Parse("bundle.yaml", []byte(strings.Replace(withHTTP("    /a: {to: /user/a}\n"), "localhost:0", "localhost", 1)))
-	if err == nil || !strings.Contains(err.Error(), `8:22: http.listen: "localhost" is no address`) {
+	if err == nil || !strings.Contains(err.Error(), `8:22: http.listen: "localhost" is not an address`) {
 		t.Error(err)
 	}
 }

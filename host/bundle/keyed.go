@@ -26,9 +26,9 @@ var keyedShape = object("the name stands for an actor of the type for each key; 
 	optional("field", text("the key of the map that a message is, whose value is the key of a message without the header")),
 	optional("idle", duration("an actor ends so long after its last turn if it has nothing to do; default: 5m")),
 	optional("max", count("actors at a time; default: 10000", keyed.MaxKeys)),
-	optional("max-per-sender", count("actors that are there because one sender has sent to them first; default: any number", keyed.MaxKeys)),
+	optional("max-per-sender", count("actors that were started by messages of one sender; default: any number", keyed.MaxKeys)),
 	optional("max-bytes", sizeIn("bytes that the host holds for all of them; default: any number", 64<<10, 1<<50)),
-	optional("at-limit", enum("a key more than there may be: refuse it, or evict who was used least recently of those with nothing to do; default: refuse", keyed.AtLimits()...)),
+	optional("at-limit", enum("what to do with a new key at the limit: refuse it, or evict the least recently used actor that has nothing to do; default: refuse", keyed.AtLimits()...)),
 	optional("buffer", count("messages that wait while actors end, of which one key has a quarter at most; default: 1000", 1<<24)),
 	optional("buffer-bytes", sizeIn("bytes of those, likewise; default: 16MiB", 1, 1<<40)),
 	optional("remember", integer("keys that are remembered when their actors have ended; default: 1000", 0, keyed.MaxRemember)),
@@ -57,7 +57,7 @@ func (c *checker) keyed(name string, v view) *Keyed {
 	for _, x := range []struct{ key, why string }{
 		{"children", "the children of a keyed actor are those of the keys, which may spawn their own"},
 		{"resend", "the answers of its actors would have to be waited for"},
-		{"pool", "it makes as many actors as there are keys"},
+		{"pool", "it starts as many actors as there are keys"},
 		{"to", "it makes its actors itself"},
 	} {
 		if n := v.get(x.key); n.given() {

@@ -165,7 +165,7 @@ func TestLimitsAtLoad(t *testing.T) {
 		{"types: 1", "types: 100", "types, the limit is 1 types; modules.m.limits.types raises it"},
 		{"functions: 1", "functions: 100", "functions, the limit is 1 functions; modules.m.limits.functions raises it"},
 		{"segments: 1", "segments: 100", "segments, the limit is 1 segments; modules.m.limits.segments raises it"},
-		{"table-entries: 9", "table-entries: 10", "the module needs tables of together 10 entries, the limit is 9 entries; modules.m.limits.table-entries raises it"},
+		{"table-entries: 9", "table-entries: 10", "the module needs tables with a total of 10 entries, the limit is 9 entries; modules.m.limits.table-entries raises it"},
 		{"memory: 64KiB", "memory: 128KiB", "the module needs a memory of 128 KiB, the limit is 64 KiB; modules.m.limits.memory raises it"},
 		{"table: 9", "table: 10", "the module needs a table of 10 entries, the limit is 9 entries; modules.m.limits.table raises it"},
 		{"init-fuel: 10k", "init-fuel: 20M", "fuel 10000 spent; modules.m.limits.init-fuel raises it"},
@@ -194,7 +194,7 @@ func TestLimitOfInstances(t *testing.T) {
 	}
 	sys, events := begin(t, b)
 	f := failed(t, events, nil)
-	if f.Kind != abi.FailureInit || !strings.Contains(f.Reason, "as many instances as it may: m: the limit is 2") {
+	if f.Kind != abi.FailureInit || !strings.Contains(f.Reason, "the limit of instances of the image is reached: m: the limit is 2") {
 		t.Error(f)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

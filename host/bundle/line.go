@@ -64,7 +64,7 @@ func parseLine(text []byte) (l line, reason string) {
 	return l, ""
 }
 
-// jsonReason says in plain words why a text is no JSON object.
+// jsonReason says in plain words why a text is not a JSON object.
 func jsonReason(err error, text []byte) string {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError

@@ -53,14 +53,14 @@ func TestMailboxMistakes(t *testing.T) {
 		"{levels: 3}":                                "f:8:23: mailbox.levels has no meaning for the kind bounded",
 		"{kind: drop-oldest, full: bounded}":         "f:8:40: mailbox.full has no meaning for the kind drop-oldest",
 		"{kind: priority, wait: 1s}":                 "f:8:37: mailbox.wait has no meaning for the kind priority",
-		"{kind: control-aware, types: {a: 2}}":       `f:8:47: mailbox.types: the level of "a" is 0 to 1`,
-		"{kind: priority, otherwise: 4}":             "f:8:42: mailbox.otherwise: the levels are 0 to 3",
-		"{kind: block, wait: 0}":                     "f:8:34: mailbox.wait: more than 0",
+		"{kind: control-aware, types: {a: 2}}":       `f:8:47: mailbox.types: the level of "a" must be 0 to 1`,
+		"{kind: priority, otherwise: 4}":             "f:8:42: mailbox.otherwise must be a level from 0 to 3",
+		"{kind: block, wait: 0}":                     "f:8:34: mailbox.wait must be more than 0",
 		"{kind: priority, header: a b}":              "f:8:39: ",
 		"{messages: 1, box: 2}":                      "f:8:28: ",
 		"{messages: 1}\n    limits: {mailbox: 2}":    "f:8:25: mailbox.messages and limits.mailbox are the same",
 		"{bytes: 1}\n    limits: {mailbox-bytes: 2}": "f:8:22: mailbox.bytes and limits.mailbox-bytes are the same",
-		"{kind: priority}\n    resend: {keep: 2}":    "f:8:21: mailbox.kind does not go with resend",
+		"{kind: priority}\n    resend: {keep: 2}":    "f:8:21: mailbox.kind cannot be combined with resend",
 	} {
 		_, err := Parse("f", []byte(withMailbox(text)))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -163,7 +163,7 @@ func readWithin(dir, name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no file")
+		return nil, errors.New("it is not a file")
 	}
 	f, err := root.Open(name)
 	if err != nil {

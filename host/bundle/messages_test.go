@@ -61,7 +61,7 @@ func TestK19_BothEndsOfAConversation(t *testing.T) {
 		{"an optional key is added", "pay", "pay", v1, strings.Replace(v1, "* any", "? \"note\": tstr, * any", 1), ""},
 		{"a key is added by the writer", "pay", "pay", strings.Replace(v1, "\"cents\": int}", "\"cents\": int, \"note\": tstr}", 1), v1, ""},
 		{"a required key is added", "pay", "pay", v1, strings.Replace(v1, "* any", "\"note\": tstr, * any", 1),
-			`bundle.yaml:7:51: a.cddl:2:14: pay@1."note" is not sent, and required; what /user/bank accepts is at b.cddl:1:26: send it, or let the reader do without`},
+			`bundle.yaml:7:51: a.cddl:2:14: pay@1."note" is required and not sent; what /user/bank accepts is at b.cddl:1:26: send it, or remove required from the reader's`},
 		{"another type", "pay", "pay", v1, strings.Replace(v1, "int", "tstr", 1),
 			`a.cddl:2:24: pay@1."cents" is sent as an integer from -18446744073709551616 to 18446744073709551615, and accepted as a text; what /user/bank accepts is at b.cddl:1:21: give it one type`},
 		{"not accepted", "pay", "paid", v1, strings.ReplaceAll(v1, "pay", "paid"), `which does not accept it: bundle.yaml:10:22 says what it accepts; did you mean "paid"?`},
@@ -73,7 +73,7 @@ func TestK19_BothEndsOfAConversation(t *testing.T) {
 		{"an answer that does not fit", "pay", "pay", v1 + answers, v1 + other,
 			`the answer of /user/bank: b.cddl:4:28: done@1."n" is sent as null, and accepted as an integer from 0 to 18446744073709551615; what the asker accepts is at a.cddl:3:16`},
 		{"another answer", "pay", "pay", v1 + answers, v1 + strings.ReplaceAll(answers, "done", "undone"), "/user/bank answers with undone@1 (b.cddl:3:1), and done@1 (a.cddl:3:1) is what is read"},
-		{"a file with mistakes", "pay", "pay", v1 + "x = ", v1, "a.cddl:3:5: here must be a type"},
+		{"a file with mistakes", "pay", "pay", v1 + "x = ", v1, "a.cddl:3:5: expected a type"},
 		{"no file", "pay", "pay", "", v1, "bundle.yaml:7:22: messages.file: a.cddl cannot be read: there is no such file; guest-sdk/gen -cddl writes it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -87,7 +87,7 @@ type Actor struct {
 	Crashed      host.CrashedMessage
 	Supervision  supervision.Strategy
 	Resend       *host.Resend // nil: nothing is kept for it
-	Routing      *Routing     // nil: it is no router
+	Routing      *Routing     // nil: it is not a router
 	Messages     *Messages    // nil: nothing is said of them
 	Keyed        *Keyed       // nil: it is one actor, and not one for each key
 	Children     []Actor

@@ -37,7 +37,7 @@ func TestForeignModules(t *testing.T) {
 	}
 }
 
-// A manifest that is no regular file, or too large, is not read.
+// A manifest that is not a regular file, or too large, is not read.
 func TestOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	big := filepath.Join(dir, "big")

@@ -85,7 +85,7 @@ func routingFields() []field {
 	return []field{
 		optional("pool", count("how many actors of the type the name stands for; the name is that of their router", router.MaxRoutees)),
 		optional("to", list("instead of a type: paths of actors that the name stands for; the name is that of their router", pattern("a path", "the path of one actor such as /user/a/b", onePath))),
-		optional("router", enum("pool, to: who of them gets a message; default: round-robin", logicNames()...)),
+		optional("router", enum("pool, to: which of them gets a message; default: round-robin", logicNames()...)),
 		optional("routing", routingShape),
 		optional("resizer", resizerShape),
 	}
@@ -108,7 +108,7 @@ func (c *checker) routing(name string, v view) *Routing {
 	case !pool.given() && !to.given():
 		for _, k := range []string{"router", "routing", "resizer"} {
 			if x := v.get(k); x.given() {
-				c.at(x.n, "%s goes with pool (actors of the type) or to (paths of actors)", k)
+				c.at(x.n, "%s needs pool (actors of the type) or to (paths of actors)", k)
 			}
 		}
 		return nil
@@ -149,10 +149,10 @@ func (c *checker) wrongKeys(r *Routing, d view) {
 				goes = append(goes, name)
 			}
 		}
-		c.at(x.n, "routing.%s goes with router: %s", k, strings.Join(goes, " or "))
+		c.at(x.n, "routing.%s needs router: %s", k, strings.Join(goes, " or "))
 	}
 	if x := d.get("admit"); x.given() && len(r.Managers) == 0 {
-		c.at(x.n, "routing.admit goes with manage: it says whom those may add")
+		c.at(x.n, "routing.admit needs manage: it limits what the managers may add")
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *checker) withoutMeaning(name string, v view, group bool, r *Routing) {
 	}
 	if group {
 		if r.Logic == "balancing" {
-			c.at(v.get("router").n, "router: balancing goes with pool: the actors of a group have mailboxes of their own")
+			c.at(v.get("router").n, "router: balancing needs pool: the actors of a group have mailboxes of their own")
 		}
 		for _, k := range []string{"type", "args", "crashed-message", "lifetime", "capabilities", "supervision", "mailbox", "dispatcher"} {
 			reasons = append(reasons, reason{k, "the actors that it sends to have their own"})

@@ -156,7 +156,7 @@ func TestServicesChange(t *testing.T) {
 	}
 	old := parse(lampManifest)
 	for _, c := range []struct{ old, now, want string }{
-		{"volts: 230", "volts: 231", "[services has changed, which is the whole bundle's] []"},
+		{"volts: 230", "volts: 231", "[services has changed, which concerns the whole bundle] []"},
 		{"dim: 0.5", "dim: 0.6", "[] [{a 1 capabilities, children.b (capabilities)}]"},
 		{"lamp: {rooms: [hall]}", "lamp: {rooms: [attic]}", "[] [{a 1 children.c (capabilities)}]"},
 		{"rooms: [hall]", "rooms: [ 'hall' ]", "[] []"},

@@ -82,7 +82,7 @@ func TestWrongSpawnOptions(t *testing.T) {
 		{`mailbox.messages`, box("messages", 0)},
 		{`mailbox.bytes`, box("bytes", "1e400")},
 		{`mailbox.levels`, box("kind", "priority", "levels", 1<<30)},
-		{`the level of "a" is 0 to 3`, box("kind", "priority", "types", map[string]any{"a": 4})},
+		{`the level of "a" must be 0 to 3`, box("kind", "priority", "types", map[string]any{"a": 4})},
 		{`mailbox.types`, box("kind", "priority", "types", many)},
 		{`a name has at most 128 bytes`, box("kind", "priority", "types", map[string]any{strings.Repeat("a", 129): 0})},
 		{`mailbox.header`, box("kind", "priority", "header", "a\nb")},
@@ -288,7 +288,7 @@ func TestOptionsAreHeldForTheChild(t *testing.T) {
 	}
 	bound := host.Limits{Held: plain + 50_000}
 	s = newSpawning(t, host.NewConfig("t").WithSpawnOptions(SpawnOptions), bound, host.Dispatcher{})
-	if got := s.ask(s.parent, []any{"large", map[string]any{"kind": "priority", "types": types}, nil}); !strings.Contains(got, "may hold") {
+	if got := s.ask(s.parent, []any{"large", map[string]any{"kind": "priority", "types": types}, nil}); !strings.Contains(got, "has reached its limit of") {
 		t.Error(got)
 	}
 }

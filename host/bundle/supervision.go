@@ -84,14 +84,14 @@ func (c *checker) backoff(v view) supervision.Backoff {
 	spec.Curve = cmp.Or(spec.Curve, "exponential")
 	for _, key := range slices.Sorted(maps.Keys(curveKeys)) {
 		if x := v.get(key); x.given() && !slices.Contains(curveKeys[key], spec.Curve) {
-			c.at(x.n, "supervision.backoff.%s goes with curve: %s", key, strings.Join(curveKeys[key], ", "))
+			c.at(x.n, "supervision.backoff.%s needs curve: %s", key, strings.Join(curveKeys[key], ", "))
 		}
 	}
 	random := spec.Curve == "slotted" || spec.Curve == "decorrelated"
 	spreads := spec.Jitter == "" || spec.Jitter == "two-sided" || spec.Jitter == "additive"
 	switch spread := v.get("spread"); {
 	case spread.given() && !spreads:
-		c.at(spread.n, "supervision.backoff.spread goes with jitter: two-sided or additive")
+		c.at(spread.n, "supervision.backoff.spread needs jitter: two-sided or additive")
 	case !spread.given() && spreads && !random:
 		spec.Spread = defaultBackoffSpread
 	}
@@ -125,7 +125,7 @@ func (c *checker) backoff(v view) supervision.Backoff {
 		b.Reset = supervision.ResetManual
 	}
 	if v.has("reset-after") && b.Reset != supervision.ResetAfterStable {
-		c.at(v.get("reset-after").n, "supervision.backoff.reset-after goes with reset: after-stable")
+		c.at(v.get("reset-after").n, "supervision.backoff.reset-after needs reset: after-stable")
 	}
 	b.GiveUp, _ = supervision.ParseGiveUp(v.text("give-up"))
 	b.Meanwhile, _ = supervision.ParseMeanwhile(v.text("meanwhile"))
@@ -146,7 +146,7 @@ func (c *checker) backoff(v view) supervision.Backoff {
 		{"overtake", "a grace", b.Grace > 0},
 	} {
 		if v.has(key.name) && !key.with {
-			c.at(v.get(key.name).n, "supervision.backoff.%s goes with %s", key.name, key.goes)
+			c.at(v.get(key.name).n, "supervision.backoff.%s needs %s", key.name, key.goes)
 		}
 	}
 	return b

@@ -11,7 +11,7 @@ import (
 // and not the place at which the library has noticed it.
 func syntaxError(file string, data []byte, err error) Diagnostic {
 	if line, column, ok := tab(data); ok {
-		return Diagnostic{file, line, column, "not YAML: a tab in the indentation; YAML wants blanks"}
+		return Diagnostic{file, line, column, "not YAML: a tab in the indentation; YAML needs spaces"}
 	}
 	if line, column, open, ok := unclosed(data); ok {
 		return Diagnostic{file, line, column, fmt.Sprintf("not YAML: this %c is not closed", open)}

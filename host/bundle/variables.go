@@ -43,7 +43,7 @@ func (c *checker) expandValue(n *yaml.Node) {
 		}
 		name, def, hasDefault := strings.Cut(text[2:len(text)-1], ":-")
 		if !variableName.MatchString(name) {
-			c.at(n, "%s: %q is not a variable's name; a text that is meant as it stands is written $%s", text, name, text)
+			c.at(n, "%s: %q is not a variable's name; write $%s for the literal text", text, name, text)
 			return ""
 		}
 		if c.vars != nil {

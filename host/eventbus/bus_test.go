@@ -371,7 +371,7 @@ func TestK05_ManagedActors(t *testing.T) {
 	}
 }
 
-// An event that is not delivered is no dead letter: it cannot cause another event.
+// An event that is not delivered is not a dead letter: it cannot cause another event.
 func TestLostEventsAreNoDeadLetters(t *testing.T) {
 	w := newWorld(t)
 	b := actorsBus(w, 0)

@@ -29,7 +29,7 @@ import "errors"
 const DefaultMost = 100_000
 
 // ErrFull says that the bus has as many subscriptions as it may have.
-var ErrFull = errors.New("eventbus: there are as many subscriptions as there may be")
+var ErrFull = errors.New("eventbus: the limit of subscriptions is reached")
 
 func mostOr(most int) int {
 	if most <= 0 {

@@ -43,9 +43,9 @@ var (
 	// ErrBadKey says that no actor can have the key: it is empty or too long.
 	ErrBadKey = fmt.Errorf("keyed: not a key: it must have 1 byte at least, and as a name %d at most; in a path all but letters, digits, _ . - is written as ~ and two hexadecimal digits", abi.MaxName)
 	// ErrFull says that the bound of actors is reached, and none of them may end.
-	ErrFull = errors.New("keyed: there are as many keys as there may be")
+	ErrFull = errors.New("keyed: the limit of keys is reached")
 	// ErrShare says that the sender has begun as many keys as one sender may begin.
-	ErrShare = errors.New("keyed: the sender has begun as many keys as one may")
+	ErrShare = errors.New("keyed: the sender's limit of keys is reached")
 	// ErrBuffer says that too many messages wait for actors to start.
 	ErrBuffer = errors.New("keyed: too many messages wait")
 	// ErrFailed says that the key's actor was stopped for a failure a moment ago.
@@ -164,18 +164,18 @@ func (c Config) Check() error {
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("keyed: "+format, args...)) }
 	switch {
 	case c.max < 1 || c.max > MaxKeys:
-		add("%d keys, from 1 to %d", c.max, MaxKeys)
+		add("%d keys, must be from 1 to %d", c.max, MaxKeys)
 	case c.perSender < 0 || c.maxBytes < 0:
-		add("%d keys a sender and %d bytes, 0 at least", c.perSender, c.maxBytes)
+		add("%d keys per sender and %d bytes, both must be at least 0", c.perSender, c.maxBytes)
 	}
 	if c.idle < MinIdle {
-		add("idle after %v, %v at least", c.idle, MinIdle)
+		add("idle after %v, must be at least %v", c.idle, MinIdle)
 	}
 	if c.buffer < 1 || c.bytes < 1 {
-		add("a buffer of %d messages and %d bytes, 1 at least", c.buffer, c.bytes)
+		add("a buffer of %d messages and %d bytes, both must be at least 1", c.buffer, c.bytes)
 	}
 	if c.remember < 0 || c.remember > MaxRemember {
-		add("%d keys to remember, from 0 to %d", c.remember, MaxRemember)
+		add("%d keys to remember, must be from 0 to %d", c.remember, MaxRemember)
 	}
 	if len(c.header) > abi.MaxHeaderKey {
 		add("a header's name of %d bytes, at most %d", len(c.header), abi.MaxHeaderKey)

@@ -92,7 +92,7 @@ func (h *head) manage(ctx *host.Context, op string) {
 			break
 		}
 		if e := h.entries[name]; e != nil && e.state == awake && !h.passivate(ctx, e) {
-			err = errors.New("keyed: too many actors are about to end")
+			err = errors.New("keyed: too many actors are ending")
 		}
 	default:
 		err = errors.New("keyed: there is no such order: " + op[:min(len(op), 40)])

@@ -85,7 +85,7 @@ func TestNothingIsLost(t *testing.T) {
 				if e.Kind == host.EventUnhandled && e.Ref.Name() == "users" {
 					refused++
 				}
-				// A worker's own question, which waits too long for its turn, is no message of the test's.
+				// A worker's own question, which waits too long for its turn, is not a message of the test's.
 				if e.Kind == host.EventDeadLetter && e.Dead.Reason != host.DeadExpired {
 					rt.Fatalf("a dead letter: %+v", e.Dead)
 				}

@@ -204,27 +204,27 @@ func (c Config) Check() error {
 	case int(c.kind) >= len(kindNames):
 		return errors.New("there is no such kind of mailbox")
 	case c.full > Block:
-		return fmt.Errorf("full: %s says nothing about a full mailbox", c.full)
+		return fmt.Errorf("full: the kind %s does not say what a full mailbox does", c.full)
 	case c.full != New(c.kind).full && c.kind <= Block:
-		return fmt.Errorf("full goes with priority, control-aware and deduplicating; %s says already what a full mailbox does", c.kind)
+		return fmt.Errorf("full needs priority, control-aware or deduplicating; %s already states what a full mailbox does", c.kind)
 	case len(c.header) > abi.MaxHeaderKey:
 		return fmt.Errorf("a header's name has at most %d bytes", abi.MaxHeaderKey)
 	case c.kind == Priority && (c.levels < 2 || c.levels > MaxLevels):
-		return fmt.Errorf("levels: 2 to %d", MaxLevels)
+		return fmt.Errorf("levels must be 2 to %d", MaxLevels)
 	case c.ranks() && c.otherwise >= c.levels:
-		return fmt.Errorf("otherwise: the levels are 0 to %d", c.levels-1)
+		return fmt.Errorf("otherwise must be a level from 0 to %d", c.levels-1)
 	case len(c.types) > MaxTypes:
 		return fmt.Errorf("types: at most %d", MaxTypes)
 	case c.overtake < 0:
-		return errors.New("overtake: 0 or more")
+		return errors.New("overtake must be 0 or more")
 	case c.kind == Deduplicating && (c.keys < 1 || c.keys > MaxKeys):
-		return fmt.Errorf("keys: 1 to %d", MaxKeys)
+		return fmt.Errorf("keys must be 1 to %d", MaxKeys)
 	case c.full == Block && c.wait <= 0:
-		return errors.New("wait: more than 0")
+		return errors.New("wait must be more than 0")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.types)) {
 		if level := c.types[name]; level < 0 || level >= c.levels {
-			return fmt.Errorf("types: the level of %q is 0 to %d", name, c.levels-1)
+			return fmt.Errorf("types: the level of %q must be 0 to %d", name, c.levels-1)
 		}
 		if len(name) > MaxTypeName {
 			return fmt.Errorf("types: a name has at most %d bytes", MaxTypeName)

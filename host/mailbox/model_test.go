@@ -160,7 +160,7 @@ func drawConfig(t *rapid.T) Config {
 	return c
 }
 
-// drawEnvelope is a message, or what is the host's own.
+// drawEnvelope is a message, or what the host sends.
 func drawEnvelope(t *rapid.T, c Config, n *int) (*host.Envelope, entry) {
 	*n++
 	e := &host.Envelope{Sender: abi.Ref(*n), Sequence: uint64(*n)}

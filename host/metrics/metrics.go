@@ -110,7 +110,7 @@ func CheckActors(paths []string) error {
 	}
 	for _, path := range paths {
 		if !strings.HasPrefix(path, "/user/") && !strings.HasPrefix(path, "/system/") {
-			return fmt.Errorf("metrics: %q is no path of an actor, such as /user/shop", path)
+			return fmt.Errorf("metrics: %q is not the path of an actor, such as /user/shop", path)
 		}
 		if strings.ContainsAny(path, "*?") {
 			return fmt.Errorf("metrics: %q is a pattern: actors are shown by their paths, for guests choose the names of their children", path)

@@ -326,7 +326,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	defer sys.Close(t.Context())
 	of := observe.New(sys, observe.Options{})
 	defer of.Close()
-	for path, want := range map[string]string{"/user/a": "", "/system/x/y": "", "/user/pool-*": "pattern", "a": "no path", "/temp/x": "no path"} {
+	for path, want := range map[string]string{"/user/a": "", "/system/x/y": "", "/user/pool-*": "pattern", "a": "not the path", "/temp/x": "not the path"} {
 		_, err := metrics.New(of, metrics.Options{}.WithActors(path))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)

@@ -169,7 +169,7 @@ func (o *Observer) Redeliver(q DeadQuery, dryRun bool) (Outcome, error) {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if !found[id] {
-			out.add(Change{ID: id, Error: "it is not kept, or not meant by the rest of the question"})
+			out.add(Change{ID: id, Error: "it is no longer kept, or not selected"})
 		}
 	}
 	return out, nil

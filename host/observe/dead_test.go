@@ -74,7 +74,7 @@ func TestDeadLettersGoOutAgain(t *testing.T) {
 	_ = s.Unpause(a, false)
 	s.run()
 	would, err := s.Observer.Redeliver(DeadQuery{To: []string{"/**"}}, true)
-	if err != nil || would.Total != 4 || would.Done != 3 || !strings.Contains(would.Changed[3].Error, "nobody is at its path") {
+	if err != nil || would.Total != 4 || would.Done != 3 || !strings.Contains(would.Changed[3].Error, "no actor is at its path") {
 		t.Errorf("%v, %+v", err, would)
 	}
 	if p, _ := s.Observer.DeadLetters(DeadQuery{}); p.Total != 4 {

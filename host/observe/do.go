@@ -177,14 +177,14 @@ func planCrash(x *host.Info) (did, why string) {
 
 func (o *Observer) planDecide(ctx context.Context, d deed, x *host.Info) (did, why string) {
 	if !x.Failed {
-		return "", "it waits for no decision"
+		return "", "it does not wait for a decision"
 	}
 	i, err := o.sys.Inspect(ctx, x.Ref)
 	switch {
 	case err != nil:
 		return "", reason(err)
 	case i.Record != nil && !i.Left:
-		return "", "it is its supervisor that decides about it"
+		return "", "its supervisor decides about it"
 	case i.Record == nil:
 		return d.Directive + ", when its supervisor's turn has ended, if it leaves that to an operator", ""
 	}

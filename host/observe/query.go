@@ -49,7 +49,7 @@ type EventQuery struct {
 	Paths  []string // globs as in Select
 	Types  []string
 	Kinds  []string  // names as in the JSON of an event
-	Level  string    // of log lines: this one and worse ones
+	Level  string    // of log lines: this level and worse
 	Since  time.Time // of the history; the zero time: all that is kept
 	After  uint64    // of the history: those behind the event of this number
 	Follow bool      // go on with events to come; else the stream ends with the history

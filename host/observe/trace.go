@@ -26,7 +26,7 @@ type TraceRecord struct {
 	PeerRef     string    `json:"peer_ref,omitempty"`
 	Correlation uint64    `json:"correlation,omitempty"`
 	Size        int       `json:"size"`
-	Payload     RawJSON   `json:"payload,omitempty"` // absent if it was cut off, or is no JSON
+	Payload     RawJSON   `json:"payload,omitempty"` // absent if it was cut off, or is not JSON
 	Cut         bool      `json:"cut,omitempty"`
 	Failed      string    `json:"failed,omitempty"` // in: why its turn has failed
 }

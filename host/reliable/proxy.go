@@ -102,7 +102,7 @@ func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
 	case m.Kind != abi.KindMessage:
 		return host.ErrUnhandled
 	case m.Correlation != 0 && !m.Sender.IsZero():
-		return ctx.ReplyError("reliable: answers are not sent again: ask " + p.path + " itself")
+		return ctx.ReplyError("reliable: a proxy does not resend answers: ask " + p.path + " itself")
 	}
 	headers := map[string]string{}
 	for rest := m.Headers; ; {

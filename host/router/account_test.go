@@ -23,7 +23,7 @@ func TestQuestionsAreOnTheAccount(t *testing.T) {
 	}
 	must(w.Request(r, mute))(t)
 	w.run()
-	if got := w.ask(r, strings.Repeat("x", 24<<10)); !strings.HasSuffix(got, "limits.held raises that") { // it does not fit beside the two
+	if got := w.ask(r, strings.Repeat("x", 24<<10)); !strings.HasSuffix(got, "limits.held raises it") { // it does not fit beside the two
 		t.Errorf("answered %q", got)
 	}
 	if err := w.Restart(r); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/race"
 )
 
-// Nobody to send to is answered at once; what is no question is unhandled.
+// Nobody to send to is answered at once; what is not a question is unhandled.
 func TestNoRoutees(t *testing.T) {
 	for name, c := range map[string]router.Config{
 		"pool":    router.Pool(0, inGo(t).worker, router.RoundRobin),

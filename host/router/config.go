@@ -87,11 +87,11 @@ func (c Config) Check() error {
 	}
 	if c.pool {
 		if c.size < 0 || c.size > MaxRoutees {
-			add("%d routees, from 0 to %d", c.size, MaxRoutees)
+			add("%d routees, must be from 0 to %d", c.size, MaxRoutees)
 		}
 	} else {
 		if c.resizer != nil {
-			add("a group has no resizer: it makes nobody")
+			add("a group cannot have a resizer: it starts no routees")
 		}
 		if c.balances() {
 			add("a group cannot balance: its routees have mailboxes of their own")
@@ -109,7 +109,7 @@ func (c Config) Check() error {
 		errs = append(errs, c.resizer.Check())
 	}
 	if c.questions < 0 || c.bytes < 0 {
-		add("%d questions and %d bytes, 0 at least", c.questions, c.bytes)
+		add("%d questions and %d bytes, both must be at least 0", c.questions, c.bytes)
 	}
 	return errors.Join(errs...)
 }

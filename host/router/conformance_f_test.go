@@ -503,7 +503,7 @@ func TestF20_Management(t *testing.T) {
 		w.asks(r, headed("adjust", -3), "done")
 		w.asks(r, headed("routees", nil), "/user/router/0 "+other)
 		w.asks(r, headed("remove", other), "done")
-		w.asks(r, headed("remove", other), "router: "+other+" is no routee")
+		w.asks(r, headed("remove", other), "router: "+other+" is not a routee")
 		w.asks(r, headed("remove", "/user/router/0"), "done")
 		if _, err := w.Info(r); err == nil {
 			t.Error("the pool lives on without routees")

@@ -45,9 +45,9 @@ type Hashing struct {
 func (h Hashing) Check() error {
 	switch {
 	case h.VirtualNodes < 0 || h.VirtualNodes > MaxVirtualNodes:
-		return fmt.Errorf("router: %d virtual nodes, from 1 to %d", h.VirtualNodes, MaxVirtualNodes)
+		return fmt.Errorf("router: %d virtual nodes, must be from 1 to %d", h.VirtualNodes, MaxVirtualNodes)
 	case h.Load != 0 && !(h.Load > 1 && h.Load <= 1000):
-		return fmt.Errorf("router: a bound of %v times the mean load, more than 1", h.Load)
+		return fmt.Errorf("router: a bound of %v times the mean load, must be more than 1", h.Load)
 	case len(h.Header) > abi.MaxHeaderKey:
 		return fmt.Errorf("router: a header's name of %d bytes, at most %d", len(h.Header), abi.MaxHeaderKey)
 	}

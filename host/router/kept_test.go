@@ -31,7 +31,7 @@ func (w *world) there() (names []string) {
 }
 
 // A routee that a keeper stands for is started by what it is sent, whatever the logic, and again after it
-// was passivated; answers pass the router by. The keeper is no routee.
+// was passivated; answers pass the router by. The keeper is not a routee.
 func TestKeptRoutees(t *testing.T) {
 	each(t, func(w *world) {
 		paths := w.keeps(time.Minute, "a", "b")

@@ -196,9 +196,9 @@ func (h *head) add(ctx *host.Context, m host.Message, rank rank) error {
 	case rank < master && !glob.MatchAnyPath(h.admits, strings.Split(path[1:], "/")):
 		return errMaster
 	case h.queue != nil:
-		return errors.New("router: a balancing pool takes nobody else")
+		return errors.New("router: no routees can be added to a balancing pool")
 	case len(h.routees)+len(h.missing) >= MaxRoutees:
-		return fmt.Errorf("router: there are %d routees, which is as many as may be", MaxRoutees)
+		return fmt.Errorf("router: there are %d routees, which is the limit", MaxRoutees)
 	case path == ctx.Self().Path():
 		return errors.New("router: a router cannot be its own routee")
 	case slices.Contains(h.missing, path), h.find(path) >= 0:
@@ -227,7 +227,7 @@ func (h *head) remove(ctx *host.Context, m host.Message) error {
 	}
 	i := h.find(path)
 	if i < 0 {
-		return fmt.Errorf("router: %s is no routee", path)
+		return fmt.Errorf("router: %s is not a routee", path)
 	}
 	r := h.routees[i]
 	if r.own() {

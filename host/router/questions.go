@@ -16,7 +16,7 @@ const (
 	DefaultInterval = 10 * time.Millisecond
 )
 
-// ScatterGather asks all routees and answers with the first answer that is no error; those that
+// ScatterGather asks all routees and answers with the first answer that is not an error; those that
 // come later are dropped. If all fail, who asks hears of it at once, and after within (0 means
 // DefaultWithin) or when the asker's own time is over, if that is earlier, that nobody has answered.
 // The routees see the router as the sender, and that time as the question's. A message that is no
@@ -29,7 +29,7 @@ func ScatterGather(within time.Duration) Make {
 // TailChopping asks one routee at random, then another after each interval (0 means
 // DefaultInterval), or at once when one has failed, and answers with the first answer that is no
 // error. When all have failed, or after within (0 means DefaultWithin), it answers with an
-// error. Otherwise it is as [ScatterGather]. A message that is no question goes to one.
+// error. Otherwise it is as [ScatterGather]. A message that is not a question goes to one.
 func TailChopping(within, interval time.Duration) Make {
 	p := plan{within: within, interval: interval, chop: true}.withDefaults()
 	return func(seed uint64) Logic { return &chop{random{seed}, p} }

@@ -33,19 +33,19 @@ func DefaultResizer() Resizer {
 func (r Resizer) Check() error {
 	switch {
 	case r.Lower < 1:
-		return fmt.Errorf("router: a resizer's lower bound of %d, 1 at least", r.Lower)
+		return fmt.Errorf("router: a resizer's lower bound of %d, must be at least 1", r.Lower)
 	case r.Upper < r.Lower || r.Upper > MaxRoutees:
-		return fmt.Errorf("router: a resizer's upper bound of %d, from the lower one, %d, to %d", r.Upper, r.Lower, MaxRoutees)
+		return fmt.Errorf("router: a resizer's upper bound of %d, must be from the lower bound, %d, to %d", r.Upper, r.Lower, MaxRoutees)
 	case r.Pressure < 0:
-		return fmt.Errorf("router: a resizer's pressure of %d, 0 at least", r.Pressure)
+		return fmt.Errorf("router: a resizer's pressure of %d, must be at least 0", r.Pressure)
 	case !(r.RampUp >= 0 && r.RampUp <= 100):
-		return fmt.Errorf("router: a resizer's ramp-up of %v, from 0 to 100", r.RampUp)
+		return fmt.Errorf("router: a resizer's ramp-up of %v, must be from 0 to 100", r.RampUp)
 	case !(r.BackoffThreshold >= 0 && r.BackoffThreshold <= 1):
-		return fmt.Errorf("router: a resizer's backoff threshold of %v, from 0 to 1", r.BackoffThreshold)
+		return fmt.Errorf("router: a resizer's backoff threshold of %v, must be from 0 to 1", r.BackoffThreshold)
 	case !(r.BackoffRate >= 0 && r.BackoffRate <= 1):
-		return fmt.Errorf("router: a resizer's backoff rate of %v, from 0 to 1", r.BackoffRate)
+		return fmt.Errorf("router: a resizer's backoff rate of %v, must be from 0 to 1", r.BackoffRate)
 	case r.Every < 1:
-		return fmt.Errorf("router: a resizer that looks every %d messages, 1 at least", r.Every)
+		return fmt.Errorf("router: a resizer's interval of %d messages, must be at least 1", r.Every)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ var (
 	// ErrNoKey says that consistent hashing has found no key in a message.
 	ErrNoKey = errors.New("router: the message has no key")
 	// ErrBusy says that a router that itself asks its routees has too many questions under way.
-	ErrBusy = errors.New("router: too many questions are under way")
+	ErrBusy = errors.New("router: too many questions are in progress")
 )
 
 // Routee is an actor that a router sends to.

@@ -101,7 +101,7 @@ func (c *checker) verbOf(n *yaml.Node) *verb {
 		switch {
 		case j < 0:
 		case found != nil:
-			c.at(k, "a step does one thing: %q does not go with %q; begin another with - before it", k.Value, found.name)
+			c.at(k, "a step does one thing: %q cannot be combined with %q; begin another with - before it", k.Value, found.name)
 			return nil
 		default:
 			found = &verbs[j]
@@ -137,7 +137,7 @@ func (c *checker) step(n *yaml.Node) {
 	}
 	switch {
 	case len(given) > 1:
-		c.at(at(n, given[1]), "%s and %s do not go together", given[0], given[1])
+		c.at(at(n, given[1]), "%s and %s cannot be combined", given[0], given[1])
 	case v.name == "reply" && len(given) == 0:
 		c.at(n, "reply needs message, or error")
 	case v.name == "expect-state" && len(n.Content) == 2:

@@ -26,7 +26,7 @@ func (w *world) expect(s *step) error {
 	}
 	w.note("%s got from %s: %s", p.name, m.Sender.Path(), shownPayload(m.Payload))
 	if from := s.text("from"); from != "" && !glob.Match(pathOf(from), m.Sender.Path()) {
-		return &stepError{what: "it is from somebody else", want: "from " + pathOf(from), got: fmt.Sprintf("from %s: %s", m.Sender.Path(), shownPayload(m.Payload))}
+		return &stepError{what: "it is from another sender", want: "from " + pathOf(from), got: fmt.Sprintf("from %s: %s", m.Sender.Path(), shownPayload(m.Payload))}
 	}
 	if d := hasHeaders(s.texts("headers"), func(key string) (string, bool) {
 		v, ok := abi.FindHeader(m.Headers, key)

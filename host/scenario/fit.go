@@ -69,7 +69,7 @@ func (x *fitting) stands() {
 	for _, one := range n.Content {
 		path := pathOf(one.Value)
 		if x.actors[path] == nil && strings.Count(path, "/") > 2 {
-			x.at(one, "%s is no actor of the manifest: stand-ins are such actors, or are at the top", path)
+			x.at(one, "%s is not an actor of the manifest: stand-ins are such actors, or are at the top", path)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (x *fitting) fits(s *step) {
 		}
 	case "send":
 		if from := at(s.n, "from"); from != nil && strings.HasPrefix(from.Value, "/") && !slices.Contains(x.standIns, from.Value) {
-			x.at(from, "from: %q is no stand-in; a probe has a name and no path", from.Value)
+			x.at(from, "from: %q is not a stand-in; a probe has a name and no path", from.Value)
 		}
 	case "drop", "delay", "duplicate", "reorder":
 		x.faulty(target, false)
@@ -151,7 +151,7 @@ func (x *fitting) probe(n *yaml.Node) {
 	for _, p := range x.standIns {
 		all = append(all, strings.TrimPrefix(p, "/user/"))
 	}
-	x.at(n, "no step sends from a probe %q, and it is no stand-in%s", n.Value, bundle.Suggest(n.Value, all))
+	x.at(n, "no step sends from a probe %q, and it is not a stand-in%s", n.Value, bundle.Suggest(n.Value, all))
 }
 
 // faulty reports actors that cannot have faults.
@@ -168,9 +168,9 @@ func (x *fitting) faulty(n *yaml.Node, crash bool) {
 	case slices.Contains(x.standIns, path):
 		x.at(n, "%s is a stand-in, which the scenario plays itself", n.Value)
 	case a == nil:
-		x.at(n, "messages can be meddled with on their way to actors of the manifest, and %s is none", n.Value)
+		x.at(n, "faults apply to messages to actors of the manifest, and %s is not one", n.Value)
 	case a.Routing != nil:
-		x.at(n, "messages cannot be meddled with on their way to a router: %s", n.Value)
+		x.at(n, "faults cannot apply to messages to a router: %s", n.Value)
 	case crash && a.Resend != nil:
 		x.at(n, "on-message is not for an actor with resend, whose messages come by a resender: %s", n.Value)
 	}

@@ -113,7 +113,7 @@ var verbs = []verb{
 		may("error", text("the answer is this error")),
 	}, false},
 	{"advance", span("lets time pass, with all that falls due meanwhile"), nil, false},
-	{"crash", text("has an actor fail"), []field{
+	{"crash", text("makes an actor fail"), []field{
 		may("on-message", whole("not at once but instead of handling the n-th message from now on", 1, most)),
 		may("kind", text("the kind of failure; default: guest_error", kindsOfFailure()...)),
 		may("reason", text("what the failure says")),
@@ -133,7 +133,7 @@ var verbs = []verb{
 		within,
 	}, true},
 	{"expect-event", text("something happens, or has since the last event that was expected", eventKinds()...), []field{
-		may("actor", text("the path of whom it is about; "+restIsText)),
+		may("actor", text("the path of the actor that it is about; "+restIsText)),
 		may("text", text("what it says: a line of the log, a failure, why a message was not delivered; "+restIsText)),
 		within,
 	}, false},
@@ -150,7 +150,7 @@ var verbs = []verb{
 		may("crashes", whole("how many of its turns have failed", 0, most)),
 		may("incarnation", whole("the number of its incarnation, the first is 0", 0, most)),
 		may("mailbox", whole("messages that wait", 0, most)),
-		may("children", whole("actors right below it", 0, most)),
+		may("children", whole("direct children", 0, most)),
 	}, true},
 	{"drop", text("messages to an actor of the manifest are lost"), []field{messages}, true},
 	{"delay", text("messages to an actor of the manifest come later"), []field{must("by", span("how much later")), messages}, true},

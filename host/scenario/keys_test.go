@@ -42,7 +42,7 @@ var keys = []struct {
 	{"expect.message", "- {send: echo, message: 5, from: me}\n- {expect: me, message: 5}", "- {send: echo, message: 5, from: me}\n- {expect: me, message: 5.5}", "it is 5, not 5.5"},
 	{"expect.match", "- {send: echo, message: hello, from: me}\n- {expect: me, match: !re ^h.l+o$}", "- {send: echo, message: hello, from: me}\n- {expect: me, match: !re ^x}", `it is "hello", which is not !re ^x`},
 	{"expect.headers", "- {send: standin, message: 5, headers: {a: b, c: d}}\n- {expect: standin, headers: {c: d}}", "- {send: standin, message: 5, headers: {a: b}}\n- {expect: standin, headers: {c: d}}", "it lacks the header c"},
-	{"expect.from", "- {send: echo, message: 5, from: me}\n- {expect: me, from: ec*}", "- {send: echo, message: 5, from: me}\n- {expect: me, from: loner}", "it is from somebody else"},
+	{"expect.from", "- {send: echo, message: 5, from: me}\n- {expect: me, from: ec*}", "- {send: echo, message: 5, from: me}\n- {expect: me, from: loner}", "it is from another sender"},
 	{"expect.error", "- {send: asker, message: 5, from: me}\n- {expect: me, error: '*type*'}", "- {send: asker, message: 5, from: me}\n- {expect: me, error: '*arity*'}", "it is another error"},
 	{"expect.within", "- {delay: echo, by: 50ms}\n- {send: echo, message: 5, from: me}\n- {expect: me, within: 50ms}",
 		"- {delay: echo, by: 50ms}\n- {send: echo, message: 5, from: me}\n- {expect: me, within: 49ms}", "me got no message within 49ms"},

@@ -384,7 +384,7 @@ func TestProbesAreBounded(t *testing.T) {
 	for _, step := range []string{"send: asker, times: 1400, message: [!ref me, op, " + strings.Repeat(big, 5) + "]", "send: standin, times: 100, message: " + strings.Repeat(big, 70)} {
 		s := scenarioOf(t, "- {"+step+"}\n")
 		r := st.Run(t.Context(), b, s, Options{})
-		if r.Failure == nil || !strings.Contains(r.Failure.What, "more than 64 MiB that nobody has expected") {
+		if r.Failure == nil || !strings.Contains(r.Failure.What, "more than 64 MiB that were not expected") {
 			t.Errorf("%s: %+v", step, r.Failure)
 		}
 	}

@@ -60,7 +60,7 @@ func (p *probe) props() host.Props {
 			return host.ErrUnhandled
 		}
 		if len(p.queue) >= mostReceived {
-			return fmt.Errorf("the stand-in has %d messages that nobody has expected", mostReceived)
+			return fmt.Errorf("the stand-in has %d messages that were not expected", mostReceived)
 		}
 		got := received{Message: m.Clone()}
 		if m.Correlation != 0 && m.Kind == abi.KindMessage {

@@ -72,7 +72,7 @@ type played struct {
 func (k *played) StartWith(sys *host.System, env *service.Env, settings any) (*service.Running, error) {
 	w := k.stage.now
 	if w == nil {
-		return nil, fmt.Errorf("the service %s is for scenarios, and none runs", k.Name())
+		return nil, fmt.Errorf("the service %s is for scenarios, and no scenario runs", k.Name())
 	}
 	own := service.Env{Clock: w.clock, Rand: w.randomness(), Getenv: w.getenv, StateDir: func() (string, error) { return "", service.ErrNoState }}
 	if env != nil {
@@ -157,7 +157,7 @@ func (w *world) configured(s *config.Settings) *config.Settings {
 		}
 		c.Secrets[k] = config.Secret{Env: name, Optional: true}
 		if _, ok := w.getenv(name); !ok && w.scenario.secrets[k] == "" {
-			w.note("the secret %s is not stated: who asks for it is told that there is none", k)
+			w.note("the secret %s is not stated: actors that ask for it are told that there is none", k)
 		}
 	}
 	for i, k := range sortedKeys(w.scenario.secrets) {

@@ -183,7 +183,7 @@ func (w *world) compare(s *step, payload []byte, exact string) error {
 	}
 	v, err := decode(payload)
 	if err != nil {
-		return &stepError{what: "it is no valid CBOR", want: w.wanted(s, exact), got: shownPayload(payload)}
+		return &stepError{what: "it is not valid CBOR", want: w.wanted(s, exact), got: shownPayload(payload)}
 	}
 	if d := differs(n, v, pattern, w.number, "it"); d != "" {
 		return &stepError{what: d, want: w.wanted(s, exact), got: show(v)}
@@ -194,7 +194,7 @@ func (w *world) compare(s *step, payload []byte, exact string) error {
 func (w *world) reply(s *step) error {
 	p := w.probes[w.probeKey(s.object())]
 	if p == nil || !p.waiting() {
-		return &stepError{what: fmt.Sprintf("the stand-in %s has no open question", s.object()), hint: "expect shows it the question first; one that was sent without waiting for an answer, or whose asker waits no more, is not open"}
+		return &stepError{what: fmt.Sprintf("the stand-in %s has no open question", s.object()), hint: "expect shows it the question first; one that was sent without waiting for an answer, or whose asker no longer waits, is not open"}
 	}
 	handle := p.open[0]
 	p.open = p.open[1:]
@@ -211,7 +211,7 @@ func (w *world) reply(s *step) error {
 		err = handle.Send(v)
 	}
 	if err != nil {
-		return &stepError{what: "nobody waits for the answer any more: " + plain(err)}
+		return &stepError{what: "the asker no longer waits for the answer: " + plain(err)}
 	}
 	return w.settle()
 }

@@ -92,7 +92,7 @@ func (c *checker) pattern(n *yaml.Node, tag string) {
 		}
 	case "!type":
 		if !slices.Contains(typeNames, n.Value) {
-			c.at(n, "!type: %q is none of %s%s", n.Value, strings.Join(typeNames, ", "), bundle.Suggest(n.Value, typeNames))
+			c.at(n, "!type: %q is not one of %s%s", n.Value, strings.Join(typeNames, ", "), bundle.Suggest(n.Value, typeNames))
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (c *checker) fakes(n *yaml.Node) (list []*fake) {
 		f.status, f.times = s.whole("status", f.status), s.whole("times", 0)
 		if j := at(x, "json"); j != nil {
 			if s.has("body") {
-				c.at(j, "json and body do not go together")
+				c.at(j, "json and body cannot be combined")
 			}
 			v, err := valueOf(j, func(string) (uint64, error) { return 0, errors.New("!ref is not for web servers") })
 			if err == nil {
@@ -56,7 +56,7 @@ func (c *checker) fakes(n *yaml.Node) (list []*fake) {
 			}
 		}
 		if f.err != "" && (s.has("body") || s.has("json") || s.has("status") || s.has("headers")) {
-			c.at(at(x, "error"), "with error there is no answer: status, headers, body and json do not go with it")
+			c.at(at(x, "error"), "with error there is no answer: status, headers, body and json cannot be combined with it")
 		}
 		list = append(list, f)
 	}

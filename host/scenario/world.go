@@ -174,7 +174,7 @@ func (w *world) hold(bytes int) {
 		return
 	}
 	err := error(&stepError{
-		what: fmt.Sprintf("actors have sent more than %d MiB that nobody has expected: messages to probes, delayed ones, bodies of requests", mostHeld>>20),
+		what: fmt.Sprintf("actors have sent more than %d MiB that were not expected: messages to probes, delayed ones, bodies of requests", mostHeld>>20),
 		hint: "expect takes the messages of a probe",
 	})
 	w.failed.Store(&err)

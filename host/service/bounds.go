@@ -68,11 +68,11 @@ func (b *budget) admit(now time.Time, bytes int64) *Error {
 	defer b.mu.Unlock()
 	switch {
 	case b.open >= b.bounds.AtOnce:
-		return Errorf(Busy, "%d requests are under way, as many as may be; at-once of the grant raises it", b.open)
+		return Errorf(Busy, "%d requests are in progress, which is the limit; at-once of the grant raises it", b.open)
 	case bytes > int64(b.bounds.Bytes):
 		return Errorf(TooLarge, "the request has %d bytes, at most %d; bytes of the grant raises it", bytes, b.bounds.Bytes)
 	case b.bytes+bytes > int64(b.bounds.Bytes):
-		return Errorf(Busy, "requests under way hold %d bytes of %d; bytes of the grant raises it", b.bytes, b.bounds.Bytes)
+		return Errorf(Busy, "requests in progress hold %d bytes of %d; bytes of the grant raises it", b.bytes, b.bounds.Bytes)
 	case b.limit != nil && !b.limit.AllowN(now, 1):
 		return Errorf(RateLimited, "more than %g requests a second; rate and burst of the grant raise it", b.bounds.Rate)
 	}
@@ -86,7 +86,7 @@ func (b *budget) hold(bytes int64) *Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.bytes+bytes > int64(b.bounds.Bytes) {
-		return Errorf(Busy, "requests under way hold %d bytes of %d, and %d more are needed; bytes of the grant raises it", b.bytes, b.bounds.Bytes, bytes)
+		return Errorf(Busy, "requests in progress hold %d bytes of %d, and %d more are needed; bytes of the grant raises it", b.bytes, b.bounds.Bytes, bytes)
 	}
 	b.bytes += bytes
 	return nil

@@ -67,7 +67,7 @@ func (b *Breakers) Allow(target string) (done func(failed bool), err error) {
 	report, err := b.breaker(target).Allow()
 	switch {
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
-		return nil, Errorf(Unavailable, "%.100s has failed %d times in a row and is left alone for %v", target, b.grant.Failures, b.grant.Open)
+		return nil, Errorf(Unavailable, "%.100s has failed %d times in a row and is not tried for %v", target, b.grant.Failures, b.grant.Open)
 	case err != nil:
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // errClosing is the cause that ends the context of a request when the service closes.
-var errClosing = errors.New("service: it closes")
+var errClosing = errors.New("service: it is closing")
 
 // frame is the actor of a service, over all its incarnations: it has no state that a restart
 // would have to repair.
@@ -127,7 +127,7 @@ func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
 		if reply, err = ctx.Later(); err != nil {
 			f.answered()
 			f.end(c)
-			return Errorf(Busy, "too many requests of all actors are under way")
+			return Errorf(Busy, "too many requests of all actors are in progress")
 		}
 		base = reply.Trace(reply.Context())
 	}
@@ -170,9 +170,9 @@ func (f *frame[G]) begin(c *call) *Error {
 	defer f.mu.Unlock()
 	switch {
 	case f.closing:
-		return Errorf(Unavailable, "%s closes", f.name)
+		return Errorf(Unavailable, "%s is closing", f.name)
 	case f.open >= f.atOnce:
-		return Errorf(Busy, "%d requests of all actors are under way, as many as may be", f.atOnce)
+		return Errorf(Busy, "%d requests of all actors are in progress, which is the limit", f.atOnce)
 	}
 	f.calls[c] = struct{}{}
 	f.open++
@@ -262,11 +262,11 @@ func ended(ctx context.Context, err error) error {
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded):
-		return &Error{Code: Timeout, Text: "it took longer than timeout of the grant", Err: err}
+		return &Error{Code: Timeout, Text: "the request took longer than timeout of the grant", Err: err}
 	case errors.Is(cause, errClosing):
-		return &Error{Code: Unavailable, Text: "the service closes", Err: err}
+		return &Error{Code: Unavailable, Text: "the service is closing", Err: err}
 	}
-	return &Error{Code: Cancelled, Text: "nobody waits for the answer any more", Err: err}
+	return &Error{Code: Cancelled, Text: "the asker no longer waits for the answer", Err: err}
 }
 
 // seen makes an error one for the guest, counts the request, and reports a denial.

@@ -346,7 +346,7 @@ func TestWorkEnds(t *testing.T) {
 		for range 5 {
 			all = append(all, pending())
 		}
-		if got := f.ask(a, "wait", "ann"); !strings.HasPrefix(got, "busy: 5 requests are under way") {
+		if got := f.ask(a, "wait", "ann"); !strings.HasPrefix(got, "busy: 5 requests are in progress") {
 			t.Error(got)
 		}
 		close(f.p.goOn)
@@ -377,7 +377,7 @@ func TestWorkEnds(t *testing.T) {
 		f.p.goOn <- struct{}{}
 		a = f.asker("a3", f.granted)
 	})
-	t.Run("the service closes", func(t *testing.T) {
+	t.Run("the service is closing", func(t *testing.T) {
 		pending()
 		f.close()
 		f.p.closed.Store(0)

@@ -60,7 +60,7 @@ type ShapeField struct {
 // is a mistake in a program.
 func ShapeOf(t reflect.Type) *Shape {
 	if t.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("service: %v is no struct", t))
+		panic(fmt.Sprintf("service: %v is not a struct", t))
 	}
 	s := &Shape{Kind: ShapeObject}
 	for i := range t.NumField() {
@@ -133,7 +133,7 @@ func (s *Shape) bounds(tag reflect.StructTag) {
 		}
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			panic(fmt.Sprintf("service: %s:%q is no number", x.key, text))
+			panic(fmt.Sprintf("service: %s:%q is not a number", x.key, text))
 		}
 		*x.to = v
 	}

@@ -81,7 +81,7 @@ func (f *Fault) CrashWith(failure abi.Failure) *Fault {
 	return f.begin(crash)
 }
 
-// Drop loses the message without a trace: it is no dead letter, and an asker waits in vain.
+// Drop loses the message without a trace: it is not a dead letter, and an asker waits in vain.
 func (f *Fault) Drop() *Fault { f.k.t.Helper(); return f.begin(drop) }
 
 // Delay delivers the message later. Those that follow overtake it.

@@ -182,7 +182,7 @@ func TestFaultsBeforeOtherMailboxes(t *testing.T) {
 	}
 	k.Mute(testkit.DeadLetter())
 
-	// A mailbox that is none of ours is left alone.
+	// A mailbox that is not one of ours is left alone.
 	v := testkit.New(t)
 	own := v.Spawn("own", echo.WithMailbox(func(l host.MailboxLimits) host.Mailbox { return bare{mailbox.New(mailbox.Bounded).Make(l)} }))
 	v.Fault("/user/own").Drop()

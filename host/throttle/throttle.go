@@ -126,7 +126,7 @@ func (t *throttler) Started(ctx *host.Context) (err error) {
 	}
 	var ok bool
 	if t.gate, ok = ctx.Mailbox().(*gate); !ok {
-		return errors.New("throttle: the throttler was given another mailbox")
+		return errors.New("throttle: the throttler has a mailbox of another kind")
 	}
 	t.gate.set(false)
 	return nil
@@ -141,7 +141,7 @@ func (t *throttler) Receive(ctx *host.Context, m host.Message) error {
 	case m.Kind != abi.KindMessage:
 		return host.ErrUnhandled
 	case ordered && !m.Sender.IsZero() && m.Sender.Path() != "/temp" && m.Sender.UID() != ctx.Parent().UID():
-		return ctx.ReplyError("throttle: orders are obeyed from the parent, and from outside")
+		return ctx.ReplyError("throttle: only the parent, and callers outside the system, may give orders")
 	case ordered:
 		if err := t.obey(ctx, string(order), m); err != nil {
 			return ctx.ReplyError(err.Error())

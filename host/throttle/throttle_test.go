@@ -157,7 +157,7 @@ func TestOrders(t *testing.T) {
 		}
 	}))
 	_ = w.tell(stranger, "go")
-	w.wants("host: the actor replied with an error: throttle: orders are obeyed from the parent, and from outside")
+	w.wants("host: the actor replied with an error: throttle: only the parent, and callers outside the system, may give orders")
 	if w.state(a).Paused {
 		t.Error("a stranger's order is obeyed")
 	}

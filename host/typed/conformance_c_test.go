@@ -87,7 +87,7 @@ func TestC04_StopAndPoisonPill(t *testing.T) {
 	}
 }
 
-// The hooks of actors are those of an actor with a protocol, and it gets what is no call.
+// The hooks of actors are those of an actor with a protocol, and it gets what is not a call.
 func TestC05_HooksAndReceiver(t *testing.T) {
 	w := newWorld(t)
 	w.heard = nil

@@ -243,7 +243,7 @@ func TestWhatIsWrongIsNotBound(t *testing.T) {
 	for range 2 {
 		typed.Handle(&b, func(*host.Context, *nameless) error { called = "nameless"; return nil })
 	}
-	if err, want := b.Err(), `typed_test.nameless has the type "no name", which is none`; err == nil || strings.Count(err.Error(), want) != 2 || strings.Count(err.Error(), "\n") != 6 {
+	if err, want := b.Err(), `typed_test.nameless has the type "no name", which is not a valid type`; err == nil || strings.Count(err.Error(), want) != 2 || strings.Count(err.Error(), "\n") != 6 {
 		t.Errorf("7 errors, two of them %q: %v", want, err)
 	}
 	payload, err := host.Encode(&mapped.Payment{})

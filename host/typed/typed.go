@@ -52,7 +52,7 @@ type pattern struct {
 func Handle[T any, P Message[T]](b *Bindings, f func(ctx *host.Context, v P) error) {
 	name, version, ok := abi.CutMessageType(P(new(T)).MessageType())
 	if !ok {
-		b.bad = append(b.bad, fmt.Errorf("typed: %T has the type %q, which is none", *new(T), P(new(T)).MessageType()))
+		b.bad = append(b.bad, fmt.Errorf("typed: %T has the type %q, which is not a valid type", *new(T), P(new(T)).MessageType()))
 		return
 	}
 	at, had := slices.BinarySearchFunc(b.types[name], version, func(x binding, v uint16) int { return int(x.version) - int(v) })
@@ -81,7 +81,7 @@ func (b *Bindings) Match(text string, f func(ctx *host.Context, m host.Message) 
 	p := pattern{begin, !wild, f}
 	switch {
 	case strings.Contains(begin, "*") || begin == "" && !wild:
-		b.bad = append(b.bad, fmt.Errorf("typed: the pattern %q is neither a name nor the beginning of one with * behind", text))
+		b.bad = append(b.bad, fmt.Errorf("typed: the pattern %q is neither a name nor a prefix followed by *", text))
 	case slices.ContainsFunc(b.patterns, func(o pattern) bool { return o.text == p.text && o.exact == p.exact }):
 		b.bad = append(b.bad, fmt.Errorf("typed: two functions for %q: leave one out", text))
 	default:

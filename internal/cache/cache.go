@@ -54,7 +54,7 @@ func KeyOf(parts ...[]byte) Key {
 // Errors of this package. What is damaged is gone when the error is returned.
 var (
 	ErrMissing = errors.New("cache: no such entry")
-	ErrDamaged = errors.New("cache: the entry was damaged, or is not ours, and has been removed")
+	ErrDamaged = errors.New("cache: the entry was damaged or not authentic, and has been removed")
 )
 
 // Cache is a directory. It is safe for concurrent use, also by several

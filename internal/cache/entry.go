@@ -73,7 +73,7 @@ func (c *Cache) Use(k Key) (*Entry, error) {
 		}
 		_ = f.Close() // evicted before the lock was held
 	}
-	return nil, fmt.Errorf("cache: %s is always taken away", e.dir)
+	return nil, fmt.Errorf("cache: %s is evicted as often as it is made", e.dir)
 }
 
 // readOnly is an entry of a cache that cannot be written, if there is one.
@@ -147,7 +147,7 @@ func (e *Entry) Touch() {
 }
 
 // Store writes a part, whole or not at all. A part above the cache's bound is not
-// stored, which is no error. What exceeds the bound is evicted by Trim, not here.
+// stored, which is not an error. What exceeds the bound is evicted by Trim, not here.
 func (e *Entry) Store(part string, body []byte) error {
 	if int64(len(body)) > e.c.maxBytes {
 		return nil

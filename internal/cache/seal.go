@@ -196,7 +196,7 @@ func (p *Part) fill() error {
 // Close ends reading.
 func (p *Part) Close() error { return p.file.Close() }
 
-// open begins to read a sealed file; ErrDamaged if it is none of at most so many
+// open begins to read a sealed file; ErrDamaged if it is not one of at most so many
 // bytes.
 func (s *Secret) open(f *os.File, name Key, part string, most int64) (*Part, error) {
 	info, err := f.Stat()

@@ -45,7 +45,7 @@ func (s *Secret) name(k Key) Key { return s.hash("name", k[:]) }
 func DefaultKeyFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("cache: there is no place for the key (%w): name a key file", err)
+		return "", fmt.Errorf("cache: no folder for the key can be found (%w): name a key file", err)
 	}
 	return filepath.Join(dir, "wasmactors", "cache.key"), nil
 }

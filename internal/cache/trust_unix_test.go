@@ -254,7 +254,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestKeyFile: what is not the user's alone is no key.
+// TestKeyFile: what is not the user's alone is not a key.
 func TestKeyFile(t *testing.T) {
 	for name, change := range map[string]func(file string) error{
 		"has mode 0640":    func(f string) error { return os.Chmod(f, 0o640) },

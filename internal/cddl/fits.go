@@ -140,11 +140,11 @@ func (c *comparison) keys(s, a *node, where string, tell bool) bool {
 		}
 		switch g := s.field(f.key); {
 		case g == nil:
-			ok = c.note(tell, s.at, f.at, fmt.Sprintf("%s.%s is not sent, and required", where, f.key),
-				"send it, or let the reader do without: leave required out")
+			ok = c.note(tell, s.at, f.at, fmt.Sprintf("%s.%s is required and not sent", where, f.key),
+				"send it, or remove required from the reader's")
 		case g.optional:
-			ok = c.note(tell, g.at, f.at, fmt.Sprintf("%s.%s is left out at times, and required", where, f.key),
-				"send it always: leave omitempty out; or let the reader do without: leave required out")
+			ok = c.note(tell, g.at, f.at, fmt.Sprintf("%s.%s is required and sometimes left out", where, f.key),
+				"always send it: remove omitempty; or remove required from the reader's")
 		}
 	}
 	for i := range s.fields {

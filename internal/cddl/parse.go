@@ -34,7 +34,7 @@ func Parse(name string, text []byte) (f *File, err error) {
 		p.want(word, "the name of a rule")
 		p.wantSign("=", "after the name of a rule")
 		if prelude(name, at) != nil {
-			p.fail(at, "the rule %s has a name of CDDL's own: choose another", name)
+			p.fail(at, "the rule %s has a name that CDDL predefines: choose another", name)
 		}
 		if old := f.rules[name]; old != nil {
 			p.fail(at, "the rule %s is defined twice, first at %s", name, old.at)
@@ -174,7 +174,7 @@ func (p *parser) next() {
 				return
 			}
 		}
-		p.fail(p.at, "this is not read: only what guest-sdk/gen writes is, see docs/guide/messages.md")
+		p.fail(p.at, "unsupported: only CDDL as guest-sdk/gen writes it is read, see docs/guide/messages.md")
 	}
 }
 
@@ -209,7 +209,7 @@ func (p *parser) quoted() {
 			raw := p.take(n + 1)
 			s, err := strconv.Unquote(raw)
 			if err != nil {
-				p.fail(p.at, "a text with an escape that is not read")
+				p.fail(p.at, "a text with an unsupported escape")
 			}
 			p.kind, p.token = quoted, s
 			return
@@ -220,7 +220,7 @@ func (p *parser) quoted() {
 
 func (p *parser) want(k tokenKind, what string) {
 	if p.kind != k {
-		p.fail(p.at, "here must be %s", what)
+		p.fail(p.at, "expected %s", what)
 	}
 	p.next()
 }
@@ -229,7 +229,7 @@ func (p *parser) is(s string) bool { return p.kind == sign && p.token == s }
 
 func (p *parser) wantSign(s, where string) {
 	if !p.is(s) {
-		p.fail(p.at, "here must be %s, %s", s, where)
+		p.fail(p.at, "expected %s, %s", s, where)
 	}
 	p.next()
 }
@@ -285,7 +285,7 @@ func (p *parser) one(depth int) *node {
 	if n.kind == kindBytes && p.is(".") {
 		p.next()
 		if p.token != "size" {
-			p.fail(p.at, "of controls only .size is read")
+			p.fail(p.at, "the only supported control is .size")
 		}
 		p.next()
 		n.size = p.count()
@@ -296,7 +296,7 @@ func (p *parser) one(depth int) *node {
 func (p *parser) integer() *big.Int {
 	n, ok := new(big.Int).SetString(p.token, 10)
 	if p.kind != number || !ok || len(p.token) > 21 || n.Cmp(leastInt) < 0 || n.Cmp(mostUint) > 0 {
-		p.fail(p.at, "here must be an integer of 64 bits")
+		p.fail(p.at, "expected an integer of 64 bits")
 	}
 	p.next()
 	return n
@@ -306,7 +306,7 @@ func (p *parser) count() int64 {
 	at := p.at
 	n := p.integer()
 	if n.Sign() < 0 || !n.IsInt64() {
-		p.fail(at, "here must be a count")
+		p.fail(at, "expected a count")
 	}
 	return n.Int64()
 }
@@ -344,11 +344,11 @@ func (p *parser) group(depth int) *node {
 				p.next()
 			}
 			if !p.is("}") {
-				p.fail(p.at, "here must be }: what goes for all keys comes last")
+				p.fail(p.at, "expected }: * any => any must come last")
 			}
 			if n.open = key.kind == kindAny && of.kind == kindAny; !n.open {
 				if len(n.fields) > 0 {
-					p.fail(key.at, "besides keys of their own only * any => any is read")
+					p.fail(key.at, "unsupported: besides single keys, only * any => any is read")
 				}
 				n.kind, n.key, n.of = kindTable, key, of
 			}
@@ -367,7 +367,7 @@ func (p *parser) group(depth int) *node {
 		case number:
 			f.key = p.integer().String()
 		default:
-			p.fail(p.at, "here must be a key: a text, an integer, or * any")
+			p.fail(p.at, "expected a key: a text, an integer, or * any")
 		}
 		if old, twice := n.keys[f.key]; twice {
 			p.fail(f.at, "the key comes twice, first at %s", n.fields[old].at)

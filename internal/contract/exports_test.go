@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A name that others can use is used by something that is no test, or has its place on a
+// A name that others can use is used by something that is not a test, or has its place on a
 // page; and it says what it is.
 func TestExportsAreUsedAndSaidWhat(t *testing.T) {
 	word := regexp.MustCompile(`[A-Za-z_]\w*`)

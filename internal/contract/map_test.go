@@ -45,7 +45,7 @@ func TestMapIsTheFolders(t *testing.T) {
 	}
 	for i, dir := range mapped {
 		if !slices.Contains(found, dir) || i > 0 && mapped[i-1] == dir {
-			t.Errorf("%s/ is on the map twice, or is no folder", dir)
+			t.Errorf("%s/ is on the map twice, or is not a folder", dir)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestUnknownKeysAreRefusedByChoice(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if err := decode(&mapped.Inner{}, b[:0:0]); err == nil {
-		t.Error("nothing is no message")
+		t.Error("nothing is not a message")
 	}
 	if err := decode(&mapped.PaymentV2{}, b); err != nil {
 		t.Errorf("unknown keys are stepped over unless it is said otherwise: %v", err)

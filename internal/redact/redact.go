@@ -27,7 +27,7 @@ const (
 
 // Errors of With.
 var (
-	ErrShort = fmt.Errorf("a secret has at least %d bytes: a shorter one would be found in texts that have nothing to do with it", MinSecret)
+	ErrShort = fmt.Errorf("a secret must have at least %d bytes: a shorter one would match unrelated texts", MinSecret)
 	ErrMany  = fmt.Errorf("more than %d secrets, or one of more than %d bytes, or more than %d bytes in all", MaxSecrets, MaxSecret, MaxBytes)
 )
 

@@ -174,7 +174,7 @@ func (in *instrumenter) check() error {
 			return refuse("the module imports the %s %q.%q; guests may import functions only", imp.Kind, imp.Module, imp.Name)
 		}
 		if imp.Module == ImportModule {
-			return refuse("the import module %q is the host's own", ImportModule)
+			return refuse("the import module %q is reserved for the host", ImportModule)
 		}
 		if imp.Module == "wasmactors" && imp.Name == "next" {
 			if in.next >= 0 {
@@ -188,7 +188,7 @@ func (in *instrumenter) check() error {
 	}
 	for _, e := range m.Exports {
 		if strings.HasPrefix(e.Name, Prefix) {
-			return refuse("the export %q: names that begin with %q are the host's own", e.Name, Prefix)
+			return refuse("the export %q: names that begin with %q are reserved for the host", e.Name, Prefix)
 		}
 	}
 	var err error

@@ -50,7 +50,7 @@ func (s *codeStore) Add(_ codeKey, content io.Reader) (err error) {
 func (s *codeStore) Delete(codeKey) error { return nil }
 
 // errCodeStore says that this version of wazero has no such field.
-var errCodeStore = errors.New("runtime: this version of wazero does not let its machine code be kept or given")
+var errCodeStore = errors.New("runtime: the machine code of this version of wazero cannot be saved and loaded")
 
 // compilationCache is a compilation cache of wazero's whose storage is s. wazero's API
 // offers files only; its internal field for them is an interface, which codeStore implements.
@@ -106,15 +106,15 @@ func checkCode(code []byte, functions int) error {
 	}
 	offsets, rest, ok := split(rest, 8*uint64(functions))
 	if !ok {
-		return bad("it is cut")
+		return bad("it is truncated")
 	}
 	size, rest, ok := split(rest, 8)
 	if !ok {
-		return bad("it is cut")
+		return bad("it is truncated")
 	}
 	text, rest, ok := split(rest, binary.LittleEndian.Uint64(size))
 	if !ok {
-		return bad("it is cut")
+		return bad("it is truncated")
 	}
 	if len(text) > 0 {
 		if _, rest, ok = split(rest, 4); !ok {
@@ -129,7 +129,7 @@ func checkCode(code []byte, functions int) error {
 		last = at
 	}
 	if !bytes.Equal(rest, make([]byte, 1+4)) {
-		return bad("a source map or handlers of exceptions, which no module of ours has")
+		return bad("it has a source map or exception handlers, which rewritten modules never have")
 	}
 	return nil
 }

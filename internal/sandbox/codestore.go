@@ -46,7 +46,7 @@ func (i *Image) cachedRecord() *record {
 		}
 	}
 	if !errors.Is(err, cache.ErrMissing) {
-		i.engine.log.Warn("a cached image cannot be used and is built anew", "key", i.key.String(), "error", err)
+		i.engine.log.Warn("a cached image cannot be used and is built again", "key", i.key.String(), "error", err)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (i *Image) noteUse(cached bool) {
 	}
 	_ = i.entry.Describe(i.cfg.Name) // a full disk was reported already
 	if err := i.engine.cache.Trim(); err != nil {
-		i.engine.log.Warn("the cache cannot be kept within its bound", "dir", i.engine.cache.Dir(), "error", err)
+		i.engine.log.Warn("the cache cannot be kept below its limit", "dir", i.engine.cache.Dir(), "error", err)
 	}
 }
 
@@ -156,7 +156,7 @@ func (i *Image) useCompiled(ctx context.Context, rec *record, code []byte) error
 		err = i.compileServed(ctx, rec, bytes.NewReader(code))
 	}
 	if err != nil && ctx.Err() == nil {
-		return i.blame(&CompileError{What: "has brought the process that compiles to answer nonsense: " + err.Error()})
+		return i.blame(&CompileError{What: "has made the compile process send a malformed answer: " + err.Error()})
 	}
 	return err
 }
@@ -211,7 +211,7 @@ func (i *Image) compileCached(ctx context.Context, rec *record) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	i.engine.log.Warn("cached machine code cannot be used and is made anew", "key", i.key.String(), "error", err)
+	i.engine.log.Warn("cached machine code cannot be used and is compiled again", "key", i.key.String(), "error", err)
 	return false, nil
 }
 

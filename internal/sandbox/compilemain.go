@@ -35,7 +35,7 @@ func compileProcess(in io.Reader, out io.Writer, stage func(string)) int {
 		err = json.Unmarshal(head, &q)
 	}
 	if err != nil || kind != frameRequest {
-		fmt.Fprintln(os.Stderr, "wasmactors: this command compiles modules for another process; it is of no use to people")
+		fmt.Fprintln(os.Stderr, "wasmactors: this command compiles modules for another process; it is not for interactive use")
 		return 2
 	}
 	kind, module, err := readFrame(in, 1<<30)

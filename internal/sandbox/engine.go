@@ -51,7 +51,7 @@ type Engine struct {
 // in the log; everything else that is missing is an error.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.clock == nil || cfg.log == nil || cfg.quantum == 0 {
-		return nil, errors.New("runtime: begin a Config with NewConfig")
+		return nil, errors.New("runtime: the Config is not valid: make it with NewConfig")
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -62,14 +62,14 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, clock: cfg.clock, log: cfg.log, space: space, images: map[*Image]struct{}{}}
 	if e.compiler, err = cfg.compiler(); err != nil {
-		return nil, fmt.Errorf("runtime: the program that compiles: %w", err)
+		return nil, fmt.Errorf("runtime: the compile program: %w", err)
 	}
 	e.turns = semaphore.NewWeighted(int64(parallelLoads(cfg.loads)))
 	e.roomBytes = compileRoom()
 	e.room = semaphore.NewWeighted(e.roomBytes)
 	if cfg.cacheDir != "" {
 		if e.cache, err = cache.Open(cache.Options{Dir: cfg.cacheDir, MaxBytes: cfg.cacheBytes, KeyFile: cfg.cacheKey}); err != nil {
-			e.log.Warn("the cache directory cannot be used; images are built anew every time", "dir", cfg.cacheDir, "error", err)
+			e.log.Warn("the cache directory cannot be used; images are built at every start", "dir", cfg.cacheDir, "error", err)
 			e.cache = nil
 		}
 	}

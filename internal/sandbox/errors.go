@@ -13,7 +13,7 @@ var (
 	// ErrClosed is what methods of a closed Engine or Image return.
 	ErrClosed = errors.New("runtime: closed")
 	// errProcess wraps errors of the compiling process that are not the module's fault.
-	errProcess = errors.New("runtime: the process that compiles")
+	errProcess = errors.New("runtime: the compile process")
 	// ErrNotSaved wraps why an instance's state cannot be saved.
 	ErrNotSaved = errors.New("runtime: the state cannot be saved")
 )

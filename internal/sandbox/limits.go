@@ -73,7 +73,7 @@ func (c *ImageConfig) checkModule(m *wasm.Module) error {
 	}
 	for _, l := range []LimitError{
 		{"has", "tables", uint64(len(m.Tables)), uint64(c.TablesLimit), "tables"},
-		{"needs tables of together", "table-entries", entries, uint64(c.EntriesLimit), "entries"},
+		{"needs tables with a total of", "table-entries", entries, uint64(c.EntriesLimit), "entries"},
 		{"has", "globals", uint64(len(m.Globals)), uint64(c.GlobalLimit), "globals"},
 		{"has", "types", uint64(len(m.Types)), uint64(c.TypeLimit), "types"},
 		{"has", "functions", uint64(len(m.Imports) + len(m.Funcs)), uint64(c.FunctionLimit), "functions"},
@@ -123,7 +123,7 @@ func (c *ImageConfig) checkCompile(e *estimate.Estimate, most estimate.Cost) err
 }
 
 // ErrInstanceLimit is what Get returns at ImageConfig.InstanceLimit.
-var ErrInstanceLimit = errors.New("runtime: the image has as many instances as it may")
+var ErrInstanceLimit = errors.New("runtime: the limit of instances of the image is reached")
 
 // admit counts an instance, if the image and the engine may have another.
 func (i *Image) admit() error {

@@ -142,7 +142,7 @@ func (x *Instance) look(now int64) {
 }
 
 // crowded is the reason of a failure when there are too many long turns.
-const crowded = "more long turns are under way than the system allows, and this one has taken longest"
+const crowded = "more long turns are in progress than the system allows, and this one has taken longest"
 
 // now is the engine's clock.
 func (x *Instance) now() int64 { return x.image.engine.clock.Now().UnixNano() }

@@ -271,9 +271,9 @@ func (l compileLimits) explain(timed context.Context, state *os.ProcessState, re
 	case errors.Is(timed.Err(), context.DeadlineExceeded):
 		return &CompileError{What: fmt.Sprintf("takes more than %s to compile, while %s of processor time is allowed", brief(l.wall()), brief(l.Time)), Key: "compile-time", Output: said}
 	case errors.Is(read, errProtocol):
-		return &CompileError{What: "has brought the process that compiles to answer nonsense: " + read.Error(), Output: said}
+		return &CompileError{What: "has made the compile process send a malformed answer: " + read.Error(), Output: said}
 	}
-	return &CompileError{What: "has ended the process that compiles: " + state.String(), Output: said}
+	return &CompileError{What: "has ended the compile process: " + state.String(), Output: said}
 }
 
 // processFailure is an error as it comes from the process.

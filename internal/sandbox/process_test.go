@@ -298,7 +298,7 @@ func TestLimitsOfAProcess(t *testing.T) {
 // TestBadProcesses: whatever the process does, Load ends with an error that blames
 // the module and repeats some of what the process has said.
 func TestBadProcesses(t *testing.T) {
-	const nonsense, ended = "has brought the process that compiles to answer nonsense", "has ended the process that compiles"
+	const nonsense, ended = "has made the compile process send a malformed answer", "has ended the compile process"
 	for mode, says := range map[string]string{
 		"__panic": ended + ": exit status 2: panic: boom", "__exit": ended + ": exit status 0", "__exit-7": ended + ": exit status 7",
 		"__suicide": ended + ": signal: killed", "__garbage": nonsense, "__zeros": nonsense, "__promise": nonsense + ": malformed answer: a frame of 1152921504606846976 bytes",
@@ -550,7 +550,7 @@ func TestRecordsAreChecked(t *testing.T) {
 		"rings overlap":          func(r *record, _ *ImageConfig, _ *wasm.Module) { r.meta.Control.Outbox = r.meta.Control.Inbox },
 		"no types":               func(r *record, _ *ImageConfig, _ *wasm.Module) { r.meta.Description.Types = nil },
 		"another ABI":            func(r *record, _ *ImageConfig, _ *wasm.Module) { r.meta.Description.ABI = 9 },
-		"a type that is no name": func(r *record, _ *ImageConfig, _ *wasm.Module) {
+		"a type that is not a name": func(r *record, _ *ImageConfig, _ *wasm.Module) {
 			r.meta.Description.Types = []string{strings.Repeat("x", 10_000)}
 		},
 		"an import that nobody offers": func(_ *record, _ *ImageConfig, o *wasm.Module) {

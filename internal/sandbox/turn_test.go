@@ -294,7 +294,7 @@ func FuzzReader(f *testing.F) {
 			whole = append(whole, cmds)
 		}
 		if !marked {
-			return // then a missing end is no error, and the two count alike only with it
+			return // then a missing end is not an error, and the two count alike only with it
 		}
 		x.reader = fresh
 		var c abi.Command

@@ -50,11 +50,11 @@ func OpenDirs(dirs []Dir) (*Roots, error) {
 	r := new(Roots)
 	for i, d := range dirs {
 		if d.Guest == "" || len(d.Guest) > maxPath || strings.ContainsRune(d.Guest, 0) {
-			return nil, errors.Join(fmt.Errorf("directory %q: %q is no path for a guest", d.Host, d.Guest), r.Close())
+			return nil, errors.Join(fmt.Errorf("directory %q: %q is not a path for a guest", d.Host, d.Guest), r.Close())
 		}
 		for _, other := range dirs[:i] {
 			if other.Guest == d.Guest {
-				return nil, errors.Join(fmt.Errorf("directories %q and %q are both to be %q", other.Host, d.Host, d.Guest), r.Close())
+				return nil, errors.Join(fmt.Errorf("directories %q and %q are both mounted at %q", other.Host, d.Host, d.Guest), r.Close())
 			}
 		}
 		root, err := os.OpenRoot(d.Host)
@@ -166,7 +166,7 @@ func (t *FileTable) dir(fd uint32) (*entry, errno) {
 	return e, errnoSuccess
 }
 
-// regular is the entry of a file that is no directory.
+// regular is the entry of a file that is not a directory.
 func (t *FileTable) regular(fd uint32) (*entry, errno) {
 	e := t.get(fd)
 	switch {

@@ -323,9 +323,9 @@ func TestOpenDirsRefuses(t *testing.T) {
 	}{
 		{[]Dir{{Host: filepath.Join(dir, "missing"), Guest: "/x"}}, "missing"},
 		{[]Dir{{Host: filepath.Join(dir, "hello.txt"), Guest: "/x"}}, "hello.txt"},
-		{[]Dir{{Host: dir}}, "no path"},
-		{[]Dir{{Host: dir, Guest: "a\x00"}}, "no path"},
-		{[]Dir{{Host: dir, Guest: strings.Repeat("x", maxPath+1)}}, "no path"},
+		{[]Dir{{Host: dir}}, "not a path"},
+		{[]Dir{{Host: dir, Guest: "a\x00"}}, "not a path"},
+		{[]Dir{{Host: dir, Guest: strings.Repeat("x", maxPath+1)}}, "not a path"},
 		{[]Dir{{Host: dir, Guest: "/x"}, {Host: filepath.Join(dir, "sub"), Guest: "/x"}}, "both"},
 	} {
 		if _, err := OpenDirs(test.dirs); err == nil || !strings.Contains(err.Error(), test.want) {

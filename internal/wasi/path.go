@@ -66,7 +66,7 @@ func pathIn(h Host, m memory, fd, offset, n uint64, change bool) (*entry, string
 }
 
 // pathOpen opens a file or a directory. Only regular files and directories can be
-// opened: a named pipe would block the host, and a device is no file.
+// opened: a named pipe would block the host, and a device is not a file.
 func pathOpen(h Host, m memory, s []uint64) errno {
 	lookup, how, rights, flags := uint32(s[1]), uint32(s[4]), s[5], uint32(s[7])
 	write := rights&rightWrite != 0

@@ -115,7 +115,7 @@ func (it *Instrs) Next(in *Instr) (bool, error) {
 	case op >= 0x45 && op <= 0xc4, op == OpRefIsNull:
 	case op == OpRefNull:
 		if t := r.valType(); r.err == nil && !t.IsRef() {
-			r.fail("ref.null of a type that is no reference")
+			r.fail("ref.null of a type that is not a reference")
 		}
 	case op == OpMisc:
 		it.misc(in)

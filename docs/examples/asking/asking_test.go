@@ -101,7 +101,7 @@ func TestBundle(t *testing.T) {
 			t.Error(got, err)
 		}
 	}
-	if err := Lookup(sys, in.Ref(), nil); !errors.Is(err, host.ErrUnknown) { // an inbox is no actor
+	if err := Lookup(sys, in.Ref(), nil); !errors.Is(err, host.ErrUnknown) { // an inbox is not an actor
 		t.Error(err)
 	}
 }

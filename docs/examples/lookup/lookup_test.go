@@ -88,7 +88,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	if _, err := s.Ask(deadline(t), ref, 42); err == nil {
-		t.Error("a number is no key")
+		t.Error("a number is not a key")
 	}
 }
 

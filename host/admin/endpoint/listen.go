@@ -29,10 +29,10 @@ func Listen(path string) (net.Listener, error) {
 	}
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&fs.ModeSocket == 0 {
-			return nil, fmt.Errorf("%s is there and no socket: remove it, or name another file", path)
+			return nil, fmt.Errorf("%s exists and is not a socket: remove it, or name another file", path)
 		}
 		if !Stale(path) {
-			return nil, fmt.Errorf("%s: somebody listens there already", path)
+			return nil, fmt.Errorf("%s: another process listens there already", path)
 		}
 		_ = os.Remove(path)
 	}
@@ -76,7 +76,7 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 		return nil, err
 	}
 	if uid, known := peer(c); known && uid != trust.Self && trust.Self != 0 {
-		return nil, errors.Join(fmt.Errorf("%s: %s listens there, not you", path, trust.Owner(uint32(uid))), c.Close())
+		return nil, errors.Join(fmt.Errorf("%s: the process that listens there belongs to %s, not to you", path, trust.Owner(uint32(uid))), c.Close())
 	}
 	return c, nil
 }

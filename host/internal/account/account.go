@@ -97,7 +97,7 @@ func (e *Error) Helps(p *Pool) bool {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s may hold %d %s, and does; %s raises that", e.Whose, e.Bound, e.What, e.Key)
+	return fmt.Sprintf("%s has reached its limit of %d %s; %s raises it", e.Whose, e.Bound, e.What, e.Key)
 }
 
 // reserve takes n bytes in p and all above, or nothing.

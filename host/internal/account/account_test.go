@@ -89,7 +89,7 @@ func TestActorsAreCounted(t *testing.T) {
 	if !errors.As(tree.Enter(), &e) || e.Key != "limits.tree.actors" {
 		t.Error("the tree's bound", e)
 	}
-	if system.Enter() != nil || !errors.As(system.Enter(), &e) || e.Key != "system.actors" || !strings.Contains(e.Error(), "the system may hold 3 actors") {
+	if system.Enter() != nil || !errors.As(system.Enter(), &e) || e.Key != "system.actors" || !strings.Contains(e.Error(), "the system has reached its limit of 3 actors") {
 		t.Error("the system's bound", e)
 	}
 	tree.Leave()

@@ -237,7 +237,7 @@ func TestImpossibleResume(t *testing.T) {
 	if got := orders(a); got[2] != Restart || record.Total() != 2 || p.notes[2] != why+"it failed" {
 		t.Errorf("%v, %d, %q", got, record.Total(), p.notes)
 	}
-	// A directive that was decided is no question.
+	// A directive that was decided is not a question.
 	p.s.Report(p, a.member, &Report{Failure: boom, Orders: 3, Directive: supervision.Stop})
 	if got := orders(a); got[3] != Stop {
 		t.Error(got)
@@ -547,7 +547,7 @@ func TestLookAtAChild(t *testing.T) {
 		t.Errorf("looking has changed the count to %d", n)
 	}
 	if _, left, ok := p.s.Look(&member{Child: &kid{name: "a"}}, p.now); ok || left {
-		t.Error("it is no child")
+		t.Error("it is not a child")
 	}
 }
 

@@ -71,26 +71,26 @@ func (m *Metric) Check() error {
 	total := strings.HasSuffix(m.Name, "_total")
 	switch {
 	case !validName(m.Name):
-		return no("a name is small letters, digits and _, begins with a letter and has at most 63 characters")
+		return no("a name must be lower-case letters, digits and _, begin with a letter and have at most 63 characters")
 	case m.Kind < exposition.Counter || m.Kind > exposition.Histogram:
-		return no("it is a counter, a gauge or a histogram")
+		return no("it must be a counter, a gauge or a histogram")
 	case m.Kind == exposition.Counter && !total:
-		return no("the name of a counter ends with _total")
+		return no("the name of a counter must end with _total")
 	case m.Kind != exposition.Counter && total:
-		return no("only the name of a counter ends with _total")
+		return no("only the name of a counter may end with _total")
 	case len(m.Buckets) > 0 && m.Kind != exposition.Histogram:
-		return no("only a histogram has buckets")
+		return no("only a histogram may have buckets")
 	case len(m.Buckets) > MaxBuckets:
 		return no("%d buckets, at most %d", len(m.Buckets), MaxBuckets)
 	}
 	for _, suffix := range []string{"_bucket", "_sum", "_count", "_info"} {
 		if strings.HasSuffix(m.Name, suffix) {
-			return no("the ending %s is the format's own", suffix)
+			return no("the ending %s is reserved by the format", suffix)
 		}
 	}
 	for i, b := range m.Buckets {
 		if b-b != 0 || i > 0 && b <= m.Buckets[i-1] {
-			return no("the bounds of buckets are numbers that grow")
+			return no("the bounds of buckets must be numbers in ascending order")
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func (g *grant) read(payload []byte) ([]change, error) {
 		case !(math.Abs(v) <= MaxValue):
 			return nil, fmt.Errorf("metrics: %s: the value is not between -1e15 and 1e15", x.Name)
 		case x.Kind == exposition.Counter && v < 0:
-			return nil, fmt.Errorf("metrics: %s: a counter only grows", x.Name)
+			return nil, fmt.Errorf("metrics: %s: a counter can only grow", x.Name)
 		}
 		out = append(out, change{x, v})
 	}

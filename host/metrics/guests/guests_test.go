@@ -208,14 +208,14 @@ func TestGrantsAreChecked(t *testing.T) {
 		metrics []guests.Metric
 		want    string
 	}{
-		"capital":       {[]guests.Metric{counter("Orders_total")}, "small letters"},
-		"digit":         {[]guests.Metric{counter("1_total")}, "small letters"},
+		"capital":       {[]guests.Metric{counter("Orders_total")}, "lower-case letters"},
+		"digit":         {[]guests.Metric{counter("1_total")}, "lower-case letters"},
 		"long":          {[]guests.Metric{counter(strings.Repeat("x", 60) + "_total")}, "63"},
-		"no _total":     {[]guests.Metric{counter("orders")}, "ends with _total"},
+		"no _total":     {[]guests.Metric{counter("orders")}, "must end with _total"},
 		"gauge _total":  {[]guests.Metric{{Name: "x_total", Kind: exposition.Gauge}}, "only the name of a counter"},
-		"_bucket":       {[]guests.Metric{{Name: "x_bucket", Kind: exposition.Gauge}}, "the format's own"},
+		"_bucket":       {[]guests.Metric{{Name: "x_bucket", Kind: exposition.Gauge}}, "reserved by the format"},
 		"kind":          {[]guests.Metric{{Name: "x"}}, "a counter, a gauge or a histogram"},
-		"buckets":       {[]guests.Metric{{Name: "x", Kind: exposition.Histogram, Buckets: []float64{2, 1}}}, "grow"},
+		"buckets":       {[]guests.Metric{{Name: "x", Kind: exposition.Histogram, Buckets: []float64{2, 1}}}, "ascending"},
 		"gauge buckets": {[]guests.Metric{{Name: "x", Kind: exposition.Gauge, Buckets: []float64{1}}}, "only a histogram"},
 		"many":          {many, "at most 50"},
 	} {

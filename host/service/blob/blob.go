@@ -87,7 +87,7 @@ type provider struct {
 
 // Close implements [service.Provider].
 func (p *provider) Close(context.Context) error {
-	p.stop(service.Errorf(service.Unavailable, "blob closes"))
+	p.stop(service.Errorf(service.Unavailable, "blob is closing"))
 	p.wg.Wait()
 	return p.store.close()
 }
@@ -138,11 +138,11 @@ func (a *putArgs) check() error {
 	case len(a.Type) > MaxType:
 		err = fmt.Errorf("a type of %d bytes, at most %d", len(a.Type), MaxType)
 	case a.If != "" && a.If != "absent":
-		err = errors.New("if is absent, or left out")
+		err = errors.New(`if must be "absent", or left out`)
 	case a.If != "" && a.Match != nil:
 		err = errors.New("if and match exclude each other")
 	case a.Match != nil && len(a.Match) != sha256.Size, a.SHA256 != nil && len(a.SHA256) != sha256.Size:
-		err = errors.New("match and sha256 have 32 bytes")
+		err = errors.New("match and sha256 must have 32 bytes")
 	}
 	return bad(err)
 }
@@ -191,7 +191,7 @@ func (p *provider) stream(r *service.Request[Grant]) (params stream.Params, ctx 
 	defer p.mu.Unlock()
 	if p.open[id] >= most {
 		release()
-		return params, nil, nil, service.Errorf(service.Busy, "%d objects are being written or read in parts, as many as may be; streams of the grant raises it", most)
+		return params, nil, nil, service.Errorf(service.Busy, "%d objects are being written or read in parts, which is the limit; streams of the grant raises it", most)
 	}
 	p.open[id]++
 	p.wg.Add(1)
@@ -385,7 +385,7 @@ func (p *provider) remove(_ context.Context, r *service.Request[Grant], x *space
 		return nil, bad(err)
 	}
 	if a.Match != nil && len(a.Match) != sha256.Size {
-		return nil, service.Errorf(service.BadRequest, "match has 32 bytes")
+		return nil, service.Errorf(service.BadRequest, "match must have 32 bytes")
 	}
 	existed, err := x.remove(a.Name, condition{match: a.Match})
 	if err != nil {

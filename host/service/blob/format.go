@@ -38,7 +38,7 @@ func CheckName(name string) error {
 	case len(name) > MaxName:
 		return fmt.Errorf("a name of %d bytes, at most %d", len(name), MaxName)
 	case !utf8.ValidString(name):
-		return errors.New("the name is no UTF-8")
+		return errors.New("the name is not UTF-8")
 	}
 	for i := range len(name) {
 		if name[i] == 0 {

@@ -127,7 +127,7 @@ func (x *space) open() error {
 		for _, name := range entries {
 			o, err := x.read(name)
 			if err != nil {
-				x.store.warn("a file in the folder of blobs is no object, or a damaged one; it is left alone", "file", x.dir+"/"+objectFolder+"/"+name, "err", err)
+				x.store.warn("a file in the folder of blobs is not an object, or a damaged one; it is ignored", "file", x.dir+"/"+objectFolder+"/"+name, "err", err)
 				continue
 			}
 			x.objects[o.Name] = o
@@ -195,7 +195,7 @@ func (c *condition) check(o *Object) error {
 	case c.match != nil && o == nil:
 		return service.Errorf(service.Conflict, "there is no object of this name any more")
 	case c.match != nil && !bytes.Equal(c.match, o.SHA256[:]):
-		return service.Errorf(service.Conflict, "the object has become another")
+		return service.Errorf(service.Conflict, "the object has been replaced")
 	}
 	return nil
 }
@@ -355,7 +355,7 @@ func (w *writer) Write(b []byte) (int, error) {
 func (w *writer) publish() (Object, error) {
 	w.hash.Sum(w.o.SHA256[:0])
 	if w.want != nil && !bytes.Equal(w.want, w.o.SHA256[:]) {
-		return Object{}, service.Errorf(service.Conflict, "what was sent is not what sha256 stands for")
+		return Object{}, service.Errorf(service.Conflict, "the SHA-256 of what was sent is not the one given")
 	}
 	w.o.Modified = w.space.store.now().UTC()
 	x := w.space
@@ -413,7 +413,7 @@ func (w *writer) abandon() {
 	}
 	w.done = true
 	if err := w.space.store.root.Remove(w.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.space.store.warn("a file that was given up stays until the next start", "file", w.path, "err", err)
+		w.space.store.warn("an unfinished file cannot be removed and stays until the next start", "file", w.path, "err", err)
 	}
 	w.space.mu.Lock()
 	defer w.space.mu.Unlock()
@@ -438,7 +438,7 @@ func verify(ctx context.Context, f io.ReaderAt, o *Object) error {
 		at += int64(n)
 	}
 	if !bytes.Equal(h.Sum(nil), o.SHA256[:]) {
-		return service.Errorf(service.Unavailable, "the object is damaged: its hash is another")
+		return service.Errorf(service.Unavailable, "the object is damaged: its hash does not match")
 	}
 	return nil
 }
@@ -449,7 +449,7 @@ func (x *space) failed(err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	x.store.warn("the folder of blobs fails", "err", err)
+	x.store.warn("the folder of blobs cannot be used", "err", err)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return &service.Error{Code: service.Unavailable, Text: "there is no room left on the disk; nothing was changed", Err: err}
 	}

@@ -98,7 +98,7 @@ func checkGrant(g *Grant) error {
 	}{{"keys", g.Keys}, {"secrets", g.Secrets}} {
 		for i, p := range list.of {
 			if !validPattern(p) {
-				return service.At(fmt.Sprintf("%s[%d]", list.key, i), fmt.Errorf("%.80q is no pattern of keys, such as db.*", p))
+				return service.At(fmt.Sprintf("%s[%d]", list.key, i), fmt.Errorf("%.80q is not a pattern of keys, such as db.*", p))
 			}
 		}
 	}
@@ -112,13 +112,13 @@ func (s *Settings) check(providers map[string]Provider) error {
 	}{{"values", keys(s.Values)}, {"environment", keys(s.Environment)}, {"secrets", keys(s.Secrets)}} {
 		for _, key := range list.of {
 			if !validKey(key) {
-				return service.At(list.key, fmt.Errorf("%.80q is no key, such as db.host", key))
+				return service.At(list.key, fmt.Errorf("%.80q is not a key, such as db.host", key))
 			}
 		}
 	}
 	for _, key := range keys(s.Environment) {
 		if name := s.Environment[key]; !validVariable(name) {
-			return service.At("environment."+key, fmt.Errorf("%.80q is no name of a variable", name))
+			return service.At("environment."+key, fmt.Errorf("%.80q is not the name of a variable", name))
 		}
 	}
 	for i, f := range s.Files {
@@ -144,11 +144,11 @@ func (s *Settings) check(providers map[string]Provider) error {
 		}
 		switch {
 		case given != 1:
-			return service.At("secrets."+key, fmt.Errorf("one of file, env and provider says where it is"))
+			return service.At("secrets."+key, fmt.Errorf("one of file, env and provider is needed"))
 		case x.Env != "" && !validVariable(x.Env):
-			return service.At("secrets."+key+".env", fmt.Errorf("%.80q is no name of a variable", x.Env))
+			return service.At("secrets."+key+".env", fmt.Errorf("%.80q is not the name of a variable", x.Env))
 		case x.Provider != "" && providers[x.Provider] == nil:
-			return service.At("secrets."+key+".provider", fmt.Errorf("there is no provider %.80q: whoever embeds the host names them, see config.New", x.Provider))
+			return service.At("secrets."+key+".provider", fmt.Errorf("there is no provider %.80q: the program that embeds the host names the providers, see config.New", x.Provider))
 		case strings.ContainsRune(x.File, 0):
 			return service.At("secrets."+key+".file", fmt.Errorf("the name of a file"))
 		}

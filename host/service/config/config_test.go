@@ -85,10 +85,10 @@ func TestValues(t *testing.T) {
 	a := w.Spawn("a", "config-user", Service.Grant(Grant{Keys: []string{"db.*", "env.*", "wait", "flag", "n", "only.here"}}, service.Bounds{}), nil)
 	for order, want := range map[string]string{
 		"string db.host": "other.example", "int db.port": "6000", "string db.ratio": "0.5", "bool db.tls": "true", "string db.big": "18446744073709551615",
-		"string db.hosts": "bad_request: the value of db.hosts is no single value: see Raw", "string env.A_B": "x\ny", "string env.C": "$HOME", "string env.D": "plain", "string env.E": "",
+		"string db.hosts": "bad_request: the value of db.hosts is not a single value: use Raw", "string env.A_B": "x\ny", "string env.C": "$HOME", "string env.D": "plain", "string env.E": "",
 		"duration wait": "1m30s", "bool flag": "true", "int n": "12", "int wait": "bad_request: the value of wait is not a whole number",
 		"string db.none": "not_found: there is no value for db.none", "string null": "denied: the key null; capabilities.config.keys in the manifest would allow it",
-		"string db.*": `bad_request: "db.*" is no key, such as db.host`, "string ../x": `bad_request: "../x" is no key, such as db.host`,
+		"string db.*": `bad_request: "db.*" is not a key, such as db.host`, "string ../x": `bad_request: "../x" is not a key, such as db.host`,
 		"list db.": "db.big db.host db.hosts db.port db.ratio db.tls false", "list e": "env.A_B env.C env.D env.E false", "list zzz": "false",
 		"secret db.host none": "denied: the secret db.host; capabilities.config.secrets in the manifest would allow it",
 	} {
@@ -213,8 +213,8 @@ func TestSecrets(t *testing.T) {
 	for key, want := range map[string]string{
 		"file": "from the file", "shared": "open to others", "env": "from the environment", "vault.good": "from the vault of Go",
 		"absent": "not_found: the secret absent is missing", "vault.none": "not_found: the secret vault.none is missing",
-		"vault.slow": "timeout: ", "vault.short": "unavailable: the secret vault.short cannot be hidden: a secret has at least 6 bytes",
-		"vault.bad": "unavailable: the secret vault.bad cannot be had; the log says why", "unknown": "not_found: there is no secret unknown",
+		"vault.slow": "timeout: ", "vault.short": "unavailable: the secret vault.short cannot be redacted: a secret must have at least 6 bytes",
+		"vault.bad": "unavailable: the secret vault.bad cannot be read; the log says why", "unknown": "not_found: there is no secret unknown",
 		"*": "bad_request: ", "../password": "bad_request: ",
 	} {
 		if got := get(a, "secret", key); got != want && !(strings.HasSuffix(want, " ") && strings.HasPrefix(got, want)) && !strings.HasPrefix(got, want) {
@@ -272,13 +272,13 @@ func TestOpenFails(t *testing.T) {
 		{secret(Secret{File: "group"}), "others can read it"}, {secret(Secret{File: "writable"}), "others can change it"},
 		{secret(Secret{File: "writable", Shared: true}), "others can change it"}, {secret(Secret{File: "short"}), "at least 6 bytes"},
 		{secret(Secret{File: "none"}), "missing"}, {secret(Secret{Env: "NONE"}), "missing"}, {secret(Secret{}), "one of file, env and provider"},
-		{secret(Secret{Env: "A", File: "b"}), "one of file, env and provider"}, {secret(Secret{Provider: "p"}), "no provider"}, {secret(Secret{Env: "A=B"}), "no name of a variable"},
+		{secret(Secret{Env: "A", File: "b"}), "one of file, env and provider"}, {secret(Secret{Provider: "p"}), "no provider"}, {secret(Secret{Env: "A=B"}), "not the name of a variable"},
 		{secret(Secret{File: ".", Shared: true}), "not a regular file"},
-		{file(File{Path: "a.yaml"}), "anchors"}, {file(File{Path: "b.yaml"}), "no keys"}, {file(File{Path: "c.json"}), "comes twice"}, {file(File{Path: "d.yaml"}), "is no key"},
+		{file(File{Path: "a.yaml"}), "anchors"}, {file(File{Path: "b.yaml"}), "an object with keys"}, {file(File{Path: "c.json"}), "comes twice"}, {file(File{Path: "d.yaml"}), "is not a key"},
 		{file(File{Path: "e.env"}), "line 1: it is not NAME=value"}, {file(File{Path: "f.yaml"}), "more than one document"}, {file(File{Path: "g.yaml"}), "the tag"},
 		{file(File{Path: "h.yaml"}), ""}, {file(File{Path: "i.yaml"}), "larger"}, {file(File{Path: "j.yaml"}), "UTF-8"}, {file(File{Path: "none.yaml"}), "no such file"},
 		{file(File{Path: "x"}), "does not say which"}, {file(File{Path: "a.yaml", Prefix: "/"}), "prefix"}, {file(File{Path: "\x00.yaml"}), "the name of a file"}, {file(File{}), "the name of a file"},
-		{Settings{Values: map[string]string{"a..b": ""}}, "is no key"}, {Settings{Environment: map[string]string{"a": "B C"}}, "no name of a variable"},
+		{Settings{Values: map[string]string{"a..b": ""}}, "is not a key"}, {Settings{Environment: map[string]string{"a": "B C"}}, "not the name of a variable"},
 	} {
 		sys, err := host.New(host.NewConfig("x"))
 		if err != nil {

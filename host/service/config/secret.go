@@ -32,12 +32,12 @@ func (p *provider) secret(ctx context.Context, key string, x Secret) ([]byte, er
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		p.log.Error("a secret cannot be had", "key", key, "error", err)
-		return nil, &service.Error{Code: service.Unavailable, Text: "the secret " + key + " cannot be had; the log says why", Err: err}
+		p.log.Error("a secret cannot be read", "key", key, "error", err)
+		return nil, &service.Error{Code: service.Unavailable, Text: "the secret " + key + " cannot be read; the log says why", Err: err}
 	}
 	if err := p.env.System.Redact(secret); err != nil {
-		p.log.Error("a secret cannot be hidden, so nobody gets it", "key", key, "error", err)
-		return nil, &service.Error{Code: service.Unavailable, Text: "the secret " + key + " cannot be hidden: " + err.Error(), Err: err}
+		p.log.Error("a secret cannot be redacted, so no actor gets it", "key", key, "error", err)
+		return nil, &service.Error{Code: service.Unavailable, Text: "the secret " + key + " cannot be redacted: " + err.Error(), Err: err}
 	}
 	return secret, nil
 }

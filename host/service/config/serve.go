@@ -89,7 +89,7 @@ func keyOf(r *service.Request[Grant]) (string, error) {
 		return "", err
 	}
 	if !validKey(in.Key) {
-		return "", service.Errorf(service.BadRequest, "%.80q is no key, such as db.host", in.Key)
+		return "", service.Errorf(service.BadRequest, "%.80q is not a key, such as db.host", in.Key)
 	}
 	return in.Key, nil
 }
@@ -155,7 +155,7 @@ func (p *provider) watching(r *service.Request[Grant]) (any, error) {
 	}
 	for _, pattern := range in.Keys {
 		if !validPattern(pattern) {
-			return nil, service.Errorf(service.BadRequest, "%.80q is no pattern of keys, such as db.*", pattern)
+			return nil, service.Errorf(service.BadRequest, "%.80q is not a pattern of keys, such as db.*", pattern)
 		}
 	}
 	if len(r.Grant.Keys) == 0 {
@@ -164,7 +164,7 @@ func (p *provider) watching(r *service.Request[Grant]) (any, error) {
 	if !p.room(r) {
 		p.forgetEnded()
 		if !p.room(r) {
-			return nil, service.Errorf(service.Quota, "%d actors of the grant watch, or %d in all, as many as may", MaxWatchers, mostWatch)
+			return nil, service.Errorf(service.Quota, "%d actors of the grant watch, or %d in all, which is the limit", MaxWatchers, mostWatch)
 		}
 	}
 	p.mu.Lock()

@@ -63,7 +63,7 @@ func (p *provider) read() (map[string]value, error) {
 		}
 		for _, key := range keys(found) {
 			if !validKey(f.Prefix + key) {
-				return nil, fmt.Errorf("%s: %.80q is no key: names of letters, digits, - and _, with dots between them, %d bytes at most", path, f.Prefix+key, MaxKey)
+				return nil, fmt.Errorf("%s: %.80q is not a key: names of letters, digits, - and _, with dots between them, %d bytes at most", path, f.Prefix+key, MaxKey)
 			}
 			if err := put(f.Prefix+key, found[key]); err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
@@ -73,7 +73,7 @@ func (p *provider) read() (map[string]value, error) {
 	for _, key := range keys(p.settings.Environment) {
 		if v, ok := p.env.Getenv(p.settings.Environment[key]); ok {
 			if !utf8.ValidString(v) {
-				return nil, fmt.Errorf("the variable %s is no UTF-8", p.settings.Environment[key])
+				return nil, fmt.Errorf("the variable %s is not UTF-8", p.settings.Environment[key])
 			}
 			if err := put(key, v); err != nil {
 				return nil, err
@@ -106,7 +106,7 @@ func (f *File) format() string {
 // parse reads the values of a file, by keys with dots where it has objects in objects.
 func parse(format string, data []byte) (map[string]any, error) {
 	if !utf8.Valid(data) {
-		return nil, errors.New("it is no UTF-8")
+		return nil, errors.New("it is not UTF-8")
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if format == "env" {
@@ -128,7 +128,7 @@ func parse(format string, data []byte) (map[string]any, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("it has no keys: an object is wanted")
+		return nil, errors.New("an object with keys is expected")
 	}
 	return out, flatten(out, "", m, 0)
 }
@@ -184,7 +184,7 @@ func fromYAML(n *yaml.Node, depth int) (any, error) {
 		return no("nested more than %d deep", abi.MaxNesting)
 	}
 	if n.Anchor != "" || n.Kind == yaml.AliasNode {
-		return no("anchors and aliases are not taken")
+		return no("anchors and aliases are not supported")
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -231,11 +231,11 @@ func fromYAML(n *yaml.Node, depth int) (any, error) {
 			return no("%v", err)
 		}
 		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
-			return no("%s is no number", n.Value)
+			return no("%s is not a number", n.Value)
 		}
 		return v, nil
 	}
-	return no("the tag %.40s is not taken", n.Tag)
+	return no("the tag %.40s is not supported", n.Tag)
 }
 
 // parseEnv reads lines of NAME=value. Values may stand in quotes: in double ones \n, \r, \t, \" and
@@ -257,10 +257,10 @@ func parseEnv(text string) (map[string]any, error) {
 		if v != "" && (v[0] == '"' || v[0] == '\'') {
 			rest := ""
 			if v, rest, ok = unquote(v); !ok {
-				return no("the quotes are not closed, or have what they cannot")
+				return no("the quotes are not closed, or contain an invalid escape")
 			}
 			if rest = strings.TrimSpace(rest); rest != "" && rest[0] != '#' {
-				return no("there is more behind the quotes")
+				return no("text follows the closing quote")
 			}
 		} else if at := strings.Index(v, " #"); at >= 0 {
 			v = strings.TrimSpace(v[:at])

@@ -93,7 +93,7 @@ func checkPath(p string) error {
 	case len(p) > MaxPath:
 		return fmt.Errorf("the pattern %.40q... has %d bytes, at most %d", p, len(p), MaxPath)
 	case !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl):
-		return fmt.Errorf("the pattern %q is no text", p)
+		return fmt.Errorf("the pattern %q is not a text", p)
 	case elements[0] != "" || len(elements) < 2:
 		return fmt.Errorf("the pattern %q does not begin with /, as in /user/shop or /user/shop/**", p)
 	case strings.Count(p, "*")+strings.Count(p, "?") > MaxWildcards:

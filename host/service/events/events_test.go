@@ -155,7 +155,7 @@ func TestRefusals(t *testing.T) {
 		{l, "subscribe", sub("lifecycle", "paths", []string{"/a//b"}), `bad_request: the pattern "/a//b" has an empty element`},
 		{l, "subscribe", sub("lifecycle", "paths", []string{"/**/b"}), `bad_request: the pattern "/**/b": ** is the last element, or none`},
 		{l, "subscribe", sub("lifecycle", "paths", []string{"/a**"}), `bad_request: the pattern "/a**": ** is the last element, or none`},
-		{l, "subscribe", sub("lifecycle", "paths", []string{"/a\x1b"}), `bad_request: the pattern "/a\x1b" is no text`},
+		{l, "subscribe", sub("lifecycle", "paths", []string{"/a\x1b"}), `bad_request: the pattern "/a\x1b" is not a text`},
 		{l, "subscribe", sub("lifecycle", "paths", []string{long}), "bad_request: the pattern \"" + long[:40] + "\"... has 129 bytes, at most 128"},
 		{l, "subscribe", sub("lifecycle", "paths", []string{"/*a*a*a*a*a*a*a*a*a"}), `bad_request: the pattern "/*a*a*a*a*a*a*a*a*a" has more than 8 wildcards`},
 		{l, "subscribe", sub("lifecycle", "paths", make([]string, 17)), "bad_request: 17 paths, at most 16"},
@@ -169,7 +169,7 @@ func TestRefusals(t *testing.T) {
 		{l, "subscribe", sub("lifecycle"), ""},
 		{l, "subscribe", sub("lifecycle"), ""}, // in its place
 		{l, "subscribe", sub("lifecycle.started"), ""},
-		{l, "subscribe", sub("lifecycle.failed"), "quota: there are 2 subscriptions, as many as may be; subscriptions of the grant raises it"},
+		{l, "subscribe", sub("lifecycle.failed"), "quota: there are 2 subscriptions, which is the limit; subscriptions of the grant raises it"},
 	} {
 		got := c.l.do(c.op, c.args)
 		if got != c.want && !(c.args["other"] != nil && strings.HasPrefix(got, "bad_request: subscribe: ")) {
@@ -178,7 +178,7 @@ func TestRefusals(t *testing.T) {
 	}
 	more := b.listen("more", &everything, service.Bounds{})
 	more.subscribe("lifecycle")
-	if got := more.do("subscribe", sub("unhandled")); got != "busy: there are 3 subscriptions of all actors, as many as may be" {
+	if got := more.do("subscribe", sub("unhandled")); got != "busy: there are 3 subscriptions of all actors, which is the limit" {
 		t.Error(got)
 	}
 	b.Stop(l.ref)

@@ -79,9 +79,9 @@ func (p *provider) add(s *subscription, grant uint64, g *Grant) error {
 	switch most := or(g.Subscriptions, DefaultSubscriptions); {
 	case old != nil && old.budget == b: // it takes its place
 	case b.subscriptions >= most:
-		return service.Errorf(service.Quota, "there are %d subscriptions, as many as may be; subscriptions of the grant raises it", most)
+		return service.Errorf(service.Quota, "there are %d subscriptions, which is the limit; subscriptions of the grant raises it", most)
 	case old == nil && len(p.of) >= p.most:
-		return service.Errorf(service.Busy, "there are %d subscriptions of all actors, as many as may be", p.most)
+		return service.Errorf(service.Busy, "there are %d subscriptions of all actors, which is the limit", p.most)
 	}
 	if old != nil {
 		p.drop(old)

@@ -94,7 +94,7 @@ func (a *answer) decode(payload []byte, h http.Header) error {
 	}
 	a.status = int(min(r.Uint(), 1<<16))
 	if r.OK() && (a.status < 200 || a.status > 599) {
-		return fmt.Errorf("%d is no status of an answer: 200 to 599", a.status)
+		return fmt.Errorf("%d is not a status of an answer: 200 to 599", a.status)
 	}
 	if !r.Null() {
 		if err := a.headers(r, h); err != nil {
@@ -150,7 +150,7 @@ func (a *answer) headers(r *abi.Reader, h http.Header) error {
 	return nil
 }
 
-// header takes over one header. Headers that are the host's own affair are skipped.
+// header takes over one header. Headers that concern only the host are skipped.
 func (a *answer) header(h http.Header, name, value string) error {
 	if !validName(name) {
 		return fmt.Errorf("not the name of a header: %q", printable.Line(name, 60))
@@ -163,7 +163,7 @@ func (a *answer) header(h http.Header, name, value string) error {
 	case "Content-Length":
 		n, err := strconv.ParseUint(value, 10, 62)
 		if err != nil || a.length >= 0 {
-			return fmt.Errorf("Content-Length is no number, or comes twice")
+			return fmt.Errorf("Content-Length is not a number, or comes twice")
 		}
 		a.length = int64(n)
 		return nil

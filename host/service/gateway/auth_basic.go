@@ -140,7 +140,7 @@ func (p *passwords) identify(r *http.Request) (*Identity, problem) {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-r.Context().Done():
-		return nil, problem{status: statusGone, text: "the client has gone"}
+		return nil, problem{status: statusGone, text: "the client has disconnected"}
 	}
 	h, exists := p.users[user]
 	if !exists {

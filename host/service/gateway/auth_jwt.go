@@ -151,7 +151,7 @@ func fits(alg string, key any) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the key is none of %s", alg)
+	return fmt.Errorf("the key is not one of %s", alg)
 }
 
 func (b *bearer) challenge() string { return `Bearer` }

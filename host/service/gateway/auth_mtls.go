@@ -18,7 +18,7 @@ type MTLS struct {
 func (m *MTLS) check() error {
 	for _, s := range m.Subjects {
 		if _, err := path.Match(s, ""); err != nil {
-			return fmt.Errorf("%q is no pattern: %w", s, err)
+			return fmt.Errorf("%q is not a pattern: %w", s, err)
 		}
 	}
 	return nil
@@ -33,7 +33,7 @@ func (m *MTLS) identify(r *http.Request) (*Identity, problem) {
 	}
 	subject := r.TLS.PeerCertificates[0].Subject.String()
 	if m.Subjects != nil && !slices.ContainsFunc(m.Subjects, func(p string) bool { ok, _ := path.Match(p, subject); return ok }) {
-		return nil, forbidden("the certificate is for somebody else")
+		return nil, forbidden("the certificate is not one of those allowed")
 	}
 	return &Identity{Kind: "mtls", Name: subject}, problem{}
 }

@@ -155,7 +155,7 @@ func bodyError(err error) error {
 	case isTimeout(err):
 		return service.Errorf(service.Timeout, "the body did not come in time")
 	}
-	return service.Errorf(service.Cancelled, "the client has gone")
+	return service.Errorf(service.Cancelled, "the client has disconnected")
 }
 
 // readAhead is how many parts of a streamed answer are asked for at once.
@@ -213,7 +213,7 @@ func (x *exchange) streamAnswer(a *answer, how []byte) problem {
 		}
 		_ = control.SetWriteDeadline(x.g.clock.Now().Add(x.g.cfg.Timeouts.Write))
 		if _, err := x.w.Write(part); err != nil {
-			x.note = "the client has gone"
+			x.note = "the client has disconnected"
 			return problem{}
 		}
 		if len(part) < partSize {
@@ -315,7 +315,7 @@ func (s *partReader) next() ([]byte, problem) {
 		}
 		return part, problem{}
 	case <-x.r.Context().Done():
-		return nil, problem{status: statusGone, text: "the client has gone"}
+		return nil, problem{status: statusGone, text: "the client has disconnected"}
 	case <-expired:
 		return nil, problem{status: http.StatusGatewayTimeout, text: "no part of the answer in time"}
 	}

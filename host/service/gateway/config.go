@@ -59,7 +59,7 @@ type Timeouts struct {
 	Header  time.Duration // until all headers are there; default 10 s
 	Body    time.Duration // until the whole body is there; default 30 s
 	Handler time.Duration // until the actor has answered; default 30 s
-	Write   time.Duration // until a response that is no stream is written; default 30 s
+	Write   time.Duration // until a response that is not a stream is written; default 30 s
 	Idle    time.Duration // a connection without a request; default 2 min
 }
 

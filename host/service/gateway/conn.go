@@ -477,7 +477,7 @@ func (a connActor) resumed(m host.Message) {
 	c := a.c
 	r := abi.NewReader(m.Payload)
 	if r.Peek() == abi.TypeArray {
-		c.close(frame{kind: frameClose, code: codePolicy, b: []byte("not wanted any more")})
+		c.close(frame{kind: frameClose, code: codePolicy, b: []byte("no longer needed")})
 		return
 	}
 	if got, p := decodeAccepted(r); p.status == 0 && got.state != nil {
@@ -572,7 +572,7 @@ func (a connActor) Decide(*host.Context, host.Ref, *abi.Failure) (supervision.Di
 	return 0, nil
 }
 
-func (a connActor) CannotRewind() string { return "a connection cannot go back" }
+func (a connActor) CannotRewind() string { return "a connection cannot be resumed" }
 
 func (a connActor) Rewind(*host.Context) bool { return false }
 

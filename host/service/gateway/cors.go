@@ -35,7 +35,7 @@ func (c *CORS) Check() error {
 		}
 		u, err := url.Parse(strings.Replace(o, "://*.", "://", 1))
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil || strings.Contains(u.Host, "*") || o != strings.ToLower(o) {
-			return fmt.Errorf("%q is no origin, such as https://example.com or https://*.example.com, in small letters and without a path", o)
+			return fmt.Errorf("%q is not an origin, such as https://example.com or https://*.example.com, in small letters and without a path", o)
 		}
 	}
 	for _, name := range slices.Concat(c.Methods, c.Headers, c.Expose) {

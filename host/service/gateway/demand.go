@@ -49,7 +49,7 @@ func (d *demand) choose(x *exchange) (lease, problem) {
 	if m == nil {
 		if len(d.made) >= d.make.Most {
 			d.mu.Unlock()
-			return lease{}, unavailable("there are as many as there may be")
+			return lease{}, unavailable("the limit of actors is reached")
 		}
 		m = &made{busy: 1, ready: make(chan struct{})}
 		d.made[name] = m
@@ -65,7 +65,7 @@ func (d *demand) choose(x *exchange) (lease, problem) {
 		d.mu.Lock()
 		m.busy--
 		d.mu.Unlock()
-		return lease{}, problem{status: statusGone, text: "the client has gone"}
+		return lease{}, problem{status: statusGone, text: "the client has disconnected"}
 	}
 	if m.err != nil {
 		return lease{}, d.g.problemOf(m.err, host.Ref{})

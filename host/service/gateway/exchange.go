@@ -31,7 +31,7 @@ type exchange struct {
 	note    string    // for the access log: the report of a crash, or why it was refused
 
 	streamed *pacedBody // the body, if it comes in parts
-	aborted  bool       // there is no answer: the client has gone
+	aborted  bool       // there is no answer: the client has disconnected
 }
 
 // Identity is the authenticated sender of a request.
@@ -95,7 +95,7 @@ func (x *exchange) check() problem {
 	case !strings.HasPrefix(r.URL.Path, "/"):
 		return bad("the path does not begin with /")
 	case !plain(r.URL.RawQuery) || !plain(r.Host):
-		return bad("the request's line has control characters, or is no UTF-8")
+		return bad("the request's line has control characters, or is not UTF-8")
 	}
 	if text := pathMistake(r.URL.Path, r.URL.EscapedPath()); text != "" {
 		return bad(text)
@@ -107,7 +107,7 @@ func (x *exchange) check() problem {
 		}
 		for _, v := range values {
 			if !utf8.ValidString(v) {
-				return bad("the header " + name + " is no UTF-8")
+				return bad("the header " + name + " is not UTF-8")
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (x *exchange) check() problem {
 // client that means it can send it.
 func pathMistake(path, escaped string) string {
 	if !plain(path) {
-		return "the path has control characters, or is no UTF-8"
+		return "the path has control characters, or is not UTF-8"
 	}
 	if strings.Contains(escaped, "//") {
 		return "the path has an empty segment (//)"

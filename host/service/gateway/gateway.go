@@ -104,7 +104,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.refuse(problem{status: http.StatusServiceUnavailable, text: "the server is about to stop", retry: time.Second})
 		return
 	case n > int64(g.cfg.Limits.AtOnce):
-		x.refuse(problem{status: http.StatusServiceUnavailable, text: "too many requests are under way", retry: time.Second})
+		x.refuse(problem{status: http.StatusServiceUnavailable, text: "too many requests are in progress", retry: time.Second})
 		return
 	}
 	if p := x.check(); p.status != 0 {

@@ -98,7 +98,7 @@ func TestRoutesToKeptActors(t *testing.T) {
 	for until := time.Now().Add(10 * time.Second); gone.Load() == 0 && time.Now().Before(until); time.Sleep(time.Millisecond) {
 	}
 	if gone.Load() != 1 {
-		t.Error("who is there does not hear that the client has gone")
+		t.Error("who is there does not hear that the client has disconnected")
 	}
 }
 

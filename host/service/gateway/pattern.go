@@ -103,7 +103,7 @@ func checkPattern(pattern string) error {
 		case segment == "." || segment == "..":
 			return fmt.Errorf("the segment %q never matches: paths with one are refused", segment)
 		case strings.ContainsAny(segment, "{}") && !(strings.HasPrefix(segment, "{") && strings.HasSuffix(segment, "}")):
-			return fmt.Errorf("a wildcard fills a whole segment: %q does not", segment)
+			return fmt.Errorf("a wildcard must fill a whole segment: %q does not", segment)
 		case strings.ContainsAny(segment, "?#"):
 			return fmt.Errorf("%q: a pattern is a path, without a query or a fragment", segment)
 		}

@@ -62,7 +62,7 @@ func (x *exchange) admit(n int64) problem {
 	rt := x.route
 	tooMany := problem{status: http.StatusTooManyRequests, text: "too many requests", retry: time.Second}
 	if rt.Limits.AtOnce > 0 && n > int64(rt.Limits.AtOnce) {
-		tooMany.text = "too many requests of this route are under way"
+		tooMany.text = "too many requests of this route are in progress"
 		return tooMany
 	}
 	if x.g.clients.byAddress() {
@@ -331,7 +331,7 @@ func (x *exchange) body(buf *[]byte) ([]byte, problem) {
 		x.hangUp()
 		return nil, problem{status: http.StatusRequestTimeout, text: "the body did not come in time"}
 	case r.Context().Err() != nil:
-		return nil, problem{status: statusGone, text: "the client has gone"}
+		return nil, problem{status: statusGone, text: "the client has disconnected"}
 	}
 	x.hangUp()
 	return nil, problem{status: http.StatusBadRequest, text: "the body cannot be read", cause: err}
@@ -364,7 +364,7 @@ func (x *exchange) ask(v host.Raw) (host.Message, problem) {
 		last = g.problemOf(err, g.there(to))
 		if !errors.Is(err, host.ErrUnknown) && !errors.Is(err, host.ErrStopped) || errors.Is(err, host.ErrEnded) {
 			if err == errGone {
-				last = problem{status: statusGone, text: "the client has gone"}
+				last = problem{status: statusGone, text: "the client has disconnected"}
 			}
 			return m, last
 		}
@@ -374,7 +374,7 @@ func (x *exchange) ask(v host.Raw) (host.Message, problem) {
 	return host.Message{}, last
 }
 
-var errGone = errors.New("gateway: the client has gone")
+var errGone = errors.New("gateway: the client has disconnected")
 
 // askOnce asks an actor.
 func (x *exchange) askOnce(to host.Address, v host.Raw, expired <-chan struct{}) (host.Message, error) {

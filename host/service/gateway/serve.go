@@ -230,7 +230,7 @@ func (g *Gateway) Drain(ctx context.Context) error {
 		case <-wait:
 		case <-ctx.Done():
 			t.Stop()
-			late = errors.New("gateway: requests are still under way")
+			late = errors.New("gateway: requests are still in progress")
 		}
 	}
 	return errors.Join(append(errs, late, g.end())...)

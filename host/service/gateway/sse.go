@@ -65,7 +65,7 @@ func (x *exchange) events() {
 	select {
 	case <-c.end:
 	case <-x.r.Context().Done():
-		c.finish(ended{codeAbnormal, "the client has gone"})
+		c.finish(ended{codeAbnormal, "the client has disconnected"})
 	}
 	why := c.wait()
 	stop()

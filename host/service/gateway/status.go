@@ -109,7 +109,7 @@ func (g *Gateway) problemOf(err error, to host.Ref) problem {
 	case errors.Is(err, host.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return g.late(to, err)
 	case errors.Is(err, host.ErrMailboxFull):
-		return later("the actor has too much to do", time.Second)
+		return later("the actor is busy", time.Second)
 	case errors.Is(err, host.ErrRestarting):
 		retry, _ := g.restarting(to)
 		return later("the actor is about to be restarted", retry)

@@ -75,7 +75,7 @@ func checkTarget(r *Route, fail func(string, error)) {
 	case kinds > 1:
 		fail("to", errors.New("a route has one target: either to, pool or static"))
 	case r.To.Make != nil && r.To.Path == "":
-		fail("make", errors.New("make goes with to, which names the actors"))
+		fail("make", errors.New("make needs to, which names the actors"))
 	case r.To.Make != nil:
 		if _, err := parseTemplate(r.To.Path, wild); err != nil {
 			fail("to", err)
@@ -91,7 +91,7 @@ func checkTarget(r *Route, fail func(string, error)) {
 			case strings.ContainsAny(p, "{}"):
 				fail("to", errors.New(p+" has a {name}: that is for actors on demand, and needs make"))
 			case !strings.HasPrefix(p, "/") || len(p) < 2:
-				fail("to", errors.New(p+" is no path of an actor, such as /user/shop"))
+				fail("to", errors.New(p+" is not the path of an actor, such as /user/shop"))
 			}
 		}
 		if p := r.To.Pick; p != "" && p != "round-robin" && p != "least-busy" {
@@ -178,7 +178,7 @@ func (t *table) serve(x *exchange) {
 		x.refuse(problem{status: http.StatusNotFound, text: "there is no such page"})
 	case http.StatusMethodNotAllowed:
 		x.w.Header()["Allow"] = c.header["Allow"]
-		x.refuse(problem{status: http.StatusMethodNotAllowed, text: "the path is not for this method"})
+		x.refuse(problem{status: http.StatusMethodNotAllowed, text: "the path does not allow this method"})
 	default:
 		x.w.Header()["Location"] = c.header["Location"]
 		x.w.WriteHeader(c.status)

@@ -248,8 +248,8 @@ func (k *webSocket) read(c *conn) ended {
 		}
 		if typ == websocket.MessageText && !utf8.Valid(b) {
 			parts.Put(buf)
-			k.closeNow(codeInvalid, "a text is no UTF-8")
-			return ended{codeInvalid, "a text is no UTF-8"}
+			k.closeNow(codeInvalid, "a text is not UTF-8")
+			return ended{codeInvalid, "a text is not UTF-8"}
 		}
 		k.busy.Store(true)
 		tooLarge, ok := c.deliver(message(*buf, len(b), typ == websocket.MessageText))
@@ -403,7 +403,7 @@ func (k *webSocket) watch(c *conn) (stop func()) {
 			ctx, cancel := g.bound(context.Background(), every)
 			defer cancel()
 			if err := k.ws.Ping(ctx); err != nil && !k.busy.Load() && k.heard.Load() == heard {
-				c.finish(ended{codeAbnormal, "no sign of life"})
+				c.finish(ended{codeAbnormal, "no answer to a ping"})
 				return
 			}
 			r.arm()

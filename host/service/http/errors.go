@@ -27,7 +27,7 @@ var (
 	errHeaderTime = service.Errorf(service.Timeout, "the server has not begun to answer in time")
 	errIdle       = service.Errorf(service.Timeout, "nothing was sent for too long")
 	errBodyTime   = service.Errorf(service.Timeout, "the body took too long")
-	errClosing    = service.Errorf(service.Unavailable, "the service closes")
+	errClosing    = service.Errorf(service.Unavailable, "the service is closing")
 )
 
 // explain makes the guest's error of what has gone wrong in an exchange. Errors that have a

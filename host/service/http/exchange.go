@@ -30,7 +30,7 @@ type exchange struct {
 	hops      int
 }
 
-// run requests until there is an answer that is no redirect to be followed. ctx bounds the
+// run requests until there is an answer that is not a redirect to be followed. ctx bounds the
 // reading of its body, too; cancel ends it.
 func (x *exchange) run(ctx context.Context, cancel context.CancelCauseFunc) (*http.Response, error) {
 	for {
@@ -79,7 +79,7 @@ func (x *exchange) hop(ctx context.Context, cancel context.CancelCauseFunc) (*ht
 	failed = answer.StatusCode >= 500 && answer.StatusCode != http.StatusNotImplemented
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		answer.Body.Close()
-		return nil, service.Errorf(service.Failed, "%s has changed the protocol unasked", x.to.origin())
+		return nil, service.Errorf(service.Failed, "%s has changed the protocol without being asked", x.to.origin())
 	}
 	return answer, nil
 }
@@ -155,7 +155,7 @@ func (x *exchange) follow(answer *http.Response) (*target, error) {
 	}
 	next, err := x.to.relative(location)
 	if err != nil {
-		return nil, &service.Error{Code: service.Failed, Text: "the server redirects to what is no URL to follow: " + textOf(err), Err: err}
+		return nil, &service.Error{Code: service.Failed, Text: "the server redirects to what is not a URL to follow: " + textOf(err), Err: err}
 	}
 	if method != x.method {
 		x.method, x.body, x.source = method, nil, nil

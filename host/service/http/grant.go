@@ -93,7 +93,7 @@ func (g *Grant) compile() (*permits, error) {
 		}
 		p.rules = append(p.rules, r)
 	} else if len(own.Methods)+len(own.Paths)+len(own.Headers)+len(own.Private) > 0 {
-		return nil, service.At("hosts", errors.New("methods, paths, headers and private are of the hosts that stand beside them: name some, or move the keys into rules"))
+		return nil, service.At("hosts", errors.New("methods, paths, headers and private need hosts beside them: name some, or move the keys into rules"))
 	}
 	for i := range g.Rules {
 		r, err := g.Rules[i].compile()

@@ -63,7 +63,7 @@ func checkHeaders(list []Header, t *target) (http.Header, error) {
 		case bytes > MaxHeaderBytes:
 			return nil, service.Errorf(service.TooLarge, "the headers have more than %d bytes", MaxHeaderBytes)
 		case !httpguts.ValidHeaderFieldName(f.Name):
-			return nil, service.Errorf(service.BadRequest, "%.60q is no name of a header", f.Name)
+			return nil, service.Errorf(service.BadRequest, "%.60q is not the name of a header", f.Name)
 		case !httpguts.ValidHeaderFieldValue(f.Value):
 			return nil, service.Errorf(service.BadRequest, "the value of %.60q has characters that a header cannot have", f.Name)
 		case name == "host":

@@ -30,7 +30,7 @@ func parseHost(s string) (hostPattern, error) {
 		p.scheme, rest = scheme, after
 	}
 	if i := strings.IndexAny(rest, "/?#@\\"); i >= 0 {
-		return p, fmt.Errorf("%q: behind the host stands nothing but a port; paths have a key of their own", s)
+		return p, fmt.Errorf("%q: only a port may follow the host; paths have their own key", s)
 	}
 	host, port := rest, ""
 	if _, err := netip.ParseAddr(rest); err != nil { // an IPv6 address may stand without brackets
@@ -55,7 +55,7 @@ func parseHost(s string) (hostPattern, error) {
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		host = host[1 : len(host)-1]
 		if !strings.Contains(host, ":") {
-			return p, fmt.Errorf("%q: only an IPv6 address stands in brackets", s)
+			return p, fmt.Errorf("%q: only an IPv6 address may be in brackets", s)
 		}
 	}
 	switch suffix, wild := strings.CutPrefix(host, "*."); {
@@ -65,16 +65,16 @@ func parseHost(s string) (hostPattern, error) {
 	case wild:
 		name, err := canonicalHost(suffix)
 		if err != nil || strings.Contains(name, ":") || isAddress(name) {
-			return p, fmt.Errorf("%q: behind *. stands a name", s)
+			return p, fmt.Errorf("%q: a name must follow *.", s)
 		}
 		p.suffix = "." + name
 		return p, nil
 	case strings.Contains(host, "*"):
-		return p, fmt.Errorf("%q: * stands alone, or for the whole beginning, as in *.example.com", s)
+		return p, fmt.Errorf("%q: * must stand alone, or for the whole beginning, as in *.example.com", s)
 	}
 	name, err := canonicalHost(host)
 	if err != nil {
-		return p, fmt.Errorf("%q is no host: %s", s, textOf(err))
+		return p, fmt.Errorf("%q is not a host: %s", s, textOf(err))
 	}
 	p.host = name
 	return p, nil

@@ -88,7 +88,7 @@ func (h *holder) open() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.streams >= h.grant.Streams {
-		return service.Errorf(service.Busy, "%d bodies are streams, as many as may be; streams of the grant raises it", h.streams)
+		return service.Errorf(service.Busy, "%d bodies are streams, which is the limit; streams of the grant raises it", h.streams)
 	}
 	h.streams++
 	return nil

@@ -79,7 +79,7 @@ func (r *Rule) compile() (*rule, error) {
 			}
 			return r
 		}, s)) {
-			return nil, service.At(fmt.Sprintf("headers[%d]", i), fmt.Errorf("%q is no name of a header, nor a pattern of them", s))
+			return nil, service.At(fmt.Sprintf("headers[%d]", i), fmt.Errorf("%q is not the name of a header, nor a pattern of them", s))
 		}
 		if slices.Contains(never, low) || low == "host" || strings.HasPrefix(low, "proxy-") {
 			return nil, service.At(fmt.Sprintf("headers[%d]", i), fmt.Errorf("the header %s is always the host's", low))
@@ -111,7 +111,7 @@ func checkMethodOfGrant(m string) error {
 	case m == "*":
 		return nil
 	case !httpguts.ValidHeaderFieldName(m) || m != strings.ToUpper(m):
-		return fmt.Errorf("%q is no method: they are written in capital letters", m)
+		return fmt.Errorf("%q is not a method: they are written in capital letters", m)
 	}
 	return checkMethod(m)
 }
@@ -120,7 +120,7 @@ func checkMethodOfGrant(m string) error {
 func checkMethod(m string) error {
 	switch {
 	case !httpguts.ValidHeaderFieldName(m):
-		return service.Errorf(service.BadRequest, "%.40q is no method", m)
+		return service.Errorf(service.BadRequest, "%.40q is not a method", m)
 	case strings.EqualFold(m, http.MethodConnect), strings.EqualFold(m, http.MethodTrace):
 		return service.Errorf(service.BadRequest, "the method %s is not for guests", m)
 	}

@@ -80,7 +80,7 @@ func (s *Settings) proxy(config *tls.Config) (*egress.Proxy, error) {
 	}
 	u, err := url.Parse(s.Proxy)
 	if err != nil {
-		return nil, errors.New("it is no URL: " + reason(err)) // which may have a password
+		return nil, errors.New("it is not a URL: " + reason(err)) // which may have a password
 	}
 	if config == nil {
 		config = &tls.Config{}

@@ -123,8 +123,8 @@ func TestErrors(t *testing.T) {
 		{"a header that is injected", service.BadRequest, "characters", args{"url": "http://www.example.com/", "headers": [][2]string{{"accept", "a\r\nb: c"}}}},
 		{"an unknown key", service.BadRequest, "do:", args{"url": "http://www.example.com/", "follow": true}},
 		{"a wrong type", service.BadRequest, "do:", args{"url": 5}},
-		{"a header that is no pair", service.BadRequest, "do:", args{"url": "http://www.example.com/", "headers": [][]string{{"a"}}}},
-		{"a method that is none", service.BadRequest, "no method", args{"method": "GET / HTTP/1.1\r\nX: ", "url": "http://www.example.com/"}},
+		{"a header that is not a pair", service.BadRequest, "do:", args{"url": "http://www.example.com/", "headers": [][]string{{"a"}}}},
+		{"a method that is none", service.BadRequest, "is not a method", args{"method": "GET / HTTP/1.1\r\nX: ", "url": "http://www.example.com/"}},
 		{"CONNECT", service.BadRequest, "not for guests", args{"method": "CONNECT", "url": "http://www.example.com/"}},
 		{"size of a do", service.BadRequest, "size is for upload", args{"url": "http://www.example.com/", "size": 5}},
 		{"a body that is too large", service.TooLarge, "max-request", args{"method": "POST", "url": "http://www.example.com/", "body": make([]byte, 101)}},
@@ -566,7 +566,7 @@ func TestCancel(t *testing.T) {
 		}
 		<-ended
 	})
-	t.Run("the service closes", func(t *testing.T) {
+	t.Run("the service is closing", func(t *testing.T) {
 		a := f.actor(g, service.Bounds{Timeout: time.Hour})
 		r, err := a.do(args{"url": "http://www.example.com/endless", "stream": true})
 		if err != nil || r.Stream == 0 {

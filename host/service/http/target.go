@@ -79,7 +79,7 @@ func newTarget(u *url.URL) (*target, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(u.Host, "[") != strings.Contains(u.Hostname(), ":") {
-		return nil, badURL("only an IPv6 address stands in brackets")
+		return nil, badURL("only an IPv6 address may be in brackets")
 	}
 	if t.port, err = portOf(u.Scheme, u.Port()); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func portOf(scheme, port string) (uint16, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return 0, badURL("the port %.20q is no number from 1 to 65535", port)
+		return 0, badURL("the port %.20q is not a number from 1 to 65535", port)
 	}
 	return uint16(n), nil
 }
@@ -160,7 +160,7 @@ func canonicalHost(h string) (string, error) {
 		a, err := netip.ParseAddr(h)
 		switch {
 		case err != nil:
-			return "", badURL("%.80q is no IPv6 address", h)
+			return "", badURL("%.80q is not an IPv6 address", h)
 		case a.Zone() != "":
 			return "", badURL("an address with a zone is of this machine's links only")
 		}
@@ -172,7 +172,7 @@ func canonicalHost(h string) (string, error) {
 	if !ascii(h) {
 		name, err := names.ToASCII(h)
 		if err != nil {
-			return "", badURL("its host is no name: %s", err)
+			return "", badURL("its host is not a name: %s", err)
 		}
 		h = name
 	}

@@ -139,7 +139,7 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		who, op string
 		args    any
-		want    string // the beginning; "" is no error
+		want    string // the beginning; "" is not an error
 	}{
 		{"none", "get", m{"key": "k"}, "denied: "},
 		{"rw", "get", m{"key": "k"}, "not_found: "},
@@ -188,7 +188,7 @@ func TestErrors(t *testing.T) {
 		{"ro", "delete", m{"key": "k"}, "read_only: "},
 		{"ro", "add", m{"key": "k", "delta": 1}, "read_only: "},
 		{"ro", "batch", m{"ops": []m{{"op": "check", "key": "k", "if_version": 0}}}, "read_only: "},
-		{"several", "get", m{"key": "k"}, "bad_request: namespace says which of a, b"},
+		{"several", "get", m{"key": "k"}, "bad_request: namespace must be one of a, b"},
 		{"several", "put", m{"namespace": "a", "key": "k", "value": value}, ""},
 		{"several", "put", m{"namespace": "b", "key": "k", "value": value}, "read_only: "},
 		{"several", "get", m{"namespace": "b", "key": "k"}, "not_found: "},

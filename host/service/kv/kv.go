@@ -58,7 +58,7 @@ var Service = service.Define(service.Definition[Settings, Grant]{
 
 func checkSettings(s *Settings) error {
 	if _, ok := parseDurability(s.Durability, Disk); !ok {
-		return service.At("durability", fmt.Errorf("%q is none of disk, os, memory", s.Durability))
+		return service.At("durability", fmt.Errorf("%q is not one of disk, os, memory", s.Durability))
 	}
 	return nil
 }
@@ -91,15 +91,15 @@ func checkGrant(g *Grant) error {
 func checkSpace(at string, s Space) error {
 	switch _, ok := parseDurability(s.Durability, Disk); {
 	case !isNamespace(s.Namespace):
-		return service.At(at+"namespace", fmt.Errorf("%q is no namespace: small letters, digits, dots, - and _, at most 63", s.Namespace))
+		return service.At(at+"namespace", fmt.Errorf("%q is not a namespace: small letters, digits, dots, - and _, at most 63", s.Namespace))
 	case s.Mode != "" && s.Mode != "ro" && s.Mode != "rw":
-		return service.At(at+"mode", fmt.Errorf("%q is neither ro nor rw", s.Mode))
+		return service.At(at+"mode", fmt.Errorf("%q is not ro or rw", s.Mode))
 	case !ok:
-		return service.At(at+"durability", fmt.Errorf("%q is none of disk, os, memory", s.Durability))
+		return service.At(at+"durability", fmt.Errorf("%q is not one of disk, os, memory", s.Durability))
 	case s.Quota < 0:
-		return service.At(at+"quota", errors.New("it is below 0"))
+		return service.At(at+"quota", errors.New("it is negative"))
 	case s.Keys < 0:
-		return service.At(at+"keys", errors.New("it is below 0"))
+		return service.At(at+"keys", errors.New("it is negative"))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const (
 	MinTTL   = time.Millisecond
 )
 
-// checkKey refuses what is no key.
+// checkKey refuses what is not a key.
 func checkKey(key string) *service.Error {
 	switch {
 	case key == "":

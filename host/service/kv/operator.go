@@ -58,7 +58,7 @@ func (s *Store) Namespaces() (operate.Namespaces, error) {
 
 func checkName(namespace string) error {
 	if !isNamespace(namespace) {
-		return service.Errorf(service.BadRequest, "%.63q is no namespace: small letters, digits, dots, - and _, at most 63", namespace)
+		return service.Errorf(service.BadRequest, "%.63q is not a namespace: small letters, digits, dots, - and _, at most 63", namespace)
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func space(g *Grant, name string) (*Space, error) {
 		if len(all) == 1 {
 			return &all[0], nil
 		}
-		return nil, service.Errorf(service.BadRequest, "namespace says which of %s", names(all))
+		return nil, service.Errorf(service.BadRequest, "namespace must be one of %s", names(all))
 	}
 	for i := range all {
 		if all[i].Namespace == name {

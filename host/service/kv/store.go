@@ -131,7 +131,7 @@ func (s *store) load(eng engine) error {
 }
 
 func damagedMeta(what string) error {
-	return fmt.Errorf("%w: what it says of its %s cannot be read", ErrDamaged, what)
+	return fmt.Errorf("%w: its record of %s cannot be read", ErrDamaged, what)
 }
 
 func applyNow(eng engine, w *writes) error {
@@ -213,7 +213,7 @@ func unavailable(why error, known string) error {
 	text := "the store cannot write"
 	switch {
 	case errors.Is(why, errClosed):
-		text = "the store closes"
+		text = "the store is closing"
 	case noRoom(why):
 		text = "the disk is full"
 	}

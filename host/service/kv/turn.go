@@ -108,9 +108,9 @@ func (t *turn) one(op *Op, res *Result) error {
 	if op.If != nil {
 		switch {
 		case *op.If == 0 && x.is != nil:
-			return service.Errorf(service.Exists, "%q is there, in version %s", op.Key, x.version())
+			return service.Errorf(service.Exists, "%q exists, in version %s", op.Key, x.version())
 		case *op.If != 0 && x.is == nil:
-			return service.Errorf(service.Conflict, "%q is not there, and not in version %d", op.Key, *op.If)
+			return service.Errorf(service.Conflict, "%q does not exist, so it does not have version %d", op.Key, *op.If)
 		case *op.If != 0 && (x.unversioned || x.is.version != *op.If):
 			return service.Errorf(service.Conflict, "%q has version %s, not %d", op.Key, x.version(), *op.If)
 		}

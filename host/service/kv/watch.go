@@ -71,7 +71,7 @@ func (h *hub) watch(ns, prefix string, values bool, signal func()) (w *watch, si
 	case h.closed:
 		return nil, 0, unavailable(errClosed, "nothing is watched")
 	case len(h.watches) >= maxWatches:
-		return nil, 0, service.Errorf(service.Busy, "%d watches are open, as many as may be", maxWatches)
+		return nil, 0, service.Errorf(service.Busy, "%d watches are open, which is the limit", maxWatches)
 	}
 	w = &watch{hub: h, ns: ns, prefix: prefix, values: values, signal: signal}
 	h.watches = append(h.watches, w)

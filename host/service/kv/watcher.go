@@ -61,7 +61,7 @@ func (p *provider) watch(ctx context.Context, r *request, t *ticket) (any, error
 		err = asError(checkPrefix(a.Prefix))
 	}
 	if err == nil && !r.Wanted() {
-		err = service.Errorf(service.BadRequest, "watch is asked for, since changes come to whoever asks")
+		err = service.Errorf(service.BadRequest, "watch must be an ask: changes are sent to the asker")
 	}
 	if err == nil {
 		err = t.turn(ctx)

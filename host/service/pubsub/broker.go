@@ -94,9 +94,9 @@ func (b *broker) subscribe(s *subscription, mostOfGrant int) error {
 	switch {
 	case old != nil && old.grant == s.grant: // it takes its place
 	case b.perGrant[s.grant] >= mostOfGrant:
-		return service.Errorf(service.Quota, "there are %d subscriptions, as many as may be; subscriptions of the grant raises it", mostOfGrant)
+		return service.Errorf(service.Quota, "there are %d subscriptions, which is the limit; subscriptions of the grant raises it", mostOfGrant)
 	case old == nil && len(b.of) >= b.most:
-		return service.Errorf(service.Busy, "there are %d subscriptions of all actors, as many as may be", b.most)
+		return service.Errorf(service.Busy, "there are %d subscriptions of all actors, which is the limit", b.most)
 	}
 	if old != nil {
 		b.drop(old)

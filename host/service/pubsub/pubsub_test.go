@@ -361,11 +361,11 @@ func TestSubscriptionsEnd(t *testing.T) {
 	b.expect("one", p.publish("a", 1), "map[missed:0 taken:1]")
 	s.subscribe(map[string]any{"pattern": "*"})
 	s.subscribe(map[string]any{"pattern": ">"})
-	b.expect("of the grant", s.do("subscribe", map[string]any{"pattern": "b"}), "quota: there are 3 subscriptions, as many as may be; subscriptions of the grant raises it")
+	b.expect("of the grant", s.do("subscribe", map[string]any{"pattern": "b"}), "quota: there are 3 subscriptions, which is the limit; subscriptions of the grant raises it")
 	s.subscribe(map[string]any{"pattern": ">"})
 	p.subscribe(map[string]any{"pattern": "b"})
 	p.subscribe(map[string]any{"pattern": "c"})
-	b.expect("of all", p.do("subscribe", map[string]any{"pattern": "d"}), "busy: there are 5 subscriptions of all actors, as many as may be")
+	b.expect("of all", p.do("subscribe", map[string]any{"pattern": "d"}), "busy: there are 5 subscriptions of all actors, which is the limit")
 	b.expect("each of them", p.publish("a", 2), "map[missed:0 taken:3]")
 	b.expect("events", s.got(), "1:a=1 2:a=2 1:a=2 1:a=2")
 

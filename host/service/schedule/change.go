@@ -47,15 +47,15 @@ func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *i
 	before = g.items.get(o.path, e.Name)
 	switch {
 	case g.closed:
-		return nil, nil, nil, service.Errorf(service.Unavailable, "the schedule closes")
+		return nil, nil, nil, service.Errorf(service.Unavailable, "the schedule is closing")
 	case before != nil && onlyNew:
-		return nil, nil, nil, service.Errorf(service.Exists, "there is an entry %q", e.Name)
+		return nil, nil, nil, service.Errorf(service.Exists, "there is an entry %q already", e.Name)
 	case before != nil && before.same(&e):
 		return before, before, nil, nil
 	case before == nil && g.items.used(o.path, o.grant) >= o.quota:
-		return nil, nil, nil, service.Errorf(service.Quota, "%d entries, as many as may be; entries of the grant raises it", o.quota)
+		return nil, nil, nil, service.Errorf(service.Quota, "%d entries, which is the limit; entries of the grant raises it", o.quota)
 	case before == nil && g.items.n >= g.most:
-		return nil, nil, nil, service.Errorf(service.Quota, "%d entries of all actors, as many as may be; services.schedule.max-entries raises it", g.most)
+		return nil, nil, nil, service.Errorf(service.Quota, "%d entries of all actors, which is the limit; services.schedule.max-entries raises it", g.most)
 	}
 	now := g.clock.Now()
 	x = &item{Entry: e, owner: o.path, grant: o.grant, created: now.UnixNano(), spec: spec, last: now.Unix(), settled: now.Unix(), place: -1}
@@ -104,7 +104,7 @@ func (g *engine) cancel(o owner, of, name string) (bool, error) {
 		planned := g.items.get("", name)
 		g.mu.Unlock()
 		if planned != nil && planned.target() == of {
-			return false, service.Errorf(service.ReadOnly, "the entry %q stands in the manifest", name)
+			return false, service.Errorf(service.ReadOnly, "the entry %q is declared in the manifest", name)
 		}
 		return false, nil
 	}

@@ -114,8 +114,8 @@ func TestExpressions(t *testing.T) {
 	for _, c := range []struct{ expression, says string }{
 		{"", "has 0 fields"}, {"* * * *", "has 4 fields"}, {"* * * * * * *", "has 7 fields"}, {"0 0 30 2 *", "never runs"}, {"0 0 31 4,6,9,11 *", "never runs"},
 		{"0 0 L-30 2 *", "never runs"}, {"60 * * * *", "60"}, {"* 24 * * *", "24"}, {"* * 0 * *", "0"}, {"* * * 13 *", "13"}, {"* * * * 8", "8"},
-		{"*/0 * * * *", "step"}, {"1,,2 * * * *", "empty element"}, {", * * * *", "empty element"}, {"@every 5m", "as every"}, {"@reboot", "none of"},
-		{"TZ=UTC * * * * *", "a zone is not part"}, {"CRON_TZ=../../etc/passwd * * * * *", "a zone is not part"}, {"H * * * *", ""}, {"*-5 * * * *", "no range"},
+		{"*/0 * * * *", "step"}, {"1,,2 * * * *", "empty element"}, {", * * * *", "empty element"}, {"@every 5m", "as every"}, {"@reboot", "not one of"},
+		{"TZ=UTC * * * * *", "a zone is not part"}, {"CRON_TZ=../../etc/passwd * * * * *", "a zone is not part"}, {"H * * * *", ""}, {"*-5 * * * *", "not a range"},
 		{"* * 32W * *", ""}, {"* * * * FRI#6", ""}, {"* * * * FRI#", ""}, {"* * L-0 * *", ""}, {"a * * * *", ""}, {strings.Repeat("1,", 200) + "1 * * * *", "at most 256"},
 	} {
 		_, err := ParseCron(c.expression, time.UTC)

@@ -41,7 +41,7 @@ type Delivery string
 
 // The kinds of delivery.
 const (
-	// Ask asks, and again until there is an answer that is no error: at least once.
+	// Ask asks, and again until there is an answer that is not an error: at least once.
 	Ask Delivery = "ask"
 	// Once asks at most once; the answer only says that the run is over.
 	Once Delivery = "once"
@@ -79,17 +79,17 @@ func (e *Entry) check() error {
 	case !validName(e.Name):
 		return fmt.Errorf("name %.80q: 1 to %d of A-Z a-z 0-9 . _ -", e.Name, MaxName)
 	case len(e.To) > MaxPath || e.To != "" && !cleanPath(e.To):
-		return fmt.Errorf("to %.80q is no path of an actor, such as /user/reports", e.To)
+		return fmt.Errorf("to %.80q is not the path of an actor, such as /user/reports", e.To)
 	case e.Delivery != "" && e.Delivery != Ask && e.Delivery != Once && e.Delivery != Tell:
-		return fmt.Errorf("delivery %.40q is none of ask, once, tell", string(e.Delivery))
+		return fmt.Errorf("delivery %.40q is not one of ask, once, tell", string(e.Delivery))
 	case e.Missed != "" && e.Missed != RunOnce && e.Missed != Skip && e.Missed != RunAll:
-		return fmt.Errorf("missed %.40q is none of once, skip, all", string(e.Missed))
+		return fmt.Errorf("missed %.40q is not one of once, skip, all", string(e.Missed))
 	case e.Timeout != 0 && (e.Timeout < time.Millisecond || e.Timeout > MaxAskTimeout):
 		return fmt.Errorf("timeout %v: 1ms to %v", e.Timeout, MaxAskTimeout)
 	case e.Timeout != 0 && e.Delivery == Tell:
-		return errors.New("timeout: nobody waits for the answer to a tell")
+		return errors.New("timeout cannot be combined with delivery: tell, which has no answer")
 	case e.Most < 0 || e.Most > MaxMost || e.Most != 0 && e.Missed != RunAll:
-		return fmt.Errorf("most %d: 1 to %d, and with missed: all only", e.Most, MaxMost)
+		return fmt.Errorf("most %d: must be 1 to %d, and needs missed: all", e.Most, MaxMost)
 	case e.Deadline < 0 || e.Deadline > MaxPeriod:
 		return fmt.Errorf("deadline %v: up to %v", e.Deadline, MaxPeriod)
 	case e.From != 0 && e.Every == 0:
@@ -107,7 +107,7 @@ func (e *Entry) spec(now time.Time) (*Spec, error) {
 		}
 	}
 	if given != 1 {
-		return nil, errors.New("one of cron, every and at says when it runs")
+		return nil, errors.New("one of cron, every and at is needed")
 	}
 	loc, err := location(e.Zone)
 	if err != nil {

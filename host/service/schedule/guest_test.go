@@ -67,15 +67,15 @@ func TestGuest(t *testing.T) {
 		{"cron nightly hello 0 3 * * *", "true 2027-01-01T02:00:00Z"}, // Berlin
 		{"cron nightly hello 0 3 * * *", "false 2027-01-01T02:00:00Z"},
 		{"every e 90", "2027-01-01T00:01:30Z"},
-		{"every e 90", `exists: there is an entry "e"`},
-		{"every e2 59", "denied: two runs within 59s, at least 1m0s lie between them; capabilities.schedule.least in the manifest would allow it"},
+		{"every e 90", `exists: there is an entry "e" already`},
+		{"every e2 59", "denied: two runs within 59s, at least 1m0s must be between them; capabilities.schedule.least in the manifest would allow it"},
 		{"at soon 30", "2027-01-01T00:00:30Z"},
 		{"list", "e m! nightly soon "},
 		{"get m", "m 50m0s to /user/a runs 0 retries 0"},
 		{"get nobody", `not_found: there is no entry "nobody"`},
 		{"cancel e", "true"},
 		{"cancel e", "false"},
-		{"cancel m", `read_only: the entry "m" stands in the manifest`},
+		{"cancel m", `read_only: the entry "m" is declared in the manifest`},
 		{"cron x y 0 0 30 2 *", `bad_request: "0 0 30 2 * " never runs: there is no such time`},
 	} {
 		if got := p.say(p.a, c.order); got != c.want {
@@ -253,7 +253,7 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Request(ref, "set", hourly(), nil); err == nil || !strings.Contains(err.Error(), "has been named by the host") {
+	if err := p.Request(ref, "set", hourly(), nil); err == nil || !strings.Contains(err.Error(), "has a name that the host chose") {
 		t.Error(err)
 	}
 }

@@ -83,7 +83,7 @@ func openJournal(dir string, each func(payload []byte) error) (j *journal, cut i
 	case err != nil:
 		return nil, 0, err
 	case !info.Mode().IsRegular():
-		return nil, 0, errors.New("it is no regular file")
+		return nil, 0, errors.New("it is not a regular file")
 	case info.Size() > maxJournal:
 		return nil, 0, fmt.Errorf("%d bytes, at most %d", info.Size(), maxJournal)
 	}

@@ -63,7 +63,7 @@ const (
 
 // Service is the schedule.
 var Service = service.Define(service.Definition[Settings, Grant]{
-	Name: "schedule", Doc: "has actors run at times",
+	Name: "schedule", Doc: "runs actors at set times",
 	Bounds:        service.Bounds{AtOnce: 64, Bytes: 1 << 20, Rate: 100, Burst: 1000, Timeout: 30 * time.Second},
 	CheckSettings: func(s *Settings) error { _, err := s.planned(); return err },
 	CheckGrant:    checkGrant,
@@ -76,7 +76,7 @@ func checkGrant(g *Grant) error {
 	}
 	for i, p := range g.To {
 		if !strings.HasPrefix(p, "/user/") {
-			return service.At(fmt.Sprintf("to[%d]", i), fmt.Errorf("%q is no path of actors, such as /user/workers/*", p))
+			return service.At(fmt.Sprintf("to[%d]", i), fmt.Errorf("%q is not the path of actors, such as /user/workers/*", p))
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func (s *Settings) planned() (map[string]Entry, error) {
 			return nil, at("", err)
 		}
 		if !cleanPath(e.To) {
-			return nil, at(".actor", fmt.Errorf("%q is no path of an actor, such as /user/reports", e.To))
+			return nil, at(".actor", fmt.Errorf("%q is not the path of an actor, such as /user/reports", e.To))
 		}
 		if _, err := e.spec(time.Unix(firstSecond, 0)); err != nil {
 			return nil, at("", err)
@@ -274,7 +274,7 @@ func (p *provider) set(r *service.Request[Grant]) (any, error) {
 	}
 	switch most := int64(r.Grant.Payload); {
 	case !cleanPath(self):
-		return nil, service.Errorf(service.BadRequest, "%s has been named by the host, so nobody may be found at its path later: an actor that has entries is named by who spawns it", self)
+		return nil, service.Errorf(service.BadRequest, "%s has a name that the host chose, so its path may be gone later: an actor with entries must be named by its parent", self)
 	case most == 0 && len(e.Payload) > DefaultPayload, most > 0 && int64(len(e.Payload)) > most:
 		return nil, service.Errorf(service.TooLarge, "a payload of %d bytes; payload of the grant bounds it", len(e.Payload))
 	case e.To == self:
@@ -291,7 +291,7 @@ func (p *provider) set(r *service.Request[Grant]) (any, error) {
 		least = DefaultLeast
 	}
 	if d := spec.Least(); !spec.Once() && d < least {
-		return nil, service.Deny("least", "two runs within %v, at least %v lie between them", d, least)
+		return nil, service.Deny("least", "two runs within %v, at least %v must be between them", d, least)
 	}
 	x, changed, err := p.engine.set(ownerOf(r), e, spec, in.OnlyNew)
 	if err != nil {

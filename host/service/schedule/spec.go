@@ -63,7 +63,7 @@ func ParseCron(expression string, loc *time.Location) (*Spec, error) {
 	case strings.HasPrefix(text, "@"):
 		known, ok := descriptors[strings.ToLower(text)]
 		if !ok {
-			return nil, fmt.Errorf("%q is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly; a period is not written as an expression but as every", text)
+			return nil, fmt.Errorf("%q is not one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly; a period is not written as an expression but as every", text)
 		}
 		text = known
 	case strings.ContainsRune(text, '='):
@@ -79,7 +79,7 @@ func ParseCron(expression string, loc *time.Location) (*Spec, error) {
 				return nil, fmt.Errorf("%q: the list %s has an empty element", expression, w)
 			}
 			if low, _, _ := strings.Cut(part, "/"); len(low) > 1 && (low[0] == '*' || low[0] == '?') {
-				return nil, fmt.Errorf("%q: %s is no range", expression, part)
+				return nil, fmt.Errorf("%q: %s is not a range", expression, part)
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func ParseCron(expression string, loc *time.Location) (*Spec, error) {
 	}
 	f, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return nil, fmt.Errorf("%q is no cron expression", expression)
+		return nil, fmt.Errorf("%q is not a cron expression", expression)
 	}
 	s := &Spec{loc: loc, kind: byCron, fields: fieldsOf(f)}
 	s.interval = stepping(words[len(words)-5]) || stepping(words[len(words)-4])
@@ -158,7 +158,7 @@ func ParseTime(text string, loc *time.Location) (time.Time, error) {
 			return t, inYears(t)
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write 2027-01-02T15:04:05+01:00, or 2027-01-02 15:04 with a zone", text)
+	return time.Time{}, fmt.Errorf("%q is not a time: write 2027-01-02T15:04:05+01:00, or 2027-01-02 15:04 with a zone", text)
 }
 
 // Once reports whether it is a single time.

@@ -82,7 +82,7 @@ func (x *connection) do(ctx context.Context, how Scope, f func(Tx) error) (broke
 		if p := recover(); p != nil {
 			broken = true
 			if err = x.db.translate(ctx, panicError(p)); service.CodeOf(err) == service.Internal {
-				x.db.source.Warn("SQLite has failed within itself; the connection is given up", "database", x.db.source.Name, "err", p)
+				x.db.source.Warn("SQLite has failed internally; the connection is closed", "database", x.db.source.Name, "err", p)
 			}
 		}
 	}()
@@ -196,7 +196,7 @@ func (x *connection) Run(ctx context.Context, sql string, params []Param, column
 		}
 	}()
 	if x.access == Read && !k.st.ReadOnly() {
-		return Outcome{}, service.Errorf(service.ReadOnly, "the statement writes; that is for the op exec, or tx")
+		return Outcome{}, service.Errorf(service.ReadOnly, "the statement writes: use the op exec or tx")
 	}
 	if err := bind(k.st, params); err != nil {
 		return Outcome{}, x.db.translateFor(ctx, x, err)

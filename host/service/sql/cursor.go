@@ -33,7 +33,7 @@ func newCursors(env *service.Env) *cursors {
 }
 
 func (c *cursors) close() {
-	c.stop(service.Errorf(service.Unavailable, "sql closes"))
+	c.stop(service.Errorf(service.Unavailable, "sql is closing"))
 	c.wg.Wait()
 }
 
@@ -92,7 +92,7 @@ func (c *cursors) open(ctx context.Context, r *service.Request[Grant], db *datab
 	}
 	if n := or(g.Cursors, DefaultCursors); !c.enter(id, n) {
 		release()
-		return nil, service.Errorf(service.Busy, "%d results are being read page by page, as many as may be; cursors of the grant raises it", n)
+		return nil, service.Errorf(service.Busy, "%d results are being read page by page, which is the limit; cursors of the grant raises it", n)
 	}
 	x := &cursor{all: c, st: st, most: most, idle: or(g.CursorIdle, DefaultCursorIdle), owner: r.Sender, wants: make(chan int), pages: make(chan page)}
 	x.ctx, x.cancel = context.WithCancelCause(c.ctx)
@@ -154,7 +154,7 @@ func (x *cursor) run(db *database) {
 		}
 	}
 	how := Scope{Access: Read, Yield: func() {
-		x.cancel(service.Errorf(service.Busy, "the result stood in the way of those who write; ask again"))
+		x.cancel(service.Errorf(service.Busy, "the result was closed because it blocked writers; ask again"))
 	}}
 	if wait() != nil {
 		return
@@ -258,11 +258,11 @@ func (b cursorBehaviour) Handle(ctx *host.Context, _ int) *abi.Failure {
 				_ = ctx.ReplyError(err.Error())
 			}
 		case abi.KindTerminated:
-			b.cancel(service.Errorf(service.Cancelled, "who had asked has ended"))
+			b.cancel(service.Errorf(service.Cancelled, "the asker has ended"))
 		case abi.KindReceiveTimeout:
 			b.mu.Lock()
 			if !b.busy {
-				b.cancel(service.Errorf(service.Timeout, "nobody has asked for the next page"))
+				b.cancel(service.Errorf(service.Timeout, "the next page was not asked for in time"))
 			}
 			b.mu.Unlock()
 		}
@@ -296,11 +296,11 @@ func (b cursorBehaviour) answerNext(ctx *host.Context, rows int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.busy {
-		return service.Errorf(service.Busy, "a page is under way; one at a time")
+		return service.Errorf(service.Busy, "a page is in progress; ask for one at a time")
 	}
 	reply, err := ctx.Later()
 	if err != nil {
-		return service.Errorf(service.BadRequest, "next is to be asked")
+		return service.Errorf(service.BadRequest, "next must be an ask")
 	}
 	b.busy = true
 	b.all.wg.Add(1)
@@ -326,7 +326,7 @@ func (b cursorBehaviour) Decide(*host.Context, host.Ref, *abi.Failure) (supervis
 	return 0, nil
 }
 
-func (b cursorBehaviour) CannotRewind() string { return "a cursor cannot go back" }
+func (b cursorBehaviour) CannotRewind() string { return "a cursor cannot be resumed" }
 
 func (b cursorBehaviour) Rewind(*host.Context) bool { return false }
 

@@ -73,7 +73,7 @@ func Define(drivers map[string]Driver) *service.Service[Settings, Grant] {
 	all := map[string]Driver{"sqlite": SQLite}
 	for name, d := range drivers {
 		if _, twice := all[name]; twice || d == nil {
-			panic(fmt.Sprintf("sql: the driver %q is there already, or nil", name))
+			panic(fmt.Sprintf("sql: the driver %q is registered already, or nil", name))
 		}
 		all[name] = d
 	}
@@ -93,7 +93,7 @@ func (s *Settings) check(drivers map[string]Driver) error {
 			return service.At("databases."+name+".driver", fmt.Errorf("there is no driver %q: use one of %s", d.Driver, strings.Join(keys(drivers), ", ")))
 		}
 		if d.driver() == "sqlite" && d.DSN != "" {
-			return service.At("databases."+name+".dsn", errors.New("sqlite takes file"))
+			return service.At("databases."+name+".dsn", errors.New("sqlite needs file"))
 		}
 		if d.driver() != "sqlite" && d.File != "" {
 			return service.At("databases."+name+".file", errors.New("file is for sqlite; other drivers take dsn"))

@@ -92,7 +92,7 @@ func (s *Source) path() (string, error) {
 	case err != nil:
 		return "", err
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no regular file", path)
+		return "", fmt.Errorf("%s is not a regular file", path)
 	}
 	return path, nil
 }

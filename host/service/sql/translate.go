@@ -37,7 +37,7 @@ func asError(err error, to **service.Error) bool { return errors.As(err, to) }
 func (d *sqlite) translateFor(ctx context.Context, x *connection, err error) error {
 	if (errors.Is(err, sqlite3.AUTH) || errors.Is(err, sqlite3.ERROR)) && x.denied != "" {
 		if x.wrote {
-			return service.Errorf(service.ReadOnly, "the statement makes %s; writing is for the op exec, or tx", x.denied)
+			return service.Errorf(service.ReadOnly, "the statement makes %s: use the op exec or tx to write", x.denied)
 		}
 		return service.Errorf(service.Denied, "no statement may use %s", x.denied)
 	}
@@ -84,7 +84,7 @@ func (d *sqlite) translate(ctx context.Context, err error) error {
 		if d.fence.full.Swap(0) > 0 {
 			return service.Errorf(service.TooLarge, "the transaction would make the log longer than its %d bytes", d.source.WAL)
 		}
-		return service.Errorf(service.Quota, "the database has its %d bytes", d.source.Size)
+		return service.Errorf(service.Quota, "the database has reached its limit of %d bytes", d.source.Size)
 	case sqlite3.IOERR, sqlite3.CANTOPEN, sqlite3.CORRUPT, sqlite3.NOTADB, sqlite3.PROTOCOL:
 		d.source.Warn("a database fails", "database", d.source.Name, "err", err)
 		return &service.Error{Code: service.Unavailable, Text: "the database cannot be read or written; the log has why", Err: err}

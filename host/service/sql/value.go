@@ -90,7 +90,7 @@ func readValue(r *abi.Reader) Value {
 }
 
 var (
-	errNaN   = &abi.Error{Reason: "not a number is no value in SQL"}
+	errNaN   = &abi.Error{Reason: "NaN is not a value in SQL"}
 	errValue = &abi.Error{Reason: `a value is null, a bool, a number, a text, a byte string or {"time": ns}`}
 )
 

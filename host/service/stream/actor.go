@@ -129,7 +129,7 @@ func (b behaviour) Decide(*host.Context, host.Ref, *abi.Failure) (supervision.Di
 	return 0, nil
 }
 
-func (b behaviour) CannotRewind() string { return "a stream cannot go back" }
+func (b behaviour) CannotRewind() string { return "a stream cannot be resumed" }
 
 func (b behaviour) Rewind(*host.Context) bool { return false }
 

@@ -145,7 +145,7 @@ func TestGuestErrors(t *testing.T) {
 
 	// A stream that is none: the asker itself, and nobody.
 	_, err = w.do(guest, "digest", host.Ref{}, nil)
-	want(err, "nobody")
+	want(err, "names no actor")
 	p, src = NewSource(Params{})
 	ref = w.spawn(p)
 	ended, err := w.sys.Ended(ref)

@@ -143,7 +143,7 @@ func (s *Sink) refusal() error {
 	if s.failure != nil {
 		return s.failure
 	}
-	return service.Errorf(service.Unavailable, "the other side of the stream wants no more")
+	return service.Errorf(service.Unavailable, "the other side of the stream has closed it")
 }
 
 // Close is Finish without a result.

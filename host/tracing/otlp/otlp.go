@@ -52,7 +52,7 @@ func Open(c Config) (*Pipeline, error) {
 		return nil, err
 	}
 	if c.Sample < 0 || c.Sample > 1 {
-		return nil, errors.New("otlp: the part of the traces that is recorded is a number above 0 to 1")
+		return nil, errors.New("otlp: the part of the traces that is recorded must be above 0 and at most 1")
 	}
 	e := &exporter{client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}, base: base, headers: c.Headers, failed: c.Failed}
 	r := resource.NewSchemaless(attribute.String("service.name", cmp.Or(c.Service, "wasmactors")), attribute.String("service.version", c.Version))

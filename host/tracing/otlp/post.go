@@ -44,9 +44,9 @@ func parseEndpoint(endpoint string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("otlp: the endpoint %q is no URL: %w", endpoint, err)
+		return nil, fmt.Errorf("otlp: the endpoint %q is not a URL: %w", endpoint, err)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("otlp: the endpoint %q is neither http nor https; gRPC (port 4317) is not spoken, HTTP is at port 4318", endpoint)
+		return nil, fmt.Errorf("otlp: the endpoint %q is neither http nor https; gRPC (port 4317) is not supported; HTTP uses port 4318", endpoint)
 	case u.Host == "":
 		return nil, fmt.Errorf("otlp: the endpoint %q names no host; it is something like http://localhost:4318", endpoint)
 	case u.RawQuery != "" || u.Fragment != "":

@@ -66,7 +66,7 @@ func (s *script) answered(path string) error {
 		want := fmt.Sprintf("order %d is accepted", s.orders[r.Line])
 		switch {
 		case seen[r.Line] || s.attempts[r.Line] == 0:
-			return fmt.Errorf("line %d is no order, or was answered twice", r.Line)
+			return fmt.Errorf("line %d is not an order, or was answered twice", r.Line)
 		case r.Kind != "reply" || r.Reply.ID != s.orders[r.Line] || r.Reply.Text != want:
 			return fmt.Errorf("line %d: not what was due: %s", r.Line, text)
 		case r.Reply.Attempts != s.attempts[r.Line]:

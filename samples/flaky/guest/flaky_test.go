@@ -116,7 +116,7 @@ func TestGivingUpAnswersEverybody(t *testing.T) {
 	}
 }
 
-// What is no order is refused, and a stranger cannot pass for the client.
+// What is not an order is refused, and a stranger cannot pass for the client.
 func TestStrangers(t *testing.T) {
 	l, _ := newLine(t)
 	l.order(&order{ID: 1})

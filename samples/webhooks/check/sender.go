@@ -151,7 +151,7 @@ func (s *sender) insist(h *hook) error {
 	return nil
 }
 
-// once sends a hook until there is an answer that is none of trouble: the connection may be cut, and crashes are 502.
+// once sends a hook until there is an answer that is not one of trouble: the connection may be cut, and crashes are 502.
 func (s *sender) once(h *hook) (status int, job string, err error) {
 	for range 500 {
 		status, v, after, err := s.do(h.request())

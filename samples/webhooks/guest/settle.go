@@ -110,7 +110,7 @@ func (q *queue) retry(ctx *actor.Context, id string, l *letter, then func(ctx *a
 			case err != nil:
 				return err // whether it is there the next incarnation will see
 			}
-			// Not before it is no dead letter any more: else one could be left of a job that was delivered.
+			// Not before it is not a dead letter any more: else one could be left of a job that was delivered.
 			deadIn.Batch(ctx, both(id), func(ctx *actor.Context, r []kv.Result, err error) error {
 				if err := crashUnlessDone(ctx, r, err); err != nil {
 					return err

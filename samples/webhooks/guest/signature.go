@@ -58,7 +58,7 @@ func parseSigned(id, timestamp, signature string) (s signed, err error) {
 		}
 	}
 	if len(s.signatures) == 0 {
-		return s, errors.New("webhook-signature: there is none of v1")
+		return s, errors.New("webhook-signature: there is not one of v1")
 	}
 	return s, nil
 }

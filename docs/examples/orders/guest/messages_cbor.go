@@ -268,7 +268,7 @@ type ShopMessage interface {
 func (*order) isShopMessage()   {}
 func (*closing) isShopMessage() {}
 
-// ReceiveShop has a Shop handle a message. What is no message of the protocol goes to its ReceiveOther, if it is
+// ReceiveShop has a Shop handle a message. What is not a message of the protocol goes to its ReceiveOther, if it is
 // an actor.Receiver, and is not handled otherwise.
 func ReceiveShop(ctx *actor.Context, msg *actor.Message, to Shop) error {
 	name, version, ok := msg.Type()

@@ -189,7 +189,7 @@ func TestVerbs(t *testing.T) {
 	p.click(`[data-verb="ask"]`)
 	p.fill("dialog textarea", `{"n": 18446744073709551615`)
 	p.click("dialog button[type=submit]")
-	p.says("That is no JSON")
+	p.says("That is not JSON")
 	p.fill("dialog textarea", `{"n": 18446744073709551615}`)
 	p.click("dialog button[type=submit]")
 	p.says("18446744073709551615") // to the last digit, both ways

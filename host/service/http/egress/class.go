@@ -94,7 +94,7 @@ func (j *Judge) Class(a netip.Addr) Class {
 func ParseNAT64(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil || !p.Addr().Is6() || p.Addr().Is4In6() || p != p.Masked() {
-		return p, fmt.Errorf("%q is no prefix of IPv6", s)
+		return p, fmt.Errorf("%q is not a prefix of IPv6", s)
 	}
 	if _, ok := embedded(p.Addr(), p.Bits()); !ok {
 		return p, fmt.Errorf("%q: prefixes of translators have 32, 40, 48, 56, 64 or 96 bits, and bits 64 to 71 are zero (RFC 6052)", s)

@@ -40,7 +40,7 @@ func ParseNetwork(s string) (Networks, error) {
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return Networks{}, fmt.Errorf("%q is no address, no network such as 10.1.0.0/16, and none of %s", s, strings.Join(setNames(), ", "))
+		return Networks{}, fmt.Errorf("%q is neither an address, nor a network such as 10.1.0.0/16, nor one of %s", s, strings.Join(setNames(), ", "))
 	}
 	if a := p.Addr(); a.Is4In6() {
 		if p.Bits() < 96 {

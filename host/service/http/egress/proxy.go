@@ -104,7 +104,7 @@ func (p *Proxy) handshake(ctx context.Context, conn net.Conn, to netip.AddrPort)
 	case answer.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("it said %d", answer.StatusCode)
 	case reader.Buffered() > 0:
-		return nil, errors.New("it sent data before it was asked for any")
+		return nil, errors.New("it sent data before it was asked")
 	}
 	return conn, nil
 }

@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 		"a.>.b":       {"> is for patterns", "> can only be the last token"},
 		"a*.b":        {"* is for patterns", "* stands for whole tokens only"},
 		"a.>>":        {"> is for patterns", "> stands for whole tokens only"},
-		"$sys.a":      {"kept for the host", "kept for the host"},
+		"$sys.a":      {"reserved for the host", "reserved for the host"},
 		"a b":         {"a space", "a space"},
 		"a\nb":        {"a space", "a space"},
 		"a\x00":       {"control character", "control character"},

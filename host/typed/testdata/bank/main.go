@@ -68,7 +68,7 @@ func (b *bank) Secret(ctx *actor.Context, _ *actor.Message) { say(ctx, "a secret
 
 func (b *bank) Key(ctx *actor.Context, _ *actor.Message) { say(ctx, "a key") }
 
-// ReceiveOther takes what is no message of the protocol.
+// ReceiveOther takes what is not a message of the protocol.
 func (b *bank) ReceiveOther(ctx *actor.Context, msg *actor.Message) error {
 	switch {
 	case msg.Kind() == actor.KindTerminated:

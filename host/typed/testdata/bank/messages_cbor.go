@@ -490,7 +490,7 @@ func (*paymentV1) isBankMessage() {}
 func (*note) isBankMessage()      {}
 func (*count) isBankMessage()     {}
 
-// ReceiveBank has a Bank handle a message. What is no message of the protocol goes to its ReceiveOther, if it is
+// ReceiveBank has a Bank handle a message. What is not a message of the protocol goes to its ReceiveOther, if it is
 // an actor.Receiver, and is not handled otherwise.
 func ReceiveBank(ctx *actor.Context, msg *actor.Message, to Bank) error {
 	name, version, ok := msg.Type()

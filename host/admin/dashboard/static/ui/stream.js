@@ -76,7 +76,7 @@ export function follow(resource, params, { got, report = () => {}, again = true 
   };
 }
 
-// valueOf is the value of a message in a list, which is empty for what is no JSON. What has
+// valueOf is the value of a message in a list, which is empty for what is not JSON. What has
 // an id keeps it as its number.
 function valueOf({ id, data }) {
   try {

@@ -112,7 +112,7 @@ export function message(verb, to) {
       try {
         parse(input.value);
       } catch (x) {
-        failed(answer, { message: `That is no JSON: ${x.message}` });
+        failed(answer, { message: `That is not JSON: ${x.message}` });
         return;
       }
       go.disabled = true;
