@@ -16,12 +16,12 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/stream"
 )
 
-// Settings are what stands in the manifest under services.blob.
+// Settings are the manifest's services.blob.
 type Settings struct {
 	Folder string `manifest:"folder" doc:"where the objects are, made if it is not there; relative to the manifest. Default: a folder in the state of the bundle"`
 }
 
-// Grant is what stands under capabilities.blob.
+// Grant is the manifest's capabilities.blob of an actor.
 type Grant struct {
 	Namespace string        `manifest:"namespace,required" doc:"whose objects; grants with the same one share them" pattern:"^[a-z][a-z0-9_-]{0,31}$" what:"a namespace: small letters, digits, - and _"`
 	Access    string        `manifest:"access" doc:"ro reads, rw writes as well; default: ro" enum:"ro,rw"`
@@ -116,19 +116,19 @@ func (g *Grant) limits() limits {
 	return l
 }
 
-// named is the arguments of stat.
+// named is the arguments of the op stat.
 type named struct {
 	Name string `cbor:"name"`
 }
 
-// putArgs are those of put. Without data the object comes in parts.
+// putArgs are the arguments of put. Without data the object comes in parts.
 type putArgs struct {
 	Name   string `cbor:"name"`
 	Type   string `cbor:"type"`
 	Data   []byte `cbor:"data"`
 	If     string `cbor:"if"`     // absent, or ""
-	Match  []byte `cbor:"match"`  // the hash of what is there
-	SHA256 []byte `cbor:"sha256"` // that it must have
+	Match  []byte `cbor:"match"`  // the hash of the present object
+	SHA256 []byte `cbor:"sha256"` // the hash that it must have
 }
 
 func (a *putArgs) check() error {
@@ -180,7 +180,7 @@ func (p *provider) put(ctx context.Context, r *service.Request[Grant], x *space)
 	return answer(&o, nil, host.Ref{}), nil
 }
 
-// stream takes one of a grant's streams, and the bytes of its window.
+// stream reserves one of a grant's streams, and the bytes of its window.
 func (p *provider) stream(r *service.Request[Grant]) (params stream.Params, ctx context.Context, leave func(), err error) {
 	release, err := r.Hold(window)
 	if err != nil {
@@ -249,7 +249,7 @@ func (p *provider) putStream(_ context.Context, r *service.Request[Grant], x *sp
 	return host.Raw(out.Bytes()), nil
 }
 
-// fill writes what comes in, and publishes it at the guest's end.
+// fill writes the parts as they come, and publishes the object when the guest ends the stream.
 func fill(ctx context.Context, w *writer, sink *stream.Sink) (Object, error) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -268,7 +268,7 @@ func fill(ctx context.Context, w *writer, sink *stream.Sink) (Object, error) {
 	}
 }
 
-// getArgs are those of get.
+// getArgs are the arguments of get.
 type getArgs struct {
 	Name   string `cbor:"name"`
 	Offset int64  `cbor:"offset"`
@@ -445,7 +445,7 @@ func (p *provider) usage(_ context.Context, r *service.Request[Grant], x *space)
 	return map[string]int64{"bytes": bytes, "objects": int64(objects), "quota": l.bytes, "quota_objects": int64(l.objects)}, nil
 }
 
-// answer is an object, with its bytes or the stream of them.
+// answer describes an object, with its bytes or a stream of them.
 func answer(o *Object, data []byte, source host.Ref) host.Raw {
 	w := abi.NewWriter(nil)
 	appendObject(w, o, data, uint64(source.UID()), false)

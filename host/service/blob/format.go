@@ -14,12 +14,12 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Object is what is known of one.
+// Object describes an object.
 type Object struct {
 	Name     string
 	Size     int64             // bytes
 	SHA256   [sha256.Size]byte // of its bytes
-	Type     string            // as who has put it says, such as image/png; "" is nothing
+	Type     string            // as its writer states, such as image/png; "" if not stated
 	Modified time.Time
 }
 
@@ -29,8 +29,8 @@ const (
 	MaxType = 255  // bytes of a type
 )
 
-// CheckName says what is wrong with the name of an object: it has 1 to [MaxName] bytes of
-// UTF-8 without zero bytes. Any other is fine, ../x too: it is a name, no path.
+// CheckName says what is wrong with the name of an object: it has 1 to [MaxName] bytes of UTF-8
+// without zero bytes. Every such name is allowed, even ../x: it is a name, not a path.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -48,22 +48,22 @@ func CheckName(name string) error {
 	return nil
 }
 
-// fileName is the file of an object.
+// fileName is the name of an object's file.
 func fileName(name string) string {
 	h := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(h[:])
 }
 
-// A file is the object's bytes, then an array of what is known of it, then the length of that
-// array in 4 bytes, lowest first, and the magic. So ranges are ranges of the file, and one
-// rename publishes both.
+// A file is the object's bytes, then its description as an array, then the length of that array
+// in 4 bytes, little-endian, and the magic. So ranges are ranges of the file, and one rename
+// publishes both.
 const (
 	magic     = "wblob1\r\n"
 	tailSize  = 4 + len(magic)
 	mostAbout = MaxName + MaxType + 128
 )
 
-// appendAbout appends what follows the bytes of an object.
+// appendAbout appends the description that follows the bytes of an object.
 func appendAbout(dst []byte, o *Object) []byte {
 	w := abi.NewWriter(nil)
 	w.Array(5)
@@ -80,7 +80,7 @@ func appendAbout(dst []byte, o *Object) []byte {
 
 var errFormat = errors.New("blob: no object, or a damaged one")
 
-// readAbout reads what stands behind the bytes of an object in a file of so many bytes.
+// readAbout reads the description behind the bytes of an object, in a file of size bytes.
 func readAbout(r io.ReaderAt, size int64) (o Object, err error) {
 	var tail [tailSize]byte
 	if size < int64(len(tail)) {
@@ -123,5 +123,5 @@ func decodeAbout(b []byte) (o Object, err error) {
 	return o, nil
 }
 
-// mostSize is the most that any object may have.
+// mostSize is the largest size of any object.
 const mostSize = math.MaxInt64 / 4

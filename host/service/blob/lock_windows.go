@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockOnly takes the lock of a file, until it is closed.
+// lockOnly takes an exclusive lock on a file, until it is closed.
 func lockOnly(f *os.File) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
 }

@@ -24,7 +24,7 @@ import (
 // Names in the folder.
 const (
 	lockFile     = "lock"
-	spacePrefix  = "ns-" // so that no namespace is a device of Windows
+	spacePrefix  = "ns-" // so that no namespace is a device name on Windows
 	objectFolder = "objects"
 	newFolder    = "new" // files that are not published yet
 )
@@ -41,7 +41,8 @@ type store struct {
 	spaces map[string]*space
 }
 
-// openStore opens a folder, which is made if it is not there. It is this process's alone.
+// openStore opens a folder, and makes it if it is missing. No other process can open it
+// meanwhile.
 func openStore(folder string, random func([]byte), now func() time.Time, warn func(string, ...any)) (_ *store, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -84,11 +85,11 @@ type space struct {
 	mu      sync.Mutex
 	objects map[string]*Object
 	names   []string // sorted
-	bytes   int64    // of objects, and of those that are being written
+	bytes   int64    // of objects, including those being written
 	coming  int      // objects that are being written
 }
 
-// space is a namespace, whose folder is read at the first use.
+// space returns a namespace, whose folder is read at the first use.
 func (s *store) space(name string) (*space, error) {
 	s.mu.Lock()
 	x := s.spaces[name]
@@ -162,7 +163,7 @@ func (x *space) read(file string) (*Object, error) {
 	return &o, err
 }
 
-// sync makes the names in a folder durable.
+// sync makes the entries of a folder durable.
 func (x *space) sync(dir string) error {
 	d, err := x.store.root.Open(dir)
 	if err != nil {
@@ -175,7 +176,7 @@ func (x *space) sync(dir string) error {
 	return nil
 }
 
-// limits are those of a grant.
+// limits are the limits of a grant.
 type limits struct {
 	bytes   int64
 	objects int
@@ -185,7 +186,7 @@ type limits struct {
 // condition is what must hold for a change.
 type condition struct {
 	absent bool
-	match  []byte // the hash of what is there; nil: anything
+	match  []byte // the hash of the present object; nil: anything
 }
 
 func (c *condition) check(o *Object) error {
@@ -200,7 +201,7 @@ func (c *condition) check(o *Object) error {
 	return nil
 }
 
-// stat is what is known of an object.
+// stat returns the description of an object.
 func (x *space) stat(name string) (Object, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -211,8 +212,8 @@ func (x *space) stat(name string) (Object, error) {
 	return *o, nil
 }
 
-// openObject opens an object for reading. What is read is that one, whatever becomes of the
-// name meanwhile.
+// openObject opens an object for reading. The reader sees that object even if it is replaced or
+// removed meanwhile.
 func (x *space) openObject(name string) (*os.File, Object, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -251,7 +252,7 @@ func (x *space) remove(name string, c condition) (bool, error) {
 	return o != nil, nil
 }
 
-// forget takes an object out of the index. The lock is held.
+// forget removes an object from the index. The lock must be held.
 func (x *space) forget(o *Object) {
 	delete(x.objects, o.Name)
 	if at, ok := slices.BinarySearch(x.names, o.Name); ok {
@@ -260,8 +261,8 @@ func (x *space) forget(o *Object) {
 	x.bytes -= o.Size
 }
 
-// list is the objects whose names begin with prefix and come after a name, in their order, until
-// each says that it is enough. more reports whether there are others.
+// list calls each for the objects whose names begin with prefix and come after a name, in order,
+// until each returns false. more reports whether there are others.
 func (x *space) list(prefix, after string, each func(*Object) bool) (more bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -280,7 +281,7 @@ func (x *space) list(prefix, after string, each func(*Object) bool) (more bool) 
 	return false
 }
 
-// usage is how much a namespace has.
+// usage is how much a namespace holds.
 func (x *space) usage() (bytes int64, objects int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -293,7 +294,7 @@ type writer struct {
 	o     Object
 	lim   limits
 	cond  condition
-	want  []byte // the hash that it must have; nil: any
+	want  []byte // the hash the hash that it must have; nil: any
 	file  *os.File
 	path  string
 	hash  hash.Hash
@@ -351,7 +352,7 @@ func (w *writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// publish makes the object the one of its name, for good.
+// publish makes the object durable and visible under its name.
 func (w *writer) publish() (Object, error) {
 	w.hash.Sum(w.o.SHA256[:0])
 	if w.want != nil && !bytes.Equal(w.want, w.o.SHA256[:]) {
@@ -398,11 +399,11 @@ func (w *writer) enter() error {
 	at, _ := slices.BinarySearch(x.names, o.Name)
 	x.names = slices.Insert(x.names, at, o.Name)
 	x.coming--
-	w.held, w.done = 0, true // they are the object's
+	w.held, w.done = 0, true // now counted for the object
 	return nil
 }
 
-// abandon gives up what was not published. It may be called in any case.
+// abandon discards an object that was not published. It may be called in any case.
 func (w *writer) abandon() {
 	if w.file != nil {
 		_ = w.file.Close()
@@ -422,7 +423,7 @@ func (w *writer) abandon() {
 	w.held = 0
 }
 
-// verify reads the whole of an object and compares its hash.
+// verify reads a whole object and compares its hash.
 func verify(ctx context.Context, f io.ReaderAt, o *Object) error {
 	h := sha256.New()
 	buf := make([]byte, 256<<10)
@@ -443,7 +444,7 @@ func verify(ctx context.Context, f io.ReaderAt, o *Object) error {
 	return nil
 }
 
-// failed is an error of the file system's for the guest.
+// failed turns an error of the file system into one for the guest.
 func (x *space) failed(err error) error {
 	var known *service.Error
 	if errors.As(err, &known) {

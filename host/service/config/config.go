@@ -1,5 +1,5 @@
 // Package config is the service that gives actors their settings and secrets: from the manifest,
-// files, the environment, or whatever an embedder keeps secrets in.
+// files, the environment, or a store of secrets that the embedder provides.
 package config
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Settings stand under services.config in the manifest. Of a key that stands in several places
-// the environment has the last word, then the files from the last to the first, then values.
+// Settings are the manifest's services.config. If a key is in several places, the environment
+// takes precedence, then the files from the last to the first, then values.
 type Settings struct {
 	Values      map[string]string `manifest:"values" doc:"values by key" key:"[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*" what:"names of letters, digits, - and _, with dots between them"`
 	Files       []File            `manifest:"files" doc:"files with values"`
@@ -37,7 +37,7 @@ type File struct {
 	Optional bool   `manifest:"optional" doc:"it may be missing"`
 }
 
-// Secret says where a secret is: one of the three.
+// Secret says where a secret is: exactly one field is set.
 type Secret struct {
 	File     string `manifest:"file" doc:"in a file that is nobody else's to read; a newline at its end does not count"`
 	Env      string `manifest:"env" doc:"in a variable of the environment"`
@@ -46,15 +46,16 @@ type Secret struct {
 	Optional bool   `manifest:"optional" doc:"it may be missing"`
 }
 
-// Grant stands under capabilities.config of an actor.
+// Grant is the manifest's capabilities.config of an actor.
 type Grant struct {
 	Keys    []string `manifest:"keys" doc:"patterns of the keys that it may read: * is any run of characters, ? is one"`
 	Secrets []string `manifest:"secrets" doc:"patterns of the secrets that it may have"`
 }
 
-// Provider gives secrets out of Go: of a vault, a key service of a cloud, a keyring. It is
-// called for each request, by any goroutine; ctx ends with the request. An error that wraps
-// ErrNoSecret says that there is none. What an error says is logged and told no guest.
+// Provider gets secrets from elsewhere, such as a vault, a cloud's key service or a keyring. It
+// is called for each request, possibly concurrently; ctx ends with the request. An error that
+// wraps ErrNoSecret says that there is no such secret. The text of an error is logged and not
+// sent to guests.
 type Provider interface {
 	Secret(ctx context.Context, key string) ([]byte, error)
 }
@@ -75,7 +76,7 @@ const (
 // Service gives values and secrets, without providers.
 var Service = New(nil)
 
-// New is the service with providers of secrets, by the names that settings have for them.
+// New is the service with providers of secrets, by the names that settings use for them.
 func New(providers map[string]Provider) *service.Service[Settings, Grant] {
 	return service.Define(service.Definition[Settings, Grant]{
 		Name: "config", Doc: "gives settings and secrets",
@@ -165,7 +166,8 @@ func keys[V any](m map[string]V) []string {
 	return out
 }
 
-// validKey reports whether a text is names of letters, digits, - and _ with dots between them.
+// validKey reports whether a text consists of names of letters, digits, - and _, separated by
+// dots.
 func validKey(s string) bool {
 	if len(s) > MaxKey {
 		return false
@@ -202,10 +204,10 @@ type provider struct {
 	watchers map[host.Ref]*watcher
 	watch    *filewatch.Watcher // nil: no file is
 	stop     chan struct{}
-	done     chan struct{} // closed when nobody looks at files any more
+	done     chan struct{} // closed when files are no longer watched
 }
 
-// watcher is an actor that is told what changes.
+// watcher is an actor that is notified of changes.
 type watcher struct {
 	patterns []string // its own
 	granted  []string
@@ -219,11 +221,11 @@ func open(env *service.Env, s *Settings, providers map[string]Provider) (*provid
 		return nil, err
 	}
 	p.sorted, p.version = keys(p.values), 1
-	for _, key := range keys(s.Secrets) { // known to be hidden before anybody has one
+	for _, key := range keys(s.Secrets) { // redacted before any actor gets one
 		if x := s.Secrets[key]; x.Provider == "" {
 			if _, err := p.secret(context.Background(), key, x); err != nil && (!x.Optional || service.CodeOf(err) != service.NotFound) {
 				var known *service.Error
-				if errors.As(err, &known) && known.Err != nil { // whoever starts it may know why
+				if errors.As(err, &known) && known.Err != nil { // the operator may know why
 					err = known.Err
 				}
 				return nil, service.At("secrets."+key, err)
@@ -234,7 +236,7 @@ func open(env *service.Env, s *Settings, providers map[string]Provider) (*provid
 	return p, nil
 }
 
-// watchFiles reads files again that have changed.
+// watchFiles reads changed files again.
 func (p *provider) watchFiles() {
 	var set filewatch.Set
 	for _, f := range p.settings.Files {
@@ -262,8 +264,7 @@ func (p *provider) watchFiles() {
 	}()
 }
 
-// reread takes over what has changed in files, or leaves everything as it was if one of them cannot
-// be read.
+// reread applies changes of files, or leaves everything as it was if one of them cannot be read.
 func (p *provider) reread() {
 	values, err := p.read()
 	if err != nil {
@@ -308,7 +309,7 @@ func (p *provider) reread() {
 	}
 }
 
-// Changed is what a watcher is told; the sender is the service.
+// Changed is the message to a watcher; its sender is the service.
 type Changed struct {
 	Keys    []string `cbor:"changed"` // sorted, at most MaxList
 	Version uint64   `cbor:"version"`
@@ -335,7 +336,7 @@ func (p *provider) Close(context.Context) error {
 	return nil
 }
 
-// path is where a file is.
+// path is the path of a file.
 func (p *provider) path(name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)

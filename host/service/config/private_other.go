@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// private accepts every file: this system does not say in the same way who may read it.
+// private accepts every file: this system has no file modes that say who may read it.
 func private(path string, _ bool) (fs.FileInfo, error) { return os.Stat(path) }

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// private refuses a file that others own, or can read or write. With shared they may read it.
+// private refuses a file that another user owns, or that others can read or write. With shared,
+// others may read it.
 func private(path string, shared bool) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
-// ErrNoSecret is what a [Provider] says if there is no such secret.
+// ErrNoSecret is the error of a [Provider] if there is no such secret.
 var ErrNoSecret = errors.New("config: there is no such secret")
 
-// MaxSecret is how many bytes a secret has at most, MinSecret at least: a shorter one cannot be kept
-// out of what is shown.
+// MaxSecret is the most bytes of a secret, MinSecret the fewest: a shorter one could not be redacted
+// without matching unrelated texts.
 const (
 	MaxSecret = redact.MaxSecret
 	MinSecret = redact.MinSecret
 )
 
-// secret gets one, and has the system hide it before anybody else has it.
+// secret gets a secret, and has the system redact it before anyone else has it.
 func (p *provider) secret(ctx context.Context, key string, x Secret) ([]byte, error) {
 	secret, err := p.fetch(ctx, key, x)
 	switch {

@@ -111,7 +111,7 @@ func (p *provider) get(r *service.Request[Grant]) (any, error) {
 	return host.Raw(v), nil
 }
 
-// list is what the sender may read, in order.
+// list returns the keys that the sender may read, in order.
 func (p *provider) list(r *service.Request[Grant]) (any, error) {
 	in := listArgs{Limit: MaxList}
 	if err := r.Decode(&in); err != nil {
@@ -144,7 +144,7 @@ func (p *provider) list(r *service.Request[Grant]) (any, error) {
 	return out, nil
 }
 
-// watching enters the sender as a watcher, in the place of what it has watched before.
+// watching registers the sender as a watcher; this replaces what it watched before.
 func (p *provider) watching(r *service.Request[Grant]) (any, error) {
 	var in watchArgs
 	if err := r.Decode(&in); err != nil {
@@ -173,7 +173,7 @@ func (p *provider) watching(r *service.Request[Grant]) (any, error) {
 	return watchAnswer{p.version}, nil
 }
 
-// room reports whether the sender may be a watcher.
+// room reports whether there is room for the sender as a watcher.
 func (p *provider) room(r *service.Request[Grant]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

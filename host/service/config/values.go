@@ -21,10 +21,10 @@ import (
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
-// value is one as CBOR.
+// value is a value as CBOR.
 type value []byte
 
-// read is all values, from all places.
+// read collects the values from all places.
 func (p *provider) read() (map[string]value, error) {
 	out := map[string]value{}
 	put := func(key string, v any) error {
@@ -83,7 +83,7 @@ func (p *provider) read() (map[string]value, error) {
 	return out, nil
 }
 
-// format is that of the file, "" if nothing says.
+// format is the format of the file, "" if it is not known.
 func (f *File) format() string {
 	if f.Format != "" {
 		return f.Format
@@ -103,7 +103,7 @@ func (f *File) format() string {
 	return ""
 }
 
-// parse reads the values of a file, by keys with dots where it has objects in objects.
+// parse reads the values of a file; keys of nested objects are joined with dots.
 func parse(format string, data []byte) (map[string]any, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("it is not UTF-8")
@@ -159,8 +159,8 @@ func flatten(out map[string]any, prefix string, m map[string]any, depth int) err
 	return nil
 }
 
-// parseYAML reads one document. Anchors and tags are refused: what a few lines stand for
-// has no bound with them.
+// parseYAML reads one document. Anchors and tags are refused: with them a few lines can expand
+// without bound.
 func parseYAML(data []byte) (any, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	var n yaml.Node
@@ -238,9 +238,9 @@ func fromYAML(n *yaml.Node, depth int) (any, error) {
 	return no("the tag %.40s is not supported", n.Tag)
 }
 
-// parseEnv reads lines of NAME=value. Values may stand in quotes: in double ones \n, \r, \t, \" and
-// \\ are what they are in Go, in single ones everything is as it is. Nothing is put
-// in for $NAME. A # after a blank begins a comment.
+// parseEnv reads lines of NAME=value. Values may be quoted: in double quotes \n, \r, \t, \" and \\
+// mean what they mean in Go, in single quotes everything is literal. $NAME is not expanded. A #
+// after a space begins a comment.
 func parseEnv(text string) (map[string]any, error) {
 	out := map[string]any{}
 	for i, line := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {

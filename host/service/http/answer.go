@@ -13,8 +13,8 @@ import (
 // MaxAnswerHeaders is how many headers an answer may have.
 const MaxAnswerHeaders = 200
 
-// life is the context of an exchange: it ends with the request that it was made for until it is
-// detached, then with the service.
+// life is the context of an exchange: it ends with its request until it is detached, then with
+// the service.
 type life struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -28,7 +28,7 @@ func (p *provider) begin(ctx context.Context) *life {
 	return l
 }
 
-// detach makes it the service's. It fails if it has ended.
+// detach binds the life to the service. It fails if the life has ended.
 func (l *life) detach(p *provider) error {
 	if !l.stop() {
 		return context.Cause(l.ctx)
@@ -42,7 +42,7 @@ func (l *life) end() {
 	l.cancel(nil)
 }
 
-// do is the operation of that name.
+// do carries out the operation do.
 func (p *provider) do(ctx context.Context, h *holder, r *service.Request[Grant]) (any, error) {
 	var q request
 	if err := r.Decode(&q); err != nil {
@@ -72,7 +72,8 @@ func tooLarge(h *holder) error {
 	return service.Errorf(service.TooLarge, "the request's body has more than %d bytes; max-request of the grant raises it", h.grant.MaxRequest)
 }
 
-// reply makes the guest's answer of the server's. It ends the life, at once or when the stream is over.
+// reply turns the server's answer into the guest's. It ends the life, at once or when the stream is
+// over.
 func (p *provider) reply(l *life, x *exchange, r *service.Request[Grant], q *request, got *http.Response) (any, error) {
 	kept := false
 	defer func() {
@@ -137,7 +138,7 @@ func tooMuch(most int64) error {
 	return service.Errorf(service.TooLarge, "the answer's body has more than %d bytes; max-response of the grant, or max of the request, raises it", most)
 }
 
-// readUpTo reads at most n bytes; io.EOF with what there is if there are no more.
+// readUpTo reads at most n bytes; it returns io.EOF with the rest if there are no more.
 func readUpTo(r io.Reader, n, known int64) ([]byte, error) {
 	at := int64(8 << 10)
 	if known >= 0 {
@@ -157,7 +158,7 @@ func readUpTo(r io.Reader, n, known int64) ([]byte, error) {
 	return b, nil
 }
 
-// pour hands a body on as a stream, beginning with what was read of it.
+// pour sends a body as a stream, beginning with the part that was read already.
 func (p *provider) pour(l *life, x *exchange, r *service.Request[Grant], got *http.Response, body io.Reader, first []byte, most int64, a *answer) error {
 	if err := x.open(); err != nil {
 		return err
@@ -193,7 +194,7 @@ func (p *provider) pour(l *life, x *exchange, r *service.Request[Grant], got *ht
 		defer stop()
 		gone := make(chan struct{})
 		defer close(gone)
-		go func() { // who does not read any more ends the exchange
+		go func() { // a reader that stops ends the exchange
 			select {
 			case <-source.Done():
 				l.cancel(nil)

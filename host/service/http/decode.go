@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// unpack reads gzip as it comes. Its memory does not depend on what comes, and the reader
-// counts the bytes that come out.
+// unpack decompresses gzip as it comes. Its memory does not depend on the data, and the reader
+// counts the decompressed bytes.
 func unpack(answer *http.Response, body io.Reader) io.Reader {
 	if !strings.EqualFold(answer.Header.Get("Content-Encoding"), "gzip") {
 		return body

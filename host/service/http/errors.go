@@ -13,7 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/http/egress"
 )
 
-// textOf is what is wrong, without the code.
+// textOf is the text of an error, without the code.
 func textOf(err error) string {
 	var e *service.Error
 	if errors.As(err, &e) {
@@ -22,7 +22,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// Causes with which the contexts of exchanges end.
+// Causes with which contexts of exchanges end.
 var (
 	errHeaderTime = service.Errorf(service.Timeout, "the server has not begun to answer in time")
 	errIdle       = service.Errorf(service.Timeout, "nothing was sent for too long")
@@ -30,8 +30,8 @@ var (
 	errClosing    = service.Errorf(service.Unavailable, "the service is closing")
 )
 
-// explain makes the guest's error of what has gone wrong in an exchange. Errors that have a
-// code stay what they are; addresses of the network within do not get out.
+// explain turns an error of an exchange into the guest's. Errors with a code stay as they are;
+// addresses of the local network are left out.
 func explain(ctx context.Context, t *target, err error) error {
 	if ctx.Err() != nil {
 		if coded, ok := as[*service.Error](context.Cause(ctx)); ok {
@@ -64,7 +64,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &n) && n.Timeout()
 }
 
-// outside says what the world has said, without the addresses of this side.
+// outside is the text of a network error, without local addresses.
 func outside(err error) string {
 	if dns, ok := as[*net.DNSError](err); ok {
 		if dns.IsNotFound {

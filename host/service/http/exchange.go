@@ -24,7 +24,7 @@ type exchange struct {
 	to        *target
 	header    http.Header
 	body      []byte        // kept for redirects
-	source    io.ReadCloser // a body that comes once; nil: body
+	source    io.ReadCloser // a body that can be read once; nil: body
 	size      int64         // of source; -1: unknown
 	redirects int
 	hops      int
@@ -45,7 +45,7 @@ func (x *exchange) run(ctx context.Context, cancel context.CancelCauseFunc) (*ht
 			}
 			return answer, err
 		}
-		// What little there is is read, so that the connection can be used again.
+		// Read a short rest, so that the connection can be used again.
 		_, _ = io.CopyN(io.Discard, answer.Body, 4<<10)
 		answer.Body.Close()
 		x.to = next
@@ -84,7 +84,7 @@ func (x *exchange) hop(ctx context.Context, cancel context.CancelCauseFunc) (*ht
 	return answer, nil
 }
 
-// blames reports whether an error is a failure of the server's.
+// blames reports whether an error is the server's failure.
 func blames(err error) bool {
 	switch service.CodeOf(err) {
 	case service.Failed, service.Timeout:
@@ -130,7 +130,7 @@ func (x *exchange) request(ctx context.Context) *http.Request {
 	return r
 }
 
-// follow is where an answer redirects to, nil if it does not, or is not to be followed.
+// follow returns where an answer redirects to, nil if it does not or must not be followed.
 func (x *exchange) follow(answer *http.Response) (*target, error) {
 	method := x.method
 	switch answer.StatusCode {
@@ -184,7 +184,7 @@ func containsFold(list []string, name string) bool {
 	return false
 }
 
-// patient reads a body and ends the exchange if it stands still for too long.
+// patient reads a body and ends the exchange if no data comes for too long.
 type patient struct {
 	io.Reader
 	clock  host.Clock

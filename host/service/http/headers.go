@@ -25,32 +25,32 @@ type Header struct {
 	Value string
 }
 
-// harmless are the headers that every guest may set.
+// harmless are headers that every guest may set.
 var harmless = []string{
 	"accept", "accept-encoding", "accept-language", "cache-control", "content-encoding", "content-language", "content-type",
 	"if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "idempotency-key", "pragma", "range", "user-agent",
 }
 
-// never are those that belong to the connection, or that the host writes.
+// never are headers that belong to the connection, or that the host sets.
 var never = []string{
 	"connection", "content-length", "expect", "http2-settings", "keep-alive", "proxy-*", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
-// alone are those that change what a request is for some servers, so that they would get around
-// methods, paths and hosts: a pattern with a * does not cover them.
+// alone are headers that change the meaning of a request for some servers, so that they could
+// bypass the rules for methods, paths and hosts: a pattern with a * does not cover them.
 var alone = []string{
 	"x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url", "x-forwarded-*", "forwarded",
 	"x-original-host", "x-host", "x-real-ip",
 }
 
-// travels are those that follow a redirect to another origin.
+// travels are headers that are sent on after a redirect to another origin.
 var travels = []string{"accept", "accept-encoding", "accept-language", "user-agent", "range", "traceparent", "tracestate"}
 
-// of the body: they go with it.
+// of the body: sent with it.
 var ofBody = []string{"content-type", "content-encoding", "content-language"}
 
-// checkHeaders reads the headers of a request: what no request may have is refused here, what a
-// grant must allow by the rule.
+// checkHeaders reads the headers of a request: headers that no request may have are refused here,
+// those that need a grant by the rule.
 func checkHeaders(list []Header, t *target) (http.Header, error) {
 	if len(list) > MaxHeaders {
 		return nil, service.Errorf(service.TooLarge, "the request has %d headers, at most %d", len(list), MaxHeaders)
@@ -89,7 +89,7 @@ func mayHave(patterns []string, name string) bool {
 	return glob.MatchAny(harmless, name)
 }
 
-// keepOnly drops the headers that do not go on to another origin.
+// keepOnly drops the headers that must not be sent to another origin.
 func keepOnly(h http.Header, names []string) {
 	for name := range h {
 		if !glob.MatchAny(names, strings.ToLower(name)) {

@@ -33,7 +33,7 @@ func parseHost(s string) (hostPattern, error) {
 		return p, fmt.Errorf("%q: only a port may follow the host; paths have their own key", s)
 	}
 	host, port := rest, ""
-	if _, err := netip.ParseAddr(rest); err != nil { // an IPv6 address may stand without brackets
+	if _, err := netip.ParseAddr(rest); err != nil { // an IPv6 address may be without brackets
 		if i := strings.LastIndexByte(rest, ':'); i >= 0 && !strings.HasSuffix(rest, "]") {
 			host, port = rest[:i], rest[i+1:]
 			if port == "" {
@@ -117,9 +117,9 @@ func parsePath(s string) (pathPattern, error) {
 	return glob.CompilePath(s), nil
 }
 
-// segments takes the path of a target apart, for patterns. It fails for paths that servers
-// understand differently: with dots as segments, empty segments, escaped slashes, escapes
-// within escapes, parameters.
+// segments splits the path of a target, for patterns. It fails for paths that servers understand
+// differently: with dots as segments, empty segments, escaped slashes, escapes within escapes,
+// parameters.
 func segments(t *target) ([]string, error) {
 	raw := t.url.RawPath
 	for i := 0; i+2 < len(raw); i++ {

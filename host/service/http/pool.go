@@ -13,7 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/http/egress"
 )
 
-// shared is what all grants' connections have in common.
+// shared is common to the connections of all grants.
 type shared struct {
 	dialer egress.Dialer // without Timeout
 	tls    *tls.Config
@@ -21,7 +21,7 @@ type shared struct {
 	roads  http.RoundTripper // nil: connections
 }
 
-// holder is what the service keeps of a grant, as long as it runs.
+// holder is the service's state of a grant.
 type holder struct {
 	grant    Grant
 	permits  *permits
@@ -32,8 +32,8 @@ type holder struct {
 	streams int
 }
 
-// newHolder reads a grant. Each rule has a pool of its own, so that a connection that one may
-// make is never used by another.
+// newHolder reads a grant. Each rule has a pool of its own, so that a connection the first
+// refused address may make is never used by another.
 func newHolder(g *Grant, s *shared) (*holder, error) {
 	h := &holder{grant: g.withDefaults(), breakers: service.NewBreakers(g.Breaker)}
 	var err error
@@ -58,7 +58,7 @@ func newPool(g *Grant, r *rule, s *shared) *http.Transport {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	return &http.Transport{
-		Proxy: nil, // the dialer knows it, so that the address is judged all the same
+		Proxy: nil, // known to the dialer, so that the address is checked all the same
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 			host, port, err := net.SplitHostPort(address)
 			if err != nil {
@@ -83,7 +83,7 @@ func newPool(g *Grant, r *rule, s *shared) *http.Transport {
 	}
 }
 
-// open begins a body that is a stream.
+// open begins the stream of a body.
 func (h *holder) open() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,7 +21,7 @@ type Rule struct {
 	Private []string `manifest:"private" doc:"addresses and networks that may be reached although they are not public: 10.1.0.0/16, ::1, or loopback, private, link-local, shared"`
 }
 
-// rule is a Rule that was read.
+// rule is a compiled Rule.
 type rule struct {
 	hosts   []hostPattern
 	methods []string // nil: all
@@ -30,7 +30,7 @@ type rule struct {
 	named   egress.Networks
 }
 
-// compile reads a rule; errors say which key is wrong, below the rule.
+// compile checks a rule; errors say which key of it is wrong.
 func (r *Rule) compile() (*rule, error) {
 	c := &rule{methods: r.Methods}
 	if len(r.Hosts) == 0 {
@@ -127,7 +127,7 @@ func checkMethod(m string) error {
 	return nil
 }
 
-// refusal is how far a request has got with a rule.
+// refusal says why a rule does not cover a request.
 type refusal struct {
 	step int // keys that it fits
 	key  string
@@ -163,13 +163,13 @@ func matchAny(patterns []pathPattern, parts []string) bool {
 	return slices.ContainsFunc(patterns, func(p pathPattern) bool { return p.Match(parts) })
 }
 
-// permits is what a grant says, read.
+// permits is a compiled grant.
 type permits struct {
 	rules []*rule
 }
 
-// find is the number of the first rule that covers a request, or the error of the one that it
-// fits best.
+// find returns the number of the first rule that covers a request, or the refusal of the rule
+// that fits best.
 func (p *permits) find(method string, t *target, h http.Header) (int, error) {
 	var best *refusal
 	for i, r := range p.rules {

@@ -1,8 +1,8 @@
-// Package httpclient is the service that requests things of web servers for guests: /system/http.
+// Package httpclient is the service for HTTP requests of guests: /system/http.
 //
-// A grant says which hosts, methods, paths and headers; whatever it does not cover is denied,
-// also after a redirect. Names that lead to addresses which are not public are refused by the
-// address that is dialled, see the package egress. docs/services/http.md has the rest.
+// A grant lists hosts, methods, paths and headers; anything else is denied, also after a
+// redirect. Addresses that are not public are refused when they are dialled, whatever the name,
+// see the package egress. docs/services/http.md has the rest.
 package httpclient
 
 import (
@@ -22,25 +22,25 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/http/egress"
 )
 
-// Name is the service's below /system, and the grant's.
+// Name is the name of the service below /system, and of the grant.
 const Name = "http"
 
-// Service is the one that finds names by the system's resolver.
+// Service is the service with the system's resolver.
 var Service = New(Options{})
 
 // Options are what only a Go program can set.
 type Options struct {
 	// Resolver finds the addresses of names; nil: net.DefaultResolver.
 	Resolver egress.Resolver
-	// Connect makes connections to addresses that were judged; nil: TCP.
+	// Connect makes connections to checked addresses; nil: TCP.
 	Connect egress.Connect
-	// Answer answers requests that the grants allow instead of any server: nothing is
-	// connected to, and no address is judged; nil: servers do. Its answers are followed,
-	// bounded and read as theirs. It is for tests.
+	// Answer, for tests, answers allowed requests instead of a server: no connection is made, and
+	// no address is checked; nil: servers answer. Redirects and bounds apply as to a server's
+	// answers.
 	Answer http.RoundTripper
 }
 
-// New is the service with other parts.
+// New is the service with Options.
 func New(o Options) *service.Service[Settings, Grant] {
 	return service.Define(service.Definition[Settings, Grant]{
 		Name: Name, Doc: "requests of web servers",
@@ -149,7 +149,7 @@ func open(env *service.Env, s *Settings, o Options) (*provider, error) {
 	return p, nil
 }
 
-// roots are the system's with those of a file.
+// roots are the system's root certificates with those of a file.
 func roots(env *service.Env, file string) (*x509.CertPool, error) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(env.Base, file)
@@ -168,7 +168,7 @@ func roots(env *service.Env, file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// holder is what is kept for a grant.
+// holder returns the state of a grant.
 func (p *provider) holder(id uint64, g *Grant) (*holder, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +183,7 @@ func (p *provider) holder(id uint64, g *Grant) (*holder, error) {
 	return h, nil
 }
 
-// closeIdle closes the connections that nobody uses.
+// closeIdle closes idle connections.
 func (p *provider) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // MaxURL is how long a URL may be, in bytes.
 const MaxURL = 8 << 10
 
-// target is a URL in the one spelling that is compared with grants, and that is requested.
+// target is a URL in canonical form, which is compared with grants and requested.
 type target struct {
 	url    *url.URL
 	scheme string // http or https
@@ -22,9 +22,9 @@ type target struct {
 	port   uint16
 }
 
-// parseTarget reads a URL. What different readers could understand differently is refused:
-// white space, backslashes, users, escapes in hosts, numbers in a host that is no IPv4 address
-// in its usual form, zones.
+// parseTarget reads a URL. What parsers could understand differently is refused: white space,
+// backslashes, users, escapes in hosts, numbers in a host that is no IPv4 address in its usual
+// form, zones.
 func parseTarget(raw string) (*target, error) {
 	if err := plain(raw); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func parseTarget(raw string) (*target, error) {
 	return newTarget(u)
 }
 
-// plain refuses what no URL has, before anybody reads it.
+// plain refuses characters that no URL has, before it is parsed.
 func plain(raw string) error {
 	if len(raw) > MaxURL {
 		return service.Errorf(service.TooLarge, "the URL has %d bytes, at most %d", len(raw), MaxURL)
@@ -49,7 +49,7 @@ func plain(raw string) error {
 	return nil
 }
 
-// relative is where a Location leads to.
+// relative resolves a Location.
 func (t *target) relative(location string) (*target, error) {
 	if err := plain(location); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (t *target) relative(location string) (*target, error) {
 	return newTarget(u)
 }
 
-// newTarget is one of a URL that was parsed.
+// newTarget makes a target from a parsed URL.
 func newTarget(u *url.URL) (*target, error) {
 	t := &target{scheme: u.Scheme}
 	switch {

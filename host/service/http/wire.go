@@ -13,20 +13,20 @@ type request struct {
 	Headers   []Header `cbor:"headers,omitempty"`
 	Body      []byte   `cbor:"body,omitempty"`      // do
 	Size      *uint64  `cbor:"size,omitempty"`      // upload: bytes that will come
-	Redirects *uint64  `cbor:"redirects,omitempty"` // at most so many, and as the grant says
+	Redirects *uint64  `cbor:"redirects,omitempty"` // at most this many, and as the grant says
 	Inline    *uint64  `cbor:"inline,omitempty"`    // bytes of the answer's body that may come with it
 	Max       *uint64  `cbor:"max,omitempty"`       // bytes that the answer's body may have
 	Stream    bool     `cbor:"stream,omitempty"`    // the answer's body is a stream, however small
 	Decode    bool     `cbor:"decode,omitempty"`    // the answer's body may be sent as gzip, and is unpacked
 }
 
-// answer is what do is answered with, and the end of an upload.
+// answer is the answer to do, and to the end of an upload.
 type answer struct {
 	status  int
 	headers []Header
 	url     string // "" unless redirects were followed
 	body    []byte
-	stream  host.Ref // zero: body is the whole
+	stream  host.Ref // zero: body is complete
 	length  int64    // of the stream; -1: not known
 }
 

@@ -2,36 +2,36 @@ package kv
 
 import "errors"
 
-// engine keeps records: keys in order, writes that are atomic. Its reads are for any
-// goroutine, its writes for one at a time.
+// engine keeps records: keys in order, writes that are atomic. Reads may be concurrent; writes
+// come from one goroutine at a time.
 type engine interface {
-	// get is a copy of what stands under a key.
+	// get returns a copy of the value of a key.
 	get(key []byte) (value []byte, found bool, err error)
-	// scan calls f for what stands in [from, to), in order or in reverse, until f
-	// returns false. What f gets is valid during the call.
+	// scan calls f for the records in [from, to), in order or in reverse, until f returns false.
+	// The slices that f gets are valid only during the call.
 	scan(from, to []byte, reverse bool, f func(key, value []byte) bool) error
 	// apply carries out all writes or none. They are visible when it returns, and as
 	// durable as was asked for when wait returns nil.
 	apply(w *writes, d Durability) (wait func() error, err error)
-	// trouble is why writes are not possible at the moment, nil if they are. changed is
-	// closed when that is no longer so.
+	// trouble returns why writes are not possible at the moment, or nil. changed is closed when
+	// that changes.
 	trouble() (changed <-chan struct{}, why error)
-	// size is about how many bytes of the disk, or of memory, it takes.
+	// size is about how many bytes of disk, or of memory, the engine takes.
 	size() int64
-	// close ends it. No other call may be under way, or follow.
+	// close ends the engine. No other call may be in progress, or follow.
 	close() error
 }
 
-// Durability is what a write has survived by the time it is acknowledged.
+// Durability is what an acknowledged write survives.
 type Durability uint8
 
 const (
-	// Disk: it is synced. It survives a failure of power. Writes of the same moment
-	// share a sync.
+	// Disk: the write is synced and survives a power failure. Concurrent writes share a sync.
 	Disk Durability = iota
-	// OS: it is with the operating system. It survives the end of the process.
+	// OS: the write has reached the operating system and survives the end of the process.
 	OS
-	// Memory: it is visible. It is written within FlushEvery, in order, and lost with the process until then.
+	// Memory: the write is visible. It is written within FlushEvery, in order; until then it is lost if the
+	// process ends.
 	Memory
 )
 
@@ -39,7 +39,7 @@ var durabilities = [...]string{"disk", "os", "memory"}
 
 func (d Durability) String() string { return durabilities[d] }
 
-// parseDurability reads a name; none is def.
+// parseDurability reads a name; an empty one is def.
 func parseDurability(name string, def Durability) (Durability, bool) {
 	if name == "" {
 		return def, true
@@ -52,14 +52,14 @@ func parseDurability(name string, def Durability) (Durability, bool) {
 	return 0, false
 }
 
-// writes are changes that happen together.
+// writes are changes that are applied together.
 type writes struct {
 	list  []write
 	bytes int
 }
 
 type write struct {
-	key, value []byte // a nil value deletes
+	key, value []byte // a nil value deletes the key
 }
 
 func (w *writes) set(key, value []byte) {
@@ -75,8 +75,8 @@ func (w *writes) remove(key []byte) {
 	w.bytes += len(key)
 }
 
-// errClosed is what a store says that was closed.
+// errClosed is the error of a closed store.
 var errClosed = errors.New("the store is closed")
 
-// done is a wait for nothing.
+// done is a wait function that returns at once.
 func done() error { return nil }

@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// disk is the file system below a store, as pebble sees it. It keeps what pebble needs to
-// outlive a bad disk:
+// disk is the file system below a store, as pebble sees it. It adds what pebble needs to survive
+// a bad disk:
 //
 //   - A write that finds no room waits for it. Pebble takes a failed write of its log or of
 //     its manifest as the end of the process, or stops with its locks held; so it does not
@@ -24,12 +24,12 @@ import (
 //   - A sync of the log is a sync of the disk only if somebody waits for one.
 type disk struct {
 	vfs.FS
-	broke   func(error)  // ends the store, and calls leave. It must not wait
-	syncers atomic.Int64 // writes under way that are to reach the disk
+	broke   func(error)  // ends the store and calls leave; it must not block
+	syncers atomic.Int64 // writes in progress that must reach the disk
 
 	mu    sync.RWMutex // held by each operation; for writing to change state
 	state diskState
-	left  atomic.Bool // nothing begins any more; what is under way may reach the files
+	left  atomic.Bool // no new operations; those in progress may still reach the files
 
 	room room
 }
@@ -37,24 +37,24 @@ type disk struct {
 type diskState uint8
 
 const (
-	opening diskState = iota // errors are told
+	opening diskState = iota // errors are returned
 	working
 	cutOff // nothing reaches the files
 )
 
-// room is what is known of the space on the disk.
+// room is what is known about free space on the disk.
 type room struct {
 	mu      sync.Mutex
 	waiting int           // operations that wait for room
 	why     error         // of the last one
-	changed chan struct{} // closed when the above changes between none and some
-	ended   chan struct{} // closed when nobody is to wait any longer
+	changed chan struct{} // closed when waiting changes between none and some
+	ended   chan struct{} // closed when operations must not wait any longer
 }
 
 // pollRoom is how often a write that found no room is tried again.
 const pollRoom = 100 * time.Millisecond
 
-// errCut is what reading says of a file that was never written.
+// errCut is the error of reading a file that was never written.
 var errCut = errors.New("the store was cut off from its files")
 
 func newDisk(fs vfs.FS, broke func(error)) *disk {
@@ -63,7 +63,7 @@ func newDisk(fs vfs.FS, broke func(error)) *disk {
 	return d
 }
 
-// noRoom reports whether an error may go away when somebody makes room.
+// noRoom reports whether an error may go away when space is freed.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -78,7 +78,7 @@ func (d *disk) trouble() (<-chan struct{}, error) {
 	return d.room.changed, d.room.why
 }
 
-// works says that the store is open.
+// works notes that the store is open.
 func (d *disk) works() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,13 +87,13 @@ func (d *disk) works() {
 	}
 }
 
-// leave keeps what begins from now on away from the files. Whoever calls may be within an
-// operation, and must have made known before that the store has failed: what is left out
-// looks to pebble as if it had been done.
+// leave keeps operations that begin from now on away from the files. The caller may be within an
+// operation, and must have marked the store as failed before: to pebble, skipped operations look
+// as if they had been done.
 func (d *disk) leave() { d.left.Store(true) }
 
-// cut keeps everything away from the files, for good. It returns when nothing is under
-// way.
+// cut keeps everything away from the files, for good. It returns when no operation is in
+// progress.
 func (d *disk) cut() {
 	d.mu.Lock()
 	was := d.state
@@ -105,8 +105,8 @@ func (d *disk) cut() {
 	}
 }
 
-// try carries out an operation, unless the disk is cut off. An error that is fatal while it
-// works is the last thing that happens.
+// try carries out an operation, unless the disk is cut off. A fatal error while the store works
+// ends the store.
 func (d *disk) try(fatal func(error) bool, op func() error) (state diskState, err error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -120,12 +120,12 @@ func (d *disk) try(fatal func(error) bool, op func() error) (state diskState, er
 	return d.state, err
 }
 
-// What is fatal.
+// Fatal errors.
 func always(error) bool       { return true }
 func never(error) bool        { return false }
 func unlessFull(e error) bool { return !noRoom(e) }
 
-// change carries out an operation that writes, as often as it takes.
+// change carries out an operation that writes, and repeats it until there is room.
 func (d *disk) change(op func() error) error {
 	state, err := d.try(unlessFull, op)
 	if err != nil && state == working && noRoom(err) {
@@ -155,7 +155,7 @@ func (r *room) enter(why error) {
 	}
 }
 
-// wake makes all that wait for a change look again.
+// wake makes all waiting operations check again.
 func (r *room) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,7 +223,7 @@ func (d *disk) MkdirAll(dir string, perm os.FileMode) error {
 	return d.change(func() error { return d.FS.MkdirAll(dir, perm) })
 }
 
-// Remove implements vfs.FS. What stays is removed another time.
+// Remove implements vfs.FS. What cannot be removed now is removed later.
 func (d *disk) Remove(name string) error {
 	_, err := d.try(never, func() error { return d.FS.Remove(name) })
 	return err
@@ -296,16 +296,16 @@ func (f *diskFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// spared reports whether nobody waits for the disk. A caller that waits was counted before anything
-// was written for it, and counts until its sync has returned.
+// spared reports whether no caller waits for the disk. A waiting caller is counted before anything
+// is written for it, until its sync has returned.
 func (f *diskFile) spared() bool { return f.log && f.disk.syncers.Load() == 0 }
 
-// Close implements vfs.File. A log has reached the disk before the next one is begun, so
-// that a failure of power leaves no hole.
+// Close implements vfs.File. A log has reached the disk before the next one is begun, so that a
+// power failure leaves no gap.
 func (f *diskFile) Close() error {
 	err := error(nil)
 	if f.log && f.dirty {
-		f.log = false // it is not spared this time
+		f.log = false // a full sync this time
 		err = f.sync(f.File.Sync)
 	}
 	return errors.Join(err, f.File.Close())

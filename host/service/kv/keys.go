@@ -46,7 +46,7 @@ func expiryKey(at int64, ns, key string) []byte {
 	return append(appendNamespace(b, ns), key...)
 }
 
-// parseExpiryKey is the reverse.
+// parseExpiryKey reverses expiryKey.
 func parseExpiryKey(b []byte) (at int64, ns, key string, ok bool) {
 	if len(b) < 10 || b[0] != spaceExpiry || len(b) < 10+int(b[9]) {
 		return 0, "", "", false
@@ -66,7 +66,7 @@ func end(prefix []byte) []byte {
 	panic("kv: no key is behind these") // keys begin with a letter
 }
 
-// record is what stands under an entry's key.
+// record is the value of an entry's key.
 type record struct {
 	version uint64
 	expires int64 // ns since 1970, 0: never
@@ -146,11 +146,11 @@ func decodeUsage(b []byte) (u Usage, err error) {
 	return Usage{int64(keys), int64(size)}, nil
 }
 
-// EntryOverhead is what an entry counts besides its key and its value, in bytes: about
-// what the store needs for it, its version, and its place in the order of ends.
+// EntryOverhead is what an entry counts in addition to its key and its value, in bytes: about
+// what the store needs for the record, its version and its expiry.
 const EntryOverhead = 64
 
-// cost is what an entry counts in its namespace.
+// cost is what an entry counts towards its namespace's quota.
 func cost(key string, r *record) int64 {
 	if r == nil {
 		return 0

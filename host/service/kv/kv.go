@@ -1,9 +1,9 @@
-// Package kv is the service for what actors store: bytes and counters under keys, in
-// namespaces that are granted. Writes may have conditions, be atomic together, and
-// expire; watchers of a prefix are told of changes.
+// Package kv is the key-value service for actors: bytes and counters under keys, in namespaces
+// that are granted. Writes may have conditions, be atomic together, and expire; watchers of a
+// prefix are told of changes.
 //
-// A store is kept on pebble in the state folder of the bundle, or in memory if nothing of a
-// run is kept. docs/services/kv.md has the requests and the guarantees.
+// A store is a pebble database in the state folder of the bundle, or in memory if the run has no
+// state folder. docs/services/kv.md has the requests and the guarantees.
 package kv
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// Settings are those of the store of a bundle.
+// Settings are the settings of a bundle's store.
 type Settings struct {
 	Store      string `manifest:"store" doc:"where it is kept: disk (in the state folder), memory, or auto (disk if the run keeps state, else memory); default auto" enum:"auto,disk,memory"`
 	Durability string `manifest:"durability" doc:"what a write has survived when it is answered, unless a grant or the request says otherwise: disk (a failure of power), os (the end of the process), memory (nothing; it is on its way within a second); default disk" enum:"disk,os,memory"`
@@ -104,7 +104,7 @@ func checkSpace(at string, s Space) error {
 	return nil
 }
 
-// all are the namespaces of a grant.
+// all returns the namespaces of a grant.
 func (g *Grant) all() []Space {
 	if len(g.Namespaces) > 0 {
 		return g.Namespaces
@@ -112,7 +112,7 @@ func (g *Grant) all() []Space {
 	return []Space{{g.Namespace, g.Mode, g.Quota, g.Keys, g.Durability}}
 }
 
-// quota is that of a namespace.
+// quota is the quota of a namespace.
 func (s *Space) quota() Quota {
 	q := Quota{Keys: DefaultKeys, Bytes: DefaultQuota}
 	if s.Quota > 0 {

@@ -42,7 +42,7 @@ func checkPrefix(prefix string) *service.Error {
 	return nil
 }
 
-// isNamespace reports whether a name is one: ^[a-z0-9][a-z0-9._-]{0,62}$.
+// isNamespace reports whether a name is valid for a namespace: ^[a-z0-9][a-z0-9._-]{0,62}$.
 func isNamespace(name string) bool {
 	for i := 0; i < len(name); i++ {
 		switch c := name[i]; {
@@ -55,7 +55,7 @@ func isNamespace(name string) bool {
 	return name != "" && len(name) <= 63
 }
 
-// check refuses an operation that can never do.
+// check refuses an operation that can never succeed.
 func (op *Op) check() *service.Error {
 	if err := checkKey(op.Key); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (op *Op) check() *service.Error {
 	return nil
 }
 
-// checkOps refuses a batch that can never do.
+// checkOps refuses a batch that can never succeed.
 func checkOps(ops []Op) *service.Error {
 	if len(ops) == 0 {
 		return service.Errorf(service.BadRequest, "ops is empty")

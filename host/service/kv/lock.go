@@ -9,8 +9,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrInUse is what opening a store says that is open already, in this process or in
-// another one.
+// ErrInUse is the error of opening a store that is open already, in this process or in another
+// one.
 var ErrInUse = errors.New("the store is in use")
 
 // folderLock keeps other stores, of this process and of others, out of a folder.

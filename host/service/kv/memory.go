@@ -7,8 +7,7 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// memory is an engine that forgets with the process: for tests, and for runs without a
-// state folder.
+// memory is an engine in memory: for tests, and for runs without a state folder.
 type memory struct {
 	mu    sync.Mutex // of writers, and of those that take a snapshot
 	tree  *btree.BTreeG[write]

@@ -15,13 +15,13 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/kv/operate"
 )
 
-// Store is the store of a bundle for whoever operates it: without grants and quotas, and
-// otherwise as actors see it. It is safe for concurrent use.
+// Store is the store of a bundle for its operator: without grants and quotas, otherwise as actors
+// see it. It is safe for concurrent use.
 type Store struct{ s *store }
 
 var _ operate.Keys = (*Store)(nil)
 
-// Of is the store of a service that runs, false if it is another service.
+// Of returns the store of a running service, and false if it is another service.
 func Of(r *service.Running) (*Store, bool) {
 	p, ok := r.Provider().(*provider)
 	if !ok {
@@ -30,8 +30,8 @@ func Of(r *service.Running) (*Store, bool) {
 	return &Store{p.store}, true
 }
 
-// Open opens the store in a folder of the service's, for a bundle that does not run. There
-// must be one. Close it.
+// Open opens the store in the service's folder of a bundle that does not run. The store must
+// exist, and must be closed by the caller.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	if _, err := os.Stat(filepath.Join(dir, "db")); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: there is no store of the service kv", dir)
@@ -43,7 +43,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	return &Store{s}, nil
 }
 
-// Close closes what Open has opened.
+// Close closes a store that Open has opened.
 func (s *Store) Close() error { return s.s.close() }
 
 // Namespaces implements operate.Keys.
@@ -133,7 +133,7 @@ func (s *Store) one(ctx context.Context, namespace string, op Op) (Result, uint6
 	return results[0], version, nil
 }
 
-// InMemory is a store of its own that forgets, for tests. Close it.
+// InMemory returns a separate store in memory, for tests. The caller must close it.
 func InMemory(clock host.Clock) (*Store, error) {
 	s, err := openStore(newMemory(), clock, slog.New(slog.DiscardHandler), nil)
 	if err != nil {

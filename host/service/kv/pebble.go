@@ -17,12 +17,11 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// FlushEvery is after which time a write of durability Memory is with the operating
-// system.
+// FlushEvery is the time within which a write of durability Memory reaches the operating system.
 const FlushEvery = time.Second
 
-// closeTime is how long a store that is closed may take. Then it is cut off from its
-// files; what was acknowledged is in its log.
+// closeTime is how long closing a store may take. Then the store is cut off from its files;
+// acknowledged writes are in its log.
 const closeTime = 10 * time.Second
 
 // onDisk is an engine on pebble, in a folder of its own.
@@ -33,10 +32,10 @@ type onDisk struct {
 	disk *disk
 	db   *pebble.DB
 
-	opened  chan struct{} // closed when opening has ended, with or without db
+	opened  chan struct{} // closed when opening has ended, whether or not it succeeded
 	use     sync.RWMutex  // held for reading by users of db, for writing to close it
 	ending  sync.Once
-	failed  atomic.Pointer[error] // why nothing can be done any more
+	failed  atomic.Pointer[error] // why the store has failed
 	failing sync.Once
 	broken  chan struct{} // closed when it has failed
 
@@ -47,7 +46,7 @@ type onDisk struct {
 	}
 }
 
-// openOnDisk opens a store, or makes one. The folder's parent is there.
+// openOnDisk opens or creates a store. The folder's parent must exist.
 func openOnDisk(dir string, fs vfs.FS, log *slog.Logger) (*onDisk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -58,7 +57,7 @@ func openOnDisk(dir string, fs vfs.FS, log *slog.Logger) (*onDisk, error) {
 	}
 	e, err := openLocked(dir, fs, log)
 	if noRoom(err) {
-		// It is a store that has failed, and is opened again when there is room.
+		// Return a failed store; it is opened again when there is room.
 		e, err = newOnDisk(dir, fs, log), nil
 		close(e.opened)
 		e.fail(errFull)
@@ -76,7 +75,7 @@ func newOnDisk(dir string, fs vfs.FS, log *slog.Logger) *onDisk {
 	return e
 }
 
-// errFull is a full disk, when a store is opened.
+// errFull is the error of opening a store on a full disk.
 var errFull = fmt.Errorf("it needs room to be opened: %w", syscall.ENOSPC)
 
 // openLocked opens the files of a folder that is locked.
@@ -97,7 +96,7 @@ func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) 
 	cache := pebble.NewCache(cacheBytes)
 	defer cache.Unref()
 	e.db, err = pebble.Open(filepath.Join(dir, "db"), e.options(cache))
-	if failed := e.failure(); failed != nil { // it may say no more than that in its log
+	if failed := e.failure(); failed != nil { // pebble may only say so in its log
 		err = failed
 	}
 	if err != nil {
@@ -107,7 +106,8 @@ func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) 
 	return e, nil
 }
 
-// unopened is why a store could not be opened: its files are damaged, unless the disk is full or forbids it.
+// unopened is why a store could not be opened: its files are damaged, unless the disk is full or access is
+// denied.
 func unopened(dir string, err error) error {
 	if noRoom(err) || errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("%s: %w", dir, err)
@@ -115,8 +115,7 @@ func unopened(dir string, err error) error {
 	return damaged(dir, err)
 }
 
-// makeFolder makes a folder that a failure of power does not take away: those above it are
-// synced, too.
+// makeFolder makes a folder that survives a power failure: its parents are synced, too.
 func makeFolder(fs vfs.FS, dir string) error {
 	if _, err := fs.Stat(dir); err == nil {
 		return nil
@@ -124,11 +123,11 @@ func makeFolder(fs vfs.FS, dir string) error {
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for range 4 { // the store's, that of all services, and what may have been made for them
+	for range 4 { // the store's folder, that of all services, and parents that may be new
 		dir = fs.PathDir(dir)
 		d, err := fs.OpenDir(dir)
 		if err != nil {
-			return nil // above what is ours
+			return nil // above our folders
 		}
 		err = d.Sync()
 		if err := errors.Join(err, d.Close()); err != nil {
@@ -138,15 +137,15 @@ func makeFolder(fs vfs.FS, dir string) error {
 	return nil
 }
 
-// ErrDamaged is what a store says whose files cannot be read.
+// ErrDamaged is the error of a store whose files cannot be read.
 var ErrDamaged = errors.New("the store is damaged")
 
 func damaged(dir string, why error) error {
 	return fmt.Errorf("%w: %s: %w. Move the folder away, or bring a backup back", ErrDamaged, dir, why)
 }
 
-// What a store takes of the memory at most: blocks that were read, and up to four tables
-// that are being written.
+// The most memory that a store takes: a cache of blocks, and up to four tables that are being
+// written.
 const (
 	cacheBytes    = 8 << 20
 	memTableBytes = 4 << 20
@@ -193,7 +192,8 @@ func (e *onDisk) Fatalf(format string, args ...any) {
 	e.fail(f)
 }
 
-// fatal is what pebble calls so. Its text has lost what caused it: a full disk is no damage.
+// fatal is an error that pebble calls fatal. Its text does not show the cause: a full disk is not
+// damage.
 type fatal struct {
 	text   string
 	causes []error
@@ -202,8 +202,8 @@ type fatal struct {
 func (f *fatal) Error() string   { return f.text }
 func (f *fatal) Unwrap() []error { return f.causes }
 
-// background is told what has gone wrong beside the requests. Pebble would try the same
-// again at once and for ever.
+// background is told of errors of pebble's background work, which pebble would repeat at once and
+// for ever.
 func (e *onDisk) background(err error) { e.fail(err) }
 
 // fail ends the store.
@@ -213,15 +213,15 @@ func (e *onDisk) fail(err error) {
 			err = damaged(e.dir, err)
 		}
 		e.failed.Store(&err)
-		e.disk.leave() // at once: pebble goes on as if what it calls fatal had not happened
+		e.disk.leave() // at once: pebble continues as if the fatal error had not happened
 		close(e.broken)
 		e.log.Error("the store has failed", "store", e.dir, "error", err)
-		// Whoever calls may hold pebble's locks, and be within an operation.
+		// The caller may hold pebble's locks and be within an operation.
 		go e.abandon()
 	})
 }
 
-// abandon cuts a failed store off and ends what it does in the background, if it can.
+// abandon cuts off a failed store and ends its background work, if it can.
 func (e *onDisk) abandon() {
 	e.disk.cut()
 	<-e.opened
@@ -230,8 +230,8 @@ func (e *onDisk) abandon() {
 	}
 }
 
-// closeDB closes what is below when nobody uses it any more. Whoever got stuck in it keeps it open, cut off
-// as it is then.
+// closeDB closes the database when no call uses it any more. A call that is stuck keeps it open, cut off
+// from its files.
 func (e *onDisk) closeDB() (err error) {
 	e.ending.Do(func() {
 		e.use.Lock() // for good
@@ -320,7 +320,7 @@ func (e *onDisk) readError(err error) error {
 	return fmt.Errorf("%s: %w", e.dir, err)
 }
 
-// panicked is what a panic of pebble's was about.
+// panicked is the error of a panic in pebble.
 func panicked(r any) error {
 	if err, ok := r.(error); ok {
 		return fmt.Errorf("panic: %w", err)
@@ -328,7 +328,7 @@ func panicked(r any) error {
 	return fmt.Errorf("panic: %v", r)
 }
 
-// guard makes an error of a panic of pebble's, and ends the store.
+// guard turns a panic of pebble into an error, and ends the store.
 func (e *onDisk) guard(err *error) {
 	if r := recover(); r != nil {
 		e.fail(panicked(r))
@@ -357,7 +357,7 @@ func (e *onDisk) apply(w *writes, d Durability) (wait func() error, err error) {
 		if err := e.db.Apply(b, pebble.NoSync); err != nil {
 			return nil, err
 		}
-		if err := e.failure(); err != nil { // pebble does not tell what it calls fatal
+		if err := e.failure(); err != nil { // pebble does not return errors that it calls fatal
 			return nil, err
 		}
 		e.flushLater()
@@ -431,7 +431,7 @@ func (e *onDisk) size() int64 {
 	return int64(e.db.Metrics().DiskSpaceUsage())
 }
 
-// close gives the files back. What does not end in time is cut off.
+// close releases the files. What does not end in time is cut off.
 func (e *onDisk) close() error {
 	f := &e.flush
 	f.Lock()
@@ -441,7 +441,7 @@ func (e *onDisk) close() error {
 	}
 	f.Unlock()
 	if full, why := e.trouble(); why != nil {
-		e.fail(why) // what waits for room is not waited for
+		e.fail(why) // do not wait for operations that wait for room
 	} else {
 		ended := make(chan error, 1)
 		go func() { ended <- e.closeDB() }()
@@ -460,7 +460,7 @@ func (e *onDisk) close() error {
 				why = errSlow
 			}
 		}
-		e.fail(why) // whoever waits for a sync is not to take for one what is cut off
+		e.fail(why) // a caller that waits for a sync must not take a skipped one for done
 	}
 	e.disk.cut()
 	if e.lock == nil { // it was handed on
@@ -472,7 +472,7 @@ func (e *onDisk) close() error {
 // errSlow ends a store that does not end by itself.
 var errSlow = errors.New("it did not end in time, and was cut off")
 
-// reopen is a new engine on the same files, after this one has failed.
+// reopen returns a new engine on the same files, after this one has failed.
 func (e *onDisk) reopen() (*onDisk, error) {
 	e.disk.cut()
 	n, err := openLocked(e.dir, e.disk.FS, e.log)

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// request is one of an actor.
+// request is a request of an actor.
 type request = service.Request[Grant]
 
 // provider answers requests.
@@ -27,8 +27,8 @@ func newProvider(env *service.Env) *provider {
 	return &provider{env: env, order: order{tails: map[host.Ref]*ticket{}, tickets: map[*request]*ticket{}}, watchers: watchers{of: map[watchKey]*watcher{}}}
 }
 
-// Accepted implements service.Sequencer: what an actor asks for happens in the order in which
-// it has asked.
+// Accepted implements service.Sequencer: an actor's requests are carried out in the order in
+// which they were sent.
 func (p *provider) Accepted(r *request) { p.order.enter(r) }
 
 // Serve implements service.Provider.
@@ -68,7 +68,7 @@ func (p *provider) Serve(ctx context.Context, r *request) (any, error) {
 	return nil, r.Unknown()
 }
 
-// read answers a request that changes nothing, after what its sender has asked for before.
+// read answers a request that changes nothing, after the earlier requests of its sender.
 func (p *provider) read(ctx context.Context, r *request, t *ticket) (any, error) {
 	switch r.Op {
 	case "get":
@@ -237,7 +237,7 @@ func names(all []Space) string {
 	return strings.Join(list, ", ")
 }
 
-// asError keeps nil what is nil.
+// asError avoids a non-nil interface of a nil error.
 func asError(err *service.Error) error {
 	if err == nil {
 		return nil
@@ -245,8 +245,8 @@ func asError(err *service.Error) error {
 	return err
 }
 
-// order keeps the requests of each actor in order: the next one begins when the one before
-// is visible, which need not be durable yet.
+// order carries out the requests of each actor in order: the next one begins when the previous
+// one is visible, though perhaps not yet durable.
 type order struct {
 	mu      sync.Mutex
 	tails   map[host.Ref]*ticket // of the last request of an actor
@@ -255,7 +255,7 @@ type order struct {
 
 // ticket is a place in the order.
 type ticket struct {
-	before <-chan struct{} // closed when the one before has passed; nil: there is none
+	before <-chan struct{} // closed when the previous one has passed; nil: there is none
 	passed chan struct{}
 	once   sync.Once
 }
@@ -287,7 +287,7 @@ func (o *order) leave(sender host.Ref, t *ticket) {
 	}
 }
 
-// turn waits for those before.
+// turn waits for earlier requests.
 func (t *ticket) turn(ctx context.Context) error {
 	if t.before == nil {
 		return nil

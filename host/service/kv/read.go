@@ -6,7 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// Entry is what stands under a key.
+// Entry is a key with its value.
 type Entry struct {
 	Key     string
 	Value   []byte
@@ -46,14 +46,14 @@ func (s *store) cannotRead(err error) error {
 // Bounds of a page of a list.
 const (
 	PageEntries = 1000     // at most
-	PageBytes   = 56 << 10 // of keys and values, so that an answer fits into a guest's inbox; one entry is more if need be
-	pageVisits  = 10_000   // entries looked at, those included that have expired
+	PageBytes   = 56 << 10 // of keys and values, so that an answer fits into a guest's inbox; a single entry may exceed it
+	pageVisits  = 10_000   // entries looked at, including expired ones
 )
 
 // listing is what to list.
 type listing struct {
 	ns, prefix string
-	cursor     []byte // of the page before; nil: from the beginning
+	cursor     []byte // of the previous page; nil: from the beginning
 	limit      int    // entries; 0 is defaultPage
 	values     bool
 	reverse    bool
@@ -133,9 +133,8 @@ func (s *store) list(l listing) (page []Entry, cursor []byte, err error) {
 // entryBytes is about what an entry of a page has besides its key and value.
 const entryBytes = 48
 
-// A cursor is a version, 1, and the last key that was visited. Whoever forges one gets to
-// another place below the same prefix, which a list could have named as well: namespace and
-// prefix are those of the request, each time.
+// A cursor is a version, 1, and the last key that was visited. A forged cursor only leads to
+// another place below the same prefix: namespace and prefix always come from the request.
 const cursorVersion = 1
 
 func encodeCursor(last string) []byte { return append([]byte{cursorVersion}, last...) }
@@ -157,8 +156,8 @@ type Info struct {
 	Usage
 }
 
-// namespaces are those that hold something, in order; entries that have expired and were not
-// removed yet count.
+// namespaces are those that are not empty, in order; expired entries that were not removed yet
+// count.
 func (s *store) namespaces() (list []Info, err error) {
 	var failed error
 	err = s.engine().scan([]byte{spaceUsage}, []byte{spaceUsage + 1}, false, func(k, v []byte) bool {

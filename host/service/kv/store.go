@@ -14,29 +14,28 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// store is what all namespaces of a bundle are kept in. One goroutine carries out the
-// writes, in one order: so conditions are decided, versions given and quotas counted without
-// a lock, while the syncs of those that went before are still under way. Its methods are for
-// any goroutine.
+// store holds all namespaces of a bundle. One goroutine carries out the writes, in one order: so
+// conditions are checked, versions assigned and quotas counted without a lock, while earlier
+// writes are still being synced. Its methods may be called concurrently.
 type store struct {
 	clock host.Clock
 	log   *slog.Logger
 	eng   atomic.Pointer[engine]
-	again func(engine) (engine, error) // opens anew what has failed; nil: never
+	again func(engine) (engine, error) // opens a failed engine again; nil: never
 
 	commits chan *commit
 	revive  chan struct{}
 	sync    chan *commit // applied, in order, not yet as durable as they should be
 	quit    chan struct{}
-	gone    chan struct{} // closed when all is answered that will be
+	gone    chan struct{} // closed when the last write is answered
 	opening chan struct{} // held to open a new engine, and in the end to close the last one
 	closing sync.Once
-	latest  atomic.Int64 // time that was seen, ns: it does not go back
+	latest  atomic.Int64 // latest time that was seen, ns: it does not go back
 	hub     hub
 	timer   atomic.Pointer[interface{ Stop() bool }]
 
 	// Of the goroutine that writes.
-	next, reserved uint64 // versions: the next one, and the last that may be given
+	next, reserved uint64 // versions: the next one, and the last one reserved
 	usage          map[string]Usage
 	revived        time.Time
 }
@@ -46,14 +45,14 @@ const (
 	waitingWrites = 256
 	// unsynced is how many may wait for a sync.
 	unsynced = 2048
-	// versionsAhead is how many versions are set aside at a time, on the disk: a version is
-	// never given twice, whatever a crash loses.
+	// versionsAhead is how many versions are reserved on the disk at a time: a version is never
+	// given twice, whatever a crash loses.
 	versionsAhead = 1 << 20
-	// sweepEvery is how often what has expired is removed.
+	// sweepEvery is how often expired entries are removed.
 	sweepEvery = 10 * time.Second
 	// sweepAtOnce is how many entries one commit removes.
 	sweepAtOnce = 256
-	// reviveEvery is how often a store that has failed is opened anew.
+	// reviveEvery is how often a failed store is opened again.
 	reviveEvery = time.Second
 )
 
@@ -64,7 +63,7 @@ type commit struct {
 	ops        []Op
 	durability Durability
 	visible    func()
-	sweep      bool // removes what has expired; nobody waits for it
+	sweep      bool // removes expired entries; no caller waits for it
 
 	results []Result
 	version uint64
@@ -96,7 +95,7 @@ func openStore(eng engine, clock host.Clock, log *slog.Logger, again func(engine
 	return s, nil
 }
 
-// load takes over an engine.
+// load reads the state of an engine.
 func (s *store) load(eng engine) error {
 	b, found, err := eng.get(metaFormat)
 	if err != nil {
@@ -144,7 +143,7 @@ func applyNow(eng engine, w *writes) error {
 
 func (s *store) engine() engine { return *s.eng.Load() }
 
-// now is the time, in ns. What was expired stays so when the machine's clock is set back.
+// now is the time, in ns. Expired entries stay expired when the machine's clock is set back.
 func (s *store) now() int64 {
 	now := s.clock.Now().UnixNano()
 	for {
@@ -158,8 +157,8 @@ func (s *store) now() int64 {
 	}
 }
 
-// change carries out operations on a namespace, all or none. They see each other's
-// effects. An Unavailable or Timeout error does not tell whether they were.
+// change carries out operations on a namespace, all or none. They see each other's effects. After
+// an Unavailable or Timeout error it is not known whether they were carried out.
 func (s *store) change(ctx context.Context, ns string, q Quota, ops []Op, d Durability) ([]Result, uint64, error) {
 	return s.changeThen(ctx, ns, q, ops, d, func() {})
 }
@@ -271,8 +270,8 @@ func (s *store) closed() bool {
 	}
 }
 
-// replace opens the store anew if it has failed. Closing makes it fail, too: then the files are
-// those of whoever opens them next.
+// replace opens the store again if it has failed. Closing makes it fail, too: then its files
+// belong to the next process that opens them.
 func (s *store) replace() {
 	select {
 	case s.opening <- struct{}{}:
@@ -304,12 +303,12 @@ func (s *store) replace() {
 		s.log.Warn("the store cannot be opened again yet", "error", err)
 		return
 	}
-	if s.closed() { // whoever closes it may have waited for long enough
+	if s.closed() { // close may have stopped waiting
 		_ = eng.close()
 		return
 	}
 	s.log.Info("the store is open again")
-	s.hub.gap() // what was not acknowledged may have been written
+	s.hub.gap() // unacknowledged writes may have been written
 }
 
 // commit decides about a write and applies it.
@@ -322,7 +321,7 @@ func (s *store) commit(c *commit) {
 	} else {
 		err = t.perform(c)
 		for tries := 0; service.CodeOf(err) == service.Quota && tries < 4; tries++ {
-			// What nobody sees any more is not to be in the way.
+			// Expired entries must not count.
 			if n, failed := s.sweepNow(); failed != nil || n == 0 {
 				break
 			}
@@ -350,7 +349,8 @@ func (s *store) commit(c *commit) {
 	s.sync <- c
 }
 
-// settle waits for what was applied, answers, and tells the watchers, in order.
+// settle waits until applied writes are durable, answers them, and notifies the watchers, in
+// order.
 func (s *store) settle() {
 	defer close(s.gone)
 	for c := range s.sync {
@@ -413,7 +413,7 @@ func (s *store) usageOf(eng engine, ns string) (Usage, error) {
 	return u, nil
 }
 
-// sweepLater removes what has expired every now and then.
+// sweepLater removes expired entries now and then.
 func (s *store) sweepLater() {
 	var t interface{ Stop() bool } = s.clock.AfterFunc(sweepEvery, func() {
 		select {
@@ -436,7 +436,7 @@ func (s *store) sweepLater() {
 	}
 }
 
-// sweepNow is a commit of its own, before the current one.
+// sweepNow sweeps in a separate commit, before the current one.
 func (s *store) sweepNow() (int, error) {
 	c := &commit{sweep: true, durability: Memory, done: make(chan error, 1)}
 	t := &turn{store: s, eng: s.engine(), now: s.now()}
@@ -452,7 +452,7 @@ func (s *store) sweepNow() (int, error) {
 	return n, nil
 }
 
-// close ends what is under way.
+// close ends operations in progress.
 func (s *store) close() error {
 	var err error
 	s.closing.Do(func() {
@@ -466,7 +466,7 @@ func (s *store) close() error {
 	return err
 }
 
-// end closes the engine. What is stuck in it is waited for a while only.
+// end closes the engine. Calls that are stuck in it are waited for only a while.
 func (s *store) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

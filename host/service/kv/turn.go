@@ -15,7 +15,7 @@ const (
 	OpPut    OpKind = iota // sets a value
 	OpDelete               // removes an entry, if there is one
 	OpAdd                  // adds to a counter; one that is missing is 0
-	OpCheck                // nothing but its condition
+	OpCheck                // only checks its condition
 )
 
 // Op is a part of a write.
@@ -25,7 +25,7 @@ type Op struct {
 	Value []byte        // OpPut
 	Delta int64         // OpAdd
 	TTL   time.Duration // OpPut, and OpAdd of a counter that is missing; 0: it stays
-	// If is the version that the entry must have; 0: there must be none. Nil: whatever.
+	// If is the version that the entry must have; 0: there must be none; nil: any.
 	If *uint64
 }
 
@@ -55,7 +55,7 @@ type touched struct {
 	stood       *record // in the engine, expired or not
 	is          *record
 	expired     bool // by time, before this turn
-	unversioned bool // is was made in this turn
+	unversioned bool // is was set in this turn
 }
 
 // entry finds an entry as this turn has left it.
@@ -128,7 +128,7 @@ func (t *turn) one(op *Op, res *Result) error {
 	return nil
 }
 
-// version is for a person.
+// version formats a version for people.
 func (x *touched) version() string {
 	if x.unversioned {
 		return "that of this batch"
@@ -162,7 +162,7 @@ func (t *turn) expires(ttl time.Duration) int64 {
 	return t.now + int64(ttl)
 }
 
-// count is what the namespaces hold after this turn.
+// count computes what the namespaces hold after this turn.
 func (t *turn) count() error {
 	t.usage = map[string]Usage{}
 	for i := range t.list {
@@ -202,7 +202,7 @@ func (t *turn) withinQuota(q Quota) error {
 	return nil
 }
 
-// expire decides to remove some of what has expired, in any namespace.
+// expire decides to remove some expired entries, of any namespace.
 func (t *turn) expire(most int) error {
 	var failed error
 	err := t.eng.scan([]byte{spaceExpiry}, expiryKey(t.now+1, "", ""), false, func(k, _ []byte) bool {

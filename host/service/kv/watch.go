@@ -20,20 +20,20 @@ const (
 type Change struct {
 	Key     string
 	Kind    ChangeKind
-	Expired bool   // Deleted: its time was over
+	Expired bool   // Deleted: because it expired
 	Version uint64 // of the write
 	Entry   *Entry // Put, for watchers of values
-	Omitted bool   // Put: the value is larger than WatchValue
+	Omitted bool   // Put: the value is larger than WatchValue, and left out
 
 	ns    string
 	entry *record
 }
 
-// Bounds of what one watch holds back for a watcher that is slow.
+// Bounds of what one watch holds for a slow watcher.
 const (
 	WatchChanges = 1024
 	WatchBytes   = 128 << 10
-	WatchValue   = 32 << 10 // larger values are not told, see [Change.Omitted]
+	WatchValue   = 32 << 10 // larger values are left out, see [Change.Omitted]
 )
 
 // maxWatches bounds the watches of a store.
@@ -62,8 +62,8 @@ type watch struct {
 	signal func() // called when there is something new, or it has ended
 }
 
-// watch begins to watch. since is the version after which changes are told. signal is
-// called by any goroutine, and must not wait.
+// watch begins to watch. since is the version after which changes are reported. signal is called
+// by any goroutine, and must not wait.
 func (h *hub) watch(ns, prefix string, values bool, signal func()) (w *watch, since uint64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +78,7 @@ func (h *hub) watch(ns, prefix string, values bool, signal func()) (w *watch, si
 	return w, h.latest, nil
 }
 
-// publish tells of a write.
+// publish queues the changes of a write for the watches.
 func (h *hub) publish(version uint64, changes []Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +88,7 @@ func (h *hub) publish(version uint64, changes []Change) {
 	}
 }
 
-// gap tells all that something may have been missed.
+// gap tells all watches that changes may have been missed.
 func (h *hub) gap() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,8 +171,8 @@ func (w *watch) miss() {
 	w.signal()
 }
 
-// take is what there is to tell, at most so much of it: gap says that changes before
-// these were missed. ended says that there will be no more.
+// take returns queued changes, up to the limits: gap says that changes before these were missed,
+// ended that there will be no more.
 func (w *watch) take(changes, bytes int) (list []Change, gap, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

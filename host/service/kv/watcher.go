@@ -12,19 +12,19 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// watcher is the actor that tells another one of changes. It asks it: the next message
-// leaves when the last one was answered, so a watcher has one of them in its mailbox.
+// watcher is the actor that reports changes to another actor. It uses asks: the next message is
+// sent when the last one was answered, so the receiver has at most one of them in its mailbox.
 type watcher struct {
 	p     *provider
 	key   watchKey
 	w     *watch
 	ref   atomic.Pointer[host.Ref]
-	poked atomic.Bool // a message of ours is on its way to this actor
+	poked atomic.Bool // a wake-up message is on its way to this actor
 	free  func()      // gives the grant's bytes back
 
 	// Of the actor.
 	seq     uint64
-	waiting bool // for an answer, or for a while after none came
+	waiting bool // for an answer, or for the pause after none came
 }
 
 // watchKey tells watches apart: a second one of the same actor replaces the first.
@@ -40,10 +40,11 @@ type watchers struct {
 }
 
 const (
-	// WatchGrace is how long a watcher may take to answer. Then what it was told counts as
-	// missed.
+	// WatchGrace is how long a watcher may take to answer. Then the changes of that message count
+	// as missed.
 	WatchGrace = 30 * time.Second
-	// watchPause is how long one that does not take messages is left alone.
+	// watchPause is how long to wait before sending again to an actor that does not accept
+	// messages.
 	watchPause = time.Second
 	// toldAtOnce is how many changes a message has at most, and toldBytes how large it is.
 	toldAtOnce = 64
@@ -79,7 +80,7 @@ func (p *provider) watch(ctx context.Context, r *request, t *ticket) (any, error
 		free()
 		return nil, err
 	}
-	before := p.watchers.put(w) // requests of one actor come one after the other
+	before := p.watchers.put(w) // requests of one actor are carried out one after the other
 	ref, err := r.Spawn(host.Native(func() host.Actor { return w }).WithLifetime(supervision.Temporary))
 	if err != nil {
 		w.close()
@@ -171,7 +172,7 @@ type toldChange struct {
 	Omitted bool `cbor:"omitted,omitempty"` // the value is too large for it
 }
 
-// tell sends what there is, unless the last message was not answered yet.
+// tell sends queued changes, unless the last message was not answered yet.
 func (w *watcher) tell(ctx *host.Context) error {
 	if w.waiting {
 		return nil

@@ -9,16 +9,16 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// owner is who sets entries: the path of an actor, its grant in this process, and how many
-// entries that may have.
+// owner is an actor that sets entries: its path, its grant in this process, and how many entries
+// the grant may have.
 type owner struct {
 	path  string
 	grant uint64
 	quota int
 }
 
-// set makes or changes an entry. One that says what is there already changes nothing, so that
-// actors can set theirs whenever they start. It returns when the entry is durable.
+// set makes or changes an entry. Setting an equal entry changes nothing, so that actors can set
+// theirs whenever they start. It returns when the entry is durable.
 func (g *engine) set(o owner, e Entry, spec *Spec, onlyNew bool) (x *item, changed bool, err error) {
 	g.mu.Lock()
 	x, before, written, err := g.enter(o, e, spec, onlyNew)
@@ -29,7 +29,7 @@ func (g *engine) set(o owner, e Entry, spec *Spec, onlyNew bool) (x *item, chang
 	if err := written.wait(); err != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.items.get(o.path, e.Name) == x { // as if it had not been
+		if g.items.get(o.path, e.Name) == x { // as if it had not been set
 			g.forget(x)
 			if before != nil {
 				before.gone = false
@@ -73,7 +73,7 @@ func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *i
 	return x, before, b, nil
 }
 
-// goOn has an item go on where another was that runs at the same times.
+// goOn continues with the state of another item that runs at the same times.
 func (x *item) goOn(before *item) {
 	a, b := &x.Entry, &before.Entry
 	if a.Cron == b.Cron && a.Every == b.Every && a.At == b.At && a.AtNS == b.AtNS && a.Zone == b.Zone && a.From == b.From {
@@ -81,7 +81,7 @@ func (x *item) goOn(before *item) {
 	}
 }
 
-// forget takes an item out; a run of it that is under way is not tried again.
+// forget removes an item; a run in progress is not retried.
 func (g *engine) forget(x *item) {
 	x.gone = true
 	x.next = 0
@@ -95,7 +95,7 @@ func (g *engine) forget(x *item) {
 	}
 }
 
-// cancel takes an entry out. It returns when that is durable; false: there was none.
+// cancel removes an entry. It returns when that is durable; false: there was none.
 func (g *engine) cancel(o owner, of, name string) (bool, error) {
 	g.mu.Lock()
 	g.items.bind(o.path, o.grant)
@@ -118,12 +118,12 @@ func (g *engine) cancel(o owner, of, name string) (bool, error) {
 	return true, nil
 }
 
-// View is what is told of an entry.
+// View describes an entry.
 type View struct {
 	Entry
 	Next     int64   `cbor:"next"` // ns since 1970; 0: none
 	UnderWay int     `cbor:"under_way"`
-	ReadOnly bool    `cbor:"read_only,omitempty"` // it stands in the manifest
+	ReadOnly bool    `cbor:"read_only,omitempty"` // it is declared in the manifest
 	Stats    outcome `cbor:"stats"`
 }
 
@@ -138,7 +138,7 @@ func (x *item) view() View {
 	return v
 }
 
-// find is an entry of an actor's, or one of the manifest that is for it.
+// find returns an actor's entry, or one of the manifest for it.
 func (g *engine) find(o owner, of, name string) (View, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,8 +152,8 @@ func (g *engine) find(o owner, of, name string) (View, bool) {
 	return x.view(), true
 }
 
-// list is the entries of an actor and those of the manifest that are for it, by name, from
-// behind one on.
+// list returns the entries of an actor and those of the manifest for it, by name, after a given
+// one.
 func (g *engine) list(o owner, of, after string, limit int) (out []View, more bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

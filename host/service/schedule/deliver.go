@@ -9,14 +9,14 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Run is what an actor gets: the payload of a message whose sender is nobody, or nobody that
-// it knows.
+// Run is the payload of the message to the actor, whose sender is none, or one that the actor
+// does not know.
 type Run struct {
-	Run     string          `cbor:"run"`     // its id: the same whenever it is the same run
+	Run     string          `cbor:"run"`     // its id: the same for all attempts
 	Entry   string          `cbor:"entry"`   // the name
 	Planned int64           `cbor:"planned"` // ns since 1970
 	Attempt int             `cbor:"attempt"` // from 1, in this process
-	Missed  uint64          `cbor:"missed"`  // planned times before it that it stands for; 1000 is as many or more
+	Missed  uint64          `cbor:"missed"`  // earlier planned times that it stands for; 1000: 1000 or more
 	Payload cbor.RawMessage `cbor:"payload"` // the entry's, or null
 }
 
@@ -28,8 +28,8 @@ type sender struct {
 	clock host.Clock
 }
 
-// send delivers one attempt and, unless it is a tell, waits for what becomes of it. retry
-// says that it is to be tried again: it was not delivered, or is an ask that has failed.
+// send delivers one attempt and, unless it is a tell, waits for the outcome. retry says that it
+// must be tried again: it was not delivered, or is an ask that has failed.
 func (s *sender) send(ctx context.Context, r *run) (retry bool, err error) {
 	x := r.item
 	m := Run{Run: r.id(), Entry: x.Name, Planned: r.planned * int64(time.Second), Attempt: r.attempt, Missed: r.missed, Payload: x.Payload}
@@ -37,7 +37,7 @@ func (s *sender) send(ctx context.Context, r *run) (retry bool, err error) {
 		m.Payload = null
 	}
 	var message any = &m
-	if x.owner != "" { // that of the manifest is nobody's
+	if x.owner != "" { // entries of the manifest have no owner
 		message = host.OnBehalf{Value: message, Of: x.owner}
 	}
 	to, v, err := s.sys.Address(x.target(), message)

@@ -27,9 +27,9 @@ type engine struct {
 	rings   int64 // when the timer rings, in seconds
 	seen    int64 // the time when the clock was last looked at
 	journal *journal
-	stale   int // records in the journal that say nothing any more
+	stale   int // obsolete records in the journal
 	queues  queues
-	closed  bool // nothing begins any more
+	closed  bool // no more runs begin
 	stop    context.CancelFunc
 	ctx     context.Context
 	active  sync.WaitGroup
@@ -37,9 +37,9 @@ type engine struct {
 
 // Limits of the engine.
 const (
-	recheck    = 30 * time.Second // the clock of the machine may be set: it is looked at so often
-	correction = 24 * 3600        // seconds: one that was set back by more was wrong before
-	countUpTo  = 1001             // missed runs, and the one that stands for them, are counted up to here
+	recheck    = 30 * time.Second // how often to check whether the machine's clock was set
+	correction = 24 * 3600        // seconds: a clock set back by more was wrong before
+	countUpTo  = 1001             // missed runs are counted up to this number
 )
 
 func newEngine(clock host.Clock, log *slog.Logger, most, inAll, perOwner int) *engine {
@@ -79,8 +79,8 @@ func (g *engine) load(r *record) error {
 	return nil
 }
 
-// start plans all entries. What the manifest says takes the place of what it said before; an
-// entry that runs at the same times as before goes on where it was.
+// start plans all entries. Those of the manifest replace earlier ones of the manifest; an entry
+// that runs at the same times as before continues where it was.
 func (g *engine) start(manifest map[string]Entry) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,7 +125,7 @@ func (g *engine) start(manifest map[string]Entry) error {
 	return nil
 }
 
-// keep writes a record; the caller need not wait for it.
+// keep writes a record without waiting until it is durable.
 func (g *engine) keep(r *record) *batch {
 	if g.journal == nil {
 		return nil
@@ -148,7 +148,7 @@ func (g *engine) keep(r *record) *batch {
 	return b
 }
 
-// plan puts an item where its next run is.
+// plan computes an item's next run and puts it into the heap.
 func (g *engine) plan(x *item, now int64) {
 	if x.last > now+correction {
 		x.last, x.settled = now, now
@@ -175,7 +175,7 @@ func (g *engine) arm(now int64) {
 	at := min(g.due[0].next, now+int64(recheck/time.Second))
 	if g.timer != nil {
 		if g.rings <= at && g.rings > now {
-			return // it looks then, and sets itself anew
+			return // then it checks, and is set again
 		}
 		g.timer.Stop()
 	}
@@ -184,7 +184,7 @@ func (g *engine) arm(now int64) {
 	g.timer = g.clock.AfterFunc(min(max(d, 0), recheck), g.ring)
 }
 
-// ring looks at what is due.
+// ring handles due items.
 func (g *engine) ring() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -207,7 +207,7 @@ func (g *engine) ring() {
 	g.arm(now)
 }
 
-// begin deals with an item that is due: it begins a run, unless what is due is missed.
+// begin handles a due item: it begins a run, unless the run is missed.
 func (g *engine) begin(x *item, now int64) {
 	latest, ok := x.spec.Last(x.last, now)
 	if !ok {
@@ -257,8 +257,8 @@ func (g *engine) count(x *item, until int64) (n uint64) {
 	return n
 }
 
-// settle notes that all planned times up to the last are done that are not under way, but
-// for one, and has it written.
+// settle notes, and writes, that all planned times up to the last are done, except those of runs
+// in progress and one more.
 func (g *engine) settle(x *item, but int64) *batch {
 	settled := x.last
 	for planned := range x.open {
@@ -266,7 +266,7 @@ func (g *engine) settle(x *item, but int64) *batch {
 			settled = min(settled, planned-1)
 		}
 	}
-	// What runs once is over for good, also if it was settled before it ran, as what runs at most once is.
+	// A single run is over for good, even if it was noted as done before it ran, as at-most-once runs are.
 	over := x.spec.Once() && len(x.open) == 0 && x.owner != "" && settled >= x.spec.at
 	if x.gone || settled <= x.settled && !over {
 		return nil
@@ -280,7 +280,7 @@ func (g *engine) settle(x *item, but int64) *batch {
 	return g.keep(&record{Kind: wasDone, Owner: x.owner, Name: x.Name, Settled: settled})
 }
 
-// pump begins the runs that there is room for.
+// pump begins runs as far as there is room.
 func (g *engine) pump() {
 	for !g.closed {
 		r := g.queues.take()
@@ -292,7 +292,7 @@ func (g *engine) pump() {
 	}
 }
 
-// drain begins nothing any more and waits for what is under way.
+// drain begins no more runs and waits for those in progress.
 func (g *engine) drain(ctx context.Context) {
 	g.mu.Lock()
 	g.closed = true

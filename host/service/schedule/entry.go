@@ -13,8 +13,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Entry is what an entry says; its wire format is that of the arguments of set. Exactly
-// one of Cron, Every and At is given.
+// Entry is a scheduled entry; its wire format is that of the arguments of set. Exactly one of
+// Cron, Every and At is given.
 type Entry struct {
 	Name  string        `cbor:"name"`
 	Cron  string        `cbor:"cron,omitempty"`
@@ -24,12 +24,12 @@ type Entry struct {
 	Zone  string        `cbor:"zone,omitempty"`  // IANA name; "": that of the settings, for guests UTC
 	From  int64         `cbor:"from,omitempty"`  // every: the first run, ns since 1970; 0: when it is set
 
-	To      string          `cbor:"to,omitempty"` // path of the actor; "": who sets it
+	To      string          `cbor:"to,omitempty"` // path of the actor; "": the actor that sets it
 	Payload cbor.RawMessage `cbor:"payload,omitempty"`
 
 	Delivery Delivery      `cbor:"delivery,omitempty"`
 	Timeout  time.Duration `cbor:"timeout,omitempty"` // of an ask; 0: DefaultAskTimeout
-	Overlap  bool          `cbor:"overlap,omitempty"` // a run may begin while another is under way
+	Overlap  bool          `cbor:"overlap,omitempty"` // a run may begin while another is in progress
 
 	Missed   Missed        `cbor:"missed,omitempty"`
 	Most     int           `cbor:"most,omitempty"`     // missed all: how many, the latest; 0: DefaultMost
@@ -49,10 +49,10 @@ const (
 	Tell Delivery = "tell"
 )
 
-// Missed is what becomes of runs whose time has passed when nobody was there to begin them.
+// Missed says what happens to runs that were due while the system did not run.
 type Missed string
 
-// What there is.
+// The policies.
 const (
 	// RunOnce runs once, for the latest of them: they are coalesced.
 	RunOnce Missed = "once"
@@ -73,7 +73,7 @@ const (
 	MaxPath           = 1024
 )
 
-// check says what is wrong but for when it runs.
+// check checks everything except when the entry runs.
 func (e *Entry) check() error {
 	switch {
 	case !validName(e.Name):
@@ -98,7 +98,7 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// spec is when it runs. now is when it was set.
+// spec is when the entry runs. now is when it was set.
 func (e *Entry) spec(now time.Time) (*Spec, error) {
 	given := 0
 	for _, is := range []bool{e.Cron != "", e.Every != 0, e.At != "", e.AtNS != 0} {
@@ -133,7 +133,7 @@ func (e *Entry) spec(now time.Time) (*Spec, error) {
 	return At(time.Unix(0, e.AtNS).In(loc))
 }
 
-// same reports whether two say the same.
+// same reports whether two entries are equal.
 func (e *Entry) same(o *Entry) bool {
 	a, b := *e, *o
 	a.Payload, b.Payload = nil, nil
@@ -202,8 +202,9 @@ func validName(s string) bool {
 	return s != "" && len(s) <= MaxName
 }
 
-// cleanPath reports whether a text is the path of one actor below /user that was named by who
-// has spawned it: names that begin with $ are the host's, and another actor's next time.
+// cleanPath reports whether a text is the path of one actor below /user whose names were chosen
+// by its parents: names that begin with $ are chosen by the host, and may be another actor's
+// after a restart.
 func cleanPath(s string) bool {
 	rest, ok := strings.CutPrefix(s, "/user/")
 	if !ok {
@@ -217,11 +218,11 @@ func cleanPath(s string) bool {
 	return true
 }
 
-// zones are those that were loaded, by their names: each is read once.
+// zones are the loaded zones, by name: each is read once.
 var zones sync.Map
 
-// location is a zone by its IANA name; "" is UTC. The zone of the machine has no name here,
-// so that an entry means the same wherever it runs.
+// location is a zone by its IANA name; "" is UTC. The machine's local zone is not supported, so
+// that an entry means the same wherever it runs.
 func location(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
@@ -240,7 +241,7 @@ func location(name string) (*time.Location, error) {
 	return loc, nil
 }
 
-// specs are the expressions that were parsed lately: 10^5 entries have a few.
+// specs caches parsed expressions: 10^5 entries share a few.
 var specs specCache
 
 type specCache struct {

@@ -13,7 +13,7 @@ type fields struct {
 	second, minute, hour, dom, month, dow uint64
 	days                                  []cron.DomConstraint // L, L-n, LW, nW
 	weekdays                              []cron.DowConstraint // n#m, n#L
-	either                                bool                 // both days are restricted: one of them is enough
+	either                                bool                 // both kinds of days are restricted: one match is enough
 }
 
 // everything is how the parser marks a field that is *.
@@ -35,8 +35,8 @@ const (
 // leapCycle is where such a cycle begins.
 var leapCycle = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 
-// from is the first time at or after another that the fields name, both as a clock shows them,
-// in seconds since 1970. False: there is none.
+// from returns the first time at or after another that the fields match, both as a wall clock
+// shows them, in seconds since 1970. False: there is none.
 func (f *fields) from(shown int64) (int64, bool) {
 	t := time.Unix(shown, 0).UTC()
 	y, month, d := t.Date()
@@ -75,7 +75,7 @@ func (f *fields) from(shown int64) (int64, bool) {
 	}
 }
 
-// matches reports whether the fields name a day.
+// matches reports whether the fields match a day.
 func (f *fields) matches(y, m, d, weekday int) bool {
 	if f.month>>m&1 == 0 {
 		return false
@@ -116,7 +116,7 @@ func (f *fields) special(y, m, d, weekday int) bool {
 	return false
 }
 
-// working is the working day (Monday to Friday) that is next to a day within its month.
+// working is the working day (Monday to Friday) nearest to a day within its month.
 func working(d, last, weekday int) int {
 	switch {
 	case weekday == 6 && d > 1:
@@ -195,10 +195,10 @@ func nextBit(set uint64, at int) int {
 	return none
 }
 
-// least is the shortest time between two times that the fields name, in seconds.
+// least is the shortest time between two times that the fields match, in seconds.
 func (f *fields) least() int64 {
 	shortest := int64(math.MaxInt64)
-	first, last := int64(0), int64(0) // of what one unit holds
+	first, last := int64(0), int64(0) // how many make the next unit
 	for _, level := range []struct {
 		set  uint64
 		unit int64
@@ -216,8 +216,8 @@ func (f *fields) least() int64 {
 	return min(shortest, f.leastDays()*daySeconds+first-last)
 }
 
-// leastDays is the shortest distance between two days that the fields name, looked for in eight
-// years and three days.
+// leastDays is the shortest distance between two days that the fields match, within eight years
+// and three days.
 func (f *fields) leastDays() int64 {
 	shortest := int64(math.MaxInt32)
 	whole := *f

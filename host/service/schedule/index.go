@@ -12,7 +12,7 @@ type index struct {
 	by      map[string]map[string]*item
 	n       int
 	byGrant map[uint64]int // of grants of this process
-	byTop   map[string]int // those whose grant is not known yet, by the child of /user that the owner is or is below
+	byTop   map[string]int // those whose grant is not known yet, by the top-level actor at or above the owner
 }
 
 func newIndex() index {
@@ -58,7 +58,7 @@ func (i *index) count(x *item, d int) {
 	}
 }
 
-// bind notes the grant of an owner that has just been heard of.
+// bind notes the grant of an owner at its first request.
 func (i *index) bind(owner string, grant uint64) {
 	if i.byTop[top(owner)] == 0 {
 		return
@@ -73,10 +73,10 @@ func (i *index) bind(owner string, grant uint64) {
 }
 
 // used is how many entries count for a grant: those that its actors have set, and those of earlier
-// processes in the same tree that nobody has claimed yet.
+// processes in the same tree that are not bound yet.
 func (i *index) used(owner string, grant uint64) int { return i.byGrant[grant] + i.byTop[top(owner)] }
 
-// top is the path of the child of /user that an actor is, or is below.
+// top is the path of the top-level actor at or above an actor.
 func top(path string) string {
 	rest, ok := strings.CutPrefix(path, "/user/")
 	if !ok {

@@ -13,9 +13,9 @@ import (
 )
 
 // A journal is a file of records: a head with the version, then records of length, checksum
-// (CRC-32C) and payload. Records are appended, many with one fsync; when most of them
-// are of no use any more a new file takes the old one's place. A record that was being
-// written when the machine stopped is cut off; one that has changed since is an error.
+// (CRC-32C) and payload. Records are appended, many with one fsync; when most of them are
+// obsolete, a new file replaces the old one. A partial record at the end, from a crash, is cut
+// off; a corrupt record is an error.
 
 const (
 	journalName = "entries"
@@ -25,7 +25,7 @@ const (
 	maxJournal  = 1 << 30
 )
 
-// ErrCorrupt is wrapped by the error about a journal that does not say what was written.
+// ErrCorrupt is wrapped by the error about a corrupt journal.
 var ErrCorrupt = errors.New("it has changed since it was written")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -33,17 +33,17 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // journal appends to the file. It is safe for concurrent use.
 type journal struct {
 	path string
-	sync func(*os.File) error // fsync; tests count or break it
+	sync func(*os.File) error // fsync; tests count it, or make it fail
 
 	mu       sync.Mutex
 	file     *os.File
-	size     int64  // of the file, as far as it is right
+	size     int64  // of the valid part of the file
 	buf      []byte // not written yet
 	waiting  *batch
 	next     []byte // a whole new file; nil: none
 	flushing bool
 	idle     *sync.Cond
-	broken   error // nothing can be written any more
+	broken   error // writing has failed for good
 	closed   bool
 }
 
@@ -61,8 +61,8 @@ func (b *batch) wait() error {
 	return b.err
 }
 
-// openJournal reads the records in a folder and makes the file if there is none. cut is
-// how many bytes of a record were cut off that was not written whole.
+// openJournal reads the records in a folder and makes the file if there is none. cut is how many
+// bytes of a partial record were cut off.
 func openJournal(dir string, each func(payload []byte) error) (j *journal, cut int64, err error) {
 	path := filepath.Join(dir, journalName)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -111,7 +111,7 @@ func openJournal(dir string, each func(payload []byte) error) (j *journal, cut i
 	return j, cut, err
 }
 
-// readRecords calls each for the records and returns how many bytes are whole.
+// readRecords calls each for the records and returns the length of the valid part.
 func readRecords(data []byte, each func(payload []byte) error) (whole int, err error) {
 	if len(data) < len(journalHead) && string(data) == journalHead[:len(data)] {
 		return 0, nil
@@ -156,7 +156,7 @@ func appendRecord(dst, payload []byte) []byte {
 	return append(dst, payload...)
 }
 
-// append takes a record; it is durable when the batch is done. A nil journal keeps nothing.
+// append takes a record; it is durable when the batch is done. A nil journal stores nothing.
 func (j *journal) append(payload []byte) *batch {
 	if j == nil {
 		return nil
@@ -170,7 +170,7 @@ func (j *journal) append(payload []byte) *batch {
 	return b
 }
 
-// replace has the records take the place of all that were appended so far.
+// replace replaces all records appended so far.
 func (j *journal) replace(records []byte) *batch {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -181,7 +181,7 @@ func (j *journal) replace(records []byte) *batch {
 	return b
 }
 
-// join is the batch that what comes now belongs to.
+// join returns the batch for new records.
 func (j *journal) join() *batch {
 	if j.broken != nil || j.closed {
 		b := &batch{done: make(chan struct{}), err: j.broken}
@@ -201,7 +201,7 @@ func (j *journal) join() *batch {
 	return j.waiting
 }
 
-// flush writes until nothing is left.
+// flush writes until no batch is left.
 func (j *journal) flush() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -222,8 +222,8 @@ func (j *journal) flush() {
 	j.idle.Broadcast()
 }
 
-// write appends to the file. What could not be written whole is cut off again; if that
-// fails, too, nothing is written any more.
+// write appends to the file. A partial write is cut off again; if that fails, too, nothing more
+// is written.
 func (j *journal) write(b []byte, durable bool) error {
 	_, err := j.file.WriteAt(b, j.size)
 	if err == nil && durable {
@@ -241,7 +241,7 @@ func (j *journal) write(b []byte, durable bool) error {
 	return err
 }
 
-// swap puts a new file in the place of the old one.
+// swap replaces the file with a new one.
 func (j *journal) swap(data []byte) error {
 	temp := j.path + ".new"
 	file, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -264,7 +264,7 @@ func (j *journal) swap(data []byte) error {
 	return syncFolder(filepath.Dir(j.path))
 }
 
-// syncFolder makes a rename durable. Where folders cannot be opened for it, the system sees to it.
+// syncFolder makes a rename durable. Systems that cannot open folders for it do so themselves.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -277,7 +277,7 @@ func syncFolder(dir string) error {
 	return nil
 }
 
-// close writes what is left and closes the file.
+// close writes the rest and closes the file.
 func (j *journal) close() error {
 	if j == nil {
 		return nil

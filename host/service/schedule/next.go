@@ -2,18 +2,18 @@ package schedule
 
 import "time"
 
-// When a cron expression is due where clocks are put forward and back.
+// When a cron expression is due around changes of daylight saving time.
 //
-// Wall-clock schedules (0 3 * * *) run once for each time that they name, at the first moment at
-// which the clock shows that time or a later one: what falls into the gap of spring
-// runs at its end, what autumn shows twice runs the first time.
+// Wall-clock schedules (0 3 * * *) run once for each time that they match, at the first moment at
+// which the clock shows that time or a later one: a time in the gap of spring runs at the end of
+// the gap, a time that occurs twice in autumn runs the first time.
 //
-// Schedules by intervals (*, */n or a/n in the minutes or hours) follow the clock's run: what
-// autumn shows twice runs both times; what falls into the gap runs at its end, once,
-// unless they run anyway within the length of the gap after it.
+// Schedules by intervals (*, */n or a/n in the minutes or hours) follow elapsed time: a time that
+// occurs twice in autumn runs both times; times in the gap run once, at its end, unless there is
+// a run within the gap's length after it anyway.
 //
-// The clock of a zone is a row of stretches with a constant distance from UTC. Within one
-// it is plain arithmetic, which is done on what clocks show, as seconds since 1970.
+// The clock of a zone is a sequence of stretches with a constant offset from UTC. Within a
+// stretch, plain arithmetic is done on local times, as seconds since 1970.
 
 // stretch is a time with a constant offset, from start to before end, in seconds since 1970.
 type stretch struct{ start, end, offset int64 }
@@ -37,11 +37,11 @@ func stretchAt(loc *time.Location, at int64) stretch {
 	return s
 }
 
-// lookBack is how long after its end a stretch may have shown what is shown now, in seconds:
+// lookBack is how long after the end of a stretch its local times may occur again, in seconds:
 // offsets differ by less.
 const lookBack = 36 * 3600
 
-// shownBefore is the lowest time that the clock has not reached before a stretch begins.
+// shownBefore is the lowest local time that the clock has not reached before a stretch begins.
 func shownBefore(loc *time.Location, s stretch) int64 {
 	high := int64(farPast)
 	for at := s.start; at > s.start-lookBack && at > farPast; {
@@ -52,7 +52,7 @@ func shownBefore(loc *time.Location, s stretch) int64 {
 	return high
 }
 
-// firstShown is the first moment at which the clock shows a time, or a later one.
+// firstShown is the first moment at which the clock shows a local time or a later one.
 func firstShown(loc *time.Location, shown int64) int64 {
 	for at := shown - lookBack; ; {
 		s := stretchAt(loc, at)
@@ -63,8 +63,8 @@ func firstShown(loc *time.Location, shown int64) int64 {
 	}
 }
 
-// Next is the first time of the schedule after a time, in seconds since 1970. False: there is
-// none any more.
+// Next is the first time of the schedule after a time, in seconds since 1970. False: there are no
+// more.
 func (s *Spec) Next(after int64) (int64, bool) {
 	after = max(after, firstSecond-1)
 	var next int64
@@ -86,7 +86,7 @@ func (s *Spec) Next(after int64) (int64, bool) {
 func (s *Spec) nextCron(after int64) (int64, bool) {
 	for at := after + 1; at <= lastSecond; {
 		x := stretchAt(s.loc, at)
-		from := at + x.offset // what the clock shows
+		from := at + x.offset // the local time
 		if at == x.start {
 			if s.atGap(x) {
 				return at, true
@@ -107,7 +107,7 @@ func (s *Spec) nextCron(after int64) (int64, bool) {
 	return 0, false
 }
 
-// atGap reports whether what falls into the gap before a stretch runs at its beginning.
+// atGap reports whether times in the gap before a stretch run at its beginning.
 func (s *Spec) atGap(x stretch) bool {
 	if x.start <= farPast {
 		return false
@@ -128,7 +128,7 @@ func (s *Spec) atGap(x stretch) bool {
 }
 
 // Last is the latest time of the schedule after one time and not after another. False: there is
-// none. It takes some forty calls of Next, however long the time between is.
+// none. It takes about forty calls of Next, however long the interval is.
 func (s *Spec) Last(after, until int64) (int64, bool) {
 	next, ok := s.Next(after)
 	if !ok || next > until {

@@ -28,7 +28,7 @@ func backoff(attempt int) time.Duration {
 	return time.Duration(min(float64(longestBackoff), float64(firstBackoff)*math.Pow(2, float64(min(attempt-1, 30)))))
 }
 
-// carry carries out one attempt, in a goroutine of its own.
+// carry carries out one attempt, in a new goroutine.
 func (g *engine) carry(r *run) {
 	defer g.active.Done()
 	x := r.item
@@ -43,7 +43,7 @@ func (g *engine) carry(r *run) {
 		dropped = true
 		x.stats.Missed++
 	}
-	if !dropped && x.delivery() != Ask { // what is written is not begun again
+	if !dropped && x.delivery() != Ask { // a recorded run is not begun again
 		written = g.settle(x, r.planned)
 	}
 	g.mu.Unlock()
@@ -52,8 +52,8 @@ func (g *engine) carry(r *run) {
 		return
 	}
 	if err := written.wait(); err != nil {
-		// It may or may not be known after a crash; so it does not run now, and would run
-		// again only if it is not known.
+		// It is not known whether the record survives a crash; so do not run it now: after a
+		// restart it runs only if the record was lost.
 		g.over(r, false, errors.Join(errors.New("the run could not be recorded"), err))
 		return
 	}
@@ -73,7 +73,7 @@ func (g *engine) over(r *run, retry bool, err error) {
 		x.stats.Error = ""
 	}
 	switch {
-	case g.ctx.Err() != nil && retry: // it was interrupted by the end: it runs again after it
+	case g.ctx.Err() != nil && retry: // interrupted by the end of the system: it runs again afterwards
 	case retry && !x.gone:
 		g.log.Debug("a run is tried again", "run", r.id(), "attempt", r.attempt, "error", err)
 		r.again = g.clock.AfterFunc(backoff(r.attempt), func() {
@@ -110,13 +110,13 @@ func clip(s string) string {
 	return s
 }
 
-// queues holds runs that wait for room: so many in all, and so many of one owner, so that
-// nobody's runs that take long keep those of others waiting.
+// queues holds runs that wait for room: runs in progress are limited in all and per owner, so
+// that one owner's long runs do not delay those of others.
 type queues struct {
 	inAll, perOwner int
 	running         int
 	of              map[string]*ownerQueue
-	ring            []*ownerQueue // those that have something to begin
+	ring            []*ownerQueue // owners with waiting runs
 }
 
 type ownerQueue struct {
@@ -147,7 +147,7 @@ func (q *queues) list(o *ownerQueue) {
 	}
 }
 
-// take is the next run to begin, in turn of the owners; nil if there is no room, or none.
+// take returns the next run, owners in turn; nil if there is no room, or no run.
 func (q *queues) take() *run {
 	if q.running >= q.inAll || len(q.ring) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-// Package schedule is the service that has actors run at times: cron expressions, periods and
+// Package schedule is the service that runs actors at set times: cron expressions, periods and
 // single times, which outlive the actor, the process and a crash.
 package schedule
 
@@ -15,7 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/plainjson"
 )
 
-// Settings stand under services.schedule in the manifest.
+// Settings are the manifest's services.schedule.
 type Settings struct {
 	Entries    map[string]Planned `manifest:"entries" doc:"entries by name; guests see them and cannot change them" key:"[A-Za-z0-9._-]{1,64}" what:"letters, digits, dots, dashes and underscores, at most 64"`
 	Zone       string             `manifest:"zone" doc:"zone of entries that name none, such as Europe/Berlin; default UTC"`
@@ -40,7 +40,7 @@ type Planned struct {
 	Deadline time.Duration `manifest:"deadline" doc:"how late a run may begin; default any, with missed: skip a minute"`
 }
 
-// Grant stands under capabilities.schedule of an actor.
+// Grant is the manifest's capabilities.schedule of an actor.
 type Grant struct {
 	Entries int           `manifest:"entries" doc:"how many entries it may have; default 100" min:"1" max:"1000000"`
 	Least   time.Duration `manifest:"least" doc:"the shortest time between two runs of an entry; default 1m"`
@@ -82,7 +82,7 @@ func checkGrant(g *Grant) error {
 	return nil
 }
 
-// planned is the entries of the manifest, checked.
+// planned returns the entries of the manifest, checked.
 func (s *Settings) planned() (map[string]Entry, error) {
 	if _, err := location(s.Zone); err != nil {
 		return nil, service.At("zone", err)
@@ -249,7 +249,7 @@ func ownerOf(r *service.Request[Grant]) owner {
 	return owner{r.Sender.Path(), r.GrantID(), quota}
 }
 
-// ofWhom is whose entries a request is about: the sender's, or those of an actor below it.
+// ofWhom returns the owner that a request is about: the sender, or an actor below it.
 func ofWhom(r *service.Request[Grant], of string) (string, error) {
 	self := r.Sender.Path()
 	if of == "" || of == self {
@@ -342,7 +342,7 @@ func (p *provider) list(r *service.Request[Grant]) (any, error) {
 	return listAnswer{views, more}, nil
 }
 
-// preview is the next times of what would be set.
+// preview answers with the next times of an entry without setting it.
 func (p *provider) preview(r *service.Request[Grant]) (any, error) {
 	in := previewArgs{N: 1}
 	if err := r.Decode(&in); err != nil {

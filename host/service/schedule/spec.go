@@ -9,8 +9,8 @@ import (
 	cron "github.com/netresearch/go-cron"
 )
 
-// Spec is when something is to run: cron expressions, periods and single times. Its times are
-// seconds since 1970, in UTC; what a clock on the wall shows comes from its zone.
+// Spec says when something runs: a cron expression, a period or a single time. Its times are
+// seconds since 1970, in UTC; local times follow from its zone.
 type Spec struct {
 	loc   *time.Location
 	kind  specKind
@@ -18,7 +18,7 @@ type Spec struct {
 	every int64 // period, in seconds
 
 	fields   *fields
-	interval bool // by the clock's run, not by what it shows; see next.go
+	interval bool // by elapsed time, not by local time; see next.go
 }
 
 type specKind uint8
@@ -42,7 +42,7 @@ var (
 	lastSecond  = time.Date(maxYear+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - 1
 )
 
-// ErrNever is wrapped by errors about expressions that no time fulfils.
+// ErrNever is wrapped by errors about expressions that no time matches.
 var ErrNever = errors.New("there is no such time")
 
 const syntax = cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Extended | cron.DowOrDom
@@ -99,7 +99,7 @@ func ParseCron(expression string, loc *time.Location) (*Spec, error) {
 	return s, nil
 }
 
-// stepping reports whether a field of minutes or hours says how often, not when: *, */n and a/n.
+// stepping reports whether a field of minutes or hours gives an interval: *, */n and a/n.
 func stepping(field string) bool {
 	for _, part := range strings.Split(field, ",") {
 		low, _, step := strings.Cut(part, "/")
@@ -140,8 +140,8 @@ func inYears(t time.Time) error {
 }
 
 // ParseTime reads a single time: RFC 3339 (2027-01-02T15:04:05+01:00), or without a zone, as the
-// clock of loc shows it (2027-01-02T15:04:05, 2027-01-02 15:04). One that the clock leaves out
-// is the first moment after it, one that it shows twice the first of the two.
+// clock of loc shows it (2027-01-02T15:04:05, 2027-01-02 15:04). A time that the clock skips
+// means the first moment after it, one that occurs twice the first of the two.
 func ParseTime(text string, loc *time.Location) (time.Time, error) {
 	if len(text) > MaxExpression {
 		return time.Time{}, fmt.Errorf("a time of %d bytes", len(text))
@@ -161,11 +161,11 @@ func ParseTime(text string, loc *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time: write 2027-01-02T15:04:05+01:00, or 2027-01-02 15:04 with a zone", text)
 }
 
-// Once reports whether it is a single time.
+// Once reports whether the Spec is a single time.
 func (s *Spec) Once() bool { return s.kind == atOnce }
 
-// Least is the shortest time between two runs, by the calendar: where clocks are put forward or
-// back two runs may once be nearer. 0: there is but one.
+// Least is the shortest time between two runs, by the calendar: at a change of daylight saving
+// time two runs may be nearer. 0: there is only one.
 func (s *Spec) Least() time.Duration {
 	switch s.kind {
 	case atOnce:

@@ -9,24 +9,24 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// item is an entry of the table: what it says, and how far it has come.
+// item is an entry of the table, with its progress.
 type item struct {
 	Entry
 	owner   string // path of the actor that has set it; "" is the manifest
-	grant   uint64 // of who has set it, in this process; 0: not known
+	grant   uint64 // grant of its owner, in this process; 0: not known
 	created int64  // ns
 	spec    *Spec
 
-	last    int64          // the latest planned time that was dealt with or is under way, in seconds
+	last    int64          // the latest planned time that is done or in progress, in seconds
 	next    int64          // the next planned time; 0: none
 	place   int            // in the heap, -1: not in it
-	open    map[int64]*run // under way, by planned time
+	open    map[int64]*run // in progress, by planned time
 	settled int64          // all planned times up to here are done
 	gone    bool           // cancelled or replaced
 	stats   outcome
 }
 
-// outcome is what an entry has come to so far, in this process.
+// outcome counts an entry's runs so far, in this process.
 type outcome struct {
 	Runs    uint64 `cbor:"runs"`               // that are over
 	Missed  uint64 `cbor:"missed"`             // planned times that did not get a run of their own
@@ -43,8 +43,8 @@ func (x *item) target() string {
 	return x.owner
 }
 
-// dueHeap orders items by their next time, then by who and what they are, so that nothing
-// depends on the order of a map.
+// dueHeap orders items by their next time, then by owner and name, so that nothing depends on the
+// order of a map.
 type dueHeap []*item
 
 func (h dueHeap) Len() int { return len(h) }
@@ -76,7 +76,7 @@ func (h *dueHeap) Pop() any {
 	return x
 }
 
-// set puts an item where its next time says, or takes it out if it has none.
+// set inserts or moves an item by its next time, or removes it if it has none.
 func (h *dueHeap) set(x *item) {
 	switch {
 	case x.next == 0 && x.place >= 0:
@@ -89,7 +89,7 @@ func (h *dueHeap) set(x *item) {
 	}
 }
 
-// record is what the journal has of an item.
+// record is the journal's form of an item.
 type record struct {
 	Kind    recordKind `cbor:"1,keyasint"`
 	Owner   string     `cbor:"2,keyasint,omitempty"`
@@ -159,7 +159,7 @@ func (x *item) record() *record {
 	return &record{Kind: wasSet, Owner: x.owner, Entry: &e, Created: x.created, Settled: x.settled}
 }
 
-// runID names a run: it is the same however often it is tried.
+// runID names a run: it is the same for all attempts.
 func runID(owner, name string, planned int64) string {
 	if owner == "" {
 		owner = "manifest"

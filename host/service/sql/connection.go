@@ -17,8 +17,8 @@ type connection struct {
 	c      *sqlite3.Conn
 	access Access
 
-	own    bool            // what runs is ours, not a stranger's
-	denied string          // what the statement was refused for; "" is nothing
+	own    bool            // the statement is the service's, not a guest's
+	denied string          // why the statement was refused; "" if it was not
 	wrote  bool            // it was refused because it writes
 	ctx    context.Context // of the transaction
 
@@ -26,7 +26,7 @@ type connection struct {
 	now  uint64           // counts uses
 }
 
-// kept is a statement for later.
+// kept is a compiled statement for reuse.
 type kept struct {
 	st   *sqlite3.Stmt
 	used uint64
@@ -34,10 +34,10 @@ type kept struct {
 	busy bool
 }
 
-// column is what is known of a result's column beforehand.
+// column is what is known of a result's column before the first row.
 type column struct {
 	name string
-	as   Kind // Bool or Time: what the declaration makes of its values; else Null
+	as   Kind // Bool or Time, if its declaration says so; else Null
 }
 
 // Bounds of the statements that a connection keeps.
@@ -60,7 +60,7 @@ func (x *connection) Close() (err error) {
 	return x.c.Close()
 }
 
-// authorize is asked about every part of a statement while it is compiled.
+// authorize is called for every action of a statement while it is compiled.
 func (x *connection) authorize(action sqlite3.AuthorizerActionCode, third, fourth, schema, _ string) sqlite3.AuthorizerReturnCode {
 	if x.own || allowed(x.access == Write, action, third, fourth, schema) {
 		return sqlite3.AUTH_OK
@@ -72,7 +72,7 @@ func (x *connection) authorize(action sqlite3.AuthorizerActionCode, third, fourt
 	return sqlite3.AUTH_DENY
 }
 
-// do is a transaction. broken is a connection that is not to be used again.
+// do runs a transaction. broken says that the connection must not be used again.
 func (x *connection) do(ctx context.Context, how Scope, f func(Tx) error) (broken bool, err error) {
 	x.ctx = ctx
 	x.c.SetInterrupt(ctx)
@@ -109,7 +109,7 @@ func (x *connection) do(ctx context.Context, how Scope, f func(Tx) error) (broke
 	return false, nil
 }
 
-// command runs a statement of ours that is run often.
+// command runs a statement of the service that is run often.
 func (x *connection) command(sql string) error {
 	x.own = true
 	defer func() { x.own = false }()
@@ -120,7 +120,7 @@ func (x *connection) command(sql string) error {
 	return k.st.Exec()
 }
 
-// rollback ends a transaction that is still open, also one that is over its time.
+// rollback ends a transaction that is still open, even if its time is over.
 func (x *connection) rollback() error {
 	if x.c.GetAutocommit() {
 		return nil // SQLite has done so itself
@@ -130,7 +130,7 @@ func (x *connection) rollback() error {
 	return x.command("ROLLBACK")
 }
 
-// compile is the statement of a text: a kept one if there is one.
+// compile returns the statement of a text, from the cache if it is there.
 func (x *connection) compile(sql string) (*kept, error) {
 	x.now++
 	x.denied, x.wrote = "", false
@@ -192,7 +192,7 @@ func (x *connection) Run(ctx context.Context, sql string, params []Param, column
 		}
 		reset, clear := k.st.Reset(), k.st.ClearBindings()
 		if err != nil || reset != nil || clear != nil {
-			x.forget(sql) // it may have been what was wrong
+			x.forget(sql) // it may have caused the error
 		}
 	}()
 	if x.access == Read && !k.st.ReadOnly() {
@@ -221,7 +221,7 @@ func (x *connection) rows(ctx context.Context, k *kept, columns func([]string) e
 		if !more && k.st.Err() != nil {
 			return x.db.translateFor(ctx, x, k.st.Err())
 		}
-		if first { // the first step may compile anew
+		if first { // the first step may compile it again
 			first = false
 			x.describe(k)
 			if err := columns(names(k.cols)); err != nil {
@@ -244,7 +244,7 @@ func (x *connection) rows(ctx context.Context, k *kept, columns func([]string) e
 	}
 }
 
-// describe finds out about the columns of a statement.
+// describe determines the columns of a statement.
 func (x *connection) describe(k *kept) {
 	n := k.st.ColumnCount()
 	k.cols = k.cols[:0]
@@ -293,7 +293,7 @@ func read(st *sqlite3.Stmt, i int, as Kind) Value {
 	return Value{}
 }
 
-// bind gives a statement its parameters: all that it has, and no others.
+// bind binds a statement's parameters: all that it has, and no others.
 func bind(st *sqlite3.Stmt, params []Param) error {
 	n := st.BindCount()
 	given := make([]bool, n+1)

@@ -11,11 +11,11 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// A result that does not fit into an answer is a cursor: an actor that is asked for the next
-// page. It keeps a connection, and what the database was when it began, for as long as it lives: so it
-// ends when its owner does, when nobody asks for a while, and after its life at the latest.
+// A result that does not fit into an answer becomes a cursor: an actor that is asked for the next
+// page. While it lives it holds a connection and a snapshot of the database: so it ends when its owner
+// ends, when no page is asked for a while, and at the latest after its life.
 
-// cursors are those of all grants.
+// cursors are the open cursors of all grants.
 type cursors struct {
 	env  *service.Env
 	ctx  context.Context
@@ -37,7 +37,7 @@ func (c *cursors) close() {
 	c.wg.Wait()
 }
 
-// enter takes one of a grant's cursors.
+// enter reserves one of a grant's cursors.
 func (c *cursors) enter(grant uint64, most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *cursors) leave(grant uint64) {
 	}
 }
 
-// cursor is a query that is under way.
+// cursor is a query in progress.
 type cursor struct {
 	all    *cursors
 	st     *statement
@@ -66,16 +66,16 @@ type cursor struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wants  chan int  // rows of the next page
-	pages  chan page // what comes of it; closed at the end
+	pages  chan page // its pages; closed at the end
 
 	mu    sync.Mutex
-	busy  bool // a page is under way
+	busy  bool // a page is in progress
 	sys   *host.System
 	self  host.Ref
 	ended bool
 }
 
-// page is one, or why there is none.
+// page is a page, or why there is none.
 type page struct {
 	result *result
 	end    string
@@ -108,7 +108,7 @@ func (c *cursors) open(ctx context.Context, r *service.Request[Grant], db *datab
 		defer x.end()
 		x.run(db)
 	}()
-	// The first page is the request's: it ends with it.
+	// The first page belongs to the request, and ends with it.
 	unbind := context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
 	first := x.next(st.rows)
 	if first.err == nil && !unbind() {
@@ -180,7 +180,7 @@ func (x *cursor) run(db *database) {
 		return err
 	})
 	if !asked {
-		return // nobody is told any more
+		return // no page is sent any more
 	}
 	if err != nil {
 		_ = deliver(page{err: err})
@@ -212,7 +212,7 @@ func (x *cursor) end() {
 	}
 }
 
-// answered answers a page and lets the next one be asked for: the receiver of the answer may ask at once.
+// answered sends a page, after allowing the next request: the receiver may ask at once.
 func (x *cursor) answered(answer func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -222,7 +222,7 @@ func (x *cursor) answered(answer func()) {
 	}
 }
 
-// props are the recipe of the cursor's actor.
+// props are the props of the cursor's actor.
 func (x *cursor) props() host.Props {
 	return host.Behave("sql-cursor", func() host.Behaviour { return cursorBehaviour{x} }).
 		WithLifetime(supervision.Temporary).
@@ -316,7 +316,7 @@ func (b cursorBehaviour) answerNext(ctx *host.Context, rows int) error {
 		w.Text("end")
 		w.Text(p.end)
 		w.Text("rows")
-		p.result.encodeRows(w) // what it is encoded from is the next page's afterwards
+		p.result.encodeRows(w) // its buffer is reused for the next page
 		b.answered(func() { _ = reply.Send(host.Raw(w.Bytes())) })
 	}()
 	return nil

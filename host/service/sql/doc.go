@@ -1,10 +1,10 @@
-// Package sql is the service of relational databases: queries with parameters, and
-// transactions as one request.
+// Package sql is the service for relational databases: queries with parameters, and transactions
+// as one request.
 //
 // The manifest names databases, a grant says which of them an actor reads (ro) or writes (rw).
 // SQLite is built in ([Service]); an embedder adds others by [Define].
 //
-// What a guest sends is SQL of a stranger. Package sql lets one statement at a time through, on
-// connections that cannot do what the grant does not say: see guard.go for what SQLite is
-// kept from, and docs/services/sql.md for the bounds.
+// A guest's SQL is not trusted. Package sql runs one statement at a time, on connections that can
+// only do what the grant allows: see guard.go for what SQLite is prevented from, and
+// docs/services/sql.md for the bounds.
 package sql

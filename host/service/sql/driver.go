@@ -7,10 +7,10 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// Driver opens the databases of one kind. SQLite's is built in; [Define] takes others, most
-// of which are a [Standard].
+// Driver opens databases of one kind. SQLite's is built in; others are added with [Define],
+// mostly as a [Standard].
 type Driver interface {
-	// Open opens a database. What fails here keeps the system from starting.
+	// Open opens a database. An error here prevents the system from starting.
 	Open(ctx context.Context, source Source) (Database, error)
 }
 
@@ -19,7 +19,7 @@ type Source struct {
 	Name string // that grants use
 	File string // absolute; "" if the manifest names none
 	DSN  string // of other drivers than SQLite
-	// State is the folder of what this service keeps, or fails with service.ErrNoState.
+	// State returns the folder for this service's state, or service.ErrNoState.
 	State func() (string, error)
 
 	Size      int64         // the database's at most, in bytes
@@ -37,10 +37,9 @@ type Source struct {
 
 // Database is an open database. Any goroutine may call it.
 type Database interface {
-	// Do calls f in a transaction, which is committed if f returns nil and rolled back
-	// otherwise. What commits has been made durable as the manifest says before Do returns. It
-	// waits for a connection until ctx is done. f's error is returned as it is; others
-	// are *service.Error.
+	// Do calls f in a transaction, which is committed if f returns nil and rolled back otherwise.
+	// A commit is as durable as the manifest says before Do returns. It waits for a connection
+	// until ctx is done. f's error is returned as it is; others are *service.Error.
 	Do(ctx context.Context, how Scope, f func(Tx) error) error
 	// Close waits for the calls of Do, whose contexts the caller has cancelled.
 	Close() error
@@ -51,21 +50,21 @@ type Scope struct {
 	Access Access
 	// Single is a transaction of one statement, which needs no BEGIN.
 	Single bool
-	// Yield is called, from another goroutine, if the transaction stands in the way of
-	// others: it then should end soon. Nil if it is short anyway.
+	// Yield is called, from another goroutine, if the transaction blocks others: it then should
+	// end soon. Nil if it is short anyway.
 	Yield func()
 }
 
-// Access is what a transaction does.
+// Access says whether a transaction reads or writes.
 type Access uint8
 
-// The ways of access.
+// The kinds of access.
 const (
 	Read  Access = iota // nothing can be written
 	Write               // one at a time
 )
 
-// Tx is a transaction. It is for one goroutine, and not after Do has returned.
+// Tx is a transaction. It must be used by one goroutine, and not after Do has returned.
 type Tx interface {
 	// Run runs one statement. columns is called once with the names of the result's columns, unless
 	// it has none, then row with each row. values are valid during the call.
@@ -73,19 +72,19 @@ type Tx interface {
 	Run(ctx context.Context, sql string, params []Param, columns func(names []string) error, row func(values []Value) error) (Outcome, error)
 }
 
-// Param is a parameter: by its place, or by its name without the sign before it.
+// Param is a parameter, by position, or by name without the prefix character.
 type Param struct {
-	Name  string // "" is by place
+	Name  string // "": by position
 	Value Value
 }
 
-// Outcome is what a statement has done.
+// Outcome is the outcome of a statement.
 type Outcome struct {
 	Affected int64 // rows inserted, updated or deleted by the statement itself
 	LastID   int64 // the id of the last inserted row, 0 if there is none
 }
 
-// over is the error for a context that is over.
+// over is the error for a context that has ended.
 func over(ctx context.Context) error {
 	if context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == context.DeadlineExceeded {
 		return service.Errorf(service.Timeout, "the statement took longer than it may")

@@ -9,8 +9,8 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// fence is SQLite's way to files: the one database, its log and its journal, and nothing else.
-// The guard keeps statements from asking for more; the fence does not rely on it.
+// fence limits SQLite's access to files: to the one database, its log and its journal. The guard
+// prevents statements from asking for more; the fence does not rely on it.
 type fence struct {
 	os   vfs.VFSFilename
 	path string       // of the database
@@ -24,7 +24,7 @@ func newFence(path string, mostWAL int64) *fence {
 	return &fence{os: vfs.Find("os").(vfs.VFSFilename), path: path, most: mostWAL}
 }
 
-// covers reports whether a file is the database's.
+// covers reports whether a file belongs to the database.
 func (f *fence) covers(name string) bool {
 	return name == f.path || name == f.path+"-wal" || name == f.path+"-journal"
 }
@@ -60,8 +60,8 @@ func (f *fence) Access(name string, flags vfs.AccessFlag) (bool, error) {
 	return f.os.Access(name, flags)
 }
 
-// theDatabase is what the database is called when it is opened: what its path would look like in a
-// URI does not matter then.
+// theDatabase is the name under which the database is opened: so its path need not be escaped for
+// a URI.
 const theDatabase = "db"
 
 // FullPathname implements [vfs.VFS]. The path of the database has no links in it any more.
@@ -76,11 +76,11 @@ func (f *fence) FullPathname(name string) (string, error) {
 type logFile struct {
 	vfs.File
 	fence  *fence
-	synced bool // its name is in the folder for good
+	synced bool // its entry in the folder is durable
 }
 
-// WriteAt fails as a full disk does where the log would become too long: the transaction is
-// rolled back.
+// WriteAt fails like a full disk if the log would become too long: the transaction is rolled
+// back.
 func (l *logFile) WriteAt(b []byte, at int64) (int, error) {
 	if at+int64(len(b)) > l.fence.most {
 		l.fence.full.Add(1)
@@ -101,7 +101,7 @@ func (l *logFile) Sync(flags vfs.SyncFlag) error {
 	return nil
 }
 
-// syncDir makes the names in a folder durable, where the system has a way to.
+// syncDir makes the entries of a folder durable, on systems that can.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// SQLite looks whether a statement is over between the steps of its program, never within a
-// function. These functions of its own take a time that grows with the product of their
-// arguments' sizes: minutes for one call with texts of a megabyte. They are replaced by ones that give the
-// same results, that take linear time or look while they work, and that fail once the
-// statement is over. What is lost is that LIKE 'abc%' uses an index; ranges do.
+// SQLite checks whether a statement must end between the steps of its program, never within a function.
+// These built-in functions take time proportional to the product of their arguments' sizes: minutes for
+// one call with texts of a megabyte. They are replaced by ones that give the same results, that take
+// linear time or check while they work, and that fail once the statement must end. The price is that LIKE
+// 'abc%' does not use an index; ranges do.
 
 // functions are the replacements.
 var functions = []struct {
@@ -103,8 +103,8 @@ func match(ctx sqlite3.Context, args []sqlite3.Value, next func([]byte) (token, 
 type token struct {
 	kind tokenKind
 	r    rune   // one
-	set  []byte // set: what stands between the brackets
-	not  bool   // set: those that are not in it
+	set  []byte // set: the characters between the brackets
+	not  bool   // set: matches characters that are not in it
 }
 
 type tokenKind uint8
@@ -118,7 +118,7 @@ const (
 	never                  // nothing matches
 )
 
-// likeToken is the first element of a pattern of LIKE's and its length.
+// likeToken returns the first element of a LIKE pattern and its length.
 func likeToken(p []byte, escape rune) (token, int) {
 	r, n := utf8.DecodeRune(p)
 	if r == escape {
@@ -137,7 +137,7 @@ func likeToken(p []byte, escape rune) (token, int) {
 	return token{kind: fold, r: lower(r)}, n
 }
 
-// globToken is the first element of a pattern of GLOB's and its length.
+// globToken returns the first element of a GLOB pattern and its length.
 func globToken(p []byte) (token, int) {
 	r, n := utf8.DecodeRune(p)
 	switch r {
@@ -151,7 +151,7 @@ func globToken(p []byte) (token, int) {
 			t.not, at = true, at+1
 		}
 		from := at
-		if at < len(p) && p[at] == ']' { // the first stands for itself
+		if at < len(p) && p[at] == ']' { // the first one is literal
 			at++
 		}
 		end := bytes.IndexByte(p[at:], ']')
@@ -171,7 +171,7 @@ func lower(r rune) rune {
 	return r
 }
 
-// has reports whether t is a token for r.
+// has reports whether t matches r.
 func (t *token) has(r rune) bool {
 	switch t.kind {
 	case one:
@@ -203,11 +203,11 @@ func inSet(s []byte, r rune) bool {
 	return in
 }
 
-// stepsBetween is after how many steps matches looks whether it is over.
+// stepsBetween is after how many steps matches checks whether the statement must end.
 const stepsBetween = 1 << 14
 
-// matches reports whether a pattern matches the whole of a text. It goes back to the last
-// star only, which is enough, so it takes at most the product of the lengths.
+// matches reports whether a pattern matches the whole of a text. It backtracks only to the last
+// star, which is enough, so it takes at most the product of the lengths.
 func matches(ctx context.Context, pattern, text []byte, next func([]byte) (token, int)) (ok, over bool) {
 	p, t := 0, 0
 	backP, backT := -1, 0
@@ -239,7 +239,7 @@ func matches(ctx context.Context, pattern, text []byte, next func([]byte) (token
 	return true, false
 }
 
-// instr is instr(text, part): from which character on, from 1, or 0.
+// instr is instr(text, part): the position of part in characters, from 1, or 0.
 func instr(ctx sqlite3.Context, args ...sqlite3.Value) {
 	if anyNull(ctx, args) {
 		return
@@ -317,8 +317,8 @@ func runesOf(s []byte) func(rune) bool {
 	}
 }
 
-// unhex is unhex(text, characters to step over): null if anything else is in the text, or in the
-// midst of a byte.
+// unhex is unhex(text, characters to skip): null if the text has any other character, or one
+// within a byte.
 func unhex(ctx sqlite3.Context, args ...sqlite3.Value) {
 	if anyNull(ctx, args) {
 		return

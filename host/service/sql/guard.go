@@ -6,21 +6,21 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// What the statement of a stranger may do on a connection to SQLite. The rules hold while a
-// statement is compiled, also for what its views, triggers and virtual tables do.
+// What a guest's statement may do on a connection to SQLite. The rules are checked when a
+// statement is compiled, including its views, triggers and virtual tables.
 
-// Bounds of SQLite's that no setting changes; see https://sqlite.org/limits.html.
+// Limits of SQLite that no setting changes; see https://sqlite.org/limits.html.
 const (
 	mostColumns   = 256     // of a result, a table or an index
 	mostDepth     = 200     // of an expression
 	mostCompound  = 64      // terms of UNION and its like
 	mostOps       = 100_000 // of a statement's program
 	mostArguments = 64      // of a function
-	mostTriggers  = 16      // within each other
+	mostTriggers  = 16      // nested
 	mostParse     = 200     // of the parser's stack
 )
 
-// guard bounds a connection, before a stranger's first statement.
+// guard restricts a connection, before a guest's first statement.
 func guard(c *sqlite3.Conn, s *Source) error {
 	for id, v := range map[sqlite3.LimitCategory]int64{
 		sqlite3.LIMIT_LENGTH:          s.Value,
@@ -51,14 +51,14 @@ func guard(c *sqlite3.Conn, s *Source) error {
 	return nil
 }
 
-// readablePragmas only tell what a schema is.
+// readablePragmas only describe a schema.
 var readablePragmas = map[string]bool{
 	"table_info": true, "table_xinfo": true, "table_list": true,
 	"index_list": true, "index_info": true, "index_xinfo": true, "foreign_key_list": true,
 }
 
-// deniedFunctions take a time that grows with the square of their arguments, where no
-// statement can be interrupted, or tell about the host.
+// deniedFunctions take time quadratic in their arguments without being interruptible, or tell
+// about the host.
 var deniedFunctions = map[string]bool{
 	"json_patch": true, "jsonb_patch": true,
 	"load_extension": true, "readfile": true, "writefile": true, "edit": true,
@@ -66,10 +66,10 @@ var deniedFunctions = map[string]bool{
 	"sqlite_log": true, "sqlite_source_id": true,
 }
 
-// deniedPrefixes are those of functions of modules that nobody can make a table of.
+// deniedPrefixes are prefixes of functions of modules whose tables cannot be made.
 var deniedPrefixes = []string{"geopoly_", "rtree", "fts3", "sqlite_compileoption_"}
 
-// allowed says what a statement may do. write is the connection's.
+// allowed says what a statement may do. write says whether the connection may write.
 func allowed(write bool, action sqlite3.AuthorizerActionCode, third, fourth, schema string) bool {
 	switch action {
 	case sqlite3.AUTH_SELECT, sqlite3.AUTH_READ, sqlite3.AUTH_RECURSIVE:
@@ -90,12 +90,12 @@ func allowed(write bool, action sqlite3.AuthorizerActionCode, third, fourth, sch
 		sqlite3.AUTH_CREATE_VIEW, sqlite3.AUTH_DROP_VIEW, sqlite3.AUTH_CREATE_TRIGGER, sqlite3.AUTH_DROP_TRIGGER:
 		return write && schema != "temp"
 	}
-	// Transactions and savepoints are made by the service. Virtual tables keep code and
-	// files of their own. What is temporary belongs to a connection, which others use next.
+	// Transactions and savepoints are the service's. Virtual tables have their own code and
+	// files. Temporary objects belong to a connection, which others use next.
 	return false
 }
 
-// actionName is an action for a person.
+// actionName describes an action for people.
 func actionName(action sqlite3.AuthorizerActionCode, third, fourth string) string {
 	switch action {
 	case sqlite3.AUTH_PRAGMA:
@@ -115,8 +115,8 @@ func actionName(action sqlite3.AuthorizerActionCode, third, fourth string) strin
 	return "a change of " + third
 }
 
-// restOf is what follows after one statement: an error unless that is nothing but blanks, semicolons
-// and comments.
+// restOf checks what follows a statement: an error unless it is only spaces, semicolons and
+// comments.
 func restOf(tail string) bool {
 	for len(tail) > 0 {
 		switch {

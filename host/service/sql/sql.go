@@ -14,12 +14,12 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// Settings are what stands in the manifest under services.sql.
+// Settings are the manifest's services.sql.
 type Settings struct {
 	Databases map[string]DatabaseSettings `manifest:"databases,required" doc:"the databases that grants may name" key:"^[a-z][a-z0-9_-]{0,31}$" what:"the name of a database: small letters, digits, - and _"`
 }
 
-// DatabaseSettings are those of one database.
+// DatabaseSettings are the settings of a database.
 type DatabaseSettings struct {
 	Driver    string        `manifest:"driver" doc:"what kind of database it is; default: sqlite. Others are those that the program was built with" pattern:"^[a-z][a-z0-9_-]*$" what:"the name of a driver"`
 	File      string        `manifest:"file" doc:"sqlite: the file, made if it is not there; relative to the manifest. Default: NAME.db in the state of the bundle"`
@@ -35,7 +35,7 @@ type DatabaseSettings struct {
 	Sync      string        `manifest:"sync" doc:"sqlite: full: an acknowledged transaction outlives the machine's power; normal: it outlives the process. Default: full" enum:"full,normal"`
 }
 
-// Grant is what stands under capabilities.sql.
+// Grant is the manifest's capabilities.sql of an actor.
 type Grant struct {
 	Databases  map[string]string `manifest:"databases,required" doc:"which databases, and how: ro reads, rw writes as well" enum:"ro,rw"`
 	Rows       int               `manifest:"rows" doc:"rows of an answer; default: 1000" min:"1" max:"1000000"`
@@ -67,8 +67,8 @@ const (
 // Service is the service sql with SQLite alone.
 var Service = Define(nil)
 
-// Define is the service sql with further drivers, by the names that manifests call them. They
-// must not be "sqlite".
+// Define is the service sql with further drivers, by their names in manifests. No name may be
+// "sqlite".
 func Define(drivers map[string]Driver) *service.Service[Settings, Grant] {
 	all := map[string]Driver{"sqlite": SQLite}
 	for name, d := range drivers {
@@ -133,7 +133,7 @@ func or[T comparable](v, otherwise T) T {
 	return v
 }
 
-// source is what a driver is given.
+// source is what a driver is given to open a database.
 func (d *DatabaseSettings) source(name string, env *service.Env) Source {
 	s := Source{
 		Name: name, File: d.File, DSN: d.DSN, State: env.StateDir,
@@ -155,7 +155,7 @@ type provider struct {
 	cursors *cursors
 }
 
-// database is an open one with what requests are checked against.
+// database is an open database with what requests are checked against.
 type database struct {
 	Database
 	source Source
@@ -226,7 +226,7 @@ func (p *provider) Serve(ctx context.Context, r *service.Request[Grant]) (any, e
 		}
 		return p.cursors.open(ctx, r, db, &q.statements[0])
 	}
-	// The answer is made in the host's memory, at the grant's expense.
+	// The answer is built in the host's memory, and counts for the grant.
 	release, err := r.Hold(int64(or(r.Grant.Answer, DefaultAnswer)))
 	if err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ func (p *provider) granted(g *Grant, q *request) (*database, error) {
 	return db, nil
 }
 
-// check refuses what is beyond a bound, and fills in the grant's.
+// check refuses what exceeds a bound, and fills in the grant's bounds.
 func (d *database) check(g *Grant, st *statement) error {
 	if len(st.sql) > d.source.Statement {
 		return service.Errorf(service.TooLarge, "a statement of %d bytes, at most %d", len(st.sql), d.source.Statement)
@@ -282,7 +282,7 @@ func (d *database) check(g *Grant, st *statement) error {
 // errEnough ends a statement whose answer is full.
 var errEnough = errors.New("sql: enough rows")
 
-// run runs a statement and keeps what it returns, in so many bytes.
+// run runs a statement and encodes what it returns, within a number of bytes.
 func run(ctx context.Context, tx Tx, st *statement, most int, s *result) error {
 	out, err := tx.Run(ctx, st.sql, st.params,
 		func(names []string) error { return s.describe(names, most) },
@@ -338,7 +338,7 @@ func runSingle(ctx context.Context, db *database, g *Grant, q *request) (any, er
 	return host.Raw(w.Bytes()), nil
 }
 
-// runTx runs all statements, or none.
+// runTx runs all statements, or has no effect.
 func runTx(ctx context.Context, db *database, g *Grant, q *request) (any, error) {
 	results := make([]result, len(q.statements))
 	left := int(or(g.Answer, DefaultAnswer))

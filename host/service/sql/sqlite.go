@@ -19,21 +19,21 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// SQLite is the driver of SQLite, as Go code without cgo. Each connection is SQLite in a memory of its
-// own with a bound, so that what goes wrong in there stays there.
+// SQLite is the driver of SQLite, as Go code without cgo. Each connection is SQLite in a separate,
+// bounded memory, so that a fault in it does not spread.
 //
 // One connection writes, others read at the same time (WAL).
 var SQLite Driver = sqliteDriver{}
 
 type sqliteDriver struct{}
 
-// fences counts the names of VFSs, which are the process's.
+// fences numbers the names of VFSs, which are global in the process.
 var fences atomic.Uint64
 
-// Sizes of SQLite's.
+// Sizes of SQLite.
 const (
 	pageSize        = 4096
-	checkpointPages = 1000 // of the log, from which on it is copied into the database
+	checkpointPages = 1000 // of the log, above which it is copied into the database
 	smallestMemory  = 2 << 20
 )
 
@@ -62,7 +62,7 @@ func (sqliteDriver) Open(ctx context.Context, s Source) (_ Database, err error) 
 	return d, syncDir(filepath.Dir(path))
 }
 
-// path is where the database is, without links.
+// path is the path of the database, without links.
 func (s *Source) path() (string, error) {
 	if s.DSN != "" {
 		return "", errors.New("dsn is for other drivers; SQLite takes file")
@@ -182,7 +182,7 @@ func (d *sqlite) pool(access Access, n int) *stdsql.DB {
 	return db
 }
 
-// connector opens connections for a pool. Only what Raw gives is used of them.
+// connector opens connections for a pool. They are only used through Raw.
 type connector struct {
 	db     *sqlite
 	access Access
@@ -210,7 +210,7 @@ func (c *connector) Connect(ctx context.Context) (_ driver.Conn, err error) {
 	return x, nil
 }
 
-// prepare makes a connection ready for strangers.
+// prepare prepares a connection for guests' statements.
 func (x *connection) prepare() error {
 	s := &x.db.source
 	if err := x.c.BusyTimeout(s.Busy); err != nil {
@@ -247,7 +247,7 @@ func (x *connection) prepare() error {
 	return x.c.SetAuthorizer(x.authorize)
 }
 
-// ask is the only value that a statement of ours returns.
+// ask returns the single value of a statement of the service.
 func (x *connection) ask(sql string) (string, error) {
 	st, _, err := x.c.Prepare(sql)
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// Standard is a [Driver] made from one of package database/sql. What the guard keeps SQLite
-// from (guard.go) is here the database's own affair: the user of Open may do what a grant of rw lets
-// do, that of ReadOnly must not be able to write, and neither must take several statements in
-// one text.
+// Standard is a [Driver] made from one of package database/sql. The guard (guard.go) does not apply:
+// the database itself must enforce that the user of Open can do no more than a grant of rw allows,
+// that the user of ReadOnly cannot write, and that neither accepts several statements in one text.
 type Standard struct {
-	// Open opens the pool that writes. It is the service's, which closes it.
+	// Open opens the pool that writes. The service closes it.
 	Open func(Source) (*stdsql.DB, error)
-	// ReadOnly opens the pool that reads; nil: Open's does, in transactions that are read only.
+	// ReadOnly opens the pool that reads; nil: the pool of Open is used, in read-only
+	// transactions.
 	ReadOnly func(Source) (*stdsql.DB, error)
-	// Translate makes an error for the guest of one of the driver's, such as a *service.Error
-	// of the code Exists or Conflict for a constraint. nil: Failed, with the driver's text.
+	// Translate turns an error of the driver into one for the guest, such as a *service.Error
+	// with the code Exists or Conflict for a constraint. nil: Failed, with the driver's text.
 	Translate func(error) error
 }
 
-// Driver is what [Define] takes.
+// Driver returns the driver for [Define].
 func (s Standard) Driver() Driver { return standardDriver{s} }
 
 type standardDriver struct{ Standard }
@@ -107,8 +107,8 @@ type standardTx struct {
 	tx *stdsql.Tx
 }
 
-// returnsRows guesses whether a statement has a result: database/sql has one way to run those that do
-// and another for the rest.
+// returnsRows guesses whether a statement has a result: database/sql has different methods for
+// statements with and without one.
 func returnsRows(sql string) bool {
 	upper := strings.ToUpper(strings.TrimLeft(sql, " \t\r\n("))
 	for _, verb := range []string{"SELECT", "WITH", "VALUES", "SHOW", "EXPLAIN", "TABLE", "DESCRIBE"} {
@@ -133,7 +133,7 @@ func (t *standardTx) Run(ctx context.Context, sql string, params []Param, column
 			return Outcome{}, t.db.failed(ctx, err)
 		}
 		var out Outcome
-		out.Affected, _ = r.RowsAffected() // not every driver has them
+		out.Affected, _ = r.RowsAffected() // not every driver has it
 		out.LastID, _ = r.LastInsertId()
 		return out, columns(nil)
 	}
@@ -191,7 +191,8 @@ func (v *Value) any() any {
 	return nil
 }
 
-// valueOf is the value that database/sql has for a column. What has no exact one is an error.
+// valueOf converts a column's value of database/sql. A value without an exact counterpart is an
+// error.
 func valueOf(x any) (Value, error) {
 	switch x := x.(type) {
 	case nil:

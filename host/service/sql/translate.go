@@ -13,10 +13,10 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// errMemory is SQLite's out of memory, which it panics with.
+// errMemory is the value with which SQLite panics when it is out of memory.
 var errMemory = errors.New("sql: SQLite is out of memory")
 
-// panicError is what SQLite has panicked with.
+// panicError is an error that SQLite has panicked with.
 func panicError(p any) error {
 	if err, ok := p.(error); ok && strings.Contains(err.Error(), "out of memory") {
 		return errMemory
@@ -24,7 +24,7 @@ func panicError(p any) error {
 	return fmt.Errorf("sql: SQLite: %v", p)
 }
 
-// catch makes an error of a panic.
+// catch turns a panic into an error.
 func catch(err *error) {
 	if p := recover(); p != nil {
 		*err = panicError(p)
@@ -33,7 +33,7 @@ func catch(err *error) {
 
 func asError(err error, to **service.Error) bool { return errors.As(err, to) }
 
-// translateFor is translate for what a statement was refused for.
+// translateFor is translate for a statement that was refused.
 func (d *sqlite) translateFor(ctx context.Context, x *connection, err error) error {
 	if (errors.Is(err, sqlite3.AUTH) || errors.Is(err, sqlite3.ERROR)) && x.denied != "" {
 		if x.wrote {
@@ -44,7 +44,7 @@ func (d *sqlite) translateFor(ctx context.Context, x *connection, err error) err
 	return d.translate(ctx, err)
 }
 
-// translate makes an error for the guest of one of SQLite's.
+// translate turns an error of SQLite into one for the guest.
 func (d *sqlite) translate(ctx context.Context, err error) error {
 	var known *service.Error
 	if errors.As(err, &known) {

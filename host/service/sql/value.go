@@ -22,8 +22,8 @@ const (
 	Time
 )
 
-// Value is a parameter, or what stands in a column. The zero Value is null. What it holds
-// is never converted on its way between a guest and a driver.
+// Value is a parameter, or the value of a column. The zero Value is null. Values are never
+// converted between a guest and a driver.
 type Value struct {
 	Kind  Kind
 	Int   int64   // Int; Bool: 0 or 1
@@ -33,12 +33,12 @@ type Value struct {
 	Time  time.Time
 }
 
-// TimeLayout is how a time is stored where a database has no type for it: always UTC and
-// always nanoseconds, so that texts sort as times do, and SQLite's functions of dates read it.
+// TimeLayout is how a time is stored where a database has no type for it: always UTC and always
+// nanoseconds, so that texts sort as times do, and SQLite's date functions read it.
 const TimeLayout = "2006-01-02T15:04:05.000000000Z"
 
-// ParseTime is the time of a text in [TimeLayout], and in that alone: only then the text can
-// be had back from the time.
+// ParseTime parses a text in [TimeLayout], and no other form: only then formatting the time gives
+// the same text.
 func ParseTime(s string) (time.Time, bool) {
 	if len(s) != len(TimeLayout) {
 		return time.Time{}, false
@@ -94,8 +94,7 @@ var (
 	errValue = &abi.Error{Reason: `a value is null, a bool, a number, a text, a byte string or {"time": ns}`}
 )
 
-// appendValue appends the encoding of v. A text that is not UTF-8 is sent as the bytes that
-// it is.
+// appendValue appends the encoding of v. A text that is not UTF-8 is sent as bytes.
 func appendValue(w *abi.Writer, v *Value) {
 	switch v.Kind {
 	case Int:

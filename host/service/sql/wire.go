@@ -7,17 +7,17 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// Rest is what becomes of rows that do not fit into an answer.
+// Rest says what happens to rows that do not fit into an answer.
 type Rest string
 
-// The ways to deal with more rows.
+// The values of rest.
 const (
 	Fail Rest = "fail" // the request fails with too_large
 	Cut  Rest = "cut"  // they are left out, and the answer says so
 	Page Rest = "page" // they can be asked for, page by page
 )
 
-// statement is one of a request.
+// statement is a statement of a request.
 type statement struct {
 	sql      string
 	params   []Param
@@ -88,7 +88,7 @@ var (
 	nextKeys   = []string{"rows"}
 )
 
-// bounds are those that a decoder needs.
+// bounds are the bounds that a decoder checks.
 type bounds struct{ params, statements int }
 
 // decodeSingle reads the arguments of query and exec.
@@ -228,7 +228,7 @@ func readParams(r *abi.Reader, most int) []Param {
 	return out
 }
 
-// decodeNext reads the arguments of a cursor's next: how many rows, 0 if it does not say.
+// decodeNext reads the arguments of a cursor's next: how many rows, 0 if not stated.
 func decodeNext(r *abi.Reader) (rows int, err error) {
 	if r.Null() {
 		return 0, r.Done()
@@ -277,8 +277,8 @@ func (s *result) add(values []Value, most int) bool {
 // clearRows makes room for the next page.
 func (s *result) clearRows() { s.rows, s.count = s.rows[:0], 0 }
 
-// encode appends the result as a map: {columns, rows, affected, last_id, end[, cursor]}. What is
-// empty is left out, but for end of what has columns.
+// encode appends the result as a map: {columns, rows, affected, last_id, end[, cursor]}. Empty
+// keys are left out, except end if there are columns.
 func (s *result) encode(w *abi.Writer, end string, cursor uint64) {
 	has := [...]bool{s.out.Affected != 0, len(s.columns) > 0, cursor != 0, end != "", s.out.LastID != 0, len(s.columns) > 0}
 	n := 0
@@ -322,7 +322,7 @@ func (s *result) encodeRows(w *abi.Writer) {
 	w.Encoded(string(s.rows))
 }
 
-// What is behind the rows of an answer.
+// What follows the rows of an answer.
 const (
 	endAll  = "all"  // nothing
 	endCut  = "cut"  // rows that were left out

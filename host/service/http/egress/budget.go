@@ -8,20 +8,19 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Budget bounds how many connections there are at a time, of everybody together. Idle ones
-// of the pools above count too: where none is left Reclaim is asked to close them.
+// Budget bounds the number of connections of all users together. Idle ones in pools count too: if
+// none is left, Reclaim is called to close them.
 type Budget struct {
 	sem     *semaphore.Weighted
 	reclaim func()
 }
 
-// NewBudget allows for n connections. Reclaim closes connections that nobody uses, which
-// may take effect later; it may be nil.
+// NewBudget allows n connections. Reclaim closes idle connections, possibly later; it may be nil.
 func NewBudget(n int, reclaim func()) *Budget {
 	return &Budget{sem: semaphore.NewWeighted(int64(n)), reclaim: reclaim}
 }
 
-// take waits for a connection to be free, in the order of those who wait.
+// take waits for a free connection, first come, first served.
 func (b *Budget) take(ctx context.Context) error {
 	if b == nil || b.sem.TryAcquire(1) {
 		return nil
@@ -38,7 +37,7 @@ func (b *Budget) give() {
 	}
 }
 
-// counted gives its place back when it is closed.
+// counted frees its place when it is closed.
 type counted struct {
 	net.Conn
 	once   sync.Once

@@ -1,11 +1,10 @@
-// Package egress makes the connections that leave on behalf of those who are not trusted:
-// to public addresses, and to others only where they have been named.
+// Package egress makes outgoing connections on behalf of untrusted code: to public addresses, and
+// to others only if they are named.
 //
-// What counts is the address that is dialled. A [Dialer] resolves a name itself, judges every
-// answer, dials nothing but addresses that were judged, and judges once more when the socket
-// is about to connect. So neither a name that changes its mind between two looks, nor a
-// redirect, nor another spelling of an address gets past it, and neither does a proxy: it is
-// asked for a tunnel to the address, never for the name.
+// What counts is the address that is dialled. A [Dialer] resolves a name itself, checks every
+// answer, dials only checked addresses, and checks once more when the socket is about to connect.
+// So DNS rebinding, redirects and other spellings of an address do not get past it, and neither
+// does a proxy: it is asked for a tunnel to the address, never for the name.
 package egress
 
 import (
@@ -23,14 +22,14 @@ const (
 	Unspecified         // 0.0.0.0, ::
 	Loopback            // of this machine
 	Private             // RFC 1918, unique local IPv6
-	LinkLocal           // of the link; also IPv6's abandoned site-local addresses
-	SharedSpace         // RFC 6598, behind a carrier's translator
+	LinkLocal           // link-local; also IPv6's deprecated site-local addresses
+	SharedSpace         // RFC 6598, carrier-grade NAT
 	Metadata            // where clouds serve credentials to their machines
 	Multicast           // also limited broadcast
 	Documentation       // and examples
 	Benchmarking        // RFC 2544, RFC 5180
-	Tunnel              // IPv6 that wraps IPv4: 6to4, Teredo, ISATAP, compatible, translated
-	Reserved            // whatever else the registries keep for special purposes
+	Tunnel              // IPv6 with embedded IPv4: 6to4, Teredo, ISATAP, compatible, translated
+	Reserved            // other ranges that the registries reserve
 )
 
 var classNames = [...]string{
@@ -46,17 +45,15 @@ func (c Class) String() string {
 	return "unknown"
 }
 
-// Judge tells the classes of addresses. The zero value knows what the registries say; NAT64
-// are prefixes by which a network of one's own translates to IPv4 (RFC 6052: 32, 40, 48, 56,
-// 64 or 96 bits), whose addresses are what the IPv4 address within them is. It is safe for
-// concurrent use.
+// Judge classifies addresses. The zero value knows the registries; NAT64 are the prefixes with
+// which the local network translates to IPv4 (RFC 6052: 32, 40, 48, 56, 64 or 96 bits): such an
+// address has the class of the IPv4 address in it. It is safe for concurrent use.
 type Judge struct {
 	NAT64 []netip.Prefix
 }
 
-// Class is what an address is for. IPv4-mapped IPv6 addresses are the IPv4 address that they
-// stand for, since that is what a socket dials; those of NAT64's well-known prefix lead to
-// the IPv4 address within them.
+// Class is what an address is for. IPv4-mapped IPv6 addresses have the class of the IPv4 address,
+// since that is what a socket dials, and so have those of NAT64's well-known prefix.
 func (j *Judge) Class(a netip.Addr) Class {
 	if !a.IsValid() || a.Zone() != "" {
 		return Invalid
@@ -82,7 +79,7 @@ func (j *Judge) Class(a netip.Addr) Class {
 		return c
 	}
 	if !globalUnicast.Contains(a) {
-		return Reserved // what has not been given out for anything yet
+		return Reserved // not allocated yet
 	}
 	if isISATAP(a) {
 		return Tunnel
@@ -105,7 +102,7 @@ func ParseNAT64(s string) (netip.Prefix, error) {
 // wellKnown is NAT64's prefix (RFC 6052).
 var wellKnown = netip.PrefixFrom(netip.AddrFrom16([16]byte{1: 0x64, 2: 0xff, 3: 0x9b}), 96)
 
-// globalUnicast is the only part of IPv6's space from which public addresses are given out.
+// globalUnicast is the only part of IPv6 from which public addresses are allocated.
 var globalUnicast = netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0x20}), 3)
 
 func lookup(table []special, a netip.Addr) Class {
@@ -117,7 +114,7 @@ func lookup(table []special, a netip.Addr) Class {
 	return Public
 }
 
-// within is the class of the IPv4 address that a translated one leads to.
+// within is the class of the IPv4 address in a translated one.
 func within(a netip.Addr, p netip.Prefix) Class {
 	v4, ok := embedded(a, p.Bits())
 	if !ok {

@@ -31,29 +31,29 @@ type Dialer struct {
 	Resolver Resolver      // nil: net.DefaultResolver
 	Judge    Judge         //
 	Clock    host.Clock    // nil: the machine's
-	Timeout  time.Duration // of a dial, resolving and the proxy's answer included; 0: only the context's
-	Proxy    *Proxy        // nil: straight
+	Timeout  time.Duration // of a dial, including resolving and the proxy's answer; 0: only the context's
+	Proxy    *Proxy        // nil: direct
 	Direct   Networks      // reached without the proxy
 	Budget   *Budget       // nil: no bound
 
-	// Connect makes the connection to an address that has been judged; nil: TCP, where the
-	// address is judged again as the socket connects.
+	// Connect makes the connection to a checked address; nil: TCP, where the address is checked
+	// again as the socket connects.
 	Connect Connect
 }
 
 // Connect makes a connection to an address.
 type Connect = func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 
-// RefusedError says that a dial was refused for the addresses that it would have gone to.
+// RefusedError says that a dial was refused because of its addresses.
 type RefusedError struct {
 	Host    string
-	Class   Class        // of the first address that was refused
-	Address netip.Addr   // that one
-	All     []netip.Addr // whatever the name had
+	Class   Class        // class of the first refused address
+	Address netip.Addr   // the first refused address
+	All     []netip.Addr // all addresses of the name
 }
 
-// Error does not have the address: what names within a network resolve to is nothing that
-// everyone may know.
+// Error does not contain the address: guests must not learn what names in the local network
+// resolve to.
 func (e *RefusedError) Error() string {
 	if e.Class == Metadata {
 		return fmt.Sprintf("%s is at an address of a cloud's metadata service, which must be named alone", e.Host)
@@ -64,9 +64,9 @@ func (e *RefusedError) Error() string {
 // ErrConnections says that there were no connections left in time.
 var ErrConnections = errors.New("no connection was free")
 
-// Dial connects to a host (a name or an address) and port; named may be dialled although
-// they are not public. Errors are *[RefusedError], *[net.DNSError], [ErrConnections], and
-// what connecting says.
+// Dial connects to a host (a name or an address) and port; addresses in named may be dialled
+// although they are not public. Errors are *[RefusedError], *[net.DNSError], [ErrConnections],
+// and those of connecting.
 func (d *Dialer) Dial(ctx context.Context, hostname string, port uint16, named Networks) (net.Conn, error) {
 	if d.Timeout > 0 {
 		var stop func()
@@ -106,7 +106,8 @@ func (d *Dialer) clock() host.Clock {
 	return host.RealClock()
 }
 
-// addresses are those of a host that may be dialled, in the order in which they are tried.
+// addresses returns the addresses of a host that may be dialled, in the order in which they are
+// tried.
 func (d *Dialer) addresses(ctx context.Context, hostname string, named Networks) ([]netip.Addr, error) {
 	all, err := d.resolve(ctx, hostname)
 	if err != nil {
@@ -144,7 +145,7 @@ func (d *Dialer) resolve(ctx context.Context, hostname string) ([]netip.Addr, er
 	return r.LookupNetIP(ctx, "ip", hostname)
 }
 
-// check judges an address; nil: it may be dialled.
+// check checks an address; nil: it may be dialled.
 func (d *Dialer) check(hostname string, a netip.Addr, named Networks) *RefusedError {
 	c := d.Judge.Class(a)
 	if c == Public || named.Names(a, c) {
@@ -153,7 +154,7 @@ func (d *Dialer) check(hostname string, a netip.Addr, named Networks) *RefusedEr
 	return &RefusedError{Host: hostname, Class: c, Address: a}
 }
 
-// alternate sorts addresses so that the families take turns, the first one's first.
+// alternate sorts addresses so that the families alternate, beginning with the first one's.
 func alternate(addrs []netip.Addr) []netip.Addr {
 	var lists [2][]netip.Addr
 	for _, a := range addrs {
@@ -174,7 +175,7 @@ func alternate(addrs []netip.Addr) []netip.Addr {
 	return out
 }
 
-// attempt is one connection that was made, or not.
+// attempt is the result of one attempt to connect.
 type attempt struct {
 	conn net.Conn
 	err  error
@@ -242,7 +243,7 @@ func (d *Dialer) race(ctx context.Context, addrs []netip.Addr, port uint16, name
 	}
 }
 
-// connect makes one connection, straight or through the proxy.
+// connect makes one connection, directly or through the proxy.
 func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, named Networks) (net.Conn, error) {
 	if d.Proxy != nil && !d.Direct.Names(to.Addr(), Public) {
 		return d.Proxy.tunnel(ctx, to)

@@ -13,7 +13,7 @@ type Networks struct {
 	prefixes []netip.Prefix
 }
 
-// sets are the networks that have a name.
+// sets are the named sets of networks.
 var sets = map[string][]string{
 	"loopback":   {"127.0.0.0/8", "::1/128"},
 	"private":    {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"},
@@ -66,7 +66,7 @@ func setNames() []string {
 	return names
 }
 
-// And names what either does.
+// And is the union of both.
 func (n Networks) And(m Networks) Networks {
 	return Networks{append(slices.Clip(n.prefixes), m.prefixes...)}
 }
@@ -86,7 +86,7 @@ func (n Networks) Names(a netip.Addr, c Class) bool {
 	return false
 }
 
-// String is the networks as they can be parsed again, one after the other.
+// String lists the networks in a form that can be parsed again.
 func (n Networks) String() string {
 	var b strings.Builder
 	for i, p := range n.prefixes {

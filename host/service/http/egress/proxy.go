@@ -18,16 +18,15 @@ import (
 // maxProxyAnswer bounds the head of a proxy's answer, in bytes.
 const maxProxyAnswer = 16 << 10
 
-// Proxy is an HTTP proxy through which connections go, by CONNECT. It is asked for
-// addresses, never for names, so that what was judged is what is dialled. Where the proxy
-// itself stands is its owner's affair: its address is not judged.
+// Proxy is an HTTP proxy for connections, by CONNECT. It is asked for addresses, never for names,
+// so that the checked address is the one dialled. The proxy's own address is not checked.
 type Proxy struct {
 	address string // host:port
 	tls     *tls.Config
 	auth    string // of Proxy-Authorization; "": none
 }
 
-// NewProxy makes one of a URL such as http://user:password@proxy.example:3128. An https
+// NewProxy makes a Proxy from a URL such as http://user:password@proxy.example:3128. An https
 // proxy is verified with the roots of the configuration.
 func NewProxy(u *url.URL, config *tls.Config) (*Proxy, error) {
 	p := &Proxy{}
@@ -58,7 +57,7 @@ func NewProxy(u *url.URL, config *tls.Config) (*Proxy, error) {
 	return p, nil
 }
 
-// tunnel is a connection to an address by way of the proxy.
+// tunnel makes a connection to an address through the proxy.
 func (p *Proxy) tunnel(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", p.address)

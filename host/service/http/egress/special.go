@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// special is a range that no public service is reached at.
+// special is a range without public services.
 type special struct {
 	netip.Prefix
 	class Class
 }
 
-// special4 is IANA's IPv4 Special-Purpose Address Registry, with multicast. Its few entries
-// that are reached globally (AS112, AMT, PCP anycast) are infrastructure, no one's web site.
+// special4 is IANA's IPv4 Special-Purpose Address Registry, with multicast. Its few globally
+// reachable entries (AS112, AMT, PCP anycast) are infrastructure, not web sites.
 var special4 = sync.OnceValue(func() []special {
 	return []special{
 		{prefix("0.0.0.0/32"), Unspecified},
@@ -46,7 +46,7 @@ var special6 = sync.OnceValue(func() []special {
 		{prefix("::1/128"), Loopback},
 		{prefix("::/96"), Tunnel},           // IPv4-compatible
 		{prefix("::ffff:0:0:0/96"), Tunnel}, // IPv4-translated, RFC 2765
-		{prefix("64:ff9b:1::/48"), Tunnel},  // NAT64 of local use: where the IPv4 address stands is not known
+		{prefix("64:ff9b:1::/48"), Tunnel},  // NAT64 for local use: the place of the IPv4 address is not known
 		{prefix("100::/64"), Reserved},      // discard only
 		{prefix("100:0:0:1::/64"), Reserved},
 		{prefix("2001::/32"), Tunnel}, // Teredo
@@ -65,8 +65,8 @@ var special6 = sync.OnceValue(func() []special {
 	}
 })
 
-// metadata are the addresses at which clouds serve their machines' credentials. They are
-// reached only if they are named alone: a network that has one of them does not name it.
+// metadata are the addresses at which clouds serve credentials to their machines. They can be
+// reached only if they are named individually: a network that contains one does not name it.
 var metadata = sync.OnceValue(func() map[netip.Addr]bool {
 	set := map[netip.Addr]bool{}
 	for _, a := range []string{

@@ -1,10 +1,10 @@
-// Package operate is how whoever operates a bundle gets at its keys, apart from what stores
-// them: package kv implements it, and the admin API and the command line use it.
+// Package operate is the operator's interface to the keys of a bundle, separate from the store:
+// package kv implements it, the admin API and the command line use it.
 package operate
 
 import "context"
 
-// Keys are those of the service kv of a bundle. Errors are *service.Error.
+// Keys gives access to the keys of a bundle's service kv. Errors are *service.Error.
 type Keys interface {
 	Namespaces() (Namespaces, error)
 	List(q Query) (KeyPage, error)
@@ -13,12 +13,12 @@ type Keys interface {
 	Delete(ctx context.Context, d DeleteKey) (Deleted, error)
 }
 
-// Namespaces are all that hold something.
+// Namespaces are those that are not empty.
 type Namespaces struct {
 	Namespaces []Namespace `json:"namespaces"` // sorted by name
 }
 
-// Namespace is how much one holds. What has expired counts until it is removed.
+// Namespace is how much a namespace holds. Expired entries count until they are removed.
 type Namespace struct {
 	Namespace string `json:"namespace"`
 	Keys      int64  `json:"keys"`
@@ -29,25 +29,25 @@ type Namespace struct {
 type Query struct {
 	Namespace string
 	Prefix    string
-	Cursor    []byte // of the page before
+	Cursor    []byte // of the previous page
 	Limit     int    // 1 to 1000; 0: 100
 	Reverse   bool
 }
 
-// KeyPage is a part of a list, without values.
+// KeyPage is a page of a list, without values.
 type KeyPage struct {
 	Entries []KeyEntry `json:"entries"`
 	Cursor  []byte     `json:"cursor,omitempty"` // Base64: for the next page; missing after the last
 }
 
-// KeyEntry is what stands under a key.
+// KeyEntry is an entry.
 type KeyEntry struct {
 	Key     string `json:"key"`
 	Value   []byte `json:"value,omitempty"` // Base64; not in lists
 	Counter bool   `json:"counter,omitempty"`
 	Count   int64  `json:"count,omitempty"` // of a counter
 	Version uint64 `json:"version"`
-	Expires int64  `json:"expires_ns,omitempty"` // nanoseconds since 1970; missing: it stays
+	Expires int64  `json:"expires_ns,omitempty"` // nanoseconds since 1970; missing: it does not expire
 }
 
 // PutKey writes a value.
@@ -55,11 +55,11 @@ type PutKey struct {
 	Namespace string  `json:"namespace"`
 	Key       string  `json:"key"`
 	Value     []byte  `json:"value"`                // Base64
-	TTL       int64   `json:"ttl_ns,omitempty"`     // nanoseconds after which it is gone
+	TTL       int64   `json:"ttl_ns,omitempty"`     // nanoseconds after which it expires
 	IfVersion *uint64 `json:"if_version,omitempty"` // only if the entry has this version; 0: only if there is none
 }
 
-// Written is what a write has made.
+// Written is the result of a write.
 type Written struct {
 	Version uint64 `json:"version"`
 }
@@ -71,7 +71,7 @@ type DeleteKey struct {
 	IfVersion *uint64 `json:"if_version,omitempty"` // only if the entry has this version
 }
 
-// Deleted says whether there was one.
+// Deleted says whether there was an entry.
 type Deleted struct {
 	Existed bool `json:"existed"`
 }
