@@ -266,8 +266,8 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	if a.gate.Bounded() {
 		a.trim()
 	}
-	if !a.box.settled() {
-		a.box.settle()
+	if !a.box.minimal() {
+		a.box.giveBack()
 	}
 	if a.endings {
 		a.endRun()

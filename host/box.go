@@ -229,8 +229,8 @@ const (
 	calmSpells = 64
 )
 
-// settled reports whether there is nothing for settle to do, as a rule.
-func (b *box) settled() bool { return b.other == nil && !b.grown.Load() && b.usual.Len() == 0 }
+// minimal reports whether there is nothing for giveBack to do, as a rule.
+func (b *box) minimal() bool { return b.other == nil && !b.grown.Load() && b.usual.Len() == 0 }
 
 // nothing reports whether the box is certainly empty, without asking another mailbox.
 func (b *box) nothing() bool { return b.other == nil && b.usual.Empty() }
@@ -244,15 +244,15 @@ func (b *box) drop(e *Envelope) {
 	b.usual.Drop(e)
 }
 
-// settle gives back what an empty mailbox need not hold, and puts on the account what the mailbox
+// giveBack gives back what an empty mailbox need not hold, and puts on the account what the mailbox
 // holds without having asked. It is called by the consumer, at the end of a spell.
-func (b *box) settle() {
+func (b *box) giveBack() {
 	if b.other != nil {
 		if b.shut { // only the consumer shuts it
 			return
 		}
 		if b.hosted != nil {
-			b.hosted.Settle()
+			b.hosted.EndRun()
 			return
 		}
 		held := b.other.Bytes() + int64(b.other.Len())*envelopeBytes

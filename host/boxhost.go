@@ -29,9 +29,9 @@ type HostedMailbox interface {
 	Mailbox
 	// Hosted is called once, before anything else.
 	Hosted(h MailboxHost)
-	// Settle is called by the consumer at the end of each spell of work. The mailbox may give
+	// EndRun is called by the consumer at the end of each spell of work. The mailbox may give
 	// back what it has reserved and does not need.
-	Settle()
+	EndRun()
 	// Order counts the envelopes that have come: before the one that has waited longest (all, if none
 	// waits), and in all. Any goroutine may call it.
 	Order() (before, came uint64)

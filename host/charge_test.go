@@ -62,8 +62,8 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 			if done := len(l.got) > 0; done == c.failed {
 				t.Errorf("the probe was told %q", l.got)
 			}
-			if g := guestOf(l.table.Get(g.uid)); !c.failed && g.burnt < c.fuel/100 {
-				t.Errorf("%d fuel is in the statistics", g.burnt)
+			if g := guestOf(l.table.Get(g.uid)); !c.failed && g.fuelSpent < c.fuel/100 {
+				t.Errorf("%d fuel is in the statistics", g.fuelSpent)
 			}
 		})
 	}

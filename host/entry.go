@@ -189,8 +189,8 @@ func (g *guest) giveBack(scr *scratch, done, failed int) {
 // account adds up what was spent: by the turns, and by the host for their commands.
 func (g *guest) account(res *sandbox.Result, work uint64) {
 	if res.Fuel+work > 0 {
-		g.burnt += res.Fuel + work
-		g.actor.counts.fuel.Store(g.burnt)
+		g.fuelSpent += res.Fuel + work
+		g.actor.counts.fuel.Store(g.fuelSpent)
 	}
 }
 

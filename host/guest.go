@@ -29,22 +29,22 @@ type guest struct {
 	asleep *sandbox.Snapshot // instead of an instance
 	failed bool              // the sleeping state is the one after a failed turn
 
-	refkey   abi.RefKey
-	seed     [abi.SeedSize]byte
-	spawned  uint64 // children that it has asked for
-	burnt    uint64 // fuel
-	turnAt   int64  // time of the last turn
-	lastTo   *actor // the receiver of its last send
-	verdict  verdict
-	costly   bool    // the turn being read has commands that cost more than their bytes
-	searches int     // of the turn being read, see costSearch
-	forwards int     // of the turn being carried out
-	due      int64   // of the ask being carried out
-	carried  int     // work since others were let run, see carry
-	states   *states // for resume; nil: they are not kept
-	waited   uint8   // how often it has got no instance since it had one, see tryAgain
-	sleeps   bool    // instances of the image can be given back
-	told     bool    // it is told the deadlines of questions
+	refkey    abi.RefKey
+	seed      [abi.SeedSize]byte
+	spawned   uint64 // children that it has asked for
+	fuelSpent uint64 // of all its turns
+	turnAt    int64  // time of the last turn
+	lastTo    *actor // the receiver of its last send
+	verdict   verdict
+	costly    bool    // the turn being read has commands that cost more than their bytes
+	searches  int     // of the turn being read, see costSearch
+	forwards  int     // of the turn being carried out
+	due       int64   // of the ask being carried out
+	carried   int     // work since others were let run, see carry
+	states    *states // for resume; nil: they are not kept
+	waited    uint8   // how often it has got no instance since it had one, see tryAgain
+	sleeps    bool    // instances of the image can be given back
+	told      bool    // it is told the deadlines of questions
 }
 
 func newGuest(a *actor, m *Module) *guest {
@@ -65,7 +65,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 			g.release()
 			return asFailure(abi.FailureInit, err)
 		}
-		a.props.state = nil // the incarnations after it begin anew
+		a.props.state = nil // the incarnations after it start over
 		g.keepStates()
 		return nil
 	}

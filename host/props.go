@@ -137,7 +137,7 @@ func (p Props) WithCapabilities(c Capabilities) Props {
 	return p
 }
 
-// capabilities are compiled ones, which all actors of a recipe share.
+// capabilities are compiled ones, which all actors with the same props share.
 type capabilities struct {
 	send, stop []glob.Path
 }

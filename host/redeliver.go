@@ -216,16 +216,16 @@ func (s *System) Redeliver(id uint64) (Ref, error) {
 		}
 	}
 	if to == nil || errors.Is(err, ErrStopped) {
-		heir, name := s.heir(l)
+		receiverNow, name := s.receiverNow(l)
 		switch {
-		case heir == nil || heir == to:
+		case receiverNow == nil || receiverNow == to:
 			err = nobodyFor(l)
 		default:
 			if name != "" {
 				e.Attached = below(e.Attached, name)
 			}
-			if _, err = heir.accept(nil, e); err == nil {
-				return heir.ref(), nil
+			if _, err = receiverNow.accept(nil, e); err == nil {
+				return receiverNow.ref(), nil
 			}
 		}
 	}
@@ -237,8 +237,8 @@ func (s *System) Redeliver(id uint64) (Ref, error) {
 	return Ref{}, err
 }
 
-// heir is the actor that now gets messages to the path that a letter was for; see findDoor.
-func (s *System) heir(l *keptLetter) (to *actor, name string) {
+// receiverNow is the actor that now gets messages to the path that a letter was for; see findDoor.
+func (s *System) receiverNow(l *keptLetter) (to *actor, name string) {
 	at, ok := s.parsePath(l.Path)
 	if !ok {
 		return nil, ""
@@ -265,7 +265,7 @@ func (s *System) CanRedeliver(id uint64) error {
 	if s.table.Get(l.Recipient) != nil {
 		return nil
 	}
-	if heir, _ := s.heir(l); heir == nil {
+	if receiverNow, _ := s.receiverNow(l); receiverNow == nil {
 		return nobodyFor(l)
 	}
 	return nil

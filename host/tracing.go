@@ -433,9 +433,9 @@ func (s *System) chosen(e *mailbox.Envelope) {
 	}
 }
 
-// lighten removes the trace from a message that is too large for the inbox only because of
+// dropTrace removes the trace from a message that is too large for the inbox only because of
 // it; false: it is too large all the same.
-func (a *actor) lighten(e *mailbox.Envelope) bool {
+func (a *actor) dropTrace(e *mailbox.Envelope) bool {
 	if a.sys.cfg.tracer == nil || !hasTrace(e.Headers) {
 		return false
 	}

@@ -221,17 +221,17 @@ func (w *World) send(s Sent) {
 func (w *World) watch(a *Actor, of Target) { w.watchFor(a.Ref(), of) }
 
 func (w *World) watchFor(who actor.Ref, of Target) {
-	whom := actor.Ref(0)
+	watched := actor.Ref(0)
 	if t := w.target(of); t != nil {
-		whom = t.Ref()
+		watched = t.Ref()
 	} else if f := w.fakes[of.To]; f != nil {
-		whom = f.ref
+		watched = f.ref
 	} else if p := w.probeAt(of); p != nil {
-		whom = p.ref
+		watched = p.ref
 	}
-	if whom != 0 {
-		w.unwatch(who, whom)
-		w.watchers[whom] = append(w.watchers[whom], who)
+	if watched != 0 {
+		w.unwatch(who, watched)
+		w.watchers[watched] = append(w.watchers[watched], who)
 		return
 	}
 	reason, ok := w.ended[of.To]
@@ -241,11 +241,11 @@ func (w *World) watchFor(who actor.Ref, of Target) {
 	w.notice(who, of.To, reason)
 }
 
-func (w *World) unwatch(who, whom actor.Ref) {
-	list := w.watchers[whom]
+func (w *World) unwatch(who, watched actor.Ref) {
+	list := w.watchers[watched]
 	for i, r := range list {
 		if r == who {
-			w.watchers[whom] = append(list[:i:i], list[i+1:]...)
+			w.watchers[watched] = append(list[:i:i], list[i+1:]...)
 			return
 		}
 	}
@@ -270,7 +270,7 @@ func (w *World) stopBelow(a *Actor) {
 	}
 }
 
-// hasEnded takes an actor out, and tells whoever watches it.
+// hasEnded takes an actor out, and tells its watchers.
 func (w *World) hasEnded(a *Actor, reason string) {
 	delete(w.actors, a.Ref())
 	for i, x := range w.order {
@@ -282,7 +282,7 @@ func (w *World) hasEnded(a *Actor, reason string) {
 	w.gone(a.Ref(), reason)
 }
 
-// gone notes an end, and tells whoever watches.
+// gone notes an end, and tells the watchers.
 func (w *World) gone(who actor.Ref, reason string) {
 	w.ended[who] = reason
 	for _, ref := range w.watchers[who] {

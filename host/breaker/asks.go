@@ -32,7 +32,7 @@ func (a *Asks) Ask(ctx *host.Context, to host.Ref, v any, correlation uint64) er
 		return err
 	}
 	if err := ctx.Ask(to, v, correlation, min(a.b.timeout(), longest)); err != nil {
-		a.b.end(call, nobodys)
+		a.b.end(call, abandoned)
 		return err
 	}
 	a.calls[correlation] = call
@@ -70,7 +70,7 @@ func (a *Asks) Ended(m host.Message) bool {
 // incarnation whose breaker lives on.
 func (a *Asks) Forget() {
 	for k, call := range a.calls {
-		a.b.end(call, nobodys)
+		a.b.end(call, abandoned)
 		delete(a.calls, k)
 	}
 }

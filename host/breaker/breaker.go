@@ -138,8 +138,8 @@ type outcome uint8
 const (
 	good outcome = iota
 	bad
-	late    // its time is over
-	nobodys // given up by its caller: neither a success nor a failure
+	late      // its time is over
+	abandoned // given up by its caller: neither a success nor a failure
 )
 
 // end notes how a call has ended, and returns it: a successful call may be late.
@@ -148,7 +148,7 @@ func (b *Breaker) end(call rules.Call, o outcome) outcome {
 	b.locked(func(now time.Time) {
 		took = call.Took(now)
 		switch {
-		case o == nobodys:
+		case o == abandoned:
 			b.circuit.Forget(call)
 			return
 		case took > b.circuit.Settings().CallTimeout:
@@ -156,7 +156,7 @@ func (b *Breaker) end(call rules.Call, o outcome) outcome {
 		}
 		b.circuit.End(call, o != good, now)
 	})
-	if f := [...]func(time.Duration){good: b.succeeded, bad: b.failed, late: b.timedOut, nobodys: nil}[o]; f != nil {
+	if f := [...]func(time.Duration){good: b.succeeded, bad: b.failed, late: b.timedOut, abandoned: nil}[o]; f != nil {
 		f(took)
 	}
 	return o

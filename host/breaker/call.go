@@ -77,7 +77,7 @@ func Call[T any](ctx context.Context, b *Breaker, f func(ctx context.Context) (T
 	case <-over:
 		b.end(call, late)
 	case <-ctx.Done():
-		b.end(call, nobodys)
+		b.end(call, abandoned)
 		return none, ctx.Err()
 	}
 	err = fmt.Errorf("%w of %v", ErrTimeout, b.timeout())

@@ -154,7 +154,7 @@ func TestMistakesOfHTTP(t *testing.T) {
 }
 
 // A bundle with http answers requests, ends them in order when its system closes, and what
-// is made on demand gets its recipe.
+// is made on demand gets its props.
 func TestHTTPOfABundle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a guest")

@@ -55,9 +55,9 @@ type Options struct {
 	StateDir func(*Manifest) (string, error)
 	// Log is where services log; nil: nowhere.
 	Log *slog.Logger
-	// Recipe may change the props of an actor that the manifest names, just before they are used;
+	// AdjustProps may change the props of an actor that the manifest names, just before they are used;
 	// nil: no change. It is for tests: fakes, and mailboxes with faults.
-	Recipe func(a *Actor, p host.Props) host.Props
+	AdjustProps func(a *Actor, p host.Props) host.Props
 }
 
 // DefaultCacheBytes bounds the cache folder.
@@ -83,13 +83,13 @@ type Bundle struct {
 	Images   map[string]*runtime.Image // by module
 	Builds   map[string]*build.Result  // of the modules that were built
 
-	engine  *runtime.Engine
-	loaded  map[string]*loaded
-	modules map[string]*host.Module
-	old     []*runtime.Image // replaced by the last change
-	log     *slog.Logger
-	recipe  func(*Actor, host.Props) host.Props // nil: as the manifest says
-	counted atomic.Pointer[guests.Service]      // nil: no actor may report metrics
+	engine      *runtime.Engine
+	loaded      map[string]*loaded
+	modules     map[string]*host.Module
+	old         []*runtime.Image // replaced by the last change
+	log         *slog.Logger
+	adjustProps func(*Actor, host.Props) host.Props // nil: as the manifest says
+	counted     atomic.Pointer[guests.Service]      // nil: no actor may report metrics
 
 	services services
 	system   *host.System // that was started last
@@ -136,7 +136,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{engine: engine, log: o.Log, recipe: o.Recipe, services: services{place: o.StateDir}}
+	b := &Bundle{engine: engine, log: o.Log, adjustProps: o.AdjustProps, services: services{place: o.StateDir}}
 	if b.log == nil {
 		b.log = discard
 	}
@@ -312,8 +312,8 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 // props of an actor, with its children.
 func (b *Bundle) props(a *Actor) host.Props {
 	p := b.stated(a)
-	if b.recipe != nil {
-		p = b.recipe(a, p)
+	if b.adjustProps != nil {
+		p = b.adjustProps(a, p)
 	}
 	return p
 }

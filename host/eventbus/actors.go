@@ -10,7 +10,7 @@ import (
 // Actors is a bus whose events are about actors, and whose subscribers are actors: each subscribes to the events
 // about another one. The end of either actor ends the subscription.
 //
-// An event is a message from nobody. One that is not delivered is a suppressed dead letter.
+// An event is a message without a sender. One that is not delivered is a suppressed dead letter.
 type Actors[E any] struct {
 	sys    *host.System
 	about  func(E) host.Ref
@@ -19,17 +19,17 @@ type Actors[E any] struct {
 	keeper host.Ref
 
 	mu    sync.Mutex // of changes: the keeper hears of them in their order
-	known map[abi.Ref]*acquaintance
+	known map[abi.Ref]*watchedActor
 }
 
-// acquaintance is an actor that is watched, with the actors that it has subscriptions with.
-type acquaintance struct{ about, by map[abi.Ref]struct{} }
+// watchedActor is an actor that is watched, with the actors that it has subscriptions with.
+type watchedActor struct{ about, by map[abi.Ref]struct{} }
 
 // NewActors makes a bus for most subscriptions, [DefaultMost] if that is 0. about is the actor that an event is
 // about, encode the message for its subscribers. An actor below /system, which ends with the system
 // or with [Actors.Close], watches the actors that have subscriptions.
 func NewActors[E any](sys *host.System, about func(E) host.Ref, encode func(E) any, most int) (*Actors[E], error) {
-	b := &Actors[E]{sys: sys, about: about, encode: encode, known: map[abi.Ref]*acquaintance{}}
+	b := &Actors[E]{sys: sys, about: about, encode: encode, known: map[abi.Ref]*watchedActor{}}
 	b.lookup = NewLookup[struct{}, abi.Ref, abi.Ref](nil, nil, most)
 	most = 2 * b.lookup.most // actors that are watched
 	limits := host.Limits{Watches: most, Mailbox: 2 * most, MailboxBytes: 1024 * int64(most), Held: 2048 * int64(most)}
@@ -100,7 +100,7 @@ func (b *Actors[E]) Subscribe(subscriber, about host.Ref) (bool, error) {
 	}
 	for _, ref := range []abi.Ref{s, a} {
 		if b.known[ref] == nil {
-			b.known[ref] = &acquaintance{map[abi.Ref]struct{}{}, map[abi.Ref]struct{}{}}
+			b.known[ref] = &watchedActor{map[abi.Ref]struct{}{}, map[abi.Ref]struct{}{}}
 			if err := b.sys.Tell(b.keeper, order{Actor: uint64(ref)}); err != nil {
 				b.remove(s, a)
 				return false, err

@@ -473,8 +473,8 @@ func (b *box) giveBack(keep int64) {
 	}
 }
 
-// Settle implements host.HostedMailbox.
-func (b *box) Settle() {
+// EndRun implements host.HostedMailbox.
+func (b *box) EndRun() {
 	if b.n.Load() != 0 {
 		return
 	}

@@ -111,7 +111,7 @@ func hammer(t *testing.T, c Config) {
 	for i := 0; ; i++ {
 		e := b.Pop()
 		if e == nil {
-			b.Settle()
+			b.EndRun()
 			select {
 			case <-all:
 			default:

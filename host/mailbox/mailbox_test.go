@@ -402,7 +402,7 @@ func TestAccount(t *testing.T) {
 		for range n {
 			b.Pop()
 		}
-		b.Settle()
+		b.EndRun()
 		if acc.held > keptBytes {
 			t.Errorf("%v: %d bytes held for nothing", Kind(k), acc.held)
 		}
@@ -499,7 +499,7 @@ func TestNothingAllocates(t *testing.T) {
 					b.Failed(got) // its key may come again
 				}
 			}
-			b.Settle()
+			b.EndRun()
 		}
 		fill()
 		if n := testing.AllocsPerRun(200, fill); n != 0 {

@@ -396,7 +396,7 @@ func TestEveryKindIsItsModel(t *testing.T) {
 					}
 				}
 			},
-			"settle": func(t *rapid.T) { box.Settle() },
+			"settle": func(t *rapid.T) { box.EndRun() },
 			"close": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "really") > 0 {
 					return

@@ -16,8 +16,8 @@ import (
 // turn.
 const planning = time.Second
 
-// deed is a checked verb.
-type deed struct {
+// checkedVerb is a verb whose arguments were checked.
+type checkedVerb struct {
 	Verb
 	directive supervision.Directive
 	kind      abi.FailureKind
@@ -72,8 +72,8 @@ func (o *Observer) Do(v Verb) (Outcome, error) {
 	return out, nil
 }
 
-func (v Verb) check() (deed, error) {
-	d := deed{Verb: v}
+func (v Verb) check() (checkedVerb, error) {
+	d := checkedVerb{Verb: v}
 	if !slices.Contains(Verbs(), v.Verb) {
 		return d, invalid("there is no verb %q; the verbs are %s", clip(v.Verb), strings.Join(Verbs(), ", "))
 	}
@@ -109,14 +109,14 @@ const mostReason = 1024
 
 // guardians reports whether the verb applies to /user or /system, which only a path that names it
 // and a pause do.
-func (d *deed) guardians(x *host.Info) bool {
+func (d *checkedVerb) guardians(x *host.Info) bool {
 	return (d.Verb.Verb == VerbPause || d.Verb.Verb == VerbUnpause) && slices.ContainsFunc(d.Select.Paths, func(p string) bool {
 		return !glob.HasMeta(p) && p == x.Ref.Path()
 	})
 }
 
 // plan says what an order does to an actor in its state, or why it makes no sense.
-func (o *Observer) plan(ctx context.Context, d deed, x *host.Info) (did, why string) {
+func (o *Observer) plan(ctx context.Context, d checkedVerb, x *host.Info) (did, why string) {
 	if x.State == host.StateStopping {
 		return "", "it is stopping already"
 	}
@@ -175,7 +175,7 @@ func planCrash(x *host.Info) (did, why string) {
 	return "fails after its present turn", ""
 }
 
-func (o *Observer) planDecide(ctx context.Context, d deed, x *host.Info) (did, why string) {
+func (o *Observer) planDecide(ctx context.Context, d checkedVerb, x *host.Info) (did, why string) {
 	if !x.Failed {
 		return "", "it does not wait for a decision"
 	}
@@ -192,7 +192,7 @@ func (o *Observer) planDecide(ctx context.Context, d deed, x *host.Info) (did, w
 }
 
 // carryOut gives an order.
-func (o *Observer) carryOut(d deed, ref host.Ref) error {
+func (o *Observer) carryOut(d checkedVerb, ref host.Ref) error {
 	switch d.Verb.Verb {
 	case VerbStop:
 		o.sys.Stop(ref)

@@ -16,11 +16,11 @@ type snapshot struct {
 	ended  map[string]host.TypeStats // of actors that are not in infos
 
 	once  sync.Once // trees, when somebody asks for one
-	trees *grove
+	trees *forest
 }
 
-// restful is the time without a look after which the snapshot is forgotten.
-const restful = 2 * time.Second
+// snapshotLife is the time without a look after which the snapshot is forgotten.
+const snapshotLife = 2 * time.Second
 
 // view calls f with a snapshot that is fresh enough to be shared. f must not retain it.
 func (o *Observer) view(f func(*snapshot)) {
@@ -69,9 +69,9 @@ func (o *Observer) take() {
 	}
 	o.snap = s
 	if o.idle == nil {
-		o.idle = time.AfterFunc(restful, o.forget)
+		o.idle = time.AfterFunc(snapshotLife, o.forget)
 	} else {
-		o.idle.Reset(restful)
+		o.idle.Reset(snapshotLife)
 	}
 }
 
@@ -79,7 +79,7 @@ func (o *Observer) take() {
 func (o *Observer) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.snap != nil && time.Since(o.snap.taken) >= restful {
+	if o.snap != nil && time.Since(o.snap.taken) >= snapshotLife {
 		o.snap = nil
 	}
 }

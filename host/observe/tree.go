@@ -39,7 +39,7 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 		if by, err = s.order(q.Sort, q.Desc); err != nil {
 			return
 		}
-		g := s.grove()
+		g := s.forest()
 		at := g.index.find(ref.UID())
 		if at < 0 { // it is younger than the snapshot, or has just ended
 			err = noActor(under)
@@ -50,8 +50,8 @@ func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
 	return root, err
 }
 
-// grove is the parents and children of a snapshot.
-type grove struct {
+// forest is the parents and children of a snapshot.
+type forest struct {
 	s      *snapshot
 	index  index
 	parent []int32 // -1: none
@@ -59,17 +59,17 @@ type grove struct {
 	next   []int32 // sibling, -1: none
 }
 
-// grove is computed once for all users of the snapshot.
-func (s *snapshot) grove() *grove {
-	s.once.Do(func() { s.trees = newGrove(s) })
+// forest is computed once for all users of the snapshot.
+func (s *snapshot) forest() *forest {
+	s.once.Do(func() { s.trees = newForest(s) })
 	return s.trees
 }
 
-func newGrove(s *snapshot) *grove {
+func newForest(s *snapshot) *forest {
 	n := len(s.infos)
 	all := make([]int32, 3*n)
 	x := indexOf(s.infos)
-	g := &grove{s: s, index: x, parent: all[:n:n], first: all[n : 2*n : 2*n], next: all[2*n:]}
+	g := &forest{s: s, index: x, parent: all[:n:n], first: all[n : 2*n : 2*n], next: all[2*n:]}
 	for i := range g.first {
 		g.first[i] = -1
 	}
@@ -94,7 +94,7 @@ type shown struct {
 
 // grow makes the tree below an actor, with depth, limit and most already
 // in their effective values.
-func (g *grove) grow(root int32, depth, limit, most int, q TreeQuery, by order) TreeNode {
+func (g *forest) grow(root int32, depth, limit, most int, q TreeQuery, by order) TreeNode {
 	nodes := []shown{{at: root, parent: -1}}
 	place := make([]int32, len(g.s.infos)) // number+1 of the node that an actor counts for
 	place[root] = 1
@@ -132,7 +132,7 @@ func (g *grove) grow(root int32, depth, limit, most int, q TreeQuery, by order) 
 
 // sumUp adds every actor below the root to its nearest ancestor that is shown, and then each
 // node to the one above.
-func (g *grove) sumUp(nodes []shown, place []int32) {
+func (g *forest) sumUp(nodes []shown, place []int32) {
 	const outside = -1
 	var way []int32
 	for i := range g.s.infos {
@@ -167,7 +167,7 @@ func (g *grove) sumUp(nodes []shown, place []int32) {
 }
 
 // node is a node with all below it.
-func (g *grove) node(nodes []shown, n int) TreeNode {
+func (g *forest) node(nodes []shown, n int) TreeNode {
 	x := &nodes[n]
 	t := TreeNode{Actor: g.s.row(int(x.at)), More: x.all - len(x.kids), Below: x.sum.aggregate()}
 	t.Children = x.all

@@ -35,15 +35,15 @@ func (b *balancing) Pick(picked []int, _ *host.Message, routees []Routee) ([]int
 type queue struct {
 	limits host.MailboxLimits
 
-	mu     sync.Mutex
-	mail   fifo.Queue // also what must not overtake it, such as poison pills
-	first  fifo.Queue // what does not wait
-	shown  *fifo.Queue
-	closed bool
-	staff  bool // there are routees
-	idle   []*workerMailbox
-	sys    *host.System
-	ref    host.Ref
+	mu         sync.Mutex
+	mail       fifo.Queue // also what must not overtake it, such as poison pills
+	first      fifo.Queue // what does not wait
+	shown      *fifo.Queue
+	closed     bool
+	hasRoutees bool // there are routees
+	idle       []*workerMailbox
+	sys        *host.System
+	ref        host.Ref
 }
 
 func newQueue(l host.MailboxLimits) *queue { return &queue{limits: l} }
@@ -55,14 +55,14 @@ func (q *queue) begin(sys *host.System, ref host.Ref) {
 	for _, w := range q.idle {
 		w.idle = false
 	}
-	q.sys, q.ref, q.idle, q.staff = sys, ref, nil, false
+	q.sys, q.ref, q.idle, q.hasRoutees = sys, ref, nil, false
 }
 
-// staffed sets whether there are routees: without them all messages are shown, and refused.
-func (q *queue) staffed(some bool) {
+// setHasRoutees sets whether there are routees: without them all messages are shown, and refused.
+func (q *queue) setHasRoutees(some bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.staff = some
+	q.hasRoutees = some
 }
 
 // join adds a routee, which may have run already.
@@ -167,7 +167,7 @@ func (q *queue) peek() *host.Envelope {
 	}
 	if q.first.Len() > 0 {
 		q.shown = &q.first
-	} else if e := q.mail.Front(); e != nil && (!host.IsMail(e) || !q.staff || q.anyIdle()) {
+	} else if e := q.mail.Front(); e != nil && (!host.IsMail(e) || !q.hasRoutees || q.anyIdle()) {
 		q.shown = &q.mail
 	} else {
 		return nil

@@ -31,7 +31,7 @@ type head struct {
 	msg      host.Message // the logic gets a pointer to it, so that nothing is allocated
 }
 
-// Start implements host.Behaviour. The logic begins anew.
+// Start implements host.Behaviour. The logic starts over.
 func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 	if err := h.Check(); err != nil {
 		return failed(err)
@@ -116,7 +116,7 @@ func (h *head) changed() {
 		}
 	}
 	if h.queue != nil {
-		h.queue.staffed(len(h.routees) > 0)
+		h.queue.setHasRoutees(len(h.routees) > 0)
 	}
 }
 

@@ -104,9 +104,9 @@ func order(ctx context.Context, sys *host.System, router host.Ref, op string, v 
 type rank uint8
 
 const (
-	stranger rank = iota
+	anyActor rank = iota
 	manager       // an actor that may manage
-	master        // Go code with the system
+	goCode        // Go code with the system
 )
 
 // rankOf uses the sender that the host has written into the message.
@@ -114,24 +114,24 @@ func (h *head) rankOf(ctx *host.Context, m host.Message) rank {
 	path := m.Sender.Path()
 	switch {
 	case m.Sender.IsZero(), path == "/temp":
-		return master // no actor has sent it
+		return goCode // no actor has sent it
 	case m.Sender.UID() == ctx.Parent().UID():
 		return manager
 	case glob.MatchAnyPath(h.managed, strings.Split(path[1:], "/")):
 		return manager
 	}
-	return stranger
+	return anyActor
 }
 
 var (
-	errDenied = errors.New("router: the sender may not manage the router")
-	errMaster = errors.New("router: actors may not do this")
+	errDenied     = errors.New("router: the sender may not manage the router")
+	errGoCodeOnly = errors.New("router: actors may not do this")
 )
 
 // manage handles a message for the router itself.
 func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 	rank := h.rankOf(ctx, m)
-	if rank == stranger {
+	if rank == anyActor {
 		h.refuse(ctx, errDenied)
 		return
 	}
@@ -193,8 +193,8 @@ func (h *head) add(ctx *host.Context, m host.Message, rank rank) error {
 	switch {
 	case err != nil:
 		return err
-	case rank < master && !glob.MatchAnyPath(h.admits, strings.Split(path[1:], "/")):
-		return errMaster
+	case rank < goCode && !glob.MatchAnyPath(h.admits, strings.Split(path[1:], "/")):
+		return errGoCodeOnly
 	case h.queue != nil:
 		return errors.New("router: no routees can be added to a balancing pool")
 	case len(h.routees)+len(h.missing) >= MaxRoutees:
@@ -255,13 +255,13 @@ func (h *head) adjust(ctx *host.Context, m host.Message) error {
 
 // endAll ends the routees, or makes them fail.
 func (h *head) endAll(ctx *host.Context, kill bool, rank rank) error {
-	if rank < master && !h.pool {
-		return errMaster
+	if rank < goCode && !h.pool {
+		return errGoCodeOnly
 	}
 	for _, r := range slices.Clone(h.routees) {
 		ref, there := r.there()
 		switch {
-		case rank < master && !r.own(), !there:
+		case rank < goCode && !r.own(), !there:
 		case kill:
 			_ = ctx.System().Kill(ref)
 		default:
@@ -271,5 +271,5 @@ func (h *head) endAll(ctx *host.Context, kill bool, rank rank) error {
 	return nil
 }
 
-// clip shortens a text of a stranger for an error.
+// clip shortens a text of an actor for an error.
 func clip(s string) string { return s[:min(len(s), 40)] }

@@ -154,7 +154,7 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 		for i := range h.routees {
 			s.send(ctx, q, h.routees[i].address(), v)
 		}
-		s.settle(ctx, q)
+		s.answerFailed(ctx, q)
 		return nil
 	}
 	q.again = contentOf(ctx, &host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
@@ -260,7 +260,7 @@ func (s *questions) next(ctx *host.Context, q *question) {
 			break
 		}
 	}
-	s.settle(ctx, q)
+	s.answerFailed(ctx, q)
 }
 
 // tick is the time to ask another routee.
@@ -294,12 +294,12 @@ func (s *questions) answer(ctx *host.Context, m host.Message) {
 			s.next(ctx, q)
 			return
 		}
-		s.settle(ctx, q)
+		s.answerFailed(ctx, q)
 	default:
 		if !ctx.Now().Before(q.due) {
 			s.forget(ctx, q) // its time is over
 		}
-		s.settle(ctx, q)
+		s.answerFailed(ctx, q)
 	}
 }
 
@@ -311,8 +311,8 @@ func reasonIn(m host.Message) string {
 	return reason
 }
 
-// settle answers a question for which no routee is left.
-func (s *questions) settle(ctx *host.Context, q *question) {
+// answerFailed answers a question for which no routee is left.
+func (s *questions) answerFailed(ctx *host.Context, q *question) {
 	if q.decided || q.open > 0 || q.again != nil {
 		return
 	}
@@ -360,7 +360,7 @@ func (s *questions) over(ctx *host.Context, q *question) {
 	}
 }
 
-// end answers all that wait: the router ends, or begins anew.
+// end answers all that wait: the router ends, or starts over.
 func (s *questions) end(end host.End) {
 	why := "router: the router has stopped"
 	if !end.Last {

@@ -96,7 +96,7 @@ func (r Router) Without(ref host.Ref) Router {
 // Routees are the routees of the router.
 func (r Router) Routees() []Routee { return slices.Clone(r.routees) }
 
-// Tell sends a message from nobody to the routees that the logic picks, or to all if it is [ToAll]. It
+// Tell sends a message without a sender to the routees that the logic picks, or to all if it is [ToAll]. It
 // fails with ErrNoRoutee if there are none, and otherwise like [host.System.Tell].
 func (r Router) Tell(v any) error {
 	m, all, err := messageOf(&v)

@@ -23,30 +23,30 @@ type fault struct {
 	reason string
 }
 
-// meddler is the mailbox of an actor whose messages a scenario meddles with: it sees each message
+// faultyMailbox is the mailbox of an actor whose messages meet faults of a scenario: it sees each message
 // before the mailbox that the manifest has chosen. It counts messages that somebody has sent, but no
 // envelopes of the host.
-type meddler struct {
+type faultyMailbox struct {
 	host.HostedMailbox
 	path  string
 	world *world
 	keys  keyed.Config // of a keyed actor
 	host  host.MailboxHost
 
-	mu      sync.Mutex
-	faults  []*fault
-	passed  []*overtaken // overtaken by the next message
-	failing bool
-	doomed  map[*host.Envelope]*fault // the actor fails instead of handling them
+	mu       sync.Mutex
+	faults   []*fault
+	passed   []*overtaken // overtaken by the next message
+	failing  bool
+	crashing map[*host.Envelope]*fault // the actor fails instead of handling them
 }
 
 // overtaken is a message that waits for the next one. The envelope alone does not identify the message:
 // once it is delivered, the envelope is reused.
 type overtaken struct{ *host.Envelope }
 
-// meddled reports whether steps meddle with messages to an actor, or to the actor of one of its keys: those
+// hasFaults reports whether steps have faults for messages to an actor, or to the actor of one of its keys: those
 // messages come through the keeper.
-func (s *Scenario) meddled(path string, a *bundle.Actor) bool {
+func (s *Scenario) hasFaults(path string, a *bundle.Actor) bool {
 	return slices.ContainsFunc(s.steps, func(x step) bool {
 		switch x.verb.name {
 		case "drop", "delay", "duplicate", "reorder":
@@ -65,74 +65,74 @@ func keeperOf(p string) (above, name string) {
 	return p[:i], p[i+1:]
 }
 
-// meddler makes the mailbox of an actor.
-func (w *world) meddler(path string, a *bundle.Actor) func(host.MailboxLimits) host.Mailbox {
-	recipe := a.Mailbox
-	if recipe.Kind() == mailbox.Bounded {
-		recipe = mailbox.New(mailbox.Bounded)
+// faultyMailbox makes the mailbox of an actor.
+func (w *world) faultyMailbox(path string, a *bundle.Actor) func(host.MailboxLimits) host.Mailbox {
+	box := a.Mailbox
+	if box.Kind() == mailbox.Bounded {
+		box = mailbox.New(mailbox.Bounded)
 	}
 	return func(l host.MailboxLimits) host.Mailbox {
-		m := &meddler{HostedMailbox: recipe.Make(l).(host.HostedMailbox), path: path, world: w, doomed: map[*host.Envelope]*fault{}}
+		m := &faultyMailbox{HostedMailbox: box.Make(l).(host.HostedMailbox), path: path, world: w, crashing: map[*host.Envelope]*fault{}}
 		if k := a.Keyed; k != nil {
 			m.keys = keyed.New(host.Props{}).WithField(k.Field)
 			if k.Header != "" {
 				m.keys = m.keys.WithHeader(k.Header)
 			}
 		}
-		w.meddlers[path] = m
+		w.faultyMailboxes[path] = m
 		return m
 	}
 }
 
 // Hosted implements host.HostedMailbox.
-func (m *meddler) Hosted(h host.MailboxHost) {
+func (m *faultyMailbox) Hosted(h host.MailboxHost) {
 	m.host = h
 	m.HostedMailbox.Hosted(droppedBy{h, m})
 }
 
-// droppedBy is the actor as the mailbox behind the meddler sees it.
+// droppedBy is the actor as the mailbox behind the faulty one sees it.
 type droppedBy struct {
 	host.MailboxHost
-	meddler *meddler
+	faultyMailbox *faultyMailbox
 }
 
 // Dropped implements host.MailboxHost.
 func (d droppedBy) Dropped(e *host.Envelope, why host.DeadReason) {
-	d.meddler.spare(e)
+	d.faultyMailbox.spare(e)
 	d.MailboxHost.Dropped(e, why)
 }
 
 // spare forgets that the actor is to fail instead of a message that leaves the mailbox another way: its
 // envelope will be another message's.
-func (m *meddler) spare(e *host.Envelope) {
+func (m *faultyMailbox) spare(e *host.Envelope) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.doomed, e)
+	delete(m.crashing, e)
 }
 
 // Pop implements host.Mailbox.
-func (m *meddler) Pop() *host.Envelope {
+func (m *faultyMailbox) Pop() *host.Envelope {
 	e := m.HostedMailbox.Pop()
 	m.spare(e)
 	return e
 }
 
 // Close implements host.Mailbox.
-func (m *meddler) Close(drain func(*host.Envelope)) {
+func (m *faultyMailbox) Close(drain func(*host.Envelope)) {
 	m.HostedMailbox.Close(func(e *host.Envelope) {
 		m.spare(e)
 		drain(e)
 	})
 }
 
-func (m *meddler) add(f *fault) {
+func (m *faultyMailbox) add(f *fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults = append(m.faults, f)
 }
 
 // next is the fault that a message meets; nil for none.
-func (m *meddler) next(e *host.Envelope) *fault {
+func (m *faultyMailbox) next(e *host.Envelope) *fault {
 	if !host.IsMail(e) {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (m *meddler) next(e *host.Envelope) *fault {
 }
 
 // keyOf is the name of the key that a message is for; "" if there is none.
-func (m *meddler) keyOf(e *host.Envelope) string {
+func (m *faultyMailbox) keyOf(e *host.Envelope) string {
 	if e.Attached != nil && e.Attached.Below != "" {
 		return e.Attached.Below
 	}
@@ -164,7 +164,7 @@ func (m *meddler) keyOf(e *host.Envelope) string {
 }
 
 // Push implements host.Mailbox.
-func (m *meddler) Push(e *host.Envelope) error {
+func (m *faultyMailbox) Push(e *host.Envelope) error {
 	f := m.next(e)
 	if f == nil {
 		mail := host.IsMail(e) // the mailbox that takes e may free it
@@ -204,7 +204,7 @@ func (m *meddler) Push(e *host.Envelope) error {
 		return nil
 	}
 	m.mu.Lock()
-	m.doomed[e] = f
+	m.crashing[e] = f
 	m.mu.Unlock()
 	if err := m.HostedMailbox.Push(e); err != nil {
 		m.spare(e)
@@ -215,7 +215,7 @@ func (m *meddler) Push(e *host.Envelope) error {
 }
 
 // letPassed delivers what the message that was pushed has overtaken.
-func (m *meddler) letPassed() {
+func (m *faultyMailbox) letPassed() {
 	m.mu.Lock()
 	passed := m.passed
 	m.passed = nil
@@ -227,7 +227,7 @@ func (m *meddler) letPassed() {
 }
 
 // notPassed delivers a message that no other has overtaken before time passes.
-func (m *meddler) notPassed(o *overtaken) {
+func (m *faultyMailbox) notPassed(o *overtaken) {
 	m.mu.Lock()
 	i := slices.Index(m.passed, o)
 	if i >= 0 {
@@ -239,15 +239,15 @@ func (m *meddler) notPassed(o *overtaken) {
 	}
 }
 
-// keep pushes an envelope that is the meddler's own.
-func (m *meddler) keep(e *host.Envelope) {
+// keep pushes an envelope that belongs to the faulty mailbox.
+func (m *faultyMailbox) keep(e *host.Envelope) {
 	if m.HostedMailbox.Push(e) != nil {
 		m.host.Dropped(e, host.DeadMailboxFull)
 	}
 }
 
 // late delivers what was delayed.
-func (m *meddler) late(e *host.Envelope) {
+func (m *faultyMailbox) late(e *host.Envelope) {
 	m.world.release(e.Size())
 	m.keep(e)
 	if ref, err := m.world.sys.Lookup(m.path); err == nil {
@@ -257,7 +257,7 @@ func (m *meddler) late(e *host.Envelope) {
 
 // Peek implements host.Mailbox. If the next message is one at which the actor must fail, it returns
 // nil until the actor has failed.
-func (m *meddler) Peek() *host.Envelope {
+func (m *faultyMailbox) Peek() *host.Envelope {
 	m.mu.Lock()
 	failing := m.failing
 	m.mu.Unlock()
@@ -266,9 +266,9 @@ func (m *meddler) Peek() *host.Envelope {
 	}
 	e := m.HostedMailbox.Peek()
 	m.mu.Lock()
-	f := m.doomed[e]
+	f := m.crashing[e]
 	if f != nil {
-		delete(m.doomed, e)
+		delete(m.crashing, e)
 		m.failing = true
 	}
 	m.mu.Unlock()
@@ -284,10 +284,10 @@ func (m *meddler) Peek() *host.Envelope {
 }
 
 // Empty implements host.Mailbox.
-func (m *meddler) Empty() bool { return m.Peek() == nil }
+func (m *faultyMailbox) Empty() bool { return m.Peek() == nil }
 
 // failed goes on after the actor has failed.
-func (m *meddler) failed() {
+func (m *faultyMailbox) failed() {
 	m.mu.Lock()
 	was := m.failing
 	m.failing = false

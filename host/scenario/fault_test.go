@@ -23,7 +23,7 @@ func (b *eager) Push(e *host.Envelope) error {
 	return nil
 }
 
-// A message that was pushed belongs to who has taken it: the meddler neither looks at it any more, nor takes
+// A message that was pushed belongs to who has taken it: the faultyMailbox neither looks at it any more, nor takes
 // another one that is in the same envelope for it.
 func TestEnvelopesAreUsedAgain(t *testing.T) {
 	box := &eager{}
@@ -33,7 +33,7 @@ func TestEnvelopesAreUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.sys.Close(t.Context())
-	m := &meddler{HostedMailbox: box, path: "/user/a", world: w, doomed: map[*host.Envelope]*fault{}}
+	m := &faultyMailbox{HostedMailbox: box, path: "/user/a", world: w, crashing: map[*host.Envelope]*fault{}}
 	push := func(e *host.Envelope, n uint64) {
 		t.Helper()
 		e.Kind, e.Correlation = abi.KindMessage, n
@@ -81,12 +81,12 @@ func (d *dropping) Reserve(int64, bool) error { return nil }
 func TestTheDoomedAreForgottenWithTheirMessage(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		leave func(m *meddler, other *host.Envelope) error
+		leave func(m *faultyMailbox, other *host.Envelope) error
 		left  int
 	}{
-		{"dropped by the next one", func(m *meddler, other *host.Envelope) error { return m.Push(other) }, 1},
-		{"given up while the actor waits for its restart", func(m *meddler, _ *host.Envelope) error { m.Trim(0); return nil }, 1},
-		{"taken without a look", func(m *meddler, _ *host.Envelope) error { m.Pop(); return nil }, 0},
+		{"dropped by the next one", func(m *faultyMailbox, other *host.Envelope) error { return m.Push(other) }, 1},
+		{"given up while the actor waits for its restart", func(m *faultyMailbox, _ *host.Envelope) error { m.Trim(0); return nil }, 1},
+		{"taken without a look", func(m *faultyMailbox, _ *host.Envelope) error { m.Pop(); return nil }, 0},
 	} {
 		w := &world{clock: host.NewVirtualClock(time.Time{})}
 		var err error
@@ -95,15 +95,15 @@ func TestTheDoomedAreForgottenWithTheirMessage(t *testing.T) {
 		}
 		defer w.sys.Close(t.Context())
 		box := mailbox.New(mailbox.DropOldest).Make(host.MailboxLimits{Messages: 1, Bytes: 1 << 20}).(host.HostedMailbox)
-		m, owner := &meddler{HostedMailbox: box, path: "/user/a", world: w, doomed: map[*host.Envelope]*fault{}}, &dropping{}
+		m, owner := &faultyMailbox{HostedMailbox: box, path: "/user/a", world: w, crashing: map[*host.Envelope]*fault{}}, &dropping{}
 		m.Hosted(owner)
 		used, other := &host.Envelope{Kind: abi.KindMessage, Correlation: 1}, &host.Envelope{Kind: abi.KindMessage, Correlation: 2}
 		m.add(&fault{verb: "crash", left: 1})
 		if err := m.Push(used); err != nil {
 			t.Fatal(err)
 		}
-		if len(m.doomed) != 1 {
-			t.Fatalf("%s: %d doomed", c.name, len(m.doomed))
+		if len(m.crashing) != 1 {
+			t.Fatalf("%s: %d crashing", c.name, len(m.crashing))
 		}
 		if err := c.leave(m, other); err != nil {
 			t.Fatal(err)
@@ -122,8 +122,8 @@ func TestTheDoomedAreForgottenWithTheirMessage(t *testing.T) {
 		if err := m.Push(other); err != nil {
 			t.Fatal(err)
 		}
-		if m.Close(func(*host.Envelope) {}); len(m.doomed) != 0 {
-			t.Errorf("%s: %d are remembered behind the end", c.name, len(m.doomed))
+		if m.Close(func(*host.Envelope) {}); len(m.crashing) != 0 {
+			t.Errorf("%s: %d are remembered behind the end", c.name, len(m.crashing))
 		}
 	}
 }

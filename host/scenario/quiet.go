@@ -12,8 +12,8 @@ import (
 // can: then each waits for a turn, or for time to pass. The Go runtime knows which goroutines
 // wait; RATIONALE.md says why the runtime is asked.
 
-// theirs are parts of the names of functions that goroutines of services run.
-var theirs = [][]byte{[]byte("wasmactors/host/service"), []byte("database/sql.")}
+// serviceCode are parts of the names of functions that goroutines of services run.
+var serviceCode = [][]byte{[]byte("wasmactors/host/service"), []byte("database/sql.")}
 
 // waits are the states of goroutines that only another goroutine can wake.
 var waits = [][]byte{
@@ -48,7 +48,7 @@ func busyService(stacks []byte) []byte {
 	all := bytes.Split(stacks, []byte("\n\n"))
 	for _, g := range all[1:] {
 		head, body, _ := bytes.Cut(g, []byte("\n"))
-		if !containsAny(body, theirs) {
+		if !containsAny(body, serviceCode) {
 			continue
 		}
 		_, state, _ := bytes.Cut(head, []byte("["))

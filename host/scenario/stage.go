@@ -29,7 +29,7 @@ type Stage struct {
 func NewStage(kinds ...service.Kind) *Stage {
 	st := &Stage{}
 	for _, k := range kinds {
-		st.kinds = append(st.kinds, &played{k, st})
+		st.kinds = append(st.kinds, &stagedService{k, st})
 	}
 	return st
 }
@@ -43,12 +43,12 @@ func (st *Stage) Open(ctx context.Context, m *bundle.Manifest, o bundle.Options)
 	deaf.HTTP = nil
 	st.paths = map[*bundle.Actor]string{}
 	deaf.Walk(func(path string, a *bundle.Actor) { st.paths[a] = path })
-	o.Recipe, o.StateDir = st.recipe, nil
+	o.AdjustProps, o.StateDir = st.adjustProps, nil
 	return bundle.Open(ctx, &deaf, o)
 }
 
-// recipe puts stand-ins, and mailboxes with faults, where the scenario asks for them.
-func (st *Stage) recipe(a *bundle.Actor, p host.Props) host.Props {
+// adjustProps puts stand-ins, and mailboxes with faults, where the scenario asks for them.
+func (st *Stage) adjustProps(a *bundle.Actor, p host.Props) host.Props {
 	path, w := st.paths[a], st.now
 	if path == "" || w == nil {
 		return p // of a route
@@ -56,20 +56,20 @@ func (st *Stage) recipe(a *bundle.Actor, p host.Props) host.Props {
 	switch {
 	case slices.Contains(w.scenario.standIns, path):
 		return w.standIn(path).props()
-	case w.scenario.meddled(path, a):
-		return p.WithMailbox(w.meddler(path, a))
+	case w.scenario.hasFaults(path, a):
+		return p.WithMailbox(w.faultyMailbox(path, a))
 	}
 	return p
 }
 
-// played is a service in the form for scenarios.
-type played struct {
+// stagedService is a service in the form for scenarios.
+type stagedService struct {
 	service.Kind
 	stage *Stage
 }
 
 // StartWith implements service.Kind.
-func (k *played) StartWith(sys *host.System, env *service.Env, settings any) (*service.Running, error) {
+func (k *stagedService) StartWith(sys *host.System, env *service.Env, settings any) (*service.Running, error) {
 	w := k.stage.now
 	if w == nil {
 		return nil, fmt.Errorf("the service %s is for scenarios, and no scenario runs", k.Name())

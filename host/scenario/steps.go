@@ -30,7 +30,7 @@ func (w *world) step(s *step) error {
 	case "crash", "stop", "restart", "pause", "unpause":
 		return w.operate(s)
 	case "drop", "delay", "duplicate", "reorder":
-		return w.meddle(s, &fault{verb: s.verb.name, left: s.whole("messages", 1), by: s.span("by", 0)})
+		return w.addFault(s, &fault{verb: s.verb.name, left: s.whole("messages", 1), by: s.span("by", 0)})
 	case "http":
 		w.web.put(s.fakes)
 		return nil
@@ -84,7 +84,7 @@ func (w *world) send(s *step) error {
 		if err != nil {
 			return &stepError{what: fmt.Sprintf("%s does not take the message: %s", to.Path(), plain(err))}
 		}
-		if err := w.settle(); err != nil {
+		if err := w.runUntilIdle(); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (w *world) ask(s *step) error {
 	if err != nil {
 		return w.answered(s, host.Message{}, err)
 	}
-	if err := w.settle(); err != nil {
+	if err := w.runUntilIdle(); err != nil {
 		return err
 	}
 	var m host.Message
@@ -213,7 +213,7 @@ func (w *world) reply(s *step) error {
 	if err != nil {
 		return &stepError{what: "the asker no longer waits for the answer: " + plain(err)}
 	}
-	return w.settle()
+	return w.runUntilIdle()
 }
 
 func (w *world) operate(s *step) error {
@@ -232,7 +232,7 @@ func (w *world) operate(s *step) error {
 			reason = "the scenario wants it"
 		}
 		if s.has("on-message") {
-			return w.meddle(s, &fault{verb: "crash", left: s.whole("on-message", 1), kind: kind, reason: reason})
+			return w.addFault(s, &fault{verb: "crash", left: s.whole("on-message", 1), kind: kind, reason: reason})
 		}
 		err = w.sys.Crash(ref, kind, reason)
 	case "stop":
@@ -248,15 +248,15 @@ func (w *world) operate(s *step) error {
 	if err != nil {
 		return &stepError{what: fmt.Sprintf("%s %s: %s", s.verb.name, ref.Path(), plain(err))}
 	}
-	return w.settle()
+	return w.runUntilIdle()
 }
 
-func (w *world) meddle(s *step, f *fault) error {
+func (w *world) addFault(s *step, f *fault) error {
 	path := pathOf(s.object())
-	m := w.meddlers[path]
+	m := w.faultyMailboxes[path]
 	if m == nil {
 		above, name := keeperOf(path)
-		m, f.of = w.meddlers[above], name
+		m, f.of = w.faultyMailboxes[above], name
 	}
 	if m == nil {
 		return &stepError{what: fmt.Sprintf("%s has not been started", path)}

@@ -19,21 +19,21 @@ import (
 
 // world is a running scenario: its system, and the probes, stand-ins and fakes that play with it.
 type world struct {
-	ctx      context.Context // ends when it has taken too long
-	scenario *Scenario
-	sys      *host.System
-	clock    *host.VirtualClock
-	events   *host.Subscription
-	history  history
-	probes   map[string]*probe // by name; stand-ins by path
-	meddlers map[string]*meddler
-	web      *web
-	live     bool                  // there are services, which work in goroutines of their own
-	dir      string                // for services that store files; "": not needed yet
-	failed   atomic.Pointer[error] // an error that ends the scenario, whatever its steps say
-	held     atomic.Int64          // bytes that actors have made the runner keep
-	cursor   map[string]uint64     // numbers of the events expected last, by kind of expectation
-	calm     func()                // stops killing turns when ctx has ended
+	ctx             context.Context // ends when it has taken too long
+	scenario        *Scenario
+	sys             *host.System
+	clock           *host.VirtualClock
+	events          *host.Subscription
+	history         history
+	probes          map[string]*probe // by name; stand-ins by path
+	faultyMailboxes map[string]*faultyMailbox
+	web             *web
+	live            bool                  // there are services, which work in goroutines of their own
+	dir             string                // for services that store files; "": not needed yet
+	failed          atomic.Pointer[error] // an error that ends the scenario, whatever its steps say
+	held            atomic.Int64          // bytes that actors have made the runner keep
+	cursor          map[string]uint64     // numbers of the events expected last, by kind of expectation
+	calm            func()                // stops killing turns when ctx has ended
 }
 
 // errTimeout ends a scenario that takes too long.
@@ -42,7 +42,7 @@ var errTimeout = errors.New("it takes too long in real time")
 // begin starts the bundle's actors.
 func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario) (*world, error) {
 	w := &world{
-		ctx: ctx, scenario: s, clock: host.NewVirtualClock(s.start), probes: map[string]*probe{}, meddlers: map[string]*meddler{},
+		ctx: ctx, scenario: s, clock: host.NewVirtualClock(s.start), probes: map[string]*probe{}, faultyMailboxes: map[string]*faultyMailbox{},
 		live: len(b.Manifest.Services) > 0, cursor: map[string]uint64{},
 	}
 	w.web = newWeb(w)
@@ -67,7 +67,7 @@ func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario) (*wor
 		}
 	}
 	w.calm = w.killAfter(ctx)
-	err = w.settle()
+	err = w.runUntilIdle()
 	w.history.begun = true
 	return w, err
 }
@@ -90,7 +90,7 @@ func (st *Stage) end(w *world) {
 		for _, top := range w.sys.Tree().Children {
 			w.sys.Stop(top.Ref)
 		}
-		_ = w.settle()
+		_ = w.runUntilIdle()
 		_ = w.sys.Close(ctx)
 		calm()
 	}
@@ -138,8 +138,8 @@ func (w *world) note(format string, args ...any) {
 	w.history.note(w.clock.Now(), fmt.Sprintf(format, args...))
 }
 
-// settle runs everything that needs no time to pass.
-func (w *world) settle() error {
+// runUntilIdle runs everything that needs no time to pass.
+func (w *world) runUntilIdle() error {
 	for {
 		if w.ctx.Err() != nil {
 			return context.Cause(w.ctx)
@@ -194,7 +194,7 @@ func (w *world) drain() {
 				return
 			}
 			w.history.add(e)
-			if m := w.meddlers[e.Ref.Path()]; m != nil && e.Kind == host.EventFailed {
+			if m := w.faultyMailboxes[e.Ref.Path()]; m != nil && e.Kind == host.EventFailed {
 				m.failed()
 			}
 		default:
@@ -226,7 +226,7 @@ func (w *world) pass(end time.Time, over func() bool) error {
 			next = end
 		}
 		w.clock.Advance(next.Sub(w.clock.Now()))
-		if err := w.settle(); err != nil {
+		if err := w.runUntilIdle(); err != nil {
 			return err
 		}
 		if over() || !w.clock.Now().Before(end) {

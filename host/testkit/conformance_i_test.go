@@ -58,7 +58,7 @@ func TestI02_ReceiveBypassesSupervision(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if m := k.Ask(a, "x"); m.Decode(&n) != nil || n != 1 {
-		t.Errorf("after a panic it is made anew, and not stopped: %d", n)
+		t.Errorf("after a panic it is made again, and not stopped: %d", n)
 	}
 	k.Mute(testkit.Crash())
 	k.Tell(a, "fail") // an ordinary one
@@ -583,7 +583,7 @@ func TestI14_ParentsAndChildren(t *testing.T) {
 	p.Supervise(nil)
 	k.ExpectEvents(1, testkit.Restart().From("/user/p/kid"), func() { k.Tell(kid, "fail") })
 
-	// A recipe of children that the actor under test is given.
+	// Props of children that the actor under test is given.
 	recipe := p.Props()
 	a := k.Spawn("a", host.Func(func(ctx *host.Context, m host.Message) error {
 		child, err := ctx.GetOrSpawn("child", recipe)

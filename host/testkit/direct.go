@@ -30,7 +30,7 @@ func (d *direct) guardian(s supervision.Strategy) supervision.Strategy {
 
 // Receive makes an actor that the test has started with [Kit.Spawn] handle a message at once, bypassing
 // its supervisor: if the turn fails, the failure is returned, nothing is counted, and the actor goes on as it was before the
-// turn. (An actor in Go that has panicked is made anew; one that has returned an error keeps what it has
+// turn. (An actor in Go that has panicked is made again; one that has returned an error keeps what it has
 // changed.) answer is what the actor has answered within its turn, else the zero value. Virtual time does not pass.
 func (k *Kit) Receive(ref host.Ref, v any) (answer host.Message, err error) {
 	k.t.Helper()

@@ -201,7 +201,7 @@ func (k *Kit) At(path string) host.Ref {
 	return ref
 }
 
-// Tell sends a message from nobody, and lets it take effect.
+// Tell sends a message without a sender, and lets it take effect.
 func (k *Kit) Tell(to host.Ref, v any) {
 	k.t.Helper()
 	if err := k.sys.Tell(to, v); err != nil {
@@ -263,7 +263,7 @@ func (k *Kit) Run() {
 	}
 	k.enter()
 	defer k.leave()
-	k.settle()
+	k.runUntilIdle()
 }
 
 // Advance lets time pass. What becomes due is handled in the order of time, and everything that
@@ -284,8 +284,8 @@ func (k *Kit) enter() {
 
 func (k *Kit) leave() { k.running = false }
 
-// settle runs what there is to do, without time going on.
-func (k *Kit) settle() {
+// runUntilIdle runs what there is to do, without time going on.
+func (k *Kit) runUntilIdle() {
 	k.t.Helper()
 	for {
 		k.broken = true
@@ -317,14 +317,14 @@ func (k *Kit) until(d time.Duration, ready func() bool) bool {
 	defer k.leave()
 	end := k.Now().Add(max(d, 0))
 	for range k.o.spells {
-		k.settle()
+		k.runUntilIdle()
 		if ready() {
 			return true
 		}
 		next, ok := k.virtual.Next()
 		if !ok || next.After(end) {
 			k.virtual.Advance(end.Sub(k.Now()))
-			k.settle()
+			k.runUntilIdle()
 			return ready()
 		}
 		k.virtual.Advance(next.Sub(k.Now()))

@@ -143,7 +143,7 @@ func (t *throttler) Receive(ctx *host.Context, m host.Message) error {
 	case ordered && !m.Sender.IsZero() && m.Sender.Path() != "/temp" && m.Sender.UID() != ctx.Parent().UID():
 		return ctx.ReplyError("throttle: only the parent, and callers outside the system, may give orders")
 	case ordered:
-		if err := t.obey(ctx, string(order), m); err != nil {
+		if err := t.carryOut(ctx, string(order), m); err != nil {
 			return ctx.ReplyError(err.Error())
 		}
 	default:
@@ -152,12 +152,12 @@ func (t *throttler) Receive(ctx *host.Context, m host.Message) error {
 			return err
 		}
 	}
-	t.settle(ctx)
+	t.setGate(ctx)
 	return nil
 }
 
-// settle shuts or opens the gate, and sets the timer for when it opens.
-func (t *throttler) settle(ctx *host.Context) {
+// setGate shuts or opens the gate, and sets the timer for when it opens.
+func (t *throttler) setGate(ctx *host.Context) {
 	wait := t.meter.Wait(ctx.Now())
 	t.gate.set(t.paused || wait > 0)
 	if wait > 0 && !t.paused && !t.armed {
@@ -165,7 +165,7 @@ func (t *throttler) settle(ctx *host.Context) {
 	}
 }
 
-func (t *throttler) obey(ctx *host.Context, order string, m host.Message) error {
+func (t *throttler) carryOut(ctx *host.Context, order string, m host.Message) error {
 	switch order {
 	case orderPause:
 		t.paused = true

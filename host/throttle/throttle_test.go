@@ -159,7 +159,7 @@ func TestOrders(t *testing.T) {
 	_ = w.tell(stranger, "go")
 	w.wants("host: the actor replied with an error: throttle: only the parent, and callers outside the system, may give orders")
 	if w.state(a).Paused {
-		t.Error("a stranger's order is obeyed")
+		t.Error("a stranger's order is carried out")
 	}
 }
 

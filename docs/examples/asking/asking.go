@@ -59,7 +59,7 @@ type reader struct {
 	asker   host.Ref
 }
 
-// Reader is its recipe.
+// Reader is its props.
 func Reader(shops []host.Ref) host.Props {
 	return host.Native(func() host.Actor { return &reader{shops: shops} })
 }

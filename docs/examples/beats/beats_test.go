@@ -96,7 +96,7 @@ func timers(t *testing.T, sys *host.System, clock *host.VirtualClock, ref host.R
 	asks("stop", "8 7 true")
 	pass(10 * time.Second)
 	asks("", "8 7 true")
-	if err := sys.Restart(ref); err != nil { // begins anew
+	if err := sys.Restart(ref); err != nil { // starts over
 		t.Fatal(err)
 	}
 	sys.RunUntilIdle(1000)

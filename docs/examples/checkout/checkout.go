@@ -4,7 +4,7 @@ package checkout
 
 import "github.com/wasmactors/wasmactors/host"
 
-// Cart is the recipe of the guest's actor; it may ask the stock.
+// Cart is the props of the guest's actor; it may ask the stock.
 func Cart(module *host.Module) host.Props {
 	return host.GuestOf(module, "cart").WithCapabilities(host.Capabilities{Send: []string{"/user/stock"}})
 }

@@ -59,7 +59,7 @@ func main() {
 
 // run serves until ctx ends, then answers what is open and stops the actors.
 func run(ctx context.Context, l net.Listener, o options, log *slog.Logger) error {
-	user, closeEngine, err := recipe(ctx, o)
+	user, closeEngine, err := userProps(ctx, o)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -81,9 +81,9 @@ func run(ctx context.Context, l net.Listener, o options, log *slog.Logger) error
 	return errors.Join(err, web.Shutdown(end), sys.Close(end)) // requests first, then those they ask
 }
 
-// recipe is that of a user's actor. Each may hold 16 requests; a guest has 8 MiB and half a
+// userProps are those of a user's actor. Each may hold 16 requests; a guest has 8 MiB and half a
 // second for one.
-func recipe(ctx context.Context, o options) (p host.Props, closeEngine func(), err error) {
+func userProps(ctx context.Context, o options) (p host.Props, closeEngine func(), err error) {
 	limits := host.Limits{Mailbox: 16, Deadline: 500 * time.Millisecond}
 	if o.guest == "" {
 		p = host.Native(func() host.Actor { return &user{} })

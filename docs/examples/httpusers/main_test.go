@@ -101,7 +101,7 @@ func serve(t *testing.T, p host.Props, timeout time.Duration) (*host.System, *ho
 
 func TestNotes(t *testing.T) {
 	both(t, func(t *testing.T, o options) {
-		p, closeEngine, err := recipe(t.Context(), o)
+		p, closeEngine, err := userProps(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}

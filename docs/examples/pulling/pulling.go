@@ -17,7 +17,7 @@ const (
 	Done = "done"
 )
 
-// Master is the recipe of a master of at most so many pieces that wait. Work is any message to it that is no
+// Master is the props of a master of at most so many pieces that wait. Work is any message to it that is no
 // text of the above; who asks for it to be done is told that it was taken, or that there is too much.
 func Master(most int) host.Props {
 	return host.Native(func() host.Actor { return &master{most: most, has: map[abi.Ref][]byte{}} })
@@ -94,7 +94,7 @@ func (m *master) give(ctx *host.Context) error {
 	return nil
 }
 
-// Worker is the recipe of a worker that does a piece of work in each turn.
+// Worker is the props of a worker that does a piece of work in each turn.
 func Worker(master host.Ref, do func(ctx *host.Context, m host.Message) error) host.Props {
 	return host.Native(func() host.Actor { return &worker{master, do} })
 }

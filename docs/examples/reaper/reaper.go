@@ -10,7 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Reaper is the recipe of an actor that begins to end the groups when it is told "end", and then calls done,
+// Reaper is the props of an actor that begins to end the groups when it is told "end", and then calls done,
 // which may close the system from a goroutine of its own. An actor that ends earlier counts as ended.
 func Reaper(done func(), groups ...[]host.Ref) host.Props {
 	return host.Native(func() host.Actor { return &reaper{done: done, groups: groups} })

@@ -230,7 +230,7 @@ func TestK21_Guests(t *testing.T) {
 	if i := must(w.Info(ledger))(t); i.Incarnation != 1 {
 		t.Errorf("%d incarnations", i.Incarnation)
 	}
-	// The sender crashes: numbers begin anew, and the receiver, which remembers the old ones, takes them.
+	// The sender crashes: numbers start over, and the receiver, which remembers the old ones, takes them.
 	if err := w.Crash(clerk, abi.FailureGuestPanic, "by the test"); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// RoundRobin is the recipe of an actor that forwards what it receives to its children, n
+// RoundRobin is the props of an actor that forwards what it receives to its children, n
 // actors made by worker, one after the other. Who has asked gets the worker's answer. A
 // worker that fails is restarted alone; one that has stopped gets nothing more. Without
 // workers a question is answered at once, with an error.

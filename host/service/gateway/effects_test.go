@@ -456,8 +456,8 @@ func TestRestartAfterADelay(t *testing.T) {
 	}
 }
 
-// What a recipe says of the actors that it makes; without it they are others.
-func TestRecipe(t *testing.T) {
+// What props say of the actors that it makes; without it they are others.
+func TestPropsOnDemand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a Go guest takes half a minute to compile under the race detector")
 	}

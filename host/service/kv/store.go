@@ -90,7 +90,7 @@ func openStore(eng engine, clock host.Clock, log *slog.Logger, again func(engine
 		s.eng.Store(&eng) // for now
 	}
 	go s.write()
-	go s.settle()
+	go s.acknowledge()
 	s.sweepLater()
 	return s, nil
 }
@@ -349,9 +349,9 @@ func (s *store) commit(c *commit) {
 	s.sync <- c
 }
 
-// settle waits until applied writes are durable, answers them, and notifies the watchers, in
+// acknowledge waits until applied writes are durable, answers them, and notifies the watchers, in
 // order.
-func (s *store) settle() {
+func (s *store) acknowledge() {
 	defer close(s.gone)
 	for c := range s.sync {
 		err := c.wait()

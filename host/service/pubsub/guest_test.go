@@ -145,7 +145,7 @@ func TestGuests(t *testing.T) {
 }
 
 // A restart of the subscriber takes the old subscription's place; what a failed turn was about is lost, and
-// nothing else, whether the subscriber begins anew or goes on.
+// nothing else, whether the subscriber starts over or goes on.
 func TestGuestFails(t *testing.T) {
 	b := start(t, nil)
 	till := b.spawn("till", granted(guest(t, "pubsub-writer", nil), all))

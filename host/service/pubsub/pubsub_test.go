@@ -247,7 +247,7 @@ func TestOverflowEnds(t *testing.T) {
 	b.expect("ends by wish are not told", s.ended, "more waited than its queue has room forthe service has stopped it")
 }
 
-// A window that nobody acknowledges begins anew when the time for it is over.
+// A window that nobody acknowledges starts over when the time for it is over.
 func TestAckWait(t *testing.T) {
 	b := start(t, nil)
 	p, s := b.client("p", with(all), true), b.client("s", with(all), false)

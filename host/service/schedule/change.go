@@ -58,7 +58,7 @@ func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *i
 		return nil, nil, nil, service.Errorf(service.Quota, "%d entries of all actors, which is the limit; services.schedule.max-entries raises it", g.most)
 	}
 	now := g.clock.Now()
-	x = &item{Entry: e, owner: o.path, grant: o.grant, created: now.UnixNano(), spec: spec, last: now.Unix(), settled: now.Unix(), place: -1}
+	x = &item{Entry: e, owner: o.path, grant: o.grant, created: now.UnixNano(), spec: spec, last: now.Unix(), doneTo: now.Unix(), place: -1}
 	if before != nil {
 		x.goOn(before)
 		g.forget(before)
@@ -77,7 +77,7 @@ func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *i
 func (x *item) goOn(before *item) {
 	a, b := &x.Entry, &before.Entry
 	if a.Cron == b.Cron && a.Every == b.Every && a.At == b.At && a.AtNS == b.AtNS && a.Zone == b.Zone && a.From == b.From {
-		x.created, x.spec, x.last, x.settled = before.created, before.spec, before.last, before.settled
+		x.created, x.spec, x.last, x.doneTo = before.created, before.spec, before.last, before.doneTo
 	}
 }
 

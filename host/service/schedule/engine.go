@@ -64,7 +64,7 @@ func (g *engine) load(r *record) error {
 			g.stale++
 			g.items.remove(x)
 		}
-		g.items.put(&item{Entry: *r.Entry, owner: r.Owner, created: r.Created, spec: spec, last: r.Settled, settled: r.Settled, place: -1})
+		g.items.put(&item{Entry: *r.Entry, owner: r.Owner, created: r.Created, spec: spec, last: r.DoneTo, doneTo: r.DoneTo, place: -1})
 	case wasCancelled:
 		g.stale += 2
 		if x != nil {
@@ -72,8 +72,8 @@ func (g *engine) load(r *record) error {
 		}
 	case wasDone:
 		g.stale++
-		if x != nil && r.Settled > x.settled {
-			x.last, x.settled = r.Settled, r.Settled
+		if x != nil && r.DoneTo > x.doneTo {
+			x.last, x.doneTo = r.DoneTo, r.DoneTo
 		}
 	}
 	return nil
@@ -92,7 +92,7 @@ func (g *engine) start(manifest map[string]Entry) error {
 		}
 	}
 	for _, x := range g.items.all() {
-		if x.owner != "" && x.spec.Once() && x.settled >= x.spec.at { // it was over
+		if x.owner != "" && x.spec.Once() && x.doneTo >= x.spec.at { // it was over
 			g.items.remove(x)
 			g.keep(&record{Kind: wasCancelled, Owner: x.owner, Name: x.Name})
 		}
@@ -107,7 +107,7 @@ func (g *engine) start(manifest map[string]Entry) error {
 		if err != nil {
 			return fmt.Errorf("entries.%s: %w", name, err)
 		}
-		x := &item{Entry: e, created: g.clock.Now().UnixNano(), spec: spec, last: now, settled: now, place: -1}
+		x := &item{Entry: e, created: g.clock.Now().UnixNano(), spec: spec, last: now, doneTo: now, place: -1}
 		if before != nil {
 			x.goOn(before)
 			g.items.remove(before)
@@ -151,7 +151,7 @@ func (g *engine) keep(r *record) *batch {
 // plan computes an item's next run and puts it into the heap.
 func (g *engine) plan(x *item, now int64) {
 	if x.last > now+correction {
-		x.last, x.settled = now, now
+		x.last, x.doneTo = now, now
 		g.keep(x.record())
 	}
 	x.next = 0
@@ -218,7 +218,7 @@ func (g *engine) begin(x *item, now int64) {
 	if bounded && now-latest > late { // all of them are
 		x.stats.Missed += g.count(x, latest)
 		x.last = latest
-		g.settle(x, 0)
+		g.markDone(x, 0)
 		g.plan(x, now)
 		return
 	}
@@ -257,27 +257,27 @@ func (g *engine) count(x *item, until int64) (n uint64) {
 	return n
 }
 
-// settle notes, and writes, that all planned times up to the last are done, except those of runs
+// markDone notes, and writes, that all planned times up to the last are done, except those of runs
 // in progress and one more.
-func (g *engine) settle(x *item, but int64) *batch {
-	settled := x.last
+func (g *engine) markDone(x *item, but int64) *batch {
+	doneTo := x.last
 	for planned := range x.open {
 		if planned != but {
-			settled = min(settled, planned-1)
+			doneTo = min(doneTo, planned-1)
 		}
 	}
 	// A single run is over for good, even if it was noted as done before it ran, as at-most-once runs are.
-	over := x.spec.Once() && len(x.open) == 0 && x.owner != "" && settled >= x.spec.at
-	if x.gone || settled <= x.settled && !over {
+	over := x.spec.Once() && len(x.open) == 0 && x.owner != "" && doneTo >= x.spec.at
+	if x.gone || doneTo <= x.doneTo && !over {
 		return nil
 	}
-	x.settled = settled
+	x.doneTo = doneTo
 	if over {
 		x.gone = true
 		g.items.remove(x)
 		return g.keep(&record{Kind: wasCancelled, Owner: x.owner, Name: x.Name})
 	}
-	return g.keep(&record{Kind: wasDone, Owner: x.owner, Name: x.Name, Settled: settled})
+	return g.keep(&record{Kind: wasDone, Owner: x.owner, Name: x.Name, DoneTo: doneTo})
 }
 
 // pump begins runs as far as there is room.

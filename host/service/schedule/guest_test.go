@@ -311,7 +311,7 @@ func FuzzParseCron(f *testing.F) {
 }
 
 func FuzzRecords(f *testing.F) {
-	x := &item{Entry: Entry{Name: "x", Cron: "@daily"}, owner: "/user/a", created: 5, settled: 7}
+	x := &item{Entry: Entry{Name: "x", Cron: "@daily"}, owner: "/user/a", created: 5, doneTo: 7}
 	good := append([]byte(journalHead), appendRecord(nil, x.record().encode())...)
 	f.Add(good)
 	f.Add(good[:len(good)-1])

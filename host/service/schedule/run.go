@@ -44,7 +44,7 @@ func (g *engine) carry(r *run) {
 		x.stats.Missed++
 	}
 	if !dropped && x.delivery() != Ask { // a recorded run is not begun again
-		written = g.settle(x, r.planned)
+		written = g.markDone(x, r.planned)
 	}
 	g.mu.Unlock()
 	if dropped {
@@ -88,7 +88,7 @@ func (g *engine) over(r *run, retry bool, err error) {
 		delete(x.open, r.planned)
 		x.stats.Runs++
 		x.stats.LastRun = r.planned * int64(time.Second)
-		g.settle(x, 0)
+		g.markDone(x, 0)
 		if !g.closed {
 			now := g.now()
 			g.plan(x, now)

@@ -17,13 +17,13 @@ type item struct {
 	created int64  // ns
 	spec    *Spec
 
-	last    int64          // the latest planned time that is done or in progress, in seconds
-	next    int64          // the next planned time; 0: none
-	place   int            // in the heap, -1: not in it
-	open    map[int64]*run // in progress, by planned time
-	settled int64          // all planned times up to here are done
-	gone    bool           // cancelled or replaced
-	stats   outcome
+	last   int64          // the latest planned time that is done or in progress, in seconds
+	next   int64          // the next planned time; 0: none
+	place  int            // in the heap, -1: not in it
+	open   map[int64]*run // in progress, by planned time
+	doneTo int64          // all planned times up to here are done
+	gone   bool           // cancelled or replaced
+	stats  outcome
 }
 
 // outcome counts an entry's runs so far, in this process.
@@ -96,7 +96,7 @@ type record struct {
 	Name    string     `cbor:"3,keyasint,omitempty"`
 	Entry   *Entry     `cbor:"4,keyasint,omitempty"`
 	Created int64      `cbor:"5,keyasint,omitempty"` // ns
-	Settled int64      `cbor:"6,keyasint,omitempty"` // all planned times up to this one are done, in seconds
+	DoneTo  int64      `cbor:"6,keyasint,omitempty"` // all planned times up to this one are done, in seconds
 }
 
 type recordKind uint8
@@ -137,8 +137,8 @@ func decodeRecord(payload []byte) (*record, error) {
 		return nil, fmt.Errorf("a record of kind %d", r.Kind)
 	case (r.Kind == wasSet) != (r.Entry != nil):
 		return nil, fmt.Errorf("a record of kind %d with or without an entry", r.Kind)
-	case r.Settled < 0 || r.Settled > lastSecond:
-		return nil, fmt.Errorf("a run at %d", r.Settled)
+	case r.DoneTo < 0 || r.DoneTo > lastSecond:
+		return nil, fmt.Errorf("a run at %d", r.DoneTo)
 	case r.Owner != "" && !cleanPath(r.Owner):
 		return nil, fmt.Errorf("an owner %.80q", r.Owner)
 	}
@@ -156,7 +156,7 @@ func decodeRecord(payload []byte) (*record, error) {
 
 func (x *item) record() *record {
 	e := x.Entry
-	return &record{Kind: wasSet, Owner: x.owner, Entry: &e, Created: x.created, Settled: x.settled}
+	return &record{Kind: wasSet, Owner: x.owner, Entry: &e, Created: x.created, DoneTo: x.doneTo}
 }
 
 // runID names a run: it is the same for all attempts.

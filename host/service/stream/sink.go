@@ -121,7 +121,7 @@ func (s *Sink) Finish(v any, err error) error {
 	}
 	s.writes = nil
 	if s.end != nil {
-		told = s.settle(s.end) || told
+		told = s.answerEnd(s.end) || told
 		s.end = nil
 	}
 	if told || s.ended {
@@ -130,8 +130,8 @@ func (s *Sink) Finish(v any, err error) error {
 	return bad
 }
 
-// settle answers the guest's end.
-func (s *Sink) settle(end *host.Reply) bool {
+// answerEnd answers the guest's end.
+func (s *Sink) answerEnd(end *host.Reply) bool {
 	if s.failure != nil {
 		return end.Fail(text(s.failure)) == nil
 	}

@@ -15,7 +15,7 @@ const (
 	Active fsm.State = "Active" // something is
 )
 
-// todo is the data: whom to send to, and what.
+// todo is the data: the receiver and the message.
 type todo struct {
 	target actor.Ref
 	queue  batch

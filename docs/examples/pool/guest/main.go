@@ -59,7 +59,7 @@ func (front) Receive(ctx *actor.Context, m *actor.Message) error {
 
 const counters = router.At("/user/counters")
 
-// reset tells every counter to begin anew, and makes the pool larger by one.
+// reset tells every counter to start over, and makes the pool larger by one.
 func reset(ctx *actor.Context) error {
 	asker, correlation := ctx.Sender(), ctx.Correlation()
 	counters.ToAll(ctx, actor.Text("reset"))

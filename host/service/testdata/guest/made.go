@@ -12,7 +12,7 @@ func init() {
 	actor.Register("gateway-child", func() actor.Actor { return failing{} })
 }
 
-// made shows what the recipe of an actor on demand has come to. do says of which key.
+// made shows what the props of an actor on demand have come to. do says of which key.
 type made struct {
 	*web.Mux
 	child *web.Response // waits for the end of the child

@@ -20,7 +20,7 @@ func TestForcedMailIsGivenBack(t *testing.T) {
 		e.SetPayload(make([]byte, 1000))
 		b.Force(e)
 	}
-	b.settle()
+	b.giveBack()
 	if acc.Of(account.Mailbox) == 0 || pool.Held() == 0 {
 		t.Fatal("20 kB are on nobody's account")
 	}
@@ -28,10 +28,10 @@ func TestForcedMailIsGivenBack(t *testing.T) {
 		e.Free()
 	}
 	for range calmSpells + 1 {
-		if b.settled() {
+		if b.minimal() {
 			break
 		}
-		b.settle()
+		b.giveBack()
 	}
 	if n, held := acc.Of(account.Mailbox), pool.Held(); n != 0 || held != 0 {
 		t.Errorf("%d bytes are on the account of an empty mailbox, %d in the pool", n, held)
