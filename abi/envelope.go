@@ -4,7 +4,7 @@ package abi
 type Envelope struct {
 	Kind        Kind
 	Time        int64  // the turn's clock, nanoseconds since 1970 UTC
-	Sender      Ref    // 0: nobody
+	Sender      Ref    // 0: none
 	Correlation uint64 // 0: none
 	Headers     []byte // an encoded map of text to text, nil: none
 	Payload     []byte // CBOR, as the byte string's contents

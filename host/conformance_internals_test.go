@@ -251,7 +251,7 @@ func rowC_3_2_4_Resume(t *testing.T) {
 	})
 }
 
-// 3.2(4): one that never came up is made anew by resume; it does not run half begun.
+// 3.2(4): one that never came up is made again by resume; it does not run half begun.
 func TestC_3_2_4_ResumeOfWhatNeverBegan(t *testing.T) {
 	everyManner(t, rowC_3_2_4_ResumeOfWhatNeverBegan)
 }

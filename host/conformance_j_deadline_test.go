@@ -267,7 +267,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// A timeout says what was asked of whom, for how long, and what that one was doing.
+// A timeout says what was asked, of which actor, for how long, and what that one was doing.
 func TestTimeoutsSayWhatTheTargetDid(t *testing.T) {
 	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
 	ask := func(to Ref, v any) (*promise, error) {

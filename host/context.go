@@ -242,7 +242,7 @@ func (c *Context) unsend(n int) {
 // is told. It does nothing if the ask is over.
 func (c *Context) CancelAsk(correlation uint64) { c.actor.dropAsk(c.scr, correlation) }
 
-// Reply answers the current message; the answer to a message from nobody is a dead
+// Reply answers the current message; the answer to a message without a sender is a dead
 // letter.
 func (c *Context) Reply(v any) error { return c.reply(v, abi.KindReply) }
 

@@ -60,8 +60,8 @@ func TestAllocationsOfALife(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesAreCompiledOnce: actors of one recipe share its capabilities as they are compared with
-// paths, and so do the children that a guest spawns; a renewal brings those of another recipe.
+// TestCapabilitiesAreCompiledOnce: actors with the same props share its capabilities as they are compared with
+// paths, and so do the children that a guest spawns; a renewal brings those of other props.
 func TestCapabilitiesAreCompiledOnce(t *testing.T) {
 	l := newStage(t, nil)
 	p := puppet(t).WithCapabilities(Capabilities{Send: []string{"/user/x"}, Spawn: []string{"*"}})

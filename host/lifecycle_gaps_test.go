@@ -174,7 +174,7 @@ func TestGetOrSpawnOfNoName(t *testing.T) {
 	}
 }
 
-// A renewal that comes while a restart waits for children is part of it: the next incarnation has the recipe of the
+// A renewal that comes while a restart waits for children is part of it: the next incarnation has the props of the
 // last renewal, and only the children of that.
 func TestARenewalWhileAnotherOneWaits(t *testing.T) {
 	for first, keep := range map[string]bool{"a renewal": false, "a renewal that keeps": true, "a restart": false, "a restart that keeps": true} {

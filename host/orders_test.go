@@ -206,7 +206,7 @@ func TestWhatIsTheSameIsThinnedOut(t *testing.T) {
 			}
 		}
 	}
-	// The last recipe counts, with all orders.
+	// The last props count, with all orders.
 	var q systemQueue
 	first, second := &renewal{&Props{typ: "first"}}, &renewal{&Props{typ: "second"}}
 	for range 10 * firstThin {

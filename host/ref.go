@@ -16,7 +16,7 @@ type Ref struct {
 	path string // wasm://system/user/a/b
 }
 
-// UID is the number that guests know the actor by; 0 for nobody.
+// UID is the number that guests know the actor by; 0 if there is none.
 func (r Ref) UID() abi.Ref { return r.uid }
 
 // IsZero reports whether r is nobody.

@@ -108,7 +108,7 @@ func TestRenewCountsFailuresAnew(t *testing.T) {
 	}
 }
 
-// Children of the recipe stay, with their refs and their mail; those that it lacks stop,
+// Children of the props stay, with their refs and their mail; those that it lacks stop,
 // new ones start, and what an actor has spawned itself goes, as after any restart.
 func TestRenewChangesTheTree(t *testing.T) {
 	for _, keep := range []bool{false, true} {
@@ -153,7 +153,7 @@ func TestRenewChangesTheTree(t *testing.T) {
 			if string(a.args) != "\x07" || a.props.limits.Fuel != 1<<40 || a.props.limits.Mailbox != DefaultMailbox || string(l.table.Get(stays.uid).args) != "\x63new" {
 				t.Errorf("args %x, limits %+v", a.args, a.props.limits)
 			}
-			l.tell(b, "fail") // the new recipe is what restarts use
+			l.tell(b, "fail") // the new props are what restarts use
 			if got := l.state("b/goes"); got != "gone" || l.state("b/comes") != "running" {
 				t.Error("after a restart the old children are there again")
 			}

@@ -82,7 +82,7 @@ func TestNobodyWaitsForARenewalForEver(t *testing.T) {
 				case 9:
 					_ = s.Decide(ref, supervision.Restart)
 				case 10:
-					if len(ref.Path()) > len("/user/delayed/x") { // from the recipe of its parent it comes back
+					if len(ref.Path()) > len("/user/delayed/x") { // from the props of its parent it comes back
 						s.Stop(ref)
 					}
 				case 11:

@@ -23,7 +23,7 @@ func savedPuppet(t *testing.T, image *sandbox.Image) (p Props, secret Secret) {
 	return p, l.Secret()
 }
 
-// A guest for whose state there is no room has it when there is, and begins anew only after that.
+// A guest for whose state there is no room has it when there is, and starts over only after that.
 func TestRestoreWaitsForRoom(t *testing.T) {
 	engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMaxInstances(1)))(t)
 	t.Cleanup(func() { _ = engine.Close(t.Context()) })

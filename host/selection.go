@@ -32,7 +32,7 @@ func (a *actor) parsePath(path string) (place, bool) {
 }
 
 // absolute is a path that was written, from the root: a dead letter is read, and delivered again, by
-// those for whom a relative one would lead elsewhere or nowhere. What would be read as something else
+// actors for which a relative one would lead elsewhere or nowhere. What would be read as something else
 // then, since there is a '#' in a name, stays as it is: no actor can have it.
 func (p place) absolute(written string) string {
 	if len(p.elements) == 0 || !strings.HasPrefix(written, ".") || strings.Contains(written, "#") {
@@ -171,7 +171,7 @@ func (s *System) Lookup(path string) (Ref, error) {
 
 func notAPath(path string) error { return fmt.Errorf("%w: %q is not a path", ErrUnknown, path) }
 
-// TellPath sends a message from nobody to every actor that a path with patterns
+// TellPath sends a message without a sender to every actor that a path with patterns
 // names, such as /user/workers/*. If one of them does not accept it, that is an error and a
 // dead letter, and so is a path that names nobody.
 func (s *System) TellPath(path string, v any) error {

@@ -91,7 +91,7 @@ func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration
 // forward sends a copy of an envelope on with its original sender; the receiver may then
 // answer that sender if delegated says so. If there is no room for it nothing is
 // copied. What the host itself has told the actor has no sender: it is forwarded with the actor as
-// sender, because a message from nobody is one from outside.
+// sender, because a message without a sender is one from outside.
 func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
 	kind, sender, senderPath, correlation := a.origin(current)
 	delegated = delegated && sender == current.Sender

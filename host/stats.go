@@ -128,7 +128,7 @@ func (t *totals) count(f func(*census)) (ended map[string]TypeStats) {
 	t.counting.Lock()
 	defer t.counting.Unlock()
 	if t.number++; t.number == countedAsEnded {
-		t.number = 1 // 0 is nobody's
+		t.number = 1 // 0 means none's
 	}
 	c := &census{number: t.number, ended: map[string]*TypeStats{}}
 	t.mu.Lock()

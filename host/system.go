@@ -196,7 +196,7 @@ func (s *System) GetOrSpawn(ctx context.Context, name string, p Props) (ref Ref,
 	return ref, made, s.closedIf(err)
 }
 
-// Tell sends a message from nobody. An error says that it was not accepted; it
+// Tell sends a message without a sender. An error says that it was not accepted; it
 // is a dead letter then, too.
 func (s *System) Tell(to Ref, v any) error { return s.TellFrom(Ref{}, to, v) }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
-// A start without room is tried again after a delay that grows to a bound, and begins anew after another
+// A start without room is tried again after a delay that grows to a bound, and starts over after another
 // failure. Limits and directives are those of any failure, and a backoff's own delay is the one that counts.
 func TestCrowded(t *testing.T) {
 	fail := func(s Strategy, c *Child, crowded bool) Decision {

@@ -80,7 +80,7 @@ func TestK15_Circuit(t *testing.T) {
 	x.begin(133, "probe", true)
 	x.end(134, "probe", false)
 	x.wants(134, Closed, "open>half-open", "half-open>closed")
-	x.fail(134, 4) // the count begins anew
+	x.fail(134, 4) // the count starts over
 	x.wants(134, Closed)
 	x.fail(134, 1)
 	x.wants(134, Open, "closed>open")

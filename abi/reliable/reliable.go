@@ -26,7 +26,7 @@ const (
 // one number; the host says which actor that is.
 type Mark struct {
 	Stream  uint64 // of the sender's: it may have several
-	Session uint64 // the sender's incarnation: numbers begin anew with each
+	Session uint64 // the sender's incarnation: numbers start over with each
 	Number  uint64 // from 1
 	First   uint64 // the first one that the sender still keeps
 }

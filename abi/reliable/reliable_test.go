@@ -74,7 +74,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestK21_Receiver: in order, once; a gap is not taken; a new session begins anew and an old one counts no
+// TestK21_Receiver: in order, once; a gap is not taken; a new session starts over and an old one counts no
 // more; a receiver that knows nothing begins where the sender does.
 func TestK21_Receiver(t *testing.T) {
 	var r Receiver

@@ -20,7 +20,7 @@ func devCommand(env *environment) *cli.Command {
 		ArgsUsage: "[BUNDLE]",
 		Description: "Flags and input are those of run. Whatever the builds read is watched: Go packages, also those that replace\n" +
 			"directives name, embedded files, .wasm files, the manifest. What has changed is built again and takes its place\n" +
-			"under the actors, which keep their refs and mailboxes and begin anew. Mistakes are shown as file:line:column,\n" +
+			"under the actors, which keep their refs and mailboxes and start over. Mistakes are shown as file:line:column,\n" +
 			"and the old code goes on. It ends at Ctrl-C, or after --for.\n\nExamples:\n\n" +
 			"   wasmactors dev samples/hello\n" +
 			"   wasmactors dev samples/hello --input samples/hello/input.ndjson --again\n" +

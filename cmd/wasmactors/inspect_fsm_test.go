@@ -10,7 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/race"
 )
 
-// inspect --fsm prints the diagrams of a module's description, and nothing that a terminal would obey.
+// inspect --fsm prints the diagrams of a module's description, and nothing that a terminal would interpret.
 func TestInspectShowsMachines(t *testing.T) {
 	if race.Enabled {
 		t.Skip("processes, not goroutines: the detector has nothing to see, and takes minutes")

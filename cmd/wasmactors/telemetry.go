@@ -83,7 +83,7 @@ func (t *telemetry) failed(err error) {
 	t.warn(lostText(err))
 }
 
-// warnBy has a loss told while the run goes on, by somebody whom any goroutine may call.
+// warnBy sets the function that reports losses during the run; any goroutine may call it.
 func (t *telemetry) warnBy(warn func(text string)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

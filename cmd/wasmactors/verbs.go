@@ -36,7 +36,7 @@ func verbs() []verb {
 			[]string{"crash shop", "crash shop --reason 'what if?'"}, []cli.Flag{reason, &cli.StringFlag{Name: "kind", Usage: "the `KIND` of failure, such as trap or panic"}}, nil},
 		{"decide", "decide about actors that wait for an operator", "An actor waits if its supervisor has suspended it. The directive comes last, or first.",
 			[]string{"decide shop resume", "decide restart --state suspended"}, nil, readDirective},
-		{"reset-backoff", "forget the failures of actors", "The next delay is the first of the curve again, and limits of restarts begin anew.",
+		{"reset-backoff", "forget the failures of actors", "The next delay is the first of the curve again, and limits of restarts start over.",
 			[]string{"reset-backoff shop", "reset-backoff --path '/user/**'"}, nil, nil},
 	}
 }

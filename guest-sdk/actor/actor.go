@@ -19,7 +19,7 @@
 //
 // Every message is one turn. What a turn asks for takes effect when it has
 // ended, in order; a turn that panics or returns an error has done nothing.
-// The actor's fields are its state; after a restart they begin anew.
+// The actor's fields are its state; after a restart they start over.
 //
 // docs/guests.md tells the rest: testing without wasm, and the hazards.
 package actor
@@ -50,7 +50,7 @@ type Stopper interface{ Stopped(ctx *Context) }
 // that was the end of a watched actor, the actor fails with a death pact.
 var ErrUnhandled = errors.New("message not handled")
 
-// Ref names one incarnation of an actor; 0 is nobody. It may travel in messages.
+// Ref names one incarnation of an actor; 0 means none. It may travel in messages.
 type Ref = abi.Ref
 
 // SDK names this SDK in the module's description.

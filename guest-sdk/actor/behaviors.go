@@ -2,7 +2,7 @@ package actor
 
 // Behaviors lets an actor change how it handles messages: a stack of functions, of which the top one
 // is called. The zero value handles nothing. It is a field of an actor, which calls its
-// Receive; after a restart it begins anew with the actor.
+// Receive; after a restart it starts over with the actor.
 type Behaviors struct {
 	stack []Behavior
 }

@@ -78,7 +78,7 @@ func (c *Context) Service(name string) (ref Ref, granted bool) {
 	return 0, false
 }
 
-// Sender is the sender of the current message; 0 for nobody.
+// Sender is the sender of the current message; 0 if there is none.
 func (c *Context) Sender() Ref { return c.msg.sender }
 
 // Now is the turn's time: it stands still during a turn.
@@ -144,7 +144,7 @@ func (c *Context) Watch(ref Ref) {
 	wrote(abi.AppendWatch(appendix(usualHead), ref, ""))
 }
 
-// WatchPath watches whoever has the path now, see TellPath; with patterns all that match. The end
+// WatchPath watches the actor that has the path now, see TellPath; with patterns all that match. The end
 // of each is told once. A path that begins with "+", such as +/user/workers/*, also covers the
 // actors that are started there later.
 func (c *Context) WatchPath(path string) {

@@ -29,7 +29,7 @@ func Describe(typ, diagram string) {
 var needs []string
 
 // Need says that the module cannot do without a feature of the host, one of abi.Features: an older host
-// then refuses to load it. It is called in init; once is enough, by whoever uses the feature. An
+// then refuses to load it. It is called in init; once is enough, by any package that uses the feature. An
 // unknown feature panics.
 func Need(feature string) {
 	for _, known := range abi.Features() {

@@ -87,7 +87,7 @@ func (m *Message) readAny(at, end int) int {
 // from the host.
 func (m *Message) Kind() abi.Kind { return m.kind }
 
-// Sender is the sender of the message: 0 for nobody. For KindTerminated and
+// Sender is the sender of the message: 0 if there is none. For KindTerminated and
 // KindSpawnFailed it is the actor concerned.
 func (m *Message) Sender() Ref { return m.sender }
 

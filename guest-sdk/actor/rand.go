@@ -10,7 +10,7 @@ type Rand struct {
 	next uint64
 }
 
-// Seed begins anew.
+// Seed restarts the numbers from a seed.
 func (r *Rand) Seed(seed [abi.SeedSize]byte) { r.key, r.next = seed, 0 }
 
 // Uint64 is uniform over all values.

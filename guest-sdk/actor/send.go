@@ -174,7 +174,7 @@ func (c *Context) head(headers []Header) {
 	}
 }
 
-// TellPath sends a message to whoever has the path at delivery: "/user/a", or
+// TellPath sends a message to the actor that has the path at delivery: "/user/a", or
 // "./name" for a child. Other paths than children's need the capability send.
 func (c *Context) TellPath(path string, v Encoder) {
 	if path == "" {

@@ -55,7 +55,7 @@ func (c *Call) Field(name string) []byte {
 	return nil
 }
 
-// Answer answers. An answer that nobody waits for any more is among [World.Dead].
+// Answer answers. An answer that is no longer waited for is among [World.Dead].
 func (c *Call) Answer(v actor.Encoder) { c.answer(Reply, encode(v)) }
 
 // Fail answers with an error.

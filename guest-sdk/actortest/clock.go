@@ -62,7 +62,7 @@ func (a *Actor) fire(next *due) *Turn {
 			a.timers[key] = a.later(next.period, next.period, next.envelope)
 		}
 	case abi.KindReceiveTimeout:
-		next.at = a.now // it is set anew
+		next.at = a.now // it is set again
 	}
 	return a.deliver(next.envelope)
 }

@@ -13,7 +13,7 @@ import (
 // Message is what a test delivers.
 type Message struct {
 	Kind        abi.Kind  // actor.KindMessage if it is not set
-	Sender      actor.Ref // 0: nobody
+	Sender      actor.Ref // 0: none
 	Correlation uint64    // for KindTimer the key; 0: none
 	Headers     map[string]string
 	Body        actor.Encoder // null if it is nil

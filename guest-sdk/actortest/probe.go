@@ -176,7 +176,7 @@ func (p *Probe) Watch(ref actor.Ref) {
 // Unwatch ends a watch.
 func (p *Probe) Unwatch(ref actor.Ref) { p.w.unwatch(p.ref, ref) }
 
-// Stop ends the probe: whoever watches it is told, and what it is sent is dead.
+// Stop ends the probe: its watchers are told, and what it is sent is dead.
 func (p *Probe) Stop() {
 	p.w.t.Helper()
 	for i, x := range p.w.probes {

@@ -82,7 +82,7 @@ func (f *Fake) Ask(to actor.Ref, body actor.Encoder, then func(answer Sent)) {
 	f.w.goOn()
 }
 
-// Close ends the service: whoever watches it is told, and requests to it are answered with an error, as they
+// Close ends the service: its watchers are told, and requests to it are answered with an error, as they
 // are when a service is down.
 func (f *Fake) Close() {
 	if f.w.fakes[f.ref] != f {

@@ -154,7 +154,7 @@ func (a *Actor) begin() *Turn {
 	return a.run(abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &a.start)})
 }
 
-// Restart makes the actor anew, as a supervisor does after a failure, and returns
+// Restart makes a new actor, as a supervisor does after a failure, and returns
 // the turn of its start. Timers and open asks are gone; what was stashed comes
 // back.
 func (a *Actor) Restart() *Turn {

@@ -131,7 +131,7 @@ func (w *World) Actors() []string {
 	return paths
 }
 
-// Tell sends a message from nobody, and runs the world until nothing is left to do.
+// Tell sends a message without a sender, and runs the world until nothing is left to do.
 func (w *World) Tell(to *Actor, body actor.Encoder) {
 	w.t.Helper()
 	w.send(Sent{Target: Target{To: to.Ref()}, Payload: encode(body)})
@@ -186,7 +186,7 @@ func (w *World) Out() []Sent {
 	return out
 }
 
-// Dead takes what was sent to actors that have ended, and answers that nobody waits for.
+// Dead takes what was sent to actors that have ended, and answers that are not waited for.
 func (w *World) Dead() []Sent {
 	dead := w.dead
 	w.dead = nil

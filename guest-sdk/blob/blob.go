@@ -23,7 +23,7 @@ type Object struct {
 	Name     string // of List alone
 	Size     int64  // bytes
 	SHA256   [32]byte
-	Type     string // as stated by whoever has put it
+	Type     string // as stated by its writer
 	Modified time.Time
 }
 

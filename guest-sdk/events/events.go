@@ -76,7 +76,7 @@ type Options struct {
 	Queue    int
 	Overflow Overflow
 	// AckWait is the time without any acknowledgement after which a used-up window is considered lost and
-	// begins anew; 0 is 30 s.
+	// starts over; 0 is 30 s.
 	AckWait time.Duration
 	// Then is called with the outcome of subscribing. Without it a failure fails the turn.
 	Then func(ctx *actor.Context, err error) error

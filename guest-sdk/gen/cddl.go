@@ -57,7 +57,7 @@ func (s *source) renderCDDL(structs []structType) ([]byte, error) {
 		}
 	}
 	if c.used["ref"] {
-		file.WriteString("ref = uint ; names an incarnation of an actor, 0 is nobody\n")
+		file.WriteString("ref = uint ; names an incarnation of an actor, 0 means none\n")
 	}
 	return append(bytes.TrimRight(file.Bytes(), "\n"), '\n'), nil
 }

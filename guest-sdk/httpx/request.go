@@ -143,7 +143,7 @@ func Post(ctx *actor.Context, url, contentType string, body []byte, then Then) {
 	Do(ctx, &Request{Method: "POST", URL: url, Headers: []Header{{"content-type", contentType}}, Body: body}, then)
 }
 
-// Tell makes a request whose answer nobody wants.
+// Tell makes a request without waiting for an answer.
 func Tell(ctx *actor.Context, q *Request) { service.Tell(ctx, Service, "do", arguments{q, -1}) }
 
 // Unknown is the size of an upload that is not known when it begins.

@@ -28,7 +28,7 @@ type Options struct {
 	Queue    int
 	Overflow Overflow
 	// AckWait is the time without any acknowledgement after which a used-up window is considered lost and
-	// begins anew; 0 is 30 s.
+	// starts over; 0 is 30 s.
 	AckWait time.Duration
 	// Retained asks for the retained values, before any event.
 	Retained bool

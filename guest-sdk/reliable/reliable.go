@@ -35,7 +35,7 @@ const perMessage = 64
 var ErrFull = rules.ErrFull
 
 // Sender numbers messages to one actor, keeps them until they are acknowledged, and resends them. It is
-// a field of an actor, and begins anew with each incarnation: what was not acknowledged is lost then.
+// a field of an actor, and starts over with each incarnation: what was not acknowledged is lost then.
 type Sender struct {
 	window   rules.Window[[]byte]
 	target   actor.Ref

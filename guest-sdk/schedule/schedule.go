@@ -40,7 +40,7 @@ const (
 	Tell Delivery = "tell" // a tell, at most once
 )
 
-// Missed says what happens to runs whose time has passed when nobody was there to begin them.
+// Missed says what happens to runs whose time has passed while the system did not run.
 type Missed string
 
 // The ways to deal with them. The zero value is RunOnce.

@@ -49,7 +49,7 @@ func AskRef(ctx *actor.Context, ref actor.Ref, op string, args actor.Encoder, ti
 	})
 }
 
-// Tell requests something whose answer nobody wants. Without a grant it writes a warning to the log
+// Tell makes a request without waiting for an answer. Without a grant it writes a warning to the log
 // and does nothing else; with one, there is still no telling whether the service did it.
 func Tell(ctx *actor.Context, name, op string, args actor.Encoder) {
 	ref, ok := ctx.Service(name)

@@ -64,7 +64,7 @@ func table() []*route {
 		{method: http.MethodGet, path: "/v1/trace", needs: reader, about: "The messages that an actor gets and sends, from now on, one a line; it ends as the stream of events does, and with the actor.",
 			params: []param{path, {name: "messages", kind: countParam, about: "end after this many messages"}, {name: "seconds", kind: secondsParam, about: "end after this time"}, {name: "payload", kind: countParam, about: "keep this many bytes of each payload"}},
 			media:  []string{mediaLines, mediaSSE}, stream: true, answer: observe.TraceRecord{}, serve: (*Server).trace},
-		{method: http.MethodGet, path: "/v1/flow", needs: reader, about: "Who sends what to whom, sampled for some seconds.", answer: observe.Flow{},
+		{method: http.MethodGet, path: "/v1/flow", needs: reader, about: "Messages by sender and receiver, sampled for some seconds.", answer: observe.Flow{},
 			params: []param{{name: "seconds", kind: secondsParam, about: "how long to look; 1 if it is missing"}}, serve: (*Server).flow},
 		{method: http.MethodGet, path: "/v1/profile", needs: reader, about: "Where the guests' fuel goes, sampled for some seconds, in the format of pprof.", media: []string{"application/octet-stream"},
 			params: params([]param{{name: "seconds", kind: secondsParam, about: "how long to look; 5 if it is missing"}}, selecting), serve: (*Server).profile},

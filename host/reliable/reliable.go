@@ -55,7 +55,7 @@ func (s Settings) withDefaults() Settings {
 }
 
 // Sender numbers messages to one actor, keeps them until they are acknowledged, and resends them. It
-// is a field of an actor, for its turns, and begins anew with each incarnation. What it keeps is on no
+// is a field of an actor, for its turns, and starts over with each incarnation. What it keeps is on no
 // account: the actor may note it with [host.Context.Hold].
 type Sender struct {
 	settings Settings
@@ -261,7 +261,7 @@ func (r *Receiver) Accept(ctx *host.Context, m host.Message) bool {
 	return verdict == rules.Deliver
 }
 
-// Origin is the original sender of a message that a proxy has relayed; nobody if that was nobody, or if the
+// Origin is the original sender of a message that a proxy has forwarded; the zero Ref if there was none, or if the
 // message has come from elsewhere.
 func Origin(sys *host.System, m host.Message) host.Ref {
 	v, _ := abi.FindHeader(m.Headers, rules.OriginHeader)

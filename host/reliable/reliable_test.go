@@ -176,7 +176,7 @@ func TestK21_Sender(t *testing.T) {
 		t.Errorf("%q", unsent)
 	}
 	to = w.target("other", nil)
-	if err := w.Restart(a); err != nil { // numbers begin anew, with the other target
+	if err := w.Restart(a); err != nil { // numbers start over, with the other target
 		t.Fatal(err)
 	}
 	w.RunUntilIdle(1000)

@@ -75,7 +75,7 @@ type value struct {
 	known     int32 // its bounds are known in this block and those behind it alone
 	until     int32 // how many values there were at its last use
 	spilled   bool  // alive across a call
-	fixed     bool  // a constant, which is made anew where it is needed
+	fixed     bool  // a constant, which is made again where it is needed
 }
 
 type loop struct {

@@ -89,7 +89,7 @@ func (s stamp) differs(t stamp) bool {
 	return s.sum != t.sum || s.size > mostRead && s.time != t.time
 }
 
-// rewritten reports whether a file that holds the same was written anew meanwhile, so that it may have
+// rewritten reports whether a file that holds the same was written again meanwhile, so that it may have
 // held something else in between.
 func (s stamp) rewritten(t stamp) bool {
 	return s.exists && t.exists && !s.differs(t) && (s.time != t.time || !os.SameFile(s.info, t.info))

@@ -59,7 +59,7 @@ func TestEndBatch(t *testing.T) {
 	<-done
 }
 
-// EndBatch may come from any goroutine while an instance is made anew.
+// EndBatch may come from any goroutine while an instance is made again.
 func TestEndBatchWhileAnInstanceIsMadeAnew(t *testing.T) {
 	i := load(t, newEngine(t, NewConfig()), "echo", ImageConfig{})
 	x := get(t, i)

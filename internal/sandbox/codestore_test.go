@@ -18,7 +18,7 @@ import (
 )
 
 // TestOutlineNeverRuns: machine code that wazero does not take, though it comes from
-// our cache, costs a warning and is made anew. wazero compiles the outline then,
+// our cache, costs a warning and is made again. wazero compiles the outline then,
 // which traps wherever it is called; no instance of that is ever made.
 func TestOutlineNeverRuns(t *testing.T) {
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func TestOutlineNeverRuns(t *testing.T) {
 
 // TestPlantedCode puts machine code in the place of an image's: another image's, and
 // one that another user has sealed. None of it is given to
-// wazero, each costs a warning, and all is made anew.
+// wazero, each costs a warning, and all is made again.
 func TestPlantedCode(t *testing.T) {
 	dir, keys := t.TempDir(), t.TempDir()
 	var warnings bytes.Buffer

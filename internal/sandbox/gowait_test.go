@@ -65,7 +65,7 @@ func TestGoGuestThatWaits(t *testing.T) {
 }
 
 // TestWaitIsCountedATurn: a guest that does not mind being refused is ended, and
-// the count begins anew with each turn.
+// the count starts over with each turn.
 func TestWaitIsCountedATurn(t *testing.T) {
 	e := newEngine(t, NewConfig().WithCacheDir(t.TempDir()))
 	i := load(t, e, "sleeper", ImageConfig{})

@@ -235,7 +235,7 @@ func (x *Instance) Put() {
 // Reset puts the instance back into the image's state. Envelopes that were
 // pushed and commands that were not read are gone. It costs what the guest has
 // changed; only an instance that has changed a table or dropped a segment, or
-// whose image is not frozen, is made anew. After an error the instance can only
+// whose image is not frozen, is made again. After an error the instance can only
 // be Put.
 func (x *Instance) Reset() error {
 	x.pending, x.inboxLen, x.poisoned = 0, 0, true // until this has succeeded

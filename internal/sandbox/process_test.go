@@ -202,7 +202,7 @@ func TestProcessMakesTheSame(t *testing.T) {
 }
 
 // TestWarmStartNeedsNoProcess: what is cached is loaded though there is no program
-// that could compile; only the machine code of a cached image is made anew by one.
+// that could compile; only the machine code of a cached image is made again by one.
 func TestWarmStartNeedsNoProcess(t *testing.T) {
 	dir := t.TempDir()
 	first := load(t, newEngine(t, NewConfig().withProgram(compileArg).WithCacheDir(dir)), "echo", ImageConfig{})

@@ -31,7 +31,7 @@ actors:
 {"to": "counter", "message": 300}
 `,
 	"README.md": "# NAME\n\nA wasmactors bundle: one actor that counts.\n\n    wasmactors run . --input input.ndjson\n\n" +
-		"The guest is `guest/main.go`; what it reads and sends is declared in `guest/messages.go`, and `go generate` in `guest` writes the code for it. `go test` in `guest` runs the actor without wasm. Its third message makes it crash; it is restarted after a short delay and begins anew.\n\n" +
+		"The guest is `guest/main.go`; what it reads and sends is declared in `guest/messages.go`, and `go generate` in `guest` writes the code for it. `go test` in `guest` runs the actor without wasm. Its third message makes it crash; it is restarted after a short delay and starts over.\n\n" +
 		"The SDK is vendored so that the guest builds without a network. To follow releases: remove `guest/vendor` and run `go mod tidy` in `guest`.\n",
 	"guest/go.mod": "module NAME\n\ngo 1.23\n\nrequire (\n\t" + module + "abi " + version + "\n\t" + module + "guest-sdk " + version + "\n)\n",
 	"guest/main.go": `// The actors of the bundle.

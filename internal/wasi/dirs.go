@@ -107,7 +107,7 @@ func NewFileTable(roots *Roots, maxOpen int) *FileTable {
 	return t
 }
 
-// Reset closes everything that the guest has opened: the instance begins anew, or
+// Reset closes everything that the guest has opened: the instance starts over, or
 // ends.
 func (t *FileTable) Reset() {
 	if t == nil {

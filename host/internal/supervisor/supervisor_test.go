@@ -20,7 +20,7 @@ func orders(k *kid) (out []OrderKind) {
 	return out
 }
 
-// Every directive as an order to whom it concerns, for every kind of strategy. The second
+// Every directive as an order to the actors that it concerns, for every kind of strategy. The second
 // of three children fails.
 func TestDirectivesAreOrders(t *testing.T) {
 	type given [3][]OrderKind

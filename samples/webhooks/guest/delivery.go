@@ -8,7 +8,7 @@ import (
 )
 
 // delivery has the workers below it: it is their supervisor, and they have its grants. It is a child of the
-// queue, so a queue that begins anew has workers that do, too.
+// queue, so a queue that starts over has workers that do, too.
 type delivery struct{}
 
 const mostWorkers = 64

@@ -608,7 +608,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A move whose write nobody knows about has the queue begin anew: it is done or not done, and never both.
+// A move whose write nobody knows about has the queue start over: it is done or not done, and never both.
 func TestMovesInDoubt(t *testing.T) {
 	id := jobID("shop", "a")
 	for _, happens := range []bool{true, false} {

@@ -74,7 +74,7 @@ type total struct {
 	Payments int64 `cbor:"payments"`
 }
 
-// hire tells a teller whom to work for, and how long to wait.
+// hire tells a teller its bank, and how long to wait.
 type hire struct {
 	Bank    actor.RefOf[BankMessage] `cbor:"bank"`
 	Timeout int64                    `cbor:"timeout,omitempty"` // milliseconds

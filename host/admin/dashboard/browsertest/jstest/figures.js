@@ -16,7 +16,7 @@ test('rates are changes a second', () => {
   equal(s.samples.length, 3, 'a time that has been is no news');
 });
 
-test('another system, or a long gap, begins anew', () => {
+test('another system, or a long gap, starts over', () => {
   const s = new Series();
   s.push(0, { turns: 100 });
   s.push(1000, { turns: 110 });

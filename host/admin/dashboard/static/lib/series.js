@@ -1,7 +1,7 @@
 // Rates of counters that only grow, from samples taken now and then.
 
 export class Series {
-  // most is how many samples are kept; a gap longer than gap (ms) begins anew, for nobody
+  // most is how many samples are kept; a gap longer than gap (ms) starts over, for nobody
   // knows what has happened in it, and so does a counter that has fallen: that is another
   // system. Gauges may fall.
   constructor({ most = 120, gap = 30_000, gauges = [] } = {}) {
