@@ -1,13 +1,12 @@
-// Package cache keeps on disk what is expensive to make: built guests, frozen
-// images, and the machine code that wazero compiled from them.
+// Package cache stores on disk what is expensive to make: built guests, frozen images, and the
+// machine code that wazero compiled from them.
 //
-// A key is the hash of everything that an entry depends on, versions included, so
-// nothing in the cache is ever out of date, only missing. Any number of
-// processes may use one directory: a part of an entry appears by a rename, whole
-// or not at all, and is authenticated with the user's [Secret]. What was damaged,
-// swapped or planted is removed and counts as missing. When the cache outgrows its
-// bound, the entries that were not used for longest go first, but none that a
-// living process uses.
+// A key is the hash of everything that an entry depends on, versions included, so nothing in the
+// cache is ever out of date, only missing. Any number of processes may use one directory: a part
+// of an entry appears by a rename, whole or not at all, and is authenticated with the user's
+// [Secret]. What was damaged, swapped or planted is removed and counts as missing. When the cache
+// exceeds its bound, the least recently used entries are evicted first, but none that a running
+// process uses.
 //
 // Layout: DIR/FORMAT/NAME/ holds the parts, and the file uses: every use is a byte
 // of it, its time is that of the last use, and a user of the entry holds a shared
@@ -51,7 +50,7 @@ func KeyOf(parts ...[]byte) Key {
 	return Key(h.Sum(nil))
 }
 
-// Errors of this package. What is damaged is gone when the error is returned.
+// Errors of this package. A damaged entry has been removed when the error is returned.
 var (
 	ErrMissing = errors.New("cache: no such entry")
 	ErrDamaged = errors.New("cache: the entry was damaged or not authentic, and has been removed")
@@ -73,9 +72,8 @@ type Options struct {
 	KeyFile  string // see LoadSecret; it must not be in Dir
 }
 
-// Open creates the directory if necessary. A directory that may only be read
-// serves what is in it. One that others own or can write to is refused, parents
-// included; the error says which, and what to do.
+// Open creates the directory if necessary. A read-only directory serves what is in it. One that
+// others own or can write to is refused, parents included; the error says which, and what to do.
 func Open(o Options) (*Cache, error) {
 	secret, err := LoadSecret(o.KeyFile)
 	if err != nil {
@@ -110,7 +108,7 @@ func (c *Cache) Dir() string { return c.root }
 // MaxBytes is the bound.
 func (c *Cache) MaxBytes() int64 { return c.maxBytes }
 
-// temp is a name in the cache that nobody else uses.
+// temp is an unused name in the cache.
 func (c *Cache) temp(kind string) string {
 	var r [12]byte
 	_, _ = rand.Read(r[:]) // never fails (crypto/rand)
@@ -121,7 +119,7 @@ const tempPrefix = "tmp-"
 
 func (c *Cache) path(k Key) string { return filepath.Join(c.dir, c.secret.name(k).String()) }
 
-// discard removes a file or a directory so that nobody sees it half removed.
+// discard removes a file or a directory atomically: no process sees it half removed.
 func (c *Cache) discard(path string) error {
 	trash := c.temp("trash")
 	if err := os.Rename(path, trash); err != nil {

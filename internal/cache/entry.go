@@ -102,9 +102,8 @@ func (e *Entry) Load(part string) ([]byte, error) {
 	return body, nil
 }
 
-// Open begins to read a part that is used piece by piece. The error is or wraps
-// ErrMissing or ErrDamaged, or is the system's; Read may find it damaged later, and
-// whoever is told so drops it.
+// Open begins to read a part that is used piece by piece. The error is or wraps ErrMissing or
+// ErrDamaged, or is the system's; Read may find it damaged later; the caller must then drop it.
 func (e *Entry) Open(part string) (*Part, error) {
 	name := filepath.Join(e.dir, part)
 	f, err := openPlain(name, os.O_RDONLY, 0)
@@ -130,20 +129,20 @@ func (e *Entry) Has(part string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Drop removes a part that is of no use.
+// Drop removes a part that cannot be used.
 func (e *Entry) Drop(part string) error { return e.c.discard(filepath.Join(e.dir, part)) }
 
-// Touch counts a use that was spared work.
+// Touch counts a use that saved work.
 func (e *Entry) Touch() {
 	if e.lock == nil {
-		return // a cache that may only be read still serves
+		return // a read-only cache still serves
 	}
 	if info, err := e.lock.Stat(); err == nil && info.Size() >= maxUses {
 		now := time.Now()
 		_ = os.Chtimes(e.lock.Name(), now, now)
 		return
 	}
-	_, _ = e.lock.Write([]byte{'.'}) // a full disk costs the count, no more
+	_, _ = e.lock.Write([]byte{'.'}) // on a full disk only the count is lost
 }
 
 // Store writes a part, whole or not at all. A part above the cache's bound is not
@@ -169,7 +168,7 @@ func (e *Entry) Store(part string, body []byte) error {
 	return nil
 }
 
-// Close ends the use. An entry in which nothing was stored is taken away.
+// Close ends the use. An entry in which nothing was stored is removed.
 func (e *Entry) Close() error {
 	if e.lock == nil {
 		return nil

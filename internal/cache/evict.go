@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// leftover is how old a temporary file must be to belong to a process that has
-	// died: no compilation takes as long.
+	// leftover is the age from which a temporary file must belong to a process that has died: no
+	// compilation takes as long.
 	leftover = time.Hour
 	// outdated is how long ago another version must have used its folder for it to
 	// be removed.
@@ -21,8 +21,7 @@ const (
 
 var errInUse = errors.New("cache: the entry is in use")
 
-// remove takes an entry away if nobody uses it and still says so, which may be
-// nil.
+// remove removes an entry if it is not in use and still returns true; still may be nil.
 func (c *Cache) remove(dir string, still func() bool) error {
 	release, ok := lockAlone(filepath.Join(dir, usesFile))
 	if !ok {
@@ -45,17 +44,15 @@ func (c *Cache) Trim() error {
 	return err
 }
 
-// Removed says what Shrink or Clear have taken away, and what they had to leave
-// because it is in use.
+// Removed says what Shrink or Clear have removed, and what they have left because it is in use.
 type Removed struct {
 	Entries, InUse int
 	Bytes          int64
 }
 
-// Shrink removes the entries that were last used before a time, and, if more than
-// maxBytes are left, those that were not used for longest, until nine tenths of
-// maxBytes are not exceeded, so that it does not happen at every Store. Entries in
-// use stay.
+// Shrink removes the entries that were last used before a time, and, if more than maxBytes are
+// left, the least recently used ones, until at most nine tenths of maxBytes are left, so that it
+// does not happen at every Store. Entries in use stay.
 func (c *Cache) Shrink(maxBytes int64, before time.Time) (Removed, error) {
 	c.sweep()
 	items, err := c.Items()
@@ -90,8 +87,8 @@ func (c *Cache) Shrink(maxBytes int64, before time.Time) (Removed, error) {
 	return done, failed
 }
 
-// sweep removes what processes that died have left, and what other versions have
-// not used for long.
+// sweep removes leftovers of processes that died, and folders that other versions have not used
+// for long.
 func (c *Cache) sweep() {
 	names, _ := os.ReadDir(c.dir)
 	for _, n := range names {
@@ -109,7 +106,7 @@ func (c *Cache) sweep() {
 	}
 }
 
-// others are the folders of other versions of the cache.
+// others returns the folders of other versions of the cache.
 func (c *Cache) others() []string {
 	names, _ := os.ReadDir(c.root)
 	var dirs []string
@@ -121,8 +118,8 @@ func (c *Cache) others() []string {
 	return dirs
 }
 
-// Clear removes every entry, those in use included: their users have read them
-// already, or make them again. It also removes what other versions have left.
+// Clear removes every entry, those in use included: their users have read them already, or make
+// them again. It also removes the folders of other versions.
 func (c *Cache) Clear() (Removed, error) {
 	items, err := c.Items()
 	var done Removed

@@ -15,12 +15,12 @@ type Item struct {
 	Key   string // its name in hexadecimal; it tells nothing about what it is
 	Bytes int64
 	Used  time.Time // the last time
-	Uses  int       // that were spared the work of making it, at most 65536
-	InUse bool      // by a living process
-	About string    // what it is, as its maker has said; "" if unknown
+	Uses  int       // uses that saved the work of making it, at most 65536
+	InUse bool      // by a running process
+	About string    // its description, see Describe; "" if unknown
 }
 
-// aboutPart is the part that describes an entry.
+// aboutPart is the part with the description of an entry.
 const aboutPart = "about"
 
 // maxAbout is more than any description takes, in bytes.
@@ -50,8 +50,8 @@ func (c *Cache) Items() ([]Item, error) {
 	return items, err
 }
 
-// keys are the names of the entries. Whatever else lies in the directory, links
-// among it, is not the cache's.
+// keys are the names of the entries. Anything else in the directory, such as links, does not
+// belong to the cache.
 func (c *Cache) keys() ([]string, error) {
 	names, err := os.ReadDir(c.dir)
 	var keys []string

@@ -12,14 +12,14 @@ import (
 // lockShared waits for the moment that another process takes to evict.
 func lockShared(f *os.File) error { return flock(f, syscall.LOCK_SH) }
 
-// lockAlone takes the lock of an entry if nobody uses it; release gives it back.
+// lockAlone takes the exclusive lock of an entry if it is not in use; release releases it.
 func lockAlone(uses string) (release func(), ok bool) {
 	f, err := openPlain(uses, os.O_RDWR, 0)
 	if errors.Is(err, errNotPlain) {
-		return func() {}, true // nothing of ours
+		return func() {}, true // not an entry of the cache
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return func() {}, true // nobody has begun to use it, or its maker was killed
+		return func() {}, true // not used yet, or its maker was killed
 	}
 	if err != nil {
 		return nil, false

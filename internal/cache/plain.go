@@ -45,7 +45,7 @@ func readPlain(path string, most int64) ([]byte, error) {
 	data := make([]byte, info.Size())
 	n, err := io.ReadFull(f, data)
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = nil // cut at this moment: the checksum tells
+		err = nil // truncated meanwhile: the checksum detects it
 	}
 	return data[:n], err
 }

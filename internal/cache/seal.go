@@ -20,12 +20,12 @@ import (
 //	a tag for each chunk 16 bytes each
 //	the body, in chunks of 256 KiB, the last one shorter
 //
-// A file has a key of its own, HMAC-SHA256 under the secret of the entry's name, the
-// part's name, the salt and the length; a chunk's tag is AES-256-GMAC under that key
-// with the chunk's number as the nonce. So a file in the wrong place, a chunk in the
-// wrong place, a shorter or a longer body are all as wrong as a changed byte. GMAC
-// rather than HMAC, because 8 MB of machine code are checked at every start: 2 ms
-// instead of 6, and instead of 20 where the processor has no SHA-256.
+// A file has a key of its own, HMAC-SHA256 under the secret of the entry's name, the part's name,
+// the salt and the length; a chunk's tag is AES-256-GMAC under that key with the chunk's number
+// as the nonce. So a file in the wrong place, a chunk in the wrong place, and a shorter or a
+// longer body are detected like a changed byte. GMAC rather than HMAC, because 8 MB of machine
+// code are checked at every start: 2 ms instead of 6, and instead of 20 where the processor has
+// no SHA-256.
 const (
 	magic      = "WACACHE3"
 	saltSize   = 16
@@ -37,7 +37,7 @@ const (
 // sealedSize is the size of the file for a body of n bytes.
 func sealedSize(n int64) int64 { return int64(headerSize) + chunks(n)*tagSize + n }
 
-// chunks is at least one: that there is nothing is authenticated, too.
+// chunks is at least one: an empty body is authenticated, too.
 func chunks(n int64) int64 { return max(1, (n+chunk-1)/chunk) }
 
 // seal makes the file of a part.
@@ -56,8 +56,8 @@ func (s *Secret) seal(name Key, part string, body []byte) []byte {
 	return file
 }
 
-// unseal checks a file and returns its body. What it returns are the bytes that
-// were checked: whoever uses them must not read the file again.
+// unseal checks a file and returns its body. It returns the bytes that were checked: the caller
+// must not read the file again.
 func (s *Secret) unseal(name Key, part string, file []byte) ([]byte, bool) {
 	if len(file) < headerSize {
 		return nil, false
@@ -115,7 +115,7 @@ func (g chunkMAC) check(tag []byte, i int, data []byte) bool {
 	return err == nil
 }
 
-// each calls f with 0 to n-1, on as many processors as there are.
+// each calls f with 0 to n-1, on all processors.
 func each(n int, f func(i int)) {
 	workers := min(n/4, runtime.GOMAXPROCS(0))
 	if workers <= 1 {
@@ -135,8 +135,8 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// Part is a sealed part that is checked as it is read: Read gives out only what was
-// verified, from memory of our own. It is for one goroutine.
+// Part is a sealed part that is checked as it is read: Read returns only verified bytes, from the
+// process's memory. It is for one goroutine.
 type Part struct {
 	file  *os.File
 	mac   chunkMAC

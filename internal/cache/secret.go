@@ -16,8 +16,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/trust"
 )
 
-// Secret is the key that entries are authenticated with. Whoever does not know it
-// can put nothing into a cache that would ever be used.
+// Secret is the key that entries are authenticated with. Without it nothing can be put into a
+// cache that would ever be used.
 type Secret struct{ key [sha256.Size]byte }
 
 // hash is HMAC-SHA256 over the parts, each with its length.
@@ -36,9 +36,8 @@ func (s *Secret) hash(what string, parts ...[]byte) Key {
 	return Key(h.Sum(nil))
 }
 
-// name is what an entry's folder is called: another secret has other entries, so
-// that users who share a directory, and those who have lost their key, never meet
-// what they cannot use.
+// name is what an entry's folder is called: another secret has other entries, so that users who
+// share a directory, and those who have lost their key, never find entries that they cannot use.
 func (s *Secret) name(k Key) Key { return s.hash("name", k[:]) }
 
 // DefaultKeyFile is where a user's key is kept.
@@ -100,8 +99,8 @@ func readSecret(file string) (*Secret, error) {
 	return s, nil
 }
 
-// makeSecret makes a key, unless another process is faster: the file appears under
-// its name with all that is in it, and is never replaced.
+// makeSecret makes a key, unless another process is faster: the file appears complete under its
+// name, and is never replaced.
 func makeSecret(file string) error {
 	var r [sha256.Size + 8]byte
 	_, _ = rand.Read(r[:]) // never fails (crypto/rand)

@@ -1,4 +1,4 @@
-// Package clock is the one place where the product takes the time from.
+// Package clock is the only source of time in the product.
 //
 // Everything that waits or measures takes a [Clock], so that a whole actor
 // system runs as well on [Real] time as on a [Virtual] clock that a test or a
@@ -12,19 +12,18 @@ import "time"
 type Clock interface {
 	// Now is the current time.
 	Now() time.Time
-	// AfterFunc runs f once, after d has passed on this clock. A d that is not
-	// positive is due at once (on a [Virtual] clock: at the next Advance). Where
-	// f runs is the implementation's affair: Real starts a goroutine for it,
-	// Virtual calls it on the goroutine that advances.
+	// AfterFunc runs f once, after d has passed on this clock. A d that is not positive is due at
+	// once (on a [Virtual] clock: at the next Advance). Where f runs depends on the
+	// implementation: Real starts a goroutine for it, Virtual calls it on the goroutine that
+	// advances.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// Timer is a function call that has been put off with [Clock.AfterFunc].
+// Timer is a pending function call of [Clock.AfterFunc].
 type Timer interface {
-	// Stop takes the call back. It reports true if this very call of Stop has
-	// kept the function from running, and false if the function has been started
-	// before or another Stop was first. It does not wait for a function that is
-	// running. Any goroutine may call it, any number of times.
+	// Stop cancels the call. It reports true if this call of Stop has prevented the function from
+	// running, and false if the function was started before or another Stop was first. It does
+	// not wait for a function that is running. Any goroutine may call it, any number of times.
 	Stop() bool
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Virtual is a clock that stands still until somebody calls [Virtual.Advance].
+// Virtual is a clock that moves only when [Virtual.Advance] is called.
 //
 // Timers fire in the order of their deadlines and, where these are equal, in
 // the order in which they were made: the same calls give the same run. While a
@@ -13,8 +13,8 @@ import (
 type Virtual struct {
 	mu     sync.Mutex
 	now    time.Time
-	target time.Time // where the Advance under way is going to
-	busy   bool      // an Advance is under way
+	target time.Time // the target of the Advance in progress
+	busy   bool      // an Advance is in progress
 	made   uint64    // timers made so far: the order among equal deadlines
 	queue  timerHeap
 }
@@ -26,15 +26,15 @@ func NewVirtual(start time.Time) *Virtual {
 	return &Virtual{now: start, target: start}
 }
 
-// Now is where the clock stands.
+// Now is the clock's present time.
 func (v *Virtual) Now() time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.now
 }
 
-// AfterFunc puts f off until the clock has advanced by d. A d that is not
-// positive is due now: the next Advance runs it, even Advance(0).
+// AfterFunc runs f when the clock has advanced by d. A d that is not positive is due now: the
+// next Advance runs it, even Advance(0).
 func (v *Virtual) AfterFunc(d time.Duration, f func()) Timer {
 	if f == nil {
 		panic("clock: AfterFunc of nil")
@@ -47,14 +47,12 @@ func (v *Virtual) AfterFunc(d time.Duration, f func()) Timer {
 	return t
 }
 
-// Advance moves the clock on by d (a negative d counts as zero) and runs, on
-// the calling goroutine and without holding a lock, every function that falls
-// due on the way, those included that were put off meanwhile. It returns how
-// many it ran.
+// Advance moves the clock on by d (a negative d counts as zero) and runs, on the calling
+// goroutine and without holding a lock, every function that falls due on the way, including those
+// that were added meanwhile. It returns how many it ran.
 //
-// A call made while another Advance is under way, from within a timer's
-// function or from another goroutine, moves that one's end on by d, leaves the
-// running of functions to it and returns 0 at once.
+// A call while another Advance is in progress, from a timer's function or from another goroutine,
+// extends that one by d, leaves running the functions to it, and returns 0 at once.
 func (v *Virtual) Advance(d time.Duration) int {
 	v.mu.Lock()
 	v.target = v.target.Add(max(d, 0))
@@ -64,8 +62,7 @@ func (v *Virtual) Advance(d time.Duration) int {
 	}
 	v.busy = true
 	fired := 0
-	// A function that panics or ends its goroutine must not leave a clock behind
-	// that never moves again.
+	// After a function that panics or ends its goroutine the clock must still be usable.
 	held := true
 	defer func() {
 		if !held {
@@ -143,8 +140,8 @@ func (t *virtualTimer) Stop() bool {
 	return true
 }
 
-// timerHeap is a binary heap by (deadline, order of making) whose entries know
-// their places, so that Stop costs O(log n) and leaves nothing behind.
+// timerHeap is a binary heap by (deadline, order of making) whose entries know their positions,
+// so that Stop costs O(log n) and leaves nothing behind.
 type timerHeap []*virtualTimer
 
 func (h timerHeap) less(i, j int) bool {

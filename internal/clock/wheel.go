@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Wheel is a clock over another one, for very many timers whose functions are short: setting one
-// and stopping it take a time that does not depend on how many there are. It is a hierarchical
-// timing wheel (Varghese and Lauck, Hashed and hierarchical timing wheels, 1987): a timer waits in a
-// list of those that fall due in the same part of the future, which are sorted only when that part
-// has come. It never fires early, and in the order of the deadlines: the parts say where a
-// timer waits, not when it fires.
+// Wheel is a clock on top of another one, for very many timers whose functions are short: setting
+// and stopping one takes constant time, however many there are. It is a hierarchical timing wheel
+// (Varghese and Lauck, Hashed and hierarchical timing wheels, 1987): a timer waits in a list of
+// those that fall due in the same part of the future, which are sorted only when that part has come.
+// It never fires early, and in the order of the deadlines: the parts say where a timer waits, not
+// when it fires.
 //
 // Functions run one after the other on a goroutine of the clock below, and so must not block.
 type Wheel struct {
@@ -19,7 +19,7 @@ type Wheel struct {
 	start time.Time
 
 	mu      sync.Mutex
-	at      int64 // the tick up to which lists were taken over
+	at      int64 // the tick up to which lists were processed
 	levels  [wheelLevels]wheelLevel
 	soon    wheelHeap // of the present tick, and what is overdue
 	n       int
@@ -53,7 +53,7 @@ type wheelTimer struct {
 	pos        int32
 }
 
-// NewWheel makes one over a clock, which it takes one timer of at a time.
+// NewWheel makes a Wheel over a clock, of which it uses one timer at a time.
 func NewWheel(below Clock) *Wheel { return &Wheel{below: below, start: below.Now()} }
 
 // Now is the time of the clock below.
@@ -109,8 +109,8 @@ func (t *wheelTimer) Stop() bool {
 	return true
 }
 
-// put puts a timer where it belongs: the level is that of the highest digit in which its tick
-// differs from the present one.
+// put inserts a timer: its level is that of the highest digit in which its tick differs from the
+// present one.
 func (w *Wheel) put(t *wheelTimer) {
 	tick := t.when / wheelTick
 	if tick <= w.at {
@@ -158,7 +158,7 @@ func (w *Wheel) next() (tick int64, ok bool) {
 	return 0, false
 }
 
-// turn takes over what has come up to a tick, list by list.
+// turn processes the lists up to a tick.
 func (w *Wheel) turn(to int64) {
 	for {
 		tick, ok := w.next()

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// leastEntries is how large a table must be for a dispatcher to pay.
+	// leastEntries is the table size from which a dispatcher pays.
 	leastEntries = 64
 	// mostEntries bounds the table, and mostLabels the branches of all dispatchers
 	// together.
@@ -66,7 +66,7 @@ func Calls(m *wasm.Module) *wasm.Module {
 	return &out
 }
 
-// table is a table whose contents are known.
+// table is a table with known contents.
 type table struct {
 	m        *wasm.Module
 	out      *wasm.Module
@@ -79,18 +79,18 @@ type table struct {
 	dispatchers []dispatcher
 	byKind      map[uint32]int // kind of a type to its dispatcher
 
-	one, other int32 // functions of different types, -1 for none
+	one, other int32 // two functions of different types, -1 for none
 }
 
-// dispatcher is the function that stands for the indirect calls of one type.
+// dispatcher is the function that replaces the indirect calls of one type.
 type dispatcher struct {
 	callType uint32 // of the calls
 	funcType uint32 // of the dispatcher: one more parameter, the index
 	index    uint32
 }
 
-// readTable works out what the table holds after instantiation; false if that
-// cannot be said, or does not pay.
+// readTable determines what the table holds after instantiation; false if that is not known, or
+// does not pay.
 func readTable(m *wasm.Module) (*table, bool) {
 	if len(m.Tables) != 1 || m.Tables[0].Elem != wasm.FuncRef || m.Tables[0].Min > mostEntries || m.NumImported(wasm.KindTable) > 0 {
 		return nil, false
@@ -177,8 +177,8 @@ func functions(e *wasm.Elem) ([]int32, bool) {
 	return list, true
 }
 
-// unchanged makes sure that no code can change or look at the table but by
-// calling, and plans a dispatcher for each type of call.
+// unchanged makes sure that code can use the table only for calls, and plans a dispatcher for
+// each type of call.
 func (t *table) unchanged() bool {
 	t.calls = make([]bool, len(t.m.Code))
 	var in wasm.Instr

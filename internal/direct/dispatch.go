@@ -39,7 +39,7 @@ func (t *table) add(d *dispatcher, code []byte) {
 	t.out.Code = append(t.out.Code, wasm.Body{Code: code})
 }
 
-// arguments puts those of the call back onto the stack.
+// arguments pushes the call's arguments onto the stack again.
 func (t *table) arguments(b []byte, d *dispatcher) []byte {
 	for i := range t.m.Types[d.callType].Params {
 		b = wasm.AppendU32(append(b, wasm.OpLocalGet), uint32(i))
@@ -47,7 +47,7 @@ func (t *table) arguments(b []byte, d *dispatcher) []byte {
 	return b
 }
 
-// position puts the index, less first, onto the stack.
+// position pushes the index minus first onto the stack.
 func (t *table) position(b []byte, d *dispatcher, first int) []byte {
 	b = wasm.AppendU32(append(b, wasm.OpLocalGet), uint32(len(t.m.Types[d.callType].Params)))
 	if first > 0 {
@@ -112,7 +112,7 @@ func (t *table) chunk(d *dispatcher, first, end int) []byte {
 	return append(b, wasm.OpUnreachable, wasm.OpEnd)
 }
 
-// choose is the body that hands a call on to the chunk of its index.
+// choose is the body that passes a call on to the chunk of its index.
 func (t *table) choose(d *dispatcher, first int, chunks []uint32) []byte {
 	var b []byte
 	for range len(chunks) + 1 {

@@ -1,10 +1,10 @@
-// Package estimate says what wazero's compiler will need for a module, before it
-// is asked: a small module can make it work for minutes and take gigabytes.
+// Package estimate estimates what wazero's compiler will need for a module, before it is run: a
+// small module can make it work for minutes and take gigabytes.
 //
-// The estimate walks the code once as the compiler's front end does, with blocks,
-// values and joins but without instructions, and counts what its passes do more
-// than once for each of them. It ends as soon as a bound is passed, so that it never
-// takes long itself. docs/architecture/images.md says how it was calibrated.
+// The estimate walks the code once as the compiler's front end does, with blocks, values and
+// joins but without instructions, and counts what its passes do more than once for each of them.
+// It ends as soon as a bound is exceeded, so that it never takes long itself.
+// docs/architecture/images.md says how it was calibrated.
 package estimate
 
 import "github.com/wasmactors/wasmactors/internal/wasm"
@@ -15,7 +15,7 @@ type Cost struct {
 	Bytes uint64 // at the worst moment
 }
 
-// Cause is what makes a function dear.
+// Cause is what makes a function expensive.
 type Cause int
 
 // The causes.
@@ -43,14 +43,14 @@ func (c Cause) String() string { return causeNames[c] }
 // Estimate is what a module takes.
 type Estimate struct {
 	Cost
-	Func  int   // the dearest function, imported ones counted; -1 if there is none
+	Func  int   // the most expensive function, counting imported ones; -1 if there is none
 	Worst Cost  // what it takes
-	Cause Cause // what most of its steps go to
-	Over  bool  // the walk has ended early: a bound was passed
+	Cause Cause // the cause of most of its steps
+	Over  bool  // the walk has ended early: a bound was exceeded
 }
 
-// Module estimates the functions of m from the one of index first, not counting
-// imported ones. It gives up where the cost passes most.
+// Module estimates the functions of m from the one of index first, not counting imported ones. It
+// stops when the cost exceeds most.
 func Module(m *wasm.Module, first int, most Cost) Estimate {
 	s := newSim(m, most)
 	e := Estimate{Func: -1}

@@ -9,13 +9,12 @@ import (
 // registers is how many values wazero can keep in registers of one kind.
 const registers = 12
 
-// Unknown is a frame that was not looked at, because the module is too dear.
+// Unknown is a frame that was not estimated, because the module is too expensive.
 const Unknown = math.MaxUint64
 
-// Frames bounds what the stack frame of each function of the module's own takes,
-// in bytes, beside what every frame has: the values that are spilled, each of which
-// has a place of its own, and what calls pass on the stack. It gives up where the
-// estimate of all functions passes most.
+// Frames bounds the size of the stack frame of each of the module's own functions, in bytes, in
+// addition to the fixed part: spilled values, each in a separate slot, and what calls pass on the
+// stack. It stops when the estimate of all functions exceeds most.
 func Frames(m *wasm.Module, most Cost) []uint64 {
 	s := newSim(m, most)
 	frames := make([]uint64, len(m.Code))

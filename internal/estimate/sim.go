@@ -254,8 +254,8 @@ func (s *sim) deepest(n int) {
 	}
 }
 
-// load makes sure that a global, the memory's base or its length is at hand: it is
-// looked for along the path up to a join.
+// load makes sure that a global, the memory's base or its length is available: it is looked for
+// along the path up to a join.
 func (s *sim) load(variable int32) {
 	walked := 0
 	for b := s.now; ; walked++ {
@@ -390,7 +390,7 @@ func (s *sim) pop() int32 {
 	return v
 }
 
-// need makes sure that there are n values to take, valid or not.
+// need makes sure that there are n values to pop, valid or not.
 func (s *sim) need(n int) {
 	base := 0
 	if len(s.frames) > 0 {

@@ -253,7 +253,7 @@ func (s *sim) call(ins *wasm.Instr) {
 	}
 }
 
-// skip is code that cannot be reached: it is read and checked only.
+// skip handles unreachable code: it is only read and checked.
 func (s *sim) skip(ins *wasm.Instr, it *wasm.Instrs) {
 	s.add(Code, stepsInstr/16)
 	switch ins.Op {
@@ -392,7 +392,7 @@ func (s *sim) open(ins *wasm.Instr) {
 	s.frames = append(s.frames, f)
 }
 
-// replace puts a block's parameters in the place of what was passed.
+// replace replaces the passed values by a block's parameters.
 func (s *sim) replace(base, n int) {
 	s.vals = s.vals[:min(base, len(s.vals))]
 	for range n {

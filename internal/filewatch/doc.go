@@ -1,8 +1,8 @@
-// Package filewatch tells when the contents of files change.
+// Package filewatch reports changes of the contents of files.
 //
-// What the system says of changes is only a hint to look: editors rename and touch files, write them
-// in pieces and leave temporary ones beside them, and some file systems say nothing at all.
-// What counts is whether a file that is watched holds something else than when it was
-// looked at last. So a watcher waits until the hints are over, compares, and tells what
-// is different; and it looks every now and then without a hint.
+// Events of the operating system are only hints: editors rename and touch files, write them in
+// pieces and leave temporary ones beside them, and some file systems report nothing at all. What
+// counts is whether the contents of a watched file differ from those at the last check. So a watcher
+// waits until the hints are over, compares, and reports differences; and it checks now and then
+// without a hint.
 package filewatch

@@ -7,7 +7,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// systemHints are those of the operating system. Where there are none every folder is mute.
+// systemHints are the hints of the operating system. Without them every folder is polled.
 func systemHints(tell, gone func(path string)) hinter {
 	w, err := fsnotify.NewBufferedWatcher(256)
 	if err != nil {
@@ -31,7 +31,7 @@ func systemHints(tell, gone func(path string)) hinter {
 				if !ok {
 					return
 				}
-				// Hints were lost: the look that comes without one finds out.
+				// Hints were lost: the next check without a hint finds the changes.
 			}
 		}
 	})
@@ -45,7 +45,7 @@ type hints struct {
 
 func (h *hints) add(dir string) error { return h.w.Add(dir) }
 
-func (h *hints) remove(dir string) { _ = h.w.Remove(dir) } // one that has gone is not watched any more
+func (h *hints) remove(dir string) { _ = h.w.Remove(dir) } // a removed folder is no longer watched
 
 func (h *hints) close() {
 	_ = h.w.Close() // there is nothing to lose

@@ -13,12 +13,12 @@ import (
 
 // Set is what is watched.
 type Set struct {
-	Files []string // their contents; one that is missing is waited for
+	Files []string // their contents; missing ones may appear
 	Dirs  []Dir    // the names in them
-	Skip  []string // folders: nothing in them counts, whatever Files and Dirs say
+	Skip  []string // folders: ignored with all that is in them, even if Files or Dirs name it
 }
 
-// skips reports whether a path lies in a folder that does not count.
+// skips reports whether a path is in an ignored folder.
 func (s Set) skips(path string) bool {
 	return slices.ContainsFunc(s.Skip, func(dir string) bool { return within(path, dir) })
 }
@@ -33,14 +33,14 @@ func within(path, dir string) bool {
 // they are in Set.Files.
 type Dir struct {
 	Path string
-	Deep bool                   // and all folders below; hidden and temporary names do not count
+	Deep bool                   // and all folders below; hidden and temporary names are ignored
 	Name func(name string) bool // which names count; nil: all
 }
 
-// mostBelow bounds the names of a deep folder that are looked at.
+// mostBelow bounds the names of a deep folder that are checked.
 const mostBelow = 50_000
 
-// stamp is what a file was when it was looked at.
+// stamp is the state of a file at a check.
 type stamp struct {
 	exists bool
 	size   int64
@@ -54,11 +54,11 @@ type stamp struct {
 // on file systems with coarse clocks.
 const racy = 2 * time.Second
 
-// mostRead bounds the files that are compared by their contents, in bytes: of larger ones
-// size and time count.
+// mostRead bounds the files that are compared by their contents, in bytes: larger ones are
+// compared by size and time.
 const mostRead = 64 << 20
 
-// look is the stamp of a file, given the one before.
+// look returns the stamp of a file, given the previous one.
 func look(path string, before stamp, now time.Time) stamp {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -76,12 +76,12 @@ func look(path string, before stamp, now time.Time) stamp {
 	if data, err := os.ReadFile(path); err == nil {
 		s.sum = sha256.Sum256(data)
 	} else {
-		s.sum = before.sum // it is just being written, or forbidden: the next look tells
+		s.sum = before.sum // it is just being written, or not readable: the next check will show
 	}
 	return s
 }
 
-// differs reports whether a file holds something else.
+// differs reports whether the contents of a file differ.
 func (s stamp) differs(t stamp) bool {
 	if s.exists != t.exists || s.size != t.size {
 		return true
@@ -95,7 +95,7 @@ func (s stamp) rewritten(t stamp) bool {
 	return s.exists && t.exists && !s.differs(t) && (s.time != t.time || !os.SameFile(s.info, t.info))
 }
 
-// names are those of a folder that count, sorted, and the folders to listen to.
+// names returns the relevant names of a folder, sorted, and the folders to listen to.
 func (d Dir) names(skips func(path string) bool) (names, folders []string) {
 	counts := func(name string) bool { return d.Name == nil || d.Name(name) }
 	if !d.Deep {
@@ -130,19 +130,18 @@ func (d Dir) names(skips func(path string) bool) (names, folders []string) {
 	return names, folders
 }
 
-// temporary reports whether a name is one of those that editors and tools give to files that
-// nobody else is to read.
+// temporary reports whether a name is one that editors and tools give to their temporary files.
 func temporary(name string) bool {
 	return name[0] == '.' || name[0] == '#' || name == "4913" || strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".tmp")
 }
 
-// state is what all that is watched was at a look.
+// state is the state of all watched files at a check.
 type state struct {
 	files map[string]stamp
 	names map[string][]string // by folder
 }
 
-// with is the state, and of what it has not looked at that of another one.
+// with adds the stamps of another state for files that this one does not have.
 func (s state) with(other state) state {
 	t := state{files: map[string]stamp{}, names: map[string][]string{}}
 	for _, from := range []state{other, s} {
@@ -152,8 +151,8 @@ func (s state) with(other state) state {
 	return t
 }
 
-// lookAt takes stock. What is in before is only read where it seems to have changed.
-// listen are the folders whose changes concern the set.
+// lookAt checks a set. Files in before are only read if they seem to have changed. listen are the
+// folders whose changes concern the set.
 func lookAt(set Set, before state, now time.Time) (s state, listen []string) {
 	s = state{files: map[string]stamp{}, names: map[string][]string{}}
 	folders := map[string]bool{}
@@ -184,7 +183,7 @@ func (d Dir) key() string {
 	return d.Path
 }
 
-// existing is the folder itself, or the one above it that is there.
+// existing is the folder itself, or its nearest parent that exists.
 func existing(dir string) string {
 	for {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -198,8 +197,8 @@ func existing(dir string) string {
 	}
 }
 
-// changes are the paths of what differs between two looks; what only one of them has looked
-// at does not count.
+// changes are the paths that differ between two checks; those that only one of them has are left
+// out.
 func changes(before, now state) []string {
 	found := map[string]bool{}
 	for path, s := range now.files {

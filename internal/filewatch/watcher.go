@@ -14,15 +14,15 @@ import (
 // Options say how a watcher works. Zero fields mean the defaults.
 type Options struct {
 	Clock clock.Clock // default: the machine's
-	// Quiet is how long there must be no hint before the files are looked at; default 80 ms.
+	// Quiet is how long there must be no hint before the files are checked; default 80 ms.
 	Quiet time.Duration
-	// Most is how long hints may go on before they are looked at all the same; default 1 s.
+	// Most is how long hints may go on before the files are checked anyway; default 1 s.
 	Most time.Duration
-	// Every is how often the files are looked at without a hint; default 2 s.
+	// Every is how often the files are checked without a hint; default 2 s.
 	Every time.Duration
-	// Poll is the same where hints cannot be had for all folders; default 300 ms.
+	// Poll is the same if some folders have no hints; default 300 ms.
 	Poll time.Duration
-	// Trouble is told, once for each folder, why there are no hints of it; may be nil.
+	// Trouble is called, once for each folder, with the reason why it has no hints; may be nil.
 	Trouble func(dir string, err error)
 
 	hinter hinter // nil: the system's
@@ -36,26 +36,26 @@ const (
 	DefaultPoll  = 300 * time.Millisecond
 )
 
-// hinter tells that something has happened in folders.
+// hinter reports that something has happened in folders.
 type hinter interface {
 	add(dir string) error
 	remove(dir string)
 	close()
 }
 
-// Watcher tells changes of what it watches. It is safe for concurrent use.
+// Watcher reports changes of watched files. It is safe for concurrent use.
 type Watcher struct {
 	o      Options
 	c      chan struct{} // of one: there are changes to take
 	looks  sync.Mutex    // one look at a time
 	closed bool          // guarded by looks
 
-	mu      sync.Mutex // nobody waits while holding it
+	mu      sync.Mutex // never held while waiting
 	set     Set
 	state   state
-	pending []string        // changes that nobody has taken
-	heard   map[string]bool // folders that hints are had of
-	mute    map[string]bool // folders that none can be had of
+	pending []string        // changes that were not taken yet
+	heard   map[string]bool // folders with hints
+	mute    map[string]bool // folders without hints
 	first   time.Time       // hint since the last look; zero: none
 	due     clock.Timer     // the look after it
 	next    clock.Timer     // the look without one
@@ -86,8 +86,8 @@ func New(o Options) *Watcher {
 	return w
 }
 
-// Watch replaces what is watched. What was watched before is compared with how it was
-// then, so that no change in between is lost; what is new, with how it is now.
+// Watch replaces what is watched. Files that were watched before are compared with their last
+// check, so that no change in between is lost; new ones with their present state.
 func (w *Watcher) Watch(set Set) {
 	w.looks.Lock()
 	defer w.looks.Unlock()
@@ -100,10 +100,10 @@ func (w *Watcher) Watch(set Set) {
 	w.look()
 }
 
-// Mark is what the files were at a look.
+// Mark is the state of the files at a check.
 type Mark struct{ files map[string]stamp }
 
-// Mark is what the files were at the last look. Whoever begins to read them takes one first.
+// Mark returns the state of the files at the last check. Take one before reading them.
 func (w *Watcher) Mark() Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,8 +118,9 @@ func (m Mark) And(later Mark) Mark {
 	return Mark{all}
 }
 
-// Rewritten are the files that hold what they held at a mark and were written meanwhile, sorted: a reader
-// since then may have read something else. Files that hold something else are told as usual.
+// Rewritten returns the files whose contents are those of a mark, and that were written meanwhile,
+// sorted: a reader may have seen other contents in between. Files with other contents are reported as
+// usual.
 func (w *Watcher) Rewritten(since Mark) (paths []string) {
 	w.looks.Lock()
 	defer w.looks.Unlock()
@@ -227,7 +228,7 @@ func (w *Watcher) rung() {
 	}
 }
 
-// look compares, and tells what is different. Whoever calls it has looks.
+// look compares, and reports differences. The caller must hold looks.
 func (w *Watcher) look() {
 	w.mu.Lock()
 	set, before := w.set, w.state
@@ -262,8 +263,7 @@ func (w *Watcher) look() {
 // mostAgain bounds how often new folders are looked at again in one look.
 const mostAgain = 3
 
-// listen asks for hints of these folders and no others; more: of some that there were none
-// of before.
+// listen asks for hints of exactly these folders; more reports whether some are new.
 func (w *Watcher) listen(dirs []string) (more bool) {
 	w.mu.Lock()
 	var drop, add []string

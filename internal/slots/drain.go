@@ -2,7 +2,7 @@ package slots
 
 import "sync"
 
-// drainPages is how many pages are saved before they are given up: 1 MiB.
+// drainPages is how many pages are saved before they are released: 1 MiB.
 const drainPages = 256
 
 // drainers are the buffers of Drain: a chunk is made in one and then copied, without
@@ -14,10 +14,9 @@ type drainer struct {
 	runs  []byte
 }
 
-// Drain is Patch of a memory whose contents are not needed any more. Pages are given
-// back to the system, where it takes them, once they have been read, so that memory and
-// patch together hardly take more than the larger of the two. The memory must be Reset
-// or freed next.
+// Drain is Patch of a memory whose contents are no longer needed. Pages are returned to the
+// system, if it takes them, once they have been read, so that memory and patch together hardly
+// take more than the larger of the two. The memory must be Reset or freed next.
 func (m *Memory) Drain(aside ...Span) (*Patch, error) {
 	if m.block == nil {
 		return nil, ErrClosed

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// heap keeps blocks in Go's heap: the portable way. Freed blocks go back to the
-// garbage collector, but for a few of each size.
+// heap allocates blocks in Go's heap: the portable way. Freed blocks go back to the garbage
+// collector, except a few of each size.
 type heap struct {
 	mu    sync.Mutex
 	spare [classes][]*block
@@ -91,8 +91,8 @@ func (h *heap) close() error {
 	return nil
 }
 
-// restorePage puts page i back, and does not write to it if it is unchanged: a
-// page that was only read may be shared.
+// restorePage restores page i, and does not write to it if it is unchanged: a page that was only
+// read may be shared.
 func restorePage(mem []byte, im *Image, i int) {
 	if im != nil && i < len(im.index) {
 		if want := im.page(i); want != nil {

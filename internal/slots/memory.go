@@ -75,7 +75,7 @@ func roomFor(size, limit uint64) uint64 {
 // shrinks a memory.
 func (m *Memory) SetLimit(limit uint64) { m.limit = min(limit, MaxMemory) }
 
-// show makes the guest see the first size bytes of a block.
+// show makes the first size bytes of a block visible to the guest.
 func (m *Memory) show(b *block, size uint64) { m.block, m.view = b, b.mem[:size:size] }
 
 // Size is what the guest sees, in bytes.
@@ -126,9 +126,9 @@ func (m *Memory) move(size uint64) bool {
 	return true
 }
 
-// Reset puts the contents back to what a fresh memory has. If stale is true the
-// size or the place has changed, and [Memory.Rebase] must follow before the
-// guest runs again. After an error the memory must be freed.
+// Reset restores the contents of a fresh memory. If stale is true the size or the place has
+// changed, and [Memory.Rebase] must follow before the guest runs again. After an error the memory
+// must be freed.
 func (m *Memory) Reset() (stale bool, err error) {
 	m.refused = false
 	if m.block == nil {
@@ -149,13 +149,11 @@ func (m *Memory) Reset() (stale bool, err error) {
 	return used != m.start, m.space.back.restore(m.block, m.image, used)
 }
 
-// Rebase makes wazero take over the size and the place of a memory that was
-// reset. wazero can grow a memory but not shrink it; what it believes is,
-// however, whatever the allocator answers when it asks for more. So grow, the
-// Grow of wazero's api.Memory, is called for one page, and the answer is the
-// fresh memory. It returns false if wazero refuses to ask, because the memory has
-// reached the maximum that the module declares; then the instance has to be
-// thrown away.
+// Rebase makes wazero use the size and the address of a memory that was reset. wazero can grow a
+// memory but not shrink it; but it uses whatever the allocator returns when it asks for more. So
+// grow, the Grow of wazero's api.Memory, is called for one page, and the answer is the fresh
+// memory. It returns false if wazero does not ask, because the memory has reached the maximum
+// that the module declares; then the instance must be discarded.
 func (m *Memory) Rebase(grow func(pages uint32) (uint32, bool)) bool {
 	m.rebase = true
 	_, ok := grow(1)
@@ -164,8 +162,7 @@ func (m *Memory) Rebase(grow func(pages uint32) (uint32, bool)) bool {
 	return ok && asked
 }
 
-// Free gives the memory back. It is idempotent; wazero calls it when an
-// instance is closed.
+// Free releases the memory. It is idempotent; wazero calls it when an instance is closed.
 func (m *Memory) Free() {
 	if m.block == nil {
 		return

@@ -21,7 +21,7 @@ const (
 	noReserve       = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
 )
 
-// native keeps blocks in address space of its own.
+// native allocates blocks in reserved address space.
 type native struct {
 	mapped    atomic.Int64 // blocks with an image mapped over them
 	maxMapped int64
@@ -144,7 +144,7 @@ func (n *native) carve(c int) (*block, error) {
 func (n *native) free(b *block) {
 	if b.mapped {
 		if !n.unmap(b) {
-			return // the block is lost; whoever gets it would see another's memory
+			return // the block is lost; its next user would see another's memory
 		}
 	} else if unix.Madvise(b.mem, unix.MADV_DONTNEED) != nil {
 		return

@@ -2,7 +2,6 @@
 
 package slots
 
-// newNative says that this platform has nothing better than Go's heap. The build
-// tag portable makes Linux such a platform, so that all tests can run as they do
-// elsewhere.
+// newNative reports that this platform has nothing better than Go's heap. The build tag portable
+// makes Linux such a platform, so that all tests can run as they do elsewhere.
 func newNative(Options) backing { return nil }

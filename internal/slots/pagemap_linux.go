@@ -49,8 +49,7 @@ const (
 	pageFile    = 1 << 61 // belongs to a file: not yet copied on write
 )
 
-// openPageMap opens the page map and makes sure that it tells what we read from
-// it; nil if not.
+// openPageMap opens the page map and checks that its contents are as expected; nil if not.
 func openPageMap(scans bool) *pageMap {
 	fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -94,9 +93,8 @@ func (m *pageMap) works() bool {
 	return m.changed(s, p) && len(s.changed) == 1 && s.changed[0] == 2
 }
 
-// changed lists in s the pages of mem that the process has of its own: what was
-// written since they were mapped or discarded, and some that were only read. It
-// returns false if the map cannot be read.
+// changed lists in s the private pages of mem: those written since they were mapped or discarded,
+// and some that were only read. It returns false if the map cannot be read.
 func (m *pageMap) changed(s *scratch, mem []byte) bool {
 	s.changed = s.changed[:0]
 	if m.scans {

@@ -15,8 +15,8 @@ var ErrPatch = errors.New("slots: the patch is of another image")
 // Span is a stretch of a memory, in bytes: from At up to, not including, End.
 type Span struct{ At, End uint32 }
 
-// Patch is what a memory has changed since it was its image. It is small: an
-// actor touches some dozens of words. The zero value is the image itself.
+// Patch is the difference of a memory from its image. It is small: an actor changes some dozens
+// of words. The zero value is the image itself.
 //
 // A chunk is a sequence of pairs: how many words are as in the image and how many
 // differ, both as varints, and then the latter. Chunks follow on one another.
@@ -39,7 +39,7 @@ func (p *Patch) Bytes() int {
 // Size is the size of the memory that it was made from, in bytes.
 func (p *Patch) Size() uint64 { return p.size }
 
-// Clone is a copy of its own without spare room.
+// Clone is an independent copy without spare capacity.
 func (p *Patch) Clone() Patch {
 	c := Patch{image: p.image, size: p.size, chunks: make([][]byte, len(p.chunks))}
 	for i, chunk := range p.chunks {
@@ -48,10 +48,9 @@ func (p *Patch) Clone() Patch {
 	return c
 }
 
-// Patch writes into p, whose room it uses again, how m differs from its image,
-// leaving spans aside. It costs what the memory has changed, where the system tells
-// which pages those are (see restore), and a comparison of all pages elsewhere. A
-// memory without an image has no patch.
+// Patch writes into p, whose capacity it reuses, how m differs from its image, leaving out spans.
+// It costs what the memory has changed, where the system tells which pages those are (see
+// restore), and a comparison of all pages elsewhere. A memory without an image has no patch.
 func (m *Memory) Patch(p *Patch, aside ...Span) error {
 	if m.block == nil {
 		return ErrClosed
@@ -82,12 +81,12 @@ func (m *Memory) changedPages(dst []uint32) []uint32 {
 	return m.space.back.changed(dst, m.view)
 }
 
-// Apply turns a memory that is its image, of the patch's size already, into what
+// Apply turns a memory that equals its image, and has the patch's size already, into the one that
 // the patch was made from.
 func (m *Memory) Apply(p *Patch) error { return m.apply(p, false) }
 
-// ApplyOnce is Apply of a patch that is not needed any more: what has been applied is
-// given up at once, so that it is not held twice.
+// ApplyOnce is Apply of a patch that is not needed any more: applied parts are released at once,
+// so that they are not held twice.
 func (m *Memory) ApplyOnce(p *Patch) error { return m.apply(p, true) }
 
 func (m *Memory) apply(p *Patch, once bool) error {
@@ -140,7 +139,7 @@ func (d *differ) page(i int) {
 			return
 		}
 		to := from + word
-		// A word that is the same costs less than beginning a new run.
+		// Including an equal word costs less than beginning a new run.
 		for to < grain && (!sameWord(now, was, to) || to+word < grain && !sameWord(now, was, to+word)) {
 			to += word
 		}
@@ -165,7 +164,7 @@ func equalWords(a, b []byte) int {
 	return n / word
 }
 
-// run adds what differs between two addresses, less what is to be left aside.
+// run adds the difference between two addresses, without the spans to leave out.
 func (d *differ) run(from, to uint64) {
 	for _, s := range d.aside {
 		a, b := roundUp(uint64(s.At)), uint64(s.End)&^(word-1)

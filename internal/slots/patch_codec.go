@@ -8,8 +8,8 @@ import (
 // ErrCorrupt is returned for bytes that are no patch.
 var ErrCorrupt = errors.New("slots: not a patch")
 
-// Append writes the patch to dst: its size and its runs as one chunk, so that equal
-// patches have equal bytes. Which image it belongs to is not in it.
+// Append writes the patch to dst: its size and its runs as one chunk, so that equal patches have
+// equal bytes. It does not name its image.
 func (p *Patch) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, p.size)
 	for _, c := range p.chunks {
@@ -18,9 +18,9 @@ func (p *Patch) Append(dst []byte) []byte {
 	return dst
 }
 
-// DecodePatch reads what Append has written, for a memory of that image which may have
-// at most limit bytes. It fails with ErrCorrupt for whatever could not be applied;
-// b must not change afterwards.
+// DecodePatch reads what Append has written, for a memory of that image which may have at most
+// limit bytes. It fails with ErrCorrupt if the patch could not be applied; b must not change
+// afterwards.
 func DecodePatch(im *Image, b []byte, limit uint64) (*Patch, error) {
 	size, n := binary.Uvarint(b)
 	if n <= 0 || size%WasmPage != 0 || size > min(limit, MaxMemory) || size < im.size {

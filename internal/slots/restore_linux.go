@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// keepPages is how many changed pages a reset puts back by copying. A copied
-	// page stays resident and does not fault again: 0.1 us against 1.5 to 3 us
-	// for a discarded page that the next life touches. Beyond it the life was
-	// unusual, and the pages that are not usually touched are discarded.
+	// keepPages is how many changed pages a reset restores by copying. A copied page stays
+	// resident and does not fault again: 0.1 us against 1.5 to 3 us for a discarded page that the
+	// next life touches. Beyond that, pages that are not usually touched are discarded.
 	keepPages = 64
 	// hotPages bounds the pages that count as usually touched.
 	hotPages = 96
@@ -64,7 +63,7 @@ func (n *native) changed(dst []uint32, mem []byte) []uint32 {
 
 func (n *native) discard(b *block, im *Image, pages []uint32) error {
 	if im != nil {
-		// What the memory has grown by is in no image.
+		// Grown pages are not part of the image.
 		known, _ := slices.BinarySearch(pages, uint32(len(im.index)))
 		if err := putBack(b, im, pages[:known]); err != nil {
 			return err
@@ -78,7 +77,7 @@ func (n *native) discard(b *block, im *Image, pages []uint32) error {
 	return unix.Madvise(b.mem[from:to], unix.MADV_DONTNEED)
 }
 
-// putBack restores the changed pages.
+// putBack restores changed pages.
 func putBack(b *block, im *Image, changed []uint32) error {
 	if len(changed) <= keepPages {
 		for _, i := range changed {
@@ -88,8 +87,8 @@ func putBack(b *block, im *Image, changed []uint32) error {
 		}
 		return nil
 	}
-	// A discarded page takes its neighbours along as long as they are to be
-	// discarded, or unchanged, too.
+	// Neighbours of a discarded page are discarded with it as long as they are unchanged, or to
+	// be discarded, too.
 	from := -1
 	flush := func(to int) error {
 		if from < 0 {

@@ -1,12 +1,11 @@
-// Package slots keeps the linear memories of guests.
+// Package slots allocates the linear memories of guests.
 //
-// A [Space] is address space, reserved once and cut into slots of a few sizes. A
-// slot is backed by nothing until the guest touches it. An [Image] is the memory
-// that an instance starts with; a [Memory] is one instance's memory: a slot with
-// an image in it. A small image is copied into the slot, page by page and only
-// the pages that are not zero; a large one is mapped copy-on-write from a sealed
-// memfd that all its instances share. [Memory.Reset] puts back what the guest
-// has changed and costs what the guest has touched, not what the image weighs.
+// A [Space] is address space, reserved once and cut into slots of a few sizes. A slot is backed
+// by nothing until the guest touches it. An [Image] is the memory that an instance starts with; a
+// [Memory] is one instance's memory: a slot with an image in it. A small image is copied into the
+// slot, page by page and only the pages that are not zero; a large one is mapped copy-on-write
+// from a sealed memfd that all its instances share. [Memory.Reset] restores what the guest has
+// changed; its cost depends on what the guest has touched, not on the size of the image.
 //
 // Where the platform has no memfd, a Space keeps memories in Go's heap
 // instead; so does Linux when asked ([Options.Portable]).
@@ -38,7 +37,7 @@ var (
 	ErrSize   = errors.New("slots: the size is not a multiple of 64 KiB, or more than 4 GiB")
 )
 
-// Options says how a Space works. The zero value is what production wants.
+// Options says how a Space works. The zero value is for production.
 type Options struct {
 	// Portable keeps memories in Go's heap even where the platform could do
 	// better.
@@ -71,7 +70,7 @@ type Space struct {
 type backing interface {
 	// alloc gives a block of at least size bytes, all zero.
 	alloc(size uint64) (*block, error)
-	// free takes a block back, whatever is in it.
+	// free releases a block, whatever its contents.
 	free(b *block)
 	// seal prepares an image for load; data is its whole memory.
 	seal(im *Image, data []byte) error
@@ -88,8 +87,8 @@ type backing interface {
 	// changed appends, in ascending order, the pages of a block's beginning that may
 	// not be what load has made them.
 	changed(dst []uint32, mem []byte) []uint32
-	// discard gives up the contents of pages of b, which was loaded with im, or with
-	// nothing if that is nil. What they hold then is anything that restore puts right.
+	// discard discards the contents of pages of b, which was loaded with im, or with nothing if
+	// that is nil. Their contents are then undefined until restore.
 	discard(b *block, im *Image, pages []uint32) error
 	close() error
 	portable() bool
@@ -119,8 +118,8 @@ func (s *Space) Portable() bool { return s.back.portable() }
 // Live is the number of memories that are not freed.
 func (s *Space) Live() int { return int(s.live.Load()) }
 
-// Close gives the address space back, at once or as soon as the last memory is
-// freed. No memory can be made any more. It is idempotent.
+// Close releases the address space, at once or as soon as the last memory is freed. No more
+// memories can be made. It is idempotent.
 func (s *Space) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +127,7 @@ func (s *Space) Close() error {
 	return s.release()
 }
 
-// release gives the backing back if nothing uses it; mu is held.
+// release releases the backing if it is not in use; mu is held.
 func (s *Space) release() error {
 	if !s.closed || s.gone || s.live.Load() > 0 {
 		return nil
