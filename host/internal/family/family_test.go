@@ -83,18 +83,18 @@ func TestRelease(t *testing.T) {
 	if _, no, _ := f.Adopt("b", 2, as(3)); no != Admitted {
 		t.Error(no)
 	}
-	for range 2 { // two that have gone, two that are there
-		if m, no, _ := f.Adopt("", 4, as(4)); no == Admitted {
+	for range 4 { // two that are there, four that have gone
+		if m, no, _ := f.Adopt("", 3, as(4)); no == Admitted {
 			f.Release(m)
 		} else {
 			t.Error(no)
 		}
 	}
-	if _, no, _ := f.Adopt("", 2, as(5)); no != Full {
+	if _, no, _ := f.Adopt("", 3, as(5)); no != Full {
 		t.Error(no, "those that have gone take no room")
 	}
 	f.Release(next)
-	if left := f.Close(); left != 4 {
+	if left := f.Close(); left != 6 {
 		t.Error(left, "to wait for")
 	}
 }

@@ -150,6 +150,135 @@ func TestNothingToDo(t *testing.T) {
 			t.Errorf("goal %d: %d listed, %d awake, %d timers", most, n, awake(all), v.Pending())
 		}
 	}
+	l := New(v, 0, 0)
+	if l.Count(&newGuests(l, 1)[0].node); l.count.Load() != 0 {
+		t.Error("one that cannot sleep is counted")
+	}
+}
+
+// Who cannot give its instance back counts and is left alone, also by its tree, until it is used again.
+func TestWhoIsHeldIsLeftAlone(t *testing.T) {
+	v := clock.NewVirtual(time.Unix(0, 0))
+	l := New(v, time.Minute, 0)
+	var tree Tree
+	g := newGuests(l, 1)[0]
+	g.node.Init(g, 0, &tree)
+	g.use()
+	l.Hold(&g.node)
+	v.Advance(2 * time.Minute)
+	if g.asked != 0 || l.MakeRoom(nil, anybody) || tree.MakeRoom(nil, anybody) || l.count.Load() != 1 {
+		t.Errorf("asked %d times to sleep, asleep %v, %d counted", g.asked, g.asleep, l.count.Load())
+	}
+	g.use()
+	if listed(t, l) != 1 || tree.list.First() == nil {
+		t.Error("it is used, and not looked at")
+	}
+	v.Advance(2 * time.Minute)
+	if g.asked != 1 {
+		t.Errorf("asked %d times", g.asked)
+	}
+}
+
+// Who was asked to sleep is in no list until it is used again, whatever it does, and counts until it sleeps.
+func TestWhoIsAskedIsInNoList(t *testing.T) {
+	v := clock.NewVirtual(time.Unix(0, 0))
+	l := New(v, time.Minute, 0)
+	var tree Tree
+	g := &reluctant{}
+	g.node.Init(g, 0, &tree)
+	for i := range 3 {
+		l.Use(&g.node)
+		v.Advance(3 * time.Minute)
+		if g.asked != i+1 || l.anyListed() || tree.list.First() != nil || l.count.Load() != 1 {
+			t.Fatalf("round %d: asked %d times, listed %v, %d counted", i, g.asked, l.anyListed(), l.count.Load())
+		}
+	}
+	l.Remove(&g.node)
+	if l.count.Load() != 0 {
+		t.Error("it counts, and sleeps")
+	}
+}
+
+// reluctant never gives its instance back.
+type reluctant struct {
+	node          Node
+	asked, looked int
+}
+
+func (r *reluctant) AskToSleep()   { r.asked++ }
+func (r *reluctant) PutAway() bool { r.looked++; return false }
+func (r *reluctant) SleepNext()    {}
+
+// Who makes room looks at 32 of those that are busy, and then gives up.
+func TestLooksForRoomAreBounded(t *testing.T) {
+	l := New(clock.NewVirtual(time.Unix(0, 0)), time.Minute, 100)
+	var tree Tree
+	all := make([]reluctant, 101)
+	looked := func() (n int) {
+		for i := range all {
+			n += all[i].looked
+			all[i].looked = 0
+		}
+		return n
+	}
+	for i := range all[:100] {
+		all[i].node.Init(&all[i], uint64(i), &tree)
+		l.Use(&all[i].node)
+	}
+	newcomer := &all[100]
+	newcomer.node.Init(newcomer, 0, nil)
+	l.Count(&newcomer.node)
+	if n := looked(); n != tries {
+		t.Errorf("%d of the list", n)
+	}
+	for i := range all[:100] {
+		all[i].node.used.Store(true)
+	}
+	tree.MakeRoom(&newcomer.node, anybody)
+	if n := looked(); n != tries/2 { // the others were used
+		t.Errorf("%d of the tree", n)
+	}
+}
+
+// Within a tree, too, who was used since somebody looked has a second chance.
+func TestSecondChanceInATree(t *testing.T) {
+	l := New(clock.NewVirtual(time.Unix(0, 0)), time.Minute, 0)
+	var tree Tree
+	all := newGuests(l, 3)
+	for _, g := range all {
+		g.node.Init(g, 0, &tree)
+		g.use()
+	}
+	all[1].node.used.Store(false)
+	for _, want := range []int{1, 0, 2} { // 0 was looked at before 1, and not used since
+		if !tree.MakeRoom(nil, anybody) || !all[want].asleep {
+			t.Errorf("%d is awake", want)
+		}
+	}
+}
+
+// One that is idle is found whatever shard it is in.
+func TestEveryShardGivesRoom(t *testing.T) {
+	l := New(clock.NewVirtual(time.Unix(0, 0)), time.Minute, 0)
+	for i, g := range newGuests(l, shards) {
+		g.use()
+		if !l.MakeRoom(nil, anybody) || !g.asleep {
+			t.Errorf("not in shard %d", i)
+		}
+	}
+}
+
+// Where all that are looked at were used the oldest goes.
+func TestTheOldestOfTheUsedGoes(t *testing.T) {
+	l := New(clock.NewVirtual(time.Unix(0, 0)), time.Minute, 0)
+	all := newGuests(l, 20)
+	for _, g := range all {
+		g.node.Init(g, 0, nil)
+		g.use()
+	}
+	if n := l.shards[0].victim(&all[0].node, anybody); n != &all[1].node {
+		t.Error("another one")
+	}
 }
 
 // Who was used since somebody looked has a second chance: the oldest of the others goes.

@@ -19,10 +19,10 @@ func TestBothSides(t *testing.T) {
 		}
 		s.AddWatcher(r + 10)
 	}
-	if s.Watch(1, "/q") || s.Path(1) != "/p" || s.Path(9) != "" || s.Len() != 3 {
+	if s.Watch(1, "/q/longer") || s.Bytes() != 6 || s.Path(1) != "/p" || s.Path(9) != "" || s.Len() != 3 {
 		t.Error("watched twice")
 	}
-	if !s.Unwatch(2) || s.Unwatch(2) || s.Watching(2) || !s.Watching(3) {
+	if !s.Unwatch(2) || s.Unwatch(2) || s.Bytes() != 4 || s.Watching(2) || !s.Watching(3) {
 		t.Error("unwatched")
 	}
 	s.AddWatcher(11)
@@ -31,7 +31,7 @@ func TestBothSides(t *testing.T) {
 		t.Error(s.Watched(), s.Watchers())
 	}
 	s.Clear()
-	if len(s.Watched())+len(s.Watchers()) != 0 {
+	if len(s.Watched())+len(s.Watchers())+s.Bytes() != 0 {
 		t.Error("not cleared")
 	}
 }
