@@ -239,3 +239,70 @@ func TestGroupsDoNotHarmTheHonest(t *testing.T) {
 		}
 	}
 }
+
+// A group may have 1/32 of what was granted, its part among the groups, or its part among the tasks, whichever is
+// most. Before a period has passed it is that of a whole one.
+func TestShareOfAGroup(t *testing.T) {
+	d := newVirtual().d
+	length := uint32(period * len(d.lanes))
+	for name, c := range map[string]struct {
+		turns, most        uint32
+		own, groups, tasks uint32 // that have waited at a time
+	}{
+		"one of many":            {length, length / leastShare, 1, 1000, 1000},
+		"one group of two":       {length, length / 2, 1, 2, 1000},
+		"five tasks of ten":      {length, length / 2, 5, 1000, 10},
+		"one of four, at first":  {1, length / 4, 1, 4, 4},
+		"one of many, at first":  {1, length / leastShare, 1, 1000, 1000},
+		"one group of two, late": {length + length/2, length/2 + length/4, 1, 2, 1000},
+	} {
+		d.turns.Store(uint64(c.turns))
+		d.back.groups.now.most, d.back.tasks.now.most = c.groups, c.tasks
+		g := &Group{window: window{before: tally{c.most, c.own}}}
+		if d.greedy(g) {
+			t.Errorf("%s: %d are too many", name, c.most)
+		}
+		if g.now.grants++; !d.greedy(g) {
+			t.Errorf("%s: one more is not too many", name)
+		}
+	}
+}
+
+// What counts are the present period and the one before, of a group and of all.
+func TestWhatWasLongAgoDoesNotCount(t *testing.T) {
+	v := newVirtual()
+	length := uint64(period * len(v.d.lanes))
+	groups := make([]Group, 5)
+	for i := range groups {
+		for _, k := range members(&groups[i], 2) {
+			v.wait(k)
+		}
+	}
+	g, b := &groups[0], &v.d.back
+	count := func(when string, own, busy, seats, grants uint64) {
+		t.Helper()
+		if g.most() != own || b.groups.most() != busy || b.tasks.most() != seats || g.grants() != grants {
+			t.Errorf("%s: %d of the group, %d groups, %d tasks, %d grants", when, g.most(), b.groups.most(), b.tasks.most(), g.grants())
+		}
+	}
+	count("they wait", 2, 5, 10, 0)
+	for range 10 {
+		v.grant()
+	}
+	count("they have had one each", 2, 5, 10, 2)
+	at := v.d.turns.Load()
+	v.d.turns.Store(at + length)
+	v.d.rollAll(g)
+	count("a period later", 2, 5, 10, 2)
+	v.d.turns.Store(at + 2*length)
+	v.d.rollAll(g)
+	count("two periods later", 0, 0, 0, 0)
+	v.wait(members(g, 1)[0])
+	v.grant()
+	v.d.turns.Store(at + 3*length)
+	v.d.rollAll(g)
+	count("a period later again", 1, 1, 1, 1)
+	v.d.turns.Store(at + 9*length)
+	v.d.rollAll(g)
+	count("after a time without grants", 0, 0, 0, 0)
+}
