@@ -161,6 +161,7 @@ func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender ab
 		return &abi.Failure{Kind: abi.FailureInit, Reason: "the start envelope, with the arguments, is larger than the inbox"}
 	}
 	scr.batch = append(scr.batch[:0], e)
+	scr.entry.Killable = false
 	_, f := g.execute(scr, x, now)
 	return f
 }
@@ -172,6 +173,10 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	if err != nil {
 		return g.noInstance(err)
 	}
+	if x.ForgetKill(); a.sysq.waiting() { // with what the kill was about; one that comes from now on ends the turn
+		return nil
+	}
+	scr.entry.Killable = true
 	g.use()
 	if !sandbox.Batching(g.image) {
 		budget = 1

@@ -62,6 +62,8 @@ type Entry struct {
 	Cut *Cut
 	// Log may be nil: then what the guest logs is dropped.
 	Log LogSink
+	// Killable says that a kill counts that came after [Instance.ForgetKill], also before Run.
+	Killable bool
 
 	last lastCaller
 }

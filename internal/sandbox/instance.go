@@ -280,9 +280,17 @@ func (x *Instance) restore() error {
 }
 
 // Kill ends the running turn within a quantum, as FailureKilled with this reason. It has no
-// effect on an instance that does not run. Any goroutine may call it until the instance is
+// effect on an instance that does not run, see Entry.Killable. Any goroutine may call it until the instance is
 // Put; after that it may belong to another actor.
 func (x *Instance) Kill(reason string) { x.kill.Store(&reason) }
+
+// ForgetKill undoes Kill, if no turn runs. Only the goroutine that runs the instance may call it. Who
+// then looks whether the next turn is to run, and runs it with Entry.Killable, misses no kill in between.
+func (x *Instance) ForgetKill() {
+	if x.kill.Load() != nil {
+		x.kill.Store(nil)
+	}
+}
 
 // MemoryBytes is the present size of the guest's memory.
 func (x *Instance) MemoryBytes() uint64 { return x.memory.Size() }

@@ -70,8 +70,8 @@ func (x *Instance) Run(in *Entry, out *Result) {
 		out.Unread = n
 		return
 	}
-	if x.kill.Load() != nil {
-		x.kill.Store(nil)
+	if !in.Killable {
+		x.ForgetKill()
 	}
 	x.begin(in)
 	x.work.open(in)
