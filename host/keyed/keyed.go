@@ -193,6 +193,11 @@ const asksOpen = 1000
 // fails, and says so.
 func (c Config) Props() host.Props {
 	managers := glob.CompilePaths(c.managers)
+	return c.props(func() host.Behaviour { return &head{Config: c, managed: managers, past: newPast(c.remember)} })
+}
+
+// props are the props of a keeper whose heads are made so.
+func (c Config) props(head func() host.Behaviour) host.Props {
 	l := c.limits
 	n := min(max(c.max, 1), MaxKeys)
 	l.Children, l.Watches, l.Asks, l.Timers = n+1, n+1, asksOpen, 1
@@ -201,7 +206,5 @@ func (c Config) Props() host.Props {
 	if c.maxBytes > 0 && l.Tree.Memory == 0 {
 		l.Tree.Memory = c.maxBytes
 	}
-	return host.Behave(c.name, func() host.Behaviour {
-		return &head{Config: c, managed: managers, past: newPast(c.remember)}
-	}).WithLimits(l).WithSupervision(c.strategy).WithKeeping()
+	return host.Behave(c.name, head).WithLimits(l).WithSupervision(c.strategy).WithKeeping()
 }

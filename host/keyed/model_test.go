@@ -103,6 +103,68 @@ func TestNothingIsLost(t *testing.T) {
 	})
 }
 
+// Whatever comes to a keeper in any order of turns, its counts are those of what it knows and stay within the
+// bounds; in the end nothing is left but the keys that it remembers.
+func TestTheBookIsRight(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		c := keyed.New(w.worker()).WithIdle(10*time.Second).WithMax(rapid.IntRange(1, 3).Draw(rt, "max")).
+			WithMaxPerSender(rapid.IntRange(0, 2).Draw(rt, "of a sender")).WithRemember(rapid.IntRange(0, 3).Draw(rt, "remembered")).
+			WithBuffer(rapid.IntRange(1, 40).Draw(rt, "buffer"), rapid.Int64Range(1, 400).Draw(rt, "bytes")).
+			WithAtLimit(rapid.SampledFrom([]keyed.AtLimit{keyed.Refuse, keyed.Evict}).Draw(rt, "at the limit"))
+		p, check := c.Checked()
+		r := must(w.Spawn("users", p))(t)
+		w.run()
+		senders := []host.Ref{{}}
+		for _, name := range []string{"one", "other"} {
+			senders = append(senders, must(w.Spawn(name, host.Func(func(*host.Context, host.Message) error { return nil })))(t))
+		}
+		w.run()
+		key := rapid.SampledFrom([]string{"a", "b", "c", "d", "a", "b", "c", "d", "bad", "bad2", "bad3", "bad4"})
+		verb := rapid.SampledFrom([]string{"x", "x", "x", "x", "a longer text", "crash", "stop", "timer 15s"})
+		step := rapid.SampledFrom([]string{"send", "send", "send", "send", "pause", "unpause", "stop", "passivate", "passivate", "pass", "restart"})
+		for range rapid.IntRange(1, 100).Draw(rt, "steps") {
+			k := key.Draw(rt, "key")
+			ref, err := w.Lookup("/user/users/" + k)
+			switch step := step.Draw(rt, "step"); {
+			case step == "send":
+				for range rapid.IntRange(1, 8).Draw(rt, "messages") {
+					_ = w.TellFrom(rapid.SampledFrom(senders).Draw(rt, "from"), r, keyed.For(key.Draw(rt, "key"), verb.Draw(rt, "what")))
+				}
+			case step == "passivate":
+				_ = w.Tell(r, host.Headed{Value: k, Headers: map[string]string{keyed.Header: "passivate"}})
+			case step == "pass":
+				w.clock.Advance(time.Duration(rapid.IntRange(1, 70).Draw(rt, "s")) * time.Second)
+			case step == "restart":
+				_ = w.Restart(r)
+			case err != nil:
+			case step == "pause":
+				_ = w.Pause(ref, false)
+			case step == "unpause":
+				_ = w.Unpause(ref, false)
+			case step == "stop":
+				w.Stop(ref)
+			}
+			w.RunUntilIdle(rapid.SampledFrom([]int{0, 1, 2, 3, 1000}).Draw(rt, "turns"))
+			if err := check(); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		for _, ref := range w.Select("/user/users/*") {
+			_ = w.Unpause(ref, false)
+			w.Stop(ref)
+		}
+		for range 10 {
+			w.pass(time.Minute)
+		}
+		w.there()
+		if err := check(); err != nil {
+			rt.Fatal(err)
+		}
+		w.heard = nil
+	})
+}
+
 // Many senders ask for few keys on several threads while actors come and go all the time: every
 // question is answered or refused, each key counts what it has handled, and no actor is there
 // twice.
