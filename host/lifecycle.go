@@ -197,11 +197,9 @@ func (a *actor) rewind(scr *scratch) bool {
 func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	if r := a.restart; r != nil && a.life.State() == life.Restarting {
 		if n, ok := m.token.(*renewal); ok { // another one is under way already
-			a.hasten(scr, r, n, m.hold)
-		} else {
-			r.hold = m.hold
+			a.hasten(scr, r, n)
 		}
-		r.told = false
+		r.hold, r.told = m.hold, false
 		if m.now && !r.due {
 			r.alarm.Stop()
 			r.due = true

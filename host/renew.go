@@ -180,9 +180,8 @@ func (a *actor) renewChild(scr *scratch, k *family.Member[*actor], before []Chil
 }
 
 // hasten turns a restart under way into a renewal, without further delay.
-func (a *actor) hasten(scr *scratch, r *restarting, n *renewal, hold bool) {
+func (a *actor) hasten(scr *scratch, r *restarting, n *renewal) {
 	before := a.adopt(n)
-	r.hold = r.hold || hold
 	if !r.keep && r.leave == nil {
 		return // all children are about to stop
 	}

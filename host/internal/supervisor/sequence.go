@@ -58,6 +58,11 @@ func (q *sequence[C]) holds(m *family.Member[C]) bool {
 	return q != nil && (slices.Contains(q.ends, m) || slices.Contains(q.begin, m))
 }
 
+// keeps reports whether m begins when a restart under way says so: it has been told to end.
+func (q *sequence[C]) keeps(m *family.Member[C]) bool {
+	return q != nil && (q.waits == m || slices.Contains(q.begin, m))
+}
+
 // waitsFor reports whether a restart under way waits for m.
 func (q *sequence[C]) waitsFor(m *family.Member[C]) bool { return q != nil && q.waits == m }
 

@@ -392,7 +392,7 @@ func (s *Supervisor[C]) Renew(p Parent[C], m *family.Member[C], why *abi.Failure
 		if renewal != nil {
 			m.Record.Reset()
 		}
-		s.Order(p, m, Order{Kind: Restart, Failure: why, Keep: s.strategy.KeepChildren(), Hold: s.sequence.waitsFor(m), Now: true, Renewal: renewal})
+		s.Order(p, m, Order{Kind: Restart, Failure: why, Keep: s.strategy.KeepChildren(), Hold: s.sequence.keeps(m), Now: true, Renewal: renewal})
 	}
 	p.Renewed(m.Child, n)
 }

@@ -469,7 +469,7 @@ func TestRenewWithinARestartInOrder(t *testing.T) {
 		t.Errorf("a child that waits to begin: %v", orders(c))
 	}
 	p.s.Renew(p, c.member, boom, "another recipe", 1)
-	if got := c.given[len(c.given)-1]; len(c.given) != given+1 || got.Hold || got.Renewal == nil {
+	if got := c.given[len(c.given)-1]; len(c.given) != given+1 || !got.Hold || got.Renewal == nil {
 		t.Errorf("with another recipe: %+v", c.given)
 	}
 	p.rest()
