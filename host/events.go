@@ -51,7 +51,7 @@ type Event struct {
 	Incarnation uint64
 
 	ID        string                // failed: of the report; who was waiting for an answer gets it, too
-	Failure   *abi.Failure          // failed, escalated, restarted: why. Shared, not to be changed
+	Failure   *abi.Failure          // failed, escalated, restarted: why; stopped: what it had failed with, if so. Shared, not to be changed
 	Directive supervision.Directive // failed, escalated; 0: nothing was decided, Note says why
 	Delay     time.Duration         // failed, escalated: before the restart
 	Failures  int                   // failed, escalated: of this child, since the count was reset
