@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -279,6 +280,41 @@ func TestAllReceiversSeeAnInboxClose(t *testing.T) {
 	in.Close()
 	for range cap(over) {
 		(&waits{name: "Receive", want: ErrClosed}).ends(t, over)
+	}
+}
+
+// The parent of an actor learns of its end before its watchers do, so the system may have ended before the last of
+// them are told. An inbox hears of each end once all the same, behind the outcomes of what it has asked.
+func TestInboxesHearOfTheLastEnds(t *testing.T) {
+	s := newSystem(t, NewConfig("test"))
+	silent := Func(func(*Context, Message) error { return nil })
+	one, two, other := must(s.Spawn("one", silent))(t), must(s.Spawn("two", silent))(t), must(s.Spawn("other", silent))(t)
+	in := s.Inbox(1)
+	for _, ref := range []Ref{one, two, other} {
+		in.Watch(ref)
+	}
+	in.Unwatch(other)
+	must(0, in.Ask(one, 1, 7))(t)
+	waitFor(t, "the question", func() bool { return s.table.Get(one.uid).turnCount() == 1 })
+	s.outside.close()
+	for _, ref := range []Ref{one, two} {
+		s.notifyEnd(nil, in.Ref().uid, ref.uid, "stopped") // what comes too late
+	}
+	var got []string
+	for {
+		m, err := in.Receive(context.Background())
+		if err != nil {
+			if !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+			break
+		}
+		got = append(got, fmt.Sprint(m.Kind, " ", m.Sender.Path(), " ", m.Correlation))
+	}
+	want := []string{"reply_error  7", "terminated " + one.Path() + " 0", "terminated " + two.Path() + " 0"}
+	slices.Sort(got[min(1, len(got)):])
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -35,7 +35,7 @@ const DefaultInbox = 1000
 
 // Inbox makes an inbox for size messages, DefaultInbox if it is not above 0. What does not
 // fit is a dead letter; news of watched actors always fit. Close it in the end. The end of the
-// system closes it, too, but for what it has received by then.
+// system closes it, too, but for what it has received by then and the ends of those it watches.
 func (s *System) Inbox(size int) *Inbox {
 	if size <= 0 {
 		size = DefaultInbox
@@ -213,6 +213,11 @@ func (i *Inbox) put(m Message) error {
 func (i *Inbox) ended(uid abi.Ref, reason string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.news(uid, reason)
+}
+
+// news is ended. mu is held.
+func (i *Inbox) news(uid abi.Ref, reason string) {
 	ref, ok := i.watched[uid]
 	if !ok {
 		return
@@ -277,13 +282,17 @@ func (d *inboxDoor) ended(of abi.Ref, reason string) bool {
 }
 func (d *inboxDoor) expire(int64) bool { return false }
 
-// shut implements outsider: asks that are open end as others do.
+// shut implements outsider: asks that are open end as others do, and who is watched has ended. The last actors may
+// tell of their ends only when the guardians have gone.
 func (d *inboxDoor) shut() bool {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, c := range slices.Sorted(maps.Keys(i.asked)) {
 		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: c, err: ErrStopped, Payload: appendText(nil, ErrStopped.Error())})
+	}
+	for _, uid := range slices.Sorted(maps.Keys(i.watched)) {
+		i.news(uid, "the system has ended")
 	}
 	i.close()
 	return true
