@@ -270,16 +270,16 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 		a.box.giveBack()
 	}
 	if a.endings {
-		a.endRun()
+		a.endRun(w)
 	}
 	a.done.Store(a.turns)
 	return a.sysq.waiting() || !a.box.nothing() && a.open() && !a.box.Empty()
 }
 
 // endRun does what few actors have to do at the end of a run.
-func (a *actor) endRun() {
+func (a *actor) endRun(w *dispatch.Worker) {
 	if a.surplus {
-		a.putAwayIfOver()
+		a.putAwayIfOver(w)
 		a.endings = a.kept != nil
 	}
 	if a.kept != nil {

@@ -21,7 +21,7 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 		return nil, badName(name)
 	}
 	m, refusal, err := a.enroll(scr, name, p, uid)
-	for i := 0; err != nil && i < mostPutAway && a.makeRoomInTree(nil, err); i++ { // not under the family's lock
+	for i := 0; err != nil && i < mostPutAway && a.makeRoomFor(scr, err); i++ { // not under the family's lock
 		m, refusal, err = a.enroll(scr, name, p, uid)
 	}
 	switch {
@@ -39,6 +39,14 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 	}
 	m.Child.post(scr, sysMsg{kind: sysStart})
 	return m.Child, nil
+}
+
+// makeRoomFor is makeRoomInTree for a child. If that takes long and the parent is a guest, others run behind it.
+func (a *actor) makeRoomFor(scr *scratch, err error) bool {
+	if g, ok := a.behaviour.(*guest); ok && scr != nil {
+		defer g.pause(scr, a.Now())
+	}
+	return a.makeRoomInTree(nil, err)
 }
 
 // enroll makes the child, and the system knows it.

@@ -73,7 +73,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	x := g.inst.Load()
 	if x == nil {
 		var err error
-		if x, err = g.first(sandbox.Weight(g.image), nil); err != nil {
+		if x, err = g.first(ctx.scr, sandbox.Weight(g.image), nil); err != nil {
 			return asFailure(abi.FailureInit, err)
 		}
 	}
@@ -106,8 +106,8 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 }
 
 // first is obtain for a start; it notes whether it failed for lack of room.
-func (g *guest) first(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
-	x, err := g.obtain(weight, s)
+func (g *guest) first(scr *scratch, weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
+	x, err := g.obtain(scr, weight, s)
 	if err != nil && noRoom(err) {
 		g.actor.crowded = true
 		g.memoryRefused("start", err)
@@ -169,7 +169,7 @@ func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender ab
 // Handle implements Behaviour: it runs a batch of messages.
 func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	a, scr := g.actor, ctx.scr
-	x, err := g.instance()
+	x, err := g.instance(scr)
 	if err != nil {
 		return g.noInstance(err)
 	}
@@ -248,7 +248,7 @@ type verdict struct {
 // Decide implements Behaviour: a turn with a child_failed envelope, which the guest
 // answers with the command decide.
 func (g *guest) Decide(ctx *Context, child Ref, f *abi.Failure) (supervision.Directive, *abi.Failure) {
-	x, err := g.instance()
+	x, err := g.instance(ctx.scr)
 	if err != nil || x == nil {
 		return 0, nil // the default decides
 	}
@@ -283,7 +283,7 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	if !end.Last {
 		what, kind, payload = "before the restart", abi.KindPreRestart, nil
 	}
-	x, err := g.instance()
+	x, err := g.instance(scr)
 	if err != nil {
 		a.sys.logf(a, abi.LogError, "%s: %v", what, err)
 		return

@@ -158,7 +158,7 @@ func (a *actor) resume(scr *scratch) {
 	if a.life.State() != life.Failed {
 		return
 	}
-	if g, ok := a.behaviour.(*guest); ok && a.ended != endEscalated && g.resumesLater() {
+	if g, ok := a.behaviour.(*guest); ok && a.ended != endEscalated && g.resumesLater(scr) {
 		return
 	}
 	if a.ended != endEscalated && (a.cannotResume() != "" || !a.rewind(scr)) {

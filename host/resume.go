@@ -141,12 +141,12 @@ func (g *guest) Rewind(ctx *Context) bool {
 
 // resumesLater gets a guest that has failed another instance, if its own was needed elsewhere. If there is no
 // room it keeps what it has and tries again, unless its supervisor orders something else before.
-func (g *guest) resumesLater() bool {
+func (g *guest) resumesLater(scr *scratch) bool {
 	a, s := g.actor, g.states
 	if s == nil || s.why != "" || g.inst.Load() != nil || g.asleep != nil && !g.failed {
 		return false
 	}
-	_, err := g.obtain(sandbox.SavedWeight(g.image, &s.snap), nil)
+	_, err := g.obtain(scr, sandbox.SavedWeight(g.image, &s.snap), nil)
 	if err != nil && noRoom(err) {
 		g.tryAgain(err, sysMsg{kind: sysResume, again: true, orders: a.orders})
 		return true

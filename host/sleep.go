@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -29,10 +30,12 @@ func (g *guest) PutAway() (done bool) {
 func (g *guest) SleepNext() { g.actor.surplus, g.actor.endings = true, true }
 
 // putAwayIfOver is called at the end of a run of a guest whose instance exceeds the bound.
-func (a *actor) putAwayIfOver() {
+func (a *actor) putAwayIfOver(w *dispatch.Worker) {
 	a.surplus = false
 	if g, ok := a.behaviour.(*guest); ok && a.sys.awake.Over() {
+		began := a.Now()
 		g.putAway()
+		a.copied(w, began)
 	}
 }
 
@@ -69,10 +72,10 @@ func (g *guest) fallAsleep(s *sandbox.Snapshot) {
 }
 
 // residency handles the system messages about the instance.
-func (g *guest) residency(k sysKind) {
+func (g *guest) residency(scr *scratch, k sysKind) {
 	switch k {
 	case sysSleep:
-		g.sleep()
+		g.sleep(scr)
 	case sysInstance:
 		g.actor.holds.drop(holdInstance)
 	}
@@ -80,24 +83,48 @@ func (g *guest) residency(k sysKind) {
 
 // sleep gives the instance back, unless the actor has something to do. The sweep has taken the guest out of the
 // list: so it gives its instance back, or is in the list again.
-func (g *guest) sleep() {
+func (g *guest) sleep(scr *scratch) {
 	a := g.actor
+	if x := g.inst.Load(); x != nil && x.MemoryBytes() >= largeCopy {
+		scr.w.Yield()
+	}
 	switch {
 	case g.inst.Load() == nil || g.node.Used():
 	case a.open() && !a.box.Empty():
 		g.use()
 	default:
+		began := a.Now()
 		g.putAway()
+		a.copied(scr.w, began)
 	}
+}
+
+// To copy a guest's memory takes the host about a millisecond for each MiB. It is work as a turn's is: a run
+// that is about to copy largeCopy bytes leaves its lane before, and one that has copied for longCopy has spent so much.
+const (
+	largeCopy = 1 << 20
+	longCopy  = time.Millisecond
+)
+
+// copied notes that the present run has copied memory since began, if that took long.
+func (a *actor) copied(w *dispatch.Worker, began time.Time) (long bool) {
+	took := a.Now().Sub(began)
+	if long = took >= longCopy; long {
+		w.Spend(int64(took))
+	}
+	return long
 }
 
 // instance is the actor's instance; a sleeping actor is woken. It fails with
 // sandbox.ErrTooManyInstances if no instance is available at the moment.
-func (g *guest) instance() (*sandbox.Instance, error) {
+func (g *guest) instance(scr *scratch) (*sandbox.Instance, error) {
 	if x := g.inst.Load(); x != nil || g.asleep == nil {
 		return x, nil
 	}
-	x, err := g.obtain(sandbox.SavedWeight(g.image, g.asleep), g.asleep)
+	if g.asleep.Bytes() >= largeCopy {
+		scr.w.Yield()
+	}
+	x, err := g.obtain(scr, sandbox.SavedWeight(g.image, g.asleep), g.asleep)
 	if err != nil {
 		return nil, err
 	}
@@ -139,13 +166,30 @@ func anySleeper(residency.Sleeper) bool { return true }
 
 // obtain gets the actor an instance of a weight, in the state s or, if that is nil, a fresh one.
 // Where there are as many as may be, or they weigh as much, it has the room of those that other
-// guests have given back for it.
-func (g *guest) obtain(weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
-	x, err := g.take(weight, s)
-	for i := 0; err != nil && i < mostPutAway && g.actor.makeRoom(&g.node, err); i++ {
-		x, err = g.take(weight, s)
+// guests have given back for it. After each long step others run.
+func (g *guest) obtain(scr *scratch, weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
+	x, err := g.attempt(scr, weight, s)
+	for i := 0; err != nil && i < mostPutAway && g.makeRoom(scr, err); i++ {
+		x, err = g.attempt(scr, weight, s)
 	}
 	return x, err
+}
+
+func (g *guest) attempt(scr *scratch, weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
+	defer g.pause(scr, g.actor.Now())
+	return g.take(weight, s)
+}
+
+func (g *guest) makeRoom(scr *scratch, err error) bool {
+	defer g.pause(scr, g.actor.Now())
+	return g.actor.makeRoom(&g.node, err)
+}
+
+// pause lets others run if the run has copied for long since began.
+func (g *guest) pause(scr *scratch, began time.Time) {
+	if g.actor.copied(scr.w, began) {
+		scr.w.Yield()
+	}
 }
 
 func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {

@@ -239,7 +239,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.first(sandbox.SavedWeight(g.image, snap), snap); err != nil {
+	if _, err := g.first(ctx.scr, sandbox.SavedWeight(g.image, snap), snap); err != nil {
 		return err
 	}
 	a.number.Store(s.Incarnation)

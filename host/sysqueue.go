@@ -281,7 +281,7 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		}
 	case sysSleep, sysInstance:
 		if g, ok := a.behaviour.(*guest); ok {
-			g.residency(m.kind)
+			g.residency(scr, m.kind)
 		}
 	case sysStray:
 		a.fail(scr, &abi.Failure{Kind: abi.FailureABIViolation, Reason: "too many messages to refs that name no actor", Turn: a.turns}, endByItself)

@@ -1,6 +1,9 @@
 package slots
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
 // drainPages is how many pages are saved before they are released: 1 MiB.
 const drainPages = 256
@@ -50,6 +53,7 @@ func (m *Memory) Drain(aside ...Span) (*Patch, error) {
 		if err := m.space.back.discard(m.block, im, part); err != nil {
 			return nil, err
 		}
+		runtime.Gosched() // it is about a millisecond's work
 	}
 	if cap(w.pages) > 1<<16 {
 		w.pages = nil // once 256 MiB, for ever half a megabyte

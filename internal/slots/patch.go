@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 )
 
 // word is the unit of a [Patch].
@@ -109,6 +110,9 @@ func (m *Memory) apply(p *Patch, once bool) error {
 		}
 		if once {
 			p.chunks[i] = nil
+		}
+		if len(p.chunks) > 1 {
+			runtime.Gosched() // as in Drain
 		}
 	}
 	return nil

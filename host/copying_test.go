@@ -1,0 +1,137 @@
+package host
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// striding is a clock by which whatever lies between two looks takes ten milliseconds.
+type striding struct {
+	Clock
+	looks atomic.Int64
+}
+
+func (c *striding) Now() time.Time {
+	return c.Clock.Now().Add(time.Duration(c.looks.Add(1)) * 10 * time.Millisecond)
+}
+
+// refusing is a mailbox that is always full.
+type refusing struct {
+	plainBox
+	came func()
+}
+
+func (b *refusing) Push(*Envelope) error { b.came(); return ErrMailboxFull }
+func (b *refusing) Empty() bool          { return true }
+
+// inTree is a system where copying takes long, with an actor whose tree has room for four guests.
+func inTree(t *testing.T) (sys *System, spawn func(name string, p Props) Ref) {
+	sys = newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(&striding{Clock: RealClock()}))
+	bound := TreeLimits{Memory: 4*sandbox.Weight(puppetImage(t)) + 200_000}
+	top := must(sys.Spawn("top", Func(func(*Context, Message) error { return nil }).WithLimits(Limits{Tree: bound})))(t)
+	return sys, func(name string, p Props) Ref {
+		ref := must(sys.SpawnBelow(top, name, p))(t)
+		waitFor(t, "the start", func() bool { a := sys.table.Get(ref.uid); return a.begun.Load() && !a.running() })
+		return ref
+	}
+}
+
+// What the host copies to wake a guest counts as what the guest computes: its run ends when it has
+// spent its slice, and the rest of its mail waits behind others.
+func TestWakingCountsForTheRun(t *testing.T) {
+	const messages = 10
+	sys, spawn := inTree(t)
+	g := spawn("g", puppet(t))
+	waitFor(t, "it sleeps", func() bool { return guestOf(sys.table.Get(g.uid)).PutAway() })
+	seen := make(chan uint64, messages) // turns in the runs before, when the guest sends
+	must(sys.Spawn("probe", Func(func(*Context, Message) error { return nil }).WithMailbox(func(MailboxLimits) Mailbox {
+		return &refusing{came: func() { seen <- sys.table.Get(g.uid).turnCount() }}
+	})))(t)
+	before := sys.table.Get(g.uid).turnCount()
+	// A turn in Go sends everything at once, on the worker that the guest then runs on.
+	all := must(sys.Spawn("all", Func(func(ctx *Context, _ Message) error {
+		for i := range messages {
+			if err := ctx.Tell(g, script(now(toProbe(i)))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})))(t)
+	must(0, sys.Tell(all, 1))(t)
+	for i := range uint64(2) {
+		if n := <-seen - before; n != i {
+			t.Errorf("turn %d comes after %d in runs before: the run that has woken the guest goes on", i, n)
+		}
+	}
+	for range messages - 2 {
+		<-seen
+	}
+}
+
+// So does what it copies to put others to sleep, for a child of a guest to have room.
+func TestRoomForAChildCountsForTheRun(t *testing.T) {
+	sys, spawn := inTree(t)
+	idle, full := spawn("idle", puppet(t)), spawn("full", Func(func(*Context, Message) error { return nil }))
+	parent := sys.table.Get(spawn("g", puppet(t)).uid)
+	must(0, sys.Pause(full, false))(t)
+	waitFor(t, "the pause", func() bool { return !sys.table.Get(full.uid).open() })
+	for sys.Tell(full, Raw(append([]byte{0x59, 0x04, 0x00}, make([]byte, 1024)...))) == nil {
+	}
+	spent := make(chan [2]bool, 1)
+	ref := must(sys.Spawn("", Func(func(ctx *Context, _ Message) error {
+		before := ctx.scr.w.Spent()
+		_, err := parent.spawn(ctx.scr, "", &Props{make: parent.props.make, typ: parent.props.typ}, parent.nextHostRef())
+		spent <- [2]bool{before, ctx.scr.w.Spent()}
+		return err
+	})))(t)
+	must(0, sys.Tell(ref, 1))(t)
+	if got := <-spent; got != [2]bool{false, true} || sys.table.Get(idle.uid).hasInstance() {
+		t.Errorf("spent before and after: %v", got)
+	}
+}
+
+// A run that is about to copy a large memory lets others run before, by no clock: those behind it in its lane do not wait.
+func TestRunsYieldBeforeLargeCopies(t *testing.T) {
+	const pages = 2 * largeCopy / 65536
+	image := load(t, newEngine(t), "testdata/brute.wasm")
+	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(NewVirtualClock(time.Unix(0, 0))))
+	for name, c := range map[string]struct {
+		props Props
+		fill  any
+		want  bool
+	}{
+		"large": {Guest(image, "brute"), order(verbGrow, pages, nil), true},
+		"small": {puppet(t), script(), false},
+	} {
+		ref := must(sys.Spawn(name, c.props))(t)
+		a := sys.table.Get(ref.uid)
+		must(0, sys.Tell(ref, c.fill))(t)
+		waitFor(t, "it is idle", func() bool { return a.turnCount() == 2 && !a.running() })
+		g := guestOf(a)
+		within := func(what string, f func(scr *scratch)) {
+			t.Helper()
+			yielded := make(chan bool, 1)
+			other := must(sys.Spawn("", Func(func(ctx *Context, _ Message) error {
+				before := ctx.scr.w.Spent()
+				f(ctx.scr)
+				yielded <- !before && ctx.scr.w.Spent()
+				return nil
+			})))(t)
+			must(0, sys.Tell(other, 1))(t)
+			if got := <-yielded; got != c.want {
+				t.Errorf("%s, %s: it yields: %v", name, what, got)
+			}
+		}
+		within("falls asleep", func(scr *scratch) { sys.awake.Hold(&g.node); g.sleep(scr) })
+		if g.asleep == nil {
+			t.Errorf("%s: it does not sleep", name)
+		}
+		within("wakes", func(scr *scratch) { _, _ = g.instance(scr) })
+		if g.asleep != nil {
+			t.Errorf("%s: it does not wake", name)
+		}
+	}
+}
