@@ -161,11 +161,7 @@ func (l *List) Hold(n *Node) {
 	s := &l.shards[n.shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n.used.Store(false)
-	if n.place.Listed() {
-		s.list.Remove(&n.place)
-		n.tree.remove(n)
-	}
+	s.unlist(n)
 	l.counts(n)
 }
 
@@ -182,14 +178,19 @@ func (l *List) Remove(n *Node) {
 	s := &l.shards[n.shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.unlist(n)
+	if n.counted {
+		n.counted = false
+		l.count.Add(-1)
+	}
+}
+
+// unlist takes a node out of the lists, if it is in them: it is in again when it is used. s is locked.
+func (s *shard) unlist(n *Node) {
 	n.used.Store(false)
 	if n.place.Listed() {
 		s.list.Remove(&n.place)
 		n.tree.remove(n)
-	}
-	if n.counted {
-		n.counted = false
-		l.count.Add(-1)
 	}
 }
 
