@@ -42,6 +42,7 @@ func run(ctx context.Context, o options, patterns []string, w io.Writer) (failed
 		if o.out, err = os.MkdirTemp("", "stalls-failed"); err != nil {
 			return 0, err
 		}
+		defer os.Remove(o.out) // unless something is in it
 	} else if err := os.MkdirAll(o.out, 0o700); err != nil {
 		return 0, err
 	}
@@ -55,9 +56,7 @@ func run(ctx context.Context, o options, patterns []string, w io.Writer) (failed
 	for round := 1; round <= o.rounds && ctx.Err() == nil; round++ {
 		failed += o.all(ctx, round, packages, w)
 	}
-	if failed == 0 {
-		os.Remove(o.out) // nothing is in it
-	} else {
+	if failed > 0 {
 		fmt.Fprintf(w, "%d failed, see %s\n", failed, o.out)
 	}
 	return failed, ctx.Err()

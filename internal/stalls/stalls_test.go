@@ -46,6 +46,23 @@ func TestEarlyTestsFail(t *testing.T) {
 	}
 }
 
+// A folder that is named stays, also if nothing is put into it; one of its own stays only with what has failed.
+func TestNamedFoldersStay(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, out := range []string{t.TempDir(), ""} {
+		o := options{every: 1, rounds: 1, workers: 1, timeout: time.Minute, out: out}
+		if failed, err := run(context.Background(), o, []string{"../race"}, os.Stderr); err != nil || failed != 0 {
+			t.Fatal(failed, err)
+		}
+		if out == "" {
+			out = os.TempDir()
+		}
+		if left, err := os.ReadDir(out); err != nil || len(left) != 0 {
+			t.Error(left, err)
+		}
+	}
+}
+
 func TestWrongUse(t *testing.T) {
 	for _, o := range []options{{every: 0, rounds: 1, workers: 1}, {every: 1, rounds: 0, workers: 1}, {every: 1, rounds: 1}} {
 		if _, err := run(context.Background(), o, []string{"."}, os.Stderr); err == nil {
