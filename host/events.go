@@ -92,8 +92,8 @@ type Subscription struct {
 	bus     *bus
 }
 
-// C is the channel of the events, in order. It is closed by Close and when the
-// system ends.
+// C is the channel of the events, in order. It is closed by Close and by [System.Close]. The last event of a
+// system, also of one that ends by itself, is EventTerminated, but for dead letters and what its extensions tell until it is closed.
 func (s *Subscription) C() <-chan Event { return s.c }
 
 // Dropped is the number of events lost so far.
