@@ -200,6 +200,16 @@ func TestDocumentsRoundTrip(t *testing.T) {
 	if err := DecodeStart(&s, AppendStart(nil, &start)); err != nil || !reflect.DeepEqual(s, start) {
 		t.Errorf("start: %+v, %v", s, err)
 	}
+	src := AppendStart(nil, &start)
+	if err := DecodeStartInPlace(&s, src); err != nil || !reflect.DeepEqual(s, start) {
+		t.Errorf("in place: %+v: %v", s, err)
+	}
+	for i := range src {
+		src[i] = 'x'
+	}
+	if want := strings.Repeat("x", len(start.Path)); s.Path != want || s.Type != want[:len(s.Type)] || string(s.Args) != want[:len(s.Args)] {
+		t.Errorf("what was read in place does not alias its source: %+v", s)
+	}
 	description := Description{ABI: 1, SDK: "x/1", Types: []string{"a", "b/c"}}
 	var d Description
 	if err := DecodeDescription(&d, AppendDescription(nil, &description)); err != nil || !reflect.DeepEqual(d, description) {

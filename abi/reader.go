@@ -187,9 +187,10 @@ func (r *Reader) own(b []byte) []byte {
 	switch {
 	case len(b) == 0:
 		return []byte{}
+	case r.copied != nil:
 	case len(r.buf) > smallInput:
 		return append(make([]byte, 0, len(b)), b...)
-	case r.copied == nil:
+	default:
 		r.copied = append(make([]byte, 0, len(r.buf)), r.buf...)
 	}
 	from := r.at - len(b) // r stands at the end of the string

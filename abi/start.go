@@ -57,9 +57,18 @@ var startKeys = []string{"type", "path", "self", "parent", "seed", "refkey", "sp
 
 // DecodeStart reads exactly one start payload. Unknown keys are stepped over.
 // The error is an *At.
-func DecodeStart(s *Start, src []byte) error {
-	*s = Start{}
+func DecodeStart(s *Start, src []byte) error { return decodeStart(s, NewReader(src)) }
+
+// DecodeStartInPlace is DecodeStart, but all texts of s alias src, as Args does; so src must not change as
+// long as s is used.
+func DecodeStartInPlace(s *Start, src []byte) error {
 	r := NewReader(src)
+	r.copied = src
+	return decodeStart(s, r)
+}
+
+func decodeStart(s *Start, r *Reader) error {
+	*s = Start{}
 	seen := decodeMap(r, startKeys, func(key int) {
 		switch key {
 		case 0:

@@ -21,10 +21,14 @@ type Context struct {
 	payload abi.Writer // see body
 	scratch []byte     // see encoded
 	heads   []byte     // of TellWith
-	length  uint8      // see body
-	marks   marks      // of this turn
-	before  uint64     // start.Spawned before the turn, if it hasSpawned
-	misuse  string     // why the turn fails, if it is misused
+	room    []byte     // see keep
+	current Actor
+	written int    // bytes of the outbox since the last flush
+	length  uint8  // see body
+	marks   marks  // of this turn
+	plain   bool   // current has no method but Receive
+	before  uint64 // start.Spawned before the turn, if it hasSpawned
+	misuse  string // why the turn fails, if it is misused
 }
 
 // marks are what must be known at the end of a turn.

@@ -10,14 +10,11 @@ import (
 var (
 	control     [abi.ControlSize / 4]uint32
 	description []byte
-
-	ctx     Context
-	current Actor
 )
 
 // initialize makes the rings, fills the control block and returns its address.
 func initialize() uint32 {
-	makeRings()
+	makeMemory()
 	d := abi.Description{ABI: abi.Version, SDK: SDK, Needs: needs}
 	for i := range registry {
 		d.Types = append(d.Types, registry[i].name)
@@ -35,16 +32,12 @@ func initialize() uint32 {
 	return bridge.Address(unsafe.Pointer(&control[0]))
 }
 
-func makeRings() {
-	inbox, outbox = make([]byte, InboxSize+spare), make([]byte, OutboxSize+spare)
-}
-
 // turn handles the envelopes of one entry and returns the outbox's length. It is exported
 // itself, and asks for a next envelope only where there is one: each call counts here.
 //
 //go:wasmexport wasmactors_turn
 func turn(inboxLen uint32) uint32 {
-	written = 0
+	mem.ctx.written = 0
 	panics := true
 	if recovers {
 		defer func() {
@@ -53,29 +46,29 @@ func turn(inboxLen uint32) uint32 {
 			}
 		}()
 	}
-	for at, end := 0, int(inboxLen); at < end && bridge.Next(written); {
-		at = ctx.msg.read(at, end)
-		ctx.marks = 0
+	for at, end := 0, int(inboxLen); at < end && bridge.Next(mem.ctx.written); {
+		at = mem.ctx.msg.read(at, end)
+		mem.ctx.marks = 0
 		var err error
-		if ctx.msg.kind == abi.KindMessage {
-			err = current.Receive(&ctx, &ctx.msg)
+		if mem.ctx.msg.kind == abi.KindMessage {
+			err = mem.ctx.current.Receive(&mem.ctx, &mem.ctx.msg)
 		} else {
-			err = news(&ctx.msg)
+			err = news(&mem.ctx.msg)
 		}
-		if err != nil || ctx.marks&misused != 0 {
+		if err != nil || mem.ctx.marks&misused != 0 {
 			failed(err)
 		}
-		if written >= OutboxSize {
+		if mem.ctx.written >= OutboxSize {
 			flush(0)
 		}
-		*byteAt(unsafe.Pointer(unsafe.SliceData(outbox)), uintptr(written)) = 0xf6 // the end marker
-		written++
-		if ctx.marks&ended != 0 {
+		*byteAt(unsafe.Pointer(unsafe.SliceData(outbox)), uintptr(mem.ctx.written)) = 0xf6 // the end marker
+		mem.ctx.written++
+		if mem.ctx.marks&ended != 0 {
 			break
 		}
 	}
 	panics = false
-	return uint32(written)
+	return uint32(mem.ctx.written)
 }
 
 // news handles what the host itself has to say.
@@ -84,66 +77,85 @@ func news(m *Message) error {
 	case abi.KindStart:
 		return begin(m.Payload())
 	case abi.KindStop:
-		ctx.marks |= ended
-		if s, ok := current.(Stopper); ok {
-			s.Stopped(&ctx)
+		mem.ctx.marks |= ended
+		if mem.ctx.plain {
+			return nil
+		}
+		if s, ok := mem.ctx.current.(Stopper); ok {
+			s.Stopped(&mem.ctx)
 		}
 		return nil
 	case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
-		if then := ctx.asks.take(m.correlation); then != nil {
-			return then(&ctx, m)
+		if then := mem.ctx.asks.take(m.correlation); then != nil {
+			return then(&mem.ctx, m)
 		}
-		if then := ctx.asks.takeName(m.correlation); then != nil {
+		if then := mem.ctx.asks.takeName(m.correlation); then != nil {
 			who, err := identified(m)
-			return then(&ctx, who, err)
+			return then(&mem.ctx, who, err)
 		}
 	case abi.KindTimer:
-		if len(ctx.rates) > 0 {
-			ctx.beat(m)
+		if len(mem.ctx.rates) > 0 {
+			mem.ctx.beat(m)
 		}
 		if m.correlation >= waitKey {
-			if then := ctx.asks.take(m.correlation - waitKey); then != nil {
-				return then(&ctx, m)
+			if then := mem.ctx.asks.take(m.correlation - waitKey); then != nil {
+				return then(&mem.ctx, m)
 			}
 		}
 	case abi.KindPreRestart:
-		ctx.marks |= ended
-		if s, ok := current.(PreRestarter); ok {
-			s.PreRestart(&ctx, m.Text())
+		mem.ctx.marks |= ended
+		if mem.ctx.plain {
+			return nil
+		}
+		if s, ok := mem.ctx.current.(PreRestarter); ok {
+			s.PreRestart(&mem.ctx, m.Text())
 		}
 		return nil
 	case abi.KindChildFailed:
 		return decide(m)
 	}
-	return current.Receive(&ctx, m)
+	return mem.ctx.current.Receive(&mem.ctx, m)
 }
 
 // begin makes the actor.
 func begin(payload []byte) error {
-	ctx.asks = asks{slots: ctx.asks.slots}
-	clear(ctx.asks.slots)
-	ctx.rates = nil
-	if err := abi.DecodeStart(&ctx.start, payload); err != nil {
+	mem.ctx.asks = asks{slots: mem.ctx.asks.slots}
+	clear(mem.ctx.asks.slots)
+	mem.ctx.rates = nil
+	if err := abi.DecodeStartInPlace(&mem.ctx.start, mem.ctx.keep(payload)); err != nil {
 		return err
 	}
-	ctx.start.Args = append([]byte(nil), ctx.start.Args...)
-	ctx.rand.Seed(ctx.start.Seed)
-	factory := lookup(ctx.start.Type)
+	mem.ctx.rand.Seed(mem.ctx.start.Seed)
+	factory := lookup(mem.ctx.start.Type)
 	if factory == nil {
-		panic("actor: the type " + ctx.start.Type + " is not registered")
+		panic("actor: the type " + mem.ctx.start.Type + " is not registered")
 	}
-	current = factory()
-	if s, ok := current.(Starter); ok {
-		return s.Started(&ctx)
+	mem.ctx.current = factory()
+	mem.ctx.plain = plain(mem.ctx.current)
+	if mem.ctx.plain {
+		return nil
+	}
+	if s, ok := mem.ctx.current.(Starter); ok {
+		return s.Started(&mem.ctx)
 	}
 	return nil
+}
+
+// keep copies what the actor is started with into memory of its own.
+func (c *Context) keep(payload []byte) []byte {
+	room := c.room
+	c.room = nil // what is there is the actor's, also if it is started once more
+	if len(payload) > cap(room) {
+		return append([]byte(nil), payload...)
+	}
+	return append(room, payload...)
 }
 
 // failed ends a turn with what went wrong.
 func failed(err error) {
 	switch {
-	case ctx.marks&misused != 0:
-		fail(ctx.misuse)
+	case mem.ctx.marks&misused != 0:
+		fail(mem.ctx.misuse)
 	case err == ErrUnhandled:
 		wrote(abi.AppendUnhandled(appendix(usualHead)))
 	default:
@@ -153,12 +165,12 @@ func failed(err error) {
 
 // fail ends the turn as a failure; nothing else that it asked for takes effect.
 func fail(reason string) {
-	if ctx.marks&hasSpawned != 0 {
-		ctx.start.Spawned = ctx.before // it has spawned nothing
+	if mem.ctx.marks&hasSpawned != 0 {
+		mem.ctx.start.Spawned = mem.ctx.before // it has spawned nothing
 	}
 	if len(reason) > abi.MaxReason {
 		reason = reason[:abi.MaxReason]
 	}
 	wrote(abi.AppendFail(appendix(usualHead+len(reason)), reason))
-	ctx.marks |= ended
+	mem.ctx.marks |= ended
 }

@@ -4,6 +4,7 @@ package actor
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
 )
+
+var ctx = &mem.ctx
 
 // fake is a host in memory: it counts envelopes as the injected next does, and
 // keeps what was flushed.
@@ -47,7 +50,7 @@ func (f *fake) run(t testing.TB, envelopes ...abi.Envelope) []abi.Command {
 	}
 	f.enter(len(envelopes), uint32(size))
 	var cmds []abi.Command
-	for data := append(append([]byte(nil), f.flushed...), outbox[:written]...); len(data) > 0; {
+	for data := append(append([]byte(nil), f.flushed...), outbox[:ctx.written]...); len(data) > 0; {
 		var c abi.Command
 		n, err := abi.DecodeCommand(&c, data)
 		if err != nil {
@@ -126,6 +129,58 @@ func (f *fake) startWith(t testing.TB, incarnation uint64, services ...abi.Servi
 	t.Helper()
 	start := abi.Start{Type: "probe", Path: "wasm://s/user/p#8", Self: 8, Incarnation: incarnation, Args: []byte{0xf6}, Services: services}
 	f.run(t, abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &start)})
+}
+
+// What an actor was started with is its own: it lies neither in the inbox, which is used again, nor
+// where another actor's is.
+func TestStartIsTheActorsOwn(t *testing.T) {
+	f := &fake{}
+	bridge.Current = f
+	initialize()
+	var paths, args []string
+	for _, n := range []int{1, startRoom / 2, startRoom, 3 * startRoom, 2} {
+		path := "wasm://s/user/" + strings.Repeat("p", n) + "#8"
+		start := abi.Start{Type: "probe", Path: path, Self: 8, Args: abi.AppendBytesHead(nil, 0), Reason: strings.Repeat("r", n)}
+		f.run(t, abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &start)})
+		clear(inbox)
+		if ctx.Path() != path || ctx.Type() != "probe" || ctx.Cause() != start.Reason || string(ctx.start.Args) != "\x40" {
+			t.Errorf("a path of %d: %q, %q, %q, % x", n, ctx.Path(), ctx.Type(), ctx.Cause(), ctx.start.Args)
+		}
+		paths, args = append(paths, ctx.Path()), append(args, path)
+	}
+	if !reflect.DeepEqual(paths, args) {
+		t.Errorf("paths that were kept: %q", paths)
+	}
+}
+
+type single struct{}
+
+func (single) Receive(*Context, *Message) error { return nil }
+
+type starting struct{ single }
+
+func (*starting) Started(*Context) error { return nil }
+
+type hidden struct{ single }
+
+func (hidden) started() {}
+
+func TestPlainActors(t *testing.T) {
+	for _, c := range []struct {
+		actor Actor
+		want  bool
+	}{
+		{single{}, true}, {&single{}, true}, {hidden{}, true}, {struct{ Actor }{&starting{}}, true},
+		{&starting{}, false}, {starting{}, true}, {struct{ *starting }{&starting{}}, false}, {&probe{}, false}, {nil, false},
+	} {
+		if got := plain(c.actor); got != c.want {
+			t.Errorf("%T: %v", c.actor, got)
+		}
+		_, starts := c.actor.(Starter)
+		if _, stops := c.actor.(Stopper); c.want && (starts || stops) {
+			t.Errorf("%T does more than receive", c.actor)
+		}
+	}
 }
 
 // What an actor was granted is what its own start says, also if the instance was another's before.
@@ -276,7 +331,7 @@ func (mother) Receive(ctx *Context, msg *Message) error {
 // A turn that ends with fail may be told to resume: its child's ref is free again.
 func TestFailGivesTheRefBack(t *testing.T) {
 	f := begun(t)
-	current = mother{}
+	ctx.current = mother{}
 	f.run(t, text("error"))
 	if c := f.run(t, text("?"))[0]; c.Ref != abi.ChildRef(abi.RefKey{42}, 0, 0) {
 		t.Errorf("%d, want %d", c.Ref, abi.ChildRef(abi.RefKey{42}, 0, 0))

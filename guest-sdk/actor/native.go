@@ -6,13 +6,10 @@ import "github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
 
 // instance is what a guest's memory holds of one actor. Native tests have several
 // in one process.
-type instance struct {
-	ctx     Context
-	current Actor
-}
+type instance struct{ ctx Context }
 
 func init() {
-	makeRings()
+	makeMemory()
 	received := inbox
 	bridge.Loop.Types = func() (names []string) {
 		for i := range registry {
@@ -25,15 +22,15 @@ func init() {
 		if x == nil {
 			x = &instance{}
 		}
-		ctx, current = x.ctx, x.current
+		mem.ctx = x.ctx
 		inbox = received // a turn that has panicked may have left another one
 		turn(uint32(copy(inbox[:InboxSize], envelope)))
-		x.ctx, x.current = ctx, current
-		return x, outbox[:written]
+		x.ctx = mem.ctx
+		return x, outbox[:mem.ctx.written]
 	}
 	bridge.Loop.Actor = func(state any) any {
 		if x, _ := state.(*instance); x != nil {
-			return x.current
+			return x.ctx.current
 		}
 		return nil
 	}

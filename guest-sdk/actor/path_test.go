@@ -15,7 +15,7 @@ import (
 func commands(t testing.TB, f *fake) []abi.Command {
 	t.Helper()
 	var cmds []abi.Command
-	for data := append(append([]byte(nil), f.flushed...), outbox[:written]...); len(data) > 0; {
+	for data := append(append([]byte(nil), f.flushed...), outbox[:ctx.written]...); len(data) > 0; {
 		var c abi.Command
 		n, err := abi.DecodeCommand(&c, data)
 		if err != nil {
@@ -51,7 +51,7 @@ func TestSendIsWhatABIWrites(t *testing.T) {
 				for _, at := range []int{0, 1, 8, 63, OutboxSize - 300, OutboxSize - usualHead, OutboxSize - 40, OutboxSize - 1, OutboxSize} {
 					payload := pattern(n)
 					for i, v := range []Encoder{Raw(payload), Func(func(w *abi.Writer) { w.Raw(payload) }), Bytes(payload)} {
-						f.flushed, written = nil, at
+						f.flushed, ctx.written = nil, at
 						for j := range at {
 							outbox[j] = 0xf6
 						}
@@ -67,12 +67,12 @@ func TestSendIsWhatABIWrites(t *testing.T) {
 						} else if n == 0 {
 							want = []byte{0xf6}
 						}
-						got := append(append([]byte(nil), f.flushed...), outbox[:written]...)[at:]
+						got := append(append([]byte(nil), f.flushed...), outbox[:ctx.written]...)[at:]
 						if wanted := abi.AppendSend(nil, to, "", correlation, abi.FlagReply, nil, want); !bytes.Equal(got, wanted) {
 							t.Fatalf("%d bytes of %T to %#x, correlation %d, at %d: % x, want % x", n, v, to, correlation, at, got[:min(60, len(got))], wanted[:min(60, len(wanted))])
 						}
-						if written > OutboxSize {
-							t.Fatalf("%d bytes in the outbox", written)
+						if ctx.written > OutboxSize {
+							t.Fatalf("%d bytes in the outbox", ctx.written)
 						}
 					}
 				}
@@ -166,7 +166,7 @@ func TestSendingDoesNotAllocate(t *testing.T) {
 		"headers": func(n int) { ctx.TellWith(9<<40, Int(n), Header{"priority", "0"}, Header{"a", "b"}) },
 	} {
 		n := 1000
-		if a := testing.AllocsPerRun(100, func() { n++; written = 0; send(n) }); a != 0 {
+		if a := testing.AllocsPerRun(100, func() { n++; ctx.written = 0; send(n) }); a != 0 {
 			t.Errorf("%s: %v allocations", what, a)
 		}
 	}
@@ -190,7 +190,7 @@ func TestSendingFromTheStack(t *testing.T) {
 	f := begun(t)
 	done := make(chan []abi.Command)
 	go func() { // with a small stack
-		written = 0
+		ctx.written = 0
 		for i := range 20 {
 			ctx.Tell(9, &deep{n: i, depth: 1 << (i / 2)})
 		}
@@ -251,7 +251,7 @@ func (c *careless) Receive(ctx *Context, _ *Message) error {
 func TestSpawnOfBadNames(t *testing.T) {
 	f := begun(t)
 	for name, want := range map[string]string{"a b": "a b", "\xff": `"\xff"`, string(pattern(70_000)): ""} {
-		current = &careless{func(c *Context) { c.Spawn("no type", name, nil) }}
+		ctx.current = &careless{func(c *Context) { c.Spawn("no type", name, nil) }}
 		cmds := f.run(t, text("go"))
 		if cmds[1].Op != abi.OpSpawn || want != "" && string(cmds[1].Name) != want || abi.ValidName(cmds[1].Name) {
 			t.Errorf("%.20q: %v %.20q", name, cmds[1].Op, cmds[1].Name)
@@ -278,7 +278,7 @@ func TestMisuse(t *testing.T) {
 		"actor: WatchPath to an empty path":                                  func(c *Context) { c.WatchPath("") },
 		"no more":                                                            func(c *Context) { c.Fail(nil); c.Fail(errors.New("no more")); c.Fail(errors.New("later")) },
 	} {
-		current = &careless{call}
+		ctx.current = &careless{call}
 		spawned := ctx.start.Spawned
 		cmds := f.run(t, text("go"), text("go"))
 		fail := cmds[len(cmds)-2]
@@ -287,8 +287,8 @@ func TestMisuse(t *testing.T) {
 		}
 	}
 	ctx.msg.sender = 0
-	written = 0
-	if err := ctx.Reply(Int(1)); err != nil || written != 0 {
+	ctx.written = 0
+	if err := ctx.Reply(Int(1)); err != nil || ctx.written != 0 {
 		t.Error("an answer to nobody")
 	}
 }

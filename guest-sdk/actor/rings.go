@@ -15,16 +15,17 @@ const (
 	OutboxSize = 64 << 10
 )
 
-// The rings are made by initialize: a collector that looks for pointers in all variables of
-// packages, as TinyGo's does, would look through them every time. Behind each there are some
-// bytes to spare, so that eight may be read or written at once up to its end.
-var (
-	inbox   []byte
-	outbox  []byte
-	written int // bytes of the outbox since the last flush
-)
+// The rings, of which makeMemory makes the memory. Behind each there are some bytes to spare, so that
+// eight may be read or written at once up to its end.
+var inbox, outbox []byte
 
 const spare = 8
+
+// Room that makeMemory makes, in bytes. What does not fit is allocated.
+const (
+	startRoom   = 256 // see Context.keep
+	scratchRoom = 512 // see Context.encoded
+)
 
 // usualHead is how many bytes a command has besides its payload and texts, or a few more.
 const usualHead = 64
@@ -32,15 +33,15 @@ const usualHead = 64
 // room makes sure that n bytes and an end-of-turn marker fit the outbox, and returns
 // where they go.
 func room(n int) unsafe.Pointer {
-	if written+n >= OutboxSize {
+	if mem.ctx.written+n >= OutboxSize {
 		flush(n)
 	}
-	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), written)
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), mem.ctx.written)
 }
 
 func flush(n int) {
-	bridge.Flush(outbox[:written])
-	written = 0
+	bridge.Flush(outbox[:mem.ctx.written])
+	mem.ctx.written = 0
 	if n >= OutboxSize {
 		panic("actor: the message is larger than the outbox")
 	}
@@ -50,10 +51,10 @@ func flush(n int) {
 // n bytes; wrote takes over what they have appended.
 func appendix(n int) []byte {
 	room(n)
-	return outbox[:written]
+	return outbox[:mem.ctx.written]
 }
 
-func wrote(b []byte) { written = len(b) }
+func wrote(b []byte) { mem.ctx.written = len(b) }
 
 // Loads and stores of numbers as they lie in CBOR, which has the highest byte first.
 // WebAssembly allows any address and has the lowest byte first.

@@ -10,10 +10,10 @@ import (
 // since a call costs as much as twenty loads, and writes the head in place, with the payload
 // behind it.
 func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
-	if written+usualHead >= OutboxSize {
+	if mem.ctx.written+usualHead >= OutboxSize {
 		flush(0)
 	}
-	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), written)
+	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), mem.ctx.written)
 	*(*uint32)(p) = 0x86 | uint32(abi.OpSend)<<8 | 0x1b<<16 // array of 6; the ref in eight bytes
 	store8(p, 3, uint64(to))
 	at := uintptr(11)
@@ -31,7 +31,7 @@ func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
 	}
 	*(*uint16)(unsafe.Add(p, at)) = 0xf600 | uint16(flags) // and no headers
 	at += 2
-	if raw, ok := v.(Raw); ok && len(raw) >= 4 && len(raw) < 256 && written+usualHead+len(raw) < OutboxSize {
+	if raw, ok := v.(Raw); ok && len(raw) >= 4 && len(raw) < 256 && mem.ctx.written+usualHead+len(raw) < OutboxSize {
 		from, n := unsafe.Pointer(unsafe.SliceData(raw)), uintptr(len(raw))
 		if n < 24 {
 			*byteAt(p, at) = 0x40 | byte(n)
@@ -41,7 +41,7 @@ func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
 			at += 2
 		}
 		to := unsafe.Add(p, at)
-		written += int(at + n)
+		mem.ctx.written += int(at + n)
 		switch {
 		case n < 8: // in words, of which the last may lie over the one before
 			*(*uint32)(to) = *(*uint32)(from)
@@ -64,7 +64,7 @@ func (c *Context) body(head int, v Encoder) {
 	// Most actors send payloads of about one size: the room left for the length is what the
 	// last one has taken.
 	room := int(c.length)
-	start := written + head + room
+	start := mem.ctx.written + head + room
 	c.payload.Reset(outbox[start:start:OutboxSize])
 	encode(v, &c.payload)
 	b := c.payload.Bytes()
@@ -73,11 +73,11 @@ func (c *Context) body(head int, v Encoder) {
 		switch p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), start-room); {
 		case n < 24 && room == 1:
 			*(*byte)(p) = 0x40 | byte(n)
-			written = start + n
+			mem.ctx.written = start + n
 			return
 		case n >= 24 && n < 256 && room == 2:
 			*(*uint16)(p) = 0x58 | uint16(n)<<8
-			written = start + n
+			mem.ctx.written = start + n
 			return
 		}
 	}
@@ -94,17 +94,17 @@ func (c *Context) longBody(head int, b []byte) {
 	var length [9]byte
 	size := abi.AppendBytesHead(length[:0], len(b))
 	need := head + len(size) + len(b)
-	if written+need >= OutboxSize { // nothing of this command has been flushed
+	if mem.ctx.written+need >= OutboxSize { // nothing of this command has been flushed
 		if len(b) > 0 {
 			b = append([]byte(nil), b...)
 		}
-		command := append([]byte(nil), outbox[written:written+head]...)
+		command := append([]byte(nil), outbox[mem.ctx.written:mem.ctx.written+head]...)
 		room(need)
-		copy(outbox[written:], command)
+		copy(outbox[mem.ctx.written:], command)
 	}
-	copy(outbox[written+head+len(size):], b)
-	copy(outbox[written+head:], size)
-	written += need
+	copy(outbox[mem.ctx.written+head+len(size):], b)
+	copy(outbox[mem.ctx.written+head:], size)
+	mem.ctx.written += need
 }
 
 // encode calls v's MarshalCBOR without making v, or what it points at, escape to the heap: so

@@ -119,7 +119,7 @@ func (c *Context) Confirm(id string) {
 
 // decide asks the actor about a child.
 func decide(m *Message) error {
-	s, ok := current.(Supervisor)
+	s, ok := mem.ctx.current.(Supervisor)
 	if !ok {
 		return nil
 	}
@@ -127,7 +127,7 @@ func decide(m *Message) error {
 	if err := abi.DecodeFailure(&f, m.Payload()); err != nil {
 		return err
 	}
-	if d := s.Decide(&ctx, m.sender, &f); d != DefaultDirective {
+	if d := s.Decide(&mem.ctx, m.sender, &f); d != DefaultDirective {
 		wrote(abi.AppendDecide(appendix(usualHead), uint8(d)))
 	}
 	return nil

@@ -25,12 +25,12 @@ func (p *paid) UnmarshalVersion(r *abi.Reader, version uint16) {
 
 // A typed ref costs no allocation a message, with a type in the header and without.
 func TestTypedRefsDoNotAllocate(t *testing.T) {
-	makeRings()
+	makeMemory()
 	var c Context
 	m, text := &paid{7}, Text("seven")
 	typed, plain, any := To[*paid](1<<40), To[Text](1<<40), To[Encoder](1<<40)
 	tell := func() {
-		written = 0
+		ctx.written = 0
 		typed.Tell(&c, m)
 		any.Tell(&c, m)
 		plain.Tell(&c, text)
@@ -39,13 +39,13 @@ func TestTypedRefsDoNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, tell); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	written = 0
+	ctx.written = 0
 }
 
 // inEnvelope has a message as the host delivers it.
 func inEnvelope(t *testing.T, kind abi.Kind, typ string, payload []byte) *Message {
 	t.Helper()
-	makeRings()
+	makeMemory()
 	e := abi.Envelope{Kind: kind, Time: 1 << 40, Sender: 1 << 40, Payload: payload}
 	if typ != "" {
 		e.Headers = abi.AppendHeader(abi.AppendHeader(nil, "a", "b"), abi.HeaderType, typ)

@@ -149,8 +149,12 @@ func FuzzDecoders(f *testing.F) {
 		if n, err := abi.DecodeCommand(&c, b); err == nil {
 			agrees(t, b[:n])
 		}
-		var s abi.Start
-		if abi.DecodeStart(&s, b) == nil {
+		var s, inPlace abi.Start
+		err := abi.DecodeStart(&s, b)
+		if e := abi.DecodeStartInPlace(&inPlace, b); !reflect.DeepEqual(e, err) || !reflect.DeepEqual(inPlace, s) {
+			t.Fatalf("% x: %+v, %v; in place %+v, %v", b, s, err, inPlace, e)
+		}
+		if err == nil {
 			agrees(t, b)
 			for i := range s.Services {
 				if i > 0 && s.Services[i-1].Name >= s.Services[i].Name || len(s.Services) > abi.MaxServices || s.Services[i].Ref == 0 {
