@@ -82,7 +82,7 @@ func putBack(b *block, im *Image, changed []uint32) error {
 	if len(changed) <= keepPages {
 		for _, i := range changed {
 			at := int(i) * grain
-			restorePage(b.mem[at:at+grain], im, int(i))
+			renewPage(b.mem[at:at+grain], im, int(i))
 			im.heat(i)
 		}
 		return nil
@@ -105,7 +105,7 @@ func putBack(b *block, im *Image, changed []uint32) error {
 			if err := flush(end); err != nil {
 				return err
 			}
-			restorePage(b.mem[at:at+grain], im, int(i))
+			renewPage(b.mem[at:at+grain], im, int(i))
 			continue
 		}
 		if from >= 0 && !b.mapped && !im.zeroBetween(end/grain, int(i)) {
@@ -119,6 +119,21 @@ func putBack(b *block, im *Image, changed []uint32) error {
 		end = at + grain
 	}
 	return flush(end)
+}
+
+// renewPage puts page i back, which the process has of its own. A page with contents is copied without a
+// look: it is nearly always changed, and to compare it takes as long. One that is to be zero may have been read
+// only, and still be the zeros that all share.
+func renewPage(mem []byte, im *Image, i int) {
+	if im != nil && i < len(im.index) {
+		if want := im.page(i); want != nil {
+			copy(mem, want)
+			return
+		}
+	}
+	if !allZero(mem) {
+		clear(mem)
+	}
 }
 
 // zeroBetween reports whether the pages from i to j are zero in the image. In a
