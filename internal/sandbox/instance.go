@@ -37,6 +37,7 @@ type Instance struct {
 	poisoned bool
 	renew    bool   // the call stack has grown large: take a new one at the reset
 	raw      bool   // its own initialisation has not run yet
+	sampled  bool   // the present Run is measured as a whole, see pace
 	initFuel uint64 // what the initialisation has spent
 
 	kill atomic.Pointer[string]

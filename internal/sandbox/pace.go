@@ -33,15 +33,14 @@ const (
 
 // pace is what an instance knows of its speed.
 type pace struct {
-	grain   uint64  // the size of a grant
-	rate    float64 // ns a unit, the lower of the last two measurements
-	latest  float64 // the last one
-	looked  int64   // when the present grant began; 0: not known
-	since   int64   // when this Run began, or its first check; 0: not known
-	base    int64   // the guest's fuel then
-	rested  int64   // when others were last let run
-	sampled bool    // the present Run is measured as a whole
-	last    uint64  // fuel of the Run before
+	grain  uint64  // the size of a grant
+	rate   float64 // ns a unit, the lower of the last two measurements
+	latest float64 // the last one
+	looked int64   // when the present grant began; 0: not known
+	since  int64   // when this Run began, or its first check; 0: not known
+	base   int64   // the guest's fuel then
+	rested int64   // when others were last let run
+	last   uint64  // fuel of the Run before
 }
 
 // slowest is the highest rate that was measured lately of an image's instances.
@@ -94,6 +93,7 @@ func (i *Image) longest() float64 { return min(most/i.slowest.rate(), mostDoubt/
 // startPace sets the pace of a new instance.
 func (x *Instance) startPace() {
 	x.pace = pace{grain: min(firstGrant, x.image.engine.cfg.quantum), rate: typicalRate, latest: typicalRate}
+	x.sampled = false
 	if longest := x.image.longest(); longest < float64(x.grain) {
 		x.grain = max(uint64(longest), leastGrant)
 	}
