@@ -165,6 +165,8 @@ type hidden struct{ single }
 
 func (hidden) started() {}
 
+var _ = hidden.started
+
 func TestPlainActors(t *testing.T) {
 	for _, c := range []struct {
 		actor Actor
