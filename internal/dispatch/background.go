@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"math/bits"
+	"runtime"
 
 	"github.com/wasmactors/wasmactors/internal/linked"
 )
@@ -203,6 +204,7 @@ func runHeavy(w *Worker) {
 	w.token, w.detached = true, true
 	w.d.age(w, t)
 	w.d.mu.Unlock()
+	runtime.Gosched() // see await
 	w.run(t)
 }
 

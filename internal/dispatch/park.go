@@ -66,6 +66,7 @@ func (d *Dispatcher) park(w *Worker) {
 	}
 	<-w.wakeup
 	w.waits++
+	w.lane.begin(d)
 	w.lane.progress.Add(1)
 }
 
