@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -49,7 +50,7 @@ type throng struct {
 var throngs = []struct {
 	name string
 	open func(*lab, int) (*throng, error)
-}{{"ours", productCrowd}, {"goroutines", nativeCrowd}, {"naive", naiveCrowd}}
+}{{"ours", productCrowd}, {"goroutines", nativeCrowd}, {"naive", naiveCrowd}, {"busy", busyCrowd}, {"busy tree", busyTree}}
 
 // fair measures how long a well-behaved actor's answers take, and how long a
 // garbage collection must wait for the processors, with more spinning actors than
@@ -63,13 +64,41 @@ func fair(l *lab) error {
 			return err
 		}
 	}
+	for _, side := range []string{"busy", "busy tree"} {
+		if err := fairBusy(l, side); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// busyActors is how many are busy, half of them at a time.
+const busyActors = 2000
+
+// fairBusy measures an ask beside many whose turns are just not long. The processor time that the process has used
+// meanwhile shows what they have done, and not what others do on the machine.
+func fairBusy(l *lab, side string) error {
+	var wall, used []float64
+	for range l.rounds {
+		got, err := fairRound(side, busyActors, l.quick)
+		if err != nil {
+			return err
+		}
+		wall, used = append(wall, got.Ask50), append(used, got.Used50)
+	}
+	name := fmt.Sprintf("%d busy actors on 2 processors, %s: ask, p50", busyActors, map[string]string{"busy": "each a tree", "busy tree": "one tree"}[side])
+	note := fmt.Sprintf("turns of %v, half of them have a message at a time", busyTurn)
+	if err := l.report.alone(name, "ms", median(wall), note); err != nil {
+		return err
+	}
+	return l.report.alone(name+", processor time meanwhile", "ms", median(used), note)
 }
 
 // fairFigures are of one round: times in milliseconds, and of how many they are.
 type fairFigures struct {
 	Ask50, Ask99, Wait50, Wait99 float64
 	First                        float64 // the worst of the first answers, while the spinners start
+	Used50, Used99, UsedFirst    float64 // as Ask50, Ask99 and First, but the processor time that this process has used meanwhile
 	Answers, Late, Collections   int
 }
 
@@ -200,6 +229,7 @@ func (l *lab) measureFair(side, spinners string) error {
 // is for all questions, and for one.
 func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err error) {
 	took := make([]float64, 0, max(firstAsks, l.scale(c.asks)))
+	used := make([]float64, 0, cap(took))
 	due := time.Now()
 	for end := due.Add(patience); len(took) < cap(took) && (len(took) == 0 || time.Now().Before(end)); {
 		due = due.Add(500 * time.Microsecond)
@@ -207,11 +237,12 @@ func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err err
 			due = due.Add(late) // a slow answer delays the next question
 		}
 		time.Sleep(time.Until(due))
+		before := processorTime()
 		ctx, cancel := context.WithTimeout(l.ctx, patience)
 		err := c.ask(ctx)
 		late := ctx.Err() != nil
 		cancel()
-		took = append(took, time.Since(due).Seconds()*1e3)
+		took, used = append(took, time.Since(due).Seconds()*1e3), append(used, (processorTime()-before).Seconds()*1e3)
 		if late { // whoever answers that late still answers the question before
 			took[len(took)-1] = patience.Seconds() * 1e3
 			f.Late++
@@ -222,19 +253,30 @@ func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err err
 		}
 	}
 	f.Answers = len(took) - f.Late
-	f.First = slices.Max(took[:min(firstAsks, len(took))])
+	f.First, f.UsedFirst = slices.Max(took[:min(firstAsks, len(took))]), slices.Max(used[:min(firstAsks, len(used))])
 	if len(took) > firstAsks {
-		took = took[firstAsks:]
+		took, used = took[firstAsks:], used[firstAsks:]
 	}
 	slices.Sort(took)
+	slices.Sort(used)
 	stops, end := newPauses("/sched/pauses/stopping/gc:seconds"), time.Now().Add(pausingTime)
 	for f.Collections < max(5, l.scale(30)) && (f.Collections == 0 || time.Now().Before(end)) {
 		runtime.GC()
 		f.Collections++
 	}
 	f.Ask50, f.Ask99 = took[len(took)/2], took[len(took)*99/100]
+	f.Used50, f.Used99 = used[len(used)/2], used[len(used)*99/100]
 	f.Wait50, f.Wait99 = stops.quantile(0.5)*1e3, stops.quantile(0.99)*1e3
 	return f, nil
+}
+
+// processorTime is what this process has used.
+func processorTime() time.Duration {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // pauses watches one of Go's histograms.
@@ -295,6 +337,106 @@ func productCrowd(l *lab, spinners int) (*throng, error) {
 			return err
 		},
 	}, nil
+}
+
+// busyTurn is how long the turns of a busy crowd take: so long that none of them is brief, nor long.
+const busyTurn = 40 * time.Microsecond
+
+// busyCrowd is actors that always have a message and never a long turn, each in a tree of its own.
+func busyCrowd(l *lab, n int) (*throng, error) {
+	return busyAmong(l, n, func(p *product, busy host.Props) (all []host.Ref, err error) {
+		for range n {
+			ref, err := p.sys.Spawn("", busy)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, ref)
+		}
+		return all, nil
+	})
+}
+
+// busyTree is busyCrowd in one tree.
+func busyTree(l *lab, n int) (*throng, error) {
+	return busyAmong(l, n, func(p *product, busy host.Props) (all []host.Ref, err error) {
+		made := make(chan error, 1)
+		root, err := p.sys.Spawn("crowd", host.Func(func(ctx *host.Context, _ host.Message) error {
+			for range n {
+				ref, err := ctx.Spawn("", busy)
+				if err != nil {
+					made <- err
+					return err
+				}
+				all = append(all, ref)
+			}
+			made <- nil
+			return nil
+		}).WithLimits(host.Limits{Children: n}))
+		if err == nil {
+			err = p.sys.Tell(root, number(0))
+		}
+		if err == nil {
+			err = <-made
+		}
+		return all, err
+	})
+}
+
+// busyAmong has each two of them send each other one message: none finds another when it has handled it, which
+// would make its run a long one. So half of them work at a time.
+func busyAmong(l *lab, n int, spawn func(*product, host.Props) ([]host.Ref, error)) (*throng, error) {
+	p, err := newProduct(l.ctx, pingWAT, 2)
+	if err != nil {
+		return nil, err
+	}
+	image, err := p.engine.Load(l.ctx, busyWAT, wart.ImageConfig{Name: "busy"})
+	if err != nil {
+		return nil, err
+	}
+	good, err := p.sys.Spawn("", p.props)
+	if err != nil {
+		return nil, err
+	}
+	busy := host.Guest(image, "busy").WithLimits(host.Limits{Fuel: math.MaxInt64})
+	rounds, err := p.roundsFor(l.ctx, busy, busyTurn)
+	if err != nil {
+		return nil, err
+	}
+	all, err := spawn(p, busy)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i+1 < len(all); i += 2 {
+		if err := p.sys.TellFrom(all[i+1], all[i], number(rounds)); err != nil {
+			return nil, err
+		}
+	}
+	return &throng{
+		asks: manyAsks,
+		ask: func(ctx context.Context) error {
+			_, err := p.sys.Ask(ctx, good, number(1))
+			return err
+		},
+	}, nil
+}
+
+// roundsFor is how many rounds a busy actor's turn has that takes so long.
+func (p *product) roundsFor(ctx context.Context, busy host.Props, turn time.Duration) (uint32, error) {
+	ref, err := p.sys.Spawn("", busy)
+	if err != nil {
+		return 0, err
+	}
+	const many = 1 << 20
+	least := time.Hour
+	for range 20 {
+		began := time.Now()
+		if _, err := p.sys.Ask(ctx, ref, number(many)); err != nil {
+			return 0, err
+		}
+		least = min(least, time.Since(began))
+	}
+	p.sys.Stop(ref)
+	return uint32(many * turn / least), nil
 }
 
 func naiveCrowd(l *lab, spinners int) (*throng, error) {

@@ -36,6 +36,9 @@ var pingWAT []byte
 //go:embed guests/spin.wasm
 var spinWAT []byte
 
+//go:embed guests/busy.wasm
+var busyWAT []byte
+
 //go:embed guests/naive.wasm
 var naiveWAT []byte
 
