@@ -192,7 +192,7 @@ func TestK15_Guest(t *testing.T) {
 	w.pass(time.Minute)
 	first := must(w.Request(shop, "mute"))(t)
 	w.RunUntilIdle(1000)
-	if got := w.ask(shop, "tea"); !strings.Contains(got, "its one call is under way") {
+	if got := w.ask(shop, "tea"); !strings.Contains(got, "its one trial call is in progress") {
 		t.Errorf("%q", got)
 	}
 	w.pass(time.Second)
