@@ -296,6 +296,25 @@ func how(v any, header string) host.Headed {
 	return host.Headed{Value: v, Headers: map[string]string{breaker.Header: header}}
 }
 
+// A proxy asks in its own name, within the call timeout; a question that is to be handled although nobody waits any more
+// is so behind it, too.
+func TestProxyKeepsWhatLasts(t *testing.T) {
+	w := newWorld(t)
+	var got []string
+	target := w.spawn("target", host.Func(func(ctx *host.Context, m host.Message) error {
+		at, ok := ctx.Deadline()
+		got = append(got, fmt.Sprint(ctx.Lasting(), ok, at.Sub(ctx.Now()) == time.Second))
+		return ctx.Reply("done")
+	}))
+	p := w.spawn("proxy", breaker.NewProxy(target, two).Props())
+	w.asks(p, "a", "done")
+	w.asks(p, host.Marked{Value: "b", Marks: host.Lasting}, "done")
+	w.asks(p, host.Marked{Value: host.Headed{Value: "c", Headers: map[string]string{"h": "1"}}, Marks: host.Lasting}, "done")
+	if want := []string{"false true true", "true false false", "true false false"}; !slices.Equal(got, want) {
+		t.Errorf("lasting, with a deadline, of a second: %q, want %q", got, want)
+	}
+}
+
 // TestK17_Proxy: questions are counted and refused, answers and headers go through, what is only told goes
 // while the circuit is closed, what passes through always.
 func TestK17_Proxy(t *testing.T) {

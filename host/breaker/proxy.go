@@ -146,34 +146,12 @@ func (p *proxy) ask(ctx *host.Context, m host.Message) error {
 		return ctx.ReplyError("breaker: too many questions are in progress")
 	}
 	p.last++
-	if err := ctx.Ask(p.target, content(m), p.last, min(p.circuit.Settings().CallTimeout, longest)); err != nil {
+	if err := ctx.Ask(p.target, ctx.Content(&m), p.last, min(p.circuit.Settings().CallTimeout, longest)); err != nil {
 		p.circuit.Forget(call)
 		return reply.Fail("breaker: " + err.Error())
 	}
 	p.open[p.last] = question{call, reply}
 	return nil
-}
-
-// content is the content of a message, headers included, without those of traces: the ask has its own.
-func content(m host.Message) any {
-	var headers map[string]string
-	for rest := m.Headers; ; {
-		key, value, next, more := abi.NextHeader(rest)
-		if !more {
-			break
-		}
-		if k := string(key); k != host.HeaderTraceParent && k != host.HeaderTraceState {
-			if headers == nil {
-				headers = map[string]string{}
-			}
-			headers[k] = string(value)
-		}
-		rest = next
-	}
-	if headers == nil {
-		return host.Raw(m.Payload)
-	}
-	return host.Headed{Value: host.Raw(m.Payload), Headers: headers}
 }
 
 func (p *proxy) refuse(ctx *host.Context, r Refused) error {

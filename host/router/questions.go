@@ -150,14 +150,14 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	s.live[q.number] = q
 	s.begun[from]++
 	if !s.chop {
-		v := contentOf(ctx, m)
+		v := ctx.Content(m)
 		for i := range h.routees {
 			s.send(ctx, q, h.routees[i].address(), v)
 		}
 		s.answerFailed(ctx, q)
 		return nil
 	}
-	q.again = contentOf(ctx, &host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
+	q.again = ctx.Content(&host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
 	s.bytes += weight
 	s.stored[from] += weight
 	s.rnd += 0x9e3779b97f4a7c15
@@ -180,30 +180,6 @@ func (q *question) following(routees []Routee) int {
 		}
 	}
 	return best
-}
-
-// contentOf is what a message, the current one, says, to be sent again. Its trace and its time are
-// those of the asks.
-func contentOf(ctx *host.Context, m *host.Message) any {
-	headers := map[string]string{}
-	for rest := m.Headers; ; {
-		key, value, next, more := abi.NextHeader(rest)
-		if !more {
-			break
-		}
-		if k := string(key); k != host.HeaderTraceParent && k != host.HeaderTraceState {
-			headers[k] = string(value)
-		}
-		rest = next
-	}
-	var v any = host.Raw(m.Payload)
-	if len(headers) > 0 {
-		v = host.Headed{Value: v, Headers: headers}
-	}
-	if ctx.Lasting() {
-		v = host.Marked{Value: v, Marks: host.Lasting}
-	}
-	return v
 }
 
 // send asks one routee.
