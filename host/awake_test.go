@@ -283,3 +283,27 @@ func TestThoseThatCannotSleepCount(t *testing.T) {
 		t.Errorf("%d are awake when those have gone", n)
 	}
 }
+
+// One that could not sleep and is restarted in its instance can again, also if nobody sends to it.
+func TestRestartedGuestsSleepAgain(t *testing.T) {
+	brute := Guest(load(t, newEngine(t), "testdata/brute.wasm"), "brute")
+	l := newCrowdedLab(t, 0, supervision.Default(), halfAMinute)
+	ref := l.spawn("g", brute)
+	g := guestOf(l.table.Get(ref.uid))
+	l.tell(ref, order(verbTable, 10, nil))
+	l.pass(2 * time.Minute)
+	l.pass(2 * time.Minute)
+	if !g.awake() {
+		t.Fatal("it sleeps although its table has grown")
+	}
+	must(0, l.Restart(ref))(t) // as with all its siblings, when one of them fails
+	l.run()
+	if n := l.table.Get(ref.uid).incarnation(); n != 1 || !g.awake() {
+		t.Fatalf("incarnation %d, awake: %v", n, g.awake())
+	}
+	l.pass(2 * time.Minute)
+	l.pass(2 * time.Minute)
+	if g.awake() {
+		t.Error("it is awake for good")
+	}
+}

@@ -76,6 +76,8 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		if x, err = g.first(ctx.scr, sandbox.Weight(g.image), nil); err != nil {
 			return asFailure(abi.FailureInit, err)
 		}
+	} else {
+		g.use() // the incarnation before may have left it out of the list: it could not be put away
 	}
 	if !g.image.Frozen() {
 		in := *g.limits(ctx.scr, g.turnTime(ctx.scr))
