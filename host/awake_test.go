@@ -307,3 +307,24 @@ func TestRestartedGuestsSleepAgain(t *testing.T) {
 		t.Error("it is awake for good")
 	}
 }
+
+// Who finds nobody to put away gives its own instance back at the end of its run, with its state: beside those that
+// cannot sleep, and are as many as may be awake, nobody stays awake.
+func TestWhoExceedsTheBoundSleepsAfterItsRun(t *testing.T) {
+	const most = 2
+	brute := Guest(load(t, newEngine(t), "testdata/brute.wasm"), "brute")
+	l := newCrowdedLab(t, most, supervision.Default(), nil)
+	for range most {
+		l.tell(l.spawn("", brute), order(verbTable, 10, nil))
+	}
+	small := l.spawn("small", puppet(t))
+	for range 3 {
+		_ = l.Tell(small, script(rec(recAdd, 3, nil)))
+		if n := l.drawnOut(); n > most || l.table.Get(small.uid).hasInstance() {
+			t.Errorf("%d are awake, %d may be", n, most)
+		}
+	}
+	if got := answer(t, l.System, small, script(rec(recReport, 0, nil))); fmt.Sprint(got) != "9" {
+		t.Errorf("it holds %v", got)
+	}
+}

@@ -35,17 +35,24 @@ func TestPause(t *testing.T) {
 	}))
 	l.tell(a, "timer")
 	must(0, l.Pause(a, false))(t)
-	must(0, l.Pause(a, false))(t)
+	l.run()
+	must(0, l.Pause(a, false))(t) // it is paused
 	l.tell(a, 1, 2)
 	l.pass(time.Minute)
 	if i := l.info(a); i.State != StatePaused || !i.Paused || i.Mailbox != 3 || i.Turns != 1 {
 		t.Errorf("%+v", i)
 	}
-	if n := len(l.seen(EventPaused, EventUnpaused)); n != 1 {
-		t.Errorf("%d events", n)
+	changes := func(want EventKind) {
+		t.Helper()
+		if es := l.seen(EventPaused, EventUnpaused); len(es) != 1 || es[0].Kind != want || es[0].Ref != a {
+			t.Errorf("%+v, want %v once", es, want)
+		}
 	}
+	changes(EventPaused)
+	must(0, l.Unpause(a, false))(t)
 	must(0, l.Unpause(a, false))(t)
 	l.run()
+	changes(EventUnpaused)
 	if want := []string{"message timer", "message 1", "message 2", "timer tick"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -542,6 +549,22 @@ func TestNoFailureIsLostAtTheEnd(t *testing.T) {
 		}
 		if n != 1 {
 			t.Fatalf("%d failures", n)
+		}
+	}
+}
+
+// A failure on order has the number of the turn behind which it comes, as reports are found by it.
+func TestACrashOnOrderHasItsTurn(t *testing.T) {
+	for _, turns := range []int{0, 3} {
+		l := newLab(t, otherwise(supervision.Restart))
+		a := l.spawn("a", newCounter())
+		for range turns {
+			l.tell(a, 1)
+		}
+		must(0, l.Crash(a, 0, ""))(t)
+		l.run()
+		if e := l.next(EventFailed); e.Failure.Turn != uint64(turns) {
+			t.Errorf("turn %d, %d have ended", e.Failure.Turn, turns)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -259,5 +260,81 @@ func TestRenewOfWhatEnds(t *testing.T) {
 	l.run()
 	if now := l.at("p/kid"); now == kid || l.state("p/kid") != "running" {
 		t.Error("the child of a restarted parent was not begun anew")
+	}
+}
+
+// The highest actors of a module are told, in the order of their paths; what is below them, or excluded, or below one
+// that is excluded, is not.
+func TestRenewModuleTellsTheHighest(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	m := NewModule(load(t, newEngine(t), "testdata/puppet.wasm"))
+	var all []Ref
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		all = append(all, l.spawn(name, counting(t, m).WithChildren(Child{"kid", counting(t, m)})))
+	}
+	slices.SortFunc(all, func(a, b Ref) int { return strings.Compare(a.Path(), b.Path()) })
+	if told := l.RenewModule(m); !slices.Equal(told, all) {
+		t.Errorf("told %v", told)
+	}
+	l.run()
+	if told := l.RenewModule(m, all[1:]...); !slices.Equal(told, all[:1]) {
+		t.Errorf("told %v, all but one excluded", told)
+	}
+	l.run()
+	for i, a := range all {
+		for _, ref := range []Ref{a, l.at(a.Name() + "/kid")} {
+			if n := l.info(ref).Incarnation; n != uint64(2-min(i, 1)) {
+				t.Errorf("%s is in incarnation %d", ref.Path(), n)
+			}
+		}
+	}
+}
+
+// What a renewal changes of a guest is on its account, and goes with its messages.
+func TestRenewIsAccountedFor(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	m := NewModule(load(t, newEngine(t), "testdata/puppet.wasm"))
+	g := l.spawn("g", counting(t, m).WithGrant("x", 1))
+	a := l.table.Get(g.uid)
+	for _, p := range []Props{counting(t, m).WithGrant("x", 2).WithArgs(script(rec(recAdd, 3, make([]byte, 200)))), counting(t, m)} {
+		must(0, l.Renew(g, p))(t)
+		l.run()
+		if got, want := a.held(), a.expected(); got.Base != want.Base {
+			t.Errorf("%d bytes are accounted for, there are %d", got.Base, want.Base)
+		}
+		if got := a.attached; (got == nil) != (len(p.grants) == 0) || got != nil && got.Grants[0] != p.grants[0] {
+			t.Errorf("its messages have %+v, not %+v", got, p.grants)
+		}
+	}
+}
+
+// Who has gone since it was found is not renewed.
+func TestRenewOfWhatHasGone(t *testing.T) {
+	l := newLab(t, supervision.Default())
+	a := l.table.Get(l.spawn("a", newCounter()).uid)
+	l.Stop(a.ref())
+	l.run()
+	if a.renew(renewedByHand, nil) {
+		t.Error("it is renewed")
+	}
+}
+
+// A parent that watches a child which its new recipe lacks hears nothing of its end: it does not know it.
+func TestRenewUnwatchesWhatGoes(t *testing.T) {
+	l := newLab(t, supervision.Default().WithKeepChildren(true))
+	m := NewModule(load(t, newEngine(t), "testdata/puppet.wasm"))
+	p := l.spawn("p", counting(t, m).WithChildren(Child{"kid", counting(t, m)}))
+	a, kid := l.table.Get(p.uid), l.at("p/kid")
+	l.tell(p, script(now(abi.AppendWatch(nil, kid.uid, ""))))
+	if a.watch.Len() != 1 {
+		t.Fatal("it does not watch")
+	}
+	must(0, l.Renew(p, counting(t, m)))(t)
+	l.run()
+	if s := l.state("p/kid"); s != "gone" || l.info(p).Incarnation != 1 || l.info(p).State != StateRunning || a.watch.Len() != 0 {
+		t.Errorf("the child is %s, the parent %+v", s, l.info(p))
+	}
+	if es := l.seen(EventFailed); len(es) != 0 {
+		t.Errorf("%v", es[0].Failure)
 	}
 }
