@@ -514,3 +514,13 @@ func TestAskFromOutside(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A call that has taken just its time is not late.
+func TestACallThatTakesJustItsTime(t *testing.T) {
+	clock := host.NewVirtualClock(epoch)
+	b, h := loud(t, clock, two)
+	for _, took := range []time.Duration{two.CallTimeout, two.CallTimeout + 1} {
+		_ = b.DoSync(func() error { clock.Advance(took); return nil })
+	}
+	h.wants(t, "good 1s", "late 1.000000001s")
+}
