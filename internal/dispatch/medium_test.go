@@ -1,6 +1,10 @@
 package dispatch
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/race"
+)
 
 // lanes are two workers on one goroutine, and a clock for each that only their tasks move.
 type lanes struct {
@@ -104,6 +108,9 @@ func TestACrowdOfShortRunsDoesNotHoldUpOthers(t *testing.T) {
 		"a medium one beside light ones": {brief / 2, slice / 2, false, 8},
 	} {
 		for _, crowd := range []int{10, 1000, 5000} {
+			if race.Enabled && crowd > 1000 {
+				continue // there is one goroutine, and it takes a minute
+			}
 			v, all, own := newLanes(), new(Group), new(Group)
 			for range crowd {
 				g := all
