@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"math/bits"
-	"runtime"
 
 	"github.com/wasmactors/wasmactors/internal/linked"
 )
@@ -204,7 +203,6 @@ func runHeavy(w *Worker) {
 	w.token, w.detached = true, true
 	w.d.age(w, t)
 	w.d.mu.Unlock()
-	runtime.Gosched() // see await
 	w.run(t)
 }
 

@@ -34,7 +34,7 @@ func (v *virtual) grant() *Task {
 
 // end ends a task's run.
 func (v *virtual) end(t *Task) {
-	v.runs[t].learn(t, true)
+	v.runs[t].learn(t, v.runs[t].spent >= slice)
 	delete(v.runs, t)
 }
 

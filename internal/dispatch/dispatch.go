@@ -57,7 +57,6 @@ type Dispatcher struct {
 	lanes       []*lane
 	injector    injector
 	maxDetached int
-	now         func() int64 // the clock of lanes, nanoseconds since any time
 	fixed       bool
 	threads     bool
 	manual      *Worker  // the only worker of manual mode, else nil
@@ -68,7 +67,6 @@ type Dispatcher struct {
 	parked    atomic.Int32 // len(idle)
 	searching atomic.Int32 // workers that look for work and will see what is pushed now
 	queued    atomic.Int32 // seats taken in the background
-	outside   atomic.Int64 // when a task was last scheduled from outside, by now
 	closing   atomic.Bool
 
 	mu       sync.Mutex
@@ -112,8 +110,7 @@ func New(c Config) *Dispatcher {
 }
 
 func newDispatcher(lanes int) *Dispatcher {
-	began := time.Now()
-	d := &Dispatcher{done: make(chan struct{}), now: func() int64 { return int64(time.Since(began)) }}
+	d := &Dispatcher{done: make(chan struct{})}
 	for i := range lanes {
 		d.lanes = append(d.lanes, &lane{index: i})
 	}
@@ -147,16 +144,12 @@ func (d *Dispatcher) Schedule(t *Task, from *Worker) {
 
 // enqueue places a task that has just been woken.
 func (d *Dispatcher) enqueue(t *Task, from *Worker) {
-	heat := t.heat.Load()
-	if heat > medium {
+	if t.heat.Load() > light {
 		d.pushBack(t)
 		return
 	}
 	// In a pool of runs that block, what is next on a worker could wait for long.
-	if from == nil || from.lane == nil || from.d != d || d.fixed || heat == medium && d.othersWait(from.lane) {
-		if from == nil && !d.patient() {
-			d.outside.Store(d.now())
-		}
+	if from == nil || from.lane == nil || from.d != d || d.fixed {
 		d.injector.push(t)
 		d.wake()
 		return
@@ -166,11 +159,6 @@ func (d *Dispatcher) enqueue(t *Task, from *Worker) {
 		d.append(from.lane, t)
 		d.wake()
 	}
-}
-
-// othersWait reports whether tasks wait that would wait for what is put into l now.
-func (d *Dispatcher) othersWait(l *lane) bool {
-	return l.len() > 0 || l.slot.Load() != nil || d.injector.len() > 0
 }
 
 // append puts t at the back of the queue of l, whose owner the caller is.

@@ -12,7 +12,6 @@ package dispatch
 type Group struct {
 	waiting uint32 // seats that its tasks have taken
 	window
-	lanes usage // guarded by the injector's lock
 }
 
 const (
@@ -51,58 +50,6 @@ func (w *window) most() uint64   { return uint64(max(w.now.most, w.before.most))
 
 // Member is a [Runnable] whose task stands in a group, always the same.
 type Member interface{ Group() *Group }
-
-// usage is what tasks have computed in lanes, in the present period and in the one before, in
-// nanoseconds: those of a group, or all that stand in groups.
-type usage struct {
-	number      uint64 // of the present period
-	now, before int64
-}
-
-// laneTime is how long a period is, in what all of them have computed.
-const laneTime = period * slice
-
-// count adds ns to all, and to g, which is a part of it.
-func (all *usage) count(g *usage, ns int64) {
-	g.follow(all)
-	g.now += ns
-	if all.now += ns; all.now >= laneTime {
-		*all = usage{number: all.number + 1, before: all.now}
-	}
-}
-
-// follow begins the period that it is.
-func (g *usage) follow(all *usage) {
-	if g.number == all.number {
-		return
-	}
-	before := int64(0)
-	if g.number+1 == all.number {
-		before = g.now
-	}
-	*g = usage{number: all.number, before: before}
-}
-
-// greedy reports whether t's group has had in lanes more than 1/leastShare of all.
-func (all *usage) greedy(t *Task) bool {
-	g := groupOf(t)
-	if g == nil {
-		return false
-	}
-	g.lanes.follow(all)
-	return (g.lanes.now+g.lanes.before)*leastShare > max(all.now+all.before, laneTime)
-}
-
-// groupOf is the group that t stands in, nil if it stands alone.
-func groupOf(t *Task) *Group {
-	if t.seat != nil {
-		return t.seat.group
-	}
-	if m, ok := t.what.(Member); ok {
-		return m.Group()
-	}
-	return nil
-}
 
 // rollAll begins the period that it is, for g and for all. d.mu is held.
 func (d *Dispatcher) rollAll(g *Group) {

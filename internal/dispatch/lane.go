@@ -1,9 +1,6 @@
 package dispatch
 
-import (
-	"runtime"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 const (
 	// laneSize is the length of a lane's ring, a power of two. What does not fit
@@ -12,27 +9,13 @@ const (
 	laneMask = laneSize - 1
 
 	// slotStreak is how many tasks in a row may come from the slot while others
-	// wait in the ring, unless they take long. Two that talk to each other would keep the lane for good
+	// wait in the ring. Two that talk to each other would keep the lane for good
 	// otherwise.
 	slotStreak = 16
 
 	// injectorTurn is how often a lane that never runs dry takes its share from
 	// the injector: every so many tasks.
 	injectorTurn = 16
-
-	// guessKnown and guessFresh are what a run is taken to have computed beside what it reports,
-	// in nanoseconds. A lane looks at the clock when all since the last look is no longer brief: after
-	// 64 tasks at least, and 4 that have begun.
-	guessKnown = brief / 64
-	guessFresh = brief / 4
-
-	// outsideFor is for how long lanes make way after a goroutine that is none of ours has scheduled
-	// a task, in nanoseconds.
-	outsideFor = 25_000_000
-
-	// mostCharged is how much is charged for one such time at most, in nanoseconds: it may be that
-	// the system has taken the processor away.
-	mostCharged = 10 * slice
 
 	// progressTurn is how often a busy lane tells the monitor that it moves.
 	progressTurn = 8
@@ -50,14 +33,10 @@ type lane struct {
 	progress atomic.Uint32
 
 	// The owner's.
-	index   int
-	tick    uint32
-	streak  uint32
-	guess   int64 // nanoseconds since the last look at the clock, as far as is known
-	looked  int64 // when that was, by the dispatcher's clock
-	busy    int64 // nanoseconds by that clock since the lane has let others have its processor
-	slow    bool  // what it has just done took long: the injector is looked at before the next task
-	outside bool  // that is where the task before came from, though others waited in the lane
+	index  int
+	tick   uint32
+	streak uint32
+	slow   bool // what it has just done took long: the injector is looked at before the next task
 
 	_    [64]byte // thieves read the ring; keep them off the owner's counters
 	ring [laneSize]atomic.Pointer[Task]
@@ -145,23 +124,16 @@ func (l *lane) next(d *Dispatcher) *Task {
 		l.progress.Add(1)
 	}
 	if turn := l.tick%injectorTurn == 0; turn || l.slow {
-		if l.busy >= slice {
-			l.makeWay(d)
-		}
-		what, own := severalFresh, l.len() > 0 || l.slot.Load() != nil
+		what := severalFresh
 		switch {
-		case l.slow && !turn && own:
+		case l.slow && !turn && (l.len() > 0 || l.slot.Load() != nil):
 			what = knownOnly // while fresh ones take long they do not keep the lane from its own
 		case l.slow:
 			what = oneFresh
 		}
-		first := l.slow && l.outside && what == knownOnly // the lane's own have their turn, too
-		l.slow, l.outside = false, false
-		if !first {
-			if t := d.injector.popInto(l, len(d.lanes), what); t != nil {
-				l.outside = own
-				return t
-			}
+		l.slow = false
+		if t := d.injector.popInto(l, len(d.lanes), what); t != nil {
+			return t
 		}
 	}
 	if l.streak < slotStreak {
@@ -177,35 +149,9 @@ func (l *lane) next(d *Dispatcher) *Task {
 	return l.takeSlot()
 }
 
-// lookOut makes the injector be looked at before the next task, and ends a conversation in
-// the slot: what the lane has just done took long. Owner only.
-func (l *lane) lookOut() { l.slow, l.streak = true, slotStreak }
-
-// begin is the beginning of a time in which the lane is busy. Owner only.
-func (l *lane) begin(d *Dispatcher) { l.looked, l.busy, l.guess = d.now(), 0, 0 }
-
-// makeWay lets other goroutines have the processor, as detached runs do, if there are some that
-// give us tasks: they would wait until Go takes the processor away, 10 ms each time. Where all comes
-// from within it would only wake idle processors. Owner only.
-func (l *lane) makeWay(d *Dispatcher) {
-	if l.busy = 0; l.looked-d.outside.Load() < outsideFor {
-		runtime.Gosched()
-		l.begin(d)
-	}
-}
-
-// clock looks at the clock after a run of t. t's group is charged for all since the last
-// look: whoever takes longer is seen more often. Owner only.
-func (l *lane) clock(d *Dispatcher, t *Task) {
-	now := d.now()
-	took := now - l.looked
-	l.looked, l.guess = now, 0
-	l.busy += took
-	d.injector.took(t, min(took, mostCharged))
-	if took >= brief {
-		l.lookOut()
-	}
-}
+// lookOut makes the injector be looked at before the next task: what the lane has
+// just done took long. Owner only.
+func (l *lane) lookOut() { l.slow = true }
 
 // takeSlot empties the slot. Any goroutine.
 func (l *lane) takeSlot() *Task {

@@ -66,7 +66,6 @@ func (d *Dispatcher) park(w *Worker) {
 	}
 	<-w.wakeup
 	w.waits++
-	w.lane.begin(d)
 	w.lane.progress.Add(1)
 }
 

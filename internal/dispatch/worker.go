@@ -89,7 +89,6 @@ func (w *Worker) main() {
 // serve runs tasks until the worker has lost its lane or the dispatcher closes.
 func (w *Worker) serve() {
 	d := w.d
-	w.lane.begin(d)
 	w.lane.progress.Add(1)
 	for w.lane != nil {
 		t := w.find()
@@ -115,28 +114,24 @@ func (w *Worker) run(t *Task) {
 
 func (w *Worker) finish(t *Task, more bool) {
 	d := w.d
-	some, guess := w.spent >= brief && !d.patient(), w.spent+guessKnown
-	if heat := t.heat.Load(); some || heat != light {
-		if heat == fresh {
-			guess = w.spent + guessFresh
-		}
-		if w.learn(t, some) {
+	long := w.spent >= slice && !d.patient()
+	if long || t.heat.Load() != light {
+		w.learn(t, long)
+		if long {
 			t.since.Store(0)
 		}
 	}
 	if w.detached || w.token {
 		d.endDetached(w)
 	}
-	if l := w.lane; l != nil {
-		if l.guess += guess; l.guess >= brief && !d.patient() {
-			l.clock(d, t)
-		}
+	if long && w.lane != nil {
+		w.lane.lookOut()
 	}
 	if !more && t.state.CompareAndSwap(running, idle) {
 		return
 	}
 	t.state.Store(queued)
-	if t.heat.Load() > medium {
+	if t.heat.Load() > light {
 		d.goOn(t)
 		return
 	}
@@ -146,10 +141,6 @@ func (w *Worker) finish(t *Task, more bool) {
 		return
 	}
 	// No wake: this worker itself is free for it, see serve.
-	if t.heat.Load() == medium && d.othersWait(w.lane) {
-		d.injector.push(t)
-		return
-	}
 	d.append(w.lane, t)
 }
 
