@@ -52,10 +52,25 @@ func packet(op byte, n int) host.Raw {
 	return b
 }
 
+// stopped is a clock that is looked at, and stands still: what is counted instruction by instruction takes a
+// thousand times as long, and a run that has copied for a millisecond leaves its thread; the count would wait for another one.
+type stopped struct {
+	host.Clock
+	at time.Time
+}
+
+func (c stopped) Now() time.Time {
+	c.Clock.Now()
+	return c.at
+}
+
 func open(ctx context.Context, c Case) (*rig, error) {
 	cfg := host.NewConfig("guard").WithWorkers(1).WithGuardian(supervision.Default().WithSilence(true))
 	if c.Act == Ask || c.Act == AskDue {
 		cfg = cfg.WithManual().WithAskTimeout(24 * time.Hour)
+	}
+	if c.Act == Spawn {
+		cfg = cfg.WithClock(stopped{host.RealClock(), time.Now()})
 	}
 	sys, err := host.New(cfg)
 	if err != nil {
