@@ -98,7 +98,7 @@ func fairBusy(l *lab, side string) error {
 type fairFigures struct {
 	Ask50, Ask99, Wait50, Wait99 float64
 	First                        float64 // the worst of the first answers, while the spinners start
-	Used50, Used99, UsedFirst    float64 // as Ask50, Ask99 and First, but the processor time that this process has used meanwhile
+	Used50                       float64 // as Ask50, but the processor time that this process has used meanwhile
 	Answers, Late, Collections   int
 }
 
@@ -253,7 +253,7 @@ func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err err
 		}
 	}
 	f.Answers = len(took) - f.Late
-	f.First, f.UsedFirst = slices.Max(took[:min(firstAsks, len(took))]), slices.Max(used[:min(firstAsks, len(used))])
+	f.First = slices.Max(took[:min(firstAsks, len(took))])
 	if len(took) > firstAsks {
 		took, used = took[firstAsks:], used[firstAsks:]
 	}
@@ -265,7 +265,7 @@ func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err err
 		f.Collections++
 	}
 	f.Ask50, f.Ask99 = took[len(took)/2], took[len(took)*99/100]
-	f.Used50, f.Used99 = used[len(used)/2], used[len(used)*99/100]
+	f.Used50 = used[len(used)/2]
 	f.Wait50, f.Wait99 = stops.quantile(0.5)*1e3, stops.quantile(0.99)*1e3
 	return f, nil
 }
@@ -308,21 +308,34 @@ func (p *pauses) quantile(q float64) float64 {
 	return 0
 }
 
-func productCrowd(l *lab, spinners int) (*throng, error) {
+// openCrowd makes a system with a well-behaved guest that is asked, and the props of those beside it.
+func openCrowd(l *lab, name string, code []byte) (*product, host.Props, *throng, error) {
 	p, err := newProduct(l.ctx, pingWAT, 2)
 	if err != nil {
-		return nil, err
+		return nil, host.Props{}, nil, err
 	}
-	image, err := p.engine.Load(l.ctx, spinWAT, wart.ImageConfig{Name: "spin"})
+	image, err := p.engine.Load(l.ctx, code, wart.ImageConfig{Name: name})
 	if err != nil {
-		return nil, err
+		return nil, host.Props{}, nil, err
 	}
 	good, err := p.sys.Spawn("", p.props)
+	if err != nil {
+		return nil, host.Props{}, nil, err
+	}
+	ask := func(ctx context.Context) error {
+		_, err := p.sys.Ask(ctx, good, number(1))
+		return err
+	}
+	return p, host.Guest(image, name).WithLimits(host.Limits{Fuel: math.MaxInt64}), &throng{asks: manyAsks, ask: ask}, nil
+}
+
+func productCrowd(l *lab, spinners int) (*throng, error) {
+	p, spinner, c, err := openCrowd(l, "spin", spinWAT)
 	if err != nil {
 		return nil, err
 	}
 	for range spinners {
-		ref, err := p.sys.Spawn("", host.Guest(image, "spin").WithLimits(host.Limits{Fuel: math.MaxInt64}))
+		ref, err := p.sys.Spawn("", spinner)
 		if err == nil {
 			err = p.sys.Tell(ref, number(0))
 		}
@@ -330,13 +343,7 @@ func productCrowd(l *lab, spinners int) (*throng, error) {
 			return nil, err
 		}
 	}
-	return &throng{
-		asks: manyAsks,
-		ask: func(ctx context.Context) error {
-			_, err := p.sys.Ask(ctx, good, number(1))
-			return err
-		},
-	}, nil
+	return c, nil
 }
 
 // busyTurn is how long the turns of a busy crowd take: so long that none of them is brief, nor long.
@@ -385,19 +392,10 @@ func busyTree(l *lab, n int) (*throng, error) {
 // busyAmong has each two of them send each other one message: none finds another when it has handled it, which
 // would make its run a long one. So half of them work at a time.
 func busyAmong(l *lab, n int, spawn func(*product, host.Props) ([]host.Ref, error)) (*throng, error) {
-	p, err := newProduct(l.ctx, pingWAT, 2)
+	p, busy, c, err := openCrowd(l, "busy", busyWAT)
 	if err != nil {
 		return nil, err
 	}
-	image, err := p.engine.Load(l.ctx, busyWAT, wart.ImageConfig{Name: "busy"})
-	if err != nil {
-		return nil, err
-	}
-	good, err := p.sys.Spawn("", p.props)
-	if err != nil {
-		return nil, err
-	}
-	busy := host.Guest(image, "busy").WithLimits(host.Limits{Fuel: math.MaxInt64})
 	rounds, err := p.roundsFor(l.ctx, busy, busyTurn)
 	if err != nil {
 		return nil, err
@@ -411,13 +409,7 @@ func busyAmong(l *lab, n int, spawn func(*product, host.Props) ([]host.Ref, erro
 			return nil, err
 		}
 	}
-	return &throng{
-		asks: manyAsks,
-		ask: func(ctx context.Context) error {
-			_, err := p.sys.Ask(ctx, good, number(1))
-			return err
-		},
-	}, nil
+	return c, nil
 }
 
 // roundsFor is how many rounds a busy actor's turn has that takes so long.
