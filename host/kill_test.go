@@ -29,10 +29,10 @@ func TestStopNowOfATurnAboutToBegin(t *testing.T) {
 // A kill reaches no turn but that of the run in which it came: neither one of another message nor the last.
 func TestAKillIsOver(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Restart))
-	g := l.spawn("g", puppet(t))
+	g := l.spawn("g", Guest(load(t, newEngine(t), "testdata/brute.wasm"), "brute"))
 	x := guestOf(l.table.Get(g.uid))
 	x.inst.Load().Kill("too early")
-	l.tell(g, script(rec(recAdd, 3, nil)))
+	l.tell(g, order(verbSpin, 1<<20, nil)) // several quanta: a turn sees kills between them
 	if es := l.seen(EventFailed); len(es) > 0 {
 		t.Fatalf("%v", es[0].Failure)
 	}
