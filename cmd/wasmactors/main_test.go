@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +25,18 @@ func TestMain(m *testing.M) {
 	if os.Getenv("WASMACTORS_TEST_MAIN") != "" {
 		main()
 	}
-	testscript.Main(leakChecked{m}, map[string]func(){"wasmactors": func() { os.Exit(mainCode()) }})
+	testscript.Main(leakChecked{m}, map[string]func(){"wasmactors": func() {
+		time.AfterFunc(longestCommand, func() {
+			debug.SetTraceback("all")
+			panic("a command of a script hangs")
+		})
+		os.Exit(mainCode())
+	}})
 }
+
+// longestCommand is how long a command of a script may take. It says then where it hangs: the
+// script's own limit is told to the shell alone, and what it has started goes on.
+const longestCommand = 4 * time.Minute
 
 // leakChecked are tests that leave no goroutine.
 type leakChecked struct{ m *testing.M }

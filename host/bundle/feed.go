@@ -251,7 +251,7 @@ func (x *feeding) read(ctx context.Context, r io.Reader) error {
 
 // scan reads r's lines in a goroutine of its own, so that the feed can end although a Read
 // blocks, as on a terminal or a pipe. After ctx has ended, the goroutine ends when its Read
-// returns. failed gets the error, or nil, after the last line.
+// returns. failed gets an error, or nil, after the last line.
 func scan(ctx context.Context, r io.Reader) (lines <-chan []byte, failed <-chan error) {
 	out, end := make(chan []byte, 64), make(chan error, 1)
 	go func() {
@@ -262,6 +262,7 @@ func scan(ctx context.Context, r io.Reader) (lines <-chan []byte, failed <-chan 
 			select {
 			case out <- bytes.Clone(s.Bytes()):
 			case <-ctx.Done():
+				end <- ctx.Err() // whoever sees that there are no more lines waits for it
 				return
 			}
 		}

@@ -188,3 +188,26 @@ func TestFeedTimeout(t *testing.T) {
 		t.Errorf("%+v %v %v", stats, kinds, err)
 	}
 }
+
+// endless is the same line again and again.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return copy(b, "x\n"), nil }
+
+// TestScanSaysWhyItEnds: when the context ends between two lines, nobody waits for the outcome
+// in vain.
+func TestScanSaysWhyItEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	lines, failed := scan(ctx, endless{})
+	for range lines {
+	}
+	select {
+	case err := <-failed:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it says %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("there are no more lines, and nothing is said about it")
+	}
+}
