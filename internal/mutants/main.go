@@ -14,7 +14,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path"
+	"regexp"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -26,8 +29,33 @@ type options struct {
 	longest  time.Duration
 	accepted string
 	json     string
-	files    string
+	files    globs
+	run      *regexp.Regexp // nil: all tests
 	short    bool
+}
+
+// globs are patterns of names of files, one for each time the flag is given. Without any, all match.
+type globs []string
+
+// String implements flag.Value.
+func (g *globs) String() string { return strings.Join(*g, " ") }
+
+// Set implements flag.Value.
+func (g *globs) Set(pattern string) error {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return err
+	}
+	*g = append(*g, pattern)
+	return nil
+}
+
+func (g globs) match(name string) bool {
+	for _, pattern := range g {
+		if ok, _ := path.Match(pattern, name); ok {
+			return true
+		}
+	}
+	return len(g) == 0
 }
 
 func main() {
@@ -35,11 +63,15 @@ func main() {
 	flag.IntVar(&o.sample, "sample", 0, "mutants of each package to try, drawn by -seed; 0: all")
 	flag.Uint64Var(&o.seed, "seed", 1, "what the sample is drawn with")
 	flag.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "runs at a time")
-	flag.DurationVar(&o.timeout, "timeout", 20*time.Second, "a run may take, beyond ten times what its tests usually take")
+	flag.DurationVar(&o.timeout, "timeout", 10*time.Second, "a run may take at least, and four times what its tests take without a mutant")
 	flag.DurationVar(&o.longest, "longest", 5*time.Second, "tests that take longer are left out")
 	flag.StringVar(&o.accepted, "accepted", "internal/mutants/accepted.txt", "file of mutants that change nothing that matters, with reasons")
 	flag.StringVar(&o.json, "json", "", "write the report to this file, too")
-	flag.StringVar(&o.files, "files", "", "mutate only files whose names match this pattern")
+	flag.Var(&o.files, "files", "mutate only files whose names match this pattern, or another one if it is given several times")
+	flag.Func("run", "run only tests whose names match this regular expression", func(s string) (err error) {
+		o.run, err = regexp.Compile(s)
+		return err
+	})
 	flag.BoolVar(&o.short, "short", false, "run the tests with -short")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

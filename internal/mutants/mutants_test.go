@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,63 @@ func TestMutations(t *testing.T) {
 	}
 }
 
+// A mutant that hangs costs the limit of one batch: a batch's own usual time counts, not that of all tests that
+// reach the mutant.
+func TestBatches(t *testing.T) {
+	const id = 7
+	of := func(took ...time.Duration) (ts []test) {
+		for i, d := range took {
+			ts = append(ts, test{string(rune('a' + i)), d, map[int]bool{id: true}})
+		}
+		return ts
+	}
+	const floor = 3 * time.Second
+	for _, c := range []struct {
+		name   string
+		tests  []test
+		sizes  []int
+		limits []time.Duration
+	}{
+		{"none", nil, nil, nil},
+		{"another mutant's", []test{{"a", 1, map[int]bool{1: true}}}, nil, nil},
+		{"the floor", of(time.Millisecond), []int{1}, []time.Duration{floor}},
+		{"several times the usual", of(time.Second, time.Second), []int{2}, []time.Duration{8 * time.Second}},
+		{"growing", of(make([]time.Duration, 21)...), []int{4, 16, 1}, []time.Duration{floor, floor, floor}},
+		{"each by itself", of(2*time.Second, 3*time.Second, 4*time.Second, 9*time.Second, 1), []int{2, 1, 1, 1}, []time.Duration{20 * time.Second, 16 * time.Second, 36 * time.Second, floor}},
+	} {
+		tr := &trial{o: options{timeout: floor}, tests: c.tests}
+		var sizes []int
+		var limits []time.Duration
+		var names string
+		for _, b := range tr.batches(id) {
+			sizes, limits, names = append(sizes, len(b.names)), append(limits, tr.limit(b)), names+strings.Join(b.names, "")
+		}
+		if !slices.Equal(sizes, c.sizes) || !slices.Equal(limits, c.limits) || len(sizes) > 0 && names != "abcdefghijklmnopqrstuvwxyz"[:len(c.tests)] {
+			t.Errorf("%s: %v tests in %v: %s", c.name, sizes, limits, names)
+		}
+	}
+}
+
+func TestGlobsOfFiles(t *testing.T) {
+	var g globs
+	if !g.match("a.go") {
+		t.Error("without a pattern a file is left out")
+	}
+	for _, pattern := range []string{"a*.go", "b.go"} {
+		if err := g.Set(pattern); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]bool{"a.go": true, "ab.go": true, "b.go": true, "bb.go": false} {
+		if g.match(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+	if err := g.Set("["); err == nil {
+		t.Error("a pattern that matches nothing was taken")
+	}
+}
+
 // A module with a weak test: what survives is what it does not look at.
 func TestRun(t *testing.T) {
 	if testing.Short() {
@@ -109,6 +167,19 @@ func TestRun(t *testing.T) {
 	}
 	write("example.org/weak/weak.go: Log: removed: x #1\n")
 	if _, err := run(t.Context(), o, []string{"."}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "without a reason") {
+		t.Error(err)
+	}
+	write("# nobody reads it\nexample.org/weak/weak.go: Gone: removed: x #1\n")
+	o.run, o.files = regexp.MustCompile("Log"), globs{"more.go", "w*.go"}
+	if _, text = report(); !strings.Contains(text, "0 killed (0 by their time), 1 survived") || !strings.Contains(text, "there is no such mutant") {
+		t.Errorf("one test, which looks at nothing:\n%s", text)
+	}
+	o.run, o.files = nil, globs{"more.go"}
+	if _, text = report(); strings.Contains(text, "weak.go:") || !strings.Contains(text, "2 mutants, 2 killed") {
+		t.Errorf("the mutants of one file:\n%s", text)
+	}
+	o.files = globs{"other.go"}
+	if _, err := run(t.Context(), o, []string{"."}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "other.go") {
 		t.Error(err)
 	}
 }

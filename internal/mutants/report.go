@@ -71,11 +71,13 @@ func (a *acceptances) reason(path string, m *mutant) string {
 	return ""
 }
 
-// unused are those that name no mutant of the packages that were mutated, sorted.
-func (a *acceptances) unused(pkgs []*pkg) (keys []string) {
+// unused are those that name no mutant of the packages and files that were mutated, sorted.
+func (a *acceptances) unused(pkgs []*pkg, files globs) (keys []string) {
 	for key := range a.reasons {
 		for _, p := range pkgs {
-			if file, ok := strings.CutPrefix(key, p.path+"/"); ok && !a.used[key] && !strings.Contains(file[:strings.IndexByte(file, ':')], "/") {
+			rest, of := strings.CutPrefix(key, p.path+"/")
+			file, _, _ := strings.Cut(rest, ":")
+			if of && !a.used[key] && !strings.Contains(file, "/") && files.match(file) {
 				keys = append(keys, key)
 			}
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -54,7 +52,10 @@ func run(ctx context.Context, o options, patterns []string, w io.Writer) (left i
 		left += report(w, p.path, ms, time.Since(began))
 		all = append(all, ms...)
 	}
-	for _, key := range accepted.unused(pkgs) {
+	if len(all) == 0 && len(o.files) > 0 {
+		return 0, fmt.Errorf("no file with something to mutate matches %v", []string(o.files))
+	}
+	for _, key := range accepted.unused(pkgs, o.files) {
 		fmt.Fprintf(w, "accepted, but there is no such mutant: %s\n", key)
 	}
 	if o.json == "" {
@@ -128,10 +129,8 @@ func (t *trial) build(ctx context.Context) ([]*mutant, error) {
 		return os.WriteFile(to, text, 0o644)
 	}
 	for _, f := range t.p.files {
-		if t.o.files != "" {
-			if ok, err := path.Match(t.o.files, f.name); err != nil || !ok {
-				continue
-			}
+		if !t.o.files.match(f.name) {
+			continue
 		}
 		m := &mutator{p: t.p, f: f, edits: &edits{}, base: len(all), seen: map[string]int{}}
 		m.file()
@@ -139,6 +138,9 @@ func (t *trial) build(ctx context.Context) ([]*mutant, error) {
 		if err := replace(f.name, m.edits.apply(f.text)); err != nil {
 			return nil, err
 		}
+	}
+	if len(all) == 0 {
+		return nil, nil
 	}
 	if err := replace("mutants_switch.go", fmt.Appendf(nil, switchText, t.p.files[0].tree.Name.Name, len(all))); err != nil {
 		return nil, err
@@ -181,6 +183,9 @@ func (t *trial) record(ctx context.Context) error {
 		return fmt.Errorf("listing the tests: %w", err)
 	}
 	names := strings.Fields(string(out))
+	if r := t.o.run; r != nil {
+		names = slices.DeleteFunc(names, func(name string) bool { return !r.MatchString(name) })
+	}
 	found := make([]*test, len(names))
 	var group sync.WaitGroup
 	turn := make(chan struct{}, max(t.o.workers, 1))
@@ -222,7 +227,7 @@ func (t *trial) record(ctx context.Context) error {
 		}
 	}
 	if len(t.tests) == 0 && failed == nil {
-		failed = errors.New("no test is short enough, see -longest")
+		failed = errors.New("no test is short enough, or none matches: see -longest and -run")
 	}
 	// What few mutants have been reached by says more about each of them.
 	slices.SortStableFunc(t.tests, func(a, b test) int { return len(a.reaches) - len(b.reaches) })
@@ -260,32 +265,63 @@ func (t *trial) choose(all []*mutant, accepted *acceptances) (tried []*mutant) {
 	return tried
 }
 
-// try runs the tests that reach a mutant, in a few runs of growing size.
-func (t *trial) try(ctx context.Context, m *mutant) {
-	var names []string
-	var usual time.Duration
-	for _, x := range t.tests {
-		if x.reaches[m.ID] {
-			names = append(names, "^"+x.name+"$")
-			usual += x.took
+// batch is some tests that are run at once.
+type batch struct {
+	names []string
+	usual time.Duration // that they take without a mutant, one after the other
+}
+
+// How a mutant's tests are shared out. A mutant that never ends costs the limit of one batch, so no batch takes
+// long, however many tests reach the mutant.
+const (
+	firstBatch   = 4 // tests; each batch may have batchGrowth times as many as the one before
+	batchGrowth  = 4
+	longestBatch = 5 * time.Second
+	slack        = 4 // a batch is given up after so many times what it usually takes
+)
+
+// batches shares out the tests that reach a mutant, in their order.
+func (t *trial) batches(id int) (all []batch) {
+	most := firstBatch
+	var b batch
+	end := func() {
+		if len(b.names) > 0 {
+			all = append(all, b)
+			b, most = batch{}, most*batchGrowth
 		}
 	}
-	m.Status, m.By = survived, fmt.Sprintf("%d tests", len(names))
-	for n := 4; len(names) > 0; n *= 4 {
-		some := names[:min(n, len(names))]
-		names = names[len(some):]
-		limit, cancel := context.WithTimeout(ctx, t.o.timeout+10*usual)
-		cmd := t.command(limit, "MUTANT="+strconv.Itoa(m.ID), "-test.run", strings.Join(some, "|"), "-test.failfast")
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		err := cmd.Run()
+	for _, x := range t.tests {
+		if !x.reaches[id] {
+			continue
+		}
+		if len(b.names) == most || b.usual+x.took > longestBatch {
+			end()
+		}
+		b.names, b.usual = append(b.names, x.name), b.usual+x.took
+	}
+	end()
+	return all
+}
+
+// limit is the time that a batch may take with a mutant.
+func (t *trial) limit(b batch) time.Duration { return max(t.o.timeout, slack*b.usual) }
+
+// try runs the tests that reach a mutant, until one fails.
+func (t *trial) try(ctx context.Context, m *mutant) {
+	tests := 0
+	m.Status = survived
+	for _, b := range t.batches(m.ID) {
+		tests += len(b.names)
+		limit, cancel := context.WithTimeout(ctx, t.limit(b))
+		err := t.command(limit, "MUTANT="+strconv.Itoa(m.ID), "-test.run", "^("+strings.Join(b.names, "|")+")$", "-test.failfast").Run()
 		late := limit.Err() != nil
 		cancel()
 		if err != nil {
 			if m.Status = killed; late {
 				m.Status = timedOut
 			}
-			return
+			break
 		}
 	}
+	m.By = fmt.Sprintf("%d tests", tests)
 }

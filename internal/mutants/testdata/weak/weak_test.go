@@ -17,3 +17,9 @@ func TestLoop(t *testing.T) {
 		t.Error(Loop(3))
 	}
 }
+
+func TestNext(t *testing.T) {
+	if Next(3) != 4 {
+		t.Error(Next(3))
+	}
+}
