@@ -10,50 +10,71 @@ import (
 
 // A turn that is about to begin is killed as one that has begun: StopNow does not know which of the two it is.
 func TestStopNowOfATurnAboutToBegin(t *testing.T) {
-	image := load(t, newEngine(t), "testdata/hostile/loop.wasm")
-	l := newLab(t, supervision.Default())
-	box := &interrupted{}
-	g := l.spawn("g", Guest(image, "hostile").WithLimits(Limits{Fuel: 1 << 24}).WithMailbox(func(MailboxLimits) Mailbox { return box }))
-	box.during = func() { l.StopNow(g) }
-	l.tell(g, 1)
-	for _, e := range l.seen(EventFailed) {
-		if e.Failure.Kind != abi.FailureKilled {
-			t.Errorf("%v", e.Failure)
+	killable(t, func(t *testing.T) {
+		for _, earlier := range []int{0, 1} { // messages that are taken before
+			l := newStage(t, nil)
+			box := &interrupted{}
+			g := l.spawn("g", puppet(t).WithMailbox(func(MailboxLimits) Mailbox { return box }))
+			for range earlier + 1 {
+				l.post(g, script(rec(recNow, flagSpin, toProbe("said"))))
+			}
+			box.after, box.during = earlier, func() { l.StopNow(g) }
+			l.run()
+			failed := l.raw(EventFailed)
+			if len(failed) != 1 || failed[0].Failure.Kind != abi.FailureKilled || l.alive(g) || box.during != nil {
+				t.Errorf("%v, it is there: %v", failed, l.alive(g))
+			}
+			if manner == inBatches {
+				earlier = 0 // they were of the batch
+			}
+			if len(l.got) != earlier {
+				t.Errorf("%q", l.got)
+			}
 		}
-	}
-	if s := l.state("g"); s != "gone" || box.during != nil {
-		t.Errorf("it is %s", s)
-	}
+	})
 }
 
-// A kill reaches no turn but that of the run in which it came: neither one of another message nor the last.
+// killable runs a test for guests whose turns are kills' to end.
+func killable(t *testing.T, f func(t *testing.T)) {
+	oneByOne.run(t, "one by one", f)
+	inBatches.run(t, "in batches", f)
+}
+
+// A kill reaches no turn but that of the run in which it came: neither one of another message, nor the last one of
+// an incarnation, nor that of the end. All of them take several quanta: a turn sees kills between these.
 func TestAKillIsOver(t *testing.T) {
-	l := newLab(t, otherwise(supervision.Restart))
-	g := l.spawn("g", Guest(load(t, newEngine(t), "testdata/brute.wasm"), "brute"))
-	x := guestOf(l.table.Get(g.uid))
-	x.inst.Load().Kill("too early")
-	l.tell(g, order(verbSpin, 1<<20, nil)) // several quanta: a turn sees kills between them
-	if es := l.seen(EventFailed); len(es) > 0 {
-		t.Fatalf("%v", es[0].Failure)
-	}
-	x.inst.Load().Kill("too early")
-	l.Stop(g)
-	l.run()
-	for _, e := range l.seen(EventFailed, EventLog) {
-		t.Errorf("%v: %v %s", e.Kind, e.Failure, e.Text)
-	}
+	killable(t, func(t *testing.T) {
+		long := func(k abi.Kind) []byte { return rec(byte(k), flagSpin, toProbe("turn")) }
+		l := newStage(t, nil)
+		g := l.spawn("g", puppet(t, long(abi.KindPreRestart), long(abi.KindStop)))
+		for _, begin := range []func(){
+			func() { l.post(g, script(long(recNow))) },
+			func() { must(0, l.Restart(g))(t) },
+			func() { l.Stop(g) },
+		} {
+			guestOf(l.table.Get(g.uid)).inst.Load().Kill("too early")
+			begin()
+			l.run()
+			l.wants("message turn")
+		}
+		for _, e := range l.raw(EventFailed, EventLog) {
+			t.Errorf("%v: %v %s", e.Kind, e.Failure, e.Text)
+		}
+	})
 }
 
-// interrupted is a mailbox that calls a function once, while a message is taken out of it.
+// interrupted is a mailbox that calls a function once, while a message is taken out of it, after so many others.
 type interrupted struct {
 	plainBox
+	after  int
 	during func()
 }
 
 func (b *interrupted) Empty() bool { return len(b.es) == 0 }
 
 func (b *interrupted) Pop() *Envelope {
-	if f := b.during; f != nil {
+	if b.after--; b.after < 0 && b.during != nil {
+		f := b.during
 		b.during = nil
 		f()
 	}
