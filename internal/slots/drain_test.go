@@ -3,6 +3,9 @@ package slots
 import (
 	"bytes"
 	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/internal/race"
@@ -63,6 +66,80 @@ func TestDrainGivesBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// After each MiB that is copied, others run, however many processors there are. The memory is one in Go's heap: system
+// calls, which let others run too, are not what is looked for.
+func TestLargeCopiesLetOthersIn(t *testing.T) {
+	if race.Enabled {
+		t.Skip("it copies for long enough to be preempted")
+	}
+	const chunks = 32
+	size := chunks * drainPages * grain
+	s, err := New(Options{Portable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	im, err := s.NewImage(make([]byte, size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	fresh := func() *Memory {
+		m, err := s.NewMemory(im, 0, uint64(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Reallocate(uint64(size)) == nil {
+			t.Fatal("no room")
+		}
+		for i := range m.Bytes() { // the pages are there
+			m.Bytes()[i] = 1
+		}
+		return m
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var turns atomic.Int64
+	var done atomic.Bool
+	var other sync.WaitGroup
+	other.Go(func() {
+		for !done.Load() {
+			turns.Add(1)
+			runtime.Gosched()
+		}
+	})
+	defer other.Wait()
+	defer done.Store(true)
+	runtime.Gosched() // the other goroutine has begun
+
+	var p *Patch
+	for what, f := range map[string]func(m *Memory) error{
+		"drain":      func(m *Memory) error { _, err := m.Drain(); return err },
+		"apply":      func(m *Memory) error { return m.Apply(p) },
+		"apply once": func(m *Memory) error { return m.ApplyOnce(p) },
+	} {
+		most := int64(0)
+		for range 5 { // the other goroutine may be held up for a while
+			m, from := fresh(), fresh()
+			if p, err = from.Drain(); err != nil {
+				t.Fatal(err)
+			}
+			from.Free()
+			began := turns.Load()
+			if err := f(m); err != nil {
+				t.Fatal(err)
+			}
+			most = max(most, turns.Load()-began)
+			m.Free()
+			if most >= chunks*3/4 { // the scheduler passes over a goroutine now and then
+				break
+			}
+		}
+		if most < chunks*3/4 {
+			t.Errorf("%s: others have run %d times during %d MiB", what, most, chunks)
+		}
+	}
 }
 
 // FuzzPatch: bytes that are accepted can be applied, and are what they were.
