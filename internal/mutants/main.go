@@ -12,6 +12,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path"
@@ -32,6 +33,7 @@ type options struct {
 	files    globs
 	run      *regexp.Regexp // nil: all tests
 	short    bool
+	found    io.Writer // gets each mutant that has survived, at once
 }
 
 // globs are patterns of names of files, one for each time the flag is given. Without any, all match.
@@ -73,7 +75,11 @@ func main() {
 		return err
 	})
 	flag.BoolVar(&o.short, "short", false, "run the tests with -short")
+	v := flag.Bool("v", false, "write each mutant that survives to standard error when it is known, with how many are left")
 	flag.Parse()
+	if o.found = io.Discard; *v {
+		o.found = os.Stderr
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	left, err := run(ctx, o, flag.Args(), os.Stdout)

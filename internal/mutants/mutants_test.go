@@ -138,7 +138,8 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := options{seed: 1, workers: 2, timeout: 3 * time.Second, longest: 10 * time.Second, accepted: accepted, json: filepath.Join(t.TempDir(), "report.json")}
+	var found bytes.Buffer
+	o := options{found: &found, seed: 1, workers: 2, timeout: 3 * time.Second, longest: 10 * time.Second, accepted: accepted, json: filepath.Join(t.TempDir(), "report.json")}
 	report := func() (int, string) {
 		var out bytes.Buffer
 		left, err := run(t.Context(), o, []string{"."}, &out)
@@ -153,6 +154,9 @@ func TestRun(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	if n := strings.Count(found.String(), "\n"); n != strings.Count(text, "(survived)") || !strings.Contains(found.String(), "weak.go: Log: removed: *to = append(*to, text) #1 has survived 1 tests") {
+		t.Errorf("found at once: %s", found.String())
 	}
 	if strings.Contains(text, "negated: v < low") || !strings.Contains(text, "by their time") {
 		t.Error(text)

@@ -104,10 +104,17 @@ func runPackage(ctx context.Context, o options, p *pkg, accepted *acceptances) (
 	tried := t.choose(mutants, accepted)
 	work := make(chan *mutant)
 	var group sync.WaitGroup
+	var mu sync.Mutex
+	left := len(tried)
 	for range max(o.workers, 1) {
 		group.Go(func() {
 			for m := range work {
 				t.try(ctx, m)
+				mu.Lock()
+				if left--; m.Status == survived {
+					fmt.Fprintf(o.found, "%d left: %s has survived %s\n", left, m.key(), m.By)
+				}
+				mu.Unlock()
 			}
 		})
 	}
