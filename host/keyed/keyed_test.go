@@ -411,8 +411,8 @@ func TestMaxBytes(t *testing.T) {
 // A restart of the keeper loses no message that waits.
 func TestKeeperRestarts(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
-		w := newWorld(t)
-		r := w.start(keyed.New(w.worker()).WithSupervision(supervision.Default().WithKeepChildren(keeps)))
+		w := newWorldThat(t, keeps)
+		r := w.start(keyed.New(w.worker()))
 		w.tell(r, "a", "x")
 		a := must(w.Lookup("/user/users/a"))(t)
 		_ = w.Tell(r, keyed.For("a", "1"))

@@ -223,8 +223,8 @@ func TestDelayedRestartIsNoWork(t *testing.T) {
 // What a keeper holds back survives its restart.
 func TestHeldBackSurvivesTheKeeper(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
-		w := newWorld(t)
-		r := w.start(keyed.New(w.worker()).WithIdle(time.Minute).WithSupervision(supervision.Default().WithKeepChildren(keeps)))
+		w := newWorldThat(t, keeps)
+		r := w.start(keyed.New(w.worker()).WithIdle(time.Minute))
 		w.tell(r, "a", "0")
 		a := must(w.Lookup("/user/users/a"))(t)
 		if err := w.Pause(a, false); err != nil {

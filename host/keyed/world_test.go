@@ -121,10 +121,13 @@ type world struct {
 	reply  *host.Reply // the last one of "later"
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB) *world { return newWorldThat(t, false) }
+
+// newWorldThat is a world where actors keep their children in a restart, or do not.
+func newWorldThat(t testing.TB, keeps bool) *world {
 	clock := host.NewVirtualClock(time.Unix(1_700_000_000, 0))
 	s := must(host.New(host.NewConfig("test").WithManual().WithClock(clock).WithSeed(1).
-		WithGuardian(supervision.Default().WithOtherwise(supervision.Restart).WithMaxRestarts(10, time.Hour))))(t)
+		WithGuardian(supervision.Default().WithOtherwise(supervision.Restart).WithMaxRestarts(10, time.Hour).WithKeepChildren(keeps))))(t)
 	w := &world{System: s, t: t, clock: clock, live: map[string]int{}, starts: map[string]int{}, log: s.Subscribe(10_000, nil)}
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	must(s.Spawn("mute", host.Func(func(*host.Context, host.Message) error { return nil })))(t)
