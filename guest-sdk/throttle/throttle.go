@@ -112,14 +112,15 @@ func (t *Throttler) Tell(ctx *actor.Context, to actor.Ref, v actor.Encoder) erro
 	return t.put(ctx, start{to: to}, v)
 }
 
-// Ask asks, now or when there is a voucher; the timeout begins then. It fails with ErrFull.
+// Ask asks, now or when there is a voucher; the timeout begins then. If then is nil, the answer is dropped. It
+// fails with ErrFull.
 func (t *Throttler) Ask(ctx *actor.Context, to actor.Ref, v actor.Encoder, timeout time.Duration, then func(*actor.Context, *actor.Message) error) error {
+	if then == nil {
+		then = func(*actor.Context, *actor.Message) error { return nil }
+	}
 	if t.Take(ctx) {
 		ctx.Ask(to, v, timeout, then)
 		return nil
-	}
-	if then == nil {
-		then = func(*actor.Context, *actor.Message) error { return nil }
 	}
 	return t.put(ctx, start{to: to, timeout: timeout, then: then}, v)
 }
