@@ -18,8 +18,9 @@ type Actors[E any] struct {
 	lookup *Lookup[struct{}, abi.Ref, abi.Ref]
 	keeper host.Ref
 
-	mu    sync.Mutex // of changes: the keeper hears of them in their order
-	known map[abi.Ref]*watchedActor
+	mu     sync.Mutex // of changes: the keeper hears of them in their order
+	known  map[abi.Ref]*watchedActor
+	closed bool
 }
 
 // watchedActor is an actor that is watched, with the actors that it has subscriptions with.
@@ -95,6 +96,9 @@ func (b *Actors[E]) Subscribe(subscriber, about host.Ref) (bool, error) {
 	s, a := subscriber.UID(), about.UID()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed { // also if both are watched already
+		return false, host.ErrStopped
+	}
 	if made, err := b.lookup.Subscribe(s, a); !made {
 		return false, err
 	}
@@ -190,4 +194,9 @@ func (b *Actors[E]) Watched() int {
 }
 
 // Close ends the actor that watches. Subscribing fails from then on.
-func (b *Actors[E]) Close() { b.sys.Stop(b.keeper) }
+func (b *Actors[E]) Close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.sys.Stop(b.keeper)
+}
