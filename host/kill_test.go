@@ -100,24 +100,26 @@ func spins(t *testing.T, s *System, g Ref) {
 	waitFor(t, "its turn", func() bool { return a.running() && a.box.Len() == 0 })
 }
 
-// A child with an endless turn is killed when its parent has been stopped for the grace, and not before.
-func TestAStopOfTheParentKillsAnEndlessTurn(t *testing.T) {
-	s, clock, spinning := newSpinning(t)
-	events := s.Subscribe(100, func(e *Event) bool { return e.Kind == EventFailed })
-	p := must(s.Spawn("p", parentOf(supervision.Default(), Child{"kid", spinning})))(t)
-	kid := lookup(t, s, "/user/p/kid")
-	spins(t, s, kid)
-	before := clock.Pending()
-	s.Stop(p)
-	waitFor(t, "something that will end its turn", func() bool { return clock.Pending() > before })
-	clock.Advance(graceOf - 1)
-	if clock.Pending() == before || s.table.Get(kid.uid) == nil {
-		t.Error("the grace was shorter")
-	}
-	clock.Advance(1)
-	waitFor(t, "the end of the parent", func() bool { return s.table.Get(p.uid) == nil })
-	if e := next(t, events); e.Ref != kid || e.Failure.Kind != abi.FailureKilled {
-		t.Errorf("%v: %v", e.Ref, e.Failure)
+// An actor with an endless turn is killed when it, or its parent, has been stopped for the grace, and not before.
+func TestAStopKillsAnEndlessTurn(t *testing.T) {
+	for _, stopped := range []string{"/user/p", "/user/p/kid"} {
+		s, clock, spinning := newSpinning(t)
+		events := s.Subscribe(100, func(e *Event) bool { return e.Kind == EventFailed })
+		must(s.Spawn("p", parentOf(supervision.Default(), Child{"kid", spinning})))(t)
+		kid := lookup(t, s, "/user/p/kid")
+		spins(t, s, kid)
+		before := clock.Pending()
+		s.Stop(lookup(t, s, stopped))
+		waitFor(t, "something that will end its turn", func() bool { return clock.Pending() > before })
+		clock.Advance(graceOf - 1)
+		if clock.Pending() == before || s.table.Get(kid.uid) == nil {
+			t.Error("the grace was shorter")
+		}
+		clock.Advance(1)
+		waitFor(t, "its end", func() bool { return s.table.Get(kid.uid) == nil })
+		if e := next(t, events); e.Ref != kid || e.Failure.Kind != abi.FailureKilled {
+			t.Errorf("%v: %v", e.Ref, e.Failure)
+		}
 	}
 }
 

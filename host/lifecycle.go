@@ -104,13 +104,13 @@ func (a *actor) report(f *abi.Failure) sysMsg {
 	return sysMsg{kind: sysChildFailed, ref: a.uid, child: a, failure: f, reason: a.cannotResume(), orders: a.orders, escalated: a.ended == endEscalated, crowded: a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit}
 }
 
-// quit is the actor's own stop. The supervisor of a permanent actor is asked first; one
-// that has just failed, in the same turn, stops all the same.
+// quit is the actor's own stop. The supervisor of a permanent actor is asked first. An actor that stops itself and
+// fails in the same turn stops all the same; one that stops itself twice still waits for the supervisor.
 func (a *actor) quit(scr *scratch, reason string) {
 	switch a.life.State() {
 	case life.Running:
 	case life.Failed:
-		if a.ended == endByItself {
+		if a.ended == endByItself && a.cause != nil {
 			a.stopNow(scr, reason, endByItself)
 		}
 		return
