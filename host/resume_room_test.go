@@ -36,14 +36,17 @@ func TestResumeWaitsForRoom(t *testing.T) {
 	l.seen()
 	must(0, l.Decide(ref, supervision.Resume))(t)
 	l.run()
+	if n := len(l.seen(EventRefused)); n != 1 {
+		t.Errorf("told %d times at once that there is no room", n)
+	}
 	for range 100 {
 		l.pass(100 * time.Millisecond)
 	}
 	if i := l.info(ref); !i.Failed || i.Restarts != 0 {
 		t.Fatalf("%+v", i)
 	}
-	if n := len(l.seen(EventRefused)); n != 1 {
-		t.Errorf("told %d times that there is no room", n)
+	if n := len(l.seen(EventRefused)); n != 0 {
+		t.Errorf("told %d times more that there is no room", n)
 	}
 	give()
 	l.pass(mostRetry)
