@@ -196,11 +196,12 @@ func TestARenewalWhileAnotherOneWaits(t *testing.T) {
 				for range 6 {
 					deep = parentOf(supervision.Default(), Child{"deeper", deep})
 				}
-				b := l.spawn("b", boss.WithArgs(1).WithChildren(Child{"deep", deep}, Child{"both", worker}, Child{"once", worker}, Child{"turns", worker}))
+				slow := Child{"slow", worker.WithChildren(Child{"deeper", deep})}
+				b := l.spawn("b", boss.WithArgs(1).WithChildren(Child{"deep", deep}, slow, Child{"both", worker}, Child{"once", worker}, Child{"turns", worker}))
 				both, turns := l.at("b/both"), l.at("b/turns")
 				renew := func(p Props) { must(0, l.Renew(b, p))(t) }
 				if first == "a renewal" || first == "a renewal that keeps" {
-					renew(boss.WithArgs(2).WithChildren(Child{"both", worker.WithArgs("second")}, Child{"once", worker}, Child{"turns", worker}))
+					renew(boss.WithArgs(2).WithChildren(slow, Child{"both", worker.WithArgs("second")}, Child{"once", worker}, Child{"turns", worker}))
 				} else {
 					l.fails("b")
 				}
@@ -209,12 +210,12 @@ func TestARenewalWhileAnotherOneWaits(t *testing.T) {
 						t.Fatal("it is not restarted")
 					}
 				}
-				renew(boss.WithArgs(3).WithChildren(Child{"both", worker.WithArgs("third")}, Child{"comes", worker}, Child{"turns", deep}))
+				renew(boss.WithArgs(3).WithChildren(slow, Child{"both", worker.WithArgs("third")}, Child{"comes", worker}, Child{"turns", deep}))
 				l.run()
 				if l.at("b") != b || l.at("b/turns") == turns || first != "a restart" && l.at("b/both") != both {
 					t.Errorf("seed %d: the refs are not what they should be", seed)
 				}
-				want := map[string]string{"b": "running", "b/deep": "gone", "b/both": "running", "b/once": "gone", "b/comes": "running", "b/turns": "running"}
+				want := map[string]string{"b": "running", "b/deep": "gone", "b/slow": "running", "b/both": "running", "b/once": "gone", "b/comes": "running", "b/turns": "running"}
 				for path, state := range want {
 					if got := l.state(path); got != state {
 						t.Errorf("seed %d: %s is %s, not %s", seed, path, got, state)
@@ -222,6 +223,9 @@ func TestARenewalWhileAnotherOneWaits(t *testing.T) {
 				}
 				if l.info(b).Incarnation == 1 {
 					joined++
+				}
+				if es := l.seen(EventFailed); len(es) != 0 && es[len(es)-1].Failure.Kind == abi.FailureInit {
+					t.Errorf("seed %d: %v", seed, es[len(es)-1].Failure)
 				}
 				if args, kid := l.table.Get(b.uid).args, l.table.Get(l.at("b/both").uid).args; string(args) != "\x03" || string(kid) != "\x65third" {
 					t.Errorf("seed %d: args %x, of the child %x", seed, args, kid)

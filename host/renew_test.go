@@ -321,20 +321,18 @@ func TestRenewOfWhatHasGone(t *testing.T) {
 
 // A parent that watches a child which its new recipe lacks hears nothing of its end: it does not know it.
 func TestRenewUnwatchesWhatGoes(t *testing.T) {
-	l := newLab(t, supervision.Default().WithKeepChildren(true))
-	m := NewModule(load(t, newEngine(t), "testdata/puppet.wasm"))
-	p := l.spawn("p", counting(t, m).WithChildren(Child{"kid", counting(t, m)}))
-	a, kid := l.table.Get(p.uid), l.at("p/kid")
-	l.tell(p, script(now(abi.AppendWatch(nil, kid.uid, ""))))
-	if a.watch.Len() != 1 {
-		t.Fatal("it does not watch")
-	}
-	must(0, l.Renew(p, counting(t, m)))(t)
-	l.run()
-	if s := l.state("p/kid"); s != "gone" || l.info(p).Incarnation != 1 || l.info(p).State != StateRunning || a.watch.Len() != 0 {
-		t.Errorf("the child is %s, the parent %+v", s, l.info(p))
-	}
-	if es := l.seen(EventFailed); len(es) != 0 {
-		t.Errorf("%v", es[0].Failure)
+	for _, keep := range []bool{true, false} {
+		l := newStage(t, func(c Config) Config { return c.WithGuardian(supervision.Default().WithKeepChildren(keep)) })
+		m := NewModule(puppetImage(t))
+		hears := counting(t, m).WithArgs(script(on(abi.KindTerminated, toProbe("heard"))))
+		p := l.spawn("p", hears.WithChildren(Child{"kid", counting(t, m)}))
+		kid := must(l.Lookup("/user/p/kid"))(t)
+		l.say(p, script(now(abi.AppendWatch(nil, kid.uid, ""))))
+		must(0, l.Renew(p, hears))(t)
+		l.run()
+		l.wants()
+		if i := l.incarnation(p); i != 1 || l.alive(kid) {
+			t.Errorf("incarnation %d, the child is there: %v", i, l.alive(kid))
+		}
 	}
 }
