@@ -14,7 +14,7 @@ import (
 
 // apply carries out the commands of one turn, in order. What is refused becomes a dead
 // letter or an envelope to the actor; it does not fail the turn. In the last turn of an
-// incarnation only messages count.
+// incarnation only sends and forwards are carried out.
 func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope) {
 	last := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
 	if scr.attached = g.actor.attached; current.Attached != nil {
@@ -33,7 +33,7 @@ func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelop
 }
 
 // leaves reports whether a command has an effect outside of its actor. The effects of all
-// others can be had again from the turns.
+// other commands come about again when the turns are repeated.
 func leaves(op abi.Op) bool {
 	switch op {
 	case abi.OpSend, abi.OpForward, abi.OpAsk, abi.OpSpawn, abi.OpStop, abi.OpWatch, abi.OpUnwatch, abi.OpResetBackoff, abi.OpCancelAsk:
@@ -206,7 +206,8 @@ func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi
 	return t.uid, true
 }
 
-// address is target of a message to a path: that of a kept actor leads to its keeper.
+// address is the target of a message to a path. The path of a kept actor leads to its keeper, and name says which
+// actor is meant.
 func (g *guest) address(scr *scratch, cmd *abi.Command, current *mailbox.Envelope) (uid abi.Ref, name string, ok bool) {
 	at, ok := g.place(scr, cmd, g.actor.caps.send, current)
 	if !ok {
@@ -239,12 +240,12 @@ func (g *guest) place(scr *scratch, cmd *abi.Command, allowed []glob.Path, curre
 	return at, ok
 }
 
-// errNowhere is all that who has asked is told of a question that was handed on in vain: not whether
-// there is somebody at the path.
+// errNowhere is all that the asker is told when its question was handed on in vain. It does not say whether
+// there is an actor at the path.
 var errNowhere = errors.New("host: the question was handed on to a path that names nobody, or that the actor may not send to")
 
-// refused makes a dead letter of what a command wanted to send. What was to be handed on is the
-// letter of who has sent it, who hears of it if that was a question.
+// refused makes a dead letter of what a command wanted to send. The letter of a message that was to be handed on
+// names its first sender; if the message is a question, that sender is told.
 func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string, cmd *abi.Command, current *mailbox.Envelope) {
 	if cmd.Op == abi.OpForward {
 		g.carry(scr, current.Size())
@@ -260,7 +261,7 @@ func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string
 	g.actor.sys.deadLetter(reason, to, path, &e)
 }
 
-// overLimit is refused for what would exceed a bound of the sender's, which a key raises.
+// overLimit is refused for what would exceed a bound of the sender. key is the setting that raises the bound.
 func (g *guest) overLimit(key string, to abi.Ref, path string, e mailbox.Envelope) {
 	e.Sender = g.actor.uid
 	g.actor.sys.deadLetterAt(key, DeadLimit, to, path, &e)
@@ -387,8 +388,8 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	g.tellRefusal(scr, e)
 }
 
-// tellRefusal tells the actor itself that a command was refused, also where its mailbox is full. One
-// that is told so often that the mailbox is full twice over fails: nothing else bounds it.
+// tellRefusal tells the actor itself that a command was refused, even if its mailbox is full. When the mailbox holds
+// twice what it may, the actor fails: nothing else bounds how often it is told.
 func (g *guest) tellRefusal(scr *scratch, e *mailbox.Envelope) {
 	a := g.actor
 	if err := a.box.crowded(e.Size()); err != nil {

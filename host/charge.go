@@ -17,8 +17,8 @@ import (
 // costPathByte is what a byte of a path costs, besides sandbox.CostPath: it is split.
 const costPathByte = 8
 
-// costWatched is what it costs to look whether a watched actor matches, besides the visit: its path
-// is split, and all that is watched is sorted.
+// costWatched is the price of comparing a watched actor with a pattern, besides costVisit: its path
+// is split, and the list of what is watched is sorted.
 const costWatched = 1000
 
 // charge makes a turn pay for such commands. The order is: is it allowed, what does it
@@ -75,8 +75,8 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 	return nil
 }
 
-// Prices of a search that may pass actors of which the searcher must not know, see passes: whatever is
-// there. A few in a turn are cheap. What makes them by the hundred pays what they may take.
+// Prices of a search that may pass actors which the searcher must not know of, see passes. They do not depend on
+// what is there. The first searches of a turn are cheap; each further one costs as much as a long one takes.
 const (
 	fewSearches = 16
 	costSearch  = 2_000

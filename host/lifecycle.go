@@ -27,8 +27,8 @@ type restarting struct {
 	leave map[*actor]bool // of a renewal: the children that stop; the others stay, whatever keep says
 }
 
-// begin starts an incarnation, to which the life has just come; cause is why the one
-// before it ended. held: the supervisor waits to hear of it.
+// begin starts an incarnation; the life is in its new state already. cause is why the incarnation before it
+// ended. held says that the supervisor waits to be told that this one has begun.
 func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	a.startedAt.Store(a.Now().UnixNano())
 	a.crowded = false
@@ -80,8 +80,7 @@ func initFailure(f *abi.Failure) *abi.Failure {
 	return &g
 }
 
-// fail suspends the actor and tells its supervisor. Failing again meanwhile changes
-// nothing.
+// fail suspends the actor and tells its supervisor. A further failure before the decision changes nothing.
 func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
 	if !a.life.Do(life.Fail) {
 		return
@@ -139,8 +138,7 @@ func (a *actor) unsuspendChildren(scr *scratch) {
 	}
 }
 
-// cannotResume says why the state from before the last turn cannot be had; empty if it
-// can.
+// cannotResume says why the actor cannot go back to the state from before the last turn; empty if it can.
 func (a *actor) cannotResume() string {
 	switch {
 	case !a.begun.Load():
@@ -151,9 +149,8 @@ func (a *actor) cannotResume() string {
 	return a.behaviour.CannotRewind()
 }
 
-// resume goes on after a failure, with the state from before the failing turn. Where
-// that cannot be had the supervisor is asked for a restart, under its limit and its
-// delay.
+// resume goes on after a failure, with the state from before the failing turn. If there is no such state, the
+// supervisor is asked for a restart, which counts and is delayed as any other.
 func (a *actor) resume(scr *scratch) {
 	if a.life.State() != life.Failed {
 		return
@@ -265,8 +262,8 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	a.maybeRestart(scr)
 }
 
-// endIncarnation takes back what belongs to an incarnation. The mailbox, the watches and
-// what was stashed survive.
+// endIncarnation drops what belongs to one incarnation. The mailbox, the watches and the stashed messages
+// are kept for the next one.
 func (a *actor) endIncarnation(scr *scratch, end End) {
 	a.behaviour.End(a.enter(scr, nil), end)
 	a.leave()
@@ -282,7 +279,7 @@ func (a *actor) endIncarnation(scr *scratch, end End) {
 	a.unstash()
 }
 
-// dropTimers takes back whatever would come later.
+// dropTimers cancels the timers, the asks and the receive timeout.
 func (a *actor) dropTimers(scr *scratch) {
 	a.timers.CancelAll()
 	a.noteTimers()
@@ -353,9 +350,10 @@ func (a *actor) stopNow(scr *scratch, reason string, how ending) {
 	}
 }
 
-// closeBox ends the mailbox. It returns what comes back to a keeper; the rest are dead letters.
+// closeBox ends the mailbox. Under a keeper it returns the messages, which the keeper gets back; everything else
+// becomes dead letters.
 func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
-	if !a.comesBack() { // nearly always: the other closure costs memory
+	if !a.comesBack() { // nearly always; a closure of its own, because the other one allocates
 		a.box.Close(func(e *mailbox.Envelope) { a.dead(scr, DeadStopped, ErrStopped, e) })
 		return nil
 	}
@@ -370,7 +368,7 @@ func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
 	return back
 }
 
-// finishStop is the end: the last turn, then the mailbox, then whoever must know.
+// finishStop is the end: the last turn, then the mailbox, then the news to those who must know.
 func (a *actor) finishStop(scr *scratch) {
 	a.sys.totals.ending.Add(1)
 	defer a.sys.totals.gone.Add(1)
@@ -381,7 +379,7 @@ func (a *actor) finishStop(scr *scratch) {
 	a.dropTimers(scr)
 	a.endGrace()
 	a.super.Close()
-	a.sys.totals.add(a) // before it leaves the table: it is in one of the two
+	a.sys.totals.add(a) // before it leaves the table, so that its figures are never missing
 	a.sys.table.Remove(a.uid)
 	a.sys.recent.add(a.uid, a.path)
 	if a.sys.cfg.tracer != nil {
@@ -397,8 +395,8 @@ func (a *actor) finishStop(scr *scratch) {
 		}
 	}
 	left := a.sysq.close()
-	// Who is told of the end finds its place free, and its name; but under a keeper the next one of the
-	// name begins with what comes back.
+	// Whoever is told of the end finds the place and the name free. Only a keeper frees the name itself: the next
+	// actor of that name begins with the messages that come back.
 	a.closeAccount()
 	if a.parent != nil && !a.parent.props.keeps {
 		a.parent.super.Family.Release(&a.member)
@@ -474,7 +472,7 @@ func (a *actor) beginGrace() {
 	a.gate.SetAlarm(a.alarms.After(a.Clock(), b.Grace, func() { a.post(nil, sysMsg{kind: sysGraceOver, token: g}) }))
 }
 
-// endGrace lets what has waited in.
+// endGrace lets in what has waited.
 func (a *actor) endGrace() {
 	a.gate.EndGrace(&a.box)
 	a.holds.drop(holdGrace)

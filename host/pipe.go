@@ -32,8 +32,7 @@ func (f Failure) put(e *mailbox.Envelope) (string, error) {
 	return reason, nil
 }
 
-// failed is an error as another actor may know it: it says nothing of what a third one was
-// doing.
+// failed is an error as another actor may see it: without what a third actor was doing.
 func failed(err error) Failure {
 	if timeout := (*TimeoutError)(nil); errors.As(err, &timeout) {
 		return Failure{ErrTimeout.Error()}
@@ -41,9 +40,9 @@ func failed(err error) Failure {
 	return Failure{err.Error()}
 }
 
-// Pipe sends results from outside of actors to one, as messages: what a goroutine, a
-// future or an ask comes to. A failure becomes a [Failure]. What the actor does not take
-// (it has stopped, its mailbox is full) is a dead letter, and an error for who sends it. It
+// Pipe sends an actor results that come from outside of actors, as messages: what a goroutine
+// returns, or the answer to an ask. A failure becomes a [Failure]. What the actor does not take
+// (it has stopped, its mailbox is full) becomes a dead letter, and the sender gets an error. A Pipe
 // is immutable; all methods may be called concurrently.
 type Pipe struct {
 	sys     *System
@@ -60,8 +59,8 @@ func (s *System) PipeTo(to Ref) Pipe { return Pipe{sys: s, to: to} }
 // WithSender sends in the name of an actor, which will get the answer.
 func (p Pipe) WithSender(from Ref) Pipe { p.from = from; return p }
 
-// WithIncarnation is for the present incarnation of the actor only. A later one does not
-// handle what is sent; it is a dead letter. Without it a result is for whichever handles it.
+// WithIncarnation sends to the present incarnation of the actor only. When that has ended, what is sent
+// becomes a dead letter. Without it any incarnation handles the result.
 func (p Pipe) WithIncarnation() Pipe {
 	if a := p.sys.table.Get(p.to.uid); a != nil {
 		p.number, p.bound = a.incarnation(), true
@@ -107,7 +106,8 @@ func (p Pipe) Send(v any, err error) error {
 
 // Go runs f in a goroutine of its own and sends what it returns. The context of f ends when the actor
 // has stopped, with the cause ErrStopped, or after the timeout, with ErrTimeout; in both cases f is
-// not waited for. A result that is there counts, also if the time is over by then. A panic in f is a failure. The error says that the actor has gone, and f is not run then.
+// not waited for. A result that has come in counts, even if the time is over too. A panic in f is a failure.
+// An error of Go says that the actor has gone; then f is not run.
 func (p Pipe) Go(f func(context.Context) (any, error)) error {
 	ended, forget, err := p.sys.WatchEnd(p.to)
 	if err != nil {
@@ -135,10 +135,10 @@ func (p Pipe) Go(f func(context.Context) (any, error)) error {
 	return nil
 }
 
-// Answer sends what an ask ends with: the answer itself, with its headers, or a Failure. It waits in a
+// Answer sends what an ask ends with: the payload of the answer, or a Failure. It waits in a
 // goroutine of its own, which gives the ask up when the actor has stopped, or after the
-// timeout. An answer that is there counts, also if the time is over by then. The error says that the actor has
-// gone; the ask is given up then.
+// timeout. An answer that has come in counts, even if the time is over too. An error of Answer says that the
+// actor has gone; then the ask is given up.
 func (p Pipe) Answer(ask *Pending) error {
 	ended, forget, err := p.sys.WatchEnd(p.to)
 	if err != nil {
@@ -167,8 +167,8 @@ func (p Pipe) Answer(ask *Pending) error {
 	return nil
 }
 
-// first waits for a result, until it is late, or the actor has ended. Of what is there when it looks
-// the result goes first, then the end, whatever was there before.
+// first waits for the result, the timeout or the end of the actor. If more than one of them is there, the result
+// counts before the end, and the end before the timeout, whichever came first.
 func first[T any](result <-chan T, late, ended <-chan struct{}) (r T, why error) {
 	select {
 	case r = <-result:
@@ -189,7 +189,7 @@ func first[T any](result <-chan T, late, ended <-chan struct{}) (r T, why error)
 	}
 }
 
-// late is when the timeout is over.
+// late returns a channel that is closed when the timeout is over, and what stops the timer.
 func (p Pipe) late() (late <-chan struct{}, stop func()) {
 	if p.timeout == 0 {
 		return nil, func() {}
@@ -216,10 +216,10 @@ func complete(ctx context.Context, f func(context.Context) (any, error)) (r outc
 	return outcome{v, err}
 }
 
-// Pipe asks a Go function instead of an actor: f runs in a goroutine of its own when the turn has ended, not
-// at all if the turn fails, and what it returns comes as the answer to an ask with this
-// correlation, a Message of KindReply, KindReplyError or KindAskTimeout. So it counts
-// as one of Limits.Asks, and an incarnation that has ended gets nothing. The context of f ends, with
+// Pipe asks a Go function instead of an actor. f runs in a goroutine of its own when the turn has ended; if the
+// turn fails it does not run. What f returns comes as the answer to an ask with this
+// correlation: a Message of KindReply, KindReplyError or KindAskTimeout. As every ask it counts
+// in Limits.Asks, and its answer never reaches a later incarnation. The context of f ends, with
 // the cause ErrGone, when nobody waits any more. Pipe fails as Ask does.
 func (c *Context) Pipe(f func(context.Context) (any, error), correlation uint64, timeout time.Duration) error {
 	a := c.actor

@@ -15,8 +15,8 @@ const (
 	// checkpointTurns and checkpointBytes bound what is handled again.
 	checkpointTurns = 16
 	checkpointBytes = 64 << 10
-	// A large snapshot is taken less often: a turn later for each checkpointGrain
-	// bytes of it, up to mostTurns. So it costs about as much as the turns between.
+	// A large snapshot is taken less often: after one turn for each checkpointGrain
+	// bytes of it, up to mostTurns. So it costs about as much as those turns.
 	checkpointGrain = 1 << 10
 	mostTurns       = 1024
 )
@@ -26,7 +26,7 @@ type states struct {
 	snap  sandbox.Snapshot
 	log   []logged // turns since the snapshot
 	bytes int
-	why   string // the state cannot be had; else empty
+	why   string // why there is no state to go back to; else empty
 }
 
 // logged is a turn that can be repeated.
@@ -60,8 +60,8 @@ func (g *guest) checkpoint() {
 	}
 }
 
-// held is what the snapshot and the turns since may take, the next ones until another is
-// due included.
+// held is about the most, in bytes, that the snapshot and the turns since may take until the next
+// snapshot is due.
 func (s *states) held() int64 { return int64(2*s.snap.Bytes()) + checkpointBytes }
 
 // noteStates brings the account up to date.
@@ -139,8 +139,8 @@ func (g *guest) Rewind(ctx *Context) bool {
 	return true
 }
 
-// resumesLater gets a guest that has failed another instance, if its own was needed elsewhere. If there is no
-// room it keeps what it has and tries again, unless its supervisor orders something else before.
+// resumesLater gets a failed guest another instance, if its own was needed elsewhere. It is true if there is no
+// room: then the guest keeps its state and tries again, unless its supervisor orders something else before.
 func (g *guest) resumesLater(scr *scratch) bool {
 	a, s := g.actor, g.states
 	if s == nil || s.why != "" || g.inst.Load() != nil || g.asleep != nil && !g.failed {
