@@ -33,26 +33,27 @@ func TestPause(t *testing.T) {
 		}
 		return nil
 	}))
+	changes := func(order func(Ref, bool) error, want EventKind) {
+		t.Helper()
+		must(0, order(a, false))(t)
+		l.run()
+		if es := l.seen(EventPaused, EventUnpaused); len(es) != 1 || es[0].Kind != want || es[0].Ref != a {
+			t.Errorf("%+v, want %v", es, want)
+		}
+		must(0, order(a, false))(t) // it is that already
+		l.run()
+		if es := l.seen(EventPaused, EventUnpaused); len(es) != 0 {
+			t.Errorf("%+v, want %v once", es, want)
+		}
+	}
 	l.tell(a, "timer")
-	must(0, l.Pause(a, false))(t)
-	l.run()
-	must(0, l.Pause(a, false))(t) // it is paused
+	changes(l.Pause, EventPaused)
 	l.tell(a, 1, 2)
 	l.pass(time.Minute)
 	if i := l.info(a); i.State != StatePaused || !i.Paused || i.Mailbox != 3 || i.Turns != 1 {
 		t.Errorf("%+v", i)
 	}
-	changes := func(want EventKind) {
-		t.Helper()
-		if es := l.seen(EventPaused, EventUnpaused); len(es) != 1 || es[0].Kind != want || es[0].Ref != a {
-			t.Errorf("%+v, want %v once", es, want)
-		}
-	}
-	changes(EventPaused)
-	must(0, l.Unpause(a, false))(t)
-	must(0, l.Unpause(a, false))(t)
-	l.run()
-	changes(EventUnpaused)
+	changes(l.Unpause, EventUnpaused)
 	if want := []string{"message timer", "message 1", "message 2", "timer tick"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
