@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // striding is a clock by which whatever lies between two looks takes ten milliseconds.
@@ -111,27 +112,92 @@ func TestRunsYieldBeforeLargeCopies(t *testing.T) {
 		must(0, sys.Tell(ref, c.fill))(t)
 		waitFor(t, "it is idle", func() bool { return a.turnCount() == 2 && !a.running() })
 		g := guestOf(a)
-		within := func(what string, f func(scr *scratch)) {
+		within := func(what string, want bool, f func(ctx *Context)) {
 			t.Helper()
-			yielded := make(chan bool, 1)
-			other := must(sys.Spawn("", Func(func(ctx *Context, _ Message) error {
-				before := ctx.scr.w.Spent()
-				f(ctx.scr)
-				yielded <- !before && ctx.scr.w.Spent()
-				return nil
-			})))(t)
-			must(0, sys.Tell(other, 1))(t)
-			if got := <-yielded; got != c.want {
+			if got := spends(t, sys, f); got != want {
 				t.Errorf("%s, %s: it yields: %v", name, what, got)
 			}
 		}
-		within("falls asleep", func(scr *scratch) { sys.awake.Hold(&g.node); g.sleep(scr) })
+		g.states = &states{}
+		within("is saved", false, func(ctx *Context) { g.checkpoint(ctx.scr) }) // it is not known yet how large that is
+		within("is saved again", c.want, func(ctx *Context) { g.checkpoint(ctx.scr) })
+		within("goes back", c.want, func(ctx *Context) { g.goBack(ctx.scr, g.inst.Load()) })
+		g.forgetStates()
+		within("falls asleep", c.want, func(ctx *Context) { sys.awake.Hold(&g.node); g.sleep(ctx.scr) })
 		if g.asleep == nil {
 			t.Errorf("%s: it does not sleep", name)
 		}
-		within("wakes", func(scr *scratch) { _, _ = g.instance(scr) })
+		within("wakes", c.want, func(ctx *Context) { _, _ = g.instance(ctx.scr) })
 		if g.asleep != nil {
 			t.Errorf("%s: it does not wake", name)
 		}
+		within("is reset", c.want, func(ctx *Context) { g.End(ctx, End{}) })
+		within("ends", c.want, func(ctx *Context) { g.End(ctx, End{Last: true}) })
+	}
+}
+
+// spends reports whether f, within a turn of an actor of its own, lets others run or notes that it has worked for long.
+func spends(t *testing.T, sys *System, f func(ctx *Context)) bool {
+	t.Helper()
+	spent := make(chan bool, 1)
+	ref := must(sys.Spawn("", Func(func(ctx *Context, _ Message) error {
+		before := ctx.scr.w.Spent()
+		f(ctx)
+		spent <- !before && ctx.scr.w.Spent()
+		return nil
+	})))(t)
+	must(0, sys.Tell(ref, 1))(t)
+	return <-spent
+}
+
+// What the host copies to be able to resume a guest, and to go back, counts as what the guest computes. By this
+// clock all of it takes long.
+func TestSavingCountsForTheRun(t *testing.T) {
+	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(&striding{Clock: RealClock()}))
+	a := sys.table.Get(must(sys.Spawn("small", puppet(t)))(t).uid) // a large one would let others run before
+	waitFor(t, "it is idle", func() bool { return a.begun.Load() && !a.running() })
+	g := guestOf(a)
+	g.states = &states{}
+	if !spends(t, sys, func(ctx *Context) { g.checkpoint(ctx.scr) }) {
+		t.Error("that it is saved does not count")
+	}
+	if !spends(t, sys, func(ctx *Context) { g.goBack(ctx.scr, g.inst.Load()) }) {
+		t.Error("that it goes back does not count")
+	}
+	g.forgetStates()
+}
+
+// So do turns that are repeated to resume it, each of them too short to let others run.
+func TestRepeatedTurnsCountForTheRun(t *testing.T) {
+	image := load(t, newEngine(t), "testdata/brute.wasm")
+	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(NewVirtualClock(time.Unix(0, 0))))
+	top := must(sys.Spawn("top", Func(func(*Context, Message) error { return nil }).WithSupervision(otherwise(supervision.Resume))))(t)
+	ref := must(sys.SpawnBelow(top, "g", Guest(image, "brute")))(t)
+	a := sys.table.Get(ref.uid)
+	waitFor(t, "the start", func() bool { return a.begun.Load() && !a.running() })
+	const turns = checkpointTurns - 2
+	for range turns {
+		must(0, sys.Tell(ref, order(verbSpin, 100_000, nil)))(t)
+	}
+	waitFor(t, "it is idle", func() bool { return a.turnCount() == turns+1 && !a.running() })
+	g := guestOf(a)
+	if len(g.states.log) != turns {
+		t.Fatal(len(g.states.log), " turns to repeat")
+	}
+	repeat := func(n int) (spent bool) {
+		all := g.states.log
+		defer func() { g.states.log = all }()
+		g.states.log = all[:n]
+		return spends(t, sys, func(ctx *Context) {
+			if !g.repeat(ctx.scr, g.inst.Load()) {
+				t.Error("they fail")
+			}
+		})
+	}
+	if repeat(1) {
+		t.Skip("the machine is too slow: one of them lets others run")
+	}
+	if !repeat(turns) {
+		t.Error("they do not count")
 	}
 }

@@ -219,6 +219,6 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 		scr.cmds = nil
 	}
 	if g.states != nil && f == nil {
-		g.checkpointIfDue()
+		g.checkpointIfDue(scr)
 	}
 }

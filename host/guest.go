@@ -66,7 +66,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 			return asFailure(abi.FailureInit, err)
 		}
 		a.props.state = nil // the incarnations after it start over
-		g.keepStates()
+		g.keepStates(ctx.scr)
 		return nil
 	}
 	g.draw(a.incarnation())
@@ -103,7 +103,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	if f != nil {
 		return f
 	}
-	g.keepStates()
+	g.keepStates(ctx.scr)
 	return nil
 }
 
@@ -272,9 +272,15 @@ func (g *guest) End(ctx *Context, end End) {
 	g.waited = 0
 	g.actor.holds.drop(holdInstance) // the next incarnation has an instance, or fails
 	x := g.inst.Load()
-	if x != nil && (end.Last || end.Delayed || x.Reset() != nil) {
+	if x == nil {
+		return
+	}
+	if x.MemoryBytes() >= largeReset {
+		ctx.scr.w.Yield()
+	}
+	if end.Last || end.Delayed || x.Reset() != nil {
 		g.release()
-	} else if x != nil {
+	} else {
 		g.actor.account.Note(account.Memory, sandbox.Weight(g.image))
 	}
 }

@@ -37,18 +37,22 @@ type logged struct {
 }
 
 // keepStates begins to remember, at the start of an incarnation.
-func (g *guest) keepStates() {
+func (g *guest) keepStates(scr *scratch) {
 	g.forgetStates()
 	if p := g.actor.parent; p == nil || !p.props.strategy.CanResume() {
 		return
 	}
 	g.states = &states{}
-	g.checkpoint()
+	g.checkpoint(scr)
 }
 
-// checkpoint takes a snapshot; what led to it is forgotten.
-func (g *guest) checkpoint() {
+// checkpoint takes a snapshot; what led to it is forgotten. It takes as long as the copies that it makes.
+func (g *guest) checkpoint(scr *scratch) {
 	s := g.states
+	if s.snap.Bytes() >= largeCopy {
+		scr.w.Yield()
+	}
+	defer g.pause(scr, g.actor.Now())
 	s.forget()
 	err := g.inst.Load().Save(&s.snap)
 	if err == nil {
@@ -88,9 +92,9 @@ func (s *states) remember(e *mailbox.Envelope, now int64, turn uint64) bool {
 }
 
 // checkpointIfDue is called between turns, after those of an entry went well.
-func (g *guest) checkpointIfDue() {
+func (g *guest) checkpointIfDue(scr *scratch) {
 	if s := g.states; s.why == "" && s.due() {
-		g.checkpoint()
+		g.checkpoint(scr)
 	}
 }
 
@@ -116,27 +120,45 @@ func (g *guest) Rewind(ctx *Context) bool {
 	if s == nil || x == nil {
 		return false
 	}
-	if x.Restore(&s.snap) != nil {
+	if !g.goBack(ctx.scr, x) {
 		g.release() // it is in no state for a last turn
 		return false
 	}
 	defer func() { a.account.Note(account.Memory, x.Weight()) }() // that of the failed turn is given back
+	return g.repeat(ctx.scr, x)
+}
+
+// repeat has the turns since the last snapshot once more.
+func (g *guest) repeat(scr *scratch, x *sandbox.Instance) bool {
+	a := g.actor
 	in := sandbox.Entry{
-		TurnFuel: a.props.limits.Fuel, Seed: g.seed, MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox, Yield: ctx.scr.w,
+		TurnFuel: a.props.limits.Fuel, Seed: g.seed, MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox, Yield: scr.w,
 	}
-	for _, l := range s.log {
+	for _, l := range g.states.log {
 		e := l.env
 		in.Now, in.FirstTurn = l.now, l.turn
 		var res sandbox.Result
-		if !g.push(ctx.scr, x, e, l.now) {
+		if !g.push(scr, x, e, l.now) {
 			return false
 		}
-		if x.Run(&in, &res); res.Failure != nil {
+		x.Run(&in, &res)
+		scr.w.Spend(res.Worth)
+		if res.Failure != nil {
 			a.sys.logf(a, abi.LogError, "resuming: turn %d has failed when it was repeated: %v", l.turn, res.Failure)
 			return false
 		}
 	}
 	return true
+}
+
+// goBack brings the instance back to the last snapshot.
+func (g *guest) goBack(scr *scratch, x *sandbox.Instance) bool {
+	snap := &g.states.snap
+	if snap.Bytes() >= largeCopy || x.MemoryBytes() >= largeReset {
+		scr.w.Yield()
+	}
+	defer g.pause(scr, g.actor.Now())
+	return x.Restore(snap) == nil
 }
 
 // resumesLater gets a failed guest another instance, if its own was needed elsewhere. It is true if there is no

@@ -101,9 +101,13 @@ func (g *guest) sleep(scr *scratch) {
 
 // To copy a guest's memory takes the host about a millisecond for each MiB. It is work as a turn's is: a run
 // that is about to copy largeCopy bytes leaves its lane before, and one that has copied for longCopy has spent so much.
+//
+// A reset copies few pages and gives the others back, which takes a quarter of that or less: so a run leaves its
+// lane before if the memory has largeReset bytes.
 const (
-	largeCopy = 1 << 20
-	longCopy  = time.Millisecond
+	largeCopy  = 1 << 20
+	largeReset = 8 << 20
+	longCopy   = time.Millisecond
 )
 
 // copied notes that the present run has copied memory since began, if that took long.
