@@ -45,7 +45,7 @@ func (l *life) end() {
 // do carries out the operation do.
 func (p *provider) do(ctx context.Context, h *holder, r *service.Request[Grant]) (any, error) {
 	var q request
-	if err := r.Decode(&q); err != nil {
+	if err := decode(r, &q); err != nil {
 		return nil, err
 	}
 	switch {

@@ -17,7 +17,7 @@ import (
 // the end of that with what do is answered with.
 func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Grant]) (any, error) {
 	q := request{Method: http.MethodPost}
-	if err := r.Decode(&q); err != nil {
+	if err := decode(r, &q); err != nil {
 		return nil, err
 	}
 	switch {

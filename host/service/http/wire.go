@@ -20,6 +20,77 @@ type request struct {
 	Decode    bool     `cbor:"decode,omitempty"`    // the answer's body may be sent as gzip, and is unpacked
 }
 
+// decode reads the arguments of a request.
+func decode(r *service.Request[Grant], q *request) error {
+	whole := *q
+	if whole.read(r.Args) {
+		*q = whole
+		return nil
+	}
+	return r.Decode(q)
+}
+
+// read reads arguments as guests write them, without reflection. It is false if they are in any way unusual, or wrong:
+// then q is worth nothing, and service.Request.Decode has the last word. The body is a part of args.
+func (q *request) read(args []byte) bool {
+	r := abi.NewReader(args)
+	if r.Peek() != abi.TypeMap {
+		return false
+	}
+	var seen uint16
+	for range r.Map() {
+		if r.Peek() != abi.TypeText {
+			return false
+		}
+		var bit uint16
+		switch string(r.TextBytes()) {
+		case "method":
+			bit, q.Method = 1<<0, r.Text()
+		case "url":
+			bit, q.URL = 1<<1, r.Text()
+		case "headers":
+			bit, q.Headers = 1<<2, readHeaders(r)
+		case "body":
+			bit, q.Body = 1<<3, r.ByteString()
+		case "size":
+			bit, q.Size = 1<<4, readNumber(r)
+		case "redirects":
+			bit, q.Redirects = 1<<5, readNumber(r)
+		case "inline":
+			bit, q.Inline = 1<<6, readNumber(r)
+		case "max":
+			bit, q.Max = 1<<7, readNumber(r)
+		case "stream":
+			bit, q.Stream = 1<<8, r.Bool()
+		case "decode":
+			bit, q.Decode = 1<<9, r.Bool()
+		}
+		if bit == 0 || seen&bit != 0 || !r.OK() {
+			return false
+		}
+		seen |= bit
+	}
+	return r.Done() == nil
+}
+
+func readNumber(r *abi.Reader) *uint64 {
+	n := r.Uint()
+	return &n
+}
+
+func readHeaders(r *abi.Reader) []Header {
+	n := r.Array()
+	list := make([]Header, 0, min(n, MaxHeaders+1)) // more than that are an error anyway
+	for range n {
+		if r.Array() != 2 {
+			r.Fail(abi.ErrUnknownKey)
+			return nil
+		}
+		list = append(list, Header{Name: r.Text(), Value: r.Text()})
+	}
+	return list
+}
+
 // answer is the answer to do, and to the end of an upload.
 type answer struct {
 	status  int
