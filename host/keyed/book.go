@@ -25,7 +25,7 @@ type entry struct {
 	name     string
 	state    state
 	ref      host.Ref
-	maker    abi.Ref // the actor that has begun it; 0: Go code
+	maker    abi.Ref // the actor that it counts for; 0: Go code
 	started  time.Time
 	failures int // in a row
 	held     int // messages that wait, and their bytes
@@ -67,14 +67,30 @@ func (b *book) begun(e *entry, ref host.Ref, maker abi.Ref, now time.Time, look 
 	case failed:
 		b.failing--
 	}
-	e.state, e.ref, e.maker, e.started = awake, ref, maker, now
+	b.unclaim(e)
+	b.claim(e, maker)
+	e.state, e.ref, e.started = awake, ref, now
 	b.entries[e.name], b.byRef[ref.UID()] = e, e
 	b.alive++
-	if maker != 0 {
-		b.made[maker]++
-	}
 	e.used = b.used.PushBack(e)
 	b.lookAt(e, look)
+}
+
+// claim counts a place, or one that a key waits for, for the actor that has begun the key, until unclaim.
+func (b *book) claim(e *entry, maker abi.Ref) {
+	if e.maker = maker; maker != 0 {
+		b.made[maker]++
+	}
+}
+
+func (b *book) unclaim(e *entry) {
+	if e.maker == 0 {
+		return
+	}
+	if b.made[e.maker]--; b.made[e.maker] == 0 {
+		delete(b.made, e.maker)
+	}
+	e.maker = 0
 }
 
 // ended notes the end of a key's actor.
@@ -84,11 +100,7 @@ func (b *book) ended(e *entry) {
 	}
 	b.alive--
 	delete(b.byRef, e.ref.UID())
-	if e.maker != 0 {
-		if b.made[e.maker]--; b.made[e.maker] == 0 {
-			delete(b.made, e.maker)
-		}
-	}
+	b.unclaim(e)
 	b.used.Remove(e.used)
 	e.used = nil
 	b.noLook(e)
@@ -102,6 +114,7 @@ func (b *book) forget(e *entry) {
 	case failed:
 		b.failing--
 	}
+	b.unclaim(e)
 	b.noLook(e)
 	delete(b.entries, e.name)
 }
@@ -136,18 +149,19 @@ func (b *book) released(e *entry) {
 	e.held, e.bytes = 0, 0
 }
 
-// line puts a key at the end of those that wait for a place.
-func (b *book) line(e *entry) {
+// line puts a key at the end of those that wait for a place, which counts for its maker already.
+func (b *book) line(e *entry, maker abi.Ref) {
 	if e.state == failed {
 		b.failing--
 	}
 	b.noLook(e)
 	e.state = waiting
+	b.claim(e, maker)
 	b.entries[e.name] = e
 	b.queue = append(b.queue, e)
 }
 
-// next removes the key that has waited longest, last the one that has waited least.
+// next removes the key that has waited longest, and drop the one that has waited least, which gets no place.
 func (b *book) next() *entry {
 	e := b.queue[0]
 	b.queue[0] = nil
@@ -155,11 +169,13 @@ func (b *book) next() *entry {
 	return e
 }
 
-func (b *book) last() *entry {
+func (b *book) drop() *entry {
 	n := len(b.queue) - 1
 	e := b.queue[n]
 	b.queue[n] = nil
 	b.queue = b.queue[:n]
+	b.unclaim(e)
+	delete(b.entries, e.name)
 	return e
 }
 

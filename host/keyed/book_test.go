@@ -27,9 +27,6 @@ func (h *head) check() error {
 		switch e.state {
 		case awake, leaving:
 			alive++
-			if e.maker != 0 {
-				made[e.maker]++
-			}
 			if h.byRef[e.ref.UID()] != e || e.used == nil || e.used.Value != any(e) {
 				return fmt.Errorf("%s is not found", name)
 			}
@@ -39,6 +36,9 @@ func (h *head) check() error {
 			grants++
 		case failed:
 			failing++
+		}
+		if e.maker != 0 {
+			made[e.maker]++
 		}
 		if e.state == leaving {
 			ending++

@@ -109,7 +109,7 @@ func (h *head) pass(ctx *host.Context, name string) error {
 		h.touch(e)
 		return ctx.Hand(e.ref)
 	case granted:
-		return h.start(ctx, e)
+		return h.start(ctx, e, e.maker)
 	case failed:
 		if ctx.Now().Before(e.until) {
 			return ErrFailed
@@ -160,19 +160,19 @@ const noActor = 1 << 63
 
 // admit starts the actor of a key that has none, or makes the message wait for a place.
 func (h *head) admit(ctx *host.Context, e *entry) error {
-	if who := h.maker(ctx); who != 0 && h.perSender > 0 && h.made[who] >= h.perSender {
+	who := h.maker(ctx)
+	if who != 0 && h.perSender > 0 && h.made[who] >= h.perSender {
 		return ErrShare
 	}
 	if h.taken() < h.max && h.room(ctx) {
-		return h.start(ctx, e)
+		return h.start(ctx, e, who)
 	}
 	if h.atLimit != Evict || !h.evict(ctx) {
 		return ErrFull
 	}
-	h.line(e)
+	h.line(e, who)
 	if err := h.keep(ctx, e); err != nil { // the place goes to another key
-		h.last()
-		delete(h.entries, e.name)
+		h.drop()
 		return err
 	}
 	return nil
@@ -203,8 +203,8 @@ func (h *head) evict(ctx *host.Context) bool {
 	return false
 }
 
-// start starts the actor of a key and hands it the message.
-func (h *head) start(ctx *host.Context, e *entry) error {
+// start starts the actor of a key, which counts for its maker, and hands it the message.
+func (h *head) start(ctx *host.Context, e *entry, maker abi.Ref) error {
 	ref, err := ctx.Spawn(e.name, h.worker)
 	if err == nil {
 		err = ctx.Watch(ref)
@@ -216,7 +216,7 @@ func (h *head) start(ctx *host.Context, e *entry) error {
 	}
 	h.past.drop(e.name)
 	now := ctx.Now()
-	h.begun(e, ref, h.maker(ctx), now, now.Add(h.idle))
+	h.begun(e, ref, maker, now, now.Add(h.idle))
 	h.arm(ctx)
 	return ctx.Hand(ref)
 }
@@ -240,9 +240,7 @@ func (h *head) stays(ctx *host.Context, ref abi.Ref) {
 	h.arm(ctx)
 	h.again(ctx, e)
 	for len(h.queue) > h.ending && !h.evict(ctx) { // its place was promised to another key
-		last := h.last()
-		delete(h.entries, last.name)
-		h.again(ctx, last)
+		h.again(ctx, h.drop())
 	}
 }
 
