@@ -60,15 +60,13 @@ func newBook() book {
 func (b *book) taken() int { return b.alive + b.grants + len(b.queue) }
 
 // begun notes the actor of a key.
-func (b *book) begun(e *entry, ref host.Ref, maker abi.Ref, now time.Time, look time.Time) {
+func (b *book) begun(e *entry, ref host.Ref, now time.Time, look time.Time) {
 	switch e.state {
 	case granted:
 		b.grants--
 	case failed:
 		b.failing--
 	}
-	b.unclaim(e)
-	b.claim(e, maker)
 	e.state, e.ref, e.started = awake, ref, now
 	b.entries[e.name], b.byRef[ref.UID()] = e, e
 	b.alive++
@@ -76,7 +74,8 @@ func (b *book) begun(e *entry, ref host.Ref, maker abi.Ref, now time.Time, look 
 	b.lookAt(e, look)
 }
 
-// claim counts a place, or one that a key waits for, for the actor that has begun the key, until unclaim.
+// claim counts a key for the actor whose message begins it, while it waits for its place and while it has one.
+// unclaim ends that.
 func (b *book) claim(e *entry, maker abi.Ref) {
 	if e.maker = maker; maker != 0 {
 		b.made[maker]++
@@ -149,19 +148,18 @@ func (b *book) released(e *entry) {
 	e.held, e.bytes = 0, 0
 }
 
-// line puts a key at the end of those that wait for a place, which counts for its maker already.
-func (b *book) line(e *entry, maker abi.Ref) {
+// line puts a key at the end of those that wait for a place.
+func (b *book) line(e *entry) {
 	if e.state == failed {
 		b.failing--
 	}
 	b.noLook(e)
 	e.state = waiting
-	b.claim(e, maker)
 	b.entries[e.name] = e
 	b.queue = append(b.queue, e)
 }
 
-// next removes the key that has waited longest, and drop the one that has waited least, which gets no place.
+// next takes the key that has waited longest out of the line.
 func (b *book) next() *entry {
 	e := b.queue[0]
 	b.queue[0] = nil
@@ -169,6 +167,7 @@ func (b *book) next() *entry {
 	return e
 }
 
+// drop forgets the key that has waited least: there is no place for it.
 func (b *book) drop() *entry {
 	n := len(b.queue) - 1
 	e := b.queue[n]

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/keyed"
 )
@@ -95,6 +96,27 @@ func TestWorkerThatCannotBeStarted(t *testing.T) {
 	if got := w.show(r, keyed.Page{}); got != "" {
 		t.Errorf("there is %q", got)
 	}
+}
+
+// Nor does such a key count for its sender.
+func TestWorkerThatCannotBeStartedIsNobodysShare(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(keyed.New(w.worker().WithArgs(strings.Repeat("x", 50<<10))).WithMaxPerSender(1).WithLimits(host.Limits{Tree: host.TreeLimits{Memory: 20 << 10}}))
+	one := must(w.Spawn("one", host.Func(func(ctx *host.Context, m host.Message) error {
+		if m.Kind != abi.KindMessage {
+			w.heard = append(w.heard, answerOf(m))
+			return nil
+		}
+		return ctx.Ask(r, keyed.For("a", "who"), 1, time.Second)
+	})))(t)
+	for range 3 {
+		must(0, w.Tell(one, 1))(t)
+		w.run()
+	}
+	if len(w.heard) != 3 || w.heard[0] == keyed.ErrShare.Error() || w.heard[1] != w.heard[0] || w.heard[2] != w.heard[0] {
+		t.Errorf("%q", w.heard)
+	}
+	w.heard = nil
 }
 
 // A message that is refused and no question is unhandled.

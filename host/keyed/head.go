@@ -47,7 +47,7 @@ func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 	now := ctx.Now()
 	for _, ref := range ctx.Children() { // those that the strategy keeps
 		if ctx.Watch(ref) == nil {
-			h.begun(&entry{name: ref.Name(), pos: -1}, ref, 0, now, now.Add(h.idle))
+			h.begun(&entry{name: ref.Name(), pos: -1}, ref, now, now.Add(h.idle))
 		}
 	}
 	h.arm(ctx)
@@ -109,7 +109,7 @@ func (h *head) pass(ctx *host.Context, name string) error {
 		h.touch(e)
 		return ctx.Hand(e.ref)
 	case granted:
-		return h.start(ctx, e, e.maker)
+		return h.start(ctx, e)
 	case failed:
 		if ctx.Now().Before(e.until) {
 			return ErrFailed
@@ -165,12 +165,14 @@ func (h *head) admit(ctx *host.Context, e *entry) error {
 		return ErrShare
 	}
 	if h.taken() < h.max && h.room(ctx) {
-		return h.start(ctx, e, who)
+		h.claim(e, who)
+		return h.start(ctx, e)
 	}
 	if h.atLimit != Evict || !h.evict(ctx) {
 		return ErrFull
 	}
-	h.line(e, who)
+	h.claim(e, who)
+	h.line(e)
 	if err := h.keep(ctx, e); err != nil { // the place goes to another key
 		h.drop()
 		return err
@@ -203,8 +205,8 @@ func (h *head) evict(ctx *host.Context) bool {
 	return false
 }
 
-// start starts the actor of a key, which counts for its maker, and hands it the message.
-func (h *head) start(ctx *host.Context, e *entry, maker abi.Ref) error {
+// start starts the actor of a key and hands it the message.
+func (h *head) start(ctx *host.Context, e *entry) error {
 	ref, err := ctx.Spawn(e.name, h.worker)
 	if err == nil {
 		err = ctx.Watch(ref)
@@ -216,7 +218,7 @@ func (h *head) start(ctx *host.Context, e *entry, maker abi.Ref) error {
 	}
 	h.past.drop(e.name)
 	now := ctx.Now()
-	h.begun(e, ref, maker, now, now.Add(h.idle))
+	h.begun(e, ref, now, now.Add(h.idle))
 	h.arm(ctx)
 	return ctx.Hand(ref)
 }

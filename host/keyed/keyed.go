@@ -126,8 +126,8 @@ func (c Config) WithIdle(d time.Duration) Config { c.idle = d; return c }
 // MaxKeys.
 func (c Config) WithMax(n int) Config { c.max = n; return c }
 
-// WithMaxPerSender bounds the living actors that one actor has begun by sending to them first.
-// 0 is no bound. Go code has none.
+// WithMaxPerSender bounds the living actors that one actor has begun by sending to them first,
+// together with the keys that wait for a place because of it. 0 is no bound. Go code has none.
 func (c Config) WithMaxPerSender(n int) Config { c.perSender = n; return c }
 
 // WithMaxBytes bounds what the host holds for the keeper and all below it: no actor is started

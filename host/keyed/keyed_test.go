@@ -329,23 +329,6 @@ func TestPerSender(t *testing.T) {
 	w.there("e")
 }
 
-// A key that waits for a place counts for who has sent to it first, so that nobody pushes out more than its share.
-func TestKeysThatWaitCountForTheirSender(t *testing.T) {
-	w := newWorld(t)
-	r := w.start(keyed.New(w.worker()).WithMax(2).WithMaxPerSender(1).WithAtLimit(keyed.Evict))
-	w.tell(r, "a", "x")
-	w.tell(r, "b", "x")
-	one := must(w.Spawn("one", host.Func(func(*host.Context, host.Message) error { return nil })))(t)
-	w.run()
-	for _, key := range []string{"c", "d"} {
-		if err := w.TellFrom(one, r, keyed.For(key, "x")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.run()
-	w.there("b", "c")
-}
-
 // Nor by having Go code send because of it, as the schedule does: it is the actor's share all the same, also if
 // others pass or forward what was sent, and also when the actor has gone.
 func TestPerSenderOnBehalf(t *testing.T) {
@@ -387,6 +370,23 @@ func TestPerSenderOnBehalf(t *testing.T) {
 	w.there()
 	because(r, "/user/gone", "s")
 	w.there("s")
+}
+
+// A key that waits for a place counts for who has sent to it first, so that nobody pushes out more than its share.
+func TestKeysThatWaitCountForTheirSender(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(keyed.New(w.worker()).WithMax(2).WithMaxPerSender(1).WithAtLimit(keyed.Evict))
+	w.tell(r, "a", "x")
+	w.tell(r, "b", "x")
+	one := must(w.Spawn("one", host.Func(func(*host.Context, host.Message) error { return nil })))(t)
+	w.run()
+	for _, key := range []string{"c", "d"} {
+		if err := w.TellFrom(one, r, keyed.For(key, "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.run()
+	w.there("b", "c")
 }
 
 // Nor by forwarding what its timers bring, which nobody has sent.
