@@ -52,8 +52,9 @@ func packet(op byte, n int) host.Raw {
 	return b
 }
 
-// stopped is a clock that is looked at, and stands still: what is counted instruction by instruction takes a
-// thousand times as long, and a run that has copied for a millisecond leaves its thread; the count would wait for another one.
+// stopped is a clock that stands still, though reading it costs what it costs. By the machine's clock a copy that is
+// counted instruction by instruction takes more than a millisecond; then the run lets others have its thread, and the
+// count of that thread never ends.
 type stopped struct {
 	host.Clock
 	at time.Time

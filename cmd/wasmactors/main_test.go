@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// longestCommand is how long a command of a script may take. It says then where it hangs: the
-// script's own limit is told to the shell alone, and what it has started goes on.
+// longestCommand is how long a command of a script may take. One that takes longer panics, and so
+// shows where it hangs. The script's own limit would end only the shell that has started it.
 const longestCommand = 4 * time.Minute
 
 // leakChecked are tests that leave no goroutine.
