@@ -103,11 +103,11 @@ func TestTablesAndChart(t *testing.T) {
 	records := []record{
 		rec("ping-pong", "go", "less", 4000, 4100, 3900), rec("ping-pong", "erlang", "less", 800),
 		{Bench: "payload-1m", Who: "go", Missing: "too | large"},
-		rec("some other", "ours", "less", 1), rec("some other", "baseline", "less", 2),
+		rec("some other", "ours", "less", 1), rec("some other", "baseline", "less", 2), noFairRound("a crowd"),
 	}
 	var w bytes.Buffer
 	writeTables(&w, records)
-	for _, want := range []string{"4,000 <sub>3,900..4,100</sub>", "| 800 |", "too / large", "| some other | 1.00 u | 2.00 u |"} {
+	for _, want := range []string{"4,000 <sub>3,900..4,100</sub>", "| 800 |", "too / large", "| some other | 1.00 u | 2.00 u |", "| a crowd | - | - | no round within 25s |"} {
 		if !strings.Contains(w.String(), want) {
 			t.Errorf("no %q in\n%s", want, &w)
 		}

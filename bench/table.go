@@ -175,7 +175,11 @@ func writeOthers(w *bytes.Buffer, records []record) {
 		if b, ok := by[r.Bench+"\x00baseline"]; ok {
 			baseline = number4(b.Median) + " " + b.Unit
 		}
-		fmt.Fprintf(w, "| %s | %s %s | %s | %s |\n", r.Bench, number4(r.Median), r.Unit, baseline, r.Note)
+		figure, note := number4(r.Median)+" "+r.Unit, r.Note
+		if r.Missing != "" {
+			figure, note = "-", r.Missing
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.Bench, figure, baseline, note)
 	}
 }
 
