@@ -13,7 +13,8 @@ const mark = unix.SIGUSR2
 // Begin starts a window; it does nothing unless the process is [Counting].
 func Begin() {
 	if counting {
-		runtime.Gosched() // what the scheduler has in mind happens before, not within
+		raise()           // from here on the other threads stand still: none asks this one to make way
+		runtime.Gosched() // what the scheduler has in mind, and what is due, happens before, not within
 		raise()
 	}
 }

@@ -101,9 +101,47 @@ func (t *tracer) abandon(err error) error {
 	}
 }
 
-// window counts what the thread, which stands at a mark, does until the next mark.
-func (t *tracer) window(tid int) error {
+// advance lets the thread, alone, do one step, or run to its next report, which it returns. What it is about is
+// delivered with it.
+func (t *tracer) advance(tid, how int, signal uintptr) (unix.WaitStatus, error) {
+	if err := ptrace(how, tid, 0, signal); err != nil {
+		return 0, err
+	}
+	for { // a thread that the counted one has just made reports too; it stands still
+		who, s, err := t.wait(-1)
+		if err != nil || who == tid {
+			return s, err
+		}
+		if s.Stopped() {
+			t.threads[who] = true
+		} else {
+			delete(t.threads, who)
+		}
+	}
+}
+
+// alone stops every other thread, and lets the thread, which stands at a mark, run to the next one.
+func (t *tracer) alone(tid int) error {
 	if err := t.freeze(tid); err != nil {
+		return err
+	}
+	for signal := uintptr(0); ; {
+		status, err := t.advance(tid, unix.PTRACE_CONT, signal)
+		switch {
+		case err != nil:
+			return err
+		case !status.Stopped():
+			return errors.New("the counted thread has ended before a window")
+		case isMark(status):
+			return nil
+		}
+		signal = pending(status)
+	}
+}
+
+// window counts what the thread, which stands at a mark, does between the next mark and the one after.
+func (t *tracer) window(tid int) error {
+	if err := t.alone(tid); err != nil {
 		return err
 	}
 	host, err := hostCode(t.pid)
@@ -116,24 +154,9 @@ func (t *tracer) window(tid int) error {
 		return err
 	}
 	for signal := uintptr(0); ; {
-		if err := ptrace(unix.PTRACE_SINGLESTEP, tid, 0, signal); err != nil {
+		status, err := t.advance(tid, unix.PTRACE_SINGLESTEP, signal)
+		if err != nil {
 			return err
-		}
-		var status unix.WaitStatus
-		for { // a thread that the counted one has just made reports too; it stands still
-			who, s, err := t.wait(-1)
-			if err != nil {
-				return err
-			}
-			if who == tid {
-				status = s
-				break
-			}
-			if s.Stopped() {
-				t.threads[who] = true
-			} else {
-				delete(t.threads, who)
-			}
 		}
 		if !status.Stopped() {
 			return errors.New("the counted thread has ended within a window")
