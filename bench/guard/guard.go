@@ -46,8 +46,8 @@ type Counts struct {
 }
 
 // Windows are counted at two lengths; what an act costs is the slope, so that the beginning
-// and the end of a window do not count. The lengths are 16 apart, for some work is done once in 16
-// turns (a look at the clock) or 8; less for what takes long. Each step is a switch between two
+// and the end of a window do not count. The lengths are 64 apart, for some work is done once in 64
+// turns (a worker's look at the clock), in 16 or 8; less for what takes long. Each step is a switch between two
 // processes: a minute for two pairs of windows.
 func (c Case) lengths() [2]int {
 	switch c.Act {
@@ -56,7 +56,7 @@ func (c Case) lengths() [2]int {
 	case Ask, AskDue:
 		return [2]int{2, 10}
 	}
-	return [2]int{4, 20}
+	return [2]int{4, 68}
 }
 
 // Work is what the child does whose instructions are counted.

@@ -287,6 +287,11 @@ func (r *rig) asking(n int) error {
 	return nil
 }
 
+// alone is how long acts are done before the first window, at least. For a while after a message from outside, as
+// the first one is, a busy worker lets other goroutines run. In a window time passes a thousand times as fast as acts
+// are done: a ticker is due again whenever it has been handled.
+const alone = 100 * time.Millisecond
+
 // windows does what is counted.
 func (r *rig) windows() error {
 	if r.ask != nil {
@@ -300,7 +305,16 @@ func (r *rig) windows() error {
 		}
 		return nil
 	}
-	var steps []func(*host.Context) error
+	began := time.Now()
+	var wait func(c *host.Context) error
+	wait = func(c *host.Context) error {
+		if time.Since(began) > alone {
+			return r.begin(c, 1)
+		}
+		r.steps = append([]func(*host.Context) error{wait}, r.steps...)
+		return r.begin(c, r.warmUp)
+	}
+	steps := []func(*host.Context) error{wait}
 	for i, n := range r.lengths {
 		steps = append(steps, func(c *host.Context) error {
 			if i > 0 {
