@@ -57,6 +57,7 @@ func (d *Dispatcher) monitor() {
 		if !d.quiet() {
 			quiet = 0
 			d.look()
+			tick.Reset(m.every) // from now: where a look takes as long, others run before the next
 			continue
 		}
 		if quiet++; quiet < monitorRest {
