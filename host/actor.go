@@ -181,6 +181,9 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		a.closeAccount()
 		return nil, err
 	}
+	if a.disp == s.disp { // those of pools and threads are fixed: nobody there shares anything out
+		a.task.Join(&a.tree.turns)
+	}
 	return a, nil
 }
 
@@ -286,10 +289,6 @@ func (a *actor) endRun(w *dispatch.Worker) {
 		a.noteRest(a.done.Load() != a.turns)
 	}
 }
-
-// Group implements dispatch.Member: its tree. Only the system's dispatcher asks: those of pools and
-// threads are fixed, and have no long runs to share tokens.
-func (a *actor) Group() *dispatch.Group { return &a.tree.turns }
 
 // running reports whether the actor is within Run. Any goroutine may ask.
 func (a *actor) running() bool { return a.task.Running() }

@@ -12,6 +12,7 @@ import (
 type background struct {
 	levels [2 * levels]level    // the second half is of greedy groups
 	stamp  uint64               // of the seat taken last
+	grants uint64               // of tokens to those who have sat
 	aged   linked.List[*Worker] // those that compute a heavy task, the one that has done so longest first
 	busy   uint32               // groups with a seat
 	groups window               // busy
@@ -28,6 +29,9 @@ type level struct {
 	tasks linked.List[*seat] // seats without
 }
 
+// mostSettled is how many slices count at most of what could not be interrupted: two periods, and some more.
+const mostSettled = 4 * period
+
 // fifoTurn is how often the next is the one that has waited longest, whatever it has had: every so many
 // grants.
 const fifoTurn = 4
@@ -35,7 +39,6 @@ const fifoTurn = 4
 // seat is a task's place in the queue. It belongs to the task for good.
 type seat struct {
 	task   *Task
-	group  *Group  // what the task has had is had by all of it, too; nil: it stands alone
 	worker *Worker // the run that waits; nil: the task waits to begin
 	level  uint8
 	stamp  uint64 // of seats on a level those with a lower one come first
@@ -53,7 +56,7 @@ func (b *background) listOf(s *seat) *linked.List[*seat] {
 // that have had little come first, so that a run that needs some slices does not wait for thousands that never
 // end; of those that have had about as much, the one that has waited longest. Every fourth time it is the one
 // that has waited longest of all, so that nobody waits for ever.
-func (b *background) next(turn uint64, tasks bool) (found *seat) {
+func (b *background) next(tasks bool) (found *seat) {
 	for i := range b.levels {
 		l := &b.levels[i]
 		s := first(&l.runs)
@@ -64,7 +67,7 @@ func (b *background) next(turn uint64, tasks bool) (found *seat) {
 		}
 		switch {
 		case s == nil:
-		case turn%fifoTurn != 0:
+		case b.grants%fifoTurn != 0:
 			return s
 		case found == nil || s.stamp < found.stamp:
 			found = s
@@ -81,9 +84,6 @@ func seatOf(t *Task) *seat {
 	if t.seat == nil {
 		t.seat = &seat{task: t}
 		t.seat.place.Of = t.seat
-		if m, ok := t.what.(Member); ok {
-			t.seat.group = m.Group()
-		}
 	}
 	return t.seat
 }
@@ -95,11 +95,11 @@ func (d *Dispatcher) sit(t *Task, w *Worker) {
 	d.cool(t, w)
 	had := int64(t.had)
 	if w != nil {
-		had += w.spent / slice
+		had += w.own() / slice
 	}
 	s.worker, s.level, s.stamp = w, levelOf(had), d.back.stamp
 	d.queued.Add(1)
-	if g := s.group; g != nil {
+	if g := t.group; g != nil {
 		d.rollAll(g)
 		d.joins(g)
 		if d.greedy(g) {
@@ -113,19 +113,35 @@ func (d *Dispatcher) sit(t *Task, w *Worker) {
 func (d *Dispatcher) leave(s *seat) {
 	d.back.listOf(s).Remove(&s.place)
 	d.queued.Add(-1)
-	if g := s.group; g != nil {
+	if g := s.task.group; g != nil {
 		d.parts(g)
 	}
 }
 
 // granted counts a slice that the task of a seat gets, which has left it. d.mu is held.
 func (d *Dispatcher) granted(s *seat) {
-	if g := s.group; g != nil {
+	d.back.grants++
+	d.count(s.task, 1)
+	d.tokens.Add(1)
+}
+
+// count notes slices of t. d.mu is held.
+func (d *Dispatcher) count(t *Task, slices int64) {
+	if g := t.group; g != nil {
 		d.rollAll(g)
-		g.now.grants++
+		g.now.slices += uint32(slices)
 	}
-	d.turns.Add(1)
-	d.tokens++
+	d.turns.Add(uint64(slices))
+}
+
+// settle counts what w's run has had of its token beyond the slice that it was granted: work that cannot be
+// interrupted, such as a copy. d.mu is held.
+func (d *Dispatcher) settle(w *Worker) {
+	more := min((w.spent-w.settled-1)/slice, mostSettled)
+	for ; more > 0; more -= period { // so that no period is left out
+		d.count(w.task, min(more, period))
+	}
+	w.settled = w.spent
 }
 
 // pushBack queues a heavy task for a token.
@@ -149,10 +165,13 @@ func (d *Dispatcher) goOn(t *Task) {
 // queueBack is pushBack; d.mu is held.
 func (d *Dispatcher) queueBack(t *Task) {
 	d.sit(t, nil)
-	if d.tokens < len(d.lanes) {
+	if d.spareTokens() {
 		d.grantToken()
 	}
 }
+
+// spareTokens reports whether fewer runs compute than may. d.mu is held.
+func (d *Dispatcher) spareTokens() bool { return int(d.tokens.Load()) < len(d.lanes) }
 
 // first is the first seat of a list, nil if none is taken.
 func first(l *linked.List[*seat]) *seat {
@@ -164,13 +183,13 @@ func first(l *linked.List[*seat]) *seat {
 
 // grantToken lets the next in the queue compute. d.mu is held.
 func (d *Dispatcher) grantToken() {
-	s := d.back.next(d.turns.Load(), !d.closing.Load()) // at the end only runs under way go on
+	s := d.back.next(!d.closing.Load()) // at the end only runs under way go on
 	if s != nil && s.worker == nil {
 		if d.mayDetach() {
 			d.grantTask(s)
 			return
 		}
-		s = d.back.next(d.turns.Load(), false)
+		s = d.back.next(false)
 	}
 	if s != nil {
 		d.grantRun(s)
@@ -182,9 +201,12 @@ func (d *Dispatcher) grantRun(s *seat) {
 	w := s.worker
 	d.leave(s)
 	d.granted(s)
-	w.token = true
+	w.takes()
 	w.wakeup <- struct{}{}
 }
+
+// takes has w have a token. d.mu is held.
+func (w *Worker) takes() { w.token, w.settled = true, w.spent }
 
 // grantTask starts a heavy task. d.mu is held.
 func (d *Dispatcher) grantTask(s *seat) {
@@ -200,9 +222,11 @@ func runHeavy(w *Worker) {
 	t := w.heavy
 	w.heavy = nil
 	w.d.mu.Lock()
-	w.token, w.detached = true, true
+	w.takes()
+	w.detached = true
 	w.d.age(w, t)
 	w.d.mu.Unlock()
+	w.d.letOthers() // see await
 	w.run(t)
 }
 

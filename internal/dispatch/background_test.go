@@ -20,21 +20,22 @@ func (v *virtual) wait(t *Task) { v.d.sit(t, v.runs[t]) }
 
 // grant lets the next one compute for a quantum.
 func (v *virtual) grant() *Task {
-	s := v.d.back.next(v.d.turns.Load(), true)
+	s := v.d.back.next(true)
 	v.d.leave(s)
 	v.d.granted(s)
 	w := v.runs[s.task]
 	if w == nil {
-		w = &Worker{d: v.d, token: true}
+		w = &Worker{d: v.d}
 		v.runs[s.task] = w
 	}
+	w.takes()
 	w.spent += slice
 	return s.task
 }
 
 // end ends a task's run.
 func (v *virtual) end(t *Task) {
-	v.runs[t].learn(t, v.runs[t].spent >= slice)
+	v.runs[t].learn(t)
 	delete(v.runs, t)
 }
 
@@ -174,7 +175,7 @@ func TestEndlessRunsTakeTurns(t *testing.T) {
 	}{{0, 100, 100}, {gap - 1, 0, 100}, {0, 1, 101}, {gap - 1, 1, 102}, {gap, 0, 102}, {0, 8, 59}, {1000, 0, 59}, {0, 7, 7}, {0, 1 << 40, math.MaxUint32}} {
 		v.d.turns.Add(c.turns)
 		w := &Worker{d: v.d, spent: c.slices * slice}
-		if w.learn(&k, c.slices > 0); k.had != c.had {
+		if w.learn(&k); k.had != c.had {
 			t.Errorf("after %d slices it has had %d, not %d", c.slices, k.had, c.had)
 		}
 	}

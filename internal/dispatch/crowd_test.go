@@ -9,7 +9,8 @@ func TestACrowdOfNewTasksDoesNotHoldUpALane(t *testing.T) {
 	for _, crowd := range []int{10, 1000, 5000} {
 		for _, where := range []string{"lane", "injector", "slot"} {
 			d := newDispatcher(2)
-			l := d.lanes[0]
+			w := &Worker{d: d, lane: d.lanes[0]}
+			l := w.lane
 			for range crowd {
 				d.injector.push(new(Task))
 			}
@@ -27,7 +28,7 @@ func TestACrowdOfNewTasksDoesNotHoldUpALane(t *testing.T) {
 						d.injector.push(known)
 					}
 				}
-				k := l.next(d)
+				k := l.next(w)
 				if k == nil {
 					k = d.injector.popInto(l, len(d.lanes), severalFresh)
 				}
@@ -61,7 +62,8 @@ func TestACrowdOfNewTasksDoesNotHoldUpALane(t *testing.T) {
 // Fresh tasks have their turn all the same: of a lane that never runs dry every sixteenth.
 func TestNewTasksHaveTheirTurn(t *testing.T) {
 	d := newDispatcher(1)
-	l := d.lanes[0]
+	w := &Worker{d: d, lane: d.lanes[0]}
+	l := w.lane
 	const crowd = 100
 	for range crowd {
 		d.injector.push(new(Task))
@@ -71,7 +73,7 @@ func TestNewTasksHaveTheirTurn(t *testing.T) {
 	d.append(l, known)
 	begun, tasks := 0, 0
 	for ; begun < crowd && tasks < 100*injectorTurn*crowd; tasks++ {
-		if k := l.next(d); k == known {
+		if k := l.next(w); k == known {
 			d.append(l, known)
 		} else {
 			begun++

@@ -1,7 +1,5 @@
 package dispatch
 
-import "runtime"
-
 // Yield is called by a Run that goes on for long, about every 100 us: from a
 // guest's code whenever its quantum is spent.
 //
@@ -23,7 +21,7 @@ func (w *Worker) Yield() (goOn bool) {
 	w.spent += slice
 	w.task.long()
 	if w.lane != nil && !d.detachAged(w) {
-		runtime.Gosched()
+		d.letOthers()
 		return true
 	}
 	if w.token {
@@ -77,6 +75,7 @@ func (d *Dispatcher) detach(w *Worker) bool {
 	d.detached++
 	w.detached = true
 	l := w.lane
+	l.charge(w)
 	w.lane = nil
 	l.lookOut()
 	d.start(l)
@@ -110,11 +109,11 @@ func (d *Dispatcher) takeToken(w *Worker) {
 		return
 	}
 	d.age(w, w.task)
-	if d.tokens < len(d.lanes) && d.queued.Load() == 0 {
-		d.tokens++
-		w.token = true
+	if d.spareTokens() && d.queued.Load() == 0 {
+		d.tokens.Add(1)
+		w.takes()
 		d.mu.Unlock()
-		runtime.Gosched() // the substitute first
+		d.letOthers() // the substitute first
 		return
 	}
 	d.await(w)
@@ -123,15 +122,18 @@ func (d *Dispatcher) takeToken(w *Worker) {
 // passToken lets whoever is next compute, and waits in turn.
 func (d *Dispatcher) passToken(w *Worker) {
 	if d.queued.Load() == 0 {
-		runtime.Gosched()
+		w.settled = w.spent // what nobody waits for does not count
+		d.letOthers()
 		return
 	}
 	d.mu.Lock()
 	if d.queued.Load() == 0 {
 		d.mu.Unlock()
-		runtime.Gosched()
+		w.settled = w.spent
+		d.letOthers()
 		return
 	}
+	d.settle(w)
 	d.sit(w.task, w) // before the token is free: there is always somebody to take it
 	d.dropToken(w)
 	d.mu.Unlock()
@@ -141,7 +143,7 @@ func (d *Dispatcher) passToken(w *Worker) {
 // await queues w for a token. d.mu is held, and released.
 func (d *Dispatcher) await(w *Worker) {
 	d.sit(w.task, w)
-	if d.tokens < len(d.lanes) {
+	if d.spareTokens() {
 		d.grantToken()
 	}
 	d.mu.Unlock()
@@ -153,15 +155,16 @@ func (w *Worker) await() {
 	<-w.wakeup
 	// Go runs a goroutine that was woken next, in the time of the one that woke it.
 	// A lane that waits for this processor comes first.
-	runtime.Gosched()
+	w.d.letOthers()
 }
 
 // dropToken takes w's token and gives it to the first in the queue, unless the
 // monitor has brought too many into circulation. d.mu is held.
 func (d *Dispatcher) dropToken(w *Worker) {
+	d.settle(w)
 	w.token = false
-	d.tokens--
-	if d.tokens < len(d.lanes) {
+	d.tokens.Add(-1)
+	if d.spareTokens() {
 		d.grantToken()
 	}
 }

@@ -49,6 +49,7 @@ type Config struct {
 	Threads bool
 
 	tick time.Duration // of the monitor; 0 means monitorTick
+	now  func() int64  // the clock of the lanes; nil means the machine's
 }
 
 // Dispatcher runs the tasks that are scheduled. All methods but those of manual
@@ -57,9 +58,12 @@ type Dispatcher struct {
 	lanes       []*lane
 	injector    injector
 	maxDetached int
+	now         func() int64 // the clock of the lanes, in nanoseconds since any time
+	letOthers   func()       // has other goroutines use the processor first
 	fixed       bool
 	threads     bool
 	manual      *Worker  // the only worker of manual mode, else nil
+	stepping    bool     // of a manual one: a run is under way
 	shuffle     *shuffle // of a manual one; nil: in the order of Schedule
 	nested      *nested  // of a manual one; nil: in the order of Schedule
 
@@ -67,6 +71,8 @@ type Dispatcher struct {
 	parked    atomic.Int32 // len(idle)
 	searching atomic.Int32 // workers that look for work and will see what is pushed now
 	queued    atomic.Int32 // seats taken in the background
+	outside   atomic.Bool  // a task was scheduled from outside since a lane has asked
+	busyUntil atomic.Int64 // for how long, by now, it is taken to go on
 	closing   atomic.Bool
 
 	mu       sync.Mutex
@@ -76,8 +82,8 @@ type Dispatcher struct {
 	alive    int           // goroutines of this dispatcher, the monitor included
 	detached int           // runs without a lane, rescuers included
 	doomed   int           // of those, told to end
-	tokens   int           // detached runs that may compute now
-	turns    atomic.Uint64 // grants; written under mu
+	tokens   atomic.Int32  // detached runs that may compute now; written under mu
+	turns    atomic.Uint64 // slices that were computed with tokens; written under mu
 	done     chan struct{} // closed when closing and alive == 0
 
 	watch monitor
@@ -92,6 +98,9 @@ func New(c Config) *Dispatcher {
 	n = min(n, MaxWorkers)
 	d := newDispatcher(n)
 	d.fixed, d.threads = c.Fixed, c.Fixed && c.Threads
+	if c.now != nil {
+		d.now = c.now
+	}
 	d.watch.every = cmp.Or(c.tick, monitorTick)
 	d.maxDetached = c.MaxDetached
 	if d.maxDetached <= 0 {
@@ -110,7 +119,8 @@ func New(c Config) *Dispatcher {
 }
 
 func newDispatcher(lanes int) *Dispatcher {
-	d := &Dispatcher{done: make(chan struct{})}
+	began := time.Now()
+	d := &Dispatcher{done: make(chan struct{}), letOthers: runtime.Gosched, now: func() int64 { return int64(time.Since(began)) }}
 	for i := range lanes {
 		d.lanes = append(d.lanes, &lane{index: i})
 	}
@@ -144,12 +154,14 @@ func (d *Dispatcher) Schedule(t *Task, from *Worker) {
 
 // enqueue places a task that has just been woken.
 func (d *Dispatcher) enqueue(t *Task, from *Worker) {
-	if t.heat.Load() > light {
-		d.pushBack(t)
+	if t.heat.Load() > light && d.putAside(t, from) {
 		return
 	}
 	// In a pool of runs that block, what is next on a worker could wait for long.
 	if from == nil || from.lane == nil || from.d != d || d.fixed {
+		if from == nil && !d.outside.Load() {
+			d.outside.Store(true)
+		}
 		d.injector.push(t)
 		d.wake()
 		return
@@ -159,6 +171,25 @@ func (d *Dispatcher) enqueue(t *Task, from *Worker) {
 		d.append(from.lane, t)
 		d.wake()
 	}
+}
+
+// putAside queues a task that is not light; false: it is medium, and nobody else waits for what would be its lane.
+func (d *Dispatcher) putAside(t *Task, from *Worker) bool {
+	if t.heat.Load() > medium {
+		d.pushBack(t)
+		return true
+	}
+	if from == nil || from.lane == nil || from.d != d || !d.othersWait(from.lane) {
+		return false
+	}
+	d.injector.push(t)
+	d.wake()
+	return true
+}
+
+// othersWait reports whether tasks wait that would wait for what is put into l now.
+func (d *Dispatcher) othersWait(l *lane) bool {
+	return l.len() > 0 || l.slot.Load() != nil || d.injector.len() > 0
 }
 
 // append puts t at the back of the queue of l, whose owner the caller is.

@@ -12,10 +12,11 @@ package dispatch
 type Group struct {
 	waiting uint32 // seats that its tasks have taken
 	window
+	lanes usage // guarded by the injector's lock
 }
 
 const (
-	// period is for how many grants a lane is counted: half a second of slices, about.
+	// period is for how many slices a lane is counted: half a second, about.
 	// What counts are the present period and the one before.
 	period = 4096
 	// leastShare is the part of the tokens that nobody is too much for, as a fraction.
@@ -29,7 +30,7 @@ type window struct {
 }
 
 type tally struct {
-	grants uint32
+	slices uint32
 	most   uint32 // that waited at a time
 }
 
@@ -45,11 +46,51 @@ func (w *window) roll(number uint64, waiting uint32) {
 	w.number, w.now = number, tally{most: waiting}
 }
 
-func (w *window) grants() uint64 { return uint64(w.now.grants) + uint64(w.before.grants) }
+func (w *window) slices() uint64 { return uint64(w.now.slices) + uint64(w.before.slices) }
 func (w *window) most() uint64   { return uint64(max(w.now.most, w.before.most)) }
 
-// Member is a [Runnable] whose task stands in a group, always the same.
-type Member interface{ Group() *Group }
+// usage is what tasks have computed in lanes, in the present period and in the one before, in
+// nanoseconds: those of a group, or all that stand in groups.
+type usage struct {
+	number      uint64 // of the present period
+	now, before int64
+}
+
+// laneTime is how long a period is, in what all of them have computed.
+const laneTime = period * slice
+
+// count adds ns to u, which is of all, and to g, which is a part of it.
+func (u *usage) count(g *usage, ns int64) {
+	g.follow(u)
+	g.now += ns
+	if u.now += ns; u.now >= laneTime {
+		*u = usage{number: u.number + 1, before: u.now}
+	}
+}
+
+// follow begins the period that it is.
+func (u *usage) follow(all *usage) {
+	if u.number == all.number {
+		return
+	}
+	before := int64(0)
+	if u.number+1 == all.number {
+		before = u.now
+	}
+	*u = usage{number: all.number, before: before}
+}
+
+// greedy reports whether t's group has had in lanes more than 1/leastShare of u, which is of all.
+func (u *usage) greedy(t *Task) bool {
+	g := t.group
+	return g != nil && g.lanes.now+g.lanes.before > laneTime/leastShare && u.exceeded(&g.lanes)
+}
+
+// exceeded reports whether g is more than 1/leastShare of u.
+func (u *usage) exceeded(g *usage) bool {
+	g.follow(u)
+	return (g.now+g.before)*leastShare > max(u.now+u.before, laneTime)
+}
 
 // rollAll begins the period that it is, for g and for all. d.mu is held.
 func (d *Dispatcher) rollAll(g *Group) {
@@ -83,6 +124,6 @@ func (d *Dispatcher) greedy(g *Group) bool {
 	b, length := &d.back, uint64(period*len(d.lanes))
 	all := d.turns.Load() - (max(b.tasks.number, 1)-1)*length // of both periods
 	all = max(all, length)                                    // before that nobody has had much
-	had := g.grants()
+	had := g.slices()
 	return had*leastShare > all && had*b.groups.most() > all && had*b.tasks.most() > all*g.most()
 }

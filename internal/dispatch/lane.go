@@ -1,6 +1,9 @@
 package dispatch
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 const (
 	// laneSize is the length of a lane's ring, a power of two. What does not fit
@@ -9,13 +12,36 @@ const (
 	laneMask = laneSize - 1
 
 	// slotStreak is how many tasks in a row may come from the slot while others
-	// wait in the ring. Two that talk to each other would keep the lane for good
+	// wait in the ring, unless they take long. Two that talk to each other would keep the lane for good
 	// otherwise.
 	slotStreak = 16
 
 	// injectorTurn is how often a lane that never runs dry takes its share from
 	// the injector: every so many tasks.
 	injectorTurn = 16
+
+	// A lane looks at the clock after so many tasks at most, or when its tasks have reported so many
+	// nanoseconds. If the clock says much more than they have, it looks at every injectorTurn.
+	clockTurn = 64
+	clockTime = slice / 4
+
+	// outsideFor is for how long lanes make way when it was seen that a goroutine that is none of ours has scheduled
+	// a task, in nanoseconds.
+	outsideFor = 25_000_000
+
+	// laneShare is how much more time a lane that is always busy has than the others to which it makes way.
+	laneShare = 3
+
+	// hogged is how long a lane is away if other goroutines than those that give us tasks compute, in nanoseconds.
+	hogged = 10 * slice
+
+	// mostAway is how long Go lets a goroutine have a processor, in nanoseconds: a lane that comes back has it no
+	// longer than that before it makes way again, and who has not looked at the clock for that long needs not make way.
+	mostAway = 10_000_000
+
+	// mostCharged is how much is charged for one such time at most, in nanoseconds: it may be that
+	// the system has taken the processor away.
+	mostCharged = 10 * slice
 
 	// progressTurn is how often a busy lane tells the monitor that it moves.
 	progressTurn = 8
@@ -33,10 +59,15 @@ type lane struct {
 	progress atomic.Uint32
 
 	// The owner's.
-	index  int
-	tick   uint32
-	streak uint32
-	slow   bool // what it has just done took long: the injector is looked at before the next task
+	index   int
+	tick    uint32
+	streak  uint32
+	looked  int64 // at the clock, and what it said
+	seen    int64 // what the owner had spent then
+	busy    int64 // nanoseconds by the clock since the lane has let others have its processor
+	silent  bool  // its tasks take longer than they report
+	slow    bool  // what it has just done took long: the injector is looked at before the next task
+	outside bool  // that is where the task before came from, though others waited in the lane
 
 	_    [64]byte // thieves read the ring; keep them off the owner's counters
 	ring [laneSize]atomic.Pointer[Task]
@@ -118,21 +149,13 @@ func (l *lane) steal(victim *lane) *Task {
 
 // next is the task that the owner should run now; nil if the lane is empty and
 // it is not the injector's turn.
-func (l *lane) next(d *Dispatcher) *Task {
+func (l *lane) next(w *Worker) *Task {
 	l.tick++
 	if l.tick%progressTurn == 0 {
 		l.progress.Add(1)
 	}
 	if turn := l.tick%injectorTurn == 0; turn || l.slow {
-		what := severalFresh
-		switch {
-		case l.slow && !turn && (l.len() > 0 || l.slot.Load() != nil):
-			what = knownOnly // while fresh ones take long they do not keep the lane from its own
-		case l.slow:
-			what = oneFresh
-		}
-		l.slow = false
-		if t := d.injector.popInto(l, len(d.lanes), what); t != nil {
+		if t := l.lookAround(w, turn); t != nil {
 			return t
 		}
 	}
@@ -149,9 +172,92 @@ func (l *lane) next(d *Dispatcher) *Task {
 	return l.takeSlot()
 }
 
-// lookOut makes the injector be looked at before the next task: what the lane has
-// just done took long. Owner only.
-func (l *lane) lookOut() { l.slow = true }
+// lookAround does what is not done task by task: it looks at the clock, and into the injector; turn: not only because
+// something took long.
+func (l *lane) lookAround(w *Worker, turn bool) *Task {
+	d := w.d
+	if !d.patient() {
+		w.until = w.spent + brief
+		if turn && (l.silent || l.tick%clockTurn == 0) || w.spent-l.seen >= clockTime {
+			l.clock(w)
+		}
+	}
+	what, own := severalFresh, l.len() > 0 || l.slot.Load() != nil
+	switch {
+	case l.slow && !turn && own:
+		what = knownOnly // while fresh ones take long they do not keep the lane from its own
+	case l.slow:
+		what = oneFresh
+	}
+	first := l.slow && l.outside && what == knownOnly // the lane's own have their turn, too
+	l.slow, l.outside = false, false
+	if first {
+		return nil
+	}
+	t := d.injector.popInto(l, len(d.lanes), what)
+	l.outside = t != nil && own
+	return t
+}
+
+// lookOut makes the lane look around before the next task, and ends a conversation in
+// the slot: what it has just done took long. Owner only.
+func (l *lane) lookOut() { l.slow, l.streak = true, slotStreak }
+
+// begin is the beginning of a time in which w serves the lane. Owner only.
+func (l *lane) begin(w *Worker) {
+	if w.d.patient() {
+		w.until = math.MaxInt64
+		return
+	}
+	l.looked, l.seen, l.busy = w.d.now(), w.spent, 0
+}
+
+// clock looks at the clock, and lets others have the processor if the lane has had it for long. Owner only.
+func (l *lane) clock(w *Worker) {
+	took := l.charge(w)
+	if l.silent = false; took >= mostAway {
+		l.busy = 0 // others have had the processor meanwhile
+		return
+	}
+	if took >= slice {
+		l.silent, l.streak = true, slotStreak
+	}
+	if l.busy += took; l.busy >= slice {
+		l.makeWay(w.d)
+	}
+}
+
+// charge looks at the clock, and has the group of the task that ran last pay for all since the last
+// look, which it returns, in nanoseconds: whoever takes longer is seen more often. Owner only.
+func (l *lane) charge(w *Worker) int64 {
+	now := w.d.now()
+	took := now - l.looked
+	l.looked, l.seen = now, w.spent
+	w.d.injector.took(w.task, min(took, mostCharged))
+	return took
+}
+
+// makeWay lets other goroutines have the processor: long runs, and those that give us tasks.
+// All of these would wait until Go takes the processor away, 10 ms each time. Where all comes
+// from within and is short, or a worker is idle, it would only wake idle processors. If nobody outside waits for answers, or others compute
+// for long, the lane comes back for laneShare times as long as it was away, and a slice. Owner only.
+func (l *lane) makeWay(d *Dispatcher) {
+	l.busy = 0
+	if d.outside.Load() {
+		d.outside.Store(false)
+		d.busyUntil.Store(l.looked + outsideFor)
+	}
+	outside := l.looked < d.busyUntil.Load() && d.parked.Load() == 0 // else there is a processor for them
+	if !outside && d.tokens.Load() == 0 {
+		return
+	}
+	d.letOthers()
+	now := d.now()
+	if away := now - l.looked; !outside || away >= hogged {
+		l.busy = -min(laneShare*away, mostAway)
+	}
+	l.looked = now
+}
 
 // takeSlot empties the slot. Any goroutine.
 func (l *lane) takeSlot() *Task {

@@ -9,6 +9,7 @@ import "math/rand/v2"
 func NewManual() *Dispatcher {
 	d := newDispatcher(1)
 	d.manual = &Worker{d: d, lane: d.lanes[0]}
+	d.manual.lane.begin(d.manual)
 	return d
 }
 
@@ -51,7 +52,7 @@ func (d *Dispatcher) next(w *Worker) *Task {
 }
 
 func (d *Dispatcher) inOrder(w *Worker) *Task {
-	if t := w.lane.next(d); t != nil {
+	if t := w.lane.next(w); t != nil {
 		return t
 	}
 	return d.injector.popInto(w.lane, 1, severalFresh)
@@ -65,7 +66,7 @@ func (d *Dispatcher) Step() bool {
 	if w == nil {
 		panic("dispatch: Step is for a manual dispatcher")
 	}
-	if w.task != nil {
+	if d.stepping {
 		panic("dispatch: Step within a Run")
 	}
 	if d.closing.Load() {
@@ -75,7 +76,9 @@ func (d *Dispatcher) Step() bool {
 	if t == nil {
 		return false
 	}
+	d.stepping = true
 	w.run(t)
+	d.stepping = false
 	return true
 }
 

@@ -64,8 +64,10 @@ func (d *Dispatcher) park(w *Worker) {
 	if d.surplus() && d.unpark(w) {
 		return
 	}
+	w.task = nil // it may be dead, and this may take long
 	<-w.wakeup
 	w.waits++
+	w.lane.begin(w)
 	w.lane.progress.Add(1)
 }
 
@@ -98,6 +100,7 @@ func (d *Dispatcher) rest(w *Worker) bool {
 		d.mu.Unlock()
 		return false
 	}
+	w.task = nil
 	d.spares = append(d.spares, w)
 	d.mu.Unlock()
 	<-w.wakeup

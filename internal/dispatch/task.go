@@ -31,6 +31,7 @@ type Task struct {
 	since atomic.Int64  // see Since
 	next  *Task         // in the injector
 	what  Runnable
+	group *Group // what the task has had is had by all of it, too; nil: it stands alone
 	seat  *seat  // nil until the task has had a long run
 	had   uint32 // slices of the runs before, see cool; who has the task
 	at    uint32 // the turn of the last cool
@@ -67,3 +68,7 @@ func (t *Task) long() {
 // Init ties the task to what it runs. It is called once, before the first
 // Schedule.
 func (t *Task) Init(r Runnable) { t.what = r }
+
+// Join has t stand in a group from the beginning. It is called once at most, before the first
+// Schedule.
+func (t *Task) Join(g *Group) { t.group = g }

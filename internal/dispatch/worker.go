@@ -17,10 +17,13 @@ type Worker struct {
 
 	d    *Dispatcher
 	lane *lane // nil: the run on this worker is detached, or there is none
-	task *Task // on this worker now
+	task *Task // on this worker now, or until now
 
 	waits     uint32 // how often it has waited for work
-	spent     int64  // by the present run, ns, as far as is known
+	spent     int64  // by all runs, ns, as far as is known
+	began     int64  // spent when the present run began
+	until     int64  // what spent may come to before the lane looks around
+	settled   int64  // spent when it was last counted what was done with a token
 	searching bool   // counted in d.searching
 	detached  bool   // counted in d.detached
 	token     bool   // counted in d.tokens
@@ -89,6 +92,7 @@ func (w *Worker) main() {
 // serve runs tasks until the worker has lost its lane or the dispatcher closes.
 func (w *Worker) serve() {
 	d := w.d
+	w.lane.begin(w)
 	w.lane.progress.Add(1)
 	for w.lane != nil {
 		t := w.find()
@@ -106,32 +110,28 @@ func (w *Worker) serve() {
 func (w *Worker) run(t *Task) {
 	t.state.Store(running)
 	w.task = t
-	w.spent = 0
+	w.began = w.spent
 	more := t.what.Run(w)
-	w.task = nil
 	w.finish(t, more)
 }
 
 func (w *Worker) finish(t *Task, more bool) {
 	d := w.d
-	long := w.spent >= slice && !d.patient()
-	if long || t.heat.Load() != light {
-		w.learn(t, long)
-		if long {
-			t.since.Store(0)
+	if w.spent >= w.until || t.heat.Load() != light {
+		w.learn(t)
+		if w.lane != nil && w.spent >= w.until {
+			w.lane.lookOut()
 		}
 	}
 	if w.detached || w.token {
 		d.endDetached(w)
 	}
-	if long && w.lane != nil {
-		w.lane.lookOut()
-	}
 	if !more && t.state.CompareAndSwap(running, idle) {
 		return
 	}
 	t.state.Store(queued)
-	if t.heat.Load() > light {
+	heat := t.heat.Load()
+	if heat > medium {
 		d.goOn(t)
 		return
 	}
@@ -141,6 +141,10 @@ func (w *Worker) finish(t *Task, more bool) {
 		return
 	}
 	// No wake: this worker itself is free for it, see serve.
+	if heat == medium && d.othersWait(w.lane) {
+		d.injector.push(t)
+		return
+	}
 	d.append(w.lane, t)
 }
 
@@ -149,7 +153,7 @@ func (w *Worker) finish(t *Task, more bool) {
 func (w *Worker) find() *Task {
 	d, l := w.d, w.lane
 	for !d.closing.Load() {
-		if t := l.next(d); t != nil {
+		if t := l.next(w); t != nil {
 			w.found()
 			return t
 		}
@@ -211,7 +215,7 @@ func (d *Dispatcher) stealFor(l *lane) *Task {
 // panic it does no harm; the process is about to end.
 func (w *Worker) vanished() {
 	d := w.d
-	if t := w.task; t != nil {
+	if t := w.task; t != nil { // a goroutine ends only within a run
 		w.task = nil
 		w.finish(t, false)
 	}
