@@ -239,3 +239,88 @@ func BenchmarkFairness(b *testing.B) {
 		})
 	}
 }
+
+// toucher is one of two that wake each other, and computes for a while in between.
+type toucher struct {
+	dispatch.Task
+	d     *dispatch.Dispatcher
+	other *toucher
+	takes time.Duration
+	stop  *atomic.Bool
+	had   *atomic.Int64 // nanoseconds of computing, of all
+}
+
+func (t *toucher) Run(w *dispatch.Worker) bool {
+	for end := time.Now().Add(t.takes); time.Now().Before(end); {
+	}
+	t.had.Add(int64(t.takes))
+	w.Spend(int64(t.takes))
+	if !t.stop.Load() {
+		t.d.Schedule(&t.other.Task, w)
+	}
+	return false
+}
+
+// BenchmarkShares has lanes that are always busy compete with a hundred endless runs, and reports what part of the
+// computing these have; with a goroutine outside that asks, or without.
+func BenchmarkShares(b *testing.B) {
+	for _, takes := range []time.Duration{time.Microsecond, 10 * time.Microsecond, 40 * time.Microsecond} {
+		for _, asks := range []bool{false, true} {
+			b.Run(fmt.Sprintf("turns=%v/asks=%v", takes, asks), func(b *testing.B) {
+				d := dispatch.New(dispatch.Config{Workers: 2})
+				defer closeNow(b, d)
+				var stop atomic.Bool
+				var quanta, had atomic.Int64
+				for range 100 {
+					s := &spinner{stop: &stop, quanta: &quanta}
+					s.Init(s)
+					s.Join(new(dispatch.Group))
+					d.Schedule(&s.Task, nil)
+				}
+				for d.Stats().Detached < 100 {
+					runtime.Gosched()
+				}
+				for range 20 {
+					x := &toucher{d: d, takes: takes, stop: &stop, had: &had}
+					y := &toucher{d: d, takes: takes, stop: &stop, had: &had, other: x}
+					x.other = y
+					g := new(dispatch.Group)
+					for _, t := range []*toucher{x, y} {
+						t.Init(t)
+						t.Join(g)
+					}
+					d.Schedule(&x.Task, nil)
+				}
+				reply := make(chan struct{}, 1)
+				echo := newActor(d, mailbox.Limits{}, func(w *dispatch.Worker, e *mailbox.Envelope) {
+					cacheOf(w).Free(e)
+					reply <- struct{}{}
+				})
+				var took []time.Duration
+				quanta.Store(0)
+				had.Store(0)
+				for b.Loop() {
+					start := time.Now().Add(500 * time.Microsecond)
+					time.Sleep(500 * time.Microsecond)
+					if !asks {
+						continue
+					}
+					if err := echo.send(message(nil, payload16), nil); err != nil {
+						b.Fatal(err)
+					}
+					<-reply
+					took = append(took, time.Since(start))
+				}
+				long, lanes := quanta.Load()*100_000, had.Load()
+				stop.Store(true)
+				b.ReportMetric(100*float64(long)/float64(long+lanes), "long-%")
+				b.ReportMetric(100*float64(lanes)/float64(2*b.Elapsed()), "lanes-%")
+				if asks {
+					slices.Sort(took)
+					b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+					b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+				}
+			})
+		}
+	}
+}

@@ -30,7 +30,7 @@ const (
 	outsideFor = 25_000_000
 
 	// laneShare is how much more time a lane that is always busy has than the others to which it makes way.
-	laneShare = 3
+	laneShare = 7
 
 	// hogged is how long a lane is away if other goroutines than those that give us tasks compute, in nanoseconds.
 	hogged = 10 * slice
@@ -237,23 +237,24 @@ func (l *lane) charge(w *Worker) int64 {
 	return took
 }
 
-// makeWay lets other goroutines have the processor: long runs, and those that give us tasks.
-// All of these would wait until Go takes the processor away, 10 ms each time. Where all comes
-// from within and is short, or a worker is idle, it would only wake idle processors. If nobody outside waits for answers, or others compute
-// for long, the lane comes back for laneShare times as long as it was away, and a slice. Owner only.
+// makeWay lets other goroutines have the processor: long runs, and those that give us tasks. All of these
+// would wait until Go takes the processor away, 10 ms each time. Where all comes from within and is short, or a worker
+// is idle, it would only wake idle processors. For long runs, and others that compute for long, the lane comes back for
+// laneShare times as long as it was away, and a slice. Owner only.
 func (l *lane) makeWay(d *Dispatcher) {
 	l.busy = 0
 	if d.outside.Load() {
 		d.outside.Store(false)
 		d.busyUntil.Store(l.looked + outsideFor)
 	}
+	long := d.tokens.Load() > 0
 	outside := l.looked < d.busyUntil.Load() && d.parked.Load() == 0 // else there is a processor for them
-	if !outside && d.tokens.Load() == 0 {
+	if !long && !outside {
 		return
 	}
 	d.letOthers()
 	now := d.now()
-	if away := now - l.looked; !outside || away >= hogged {
+	if away := now - l.looked; long || away >= hogged {
 		l.busy = -min(laneShare*away, mostAway)
 	}
 	l.looked = now
