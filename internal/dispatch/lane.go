@@ -43,6 +43,10 @@ const (
 	// the system has taken the processor away.
 	mostCharged = 10 * slice
 
+	// notYet stands for a look at the clock that an idle lane saves when it has something to do again: most
+	// such times are over before one is needed.
+	notYet = math.MinInt64
+
 	// progressTurn is how often a busy lane tells the monitor that it moves.
 	progressTurn = 8
 )
@@ -62,7 +66,7 @@ type lane struct {
 	index   int
 	tick    uint32
 	streak  uint32
-	looked  int64 // at the clock, and what it said
+	looked  int64 // at the clock, and what it said, or notYet
 	seen    int64 // what the owner had spent then
 	busy    int64 // nanoseconds by the clock since the lane has let others have its processor
 	silent  bool  // its tasks take longer than they report
@@ -209,7 +213,7 @@ func (l *lane) begin(w *Worker) {
 		w.until = math.MaxInt64
 		return
 	}
-	l.looked, l.seen, l.busy = w.d.now(), w.spent, 0
+	l.looked, l.seen, l.busy = notYet, w.spent, 0
 }
 
 // clock looks at the clock, and lets others have the processor if the lane has had it for long. Owner only.
@@ -228,10 +232,14 @@ func (l *lane) clock(w *Worker) {
 }
 
 // charge looks at the clock, and has the group of the task that ran last pay for all since the last
-// look, which it returns, in nanoseconds: whoever takes longer is seen more often. Owner only.
+// look, which it returns, in nanoseconds: whoever takes longer is seen more often. For the first look it is what
+// tasks have reported. Owner only.
 func (l *lane) charge(w *Worker) int64 {
 	now := w.d.now()
 	took := now - l.looked
+	if l.looked == notYet {
+		took = w.spent - l.seen
+	}
 	l.looked, l.seen = now, w.spent
 	w.d.injector.took(w.task, min(took, mostCharged))
 	return took

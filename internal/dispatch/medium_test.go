@@ -677,13 +677,14 @@ func TestWorkIsCountedWhereATokenIsPassedOn(t *testing.T) {
 	}
 }
 
-// What a run has had of a lane before it leaves it is charged to its group.
+// What a run has had of a lane before it leaves it is charged to its group: until the lane has looked at the clock,
+// what the run reports.
 func TestARunThatLeavesItsLanePays(t *testing.T) {
 	var now atomic.Int64
 	c := Config{Workers: 1, now: now.Load}
 	d := New(c.Unwatched())
 	g := new(Group)
-	x := newScript(g, func(w *Worker) { now.Add(5 * slice); w.Yield() })
+	x := newScript(g, func(w *Worker) { now.Add(50 * slice); w.Spend(4 * slice); w.Yield() })
 	x.heat.Store(fresh)
 	d.Schedule(&x.Task, nil)
 	<-x.done
@@ -692,5 +693,28 @@ func TestARunThatLeavesItsLanePays(t *testing.T) {
 	}
 	if g.lanes.now != 5*slice {
 		t.Errorf("it has paid for %d ns", g.lanes.now)
+	}
+}
+
+// The first look of a lane that was idle is for later ones: what was meanwhile is nobody's.
+func TestAnIdleLaneChargesNobody(t *testing.T) {
+	v := newLanes()
+	w, l := v.workers[0], v.d.lanes[0]
+	v.at[0] = 20 * slice
+	l.begin(w)
+	g := new(Group)
+	w.task = &v.turn(0, g).Task
+	for i, c := range []struct{ took, reported, charged int64 }{
+		{3 * slice, slice / 2, slice / 2}, {3 * slice, slice / 2, 3 * slice},
+	} {
+		g.lanes.now = 0
+		v.at[0] += c.took
+		w.Spend(c.reported)
+		if l.clock(w); g.lanes.now != c.charged {
+			t.Errorf("look %d: it was charged %d ns, not %d", i, g.lanes.now, c.charged)
+		}
+		if i == 0 && v.clocks != 1 {
+			t.Errorf("%d looks at the clock before one was needed", v.clocks-1)
+		}
 	}
 }
