@@ -527,14 +527,16 @@ func TestALaneThatWasAwayMakesNoWay(t *testing.T) {
 	for _, c := range []struct {
 		took int64
 		ways int
-	}{{mostAway, 0}, {slice - 1, 0}, {1, 1}, {mostAway - 1, 2}, {100 * mostAway, 2}} {
+	}{
+		{slice, 0}, {slice - 1, 0}, {mostAway, 0}, {slice - 1, 0}, {1, 1}, {mostAway - 1, 2}, {100 * mostAway, 2}, // of the first it knows nothing
+	} {
 		v.at[0] += c.took
 		if l.clock(w); v.ways != c.ways {
 			t.Errorf("after %d ns it has made way %d times, not %d", c.took, v.ways, c.ways)
 		}
 	}
-	if g.lanes.now > 5*mostCharged {
-		t.Errorf("a group was charged %d ns for 5 looks, and it may not have been it", g.lanes.now)
+	if want := int64(3*mostCharged + 2*slice - 1); g.lanes.now != want {
+		t.Errorf("a group was charged %d ns and not %d, of which it may not have had all", g.lanes.now, want)
 	}
 }
 
@@ -701,6 +703,7 @@ func TestAnIdleLaneChargesNobody(t *testing.T) {
 	v := newLanes()
 	w, l := v.workers[0], v.d.lanes[0]
 	v.at[0] = 20 * slice
+	w.Spend(slice)
 	l.begin(w)
 	g := new(Group)
 	w.task = &v.turn(0, g).Task
