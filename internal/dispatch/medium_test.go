@@ -488,6 +488,10 @@ func TestBusyLanesMakeWay(t *testing.T) {
 			t.Errorf("2 lanes have made way %d times for long runs of a slice, in 200; somebody asks from outside: %v", n, outside)
 		}
 	}
+	take(mostAway)
+	if n := busy(10 * mostAway); n < 8 || n > 12 {
+		t.Errorf("2 lanes have made way %d times in 10 times as long as Go lets a goroutine have a processor", n)
+	}
 	v.d.tokens.Store(0)
 	v.d.Schedule(&v.turn(slice/2, nil).Task, nil)
 	take(slice * 9 / 10)
