@@ -33,8 +33,8 @@ const (
 	fairTime      = 25 * time.Second // no round after that, for a number of spinners
 )
 
-// firstAsks is how many answers are looked at on their own: spinners have just been started, and nobody knows yet
-// which of them are long.
+// Answers are looked at on their own while spinners start, and nobody knows yet which of them are long: of these there
+// are so many at least, and after so many it is asked whether all have started.
 const firstAsks = 20
 
 // manyAsks is how many there are where there is time for them.
@@ -44,6 +44,8 @@ const manyAsks = 3000
 type throng struct {
 	asks int
 	ask  func(context.Context) error
+
+	starting func() bool // some spinners have not begun yet; nil: that is not known
 }
 
 // throngs are what is compared; ours is the first.
@@ -110,7 +112,7 @@ func noFairRound(name string) record {
 // fairFigures are of one round: times in milliseconds, and of how many they are.
 type fairFigures struct {
 	Ask50, Ask99, Wait50, Wait99 float64
-	First                        float64 // the worst of the first answers, while the spinners start
+	First, First50               float64 // while the spinners start: the worst, and the median
 	Used50                       float64 // as Ask50, but the processor time that this process has used meanwhile
 	Answers, Late, Collections   int
 }
@@ -152,7 +154,8 @@ func fairAmong(l *lab, spinners int) error {
 		{func(f *fairFigures) float64 { return f.Ask50 }, 1, "ask, p50", "a request every half millisecond, timed from when it was due; baseline: spinning goroutines"},
 		{func(f *fairFigures) float64 { return f.Ask99 }, 1, "ask, p99", "baseline: spinning goroutines"},
 		{func(f *fairFigures) float64 { return f.Ask99 }, 2, "ask, p99, against wazero's CloseOnContextDone", "baseline: spinning guests of wazero with CloseOnContextDone"},
-		{func(f *fairFigures) float64 { return f.First }, 1, "ask, the worst of the first 20, while they start", "baseline: spinning goroutines"},
+		{func(f *fairFigures) float64 { return f.First50 }, 1, "ask while they start, p50", "baseline: spinning goroutines"},
+		{func(f *fairFigures) float64 { return f.First }, 1, "ask while they start, the worst", "baseline: spinning goroutines"},
 		{func(f *fairFigures) float64 { return f.Wait50 }, 1, "a garbage collection's wait for the processors, p50", "a quantum is 0.1 to 0.2 ms; baseline: spinning goroutines, which can be preempted anywhere"},
 		{func(f *fairFigures) float64 { return f.Wait99 }, 1, "a garbage collection's wait for the processors, p99", "the baseline shows what the machine adds when others use it"},
 	} {
@@ -238,13 +241,45 @@ func (l *lab) measureFair(side, spinners string) error {
 	return fmt.Errorf("there is no %q", side)
 }
 
-// measure asks, and collects garbage, as often as there is time for, and at least once; patience
-// is for all questions, and for one.
+// measure asks while the spinners start and then, and collects garbage, as often as there is time for, and at least
+// once; patience is for all questions of each of both times, and for one.
 func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err error) {
-	took := make([]float64, 0, max(firstAsks, l.scale(c.asks)))
-	used := make([]float64, 0, cap(took))
+	most := max(firstAsks, l.scale(c.asks))
+	some := func(asked int) bool { return asked < firstAsks }
+	if c.starting != nil {
+		some = func(asked int) bool { return asked < most && (asked%firstAsks != 0 || c.starting()) }
+	}
+	first, err := c.askWhile(l, patience, some)
+	if err != nil {
+		return f, err
+	}
+	steady, err := c.askWhile(l, patience, func(asked int) bool { return asked < most })
+	if err != nil {
+		return f, err
+	}
+	f.First, f.First50, f.Late = slices.Max(first.took), quantile(first.took, 0.5), first.late+steady.late
+	f.Ask50, f.Ask99, f.Used50 = quantile(steady.took, 0.5), quantile(steady.took, 0.99), quantile(steady.used, 0.5)
+	f.Answers = len(steady.took) - steady.late
+
+	stops, end := newPauses("/sched/pauses/stopping/gc:seconds"), time.Now().Add(pausingTime)
+	for f.Collections < max(5, l.scale(30)) && (f.Collections == 0 || time.Now().Before(end)) {
+		runtime.GC()
+		f.Collections++
+	}
+	f.Wait50, f.Wait99 = stops.quantile(0.5)*1e3, stops.quantile(0.99)*1e3
+	return f, nil
+}
+
+// answers are how long each has taken, and how much processor time this process has used meanwhile, in milliseconds.
+type answers struct {
+	took, used []float64
+	late       int // took longer than one had patience for
+}
+
+// askWhile asks once, and every half millisecond while more says so and there is time.
+func (c *throng) askWhile(l *lab, patience time.Duration, more func(asked int) bool) (a answers, err error) {
 	due := time.Now()
-	for end := due.Add(patience); len(took) < cap(took) && (len(took) == 0 || time.Now().Before(end)); {
+	for end := due.Add(patience); len(a.took) == 0 || more(len(a.took)) && time.Now().Before(end); {
 		due = due.Add(500 * time.Microsecond)
 		if late := time.Since(due); late > 0 {
 			due = due.Add(late) // a slow answer delays the next question
@@ -255,32 +290,23 @@ func (c *throng) measure(l *lab, patience time.Duration) (f fairFigures, err err
 		err := c.ask(ctx)
 		late := ctx.Err() != nil
 		cancel()
-		took, used = append(took, time.Since(due).Seconds()*1e3), append(used, (processorTime()-before).Seconds()*1e3)
+		a.took, a.used = append(a.took, time.Since(due).Seconds()*1e3), append(a.used, (processorTime()-before).Seconds()*1e3)
 		if late { // whoever answers that late still answers the question before
-			took[len(took)-1] = patience.Seconds() * 1e3
-			f.Late++
+			a.took[len(a.took)-1] = patience.Seconds() * 1e3
+			a.late++
 			break
 		}
 		if err != nil {
-			return f, err
+			return a, err
 		}
 	}
-	f.Answers = len(took) - f.Late
-	f.First = slices.Max(took[:min(firstAsks, len(took))])
-	if len(took) > firstAsks {
-		took, used = took[firstAsks:], used[firstAsks:]
-	}
-	slices.Sort(took)
-	slices.Sort(used)
-	stops, end := newPauses("/sched/pauses/stopping/gc:seconds"), time.Now().Add(pausingTime)
-	for f.Collections < max(5, l.scale(30)) && (f.Collections == 0 || time.Now().Before(end)) {
-		runtime.GC()
-		f.Collections++
-	}
-	f.Ask50, f.Ask99 = took[len(took)/2], took[len(took)*99/100]
-	f.Used50 = used[len(used)/2]
-	f.Wait50, f.Wait99 = stops.quantile(0.5)*1e3, stops.quantile(0.99)*1e3
-	return f, nil
+	return a, nil
+}
+
+// quantile is that part of sorted figures; it sorts them.
+func quantile(of []float64, part float64) float64 {
+	slices.Sort(of)
+	return of[int(float64(len(of))*part)]
 }
 
 // processorTime is what this process has used.
@@ -339,6 +365,9 @@ func openCrowd(l *lab, name string, code []byte) (*product, host.Props, *throng,
 		_, err := p.sys.Ask(ctx, good, number(1))
 		return err
 	}
+	if err := ask(l.ctx); err != nil { // else it would wait behind all that start before it
+		return nil, host.Props{}, nil, err
+	}
 	return p, host.Guest(image, name).WithLimits(host.Limits{Fuel: math.MaxInt64}), &throng{asks: manyAsks, ask: ask}, nil
 }
 
@@ -355,6 +384,9 @@ func productCrowd(l *lab, spinners int) (*throng, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	c.starting = func() bool {
+		return slices.ContainsFunc(p.sys.AppendInfo(nil), func(i host.Info) bool { return i.Mailbox > 0 })
 	}
 	return c, nil
 }

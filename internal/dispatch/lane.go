@@ -251,12 +251,7 @@ func (l *lane) charge(w *Worker) int64 {
 // laneShare times as long as it was away, and a slice. Owner only.
 func (l *lane) makeWay(d *Dispatcher) {
 	l.busy = 0
-	if d.outside.Load() {
-		d.outside.Store(false)
-		d.busyUntil.Store(l.looked + outsideFor)
-	}
-	long := d.tokens.Load() > 0
-	outside := l.looked < d.busyUntil.Load() && d.parked.Load() == 0 // else there is a processor for them
+	long, outside := d.tokens.Load() > 0, d.asked(l.looked)
 	if !long && !outside {
 		return
 	}
@@ -266,6 +261,16 @@ func (l *lane) makeWay(d *Dispatcher) {
 		l.busy = -min(laneShare*away, mostAway)
 	}
 	l.looked = now
+}
+
+// asked reports whether goroutines that are none of ours have given us tasks of late, and no processor is idle that
+// they could have.
+func (d *Dispatcher) asked(now int64) bool {
+	if d.outside.Load() {
+		d.outside.Store(false)
+		d.busyUntil.Store(now + outsideFor)
+	}
+	return now < d.busyUntil.Load() && d.parked.Load() == 0
 }
 
 // takeSlot empties the slot. Any goroutine.

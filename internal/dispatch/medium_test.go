@@ -1,8 +1,10 @@
 package dispatch
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/internal/race"
 )
@@ -722,6 +724,40 @@ func TestAnIdleLaneChargesNobody(t *testing.T) {
 		}
 		if i == 0 && v.clocks != 1 {
 			t.Errorf("%d looks at the clock before one was needed", v.clocks-1)
+		}
+	}
+}
+
+// A lane that is handed over because a run was long lets others have the processor first, if somebody asks from outside.
+func TestALaneThatIsHandedOverMakesWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		pause int64 // since somebody has asked
+		ways  int32
+	}{"asked": {outsideFor - 1, 4}, "not asked for long": {outsideFor, 3}} {
+		var now atomic.Int64
+		d := New(Config{Workers: 1, now: now.Load}.Unwatched())
+		var ways atomic.Int32
+		d.letOthers = func() { ways.Add(1) } // a run that has left its lane does that, too, once
+		second := newScript(nil, func(w *Worker) { w.Yield() })
+		first := newScript(nil, func(w *Worker) {
+			w.Yield()
+			for end := time.Now().Add(10 * time.Second); ways.Load() < 2 && time.Now().Before(end); {
+				runtime.Gosched() // until the other goroutine serves the lane
+			}
+			now.Add(c.pause)
+			d.Schedule(&second.Task, w)
+		})
+		for _, s := range []*script{first, second} {
+			s.heat.Store(fresh)
+		}
+		d.Schedule(&first.Task, nil)
+		<-first.done
+		<-second.done
+		if err := d.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := ways.Load(); n != c.ways {
+			t.Errorf("%s: others have had the processor %d times", name, n)
 		}
 	}
 }

@@ -94,6 +94,9 @@ func (w *Worker) serve() {
 	d := w.d
 	w.lane.begin(w)
 	w.lane.progress.Add(1)
+	if w.lane.slow && d.asked(d.now()) {
+		d.letOthers() // a chain of runs that leave the lane is one goroutine to Go, until 10 ms are over
+	}
 	for w.lane != nil {
 		t := w.find()
 		if t == nil {
