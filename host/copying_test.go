@@ -1,6 +1,8 @@
 package host
 
 import (
+	"bytes"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -199,5 +201,34 @@ func TestRepeatedTurnsCountForTheRun(t *testing.T) {
 	}
 	if !repeat(turns) {
 		t.Error("they do not count")
+	}
+}
+
+// To put a memory back counts as what the guest computes, too, from 1 MiB on. By this clock all of it takes long.
+func TestResetsCountForTheRun(t *testing.T) {
+	small, err := os.ReadFile("testdata/puppet.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pages = largeCopy / 65536
+	memory := func(pages byte) []byte { return []byte{5, 3, 1, 0, pages} } // the section: one of so many, without a bound
+	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(&striding{Clock: RealClock()}))
+	for _, n := range []byte{pages - 1, pages} { // below what is large enough to let others run before
+		code := bytes.Replace(small, memory(2), memory(n), 1)
+		image, err := newEngine(t).Load(t.Context(), code, sandbox.ImageConfig{Name: "puppet"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := sys.table.Get(must(sys.Spawn("", Guest(image, "puppet").WithArgs(script())))(t).uid)
+		waitFor(t, "it is idle", func() bool { return a.begun.Load() && !a.running() })
+		g := guestOf(a)
+		if size := g.inst.Load().MemoryBytes(); size != uint64(n)*65536 {
+			t.Fatalf("its memory has %d bytes", size)
+		}
+		for _, end := range []End{{}, {Last: true}} {
+			if got := spends(t, sys, func(ctx *Context) { g.End(ctx, end) }); got != (n == pages) {
+				t.Errorf("%d pages, %+v: it counts: %v", n, end, got)
+			}
+		}
 	}
 }

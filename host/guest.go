@@ -278,6 +278,9 @@ func (g *guest) End(ctx *Context, end End) {
 	if x.MemoryBytes() >= largeReset {
 		ctx.scr.w.Yield()
 	}
+	if x.MemoryBytes() >= largeCopy {
+		defer g.actor.copied(ctx.scr.w, g.actor.Now())
+	}
 	if end.Last || end.Delayed || x.Reset() != nil {
 		g.release()
 	} else {

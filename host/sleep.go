@@ -103,7 +103,7 @@ func (g *guest) sleep(scr *scratch) {
 // that is about to copy largeCopy bytes leaves its lane before, and one that has copied for longCopy has spent so much.
 //
 // A reset copies few pages and gives the others back, which takes a quarter of that or less: so a run leaves its
-// lane before if the memory has largeReset bytes.
+// lane before if the memory has largeReset bytes. How long it takes is looked at from largeCopy on.
 const (
 	largeCopy  = 1 << 20
 	largeReset = 8 << 20
