@@ -325,6 +325,7 @@ type scratch struct {
 	ends    []int  // of the turns in cmds
 	now     int64  // the last look at the clock
 	same    int    // turns that may still share it
+	read    int64  // now, if that is of the machine\'s clock; else 0
 	skip    uint64 // turns until the next sample of the flow
 	waits   uint32 // of the worker, then
 	batch   []*mailbox.Envelope

@@ -75,7 +75,7 @@ func (g *guest) run(scr *scratch, x *sandbox.Instance, now int64) {
 // limits is what the actor's turns get to see and may spend.
 func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	a, in := g.actor, &scr.entry
-	in.Now, in.FirstTurn, in.Seed = now, a.turns, g.seed
+	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.seed
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.props.limits.Fuel, a.props.limits.Deadline, a.props.limits.Memory, a.props.limits.Outbox
 	in.Yield, in.Log, in.Account = scr.w, g, g
 	return in

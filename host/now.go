@@ -48,9 +48,9 @@ func (g *guest) turnTime(scr *scratch) int64 {
 	if scr.same > 0 && scr.waits == scr.w.Waits() {
 		scr.same--
 	} else {
-		scr.now, scr.same, scr.waits = g.actor.sys.time.now(), 0, scr.w.Waits()
+		scr.now, scr.same, scr.waits, scr.read = g.actor.sys.time.now(), 0, scr.w.Waits(), 0
 		if g.actor.sys.time.anchor.Load() != nil {
-			scr.same = sameTurns - 1
+			scr.same, scr.read = sameTurns-1, scr.now
 		}
 	}
 	g.turnAt = max(g.turnAt, scr.now)

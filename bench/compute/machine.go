@@ -74,6 +74,9 @@ func (m *Machine) link(ctx context.Context) error {
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
 	refuel := api.GoFunc(func(_ context.Context, stack []uint64) {
 		goruntime.Gosched()
+		if int64(stack[0]) >= 0 {
+			return
+		}
 		more := max(m.quantum, -int64(stack[0]))
 		m.granted += more
 		stack[0] += uint64(more)

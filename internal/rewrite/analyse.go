@@ -209,8 +209,12 @@ func (in *instrumenter) scan(i int) error {
 				f.bulk = f.bulk || !small
 				f.size = f.size || ins.Sub == wasm.MiscTableGrow
 				switch ins.Sub {
-				case wasm.MiscMemoryInit, wasm.MiscMemoryCopy, wasm.MiscMemoryFill:
+				case wasm.MiscMemoryInit:
 					in.needs[chargeBytes] = in.needs[chargeBytes] || !small
+				case wasm.MiscMemoryCopy:
+					in.needs[copyMemory] = in.needs[copyMemory] || !small
+				case wasm.MiscMemoryFill:
+					in.needs[fillMemory] = in.needs[fillMemory] || !small
 				case wasm.MiscTableInit, wasm.MiscTableCopy, wasm.MiscTableFill:
 					in.needs[chargeEntries] = true
 				}

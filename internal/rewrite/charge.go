@@ -229,6 +229,10 @@ func (in *instrumenter) charger(k int) wasm.Body {
 	case chargeCost:
 		w.cost = 0
 		w.charge(inLocal)
+	case fillMemory, copyMemory:
+		w.size, w.cost = 2, 3
+		locals = []wasm.LocalGroup{{N: 1, Type: wasm.I64}}
+		w.parts(k == copyMemory)
 	default:
 		w.size, w.cost = 0, 1
 		locals = []wasm.LocalGroup{{N: 1, Type: wasm.I64}}
@@ -241,15 +245,22 @@ func (in *instrumenter) charger(k int) wasm.Body {
 		w.chargeSize(entryShift, w.tableLimit)
 	case growMemory:
 		w.op(wasm.OpMemoryGrow, 0)
-		w.afterGrow(DirtyMemory, pageCost, false)
+		w.afterGrow(DirtyMemory, pageCost, false, w.lookUp)
 	}
 	w.op(wasm.OpEnd)
 	return wasm.Body{Locals: locals, Code: w.buf}
 }
 
+// lookUp lets the host change what is left of the fuel.
+func (w *writer) lookUp() {
+	w.getFuel()
+	w.call(w.in.refuel)
+	w.setFuel()
+}
+
 // afterGrow checks the result of a grow, which stays on the stack. If the grow has succeeded,
-// it sets the dirty bit and charges for the amount in the scratch local.
-func (w *writer) afterGrow(bit int32, cost int64, shifted bool) {
+// it sets the dirty bit, charges for the amount in the scratch local, and emits what follows.
+func (w *writer) afterGrow(bit int32, cost int64, shifted bool, then func()) {
 	// The result, an i32, is saved in the i64 local.
 	w.op(opI64ExtendI32)
 	w.tee(w.cost)
@@ -267,6 +278,7 @@ func (w *writer) afterGrow(bit int32, cost int64, shifted bool) {
 	}
 	w.op(opI64Sub)
 	w.setFuel() // may be below zero, which the next charge notices
+	then()
 	w.op(wasm.OpEnd)
 	w.get(w.cost)
 	w.op(opI32WrapI64)

@@ -7,12 +7,16 @@ const (
 	opI32Eqz       = 0x45
 	opI32Eq        = 0x46
 	opI32Ne        = 0x47
+	opI32GtU       = 0x4b
+	opI32LeU       = 0x4d
 	opI32GeU       = 0x4f
 	opI64Ne        = 0x52
 	opI64LtS       = 0x53
 	opI64LtU       = 0x54
+	opI64LeU       = 0x58
 	opI64GeS       = 0x59
 	opI32Add       = 0x6a
+	opI32Sub       = 0x6b
 	opI32And       = 0x71
 	opI32Or        = 0x72
 	opI64Add       = 0x7c
@@ -73,18 +77,24 @@ func (w *writer) mark(bit int32) {
 	w.global(wasm.OpGlobalSet, w.in.dirty)
 }
 
-// misc copies an instruction of the 0xfc group, after its charge.
+// misc emits an instruction of the 0xfc group, after its charge.
 func (w *writer) misc(ins *wasm.Instr, text []byte) {
 	switch ins.Sub {
-	case wasm.MiscMemoryInit, wasm.MiscMemoryCopy, wasm.MiscMemoryFill:
+	case wasm.MiscMemoryInit:
 		w.callCharger(chargeBytes)
+	case wasm.MiscMemoryCopy:
+		w.callCharger(copyMemory)
+		return
+	case wasm.MiscMemoryFill:
+		w.callCharger(fillMemory)
+		return
 	case wasm.MiscTableInit, wasm.MiscTableCopy, wasm.MiscTableFill:
 		w.callCharger(chargeEntries)
 		w.mark(DirtyTable)
 	case wasm.MiscTableGrow:
 		w.tee(w.size)
 		w.raw(text)
-		w.afterGrow(DirtyTable, entryShift, true)
+		w.afterGrow(DirtyTable, entryShift, true, func() {})
 		return
 	case wasm.MiscDataDrop, wasm.MiscElemDrop:
 		w.mark(DirtySegment)

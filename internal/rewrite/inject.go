@@ -5,11 +5,12 @@ import "github.com/wasmactors/wasmactors/internal/wasm"
 // nextBody is the body of wasmactors.next, the guest's import, which is implemented within
 // the module. Parameter 0 is the length of the outbox.
 //
-//	if begun > ended { end the turn: ended = begun; out = length; spent += quantum - fuel; fuel = quantum }
+//	if begun > ended { end the turn: ended = begun; out = length; spent += quantum - fuel; quantum = fuel }
 //	if begun >= count || begun != 0 && stop { return 0 }
-//	begun++; fuel = quantum; return 1
+//	begun++; quantum = fuel; return 1
 //
-// A call after the last turn does not refuel, so a guest cannot call it for ever.
+// A turn begins with what the one before has left, so that however many there are, the host is called as
+// often as in one turn that spends as much.
 func (in *instrumenter) nextBody() wasm.Body {
 	w := writer{in: in}
 	w.endTurn(0)
@@ -27,8 +28,8 @@ func (in *instrumenter) nextBody() wasm.Body {
 	w.i32(1)
 	w.op(opI32Add)
 	w.global(wasm.OpGlobalSet, in.begun)
-	w.global(wasm.OpGlobalGet, in.quantum)
-	w.global(wasm.OpGlobalSet, in.fuel)
+	w.global(wasm.OpGlobalGet, in.fuel)
+	w.global(wasm.OpGlobalSet, in.quantum)
 	w.i32(1)
 	w.op(wasm.OpEnd)
 	return wasm.Body{Code: w.buf}
@@ -50,8 +51,8 @@ func (w *writer) endTurn(length uint32) {
 	w.global(wasm.OpGlobalGet, in.fuel)
 	w.op(opI64Sub)
 	w.global(wasm.OpGlobalSet, in.spent)
-	w.global(wasm.OpGlobalGet, in.quantum)
-	w.global(wasm.OpGlobalSet, in.fuel)
+	w.global(wasm.OpGlobalGet, in.fuel)
+	w.global(wasm.OpGlobalSet, in.quantum)
 	w.op(wasm.OpEnd)
 }
 

@@ -47,10 +47,12 @@ const (
 	chargeEntries        // i32 -> i32: charges for entries of a table
 	growMemory           // i32 -> i32: memory.grow
 	chargeCost           // i64 -> (): charges that
+	fillMemory           // i32 i32 i32 -> (): memory.fill
+	copyMemory           // i32 i32 i32 -> (): memory.copy
 	chargers
 )
 
-var chargerNames = [chargers]string{"wasmactors.bytes", "wasmactors.entries", "wasmactors.grow", "wasmactors.charge"}
+var chargerNames = [chargers]string{"wasmactors.bytes", "wasmactors.entries", "wasmactors.grow", "wasmactors.charge", "wasmactors.fill", "wasmactors.copy"}
 
 // layout decides where everything goes: imports, types, globals.
 func (in *instrumenter) layout() {
@@ -112,6 +114,8 @@ func (in *instrumenter) layout() {
 		switch {
 		case needed && k == chargeCost:
 			out.Funcs = append(out.Funcs, in.typeOf([]wasm.ValType{i64}, nil))
+		case needed && (k == fillMemory || k == copyMemory):
+			out.Funcs = append(out.Funcs, in.typeOf([]wasm.ValType{i32, i32, i32}, nil))
 		case needed:
 			out.Funcs = append(out.Funcs, in.typeOf([]wasm.ValType{i32}, []wasm.ValType{i32}))
 		}

@@ -120,6 +120,8 @@ func (l *lab) meter(i int, stack []uint64) {
 	switch {
 	case i == 1:
 		panic(errStack)
+	case int64(stack[0]) >= 0:
+		return
 	case l.quantum == 0:
 		panic(errFuel)
 	}

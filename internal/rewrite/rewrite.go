@@ -20,7 +20,8 @@ const (
 	Prefix       = "wa:"
 
 	// ImportRefuel is func(fuel i64) i64: called with what is left of the fuel,
-	// below zero, it returns the fuel to go on with, or does not return.
+	// it returns the fuel to go on with, at least zero, or does not return. It is called where that is
+	// below zero, and always after the memory has grown.
 	ImportRefuel = "refuel"
 	// ImportExceeded is func(code i32): it must not return.
 	ImportExceeded = "exceeded"
@@ -30,8 +31,8 @@ const (
 	ExportEnter = "wa:enter"
 
 	// Hidden globals, for the host to read after a trap.
-	GlobalFuel    = "wa:fuel"    // i64: left of the quantum
-	GlobalQuantum = "wa:quantum" // i64: what a turn begins with
+	GlobalFuel    = "wa:fuel"    // i64: left of what was granted
+	GlobalQuantum = "wa:quantum" // i64: what the turn has begun with, or the code between two turns
 	GlobalSpent   = "wa:spent"   // i64: of ended turns, less what refuel has granted
 	GlobalCount   = "wa:count"   // i32: envelopes of this entry
 	GlobalBegun   = "wa:begun"   // i32: turns begun
@@ -43,8 +44,8 @@ const (
 
 // Operations of ExportEnter.
 const (
-	// EnterTurn runs wasmactors_turn(a) with b envelopes, every turn with this
-	// fuel at first. Results: turns begun << 32 | the outbox's length; GlobalSpent.
+	// EnterTurn runs wasmactors_turn(a) with b envelopes, the first turn with this
+	// fuel, every other one with what is left. Results: turns begun << 32 | the outbox's length; GlobalSpent.
 	EnterTurn = 0
 	// EnterReset gives every mutable global its initial value. Frozen modules only.
 	EnterReset = 1

@@ -33,8 +33,13 @@ func newSpecWorld(t testing.TB, cfg wazero.RuntimeConfig, rewritten bool) *specW
 	w := &specWorld{runtime: wazero.NewRuntimeWithConfig(context.Background(), cfg), rewritten: rewritten, named: map[string]api.Module{}, linked: map[string]api.Module{},
 		uses: map[api.Module][]api.Module{}, left: map[api.Module]bool{}}
 	fail := func(err error) api.GoFunc { return func(context.Context, []uint64) { panic(err) } }
+	refuel := api.GoFunc(func(_ context.Context, stack []uint64) {
+		if int64(stack[0]) < 0 {
+			panic(errFuel)
+		}
+	})
 	_, err := w.runtime.NewHostModuleBuilder(ImportModule).
-		NewFunctionBuilder().WithGoFunction(fail(errFuel), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).Export(ImportRefuel).
+		NewFunctionBuilder().WithGoFunction(refuel, []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).Export(ImportRefuel).
 		NewFunctionBuilder().WithGoFunction(fail(errStack), []api.ValueType{api.ValueTypeI32}, nil).Export(ImportExceeded).
 		Instantiate(context.Background())
 	if err != nil {

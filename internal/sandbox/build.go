@@ -254,7 +254,7 @@ func (x *Instance) initialise(in *Entry) (control, *abi.Failure) {
 // enterInit runs one step of the initialisation.
 func (x *Instance) enterInit(in *Entry, op uint32) (f *abi.Failure) {
 	x.begin(in)
-	if err := x.call(op, 0, 0, x.first); err != nil {
+	if err := x.call(op, 0, 0, uint64(x.first)); err != nil {
 		f = x.explain(err)
 		f.Fuel = x.spentNow()
 	} else {

@@ -33,6 +33,7 @@ type Config struct {
 	mostMapped   int
 	poolBytes    int64
 	clock        clock.Clock
+	thread       threadTime // nil: the platform's, if the clock is the machine's
 	log          *slog.Logger
 }
 

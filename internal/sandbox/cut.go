@@ -45,7 +45,7 @@ func (c *Cut) abort() *abort { return &abort{kind: c.Kind, reason: c.Reason} }
 
 // cutNow is the cut that is to be repeated in the phase that runs, or nil.
 func (x *Instance) cutNow() *Cut {
-	if c := x.in.Cut; c != nil && c.Stage == StageTurn && c.Phase == x.phase {
+	if c := x.in.Cut; c != nil && c.Stage == StageTurn && c.Phase == uint64(x.phase) {
 		return c
 	}
 	return nil
@@ -66,23 +66,27 @@ func (g guestMemory) Reallocate(size uint64) []byte {
 	}
 	x.growths++
 	limit := x.memoryLimit()
-	if c := in.Cut; c != nil && c.Stage == StageGrowth && c.At == x.growths {
+	if c := in.Cut; c != nil && c.Stage == StageGrowth && c.At == uint64(x.growths) {
 		x.cut = c
 		panic(c.abort())
 	}
 	if size <= limit && in.Account != nil && !in.Account.Grow(x.memory.Size(), size) {
 		x.endGrowth(size)
 	}
+	was := x.memory.Size()
 	b := x.memory.Reallocate(size)
 	if b == nil && size <= limit {
 		x.endGrowth(size)
+	}
+	if b != nil {
+		x.grown += uint32((size - was) >> 10)
 	}
 	return b
 }
 
 func (x *Instance) endGrowth(size uint64) {
 	x.enterPhase()
-	x.cut = &Cut{Stage: StageGrowth, Phase: x.phase, At: x.growths, Kind: abi.FailureMemoryLimit,
+	x.cut = &Cut{Stage: StageGrowth, Phase: uint64(x.phase), At: uint64(x.growths), Kind: abi.FailureMemoryLimit,
 		Reason: fmt.Sprintf("the system has no room for %d KiB of memory", size>>10)}
 	panic(x.cut.abort())
 }

@@ -24,11 +24,12 @@ const DefaultPoolBytes = 256 << 20
 // of their memories, the disk cache, the pools' budget. It is safe for
 // concurrent use.
 type Engine struct {
-	cfg   Config
-	clock clock.Clock
-	log   *slog.Logger
-	space *slots.Space
-	cache *cache.Cache // nil: none
+	cfg    Config
+	clock  clock.Clock
+	thread threadTime // nil: not known
+	log    *slog.Logger
+	space  *slots.Space
+	cache  *cache.Cache // nil: none
 
 	compiler *program            // nil: modules are compiled in this process
 	turns    *semaphore.Weighted // loads at a time
@@ -61,6 +62,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("runtime: guest memory: %w", err)
 	}
 	e := &Engine{cfg: cfg, clock: cfg.clock, log: cfg.log, space: space, images: map[*Image]struct{}{}}
+	if e.thread = cfg.thread; e.thread == nil && cfg.clock == clock.Real() {
+		e.thread = readThread
+	}
 	if e.compiler, err = cfg.compiler(); err != nil {
 		return nil, fmt.Errorf("runtime: the compile program: %w", err)
 	}

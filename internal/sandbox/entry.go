@@ -37,6 +37,9 @@ type LogSink interface{ GuestLog(level int, text []byte) }
 type Entry struct {
 	// Now is the clock that the guest sees, nanoseconds since 1970, UTC.
 	Now int64
+	// Began is when the caller has read the engine's clock last, nanoseconds since 1970, some microseconds ago
+	// at most; 0 if it has not. It serves to notice Runs that take long without a check.
+	Began int64
 	// TurnFuel is what each turn may spend; 0 means no limit.
 	TurnFuel uint64
 	// Deadline is how long each turn may take by the engine's clock; 0 means no

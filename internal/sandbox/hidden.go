@@ -13,6 +13,7 @@ type hidden int
 
 const (
 	hiddenFuel hidden = iota
+	hiddenQuantum
 	hiddenBegun
 	hiddenEnded
 	hiddenOut
@@ -22,7 +23,7 @@ const (
 	hiddenCount
 )
 
-var hiddenNames = [hiddenCount]string{rewrite.GlobalFuel, rewrite.GlobalBegun, rewrite.GlobalEnded, rewrite.GlobalOut, rewrite.GlobalDirty, rewrite.GlobalSpent, rewrite.GlobalStop}
+var hiddenNames = [hiddenCount]string{rewrite.GlobalFuel, rewrite.GlobalQuantum, rewrite.GlobalBegun, rewrite.GlobalEnded, rewrite.GlobalOut, rewrite.GlobalDirty, rewrite.GlobalSpent, rewrite.GlobalStop}
 
 // hiddenGlobals are those of a module instance: words in wazero's block of the instance if we know
 // where, see surplus, and otherwise what wazero's API shows, looked up when first needed.

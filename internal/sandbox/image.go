@@ -151,10 +151,11 @@ type Image struct {
 
 	watch *watch // in a process that compiles
 
-	callers   callers
-	pool      pool
-	slowest   slowest
-	doubt     doubt
+	callers callers
+	pool    pool
+	slowest slowest
+	doubt   doubt
+	strictness
 	footprint int64 // estimated resident bytes of a pooled instance
 	closed    atomic.Bool
 	live      atomic.Int64 // instances

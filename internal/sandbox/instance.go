@@ -37,7 +37,7 @@ type Instance struct {
 	poisoned bool
 	renew    bool   // the call stack has grown large: take a new one at the reset
 	raw      bool   // its own initialisation has not run yet
-	sampled  bool   // the present Run is measured as a whole, see pace
+	unseen   uint8  // Runs until one is measured however short the one before was, see pace
 	initFuel uint64 // what the initialisation has spent
 
 	kill atomic.Pointer[string]
@@ -120,6 +120,7 @@ func (x *Instance) open() error {
 	}
 	x.control = i.control
 	x.raw = !i.frozen
+	x.untouched()
 	return nil
 }
 
@@ -267,6 +268,9 @@ func (x *Instance) restore() error {
 	stale, err := x.memory.Reset()
 	if err != nil {
 		return err
+	}
+	if x.memory.Discarded() >= manyTouches || x.grown > 0 {
+		x.untouched()
 	}
 	if stale && !x.memory.Rebase(x.module.Memory().Grow) {
 		// The memory has reached the maximum that the module declares, so wazero

@@ -15,20 +15,20 @@ const (
 	costByte     = 16  // bytes copied or read, a unit
 )
 
-// meter accounts for the fuel of the turns of one Run. A turn gets its fuel in grants: one
-// at its beginning, and one whenever refuel is called. The guest's fuel global holds what
-// is left of them. So a turn fails for fuel exactly if it has spent more than
+// meter accounts for the fuel of the turns of one Run. A turn gets its fuel in grants: the first
+// one begins with one, every other one with what is left, and there is one whenever refuel is called. The
+// guest's fuel global holds what is left of them. So a turn fails for fuel exactly if it has spent more than
 // Entry.TurnFuel at one of its checks, however large the grants are.
 type meter struct {
 	in      *Entry
-	first   uint64 // what a turn begins with
 	budget  uint64 // what a turn may spend
-	phase   uint64 // the phase that granted belongs to
-	granted uint64 // added to that phase
+	opened  uint64 // what that phase has begun with
+	granted uint64 // added to that phase, less what was withdrawn from it; with opened it is not negative
 	earlier uint64 // added to turns that ended before
 	started int64  // when the clock was first read in that phase, ns by the engine's clock; 0: not yet
 	cut     *Cut   // where something from outside has ended the Run
-	growths uint64 // of the memory, in this Run
+	phase   uint32 // the phase that opened and granted belong to
+	first   uint32 // what the Run begins with
 	pace
 }
 
@@ -39,11 +39,12 @@ func (m *meter) prepare(in *Entry, most uint64) {
 	if m.budget == 0 || m.budget > math.MaxInt64 {
 		m.budget = math.MaxInt64
 	}
-	m.first = min(m.grain, most, m.budget)
+	first := min(m.grain, firstGrant, most, m.budget)
 	if in.Cut != nil && in.Cut.Stage == StageTurn {
-		m.first = min(m.first, in.Cut.budget())
+		first = min(first, in.Cut.budget())
 	}
-	m.phase, m.granted, m.earlier = 0, 0, 0
+	m.first = uint32(first)
+	m.phase, m.opened, m.granted, m.earlier = 0, first, 0, 0
 	m.started, m.looked, m.since = 0, 0, 0
 	if m.cut != nil {
 		m.cut = nil
@@ -64,35 +65,37 @@ func (x *Instance) turnNumber() uint64 { return x.in.FirstTurn + x.phaseNow()/2 
 // enterPhase begins the account of the present phase, unless it has begun.
 func (x *Instance) enterPhase() {
 	now := x.phaseNow()
-	if now == x.phase {
+	if now == uint64(x.phase) {
 		return
 	}
 	if x.phase%2 == 1 {
 		x.earlier += x.granted
 	}
-	x.phase, x.granted = now, 0
-	x.started, x.looked = 0, 0
+	x.phase, x.opened, x.granted = uint32(now), x.hidden(hiddenQuantum), 0
+	x.started = 0
 }
 
-// refuel is called when the guest's fuel is below zero. It returns the new amount, or ends
-// the turn.
+// refuel is called when the guest's fuel is below zero, and when its memory has grown. It returns the new
+// amount, or ends the turn.
 func (x *Instance) refuel(left int64) int64 {
 	x.setHidden(hiddenFuel, uint64(left)) // for the account, should the turn end here
 	x.enterPhase()
 	now := x.now()
 	x.checkKill()
 	if p := x.image.engine.profiler.Load(); p != nil {
-		x.lookForSample(p)
+		if left < 0 {
+			x.lookForSample(p, now)
+		}
 	} else if x.sampling != nil {
 		x.sampling = nil
-		x.grain = x.usualGrant()
+		x.grain = x.usualGrant(now)
 	} else {
 		x.measure(left, now)
 	}
-	left = x.grant(left)
+	left = x.withdraw(x.grant(left))
 	x.setHidden(hiddenFuel, uint64(left))
-	x.look(now)
 	x.base = left
+	x.look(now)
 	return left
 }
 
@@ -106,7 +109,7 @@ func (x *Instance) grant(left int64) int64 {
 		budget = min(budget, cut.budget())
 	}
 	need := uint64(-(left + 1)) + 1 // -left, which may be 2^63
-	room := budget - x.first - x.granted
+	room := budget - x.opened - x.granted
 	if need > room {
 		if cut != nil && budget < x.budget {
 			x.cut = cut
@@ -114,7 +117,11 @@ func (x *Instance) grant(left int64) int64 {
 		}
 		panic(&abort{kind: abi.FailureFuel, reason: fmt.Sprintf("fuel %d spent", x.budget)})
 	}
-	more := min(room, max(need, x.grain))
+	more := x.grain
+	if c := x.in.Cut; c != nil && c.Stage == StageTurn {
+		more = min(more, c.budget()) // the turn that it ends must not begin with more
+	}
+	more = min(room, max(need, more))
 	x.granted += more
 	return left + int64(more)
 }
@@ -130,6 +137,7 @@ func (x *Instance) look(now int64) {
 	}
 	if !x.due(now) {
 		x.looked = now
+		x.anchored(now, false)
 		return
 	}
 	if !rest(x.in) {
@@ -138,6 +146,7 @@ func (x *Instance) look(now int64) {
 	after := x.now()
 	x.started += after - now
 	x.looked, x.rested = after, after
+	x.anchored(after, after-now > moved)
 	x.checkKill()
 }
 
@@ -165,7 +174,7 @@ func (x *Instance) checkKill() {
 // endTurn ends the turn for a reason from outside. A replay of the turn needs to know where
 // that was, so it is noted as a Cut.
 func (x *Instance) endTurn(kind abi.FailureKind, reason string) {
-	x.cut = &Cut{Stage: StageTurn, Phase: x.phase, At: x.spentNow(), Kind: kind, Reason: reason}
+	x.cut = &Cut{Stage: StageTurn, Phase: uint64(x.phase), At: x.spentNow(), Kind: kind, Reason: reason}
 	panic(x.cut.abort())
 }
 
@@ -194,5 +203,5 @@ func (x *Instance) exit(code uint32) {
 
 // spentNow is what the present phase has spent. enterPhase must have been called.
 func (x *Instance) spentNow() uint64 {
-	return uint64(int64(x.first+x.granted) - int64(x.hidden(hiddenFuel)))
+	return uint64(int64(x.opened+x.granted) - int64(x.hidden(hiddenFuel)))
 }

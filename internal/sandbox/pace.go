@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"math"
 	"math/rand/v2"
-	"sync/atomic"
 )
 
 // How much fuel is granted at once, and so how often a running turn reads the clock and
@@ -16,129 +14,142 @@ const (
 	// most is how long a grant may take, in nanoseconds, if the slowest code that was
 	// measured of the image follows the fastest.
 	most = 1_000_000
-	// leastGrant bounds a grant from below, in units of fuel. The slowest code takes some
-	// 30 ns a unit; if a measurement says much more, the system has interrupted it.
-	leastGrant = 3000
+	// leastGrant bounds a grant from below, in units of fuel. First touches of memory take
+	// some 900 ns a unit.
+	leastGrant = 1000
 	// leastMeasured is the least fuel whose rate is measured: below it, most of the time is
 	// that of reading the clock.
-	leastMeasured = leastGrant / 4
-	// firstGrant is the grant while nothing of the image was measured: 12 us as a rule,
-	// some milliseconds at worst.
-	firstGrant = 128 << 10
+	leastMeasured = leastGrant / 4 * 3
+	// firstGrant is granted before the clock was read: at the beginning of a Run, and the most while nothing of
+	// the image was measured. It is 5 us as a rule, and 1 ms if all of it is loads that miss every cache.
+	firstGrant = 40_000
+	// growth is how much larger than the one before a grant may be.
+	growth = 4
 	// typicalRate is assumed before the first measurement, in ns a unit.
 	typicalRate = 0.1
+	// implausible is more than any code takes, in ns a unit: then it was the system, or first touches of memory.
+	implausible = 32
 	// shortest is the least time that a clock can measure, in nanoseconds.
 	shortest = 200
 )
 
 // pace is what an instance knows of its speed.
 type pace struct {
-	grain  uint64  // the size of a grant
-	rate   float64 // ns a unit, the lower of the last two measurements
-	latest float64 // the last one
-	looked int64   // when the present grant began; 0: not known
-	since  int64   // when this Run began, or its first check; 0: not known
-	base   int64   // the guest's fuel then
-	rested int64   // when others were last let run
-	last   uint64  // fuel of the Run before
+	last   uint32  // fuel of the Run before
+	rate   float32 // ns a unit, the lower of the last two measurements
+	latest float32 // the last one
+	touches
+	grain  uint64 // the size of a grant
+	looked int64  // when the present grant began; 0: not known
+	since  int64  // when this Run began, or its first check; 0: not known
+	base   int64  // the guest's fuel then
+	rested int64  // when others were last let run
+	long   *long  // nil: no Run was ever so long
 }
-
-// slowest is the highest rate that was measured lately of an image's instances.
-type slowest struct{ bits atomic.Uint64 }
-
-func (s *slowest) rate() float64 { return math.Float64frombits(s.bits.Load()) }
-
-// note takes a measurement into account. A high rate decays by half in 45,000
-// measurements, some seconds of computing.
-func (s *slowest) note(rate float64) {
-	if was := s.rate(); rate > was {
-		s.bits.Store(math.Float64bits(rate))
-	} else if was > 2*rate {
-		s.bits.Store(math.Float64bits(was - was/65536))
-	}
-}
-
-// doubt is the highest rate that a single grant of an image has shown lately. It may have been the system, which
-// has taken the processor away; it may be code that is slow once, and quick until its grants are large again.
-// So it counts, but for a short time: a high one decays by half in doubtHalf of computing.
-type doubt struct{ bits atomic.Uint64 }
-
-const (
-	// doubtHalf is in nanoseconds. Code that has taken 19 ms for a grant, and may take 3 ms after it, can do so
-	// again after 2.7 times that: it has some 7 % of its time in such grants.
-	doubtHalf = 100_000_000
-	// mostDoubt is how long a grant may take, in nanoseconds, if what has been slow once is so again. With most
-	// instead, computing took some 4 % more time where a dozen others wanted each processor.
-	mostDoubt = 3 * most
-	// implausible is more than any code takes, in ns a unit: then it was the system.
-	implausible = 32
-)
-
-func (d *doubt) rate() float64 { return math.Float64frombits(d.bits.Load()) }
-
-// note takes a measurement that took ns into account. Of a large rate over a short time nothing
-// follows: then little was measured, and most of it may have been an interruption.
-func (d *doubt) note(rate float64, ns int64) {
-	was := d.rate()
-	was *= math.Exp2(-float64(ns) / doubtHalf)
-	if rate <= implausible && ns > most {
-		was = max(was, rate)
-	}
-	d.bits.Store(math.Float64bits(was))
-}
-
-// longest is how large grants of the image may be, for what it has shown to be slow.
-func (i *Image) longest() float64 { return min(most/i.slowest.rate(), mostDoubt/i.doubt.rate()) }
 
 // startPace sets the pace of a new instance.
 func (x *Instance) startPace() {
 	x.pace = pace{grain: min(firstGrant, x.image.engine.cfg.quantum), rate: typicalRate, latest: typicalRate}
-	x.sampled = false
-	if longest := x.image.longest(); longest < float64(x.grain) {
-		x.grain = max(uint64(longest), leastGrant)
+	if rate := x.image.slowest.last(); rate > 0 {
+		x.grain = max(min(x.grain, uint64(most/rate)), leastGrant)
 	}
 }
 
 // sample decides whether the Run that begins is measured as a whole: one in eight of those
 // that are likely to be long enough to matter. So an actor with short turns does not read
-// the clock, and one whose turns all end just before their first check is measured, too.
+// the clock, and one whose turns all end just before their first check is measured, too. Of the
+// others it is one in 64 or so, at random: long ones may hide behind short ones.
 func (x *Instance) sample() {
-	if rand.Uint32()%8 == 0 {
-		x.sampled = true
-		x.looked = x.now()
-		x.since = x.looked
+	if uint64(x.last) <= min(x.grain, firstGrant)/4 {
+		if x.unseen > 0 {
+			x.unseen--
+			return
+		}
+		x.unseen = uint8(32 + rand.Uint32()%64)
+	} else if rand.Uint32()%8 != 0 {
+		return
+	}
+	x.looked = x.now()
+	x.since, x.base = x.looked, int64(x.first)
+}
+
+// lookAtEnd measures what the Run that has ended has done since the last look, if there was one, and
+// all of it otherwise if its memory is sparse. If it has failed it is not known how much of its last grant it has
+// spent; that counts if it has taken long.
+func (x *Instance) lookAtEnd(out *Result) {
+	if x.looked == 0 && !x.sparse() || x.sampling != nil {
+		return
+	}
+	failed := out.Failure != nil
+	switch {
+	case x.looked == 0 && x.in.Began != 0 && (failed || out.Fuel >= leastGrant):
+		x.lookBack(x.now())
+	case x.looked == 0:
+	case !failed:
+		x.measure(int64(x.hidden(hiddenFuel)), x.now())
+	default:
+		if now := x.now(); now-x.looked > most {
+			x.measure(0, now)
+		}
 	}
 }
 
-// sampleEnd measures the Run that has ended, if nothing has interrupted it.
-func (x *Instance) sampleEnd(fuel uint64) {
-	x.sampled = false
-	if x.looked != 0 && x.granted+x.earlier == 0 {
-		x.adapt(fuel, x.now()-x.looked)
-	}
-}
-
-// measure takes the time since the last look.
+// measure takes the time since the last look. Before the first one of a Run only that is known which other
+// instances have shown.
 func (x *Instance) measure(left, now int64) {
 	if x.looked != 0 {
-		x.adapt(uint64(x.base-left), now-x.looked)
+		x.adapt(uint64(x.base-left), now-x.looked, now)
+		return
 	}
+	x.lookBack(now)
+	x.grain = x.usual(float64(x.grain), now)
 }
 
-// adapt changes the grants after units of fuel have taken ns.
-func (x *Instance) adapt(units uint64, ns int64) {
+// adapt changes the grants after units of fuel have taken ns, up to now.
+func (x *Instance) adapt(units uint64, ns, now int64) {
 	if ns <= 0 || units < leastMeasured {
 		return // the clock stands still, or most of the time was that of reading it
 	}
-	// The system may have taken the processor away meanwhile. So the rate is the lower of
-	// two measurements; the present grant follows the last one at once, and the next ones for a while.
+	i, known := x.image, false
+	if ns > most {
+		// The system may have taken the processor away meanwhile.
+		if own, ok := x.computed(ns, now); ok {
+			ns, known = own, true
+		}
+	}
+	// Where it is not known whether it has, the rate is the lower of two measurements; the
+	// present grant follows the last one at once, and the next ones for a while.
 	rate := float64(max(ns, shortest)) / float64(units)
-	x.rate, x.latest = min(rate, x.latest), rate
-	worst := &x.image.slowest
-	worst.note(x.rate)
-	x.image.doubt.note(rate, ns)
-	grain := min(aim/rate, x.image.longest(), float64(2*x.grain), float64(x.image.engine.cfg.quantum))
-	x.grain = max(uint64(grain), leastGrant)
+	x.rate, x.latest = min(float32(rate), x.latest), float32(rate)
+	worst := float64(x.rate)
+	i.doubt.fade(ns)
+	if ns > most {
+		touched := x.foundTouches(ns, now)
+		switch {
+		case known:
+			worst = rate
+		case !touched:
+			i.doubt.note(rate, ns)
+		}
+	}
+	if worst <= implausible {
+		i.slowest.note(worst, now)
+	}
+	x.grain = x.usual(min(aim/rate, growth*float64(x.grain)), now)
+}
+
+// usual is how large grants are at most that should be so large: see longest.
+func (x *Instance) usual(units float64, now int64) uint64 {
+	return max(uint64(min(units, x.longest(now), float64(x.image.engine.cfg.quantum))), leastGrant)
+}
+
+// longest is how large grants may be, for what the image has shown to be slow.
+func (x *Instance) longest(now int64) float64 {
+	i := x.image
+	if x.strict(now) {
+		return leastGrant
+	}
+	return min(most/i.slowest.rate(now), mostDoubt/i.doubt.rate())
 }
 
 // due reports whether others should run now. If the clock stands still, they should. At the
@@ -151,8 +162,8 @@ func (x *Instance) due(now int64) bool {
 	}
 	x.since = now
 	fuel := x.hidden(hiddenSpent) + x.earlier + x.spentNow()
-	return x.image.slowest.rate() == 0 || x.worth(fuel) >= aim*3/4
+	return x.image.slowest.last() == 0 || x.worth(fuel) >= aim*3/4
 }
 
 // worth estimates how long fuel takes, in nanoseconds.
-func (x *Instance) worth(fuel uint64) int64 { return int64(float64(fuel) * x.rate) }
+func (x *Instance) worth(fuel uint64) int64 { return int64(float64(fuel) * float64(x.rate)) }

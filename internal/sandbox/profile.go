@@ -18,7 +18,7 @@ type Profiler struct {
 }
 
 // MinSample is the least mean distance between samples, in units of fuel.
-const MinSample = 10 * leastGrant
+const MinSample = 30_000
 
 // Profile sets the profiler of an engine's guests, nil for none; false if there is one
 // already.
@@ -36,7 +36,7 @@ func (i *Image) Engine() *Engine { return i.engine }
 // sampling is the state of an instance that is profiled, nil until it was.
 type sampling struct {
 	of    *Profiler // that the distances were drawn for
-	first uint64    // to the first sample of each turn of a Run
+	first uint64    // to the first sample of the Run, until its first grant is spent
 	ahead uint64    // to the next sample when the present grant began
 	addrs [mostFrames]uintptr
 	names []string
@@ -49,7 +49,7 @@ func (x *Instance) Profiled() {
 	if p := x.image.engine.profiler.Load(); p != nil {
 		x.sampling = x.sampling.begin(p)
 		x.sampling.first = x.sampling.draw()
-		x.grain = min(x.usualGrant(), x.sampling.first)
+		x.grain = min(x.usualGrant(x.now()), x.sampling.first)
 	}
 }
 
@@ -68,25 +68,22 @@ func (q *sampling) draw() uint64 {
 }
 
 // usualGrant is a grant without a profiler.
-func (x *Instance) usualGrant() uint64 {
-	usual := min(aim/x.rate, x.image.longest(), float64(x.image.engine.cfg.quantum))
-	return max(uint64(usual), leastGrant)
-}
+func (x *Instance) usualGrant(now int64) uint64 { return x.usual(aim/float64(x.rate), now) }
 
 // lookForSample takes a sample if it is due, and makes the next grant end at the next sample.
 // It is called when a grant is spent.
-func (x *Instance) lookForSample(p *Profiler) {
+func (x *Instance) lookForSample(p *Profiler, now int64) {
 	q := x.sampling
 	if q == nil || q.of != p { // the grant does not end at a sample
 		x.sampling = q.begin(p)
 		q = x.sampling
 		q.first, q.ahead = 0, q.draw()
-		x.grain = min(x.usualGrant(), q.ahead)
+		x.grain = min(x.usualGrant(now), q.ahead)
 		return
 	}
 	spent := x.grain
-	if x.granted == 0 { // the turn's first grant
-		spent, q.ahead = x.first, q.first
+	if q.first > 0 { // the Run's first grant
+		spent, q.ahead, q.first = uint64(x.first), q.first, 0
 	}
 	if q.ahead > spent {
 		q.ahead -= spent
@@ -98,5 +95,5 @@ func (x *Instance) lookForSample(p *Profiler) {
 		}
 		q.ahead = q.draw()
 	}
-	x.grain = min(x.usualGrant(), q.ahead)
+	x.grain = min(x.usualGrant(now), q.ahead)
 }

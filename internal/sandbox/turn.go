@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"math"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 )
@@ -75,29 +77,29 @@ func (x *Instance) Run(in *Entry, out *Result) {
 	}
 	x.begin(in)
 	x.work.open(in)
-	if x.last > x.grain/4 {
-		x.sample()
-	}
-	if err := x.call(rewrite.EnterTurn, length, uint32(n), x.first); err != nil {
+	x.sample()
+	if err := x.call(rewrite.EnterTurn, length, uint32(n), uint64(x.first)); err != nil {
 		x.fail(n, err, out)
 	} else {
-		if x.sampled {
-			x.sampleEnd(x.stack[1])
-		}
 		if broken := x.commit(n, out); broken != nil {
 			x.failLate(n, broken, out)
 		}
 	}
-	x.last = out.Fuel
-	out.Worth = x.worth(out.Fuel)
+	x.lookAtEnd(out)
+	fuel := out.Fuel
 	if out.Failure != nil {
-		out.Worth += x.worth(out.Failure.Fuel)
+		fuel += out.Failure.Fuel
 	}
+	x.last = uint32(min(fuel, math.MaxUint32))
+	out.Worth = x.worth(fuel)
 	x.end()
 }
 
 // begin sets the instance up for a call on behalf of in.
 func (x *Instance) begin(in *Entry) {
+	if x.image.strictness.until.Load() != 0 && x.strict(x.now()) {
+		x.grain = leastGrant
+	}
 	x.meter.prepare(in, x.image.engine.cfg.quantum)
 	limit := x.image.cfg.MemoryLimit
 	if in.MemoryLimit != 0 {

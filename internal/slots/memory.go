@@ -84,6 +84,24 @@ func (m *Memory) Size() uint64 { return uint64(len(m.view)) }
 // Bytes is the memory, up to the next growth, Reset or Free.
 func (m *Memory) Bytes() []byte { return m.view }
 
+// Resident is how many bytes of the memory's pages the system has given it, and how much of its image's file is in
+// memory; ok is false where that is not known. It takes some microseconds a MiB.
+func (m *Memory) Resident() (n uint64, ok bool) {
+	if m.block == nil {
+		return 0, false
+	}
+	return m.space.back.resident(m.view)
+}
+
+// Discarded is how many bytes of the block the last Reset has given back to the system: the next touch of
+// each page of them takes long.
+func (m *Memory) Discarded() uint64 {
+	if m.block == nil {
+		return 0
+	}
+	return uint64(m.block.gone)
+}
+
 // Refused reports whether growth has been refused since the last ClearRefused.
 func (m *Memory) Refused() bool { return m.refused }
 

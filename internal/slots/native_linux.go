@@ -168,6 +168,25 @@ func (n *native) unmap(b *block) bool {
 	return true
 }
 
+// resident asks the system, for 16 MiB at a time.
+func (n *native) resident(mem []byte) (total uint64, ok bool) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	pages := unsafe.Slice((*byte)(unsafe.Pointer(&s.entries)), unsafe.Sizeof(s.entries))
+	for len(mem) > 0 {
+		part := mem[:min(len(mem), len(pages)*grain)]
+		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(part))), uintptr(len(part)), uintptr(unsafe.Pointer(unsafe.SliceData(pages))))
+		if errno != 0 {
+			return 0, false
+		}
+		for _, p := range pages[:len(part)/grain] {
+			total += uint64(p&1) * uint64(grain)
+		}
+		mem = mem[len(part):]
+	}
+	return total, true
+}
+
 func (n *native) seal(im *Image, data []byte) error {
 	if im.NonZero() > CopyLimit && n.maxMapped > 0 {
 		if err := n.sealFile(im, data); err == nil {

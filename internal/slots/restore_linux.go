@@ -25,7 +25,9 @@ func (n *native) restore(b *block, im *Image, used uint64) error {
 	if im != nil {
 		size = im.size
 	}
+	b.gone = 0
 	if used > size {
+		b.gone += int(used - size)
 		if err := unix.Madvise(b.mem[size:used], unix.MADV_DONTNEED); err != nil {
 			return err
 		}
@@ -41,6 +43,7 @@ func (n *native) restore(b *block, im *Image, used uint64) error {
 			return putBack(b, im, s.changed)
 		}
 	}
+	b.gone += int(used)
 	if err := unix.Madvise(b.mem[:used], unix.MADV_DONTNEED); err != nil {
 		return err
 	}
@@ -96,6 +99,7 @@ func putBack(b *block, im *Image, changed []uint32) error {
 		}
 		p := b.mem[from:to]
 		from = -1
+		b.gone += len(p)
 		return unix.Madvise(p, unix.MADV_DONTNEED)
 	}
 	end := 0

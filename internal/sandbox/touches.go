@@ -1,0 +1,121 @@
+package sandbox
+
+import "sync/atomic"
+
+// The first touch of a page of memory takes the system some microseconds, and the guest pays a few units
+// for it: a thousand times what other code takes. No grant that is large enough for that code is short if all of
+// it is first touches. But only a large memory that was not touched has many of them, and as a rule they come when
+// an instance is new, was reset, or has grown. Then grants begin small. Code that comes with them later
+// has one long grant, and makes the image strict: for a hundred times as long its grants stay small
+// where there is much to touch.
+const (
+	// manyTouches is how much memory must be untouched for first touches to matter, in bytes: 256 pages take
+	// about as long as a grant may.
+	manyTouches = 1 << 20
+	// pageBytes and touchTime are for an estimate of how long first touches have taken: a page of 4 KiB takes
+	// less than touchTime ns.
+	pageBytes, touchTime = 4096, 8000
+	// strictTimes is how much longer an image is strict than the grant took that has made it so.
+	strictTimes = 100
+	// recount is how often the touched pages of a strict instance are counted, in nanoseconds.
+	recount = 10_000_000
+)
+
+// touches is what an instance knows of its memory.
+type touches struct {
+	touched uint32 // KiB that were resident when last counted, or less
+	grown   uint32 // KiB that the memory has grown by since grants began small
+	growths uint32 // of the memory, in this Run
+}
+
+// strictness is until when an image is strict, ns by the engine's clock; 0: it is not.
+type strictness struct{ until atomic.Int64 }
+
+// sparse reports whether the instance has so much untouched memory that it matters. It may have less.
+func (x *Instance) sparse() bool { return x.memory.Size() >= uint64(x.touched)<<10+manyTouches }
+
+// strict reports whether grants must be small, whatever was measured.
+func (x *Instance) strict(now int64) bool {
+	s := &x.image.strictness
+	if s.until.Load() == 0 || !x.sparse() {
+		return false
+	}
+	if until := s.until.Load(); now >= until {
+		s.until.CompareAndSwap(until, 0)
+		return false
+	}
+	if x.long == nil || now-x.long.counted >= recount {
+		x.count(now)
+	}
+	return x.sparse()
+}
+
+// count counts the touched pages. It returns how many bytes of them are new, 0 if that is not known.
+func (x *Instance) count(now int64) (fresh uint64) {
+	n, ok := x.memory.Resident()
+	x.longRun().counted = now
+	if !ok {
+		return 0
+	}
+	was := uint64(x.touched) << 10
+	x.touched = uint32(n >> 10)
+	return max(n, was) - was
+}
+
+// foundTouches reports whether a grant that has taken ns too long may have been so for first touches.
+func (x *Instance) foundTouches(ns, now int64) bool {
+	if !x.sparse() {
+		return false
+	}
+	fresh := x.count(now)
+	if fresh < manyTouches {
+		return false
+	}
+	until := now + strictTimes*min(ns, int64(fresh/pageBytes*touchTime))
+	s := &x.image.strictness
+	for {
+		was := s.until.Load()
+		if until <= was || s.until.CompareAndSwap(was, until) {
+			return true
+		}
+	}
+}
+
+// beginSmall makes the next grant small, if there is much to touch. It is for an instance that does not run.
+func (x *Instance) beginSmall() {
+	x.grown = 0
+	if x.sparse() {
+		x.grain = leastGrant
+	}
+}
+
+// untouched notes that the memory is that of a new instance, or was discarded.
+func (x *Instance) untouched() {
+	x.touched = 0
+	if m := x.image.memory; m != nil {
+		x.touched = uint32(m.NonZero() >> 10)
+	}
+	x.beginSmall()
+}
+
+// withdraw takes back what the present grant has beyond a small one, after the memory has grown by much. left is
+// what is left of it; so is the result.
+func (x *Instance) withdraw(left int64) int64 {
+	if x.grown < manyTouches>>10 || x.sampling != nil {
+		return left
+	}
+	x.beginSmall()
+	if d := left - leastGrant; d > 0 {
+		x.granted -= uint64(d)
+		x.base -= d
+		left = leastGrant
+	}
+	return left
+}
+
+// lookBack measures what a Run has done before its first look.
+func (x *Instance) lookBack(now int64) {
+	if began := x.in.Began; began != 0 && now-began > most {
+		x.foundTouches(now-began, now)
+	}
+}
