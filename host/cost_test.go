@@ -183,6 +183,12 @@ var attacks = []attack{
 	}},
 	{name: "1100 spinners", run: func(c *costs) { c.spinners(1100) }},
 	{name: "5000 spinners", run: func(c *costs) { c.spinners(5000) }},
+	{name: "quick, then first touches", short: true, run: func(c *costs) {
+		c.sly(nil, order(slySpin, 0, nil), order(slyTouch|slyTrap, 9000, nil))
+	}},
+	{name: "quick, then slow loads", run: func(c *costs) {
+		c.sly(order(slyTable, 0, nil), order(slySpin, 0, nil), order(slyChase, 100_000, nil))
+	}},
 	{name: "output of 100 turns that do not end", short: true, run: func(c *costs) {
 		c.limits.Deadline = 20 * time.Second
 		c.limits.Fuel = 1 << 60
@@ -346,6 +352,31 @@ func (c *costs) spinners(n int) {
 		_ = c.Tell(c.spawn(Guest(spin, "hostile")), 1)
 	}
 	time.Sleep(3 * time.Second)
+}
+
+// What the sly guest does; see testdata/sly.wat.
+const slySpin, slyTouch, slyTable, slyChase, slyTrap = 2, 4, 8, 16, 32
+
+// sly has two guests that are quick between slow turns, for some seconds.
+func (c *costs) sly(first Raw, rounds ...Raw) {
+	image := load(c.t, c.engine, "testdata/sly.wasm")
+	c.limits.Memory = 64 << 20
+	c.limits.Fuel = 1 << 60
+	var guests []Ref
+	for range 2 {
+		g := c.spawn(Guest(image, "sly"))
+		if first != nil {
+			c.tell(g, first)
+		}
+		guests = append(guests, g)
+	}
+	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		for _, g := range guests {
+			for _, r := range rounds {
+				c.tell(g, r)
+			}
+		}
+	}
 }
 
 func resident() int64 {

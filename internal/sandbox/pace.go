@@ -74,17 +74,20 @@ func (x *Instance) sample() {
 }
 
 // lookAtEnd measures what the Run that has ended has done since the last look, if there was one, and
-// all of it otherwise if its memory is sparse. If it has failed it is not known how much of its last grant it has
+// looks back at it otherwise if its memory is sparse. If it has failed it is not known how much of its last grant it has
 // spent; that counts if it has taken long.
 func (x *Instance) lookAtEnd(out *Result) {
-	if x.looked == 0 && !x.sparse() || x.sampling != nil {
+	if x.looked == 0 && (x.in.Began == 0 || !x.sparse()) || x.sampling != nil {
 		return
 	}
 	failed := out.Failure != nil
 	switch {
-	case x.looked == 0 && x.in.Began != 0 && (failed || out.Fuel >= leastGrant):
-		x.lookBack(x.now())
+	case x.looked == 0 && failed:
+		x.lookBack(uint64(x.first), x.now())
+	case x.looked == 0 && (out.Fuel >= firstGrant/4 || out.Fuel >= leastGrant && x.unseen%16 == 0): // of short ones some, at random
+		x.lookBack(out.Fuel, x.now())
 	case x.looked == 0:
+	case !failed && x.granted+x.earlier == 0 && out.Fuel < min(x.grain, firstGrant)/4: // it was sampled by chance, and most of its time is that of being called
 	case !failed:
 		x.measure(int64(x.hidden(hiddenFuel)), x.now())
 	default:
@@ -101,7 +104,7 @@ func (x *Instance) measure(left, now int64) {
 		x.adapt(uint64(x.base-left), now-x.looked, now)
 		return
 	}
-	x.lookBack(now)
+	x.lookBack(uint64(x.first), now)
 	x.grain = x.usual(float64(x.grain), now)
 }
 
@@ -124,7 +127,7 @@ func (x *Instance) adapt(units uint64, ns, now int64) {
 	worst := float64(x.rate)
 	i.doubt.fade(ns)
 	if ns > most {
-		touched := x.foundTouches(ns, now)
+		touched := x.foundTouches(units, ns, now)
 		switch {
 		case known:
 			worst = rate

@@ -295,6 +295,25 @@ func TestFirstTouchesAreFewInAGrant(t *testing.T) {
 		if p.image.strictness.until.Load() < p.at+strictTimes*10*most {
 			t.Error("the image is not strict")
 		}
+		// Of short Runs one in 16 is looked back at.
+		p.image.strictness.until.Store(0)
+		for n := range 17 {
+			if !p.Push(slyOrder(slyTouch, 300)) {
+				t.Fatal("it has no room")
+			}
+			p.grain, p.Instance.last = firstGrant, 0
+			in.Began = p.at
+			p.at += 2 * most
+			if p.Instance.Run(in, &out); out.Fuel > firstGrant/4 {
+				t.Fatal(out)
+			}
+			if p.image.strictness.until.Load() > 0 {
+				break
+			}
+			if n == 16 {
+				t.Error("no short one is looked at")
+			}
+		}
 	})
 	t.Run("not without touches", func(t *testing.T) {
 		p := newPaced(t)

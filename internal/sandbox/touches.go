@@ -9,12 +9,14 @@ import "sync/atomic"
 // has one long grant, and makes the image strict: for a hundred times as long its grants stay small
 // where there is much to touch.
 const (
-	// manyTouches is how much memory must be untouched for first touches to matter, in bytes: 256 pages take
-	// about as long as a grant may.
+	// muchUntouched is how much memory must be untouched for first touches to matter, in bytes: 1024 pages, 1 to 4 ms
+	// once in a life. Guests of standard Go begin with half of that.
+	muchUntouched = 4 << 20
+	// manyTouches is how much must have been touched in a long grant, or have grown since grants began small: 256
+	// pages take about as long as a grant may.
 	manyTouches = 1 << 20
-	// pageBytes and touchTime are for an estimate of how long first touches have taken: a page of 4 KiB takes
-	// less than touchTime ns.
-	pageBytes, touchTime = 4096, 8000
+	// A page of pageBytes takes less than touchTime ns, and at least touchUnits units.
+	pageBytes, touchTime, touchUnits = 4096, 8000, 4
 	// strictTimes is how much longer an image is strict than the grant took that has made it so.
 	strictTimes = 100
 	// recount is how often the touched pages of a strict instance are counted, in nanoseconds.
@@ -32,7 +34,7 @@ type touches struct {
 type strictness struct{ until atomic.Int64 }
 
 // sparse reports whether the instance has so much untouched memory that it matters. It may have less.
-func (x *Instance) sparse() bool { return x.memory.Size() >= uint64(x.touched)<<10+manyTouches }
+func (x *Instance) sparse() bool { return x.memory.Size() >= uint64(x.touched)<<10+muchUntouched }
 
 // strict reports whether grants must be small, whatever was measured.
 func (x *Instance) strict(now int64) bool {
@@ -62,10 +64,10 @@ func (x *Instance) count(now int64) (fresh uint64) {
 	return max(n, was) - was
 }
 
-// foundTouches reports whether a grant that has taken ns too long may have been so for first touches.
-func (x *Instance) foundTouches(ns, now int64) bool {
-	if !x.sparse() {
-		return false
+// foundTouches reports whether it may have been for first touches that units of fuel have taken ns, too long.
+func (x *Instance) foundTouches(units uint64, ns, now int64) bool {
+	if !x.sparse() || ns > most+int64(units/touchUnits*touchTime) {
+		return false // of so many units not so much time is touches
 	}
 	fresh := x.count(now)
 	if fresh < manyTouches {
@@ -113,9 +115,9 @@ func (x *Instance) withdraw(left int64) int64 {
 	return left
 }
 
-// lookBack measures what a Run has done before its first look.
-func (x *Instance) lookBack(now int64) {
+// lookBack looks at what a Run has done with these units before its first look.
+func (x *Instance) lookBack(units uint64, now int64) {
 	if began := x.in.Began; began != 0 && now-began > most {
-		x.foundTouches(now-began, now)
+		x.foundTouches(units, now-began, now)
 	}
 }
