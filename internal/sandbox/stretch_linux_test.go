@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 	goruntime "runtime"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/clock"
 )
 
@@ -25,6 +27,8 @@ func (s *stretches) Now() time.Time {
 	return s.Clock.Now()
 }
 
+// TestStretchesOfGuests measures how long guests compute between two looks that are quick until their grants are
+// large. It fails only where a case does not run: the figures are in docs/architecture/metering.md.
 func TestStretchesOfGuests(t *testing.T) {
 	if os.Getenv("WASMACTORS_STRETCHES") == "" {
 		t.Skip("a measurement")
@@ -38,6 +42,11 @@ func TestStretchesOfGuests(t *testing.T) {
 		verb byte
 		arg  uint32
 		n    int
+	}
+	plain := message
+	inGo, err := goGuest()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		name  string
@@ -56,7 +65,12 @@ func TestStretchesOfGuests(t *testing.T) {
 		{"spin, chase", 1, []step{{8, 0, 1}, {2 + 16, 400_000, 6}}},
 		{"spin; chase in a turn of its own", 1, []step{{8, 0, 1}, {2, 0, 1}, {16, 100_000, 1}, {2, 0, 1}, {16, 100_000, 1}, {2, 0, 1}, {16, 100_000, 1}}},
 		{"spin; chase in a batch", 1, []step{{8, 0, 1}, {2, 0, 1}, {16, 5000, 20}, {2, 0, 1}, {16, 5000, 20}}},
+		{"Go: touch at once", 4, []step{{11, 0, 1}}},
 	} {
+		code, message := code, slyOrder
+		if strings.HasPrefix(c.name, "Go: ") {
+			code, message = inGo, func(verb byte, _ uint32) *abi.Envelope { return plain(verb) }
+		}
 		s := &stretches{Clock: clock.Real()}
 		cfg := NewConfig().WithClock(s)
 		cfg.thread = readThread
@@ -76,9 +90,12 @@ func TestStretchesOfGuests(t *testing.T) {
 				left := st.n
 				for left > 0 {
 					n := 0
-					for left > 0 && n < 16 && x.Push(slyOrder(st.verb, st.arg)) {
+					for left > 0 && n < 16 && x.Push(message(st.verb, st.arg)) {
 						n++
 						left--
+					}
+					if n == 0 {
+						t.Fatalf("%s: it takes no message", c.name)
 					}
 					var out Result
 					s.worst = 0
@@ -86,7 +103,9 @@ func TestStretchesOfGuests(t *testing.T) {
 					in.Began = time.Now().UnixNano()
 					s.all = s.all[:0]
 					s.last, _, _ = readThread()
-					x.Run(in, &out)
+					if x.Run(in, &out); out.Failure != nil && st.verb&slyTrap == 0 {
+						t.Fatalf("%s: %v", c.name, out.Failure)
+					}
 					now, _, _ := readThread()
 					s.all = append(s.all, now-s.last)
 					w := int64(0)
