@@ -60,7 +60,7 @@ func (x *Instance) startPace() {
 // the clock, and one whose turns all end just before their first check is measured, too. Of the
 // others it is one in 64 or so, at random: long ones may hide behind short ones.
 func (x *Instance) sample() {
-	if uint64(x.last) <= min(x.grain, firstGrant)/4 {
+	if uint64(x.last) <= min(x.grain, firstGrant)/2 {
 		if x.unseen > 0 {
 			x.unseen--
 			return
@@ -87,7 +87,7 @@ func (x *Instance) lookAtEnd(out *Result) {
 	case x.looked == 0 && (out.Fuel >= firstGrant/4 || out.Fuel >= leastGrant && x.unseen%16 == 0): // of short ones some, at random
 		x.lookBack(out.Fuel, x.now())
 	case x.looked == 0:
-	case !failed && x.granted+x.earlier == 0 && out.Fuel < min(x.grain, firstGrant)/4: // it was sampled by chance, and most of its time is that of being called
+	case !failed && x.granted+x.earlier == 0 && out.Fuel < min(x.grain, firstGrant)/2: // it was sampled by chance, and most of its time is that of being called
 	case !failed:
 		x.measure(int64(x.hidden(hiddenFuel)), x.now())
 	default:
