@@ -325,12 +325,13 @@ type scratch struct {
 	ends    []int  // of the turns in cmds
 	now     int64  // the last look at the clock
 	same    int    // turns that may still share it
-	read    int64  // now, if that is of the machine\'s clock; else 0
+	read    int64  // now, if that is of the machine's clock; else 0
 	skip    uint64 // turns until the next sample of the flow
 	waits   uint32 // of the worker, then
 	batch   []*mailbox.Envelope
 	start   []byte // the payload of a start envelope
 	entry   sandbox.Entry
+	anchor  sandbox.Anchor // the entry's
 	res     sandbox.Result
 	effects []effect // of the native turn that runs
 	parent  parentIn // the running actor as its children's supervisor
@@ -346,6 +347,7 @@ func scratchOf(w *dispatch.Worker) *scratch {
 		return s
 	}
 	s := &scratch{w: w}
+	s.entry.Anchor = &s.anchor
 	w.Local = s
 	return s
 }

@@ -13,6 +13,9 @@ func TestTurnsShareTheTime(t *testing.T) {
 	sys := newSystem(t, NewConfig("time"))
 	c, scr := &guest{actor: &actor{sys: sys}}, &scratch{w: new(dispatch.Worker)}
 	first := c.turnTime(scr)
+	if scr.read != first {
+		t.Errorf("the machine's clock was read at %d, the turn's time is %d", scr.read, first)
+	}
 	for range sameTurns - 1 {
 		if got := c.turnTime(scr); got != first {
 			t.Fatalf("%d after %d", got, first)
@@ -41,5 +44,18 @@ func TestVirtualTimeIsExact(t *testing.T) {
 		if got := c.turnTime(scr); got != clock.Now().UnixNano() {
 			t.Fatalf("%d, not %d", got, clock.Now().UnixNano())
 		}
+		if scr.read != 0 {
+			t.Fatal("what is not the machine's clock is said to be")
+		}
+	}
+}
+
+// TestTurnsKnowTheirThread: what a guest's turns get tells computing from waiting.
+func TestTurnsKnowTheirThread(t *testing.T) {
+	sys := newSystem(t, NewConfig("time"))
+	c, scr := &guest{actor: &actor{sys: sys}}, scratchOf(new(dispatch.Worker))
+	now := c.turnTime(scr)
+	if in := c.limits(scr, now); in.Began != now || in.Anchor != &scr.anchor {
+		t.Errorf("began %d, want %d, with %p", in.Began, now, in.Anchor)
 	}
 }

@@ -132,7 +132,7 @@ func (g *guest) Rewind(ctx *Context) bool {
 func (g *guest) repeat(scr *scratch, x *sandbox.Instance) bool {
 	a := g.actor
 	in := sandbox.Entry{
-		TurnFuel: a.props.limits.Fuel, Seed: g.seed, MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox, Yield: scr.w,
+		TurnFuel: a.props.limits.Fuel, Seed: g.seed, MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox, Yield: scr.w, Anchor: scr.entry.Anchor,
 	}
 	for _, l := range g.states.log {
 		e := l.env

@@ -26,7 +26,7 @@ const DefaultPoolBytes = 256 << 20
 type Engine struct {
 	cfg    Config
 	clock  clock.Clock
-	thread threadTime // nil: not known
+	thread threadTime // nil: the clock is not the machine's
 	log    *slog.Logger
 	space  *slots.Space
 	cache  *cache.Cache // nil: none

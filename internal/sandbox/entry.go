@@ -40,6 +40,8 @@ type Entry struct {
 	// Began is when the caller has read the engine's clock last, nanoseconds since 1970, some microseconds ago
 	// at most; 0 if it has not. It serves to notice Runs that take long without a check.
 	Began int64
+	// Anchor serves to tell computing from waiting; nil: Runs that take long by the engine's clock may have waited.
+	Anchor *Anchor
 	// TurnFuel is what each turn may spend; 0 means no limit.
 	TurnFuel uint64
 	// Deadline is how long each turn may take by the engine's clock; 0 means no

@@ -16,21 +16,23 @@ import (
 )
 
 // goGuest builds testdata/goguest once a test run.
-var goGuest = sync.OnceValues(func() ([]byte, error) {
+var goGuest = sync.OnceValues(func() ([]byte, error) { return buildGoGuest("") })
+
+func buildGoGuest(tags string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "goguest")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "guest.wasm")
-	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, ".")
+	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-tags="+tags, "-o", file, ".")
 	cmd.Dir = filepath.Join("testdata", "goguest")
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, &buildError{string(out), err}
 	}
 	return os.ReadFile(file)
-})
+}
 
 type buildError struct {
 	output string

@@ -39,17 +39,22 @@ func (m *meter) prepare(in *Entry, most uint64) {
 	if m.budget == 0 || m.budget > math.MaxInt64 {
 		m.budget = math.MaxInt64
 	}
-	first := min(m.grain, firstGrant, most, m.budget)
-	if in.Cut != nil && in.Cut.Stage == StageTurn {
-		first = min(first, in.Cut.budget())
-	}
-	m.first = uint32(first)
-	m.phase, m.opened, m.granted, m.earlier = 0, first, 0, 0
+	m.phase, m.granted, m.earlier = 0, 0, 0
+	m.grantFirst(min(firstGrant, most))
 	m.started, m.looked, m.since = 0, 0, 0
 	if m.cut != nil {
 		m.cut = nil
 	}
 	m.growths = 0
+}
+
+// grantFirst makes the first grant, of so much at most.
+func (m *meter) grantFirst(most uint64) {
+	first := min(m.grain, most, m.budget, math.MaxUint32)
+	if c := m.in.Cut; c != nil && c.Stage == StageTurn {
+		first = min(first, c.budget())
+	}
+	m.first, m.opened = uint32(first), first
 }
 
 // phaseNow is the present phase of a Run: odd while turn phase/2 runs, even between two

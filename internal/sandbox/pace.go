@@ -20,8 +20,9 @@ const (
 	// leastMeasured is the least fuel whose rate is measured: below it, most of the time is
 	// that of reading the clock.
 	leastMeasured = leastGrant / 4 * 3
-	// firstGrant is granted before the clock was read: at the beginning of a Run, and the most while nothing of
-	// the image was measured. It is 5 us as a rule, and 1 ms if all of it is loads that miss every cache.
+	// firstGrant is granted before the clock was read: at the beginning of a Run that is likely to be short, and the
+	// most while nothing of the image was measured. It is 5 us as a rule, and 1 ms if all of it is loads that miss
+	// every cache.
 	firstGrant = 40_000
 	// growth is how much larger than the one before a grant may be.
 	growth = 4
@@ -35,7 +36,7 @@ const (
 
 // pace is what an instance knows of its speed.
 type pace struct {
-	last   uint32  // fuel of the Run before
+	last   uint32  // fuel of the Run before, or three quarters of what this was before it, if that is more
 	rate   float32 // ns a unit, the lower of the last two measurements
 	latest float32 // the last one
 	touches
@@ -44,7 +45,6 @@ type pace struct {
 	since  int64  // when this Run began, or its first check; 0: not known
 	base   int64  // the guest's fuel then
 	rested int64  // when others were last let run
-	long   *long  // nil: no Run was ever so long
 }
 
 // startPace sets the pace of a new instance.
@@ -55,45 +55,48 @@ func (x *Instance) startPace() {
 	}
 }
 
-// sample decides whether the Run that begins is measured as a whole: one in eight of those
-// that are likely to be long enough to matter. So an actor with short turns does not read
-// the clock, and one whose turns all end just before their first check is measured, too. Of the
-// others it is one in 64 or so, at random: long ones may hide behind short ones.
+// sample decides whether the Run that begins is measured as a whole. One that is likely to be long is: to read the
+// clock takes a fifth of a call of refuel, and then it may begin with more. Of those of half a first grant it is one
+// in eight; so an actor with short turns does not read the clock, and one whose turns all end just before
+// their first check is measured, too. Of the others it is one in 64 or so, at random: long ones may hide behind short ones.
 func (x *Instance) sample() {
-	if uint64(x.last) <= min(x.grain, firstGrant)/2 {
-		if x.unseen > 0 {
-			x.unseen--
+	switch last := uint64(x.last); {
+	case last > firstGrant:
+		x.grantFirst(x.image.engine.cfg.quantum)
+	case last > min(x.grain, firstGrant)/2:
+		if rand.Uint32()%8 != 0 {
 			return
 		}
-		x.unseen = uint8(32 + rand.Uint32()%64)
-	} else if rand.Uint32()%8 != 0 {
+	case x.unseen > 0:
+		x.unseen--
 		return
+	default:
+		x.unseen = uint8(32 + rand.Uint32()%64)
 	}
 	x.looked = x.now()
+	x.anchored(x.looked, false)
 	x.since, x.base = x.looked, int64(x.first)
 }
 
-// lookAtEnd measures what the Run that has ended has done since the last look, if there was one, and
-// looks back at it otherwise if its memory is sparse. If it has failed it is not known how much of its last grant it has
-// spent; that counts if it has taken long.
+// lookAtEnd measures what the Run that has ended has done since the last look. If there was none, or it has only been
+// called in that time, it looks back at it if its memory is sparse: at some of the short ones, at random. If it has
+// failed it is not known how much of its last grant it has spent; that counts if it has taken long.
 func (x *Instance) lookAtEnd(out *Result) {
-	if x.looked == 0 && (x.in.Began == 0 || !x.sparse()) || x.sampling != nil {
-		return
-	}
 	failed := out.Failure != nil
+	short := !failed && x.granted+x.earlier == 0 && out.Fuel < min(x.grain, firstGrant)/2
 	switch {
-	case x.looked == 0 && failed:
-		x.lookBack(uint64(x.first), x.now())
-	case x.looked == 0 && (out.Fuel >= firstGrant/4 || out.Fuel >= leastGrant && x.unseen%16 == 0): // of short ones some, at random
-		x.lookBack(out.Fuel, x.now())
-	case x.looked == 0:
-	case !failed && x.granted+x.earlier == 0 && out.Fuel < min(x.grain, firstGrant)/2: // it was sampled by chance, and most of its time is that of being called
-	case !failed:
-		x.measure(int64(x.hidden(hiddenFuel)), x.now())
-	default:
+	case x.sampling != nil:
+	case x.looked != 0 && failed:
 		if now := x.now(); now-x.looked > most {
 			x.measure(0, now)
 		}
+	case x.looked != 0 && !short:
+		x.measure(int64(x.hidden(hiddenFuel)), x.now())
+	case !x.sparse() || x.began() == 0:
+	case failed:
+		x.lookBack(uint64(x.first), x.now())
+	case out.Fuel >= firstGrant/4 || out.Fuel >= leastGrant && rand.Uint32()%16 == 0:
+		x.lookBack(out.Fuel, x.now())
 	}
 }
 
@@ -127,12 +130,11 @@ func (x *Instance) adapt(units uint64, ns, now int64) {
 	worst := float64(x.rate)
 	i.doubt.fade(ns)
 	if ns > most {
-		touched := x.foundTouches(units, ns, now)
-		switch {
-		case known:
+		x.lookForTouches(units, ns, now)
+		if known {
 			worst = rate
-		case !touched:
-			i.doubt.note(rate, ns)
+		} else {
+			i.doubt.note(rate)
 		}
 	}
 	if worst <= implausible {

@@ -42,17 +42,27 @@ type paced struct {
 	*testing.T
 	*Instance
 	*burning
+	anchor  Anchor
+	waited  int64 // what the thread has not computed
+	threads int   // readings of its clock
+	thread  int   // which one it is
 }
 
 func newPaced(t *testing.T) *paced {
 	b := &burning{Clock: clock.Real(), rate: 0.1, at: 1e18}
+	p := &paced{T: t, burning: b}
 	cfg := NewConfig().WithClock(b)
-	cfg.thread = func() (int64, int, bool) { return b.at, 1, true }
+	cfg.thread = func() (int64, int, bool) {
+		p.threads++
+		return b.at - p.waited, p.thread, true
+	}
 	e := newEngine(t, cfg)
-	if e.space.Portable() {
+	p.Instance = get(t, slyImage(t, e))
+	if _, ok := p.memory.Resident(); !ok {
+		p.Put()
 		t.Skip("it is not known which pages were touched")
 	}
-	return &paced{t, get(t, slyImage(t, e)), b}
+	return p
 }
 
 // do has a turn at a rate, and returns the longest time between two looks in it.
@@ -64,7 +74,7 @@ func (p *paced) do(verb byte, arg uint32, rate float64) (longest int64) {
 	}
 	var out Result
 	p.Instance.last, p.Instance.unseen = 0, 255 // it is not sampled
-	p.Instance.Run(&Entry{Began: p.at}, &out)
+	p.Instance.Run(&Entry{Began: p.at, Anchor: &p.anchor}, &out)
 	if trapped := out.Failure != nil; trapped != (verb&slyTrap != 0) {
 		p.Fatal(out.Failure)
 	}
@@ -120,6 +130,7 @@ func TestSlowOnceIsRemembered(t *testing.T) {
 					share, bound = 1.0/12, 1.2*mostDoubt
 				}
 				x := get(t, load(t, newEngine(t, cfg), "echo", ImageConfig{}))
+				x.in = &Entry{Anchor: new(Anchor)}
 				total, long, worst := 0.0, 0.0, 0.0
 				for total < while {
 					rate := quick
@@ -159,6 +170,7 @@ func TestStolenTimeIsNotSlow(t *testing.T) {
 	cfg.thread = func() (int64, int, bool) { return computed, thread, true }
 	x := get(t, load(t, newEngine(t, cfg), "echo", ImageConfig{}))
 	defer x.Put()
+	x.in = &Entry{Anchor: new(Anchor)}
 	grant := func(took, own int64) {
 		x.anchored(now, false)
 		now, computed = now+took, computed+own
@@ -226,18 +238,36 @@ func TestFirstTouchesAreFewInAGrant(t *testing.T) {
 	t.Run("after a growth", func(t *testing.T) {
 		p := newPaced(t)
 		defer p.Put()
-		for range 3 {
-			p.do(slySpin, 0, 1)
+		for _, rate := range []float64{1, 0.1, 1} { // the growth takes the rest of a grant, or a part of one
+			p.do(slySpin, 0, rate)
 			const grows = 20 // pages of 64 KiB, for 4096 units each
-			p.do(slyGrow|slyTouch, grows<<16+300, 1)
+			p.do(slyGrow|slySpin|slyTouch, grows<<16+300, rate)
+			for n := range p.gaps {
+				p.gaps[n] = int64(float64(p.gaps[n]) / rate)
+			}
 			at := slices.IndexFunc(p.gaps, func(gap int64) bool { return gap >= grows*4096 })
-			if at < 0 || at+2 >= len(p.gaps) || p.gaps[at+1] > 1100 || p.gaps[at+2] > 4400 {
+			if at < 0 || at+6 >= len(p.gaps) || p.gaps[at+1] > 1100 || p.gaps[at+2] > 4400 || p.gaps[at+6] < 50_000 {
 				t.Errorf("looks after so many units: %d", p.gaps)
 			}
 			p.anew()
+			if want := uint32(p.image.memory.NonZero() >> 10); p.touched != want || p.grown != 0 || p.grain != leastGrant {
+				t.Errorf("%d KiB are touched after a reset, want %d; %d grown, grants of %d", p.touched, want, p.grown, p.grain)
+			}
 		}
 		if p.image.strictness.until.Load() != 0 {
 			t.Error("the image is strict")
+		}
+	})
+	t.Run("after some small growths", func(t *testing.T) {
+		p := newPaced(t)
+		defer p.Put()
+		p.do(slySpin, 0, 0.1)
+		for n := 1; n <= 4; n++ {
+			const grows = 4 // a quarter of a MiB
+			p.do(slyGrow|slyTouch, grows<<16+8, 0.1)
+			if small := p.grain == leastGrant; small != (n == 4) {
+				t.Errorf("after %d growths, grants of %d", n, p.grain)
+			}
 		}
 	})
 	t.Run("later", func(t *testing.T) {
@@ -245,7 +275,7 @@ func TestFirstTouchesAreFewInAGrant(t *testing.T) {
 		defer p.Put()
 		other := get(t, p.image) // it has large grants, too
 		defer other.Put()
-		q := &paced{t, other, p.burning}
+		q := &paced{T: t, Instance: other, burning: p.burning}
 		q.do(slySpin, 0, 0.1)
 		p.do(slySpin, 0, 0.1)
 		worst := p.do(slyTouch, pages, touching)
@@ -266,7 +296,7 @@ func TestFirstTouchesAreFewInAGrant(t *testing.T) {
 			}
 		}
 		p.do(slyTouch, 4100, touching) // little is untouched now
-		p.at += recount
+		p.at += (recount + 1) << tickShift
 		p.do(slySpin, 0, 0.1)
 		if p.grain < 100_000 {
 			t.Errorf("when all is touched, grants of %d", p.grain)
@@ -295,24 +325,83 @@ func TestFirstTouchesAreFewInAGrant(t *testing.T) {
 		if p.image.strictness.until.Load() < p.at+strictTimes*10*most {
 			t.Error("the image is not strict")
 		}
-		// Of short Runs one in 16 is looked back at.
+		// It is if it traps.
 		p.image.strictness.until.Store(0)
-		for n := range 17 {
-			if !p.Push(slyOrder(slyTouch, 300)) {
+		p.anew()
+		p.grain, p.Instance.last, p.Instance.unseen = firstGrant, 0, 255
+		if !p.Push(slyOrder(slyTouch|slyTrap, 400)) {
+			t.Fatal("it has no room")
+		}
+		in.Began = p.at
+		p.at += 2 * most
+		if p.Instance.Run(in, &out); out.Failure == nil || p.image.strictness.until.Load() == 0 {
+			t.Error("the image is not strict after a trap")
+		}
+	})
+	t.Run("in short turns", func(t *testing.T) {
+		p := newPaced(t)
+		defer p.Put()
+		p.do(slySpin, 0, 0.1)
+		p.do(slyTouch, 400, 0.1)                            // that all pages are there is of no matter
+		for _, last := range []uint32{0, 10 * firstGrant} { // also if long ones were expected
+			const runs = 3200
+			looks := 0
+			for range runs {
+				p.image.strictness.until.Store(0)
+				p.touched, p.grain, p.Instance.last, p.Instance.unseen = 0, firstGrant, last, 255
+				if !p.Push(slyOrder(slyChase, 300)) {
+					t.Fatal("it has no room")
+				}
+				var out Result
+				in := &Entry{Began: p.at, Anchor: &p.anchor}
+				p.at += 2 * most
+				if p.Instance.Run(in, &out); out.Failure != nil || out.Fuel < leastGrant || out.Fuel > firstGrant/4 {
+					t.Fatal(out)
+				}
+				if p.image.strictness.until.Load() != 0 {
+					looks++
+				}
+			}
+			if looks < runs/32 || looks > runs/8 {
+				t.Errorf("%d of %d are looked back at", looks, runs)
+			}
+		}
+	})
+	t.Run("not in quick turns", func(t *testing.T) {
+		p := newPaced(t)
+		defer p.Put()
+		p.do(slySpin, 0, 0.1)
+		for range 2 { // touches that take no time, and then it computes
+			if !p.Push(slyOrder(slyTouch, 2000)) || !p.Push(slyOrder(slySpin, 0)) {
 				t.Fatal("it has no room")
 			}
-			p.grain, p.Instance.last = firstGrant, 0
-			in.Began = p.at
-			p.at += 2 * most
-			if p.Instance.Run(in, &out); out.Fuel > firstGrant/4 {
-				t.Fatal(out)
+			p.burning.rate, p.burning.spent, p.Instance.last, p.Instance.unseen = 1, 0, 0, 255
+			p.touched, p.grain = 0, firstGrant
+			var out Result
+			if p.Instance.Run(&Entry{Began: p.at, Anchor: &p.anchor}, &out); out.Turns != 2 || p.image.strictness.until.Load() != 0 {
+				t.Errorf("%v, strict %v", out.Failure, p.image.strictness.until.Load() != 0)
 			}
-			if p.image.strictness.until.Load() > 0 {
-				break
+		}
+	})
+	t.Run("counted seldom", func(t *testing.T) {
+		p := newPaced(t)
+		defer p.Put()
+		p.do(slyTouch, 2000, 0.1)
+		p.image.strictness.until.Store(p.at + 1e12)
+		strict := func(after int64) uint32 {
+			p.at += after << tickShift
+			p.touched = 0
+			if !p.strict(p.at) {
+				t.Error("it is not strict")
 			}
-			if n == 16 {
-				t.Error("no short one is looked at")
-			}
+			return p.touched
+		}
+		if strict(100) < 8000 || strict(recount-2) != 0 || strict(1) != 0 || strict(1) < 8000 {
+			t.Error("it is counted at other times")
+		}
+		p.image.strictness.until.Store(p.at)
+		if p.strict(p.at) || p.image.strictness.until.Load() != 0 {
+			t.Error("it stays strict")
 		}
 	})
 	t.Run("not without touches", func(t *testing.T) {
@@ -324,10 +413,21 @@ func TestFirstTouchesAreFewInAGrant(t *testing.T) {
 		p.steal = 50 * most
 		p.do(slySpin, 0, 0.1) // may count what was touched before
 		p.image.strictness.until.Store(0)
-		p.steal = 50 * most
+		p.steal, p.grain = 50*most, firstGrant
 		p.do(slySpin, 0, 0.1)
 		if p.image.strictness.until.Load() != 0 {
 			t.Error("the image is strict")
+		}
+		// So many units cannot have touched so much.
+		p.touched, p.Instance.last, p.Instance.unseen = 0, 0, 255
+		if !p.Push(slyOrder(slyChase, 2000)) {
+			t.Fatal("it has no room")
+		}
+		in := &Entry{Began: p.at}
+		p.at += 200 * most
+		var out Result
+		if p.Instance.Run(in, &out); out.Failure != nil || out.Fuel < firstGrant/4 || p.image.strictness.until.Load() != 0 {
+			t.Errorf("%d units, strict: %v", out.Fuel, p.image.strictness.until.Load() != 0)
 		}
 	})
 }
@@ -358,5 +458,274 @@ func TestABatchHasTheGrantsOfATurn(t *testing.T) {
 		if gap > 2*aim {
 			t.Errorf("look %d comes after %d ns", n, gap)
 		}
+	}
+}
+
+// TestLongRunsBeginWithAGrant: a Run that is likely to be long begins with a look, and with as much as any other grant;
+// a short one does so with little, and neither looks.
+func TestLongRunsBeginWithAGrant(t *testing.T) {
+	p := newPaced(t)
+	defer p.Put()
+	p.do(slyTable, 0, 0.01)
+	p.do(slySpin, 0, 0.01)
+	p.do(slySpin, 0, 0.01)
+	if p.grain < 500_000 {
+		t.Fatalf("grants of %d", p.grain)
+	}
+	run := func(chase uint32) (reads int, fuel uint64) {
+		p.burning.spent, p.reads = 0, 0
+		if !p.Push(slyOrder(slyChase, chase)) {
+			t.Fatal("it has no room")
+		}
+		p.unseen = 255
+		var out Result
+		if p.Instance.Run(&Entry{Anchor: &p.anchor}, &out); out.Failure != nil {
+			t.Fatal(out.Failure)
+		}
+		return p.reads, out.Fuel
+	}
+	if reads, fuel := run(20_000); reads != 2 || fuel < 5*firstGrant {
+		t.Errorf("after a long one: %d readings in %d units, want one before and one after", reads, fuel)
+	}
+	for n := 0; ; n++ { // some short ones
+		last := p.Instance.last
+		reads, fuel := run(100)
+		if fuel > firstGrant/4 || last > firstGrant && reads != 1 { // those that were expected to be long are not measured
+			t.Fatalf("%d readings in %d units, after %d", reads, fuel, last)
+		}
+		if p.Instance.last <= firstGrant/2 {
+			break
+		}
+		if p.Instance.last >= last || n > 20 {
+			t.Fatalf("after short ones it still expects %d", p.Instance.last)
+		}
+	}
+	p.gaps = nil
+	if reads, fuel := run(20_000); reads < 2 || fuel < 5*firstGrant || len(p.gaps) == 0 || p.gaps[0] > firstGrant*11/1000 {
+		t.Errorf("after short ones: %d readings in %d units, want one after the first grant, %d", reads, fuel, p.gaps)
+	}
+	// What is slow is measured also if there was no refuel, and the thread has waited before.
+	p.threads = 0
+	if run(20_000); p.threads != 0 {
+		t.Errorf("the thread's clock is read %d times", p.threads)
+	}
+	p.at, p.waited = p.at+50*most, p.waited+50*most
+	p.step = 2 * most
+	if _, fuel := run(20_000); p.image.slowest.last() < 1.9*most/float64(fuel) {
+		t.Errorf("the slowest is %v ns a unit", p.image.slowest.last())
+	}
+}
+
+// TestWaitingBeforeIsNotComputing: an anchor that is old says little, so a new one is made before a grant; of one that
+// is not old what the thread has waited since is small.
+func TestWaitingBeforeIsNotComputing(t *testing.T) {
+	now, computed := int64(1e18), int64(0)
+	cfg := NewConfig()
+	cfg.thread = func() (int64, int, bool) { return computed, 1, true }
+	x := get(t, load(t, newEngine(t, cfg), "echo", ImageConfig{}))
+	defer x.Put()
+	x.in = &Entry{Anchor: new(Anchor)}
+	for _, wait := range []int64{anchorAge - 1, anchorAge, 100 * most} {
+		x.anchored(now, true)
+		now += wait
+		x.anchored(now, false)
+		now, computed = now+4*most, computed+4*most
+		want := int64(4 * most)
+		if wait < anchorAge {
+			want -= wait
+		}
+		if own, ok := x.computed(4*most, now); !ok || own != want {
+			t.Errorf("after a wait of %d ns it has computed %d, %v, want %d", wait, own, ok, want)
+		}
+	}
+	// A clock that was set back says nothing.
+	x.anchored(now, true)
+	now -= 10 * most
+	x.anchored(now, false)
+	now, computed = now+most, computed+most
+	if own, ok := x.computed(most, now); !ok || own != most {
+		t.Errorf("%d, %v", own, ok)
+	}
+	x.image.engine.thread = nil // and the anchor is that of another engine
+	if _, ok := x.computed(most, now); ok {
+		t.Error("it is known without the thread's clock")
+	}
+	x.in.Anchor = nil
+	if _, ok := x.computed(most, now); ok {
+		t.Error("it is known without an anchor")
+	}
+}
+
+// TestWhatTheHostHasWrittenIsTouched: a snapshot that is brought back is not taken for the touches of the guest.
+func TestWhatTheHostHasWrittenIsTouched(t *testing.T) {
+	p := newPaced(t)
+	defer p.Put()
+	const pages = 4000
+	p.do(slyTouch, pages, 0.1)
+	p.do(slyGrow|slyTouch, 20<<16+300, 0.1)
+	var s Snapshot
+	if err := p.Save(&s); err != nil {
+		t.Fatal(err)
+	}
+	p.anew()
+	if err := p.Restore(&s); err != nil {
+		t.Fatal(err)
+	}
+	if p.touched < pages*pageBytes>>10 || p.grown != 0 {
+		t.Errorf("%d KiB touched, %d grown", p.touched, p.grown)
+	}
+	if !p.Push(slyOrder(slyChase, 1500)) {
+		t.Fatal("it has no room")
+	}
+	in := &Entry{Began: p.at, Anchor: &p.anchor}
+	p.at += 50 * most // to bring it back
+	var out Result
+	if p.Instance.Run(in, &out); out.Failure != nil {
+		t.Fatal(out.Failure)
+	}
+	if p.image.strictness.until.Load() != 0 {
+		t.Error("the image is strict")
+	}
+}
+
+// TestBeganOfAnotherClock: where the engine's clock is not the machine's, it is not compared with the caller's.
+func TestBeganOfAnotherClock(t *testing.T) {
+	p := newPaced(t)
+	defer p.Put()
+	p.image.engine.thread = nil
+	p.do(slySpin, 0, 0.1)
+	p.at += 50 * most
+	in := &Entry{Began: p.at - 50*most}
+	if !p.Push(slyOrder(slyTouch, 4000)) {
+		t.Fatal("it has no room")
+	}
+	p.Instance.last, p.Instance.unseen = 0, 255
+	var out Result
+	if p.Instance.Run(in, &out); out.Failure != nil || out.Fuel < firstGrant/4 {
+		t.Fatal(out)
+	}
+	if p.image.strictness.until.Load() != 0 {
+		t.Error("the image is strict")
+	}
+}
+
+// TestSomeMiddlingRunsAreMeasured: of Runs that are not long, but no shorter than half a first grant, one in eight is.
+func TestSomeMiddlingRunsAreMeasured(t *testing.T) {
+	p := newPaced(t)
+	defer p.Put()
+	p.do(slySpin, 0, 0.1)
+	const runs = 1600
+	p.reads, p.touched = 0, 1<<20 // it is not sparse
+	for range runs {
+		p.Instance.last, p.Instance.unseen = firstGrant, 255
+		if !p.Push(slyOrder(slyChase, 2500)) {
+			t.Fatal("it has no room")
+		}
+		var out Result
+		if p.Instance.Run(&Entry{}, &out); out.Fuel < firstGrant/2 || out.Fuel > firstGrant {
+			t.Fatal(out)
+		}
+	}
+	if n := p.reads / 2; n < runs/16 || n > runs/4 {
+		t.Errorf("%d of %d", n, runs)
+	}
+}
+
+// TestAShortFailureSaysNothing of the speed, since it is not known what it has spent.
+func TestAShortFailureSaysNothing(t *testing.T) {
+	p := newPaced(t)
+	defer p.Put()
+	p.do(slySpin, 0, 0.1)
+	before := p.Instance.rate
+	if !p.Push(slyOrder(slyChase|slyTrap, 3000)) {
+		t.Fatal("it has no room")
+	}
+	p.step = 1000 // it is measured, since a long one was before
+	p.Instance.last = 10 * firstGrant
+	var out Result
+	if p.Instance.Run(&Entry{}, &out); out.Failure == nil || p.Instance.rate != before {
+		t.Errorf("%v ns a unit, before %v", p.Instance.rate, before)
+	}
+}
+
+// TestOthersHaveShownWhatIsSlow: an instance with large grants hears of it at its first look.
+func TestOthersHaveShownWhatIsSlow(t *testing.T) {
+	p := newPaced(t)
+	defer p.Put()
+	p.do(slySpin, 0, 0.01)
+	p.do(slySpin, 0, 0.01)
+	p.image.slowest.note(19, p.at)
+	if p.do(slySpin, 0, 1); p.gaps[1] > most/19*11/10 {
+		t.Errorf("%d units are granted", p.gaps[1])
+	}
+}
+
+// TestDoubtFades with computing.
+func TestDoubtFades(t *testing.T) {
+	var d doubt
+	d.note(19)
+	if d.note(5); d.rate() != 19 {
+		t.Error("a lower one counts")
+	}
+	d.fade(doubtHalf / 2)
+	if d.fade(doubtHalf / 2); math.Abs(d.rate()-9.5) > 0.01 {
+		t.Errorf("after half of the time it is %v", d.rate())
+	}
+	if d.note(implausible + 1); d.rate() > 10 {
+		t.Error("it was the system")
+	}
+	x := get(t, load(t, newEngine(t, NewConfig()), "echo", ImageConfig{}))
+	defer x.Put()
+	x.in = &Entry{}
+	x.image.doubt.note(19)
+	for range 10 * doubtHalf / aim {
+		x.adapt(aim, aim, 1e18)
+	}
+	if x.image.doubt.rate() > 0.1 {
+		t.Errorf("after long it is %v", x.image.doubt.rate())
+	}
+}
+
+// TestAnchorsAreMadeAtLooks: also where the thread has waited before, or others have run and the goroutine has moved
+// to another thread, it is known how much of a long grant was computing.
+func TestAnchorsAreMadeAtLooks(t *testing.T) {
+	p := newPaced(t)
+	defer p.Put()
+	p.touched = 1 << 20 // it is not sparse
+	p.do(slyTable, 0, 0.01)
+	p.do(slySpin, 0, 0.01)
+	wait := func(ns int64) { p.at, p.waited = p.at+ns, p.waited+ns }
+	wait(50 * most)
+	p.threads = 0
+	p.do(slyChase, 40_000, 10)
+	if got := p.image.slowest.last(); got < 9 {
+		t.Errorf("after a wait it is %v ns a unit", got)
+	}
+	if p.threads > 2+len(p.gaps)*3 {
+		t.Errorf("%d readings in %d looks", p.threads, len(p.gaps))
+	}
+
+	// Quick until others have run on this thread for a while, and this goroutine goes on on another one; then slow.
+	p.image.slowest = slowest{}
+	p.do(slySpin, 0, 0.1)
+	p.burning.rate, p.burning.spent, p.Instance.last, p.Instance.unseen = 0.1, 0, 0, 255
+	if !p.Push(slyOrder(slySpin, 0)) {
+		t.Fatal("it has no room")
+	}
+	yields, got := 0, 0.0
+	var out Result
+	p.Instance.Run(&Entry{Anchor: &p.anchor, Yield: yielder(func() bool {
+		switch yields++; yields {
+		case 1:
+			wait(2 * moved)
+			p.thread++
+			p.burning.rate = 10
+		case 2:
+			got = p.image.slowest.last()
+		}
+		return true
+	})}, &out)
+	if out.Failure != nil || got < 9 {
+		t.Errorf("after %d yields it is %v ns a unit", yields, got)
 	}
 }

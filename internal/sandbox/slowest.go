@@ -6,8 +6,8 @@ import (
 )
 
 // slowest is the highest rate that was measured lately of an image's instances, and when: a 32-bit float, in
-// ns a unit, over 32 bits of time, in ticks of 2^20 ns. The rate counts half as much after each slowHalf, whatever
-// was measured meanwhile.
+// ns a unit, over 32 bits of time, in ticks of 2^20 ns. The rate counts half as much after each slowHalf,
+// and in between what lies on a straight line, whatever was measured meanwhile.
 type slowest struct{ word atomic.Uint64 }
 
 // slowHalf is in nanoseconds. Code that has taken 19 ms for a grant gets to 1 ms at most afterwards, to 2 ms after
@@ -27,10 +27,11 @@ func (s *slowest) rate(now int64) float64 { return fadedRate(s.word.Load(), now)
 func fadedRate(word uint64, now int64) float64 {
 	rate := float64(math.Float32frombits(uint32(word >> 32)))
 	age := int64(int32(ticks(now)-uint32(word))) << tickShift
-	if age < slowHalf/64 {
+	if age < 0 {
 		return rate
 	}
-	return rate * math.Exp2(-float64(age)/slowHalf)
+	halves, part := age/slowHalf, age%slowHalf
+	return rate / float64(uint64(1)<<min(halves, 63)) * (1 - float64(part)/(2*slowHalf))
 }
 
 // note takes a measurement into account.
@@ -63,10 +64,10 @@ const (
 
 func (d *doubt) rate() float64 { return math.Float64frombits(d.bits.Load()) }
 
-// note takes a grant into account that took ns. Of a large rate over a short time nothing
+// note takes a grant into account that took longer than most. Of a large rate over a short time nothing
 // follows: then little was measured, and most of it may have been an interruption.
-func (d *doubt) note(rate float64, ns int64) {
-	if rate <= implausible && ns > most && rate > d.rate() {
+func (d *doubt) note(rate float64) {
+	if rate <= implausible && rate > d.rate() {
 		d.bits.Store(math.Float64bits(rate))
 	}
 }

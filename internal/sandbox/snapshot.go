@@ -144,6 +144,7 @@ func (x *Instance) patch(s *Snapshot, apply func(*slots.Patch) error) error {
 	if err := apply(&s.patch); err != nil {
 		return err
 	}
+	x.patched()
 	for g, v := range s.globals {
 		if err := x.call(rewrite.EnterSetGlobal, uint32(g), 0, v); err != nil {
 			return fmt.Errorf("runtime: %s: global %d: %w", x.image.cfg.Name, g, err)

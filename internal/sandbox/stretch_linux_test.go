@@ -34,6 +34,7 @@ func TestStretchesOfGuests(t *testing.T) {
 		t.Skip("a measurement")
 	}
 	goruntime.LockOSThread()
+	var anchor Anchor
 	code, err := os.ReadFile("../../host/testdata/sly.wasm")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func TestStretchesOfGuests(t *testing.T) {
 		n    int
 	}
 	plain := message
-	inGo, err := goGuest()
+	inGo, err := buildGoGuest("late")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func TestStretchesOfGuests(t *testing.T) {
 		{"spin, chase", 1, []step{{8, 0, 1}, {2 + 16, 400_000, 6}}},
 		{"spin; chase in a turn of its own", 1, []step{{8, 0, 1}, {2, 0, 1}, {16, 100_000, 1}, {2, 0, 1}, {16, 100_000, 1}, {2, 0, 1}, {16, 100_000, 1}}},
 		{"spin; chase in a batch", 1, []step{{8, 0, 1}, {2, 0, 1}, {16, 5000, 20}, {2, 0, 1}, {16, 5000, 20}}},
-		{"Go: touch at once", 4, []step{{11, 0, 1}}},
+		{"Go: allocate, touch", 4, []step{{11, 0, 1}}},
+		{"Go: spin, touch", 6, []step{{17, 0, 1}}},
 	} {
 		code, message := code, slyOrder
 		if strings.HasPrefix(c.name, "Go: ") {
@@ -99,7 +101,7 @@ func TestStretchesOfGuests(t *testing.T) {
 					}
 					var out Result
 					s.worst = 0
-					in := &Entry{TurnFuel: 1 << 40}
+					in := &Entry{Now: time.Now().UnixNano(), TurnFuel: 1 << 40, Anchor: &anchor}
 					in.Began = time.Now().UnixNano()
 					s.all = s.all[:0]
 					s.last, _, _ = readThread()

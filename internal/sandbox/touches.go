@@ -19,8 +19,8 @@ const (
 	pageBytes, touchTime, touchUnits = 4096, 8000, 4
 	// strictTimes is how much longer an image is strict than the grant took that has made it so.
 	strictTimes = 100
-	// recount is how often the touched pages of a strict instance are counted, in nanoseconds.
-	recount = 10_000_000
+	// recount is how often the touched pages of a strict instance are counted, in ticks of a millisecond.
+	recount = 10
 )
 
 // touches is what an instance knows of its memory.
@@ -28,6 +28,7 @@ type touches struct {
 	touched uint32 // KiB that were resident when last counted, or less
 	grown   uint32 // KiB that the memory has grown by since grants began small
 	growths uint32 // of the memory, in this Run
+	counted uint32 // when the touched pages were counted last because the image was strict, in ticks
 }
 
 // strictness is until when an image is strict, ns by the engine's clock; 0: it is not.
@@ -46,16 +47,16 @@ func (x *Instance) strict(now int64) bool {
 		s.until.CompareAndSwap(until, 0)
 		return false
 	}
-	if x.long == nil || now-x.long.counted >= recount {
-		x.count(now)
+	if t := ticks(now); t-x.counted >= recount {
+		x.counted = t
+		x.count()
 	}
 	return x.sparse()
 }
 
 // count counts the touched pages. It returns how many bytes of them are new, 0 if that is not known.
-func (x *Instance) count(now int64) (fresh uint64) {
+func (x *Instance) count() (fresh uint64) {
 	n, ok := x.memory.Resident()
-	x.longRun().counted = now
 	if !ok {
 		return 0
 	}
@@ -64,21 +65,21 @@ func (x *Instance) count(now int64) (fresh uint64) {
 	return max(n, was) - was
 }
 
-// foundTouches reports whether it may have been for first touches that units of fuel have taken ns, too long.
-func (x *Instance) foundTouches(units uint64, ns, now int64) bool {
+// lookForTouches makes the image strict if it may have been for first touches that units of fuel have taken ns, too long.
+func (x *Instance) lookForTouches(units uint64, ns, now int64) {
 	if !x.sparse() || ns > most+int64(units/touchUnits*touchTime) {
-		return false // of so many units not so much time is touches
+		return // of so many units not so much time is touches
 	}
-	fresh := x.count(now)
+	fresh := x.count()
 	if fresh < manyTouches {
-		return false
+		return
 	}
 	until := now + strictTimes*min(ns, int64(fresh/pageBytes*touchTime))
 	s := &x.image.strictness
 	for {
 		was := s.until.Load()
 		if until <= was || s.until.CompareAndSwap(was, until) {
-			return true
+			return
 		}
 	}
 }
@@ -100,6 +101,13 @@ func (x *Instance) untouched() {
 	x.beginSmall()
 }
 
+// patched notes that the host has written to the memory.
+func (x *Instance) patched() {
+	if x.sparse() {
+		x.count()
+	}
+}
+
 // withdraw takes back what the present grant has beyond a small one, after the memory has grown by much. left is
 // what is left of it; so is the result.
 func (x *Instance) withdraw(left int64) int64 {
@@ -109,15 +117,22 @@ func (x *Instance) withdraw(left int64) int64 {
 	x.beginSmall()
 	if d := left - leastGrant; d > 0 {
 		x.granted -= uint64(d)
-		x.base -= d
 		left = leastGrant
 	}
 	return left
 }
 
+// began is Entry.Began, or 0 if the engine's clock is not the machine's: the caller's may be another one.
+func (x *Instance) began() int64 {
+	if x.image.engine.thread == nil {
+		return 0
+	}
+	return x.in.Began
+}
+
 // lookBack looks at what a Run has done with these units before its first look.
 func (x *Instance) lookBack(units uint64, now int64) {
-	if began := x.in.Began; began != 0 && now-began > most {
-		x.foundTouches(units, now-began, now)
+	if began := x.began(); began != 0 && now-began > most {
+		x.lookForTouches(units, now-began, now)
 	}
 }

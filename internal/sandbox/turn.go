@@ -90,7 +90,7 @@ func (x *Instance) Run(in *Entry, out *Result) {
 	if out.Failure != nil {
 		fuel += out.Failure.Fuel
 	}
-	x.last = uint32(min(fuel, math.MaxUint32))
+	x.last = max(uint32(min(fuel, math.MaxUint32)), x.last-x.last/4)
 	out.Worth = x.worth(fuel)
 	x.end()
 }

@@ -75,7 +75,7 @@ func (h *heap) restore(b *block, im *Image, used uint64) error {
 
 func (h *heap) changed(dst []uint32, mem []byte) []uint32 { return everyPage(dst, mem) }
 
-func (h *heap) resident([]byte) (uint64, bool) { return 0, false }
+func (h *heap) resident(*block, uint64) (uint64, bool) { return 0, false }
 
 func (h *heap) discard(*block, *Image, []uint32) error { return nil }
 

@@ -84,13 +84,14 @@ func (m *Memory) Size() uint64 { return uint64(len(m.view)) }
 // Bytes is the memory, up to the next growth, Reset or Free.
 func (m *Memory) Bytes() []byte { return m.view }
 
-// Resident is how many bytes of the memory's pages the system has given it, and how much of its image's file is in
-// memory; ok is false where that is not known. It takes some microseconds a MiB.
+// Resident is how many bytes of pages the memory has of its own: those that were written to since it was made or last
+// Reset; ok is false where that is not known. It takes half a microsecond a MiB, and some ten
+// where an image is mapped.
 func (m *Memory) Resident() (n uint64, ok bool) {
 	if m.block == nil {
 		return 0, false
 	}
-	return m.space.back.resident(m.view)
+	return m.space.back.resident(m.block, m.Size())
 }
 
 // Discarded is how many bytes of the block the last Reset has given back to the system: the next touch of

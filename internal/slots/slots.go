@@ -87,8 +87,8 @@ type backing interface {
 	// changed appends, in ascending order, the pages of a block's beginning that may
 	// not be what load has made them.
 	changed(dst []uint32, mem []byte) []uint32
-	// resident is how many bytes of mem are in memory; false if it is not known.
-	resident(mem []byte) (uint64, bool)
+	// resident is how many bytes of the first used ones of a block are in pages of its own; false if it is not known.
+	resident(b *block, used uint64) (uint64, bool)
 	// discard discards the contents of pages of b, which was loaded with im, or with nothing if
 	// that is nil. Their contents are then undefined until restore.
 	discard(b *block, im *Image, pages []uint32) error

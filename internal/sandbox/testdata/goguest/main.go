@@ -28,6 +28,7 @@ var (
 	words  = map[string]int{"zero": 0}
 	hoard  [][]byte
 	nobody *uint64
+	touch  = func() {} // see late.go
 )
 
 func main() {}
@@ -105,6 +106,8 @@ func act(what byte) uint64 {
 		}
 	case 12:
 		return uint64(len(os.Getenv("GREETING")))
+	case 17:
+		touch()
 	default:
 		return wait(what)
 	}
