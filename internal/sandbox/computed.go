@@ -6,7 +6,8 @@ type threadTime func() (ns int64, thread int, ok bool)
 
 // Anchor is a reading of the engine's clock and the thread's, by which it is known later how much of a long grant
 // was computing. Who runs instances has one for each goroutine that does, and no others use it meanwhile. A reading
-// takes 0.5 us, so there is one every anchorAge, and whenever the goroutine is likely to have moved to another thread.
+// takes 0.5 us, and five more where the system uses it to let another thread run, so there is one every anchorAge of
+// a long Run, and whenever the goroutine is likely to have moved to another thread.
 type Anchor struct {
 	at       int64 // by the engine's clock; 0: there is none
 	computed int64 // by the thread's
@@ -50,10 +51,10 @@ func (x *Instance) computed(ns, now int64) (own int64, ok bool) {
 		return 0, false
 	}
 	was := *a
-	if !x.image.engine.anchor(a, now) || a.thread != was.thread {
-		return 0, false
-	}
 	began := now - ns
+	if !x.image.engine.anchor(a, now) || a.thread != was.thread || began-was.at > anchorAge {
+		return 0, false // or the thread may have waited before
+	}
 	own = a.computed - was.computed - max(0, began-was.at)
 	return min(max(own, 0), ns), true
 }

@@ -74,7 +74,9 @@ func (x *Instance) sample() {
 		x.unseen = uint8(32 + rand.Uint32()%64)
 	}
 	x.looked = x.now()
-	x.anchored(x.looked, false)
+	if uint64(x.last) > firstGrant { // the others take less than most as a rule, and to read the thread's clock is dear
+		x.anchored(x.looked, false)
+	}
 	x.since, x.base = x.looked, int64(x.first)
 }
 

@@ -540,6 +540,15 @@ func TestWaitingBeforeIsNotComputing(t *testing.T) {
 			t.Errorf("after a wait of %d ns it has computed %d, %v, want %d", wait, own, ok, want)
 		}
 	}
+	// Where none was made before a grant an old one says nothing, but the next grant is known.
+	x.anchored(now, true)
+	now, computed = now+anchorAge+1, computed+anchorAge+1
+	for _, known := range []bool{false, true} {
+		now, computed = now+4*most, computed+4*most
+		if own, ok := x.computed(4*most, now); ok != known || known && own != 4*most {
+			t.Errorf("with an old anchor it has computed %d, %v", own, ok)
+		}
+	}
 	// A clock that was set back says nothing.
 	x.anchored(now, true)
 	now -= 10 * most
@@ -555,6 +564,28 @@ func TestWaitingBeforeIsNotComputing(t *testing.T) {
 	x.in.Anchor = nil
 	if _, ok := x.computed(most, now); ok {
 		t.Error("it is known without an anchor")
+	}
+}
+
+// TestShortRunsReadNoThreadsClock, also those that are measured: that was 7 % of an ask. Long ones do.
+func TestShortRunsReadNoThreadsClock(t *testing.T) {
+	reads := 0
+	cfg := NewConfig()
+	cfg.thread = func() (int64, int, bool) { reads++; return 0, 1, true }
+	x := get(t, load(t, newEngine(t, cfg), "echo", ImageConfig{}))
+	defer x.Put()
+	for _, c := range []struct {
+		last  uint32
+		reads int
+	}{{0, 0}, {firstGrant/2 + 1, 0}, {firstGrant, 0}, {firstGrant + 1, 1}} {
+		reads = 0
+		for x.looked = 0; x.looked == 0; { // some are measured, at random
+			x.in, x.last, x.unseen = &Entry{Anchor: new(Anchor)}, c.last, 0
+			x.sample()
+		}
+		if reads != c.reads {
+			t.Errorf("after a Run of %d units: %d readings", c.last, reads)
+		}
 	}
 }
 

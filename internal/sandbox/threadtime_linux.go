@@ -1,11 +1,16 @@
 package sandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"unsafe"
 
-// readThread is the threadTime of this platform.
+	"golang.org/x/sys/unix"
+)
+
+// readThread is the threadTime of this platform. The call is a raw one, because it never waits, and any other would
+// wake Go's monitor.
 func readThread() (ns int64, thread int, ok bool) {
 	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+	if _, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&t)), 0); errno != 0 {
 		return 0, 0, false
 	}
 	return t.Nano(), unix.Gettid(), true
