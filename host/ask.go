@@ -112,9 +112,9 @@ func (s *System) askEnded(p *promise, to Ref, v any, m Message) error {
 
 // patience is how long an ask waits.
 func (s *System) patience(ctx context.Context) patience {
-	p := patience{at: s.time.now()}
+	p := patience{at: s.time.Now()}
 	if at, ok := ctx.Deadline(); ok {
-		p.due = s.time.of(at, p.at)
+		p.due = s.time.Of(at, p.at)
 	} else {
 		p.due, p.swept = p.at+int64(s.cfg.askTimeout), true
 	}

@@ -40,7 +40,7 @@ func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
 // unwanted reports whether nobody waits for the answer to a question any more. An ask from
 // Go is looked up: it may have been given up early.
 func (a *actor) unwanted(e *mailbox.Envelope) bool {
-	if e.Flags&flagDue != 0 && a.sys.time.now() >= e.Due || e.Flags&flagIncarnation != 0 && uint64(e.Due) != a.incarnation() {
+	if e.Flags&flagDue != 0 && a.sys.time.Now() >= e.Due || e.Flags&flagIncarnation != 0 && uint64(e.Due) != a.incarnation() {
 		return true
 	}
 	return e.Flags&flagPromised != 0 && !a.sys.outside.waits(e.Sender)

@@ -63,7 +63,7 @@ func (a *actor) endTurn(ctx *Context) *abi.Failure {
 	if a.sys.looks.Load() == 0 {
 		return nil
 	}
-	c := commitment{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.now(), effects: ctx.scr.effects}
+	c := commitment{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.Now(), effects: ctx.scr.effects}
 	if ctx.env != nil {
 		c.mail = []*mailbox.Envelope{ctx.env}
 	}

@@ -192,7 +192,7 @@ func (o *outsiders) arm(s *System) {
 
 // expire ends the asks that have waited for too long.
 func (o *outsiders) expire(s *System) {
-	now := s.time.now()
+	now := s.time.Now()
 	waiting := false
 	o.sweep.mu.Lock()
 	o.sweep.timer = nil

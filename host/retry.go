@@ -126,7 +126,7 @@ func (s *System) AskRetry(ctx context.Context, to Ref, v any, r Retry) (Message,
 			rnd = rand.New(rand.NewPCG(binary.LittleEndian.Uint64(drawn[8:]), binary.LittleEndian.Uint64(drawn[16:])))
 		}
 		wait := r.policy.Delay(n-1, rnd)
-		if s.time.now()+int64(wait) >= until.due {
+		if s.time.Now()+int64(wait) >= until.due {
 			return m, &RetryError{n, err}
 		}
 		if over := s.pause(ctx, wait); over != nil {
@@ -161,9 +161,9 @@ func (s *System) attempt(ctx context.Context, to Ref, v any, r Retry, n int, who
 		return Message{}, err
 	}
 	if r.each == 0 {
-		return s.askUntil(ctx, to, v, e, patience{s.time.now(), whole.due, whole.swept}, nil)
+		return s.askUntil(ctx, to, v, e, patience{s.time.Now(), whole.due, whole.swept}, nil)
 	}
-	now := s.time.now()
+	now := s.time.Now()
 	until := patience{at: now, due: min(now+int64(r.each), whole.due)}
 	over := make(chan struct{})
 	t := s.cfg.clock.AfterFunc(time.Duration(until.due-now), func() { close(over) })

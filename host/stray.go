@@ -55,7 +55,7 @@ func (s *System) stray(scr *scratch, to, sender abi.Ref) {
 		return
 	}
 	a := s.table.Get(sender)
-	if a == nil || !a.tree.stray(s.time.now()) {
+	if a == nil || !a.tree.stray(s.time.Now()) {
 		if a != nil {
 			a.post(scr, sysMsg{kind: sysStray})
 		}

@@ -32,7 +32,7 @@ type System struct {
 	cfg          Config
 	looks        atomic.Uint32 // who wants to hear of turns; see looks.go
 	secret       *Secret
-	time         turnClock
+	time         clock.Nanos
 	disp         *dispatch.Dispatcher
 	table        directory.Table[actor]
 	outside      outsiders
@@ -90,7 +90,7 @@ func New(cfg Config) (*System, error) {
 	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
 	s.dead.init(cfg.dead, cfg.deadBytes)
-	s.time.init(cfg.clock)
+	s.time.Init(cfg.clock)
 	if cfg.clock == clock.Real() {
 		for i := range s.wheels {
 			s.wheels[i] = clock.NewWheel(cfg.clock)

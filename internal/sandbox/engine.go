@@ -25,7 +25,7 @@ const DefaultPoolBytes = 256 << 20
 // concurrent use.
 type Engine struct {
 	cfg    Config
-	clock  clock.Clock
+	time   clock.Nanos
 	thread threadTime // nil: the clock is not the machine's
 	log    *slog.Logger
 	space  *slots.Space
@@ -61,7 +61,8 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("runtime: guest memory: %w", err)
 	}
-	e := &Engine{cfg: cfg, clock: cfg.clock, log: cfg.log, space: space, images: map[*Image]struct{}{}}
+	e := &Engine{cfg: cfg, log: cfg.log, space: space, images: map[*Image]struct{}{}}
+	e.time.Init(cfg.clock)
 	if e.thread = cfg.thread; e.thread == nil && cfg.clock == clock.Real() {
 		e.thread = readThread
 	}

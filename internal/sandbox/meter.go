@@ -159,7 +159,7 @@ func (x *Instance) look(now int64) {
 const crowded = "more long turns are in progress than the system allows, and this one has taken longest"
 
 // now is the engine's clock.
-func (x *Instance) now() int64 { return x.image.engine.clock.Now().UnixNano() }
+func (x *Instance) now() int64 { return x.image.engine.time.Now() }
 
 // rest lets others run; false means that the turn should end.
 func rest(in *Entry) bool {
