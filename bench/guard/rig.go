@@ -52,6 +52,10 @@ func packet(op byte, n int) host.Raw {
 	return b
 }
 
+// Go keeps a stack for about every 512 KiB that are allocated, which takes 10,000 instructions: a window of some
+// spawns has one now and then.
+func init() { goruntime.MemProfileRate = 0 }
+
 // stopped is a clock that stands still, though reading it costs what it costs. By the machine's clock a copy that is
 // counted instruction by instruction takes more than a millisecond; then the run lets others have its thread, and the
 // count of that thread never ends.
