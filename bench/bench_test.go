@@ -223,7 +223,7 @@ func TestResidentEach(t *testing.T) {
 func TestFairEnds(t *testing.T) {
 	asked := 0
 	c := &throng{asks: 1000, ask: func(ctx context.Context) error {
-		if asked++; asked <= 3 {
+		if asked++; asked <= firstAsks+3 { // those while spinners start are counted apart
 			return nil
 		}
 		<-ctx.Done()
@@ -236,6 +236,11 @@ func TestFairEnds(t *testing.T) {
 	}
 	if note := fairNote([]fairFigures{f, {Answers: 20, Collections: 5}}); !strings.Contains(note, "2 rounds, 3 answers") || !strings.Contains(note, "1 answers took longer") {
 		t.Error(note)
+	}
+	begun := 0
+	c = &throng{asks: 1000, ask: func(context.Context) error { return nil }, starting: func() bool { begun++; return begun < 2 }}
+	if f, err = c.measure(l, time.Second); err != nil || begun != 2 || f.First < f.First50 || f.Answers != l.scale(1000) {
+		t.Errorf("%+v, %v, asked %d times whether all have begun", f, err, begun)
 	}
 	if _, err := (&throng{asks: 10, ask: func(context.Context) error { return errStuck }}).measure(l, time.Second); err == nil {
 		t.Error("a failing question is a figure")
