@@ -111,8 +111,8 @@ func TestCostOfAMessage(t *testing.T) {
 				t.Fatalf("%s has no limit of %s: run go test ./guard -update", limitsFile, c.name)
 			}
 			beyond := func() bool { return got.Instructions > limit.Instructions || got.Guest > limit.Guest }
-			for again := 0; beyond() && again < 2; again++ {
-				// On a busy machine the runtime's own work adds to it; nothing takes away from it.
+			for again := 0; beyond() && again < 4; again++ {
+				// The runtime's own work adds to it, where the heap grows or the machine is busy; nothing takes away from it.
 				t.Logf("that is beyond the limits, %.0f and %.0f: once more", limit.Instructions, limit.Guest)
 				if next := measure(t, c.act, c.kind); next.Instructions < got.Instructions {
 					got = next
