@@ -231,7 +231,7 @@ func TestFairEnds(t *testing.T) {
 	}}
 	l := &lab{ctx: context.Background(), quick: true}
 	f, err := c.measure(l, 50*time.Millisecond)
-	if err != nil || f.Answers != 3 || f.Late != 1 || f.Ask99 != f.Ask50 && f.Ask99 < 1 || f.Collections == 0 {
+	if err != nil || f.Answers != 3 || f.Late != 1 || f.Ask50 >= 50 || f.Ask99 != 50 || f.Collections == 0 {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if note := fairNote([]fairFigures{f, {Answers: 20, Collections: 5}}); !strings.Contains(note, "2 rounds, 3 answers") || !strings.Contains(note, "1 answers took longer") {
