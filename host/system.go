@@ -91,7 +91,7 @@ func New(cfg Config) (*System, error) {
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
 	s.dead.init(cfg.dead, cfg.deadBytes)
 	s.time.Init(cfg.clock)
-	if cfg.clock == clock.Real() {
+	if s.time.Real() {
 		for i := range s.wheels {
 			s.wheels[i] = clock.NewWheel(cfg.clock)
 		}

@@ -63,7 +63,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, log: cfg.log, space: space, images: map[*Image]struct{}{}}
 	e.time.Init(cfg.clock)
-	if e.thread = cfg.thread; e.thread == nil && cfg.clock == clock.Real() {
+	if e.thread = cfg.thread; e.thread == nil && e.time.Real() {
 		e.thread = readThread
 	}
 	if e.compiler, err = cfg.compiler(); err != nil {
