@@ -63,7 +63,7 @@ func (c *Cache) keys() ([]string, error) {
 	return keys, err
 }
 
-// item measures an entry. Files that disappear meanwhile count as nothing.
+// item measures an entry. Files that disappear during the call count as nothing.
 func (c *Cache) item(name string) Item {
 	it := Item{Key: name}
 	root := filepath.Join(c.dir, name)

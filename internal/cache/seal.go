@@ -80,7 +80,7 @@ func (s *Secret) unseal(name Key, part string, file []byte) ([]byte, bool) {
 	return body, true
 }
 
-// bodySize reads the header of a file of so many bytes.
+// bodySize reads the header of a file of the given size.
 func bodySize(header []byte, size int64) (int64, bool) {
 	n := binary.LittleEndian.Uint64(header[len(magic)+saltSize:])
 	return int64(n), string(header[:len(magic)]) == magic && n <= uint64(size) && sealedSize(int64(n)) == size

@@ -36,8 +36,8 @@ func (s *Secret) hash(what string, parts ...[]byte) Key {
 	return Key(h.Sum(nil))
 }
 
-// name is what an entry's folder is called: another secret has other entries, so that users who
-// share a directory, and those who have lost their key, never find entries that they cannot use.
+// name is what an entry's folder is called: another secret has other entries, so that users who share a directory, or have
+// lost their key, never find entries that they cannot use.
 func (s *Secret) name(k Key) Key { return s.hash("name", k[:]) }
 
 // DefaultKeyFile is where a user's key is kept.

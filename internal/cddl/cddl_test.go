@@ -117,7 +117,7 @@ func TestWhatIsNotRead(t *testing.T) {
 }
 
 // generated are files that the generator has written.
-var generated = []string{"../contract/mapped/types.cddl", "../contract/mapped/versions.cddl", "../../host/typed/testdata/bank/messages.cddl"}
+var generated = []string{"../../host/typed/testdata/mapped/types.cddl", "../../host/typed/testdata/mapped/versions.cddl", "../../host/typed/testdata/bank/messages.cddl"}
 
 // What the generator writes is read, and what a writer writes its own reader accepts.
 func TestGeneratedFilesFitThemselves(t *testing.T) {

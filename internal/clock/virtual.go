@@ -47,9 +47,9 @@ func (v *Virtual) AfterFunc(d time.Duration, f func()) Timer {
 	return t
 }
 
-// Advance moves the clock on by d (a negative d counts as zero) and runs, on the calling
-// goroutine and without holding a lock, every function that falls due on the way, including those
-// that were added meanwhile. It returns how many it ran.
+// Advance moves the clock on by d (a negative d counts as zero) and runs, on the calling goroutine
+// and without holding a lock, every function that falls due on the way, including those that were
+// added by then. It returns how many it ran.
 //
 // A call while another Advance is in progress, from a timer's function or from another goroutine,
 // extends that one by d, leaves running the functions to it, and returns 0 at once.

@@ -1,18 +1,14 @@
 package clock
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/wasmactors/wasmactors/internal/instrcount"
-	"github.com/wasmactors/wasmactors/internal/race"
 	"pgregory.net/rapid"
 )
 
@@ -127,60 +123,6 @@ var clocks = []struct {
 	{"AfterFunc", Real},
 	{"heap", func() Clock { return NewVirtual(time.Now()) }},
 	{"wheel", func() Clock { return NewWheel(Real()) }},
-}
-
-// Setting a timer and stopping it costs a wheel the same among a hundred others and among a hundred
-// thousand. With WASMACTORS_LONG=1 the others are counted, too.
-func TestWheelCost(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector's own instructions would be counted")
-	}
-	const ops = 64
-	crowds := []int{100, 100_000}
-	clocks := clocks
-	if os.Getenv("WASMACTORS_LONG") == "" {
-		clocks = clocks[2:] // the wheel
-	}
-	if instrcount.Counting() {
-		for _, c := range clocks {
-			for _, n := range crowds {
-				clock := c.make()
-				held := crowded(clock, n)
-				r := rand.New(rand.NewPCG(2, 2))
-				delays := make([]time.Duration, 2*ops)
-				for i := range delays {
-					delays[i] = far(r)
-				}
-				nothing := func() {}
-				for _, d := range delays[:ops] {
-					clock.AfterFunc(d, nothing).Stop()
-				}
-				instrcount.Begin()
-				for _, d := range delays[ops:] {
-					clock.AfterFunc(d, nothing).Stop()
-				}
-				instrcount.End()
-				for _, x := range held {
-					x.Stop()
-				}
-			}
-		}
-		return
-	}
-	windows, err := instrcount.Self(t.Context(), "-test.run=^TestWheelCost$")
-	if errors.Is(err, instrcount.ErrUnsupported) {
-		t.Skip(err)
-	}
-	if err != nil || len(windows) != len(clocks)*len(crowds) {
-		t.Fatalf("%d windows, %v", len(windows), err)
-	}
-	for i, c := range clocks {
-		few, many := windows[2*i].Total/ops, windows[2*i+1].Total/ops
-		t.Logf("%s: %d instructions among %d others, %d among %d", c.name, few, crowds[0], many, crowds[1])
-		if c.name == "wheel" && (many > few+few/10 || many > 1000) {
-			t.Errorf("the wheel takes %d instructions among few, %d among many", few, many)
-		}
-	}
 }
 
 // BenchmarkTimers sets, stops and fires among a million others.

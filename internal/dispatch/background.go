@@ -7,8 +7,8 @@ import (
 )
 
 // background is the queue for tokens: runs that have left their lane and wait for
-// their next slice, and heavy tasks that wait to begin. Who has had little comes first:
-// see next. Everything in it is guarded by Dispatcher.mu.
+// their next slice, and heavy tasks that wait to begin. Those that have had few slices
+// come first: see next. Dispatcher.mu guards all of it.
 type background struct {
 	levels [2 * levels]level    // the second half is of greedy groups
 	stamp  uint64               // of the seat taken last
@@ -52,10 +52,9 @@ func (b *background) listOf(s *seat) *linked.List[*seat] {
 	return &b.levels[s.level].tasks
 }
 
-// next is the seat whose turn it is, nil if there is none; tasks: those that wait to begin count, too. Those
-// that have had little come first, so that a run that needs some slices does not wait for thousands that never
-// end; of those that have had about as much, the one that has waited longest. Every fourth time it is the one
-// that has waited longest of all, so that nobody waits for ever.
+// next is the seat whose turn it is, or nil. With tasks, those that wait to begin count too. The lowest level
+// comes first, so that a run that needs some slices does not wait for thousands of endless ones. Within a level the
+// seat that was taken first comes first. Every fourth time it is the oldest seat of all, so that none waits endlessly.
 func (b *background) next(tasks bool) (found *seat) {
 	for i := range b.levels {
 		l := &b.levels[i]
@@ -76,7 +75,7 @@ func (b *background) next(tasks bool) (found *seat) {
 	return found
 }
 
-// levelOf is where somebody sits who has had so many slices.
+// levelOf is the level of a task that has had that many slices.
 func levelOf(slices int64) uint8 { return uint8(min(bits.Len64(uint64(slices)), levels-1)) }
 
 // seatOf is t's seat, made when it is first needed: most tasks never are heavy.
@@ -109,7 +108,7 @@ func (d *Dispatcher) sit(t *Task, w *Worker) {
 	d.back.listOf(s).PushBack(&s.place)
 }
 
-// leave gives a seat up. d.mu is held.
+// leave frees a seat. d.mu is held.
 func (d *Dispatcher) leave(s *seat) {
 	d.back.listOf(s).Remove(&s.place)
 	d.queued.Add(-1)

@@ -7,7 +7,7 @@
 // longer than a quantum leaves its lane to a substitute (see [Worker.Yield]), so
 // that no guest can hold up the others.
 //
-// docs/architecture/dispatch.md states the guarantees and says why the constants
+// docs/architecture/dispatch.md explains it. dispatch-lab.md states the guarantees and says why the constants
 // have their values.
 package dispatch
 

@@ -4,11 +4,11 @@ package dispatch
 // may wake each other, start each other, or rest in turn, so that each of them has had
 // little. Its zero value is ready. All tasks of a group belong to one dispatcher.
 //
-// A group may have that part of the tokens which its tasks are among all, by how many have
-// waited at once; or that which one group is among all groups; or 1/leastShare: whichever is
-// most. Who sits down while its group has had more comes behind all others. So many honest
-// tasks are not taken for one that never ends, nor does a crowd that never ends make the
-// share of others arbitrarily small. Within a group nothing changes.
+// A group's share of the tokens is the largest of three: its part of all tasks, by how many
+// have waited at once; its part of all groups; and 1/leastShare. A task that queues while its
+// group has had more than its share comes behind all others. So a group of many honest tasks is
+// not treated like one endless run, and a crowd of endless runs cannot make the share of the
+// others arbitrarily small. Within a group nothing changes.
 type Group struct {
 	waiting uint32 // seats that its tasks have taken
 	window

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/internal/wasmgen"
 )
@@ -26,12 +27,12 @@ func TestMeasured(t *testing.T) {
 	}
 	var samples []sample
 	for _, f := range wasmgen.Families() {
-		// As large as an estimate of a tenth of a second allows.
+		// As large as an estimate of a few hundredths of a second allows, or of a tenth.
 		var m *wasm.Module
 		var e estimate.Estimate
 		for _, size := range []int{64_000, 32_000, 16_000, 8_000, 4_000, 2_000, 1_000} {
 			m = prepared(t, f.Make(size))
-			if e = estimate.Module(m, 0, estimate.Cost{100_000_000, 100 << 20}); !e.Over {
+			if e = estimate.Module(m, 0, estimate.Cost{thorough.Of[uint64](30_000_000, 100_000_000), 100 << 20}); !e.Over {
 				break
 			}
 		}
@@ -39,7 +40,7 @@ func TestMeasured(t *testing.T) {
 			continue // hardly more than noise
 		}
 		took, bytes := compiled(t, m)
-		for range 2 { // other work goes on
+		for range thorough.Of(0, 2) { // other work goes on
 			again, more := compiled(t, m)
 			took, bytes = min(took, again), min(bytes, more)
 		}
@@ -70,7 +71,7 @@ func TestMeasured(t *testing.T) {
 func TestOver(t *testing.T) {
 	most := estimate.Cost{20_000_000, 20 << 20}
 	for _, f := range wasmgen.Families() {
-		m := prepared(t, f.Make(150_000))
+		m := prepared(t, f.Make(thorough.Of(50_000, 150_000)))
 		e := estimate.Module(m, 0, most)
 		if over := e.Steps > most.Steps || e.Bytes > most.Bytes; over != e.Over {
 			t.Errorf("%s: %+v", f.Name, e)
@@ -85,7 +86,7 @@ func TestGrows(t *testing.T) {
 	}
 	for _, f := range wasmgen.Families() {
 		var last estimate.Estimate
-		for _, size := range []int{1_000, 4_000, 16_000} {
+		for _, size := range thorough.Of([]int{1_000, 4_000}, []int{1_000, 4_000, 16_000}) {
 			m, err := wasm.Decode(f.Make(size).Encode())
 			if err != nil {
 				t.Fatal(err)

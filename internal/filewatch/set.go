@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Set is what is watched.
@@ -73,7 +75,7 @@ func look(path string, before stamp, now time.Time) stamp {
 	if s.size > mostRead {
 		return s
 	}
-	if data, err := os.ReadFile(path); err == nil {
+	if data, err := regular.ReadFile(path, mostRead); err == nil {
 		s.sum = sha256.Sum256(data)
 	} else {
 		s.sum = before.sum // it is just being written, or not readable: the next check will show
@@ -89,7 +91,7 @@ func (s stamp) differs(t stamp) bool {
 	return s.sum != t.sum || s.size > mostRead && s.time != t.time
 }
 
-// rewritten reports whether a file that holds the same was written again meanwhile, so that it may have
+// rewritten reports whether a file that holds the same was written again since, so that it may have
 // held something else in between.
 func (s stamp) rewritten(t stamp) bool {
 	return s.exists && t.exists && !s.differs(t) && (s.time != t.time || !os.SameFile(s.info, t.info))

@@ -118,7 +118,7 @@ func (m Mark) And(later Mark) Mark {
 	return Mark{all}
 }
 
-// Rewritten returns the files whose contents are those of a mark, and that were written meanwhile,
+// Rewritten returns the files whose contents are those of a mark, and that were written since,
 // sorted: a reader may have seen other contents in between. Files with other contents are reported as
 // usual.
 func (w *Watcher) Rewritten(since Mark) (paths []string) {

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"bytes"
 	"context"
 	"sync"
 
@@ -14,10 +15,8 @@ const (
 	maxKeptHeaders = 1 << 10
 )
 
-// Envelope is a message on its way: a node of a [Mailbox] that owns the memory
-// of its payload and headers. It has one owner at a time: who got it from [New]
-// until a Push succeeds, the mailbox after that, who popped it in the end, and
-// that one frees it.
+// Envelope is a message on its way: a node of a [Mailbox] that owns the memory of its payload and headers. It has one owner
+// at a time: the caller of [New] until a Push succeeds, then the mailbox, then the caller of Pop, and that one frees it.
 type Envelope struct {
 	next  *Envelope
 	freed bool
@@ -26,11 +25,10 @@ type Envelope struct {
 	Kind abi.Kind
 	// Flags is the host's; the mailbox does not look at it.
 	Flags uint16
-	// Due is when nobody waits for an answer any more, in nanoseconds since 1970 (UTC) by the
-	// host's clock. It counts only where the host's flags say so.
+	// Due is when the asker gives up, in nanoseconds since 1970 (UTC) by the host's clock. It
+	// counts only where the host's flags say so.
 	Due int64
-	// Sender is 0 when nobody expects an answer. SenderPath is its path, as far as it
-	// is known.
+	// Sender is 0 when no answer is expected. SenderPath is its path, as far as it is known.
 	Sender     abi.Ref
 	SenderPath string
 	// Correlation ties a reply to its ask; 0 means none.
@@ -125,6 +123,20 @@ func (e *Envelope) clear() {
 	}
 	if e.Headers = e.Headers[:0]; cap(e.Headers) > maxKeptHeaders {
 		e.Headers = nil
+	}
+}
+
+// spareBytes is how much more than its payload and headers an envelope that waits may hold.
+const spareBytes = 64
+
+// spareWaiting is the unused space that an envelope in a mailbox may hold.
+const spareWaiting = 320
+
+// Fit makes an envelope that will wait give up the buffers of earlier lives if they are much larger than what
+// they hold now: no account pays for more than that.
+func (e *Envelope) Fit() {
+	if n := e.Size(); cap(e.Payload)+cap(e.Headers) > n+n/4+spareBytes {
+		e.Payload, e.Headers = bytes.Clone(e.Payload), bytes.Clone(e.Headers)
 	}
 }
 

@@ -152,3 +152,25 @@ func TestMailboxIsSmall(t *testing.T) {
 		t.Errorf("a mailbox takes %d bytes", size)
 	}
 }
+
+// What waits holds no buffer of an earlier life that is much larger than its message; the first envelope in a mailbox,
+// which is about to be taken out, keeps its own.
+func TestWhatWaitsFits(t *testing.T) {
+	var m Mailbox
+	m.Init(Limits{})
+	worn := func() *Envelope {
+		return &Envelope{Payload: append(make([]byte, 0, maxKeptPayload), 1, 2, 3), Headers: make([]byte, 0, maxKeptHeaders)}
+	}
+	first, second := worn(), worn()
+	for _, e := range []*Envelope{first, second} {
+		if err := m.Push(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := cap(second.Payload) + cap(second.Headers); cap(first.Payload) != maxKeptPayload || n > 100 || len(second.Payload) != 3 || second.Payload[2] != 3 {
+		t.Errorf("the first holds %d bytes, the one behind it %d: %v", cap(first.Payload), n, second.Payload)
+	}
+	if e := (&Envelope{Payload: make([]byte, 1000, 1024)}); testing.AllocsPerRun(10, e.Fit) != 0 {
+		t.Error("a buffer that fits is copied")
+	}
+}

@@ -87,9 +87,9 @@ func (m *Mailbox) Push(e *Envelope) error {
 		}
 		return ErrFull
 	}
-	weight := 1<<bytesBits + size
+	weight, load := 1<<bytesBits+size, uint64(0)
 	for {
-		load := m.load.Load()
+		load = m.load.Load()
 		if load>>bytesBits >= m.maxMessages.Load() || load&bytesMask+size > maxBytes {
 			if m.Closed() {
 				return ErrClosed
@@ -99,6 +99,9 @@ func (m *Mailbox) Push(e *Envelope) error {
 		if m.load.CompareAndSwap(load, load+weight) {
 			break
 		}
+	}
+	if load != 0 && cap(e.Payload)+cap(e.Headers) > spareWaiting { // it will wait
+		e.Fit()
 	}
 	if !m.link(e, weight) {
 		return ErrClosed

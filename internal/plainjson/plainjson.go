@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// Parse reads one value: whole numbers become int64 or uint64, others float64.
+// Parse reads one value: whole numbers become int64 or uint64, others float64. What host.ToJSON has written of
+// texts, numbers, lists and maps it reads back as it was.
 func Parse(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -58,9 +60,12 @@ func TooLarge(number string) error {
 	return fmt.Errorf("the whole number %s does not fit 64 bits; write it as a text", printable.Line(number, 60))
 }
 
-// Number is a number as int64, uint64 or float64.
+// Number is a number as int64, uint64 or float64. -0 is a float: no whole number is like it.
 func Number(n json.Number) (any, error) {
 	text := n.String()
+	if text == "-0" {
+		return math.Copysign(0, -1), nil
+	}
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return i, nil
 	}

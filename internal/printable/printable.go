@@ -41,8 +41,8 @@ func Text(s string) string {
 	}, strings.ToValidUTF8(s, string(Replacement)))
 }
 
-// Line is the first line of s, at most so many bytes long, with "..." where it was cut
-// off. Tabs become blanks.
+// Line is the first line of s, at most most bytes long, with "..." where it was cut off. Tabs
+// become blanks.
 func Line(s string, most int) string {
 	s, _, _ = strings.Cut(s, "\n")
 	if len(s) > most {
@@ -51,7 +51,7 @@ func Line(s string, most int) string {
 	return strings.ReplaceAll(Text(s), "\t", " ")
 }
 
-// Clip is at most so many bytes of s, and no half character at its end.
+// Clip is at most most bytes of s, without a half character at its end.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s

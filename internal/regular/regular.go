@@ -1,5 +1,6 @@
-// Package regular reads files that a stranger has named: only regular ones, never
-// more than a bound, and not a moment longer than the context lasts.
+// Package regular reads files named by a user or a bundle, in a manifest or by a link: only regular
+// ones, never more than a bound, and not a moment longer than the context lasts. Code of the host
+// opens such files nowhere else; a test in tools/contract looks for it.
 package regular
 
 import (
@@ -11,19 +12,21 @@ import (
 	"os"
 )
 
-// Errors of Read, wrapped in a *fs.PathError.
+// Errors of this package, wrapped in a *fs.PathError.
 var (
 	// ErrKind: a device, a FIFO, a socket or a folder.
 	ErrKind = errors.New("not a regular file")
 	// ErrSize: more than the bound.
 	ErrSize = errors.New("larger than allowed")
+	// ErrOutside: a link that leads out of its root.
+	ErrOutside = errors.New("it leads out of its folder")
 )
 
-// piece is how much is read between two looks at the context.
+// piece is how much is read between two checks of the context.
 const piece = 1 << 20
 
 // Read reads a file of at most most bytes. Links are followed; what they lead to
-// must be a regular file. It is looked at before it is opened, because opening a
+// must be a regular file. Its kind is checked before it is opened, because opening a
 // device does things, and after, because it may be another one by then.
 //
 // It returns as soon as ctx ends, even if the file system does not answer; a
@@ -49,27 +52,46 @@ func Read(ctx context.Context, path string, most int64) ([]byte, error) {
 	}
 }
 
-func read(ctx context.Context, path string, most int64) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// ReadFile is Read for code that has no context. It gives up after 10 s.
+func ReadFile(path string, most int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), soon, os.ErrDeadlineExceeded)
+	defer cancel()
+	data, err := Read(ctx, path, most)
+	if err != nil && ctx.Err() != nil {
+		err = &fs.PathError{Op: "read", Path: path, Err: context.Cause(ctx)}
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := check(path, info, most); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	return data, err
+}
+
+// ReadIn reads a file of at most most bytes below a root, links followed within it.
+func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
+	f, err := openIn(root, name, checkKind)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
+	return readAll(context.Background(), f, most)
+}
+
+func read(ctx context.Context, path string, most int64) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := check(path, info, most); err != nil {
+	f, err := Open(path)
+	if err != nil {
 		return nil, err
+	}
+	defer f.Close()
+	return readAll(ctx, f, most)
+}
+
+func readAll(ctx context.Context, f *os.File, most int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, tooLarge(f.Name(), most)
 	}
 	data := make([]byte, 0, info.Size()+1)
 	for {
@@ -82,7 +104,7 @@ func read(ctx context.Context, path string, most int64) ([]byte, error) {
 		n, err := f.Read(data[len(data):min(cap(data), len(data)+piece)])
 		data = data[:len(data)+n]
 		if int64(len(data)) > most {
-			return nil, tooLarge(path, most)
+			return nil, tooLarge(f.Name(), most)
 		}
 		if errors.Is(err, io.EOF) {
 			return data, nil
@@ -93,12 +115,9 @@ func read(ctx context.Context, path string, most int64) ([]byte, error) {
 	}
 }
 
-func check(path string, info fs.FileInfo, most int64) error {
+func checkKind(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w but %s", ErrKind, kind(info.Mode()))}
-	}
-	if info.Size() > most {
-		return tooLarge(path, most)
+		return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w but %s", ErrKind, kind(info.Mode()))}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -116,5 +117,72 @@ func TestInterrupted(t *testing.T) {
 	}
 	if took := time.Since(start); took > time.Second {
 		t.Error(took)
+	}
+}
+
+// TestOpen: what is no regular file is refused at once, by all ways to open one.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(
+		os.MkdirAll(in("root/sub"), 0o700), os.WriteFile(in("root/sub/file"), []byte("in"), 0o600), os.WriteFile(in("secret"), []byte("out"), 0o600),
+		syscall.Mkfifo(in("fifo"), 0o600), syscall.Mkfifo(in("root/fifo"), 0o600),
+		os.Symlink("sub/file", in("root/link")), os.Symlink("../secret", in("root/out")), os.Symlink("/dev/zero", in("root/zero")),
+		os.Symlink("loop", in("root/loop"))); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{"secret": nil, "fifo": ErrKind, "root": ErrKind, "none": fs.ErrNotExist} {
+		f, err := Open(in(path))
+		if !errors.Is(err, want) || (f == nil) != (err != nil) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if f != nil {
+			f.Close()
+		}
+		if _, err := ReadFile(in(path), 10); !errors.Is(err, want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"fifo", "secret", "none"} {
+		if r, err := OpenRoot(in(path)); err == nil {
+			r.Close()
+			t.Errorf("%s is a folder", path)
+		}
+	}
+	root, err := OpenRoot(in("root"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, want := range map[string]error{
+		"sub/file": nil, "link": nil, "fifo": ErrKind, "zero": ErrOutside, "out": ErrOutside, "../secret": ErrOutside, "none": fs.ErrNotExist, "loop": syscall.ELOOP,
+	} {
+		if data, err := ReadIn(root, name, 2); !errors.Is(err, want) || err == nil && string(data) != "in" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+		if f, err := OpenIn(root, name); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		} else if err == nil {
+			f.Close()
+		}
+	}
+	if _, err := ReadIn(root, "sub/file", 1); !errors.Is(err, ErrSize) {
+		t.Error(err)
+	}
+	if _, err := ReadIn(root, "sub", 1); !errors.Is(err, ErrKind) {
+		t.Error(err)
+	}
+	if _, err := FS(root).Open("../secret"); !errors.Is(err, fs.ErrInvalid) {
+		t.Error(err)
+	}
+	if _, err := FS(root).Open("fifo"); !errors.Is(err, ErrKind) {
+		t.Error(err)
+	}
+	below, err := fs.Sub(FS(root), "sub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(below, "file"); err != nil {
+		t.Error(err)
 	}
 }

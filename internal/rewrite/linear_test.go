@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/internal/direct"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/internal/wasmgen"
 )
@@ -41,10 +42,7 @@ const (
 func TestLinear(t *testing.T) {
 	for _, f := range wasmgen.Families() {
 		t.Run(f.Name, func(t *testing.T) {
-			size := 8_000
-			if testing.Short() {
-				size = 2_000
-			}
+			size := thorough.Of(2_000, 8_000)
 			small, large := f.Make(size).Encode(), f.Make(16*size).Encode()
 			smallSteps, smallOut := rewritten(t, small)
 			steps, out := rewritten(t, large)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 )
 
@@ -176,4 +178,30 @@ func (s *callers) giveBack(x *Instance, c *caller) {
 	if !grown {
 		*last = lastCaller{entry: in, from: s, it: c}
 	}
+}
+
+// noteStack puts a call stack that has grown on the account, before others run: they may have grown ones, too. wazero
+// makes it larger than what the calls on it take.
+func (x *Instance) noteStack() {
+	if x.in.Account == nil || x.own != nil {
+		return
+	}
+	object := x.caller()
+	if object == nil {
+		return
+	}
+	n := uint64(len(*(*[]byte)(unsafe.Add(object, x.image.callers.layout.stack))))
+	if n <= maxKeptStack || n <= x.in.stacked {
+		return
+	}
+	if !x.in.Account.Grow(x.in.stacked, n) {
+		x.endTurn(abi.FailureMemoryLimit, fmt.Sprintf("the system has no room for a call stack of %d bytes", n))
+	}
+	x.in.stacked = n
+}
+
+// dropStack takes it from the account.
+func (x *Instance) dropStack() {
+	x.in.Account.Grow(x.in.stacked, 0)
+	x.in.stacked = 0
 }

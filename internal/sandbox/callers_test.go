@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 )
@@ -112,11 +113,11 @@ func TestCallersServeWhoCalls(t *testing.T) {
 func TestLargeStacksAreGivenBack(t *testing.T) {
 	e := newEngine(t, NewConfig())
 	i := load(t, e, "echo", ImageConfig{StackLimit: 8 << 20})
-	if i.callers.layout == nil {
-		t.Skip("call stacks are not shared here")
-	}
 	x := get(t, i)
 	defer x.Put()
+	if i.callers.layout == nil { // known once there is an instance
+		t.Skip("call stacks are not shared here")
+	}
 	in := entry()
 	push(t, x, 3)
 	if out, _, _ := run(t, x, in); out.Failure == nil {
@@ -129,5 +130,47 @@ func TestLargeStacksAreGivenBack(t *testing.T) {
 		if c, _ := i.callers.stock.Get().(*caller); c != nil && i.callers.stackLen(c) > maxKeptStack {
 			t.Error("the stock has kept it")
 		}
+	}
+}
+
+// held is an Account that adds up, up to a bound.
+type held struct{ now, peak, most int64 }
+
+func (h *held) Grow(from, to uint64) bool {
+	if to > from && h.now+int64(to-from) > h.most {
+		return false
+	}
+	h.now += int64(to) - int64(from)
+	h.peak = max(h.peak, h.now)
+	return true
+}
+
+// A call stack that has grown is on the account while others run, and no longer than the call; without room for it
+// the turn ends.
+func TestGrownStacksAreOnTheAccount(t *testing.T) {
+	e := newEngine(t, NewConfig())
+	i := load(t, e, "echo", ImageConfig{StackLimit: 32 << 20})
+	get(t, i).Put()
+	if i.callers.layout == nil { // known once there was an instance
+		t.Skip("call stacks are not shared here")
+	}
+	for _, c := range []struct {
+		most int64
+		kind abi.FailureKind
+	}{{1 << 40, abi.FailureStackOverflow}, {1 << 20, abi.FailureMemoryLimit}} {
+		x := get(t, i)
+		in, h := entry(), &held{most: c.most}
+		in.Account, in.TurnFuel, in.Deadline = h, 0, 0
+		seen := int64(0)
+		in.Yield = yielder(func() bool { seen = max(seen, h.now); return true })
+		push(t, x, 3)
+		out, _, _ := run(t, x, in)
+		if out.Failure == nil || out.Failure.Kind != c.kind {
+			t.Errorf("%+v", out.Failure)
+		}
+		if h.now != 0 || h.peak > c.most || c.most > 1<<30 && seen < 2<<20 {
+			t.Errorf("%d bytes are left on the account, %d at the most, %d while others ran", h.now, h.peak, seen)
+		}
+		x.Put()
 	}
 }

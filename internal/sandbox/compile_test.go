@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/internal/wasmgen"
 )
@@ -61,9 +62,9 @@ func TestHostileModules(t *testing.T) {
 	if race.Enabled {
 		t.Skip("one load after another: nothing to race")
 	}
-	sizes := []int{7_000, 30_000, 95_000}
+	sizes := thorough.Of([]int{30_000}, []int{7_000, 30_000, 95_000})
 	if testing.Short() {
-		sizes = sizes[:1]
+		sizes = []int{7_000}
 	}
 	e := newEngine(t, NewConfig())
 	for _, f := range wasmgen.Families() {
@@ -126,7 +127,7 @@ func FuzzScale(f *testing.F) {
 	if race.Enabled {
 		f.Skip("one load after another: nothing to race")
 	}
-	for k := range uint64(40) {
+	for k := range thorough.Of[uint64](8, 40) {
 		f.Add(wasmgen.Seed(k))
 	}
 	f.Fuzz(func(t *testing.T, choices []byte) {

@@ -21,7 +21,8 @@ type Yielder interface{ Yield() bool }
 
 // Account is asked before a guest's memory grows from one size to another, in bytes,
 // within the actor's own limit; false means that the system has no room for it, and
-// ends the turn. It is called during Run, on the same goroutine.
+// ends the turn. It is asked for a call stack that has grown, too, before others run, and told when that
+// has gone. It is called during Run, on the same goroutine.
 type Account interface {
 	Grow(from, to uint64) bool
 }
@@ -65,12 +66,16 @@ type Entry struct {
 	// Cut is that of an earlier Run of the same envelopes, to be repeated; nil if nothing
 	// from outside has ended it.
 	Cut *Cut
+	// Most is how many turns are begun at most; 0: one for each envelope. With it an entry that has ended early
+	// is repeated as it was: all its envelopes are pushed, and no turn is begun that was not begun then.
+	Most int
 	// Log may be nil: then what the guest logs is dropped.
 	Log LogSink
 	// Killable says that a kill counts that came after [Instance.ForgetKill], also before Run.
 	Killable bool
 
-	last lastCaller
+	last    lastCaller
+	stacked uint64 // bytes of the call stack under way that are on the account
 }
 
 // DefaultOutboxLimit bounds the commands of an entry that says nothing: 4 MiB.

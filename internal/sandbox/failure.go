@@ -88,12 +88,22 @@ func (x *Instance) readTrace(f *abi.Failure) {
 		}
 		return
 	}
-	head, rest, _ := bytes.Cut(t.trace, []byte("\n\n"))
+	head, rest := splitTrace(t.trace, bytes.Index)
 	head = bytes.TrimSpace(head)
 	head = bytes.TrimPrefix(head, []byte("panic: "))
 	f.Kind, f.Reason = abi.FailureGuestPanic, ""
 	f.Message = clip(head, abi.MaxReason)
-	f.GuestStack = clip(bytes.TrimSpace(rest), abi.MaxReason)
+	f.GuestStack = clip(rest, abi.MaxReason)
+}
+
+// splitTrace takes the goroutines' traces off the text of a panic, which may have empty lines of its own. find is
+// which of the places that look like the begin of a trace is it.
+func splitTrace(text []byte, find func(s, sep []byte) int) (message, trace []byte) {
+	i := find(text, []byte("\n\ngoroutine "))
+	if i < 0 {
+		return text, nil
+	}
+	return text[:i], bytes.TrimSpace(text[i:])
 }
 
 // unreachable is wazero's reason for the trap by which languages abort.

@@ -44,8 +44,8 @@ func writeFrame(w io.Writer, kind byte, body []byte) error {
 	return err
 }
 
-// readFrame reads a frame of at most so many bytes. Memory is allocated as bytes arrive,
-// not by the length that was announced.
+// readFrame reads a frame of at most most bytes. Memory is allocated as bytes arrive, not by the
+// length that was announced.
 func readFrame(r io.Reader, most uint64) (kind byte, body []byte, err error) {
 	var head [9]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -58,9 +58,23 @@ func loadGo(t testing.TB, e *Engine, cfg ImageConfig) *Image {
 	return i
 }
 
-// goSetups share one disk cache: compiling a Go guest takes its time.
+// goCache is a disk cache that the tests of Go guests share: to compile one takes its time.
+var goCache string
+
+func goCacheDir(t testing.TB) string {
+	t.Helper()
+	if goCache == "" {
+		dir, err := os.MkdirTemp("", "gocache")
+		if err != nil {
+			t.Fatal(err)
+		}
+		goCache = dir
+	}
+	return goCache
+}
+
 func goSetups(t *testing.T, f func(t *testing.T, e *Engine)) {
-	dir := t.TempDir()
+	dir := goCacheDir(t)
 	for name, cfg := range setups {
 		if testing.Short() && name != "compiler" {
 			continue
@@ -182,7 +196,7 @@ func TestGoGuest(t *testing.T) {
 
 // TestGoGuestNotFrozen: each instance runs its own initialisation.
 func TestGoGuestNotFrozen(t *testing.T) {
-	e := newEngine(t, NewConfig().WithCacheDir(t.TempDir()))
+	e := newEngine(t, NewConfig().WithCacheDir(goCacheDir(t)))
 	i := loadGo(t, e, ImageConfig{NoFreeze: true})
 	if i.Frozen() || i.Info().NotFrozen == "" {
 		t.Error("frozen")
@@ -208,7 +222,7 @@ func TestGoGuestTurnsDoNotAllocate(t *testing.T) {
 		t.Skip("pools lose what they hold, on purpose")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	e := newEngine(t, NewConfig().WithCacheDir(t.TempDir()).WithQuantum(1000))
+	e := newEngine(t, NewConfig().WithCacheDir(goCacheDir(t)).WithQuantum(1000))
 	x := get(t, loadGo(t, e, ImageConfig{}))
 	defer x.Put()
 	in := &Entry{Now: 1e18, TurnFuel: 1_000_000_000, Deadline: time.Hour}

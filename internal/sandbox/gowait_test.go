@@ -11,7 +11,7 @@ import (
 // where; goroutines and timers as such are fine.
 func TestGoGuestThatWaits(t *testing.T) {
 	goSetups(t, func(t *testing.T, e *Engine) {
-		x := get(t, loadGo(t, e, ImageConfig{MemoryLimit: 32 << 20}))
+		x := get(t, loadGo(t, e, ImageConfig{Env: []string{"GREETING=hello"}, MemoryLimit: 32 << 20})) // the image of TestGoGuest
 		defer x.Put()
 		for _, c := range []struct {
 			what  byte

@@ -17,7 +17,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "__") {
 		os.Exit(testProcess(os.Args[1], os.Args[2:]))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if goCache != "" {
+			_ = os.RemoveAll(goCache)
+		}
+		os.Exit(code)
+	}))
 }
 
 // setups are the ways in which an engine can work; every behaviour must be the

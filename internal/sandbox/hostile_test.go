@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // hostileDir holds guests that say in a comment how they have to fail.
@@ -28,7 +29,7 @@ func TestHostileGuests(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no guests", err)
 	}
-	for setup, fuel := range map[string]uint64{"compiler": 100_000_000, "interpreter, portable": 80_000_000} {
+	for setup, fuel := range map[string]uint64{"compiler": 100_000_000, "interpreter, portable": thorough.Of[uint64](8_000_000, 80_000_000)} {
 		t.Run(setup, func(t *testing.T) {
 			if setup != "compiler" && testing.Short() {
 				t.Skip("the interpreter takes its time")

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -132,7 +134,8 @@ type Image struct {
 	engine      *Engine
 	cfg         ImageConfig
 	key         cache.Key
-	entry       *cache.Entry // nil: not cached
+	sum         [sha256.Size]byte // of the module
+	entry       *cache.Entry      // nil: not cached
 	info        ImageInfo
 	description abi.Description
 	control     control
@@ -150,6 +153,9 @@ type Image struct {
 	compiled  wazero.CompiledModule
 
 	watch *watch // in a process that compiles
+
+	identityOnce sync.Once
+	identity     identity // see identify
 
 	callers callers
 	pool    pool

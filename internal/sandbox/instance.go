@@ -17,8 +17,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasi"
 )
 
-// Instance is one actor's wasm module. One goroutine at a time may use it, any
-// goroutine; only Kill may be called by another meanwhile.
+// Instance is one actor's wasm module. One goroutine at a time may use it, any goroutine; only Kill
+// may be called by another goroutine.
 type Instance struct {
 	image   *Image
 	module  api.Module
@@ -207,6 +207,9 @@ func (x *Instance) call(op, a, b uint32, fuel uint64) error {
 	c := x.image.callers.take(x)
 	err := c.enter.CallWithStack(&x.context, x.stack[:])
 	x.image.callers.giveBack(x, c)
+	if x.in != nil && x.in.stacked != 0 {
+		x.dropStack()
+	}
 	return err
 }
 
@@ -302,33 +305,3 @@ func (x *Instance) MemoryBytes() uint64 { return x.memory.Size() }
 
 // Poisoned reports whether a turn has failed since the last Reset.
 func (x *Instance) Poisoned() bool { return x.poisoned }
-
-// Weight is what a fresh instance of the image counts for in its actor's account, in bytes:
-// all memory that it may write to without growing, and its parts in Go's heap. Pages that
-// instances share until they are written to count for each of them; of those with the
-// image's own contents an estimate counts.
-func Weight(i *Image) int64 {
-	n := i.footprint + int64(i.heapBytes) + int64(i.startBytes)
-	if i.memory != nil {
-		n -= int64(i.memory.NonZero())
-	}
-	return n
-}
-
-// SavedWeight is the weight of an instance in the state of a snapshot.
-func SavedWeight(i *Image, s *Snapshot) int64 {
-	n := Weight(i)
-	if size := s.patch.Size(); size > i.startBytes {
-		n += int64(size - i.startBytes)
-	}
-	return n
-}
-
-// Weight is what the instance holds now, as Weight of its image counts it.
-func (x *Instance) Weight() int64 {
-	n := Weight(x.image)
-	if size := x.memory.Size(); size > x.image.startBytes {
-		n += int64(size - x.image.startBytes)
-	}
-	return n
-}

@@ -133,7 +133,7 @@ func (e *Engine) loadFrom(ctx context.Context, src Source, cfg ImageConfig) (*Im
 
 func (e *Engine) loadNow(ctx context.Context, src Source, cfg ImageConfig) (_ *Image, err error) {
 	key := imageKey(src.Sum, &cfg)
-	i := &Image{engine: e, cfg: cfg, key: key}
+	i := &Image{engine: e, cfg: cfg, key: key, sum: src.Sum}
 	i.refs.Store(1)
 	defer func() {
 		if err != nil {

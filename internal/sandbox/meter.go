@@ -145,6 +145,7 @@ func (x *Instance) look(now int64) {
 		x.anchored(now, false)
 		return
 	}
+	x.noteStack()
 	if !rest(x.in) {
 		x.endTurn(abi.FailureDeadline, crowded)
 	}

@@ -97,8 +97,8 @@ func (x *Instance) guestPanic(ptr, length uint32) {
 	if !ok { // the panic counts without its text
 		text = fmt.Appendf(nil, "(the text, %d bytes at %#x, lies outside of the memory)", length, ptr)
 	}
-	message, trace, _ := bytes.Cut(text, []byte("\n\n")) // as Go separates them
-	panic(&abort{kind: abi.FailureGuestPanic, message: clip(message, abi.MaxReason), trace: clip(bytes.TrimSpace(trace), abi.MaxReason)})
+	message, trace := splitTrace(text, bytes.LastIndex) // that of one goroutine
+	panic(&abort{kind: abi.FailureGuestPanic, message: clip(message, abi.MaxReason), trace: clip(trace, abi.MaxReason)})
 }
 
 // logLine passes a line to the sink, unless the turn has logged too much.

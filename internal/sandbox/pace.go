@@ -120,7 +120,7 @@ func (x *Instance) adapt(units uint64, ns, now int64) {
 	}
 	i, known := x.image, false
 	if ns > most {
-		// The system may have taken the processor away meanwhile.
+		// The system may have paused the thread since.
 		if own, ok := x.computed(ns, now); ok {
 			ns, known = own, true
 		}

@@ -10,8 +10,8 @@ const (
 	// poolShards is a power of two. Workers that take and put instances at the same time
 	// mostly use different shards; a shard's lock is held for a push or a pop.
 	poolShards = 16
-	// pooledBase estimates what an instance keeps resident besides its pages: wazero's
-	// module instance, and ours.
+	// pooledBase estimates the resident memory of an instance apart from its pages: wazero's module
+	// instance, and ours.
 	pooledBase = 6 << 10
 	// pooledPages estimates the pages that a mapped instance keeps after a reset.
 	pooledPages = 128 << 10

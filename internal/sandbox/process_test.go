@@ -326,14 +326,15 @@ func TestBadProcesses(t *testing.T) {
 	}
 }
 
-// soon runs what must take less than 100 ms, a few times if the machine is busy.
+// soon runs what must take less than two seconds, a few times if the machine is busy. What is not
+// interrupted takes for ever.
 func soon(t *testing.T, what string, run func(t *testing.T) time.Duration) {
 	t.Helper()
 	best := time.Hour
-	for try := 0; best > 100*time.Millisecond && try < 5; try++ {
+	for try := 0; best > 2*time.Second && try < 5; try++ {
 		best = min(best, run(t))
 	}
-	if best > 100*time.Millisecond {
+	if best > 2*time.Second {
 		t.Errorf("%s: it took %s", what, best)
 	}
 }

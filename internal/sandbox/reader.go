@@ -3,6 +3,7 @@ package sandbox
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 
 	"github.com/wasmactors/wasmactors/abi"
 )
@@ -182,6 +183,43 @@ func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok
 		}
 	}
 }
+
+// Reread goes back to the first turn of the last Run, for whoever has looked at all turns before it
+// carries them out. What is read again is not paid again.
+func (x *Instance) Reread() {
+	r := &x.reader
+	r.at, r.turn, r.count, r.failed, r.err, r.cost, r.from = 0, 0, 0, false, nil, 0, 0
+	x.work.cheap = math.MaxUint64
+}
+
+// Outbox is the commands of the first turns of the last Run, as the guest has written them: no more turns than
+// NextTurn has read without an error. It is valid as long as the commands are.
+func (x *Instance) Outbox(turns int) []byte {
+	r := &x.reader
+	switch {
+	case turns == 0:
+		return nil
+	case r.turn == turns && r.err == nil:
+		return r.data[:r.at]
+	case r.turn <= turns+1:
+		return r.data[:r.from]
+	}
+	at := 0
+	var c abi.Command
+	for turns > 0 {
+		n, err := abi.DecodeCommand(&c, r.data[at:])
+		if err != nil {
+			return r.data[:at] // it was read before
+		}
+		if at += n; c.Op == abi.OpEnd {
+			turns--
+		}
+	}
+	return r.data[:at]
+}
+
+// Ended reports whether another goroutine has ended the batch, see [Instance.EndBatch], since Resume.
+func (x *Instance) Ended() bool { return x.batch.ended.Load() }
 
 // TurnHash is SHA-256 over the commands, as the guest has written them, of the turn that
 // NextTurn has returned last. With it two runs of a turn can be compared. It costs nothing

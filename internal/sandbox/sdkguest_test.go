@@ -31,7 +31,7 @@ func TestStartOfAnSDKGuestIsLean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := newEngine(t, NewConfig()).Load(context.Background(), code, ImageConfig{Name: "hello"})
+	i, err := newEngine(t, NewConfig().WithCacheDir(goCacheDir(t))).Load(context.Background(), code, ImageConfig{Name: "hello"})
 	if err != nil {
 		t.Fatal(err)
 	}

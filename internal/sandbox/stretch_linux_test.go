@@ -28,7 +28,7 @@ func (s *stretches) Now() time.Time {
 }
 
 // TestStretchesOfGuests measures how long guests compute between two looks that are quick until their grants are
-// large. It fails only where a case does not run: the figures are in docs/architecture/metering.md.
+// large. It fails only where a case does not run: the figures are in docs/architecture/metering-lab.md.
 func TestStretchesOfGuests(t *testing.T) {
 	if os.Getenv("WASMACTORS_STRETCHES") == "" {
 		t.Skip("a measurement")

@@ -78,7 +78,11 @@ func (x *Instance) Run(in *Entry, out *Result) {
 	x.begin(in)
 	x.work.open(in)
 	x.sample()
-	if err := x.call(rewrite.EnterTurn, length, uint32(n), uint64(x.first)); err != nil {
+	most := n
+	if in.Most != 0 {
+		most = min(n, in.Most)
+	}
+	if err := x.call(rewrite.EnterTurn, length, uint32(most), uint64(x.first)); err != nil {
 		x.fail(n, err, out)
 	} else {
 		if broken := x.commit(n, out); broken != nil {

@@ -45,7 +45,7 @@ func (x *Instance) explainWait(f *abi.Failure) {
 		return
 	}
 	f.Message = waited
-	if at := strings.Index(f.GuestStack, "\ngoroutine "); at >= 0 { // the scheduler's own stack comes first
+	if at := strings.Index(f.GuestStack, "\ngoroutine "); at >= 0 && !strings.HasPrefix(f.GuestStack, "goroutine ") { // the scheduler's own stack comes first
 		f.GuestStack = f.GuestStack[at+1:]
 	}
 }

@@ -1,5 +1,5 @@
-// Package trust says which files and folders are the user's own, so that nobody else
-// can read them or has put there what is in them.
+// Package trust says which files and folders are the user's own, so that no other user can read
+// them or has put there what is in them.
 package trust
 
 import (
@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Self is whose folders are trusted, besides root's; -1 where there are no numbers. Tests change it.
+// Self is the user whose folders are trusted, in addition to root's; -1 where there are no numbers. Tests change it.
 var Self = os.Geteuid()
 
 // ErrNotFolder is a path that leads to something else than a folder.

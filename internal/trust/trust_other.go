@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Who owns a folder cannot be asked here in the same way, so everything is trusted: in the
+// The owner of a folder cannot be found here in the same way, so everything is trusted: in the
 // profile of a user others have no access.
 
 // OpenFlags are nothing here.

@@ -44,11 +44,10 @@ func Single(info fs.FileInfo) bool {
 	return !ok || st.Nlink <= 1
 }
 
-// Folder checks a folder and all that lead to it, links included: each belongs to
-// the user or to root, and nobody else can write to it. Others may write to a
-// parent with the sticky bit, such as /tmp, because they cannot rename there what
-// is not theirs. It returns the folder's real path. Should a folder be missing the
-// error is fs.ErrNotExist; those above it were checked.
+// Folder checks a folder and all that lead to it, links included: each belongs to the user or to
+// root, and no other user can write to it. Others may write to a parent with the sticky bit, such
+// as /tmp, because they cannot rename there what is not theirs. It returns the folder's real path.
+// Should a folder be missing the error is fs.ErrNotExist; those above it were checked.
 func Folder(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Bounds of the files that guests may use.
@@ -57,7 +59,7 @@ func OpenDirs(dirs []Dir) (*Roots, error) {
 				return nil, errors.Join(fmt.Errorf("directories %q and %q are both mounted at %q", other.Host, d.Host, d.Guest), r.Close())
 			}
 		}
-		root, err := os.OpenRoot(d.Host)
+		root, err := regular.OpenRoot(d.Host)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("directory for %q: %w", d.Guest, err), r.Close())
 		}

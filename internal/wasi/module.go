@@ -171,7 +171,7 @@ var functions = []function{
 // unsupported is a function that makes no sense here.
 func unsupported(Host, memory, []uint64) errno { return errnoNotsup }
 
-// unknown is a function that nobody implements.
+// unknown is a function that is not implemented.
 func unknown(Host, memory, []uint64) errno { return errnoNosys }
 
 // fdOpenButUnsupported makes no sense here, either, but a wrong descriptor is the

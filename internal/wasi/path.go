@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxPath is the length of a path in bytes beyond which nobody looks at it.
+// maxPath is the largest length of a path, in bytes.
 const maxPath = 4096
 
 // Flags of path_open and of the look-up of paths.

@@ -222,8 +222,8 @@ func (d *entry) mkdir(h Host, path string) errno {
 	return no
 }
 
-// remove removes a file or an empty directory. Under a quota a file that a guest has
-// open stays: it would take up room that nobody sees.
+// remove removes a file or an empty directory. Under a quota a file that a guest has open stays: it
+// would take up space that is not visible.
 func (d *entry) remove(path string, directory bool) errno {
 	q := d.quota
 	if q != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
-// Family makes guests of any size out of one construct. They can be loaded and do
-// nothing; the construct lies in functions that nobody calls.
+// Family makes guests of any size out of one construct. They can be loaded and do nothing; the
+// construct lies in functions that are never called.
 type Family struct {
 	Name string
 	// Make makes one of about this many bytes.
