@@ -313,6 +313,27 @@ func TestStartServicesCanBeIgnored(t *testing.T) {
 	}
 }
 
+// The key of a keyed actor may have any bytes; a guest that was made before there were keys steps over it.
+func TestStartKey(t *testing.T) {
+	for _, key := range []string{"ann", "a/b", "\x00\xff", strings.Repeat("k", 255)} {
+		in := AppendStart(nil, &Start{Type: "a", Path: "p", Self: 7, Args: []byte{1}, Key: key})
+		var s Start
+		if err := DecodeStart(&s, in); err != nil || s.Key != key {
+			t.Errorf("%q: %q, %v", key, s.Key, err)
+		}
+		if again := AppendStart(nil, &s); !bytes.Equal(again, in) {
+			t.Errorf("% x becomes % x", in, again)
+		}
+		r := NewReader(in)
+		if seen := decodeMap(r, startKeys[:11], func(int) { r.Skip() }); r.Done() != nil || seen != 1<<9-1 {
+			t.Errorf("%q: %b, %v", key, seen, r.Done())
+		}
+	}
+	if bytes.Contains(AppendStart(nil, &Start{Type: "a"}), []byte("\x63key")) {
+		t.Error("an actor without a key has one")
+	}
+}
+
 func TestChildRef(t *testing.T) {
 	var key RefKey
 	for i := range key {

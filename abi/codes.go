@@ -100,9 +100,9 @@ const (
 	DirectiveSuspend  = 5
 )
 
-// Headers that the host itself writes and reads. A message with HeaderID is kept by
-// the parent until it gets a message with HeaderConfirm and the same value. A message with
-// HeaderSuppressed, whatever its value, is a suppressed dead letter if it is not delivered.
+// Headers that the host itself writes and reads. A message with HeaderID is kept by the parent
+// until it gets a message with HeaderConfirm and the same value. A message with HeaderSuppressed,
+// with any value, is a suppressed dead letter if it is not delivered.
 const (
 	HeaderID         = "wasmactors.id"
 	HeaderConfirm    = "wasmactors.confirm"

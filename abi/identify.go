@@ -1,7 +1,7 @@
 package abi
 
-// IdentifySign begins the path of an ask that the host answers for the actor at the path behind
-// it: it says who is there. No path of an actor contains it.
+// IdentifySign begins the path of an ask that the host answers itself, with the ref of the actor at the rest of the path. No
+// actor's path contains it.
 const IdentifySign = "@"
 
 // NoSuchActor is the answer, with an error, of an actor that is not there or that the asker may not
@@ -14,7 +14,7 @@ type Identity struct {
 	Path string // such as /user/a, without the ref
 }
 
-// AppendIdentify appends an ask for who is at a path; timeout is in nanoseconds.
+// AppendIdentify appends an ask for the actor at a path; timeout is in nanoseconds.
 func AppendIdentify(dst []byte, path string, correlation, timeout uint64) []byte {
 	dst = appendHead(appendOp(dst, OpAsk), majorText, uint64(len(IdentifySign)+len(path)))
 	dst = append(append(dst, IdentifySign...), path...)
@@ -41,7 +41,7 @@ func AppendIdentities(dst []byte, total int, listed []Identity) []byte {
 // bytes. IdentitiesHead is added once for the whole answer.
 func IdentitySize(n int) int { return 1 + 9 + 3 + n }
 
-// IdentitiesHead is the room that AppendIdentities needs besides IdentitySize, in bytes.
+// IdentitiesHead is the space that AppendIdentities needs in addition to IdentitySize, in bytes.
 const IdentitiesHead = 1 + 9 + 3
 
 // DecodeIdentities reads what AppendIdentities writes.

@@ -3,8 +3,7 @@ package abi
 import "strconv"
 
 // HeaderType is the header in which a message may say what it is: a name, @ and a version, such as
-// "bank.payment@3". The host does not look at it. It is a claim of the sender's, so whoever reads the message
-// checks the payload as always.
+// "bank.payment@3". The host does not read it. The sender claims it, so the recipient must still check the payload.
 const HeaderType = "wasmactors.type"
 
 // MaxMessageName bounds the name of a type of message, in bytes.

@@ -406,7 +406,7 @@ func (r *Reader) Float() float64 {
 	return 0
 }
 
-// Raw checks the next item, whatever it is, and returns its encoding.
+// Raw checks the next item, of any type, and returns its encoding.
 func (r *Reader) Raw() []byte {
 	start := r.at
 	r.Skip()
@@ -416,7 +416,7 @@ func (r *Reader) Raw() []byte {
 	return r.buf[start:r.at:r.at]
 }
 
-// Skip checks the next item, whatever it is, and steps over it.
+// Skip checks the next item, of any type, and skips it.
 func (r *Reader) Skip() { r.skip(0) }
 
 func (r *Reader) skip(within int) {

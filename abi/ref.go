@@ -2,10 +2,9 @@ package abi
 
 import "math/bits"
 
-// Ref names one incarnation of one actor. It is never 0 for an actor (0 means
-// nobody). The upper NodeBits bits are the node that the actor lives on, 0 where there is
-// only one; the others are unique there and cannot be guessed, so whoever knows a ref may
-// send to it.
+// Ref names one incarnation of one actor. It is never 0 for an actor (0 means no actor). The upper NodeBits bits are the
+// actor's node, 0 where there is only one. The other bits are unique on the node and cannot be guessed, so knowing a ref is
+// the right to send to it.
 type Ref uint64
 
 // How the bits of a Ref are divided.
@@ -79,10 +78,13 @@ func little8(b []byte) uint64 {
 }
 
 // ValidName reports whether an actor may be called name: 1 to 255 bytes of
-// [A-Za-z0-9_.~-], not beginning with '$', which the host keeps for itself.
+// [A-Za-z0-9_.~-], but not "." or "..", which mean something in a path. So none begins with '$', which the host
+// keeps for itself.
 func ValidName(name []byte) bool {
-	return validIdent(name, MaxName, false)
+	return validIdent(name, MaxName, false) && !dots(name)
 }
+
+func dots(name []byte) bool { return string(name) == "." || string(name) == ".." }
 
 // ValidTypeName reports whether a type may be called name: 1 to 128 bytes of
 // [A-Za-z0-9_.~/-].
@@ -91,9 +93,9 @@ func ValidTypeName(name []byte) bool {
 }
 
 // ValidServiceName reports whether a service may be called name: 1 to 64 bytes of
-// [A-Za-z0-9_.~-].
+// [A-Za-z0-9_.~-], but not "." or "..".
 func ValidServiceName(name string) bool {
-	return len(name) <= MaxServiceName && validIdent([]byte(name), MaxServiceName, false)
+	return len(name) <= MaxServiceName && ValidName([]byte(name))
 }
 
 func validIdent(s []byte, most int, slash bool) bool {

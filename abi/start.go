@@ -1,5 +1,7 @@
 package abi
 
+import "unsafe"
+
 // Start is the payload of the first envelope that an instance gets.
 type Start struct {
 	Type        string         // of the actor, one of those that the module describes
@@ -13,6 +15,7 @@ type Start struct {
 	Args        []byte         // CBOR; aliases the input when decoded
 	Reason      string         // why the actor was restarted, empty at first
 	Services    []Service      // that the actor has a grant for, sorted by name
+	Key         string         // of a keyed actor, any bytes; empty: it has none
 }
 
 // Service is the ref of a service of the host's. Name has 1 to MaxServiceName bytes, see
@@ -29,6 +32,9 @@ func AppendStart(dst []byte, s *Start) []byte {
 		n++
 	}
 	if len(s.Services) > 0 {
+		n++
+	}
+	if s.Key != "" {
 		n++
 	}
 	dst = appendHead(dst, majorMap, n)
@@ -50,10 +56,14 @@ func AppendStart(dst []byte, s *Start) []byte {
 			dst = appendHead(appendText(dst, s.Services[i].Name), majorUint, uint64(s.Services[i].Ref))
 		}
 	}
+	if s.Key != "" {
+		dst = appendHead(appendText(dst, "key"), majorBytes, uint64(len(s.Key)))
+		dst = append(dst, s.Key...)
+	}
 	return dst
 }
 
-var startKeys = []string{"type", "path", "self", "parent", "seed", "refkey", "spawned", "incarnation", "args", "reason", "services"}
+var startKeys = []string{"type", "path", "self", "parent", "seed", "refkey", "spawned", "incarnation", "args", "reason", "services", "key"}
 
 // DecodeStart reads exactly one start payload. Unknown keys are stepped over.
 // The error is an *At.
@@ -93,6 +103,9 @@ func decodeStart(s *Start, r *Reader) error {
 			s.Reason = r.Text()
 		case 10:
 			s.Services = readServices(r)
+		case 11:
+			b := r.Bytes()
+			s.Key = unsafe.String(unsafe.SliceData(b), len(b))
 		}
 	})
 	const required = 1<<9 - 1

@@ -141,5 +141,5 @@ func appendFloat32(dst []byte, v float32) []byte {
 	return append(dst, 0xfa, byte(u>>24), byte(u>>16), byte(u>>8), byte(u))
 }
 
-// Raw writes an item that is encoded already, null if there is none.
+// Raw writes an item that is encoded already, or null if b is empty.
 func (w *Writer) Raw(item []byte) { w.buf = appendRaw(w.buf, item) }

@@ -27,7 +27,7 @@ func (c *Child) Started(now time.Time) { c.started = now }
 // Reset starts the count of failures again.
 func (c *Child) Reset() { c.failures, c.crowdedAt = 0, -1 }
 
-// Recall undoes the count of the last failure, which is decided about once more.
+// Recall uncounts the last failure, which will be decided on again.
 func (c *Child) Recall() {
 	c.total--
 	if c.counted {
@@ -50,7 +50,7 @@ type Decision struct {
 	Directive Directive
 	Delay     time.Duration // before a Restart
 	Failures  int           // of the child since the last reset, this one included
-	// Alone says that the siblings are left alone, whatever the kind of strategy.
+	// Alone says that the directive does not apply to siblings, for any kind of strategy.
 	Alone bool
 	// Refused says why a restart was turned into something else; empty if it was
 	// not.

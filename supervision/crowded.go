@@ -7,8 +7,8 @@ import (
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
-// Delays of a child whose start was refused for lack of room, where no backoff has one: others have
-// the room at the moment, so that trying again at once is only work.
+// Delays of a child whose start was refused for lack of room, where no backoff has one: trying again at once
+// is only work.
 const (
 	crowdedLeast = 100 * time.Millisecond
 	crowdedMost  = 30 * time.Second
@@ -18,7 +18,7 @@ const (
 var crowdedPolicy = backoff.WithJitter(backoff.Exponential(crowdedLeast, crowdedMost, 2), backoff.EqualJitter())
 
 // Crowded is the decision d about a failure of c if that was a start that was refused because there
-// is no room: a limit of instances, of memory or of actors is reached. It is a failure like any other, counted
+// is no room: the actor alone is larger than a bound, or has grown beyond one while it started. It is a failure like any other, counted
 // and limited. Only a restart that would come at once gets a delay of its own: 0.1 s at first, twice as much
 // after each such failure in a row, 30 s at most; the actual wait is between half of that and all of it. Call it
 // with every decision about such a failure.

@@ -68,8 +68,7 @@ const (
 	MeanwhileKeep Meanwhile = iota
 	// MeanwhileDrop makes them dead letters, as Akka does.
 	MeanwhileDrop
-	// MeanwhileReply answers them with an error at once; messages from nobody, who
-	// cannot be answered, are dropped.
+	// MeanwhileReply answers them with an error at once; messages without a sender, which cannot be answered, are dropped.
 	MeanwhileReply
 )
 
@@ -87,16 +86,13 @@ func ParseMeanwhile(name string) (Meanwhile, bool) {
 // Backoff delays the restarts of a child.
 type Backoff struct {
 	Policy backoff.Policy
-	// On says after which ends restarts are delayed; restarts after other ends happen at once, and
-	// are not counted.
+	// On says after which kinds of stop or failure restarts are delayed. Other restarts happen at once and are not counted.
 	On    Ends
 	Reset ResetPolicy
-	// ResetAfter is how long the child must have lived under ResetAfterStable;
-	// 0 means as long as its last delay, and after a delay of 0
-	// nothing is reset.
+	// ResetAfter is how long the child must have lived under ResetAfterStable; 0 means as long as
+	// its last delay. After a delay of 0 nothing is reset.
 	ResetAfter time.Duration
-	// MaxFailures is how many failures since the last reset are allowed; one more means giving up. 0 is
-	// no limit.
+	// MaxFailures is how many failures since the last reset are allowed. One more gives up. 0: no limit.
 	MaxFailures int
 	GiveUp      GiveUp
 
@@ -104,11 +100,11 @@ type Backoff struct {
 	Meanwhile Meanwhile
 	// Reply is the reason in the answer under MeanwhileReply.
 	Reply string
-	// Stash bounds the messages that wait under MeanwhileKeep; beyond it the oldest
-	// becomes a dead letter. 0 leaves it to the mailbox, which refuses the newest.
+	// Stash limits the messages that wait under MeanwhileKeep. Above it the oldest becomes a dead letter. 0: no limit except
+	// the mailbox's, which refuses the newest.
 	Stash int
-	// Grace is how long a child must have lived after a delay before it gets the messages
-	// that waited, so that a child that dies at once does not lose them. 0 is none.
+	// Grace is how long a child must live after a delay before it gets the messages that waited, so that a child that fails
+	// at once does not lose them. 0: no grace.
 	Grace time.Duration
 	// Overtake lets messages that come during the grace overtake those that wait.
 	Overtake bool

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Kind says which children a directive concerns besides the failed one.
+// Kind says which other children a directive applies to.
 type Kind uint8
 
 // The kinds of strategy.

@@ -123,10 +123,13 @@ func TestSharedWindow(t *testing.T) {
 			t.Errorf("exceeded %v: %+v", c.exceeded, d)
 		}
 	}
-	// All-for-one under a shared window: a restart of the siblings is free.
+	// All-for-one under a shared window: a restart of a sibling is free, as often as it happens.
 	s = s.WithShared(true)
-	if g := (Group{}); fails(s, &Child{}, &g, 0)[0] != Restart || !s.Permit(&Child{}, at(0)) || !s.Permit(&Child{}, at(0)) || !s.Permit(&Child{}, at(0)) {
-		t.Error("siblings are asked")
+	var sibling Child
+	for i := range 5 {
+		if !s.Permit(&sibling, at(0)) {
+			t.Errorf("a sibling is asked for its restart %d", i+1)
+		}
 	}
 	if own := Default().WithMaxRestarts(1, 0).WithExceeded(Escalate); fails(own, &Child{}, &Group{}, 0, 1)[1] != Escalate {
 		t.Error("exceeded does not apply to a window of the child's own")

@@ -3,7 +3,7 @@
 // host/breaker for actors in Go, which make the calls. It has no clock, messages or locks: the
 // caller passes the time in, and calls it from one goroutine at a time.
 //
-// The rules are those of Akka 2.4's CircuitBreaker; docs/guide/circuit-breaker.md has them.
+// The rules are those of Akka 2.4's CircuitBreaker, see docs/guide/circuit-breaker.md.
 package breaker
 
 import (

@@ -3,7 +3,7 @@
 // guest-sdk/fsm for guests and host/fsm for actors in Go, which call the handlers and carry
 // out what follows. There is no clock, no message and no actor in it.
 //
-// The rules are those of Akka 2.4's FSM; docs/guide/fsm.md has them.
+// The rules are those of Akka 2.4's FSM, see docs/guide/fsm.md.
 package fsm
 
 import (
@@ -27,7 +27,7 @@ const (
 	MaxTimers = 64 // named timers of a machine at a time
 )
 
-// Forever as a timeout means that there is none, whatever the default is.
+// Forever as a timeout means no timeout, for any default.
 const Forever time.Duration = 1<<63 - 1
 
 // Table is the states and transitions of a definition. Declare everything, call Check, and do
@@ -64,7 +64,7 @@ func (t *Table) Edge(from, to State, label string) {
 	t.edges = append(t.edges, edge{from, to, label})
 }
 
-// Timeout sets a declared state's default timeout; 0 is none.
+// Timeout sets a declared state's default timeout; 0: no timeout.
 func (t *Table) Timeout(s State, d time.Duration) {
 	t.Declare(s)
 	t.states[t.index(s)].timeout = d

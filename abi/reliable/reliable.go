@@ -2,7 +2,7 @@
 // acknowledged, sent again, and taken once and in order. It is shared by guest-sdk/reliable for guests
 // and host/reliable for actors in Go. There is no clock, no actor and no lock in it.
 //
-// The rules are those of Akka 2.4's ReliableProxy; docs/guide/reliable.md has them.
+// The rules are those of Akka 2.4's ReliableProxy, see docs/guide/reliable.md.
 package reliable
 
 import (
@@ -131,7 +131,7 @@ func (w *Window[T]) Bytes() int { return w.held }
 // First is the number of the first message that is kept, or of the next one if none is.
 func (w *Window[T]) First() uint64 { return w.last + 1 - uint64(w.n) }
 
-// Add keeps a message of so many bytes and returns its number. It fails with ErrFull.
+// Add keeps a message of the given size in bytes and returns its number. It fails with ErrFull.
 func (w *Window[T]) Add(v T, size int) (uint64, error) {
 	if w.n >= w.messages || size > w.bytes-w.held {
 		return 0, ErrFull
@@ -207,7 +207,7 @@ type stream struct {
 	used    uint64
 }
 
-// NewReceiver has room for so many streams.
+// NewReceiver returns a Receiver that remembers at most the given number of streams.
 func NewReceiver(streams int) Receiver { return Receiver{most: max(streams, 1)} }
 
 // Accept says what becomes of a message of a sender. A receiver that does not know a stream, because
@@ -236,7 +236,7 @@ func (r *Receiver) Accept(sender abi.Ref, m Mark) (Verdict, Ack) {
 	return v, Ack{m.Stream, m.Session, s.taken}
 }
 
-// find is the entry of a stream, a new one if there is none.
+// find returns the entry of a stream and makes one if needed.
 func (r *Receiver) find(sender abi.Ref, m Mark) *stream {
 	oldest, own, oldestOwn := 0, 0, -1
 	for i := range r.streams {

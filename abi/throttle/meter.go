@@ -1,6 +1,6 @@
-// Package throttle has the rule of throttlers: so many starts in each interval. It is shared by
-// guest-sdk/throttle for guests and host/throttle for actors in Go. It has no clock, messages or
-// locks: the caller passes the time in, and calls it from one goroutine at a time.
+// Package throttle has the rule of throttlers: at most N starts per interval. guest-sdk/throttle (for guests) and
+// host/throttle (for actors in Go) share it. It has no clock, messages or locks: the caller passes the time in, and calls it
+// from one goroutine at a time.
 //
 // The rule is that of Akka 2.4's TimerBasedThrottler; docs/guide/throttler.md has it.
 package throttle
@@ -30,9 +30,9 @@ func (r Rate) Check() error {
 // anything takes does not matter. So there are never more than N starts in an interval, and never more
 // than 2N in any span of that length. It allocates nothing.
 type Meter struct {
-	rate Rate
-	used int
-	ends time.Time
+	rate  Rate
+	used  int
+	began time.Time
 }
 
 // NewMeter makes a meter of a checked rate.
@@ -41,13 +41,17 @@ func NewMeter(r Rate) Meter { return Meter{rate: r} }
 // Rate is the present rate.
 func (m *Meter) Rate() Rate { return m.rate }
 
-// SetRate changes the rate: how many may start at once, how long an interval is from the next one on.
+// SetRate changes the rate. It holds at once, also for the interval that is under way: what has started in
+// it counts, and it ends as long after its begin as the new rate says.
 func (m *Meter) SetRate(r Rate) { m.rate = r }
 
-// Take takes a voucher; false if there is none left in this interval.
+// ends is the end of the interval.
+func (m *Meter) ends() time.Time { return m.began.Add(m.rate.Per) }
+
+// Take takes a voucher; false if none is left in this interval.
 func (m *Meter) Take(now time.Time) bool {
-	if !now.Before(m.ends) {
-		m.used, m.ends = 0, now.Add(m.rate.Per)
+	if !now.Before(m.ends()) {
+		m.used, m.began = 0, now
 	}
 	if m.used >= m.rate.N {
 		return false
@@ -58,8 +62,8 @@ func (m *Meter) Take(now time.Time) bool {
 
 // Wait is how long it takes until there is a voucher; 0 if there is one.
 func (m *Meter) Wait(now time.Time) time.Duration {
-	if m.used < m.rate.N || !now.Before(m.ends) {
+	if m.used < m.rate.N || !now.Before(m.ends()) {
 		return 0
 	}
-	return m.ends.Sub(now)
+	return m.ends().Sub(now)
 }

@@ -36,8 +36,12 @@ func TestK20_Meter(t *testing.T) {
 			t.Error("the new rate does not hold at once")
 		}
 	}
-	if m.Take(ms(10998)) || !m.Take(ms(10999)) || m.Wait(ms(10999)) != 0 || m.Rate().N != 5 {
-		t.Error("the interval is not the old one")
+	if m.Take(ms(69998)) || m.Wait(ms(10999)) != 59*time.Second || !m.Take(ms(69999)) || m.Wait(ms(69999)) != 0 || m.Rate().N != 5 {
+		t.Error("the interval has not the new length")
+	}
+	m.SetRate(Rate{1, time.Millisecond}) // a shorter one, which is over
+	if m.Take(ms(69999)) || m.Wait(ms(69999)) != time.Millisecond || !m.Take(ms(70000)) || m.Take(ms(70000)) {
+		t.Error("the shorter interval does not hold at once")
 	}
 }
 

@@ -66,14 +66,13 @@ func (j jittered) Delay(n int, rnd Rand) time.Duration {
 // WithJitter is the policy of a curve with a jitter, without any further cap.
 func WithJitter(c Curve, j Jitter) Policy { return jittered{curve: c, jitter: j} }
 
-// WithCap is WithJitter with base delays cut at limit before the jitter is
-// applied, so that a delay may exceed it; with hard set it may not. A limit of 0
-// is none.
+// WithCap is WithJitter with base delays cut at limit before the jitter is applied, so that a delay
+// may exceed it; with hard set it may not. A limit of 0 means no limit.
 func WithCap(c Curve, j Jitter, limit time.Duration, hard bool) Policy {
 	return jittered{curve: c, jitter: j, limit: limit, capAfter: hard}
 }
 
-// capped cuts the delays of a policy; a limit of 0 is none.
+// capped cuts the delays of a policy; a limit of 0 means no limit.
 type capped struct {
 	policy Policy
 	limit  time.Duration

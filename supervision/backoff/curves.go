@@ -38,8 +38,7 @@ func Quadratic(delay, limit time.Duration) Curve {
 	})
 }
 
-// lastFibonacci is the last step that can be told from those after it: F(93) is
-// greater than Max.
+// lastFibonacci is the last step below the maximum: F(93) is greater than Max.
 const lastFibonacci = 92
 
 // Fibonacci is unit * F(n+1) with F = 1, 1, 2, 3, 5, ..., at most limit.
