@@ -37,7 +37,7 @@ func (a *asks) add(then func(*Context, *Message) error) uint64 {
 	}
 }
 
-// take removes a question and returns what is to be called, nil if there is none.
+// take removes a question and returns its function, or nil.
 func (a *asks) take(correlation uint64) func(*Context, *Message) error {
 	if correlation == 0 || len(a.slots) == 0 {
 		return nil
@@ -92,8 +92,7 @@ func (c *Context) AskPath(path string, v Encoder, timeout time.Duration, then fu
 	wrote(abi.AppendAsk(appendix(usualHead+len(path)+len(p)), 0, path, correlation, uint64(timeout), nil, p))
 }
 
-// AskWith is Ask with headers, as of [Context.TellWith], and returns the correlation, 0 for an ask of
-// nobody, for CancelAsk.
+// AskWith is Ask with headers, as of [Context.TellWith], and returns the correlation for CancelAsk, 0 if to is 0.
 func (c *Context) AskWith(to Ref, v Encoder, timeout time.Duration, then func(*Context, *Message) error, headers ...Header) uint64 {
 	if to == 0 {
 		c.nobody("Ask")
@@ -119,8 +118,8 @@ func (c *Context) askWith(to Ref, path string, v Encoder, timeout time.Duration,
 	return correlation
 }
 
-// CancelAsk gives up an ask: then is not called any more, and the actor that works on it is told. If the
-// ask is over, nothing happens. A module that calls it says Need(abi.FeatureAsks).
+// CancelAsk gives up an ask: then is not called any more, and the actor that works on it is notified. If the ask is over,
+// nothing happens. A module that calls it says Need(abi.FeatureAsks).
 func (c *Context) CancelAsk(correlation uint64) {
 	if c.asks.take(correlation) != nil {
 		wrote(abi.AppendCancelAsk(appendix(usualHead), correlation))

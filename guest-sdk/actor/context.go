@@ -47,8 +47,30 @@ func (c *Context) Self() Ref { return c.start.Self }
 func (c *Context) Parent() Ref { return c.start.Parent }
 
 // Path is the place in the tree with the incarnation's number:
-// wasm://system/user/a#uid.
+// wasm://system/user/a#uid. The number is another one in each run of the host: store nothing under it, but
+// under Key or Name.
 func (c *Context) Path() string { return c.start.Path }
+
+// Name is the last element of the path, without the incarnation's number. It stays the same for as long as
+// the actor has its place, over restarts and runs of the host.
+func (c *Context) Name() string {
+	p := c.start.Path
+	end := len(p)
+	for i := len(p) - 1; i >= 0; i-- {
+		switch p[i] {
+		case '#':
+			end = i
+		case '/':
+			return p[i+1 : end]
+		}
+	}
+	return p[:end]
+}
+
+// Key is the key of a keyed actor, which may have any bytes; empty if the actor is not one. It stays the
+// same over restarts and runs of the host, so state is stored under it. Package guest-sdk/keyed turns it into
+// the name.
+func (c *Context) Key() string { return c.start.Key }
 
 // Type is the name that the actor was registered under.
 func (c *Context) Type() string { return c.start.Type }
@@ -82,7 +104,7 @@ func (c *Context) Service(name string) (ref Ref, granted bool) {
 	return 0, false
 }
 
-// Sender is the sender of the current message; 0 if there is none.
+// Sender is the sender of the current message, or 0.
 func (c *Context) Sender() Ref { return c.msg.sender }
 
 // Now is the turn's time: it stands still during a turn.
@@ -114,8 +136,8 @@ func (c *Context) spawn(typ, name string, args Encoder, options []byte) Ref {
 	return ref
 }
 
-// told is a name in a form that the host can read. The host refuses an invalid name, and repeats
-// it in the message of KindSpawnFailed; one that is too long or not UTF-8 is sent cut and in quotes.
+// told returns a name in a form that the host can read. The host refuses an invalid name, and repeats it in the message of
+// KindSpawnFailed. A name that is too long or not UTF-8 is sent shortened and in quotes.
 func told(name string) string {
 	if len(name) <= abi.MaxName && utf8.ValidString(name) {
 		return name
@@ -148,9 +170,9 @@ func (c *Context) Watch(ref Ref) {
 	wrote(abi.AppendWatch(appendix(usualHead), ref, ""))
 }
 
-// WatchPath watches the actor that has the path now, see TellPath; with patterns all that match. The end
-// of each is told once. A path that begins with "+", such as +/user/workers/*, also covers the
-// actors that are started there later.
+// WatchPath watches the actor that has the path now, see TellPath, or with patterns all that match. The termination of each
+// is reported once. A path that begins with "+", such as +/user/workers/*, also covers the actors that are started there
+// later.
 func (c *Context) WatchPath(path string) {
 	if path == "" {
 		c.nowhere("WatchPath")

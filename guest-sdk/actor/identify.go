@@ -10,8 +10,8 @@ import (
 // Identity is an actor that was found by a path with patterns.
 type Identity = abi.Identity
 
-// ErrNoActor is why nobody was identified: no actor is there, or the capability send does not allow the
-// path, or it has ended or takes no more messages.
+// ErrNoActor says that no actor was identified: no actor has the path, the capability send does not allow it, or the actor
+// has stopped or takes no more messages.
 var ErrNoActor = errors.New("actor: " + abi.NoSuchActor)
 
 // naming is an Identify that waits. Its slot among the asks has no function, so that slots stay small.
@@ -20,7 +20,7 @@ type naming struct {
 	then        func(*Context, Ref, error) error
 }
 
-// takeName removes an Identify and returns what is to be called, nil if there is none.
+// takeName removes an Identify and returns its function, or nil.
 func (a *asks) takeName(correlation uint64) func(*Context, Ref, error) error {
 	for i := range a.names {
 		if a.names[i].correlation == correlation {
@@ -34,10 +34,10 @@ func (a *asks) takeName(correlation uint64) func(*Context, Ref, error) error {
 	return nil
 }
 
-// Identify asks who is at a path, see TellPath, and calls then in a later turn: with the ref, when
+// Identify asks for the actor at a path, see TellPath, and calls then in a later turn: with the ref, when
 // the actor there has handled what it was sent before; with ErrNoActor; with ErrNoAnswer when the time is
-// over; or with another error if the ask was refused. The actor sees nothing of it. Timeouts are
-// 1 ms to 24 h. It counts as an ask, and is forgotten by a restart.
+// over; or with another error if the ask was refused. The actor sees nothing of it. Timeouts are 1 ms to
+// 24 h. It counts as an ask, and is forgotten by a restart.
 //
 // A module that calls it says Need(abi.FeatureIdentify).
 func (c *Context) Identify(path string, timeout time.Duration, then func(ctx *Context, who Ref, err error) error) {
@@ -63,10 +63,10 @@ func hasPattern(path string) bool {
 	return false
 }
 
-// IdentifyPath asks who is at a path with patterns, and calls then in a later turn: with those that
-// were there, and that the actor may send to, at the end of its turn. total is how many there are; found has as many
-// as fit into one message, abi.MaxIdentities at most. Finding nobody is not an error. The host answers it alone, so
-// it does not wait for the actors; all else is as with Identify.
+// IdentifyPath asks for the actors at a path with patterns, and calls then in a later turn: with those that were
+// there, and that the actor may send to, at the end of its turn. total is how many there are; found has as many as
+// fit into one message, abi.MaxIdentities at most. Finding no actor is not an error. The host answers it alone, so it
+// does not wait for the actors; all else is as with Identify.
 func (c *Context) IdentifyPath(path string, timeout time.Duration, then func(ctx *Context, found []Identity, total int, err error) error) {
 	if path == "" {
 		c.nowhere("IdentifyPath")

@@ -103,7 +103,7 @@ func (m *Message) Payload() []byte {
 	return bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size, 0)
 }
 
-// Header is the value of a header, "" if there is none.
+// Header is the value of a header, or "".
 func (m *Message) Header(key string) string {
 	rest := m.headers
 	for {

@@ -2,9 +2,8 @@ package actor
 
 import "github.com/wasmactors/wasmactors/abi"
 
-// Rand is a source of randomness that is part of the actor's state: the same seed
-// gives the same numbers. They are SipHash-2-4 of 0, 1, 2 and so on under the seed, so
-// nobody who sees some of them can compute the others, or the seed.
+// Rand is a source of randomness that is part of the actor's state: the same seed gives the same numbers. They are
+// SipHash-2-4 of 0, 1, 2 and so on under the seed, so some of them do not reveal the others, or the seed.
 type Rand struct {
 	key  [abi.SeedSize]byte
 	next uint64

@@ -27,7 +27,7 @@ const (
 	scratchRoom = 512 // see Context.encoded
 )
 
-// usualHead is how many bytes a command has besides its payload and texts, or a few more.
+// usualHead is how many bytes a command has in addition to its payload and strings, or a few more.
 const usualHead = 64
 
 // room makes sure that n bytes and an end-of-turn marker fit the outbox, and returns

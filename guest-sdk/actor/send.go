@@ -59,7 +59,7 @@ func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
 	c.body(int(at), v)
 }
 
-// body appends a payload to a head of so many bytes, which stands at the end of the outbox.
+// body appends a payload to a head of n bytes, which is at the end of the outbox.
 func (c *Context) body(head int, v Encoder) {
 	// Most actors send payloads of about one size: the room left for the length is what the
 	// last one has taken.
@@ -185,9 +185,8 @@ func (c *Context) TellPath(path string, v Encoder) {
 	wrote(abi.AppendSend(appendix(usualHead+len(path)+len(p)), 0, path, 0, 0, nil, p))
 }
 
-// Reply answers the current message. It always returns nil, so that
-// `return ctx.Reply(v)` reads well. Without a sender there is nobody to answer, and it does
-// nothing.
+// Reply answers the current message. It always returns nil, so that `return ctx.Reply(v)` reads
+// well. Without a sender it does nothing.
 func (c *Context) Reply(v Encoder) error {
 	if c.msg.sender != 0 {
 		c.send(c.msg.sender, c.msg.correlation, abi.FlagReply, v)

@@ -16,8 +16,8 @@ const (
 	Suspend          Directive = abi.DirectiveSuspend // until an operator decides
 )
 
-// Supervisor is an actor that itself decides about those failures of its children that
-// its strategy answers with "ask". The child waits meanwhile.
+// Supervisor is an actor that decides itself on failures of its children for which its strategy says "ask". The child waits
+// for the directive.
 type Supervisor interface {
 	Decide(ctx *Context, child Ref, f *abi.Failure) Directive
 }

@@ -34,7 +34,7 @@ type Unknown = abi.Unknown
 const DefaultTimeout = 5 * time.Second
 
 // RefOf is a ref of an actor that takes messages of the type T: a pointer to a struct, or an interface that several
-// types implement. It may travel in messages, as a plain ref. The zero value is nobody.
+// types implement. It may travel in messages, as a plain ref. The zero value names no actor.
 type RefOf[T Encoder] struct{ ref Ref }
 
 // To makes a typed ref. It trusts that the actor takes messages of the type T.
@@ -187,7 +187,7 @@ type Receiver interface {
 	ReceiveOther(ctx *Context, msg *Message) error
 }
 
-// Other is called by generated code for what is not a message of a protocol.
+// Other is what generated code calls for messages that are not part of the protocol.
 func Other(ctx *Context, msg *Message, to any) error {
 	if r, ok := to.(Receiver); ok {
 		return r.ReceiveOther(ctx, msg)

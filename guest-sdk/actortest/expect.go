@@ -119,7 +119,7 @@ func (p *Probe) ExpectNone(d time.Duration) {
 	p.unended = true
 }
 
-// ReceiveN takes n messages, whatever they are.
+// ReceiveN takes n messages of any kind.
 func (p *Probe) ReceiveN(n int) []Sent {
 	p.w.t.Helper()
 	var all []Sent

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 )
 
-// Identified answers an Identify, one of its turn's Sent: with who, or with nobody if who is 0.
+// Identified answers an Identify, one of its turn's Sent, with the ref who; 0: no such actor.
 func (a *Actor) Identified(question Sent, who actor.Ref) *Turn {
 	a.t.Helper()
 	if question.Kind != Identify {
@@ -32,8 +32,8 @@ func (a *Actor) IdentifiedAll(question Sent, total int, found ...actor.Identity)
 	return a.Answer(question, actor.Raw(abi.AppendIdentities(nil, total, found)))
 }
 
-// identify answers who is at a path, as a host does: an actor in its turn, all of a pattern at once. Those
-// of services are not found by patterns.
+// identify answers with the actors at a path, as a host does: an actor in its turn, all matches of a pattern at once.
+// Patterns do not find actors of services.
 func (w *World) identify(s Sent) {
 	path, ref, _ := strings.Cut(s.Path, "#")
 	if hasPattern(path) {

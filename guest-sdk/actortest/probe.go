@@ -10,9 +10,8 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 )
 
-// Probe is an actor of a [World] that is played by the test: what it is sent waits until the test expects
-// it, and the test sends, answers and watches on its behalf. As the parent of others ([Parent]) it is told
-// what they tell their parent.
+// Probe is an actor of a [World] that the test plays. Its messages wait until the test expects them, and the test sends,
+// answers and watches on its behalf. As the parent of others ([Parent]) it gets their messages to their parent.
 type Probe struct {
 	w       *World
 	name    string
@@ -60,7 +59,7 @@ func (p *Probe) Autopilot(f Pilot) { p.pilot = f }
 // Waiting are the messages that wait for the test, the oldest first.
 func (p *Probe) Waiting() []Sent { return append([]Sent(nil), p.queue...) }
 
-// probeAt is the probe of a target, nil if it is none.
+// probeAt returns the probe of a target, or nil if the target is not a probe.
 func (w *World) probeAt(to Target) *Probe {
 	for _, p := range w.probes {
 		if to.To == p.ref || to.To == 0 && to.Path == p.Path() {
@@ -166,7 +165,7 @@ func (p *Probe) send(s Sent) {
 	p.w.goOn()
 }
 
-// Watch makes the probe hear of an actor's end, see [Probe.ExpectTerminated].
+// Watch notifies the probe when an actor stops, see [Probe.ExpectTerminated].
 func (p *Probe) Watch(ref actor.Ref) {
 	p.w.t.Helper()
 	p.w.watchFor(p.ref, Target{To: ref})
@@ -176,7 +175,7 @@ func (p *Probe) Watch(ref actor.Ref) {
 // Unwatch ends a watch.
 func (p *Probe) Unwatch(ref actor.Ref) { p.w.unwatch(p.ref, ref) }
 
-// Stop ends the probe: its watchers are told, and what it is sent is dead.
+// Stop stops the probe: its watchers are notified, and messages to it become dead letters.
 func (p *Probe) Stop() {
 	p.w.t.Helper()
 	for i, x := range p.w.probes {

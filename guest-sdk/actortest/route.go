@@ -163,7 +163,7 @@ func (a *Actor) absolute(to Target) Target {
 func (w *World) child(a *Actor, s Spawned) {
 	w.t.Helper()
 	c := a.config
-	c.name, c.parent, c.ref, c.args = a.config.name+"/"+s.Name, a.Ref(), s.Ref, actor.Raw(s.Args)
+	c.name, c.key, c.parent, c.ref, c.args = a.config.name+"/"+s.Name, "", a.Ref(), s.Ref, actor.Raw(s.Args)
 	if s.Name == "" {
 		w.names++
 		c.name = a.config.name + "/$" + decimal(w.names)
@@ -176,7 +176,7 @@ func (w *World) child(a *Actor, s Spawned) {
 	w.add(s.Type, c)
 }
 
-// target is an actor of the world, nil if it is none.
+// target returns an actor of the world, or nil.
 func (w *World) target(to Target) *Actor {
 	switch {
 	case to.To != 0:
@@ -217,7 +217,7 @@ func (w *World) send(s Sent) {
 	w.enqueue(to.Path(), step{to: to, envelope: e, ask: s.Kind == Ask || s.Kind == Forward && s.Correlation != 0, sent: s})
 }
 
-// watch notes a watch; if the actor has ended already, the watcher is told at once.
+// watch notes a watch; if the actor has stopped already, the watcher is notified at once.
 func (w *World) watch(a *Actor, of Target) { w.watchFor(a.Ref(), of) }
 
 func (w *World) watchFor(who actor.Ref, of Target) {
@@ -251,7 +251,7 @@ func (w *World) unwatch(who, watched actor.Ref) {
 	}
 }
 
-// stopBelow stops the children of an actor, the youngest first. Their parent is not told.
+// stopBelow stops the children of an actor, the youngest first, without notifying their parent.
 func (w *World) stopBelow(a *Actor) {
 	w.t.Helper()
 	for i := len(w.order) - 1; i >= 0; i-- {

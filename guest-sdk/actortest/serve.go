@@ -46,9 +46,8 @@ func (w *World) Serve(name string, handler func(*Call)) *Fake {
 	return f
 }
 
-// Open makes an actor of the service's, whose ref is meant to be put into an answer. Whoever has
-// the ref may ask it. If a request does not have the form [op, args], its Call has Op "" and the
-// whole payload as Args.
+// Open makes an actor of the service's, whose ref is meant for an answer. Every actor with the ref may ask it. If a request
+// does not have the form [op, args], its Call has Op "" and the whole payload as Args.
 func (f *Fake) Open(handler func(*Call)) *Fake {
 	f.w.fakesMade++
 	return f.w.fake(f.name, f.name+"/$"+decimal(f.w.fakesMade), handler)
@@ -82,8 +81,8 @@ func (f *Fake) Ask(to actor.Ref, body actor.Encoder, then func(answer Sent)) {
 	f.w.goOn()
 }
 
-// Close ends the service: its watchers are told, and requests to it are answered with an error, as they
-// are when a service is down.
+// Close stops the service: its watchers are notified, and requests to it are answered with an error, as when a service is
+// down.
 func (f *Fake) Close() {
 	if f.w.fakes[f.ref] != f {
 		return
@@ -106,7 +105,7 @@ type later struct {
 	what  func()
 }
 
-// nextCall is the index of the call that becomes due first, -1 if there is none.
+// nextCall returns the index of the call that becomes due first, or -1.
 func (w *World) nextCall() int {
 	best := -1
 	for i, l := range w.later {

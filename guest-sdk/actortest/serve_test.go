@@ -175,7 +175,7 @@ func TestServeGrants(t *testing.T) {
 
 	for _, x := range []*actortest.Actor{early, poor, w.Find("/user/poor/kid")} {
 		w.Tell(x, actor.Text("ask get"))
-		expect(t, "without a grant", heard(w, x), "denied: the actor has no grant for the service store: add store to its capabilities in the manifest")
+		expect(t, "without a grant", heard(w, x), "denied: the actor was started without the service store: add store to its capabilities in the manifest, unless the host does not run it")
 	}
 	w.Tell(kid, actor.Text("ask get"))
 	expect(t, "a child of who has a grant", heard(w, kid), "yes")

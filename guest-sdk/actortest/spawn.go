@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 	"github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
+	"github.com/wasmactors/wasmactors/guest-sdk/keyed"
 )
 
 // Tester is the ref that messages come from and that asks are answered to, if the
@@ -48,6 +49,7 @@ type config struct {
 	seed   uint64
 	at     time.Time
 	args   actor.Encoder
+	key    string
 
 	services []abi.Service // sorted by name
 	without  []string      // names
@@ -68,6 +70,10 @@ func At(t time.Time) Option { return func(c *config) { c.at = t } }
 // Named is the last part of the path, which is /user/ and the type without it.
 // Actors of the same name have the same ref.
 func Named(name string) Option { return func(c *config) { c.name = name } }
+
+// Key makes it the keyed actor of a key: actor.Context.Key is the key. Its path is /user/, the type, or what
+// Named says, and the name of the key.
+func Key(key string) Option { return func(c *config) { c.key = key } }
 
 // Parent is the ref of the actor's parent; without it there is none. In a [World] it is the
 // parent that the actor is started below.
@@ -95,7 +101,21 @@ func Spawn(t testing.TB, typ string, options ...Option) *Actor {
 	for _, o := range options {
 		o(&c)
 	}
+	c.keyed(t)
 	return spawn(t, typ, c)
+}
+
+// keyed puts the name of the key, if there is one, below the name.
+func (c *config) keyed(t testing.TB) {
+	t.Helper()
+	if c.key == "" {
+		return
+	}
+	name, err := keyed.Name(c.key)
+	if err != nil {
+		t.Fatalf("actortest: %.40q: %v", c.key, err)
+	}
+	c.name += "/" + name
 }
 
 // Child starts the child that a turn has spawned, under the ref that the parent
@@ -107,7 +127,7 @@ func (a *Actor) Child(s Spawned) *Actor {
 		name = "child"
 	}
 	c := a.config
-	c.name, c.parent, c.ref, c.at, c.args = a.config.name+"/"+name, a.Ref(), s.Ref, a.now, actor.Raw(s.Args)
+	c.name, c.key, c.parent, c.ref, c.at, c.args = a.config.name+"/"+name, "", a.Ref(), s.Ref, a.now, actor.Raw(s.Args)
 	return spawn(a.t, s.Type, c)
 }
 
@@ -134,7 +154,7 @@ func newActor(t testing.TB, typ string, c config) *Actor {
 	}
 	a := &Actor{t: t, config: c, now: c.at, timers: map[uint64]*due{}, asks: map[uint64]*due{}}
 	a.start = abi.Start{Type: typ, Path: "wasm://test/user/" + c.name + "#" + decimal(uint64(c.ref)), Self: c.ref, Parent: c.parent,
-		Args: encode(c.args)}
+		Args: encode(c.args), Key: c.key}
 	for _, s := range c.services {
 		if !slices.Contains(c.without, s.Name) {
 			a.start.Services = append(a.start.Services, s)

@@ -80,6 +80,7 @@ func (w *World) Spawn(typ string, options ...Option) *Actor {
 	for _, o := range options {
 		o(&c)
 	}
+	c.keyed(w.t)
 	if p := w.actors[c.parent]; p != nil {
 		c.name = p.config.name + "/" + c.name
 	} else if p := w.probeAt(Target{To: c.parent}); c.parent != 0 && p != nil {
@@ -111,7 +112,7 @@ func (w *World) add(typ string, c config) *Actor {
 // Path is where the actor is: /user/ and its name, behind those of its parents.
 func (a *Actor) Path() string { return "/user/" + a.config.name }
 
-// Find is the actor at a path, nil if there is none.
+// Find returns the actor at a path, or nil.
 func (w *World) Find(path string) *Actor {
 	for _, a := range w.order {
 		if a.Path() == path {
@@ -178,8 +179,7 @@ func (w *World) answer(q Sent, kind SentKind, payload []byte) {
 	w.send(Sent{Target: Target{To: q.From}, Kind: kind, From: from, Correlation: q.Correlation, Payload: payload})
 }
 
-// Out takes what was sent to actors outside the world: the test, and paths and refs that nobody
-// in it has had.
+// Out takes the messages to actors outside the world: to the test, and to paths and refs that no actor in it has had.
 func (w *World) Out() []Sent {
 	out := w.out
 	w.out = nil

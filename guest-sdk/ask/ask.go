@@ -52,9 +52,8 @@ func failure(m *actor.Message, to actor.Ref, timeout time.Duration) *Error {
 	return &Error{Refused, m.Text()}
 }
 
-// Remaining is how long the asker of a message still waits, by the turn's clock; ok is false if
-// that is not known: it is not a question, or one that is to be handled even if nobody waits. The host
-// states it, so no other actor can.
+// Remaining is how long the asker of a message still waits, by the turn's clock; ok is false if that is not known: m is not
+// a question, or it is Lasting. The host states the time, so no other actor can forge it.
 func Remaining(ctx *actor.Context, m *actor.Message) (d time.Duration, ok bool) {
 	at, err := strconv.ParseInt(m.Header(abi.HeaderDeadline), 10, 64)
 	if err != nil {
@@ -72,12 +71,12 @@ func Within(ctx *actor.Context, m *actor.Message, d time.Duration) time.Duration
 	return max(d, abi.MinAskTimeout)
 }
 
-// Lasting is the header of a question that is to be handled even if nobody waits for the answer any
-// more: ctx.AskWith(to, v, timeout, then, ask.Lasting).
+// Lasting is the header of a question that is to be handled even if the asker has given up: ctx.AskWith(to, v, timeout,
+// then, ask.Lasting).
 var Lasting = actor.Header{Key: abi.HeaderDeadline, Value: abi.DeadlineNone}
 
-// Failure reports whether a message of KindMessage stands for a result that has not come, and why it has not.
-// Anybody may send one.
+// Failure reports whether a message of KindMessage stands for a result that did not come, and the reason. Any actor may send
+// one.
 func Failure(m *actor.Message) (reason string, failed bool) {
 	if !m.HasHeader(abi.HeaderFailure) {
 		return "", false

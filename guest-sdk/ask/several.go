@@ -22,11 +22,10 @@ func All() Want { return Want{} }
 // First is the first answer that is not a failure.
 func First() Want { return Quorum(1) }
 
-// Quorum is the first n answers that are no failures, n from 1; the ask ends as soon as so many have failed
-// that n answers are out of reach.
+// Quorum is the first n answers that are not failures, n from 1. The ask ends as soon as n answers are impossible.
 func Quorum(n int) Want { return Want{need: max(n, 1)} }
 
-// Settled is the outcome of each, failures included; it never fails.
+// Settled is the outcome of each, including failures; it never fails.
 func Settled() Want { return Want{settled: true} }
 
 // Result is what one of several has answered.
@@ -52,10 +51,10 @@ type several struct {
 	then         func(ctx *actor.Context, results []Result, err error) error
 }
 
-// Several asks up to MaxTargets actors the same question, and calls then once, in a later turn, with their answers,
-// in the order of the targets. All have the same timeout. When what want says has come, or cannot
-// come any more, the others are given up: those that have not begun with the question do not begin, and those that
-// work on it are told. The error is a *SeveralError. An invalid number of targets, or a want of more answers than targets, makes this turn fail.
+// Several asks up to MaxTargets actors the same question, and calls then once, in a later turn, with their answers, in the
+// order of the targets. All have the same timeout. When want is met, or can no longer be met, the other asks are given up:
+// actors that have not begun with the question skip it, and those that work on it are notified. The error is a
+// *SeveralError. An invalid number of targets, or a want of more answers than targets, makes this turn fail.
 func Several(ctx *actor.Context, want Want, to []actor.Ref, v actor.Encoder, timeout time.Duration, then func(ctx *actor.Context, results []Result, err error) error) {
 	if want.need == 0 {
 		want.need = len(to)

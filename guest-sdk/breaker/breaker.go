@@ -176,8 +176,8 @@ func (b *Breaker) AskPath(ctx *actor.Context, path string, v actor.Encoder, then
 	return nil
 }
 
-// Call calls f, if the circuit lets it; an error of f is a failure, and returned. Time stands still
-// during a turn, so it cannot take too long: whatever is slow must be asked.
+// Call calls f, if the circuit lets it; an error of f is a failure, and returned. Time stands still during a turn, so f
+// cannot time out: use an ask for slow work.
 func (b *Breaker) Call(ctx *actor.Context, f func() error) error {
 	x, err := b.begin(ctx, nil)
 	if err != nil {

@@ -95,7 +95,7 @@ func (n Next[D]) Using(data D) Next[D] {
 	return n
 }
 
-// ForMax sets this step's state timeout instead of the default; Forever is none.
+// ForMax sets this step's state timeout instead of the default; Forever: no timeout.
 func (n Next[D]) ForMax(d time.Duration) Next[D] {
 	n.m.next.step.Max = d
 	return n
@@ -251,7 +251,7 @@ func (m *Machine[D]) terminate(r Reason) {
 	}
 }
 
-// SetStateTimeout changes a state's default timeout for this machine; 0 is none. It takes effect with
+// SetStateTimeout changes a state's default timeout for this machine; 0: no timeout. It takes effect with
 // the next step.
 func (m *Machine[D]) SetStateTimeout(s State, d time.Duration) error { return m.rules.SetTimeout(s, d) }
 

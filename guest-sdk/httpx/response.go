@@ -24,7 +24,7 @@ type Response struct {
 // OK reports whether the status is a success, 200 to 299.
 func (r *Response) OK() bool { return r.Status >= 200 && r.Status < 300 }
 
-// Header is the first value of a header, "" if there is none.
+// Header is the first value of a header, or "".
 func (r *Response) Header(name string) string {
 	value := ""
 	r.Each(func(n, v []byte) bool {
@@ -69,7 +69,7 @@ func same(low []byte, name string) bool {
 	return true
 }
 
-// Parse reads the answer to a do, for those who ask the service without this package.
+// Parse reads the answer to a do, for code that asks the service without this package.
 func Parse(m *actor.Message) (*Response, error) {
 	res := &Response{Length: -1}
 	r := m.Reader()

@@ -90,7 +90,7 @@ func (p *Page) read(r *abi.Reader) {
 }
 
 // Each calls f with every entry below a prefix, page by page, and then done, without an error or with the
-// first one, also one of f. What is written meanwhile may be seen or not.
+// first one, also one of f. Concurrent writes may be seen or not.
 func (s Store) Each(ctx *actor.Context, q Query, f func(ctx *actor.Context, e Entry) error, done func(ctx *actor.Context, err error) error) {
 	s.List(ctx, q, func(ctx *actor.Context, p Page, err error) error {
 		if err != nil {

@@ -6,10 +6,9 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
-// Watch tells this actor of changes below a prefix, until it stops or calls [Unwatch]: by
-// messages, which [Changes] reads. version is the one after which changes are told. A second watch of
-// the same prefix replaces the first, so an actor watches again in each incarnation. values says
-// whether messages have the values, too.
+// Watch notifies this actor of changes below a prefix, until it stops or calls [Unwatch]. The notifications are messages,
+// which [Changes] reads. They report changes after version. A second watch of the same prefix replaces the first, so an
+// actor watches again in each incarnation. values says whether messages have the values, too.
 func Watch(ctx *actor.Context, prefix string, values bool, then func(ctx *actor.Context, watch actor.Ref, version uint64, err error) error) {
 	Store{}.Watch(ctx, prefix, values, then)
 }

@@ -51,8 +51,8 @@ func Publish(ctx *actor.Context, topic string, value actor.Encoder, then func(*a
 	publish(ctx, &publication{topic, value, false}, then)
 }
 
-// Retain is Publish with a value that stays: whoever subscribes later gets it, too, until another one
-// replaces it or Forget ends it.
+// Retain is Publish with a value that stays: later subscribers get it, too, until another value replaces it or Forget
+// removes it.
 func Retain(ctx *actor.Context, topic string, value actor.Encoder, then func(*actor.Context, Result, error) error) {
 	publish(ctx, &publication{topic, value, true}, then)
 }

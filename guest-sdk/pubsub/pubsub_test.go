@@ -23,6 +23,11 @@ type reader struct {
 	held   []pubsub.Event
 }
 
+// decoded reads a text.
+type decoded string
+
+func (d *decoded) UnmarshalCBOR(r *abi.Reader) { *d = decoded(r.Text()) }
+
 var options pubsub.Options
 
 func (x *reader) note(format string, a ...any) { x.notes = append(x.notes, fmt.Sprintf(format, a...)) }
@@ -32,6 +37,10 @@ func (x *reader) event(ctx *actor.Context, e pubsub.Event) error {
 		return errors.New("failed")
 	}
 	x.note("%s=%s missed %d %v", e.Topic, e.Text(), e.Missed, e.Retained)
+	var d decoded
+	if err := e.Decode(&d); err != nil || string(d) != e.Text() {
+		x.note("decoded as %q: %v", d, err)
+	}
 	x.held = append(x.held, e)
 	return nil
 }

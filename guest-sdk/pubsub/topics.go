@@ -57,6 +57,13 @@ type Event struct {
 // Reader reads the value from its start.
 func (e Event) Reader() *abi.Reader { return abi.NewReader(e.Value) }
 
+// Decode reads the whole value into d.
+func (e Event) Decode(d actor.Decoder) error {
+	r := e.Reader()
+	d.UnmarshalCBOR(r)
+	return r.Done()
+}
+
 // Text is the value if it is a text, else "".
 func (e Event) Text() string {
 	r := e.Reader()

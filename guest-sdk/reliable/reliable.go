@@ -209,11 +209,11 @@ type Receiver struct {
 	ack   []byte
 }
 
-// NewReceiver remembers so many streams: of senders, and of each of their Stream numbers.
+// NewReceiver returns a Receiver that remembers at most streams streams, one for each sender and Stream number.
 func NewReceiver(streams int) *Receiver { return &Receiver{rules: rules.NewReceiver(streams)} }
 
-// Accept reports whether the actor is to handle a message: one that comes from no Sender, or the next one of
-// its stream. It is acknowledged if this turn succeeds. Every other message is done with.
+// Accept reports whether the actor must handle a message: it comes from no Sender, or is the next one of its stream. It is
+// acknowledged if this turn succeeds. Any other message needs no handling.
 func (r *Receiver) Accept(ctx *actor.Context, msg *actor.Message) bool {
 	if msg.Kind() != actor.KindMessage || len(msg.Headers()) == 0 {
 		return true
@@ -230,8 +230,8 @@ func (r *Receiver) Accept(ctx *actor.Context, msg *actor.Message) bool {
 	return verdict == rules.Deliver
 }
 
-// Origin is the original sender of a message that an actor in Go has relayed with host/reliable; 0 if that
-// was nobody, or if the message has come from elsewhere.
+// Origin is the original sender of a message that an actor in Go has relayed with host/reliable. It is 0 if there was no
+// sender, or if the message was not relayed.
 func Origin(msg *actor.Message) actor.Ref {
 	n, err := strconv.ParseUint(msg.Header(rules.OriginHeader), 10, 64)
 	if err != nil {

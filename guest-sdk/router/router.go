@@ -29,7 +29,7 @@ func (r At) AskKeyed(ctx *actor.Context, key string, v actor.Encoder, timeout ti
 	ctx.AskPathWith(string(r), v, timeout, then, Keyed(key))
 }
 
-// ToAll sends a message to every routee, whatever the router's logic.
+// ToAll sends a message to every routee, with any logic.
 func (r At) ToAll(ctx *actor.Context, v actor.Encoder) {
 	ctx.TellPathWith(string(r), v, order("broadcast"))
 }
@@ -62,7 +62,7 @@ func (r At) Remove(ctx *actor.Context, path string, timeout time.Duration, then 
 	r.order(ctx, "remove", actor.Text(path), timeout, then)
 }
 
-// Adjust makes a pool larger by so many routees, or, if by is negative, smaller.
+// Adjust adds by routees to a pool, or removes some if by is negative.
 func (r At) Adjust(ctx *actor.Context, by int64, timeout time.Duration, then func(*actor.Context, error) error) {
 	r.order(ctx, "adjust", actor.Int(by), timeout, then)
 }

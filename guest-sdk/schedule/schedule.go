@@ -55,9 +55,9 @@ type Entry struct {
 	Name  string        // 1 to 64 of A-Z a-z 0-9 . _ -
 	Cron  string        // five fields, or six with seconds before them; or @daily and its like
 	Every time.Duration // whole seconds
-	At    time.Time
-	Zone  string    // of Cron, such as Europe/Berlin; "" is UTC
-	From  time.Time // Every: the first run; zero: after one period
+	At    time.Time     // a single time, to the nanosecond; one that has passed is refused
+	Zone  string        // of Cron, such as Europe/Berlin; "" is UTC
+	From  time.Time     // Every: the first run, to the nanosecond; zero: after one period
 
 	To      string        // path of another actor; "" is this one
 	Payload actor.Encoder // what the run carries, nil for nothing
@@ -135,7 +135,8 @@ type State struct {
 }
 
 // Set makes or changes an entry. then, which may be nil, is called when the entry is durable.
-// Errors are service.ErrDenied (least, to), ErrQuota, ErrBadRequest, ErrTooLarge, ErrUnavailable.
+// Errors are service.ErrDenied (least, to), ErrQuota, ErrBadRequest (also for an At that has passed),
+// ErrTooLarge, ErrUnavailable.
 func Set(ctx *actor.Context, e Entry, then func(ctx *actor.Context, s State, err error) error) {
 	set(ctx, &e, false, then)
 }
@@ -320,8 +321,8 @@ type Run struct {
 	Payload actor.Raw // valid until the turn ends; null for none
 }
 
-// RunOf reads a message that is a run. Whoever knows the actor's ref may send what looks like one:
-// a run says that there is something to do, not who says so.
+// RunOf reads a message that is a run. Any actor that knows the ref may send a message that looks like one: a run says that
+// work is due, but does not prove its sender.
 func RunOf(m *actor.Message) (Run, bool) {
 	var run Run
 	if m.Kind() != actor.KindMessage {

@@ -67,7 +67,7 @@ func TellRef(ctx *actor.Context, ref actor.Ref, op string, args actor.Encoder) {
 }
 
 func ungranted(name string) *Error {
-	return &Error{Denied, "the actor has no grant for the service " + name + ": add " + name + " to its capabilities in the manifest"}
+	return &Error{Denied, "the actor was started without the service " + name + ": add " + name + " to its capabilities in the manifest, unless the host does not run it"}
 }
 
 // request is [op, args].

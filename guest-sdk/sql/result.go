@@ -166,7 +166,7 @@ func (x *Row) Time() time.Time {
 // Skip steps over a column.
 func (x *Row) Skip() { x.next().Skip() }
 
-// Value reads whatever is next.
+// Value reads the next value, of any type.
 func (x *Row) Value() Value {
 	if x.left == 0 {
 		x.next()

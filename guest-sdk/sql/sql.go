@@ -110,8 +110,8 @@ func Tx(ctx *actor.Context, db string, access Access, statements []Statement, ti
 	})
 }
 
-// Next gets the next page of a result with End EndPage. Only the first page has the columns. A
-// page that nobody asks for in time is lost, and so are those after it.
+// Next gets the next page of a result with End EndPage. Only the first page has the columns. A page that is not asked for in
+// time is lost, and so are those after it.
 func Next(ctx *actor.Context, cursor actor.Ref, rows int, timeout time.Duration, then Then) {
 	service.AskRef(ctx, cursor, "next", next(rows), timeout, func(ctx *actor.Context, m *actor.Message, err error) error {
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package throttle is a throttler for guests: so many of the sends and asks of an actor start in each
-// interval, and the rest waits in a bounded queue, in order.
+// Package throttle is a throttler for guests: at most N sends and asks of an actor start per interval, and the rest wait in
+// a bounded queue, in order.
 //
 //	t := throttle.New(throttle.Rate{N: 10, Per: time.Second}, 1)
 //	...
@@ -78,12 +78,14 @@ func (t *Throttler) Limit(messages, bytes int) *Throttler {
 // Waiting is how many messages wait.
 func (t *Throttler) Waiting() int { return t.n }
 
-// SetRate changes the rate. An invalid one is an error, and changes nothing.
+// SetRate changes the rate, also for the interval that is under way. An invalid one is an error, and
+// changes nothing.
 func (t *Throttler) SetRate(ctx *actor.Context, r Rate) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
 	t.meter.SetRate(r)
+	t.armed = false // for another time than the timer is set to
 	t.pump(ctx)
 	return nil
 }
@@ -97,8 +99,7 @@ func (t *Throttler) Resume(ctx *actor.Context) {
 	t.pump(ctx)
 }
 
-// Take takes a voucher for something that the actor does itself; false if there is none, or others wait
-// already.
+// Take takes a voucher for work that the actor does itself; false if none is left, or if messages wait already.
 func (t *Throttler) Take(ctx *actor.Context) bool {
 	return !t.paused && t.n == 0 && t.meter.Take(ctx.Now())
 }
@@ -159,7 +160,7 @@ func (t *Throttler) grow() {
 	t.ring, t.at = larger, 0
 }
 
-// Receive takes the message of the timer; false if it is none.
+// Receive takes the timer's message; false for any other message.
 func (t *Throttler) Receive(ctx *actor.Context, msg *actor.Message) bool {
 	if msg.Kind() != actor.KindTimer || msg.Correlation() != t.key {
 		return false

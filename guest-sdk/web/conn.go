@@ -8,8 +8,8 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
 
-// Conn is a connection to a client, a WebSocket or a stream of events. It is an actor of the
-// host's: whoever has its ref may send to it, too, and whoever watches it hears of its end.
+// Conn is a connection to a client, a WebSocket or a stream of events. It is an actor of the host: other actors with its ref
+// may send to it, too, and its watchers are notified when it ends.
 type Conn struct {
 	// Data is for the actor's use. A restart forgets it; SetState is for what must survive one.
 	Data any

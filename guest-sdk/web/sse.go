@@ -89,6 +89,5 @@ func WriteEvent(ctx *actor.Context, to actor.Ref, e Event, timeout time.Duration
 	ask(ctx, to, "event", e, timeout, then)
 }
 
-// CloseEvents ends a stream after what was sent before. EventSource reconnects all the same,
-// unless the answer to that is 204.
+// CloseEvents ends a stream after what was sent before. EventSource reconnects anyway, unless the answer to that is 204.
 func CloseEvents(ctx *actor.Context, to actor.Ref) { service.TellRef(ctx, to, "close", nil) }

@@ -22,8 +22,8 @@
 // returns, or a panic, is a crash: the client gets 502 with the id of the report. What the
 // client did wrong is an answer: w.Error(400, "...").
 //
-// Nothing here reflects, and a request that is answered at once allocates nothing besides what
-// the handler asks for as a string.
+// The package does not use reflection. A request that is answered at once allocates only the strings that the handler asks
+// for.
 package web
 
 import (

@@ -17,7 +17,7 @@ type Host interface {
 // Current is the host of the test that runs; see package actortest.
 var Current Host
 
-// Verify is told what every value has written, and says what is wrong with it; nil: nobody looks.
+// Verify checks the encoding of every value and returns what is wrong with it; nil: no check.
 var Verify func(v any, written []byte) (why string)
 
 // Loop is package actor's side of a native test, one entry at a time.

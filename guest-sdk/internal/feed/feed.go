@@ -48,7 +48,7 @@ func (t *Set) Put(s *Subscription) {
 	t.subs = append(t.subs, s)
 }
 
-// Remove removes the subscription with a key; false if there is none.
+// Remove removes the subscription with a key; false if none has it.
 func (t *Set) Remove(key string) bool {
 	for _, s := range t.subs {
 		if s.Key == key {
