@@ -81,6 +81,7 @@ type Error struct {
 	Key   string // the setting that raises the bound
 	Bound int64
 	Pool  *Pool // whose bytes they are; nil: it is about others
+	Never bool  // the actor alone would exceed it
 }
 
 // Root reports whether the pool is part of no other.
@@ -100,24 +101,47 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s has reached its limit of %d %s; %s raises it", e.Whose, e.Bound, e.What, e.Key)
 }
 
-// reserve takes n bytes in p and all above, or nothing.
-func (p *Pool) reserve(n int64) *Error {
+// spare is the part of the system's bound that guests' memory leaves to everything else: guests
+// take whatever room there is, and sleep for others, but not while they run. So a message or a new actor finds
+// some room meanwhile.
+const spare = 16
+
+// mostFor is how many bytes may be held after something of a kind was taken; 0: there is no bound.
+func (p *Pool) mostFor(k Kind) int64 {
+	if k == Memory && p.above == nil {
+		return p.bytes - p.bytes/spare
+	}
+	return p.bytes
+}
+
+// reserve takes n bytes for something of a kind in p and all above, or nothing.
+func (p *Pool) reserve(k Kind, n int64) *Error {
 	for q := p; q != nil; q = q.above {
-		if !q.add(n) {
+		if !q.add(n, q.mostFor(k)) {
 			for r := p; r != q; r = r.above {
 				r.held.Add(-n)
 			}
-			return &Error{"bytes", q.whose(), q.prefix + "memory", q.bytes, q}
+			return &Error{What: "bytes", Whose: q.whose(), Key: q.prefix + "memory", Bound: q.bytes, Pool: q}
 		}
 	}
 	return nil
 }
 
+// smaller reports whether p, or a pool above it, is too small for n bytes of something of a kind.
+func (p *Pool) smaller(k Kind, n int64) bool {
+	for ; p != nil; p = p.above {
+		if most := p.mostFor(k); most > 0 && n > most {
+			return true
+		}
+	}
+	return false
+}
+
 // add takes n bytes, or nothing: a request that is too large does not hinder others.
-func (p *Pool) add(n int64) bool {
+func (p *Pool) add(n, most int64) bool {
 	for {
 		held := p.held.Load()
-		if p.bytes > 0 && held+n > p.bytes {
+		if most > 0 && held+n > most {
 			return false
 		}
 		if p.held.CompareAndSwap(held, held+n) {
@@ -143,7 +167,7 @@ func (p *Pool) Enter() error {
 					break
 				}
 			}
-			return &Error{"actors", q.whose(), q.prefix + "actors", q.most, nil}
+			return &Error{What: "actors", Whose: q.whose(), Key: q.prefix + "actors", Bound: q.most}
 		}
 	}
 	return nil
@@ -170,7 +194,7 @@ type Account struct {
 	reserved int64        // in the pool, without the mailbox
 }
 
-// Init begins an account in a pool. own bounds what is held besides guest memory.
+// Init begins an account in a pool. own limits the held bytes without guest memory.
 func (a *Account) Init(pool *Pool, own int64) { a.pool, a.own = pool, own }
 
 // Of is what is held of one kind.
@@ -225,15 +249,16 @@ func (a *Account) Note(k Kind, n int64) {
 func (a *Account) room(k Kind, n int64) error {
 	if a.own > 0 && k != Memory {
 		if held := a.besides(k); held+n > a.own {
-			return &Error{"bytes besides its memory", "the actor", "limits.held", a.own, nil}
+			return &Error{What: "bytes besides its memory", Whose: "the actor", Key: "limits.held", Bound: a.own}
 		}
 	}
 	if k == Mailbox {
-		return errOrNil(a.pool.reserve(n))
+		return errOrNil(a.pool.reserve(k, n))
 	}
 	if need := a.outsideMailbox() + n; need > a.reserved {
 		more := roundUp(need - a.reserved)
-		if err := a.pool.reserve(more); err != nil {
+		if err := a.pool.reserve(k, more); err != nil {
+			err.Never = a.pool.smaller(k, need)
 			return err
 		}
 		a.reserved += more
@@ -241,7 +266,7 @@ func (a *Account) room(k Kind, n int64) error {
 	return nil
 }
 
-// besides is what counts for the actor's own bound when more of a kind is wanted: everything except
+// besides returns the bytes that count for the actor's own limit when more of a kind is requested: everything except
 // guest memory, and except the state of a sleeping guest, unless that is what is wanted.
 func (a *Account) besides(k Kind) int64 {
 	n := a.small.Load() + a.kinds[Mailbox].Load()
@@ -251,7 +276,7 @@ func (a *Account) besides(k Kind) int64 {
 	return n
 }
 
-// outsideMailbox is the sum without the mailbox, which others change meanwhile.
+// outsideMailbox is the sum without the mailbox, which other goroutines change concurrently.
 func (a *Account) outsideMailbox() int64 {
 	return a.small.Load() + a.kinds[Memory].Load() + a.kinds[Snapshot].Load()
 }

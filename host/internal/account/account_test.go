@@ -119,3 +119,39 @@ func TestHammer(t *testing.T) {
 		t.Errorf("%d are left", p.Held())
 	}
 }
+
+// Guests' memories leave a part of the system's bound to everything else, and only of the system's.
+func TestGuestsLeaveRoomForMail(t *testing.T) {
+	const bound = 64 * spare * Step
+	system := NewPool("the system", "system.", nil, bound, 0)
+	var guest, other Account
+	guest.Init(system, 0)
+	other.Init(system, 0)
+	if err := guest.Set(Memory, bound-bound/spare+1); err == nil {
+		t.Error("a guest may have it all")
+	} else if e := err.(*Error); !e.Never || e.Key != "system.memory" {
+		t.Errorf("%+v", e)
+	}
+	if err := guest.Set(Memory, bound-bound/spare); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Set(Memory, Step); err == nil || err.(*Error).Never {
+		t.Errorf("%v", err)
+	}
+	if err := other.GrowMailbox(bound/spare - Step); err != nil {
+		t.Error(err)
+	}
+	if err := other.Set(Base, Step); err != nil {
+		t.Error(err)
+	}
+	if err := other.Set(Timers, 1); err == nil {
+		t.Error("more than the bound")
+	}
+
+	tree := NewPool("tree", "limits.tree.", NewPool("the system", "system.", nil, 0, 0), bound, 0)
+	var alone Account
+	alone.Init(tree, 0)
+	if err := alone.Set(Memory, bound); err != nil {
+		t.Errorf("a tree that has no bound above: %v", err)
+	}
+}

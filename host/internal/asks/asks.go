@@ -14,7 +14,7 @@ import (
 // it was forwarded to.
 const MaxAnswerers = 64
 
-// Answerers are the actors that may answer. The zero value is nobody.
+// Answerers are the actors that may answer. The zero value has none.
 type Answerers struct {
 	first abi.Ref // most asks have only one
 	more  []abi.Ref
@@ -39,7 +39,7 @@ func (a *Answerers) Has(ref abi.Ref) bool {
 	return ref != 0 && (a.first == ref || slices.Contains(a.more, ref))
 }
 
-// Remove removes an actor that has answered; empty: nobody else may answer.
+// Remove removes an actor that has answered; empty: no other actor may answer.
 func (a *Answerers) Remove(ref abi.Ref) (empty bool) {
 	if a.first == ref {
 		a.first = 0
@@ -100,7 +100,7 @@ func (t *Table) Add(correlation uint64, a *Ask, timeout alarm.Alarm) {
 	t.bytes += len(a.Trace)
 }
 
-// Observe registers who to be told when the ask is over; false if it is over already, or has too many
+// Observe registers who to be notified when the ask is over; false if it is over already, or has too many
 // observers.
 func (t *Table) Observe(correlation uint64, who abi.Ref) bool {
 	a := t.open[correlation]
@@ -119,6 +119,28 @@ func (t *Table) Remove(correlation uint64) (observers []abi.Ref) {
 	}
 	delete(t.open, correlation)
 	t.bytes -= len(a.Trace)
+	a.alarm.Stop()
+	return a.observers
+}
+
+// Take is Remove without an end: the ask goes on if it is put back, and is over with its End.
+func (t *Table) Take(correlation uint64) *Ask {
+	a := t.open[correlation]
+	if a != nil {
+		delete(t.open, correlation)
+		t.bytes -= len(a.Trace)
+	}
+	return a
+}
+
+// PutBack undoes Take.
+func (t *Table) PutBack(correlation uint64, a *Ask) {
+	t.open[correlation] = a
+	t.bytes += len(a.Trace)
+}
+
+// End ends an ask that was taken, and returns the observers to be told.
+func (a *Ask) End() (observers []abi.Ref) {
 	a.alarm.Stop()
 	return a.observers
 }

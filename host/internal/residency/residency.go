@@ -1,7 +1,6 @@
-// Package residency decides which guests keep their instances. An idle guest gives its
-// instance back and keeps what differs from its image, some hundred bytes; the
-// next message brings it back. Guests sleep when nothing has come for a while, and
-// earlier when more are awake than there should be.
+// Package residency decides which guests keep their instances. An idle guest releases its instance and keeps what differs
+// from its image, some kilobytes. The next message wakes it. Guests sleep after a time without messages, and earlier when
+// too many are awake.
 package residency
 
 import (
@@ -13,39 +12,45 @@ import (
 	"github.com/wasmactors/wasmactors/internal/linked"
 )
 
-// Sleeper is a guest that can give its instance back, which ends with a call of Remove.
+// Sleeper is a guest that can release its instance. Once it has, it calls Remove.
 type Sleeper interface {
-	// AskToSleep asks the guest to give its instance back when it is idle. It must not wait.
+	// AskToSleep asks the guest to release its instance when it is idle. It must not wait.
 	AskToSleep()
-	// PutAway gives the guest's instance back at once, and says so. Not if it is running or
-	// about to; nor if its state cannot be kept, which ends with a call of Hold.
+	// PutAway releases the guest's instance at once and reports whether it did. It does not if the guest is running or about
+	// to run, nor if its state cannot be kept; then it calls Hold.
 	PutAway() bool
-	// SleepNext makes the guest, which is running, give its instance back at the end of its run.
+	// SleepNext makes the running guest release its instance at the end of its run.
 	SleepNext()
+	// Slim releases the memory reserved for pages that the guest could touch, and reports whether it did. It does not if the
+	// guest is running or about to run, nor, unless now is set, if the guest has run since the last call.
+	Slim(now bool) bool
 }
 
-// Node is a guest's place among those that are awake. The zero value is not among them.
+// Node is a guest's place in the list of awake guests. The zero value is not listed.
 type Node struct {
 	sleeper Sleeper
 	shard   uint8
 	place   linked.Link[*Node] // the shard's
 	counted bool               // it has an instance, listed or not; under the shard's lock
+	wide    linked.Link[*Node] // the shard's: it has reserved memory for pages that it could touch
 	tree    *Tree              // nil: it is in none
 	among   linked.Link[*Node] // the tree's; listed with place
-	used    atomic.Bool        // since somebody looked
+	spread  linked.Link[*Node] // the tree's; listed with wide
+	used    atomic.Bool        // since the last check
 }
 
-// Init says whose node it is, and of which tree; key spreads guests over the shards.
+// Init sets the node's guest and tree. key spreads guests over the shards.
 func (n *Node) Init(s Sleeper, key uint64, tree *Tree) {
 	n.sleeper, n.shard, n.place.Of, n.tree, n.among.Of = s, uint8(key%shards), n, tree, n
+	n.wide.Of, n.spread.Of = n, n
 }
 
-// Tree is those of a list that pay for their memory together. So whoever looks for room there finds
-// it, or that there is none, whatever the number of all others, and touches nobody else. The zero
-// value is empty.
+// Tree lists the guests of a subtree that share a memory limit. A search for room in it takes no longer when other subtrees
+// have many guests, and does not touch them. The zero value is empty.
 type Tree struct {
 	mu   sync.Mutex // behind that of a shard
 	list linked.List[*Node]
+	wide linked.List[*Node]
 }
 
 func (t *Tree) add(n *Node) {
@@ -64,44 +69,47 @@ func (t *Tree) remove(n *Node) {
 	}
 }
 
-// Used reports whether the guest was used since it was last looked at.
+// Used reports whether the guest was used since the last check.
 func (n *Node) Used() bool { return n.used.Load() }
 
-// List is the guests of a system that are awake, in the order in which they got their
-// instances; those that cannot sleep are only counted. Make one with New; all methods are for any goroutine. More than most are awake only
-// for as long as those are running that could not put anybody else away, so there are at most as
-// many beyond it as runs are under way.
+// List holds the awake guests of a system in the order in which they got their instances. Guests that cannot sleep are only
+// counted. Make a List with New; any goroutine may call its methods. The count may exceed most only while runs are in
+// progress that found no other guest to put away, so by at most the number of such runs.
 type List struct {
 	after  time.Duration // 0: never
 	most   int64         // 0: no bound
 	clock  clock.Clock
 	count  atomic.Int64
+	wide   atomic.Int64
+	slims  atomic.Bool // a timer for that is set
 	armed  atomic.Bool
 	next   atomic.Uint64 // shard to evict from
 	shards [shards]shard
 
-	mu    sync.Mutex
-	timer clock.Timer
-	ended bool
+	mu      sync.Mutex
+	timer   clock.Timer
+	slimmer clock.Timer
+	ended   bool
 }
 
 const shards = 16
 
 type shard struct {
 	mu   sync.Mutex
-	list linked.List[*Node] // the oldest first
+	list linked.List[*Node] // oldest first
+	wide linked.List[*Node] // the one asked longest ago first
+	many int                // of wide
 	_    [64]byte           // a cache line between neighbours
 }
 
-// New makes a list: guests sleep when they were idle for after (0: never), and earlier
-// when more than most are awake (0: no bound).
+// New makes a list. Guests sleep after being idle for after (0: never), and earlier when more than most are awake (0: no
+// limit).
 func New(c clock.Clock, after time.Duration, most int) *List {
 	return &List{clock: c, after: after, most: int64(most)}
 }
 
-// Use notes that a guest has an instance and uses it. If there are too many, another one
-// is put away before Use returns, or else this one will be after its run. It costs a load
-// if the guest is in the list already.
+// Use notes that a guest has an instance and uses it. If too many guests are awake, it puts another one away before it
+// returns. If it finds none, this guest sleeps after its run. For a guest that is listed already it costs one load.
 func (l *List) Use(n *Node) {
 	if !n.used.Load() {
 		n.used.Store(true)
@@ -136,9 +144,8 @@ func (l *List) add(n *Node) {
 	}
 }
 
-// tries is how many guests are looked at to find one that can be put away. Two rounds of all
-// shards find an idle one of a few; where thousands are awake and all are busy, further
-// looking would be useless.
+// tries is how many guests are checked to find one that can be put away. Two rounds of all shards find an idle guest among a
+// few. Where thousands are awake and busy, checking more would be useless.
 const tries = 2 * shards
 
 // Over reports whether more guests are awake than may be.
@@ -152,8 +159,8 @@ func (l *List) counts(n *Node) {
 	}
 }
 
-// Hold notes that a guest has an instance which it cannot give back for now: it counts, and is left alone until
-// it is used again.
+// Hold notes that a guest has an instance that it cannot release for now. The guest counts, and is left alone until it is
+// used again.
 func (l *List) Hold(n *Node) {
 	if l.after == 0 && l.most == 0 {
 		return
@@ -165,7 +172,7 @@ func (l *List) Hold(n *Node) {
 	l.counts(n)
 }
 
-// Count is Hold for a guest that has just got its instance: others make room for it.
+// Count is Hold for a guest that has just got its instance. It puts others away to make room.
 func (l *List) Count(n *Node) {
 	l.Hold(n)
 	for i := 0; l.Over() && i < tries; i++ {
@@ -185,7 +192,7 @@ func (l *List) Remove(n *Node) {
 	}
 }
 
-// unlist takes a node out of the lists, if it is in them: it is in again when it is used. s is locked.
+// unlist removes a node from the lists, if it is listed. Its next use lists it again. s is locked.
 func (s *shard) unlist(n *Node) {
 	n.used.Store(false)
 	if n.place.Listed() {
@@ -194,8 +201,8 @@ func (s *shard) unlist(n *Node) {
 	}
 }
 
-// MakeRoom puts one for which fits says so away for a newcomer that gets no instance; false if there
-// is none that could be, among some hundred of the oldest: other ones are looked at the next time.
+// MakeRoom puts away one guest that fits accepts, for a newcomer that gets no instance otherwise. It returns false if none
+// of the oldest that it checked can be put away; the next call checks others.
 func (l *List) MakeRoom(newcomer *Node, fits func(Sleeper) bool) bool {
 	for range tries {
 		if l.evict(newcomer, fits) {
@@ -205,11 +212,21 @@ func (l *List) MakeRoom(newcomer *Node, fits func(Sleeper) bool) bool {
 	return false
 }
 
-// MakeRoom is List.MakeRoom among the tree's guests alone, of which it looks at 32 at most: at first
-// for one that was not used since it was last looked at, then for any that is idle.
+// MakeRoom makes one of the tree's guests release reserved memory, as List.SlimOne does, or else puts one away, as
+// List.MakeRoom does. It checks at most 32 guests for each. When it looks for a guest to put away, it first skips those used
+// since the last check, then takes any idle one.
 func (t *Tree) MakeRoom(newcomer *Node, fits func(Sleeper) bool) bool {
+	for range tries {
+		n := t.next(&t.wide)
+		if n == nil {
+			break
+		}
+		if n != newcomer && fits(n.sleeper) && n.sleeper.Slim(true) {
+			return true
+		}
+	}
 	for i := range tries {
-		n := t.next()
+		n := t.next(&t.list)
 		switch {
 		case n == nil:
 			return false
@@ -221,30 +238,34 @@ func (t *Tree) MakeRoom(newcomer *Node, fits func(Sleeper) bool) bool {
 	return false
 }
 
-// next is the one that was looked at longest ago; nil if there is none.
-func (t *Tree) next() *Node {
+// next returns the guest that was checked longest ago, or nil.
+func (t *Tree) next(l *linked.List[*Node]) *Node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	first := t.list.First()
+	return turn(l)
+}
+
+// turn moves the first node of a list to the end and returns it, or nil.
+func turn(l *linked.List[*Node]) *Node {
+	first := l.First()
 	if first == nil {
 		return nil
 	}
-	t.list.Remove(first)
-	t.list.PushBack(first)
+	l.Remove(first)
+	l.PushBack(first)
 	return first.Of
 }
 
 func anybody(Sleeper) bool { return true }
 
-// evict puts one of the oldest guests away if it is idle, trying one shard after the other; never the
-// newcomer that needs the room.
+// evict puts away one of the oldest guests of the next shard if it is idle, but never the newcomer that needs the room.
 func (l *List) evict(newcomer *Node, fits func(Sleeper) bool) bool {
 	n := l.shards[l.next.Add(1)%shards].victim(newcomer, fits)
 	return n != nil && n.sleeper.PutAway()
 }
 
-// victim is the oldest of some nodes that was not used since it was last looked at, or else the
-// oldest. It moves to the end of the list: if it cannot be put away, others are next.
+// victim returns, of the first 16 nodes, the oldest one not used since the last check, or else the oldest. It moves to the
+// end of the list, so that others come next if it cannot be put away.
 func (s *shard) victim(newcomer *Node, fits func(Sleeper) bool) (oldest *Node) {
 	const looks = 16
 	s.mu.Lock()
@@ -291,7 +312,7 @@ func (l *List) sweep() {
 	}
 }
 
-// anyListed reports whether there is anybody to sweep.
+// anyListed reports whether any guest is listed.
 func (l *List) anyListed() bool {
 	for i := range l.shards {
 		s := &l.shards[i]
@@ -326,7 +347,9 @@ func (l *List) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	if l.timer != nil {
-		l.timer.Stop()
+	for _, t := range []clock.Timer{l.timer, l.slimmer} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }

@@ -16,6 +16,8 @@ type guest struct {
 	busy   bool // it cannot be put away
 	next   bool // it sleeps after its run
 	list   *List
+	ran    bool // since it was last asked to be slim
+	slim   int  // how often it has become slim
 }
 
 func (g *guest) AskToSleep() { g.asked++; g.sleep() }
@@ -27,6 +29,16 @@ func (g *guest) PutAway() bool {
 		g.sleep()
 	}
 	return !g.busy
+}
+
+func (g *guest) Slim(now bool) bool {
+	if g.busy || g.ran && !now {
+		g.ran = false
+		return false
+	}
+	g.slim++
+	g.list.Narrow(&g.node)
+	return true
 }
 
 // listed counts those that the list holds; it must know their number.
@@ -205,9 +217,10 @@ type reluctant struct {
 	asked, looked int
 }
 
-func (r *reluctant) AskToSleep()   { r.asked++ }
-func (r *reluctant) PutAway() bool { r.looked++; return false }
-func (r *reluctant) SleepNext()    {}
+func (r *reluctant) AskToSleep()    { r.asked++ }
+func (r *reluctant) PutAway() bool  { r.looked++; return false }
+func (r *reluctant) SleepNext()     {}
+func (r *reluctant) Slim(bool) bool { return false }
 
 // Who makes room looks at 32 of those that are busy, and then gives up.
 func TestLooksForRoomAreBounded(t *testing.T) {

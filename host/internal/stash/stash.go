@@ -42,6 +42,7 @@ func (s *Stash) Put(e *mailbox.Envelope) { s.PutFor("", e) }
 
 // PutFor adds an envelope under a name; without a name it is Put.
 func (s *Stash) PutFor(name string, e *mailbox.Envelope) {
+	e.Fit()
 	s.bytes += e.Size()
 	if name == "" {
 		s.mail = append(s.mail, e)
@@ -52,6 +53,33 @@ func (s *Stash) PutFor(name string, e *mailbox.Envelope) {
 	}
 	s.under[name] = append(s.under[name], e)
 	s.n++
+}
+
+// LenFor is the number of envelopes under a name.
+func (s *Stash) LenFor(name string) int { return len(s.under[name]) }
+
+// Remove takes an envelope out that was put last under a name, or without one. It does nothing if another is there.
+func (s *Stash) Remove(name string, e *mailbox.Envelope) {
+	mail := s.mail
+	if name != "" {
+		mail = s.under[name]
+	}
+	n := len(mail) - 1
+	if n < 0 || mail[n] != e {
+		return
+	}
+	mail[n] = nil
+	s.bytes -= e.Size()
+	switch {
+	case name == "":
+		s.mail = mail[:n]
+	case n == 0:
+		delete(s.under, name)
+		s.n--
+	default:
+		s.under[name] = mail[:n]
+		s.n--
+	}
 }
 
 // PutBefore adds envelopes before all others of a name.

@@ -19,9 +19,9 @@ type sequence[C Child] struct {
 	waits *family.Member[C]                   // the child that was told and has not confirmed yet; never nil
 }
 
-// restartInOrder begins a sequence. A sequence under way is abandoned if the new one
-// concerns all children that it has not brought back; else, as when two children that were
-// started meanwhile fail, the new group restarts side by side.
+// restartInOrder begins a sequence. A sequence under way is abandoned if the new one concerns all
+// children that it has not brought back; else, as when two children that were started since fail,
+// the new group restarts side by side.
 func (s *Supervisor[C]) restartInOrder(p Parent[C], cause *family.Member[C], members []*family.Member[C], o Order) {
 	if s.sequence != nil && !s.sequence.within(members) {
 		for _, k := range members {

@@ -312,8 +312,8 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 	s.one[0] = nil
 }
 
-// permitted asks for a restart of each member of a group except the failed one, which
-// was asked about before. Those that are never restarted need no permission.
+// permitted checks the restart limit of each child in the group. The failed one was checked before; temporary children need
+// no permission.
 func (s *Supervisor[C]) permitted(failed *family.Member[C], group []*family.Member[C], now time.Time) bool {
 	for _, k := range group {
 		if k != failed && k.Child.Lifetime() != supervision.Temporary && !s.strategy.Permit(&k.Record, now) {
@@ -323,8 +323,8 @@ func (s *Supervisor[C]) permitted(failed *family.Member[C], group []*family.Memb
 	return true
 }
 
-// restartOf is what a restart of the group of a failed child means for one of its members: one that is never
-// restarted stops.
+// restartOf returns the order for one child when a failed child is restarted with its siblings: a temporary sibling stops
+// instead.
 func restartOf[C Child](k, failed *family.Member[C], o Order) Order {
 	if k != failed && k.Child.Lifetime() == supervision.Temporary {
 		return Order{Kind: Stop, Reason: withSibling}
@@ -332,8 +332,7 @@ func restartOf[C Child](k, failed *family.Member[C], o Order) Order {
 	return o
 }
 
-// concerned are the children that a directive about one concerns, including that one, in the order in
-// which they were started.
+// concerned returns the children that a directive about m applies to, m included, in the order in which they were started.
 func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
 	if s.strategy.Kind() == supervision.OneForOne {
 		return s.alone(m)
@@ -350,8 +349,7 @@ func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
 	return s.alone(m)
 }
 
-// alone is a group of one. Under one-for-one, where nobody keeps a group, it is
-// valid until the next call.
+// alone returns a slice with m only. Under one-for-one the slice is valid until the next call.
 func (s *Supervisor[C]) alone(m *family.Member[C]) []*family.Member[C] {
 	if s.strategy.Kind() != supervision.OneForOne {
 		return []*family.Member[C]{m}

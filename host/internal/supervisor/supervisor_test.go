@@ -203,7 +203,11 @@ func TestReportsThatCross(t *testing.T) {
 		t.Error(orders(a))
 	}
 	p.s.Report(p, a.member, &Report{Failure: boom, Orders: 0}) // before that restart
-	p.s.Report(p, &member{Child: &kid{name: "a"}}, &Report{Failure: boom, Orders: a.orders})
+	stranger := &kid{name: "a"}
+	p.s.Report(p, &member{Child: stranger}, &Report{Failure: boom})
+	if len(stranger.given) != 0 {
+		t.Error("a decision about somebody else's child:", orders(stranger))
+	}
 	p.state = life.Stopping
 	p.s.Report(p, a.member, &Report{Failure: boom, Orders: a.orders})
 	if len(a.given) != 1 || p.s.Undecided() != 0 {

@@ -1,6 +1,6 @@
-// Package timers has what an actor sends itself later: timers by key, and the
-// receive timeout. The envelope of a timer carries the timer itself as its Value, so that
-// one that was cancelled or replaced meanwhile is distinguished from its successor.
+// Package timers has what an actor sends itself later: timers by key, and the receive timeout. The
+// envelope of a timer carries the timer itself as its Value, so that a timer that was cancelled or
+// replaced since is distinguished from the new one.
 package timers
 
 import (
@@ -17,6 +17,8 @@ import (
 // Owner is the actor that the timers belong to.
 type Owner interface {
 	Clock() clock.Clock
+	// TurnTime is when the turn that runs has begun, as the actor sees it: what it asks for is due from then.
+	TurnTime() time.Time
 	Alarms() *alarm.Board
 	// Insist takes an envelope of the host's own, even if the mailbox is full. It
 	// is called on the clock's goroutine.
@@ -67,11 +69,11 @@ func (s *Set) Has(key uint64) bool { return s.byKey[key] != nil }
 // that a slow actor never has two messages of one timer waiting. It replaces a timer with the same key. A message
 // without a period has headers, which must not be changed afterwards.
 func (s *Set) Start(o Owner, key uint64, delay, period time.Duration, payload, headers []byte) {
-	s.StartAt(o, key, delay, period, FixedDelay, payload, headers)
+	s.StartAt(o, o.TurnTime(), key, delay, period, FixedDelay, payload, headers)
 }
 
-// StartAt is Start with a pace.
-func (s *Set) StartAt(o Owner, key uint64, delay, period time.Duration, pace Pace, payload, headers []byte) {
+// StartAt is Start with a pace, for a delay that begins at a time.
+func (s *Set) StartAt(o Owner, at time.Time, key uint64, delay, period time.Duration, pace Pace, payload, headers []byte) {
 	s.Cancel(key)
 	if s.byKey == nil {
 		s.byKey = map[uint64]*Timer{}
@@ -82,12 +84,13 @@ func (s *Set) StartAt(o Owner, key uint64, delay, period time.Duration, pace Pac
 	}
 	s.byKey[key] = t
 	s.bytes += len(t.payload) + len(t.headers)
-	t.arm(o, delay)
+	t.arm(o, at.Add(max(delay, 0)))
 }
 
-func (t *Timer) arm(o Owner, d time.Duration) {
+func (t *Timer) arm(o Owner, due time.Time) {
 	c := o.Clock()
-	t.due = c.Now().Add(max(d, 0))
+	t.due = due
+	d := due.Sub(c.Now())
 	if t.period == 0 {
 		t.once = o.Alarms().After(c, d, func() { t.ring(o) })
 	} else {
@@ -121,12 +124,27 @@ func (s *Set) Begun(o Owner, e *mailbox.Envelope) {
 		s.remove(t)
 		return
 	}
+	at := o.TurnTime()
 	if t.pace == FixedDelay {
-		t.arm(o, t.period)
+		t.arm(o, at.Add(t.period))
 		return
 	}
-	late := o.Clock().Now().Sub(t.due) // 0 at least: it has fired
-	t.arm(o, t.period-late%t.period)
+	late := max(0, at.Sub(t.due)) // the turn's time may be from shortly before it fired
+	t.arm(o, t.due.Add(late-late%t.period+t.period))
+}
+
+// Ring lets the timer with the key ring now, and not when it is due; false if there is none.
+func (s *Set) Ring(o Owner, key uint64) bool {
+	t := s.byKey[key]
+	if t == nil {
+		return false
+	}
+	t.once.Stop()
+	if t.tick != nil {
+		t.tick.Stop()
+	}
+	t.ring(o)
+	return true
 }
 
 // Cancel cancels a timer, even if its envelope waits already.
@@ -182,12 +200,25 @@ func (r *Receive) After() time.Duration { return r.after }
 func (r *Receive) Restart(o Owner) {
 	r.Stop()
 	r.epoch++
-	mark := rung{r, r.epoch}
-	r.timer = o.Clock().AfterFunc(r.after, func() {
-		e := mailbox.New()
-		e.Kind, e.Value = abi.KindReceiveTimeout, mark
-		o.Insist(e)
-	})
+	epoch := r.epoch
+	c := o.Clock()
+	r.timer = c.AfterFunc(max(o.TurnTime().Add(r.after).Sub(c.Now()), 0), func() { r.ring(o, epoch) })
+}
+
+func (r *Receive) ring(o Owner, epoch uint64) {
+	e := mailbox.New()
+	e.Kind, e.Value = abi.KindReceiveTimeout, rung{r, epoch}
+	o.Insist(e)
+}
+
+// Ring lets it ring now, and not when it is due; false if there is none.
+func (r *Receive) Ring(o Owner) bool {
+	if r == nil {
+		return false
+	}
+	r.Stop()
+	r.ring(o, r.epoch)
+	return true
 }
 
 // Stop ends it. A nil Receive means that there is none.
@@ -226,7 +257,7 @@ func (s *Set) Save() []State {
 // Load sets the timers of a snapshot.
 func (s *Set) Load(o Owner, states []State) {
 	for _, st := range states {
-		s.Start(o, st.Key, st.Due.Sub(o.Clock().Now()), st.Period, st.Payload, nil)
+		s.StartAt(o, st.Due, st.Key, 0, st.Period, FixedDelay, st.Payload, nil)
 	}
 }
 

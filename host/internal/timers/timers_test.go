@@ -15,9 +15,11 @@ type owner struct {
 	clock  *clock.Virtual
 	alarms alarm.Board
 	mail   []*mailbox.Envelope
+	late   time.Duration // the turn that runs has begun so long ago
 }
 
 func (o *owner) Clock() clock.Clock         { return o.clock }
+func (o *owner) TurnTime() time.Time        { return o.clock.Now().Add(-o.late) }
 func (o *owner) Alarms() *alarm.Board       { return &o.alarms }
 func (o *owner) Insist(e *mailbox.Envelope) { o.mail = append(o.mail, e) }
 
@@ -139,7 +141,7 @@ func TestPacesAgainstAModel(t *testing.T) {
 				k := key.Draw(t, "key")
 				d, p := time.Duration(rapid.IntRange(0, 20).Draw(t, "delay")), time.Duration(rapid.IntRange(0, 12).Draw(t, "period"))
 				pace := rapid.SampledFrom([]Pace{FixedDelay, FixedRate}).Draw(t, "pace")
-				s.StartAt(o, k, d, p, pace, nil, nil)
+				s.StartAt(o, o.TurnTime(), k, d, p, pace, nil, nil)
 				want[k] = &model{due: o.clock.Now().Add(d), period: p, pace: pace}
 			},
 			"cancel": func(t *rapid.T) { k := key.Draw(t, "key"); s.Cancel(k); delete(want, k) },
@@ -234,5 +236,39 @@ func TestSaveAndLoad(t *testing.T) {
 	p.clock.Advance(5)
 	if got := p.handle(&again); !slices.Equal(got, []uint64{3}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// What a turn sets is due from the turn's time, and not from when it takes effect.
+func TestDueFromTheTurn(t *testing.T) {
+	for _, pace := range []Pace{FixedDelay, FixedRate} {
+		o := newOwner()
+		var s Set
+		o.late = 3
+		s.StartAt(o, o.TurnTime(), 1, 10, 10, pace, nil, nil)
+		s.Start(o, 2, 2, 0, nil, nil) // over already
+		r := StartReceive(o, 8)
+		o.clock.Advance(0)
+		if got := o.handle(&s); !slices.Equal(got, []uint64{2}) {
+			t.Error(got)
+		}
+		o.clock.Advance(5)
+		if len(o.mail) != 1 || !r.Current(o.mail[0]) {
+			t.Error("no receive timeout")
+		}
+		o.mail = nil
+		o.clock.Advance(2) // 7 after it was set, 10 after the turn
+		if got := o.handle(&s); !slices.Equal(got, []uint64{1}) {
+			t.Error(got)
+		}
+		o.clock.Advance(7) // 4 after the turn of the first one has begun, which was 3 before
+		if pace == FixedRate {
+			o.clock.Advance(3)
+		}
+		if got := o.handle(&s); !slices.Equal(got, []uint64{1}) {
+			t.Error(pace, got)
+		}
+		s.CancelAll()
+		r.Stop()
 	}
 }

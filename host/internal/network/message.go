@@ -1,0 +1,166 @@
+package network
+
+import (
+	"encoding/binary"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+)
+
+// Marks are what a message is besides its kind, as a set.
+type Marks uint8
+
+// The marks.
+const (
+	NoInfluence Marks = 1 << iota // it does not restart a receive timeout
+	Suppressed                    // it is no dead letter
+	Lasting                       // it is handled although nobody waits any more
+	OfHost                        // an answer that a host gives
+	Poison                        // stop when it is reached
+	ForGood                       // with Poison: whatever the lifetime
+	Kill                          // fail when it is reached
+	Identify                      // answer when it is reached
+
+	control = Poison | ForGood | Kill | Identify
+)
+
+// Message is a message on its way to another node. Its sender's grants, and the values of the Go context that has led to
+// it, do not travel.
+type Message struct {
+	Kind        abi.Kind // KindMessage, KindReply or KindReplyError
+	Marks       Marks
+	Left        uint64 // nanoseconds until nobody waits for the answer any more; 0: not known
+	Sender      abi.Ref
+	Correlation uint64
+	SenderPath  string // as far as it is known
+	Headers     []byte // encoded; empty: none
+	Payload     []byte // encoded; empty: none
+}
+
+// Bounds of a frame's parts, in bytes.
+const (
+	MaxPath    = 64 << 10
+	MaxHeaders = 1 + abi.MaxHeaders*(6+abi.MaxHeaderKey+abi.MaxHeaderValue)
+	MaxPayload = 16 << 20
+)
+
+// What a frame begins with.
+const (
+	frameMessage byte = 1
+	frameSignal  byte = 2
+)
+
+// Fits reports whether a message is within the bounds.
+func (m *Message) Fits() bool {
+	return len(m.SenderPath) <= MaxPath && len(m.Headers) <= MaxHeaders && len(m.Payload) <= MaxPayload
+}
+
+// AppendMessage appends the frame of a message that fits.
+func AppendMessage(dst []byte, m *Message) []byte {
+	dst = append(dst, frameMessage, byte(m.Kind), byte(m.Marks))
+	for _, n := range [...]uint64{m.Left, uint64(m.Sender), m.Correlation, uint64(len(m.SenderPath)), uint64(len(m.Headers))} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	dst = append(dst, m.SenderPath...)
+	dst = append(dst, m.Headers...)
+	return append(dst, m.Payload...)
+}
+
+// AppendSignal appends the frame of a signal.
+func AppendSignal(dst []byte, s *signal.Signal) []byte {
+	return signal.Append(append(dst, frameSignal), s)
+}
+
+// Decode reads a frame: the message or the signal, and the other is nil. The message shares the frame's memory. The error
+// is ErrMalformed.
+func Decode(frame []byte) (*Message, *signal.Signal, error) {
+	if len(frame) == 0 {
+		return nil, nil, ErrMalformed
+	}
+	switch frame[0] {
+	case frameSignal:
+		if s, err := signal.Decode(frame[1:]); err == nil {
+			return nil, &s, nil
+		}
+	case frameMessage:
+		if m, ok := decodeMessage(frame[1:]); ok {
+			return m, nil, nil
+		}
+	}
+	return nil, nil, ErrMalformed
+}
+
+func decodeMessage(b []byte) (*Message, bool) {
+	if len(b) < 2 {
+		return nil, false
+	}
+	m := &Message{Kind: abi.Kind(b[0]), Marks: Marks(b[1])}
+	rest := b[2:]
+	var path, headers uint64
+	for _, into := range []*uint64{&m.Left, (*uint64)(&m.Sender), &m.Correlation, &path, &headers} {
+		v, n := binary.Uvarint(rest)
+		if n <= 0 || n > 1 && rest[n-1] == 0 { // a longer encoding of the same number
+			return nil, false
+		}
+		*into, rest = v, rest[n:]
+	}
+	if path > MaxPath || headers > MaxHeaders || path+headers > uint64(len(rest)) {
+		return nil, false
+	}
+	m.SenderPath, rest = string(rest[:path]), rest[path:]
+	m.Headers, m.Payload = rest[:headers:headers], rest[headers:]
+	return m, m.whole()
+}
+
+// whole reports whether a message from another node is one that a host sends.
+func (m *Message) whole() bool {
+	switch m.Kind {
+	case abi.KindMessage:
+		if m.Marks&OfHost != 0 {
+			return false
+		}
+	case abi.KindReply, abi.KindReplyError:
+		if m.Marks&control != 0 {
+			return false
+		}
+	default:
+		return false
+	}
+	if m.Marks&ForGood != 0 && m.Marks&Poison == 0 || m.Left > 1<<62 || len(m.Payload) > MaxPayload || m.SenderPath != text(m.SenderPath) {
+		return false
+	}
+	if m.Marks&control != 0 {
+		return len(m.Payload) == 0 && len(m.Headers) == 0
+	}
+	return wholeHeaders(m.Headers) && abi.Valid(m.Payload) == nil
+}
+
+// text is the part of s that is text.
+func text(s string) string {
+	for i, r := range s {
+		if r < ' ' || r == 0xfffd {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// wholeHeaders reports whether b is the encoding of headers, or empty.
+func wholeHeaders(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	if abi.Valid(b) != nil || b[0]>>5 != 5 { // a map
+		return false
+	}
+	want, n := int(b[0]&31), 0
+	rest := b
+	for ; ; n++ {
+		_, _, next, more := abi.NextHeader(rest)
+		if !more {
+			break
+		}
+		rest = next
+	}
+	return want <= abi.MaxHeaders && n == want && (n == 0 || len(rest) == 0)
+}

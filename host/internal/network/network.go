@@ -1,0 +1,35 @@
+// Package network is where systems on several nodes meet: a carrier takes frames from one to another. A frame is a message
+// or a signal for a ref. The engine asks its carrier only when nobody of its own has a ref.
+package network
+
+import (
+	"errors"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Carrier takes frames to other nodes. What one node sends to another arrives in order, and each frame once or, if the
+// nodes lose each other, not at all. Nodes trust each other. Carry is called by many goroutines at once, by workers too:
+// it must not block, nor call Arrive.
+type Carrier interface {
+	// Carry takes a frame to the node of a ref. An error says that it is not taken: nobody is known to have the ref. The
+	// frame belongs to the carrier then.
+	Carry(to abi.Ref, frame []byte) error
+}
+
+// Port is a system as its carrier sees it.
+type Port interface {
+	// Node is the system's node, 1 to abi.MaxNode.
+	Node() uint16
+	// Arrive hands over a frame for a ref of the system's node. It keeps nothing of the frame. The error wraps
+	// ErrMalformed, or says that the ref is another node's; what becomes of a frame whose receiver does not exist any
+	// more is no error. It may be called by any goroutine.
+	Arrive(to abi.Ref, frame []byte) error
+}
+
+// ErrMalformed says that a frame is none.
+var ErrMalformed = errors.New("network: malformed frame")
+
+// Join gives a *host.System its carrier. The error says that the system has one already, or no node of its own. Package
+// host sets it.
+var Join func(system any, c Carrier) (Port, error)

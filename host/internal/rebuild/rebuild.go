@@ -1,0 +1,43 @@
+// Package rebuild is how a system is brought to the state that records describe: by its actors' taking in again what they
+// took in, one record after the other.
+package rebuild
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/record"
+)
+
+// Port is a system that is being rebuilt. Its actors do nothing by themselves, and nothing leaves them, until Release is
+// called. All methods are for one goroutine.
+type Port interface {
+	// System is the *host.System.
+	System() any
+	// Apply repeats a record. With a record of a signal come those of the turns that dealing with it has led to, which are
+	// not applied by themselves. last says that nothing else of the actor is recorded. An error says that
+	// the system is no longer like the one that was recorded.
+	Apply(r *record.Record, turns []*record.Record, last bool) error
+	// Release lets the system go on: what was sent and is in no record is delivered.
+	Release()
+}
+
+// Open makes a system with a host.Config. props, which returns a *host.Props, says how to make an actor that no other
+// actor has made; nil for one that is not rebuilt. Package host sets it.
+var Open func(config any, props func(*record.Life) (any, error)) (Port, error)
+
+// State is what an actor is, for tests.
+type State struct {
+	Path        string
+	Ref         abi.Ref
+	Life        string
+	Held        bool // its turn waits for the recorder, or to be carried out
+	Incarnation uint64
+	Turns       uint64
+	Saved       []byte // of a guest: its instance's memory and globals, timers, asks, watches, stash, children
+	Timers      []string
+	Children    []string
+	Mail        []record.Message
+}
+
+// Look is the state of an actor; nil if there is none. No actor may run meanwhile: the system is a manual one between two
+// steps, or is being rebuilt. Package host sets it.
+var Look func(system any, ref abi.Ref) *State

@@ -1,0 +1,107 @@
+package signal
+
+import (
+	"encoding/binary"
+	"errors"
+	"unicode/utf8"
+)
+
+// The encoding of a signal: its kind, a byte of flags, its code, the two refs and the correlation as unsigned varints,
+// and its reason as the rest. There is one encoding of each signal, and each decoded signal is a whole one.
+
+// MaxSize bounds an encoded signal, in bytes.
+const MaxSize = 3 + 3*binary.MaxVarintLen64 + MaxReason
+
+const flagOnce = 1
+
+// ErrMalformed is what Decode says of anything that Append does not write.
+var ErrMalformed = errors.New("signal: malformed")
+
+// Append appends the encoding of s. A reason that is too long, or no text, is cut; Err is not encoded.
+func Append(dst []byte, s *Signal) []byte {
+	flags := byte(0)
+	if s.Once {
+		flags = flagOnce
+	}
+	dst = append(dst, byte(s.Kind), flags, byte(s.Code))
+	dst = binary.AppendUvarint(dst, uint64(s.From))
+	dst = binary.AppendUvarint(dst, uint64(s.Other))
+	dst = binary.AppendUvarint(dst, s.Correlation)
+	return append(dst, Clip(s.Reason)...)
+}
+
+// Clip is the part of a text that may be a reason.
+func Clip(text string) string {
+	if len(text) > MaxReason {
+		text = text[:MaxReason]
+	}
+	for n := 0; n < len(text); {
+		r, size := utf8.DecodeRuneInString(text[n:])
+		if r == utf8.RuneError && size <= 1 {
+			return text[:n]
+		}
+		n += size
+	}
+	return text
+}
+
+// Decode is the inverse of Append. The error is ErrMalformed.
+func Decode(b []byte) (Signal, error) {
+	if len(b) < 3 || len(b) > MaxSize {
+		return Signal{}, ErrMalformed
+	}
+	s := Signal{Kind: Kind(b[0]), Once: b[1] == flagOnce, Code: Code(b[2])}
+	if b[1] > flagOnce {
+		return Signal{}, ErrMalformed
+	}
+	rest := b[3:]
+	for _, into := range []*uint64{(*uint64)(&s.From), (*uint64)(&s.Other), &s.Correlation} {
+		v, n := binary.Uvarint(rest)
+		if n <= 0 || n > 1 && rest[n-1] == 0 { // a longer encoding of the same number
+			return Signal{}, ErrMalformed
+		}
+		*into, rest = v, rest[n:]
+	}
+	s.Reason = string(rest)
+	if Clip(s.Reason) != s.Reason || !s.whole() {
+		return Signal{}, ErrMalformed
+	}
+	return s, nil
+}
+
+// fields are those that a kind has.
+type fields struct{ once, code, other, correlation, reason bool }
+
+var has = [kinds]fields{
+	Watch:      {once: true},
+	Terminated: {reason: true},
+	Unanswered: {code: true, correlation: true, reason: true},
+	Delegate:   {other: true, correlation: true},
+	Observe:    {correlation: true},
+	Stop:       {reason: true},
+	Kill:       {reason: true},
+}
+
+// whole reports whether a signal has the fields of its kind, and no others. What is about an actor or an ask names it; only
+// the target of an ask to a path may be unknown, and abandon, stop and kill have no sender.
+func (s *Signal) whole() bool {
+	if s.Kind == 0 || s.Kind >= kinds {
+		return false
+	}
+	f := has[s.Kind]
+	switch {
+	case s.Once && !f.once, s.Code != 0 && !f.code, s.Correlation != 0 && !f.correlation, s.Reason != "" && !f.reason:
+		return false
+	case (s.Other != 0) != f.other:
+		return false
+	}
+	switch s.Kind {
+	case Unanswered:
+		return s.Correlation != 0
+	case Abandoned, Stop, Kill:
+		return s.From == 0
+	case Delegate:
+		return s.From != 0 && s.Correlation != 0
+	}
+	return s.From != 0
+}

@@ -1,0 +1,93 @@
+// Package rebuild brings a new system to the state of one that was recorded (host.Config.WithRecorder), from the records
+// up to any position: those that a crash has left.
+//
+// Each actor takes in again what the records say: messages in the same batches at the same time, orders, signals. So its
+// memory, timers, children, stash and failures come out the same, and what it sends then is compared with what it has
+// sent. Nothing of it leaves: mailboxes hold what the records say was accepted and not yet handled. Actors in Go are called
+// again; what they do outside of the system, they do again. How an actor in Go, or one that Go has spawned, is made the
+// records do not say: see Props.
+package rebuild
+
+import (
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/record"
+)
+
+// Props says how to make an actor that was spawned from Go and not by an actor: the props that it was spawned with. Its
+// arguments are the recorded ones. nil leaves the actor out, with all below it: what was sent to it is dropped, and what it
+// has sent is as the records say. It is for actors that begin anew in each process, such as services.
+type Props func(*record.Life) (*host.Props, error)
+
+// Rebuilt is a system that waits to go on.
+type Rebuilt struct{ port rebuild.Port }
+
+// Prepare makes a system and repeats the records, which must be in the order in which the recorder was told of them, and
+// whole up to the last one. The config is that of the recorded system: name, node, strategies, and its secret
+// (host.Config.WithSecret); its clock must not be behind the records. The system's own recorder is told of nothing that is
+// repeated.
+//
+// The error says what has come out differently from the records: the actor, the turn and the command. The system is closed
+// then.
+func Prepare(config host.Config, records []record.Record, props Props) (*Rebuilt, error) {
+	port, err := rebuild.Open(config, func(l *record.Life) (any, error) {
+		if p, err := props(l); err != nil || p != nil {
+			return p, err
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	turns, last := causes(records)
+	for i := range records {
+		r := &records[i]
+		if own(r) && turns[i] == nil {
+			continue // it comes with its signal
+		}
+		var of []*record.Record
+		if r.Kind == record.Took {
+			of = turns[i]
+		}
+		if err := port.Apply(r, of, last[r.Actor] == i); err != nil {
+			return nil, fmt.Errorf("rebuild: record %d (%v): %w", i, r.Kind, err)
+		}
+	}
+	return &Rebuilt{port}, nil
+}
+
+// own reports whether a turn was no message's.
+func own(r *record.Record) bool { return r.Kind == record.Turned && len(r.Entry.Mail) == 0 }
+
+// causes finds for each signal the turns that it has led to, by its place, and the place of the last thing that each actor
+// has done: after a signal, its turn or its end. An own turn of an actor without a signal has an entry of its own.
+func causes(records []record.Record) (turns map[int][]*record.Record, last map[abi.Ref]int) {
+	turns, last = map[int][]*record.Record{}, map[abi.Ref]int{}
+	taken := map[abi.Ref]int{} // the last signal or message's turn
+	for i := range records {
+		r := &records[i]
+		at, before := taken[r.Actor]
+		switch {
+		case r.Kind == record.Accepted:
+			continue
+		case own(r) && before && records[at].Kind == record.Took:
+			turns[at] = append(turns[at], r)
+		case own(r):
+			turns[i] = []*record.Record{}
+		case r.Kind == record.Took, r.Kind == record.Turned:
+			taken[r.Actor] = i
+		}
+		last[r.Actor] = i
+	}
+	return turns, last
+}
+
+// System is the system. Its actors can be looked at, and are held.
+func (r *Rebuilt) System() *host.System { return r.port.System().(*host.System) }
+
+// Release lets the system go on. What the records say was sent and not that it has arrived is delivered first: what nobody
+// knows to have arrived arrives once more, or for the first time. It is called once.
+func (r *Rebuilt) Release() { r.port.Release() }

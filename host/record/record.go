@@ -1,0 +1,132 @@
+// Package record has what a system tells its recorder (host.Config.WithRecorder), and the plain values of it that can
+// be written down. host/rebuild makes a system from such values again.
+//
+// What an actor does follows from what it takes in: the messages of its turns, with their framing and time, and orders and
+// signals. These are recorded, in the order in which they count. What follows from them is not.
+package record
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// Recorder hears of all that the actors of a system take in. Its methods are called by workers and by any other goroutine,
+// also at the same time; they must not block, nor call the system. What one actor does is told in order. A message is told
+// before the turn that takes it, a turn before anything that follows from it, and a signal before what it leads to.
+type Recorder interface {
+	// Turn is told of every turn, also of one that has failed or was cut, before anything of it takes effect. It calls
+	// t.Answer once, then or later, from any goroutine. Until then the actor does nothing else; its worker goes on. If
+	// Answer is never called the actor is never heard of again, and closing the system waits for it until the context
+	// of Close ends, and then for ever: a recorder that gives up answers with an error. An error fails the turn, and
+	// nothing of it takes effect; a failure that was its own stays what it is. The turn of the end of an incarnation and a
+	// decision about a child wait on their worker, which lets others run (Turn.Waits); in a manual system they must be
+	// answered at once, because nobody else runs there.
+	//
+	// t's fields may be read until Answer is called. See Entry for what can be kept.
+	Turn(t *Turn)
+	// Note is told of everything else. r and what it refers to are valid until Note returns. Nothing waits for an answer:
+	// whoever writes records in order has written this one before the next turn's answer.
+	Note(r *Record)
+}
+
+// Turn is an entry of a guest, which has a turn for each message, or one turn of an actor in Go.
+type (
+	Turn     = turn.Turn
+	Effect   = turn.Effect
+	ID       = turn.ID     // of an effect
+	Ending   = turn.Ending // who has ended an entry
+	Envelope = mailbox.Envelope
+	Cut      = sandbox.Cut // where something from outside has ended a turn
+)
+
+// The endings.
+const (
+	All       = turn.All
+	ByGuest   = turn.ByGuest
+	ByHost    = turn.ByHost
+	ByFailure = turn.ByFailure
+)
+
+// Kind says what a record is about.
+type Kind uint8
+
+// The kinds. Each has one of the record's pointers.
+const (
+	Began     Kind = iota + 1 // Life: an actor was spawned
+	Restarted                 // Life: its next incarnation begins
+	Ended                     // Life: it has stopped for good
+	Accepted                  // Message: it is in the actor's mailbox
+	Took                      // Signal: the actor begins to deal with it
+	Turned                    // Entry
+)
+
+var kinds = [...]string{"", "began", "restarted", "ended", "accepted", "took", "turned"}
+
+// String is the kind's name.
+func (k Kind) String() string {
+	if int(k) < len(kinds) {
+		return kinds[k]
+	}
+	return ""
+}
+
+// Record is one thing that an actor has taken in, or a change of its life, as a plain value: it can be encoded by
+// fxamacker/cbor or encoding/json.
+type Record struct {
+	Kind  Kind    `cbor:"1,keyasint"`
+	Actor abi.Ref `cbor:"2,keyasint"`
+	Time  int64   `cbor:"3,keyasint"` // by the system's clock, ns since 1970; of a guest's turn: what its header says
+
+	Life    *Life    `cbor:"4,keyasint,omitempty"`
+	Message *Message `cbor:"5,keyasint,omitempty"`
+	Signal  *Signal  `cbor:"6,keyasint,omitempty"`
+	Entry   *Entry   `cbor:"7,keyasint,omitempty"`
+}
+
+// Life is an actor. Its limits, strategy and capabilities are its props', which are not recorded.
+type Life struct {
+	Path        string  `cbor:"1,keyasint"` // with scheme and system
+	Type        string  `cbor:"2,keyasint"` // of its props
+	Args        []byte  `cbor:"3,keyasint"` // CBOR
+	Parent      abi.Ref `cbor:"4,keyasint"`
+	Incarnation uint64  `cbor:"5,keyasint"` // 0: the first
+}
+
+// Message is a message as the mailbox has taken it in. What travels beside it within a process (values of Go, grants,
+// the context of an ask) is left out.
+type Message struct {
+	Position    uint64   `cbor:"1,keyasint"` // among all that the actor was sent, from 1
+	Kind        abi.Kind `cbor:"2,keyasint"`
+	Flags       uint16   `cbor:"3,keyasint,omitempty"` // the host's
+	Sender      abi.Ref  `cbor:"4,keyasint,omitempty"`
+	SenderPath  string   `cbor:"5,keyasint,omitempty"`
+	Correlation uint64   `cbor:"6,keyasint,omitempty"`
+	Due         int64    `cbor:"7,keyasint,omitempty"` // when the asker gives up, ns since 1970, or an incarnation: see Flags
+	Headers     []byte   `cbor:"8,keyasint,omitempty"`
+	Payload     []byte   `cbor:"9,keyasint,omitempty"`
+}
+
+// Set takes over an envelope. The bytes stay the envelope's.
+func (m *Message) Set(e *Envelope) {
+	*m = Message{
+		Position: e.Position, Kind: e.Kind, Flags: e.Flags, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation,
+		Due: e.Due, Headers: e.Headers, Payload: e.Payload,
+	}
+}
+
+// Signal is an order, a report or a signal that an actor deals with, or a message that is for the host (a poison pill, a
+// question whose asker has given up). Which fields count depends on What.
+type Signal struct {
+	What        string       `cbor:"1,keyasint"`           // start, stop, child-failed, watch, terminated, ...
+	From        abi.Ref      `cbor:"2,keyasint,omitempty"` // the child, or the actor that it is about
+	Other       abi.Ref      `cbor:"3,keyasint,omitempty"`
+	Correlation uint64       `cbor:"4,keyasint,omitempty"`
+	How         uint16       `cbor:"5,keyasint,omitempty"` // the host's
+	Directive   uint8        `cbor:"6,keyasint,omitempty"`
+	Delay       int64        `cbor:"7,keyasint,omitempty"` // ns
+	Reason      string       `cbor:"8,keyasint,omitempty"`
+	Failure     *abi.Failure `cbor:"9,keyasint,omitempty"`
+	Position    uint64       `cbor:"10,keyasint,omitempty"` // of a message for the host
+}
