@@ -17,7 +17,9 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/internal/watch"
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -62,6 +64,8 @@ type actor struct {
 	due        atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
 	tapped     atomic.Pointer[[]*tap]
 	rest       atomic.Int64 // see System.Rest
+	endBy      atomic.Int64 // when no last turn begins below it any more, ns since 1970; 0: it does not wait for its children's end
+	unheard    atomic.Int32 // actors below it that have had no last turn
 
 	// Fixed when it is made, except for args, caps and the limits and capabilities of props, which a renewal changes between
 	// two incarnations; they are only read within Run.
@@ -86,6 +90,7 @@ type actor struct {
 	watch     watch.Set
 	restart   *restarting
 	turns     uint64
+	timedNext uint64       // turns, when the next one is timed: see timedTurn
 	orders    uint64       // of the supervisor, carried out
 	cause     *abi.Failure // it waits for a decision about
 	reason    string       // why it stops
@@ -96,9 +101,11 @@ type actor struct {
 	ended     ending     // how it came to wait, or to stop
 	surplus   bool       // a guest that has an instance beyond the bound
 	crowded   bool       // the start was refused because there is no room
+	withdrawn bool       // the turn that spawned it has failed
 	endings   bool       // runs end with something to do: kept, or surplus
 	renewals  int32      // that its supervisor has not dealt with
 	rnd       *rand.Rand
+	sealed    *sealed // nil: none of its turns was recorded yet
 }
 
 // counters are what an actor has done, for any goroutine.
@@ -118,6 +125,7 @@ const (
 	holdPaused                      // an operator has paused it
 	holdBelow                       // so is all below it; only with holdPaused
 	holdRenewal                     // its supervisor has been told to restart it
+	holdCommit                      // its turn waits for the recorder
 )
 
 func (h *holds) none() bool           { return h.set.Load() == 0 }
@@ -136,17 +144,20 @@ const (
 
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
-	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p}
+	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, timedNext: uint64(uid) % timedEvery}
 	a.props.limits = p.limits.withDefaults()
 	if parent == nil {
-		a.path = scheme + s.cfg.name + "/" + name
+		a.path = ref.Scheme + s.cfg.name + "/" + name
 		a.elements = []string{name}
-		a.tree = &tree{}
+		a.tree = &tree{guesses: &s.strangers}
 	} else {
 		a.path = parent.path + "/" + name
 		a.elements = append(append(make([]string, 0, len(parent.elements)+1), parent.elements...), name)
 		if a.tree = parent.tree; parent.parent == nil {
-			a.tree = &tree{}
+			a.tree = &tree{guesses: &s.strangers}
+			if name[0] != '$' {
+				a.tree.guesses = new(guesses)
+			}
 		}
 	}
 	if a.isKept() {
@@ -169,6 +180,9 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	if s.cfg.mailboxes != nil {
 		box = s.cfg.mailboxes(a.ref(), box)
 	}
+	if s.cfg.recorder != nil && parent != nil {
+		box = recordedMailbox(a, box)
+	}
 	a.box.init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
 	a.box.host(a)
 	a.sysq.init()
@@ -176,12 +190,16 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
 	a.turn, _ = a.behaviour.(interruptible)
-	a.task.Init(a)
+	if s.cfg.commit == nil {
+		a.task.Init(a)
+	} else {
+		a.task.Init(recorded{a})
+	}
 	if err := a.dispatched(); err != nil {
 		a.closeAccount()
 		return nil, err
 	}
-	if a.disp == s.disp { // those of pools and threads are fixed: nobody there shares anything out
+	if a.disp == s.disp { // pools and threads have workers of their own and no shares
 		a.task.Join(&a.tree.turns)
 	}
 	return a, nil
@@ -213,7 +231,7 @@ func (a *actor) ref() Ref {
 	if a == nil {
 		return Ref{}
 	}
-	return Ref{a.uid, a.path}
+	return newRef(a.uid, a.path)
 }
 
 func (a *actor) parentUID() abi.Ref {
@@ -237,6 +255,15 @@ func (a *actor) Alarms() *alarm.Board { return &a.alarms }
 // Now is the system's clock.
 func (a *actor) Now() time.Time { return a.sys.cfg.clock.Now() }
 
+// TurnTime implements timers.Owner: the time in the header of a guest's turn, so that what the turn asks for is due
+// at times that follow from the turn. An actor in Go has no header: there it is the present.
+func (a *actor) TurnTime() time.Time {
+	if g, ok := a.behaviour.(*guest); ok {
+		return time.Unix(0, g.turnAt)
+	}
+	return a.Now()
+}
+
 // Rand is the source of randomness for decisions about children.
 func (a *actor) Rand() backoff.Rand { return a.random() }
 
@@ -253,9 +280,15 @@ func (a *actor) random() *rand.Rand {
 func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	a.handleSystem(scr)
+	if a.doomed() != nil {
+		a.done.Store(a.turns)
+		return a.sysq.waiting()
+	}
 	budget := int(a.throughput)
 	if budget < 0 {
 		budget = a.timedSpell(scr)
+	} else if a.turns >= a.timedNext {
+		budget -= a.timedTurn(scr)
 	}
 	for budget > 0 && !a.box.nothing() && a.open() && !w.Spent() {
 		n := a.handleMessages(scr, budget)
@@ -281,7 +314,7 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 
 // endRun does what few actors have to do at the end of a run.
 func (a *actor) endRun(w *dispatch.Worker) {
-	if a.surplus {
+	if a.surplus && !a.isHeld() {
 		a.putAwayIfOver(w)
 		a.endings = a.kept != nil
 	}
@@ -327,18 +360,23 @@ type scratch struct {
 	same    int    // turns that may still share it
 	read    int64  // now, if that is of the machine's clock; else 0
 	skip    uint64 // turns until the next sample of the flow
-	waits   uint32 // of the worker, then
+	blocks  uint32 // of the worker, then
 	batch   []*mailbox.Envelope
 	start   []byte // the payload of a start envelope
 	entry   sandbox.Entry
 	anchor  sandbox.Anchor // the entry's
 	res     sandbox.Result
-	effects []effect // of the native turn that runs
-	parent  parentIn // the running actor as its children's supervisor
+	effects []effect             // of the native turn that runs
+	changes []change             // of the actor itself, among the effects
+	waits   bool                 // what follows the turn waits for its recorder on the worker
+	seen    turn.Turn            // for observers, where there is no recorder
+	one     [1]*mailbox.Envelope // its mail
+	parent  parentIn             // the running actor as its children's supervisor
 	report  supervisor.Report
 	trace   carried
 
 	attached *mailbox.Attached // to the messages of the guest's turn that is carried out
+	from     abi.Ref           // the sender of its message
 	heads    []byte            // see stated
 }
 

@@ -6,10 +6,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Address is the destination of messages to a path: the actor there or, if a keeper stands for that
-// one, the keeper, which starts it if it is not there. It is for senders that use a path again and
-// again: it is valid as long as To is, however often a kept actor comes and goes. The zero value is
-// nobody's. Values may be copied and compared.
+// Address is the destination of messages to a path: the actor there or, for a keyed actor, its keeper, which starts it if
+// needed. It is for senders that use a path repeatedly: it is valid as long as To is, however often a keyed actor starts and
+// stops. The zero value names no actor. Values may be copied and compared.
 type Address struct {
 	To   Ref    // the actor that takes the message
 	name string // the child of To that is addressed; empty: To itself
@@ -54,7 +53,7 @@ func (a Address) Message(v any) any {
 // Find is the actor of an address; false if it is not there now. It starts no actor, and allocates
 // nothing. Any goroutine may call it.
 func (s *System) Find(a Address) (Ref, bool) {
-	x := s.table.Get(a.To.uid)
+	x := s.here(a.To.UID())
 	if x != nil && a.name != "" {
 		x = x.child(a.name)
 	}
@@ -64,18 +63,10 @@ func (s *System) Find(a Address) (Ref, bool) {
 	return x.ref(), true
 }
 
-// Address is where a message to a path is sent, and as what: to the actor there, as it is; or, if
-// the path is that of a kept actor, to its keeper, which starts it if it is not there. A path with the uid of
-// an incarnation addresses only that one. It fails with ErrUnknown.
-func (s *System) Address(path string, v any) (to Ref, message any, err error) {
-	a, err := s.AddressOf(path)
-	return a.To, a.Message(v), err
-}
-
 // PassTo is Pass to an address.
-func (c *Context) PassTo(a Address) error { return c.forward(a.To, a.name, "", true) }
+func (h Head) PassTo(a Address) error { return h.ctx.forward(a.To, a.name, "", true) }
 
 // ForwardTo is Forward to an address, without one of the message's headers; an empty name removes none.
-func (c *Context) ForwardTo(a Address, without string) error {
-	return c.forward(a.To, a.name, without, false)
+func (h Head) ForwardTo(a Address, without string) error {
+	return h.ctx.forward(a.To, a.name, without, false)
 }

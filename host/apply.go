@@ -17,6 +17,7 @@ import (
 // incarnation only sends and forwards are carried out.
 func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope) {
 	last := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
+	scr.from = current.Sender
 	if scr.attached = g.actor.attached; current.Attached != nil {
 		scr.attached = g.actor.attachedIn(current)
 	}
@@ -62,7 +63,9 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 		}
 	case abi.OpForward:
 		if cmd.ToPath == nil {
-			g.forward(scr, cmd.ToRef, "", current)
+			if uid, ok := g.target(scr, cmd, nil, current); ok {
+				g.forward(scr, uid, "", current)
+			}
 			return
 		}
 		if glob.HasMeta(string(cmd.ToPath)) {
@@ -83,7 +86,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 			g.watchMany(scr, cmd)
 			return
 		}
-		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
+		if uid, ok := g.target(scr, cmd, a.caps.send, nil); ok {
 			if err := a.watchRef(scr, uid, ""); err != nil {
 				g.overLimit(keyOf(err, "limits.watches"), uid, "watch", mailbox.Envelope{Flags: flagControl})
 			}
@@ -94,7 +97,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 			g.watchMany(scr, cmd)
 			return
 		}
-		if uid, ok := g.target(scr, cmd, a.caps.send); ok {
+		if uid, ok := g.target(scr, cmd, a.caps.send, nil); ok {
 			a.unwatchRef(scr, uid)
 		}
 	case abi.OpResetBackoff:
@@ -167,12 +170,17 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 		_ = a.sys.deliverTo(scr, last, e)
 		return
 	}
-	if to := a.sys.table.Get(cmd.ToRef); to != nil {
+	if a.tree.guesses.spent.Load() && a.barred(scr, cmd.ToRef, scr.from) {
+		a.sys.refuse(scr, DeadDenied, errGuessed, cmd.ToRef, "", e)
+		e.Free()
+		return
+	}
+	if to := a.sys.here(cmd.ToRef); to != nil {
 		g.lastTo = to
 		_ = a.sys.deliverTo(scr, to, e)
 		return
 	}
-	_ = a.sys.deliver(scr, cmd.ToRef, e) // somebody outside, or a dead letter
+	_ = a.deliver(scr, cmd.ToRef, e) // somebody outside, or a dead letter
 }
 
 // sendBelow is send to an actor, or (with a name) to the child that it keeps.
@@ -187,13 +195,17 @@ func (g *guest) sendBelow(scr *scratch, cmd *abi.Command, name string) {
 	scr.attached = attached
 }
 
-// target is the actor that a command names. A path that names nobody, or that the actor may not
-// use, becomes a dead letter.
-func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path) (abi.Ref, bool) {
+// target is the actor that a command names. A path without an actor, or that the actor may not use,
+// becomes a dead letter, and so does a ref that it may have guessed.
+func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path, current *mailbox.Envelope) (abi.Ref, bool) {
+	a := g.actor
 	if cmd.ToPath == nil {
+		if a.barred(scr, cmd.ToRef, scr.from) {
+			g.refused(scr, DeadDenied, cmd.ToRef, "", cmd, current)
+			return 0, false
+		}
 		return cmd.ToRef, true
 	}
-	a := g.actor
 	at, ok := g.place(scr, cmd, allowed, nil)
 	if !ok {
 		return 0, false
@@ -223,6 +235,7 @@ func (g *guest) address(scr *scratch, cmd *abi.Command, current *mailbox.Envelop
 		g.refused(scr, DeadUnknown, at.uid, at.absolute(string(cmd.ToPath)), cmd, current)
 		return 0, "", false
 	}
+	g.lastTo = t // found by its path: no guess
 	return t.uid, name, true
 }
 
@@ -242,7 +255,7 @@ func (g *guest) place(scr *scratch, cmd *abi.Command, allowed []glob.Path, curre
 
 // errNowhere is all that the asker is told when its question was handed on in vain. It does not say whether
 // there is an actor at the path.
-var errNowhere = errors.New("host: the question was handed on to a path that names nobody, or that the actor may not send to")
+var errNowhere = errors.New("host: the question was forwarded to a path without an actor, or to one that the actor may not send to")
 
 // refused makes a dead letter of what a command wanted to send. The letter of a message that was to be handed on
 // names its first sender; if the message is a question, that sender is told.
@@ -342,6 +355,7 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, current *mailbox.Envelope,
 			to, name = t.door()
 		}
 		one.ToPath, one.ToRef = nil, to.uid
+		g.lastTo = to // found by its path: no guess
 		g.carry(scr, len(cmd.Payload))
 		send(&one, name)
 	}
@@ -404,17 +418,17 @@ func (g *guest) tellRefusal(scr *scratch, e *mailbox.Envelope) {
 // stop stops the actor itself, a child, or an actor that a capability names.
 func (g *guest) stop(scr *scratch, cmd *abi.Command) {
 	a := g.actor
-	uid, ok := g.target(scr, cmd, a.caps.stop)
+	uid, ok := g.target(scr, cmd, a.caps.stop, nil)
 	if !ok {
 		return
 	}
 	if uid == a.uid {
-		a.post(scr, sysMsg{kind: sysQuit, reason: "stopped"})
+		a.post(scr, sysMsg{kind: sysQuit, kin: kin{reason: "stopped"}})
 		return
 	}
-	t := a.sys.table.Get(uid)
+	t := a.sys.here(uid)
 	if t == nil {
-		a.sys.stray(scr, uid, a.uid)
+		a.strayed(scr, uid)
 		return
 	}
 	if t.parent != a && !glob.MatchAnyPath(a.caps.stop, t.elements) {

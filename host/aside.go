@@ -7,8 +7,8 @@ import "github.com/wasmactors/wasmactors/host/internal/account"
 // stash, and count for limits.held, limits.tree and system.memory. An increase may be
 // refused with an error that wraps ErrLimit; then nothing has changed. A new incarnation
 // begins with 0. It is for code in Go, within a turn.
-func (c *Context) Hold(bytes int64) error {
-	a := c.actor
+func (h Head) Hold(bytes int64) error {
+	a := h.ctx.actor
 	bytes = max(bytes, 0)
 	if err := a.hold(account.Stash, a.stashBytes()-a.stash.Held()+bytes); err != nil {
 		return err

@@ -10,12 +10,11 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// The contract of an ask, whoever asks: it ends with the answer of the actor that was
-// asked, or of one that it has forwarded the question to; with a *ReplyError if that is
-// an error; at once with a *TurnError if the question's turn fails and it is not
-// delivered again; at once with the reason if it is not delivered (ErrStopped,
-// ErrMailboxFull, ...); with ErrStopped when the system has been closed; and with
-// ErrTimeout when its time is over. An answer that comes after that is a dead letter.
+// The contract of an ask, for any asker: it ends with the answer of the actor that was asked, or of one that it has
+// forwarded the question to; with a *ReplyError if that is an error; at once with a *TurnError if the question's turn fails
+// and it is not delivered again; at once with the reason if it is not delivered (ErrStopped, ErrMailboxFull, ...); with
+// ErrStopped when the system has been closed; and with ErrTimeout when its time is over. An answer that comes after that is
+// a dead letter.
 
 // Ask sends a message and waits for the answer, until ctx ends or, if it has no deadline,
 // for Config.WithAskTimeout at most.
@@ -138,7 +137,7 @@ func (s *System) request(to Ref, e *mailbox.Envelope, until patience, room conte
 
 // enter sends a question from a promise.
 func (s *System) enter(p *promise, to Ref, e *mailbox.Envelope, room context.Context) (abi.Ref, error) {
-	p.asked.Add(to.uid)
+	p.asked.Add(to.UID())
 	until := p.patience
 	if e.Flags&flagLasting == 0 {
 		e.Flags |= flagPromised
@@ -153,13 +152,13 @@ func (s *System) enter(p *promise, to Ref, e *mailbox.Envelope, room context.Con
 	}
 	e.Sender, e.Correlation, e.SenderPath = uid, 1, s.tempPath()
 	var err error
-	a := s.table.Get(to.uid)
+	a := s.here(to.UID())
 	if a != nil {
 		p.turns = a.turnCount()
 	}
 	switch {
 	case a == nil:
-		err = s.deliver(nil, to.uid, e)
+		err = s.deliver(nil, to.UID(), e)
 	case room != nil:
 		err = s.offerTo(room, a, e)
 	default:

@@ -64,9 +64,9 @@ func (l *stage) failures() (kinds []abi.FailureKind) {
 func TestForwardedNewsHaveASender(t *testing.T) {
 	everyManner(t, func(t *testing.T) {
 		l := newStage(t, nil)
-		to := abi.AppendForward(nil, l.probe.uid, "")
+		to := abi.AppendForward(nil, l.probe.UID(), "")
 		g := l.spawn("guest", puppet(t, on(abi.KindStart, to, abi.AppendTimer(nil, 7, 1, 0, encoded("order")), abi.AppendReceiveTimeout(nil, uint64(time.Second)),
-			abi.AppendAsk(nil, l.probe.uid, "", 7, abi.MinAskTimeout, nil, encoded("question"))),
+			abi.AppendAsk(nil, l.probe.UID(), "", 7, abi.MinAskTimeout, nil, encoded("question"))),
 			on(abi.KindTimer, to), on(abi.KindReceiveTimeout, to, abi.AppendReceiveTimeout(nil, 0)), on(abi.KindAskTimeout, to), on(abi.KindStop, to)))
 		l.pass(time.Second)
 		l.pass(time.Second)
@@ -95,14 +95,14 @@ func TestAFloodOfCancelledAsks(t *testing.T) {
 	mute := l.spawn("mute", Func(func(*Context, Message) error { return nil }))
 	var out [][]byte
 	for c := range uint64(asks) {
-		out = append(out, abi.AppendCancelAsk(nil, c+1), abi.AppendAsk(nil, mute.uid, "", c+1, abi.MinAskTimeout, nil, nullPayload))
+		out = append(out, abi.AppendCancelAsk(nil, c+1), abi.AppendAsk(nil, mute.UID(), "", c+1, abi.MinAskTimeout, nil, nullPayload))
 	}
 	g := l.spawn("guest", puppet(t, on(abi.KindAskTimeout)).WithLimits(Limits{Held: held}))
 	order := script(now(slices.Concat(out...)))
 	for range turns { // they wait, and what is over comes behind them
 		l.post(g, order)
 	}
-	a := l.table.Get(g.uid)
+	a := l.table.Get(g.UID())
 	a.throughput = 1
 	var most int64
 	longest := 0
@@ -143,7 +143,7 @@ func TestStartsPayForLookouts(t *testing.T) {
 			spawn := func(number uint64, name string) (cost uint64, took time.Duration) {
 				t.Helper()
 				before, began := must(l.Info(g))(t).Fuel, time.Now()
-				l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.uid)).childKey(), g.uid.Node(), number), "puppet", name, nullPayload, nil))))
+				l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.UID())).childKey(), g.UID().Node(), number), "puppet", name, nullPayload, nil))))
 				took, cost = time.Since(began), must(l.Info(g))(t).Fuel-before
 				if !l.has(g.Path() + "/" + name) {
 					t.Fatal("it is not started")
@@ -196,7 +196,7 @@ func TestAFloodOfResets(t *testing.T) {
 	must(0, s.Idle(t.Context()))(t)
 	must(0, s.Tell(parent, 1))(t)
 	<-busy
-	p, c := s.table.Get(parent.uid), s.table.Get(g.uid)
+	p, c := s.table.Get(parent.UID()), s.table.Get(g.UID())
 	before, done := must(s.Info(g))(t).Fuel, c.turnCount()
 	order := script(now(bytes.Repeat(abi.AppendResetBackoff(nil), orders)))
 	for range turns {
@@ -213,11 +213,11 @@ func TestAFloodOfResets(t *testing.T) {
 	var q systemQueue
 	q.init()
 	for range firstThin {
-		q.push(&sysMsg{kind: sysResetBackoff, ref: g.uid})
+		q.push(&sysMsg{kind: sysResetBackoff, kin: kin{ref: g.UID()}})
 	}
-	q.push(&sysMsg{kind: sysChildFailed, ref: g.uid, child: c})
+	q.push(&sysMsg{kind: sysChildFailed, kin: kin{ref: g.UID(), child: c}})
 	for range 2 * firstThin {
-		q.push(&sysMsg{kind: sysResetBackoff, ref: g.uid})
+		q.push(&sysMsg{kind: sysResetBackoff, kin: kin{ref: g.UID()}})
 	}
 	q.thin()
 	var kinds []sysKind
@@ -254,13 +254,13 @@ func TestPathsOfWatchesArePaid(t *testing.T) {
 	if least := int64(watched * (len(top.Path()+path) + watchBytes)); held < least {
 		t.Errorf("%d bytes, at least %d", held, least)
 	}
-	must(0, l.Pause(g, false))(t)
+	must(0, l.Operate().Pause(g, false))(t)
 	l.Stop(top)
 	l.run()
 	if h := must(l.Held(g))(t).Watches - before; h != held {
 		t.Errorf("after the end %d bytes", h)
 	}
-	must(0, l.Unpause(g, false))(t)
+	must(0, l.Operate().Unpause(g, false))(t)
 	l.run()
 	if h := must(l.Held(g))(t).Watches; h != before {
 		t.Errorf("when it was told %d bytes", h)
@@ -276,15 +276,15 @@ func TestARestartWaitsForABusySupervisor(t *testing.T) {
 		want string // what has become of the question; "": it is answered
 	}{
 		{"it acts", func(*lab, Ref, Ref) {}, ""},
-		{"it is suspended", func(l *lab, parent, _ Ref) { must(0, l.Crash(parent, 0, ""))(l.t) }, "stopped"},
-		{"it is paused", func(l *lab, parent, _ Ref) { must(0, l.Pause(parent, false))(l.t) }, ""},
-		{"it restarts", func(l *lab, parent, _ Ref) { must(0, l.Restart(parent))(l.t) }, ""},
+		{"it is suspended", func(l *lab, parent, _ Ref) { must(0, l.Operate().Crash(parent, 0, ""))(l.t) }, "stopped"},
+		{"it is paused", func(l *lab, parent, _ Ref) { must(0, l.Operate().Pause(parent, false))(l.t) }, ""},
+		{"it restarts", func(l *lab, parent, _ Ref) { must(0, l.Operate().Restart(parent))(l.t) }, ""},
 		{"it stops", func(l *lab, parent, _ Ref) { l.Stop(parent) }, "stopped"},
 		{"the child stops", func(l *lab, _, kid Ref) { l.Stop(kid) }, "stopped"},
-		{"the child fails", func(l *lab, _, kid Ref) { must(0, l.Crash(kid, 0, ""))(l.t) }, ""},
+		{"the child fails", func(l *lab, _, kid Ref) { must(0, l.Operate().Crash(kid, 0, ""))(l.t) }, ""},
 		{"many more", func(l *lab, _, kid Ref) {
 			for range 1000 {
-				must(0, l.Restart(kid))(l.t)
+				must(0, l.Operate().Restart(kid))(l.t)
 			}
 		}, ""},
 	} {
@@ -293,7 +293,7 @@ func TestARestartWaitsForABusySupervisor(t *testing.T) {
 			kid := Native(func() Actor { return &counter{} })
 			parent := l.spawn("parent", Func(func(*Context, Message) error { return nil }).WithSupervision(supervision.Default().WithOtherwise(supervision.Restart)).WithChildren(Child{"kid", kid}))
 			k := l.at("parent/kid")
-			must(0, l.Restart(k))(t)
+			must(0, l.Operate().Restart(k))(t)
 			p := must(l.Request(k, "get"))(t)
 			c.then(l, parent, k)
 			l.run()

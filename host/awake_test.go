@@ -64,7 +64,7 @@ func TestMostAwakeIsABound(t *testing.T) {
 		},
 		"a guest makes them": func(l *lab) {
 			maker := l.spawn("maker", puppet(t).WithLimits(Limits{Children: many}))
-			key := guestOf(l.table.Get(maker.uid)).childKey()
+			key := guestOf(l.table.Get(maker.UID())).childKey()
 			for i := uint64(0); i < many; i += 10 {
 				var spawns [][]byte
 				for k := i; k < i+10; k++ {
@@ -99,7 +99,7 @@ func TestMostAwakeIsABound(t *testing.T) {
 		"all are paused, with mail": func(l *lab) {
 			for range many {
 				ref := must(l.Spawn("", puppet(t)))(t)
-				_ = l.Pause(ref, false)
+				_ = l.Operate().Pause(ref, false)
 				_ = l.Tell(ref, script())
 			}
 		},
@@ -151,7 +151,7 @@ func TestFailedGuestsArePutAway(t *testing.T) {
 					t.Fatalf("%d are awake", n)
 				}
 				for i, ref := range all {
-					if err := l.Decide(ref, d); err != nil {
+					if err := l.Operate().Decide(ref, d); err != nil {
 						t.Fatal(err)
 					}
 					l.run()
@@ -289,16 +289,16 @@ func TestRestartedGuestsSleepAgain(t *testing.T) {
 	brute := Guest(load(t, newEngine(t), "testdata/brute.wasm"), "brute")
 	l := newCrowdedLab(t, 0, supervision.Default(), halfAMinute)
 	ref := l.spawn("g", brute)
-	g := guestOf(l.table.Get(ref.uid))
+	g := guestOf(l.table.Get(ref.UID()))
 	l.tell(ref, order(verbTable, 10, nil))
 	l.pass(2 * time.Minute)
 	l.pass(2 * time.Minute)
 	if !g.awake() {
 		t.Fatal("it sleeps although its table has grown")
 	}
-	must(0, l.Restart(ref))(t) // as with all its siblings, when one of them fails
+	must(0, l.Operate().Restart(ref))(t) // as with all its siblings, when one of them fails
 	l.run()
-	if n := l.table.Get(ref.uid).incarnation(); n != 1 || !g.awake() {
+	if n := l.table.Get(ref.UID()).incarnation(); n != 1 || !g.awake() {
 		t.Fatalf("incarnation %d, awake: %v", n, g.awake())
 	}
 	l.pass(2 * time.Minute)
@@ -320,7 +320,7 @@ func TestWhoExceedsTheBoundSleepsAfterItsRun(t *testing.T) {
 	small := l.spawn("small", puppet(t))
 	for range 3 {
 		_ = l.Tell(small, script(rec(recAdd, 3, nil)))
-		if n := l.drawnOut(); n > most || l.table.Get(small.uid).hasInstance() {
+		if n := l.drawnOut(); n > most || l.table.Get(small.UID()).hasInstance() {
 			t.Errorf("%d are awake, %d may be", n, most)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 type behaved struct {
 	inner    Behaviour
 	panicked bool
+
+	unrecorded *abi.Failure // of the turn that Next has ended
 }
 
 // guarded calls a method of the behaviour.
@@ -24,12 +26,15 @@ func (b *behaved) guarded(ctx *Context, f func() *abi.Failure) (failure *abi.Fai
 			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: goStack(), Turn: a.turns}
 		}
 		if failure == nil {
-			failure = ctx.unrecorded
+			failure = b.unrecorded
 		}
-		if failure == nil && (ctx.env != nil || len(ctx.scr.effects) > 0) {
-			failure = a.endTurn(ctx)
+		told := b.unrecorded != nil
+		b.unrecorded = nil
+		if !told && (ctx.env != nil || len(ctx.scr.effects) > 0 || failure != nil) {
+			if failure = a.endTurn(ctx, failure); a.isHeld() {
+				return
+			}
 		}
-		ctx.unrecorded = nil
 		a.leaveTurn(ctx.scr, failure != nil)
 	}()
 	return f()
@@ -49,10 +54,12 @@ func (b *behaved) Handle(ctx *Context, n int) *abi.Failure {
 
 // Decide implements Behaviour.
 func (b *behaved) Decide(ctx *Context, child Ref, f *abi.Failure) (d supervision.Directive, failure *abi.Failure) {
+	ctx.scr.waits = true
 	failure = b.guarded(ctx, func() (failure *abi.Failure) {
 		d, failure = b.inner.Decide(ctx, child, f)
 		return failure
 	})
+	ctx.scr.waits = false
 	return d, failure
 }
 
@@ -66,13 +73,17 @@ func (b *behaved) CannotRewind() string {
 
 // Rewind implements Behaviour.
 func (b *behaved) Rewind(ctx *Context) (ok bool) {
+	ctx.scr.waits = true
 	f := b.guarded(ctx, func() *abi.Failure { ok = b.inner.Rewind(ctx); return nil })
+	ctx.scr.waits = false
 	return ok && f == nil
 }
 
 // End implements Behaviour.
 func (b *behaved) End(ctx *Context, end End) {
-	if f := b.guarded(ctx, func() *abi.Failure { b.inner.End(ctx, end); return nil }); f != nil {
+	ctx.scr.waits = true
+	f := b.guarded(ctx, func() *abi.Failure { b.inner.End(ctx, end); return nil })
+	if ctx.scr.waits = false; f != nil {
 		ctx.actor.sys.logf(ctx.actor, abi.LogError, "stopping: %v", f)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -25,7 +26,7 @@ func (r *relay) Start(ctx *Context, _ *abi.Failure) *abi.Failure {
 
 func (r *relay) Handle(ctx *Context, n int) *abi.Failure {
 	for range min(n, r.most) {
-		m, ok := ctx.Next()
+		m, ok := ctx.Head().Next()
 		if !ok {
 			return nil
 		}
@@ -112,14 +113,16 @@ func TestBehavioursTurnsAreRecorded(t *testing.T) {
 	var got []string
 	recorded := 0
 	s, _ := manual(t, func(c Config) Config {
-		c.commit = func(c *commitment) error {
-			if c.actor.Name() != "relay" || len(c.mail) == 0 {
-				return nil
+		c.commit = func(t *turn.Turn) {
+			if !strings.HasSuffix(t.Path, "/relay") || len(t.Mail) == 0 {
+				t.Answer(nil)
+				return
 			}
 			if recorded++; recorded == 2 {
-				return errors.New("the disk is full")
+				t.Answer(errors.New("the disk is full"))
+				return
 			}
-			return nil
+			t.Answer(nil)
 		}
 		return c.WithGuardian(supervision.Default().WithRules(supervision.Rule{Directive: supervision.Restart}))
 	})

@@ -12,12 +12,12 @@ import (
 // A failure that a method returns goes to the supervisor, and so does a panic of a
 // behaviour that was made with [Behave]. Its sends leave at the end of the turn, as those
 // of every actor in Go (see [Context]): a turn of Handle ends with the next call of
-// [Context.Next], each call of another method is a turn.
+// [Head.Next], each call of another method is a turn.
 type Behaviour interface {
 	// Start begins an incarnation: the first one, or another after a failure, which is
 	// cause then. After a failure of Start no message is handled.
 	Start(ctx *Context, cause *abi.Failure) *abi.Failure
-	// Handle handles messages, at most n. It takes each with [Context.Next], and
+	// Handle handles messages, at most n. It takes each with [Head.Next], and
 	// returns when there is none or n are handled. A failure is that of the message
 	// taken last.
 	Handle(ctx *Context, n int) *abi.Failure

@@ -8,19 +8,17 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Asks that are bound to the incarnation that takes them. An actor may take a question in
-// one turn and answer it in a later one; if it ends in between, nobody else will answer.
-// A bound ask hears of that at once. The actor notes what it has taken and not answered;
-// what was answered is forgotten when the notes have doubled.
+// Asks that are bound to the incarnation that takes them. An actor may take a question in one turn and answer it in a later
+// one; if it stops in between, no other actor will answer. A bound ask then ends at once. The actor keeps a list of taken
+// questions; answered ones are removed when the list has doubled.
 
 // ErrEnded ends a bound ask when the actor has taken the question and has then
 // ended, without a failure and without an answer. It is an ErrStopped, too.
 var ErrEnded = fmt.Errorf("%w before it has answered", ErrStopped)
 
-// Bound is a question whose asker hears at once if the incarnation of the actor that has
-// taken it ends: Request(to, host.Bound{Value: v}). Its ask ends with a *TurnError if
-// that incarnation has failed, else with ErrEnded. Bound has no effect on a message that is no
-// question from Go, nor while the question is with an actor that it was forwarded to.
+// Bound is a question whose ask ends at once if the incarnation that has taken it ends: Request(to, host.Bound{Value: v}).
+// Its ask ends with a *TurnError if that incarnation has failed, else with ErrEnded. Bound affects only questions from Go,
+// and has no effect once a question was forwarded.
 type Bound struct{ Value any }
 
 // boundMark marks the envelope of such a question.
@@ -86,21 +84,21 @@ func (a *actor) failTaken(cause *abi.Failure) {
 		err = a.sys.turnError(a, cause)
 	}
 	for _, q := range t.asks {
-		a.sys.outside.fail(a.sys, q.asker, q.correlation, a.uid, err)
+		a.sys.willNotAnswer(nil, q.asker, q.correlation, a.uid, err)
 	}
 }
 
-// waits reports whether somebody outside still waits under this ref.
+// waits reports whether a caller outside still waits under this ref.
 func (o *outsiders) waits(uid abi.Ref) bool { return o.with(uid, func(outsider) bool { return false }) }
 
-// reportID names a failure: the same in the crash report and in the errors of those who
-// hear of it. It reveals nothing else. It is 16 hexadecimal digits.
+// reportID names a failure: the same in the crash report and in the errors that it causes. It reveals nothing else. It is 16
+// hexadecimal digits.
 func (s *System) reportID(of abi.Ref, turn uint64) string {
 	v := s.secret.derive(forReports, of, turn)
 	return hex.EncodeToString(v[:8])
 }
 
-// turnError is the error that those who wait for an answer get for a failure.
+// turnError is the error that waiting askers get for a failure.
 func (s *System) turnError(a *actor, f *abi.Failure) error {
 	return &TurnError{Ref: a.ref(), Failure: f, ID: s.reportID(a.uid, f.Turn)}
 }

@@ -89,6 +89,53 @@ func TestBoundAsks(t *testing.T) {
 	}
 }
 
+// A question that is not bound is not over with the incarnation that has taken it, nor with the actor: a handle may
+// answer it afterwards, and so may the actor that it was forwarded to.
+func TestAnswersAfterTheEnd(t *testing.T) {
+	sys, _ := manual(t, nil)
+	var to Ref
+	var kept []*Reply
+	act := Func(func(ctx *Context, m Message) error {
+		var text string
+		if err := m.Decode(&text); err != nil {
+			return err
+		}
+		switch {
+		case text == "crash":
+			return errCrash
+		case text == "stop":
+			ctx.Stop(ctx.Self())
+		case text == "hand" && ctx.Self() != to:
+			return ctx.Forward(to)
+		default:
+			r, err := ctx.Later()
+			kept = append(kept, r)
+			return err
+		}
+		return nil
+	})
+	to = must(sys.Spawn("to", act))(t)
+	ref := must(sys.Spawn("k", act))(t)
+	for _, end := range []string{"crash", "stop"} {
+		kept = nil
+		asked := []*Pending{must(sys.Request(ref, "keep"))(t), must(sys.Request(ref, "hand"))(t)}
+		sys.RunUntilIdle(1000)
+		must(0, sys.Tell(ref, end))(t)
+		sys.RunUntilIdle(1000)
+		for i, r := range kept {
+			if len(asked[i].Answer()) != 0 {
+				t.Fatalf("%s: the question %d is over", end, i)
+			}
+			must(0, r.Send("late"))(t)
+		}
+		for i, p := range asked {
+			if err := ended(t, p); err != nil {
+				t.Errorf("%s: the question %d ends with %v", end, i, err)
+			}
+		}
+	}
+}
+
 // A resume loses no state, so what was taken may still be answered.
 func TestBoundAsksAndResume(t *testing.T) {
 	sys, _ := manual(t, func(c Config) Config { return c.WithGuardian(supervision.Default().WithOtherwise(supervision.Resume)) })
@@ -116,7 +163,7 @@ func TestBoundAsksAreForgotten(t *testing.T) {
 		sys.RunUntilIdle(1000)
 		p.Cancel()
 	}
-	if n := len(sys.table.Get(ref.uid).taken.asks); n > leastTaken {
+	if n := len(sys.table.Get(ref.UID()).taken.asks); n > leastTaken {
 		t.Errorf("%d are noted", n)
 	}
 	open.Cancel()
@@ -153,13 +200,13 @@ func TestBoundAsksLater(t *testing.T) {
 				ctx.Unstash()
 			case text == "crash":
 				return errors.New("oh")
-			case ctx.Incarnation() == 0:
+			case ctx.Head().Incarnation() == 0:
 				return ctx.Stash()
 			}
 			return nil
 		}},
 		"delivered again": {RedeliverCrashed(1), func(ctx *Context, text string) error {
-			if text == "crash" || ctx.Incarnation() == 0 {
+			if text == "crash" || ctx.Head().Incarnation() == 0 {
 				return errors.New("oh")
 			}
 			return nil

@@ -13,9 +13,8 @@ import (
 // nothing of it.
 type Envelope = mailbox.Envelope
 
-// IsMail reports whether an envelope is a message that somebody has sent, answers
-// included. Any other is the host's: that of a timer, the end of a watched actor, a poison
-// pill. It keeps its place behind what was pushed before it unless the mailbox orders otherwise, and
+// IsMail reports whether an envelope is a sent message or an answer. Any other is the host's: that of a timer, the end of a
+// watched actor, a poison pill. It keeps its place behind what was pushed before it unless the mailbox orders otherwise, and
 // its payload may be empty.
 func IsMail(e *Envelope) bool { return isMail(e) }
 
@@ -31,8 +30,8 @@ type Mailbox interface {
 	// Force takes an envelope of the host's own in, however full the mailbox is (timers
 	// and answers bound their number themselves); false after Close.
 	Force(e *Envelope) bool
-	// Pop takes the next envelope out, Peek looks at it; nil if there is none. The next Pop
-	// takes the envelope that Peek has shown.
+	// Pop removes and returns the next envelope, Peek only returns it; nil if the mailbox is empty. The next Pop returns the
+	// envelope that Peek has returned.
 	Pop() *Envelope
 	Peek() *Envelope
 	// PushFront puts envelopes back before all others, the first one given first.
@@ -67,7 +66,7 @@ type box struct {
 	shut    bool           // the account is closed
 }
 
-// What an envelope takes besides its payload and headers, and how much may wait for every actor
+// The size of an envelope in addition to its payload and headers, and how much may wait for every actor
 // without being on any account.
 const (
 	envelopeBytes = 200
@@ -214,7 +213,7 @@ func (b *box) takeOver() {
 	b.grown.Store(b.now != b.free() || held != 0)
 }
 
-// closeAccount closes the account: what comes later is refused, and counts for nobody.
+// closeAccount closes the account: later messages are refused, and count for no actor.
 func (b *box) closeAccount() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,21 +6,21 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Mailboxes that do more than take in and hand out: they drop messages, pay for
-// what they hold while they take it in, let senders from Go wait, hear of failed turns.
+// Mailboxes that do more than take in and hand out: they drop messages, pay for what they hold
+// while they take it in, let senders from Go wait, or are notified of failed turns.
 
 // MailboxHost is what an actor does for its mailbox. Its methods are for any goroutine.
 type MailboxHost interface {
-	// Dropped takes over an envelope that the mailbox drops, one that it has had or one
-	// that is being pushed. It becomes a dead letter, and whoever waits for an answer to it is told. The caller
-	// holds no lock.
+	// Dropped takes over an envelope that the mailbox drops, one that it has had or one that is
+	// being pushed. It becomes a dead letter, and a waiting asker is notified. The caller holds no
+	// lock.
 	Dropped(e *Envelope, why DeadReason)
-	// Reserve changes what the actor's account holds for the mailbox by so many bytes. The
-	// error says why there is no room; there is none if must is set or bytes is negative. Calls must
-	// not overlap: the mailbox's lock ensures that.
+	// Reserve changes the bytes that the actor's account holds for the mailbox. The error says which limit is reached; it is
+	// nil if must is set or bytes is negative. Calls must not overlap: the mailbox's lock ensures that.
 	Reserve(bytes int64, must bool) error
 }
 
@@ -29,32 +29,30 @@ type HostedMailbox interface {
 	Mailbox
 	// Hosted is called once, before anything else.
 	Hosted(h MailboxHost)
-	// EndRun is called by the consumer at the end of each spell of work. The mailbox may give
-	// back what it has reserved and does not need.
+	// The consumer calls EndRun at the end of each run. The mailbox may release what it has reserved and does not need.
 	EndRun()
-	// Order counts the envelopes that have come: before the one that has waited longest (all, if none
-	// waits), and in all. Any goroutine may call it.
+	// Order returns how many envelopes arrived before the one that has waited longest (all of them, if none waits), and how
+	// many arrived in total. Any goroutine may call it.
 	Order() (before, came uint64)
-	// Trim drops messages that somebody has sent, as DeadEvicted, until at most so many of them
-	// wait: the least urgent first, of these the oldest first. The consumer calls it.
+	// Trim drops sent messages, as DeadEvicted, until at most `most` of them wait: the least urgent first, and of these the
+	// oldest first. The consumer calls it.
 	Trim(most int)
-	// Failed says that the turn of an envelope that was popped has failed, before anybody else
-	// hears of it. The envelope stays the caller's, who may put it back. The consumer calls it.
+	// Failed says that the turn of a popped envelope has failed, before anyone else is notified. The caller keeps the
+	// envelope and may put it back. The consumer calls it.
 	Failed(e *Envelope)
 }
 
 // WaitingMailbox is a mailbox in which senders from Go may wait for room.
 type WaitingMailbox interface {
 	Mailbox
-	// PushWait is Push that waits while the mailbox is full, until ctx ends: then the error
-	// wraps ErrMailboxFull.
+	// PushWait is Push that waits while the mailbox is full. If ctx ends first, the error wraps ErrMailboxFull.
 	PushWait(ctx context.Context, e *Envelope) error
-	// Wait is how long anybody waits at most.
+	// Wait is the longest time that a sender waits.
 	Wait() time.Duration
 }
 
-// FromOutside reports whether an envelope was sent by somebody who is not an actor.
-func FromOutside(e *Envelope) bool { return e.Sender == 0 || isTempPath(e.SenderPath) }
+// FromOutside reports whether the sender of an envelope is not an actor.
+func FromOutside(e *Envelope) bool { return e.Sender == 0 || ref.IsTemp(e.SenderPath) }
 
 // boxHost is an actor as its mailbox sees it.
 type boxHost struct{ a *actor }
@@ -91,7 +89,7 @@ func (a *actor) trim() {
 
 // host introduces the mailbox to its actor and the actor to its mailbox.
 func (b *box) host(a *actor) {
-	if m, ok := b.other.(HostedMailbox); ok {
+	if m, ok := behindRecorder(b.other).(HostedMailbox); ok {
 		b.hosted = m
 		m.Hosted(boxHost{a})
 	}
@@ -110,12 +108,12 @@ func (s *System) Offer(ctx context.Context, to Ref, v any) (err error) {
 		span := s.fromOutside(ctx, SendSpan, to, e)
 		defer func() { s.sent(span, err) }()
 	}
-	return s.deliverPatiently(ctx, to.uid, e)
+	return s.deliverPatiently(ctx, to.UID(), e)
 }
 
 // deliverPatiently is deliver for senders from outside that may wait.
 func (s *System) deliverPatiently(ctx context.Context, to abi.Ref, e *mailbox.Envelope) error {
-	if a := s.table.Get(to); a != nil {
+	if a := s.here(to); a != nil {
 		return s.offerTo(ctx, a, e)
 	}
 	return s.deliver(nil, to, e)

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 )
 
 // What a command makes the host do is paid for before any of the turn takes effect.
 func TestCostlyCommandsPayAhead(t *testing.T) {
-	forward := func(to Ref) []byte { return abi.AppendForward(nil, to.uid, "") }
+	forward := func(to Ref) []byte { return abi.AppendForward(nil, to.UID(), "") }
 	var child abi.Ref // of the guest of a case
 	spawn := func(options []byte) []byte {
 		return abi.AppendSpawn(nil, child, "puppet", "child", nullPayload, options)
@@ -44,10 +45,10 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 				l.spawn(fmt.Sprint("a", i), newCounter())
 			}
 			g := l.spawn("guest", puppet(t).WithCapabilities(Capabilities{Send: c.caps}).WithLimits(Limits{Fuel: c.fuel}))
-			child = abi.ChildRef(guestOf(l.table.Get(g.uid)).childKey(), 0, 0)
+			child = abi.ChildRef(guestOf(l.table.Get(g.UID())).childKey(), 0, 0)
 			l.raw()
 			// The first command shows whether the turn has taken effect.
-			r := now(append(abi.AppendSend(nil, l.probe.uid, "", 0, 0, nil, encoded("done")), c.cmds(l.probe)...))
+			r := now(append(abi.AppendSend(nil, l.probe.UID(), "", 0, 0, nil, encoded("done")), c.cmds(l.probe)...))
 			l.say(g, script(append(r, make([]byte, 4)...), rec(recAdd, 0, make([]byte, 8000))))
 			failed := false
 			for _, e := range l.raw(EventFailed) {
@@ -62,7 +63,7 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 			if done := len(l.got) > 0; done == c.failed {
 				t.Errorf("the probe was told %q", l.got)
 			}
-			if g := guestOf(l.table.Get(g.uid)); !c.failed && g.fuelSpent < c.fuel/100 {
+			if g := guestOf(l.table.Get(g.UID())); !c.failed && g.fuelSpent < c.fuel/100 {
 				t.Errorf("%d fuel is in the statistics", g.fuelSpent)
 			}
 		})
@@ -88,7 +89,7 @@ func TestOthersRunBetweenSpawnsWithOptions(t *testing.T) {
 				})
 			})
 			ref := l.spawn("guest", puppet(t))
-			g = guestOf(l.table.Get(ref.uid))
+			g = guestOf(l.table.Get(ref.UID()))
 			options := append([]byte{0xa1, 0x60, 0x59, byte(c.options >> 8), byte(c.options)}, make([]byte, c.options)...)
 			var orders [][]byte
 			for i := range c.spawns {
@@ -107,25 +108,25 @@ func TestOthersRunBetweenSpawnsWithOptions(t *testing.T) {
 func TestSystemQueuesAreThinnedOut(t *testing.T) {
 	var q systemQueue
 	for i := range 100_000 {
-		q.push(&sysMsg{kind: sysWatch, ref: 7})
-		q.push(&sysMsg{kind: sysUnwatch, ref: 7})
-		q.push(&sysMsg{kind: sysWatch, ref: 8})
+		q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 7}})
+		q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Unwatch, From: 7}})
+		q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 8}})
 		q.push(&sysMsg{kind: sysStop})
-		q.push(&sysMsg{kind: sysDelegate, ref: 9, other: abi.Ref(i)})
+		q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Delegate, From: 9, Other: abi.Ref(i)}})
 		if n := len(q.items); n > 2*(mostAsked+firstThin)+10 {
 			t.Fatalf("%d wait", n)
 		}
 	}
-	watches, stops := map[abi.Ref]sysKind{}, 0
+	watches, stops := map[abi.Ref]signal.Kind{}, 0
 	for _, m := range q.take() {
 		switch m.kind {
-		case sysWatch, sysUnwatch:
-			watches[m.ref] = m.kind
+		case sysSignal:
+			watches[m.signal.From] = m.signal.Kind
 		case sysStop:
 			stops++
 		}
 	}
-	if watches[7] != sysUnwatch || watches[8] != sysWatch || stops == 0 {
+	if watches[7] != signal.Unwatch || watches[8] != signal.Watch || stops == 0 {
 		t.Errorf("%v, %d stops", watches, stops)
 	}
 }
@@ -158,10 +159,10 @@ func TestAKillBehindATurnTakesNothingBack(t *testing.T) {
 			}}
 		}))
 		ref := l.spawn("guest", puppet(t))
-		g = guestOf(l.table.Get(ref.uid))
-		_ = l.Pause(sink, false)
+		g = guestOf(l.table.Get(ref.UID()))
+		_ = l.Operate().Pause(sink, false)
 		l.run()
-		one := abi.AppendSend(nil, sink.uid, "", 0, 0, nil, nullPayload)
+		one := abi.AppendSend(nil, sink.UID(), "", 0, 0, nil, nullPayload)
 		l.post(ref, script(now(bytes.Repeat(one, sends))))
 		l.post(ref, script(now(one)))
 		l.run()

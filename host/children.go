@@ -3,14 +3,25 @@ package host
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 )
 
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
 // workers.
 func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor, error) {
+	child, err := a.reserve(scr, name, p, uid)
+	if err == nil {
+		a.launch(scr, child)
+	}
+	return child, err
+}
+
+// reserve makes a child, which has its name and its ref from now on, and is not started yet.
+func (a *actor) reserve(scr *scratch, name string, p *Props, uid abi.Ref) (*actor, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -20,8 +31,11 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 	if name != "" && !abi.ValidName([]byte(name)) {
 		return nil, badName(name)
 	}
+	if a.doomed() != nil {
+		return nil, ErrStopped
+	}
 	m, refusal, err := a.enroll(scr, name, p, uid)
-	for i := 0; err != nil && i < mostPutAway && a.makeRoomFor(scr, err); i++ { // not under the family's lock
+	for i := 0; err != nil && i < mostPutAway && a.makeRoomFor(scr, err, i); i++ { // not under the family's lock
 		m, refusal, err = a.enroll(scr, name, p, uid)
 	}
 	switch {
@@ -34,19 +48,24 @@ func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor,
 	case refusal == family.Taken:
 		return nil, ErrNameTaken
 	}
-	if a.sys.lookouts.n.Load() != 0 {
-		a.sys.lookouts.born(scr, m.Child)
-	}
-	m.Child.post(scr, sysMsg{kind: sysStart})
 	return m.Child, nil
 }
 
-// makeRoomFor is makeRoomInTree for a child. If that takes long and the parent is a guest, others run behind it.
-func (a *actor) makeRoomFor(scr *scratch, err error) bool {
+// makeRoomFor is makeRoom for a child, tried for the nth time. If that takes long and the parent is a guest, other actors
+// run in between. If the system has no room and no guest is idle, a spawn from outside waits for a moment. A refusal then
+// means that there is really no room, and not that all guests have just got a message.
+func (a *actor) makeRoomFor(scr *scratch, err error, nth int) bool {
 	if g, ok := a.behaviour.(*guest); ok && scr != nil {
 		defer g.pause(scr, a.Now())
 	}
-	return a.makeRoomInTree(nil, err)
+	if a.makeRoom(nil, err) {
+		return true
+	}
+	if full := new(account.Error); scr != nil || a.sys.cfg.manual || !errors.As(err, &full) || full.Pool == nil || !full.Pool.Root() {
+		return false
+	}
+	time.Sleep(time.Millisecond << nth)
+	return true
 }
 
 // enroll makes the child, and the system knows it.

@@ -2,6 +2,8 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -39,6 +41,9 @@ type Config struct {
 	name       string
 	clock      clock.Clock
 	secret     *Secret // nil: from the operating system
+	saved      bool    // it may be that of an earlier life
+	node       uint16  // 0: alone
+	epoch      *uint64 // nil: see epochOf
 	workers    int
 	manual     bool
 	shuffle    *uint64 // of a manual system: the seed of the order of turns
@@ -56,13 +61,14 @@ type Config struct {
 	actors     int64
 	log        *slog.Logger
 	letters    loggedLetters
-	commit     func(*commitment) error // nil: nobody records what actors do
-	tracer     Tracer                  // nil: nothing is traced
-	pools      []pool                  // for actors that block
-	pinned     int                     // actors with a thread of their own, at most
-	values     []any                   // keys of contexts that asks carry
-	extensions []AnyExtension          // that New makes
-	nested     bool                    // of a manual system: what a turn wakes runs right after it
+	commit     turn.Commit     // nil: nobody records what actors do
+	recorder   record.Recorder // the same with its notes; nil also in tests that only commit
+	tracer     Tracer          // nil: nothing is traced
+	pools      []pool          // for actors that block
+	pinned     int             // actors with a thread of their own, at most
+	values     []any           // keys of contexts that asks carry
+	extensions []AnyExtension  // that New makes
+	nested     bool            // of a manual system: what a turn wakes runs right after it
 	faults     func(*Turn) *abi.Failure
 	mailboxes  func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox
 }
@@ -83,11 +89,11 @@ func (c Config) WithClock(cl Clock) Config { c.clock = cl; return c }
 // WithSeed derives the secret from a number, so that a run can be repeated: refs, guests'
 // randomness and jitter come out the same. Refs are then only as hard to guess as the seed,
 // so it is for tests and simulations.
-func (c Config) WithSeed(seed uint64) Config { c.secret = secretOf(seed); return c }
+func (c Config) WithSeed(seed uint64) Config { c.secret, c.saved = secretOf(seed), false; return c }
 
 // WithSecret sets what refs, guests' randomness and jitter are derived from, as
 // [System.Secret] of an earlier run has it.
-func (c Config) WithSecret(s Secret) Config { c.secret = &s; return c }
+func (c Config) WithSecret(s Secret) Config { c.secret, c.saved = &s, true; return c }
 
 // WithWorkers sets the number of turns that run at a time; 0 is GOMAXPROCS.
 func (c Config) WithWorkers(n int) Config { c.workers = n; return c }
@@ -112,9 +118,9 @@ func (c Config) WithThroughput(n int) Config { c.throughput = max(n, 1); return 
 // WithDeadLetters sets how many dead letters are kept for [System.DeadLetters].
 func (c Config) WithDeadLetters(n int) Config { c.dead = max(n, 0); return c }
 
-// WithDeadLetterBytes bounds the payloads and headers of kept dead letters, in bytes, so that
-// they can be delivered again: those of more than MaxDeadPayload bytes count, one may take a
-// quarter, and the oldest are dropped. They are on nobody's account.
+// WithDeadLetterBytes bounds the payloads and headers of kept dead letters, in bytes, so that they
+// can be delivered again: those of more than MaxDeadPayload bytes count, one may take a quarter,
+// and the oldest are dropped. They count for no actor.
 func (c Config) WithDeadLetterBytes(n int64) Config { c.deadBytes = max(n, 0); return c }
 
 // WithGuardian sets the strategy of /user, the parent of what [System.Spawn] makes.
@@ -125,12 +131,10 @@ func (c Config) WithGuardian(s supervision.Strategy) Config { c.guardian = s; re
 // take up to twice as long; 0 is never.
 func (c Config) WithIdleAfter(d time.Duration) Config { c.idleAfter = max(d, 0); return c }
 
-// WithMostAwake sets how many guests have an instance at most: who wakes or starts beyond it
-// puts one to sleep that was not used lately, before it gets its own. Where all are busy those
-// whose turns are under way come on top, and sleep when their turns have ended. A guest that
-// cannot sleep (see docs/architecture/images.md) counts, and leaves so much less for others; it
-// has its instance beyond the bound, too: for a limit on all see runtime.Config.WithMaxInstances.
-// 0 is no bound.
+// WithMostAwake sets how many guests have an instance at most. Above it, a guest that starts or wakes first puts one to
+// sleep that has not been used recently. Where all are busy those whose turns are under way come on top, and sleep when
+// their turns have ended. A guest that cannot sleep (see docs/architecture/images.md) counts, and leaves so much less for
+// others; it has its instance beyond the bound, too: for a limit on all see runtime.Config.WithMaxInstances. 0 is no bound.
 func (c Config) WithMostAwake(n int) Config { c.mostAwake = max(n, 0); return c }
 
 // WithSpawnOptions sets how the options of guests' spawns are read; see
@@ -153,16 +157,14 @@ func (c Config) WithAskTimeout(d time.Duration) Config {
 	return c
 }
 
-// WithLog writes what happens in the system to a log: failures and dead letters as
-// warnings, what guests log on their levels, starts and ends for debugging. Reading the
-// events is cheaper and says more; see [System.Subscribe].
+// WithLog writes the system's events to a log: failures and dead letters as warnings, log lines of guests on their levels,
+// starts and stops for debugging. Reading the events is cheaper and gives more details; see [System.Subscribe].
 func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }
 
-// WithMemory bounds what the host holds for all actors together, in bytes: guests'
-// memories, messages, timers and whatever else [Held] lists. What would exceed it is
-// refused or waits. Each actor below /user, with all below it, may have half of it unless
-// its Limits.Tree says otherwise. The default is three quarters of the machine's memory, or
-// of what its control group may use; 0 is no bound.
+// WithMemory bounds what the host holds for all actors together, in bytes: guests' memories, messages, timers and everything
+// else that [Held] lists. Requests above it are refused or wait. Each actor below /user, with all below it, may have half of
+// it unless its Limits.Tree says otherwise. The default is three quarters of the machine's memory, or of what its control
+// group may use; 0 is no bound.
 func (c Config) WithMemory(bytes int64) Config {
 	c.memory = max(bytes, 0)
 	c.treeMemory = c.memory / 2
@@ -173,7 +175,7 @@ func (c Config) WithMemory(bytes int64) Config {
 func (c Config) WithMaxActors(n int) Config { c.actors = int64(max(n, 0)); return c }
 
 // WithContextValues sets which values of the context of [System.Ask] go with the question, and
-// with all that turns send because of it; a service gets them by [Context.Values]. Guests
+// with all that turns send because of it; a service gets them by [Head.Values]. Guests
 // do not see them. Timers do not carry them.
 func (c Config) WithContextValues(keys ...any) Config { c.values = slices.Clone(keys); return c }
 

@@ -86,6 +86,47 @@ func TestA08_UserGuardian(t *testing.T) {
 	}
 }
 
+// A09: what fails below /system is started again, whatever the strategy of /user is, after 100 ms, then 200 ms;
+// it is asked in vain until then, and its ref stays.
+func TestA09_SystemRestartsWhatFails(t *testing.T) {
+	clock := NewVirtualClock(time.Unix(1, 0))
+	s, err := New(NewConfig("test").WithManual().WithClock(clock).WithGuardian(supervision.Stopping()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close(context.Background()) }()
+	ref, err := s.SpawnService("x", Func(func(ctx *Context, m Message) error { return ctx.Reply("here") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.RunUntilIdle(1000)
+	for i, kind := range []abi.FailureKind{abi.FailureKilled, abi.FailureInit, abi.FailureGuestError, abi.FailureNativePanic} {
+		if err := s.Operate().Crash(ref, kind, "drill"); err != nil {
+			t.Fatal(err)
+		}
+		s.RunUntilIdle(1000)
+		p, err := s.Request(ref, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := <-p.Answer(); m.Err() == nil || !strings.Contains(m.Err().Error(), "unavailable: ") {
+			t.Errorf("%v: %v", kind, m.Err())
+		}
+		clock.Advance(100*time.Millisecond<<i - 1)
+		s.RunUntilIdle(1000)
+		if x, err := s.Info(ref); err != nil || x.State != StateDelayed {
+			t.Errorf("%v: %+v, %v", kind, x.State, err)
+		}
+		clock.Advance(1)
+		s.RunUntilIdle(1000)
+		p, _ = s.Request(ref, nil)
+		s.RunUntilIdle(1000)
+		if m := <-p.Answer(); m.Err() != nil {
+			t.Errorf("%v: %v", kind, m.Err())
+		}
+	}
+}
+
 // A09: /system ends after /user, so that it outlives what it serves.
 func TestA09_SystemEndsAfterUser(t *testing.T) {
 	l := newStage(t, nil)
@@ -126,7 +167,7 @@ func TestA12_Refs(t *testing.T) {
 		t.Error(err)
 	}
 	a := l.spawn("a", newCounter())
-	if err := l.Tell(Ref{uid: a.UID()}, 1); err != nil { // the path is for people
+	if err := l.Tell(newRef(a.UID(), ""), 1); err != nil { // the path is for people
 		t.Error(err)
 	}
 	l.equal("dead letters", l.letters(), []string{"no sender: 1"})
@@ -167,7 +208,7 @@ func rowA14_Names(t *testing.T) {
 	}
 	// Of a guest the same: a name that is taken is a spawn that has failed.
 	g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))))
-	key := l.table.Get(g.uid).behaviour.(*guest).childKey()
+	key := l.table.Get(g.UID()).behaviour.(*guest).childKey()
 	spawnB := func(k uint64) []byte { return abi.AppendSpawn(nil, abi.ChildRef(key, 0, k), "puppet", "b", nil, nil) }
 	l.say(g, script(now(spawnB(0), spawnB(1))))
 	l.wants("message refused")
@@ -190,8 +231,8 @@ func rowBadNameOfAGuestsChild(t *testing.T) {
 		{"", "b", "type"},
 	} {
 		l := newStage(t, nil)
-		g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, abi.AppendForward(nil, l.probe.uid, ""))))
-		key := guestOf(l.table.Get(g.uid)).childKey()
+		g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, abi.AppendForward(nil, l.probe.UID(), ""))))
+		key := guestOf(l.table.Get(g.UID())).childKey()
 		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), c.typ, c.name, nil, nil))))
 		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 1), "puppet", "good", nil, nil))))
 		if len(l.got) != 1 || !strings.Contains(l.got[0], c.want) {

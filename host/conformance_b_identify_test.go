@@ -58,7 +58,7 @@ func rowB24_Identify(t *testing.T) {
 			answers = append(answers, m.Kind.String()+" "+m.Sender.Name())
 			return nil
 		}
-		return errors.Join(ctx.Identify("../a2", 1, time.Second), ctx.Identify("../a1", 2, time.Second), ctx.Identify("../a*", 3, time.Second))
+		return errors.Join(ctx.At("../a2").Identify(1, time.Second), ctx.At("../a1").Identify(2, time.Second), ctx.At("../a*").Identify(3, time.Second))
 	}))
 	l.say(asker, 1)
 	slices.Sort(answers)
@@ -119,11 +119,11 @@ func rowB26_WatchingByPatterns(t *testing.T) {
 			path, future := strings.CutPrefix(w[1], "+")
 			switch {
 			case w[0] == "unwatch":
-				ctx.UnwatchPath(path)
+				ctx.At(path).Unwatch()
 			case future:
-				_, _ = ctx.WatchPath(path, PresentAndFuture)
+				_, _ = ctx.At(path).Watch(PresentAndFuture)
 			default:
-				_, _ = ctx.WatchPath(path, Present)
+				_, _ = ctx.At(path).Watch(Present)
 			}
 			return nil
 		}), func(op, path string) any { return []string{op, path} }},
@@ -171,7 +171,7 @@ func rowB26_WatchingByPatterns(t *testing.T) {
 			l.spawn("c1", newCounter()) // another of the name
 			end("c1")
 			l.wants("message terminated")
-			if err := l.System.Restart(w); err != nil { // watches survive
+			if err := l.System.Operate().Restart(w); err != nil { // watches survive
 				t.Fatal(err)
 			}
 			l.run()
@@ -260,8 +260,23 @@ func rowB28_NotInfluenceReceiveTimeout(t *testing.T) {
 	for flags, want := range map[uint64][]string{abi.FlagNoInfluence: {"message idle"}, 0: nil} {
 		l.say(a, script()) // from here
 		l.pass(6 * time.Millisecond)
-		l.say(g, script(now(abi.AppendSend(nil, a.uid, "", 0, flags, nil, script()))))
+		l.say(g, script(now(abi.AppendSend(nil, a.UID(), "", 0, flags, nil, script()))))
 		l.pass(4 * time.Millisecond)
 		l.wants(want...)
+	}
+	// So it is with what Go code marks, also if it comes by way of another actor.
+	by := l.spawn("by", Func(func(ctx *Context, _ Message) error { return ctx.Forward(a) }))
+	for _, to := range []Ref{a, by} {
+		for _, v := range []any{script(), Marked{Value: script(), Marks: NoInfluence}} {
+			l.say(a, script()) // from here
+			l.pass(6 * time.Millisecond)
+			l.say(to, v)
+			l.pass(4 * time.Millisecond)
+			if _, marked := v.(Marked); marked {
+				l.wants("message idle")
+			} else {
+				l.wants()
+			}
+		}
 	}
 }

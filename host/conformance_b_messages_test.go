@@ -69,7 +69,7 @@ func rowB18_Forward(t *testing.T) {
 		end := l.spawn("end", Func(func(ctx *Context, m Message) error { return ctx.Reply(m.Correlation) }))
 		middle := l.spawn("", p)
 		in := l.Inbox(0)
-		if err := in.Ask(middle, script(now(abi.AppendForward(nil, end.uid, ""))), 9); err != nil {
+		if err := in.Ask(middle, script(now(abi.AppendForward(nil, end.UID(), ""))), 9); err != nil {
 			t.Fatal(err)
 		}
 		l.run()
@@ -103,7 +103,7 @@ func rowB19_Ask(t *testing.T) {
 		}},
 		{"guest", func(to Ref) (Props, any) {
 			return puppet(t, on(abi.KindReply, toProbe("reply")), on(abi.KindReplyError, toProbe("reply_error")), on(abi.KindAskTimeout, toProbe("ask_timeout"))),
-				script(now(abi.AppendAsk(nil, to.uid, "", 7, 1e9, nil, encoded("get"))))
+				script(now(abi.AppendAsk(nil, to.UID(), "", 7, 1e9, nil, encoded("get"))))
 		}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func rowB19_Ask(t *testing.T) {
 					late = func() error {
 						e, _ := envelope("late")
 						e.Kind, e.Correlation = abi.KindReply, m.Correlation
-						return l.deliver(nil, m.Sender.uid, e)
+						return l.deliver(nil, m.Sender.UID(), e)
 					}
 					return nil
 				}),

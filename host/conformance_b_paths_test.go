@@ -21,7 +21,7 @@ func rowB22_Paths(t *testing.T) {
 		if err := m.Decode(&path); err != nil {
 			return err
 		}
-		_ = ctx.TellPath(path, path)
+		_ = ctx.At(path).Tell(path)
 		return nil
 	}).WithChildren(child))
 	guest := l.spawn("guest", puppet(t).WithChildren(child))
@@ -62,7 +62,7 @@ func rowB23_Wildcards(t *testing.T) {
 	note := Func(func(ctx *Context, m Message) error {
 		var v any
 		if m.Decode(&v) == nil && v == "say" {
-			return ctx.TellPath("../w*", "hello")
+			return ctx.At("../w*").Tell("hello")
 		}
 		told[ctx.Self().Path()]++
 		return nil

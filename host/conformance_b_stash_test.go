@@ -170,7 +170,7 @@ func TestB36_NewsCanBeStashed(t *testing.T) {
 	counter := l.spawn("counter", newCounter())
 	spawn := func(name string) Ref {
 		a := l.spawn(name, Native(func() Actor { return &keeper{} }))
-		c := l.table.Get(a.uid)
+		c := l.table.Get(a.UID())
 		for _, f := range []func(*Context) error{
 			func(ctx *Context) error { return ctx.After(1, time.Second, 0, "timer") },
 			func(ctx *Context) error { return ctx.Ask(counter, "get", 2, time.Second) },
@@ -282,7 +282,7 @@ func TestB43_AutoReceived(t *testing.T) {
 	in.Identify("/user/a", 1)
 	l.run()
 	b := l.spawn("b", Func(func(*Context, Message) error { n++; return nil }))
-	if err := errors.Join(l.Kill(a), l.PoisonPill(b)); err != nil {
+	if err := errors.Join(l.Operate().Kill(a), l.PoisonPill(b)); err != nil {
 		t.Fatal(err)
 	}
 	l.run()

@@ -36,8 +36,8 @@ func rowB29_Stop(t *testing.T) {
 		t.Error("a forged ref of a child was accepted")
 	}
 	g = l.spawn("guest", puppet(t).WithCapabilities(Capabilities{Stop: []string{"/user/oth?r"}}))
-	l.say(g, script(now(abi.AppendStop(nil, other.uid, ""), abi.AppendStop(nil, denied.uid, ""), toProbe("x"))))
-	l.say(g, script(now(abi.AppendStop(nil, g.uid, ""))))
+	l.say(g, script(now(abi.AppendStop(nil, other.UID(), ""), abi.AppendStop(nil, denied.UID(), ""), toProbe("x"))))
+	l.say(g, script(now(abi.AppendStop(nil, g.UID(), ""))))
 	if l.alive(other) || !l.alive(denied) || l.alive(g) {
 		t.Errorf("%v", l.Tree())
 	}
@@ -120,7 +120,7 @@ func rowB32_Kill(t *testing.T) {
 			l.got = nil
 			l.post(a, s.add(1))
 			l.post(a, s.report)
-			if err := l.Kill(a); err != nil {
+			if err := l.Operate().Kill(a); err != nil {
 				l.t.Fatal(err)
 			}
 			l.post(a, s.report)

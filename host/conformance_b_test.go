@@ -35,6 +35,7 @@ func rowB01_Props(t *testing.T) {
 		{Guest(puppetImage(t), "marionette"), `no actor type "marionette", it has puppet`},
 		{base.WithChildren(Child{"x", base}, Child{"x", base}), `two children are called "x"`},
 		{base.WithChildren(Child{"x", Props{}}), `child "x": `},
+		{base.WithSignificant(true).WithLifetime(supervision.Permanent), "a permanent actor cannot be significant"},
 	} {
 		if _, err := l.Spawn("", c.props); !errors.Is(err, ErrBadProps) || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%v, want %s", err, c.why)
@@ -279,7 +280,7 @@ func (a *knowsWhy) Started(ctx *Context) error {
 	if f := ctx.Cause(); f != nil {
 		why = f.Kind.String() + ": " + f.Reason
 	}
-	*a.told = append(*a.told, string(rune('0'+ctx.Incarnation()))+" "+why)
+	*a.told = append(*a.told, string(rune('0'+ctx.Head().Incarnation()))+" "+why)
 	return nil
 }
 
@@ -370,7 +371,7 @@ func rowB10_RestartEffects(t *testing.T) {
 	}))
 	g := l.spawn("guest", puppet(t, on(abi.KindTimer, toProbe("timer")), on(abi.KindReceiveTimeout, toProbe("receive_timeout")), on(abi.KindAskTimeout, toProbe("ask_timeout"))))
 	l.say(n, 1)
-	l.say(g, script(now(abi.AppendTimer(nil, 1, 5, 0, nil), abi.AppendReceiveTimeout(nil, 1e6), abi.AppendAsk(nil, l.probe.uid, "", 1, 1e6, nil, nil))))
+	l.say(g, script(now(abi.AppendTimer(nil, 1, 5, 0, nil), abi.AppendReceiveTimeout(nil, 1e6), abi.AppendAsk(nil, l.probe.UID(), "", 1, 1e6, nil, nil))))
 	l.say(g, script(trap()))
 	l.got = nil
 	l.pass(1e9)

@@ -27,15 +27,15 @@ var watchers = []watcherSort{
 				return tellProbe(ctx, Raw(m.Payload))
 			}
 			if uid := order["watch"]; uid != 0 {
-				return ctx.Watch(Ref{uid: abi.Ref(uid)})
+				return ctx.Watch(newRef(abi.Ref(uid), ""))
 			}
-			ctx.Unwatch(Ref{uid: abi.Ref(order["unwatch"])})
+			ctx.Unwatch(newRef(abi.Ref(order["unwatch"]), ""))
 			return nil
 		})
-	}, func(r Ref) any { return map[string]uint64{"watch": uint64(r.uid)} }, func(r Ref) any { return map[string]uint64{"unwatch": uint64(r.uid)} }},
+	}, func(r Ref) any { return map[string]uint64{"watch": uint64(r.UID())} }, func(r Ref) any { return map[string]uint64{"unwatch": uint64(r.UID())} }},
 	{"guest", func(t *testing.T) Props {
 		return puppet(t, on(abi.KindTerminated, abi.AppendForward(nil, 0, "/user/probe")))
-	}, func(r Ref) any { return script(now(abi.AppendWatch(nil, r.uid, ""))) }, func(r Ref) any { return script(now(abi.AppendUnwatch(nil, r.uid, ""))) }},
+	}, func(r Ref) any { return script(now(abi.AppendWatch(nil, r.UID(), ""))) }, func(r Ref) any { return script(now(abi.AppendUnwatch(nil, r.UID(), ""))) }},
 }
 
 func eachWatcher(t *testing.T, f func(l *stage, w watcherSort, ref Ref)) {
@@ -72,7 +72,7 @@ func rowB11_DeathWatch(t *testing.T) {
 		l.got = nil
 		failing := l.spawn("failing", newCounter())
 		l.say(ref, w.watch(failing))
-		if err := l.Kill(failing); err != nil {
+		if err := l.Operate().Kill(failing); err != nil {
 			l.t.Fatal(err)
 		}
 		l.run()
@@ -131,7 +131,7 @@ func rowB13_Unwatch(t *testing.T) {
 		ctx.Unwatch(a)
 		return nil
 	}))
-	box = l.table.Get(w.uid)
+	box = l.table.Get(w.UID())
 	l.say(w, "watch")
 	box.post(nil, sysMsg{kind: sysSuspend})
 	l.post(w, "unwatch")
@@ -177,7 +177,7 @@ func rowB15_DeathPact(t *testing.T) {
 			if m.Kind == abi.KindTerminated {
 				return ErrUnhandled
 			}
-			return ctx.Watch(Ref{uid: abi.Ref(m.Correlation)})
+			return ctx.Watch(newRef(abi.Ref(m.Correlation), ""))
 		}),
 		puppet(t, on(abi.KindTerminated, abi.AppendUnhandled(nil))),
 	} {
@@ -185,7 +185,7 @@ func rowB15_DeathPact(t *testing.T) {
 		a, ref := l.spawn("a", newCounter()), l.spawn("w", w)
 		in := l.Inbox(0)
 		defer in.Close()
-		if err := in.Ask(ref, script(now(abi.AppendWatch(nil, a.uid, ""))), uint64(a.uid)); err != nil {
+		if err := in.Ask(ref, script(now(abi.AppendWatch(nil, a.UID(), ""))), uint64(a.UID())); err != nil {
 			t.Fatal(err)
 		}
 		l.run()

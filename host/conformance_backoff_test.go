@@ -42,7 +42,7 @@ func (a *lister) Receive(ctx *Context, m Message) error {
 		ctx.Stop(ctx.Self())
 		return nil
 	case "healthy":
-		ctx.ResetBackoff()
+		ctx.Head().ResetBackoff()
 		return nil
 	}
 	*a.got = append(*a.got, text)
@@ -78,7 +78,7 @@ func TestC_1_4_TriggerOn(t *testing.T) {
 		// Who is not delayed begins again at once; who is, when the delay is over and not before.
 		for path, was := range map[string]string{"crash": c.crash, "quit": c.quit} {
 			if was != "gone" {
-				if n := l.table.Get(l.at(path).uid).incarnation(); n != map[string]uint64{"running": 1, "restarting": 0}[was] {
+				if n := l.table.Get(l.at(path).UID()).incarnation(); n != map[string]uint64{"running": 1, "restarting": 0}[was] {
 					t.Errorf("%s: %s is incarnation %d", c.name, path, n)
 				}
 			}
@@ -95,7 +95,7 @@ func TestC_1_4_TriggerOn(t *testing.T) {
 		l.pass(1)
 		for path, was := range map[string]string{"crash": c.crash, "quit": c.quit} {
 			if was != "gone" {
-				if n := l.table.Get(l.at(path).uid).incarnation(); n != 1 {
+				if n := l.table.Get(l.at(path).UID()).incarnation(); n != 1 {
 					t.Errorf("%s: %s is incarnation %d after the delay", c.name, path, n)
 				}
 			}
@@ -197,7 +197,7 @@ type watcher struct {
 }
 
 func (w *watcher) Started(ctx *Context) error {
-	if ctx.Incarnation() == 0 {
+	if ctx.Head().Incarnation() == 0 {
 		return ctx.Watch(w.other)
 	}
 	return nil
@@ -342,7 +342,7 @@ func TestC_1_4_GivesUp(t *testing.T) {
 		if up != supervision.GiveUpSuspend {
 			continue
 		}
-		if err := l.Decide(kid, supervision.Restart); err != nil {
+		if err := l.Operate().Decide(kid, supervision.Restart); err != nil {
 			t.Error(err)
 		}
 		l.run()
@@ -382,14 +382,14 @@ func TestC_1_4_ResetOfTheCount(t *testing.T) {
 	ref = manual.spawn("a", newLister(&got, nil))
 	crash(manual, ref, 0, 200*ms)
 	crash(manual, ref, 24*time.Hour, 400*ms)
-	if err := manual.ResetBackoff(ref); err != nil {
+	if err := manual.Operate().ResetBackoff(ref); err != nil {
 		t.Error(err)
 	}
 	crash(manual, ref, 0, 200*ms)
 	crash(manual, ref, 0, 400*ms)
-	manual.tell(ref, "healthy") // Context.ResetBackoff
+	manual.tell(ref, "healthy") // Head.ResetBackoff
 	crash(manual, ref, 0, 200*ms)
-	if err := manual.ResetBackoff(Ref{uid: 7}); !errors.Is(err, ErrUnknown) {
+	if err := manual.Operate().ResetBackoff(newRef(7, "")); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -432,7 +432,7 @@ func TestD14_DelaysAreCancelled(t *testing.T) {
 		}
 		end(l)
 		l.run()
-		if l.clock.Pending() != 0 || l.table.Get(old.uid) != nil {
+		if l.clock.Pending() != 0 || l.table.Get(old.UID()) != nil {
 			t.Errorf("%s: %d timers\n%v", name, l.clock.Pending(), l.Tree())
 		}
 		l.pass(time.Hour)

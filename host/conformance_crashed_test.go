@@ -110,9 +110,9 @@ func (a *stasher) Receive(ctx *Context, m Message) error {
 		return err
 	}
 	switch {
-	case text == "early" && ctx.Incarnation() == 0:
+	case text == "early" && ctx.Head().Incarnation() == 0:
 		return ctx.Stash()
-	case text == "boom" && ctx.Incarnation() == 0, text == "early" && ctx.Incarnation() == 1:
+	case text == "boom" && ctx.Head().Incarnation() == 0, text == "early" && ctx.Head().Incarnation() == 1:
 		return errors.New(text)
 	}
 	return a.frail.Receive(ctx, m)

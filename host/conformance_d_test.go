@@ -63,7 +63,7 @@ func TestD01_DirectivesActOnDescendants(t *testing.T) {
 			if same := again == leaf; same != (c.directive == supervision.Resume || c.keep) {
 				t.Errorf("the leaf is the same: %v", same)
 			}
-			if got := [2]uint64{l.table.Get(top.uid).incarnation(), l.table.Get(again.uid).incarnation()}; got != c.incarnations {
+			if got := [2]uint64{l.table.Get(top.UID()).incarnation(), l.table.Get(again.UID()).incarnation()}; got != c.incarnations {
 				t.Errorf("incarnations %v", got)
 			}
 		})
@@ -152,7 +152,7 @@ func TestD05_DefaultIsUnlimited(t *testing.T) {
 		l.Tell(ref, "crash")
 	}
 	l.run()
-	if st := l.Stats(); st.Crashes != 5000 || l.get(ref) != 0 || l.table.Get(ref.uid).incarnation() != 5000 {
+	if st := l.Stats(); st.Crashes != 5000 || l.get(ref) != 0 || l.table.Get(ref.UID()).incarnation() != 5000 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -242,7 +242,7 @@ func TestD07_AllForOne(t *testing.T) {
 	}
 	l = three(otherwise(supervision.Resume))
 	l.tell(l.at("b"), "crash")
-	if l.get(l.at("a")) != 5 || l.get(l.at("b")) != 5 || l.table.Get(l.at("a").uid).incarnation() != 0 {
+	if l.get(l.at("a")) != 5 || l.get(l.at("b")) != 5 || l.table.Get(l.at("a").UID()).incarnation() != 0 {
 		t.Error("resume concerns others")
 	}
 	l = three(supervision.Default())
@@ -314,7 +314,7 @@ func TestD07_FailuresAtOnce(t *testing.T) {
 		}
 		l.run()
 		for _, name := range []string{"a", "b", "c"} {
-			if c := l.table.Get(l.at(name).uid); c.life.State() != life.Running || c.incarnation() != 1 {
+			if c := l.table.Get(l.at(name).UID()); c.life.State() != life.Running || c.incarnation() != 1 {
 				t.Errorf("%v: %s is %v in incarnation %d", kind, name, c.life.State(), c.incarnation())
 			}
 		}
@@ -342,7 +342,7 @@ func TestD10_EscalatedRestart(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		l := newLab(t, supervision.Default().WithKeepChildren(keep))
 		l.spawn("top", parentOf(otherwise(supervision.Escalate)))
-		top := l.table.Get(l.at("top").uid)
+		top := l.table.Get(l.at("top").UID())
 		counter := newCounter()
 		kid := must(top.spawn(nil, "kid", &counter, top.nextHostRef()))(l.t).ref()
 		l.tell(kid, 42)
@@ -356,7 +356,7 @@ func TestD10_EscalatedRestart(t *testing.T) {
 			}
 			continue
 		}
-		if l.get(kid) != 0 || l.table.Get(kid.uid).incarnation() != 1 {
+		if l.get(kid) != 0 || l.table.Get(kid.UID()).incarnation() != 1 {
 			t.Error("the child is not restarted")
 		}
 		l.tell(kid, 1, "crash", 2) // and again: nothing is left suspended
@@ -400,11 +400,11 @@ func TestD11_Suspension(t *testing.T) {
 	l.tell(mid, 2)
 	l.tell(leaf, 3)
 	for path, want := range map[string]string{"top": "failed", "top/mid": "running", "top/mid/leaf": "running"} {
-		if c := l.table.Get(l.at(path).uid); c.life.State().String() != want || c.box.Len() != 1 || c.open() {
+		if c := l.table.Get(l.at(path).UID()); c.life.State().String() != want || c.box.Len() != 1 || c.open() {
 			t.Errorf("%s: %v, %d wait", path, c.life.State(), c.box.Len())
 		}
 	}
-	if err := l.Decide(top, supervision.Resume); err != nil {
+	if err := l.Operate().Decide(top, supervision.Resume); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
@@ -434,7 +434,7 @@ func TestD11_ChildOfASuspendedSupervisor(t *testing.T) {
 		if l.state("top/kid") != "failed" || l.state("top") != "failed" {
 			t.Fatal(l.Tree())
 		}
-		l.Decide(top, directive)
+		l.Operate().Decide(top, directive)
 		l.run()
 		want := 5 // its own supervisor's directive
 		if directive == supervision.Restart {
@@ -458,13 +458,13 @@ func TestD11_StartedWhileSuspended(t *testing.T) {
 	l.Tell(mid, "crash") // mid restarts while top is suspended, and starts its leaf anew
 	l.Tell(top, "crash")
 	l.run()
-	l.Decide(top, supervision.Resume)
+	l.Operate().Decide(top, supervision.Resume)
 	l.run()
 	if leaf := l.at("top/mid/leaf"); l.get(leaf) != 0 || l.get(mid) != 0 || l.get(top) != 0 {
 		t.Error(l.Tree())
 	}
 	for path := range map[string]int{"top": 0, "top/mid": 0, "top/mid/leaf": 0} {
-		if n := l.table.Get(l.at(path).uid).life.Suspended(); n != 0 {
+		if n := l.table.Get(l.at(path).UID()).life.Suspended(); n != 0 {
 			t.Errorf("%s is suspended %d times", path, n)
 		}
 	}
@@ -480,7 +480,7 @@ func TestD12_Reports(t *testing.T) {
 	l.run()
 	e := l.next(EventFailed)
 	if e.Ref != ref || e.Failure.Kind != abi.FailureGuestError || e.Failure.Reason != "crashed" || e.Directive != supervision.Restart ||
-		e.Delay != 200*time.Millisecond || e.Failures != 1 || e.Incarnation != 0 || e.Mail == nil || e.Mail.Waiting != 1 || e.Mail.Sender != ref.uid {
+		e.Delay != 200*time.Millisecond || e.Failures != 1 || e.Incarnation != 0 || e.Mail == nil || e.Mail.Waiting != 1 || e.Mail.Sender != ref.UID() {
 		t.Errorf("%+v, %+v", e, e.Mail)
 	}
 	if n := len(l.seen(EventFailed, EventEscalated)); n != 0 || e.Silent || e.Mail.Kind != abi.KindMessage || e.Mail.Redelivered != 0 {

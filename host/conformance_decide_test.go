@@ -177,7 +177,7 @@ func TestD11_AskedWhileSuspended(t *testing.T) {
 	if asked != 0 || l.state("root/top/kid") != "failed" {
 		t.Errorf("asked %d times", asked)
 	}
-	l.Decide(l.at("root"), supervision.Resume)
+	l.Operate().Decide(l.at("root"), supervision.Resume)
 	l.run()
 	if asked != 1 || l.get(kid) != 5 {
 		t.Errorf("asked %d times\n%v", asked, l.Tree())
@@ -190,7 +190,7 @@ func TestOperatorDecides(t *testing.T) {
 	for d, want := range map[supervision.Directive]int{supervision.Resume: 6, supervision.Restart: 1, supervision.Stop: -1} {
 		ref := l.spawn("a"+d.String(), newCounter())
 		l.tell(ref, 5)
-		l.Decide(ref, d) // it has not failed
+		l.Operate().Decide(ref, d) // it has not failed
 		l.run()
 		if l.get(ref) != 5 {
 			t.Fatalf("%v: it has been decided about, though it works", d)
@@ -199,7 +199,7 @@ func TestOperatorDecides(t *testing.T) {
 		if l.state("a"+d.String()) != "failed" {
 			t.Fatal("not suspended")
 		}
-		if err := l.Decide(ref, d); err != nil {
+		if err := l.Operate().Decide(ref, d); err != nil {
 			t.Error(err)
 		}
 		l.run()
@@ -207,7 +207,7 @@ func TestOperatorDecides(t *testing.T) {
 			if l.state("a"+d.String()) != "gone" || !slices.Equal(l.letters(), []DeadReason{DeadStopped}) {
 				t.Errorf("%v: %s, %v", d, l.state("a"+d.String()), l.letters())
 			}
-			if err := l.Decide(ref, d); !errors.Is(err, ErrUnknown) {
+			if err := l.Operate().Decide(ref, d); !errors.Is(err, ErrUnknown) {
 				t.Error(err)
 			}
 		} else if got := l.get(ref); got != want {
@@ -215,7 +215,7 @@ func TestOperatorDecides(t *testing.T) {
 		}
 	}
 	for _, d := range []supervision.Directive{0, supervision.Escalate, supervision.Suspend, supervision.Ask} {
-		if err := l.Decide(l.at("aresume"), d); !errors.Is(err, ErrBadDirective) {
+		if err := l.Operate().Decide(l.at("aresume"), d); !errors.Is(err, ErrBadDirective) {
 			t.Errorf("%v: %v", d, err)
 		}
 	}
@@ -224,7 +224,7 @@ func TestOperatorDecides(t *testing.T) {
 	l = newLab(t, s)
 	ref := l.spawn("a", newCounter())
 	l.tell(ref, "panic")
-	l.Decide(ref, supervision.Resume)
+	l.Operate().Decide(ref, supervision.Resume)
 	l.run()
 	es := l.seen(EventFailed)
 	if len(es) != 2 || es[1].Directive != supervision.Stop || l.state("a") != "gone" || strings.Contains(es[1].Note, "restarting") {

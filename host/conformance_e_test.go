@@ -95,12 +95,12 @@ func TestE10_TheMailboxIsChosenOnce(t *testing.T) {
 	l := newStage(t, nil)
 	p := Native(func() Actor { return &telling{} })
 	usual, a := l.spawn("usual", p), l.spawn("a", boxed(t, p, "priority", 9))
-	if l.table.Get(usual.uid).box.other != nil {
+	if l.table.Get(usual.UID()).box.other != nil {
 		t.Error("the usual mailbox is another")
 	}
-	before := l.table.Get(a.uid).box.other
+	before := l.table.Get(a.UID()).box.other
 	l.say(a, "crash")
-	if after := l.table.Get(a.uid).box.other; before == nil || after != before {
+	if after := l.table.Get(a.UID()).box.other; before == nil || after != before {
 		t.Errorf("%v, and after a restart %v", before, after)
 	}
 }
@@ -114,7 +114,7 @@ func TestE13_WhatDoesNotFitIsDropped(t *testing.T) {
 			for _, v := range []string{"a", "b", "c", "d"} {
 				l.post(a, s.say(v)) // no error
 			}
-			if n := l.table.Get(a.uid).box.Len(); n != 2 {
+			if n := l.table.Get(a.UID()).box.Len(); n != 2 {
 				l.t.Errorf("%d wait", n)
 			}
 			l.run()
@@ -173,7 +173,7 @@ func TestE14_SendersFromGoWait(t *testing.T) {
 	if m, err := s.Ask(t.Context(), b, nil); err != nil {
 		t.Errorf("%v %v", m, err)
 	}
-	box := s.table.Get(a.uid).box.other.(interface{ Waiting() int })
+	box := s.table.Get(a.UID()).box.other.(interface{ Waiting() int })
 	waits := func(n int) {
 		for box.Waiting() != n {
 			time.Sleep(10 * time.Microsecond)
@@ -304,7 +304,7 @@ func TestE19_StashWithEveryKind(t *testing.T) {
 		for kind := range KindsOfMailboxes {
 			l.got = nil
 			a := l.spawn("a", boxed(l.t, s.props(l.t), kind, 3))
-			box := &l.table.Get(a.uid).box
+			box := &l.table.Get(a.UID()).box
 			for i := range 3 {
 				l.say(a, s.keep(fmt.Sprint("kept", i)))
 			}
@@ -435,7 +435,7 @@ func TestE22_SuspendedActorsKeepTheirMail(t *testing.T) {
 			_ = l.TellFrom(l.probe, a, fmt.Sprint(i))
 		}
 		l.run()
-		if n := l.table.Get(a.uid).box.Len(); n != 3 {
+		if n := l.table.Get(a.UID()).box.Len(); n != 3 {
 			t.Errorf("%s: %d wait", kind, n)
 		}
 		i, err := l.Info(a)

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // cellOf is the actor's inside.
-func (l *stage) cellOf(ref Ref) *actor { return l.table.Get(ref.uid) }
+func (l *stage) cellOf(ref Ref) *actor { return l.table.Get(ref.UID()) }
 
 // 3.1: what the system says overtakes what users say, between any two turns.
 func TestC_3_1_SystemMessagesOvertake(t *testing.T) { everyManner(t, rowC_3_1_SystemMessagesOvertake) }
@@ -97,11 +98,11 @@ func TestC_3_1_LateWatch(t *testing.T) {
 	defer in.Close()
 	c := l.cellOf(a)
 	l.Stop(a)
-	if !c.post(nil, sysMsg{kind: sysWatch, ref: in.Ref().UID()}) { // behind the stop, before the queue is closed
+	if !c.post(nil, sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: in.Ref().UID()}}) { // behind the stop, before the queue is closed
 		t.Fatal("closed already")
 	}
 	in.mu.Lock()
-	in.watched[a.uid] = a
+	in.watched[a.UID()] = a
 	in.mu.Unlock()
 	l.run()
 	if m, ok := in.TryReceive(); !ok || m.Sender != a {
@@ -133,7 +134,7 @@ func rowC_3_2_1_FailureSuspendsAllBelow(t *testing.T) {
 		}
 		l.run()
 		l.wants()
-		if err := l.Decide(a, supervision.Stop); err != nil {
+		if err := l.Operate().Decide(a, supervision.Stop); err != nil {
 			l.t.Fatal(err)
 		}
 		l.run()
@@ -190,7 +191,7 @@ func TestC_3_2_3_FailureOfAStranger(t *testing.T) {
 	l.run()
 	second := l.spawn("a", newCounter())
 	l.raw()
-	l.user.post(nil, sysMsg{kind: sysChildFailed, child: old, failure: &abi.Failure{Kind: abi.FailureTrap}})
+	l.user.post(nil, sysMsg{kind: sysChildFailed, kin: kin{child: old, failure: &abi.Failure{Kind: abi.FailureTrap}}})
 	l.run()
 	if e := l.raw(); len(e) != 0 || l.incarnation(second) != 0 {
 		t.Errorf("%v", e)
@@ -219,7 +220,7 @@ func TestC_3_2_3_EscalationKeepsTheChildSuspended(t *testing.T) {
 		}
 	}
 	// Resuming the supervisor resumes the failing and its siblings.
-	if err := l.Decide(p, supervision.Resume); err != nil {
+	if err := l.Operate().Decide(p, supervision.Resume); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
@@ -268,7 +269,7 @@ func rowC_3_2_4_ResumeOfWhatNeverBegan(t *testing.T) {
 			a := l.spawn("a", p.WithChildren(Child{"child", newCounter()}))
 			fails = false
 			l.raw()
-			if err := l.Decide(a, supervision.Resume); err != nil {
+			if err := l.Operate().Decide(a, supervision.Resume); err != nil {
 				t.Fatal(err)
 			}
 			l.run()

@@ -37,7 +37,7 @@ var questioners = []struct {
 			headers = abi.AppendHeader(nil, abi.HeaderDeadline, abi.DeadlineNone)
 		}
 		return puppet(t, on(abi.KindReply, toProbe("reply")), on(abi.KindReplyError, toProbe("reply_error")), on(abi.KindAskTimeout, toProbe("ask_timeout"))),
-			script(now(abi.AppendAsk(nil, to.uid, "", 7, 1e9, headers, question)))
+			script(now(abi.AppendAsk(nil, to.UID(), "", 7, 1e9, headers, question)))
 	}},
 }
 
@@ -92,7 +92,7 @@ func rowDeadlines(t *testing.T) {
 
 func pause(l *stage, ref Ref) {
 	l.t.Helper()
-	if err := l.Pause(ref, false); err != nil {
+	if err := l.Operate().Pause(ref, false); err != nil {
 		l.t.Fatal(err)
 	}
 	l.run()
@@ -100,7 +100,7 @@ func pause(l *stage, ref Ref) {
 
 func unpause(l *stage, ref Ref) {
 	l.t.Helper()
-	if err := l.Unpause(ref, false); err != nil {
+	if err := l.Operate().Unpause(ref, false); err != nil {
 		l.t.Fatal(err)
 	}
 	l.run()
@@ -111,12 +111,12 @@ func TestDeadlinesTravel(t *testing.T) {
 	l := newStage(t, nil)
 	last := l.spawn("last", Func(func(ctx *Context, m Message) error {
 		at, ok := ctx.Deadline()
-		return tellProbe(ctx, fmt.Sprint("last ", ok, " ", at.Sub(ctx.Now()), " ", ctx.Within(time.Hour)))
+		return tellProbe(ctx, fmt.Sprint("last ", ok, " ", at.Sub(ctx.Now()), " ", ctx.Head().Within(time.Hour)))
 	}))
 	for name, hand := range map[string]func(*Context) error{
 		"forward": func(ctx *Context) error { return ctx.Forward(last) },
-		"pass":    func(ctx *Context) error { return ctx.Pass(last) },
-		"nested":  func(ctx *Context) error { return ctx.Ask(last, nil, 9, ctx.Within(time.Hour)) },
+		"pass":    func(ctx *Context) error { return ctx.Head().Pass(last) },
+		"nested":  func(ctx *Context) error { return ctx.Ask(last, nil, 9, ctx.Head().Within(time.Hour)) },
 	} {
 		via := l.spawn("", Func(func(ctx *Context, m Message) error {
 			if m.Kind != abi.KindMessage {
@@ -189,8 +189,8 @@ func TestDeadlinesAreTheHosts(t *testing.T) {
 		forged := abi.AppendHeader(nil, abi.HeaderDeadline, value)
 		a := l.spawn("", puppet(t))
 		l.say(a, script(now(
-			abi.AppendSend(nil, to.uid, "", 3, 0, forged, nullPayload),
-			abi.AppendAsk(nil, to.uid, "", 4, 1e9, forged, nullPayload),
+			abi.AppendSend(nil, to.UID(), "", 3, 0, forged, nullPayload),
+			abi.AppendAsk(nil, to.UID(), "", 4, 1e9, forged, nullPayload),
 		)))
 		l.wants("message false 0s", "message true 1s")
 	}
@@ -282,7 +282,7 @@ func TestTimeoutsSayWhatTheTargetDid(t *testing.T) {
 		l.pass(1500 * ms)
 		err := l.askEnded(p, to, v, <-p.c)
 		var timeout *TimeoutError
-		if !errors.As(err, &timeout) || !errors.Is(err, ErrTimeout) || !timeout.Timeout() || timeout.Target.uid != to.uid {
+		if !errors.As(err, &timeout) || !errors.Is(err, ErrTimeout) || !timeout.Timeout() || timeout.Target.UID() != to.UID() {
 			t.Fatalf("%T %v", err, err)
 		}
 		for _, part := range want {

@@ -113,7 +113,7 @@ func TestRetriesOfWhatWasNotHandled(t *testing.T) {
 			if !errors.As(err, &last) || last.Attempts != 5 || !errors.Is(err, ErrMailboxFull) {
 				t.Error(err)
 			}
-			l.clock.AfterFunc(25*ms, func() { _ = l.Unpause(a, false) })
+			l.clock.AfterFunc(25*ms, func() { _ = l.Operate().Unpause(a, false) })
 			if _, err := exactly(l, func() outcome {
 				m, err := l.AskRetry(t.Context(), a, 2, NewRetry().WithPolicy(p))
 				return outcome{m, err}
@@ -150,7 +150,7 @@ func TestRetriesOfWhatWasNotHandled(t *testing.T) {
 // policy says, and its number counts from 0.
 func TestRetriesInTheirTime(t *testing.T) {
 	fails := func(ctx *Context, m Message) {
-		ctx.System().outside.fail(ctx.System(), m.Sender.uid, m.Correlation, ctx.Self().uid, ErrStopped)
+		ctx.System().willNotAnswer(nil, m.Sender.UID(), m.Correlation, ctx.Self().UID(), ErrStopped)
 	}
 	for _, c := range []struct {
 		name     string
@@ -206,7 +206,7 @@ func TestRetriesEndWithTheirContext(t *testing.T) {
 		silent := true
 		a := l.spawn("a", Func(func(ctx *Context, m Message) error {
 			if !silent {
-				ctx.System().outside.fail(ctx.System(), m.Sender.uid, m.Correlation, ctx.Self().uid, ErrStopped)
+				ctx.System().willNotAnswer(nil, m.Sender.UID(), m.Correlation, ctx.Self().UID(), ErrStopped)
 			}
 			return nil
 		}))
@@ -440,8 +440,8 @@ func TestSeveralFromGoAreGivenUp(t *testing.T) {
 		for _, who := range asked {
 			l.raw()
 			e := must(envelope("late"))(t)
-			e.Kind, e.Sender, e.Correlation = abi.KindReply, silent.uid, 1
-			_ = l.deliver(nil, who.uid, e)
+			e.Kind, e.Sender, e.Correlation = abi.KindReply, silent.UID(), 1
+			_ = l.deliver(nil, who.UID(), e)
 			if events := l.raw(EventDeadLetter); len(events) != 1 || events[0].Dead.Reason != DeadLate {
 				t.Errorf("%+v", events)
 			}
@@ -449,7 +449,7 @@ func TestSeveralFromGoAreGivenUp(t *testing.T) {
 		if len(asked) != 2 {
 			t.Fatalf("%d were asked", len(asked))
 		}
-		if _, known := l.recent.find(asked[1].uid); !known {
+		if _, known := l.recent.find(asked[1].UID()); !known {
 			t.Error("who answers late counts as one who guesses refs")
 		}
 	})
@@ -521,7 +521,7 @@ func TestPipesEndWhatTheyWaitFor(t *testing.T) {
 			if open := l.doors(); len(open) > 0 {
 				t.Errorf("it waits for %v", open)
 			}
-			if n := l.table.Get(a.uid).watch.Watchers(); len(n) > 0 {
+			if n := l.table.Get(a.UID()).watch.Watchers(); len(n) > 0 {
 				t.Errorf("the actor will tell %v of its end", n)
 			}
 		}
@@ -624,7 +624,7 @@ func TestPipesOfAnActorEnd(t *testing.T) {
 					case "stop":
 						ctx.Stop(ctx.Self())
 					case "":
-						if err := ctx.Pipe(f, 5, time.Second); err != nil {
+						if err := ctx.Head().Pipe(f, 5, time.Second); err != nil {
 							return err
 						}
 						if c.what == "fail" {
@@ -690,11 +690,11 @@ func TestWhatTheTargetDid(t *testing.T) {
 	// The target is named by its path, though only its number was known.
 	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
 	silent := l.spawn("silent", newCounter())
-	_, p, err := l.request(Ref{silent.uid, ""}, must(envelope("q"))(t), l.patience(t.Context()), nil)
+	_, p, err := l.request(newRef(silent.UID(), ""), must(envelope("q"))(t), l.patience(t.Context()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.timedOut(p, Ref{silent.uid, ""}, "q", nil); !strings.Contains(err.Error(), ": asked /user/silent (native) for string, 0s ago; it is between turns, 1 message waits") {
+	if err := l.timedOut(p, newRef(silent.UID(), ""), "q", nil); !strings.Contains(err.Error(), ": asked /user/silent (native) for string, 0s ago; it is between turns, 1 message waits") {
 		t.Error(err)
 	}
 }

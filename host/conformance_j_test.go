@@ -77,7 +77,7 @@ func TestJ02_Several(t *testing.T) {
 			show := func(results []Asked) string {
 				var out []string
 				for i, r := range results {
-					if r.Target.uid != to[i].uid {
+					if r.Target.UID() != to[i].UID() {
 						t.Errorf("result %d is of %v", i, r.Target)
 					}
 					var text string
@@ -142,7 +142,7 @@ func TestJ02_Several(t *testing.T) {
 				t.Fatal("it has not ended")
 			}
 			check("by an actor", *r)
-			if n := l.table.Get(a.uid).asks.Len(); n != 0 {
+			if n := l.table.Get(a.UID()).asks.Len(); n != 0 {
 				t.Errorf("%d asks are left open", n)
 			}
 		})
@@ -218,7 +218,7 @@ func TestSeveralAreBounded(t *testing.T) {
 	}).WithLimits(Limits{Asks: 3}))
 	l.say(b, nil)
 	l.wants()
-	if n := l.table.Get(b.uid).asks.Len(); n != 0 {
+	if n := l.table.Get(b.UID()).asks.Len(); n != 0 {
 		t.Errorf("%d asks are open", n)
 	}
 }
@@ -315,7 +315,7 @@ func TestJ03_Pipe(t *testing.T) {
 	}{
 		{func(context.Context) (any, error) { return "v", nil }, "message v"},
 		{func(context.Context) (any, error) { return nil, errors.New("e") }, "message ee"},
-		{func(context.Context) (any, error) { panic("p") }, "message host: what was piped has panicked: phost: what was piped has panicked: p"},
+		{func(context.Context) (any, error) { panic("p") }, "message host: the piped function panicked: phost: the piped function panicked: p"},
 		{func(ctx context.Context) (any, error) { <-ctx.Done(); return nil, nil }, "message host: no reply in timehost: no reply in time"},
 	} {
 		if err := l.PipeTo(a).WithTimeout(time.Second).Go(c.f); err != nil {
@@ -393,7 +393,7 @@ func TestPipesOfAnActor(t *testing.T) {
 		case v == "crash":
 			return errors.New("crash")
 		}
-		if err := ctx.Pipe(f, 5, time.Second); err != nil {
+		if err := ctx.Head().Pipe(f, 5, time.Second); err != nil {
 			return tellProbe(ctx, err.Error())
 		}
 		if v == "fail" {
@@ -474,7 +474,7 @@ func TestJ04_Retries(t *testing.T) {
 					attempt, _ := abi.FindHeader(m.Headers, abi.HeaderAttempt)
 					got = append(got, seen{string(key), string(attempt)})
 					if len(got) <= c.fail {
-						ctx.System().outside.fail(ctx.System(), m.Sender.uid, m.Correlation, ctx.Self().uid, ErrStopped)
+						ctx.System().willNotAnswer(nil, m.Sender.UID(), m.Correlation, ctx.Self().UID(), ErrStopped)
 						return nil
 					}
 					return ctx.Reply("done")
@@ -557,7 +557,7 @@ func TestJ01_Await(t *testing.T) {
 		t.Error(err)
 	}
 	e := must(envelope("late"))(t)
-	e.Kind, e.Sender, e.Correlation = abi.KindReply, a.uid, 1
+	e.Kind, e.Sender, e.Correlation = abi.KindReply, a.UID(), 1
 	_ = l.deliver(nil, late.uid, e)
 	events := l.raw(EventDeadLetter)
 	if len(events) != 1 || events[0].Dead.Reason != DeadLate || events[0].Dead.Reason.Name() != "late" {

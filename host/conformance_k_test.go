@@ -174,7 +174,7 @@ func TestK09_LogOfDeadLetters(t *testing.T) {
 					_ = s.Tell(gone, Marked{Value: i, Marks: Suppressed})
 					_ = s.Tell(gone, i)
 				}
-				if err := s.Pause(waits, false); err != nil {
+				if err := s.Operate().Pause(waits, false); err != nil {
 					t.Fatal(err)
 				}
 				for i := range 5 { // dead letters when the system ends
@@ -211,7 +211,7 @@ func TestK10_LogAttributes(t *testing.T) {
 		_ = s.Tell(a, "crash")
 		s.RunUntilIdle(100)
 		clock.Advance(time.Hour)
-		_ = s.TellFrom(a, Ref{a.uid + 1<<11, ""}, 1)
+		_ = s.TellFrom(a, newRef(a.UID()+1<<11, ""), 1)
 		close(r.wait)
 	})
 	want := []string{
@@ -235,7 +235,7 @@ func TestK11_BackEnds(t *testing.T) {
 	for name, h := range map[string]slog.Handler{"json": slog.NewJSONHandler(w, nil), "text": slog.NewTextHandler(w, nil), "none": slog.NewTextHandler(io.Discard, nil)} {
 		text.Reset()
 		s, _ := manual(t, func(c Config) Config { return c.WithLog(slog.New(h).With("mine", "x")) })
-		_ = s.Tell(Ref{1 << 12, ""}, 1)
+		_ = s.Tell(newRef(1<<12, ""), 1)
 		if err := s.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -259,8 +259,8 @@ func TestHeaderOfSuppression(t *testing.T) {
 	headers := abi.AppendHeader(nil, abi.HeaderSuppressed, "1")
 	g := l.spawn("g", puppet(t))
 	l.say(g, script(now(
-		abi.AppendSend(nil, gone.uid, "", 0, 0, headers, encoded(1)),
-		abi.AppendSend(nil, gone.uid, "", 0, 0, nil, encoded(2)),
+		abi.AppendSend(nil, gone.UID(), "", 0, 0, headers, encoded(1)),
+		abi.AppendSend(nil, gone.UID(), "", 0, 0, nil, encoded(2)),
 		abi.AppendSend(nil, 0, "/user/nobody", 0, 0, headers, encoded(3)),
 	)))
 	poor := l.spawn("poor", puppet(t).WithCapabilities(Capabilities{}))
@@ -278,14 +278,14 @@ func TestSendersThatHaveStopped(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", newCounter())
 	b := l.spawn("b", Func(func(*Context, Message) error { return ErrUnhandled }))
-	if err := l.Pause(b, false); err != nil {
+	if err := l.Operate().Pause(b, false); err != nil {
 		t.Fatal(err)
 	}
 	_ = l.TellFrom(a, b, 1)
 	_ = l.TellFrom(a, b, 2)
 	l.Stop(a)
 	l.run()
-	if err := l.Unpause(b, false); err != nil {
+	if err := l.Operate().Unpause(b, false); err != nil {
 		t.Fatal(err)
 	}
 	l.Step()

@@ -288,14 +288,14 @@ func puppetImage(t testing.TB) *sandbox.Image {
 
 // countRestarts is how often an actor was restarted.
 func (l *stage) incarnation(ref Ref) uint64 {
-	if c := l.table.Get(ref.uid); c != nil {
+	if c := l.table.Get(ref.UID()); c != nil {
 		return c.incarnation()
 	}
 	return 0
 }
 
 // alive reports whether the actor has not stopped.
-func (l *stage) alive(ref Ref) bool { return l.table.Get(ref.uid) != nil }
+func (l *stage) alive(ref Ref) bool { return l.table.Get(ref.UID()) != nil }
 
 // values are the second words: what was said, whatever the kind.
 func values(got []string) (out []string) {
@@ -314,7 +314,7 @@ func (a *actor) hasInstance() bool {
 
 // totalOf is how often a child has ended, as its supervisor has noted it.
 func (l *lab) totalOf(ref Ref) int {
-	a := l.table.Get(ref.uid)
+	a := l.table.Get(ref.UID())
 	return a.parent.super.Family.Find(a.Name()).Record.Total()
 }
 

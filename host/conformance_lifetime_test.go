@@ -44,11 +44,11 @@ func TestLifetimesCarriedOut(t *testing.T) {
 			case "is stopped":
 				l.Stop(ref)
 			case "is killed":
-				l.Kill(ref)
+				l.Operate().Kill(ref)
 			}
 			l.run()
 			state := gone
-			if cell := l.table.Get(ref.uid); cell != nil && cell.incarnation() == 1 {
+			if cell := l.table.Get(ref.UID()); cell != nil && cell.incarnation() == 1 {
 				state = again
 			}
 			if state != want {
@@ -85,7 +85,7 @@ func TestLifetimesInGroups(t *testing.T) {
 	lives := func() (n []int) {
 		for _, name := range []string{"a", "b", "c"} {
 			if ref, err := l.Lookup("/user/" + name); err == nil {
-				n = append(n, int(l.table.Get(ref.uid).incarnation()))
+				n = append(n, int(l.table.Get(ref.UID()).incarnation()))
 			} else {
 				n = append(n, -1)
 			}
@@ -130,8 +130,8 @@ func TestWatchersOfWhatIsRestarted(t *testing.T) {
 		in := l.Inbox(0)
 		in.Watch(a)
 		l.tell(a, c.say)
-		if m, told := in.TryReceive(); told || l.table.Get(a.uid).incarnation() != 1 || l.at("a") != a {
-			t.Errorf("%s: the watcher is told %+v, incarnation %d", c.name, m, l.table.Get(a.uid).incarnation())
+		if m, told := in.TryReceive(); told || l.table.Get(a.UID()).incarnation() != 1 || l.at("a") != a {
+			t.Errorf("%s: the watcher is told %+v, incarnation %d", c.name, m, l.table.Get(a.UID()).incarnation())
 		}
 		l.Stop(a)
 		l.run()
@@ -190,7 +190,7 @@ func TestShutdownIsTheSupervisorsOwnEnd(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	l.spawn("top", parentOf(supervision.Default().WithShutdown(supervision.ShutdownAny), Child{"a", newLister(&got, nil).WithSignificant(true)}).WithLifetime(supervision.Permanent))
 	l.tell(l.at("top/a"), "quit")
-	if top := l.table.Get(l.at("top").uid); top.incarnation() != 1 || l.state("top/a") != "running" {
+	if top := l.table.Get(l.at("top").UID()); top.incarnation() != 1 || l.state("top/a") != "running" {
 		t.Error(l.Tree())
 	}
 }
@@ -201,7 +201,7 @@ func TestSharedWindowCarriedOut(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	s := supervision.Default().WithMaxRestarts(2, 0).WithShared(true)
 	l.spawn("top", parentOf(s, Child{"a", newCounter()}, Child{"b", newCounter()}))
-	top := l.table.Get(l.at("top").uid)
+	top := l.table.Get(l.at("top").UID())
 	for round := range uint64(3) {
 		l.tell(l.at("top/a"), "crash")
 		l.tell(l.at("top/b"), "crash")
@@ -250,7 +250,7 @@ type lastMinute struct{}
 
 func (*lastMinute) Receive(*Context, Message) error { return errNot }
 func (*lastMinute) Stopped(ctx *Context) {
-	if ctx.Incarnation() == 0 {
+	if ctx.Head().Incarnation() == 0 {
 		ctx.Spawn("late", newCounter())
 	}
 }

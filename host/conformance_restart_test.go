@@ -83,7 +83,7 @@ func TestC_3_2_5_ChildrenStartedWhileSuspended(t *testing.T) {
 	child := must(l.Lookup("/user/p/a/child"))(t) // made while its grandparent is suspended
 	l.say(child, "get")
 	l.wants()
-	if err := l.Decide(p, supervision.Resume); err != nil {
+	if err := l.Operate().Decide(p, supervision.Resume); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
@@ -113,7 +113,7 @@ func rowC_3_2_7_Terminate(t *testing.T) {
 	other := l.spawn("other", newCounter())
 	for name, p := range map[string]Props{
 		"native": Native(func() Actor { return &panicsAtStop{} }),
-		"guest":  puppet(t, onTrap(abi.KindStop), on(abi.KindStart, abi.AppendReceiveTimeout(nil, 1e9), abi.AppendWatch(nil, other.uid, ""))),
+		"guest":  puppet(t, onTrap(abi.KindStop), on(abi.KindStart, abi.AppendReceiveTimeout(nil, 1e9), abi.AppendWatch(nil, other.UID(), ""))),
 	} {
 		ref := l.spawn(name, p)
 		l.raw()

@@ -33,7 +33,7 @@ func rowResumeGivesTheStateBefore(t *testing.T) {
 				if got := l.get(ref); got != turns+2000 {
 					t.Fatalf("%s after %d turns: it holds %d", how, turns, got)
 				}
-				if c := l.table.Get(ref.uid); c.incarnation() != 0 || len(l.seen(EventResumed)) != 2 {
+				if c := l.table.Get(ref.UID()); c.incarnation() != 0 || len(l.seen(EventResumed)) != 2 {
 					t.Fatalf("%s after %d turns: not resumed", how, turns)
 				}
 			}
@@ -53,16 +53,16 @@ func rowResumeRepeatsInSilence(t *testing.T) {
 		l.tell(ref, "roll", "kids")
 		l.pass(3*time.Microsecond + 1)
 	}
-	before, kids := l.get(ref), len(l.table.Get(ref.uid).kids())
+	before, kids := l.get(ref), len(l.table.Get(ref.UID()).kids())
 	l.tell(ref, "panic x", "panic x")
 	if after := l.get(ref); before == 0 || after != before {
 		t.Errorf("%d before, %d after", before, after)
 	}
-	if n := len(l.table.Get(ref.uid).kids()); n != kids || kids != 2*checkpointTurns+5 || len(*sink) != 0 {
+	if n := len(l.table.Get(ref.UID()).kids()); n != kids || kids != 2*checkpointTurns+5 || len(*sink) != 0 {
 		t.Errorf("%d children before, %d after; %v", kids, n, *sink)
 	}
 	l.tell(ref, "kids") // the guest and the host agree on which child is next
-	if n := len(l.table.Get(ref.uid).kids()); n != kids+1 {
+	if n := len(l.table.Get(ref.UID()).kids()); n != kids+1 {
 		t.Errorf("%d children, then %d", kids, n)
 	}
 }
@@ -108,7 +108,7 @@ func rowResumeOfAnEscalatedFailure(t *testing.T) {
 	if len(es) != 3 || es[0].Directive != supervision.Escalate || es[1].Directive != supervision.Resume || es[2].Directive != supervision.Restart || es[2].Ref != kid {
 		t.Fatalf("%+v", es)
 	}
-	if n := l.table.Get(top.uid).incarnation(); n != 0 || l.get(kid) != 1 {
+	if n := l.table.Get(top.UID()).incarnation(); n != 0 || l.get(kid) != 1 {
 		t.Errorf("top in incarnation %d, the kid holds %d", n, l.get(kid))
 	}
 }
@@ -153,7 +153,7 @@ func rowOnlyWhoCanBeResumedPays(t *testing.T) {
 		l := newLab(t, otherwise(d))
 		ref := l.spawn("a", familyGuest(t, "worker"))
 		l.tell(ref, 1)
-		if kept := l.table.Get(ref.uid).behaviour.(*guest).states != nil; kept != (d == supervision.Resume) {
+		if kept := l.table.Get(ref.UID()).behaviour.(*guest).states != nil; kept != (d == supervision.Resume) {
 			t.Errorf("%v: kept: %v", d, kept)
 		}
 	}
@@ -171,7 +171,7 @@ func rowPreRestart(t *testing.T) {
 		sink := l.sinkhole()
 		ref := l.spawn("a", familyGuest(t, "worker"))
 		l.tell(ref, how)
-		if !slices.Equal(*sink, want) || l.clock.Pending() != 0 || l.table.Get(ref.uid).incarnation() != 1 {
+		if !slices.Equal(*sink, want) || l.clock.Pending() != 0 || l.table.Get(ref.UID()).incarnation() != 1 {
 			t.Errorf("%s: %q, %d timers", how, *sink, l.clock.Pending())
 		}
 	}
@@ -213,7 +213,7 @@ func rowC_3_4_DefaultDirectives(t *testing.T) {
 		ref := l.spawn("a", p)
 		l.tell(ref, 1)
 		e := l.next(EventFailed)
-		if e.Failure.Kind != c.kind || e.Directive != c.want || l.table.Get(ref.uid).incarnation() != 1 {
+		if e.Failure.Kind != c.kind || e.Directive != c.want || l.table.Get(ref.UID()).incarnation() != 1 {
 			t.Errorf("%s: %v, %v; want %v, %v", c.guest, e.Failure, e.Directive, c.kind, c.want)
 		}
 	}
@@ -221,11 +221,11 @@ func rowC_3_4_DefaultDirectives(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	l.spawn("a", familyGuest(t, "worker").WithArgs("fails to start"))
 	b := l.spawn("b", familyGuest(t, "worker"))
-	l.Kill(b)
+	l.Operate().Kill(b)
 	l.run()
 	target := l.spawn("target", newCounter())
 	c := l.spawn("c", familyGuest(t, "worker"))
-	l.table.Get(c.uid).watchRef(nil, target.uid, "")
+	l.table.Get(c.UID()).watchRef(nil, target.UID(), "")
 	l.run()
 	l.Stop(target)
 	l.run()

@@ -4,17 +4,17 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Context is what an actor in Go can do during a call of its methods. It must not be
-// used outside them, nor by other goroutines; [Context.Later] is for what takes longer.
+// Context is what an actor in Go can do during a call of its methods. It must not be used outside them, nor by other
+// goroutines; use [Context.Later] for longer work.
 //
-// What leaves the actor (sends, answers, asks, forwards, stops) leaves at the end of the
-// turn, in order, and not at all if the turn fails; a stop of the actor itself counts
-// all the same. Children, watches, timers and the stash are the actor's own and change
-// at once.
+// Sends, answers, asks, forwards and stops, the actor's own included, take effect at the end of the turn, in order. If the
+// turn fails, none do. The same holds for children, which start first, and for watches, timers and the stash.
 type Context struct {
 	actor *actor
 	env   *mailbox.Envelope // of the current message
@@ -27,69 +27,73 @@ type Context struct {
 	stashed bool         // the current one
 	passed  bool         // the current message itself is among the effects
 	passTo  string       // for this child of its receiver; empty: for the receiver
-
-	unrecorded *abi.Failure // failure of the turn that Next has ended
 }
 
-// effect is what leaves an actor at the end of its turn.
-type effect struct {
-	kind effectKind
-	to   abi.Ref
-	env  *mailbox.Envelope
-}
-
-type effectKind uint8
-
-const (
-	effectSend effectKind = iota
-	effectForward
-	effectStop
-	effectQuit
-	effectPipe
-)
+// effect is what leaves an actor in Go at the end of its turn.
+type effect = turn.Effect
 
 // leaveTurn sends what a turn in Go has left to send; a failed turn's effects are dropped.
 func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	if scr.trace.on {
 		scr.trace.markEffects(scr.effects)
 	}
+	if failed {
+		for i := len(scr.changes) - 1; i >= 0; i-- {
+			a.revoke(scr, &scr.changes[i])
+		}
+	}
+	// Children start before anything else that the turn has led to: an actor that starts one for each that it stops would
+	// run on with its newest child, and the stopped ones would pile up until its slice ends.
+	for i := range scr.changes {
+		if x := &scr.changes[i]; x.kind == childReserved && !failed {
+			a.launch(scr, x.child)
+		}
+	}
 	for i := range scr.effects {
 		e := &scr.effects[i]
 		switch {
-		case e.kind == effectSend && !failed:
-			_ = a.sys.deliver(scr, e.to, e.env)
-		case e.kind == effectQuit:
-			a.post(scr, sysMsg{kind: sysQuit, reason: "stopped"})
+		case e.Kind == turn.Send && !failed:
+			if a.sys.deliver(scr, e.To, e.Env) == ErrUnknown {
+				a.strayed(scr, e.To)
+			}
 		case failed:
-			if e.env != nil && e.env != a.ctx.env {
-				e.env.Free()
+			if e.Env != nil && e.Env != a.ctx.env {
+				e.Env.Free()
 			}
-		case e.kind == effectStop:
-			if t := a.sys.table.Get(e.to); t != nil {
-				t.stop(scr, "")
-			}
-		case e.kind == effectForward:
-			if e.env == a.ctx.env { // the message itself goes on
+		case e.Kind == turn.Own:
+			a.confirm(scr, &scr.changes[e.To])
+		case e.Kind == turn.Quit:
+			a.post(scr, sysMsg{kind: sysQuit, kin: kin{reason: "stopped"}})
+		case e.Kind == turn.Stop:
+			a.sys.signal(scr, e.To, signal.Signal{Kind: signal.Stop})
+		case e.Kind == turn.Forward:
+			if e.Env == a.ctx.env { // the message itself goes on
 				a.ctx.env = nil
-				e.env.Flags &= flagsKept
-				e.env.Sequence, e.env.Position = 0, 0
+				e.Env.Flags &= flagsKept
+				e.Env.Sequence, e.Env.Position = 0, 0
 				if a.ctx.passTo != "" {
-					e.env.Attached = below(e.env.Attached, a.ctx.passTo)
+					e.Env.Attached = below(e.Env.Attached, a.ctx.passTo)
 				}
 			}
-			a.sys.delegate(scr, e.env, a.uid, e.to)
-			if a.props.keeps && a.handed(scr, e.to, e.env) {
+			a.sys.delegate(scr, e.Env, a.uid, e.To)
+			if a.props.keeps && a.handed(scr, e.To, e.Env) {
 				break
 			}
-			_ = a.sys.deliver(scr, e.to, e.env)
-		case e.kind == effectPipe:
-			begin := e.env.Value.(func())
-			e.env.Free()
+			if a.sys.deliver(scr, e.To, e.Env) == ErrUnknown {
+				a.strayed(scr, e.To)
+			}
+		case e.Kind == turn.Pipe:
+			begin := e.Env.Value.(func())
+			e.Env.Free()
 			begin()
 		}
-		e.env = nil
+		e.Env = nil
 	}
 	scr.effects = scr.effects[:0]
+	if len(scr.changes) > 0 {
+		clear(scr.changes)
+		scr.changes = scr.changes[:0]
+	}
 }
 
 // Self is the actor itself.
@@ -102,7 +106,7 @@ func (c *Context) Parent() Ref { return c.actor.parent.ref() }
 func (c *Context) System() *System { return c.actor.sys }
 
 // Incarnation is 0 at first and one more after every restart.
-func (c *Context) Incarnation() uint64 { return c.actor.incarnation() }
+func (h Head) Incarnation() uint64 { return h.ctx.actor.incarnation() }
 
 // Cause is why the incarnation before this one has ended, within Started; elsewhere, and
 // in the first incarnation, nil. It must not be changed.
@@ -128,24 +132,24 @@ func (c *Context) Now() time.Time { return c.actor.Now() }
 // Next takes the next message, within [Behaviour.Handle]; false if there is none, or n
 // have been taken. It ends the turn of the message before. The message is valid
 // until the next call, and until Handle returns.
-func (c *Context) Next() (Message, bool) {
-	e := c.next()
+func (h Head) Next() (Message, bool) {
+	e := h.ctx.next()
 	if e == nil {
 		return Message{}, false
 	}
-	return c.message(e), true
+	return h.ctx.message(e), true
 }
 
 // next ends the turn of the message before and begins that of the next one, nil if there
 // is none.
 func (c *Context) next() *mailbox.Envelope {
 	a, scr := c.actor, c.scr
-	if c.unrecorded != nil {
-		return nil
-	}
 	if c.env != nil {
-		if _, guarded := a.behaviour.(*behaved); guarded {
-			if c.unrecorded = a.endTurn(c); c.unrecorded != nil {
+		if b, guarded := a.behaviour.(*behaved); guarded {
+			if b.unrecorded == nil {
+				b.unrecorded = a.endTurn(c, nil)
+			}
+			if b.unrecorded != nil || a.isHeld() {
 				return nil // the turn fails, when Handle returns
 			}
 		}
@@ -194,7 +198,7 @@ func (c *Context) take(e *mailbox.Envelope) *mailbox.Envelope {
 
 // message is an envelope as an actor sees it.
 func (c *Context) message(e *mailbox.Envelope) Message {
-	m := Message{Kind: e.Kind, Sender: Ref{e.Sender, e.SenderPath}, Correlation: e.Correlation, Payload: e.Payload}
+	m := Message{Kind: e.Kind, Sender: newRef(e.Sender, e.SenderPath), Correlation: e.Correlation, Payload: e.Payload}
 	if e.SenderPath == "" {
 		m.Sender = c.actor.sys.refOf(e.Sender)
 	}
@@ -204,15 +208,15 @@ func (c *Context) message(e *mailbox.Envelope) Message {
 	return m
 }
 
-// Tell sends a message from the actor. An error says that v cannot be a message,
-// or (ErrNobody) that to is nobody; what is not accepted is a dead letter.
+// Tell sends a message from the actor. An error says that v cannot be a message, or (ErrNobody)
+// that to is zero. A message that is not accepted is a dead letter.
 func (c *Context) Tell(to Ref, v any) error { return c.send(to, v, abi.KindMessage, 0) }
 
 // Ask sends a message whose answer comes as a Message of KindReply, KindReplyError
 // or KindAskTimeout with this correlation, which must not be 0. See [System.Ask] for
 // how an ask can end.
 func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) error {
-	ask, err := c.actor.addAsk(c.scr, correlation, to.uid, timeout)
+	ask, err := c.enterAsk(correlation, to.UID(), timeout)
 	if err != nil {
 		return err
 	}
@@ -220,7 +224,7 @@ func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) 
 	if err != nil {
 		c.actor.dropAsk(c.scr, correlation)
 	} else if c.scr != nil {
-		due(c.scr.effects[len(c.scr.effects)-1].env, ask.Due.UnixNano())
+		due(c.scr.effects[len(c.scr.effects)-1].Env, ask.Due.UnixNano())
 	}
 	return err
 }
@@ -232,7 +236,7 @@ func (c *Context) unsend(n int) {
 	}
 	all := c.scr.effects
 	for i := len(all) - n; i < len(all); i++ {
-		all[i].env.Free()
+		all[i].Env.Free()
 		all[i] = effect{}
 	}
 	c.scr.effects = all[:len(all)-n]
@@ -240,7 +244,12 @@ func (c *Context) unsend(n int) {
 
 // CancelAsk gives up an ask: its answer, or timeout, will not come, and the actor that works on it
 // is told. It does nothing if the ask is over.
-func (c *Context) CancelAsk(correlation uint64) { c.actor.dropAsk(c.scr, correlation) }
+func (c *Context) CancelAsk(correlation uint64) {
+	if ask := c.actor.asks.Take(correlation); ask != nil {
+		c.actor.noteAsks()
+		c.stage(change{kind: askTaken, key: correlation, ask: ask})
+	}
+}
 
 // Reply answers the current message; the answer to a message without a sender is a dead
 // letter.
@@ -257,10 +266,10 @@ func (c *Context) reply(v any, kind abi.Kind) error {
 }
 
 func (c *Context) send(to Ref, v any, kind abi.Kind, correlation uint64) error {
-	if to.uid == 0 {
+	if to.UID() == 0 {
 		return ErrNobody
 	}
-	return c.emit(to.uid, v, kind, correlation)
+	return c.emit(to.UID(), v, kind, correlation)
 }
 
 func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) error {
@@ -278,7 +287,7 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	if c.scr == nil {
 		return a.sys.deliver(nil, to, e)
 	}
-	c.scr.effects = append(c.scr.effects, effect{effectSend, to, e})
+	c.scr.effects = append(c.scr.effects, effect{Kind: turn.Send, To: to, Env: e})
 	return nil
 }
 
@@ -288,20 +297,20 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 func (c *Context) Forward(to Ref) error { return c.forward(to, "", "", false) }
 
 // ForwardWithout is Forward without one of the message's headers.
-func (c *Context) ForwardWithout(to Ref, header string) error {
-	return c.forward(to, "", header, false)
+func (h Head) ForwardWithout(to Ref, header string) error {
+	return h.ctx.forward(to, "", header, false)
 }
 
 // Pass is Forward without a copy, if it is the first one of the turn: the receiver gets the
 // message itself, so its payload must not be changed.
-func (c *Context) Pass(to Ref) error { return c.forward(to, "", "", true) }
+func (h Head) Pass(to Ref) error { return h.ctx.forward(to, "", "", true) }
 
 // forward sends the message on to an actor, or (with a name) to the child that it keeps.
 func (c *Context) forward(to Ref, name, without string, whole bool) error {
 	switch {
 	case c.env == nil:
 		return ErrNoQuestion
-	case to.uid == 0:
+	case to.UID() == 0:
 		return ErrNobody
 	}
 	e := c.env
@@ -322,19 +331,21 @@ func (c *Context) forward(to Ref, name, without string, whole bool) error {
 	} else {
 		c.passed, c.passTo = true, name
 	}
-	c.scr.effects = append(c.scr.effects, effect{effectForward, to.uid, e})
+	c.scr.effects = append(c.scr.effects, effect{Kind: turn.Forward, To: to.UID(), Env: e})
 	return nil
 }
 
 // ResetBackoff makes the supervisor count this actor's failures from the beginning.
-func (c *Context) ResetBackoff() { c.actor.resetBackoff(c.scr) }
+func (h Head) ResetBackoff() { h.ctx.stage(change{kind: backoffReset}) }
 
-// Spawn makes a child; an empty name lets the host choose.
+// Spawn makes a child; an empty name lets the host choose. Its name and its ref are reserved at once, and the
+// error says if that is not possible. It starts when the turn has ended, and not at all if the turn fails.
 func (c *Context) Spawn(name string, p Props) (Ref, error) {
-	child, err := c.actor.spawn(c.scr, name, &p, c.actor.nextHostRef())
+	child, err := c.actor.reserve(c.scr, name, &p, c.actor.nextHostRef())
 	if err != nil {
 		return Ref{}, err
 	}
+	c.stage(change{kind: childReserved, child: child})
 	return child.ref(), nil
 }
 
@@ -349,21 +360,35 @@ func (c *Context) GetOrSpawn(name string, p Props) (Ref, error) {
 
 // Stop stops an actor.
 //
-// An actor that stops itself ends by itself, see [Props.WithLifetime].
+// For an actor that stops itself see [Props.WithLifetime]. A failed turn stops no other actor. If it has stopped the actor
+// itself, its supervisor is notified only of the failure.
 func (c *Context) Stop(ref Ref) {
-	e := effect{kind: effectStop, to: ref.uid}
-	if ref.uid == c.actor.uid {
-		e.kind = effectQuit
+	e := effect{Kind: turn.Stop, To: ref.UID()}
+	if ref.UID() == c.actor.uid {
+		e.Kind = turn.Quit
 	}
 	c.scr.effects = append(c.scr.effects, e)
 }
 
 // Watch makes the end of an actor known by a Message of KindTerminated
 // whose Sender is that actor. It may have ended already.
-func (c *Context) Watch(ref Ref) error { return c.actor.watchRef(c.scr, ref.uid, ref.path) }
+func (c *Context) Watch(ref Ref) error {
+	entered, err := c.actor.enterWatch(ref.UID(), ref.URI())
+	if entered {
+		c.stage(change{kind: watchEntered, ref: ref.UID()})
+	}
+	return err
+}
 
 // Unwatch ends a watch, even if its message is in the mailbox already.
-func (c *Context) Unwatch(ref Ref) { c.actor.unwatchRef(c.scr, ref.uid) }
+func (c *Context) Unwatch(ref Ref) {
+	a := c.actor
+	path := a.watch.Path(ref.UID())
+	if a.watch.Unwatch(ref.UID()) {
+		a.noteWatches()
+		c.stage(change{kind: watchTaken, ref: ref.UID(), name: path})
+	}
+}
 
 // After sends the actor a Message of KindTimer with key as its correlation after a delay, and
 // then every period if that is not 0. It replaces a timer with the same key.
@@ -372,7 +397,7 @@ func (c *Context) After(key uint64, delay, period time.Duration, v any) error {
 	if err != nil {
 		return err
 	}
-	return c.actor.setTimer(c.scr, key, delay, period, payload)
+	return c.setTimer(key, delay, period, timers.FixedDelay, payload)
 }
 
 // AtRate is After with a period above 0 that keeps to a grid: the message is due delay, delay+period,
@@ -385,37 +410,36 @@ func (c *Context) AtRate(key uint64, delay, period time.Duration, v any) error {
 		return err
 	}
 	if period <= 0 {
-		return c.actor.setTimer(c.scr, key, delay, 0, payload)
+		return c.setTimer(key, delay, 0, timers.FixedDelay, payload)
 	}
-	return c.actor.setTimerAt(c.scr, key, delay, period, timers.FixedRate, payload)
+	return c.setTimer(key, delay, period, timers.FixedRate, payload)
 }
 
 // Cancel cancels a timer.
-func (c *Context) Cancel(key uint64) { c.actor.cancelTimer(key) }
+func (c *Context) Cancel(key uint64) {
+	more := 0
+	if _, has := c.timersAhead(key); has {
+		more = -1
+	}
+	c.stage(change{kind: timerCancelled, key: key, more: more})
+}
 
 // SetReceiveTimeout asks for a Message of KindReceiveTimeout whenever nothing
 // was received for d; 0 turns it off.
-func (c *Context) SetReceiveTimeout(d time.Duration) { c.actor.setReceiveTimeout(d) }
+func (c *Context) SetReceiveTimeout(d time.Duration) {
+	c.stage(change{kind: receiveTimeoutSet, delay: d})
+}
 
 // Stash puts the current message aside until Unstash. It fails with ErrStashed the
 // second time in a turn, and with ErrLimit if the stash is full; the message is a dead
 // letter then.
-func (c *Context) Stash() error {
-	if c.stashed {
-		return ErrStashed
-	}
-	if err := c.actor.stashCurrent(c.env); err != nil {
-		return err
-	}
-	c.stashed = true
-	return nil
-}
+func (c *Context) Stash() error { return c.stashUnder("") }
 
 // Unstash puts everything stashed back to the front of the mailbox, in order.
-func (c *Context) Unstash() { c.actor.unstash() }
+func (c *Context) Unstash() { c.stage(change{kind: stashEmptied}) }
 
-// Block says that the call is about to wait for something outside, such as a file or a
-// lock: others get another worker meanwhile. It does not wait itself.
+// Block says that the call is about to wait for something outside, such as a file or a lock: other
+// actors get another worker until then. Block itself does not wait.
 func (c *Context) Block() {
 	if c.scr != nil {
 		c.scr.w.Block()

@@ -37,7 +37,7 @@ func inTree(t *testing.T) (sys *System, spawn func(name string, p Props) Ref) {
 	top := must(sys.Spawn("top", Func(func(*Context, Message) error { return nil }).WithLimits(Limits{Tree: bound})))(t)
 	return sys, func(name string, p Props) Ref {
 		ref := must(sys.SpawnBelow(top, name, p))(t)
-		waitFor(t, "the start", func() bool { a := sys.table.Get(ref.uid); return a.begun.Load() && !a.running() })
+		waitFor(t, "the start", func() bool { a := sys.table.Get(ref.UID()); return a.begun.Load() && !a.running() })
 		return ref
 	}
 }
@@ -48,12 +48,12 @@ func TestWakingCountsForTheRun(t *testing.T) {
 	const messages = 10
 	sys, spawn := inTree(t)
 	g := spawn("g", puppet(t))
-	waitFor(t, "it sleeps", func() bool { return guestOf(sys.table.Get(g.uid)).PutAway() })
+	waitFor(t, "it sleeps", func() bool { return guestOf(sys.table.Get(g.UID())).PutAway() })
 	seen := make(chan uint64, messages) // turns in the runs before, when the guest sends
 	must(sys.Spawn("probe", Func(func(*Context, Message) error { return nil }).WithMailbox(func(MailboxLimits) Mailbox {
-		return &refusing{came: func() { seen <- sys.table.Get(g.uid).turnCount() }}
+		return &refusing{came: func() { seen <- sys.table.Get(g.UID()).turnCount() }}
 	})))(t)
-	before := sys.table.Get(g.uid).turnCount()
+	before := sys.table.Get(g.UID()).turnCount()
 	// A turn in Go sends everything at once, on the worker that the guest then runs on.
 	all := must(sys.Spawn("all", Func(func(ctx *Context, _ Message) error {
 		for i := range messages {
@@ -78,9 +78,9 @@ func TestWakingCountsForTheRun(t *testing.T) {
 func TestRoomForAChildCountsForTheRun(t *testing.T) {
 	sys, spawn := inTree(t)
 	idle, full := spawn("idle", puppet(t)), spawn("full", Func(func(*Context, Message) error { return nil }))
-	parent := sys.table.Get(spawn("g", puppet(t)).uid)
-	must(0, sys.Pause(full, false))(t)
-	waitFor(t, "the pause", func() bool { return !sys.table.Get(full.uid).open() })
+	parent := sys.table.Get(spawn("g", puppet(t)).UID())
+	must(0, sys.Operate().Pause(full, false))(t)
+	waitFor(t, "the pause", func() bool { return !sys.table.Get(full.UID()).open() })
 	for sys.Tell(full, Raw(append([]byte{0x59, 0x04, 0x00}, make([]byte, 1024)...))) == nil {
 	}
 	spent := make(chan [2]bool, 1)
@@ -91,7 +91,7 @@ func TestRoomForAChildCountsForTheRun(t *testing.T) {
 		return err
 	})))(t)
 	must(0, sys.Tell(ref, 1))(t)
-	if got := <-spent; got != [2]bool{false, true} || sys.table.Get(idle.uid).hasInstance() {
+	if got := <-spent; got != [2]bool{false, true} || sys.table.Get(idle.UID()).hasInstance() {
 		t.Errorf("spent before and after: %v", got)
 	}
 }
@@ -110,7 +110,7 @@ func TestRunsYieldBeforeLargeCopies(t *testing.T) {
 		"small": {puppet(t), script(), false},
 	} {
 		ref := must(sys.Spawn(name, c.props))(t)
-		a := sys.table.Get(ref.uid)
+		a := sys.table.Get(ref.UID())
 		must(0, sys.Tell(ref, c.fill))(t)
 		waitFor(t, "it is idle", func() bool { return a.turnCount() == 2 && !a.running() })
 		g := guestOf(a)
@@ -156,7 +156,7 @@ func spends(t *testing.T, sys *System, f func(ctx *Context)) bool {
 // clock all of it takes long.
 func TestSavingCountsForTheRun(t *testing.T) {
 	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(&striding{Clock: RealClock()}))
-	a := sys.table.Get(must(sys.Spawn("small", puppet(t)))(t).uid) // a large one would let others run before
+	a := sys.table.Get(must(sys.Spawn("small", puppet(t)))(t).UID()) // a large one would let others run before
 	waitFor(t, "it is idle", func() bool { return a.begun.Load() && !a.running() })
 	g := guestOf(a)
 	g.states = &states{}
@@ -175,7 +175,7 @@ func TestRepeatedTurnsCountForTheRun(t *testing.T) {
 	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(NewVirtualClock(time.Unix(0, 0))))
 	top := must(sys.Spawn("top", Func(func(*Context, Message) error { return nil }).WithSupervision(otherwise(supervision.Resume))))(t)
 	ref := must(sys.SpawnBelow(top, "g", Guest(image, "brute")))(t)
-	a := sys.table.Get(ref.uid)
+	a := sys.table.Get(ref.UID())
 	waitFor(t, "the start", func() bool { return a.begun.Load() && !a.running() })
 	const turns = checkpointTurns - 2
 	for range turns {
@@ -219,7 +219,7 @@ func TestResetsCountForTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := sys.table.Get(must(sys.Spawn("", Guest(image, "puppet").WithArgs(script())))(t).uid)
+		a := sys.table.Get(must(sys.Spawn("", Guest(image, "puppet").WithArgs(script())))(t).UID())
 		waitFor(t, "it is idle", func() bool { return a.begun.Load() && !a.running() })
 		g := guestOf(a)
 		if size := g.inst.Load().MemoryBytes(); size != uint64(n)*65536 {

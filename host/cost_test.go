@@ -21,6 +21,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -31,9 +32,23 @@ import (
 // attack is a case: what is done to the host, below one actor.
 type attack struct {
 	name  string
-	short bool // also with -short
+	when  when // zero: only in the thorough tests
 	bound int64
 	run   func(c *costs)
+}
+
+// when is which runs have a case: -short and all others, all but -short, or the thorough ones.
+type when uint8
+
+const (
+	inThorough when = iota
+	inUsual
+	inAll
+)
+
+// runs reports whether this run has the case.
+func (w when) runs() bool {
+	return w == inAll || w == inUsual && !testing.Short() || thorough.Enabled
 }
 
 // figures are what is measured.
@@ -111,7 +126,7 @@ func (c *costs) tell(to Ref, v any) {
 
 func (c *costs) quiet() {
 	last, same := uint64(0), 0
-	for range 400 {
+	for range thorough.Of(100, 400) { // some are never
 		time.Sleep(10 * time.Millisecond)
 		s := c.Stats()
 		if now := s.Turns - s.Types["echo"].Turns; now == last {
@@ -129,7 +144,7 @@ func pageful(n int) []byte { return encoded(bytes.Repeat([]byte{7}, n)) }
 const hour = 3_600_000_000_000
 
 var attacks = []attack{
-	{name: "1000 timers of 4 MB", short: true, run: func(c *costs) {
+	{name: "1000 timers of 4 MB", when: inUsual, run: func(c *costs) {
 		a := c.brutes(1)[0]
 		for k := range 1000 {
 			_ = c.TryTell(a, write(1, abi.AppendTimer(nil, uint64(k), hour, 0, pageful(4<<20-100))))
@@ -149,15 +164,15 @@ var attacks = []attack{
 	{name: "asks with payloads", run: func(c *costs) {
 		as := c.brutes(2)
 		for k := range 1000 {
-			c.tell(as[0], write(1, abi.AppendAsk(nil, as[1].uid, "", uint64(k+1), hour, nil, pageful(64<<10))))
+			c.tell(as[0], write(1, abi.AppendAsk(nil, as[1].UID(), "", uint64(k+1), hour, nil, pageful(64<<10))))
 		}
 	}},
-	{name: "10,000 watches", short: true, run: func(c *costs) {
+	{name: "10,000 watches", when: inUsual, run: func(c *costs) {
 		a := c.brutes(1)[0]
 		targets := c.small(2000)
 		var cmds [][]byte
 		for _, r := range targets {
-			cmds = append(cmds, abi.AppendWatch(nil, r.uid, ""), abi.AppendUnwatch(nil, r.uid, ""), abi.AppendWatch(nil, r.uid, ""))
+			cmds = append(cmds, abi.AppendWatch(nil, r.UID(), ""), abi.AppendUnwatch(nil, r.UID(), ""), abi.AppendWatch(nil, r.UID(), ""))
 		}
 		for range 20 {
 			c.tell(a, write(1, cmds...))
@@ -168,44 +183,44 @@ var attacks = []attack{
 			c.tell(a, order(verbTable, 60_000, nil))
 		}
 	}},
-	{name: "deep calls in 20 actors", short: true, run: func(c *costs) {
+	{name: "deep calls in 20 actors", when: inUsual, run: func(c *costs) {
 		for _, a := range c.brutes(20) {
 			c.tell(a, order(verbDeep, 8_000, nil))
 		}
 	}},
 	{name: "a fork bomb", run: func(c *costs) { c.bomb(Limits{}) }},
-	{name: "a fork bomb in a tree", short: true, run: func(c *costs) { c.bomb(Limits{Tree: TreeLimits{Actors: 500, Memory: 64 << 20}}) }},
+	{name: "a fork bomb in a tree", when: inAll, run: func(c *costs) { c.bomb(Limits{Tree: TreeLimits{Actors: 500, Memory: 64 << 20}}) }},
 	{name: "100 actors that touch 64 MiB", bound: 256 << 20, run: func(c *costs) {
 		for _, a := range c.brutes(100) {
 			c.tell(a, order(verbGrow, 700, nil))
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(span())
 	}},
 	{name: "1100 spinners", run: func(c *costs) { c.spinners(1100) }},
 	{name: "5000 spinners", run: func(c *costs) { c.spinners(5000) }},
-	{name: "quick, then first touches", short: true, run: func(c *costs) {
+	{name: "quick, then first touches", when: inUsual, run: func(c *costs) {
 		c.sly(nil, order(slySpin, 0, nil), order(slyTouch|slyTrap, 9000, nil))
 	}},
 	{name: "quick, then slow loads", run: func(c *costs) {
 		c.sly(order(slyTable, 0, nil), order(slySpin, 0, nil), order(slyChase, 100_000, nil))
 	}},
-	{name: "output of 100 turns that do not end", short: true, run: func(c *costs) {
+	{name: "output of 100 turns that do not end", when: inUsual, run: func(c *costs) {
 		c.limits.Deadline = 20 * time.Second
 		c.limits.Fuel = 1 << 60
 		for _, a := range c.brutes(100) {
-			c.tell(a, order(verbFlush, 15, abi.AppendSend(nil, a.uid, "", 0, 0, nil, pageful(250<<10))))
+			c.tell(a, order(verbFlush, 15, abi.AppendSend(nil, a.UID(), "", 0, 0, nil, pageful(250<<10))))
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(span())
 	}},
-	{name: "200 initialisations", short: true, run: func(c *costs) {
+	{name: "200 initialisations", when: inUsual, run: func(c *costs) {
 		image := must(c.engine.Load(context.Background(), must(os.ReadFile("testdata/hoarder.wasm"))(c.t), sandbox.ImageConfig{Name: "hoarder", NoFreeze: true}))(c.t)
 		c.limits.Fuel = 1 << 60
 		for range 200 {
 			c.spawn(Guest(image, "hoarder"))
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(span())
 	}},
-	{name: "empty messages", short: true, run: func(c *costs) {
+	{name: "empty messages", when: inUsual, run: func(c *costs) {
 		c.limits.Mailbox = 1_000_000
 		as := c.brutes(20)
 		for i := range as {
@@ -213,9 +228,9 @@ var attacks = []attack{
 		}
 		b := c.brutes(1)[0]
 		for _, a := range as {
-			c.tell(b, write(50_000, abi.AppendSend(nil, a.uid, "", 0, 0, nil, nullPayload)))
+			c.tell(b, write(50_000, abi.AppendSend(nil, a.UID(), "", 0, 0, nil, nullPayload)))
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(span())
 	}},
 	{name: "large messages", run: func(c *costs) {
 		as := c.brutes(10)
@@ -229,13 +244,13 @@ var attacks = []attack{
 		}
 		time.Sleep(time.Second)
 	}},
-	{name: "65,536 forwards of 4 MB", short: true, run: func(c *costs) {
+	{name: "65,536 forwards of 4 MB", when: inAll, run: func(c *costs) {
 		as := c.brutes(2)
-		b := order(verbWrite, 65_500, abi.AppendForward(nil, as[1].uid, ""))
+		b := order(verbWrite, 65_500, abi.AppendForward(nil, as[1].UID(), ""))
 		c.tell(as[0], append(binary.BigEndian.AppendUint32([]byte{0x5a}, uint32(len(b)-5)), b[5:]...))
 		time.Sleep(time.Second)
 	}},
-	{name: "patterns over 5000 actors", short: true, run: func(c *costs) {
+	{name: "patterns over 5000 actors", when: inUsual, run: func(c *costs) {
 		c.small(5000)
 		a := c.spawn(Guest(c.brute, "brute"))
 		b := c.spawn(Guest(c.brute, "brute").WithCapabilities(Capabilities{Send: []string{"/user/**"}}))
@@ -277,7 +292,7 @@ var attacks = []attack{
 		a := c.brutes(1)[0]
 		big := abi.AppendTimer(nil, 1, 1, 0, pageful(1<<20))
 		for range 400 {
-			c.tell(a, write(1, abi.AppendSend(nil, a.uid, "", 0, 0, nil, nullPayload), big))
+			c.tell(a, write(1, abi.AppendSend(nil, a.UID(), "", 0, 0, nil, nullPayload), big))
 		}
 	}},
 	{name: "snapshots for resume", run: func(c *costs) {
@@ -300,7 +315,7 @@ var attacks = []attack{
 		c.quiet()
 		waitFor(c.t, "sleep", func() bool { return c.Stats().Asleep >= 9_900 })
 	}},
-	{name: "1000 names of 255 bytes", short: true, run: func(c *costs) {
+	{name: "1000 names of 255 bytes", when: inAll, run: func(c *costs) {
 		a := c.spawn(parentOf(supervision.Default()))
 		_ = a
 		for i := range 1000 {
@@ -309,7 +324,7 @@ var attacks = []attack{
 		}
 		c.quiet()
 	}},
-	{name: "restarts for ever", short: true, run: func(c *costs) {
+	{name: "restarts for ever", when: inUsual, run: func(c *costs) {
 		for _, a := range c.small(20, on(abi.KindTimer), onTrap(abi.KindStart)) {
 			_ = a
 		}
@@ -317,12 +332,15 @@ var attacks = []attack{
 	}},
 }
 
-// bomb has every actor spawn ten more, for some seconds.
+// span is how long what goes on for ever is looked at.
+func span() time.Duration { return thorough.Of(time.Second, 3*time.Second) }
+
+// bomb has every actor spawn ten more, for a span.
 func (c *costs) bomb(l Limits) {
 	c.limits = l
 	root := c.small(1)[0]
-	until := time.Now().Add(3 * time.Second)
-	at := []*actor{c.table.Get(root.uid)}
+	until := time.Now().Add(span())
+	at := []*actor{c.table.Get(root.UID())}
 	for time.Now().Before(until) && len(at) > 0 {
 		var next []*actor
 		for _, a := range at {
@@ -351,13 +369,13 @@ func (c *costs) spinners(n int) {
 	for range n {
 		_ = c.Tell(c.spawn(Guest(spin, "hostile")), 1)
 	}
-	time.Sleep(3 * time.Second)
+	time.Sleep(span())
 }
 
 // What the sly guest does; see testdata/sly.wat.
 const slySpin, slyTouch, slyTable, slyChase, slyTrap = 2, 4, 8, 16, 32
 
-// sly has two guests that are quick between slow turns, for some seconds.
+// sly has two guests that are quick between slow turns, for a span.
 func (c *costs) sly(first Raw, rounds ...Raw) {
 	image := load(c.t, c.engine, "testdata/sly.wasm")
 	c.limits.Memory = 64 << 20
@@ -370,7 +388,7 @@ func (c *costs) sly(first Raw, rounds ...Raw) {
 		}
 		guests = append(guests, g)
 	}
-	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(span()); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		for _, g := range guests {
 			for _, r := range rounds {
 				c.tell(g, r)
@@ -479,7 +497,7 @@ const costCase = "WASMACTORS_COST_CASE"
 
 // TestCostOfAttacks: the accounts know of three quarters of what an attack adds to the
 // process, they stay below their bound, a stop takes effect and leaves nothing behind,
-// and a neighbour answers all the while.
+// and a neighbour answers all the while. The thorough tests have twice as many attacks.
 func TestCostOfAttacks(t *testing.T) {
 	if name := os.Getenv(costCase); name != "" {
 		i := slices.IndexFunc(attacks, func(a attack) bool { return a.name == name })
@@ -499,7 +517,7 @@ func TestCostOfAttacks(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-30s %8s %8s %8s %6s %8s %9s %9s %7s\n", "attack", "RSS MB", "peak MB", "held MB", "ratio", "actors", "stop", "answer", "crashes")
 	for _, at := range attacks {
-		if testing.Short() && !at.short {
+		if !at.when.runs() {
 			continue
 		}
 		t.Run(at.name, func(t *testing.T) {

@@ -53,9 +53,8 @@ func attemptsOf(e *mailbox.Envelope) attempts {
 	return attempts{bound: isBound(e)}
 }
 
-// dispose decides what happens to the message of a failed turn. False means that it goes
-// back to the front of the mailbox; otherwise whoever waits for an answer to it hears of the
-// failure.
+// dispose decides what happens to the message of a failed turn. False means that it goes back to
+// the front of the mailbox; otherwise a waiting asker gets the failure.
 func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done bool) {
 	if !isMail(e) || a.ctx.stashed {
 		return true

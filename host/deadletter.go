@@ -24,21 +24,22 @@ const (
 	DeadCrashed                           // its turn has failed
 	DeadRestarting                        // it came while the actor waited for its restart
 	DeadEvicted                           // too many messages waited for the restart, it was the oldest
-	DeadForged                            // an answer from somebody who was not asked
+	DeadForged                            // an answer from an actor that was not asked
 	DeadDropped                           // the mailbox has dropped it, to make room, or because there was none
 	DeadDuplicate                         // a message of its key came before
 	DeadExpired                           // a question whose asker waits no longer
 	DeadIncarnation                       // it was for an incarnation that has ended
+	DeadRefused                           // an actor that stands for others has not passed it on, see Head.Refuse
 )
 
 var deadNames = [...]string{"none", "unknown actor", "stopped", "mailbox full", "too large for the inbox", "denied by capability",
 	"late reply", "stash full", "no sender", "limit reached", "its turn failed", "the actor is about to be restarted",
-	"too many messages wait for the restart", "an answer from somebody who was not asked", "the mailbox has dropped it", "a message of its key came before",
-	"its asker waits no longer", "it was for an incarnation that has ended"}
+	"too many messages wait for the restart", "an answer from an actor that was not asked", "the mailbox has dropped it", "a message of its key came before",
+	"its asker waits no longer", "it was for an incarnation that has ended", "not passed on by the actor that stands before its receiver"}
 
 // deadKeys are short names, for labels and the like.
 var deadKeys = [...]string{"none", "unknown", "stopped", "mailbox_full", "too_large", "denied", "late", "stash_full", "nobody", "limit", "crashed",
-	"restarting", "evicted", "forged", "dropped", "duplicate", "expired", "incarnation"}
+	"restarting", "evicted", "forged", "dropped", "duplicate", "expired", "incarnation", "refused"}
 
 // Name is a short name of the reason, of small letters and _, as in "mailbox_full".
 func (r DeadReason) Name() string {
@@ -78,9 +79,15 @@ type DeadLetter struct {
 	Type      string // the type that the message states, see abi.HeaderType; "" if it states none
 	Key       string // the manifest's key for the bound that was met; "" if none was
 
-	ID    uint64 // for [System.Redeliver]: its number, from 1; 0 if it is not kept
+	ID    uint64 // for [Operator.Redeliver]: its number, from 1; 0 if it is not kept
 	Time  time.Time
 	Whole bool // all of it is kept
+}
+
+// GivenUp reports whether the message is not missed: a question, or the answer to one, that an asker outside of actors has
+// given up, such as a client of the gateway that has disconnected. Logs have it at debug.
+func (d *DeadLetter) GivenUp() bool {
+	return d.Reason == DeadExpired && d.From == "/temp" || d.Reason == DeadLate && d.Path == ""
 }
 
 // MaxDeadPayload bounds what a dead letter keeps of its payload, in bytes.

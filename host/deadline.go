@@ -8,10 +8,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Deadlines travel with questions: the host notes in the envelope when the asker gives up,
-// and a question whose time is over is not handled when its turn comes. A copy that is forwarded
-// to another actor keeps the deadline. Only the host writes it, so nobody can change
-// another's; messages that are no asks have none, and it costs them nothing.
+// Deadlines travel with questions: the host notes in the envelope when the asker gives up, and a question whose time is over
+// is not handled when its turn comes. A copy that is forwarded to another actor keeps the deadline. Only the host writes it,
+// so no actor can change it. Other messages have no deadline, and pay nothing for it.
 
 // due notes when the asker gives up.
 func due(e *mailbox.Envelope, at int64) {
@@ -21,24 +20,24 @@ func due(e *mailbox.Envelope, at int64) {
 	}
 }
 
-// special handles the host's own envelopes, and questions that nobody waits for; false if the
-// message is to be handled by the actor.
+// special handles the host's own envelopes, and questions whose asker has given up; false if the actor must handle the
+// message.
 func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
 	if e.Flags&flagControl != 0 {
-		a.box.Pop()
+		popControl(a, e)
 		a.control(scr, e)
 		return true
 	}
 	if !a.unwanted(e) {
 		return false
 	}
-	a.box.Pop()
+	popControl(a, e)
 	a.expire(scr, e)
 	return true
 }
 
-// unwanted reports whether nobody waits for the answer to a question any more. An ask from
-// Go is looked up: it may have been given up early.
+// unwanted reports whether the asker of a question has given up. An ask from Go is looked up: it may have been given up
+// early.
 func (a *actor) unwanted(e *mailbox.Envelope) bool {
 	if e.Flags&flagDue != 0 && a.sys.time.Now() >= e.Due || e.Flags&flagIncarnation != 0 && uint64(e.Due) != a.incarnation() {
 		return true
@@ -46,8 +45,7 @@ func (a *actor) unwanted(e *mailbox.Envelope) bool {
 	return e.Flags&flagPromised != 0 && !a.sys.outside.waits(e.Sender)
 }
 
-// expire drops a question that nobody waits for. An actor that has asked hears of
-// it from its own alarm.
+// expire drops a question whose asker has given up. An actor that has asked is notified by its own alarm.
 func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 	reason := DeadExpired
 	if e.Flags&flagIncarnation != 0 {
@@ -55,7 +53,7 @@ func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 	}
 	a.sys.deadLetter(reason, a.uid, a.path, e)
 	if e.Flags&flagDue != 0 {
-		a.sys.outside.fail(a.sys, e.Sender, e.Correlation, a.uid, ErrTimeout)
+		a.sys.willNotAnswer(scr, e.Sender, e.Correlation, a.uid, ErrTimeout)
 	}
 	scr.cache.Free(e)
 }
@@ -71,25 +69,25 @@ func (c *Context) Deadline() (time.Time, bool) {
 
 // Within is d, or the remaining time of the current message's asker if that is less:
 // the timeout for an ask whose answer is needed only to answer this message. It is 0 if no time is left.
-func (c *Context) Within(d time.Duration) time.Duration {
-	at, ok := c.Deadline()
+func (h Head) Within(d time.Duration) time.Duration {
+	at, ok := h.ctx.Deadline()
 	if !ok {
 		return d
 	}
-	return max(0, min(d, at.Sub(c.actor.Now())))
+	return max(0, min(d, at.Sub(h.ctx.actor.Now())))
 }
 
-// Lasting reports whether the current message is to be handled although nobody waits for the
-// answer any more: its sender has marked it so. Who asks on in its own name marks that, too.
-func (c *Context) Lasting() bool {
-	if c.env == nil {
+// Lasting reports whether the current message is to be handled although the asker has given up: its
+// sender has marked it so. If you re-ask in your own name, mark that question Lasting, too.
+func (h Head) Lasting() bool {
+	if h.ctx.env == nil {
 		return false
 	}
-	if c.env.Flags&flagLasting != 0 {
+	if h.ctx.env.Flags&flagLasting != 0 {
 		return true
 	}
-	v, ok := abi.FindHeader(c.env.Headers, abi.HeaderDeadline) // of a guest's ask; the host has heeded it then
-	return ok && c.env.Flags&flagDue == 0 && string(v) == abi.DeadlineNone
+	v, ok := abi.FindHeader(h.ctx.env.Headers, abi.HeaderDeadline) // of a guest's ask; the host has heeded it then
+	return ok && h.ctx.env.Flags&flagDue == 0 && string(v) == abi.DeadlineNone
 }
 
 // stated are the headers of a message for a guest that is told of deadlines: the deadline is

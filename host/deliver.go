@@ -8,26 +8,27 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// One way in: deliver finds the receiver of a ref, an actor or a waiter from outside, and
-// accept is where the actor takes the message. What is refused there ends as a dead letter; whoever
-// waits for an answer to it is told.
+// One way in: deliver finds the receiver of a ref, an actor or a waiter from outside, and accept is where the actor
+// takes the message. A refused message becomes a dead letter, and a waiting asker is notified.
 
-// deliver sends an envelope to whoever has the ref. The caller gives the envelope
-// up, whatever is returned. scr is nil outside workers.
+// deliver sends an envelope to the receiver with the ref. The caller gives up the envelope in any case. scr is nil outside
+// workers.
 func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 	if a := s.table.Get(to); a != nil {
 		return s.deliverTo(scr, a, e)
 	}
 	found, reason, err := s.outside.resolve(s, to, e)
 	if !found {
-		reason, err = DeadUnknown, ErrUnknown
+		reason, err = DeadUnknown, s.sendAway(to, e)
 		switch {
+		case err == nil:
+		case err == ErrTooLarge:
+			reason = DeadTooLarge
 		case to == 0:
 			reason = DeadNobody
 		case e.Kind == abi.KindReply || e.Kind == abi.KindReplyError:
 			reason = DeadLate
 		}
-		s.stray(scr, to, e.Sender)
 	}
 	if err != nil {
 		s.refuse(scr, reason, err, to, "", e)
@@ -72,11 +73,11 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 	return 0, nil
 }
 
-// overhead is what an envelope may take in an inbox besides headers and payload.
+// overhead is the space that an envelope may take in an inbox in addition to headers and payload.
 const overhead = 64
 
-// answerForGate answers a message that comes during a delay. Messages that are no questions, or
-// from nobody, cannot be answered.
+// answerForGate answers a message that comes during a delay. Messages that are not questions, or have no sender, cannot be
+// answered.
 func (a *actor) answerForGate(scr *scratch, e *mailbox.Envelope) bool {
 	if e.Kind != abi.KindMessage || e.Sender == 0 {
 		return false
@@ -93,13 +94,10 @@ func (a *actor) answerForGate(scr *scratch, e *mailbox.Envelope) bool {
 // hostReply is an error answer that the host gives on behalf of an actor.
 func hostReply(scr *scratch, of abi.Ref, correlation uint64, reason string) *mailbox.Envelope {
 	r := scr.newEnvelope()
-	r.Kind, r.Sender, r.Correlation, r.Value = abi.KindReplyError, of, correlation, hostAnswer{}
+	r.Kind, r.Flags, r.Sender, r.Correlation = abi.KindReplyError, flagOurs, of, correlation
 	r.Payload = appendText(r.Payload, reason)
 	return r
 }
-
-// hostAnswer marks an answer that the host itself gives: it needs no permission.
-type hostAnswer struct{}
 
 // Insist puts an envelope of the host's own into the mailbox, however full that is. Any
 // goroutine may call it.
@@ -113,9 +111,12 @@ func (a *actor) insist(scr *scratch, e *mailbox.Envelope) {
 	a.wake(scr)
 }
 
-// refuse ends the delivery of a message: it is a dead letter, and whoever waits for an answer to
-// it is told. The envelope stays the caller's.
+// refuse ends the delivery of a message: it becomes a dead letter, and a waiting asker is notified. The caller keeps the
+// envelope.
 func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, path string, e *mailbox.Envelope) {
+	if s.repeats.Load() != nil {
+		return // what follows is in the records
+	}
 	if e.Flags&flagIdentify != 0 {
 		s.unidentified(scr, to, e)
 		return
@@ -160,37 +161,12 @@ func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path st
 	s.bus.publish(ev)
 }
 
-// awaitsReply reports whether somebody waits for an answer to a message.
+// awaitsReply reports whether a sender waits for an answer to a message.
 func awaitsReply(e *mailbox.Envelope) bool {
 	return e.Kind == abi.KindMessage && e.Correlation != 0 && e.Sender != 0
 }
 
-// unanswered tells the asker that there will be no answer to a message.
-func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err error) {
-	if !awaitsReply(e) {
-		return
-	}
-	if asker := s.table.Get(e.Sender); asker != nil {
-		asker.post(scr, sysMsg{kind: sysUnanswered, ref: to, correlation: e.Correlation, reason: err.Error()})
-		return
-	}
-	s.outside.fail(s, e.Sender, e.Correlation, to, err)
-}
-
-// delegate adds to as an answerer of what from was asked.
-func (s *System) delegate(scr *scratch, e *mailbox.Envelope, from, to abi.Ref) {
-	if !awaitsReply(e) {
-		return
-	}
-	if asker := s.table.Get(e.Sender); asker != nil {
-		asker.post(scr, sysMsg{kind: sysDelegate, ref: from, other: to, correlation: e.Correlation})
-		return
-	}
-	s.outside.delegate(e.Sender, e.Correlation, from, to)
-}
-
-// isMail reports whether an envelope is a message that somebody has sent, and not the
-// host's own.
+// isMail reports whether an envelope is a sent message, and not the host's own.
 func isMail(e *mailbox.Envelope) bool {
 	switch e.Kind {
 	case abi.KindMessage, abi.KindReply, abi.KindReplyError:

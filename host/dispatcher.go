@@ -34,8 +34,8 @@ func OnPool(name string) Dispatcher { return Dispatcher{pool: name} }
 // actors is bounded, see [Config.WithPinned].
 func Pinned() Dispatcher { return Dispatcher{pinned: true} }
 
-// WithThroughput sets how many messages the actor handles before others get their turn, 1 to
-// MaxThroughput; 0 is the system's default. A guest takes up to so many in one call.
+// WithThroughput sets how many messages the actor handles before others run, 1 to MaxThroughput; 0: the system's default. A
+// guest takes up to n messages in one call.
 func (d Dispatcher) WithThroughput(n int) Dispatcher { d.throughput = n; return d }
 
 // WithDeadline sets the time, by the system's clock, after which no further message begins before others
@@ -88,9 +88,9 @@ const (
 	MaxPools      = 64
 )
 
-// WithPool gives the system a pool for actors in Go that block in their turns:
-// at most so many turns run on it at a time, 1 to 256; others wait. It takes a goroutine for each.
-// A manual system has no pools: all actors run within Step.
+// WithPool gives the system a pool for actors in Go that block in their turns: at most workers
+// turns run on it at a time, 1 to 256; others wait. It uses a goroutine for each. A manual system
+// has no pools: all actors run within Step.
 func (c Config) WithPool(name string, workers int) Config {
 	c.pools = append(slices.Clone(c.pools), pool{name, workers})
 	return c
@@ -183,6 +183,9 @@ func (a *actor) leaveThread() {
 // 0: nothing is left to handle in this spell.
 func (a *actor) timedSpell(scr *scratch) int {
 	begun := a.Now()
+	if a.turns >= a.timedNext {
+		a.timedTurn(scr)
+	}
 	for range int(-a.throughput) {
 		if a.box.nothing() || !a.open() || scr.w.Spent() || a.handleMessages(scr, 1) == 0 {
 			break

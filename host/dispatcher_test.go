@@ -113,8 +113,8 @@ func TestE03_Pinned(t *testing.T) {
 	if _, err := s.Spawn("c", p); !errors.Is(err, ErrLimit) {
 		t.Errorf("%v", err)
 	}
-	disp := s.table.Get(a.uid).disp
-	if disp == s.disp || disp == s.table.Get(b.uid).disp {
+	disp := s.table.Get(a.UID()).disp
+	if disp == s.disp || disp == s.table.Get(b.UID()).disp {
 		t.Error("they share a thread")
 	}
 	_ = s.Tell(a, "crash")
@@ -123,7 +123,7 @@ func TestE03_Pinned(t *testing.T) {
 			t.Fatal(v, err)
 		}
 	}
-	if s.table.Get(a.uid).disp != disp {
+	if s.table.Get(a.UID()).disp != disp {
 		t.Error("a restart has taken the thread")
 	}
 	if err := s.StopGracefully(t.Context(), a); err != nil {
@@ -175,7 +175,7 @@ func TestDispatchersAreChecked(t *testing.T) {
 	// A manual system runs them all within Step.
 	for _, d := range []Dispatcher{OnPool("files"), Pinned()} {
 		ref := must(s.Spawn("", nothing.WithDispatcher(d)))(t)
-		if s.table.Get(ref.uid).disp != s.disp {
+		if s.table.Get(ref.UID()).disp != s.disp {
 			t.Errorf("%+v is elsewhere", d)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // What an actor in Go sends, asks, answers and forwards leaves at the end of its turn, in
-// order, and not at all if the turn fails; that it stops itself counts all the same.
+// order, and not at all if the turn fails, its own stop included.
 func TestTurnsInGoAreAtomic(t *testing.T) {
 	for _, end := range []string{"well", "error", "panic"} {
 		t.Run(end, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestTurnsInGoAreAtomic(t *testing.T) {
 			} else if len(got) != 0 || m.Err() == nil || gone != nil {
 				t.Errorf("%q, %v, %v", got, m.Err(), gone)
 			}
-			if _, err := s.Lookup("/user/actor"); err == nil {
-				t.Error("it has stopped itself and is there")
+			if _, err := s.Lookup("/user/actor"); (err == nil) != (end != "well") {
+				t.Errorf("it has stopped itself, which is undone if the turn fails: %v", err)
 			}
 		})
 	}

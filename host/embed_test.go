@@ -65,7 +65,7 @@ func TestGetOrSpawnWaitsForTheName(t *testing.T) {
 	l := newStage(t, nil)
 	hold := l.spawn("a", parentOf(supervision.Default(), Child{"kid", newCounter()}))
 	l.Stop(hold)
-	for l.table.Get(hold.uid).life.State().String() != "stopping" {
+	for l.table.Get(hold.UID()).life.State().String() != "stopping" {
 		l.Step()
 	}
 	over, cancel := context.WithCancel(context.Background())
@@ -136,7 +136,7 @@ func TestStopNow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := s.table.Get(g.uid)
+	a := s.table.Get(g.UID())
 	waitFor(t, "its turn", func() bool { return a.running() && a.box.Len() == 2 })
 	s.StopNow(g)
 	select {
@@ -225,7 +225,7 @@ func TestReplace(t *testing.T) {
 	if err := m.Replace(batching); err != nil {
 		t.Fatal(err)
 	}
-	image := func() any { return guestOf(l.table.Get(g.uid)).image }
+	image := func() any { return guestOf(l.table.Get(g.UID())).image }
 	l.say(g, script(rec(recAdd, 2, nil)))
 	if image() != any(simple) {
 		t.Error("it changed under an incarnation")
@@ -367,7 +367,7 @@ func (b *tape) Start(_ *Context, cause *abi.Failure) *abi.Failure {
 
 func (b *tape) Handle(ctx *Context, n int) *abi.Failure {
 	for range n {
-		m, ok := ctx.Next()
+		m, ok := ctx.Head().Next()
 		if !ok {
 			return nil
 		}

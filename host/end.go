@@ -4,11 +4,12 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// ends are those who wait for the ends of actors: one outsider for each actor, whatever the number of
-// those who wait, so that who never gives it up costs no more than the actor.
+// ends tracks waiters for an actor's end. Waiters of one actor share an entry, so a waiter that never gives up costs nothing
+// extra.
 type ends struct{ shards [outsideShards]endsShard }
 
 type endsShard struct {
@@ -24,10 +25,10 @@ type endWaiter struct {
 	of   abi.Ref
 	uid  abi.Ref // its own
 	c    chan struct{}
-	n    int // who waits; of the shard
+	n    int // waiters; guarded by the shard's lock
 }
 
-// wait is the one who waits for an actor's end, now for one more; fresh: it is not known to the actor yet.
+// wait adds a waiter to the actor's entry and returns the entry; fresh: the actor does not know it yet.
 func (e *ends) wait(of abi.Ref, uid func() abi.Ref) (w *endWaiter, fresh bool) {
 	sh := e.shard(of)
 	sh.mu.Lock()
@@ -43,7 +44,7 @@ func (e *ends) wait(of abi.Ref, uid func() abi.Ref) (w *endWaiter, fresh bool) {
 	return w, fresh
 }
 
-// forget is for one of those who wait; last: nobody does any more.
+// forget removes one waiter; last: it was the last one.
 func (w *endWaiter) forget() (last bool) {
 	sh := w.ends.shard(w.of)
 	sh.mu.Lock()
@@ -74,35 +75,27 @@ func (w *endWaiter) fail(uint64, abi.Ref, error) bool  { return false }
 func (w *endWaiter) delegate(uint64, abi.Ref, abi.Ref) {}
 func (w *endWaiter) expire(int64) bool                 { return false }
 
-// Ended returns a channel that is closed when the actor has stopped. It fails
-// with ErrUnknown if it has stopped already, or never was. However often it is called, it costs
-// about 300 bytes until the actor has stopped; who may want to know it no longer takes [System.WatchEnd].
+// Ended returns a channel that is closed when the actor has stopped. It fails with ErrUnknown if the actor has stopped
+// already or never existed. However often it is called, it costs about 300 bytes until the actor has stopped. To be able to
+// stop waiting, use [System.WatchEnd].
 func (s *System) Ended(ref Ref) (<-chan struct{}, error) {
 	c, _, err := s.WatchEnd(ref)
 	return c, err
 }
 
-// WatchEnd is Ended for who may want to know it no longer, and calls forget then, more than once if need
-// be: when nobody waits any more for the end of an actor nothing is kept for that. The channel may be that of others,
-// too; it is not closed by forget.
+// WatchEnd is Ended with a way to stop waiting: call forget, once or more often. When all waiters of an actor have called
+// it, nothing is kept. Waiters may share the channel; forget does not close it.
 func (s *System) WatchEnd(ref Ref) (ended <-chan struct{}, forget func(), err error) {
-	a := s.table.Get(ref.uid)
-	if a == nil {
-		return nil, nil, ErrUnknown
-	}
-	w, fresh := s.ends.wait(a.uid, s.outside.newRef)
+	w, fresh := s.ends.wait(ref.UID(), s.outside.newRef)
 	if fresh {
 		s.outside.put(w.uid, w)
-		if !a.post(nil, sysMsg{kind: sysWatch, ref: w.uid, once: true}) {
-			if s.outside.remove(w.uid) {
-				close(w.c) // of others, who have come meanwhile
-			}
-			return nil, nil, ErrUnknown
+		if !s.signal(nil, ref.UID(), signal.Signal{Kind: signal.Watch, From: w.uid, Once: true}) {
+			return nil, nil, ErrUnknown // other waiters that have joined since have been told
 		}
 	}
 	return w.c, sync.OnceFunc(func() {
 		if w.forget() && s.outside.remove(w.uid) {
-			a.post(nil, sysMsg{kind: sysUnwatch, ref: w.uid})
+			s.signal(nil, ref.UID(), signal.Signal{Kind: signal.Unwatch, From: w.uid})
 		}
 	}), nil
 }

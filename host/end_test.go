@@ -159,7 +159,7 @@ func (w *waits) begin(t *testing.T, s *System, silent Ref) <-chan error {
 	wait, over := w.make(t, s, silent), make(chan error, 1)
 	go func() { over <- wait() }()
 	waitFor(t, w.name, func() bool {
-		a := s.table.Get(silent.uid)
+		a := s.table.Get(silent.UID())
 		return a == nil || int(a.turnCount())+a.box.Len() >= w.asks
 	})
 	return over
@@ -234,11 +234,11 @@ func TestAClosedSystemKeepsNobodyWaiting(t *testing.T) {
 		{"GetOrSpawn", func() error { _, _, err := s.GetOrSpawn(forever, "a", props); return err }, ErrClosed},
 		{"Stop", func() error { s.Stop(gone); s.StopNow(gone); return nil }, nil},
 		{"StopGracefully", func() error { return s.StopGracefully(forever, gone) }, nil},
-		{"Kill", func() error { return s.Kill(gone) }, ErrUnknown},
+		{"Kill", func() error { return s.Operate().Kill(gone) }, ErrUnknown},
 		{"PoisonPill", func() error { return s.PoisonPill(gone) }, ErrUnknown},
-		{"Restart", func() error { return s.Restart(gone) }, ErrUnknown},
-		{"Pause", func() error { return s.Pause(gone, true) }, ErrUnknown},
-		{"Crash", func() error { return s.Crash(gone, 0, "") }, ErrUnknown},
+		{"Restart", func() error { return s.Operate().Restart(gone) }, ErrUnknown},
+		{"Pause", func() error { return s.Operate().Pause(gone, true) }, ErrUnknown},
+		{"Crash", func() error { return s.Operate().Crash(gone, 0, "") }, ErrUnknown},
 		{"Inspect", func() error { _, err := s.Inspect(forever, gone); return err }, ErrUnknown},
 		{"Ended", func() error { _, err := s.Ended(gone); return err }, ErrUnknown},
 		{"Idle", func() error { return s.Idle(forever) }, nil},
@@ -295,10 +295,10 @@ func TestInboxesHearOfTheLastEnds(t *testing.T) {
 	}
 	in.Unwatch(other)
 	must(0, in.Ask(one, 1, 7))(t)
-	waitFor(t, "the question", func() bool { return s.table.Get(one.uid).turnCount() == 1 })
+	waitFor(t, "the question", func() bool { return s.table.Get(one.UID()).turnCount() == 1 })
 	s.outside.close()
 	for _, ref := range []Ref{one, two} {
-		s.notifyEnd(nil, in.Ref().uid, ref.uid, "stopped") // what comes too late
+		s.notifyEnd(nil, in.Ref().UID(), ref.UID(), "stopped") // what comes too late
 	}
 	var got []string
 	for {
@@ -341,7 +341,7 @@ func TestWaitingForAnEndIsBounded(t *testing.T) {
 		for i := range s.ends.shards {
 			n += len(s.ends.shards[i].of)
 		}
-		return n + len(s.table.Get(a.uid).watch.Watchers())
+		return n + len(s.table.Get(a.UID()).watch.Watchers())
 	}
 	var forget []func()
 	for range 1000 {

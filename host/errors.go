@@ -19,20 +19,19 @@ var (
 	// ErrMailboxFull: the receiver's mailbox is at one of its bounds. Try again
 	// later.
 	ErrMailboxFull = errors.New("host: the mailbox is full")
-	// ErrRestarting: the receiver waits for its restart, and its supervisor's policy
-	// is to drop messages meanwhile.
+	// ErrRestarting: the recipient waits for its restart, and its supervisor's policy is to drop messages until then.
 	ErrRestarting = errors.New("host: the actor is about to be restarted")
 	// ErrTooLarge: the message can never fit the receiver's inbox.
 	ErrTooLarge = errors.New("host: the message is too large for the receiver")
 	// ErrNameTaken: a sibling has this name, or had it and has not yet gone.
 	ErrNameTaken = errors.New("host: the name is taken")
-	// ErrBadName: names are 1 to 255 bytes of [A-Za-z0-9_.~-].
+	// ErrBadName: names are 1 to 255 bytes of [A-Za-z0-9_.~-], but not "." or "..".
 	ErrBadName = errors.New("host: not a valid name")
 	// ErrBadProps: the props cannot become an actor.
 	ErrBadProps = errors.New("host: invalid props")
 	// ErrTooManyChildren: the parent's limit of children is reached.
 	ErrTooManyChildren = errors.New("host: too many children")
-	// ErrTimeout: nobody has replied in time.
+	// ErrTimeout: no answer came in time.
 	ErrTimeout = errors.New("host: no reply in time")
 	// ErrUnhandled: returned by a native actor for a message that it does not
 	// handle.
@@ -45,14 +44,14 @@ var (
 	ErrStashed = errors.New("host: the message is stashed already")
 	// ErrDenied: a capability is missing.
 	ErrDenied = errors.New("host: denied")
-	// ErrNobody: the zero Ref is nobody; nothing can be sent to it.
+	// ErrNobody: the zero Ref names no actor; no message can be sent to it.
 	ErrNobody = errors.New("host: the receiver is the zero ref, which names no actor")
-	// ErrNoQuestion: there is no current message, or nobody who could be answered.
+	// ErrNoQuestion: there is no current message, or it has no sender to answer.
 	ErrNoQuestion = errors.New("host: there is no message to answer")
 	// ErrNotKept: the dead letter is not kept any more, not kept whole, or was not a message, so
 	// that it cannot be delivered again.
 	ErrNotKept = errors.New("host: the dead letter cannot be delivered again")
-	// ErrGone: nobody waits for the answer any more; the cause of [Reply.Context].
+	// ErrGone: the asker has given up; the cause of [Reply.Context].
 	ErrGone = errors.New("host: the asker no longer waits for the answer")
 	// ErrDropped: the receiver's mailbox has dropped the message, see host/mailbox.
 	ErrDropped = errors.New("host: the mailbox has dropped the message")
@@ -61,6 +60,9 @@ var (
 	// ErrUsed: the reply handle was used before.
 	ErrUsed = errors.New("host: the message has been answered already")
 )
+
+// errGuessed is why a message was not sent to a ref that its sender may have guessed.
+var errGuessed = fmt.Errorf("%w: actors of this tree have sent to too many refs that name no actor", ErrDenied)
 
 // ReplyError is an error that the asked actor has sent as its answer.
 type ReplyError struct{ Reason string }
@@ -83,5 +85,5 @@ func (e *TurnError) Unwrap() error { return e.Failure }
 
 // badName is ErrBadName with the invalid name.
 func badName(name string) error {
-	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -", ErrBadName, clip(name, 100), abi.MaxName)
+	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -, but not . or ..", ErrBadName, clip(name, 100), abi.MaxName)
 }

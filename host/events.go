@@ -82,8 +82,8 @@ type CrashedMail struct {
 	Trace       *TraceContext // of the turn, nil if it is in no trace
 }
 
-// Subscription is a bounded stream of events. A reader that is too slow loses events,
-// and is told how many; nobody waits for it.
+// Subscription is a bounded stream of events. A reader that is too slow loses events, and gets
+// their number; no actor waits for it.
 type Subscription struct {
 	c       chan Event
 	filter  func(*Event) bool
@@ -92,8 +92,8 @@ type Subscription struct {
 	bus     *bus
 }
 
-// C is the channel of the events, in order. It is closed by Close and by [System.Close]. The last event of a
-// system, also of one that ends by itself, is EventTerminated, but for dead letters and what its extensions tell until it is closed.
+// C is the channel of the events, in order. It is closed by Close and by [System.Close]. The last event of a system, also of
+// one that stops by itself, is EventTerminated, except for dead letters and events of its extensions until it is closed.
 func (s *Subscription) C() <-chan Event { return s.c }
 
 // Dropped is the number of events lost so far.
@@ -111,7 +111,7 @@ type bus struct {
 	closed  bool
 }
 
-// quiet reports whether nobody listens, so that events need not be made.
+// quiet reports whether there is no listener, so that events need not be made.
 func (b *bus) quiet() bool {
 	p := b.subs.Load()
 	return p == nil || len(*p) == 0
@@ -197,7 +197,7 @@ func (b *bus) publish(e Event) {
 }
 
 // With so many events waiting, events of more bytes than heavyEvent are lost: the buffer of a reader
-// that is too slow holds about 32 MiB at most, whatever guests log.
+// that is too slow holds about 32 MiB at most.
 const (
 	heavyBacklog = 2048
 	heavyEvent   = 512

@@ -33,7 +33,7 @@ func TestARingOfGuestsIsOneTree(t *testing.T) {
 	must(0, s.Idle(t.Context()))(t)
 	kick := must(s.Spawn("kick", puppet(t)))(t)
 	for _, to := range all[:restless+1] {
-		must(0, s.Tell(kick, script(now(abi.AppendSend(nil, to.uid, "", 0, abi.FlagReply, nil, nullPayload)))))(t)
+		must(0, s.Tell(kick, script(now(abi.AppendSend(nil, to.UID(), "", 0, abi.FlagReply, nil, nullPayload)))))(t)
 	}
 	count := func() (ring, others uint64) {
 		for i, a := range all {

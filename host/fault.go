@@ -1,9 +1,12 @@
 package host
 
-import "github.com/wasmactors/wasmactors/abi"
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
+)
 
-// What a test kit needs of the core: a say at the end of a turn, and at the door of an
-// actor. Without it nobody is asked on the path of a message.
+// The hooks of a test kit: at the end of a turn, and before an actor's mailbox. Without them the path of a message pays
+// nothing.
 
 // Turn is a turn of a message that has been run, before anything of it takes effect. It is
 // valid until the function returns that it was given to, and not to be changed.
@@ -17,11 +20,10 @@ type Turn struct {
 	Payload     []byte // nil for that of a start
 }
 
-// WithFaults has f say of each turn whether it fails after all: then it has done nothing,
-// and its supervisor hears of the failure that f returns. The turns of a guest that handles
-// several messages in one call count one by one; turns without a message (starts and ends
-// of actors in Go, decisions) do not. f is called by workers, also at the same time. It is
-// for tests and simulations.
+// WithFaults has f say of each turn whether it fails after all: then it has done nothing, and its
+// supervisor gets the failure that f returns. The turns of a guest that handles several messages in
+// one call count one by one; turns without a message (starts and ends of actors in Go, decisions)
+// do not. f is called by workers, also at the same time. It is for tests and simulations.
 func (c Config) WithFaults(f func(*Turn) *abi.Failure) Config { c.faults = f; return c }
 
 // WithMailboxes has f make the mailboxes of all actors, or stand between an actor and its
@@ -43,10 +45,10 @@ func (c Config) WithNested() Config {
 }
 
 // fault is how many of the turns count, and the failure of the one behind those.
-func (a *actor) fault(c *commitment) (int, *abi.Failure) {
-	for i, e := range c.mail {
+func (a *actor) fault(c *turn.Turn) (int, *abi.Failure) {
+	for i, e := range c.Mail[:min(c.Done, len(c.Mail))] {
 		t := Turn{
-			Actor: c.actor, Incarnation: c.incarnation, Number: c.firstTurn + uint64(i), Kind: e.Kind, Sender: a.sys.sender(e),
+			Actor: a.ref(), Incarnation: c.Incarnation, Number: c.First + uint64(i), Kind: e.Kind, Sender: a.sys.sender(e),
 			Correlation: e.Correlation, Payload: shown(e),
 		}
 		if f := a.sys.cfg.faults(&t); f != nil {
@@ -54,5 +56,5 @@ func (a *actor) fault(c *commitment) (int, *abi.Failure) {
 			return i, f
 		}
 	}
-	return len(c.mail), nil
+	return c.Done, nil
 }

@@ -20,7 +20,7 @@ type Flowed struct {
 	First    bool   // of its turn
 }
 
-// ErrSampling says that somebody else samples already.
+// ErrSampling says that another sample is already running.
 var ErrSampling = errors.New("host: the flow is being sampled already")
 
 // flowSampler is the one that samples at present.
@@ -50,7 +50,7 @@ func (s *System) SampleFlow(most int, f func(*Flowed)) (stop func(), err error) 
 }
 
 // flow samples turns.
-func (a *actor) flow(scr *scratch, c *commitment) {
+func (a *actor) flow(scr *scratch, c *observed) {
 	x := a.sys.sampler.Load()
 	if x == nil {
 		return
@@ -82,7 +82,7 @@ func gap(n uint64) uint64 {
 	return min(uint64(math.Log(u)/math.Log1p(-1/float64(n))), 32*n-1)
 }
 
-func (a *actor) flowTurn(x *flowSampler, c *commitment, turn int, n uint64) {
+func (a *actor) flowTurn(x *flowSampler, c *observed, turn int, n uint64) {
 	first := true
 	hand := func(from, to Ref, kind abi.Kind, size int) {
 		x.f(&Flowed{From: from, To: to, Kind: kind, Size: size, OneIn: n, First: first})
@@ -93,18 +93,18 @@ func (a *actor) flowTurn(x *flowSampler, c *commitment, turn int, n uint64) {
 			hand(a.sys.sender(e), c.actor, e.Kind, e.Size())
 		}
 	}
-	outside := func(to abi.Ref) bool { return to != 0 && a.sys.table.Get(to) == nil }
+	outside := func(to abi.Ref) bool { return to != 0 && a.sys.here(to) == nil }
 	if c.commands != nil {
 		for _, cmd := range c.commands(turn) {
 			if cmd.Op == abi.OpSend && cmd.ToPath == nil && outside(cmd.ToRef) {
-				hand(c.actor, Ref{cmd.ToRef, a.sys.temp}, kindOf(&cmd), len(cmd.Payload)+len(cmd.Headers))
+				hand(c.actor, newRef(cmd.ToRef, a.sys.temp), kindOf(&cmd), len(cmd.Payload)+len(cmd.Headers))
 			}
 		}
 	}
 	if turn == 0 {
 		for i := range c.effects {
-			if e := &c.effects[i]; e.env != nil && e.kind != effectPipe && outside(e.to) {
-				hand(c.actor, Ref{e.to, a.sys.temp}, e.env.Kind, e.env.Size())
+			if e := &c.effects[i]; e.IsMessage() && outside(e.To) {
+				hand(c.actor, newRef(e.To, a.sys.temp), e.Env.Kind, e.Env.Size())
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // WithGrant lets the actor use the service of this name below /system: the ref of the service
 // is in its start payload, and each of its messages carries the grant, which the service gets by
-// [Context.Grant]. What a grant contains is defined by the service. Children that a guest spawns have the
+// [Head.Grant]. What a grant contains is defined by the service. Children that a guest spawns have the
 // grants of their parent.
 func (p Props) WithGrant(service string, grant any) Props {
 	grants := slices.DeleteFunc(slices.Clone(p.grants), func(g mailbox.Grant) bool { return g.Service == service })
@@ -26,13 +26,13 @@ func (p Props) WithGrant(service string, grant any) Props {
 }
 
 // Grant is what the sender of the current message may use of a service: the value given to
-// [Props.WithGrant] for it. It is nil if there is no grant, if nobody has sent the
-// message, or if a guest has forwarded it.
-func (c *Context) Grant(service string) any {
-	if c.env == nil || c.env.Attached == nil {
+// [Props.WithGrant] for it. It is nil if there is no grant, if no actor has sent the message, or if
+// a guest has forwarded it.
+func (h Head) Grant(service string) any {
+	if h.ctx.env == nil || h.ctx.env.Attached == nil {
 		return nil
 	}
-	for _, g := range c.env.Attached.Grants {
+	for _, g := range h.ctx.env.Attached.Grants {
 		if g.Service == service {
 			return g.Value
 		}
@@ -42,11 +42,11 @@ func (c *Context) Grant(service string) any {
 
 // Values has the values of the Go context of the ask from outside that has led to the current
 // message, see [Config.WithContextValues]. It never ends.
-func (c *Context) Values() context.Context {
-	if c.env == nil || c.env.Attached == nil || c.env.Attached.Context == nil {
+func (h Head) Values() context.Context {
+	if h.ctx.env == nil || h.ctx.env.Attached == nil || h.ctx.env.Attached.Context == nil {
 		return context.Background()
 	}
-	return c.env.Attached.Context
+	return h.ctx.env.Attached.Context
 }
 
 // Service is the ref of a service that the actor has a grant for, if the service has been started.
@@ -91,7 +91,7 @@ func (a *actor) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
 	return &mailbox.Attached{Grants: a.props.grants, Context: turn.Attached.Context}
 }
 
-// withoutGrants is the attachment of a message that somebody else forwards.
+// withoutGrants is the attachment of a message that another actor forwards.
 func withoutGrants(at *mailbox.Attached) *mailbox.Attached {
 	if at == nil || at.Context == nil && at.Behalf == "" {
 		return nil

@@ -19,7 +19,7 @@ func TestGrantsTravel(t *testing.T) {
 		if m.Kind == abi.KindMessage || m.Kind == abi.KindReply {
 			var text string
 			_ = m.Decode(&text)
-			got = append(got, fmt.Sprint(text, " ", c.Grant("lamp"), " ", c.Grant("other")))
+			got = append(got, fmt.Sprint(text, " ", c.Head().Grant("lamp"), " ", c.Head().Grant("other")))
 		}
 		return nil
 	}
@@ -35,7 +35,7 @@ func TestGrantsTravel(t *testing.T) {
 		}
 		_ = c.Tell(service, "tell")
 		_ = c.Ask(service, "ask", 1, time.Second)
-		_ = c.TellPath("/system/lamp", "path")
+		_ = c.At("/system/lamp").Tell("path")
 		return c.Tell(hub, "forwarded")
 	}).WithGrant("lamp", 1).WithGrant("other", 2).WithGrant("lamp", 3)))(t)
 	b := must(s.Spawn("b", Func(func(c *Context, m Message) error {
@@ -78,12 +78,12 @@ func TestContextValues(t *testing.T) {
 	s, _ := manual(t, func(c Config) Config { return c.WithContextValues(valueKey{}) })
 	var got []any
 	last := must(s.Spawn("last", Func(func(c *Context, m Message) error {
-		got = append(got, c.Values().Value(valueKey{}))
+		got = append(got, c.Head().Values().Value(valueKey{}))
 		return nil
 	})))(t)
 	var held *Reply
 	later := must(s.Spawn("later", Func(func(c *Context, m Message) error {
-		got = append(got, c.Values().Value(valueKey{}))
+		got = append(got, c.Head().Values().Value(valueKey{}))
 		held, _ = c.Later()
 		return nil
 	})))(t)
@@ -118,7 +118,7 @@ func TestContextValuesOfWhatIsOnBehalf(t *testing.T) {
 	s := must(New(NewConfig("test").WithContextValues(valueKey{})))(t)
 	defer s.Close(context.Background())
 	a := must(s.Spawn("a", Func(func(c *Context, m Message) error {
-		return c.Reply(fmt.Sprint(c.Values().Value(valueKey{}), " ", c.Behalf()))
+		return c.Reply(fmt.Sprint(c.Head().Values().Value(valueKey{}), " ", c.Head().Behalf()))
 	})))(t)
 	ctx := context.WithValue(t.Context(), valueKey{}, "v")
 	question := OnBehalf{Value: 1, Of: "/user/x"}

@@ -12,21 +12,21 @@ import (
 // The bucket lets the burst pass and then its rate, as the arithmetic in stray.go and in
 // docs/security.md has it.
 func TestGuessesAreCounted(t *testing.T) {
-	tr, now := &tree{}, int64(time.Hour)
+	tr, now := &guesses{}, int64(time.Hour)
 	for i := range strayBurst {
-		if !tr.stray(now) {
+		if !tr.count(now) {
 			t.Fatalf("guess %d is refused", i)
 		}
 	}
 	for range 10 {
-		if tr.stray(now) {
+		if tr.count(now) {
 			t.Fatal("one more passes")
 		}
 	}
 	passed := 0
 	for range 1000 {
 		now += int64(10 * time.Second / 1000)
-		if tr.stray(now) {
+		if tr.count(now) {
 			passed++
 		}
 	}
@@ -50,7 +50,7 @@ func TestWhoGuessesFails(t *testing.T) {
 			return nil
 		})
 	}
-	guesser := must(s.Spawn("guesser", spray(func(i int) Ref { return Ref{uid: abi.Ref(1000003 * (i + 1))} })))(t)
+	guesser := must(s.Spawn("guesser", spray(func(i int) Ref { return newRef(abi.Ref(1000003*(i+1)), "") })))(t)
 	honest := must(s.Spawn("honest", spray(func(int) Ref { return gone })))(t)
 	for round := range 9 {
 		for _, ref := range []Ref{guesser, honest} {
@@ -96,9 +96,9 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 		_ = s.deliver(nil, to, e)
 		s.RunUntilIdle(1000)
 	}
-	answer(forger.uid, asker.uid, 7)
-	answer(forger.uid, p.uid, 1)
-	answer(silent.uid, asker.uid, 8) // of no ask
+	answer(forger.UID(), asker.UID(), 7)
+	answer(forger.UID(), p.uid, 1)
+	answer(silent.UID(), asker.UID(), 8) // of no ask
 	select {
 	case m := <-p.Answer():
 		t.Errorf("an ask from Go took %+v", m)
@@ -117,8 +117,8 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	if forged != 2 {
 		t.Errorf("%d of 2 were found out: %+v", forged, letters)
 	}
-	answer(silent.uid, asker.uid, 7)
-	answer(silent.uid, p.uid, 1)
+	answer(silent.UID(), asker.UID(), 7)
+	answer(silent.UID(), p.uid, 1)
 	if m := <-p.Answer(); m.Err() != nil || len(answers) != 1 {
 		t.Errorf("%v, %d answers: the one that was asked must be heard", m.Err(), len(answers))
 	}

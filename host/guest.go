@@ -2,12 +2,13 @@ package host
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/abi/keyed"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -21,7 +22,7 @@ type guest struct {
 	image  *sandbox.Image // of the present incarnation
 
 	// Only the actor's own run uses the instance. Killing takes the lock, and so does giving it back:
-	// so nobody kills an instance that belongs to another actor by then.
+	// so no kill reaches an instance that belongs to another actor by then.
 	mu   sync.Mutex
 	inst atomic.Pointer[sandbox.Instance]
 
@@ -32,6 +33,7 @@ type guest struct {
 	refkey    abi.RefKey
 	seed      [abi.SeedSize]byte
 	spawned   uint64 // children that it has asked for
+	ahead     uint64 // the same with those of turns that were read
 	fuelSpent uint64 // of all its turns
 	turnAt    int64  // time of the last turn
 	lastTo    *actor // the receiver of its last send
@@ -43,8 +45,12 @@ type guest struct {
 	carried   int     // work since others were let run, see carry
 	states    *states // for resume; nil: they are not kept
 	waited    uint8   // how often it has got no instance since it had one, see tryAgain
-	sleeps    bool    // instances of the image can be given back
-	told      bool    // it is told the deadlines of questions
+	retry     alarm.Alarm
+	start     *starting // the start that waits for an instance; nil: none does
+	slim      bool      // it counts for what it has touched: see Slim
+	ran       uint64    // turns, when it was last asked to be slim
+	sleeps    bool      // instances of the image can be given back
+	told      bool      // it is told the deadlines of questions
 }
 
 func newGuest(a *actor, m *Module) *guest {
@@ -53,13 +59,9 @@ func newGuest(a *actor, m *Module) *guest {
 	return g
 }
 
-// Start implements Behaviour: an instance, and its start envelope.
+// Start implements Behaviour: the start envelope, for the instance that admit has got.
 func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
-	a, secret := g.actor, g.actor.sys.secret
-	if image := g.module.Image(); image != g.image {
-		g.release()
-		g.image, g.sleeps, g.told = image, sandbox.CannotSave(image) == "", slices.Contains(image.Description().Needs, abi.FeatureAsks)
-	}
+	a, secret, x := g.actor, g.actor.sys.secret, g.inst.Load()
 	if state := a.props.state; state != nil {
 		if err := g.restore(ctx, state); err != nil {
 			g.release()
@@ -70,15 +72,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		return nil
 	}
 	g.draw(a.incarnation())
-	x := g.inst.Load()
-	if x == nil {
-		var err error
-		if x, err = g.first(ctx.scr, sandbox.Weight(g.image), nil); err != nil {
-			return asFailure(abi.FailureInit, err)
-		}
-	} else {
-		g.use() // the incarnation before may have left it out of the list: it could not be put away
-	}
+	g.use() // the incarnation before may have left it out of the list: it could not be put away
 	if !g.image.Frozen() {
 		in := *g.limits(ctx.scr, g.turnTime(ctx.scr))
 		in.Seed = secret.seed(forUnfrozen, a.uid, a.incarnation())
@@ -91,6 +85,9 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		RefKey: g.childKey(), Spawned: g.spawned, Incarnation: a.incarnation(), Args: a.args,
 		Services: a.services(),
 	}
+	if a.isKept() {
+		start.Key, _ = keyed.Key(a.Name())
+	}
 	if cause != nil {
 		start.Reason = clip(cause.Error(), maxRestartReason)
 	}
@@ -100,21 +97,11 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	if cap(scr.start) > maxScratchStart {
 		scr.start = nil
 	}
-	if f != nil {
+	if f != nil || a.isHeld() {
 		return f
 	}
 	g.keepStates(ctx.scr)
 	return nil
-}
-
-// first is obtain for a start; it notes whether it failed for lack of room.
-func (g *guest) first(scr *scratch, weight int64, s *sandbox.Snapshot) (*sandbox.Instance, error) {
-	x, err := g.obtain(scr, weight, s)
-	if err != nil && noRoom(err) {
-		g.actor.crowded = true
-		g.memoryRefused("start", err)
-	}
-	return x, err
 }
 
 // asFailure is err itself if it is a failure, else one of a kind.
@@ -164,7 +151,9 @@ func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender ab
 	}
 	scr.batch = append(scr.batch[:0], e)
 	scr.entry.Killable = false
+	scr.waits = kind != abi.KindStart
 	_, f := g.execute(scr, x, now)
+	scr.waits = false
 	return f
 }
 
@@ -255,7 +244,7 @@ func (g *guest) Decide(ctx *Context, child Ref, f *abi.Failure) (supervision.Dir
 		return 0, nil // the default decides
 	}
 	g.verdict = verdict{asked: true}
-	failure := g.hook(ctx.scr, x, abi.KindChildFailed, child.uid, abi.AppendFailure(nil, f))
+	failure := g.hook(ctx.scr, x, abi.KindChildFailed, child.UID(), abi.AppendFailure(nil, f))
 	d := g.verdict.directive
 	g.verdict = verdict{}
 	return d, failure
@@ -269,8 +258,7 @@ func (g *guest) End(ctx *Context, end End) {
 	}
 	g.forgetStates()
 	g.forgetSleep()
-	g.waited = 0
-	g.actor.holds.drop(holdInstance) // the next incarnation has an instance, or fails
+	g.stopWaiting()
 	x := g.inst.Load()
 	if x == nil {
 		return
@@ -283,8 +271,9 @@ func (g *guest) End(ctx *Context, end End) {
 	}
 	if end.Last || end.Delayed || x.Reset() != nil {
 		g.release()
-	} else {
+	} else if !g.slim {
 		g.actor.account.Note(account.Memory, sandbox.Weight(g.image))
+		g.widened()
 	}
 }
 
@@ -294,8 +283,17 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	if !end.Last {
 		what, kind, payload = "before the restart", abi.KindPreRestart, nil
 	}
+	top := a.doomed()
+	if top != nil && top.late(a.Now()) {
+		top.unheard.Add(1)
+		return
+	}
 	x, err := g.instance(scr)
 	if err != nil {
+		if top != nil {
+			top.unheard.Add(1)
+			return
+		}
 		a.sys.logf(a, abi.LogError, "%s: %v", what, err)
 		return
 	}
@@ -321,6 +319,8 @@ func (g *guest) release() {
 	g.mu.Unlock()
 	if x != nil {
 		g.actor.sys.awake.Remove(&g.node)
+		g.actor.sys.awake.Narrow(&g.node)
+		g.slim = false
 		x.Put()
 	}
 	g.actor.account.Note(account.Memory, 0)

@@ -109,7 +109,7 @@ type Held struct {
 	Base     int64 // the actor itself
 	Memory   int64 // a guest's instance
 	Mailbox  int64 // room for messages that wait
-	Stash    int64 // and what Context.Hold has added
+	Stash    int64 // and what Head.Hold has added
 	Timers   int64
 	Asks     int64
 	Watches  int64
@@ -123,7 +123,7 @@ func (h Held) Total() int64 {
 
 // Held is what the host holds for an actor at the moment; ErrUnknown if it has stopped.
 func (s *System) Held(ref Ref) (Held, error) {
-	a := s.table.Get(ref.uid)
+	a := s.here(ref.UID())
 	if a == nil {
 		return Held{}, ErrUnknown
 	}

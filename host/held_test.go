@@ -176,7 +176,7 @@ func (l *ledger) step(t testing.TB, draw func(string, int) int) {
 	case 1:
 		l.Stop(a.ref())
 	case 2:
-		_ = l.Kill(a.ref())
+		_ = l.Operate().Kill(a.ref())
 	case 3:
 		_ = l.PoisonPill(a.ref())
 	case 4:

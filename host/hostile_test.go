@@ -145,7 +145,7 @@ func next(t *testing.T, s *Subscription) Event {
 }
 
 func turns(sys *System, ref Ref) uint64 {
-	c := sys.table.Get(ref.uid)
+	c := sys.table.Get(ref.UID())
 	if c == nil {
 		return 0
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -52,7 +53,7 @@ func (g *guest) identifyMany(scr *scratch, cmd *abi.Command) {
 		found, _ = a.reachable(at, g.walks(scr))
 	}
 	e := scr.newEnvelope()
-	e.Kind, e.Correlation, e.Value = abi.KindReply, cmd.Correlation, hostAnswer{}
+	e.Kind, e.Flags, e.Correlation = abi.KindReply, flagOurs, cmd.Correlation
 	scr.trace.stamp(e)
 	room := mostIdentities
 	if a.props.largest > 0 {
@@ -70,7 +71,7 @@ func (g *guest) identifyMany(scr *scratch, cmd *abi.Command) {
 func (s *System) identities(found []*actor, room int) (out []abi.Identity) {
 	room -= abi.IdentitiesHead
 	for _, t := range found {
-		path := strings.TrimPrefix(t.path, scheme+s.cfg.name)
+		path := strings.TrimPrefix(t.path, ref.Scheme+s.cfg.name)
 		room -= abi.IdentitySize(len(path))
 		if room < 0 || len(out) == abi.MaxIdentities {
 			break

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/ref"
 )
 
 // heard notes what a guest is answered: "kind correlation sender payload", in order.
@@ -22,7 +23,7 @@ func (l *stage) heard(g Ref) *[]string {
 		if listed, total, err := abi.DecodeIdentities(m.Payload); err == nil {
 			var paths []string
 			for _, one := range listed {
-				if ref, err := l.Lookup(one.Path); err != nil || ref.uid != one.Ref {
+				if ref, err := l.Lookup(one.Path); err != nil || ref.UID() != one.Ref {
 					l.t.Errorf("%v is %v, %v", one, ref, err)
 				}
 				paths = append(paths, one.Path)
@@ -52,7 +53,7 @@ func rowB24_GuestsIdentify(t *testing.T) {
 		l.spawn(name, newCounter())
 	}
 	g := l.spawn("g", puppet(t))
-	key := guestOf(l.table.Get(g.uid)).childKey()
+	key := guestOf(l.table.Get(g.UID())).childKey()
 	heard := l.heard(g)
 	is := func(want ...string) {
 		t.Helper()
@@ -64,9 +65,9 @@ func rowB24_GuestsIdentify(t *testing.T) {
 		}
 		*heard = nil
 	}
-	l.say(g, script(now(who(1, "/user/a1"), who(2, "../a2"), who(3, l.name()+"/user/a1"), who(4, fmt.Sprintf("/user/a1#%d", a.uid)), who(5, "../g"))))
+	l.say(g, script(now(who(1, "/user/a1"), who(2, "../a2"), who(3, l.name()+"/user/a1"), who(4, fmt.Sprintf("/user/a1#%d", a.UID())), who(5, "../g"))))
 	is("reply 1 a1: null", "reply 2 a2: null", "reply 3 a1: null", "reply 4 a1: null", "reply 5 g: null")
-	l.say(g, script(now(who(1, "/user/none"), who(2, fmt.Sprintf("/user/a1#%d", b.uid)), who(3, ""), who(4, "a1"), who(5, "@/user/a1"), who(6, "+/user/a1"), who(7, "/"), who(8, "/user/a1/"))))
+	l.say(g, script(now(who(1, "/user/none"), who(2, fmt.Sprintf("/user/a1#%d", b.UID())), who(3, ""), who(4, "a1"), who(5, "@/user/a1"), who(6, "+/user/a1"), who(7, "/"), who(8, "/user/a1/"))))
 	none := func(n int) string { return fmt.Sprintf("reply_error %d : no such actor", n) }
 	is(none(1), none(2), none(3), none(4), none(5), none(6), none(7), none(8))
 
@@ -78,22 +79,22 @@ func rowB24_GuestsIdentify(t *testing.T) {
 	is(none(1), "reply_error 2 temp: no such actor", "reply 3 : 2 /user/g/c1 /user/g/c2", "reply 4 : 0 ", "reply 5 c2: null")
 
 	// Patterns: whoever matches, also the asker itself.
-	l.say(g, script(now(who(1, "/user/a*"), who(2, "../k?d"), who(3, "/user/none*"), who(4, "/user/*/c?"), who(5, "../g*"), who(6, "x*"), who(7, fmt.Sprintf("/user/a*#%d", b.uid)))))
+	l.say(g, script(now(who(1, "/user/a*"), who(2, "../k?d"), who(3, "/user/none*"), who(4, "/user/*/c?"), who(5, "../g*"), who(6, "x*"), who(7, fmt.Sprintf("/user/a*#%d", b.UID())))))
 	is("reply 1 : 2 /user/a1 /user/a2", "reply 2 : 1 /user/kid", "reply 3 : 0 ", "reply 4 : 1 /user/g/c2", "reply 5 : 1 /user/g", "reply 6 : 0 ", "reply 7 : 1 /user/a2")
 
 	// What was sent before is handled before the answer; nobody answers who waits, and the time runs.
-	l.Pause(a, false)
+	l.Operate().Pause(a, false)
 	l.run()
-	l.say(g, script(now(abi.AppendSend(nil, a.uid, "", 0, 0, nil, encoded(7)), who(1, "/user/a1"), who(2, "/user/a?"))))
+	l.say(g, script(now(abi.AppendSend(nil, a.UID(), "", 0, 0, nil, encoded(7)), who(1, "/user/a1"), who(2, "/user/a?"))))
 	is("reply 2 : 2 /user/a1 /user/a2")
 	l.pass(time.Second)
 	is("ask_timeout 1 : null")
 	l.say(g, script(now(who(1, "/user/a1"))))
-	l.Unpause(a, false)
+	l.Operate().Unpause(a, false)
 	l.run()
 	is("reply 1 a1: null")
 	// One that ends first.
-	l.Pause(a, false)
+	l.Operate().Pause(a, false)
 	l.run()
 	l.say(g, script(now(who(1, "/user/a1"), who(2, "/user/a1"), abi.AppendCancelAsk(nil, 2))))
 	l.Stop(a)
@@ -101,24 +102,24 @@ func rowB24_GuestsIdentify(t *testing.T) {
 	is("reply_error 1 temp: no such actor")
 	// Nobody else may answer: not even the actor itself.
 	forger := l.spawn("forger", Func(func(ctx *Context, m Message) error { return nil }))
-	l.Pause(forger, false)
+	l.Operate().Pause(forger, false)
 	l.run()
 	l.say(g, script(now(who(1, "/user/forger"))))
 	forged, _ := envelope("forged")
-	forged.Kind, forged.Sender, forged.Correlation = abi.KindReply, forger.uid, 1
-	_ = l.deliver(nil, g.uid, forged)
+	forged.Kind, forged.Sender, forged.Correlation = abi.KindReply, forger.UID(), 1
+	_ = l.deliver(nil, g.UID(), forged)
 	l.run()
 	is()
-	l.Unpause(forger, false)
+	l.Operate().Unpause(forger, false)
 	l.run()
 	is("reply 1 forger: null")
-	if n := l.table.Get(g.uid).asks.Len(); n != 0 {
+	if n := l.table.Get(g.UID()).asks.Len(); n != 0 {
 		t.Errorf("%d asks are open", n)
 	}
 }
 
 // name is the system's, as it stands before paths.
-func (l *stage) name() string { return scheme + l.cfg.name }
+func (l *stage) name() string { return ref.Scheme + l.cfg.name }
 
 // What a guest may not send to is for it as if it were not there: the answer, when it comes and what it
 // costs are the same, whoever is there.
@@ -184,7 +185,7 @@ func TestReachableIsWhatIsAllowed(t *testing.T) {
 	paths := []string{"/user/*", "/user/a*", "/user/?", "/user/*/*", "/user/a/*", "/user/*/a", "/user/a*/?b/*", "/*/a/b", "/user/*/*/ab", "/user/**", "/us*/b/*/a?"}
 	caps := [][]string{{"/**"}, {"/user/**"}, {"/user/a"}, {"/user/a", "/user/b"}, {"/user/a*"}, {"/user/*/a"}, {"/user/a/**", "/user/a/b"}, {"/user/*/*/ab", "/user/ab/*/a"}, {"/user/a/b/ab", "/user/ab/b/ab", "/user/ab/c/d"}, {"/system/**"}, {"/user/b/**", "/user/?b"}}
 	for _, allowed := range caps {
-		a := l.table.Get(l.spawn("", puppet(t).WithCapabilities(Capabilities{Send: allowed})).uid)
+		a := l.table.Get(l.spawn("", puppet(t).WithCapabilities(Capabilities{Send: allowed})).UID())
 		for _, path := range paths {
 			p, ok := a.parsePath(path)
 			if !ok {
@@ -251,13 +252,13 @@ func TestAnswersOfIdentifyAreBounded(t *testing.T) {
 			}
 		}, nil))(t)
 		defer stop()
-		a := l.table.Get(g.uid)
+		a := l.table.Get(g.UID())
 		l.say(g, script(now(who(1, "/user/????"))))
 		if room := min(mostIdentities, a.props.largest-overhead); total != n || size > room || size < room*8/10 && len(listed) != abi.MaxIdentities {
 			t.Errorf("%d of %d, %d bytes of %d", len(listed), total, size, room)
 		}
 		for i, one := range listed {
-			if one.Ref != refs[i].uid {
+			if one.Ref != refs[i].UID() {
 				t.Fatalf("%d: %v", i, one)
 			}
 		}

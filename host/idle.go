@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"time"
+
+	"github.com/wasmactors/wasmactors/host/internal/life"
 )
 
 // Idle waits until nothing is left to do: no message waits, no turn runs, no
@@ -10,16 +12,19 @@ import (
 // receive timeouts do not count. It runs a manual system until then, and advances a virtual
 // clock.
 //
-// It looks at every actor, at growing intervals, so it is for tests and for the
-// end of a batch job.
+// It looks at every actor, but only when none that was found busy is so any more, and for a twentieth
+// of the time at most.
 func (s *System) Idle(ctx context.Context) error {
+	var witness *actor
 	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
 		if s.cfg.manual {
 			s.RunUntilIdle(1 << 30)
 		}
-		if s.idle() {
+		began := time.Now()
+		if witness = s.witness(witness); witness == nil {
 			return nil
 		}
+		wait = max(wait, 20*time.Since(began))
 		if v, ok := s.cfg.clock.(*VirtualClock); ok && s.cfg.manual {
 			v.AdvanceToNext()
 			continue
@@ -34,27 +39,40 @@ func (s *System) Idle(ctx context.Context) error {
 	}
 }
 
-// idle looks twice: if anything has happened in between, the system was not idle.
-func (s *System) idle() bool {
-	before, busy := s.progress()
-	if busy {
-		return false
+// witness is an actor that has work, which shows that the system is not idle; nil: it is. The one before is looked
+// at first.
+func (s *System) witness(before *actor) *actor {
+	if before != nil && before.life.State() != life.Stopped && before.busy() {
+		return before
 	}
-	after, busy := s.progress()
-	return !busy && before == after
+	done, busy := s.progress()
+	if busy != nil {
+		return busy
+	}
+	after, busy := s.progress() // once more: if anything has happened in between, it was not idle
+	if busy == nil && done != after {
+		return s.user
+	}
+	return busy
 }
 
-// progress sums up the turns of all actors and the ends of those that have ended, and reports
-// whether any has work. An actor that takes its last step is no longer in the table, but has yet to
+// busy reports whether the actor has work.
+func (a *actor) busy() bool {
+	return a.sysq.waiting() || a.box.Len() > 0 || a.running() || a.alarms.Pending() > 0
+}
+
+// progress sums up the turns of all actors and the ends of those that have ended, and finds one
+// that has work; /user stands for one that takes its last step, which is no longer in the table, but has yet to
 // tell its parent and its watchers.
-func (s *System) progress() (done uint64, busy bool) {
+func (s *System) progress() (done uint64, busy *actor) {
 	gone := s.totals.gone.Load()
-	done = s.totals.ending.Load()
-	busy = done != gone
+	if done = s.totals.ending.Load(); done != gone {
+		busy = s.user
+	}
 	s.table.Each(func(a *actor) {
 		done += a.turnCount() + 1
-		if a.sysq.waiting() || a.box.Len() > 0 || a.running() || a.alarms.Pending() > 0 {
-			busy = true
+		if a.busy() {
+			busy = a
 		}
 	})
 	return done, busy

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -41,9 +42,9 @@ func (s *System) Inbox(size int) *Inbox {
 		size = DefaultInbox
 	}
 	i := &Inbox{sys: s, size: size, asked: map[uint64]*asks.Answerers{}, watched: map[abi.Ref]Ref{}, ready: make(chan struct{}, 1), done: make(chan struct{})}
-	i.ref = Ref{s.outside.newRef(), s.tempPath()}
-	s.outside.put(i.ref.uid, (*inboxDoor)(i))
-	if s.outside.closed.Load() && s.outside.remove(i.ref.uid) {
+	i.ref = newRef(s.outside.newRef(), s.tempPath())
+	s.outside.put(i.ref.UID(), (*inboxDoor)(i))
+	if s.outside.closed.Load() && s.outside.remove(i.ref.UID()) {
 		(*inboxDoor)(i).shut()
 	}
 	return i
@@ -63,13 +64,13 @@ func (i *Inbox) Ask(to Ref, v any, correlation uint64) error {
 	if err != nil {
 		return err
 	}
-	if correlation != 0 && !i.expect(correlation, to.uid) {
+	if correlation != 0 && !i.expect(correlation, to.UID()) {
 		e.Free()
 		return ErrLimit
 	}
-	e.Sender, e.Correlation, e.SenderPath = i.ref.uid, correlation, i.ref.path
+	e.Sender, e.Correlation, e.SenderPath = i.ref.UID(), correlation, i.ref.URI()
 	span := i.sys.fromOutside(context.Background(), SendSpan, to, e)
-	err = i.sys.deliver(nil, to.uid, e)
+	err = i.sys.deliver(nil, to.UID(), e)
 	i.sys.sent(span, err)
 	return err
 }
@@ -138,7 +139,7 @@ func (i *Inbox) TryReceive() (Message, bool) {
 	i.queue[0] = Message{}
 	i.queue = i.queue[1:]
 	if len(i.queue) > 0 {
-		i.signal() // for another receiver
+		i.wake() // for another receiver
 	}
 	return m, true
 }
@@ -151,43 +152,44 @@ func (i *Inbox) Watch(ref Ref) {
 		i.mu.Unlock()
 		return // closed
 	}
-	i.watched[ref.uid] = ref
+	i.watched[ref.UID()] = ref
 	i.mu.Unlock()
-	c := i.sys.table.Get(ref.uid)
-	if c == nil || !c.post(nil, sysMsg{kind: sysWatch, ref: i.ref.uid}) {
-		i.ended(ref.uid, "unknown")
+	if !i.sys.signal(nil, ref.UID(), signal.Signal{Kind: signal.Watch, From: i.ref.UID()}) {
+		i.ended(ref.UID(), "unknown") // if the end of the system has taken it out already
 	}
 }
 
 // Unwatch ends a watch, even if its message waits already.
 func (i *Inbox) Unwatch(ref Ref) {
+	i.forgetEnd(ref.UID())
+	i.sys.signal(nil, ref.UID(), signal.Signal{Kind: signal.Unwatch, From: i.ref.UID()})
+}
+
+// forgetEnd drops a watch, and its message.
+func (i *Inbox) forgetEnd(uid abi.Ref) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.watched, ref.uid)
+	delete(i.watched, uid)
 	for k, m := range i.queue {
-		if m.Kind == abi.KindTerminated && m.Sender.uid == ref.uid {
+		if m.Kind == abi.KindTerminated && m.Sender.UID() == uid {
 			i.queue = append(i.queue[:k:k], i.queue[k+1:]...)
 			break
 		}
-	}
-	if c := i.sys.table.Get(ref.uid); c != nil {
-		c.post(nil, sysMsg{kind: sysUnwatch, ref: i.ref.uid})
 	}
 }
 
 // Close ends the inbox: later messages to it are dead letters, messages that wait
 // are dropped, and Receive fails.
 func (i *Inbox) Close() {
-	i.sys.outside.remove(i.ref.uid)
+	i.sys.outside.remove(i.ref.UID())
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	for uid := range i.watched {
-		if c := i.sys.table.Get(uid); c != nil {
-			c.post(nil, sysMsg{kind: sysUnwatch, ref: i.ref.uid})
-		}
-	}
+	watched := slices.Sorted(maps.Keys(i.watched))
 	i.queue, i.watched = nil, nil
 	i.close()
+	i.mu.Unlock()
+	for _, uid := range watched {
+		i.sys.signal(nil, uid, signal.Signal{Kind: signal.Unwatch, From: i.ref.UID()})
+	}
 }
 
 // close has nothing more come in. mu is held.
@@ -205,7 +207,7 @@ func (i *Inbox) put(m Message) error {
 		return ErrMailboxFull
 	}
 	i.queue = append(i.queue, m)
-	i.signal()
+	i.wake()
 	return nil
 }
 
@@ -224,7 +226,7 @@ func (i *Inbox) news(uid abi.Ref, reason string) {
 	}
 	delete(i.watched, uid)
 	i.queue = append(i.queue, Message{Kind: abi.KindTerminated, Sender: ref, Payload: appendText(nil, reason)})
-	i.signal()
+	i.wake()
 }
 
 // inboxDoor is the inbox as an outsider.
@@ -239,7 +241,7 @@ func (d *inboxDoor) take(s *System, e *mailbox.Envelope) (DeadReason, error, boo
 		if a == nil {
 			return DeadLate, ErrUnknown, false
 		}
-		if _, ours := e.Value.(hostAnswer); !ours && !a.Has(e.Sender) {
+		if e.Flags&flagOurs == 0 && !a.Has(e.Sender) {
 			return DeadForged, ErrDenied, false
 		}
 		if a.Remove(e.Sender) {
@@ -339,12 +341,12 @@ func (d *inboxDoor) tell() {
 	i.told = nil
 	i.mu.Unlock()
 	for _, handle := range told {
-		i.sys.outside.abandoned(handle)
+		i.sys.abandoned(nil, handle)
 	}
 }
 
-// signal wakes one receiver. mu is held.
-func (i *Inbox) signal() {
+// wake wakes one receiver. mu is held.
+func (i *Inbox) wake() {
 	select {
 	case i.ready <- struct{}{}:
 	default:

@@ -18,7 +18,7 @@ const (
 	StateStarting                    // its first turn is still to come, or runs
 	StateAsleep                      // a guest that has given its instance back
 	StateStarved                     // a guest that needs an instance, and none is to be had
-	StatePaused                      // an operator has paused it, see [System.Pause]
+	StatePaused                      // an operator has paused it, see [Operator.Pause]
 	StateSuspended                   // it, or an ancestor, has failed and waits for a decision
 	StateDelayed                     // between two incarnations
 	StateStopping                    // waits for its children to stop
@@ -127,7 +127,7 @@ func (l *LastFailure) weight() int64 {
 
 // Info is the present Info of an actor; ErrUnknown if it has stopped.
 func (s *System) Info(ref Ref) (Info, error) {
-	a := s.table.Get(ref.uid)
+	a := s.here(ref.UID())
 	if a == nil {
 		return Info{}, ErrUnknown
 	}
@@ -137,20 +137,19 @@ func (s *System) Info(ref Ref) (Info, error) {
 	return i, nil
 }
 
-// AppendInfo appends what can be said of every actor now, /user and /system included, in no
-// particular order. What comes and goes meanwhile may be left out. No lock that a message
-// needs is held. Whoever adds up what actors have done takes [System.Census].
+// AppendInfo appends the current Info of every actor, /user and /system included, in no particular order. Actors that start
+// or stop during the call may be left out. It holds no lock that a message needs. To add up what actors have done, use
+// [System.Census].
 func (s *System) AppendInfo(to []Info) []Info { return s.appendInfo(to, nil) }
 
-// Census is AppendInfo, and returns besides what the actors have done, by type, that have stopped and
-// are not among those appended: each is in one of the two. So the sums of both never go down from one
-// call to the next; /user and /system are of no type and stay out of them. Calls wait for each other.
+// Census is AppendInfo plus the totals, by type, of stopped actors. Each actor is in one of the two, so their sums never
+// decrease from one call to the next. /user and /system have no type and are in neither. Calls wait for each other.
 func (s *System) Census(to []Info) (infos []Info, ended map[string]TypeStats) {
 	ended = s.totals.count(func(c *census) { to = s.appendInfo(to, c) })
 	return to, ended
 }
 
-// appendInfo leaves out whoever a census does not count as living, if there is one.
+// appendInfo leaves out actors that a census does not count as living, if there is one.
 func (s *System) appendInfo(to []Info, c *census) []Info {
 	const together = 32
 	var batch [together]*actor
@@ -190,9 +189,9 @@ func (s *System) appendInfo(to []Info, c *census) []Info {
 
 // info fills i in, field by field: there may be many.
 func (a *actor) info(i *Info) {
-	i.Ref.uid, i.Ref.path = a.uid, a.path
+	i.Ref = newRef(a.uid, a.path)
 	if p := a.parent; p != nil {
-		i.Parent.uid, i.Parent.path = p.uid, p.path
+		i.Parent = newRef(p.uid, p.path)
 	} else {
 		i.Parent = Ref{}
 	}

@@ -22,7 +22,7 @@ type Inspection struct {
 	Strategy supervision.Strategy
 	// Record is what its supervisor has noted about it; nil if the supervisor is in the middle of
 	// a turn, and for /user and /system. Left: it was left suspended for an operator to decide
-	// about, see [System.Decide].
+	// about, see [Operator.Decide].
 	Record *supervision.Record
 	Left   bool
 }
@@ -40,7 +40,7 @@ const DefaultInspectTimeout = 100 * time.Millisecond
 // of their turns; it is missing if a turn goes on until ctx ends, or if more than 1000 looks wait already. It fails with
 // ErrUnknown if the actor has stopped.
 func (s *System) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
-	a := s.table.Get(ref.uid)
+	a := s.here(ref.UID())
 	if a == nil {
 		return Inspection{}, ErrUnknown
 	}

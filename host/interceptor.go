@@ -16,8 +16,8 @@ type Receive func(ctx *Context, m Message) error
 // what it does itself; it sees the error of next. If it does not call
 // next, it has handled the message completely. A panic passes through it like through any function.
 //
-// It is called once for each incarnation, so the variables that it declares are state of that incarnation.
-// The function that it returns gets whatever the actor gets: messages, answers, timers, ends of watched actors.
+// It is called once for each incarnation, so the variables that it declares are state of that incarnation. The
+// function that it returns gets everything that the actor gets: messages, answers, timers, termination notices.
 type Interceptor func(next Receive) Receive
 
 // WithInterceptors puts interceptors around an actor in Go ([Native], [Func] and what is made of

@@ -13,8 +13,8 @@ import (
 // that, messages to such paths come to the keeper, and messages that reach a child too late come
 // back to it.
 
-// WithKeeping makes the actor the keeper of its children, see [Context.Below],
-// [Context.Hand] and [Context.Passivate]. It is for behaviours that were made with [Behave]
+// WithKeeping makes the actor the keeper of its children, see [Head.Below],
+// [Head.Hand] and [Head.Passivate]. It is for behaviours that were made with [Behave]
 // and call these: messages that are sent to the paths of its children, by path and not by
 // ref, then come to the keeper.
 func (p Props) WithKeeping() Props { p.keeps = true; return p }
@@ -73,7 +73,7 @@ func (a *actor) quiet() bool {
 // timer of its own, a stashed message, a child), or has stopped. A pending receive timeout does not
 // count, but its turn does. Any goroutine may call it; it takes no lock.
 func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
-	a := s.table.Get(ref.uid)
+	a := s.here(ref.UID())
 	if a == nil {
 		return time.Time{}, false
 	}
@@ -84,7 +84,7 @@ func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 	return time.Unix(0, at), true
 }
 
-// answered is called when a handle of Context.Later was used, or nobody waits for its answer any
+// answered is called when a handle of Context.Later was used, or its asker does not wait for the answer any
 // more. After the last handle a kept actor may be idle, and has no turn in which this would be noted.
 func (a *actor) answered() {
 	if a.replies.Add(-1) == 0 && a.kept != nil {
@@ -92,52 +92,49 @@ func (a *actor) answered() {
 	}
 }
 
-// passivation marks the envelope that asks a child to end if it is idle.
-type passivation struct{}
-
 // Passivate asks a child of a keeper to end, after everything that waits for it. If it has something
 // to do by then, see [System.Rest], it goes on, and a Message of KindReply says so, or one of
 // KindAskTimeout if the child has not got to it in time; the correlation is the child's UID. Watchers
 // are told of its end. A child that waits for a delayed restart ends without being asked. It
 // fails with ErrUnknown if it is no longer a child, and with ErrLimit if too many asks are open, or one
 // for this child.
-func (c *Context) Passivate(child Ref, timeout time.Duration) error {
-	a := c.actor
-	t := a.sys.table.Get(child.uid)
+func (h Head) Passivate(child Ref, timeout time.Duration) error {
+	a := h.ctx.actor
+	t := a.sys.here(child.UID())
 	if t == nil || t.parent != a || t.kept == nil {
 		return ErrUnknown
 	}
 	if t.due.Load() != 0 {
-		t.post(c.scr, sysMsg{kind: sysStop, reason: "idle"})
+		t.post(h.ctx.scr, sysMsg{kind: sysStop, kin: kin{reason: "idle"}})
 		return nil
 	}
-	if _, err := a.addAsk(c.scr, uint64(t.uid), t.uid, timeout); err != nil {
+	if _, err := h.ctx.enterAsk(uint64(t.uid), t.uid, timeout); err != nil {
 		return err
 	}
-	e := c.scr.newEnvelope()
-	e.Flags, e.Sender, e.Correlation, e.Value = flagPoison, a.uid, uint64(t.uid), passivation{}
-	t.insist(c.scr, e)
+	e := h.ctx.scr.newEnvelope()
+	e.Flags, e.Sender, e.Correlation = flagPoison|flagIfIdle, a.uid, uint64(t.uid)
+	t.insist(h.ctx.scr, e)
 	return nil
 }
 
 // passivate ends an idle actor; one that is not says so.
 func (a *actor) passivate(scr *scratch, e *mailbox.Envelope) {
 	if a.kept == nil || !a.quiet() {
-		a.sys.identified(scr, a.uid, e)
+		a.sys.identified(scr, a, e)
 		return
 	}
 	a.stopNow(scr, "idle", endOrdered)
 }
 
 // Hand is Pass to a child of a keeper. If the message comes too late, because the child has ended
-// meanwhile, it is stashed under the child's name, see [Context.StashFor].
-func (c *Context) Hand(child Ref) error {
-	a := c.actor
+// meanwhile, it is stashed under the child's name, see [Head.StashFor].
+func (h Head) Hand(child Ref) error {
+	a := h.ctx.actor
 	if a.keeping == nil {
 		a.keeping = &keeping{}
 	}
-	a.keeping.to, a.keeping.toName = child.uid, child.Name()
-	return c.Pass(child)
+	a.keeping.to, a.keeping.toName = child.UID(), child.Name()
+	return h.Pass(child)
 }
 
 // handed delivers what a keeper hands to a child; false if to is not that child.
@@ -147,7 +144,7 @@ func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
 	}
 	below := e.Attached
 	e.Attached = notBelow(below)
-	if t := a.sys.table.Get(to); t != nil {
+	if t := a.sys.here(to); t != nil {
 		reason, err := t.accept(scr, e)
 		if err == nil {
 			return true
@@ -166,27 +163,23 @@ func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
 
 // StashFor is Stash under a name, for UnstashFor. Unstash brings back
 // the messages without a name first, and then those of each name.
-func (c *Context) StashFor(name string) error {
-	if c.stashed {
-		return ErrStashed
-	}
-	if err := c.actor.stashUnder(name, c.env); err != nil {
-		return err
-	}
-	c.stashed = true
-	return nil
+func (h Head) StashFor(name string) error {
+	return h.ctx.stashUnder(name)
 }
 
 // UnstashFor puts what was stashed under a name back to the front of the mailbox, in order, and
 // returns how many messages that were.
-func (c *Context) UnstashFor(name string) int {
-	a := c.actor
-	mail := a.stash.TakeFor(name)
-	if len(mail) > 0 {
-		a.box.PushFront(mail...)
-		a.noteStash()
+func (h Head) UnstashFor(name string) int {
+	n := h.ctx.actor.stash.LenFor(name)
+	if h.ctx.scr != nil {
+		for i := range h.ctx.scr.changes {
+			if x := &h.ctx.scr.changes[i]; x.kind == stashEmptiedFor && x.name == name {
+				return 0
+			}
+		}
 	}
-	return len(mail)
+	h.ctx.stage(change{kind: stashEmptiedFor, name: name})
+	return n
 }
 
 // comesBack reports whether messages that wait for a kept actor that ends go back to its keeper: if it
@@ -215,11 +208,11 @@ func (a *actor) takeBack(name string, mail []*mailbox.Envelope) {
 
 // Below is the name of the keeper's child that the current message was sent to by its path;
 // empty if it was sent to the keeper itself.
-func (c *Context) Below() string {
-	if c.env == nil || c.env.Attached == nil {
+func (h Head) Below() string {
+	if h.ctx.env == nil || h.ctx.env.Attached == nil {
 		return ""
 	}
-	return c.env.Attached.Below
+	return h.ctx.env.Attached.Below
 }
 
 // below is the attachment of a message for a child of its receiver.
@@ -284,4 +277,4 @@ func (a *actor) door() (to *actor, name string) {
 
 // TreeHeld is what the host holds for the actor and all below it, in bytes, if it has limits as a
 // tree ([Limits.Tree]); otherwise for the tree of the nearest actor above it that has such limits.
-func (c *Context) TreeHeld() int64 { return c.actor.pool.Held() }
+func (h Head) TreeHeld() int64 { return h.ctx.actor.pool.Held() }

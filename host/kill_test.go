@@ -49,10 +49,10 @@ func TestAKillIsOver(t *testing.T) {
 		g := l.spawn("g", puppet(t, long(abi.KindPreRestart), long(abi.KindStop)))
 		for _, begin := range []func(){
 			func() { l.post(g, script(long(recNow))) },
-			func() { must(0, l.Restart(g))(t) },
+			func() { must(0, l.Operate().Restart(g))(t) },
 			func() { l.Stop(g) },
 		} {
-			guestOf(l.table.Get(g.uid)).inst.Load().Kill("too early")
+			guestOf(l.table.Get(g.UID())).inst.Load().Kill("too early")
 			begin()
 			l.run()
 			l.wants("message turn")
@@ -96,7 +96,7 @@ func newSpinning(t *testing.T) (s *System, clock *VirtualClock, spinning Props) 
 func spins(t *testing.T, s *System, g Ref) {
 	t.Helper()
 	must(0, s.Tell(g, 1))(t)
-	a := s.table.Get(g.uid)
+	a := s.table.Get(g.UID())
 	waitFor(t, "its turn", func() bool { return a.running() && a.box.Len() == 0 })
 }
 
@@ -112,11 +112,11 @@ func TestAStopKillsAnEndlessTurn(t *testing.T) {
 		s.Stop(lookup(t, s, stopped))
 		waitFor(t, "something that will end its turn", func() bool { return clock.Pending() > before })
 		clock.Advance(graceOf - 1)
-		if clock.Pending() == before || s.table.Get(kid.uid) == nil {
+		if clock.Pending() == before || s.table.Get(kid.UID()) == nil {
 			t.Error("the grace was shorter")
 		}
 		clock.Advance(1)
-		waitFor(t, "its end", func() bool { return s.table.Get(kid.uid) == nil })
+		waitFor(t, "its end", func() bool { return s.table.Get(kid.UID()) == nil })
 		if e := next(t, events); e.Ref != kid || e.Failure.Kind != abi.FailureKilled {
 			t.Errorf("%v: %v", e.Ref, e.Failure)
 		}
@@ -128,14 +128,14 @@ func TestAStopKillsAnEndlessTurn(t *testing.T) {
 func TestEveryEndlessTurnIsKilled(t *testing.T) {
 	s, clock, spinning := newSpinning(t)
 	g := must(s.Spawn("g", spinning))(t)
-	a := s.table.Get(g.uid)
+	a := s.table.Get(g.UID())
 	waitFor(t, "its start", a.begun.Load)
 	for range 3 {
 		last := a.incarnation()
 		spins(t, s, g)
 		before := clock.Pending()
 		for range 10 {
-			must(0, s.Restart(g))(t)
+			must(0, s.Operate().Restart(g))(t)
 		}
 		if n := clock.Pending() - before; n != 1 {
 			t.Fatalf("%d alarms", n)

@@ -101,7 +101,7 @@ func (l *lab) state(path string) string {
 	if err != nil {
 		return "gone"
 	}
-	return l.table.Get(ref.uid).life.State().String()
+	return l.table.Get(ref.UID()).life.State().String()
 }
 
 // next is the next event of a kind; it must be there.
@@ -186,7 +186,12 @@ var familyImage = sync.OnceValues(func() (*sandbox.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := sandbox.New(context.Background(), sandbox.NewConfig())
+	// It is kept for the next run, beside what servicetest keeps: to compile it takes half a minute under the race detector.
+	base, err := os.UserCacheDir()
+	if err != nil {
+		base = os.TempDir()
+	}
+	engine, err := sandbox.New(context.Background(), sandbox.NewConfig().WithCacheDir(filepath.Join(base, "wasmactors-tests", "images")))
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +232,7 @@ func (l *lab) sinkhole() *[]string {
 // fails makes an actor fail while nobody else runs, so that several can at once.
 func (l *lab) fails(path string) {
 	l.t.Helper()
-	l.table.Get(l.at(path).uid).fail(nil, failure(abi.FailureTrap), endByItself)
+	l.table.Get(l.at(path).UID()).fail(nil, failure(abi.FailureTrap), endByItself)
 }
 
 func failure(kind abi.FailureKind) *abi.Failure { return &abi.Failure{Kind: kind, Reason: "told to"} }

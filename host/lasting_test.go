@@ -15,7 +15,7 @@ func TestLastingIsSaid(t *testing.T) { everyManner(t, lastingIsSaid) }
 func lastingIsSaid(t *testing.T) {
 	l := newStage(t, nil)
 	var heard []bool
-	end := l.spawn("end", Func(func(ctx *Context, m Message) error { heard = append(heard, ctx.Lasting()); return nil }))
+	end := l.spawn("end", Func(func(ctx *Context, m Message) error { heard = append(heard, ctx.Head().Lasting()); return nil }))
 	on := l.spawn("on", Func(func(ctx *Context, m Message) error { return ctx.Forward(end) }))
 	none := map[string]string{abi.HeaderDeadline: abi.DeadlineNone}
 	last := abi.AppendHeader(nil, abi.HeaderDeadline, abi.DeadlineNone)
@@ -33,7 +33,7 @@ func lastingIsSaid(t *testing.T) {
 			l.run()
 		}
 		for i, headers := range [][]byte{nil, last, abi.AppendHeader(nil, abi.HeaderDeadline, "1")} {
-			_ = l.Tell(guest, script(now(abi.AppendAsk(nil, to.uid, "", uint64(i+1), uint64(time.Second), headers, []byte{0xf5}))))
+			_ = l.Tell(guest, script(now(abi.AppendAsk(nil, to.UID(), "", uint64(i+1), uint64(time.Second), headers, []byte{0xf5}))))
 			l.run()
 		}
 		if want := []bool{false, true, false, false, false, true, false}; !slices.Equal(heard, want) {
@@ -42,7 +42,7 @@ func lastingIsSaid(t *testing.T) {
 		heard = nil
 		l.pass(2 * time.Second)
 	}
-	if (&Context{}).Lasting() {
+	if (&Context{}).Head().Lasting() {
 		t.Error("outside of a message")
 	}
 }

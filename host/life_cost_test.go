@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -67,8 +68,8 @@ func TestCapabilitiesAreCompiledOnce(t *testing.T) {
 	p := puppet(t).WithCapabilities(Capabilities{Send: []string{"/user/x"}, Spawn: []string{"*"}})
 	idle := Func(func(*Context, Message) error { return nil })
 	a, b := l.spawn("a", p), l.spawn("b", p)
-	of := func(r Ref) *capabilities { return l.table.Get(r.uid).caps }
-	child := abi.ChildRef(guestOf(l.table.Get(a.uid)).childKey(), 0, 0)
+	of := func(r Ref) *capabilities { return l.table.Get(r.UID()).caps }
+	child := abi.ChildRef(guestOf(l.table.Get(a.UID())).childKey(), 0, 0)
 	l.say(a, script(now(abi.AppendSpawn(nil, child, "puppet", "c", nullPayload, nil))))
 	c := must(l.Lookup("/user/a/c"))(t)
 	if of(a) != of(b) || of(a) != of(c) || len(of(a).send) != 1 {
@@ -77,11 +78,11 @@ func TestCapabilitiesAreCompiledOnce(t *testing.T) {
 	if of(l.spawn("none", idle)) != of(l.spawn("other", idle)) {
 		t.Error("none is not the same as none")
 	}
-	if err := l.Renew(a, p.WithCapabilities(Capabilities{Send: []string{"/user/y", "/user/z"}, Spawn: []string{"*"}})); err != nil {
+	if err := l.Operate().Renew(a, p.WithCapabilities(Capabilities{Send: []string{"/user/y", "/user/z"}, Spawn: []string{"*"}})); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
-	next := abi.ChildRef(guestOf(l.table.Get(a.uid)).childKey(), 0, 1)
+	next := abi.ChildRef(guestOf(l.table.Get(a.UID())).childKey(), 0, 1)
 	l.say(a, script(now(abi.AppendSpawn(nil, next, "puppet", "d", nullPayload, nil))))
 	if d := must(l.Lookup("/user/a/d"))(t); len(of(a).send) != 2 || of(d) != of(a) || len(of(b).send) != 1 {
 		t.Errorf("renewed: %d, its child %d, another %d", len(of(a).send), len(of(d).send), len(of(b).send))
@@ -101,22 +102,23 @@ func TestSizeOfAnActor(t *testing.T) {
 func TestQueueWithRoomOfItsOwn(t *testing.T) {
 	var q systemQueue
 	q.init()
+	watch := &signal.Signal{Kind: signal.Watch, From: 1}
 	n := testing.AllocsPerRun(100, func() {
-		q.push(&sysMsg{kind: sysWatch, ref: 1})
+		q.push(&sysMsg{kind: sysSignal, signal: watch})
 		q.done(q.take())
 	})
 	if n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	q.push(&sysMsg{kind: sysWatch, ref: 1})
+	q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 1}})
 	items := q.take()
-	q.push(&sysMsg{kind: sysWatch, ref: 2})
-	q.push(&sysMsg{kind: sysWatch, ref: 3})
-	if len(items) != 1 || items[0].ref != 1 {
+	q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 2}})
+	q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 3}})
+	if len(items) != 1 || items[0].signal.From != 1 {
 		t.Fatalf("taken: %+v", items)
 	}
 	q.done(items)
-	if items = q.take(); len(items) != 2 || items[0].ref != 2 || items[1].ref != 3 {
+	if items = q.take(); len(items) != 2 || items[0].signal.From != 2 || items[1].signal.From != 3 {
 		t.Errorf("taken: %+v", items)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -32,16 +34,35 @@ type restarting struct {
 func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	a.startedAt.Store(a.Now().UnixNano())
 	a.crowded = false
+	var f *abi.Failure
+	if g, ok := a.behaviour.(*guest); ok {
+		var waits bool
+		if f, waits = g.admit(scr, starting{cause, held}); waits {
+			return
+		}
+	}
 	ctx := a.enter(scr, nil)
 	ctx.cause = cause
 	if a.sys.cfg.tracer != nil {
 		a.beginStart(scr)
 	}
-	f := a.behaviour.Start(ctx, cause)
+	if f == nil {
+		f = a.behaviour.Start(ctx, cause)
+	}
 	if a.sys.cfg.tracer != nil {
 		a.endCall(scr, f, 0)
 	}
 	a.leave()
+	if a.isHeld() {
+		a.sealed.start = &starting{cause, held}
+		return
+	}
+	a.started(scr, f, starting{cause, held})
+}
+
+// started goes on when the turn of a start is over.
+func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
+	cause, held := s.cause, s.held
 	if f != nil {
 		a.fail(scr, initFailure(f), endByItself)
 		return
@@ -52,7 +73,7 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	}
 	a.startChildren(scr)
 	if held {
-		a.parent.post(scr, sysMsg{kind: sysChildBegun, ref: a.uid, orders: a.orders})
+		a.parent.post(scr, sysMsg{kind: sysChildBegun, kin: kin{ref: a.uid, orders: a.orders}})
 	}
 	if !a.sys.bus.quiet() {
 		kind := EventStarted
@@ -93,18 +114,19 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
 		return
 	}
 	m := a.report(f)
-	m.mail = a.crash
+	m.detail = a.crash
 	a.crash = nil
 	a.parent.post(scr, m)
 }
 
 // report is what the supervisor is told of a failure.
 func (a *actor) report(f *abi.Failure) sysMsg {
-	return sysMsg{kind: sysChildFailed, ref: a.uid, child: a, failure: f, reason: a.cannotResume(), orders: a.orders, escalated: a.ended == endEscalated, crowded: a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit}
+	return sysMsg{kind: sysChildFailed, kin: kin{how: howIf(a.ended == endEscalated, howEscalated) | howIf(a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit, howCrowded), ref: a.uid, child: a, failure: f, reason: a.cannotResume(), orders: a.orders}}
 }
 
-// quit is the actor's own stop. The supervisor of a permanent actor is asked first. An actor that stops itself and
-// fails in the same turn stops all the same; one that stops itself twice still waits for the supervisor.
+// quit is the actor's own stop, asked for in a turn that has not failed. The supervisor of a permanent actor is asked
+// first. An actor that fails in a later turn of the same batch still stops; one that stops itself twice still waits
+// for the supervisor.
 func (a *actor) quit(scr *scratch, reason string) {
 	switch a.life.State() {
 	case life.Running:
@@ -123,7 +145,7 @@ func (a *actor) quit(scr *scratch, reason string) {
 	a.life.Do(life.Fail)
 	a.ended = endByItself
 	a.suspendChildren(scr)
-	a.parent.post(scr, sysMsg{kind: sysChildEnded, ref: a.uid, reason: reason, orders: a.orders})
+	a.parent.post(scr, sysMsg{kind: sysChildEnded, kin: kin{ref: a.uid, reason: reason, orders: a.orders}})
 }
 
 func (a *actor) suspendChildren(scr *scratch) {
@@ -164,7 +186,7 @@ func (a *actor) resume(scr *scratch) {
 			f = &abi.Failure{Kind: abi.FailureExit, Reason: "the actor has ended"}
 		}
 		m := a.report(f)
-		m.directive, m.again = supervision.Restart, true
+		m.directive, m.how = supervision.Restart, m.how|howAgain
 		if m.reason == "" {
 			m.reason = "the state from before the turn could not be brought back"
 		}
@@ -193,11 +215,11 @@ func (a *actor) rewind(scr *scratch) bool {
 // the children are gone, and the supervisor does not hold it back.
 func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	if r := a.restart; r != nil && a.life.State() == life.Restarting {
-		if n, ok := m.token.(*renewal); ok { // another one is under way already
+		if n, ok := m.detail.(*renewal); ok { // another one is under way already
 			a.hasten(scr, r, n)
 		}
-		r.hold, r.told = m.hold, false
-		if m.now && !r.due {
+		r.hold, r.told = m.how.has(howHold), false
+		if m.how.has(howNow) && !r.due {
 			r.alarm.Stop()
 			r.due = true
 		}
@@ -206,7 +228,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	}
 	suspendedKids := a.life.State() == life.Failed
 	cause := m.failure
-	if cause == nil || m.now && a.cause != nil {
+	if cause == nil || m.how.has(howNow) && a.cause != nil {
 		cause = a.cause
 	}
 	kids := a.super.Family.Members()
@@ -223,25 +245,26 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	a.life.Do(life.Restart)
 	a.ended = endOrdered
 	a.endIncarnation(scr, End{Begun: a.begun.Load(), Cause: cause, Delayed: m.delay > 0})
-	r := &restarting{cause: cause, due: m.delay <= 0, delay: m.delay > 0, keep: m.keep, hold: m.hold}
+	r := &restarting{cause: cause, due: m.delay <= 0, delay: m.delay > 0, keep: m.how.has(howKeep), hold: m.how.has(howHold)}
 	a.restart = r
 	if r.delay {
 		a.closeGate()
-		a.due.Store(a.Now().Add(m.delay).UnixNano())
-		r.alarm = a.alarms.After(a.Clock(), m.delay, func() { a.post(nil, sysMsg{kind: sysRestartDue, token: r}) })
+		due := a.Now().Add(m.delay).UnixNano()
+		r.alarm = a.alarms.After(a.Clock(), m.delay, func() { a.post(nil, sysMsg{kind: sysRestartDue, own: own{due: r}}) })
+		a.due.Store(due) // whoever sees it may move the clock
 	}
-	if !m.keep {
+	if !m.how.has(howKeep) {
 		kids = a.super.Family.Members() // the last turn may have made some
 		owed = append(owed, make([]time.Duration, len(kids)-len(owed))...)
 	}
 	var before []Child
-	n, renews := m.token.(*renewal)
+	n, renews := m.detail.(*renewal)
 	if renews {
 		before = a.adopt(n)
 		r.leave = map[*actor]bool{}
 	}
 	for i, k := range kids {
-		if !renews && !m.keep {
+		if !renews && !m.how.has(howKeep) {
 			a.unwatchRef(scr, k.Child.uid) // the next incarnation does not know it
 			a.super.Order(a.in(scr), k, stopOrder("the parent restarts"))
 			continue
@@ -250,7 +273,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 			k.Child.post(scr, sysMsg{kind: sysUnsuspend})
 		}
 		if renews {
-			if !a.renewChild(scr, k, before, renewOrder{cause, m.keep, owed[i]}) {
+			if !a.renewChild(scr, k, before, renewOrder{cause, m.how.has(howKeep), owed[i]}) {
 				r.leaves(k.Child)
 			}
 			continue
@@ -299,11 +322,11 @@ func (a *actor) maybeRestart(scr *scratch) {
 	if r.hold {
 		if !r.told {
 			r.told = true
-			a.parent.post(scr, sysMsg{kind: sysChildHalted, ref: a.uid, orders: a.orders})
+			a.parent.post(scr, sysMsg{kind: sysChildHalted, kin: kin{ref: a.uid, orders: a.orders}})
 		}
 		return
 	}
-	if !r.due {
+	if !r.due || a.doomed() != nil {
 		return
 	}
 	a.restart, a.cause = nil, nil
@@ -313,16 +336,18 @@ func (a *actor) maybeRestart(scr *scratch) {
 		a.beginGrace()
 	}
 	a.number.Add(1)
+	noteLife(a, record.Restarted)
 	a.counts.restarts.Add(1)
 	a.sys.totals.restarts.Add(1)
 	a.life.Do(life.Begin)
 	a.begin(scr, r.cause, r.told)
 }
 
-// stop asks the actor to stop after its current turn. Any goroutine may call it.
-func (a *actor) stop(scr *scratch, reason string) {
-	a.post(scr, sysMsg{kind: sysStop, reason: reason})
+// stop asks the actor to stop after its current turn; false if it has gone. Any goroutine may call it.
+func (a *actor) stop(scr *scratch, reason string) bool {
+	ok := a.post(scr, sysMsg{kind: sysStop, kin: kin{reason: reason}})
 	a.killLater()
+	return ok
 }
 
 // stopNow begins the end: the children first.
@@ -344,8 +369,9 @@ func (a *actor) stopNow(scr *scratch, reason string, how ending) {
 		a.finishStop(scr)
 		return
 	}
+	a.doom()
 	for _, k := range a.super.Family.Children() {
-		k.post(scr, sysMsg{kind: sysStop, reason: "the parent stops"})
+		k.post(scr, sysMsg{kind: sysStop, kin: kin{reason: "the parent stops"}})
 		k.killLater()
 	}
 }
@@ -376,11 +402,13 @@ func (a *actor) finishStop(scr *scratch) {
 	a.leave()
 	a.failTaken(a.cause)
 	a.life.Do(life.End)
+	a.undoom()
 	a.dropTimers(scr)
 	a.endGrace()
 	a.super.Close()
 	a.sys.totals.add(a) // before it leaves the table, so that its figures are never missing
 	a.sys.table.Remove(a.uid)
+	noteLife(a, record.Ended)
 	a.sys.recent.add(a.uid, a.path)
 	if a.sys.cfg.tracer != nil {
 		a.sys.origins.take(a.uid)
@@ -390,19 +418,17 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	back := a.closeBox(scr)
 	for _, uid := range a.watch.Watched() {
-		if t := a.sys.table.Get(uid); t != nil {
-			t.post(scr, sysMsg{kind: sysUnwatch, ref: a.uid})
-		}
+		a.sys.signal(scr, uid, signal.Signal{Kind: signal.Unwatch, From: a.uid})
 	}
 	left := a.sysq.close()
-	// Whoever is told of the end finds the place and the name free. Only a keeper frees the name itself: the next
+	// Watchers that are notified find the place and the name free. Only a keeper frees the name itself: the next
 	// actor of that name begins with the messages that come back.
 	a.closeAccount()
 	if a.parent != nil && !a.parent.props.keeps {
 		a.parent.super.Family.Release(&a.member)
 	}
 	a.leaveThread()
-	if !a.sys.bus.quiet() {
+	if !a.sys.bus.quiet() && !a.withdrawn {
 		e := a.event(EventStopped)
 		e.Note = a.reason
 		e.Failure = a.cause
@@ -410,7 +436,11 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	a.tapsEnded()
 	if a.parent != nil {
-		a.parent.post(scr, sysMsg{kind: sysChildStopped, ref: a.uid, byItself: a.ended == endByItself, child: a, back: back})
+		m := sysMsg{kind: sysChildStopped, kin: kin{how: howIf(a.ended == endByItself, howByItself), ref: a.uid, child: a}}
+		if len(back) > 0 {
+			m.detail = back
+		}
+		a.parent.post(scr, m)
 	}
 	for _, uid := range a.watch.Watchers() {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
@@ -469,7 +499,7 @@ func (a *actor) beginGrace() {
 		a.holds.add(holdGrace)
 	}
 	g := a.gate.Grace()
-	a.gate.SetAlarm(a.alarms.After(a.Clock(), b.Grace, func() { a.post(nil, sysMsg{kind: sysGraceOver, token: g}) }))
+	a.gate.SetAlarm(a.alarms.After(a.Clock(), b.Grace, func() { a.post(nil, sysMsg{kind: sysGraceOver, own: own{due: g}}) }))
 }
 
 // endGrace lets in what has waited.

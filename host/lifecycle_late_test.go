@@ -21,7 +21,7 @@ func TestAPermanentActorThatStopsItselfTwice(t *testing.T) {
 	} {
 		l := newLab(t, otherwise(supervision.Restart))
 		g := l.spawn("g", p.WithLifetime(supervision.Permanent))
-		stop := abi.AppendStop(nil, g.uid, "")
+		stop := abi.AppendStop(nil, g.UID(), "")
 		l.tell(g, script(now(stop, stop)))
 		if i := l.info(g); l.state("g") != "running" || i.Incarnation != 1 {
 			t.Errorf("%s: it is %s, in incarnation %d", name, l.state("g"), i.Incarnation)
@@ -37,7 +37,7 @@ func TestAStopOfItsOwnThatComesLate(t *testing.T) {
 		if s := l.state(name); s != want {
 			t.Fatalf("%s is %s, not %s", name, s, want)
 		}
-		l.table.Get(l.at(name).uid).post(nil, sysMsg{kind: sysQuit, reason: "stopped"})
+		l.table.Get(l.at(name).UID()).post(nil, sysMsg{kind: sysQuit, kin: kin{reason: "stopped"}})
 		l.run()
 		if s := l.state(name); s != want {
 			t.Errorf("%s is %s, not %s any more", name, s, want)
@@ -64,7 +64,7 @@ func TestARestartOfWhatStops(t *testing.T) {
 	p := l.spawn("p", Native(func() Actor {
 		return &parting{func(ctx *Context) { last = append(last, ctx.Self().Name()) }}
 	}).WithChildren(Child{"kid", boom()}))
-	a := l.table.Get(p.uid)
+	a := l.table.Get(p.UID())
 	a.stopNow(nil, "", endOrdered)
 	a.prepareRestart(nil, &sysMsg{kind: sysRestart})
 	if s := l.state("p"); s != "stopping" || len(last) != 0 {
@@ -81,7 +81,7 @@ func TestTimersEndWithTheirIncarnation(t *testing.T) {
 	for _, p := range []Props{puppet(t), Func(func(ctx *Context, _ Message) error { return ctx.After(7, time.Hour, 0, "something") })} {
 		l := newLab(t, delayed(t, supervision.Backoff{}))
 		g := l.spawn("g", p)
-		a := l.table.Get(g.uid)
+		a := l.table.Get(g.UID())
 		l.tell(g, script(now(abi.AppendTimer(nil, 7, uint64(time.Hour), 0, encoded("something")))))
 		if a.held().Timers == 0 {
 			t.Fatal("nothing is on the account")
@@ -104,7 +104,7 @@ func TestARenewalRestartsChildrenOnce(t *testing.T) {
 		p := l.spawn("p", counting(t, m).WithChildren(Child{"stays", kid}, Child{"goes", kid}))
 		stays, goes := l.at("p/stays"), l.at("p/goes")
 		l.seen()
-		must(0, l.Renew(p, counting(t, m).WithChildren(Child{"stays", kid})))(t)
+		must(0, l.Operate().Renew(p, counting(t, m).WithChildren(Child{"stays", kid})))(t)
 		l.run()
 		if i := l.info(stays); i.Incarnation != 1 {
 			t.Errorf("keeps children %v: the child is in incarnation %d", keep, i.Incarnation)

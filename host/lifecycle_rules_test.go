@@ -32,7 +32,7 @@ func TestAFailureIsToldWithItsOwnMessage(t *testing.T) {
 	if e := l.next(EventFailed); e.Mail == nil {
 		t.Error("the message is missing")
 	}
-	if err := l.Crash(a, 0, ""); err != nil {
+	if err := l.Operate().Crash(a, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
@@ -50,7 +50,7 @@ func TestTheCauseOfARestartByHand(t *testing.T) {
 		l := newLab(t, otherwise(directive))
 		a := l.spawn("a", boom())
 		l.tell(a, "crash")
-		if err := l.Restart(a); err != nil {
+		if err := l.Operate().Restart(a); err != nil {
 			t.Fatal(err)
 		}
 		l.run()
@@ -69,7 +69,7 @@ func TestARestartByHandEndsADelay(t *testing.T) {
 		t.Fatal(s)
 	}
 	before := l.clock.Now()
-	if err := l.Restart(a); err != nil {
+	if err := l.Operate().Restart(a); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Idle(t.Context()); err != nil {
@@ -99,7 +99,7 @@ func TestARestartByHandEndsTheGrace(t *testing.T) {
 	if i := must(l.Info(a))(t); !i.Grace || handled != 1 {
 		t.Fatalf("%+v, %d handled", i, handled)
 	}
-	if err := l.Restart(a); err != nil {
+	if err := l.Operate().Restart(a); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
@@ -205,7 +205,7 @@ func (unlucky) Receive(*Context, Message) error { return nil }
 func TestTheFirstStopSaysWhy(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	p := l.spawn("p", parentOf(supervision.Default(), Child{"kid", boom()}))
-	a := l.table.Get(p.uid)
+	a := l.table.Get(p.UID())
 	a.stop(nil, "the first")
 	a.stop(nil, "the second")
 	l.run()
@@ -245,15 +245,15 @@ func TestAnAnswerInTheMailboxIsInTime(t *testing.T) {
 		}
 		return nil
 	}))
-	if err := l.Pause(b, false); err != nil {
+	if err := l.Operate().Pause(b, false); err != nil {
 		t.Fatal(err)
 	}
 	l.tell(a, "ask")
 	for _, do := range []func() error{
-		func() error { return l.Pause(a, false) },
-		func() error { return l.Unpause(b, false) }, // the answer waits
+		func() error { return l.Operate().Pause(a, false) },
+		func() error { return l.Operate().Unpause(b, false) }, // the answer waits
 		func() error { l.pass(2 * time.Second); return nil },
-		func() error { return l.Unpause(a, false) },
+		func() error { return l.Operate().Unpause(a, false) },
 	} {
 		if err := do(); err != nil {
 			t.Fatal(err)
@@ -274,7 +274,7 @@ func TestWhatIsKeptAsideEndsWithItsIncarnation(t *testing.T) {
 		if m.Decode(&text) == nil && text == "crash" {
 			return errors.New("boom")
 		}
-		return ctx.Hold(kept)
+		return ctx.Head().Hold(kept)
 	}))
 	before := must(l.Info(a))(t).Held
 	l.tell(a, 1)

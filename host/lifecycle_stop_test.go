@@ -72,13 +72,13 @@ func TestResumeOfWhatHasStoppedItself(t *testing.T) {
 	l := newLab(t, supervision.Default().WithMaxRestarts(1, time.Hour).WithExceeded(supervision.Suspend))
 	g := l.spawn("g", puppet(t).WithLifetime(supervision.Permanent))
 	for range 2 {
-		l.tell(g, script(now(abi.AppendStop(nil, g.uid, ""))))
+		l.tell(g, script(now(abi.AppendStop(nil, g.UID(), ""))))
 	}
 	if i := l.info(g); i.Incarnation != 1 || l.state("g") != "failed" {
 		t.Fatalf("%+v", i)
 	}
 	l.seen()
-	must(0, l.Decide(g, supervision.Resume))(t)
+	must(0, l.Operate().Decide(g, supervision.Resume))(t)
 	l.run()
 	if e := l.next(EventFailed); e.Failure.Kind != abi.FailureExit || e.Failure.Reason != "the actor has ended" || e.Directive != supervision.Suspend || e.Note != "more restarts than allowed" {
 		t.Errorf("%v, %v, %q", e.Failure, e.Directive, e.Note)
@@ -112,7 +112,7 @@ func TestARenewalOfTheParentAndTheDelaysOfItsChildren(t *testing.T) {
 			if late {
 				l.run() // all of them wait
 			}
-			must(0, l.Renew(p, top))(t)
+			must(0, l.Operate().Renew(p, top))(t)
 			l.run()
 			var states []ActorState
 			for _, name := range names {

@@ -65,7 +65,7 @@ func TestListenersHearWithinSteps(t *testing.T) {
 
 	// What happens outside of steps is heard in the next, and that is something to do.
 	s.Listen(10, func(e *Event) bool { return e.Kind == EventDeadLetter }, func(e *Event) { heard = append(heard, "letter") })
-	_ = s.Tell(Ref{uid: 77}, 1)
+	_ = s.Tell(newRef(77, ""), 1)
 	wants()
 	if !s.Step() {
 		t.Error("nothing to do")

@@ -14,7 +14,7 @@ type Load struct {
 // Load is how busy an actor is now; false if it has stopped. It takes no lock that a message
 // needs, and allocates nothing. Any goroutine may call it.
 func (s *System) Load(ref Ref) (Load, bool) {
-	a := s.table.Get(ref.uid)
+	a := s.here(ref.UID())
 	if a == nil {
 		return Load{}, false
 	}
@@ -25,22 +25,36 @@ func (s *System) Load(ref Ref) (Load, bool) {
 // whose Peek has shown nothing, and would show something now. Any goroutine may call it; it
 // does nothing for an actor that has stopped.
 func (s *System) Wake(ref Ref) {
-	if a := s.table.Get(ref.uid); a != nil {
+	if a := s.here(ref.UID()); a != nil {
 		a.wake(nil)
 	}
 }
 
 // Draw is a random number of the actor's own sequence, from the system's source of randomness.
 // With the same seed ([Config.WithSeed]) it is the same.
-func (c *Context) Draw() uint64 { return c.actor.random().Uint64() }
+func (h Head) Draw() uint64 { return h.ctx.actor.random().Uint64() }
 
 // Mailbox is the mailbox made by [Props.WithMailbox]; nil if that was not used.
-func (c *Context) Mailbox() Mailbox { return c.actor.box.other }
+func (h Head) Mailbox() Mailbox { return h.ctx.actor.box.other }
 
 // Unhandled says that the actor does not handle the current message: it causes an event of
 // [EventUnhandled].
-func (c *Context) Unhandled() {
-	if c.env != nil {
-		c.actor.unhandled(c.env)
+func (h Head) Unhandled() {
+	if h.ctx.env != nil {
+		h.ctx.actor.unhandled(h.ctx.env)
 	}
+}
+
+// Refuse says that the actor, which stands for others, does not pass the current message on: it is a
+// dead letter ([DeadRefused]) at once, and the error is the outcome of a question. An error with a method
+// ManifestKey() string names the bound that was met.
+func (h Head) Refuse(err error) {
+	if h.ctx.env == nil {
+		return
+	}
+	path := h.ctx.actor.path
+	if name := h.Below(); name != "" {
+		path += "/" + name
+	}
+	h.ctx.actor.sys.refuse(h.ctx.scr, DeadRefused, err, h.ctx.actor.uid, path, h.ctx.env)
 }

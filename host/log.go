@@ -49,7 +49,7 @@ func (s *System) logFilter(l *slog.Logger) func(*Event) bool {
 			return false
 		}
 		switch {
-		case e.Kind != EventDeadLetter:
+		case e.Kind != EventDeadLetter, e.Dead.GivenUp():
 			return true
 		case most == 0, s.cfg.letters.atEnds == endUnlogged && s.ending.Load():
 			return false
@@ -66,7 +66,7 @@ func (s *System) logEvents(l *slog.Logger) {
 		defer s.logging.Done()
 		lost, letters := uint64(0), 0
 		for e := range sub.C() {
-			if e.Kind == EventDeadLetter {
+			if e.Kind == EventDeadLetter && !e.Dead.GivenUp() {
 				if letters++; letters > s.cfg.letters.first {
 					s.logLine(l, &e, slog.LevelWarn, "no more dead letters are logged", slog.Int("logged", s.cfg.letters.first))
 					continue
@@ -95,7 +95,12 @@ func (s *System) logLine(l *slog.Logger, e *Event, level slog.Level, text string
 
 func levelOf(e *Event) slog.Level {
 	switch e.Kind {
-	case EventFailed, EventEscalated, EventDeadLetter:
+	case EventDeadLetter:
+		if e.Dead.GivenUp() {
+			return slog.LevelDebug
+		}
+		return slog.LevelWarn
+	case EventFailed, EventEscalated:
 		return slog.LevelWarn
 	case EventLog:
 		return [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}[min(max(e.Level, abi.LogDebug), abi.LogError)]

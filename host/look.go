@@ -22,7 +22,7 @@ func (a *actor) lookAt(read func()) *look {
 	if a.disp.Visit(&a.task, func() { l.at(a) }) {
 		return l
 	}
-	if !a.post(nil, sysMsg{kind: sysLook, token: l}) {
+	if !a.post(nil, sysMsg{kind: sysLook, own: own{look: l}}) {
 		l.gone()
 	}
 	return l

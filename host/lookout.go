@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -18,7 +18,7 @@ import (
 // Watching by a pattern: actors that match now are watched as if by ref and, if that is wanted,
 // so are actors that are started later.
 
-// Scope says which actors a pattern of [Context.WatchPath] covers.
+// Scope says which actors a pattern of [Selection.Watch] covers.
 type Scope uint8
 
 const (
@@ -130,7 +130,7 @@ func (l *lookouts) born(scr *scratch, a *actor) {
 	}
 	l.mu.Unlock()
 	for _, x := range at {
-		x.watcher.post(scr, sysMsg{kind: sysBorn, ref: a.uid, reason: a.path, token: x})
+		x.watcher.post(scr, sysMsg{kind: sysBorn, own: own{born: &birth{x, a.uid, a.path}}})
 	}
 }
 
@@ -185,12 +185,12 @@ const costCompared = 4
 const mostBorn = 256
 
 // sawBorn watches an actor that was started.
-func (a *actor) sawBorn(scr *scratch, m *sysMsg) {
-	x := m.token.(*lookout)
+func (a *actor) sawBorn(scr *scratch, b *birth) {
+	x := b.to
 	if !a.sys.lookouts.has(x) {
 		return
 	}
-	a.watchFound(scr, x, m.ref, m.reason, a.sys.elementsOf(m.reason))
+	a.watchFound(scr, x, b.ref, b.path, a.sys.elementsOf(b.path))
 	if x.missed.Swap(false) {
 		a.lookAround(scr, x)
 	}
@@ -237,20 +237,7 @@ func (a *actor) mayWatch(elements []string) bool {
 
 // elementsOf are the elements of a path with scheme and system.
 func (s *System) elementsOf(path string) []string {
-	return strings.Split(strings.TrimPrefix(path, scheme+s.cfg.name+"/"), "/")
-}
-
-// WatchPath watches all actors that a path with patterns names, see [System.TellPath]: those of now, or also those
-// of the future, except the actor itself. The end of each is told once. It returns how many are newly
-// watched. It fails with ErrUnknown if the path is not valid, or if nobody is there and
-// the scope is Present; with ErrLimit if there are more than may be watched, of which some
-// are watched then.
-func (c *Context) WatchPath(path string, scope Scope) (n int, err error) {
-	p, ok := c.actor.parsePath(path)
-	if !ok || p.uid != 0 && scope != Present {
-		return 0, notAPath(path)
-	}
-	return c.actor.watchPath(c.scr, p, path, scope)
+	return strings.Split(strings.TrimPrefix(path, ref.Scheme+s.cfg.name+"/"), "/")
 }
 
 func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n int, err error) {
@@ -277,14 +264,6 @@ func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n in
 	return n, nil
 }
 
-// UnwatchPath ends the watches of all actors that a path with patterns matches, however they were
-// made, and the watch of future actors that was made with the same path.
-func (c *Context) UnwatchPath(path string) {
-	if p, ok := c.actor.parsePath(path); ok {
-		c.actor.unwatchPath(c.scr, p, path)
-	}
-}
-
 func (a *actor) unwatchPath(scr *scratch, p place, path string) {
 	a.sys.lookouts.drop(a, path)
 	pattern := glob.SelectPath(p.elements)
@@ -292,7 +271,7 @@ func (a *actor) unwatchPath(scr *scratch, p place, path string) {
 		elements := []string(nil)
 		if path := a.watch.Path(uid); path != "" {
 			elements = a.sys.elementsOf(path)
-		} else if t := a.sys.table.Get(uid); t != nil {
+		} else if t := a.sys.here(uid); t != nil {
 			elements = t.elements
 		}
 		if elements != nil && pattern.Match(elements) {
@@ -332,37 +311,4 @@ func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
 // isMany reports whether a guest's watch is for watchMany.
 func isMany(cmd *abi.Command) bool {
 	return cmd.ToPath != nil && (cmd.ToPath[0] == futureSign[0] || glob.HasMeta(string(cmd.ToPath)))
-}
-
-// IdentifyPath asks every actor that a path with patterns names who it is; all are asked, or none.
-// Each answer is that of an ask of its own, see [Context.Identify], with the correlations first,
-// first+1 and so on in the order of their start. It returns how many it has asked. It fails with
-// ErrLimit if these are too many asks, or if one of the correlations is in use.
-func (c *Context) IdentifyPath(path string, first uint64, timeout time.Duration) (n int, err error) {
-	a := c.actor
-	p, ok := a.parsePath(path)
-	if !ok {
-		return 0, notAPath(path)
-	}
-	at, _ := a.sys.selected(p, path)
-	if len(at) > a.props.limits.Asks-a.asks.Len() || first == 0 {
-		return 0, ErrLimit
-	}
-	for i := range at {
-		if a.asks.Get(first+uint64(i)) != nil {
-			return 0, ErrLimit
-		}
-	}
-	for i, t := range at {
-		if _, err := a.addAsk(c.scr, first+uint64(i), t.uid, timeout); err != nil {
-			for j := range i {
-				a.dropAsk(c.scr, first+uint64(j))
-			}
-			return 0, err
-		}
-	}
-	for i, t := range at {
-		_ = a.sys.deliverTo(c.scr, t, newIdentify(a.uid, first+uint64(i)))
-	}
-	return len(at), nil
 }

@@ -22,7 +22,7 @@ func TestPatternsHaveBounds(t *testing.T) {
 		}
 		errs = nil
 		for i := range n {
-			_, err := ctx.WatchPath(fmt.Sprintf("/user/x%d*", i), PresentAndFuture)
+			_, err := ctx.At(fmt.Sprintf("/user/x%d*", i)).Watch(PresentAndFuture)
 			errs = append(errs, err)
 		}
 		return nil
@@ -52,7 +52,7 @@ func TestPatternsHaveBounds(t *testing.T) {
 	l.wants("message terminated")
 
 	// A flood of starts is thinned out, and nobody who is there is missed.
-	l.Pause(g, false)
+	l.Operate().Pause(g, false)
 	l.run()
 	var refs []Ref
 	for i := range 3 * mostBorn {
@@ -62,7 +62,7 @@ func TestPatternsHaveBounds(t *testing.T) {
 		}
 		refs = append(refs, ref)
 	}
-	l.Unpause(g, false)
+	l.Operate().Unpause(g, false)
 	l.run()
 	for _, ref := range refs {
 		l.Stop(ref)
@@ -104,7 +104,7 @@ func TestIdentifyByPatterns(t *testing.T) {
 		case m.Kind != abi.KindMessage:
 			names = append(names, fmt.Sprint(m.Sender.Name(), m.Correlation, m.Kind))
 		case m.Decode(&path) == nil:
-			n, err = ctx.IdentifyPath(path, 5, time.Second)
+			n, err = ctx.At(path).IdentifyAll(5, time.Second)
 		}
 		return nil
 	}).WithLimits(Limits{Asks: 3}))

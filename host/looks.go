@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -16,9 +17,8 @@ const (
 	lookFault // Config.faults
 )
 
-// commitment is what an entry, or the turn of an actor in Go, has taken in and is about
-// to send. It is valid until the hook returns.
-type commitment struct {
+// observed are turns that ended well, as taps and samples see them before they are carried out.
+type observed struct {
 	actor       Ref
 	incarnation uint64
 	firstTurn   uint64
@@ -28,60 +28,16 @@ type commitment struct {
 	effects     []effect // of an actor in Go
 }
 
-// endTurns reports n turns of a guest to the observers, before anything of them takes
-// effect, and returns how many of them count. A failure is that of the recorder, or a
-// fault injected into the turn after those.
-func (g *guest) endTurns(scr *scratch, base, n int, now int64) (int, *abi.Failure) {
-	if n == 0 {
-		return 0, nil
-	}
-	a := g.actor
-	if a.sys.looks.Load()&lookFuel != 0 {
-		if x := g.inst.Load(); x != nil {
-			x.Profiled()
-		}
-	}
-	c := commitment{
+// observe reports turns of a guest that count to taps and samples.
+func (a *actor) observe(scr *scratch, base, n int, now int64) {
+	a.tell(scr, &observed{
 		actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns + uint64(base), now: now,
 		mail: scr.batch[base : base+n], commands: scr.turn,
-	}
-	var fault *abi.Failure
-	if a.sys.looks.Load()&lookFault != 0 {
-		if n, fault = a.fault(&c); n == 0 {
-			return 0, fault
-		}
-		c.mail = c.mail[:n]
-	}
-	if f := a.tell(scr, &c); f != nil {
-		return 0, f
-	}
-	return n, fault
+	})
 }
 
-// endTurn is endTurns for the turn of an actor in Go.
-func (a *actor) endTurn(ctx *Context) *abi.Failure {
-	if a.sys.looks.Load() == 0 {
-		return nil
-	}
-	c := commitment{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.Now(), effects: ctx.scr.effects}
-	if ctx.env != nil {
-		c.mail = []*mailbox.Envelope{ctx.env}
-	}
-	if a.sys.looks.Load()&lookFault != 0 {
-		if _, f := a.fault(&c); f != nil {
-			return f
-		}
-	}
-	return a.tell(ctx.scr, &c)
-}
-
-// tell tells the observers; the recorder comes first, and a turn that it does not record has no effect.
-func (a *actor) tell(scr *scratch, c *commitment) *abi.Failure {
-	if hook := a.sys.cfg.commit; hook != nil {
-		if err := hook(c); err != nil {
-			return &abi.Failure{Kind: abi.FailureHost, Reason: "the turn could not be recorded: " + err.Error()}
-		}
-	}
+// tell tells taps and samples.
+func (a *actor) tell(scr *scratch, c *observed) {
 	looks := a.sys.looks.Load()
 	if looks&lookTap != 0 {
 		if taps := a.tapped.Load(); taps != nil {
@@ -91,5 +47,34 @@ func (a *actor) tell(scr *scratch, c *commitment) *abi.Failure {
 	if looks&lookFlow != 0 {
 		a.flow(scr, c)
 	}
+}
+
+// newTurn is the value of the turn that was run, for its observers. It is the actor's own if a
+// recorder may keep it, and the worker's otherwise.
+func (a *actor) newTurn(scr *scratch) *turn.Turn {
+	t := &scr.seen
+	if a.sys.cfg.commit != nil {
+		if a.sealed == nil {
+			a.sealed = newSealed(a)
+		}
+		t = &a.sealed.turn
+	}
+	t.Actor, t.Path, t.Incarnation, t.First, t.Waits = a.uid, a.path, a.incarnation(), a.turns, scr.waits
+	t.Time, t.Mail, t.Done, t.Ended, t.Outbox, t.Marked, t.Effects, t.Failure, t.Cut = 0, nil, 0, turn.All, nil, false, nil, nil, nil
+	return t
+}
+
+// endTurn seals and commits the turn of an actor in Go, which has failed if failure is not nil. If the actor is
+// held then, its failure is not known yet.
+func (a *actor) endTurn(ctx *Context, failure *abi.Failure) *abi.Failure {
+	f, held := a.commitGo(ctx, failure)
+	if held || f != nil || a.sys.looks.Load()&(lookTap|lookFlow) == 0 {
+		return f
+	}
+	c := observed{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.Now(), effects: ctx.scr.effects}
+	if ctx.env != nil {
+		c.mail = []*mailbox.Envelope{ctx.env}
+	}
+	a.tell(ctx.scr, &c)
 	return nil
 }

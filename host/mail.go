@@ -63,18 +63,18 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 
 // control handles an envelope for the host: a poison pill, a kill, an Identify.
 func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
-	flags, ordered := e.Flags, e.Value == any(forGood{})
-	if e.Value == any(passivation{}) {
+	flags := e.Flags
+	if flags&flagIfIdle != 0 {
 		a.passivate(scr, e)
 		scr.cache.Free(e)
 		return
 	}
 	if flags&flagIdentify != 0 {
-		a.sys.identified(scr, a.uid, e)
+		a.sys.identified(scr, a, e)
 	}
 	scr.cache.Free(e)
 	switch {
-	case flags&flagPoison != 0 && ordered:
+	case flags&flagForGood != 0:
 		a.stopNow(scr, "stopped", endOrdered)
 	case flags&flagPoison != 0:
 		a.quit(scr, "stopped")
@@ -94,7 +94,7 @@ func (a *actor) front() *mailbox.Envelope {
 }
 
 // peek is the next message that still counts; it drops those that have become invalid meanwhile
-// (unwatched, cancelled, answered too late, or by somebody who was not asked).
+// (unwatched, cancelled, answered too late, or answered by an actor that was not asked).
 func (a *actor) peek(scr *scratch) *mailbox.Envelope {
 	for {
 		e := a.box.Peek()
@@ -163,7 +163,7 @@ func (a *actor) answerCounts(e *mailbox.Envelope) validity {
 	if ask == nil {
 		return refused
 	}
-	if _, ours := e.Value.(hostAnswer); ours || ask.Has(e.Sender) {
+	if e.Flags&flagOurs != 0 || ask.Has(e.Sender) {
 		return counts
 	}
 	if a.sysq.waiting() {

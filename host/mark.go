@@ -19,6 +19,9 @@ const (
 	flagPromised                       // its sender is an ask from Go, the only one that waits for an answer
 	flagLasting                        // it is handled although nobody waits any more
 	flagIncarnation                    // Due is the incarnation that it is for
+	flagOurs                           // an answer that the host itself gives: it needs no permission
+	flagForGood                        // with flagPoison: it is an order, whatever the actor's lifetime
+	flagIfIdle                         // with flagPoison: only if the actor is idle, see Passivate
 
 	flagControl = flagPoison | flagKill | flagIdentify                     // the host's own, no messages
 	flagMortal  = flagDue | flagPromised | flagIncarnation                 // it is checked whether somebody still waits
@@ -33,11 +36,11 @@ type Mark uint16
 const (
 	// NoInfluence: the message does not restart the receiver's receive timeout.
 	NoInfluence = Mark(flagNoInfluence)
-	// Suppressed: nobody needs to hear if the message is not delivered. It is
-	// neither kept nor counted as a dead letter, and its event is EventSuppressed.
+	// Suppressed: it does not matter if the message is not delivered. It is neither kept nor
+	// counted as a dead letter, and its event is EventSuppressed.
 	Suppressed = Mark(flagSuppressed)
-	// Lasting: a question is handled even if nobody waits for the answer any more. It is for
-	// questions that ask for an action, not only for information.
+	// Lasting: a question is handled even if the asker has given up. It is for questions that ask
+	// for an action, not only for information.
 	Lasting = Mark(flagLasting)
 )
 
@@ -47,8 +50,8 @@ type Marked struct {
 	Marks Mark
 }
 
-// suppressed reports whether nobody needs to hear that a message was not delivered: its sender has said so by
-// a mark, or by a header. A header, which guests can write, does not hide that they were denied something.
+// suppressed reports whether an undelivered message needs no report: its sender has said so by a mark, or
+// by a header. A header, which guests can write, does not hide that they were denied something.
 func suppressed(e *mailbox.Envelope, reason DeadReason) bool {
 	if e.Flags&flagSuppressed != 0 {
 		return true

@@ -72,7 +72,7 @@ var askers = []asker{
 	}},
 	{"guest", func(l *stage, to Ref) func() string {
 		g := l.spawn("", puppet(l.t, on(abi.KindReply, toProbe("answer")), on(abi.KindReplyError, toProbe("error")), on(abi.KindAskTimeout, toProbe("timeout"))))
-		l.post(g, script(now(abi.AppendAsk(nil, to.uid, "", 3, uint64(time.Minute), nil, encoded("get")))))
+		l.post(g, script(now(abi.AppendAsk(nil, to.UID(), "", 3, uint64(time.Minute), nil, encoded("get")))))
 		return func() string {
 			if len(l.got) == 0 {
 				return ""
@@ -193,8 +193,8 @@ func TestForgedAnswers(t *testing.T) {
 			if err != nil {
 				l.t.Fatal(err)
 			}
-			e.Kind, e.Sender, e.SenderPath, e.Correlation = abi.KindReply, from.uid, from.path, asked.Correlation
-			_ = l.deliver(nil, asked.Sender.uid, e)
+			e.Kind, e.Sender, e.SenderPath, e.Correlation = abi.KindReply, from.UID(), from.URI(), asked.Correlation
+			_ = l.deliver(nil, asked.Sender.UID(), e)
 			l.run()
 		}
 		reply(forger, "forged")
@@ -231,14 +231,14 @@ func TestAnAnswerOvertakesItsForward(t *testing.T) {
 	l.say(asker, "ask")
 
 	question := must(envelope("question"))(t)
-	question.Sender, question.Correlation = asked.Sender.uid, asked.Correlation
-	l.delegate(nil, question, target.uid, other.uid)
+	question.Sender, question.Correlation = asked.Sender.UID(), asked.Correlation
+	l.delegate(nil, question, target.UID(), other.UID())
 	reply := must(envelope("answer"))(t)
-	reply.Kind, reply.Sender, reply.Correlation = abi.KindReply, other.uid, asked.Correlation
-	if err := l.deliver(nil, asker.uid, reply); err != nil {
+	reply.Kind, reply.Sender, reply.Correlation = abi.KindReply, other.UID(), asked.Correlation
+	if err := l.deliver(nil, asker.UID(), reply); err != nil {
 		t.Fatal(err)
 	}
-	a := l.table.Get(asker.uid)
+	a := l.table.Get(asker.UID())
 	if e := a.peek(&scratch{}); e != nil {
 		t.Errorf("the answer counts before the forward has been handled: %v", e.Kind)
 	}
@@ -291,7 +291,7 @@ func TestAGuestForwardsAQuestion(t *testing.T) {
 		end := l.spawn("end", Func(func(ctx *Context, _ Message) error { return ctx.Reply("answer") }))
 		inner := l.spawn("inner", Func(func(ctx *Context, _ Message) error { return ctx.Forward(end) }))
 		g := l.spawn("g", puppet(t))
-		p := must(l.Request(g, script(now(abi.AppendForward(nil, inner.uid, "")))))(t)
+		p := must(l.Request(g, script(now(abi.AppendForward(nil, inner.UID(), "")))))(t)
 		l.run()
 		if m := <-p.Answer(); m.Err() != nil || m.Sender != end {
 			t.Errorf("%+v", m)
@@ -362,7 +362,7 @@ func TestRefusedAsksAreAnswered(t *testing.T) {
 		}, nil))(t)
 		defer stop()
 		ask := func(correlation uint64) []byte {
-			return abi.AppendAsk(nil, mute.uid, "", correlation, uint64(time.Second), nil, nullPayload)
+			return abi.AppendAsk(nil, mute.UID(), "", correlation, uint64(time.Second), nil, nullPayload)
 		}
 		l.post(g, script(now(ask(1), ask(2), ask(1))))
 		l.run()
@@ -391,18 +391,18 @@ func TestRefusalsAreBounded(t *testing.T) {
 		mute := l.spawn("mute", Func(func(*Context, Message) error { return nil }))
 		var asks, spawns [][]byte
 		for i := range 120 {
-			asks = append(asks, abi.AppendAsk(nil, mute.uid, "", uint64(i+1), uint64(time.Hour), nil, nullPayload))
+			asks = append(asks, abi.AppendAsk(nil, mute.UID(), "", uint64(i+1), uint64(time.Hour), nil, nullPayload))
 		}
 		for name, again := range map[string]*[][]byte{"asks": &asks, "spawns": &spawns} {
 			g := l.spawn("", puppet(t, on(abi.KindReplyError, asks...)).WithLimits(Limits{Asks: 1, Mailbox: 50}))
 			for i := range uint64(120) {
-				spawns = append(spawns[:i], abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.uid)).childKey(), 0, i), "nobody", "", nil, nil))
+				spawns = append(spawns[:i], abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.UID())).childKey(), 0, i), "nobody", "", nil, nil))
 			}
 			before, most := l.Stats().Crashes, 0
 			l.post(g, script(now(*again...)))
 			for range 50 {
 				l.RunUntilIdle(1)
-				most = max(most, l.table.Get(g.uid).box.Len())
+				most = max(most, l.table.Get(g.UID()).box.Len())
 			}
 			if crashed := l.Stats().Crashes - before; crashed == 0 || most != 100 {
 				t.Errorf("%s: %d messages at most, %d crashes", name, most, crashed)

@@ -87,7 +87,7 @@ func TestACorrelationIsFreeInTheTurnOfItsAnswer(t *testing.T) {
 			}
 			return ctx.Reply(left)
 		}))
-		ask := abi.AppendAsk(nil, target.uid, "", 7, uint64(10*ms), nil, encoded("get"))
+		ask := abi.AppendAsk(nil, target.UID(), "", 7, uint64(10*ms), nil, encoded("get"))
 		g := l.spawn("g", puppet(t, on(abi.KindReply, ask, toProbe("answer")), on(abi.KindReplyError, toProbe("refused")), on(abi.KindAskTimeout, ask, toProbe("late"))))
 		l.say(g, script(now(ask)))
 		l.wants("message answer", "message answer", "message answer")
@@ -105,7 +105,7 @@ func TestNothingIsHandledBehindAnOwnStop(t *testing.T) {
 		l := newStage(t, nil)
 		g := l.spawn("g", puppet(t))
 		l.post(g, script(now(toProbe("before"))))
-		l.post(g, script(now(toProbe("last"), abi.AppendStop(nil, g.uid, ""))))
+		l.post(g, script(now(toProbe("last"), abi.AppendStop(nil, g.UID(), ""))))
 		for range 9 {
 			l.post(g, script(now(toProbe("behind"))))
 		}
@@ -123,7 +123,7 @@ func TestABatchThatGoesOn(t *testing.T) {
 		for name, cmd := range map[string]func(g Ref) []byte{
 			"stash":   func(Ref) []byte { return abi.AppendStash(nil) },
 			"unstash": func(Ref) []byte { return abi.AppendUnstash(nil) },
-			"stop":    func(g Ref) []byte { return abi.AppendStop(nil, g.uid, "") },
+			"stop":    func(g Ref) []byte { return abi.AppendStop(nil, g.UID(), "") },
 			"fail":    func(Ref) []byte { return abi.AppendFail(nil, "no") },
 		} {
 			l := newStage(t, nil)
@@ -193,11 +193,11 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 				return errors.Join(ctx.Stash(), ctx.Forward(end), tellProbe(ctx, "kept"))
 			})),
 		} {
-			m := script(now(abi.AppendStash(nil), abi.AppendForward(nil, end.uid, ""), toProbe("kept")))
+			m := script(now(abi.AppendStash(nil), abi.AppendForward(nil, end.UID(), ""), toProbe("kept")))
 			l.say(g, m)
 			slices.Sort(l.got)
 			l.wants("message end message", "message kept")
-			if l.table.Get(g.uid).stash.Len() != 1 {
+			if l.table.Get(g.UID()).stash.Len() != 1 {
 				t.Error("nothing is stashed")
 			}
 			l.Stop(g)
@@ -236,7 +236,7 @@ func TestStashAndForwardOfNews(t *testing.T) {
 		l := newStage(t, nil)
 		end := l.spawn("end", Func(func(ctx *Context, m Message) error { return tellProbe(ctx, "end "+m.Kind.String()) }))
 		l.spawn("g", puppet(t, on(abi.KindStart, abi.AppendTimer(nil, 1, uint64(10*ms), 0, encoded("x"))),
-			on(abi.KindTimer, abi.AppendStash(nil), abi.AppendForward(nil, end.uid, ""), toProbe("kept"))))
+			on(abi.KindTimer, abi.AppendStash(nil), abi.AppendForward(nil, end.UID(), ""), toProbe("kept"))))
 		l.pass(10 * ms)
 		slices.Sort(l.got)
 		l.wants("message end message", "message kept")
@@ -329,27 +329,32 @@ func TestAnEscalatedFailureIsReportedOnce(t *testing.T) {
 	}
 }
 
-// An actor that stops itself and then fails in the same turn stops.
-func TestAnOwnStopOutlivesTheFailureOfItsTurn(t *testing.T) {
-	for _, p := range []Props{
-		Func(func(ctx *Context, m Message) error { ctx.Stop(ctx.Self()); return errors.New("failed") }),
-		Func(func(ctx *Context, m Message) error { ctx.Stop(ctx.Self()); panic("failed") }),
+// An actor that stops itself and then fails in the same turn has failed, and that is all: the turn has done
+// nothing, its stop included, and the supervisor decides.
+func TestAnOwnStopIsUndoneByTheFailureOfItsTurn(t *testing.T) {
+	for what, p := range map[string]Props{
+		"error": Func(func(ctx *Context, m Message) error { ctx.Stop(ctx.Self()); return errors.New("failed") }),
+		"panic": Func(func(ctx *Context, m Message) error { ctx.Stop(ctx.Self()); panic("failed") }),
 	} {
-		l := newLab(t, otherwise(supervision.Restart))
-		a := l.spawn("a", p)
-		l.tell(a, 1)
-		if l.state("a") != "gone" {
-			t.Error(l.Tree())
-		}
-		if n := len(l.seen(EventRestarted)); n != 0 {
-			t.Errorf("%d restarts", n)
+		for _, d := range []supervision.Directive{supervision.Restart, supervision.Stop} {
+			l := newLab(t, otherwise(d))
+			a := l.spawn("a", p)
+			l.tell(a, 1)
+			kinds := []EventKind{}
+			for _, e := range l.seen(EventFailed, EventRestarted, EventStopped) {
+				kinds = append(kinds, e.Kind)
+			}
+			want := map[supervision.Directive][]EventKind{supervision.Restart: {EventFailed, EventRestarted}, supervision.Stop: {EventFailed, EventStopped}}[d]
+			if !slices.Equal(kinds, want) || (l.state("a") == "gone") != (d == supervision.Stop) {
+				t.Errorf("%s: %v, want %v\n%s", what, kinds, want, l.Tree())
+			}
 		}
 	}
-	// A guest's turn that fails has done nothing, its stop included.
+	// So has a guest.
 	everyManner(t, func(t *testing.T) {
 		l := newStage(t, nil)
 		g := l.spawn("g", puppet(t))
-		l.say(g, script(trap(abi.AppendStop(nil, g.uid, ""))))
+		l.say(g, script(trap(abi.AppendStop(nil, g.UID(), ""))))
 		if !l.alive(g) {
 			t.Error("it has stopped")
 		}
@@ -456,7 +461,7 @@ func TestASlowMessageIsNotBlamed(t *testing.T) {
 	if reasons := l.letters(); !slices.Equal(reasons, []DeadReason{DeadCrashed}) {
 		t.Errorf("%v", reasons)
 	}
-	if x := l.table.Get(r.uid).behaviour.(*native).now.(*resender); len(x.unconfirmed) != 0 {
+	if x := l.table.Get(r.UID()).behaviour.(*native).now.(*resender); len(x.unconfirmed) != 0 {
 		t.Errorf("%d are unconfirmed", len(x.unconfirmed))
 	}
 }
@@ -537,7 +542,7 @@ func (a *noted) Receive(_ *Context, m Message) error {
 func TestOptionsOfASpawn(t *testing.T) {
 	everyManner(t, func(t *testing.T) {
 		strategy := supervision.Default().WithKind(supervision.RestForOne)
-		want := SpawnOptions{Lifetime: supervision.Permanent, Significant: true, Crashed: RedeliverCrashed(3), Supervision: &strategy}
+		want := SpawnOptions{Lifetime: supervision.Permanent, Crashed: RedeliverCrashed(3), Supervision: &strategy}
 		l := newStage(t, func(c Config) Config {
 			return c.WithSpawnOptions(func(options []byte) (SpawnOptions, error) {
 				if string(options) == "\xa1\x60\x00" {
@@ -550,7 +555,7 @@ func TestOptionsOfASpawn(t *testing.T) {
 			})
 		})
 		g := l.spawn("g", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))).WithSupervision(supervision.Default().WithKind(supervision.AllForOne)))
-		a := l.table.Get(g.uid)
+		a := l.table.Get(g.UID())
 		spawn := func(n uint64, name string, options []byte) []byte {
 			return abi.AppendSpawn(nil, abi.ChildRef(guestOf(a).childKey(), 0, n), "puppet", name, encoded(script()), options)
 		}
@@ -565,7 +570,7 @@ func TestOptionsOfASpawn(t *testing.T) {
 		if p := half.props; !p.significant || p.strategy.Kind() != supervision.AllForOne {
 			t.Errorf("what is not said of its children is not as its parent does: %+v", p)
 		}
-		if p := told.props; p.life != want.Lifetime || !p.significant || p.crashed != want.Crashed || p.strategy.Kind() != supervision.RestForOne {
+		if p := told.props; p.life != want.Lifetime || p.significant || p.crashed != want.Crashed || p.strategy.Kind() != supervision.RestForOne {
 			t.Errorf("%+v", p)
 		}
 		// A permanent child that stops itself is there again.

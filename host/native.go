@@ -88,7 +88,7 @@ func (n *native) receive(ctx *Context, e *mailbox.Envelope) (failure *abi.Failur
 	}()
 	m := ctx.message(e)
 	if m.Kind == abi.KindTerminated {
-		m.Sender.path = cmp.Or(pathOfEnded(e), m.Sender.path)
+		m.Sender = newRef(m.Sender.UID(), cmp.Or(pathOfEnded(e), m.Sender.URI()))
 	}
 	err := n.now.Receive(ctx, m)
 	returned = true
@@ -116,7 +116,9 @@ func (n *native) Decide(ctx *Context, child Ref, f *abi.Failure) (d supervision.
 	if !ok {
 		return 0, nil
 	}
+	ctx.scr.waits = true
 	failure = n.guarded(ctx, func() error { d = s.Decide(ctx, child, f); return nil })
+	ctx.scr.waits = false
 	return d, failure
 }
 
@@ -135,7 +137,9 @@ func (n *native) Rewind(*Context) bool { return n.now != nil }
 func (n *native) End(ctx *Context, _ End) {
 	s, ok := n.now.(Stopper)
 	if ok {
-		if f := n.guarded(ctx, func() error { s.Stopped(ctx); return nil }); f != nil {
+		ctx.scr.waits = true
+		f := n.guarded(ctx, func() error { s.Stopped(ctx); return nil })
+		if ctx.scr.waits = false; f != nil {
 			ctx.actor.sys.logf(ctx.actor, abi.LogError, "stopping: %v", f)
 		}
 	}
@@ -172,8 +176,10 @@ func (n *native) left(ctx *Context, r any) (failure *abi.Failure) {
 // let sends what a call has left to send, unless the call has failed or is not recorded.
 func (n *native) let(ctx *Context, failure *abi.Failure) *abi.Failure {
 	a := ctx.actor
-	if a.sys.looks.Load() != 0 && failure == nil {
-		failure = a.endTurn(ctx)
+	if a.sys.looks.Load() != 0 {
+		if failure = a.endTurn(ctx, failure); a.isHeld() {
+			return nil
+		}
 	}
 	if len(ctx.scr.effects) > 0 {
 		a.leaveTurn(ctx.scr, failure != nil)

@@ -1,10 +1,8 @@
 package host
 
-// Short turns in a row share one look at the clock, which costs as much as the turn
-// of a small guest: sameTurns at most, and only as long as none of them was long and
-// the worker has not waited. So a turn's time is some microseconds old at most, unless
-// the operating system has taken the processor away meanwhile. For one actor time
-// never goes back.
+// Short turns in a row share one reading of the clock, which costs as much as the turn of a small guest: sameTurns at most,
+// and only as long as none of them was long and the worker has not waited. So a turn's time is some microseconds old at
+// most, unless the operating system has paused the thread. For one actor time never goes back.
 const (
 	sameTurns = 8
 	longTurn  = 2000 // units of fuel, about a microsecond
@@ -12,10 +10,10 @@ const (
 
 // turnTime is the time of the actor's next turn.
 func (g *guest) turnTime(scr *scratch) int64 {
-	if scr.same > 0 && scr.waits == scr.w.Waits() {
+	if scr.same > 0 && scr.blocks == scr.w.Waits() {
 		scr.same--
 	} else {
-		scr.now, scr.same, scr.waits, scr.read = g.actor.sys.time.Now(), 0, scr.w.Waits(), 0
+		scr.now, scr.same, scr.blocks, scr.read = g.actor.sys.time.Now(), 0, scr.w.Waits(), 0
 		if g.actor.sys.time.Real() {
 			scr.same, scr.read = sameTurns-1, scr.now
 		}

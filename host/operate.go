@@ -7,6 +7,14 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 )
 
+// Operator is what somebody who runs a system can do to its actors, beside what programs do with them: hold them
+// back, restart them, renew their code, make them fail, decide for their supervisor, and deliver dead letters again. All
+// methods may be called concurrently; each is carried out by the actor or its supervisor, after the turn that runs.
+type Operator struct{ sys *System }
+
+// Operate is for operators: what an operator can do.
+func (s *System) Operate() Operator { return Operator{s} }
+
 // restartedByHand is the cause of the incarnation that Restart begins, unless the previous one
 // has failed.
 var restartedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "restarted by an operator"}
@@ -23,8 +31,8 @@ var restartedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "restarted b
 // the last order. The supervisor acts when its own turn is over,
 // and until then the actor handles nothing: a supervisor in Go must not wait for it within its turn. It
 // fails with ErrUnknown, also for /user and /system.
-func (s *System) Restart(ref Ref) error {
-	a := s.table.Get(ref.uid)
+func (o Operator) Restart(ref Ref) error {
+	a := o.sys.here(ref.UID())
 	if a == nil || a.parent == nil || !a.renew(restartedByHand, nil) {
 		return ErrUnknown
 	}
@@ -37,13 +45,13 @@ func (s *System) Restart(ref Ref) error {
 // an instance) and none on one that has failed already or waits for its restart. kind 0 is a
 // guest's error; an empty reason says that an operator wanted it. It fails with ErrUnknown,
 // also for /user and /system.
-func (s *System) Crash(ref Ref, kind abi.FailureKind, reason string) error {
-	a := s.table.Get(ref.uid)
+func (o Operator) Crash(ref Ref, kind abi.FailureKind, reason string) error {
+	a := o.sys.here(ref.UID())
 	if a == nil || a.parent == nil {
 		return ErrUnknown
 	}
 	f := &abi.Failure{Kind: cmp.Or(kind, abi.FailureGuestError), Reason: cmp.Or(clip(reason, abi.MaxReason), "simulated by an operator")}
-	return s.order(ref, sysMsg{kind: sysCrash, failure: f})
+	return o.sys.order(ref, sysMsg{kind: sysCrash, kin: kin{failure: f}})
 }
 
 func (a *actor) crashOnOrder(scr *scratch, f *abi.Failure) {

@@ -47,27 +47,27 @@ func TestPause(t *testing.T) {
 		}
 	}
 	l.tell(a, "timer")
-	changes(l.Pause, EventPaused)
+	changes(l.Operate().Pause, EventPaused)
 	l.tell(a, 1, 2)
 	l.pass(time.Minute)
 	if i := l.info(a); i.State != StatePaused || !i.Paused || i.Mailbox != 3 || i.Turns != 1 {
 		t.Errorf("%+v", i)
 	}
-	changes(l.Unpause, EventUnpaused)
+	changes(l.Operate().Unpause, EventUnpaused)
 	if want := []string{"message timer", "message 1", "message 2", "timer tick"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if i := l.info(a); i.State != StateRunning || i.Paused {
 		t.Errorf("%+v", i)
 	}
-	must(0, l.Pause(a, false))(t)
+	must(0, l.Operate().Pause(a, false))(t)
 	l.tell(a, 3)
 	l.Stop(a)
 	l.run()
 	if l.state("a") != "gone" || !slices.Equal(l.letters(), []DeadReason{DeadStopped}) {
 		t.Errorf("%s, %v", l.state("a"), l.letters())
 	}
-	if err := l.Pause(a, true); !errors.Is(err, ErrUnknown) {
+	if err := l.Operate().Pause(a, true); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -77,7 +77,7 @@ func TestPause(t *testing.T) {
 func TestPauseOfASubtree(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	top := l.spawn("top", Native(func() Actor { return &counter{} }).WithChildren(Child{"kid", newCounter().WithChildren(Child{"grandchild", newCounter()})}))
-	must(0, l.Pause(top, true))(t)
+	must(0, l.Operate().Pause(top, true))(t)
 	l.run()
 	paused := func() (names []string) {
 		for _, path := range []string{"top", "top/kid", "top/kid/grandchild"} {
@@ -90,17 +90,17 @@ func TestPauseOfASubtree(t *testing.T) {
 	if p := paused(); len(p) != 3 {
 		t.Errorf("%q", p)
 	}
-	must(0, l.Restart(l.at("top/kid")))(t)
+	must(0, l.Operate().Restart(l.at("top/kid")))(t)
 	l.run()
 	if p := paused(); len(p) != 3 {
 		t.Errorf("after a restart: %q", p)
 	}
-	must(0, l.Unpause(l.at("top/kid"), false))(t)
+	must(0, l.Operate().Unpause(l.at("top/kid"), false))(t)
 	l.run()
 	if p := paused(); !slices.Equal(p, []string{"top", "top/kid/grandchild"}) {
 		t.Errorf("the kid alone: %q", p)
 	}
-	must(0, l.Unpause(top, true))(t)
+	must(0, l.Operate().Unpause(top, true))(t)
 	l.run()
 	if p := paused(); len(p) != 0 {
 		t.Errorf("%q", p)
@@ -115,8 +115,8 @@ func TestPauseOfASubtree(t *testing.T) {
 func TestPausedActorsFail(t *testing.T) {
 	l := newLab(t, supervision.Default().WithBackoff(supervision.Backoff{Policy: backoff.WithJitter(backoff.Constant(time.Second), backoff.NoJitter())}))
 	a := l.spawn("a", newCounter())
-	must(0, l.Pause(a, false))(t)
-	must(0, l.Crash(a, abi.FailureTrap, "for a test"))(t)
+	must(0, l.Operate().Pause(a, false))(t)
+	must(0, l.Operate().Crash(a, abi.FailureTrap, "for a test"))(t)
 	l.tell(a, 7)
 	if i := l.info(a); i.State != StateDelayed || !i.Paused || i.Due != time.Second || i.Failure.Failure.Error() != "trap: for a test" {
 		t.Errorf("%+v", i)
@@ -125,7 +125,7 @@ func TestPausedActorsFail(t *testing.T) {
 	if i := l.info(a); i.State != StatePaused || i.Incarnation != 1 || i.Mailbox != 1 {
 		t.Errorf("%+v", i)
 	}
-	must(0, l.Unpause(a, false))(t)
+	must(0, l.Operate().Unpause(a, false))(t)
 	l.run()
 	if n := l.get(a); n != 7 {
 		t.Errorf("%d", n)
@@ -138,7 +138,7 @@ func TestRestartsByHandAreNotCounted(t *testing.T) {
 	causes := []string{}
 	a := l.spawn("a", Native(func() Actor { return &causing{&causes} }))
 	for range 5 {
-		must(0, l.Restart(a))(t)
+		must(0, l.Operate().Restart(a))(t)
 		l.run()
 	}
 	if i := l.info(a); i.Incarnation != 5 || i.Crashes != 0 || i.Restarts != 5 || l.totalOf(a) != 0 {
@@ -148,23 +148,23 @@ func TestRestartsByHandAreNotCounted(t *testing.T) {
 		t.Errorf("%q", causes)
 	}
 	for range 2 {
-		must(0, l.Crash(a, 0, ""))(t)
+		must(0, l.Operate().Crash(a, 0, ""))(t)
 		l.run()
 	}
 	x := must(l.Inspect(t.Context(), a))(t)
 	if x.Record == nil || x.Record.Failures != 2 || x.Record.InWindow != 2 || x.Crashes != 2 || causes[len(causes)-1] != "guest_error: simulated by an operator" {
 		t.Errorf("%+v, %q", x.Record, causes)
 	}
-	must(0, l.Crash(a, 0, ""))(t)
+	must(0, l.Operate().Crash(a, 0, ""))(t)
 	l.run()
 	if l.state("a") != "gone" {
 		t.Error("a third failure is one too many, also an ordered one")
 	}
 	for _, guardian := range []Ref{l.user.ref(), {}} {
-		if err := l.Restart(guardian); !errors.Is(err, ErrUnknown) {
+		if err := l.Operate().Restart(guardian); !errors.Is(err, ErrUnknown) {
 			t.Error(err)
 		}
-		if err := l.Crash(guardian, 0, ""); !errors.Is(err, ErrUnknown) {
+		if err := l.Operate().Crash(guardian, 0, ""); !errors.Is(err, ErrUnknown) {
 			t.Error(err)
 		}
 	}
@@ -189,9 +189,9 @@ func TestRestartByHandWithinAGroup(t *testing.T) {
 		slow := supervision.Default().WithKind(supervision.RestForOne).
 			WithBackoff(supervision.Backoff{Policy: backoff.WithJitter(backoff.Constant(time.Minute), backoff.NoJitter())})
 		l.spawn("top", newCounter().WithSupervision(slow).WithChildren(Child{"a", newCounter()}, Child{"b", newCounter()}, Child{"c", newCounter()}))
-		must(0, l.Crash(l.at("top/a"), 0, ""))(t)
+		must(0, l.Operate().Crash(l.at("top/a"), 0, ""))(t)
 		l.run()
-		must(0, l.Restart(l.at("top/"+which)))(t)
+		must(0, l.Operate().Restart(l.at("top/"+which)))(t)
 		l.run()
 		for range 5 {
 			l.pass(time.Minute)
@@ -216,7 +216,7 @@ func TestCrashOfASleepingGuestIsResumed(t *testing.T) {
 	if i := must(l.Info(g))(t); i.State != StateAsleep {
 		t.Fatalf("%+v", i)
 	}
-	must(0, l.Crash(g, 0, ""))(t)
+	must(0, l.Operate().Crash(g, 0, ""))(t)
 	l.run()
 	if i := must(l.Info(g))(t); i.State != StateAsleep || i.Incarnation != 0 || i.Crashes != 1 {
 		t.Errorf("%+v", i)
@@ -243,21 +243,21 @@ func TestRedeliver(t *testing.T) {
 	if d := must(l.DeadLetter(2))(t); len(d.Payload) != d.Size {
 		t.Errorf("%d of %d bytes", len(d.Payload), d.Size)
 	}
-	if _, err := l.Redeliver(1); !errors.Is(err, ErrUnknown) {
+	if _, err := l.Operate().Redeliver(1); !errors.Is(err, ErrUnknown) {
 		t.Errorf("to nobody: %v", err)
 	}
 	b := l.spawn("a", Func(func(ctx *Context, m Message) error { return ctx.Reply(len(m.Payload)) }))
 	l.got = nil
 	for id, want := range map[uint64]error{1: nil, 2: nil, 3: ErrNotKept, 4: ErrNotKept, 0: ErrNotKept} {
-		if err := l.CanRedeliver(id); !errors.Is(err, want) {
+		if err := l.Operate().CanRedeliver(id); !errors.Is(err, want) {
 			t.Errorf("%d: %v, want %v", id, err, want)
 		}
 	}
 	for _, id := range []uint64{2, 1} {
-		if to, err := l.Redeliver(id); err != nil || to != b {
+		if to, err := l.Operate().Redeliver(id); err != nil || to != b {
 			t.Errorf("%v, %v", to, err)
 		}
-		if _, err := l.Redeliver(id); !errors.Is(err, ErrNotKept) {
+		if _, err := l.Operate().Redeliver(id); !errors.Is(err, ErrNotKept) {
 			t.Errorf("twice: %v", err)
 		}
 	}
@@ -270,7 +270,7 @@ func TestRedeliver(t *testing.T) {
 	_ = l.TellFrom(l.probe, a, 1)
 	letters, _ = l.DeadLetters()
 	last := letters[len(letters)-1]
-	must(0, l.CanRedeliver(last.ID))(t)
+	must(0, l.Operate().CanRedeliver(last.ID))(t)
 }
 
 // What dead letters keep is bounded, whatever they are; the oldest give way.
@@ -278,7 +278,7 @@ func TestDeadLettersAreBoundedInBytes(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	l.dead.init(8, 10_000)
 	for i := range 100 {
-		_ = l.Tell(Ref{uid: 77}, strings.Repeat("x", 1500+i*10))
+		_ = l.Tell(newRef(77, ""), strings.Repeat("x", 1500+i*10))
 		if l.dead.bytes > 10_000 {
 			t.Fatalf("%d bytes", l.dead.bytes)
 		}
@@ -305,21 +305,21 @@ func TestDeadLettersAreBoundedInBytes(t *testing.T) {
 func TestRedeliverThatIsRefused(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	a := l.spawn("a", newCounter().WithLimits(Limits{Mailbox: 2}))
-	must(0, l.Pause(a, false))(t)
+	must(0, l.Operate().Pause(a, false))(t)
 	l.run()
 	for i := range 3 {
 		_ = l.Tell(a, i+1)
 	}
-	if _, err := l.Redeliver(1); !errors.Is(err, ErrMailboxFull) {
+	if _, err := l.Operate().Redeliver(1); !errors.Is(err, ErrMailboxFull) {
 		t.Error(err)
 	}
 	letters, total := l.DeadLetters()
 	if len(letters) != 1 || total != 1 {
 		t.Errorf("%d, %d", len(letters), total)
 	}
-	must(0, l.Unpause(a, false))(t)
+	must(0, l.Operate().Unpause(a, false))(t)
 	l.run()
-	if _, err := l.Redeliver(1); err != nil {
+	if _, err := l.Operate().Redeliver(1); err != nil {
 		t.Error(err)
 	}
 	l.run()
@@ -423,7 +423,7 @@ func TestRestartComesBeforeWhatIsSentLater(t *testing.T) {
 	}))
 	l.tell(a, "x")
 	for range 2 { // the second is asked for while the first is under way
-		must(0, l.Restart(a))(t)
+		must(0, l.Operate().Restart(a))(t)
 	}
 	must(0, l.Tell(a, "y"))(t)
 	l.Step() // it waits for its supervisor
@@ -452,7 +452,7 @@ func TestAskAfterRestart(t *testing.T) {
 		return ctx.Ask(helper, nil, 1, time.Hour)
 	})))(t)
 	for range 500 {
-		must(0, s.Restart(a))(t)
+		must(0, s.Operate().Restart(a))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		if _, err := s.Ask(ctx, a, 1); err != nil {
 			t.Fatal(err)
@@ -513,7 +513,7 @@ func TestRestartWhileAMessageIsTaken(t *testing.T) {
 		looks := -1
 		look := func() {
 			if looks == c.at {
-				must(0, l.Restart(a))(t)
+				must(0, l.Operate().Restart(a))(t)
 			}
 			if looks >= 0 {
 				looks++
@@ -562,7 +562,7 @@ func TestACrashOnOrderHasItsTurn(t *testing.T) {
 		for range turns {
 			l.tell(a, 1)
 		}
-		must(0, l.Crash(a, 0, ""))(t)
+		must(0, l.Operate().Crash(a, 0, ""))(t)
 		l.run()
 		if e := l.next(EventFailed); e.Failure.Turn != uint64(turns) {
 			t.Errorf("turn %d, %d have ended", e.Failure.Turn, turns)

@@ -16,14 +16,14 @@ import (
 // ordersOf are what an operator can tell an actor any number of times.
 func ordersOf(s *System, ref Ref, other Props) map[string]func() error {
 	return map[string]func() error{
-		"restart": func() error { return s.Restart(ref) },
-		"renew":   func() error { return s.Renew(ref, other) },
+		"restart": func() error { return s.Operate().Restart(ref) },
+		"renew":   func() error { return s.Operate().Renew(ref, other) },
 		"stop":    func() error { s.Stop(ref); return nil },
-		"pause":   func() error { return s.Pause(ref, true) },
-		"unpause": func() error { return s.Unpause(ref, false) },
-		"crash":   func() error { return s.Crash(ref, 0, "") },
-		"decide":  func() error { return s.Decide(ref, supervision.Restart) },
-		"reset":   func() error { return s.ResetBackoff(ref) },
+		"pause":   func() error { return s.Operate().Pause(ref, true) },
+		"unpause": func() error { return s.Operate().Unpause(ref, false) },
+		"crash":   func() error { return s.Operate().Crash(ref, 0, "") },
+		"decide":  func() error { return s.Operate().Decide(ref, supervision.Restart) },
+		"reset":   func() error { return s.Operate().ResetBackoff(ref) },
 		"inspect": func() error {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
@@ -68,7 +68,7 @@ func TestOrdersToABusyActorMerge(t *testing.T) {
 				top := l.spawn("top", Func(func(ctx *Context, m Message) error { long(); return nil }).WithChildren(Child{"kid", child}))
 				kid := l.at("top/kid")
 				order := ordersOf(l.System, kid, counting(t, m))[what]
-				k, p := l.table.Get(kid.uid), l.table.Get(top.uid)
+				k, p := l.table.Get(kid.UID()), l.table.Get(top.UID())
 				flood := func() {
 					for range n {
 						must(0, order())(t)
@@ -126,7 +126,7 @@ func TestOrdersToASpinningGuest(t *testing.T) {
 	s := newSystem(t, NewConfig("test").WithStopGrace(50*time.Millisecond))
 	g := must(s.Spawn("g", Guest(load(t, newEngine(t), "testdata/hostile/loop.wasm"), "hostile").WithLimits(Limits{Fuel: 1 << 62})))(t)
 	must(0, s.Tell(g, 1))(t)
-	a := s.table.Get(g.uid)
+	a := s.table.Get(g.UID())
 	until := func(what string, ok func() bool) {
 		t.Helper()
 		for end := time.Now().Add(30 * time.Second); !ok(); runtime.Gosched() {
@@ -138,7 +138,7 @@ func TestOrdersToASpinningGuest(t *testing.T) {
 	until("it does not run", a.running)
 	longest := 0
 	for range 100_000 {
-		must(0, s.Restart(g))(t)
+		must(0, s.Operate().Restart(g))(t)
 		longest = max(longest, int(a.sysq.n.Load()), int(a.parent.sysq.n.Load()))
 	}
 	if longest > 8*firstThin {
@@ -160,7 +160,7 @@ func TestLooksAreBounded(t *testing.T) {
 	for range 5 * mostLooks {
 		l := &look{read: func() { read.Add(1) }, ready: make(chan struct{})}
 		all = append(all, l)
-		q.push(&sysMsg{kind: sysLook, token: l})
+		q.push(&sysMsg{kind: sysLook, own: own{look: l}})
 	}
 	waiting := 0
 	for _, l := range all {
@@ -177,7 +177,7 @@ func TestLooksAreBounded(t *testing.T) {
 		t.Errorf("%d wait, %d are in the queue", waiting, len(q.items))
 	}
 	for _, m := range q.take() {
-		m.token.(*look).at(nil)
+		m.look.at(nil)
 	}
 	if int(read.Load()) != waiting {
 		t.Errorf("%d have seen it", read.Load())
@@ -187,13 +187,13 @@ func TestLooksAreBounded(t *testing.T) {
 // Any number of the same leaves few, mixed with others or not.
 func TestWhatIsTheSameIsThinnedOut(t *testing.T) {
 	same := map[string][]sysMsg{
-		"orders to restart":   {{kind: sysAwaitRenewal}, {kind: sysRestart, order: true, now: true, failure: restartedByHand}, {kind: sysRenewed}},
-		"restarts of a child": {{kind: sysRenew, ref: 1, failure: restartedByHand}, {kind: sysRenew, ref: 2, failure: restartedByHand}},
-		"other recipes":       {{kind: sysRenew, ref: 1, failure: renewedByHand, token: &renewal{}}, {kind: sysRenew, ref: 1, failure: restartedByHand}, {kind: sysResetBackoff, ref: 1}},
-		"pauses":              {{kind: sysPause}, {kind: sysUnpause, below: true}, {kind: sysPause, below: true}, {kind: sysUnpause}},
-		"crashes":             {{kind: sysCrash, failure: boomFailure}},
-		"decisions":           {{kind: sysDecide, ref: 1, directive: supervision.Stop}, {kind: sysResetBackoff, ref: 1}, {kind: sysDecide, ref: 1, directive: supervision.Resume}},
-		"stops":               {{kind: sysStop, reason: "a"}, {kind: sysStop, reason: "b"}, {kind: sysQuit}, {kind: sysStray}},
+		"orders to restart":   {{kind: sysAwaitRenewal}, {kind: sysRestart, kin: kin{how: howOrder | howNow, failure: restartedByHand}}, {kind: sysRenewed}},
+		"restarts of a child": {{kind: sysRenew, kin: kin{ref: 1, failure: restartedByHand}}, {kind: sysRenew, kin: kin{ref: 2, failure: restartedByHand}}},
+		"other recipes":       {{kind: sysRenew, kin: kin{ref: 1, failure: renewedByHand, detail: &renewal{}}}, {kind: sysRenew, kin: kin{ref: 1, failure: restartedByHand}}, {kind: sysResetBackoff, kin: kin{ref: 1}}},
+		"pauses":              {{kind: sysPause}, {kind: sysUnpause, kin: kin{how: howBelow}}, {kind: sysPause, kin: kin{how: howBelow}}, {kind: sysUnpause}},
+		"crashes":             {{kind: sysCrash, kin: kin{failure: boomFailure}}},
+		"decisions":           {{kind: sysDecide, kin: kin{ref: 1, directive: supervision.Stop}}, {kind: sysResetBackoff, kin: kin{ref: 1}}, {kind: sysDecide, kin: kin{ref: 1, directive: supervision.Resume}}},
+		"stops":               {{kind: sysStop, kin: kin{reason: "a"}}, {kind: sysStop, kin: kin{reason: "b"}}, {kind: sysQuit}, {kind: sysStray}},
 	}
 	for what, messages := range same {
 		var q systemQueue
@@ -211,11 +211,11 @@ func TestWhatIsTheSameIsThinnedOut(t *testing.T) {
 	first, second := &renewal{&Props{typ: "first"}}, &renewal{&Props{typ: "second"}}
 	for range 10 * firstThin {
 		for _, n := range []*renewal{first, {}, second, {}} {
-			q.push(&sysMsg{kind: sysRenew, ref: 1, token: n})
+			q.push(&sysMsg{kind: sysRenew, kin: kin{ref: 1, detail: n}})
 		}
 	}
 	q.thin()
-	if m := q.take(); len(m) != 1 || m[0].token != any(second) || m[0].more != 40*firstThin-1 {
+	if m := q.take(); len(m) != 1 || m[0].detail != any(second) || m[0].more != 40*firstThin-1 {
 		t.Errorf("%d are left, %+v", len(m), m[0])
 	}
 }

@@ -14,6 +14,7 @@ import (
 // outsiders are the receivers that have a ref and are no actors: asks from Go, inboxes, reply
 // handles, and those that wait for an actor's end.
 type outsiders struct {
+	sys      *System
 	key      abi.RefKey
 	count    atomic.Uint64
 	retried  atomic.Uint64 // questions that may be asked again
@@ -47,15 +48,15 @@ type outsider interface {
 	expire(now int64) (over bool)
 	// shut says that the system has ended.
 	shut() (over bool)
-	// left is called when it has been taken out, once and without the lock: it may belong to
-	// somebody else afterwards. It returns the handles that are to be told that it is over.
+	// left is called when it has been removed, once and without the lock. It may be reused afterwards. It returns the
+	// handles to be notified that it is over.
 	left() []abi.Ref
 }
 
 func (o *outsiders) shard(uid abi.Ref) *outsideShard { return &o.shards[uint64(uid)%outsideShards] }
 
 // newRef is a ref for an outsider.
-func (o *outsiders) newRef() abi.Ref { return abi.ChildRef(o.key, 0, o.count.Add(1)) }
+func (o *outsiders) newRef() abi.Ref { return abi.ChildRef(o.key, o.sys.cfg.node, o.count.Add(1)) }
 
 // put adds an outsider.
 func (o *outsiders) put(uid abi.Ref, x outsider) {
@@ -85,7 +86,7 @@ func (o *outsiders) remove(uid abi.Ref) bool {
 // tell tells the handles of an outsider that was removed.
 func (o *outsiders) tell(x outsider) {
 	for _, w := range x.left() {
-		o.abandoned(w)
+		o.sys.abandoned(nil, w)
 	}
 }
 
@@ -112,6 +113,11 @@ func (o *outsiders) with(uid abi.Ref, f func(outsider) (over bool)) bool {
 	return x != nil
 }
 
+// has reports whether an outsider has a ref.
+func (o *outsiders) has(uid abi.Ref) bool {
+	return o.with(uid, func(outsider) (over bool) { return false })
+}
+
 // resolve gives an envelope to the outsider that has the ref, if there is one.
 func (o *outsiders) resolve(s *System, uid abi.Ref, e *mailbox.Envelope) (found bool, reason DeadReason, err error) {
 	found = o.with(uid, func(x outsider) (over bool) {
@@ -119,25 +125,6 @@ func (o *outsiders) resolve(s *System, uid abi.Ref, e *mailbox.Envelope) (found 
 		return over
 	})
 	return found, reason, err
-}
-
-// fail tells an ask that it will not be answered.
-func (o *outsiders) fail(s *System, uid abi.Ref, correlation uint64, target abi.Ref, err error) {
-	o.with(uid, func(x outsider) bool { return x.fail(correlation, target, err) })
-}
-
-func (o *outsiders) delegate(uid abi.Ref, correlation uint64, from, to abi.Ref) {
-	o.with(uid, func(x outsider) bool { x.delegate(correlation, from, to); return false })
-}
-
-// end tells an outsider of the end of an actor that it waits for.
-func (o *outsiders) end(watcher, uid abi.Ref, reason string) {
-	o.with(watcher, func(x outsider) bool { return x.ended(uid, reason) })
-}
-
-// abandoned tells a reply handle that nobody waits any more.
-func (o *outsiders) abandoned(handle abi.Ref) {
-	o.with(handle, func(x outsider) bool { return x.ended(0, "") })
 }
 
 // observe registers a reply handle to be told when the ask of an outsider is over; false if it is over already.

@@ -22,7 +22,7 @@ func TestPass(t *testing.T) {
 	fails := 0
 	passer := l.spawn("passer", Func(func(ctx *Context, m Message) error {
 		at = &m.Payload[0]
-		if err := errors.Join(ctx.Pass(sink), ctx.Pass(l.probe), ctx.Forward(l.probe), ctx.Reply("answer")); err != nil {
+		if err := errors.Join(ctx.Head().Pass(sink), ctx.Head().Pass(l.probe), ctx.Forward(l.probe), ctx.Reply("answer")); err != nil {
 			return err
 		}
 		if fails > 0 {
@@ -46,7 +46,7 @@ func TestPass(t *testing.T) {
 
 	// A question that is passed on may be answered by the receiver.
 	echo := l.spawn("echo", Func(func(ctx *Context, m Message) error { return ctx.Reply("from echo") }))
-	front := l.spawn("front", Func(func(ctx *Context, m Message) error { return ctx.Pass(echo) }))
+	front := l.spawn("front", Func(func(ctx *Context, m Message) error { return ctx.Head().Pass(echo) }))
 	p := must(l.Request(front, 1))(t)
 	l.run()
 	if m := <-p.Answer(); m.Err() != nil || m.Sender != echo {
@@ -57,7 +57,7 @@ func TestPass(t *testing.T) {
 		l.post(front, "z")
 	}
 	l.run()
-	if err := (&Context{}).Pass(echo); !errors.Is(err, ErrNoQuestion) {
+	if err := (&Context{}).Head().Pass(echo); !errors.Is(err, ErrNoQuestion) {
 		t.Error(err)
 	}
 }
@@ -72,7 +72,7 @@ func TestHeaded(t *testing.T) {
 			return c
 		})
 		a := l.spawn("a", Func(func(ctx *Context, m Message) error {
-			return errors.Join(ctx.Forward(l.probe), ctx.ForwardWithout(l.probe, "b"), ctx.Pass(l.probe))
+			return errors.Join(ctx.Forward(l.probe), ctx.Head().ForwardWithout(l.probe, "b"), ctx.Head().Pass(l.probe))
 		}))
 		l.mail = nil
 		l.say(a, Headed{Value: Marked{Value: 7, Marks: Suppressed}, Headers: map[string]string{"b": "2", "a": "1"}})
@@ -122,7 +122,7 @@ func TestLoad(t *testing.T) {
 	if within != (Load{Running: true, Open: true}) {
 		t.Errorf("%+v", within)
 	}
-	if err := l.Pause(a, false); err != nil {
+	if err := l.Operate().Pause(a, false); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
@@ -142,7 +142,7 @@ func TestWake(t *testing.T) {
 	l := newStage(t, nil)
 	var held *holding
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
-		if ctx.Mailbox() != Mailbox(held) {
+		if ctx.Head().Mailbox() != Mailbox(held) {
 			t.Error("another mailbox")
 		}
 		return ctx.Forward(l.probe)
@@ -217,7 +217,7 @@ func TestDraw(t *testing.T) {
 type drawer struct{ all *[]uint64 }
 
 func (d drawer) Started(ctx *Context) error {
-	*d.all = append(*d.all, ctx.Draw(), ctx.Draw())
+	*d.all = append(*d.all, ctx.Head().Draw(), ctx.Head().Draw())
 	return nil
 }
 func (drawer) Receive(*Context, Message) error { return nil }

@@ -1,23 +1,22 @@
 package host
 
-// Pause holds back the messages of an actor until Unpause; with subtree also those of all actors below it. The
-// running turn ends first. What comes meanwhile waits in the mailbox, up to its bound, and
-// so do timers, answers and the ends of watched actors. System messages go on: a paused actor
-// can be stopped, it fails and decides about its children, and it is restarted, with its start
-// and end turns; a restart leaves it paused. A child that is spawned below a paused subtree is
+// Pause holds back the messages of an actor until Unpause; with subtree also those of all actors below it. The running turn
+// ends first. Messages wait in the mailbox, up to its limit, and so do timers, answers and termination notices. System
+// messages are still handled: a paused actor can be stopped, can fail, decides on its children's failures, and can be
+// restarted, with its start and end turns. A restart leaves it paused. A child that is spawned below a paused subtree is
 // paused, too. Pausing an actor twice is the same as once. It fails with ErrUnknown.
-func (s *System) Pause(ref Ref, subtree bool) error {
-	return s.order(ref, sysMsg{kind: sysPause, below: subtree})
+func (o Operator) Pause(ref Ref, subtree bool) error {
+	return o.sys.order(ref, sysMsg{kind: sysPause, kin: kin{how: howIf(subtree, howBelow)}})
 }
 
-// Unpause lets an actor go on, with subtree also all below it, whoever has paused it.
-func (s *System) Unpause(ref Ref, subtree bool) error {
-	return s.order(ref, sysMsg{kind: sysUnpause, below: subtree})
+// Unpause lets an actor handle messages again, with subtree also all below it, for any earlier Pause.
+func (o Operator) Unpause(ref Ref, subtree bool) error {
+	return o.sys.order(ref, sysMsg{kind: sysUnpause, kin: kin{how: howIf(subtree, howBelow)}})
 }
 
 // order is an operator's order to an actor.
 func (s *System) order(ref Ref, m sysMsg) error {
-	a := s.table.Get(ref.uid)
+	a := s.here(ref.UID())
 	if a == nil || !a.post(nil, m) {
 		return ErrUnknown
 	}
@@ -38,7 +37,7 @@ func (a *actor) setPaused(scr *scratch, on, below bool) {
 		kind = EventUnpaused
 	}
 	if below { // after the flag: a child that comes now has it
-		order := sysMsg{kind: sysUnpause, below: true}
+		order := sysMsg{kind: sysUnpause, kin: kin{how: howBelow}}
 		if on {
 			order.kind = sysPause
 		}

@@ -14,7 +14,8 @@ import (
 
 // ToJSON turns a payload into JSON. Byte strings become base64, keys that are
 // not texts are written as texts, and what JSON has no numbers for (NaN and the
-// infinities) becomes a text. Control characters are escaped.
+// infinities) becomes a text. Floats have a point or an exponent, so that they are read as floats
+// again. Control characters are escaped.
 func ToJSON(payload []byte) ([]byte, error) {
 	if len(payload) == 0 {
 		return []byte("null"), nil
@@ -31,6 +32,22 @@ func ToJSON(payload []byte) ([]byte, error) {
 		return nil, err
 	}
 	return printable.JSON(bytes.TrimSpace(b.Bytes())), nil
+}
+
+// float is a number that is written as no whole number is.
+type float float64
+
+// MarshalJSON implements json.Marshaler, with the notations of encoding/json.
+func (f float) MarshalJSON() ([]byte, error) {
+	x := float64(f)
+	if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e21) {
+		return strconv.AppendFloat(nil, x, 'e', -1, 64), nil
+	}
+	b := strconv.AppendFloat(nil, x, 'f', -1, 64)
+	if bytes.IndexByte(b, '.') < 0 {
+		b = append(b, ".0"...)
+	}
+	return b, nil
 }
 
 // fromCBOR reads one item. The reader bounds lengths; Valid bounds the nesting
@@ -62,7 +79,7 @@ func item(r *abi.Reader) any {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return strconv.FormatFloat(f, 'g', -1, 64)
 		}
-		return f
+		return float(f)
 	case abi.TypeArray:
 		n := r.Array()
 		list := make([]any, 0, min(n, 1024))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -53,7 +54,7 @@ type Pipe struct {
 	timeout time.Duration
 }
 
-// PipeTo is a pipe to an actor, from nobody.
+// PipeTo is a pipe to an actor, without a sender.
 func (s *System) PipeTo(to Ref) Pipe { return Pipe{sys: s, to: to} }
 
 // WithSender sends in the name of an actor, which will get the answer.
@@ -62,7 +63,7 @@ func (p Pipe) WithSender(from Ref) Pipe { p.from = from; return p }
 // WithIncarnation sends to the present incarnation of the actor only. When that has ended, what is sent
 // becomes a dead letter. Without it any incarnation handles the result.
 func (p Pipe) WithIncarnation() Pipe {
-	if a := p.sys.table.Get(p.to.uid); a != nil {
+	if a := p.sys.here(p.to.UID()); a != nil {
 		p.number, p.bound = a.incarnation(), true
 	}
 	return p
@@ -85,12 +86,12 @@ func (p Pipe) Send(v any, err error) error {
 		}
 	}
 	s := p.sys
-	e.Sender, e.SenderPath = p.from.uid, p.from.path
-	if a := s.table.Get(p.from.uid); p.from.uid != 0 && a != nil {
+	e.Sender, e.SenderPath = p.from.UID(), p.from.URI()
+	if a := s.here(p.from.UID()); p.from.UID() != 0 && a != nil {
 		e.Attached = a.attached
 	}
 	if p.bound {
-		if a := s.table.Get(p.to.uid); a != nil && a.incarnation() != p.number {
+		if a := s.here(p.to.UID()); a != nil && a.incarnation() != p.number {
 			s.deadLetter(DeadIncarnation, a.uid, a.path, e)
 			e.Free()
 			return ErrEnded
@@ -99,7 +100,7 @@ func (p Pipe) Send(v any, err error) error {
 		e.Due = int64(p.number)
 	}
 	span := s.fromOutside(context.Background(), SendSpan, p.to, e)
-	err = s.deliver(nil, p.to.uid, e)
+	err = s.deliver(nil, p.to.UID(), e)
 	s.sent(span, err)
 	return err
 }
@@ -209,22 +210,21 @@ type outcome struct {
 func complete(ctx context.Context, f func(context.Context) (any, error)) (r outcome) {
 	defer func() {
 		if x := recover(); x != nil {
-			r = outcome{nil, fmt.Errorf("host: what was piped has panicked: %v", x)}
+			r = outcome{nil, fmt.Errorf("host: the piped function panicked: %v", x)}
 		}
 	}()
 	v, err := f(ctx)
 	return outcome{v, err}
 }
 
-// Pipe asks a Go function instead of an actor. f runs in a goroutine of its own when the turn has ended; if the
-// turn fails it does not run. What f returns comes as the answer to an ask with this
-// correlation: a Message of KindReply, KindReplyError or KindAskTimeout. As every ask it counts
-// in Limits.Asks, and its answer never reaches a later incarnation. The context of f ends, with
-// the cause ErrGone, when nobody waits any more. Pipe fails as Ask does.
-func (c *Context) Pipe(f func(context.Context) (any, error), correlation uint64, timeout time.Duration) error {
-	a := c.actor
+// Pipe asks a Go function instead of an actor. f runs in a goroutine of its own when the turn has ended; if the turn fails
+// it does not run. What f returns comes as the answer to an ask with this correlation: a Message of KindReply,
+// KindReplyError or KindAskTimeout. As every ask it counts in Limits.Asks, and its answer never reaches a later incarnation.
+// The context of f ends, with the cause ErrGone, when the answer is no longer wanted. Pipe fails as Ask does.
+func (h Head) Pipe(f func(context.Context) (any, error), correlation uint64, timeout time.Duration) error {
+	a := h.ctx.actor
 	uid := a.sys.outside.newRef()
-	if _, err := a.addAsk(c.scr, correlation, uid, timeout); err != nil {
+	if _, err := h.ctx.enterAsk(correlation, uid, timeout); err != nil {
 		return err
 	}
 	a.asks.Observe(correlation, uid)
@@ -233,13 +233,13 @@ func (c *Context) Pipe(f func(context.Context) (any, error), correlation uint64,
 	begin := func() {
 		go func() { a.answerPipe(uid, correlation, complete(ctx, f)) }()
 	}
-	if c.scr == nil {
+	if h.ctx.scr == nil {
 		begin()
 		return nil
 	}
-	e := c.scr.newEnvelope()
+	e := h.ctx.scr.newEnvelope()
 	e.Value = begin
-	c.scr.effects = append(c.scr.effects, effect{kind: effectPipe, env: e})
+	h.ctx.scr.effects = append(h.ctx.scr.effects, effect{Kind: turn.Pipe, Env: e})
 	return nil
 }
 
@@ -258,7 +258,7 @@ func (a *actor) answerPipe(uid abi.Ref, correlation uint64, r outcome) {
 	}
 	e.Kind, e.Sender, e.Correlation = kind, uid, correlation
 	if err := a.sys.deliver(nil, a.uid, e); err != nil {
-		a.post(nil, sysMsg{kind: sysUnanswered, ref: uid, correlation: correlation, reason: err.Error()})
+		a.sys.willNotAnswer(nil, a.uid, correlation, uid, err)
 	}
 	a.sys.outside.remove(uid)
 }

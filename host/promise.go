@@ -22,9 +22,9 @@ type promise struct {
 	part  int
 }
 
-// promise is a promise for System.Ask, reused afterwards: whoever has removed it from the outsiders touches it last
-// when it wakes the caller. Each system has its own pool: a channel belongs to the bubble of
-// testing/synctest that it was made in.
+// promise is a promise for System.Ask, reused afterwards: the goroutine that removes it from the outsiders touches it last,
+// when it wakes the caller. Each system has its own pool: a channel belongs to the bubble of testing/synctest that it was
+// made in.
 func (o *outsiders) promise(until patience) *promise {
 	p, _ := o.promises.Get().(*promise)
 	if p == nil {
@@ -63,7 +63,7 @@ func (p *promise) left() []abi.Ref {
 }
 
 func (p *promise) take(s *System, e *mailbox.Envelope) (DeadReason, error, bool) {
-	if _, ours := e.Value.(hostAnswer); !ours && !p.asked.Has(e.Sender) {
+	if e.Flags&flagOurs == 0 && !p.asked.Has(e.Sender) {
 		return DeadForged, ErrDenied, false
 	}
 	p.put(s.message(e))

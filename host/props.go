@@ -78,8 +78,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Capabilities are what a guest may do besides answering, and sending to actors
-// whose refs it has; the zero value allows nothing.
+// Capabilities are what a guest may do in addition to answering and sending to actors whose refs it has. The zero value
+// allows nothing.
 type Capabilities struct {
 	// Send lists the paths that it may send to, watch or ask by path: globs for each
 	// element ("*" any run of characters, "?" one), "**" at the end for everything
@@ -87,8 +87,7 @@ type Capabilities struct {
 	Send []string
 	// Spawn lists the types of its own module that it may spawn, "*" for all.
 	Spawn []string
-	// Stop lists the paths, as in Send, of actors that it may stop besides itself
-	// and its children.
+	// Stop lists the paths, as in Send, of actors that it may stop, in addition to itself and its children.
 	Stop []string
 }
 
@@ -158,7 +157,8 @@ func (p Props) WithSupervision(s supervision.Strategy) Props { p.strategy = s; r
 func (p Props) WithLifetime(l supervision.Lifetime) Props { p.life = l; return p }
 
 // WithSignificant makes the actor's end count for its supervisor's
-// [supervision.Shutdown].
+// [supervision.Shutdown]. The props of a permanent actor that is significant are invalid, since it never
+// ends by itself.
 func (p Props) WithSignificant(on bool) Props { p.significant = on; return p }
 
 // WithMailbox gives the actor another mailbox than the usual bounded queue; make
@@ -178,6 +178,18 @@ func (p Props) WithChildren(children ...Child) Props {
 // Type is the actor's type; "native" for actors in Go.
 func (p Props) Type() string { return p.typ }
 
+// WithError makes p fail: whoever spawns it gets err, as an ErrBadProps. Packages that make props from other values
+// refuse invalid ones so, instead of letting each incarnation fail. A nil err changes nothing.
+func (p Props) WithError(err error) Props {
+	if err != nil && p.wrong == nil {
+		p.wrong = fmt.Errorf("%w: %w", ErrBadProps, err)
+	}
+	return p
+}
+
+// Check reports why p cannot become an actor, as spawning it would.
+func (p Props) Check() error { return p.check() }
+
 // check reports why p cannot become an actor.
 func (p Props) check() error {
 	switch {
@@ -185,6 +197,8 @@ func (p Props) check() error {
 		return fmt.Errorf("%w: they have neither an image nor a factory", ErrBadProps)
 	case p.wrong != nil:
 		return p.wrong
+	case p.significant && p.life == supervision.Permanent:
+		return fmt.Errorf("%w: a permanent actor cannot be significant: it is always restarted and never ends by itself", ErrBadProps)
 	case p.module != nil:
 		d := p.module.Image().Description()
 		if !d.Has(p.typ) {

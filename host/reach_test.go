@@ -106,7 +106,7 @@ func TestSearchesPassACrowd(t *testing.T) {
 		{"/user/crowd/x", "/user/crowd/*", false, false}, {"/user/x/**", "/user/*/*", false, false}, {"/user/crowd/x*", "/user/crowd/y*", false, false},
 		{"/user/crowd/*", "/user/crowd/*", false, true}, {"/user/crowd/x*", "/user/crowd/*", true, false}, {"/user/*/*/y", "/user/*/*/*", true, false},
 	} {
-		a := l.table.Get(l.spawn("", puppet(t).WithCapabilities(Capabilities{Send: []string{c.cap}})).uid)
+		a := l.table.Get(l.spawn("", puppet(t).WithCapabilities(Capabilities{Send: []string{c.cap}})).UID())
 		p, _ := a.parsePath(c.path)
 		visits, passed := 0, 0
 		if _, f := a.reachable(p, toll{

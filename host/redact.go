@@ -8,11 +8,10 @@ import (
 	"github.com/wasmactors/wasmactors/internal/redact"
 )
 
-// Secrets that actors are given must not appear where the host shows what actors do:
-// events (and so logs, crash reports and whatever is made of events), dead letters, taps, traces,
-// the last failure of an actor. All of these hide them; messages themselves, and what
-// guests hold in their memory, stay as they are. Without secrets this costs one look at a
-// pointer, and never on the path of a message.
+// Secrets of actors must not appear where the host shows what actors do: events (and so logs, crash reports and everything
+// made from events), dead letters, taps, traces, the last failure of an actor. All of these hide them; messages themselves,
+// and what guests hold in their memory, stay as they are. Without secrets this costs one check of a pointer, and never on
+// the path of a message.
 
 // Redact makes the system hide secrets, of [redact.MinSecret] bytes or more, from now on. It
 // cannot be undone, and what was shown before stays as it was. docs/services/config.md says what is

@@ -146,7 +146,7 @@ func TestSecretsAreHidden(t *testing.T) {
 		var text string
 		if d, err := s.DeadLetter(l.ID); err == nil && decoder.Unmarshal(d.Payload, &text) == nil && strings.HasPrefix(text, "fail") {
 			got = nil
-			if _, err := s.Redeliver(l.ID); err != nil {
+			if _, err := s.Operate().Redeliver(l.ID); err != nil {
 				t.Error(err)
 			}
 			s.RunUntilIdle(100)
@@ -224,7 +224,7 @@ func rowNamesWithSecrets(t *testing.T) {
 	} {
 		g := l.spawn("", puppet(t, on(abi.KindSpawnFailed, toProbe("failed"))).WithCapabilities(Capabilities{Send: []string{"/**"}, Spawn: []string{c.may}}))
 		l.run()
-		key := guestOf(l.table.Get(g.uid)).childKey()
+		key := guestOf(l.table.Get(g.UID())).childKey()
 		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), "puppet", c.name, nil, nil))))
 		l.run()
 		e := <-sub.C()

@@ -143,7 +143,7 @@ func (d *deadLetters) get(id uint64) (*keptLetter, error) {
 	return k, nil
 }
 
-// take makes an envelope of a copy of a letter; nobody else gets the letter until it is given back.
+// take makes an envelope of a copy of a letter; no other caller gets the letter until it is returned.
 func (d *deadLetters) take(id uint64) (*keptLetter, *mailbox.Envelope, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,7 +152,7 @@ func (d *deadLetters) take(id uint64) (*keptLetter, *mailbox.Envelope, error) {
 	case err != nil:
 		return nil, nil, err
 	case k.Kind != abi.KindMessage:
-		return nil, nil, fmt.Errorf("%w: number %d is not a message but a %s, which is no longer waited for", ErrNotKept, id, k.Kind)
+		return nil, nil, fmt.Errorf("%w: number %d is a %s, not a message; nothing waits for it any more", ErrNotKept, id, k.Kind)
 	case k.order:
 		return nil, nil, fmt.Errorf("%w: number %d is not a message but a request to watch, stop or identify an actor", ErrNotKept, id)
 	case !k.Whole:
@@ -196,27 +196,26 @@ func (s *System) DeadLetter(id uint64) (DeadLetter, error) {
 	return s.redactedLetter(l), nil
 }
 
-// Redeliver delivers a dead letter again, as it was: to the actor that it was for, or if that
-// has stopped to the one that is at its path now, in the name of its sender. What is for an actor
-// that a keeper keeps goes to the keeper, which starts it if it is not there; the ref is the
-// keeper's then. A relative path is where it led when it was sent; one with patterns is nobody's.
-// Then the letter is kept no more. Who had asked was told that there is no answer,
-// so an answer to it is a dead letter. What cannot be delivered stays what it is, and nothing
-// follows from it: ErrNotKept says that it is not kept whole or no message, ErrUnknown that there is nobody,
-// ErrMailboxFull and ErrRestarting that it was not taken.
-func (s *System) Redeliver(id uint64) (Ref, error) {
-	l, e, err := s.dead.take(id)
+// Redeliver delivers a dead letter again, as it was: to the actor that it was for, or if that has stopped to
+// the one that is at its path now, in the name of its sender. What is for an actor that a keeper keeps goes
+// to the keeper, which starts it if it is not there; the ref is the keeper's then. A relative path is where
+// it led when it was sent; a path with patterns names no actor. Then the letter is kept no more. Who had
+// asked was told that there is no answer, so an answer to it is a dead letter. What cannot be delivered
+// stays what it is, and nothing follows from it: ErrNotKept says that it is not kept whole or no message,
+// ErrUnknown that no actor has the path, ErrMailboxFull and ErrRestarting that it was not taken.
+func (o Operator) Redeliver(id uint64) (Ref, error) {
+	l, e, err := o.sys.dead.take(id)
 	if err != nil {
 		return Ref{}, err
 	}
-	to := s.table.Get(l.Recipient)
+	to := o.sys.here(l.Recipient)
 	if to != nil {
 		if _, err = to.accept(nil, e); err == nil {
 			return to.ref(), nil
 		}
 	}
 	if to == nil || errors.Is(err, ErrStopped) {
-		receiverNow, name := s.receiverNow(l)
+		receiverNow, name := o.sys.receiverNow(l)
 		switch {
 		case receiverNow == nil || receiverNow == to:
 			err = nobodyFor(l)
@@ -230,7 +229,7 @@ func (s *System) Redeliver(id uint64) (Ref, error) {
 		}
 	}
 	e.Free()
-	s.dead.giveBack(id)
+	o.sys.dead.giveBack(id)
 	if errors.Is(err, ErrStopped) {
 		err = fmt.Errorf("%w: %s has stopped", ErrUnknown, l.To())
 	}
@@ -255,17 +254,17 @@ func nobodyFor(l *keptLetter) error {
 
 // CanRedeliver says why Redeliver would fail, nil if no reason is known. It
 // changes nothing.
-func (s *System) CanRedeliver(id uint64) error {
-	l, e, err := s.dead.take(id)
+func (o Operator) CanRedeliver(id uint64) error {
+	l, e, err := o.sys.dead.take(id)
 	if err != nil {
 		return err
 	}
 	e.Free()
-	s.dead.giveBack(id)
-	if s.table.Get(l.Recipient) != nil {
+	o.sys.dead.giveBack(id)
+	if o.sys.here(l.Recipient) != nil {
 		return nil
 	}
-	if receiverNow, _ := s.receiverNow(l); receiverNow == nil {
+	if receiverNow, _ := o.sys.receiverNow(l); receiverNow == nil {
 		return nobodyFor(l)
 	}
 	return nil

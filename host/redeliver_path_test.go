@@ -30,7 +30,7 @@ func redeliverToRelativePaths(t *testing.T) {
 			abi.AppendAsk(nil, 0, v.path, 3, uint64(time.Second), nil, []byte{0xf5}),
 			abi.AppendForward(nil, 0, v.path))))
 		l.run()
-		gone := l.spawn("", Func(func(ctx *Context, m Message) error { return ctx.TellPath(v.path, true) }))
+		gone := l.spawn("", Func(func(ctx *Context, m Message) error { return ctx.At(v.path).Tell(true) }))
 		_ = l.Tell(gone, 1)
 		l.run()
 		letters, _ := l.DeadLetters()
@@ -41,7 +41,7 @@ func redeliverToRelativePaths(t *testing.T) {
 		heard := 0
 		listen := Func(func(*Context, Message) error { heard++; return nil })
 		l.spawn("beside", listen)
-		_ = l.Tell(guest, script(now(abi.AppendStop(nil, guest.uid, ""))))
+		_ = l.Tell(guest, script(now(abi.AppendStop(nil, guest.UID(), ""))))
 		l.run()
 		l.spawn("x", Func(func(*Context, Message) error { return nil }).WithChildren(Child{"kid", listen}))
 		l.run()
@@ -63,8 +63,8 @@ func redeliverToRelativePaths(t *testing.T) {
 				t.Errorf("%s: letter %d is to %q, want %q", v.path, i, d.Path, shown)
 			}
 			there := want != "" && !strings.HasPrefix(want, gone.Path())
-			can := l.CanRedeliver(d.ID)
-			to, err := l.Redeliver(d.ID)
+			can := l.Operate().CanRedeliver(d.ID)
+			to, err := l.Operate().Redeliver(d.ID)
 			if there && (can != nil || err != nil || !strings.HasSuffix(to.Path(), want)) || !there && (!errors.Is(can, ErrUnknown) || !errors.Is(err, ErrUnknown)) {
 				t.Errorf("%s: letter %d: %v, %v, %v", v.path, i, can, to, err)
 			}
@@ -94,11 +94,11 @@ func forwardsToNobodyAreWhole(t *testing.T) {
 		}
 		l.run()
 		m, ok := in.TryReceive()
-		if !ok || m.Kind != abi.KindReplyError || m.Correlation != 9 || !strings.Contains(describe(m), "names nobody, or that the actor may not send to") {
+		if !ok || m.Kind != abi.KindReplyError || m.Correlation != 9 || !strings.Contains(describe(m), "a path without an actor, or to one that the actor may not send to") {
 			t.Errorf("%s: %v %+v", path, ok, m)
 		}
 		letters, _ := l.DeadLetters()
-		if len(letters) != 1 || letters[0].Sender != in.Ref().uid || !slices.Equal(letters[0].Payload, order) {
+		if len(letters) != 1 || letters[0].Sender != in.Ref().UID() || !slices.Equal(letters[0].Payload, order) {
 			t.Fatalf("%s: %+v", path, letters)
 		}
 		in.Close()
@@ -118,19 +118,19 @@ func ordersAreNotRedelivered(t *testing.T) {
 		abi.AppendWatch(nil, 0, "/user/y"), abi.AppendUnwatch(nil, 0, "../y"), abi.AppendStop(nil, 0, "/user/y"), abi.AppendWatch(nil, 0, "/user/y*"), abi.AppendWatch(nil, 0, "+/user/y#3"),
 		abi.AppendAsk(nil, 0, abi.IdentifySign+"/user/y", 3, uint64(time.Second), nil, nil),
 		abi.AppendAsk(nil, 0, abi.IdentifySign+"no path*", 4, uint64(time.Second), nil, nil),
-		abi.AppendWatch(nil, l.probe.uid, ""), abi.AppendTimer(nil, 1, uint64(time.Hour), 0, []byte{0xf5}), abi.AppendTimer(nil, 2, uint64(time.Hour), 0, []byte{0xf5}),
+		abi.AppendWatch(nil, l.probe.UID(), ""), abi.AppendTimer(nil, 1, uint64(time.Hour), 0, []byte{0xf5}), abi.AppendTimer(nil, 2, uint64(time.Hour), 0, []byte{0xf5}),
 	)))
 	l.run()
 	y := l.spawn("y", Func(func(*Context, Message) error { t.Error("it was sent something"); return nil }))
-	_ = l.Tell(guest, script(now(abi.AppendWatch(nil, y.uid, ""), abi.AppendWatch(nil, 0, "/user/?"))))
+	_ = l.Tell(guest, script(now(abi.AppendWatch(nil, y.UID(), ""), abi.AppendWatch(nil, 0, "/user/?"))))
 	l.run()
 	letters, _ := l.DeadLetters()
 	if len(letters) < 9 {
 		t.Fatalf("%d letters: %+v", len(letters), letters)
 	}
 	for _, d := range letters {
-		can := l.CanRedeliver(d.ID)
-		if _, err := l.Redeliver(d.ID); !errors.Is(err, ErrNotKept) || !errors.Is(can, ErrNotKept) || !strings.Contains(err.Error(), "is not a message") {
+		can := l.Operate().CanRedeliver(d.ID)
+		if _, err := l.Operate().Redeliver(d.ID); !errors.Is(err, ErrNotKept) || !errors.Is(can, ErrNotKept) || !strings.Contains(err.Error(), "not a message") {
 			t.Errorf("%+v: %v, %v", d, can, err)
 		}
 	}

@@ -7,18 +7,28 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// RefOf is the ref for a number that a guest has sent in a payload: of an actor, living or
-// not, or of another receiver. The error is ErrNobody for 0. It says nothing about whether there is
-// such an actor; sending to one that is not there fails as always.
-func (s *System) RefOf(uid abi.Ref) (Ref, error) {
+// RefOf is the ref for a number that an actor has sent in a payload: of an actor, living or not, or of another receiver. by
+// is the actor that the number is from. If no receiver has the ref it counts as a guess of that actor, as if it had sent a
+// message there itself; a zero by is trusted. The error is ErrNobody for 0, and wraps ErrDenied if the actor may not guess
+// any more. Otherwise RefOf says nothing about whether there is such an actor; sending to one that is not there fails as
+// always.
+func (s *System) RefOf(uid abi.Ref, by Ref) (Ref, error) {
 	if uid == 0 {
 		return Ref{}, ErrNobody
+	}
+	if a := s.here(by.UID()); a != nil {
+		if a.tree.guesses.spent.Load() && !a.vouched(uid) && a.outOfGuesses(nil) {
+			return Ref{}, errGuessed
+		}
+		if s.here(uid) == nil && !s.outside.has(uid) {
+			a.strayed(nil, uid)
+		}
 	}
 	return s.refOf(uid), nil
 }
 
 // RefOf is a ref of an actor that takes messages of the type T: a struct or a pointer to one, or an interface that
-// several types implement. The zero value is nobody. Refs compare with ==.
+// several types implement. The zero value names no actor. See [Ref] for when refs are equal.
 type RefOf[T any] struct{ ref Ref }
 
 // To makes a typed ref. It trusts that the actor takes messages of the type T.

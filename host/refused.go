@@ -40,7 +40,7 @@ func (g *guest) spawnRefused(cmd *abi.Command, err error) {
 // [EventRefused] about the actor. It does nothing if the actor has ended. Each call is an
 // event, so a service must bound how often a guest can cause one. Any goroutine may call it.
 func (s *System) Refused(ref Ref, r Refusal) {
-	a := s.table.Get(ref.uid)
+	a := s.here(ref.UID())
 	if a == nil || s.bus.quiet() {
 		return
 	}
@@ -64,11 +64,14 @@ func (g *guest) memoryRefused(what string, err error) {
 func keyOf(err error, otherwise string) string {
 	var bound *account.Error
 	var full *fullError
+	var other interface{ ManifestKey() string }
 	switch {
 	case errors.As(err, &bound):
 		return bound.Key
 	case errors.As(err, &full):
 		return full.key
+	case errors.As(err, &other):
+		return other.ManifestKey()
 	case errors.Is(err, ErrTooManyChildren):
 		return "limits.children"
 	case errors.Is(err, sandbox.ErrTooManyInstances):

@@ -20,9 +20,8 @@ type renewal struct {
 	props *Props // nil: nothing
 }
 
-// Renew restarts a guest at once with other props, whatever it does or waits for: in
-// a delay, suspended after a failure, asleep. Its ref, its path, its mailbox, its stash and
-// its watches stay, and its failures are counted anew. A running turn ends first, or is
+// Renew restarts a guest at once with other props, in any state: in a delay, suspended after a failure, asleep. Its ref, its
+// path, its mailbox, its stash and its watches stay, and its failures are counted anew. A running turn ends first, or is
 // killed after Config.WithStopGrace.
 //
 // Of p it takes the arguments, the capabilities, the grants, the limits and the children. Children named
@@ -33,8 +32,8 @@ type renewal struct {
 //
 // The error is ErrUnknown if the actor has ended, and wraps ErrBadProps if p is for another
 // module or type, or cannot be used at all.
-func (s *System) Renew(ref Ref, p Props) error {
-	a := s.table.Get(ref.uid)
+func (o Operator) Renew(ref Ref, p Props) error {
+	a := o.sys.here(ref.UID())
 	switch {
 	case a == nil || a.parent == nil:
 		return ErrUnknown
@@ -58,9 +57,9 @@ var renewedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "its code or i
 // if either has ended. The supervisor decides in a run of its own: until then the actor handles
 // no message, so that the present incarnation gets none that was sent after this.
 func (a *actor) renew(why *abi.Failure, n *renewal) bool {
-	m := sysMsg{kind: sysRenew, ref: a.uid, failure: why}
+	m := sysMsg{kind: sysRenew, kin: kin{ref: a.uid, failure: why}}
 	if n != nil {
-		m.token = n
+		m.detail = n
 	}
 	if !a.post(nil, sysMsg{kind: sysAwaitRenewal}) {
 		return false
@@ -73,14 +72,14 @@ func (a *actor) renew(why *abi.Failure, n *renewal) bool {
 	return true
 }
 
-// RenewModule restarts all actors of a module at once, as [System.Renew] does with the
+// RenewModule restarts all actors of a module at once, as [Operator.Renew] does with the
 // props that they have: with the image that the module has now, see [Module.Replace]. It
 // returns the actors that it has told, sorted by path; those below them restart, or stop, with
 // them. The actors in but, and those below them, are left alone. The child of a [Resender] ends instead, so
 // that it is started anew and gets what it has not confirmed.
-func (s *System) RenewModule(m *Module, but ...Ref) (told []Ref) {
+func (o Operator) RenewModule(m *Module, but ...Ref) (told []Ref) {
 	var all []*actor
-	s.table.Each(func(a *actor) {
+	o.sys.table.Each(func(a *actor) {
 		if a.props.module == m && a.parent != nil && !a.life.State().Ending() && !a.covered(m, but) {
 			all = append(all, a)
 		}

@@ -40,7 +40,7 @@ func TestNothingGetsThroughBehindAnOrder(t *testing.T) {
 								if m.Decode(&n) != nil {
 									return errors.New("boom")
 								}
-								got[name] = append(got[name], handled{n, ctx.Incarnation()})
+								got[name] = append(got[name], handled{n, ctx.Head().Incarnation()})
 								return nil
 							})}
 						}
@@ -50,8 +50,8 @@ func TestNothingGetsThroughBehindAnOrder(t *testing.T) {
 							l.Step()
 						}
 						ref := l.at("top/" + ordered)
-						before := l.table.Get(ref.uid).incarnation()
-						must(0, l.Restart(ref))(t)
+						before := l.table.Get(ref.UID()).incarnation()
+						must(0, l.Operate().Restart(ref))(t)
 						_ = l.Tell(ref, 7)
 						for range 10 {
 							l.run()

@@ -39,7 +39,7 @@ func TestRenewInEveryState(t *testing.T) {
 		{"asleep", supervision.Default(), func(c Config) Config { return c.WithIdleAfter(time.Second) }, func(l *lab, g Ref) {
 			l.tell(g, script(rec(recAdd, 3, nil)))
 			l.pass(time.Minute)
-			if x := guestOf(l.table.Get(g.uid)); x.awake() {
+			if x := guestOf(l.table.Get(g.UID())); x.awake() {
 				l.t.Fatal("it is awake")
 			}
 		}, "running"},
@@ -58,19 +58,19 @@ func TestRenewInEveryState(t *testing.T) {
 			if got := l.state("g"); got != c.state {
 				t.Fatalf("it is %s, not %s", got, c.state)
 			}
-			old := l.table.Get(g.uid).incarnation()
+			old := l.table.Get(g.UID()).incarnation()
 			waits := must(l.Request(g, script(rec(recReport, 0, nil))))(t)
 			if err := m.Replace(after); err != nil {
 				t.Fatal(err)
 			}
-			if told := l.RenewModule(m); !slices.Equal(told, []Ref{g}) {
+			if told := l.Operate().RenewModule(m); !slices.Equal(told, []Ref{g}) {
 				t.Fatalf("told: %v", told)
 			}
 			l.Step()
 			l.Step() // whoever had work, and the guardian, which tells the actor
 			comes := must(l.Request(g, script(rec(recReport, 0, nil))))(t)
 			l.run()
-			a := l.table.Get(g.uid)
+			a := l.table.Get(g.UID())
 			if a == nil || l.state("g") != "running" || a.incarnation() <= old || guestOf(a).image != after {
 				t.Fatalf("%s, incarnation %d after %d", l.state("g"), a.incarnation(), old)
 			}
@@ -100,7 +100,7 @@ func TestRenewCountsFailuresAnew(t *testing.T) {
 		l.tell(g, script(trap()))
 		l.pass(10 * time.Second)
 	}
-	l.RenewModule(m)
+	l.Operate().RenewModule(m)
 	l.run()
 	l.seen()
 	l.tell(g, script(trap()))
@@ -127,7 +127,7 @@ func TestRenewChangesTheTree(t *testing.T) {
 			l.tell(l.at("b"), "spawned")
 			b, stays, turns := l.at("b"), l.at("b/stays"), l.at("b/turns")
 			l.tell(stays, 5)
-			if err := l.Renew(b, boss.WithArgs(7).WithLimits(Limits{Fuel: 1 << 40, Mailbox: 3}).WithChildren(Child{"stays", worker.WithArgs("new")}, Child{"turns", worker}, Child{"comes", worker})); err != nil {
+			if err := l.Operate().Renew(b, boss.WithArgs(7).WithLimits(Limits{Fuel: 1 << 40, Mailbox: 3}).WithChildren(Child{"stays", worker.WithArgs("new")}, Child{"turns", worker}, Child{"comes", worker})); err != nil {
 				t.Fatal(err)
 			}
 			for range 3 { // it waits for its supervisor, which tells it, and it tells its children
@@ -150,8 +150,8 @@ func TestRenewChangesTheTree(t *testing.T) {
 					t.Errorf("%s is %s, not %s", path, got, state)
 				}
 			}
-			a := l.table.Get(b.uid)
-			if string(a.args) != "\x07" || a.props.limits.Fuel != 1<<40 || a.props.limits.Mailbox != DefaultMailbox || string(l.table.Get(stays.uid).args) != "\x63new" {
+			a := l.table.Get(b.UID())
+			if string(a.args) != "\x07" || a.props.limits.Fuel != 1<<40 || a.props.limits.Mailbox != DefaultMailbox || string(l.table.Get(stays.UID()).args) != "\x63new" {
 				t.Errorf("args %x, limits %+v", a.args, a.props.limits)
 			}
 			l.tell(b, "fail") // the new props are what restarts use
@@ -178,14 +178,14 @@ func TestRenewWithinAGroup(t *testing.T) {
 				for range steps {
 					l.Step()
 				}
-				l.RenewModule(modules[renewed])
+				l.Operate().RenewModule(modules[renewed])
 				l.run()
 				for _, n := range []string{"a", "b", "c"} {
 					if got := l.state(n); got != "running" {
 						t.Errorf("%s fails, %s is renewed after %d steps: %s is %s", first, renewed, steps, n, got)
 					}
 				}
-				if l.table.Get(l.at(renewed).uid).incarnation() == 0 {
+				if l.table.Get(l.at(renewed).UID()).incarnation() == 0 {
 					t.Errorf("%s was not renewed after %d steps", renewed, steps)
 				}
 			}
@@ -204,7 +204,7 @@ func TestRenewBehindAResender(t *testing.T) {
 	r := l.spawn("r", Resender(GuestOf(m, "carrier"), Resend{}))
 	l.tell(r, 4)
 	old := l.at("r/child")
-	if told := l.RenewModule(m, Ref{}); !slices.Equal(told, []Ref{old}) {
+	if told := l.Operate().RenewModule(m, Ref{}); !slices.Equal(told, []Ref{old}) {
 		t.Fatalf("told: %v", told)
 	}
 	l.run()
@@ -232,16 +232,16 @@ func TestRenewRefuses(t *testing.T) {
 		"nobody":         {Ref{}, counting(t, m), ErrUnknown, ""},
 		"the guardian":   {l.user.ref(), counting(t, m), ErrUnknown, ""},
 	} {
-		if err := l.Renew(c.ref, c.p); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
+		if err := l.Operate().Renew(c.ref, c.p); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	l.Stop(g)
 	l.run()
-	if err := l.Renew(g, counting(t, m)); !errors.Is(err, ErrUnknown) {
+	if err := l.Operate().Renew(g, counting(t, m)); !errors.Is(err, ErrUnknown) {
 		t.Errorf("one that has gone: %v", err)
 	}
-	if told := l.RenewModule(m); len(told) != 0 {
+	if told := l.Operate().RenewModule(m); len(told) != 0 {
 		t.Errorf("told: %v", told)
 	}
 }
@@ -256,7 +256,7 @@ func TestRenewOfWhatEnds(t *testing.T) {
 	kid := l.at("p/kid")
 	l.fails("p")
 	l.Step() // the guardian has ordered the restart, and the parent stops its child
-	l.RenewModule(m)
+	l.Operate().RenewModule(m)
 	l.run()
 	if now := l.at("p/kid"); now == kid || l.state("p/kid") != "running" {
 		t.Error("the child of a restarted parent was not begun anew")
@@ -273,11 +273,11 @@ func TestRenewModuleTellsTheHighest(t *testing.T) {
 		all = append(all, l.spawn(name, counting(t, m).WithChildren(Child{"kid", counting(t, m)})))
 	}
 	slices.SortFunc(all, func(a, b Ref) int { return strings.Compare(a.Path(), b.Path()) })
-	if told := l.RenewModule(m); !slices.Equal(told, all) {
+	if told := l.Operate().RenewModule(m); !slices.Equal(told, all) {
 		t.Errorf("told %v", told)
 	}
 	l.run()
-	if told := l.RenewModule(m, all[1:]...); !slices.Equal(told, all[:1]) {
+	if told := l.Operate().RenewModule(m, all[1:]...); !slices.Equal(told, all[:1]) {
 		t.Errorf("told %v, all but one excluded", told)
 	}
 	l.run()
@@ -295,9 +295,9 @@ func TestRenewIsAccountedFor(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	m := NewModule(load(t, newEngine(t), "testdata/puppet.wasm"))
 	g := l.spawn("g", counting(t, m).WithGrant("x", 1))
-	a := l.table.Get(g.uid)
+	a := l.table.Get(g.UID())
 	for _, p := range []Props{counting(t, m).WithGrant("x", 2).WithArgs(script(rec(recAdd, 3, make([]byte, 200)))), counting(t, m)} {
-		must(0, l.Renew(g, p))(t)
+		must(0, l.Operate().Renew(g, p))(t)
 		l.run()
 		if got, want := a.held(), a.expected(); got.Base != want.Base {
 			t.Errorf("%d bytes are accounted for, there are %d", got.Base, want.Base)
@@ -311,7 +311,7 @@ func TestRenewIsAccountedFor(t *testing.T) {
 // Who has gone since it was found is not renewed.
 func TestRenewOfWhatHasGone(t *testing.T) {
 	l := newLab(t, supervision.Default())
-	a := l.table.Get(l.spawn("a", newCounter()).uid)
+	a := l.table.Get(l.spawn("a", newCounter()).UID())
 	l.Stop(a.ref())
 	l.run()
 	if a.renew(renewedByHand, nil) {
@@ -327,8 +327,8 @@ func TestRenewUnwatchesWhatGoes(t *testing.T) {
 		hears := counting(t, m).WithArgs(script(on(abi.KindTerminated, toProbe("heard"))))
 		p := l.spawn("p", hears.WithChildren(Child{"kid", counting(t, m)}))
 		kid := must(l.Lookup("/user/p/kid"))(t)
-		l.say(p, script(now(abi.AppendWatch(nil, kid.uid, ""))))
-		must(0, l.Renew(p, hears))(t)
+		l.say(p, script(now(abi.AppendWatch(nil, kid.UID(), ""))))
+		must(0, l.Operate().Renew(p, hears))(t)
 		l.run()
 		l.wants()
 		if i := l.incarnation(p); i != 1 || l.alive(kid) {

@@ -66,33 +66,33 @@ func TestNobodyWaitsForARenewalForEver(t *testing.T) {
 				ref := someone(r)
 				switch r.IntN(12) {
 				case 0, 1, 2, 3:
-					_ = s.Restart(ref)
+					_ = s.Operate().Restart(ref)
 				case 4:
-					_ = s.Renew(ref, guest)
+					_ = s.Operate().Renew(ref, guest)
 				case 5:
-					s.RenewModule(module)
+					s.Operate().RenewModule(module)
 				case 6:
-					_ = s.Crash(ref, 0, "")
+					_ = s.Operate().Crash(ref, 0, "")
 				case 7:
 					_ = s.Tell(ref, 1)
 				case 8:
-					_ = s.Pause(ref, true)
-					_ = s.Restart(ref)
-					_ = s.Unpause(ref, true) // pauses of others may have ended by it
+					_ = s.Operate().Pause(ref, true)
+					_ = s.Operate().Restart(ref)
+					_ = s.Operate().Unpause(ref, true) // pauses of others may have ended by it
 				case 9:
-					_ = s.Decide(ref, supervision.Restart)
+					_ = s.Operate().Decide(ref, supervision.Restart)
 				case 10:
 					if len(ref.Path()) > len("/user/delayed/x") { // from the props of its parent it comes back
 						s.Stop(ref)
 					}
 				case 11:
-					_ = s.Kill(ref)
+					_ = s.Operate().Kill(ref)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	s.table.Each(func(a *actor) { _ = s.Unpause(a.ref(), false) })
+	s.table.Each(func(a *actor) { _ = s.Operate().Unpause(a.ref(), false) })
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	if err := s.Idle(ctx); err != nil {

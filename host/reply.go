@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -25,9 +26,9 @@ type Reply struct {
 	after map[*func()]struct{} // called when it is gone
 }
 
-// Later is a handle for the answer to the current message. It fails with ErrLimit while
-// Limits.Replies of the actor's handles are unused, and with ErrNoQuestion if nobody
-// waits for an answer. A handle that is never used counts until the asker gives up.
+// Later is a handle for the answer to the current message. It fails with ErrLimit while Limits.Replies of the actor's
+// handles are unused, and with ErrNoQuestion if the message is not a question. A handle that is never used counts until the
+// asker gives up.
 func (c *Context) Later() (*Reply, error) {
 	if c.env == nil || c.env.Sender == 0 || c.env.Kind != abi.KindMessage {
 		return nil, ErrNoQuestion
@@ -39,29 +40,23 @@ func (c *Context) Later() (*Reply, error) {
 	}
 	r := &Reply{actor: a, uid: a.sys.outside.newRef(), to: c.env.Sender, correlation: c.env.Correlation, trace: c.scr.keep(), attached: a.attachedIn(c.env), gone: make(chan struct{})}
 	a.sys.outside.put(r.uid, (*replyDoor)(r))
-	if asker := a.sys.table.Get(r.to); asker != nil {
-		if r.correlation != 0 && !asker.post(c.scr, sysMsg{kind: sysObserve, ref: r.uid, correlation: r.correlation}) {
-			a.sys.outside.abandoned(r.uid)
-		}
-	} else if !a.sys.outside.observe(r.to, r.correlation, r.uid) {
-		a.sys.outside.abandoned(r.uid)
-	}
+	a.sys.signal(c.scr, r.to, signal.Signal{Kind: signal.Observe, From: r.uid, Correlation: r.correlation})
 	return r, nil
 }
 
-// Send answers. It fails with ErrUsed the second time, with ErrUnknown if nobody waits
-// any more, and otherwise as [System.Tell].
+// Send answers. It fails with ErrUsed the second time, with ErrUnknown if the asker has given up, and otherwise as
+// [System.Tell].
 func (r *Reply) Send(v any) error { return r.send(abi.KindReply, v) }
 
 // Fail answers with an error.
 func (r *Reply) Fail(reason string) error { return r.send(abi.KindReplyError, reason) }
 
-// Gone is closed when the asker no longer waits for the answer: the asker has ended, or has
-// given up, or was answered by somebody else, or the system has ended.
+// Gone is closed when the asker no longer waits for the answer: the asker has stopped, has given up, or was answered by
+// another actor, or the system has stopped.
 func (r *Reply) Gone() <-chan struct{} { return r.gone }
 
 // Context ends when Gone is closed, with the cause [ErrGone]. It has the values of
-// [Context.Values]. Contexts derived from it take no goroutine.
+// [Head.Values]. Contexts derived from it take no goroutine.
 func (r *Reply) Context() context.Context {
 	values := context.Background()
 	if r.attached != nil && r.attached.Context != nil {
@@ -106,10 +101,6 @@ func (d *replyDoor) ended(abi.Ref, string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(d.gone)
-	for f := range d.after {
-		go (*f)() // not under the lock of the shard
-	}
-	d.after = nil
 	return true
 }
 
@@ -121,7 +112,24 @@ func (d *replyDoor) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
 func (d *replyDoor) fail(uint64, abi.Ref, error) bool  { return false }
 func (d *replyDoor) delegate(uint64, abi.Ref, abi.Ref) {}
 func (d *replyDoor) expire(int64) bool                 { return false }
-func (d *replyDoor) left() []abi.Ref                   { return nil }
+
+// left ends the contexts that were derived from the handle's, without the lock of the shard: whoever ended the ask
+// goes on when they have ended.
+func (d *replyDoor) left() []abi.Ref {
+	select {
+	case <-d.gone:
+	default:
+		return nil // it was answered
+	}
+	d.mu.Lock()
+	after := d.after
+	d.after = nil
+	d.mu.Unlock()
+	for f := range after {
+		(*f)()
+	}
+	return nil
+}
 
 // replyContext is a handle as a context.
 type replyContext struct {

@@ -102,7 +102,7 @@ func TestReplyToWhoHasGone(t *testing.T) {
 				var last Message
 				service := l.spawn("service", Func(func(ctx *Context, m Message) error {
 					if m.Correlation == 0 { // answer the last question in the turn, without the handle
-						return ctx.emit(last.Sender.uid, "yes", abi.KindReply, last.Correlation)
+						return ctx.emit(last.Sender.UID(), "yes", abi.KindReply, last.Correlation)
 					}
 					last = m.Clone()
 					r, err := ctx.Later()
@@ -110,8 +110,8 @@ func TestReplyToWhoHasGone(t *testing.T) {
 					return err
 				}))
 				g := l.spawn("g", puppet(t))
-				l.say(g, script(now(abi.AppendAsk(nil, service.uid, "", 3, uint64(time.Minute), nil, encoded("get")))))
-				if len(handles) != 1 || isGone(handles[0]) || l.table.Get(service.uid).replies.Load() != 1 {
+				l.say(g, script(now(abi.AppendAsk(nil, service.UID(), "", 3, uint64(time.Minute), nil, encoded("get")))))
+				if len(handles) != 1 || isGone(handles[0]) || l.table.Get(service.UID()).replies.Load() != 1 {
 					t.Fatal("it has gone already")
 				}
 				leave(l, g, &handles)
@@ -122,7 +122,7 @@ func TestReplyToWhoHasGone(t *testing.T) {
 				if err := handles[0].Send("late"); !errors.Is(err, ErrUnknown) {
 					t.Error(err)
 				}
-				if n := l.table.Get(service.uid).replies.Load(); n != 0 {
+				if n := l.table.Get(service.UID()).replies.Load(); n != 0 {
 					t.Errorf("%d handles count", n)
 				}
 			})
@@ -158,7 +158,7 @@ func TestReplyToAnInboxThatHasGone(t *testing.T) {
 			t.Fatalf("%s: it has gone already", name)
 		}
 		leave(in)
-		if !isGone(handles[0]) || !errors.Is(handles[0].Send("late"), ErrUnknown) || l.table.Get(a.uid).replies.Load() != 0 {
+		if !isGone(handles[0]) || !errors.Is(handles[0].Send("late"), ErrUnknown) || l.table.Get(a.UID()).replies.Load() != 0 {
 			t.Errorf("%s: it does not know", name)
 		}
 	}
@@ -250,6 +250,6 @@ func TestRepliesRace(t *testing.T) {
 	if got.Load() < 800 {
 		t.Errorf("%d answers", got.Load())
 	}
-	a := s.table.Get(service.uid)
+	a := s.table.Get(service.UID())
 	waitFor(t, "the handles", func() bool { return a.replies.Load() == 0 })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -133,7 +134,7 @@ func (r *resender) Receive(ctx *Context, m Message) error {
 	case blames(ctx.env):
 		r.crashed(ctx, ctx.env.Correlation)
 		return nil
-	case !r.child.IsZero() && m.Sender.uid == r.child.uid:
+	case !r.child.IsZero() && m.Sender.UID() == r.child.UID():
 		id, ok := headerNumber(m.Headers, abi.HeaderConfirm)
 		if !ok {
 			return ErrUnhandled
@@ -185,7 +186,7 @@ func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 		return DeadLimit
 	}
 	a := ctx.actor
-	to := a.sys.table.Get(r.child.uid)
+	to := a.sys.here(r.child.UID())
 	if to == nil {
 		return 0 // it has just ended
 	}
@@ -217,7 +218,7 @@ func (r *resender) confirmed(ctx *Context, id uint64) {
 	r.unconfirmed[at].env.Free()
 	r.remove(at)
 	ctx.Cancel(resendPatience)
-	if r.last >= r.mark && (len(r.unconfirmed) == 0 || r.unconfirmed[0].id > r.mark) {
+	if len(r.unconfirmed) == 0 || r.unconfirmed[0].id > r.mark {
 		r.crashes, r.alone = 0, false // everything unconfirmed at the last crash is confirmed
 	}
 }
@@ -281,7 +282,7 @@ func (c *Context) Confirm(id uint64) error {
 	e.Kind, e.Sender, e.SenderPath = abi.KindMessage, c.actor.uid, c.actor.path
 	e.SetPayload(nullPayload)
 	e.SetHeaders(abi.AppendHeader(nil, abi.HeaderConfirm, strconv.FormatUint(id, 10)))
-	c.scr.effects = append(c.scr.effects, effect{effectSend, c.actor.parentUID(), e})
+	c.scr.effects = append(c.scr.effects, effect{Kind: turn.Send, To: c.actor.parentUID(), Env: e})
 	return nil
 }
 

@@ -53,7 +53,7 @@ func newPorter(t testing.TB, o Resend, breaks map[string]int) (l *lab, ref Ref, 
 	l = newLab(t, supervision.Default())
 	did = &[]string{}
 	ref = l.spawn("r", Resender(Native(func() Actor { return &porter{did: did, breaks: breaks} }), o))
-	return l, ref, did, l.table.Get(ref.uid).behaviour.(*native).now.(*resender)
+	return l, ref, did, l.table.Get(ref.UID()).behaviour.(*native).now.(*resender)
 }
 
 func TestC_1_1_ResendsWhatWasLost(t *testing.T) {
@@ -237,9 +237,9 @@ func TestC_1_1_ForeignConfirmations(t *testing.T) {
 	l.tell(ref, "a")
 	for _, from := range []Ref{old, {}, l.spawn("stranger", newCounter())} {
 		e := cloneEnvelope(r.unconfirmed[0].env)
-		e.Sender = from.uid
+		e.Sender = from.UID()
 		e.SetHeaders(abi.AppendHeader(nil, abi.HeaderConfirm, "1"))
-		l.deliver(nil, ref.uid, e)
+		l.deliver(nil, ref.UID(), e)
 		l.run()
 	}
 	if len(r.unconfirmed) != 1 {
@@ -312,7 +312,7 @@ func TestResenderStartsAgain(t *testing.T) {
 		headers = abi.AppendHeader(headers, fmt.Sprint(i), "x")
 	}
 	e.SetHeaders(headers)
-	l.deliver(nil, ref.uid, e)
+	l.deliver(nil, ref.UID(), e)
 	l.run()
 	if r := l.letters(); r[len(r)-1] != DeadLimit {
 		t.Errorf("%v", r)
@@ -338,7 +338,7 @@ func rowC_1_1_GuestsConfirm(t *testing.T) {
 	if n := l.get(ref); n != 7 { // of the third child: 3 and 4
 		t.Errorf("%d", n)
 	}
-	if left := l.table.Get(ref.uid).behaviour.(*native).now.(*resender).unconfirmed; len(left) != 0 {
+	if left := l.table.Get(ref.UID()).behaviour.(*native).now.(*resender).unconfirmed; len(left) != 0 {
 		t.Errorf("%d unconfirmed", len(left))
 	}
 }

@@ -32,16 +32,14 @@ func TestRestoreWaitsForRoom(t *testing.T) {
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Restart), func(c Config) Config { return c.WithSecret(secret) })
 	other := must(sandbox.Get(image))(t) // of somebody else
 	back := l.spawn("saved", p)
-	if i := l.info(back); i.State != StateDelayed {
+	if i := l.info(back); i.State != StateStarved {
 		t.Fatalf("%+v", i)
 	}
 	for range 20 {
 		l.pass(100 * time.Millisecond)
 	}
 	other.Put()
-	for range 310 {
-		l.pass(100 * time.Millisecond)
-	}
+	l.pass(mostRetry)
 	report := func() string { return fmt.Sprint(answer(t, l.System, back, script(rec(recReport, 0, nil)))) }
 	if got := report(); got != "7" {
 		t.Errorf("it holds %s, not 7", got)
@@ -62,7 +60,7 @@ func TestRestoreBeyondALimitIsNoLackOfRoom(t *testing.T) {
 	p.state = must(stateEncoder.Marshal(s))(t)
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), func(c Config) Config { return c.WithSecret(secret) })
 	ref := l.spawn("saved", p)
-	a := l.table.Get(ref.uid)
+	a := l.table.Get(ref.UID())
 	if i := l.info(ref); !i.Failed || a.crowded || a.hasInstance() || must(l.Held(ref))(t).Memory != 0 {
 		t.Errorf("%+v, crowded %v, awake %v", i, a.crowded, a.hasInstance())
 	}

@@ -10,6 +10,7 @@ import (
 // How a guest gets back to the state from before a failing turn: a snapshot every
 // few turns, and the messages since, which are handled again without effect. A turn is
 // a function of the state, the message and the turn's header, so it comes out the same.
+// Which messages were pushed together counts, too: the guest's memory depends on it.
 // Only an actor whose supervisor can answer resume pays for it.
 const (
 	// checkpointTurns and checkpointBytes bound what is handled again.
@@ -26,14 +27,17 @@ type states struct {
 	snap  sandbox.Snapshot
 	log   []logged // turns since the snapshot
 	bytes int
-	why   string // why there is no state to go back to; else empty
+	left  []*mailbox.Envelope // see leave
+	why   string              // why there is no state to go back to; else empty
 }
 
-// logged is a turn that can be repeated.
+// logged is a message of an entry that can be repeated.
 type logged struct {
-	env  *mailbox.Envelope
-	now  int64
-	turn uint64
+	env    *mailbox.Envelope
+	now    int64
+	turn   uint64
+	behind bool // it was pushed behind the message before
+	unread bool // it was pushed, and no turn began with it that counts
 }
 
 // keepStates begins to remember, at the start of an incarnation.
@@ -82,13 +86,31 @@ func (g *guest) noteStates() {
 
 // remember takes the envelope of a turn that has ended; false means that it is still the
 // caller's.
-func (s *states) remember(e *mailbox.Envelope, now int64, turn uint64) bool {
+func (s *states) remember(l logged) bool {
 	if s.why != "" {
 		return false
 	}
-	s.log = append(s.log, logged{e, now, turn})
-	s.bytes += e.Size() + overhead
+	s.log = append(s.log, l)
+	s.bytes += l.env.Size() + overhead
 	return true
+}
+
+// leave keeps copies of messages that were pushed and go back to the mailbox, until the turns before them
+// are remembered. What the host knows of them besides is not copied: guests do not see it.
+func (s *states) leave(back []*mailbox.Envelope) {
+	for _, e := range back {
+		s.left = append(s.left, cloneEnvelope(e))
+	}
+}
+
+// rememberLeft puts them behind the turns of their entry.
+func (s *states) rememberLeft(now int64) {
+	for i, e := range s.left {
+		if s.left[i] = nil; !s.remember(logged{env: e, now: now, behind: true, unread: true}) {
+			e.Free()
+		}
+	}
+	s.left = s.left[:0]
 }
 
 // checkpointIfDue is called between turns, after those of an entry went well.
@@ -134,19 +156,26 @@ func (g *guest) repeat(scr *scratch, x *sandbox.Instance) bool {
 	in := sandbox.Entry{
 		TurnFuel: a.props.limits.Fuel, Seed: g.seed, MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox, Yield: scr.w, Anchor: scr.entry.Anchor,
 	}
-	for _, l := range g.states.log {
-		e := l.env
-		in.Now, in.FirstTurn = l.now, l.turn
-		var res sandbox.Result
-		if !g.push(scr, x, e, l.now) {
-			return false
+	for log := g.states.log; len(log) > 0; {
+		n, most := 0, 0
+		for n == 0 || n < len(log) && log[n].behind {
+			if !g.push(scr, x, log[n].env, log[n].now) {
+				return false
+			}
+			if !log[n].unread {
+				most++
+			}
+			n++
 		}
+		in.Now, in.FirstTurn, in.Most = log[0].now, log[0].turn, most
+		var res sandbox.Result
 		x.Run(&in, &res)
 		scr.w.Spend(res.Worth)
 		if res.Failure != nil {
-			a.sys.logf(a, abi.LogError, "resuming: turn %d has failed when it was repeated: %v", l.turn, res.Failure)
+			a.sys.logf(a, abi.LogError, "resuming: turn %d has failed when it was repeated: %v", log[0].turn+uint64(res.Turns), res.Failure)
 			return false
 		}
+		log = log[n:]
 	}
 	return true
 }
@@ -170,7 +199,7 @@ func (g *guest) resumesLater(scr *scratch) bool {
 	}
 	_, err := g.obtain(scr, sandbox.SavedWeight(g.image, &s.snap), nil)
 	if err != nil && noRoom(err) {
-		g.tryAgain(err, sysMsg{kind: sysResume, again: true, orders: a.orders})
+		g.tryAgain("instance", err, sysMsg{kind: sysResume, kin: kin{how: howAgain, orders: a.orders}})
 		return true
 	}
 	if err == nil {

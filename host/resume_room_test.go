@@ -34,7 +34,7 @@ func failedAway(t *testing.T) (l *lab, ref Ref, give func()) {
 func TestResumeWaitsForRoom(t *testing.T) {
 	l, ref, give := failedAway(t)
 	l.seen()
-	must(0, l.Decide(ref, supervision.Resume))(t)
+	must(0, l.Operate().Decide(ref, supervision.Resume))(t)
 	l.run()
 	if n := len(l.seen(EventRefused)); n != 1 {
 		t.Errorf("told %d times at once that there is no room", n)
@@ -53,7 +53,7 @@ func TestResumeWaitsForRoom(t *testing.T) {
 	if got := answer(t, l.System, ref, script(rec(recReport, 0, nil))); fmt.Sprint(got) != "7" {
 		t.Errorf("it holds %v, not 7", got)
 	}
-	if i := l.info(ref); i.State != StateRunning || i.Restarts != 0 || guestOf(l.table.Get(ref.uid)).waited != 0 {
+	if i := l.info(ref); i.State != StateRunning || i.Restarts != 0 || guestOf(l.table.Get(ref.UID())).waited != 0 {
 		t.Errorf("%+v", i)
 	}
 }
@@ -63,8 +63,8 @@ func TestWaitForResumeIsOverWithTheNextOrder(t *testing.T) {
 	for _, d := range []supervision.Directive{supervision.Restart, supervision.Stop, supervision.Resume} {
 		t.Run(d.String(), func(t *testing.T) {
 			l, ref, give := failedAway(t)
-			a := l.table.Get(ref.uid)
-			a.post(nil, sysMsg{kind: sysResume, order: true})
+			a := l.table.Get(ref.UID())
+			a.post(nil, sysMsg{kind: sysResume, kin: kin{how: howOrder}})
 			l.run()
 			for range 20 {
 				l.pass(100 * time.Millisecond)
@@ -72,11 +72,11 @@ func TestWaitForResumeIsOverWithTheNextOrder(t *testing.T) {
 			give()
 			switch d { // before it tries again
 			case supervision.Restart:
-				a.post(nil, sysMsg{kind: sysRestart, order: true})
+				a.post(nil, sysMsg{kind: sysRestart, kin: kin{how: howOrder}})
 			case supervision.Stop:
-				a.post(nil, sysMsg{kind: sysStop, order: true})
+				a.post(nil, sysMsg{kind: sysStop, kin: kin{how: howOrder}})
 			default:
-				a.post(nil, sysMsg{kind: sysResume, order: true})
+				a.post(nil, sysMsg{kind: sysResume, kin: kin{how: howOrder}})
 			}
 			l.run()
 			if d == supervision.Stop {
@@ -100,12 +100,12 @@ func TestWaitForResumeIsOverWithTheNextOrder(t *testing.T) {
 func TestResumeIntoWhichTheStateDoesNotGo(t *testing.T) {
 	l, ref, give := failedAway(t)
 	give()
-	g := guestOf(l.table.Get(ref.uid))
+	g := guestOf(l.table.Get(ref.UID()))
 	other := load(t, newEngine(t), "testdata/echo.wasm") // a snapshot of another image
 	x := must(sandbox.Get(other))(t)
 	must(0, x.Save(&g.states.snap))(t)
 	x.Put()
-	must(0, l.Decide(ref, supervision.Resume))(t)
+	must(0, l.Operate().Decide(ref, supervision.Resume))(t)
 	for l.Step() {
 		if x := g.inst.Load(); x != nil && g.actor.life.State() == life.Failed && g.actor.begun.Load() {
 			t.Error("it has an instance without a state")

@@ -21,7 +21,7 @@ func TestWhenASnapshotIsDue(t *testing.T) {
 	}{{0, 0}, {0, 5_000}, {1, 0}, {1, 3_000}, {30, 0}, {30, 40_000}, {30, 2_000}} {
 		l := newLab(t, otherwise(supervision.Resume))
 		ref := l.spawn("g", Guest(image, "brute"))
-		g := guestOf(l.table.Get(ref.uid))
+		g := guestOf(l.table.Get(ref.UID()))
 		l.tell(ref, order(verbGrow, uint32(c.pages), nil))
 		for range 2000 { // until the next one, which is as large as those to come
 			if len(g.states.log) == 0 {
@@ -45,7 +45,7 @@ func TestWhenASnapshotIsDue(t *testing.T) {
 		if l.tell(ref, message); len(g.states.log) != 0 || g.states.bytes != 0 {
 			t.Errorf("%+v: after %d turns it remembers %d, of %d bytes", c, turns, len(g.states.log), g.states.bytes)
 		}
-		if got, want := l.table.Get(ref.uid).held(), int64(2*g.states.snap.Bytes()+64<<10); got.Snapshot != want {
+		if got, want := l.table.Get(ref.UID()).held(), int64(2*g.states.snap.Bytes()+64<<10); got.Snapshot != want {
 			t.Errorf("%+v: %d bytes are on its account, not %d", c, got.Snapshot, want)
 		}
 	}
@@ -57,7 +57,7 @@ func TestSnapshotBeyondTheLimit(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Resume))
 	image := load(t, newEngine(t), "testdata/brute.wasm")
 	ref := l.spawn("g", Guest(image, "brute").WithLimits(Limits{Held: 8 << 20}))
-	a := l.table.Get(ref.uid)
+	a := l.table.Get(ref.UID())
 	g := guestOf(a)
 	l.tell(ref, order(verbGrow, 60, nil)) // 4 MB: with two copies of them it is too much
 	for range 20 {
@@ -81,7 +81,7 @@ func TestSnapshotBeyondTheLimit(t *testing.T) {
 func TestResumeGivesMemoryBack(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Resume))
 	ref := l.spawn("g", Guest(load(t, newEngine(t), "testdata/brute.wasm"), "brute").WithLimits(Limits{Fuel: 1 << 20}))
-	a := l.table.Get(ref.uid)
+	a := l.table.Get(ref.UID())
 	before := a.held().Memory
 	l.tell(ref, order(verbGrow, 200, nil)) // it has fuel to grow, and not to fill what it has got
 	if es := l.seen(EventFailed); len(es) != 1 || a.incarnation() != 0 {
@@ -99,7 +99,7 @@ func TestAccountOfASleeperWithStates(t *testing.T) {
 		supervision.Rule{Kinds: []abi.FailureKind{abi.FailureExit}, Directive: supervision.Resume},
 	).WithOtherwise(supervision.Restart), halfAMinute)
 	ref := l.spawn("g", puppet(t))
-	a := l.table.Get(ref.uid)
+	a := l.table.Get(ref.UID())
 	g := guestOf(a)
 	check := func(state string, asleep, states bool) {
 		t.Helper()
@@ -128,7 +128,7 @@ func TestAccountOfASleeperWithStates(t *testing.T) {
 		t.Fatal("it keeps its instance")
 	}
 	check("failed and asleep", true, true)
-	must(0, l.Decide(ref, supervision.Resume))(t)
+	must(0, l.Operate().Decide(ref, supervision.Resume))(t)
 	l.run()
 	check("resumed", false, true)
 	l.tell(ref, script(trap()))
@@ -141,7 +141,7 @@ func TestAccountOfASleeperWithStates(t *testing.T) {
 	l.tell(ref, script(rec(recAdd, 3, nil)))
 	l.pass(time.Minute)
 	check("asleep once more", true, true)
-	must(0, l.Restart(ref))(t)
+	must(0, l.Operate().Restart(ref))(t)
 	l.run()
 	check("restarted from its sleep", false, true)
 	if got := answer(t, l.System, ref, script(rec(recReport, 0, nil))); fmt.Sprint(got) != "0" {

@@ -108,7 +108,7 @@ func (e *RetryError) Unwrap() error { return e.Err }
 // *RetryError. Every attempt has the header idempotency-key, and from the second on wasmactors.attempt.
 func (s *System) AskRetry(ctx context.Context, to Ref, v any, r Retry) (Message, error) {
 	r = r.withDefaults()
-	drawn := s.secret.derive(forRetries, to.uid, s.outside.retried.Add(1))
+	drawn := s.secret.derive(forRetries, to.UID(), s.outside.retried.Add(1))
 	if r.key == "" {
 		r.key = hex.EncodeToString(drawn[:8])
 	}

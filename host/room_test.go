@@ -15,7 +15,7 @@ func halfAMinute(c Config) Config { return c.WithIdleAfter(30 * time.Second) }
 // fill sends to a paused actor, which keeps it all, until that is refused.
 func (l *lab) fill(ref Ref) {
 	l.t.Helper()
-	_ = l.Pause(ref, false)
+	_ = l.Operate().Pause(ref, false)
 	l.run()
 	for range 100_000 {
 		if l.Tell(ref, Raw(append([]byte{0x59, 0x10, 0x00}, make([]byte, 4096)...))) != nil {
@@ -33,7 +33,7 @@ func TestTreeWithoutRoomLeavesOthersAwake(t *testing.T) {
 	p := puppet(t)
 	memory := 2*int64(sandbox.Weight(p.module.Image())) + 200_000
 	top := l.spawn("top", newCounter().WithLimits(Limits{Tree: TreeLimits{Memory: memory}}))
-	parent := l.table.Get(top.uid)
+	parent := l.table.Get(top.UID())
 	spawn := func(name string) Ref {
 		k := must(parent.spawn(nil, name, &p, parent.nextHostRef()))(t)
 		l.run()
@@ -74,7 +74,7 @@ func TestTreeWithoutRoomLeavesOthersAwake(t *testing.T) {
 	if i := l.info(waits); i.State != StateRunning || i.Mailbox != 0 {
 		t.Errorf("%+v", i)
 	}
-	if n := guestOf(l.table.Get(waits.uid)).waited; n != 0 {
+	if n := guestOf(l.table.Get(waits.UID())).waited; n != 0 {
 		t.Errorf("it would wait as after %d tries the next time", n)
 	}
 }
@@ -170,7 +170,7 @@ func TestATreeMakesRoomOfItsOwn(t *testing.T) {
 			default:
 			}
 			for _, r := range others {
-				if !guestOf(sys.table.Get(r.uid)).awake() {
+				if !guestOf(sys.table.Get(r.UID())).awake() {
 					t.Errorf("%v sleeps", r)
 				}
 			}
@@ -192,7 +192,7 @@ func TestSweptGuestsMakeRoom(t *testing.T) {
 				for i := range most {
 					ref := l.spawn(fmt.Sprint("p", i), puppet(t))
 					if how == "paused" {
-						must(0, l.Pause(ref, false))(t)
+						must(0, l.Operate().Pause(ref, false))(t)
 						must(0, l.Tell(ref, script()))(t)
 					} else {
 						must(0, l.Tell(ref, script(trap())))(t)
@@ -205,7 +205,7 @@ func TestSweptGuestsMakeRoom(t *testing.T) {
 				for range 3 {
 					must(0, l.Tell(ref, script()))(t)
 					l.run()
-					if !l.table.Get(ref.uid).hasInstance() {
+					if !l.table.Get(ref.UID()).hasInstance() {
 						t.Fatal("a guest that works is put away for those that do not")
 					}
 				}
@@ -223,7 +223,7 @@ func TestSweptGuestsGiveInstances(t *testing.T) {
 		for i := range 4 {
 			ref := must(sys.Spawn(fmt.Sprint("g", i), echo(t, engine)))(t)
 			sys.RunUntilIdle(1 << 20)
-			must(0, sys.Pause(ref, false))(t)
+			must(0, sys.Operate().Pause(ref, false))(t)
 			must(0, sys.Tell(ref, 1))(t)
 			sys.RunUntilIdle(1 << 20)
 		}
@@ -233,7 +233,7 @@ func TestSweptGuestsGiveInstances(t *testing.T) {
 		}
 		ref := must(sys.Spawn("new", echo(t, engine)))(t)
 		sys.RunUntilIdle(1 << 20)
-		if a := sys.table.Get(ref.uid); a == nil || !a.hasInstance() {
+		if a := sys.table.Get(ref.UID()); a == nil || !a.hasInstance() {
 			t.Errorf("idle after %v: a newcomer gets no instance", idle)
 		}
 	}

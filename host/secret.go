@@ -8,9 +8,8 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// Secret is what all refs, the randomness of all actors and the jitter of all delays of
-// a system are derived from. Whoever knows it can compute every ref, so protect it like
-// a password. See [System.Secret].
+// Secret is the source of all refs, of the randomness of all actors and of the jitter of all delays of a system. Knowing it
+// is enough to compute every ref, so protect it like a password. See [System.Secret].
 type Secret [32]byte
 
 // newSecret makes a random secret, from the operating system.
@@ -58,6 +57,12 @@ func (s *Secret) derive(p purpose, of abi.Ref, n uint64) [sha256.Size]byte {
 // refKey is a derived key of refs.
 func (s *Secret) refKey(p purpose, of abi.Ref) abi.RefKey {
 	v := s.derive(p, of, 0)
+	return abi.RefKey(v[:abi.RefKeySize])
+}
+
+// askKey is the key of the refs of asks from Go, of an epoch.
+func (s *Secret) askKey(epoch uint64) abi.RefKey {
+	v := s.derive(forAsks, 0, epoch)
 	return abi.RefKey(v[:abi.RefKeySize])
 }
 

@@ -73,14 +73,14 @@ func TestAttackerKnowsItsChildrenOnly(t *testing.T) {
 	victims := map[abi.Ref]string{l.user.uid: "/user", l.services.uid: "/system"}
 	for range 20 {
 		v := l.spawn("", puppet(t).WithChildren(Child{"kid", newCounter()}))
-		victims[v.uid] = v.Path()
-		victims[l.at(v.Name()+"/kid").uid] = v.Path() + "/kid"
-		victims[abi.ChildRef(guestOf(l.table.Get(v.uid)).childKey(), 0, 0)] = v.Path() + "'s next"
+		victims[v.UID()] = v.Path()
+		victims[l.at(v.Name()+"/kid").UID()] = v.Path() + "/kid"
+		victims[abi.ChildRef(guestOf(l.table.Get(v.UID())).childKey(), 0, 0)] = v.Path() + "'s next"
 	}
 	for range 20 {
 		victims[l.System.outside.newRef()] = "an ask"
 	}
-	mallory := l.table.Get(l.spawn("mallory", puppet(t)).uid)
+	mallory := l.table.Get(l.spawn("mallory", puppet(t)).UID())
 	a := attacker{known: map[abi.Ref]bool{mallory.uid: true}}
 	a.start = abi.Start{Self: mallory.uid, Parent: l.user.uid, RefKey: guestOf(mallory).childKey(), Seed: guestOf(mallory).seed}
 	delete(victims, l.user.uid) // it is told this one
@@ -110,7 +110,7 @@ func TestAttackerKnowsItsChildrenOnly(t *testing.T) {
 func TestIncarnationsDrawTheirOwn(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	ref := l.spawn("guest", puppet(t))
-	a := l.table.Get(ref.uid)
+	a := l.table.Get(ref.UID())
 	c := guestOf(a)
 	seeds := map[[abi.SeedSize]byte]bool{}
 	key := c.childKey()
@@ -194,7 +194,7 @@ func rowStartsAreNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newStage(t, nil)
 			ref := l.spawn("g", puppet(t, on(abi.KindTimer), start))
-			seed, key := l.secret.guest(ref.uid, 0)
+			seed, key := l.secret.guest(ref.UID(), 0)
 			l.run()
 			shown := 0
 			for _, e := range l.raw(EventFailed, EventDeadLetter, EventUnhandled) {
@@ -222,10 +222,10 @@ func rowStartsAreNotShown(t *testing.T) {
 	}
 	t.Run("traced", func(t *testing.T) {
 		l := newStage(t, nil)
-		ref := l.spawn("g", puppet(t, on(abi.KindTimer), on(abi.KindStart, abi.AppendForward(nil, l.probe.uid, ""))))
+		ref := l.spawn("g", puppet(t, on(abi.KindTimer), on(abi.KindStart, abi.AppendForward(nil, l.probe.UID(), ""))))
 		l.run()
-		seed, key := l.secret.guest(ref.uid, 1)
-		_, key = l.secret.guest(ref.uid, 0)
+		seed, key := l.secret.guest(ref.UID(), 1)
+		_, key = l.secret.guest(ref.UID(), 0)
 		starts := 0
 		stop := must(l.Tap(ref, 1<<20, func(m *Tapped) {
 			if m.Kind == abi.KindStart {

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -43,7 +44,7 @@ func (p place) absolute(written string) string {
 
 // parsePath reads a path from the root, or the text of a ref.
 func (s *System) parsePath(path string) (place, bool) {
-	elements, uid, ok := splitRef(s.cfg.name, path)
+	elements, uid, ok := ref.Split(s.cfg.name, path)
 	return place{elements: elements, uid: uid}, ok
 }
 
@@ -171,19 +172,12 @@ func (s *System) Lookup(path string) (Ref, error) {
 
 func notAPath(path string) error { return fmt.Errorf("%w: %q is not a path", ErrUnknown, path) }
 
-// TellPath sends a message without a sender to every actor that a path with patterns
-// names, such as /user/workers/*. If one of them does not accept it, that is an error and a
-// dead letter, and so is a path that names nobody.
+// TellPath sends a message without a sender to every actor that a path with patterns names, such as
+// /user/workers/*. If one of them does not accept it, that is an error and a dead letter, and so is
+// a path without an actor.
 func (s *System) TellPath(path string, v any) error {
 	p, ok := s.parsePath(path)
 	return s.tellPath(nil, nil, p, ok, path, v)
-}
-
-// TellPath is [System.TellPath] from the actor, at once. Paths may be relative:
-// ./child, ../sibling, ../*, which includes the actor itself.
-func (c *Context) TellPath(path string, v any) error {
-	p, ok := c.actor.parsePath(path)
-	return c.actor.sys.tellPath(c.scr, c.actor, p, ok, path, v)
 }
 
 // tellPath sends a message to all actors that a path names; if it names none there is one dead letter.
@@ -197,7 +191,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 		e.Sender, e.SenderPath, e.Attached = from.uid, from.path, from.attached
 		s.chosen(e)
 	} else {
-		span := s.fromOutside(context.Background(), SendSpan, Ref{path: path}, e)
+		span := s.fromOutside(context.Background(), SendSpan, newRef(0, path), e)
 		defer func() { s.sent(span, err) }()
 	}
 	var at []*actor
@@ -222,7 +216,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 			}
 		}
 		if from != nil && scr != nil {
-			scr.effects = append(scr.effects, effect{effectSend, a.uid, one})
+			scr.effects = append(scr.effects, effect{Kind: turn.Send, To: a.uid, Env: one})
 		} else {
 			err = errors.Join(err, s.deliverTo(scr, a, one))
 		}
@@ -251,11 +245,13 @@ func newIdentify(sender abi.Ref, correlation uint64) *mailbox.Envelope {
 	return e
 }
 
-// Identify asks the actor at a path who it is. The host answers for it when its turn
-// comes, after everything that it was sent before. ErrUnknown: there is none.
-// ErrTimeout: it has not answered in time.
+// Identify returns the ref of the actor at a path. The host answers on the actor's behalf when its turn comes, after all
+// messages that it was sent before. ErrUnknown: no actor has the path. ErrTimeout: it has not answered in time.
 func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	ref, err := s.Lookup(path)
+	if uid, remote := s.elsewhere(path); remote {
+		ref, err = newRef(uid, path[:strings.LastIndexByte(path, '#')]), nil
+	}
 	if err != nil {
 		return Ref{}, err
 	}
@@ -267,37 +263,14 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	return m.Sender, err
 }
 
-// Identify asks the actor at a path, which may be relative, who it is. The answer is that
-// of an ask: a Message of KindReply whose Sender is the actor, KindReplyError if there is
-// none, KindAskTimeout.
-func (c *Context) Identify(path string, correlation uint64, timeout time.Duration) error {
-	a := c.actor
-	p, ok := a.parsePath(path)
-	var at []*actor
-	if ok && !glob.HasMeta(path) {
-		at, _ = a.sys.selected(p, path)
-	}
-	target := abi.Ref(0)
-	if len(at) > 0 {
-		target = at[0].uid
-	}
-	if _, err := a.addAsk(c.scr, correlation, target, timeout); err != nil {
-		return err
-	}
-	e := newIdentify(a.uid, correlation)
-	if len(at) == 0 {
-		a.sys.unidentified(c.scr, 0, e)
-		e.Free()
-		return nil
-	}
-	_ = a.sys.deliverTo(c.scr, at[0], e) // if refused, it is answered, too
-	return nil
-}
-
-// Identify asks every actor that a path with patterns names who it is, and returns how
-// many it has asked. Each of them answers with a Message of KindReply. A path
-// without patterns that names nobody is answered with KindReplyError.
+// Identify asks every actor that a path with patterns names who it is, and returns how many it has
+// asked. Each of them answers with a Message of KindReply. A path without patterns and without an
+// actor is answered with KindReplyError.
 func (i *Inbox) Identify(path string, correlation uint64) int {
+	if uid, remote := i.sys.elsewhere(path); remote && (correlation == 0 || i.expect(correlation, uid)) {
+		_ = i.sys.deliver(nil, uid, newIdentify(i.ref.UID(), correlation))
+		return 1
+	}
 	p, _ := i.sys.parsePath(path)
 	at, err := i.sys.selected(p, path)
 	if err != nil && !glob.HasMeta(path) {
@@ -308,17 +281,17 @@ func (i *Inbox) Identify(path string, correlation uint64) int {
 	n := 0
 	for _, a := range at {
 		if correlation == 0 || i.expect(correlation, a.uid) {
-			_ = i.sys.deliverTo(nil, a, newIdentify(i.ref.uid, correlation))
+			_ = i.sys.deliverTo(nil, a, newIdentify(i.ref.UID(), correlation))
 			n++
 		}
 	}
 	return n
 }
 
-// identified answers for the actor uid.
-func (s *System) identified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
+// identified answers for an actor.
+func (s *System) identified(scr *scratch, a *actor, asked *mailbox.Envelope) {
 	r := scr.newEnvelope()
-	r.Kind, r.Sender, r.Correlation, r.Value = abi.KindReply, uid, asked.Correlation, hostAnswer{}
+	r.Kind, r.Flags, r.Sender, r.SenderPath, r.Correlation = abi.KindReply, flagOurs, a.uid, a.path, asked.Correlation
 	r.Payload = append(r.Payload, nullPayload...)
 	r.SetHeaders(asked.Headers) // the trace of the asker
 	_ = s.deliver(scr, asked.Sender, r)

@@ -25,12 +25,10 @@ func All() Want { return Want{} }
 // First is the first answer that is not a failure. The ask fails when all have failed.
 func First() Want { return Quorum(1) }
 
-// Quorum is the first n answers that are no failures, n from 1. The ask fails as soon as so many
-// have failed that n answers are out of reach.
+// Quorum is the first n answers that are not failures, n from 1. The ask fails as soon as n answers are impossible.
 func Quorum(n int) Want { return Want{need: max(n, 1)} }
 
-// Settled is the outcome of each, failures included: the ask ends when all have an outcome, and no
-// failure makes it fail.
+// Settled is the outcome of each, including failures: the ask ends when all have an outcome, and no failure makes it fail.
 func Settled() Want { return Want{settled: true} }
 
 // Asked is the outcome for one of several actors that were asked.
@@ -216,8 +214,8 @@ type Several struct {
 }
 
 // AskSeveral asks up to MaxTargets actors the same question, with the correlations from first on, of which none
-// may be in use. The actor passes every message to [Several.Take] before it handles it itself.
-// It fails as Ask does, and then nobody is asked.
+// may be in use. The actor passes every message to [Several.Take] before it handles it itself. It fails as Ask
+// does, and then no actor is asked.
 func (c *Context) AskSeveral(want Want, to []Ref, v any, first uint64, timeout time.Duration) (*Several, error) {
 	t, err := newTally(want, to)
 	if err != nil {

@@ -46,6 +46,10 @@ func (g *guest) putAway() bool {
 	if x == nil {
 		return false
 	}
+	if a.isHeld() { // the commands of its turn are in the instance
+		g.use()
+		return false
+	}
 	state := a.life.State()
 	if state != life.Running && (x.Poisoned() || !a.begun.Load()) {
 		g.release()
@@ -78,6 +82,10 @@ func (g *guest) residency(scr *scratch, k sysKind) {
 		g.sleep(scr)
 	case sysInstance:
 		g.actor.holds.drop(holdInstance)
+		if s := g.start; s != nil && g.actor.life.State() == life.Running {
+			g.start = nil
+			g.actor.begin(scr, s.cause, s.held)
+		}
 	}
 }
 
@@ -119,11 +127,18 @@ func (a *actor) copied(w *dispatch.Worker, began time.Time) (long bool) {
 	return long
 }
 
-// instance is the actor's instance; a sleeping actor is woken. It fails with
-// sandbox.ErrTooManyInstances if no instance is available at the moment.
+// instance is the actor's instance, which may run; a sleeping actor is woken. The error is one of noRoom
+// if that cannot be at the moment.
 func (g *guest) instance(scr *scratch) (*sandbox.Instance, error) {
-	if x := g.inst.Load(); x != nil || g.asleep == nil {
+	x := g.inst.Load()
+	if x != nil && !g.slim {
 		return x, nil
+	}
+	if x != nil {
+		return x, g.widen(scr, x)
+	}
+	if g.asleep == nil {
+		return nil, nil
 	}
 	if g.asleep.Bytes() >= largeCopy {
 		scr.w.Yield()
@@ -144,23 +159,17 @@ const mostPutAway = 8
 
 // makeRoom puts an idle guest to sleep where that helps against err, and reports whether it has: any
 // guest if the system has no room, only those of the actor's own tree if that has none. node is the
-// guest that needs the room.
+// guest that needs the room; nil: none does yet. What a search in the actor's own tree costs, and whether it succeeds,
+// does not depend on other trees.
 func (a *actor) makeRoom(node *residency.Node, err error) bool {
 	if errors.Is(err, sandbox.ErrTooManyInstances) {
 		return a.sys.awake.MakeRoom(node, anySleeper)
 	}
 	var bound *account.Error
 	if errors.As(err, &bound) && bound.Pool != nil && bound.Pool.Root() {
-		return a.sys.awake.MakeRoom(node, anySleeper)
+		return a.sys.awake.SlimOne(node) || a.sys.awake.MakeRoom(node, anySleeper)
 	}
-	return a.makeRoomInTree(node, err)
-}
-
-// makeRoomInTree is makeRoom if it is the actor's tree, or a part of it, that has no room. What it
-// costs, and whether it succeeds, does not depend on other trees.
-func (a *actor) makeRoomInTree(node *residency.Node, err error) bool {
-	var bound *account.Error
-	if !errors.As(err, &bound) || bound.Pool == nil || bound.Pool.Root() {
+	if bound == nil || bound.Pool == nil {
 		return false
 	}
 	return a.tree.awake.MakeRoom(node, func(s residency.Sleeper) bool { return bound.Helps(s.(*guest).actor.pool) })
@@ -213,6 +222,7 @@ func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, er
 		return nil, err
 	}
 	g.inst.Store(x)
+	g.widened()
 	if !g.sleeps {
 		a.sys.awake.Count(&g.node)
 	}
@@ -220,7 +230,7 @@ func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, er
 }
 
 // avoidCopy prevents that a guest of a large image gets a copy of its memory, megabytes and milliseconds,
-// when the most mappings are in use: the guest takes the place of an instance that nobody uses, or the instance of an
+// when the most mappings are in use: the guest takes the place of an unused instance, or the instance of an
 // idle guest of the same image.
 func (g *guest) avoidCopy() {
 	if sandbox.Copies(g.image) && !sandbox.DropMapped(g.image) {
@@ -253,16 +263,24 @@ const (
 )
 
 // tryAgain schedules a message to the actor for its next try, and publishes the first failure.
-func (g *guest) tryAgain(err error, m sysMsg) {
+func (g *guest) tryAgain(what string, err error, m sysMsg) {
 	a := g.actor
 	if g.waited == 0 {
-		g.memoryRefused("instance", err)
+		g.memoryRefused(what, err)
 	}
 	after := min(instanceRetry<<g.waited, mostRetry)
 	if after < mostRetry {
 		g.waited++
 	}
-	a.alarms.After(a.Clock(), after, func() { a.post(nil, m) })
+	g.retry.Stop()
+	g.retry = a.alarms.After(a.Clock(), after, func() { a.post(nil, m) })
+}
+
+// stopWaiting is for an incarnation that is over.
+func (g *guest) stopWaiting() {
+	g.waited, g.start = 0, nil
+	g.retry.Stop()
+	g.actor.holds.drop(holdInstance)
 }
 
 // noInstance deals with an actor that cannot be woken: if no instance is available it
@@ -273,6 +291,6 @@ func (g *guest) noInstance(err error) *abi.Failure {
 		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 	}
 	a.holds.add(holdInstance)
-	g.tryAgain(err, sysMsg{kind: sysInstance})
+	g.tryAgain("instance", err, sysMsg{kind: sysInstance})
 	return nil
 }

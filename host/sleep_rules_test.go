@@ -16,10 +16,10 @@ func TestWhatIsLostMakesRoom(t *testing.T) {
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), halfAMinute)
 	failed := l.spawn("failed", puppet(t))
 	l.tell(failed, script(trap()))
-	if !guestOf(l.table.Get(failed.uid)).awake() || !l.awake.MakeRoom(nil, anySleeper) {
+	if !guestOf(l.table.Get(failed.UID())).awake() || !l.awake.MakeRoom(nil, anySleeper) {
 		t.Error("it gives nothing")
 	}
-	if guestOf(l.table.Get(failed.uid)).awake() || l.awake.MakeRoom(nil, anySleeper) {
+	if guestOf(l.table.Get(failed.UID())).awake() || l.awake.MakeRoom(nil, anySleeper) {
 		t.Error("it has given nothing")
 	}
 }
@@ -39,11 +39,11 @@ func TestStatesThatCannotBeKeptStay(t *testing.T) {
 	}
 	gives := l.spawn("gives", Guest(image, "brute"))
 	l.spawn("newcomer", Guest(image, "brute"))
-	if guestOf(l.table.Get(gives.uid)).awake() || len(l.seen(EventRefused)) != 0 {
+	if guestOf(l.table.Get(gives.UID())).awake() || len(l.seen(EventRefused)) != 0 {
 		t.Error("the newcomer did not get the instance that there is")
 	}
 	for _, ref := range all {
-		if !guestOf(l.table.Get(ref.uid)).awake() || l.info(ref).Failed {
+		if !guestOf(l.table.Get(ref.UID())).awake() || l.info(ref).Failed {
 			t.Errorf("%v has lost its instance", ref)
 		}
 	}
@@ -53,15 +53,15 @@ func TestStatesThatCannotBeKeptStay(t *testing.T) {
 func TestAPausedGuestSleepsOverItsMail(t *testing.T) {
 	l := newCrowdedLab(t, 0, supervision.Default(), halfAMinute)
 	ref := l.spawn("g", puppet(t))
-	must(0, l.Pause(ref, false))(t)
+	must(0, l.Operate().Pause(ref, false))(t)
 	l.run()
 	l.tell(ref, script(rec(recAdd, 3, nil)))
 	l.pass(time.Minute)
 	l.pass(time.Minute)
-	if guestOf(l.table.Get(ref.uid)).awake() {
+	if guestOf(l.table.Get(ref.UID())).awake() {
 		t.Error("it is awake")
 	}
-	must(0, l.Unpause(ref, false))(t)
+	must(0, l.Operate().Unpause(ref, false))(t)
 	l.run()
 	if got := answer(t, l.System, ref, script(rec(recReport, 0, nil))); fmt.Sprint(got) != "3" {
 		t.Errorf("it holds %v, not 3", got)
@@ -80,7 +80,7 @@ func TestAFailedStartCountsForNothing(t *testing.T) {
 		}
 	}
 	l.tell(one, script(rec(recAdd, 3, nil)))
-	if !guestOf(l.table.Get(one.uid)).awake() {
+	if !guestOf(l.table.Get(one.UID())).awake() {
 		t.Error("the only guest may not stay awake")
 	}
 }
@@ -94,7 +94,7 @@ func TestSleeplessGuestsCount(t *testing.T) {
 	l.spawn("sleepless", Guest(image, "puppet").WithArgs(script()))
 	awake := 0
 	for _, ref := range []Ref{a, b} {
-		if guestOf(l.table.Get(ref.uid)).awake() {
+		if guestOf(l.table.Get(ref.UID())).awake() {
 			awake++
 		}
 	}

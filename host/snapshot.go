@@ -117,9 +117,13 @@ func (g *guest) save() ([]byte, error) {
 	if err := x.Save(&snap); err != nil {
 		return nil, err
 	}
+	memory, err := sandbox.AppendSnapshot(nil, g.image, &snap)
+	if err != nil {
+		return nil, err
+	}
 	s := actorState{
 		Version: stateVersion, Ref: a.uid, Type: a.props.typ, Incarnation: a.incarnation(), Turns: a.turns, Spawned: g.spawned,
-		Guest: sandbox.AppendSnapshot(nil, g.image, &snap),
+		Guest: memory,
 	}
 	if a.receive != nil {
 		s.Receive = int64(a.receive.After())
@@ -216,7 +220,8 @@ func decodeState(b []byte) (*actorState, error) {
 	return s, nil
 }
 
-// restore puts a guest, whose incarnation begins, into a state instead of starting it.
+// restore puts a guest, whose incarnation begins, into a state instead of starting it. Its instance is in that
+// state already, see admit.
 // Its children are started by the caller, which restores the tree.
 func (g *guest) restore(ctx *Context, b []byte) error {
 	a := g.actor
@@ -235,14 +240,8 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 			return fmt.Errorf("%w: it watches the pattern %q, which is not a path", errState, text)
 		}
 	}
-	snap, err := sandbox.DecodeSnapshot(g.image, s.Guest)
-	if err != nil {
-		return err
-	}
-	if _, err := g.first(ctx.scr, sandbox.SavedWeight(g.image, snap), snap); err != nil {
-		return err
-	}
 	a.number.Store(s.Incarnation)
+	g.turnTime(ctx.scr)
 	a.turns, g.spawned = s.Turns, s.Spawned
 	g.draw(s.Incarnation)
 	var set []timers.State
@@ -252,7 +251,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	a.timers.Load(a, set)
 	a.noteTimers()
 	for _, k := range s.Asks {
-		ask, err := a.addAsk(nil, k.Correlation, k.Target, time.Unix(0, k.Due).Sub(a.Now()))
+		ask, err := a.addAsk(nil, k.Correlation, k.Target, time.Unix(0, k.Due).Sub(a.TurnTime()))
 		if err != nil {
 			return err
 		}

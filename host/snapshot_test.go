@@ -20,7 +20,7 @@ import (
 // stateOfGuest is a guest's state as bytes; the system is at rest.
 func stateOfGuest(t testing.TB, s *System, ref Ref) []byte {
 	t.Helper()
-	return must(guestOf(s.table.Get(ref.uid)).save())(t)
+	return must(guestOf(s.table.Get(ref.UID())).save())(t)
 }
 
 // rich is a puppet that has counted to 5 and has a timer, an ask, a watch, a receive
@@ -29,12 +29,12 @@ func rich(t *testing.T, l *stage) (ref Ref, p Props) {
 	p = puppet(t, on(abi.KindTimer, toProbe("timer")), on(abi.KindAskTimeout, toProbe("timeout")), on(abi.KindTerminated, toProbe("ended")))
 	silent := l.spawn("silent", Func(func(*Context, Message) error { return nil }))
 	ref = l.spawn("rich", p)
-	key := guestOf(l.table.Get(ref.uid)).childKey()
+	key := guestOf(l.table.Get(ref.UID())).childKey()
 	l.say(ref, script(rec(recAdd, 5, nil)))
 	l.say(ref, script(now(
 		abi.AppendTimer(nil, 3, uint64(2*time.Second), 0, encoded("tick")),
-		abi.AppendAsk(nil, silent.uid, "", 9, uint64(3*time.Second), nil, encoded("what?")),
-		abi.AppendWatch(nil, silent.uid, ""),
+		abi.AppendAsk(nil, silent.UID(), "", 9, uint64(3*time.Second), nil, encoded("what?")),
+		abi.AppendWatch(nil, silent.UID(), ""),
 		abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), "puppet", "kid", nil, nil),
 	)))
 	l.say(ref, script(now(abi.AppendStash(nil))))
@@ -57,7 +57,7 @@ func TestStateThroughBytes(t *testing.T) {
 	m.clock.Advance(time.Second) // while it was away
 	p.state = saved
 	back := m.spawn("rich", p)
-	if back.uid != ref.uid {
+	if back.UID() != ref.UID() {
 		t.Fatal("the refs differ")
 	}
 	m.say(back, script(rec(recReport, 0, nil)))
@@ -71,7 +71,7 @@ func TestStateThroughBytes(t *testing.T) {
 	m.Stop(silent)
 	m.run()
 	m.wants("message ended")
-	if a := m.table.Get(back.uid); a.stash.Len() != 1 {
+	if a := m.table.Get(back.UID()); a.stash.Len() != 1 {
 		t.Errorf("%d stashed", a.stash.Len())
 	}
 	s, err := decodeState(saved)
@@ -233,7 +233,7 @@ func TestForeignStates(t *testing.T) {
 	} {
 		s, err := decodeState(spoil(bytes.Clone(saved)))
 		if err == nil {
-			_, err = sandbox.DecodeSnapshot(puppetImage(t), s.Guest)
+			_, err = sandbox.DecodeSnapshot(puppetImage(t), s.Guest, 0)
 		}
 		if err == nil && i != 2 {
 			t.Errorf("%d is accepted", i)

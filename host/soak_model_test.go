@@ -153,17 +153,17 @@ func (b *book) event(e *Event) {
 		b.letter(e.Dead)
 	case EventUnhandled: // by a router without routees
 		var p parcel
-		if (Message{Payload: e.Dead.Payload}).Decode(&p) == nil && p.Via == e.Ref.uid {
+		if (Message{Payload: e.Dead.Payload}).Decode(&p) == nil && p.Via == e.Ref.UID() {
 			b.enter(p.Via, p, "unhandled")
 		}
 	case EventFailed:
 		b.decided(e)
 	case EventRestarted:
-		if due, ok := b.due[e.Ref.uid]; ok && e.Time.Before(due) {
+		if due, ok := b.due[e.Ref.UID()]; ok && e.Time.Before(due) {
 			b.w.wrong("%v is restarted %v before its delay is over", e.Ref, due.Sub(e.Time))
 		}
-		delete(b.due, e.Ref.uid)
-		delete(b.shared, e.Ref.uid) // of its children
+		delete(b.due, e.Ref.UID())
+		delete(b.shared, e.Ref.UID()) // of its children
 	}
 }
 
@@ -187,20 +187,20 @@ func (b *book) letter(d *DeadLetter) {
 
 // decided checks a restart against the limit, without the code that it checks.
 func (b *book) decided(e *Event) {
-	c := b.w.table.Get(e.Ref.uid)
+	c := b.w.table.Get(e.Ref.UID())
 	if c == nil || e.Directive != supervision.Restart {
 		return
 	}
 	if c.props.life == supervision.Temporary {
 		b.w.wrong("%v is temporary and restarted", e.Ref)
 	}
-	b.due[e.Ref.uid] = e.Time.Add(e.Delay)
+	b.due[e.Ref.UID()] = e.Time.Add(e.Delay)
 	s := c.parent.props.strategy
 	n, within := s.MaxRestarts()
 	if n == supervision.Unlimited && within == 0 {
 		return
 	}
-	times, key := b.restarts, e.Ref.uid
+	times, key := b.restarts, e.Ref.UID()
 	if s.Shared() {
 		times, key = b.shared, c.parent.uid
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -103,7 +104,7 @@ func soak(seed uint64, steps int, images []*sandbox.Image) *world {
 	w.desk, _ = w.Spawn("desk", Func(func(_ *Context, m Message) error {
 		var p parcel
 		if m.Kind == abi.KindReply && m.Decode(&p) == nil {
-			w.book.handled(m.Sender.uid, p)
+			w.book.handled(m.Sender.UID(), p)
 		}
 		return nil
 	}))
@@ -128,7 +129,7 @@ func (w *world) step() {
 		}
 	case n < 70: // several at once, before anybody can decide
 		for range 2 + w.rnd.IntN(4) {
-			if c := w.table.Get(refs[w.rnd.IntN(len(refs))].uid); c != nil && c.life.State() == life.Running {
+			if c := w.table.Get(refs[w.rnd.IntN(len(refs))].UID()); c != nil && c.life.State() == life.Running {
 				c.fail(nil, failure(abi.FailureTrap), endByItself)
 			}
 		}
@@ -141,9 +142,9 @@ func (w *world) step() {
 	case n < 94:
 		_ = w.PoisonPill(to)
 	case n < 96:
-		_ = w.Kill(to)
+		_ = w.Operate().Kill(to)
 	case n < 98:
-		_ = w.ResetBackoff(to)
+		_ = w.Operate().ResetBackoff(to)
 	default:
 		w.decide()
 	}
@@ -174,17 +175,17 @@ func (w *world) living() (refs []Ref) {
 
 // tell sends one parcel.
 func (w *world) tell(to Ref) {
-	c := w.table.Get(to.uid)
+	c := w.table.Get(to.UID())
 	if c == nil || to == w.desk {
 		return
 	}
 	w.cells[c.uid] = c
 	p := parcel{S: w.rnd.Uint64N(3), What: "work"}
-	w.sent[to.uid]++
-	p.N = w.sent[to.uid]
+	w.sent[to.UID()]++
+	p.N = w.sent[to.UID()]
 	_, router := c.soakRouter()
 	if router {
-		p.Via, p.All = to.uid, c.soakToAll()
+		p.Via, p.All = to.UID(), c.soakToAll()
 	}
 	if c.props.module != nil {
 		if w.rnd.IntN(5) == 0 {
@@ -244,8 +245,8 @@ func (w *world) headed(c *actor, p *parcel) any {
 // decide plays the operator.
 func (w *world) decide() {
 	for _, ref := range w.living() {
-		if c := w.table.Get(ref.uid); c != nil && c.life.State() == life.Failed {
-			_ = w.Decide(ref, []supervision.Directive{supervision.Resume, supervision.Restart, supervision.Stop}[w.rnd.IntN(3)])
+		if c := w.table.Get(ref.UID()); c != nil && c.life.State() == life.Failed {
+			_ = w.Operate().Decide(ref, []supervision.Directive{supervision.Resume, supervision.Restart, supervision.Stop}[w.rnd.IntN(3)])
 		}
 	}
 }
@@ -279,11 +280,11 @@ func (w *world) wrong(format string, args ...any) {
 }
 
 // entry notes what guests handle together.
-func (w *world) entry(c *commitment) error {
-	if len(c.mail) > 1 {
+func (w *world) entry(t *turn.Turn) {
+	if len(t.Mail) > 1 {
 		w.shared++
 	}
-	return nil
+	t.Answer(nil)
 }
 
 // soakImages are those of the echoes.
@@ -330,7 +331,8 @@ func (w *world) props(depth int) Props {
 		p = Native(func() Actor { return &soaker{w} })
 	}
 	policy := r.IntN(len(soakPolicies))
-	p = p.WithSupervision(w.strategy()).WithLifetime(supervision.Lifetime(r.IntN(3))).WithSignificant(r.IntN(4) == 0).
+	strategy, lifetime, significant := w.strategy(), supervision.Lifetime(r.IntN(3)), r.IntN(4) == 0
+	p = p.WithSupervision(strategy).WithLifetime(lifetime).WithSignificant(significant && lifetime != supervision.Permanent).
 		WithCrashedMessage(soakPolicies[policy])
 	if kind := r.IntN(len(soakKinds)); kind > 0 {
 		p = p.WithMailbox(KindsOfMailboxes[soakKinds[kind]]).WithLimits(Limits{Mailbox: 2 + r.IntN(30), MailboxBytes: soakBytes + int64(kind)})
@@ -445,7 +447,7 @@ func run(seed uint64, steps int, images []*sandbox.Image) *world {
 	return w
 }
 
-// A few hundred worlds; WASMACTORS_LONG: until a million actors have crashed.
+// A few hundred worlds, fewer with -short; WASMACTORS_LONG: until a million actors have crashed.
 func TestSoak(t *testing.T) {
 	images := soakImages(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -454,9 +456,12 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("seed %d, %d steps: %q", seed, steps, w.log)
 		}
 	})
-	want := uint64(20_000)
-	if os.Getenv("WASMACTORS_LONG") != "" {
+	want, least := uint64(20_000), 100
+	switch {
+	case os.Getenv("WASMACTORS_LONG") != "":
 		want = 1_000_000
+	case testing.Short():
+		want, least = 2_000, 10
 	}
 	var crashes, messages, worlds uint64
 	slept, shared := 0, 0
@@ -477,11 +482,11 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("%d crashes, %d messages in %d worlds; %d times a guest slept, %d entries of several turns; %v", crashes, messages, worlds, slept, shared, ends)
 	for _, end := range []string{"handled", "routed", "copies", DeadDropped.String(), DeadDuplicate.String(), DeadCrashed.String()} {
-		if ends[end] < 100 {
+		if ends[end] < least {
 			t.Errorf("%d messages are %s", ends[end], end)
 		}
 	}
-	if slept < 100 || shared < 100 {
+	if slept < least || shared < least {
 		t.Error("too few guests sleep or batch")
 	}
 }

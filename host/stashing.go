@@ -12,18 +12,22 @@ import (
 )
 
 // stashCurrent puts a copy of the current message aside.
-func (a *actor) stashCurrent(e *mailbox.Envelope) error { return a.stashUnder("", e) }
+func (a *actor) stashCurrent(e *mailbox.Envelope) error {
+	_, err := a.stashUnder("", e)
+	return err
+}
 
-func (a *actor) stashUnder(name string, e *mailbox.Envelope) error {
+func (a *actor) stashUnder(name string, e *mailbox.Envelope) (*mailbox.Envelope, error) {
 	if a.stash.Len() >= a.props.limits.Stash {
 		a.sys.deadLetterAt("limits.stash", DeadStashFull, a.uid, a.path, e)
-		return ErrLimit
+		return nil, ErrLimit
 	}
 	if err := a.hold(account.Stash, a.account.Of(account.Stash)+int64(e.Size())+envelopeBytes); err != nil {
 		a.sys.deadLetterAt(keyOf(err, ""), DeadStashFull, a.uid, a.path, e)
-		return err
+		return nil, err
 	}
 	k := cloneEnvelope(e)
+	k.Position = e.Position
 	switch e.Kind {
 	case abi.KindMessage:
 		if isBound(e) {
@@ -39,7 +43,7 @@ func (a *actor) stashUnder(name string, e *mailbox.Envelope) error {
 		}
 	}
 	a.stash.PutFor(name, k)
-	return nil
+	return k, nil
 }
 
 // unstash puts everything stashed back to the front, in order.
@@ -83,7 +87,7 @@ func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration
 	if err := a.hold(account.Timers, a.account.Of(account.Timers)+timerBytes+2*int64(len(payload))); err != nil {
 		return err
 	}
-	a.timers.StartAt(a, key, delay, period, pace, payload, scr.keep())
+	a.timers.StartAt(a, a.TurnTime(), key, delay, period, pace, payload, scr.keep())
 	a.noteTimers()
 	return nil
 }
@@ -95,7 +99,7 @@ func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration
 func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
 	kind, sender, senderPath, correlation := a.origin(current)
 	delegated = delegated && sender == current.Sender
-	if t := a.sys.table.Get(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.full(current.Size()) {
+	if t := a.sys.here(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.full(current.Size()) {
 		e, err := a.handedOn(current), t.box.whyFull()
 		a.sys.refuse(scr, DeadMailboxFull, err, t.uid, t.path, &e)
 		return err
@@ -109,7 +113,7 @@ func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 	if delegated {
 		a.sys.delegate(scr, e, a.uid, to)
 	}
-	return a.sys.deliver(scr, to, e)
+	return a.deliver(scr, to, e)
 }
 
 // origin is as what, and in whose name, the current message is sent on. What the host has told the actor is

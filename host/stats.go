@@ -98,7 +98,7 @@ func copied(m map[string]*TypeStats) map[string]TypeStats {
 	return out
 }
 
-// census counts every actor once, although actors go on, and stop, meanwhile: one that stops is either
+// census counts every actor once, although actors run and stop during the count: one that stops is either
 // met in the table before it is added up as ended, or not met at all. Which of the two it was stands in
 // actor.counted.
 type census struct {
@@ -149,7 +149,7 @@ func (t *totals) count(f func(*census)) (ended map[string]TypeStats) {
 }
 
 // Stats takes a snapshot. It looks at every actor. Totals never go down from one call to the next,
-// those of a type included: an actor that stops meanwhile counts once, as living or as stopped.
+// those of a type included: an actor that stops during the call counts once, as living or as stopped.
 func (s *System) Stats() Stats {
 	st := Stats{Actors: s.table.Len(), Asleep: int(s.asleep.Load()), Crashes: s.totals.crashes.Load(), Restarts: s.totals.restarts.Load()}
 	_, st.DeadLetters = s.dead.snapshot()
@@ -195,7 +195,7 @@ type Node struct {
 	Children    []Node
 }
 
-// Tree is a snapshot of /user and what is below it. Actors go on meanwhile.
+// Tree is a snapshot of /user and all actors below it. Actors keep running during the call.
 func (s *System) Tree() Node { return s.user.node() }
 
 func (a *actor) node() Node {

@@ -11,10 +11,10 @@ import (
 
 // The bucket: so many at once, and then so many a second.
 func TestStraysOfATree(t *testing.T) {
-	var b tree
+	var b guesses
 	now := int64(1e18)
 	pass := func() (n int) {
-		for b.stray(now) {
+		for b.count(now) {
 			n++
 		}
 		return n
@@ -32,10 +32,10 @@ func TestStraysOfATree(t *testing.T) {
 		}
 	}
 	// At the rate nobody is refused, however long it lasts.
-	var steady tree
+	var steady guesses
 	for range 5 * strayBurst {
 		now += int64(time.Second / strayRate)
-		if !steady.stray(now) {
+		if !steady.count(now) {
 			t.Fatal("refused at the rate")
 		}
 	}
@@ -81,25 +81,25 @@ func TestWhoGuessesRefsFails(t *testing.T) {
 	kid := straying(&to)
 	l.spawn("top", parentOf(otherwise(supervision.Stop), Child{"a", kid}, Child{"b", kid}))
 	l.spawn("neighbour", kid)
-	bucket := l.table.Get(l.at("top").uid).tree
-	if l.table.Get(l.at("top/a").uid).tree != bucket || l.table.Get(l.at("neighbour").uid).tree == bucket {
+	bucket := l.table.Get(l.at("top").UID()).tree.guesses
+	if l.table.Get(l.at("top/a").UID()).tree.guesses != bucket || l.table.Get(l.at("neighbour").UID()).tree.guesses == bucket {
 		t.Fatal("whose bucket?")
 	}
 	gone := l.spawn("gone", newCounter())
 	l.Stop(gone)
 	l.run()
-	bucket.strays = strayBurst - 4
+	bucket.n = strayBurst - 4
 
 	to = []Ref{gone, gone, gone, gone, gone, gone}
 	l.tell(l.at("top/a"), 1)
-	if l.state("top/a") != "running" || bucket.strays != strayBurst-4 {
-		t.Errorf("those that have stopped count: %v", bucket.strays)
+	if l.state("top/a") != "running" || bucket.n != strayBurst-4 {
+		t.Errorf("those that have stopped count: %v", bucket.n)
 	}
-	to = []Ref{{uid: 12345}, {uid: 12346}}
+	to = []Ref{newRef(12345, ""), newRef(12346, "")}
 	l.tell(l.at("top/a"), 1)
 	l.tell(l.at("top/b"), 1)
 	if l.state("top/a") != "running" || l.state("top/b") != "running" {
-		t.Errorf("too early: %v", bucket.strays)
+		t.Errorf("too early: %v", bucket.n)
 	}
 	l.tell(l.at("neighbour"), 1)
 	l.tell(l.at("top/b"), 1)
@@ -123,7 +123,7 @@ func TestGuestsThatGuess(t *testing.T) {
 		for name, cmd := range map[string][]byte{"send": abi.AppendSend(nil, 777, "", 0, 0, nil, encoded(1)), "stop": abi.AppendStop(nil, 777, "")} {
 			l := newStage(t, nil)
 			g := l.spawn("g", puppet(t))
-			l.table.Get(g.uid).tree.strays = strayBurst - 1
+			l.table.Get(g.UID()).tree.guesses.n = strayBurst - 1
 			l.say(g, script(now(cmd)))
 			if n := len(l.raw(EventFailed)); n != 0 {
 				t.Errorf("%s: too early", name)

@@ -49,7 +49,7 @@ func restartOrder(cause *abi.Failure) supervisor.Order {
 
 // Order implements supervisor.Parent.
 func (p parentIn) Order(child *actor, o supervisor.Order) {
-	m := sysMsg{order: true, failure: o.Failure, delay: o.Delay, keep: o.Keep, hold: o.Hold, now: o.Now, reason: o.Reason, byItself: o.ByItself, token: o.Renewal}
+	m := sysMsg{kin: kin{how: howOrder | howIf(o.Keep, howKeep) | howIf(o.Hold, howHold) | howIf(o.Now, howNow) | howIf(o.ByItself, howByItself), failure: o.Failure, delay: o.Delay, reason: o.Reason, detail: o.Renewal}}
 	switch o.Kind {
 	case supervisor.Resume:
 		m.kind = sysResume
@@ -93,10 +93,7 @@ func (p parentIn) Again(child *actor, r supervisor.Report) {
 		kind = sysChildEnded
 	}
 	mail, _ := r.Detail.(*CrashedMail)
-	p.post(p.scr, sysMsg{
-		kind: kind, ref: r.Ref, child: child, failure: r.Failure, reason: r.Reason, orders: r.Orders,
-		directive: r.Directive, again: r.Again, escalated: r.Escalated, crowded: r.Crowded, mail: mail,
-	})
+	p.post(p.scr, sysMsg{kind: kind, kin: kin{how: howIf(r.Again, howAgain) | howIf(r.Escalated, howEscalated) | howIf(r.Crowded, howCrowded), ref: r.Ref, child: child, failure: r.Failure, reason: r.Reason, orders: r.Orders, directive: r.Directive, detail: mail}})
 }
 
 // Decided implements supervisor.Parent: it publishes a failure and what was decided. An
@@ -131,12 +128,12 @@ func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outco
 
 // Decide is an operator's decision about an actor that its supervisor has left suspended
 // (see supervision.Suspend): Resume, Restart or Stop. It has no effect on any other.
-func (s *System) Decide(ref Ref, d supervision.Directive) error {
+func (o Operator) Decide(ref Ref, d supervision.Directive) error {
 	if d != supervision.Resume && d != supervision.Restart && d != supervision.Stop {
 		return ErrBadDirective
 	}
-	a := s.table.Get(ref.uid)
-	if a == nil || a.parent == nil || !a.parent.post(nil, sysMsg{kind: sysDecide, ref: a.uid, directive: d}) {
+	a := o.sys.here(ref.UID())
+	if a == nil || a.parent == nil || !a.parent.post(nil, sysMsg{kind: sysDecide, kin: kin{ref: a.uid, directive: d}}) {
 		return ErrUnknown
 	}
 	return nil
@@ -144,8 +141,8 @@ func (s *System) Decide(ref Ref, d supervision.Directive) error {
 
 // ResetBackoff makes the supervisor of an actor count its failures from the beginning
 // again, under the reset policy "manual" or any other.
-func (s *System) ResetBackoff(ref Ref) error {
-	a := s.table.Get(ref.uid)
+func (o Operator) ResetBackoff(ref Ref) error {
+	a := o.sys.here(ref.UID())
 	if a == nil || a.parent == nil {
 		return ErrUnknown
 	}
@@ -155,6 +152,6 @@ func (s *System) ResetBackoff(ref Ref) error {
 
 func (a *actor) resetBackoff(scr *scratch) {
 	if a.parent != nil {
-		a.parent.post(scr, sysMsg{kind: sysResetBackoff, ref: a.uid})
+		a.parent.post(scr, sysMsg{kind: sysResetBackoff, kin: kin{ref: a.uid}})
 	}
 }

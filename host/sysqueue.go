@@ -1,12 +1,14 @@
 package host
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -40,50 +42,75 @@ const (
 	sysCrash                       // an operator makes it fail
 	sysLook                        // somebody looks at what only the actor knows
 	sysResetBackoff                // count the failures of a child anew
-	sysWatch                       // somebody wants to know of the end
-	sysUnwatch                     // not any more
+	sysSignal                      // what others tell it, see signal.go
 	sysBorn                        // an actor that it looks out for was started
-	sysTerminated                  // a watched actor has gone
-	sysUnanswered                  // there will be no answer to an ask
-	sysDelegate                    // another one may answer an ask
-	sysObserve                     // somebody wants to know when an ask is over
-	sysAbandoned                   // it is over
 	sysSleep                       // give the instance back, if nothing is to be done
 	sysInstance                    // there may be an instance again
 	sysStray                       // it has sent to too many refs that nobody has
 )
 
-// sysMsg is a system message. System messages overtake user messages. They name actors by refs, so
-// that they could cross a border between nodes.
+// sysMsg is a system message. System messages overtake user messages. Besides its kind it is one of three things: what
+// others tell it, which may come from another node; an order or a report within a family, which shares a node; what
+// the actor tells itself.
 type sysMsg struct {
-	kind      sysKind
+	kind   sysKind
+	more   int32          // how many that say the same were merged into it
+	signal *signal.Signal // sysSignal
+	kin
+	own
+}
+
+// kin is what a supervisor or an operator orders, and what a child reports.
+type kin struct {
+	how       how
 	directive supervision.Directive // sysChildFailed: decided already; sysDecide
+	ref       abi.Ref               // the child it is about
+	child     *actor                // sysChildFailed, sysChildStopped: it may have left the table
+	failure   *abi.Failure
+	reason    string
+	orders    uint64 // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out; sysResume, again: the actor
+	delay     time.Duration
+	detail    any // sysChildFailed: the *CrashedMail; sysChildStopped: the envelopes that have come too late; sysRenew, sysRestart: the *renewal
+}
 
-	order     bool // it is an order of the supervisor
-	keep      bool // sysRestart: the children stay
-	hold      bool // sysRestart: until sysBegin
-	now       bool // sysRestart: a delay under way is over
-	below     bool // sysPause, sysUnpause: all below it, too
-	once      bool // sysWatch: the only watch of its watcher
-	byItself  bool // sysStop, sysChildStopped: the end follows from the actor's own failure or stop, not from an order
-	again     bool // sysChildFailed: the child could not be resumed; sysResume: there was no room for it before
-	escalated bool // sysChildFailed: the failure is one of its own children's
-	crowded   bool // sysChildFailed: its start was refused because there is no room
+// how is what there is to an order or a report, as a set.
+type how uint16
 
-	more        int32   // how many that say the same were merged into it
-	ref         abi.Ref // the actor it is about, or the one that wants to know
-	other       abi.Ref // sysDelegate: the actor that may answer, too
-	correlation uint64  // of an ask
-	reason      string
+const (
+	howOrder     how = 1 << iota // it is an order of the supervisor
+	howKeep                      // sysRestart: the children stay
+	howHold                      // sysRestart: until sysBegin
+	howNow                       // sysRestart: a delay under way is over
+	howBelow                     // sysPause, sysUnpause: all below it, too
+	howByItself                  // sysStop, sysChildStopped: the end follows from the actor's own failure or stop, not from an order
+	howAgain                     // sysChildFailed: the child could not be resumed; sysResume: there was no room for it before
+	howEscalated                 // sysChildFailed: the failure is one of its own children's
+	howCrowded                   // sysChildFailed: its start was refused because there is no room
+	howNoted                     // it is in the records already
+)
 
-	failure *abi.Failure
-	delay   time.Duration
-	orders  uint64 // sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun: that the child had carried out; sysResume, again: the actor
-	mail    *CrashedMail
-	token   any // of the timer that has fired; sysRenew, sysRestart: the *renewal
+func (h how) has(what how) bool { return h&what != 0 }
 
-	back  []*mailbox.Envelope // sysChildStopped: what has come too late for it
-	child *actor              // sysChildFailed, sysChildStopped: it may have left the table; parent and child share a node
+// howIf is what, if that is so.
+func howIf(so bool, what how) how {
+	if so {
+		return what
+	}
+	return 0
+}
+
+// own is what an actor tells itself, or somebody of its node who looks at it.
+type own struct {
+	due  any   // sysRestartDue, sysGraceOver: what the alarm was set for
+	look *look // sysLook
+	born *birth
+}
+
+// birth is the start of an actor that another one looks out for.
+type birth struct {
+	to   *lookout
+	ref  abi.Ref
+	path string
 }
 
 // systemQueue has no bound for messages about lives: the host writes a bounded number of
@@ -136,6 +163,14 @@ func (q *systemQueue) take() []sysMsg {
 	return items
 }
 
+// putBack puts messages that were taken before all others.
+func (q *systemQueue) putBack(items []sysMsg) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.items = append(slices.Clone(items), q.items...)
+	q.n.Store(int32(len(q.items)))
+}
+
 func (q *systemQueue) done(items []sysMsg) {
 	if cap(items) > 64 {
 		return
@@ -178,7 +213,7 @@ func (a *actor) post(scr *scratch, m sysMsg) bool {
 // does not.
 func (k sysKind) urgent() bool {
 	switch k {
-	case sysWatch, sysUnwatch, sysBorn, sysTerminated, sysUnanswered, sysDelegate, sysObserve, sysSleep, sysLook:
+	case sysSignal, sysBorn, sysSleep, sysLook:
 		return false
 	}
 	return true
@@ -189,10 +224,13 @@ func (a *actor) handleSystem(scr *scratch) {
 	if a.turn != nil {
 		a.turn.goOn() // what comes from now on is seen, or ends the batch
 	}
-	for a.sysq.waiting() {
+	for a.sysq.waiting() && !a.isHeld() {
 		items := a.sysq.take()
 		for i := range items {
-			a.system(scr, &items[i])
+			if a.system(scr, &items[i]); a.isHeld() {
+				a.sysq.putBack(items[i+1:])
+				return
+			}
 		}
 		a.sysq.done(items)
 	}
@@ -203,17 +241,20 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		a.tooLate(scr, m)
 		return
 	}
-	if m.order {
+	if a.sys.cfg.recorder != nil {
+		noteSignal(a, m)
+	}
+	if m.how.has(howOrder) {
 		a.orders += uint64(1 + m.more)
 	}
 	switch m.kind {
 	case sysStart:
-		if a.life.Do(life.Start) {
+		if a.doomed() == nil && a.life.Do(life.Start) {
 			a.begin(scr, nil, false)
 		}
 	case sysStop:
 		how := endOrdered
-		if m.byItself {
+		if m.how.has(howByItself) {
 			how = endByItself
 		}
 		a.stopNow(scr, m.reason, how)
@@ -227,7 +268,7 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		a.unsuspendChildren(scr)
 		a.super.Reconsider(a.in(scr))
 	case sysResume:
-		if !m.again || m.orders == a.orders {
+		if !m.how.has(howAgain) || m.orders == a.orders {
 			a.resume(scr)
 		}
 	case sysRestart:
@@ -238,18 +279,18 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 			a.maybeRestart(scr)
 		}
 	case sysRestartDue:
-		if a.restart != nil && m.token == any(a.restart) {
+		if a.restart != nil && m.due == any(a.restart) {
 			a.restart.due = true
 			a.maybeRestart(scr)
 		}
 	case sysGraceOver:
-		if m.token == a.gate.Grace() {
+		if m.due == a.gate.Grace() {
 			a.endGrace()
 		}
 	case sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun, sysChildStopped, sysDecide, sysRenew, sysResetBackoff:
 		a.aboutChild(scr, m)
 	case sysPause, sysUnpause:
-		a.setPaused(scr, m.kind == sysPause, m.below)
+		a.setPaused(scr, m.kind == sysPause, m.how.has(howBelow))
 	case sysAwaitRenewal:
 		a.renewals += 1 + m.more
 		a.holds.add(holdRenewal)
@@ -260,25 +301,11 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 	case sysCrash:
 		a.crashOnOrder(scr, m.failure)
 	case sysLook:
-		m.token.(*look).at(a)
-	case sysWatch:
-		a.watch.AddWatcher(m.ref)
-	case sysUnwatch:
-		a.watch.RemoveWatcher(m.ref)
+		m.look.at(a)
+	case sysSignal:
+		a.signalled(scr, m.signal)
 	case sysBorn:
-		a.sawBorn(scr, m)
-	case sysTerminated:
-		a.watchedEnded(scr, m.ref, m.reason)
-	case sysUnanswered:
-		a.noAnswer(scr, m)
-	case sysDelegate:
-		if ask := a.asks.Get(m.correlation); ask != nil {
-			ask.Delegate(m.ref, m.other)
-		}
-	case sysObserve:
-		if !a.asks.Observe(m.correlation, m.ref) {
-			a.sys.outside.abandoned(m.ref)
-		}
+		a.sawBorn(scr, m.born)
 	case sysSleep, sysInstance:
 		if g, ok := a.behaviour.(*guest); ok {
 			g.residency(scr, m.kind)
@@ -292,7 +319,7 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	child := m.child
 	if child == nil {
-		if child = a.sys.table.Get(m.ref); child == nil || child.parent != a {
+		if child = a.sys.here(m.ref); child == nil || child.parent != a {
 			return
 		}
 	}
@@ -302,7 +329,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 		r := scr.newReport()
 		*r = supervisor.Report{
 			Ref: m.ref, Failure: m.failure, Ended: m.kind == sysChildEnded, Reason: m.reason, Orders: m.orders,
-			Directive: m.directive, Again: m.again, Escalated: m.escalated, Crowded: m.crowded, Detail: m.mail,
+			Directive: m.directive, Again: m.how.has(howAgain), Escalated: m.how.has(howEscalated), Crowded: m.how.has(howCrowded), Detail: m.detail,
 		}
 		a.super.Report(p, &child.member, r)
 		*r = supervisor.Report{}
@@ -313,15 +340,16 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 	case sysDecide:
 		a.super.Decide(p, &child.member, m.directive)
 	case sysRenew:
-		a.super.Renew(p, &child.member, m.failure, m.token, 1+m.more)
+		a.super.Renew(p, &child.member, m.failure, m.detail, 1+m.more)
 	case sysResetBackoff:
 		a.super.ResetBackoff(&child.member)
 	case sysChildStopped:
 		if a.props.keeps {
 			a.dropAsk(scr, uint64(m.ref)) // see Passivate
-			a.takeBack(child.Name(), m.back)
+			back, _ := m.detail.([]*mailbox.Envelope)
+			a.takeBack(child.Name(), back)
 		}
-		left := a.super.Stopped(p, &child.member, m.byItself)
+		left := a.super.Stopped(p, &child.member, m.how.has(howByItself))
 		switch {
 		case a.life.State() == life.Stopping && left == 0:
 			a.finishStop(scr)
@@ -334,11 +362,9 @@ func (a *actor) aboutChild(scr *scratch, m *sysMsg) {
 // tooLate answers a system message that reaches an actor that has stopped.
 func (a *actor) tooLate(scr *scratch, m *sysMsg) {
 	switch m.kind {
-	case sysWatch:
-		a.sys.notifyEnd(scr, m.ref, a.uid, a.reason)
-	case sysObserve:
-		a.sys.outside.abandoned(m.ref)
+	case sysSignal:
+		a.signalledLate(scr, m.signal)
 	case sysLook:
-		m.token.(*look).gone()
+		m.look.gone()
 	}
 }

@@ -16,28 +16,38 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/directory"
+	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
 // System is a tree of actors. All methods except Step and RunUntilIdle are for any
 // goroutine.
 type System struct {
 	cfg          Config
-	looks        atomic.Uint32 // who wants to hear of turns; see looks.go
+	looks        atomic.Uint32           // who wants to hear of turns; see looks.go
+	repeats      atomic.Pointer[repeats] // nil: the system is not being rebuilt
 	secret       *Secret
 	time         clock.Nanos
+	turnTimes    turnTimes
 	disp         *dispatch.Dispatcher
-	table        directory.Table[actor]
+	table        directory.Table[actor] // looked into by deliver, signal and here only
 	outside      outsiders
+	carrier      atomic.Pointer[network.Carrier] // nil: no other node can be reached
 	ends         ends
 	recent       recents
+	strangers    guesses // of actors without a name of their own
 	lookouts     lookouts
 	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
 	bus          bus
@@ -78,7 +88,10 @@ func New(cfg Config) (*System, error) {
 	if err := cfg.checkPools(); err != nil {
 		return nil, err
 	}
-	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), temp: scheme + cfg.name + "/temp"}
+	if err := cfg.checkNode(); err != nil {
+		return nil, err
+	}
+	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), temp: ref.Scheme + cfg.name + "/temp"}
 	if s.secret == nil {
 		s.secret = newSecret()
 	}
@@ -97,7 +110,7 @@ func New(cfg Config) (*System, error) {
 		}
 	}
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
-	s.outside.key = s.secret.refKey(forAsks, 0)
+	s.outside.sys, s.outside.key = s, s.secret.askKey(cfg.epochOf())
 	switch {
 	case cfg.nested:
 		s.disp = dispatch.NewNested()
@@ -110,10 +123,10 @@ func New(cfg Config) (*System, error) {
 		s.openPools()
 	}
 	var err error
-	if s.user, err = s.guardian("user", 0); err != nil {
+	if s.user, err = s.guardian("user", 0, cfg.guardian); err != nil {
 		return nil, err
 	}
-	if s.services, err = s.guardian("system", 1); err != nil {
+	if s.services, err = s.guardian("system", 1, ofServices); err != nil {
 		return nil, err
 	}
 	if cfg.log != nil {
@@ -130,9 +143,16 @@ func New(cfg Config) (*System, error) {
 // maxTopLevel bounds the children of a guardian.
 const maxTopLevel = 1 << 24
 
-func (s *System) guardian(name string, k uint64) (*actor, error) {
-	p := Func(func(*Context, Message) error { return ErrUnhandled }).WithSupervision(s.cfg.guardian).WithLimits(Limits{Children: maxTopLevel})
-	a, err := newActor(s, nil, name, abi.ChildRef(s.secret.refKey(forGuardians, 0), 0, k), &p)
+// ofServices is the strategy of /system, whatever the one of /user is: what others rely on comes back, at ever
+// longer intervals, and what it is asked until then is answered at once.
+var ofServices = supervision.Default().WithOtherwise(supervision.Restart).WithBackoff(supervision.Backoff{
+	Policy:    backoff.WithCap(backoff.Exponential(100*time.Millisecond, 30*time.Second, 2), backoff.NoJitter(), 30*time.Second, true),
+	Meanwhile: supervision.MeanwhileReply, Reply: "unavailable: the service has failed, and is about to be started again",
+})
+
+func (s *System) guardian(name string, k uint64, strategy supervision.Strategy) (*actor, error) {
+	p := Func(func(*Context, Message) error { return ErrUnhandled }).WithSupervision(strategy).WithLimits(Limits{Children: maxTopLevel})
+	a, err := newActor(s, nil, name, abi.ChildRef(s.secret.refKey(forGuardians, 0), s.cfg.node, k), &p)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +172,8 @@ func (s *System) Clock() Clock { return s.cfg.clock }
 func (s *System) Spawn(name string, p Props) (Ref, error) { return s.spawnBelow(s.user, name, p) }
 
 // SpawnService starts an actor below /system, whose actors stop after those of /user. It is for
-// actors that others rely on until they have stopped.
+// actors that others rely on until they have stopped. Whatever it fails with it is started again, after 100 ms to
+// 30 s; questions are answered with an error until then, and everything else becomes a dead letter.
 func (s *System) SpawnService(name string, p Props) (Ref, error) {
 	return s.spawnBelow(s.services, name, p)
 }
@@ -161,7 +182,7 @@ func (s *System) SpawnService(name string, p Props) (Ref, error) {
 // [Context.Spawn] for other goroutines, such as those of a service that answers later. The
 // error is ErrUnknown if the parent has ended, and ErrStopped if it is stopping.
 func (s *System) SpawnBelow(parent Ref, name string, p Props) (Ref, error) {
-	a := s.table.Get(parent.uid)
+	a := s.here(parent.UID())
 	if a == nil {
 		return Ref{}, ErrUnknown
 	}
@@ -212,39 +233,30 @@ func (s *System) tell(from, to Ref, v any, flags uint16) error {
 	if err != nil {
 		return err
 	}
-	e.Sender, e.SenderPath = from.uid, from.path
-	if a := s.table.Get(from.uid); from.uid != 0 && a != nil {
+	e.Sender, e.SenderPath = from.UID(), from.URI()
+	if a := s.here(from.UID()); from.UID() != 0 && a != nil {
 		e.Attached = stillBelow(a.attached, e.Attached)
 	}
 	e.Flags |= flags
 	if s.cfg.tracer != nil || e.Value != nil {
 		span := s.fromOutside(context.Background(), SendSpan, to, e)
-		err := s.deliver(nil, to.uid, e)
+		err := s.deliver(nil, to.UID(), e)
 		s.sent(span, err)
 		return err
 	}
-	return s.deliver(nil, to.uid, e)
+	return s.deliver(nil, to.UID(), e)
 }
 
 // Stop stops an actor after its current turn: its children first, then itself.
 // What waits in its mailbox becomes dead letters.
 func (s *System) Stop(ref Ref) {
-	if a := s.table.Get(ref.uid); a != nil {
-		a.stop(nil, "")
-	}
+	s.signal(nil, ref.UID(), signal.Signal{Kind: signal.Stop})
 }
 
 // StopNow is Stop and kills the running turn, if it is a guest's: it ends within a
 // quantum and has no effect.
 func (s *System) StopNow(ref Ref) {
-	a := s.table.Get(ref.uid)
-	if a == nil {
-		return
-	}
-	a.post(nil, sysMsg{kind: sysStop})
-	if x := a.turn; x != nil {
-		x.kill("stopped")
-	}
+	s.signal(nil, ref.UID(), signal.Signal{Kind: signal.Kill})
 }
 
 // PoisonPill stops an actor when it has handled what is in its mailbox now. It counts as
@@ -253,16 +265,13 @@ func (s *System) PoisonPill(ref Ref) error { return s.control(ref, flagPoison) }
 
 // Kill makes an actor fail when it has handled what is in its mailbox now; its
 // supervisor decides.
-func (s *System) Kill(ref Ref) error { return s.control(ref, flagKill) }
+func (o Operator) Kill(ref Ref) error { return o.sys.control(ref, flagKill) }
 
 func (s *System) control(ref Ref, flag uint16) error {
 	e := mailbox.New()
 	e.Flags = flag
-	return s.deliver(nil, ref.uid, e)
+	return s.deliver(nil, ref.UID(), e)
 }
-
-// forGood marks a poison pill that is an order, whatever the actor's lifetime.
-type forGood struct{}
 
 // StopGracefully stops an actor for good when it has handled what is in its mailbox now,
 // and waits until it has stopped; its name is free then. If ctx ends first it stops the actor at once
@@ -273,8 +282,8 @@ func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 		return nil // it has gone already
 	}
 	e := mailbox.New()
-	e.Flags, e.Value = flagPoison, forGood{}
-	if err := s.deliver(nil, ref.uid, e); err != nil {
+	e.Flags = flagPoison | flagForGood
+	if err := s.deliver(nil, ref.UID(), e); err != nil {
 		s.Stop(ref)
 	}
 	if err := s.wait(ctx, ended); err != nil {
@@ -329,7 +338,7 @@ func (s *System) prepareClose(ctx context.Context) {
 func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
 	s.ending.Store(true)
-	if s.user.post(nil, sysMsg{kind: sysStop, reason: "shutdown"}) && s.cfg.manual {
+	if s.user.post(nil, sysMsg{kind: sysStop, kin: kin{reason: "shutdown"}}) && s.cfg.manual {
 		s.RunUntilIdle(1 << 30)
 	}
 	err := s.wait(ctx, s.done)
@@ -387,13 +396,13 @@ func (s *System) escalated(scr *scratch, guardian *actor, f *abi.Failure) {
 	}
 	s.mu.Unlock()
 	s.ending.Store(true)
-	guardian.post(scr, sysMsg{kind: sysStop, reason: "failed: " + f.Error()})
+	guardian.post(scr, sysMsg{kind: sysStop, kin: kin{reason: "failed: " + f.Error()}})
 }
 
 // guardianStopped continues the end: after /user comes /system, after that the system itself.
 func (s *System) guardianStopped(a *actor) {
 	if a == s.user {
-		s.services.post(nil, sysMsg{kind: sysStop, reason: "shutdown"})
+		s.services.post(nil, sysMsg{kind: sysStop, kin: kin{reason: "shutdown"}})
 		return
 	}
 	s.bus.publish(Event{Kind: EventTerminated, Time: s.cfg.clock.Now()})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -41,14 +42,13 @@ type tap struct {
 	ended   func() // once
 }
 
-// Tap calls f for the messages of an actor until stop is called or the actor has stopped,
-// with at most so many bytes of each payload. f is called by the worker that runs the actor,
-// in the order of its turns: it must be quick, and a Tapped is valid until it returns. ended,
-// which may be nil, is called once when the actor has stopped, unless stop was called before;
-// it may call stop. Tap fails with ErrUnknown. While any actor is tapped every turn of the system costs some nanoseconds
-// more.
+// Tap calls f for the messages of an actor until stop is called or the actor has stopped, with at most payload bytes of
+// each payload. f is called by the worker that runs the actor, in the order of its turns: it must be quick, and a Tapped
+// is valid until it returns. ended, which may be nil, is called once when the actor has stopped, unless stop was called
+// before; it may call stop. Tap fails with ErrUnknown. While any actor is tapped every turn of the system costs some
+// nanoseconds more.
 func (s *System) Tap(ref Ref, payload int, f func(*Tapped), ended func()) (stop func(), err error) {
-	a := s.table.Get(ref.uid)
+	a := s.here(ref.UID())
 	if a == nil {
 		return nil, ErrUnknown
 	}
@@ -92,7 +92,7 @@ func (a *actor) setTaps(taps []*tap) {
 }
 
 // tap reports turns that ended well to the taps of the actor.
-func (a *actor) tap(taps []*tap, c *commitment) {
+func (a *actor) tap(taps []*tap, c *observed) {
 	one := Tapped{Actor: c.actor, Incarnation: c.incarnation, Time: time.Unix(0, c.now)}
 	for i := range max(len(c.mail), 1) {
 		one.Turn = c.firstTurn + uint64(i)
@@ -108,10 +108,10 @@ func (a *actor) tap(taps []*tap, c *commitment) {
 		}
 	}
 	for i := range c.effects {
-		if e := &c.effects[i]; e.env != nil && e.kind != effectPipe {
-			one.Out, one.Forward = true, e.kind == effectForward
-			one.Kind, one.Correlation, one.Peer = e.env.Kind, e.env.Correlation, a.sys.refOf(e.to)
-			a.hand(taps, one, e.env.Payload)
+		if e := &c.effects[i]; e.IsMessage() {
+			one.Out, one.Forward = true, e.Kind == turn.Forward
+			one.Kind, one.Correlation, one.Peer = e.Env.Kind, e.Env.Correlation, a.sys.refOf(e.To)
+			a.hand(taps, one, e.Env.Payload)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -18,6 +19,7 @@ const (
 // about is the content of a system message, as far as it decides whether two say the same.
 type about struct {
 	kind        sysKind
+	signal      signal.Kind
 	ref, other  abi.Ref
 	correlation uint64
 }
@@ -54,7 +56,7 @@ type thinning struct {
 // begins reports whether m may let an actor run in another incarnation or after its
 // failure, so that messages after m do not mean the same as before it.
 func (m *sysMsg) begins() bool {
-	return m.order || m.kind == sysStart || m.kind == sysRestartDue || m.kind == sysChildStopped
+	return m.how.has(howOrder) || m.kind == sysStart || m.kind == sysRestartDue || m.kind == sysChildStopped
 }
 
 // last finds messages that are superseded by later ones: of watches and their ends the last one of each actor counts;
@@ -70,8 +72,11 @@ func (t *thinning) last() {
 		switch m.kind {
 		default:
 			continue
-		case sysWatch, sysUnwatch:
-			k = about{kind: sysWatch, ref: m.ref}
+		case sysSignal:
+			if m.signal.Kind != signal.Watch && m.signal.Kind != signal.Unwatch {
+				continue
+			}
+			k = about{kind: sysSignal, signal: signal.Watch, ref: m.signal.From}
 		case sysPause, sysUnpause:
 			t.keep[i] = t.lastPause(i)
 			continue
@@ -87,7 +92,7 @@ func (t *thinning) last() {
 		switch {
 		case m.kind == sysRenewed:
 			t.items[at].more += 1 + m.more
-		case m.once && t.items[at].kind == sysUnwatch: // the watcher of a later unwatch does not watch any more
+		case m.signal.Once && t.items[at].signal.Kind == signal.Unwatch: // the watcher of a later unwatch does not watch any more
 			t.keep[at] = false
 		}
 	}
@@ -109,7 +114,7 @@ func (t *thinning) lastPause(i int) bool {
 		return false
 	}
 	switch m := &t.items[i]; {
-	case m.below:
+	case m.how.has(howBelow):
 		t.seen[pausesBelow] = i
 		return true
 	case m.kind == sysUnpause:
@@ -134,18 +139,22 @@ func (t *thinning) first(i int) bool {
 		delete(t.seen, about{kind: sysQuit})
 	}
 	switch m.kind {
-	case sysDelegate, sysUnanswered: // beyond a bound answers are refused
-		if t.asked >= mostAsked || !t.new(about{m.kind, m.ref, m.other, m.correlation}, i) {
+	case sysSignal:
+		s := m.signal
+		if s.Kind != signal.Delegate && s.Kind != signal.Unanswered {
+			return true
+		}
+		if t.asked >= mostAsked || !t.new(about{m.kind, s.Kind, s.From, s.Other, s.Correlation}, i) { // beyond a bound answers are refused
 			return false
 		}
 		t.asked++
 	case sysBorn:
 		if t.born++; t.born > mostBorn {
-			m.token.(*lookout).missed.Store(true)
+			m.born.to.missed.Store(true)
 			return false
 		}
 	case sysLook:
-		l := m.token.(*look)
+		l := m.look
 		if l.over.Load() {
 			return false
 		}
@@ -177,11 +186,11 @@ func (t *thinning) first(i int) bool {
 	case sysCrash: // an actor that has failed does not fail again before the decision
 		return t.new(about{kind: m.kind}, i)
 	case sysStop, sysQuit, sysStray:
-		if !m.order {
+		if !m.how.has(howOrder) {
 			return t.new(about{kind: m.kind}, i)
 		}
 	}
-	if m.order {
+	if m.how.has(howOrder) {
 		t.again(i)
 		t.order = i
 	}
@@ -202,7 +211,7 @@ func (t *thinning) new(k about, i int) bool {
 func (t *thinning) renewal(i int) bool {
 	m := &t.items[i]
 	k := about{kind: m.kind, ref: m.ref}
-	if m.token != nil {
+	if m.detail != nil {
 		k.other = 1
 	}
 	at, before := t.seen[k]
@@ -213,8 +222,8 @@ func (t *thinning) renewal(i int) bool {
 	}
 	to := &t.items[at]
 	to.more += 1 + m.more
-	if n, ok := m.token.(*renewal); ok && n.props != nil {
-		to.token, to.failure = m.token, m.failure
+	if n, ok := m.detail.(*renewal); ok && n.props != nil {
+		to.detail, to.failure = m.detail, m.failure
 	}
 	return false
 }
@@ -226,8 +235,8 @@ func (t *thinning) again(i int) {
 		return
 	}
 	m, before := &t.items[i], &t.items[t.order]
-	if m.kind != sysRestart || before.kind != sysRestart || !m.now || !before.now || m.token != nil || before.token != nil ||
-		m.failure != before.failure || m.delay != 0 || before.delay != 0 || m.keep != before.keep || m.hold != before.hold {
+	if m.kind != sysRestart || before.kind != sysRestart || m.how != before.how || !m.how.has(howNow) || m.detail != nil || before.detail != nil ||
+		m.failure != before.failure || m.delay != 0 || before.delay != 0 {
 		return
 	}
 	m.more += 1 + before.more

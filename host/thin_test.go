@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -67,7 +68,7 @@ func (x *instructed) pause(on, below bool) {
 }
 
 func (x *instructed) tell(m sysMsg) {
-	if m.order {
+	if m.how.has(howOrder) {
 		x.orders += uint64(1 + m.more)
 	}
 	switch m.kind {
@@ -85,17 +86,17 @@ func (x *instructed) tell(m sysMsg) {
 		x.do(life.Resume)
 	case sysRestart:
 		if x.life == life.Restarting {
-			x.hold, x.due = m.hold, x.due || m.now
+			x.hold, x.due = m.how.has(howHold), x.due || m.how.has(howNow)
 		} else if x.do(life.Restart) {
 			x.restart++
-			x.hold, x.due = m.hold, m.delay == 0
+			x.hold, x.due = m.how.has(howHold), m.delay == 0
 		}
 		x.maybeRestart()
 	case sysBegin:
 		x.hold = false
 		x.maybeRestart()
 	case sysRestartDue:
-		if m.token == any(x.restart) {
+		if m.due == any(x.restart) {
 			x.due = true
 			x.maybeRestart()
 		}
@@ -103,15 +104,17 @@ func (x *instructed) tell(m sysMsg) {
 		x.waits = max(0, x.waits-1)
 		x.maybeRestart()
 	case sysPause, sysUnpause:
-		x.pause(m.kind == sysPause, m.below)
+		x.pause(m.kind == sysPause, m.how.has(howBelow))
 	case sysAwaitRenewal:
 		x.renewals += 1 + int(m.more)
 	case sysRenewed:
 		x.renewals -= 1 + int(m.more)
-	case sysWatch:
-		x.watched[m.ref] = true
-	case sysUnwatch:
-		delete(x.watched, m.ref)
+	case sysSignal:
+		if m.signal.Kind == signal.Watch {
+			x.watched[m.signal.From] = true
+		} else {
+			delete(x.watched, m.signal.From)
+		}
 	case sysCrash, sysStray:
 		x.do(life.Fail)
 	case sysLook:
@@ -136,9 +139,9 @@ func (k *instructedChild) tell(m sysMsg) {
 	case sysResetBackoff:
 		k.failures = 0
 	case sysRenew:
-		if m.token != nil {
+		if m.detail != nil {
 			k.failures = 0
-			k.recipe = m.token
+			k.recipe = m.detail
 		}
 		k.suspended, k.ordered = false, true
 		k.renewed += 1 + int(m.more)
@@ -179,7 +182,7 @@ func (x instructed) after(items []sysMsg) string {
 // thinKinds is what the model knows.
 var thinKinds = []sysKind{
 	sysPause, sysUnpause, sysCrash, sysStray, sysRestart, sysRestartDue, sysStart, sysStop, sysSuspend, sysUnsuspend, sysResume, sysBegin, sysChildStopped,
-	sysAwaitRenewal, sysRenewed, sysWatch, sysUnwatch, sysLook, sysChildFailed, sysDecide, sysResetBackoff, sysRenew,
+	sysAwaitRenewal, sysRenewed, sysSignal, sysLook, sysChildFailed, sysDecide, sysResetBackoff, sysRenew,
 }
 
 func drawSysMsg(t *rapid.T, kinds []sysKind) sysMsg {
@@ -187,21 +190,24 @@ func drawSysMsg(t *rapid.T, kinds []sysKind) sysMsg {
 	m := sysMsg{kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
 	switch m.kind {
 	case sysPause, sysUnpause:
-		m.below = yes("below")
+		m.how = howIf(yes("below"), howBelow)
 	case sysRestart:
-		m.order, m.now, m.hold, m.failure = true, yes("now"), rapid.IntRange(0, 3).Draw(t, "hold") == 0, restartedByHand
-		if !m.now && yes("delayed") {
+		m.how, m.failure = howOrder|howIf(yes("now"), howNow)|howIf(rapid.IntRange(0, 3).Draw(t, "hold") == 0, howHold), restartedByHand
+		if !m.how.has(howNow) && yes("delayed") {
 			m.delay = 1
 		}
 	case sysResume, sysBegin:
-		m.order = true
+		m.how = howOrder
 	case sysRestartDue:
-		m.token = 0 // the one that is under way at the beginning
+		m.due = 0 // the one that is under way at the beginning
 	case sysStray, sysCrash:
 		m.failure = boomFailure
 	case sysLook:
-		m.token = &look{ready: make(chan struct{})}
-	case sysWatch, sysUnwatch, sysChildFailed, sysResetBackoff:
+		m.look = &look{ready: make(chan struct{})}
+	case sysSignal:
+		m.signal = &signal.Signal{Kind: rapid.SampledFrom([]signal.Kind{signal.Watch, signal.Unwatch}).Draw(t, "signal")}
+		m.signal.From = abi.Ref(rapid.IntRange(0, 1).Draw(t, "from"))
+	case sysChildFailed, sysResetBackoff:
 		m.ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
 	case sysDecide:
 		m.ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
@@ -209,7 +215,7 @@ func drawSysMsg(t *rapid.T, kinds []sysKind) sysMsg {
 	case sysRenew:
 		m.ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
 		if yes("recipe") {
-			m.token = &renewal{&Props{typ: "other"}}
+			m.detail = &renewal{&Props{typ: "other"}}
 		}
 	}
 	return m
@@ -246,10 +252,10 @@ func TestThinningKeeps(t *testing.T) {
 		items   []sysMsg
 		thinned int
 	}{
-		"that children are born without a pause":           {life.Running, []sysMsg{{kind: sysPause, below: true}, {kind: sysUnpause}, {kind: sysPause}}, 3},
-		"that the child of a restart is":                   {life.Running, []sysMsg{{kind: sysPause, below: true}, {kind: sysUnpause}, {kind: sysRestart, order: true}, {kind: sysPause}}, 4},
-		"what is paused below, once":                       {life.Running, []sysMsg{{kind: sysPause, below: true}, {kind: sysUnpause, below: true}, {kind: sysPause, below: true}}, 1},
-		"the crash after the restart":                      {life.Restarting, []sysMsg{{kind: sysCrash}, {kind: sysRestartDue, token: 0}, {kind: sysCrash}}, 3},
+		"that children are born without a pause":           {life.Running, []sysMsg{{kind: sysPause, kin: kin{how: howBelow}}, {kind: sysUnpause}, {kind: sysPause}}, 3},
+		"that the child of a restart is":                   {life.Running, []sysMsg{{kind: sysPause, kin: kin{how: howBelow}}, {kind: sysUnpause}, {kind: sysRestart, kin: kin{how: howOrder}}, {kind: sysPause}}, 4},
+		"what is paused below, once":                       {life.Running, []sysMsg{{kind: sysPause, kin: kin{how: howBelow}}, {kind: sysUnpause, kin: kin{how: howBelow}}, {kind: sysPause, kin: kin{how: howBelow}}}, 1},
+		"the crash after the restart":                      {life.Restarting, []sysMsg{{kind: sysCrash}, {kind: sysRestartDue, own: own{due: 0}}, {kind: sysCrash}}, 3},
 		"the crash after the start":                        {life.New, []sysMsg{{kind: sysCrash}, {kind: sysStart}, {kind: sysCrash}}, 3},
 		"the failure after the start":                      {life.New, []sysMsg{{kind: sysStray}, {kind: sysStart}, {kind: sysStray}}, 3},
 		"the crash after the last child of a restart":      {life.Restarting, []sysMsg{{kind: sysCrash}, {kind: sysChildStopped}, {kind: sysCrash}}, 3},
@@ -274,7 +280,7 @@ func TestThinningKeeps(t *testing.T) {
 func kindsOf(items []sysMsg) string {
 	var s []string
 	for _, m := range items {
-		s = append(s, fmt.Sprintf("%d below=%t now=%t hold=%t ref=%d more=%d", m.kind, m.below, m.now, m.hold, m.ref, m.more))
+		s = append(s, fmt.Sprintf("%d how=%b ref=%d more=%d", m.kind, m.how, m.ref, m.more))
 	}
 	return fmt.Sprintf("%q", s)
 }

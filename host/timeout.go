@@ -104,7 +104,7 @@ func (e *TimeoutError) Unwrap() []error {
 // timedOut makes the error, with the state of the target. v is the question.
 func (s *System) timedOut(p *promise, to Ref, v any, cause error) error {
 	e := &TimeoutError{Target: to, Question: questionType(v), Waited: time.Duration(s.time.Now() - p.patience.at), cause: cause}
-	a := s.table.Get(to.uid)
+	a := s.here(to.UID())
 	if a == nil {
 		return e
 	}

@@ -15,6 +15,9 @@ type Totals struct {
 	// DeadReasons is DeadLetters by the names of the reasons, all of them.
 	DeadReasons map[string]uint64
 
+	// TurnTimes are durations of turns by type, of at most 1024 types and OtherTypes.
+	TurnTimes map[string]TurnTimes
+
 	// Ended is what actors that have stopped had done, by type.
 	Ended map[string]TypeStats
 }
@@ -27,6 +30,7 @@ func (s *System) Totals() Totals {
 	}
 	t.HeldLimit, t.ActorLimit = s.pool.Bounds()
 	t.DeadReasons = s.dead.reasons()
+	t.TurnTimes = s.turnTimes.counts()
 	s.totals.mu.Lock()
 	defer s.totals.mu.Unlock()
 	t.Ended = copied(s.totals.ended)

@@ -159,7 +159,7 @@ func TestATraceGoesFromTheAskToTheLastReply(t *testing.T) {
 	back := n.settle(l, "back", puppet(t))
 	middle := n.settle(l, "middle", puppet(t, on(abi.KindReply, toProbe("answered"))))
 	front := n.settle(l, "front", Func(func(ctx *Context, m Message) error {
-		return ctx.Tell(middle, script(now(abi.AppendAsk(nil, back.uid, "", 7, uint64(time.Second), nil, script(rec(recReport, 0, nil))))))
+		return ctx.Tell(middle, script(now(abi.AppendAsk(nil, back.UID(), "", 7, uint64(time.Second), nil, script(rec(recReport, 0, nil))))))
 	}))
 	if err := l.Tell(front, 1); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestAnAskIsASpanUntilItsAnswer(t *testing.T) {
 	parent := TraceContext{TraceID: [16]byte{9}, SpanID: [8]byte{8}, Flags: 1, State: "vendor=x"}
 	ctx := n.In(t.Context(), parent)
 	a := n.settle(l, "a", Func(func(c *Context, m Message) error {
-		if in := n.Of(c.Trace(context.Background())); in.TraceID != parent.TraceID || in.State != "vendor=x" {
+		if in := n.Of(c.Head().Trace(context.Background())); in.TraceID != parent.TraceID || in.State != "vendor=x" {
 			t.Errorf("the turn is in %v", in)
 		}
 		return c.Reply("x")
@@ -268,7 +268,7 @@ func TestTimersAndTimeoutsInATrace(t *testing.T) {
 		want    string
 	}{
 		{"once", abi.AppendTimer(nil, 1, uint64(time.Second), 0, nullPayload), time.Second, "send a > turn a > turn a timer"},
-		{"an ask", abi.AppendAsk(nil, silent.uid, "", 7, uint64(time.Second), nil, nullPayload), time.Second, "send a > turn a > turn a ask_timeout"},
+		{"an ask", abi.AppendAsk(nil, silent.UID(), "", 7, uint64(time.Second), nil, nullPayload), time.Second, "send a > turn a > turn a ask_timeout"},
 		{"periodic", abi.AppendTimer(nil, 2, uint64(time.Second), uint64(time.Hour), nullPayload), time.Second, "turn a timer"},
 	} {
 		if err := l.Tell(a, script(now(c.command))); err != nil {
@@ -369,7 +369,7 @@ func TestAGuestCannotForgeATrace(t *testing.T) {
 					headers = abi.AppendHeader(headers, "other-"+string(rune('a'+i)), strings.Repeat("v", i))
 				}
 				n.roots = func(*SpanStart) bool { return inTrace }
-				if err := l.Tell(a, script(now(abi.AppendSend(nil, l.probe.uid, "", 0, 0, headers, nullPayload)))); err != nil {
+				if err := l.Tell(a, script(now(abi.AppendSend(nil, l.probe.UID(), "", 0, 0, headers, nullPayload)))); err != nil {
 					t.Fatal(err)
 				}
 				l.run()
@@ -400,7 +400,7 @@ func TestAGuestCannotForgeATrace(t *testing.T) {
 func TestATraceDoesNotMakeAMessageTooLarge(t *testing.T) {
 	l, n := tracedStage(t)
 	a := n.settle(l, "a", echo(t, newEngine(t)))
-	size := l.table.Get(a.uid).props.largest - overhead
+	size := l.table.Get(a.UID()).props.largest - overhead
 	for _, more := range []int{-100, -3, -2, 0} { // the head of the byte string
 		b := bytes.Repeat([]byte{'x'}, size+more-3)
 		err := l.Tell(a, Raw(append([]byte{0x59, byte(len(b) >> 8), byte(len(b))}, b...)))
@@ -494,7 +494,7 @@ func TestOriginsAreForgotten(t *testing.T) {
 		}
 	}
 	l.run()
-	for _, k := range l.table.Get(a.uid).kids() {
+	for _, k := range l.table.Get(a.UID()).kids() {
 		if err := l.Tell(k.ref(), "crash"); err != nil {
 			t.Fatal(err)
 		}

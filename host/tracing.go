@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -254,7 +255,7 @@ func (a *actor) beginTurn(scr *scratch, e *mailbox.Envelope) {
 	}
 	c.start = SpanStart{
 		Kind: TurnSpan, Parent: parent, At: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.incarnation(),
-		Message: e.Kind, Sender: Ref{e.Sender, e.SenderPath}, Bytes: len(e.Payload),
+		Message: e.Kind, Sender: newRef(e.Sender, e.SenderPath), Bytes: len(e.Payload),
 		Question: e.Kind == abi.KindMessage && e.Correlation != 0 && e.Sender != 0,
 	}
 	a.beginSpan(c)
@@ -297,7 +298,7 @@ func (a *actor) beginStart(scr *scratch) {
 // markEffects puts what a turn in Go has sent into its trace.
 func (c *carried) markEffects(effects []effect) {
 	for i := range effects {
-		if e := effects[i].env; e != nil && (effects[i].kind == effectForward || !hasTrace(e.Headers)) {
+		if e := effects[i].Env; e != nil && (effects[i].Kind == turn.Forward || !hasTrace(e.Headers)) {
 			c.stamp(e)
 		}
 	}
@@ -354,7 +355,7 @@ func (s *System) fromOutside(ctx context.Context, kind SpanKind, to Ref, e *mail
 		return nil
 	}
 	start := &SpanStart{Kind: kind, Parent: s.cfg.tracer.Of(ctx), At: s.cfg.clock.Now(), Ref: to, Bytes: len(e.Payload)}
-	if a := s.table.Get(to.uid); a != nil {
+	if a := s.here(to.UID()); a != nil {
 		start.Ref, start.Type, start.Incarnation = a.ref(), a.props.typ, a.incarnation()
 	}
 	span := s.cfg.tracer.Begin(start)
@@ -388,14 +389,14 @@ func (s *System) sent(span Span, err error) {
 
 // Trace is parent with the span of the running turn, or with the trace that it
 // is part of, for calls of code that uses OpenTelemetry. It is parent if there is none.
-func (c *Context) Trace(parent context.Context) context.Context {
-	if c.scr == nil || !c.scr.trace.on {
+func (h Head) Trace(parent context.Context) context.Context {
+	if h.ctx.scr == nil || !h.ctx.scr.trace.on {
 		return parent
 	}
-	return c.actor.sys.in(parent, c.scr.trace.present())
+	return h.ctx.actor.sys.in(parent, h.ctx.scr.trace.present())
 }
 
-// Trace is like [Context.Trace], for the turn that has made the handle.
+// Trace is like [Head.Trace], for the turn that has made the handle.
 func (r *Reply) Trace(parent context.Context) context.Context {
 	return r.actor.sys.in(parent, r.trace)
 }
@@ -433,8 +434,8 @@ func (s *System) chosen(e *mailbox.Envelope) {
 	}
 }
 
-// dropTrace removes the trace from a message that is too large for the inbox only because of
-// it; false: it is too large all the same.
+// dropTrace removes the trace from a message that is too large for the inbox only because of it;
+// false: it is still too large.
 func (a *actor) dropTrace(e *mailbox.Envelope) bool {
 	if a.sys.cfg.tracer == nil || !hasTrace(e.Headers) {
 		return false

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -10,24 +11,28 @@ import (
 // watchRef watches an actor, which may have ended already. path is
 // the target's as far as the watcher knows it.
 func (a *actor) watchRef(scr *scratch, uid abi.Ref, path string) error {
-	if uid == a.uid || a.watch.Watching(uid) {
-		return nil
-	}
-	if a.watch.Len() >= a.props.limits.Watches {
-		return ErrLimit
-	}
-	if err := a.hold(account.Watches, a.account.Of(account.Watches)+watchBytes+int64(len(path))); err != nil {
+	if entered, err := a.enterWatch(uid, path); !entered {
 		return err
 	}
-	a.watch.Watch(uid, path)
-	target := a.sys.table.Get(uid)
-	if target == nil {
-		a.sys.stray(scr, uid, a.uid)
-	}
-	if target == nil || !target.post(scr, sysMsg{kind: sysWatch, ref: a.uid}) {
-		a.post(scr, sysMsg{kind: sysTerminated, ref: uid, reason: "unknown"})
+	if !a.sys.signal(scr, uid, signal.Signal{Kind: signal.Watch, From: a.uid}) {
+		a.strayed(scr, uid)
 	}
 	return nil
+}
+
+// enterWatch notes a watch, of which the watched actor is not told yet; false if there is nothing to be told.
+func (a *actor) enterWatch(uid abi.Ref, path string) (bool, error) {
+	if uid == a.uid || a.watch.Watching(uid) {
+		return false, nil
+	}
+	if a.watch.Len() >= a.props.limits.Watches {
+		return false, ErrLimit
+	}
+	if err := a.hold(account.Watches, a.account.Of(account.Watches)+watchBytes+int64(len(path))); err != nil {
+		return false, err
+	}
+	a.watch.Watch(uid, path)
+	return true, nil
 }
 
 // unwatchRef ends a watch; a notification in the mailbox is dropped when its turn
@@ -37,9 +42,7 @@ func (a *actor) unwatchRef(scr *scratch, uid abi.Ref) {
 		return
 	}
 	a.noteWatches()
-	if target := a.sys.table.Get(uid); target != nil {
-		target.post(scr, sysMsg{kind: sysUnwatch, ref: a.uid})
-	}
+	a.sys.signal(scr, uid, signal.Signal{Kind: signal.Unwatch, From: a.uid})
 }
 
 // watchedEnded puts the news at the end of the actor's own mailbox: after everything that the
@@ -55,15 +58,6 @@ func (a *actor) watchedEnded(scr *scratch, uid abi.Ref, reason string) {
 	}
 	e.Payload = appendText(e.Payload, reason)
 	a.insist(scr, e)
-}
-
-// notifyEnd tells a watcher that an actor has gone.
-func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
-	if w := s.table.Get(watcher); w != nil {
-		w.post(scr, sysMsg{kind: sysTerminated, ref: uid, reason: reason})
-		return
-	}
-	s.outside.end(watcher, uid, reason)
 }
 
 // endedPath is the path of the actor whose end an envelope reports.

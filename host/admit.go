@@ -1,0 +1,65 @@
+package host
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// A guest starts when there is room for its instance. Until then it waits as one does that cannot be woken: what
+// comes for it waits in its mailbox, and its supervisor has nothing to decide.
+
+// starting is a start: what begin was called with.
+type starting struct {
+	cause *abi.Failure
+	held  bool
+}
+
+// admit gets the incarnation that begins its instance, unless the one before has left it: a fresh one, or one in
+// the state that the actor is to be restored to. If there is no room at the moment the actor waits, and begins as s says
+// when there is. A failure says that there will never be.
+func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
+	a := g.actor
+	if image := g.module.Image(); image != g.image {
+		g.release()
+		g.image, g.sleeps, g.told = image, sandbox.CannotSave(image) == "", slices.Contains(image.Description().Needs, abi.FeatureAsks)
+	}
+	if g.inst.Load() != nil {
+		return nil, false
+	}
+	weight, snap := sandbox.Weight(g.image), (*sandbox.Snapshot)(nil)
+	if a.props.state != nil {
+		saved, err := decodeState(a.props.state)
+		if err == nil {
+			snap, err = sandbox.DecodeSnapshot(g.image, saved.Guest, a.props.limits.Memory)
+		}
+		if err != nil {
+			return asFailure(abi.FailureInit, err), false
+		}
+		weight = sandbox.SavedWeight(g.image, snap)
+	}
+	_, err := g.obtain(scr, weight, snap)
+	switch {
+	case err == nil:
+		g.waited = 0
+		return nil, false
+	case noRoom(err) && !hopeless(err):
+		g.start = &starting{s.cause, s.held} // s itself would always be on the heap
+		a.holds.add(holdInstance)
+		g.tryAgain("start", err, sysMsg{kind: sysInstance})
+		return nil, true
+	case noRoom(err):
+		a.crowded = true
+		g.memoryRefused("start", err)
+	}
+	return asFailure(abi.FailureInit, err), false
+}
+
+// hopeless reports whether an actor would not fit even if it were alone.
+func hopeless(err error) bool {
+	var bound *account.Error
+	return errors.As(err, &bound) && bound.Never
+}

@@ -1,0 +1,203 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// A recorder (Config.commit) may answer later. Meanwhile the actor is held: it does nothing else, neither for
+// messages nor for system messages, and its worker goes on. What the turn needs to be carried out moves from the
+// worker to the actor, and back when there is an answer. Only decisions about children and the end of an
+// incarnation wait on the worker, which lets others run: what follows them cannot be put off.
+
+// sealedEntry is what a turn, or a guest's entry, has come to.
+type sealedEntry struct {
+	now   int64
+	done  int  // turns that count
+	parts bool // the commands are read again
+	f     *abi.Failure
+}
+
+// sealed is a turn with all that is needed to carry it out.
+type sealed struct {
+	turn turn.Turn
+	wake func() // schedules the actor
+	held bool   // the recorder has not answered when it was asked
+	sealedEntry
+
+	batch   []*mailbox.Envelope
+	cmds    []abi.Command
+	ends    []int
+	effects []effect
+	changes []change
+	one     [1]*mailbox.Envelope
+	res     sandbox.Result
+	trace   carried
+	env     *mailbox.Envelope // of an actor in Go, as in Context
+	passed  bool
+	passTo  string
+
+	start *starting // it is the turn of a start; nil: of a message
+}
+
+func newSealed(a *actor) *sealed { return &sealed{wake: func() { a.wake(nil) }} }
+
+// isHeld reports whether a turn waits for its recorder. Only the actor's own run may ask.
+func (a *actor) isHeld() bool { return a.sealed != nil && a.sealed.held }
+
+// ask commits a turn. held says that the recorder will answer later.
+func (a *actor) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *abi.Failure, held bool) {
+	s := a.sealed
+	if p := a.sys.repeats.Load().of(a); p != nil {
+		if done, f, recorded := p.committed(a, scr, t, o); recorded {
+			return done, f, false
+		}
+	} else if scr.waits {
+		answer := make(chan struct{})
+		err, there := t.Ask(a.sys.cfg.commit, func() { close(answer) })
+		if !there {
+			scr.w.Block()
+			<-answer
+			err, _ = t.Answered()
+		}
+		done, f = a.ruled(o, err)
+		return done, f, false
+	} else if err, there := t.Ask(a.sys.cfg.commit, s.wake); there {
+		done, f = a.ruled(o, err)
+		return done, f, false
+	}
+	s.sealedEntry, s.held, s.start = o, true, nil
+	a.holds.add(holdCommit)
+	s.batch, scr.batch = scr.batch, s.batch[:0]
+	s.cmds, scr.cmds = scr.cmds, s.cmds[:0]
+	s.ends, scr.ends = scr.ends, s.ends[:0]
+	s.effects, scr.effects = scr.effects, s.effects[:0]
+	s.changes, scr.changes = scr.changes, s.changes[:0]
+	s.res, s.trace, scr.trace = scr.res, scr.trace, carried{}
+	if ctx := &a.ctx; ctx.env != nil {
+		s.env, s.passed, s.passTo = ctx.env, ctx.passed, ctx.passTo
+		ctx.env = nil
+	}
+	a.ctx.taken = a.ctx.most // there is no next message
+	return 0, nil, true
+}
+
+// ruled is what counts after the recorder has answered.
+func (a *actor) ruled(o sealedEntry, err error) (done int, f *abi.Failure) {
+	if err == nil || o.done == 0 && o.f != nil {
+		return o.done, o.f
+	}
+	return 0, &abi.Failure{Kind: abi.FailureHost, Reason: "the turn could not be recorded: " + err.Error(), Turn: a.turns}
+}
+
+// settle carries out the turn that was held; false if the recorder has not answered yet.
+func (a *actor) settle(scr *scratch) bool {
+	s := a.sealed
+	err, there := s.turn.Answered()
+	if !there {
+		return false
+	}
+	s.held = false
+	a.holds.drop(holdCommit)
+	s.batch, scr.batch = scr.batch[:0], s.batch
+	s.cmds, scr.cmds = scr.cmds[:0], s.cmds
+	s.ends, scr.ends = scr.ends[:0], s.ends
+	s.effects, scr.effects = scr.effects[:0], s.effects
+	s.changes, scr.changes = scr.changes[:0], s.changes
+	scr.res, scr.trace = s.res, s.trace
+	s.trace = carried{}
+	start := s.start
+	done, f := a.ruled(s.sealedEntry, err)
+	fuel := uint64(0)
+	if g, ok := a.behaviour.(*guest); ok {
+		_, f = g.carryOut(scr, g.inst.Load(), s.now, done, s.parts, f)
+		if fuel = scr.res.Fuel; start != nil && f == nil {
+			g.keepStates(scr)
+		}
+	} else {
+		ctx := a.enter(scr, s.env)
+		ctx.passed, ctx.passTo, s.env = s.passed, s.passTo, nil
+		a.leaveTurn(scr, f != nil)
+		if ctx.env != nil {
+			a.finish(scr, ctx.env, f)
+		}
+		a.leave()
+	}
+	if a.sys.cfg.tracer != nil {
+		a.endCall(scr, f, fuel)
+	}
+	switch {
+	case start != nil:
+		a.started(scr, f, *start)
+	case f != nil:
+		a.fail(scr, f, endByItself)
+	}
+	return true
+}
+
+// settleNow waits for the recorder on the worker. It is for a behaviour that goes on after the last message that it
+// can have.
+func (a *actor) settleNow(scr *scratch) {
+	answer := make(chan struct{})
+	a.sealed.turn.Await(func() { close(answer) })
+	scr.w.Block()
+	<-answer
+	ctx, effects, changes := a.ctx, scr.effects, scr.changes
+	scr.effects, scr.changes = nil, nil
+	a.settle(scr)
+	a.ctx, scr.effects, scr.changes = ctx, effects, changes
+}
+
+// recorded is an actor of a system with a recorder, as the dispatcher runs it. What was held is carried out in a
+// run of its own.
+type recorded struct{ *actor }
+
+// Run implements dispatch.Runnable.
+func (r recorded) Run(w *dispatch.Worker) (more bool) {
+	if p := r.sys.repeats.Load(); p != nil {
+		return p.run(r.actor, w)
+	}
+	if r.isHeld() {
+		return r.settle(scratchOf(w)) && !r.isHeld()
+	}
+	return r.actor.Run(w) && !r.isHeld()
+}
+
+// commitGo is commit for the turn of an actor in Go, which has failed if failure is not nil.
+func (a *actor) commitGo(ctx *Context, failure *abi.Failure) (f *abi.Failure, held bool) {
+	scr := ctx.scr
+	looks := a.sys.looks.Load()
+	if looks == 0 || a.parent == nil {
+		return failure, false
+	}
+	if a.isHeld() {
+		a.settleNow(scr)
+	}
+	t, one := a.newTurn(scr), &scr.one
+	if a.sealed != nil {
+		one = &a.sealed.one
+	}
+	t.Time, t.Failure, t.Done = a.sys.time.Now(), failure, 1
+	if ctx.env != nil {
+		one[0] = ctx.env
+		t.Mail = one[:]
+	}
+	if looks&lookFault != 0 && failure == nil {
+		_, t.Failure = a.fault(t)
+	}
+	if t.Failure == nil {
+		t.Effects = scr.effects
+	} else {
+		t.Done, t.Ended = 0, turn.ByFailure
+	}
+	f = t.Failure
+	if looks&lookCommit != 0 {
+		if _, f, held = a.ask(scr, t, sealedEntry{now: t.Time, done: t.Done, f: f}); held {
+			return nil, true
+		}
+	}
+	return f, false
+}

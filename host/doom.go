@@ -1,0 +1,52 @@
+package host
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// The end of a tree. From the moment that an actor stops, what is below it makes no new turns and no new children: a
+// message there becomes a dead letter a moment later anyway, and actors that start others faster than they can be
+// stopped would never end. Last turns are the exception. They begin within half of the stop grace; what has not had
+// one by then ends without, so that the number of actors does not decide how long an end takes.
+
+// doomed is the topmost ancestor that stops, or has stopped; nil if there is none. Any goroutine may ask.
+func (a *actor) doomed() *actor {
+	if a.tree.stops.Load() == 0 && !a.sys.ending.Load() {
+		return nil
+	}
+	return a.ending()
+}
+
+// ending is doomed where something in the tree stops; doomed itself is inlined.
+func (a *actor) ending() (top *actor) {
+	for p := a.parent; p != nil; p = p.parent {
+		if p.life.State().Ending() {
+			top = p
+		}
+	}
+	return top
+}
+
+// doom notes that the actor waits for its children to end, undoom that they have.
+func (a *actor) doom() {
+	a.endBy.Store(a.Now().Add(a.sys.cfg.grace / 2).UnixNano())
+	a.tree.stops.Add(1)
+}
+
+func (a *actor) undoom() {
+	if a.endBy.Load() == 0 {
+		return
+	}
+	a.tree.stops.Add(-1)
+	if n := a.unheard.Load(); n > 0 {
+		a.sys.logf(a, abi.LogWarn, "%d actors below it have ended without a last turn: there was no time or no room for more within %v", n, a.sys.cfg.grace/2)
+	}
+}
+
+// late reports whether there is no time for a last turn below an actor that stops.
+func (a *actor) late(now time.Time) bool {
+	by := a.endBy.Load()
+	return by != 0 && now.UnixNano() > by
+}

@@ -1,0 +1,147 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+)
+
+// Every ref that a system makes has its node; numbers that do not fit are refused.
+func TestNodeNumbers(t *testing.T) {
+	for _, node := range []uint16{0, 1, abi.MaxNode} {
+		s, _ := manual(t, func(c Config) Config { return c.WithNode(node) })
+		in := s.Inbox(1)
+		uids := []abi.Ref{s.user.uid, s.services.uid, in.Ref().UID(), must(s.Spawn("a", newCounter()))(t).UID()}
+		in.Close()
+		if slices.ContainsFunc(uids, func(r abi.Ref) bool { return r.Node() != node }) {
+			t.Errorf("node %d: %x", node, uids)
+		}
+	}
+	if s, err := New(NewConfig("a").WithNode(abi.MaxNode + 1)); err == nil {
+		t.Error("a node beyond the range is taken", s.Close(context.Background()))
+	}
+}
+
+// No ask of a later life has the ref of one of an earlier life, so no late answer to that one is taken for an answer to it.
+// Lives of a seed are alike.
+func TestAsksOfAnotherLifeHaveOtherRefs(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	first := func(name string, with func(Config) Config) (abi.Ref, Secret) {
+		t.Helper()
+		s := must(New(with(NewConfig(name).WithManual().WithClock(NewVirtualClock(at)))))(t)
+		in := s.Inbox(1)
+		defer func() {
+			in.Close()
+			if err := s.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}()
+		return in.Ref().UID(), s.Secret()
+	}
+	before, secret := first("a", func(c Config) Config { return c.WithSeed(1) })
+	if again, _ := first("a", func(c Config) Config { return c.WithSeed(1) }); again != before {
+		t.Errorf("of one seed: %x, %x", before, again)
+	}
+	saved := func(c Config) Config { return c.WithSecret(secret) }
+	seen := map[abi.Ref]string{before: "the first"}
+	for _, life := range []struct {
+		name string
+		with func(Config) Config
+	}{
+		{"the second", saved},
+		{"one that is later", func(c Config) Config { return saved(c).WithClock(NewVirtualClock(at.Add(1))) }},
+		{"epoch 1", func(c Config) Config { return saved(c).WithEpoch(1) }},
+		{"epoch 2", func(c Config) Config { return saved(c).WithEpoch(2) }},
+		{"another node's", func(c Config) Config { return saved(c).WithEpoch(2).WithNode(1) }},
+	} {
+		ref, _ := first("a", life.with)
+		if other, taken := seen[ref]; taken {
+			t.Errorf("%s has the ref of %s", life.name, other)
+		}
+		seen[ref] = life.name
+	}
+}
+
+// Refs are equal if their numbers are: a path may be that of a receiver of which nothing else is known.
+func TestRefsAreEqualByTheirNumbers(t *testing.T) {
+	l := newLab(t, otherwise(0))
+	a := l.spawn("a", newCounter())
+	unknown := newRef(a.UID(), l.tempPath())
+	if !a.Equal(unknown) || !unknown.Equal(a) || a == unknown {
+		t.Errorf("%v, %v", a, unknown)
+	}
+	if a.Equal(newRef(a.UID()+1, a.URI())) || !(Ref{}).Equal(Ref{}) {
+		t.Error("other numbers are equal")
+	}
+}
+
+// Errors are the same on another node, as far as callers tell them apart.
+func TestErrorsTravel(t *testing.T) {
+	l := newLab(t, otherwise(0))
+	there := func(err error) error {
+		m := signal.Signal{Kind: signal.Unanswered, From: 5, Correlation: 1}
+		m.Code, m.Reason = codeOf(err)
+		far, decoded := signal.Decode(signal.Append(nil, &m))
+		if decoded != nil {
+			t.Fatal(decoded)
+		}
+		return l.errorOf(&far)
+	}
+	for _, is := range codes[1:] {
+		for _, err := range []error{is, fmt.Errorf("%w: more", is)} {
+			if got := there(err); !errors.Is(got, is) || got.Error() != err.Error() {
+				t.Errorf("%v is %v", err, got)
+			}
+		}
+	}
+	if got := there(ErrStopped); errors.Is(got, ErrEnded) {
+		t.Error("a stop is more than that")
+	}
+	var failed *TurnError
+	got := there(&TurnError{Failure: &abi.Failure{Kind: abi.FailureFuel, Reason: "spent"}})
+	if !errors.As(got, &failed) || failed.Failure.Kind != abi.FailureFuel || failed.Failure.Reason != "spent" || failed.Ref.UID() != 5 {
+		t.Errorf("%v", got)
+	}
+	if got := there(errors.New("else")); got.Error() != "else" {
+		t.Error(got)
+	}
+	if got := l.errorOf(&signal.Signal{Code: signal.Failed - 1, Reason: "of a newer host"}); got.Error() != "of a newer host" {
+		t.Error(got)
+	}
+}
+
+type deaf struct{}
+
+func (deaf) Carry(abi.Ref, []byte) error { return errors.New("no") }
+
+// A system without a number of its own cannot be joined to others, and one has one carrier.
+func TestWhoCanBeJoined(t *testing.T) {
+	alone, _ := manual(t, func(c Config) Config { return c })
+	if _, err := network.Join(alone, deaf{}); err == nil {
+		t.Error("a system that is alone was joined")
+	}
+	s, _ := manual(t, func(c Config) Config { return c.WithNode(1) })
+	if p, err := network.Join(s, deaf{}); err != nil || p.Node() != 1 {
+		t.Error(err)
+	}
+	if _, err := network.Join(s, deaf{}); err == nil {
+		t.Error("joined twice")
+	}
+	in := s.Inbox(0)
+	defer in.Close()
+	far := newRef(abi.Ref(2)<<54|1, "")
+	in.Watch(far) // the carrier does not take it: nobody is there
+	if m, ok := in.TryReceive(); !ok || m.Kind != abi.KindTerminated {
+		t.Errorf("%+v", m)
+	}
+	if err := s.Tell(far, 1); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,253 @@
+package host
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// What a recorder is told besides turns: the messages that mailboxes accept, the signals and orders that actors
+// deal with, and the lives that begin and end.
+
+// WithRecorder has r hear of all that actors take in, and lets no turn take effect before r has answered; see
+// [record.Recorder]. The guardians are not recorded but for what they decide. Without it nothing is paid for.
+// A recorded actor's mailbox takes a lock for each message, and senders from Go do not wait for room in it
+// (host/mailbox.Block answers at once).
+func (c Config) WithRecorder(r record.Recorder) Config {
+	c.recorder, c.commit = r, r.Turn
+	return c
+}
+
+// tellRecorder notes r, unless the record is one that is being repeated.
+func tellRecorder(s *System, r *record.Record) {
+	if s.repeats.Load() == nil {
+		s.cfg.recorder.Note(r)
+	}
+}
+
+// noteLife tells the recorder of a change of an actor's life.
+func noteLife(a *actor, k record.Kind) {
+	if a.sys.cfg.recorder == nil || a.parent == nil {
+		return
+	}
+	tellRecorder(a.sys, &record.Record{Kind: k, Actor: a.uid, Time: a.sys.time.Now(), Life: &record.Life{
+		Path: a.path, Type: a.props.typ, Args: a.args, Parent: a.parentUID(), Incarnation: a.incarnation(),
+	}})
+}
+
+// sysNames are the names of system messages in records; those without a name are not recorded, because nothing of what an
+// actor is follows from them.
+var sysNames = [...]string{
+	sysStart: "start", sysStop: "stop", sysQuit: "quit", sysSuspend: "suspend", sysUnsuspend: "unsuspend", sysResume: "resume",
+	sysRestart: "restart", sysBegin: "begin", sysRestartDue: "restart-due", sysGraceOver: "grace-over", sysChildFailed: "child-failed",
+	sysChildEnded: "child-ended", sysChildHalted: "child-halted", sysChildBegun: "child-begun", sysChildStopped: "child-stopped",
+	sysDecide: "decide", sysRenew: "renew", sysAwaitRenewal: "await-renewal", sysRenewed: "renewed", sysPause: "pause",
+	sysUnpause: "unpause", sysCrash: "crash", sysResetBackoff: "reset-backoff", sysBorn: "born", sysStray: "stray",
+}
+
+// signalOf is a system message as it is recorded; false if it is not.
+func signalOf(m *sysMsg) (s record.Signal, ok bool) {
+	if m.kind == sysSignal {
+		x := m.signal
+		return record.Signal{What: x.Kind.String(), From: x.From, Other: x.Other, Correlation: x.Correlation, Reason: x.Text()}, true
+	}
+	if int(m.kind) >= len(sysNames) || sysNames[m.kind] == "" {
+		return s, false
+	}
+	s = record.Signal{
+		What: sysNames[m.kind], From: m.ref, How: uint16(m.how), Directive: uint8(m.directive), Delay: int64(m.delay), Reason: m.reason, Failure: m.failure,
+	}
+	switch {
+	case m.child != nil:
+		s.From = m.child.uid
+	case m.born != nil:
+		s.From = m.born.ref
+	}
+	return s, true
+}
+
+// noteSignal tells the recorder of a system message that the actor is about to handle.
+func noteSignal(a *actor, m *sysMsg) {
+	if m.how.has(howNoted) || a.parent == nil && m.kind == sysStart {
+		return
+	}
+	if s, ok := signalOf(m); ok {
+		tellRecorder(a.sys, &record.Record{Kind: record.Took, Actor: a.uid, Time: a.Now().UnixNano(), Signal: &s})
+	}
+}
+
+// noteControl tells the recorder of a message that the host handles instead of the actor.
+func noteControl(a *actor, e *mailbox.Envelope) {
+	tellRecorder(a.sys, &record.Record{Kind: record.Took, Actor: a.uid, Time: a.Now().UnixNano(), Signal: &record.Signal{What: "message", Position: e.Position}})
+}
+
+// popControl takes the message out of the mailbox.
+func popControl(a *actor, e *mailbox.Envelope) {
+	if a.box.Pop(); a.sys.cfg.recorder != nil {
+		noteControl(a, e)
+	}
+}
+
+// recordedBox is the mailbox of a recorded actor. Its lock makes the order of the records that of the mailbox.
+type recordedBox struct {
+	a     *actor
+	inner Mailbox
+
+	mu       sync.Mutex
+	position uint64
+	record   record.Record
+	message  record.Message
+}
+
+// recordedMailbox stands before the mailbox of an actor in a system with a recorder.
+func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox {
+	return func(l MailboxLimits) Mailbox {
+		b := &recordedBox{a: a}
+		if make != nil {
+			b.inner = make(l)
+		} else {
+			usual := &usualBox{}
+			usual.Init(l)
+			b.inner = usual
+		}
+		b.record = record.Record{Kind: record.Accepted, Actor: a.uid, Message: &b.message}
+		return b
+	}
+}
+
+// usualBox is the usual mailbox as a Mailbox.
+type usualBox struct{ mailbox.Mailbox }
+
+// Push implements Mailbox.
+func (b *usualBox) Push(e *Envelope) error {
+	switch err := b.Mailbox.Push(e); {
+	case err == nil:
+		return nil
+	case errors.Is(err, mailbox.ErrClosed):
+		return ErrStopped
+	}
+	return ErrMailboxFull
+}
+
+// behindRecorder is the mailbox behind the one of a recorder.
+func behindRecorder(m Mailbox) Mailbox {
+	if b, ok := m.(*recordedBox); ok {
+		return b.inner
+	}
+	return m
+}
+
+// Push implements Mailbox.
+func (b *recordedBox) Push(e *Envelope) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.a.sys.repeats.Load().fly(b.a, e) {
+		return nil
+	}
+	e.Position = b.position + 1
+	if err := b.inner.Push(e); err != nil {
+		e.Position = 0
+		return err
+	}
+	b.tell(e)
+	return nil
+}
+
+// Force implements Mailbox.
+func (b *recordedBox) Force(e *Envelope) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.a.sys.repeats.Load().fly(b.a, e) {
+		return true
+	}
+	if e.Position = b.position + 1; !b.inner.Force(e) {
+		return false
+	}
+	b.tell(e)
+	return true
+}
+
+// tell tells the recorder of an envelope that nobody can take out before b.mu is free.
+func (b *recordedBox) tell(e *Envelope) {
+	b.position++
+	b.record.Time = b.a.sys.time.Now()
+	b.message.Set(e)
+	b.a.sys.cfg.recorder.Note(&b.record)
+}
+
+// Pop implements Mailbox.
+func (b *recordedBox) Pop() *Envelope {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.inner.Pop()
+}
+
+// Peek implements Mailbox.
+func (b *recordedBox) Peek() *Envelope {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.inner.Peek()
+}
+
+// PushFront implements Mailbox.
+func (b *recordedBox) PushFront(es ...*Envelope) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.inner.PushFront(es...)
+}
+
+// Close implements Mailbox.
+func (b *recordedBox) Close(drain func(*Envelope)) { b.inner.Close(drain) }
+
+// Len implements Mailbox.
+func (b *recordedBox) Len() int { return b.inner.Len() }
+
+// Bytes implements Mailbox.
+func (b *recordedBox) Bytes() int64 { return b.inner.Bytes() }
+
+// Empty implements Mailbox.
+func (b *recordedBox) Empty() bool { return b.inner.Empty() }
+
+// signalKinds finds a kind by its name.
+var signalKinds = func() map[string]signal.Kind {
+	m := map[string]signal.Kind{}
+	for k := signal.Watch; k.String() != ""; k++ {
+		m[k.String()] = k
+	}
+	return m
+}()
+
+// systemMessage is the inverse of signalOf, for what comes from outside: an operator, an alarm, an actor that is not
+// rebuilt. It is nil for what cannot come from there.
+func systemMessage(a *actor, s *record.Signal) *sysMsg {
+	if k, ok := signalKinds[s.What]; ok && s.What != "stop" {
+		x := signal.Signal{Kind: k, From: s.From, Other: s.Other, Correlation: s.Correlation, Reason: s.Reason}
+		return &sysMsg{kind: sysSignal, signal: &x}
+	}
+	m := &sysMsg{kind: sysLook, kin: kin{
+		how: how(s.How), directive: supervision.Directive(s.Directive), ref: s.From, failure: s.Failure, reason: s.Reason, delay: time.Duration(s.Delay),
+	}}
+	for k, name := range sysNames {
+		if name == s.What {
+			m.kind = sysKind(k)
+		}
+	}
+	switch m.kind {
+	case sysStop, sysCrash, sysPause, sysUnpause, sysDecide, sysResetBackoff, sysAwaitRenewal, sysRenew:
+	case sysRestartDue:
+		if a.restart != nil {
+			a.restart.alarm.Stop()
+		}
+		m.due = a.restart
+	case sysGraceOver:
+		m.due = a.gate.Grace()
+	default:
+		return nil
+	}
+	return m
+}

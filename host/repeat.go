@@ -1,0 +1,524 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// How a system is rebuilt from its records (host/rebuild). Its actors are those of any system, and run the same code: each
+// takes in again what it took in, when the record of it comes. In between they are held. What they send, and the signals
+// that they post, wait until the record of their arrival comes, so that everything arrives in the recorded order.
+
+func init() { rebuild.Open, rebuild.Look = openRepeats, lookFor }
+
+// repeats is a system that is being rebuilt.
+type repeats struct {
+	sys   *System
+	props func(*record.Life) (any, error)
+	at    *pastClock // of the system
+	turns *pastClock // of turns
+
+	actor  atomic.Pointer[actor] // that repeats something
+	do     func(scr *scratch)
+	done   chan struct{}
+	expect []*record.Record // turns that come
+	err    error
+
+	held  map[abi.Ref][]sysMsg // posted, and not yet dealt with
+	early map[abi.Ref][]*record.Record
+	left  map[abi.Ref]bool // actors that are not rebuilt
+	late  []*actor         // whose last turn is in no record
+
+	mu      sync.Mutex
+	flights []flight
+}
+
+// flight is a message on its way.
+type flight struct {
+	to, by *actor
+	e      *Envelope
+}
+
+// pastClock tells the time of records until it is released. Alarms are set by the clock behind it.
+type pastClock struct {
+	clock.Clock
+	now atomic.Int64
+}
+
+func (c *pastClock) Now() time.Time {
+	if t := c.now.Load(); t != 0 {
+		return time.Unix(0, t)
+	}
+	return c.Clock.Now()
+}
+
+func (c *pastClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return c.Clock.AfterFunc(c.Now().Add(d).Sub(c.Clock.Now()), f)
+}
+
+func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Port, error) {
+	cfg := config.(Config)
+	if cfg.recorder == nil || !cfg.saved && cfg.secret == nil {
+		return nil, errors.New("host: a system that is rebuilt needs a recorder and the secret of the system that was recorded")
+	}
+	log := cfg.log
+	p := &repeats{
+		props: props, at: &pastClock{Clock: cfg.clock}, turns: &pastClock{Clock: cfg.clock},
+		held: map[abi.Ref][]sysMsg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
+	}
+	cfg.clock, cfg.log = p.at, nil
+	s, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.sys, s.cfg.log = s, log
+	for _, a := range []*actor{s.user, s.services} { // until they have begun
+		l := a.lookAt(func() {})
+		if cfg.manual {
+			s.RunUntilIdle(1 << 30)
+		}
+		l.wait(context.Background())
+	}
+	s.time.Init(p.turns)
+	s.repeats.Store(p)
+	return p, nil
+}
+
+// System implements rebuild.Port.
+func (p *repeats) System() any { return p.sys }
+
+// of is p if the actor repeats something.
+func (p *repeats) of(a *actor) *repeats {
+	if p == nil || p.actor.Load() != a {
+		return nil
+	}
+	return p
+}
+
+// run is the run of an actor that is held.
+func (p *repeats) run(a *actor, w *dispatch.Worker) bool {
+	if p.actor.Load() == a {
+		p.do(scratchOf(w))
+		p.actor.Store(nil)
+		close(p.done)
+	}
+	return false
+}
+
+// step has an actor repeat something on a worker, with all that it was posted put aside.
+func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f func(scr *scratch)) error {
+	p.expect, p.err, p.done = turns, nil, make(chan struct{})
+	p.at.now.Store(r.Time)
+	p.turns.now.Store(r.Time)
+	p.do = func(scr *scratch) {
+		p.setAside(a, scr)
+		scr.same, scr.skip = 0, 0
+		if a.turn != nil {
+			a.turn.goOn()
+		}
+		deadline := a.props.limits.Deadline
+		a.props.limits.Deadline = 0
+		p.arm(scr)
+		f(scr)
+		a.props.limits.Deadline = deadline
+		scr.entry.Cut, scr.entry.Most, scr.same = nil, 0, 0
+		p.setAside(a, scr)
+		a.done.Store(a.turns)
+	}
+	p.actor.Store(a)
+	a.wake(nil)
+	for p.sys.cfg.manual && p.actor.Load() != nil && p.sys.disp.Step() {
+	}
+	if !p.sys.cfg.manual {
+		<-p.done
+	}
+	if p.err == nil && len(p.expect) > 0 {
+		p.err = errors.New("a recorded turn has not come about")
+	}
+	return p.err
+}
+
+// arm prepares the worker for the next recorded turn.
+func (p *repeats) arm(scr *scratch) {
+	scr.entry.Cut, scr.entry.Most = nil, 0
+	if len(p.expect) == 0 {
+		return
+	}
+	p.turns.now.Store(p.expect[0].Time)
+	e := p.expect[0].Entry
+	if scr.entry.Cut = e.Cut; e.Failure == nil {
+		scr.entry.Most = e.Done
+	}
+}
+
+// setAside takes what was posted to the actor. What is in no records is dealt with.
+func (p *repeats) setAside(a *actor, scr *scratch) {
+	items := a.sysq.take()
+	for i := range items {
+		if _, recorded := signalOf(&items[i]); recorded {
+			p.held[a.uid] = append(p.held[a.uid], items[i])
+		} else {
+			a.system(scr, &items[i])
+		}
+	}
+	a.sysq.done(items)
+}
+
+// committed compares a turn with its record; false if there is none.
+func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntry) (done int, f *abi.Failure, recorded bool) {
+	if len(p.expect) == 0 {
+		if scr.waits {
+			p.err = cmp.Or(p.err, errors.New("a turn has come about that is in no record"))
+			return o.done, o.f, true
+		}
+		p.late = append(p.late, a)
+		return 0, nil, false
+	}
+	want := p.expect[0].Entry
+	p.expect = p.expect[1:]
+	var got record.Entry
+	got.Set(t)
+	done, f = o.done, o.f
+	if want.Failure != nil && f == nil && want.Cut == nil { // it was failed from outside
+		done, f = want.Done, want.Failure
+		got.Outbox = got.Outbox[:min(len(want.Outbox), len(got.Outbox))]
+	}
+	turn, command, differs := want.Differs(&got)
+	switch {
+	case p.err != nil:
+	case want.First != got.First || want.Incarnation != got.Incarnation || !slices.Equal(want.Mail, got.Mail):
+		p.err = fmt.Errorf("turn %d of incarnation %d about messages %v is repeated as turn %d of incarnation %d about %v", want.First, want.Incarnation, want.Mail, got.First, got.Incarnation, got.Mail)
+	case differs:
+		p.err = fmt.Errorf("turn %d: command %d is another one than recorded", want.First+uint64(turn), command)
+	case want.Done != done || (want.Failure == nil) != (f == nil) || f != nil && f.Kind != want.Failure.Kind:
+		p.err = fmt.Errorf("turn %d: %d of its entry end well, then %v; recorded were %d, then %v", want.First, done, f, want.Done, want.Failure)
+	}
+	p.arm(scr)
+	return done, f, true
+}
+
+// fly takes a message over that is sent while p rebuilds the system.
+func (p *repeats) fly(to *actor, e *Envelope) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flights = append(p.flights, flight{to, p.actor.Load(), e})
+	return true
+}
+
+// landed drops what an actor has sent before its present record and what never arrived: it was refused.
+func (p *repeats) landed(by *actor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flights = slices.DeleteFunc(p.flights, func(f flight) bool { return f.by == by })
+}
+
+// Apply implements rebuild.Port.
+func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (err error) {
+	a := p.sys.here(r.Actor)
+	defer func() {
+		if err != nil && r.Life == nil {
+			path := fmt.Sprintf("actor %016x", uint64(r.Actor))
+			if a != nil {
+				path = a.path
+			}
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	}()
+	switch {
+	case r.Kind == record.Began:
+		return p.began(a, r)
+	case r.Kind == record.Ended && !p.left[r.Actor]:
+		if a != nil {
+			return fmt.Errorf("%s has ended in the records", a.path)
+		}
+		return nil
+	case p.left[r.Actor]:
+		return nil
+	case a == nil && r.Kind == record.Accepted:
+		p.early[r.Actor] = append(p.early[r.Actor], r)
+		return nil
+	case a == nil:
+		return errors.New("it is not there")
+	}
+	switch r.Kind {
+	case record.Restarted:
+		return nil // of the signal that comes with it
+	case record.Accepted:
+		return p.accepted(a, r)
+	case record.Took:
+		p.landed(a)
+		return p.took(a, r, turns, last)
+	case record.Turned:
+		p.landed(a)
+		if !a.open() {
+			return fmt.Errorf("turn %d: it cannot take messages: %v", r.Entry.First, a.life.State())
+		}
+		return p.step(a, r, []*record.Record{r}, func(scr *scratch) { a.handleMessages(scr, max(1, len(r.Entry.Mail))) })
+	}
+	return fmt.Errorf("a record of kind %d", r.Kind)
+}
+
+// began makes an actor, unless the actor that has spawned it has made it.
+func (p *repeats) began(a *actor, r *record.Record) error {
+	if a == nil {
+		parent := p.sys.here(r.Life.Parent)
+		x, err := p.props(r.Life)
+		if err != nil || x == nil || parent == nil {
+			p.left[r.Actor] = err == nil
+			return err
+		}
+		props := *x.(*Props)
+		for range 1 << 20 { // it was the next one, or one of those that come soon
+			if parent.nextHostRef() == r.Actor {
+				break
+			}
+		}
+		name := r.Life.Path[len(parent.path)+1:]
+		props.args = Raw(r.Life.Args)
+		p.at.now.Store(r.Time)
+		if a, err = parent.spawn(nil, name, &props, r.Actor); err != nil {
+			return fmt.Errorf("%s: %w", r.Life.Path, err)
+		}
+	}
+	if a.path != r.Life.Path {
+		return fmt.Errorf("%s is %s in the records", a.path, r.Life.Path)
+	}
+	waiting := p.early[r.Actor]
+	delete(p.early, r.Actor)
+	for _, m := range waiting {
+		if err := p.accepted(a, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accepted puts a message into the mailbox: what was sent to it, what a timer of it sends, or the recorded one.
+func (p *repeats) accepted(a *actor, r *record.Record) error {
+	b, ok := a.box.other.(*recordedBox)
+	if !ok {
+		return errors.New("it has no recorded mailbox")
+	}
+	m := r.Message
+	e := p.arrives(a, m)
+	if e == nil {
+		ring(a, m)
+		e = p.arrives(a, m)
+	}
+	if e == nil {
+		e = mailbox.New()
+		e.Kind, e.Flags, e.Due, e.Sender, e.SenderPath, e.Correlation = m.Kind, m.Flags, m.Due, m.Sender, m.SenderPath, m.Correlation
+		e.SetHeaders(m.Headers)
+		e.SetPayload(m.Payload)
+	}
+	e.Flags &^= flagPromised // who waited for the answer is gone; that the question was handled all the same is in the records
+	e.Position, b.position = m.Position, m.Position
+	if !b.inner.Force(e) {
+		return errors.New("its mailbox is closed")
+	}
+	return nil
+}
+
+// arrives finds a message that is on its way.
+func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, f := range p.flights {
+		if e := f.e; f.to == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(e.Payload, m.Payload) && bytes.Equal(e.Headers, m.Headers) {
+			p.flights = slices.Delete(p.flights, i, i+1)
+			return e
+		}
+	}
+	return nil
+}
+
+// ring rings the actor's own alarm that has sent a message.
+func ring(a *actor, m *record.Message) {
+	switch m.Kind {
+	case abi.KindTimer:
+		a.timers.Ring(a, m.Correlation)
+	case abi.KindReceiveTimeout:
+		a.receive.Ring(a)
+	case abi.KindAskTimeout:
+		if ask := a.asks.Get(m.Correlation); ask != nil {
+			e := mailbox.New()
+			e.Kind, e.Correlation, e.Value = abi.KindAskTimeout, m.Correlation, ask
+			e.SetPayload(m.Payload)
+			e.SetHeaders(m.Headers)
+			a.Insist(e)
+		}
+	}
+}
+
+// took has the actor deal with a signal. One that is to lead to a turn that is in no record is left for the system when
+// it goes on.
+func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last bool) error {
+	want := r.Signal
+	if want.What == "message" {
+		return p.step(a, r, turns, func(scr *scratch) {
+			if e := a.peek(scr); e == nil || e.Position != want.Position {
+				p.err = fmt.Errorf("message %d is not the next one", want.Position)
+			} else if a.box.Pop(); e.Flags&flagControl != 0 {
+				a.control(scr, e)
+			} else {
+				e.Free()
+			}
+		})
+	}
+	var m *sysMsg
+	err := p.step(a, r, turns, func(scr *scratch) {
+		if m = p.take(a, want); m == nil {
+			p.err = fmt.Errorf("nobody has sent the signal %q", want.What)
+			return
+		}
+		if last && len(turns) == 0 && runsTurns(a, m) {
+			m.how |= howNoted
+			p.held[a.uid] = slices.Insert(p.held[a.uid], 0, *m)
+			return
+		}
+		a.system(scr, m)
+	})
+	return err
+}
+
+// take is a signal that was posted to the actor, or has come from outside.
+func (p *repeats) take(a *actor, want *record.Signal) *sysMsg {
+	held := p.held[a.uid]
+	for i := range held {
+		if s, _ := signalOf(&held[i]); s.What == want.What && s.From == want.From && s.Other == want.Other && s.Correlation == want.Correlation {
+			m := held[i]
+			p.held[a.uid] = slices.Delete(held, i, i+1)
+			return &m
+		}
+	}
+	return systemMessage(a, want)
+}
+
+// runsTurns reports whether a system message may lead to a turn that is no message's.
+func runsTurns(a *actor, m *sysMsg) bool {
+	switch m.kind {
+	case sysStart, sysBegin, sysRestartDue:
+		return true
+	case sysStop, sysQuit:
+		return a.super.Family.Len() == 0 && hasLastTurn(a)
+	case sysRestart:
+		return hasLastTurn(a) || m.delay <= 0 && !m.how.has(howHold) && (a.super.Family.Len() == 0 || m.how.has(howKeep))
+	case sysChildStopped:
+		return a.life.State() == life.Stopping && hasLastTurn(a) || a.life.State() == life.Restarting
+	case sysChildFailed:
+		_, decides := a.behaviour.(*guest)
+		return decides
+	}
+	return false
+}
+
+// hasLastTurn reports whether the actor may have a turn when its incarnation ends.
+func hasLastTurn(a *actor) bool {
+	if n, ok := a.behaviour.(*native); ok {
+		_, ok = n.now.(Stopper)
+		return ok
+	}
+	return a.begun.Load()
+}
+
+// Release implements rebuild.Port.
+func (p *repeats) Release() {
+	s := p.sys
+	p.at.now.Store(0)
+	p.turns.now.Store(0)
+	s.cfg.clock = p.at.Clock
+	s.time.Init(p.at.Clock)
+	if s.time.Real() {
+		for i := range s.wheels {
+			s.wheels[i] = clock.NewWheel(p.at.Clock)
+		}
+	}
+	if s.cfg.log != nil {
+		s.logEvents(s.cfg.log)
+	}
+	var all []*actor
+	s.table.Each(func(a *actor) { all = append(all, a) })
+	slices.SortFunc(all, func(a, b *actor) int { return cmp.Compare(a.uid, b.uid) })
+	for _, a := range all {
+		if held := p.held[a.uid]; len(held) > 0 {
+			a.sysq.putBack(held)
+		}
+	}
+	s.repeats.Store(nil)
+	for _, f := range p.flights {
+		if reason, err := f.to.accept(nil, f.e); err != nil {
+			f.to.dead(nil, reason, err, f.e)
+		}
+	}
+	for _, a := range p.late {
+		if _, there := a.sealed.turn.Ask(s.cfg.commit, a.sealed.wake); there {
+			a.wake(nil)
+		}
+	}
+	for _, a := range all {
+		a.wake(nil)
+	}
+}
+
+// lookFor implements rebuild.Look.
+func lookFor(system any, ref abi.Ref) *rebuild.State {
+	s := system.(*System)
+	a := s.here(ref)
+	if a == nil {
+		return nil
+	}
+	x := &rebuild.State{Path: a.path, Ref: a.uid, Life: a.life.State().String(), Incarnation: a.incarnation()}
+	x.Turns, x.Held = a.turns, a.isHeld()
+	if g, ok := a.behaviour.(*guest); ok && g.inst.Load() != nil && a.begun.Load() {
+		x.Saved, _ = g.save()
+	}
+	for _, t := range a.timers.Save() {
+		x.Timers = append(x.Timers, fmt.Sprint(t.Key, " ", t.Due.UnixNano(), " ", t.Period, " ", t.Payload))
+	}
+	for _, m := range a.super.Family.Members() {
+		if k := m.Child; k.life.State() != life.Stopped {
+			x.Children = append(x.Children, fmt.Sprintf("%s %016x %s %+v", k.path, uint64(k.uid), k.typ, m.Record.State()))
+		}
+	}
+	if b, ok := a.box.other.(*recordedBox); ok {
+		x.Mail = b.list()
+	}
+	return x
+}
+
+// list is what waits and counts, as it is recorded.
+func (b *recordedBox) list() (mail []record.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var es []*Envelope
+	for e := b.inner.Pop(); e != nil; e = b.inner.Pop() {
+		es = append(es, e)
+		if e.Kind != abi.KindMessage && b.a.stillCounts(e) != counts {
+			continue // it is dropped when its turn comes
+		}
+		var m record.Message
+		m.Set(e)
+		m.Headers, m.Payload = bytes.Clone(m.Headers), bytes.Clone(m.Payload)
+		mail = append(mail, m)
+	}
+	b.inner.PushFront(es...)
+	return mail
+}

@@ -1,0 +1,166 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// The other way in, beside deliver: signal finds the receiver of a ref and hands it a signal. It also decides what follows
+// if a ref has no receiver.
+
+// signal sends a signal to the receiver of the ref: an actor, a waiter outside, or a receiver on another node. It returns
+// false if there is none; the sender was then notified where that matters. scr is nil outside workers. The caller holds no
+// lock.
+func (s *System) signal(scr *scratch, to abi.Ref, m signal.Signal) bool {
+	if a := s.table.Get(to); a != nil {
+		if a.signal(scr, m) {
+			return true
+		}
+	} else if s.outside.signal(to, &m) || s.signalAway(to, &m) {
+		return true
+	}
+	s.unheard(scr, to, &m)
+	return false
+}
+
+// unheard answers a signal that has reached no receiver.
+func (s *System) unheard(scr *scratch, to abi.Ref, m *signal.Signal) {
+	switch m.Kind {
+	case signal.Watch:
+		s.signal(scr, m.From, signal.Signal{Kind: signal.Terminated, From: to, Reason: "unknown"})
+	case signal.Observe:
+		s.signal(scr, m.From, signal.Signal{Kind: signal.Abandoned})
+	}
+}
+
+// here is the actor that has a ref, for what only its own node can do with it: to look at it, to give it an order of an
+// operator, to start a child below it. It is nil if there is none, or if it is elsewhere. Messages and signals do not
+// ask this: see deliver and signal.
+func (s *System) here(uid abi.Ref) *actor { return s.table.Get(uid) }
+
+// signal sends a signal to the actor; false if it has gone.
+func (a *actor) signal(scr *scratch, m signal.Signal) bool {
+	switch m.Kind {
+	case signal.Stop:
+		return a.stop(scr, m.Reason)
+	case signal.Kill:
+		if !a.post(scr, sysMsg{kind: sysStop, kin: kin{reason: m.Reason}}) {
+			return false
+		}
+		if x := a.turn; x != nil {
+			x.kill("stopped")
+		}
+		return true
+	case signal.Observe:
+		if m.Correlation == 0 {
+			return true // a message that may be answered, although nobody waits for an answer
+		}
+	case signal.Unanswered:
+		if m.Err == ErrTimeout {
+			return true // its own alarm tells it
+		}
+	}
+	waits := m // on the heap
+	return a.post(scr, sysMsg{kind: sysSignal, signal: &waits})
+}
+
+// signalled handles a signal, within the actor's run.
+func (a *actor) signalled(scr *scratch, m *signal.Signal) {
+	switch m.Kind {
+	case signal.Watch:
+		a.watch.AddWatcher(m.From)
+	case signal.Unwatch:
+		a.watch.RemoveWatcher(m.From)
+	case signal.Terminated:
+		a.watchedEnded(scr, m.From, m.Reason)
+	case signal.Unanswered:
+		a.noAnswer(scr, m)
+	case signal.Delegate:
+		if ask := a.asks.Get(m.Correlation); ask != nil {
+			ask.Delegate(m.From, m.Other)
+		}
+	case signal.Observe:
+		if !a.asks.Observe(m.Correlation, m.From) {
+			a.sys.abandoned(scr, m.From)
+		}
+	}
+}
+
+// signalledLate answers a signal that has found the actor when it had stopped.
+func (a *actor) signalledLate(scr *scratch, m *signal.Signal) {
+	switch m.Kind {
+	case signal.Watch:
+		a.sys.notifyEnd(scr, m.From, a.uid, a.reason)
+	case signal.Observe:
+		a.sys.abandoned(scr, m.From)
+	}
+}
+
+// signal hands a signal to a waiter outside; false if there is none.
+func (o *outsiders) signal(to abi.Ref, m *signal.Signal) (found bool) {
+	switch m.Kind {
+	case signal.Terminated:
+		return o.with(to, func(x outsider) bool { return x.ended(m.From, m.Reason) })
+	case signal.Abandoned:
+		return o.with(to, func(x outsider) bool { return x.ended(0, "") })
+	case signal.Unanswered:
+		return o.with(to, func(x outsider) bool { return x.fail(m.Correlation, m.From, m.Err) })
+	case signal.Delegate:
+		return o.with(to, func(x outsider) bool { x.delegate(m.Correlation, m.From, m.Other); return false })
+	case signal.Observe:
+		return o.observe(to, m.Correlation, m.From)
+	}
+	return false
+}
+
+// notifyEnd tells a watcher that an actor has gone.
+func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
+	s.signal(scr, watcher, signal.Signal{Kind: signal.Terminated, From: uid, Reason: reason})
+}
+
+// abandoned tells a handle that the ask which it observes is over.
+func (s *System) abandoned(scr *scratch, handle abi.Ref) {
+	s.signal(scr, handle, signal.Signal{Kind: signal.Abandoned})
+}
+
+// unanswered tells the asker that there will be no answer to a message.
+func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err error) {
+	if awaitsReply(e) {
+		s.willNotAnswer(scr, e.Sender, e.Correlation, to, err)
+	}
+}
+
+// willNotAnswer tells an asker that there will be no answer of an actor.
+func (s *System) willNotAnswer(scr *scratch, asker abi.Ref, correlation uint64, of abi.Ref, err error) {
+	s.signal(scr, asker, signal.Signal{Kind: signal.Unanswered, From: of, Correlation: correlation, Err: err})
+}
+
+// delegate adds to as an answerer of what from was asked.
+func (s *System) delegate(scr *scratch, e *mailbox.Envelope, from, to abi.Ref) {
+	if awaitsReply(e) {
+		s.signal(scr, e.Sender, signal.Signal{Kind: signal.Delegate, From: from, Other: to, Correlation: e.Correlation})
+	}
+}
+
+// tempPath is the path of receivers that are no actors.
+func (s *System) tempPath() string { return s.temp }
+
+// refOf is the full ref of a living actor; the path of any other is tempPath.
+func (s *System) refOf(uid abi.Ref) Ref {
+	if uid == 0 {
+		return Ref{}
+	}
+	if a := s.here(uid); a != nil {
+		return a.ref()
+	}
+	return newRef(uid, s.temp)
+}
+
+// sender is the sender of an envelope, even if it has stopped since.
+func (s *System) sender(e *mailbox.Envelope) Ref {
+	if e.SenderPath != "" {
+		return newRef(e.Sender, e.SenderPath)
+	}
+	return s.refOf(e.Sender)
+}

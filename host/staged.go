@@ -1,0 +1,194 @@
+package host
+
+import (
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// What a turn in Go does to its own actor (children, watches, timers, asks, the stash) is staged like what it sends. What
+// it can ask about at once (is the name free, is there room, is somebody watched) is entered in the actor's tables when
+// it is called for, and taken out again if the turn fails; nobody else hears of it, and nothing begins, before the
+// turn has ended well.
+
+// change is one of these.
+type change struct {
+	kind   changeKind
+	ref    abi.Ref
+	name   string // or a path
+	key    uint64
+	delay  time.Duration
+	period time.Duration
+	pace   timers.Pace
+	more   int       // timers: 1 if the key had none, -1 if it has none any more
+	at     time.Time // of the call
+	data   []byte
+	child  *actor
+	ask    *asks.Ask
+	env    *mailbox.Envelope
+}
+
+type changeKind uint8
+
+const (
+	childReserved changeKind = iota
+	watchEntered
+	watchTaken
+	timerSet
+	timerCancelled
+	receiveTimeoutSet
+	askEntered
+	askTaken
+	messageStashed
+	stashEmptied
+	stashEmptiedFor
+	backoffReset
+)
+
+// stage notes a change of the turn that runs; outside of one it happens at once.
+func (c *Context) stage(x change) {
+	a, scr := c.actor, c.scr
+	if scr == nil {
+		a.confirm(nil, &x)
+		return
+	}
+	scr.effects = append(scr.effects, effect{Kind: turn.Own, To: abi.Ref(len(scr.changes))})
+	scr.changes = append(scr.changes, x)
+}
+
+// confirm makes a change effective.
+func (a *actor) confirm(scr *scratch, x *change) {
+	switch x.kind {
+	case childReserved:
+		if scr == nil { // outside of a turn; leaveTurn has started the others
+			a.launch(nil, x.child)
+		}
+	case watchEntered:
+		if !a.sys.signal(scr, x.ref, signal.Signal{Kind: signal.Watch, From: a.uid}) {
+			a.strayed(scr, x.ref)
+		}
+	case watchTaken:
+		a.sys.signal(scr, x.ref, signal.Signal{Kind: signal.Unwatch, From: a.uid})
+	case timerSet:
+		a.timers.StartAt(a, x.at, x.key, x.delay, x.period, x.pace, x.data, scr.keep())
+		a.noteTimers()
+	case timerCancelled:
+		a.cancelTimer(x.key)
+	case receiveTimeoutSet:
+		a.setReceiveTimeout(x.delay)
+	case askTaken:
+		for _, who := range x.ask.End() {
+			a.sys.abandoned(scr, who)
+		}
+	case stashEmptied:
+		a.unstash()
+	case stashEmptiedFor:
+		if mail := a.stash.TakeFor(x.name); len(mail) > 0 {
+			a.box.PushFront(mail...)
+			a.noteStash()
+		}
+	case backoffReset:
+		a.resetBackoff(scr)
+	}
+}
+
+// revoke undoes a change; later ones are undone already.
+func (a *actor) revoke(scr *scratch, x *change) {
+	switch x.kind {
+	case childReserved:
+		x.child.withdrawn = true
+		x.child.stop(scr, "the turn that spawned it has failed")
+	case watchEntered:
+		a.watch.Unwatch(x.ref)
+		a.noteWatches()
+	case watchTaken:
+		a.watch.Watch(x.ref, x.name)
+		a.noteWatches()
+	case timerSet:
+		a.noteTimers()
+	case askEntered:
+		a.dropAsk(scr, x.key)
+	case askTaken:
+		a.asks.PutBack(x.key, x.ask)
+		a.noteAsks()
+	case messageStashed:
+		if isBound(x.env) && a.ctx.env != nil {
+			a.ctx.env.Value = boundMark{}
+		}
+		a.stash.Remove(x.name, x.env)
+		x.env.Free()
+		a.noteStash()
+	}
+}
+
+// timersAhead is how many timers there are when the turn has ended, and whether one has the key.
+func (c *Context) timersAhead(key uint64) (n int, has bool) {
+	a := c.actor
+	n, has = a.timers.Len(), a.timers.Has(key)
+	if c.scr == nil {
+		return n, has
+	}
+	for i := range c.scr.changes {
+		x := &c.scr.changes[i]
+		if n += x.more; x.key == key && (x.kind == timerSet || x.kind == timerCancelled) {
+			has = x.kind == timerSet
+		}
+	}
+	return n, has
+}
+
+// setTimer stages a timer, within the limit.
+func (c *Context) setTimer(key uint64, delay, period time.Duration, pace timers.Pace, payload []byte) error {
+	a := c.actor
+	n, has := c.timersAhead(key)
+	more := 0
+	if !has {
+		if more = 1; n >= a.props.limits.Timers {
+			return ErrLimit
+		}
+	}
+	if err := a.hold(account.Timers, a.account.Of(account.Timers)+timerBytes+2*int64(len(payload))); err != nil {
+		return err
+	}
+	c.stage(change{kind: timerSet, at: a.Now(), key: key, more: more, delay: delay, period: period, pace: pace, data: payload})
+	return nil
+}
+
+// enterAsk is addAsk for the turn that runs.
+func (c *Context) enterAsk(correlation uint64, target abi.Ref, timeout time.Duration) (*asks.Ask, error) {
+	ask, err := c.actor.addAsk(c.scr, correlation, target, timeout)
+	if err == nil && c.scr != nil {
+		c.stage(change{kind: askEntered, key: correlation})
+	}
+	return ask, err
+}
+
+// stashUnder puts the current message aside.
+func (c *Context) stashUnder(name string) error {
+	if c.stashed {
+		return ErrStashed
+	}
+	k, err := c.actor.stashUnder(name, c.env)
+	if err != nil {
+		return err
+	}
+	c.stashed = true
+	c.stage(change{kind: messageStashed, name: name, env: k})
+	return nil
+}
+
+// launch starts a child that was enrolled.
+func (a *actor) launch(scr *scratch, child *actor) {
+	noteLife(child, record.Began)
+	if a.sys.lookouts.n.Load() != 0 {
+		a.sys.lookouts.born(scr, child)
+	}
+	child.post(scr, sysMsg{kind: sysStart})
+}

@@ -1,0 +1,196 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// A turn has four steps: it is run; it is sealed, so that all that it has led to is known; it is
+// committed, which is when a recorder hears of it; and it is carried out. Nothing of it takes effect before
+// the last step. For guests these are the steps of an entry, which may have several turns.
+
+// execute takes these steps for the messages that were pushed. It returns the number of messages that are done
+// with, a failing one included. If the recorder answers later, the actor is held: then the
+// numbers mean nothing, and settled goes on.
+func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
+	g.run(scr, x, now)
+	done, parts, f := g.seal(scr, x)
+	if g.actor.sys.looks.Load() != 0 {
+		var held bool
+		if done, f, held = g.commit(scr, x, now, done, parts, f); held {
+			return len(scr.batch), nil
+		}
+	}
+	return g.carryOut(scr, x, now, done, parts, f)
+}
+
+// run enters the guest.
+func (g *guest) run(scr *scratch, x *sandbox.Instance, now int64) {
+	x.Run(g.limits(scr, now), &scr.res)
+	scr.w.Spend(scr.res.Worth)
+}
+
+// limits is what the actor's turns get to see and may spend.
+func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
+	a, in := g.actor, &scr.entry
+	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.seed
+	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.props.limits.Fuel, a.props.limits.Deadline, a.props.limits.Memory, a.props.limits.Outbox
+	in.Yield, in.Log, in.Account = scr.w, g, g
+	return in
+}
+
+// seal reads and checks the commands of all turns. done is the number of turns that count; f is the
+// failure of the one behind them. With parts there are so many commands that they are read again, in parts.
+func (g *guest) seal(scr *scratch, x *sandbox.Instance) (done int, parts bool, f *abi.Failure) {
+	g.ahead = g.spawned
+	done, parts, f = g.read(scr, x, 0)
+	for more := parts; more; {
+		var n int
+		n, more, f = g.read(scr, x, done)
+		done += n
+	}
+	switch {
+	case f != nil:
+		if f.Turn = g.actor.turns + uint64(done); scr.res.Turns == 1 {
+			f.Fuel = scr.res.Fuel // how several turns have shared it is not known
+		}
+	default:
+		f = scr.res.Failure
+	}
+	return done, parts, f
+}
+
+// commit tells the observers of an entry, and waits for the recorder if there is one. held says that it
+// answers later.
+func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, parts bool, f *abi.Failure) (_ int, _ *abi.Failure, held bool) {
+	a := g.actor
+	looks := a.sys.looks.Load()
+	if looks&lookFuel != 0 && g.inst.Load() != nil {
+		x.Profiled()
+	}
+	t := a.newTurn(scr)
+	t.Time, t.Seed, t.Mail, t.Done, t.Failure = now, g.seed, scr.batch, done, f
+	fault := false
+	if looks&lookFault != 0 && done > 0 {
+		if n, injected := a.fault(t); injected != nil {
+			done, f, fault = n, injected, true
+			t.Done, t.Failure = n, f
+		}
+	}
+	if looks&lookCommit == 0 {
+		return done, f, false
+	}
+	t.Marked, t.Outbox = sandbox.Batching(g.image), x.Outbox(done)
+	switch t.Ended = turn.All; {
+	case f != nil:
+		if t.Ended = turn.ByFailure; !fault {
+			t.Cut = x.Cut()
+		}
+	case done < len(scr.batch) && x.Ended():
+		t.Ended = turn.ByHost
+	case done < len(scr.batch):
+		t.Ended = turn.ByGuest
+	}
+	return a.ask(scr, t, sealedEntry{now: now, done: done, parts: parts, f: f})
+}
+
+// carryOut lets the turns that count take effect, and puts unread messages back.
+func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int, parts bool, f *abi.Failure) (int, *abi.Failure) {
+	a := g.actor
+	first, work := a.turns, x.WorkFuel()
+	failed := -1 // the failed turn, as an index of the batch
+	if f != nil {
+		failed = done
+	}
+	if done < len(scr.batch) { // before anything takes effect: an unstash puts messages before them
+		g.giveBack(scr, done, failed)
+	}
+	if parts {
+		x.Reread()
+	}
+	for base := 0; base < done; {
+		n := done - base
+		if parts {
+			n = min(n, g.readAgain(scr, x)) // at least 1: these turns were read before
+		}
+		if a.sys.looks.Load()&(lookTap|lookFlow) != 0 {
+			a.observe(scr, base, n, now)
+		}
+		for i := range n {
+			e := scr.batch[base+i]
+			a.begins(scr, e)
+			g.forwards = 0
+			cmds := scr.turn(i)
+			if a.sys.cfg.tracer != nil {
+				scr.trace.enterTurn(e.Headers)
+				scr.trace.markCommands(cmds)
+			}
+			g.apply(scr, cmds, e)
+		}
+		base += n
+	}
+	a.turns = first + uint64(done)
+	g.account(&scr.res, work)
+	g.conclude(scr, done, failed, f, now)
+	if failed >= 0 {
+		done++
+		a.turns++
+	}
+	return done, f
+}
+
+// giveBack puts the messages that no turn has begun with, or whose turn came after a
+// failing one, back to the front of the mailbox.
+func (g *guest) giveBack(scr *scratch, done, failed int) {
+	if g.states != nil && done > 0 {
+		g.states.leave(scr.batch[done:])
+	}
+	if failed >= 0 {
+		done++
+	}
+	if done < len(scr.batch) {
+		g.actor.box.PushFront(scr.batch[done:]...)
+		scr.batch = scr.batch[:done]
+	}
+}
+
+// account adds up what was spent: by the turns, and by the host for their commands.
+func (g *guest) account(res *sandbox.Result, work uint64) {
+	if res.Fuel+work > 0 {
+		g.fuelSpent += res.Fuel + work
+		g.actor.counts.fuel.Store(g.fuelSpent)
+	}
+}
+
+// conclude ends the turns of the batch: the messages of those that ended well are remembered for resume
+// or freed, and it is decided what happens to the message of a failed one.
+func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int64) {
+	a := g.actor
+	if scr.res.Fuel > longTurn || f != nil {
+		scr.same = 0
+	}
+	for i, e := range scr.batch[:min(done, len(scr.batch))] {
+		if e.Value != nil {
+			a.noteTaken(e)
+		}
+		if g.states == nil || !g.states.remember(logged{env: e, now: now, turn: a.turns - uint64(done-i), behind: i > 0}) {
+			scr.cache.Free(e)
+		}
+	}
+	if g.states != nil {
+		g.states.rememberLeft(now)
+	}
+	if failed >= 0 && failed < len(scr.batch) {
+		e := scr.batch[failed]
+		a.begins(scr, e)
+		a.finish(scr, e, f)
+	}
+	scr.freeBatch()
+	if cap(scr.cmds) > 2*heldCommands {
+		scr.cmds = nil
+	}
+	if g.states != nil && f == nil {
+		g.checkpointIfDue(scr)
+	}
+}
