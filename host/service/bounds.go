@@ -1,6 +1,7 @@
 package service
 
 import (
+	"container/list"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ type Bounds struct {
 	Rate    float64       `manifest:"rate" doc:"requests a second, on average; default: any number" min:"0.001" max:"1000000"`
 	Burst   int           `manifest:"burst" doc:"rate: how many may come at once; default: those of a second" min:"1" max:"1000000"`
 	Timeout time.Duration `manifest:"timeout" doc:"how long a request may take"`
+	Wait    time.Duration `manifest:"wait" doc:"how long a request waits while at-once others are under way, before it is refused; default: 1s"`
 }
 
 // Defaults of [Bounds].
@@ -22,6 +24,7 @@ const (
 	DefaultAtOnce  = 64
 	DefaultBytes   = 16 << 20
 	DefaultTimeout = 30 * time.Second
+	DefaultWait    = time.Second
 )
 
 // or fills the zero fields of b from defaults.
@@ -41,6 +44,9 @@ func (b Bounds) or(defaults Bounds) Bounds {
 	if b.Timeout <= 0 {
 		b.Timeout = defaults.Timeout
 	}
+	if b.Wait <= 0 {
+		b.Wait = defaults.Wait
+	}
 	return b
 }
 
@@ -49,9 +55,19 @@ type budget struct {
 	bounds Bounds
 	limit  *rate.Limiter // nil: none
 
-	mu    sync.Mutex
-	open  int
-	bytes int64
+	mu      sync.Mutex
+	open    int
+	bytes   int64
+	waiting list.List // of *waiter, in the order in which they came
+}
+
+// waiter is a request that begins when there is room for it.
+type waiter struct {
+	// start begins the request, and wait is called if that comes later; both with the lock of the budget, so that
+	// requests begin in their order.
+	start, wait func()
+
+	place *list.Element // nil: it does not wait
 }
 
 func newBudget(b Bounds) *budget {
@@ -62,13 +78,11 @@ func newBudget(b Bounds) *budget {
 	return x
 }
 
-// admit begins a request of so many bytes.
+// admit takes the bytes of a request, and of its rate.
 func (b *budget) admit(now time.Time, bytes int64) *Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.open >= b.bounds.AtOnce:
-		return Errorf(Busy, "%d requests are in progress, which is the limit; at-once of the grant raises it", b.open)
 	case bytes > int64(b.bounds.Bytes):
 		return Errorf(TooLarge, "the request has %d bytes, at most %d; bytes of the grant raises it", bytes, b.bounds.Bytes)
 	case b.bytes+bytes > int64(b.bounds.Bytes):
@@ -76,9 +90,43 @@ func (b *budget) admit(now time.Time, bytes int64) *Error {
 	case b.limit != nil && !b.limit.AllowN(now, 1):
 		return Errorf(RateLimited, "more than %g requests a second; rate and burst of the grant raise it", b.bounds.Rate)
 	}
-	b.open++
 	b.bytes += bytes
 	return nil
+}
+
+// room fails if as many requests wait as may.
+func (b *budget) room(most int) *Error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := b.waiting.Len(); n >= most {
+		return Errorf(Busy, "%d requests are in progress, which is the limit, and %d wait for them; at-once of the grant raises it", b.open, n)
+	}
+	return nil
+}
+
+// enter begins a request at once, or when those before it leave room.
+func (b *budget) enter(w *waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open < b.bounds.AtOnce && b.waiting.Len() == 0 {
+		b.open++
+		w.start()
+		return
+	}
+	w.place = b.waiting.PushBack(w)
+	w.wait()
+}
+
+// abandon takes a request out of the queue; false: it has begun.
+func (b *budget) abandon(w *waiter) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w.place == nil {
+		return false
+	}
+	b.waiting.Remove(w.place)
+	w.place = nil
+	return true
 }
 
 // hold takes more bytes.
@@ -92,10 +140,16 @@ func (b *budget) hold(bytes int64) *Error {
 	return nil
 }
 
-// leave gives back what admit and hold have taken.
+// leave gives back what enter, admit and hold have taken, and lets others begin.
 func (b *budget) leave(requests int, bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open -= requests
 	b.bytes -= bytes
+	for b.open < b.bounds.AtOnce && b.waiting.Len() > 0 {
+		w := b.waiting.Remove(b.waiting.Front()).(*waiter)
+		w.place = nil
+		b.open++
+		w.start()
+	}
 }

@@ -2,11 +2,10 @@ package service
 
 import (
 	"container/list"
-	"errors"
 	"sync"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
+	"github.com/wasmactors/wasmactors/host"
 )
 
 // BreakerGrant is what a grant says about circuit breakers, to be nested under the key breaker.
@@ -29,23 +28,37 @@ const (
 // recently is forgotten, and begins closed.
 const MostBreakers = 1024
 
-// Breakers are the circuit breakers of a grant, one for each target. They are safe for concurrent
-// use. They use the machine's time, as gobreaker does.
+// Breakers are the circuit breakers of a grant, one for each target, in the time of a clock. They are safe for
+// concurrent use.
 type Breakers struct {
 	grant BreakerGrant
+	clock host.Clock
 
 	mu     sync.Mutex
 	of     map[string]*list.Element
-	recent *list.List // of breakerOf, the most recent first
+	recent *list.List // of *circuit, the most recent first
 }
 
-type breakerOf struct {
+// circuit is the breaker of one target.
+type circuit struct {
 	target string
-	b      *gobreaker.TwoStepCircuitBreaker[struct{}]
+	state  circuitState
+	period uint64    // one more at every change of the state
+	count  int       // closed: failures in a row; half-open: requests that were let through
+	well   int       // half-open: requests that did well
+	until  time.Time // open: when it becomes half-open
 }
 
-// NewBreakers makes breakers that are all closed.
-func NewBreakers(g BreakerGrant) *Breakers {
+type circuitState uint8
+
+const (
+	circuitClosed circuitState = iota
+	circuitOpen
+	circuitHalfOpen
+)
+
+// NewBreakers makes breakers that are all closed; Env.Clock is the clock for those of a service.
+func NewBreakers(g BreakerGrant, clock host.Clock) *Breakers {
 	if g.Failures <= 0 {
 		g.Failures = DefaultBreakerFailures
 	}
@@ -55,7 +68,7 @@ func NewBreakers(g BreakerGrant) *Breakers {
 	if g.Probes <= 0 {
 		g.Probes = DefaultBreakerProbes
 	}
-	return &Breakers{grant: g, of: map[string]*list.Element{}, recent: list.New()}
+	return &Breakers{grant: g, clock: clock, of: map[string]*list.Element{}, recent: list.New()}
 }
 
 // Allow asks whether a target may be tried. The error is one for the guest, [Unavailable].
@@ -64,42 +77,75 @@ func (b *Breakers) Allow(target string) (done func(failed bool), err error) {
 	if b.grant.Off {
 		return func(bool) {}, nil
 	}
-	report, err := b.breaker(target).Allow()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.circuit(target)
 	switch {
-	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
+	case c.state == circuitOpen, c.state == circuitHalfOpen && c.count >= b.grant.Probes:
 		return nil, Errorf(Unavailable, "%.100s has failed %d times in a row and is not tried for %v", target, b.grant.Failures, b.grant.Open)
-	case err != nil:
-		return nil, err
+	case c.state == circuitHalfOpen:
+		c.count++
 	}
+	period := c.period
 	return func(failed bool) {
-		if failed {
-			report(errTarget)
-		} else {
-			report(nil)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if c.period == period { // what began before says nothing about what was tried since
+			b.ended(c, failed)
 		}
 	}, nil
 }
 
-var errTarget = errors.New("service: the target has failed")
+// ended counts the outcome of a request. The caller holds the lock.
+func (b *Breakers) ended(c *circuit, failed bool) {
+	switch {
+	case c.state == circuitHalfOpen && failed:
+		b.open(c)
+	case c.state == circuitHalfOpen:
+		if c.well++; c.well >= b.grant.Probes {
+			c.become(circuitClosed)
+		}
+	case !failed:
+		c.count = 0
+	default:
+		if c.count++; c.count >= b.grant.Failures {
+			b.open(c)
+		}
+	}
+}
+
+func (b *Breakers) open(c *circuit) {
+	c.become(circuitOpen)
+	c.until = b.clock.Now().Add(b.grant.Open)
+}
+
+func (c *circuit) become(s circuitState) {
+	c.state, c.count, c.well = s, 0, 0
+	c.period++
+}
 
 // State is "closed", "open" or "half-open".
-func (b *Breakers) State(target string) string { return b.breaker(target).State().String() }
-
-func (b *Breakers) breaker(target string) *gobreaker.TwoStepCircuitBreaker[struct{}] {
+func (b *Breakers) State(target string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return [...]string{"closed", "open", "half-open"}[b.circuit(target).state]
+}
+
+// circuit is the breaker of a target, at this time. The caller holds the lock.
+func (b *Breakers) circuit(target string) *circuit {
 	if e := b.of[target]; e != nil {
 		b.recent.MoveToFront(e)
-		return e.Value.(*breakerOf).b
+		c := e.Value.(*circuit)
+		if c.state == circuitOpen && !b.clock.Now().Before(c.until) {
+			c.become(circuitHalfOpen)
+		}
+		return c
 	}
 	for b.recent.Len() >= MostBreakers {
 		last := b.recent.Back()
-		delete(b.of, b.recent.Remove(last).(*breakerOf).target)
+		delete(b.of, b.recent.Remove(last).(*circuit).target)
 	}
-	x := &breakerOf{target, gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		Name: target, MaxRequests: uint32(b.grant.Probes), Timeout: b.grant.Open,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= uint32(b.grant.Failures) },
-	})}
-	b.of[target] = b.recent.PushFront(x)
-	return x.b
+	c := &circuit{target: target}
+	b.of[target] = b.recent.PushFront(c)
+	return c
 }

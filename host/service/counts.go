@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmactors/wasmactors/internal/histogram"
 	"golang.org/x/time/rate"
 )
 
@@ -21,9 +22,16 @@ const mostOps = 64
 
 // counts are safe for concurrent use.
 type counts struct {
-	mu  sync.Mutex
-	of  map[countKey]uint64
-	ops map[string]struct{}
+	mu    sync.Mutex
+	of    map[countKey]uint64
+	ops   map[string]struct{}
+	times map[string]*histogram.Histogram // by operation, of requests that the provider has seen
+}
+
+// Times are how long requests of an operation took, from when the service took them until they were answered.
+type Times struct {
+	Op string // as in Count
+	histogram.Counts
 }
 
 type countKey struct {
@@ -32,7 +40,7 @@ type countKey struct {
 }
 
 // add counts a request that the provider has seen.
-func (c *counts) add(op string, err error) {
+func (c *counts) add(op string, err error, took time.Duration) {
 	code := CodeOf(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +50,14 @@ func (c *counts) add(op string, err error) {
 		}
 		c.ops[op] = struct{}{}
 	}
-	c.count(op, code)
+	op = c.count(op, code)
+	if c.times == nil {
+		c.times = map[string]*histogram.Histogram{}
+	}
+	if c.times[op] == nil {
+		c.times[op] = &histogram.Histogram{}
+	}
+	c.times[op].Observe(took)
 }
 
 // turnedAway counts a request that the provider has not seen; so it is not known whether the
@@ -53,7 +68,8 @@ func (c *counts) turnedAway(op string, err error) {
 	c.count(op, CodeOf(err))
 }
 
-func (c *counts) count(op string, code Code) {
+// count returns the name that the operation is counted by. c.mu is held.
+func (c *counts) count(op string, code Code) string {
 	if _, known := c.ops[op]; !known {
 		op = "other"
 	}
@@ -61,6 +77,19 @@ func (c *counts) count(op string, code Code) {
 		c.of = map[countKey]uint64{}
 	}
 	c.of[countKey{op, code}]++
+	return op
+}
+
+// allTimes are sorted by operation.
+func (c *counts) allTimes() []Times {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]Times, 0, len(c.times))
+	for op, h := range c.times {
+		out = append(out, Times{op, h.Counts()})
+	}
+	slices.SortFunc(out, func(a, b Times) int { return cmp.Compare(a.Op, b.Op) })
+	return out
 }
 
 // all is sorted by operation and code.

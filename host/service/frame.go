@@ -12,39 +12,38 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service/fair"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // errClosing is the cause that ends the context of a request when the service closes.
 var errClosing = errors.New("service: it is closing")
 
-// frame is the actor of a service, over all its incarnations: it has no state that a restart
-// would have to repair.
+// frame is the actor of a service, over all its incarnations. Each incarnation has a session of its own:
+// a provider, and the requests that it works on.
 type frame[G any] struct {
-	name     string
-	env      *Env
-	provider Provider[G]
-	inline   Inline[G]    // nil: no operation is
-	sequence Sequencer[G] // nil: the order does not matter
-	atOnce   int
-	denied   occasional // events of those without a grant
-	faults   occasional // lines of the log
-	ref      atomic.Pointer[host.Ref]
-	counts   counts
+	name   string
+	env    *Env
+	open   func() (Provider[G], error)
+	atOnce int
+	denied occasional // events of those without a grant
+	faults occasional // lines of the log
+	ref    atomic.Pointer[host.Ref]
+	counts counts
+	waits  atomic.Int64 // requests that wait for room in their grant
 
 	mu      sync.Mutex
-	calls   map[*call]struct{}
-	open    int // calls that are not answered yet
-	closing bool
-	idle    chan struct{} // closed when it closes and no call is left
+	now     *session[G] // the last one; nil: none is open
+	outage  Outage      // Since is zero: it serves
+	opening int         // goroutines that close a session and open another
+	attempt int         // the last one of them
+	over    bool        // the system has ended
+	settled *sync.Cond  // of opening
+	one     sync.Mutex  // held by the one that is at it
 }
 
-// call is a request that Serve works on.
-type call struct{ cancel context.CancelCauseFunc }
-
-func newFrame[G any](name string, env *Env, p Provider[G], atOnce int) *frame[G] {
-	f := &frame[G]{name: name, env: env, provider: p, atOnce: atOnce, calls: map[*call]struct{}{}, idle: make(chan struct{})}
-	f.inline, _ = p.(Inline[G])
-	f.sequence, _ = p.(Sequencer[G])
+func newFrame[G any](name string, env *Env, atOnce int, open func() (Provider[G], error)) *frame[G] {
+	f := &frame[G]{name: name, env: env, open: open, atOnce: atOnce}
+	f.settled = sync.NewCond(&f.mu)
 	return f
 }
 
@@ -52,8 +51,13 @@ func newFrame[G any](name string, env *Env, p Provider[G], atOnce int) *frame[G]
 const mostChildren = 1 << 20
 
 func (f *frame[G]) props() host.Props {
-	return host.Func(f.receive).WithMailbox(fair.New).
-		WithLimits(host.Limits{Replies: f.atOnce + 1, Children: mostChildren, Watches: mostChildren})
+	begun := false
+	return host.Native(func() host.Actor {
+		i := &incarnation[G]{frame: f, again: begun}
+		begun = true
+		return i
+	}).WithMailbox(fair.New).WithLifetime(supervision.Permanent).
+		WithLimits(host.Limits{Replies: 2*f.atOnce + 1, Children: mostChildren, Watches: mostChildren})
 }
 
 func (f *frame[G]) self() host.Ref {
@@ -63,12 +67,13 @@ func (f *frame[G]) self() host.Ref {
 	return host.Ref{}
 }
 
-func (f *frame[G]) receive(ctx *host.Context, m host.Message) error {
+// receive handles a message; s is the session, nil if none is open.
+func (f *frame[G]) receive(ctx *host.Context, m host.Message, s *session[G]) error {
 	if m.Kind != abi.KindMessage {
 		return host.ErrUnhandled
 	}
 	wanted := m.Correlation != 0 && !m.Sender.IsZero()
-	granted, _ := ctx.Grant(f.name).(*Granted[G])
+	granted, _ := ctx.Head().Grant(f.name).(*Granted[G])
 	if granted == nil {
 		f.turnAway(ctx, wanted, "", f.refuse(m.Sender, &f.denied, Deny("", "%s is not granted", f.name)))
 		return nil
@@ -78,21 +83,25 @@ func (f *frame[G]) receive(ctx *host.Context, m host.Message) error {
 		f.turnAway(ctx, wanted, "", err)
 		return nil
 	}
-	r := &Request[G]{Op: op, Args: args, Sender: m.Sender, Grant: &granted.grant, frame: f, granted: granted, wanted: wanted}
+	if s == nil {
+		f.turnAway(ctx, wanted, op, Errorf(Unavailable, "%s has failed, and is being started again", f.name))
+		return nil
+	}
+	r := &Request[G]{Op: op, Args: args, Sender: m.Sender, Grant: &granted.grant, frame: f, granted: granted, wanted: wanted, begun: f.env.Clock.Now()}
 	size := int64(len(m.Payload))
 	if err := granted.budget.admit(f.env.Clock.Now(), size); err != nil {
 		f.turnAway(ctx, wanted, op, err)
 		return nil
 	}
-	if f.inline != nil {
-		if answer, err, ok := f.now(r); ok {
-			granted.budget.leave(1, size)
+	if s.inline != nil {
+		if answer, err, ok := s.serveNow(r); ok {
+			granted.budget.leave(0, size)
 			f.answer(ctx, wanted, answer, f.seen(r, err))
 			return nil
 		}
 	}
-	if err := f.later(ctx, r, size); err != nil {
-		granted.budget.leave(1, size)
+	if err := s.later(ctx, r, size); err != nil {
+		granted.budget.leave(0, size)
 		f.turnAway(ctx, wanted, op, err)
 	}
 	return nil
@@ -102,140 +111,6 @@ func (f *frame[G]) receive(ctx *host.Context, m host.Message) error {
 func (f *frame[G]) turnAway(ctx *host.Context, wanted bool, op string, err error) {
 	f.counts.turnedAway(op, err)
 	f.answer(ctx, wanted, nil, err)
-}
-
-// now is ServeNow, with panics as errors.
-func (f *frame[G]) now(r *Request[G]) (answer any, err error, ok bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			answer, err, ok = nil, f.panicked(r.Op, p), true
-		}
-	}()
-	return f.inline.ServeNow(r)
-}
-
-// later makes Serve do the work.
-func (f *frame[G]) later(ctx *host.Context, r *Request[G], size int64) *Error {
-	base := ctx.Trace(ctx.Values())
-	var reply *host.Reply
-	c := &call{}
-	if err := f.begin(c); err != nil {
-		return err
-	}
-	if r.wanted {
-		var err error
-		if reply, err = ctx.Later(); err != nil {
-			f.answered()
-			f.end(c)
-			return Errorf(Busy, "too many requests of all actors are in progress")
-		}
-		base = reply.Trace(reply.Context())
-	}
-	// The mailbox reuses the payload when the turn ends.
-	r.Args = append([]byte(nil), r.Args...)
-	work, cancel := context.WithCancelCause(base)
-	f.mu.Lock()
-	if c.cancel = cancel; f.closing {
-		cancel(errClosing)
-	}
-	f.mu.Unlock()
-	if f.sequence != nil {
-		f.sequence.Accepted(r)
-	}
-	timer := f.env.Clock.AfterFunc(r.granted.budget.bounds.Timeout, func() { cancel(context.DeadlineExceeded) })
-	go func() {
-		answer, err := f.serve(work, r)
-		timer.Stop()
-		payload, err := f.encode(r, answer, ended(work, err))
-		err = f.seen(r, err)
-		// First the room is given back, then the answer is sent: the receiver may ask again at once.
-		r.granted.budget.leave(1, size)
-		f.answered()
-		switch {
-		case reply == nil:
-		case err != nil:
-			_ = reply.Fail(err.Error())
-		default:
-			_ = reply.Send(host.Raw(payload)) // an error says that nobody waits any more
-		}
-		cancel(nil)
-		f.end(c)
-	}()
-	return nil
-}
-
-// begin adds a call, unless there are too many, or the service closes.
-func (f *frame[G]) begin(c *call) *Error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case f.closing:
-		return Errorf(Unavailable, "%s is closing", f.name)
-	case f.open >= f.atOnce:
-		return Errorf(Busy, "%d requests of all actors are in progress, which is the limit", f.atOnce)
-	}
-	f.calls[c] = struct{}{}
-	f.open++
-	return nil
-}
-
-// answered gives back the room that begin has taken.
-func (f *frame[G]) answered() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.open--
-}
-
-// working is how many requests are under way.
-func (f *frame[G]) working() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.open
-}
-
-// unfinished is how many calls have something left to do.
-func (f *frame[G]) unfinished() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.calls)
-}
-
-// end is called when a call has nothing left to do.
-func (f *frame[G]) end(c *call) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.calls, c)
-	if f.closing && len(f.calls) == 0 {
-		close(f.idle)
-	}
-}
-
-// stop ends all calls; idle is closed when they have returned.
-func (f *frame[G]) stop() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closing {
-		return
-	}
-	f.closing = true
-	if len(f.calls) == 0 {
-		close(f.idle)
-	}
-	for c := range f.calls {
-		if c.cancel != nil {
-			c.cancel(errClosing)
-		}
-	}
-}
-
-// serve is Serve, with panics as errors.
-func (f *frame[G]) serve(ctx context.Context, r *Request[G]) (answer any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			answer, err = nil, f.panicked(r.Op, p)
-		}
-	}()
-	return f.provider.Serve(ctx, r)
 }
 
 func (f *frame[G]) panicked(op string, p any) error {
@@ -271,7 +146,7 @@ func ended(ctx context.Context, err error) error {
 
 // seen makes an error one for the guest, counts the request, and reports a denial.
 func (f *frame[G]) seen(r *Request[G], err error) error {
-	f.counts.add(r.Op, err)
+	f.counts.add(r.Op, err, f.env.Clock.Now().Sub(r.begun))
 	if err == nil {
 		return nil
 	}

@@ -60,7 +60,7 @@ func TestGuestsGrants(t *testing.T) {
 		}
 	})
 	t.Run("a grant outlives a restart", func(t *testing.T) {
-		if err := w.Restart(a); err != nil {
+		if err := w.Operate().Restart(a); err != nil {
 			t.Fatal(err)
 		}
 		if got := greet(a, "ann"); got != "hello ann" {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
 
 // Service is a service that was defined. It is immutable and for any goroutine.
@@ -21,7 +22,7 @@ type Service[S, G any] struct {
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // Define makes a service. It panics if the definition is not valid: a name that is not valid,
-// fields without tags, no Open.
+// fields without tags, texts without a reach, no Open.
 func Define[S, G any](d Definition[S, G]) *Service[S, G] {
 	if !nameRule.MatchString(d.Name) || d.Open == nil {
 		panic(fmt.Sprintf("service: %q is not defined: it needs a valid name and Open", d.Name))
@@ -29,8 +30,10 @@ func Define[S, G any](d Definition[S, G]) *Service[S, G] {
 	if d.AtOnce <= 0 {
 		d.AtOnce = DefaultInAll
 	}
-	d.Bounds = d.Bounds.or(Bounds{AtOnce: DefaultAtOnce, Bytes: DefaultBytes, Timeout: DefaultTimeout})
+	d.Bounds = d.Bounds.or(Bounds{AtOnce: DefaultAtOnce, Bytes: DefaultBytes, Timeout: DefaultTimeout, Wait: DefaultWait})
 	s := &Service[S, G]{def: d, settings: ShapeOf(reflect.TypeFor[S]()), grant: ShapeOf(reflect.TypeFor[G]())}
+	mustDeclare("the settings of "+d.Name, s.settings)
+	mustDeclare("the grants of "+d.Name, s.grant)
 	s.settings.Doc = d.Doc
 	s.grant.Doc = d.Doc
 	return s
@@ -117,29 +120,36 @@ func (s *Service[S, G]) Start(sys *host.System, env *Env, settings *S) (*Running
 	}
 	full := env.complete(sys)
 	full.Log = full.Log.With("service", s.def.Name)
-	provider, err := s.def.Open(full, settings)
+	f := newFrame(s.def.Name, full, s.def.AtOnce, func() (Provider[G], error) { return s.def.Open(full, settings) })
+	provider, err := f.open()
 	if err != nil {
 		return nil, fmt.Errorf("the service %s cannot be opened: %w", s.def.Name, err)
 	}
-	f := newFrame(s.def.Name, full, provider, s.def.AtOnce)
+	f.now = newSession(f, provider)
 	ref, err := sys.SpawnService(s.def.Name, f.props())
 	if err != nil {
 		return nil, errors.Join(err, provider.Close(context.Background()))
 	}
 	f.ref.Store(&ref)
-	r := &Running{name: s.def.Name, ref: ref, provider: provider, counts: &f.counts, open: f.working, busy: f.unfinished, closed: make(chan struct{})}
-	if d, ok := provider.(Drainer); ok {
-		sys.BeforeClose(d.Drain)
+	r := &Running{name: s.def.Name, ref: ref, counts: &f.counts, work: f.work, waits: &f.waits, outage: f.isDown, closed: make(chan struct{})}
+	r.provider = func() any {
+		if s := f.session(); s != nil {
+			return s.provider
+		}
+		return nil
 	}
-	go func() {
-		<-sys.Terminated()
-		f.stop()
-		<-f.idle
-		if r.err = provider.Close(context.Background()); r.err != nil {
+	sys.BeforeClose(func(ctx context.Context) {
+		if d, ok := r.provider().(Drainer); ok {
+			d.Drain(ctx)
+		}
+	})
+	full.Go(func() {
+		executor.Take(full.Clock, sys.Terminated())
+		if r.err = f.close(); r.err != nil {
 			full.Log.Error("the service was not closed in order", "error", r.err)
 		}
 		close(r.closed)
-	}()
+	})
 	return r, nil
 }
 
@@ -147,10 +157,11 @@ func (s *Service[S, G]) Start(sys *host.System, env *Env, settings *S) (*Running
 type Running struct {
 	name     string
 	ref      host.Ref
-	provider any
+	provider func() any
 	counts   *counts
-	open     func() int
-	busy     func() int
+	work     func() (open, busy int)
+	waits    *atomic.Int64
+	outage   func() Outage
 	closed   chan struct{}
 	err      error
 }
@@ -161,23 +172,42 @@ func (r *Running) Name() string { return r.name }
 // Ref is the ref of its actor.
 func (r *Running) Ref() host.Ref { return r.ref }
 
-// Provider is what Open has returned, for code that knows its type: tools for the operator of a bundle.
-func (r *Running) Provider() any { return r.provider }
+// Provider is what Open has returned, for code that knows its type: tools for the operator of a bundle. It is
+// nil while the service is down, and another one after that.
+func (r *Running) Provider() any { return r.provider() }
+
+// Outage reports whether the service is down: its actor has failed or was killed, and it is not open again.
+func (r *Running) Outage() (o Outage, down bool) {
+	o = r.outage()
+	return o, !o.Since.IsZero()
+}
 
 // Counts are how the requests so far have ended, sorted by operation and code.
 func (r *Running) Counts() []Count { return r.counts.all() }
 
-// Open is how many requests Serve works on.
-func (r *Running) Open() int { return r.open() }
+// Times are how long requests took, sorted by operation.
+func (r *Running) Times() []Times { return r.counts.allTimes() }
 
-// Busy is Open plus the number of answers that are being sent: 0 means that the service does nothing
+// Open is how many requests Serve works on.
+func (r *Running) Open() int {
+	open, _ := r.work()
+	return open
+}
+
+// Waiting is how many requests wait until those of their grant that are in progress leave room.
+func (r *Running) Waiting() int { return int(r.waits.Load()) }
+
+// Busy is Open plus what waits for its turn, or for its answer to be sent: 0 means that the service does nothing
 // until it is asked.
-func (r *Running) Busy() int { return r.busy() }
+func (r *Running) Busy() int {
+	_, busy := r.work()
+	return busy
+}
 
 // Wait returns when the system has ended and the provider is closed, with its error, or when
 // ctx ends.
 func (r *Running) Wait(ctx context.Context) error {
-	select {
+	select { // of whoever waits for the service
 	case <-r.closed:
 		return r.err
 	case <-ctx.Done():

@@ -1,17 +1,17 @@
-// Package service is the framework for what guests may ask of the outside world: a service is an actor
-// below /system that answers requests of actors that were granted it.
+// Package service is the framework for guests' access to the outside world. A service is an actor below /system that answers
+// requests of actors with a grant.
 //
-// A service is made with [Define] from its grant, its settings and a [Provider]; a manifest
-// grants it under capabilities and configures it under services, a Go program with [Kind.Start] and
-// host.Props.WithGrant. The framework checks grants, bounds what is under way, ends work that
-// nobody waits for, and answers. docs/services has a page for each of our services, which
-// use nothing that others cannot use.
+// A service is made with [Define] from its grant, its settings and a [Provider]; a manifest grants it under capabilities and
+// configures it under services, a Go program with [Kind.Start] and host.Props.WithGrant. The framework checks grants, limits
+// the requests in progress, ends work whose asker has given up, and answers. docs/services has a page for each of our
+// services. They use only this public API.
 package service
 
 import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/wasmactors/wasmactors/abi"
@@ -86,6 +86,7 @@ type Request[G any] struct {
 	frame   *frame[G]
 	granted *Granted[G]
 	wanted  bool
+	begun   time.Time
 }
 
 // Wanted reports whether somebody waits for the answer.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
@@ -31,11 +32,11 @@ func TestMain(m *testing.M) {
 }
 
 type settings struct {
-	Greeting string `manifest:"greeting" doc:"what it says"`
+	Greeting string `manifest:"greeting" doc:"what it says" reach:"none"`
 }
 
 type grant struct {
-	Names []string `manifest:"names" doc:"who may be greeted"`
+	Names []string `manifest:"names" doc:"who may be greeted" reach:"none"`
 }
 
 // greeter waits for go on where it is told to.
@@ -109,10 +110,15 @@ type fixture struct {
 	clock   *host.VirtualClock
 	log     *bytes.Buffer
 	events  *host.Subscription
+
+	opened   atomic.Int32
+	refusals atomic.Int32  // of opening again
+	hold     chan struct{} // nil, or opening again waits for its end
+	closes   int32         // how often the provider is to be closed in all
 }
 
 func start(t *testing.T) *fixture {
-	f := &fixture{t: t, p: &greeter{goOn: make(chan struct{}), began: make(chan struct{}, 100), causes: make(chan error, 100)}, log: &bytes.Buffer{}}
+	f := &fixture{t: t, p: &greeter{goOn: make(chan struct{}), began: make(chan struct{}, 100), causes: make(chan error, 100)}, log: &bytes.Buffer{}, closes: 1}
 	f.clock = host.NewVirtualClock(time.Unix(1e9, 0))
 	sys, err := host.New(host.NewConfig("test").WithClock(f.clock).WithContextValues(key{}))
 	if err != nil {
@@ -123,6 +129,14 @@ func start(t *testing.T) *fixture {
 	f.kind = service.Define(service.Definition[settings, grant]{
 		Name: "greeter", Doc: "greets", AtOnce: 20, Bounds: service.Bounds{AtOnce: 5},
 		Open: func(_ *service.Env, s *settings) (service.Provider[grant], error) {
+			if f.opened.Add(1) > 1 {
+				if f.hold != nil {
+					<-f.hold
+				}
+				if f.refusals.Add(-1) >= 0 {
+					return nil, errors.New("the disk is gone")
+				}
+			}
 			f.p.greeting = s.Greeting
 			return f.p, nil
 		},
@@ -137,7 +151,7 @@ func start(t *testing.T) *fixture {
 
 func (f *fixture) close() {
 	_ = f.sys.Close(context.Background())
-	if err := f.running.Wait(context.Background()); err != nil || f.p.closed.Load() != 1 {
+	if err := f.running.Wait(context.Background()); err != nil || f.p.closed.Load() != f.closes {
 		f.t.Errorf("%v, closed %d times", err, f.p.closed.Load())
 	}
 }
@@ -346,16 +360,52 @@ func TestWorkEnds(t *testing.T) {
 		for range 5 {
 			all = append(all, pending())
 		}
-		if got := f.ask(a, "wait", "ann"); !strings.HasPrefix(got, "busy: 5 requests are in progress") {
+		late := f.request(a, "ann")
+		f.until(func() bool { return f.running.Waiting() == 1 })
+		f.clock.Advance(service.DefaultWait)
+		if m := <-late.Answer(); !strings.Contains(m.Err().Error(), "busy: 5 requests are in progress, which is the limit, and there was no room within 1s") {
+			t.Error(m.Err())
+		}
+		// Those that wait begin in their order as soon as there is room.
+		var waiting []*host.Pending
+		for i := range 3 {
+			waiting = append(waiting, f.request(a, "ann"))
+			f.until(func() bool { return f.running.Waiting() == 1+i })
+		}
+		if n := f.running.Open(); n != 5 {
+			t.Errorf("%d requests at once", n)
+		}
+		f.p.goOn <- struct{}{}
+		<-f.p.began
+		if n := f.running.Open(); n != 5 {
+			t.Errorf("%d requests at once", n)
+		}
+		// More than a quarter of what may wait in all: the grant has no room left.
+		for i := range 3 {
+			waiting = append(waiting, f.request(a, "ann"))
+			f.until(func() bool { return f.running.Waiting() == 3+i })
+		}
+		if got := f.ask(a, "wait", "ann"); !strings.HasPrefix(got, "busy: 5 requests are in progress, which is the limit, and 5 wait for them") {
 			t.Error(got)
 		}
 		close(f.p.goOn)
+		for i, p := range waiting {
+			if i > 0 {
+				<-f.p.began
+			}
+			if m := <-p.Answer(); m.Err() != nil {
+				t.Error(m.Err())
+			}
+		}
 		for _, p := range all {
 			if m := <-p.Answer(); m.Err() != nil {
 				t.Error(m.Err())
 			}
 		}
 		f.p.goOn = make(chan struct{})
+		if n := f.running.Waiting(); n != 0 {
+			t.Errorf("%d requests still wait", n)
+		}
 	})
 	t.Run("the asker has ended", func(t *testing.T) {
 		pending()
@@ -386,6 +436,117 @@ func TestWorkEnds(t *testing.T) {
 		}
 		f.p.closed.Store(1)
 	})
+}
+
+// request asks an actor to make a request that waits until the test lets it go on.
+func (f *fixture) request(a host.Ref, name string) *host.Pending {
+	f.t.Helper()
+	p, err := f.sys.Request(a, question{Op: "wait", Args: map[string]any{"name": name}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return p
+}
+
+func (f *fixture) until(ok func() bool) {
+	f.t.Helper()
+	for over := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(over) {
+			f.t.Fatal("it does not come about")
+		}
+	}
+}
+
+// A service that fails, or that an operator kills, comes back: with the ref that actors have, another provider,
+// and an error for everything that was under way.
+func TestServiceComesBack(t *testing.T) {
+	for name, end := range map[string]func(*fixture) error{
+		"a crash":       func(f *fixture) error { return f.sys.Operate().Crash(f.running.Ref(), 0, "") },
+		"killed":        func(f *fixture) error { return f.sys.Operate().Crash(f.running.Ref(), abi.FailureKilled, "") },
+		"a poison pill": func(f *fixture) error { return f.sys.PoisonPill(f.running.Ref()) },
+		"a restart":     func(f *fixture) error { return f.sys.Operate().Restart(f.running.Ref()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			f.closes = 2
+			a := f.asker("a", f.granted)
+			under := f.request(a, "ann")
+			<-f.p.began
+			was := f.running.Ref()
+			since := f.clock.Now()
+			if err := end(f); err != nil {
+				t.Fatal(err)
+			}
+			if m := <-under.Answer(); m.Err() == nil {
+				t.Errorf("what was under way was answered: %s", m.Payload)
+			}
+			if cause := <-f.p.causes; cause == nil {
+				t.Error("the work was not ended")
+			}
+			if name != "a restart" {
+				f.until(func() bool {
+					o, down := f.running.Outage()
+					return down && o.Since.Equal(since) && o.Service == "greeter"
+				})
+				f.until(func() bool { i, err := f.sys.Info(was); return err == nil && i.Due > 0 })
+				if got := f.ask(a, "greet", "ann"); !strings.HasPrefix(got, "unavailable: ") {
+					t.Error(got)
+				}
+				f.clock.Advance(100 * time.Millisecond)
+			}
+			f.until(func() bool { _, down := f.running.Outage(); return !down && f.opened.Load() == 2 })
+			if got := f.ask(a, "greet", "ann"); got != "hello ann" || f.running.Ref() != was {
+				t.Error(got, f.running.Ref(), was)
+			}
+			if n := f.p.closed.Load(); n != 1 {
+				t.Errorf("the provider was closed %d times before the next one was opened", n)
+			}
+		})
+	}
+}
+
+// As long as a service cannot be opened again, its actor fails again, at ever longer intervals.
+func TestServiceTriesAgain(t *testing.T) {
+	f := start(t)
+	f.closes = 2
+	a := f.asker("a", f.granted)
+	f.refusals.Store(3)
+	_ = f.sys.Operate().Crash(f.running.Ref(), 0, "")
+	for i := range 4 {
+		f.until(func() bool {
+			x, _ := f.sys.Info(f.running.Ref())
+			return x.Due > 0 && x.Incarnation == uint64(i)
+		})
+		o, down := f.running.Outage()
+		if !down || i > 0 && o.Why != "the disk is gone" {
+			t.Errorf("%d: %+v", i, o)
+		}
+		// Before the delay is over: what comes between a start and its failure waits for the next one.
+		if got := f.ask(a, "greet", "ann"); !strings.HasPrefix(got, "unavailable: ") || strings.Contains(got, "disk") {
+			t.Errorf("%d: a guest is told %q", i, got)
+		}
+		f.clock.Advance(100 * time.Millisecond << i)
+	}
+	f.until(func() bool { _, down := f.running.Outage(); return !down })
+	if got := f.ask(a, "greet", "ann"); got != "hello ann" {
+		t.Error(got)
+	}
+	if !strings.Contains(f.log.String(), "the disk is gone") {
+		t.Error(f.log)
+	}
+}
+
+// A system that ends while a service is being opened again closes what was opened.
+func TestServiceEndsWhileItComesBack(t *testing.T) {
+	f := start(t)
+	f.hold = make(chan struct{})
+	_ = f.sys.Operate().Restart(f.running.Ref())
+	f.until(func() bool { return f.opened.Load() == 2 })
+	ended := make(chan struct{})
+	go func() { _ = f.sys.Close(context.Background()); close(ended) }()
+	<-ended
+	close(f.hold)
+	f.closes = 2
 }
 
 // A rate is one of a grant.

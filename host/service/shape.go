@@ -35,10 +35,13 @@ type Shape struct {
 	Enum    []string // text: one of these
 	Pattern string   // text, mapping (its keys): a regular expression for the whole
 	What    string   // what Pattern stands for, in words
+	Reach   Reach    // text: what it names outside of the bundle; needed unless it has an Enum
 	Min     float64  // int, number, size
 	Max     float64  // 0: none
 	Of      *Shape
 	Fields  []ShapeField
+	// KeyReach is Reach for the keys of a mapping.
+	KeyReach Reach
 }
 
 // ShapeField is a key of an object. Index is the field of the struct.
@@ -55,7 +58,8 @@ type ShapeField struct {
 //
 // manifest is the key, "-" for none; doc is needed. enum (texts with commas), pattern with what
 // (for people), min and max are about texts and numbers, also those within lists and mappings;
-// key is the pattern of a mapping's keys. Types are string, bool, ints, floats, time.Duration,
+// key is the pattern of a mapping's keys. reach says what a text names outside of the bundle, see [Reach],
+// and keyreach what the keys of a mapping name; both are needed. Types are string, bool, ints, floats, time.Duration,
 // [Size], and slices, maps from string and structs of these. It panics about anything else: that
 // is a mistake in a program.
 func ShapeOf(t reflect.Type) *Shape {
@@ -92,7 +96,7 @@ func shapeOf(t reflect.Type, tag reflect.StructTag) *Shape {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		s.Kind, s.Pattern, s.What = ShapeText, tag.Get("pattern"), tag.Get("what")
+		s.Kind, s.Pattern, s.What, s.Reach = ShapeText, tag.Get("pattern"), tag.Get("what"), Reach(tag.Get("reach"))
 		if e := tag.Get("enum"); e != "" {
 			s.Enum = strings.Split(e, ",")
 		}
@@ -111,7 +115,7 @@ func shapeOf(t reflect.Type, tag reflect.StructTag) *Shape {
 			panic(fmt.Sprintf("service: the keys of %v are no texts", t))
 		}
 		s.Kind, s.Of = ShapeMapping, shapeOf(t.Elem(), tag)
-		s.Pattern, s.What = tag.Get("key"), tag.Get("what")
+		s.Pattern, s.What, s.KeyReach = tag.Get("key"), tag.Get("what"), Reach(tag.Get("keyreach"))
 	case reflect.Struct:
 		object := ShapeOf(t)
 		object.Doc = s.Doc

@@ -12,18 +12,19 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/stream"
 )
 
 // Settings are the manifest's services.blob.
 type Settings struct {
-	Folder string `manifest:"folder" doc:"where the objects are, made if it is not there; relative to the manifest. Default: a folder in the state of the bundle"`
+	Folder string `manifest:"folder" doc:"where the objects are, made if it is not there; relative to the manifest. Default: a folder in the state of the bundle" reach:"write"`
 }
 
 // Grant is the manifest's capabilities.blob of an actor.
 type Grant struct {
-	Namespace string        `manifest:"namespace,required" doc:"whose objects; grants with the same one share them" pattern:"^[a-z][a-z0-9_-]{0,31}$" what:"a namespace: small letters, digits, - and _"`
+	Namespace string        `manifest:"namespace,required" doc:"whose objects; grants with the same one share them" pattern:"^[a-z][a-z0-9_-]{0,31}$" what:"a namespace: small letters, digits, - and _" reach:"none"`
 	Access    string        `manifest:"access" doc:"ro reads, rw writes as well; default: ro" enum:"ro,rw"`
 	Quota     service.Size  `manifest:"quota" doc:"bytes of the namespace up to which this grant writes; default: 1GiB" min:"1"`
 	Objects   int           `manifest:"objects" doc:"objects of the namespace up to which this grant writes; default: 10000" min:"1" max:"1000000"`
@@ -88,7 +89,7 @@ type provider struct {
 // Close implements [service.Provider].
 func (p *provider) Close(context.Context) error {
 	p.stop(service.Errorf(service.Unavailable, "blob is closing"))
-	p.wg.Wait()
+	executor.Join(p.env.Clock, &p.wg)
 	return p.store.close()
 }
 
@@ -232,7 +233,7 @@ func (p *provider) putStream(_ context.Context, r *service.Request[Grant], x *sp
 		leave()
 		return nil, err
 	}
-	go func() {
+	p.env.Go(func() {
 		defer leave()
 		defer w.abandon()
 		o, err := fill(ctx, w, sink)
@@ -241,7 +242,7 @@ func (p *provider) putStream(_ context.Context, r *service.Request[Grant], x *sp
 			return
 		}
 		_ = sink.Finish(answer(&o, nil, host.Ref{}), nil)
-	}()
+	})
 	out := abi.NewWriter(nil)
 	out.Map(1)
 	out.Text("sink")
@@ -331,11 +332,11 @@ func (p *provider) get(ctx context.Context, r *service.Request[Grant], x *space)
 		return nil, err
 	}
 	keep = true
-	go func() {
+	p.env.Go(func() {
 		defer leave()
 		defer func() { _ = f.Close() }()
 		source.CloseWithError(send(streaming, source, io.NewSectionReader(f, from, n), x))
-	}()
+	})
 	return answer(&o, nil, ref), nil
 }
 

@@ -15,10 +15,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Names in the folder.
@@ -41,13 +41,12 @@ type store struct {
 	spaces map[string]*space
 }
 
-// openStore opens a folder, and makes it if it is missing. No other process can open it
-// meanwhile.
+// openStore opens a folder, and makes it if it is missing. While it is open no other process can open it.
 func openStore(folder string, random func([]byte), now func() time.Time, warn func(string, ...any)) (_ *store, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(folder)
+	root, err := regular.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +117,7 @@ func (x *space) open() error {
 			return err
 		}
 	}
-	d, err := root.Open(x.dir + "/" + objectFolder)
+	d, err := regular.OpenIn(root, x.dir+"/"+objectFolder)
 	if err != nil {
 		return err
 	}
@@ -147,7 +146,7 @@ func (x *space) open() error {
 }
 
 func (x *space) read(file string) (*Object, error) {
-	f, err := x.store.root.Open(x.dir + "/" + objectFolder + "/" + file)
+	f, err := regular.OpenIn(x.store.root, x.dir+"/"+objectFolder+"/"+file)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +164,7 @@ func (x *space) read(file string) (*Object, error) {
 
 // sync makes the entries of a folder durable.
 func (x *space) sync(dir string) error {
-	d, err := x.store.root.Open(dir)
+	d, err := regular.OpenIn(x.store.root, dir)
 	if err != nil {
 		return err
 	}
@@ -212,8 +211,7 @@ func (x *space) stat(name string) (Object, error) {
 	return *o, nil
 }
 
-// openObject opens an object for reading. The reader sees that object even if it is replaced or
-// removed meanwhile.
+// openObject opens an object for reading. The reader sees that object even if it is replaced or removed while open.
 func (x *space) openObject(name string) (*os.File, Object, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -221,7 +219,7 @@ func (x *space) openObject(name string) (*os.File, Object, error) {
 	if o == nil {
 		return nil, Object{}, service.Errorf(service.NotFound, "there is no object of this name")
 	}
-	f, err := x.store.root.Open(x.dir + "/" + objectFolder + "/" + fileName(name))
+	f, err := regular.OpenIn(x.store.root, x.dir+"/"+objectFolder+"/"+fileName(name))
 	if err != nil {
 		return nil, Object{}, x.failed(err)
 	}
@@ -451,8 +449,8 @@ func (x *space) failed(err error) error {
 		return known
 	}
 	x.store.warn("the folder of blobs cannot be used", "err", err)
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return &service.Error{Code: service.Unavailable, Text: "there is no room left on the disk; nothing was changed", Err: err}
+	if trouble := service.DiskTrouble(err); trouble != "" {
+		return &service.Error{Code: service.Unavailable, Text: trouble + "; nothing was changed", Err: err}
 	}
 	return &service.Error{Code: service.Unavailable, Text: "the folder cannot be read or written; the log has why", Err: err}
 }

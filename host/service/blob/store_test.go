@@ -278,7 +278,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if _, err := put(x, name, make([]byte, 2<<20), wide, condition{}, nil); service.CodeOf(err) != service.Unavailable || !strings.Contains(err.Error(), "no room") {
+		if _, err := put(x, name, make([]byte, 2<<20), wide, condition{}, nil); service.CodeOf(err) != service.Unavailable || !strings.Contains(err.Error(), "the disk is full") {
 			t.Error(err)
 		}
 	}

@@ -22,34 +22,34 @@ import (
 // Settings are the manifest's services.config. If a key is in several places, the environment
 // takes precedence, then the files from the last to the first, then values.
 type Settings struct {
-	Values      map[string]string `manifest:"values" doc:"values by key" key:"[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*" what:"names of letters, digits, - and _, with dots between them"`
+	Values      map[string]string `manifest:"values" doc:"values by key" key:"[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*" what:"names of letters, digits, - and _, with dots between them" reach:"none" keyreach:"none"`
 	Files       []File            `manifest:"files" doc:"files with values"`
-	Environment map[string]string `manifest:"environment" doc:"values by key, as names of variables of the environment; one that is not set gives no value" key:"[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*" what:"names of letters, digits, - and _, with dots between them"`
-	Secrets     map[string]Secret `manifest:"secrets" doc:"where secrets are, by key" key:"[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*" what:"names of letters, digits, - and _, with dots between them"`
+	Environment map[string]string `manifest:"environment" doc:"values by key, as names of variables of the environment; one that is not set gives no value" key:"[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*" what:"names of letters, digits, - and _, with dots between them" reach:"env" keyreach:"none"`
+	Secrets     map[string]Secret `manifest:"secrets" doc:"where secrets are, by key" key:"[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*" what:"names of letters, digits, - and _, with dots between them" keyreach:"none"`
 }
 
 // File is a file with values.
 type File struct {
-	Path     string `manifest:"path,required" doc:"the file, from the folder of the manifest on"`
+	Path     string `manifest:"path,required" doc:"the file, from the folder of the manifest on" reach:"read"`
 	Format   string `manifest:"format" doc:"default: what the name ends with" enum:"yaml,json,env"`
-	Prefix   string `manifest:"prefix" doc:"what its keys begin with"`
+	Prefix   string `manifest:"prefix" doc:"what its keys begin with" reach:"none"`
 	Watch    bool   `manifest:"watch" doc:"it is read again when it has changed, and those are told who watch what has"`
 	Optional bool   `manifest:"optional" doc:"it may be missing"`
 }
 
 // Secret says where a secret is: exactly one field is set.
 type Secret struct {
-	File     string `manifest:"file" doc:"in a file that is nobody else's to read; a newline at its end does not count"`
-	Env      string `manifest:"env" doc:"in a variable of the environment"`
-	Provider string `manifest:"provider" doc:"with a provider that the embedder has named"`
+	File     string `manifest:"file" doc:"in a file that only the user can read; a newline at its end does not count" reach:"read"`
+	Env      string `manifest:"env" doc:"in a variable of the environment" reach:"env"`
+	Provider string `manifest:"provider" doc:"with a provider that the embedder has named" reach:"secret"`
 	Shared   bool   `manifest:"shared" doc:"file: others may read it, too"`
 	Optional bool   `manifest:"optional" doc:"it may be missing"`
 }
 
 // Grant is the manifest's capabilities.config of an actor.
 type Grant struct {
-	Keys    []string `manifest:"keys" doc:"patterns of the keys that it may read: * is any run of characters, ? is one"`
-	Secrets []string `manifest:"secrets" doc:"patterns of the secrets that it may have"`
+	Keys    []string `manifest:"keys" doc:"patterns of the keys that it may read: * is any run of characters, ? is one" reach:"none"`
+	Secrets []string `manifest:"secrets" doc:"patterns of the secrets that it may have" reach:"none"`
 }
 
 // Provider gets secrets from elsewhere, such as a vault, a cloud's key service or a keyring. It
@@ -250,18 +250,16 @@ func (p *provider) watchFiles() {
 	}
 	p.watch = filewatch.New(filewatch.Options{Clock: p.env.Clock})
 	p.watch.Watch(set)
-	go func() {
+	p.env.Go(func() {
 		defer close(p.done)
 		for {
-			select {
-			case <-p.watch.C():
-				p.watch.Take()
-				p.reread()
-			case <-p.stop:
+			if _, which := service.Receive(p.env, p.watch.C(), p.stop); which != 0 {
 				return
 			}
+			p.watch.Take()
+			p.reread()
 		}
-	}()
+	})
 }
 
 // reread applies changes of files, or leaves everything as it was if one of them cannot be read.
@@ -330,7 +328,7 @@ func (p *provider) forgetEnded() {
 func (p *provider) Close(context.Context) error {
 	if p.watch != nil {
 		close(p.stop)
-		<-p.done
+		service.Receive(p.env, p.done)
 		p.watch.Close()
 	}
 	return nil

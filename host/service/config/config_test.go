@@ -143,7 +143,7 @@ func TestWatch(t *testing.T) {
 	if got := say(t, w, x, "int a"); got != "2" {
 		t.Error(got)
 	}
-	if err := w.Restart(x); err != nil { // watching outlives it
+	if err := w.Operate().Restart(x); err != nil { // watching outlives it
 		t.Fatal(err)
 	}
 	write(t, dir, "c.yaml", "a: 2\n", 0o644)

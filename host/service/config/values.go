@@ -17,6 +17,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/internal/plainjson"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
@@ -48,7 +49,7 @@ func (p *provider) read() (map[string]value, error) {
 	for i := range p.settings.Files {
 		f := &p.settings.Files[i]
 		path := p.path(f.Path)
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := executor.WithTimeout(executor.Machine, context.Background(), 10*time.Second)
 		data, err := regular.Read(ctx, path, MaxFile)
 		cancel()
 		if f.Optional && errors.Is(err, fs.ErrNotExist) {

@@ -57,7 +57,7 @@ func makeClasses() (all []class, kinds map[host.EventKind]int, reasons map[reaso
 	return append(all, class{unhandled, "unhandled"}), kinds, reasons
 }
 
-// classOf is the class of an event; false if actors do not hear of it.
+// classOf is the class of an event; false if actors are not notified of it.
 func classOf(e *host.Event) (c int, ok bool) {
 	if e.Kind == host.EventDeadLetter || e.Kind == host.EventSuppressed {
 		if e.Dead == nil {

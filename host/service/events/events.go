@@ -1,5 +1,5 @@
-// Package events is the service of the system's events: an actor hears of the life of others, of messages that
-// were not delivered or not handled, as far as its grant goes. docs/services/events.md tells what it promises.
+// Package events is the service of the system's events. An actor is notified when others start, fail, restart or stop, and
+// when messages are not delivered or not handled, as its grant allows. docs/services/events.md has the guarantees.
 package events
 
 import (
@@ -21,11 +21,11 @@ type Settings struct {
 	Subscriptions int `manifest:"subscriptions" doc:"how many there may be in all; default 1000" min:"1" max:"10000"`
 }
 
-// Grant is what an actor may hear of.
+// Grant says of which events an actor may be notified.
 type Grant struct {
-	Lifecycle     []string     `manifest:"lifecycle" doc:"patterns of the paths of actors whose starts, failures, restarts and ends are told"`
-	DeadLetters   []string     `manifest:"dead-letters" doc:"patterns of the paths of recipients and senders whose messages, if they are not delivered, are told"`
-	Unhandled     []string     `manifest:"unhandled" doc:"patterns of the paths of actors whose messages, if they do not handle them, are told"`
+	Lifecycle     []string     `manifest:"lifecycle" doc:"patterns of the paths of actors whose starts, failures, restarts and stops are reported" reach:"none"`
+	DeadLetters   []string     `manifest:"dead-letters" doc:"patterns of the paths of recipients and senders whose undelivered messages are reported" reach:"none"`
+	Unhandled     []string     `manifest:"unhandled" doc:"patterns of the paths of actors whose unhandled messages are reported" reach:"none"`
 	Reasons       bool         `manifest:"reasons" doc:"why, too, in the words of the guest that has failed; secrets are hidden"`
 	Subscriptions int          `manifest:"subscriptions" doc:"how many of them there may be; default 16" min:"1" max:"10000"`
 	Queue         service.Size `manifest:"queue" doc:"bytes that may wait for a slow subscriber, for each subscription; default 64KiB" min:"1024"`
@@ -104,7 +104,7 @@ func checkPath(p string) error {
 		case e == "":
 			return fmt.Errorf("the pattern %q has an empty element", p)
 		case e != "**" && strings.Contains(e, "**"), e == "**" && i+2 < len(elements):
-			return fmt.Errorf("the pattern %q: ** is the last element, or none", p)
+			return fmt.Errorf("the pattern %q: ** is allowed only as the last element", p)
 		}
 	}
 	return nil
@@ -169,13 +169,19 @@ func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
 	}
 	s := &subscription{key: subscriptionKey{r.Sender.UID(), in.Channel}, classes: classes, reasons: r.Grant.Reasons}
 	s.wants(in.Paths, r.Grant)
-	s.feed = feed.New(p.env, r.Sender, in.Options, feed.Words{Event: "happened", Ended: "over"}, marks, func() { p.remove(s) })
+	begun, err := r.Hold(feed.StartBytes)
+	if err != nil {
+		return nil, err
+	}
+	s.feed = feed.New(p.env, r.Sender, in.Options, feed.Words{Event: "happened", Ended: "over"}, marks, func() { p.remove(s) }, begun)
 	if err := p.add(s, r.GrantID(), r.Grant); err != nil {
+		begun()
 		return nil, err
 	}
 	ref, err := r.Spawn(s.feed.Props())
 	if err != nil {
 		s.feed.End("")
+		begun()
 		return nil, err
 	}
 	s.feed.Begin(ref)

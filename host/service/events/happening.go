@@ -27,7 +27,7 @@ type view struct{ path, from, reasons bool }
 // longestReason bounds the words of a guest, in bytes.
 const longestReason = 256
 
-// newHappening is nil for an event that nobody can be told of.
+// newHappening returns nil for an event that no subscriber may get.
 func newHappening(e *host.Event, class int, system string) *happening {
 	h := &happening{event: e, at: e.Time, class: class, path: pathOf(e.Ref.Path(), system)}
 	if d := e.Dead; d != nil {

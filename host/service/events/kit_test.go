@@ -84,7 +84,7 @@ func worker() host.Props {
 		var uid uint64
 		switch {
 		case m.Decode(&uid) == nil:
-			ref, _ := ctx.System().RefOf(abi.Ref(uid))
+			ref, _ := ctx.System().RefOf(abi.Ref(uid), m.Sender)
 			_ = ctx.Tell(ref, "secret-payload")
 		case m.Decode(&text) == nil && text == "crash":
 			return errors.New("secret-reason")

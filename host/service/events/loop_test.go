@@ -3,7 +3,6 @@ package events_test
 import (
 	"errors"
 	"fmt"
-	"runtime/metrics"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +79,7 @@ func TestLostEventsAreNoEvents(t *testing.T) {
 	}
 	after := b.listen("after", &everything, service.Bounds{}) // it is told after the full one
 	after.subscribe("lifecycle.started")
-	if err := b.Pause(full, false); err != nil {
+	if err := b.Operate().Pause(full, false); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {
@@ -89,7 +88,7 @@ func TestLostEventsAreNoEvents(t *testing.T) {
 		}
 	}
 	b.until("all events were told", func() bool { return after.count() == 5 })
-	if err := b.Unpause(full, false); err != nil {
+	if err := b.Operate().Unpause(full, false); err != nil {
 		t.Fatal(err)
 	}
 	watcher.wants()
@@ -120,12 +119,6 @@ func TestTwoThatAnswerEachOther(t *testing.T) {
 	if n := both[0].count() + both[1].count(); n > 101 {
 		t.Errorf("they have heard %d", n)
 	}
-}
-
-func heapBytes() int64 {
-	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(s)
-	return int64(s[0].Value.Uint64())
 }
 
 // storms are how many events a storm has.
@@ -165,14 +158,14 @@ func TestStormOfEvents(t *testing.T) {
 	long, gone := b.spawn(strings.Repeat("a", 200), worker()), b.spawn("gone", worker())
 	b.Stop(gone)
 	b.settle()
-	before := heapBytes()
+	before := servicetest.LiveHeap()
 	peak := int64(0)
 	payload := strings.Repeat("x", 1000)
 	began := time.Now()
 	for i := range storms() {
 		_ = b.TellFrom(long, gone, payload)
 		if i%5000 == 0 {
-			peak = max(peak, heapBytes()-before)
+			peak = max(peak, servicetest.LiveHeap()-before)
 			if _, err := b.Ask(t.Context(), good.ref, []any{"unsubscribe", map[string]any{"channel": "unhandled"}}); err == nil {
 				t.Error("a neighbour's question is not answered as it should be")
 			}

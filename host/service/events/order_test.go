@@ -73,7 +73,7 @@ func story(t *testing.T, seed uint64) (told []string) {
 	for i := range 5 {
 		workers = append(workers, spawn(fmt.Sprint("w", i), host.Func(func(ctx *host.Context, m host.Message) error {
 			note("%s works", ctx.Self().Name())
-			if ctx.Draw()%2 == 0 {
+			if ctx.Head().Draw()%2 == 0 {
 				return errors.New("on purpose")
 			}
 			_ = ctx.Tell(nobody, 1)

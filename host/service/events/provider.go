@@ -129,8 +129,8 @@ func (p *provider) drop(s *subscription) {
 	}
 }
 
-// budgetOf is the budget of a grant. A budget that nobody uses is kept until it is full again, so that nothing is
-// gained by leaving and coming back.
+// budgetOf is the budget of a grant. An unused budget is kept until it is full again, so that unsubscribing and subscribing
+// again gains nothing.
 func (p *provider) budgetOf(grant uint64, g *Grant) *budget {
 	if b := p.budgets[grant]; b != nil {
 		return b
@@ -167,7 +167,7 @@ func (p *provider) listen() {
 	}
 }
 
-// lost is how many events nobody has looked at so far. It needs the lock.
+// lost is how many events were not checked so far. It needs the lock.
 func (p *provider) lost() uint64 {
 	n := p.skipped + p.unseen.Load()
 	if p.source != nil {
@@ -182,8 +182,7 @@ func (p *provider) wanted(e *host.Event) bool {
 	return ok && p.interest.Load()&(1<<c) != 0 && !p.ours(e)
 }
 
-// ours reports whether an event is about the delivery of an event, of which nobody is told: it would
-// cause another one.
+// ours reports whether an event is about the delivery of an event, which is not reported: it would cause another one.
 func (p *provider) ours(e *host.Event) bool {
 	if p.within(e.Ref.Path()) {
 		return true
@@ -260,7 +259,7 @@ type subscription struct {
 	told    uint64 // of the events that nobody has looked at
 }
 
-// wants compiles what the subscriber asks for, and may hear of.
+// wants compiles the patterns that the subscriber asks for, and those that its grant allows.
 func (s *subscription) wants(paths []string, g *Grant) {
 	s.asked, s.granted = compile(paths), map[group]*compiled{}
 	most := 0

@@ -55,7 +55,7 @@ func TestWhatHappenedBefore(t *testing.T) {
 	}
 	s := &subscription{key: subscriptionKey{listener.UID(), "lifecycle"}, classes: classes}
 	s.wants(nil, grant)
-	s.feed = feed.New(env, listener, feed.Usual(), feed.Words{Event: "happened", Ended: "over"}, marks, func() { p.remove(s) })
+	s.feed = feed.New(env, listener, feed.Usual(), feed.Words{Event: "happened", Ended: "over"}, marks, func() { p.remove(s) }, func() {})
 	if err := p.add(s, 1, grant); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package fair is the mailbox of actors that many others send to who do not trust each other.
+// Package fair is the mailbox of actors with many senders that do not trust each other.
 package fair
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Mailbox is one in which the messages of one tree of actors take a quarter of the room at
-// most: a guest that floods it loses its own messages and nobody else's.
+// Mailbox limits the messages of one top-level subtree to a quarter of it. A guest that floods it loses only its own
+// messages.
 type Mailbox struct {
 	mu     sync.Mutex
 	limits host.MailboxLimits
@@ -26,7 +26,7 @@ type load struct {
 	bytes    int64
 }
 
-// share: a tree may have one part of so many.
+// share: a subtree may fill at most this part of the mailbox (1/4).
 const share = 4
 
 // New makes one, for host.Props.WithMailbox. All methods are for any goroutine.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -21,7 +23,6 @@ type answer struct {
 	how    []byte // the map; nil: the body is there
 	length int64  // that the actor states; -1: it does not
 	typed  bool   // it has a Content-Type
-	buf    []byte // of a compressed body
 }
 
 // Bounds of the headers of an answer.
@@ -31,13 +32,13 @@ const (
 )
 
 // write checks an answer and writes it.
-func (x *exchange) write(a *answer, payload []byte) problem {
-	if err := a.decode(payload, x.w.Header()); err != nil {
+func (x *exchange) write(a *answer, m host.Message) problem {
+	if err := a.decode(m.Payload, x.w.Header()); err != nil {
 		x.clearHeaders()
 		return problem{status: http.StatusBadGateway, text: "the actor's answer is not valid", cause: err}
 	}
 	if a.how != nil {
-		return x.streamAnswer(a, a.how)
+		return x.streamAnswer(a, m.Sender)
 	}
 	h := x.w.Header()
 	if !a.typed && len(a.body) > 0 {
@@ -50,25 +51,33 @@ func (x *exchange) write(a *answer, payload []byte) problem {
 	if _, ok := h["X-Content-Type-Options"]; !ok {
 		h["X-Content-Type-Options"] = noSniff
 	}
-	body := x.compress(a)
 	if bodyAllowed(a.status) {
-		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+		h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	}
-	if d := x.g.cfg.Timeouts.Write; len(body) > smallBody {
+	if d := x.g.cfg.Timeouts.Write; len(a.body) > smallBody {
 		_ = http.NewResponseController(x.w.ResponseWriter).SetWriteDeadline(x.g.clock.Now().Add(d))
 	}
 	x.closeUnread()
-	x.w.WriteHeader(a.status)
-	if len(body) > 0 && x.r.Method != http.MethodHead {
-		_, _ = x.w.Write(body)
+	if x.g.zip != nil && x.route.Compress != "off" && len(a.body) > 0 {
+		x.g.zip(a).ServeHTTP(&x.w, x.r)
+	} else {
+		a.ServeHTTP(&x.w, x.r)
 	}
 	return problem{}
+}
+
+// ServeHTTP writes an answer whose headers are there.
+func (a *answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(a.status)
+	if len(a.body) > 0 && r.Method != http.MethodHead {
+		_, _ = w.Write(a.body)
+	}
 }
 
 // smallBody fits the buffers of any connection, so that writing it does not wait for a slow reader.
 const smallBody = 2 << 10
 
-// The values of headers that are nearly always the same; nobody changes them.
+// The values of headers that are nearly always the same; they are never changed.
 var (
 	textType  = []string{"text/plain; charset=utf-8"}
 	bytesType = []string{"application/octet-stream"}
@@ -87,7 +96,7 @@ func (x *exchange) clearHeaders() {
 
 // decode reads an answer, and its headers into h.
 func (a *answer) decode(payload []byte, h http.Header) error {
-	*a = answer{length: -1, buf: a.buf}
+	*a = answer{length: -1}
 	r := abi.NewReader(payload)
 	if n := r.Array(); r.OK() && n != 3 {
 		return fmt.Errorf("an answer is [status, headers, body], not %d elements", n)
@@ -152,10 +161,10 @@ func (a *answer) headers(r *abi.Reader, h http.Header) error {
 
 // header takes over one header. Headers that concern only the host are skipped.
 func (a *answer) header(h http.Header, name, value string) error {
-	if !validName(name) {
+	if !middleware.ValidName(name) {
 		return fmt.Errorf("not the name of a header: %q", printable.Line(name, 60))
 	}
-	if !validValue(value) {
+	if !middleware.ValidValue(value) {
 		return fmt.Errorf("the header %s has a control character", name)
 	}
 	name = http.CanonicalHeaderKey(name)
@@ -174,7 +183,7 @@ func (a *answer) header(h http.Header, name, value string) error {
 	case "X-Request-Id", "X-Crash-Report", "Date":
 		return nil
 	}
-	if hopByHop[name] {
+	if middleware.HopByHop[name] {
 		return nil
 	}
 	if strings.HasPrefix(name, "Access-Control-") && len(h[name]) > 0 {
@@ -182,28 +191,4 @@ func (a *answer) header(h http.Header, name, value string) error {
 	}
 	h[name] = append(h[name], value)
 	return nil
-}
-
-// validName reports whether a text is a token, as names of headers are.
-func validName(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return s != "" && len(s) <= 256
-}
-
-// validValue reports whether a text can be the value of a header.
-func validValue(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }

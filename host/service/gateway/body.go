@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/stream"
 )
@@ -27,6 +28,11 @@ func (x *exchange) upgrade() bool {
 		x.webSocket()
 	case x.route.Upgrade.Events && wantsEvents(x.r):
 		x.events()
+	case x.route.Upgrade.WebSocket && !x.route.Upgrade.Events && x.r.Method == http.MethodGet:
+		h := x.w.Header() // RFC 9110, 15.5.22
+		h.Set("Upgrade", "websocket")
+		h.Set("Connection", "Upgrade")
+		x.refuse(problem{status: http.StatusUpgradeRequired, text: "this path is for WebSockets"})
 	default:
 		return false
 	}
@@ -47,7 +53,7 @@ func (x *exchange) streamRequest(first []byte, rest io.Reader) (ref host.Ref, do
 	body := &pacedBody{from: rest, control: control, clock: x.g.clock, most: x.route.Body}
 	x.streamed = body
 	copied := make(chan struct{})
-	go func() {
+	executor.Go(x.g.clock, func() {
 		defer close(copied)
 		_, err := src.Write(first)
 		if err == nil {
@@ -55,12 +61,12 @@ func (x *exchange) streamRequest(first []byte, rest io.Reader) (ref host.Ref, do
 		}
 		x.late = isTimeout(err)
 		src.CloseWithError(bodyError(err))
-	}()
+	})
 	return ref, func() {
 		src.Abandon()
 		body.cut()
 		x.closeUnread()
-		<-copied
+		executor.Take(x.g.clock, copied)
 	}, problem{}
 }
 
@@ -167,17 +173,17 @@ const partSize = 32 << 10
 // streamAnswer writes an answer whose body comes in parts, each of which is asked for:
 // {"stream": ref} or {"stream": ref, "key": n}. The ref is that of a source, such as a service has
 // given to the actor, or of an actor that answers ["read", {"max": bytes, "key": n}] like one. The
-// status and the headers of a were checked and are in x.w.Header().
-func (x *exchange) streamAnswer(a *answer, how []byte) problem {
+// status and the headers of a were checked and are in x.w.Header(). by is who has answered.
+func (x *exchange) streamAnswer(a *answer, by host.Ref) problem {
 	bad := func(err error) problem {
 		x.clearHeaders()
 		return problem{status: http.StatusBadGateway, text: "the actor's answer is not valid", cause: err}
 	}
-	from, key, err := decodeHow(how)
+	from, key, err := decodeHow(a.how)
 	if err != nil {
 		return bad(err)
 	}
-	ref, err := x.g.sys.RefOf(from)
+	ref, err := x.g.sys.RefOf(from, by)
 	if err != nil {
 		return bad(err)
 	}
@@ -295,8 +301,9 @@ func (s *partReader) next() ([]byte, problem) {
 	expired := make(chan struct{})
 	timer := x.g.clock.AfterFunc(x.route.Handler, func() { close(expired) })
 	defer timer.Stop()
-	select {
-	case m := <-q.Answer():
+	m, which := executor.Take(x.g.clock, q.Answer(), x.r.Context().Done(), expired)
+	switch which {
+	case 0:
 		s.ahead = s.ahead[1:]
 		if err := m.Err(); err != nil {
 			return nil, x.g.problemOf(err, s.from)
@@ -314,9 +321,9 @@ func (s *partReader) next() ([]byte, problem) {
 			part = []byte{}
 		}
 		return part, problem{}
-	case <-x.r.Context().Done():
+	case 1:
 		return nil, problem{status: statusGone, text: "the client has disconnected"}
-	case <-expired:
+	default:
 		return nil, problem{status: http.StatusGatewayTimeout, text: "no part of the answer in time"}
 	}
 }

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"errors"
-	"net/netip"
+	"net/http"
 	"sync"
 	"time"
 
@@ -47,7 +47,16 @@ func (c *clients) key(x *exchange) any {
 	if c.byIdentity() && x.who != nil {
 		return x.who.Kind + ":" + x.who.Name
 	}
-	a := x.remote()
+	return x.g.address(x.r)
+}
+
+// address is the client's, or the network that it may choose from; nil is that of all that come without one, as
+// from a Unix socket.
+func (g *Gateway) address(r *http.Request) any {
+	a := g.remote(r)
+	if !a.IsValid() {
+		return nil
+	}
 	if a.Is6() && !a.Is4In6() {
 		p, _ := a.WithZone("").Prefix(64)
 		return p
@@ -59,9 +68,6 @@ func (c *clients) key(x *exchange) any {
 // and may come again after a time.
 func (c *clients) enter(x *exchange, at **client) (ok bool, retry time.Duration) {
 	key := c.key(x)
-	if a, ok := key.(netip.Addr); ok && !a.IsValid() {
-		key = "unknown" // all that come without an address are one
-	}
 	now := x.g.clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Config configures a gateway. Zero fields mean the defaults.
@@ -14,9 +16,9 @@ type Config struct {
 	Routes   []Route
 	Limits   Limits
 	Timeouts Timeouts
-	Client   ClientLimits // of each client, over all routes
-	CORS     *CORS        // of routes that have none of their own; nil: none
-	Compress Compress
+	Client   ClientLimits     // of each client, over all routes
+	CORS     *middleware.CORS // of routes that have none of their own; nil: none
+	Compress middleware.Compress
 	Health   Health
 	Drain    Drain
 	Log      *slog.Logger // what goes wrong, and the access log; nil: nothing is logged
@@ -24,7 +26,11 @@ type Config struct {
 	// Proxies are the networks of proxies in front whose X-Forwarded-For is believed.
 	Proxies []netip.Prefix
 	Base    string       // folder that relative paths start at
+	Clock   host.Clock   // nil: the system's
 	Rand    func([]byte) // randomness of request ids; nil: the operating system's
+	// Traces records a span for each request, and takes the trace that its caller states in
+	// traceparent; see tracing.Tracer.Provider. nil: nothing is recorded or taken.
+	Traces trace.TracerProvider
 }
 
 // Listener is an address to listen on.
@@ -78,9 +84,9 @@ type Route struct {
 	// Pattern is one of http.ServeMux: [METHOD ][HOST]/path/{name}/{rest...}
 	Pattern string
 	To      Target
-	Static  *Static // files instead of an actor
-	Auth    *Auth   // nil: anyone
-	CORS    *CORS   // nil: the gateway's
+	Static  *middleware.Static // files instead of an actor
+	Auth    *middleware.Auth   // nil: anyone
+	CORS    *middleware.CORS   // nil: the gateway's
 	Limits  RouteLimits
 	// Client bounds each client on this route.
 	Client ClientLimits
@@ -104,7 +110,8 @@ type RouteLimits struct {
 
 // Target is the actor that answers: one, one of several, or one that is made on demand.
 type Target struct {
-	// Path is the path of an actor. With Make its last element has {name} of the pattern.
+	// Path is the path of an actor. With Make its last element has {name} of the pattern. Without it, a
+	// last element with {name} is the key of a keyed actor, as host/keyed has them, in any spelling.
 	Path string
 	// Pool are paths of several actors that do the same.
 	Pool []string
@@ -125,20 +132,15 @@ type Make struct {
 // authentication. "": none.
 type Health struct {
 	Live  string // 200 as long as the process serves
-	Ready string // 200 while new requests are taken, 503 while it drains
+	Ready string // 200 while new requests are taken, 503 while it drains, or Down names something
+	// Down says why the gateway is not ready although it serves; nil or "": it is. It must not wait.
+	Down func() string
 }
 
 // Drain is the graceful shutdown.
 type Drain struct {
 	Delay time.Duration // unready before it stops accepting, so that balancers notice; default none
 	Most  time.Duration // until what is under way is cut off; default 30 s
-}
-
-// Compress is the compression of responses.
-type Compress struct {
-	On    bool
-	Least int      // bytes of a body; default 1 KiB
-	Types []string // content types, such as text/* or application/json; default those that are texts
 }
 
 // Defaults.
@@ -168,7 +170,6 @@ func (c Config) withDefaults() Config {
 	def(&t.Write, DefaultTimeout)
 	def(&t.Idle, 2*time.Minute)
 	def(&c.Drain.Most, DefaultTimeout)
-	def(&c.Compress.Least, 1<<10)
 	def(&c.Client.Known, DefaultKnown)
 	routes := make([]Route, len(c.Routes))
 	for i, r := range c.Routes {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/internal/box"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -68,7 +69,7 @@ type frame struct {
 	b    []byte
 }
 
-// frameBytes is what a frame takes besides its bytes.
+// frameBytes is the size of a frame in addition to its bytes.
 const frameBytes = 64
 
 // frameClose ends every kind of connection.
@@ -119,7 +120,7 @@ func newConn(x *exchange, kind connKind) (*conn, error) {
 	return c, err
 }
 
-// announced notes the actor that has accepted the connection: from now on it hears of the end.
+// announced notes the actor that has accepted the connection: from now on it is notified of its end.
 func (c *conn) announced(target host.Address, state []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +138,7 @@ func (c *conn) begin(write func(frame) error, ended func()) {
 	defer c.mu.Unlock()
 	if c.over {
 		if ended != nil {
-			go ended()
+			executor.Go(c.g.clock, ended)
 		}
 		return
 	}
@@ -156,7 +157,7 @@ func (c *conn) wake() {
 // peer, there is a gap.
 func (c *conn) missed() {
 	if c.gap.CompareAndSwap(false, true) {
-		go c.finish(ended{codeTryLater, "the peer is too slow"})
+		executor.Go(c.g.clock, func() { c.finish(ended{codeTryLater, "the peer is too slow"}) })
 	}
 }
 
@@ -171,12 +172,8 @@ func (c *conn) deliver(m host.Raw) (tooLarge, ok bool) {
 	c.next = m
 	c.wake()
 	c.mu.Unlock()
-	select {
-	case bad := <-c.handed:
-		return bad == host.ErrTooLarge.Error(), true
-	case <-c.end:
-		return false, false
-	}
+	bad, which := executor.Take(c.g.clock, c.handed, c.end)
+	return which == 0 && bad == host.ErrTooLarge.Error(), which == 0
 }
 
 // finish ends the connection: what waits in the outbox is dropped. Only the first call counts.
@@ -198,7 +195,7 @@ func (c *conn) finishLocked(why ended, stop bool) {
 	c.over, c.why = true, why
 	close(c.end)
 	if c.ended != nil {
-		go c.ended()
+		executor.Go(c.g.clock, c.ended)
 	}
 	for _, r := range c.waiting {
 		_ = r.Fail(connOver)
@@ -220,8 +217,8 @@ func (c *conn) finishLocked(why ended, stop bool) {
 	}
 }
 
-// there reports whether the actor exists, or is not one that a keeper starts: no actor is started only to
-// hear of a connection. It is called with the lock.
+// there reports whether the actor exists, or is not one that a keeper starts. No actor is started only for a notification.
+// It is called with the lock.
 func (c *conn) there() bool {
 	_, ok := c.g.sys.Find(c.target)
 	return ok || !c.target.Kept()
@@ -237,12 +234,20 @@ const connOver = "unavailable: the connection has ended"
 
 // wait waits until nothing is written any more, and returns how the connection has ended.
 func (c *conn) wait() ended {
-	<-c.end
+	executor.Take(c.g.clock, c.end)
+	executor.Await(c.g.clock, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return !c.writing
+	}, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for c.writing {
+			c.idle.Wait()
+		}
+	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.writing {
-		c.idle.Wait()
-	}
 	return c.why
 }
 
@@ -259,7 +264,7 @@ func (c *conn) flush() {
 		return
 	}
 	c.writing = true
-	go c.empty()
+	executor.Go(c.g.clock, c.empty)
 }
 
 // empty writes what is in the outbox.
@@ -325,7 +330,7 @@ func (a connActor) Start(*host.Context, *abi.Failure) *abi.Failure { return nil 
 
 func (a connActor) Handle(ctx *host.Context, _ int) *abi.Failure {
 	for {
-		m, ok := ctx.Next()
+		m, ok := ctx.Head().Next()
 		if !ok {
 			return nil
 		}

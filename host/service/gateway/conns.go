@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
 
 // conns are the connections by the actor that has them, so that they can announce
@@ -17,6 +18,7 @@ type conns struct {
 	kept   map[string]map[*conn]struct{} // of actors that a keeper stands for, by their paths
 	events *host.Subscription            // nil: there were no connections yet
 	done   chan struct{}
+	clock  host.Clock // once there are events
 
 	keepers  atomic.Int64 // connections that a keeper has
 	draining bool
@@ -31,8 +33,9 @@ func (s *conns) add(c *conn) {
 			return e.Kind == host.EventRestarted || e.Kind == host.EventStarted && s.keepers.Load() > 0
 		})
 		s.done = make(chan struct{})
-		go s.listen(s.events)
-		go s.drain(c.g.draining())
+		s.clock = c.g.clock
+		executor.Go(s.clock, func() { s.listen(s.events) })
+		executor.Go(s.clock, func() { s.drain(c.g.draining()) })
 	}
 	if c.target.Kept() {
 		enter(s.kept, c.target.Path(), c)
@@ -69,12 +72,16 @@ func leave[K comparable](all map[K]map[*conn]struct{}, key K, c *conn) {
 	}
 }
 
-// listen hears of restarts, and of kept actors that begin. If some were missed, all actors are taken to be restarted: an
-// actor that knows its connection already ignores the repetition.
+// listen handles events of restarts, and of keyed actors that start. If some were missed, all actors are assumed to be
+// restarted: an actor that knows its connection already ignores the repetition.
 func (s *conns) listen(events *host.Subscription) {
 	defer close(s.done)
 	missed := uint64(0)
-	for e := range events.C() {
+	for {
+		e, which := executor.Take(s.clock, events.C())
+		if which != 0 {
+			return
+		}
 		all := events.Dropped() != missed
 		missed = events.Dropped()
 		for _, c := range s.those(e.Ref, all) {
@@ -85,10 +92,7 @@ func (s *conns) listen(events *host.Subscription) {
 
 // drain closes all connections when the gateway is about to end.
 func (s *conns) drain(draining <-chan struct{}) {
-	select {
-	case <-draining:
-	case <-s.done:
-	}
+	executor.Take(s.clock, draining, s.done)
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
@@ -130,6 +134,6 @@ func (s *conns) close() {
 	s.mu.Unlock()
 	if events != nil {
 		events.Close()
-		<-done
+		executor.Take(s.clock, done)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -59,9 +60,7 @@ func (d *demand) choose(x *exchange) (lease, problem) {
 		m.busy++
 		d.mu.Unlock()
 	}
-	select {
-	case <-m.ready:
-	case <-x.r.Context().Done():
+	if _, which := executor.Take(d.g.clock, m.ready, x.r.Context().Done()); which == 1 {
 		d.mu.Lock()
 		m.busy--
 		d.mu.Unlock()
@@ -107,7 +106,7 @@ func (d *demand) forget(l *lease, _ int) { d.ended(l.to.To) }
 func (d *demand) ended(ref host.Ref) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if m := d.made[ref.Name()]; m != nil && m.ref == ref {
+	if m := d.made[ref.Name()]; m != nil && m.ref.Equal(ref) {
 		delete(d.made, ref.Name())
 	}
 }

@@ -552,7 +552,7 @@ http:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := sys.Pause(ref, false); err != nil {
+		if err := sys.Operate().Pause(ref, false); err != nil {
 			t.Fatal(err)
 		}
 		sys.RunUntilIdle(1_000_000)
@@ -584,7 +584,7 @@ func handledAtOnce(t *testing.T, sys *host.System, ref host.Ref) (n int) {
 		}
 		return i.Turns
 	}
-	if err := sys.Unpause(ref, false); err != nil {
+	if err := sys.Operate().Unpause(ref, false); err != nil {
 		t.Fatal(err)
 	}
 	for before := turns(); sys.Step(); before = turns() {

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // exchange is one request and its answer. It belongs to the goroutine of the request.
@@ -19,32 +21,28 @@ type exchange struct {
 	w       recorder
 	id      string
 	begun   time.Time
-	route   *route    // nil: none was found
-	who     *Identity // nil: anonymous
-	lease   lease     // the actor that was chosen
-	busy    *client   // the client whose share it uses
-	share   *client   // likewise, of the route
-	entry   bool      // it counts among the route's
-	headers [512]byte // room for them, encoded
-	rest    io.Reader // the part of the body that is too much for a message
-	late    bool      // the body did not come in time
-	note    string    // for the access log: the report of a crash, or why it was refused
+	route   *route               // nil: none was found
+	who     *middleware.Identity // nil: anonymous
+	lease   lease                // the actor that was chosen
+	busy    *client              // the client whose share it uses
+	share   *client              // likewise, of the route
+	entry   bool                 // it counts among the route's
+	under   int64                // how many of the route were in progress when it came
+	headers [512]byte            // room for them, encoded
+	rest    io.Reader            // the part of the body that is too much for a message
+	late    bool                 // the body did not come in time
+	note    string               // for the access log: the report of a crash, or why it was refused
 
 	streamed *pacedBody // the body, if it comes in parts
+	health   bool       // it is a probe
+	span     trace.Span // of the request; nil: none
 	aborted  bool       // there is no answer: the client has disconnected
-}
-
-// Identity is the authenticated sender of a request.
-type Identity struct {
-	Kind   string         // basic, jwt or mtls
-	Name   string         // the user, the token's subject, or the certificate's
-	Claims map[string]any // of a token, those that the route names
 }
 
 // recorder notes what was answered.
 type recorder struct {
 	http.ResponseWriter
-	id     string
+	x      *exchange
 	status int
 	bytes  int64
 }
@@ -52,7 +50,7 @@ type recorder struct {
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 || status == http.StatusSwitchingProtocols {
 		w.status = status
-		w.Header()["X-Request-Id"] = []string{w.id}
+		w.Header()["X-Request-Id"] = []string{w.x.id}
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -79,6 +77,8 @@ func (x *exchange) end() {
 			x.route.under.Add(-1)
 		}
 	}
+	x.count()
+	x.endSpan()
 	x.access()
 }
 
@@ -154,7 +154,7 @@ func plain(s string) bool {
 
 // remoteText is remote, "" if it is not known.
 func (x *exchange) remoteText() string {
-	if a := x.remote(); a.IsValid() {
+	if a := x.g.remote(x.r); a.IsValid() {
 		return a.String()
 	}
 	return ""
@@ -162,34 +162,34 @@ func (x *exchange) remoteText() string {
 
 // remote is the address of the client: of the nearest peer that is none of the proxies. With a
 // Unix socket there is none.
-func (x *exchange) remote() netip.Addr {
-	at, err := netip.ParseAddrPort(x.r.RemoteAddr)
+func (g *Gateway) remote(r *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		if h, _, e := net.SplitHostPort(x.r.RemoteAddr); e == nil {
+		if h, _, e := net.SplitHostPort(r.RemoteAddr); e == nil {
 			a, _ := netip.ParseAddr(h)
 			return a
 		}
 		return netip.Addr{}
 	}
 	addr := at.Addr().Unmap()
-	if len(x.g.cfg.Proxies) == 0 || !x.proxy(addr) {
+	if len(g.cfg.Proxies) == 0 || !g.proxy(addr) {
 		return addr
 	}
-	hops := strings.Split(strings.Join(x.r.Header.Values("X-Forwarded-For"), ","), ",")
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0; i-- {
 		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
 		if err != nil {
 			break
 		}
-		if addr = next.Unmap(); !x.proxy(addr) {
+		if addr = next.Unmap(); !g.proxy(addr) {
 			break
 		}
 	}
 	return addr
 }
 
-func (x *exchange) proxy(a netip.Addr) bool {
-	for _, p := range x.g.cfg.Proxies {
+func (g *Gateway) proxy(a netip.Addr) bool {
+	for _, p := range g.cfg.Proxies {
 		if p.Contains(a) {
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
 )
 
 // Whatever a guest answers, what is taken over of it is valid HTTP.
@@ -29,7 +30,7 @@ func FuzzHTTPAnswer(f *testing.F) {
 			t.Error(a.status)
 		}
 		for name, values := range h {
-			if hopByHop[name] || !validName(name) {
+			if middleware.HopByHop[name] || !middleware.ValidName(name) {
 				t.Errorf("%q", name)
 			}
 			for _, v := range values {

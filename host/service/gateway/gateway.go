@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Gateway answers HTTP requests by asking the actors of a system. It is an http.Handler;
@@ -35,7 +37,10 @@ type Gateway struct {
 	open    open
 	conns   conns
 
-	server server
+	server  server
+	figures figures
+	tracer  trace.Tracer                    // nil: no spans
+	zip     func(http.Handler) http.Handler // nil: nothing is compressed
 }
 
 // state is how the gateway treats new requests.
@@ -53,9 +58,15 @@ const (
 // a *RouteError says which route and which key.
 func New(sys *host.System, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
-	g := &Gateway{sys: sys, cfg: cfg, clock: sys.Clock(), log: cfg.Log}
+	g := &Gateway{sys: sys, cfg: cfg, clock: cfg.Clock, log: cfg.Log}
+	if g.clock == nil {
+		g.clock = sys.Clock()
+	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Traces != nil {
+		g.tracer = cfg.Traces.Tracer(traceScope)
 	}
 	random := cfg.Rand
 	if random == nil {
@@ -73,6 +84,9 @@ func New(sys *host.System, cfg Config) (*Gateway, error) {
 	if g.clients, err = newClients(cfg.Client); err != nil {
 		sys.Stop(g.own.ref)
 		return nil, err
+	}
+	if cfg.Compress.On {
+		g.zip = cfg.Compress.Middleware()
 	}
 	g.state.Store(int32(serving))
 	return g, nil
@@ -92,7 +106,8 @@ func (g *Gateway) Underway() int { return int(g.under.Load()) }
 // ServeHTTP answers a request. It is what [Gateway.Serve] serves.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{g: g, r: r, w: recorder{ResponseWriter: w}, id: g.ids.next(), begun: g.clock.Now()}
-	x.w.id = x.id
+	x.w.x = x
+	x.beginSpan()
 	n := g.under.Add(1)
 	defer g.under.Add(-1)
 	defer x.end()
@@ -142,7 +157,5 @@ func (i *ids) next() string {
 
 // bound is ctx with the time that is left for a request.
 func (g *Gateway) bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	t := g.clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
-	return ctx, func() { t.Stop(); cancel(nil) }
+	return executor.WithTimeout(g.clock, ctx, d)
 }

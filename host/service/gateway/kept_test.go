@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -102,6 +104,54 @@ func TestRoutesToKeptActors(t *testing.T) {
 	}
 }
 
+// A wildcard of the pattern may be the key of the actor that answers: any text is, and each reaches an actor of its own, whose
+// key it is. Without a keeper nobody answers, whoever lives there.
+func TestRoutesToTheKeyInThePath(t *testing.T) {
+	worker := host.Native(func() host.Actor {
+		n := 0
+		return actorFunc(func(ctx *host.Context, m host.Message) error {
+			n++
+			key, ok := keyed.Of(ctx)
+			return ctx.Reply([]any{200, nil, fmt.Sprintf("%q %v %d", key, ok, n)})
+		})
+	})
+	cfg := gateway.Config{Routes: []gateway.Route{
+		{Pattern: "/users/{id}", To: gateway.Target{Path: "/user/keys/{id}"}},
+		{Pattern: "/files/{path...}", To: gateway.Target{Path: "/user/keys/f-{path}.txt"}},
+		{Pattern: "/plain/{id}", To: gateway.Target{Path: "/user/plain/{id}"}},
+		{Pattern: "/none/{id}", To: gateway.Target{Path: "/user/none/{id}"}},
+	}}
+	parent := host.Func(func(ctx *host.Context, m host.Message) error {
+		if _, err := ctx.Spawn("ann", worker); err != nil {
+			return err
+		}
+		return ctx.Reply(nil)
+	})
+	s := open(t, cfg, map[string]host.Props{"keys": keyed.New(worker).WithMax(20).WithIdle(time.Hour).Props(), "plain": parent})
+	for path, key := range map[string]string{
+		"/users/ann": "ann", "/users/a%2fb": "a/b", "/users/%7Bid%7D": "{id}", "/users/a~2Fb": "a~2Fb", "/users/a%237": "a#7", "/users/%F0%9F%98%80": "\U0001F600",
+		"/users/...": "...", "/users/*": "*", "/files/a/b/c": "f-a/b/c.txt", "/files/": "f-.txt", "/users/" + strings.Repeat("k", 255): strings.Repeat("k", 255),
+	} {
+		for n := 1; n <= 2; n++ {
+			s.expect(s.get(path), 200, fmt.Sprintf("%q true %d", key, n))
+		}
+	}
+	s.expect(s.get("/users/"+strings.Repeat("k", 256)), http.StatusNotFound, "")
+	s.expect(s.get("/users/"+strings.Repeat("%2F", 86)), http.StatusNotFound, "")
+	s.expect(s.get("/users/%2e%2e"), http.StatusBadRequest, "")
+	s.expect(s.get("/none/ann"), http.StatusServiceUnavailable, "")
+	ref, err := s.sys.Lookup("/user/plain")
+	if err == nil {
+		_, err = s.sys.Ask(s.t.Context(), ref, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.expect(s.get("/plain/ann"), http.StatusServiceUnavailable, "")
+	s.passivate("ann")
+	s.expect(s.get("/users/ann"), 200, `"ann" true 1`)
+}
+
 type actorFunc func(*host.Context, host.Message) error
 
 func (f actorFunc) Receive(ctx *host.Context, m host.Message) error { return f(ctx, m) }
@@ -109,7 +159,8 @@ func (f actorFunc) Receive(ctx *host.Context, m host.Message) error { return f(c
 // Connections to the actor of a key outlive it: who says something starts the next one, and that hears of
 // all of them.
 func TestSocketsOfKeptActors(t *testing.T) {
-	cfg := gateway.Config{Routes: []gateway.Route{{Pattern: "/", To: gateway.Target{Path: "/user/keys/room"}, Upgrade: gateway.Upgrade{WebSocket: true}}}}
+	cfg := gateway.Config{Routes: []gateway.Route{{Pattern: "/", To: gateway.Target{Path: "/user/keys/room"}, Upgrade: gateway.Upgrade{WebSocket: true}},
+		{Pattern: "/count", To: gateway.Target{Path: "/user/keys/room"}}}}
 	s := open(t, cfg, map[string]host.Props{"keys": keyed.New(host.Guest(servicetest.Image(t), "gateway-live")).WithIdle(time.Hour).Props()})
 	ann, bob := s.socket("/?name=ann"), s.socket("/?name=bob")
 	for range 3 {

@@ -22,6 +22,13 @@ func (x *exchange) keep() (done func(), ending <-chan struct{}) {
 	return func() { once.Do(func() { x.g.under.Add(-1); o.leave() }) }, o.end()
 }
 
+// count is how many there are.
+func (o *open) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.n
+}
+
 // end is the channel; the caller holds the lock.
 func (o *open) end() chan struct{} {
 	if o.ending == nil {

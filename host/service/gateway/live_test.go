@@ -681,7 +681,7 @@ func TestConnectionRequests(t *testing.T) {
 			}
 			if name, _ := op[0].(string); strings.HasSuffix(name, ".open") {
 				in := op[1].(map[any]any)
-				ref, err := ctx.System().RefOf(refUID(in["conn"]))
+				ref, err := ctx.System().RefOf(refUID(in["conn"]), m.Sender)
 				if err != nil {
 					return err
 				}
@@ -824,7 +824,7 @@ func TestClientGoesBeforeItsConnectionIsOpen(t *testing.T) {
 		if err := m.Decode(&in); err != nil {
 			return err
 		}
-		ref, err := ctx.System().RefOf(abi.Ref(in[1].(map[any]any)["conn"].(uint64)))
+		ref, err := ctx.System().RefOf(abi.Ref(in[1].(map[any]any)["conn"].(uint64)), m.Sender)
 		asked <- ref
 		return err
 	})})

@@ -26,7 +26,7 @@ const mostBelow = 1 << 20
 
 func startOwn(g *Gateway) (*own, error) {
 	o := &own{g: g}
-	p := host.Func(o.receive).WithLimits(host.Limits{Children: mostBelow, Watches: mostBelow})
+	p := host.Native(func() host.Actor { return o }).WithLimits(host.Limits{Children: mostBelow, Watches: mostBelow})
 	var err error
 	if o.ref, err = g.sys.SpawnService(Name, p); errors.Is(err, host.ErrNameTaken) {
 		o.ref, err = g.sys.SpawnService("", p) // of another gateway of the system
@@ -45,7 +45,14 @@ func (o *own) do(f func(*host.Context)) {
 	}
 }
 
-func (o *own) receive(ctx *host.Context, m host.Message) error {
+// Started implements host.Starter: what was to be done while the actor waited for its restart is done now.
+func (o *own) Started(ctx *host.Context) error {
+	o.work(ctx)
+	return nil
+}
+
+// work calls the functions that wait for a turn.
+func (o *own) work(ctx *host.Context) {
 	o.mu.Lock()
 	jobs := o.jobs
 	o.jobs = nil
@@ -53,6 +60,11 @@ func (o *own) receive(ctx *host.Context, m host.Message) error {
 	for _, f := range jobs {
 		f(ctx)
 	}
+}
+
+// Receive implements host.Actor.
+func (o *own) Receive(ctx *host.Context, m host.Message) error {
+	o.work(ctx)
 	if m.Kind == abi.KindTerminated {
 		for _, rt := range o.g.table.routes {
 			if d, ok := rt.target.(*demand); ok {

@@ -73,7 +73,7 @@ func plainPanic(text string) string {
 	return strings.ReplaceAll(text, "\n", "; ")
 }
 
-// checkPattern refuses patterns that ServeMux accepts but that nobody can mean.
+// checkPattern refuses patterns that ServeMux accepts but that make no sense.
 func checkPattern(pattern string) error {
 	method, rest, ok := strings.Cut(pattern, " ")
 	if !ok {

@@ -6,12 +6,13 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
 )
 
 // Op is the first element of the message that a request becomes; GoneOp that of the message
@@ -30,20 +31,45 @@ func requestHead(pattern string) []byte {
 
 // serve answers a request of a route.
 func (x *exchange) serve(rt *route) {
-	x.route = rt
-	n := rt.under.Add(1)
-	x.entry = true
-	if rt.cors != nil {
-		rt.cors.apply(x)
+	x.route, x.entry = rt, true
+	x.under = rt.under.Add(1)
+	rt.handler.ServeHTTP(&x.w, x.r)
+}
+
+// exchangeOf is the exchange of a request that middleware passes on.
+func exchangeOf(w http.ResponseWriter) *exchange { return w.(*recorder).x }
+
+// chain is what stands in front of an actor or of files: the rules for other origins, the share of the
+// client's address, authentication, the share of the identity.
+func (r *route) chain(auth func(http.Handler) http.Handler, files http.Handler) http.Handler {
+	h := admitted((*clients).byIdentity, files)
+	if auth != nil {
+		h = auth(h)
 	}
-	if p := x.admit(n); p.status != 0 {
-		x.refuse(p)
-		return
+	h = admitted((*clients).byAddress, h)
+	if r.CORS != nil {
+		h = r.CORS.Handler(h)
 	}
-	if rt.files != nil {
-		x.static()
-		return
-	}
+	return h
+}
+
+// admitted takes a request's share of what its client may have; nil: the actor is next.
+func admitted(by func(*clients) bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(w)
+		x.who = middleware.IdentityOf(r.Context())
+		if p := x.admit(by); p.status != 0 {
+			x.refuse(p)
+		} else if next != nil {
+			next.ServeHTTP(w, r)
+		} else {
+			x.actor()
+		}
+	})
+}
+
+// actor has the actor answer.
+func (x *exchange) actor() {
 	if x.upgrade() {
 		return
 	}
@@ -51,49 +77,24 @@ func (x *exchange) serve(rt *route) {
 	if p := x.relay(a); p.status != 0 {
 		x.refuse(x.bodyProblem(p))
 	}
-	if cap(a.buf) > maxKept {
-		a.buf = nil
-	}
 	answers.Put(a)
 }
 
-// admit authenticates a request and takes its share of the route; n are under way.
-func (x *exchange) admit(n int64) problem {
+// admit takes a request's share of the route and of what its client may have.
+func (x *exchange) admit(by func(*clients) bool) problem {
 	rt := x.route
 	tooMany := problem{status: http.StatusTooManyRequests, text: "too many requests", retry: time.Second}
-	if rt.Limits.AtOnce > 0 && n > int64(rt.Limits.AtOnce) {
+	if rt.Limits.AtOnce > 0 && x.under > int64(rt.Limits.AtOnce) {
 		tooMany.text = "too many requests of this route are in progress"
 		return tooMany
 	}
-	if x.g.clients.byAddress() {
+	if by(x.g.clients) {
 		if ok, retry := x.g.clients.enter(x, &x.busy); !ok {
 			tooMany.retry = retry
 			return tooMany
 		}
 	}
-	if rt.clients.byAddress() {
-		if ok, retry := rt.clients.enter(x, &x.share); !ok {
-			tooMany.retry = retry
-			return tooMany
-		}
-	}
-	if rt.auth != nil {
-		who, p := rt.auth.identify(x.r)
-		if p.status != 0 {
-			if p.status == http.StatusUnauthorized {
-				x.w.Header()["Www-Authenticate"] = []string{rt.auth.challenge()}
-			}
-			return p
-		}
-		x.who = who
-	}
-	if x.g.clients.byIdentity() {
-		if ok, retry := x.g.clients.enter(x, &x.busy); !ok {
-			tooMany.retry = retry
-			return tooMany
-		}
-	}
-	if rt.clients.byIdentity() {
+	if by(rt.clients) {
 		if ok, retry := rt.clients.enter(x, &x.share); !ok {
 			tooMany.retry = retry
 			return tooMany
@@ -125,7 +126,7 @@ func (x *exchange) relay(a *answer) problem {
 	if p.status != 0 {
 		return p
 	}
-	return x.write(a, m.Payload)
+	return x.write(a, m)
 }
 
 func giveBack(buf *[]byte) {
@@ -193,14 +194,14 @@ func (x *exchange) encode(buf *[]byte) (done func(), p problem) {
 	w.Text(x.id)
 	if x.who == nil {
 		w.Null()
-	} else if p := x.who.encode(w); p.status != 0 {
+	} else if p := encodeIdentity(w, x.who); p.status != 0 {
 		return done, p
 	}
 	*buf = w.Bytes()
 	return done, problem{}
 }
 
-func (i *Identity) encode(w *abi.Writer) problem {
+func encodeIdentity(w *abi.Writer, i *middleware.Identity) problem {
 	n := 2
 	if len(i.Claims) > 0 {
 		n++
@@ -221,12 +222,6 @@ func (i *Identity) encode(w *abi.Writer) problem {
 	return problem{}
 }
 
-// hopByHop are headers that are about a connection, and not about what goes over it.
-var hopByHop = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true, "Proxy-Authorization": true,
-	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
-}
-
 // encodeHeaders writes headers as a byte string of texts: names and values in turn, sorted by
 // name, in lower case.
 func (x *exchange) encodeHeaders(w *abi.Writer) {
@@ -235,10 +230,10 @@ func (x *exchange) encodeHeaders(w *abi.Writer) {
 	names := room[:0]
 	named := r.Header["Connection"]
 	for name := range r.Header {
-		if hopByHop[name] || rt.pass != nil && !rt.pass[name] || name == "Authorization" && rt.auth != nil {
+		if middleware.HopByHop[name] || rt.pass != nil && !rt.pass[name] || name == "Authorization" && rt.Auth != nil {
 			continue
 		}
-		if named != nil && inList(named, name) {
+		if named != nil && middleware.InList(named, name) {
 			continue
 		}
 		names = append(names, name)
@@ -265,20 +260,6 @@ func (x *exchange) encodeHeaders(w *abi.Writer) {
 		}
 	}
 	w.ByteString(h.Bytes())
-}
-
-// inList reports whether a header that is a list has an element.
-func inList(values []string, element string) bool {
-	for _, v := range values {
-		for rest, more := v, true; more; {
-			var one string
-			one, rest, more = strings.Cut(rest, ",")
-			if strings.EqualFold(strings.TrimSpace(one), element) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // body reads the body into the front of buf, up to what a message may have. The rest is
@@ -383,28 +364,28 @@ func (x *exchange) askOnce(to host.Address, v host.Raw, expired <-chan struct{})
 	if err != nil {
 		return host.Message{}, err
 	}
-	select {
-	case m := <-q.Answer():
+	m, which := executor.Take(x.g.clock, q.Answer(), ctx.Done(), expired)
+	switch which {
+	case 0:
 		return m, m.Err()
-	case <-ctx.Done():
+	case 1:
 		q.Cancel()
 		x.gone(to)
 		return host.Message{}, errGone
-	case <-expired:
+	default:
 		q.Cancel()
 		x.gone(to)
 		return host.Message{}, context.DeadlineExceeded
 	}
 }
 
-// there is the actor of an address; nobody if it does not exist.
+// there is the actor of an address, or the zero Ref if it does not exist.
 func (g *Gateway) there(to host.Address) host.Ref {
 	ref, _ := g.sys.Find(to)
 	return ref
 }
 
-// gone tells the actor that nobody waits for its answer any more, if the route asks for that. No actor
-// is started for it.
+// gone notifies the actor that the client has gone, if the route asks for that. No actor is started for it.
 func (x *exchange) gone(at host.Address) {
 	to := x.g.there(at)
 	if !x.route.Cancel || to.IsZero() {

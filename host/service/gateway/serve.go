@@ -15,6 +15,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/wasmactors/wasmactors/host/internal/executor"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // server is what listens for a gateway.
@@ -42,7 +45,7 @@ func (g *Gateway) Listen() error {
 	for i, l := range opened {
 		s := g.prepare(l, g.cfg.Listen[i].H2C)
 		g.server.serving.Go(func() {
-			if err := serve(s, l); err != nil {
+			if err := g.serve(s, l); err != nil {
 				g.log.Error("the gateway has stopped listening", "address", l.Addr().String(), "error", err)
 			}
 		})
@@ -59,12 +62,18 @@ func (g *Gateway) Addrs() []net.Addr {
 
 // Serve serves the connections of a listener, until Drain or Close; then it returns nil. A
 // listener of package tls brings HTTP/2 along; h2c accepts it without TLS, too.
-func (g *Gateway) Serve(l net.Listener, h2c bool) error { return serve(g.prepare(l, h2c), l) }
+func (g *Gateway) Serve(l net.Listener, h2c bool) error { return g.serve(g.prepare(l, h2c), l) }
 
-func serve(s *http.Server, l net.Listener) error {
+func (g *Gateway) serve(s *http.Server, l net.Listener) error {
 	if s == nil {
 		return l.Close()
 	}
+	limit := descriptors()
+	l = &scarce{Listener: l, limit: limit, reserve: reserveOf(limit), log: g.log, now: executor.Machine.Now, pause: func(d time.Duration) { executor.Pause(executor.Machine, d, nil) }, keepAlive: func(on bool) {
+		if !on || state(g.state.Load()) < draining {
+			s.SetKeepAlivesEnabled(on)
+		}
+	}}
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -74,7 +83,7 @@ func serve(s *http.Server, l net.Listener) error {
 // prepare makes the server of a listener; nil: the gateway ends.
 func (g *Gateway) prepare(l net.Listener, h2c bool) *http.Server {
 	s := &http.Server{
-		Handler: g, ReadHeaderTimeout: g.cfg.Timeouts.Header, IdleTimeout: g.cfg.Timeouts.Idle,
+		Handler: g, ConnState: g.figures.connection, ReadHeaderTimeout: g.cfg.Timeouts.Header, IdleTimeout: g.cfg.Timeouts.Idle,
 		MaxHeaderBytes: max(g.cfg.Limits.Header-slop, 1), DisableGeneralOptionsHandler: true,
 		ErrorLog:  slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: min(250, g.cfg.Limits.AtOnce)},
@@ -120,8 +129,8 @@ func (l *Listener) open(base string) (net.Listener, error) {
 	return n, nil
 }
 
-// listen is net.Listen, and replaces a Unix socket that nobody listens on any more: a
-// process that was killed leaves one behind.
+// listen is net.Listen, and replaces a Unix socket without a listener: a process that was killed
+// leaves one behind.
 func listen(network, address string) (net.Listener, error) {
 	l, err := net.Listen(network, address)
 	if err == nil || network != "unix" {
@@ -144,6 +153,9 @@ func listen(network, address string) (net.Listener, error) {
 	return net.Listen(network, address)
 }
 
+// maxPEM bounds a file of certificates or of a key, in bytes.
+const maxPEM = 4 << 20
+
 func (t *TLS) config(base string) (*tls.Config, error) {
 	at := func(p string) string {
 		if filepath.IsAbs(p) {
@@ -151,7 +163,15 @@ func (t *TLS) config(base string) (*tls.Config, error) {
 		}
 		return filepath.Join(base, p)
 	}
-	pair, err := tls.LoadX509KeyPair(at(t.Cert), at(t.Key))
+	cert, err := regular.ReadFile(at(t.Cert), maxPEM)
+	if err != nil {
+		return nil, err
+	}
+	key, err := regular.ReadFile(at(t.Key), maxPEM)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +186,7 @@ func (t *TLS) config(base string) (*tls.Config, error) {
 	if t.ClientCA == "" {
 		return c, nil
 	}
-	pem, err := os.ReadFile(at(t.ClientCA))
+	pem, err := regular.ReadFile(at(t.ClientCA), maxPEM)
 	if err != nil {
 		return nil, err
 	}
@@ -193,13 +213,7 @@ func (g *Gateway) Drain(ctx context.Context) error {
 	ctx, cancel := g.bound(ctx, limit)
 	defer cancel()
 	if d := g.cfg.Drain.Delay; d > 0 {
-		wait := make(chan struct{})
-		t := g.clock.AfterFunc(d, func() { close(wait) })
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			t.Stop()
-		}
+		executor.Pause(g.clock, d, ctx.Done())
 	}
 	g.server.mu.Lock()
 	g.state.Store(int32(draining))
@@ -218,18 +232,11 @@ func (g *Gateway) Drain(ctx context.Context) error {
 	}
 	all.Wait()
 	var late error
-	select {
-	case <-left:
-	case <-ctx.Done():
+	if _, which := executor.Take(g.clock, left, ctx.Done()); which == 1 {
 		late = errors.New("gateway: connections were cut off")
 	}
 	for g.under.Load() > 0 && late == nil { // of an embedder's own server
-		wait := make(chan struct{})
-		t := g.clock.AfterFunc(10*time.Millisecond, func() { close(wait) })
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			t.Stop()
+		if !executor.Pause(g.clock, 10*time.Millisecond, ctx.Done()) {
 			late = errors.New("gateway: requests are still in progress")
 		}
 	}

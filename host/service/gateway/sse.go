@@ -9,11 +9,12 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// The messages of server-sent events: to the route's actor SSEOpen, an ask, and SSEClose, the
-// last; from whoever has the ref "event", "comment", "close" and "state".
+// The messages of server-sent events: to the route's actor SSEOpen, an ask, and SSEClose, the last;
+// from actors with its ref "event", "comment", "close" and "state".
 const (
 	SSEOpen  = "sse.open"
 	SSEClose = "sse.close"
@@ -62,9 +63,7 @@ func (x *exchange) events() {
 	}
 	c.begin(k.write, nil)
 	stop := k.beat(c)
-	select {
-	case <-c.end:
-	case <-x.r.Context().Done():
+	if _, which := executor.Take(x.g.clock, c.end, x.r.Context().Done()); which == 1 {
 		c.finish(ended{codeAbnormal, "the client has disconnected"})
 	}
 	why := c.wait()

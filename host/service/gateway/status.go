@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -24,8 +25,8 @@ type problem struct {
 	cause  error         // for the log
 }
 
-// statusGone is logged for clients that have gone before the answer; nobody gets to see it.
-const statusGone = 499
+// statusGone is logged for clients that have disconnected before the answer.
+const statusGone = middleware.StatusGone
 
 // refuse answers with a problem.
 func (x *exchange) refuse(p problem) {
@@ -127,8 +128,8 @@ func (g *Gateway) problemOf(err error, to host.Ref) problem {
 	return p
 }
 
-// late is a request that nobody has answered in time: 503 if the actor could not, since it
-// waits for its restart or its start, else 504.
+// late is the answer to a request that was not answered in time: 503 if the actor waits for its restart or its start, else
+// 504.
 func (g *Gateway) late(to host.Ref, err error) problem {
 	if retry, waits := g.restarting(to); waits {
 		return problem{status: http.StatusServiceUnavailable, text: "the actor is about to be started", retry: retry, cause: err}

@@ -2,9 +2,13 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
 )
 
 // table finds the route of a request: a ServeMux, which never gets to see a path that it
@@ -20,9 +24,7 @@ type route struct {
 	wild    []wildcard
 	head    []byte // encoded: what all its messages say
 	target  target // nil: files
-	files   http.Handler
-	auth    authenticator // nil: anyone
-	cors    *cors         // nil: none
+	handler http.Handler
 	clients *clients
 	pass    map[string]bool // names of headers that the actor gets; nil: all
 	under   atomic.Int64
@@ -47,12 +49,12 @@ func checkRoutes(cfg Config) []*RouteError {
 			}
 		}
 		if r.Auth != nil {
-			if key, err := r.Auth.check(); err != nil {
+			if key, err := r.Auth.Check(); err != nil {
 				fail("auth."+key, err)
 			}
 		}
 		for _, name := range r.Headers {
-			if !validName(name) {
+			if !middleware.ValidName(name) {
 				fail("headers", errors.New("not the name of a header: "+name))
 			}
 		}
@@ -81,15 +83,19 @@ func checkTarget(r *Route, fail func(string, error)) {
 			fail("to", err)
 		}
 	case r.Static != nil:
-		if err := r.Static.check(r.Pattern, wild); err != nil {
+		if err := checkFiles(r, wild); err != nil {
 			fail("static", err)
 		}
 	default:
 		for _, p := range append([]string{r.To.Path}, r.To.Pool...) {
 			switch {
 			case p == "" && r.To.Path == "": // a pool's
+			case strings.ContainsAny(p, "{}") && r.To.Path == "":
+				fail("pool", errors.New(p+" has a {name}: that is for to, where a keyed actor or make is"))
 			case strings.ContainsAny(p, "{}"):
-				fail("to", errors.New(p+" has a {name}: that is for actors on demand, and needs make"))
+				if _, err := parseKeeper(p, wild); err != nil {
+					fail("to", err)
+				}
 			case !strings.HasPrefix(p, "/") || len(p) < 2:
 				fail("to", errors.New(p+" is not the path of an actor, such as /user/shop"))
 			}
@@ -121,8 +127,11 @@ func newTable(g *Gateway) (*table, error) {
 			}
 		}
 		var err error
+		var files http.Handler
+		var auth func(http.Handler) http.Handler
+		o := g.options(r.Handler)
 		if r.Static != nil {
-			if r.files, err = r.Static.open(g.cfg.Base, r); err != nil {
+			if files, err = r.Static.Open(o, prefixOf(r.Pattern)); err != nil {
 				return fail("static", err)
 			}
 		} else {
@@ -130,13 +139,11 @@ func newTable(g *Gateway) (*table, error) {
 		}
 		if r.Auth != nil {
 			var key string
-			if r.auth, key, err = r.Auth.open(g); err != nil {
+			if auth, key, err = r.Auth.Open(o); err != nil {
 				return fail("auth."+key, err)
 			}
 		}
-		if r.Route.CORS != nil {
-			r.cors = newCORS(r.Route.CORS)
-		}
+		r.handler = r.chain(auth, files)
 		if r.clients, err = newClients(r.Client); err != nil {
 			return fail("client", err)
 		}
@@ -146,6 +153,40 @@ func newTable(g *Gateway) (*table, error) {
 		t.routes = append(t.routes, r)
 	}
 	return t, nil
+}
+
+// checkFiles checks a route of files: they are below the pattern's last wildcard, or its end.
+func checkFiles(r *Route, wild []wildcard) error {
+	method, _, ok := strings.Cut(r.Pattern, " ")
+	switch {
+	case ok && method != http.MethodGet:
+		return fmt.Errorf("files are for GET (and HEAD): not for %s", method)
+	case !strings.HasSuffix(r.Pattern, "/") && (len(wild) == 0 || !wild[len(wild)-1].rest):
+		return errors.New("the pattern of files ends with a slash, such as /static/, or with {path...}: what comes behind is the file")
+	}
+	for _, w := range wild {
+		if !w.rest {
+			return fmt.Errorf("the wildcard {%s} does not go with files", w.name)
+		}
+	}
+	return r.Static.Check()
+}
+
+// prefixOf is the path that a route of files begins with.
+func prefixOf(pattern string) string {
+	_, path, _ := strings.Cut(pattern, "/")
+	path, _, _ = strings.Cut(path, "{")
+	return "/" + path
+}
+
+// options are what the middleware of a route needs.
+func (g *Gateway) options(wait time.Duration) middleware.Options {
+	return middleware.Options{
+		Base: g.cfg.Base, Clock: g.clock, Wait: wait, Client: g.address,
+		Refuse: func(w http.ResponseWriter, _ *http.Request, f middleware.Refusal) {
+			exchangeOf(w).refuse(problem{status: f.Status, text: f.Text, retry: f.Retry, cause: f.Cause})
+		},
+	}
 }
 
 // routed carries a route through the ServeMux, and nothing is served by it.
@@ -167,7 +208,11 @@ func (c routed) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.(*carrier)
 
 // serve finds the route of a request and has it served.
 func (t *table) serve(x *exchange) {
-	if x.preflight(t) {
+	if rt := t.preflight(x.r); rt != nil {
+		rt.handler.ServeHTTP(&x.w, x.r)
+		if x.w.Header()["Access-Control-Allow-Origin"] == nil {
+			x.note = "refused by cors"
+		}
 		return
 	}
 	c := carrier{x: x, header: http.Header{}}
@@ -185,13 +230,18 @@ func (t *table) serve(x *exchange) {
 	}
 }
 
-// find is the route of a request if it had this method.
-func (t *table) find(r *http.Request, method string) *route {
+// preflight is the route that a browser asks about before it sends a request; nil: it does not ask, or
+// there is none with rules for other origins.
+func (t *table) preflight(r *http.Request) *route {
+	if !middleware.IsPreflight(r) {
+		return nil
+	}
 	other := *r
-	other.Method = method
-	h, _ := t.mux.Handler(&other)
-	if c, ok := h.(routed); ok {
-		return c.route
+	other.Method = r.Header.Get("Access-Control-Request-Method")
+	if h, _ := t.mux.Handler(&other); h != nil {
+		if c, ok := h.(routed); ok && c.CORS != nil {
+			return c.route
+		}
 	}
 	return nil
 }

@@ -1,10 +1,14 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi/keyed"
 	"github.com/wasmactors/wasmactors/host"
 )
 
@@ -62,7 +66,58 @@ func newTarget(g *Gateway, r *route) target {
 		}
 		return p
 	}
+	if strings.Contains(r.To.Path, "{") {
+		k, _ := parseKeeper(r.To.Path, r.wild) // it was checked
+		k.g, k.value = g, r.wild[k.wild].name
+		return k
+	}
 	return &member{g: g, path: r.To.Path}
+}
+
+// kept is the actor of a key that stands in the request's path. Its keeper starts it if it is not there.
+type kept struct {
+	g             *Gateway
+	keeper        string // its path
+	before, after string // of the key
+	wild          int    // index of the wildcard
+	value         string // its name
+}
+
+// parseKeeper reads /user/carts/{id} for the wildcards of a pattern.
+func parseKeeper(path string, wild []wildcard) (*kept, error) {
+	at := strings.LastIndexByte(path, '/')
+	if at <= 0 || strings.ContainsAny(path[:at], "{}") {
+		return nil, fmt.Errorf("%q: the {name} is in the last element, behind the path of a keyed actor: write /user/carts/{id}", path)
+	}
+	if path[:at] == "/user" {
+		return nil, fmt.Errorf("%s has a {name} directly below /user: that is for actors on demand, and needs make; a keyed actor's is /user/carts/{id}", path)
+	}
+	k := &kept{keeper: path[:at]}
+	before, rest, open := strings.Cut(path[at+1:], "{")
+	wanted, after, closed := strings.Cut(rest, "}")
+	if !open || !closed || strings.ContainsAny(after, "{}") {
+		return nil, fmt.Errorf("%q needs one {name} of the pattern in it", path)
+	}
+	k.before, k.after = before, after
+	if k.wild = slices.IndexFunc(wild, func(w wildcard) bool { return w.name == wanted }); k.wild < 0 {
+		return nil, fmt.Errorf("the pattern has no wildcard {%s}", wanted)
+	}
+	return k, nil
+}
+
+func (k *kept) choose(x *exchange) (lease, problem) {
+	name, ok := keyed.Name(k.before + x.r.PathValue(k.value) + k.after)
+	if !ok {
+		return lease{}, problem{status: http.StatusNotFound, text: "there is no such page"}
+	}
+	at, err := k.g.sys.AddressOf(k.keeper + "/" + name)
+	if err != nil {
+		return lease{}, k.g.problemOf(err, host.Ref{})
+	}
+	if !at.Kept() { // an actor that somebody has spawned there is not for anybody outside
+		return lease{}, k.g.problemOf(fmt.Errorf("%w: %s is not a keyed actor", host.ErrUnknown, k.keeper), host.Ref{})
+	}
+	return lease{to: at}, problem{}
 }
 
 // member is an actor with a path. One that a keeper stands for is started by the request if it is

@@ -9,10 +9,9 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// Upgrade is what a route does besides answering requests: WebSockets and server-sent
-// events. A connection is an actor below the gateway's, whose ref the route's actor is given
-// when it is asked whether it wants it. A route's limits of requests under way, and those of
-// its clients, count connections, too.
+// Upgrade says which connections a route accepts: WebSockets and server-sent events. A connection is an actor below the
+// gateway's. The route's actor gets its ref when it is asked whether it accepts it. A route's limits of requests in
+// progress, and those of its clients, count connections, too.
 type Upgrade struct {
 	WebSocket bool
 	Events    bool // requests that accept text/event-stream
@@ -72,7 +71,7 @@ func (x *exchange) open(c *conn, op string, more func(w *abi.Writer)) (a accepte
 	if r.Peek() == abi.TypeArray {
 		w := answers.Get().(*answer)
 		defer answers.Put(w)
-		if p := x.write(w, m.Payload); p.status != 0 {
+		if p := x.write(w, m); p.status != 0 {
 			x.refuse(p)
 		}
 		return a, false
@@ -162,7 +161,7 @@ func (c *conn) opening(resumed bool) host.Raw {
 	return w.Bytes()
 }
 
-// closeMessage is [op, {"code": n, "reason": text}], the last that the actor hears of a connection.
+// closeMessage is [op, {"code": n, "reason": text}], the last message about a connection.
 func closeMessage(op string, code int, reason string) host.Raw {
 	if !utf8.ValidString(reason) {
 		reason = ""

@@ -17,11 +17,13 @@ import (
 	"github.com/coder/websocket"
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
 )
 
 // The messages of a WebSocket: to the route's actor WSOpen, WSText, WSBinary, which are asks, and
-// WSClose, the last; from whoever has its ref "text", "binary", "close" and "state".
+// WSClose, the last; from actors with its ref "text", "binary", "close" and "state".
 const (
 	WSOpen   = "ws.open"
 	WSText   = "ws.text"
@@ -45,7 +47,7 @@ const (
 const mostProtocols = 16
 
 func wantsWebSocket(r *http.Request) bool {
-	return r.Method == http.MethodGet && inList(r.Header["Upgrade"], "websocket") && inList(r.Header["Connection"], "upgrade")
+	return r.Method == http.MethodGet && middleware.InList(r.Header["Upgrade"], "websocket") && middleware.InList(r.Header["Connection"], "upgrade")
 }
 
 // webSocket serves a request for a WebSocket, until the connection has ended.
@@ -135,7 +137,7 @@ func (x *exchange) origin(values []string) bool {
 func protocolsOf(r *http.Request) (out []string) {
 	for _, v := range r.Header["Sec-Websocket-Protocol"] {
 		for _, p := range strings.Split(v, ",") {
-			if p = strings.TrimSpace(p); validName(p) {
+			if p = strings.TrimSpace(p); middleware.ValidName(p) {
 				out = append(out, p)
 			}
 		}
@@ -212,13 +214,13 @@ func (k *webSocket) pinged(context.Context, []byte) bool {
 // all that it holds are given back. done is called in the end.
 func (k *webSocket) serve(c *conn, done func()) {
 	stop := k.watch(c)
-	go func() {
+	executor.Go(k.x.g.clock, func() {
 		defer done()
 		c.finish(k.read(c))
 		stop()
 		c.wait()
 		_ = k.ws.CloseNow()
-	}()
+	})
 }
 
 // parts are buffers of messages that come in.
@@ -270,7 +272,7 @@ func (k *webSocket) read(c *conn) ended {
 
 // closeNow closes with a code, and waits a little for the peer.
 func (k *webSocket) closeNow(code int, reason string) {
-	_ = k.ws.Close(websocket.StatusCode(code), reason)
+	executor.Outside(k.x.g.clock, func() { _ = k.ws.Close(websocket.StatusCode(code), reason) })
 }
 
 // readInto reads a message into a buffer, behind the room for its head.
@@ -314,7 +316,7 @@ func message(buf []byte, n int, text bool) host.Raw {
 	return host.Raw(buf[from : headRoom+n])
 }
 
-// endOf is how a connection has ended for whoever reads it.
+// endOf describes how a connection has ended.
 func endOf(err error) ended {
 	var e websocket.CloseError
 	switch {
@@ -376,7 +378,9 @@ func sendable(code int) bool {
 // write writes a frame to the peer, which has to take it within the time of a write.
 func (k *webSocket) write(f frame) error {
 	if f.kind == frameClose {
-		return k.ws.Close(websocket.StatusCode(f.code), string(f.b))
+		var err error
+		executor.Outside(k.x.g.clock, func() { err = k.ws.Close(websocket.StatusCode(f.code), string(f.b)) })
+		return err
 	}
 	ctx, cancel := k.x.g.bound(context.Background(), k.x.g.cfg.Timeouts.Write)
 	defer cancel()
@@ -399,15 +403,17 @@ func (k *webSocket) watch(c *conn) (stop func()) {
 		if k.busy.Load() || now.Sub(time.Unix(0, heard)) < every {
 			return true
 		}
-		go func() {
+		executor.Go(g.clock, func() {
 			ctx, cancel := g.bound(context.Background(), every)
 			defer cancel()
-			if err := k.ws.Ping(ctx); err != nil && !k.busy.Load() && k.heard.Load() == heard {
+			var err error
+			executor.Outside(g.clock, func() { err = k.ws.Ping(ctx) })
+			if err != nil && !k.busy.Load() && k.heard.Load() == heard {
 				c.finish(ended{codeAbnormal, "no answer to a ping"})
 				return
 			}
 			r.arm()
-		}()
+		})
 		return false
 	}}
 	r.arm()

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/stream"
 )
@@ -19,12 +21,13 @@ type life struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	stop   func() bool
+	clock  host.Clock
 }
 
 func (p *provider) begin(ctx context.Context) *life {
-	l := &life{}
+	l := &life{clock: p.env.Clock}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	l.stop = context.AfterFunc(ctx, func() { l.cancel(context.Cause(ctx)) })
+	l.stop = executor.AfterDone(l.clock, ctx, func() { l.cancel(context.Cause(ctx)) })
 	return l
 }
 
@@ -33,7 +36,7 @@ func (l *life) detach(p *provider) error {
 	if !l.stop() {
 		return context.Cause(l.ctx)
 	}
-	l.stop = context.AfterFunc(p.ctx, func() { l.cancel(errClosing) })
+	l.stop = executor.AfterDone(l.clock, p.ctx, func() { l.cancel(errClosing) })
 	return context.Cause(l.ctx)
 }
 
@@ -185,24 +188,22 @@ func (p *provider) pour(l *life, x *exchange, r *service.Request[Grant], got *ht
 	a.stream = ref
 	p.tasks.Add(1)
 	whole := x.clock.AfterFunc(x.grant.Body, func() { l.cancel(errBodyTime) })
-	go func() {
+	executor.Go(x.clock, func() {
 		defer p.tasks.Done()
 		defer l.end()
 		defer whole.Stop()
 		defer got.Body.Close()
-		stop := context.AfterFunc(l.ctx, func() { source.CloseWithError(context.Cause(l.ctx)) })
+		stop := executor.AfterDone(x.clock, l.ctx, func() { source.CloseWithError(context.Cause(l.ctx)) })
 		defer stop()
 		gone := make(chan struct{})
 		defer close(gone)
-		go func() { // a reader that stops ends the exchange
-			select {
-			case <-source.Done():
+		executor.Go(x.clock, func() { // a reader that stops ends the exchange
+			if _, which := executor.Take(x.clock, source.Done(), gone); which != 1 {
 				l.cancel(nil)
-			case <-gone:
 			}
-		}()
+		})
 		source.CloseWithError(copyBody(l.ctx, x, source, body, first, most))
-	}()
+	})
 	return nil
 }
 

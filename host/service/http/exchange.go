@@ -54,7 +54,7 @@ func (x *exchange) run(ctx context.Context, cancel context.CancelCauseFunc) (*ht
 }
 
 // hop makes one request.
-func (x *exchange) hop(ctx context.Context, cancel context.CancelCauseFunc) (*http.Response, error) {
+func (x *exchange) hop(ctx context.Context, cancel context.CancelCauseFunc) (answer *http.Response, err error) {
 	n, err := x.permits.find(x.method, x.to, x.header)
 	if err != nil {
 		return nil, x.afterHops(err)
@@ -65,12 +65,14 @@ func (x *exchange) hop(ctx context.Context, cancel context.CancelCauseFunc) (*ht
 	}
 	failed := false
 	defer func() { done(failed) }()
+	ctx, span := x.span(ctx)
+	defer func() { endSpan(span, x.clock.Now(), answer, err) }()
 	request := x.request(ctx)
 	if x.grant.Header > 0 {
 		timer := x.clock.AfterFunc(x.grant.Header, func() { cancel(errHeaderTime) })
 		defer timer.Stop()
 	}
-	answer, err := x.pools[n].RoundTrip(request)
+	answer, err = x.pools[n].RoundTrip(request)
 	if err != nil {
 		err = explain(ctx, x.to, err)
 		failed = blames(err)

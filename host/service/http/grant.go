@@ -11,11 +11,11 @@ import (
 // Grant is what an actor may request: its own keys are the first rule, Rules are others.
 // Zero fields mean the defaults.
 type Grant struct {
-	Hosts   []string `manifest:"hosts" doc:"where requests may go: [scheme://]host[:port], https if no scheme is given; *.example.com is every name below, * every host; a port may be *"`
-	Methods []string `manifest:"methods" doc:"methods that may be used; default GET and HEAD; * is all"`
-	Paths   []string `manifest:"paths" doc:"patterns of paths: * and ? within a segment, ** at the end for all that is below; default: all paths"`
-	Headers []string `manifest:"headers" doc:"headers that may be set besides harmless ones such as accept and content-type, as patterns: authorization, x-*"`
-	Private []string `manifest:"private" doc:"addresses and networks that may be reached although they are not public: 10.1.0.0/16, ::1, or loopback, private, link-local, shared"`
+	Hosts   []string `manifest:"hosts" doc:"where requests may go: [scheme://]host[:port], https by default. *.example.com matches the names below it, * every host. A port may be *" reach:"connect"`
+	Methods []string `manifest:"methods" doc:"methods that may be used; default GET and HEAD; * is all" reach:"none"`
+	Paths   []string `manifest:"paths" doc:"patterns of paths: * and ? within a segment, ** at the end for all that is below; default: all paths" reach:"none"`
+	Headers []string `manifest:"headers" doc:"headers that may be set besides harmless ones such as accept and content-type, as patterns: authorization, x-*" reach:"none"`
+	Private []string `manifest:"private" doc:"addresses and networks that may be reached although they are not public: 10.1.0.0/16, ::1, or loopback, private, link-local, shared" reach:"connect"`
 	Rules   []Rule   `manifest:"rules" doc:"further sets of requests that are granted; a request must fit one of them whole"`
 
 	Redirects   int           `manifest:"redirects" doc:"how many redirects are followed, each checked like a request of its own; default none" min:"0" max:"20"`
@@ -38,11 +38,11 @@ type Grant struct {
 type Settings struct {
 	Connections int           `manifest:"connections" doc:"connections at a time, of all grants together; default 512" min:"1" max:"100000"`
 	Pooled      time.Duration `manifest:"pooled" doc:"how long a connection that nobody uses is kept; default 90s"`
-	Roots       string        `manifest:"roots" doc:"file with certificates (PEM) of authorities that are trusted besides the system's"`
-	Proxy       string        `manifest:"proxy" doc:"HTTP proxy that all connections go through: http://[user:password@]host:port, or https"`
-	Direct      []string      `manifest:"direct" doc:"addresses and networks that are reached without the proxy, written as under private"`
-	NAT64       []string      `manifest:"nat64" doc:"prefixes by which this network translates to IPv4, besides 64:ff9b::/96: their addresses are judged by the IPv4 address within"`
-	UserAgent   string        `manifest:"user-agent" doc:"of requests that set none; default wasmactors"`
+	Roots       string        `manifest:"roots" doc:"file with certificates (PEM) of authorities that are trusted in addition to the system's" reach:"read"`
+	Proxy       string        `manifest:"proxy" doc:"HTTP proxy that all connections go through: http://[user:password@]host:port, or https" reach:"connect"`
+	Direct      []string      `manifest:"direct" doc:"addresses and networks that are reached without the proxy, written as under private" reach:"connect"`
+	NAT64       []string      `manifest:"nat64" doc:"prefixes by which this network translates to IPv4, in addition to 64:ff9b::/96: their addresses are judged by the IPv4 address within" reach:"connect"`
+	UserAgent   string        `manifest:"user-agent" doc:"of requests that set none; default wasmactors" reach:"none"`
 }
 
 // Defaults of [Grant] and [Settings].

@@ -513,6 +513,8 @@ func TestFlood(t *testing.T) {
 	if err := f.sys.Tell(flooder, "begin"); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "as many are refused as may not be under way, and not wait", func() bool { return busy.Load() == int64(n-64-2500) })
+	f.clock.Advance(service.DefaultWait)
 	eventually(t, "as many are refused as may not be under way", func() bool { return busy.Load() == int64(n-64) })
 	eventually(t, "those under way have reached the server", func() bool { return at.Load() == httpclient.DefaultPerHost })
 	per := (heap() - before) / 64

@@ -9,12 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/http/egress"
 )
 
 // shared is common to the connections of all grants.
 type shared struct {
+	clock  host.Clock
 	dialer egress.Dialer // without Timeout
 	tls    *tls.Config
 	pooled time.Duration
@@ -35,7 +37,7 @@ type holder struct {
 // newHolder reads a grant. Each rule has a pool of its own, so that a connection the first
 // refused address may make is never used by another.
 func newHolder(g *Grant, s *shared) (*holder, error) {
-	h := &holder{grant: g.withDefaults(), breakers: service.NewBreakers(g.Breaker)}
+	h := &holder{grant: g.withDefaults(), breakers: service.NewBreakers(g.Breaker, s.clock)}
 	var err error
 	if h.permits, err = g.compile(); err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func newPool(g *Grant, r *rule, s *shared) *http.Transport {
 	return &http.Transport{
 		Proxy: nil, // known to the dialer, so that the address is checked all the same
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			host, port, err := net.SplitHostPort(address)
+			name, port, err := net.SplitHostPort(address)
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +70,7 @@ func newPool(g *Grant, r *rule, s *shared) *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return dialer.Dial(ctx, host, uint16(n), named)
+			return dialer.Dial(ctx, name, uint16(n), named)
 		},
 		TLSClientConfig:        s.tls.Clone(),
 		TLSHandshakeTimeout:    g.Connect,

@@ -14,11 +14,11 @@ import (
 
 // Rule is one set of requests that are granted: a request must fit all of its keys.
 type Rule struct {
-	Hosts   []string `manifest:"hosts" doc:"where requests may go: [scheme://]host[:port], https if no scheme is given; *.example.com is every name below, * every host; a port may be *"`
-	Methods []string `manifest:"methods" doc:"methods that may be used; default GET and HEAD; * is all"`
-	Paths   []string `manifest:"paths" doc:"patterns of paths: * and ? within a segment, ** at the end for all that is below; default: all paths"`
-	Headers []string `manifest:"headers" doc:"headers that may be set besides harmless ones such as accept and content-type, as patterns: authorization, x-*"`
-	Private []string `manifest:"private" doc:"addresses and networks that may be reached although they are not public: 10.1.0.0/16, ::1, or loopback, private, link-local, shared"`
+	Hosts   []string `manifest:"hosts" doc:"where requests may go: [scheme://]host[:port], https by default. *.example.com matches the names below it, * every host. A port may be *" reach:"connect"`
+	Methods []string `manifest:"methods" doc:"methods that may be used; default GET and HEAD; * is all" reach:"none"`
+	Paths   []string `manifest:"paths" doc:"patterns of paths: * and ? within a segment, ** at the end for all that is below; default: all paths" reach:"none"`
+	Headers []string `manifest:"headers" doc:"headers that may be set besides harmless ones such as accept and content-type, as patterns: authorization, x-*" reach:"none"`
+	Private []string `manifest:"private" doc:"addresses and networks that may be reached although they are not public: 10.1.0.0/16, ::1, or loopback, private, link-local, shared" reach:"connect"`
 }
 
 // rule is a compiled Rule.

@@ -1,8 +1,7 @@
 // Package httpclient is the service for HTTP requests of guests: /system/http.
 //
-// A grant lists hosts, methods, paths and headers; anything else is denied, also after a
-// redirect. Addresses that are not public are refused when they are dialled, whatever the name,
-// see the package egress. docs/services/http.md has the rest.
+// A grant lists hosts, methods, paths and headers; anything else is denied, also after a redirect. Addresses that are not
+// public are refused when they are dialled, for any name; see package egress. docs/services/http.md has the rest.
 package httpclient
 
 import (
@@ -14,12 +13,13 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/http/egress"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Name is the name of the service below /system, and of the grant.
@@ -140,7 +140,7 @@ func open(env *service.Env, s *Settings, o Options) (*provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.shared = shared{tls: config, pooled: settings.Pooled, roads: o.Answer, dialer: egress.Dialer{
+	p.shared = shared{clock: env.Clock, tls: config, pooled: settings.Pooled, roads: o.Answer, dialer: egress.Dialer{
 		Resolver: o.Resolver, Connect: o.Connect, Clock: env.Clock,
 		Judge: egress.Judge{NAT64: nat64}, Proxy: proxy, Direct: direct,
 		Budget: egress.NewBudget(settings.Connections, p.closeIdle),
@@ -149,12 +149,15 @@ func open(env *service.Env, s *Settings, o Options) (*provider, error) {
 	return p, nil
 }
 
+// maxRoots bounds a file of root certificates, in bytes: those of browsers have 230 KB.
+const maxRoots = 4 << 20
+
 // roots are the system's root certificates with those of a file.
 func roots(env *service.Env, file string) (*x509.CertPool, error) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(env.Base, file)
 	}
-	pem, err := os.ReadFile(file)
+	pem, err := regular.ReadFile(file, maxRoots)
 	if err != nil {
 		return nil, fmt.Errorf("roots: %w", err)
 	}
@@ -213,7 +216,7 @@ func (p *provider) Drain(context.Context) { p.close(errClosing) }
 // Close implements service.Provider.
 func (p *provider) Close(context.Context) error {
 	p.close(errClosing)
-	p.tasks.Wait()
+	executor.Join(p.env.Clock, &p.tasks)
 	p.closeIdle()
 	return nil
 }

@@ -168,7 +168,16 @@ func TestErrors(t *testing.T) {
 			_, _ = b.do(args{"url": "http://www.example.com/hang"})
 		}()
 		<-began
+		waited := make(chan struct{})
+		go func() {
+			defer close(waited)
+			for f.running.Waiting() < 1 {
+				time.Sleep(time.Millisecond)
+			}
+			f.clock.Advance(service.DefaultWait)
+		}()
 		b.fails(args{"url": "http://www.example.com/"}, service.Busy, "at-once")
+		<-waited
 		f.clock.Advance(service.DefaultTimeout)
 		<-done
 	})

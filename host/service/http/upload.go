@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/stream"
 )
@@ -45,7 +46,7 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 		release()
 	})
 	l := p.begin(ctx)
-	// Who gives up the sink, or ends, ends the request, also while its answer is awaited.
+	// If the actor gives up the sink, or stops, the request ends, also while it waits for the answer.
 	props, sink := stream.NewSink(stream.Params{Owner: r.Sender, Idle: x.grant.Idle, Clock: x.clock, OnEnd: func(why error) {
 		end()
 		if why != nil {
@@ -70,11 +71,11 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 	body := newCounting(sink, int64(h.grant.MaxRequest), x.size, tooLarge(h))
 	x.source = body
 	p.tasks.Add(1)
-	go func() {
+	executor.Go(x.clock, func() {
 		defer p.tasks.Done()
 		whole := x.clock.AfterFunc(x.grant.Body, func() { l.cancel(errBodyTime) })
 		defer whole.Stop()
-		stop := context.AfterFunc(l.ctx, func() { sink.CloseWithError(context.Cause(l.ctx)) })
+		stop := executor.AfterDone(x.clock, l.ctx, func() { sink.CloseWithError(context.Cause(l.ctx)) })
 		got, err := x.run(l.ctx, l.cancel)
 		stop()
 		var answer any
@@ -84,10 +85,10 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 				err = why
 			}
 		} else if answer, err = p.reply(l, x, r, &q, got); err == nil {
-			// The server may have answered before it has had everything: what still comes is
-			// for nobody, but its end is what the guest is answered at.
+			// The server may have answered before it has had everything: the rest is discarded, but the guest is answered
+			// only at its end.
 			_ = sink.SetReadDeadline(x.clock.Now().Add(x.grant.Body))
-			body.drain()
+			body.drain(x.clock)
 			if why, ok := as[*service.Error](body.failed()); ok {
 				answer, err = nil, why
 			}
@@ -96,7 +97,7 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 			err = coded(err)
 		}
 		_ = sink.Finish(answer, err)
-	}()
+	})
 	w := abi.NewWriter(nil)
 	w.Map(1)
 	w.Text("sink")
@@ -139,8 +140,8 @@ func newCounting(r io.Reader, most, size int64, tooLarge error) *counting {
 func (c *counting) Close() error { c.close(); return nil }
 
 // drain reads what the transport has left.
-func (c *counting) drain() {
-	<-c.closed
+func (c *counting) drain(clock host.Clock) {
+	executor.Take(clock, c.closed)
 	_, _ = io.Copy(io.Discard, c)
 }
 

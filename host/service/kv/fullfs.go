@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/vfs"
+
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
 
 // disk is the file system below a store, as pebble sees it. It adds what pebble needs to survive
@@ -17,11 +19,11 @@ import (
 //
 //   - A write that finds no room waits for it. Pebble takes a failed write of its log or of
 //     its manifest as the end of the process, or stops with its locks held; so it does not
-//     get to know. Reads go on, and the store says meanwhile that it is unavailable.
-//   - Any other failure to write ends the store, before pebble hears of it: from then on
-//     nothing is acknowledged, nothing reaches the files, and pebble, which is told that all is
-//     well, can be closed. Then the folder can be opened anew.
-//   - A sync of the log is a sync of the disk only if somebody waits for one.
+//     get to know. Reads continue, and until then the store reports that it is unavailable.
+//   - Any other failure to write ends the store before pebble notices. From then on
+//     nothing is acknowledged and nothing reaches the files; pebble gets no error, so that it
+//     can be closed. Then the folder can be opened again.
+//   - A sync of the log is a sync of the disk only if a write waits for it.
 type disk struct {
 	vfs.FS
 	broke   func(error)  // ends the store and calls leave; it must not block
@@ -131,13 +133,8 @@ func (d *disk) change(op func() error) error {
 	if err != nil && state == working && noRoom(err) {
 		d.room.enter(err)
 		defer d.room.leave()
-		t := time.NewTicker(pollRoom)
-		defer t.Stop()
 		for noRoom(err) && state == working {
-			select {
-			case <-t.C:
-			case <-d.room.ended:
-			}
+			executor.Pause(executor.Machine, pollRoom, d.room.ended)
 			state, err = d.try(unlessFull, op)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
@@ -276,7 +277,7 @@ func TestWatchers(t *testing.T) {
 	}
 	eventually(t, func() bool { return open() == 1 })
 	// More than is held back for it.
-	if err := w.Pause(watcher, false); err != nil {
+	if err := w.Operate().Pause(watcher, false); err != nil {
 		t.Fatal(err)
 	}
 	missed := func() bool {
@@ -288,7 +289,7 @@ func TestWatchers(t *testing.T) {
 		return w.missed
 	}
 	eventually(t, func() bool { w.say(u, "burst a/x 100"); return missed() }) // some may be refused
-	if err := w.Unpause(watcher, false); err != nil {
+	if err := w.Operate().Unpause(watcher, false); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool { return strings.Contains(w.say(watcher, "seen"), " gap") })
@@ -416,4 +417,40 @@ func TestFlood(t *testing.T) {
 	servicetest.Flood(t, w.System, w.Running, Service.Grant(rw("flood"), service.Bounds{}), "put", func(i int) any {
 		return map[string]any{"key": fmt.Sprint(i % 1000), "value": []byte("v")}
 	})
+}
+
+// A store on a disk is opened again when the service is killed: the guest's ref stays valid, what was answered is
+// kept, and a watch says that it has ended.
+func TestGuestOutlivesTheService(t *testing.T) {
+	w := newWorld(t, &Settings{Store: "disk"}, t.TempDir())
+	u := w.user("u", rw("orders"))
+	if got := w.say(u, "put k v"); strings.Contains(got, ":") {
+		t.Fatal(got)
+	}
+	was := w.Running.Provider()
+	if err := w.Operate().Crash(w.Running.Ref(), abi.FailureKilled, ""); err != nil {
+		t.Fatal(err)
+	}
+	until := func(ok func() bool) {
+		t.Helper()
+		for over := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+			if time.Now().After(over) {
+				t.Fatal("it does not come about")
+			}
+		}
+	}
+	until(func() bool { o, down := w.Running.Outage(); return down && o.Service == "kv" })
+	if got := w.say(u, "get k"); !strings.HasPrefix(got, "unavailable: ") {
+		t.Error(got)
+	}
+	until(func() bool { _, down := w.Running.Outage(); return !down })
+	if got := w.say(u, "get k"); !strings.HasPrefix(got, "v ") {
+		t.Error(got)
+	}
+	if now := w.Running.Provider(); now == was {
+		t.Error("the store was not opened again")
+	}
+	if _, ok := Of(w.Running); !ok {
+		t.Error("operators do not reach the store")
+	}
 }

@@ -23,7 +23,7 @@ type Settings struct {
 
 // Grant is one namespace, or several.
 type Grant struct {
-	Namespace  string       `manifest:"namespace" doc:"where the keys are: small letters, digits, dots, - and _" pattern:"^[a-z0-9][a-z0-9._-]{0,62}$" what:"a namespace"`
+	Namespace  string       `manifest:"namespace" doc:"where the keys are: small letters, digits, dots, - and _" pattern:"^[a-z0-9][a-z0-9._-]{0,62}$" what:"a namespace" reach:"none"`
 	Mode       string       `manifest:"mode" doc:"ro (reading) or rw (writing as well); default ro" enum:"ro,rw"`
 	Quota      service.Size `manifest:"quota" doc:"bytes of the namespace: keys, values, and 64 for each entry; default 64MiB" min:"1024"`
 	Keys       int64        `manifest:"keys" doc:"entries of the namespace; default 100000" min:"1"`
@@ -33,7 +33,7 @@ type Grant struct {
 
 // Space is one of several namespaces of a grant.
 type Space struct {
-	Namespace  string       `manifest:"namespace,required" doc:"where the keys are: small letters, digits, dots, - and _" pattern:"^[a-z0-9][a-z0-9._-]{0,62}$" what:"a namespace"`
+	Namespace  string       `manifest:"namespace,required" doc:"where the keys are: small letters, digits, dots, - and _" pattern:"^[a-z0-9][a-z0-9._-]{0,62}$" what:"a namespace" reach:"none"`
 	Mode       string       `manifest:"mode" doc:"ro (reading) or rw (writing as well); default ro" enum:"ro,rw"`
 	Quota      service.Size `manifest:"quota" doc:"bytes of the namespace: keys, values, and 64 for each entry; default 64MiB" min:"1024"`
 	Keys       int64        `manifest:"keys" doc:"entries of the namespace; default 100000" min:"1"`
@@ -132,7 +132,7 @@ func open(env *service.Env, set *Settings) (service.Provider[Grant], error) {
 	switch {
 	case set.Store == "memory" || set.Store != "disk" && errors.Is(err, service.ErrNoState):
 		if set.Store != "memory" {
-			env.Log.Info("nothing of this run is kept: the store is in memory")
+			env.Log.Info("no state folder: the store is in memory and lost at the end")
 		}
 		p.store, err = openStore(newMemory(), env.Clock, env.Log, nil)
 	case err != nil:

@@ -497,10 +497,6 @@ func TestSweep(t *testing.T) {
 			}
 		}
 		b.reopen(t)
-		b.clock.Advance(time.Second)
-		if page, _, err := b.s.list(listing{ns: "n"}); err != nil || len(page) != 0 {
-			t.Fatal(page, err)
-		}
 		left := func() int64 {
 			list, err := b.s.namespaces()
 			if err != nil {
@@ -512,10 +508,16 @@ func TestSweep(t *testing.T) {
 			return 0
 		}
 		seen := []int64{left()}
-		for seen[len(seen)-1] > 0 && len(seen) < 5 {
-			b.clock.Advance(sweepEvery)
+		for d := time.Second; seen[len(seen)-1] > 0 && len(seen) < 5; d = sweepEvery { // the first one when they are due
+			b.clock.Advance(d)
+			if page, _, err := b.s.list(listing{ns: "n"}); err != nil || len(page) != 0 {
+				t.Fatal(page, err)
+			}
 			was := seen[len(seen)-1]
-			eventually(t, func() bool { return left() < was })
+			eventually(t, func() bool { // swept, and the timer of the next sweep is set: only Advance runs it
+				_, waits := b.clock.Next()
+				return left() < was && (waits || left() == 0)
+			})
 			seen = append(seen, left())
 		}
 		if !slices.Equal(seen, []int64{n, n - sweepAtOnce, 0}) {
@@ -538,6 +540,36 @@ func eventually(t testing.TB, f func() bool) {
 			t.Fatal("it never comes")
 		}
 	}
+}
+
+// While nothing expires no time is waited for: a day of virtual time is one step. What expires is swept when it is
+// due, also if it is due before what was due next.
+func TestSweepsAtWhatIsDue(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bed) {
+		b.s.must(t, put("a", "stays"))
+		if next, ok := b.clock.Next(); ok {
+			t.Fatalf("it waits for %v", next)
+		}
+		begun := b.clock.Now()
+		for key, ttl := range map[string]time.Duration{"late": 24 * time.Hour, "early": time.Hour} {
+			op := put(key, "x")
+			op.TTL = ttl
+			b.s.must(t, op)
+		}
+		b.reopen(t)
+		for _, due := range []time.Duration{time.Hour, 24 * time.Hour} {
+			next := func() (at time.Time) { at, _ = b.clock.Next(); return at }
+			eventually(t, func() bool { return next().Equal(begun.Add(due)) })
+			b.clock.Advance(next().Sub(b.clock.Now()))
+		}
+		eventually(t, func() bool {
+			list, err := b.s.namespaces()
+			return err == nil && len(list) == 1 && list[0].Keys == 1
+		})
+		if next, ok := b.clock.Next(); ok {
+			t.Fatalf("it waits for %v", next)
+		}
+	})
 }
 
 // A clock that is set back brings nothing back.

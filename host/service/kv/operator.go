@@ -105,11 +105,51 @@ func (s *Store) Get(namespace, key string) (operate.KeyEntry, error) {
 
 // Put implements operate.Keys. The write is on the disk when it returns.
 func (s *Store) Put(ctx context.Context, p operate.PutKey) (operate.Written, error) {
+	if p.Counter != nil {
+		return s.count(ctx, p)
+	}
+	if e, err := s.Get(p.Namespace, p.Key); err == nil && e.Counter {
+		return operate.Written{}, service.Errorf(service.Conflict, "the key has a counter, %d, which bytes would replace: give it a count, or delete it first", e.Count)
+	}
 	if p.Value == nil {
 		p.Value = []byte{}
 	}
 	_, version, err := s.one(ctx, p.Namespace, Op{Kind: OpPut, Key: p.Key, Value: p.Value, TTL: time.Duration(p.TTL), If: p.IfVersion})
 	return operate.Written{Version: version}, err
+}
+
+// countTries is how often setting a counter begins anew because actors count at the same time.
+const countTries = 100
+
+// count sets a counter, or makes it.
+func (s *Store) count(ctx context.Context, p operate.PutKey) (operate.Written, error) {
+	if len(p.Value) > 0 {
+		return operate.Written{}, service.Errorf(service.BadRequest, "value and counter exclude each other")
+	}
+	for try := 1; ; try++ {
+		e, err := s.Get(p.Namespace, p.Key)
+		switch {
+		case service.CodeOf(err) == service.NotFound:
+			e = operate.KeyEntry{Counter: true}
+		case err != nil:
+			return operate.Written{}, err
+		case !e.Counter:
+			return operate.Written{}, service.Errorf(service.Conflict, "the key has bytes, which a counter would replace: delete it first")
+		case p.TTL != 0:
+			return operate.Written{}, service.Errorf(service.BadRequest, "a counter gets its ttl when it is made: delete it first")
+		}
+		if p.IfVersion != nil && *p.IfVersion != e.Version {
+			return operate.Written{}, service.Errorf(service.Conflict, "the entry has version %d", e.Version)
+		}
+		delta := *p.Counter - e.Count
+		if (delta > 0) != (*p.Counter > e.Count) && delta != 0 {
+			return operate.Written{}, service.Errorf(service.BadRequest, "%d is too far from the present count, %d: delete it first", *p.Counter, e.Count)
+		}
+		_, version, err := s.one(ctx, p.Namespace, Op{Kind: OpAdd, Key: p.Key, Delta: delta, TTL: time.Duration(p.TTL), If: &e.Version})
+		if code := service.CodeOf(err); code != service.Conflict && code != service.Exists || try == countTries || p.IfVersion != nil {
+			return operate.Written{Version: version}, err
+		}
+	}
 }
 
 // Delete implements operate.Keys.

@@ -15,6 +15,8 @@ import (
 	crdb "github.com/cockroachdb/errors"
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // FlushEvery is the time within which a write of durability Memory reaches the operating system.
@@ -41,7 +43,7 @@ type onDisk struct {
 
 	flush struct {
 		sync.Mutex
-		timer   *time.Timer // set while something waits for FlushEvery
+		timer   interface{ Stop() bool } // set while something waits for FlushEvery
 		stopped bool
 	}
 }
@@ -106,11 +108,10 @@ func openLocked(dir string, fs vfs.FS, log *slog.Logger) (_ *onDisk, err error) 
 	return e, nil
 }
 
-// unopened is why a store could not be opened: its files are damaged, unless the disk is full or access is
-// denied.
+// unopened is why a store could not be opened: its files are damaged, unless something else is wrong with the disk.
 func unopened(dir string, err error) error {
-	if noRoom(err) || errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("%s: %w", dir, err)
+	if trouble := service.DiskTrouble(err); trouble != "" {
+		return fmt.Errorf("%s: %s: %w", dir, trouble, err)
 	}
 	return damaged(dir, err)
 }
@@ -217,7 +218,7 @@ func (e *onDisk) fail(err error) {
 		close(e.broken)
 		e.log.Error("the store has failed", "store", e.dir, "error", err)
 		// The caller may hold pebble's locks and be within an operation.
-		go e.abandon()
+		executor.Go(executor.Machine, e.abandon)
 	})
 }
 
@@ -397,7 +398,7 @@ func (e *onDisk) flushLater() {
 	f.Lock()
 	defer f.Unlock()
 	if f.timer == nil && !f.stopped {
-		f.timer = time.AfterFunc(FlushEvery, e.flushNow)
+		f.timer = executor.Machine.AfterFunc(FlushEvery, e.flushNow)
 	}
 }
 
@@ -444,8 +445,9 @@ func (e *onDisk) close() error {
 		e.fail(why) // do not wait for operations that wait for room
 	} else {
 		ended := make(chan error, 1)
-		go func() { ended <- e.closeDB() }()
-		t := time.NewTimer(closeTime)
+		executor.Go(executor.Machine, func() { ended <- e.closeDB() })
+		late := make(chan struct{})
+		t := executor.Machine.AfterFunc(closeTime, func() { close(late) })
 		defer t.Stop()
 		for why == nil {
 			select {
@@ -456,7 +458,7 @@ func (e *onDisk) close() error {
 				why = e.failure()
 			case <-full:
 				full, why = e.trouble()
-			case <-t.C:
+			case <-late:
 				why = errSlow
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
@@ -24,7 +25,7 @@ type provider struct {
 }
 
 func newProvider(env *service.Env) *provider {
-	return &provider{env: env, order: order{tails: map[host.Ref]*ticket{}, tickets: map[*request]*ticket{}}, watchers: watchers{of: map[watchKey]*watcher{}}}
+	return &provider{env: env, order: order{clock: env.Clock, tails: map[host.Ref]*ticket{}, tickets: map[*request]*ticket{}}, watchers: watchers{of: map[watchKey]*watcher{}}}
 }
 
 // Accepted implements service.Sequencer: an actor's requests are carried out in the order in
@@ -248,6 +249,7 @@ func asError(err *service.Error) error {
 // order carries out the requests of each actor in order: the next one begins when the previous
 // one is visible, though perhaps not yet durable.
 type order struct {
+	clock   host.Clock
 	mu      sync.Mutex
 	tails   map[host.Ref]*ticket // of the last request of an actor
 	tickets map[*request]*ticket // of those that Serve has not begun
@@ -255,6 +257,7 @@ type order struct {
 
 // ticket is a place in the order.
 type ticket struct {
+	clock  host.Clock
 	before <-chan struct{} // closed when the previous one has passed; nil: there is none
 	passed chan struct{}
 	once   sync.Once
@@ -263,7 +266,7 @@ type ticket struct {
 func (o *order) enter(r *request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := &ticket{passed: make(chan struct{})}
+	t := &ticket{clock: o.clock, passed: make(chan struct{})}
 	if last := o.tails[r.Sender]; last != nil {
 		t.before = last.passed
 	}
@@ -292,12 +295,10 @@ func (t *ticket) turn(ctx context.Context) error {
 	if t.before == nil {
 		return nil
 	}
-	select {
-	case <-t.before:
-		return nil
-	case <-ctx.Done():
+	if _, which := executor.Take(t.clock, t.before, ctx.Done()); which == 1 {
 		return late(ctx, "it was not begun")
 	}
+	return nil
 }
 
 // pass lets the next one begin.

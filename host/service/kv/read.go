@@ -130,7 +130,7 @@ func (s *store) list(l listing) (page []Entry, cursor []byte, err error) {
 	return page, cursor, nil
 }
 
-// entryBytes is about what an entry of a page has besides its key and value.
+// entryBytes is about the size of a page's entry in addition to its key and value.
 const entryBytes = 48
 
 // A cursor is a version, 1, and the last key that was visited. A forged cursor only leads to

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
@@ -32,7 +33,7 @@ type store struct {
 	closing sync.Once
 	latest  atomic.Int64 // latest time that was seen, ns: it does not go back
 	hub     hub
-	timer   atomic.Pointer[interface{ Stop() bool }]
+	sweeper sweeper
 
 	// Of the goroutine that writes.
 	next, reserved uint64 // versions: the next one, and the last one reserved
@@ -48,7 +49,7 @@ const (
 	// versionsAhead is how many versions are reserved on the disk at a time: a version is never
 	// given twice, whatever a crash loses.
 	versionsAhead = 1 << 20
-	// sweepEvery is how often expired entries are removed.
+	// sweepEvery is how often expired entries are removed at most.
 	sweepEvery = 10 * time.Second
 	// sweepAtOnce is how many entries one commit removes.
 	sweepAtOnce = 256
@@ -89,9 +90,8 @@ func openStore(eng engine, clock host.Clock, log *slog.Logger, again func(engine
 		}
 		s.eng.Store(&eng) // for now
 	}
-	go s.write()
-	go s.acknowledge()
-	s.sweepLater()
+	executor.Go(clock, s.write)
+	executor.Go(clock, s.acknowledge)
 	return s, nil
 }
 
@@ -126,6 +126,7 @@ func (s *store) load(eng engine) error {
 	}
 	s.next, s.reserved, s.usage = last+1, last, map[string]Usage{}
 	s.eng.Store(&eng)
+	s.dueNext(eng)
 	return nil
 }
 
@@ -171,11 +172,10 @@ func (s *store) changeThen(ctx context.Context, ns string, q Quota, ops []Op, d 
 		s.heal()
 		return nil, 0, unavailable(why, "nothing was written")
 	}
-	select {
-	case s.commits <- c:
-	case <-ctx.Done():
+	switch executor.Put(s.clock, s.commits, c, ctx.Done(), s.quit) {
+	case 1:
 		return nil, 0, late(ctx, "it was not written")
-	case <-s.quit:
+	case 2:
 		return nil, 0, unavailable(errClosed, "nothing was written")
 	}
 	for {
@@ -188,21 +188,21 @@ func (s *store) changeThen(ctx context.Context, ns string, q Quota, ops []Op, d 
 				return nil, 0, unavailable(why, "whether it was written is not known")
 			}
 		}
-		select {
-		case err := <-c.done:
+		err, which := executor.Take(s.clock, c.done, changed, s.gone, ctx.Done())
+		switch which {
+		case 0:
 			if err != nil {
 				return nil, 0, err
 			}
 			return c.results, c.version, nil
-		case <-changed:
-		case <-s.gone:
+		case 2:
 			select {
 			case err := <-c.done:
 				return c.results, c.version, err
 			default:
 				return nil, 0, unavailable(errClosed, "nothing was written")
 			}
-		case <-ctx.Done():
+		case 3:
 			return nil, 0, late(ctx, "whether it was written is not known")
 		}
 	}
@@ -213,8 +213,8 @@ func unavailable(why error, known string) error {
 	switch {
 	case errors.Is(why, errClosed):
 		text = "the store is closing"
-	case noRoom(why):
-		text = "the disk is full"
+	case service.DiskTrouble(why) != "":
+		text = service.DiskTrouble(why)
 	}
 	return &service.Error{Code: service.Unavailable, Text: text + "; " + known, Err: why}
 }
@@ -242,12 +242,34 @@ func (s *store) heal() {
 func (s *store) write() {
 	defer close(s.sync)
 	for {
-		select {
-		case c := <-s.commits:
+		var c *commit
+		revive := false
+		executor.Await(s.clock, func() bool {
+			select {
+			case c = <-s.commits:
+			default:
+				select {
+				case <-s.revive:
+					revive = true
+				default:
+					return s.closed()
+				}
+			}
+			return true
+		}, func() {
+			select {
+			case c = <-s.commits:
+			case <-s.revive:
+				revive = true
+			case <-s.quit:
+			}
+		})
+		switch {
+		case c != nil:
 			s.commit(c)
-		case <-s.revive:
+		case revive:
 			s.replace()
-		case <-s.quit:
+		default:
 			for {
 				select {
 				case c := <-s.commits:
@@ -332,6 +354,15 @@ func (s *store) commit(c *commit) {
 	if err == nil {
 		err = t.apply(c)
 	}
+	if c.sweep {
+		s.dueNext(eng)
+	} else if err == nil {
+		for i := range t.list {
+			if x := t.list[i].is; x != nil && x.expires != 0 {
+				s.dueAt(x.expires)
+			}
+		}
+	}
 	if c.visible != nil {
 		c.visible()
 	}
@@ -346,14 +377,18 @@ func (s *store) commit(c *commit) {
 	if c.durability == Memory {
 		c.done <- nil
 	}
-	s.sync <- c
+	executor.Put(s.clock, s.sync, c)
 }
 
 // acknowledge waits until applied writes are durable, answers them, and notifies the watchers, in
 // order.
 func (s *store) acknowledge() {
 	defer close(s.gone)
-	for c := range s.sync {
+	for {
+		c, which := executor.Take(s.clock, s.sync)
+		if which != 0 {
+			return
+		}
 		err := c.wait()
 		if err == nil {
 			s.hub.publish(c.version, c.changes)
@@ -413,26 +448,55 @@ func (s *store) usageOf(eng engine, ns string) (Usage, error) {
 	return u, nil
 }
 
-// sweepLater removes expired entries now and then.
-func (s *store) sweepLater() {
-	var t interface{ Stop() bool } = s.clock.AfterFunc(sweepEvery, func() {
-		select {
-		case <-s.quit:
-			return
-		default:
-		}
-		c := &commit{sweep: true, durability: Memory, done: make(chan error, 1)}
-		select {
-		case s.commits <- c:
-		default: // busy: next time
-		}
-		s.sweepLater()
-	})
-	s.timer.Store(&t)
+// sweeper removes expired entries: when the next one is due, and at most every sweepEvery. While nothing
+// expires it has no timer.
+type sweeper struct {
+	mu     sync.Mutex
+	timer  interface{ Stop() bool } // nil: nothing is due
+	when   int64                    // of the timer, ns
+	last   int64                    // when the last sweep began, ns
+	closed bool
+}
+
+// dueAt says that an entry expires, at a time in ns.
+func (s *store) dueAt(at int64) {
+	w := &s.sweeper
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at = max(at, w.last+int64(sweepEvery))
+	if w.closed || w.timer != nil && w.when <= at {
+		return
+	}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.when = at
+	w.timer = s.clock.AfterFunc(max(time.Unix(0, at).Sub(s.clock.Now()), 0), s.sweepDue)
+}
+
+// sweepDue asks for a sweep. After it the writing goroutine looks for what is due next.
+func (s *store) sweepDue() {
+	w := &s.sweeper
+	w.mu.Lock()
+	w.timer, w.last = nil, s.clock.Now().UnixNano()
+	w.mu.Unlock()
 	select {
-	case <-s.quit:
-		t.Stop()
-	default:
+	case s.commits <- &commit{sweep: true, durability: Memory, done: make(chan error, 1)}:
+	default: // busy
+		s.dueAt(0)
+	}
+}
+
+// dueNext finds out when the next entry expires. What is left over from a sweep counts, too.
+func (s *store) dueNext(eng engine) {
+	err := eng.scan([]byte{spaceExpiry}, []byte{spaceExpiry + 1}, false, func(k, _ []byte) bool {
+		if at, _, _, ok := parseExpiryKey(k); ok {
+			s.dueAt(at)
+		}
+		return false
+	})
+	if err != nil { // the engine has failed, or is about to
+		s.dueAt(0)
 	}
 }
 
@@ -448,7 +512,7 @@ func (s *store) sweepNow() (int, error) {
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	s.sync <- c
+	executor.Put(s.clock, s.sync, c)
 	return n, nil
 }
 
@@ -457,9 +521,12 @@ func (s *store) close() error {
 	var err error
 	s.closing.Do(func() {
 		close(s.quit)
-		if t := s.timer.Load(); t != nil {
-			(*t).Stop()
+		s.sweeper.mu.Lock()
+		s.sweeper.closed = true
+		if t := s.sweeper.timer; t != nil {
+			t.Stop()
 		}
+		s.sweeper.mu.Unlock()
 		s.hub.close()
 		err = s.end()
 	})
@@ -468,7 +535,7 @@ func (s *store) close() error {
 
 // end closes the engine. Calls that are stuck in it are waited for only a while.
 func (s *store) end() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	ctx, cancel := executor.WithTimeout(executor.Machine, context.Background(), closeTime)
 	defer cancel()
 	select {
 	case s.opening <- struct{}{}: // for good
@@ -476,10 +543,7 @@ func (s *store) end() error {
 	}
 	_, why := s.engine().trouble()
 	if why == nil {
-		select {
-		case <-s.gone:
-		case <-ctx.Done():
-		}
+		executor.Take(s.clock, s.gone, ctx.Done())
 	}
 	return s.engine().close()
 }

@@ -161,7 +161,7 @@ func (w *watch) add(version uint64, changes []Change) {
 	}
 }
 
-// changeBytes is what a change holds in the host besides its key and value.
+// changeBytes is the memory of a change in addition to its key and value.
 const changeBytes = 128
 
 func (w *watch) miss() {

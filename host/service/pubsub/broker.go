@@ -65,7 +65,7 @@ type retained struct {
 	value []byte
 }
 
-// perValue is what a retained value costs besides its topic and its bytes.
+// perValue is the cost of a retained value in addition to its topic and its bytes.
 const perValue = 256
 
 func newBroker(most int, mostRetain int64) *broker {

@@ -132,7 +132,7 @@ func TestGuests(t *testing.T) {
 	narrow := b.spawn("narrow", granted(guest(t, "pubsub-reader", "orders.>"), pubsub.Grant{Subscribe: []string{"orders.*", "orders.*.paid"}}))
 	b.heard(narrow, "denied: subscribe of orders.> is not granted; capabilities.pubsub.subscribe in the manifest would allow it;")
 	b.expect("without a grant", b.ask(b.spawn("poor", guest(t, "pubsub-writer", nil)), []any{"orders.7", "x"}),
-		"denied: the actor has no grant for the service pubsub: add pubsub to its capabilities in the manifest")
+		"denied: the actor was started without the service pubsub: add pubsub to its capabilities in the manifest, unless the host does not run it")
 
 	b.expect("the end of a subscription", b.ask(shop, "unsubscribe"), "<nil>")
 	if err := b.StopGracefully(t.Context(), late); err != nil {

@@ -19,8 +19,8 @@ type Settings struct {
 
 // Grant is what an actor may publish and subscribe to.
 type Grant struct {
-	Publish       []string     `manifest:"publish" doc:"patterns of the topics that may be published to; * is any token, > at the end is all that follows"`
-	Subscribe     []string     `manifest:"subscribe" doc:"patterns of the topics that may be subscribed to; a pattern that is subscribed to must be covered by one of them"`
+	Publish       []string     `manifest:"publish" doc:"patterns of the topics that may be published to; * is any token, > at the end is all that follows" reach:"none"`
+	Subscribe     []string     `manifest:"subscribe" doc:"patterns of the topics that may be subscribed to; a pattern that is subscribed to must be covered by one of them" reach:"none"`
 	Subscriptions int          `manifest:"subscriptions" doc:"how many of them there may be; default 64" min:"1" max:"100000"`
 	Queue         service.Size `manifest:"queue" doc:"bytes that may wait for a slow subscriber, for each subscription; default 64KiB" min:"1024"`
 	Retain        service.Size `manifest:"retain" doc:"bytes of values that may be retained, 256 more counted for each; default 1MiB" min:"256"`
@@ -183,13 +183,19 @@ func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
 		return nil, service.Errorf(service.BadRequest, "nobody subscribes")
 	}
 	s := &subscription{grant: r.GrantID(), pattern: in.Pattern, subscriber: r.Sender.UID()}
-	s.feed = feed.New(p.env, r.Sender, in.Options, feed.Words{Event: "event", Ended: "ended"}, 0, func() { p.broker.unsubscribe(s) })
+	begun, err := r.Hold(feed.StartBytes)
+	if err != nil {
+		return nil, err
+	}
+	s.feed = feed.New(p.env, r.Sender, in.Options, feed.Words{Event: "event", Ended: "ended"}, 0, func() { p.broker.unsubscribe(s) }, begun)
 	if err := p.broker.subscribe(s, or(r.Grant.Subscriptions, DefaultSubscriptions)); err != nil {
+		begun()
 		return nil, err
 	}
 	ref, err := r.Spawn(s.feed.Props())
 	if err != nil {
 		s.feed.End("")
+		begun()
 		return nil, err
 	}
 	s.feed.Begin(ref)

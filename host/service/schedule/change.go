@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wasmactors/wasmactors/host/service"
 )
@@ -18,7 +17,8 @@ type owner struct {
 }
 
 // set makes or changes an entry. Setting an equal entry changes nothing, so that actors can set
-// theirs whenever they start. It returns when the entry is durable.
+// theirs whenever they start. A single time that has passed is refused: its run would never come. It
+// returns when the entry is durable.
 func (g *engine) set(o owner, e Entry, spec *Spec, onlyNew bool) (x *item, changed bool, err error) {
 	g.mu.Lock()
 	x, before, written, err := g.enter(o, e, spec, onlyNew)
@@ -37,7 +37,7 @@ func (g *engine) set(o owner, e Entry, spec *Spec, onlyNew bool) (x *item, chang
 				g.plan(before, g.now())
 			}
 		}
-		return nil, false, service.Errorf(service.Unavailable, "the entry could not be kept: %w", err)
+		return nil, false, unkept("the entry could not be kept", err)
 	}
 	return x, true, nil
 }
@@ -58,9 +58,14 @@ func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *i
 		return nil, nil, nil, service.Errorf(service.Quota, "%d entries of all actors, which is the limit; services.schedule.max-entries raises it", g.most)
 	}
 	now := g.clock.Now()
-	x = &item{Entry: e, owner: o.path, grant: o.grant, created: now.UnixNano(), spec: spec, last: now.Unix(), doneTo: now.Unix(), place: -1}
+	x = &item{Entry: e, owner: o.path, grant: o.grant, created: now.UnixNano(), spec: spec, last: now.UnixNano(), doneTo: now.UnixNano(), place: -1}
 	if before != nil {
 		x.goOn(before)
+	}
+	if spec.Once() && spec.at <= x.last {
+		return nil, nil, nil, service.Errorf(service.BadRequest, "at %s: that time has passed, it is %s now", stamp(spec.at), stamp(now.UnixNano()))
+	}
+	if before != nil {
 		g.forget(before)
 	}
 	g.items.put(x)
@@ -68,8 +73,8 @@ func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *i
 	if before != nil {
 		g.stale++
 	}
-	g.plan(x, now.Unix())
-	g.arm(now.Unix())
+	g.plan(x, now.UnixNano())
+	g.arm(now.UnixNano())
 	return x, before, b, nil
 }
 
@@ -113,7 +118,7 @@ func (g *engine) cancel(o owner, of, name string) (bool, error) {
 	g.arm(g.now())
 	g.mu.Unlock()
 	if err := b.wait(); err != nil {
-		return false, service.Errorf(service.Unavailable, "that the entry is cancelled could not be kept, it may come back after a restart: %w", err)
+		return false, unkept("that the entry is cancelled could not be kept, it may come back after a restart", err)
 	}
 	return true, nil
 }
@@ -133,7 +138,7 @@ func (x *item) view() View {
 		v.To = x.owner
 	}
 	if x.next != 0 {
-		v.Next = x.next * int64(time.Second)
+		v.Next = x.next
 	}
 	return v
 }
@@ -178,4 +183,12 @@ func (g *engine) list(o owner, of, after string, limit int) (out []View, more bo
 		}
 	}
 	return out, false
+}
+
+// unkept is the error of a change that the journal has not taken. The guest is not told the journal's path.
+func unkept(text string, err error) error {
+	if trouble := service.DiskTrouble(err); trouble != "" {
+		text += ": " + trouble
+	}
+	return &service.Error{Code: service.Unavailable, Text: text, Err: err}
 }

@@ -89,7 +89,7 @@ func TestChangesOfClocks(t *testing.T) {
 		var got []string
 		at := from.Unix()
 		for range want {
-			next, ok := s.Next(at)
+			next, ok := s.nextCron(at)
 			if !ok {
 				break
 			}
@@ -99,7 +99,7 @@ func TestChangesOfClocks(t *testing.T) {
 				layout = time.RFC3339
 			}
 			got = append(got, x.Format(layout))
-			if last, ok := s.Last(at, next+59); !ok || last != next && s.fields.second == 1 {
+			if last, ok := s.lastCron(at, next+59); !ok || last != next && s.fields.second == 1 {
 				t.Errorf("%s %s: the last one up to %d is %d, %v; want %d", c.zone, c.expression, next+59, last, ok, next)
 			}
 			at = next
@@ -148,9 +148,20 @@ func TestPeriodsAndTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for after, want := range map[int64]int64{-100: 0, -1: 0, 0: 90, 89: 90, 90: 180, 1000: 1080} {
-		if got, ok := s.Next(first.Unix() + after); !ok || got != first.Unix()+want {
-			t.Errorf("after %d: %d", after, got-first.Unix())
+		if got, ok := s.Next(first.Unix()*second + after*second); !ok || got != (first.Unix()+want)*second {
+			t.Errorf("after %d: %d", after, got-first.UnixNano())
 		}
+	}
+	if s, err = Every(time.Second, first.Add(700*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	for after, want := range map[int64]int64{0: 700, 699: 700, 700: 1700, 5000: 5700} {
+		if got, ok := s.Next(first.UnixNano() + after*1e6); !ok || got != first.UnixNano()+want*1e6 {
+			t.Errorf("after %d ms: %d ns", after, got-first.UnixNano())
+		}
+	}
+	if got, ok := s.Last(first.UnixNano()+700e6, first.UnixNano()+5699e6); !ok || got != first.UnixNano()+4700e6 {
+		t.Errorf("the last one: %d ns", got-first.UnixNano())
 	}
 	for _, d := range []time.Duration{0, -time.Second, time.Millisecond, 1500 * time.Millisecond, MaxPeriod + time.Second} {
 		if _, err := Every(d, first); err == nil {
@@ -173,17 +184,24 @@ func TestPeriodsAndTimes(t *testing.T) {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
+	yearly, err := Every(MaxPeriod, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, ok := yearly.Next(lastTime - second); ok { // whose sum does not fit nanoseconds
+		t.Error("a run beyond the last year", at)
+	}
 	once, err := At(time.Date(2261, 12, 31, 23, 59, 59, 0, time.UTC))
 	if err != nil || !once.Once() {
 		t.Fatal(err)
 	}
-	if at, ok := once.Next(0); !ok || at != lastSecond {
+	if at, ok := once.Next(0); !ok || at != lastSecond*second {
 		t.Error(at, ok)
 	}
-	if _, ok := once.Next(lastSecond); ok {
+	if _, ok := once.Next(lastSecond * second); ok {
 		t.Error("a second time")
 	}
-	if at, ok := parse(t, "@yearly", "UTC").Next(lastSecond - 1000); ok {
+	if at, ok := parse(t, "@yearly", "UTC").Next((lastSecond - 1000) * second); ok {
 		t.Error("a run beyond the last year", at)
 	}
 }
@@ -341,11 +359,11 @@ func TestNextAgainstStepper(t *testing.T) {
 		want := stepper{s, named(t, expression)}.runs(from, to)
 		var got []int64
 		for at := from - 1; ; {
-			next, ok := s.Next(at)
+			next, ok := s.nextCron(at)
 			if !ok || next >= to {
 				break
 			}
-			if again, ok := s.Next(next - 1); !ok || again != next {
+			if again, ok := s.nextCron(next - 1); !ok || again != next {
 				t.Fatalf("%q: after %d comes %d, after %d comes %d", expression, at, next, next-1, again)
 			}
 			got = append(got, next)
@@ -372,7 +390,7 @@ func TestNextAgainstStepper(t *testing.T) {
 					last = w
 				}
 			}
-			if x, ok := s.Last(from-1, at); !ok || x != last {
+			if x, ok := s.lastCron(from-1, at); !ok || x != last {
 				t.Fatalf("%q: the last up to %d is %d, want %d", expression, at, x, last)
 			}
 		}
@@ -402,7 +420,7 @@ func TestManyZones(t *testing.T) {
 					a, b := end.Unix()-6*3600, end.Unix()+6*3600
 					want := stepper{s, read}.runs(a, b)
 					var got []int64
-					for x, ok := s.Next(a - 1); ok && x < b; x, ok = s.Next(x) {
+					for x, ok := s.nextCron(a - 1); ok && x < b; x, ok = s.nextCron(x) {
 						got = append(got, x)
 					}
 					if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -421,7 +439,7 @@ func BenchmarkNext(b *testing.B) {
 			s, _ := ParseCron(c, time.UTC)
 			b.ReportAllocs()
 			for i := range b.N {
-				s.Next(1800000000 + int64(i)*60)
+				s.nextCron(1800000000 + int64(i)*60)
 			}
 		})
 	}

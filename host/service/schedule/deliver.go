@@ -3,10 +3,10 @@ package schedule
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
 
 // Run is the payload of the message to the actor, whose sender is none, or one that the actor
@@ -32,7 +32,7 @@ type sender struct {
 // must be tried again: it was not delivered, or is an ask that has failed.
 func (s *sender) send(ctx context.Context, r *run) (retry bool, err error) {
 	x := r.item
-	m := Run{Run: r.id(), Entry: x.Name, Planned: r.planned * int64(time.Second), Attempt: r.attempt, Missed: r.missed, Payload: x.Payload}
+	m := Run{Run: r.id(), Entry: x.Name, Planned: r.planned, Attempt: r.attempt, Missed: r.missed, Payload: x.Payload}
 	if len(m.Payload) == 0 {
 		m.Payload = null
 	}
@@ -40,10 +40,11 @@ func (s *sender) send(ctx context.Context, r *run) (retry bool, err error) {
 	if x.owner != "" { // entries of the manifest have no owner
 		message = host.OnBehalf{Value: message, Of: x.owner}
 	}
-	to, v, err := s.sys.Address(x.target(), message)
+	at, err := s.sys.AddressOf(x.target())
 	if err != nil {
 		return true, err
 	}
+	to, v := at.To, at.Message(message)
 	if x.delivery() == Tell {
 		err := s.sys.TryTell(to, v)
 		return err != nil, err
@@ -56,14 +57,15 @@ func (s *sender) send(ctx context.Context, r *run) (retry bool, err error) {
 	timer := s.clock.AfterFunc(x.timeout(), func() { close(expired) })
 	defer timer.Stop()
 	again := x.delivery() == Ask
-	select {
-	case answer := <-p.Answer():
+	answer, which := executor.Take(s.clock, p.Answer(), expired, ctx.Done())
+	switch which {
+	case 0:
 		err := answer.Err()
 		return again && err != nil, err
-	case <-expired:
+	case 1:
 		p.Cancel()
 		return again, errNoAnswer
-	case <-ctx.Done():
+	default:
 		p.Cancel()
 		return again, ctx.Err()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
 
 // engine knows the entries and begins their runs. One lock guards it; nothing waits while
@@ -24,7 +25,7 @@ type engine struct {
 	items   index
 	due     dueHeap
 	timer   interface{ Stop() bool }
-	rings   int64 // when the timer rings, in seconds
+	rings   int64 // when the timer rings, in ns
 	seen    int64 // the time when the clock was last looked at
 	journal *journal
 	stale   int // obsolete records in the journal
@@ -37,19 +38,19 @@ type engine struct {
 
 // Limits of the engine.
 const (
-	recheck    = 30 * time.Second // how often to check whether the machine's clock was set
-	correction = 24 * 3600        // seconds: a clock set back by more was wrong before
-	countUpTo  = 1001             // missed runs are counted up to this number
+	recheck    = 30 * time.Second      // how often to check whether the machine's clock was set
+	correction = int64(24 * time.Hour) // a clock set back by more was wrong before
+	countUpTo  = 1001                  // missed runs are counted up to this number
 )
 
 func newEngine(clock host.Clock, log *slog.Logger, most, inAll, perOwner int) *engine {
 	g := &engine{clock: clock, log: log, most: most, items: newIndex(), queues: newQueues(inAll, perOwner)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
-	g.seen = clock.Now().Unix()
+	g.seen = clock.Now().UnixNano()
 	return g
 }
 
-func (g *engine) now() int64 { return g.clock.Now().Unix() }
+func (g *engine) now() int64 { return g.clock.Now().UnixNano() }
 
 // load takes a record of the journal, before the engine runs.
 func (g *engine) load(r *record) error {
@@ -141,7 +142,7 @@ func (g *engine) keep(r *record) *batch {
 		g.stale = 0
 		var all []byte
 		for _, x := range g.items.all() {
-			all = appendRecord(all, x.record().encode())
+			all = appendRecord(all, g.journal.mark, x.record().encode())
 		}
 		return g.journal.replace(all)
 	}
@@ -172,7 +173,7 @@ func (g *engine) arm(now int64) {
 		}
 		return
 	}
-	at := min(g.due[0].next, now+int64(recheck/time.Second))
+	at := min(g.due[0].next, now+int64(recheck))
 	if g.timer != nil {
 		if g.rings <= at && g.rings > now {
 			return // then it checks, and is set again
@@ -180,7 +181,7 @@ func (g *engine) arm(now int64) {
 		g.timer.Stop()
 	}
 	g.rings = at
-	d := time.Unix(at, 0).Sub(g.clock.Now().Round(0))
+	d := time.Unix(0, at).Sub(g.clock.Now().Round(0))
 	g.timer = g.clock.AfterFunc(min(max(d, 0), recheck), g.ring)
 }
 
@@ -194,7 +195,7 @@ func (g *engine) ring() {
 	}
 	now := g.now()
 	if g.seen-now > correction {
-		g.log.Warn("the clock was set back by more than a day: entries go on from now", "seconds", g.seen-now)
+		g.log.Warn("the clock was set back by more than a day: entries go on from now", "by", time.Duration(g.seen-now))
 		for _, x := range g.items.all() {
 			g.plan(x, now)
 		}
@@ -288,7 +289,7 @@ func (g *engine) pump() {
 			return
 		}
 		g.active.Add(1)
-		go g.carry(r)
+		executor.Go(g.clock, func() { g.carry(r) })
 	}
 }
 
@@ -299,16 +300,13 @@ func (g *engine) drain(ctx context.Context) {
 	g.arm(0)
 	g.mu.Unlock()
 	over := make(chan struct{})
-	go func() {
-		g.active.Wait()
+	executor.Go(g.clock, func() {
+		executor.Join(g.clock, &g.active)
 		close(over)
-	}()
-	select {
-	case <-over:
-	case <-ctx.Done():
-	}
+	})
+	executor.Take(g.clock, over, ctx.Done())
 	g.stop()
-	<-over
+	executor.Take(g.clock, over)
 }
 
 // close ends the engine.

@@ -93,7 +93,7 @@ func (e *Entry) check() error {
 	case e.Deadline < 0 || e.Deadline > MaxPeriod:
 		return fmt.Errorf("deadline %v: up to %v", e.Deadline, MaxPeriod)
 	case e.From != 0 && e.Every == 0:
-		return errors.New("from: only a period (every) begins somewhere")
+		return errors.New("from is allowed only with every")
 	}
 	return nil
 }
@@ -181,13 +181,13 @@ func (e *Entry) most() int {
 	return e.Most
 }
 
-// late is how late a run may begin, in seconds; false: any.
+// late is how late a run may begin, in ns; false: any.
 func (e *Entry) late() (int64, bool) {
 	switch {
 	case e.Deadline > 0:
-		return int64(e.Deadline / time.Second), true
+		return int64(e.Deadline), true
 	case e.missed() == Skip:
-		return int64(DefaultLate / time.Second), true
+		return int64(DefaultLate), true
 	}
 	return 0, false
 }

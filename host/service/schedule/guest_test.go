@@ -85,7 +85,7 @@ func TestGuest(t *testing.T) {
 	p.pass(30*time.Second, "/user/a:soon@2027-01-01T00:00:30Z attempt 1\n")
 	p.pass(time.Hour, "/user/a:soon@2027-01-01T00:00:30Z attempt 1\nmanifest:m@2027-01-01T00:50:00Z attempt 1\n")
 	// A restart of the guest changes nothing; a run is repeated until it is answered.
-	if err := p.Restart(p.a); err != nil {
+	if err := p.Operate().Restart(p.a); err != nil {
 		t.Fatal(err)
 	}
 	p.say(p.a, "fail 2")
@@ -151,7 +151,7 @@ func TestNextProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[len(journalHead)+12] ^= 1
+	data[headSize+12] ^= 1
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -294,17 +294,17 @@ func FuzzParseCron(f *testing.F) {
 			t.Fatalf("%q: the least is %v", expression, s.Least())
 		}
 		after = firstSecond + (after%(200*366*daySeconds)+200*366*daySeconds)%(200*366*daySeconds)
-		next, ok := s.Next(after)
+		next, ok := s.nextCron(after)
 		if !ok {
 			return
 		}
 		if next <= after {
 			t.Fatalf("%q: %d comes after %d", expression, next, after)
 		}
-		if then, ok := s.Next(next); ok && time.Duration(then-next)*time.Second < s.Least() {
+		if then, ok := s.nextCron(next); ok && time.Duration(then-next)*time.Second < s.Least() {
 			t.Fatalf("%q: %d and %d are nearer than %v", expression, next, then, s.Least())
 		}
-		if again, ok := s.Next(next - 1); !ok || again != next {
+		if again, ok := s.nextCron(next - 1); !ok || again != next {
 			t.Fatalf("%q: after %d comes %d, not %d", expression, next-1, again, next)
 		}
 	})
@@ -312,13 +312,14 @@ func FuzzParseCron(f *testing.F) {
 
 func FuzzRecords(f *testing.F) {
 	x := &item{Entry: Entry{Name: "x", Cron: "@daily"}, owner: "/user/a", created: 5, doneTo: 7}
-	good := append([]byte(journalHead), appendRecord(nil, x.record().encode())...)
+	good := append((&journal{mark: mark([]byte("12345678"))}).head(), appendRecord(nil, mark([]byte("12345678")), x.record().encode())...)
 	f.Add(good)
 	f.Add(good[:len(good)-1])
 	f.Add([]byte(journalHead))
+	f.Add([]byte(firstHead))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g := newEngine(host.NewVirtualClock(epoch), nil, 10, 1, 1)
-		_, err := readRecords(data, func(b []byte) error {
+		_, _, err := readRecords(data, func(b []byte) error {
 			r, err := decodeRecord(b)
 			if err != nil {
 				return err

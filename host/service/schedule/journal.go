@@ -9,21 +9,31 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
 
-// A journal is a file of records: a head with the version, then records of length, checksum
-// (CRC-32C) and payload. Records are appended, many with one fsync; when most of them are
-// obsolete, a new file replaces the old one. A partial record at the end, from a crash, is cut
-// off; a corrupt record is an error.
+// A journal is a file of records: a head with the version and a random mark, then records of length,
+// checksum (CRC-32C of mark and payload) and payload. Records are appended, many with one fsync; when
+// most of them are obsolete, a new file replaces the old one. A partial record at the end, from a crash,
+// is cut off. A corrupt record that others follow is an error; the mark tells these from what a guest has
+// put into its payload. Files of version 1 have no mark; they are replaced when they are opened.
 
 const (
 	journalName = "entries"
-	journalHead = "wasmactors schedule 1\n"
+	journalHead = "wasmactors schedule 2\n" // then the mark, and the checksum of both
+	firstHead   = "wasmactors schedule 1\n"
+	markEnd     = len(journalHead) + len(mark{})
+	headSize    = markEnd + 4
 	recordHead  = 8
 	maxRecord   = 1 << 20
 	maxJournal  = 1 << 30
 )
+
+// mark is part of the checksums of one file. Guests cannot know it.
+type mark [8]byte
 
 // ErrCorrupt is wrapped by the error about a corrupt journal.
 var ErrCorrupt = errors.New("it has changed since it was written")
@@ -33,6 +43,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // journal appends to the file. It is safe for concurrent use.
 type journal struct {
 	path string
+	mark mark
 	sync func(*os.File) error // fsync; tests count it, or make it fail
 
 	mu       sync.Mutex
@@ -61,9 +72,9 @@ func (b *batch) wait() error {
 	return b.err
 }
 
-// openJournal reads the records in a folder and makes the file if there is none. cut is how many
-// bytes of a partial record were cut off.
-func openJournal(dir string, each func(payload []byte) error) (j *journal, cut int64, err error) {
+// openJournal reads the records in a folder and makes the file if there is none; random makes its mark. cut
+// is how many bytes of a partial record were cut off.
+func openJournal(dir string, random func([]byte), each func(payload []byte) error) (j *journal, cut int64, err error) {
 	path := filepath.Join(dir, journalName)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -93,15 +104,23 @@ func openJournal(dir string, each func(payload []byte) error) (j *journal, cut i
 	}
 	j = &journal{path: path, file: file, sync: (*os.File).Sync}
 	j.idle = sync.NewCond(&j.mu)
-	whole, err := readRecords(data, each)
+	random(j.mark[:])
+	var all []byte
+	m, whole, err := readRecords(data, func(payload []byte) error {
+		all = appendRecord(all, j.mark, payload)
+		return each(payload)
+	})
 	if err != nil {
 		return nil, 0, err
 	}
-	j.size = int64(whole)
-	if whole < len(journalHead) { // it is new, or its first write was cut short
-		return j, 0, j.write([]byte(journalHead), true)
+	if whole == 0 { // it is new, or its first write was cut short
+		return j, 0, j.write(j.head(), true)
 	}
 	cut = int64(len(data) - whole)
+	if m == nil {
+		return j, cut, j.swap(append(j.head(), all...))
+	}
+	j.mark, j.size = *m, int64(whole)
 	if cut > 0 {
 		if err := file.Truncate(j.size); err != nil {
 			return nil, 0, err
@@ -111,34 +130,45 @@ func openJournal(dir string, each func(payload []byte) error) (j *journal, cut i
 	return j, cut, err
 }
 
-// readRecords calls each for the records and returns the length of the valid part.
-func readRecords(data []byte, each func(payload []byte) error) (whole int, err error) {
-	if len(data) < len(journalHead) && string(data) == journalHead[:len(data)] {
-		return 0, nil
+// head is what the file begins with.
+func (j *journal) head() []byte {
+	b := append([]byte(journalHead), j.mark[:]...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// readRecords calls each for the records and returns the file's mark, nil for one of version 1, and the length of
+// the valid part, 0 if the head is not whole.
+func readRecords(data []byte, each func(payload []byte) error) (m *mark, whole int, err error) {
+	at := headSize
+	switch {
+	case len(data) >= headSize && crc32.Checksum(data[:markEnd], castagnoli) == binary.LittleEndian.Uint32(data[markEnd:]) && strings.HasPrefix(string(data[:markEnd]), journalHead):
+		m = (*mark)(data[len(journalHead):markEnd])
+	case len(data) >= len(firstHead) && string(data[:len(firstHead)]) == firstHead:
+		at = len(firstHead)
+	case len(data) < headSize && (strings.HasPrefix(journalHead, string(data)) || strings.HasPrefix(string(data), journalHead)):
+		return nil, 0, nil
+	default:
+		return nil, 0, fmt.Errorf("its head is not of this version, which begins with %q: %w", journalHead[:len(journalHead)-1], ErrCorrupt)
 	}
-	if len(data) < len(journalHead) || string(data[:len(journalHead)]) != journalHead {
-		return 0, fmt.Errorf("it is not of this version, which begins with %q: %w", journalHead[:len(journalHead)-1], ErrCorrupt)
-	}
-	at := len(journalHead)
 	for at < len(data) {
-		payload, ok := recordAt(data, at)
+		payload, ok := recordAt(data, m, at)
 		if !ok {
 			for later := at + 1; later < len(data); later++ {
-				if _, ok := recordAt(data, later); ok {
-					return 0, fmt.Errorf("byte %d: %w, and there is more after it", at, ErrCorrupt)
+				if _, ok := recordAt(data, m, later); ok {
+					return m, 0, fmt.Errorf("byte %d: %w, and there is more after it", at, ErrCorrupt)
 				}
 			}
-			return at, nil
+			return m, at, nil
 		}
 		if err := each(payload); err != nil {
-			return 0, fmt.Errorf("byte %d: %w: %w", at, ErrCorrupt, err)
+			return m, 0, fmt.Errorf("byte %d: %w: %w", at, ErrCorrupt, err)
 		}
 		at += recordHead + len(payload)
 	}
-	return at, nil
+	return m, at, nil
 }
 
-func recordAt(data []byte, at int) (payload []byte, ok bool) {
+func recordAt(data []byte, m *mark, at int) (payload []byte, ok bool) {
 	if len(data)-at < recordHead {
 		return nil, false
 	}
@@ -147,12 +177,20 @@ func recordAt(data []byte, at int) (payload []byte, ok bool) {
 		return nil, false
 	}
 	payload = data[at+recordHead : at+recordHead+n]
-	return payload, crc32.Checksum(payload, castagnoli) == binary.LittleEndian.Uint32(data[at+4:])
+	return payload, checksum(m, payload) == binary.LittleEndian.Uint32(data[at+4:])
 }
 
-func appendRecord(dst, payload []byte) []byte {
+func checksum(m *mark, payload []byte) uint32 {
+	sum := uint32(0)
+	if m != nil {
+		sum = crc32.Checksum(m[:], castagnoli)
+	}
+	return crc32.Update(sum, castagnoli, payload)
+}
+
+func appendRecord(dst []byte, m mark, payload []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(payload)))
-	dst = binary.LittleEndian.AppendUint32(dst, crc32.Checksum(payload, castagnoli))
+	dst = binary.LittleEndian.AppendUint32(dst, checksum(&m, payload))
 	return append(dst, payload...)
 }
 
@@ -165,7 +203,7 @@ func (j *journal) append(payload []byte) *batch {
 	defer j.mu.Unlock()
 	b := j.join()
 	if b.err == nil {
-		j.buf = appendRecord(j.buf, payload)
+		j.buf = appendRecord(j.buf, j.mark, payload)
 	}
 	return b
 }
@@ -176,7 +214,7 @@ func (j *journal) replace(records []byte) *batch {
 	defer j.mu.Unlock()
 	b := j.join()
 	if b.err == nil {
-		j.next, j.buf = append([]byte(journalHead), records...), j.buf[:0]
+		j.next, j.buf = append(j.head(), records...), j.buf[:0]
 	}
 	return b
 }
@@ -196,7 +234,7 @@ func (j *journal) join() *batch {
 	}
 	if !j.flushing {
 		j.flushing = true
-		go j.flush()
+		executor.Go(executor.Machine, j.flush)
 	}
 	return j.waiting
 }

@@ -63,28 +63,33 @@ func firstShown(loc *time.Location, shown int64) int64 {
 	}
 }
 
-// Next is the first time of the schedule after a time, in seconds since 1970. False: there are no
-// more.
+// Next is the first time of the schedule after a time, both in nanoseconds since 1970. False: there
+// are no more.
 func (s *Spec) Next(after int64) (int64, bool) {
-	after = max(after, firstSecond-1)
-	var next int64
-	ok := true
+	after = max(after, firstTime-1)
+	next, ok := int64(0), true
 	switch s.kind {
 	case atOnce:
 		next, ok = s.at, s.at > after
 	case byPeriod:
-		next = s.at
+		n := int64(0)
 		if after >= s.at {
-			next += ((after-s.at)/s.every + 1) * s.every
+			n = (after-s.at)/s.every + 1
 		}
+		next, ok = s.at+n*s.every, n <= (lastTime-s.at)/s.every
 	default:
-		next, ok = s.nextCron(after)
+		next, ok = s.nextCron(floor(after))
+		next *= second
 	}
-	return next, ok && next <= lastSecond
+	return next, ok
 }
 
+// floor is the second that a time from just before 1970 on is in.
+func floor(ns int64) int64 { return (ns+second)/second - 1 }
+
+// nextCron is Next of a cron expression, in seconds.
 func (s *Spec) nextCron(after int64) (int64, bool) {
-	for at := after + 1; at <= lastSecond; {
+	for at := max(after+1, firstSecond); at <= lastSecond; {
 		x := stretchAt(s.loc, at)
 		from := at + x.offset // the local time
 		if at == x.start {
@@ -100,7 +105,7 @@ func (s *Spec) nextCron(after int64) (int64, bool) {
 			return 0, false
 		}
 		if x.end == farFuture || shown < x.end+x.offset {
-			return shown - x.offset, true
+			return shown - x.offset, shown-x.offset <= lastSecond
 		}
 		at = x.end
 	}
@@ -127,21 +132,39 @@ func (s *Spec) atGap(x stretch) bool {
 	return true
 }
 
-// Last is the latest time of the schedule after one time and not after another. False: there is
-// none. It takes about forty calls of Next, however long the interval is.
+// Last is the latest time of the schedule after one time and not after another, in nanoseconds.
+// False: there is none.
 func (s *Spec) Last(after, until int64) (int64, bool) {
+	after, until = max(after, firstTime-1), min(until, lastTime)
+	if s.kind == byCron {
+		last, ok := s.lastCron(floor(after), floor(max(until, firstTime-1)))
+		return last * second, ok
+	}
 	next, ok := s.Next(after)
+	switch {
+	case !ok || next > until:
+		return 0, false
+	case s.kind == byPeriod:
+		next += (until - next) / s.every * s.every
+	}
+	return next, true
+}
+
+// lastCron is Last of a cron expression, in seconds. It takes about forty calls of nextCron, however
+// long the interval is.
+func (s *Spec) lastCron(after, until int64) (int64, bool) {
+	next, ok := s.nextCron(after)
 	if !ok || next > until {
 		return 0, false
 	}
-	low, high := next-1, until // Next(low) <= until, Next(high) is not
+	low, high := next-1, until // nextCron(low) <= until, nextCron(high) is not
 	for high-low > 1 {
 		mid := low + (high-low)/2
-		if n, ok := s.Next(mid); ok && n <= until {
+		if n, ok := s.nextCron(mid); ok && n <= until {
 			low = n - 1
 		} else {
 			high = mid
 		}
 	}
-	return s.Next(low)
+	return s.nextCron(low)
 }

@@ -9,7 +9,7 @@ import (
 // run is one run of an item, over all its attempts.
 type run struct {
 	item    *item
-	planned int64 // seconds
+	planned int64 // ns since 1970
 	missed  uint64
 	attempt int
 	again   interface{ Stop() bool } // the timer of the next attempt
@@ -87,7 +87,7 @@ func (g *engine) over(r *run, retry bool, err error) {
 	default:
 		delete(x.open, r.planned)
 		x.stats.Runs++
-		x.stats.LastRun = r.planned * int64(time.Second)
+		x.stats.LastRun = r.planned
 		g.markDone(x, 0)
 		if !g.closed {
 			now := g.now()

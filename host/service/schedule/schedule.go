@@ -17,8 +17,8 @@ import (
 
 // Settings are the manifest's services.schedule.
 type Settings struct {
-	Entries    map[string]Planned `manifest:"entries" doc:"entries by name; guests see them and cannot change them" key:"[A-Za-z0-9._-]{1,64}" what:"letters, digits, dots, dashes and underscores, at most 64"`
-	Zone       string             `manifest:"zone" doc:"zone of entries that name none, such as Europe/Berlin; default UTC"`
+	Entries    map[string]Planned `manifest:"entries" doc:"entries by name; guests see them and cannot change them" key:"[A-Za-z0-9._-]{1,64}" what:"letters, digits, dots, dashes and underscores, at most 64" keyreach:"none"`
+	Zone       string             `manifest:"zone" doc:"zone of entries that name none, such as Europe/Berlin; default UTC" reach:"none"`
 	MaxEntries int                `manifest:"max-entries" doc:"entries of all actors together; default 100000" min:"1" max:"10000000"`
 	AtOnce     int                `manifest:"at-once" doc:"runs under way at a time; default 256" min:"1" max:"10000"`
 	PerActor   int                `manifest:"per-actor" doc:"runs under way at a time for one actor; default 16" min:"1" max:"10000"`
@@ -26,12 +26,12 @@ type Settings struct {
 
 // Planned is an entry of the manifest.
 type Planned struct {
-	Actor    string        `manifest:"actor,required" doc:"path of the actor that it is for, such as /user/reports"`
-	Cron     string        `manifest:"cron" doc:"when: five fields, or six with seconds before them, or @daily and its like"`
+	Actor    string        `manifest:"actor,required" doc:"path of the actor that it is for, such as /user/reports" reach:"none"`
+	Cron     string        `manifest:"cron" doc:"when: five fields, or six with seconds before them, or @daily and its like" reach:"none"`
 	Every    time.Duration `manifest:"every" doc:"when: again and again after so long"`
-	At       string        `manifest:"at" doc:"when: a single time, 2027-01-02 15:04 or with a zone 2027-01-02T15:04:05+01:00"`
-	Zone     string        `manifest:"zone" doc:"zone of cron and at, such as Europe/Berlin; default that of the settings"`
-	Message  string        `manifest:"message" doc:"what the run carries, as JSON"`
+	At       string        `manifest:"at" doc:"when: a single time, 2027-01-02 15:04 or with a zone 2027-01-02T15:04:05+01:00" reach:"none"`
+	Zone     string        `manifest:"zone" doc:"zone of cron and at, such as Europe/Berlin; default that of the settings" reach:"none"`
+	Message  string        `manifest:"message" doc:"what the run carries, as JSON" reach:"none"`
 	Delivery string        `manifest:"delivery" doc:"ask: until it is answered, at least once; once: an ask, at most once; tell: at most once; default ask" enum:"ask,once,tell"`
 	Timeout  time.Duration `manifest:"timeout" doc:"how long an ask waits for its answer; default 30s"`
 	Overlap  bool          `manifest:"overlap" doc:"a run may begin while another of the entry is under way"`
@@ -45,7 +45,7 @@ type Grant struct {
 	Entries int           `manifest:"entries" doc:"how many entries it may have; default 100" min:"1" max:"1000000"`
 	Least   time.Duration `manifest:"least" doc:"the shortest time between two runs of an entry; default 1m"`
 	Payload service.Size  `manifest:"payload" doc:"bytes that the payload of an entry may have; default 4KiB" min:"1" max:"65536"`
-	To      []string      `manifest:"to" doc:"paths of other actors that its entries may be for, with * and a last **; it and those below it are always allowed"`
+	To      []string      `manifest:"to" doc:"paths of other actors that its entries may be for, with * and a last **; it and those below it are always allowed" reach:"none"`
 }
 
 // Defaults of settings and grants.
@@ -145,7 +145,7 @@ func open(env *service.Env, s *Settings) (service.Provider[Grant], error) {
 		return nil, err
 	default:
 		cut := int64(0)
-		g.journal, cut, err = openJournal(dir, func(payload []byte) error {
+		g.journal, cut, err = openJournal(dir, env.Rand, func(payload []byte) error {
 			r, err := decodeRecord(payload)
 			if err != nil {
 				return err
@@ -356,8 +356,8 @@ func (p *provider) preview(r *service.Request[Grant]) (any, error) {
 	if err != nil {
 		return nil, service.Errorf(service.BadRequest, "%w", err)
 	}
-	at := in.From / int64(time.Second)
-	if in.From == 0 {
+	at := in.From
+	if at == 0 {
 		at = p.engine.now()
 	}
 	times := []int64{}
@@ -366,7 +366,7 @@ func (p *provider) preview(r *service.Request[Grant]) (any, error) {
 		if !ok {
 			break
 		}
-		times = append(times, next*int64(time.Second))
+		times = append(times, next)
 		at = next
 	}
 	return times, nil

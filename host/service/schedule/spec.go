@@ -10,12 +10,12 @@ import (
 )
 
 // Spec says when something runs: a cron expression, a period or a single time. Its times are
-// seconds since 1970, in UTC; local times follow from its zone.
+// nanoseconds since 1970, in UTC; those of a cron expression are whole seconds of its zone.
 type Spec struct {
 	loc   *time.Location
 	kind  specKind
 	at    int64 // atOnce: when; period: the first
-	every int64 // period, in seconds
+	every int64 // period
 
 	fields   *fields
 	interval bool // by elapsed time, not by local time; see next.go
@@ -40,7 +40,12 @@ const (
 var (
 	firstSecond = time.Date(minYear, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	lastSecond  = time.Date(maxYear+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - 1
+
+	firstTime = firstSecond * second
+	lastTime  = lastSecond*second + second - 1
 )
+
+const second = int64(time.Second)
 
 // ErrNever is wrapped by errors about expressions that no time matches.
 var ErrNever = errors.New("there is no such time")
@@ -110,7 +115,7 @@ func stepping(field string) bool {
 	return false
 }
 
-// Every is a period of whole seconds, from a first time on.
+// Every is a period of whole seconds, from a first time on, which is kept to the nanosecond.
 func Every(period time.Duration, first time.Time) (*Spec, error) {
 	switch {
 	case period < time.Second || period%time.Second != 0:
@@ -121,15 +126,15 @@ func Every(period time.Duration, first time.Time) (*Spec, error) {
 	if err := inYears(first); err != nil {
 		return nil, err
 	}
-	return &Spec{loc: time.UTC, kind: byPeriod, every: int64(period / time.Second), at: first.Unix()}, nil
+	return &Spec{loc: time.UTC, kind: byPeriod, every: int64(period), at: first.UnixNano()}, nil
 }
 
-// At is a single time, to the second.
+// At is a single time, to the nanosecond.
 func At(t time.Time) (*Spec, error) {
 	if err := inYears(t); err != nil {
 		return nil, err
 	}
-	return &Spec{loc: t.Location(), kind: atOnce, at: t.Unix()}, nil
+	return &Spec{loc: t.Location(), kind: atOnce, at: t.UnixNano()}, nil
 }
 
 func inYears(t time.Time) error {
@@ -155,6 +160,9 @@ func ParseTime(text string, loc *time.Location) (time.Time, error) {
 				return time.Time{}, err
 			}
 			t := time.Unix(firstShown(loc, shown.Unix()), 0).In(loc)
+			if t.Second() == shown.Second() && t.Minute() == shown.Minute() && t.Hour() == shown.Hour() { // not skipped
+				t = t.Add(time.Duration(shown.Nanosecond()))
+			}
 			return t, inYears(t)
 		}
 	}
@@ -171,7 +179,7 @@ func (s *Spec) Least() time.Duration {
 	case atOnce:
 		return 0
 	case byPeriod:
-		return time.Duration(s.every) * time.Second
+		return time.Duration(s.every)
 	}
 	return time.Duration(s.fields.least()) * time.Second
 }

@@ -17,11 +17,11 @@ type item struct {
 	created int64  // ns
 	spec    *Spec
 
-	last   int64          // the latest planned time that is done or in progress, in seconds
-	next   int64          // the next planned time; 0: none
+	last   int64          // the latest planned time that is done or in progress, in ns
+	next   int64          // the next planned time, in ns; 0: none
 	place  int            // in the heap, -1: not in it
 	open   map[int64]*run // in progress, by planned time
-	doneTo int64          // all planned times up to here are done
+	doneTo int64          // all planned times up to here are done, in ns
 	gone   bool           // cancelled or replaced
 	stats  outcome
 }
@@ -96,7 +96,8 @@ type record struct {
 	Name    string     `cbor:"3,keyasint,omitempty"`
 	Entry   *Entry     `cbor:"4,keyasint,omitempty"`
 	Created int64      `cbor:"5,keyasint,omitempty"` // ns
-	DoneTo  int64      `cbor:"6,keyasint,omitempty"` // all planned times up to this one are done, in seconds
+	Seconds int64      `cbor:"6,keyasint,omitempty"` // DoneTo of earlier versions: all planned times of this second are done
+	DoneTo  int64      `cbor:"7,keyasint,omitempty"` // all planned times up to this one are done, in ns
 }
 
 type recordKind uint8
@@ -137,8 +138,8 @@ func decodeRecord(payload []byte) (*record, error) {
 		return nil, fmt.Errorf("a record of kind %d", r.Kind)
 	case (r.Kind == wasSet) != (r.Entry != nil):
 		return nil, fmt.Errorf("a record of kind %d with or without an entry", r.Kind)
-	case r.DoneTo < 0 || r.DoneTo > lastSecond:
-		return nil, fmt.Errorf("a run at %d", r.DoneTo)
+	case r.Seconds < 0 || r.Seconds > lastSecond || r.DoneTo < 0 || r.DoneTo > lastTime:
+		return nil, fmt.Errorf("a run at %d s, %d ns", r.Seconds, r.DoneTo)
 	case r.Owner != "" && !cleanPath(r.Owner):
 		return nil, fmt.Errorf("an owner %.80q", r.Owner)
 	}
@@ -150,6 +151,9 @@ func decodeRecord(payload []byte) (*record, error) {
 	}
 	if !validName(r.Name) {
 		return nil, fmt.Errorf("a name %.80q", r.Name)
+	}
+	if r.Seconds > 0 {
+		r.DoneTo, r.Seconds = max(r.DoneTo, r.Seconds*second+second-1), 0
 	}
 	return r, nil
 }
@@ -164,5 +168,8 @@ func runID(owner, name string, planned int64) string {
 	if owner == "" {
 		owner = "manifest"
 	}
-	return owner + ":" + name + "@" + time.Unix(planned, 0).UTC().Format("2006-01-02T15:04:05Z")
+	return owner + ":" + name + "@" + stamp(planned)
 }
+
+// stamp is a time as texts have it.
+func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

@@ -18,10 +18,27 @@ import (
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
-// Dir is the folder of the guest.
+// Dir is the folder of the guest. In a test that was built with -trimpath it is looked for above the
+// working directory.
 func Dir() string {
 	_, file, _, _ := goruntime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "testdata", "guest")
+	dir := filepath.Join(filepath.Dir(file), "..", "testdata", "guest")
+	if filepath.IsAbs(file) {
+		return dir
+	}
+	const below = "host/service/testdata/guest"
+	at, err := os.Getwd()
+	for ; err == nil && filepath.Dir(at) != at; at = filepath.Dir(at) {
+		if dir := filepath.Join(at, below); isDir(dir) {
+			return dir
+		}
+	}
+	return dir
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 var guest struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -34,7 +35,7 @@ func newCursors(env *service.Env) *cursors {
 
 func (c *cursors) close() {
 	c.stop(service.Errorf(service.Unavailable, "sql is closing"))
-	c.wg.Wait()
+	executor.Join(c.env.Clock, &c.wg)
 }
 
 // enter reserves one of a grant's cursors.
@@ -94,22 +95,22 @@ func (c *cursors) open(ctx context.Context, r *service.Request[Grant], db *datab
 		release()
 		return nil, service.Errorf(service.Busy, "%d results are being read page by page, which is the limit; cursors of the grant raises it", n)
 	}
-	x := &cursor{all: c, st: st, most: most, idle: or(g.CursorIdle, DefaultCursorIdle), owner: r.Sender, wants: make(chan int), pages: make(chan page)}
+	x := &cursor{all: c, st: st, most: most, idle: or(g.CursorIdle, DefaultCursorIdle), owner: r.Sender, wants: make(chan int, 1), pages: make(chan page, 1)}
 	x.ctx, x.cancel = context.WithCancelCause(c.ctx)
 	life := c.env.Clock.AfterFunc(or(g.CursorLife, DefaultCursorLife), func() {
 		x.cancel(service.Errorf(service.Timeout, "the result was read for too long; cursor-life of the grant raises it"))
 	})
 	c.wg.Add(1)
-	go func() {
+	c.env.Go(func() {
 		defer c.wg.Done()
 		defer c.leave(id)
 		defer release()
 		defer life.Stop()
 		defer x.end()
 		x.run(db)
-	}()
+	})
 	// The first page belongs to the request, and ends with it.
-	unbind := context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
+	unbind := executor.AfterDone(c.env.Clock, ctx, func() { x.cancel(context.Cause(ctx)) })
 	first := x.next(st.rows)
 	if first.err == nil && !unbind() {
 		first.err = over(ctx)
@@ -136,22 +137,19 @@ func (x *cursor) run(db *database) {
 	s := &result{}
 	want, asked := 0, false
 	deliver := func(p page) error {
-		select {
-		case x.pages <- p:
-			asked = false
-			return nil
-		case <-x.ctx.Done():
+		if executor.Put(x.all.env.Clock, x.pages, p, x.ctx.Done()) != 0 {
 			return over(x.ctx)
 		}
+		asked = false
+		return nil
 	}
 	wait := func() error {
-		select {
-		case want = <-x.wants:
-			asked = true
-			return nil
-		case <-x.ctx.Done():
+		n, which := service.Receive(x.all.env, x.wants, x.ctx.Done())
+		if which != 0 {
 			return over(x.ctx)
 		}
+		want, asked = n, true
+		return nil
 	}
 	how := Scope{Access: Read, Yield: func() {
 		x.cancel(service.Errorf(service.Busy, "the result was closed because it blocked writers; ask again"))
@@ -191,13 +189,11 @@ func (x *cursor) run(db *database) {
 
 // next waits for a page.
 func (x *cursor) next(rows int) page {
-	select {
-	case x.wants <- rows:
-	case <-x.ctx.Done():
+	if executor.Put(x.all.env.Clock, x.wants, rows, x.ctx.Done()) != 0 {
 		return page{err: over(x.ctx)}
 	}
-	p, ok := <-x.pages
-	if !ok {
+	p, which := service.Receive(x.all.env, x.pages)
+	if which != 0 {
 		return page{err: over(x.ctx)}
 	}
 	return p
@@ -248,7 +244,7 @@ func (b cursorBehaviour) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 
 func (b cursorBehaviour) Handle(ctx *host.Context, _ int) *abi.Failure {
 	for {
-		m, ok := ctx.Next()
+		m, ok := ctx.Head().Next()
 		if !ok {
 			return nil
 		}
@@ -304,7 +300,7 @@ func (b cursorBehaviour) answerNext(ctx *host.Context, rows int) error {
 	}
 	b.busy = true
 	b.all.wg.Add(1)
-	go func() {
+	b.all.env.Go(func() {
 		defer b.all.wg.Done()
 		p := b.next(rows)
 		if p.err != nil {
@@ -318,7 +314,7 @@ func (b cursorBehaviour) answerNext(ctx *host.Context, rows int) error {
 		w.Text("rows")
 		p.result.encodeRows(w) // its buffer is reused for the next page
 		b.answered(func() { _ = reply.Send(host.Raw(w.Bytes())) })
-	}()
+	})
 	return nil
 }
 

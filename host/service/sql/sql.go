@@ -16,14 +16,14 @@ import (
 
 // Settings are the manifest's services.sql.
 type Settings struct {
-	Databases map[string]DatabaseSettings `manifest:"databases,required" doc:"the databases that grants may name" key:"^[a-z][a-z0-9_-]{0,31}$" what:"the name of a database: small letters, digits, - and _"`
+	Databases map[string]DatabaseSettings `manifest:"databases,required" doc:"the databases that grants may name" key:"^[a-z][a-z0-9_-]{0,31}$" what:"the name of a database: small letters, digits, - and _" keyreach:"none"`
 }
 
 // DatabaseSettings are the settings of a database.
 type DatabaseSettings struct {
-	Driver    string        `manifest:"driver" doc:"what kind of database it is; default: sqlite. Others are those that the program was built with" pattern:"^[a-z][a-z0-9_-]*$" what:"the name of a driver"`
-	File      string        `manifest:"file" doc:"sqlite: the file, made if it is not there; relative to the manifest. Default: NAME.db in the state of the bundle"`
-	DSN       string        `manifest:"dsn" doc:"other drivers: the source, as the driver takes it"`
+	Driver    string        `manifest:"driver" doc:"what kind of database it is; default: sqlite. Others are those that the program was built with" pattern:"^[a-z][a-z0-9_-]*$" what:"the name of a driver" reach:"none"`
+	File      string        `manifest:"file" doc:"sqlite: the file, made if it is not there; relative to the manifest. Default: NAME.db in the state of the bundle" reach:"write"`
+	DSN       string        `manifest:"dsn" doc:"other drivers: the source, as the driver takes it" reach:"connect"`
 	Size      service.Size  `manifest:"size" doc:"how large the database may become; default: 1GiB" min:"65536" max:"281474976710656"`
 	WAL       service.Size  `manifest:"wal" doc:"sqlite: how long the write-ahead log may become, and so one transaction; default: 256MiB" min:"1048576" max:"68719476736"`
 	Memory    service.Size  `manifest:"memory" doc:"sqlite: memory of a connection; default: 32MiB" min:"4194304" max:"268435456"`
@@ -37,7 +37,7 @@ type DatabaseSettings struct {
 
 // Grant is the manifest's capabilities.sql of an actor.
 type Grant struct {
-	Databases  map[string]string `manifest:"databases,required" doc:"which databases, and how: ro reads, rw writes as well" enum:"ro,rw"`
+	Databases  map[string]string `manifest:"databases,required" doc:"which databases, and how: ro reads, rw writes as well" enum:"ro,rw" keyreach:"none"`
 	Rows       int               `manifest:"rows" doc:"rows of an answer; default: 1000" min:"1" max:"1000000"`
 	Answer     service.Size      `manifest:"answer" doc:"bytes of an answer's rows; default: 48KiB, as a guest of our SDK takes messages of 64KiB" min:"1024" max:"4194304"`
 	Statements int               `manifest:"statements" doc:"statements of a transaction; default: 100" min:"1" max:"10000"`

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -63,8 +62,9 @@ func (d *sqlite) translate(ctx context.Context, err error) error {
 	if !errors.As(err, &x) {
 		return &service.Error{Code: service.Internal, Text: "the service has failed; its log has why", Err: err}
 	}
-	if errors.Is(err, syscall.ENOSPC) {
-		return &service.Error{Code: service.Unavailable, Text: "there is no room left on the disk; nothing was written", Err: err}
+	if trouble := service.DiskTrouble(err); trouble != "" {
+		d.source.Warn("a database fails", "database", d.source.Name, "err", err)
+		return &service.Error{Code: service.Unavailable, Text: trouble + "; nothing was written", Err: err}
 	}
 	text := strings.TrimPrefix(err.Error(), "sqlite3: ")
 	switch x.Code() {
@@ -77,6 +77,9 @@ func (d *sqlite) translate(ctx context.Context, err error) error {
 	case sqlite3.BUSY, sqlite3.LOCKED:
 		return service.Errorf(service.Busy, "another process holds the database")
 	case sqlite3.READONLY, sqlite3.PERM:
+		if x == sqlite3.READONLY_DIRECTORY || x == sqlite3.READONLY_CANTINIT || x == sqlite3.READONLY_RECOVERY {
+			return &service.Error{Code: service.Unavailable, Text: "the folder of the database is read-only; nothing was written", Err: err}
+		}
 		return service.Errorf(service.ReadOnly, "%s", text)
 	case sqlite3.TOOBIG:
 		return service.Errorf(service.TooLarge, "a text or blob of more than %d bytes, or a statement of more than %d", d.source.Value, d.source.Statement)

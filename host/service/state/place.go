@@ -9,9 +9,9 @@ import (
 	"runtime"
 )
 
-// Default is the folder for the state of the bundle with this manifest, which need not exist:
-// below $XDG_STATE_HOME (~/.local/state), on Windows and macOS below the user's folder for
-// applications. Bundles at different places have different ones, whatever their names.
+// Default is the folder for the state of the bundle with this manifest, which need not exist: below
+// $XDG_STATE_HOME (~/.local/state), on Windows and macOS below the user's folder for applications.
+// Bundles at different places have different folders, even with the same name.
 func Default(manifest, name string) (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {

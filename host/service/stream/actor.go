@@ -65,7 +65,7 @@ func (b behaviour) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 
 func (b behaviour) Handle(ctx *host.Context, _ int) *abi.Failure {
 	for {
-		m, ok := ctx.Next()
+		m, ok := ctx.Head().Next()
 		if !ok {
 			return nil
 		}
@@ -137,7 +137,7 @@ func (b behaviour) End(ctx *host.Context, _ host.End) {
 	h := b.common()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ctx.Self() == h.self || h.self.IsZero() { // and not a second one of the same props
+	if ctx.Self().Equal(h.self) || h.self.IsZero() { // and not a second one of the same props
 		b.fail(ErrStopped)
 		h.finish(ErrStopped)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
 
 // half is what sources and sinks have in common: the world's side, which waits, and the
@@ -49,12 +50,12 @@ func (h *half) enter(ctx context.Context) error {
 		return nil
 	default:
 	}
-	select {
-	case h.turn <- struct{}{}:
+	switch executor.Put(h.p.Clock, h.turn, struct{}{}, ctx.Done(), h.deadline.reached()) {
+	case 0:
 		return nil
-	case <-ctx.Done():
+	case 1:
 		return context.Cause(ctx)
-	case <-h.deadline.reached():
+	default:
 		return os.ErrDeadlineExceeded
 	}
 }
@@ -75,16 +76,14 @@ func (h *half) late(ctx context.Context) error {
 
 // wait waits until there is something to look at.
 func (h *half) wait(ctx context.Context) error {
-	select {
-	case <-h.wake:
-		return nil
-	case <-h.done:
-		return nil
-	case <-ctx.Done():
+	_, which := executor.Take(h.p.Clock, h.wake, h.done, ctx.Done(), h.deadline.reached())
+	switch which {
+	case 2:
 		return context.Cause(ctx)
-	case <-h.deadline.reached():
+	case 3:
 		return os.ErrDeadlineExceeded
 	}
+	return nil
 }
 
 // rouse makes the waiting side look again.

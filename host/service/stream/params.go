@@ -19,22 +19,22 @@ const (
 	DefaultIdle = time.Minute
 )
 
-// Access says who may use a stream.
+// Access says which actors may use a stream.
 type Access uint8
 
 const (
-	// ByRef is everybody who has the ref: the owner may pass it on.
+	// ByRef allows every actor with the ref: the owner may pass it on.
 	ByRef Access = iota
-	// OwnerOnly is the owner. Others are answered with an error of code denied.
+	// OwnerOnly allows only the owner. Others get an error of code denied.
 	OwnerOnly
 )
 
 // Params say how a stream is made. The zero value is usable.
 type Params struct {
-	// Owner is the actor that the stream is for: when it ends, so does the stream. The zero Ref is
-	// nobody: then only the end of the actor above the stream does so.
+	// Owner is the actor that the stream is for: when it ends, so does the stream. With the zero Ref only the stop of the
+	// actor above the stream ends it.
 	Owner host.Ref
-	// Access says who may use it.
+	// Access says which actors may use it.
 	Access Access
 	// Window is how many bytes the host keeps at most between the two sides; default
 	// 256 KiB. No part can be larger.

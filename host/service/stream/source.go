@@ -24,7 +24,7 @@ type Source struct {
 
 var _ io.WriteCloser = (*Source)(nil)
 
-// read is an ask for at most so many bytes.
+// read is an ask for a limited number of bytes.
 type read struct {
 	reply *host.Reply
 	max   int
@@ -87,8 +87,7 @@ func (s *Source) take(b []byte) (n int, err error) {
 	return n + m, nil
 }
 
-// hand answers the oldest read with the beginning of b, and returns how much of it that was: 0 if
-// nobody waits for the answer.
+// hand answers the oldest read with the beginning of b, and returns its length: 0 if the asker has given up.
 func (s *Source) hand(b []byte) int {
 	r := s.reads[0]
 	s.reads[0] = read{}
@@ -129,7 +128,7 @@ func (s *Source) CloseWithError(err error) {
 	s.rouse()
 }
 
-// Abandon ends the stream at once, whatever is still in its window.
+// Abandon ends the stream at once and drops the data in its window.
 func (s *Source) Abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -440,7 +440,7 @@ func TestEnds(t *testing.T) {
 		both(t, Params{}, func(t *testing.T, s stream) { s.w.sys.Stop(s.ref) }, ErrStopped)
 	})
 	t.Run("killed", func(t *testing.T) {
-		both(t, Params{}, func(t *testing.T, s stream) { _ = s.w.sys.Kill(s.ref) }, ErrStopped)
+		both(t, Params{}, func(t *testing.T, s stream) { _ = s.w.sys.Operate().Kill(s.ref) }, ErrStopped)
 	})
 	t.Run("system", func(t *testing.T) {
 		both(t, Params{}, func(t *testing.T, s stream) { s.w.close() }, ErrOver)

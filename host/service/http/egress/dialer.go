@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
 
 // Resolver finds the addresses of names. [net.Resolver] is one.
@@ -189,23 +191,36 @@ func (d *Dialer) race(ctx context.Context, addrs []netip.Addr, port uint16, name
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	results := make(chan attempt)
+	results := make(chan attempt, len(addrs))
 	next := make(chan struct{}, 1)
 	running, tried := 0, 0
+	var mu sync.Mutex
+	over := false
+	defer func() { // the connections that come too late are closed
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		for len(results) > 0 {
+			if late := <-results; late.conn != nil {
+				late.conn.Close()
+			}
+		}
+	}()
 	launch := func() interface{ Stop() bool } {
 		to := netip.AddrPortFrom(addrs[tried], port)
 		tried++
 		running++
-		go func() {
+		executor.Go(d.clock(), func() {
 			conn, err := d.connect(ctx, to, named)
-			select {
-			case results <- attempt{conn, err}:
-			case <-ctx.Done():
-				if conn != nil {
-					conn.Close()
-				}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case !over:
+				results <- attempt{conn, err}
+			case conn != nil:
+				conn.Close()
 			}
-		}()
+		})
 		return d.clock().AfterFunc(Stagger, func() {
 			select {
 			case next <- struct{}{}:
@@ -217,9 +232,31 @@ func (d *Dialer) race(ctx context.Context, addrs []netip.Addr, port uint16, name
 	defer func() { timer.Stop() }()
 	var first error
 	for {
-		more := false
-		select {
-		case r := <-results:
+		var r attempt
+		more, which := false, 0
+		executor.Await(d.clock(), func() bool {
+			select {
+			case r = <-results:
+				which = 1
+			case <-next:
+				which = 2
+			case <-ctx.Done():
+				which = 3
+			default:
+			}
+			return which > 0
+		}, func() {
+			select {
+			case r = <-results:
+				which = 1
+			case <-next:
+				which = 2
+			case <-ctx.Done():
+				which = 3
+			}
+		})
+		switch which {
+		case 1:
 			running--
 			if r.err == nil {
 				return r.conn, nil
@@ -228,9 +265,9 @@ func (d *Dialer) race(ctx context.Context, addrs []netip.Addr, port uint16, name
 				first = r.err
 			}
 			more = true
-		case <-next:
+		case 2:
 			more = true
-		case <-ctx.Done():
+		default:
 			return nil, context.Cause(ctx)
 		}
 		if more && tried < len(addrs) {

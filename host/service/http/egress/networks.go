@@ -52,7 +52,7 @@ func ParseNetwork(s string) (Networks, error) {
 		return Networks{}, fmt.Errorf("%q has bits behind its length: write %s, or the address alone", s, m)
 	}
 	if p.Bits() == 0 {
-		return Networks{}, fmt.Errorf("%q is everything: name the networks that are meant", s)
+		return Networks{}, fmt.Errorf("%q matches every address; list specific networks", s)
 	}
 	return Networks{[]netip.Prefix{p}}, nil
 }

@@ -22,8 +22,8 @@ type Box struct {
 
 var _ host.Mailbox = (*Box)(nil)
 
-// New is an empty box. Refused is called, by whoever sends, with no lock held, when a message
-// did not get in; not for one that comes after the end.
+// New returns an empty box. The sender's goroutine calls refused, with no lock held, when a message is refused, but not for
+// messages after the end.
 func New(l host.MailboxLimits, refused func()) *Box { return &Box{limits: l, refused: refused} }
 
 // Push implements host.Mailbox.

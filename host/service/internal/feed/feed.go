@@ -1,6 +1,5 @@
-// Package feed delivers events to an actor that has subscribed to them: so many ahead of its
-// acknowledgements, so many bytes that wait, and a count of what did not fit. The services whose subscribers are
-// guests share it.
+// Package feed delivers events to an actor that has subscribed to them. It limits unacknowledged events and waiting bytes,
+// and counts events that did not fit. The services whose subscribers are guests share it.
 package feed
 
 import (
@@ -67,9 +66,8 @@ func (o *Options) Check(most int) error {
 	return service.Errorf(service.BadRequest, "overflow is oldest, newest or end")
 }
 
-// Feed is what an actor gets, and the actor that it is told about it by: at most window
-// events are under way to the subscriber, what comes meanwhile waits, and what does not fit is missed,
-// which the next event says.
+// Feed is a subscription and the actor that delivers it. At most window events are unacknowledged, further ones wait, and
+// those that do not fit are missed. The next event says how many were missed.
 //
 // Events go from the goroutine that offers them straight to the subscriber, in the name of the
 // feed. Its own turns handle acknowledgements and ends. It is safe for concurrent use.
@@ -84,6 +82,7 @@ type Feed struct {
 	words      Words
 	marks      host.Mark
 	left       func() // once it is over, so that nobody offers it anything
+	begun      func() // gives back StartBytes
 
 	mu     sync.Mutex
 	state  state
@@ -115,15 +114,19 @@ const (
 	over
 )
 
-// perQueued is what an event costs in a queue besides its topic and its value.
+// StartBytes is what the subscriber's grant holds for a feed until its actor has started. Who replaces
+// subscriptions faster than actors start would otherwise fill the host with feeds that are over.
+const StartBytes = 2 << 10
+
+// perQueued is the cost of an event in a queue in addition to its topic and its value.
 const perQueued = 64
 
 // New makes a feed with options that were checked; marks are those of its messages, which begin with words. left is called when it
-// is over, perhaps more than once, by any goroutine.
-func New(env *service.Env, subscriber host.Ref, o Options, words Words, marks host.Mark, left func()) *Feed {
+// is over, and begun when its actor has started, both perhaps more than once, by any goroutine.
+func New(env *service.Env, subscriber host.Ref, o Options, words Words, marks host.Mark, left, begun func()) *Feed {
 	return &Feed{
 		sys: env.System, clock: env.Clock, subscriber: subscriber, window: uint64(o.Window), most: o.Queue,
-		overflow: Overflow(o.Overflow), ackWait: time.Duration(o.AckWait), words: words, marks: marks, left: left,
+		overflow: Overflow(o.Overflow), ackWait: time.Duration(o.AckWait), words: words, marks: marks, left: left, begun: begun,
 	}
 }
 
@@ -231,7 +234,7 @@ func (s *Feed) ack(n uint64) {
 	s.opens(n)
 }
 
-// expire takes the events of a window that nobody acknowledges as lost.
+// expire counts the unacknowledged events of a window as lost.
 func (s *Feed) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +290,10 @@ func (s *Feed) End(reason string) {
 }
 
 // Started implements [host.Starter].
-func (s *Feed) Started(ctx *host.Context) error { return ctx.Watch(s.subscriber) }
+func (s *Feed) Started(ctx *host.Context) error {
+	s.begun()
+	return ctx.Watch(s.subscriber)
+}
 
 // Stopped implements [host.Stopper].
 func (s *Feed) Stopped(*host.Context) { s.End("the service has stopped it") }

@@ -55,6 +55,7 @@ type PutKey struct {
 	Namespace string  `json:"namespace"`
 	Key       string  `json:"key"`
 	Value     []byte  `json:"value"`                // Base64
+	Counter   *int64  `json:"counter,omitempty"`    // a counter with this count, instead of a value
 	TTL       int64   `json:"ttl_ns,omitempty"`     // nanoseconds after which it expires
 	IfVersion *uint64 `json:"if_version,omitempty"` // only if the entry has this version; 0: only if there is none
 }

@@ -43,7 +43,7 @@ func check(s string, pattern bool) error {
 	case strings.Count(s, ".") >= MaxTokens:
 		return fmt.Errorf("it has more than %d tokens", MaxTokens)
 	case s[0] == '$':
-		return errors.New("what begins with $ is reserved for the host")
+		return errors.New("topics that begin with $ are reserved for the host")
 	case !utf8.ValidString(s):
 		return errors.New("it is not UTF-8")
 	}

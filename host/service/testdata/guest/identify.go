@@ -43,3 +43,19 @@ func (finder) Receive(ctx *actor.Context, m *actor.Message) error {
 	})
 	return nil
 }
+
+func init() { actor.Register("keyed-self", func() actor.Actor { return keyedSelf{} }) }
+
+// keyedSelf answers with its name and its key. If it is told to spawn, it does, and the child answers.
+type keyedSelf struct{}
+
+func (keyedSelf) Receive(ctx *actor.Context, m *actor.Message) error {
+	switch {
+	case m.Is("spawn") && ctx.Name() != "child":
+		ctx.Forward(ctx.Spawn("keyed-self", "child", nil))
+		return nil
+	case m.Is("crash"):
+		panic("crashed")
+	}
+	return ctx.Reply(actor.Text(strconv.Quote(ctx.Name()) + " " + strconv.Quote(ctx.Key())))
+}

@@ -1,4 +1,4 @@
-package gateway
+package middleware
 
 import (
 	"fmt"
@@ -26,8 +26,8 @@ func (m *MTLS) check() error {
 
 func (m *MTLS) challenge() string { return "" }
 
-func (m *MTLS) identify(r *http.Request) (*Identity, problem) {
-	forbidden := func(text string) problem { return problem{status: http.StatusForbidden, text: text} }
+func (m *MTLS) identify(r *http.Request) (*Identity, *Refusal) {
+	forbidden := func(text string) *Refusal { return &Refusal{Status: http.StatusForbidden, Text: text} }
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
 		return nil, forbidden("a client certificate is needed")
 	}
@@ -35,5 +35,5 @@ func (m *MTLS) identify(r *http.Request) (*Identity, problem) {
 	if m.Subjects != nil && !slices.ContainsFunc(m.Subjects, func(p string) bool { ok, _ := path.Match(p, subject); return ok }) {
 		return nil, forbidden("the certificate is not one of those allowed")
 	}
-	return &Identity{Kind: "mtls", Name: subject}, problem{}
+	return &Identity{Kind: "mtls", Name: subject}, nil
 }

@@ -1,4 +1,4 @@
-package gateway
+package middleware
 
 import (
 	"bufio"
@@ -11,21 +11,23 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/wasmactors/wasmactors/host/internal/executor"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Basic requires a user and a password. Only hashes are stored: bcrypt ($2a$, $2b$, $2y$, as
 // htpasswd -B writes it) or argon2id ($argon2id$v=19$m=65536,t=3,p=2$salt$hash).
 type Basic struct {
-	File  string            // lines of user:hash; relative to Config.Base
+	File  string            // lines of user:hash; relative to Options.Base
 	Users map[string]string // instead of File: hashes by user
 	Realm string            // default restricted
 }
@@ -40,18 +42,20 @@ func (b *Basic) check() error {
 	return nil
 }
 
-// passwords serves a Basic. A hash is slow on purpose: so few are computed at a time,
-// and a password that was right a minute ago is not hashed again.
+// passwords serves a Basic. A hash is slow on purpose: few are computed at a time, few requests
+// wait for that, and a password that was right a minute ago is not hashed again.
 type passwords struct {
 	realm string
 	users map[string]hash
 	dummy hash // for users that do not exist, so that they take as long
 	slots chan struct{}
-	now   func() time.Time
+	o     Options
 
 	mu    sync.Mutex
 	key   [32]byte
 	known map[[32]byte]time.Time // until when
+	at    map[any]int            // requests by client that are hashed, or wait for it
+	all   int
 }
 
 // Bounds of passwords.
@@ -59,10 +63,13 @@ const (
 	maxPassword = 72 // bytes; bcrypt does not look at more
 	knownFor    = time.Minute
 	mostKnown   = 10_000
+	mostEach    = 4       // requests of one client that are hashed, or wait for it
+	mostWaiting = 32      // in all
+	maxUsers    = 4 << 20 // bytes of a file of users, some 50,000
 )
 
-func (b *Basic) open(g *Gateway) (*passwords, error) {
-	p := &passwords{realm: b.Realm, users: map[string]hash{}, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), now: g.clock.Now, known: map[[32]byte]time.Time{}}
+func (b *Basic) open(o Options) (*passwords, error) {
+	p := &passwords{realm: b.Realm, users: map[string]hash{}, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), o: o, known: map[[32]byte]time.Time{}, at: map[any]int{}}
 	if p.realm == "" {
 		p.realm = "restricted"
 	}
@@ -87,11 +94,7 @@ func (b *Basic) open(g *Gateway) (*passwords, error) {
 		}
 	}
 	if b.File != "" {
-		path := b.File
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(g.cfg.Base, path)
-		}
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadFile(o.at(b.File), maxUsers)
 		if err != nil {
 			return nil, err
 		}
@@ -121,26 +124,39 @@ func (b *Basic) open(g *Gateway) (*passwords, error) {
 
 func (p *passwords) challenge() string { return `Basic realm="` + p.realm + `", charset="UTF-8"` }
 
-func (p *passwords) identify(r *http.Request) (*Identity, problem) {
+func (p *passwords) identify(r *http.Request) (*Identity, *Refusal) {
 	user, password, ok := r.BasicAuth()
-	if !ok || len(r.Header["Authorization"]) != 1 || len(password) > maxPassword || !plain(user) {
+	if !ok || len(r.Header["Authorization"]) != 1 || len(password) > maxPassword || !utf8.ValidString(user) || !ValidValue(user) {
 		return nil, unauthorized("a user and a password are needed", nil)
 	}
 	mac := hmac.New(sha256.New, p.key[:])
 	mac.Write([]byte(user + "\x00" + password))
 	sum := [32]byte(mac.Sum(nil))
-	now := p.now()
+	now := p.o.Clock.Now()
 	p.mu.Lock()
 	until, known := p.known[sum]
 	p.mu.Unlock()
 	if known && now.Before(until) {
-		return &Identity{Kind: "basic", Name: user}, problem{}
+		return &Identity{Kind: "basic", Name: user}, nil
 	}
-	select {
-	case p.slots <- struct{}{}:
+	var client any
+	if p.o.Client != nil {
+		client = p.o.Client(r)
+	}
+	if bad := p.enter(client); bad != nil {
+		return nil, bad
+	}
+	defer p.leave(client)
+	late := make(chan struct{})
+	timer := p.o.Clock.AfterFunc(p.o.Wait, func() { close(late) })
+	defer timer.Stop()
+	switch executor.Put(p.o.Clock, p.slots, struct{}{}, r.Context().Done(), late) {
+	case 0:
 		defer func() { <-p.slots }()
-	case <-r.Context().Done():
-		return nil, problem{status: statusGone, text: "the client has disconnected"}
+	case 1:
+		return nil, &Refusal{Status: StatusGone, Text: "the client has disconnected"}
+	default:
+		return nil, &tooManyLogins
 	}
 	h, exists := p.users[user]
 	if !exists {
@@ -155,7 +171,33 @@ func (p *passwords) identify(r *http.Request) (*Identity, problem) {
 		clear(p.known)
 	}
 	p.known[sum] = now.Add(knownFor)
-	return &Identity{Kind: "basic", Name: user}, problem{}
+	return &Identity{Kind: "basic", Name: user}, nil
+}
+
+var tooManyLogins = Refusal{Status: http.StatusServiceUnavailable, Text: "too many passwords are being checked", Retry: time.Second}
+
+// enter counts a request whose password is to be hashed, if there is room for it.
+func (p *passwords) enter(client any) *Refusal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.at[client] >= mostEach && client != nil:
+		return &Refusal{Status: http.StatusTooManyRequests, Text: "passwords from this address are being checked already", Retry: time.Second}
+	case p.all >= mostWaiting:
+		return &tooManyLogins
+	}
+	p.at[client]++
+	p.all++
+	return nil
+}
+
+func (p *passwords) leave(client any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all--
+	if p.at[client]--; p.at[client] == 0 {
+		delete(p.at, client)
+	}
 }
 
 // hash is of a password.

@@ -1,4 +1,4 @@
-package gateway
+package middleware
 
 import (
 	"errors"
@@ -6,19 +6,19 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/printable"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Static is files of a folder. Links are followed only within the folder, and files whose
 // name begins with a dot are hidden.
 type Static struct {
-	Dir   string        // relative to Config.Base
+	Dir   string        // relative to Options.Base
 	Index bool          // folders without an index.html are listed
 	Cache time.Duration // how long browsers may keep a file; 0: they revalidate each time
 	// Headers are added to all answers, such as a Content-Security-Policy, by name.
@@ -32,8 +32,11 @@ var ofTheHost = map[string]bool{
 	"Date": true, "Etag": true, "Last-Modified": true, "Location": true, "X-Request-Id": true, "X-Crash-Report": true,
 }
 
-// checkHeaders reports the first header, by name, that files cannot have.
-func (s *Static) checkHeaders() error {
+// Check reports an error in the configuration.
+func (s *Static) Check() error {
+	if s.Dir == "" {
+		return errors.New("dir is needed: the folder of the files")
+	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		canonical := http.CanonicalHeaderKey(name)
@@ -42,53 +45,46 @@ func (s *Static) checkHeaders() error {
 		switch {
 		case twice:
 			return fmt.Errorf("headers: %s comes twice", canonical)
-		case !validName(name):
+		case !ValidName(name):
 			return fmt.Errorf("headers: not the name of a header: %q", printable.Line(name, 60))
-		case hopByHop[canonical] || ofTheHost[canonical] || strings.HasPrefix(canonical, "Access-Control-"):
+		case HopByHop[canonical] || ofTheHost[canonical] || strings.HasPrefix(canonical, "Access-Control-"):
 			return fmt.Errorf("headers: %s is not for files: it is the host's, or cache's or cors's of the route", canonical)
-		case !validValue(s.Headers[name]):
+		case !ValidValue(s.Headers[name]):
 			return fmt.Errorf("headers: %s has a control character", canonical)
 		}
 	}
 	return nil
 }
 
-// check checks the pattern: files are below its last wildcard, or its end.
-func (s *Static) check(pattern string, wild []wildcard) error {
-	method, _, ok := strings.Cut(pattern, " ")
-	switch {
-	case s.Dir == "":
-		return errors.New("dir is needed: the folder of the files")
-	case ok && method != http.MethodGet:
-		return fmt.Errorf("files are for GET (and HEAD): not for %s", method)
-	case !strings.HasSuffix(pattern, "/") && (len(wild) == 0 || !wild[len(wild)-1].rest):
-		return errors.New("the pattern of files ends with a slash, such as /static/, or with {path...}: what comes behind is the file")
-	}
-	for _, w := range wild {
-		if !w.rest {
-			return fmt.Errorf("the wildcard {%s} does not go with files", w.name)
-		}
-	}
-	return s.checkHeaders()
-}
-
-// open makes the handler of the files.
-func (s *Static) open(base string, r *route) (http.Handler, error) {
-	dir := s.Dir
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(base, dir)
-	}
-	root, err := os.OpenRoot(dir)
+// Open makes the handler of the files, which are those below a prefix of paths.
+func (s *Static) Open(o Options, prefix string) (http.Handler, error) {
+	root, err := regular.OpenRoot(o.at(s.Dir))
 	if err != nil {
 		return nil, err
 	}
-	_, path, _ := strings.Cut(r.Pattern, "/")
-	if i := strings.IndexByte(path, '{'); i >= 0 {
-		path = path[:i]
-	}
-	files := http.FileServerFS(visible{root.FS(), s.Index})
-	return http.StripPrefix("/"+strings.TrimSuffix(path, "/"), files), nil
+	files := http.StripPrefix(strings.TrimSuffix(prefix, "/"), http.FileServerFS(visible{regular.FS(root), s.Index}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h["Allow"] = []string{"GET, HEAD"}
+			o.refuse(w, r, Refusal{Status: http.StatusMethodNotAllowed, Text: "files are for GET and HEAD"})
+			return
+		}
+		h["X-Content-Type-Options"] = []string{"nosniff"}
+		h.Set("Cache-Control", "no-cache")
+		if s.Cache > 0 {
+			h.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(s.Cache.Seconds())))
+		}
+		for name, value := range s.Headers {
+			h.Set(name, value)
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(o.Clock.Now().Add(fileTime))
+		files.ServeHTTP(w, r)
+	}), nil
 }
+
+// fileTime bounds how long a file may be sent to a slow reader.
+const fileTime = 10 * time.Minute
 
 // visible hides what begins with a dot, and folders that must not be listed.
 type visible struct {
@@ -104,7 +100,7 @@ func (v visible) Open(name string) (fs.File, error) {
 	}
 	f, err := v.FS.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, notThere(err)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -113,8 +109,6 @@ func (v visible) Open(name string) (fs.File, error) {
 	switch {
 	case info.Mode().IsRegular():
 		return f, nil
-	case !info.IsDir():
-		return nil, errors.Join(fs.ErrNotExist, f.Close())
 	case !v.list:
 		if index, err := v.FS.Open(strings.TrimPrefix(name+"/index.html", "./")); err != nil {
 			return nil, errors.Join(fs.ErrNotExist, f.Close())
@@ -124,6 +118,17 @@ func (v visible) Open(name string) (fs.File, error) {
 		return f, nil
 	}
 	return listing{f.(fs.ReadDirFile)}, nil
+}
+
+// notThere is fs.ErrNotExist for what can never be read as a file: links out of the folder,
+// endless ones, pipes and devices, names that no file has.
+func notThere(err error) error {
+	for _, never := range []error{regular.ErrOutside, regular.ErrKind, fs.ErrInvalid, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENOTDIR} {
+		if errors.Is(err, never) {
+			return fs.ErrNotExist
+		}
+	}
+	return err
 }
 
 // listing is a folder without what is hidden.
@@ -139,28 +144,3 @@ func (l listing) ReadDir(n int) ([]fs.DirEntry, error) {
 	}
 	return shown, err
 }
-
-// static answers with a file.
-func (x *exchange) static() {
-	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
-		x.w.Header()["Allow"] = []string{"GET, HEAD"}
-		x.refuse(problem{status: http.StatusMethodNotAllowed, text: "files are for GET and HEAD"})
-		return
-	}
-	h := x.w.Header()
-	h["X-Content-Type-Options"] = noSniff
-	if age := x.route.Static.Cache; age > 0 {
-		h.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(age.Seconds())))
-	} else {
-		h.Set("Cache-Control", "no-cache")
-	}
-	for name, value := range x.route.Static.Headers {
-		h.Set(name, value)
-	}
-	c := http.NewResponseController(x.w.ResponseWriter)
-	_ = c.SetWriteDeadline(x.g.clock.Now().Add(fileTime))
-	x.route.files.ServeHTTP(&x.w, x.r)
-}
-
-// fileTime bounds how long a file may be sent to a slow reader.
-const fileTime = 10 * time.Minute

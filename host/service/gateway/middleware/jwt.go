@@ -1,4 +1,4 @@
-package gateway
+package middleware
 
 import (
 	"crypto/ecdsa"
@@ -10,13 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // JWT requires a bearer token that one of the keys has signed. A key is for one algorithm, so
@@ -37,8 +37,11 @@ type JWTKey struct {
 	Key  any    // instead of File: []byte, *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey
 }
 
-// maxToken bounds the length of a token, in bytes.
-const maxToken = 8 << 10
+// Bounds, in bytes.
+const (
+	maxToken = 8 << 10
+	maxKey   = 4 << 20 // a file of a key
+)
 
 func (j *JWT) check() error {
 	if len(j.Keys) == 0 {
@@ -71,17 +74,13 @@ type bearer struct {
 	keys   map[string]any // by alg and id
 }
 
-func (j *JWT) open(g *Gateway) (*bearer, error) {
+func (j *JWT) open(o Options) (*bearer, error) {
 	b := &bearer{JWT: j, keys: map[string]any{}}
 	var algs []string
 	for _, k := range j.Keys {
 		key := k.Key
 		if key == nil {
-			path := k.File
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(g.cfg.Base, path)
-			}
-			data, err := os.ReadFile(path)
+			data, err := regular.ReadFile(o.at(k.File), maxKey)
 			if err != nil {
 				return nil, err
 			}
@@ -95,14 +94,14 @@ func (j *JWT) open(g *Gateway) (*bearer, error) {
 		b.keys[k.Alg+"\x00"+k.ID] = key
 		algs = append(algs, k.Alg)
 	}
-	o := []jwt.ParserOption{jwt.WithValidMethods(algs), jwt.WithExpirationRequired(), jwt.WithLeeway(j.Leeway), jwt.WithTimeFunc(g.clock.Now), jwt.WithStrictDecoding()}
+	with := []jwt.ParserOption{jwt.WithValidMethods(algs), jwt.WithExpirationRequired(), jwt.WithLeeway(j.Leeway), jwt.WithTimeFunc(o.Clock.Now), jwt.WithStrictDecoding()}
 	if j.Audience != "" {
-		o = append(o, jwt.WithAudience(j.Audience))
+		with = append(with, jwt.WithAudience(j.Audience))
 	}
 	if j.Issuer != "" {
-		o = append(o, jwt.WithIssuer(j.Issuer))
+		with = append(with, jwt.WithIssuer(j.Issuer))
 	}
-	b.parser = jwt.NewParser(o...)
+	b.parser = jwt.NewParser(with...)
 	return b, nil
 }
 
@@ -156,7 +155,7 @@ func fits(alg string, key any) error {
 
 func (b *bearer) challenge() string { return `Bearer` }
 
-func (b *bearer) identify(r *http.Request) (*Identity, problem) {
+func (b *bearer) identify(r *http.Request) (*Identity, *Refusal) {
 	values := r.Header["Authorization"]
 	if len(values) != 1 {
 		return nil, unauthorized("a bearer token is needed", nil)
@@ -182,7 +181,7 @@ func (b *bearer) identify(r *http.Request) (*Identity, problem) {
 			who.Claims[name] = v
 		}
 	}
-	return who, problem{}
+	return who, nil
 }
 
 // key finds the key of a token. A token with critical extensions is refused.
