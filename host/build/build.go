@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -32,7 +33,8 @@ type Options struct {
 	// Flags are further flags by compiler, go or tinygo. Only those that
 	// [CheckFlag] knows are accepted.
 	Flags map[string][]string
-	// Cgo lets TinyGo compile C sources. Standard Go has no cgo for WebAssembly.
+	// Cgo lets TinyGo compile C sources, and both compilers assemble: they include any file that is named
+	// there. Without it such sources are refused, with ErrForeign. Standard Go has no cgo for WebAssembly.
 	Cgo bool
 
 	// Root is the folder that all sources must lie in, symbolic links followed; ""
@@ -137,25 +139,41 @@ func fresh(ctx context.Context, dir string, c *compiler, st store, o Options) (*
 	}
 	defer os.RemoveAll(tmp)
 	o.Progress("compiling " + filepath.Base(dir) + " with " + c.name)
-	var before *record
-	if st.cache != nil || o.Root != "" || o.Inputs != nil {
-		s, err := c.sources(ctx, dir, tmp)
-		if err != nil {
-			o.tell(guessInputs(dir))
-			return nil, err
-		}
-		o.tell(c.inputs(s.reads()))
-		outside := s.outside(o.Root, c.goroot, c.modcache)
-		if err := o.outside(dir, outside); err != nil {
-			return nil, err
-		}
-		if before, err = st.inputs(s, outside); err != nil {
-			o.Progress("the result cannot be kept: " + err.Error())
-		}
+	allowed, err := c.ahead(ctx, dir)
+	if err != nil {
+		o.tell(guessInputs(dir))
+		return nil, err
+	}
+	s, err := c.sources(ctx, dir, tmp)
+	if err != nil {
+		o.tell(guessInputs(dir))
+		return nil, err
+	}
+	o.tell(c.inputs(s.reads()))
+	if len(s.foreign) > 0 && !o.Cgo {
+		return nil, refuseForeign(dir, s.foreign)
+	}
+	outside := s.outside(o.Root, c.goroot, c.modcache)
+	outside = slices.DeleteFunc(outside, func(f Outside) bool {
+		return slices.ContainsFunc(allowed, func(a Outside) bool { return a.Real == f.Real })
+	})
+	if err := o.outside(dir, outside); err != nil {
+		return nil, err
+	}
+	outside = append(allowed, outside...)
+	before, err := st.inputs(s, outside)
+	if err == nil && before != nil && s.open {
+		before, err = nil, errors.New("what its C sources include cannot be known")
+	}
+	if err != nil {
+		o.Progress("the result cannot be kept: " + err.Error())
 	}
 	wasm, err := c.compile(ctx, dir, tmp)
 	if err != nil {
-		return nil, err
+		return nil, c.explain(ctx, dir, err)
+	}
+	for _, hint := range uncalled(ctx, dir) {
+		o.Progress("hint: " + hint)
 	}
 	if before != nil {
 		if err := st.save(before, dir, wasm); err != nil {
@@ -163,6 +181,22 @@ func fresh(ctx context.Context, dir string, c *compiler, st store, o Options) (*
 		}
 	}
 	return &Result{Sum: sha256.Sum256(wasm), wasm: wasm, Compiler: c.name, Took: time.Since(start)}, nil
+}
+
+// ahead checks what the go command reads before it lists anything, and has what lies outside allowed.
+func (c *compiler) ahead(ctx context.Context, dir string) ([]Outside, error) {
+	m, err := readModule(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	outside := m.sources().outside(c.o.Root, c.goroot, c.modcache)
+	if err := c.o.outside(dir, outside); err != nil {
+		return nil, err
+	}
+	if m.err != nil {
+		return nil, m.err
+	}
+	return outside, m.check(ctx, dir)
 }
 
 // Error is a guest that does not compile, with the compiler's output.

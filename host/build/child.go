@@ -52,10 +52,8 @@ func (c *compiler) run(ctx context.Context, dir, tmp, path string, args ...strin
 // hint says what to do about errors that are due to how guests are built here.
 func hint(output string) string {
 	for text, what := range map[string]string{
-		"GOVCS disallows":          "version control is off for builds: run `go mod download` in the guest's folder yourself, or vendor the modules",
-		"GOTOOLCHAIN=local":        "no other toolchain is downloaded for a bundle: install the Go that go.mod asks for",
-		"imports runtime/cgo":      "C sources are not compiled unless --allow-cgo says so",
-		"C source files not allow": "C sources are not compiled unless --allow-cgo says so",
+		"GOVCS disallows":   "version control is off for builds: run `go mod download` in the guest's folder yourself, or vendor the modules",
+		"GOTOOLCHAIN=local": "no other toolchain is downloaded for a bundle: install the Go that go.mod asks for",
 	} {
 		if strings.Contains(output, text) {
 			return what

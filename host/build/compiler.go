@@ -3,7 +3,9 @@ package build
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/internal/cache"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // compiler is a compiler that was found, and how it is called.
@@ -130,19 +133,19 @@ func (c *compiler) compile(ctx context.Context, dir, tmp string) ([]byte, error)
 	if _, err := c.run(ctx, dir, tmp, c.path, append(c.args(), "-o", out, ".")...); err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(out)
+	wasm, err := regular.Read(ctx, out, MaxModuleBytes)
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("building %s: %s has ended without an error, and without a module", dir, c.name)
-	case !info.Mode().IsRegular() || info.Size() > MaxModuleBytes:
-		return nil, fmt.Errorf("building %s: the module has %d bytes, the limit is %d", dir, info.Size(), int64(MaxModuleBytes))
+	case errors.Is(err, regular.ErrSize):
+		return nil, fmt.Errorf("building %s: the module is larger than %d bytes", dir, int64(MaxModuleBytes))
 	}
-	return os.ReadFile(out)
+	return wasm, err
 }
 
 // key names what a build depends on besides the sources.
 func (c *compiler) key(dir string) cache.Key {
-	parts := [][]byte{[]byte("wasmactors build 4"), []byte(dir), []byte(c.name), fmt.Append(nil, c.o.Cgo, c.o.Root)}
+	parts := [][]byte{[]byte("wasmactors build 5"), []byte(dir), []byte(c.name), fmt.Append(nil, c.o.Cgo, c.o.Root)}
 	for _, list := range [][]string{c.args(), c.identity} {
 		parts = append(parts, []byte(strings.Join(list, "\x00")))
 	}

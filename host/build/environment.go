@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // passed are the variables that tools get from the user's environment, or from the file that
@@ -106,9 +108,12 @@ func goEnvFile(own []string) string {
 	}
 }
 
+// maxGoEnv bounds the file of `go env -w`, in bytes.
+const maxGoEnv = 1 << 20
+
 func readGoEnv(path string) map[string]string {
 	values := map[string]string{}
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path, maxGoEnv)
 	if err != nil {
 		return values
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // trap is a program that leaves a mark when it is run, under several names.
@@ -239,10 +241,61 @@ func TestPipesAreNoSources(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.go"), 0o600); err != nil {
 		t.Skip(err)
 	}
-	start := time.Now()
-	_, err := Guest(context.Background(), dir, Options{Compiler: "go", Root: dir, CacheDir: t.TempDir(), Deadline: 2 * time.Second})
-	if time.Since(start) > 30*time.Second {
-		t.Errorf("%v: %v", time.Since(start), err)
+	for _, c := range []string{"go", "tinygo"} {
+		newFakeTinyGo(t)
+		if _, err := Guest(context.Background(), dir, Options{Compiler: c, Root: dir}); !errors.Is(err, regular.ErrKind) || !strings.Contains(err.Error(), "pipe.go") {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+	for _, name := range []string{"inner/pipe.go", "inner/pipe_test.go", "tagged/pipe.go", "lib/pipe.s", "lib/go.mod", "vendor/modules.txt", "go.sum", "go.mod"} {
+		dir := plain(t)
+		write(t, dir, map[string]string{
+			"t.go": "//go:build never\n\npackage main\n\nimport _ \"guest/tagged\"\n", "tagged/t.go": "package tagged\n",
+			"lib/l.go": "package lib\n", "lib.go": "package main\n\nimport _ \"example.com/lib\"\n", "lib/go.mod": "module example.com/lib\n",
+			"go.mod": "module guest\n\ngo 1.23\n\nrequire example.com/lib v1.0.0\n\nreplace (\n\texample.com/lib v1.0.0 => \"./lib\" // here\n)\n",
+		})
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		_ = os.Remove(path)
+		_ = os.MkdirAll(filepath.Dir(path), 0o755)
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Guest(context.Background(), dir, Options{Compiler: "go", Root: dir}); !errors.Is(err, regular.ErrKind) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestModuleFilesAreNotShown: what the go command quotes in its errors about modules is the bundle's own.
+func TestModuleFilesAreNotShown(t *testing.T) {
+	private := filepath.Join(t.TempDir(), "id")
+	if err := os.WriteFile(private, []byte("sesame-key AAAA\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum", "lib/go.mod", "vendor/modules.txt", "main.go", "inner/n.go"} {
+		dir := plain(t)
+		write(t, dir, map[string]string{"lib/go.mod": "module example.com/lib\n", "lib/l.go": "package lib\n", "vendor/modules.txt": ""})
+		if name == "lib/go.mod" {
+			write(t, dir, map[string]string{"go.mod": "module guest\n\ngo 1.23\n\nrequire example.com/lib v1.0.0\n\nreplace example.com/lib => ./lib\n", "l.go": "package main\n\nimport _ \"example.com/lib\"\n"})
+		}
+		if name != "vendor/modules.txt" {
+			_ = os.RemoveAll(filepath.Join(dir, "vendor"))
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		_ = os.Remove(path)
+		if err := os.Symlink(private, path); err != nil {
+			t.Fatal(err)
+		}
+		var outside *OutsideError
+		_, err := Guest(context.Background(), dir, Options{Compiler: "go", Root: dir})
+		if !errors.As(err, &outside) || strings.Contains(err.Error(), "sesame") || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		asked := 0
+		o := Options{Compiler: "go", Root: dir, Allow: func(found []Outside) error { asked += len(found); return nil }}
+		if _, err := Guest(context.Background(), dir, o); asked != 1 || name == "go.mod" && !strings.Contains(fmt.Sprint(err), "sesame") {
+			t.Errorf("%s: asked about %d, %v", name, asked, err)
+		}
 	}
 }
 

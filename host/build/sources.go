@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -23,16 +20,17 @@ type sources struct {
 	mods  map[string]string
 
 	missing []string // import paths of packages that do not exist
+	foreign []string // files that are not Go alone
+	open    bool     // a build of them cannot be kept: see includes
 }
 
 // pkg is what the go command says of a package.
 type pkg struct {
-	ImportPath, Dir                    string
-	GoFiles, CgoFiles, IgnoredGoFiles  []string
-	EmbedFiles, EmbedPatterns          []string
-	CgoCFLAGS, CgoCPPFLAGS, CgoLDFLAGS []string
-	Standard, Incomplete               bool
-	Module                             *mod
+	ImportPath, Dir           string
+	IgnoredGoFiles            []string
+	EmbedFiles, EmbedPatterns []string
+	Standard                  bool
+	Module                    *mod
 }
 
 type mod struct {
@@ -76,7 +74,7 @@ func (c *compiler) sources(ctx context.Context, dir, tmp string) (*sources, erro
 				}
 				continue
 			}
-			if err := s.add(p, c.o.Cgo && c.name == "tinygo"); err != nil {
+			if err := s.add(ctx, c, p); err != nil {
 				return nil, err
 			}
 			if c.name != "tinygo" {
@@ -95,7 +93,7 @@ func (c *compiler) sources(ctx context.Context, dir, tmp string) (*sources, erro
 // list asks the go command about packages and all that they import.
 func (c *compiler) list(ctx context.Context, dir, tmp string, tags, packages []string) ([]pkg, error) {
 	args := []string{"list", "-e", "-deps", "-tags=" + strings.Join(tags, ","),
-		"-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,EmbedFiles,EmbedPatterns,CgoCFLAGS,CgoCPPFLAGS,CgoLDFLAGS,Standard,Module"}
+		"-json=ImportPath,Dir,IgnoredGoFiles,EmbedFiles,EmbedPatterns,Standard,Module"}
 	lister := *c
 	lister.env = append(slices.Clone(c.env), "GOOS=wasip1", "GOARCH=wasm")
 	out, err := lister.run(ctx, dir, tmp, c.gotool, append(append(args, "--"), packages...)...)
@@ -114,35 +112,34 @@ func (c *compiler) list(ctx context.Context, dir, tmp string, tags, packages []s
 	}
 }
 
-// imports of Go files; what cannot be parsed has none.
+// imports of Go files that can be an argument of the go command.
 func imports(dir string, files []string) []string {
 	var paths []string
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ImportsOnly)
-		if err != nil {
-			continue
-		}
-		for _, i := range f.Imports {
-			if path, err := strconv.Unquote(i.Path.Value); err == nil && !strings.HasPrefix(path, "-") {
-				paths = append(paths, path)
-			}
+		if _, text, err := readSource(filepath.Join(dir, name)); err == nil {
+			paths = append(paths, importsOf(text)...)
 		}
 	}
-	return paths
+	return slices.DeleteFunc(paths, func(path string) bool { return strings.HasPrefix(path, "-") })
 }
 
 // mostFiles bounds the files of a module with C sources.
 const mostFiles = 20_000
 
 // add takes the sources of a package.
-func (s *sources) add(p pkg, cgo bool) error {
+func (s *sources) add(ctx context.Context, c *compiler, p pkg) error {
 	names, err := sourceNames(p.Dir)
 	if err != nil {
 		return err
 	}
+	foreign, err := c.foreign(ctx, p.Dir, names)
+	if err != nil {
+		return err
+	}
+	s.foreign = append(s.foreign, foreign...)
 	l := listing{Path: p.Dir, Embed: len(p.EmbedPatterns) > 0}
 	for _, n := range names {
 		s.file(filepath.Join(p.Dir, n))
@@ -166,10 +163,24 @@ func (s *sources) add(p pkg, cgo bool) error {
 			s.mods[m.Dir] = p.Module.Path
 		}
 	}
-	// A C source may include any file, so all files of its module are inputs.
-	if cgo && (len(p.CgoFiles) > 0 || slices.ContainsFunc(names, isC)) {
-		if outsideFlags(p.Dir, p.CgoCFLAGS, p.CgoCPPFLAGS, p.CgoLDFLAGS) {
-			return fmt.Errorf("%s: its #cgo flags name files outside of the package", p.ImportPath)
+	// A C source may include any file: all files of its module are inputs, and what else is named.
+	if c.o.Cgo && len(foreign) > 0 {
+		dirs := []string{p.Dir}
+		for _, path := range foreign {
+			_, text, err := readSource(path)
+			if err != nil {
+				return err
+			}
+			more, err := checkCgo(p.Dir, path, text)
+			if err != nil {
+				return err
+			}
+			dirs = append(dirs, more...)
+		}
+		headers, open := includes(ctx, foreign, dirs)
+		s.open = s.open || open
+		for _, f := range headers {
+			s.file(f)
 		}
 		root := p.Dir
 		if m != nil && m.Dir != "" {
@@ -191,18 +202,6 @@ func (s *sources) add(p pkg, cgo bool) error {
 	return nil
 }
 
-// outsideFlags reports whether flags of cgo name files that are not in the package.
-func outsideFlags(dir string, lists ...[]string) bool {
-	for _, f := range slices.Concat(lists...) {
-		for _, prefix := range []string{"-I", "-L", "-include", "-isystem", "-iquote"} {
-			if rest, ok := strings.CutPrefix(f, prefix); ok && (rest == "" || !within(filepath.Join(dir, rest), dir) && !within(rest, dir)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func (s *sources) file(path string) {
 	if !slices.Contains(s.files, path) {
 		s.files = append(s.files, path)
@@ -210,11 +209,7 @@ func (s *sources) file(path string) {
 }
 
 // sourceExtensions are those of files that a build of a package may read.
-var sourceExtensions = []string{".go", ".s", ".S", ".sx", ".h", ".hh", ".hpp", ".hxx", ".c", ".cc", ".cpp", ".cxx", ".m", ".inc", ".syso", ".swig", ".swigcxx"}
-
-func isC(name string) bool {
-	return slices.Contains([]string{".c", ".cc", ".cpp", ".cxx", ".m"}, filepath.Ext(name))
-}
+var sourceExtensions = []string{".go", ".s", ".S", ".sx", ".h", ".hh", ".hpp", ".hxx", ".c", ".cc", ".cpp", ".cxx", ".m", ".inc", ".syso", ".swig", ".swigcxx", ".f", ".F", ".for", ".f90"}
 
 // sourceNames are the names of the files of a folder that a build may read.
 func sourceNames(dir string) ([]string, error) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -68,6 +69,9 @@ func (c *Change) Empty() bool {
 // have changed. The error joins [ModuleError]s and Diagnostics as that of [Open] does, and
 // leaves everything as it is. The system may run meanwhile.
 func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func(module string) bool) (*Change, error) {
+	if err := o.Consent(m); err != nil {
+		return nil, err
+	}
 	c := &Change{Manifest: m, b: b, loaded: map[string]*loaded{}}
 	for _, mod := range m.Modules {
 		if old := b.loaded[mod.Name]; old != nil && sameModule(old.spec, mod) && !dirty(mod.Name) {
@@ -114,20 +118,51 @@ func (c *Change) Discard() {
 // Replace makes the bundle the changed one. No system may run from it; [Bundle.Start] then
 // starts one.
 func (c *Change) Replace() {
+	c.replace()
+	c.b.forgetOld()
+}
+
+func (c *Change) replace() {
 	b := c.b
 	for name, l := range b.loaded {
 		if c.loaded[name] != l {
 			b.old = append(b.old, l.image)
 		}
 	}
-	b.forgetOld()
 	b.take(c.Manifest, c.loaded)
 	b.modules = modulesOf(c.loaded)
 }
 
+// Restart ends the running system within grace, and starts the changed bundle in a new one, as [Bundle.Start] does.
+// If that fails, the version before is started again, and the error says why the change was not made. The system
+// is nil if not even that was possible.
+func (c *Change) Restart(grace time.Duration, change func(host.Config) host.Config, watch func(*host.System)) (*host.System, error) {
+	b := c.b
+	if b.system != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		_ = b.system.Close(ctx) // actors that do not stop are killed
+	}
+	manifest, images, old := b.Manifest, b.loaded, b.old
+	c.replace()
+	sys, err := b.Start(change, watch)
+	if err == nil {
+		b.forgetOld()
+		return sys, nil
+	}
+	b.take(manifest, images)
+	b.modules, b.old = modulesOf(images), old
+	c.Discard()
+	sys, again := b.Start(change, watch)
+	if again != nil {
+		return nil, fmt.Errorf("%w; nor did the version before start again: %w", err, again)
+	}
+	return sys, err
+}
+
 // Apply changes the system that runs from the bundle, where Whole is empty. Actors of modules
 // that have changed restart in their place, with their refs and mailboxes, see
-// [host.System.RenewModule]; so do those of whose entries arguments, limits, capabilities or
+// [host.Operator.RenewModule]; so do those of whose entries arguments, limits, capabilities or
 // children have changed. Others of the top level stop, start, or are replaced. ctx bounds the
 // wait for those that stop.
 func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChange) {
@@ -162,7 +197,7 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 			did.Did = "restarted"
 			ref, err := sys.Lookup(did.Path)
 			if err == nil {
-				err = sys.Renew(ref, b.props(a))
+				err = sys.Operate().Renew(ref, b.props(a))
 				new = append(new, ref)
 			}
 			did.Err = err
@@ -183,7 +218,7 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 		done = append(done, did)
 	}
 	for _, m := range c.Modules {
-		for _, ref := range sys.RenewModule(b.modules[m.Name], new...) {
+		for _, ref := range sys.Operate().RenewModule(b.modules[m.Name], new...) {
 			done = append(done, ActorChange{Path: ref.Path(), Did: "restarted", Why: "module " + m.Name})
 		}
 	}
@@ -271,9 +306,6 @@ func modulesOf(l map[string]*loaded) map[string]*host.Module {
 // loadModules builds and loads the modules that are not in l, several at a time, and checks
 // the types of the actors. The error has all that is wrong, in the order of the file.
 func loadModules(ctx context.Context, engine *runtime.Engine, m *Manifest, o Options, l map[string]*loaded) error {
-	if err := o.allow(m.Reaches()); err != nil {
-		return err
-	}
 	var mu sync.Mutex
 	errs := make([]error, len(m.Modules))
 	todo := make([]bool, len(m.Modules))

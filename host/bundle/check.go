@@ -19,6 +19,7 @@ func Check(ctx context.Context, path string, vars Variables, o Options) (*Manife
 	c := &checker{file: file, vars: vars, kinds: o.Services}
 	m, err := c.parse(data)
 	if err == nil {
+		o.LoadOnly = true
 		apart := m.CheckMessages()
 		b, err := Open(ctx, m, o)
 		if err != nil {
@@ -29,6 +30,7 @@ func Check(ctx context.Context, path string, vars Variables, o Options) (*Manife
 	if c.root == nil {
 		return nil, err
 	}
+	o.LoadOnly = true
 	b, openErr := Open(ctx, c.modulesOnly(c.root), o)
 	if openErr == nil {
 		openErr = b.Close(ctx)
@@ -55,6 +57,7 @@ func (c *checker) modulesOnly(root *yaml.Node) *Manifest {
 		v.c = own
 		if mod := own.module(m, k, v); len(own.found) == 0 {
 			m.Modules = append(m.Modules, mod)
+			m.named = append(m.named, own.namedIn(v.n, moduleShape, below("modules", k.Value))...)
 		}
 	})
 	return m

@@ -42,6 +42,7 @@ func (c *checker) manifest(root view) *Manifest {
 		m.Services = c.settings(root.object("services"))
 	}
 	m.Actors = c.actors(m, root.mapping("actors"), base, nil)
+	superviseKeys(m.Supervision, m.Actors)
 	m.HTTP = c.http(m, root.object("http"), base)
 	c.danglingRoutes(m, root.object("http"))
 	c.used(m)
@@ -72,7 +73,7 @@ func (c *checker) empty() *Manifest {
 }
 
 func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
-	mod := Module{Name: key.Value, Compiler: v.text("compiler"), Freeze: v.flag("freeze", true), root: m.Dir, line: key.Line, column: key.Column}
+	mod := Module{Name: key.Value, Compiler: v.text("compiler"), Freeze: v.flag("freeze", true), root: m.Dir, file: m.File, line: key.Line, column: key.Column}
 	abs := func(p string) string {
 		if filepath.IsAbs(p) {
 			return p

@@ -247,6 +247,9 @@ func (s *session) make(ctx context.Context, r *result) error {
 	if err != nil {
 		return err
 	}
+	if err := s.Options.Consent(m); err != nil {
+		return err // nothing that it names is even watched
+	}
 	s.follow(m)
 	r.began = r.began.And(s.watcher.Mark())
 	o := s.Options

@@ -194,6 +194,27 @@ func canonical(n *yaml.Node) string {
 	return "(" + strings.Join(append(parts, inner...), " ") + ")"
 }
 
+// oneLined is a value as a manifest may write it, in one line.
+func oneLined(n *yaml.Node) string {
+	var inner []string
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			inner = append(inner, oneLined(n.Content[i])+": "+oneLined(n.Content[i+1]))
+		}
+		return "{" + strings.Join(inner, ", ") + "}"
+	case yaml.SequenceNode:
+		for _, x := range n.Content {
+			inner = append(inner, oneLined(x))
+		}
+		return "[" + strings.Join(inner, ", ") + "]"
+	}
+	if n.ShortTag() == "!!str" && strings.ContainsAny(n.Value, ",[]{}:#\"'\n ") {
+		return strconv.Quote(n.Value)
+	}
+	return n.Value
+}
+
 // sameModule reports whether two entries make the same image of the same code.
 func sameModule(a, b Module) bool {
 	for _, m := range []*Module{&a, &b} {

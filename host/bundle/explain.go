@@ -14,9 +14,8 @@ import (
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
-// Explain writes, for a person, who decides about the failures of an actor and what
-// follows from them: the rules, the limits, the delays that it would get. path is
-// /user/a/b or a/b.
+// Explain writes, for a person, which supervisor decides on the failures of an actor and what follows: the rules, the
+// limits, the delays before restarts. path is /user/a/b or a/b.
 func (m *Manifest) Explain(w io.Writer, path string) error {
 	var chain []*Actor // from the top down to the actor
 	var paths []string
@@ -43,12 +42,12 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 	e.line("%s", want+" ("+a.Shown()+")")
 	e.line("")
 	if a.many() {
-		each, boss := "each routee", "its router"
+		each := "each routee"
+		e.s, e.boss = a.Supervision, "its router"
 		if a.Keyed != nil {
-			each, boss = "the actor of each key", "its keeper"
+			each, e.s, e.boss = "the actor of each key", a.Keyed.Supervision, "its keeper"
 		}
 		e.line("%s", each)
-		e.s, e.boss = a.Supervision, boss
 		chain, paths = append(chain, a), append(paths, want)
 	}
 	e.line("decided by\t%s", e.boss)

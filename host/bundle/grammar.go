@@ -27,8 +27,8 @@ func grammarOf(kinds []service.Kind) (root, actor *shape) {
 	actor = actorWith(actors, capabilities)
 	root = object("a bundle",
 		required("wasmactors", integer("version of the manifest's format: 1", 1, 1)),
-		required("name", pattern("name of the bundle and of its actor system", nameWhat, nameRule).but(".", "..")),
-		optional("description", text("what the bundle is, for people")),
+		required("name", pattern(none, "name of the bundle and of its actor system", nameWhat, nameRule).but(".", "..")),
+		optional("description", text(none, "what the bundle is, for people")),
 		required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape).but(".", "..")),
 		optional("limits", limitsShape),
 		optional("supervision", supervisionShape),
@@ -43,7 +43,7 @@ func grammarOf(kinds []service.Kind) (root, actor *shape) {
 		required("actors", actors),
 		optional("http", httpShape(capabilities)),
 		optional("run", object("how `wasmactors run` treats the bundle",
-			optional("main", pattern("the actor whose end ends the run", nameWhat, nameRule)),
+			optional("main", pattern(none, "the actor whose end ends the run", nameWhat, nameRule)),
 		)),
 	)
 	if len(kinds) > 0 {
@@ -53,19 +53,19 @@ func grammarOf(kinds []service.Kind) (root, actor *shape) {
 }
 
 var moduleShape = object("a module: either go or wasm",
-	optional("go", text("folder of a Go main package to build, relative to the manifest")),
-	optional("wasm", text("a .wasm file, relative to the manifest")),
-	optional("tags", list("build tags", pattern("a tag", "a build tag", `^[A-Za-z_][A-Za-z0-9_.]{0,63}$`))),
+	optional("go", text(service.ReachRead, "folder of a Go main package to build, relative to the manifest")),
+	optional("wasm", text(service.ReachRead, "a .wasm file, relative to the manifest")),
+	optional("tags", list("build tags", pattern(none, "a tag", "a build tag", `^[A-Za-z_][A-Za-z0-9_.]{0,63}$`))),
 	optional("flags", object("further flags of the compilers; only some are accepted",
-		optional("go", list("of standard Go: -gcflags=-l -N -B, -ldflags=-s, -ldflags=-X pkg.name=value", text("a flag"))),
-		optional("tinygo", list("of TinyGo: -opt, -gc, -panic, -stack-size, -ldflags=-X pkg.name=value", text("a flag"))),
+		optional("go", list("of standard Go: -gcflags=-l -N -B, -ldflags=-s, -ldflags=-X pkg.name=value", text(none, "a flag"))),
+		optional("tinygo", list("of TinyGo: -opt, -gc, -panic, -stack-size, -ldflags=-X pkg.name=value", text(none, "a flag"))),
 	)),
 	optional("compiler", enum("which compiler builds it: auto takes TinyGo if there is one", "auto", "go", "tinygo")),
 	optional("freeze", boolean("start instances from a frozen image; false runs the initialisation for each")),
-	optional("env", mapping("environment variables that the guest sees", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`, text("its value"))),
+	optional("env", mapping("environment variables that the guest sees", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`, text(none, "its value"))),
 	optional("dirs", list("directories that the guest may use", object("a directory",
-		required("host", text("path on this machine, relative to the manifest")),
-		required("guest", pattern("path that the guest sees", "an absolute path", `^/`)),
+		required("host", text(service.ReachRead, "path on this machine, relative to the manifest").grantedAs("guest", "mode", "rw")),
+		required("guest", pattern(none, "path that the guest sees", "an absolute path", `^/`)),
 		optional("mode", enum("ro: read only (default); rw: read and write", "ro", "rw")),
 		optional("bytes", sizeIn("mode: rw: what all files in it may take together; default: 1GiB", 1, 1<<50)),
 		optional("files", count("mode: rw: how many files and folders may be in it; default: 10k", 1<<30)),
@@ -148,8 +148,8 @@ var supervisionShape = object("how an actor treats its children when they fail",
 	optional("decide", list("rules, the first that matches decides", object("a rule: all conditions must hold",
 		optional("kind", enum("the kind of failure", failureNames()...)),
 		optional("kinds", list("kinds of failure, any of which matches", enum("a kind of failure", failureNames()...))),
-		optional("reason", text("a pattern for the reason or the message; * and ? are wild")),
-		optional("type", text("a pattern for the type of the actor that failed")),
+		optional("reason", text(none, "a pattern for the reason or the message; * and ? are wild")),
+		optional("type", text(none, "a pattern for the type of the actor that failed")),
 		required("directive", enum("what is done", directiveNames()...)),
 	))),
 	optional("otherwise", enum("what is done about failures that no rule covers", directiveNames()...)),
@@ -174,7 +174,7 @@ var backoffShape = object("delays before restarts",
 	optional("give-up", enum("what giving up means; suspended actors wait for an operator", supervision.GiveUps()...)),
 	optional("on", enum("which ends are answered with a delay, the others at once; default: any", "failure", "stop", "any")),
 	optional("meanwhile", enum("messages that come during a delay: keep them, drop them, or reply with an error", supervision.Meanwhiles()...)),
-	optional("reply", text("meanwhile: reply: the reason in the answer")),
+	optional("reply", text(none, "meanwhile: reply: the reason in the answer")),
 	optional("stash", count("meanwhile: keep: how many; beyond it the oldest becomes a dead letter; default: the mailbox's limit", 1<<24)),
 	optional("grace", duration("how long a child must have lived after a delay before it gets what has waited")),
 	optional("overtake", boolean("messages that come during the grace do not wait")),
@@ -194,7 +194,7 @@ var resendShape = object("messages are kept until the actor confirms them, and s
 var (
 	lifetimeShape    = enum("which ends are answered with a restart: of failures (transient), also of its own stop (permanent), of none (temporary)", supervision.Lifetimes()...)
 	significantShape = boolean("its end counts for the shutdown of its supervisor")
-	crashedShape     = pattern("what becomes of a message whose turn fails: drop, dead-letter, or how often it is delivered again", "drop, dead-letter or a number from 1 to 1000", `^(drop|dead-letter|[1-9][0-9]{0,2}|1000)$`)
+	crashedShape     = pattern(none, "what becomes of a message whose turn fails: drop, dead-letter, or how often it is delivered again", "drop, dead-letter or a number from 1 to 1000", `^(drop|dead-letter|[1-9][0-9]{0,2}|1000)$`)
 )
 
 // spawnShape is what a guest may say about a child that it spawns.
@@ -210,9 +210,9 @@ var spawnShape = object("options of a spawn",
 // capabilitiesWith is what actors may do, with the grants of services.
 func capabilitiesWith(kinds []service.Kind) *shape {
 	capabilities := object("what it may do; nothing by default",
-		optional("send", list("paths that it may send to by path", pattern("a path", pathWhat, pathRule))),
-		optional("stop", list("paths of actors that it may stop besides its children", pattern("a path", pathWhat, pathRule))),
-		optional("spawn", list("types of its module that it may spawn; * for all", text("a type"))),
+		optional("send", list("paths that it may send to by path", pattern(none, "a path", pathWhat, pathRule))),
+		optional("stop", list("paths of actors that it may stop besides its children", pattern(none, "a path", pathWhat, pathRule))),
+		optional("spawn", list("types of its module that it may spawn; * for all", text(none, "a type"))),
 		optional("metrics", mapping("metrics of its own, by their names", "a metric's name", "^"+guests.NameRule+"$", metricShape)),
 	)
 	capabilities.fields = append(capabilities.fields, grantFields(kinds)...)
@@ -222,7 +222,7 @@ func capabilitiesWith(kinds []service.Kind) *shape {
 // actorWith is the shape of an actor of the tree.
 func actorWith(children, capabilities *shape) *shape {
 	shape := object("an actor",
-		optional("type", pattern("its type: module/type, or type alone if there is one module; needed unless to is given", "a type such as module/type", typeRule)),
+		optional("type", pattern(none, "its type: module/type, or type alone if there is one module; needed unless to is given", "a type such as module/type", typeRule)),
 		optional("args", anything("what it is started with; any value, sent as CBOR")),
 		optional("limits", limitsShape),
 		optional("mailbox", mailboxShape),

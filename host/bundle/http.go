@@ -12,7 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
 )
 
 // HTTP is what a manifest says about requests from outside.
@@ -26,10 +28,10 @@ type HTTP struct {
 // httpShape is the key http; capabilities are those of actors that are made on demand.
 func httpShape(capabilities *shape) *shape {
 	cors := object("which pages of other origins may read answers",
-		required("origins", list("https://host[:port], https://*.host for all below it, or * for any", text("an origin"))),
-		optional("methods", list("default: GET, HEAD and POST", text("a method"))),
-		optional("headers", list("headers of requests; * for any", text("a header"))),
-		optional("expose", list("headers of answers that pages may read", text("a header"))),
+		required("origins", list("https://host[:port], https://*.host for all below it, or * for any", text(none, "an origin"))),
+		optional("methods", list("default: GET, HEAD and POST", text(none, "a method"))),
+		optional("headers", list("headers of requests; * for any", text(none, "a header"))),
+		optional("expose", list("headers of answers that pages may read", text(none, "a header"))),
 		optional("credentials", boolean("with cookies and authorization; not with the origin *")),
 		optional("max-age", duration("how long browsers may remember it; default: 10m")),
 	)
@@ -42,26 +44,26 @@ func httpShape(capabilities *shape) *shape {
 	)
 	auth := object("who may use the route; one of these. Default: anyone",
 		optional("basic", object("a user and a password",
-			required("file", text("lines of user:hash, relative to the manifest; bcrypt or argon2id")),
-			optional("realm", text("what the browser shows; default: restricted")),
+			required("file", text(service.ReachRead, "lines of user:hash, relative to the manifest; bcrypt or argon2id")),
+			optional("realm", text(none, "what the browser shows; default: restricted")),
 		)),
 		optional("jwt", object("a bearer token",
 			required("keys", list("the keys; one of them must have signed the token", object("a key",
 				required("alg", enum("the algorithm that it is for", "HS256", "RS256", "ES256", "EdDSA")),
-				required("file", text("HS256: the secret, at least 32 bytes; else the public key in PEM")),
-				optional("id", text("kid of the tokens that it is for; default: all others")),
+				required("file", text(service.ReachRead, "HS256: the secret, at least 32 bytes; else the public key in PEM")),
+				optional("id", text(none, "kid of the tokens that it is for; default: all others")),
 			))),
-			optional("audience", text("aud that tokens must have")),
-			optional("issuer", text("iss that tokens must have")),
+			optional("audience", text(none, "aud that tokens must have")),
+			optional("issuer", text(none, "iss that tokens must have")),
 			optional("leeway", duration("that clocks may differ; at most 5m")),
-			optional("claims", list("claims that the actor gets to see", text("a claim"))),
+			optional("claims", list("claims that the actor gets to see", text(none, "a claim"))),
 		)),
 		optional("mtls", object("a certificate; the listener has client-ca",
-			optional("subjects", list("patterns of subjects, * is wild; default: any", text("a pattern"))),
+			optional("subjects", list("patterns of subjects, * is wild; default: any", text(none, "a pattern"))),
 		)),
 	)
 	made := object("the actors are made on demand; `to` has a {wildcard} of the pattern",
-		required("type", pattern("its type: module/type, or type alone if there is one module", "a type such as module/type", typeRule)),
+		required("type", pattern(none, "its type: module/type, or type alone if there is one module", "a type such as module/type", typeRule)),
 		optional("args", anything("what it is started with; any value, sent as CBOR")),
 		optional("limits", limitsShape),
 		optional("mailbox", mailboxShape),
@@ -73,15 +75,15 @@ func httpShape(capabilities *shape) *shape {
 		optional("idle", duration("time without requests after which one is ended; default: 10m")),
 	)
 	route := object("what answers requests of the pattern: to, pool or static",
-		optional("to", text("the actor: /user/shop; with make: /user/room-{room}")),
+		optional("to", text(none, "the actor: /user/shop; the actor of a key: /user/carts/{id}; with make: /user/room-{room}")),
 		optional("make", made),
-		optional("pool", list("actors that do the same", text("a path"))),
+		optional("pool", list("actors that do the same", text(none, "a path"))),
 		optional("pick", enum("pool: which actor is next; default: round-robin", "round-robin", "least-busy")),
 		optional("static", object("files of a folder",
-			required("dir", text("the folder, relative to the manifest")),
+			required("dir", text(service.ReachRead, "the folder, relative to the manifest")),
 			optional("index", boolean("folders without an index.html are listed")),
 			optional("cache", duration("how long browsers may keep a file; default: they ask each time")),
-			optional("headers", mapping("headers of the answers, such as Content-Security-Policy", "a header", "", text("its value"))),
+			optional("headers", mapping("headers of the answers, such as Content-Security-Policy", "a header", "", text(none, "its value"))),
 		)),
 		optional("auth", auth),
 		optional("cors", cors),
@@ -90,13 +92,13 @@ func httpShape(capabilities *shape) *shape {
 		optional("max-body", sizeIn("bytes of a body; default: limits.body", 1, 1<<50)),
 		optional("timeout", duration("until the actor has answered; default: timeouts.handler")),
 		optional("body-timeout", duration("until the body is there; default: timeouts.body")),
-		optional("headers", list("request headers that the actor gets; default: all", text("a header"))),
+		optional("headers", list("request headers that the actor gets; default: all", text(none, "a header"))),
 		optional("cancel", boolean("the actor is told when the client goes away before the answer")),
 		optional("compress", boolean("false: answers of this route are not compressed")),
 		optional("upgrade", object("connections that stay open, besides requests",
 			optional("websocket", boolean("WebSockets")),
 			optional("events", boolean("server-sent events: requests that accept text/event-stream")),
-			optional("origins", list("hosts that pages with a WebSocket may come from besides the own; * is wild, alone it is any", text("a host"))),
+			optional("origins", list("hosts that pages with a WebSocket may come from besides the own; * is wild, alone it is any", text(none, "a host"))),
 			optional("message", sizeIn("bytes of a message of the client's; default and most: 60KiB", 1, gateway.MaxMessage)),
 			optional("outbox", sizeIn("bytes that may wait for a client; default: 256KiB", 1<<10, 64<<20)),
 			optional("ping", duration("silence after which a client is asked for a sign of life; default: 30s")),
@@ -105,13 +107,13 @@ func httpShape(capabilities *shape) *shape {
 	)
 	return object("requests from outside, by HTTP",
 		required("listen", list("where to listen", object("an address",
-			required("address", text("host:port, or unix:path")),
+			required("address", text(service.ReachListen, "host:port, or unix:path")),
 			optional("tls", object("TLS, and with it HTTP/2",
-				required("cert", text("certificate in PEM, relative to the manifest")),
-				required("key", text("its key in PEM")),
-				optional("client-ca", text("authorities of clients' certificates, which then are wanted")),
+				required("cert", text(service.ReachRead, "certificate in PEM, relative to the manifest")),
+				required("key", text(service.ReachRead, "its key in PEM")),
+				optional("client-ca", text(service.ReachRead, "authorities of clients' certificates, which then are wanted")),
 				optional("optional", boolean("client-ca: clients without a certificate are let in, for routes without mtls")),
-				optional("min", pattern("the least version; default: 1.2", "1.2 or 1.3", `^1\.[23]$`)),
+				optional("min", pattern(none, "the least version; default: 1.2", "1.2 or 1.3", `^1\.[23]$`)),
 			)),
 			optional("h2c", boolean("HTTP/2 without TLS, too")),
 		))),
@@ -134,18 +136,18 @@ func httpShape(capabilities *shape) *shape {
 		optional("cors", cors),
 		optional("compress", object("answers are compressed",
 			optional("least", sizeIn("the smallest body that is compressed, in bytes; default: 1KiB", 1, 1<<30)),
-			optional("types", list("content types, * is wild; default: texts", text("a type"))),
+			optional("types", list("content types, * is wild; default: texts", text(none, "a type"))),
 		)),
 		optional("health", object("paths for probes",
-			optional("live", pattern("200 as long as it serves", "a path", "^/")),
-			optional("ready", pattern("200 while new requests are taken", "a path", "^/")),
+			optional("live", pattern(none, "200 as long as it serves", "a path", "^/")),
+			optional("ready", pattern(none, "200 while new requests are taken", "a path", "^/")),
 		)),
 		optional("drain", object("the graceful shutdown",
 			optional("delay", duration("how long it reports unready before it stops accepting; default: none")),
 			optional("most", duration("time until requests in progress are cut off; default: 30s")),
 		)),
 		optional("access-log", boolean("each request is logged")),
-		optional("proxies", list("networks of proxies in front whose X-Forwarded-For is believed", text("a network such as 10.0.0.0/8"))),
+		optional("proxies", list("networks of proxies in front whose X-Forwarded-For is believed", text(none, "a network such as 10.0.0.0/8"))),
 	)
 }
 
@@ -169,7 +171,7 @@ func (c *checker) http(m *Manifest, v view, base limits) *HTTP {
 	g.Timeouts = gateway.Timeouts{Header: x.duration("header", 0), Body: x.duration("body", 0), Handler: x.duration("handler", 0), Write: x.duration("write", 0), Idle: x.duration("idle", 0)}
 	g.Client = clientLimits(v.object("client"))
 	x = v.object("compress")
-	g.Compress = gateway.Compress{On: x.given(), Least: int(x.size("least", 0)), Types: x.texts("types")}
+	g.Compress = middleware.Compress{On: x.given(), Least: int(x.size("least", 0)), Types: x.texts("types")}
 	x = v.object("health")
 	g.Health = gateway.Health{Live: x.text("live"), Ready: x.text("ready")}
 	x = v.object("drain")
@@ -226,11 +228,11 @@ func clientLimits(v view) gateway.ClientLimits {
 	return gateway.ClientLimits{Rate: v.number("rate", 0), Burst: int(v.count("burst", 0)), AtOnce: int(v.count("at-once", 0)), By: v.text("by"), Known: int(v.count("known", 0))}
 }
 
-func corsOf(v view) *gateway.CORS {
+func corsOf(v view) *middleware.CORS {
 	if !v.given() {
 		return nil
 	}
-	return &gateway.CORS{
+	return &middleware.CORS{
 		Origins: v.texts("origins"), Methods: v.texts("methods"), Headers: v.texts("headers"), Expose: v.texts("expose"),
 		Credentials: v.flag("credentials", false), MaxAge: v.duration("max-age", 0),
 	}
@@ -248,7 +250,7 @@ func (c *checker) route(m *Manifest, pattern string, v view, base limits) (gatew
 		r.Compress = "off"
 	}
 	if s := v.object("static"); s.given() {
-		r.Static = &gateway.Static{Dir: s.text("dir"), Index: s.flag("index", false), Cache: s.duration("cache", 0)}
+		r.Static = &middleware.Static{Dir: s.text("dir"), Index: s.flag("index", false), Cache: s.duration("cache", 0)}
 		s.mapping("headers").pairs(func(key *yaml.Node, value view) {
 			if r.Static.Headers == nil {
 				r.Static.Headers = map[string]string{}
@@ -297,22 +299,22 @@ func (c *checker) made(m *Manifest, to string, v view, base limits) *Actor {
 	return a
 }
 
-func authOf(v view) *gateway.Auth {
+func authOf(v view) *middleware.Auth {
 	if !v.given() {
 		return nil
 	}
-	a := &gateway.Auth{}
+	a := &middleware.Auth{}
 	if b := v.object("basic"); b.given() {
-		a.Basic = &gateway.Basic{File: b.text("file"), Realm: b.text("realm")}
+		a.Basic = &middleware.Basic{File: b.text("file"), Realm: b.text("realm")}
 	}
 	if j := v.object("jwt"); j.given() {
-		a.JWT = &gateway.JWT{Audience: j.text("audience"), Issuer: j.text("issuer"), Leeway: j.duration("leeway", 0), Claims: j.texts("claims")}
+		a.JWT = &middleware.JWT{Audience: j.text("audience"), Issuer: j.text("issuer"), Leeway: j.duration("leeway", 0), Claims: j.texts("claims")}
 		for _, k := range j.items("keys") {
-			a.JWT.Keys = append(a.JWT.Keys, gateway.JWTKey{Alg: k.text("alg"), File: k.text("file"), ID: k.text("id")})
+			a.JWT.Keys = append(a.JWT.Keys, middleware.JWTKey{Alg: k.text("alg"), File: k.text("file"), ID: k.text("id")})
 		}
 	}
 	if t := v.object("mtls"); t.given() {
-		a.MTLS = &gateway.MTLS{Subjects: t.texts("subjects")}
+		a.MTLS = &middleware.MTLS{Subjects: t.texts("subjects")}
 	}
 	return a
 }
@@ -323,12 +325,24 @@ func (c *checker) danglingRoutes(m *Manifest, v view) {
 		return
 	}
 	paths, spawners := m.paths()
+	var keepers []string
+	m.Walk(func(p string, a *Actor) {
+		if a.Keyed != nil {
+			keepers = append(keepers, p)
+		}
+	})
 	v.mapping("routes").pairs(func(_ *yaml.Node, r view) {
 		if r.has("make") {
 			return
 		}
 		check := func(n *yaml.Node) {
 			if !strings.HasPrefix(n.Value, "/user/") || slices.Contains(paths, n.Value) {
+				return
+			}
+			if keeper := path.Dir(n.Value); strings.Contains(n.Value, "{") {
+				if !slices.Contains(keepers, keeper) {
+					c.at(n, "http.routes: %s has a {name}, and %s is not a keyed actor of the bundle: give that one the key keyed, or the route the key make%s", n.Value, keeper, suggestion(keeper, keepers))
+				}
 				return
 			}
 			for above := path.Dir(n.Value); above != "/user" && above != "/" && above != "."; above = path.Dir(above) {
@@ -391,7 +405,7 @@ func (b *Bundle) startHTTP(sys *host.System) error {
 		return nil
 	}
 	cfg := h.Config
-	cfg.Log = b.log
+	cfg.Log, cfg.Traces, cfg.Health.Down = b.log, b.traces, b.down
 	cfg.Routes = slices.Clone(cfg.Routes)
 	for i, a := range h.Made {
 		if a != nil {

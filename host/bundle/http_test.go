@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
 )
 
 // withHTTP is the minimal manifest with a route.
@@ -59,23 +60,23 @@ func TestKeysOfHTTP(t *testing.T) {
 		Limits:   gateway.Limits{AtOnce: 1000, Header: 16 << 10, Headers: 50, Body: 2 << 20, Inline: 8 << 10},
 		Timeouts: gateway.Timeouts{Header: time.Second, Body: 2 * time.Second, Handler: 3 * time.Second, Write: 4 * time.Second, Idle: 5 * time.Second},
 		Client:   gateway.ClientLimits{Rate: 1.5, Burst: 2, AtOnce: 3, By: "identity", Known: 4},
-		CORS:     &gateway.CORS{Origins: []string{"https://a.example"}, Methods: []string{"PUT"}, Headers: []string{"X-A"}, Expose: []string{"X-B"}, Credentials: true, MaxAge: 6 * time.Second},
-		Compress: gateway.Compress{On: true, Least: 2 << 10, Types: []string{"text/*"}},
+		CORS:     &middleware.CORS{Origins: []string{"https://a.example"}, Methods: []string{"PUT"}, Headers: []string{"X-A"}, Expose: []string{"X-B"}, Credentials: true, MaxAge: 6 * time.Second},
+		Compress: middleware.Compress{On: true, Least: 2 << 10, Types: []string{"text/*"}},
 		Health:   gateway.Health{Live: "/live", Ready: "/ready"},
 		Drain:    gateway.Drain{Delay: 7 * time.Second, Most: 8 * time.Second},
 		Access:   true, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Base: m.Dir,
 		Routes: []gateway.Route{{
 			Pattern: "GET /rooms/{room}", To: gateway.Target{Path: "/user/room-{room}", Make: &gateway.Make{Most: 9, Idle: 10 * time.Second}},
-			Auth:   &gateway.Auth{Basic: &gateway.Basic{File: "users", Realm: "r"}},
+			Auth:   &middleware.Auth{Basic: &middleware.Basic{File: "users", Realm: "r"}},
 			Limits: gateway.RouteLimits{AtOnce: 11, Body: 12_000}, Handler: 13 * time.Second, Body: 14 * time.Second, Headers: []string{"X-C"}, Cancel: true, Compress: "off",
 			Upgrade: gateway.Upgrade{WebSocket: true, Events: true, Origins: []string{"*.example.org"}, Message: 18 << 10, Outbox: 19 << 10, Ping: 20 * time.Second, Compress: true},
 		}, {
 			Pattern: "/pool", To: gateway.Target{Pool: []string{"/user/a", "/user/room-x"}, Pick: "least-busy"},
-			Auth: &gateway.Auth{JWT: &gateway.JWT{Keys: []gateway.JWTKey{{Alg: "ES256", File: "f", ID: "k"}}, Audience: "a", Issuer: "i", Leeway: 15 * time.Second, Claims: []string{"scope"}}},
+			Auth: &middleware.Auth{JWT: &middleware.JWT{Keys: []middleware.JWTKey{{Alg: "ES256", File: "f", ID: "k"}}, Audience: "a", Issuer: "i", Leeway: 15 * time.Second, Claims: []string{"scope"}}},
 		}, {
-			Pattern: "/static/", Static: &gateway.Static{Dir: "d", Index: true, Cache: 16 * time.Second, Headers: map[string]string{"X-D": "y z"}}, Auth: &gateway.Auth{MTLS: &gateway.MTLS{Subjects: []string{"CN=x"}}},
+			Pattern: "/static/", Static: &middleware.Static{Dir: "d", Index: true, Cache: 16 * time.Second, Headers: map[string]string{"X-D": "y z"}}, Auth: &middleware.Auth{MTLS: &middleware.MTLS{Subjects: []string{"CN=x"}}},
 		}, {
-			Pattern: "/one", To: gateway.Target{Path: "/user/a"}, CORS: &gateway.CORS{Origins: []string{"*"}}, Client: gateway.ClientLimits{Rate: 17},
+			Pattern: "/one", To: gateway.Target{Path: "/user/a"}, CORS: &middleware.CORS{Origins: []string{"*"}}, Client: gateway.ClientLimits{Rate: 17},
 		}},
 	}
 	for i := range want.Routes {
@@ -116,6 +117,11 @@ func TestMistakesOfHTTP(t *testing.T) {
 		{"    a.example:80/a: {to: /user/a}\n", "has a port"},
 		{"    '/{x}/b': {to: /user/a}\n    '/a/{y}': {to: /user/a}\n", `11:5: http.routes."/a/{y}": pattern: pattern "/a/{y}" conflicts with pattern "/{x}/b": /a/{y} and /{x}/b both match some paths, like "/a/b"`},
 		{"    '/{x}': {to: '/user/{x}'}\n", "needs make"},
+		{"    '/{x}': {to: '/user/a/{x}'}\n", `10:18: http.routes: /user/a/{x} has a {name}, and /user/a is not a keyed actor of the bundle: give that one the key keyed, or the route the key make`},
+		{"    '/{x}': {to: '/user/keys/{y}'}\n", `10:18: http.routes."/{x}": to: the pattern has no wildcard {y}`},
+		{"    '/{x}/{y}': {to: '/user/keys/{x}{y}'}\n", "needs one {name} of the pattern"},
+		{"    '/{x}': {to: '/user/{x}/a'}\n", "the {name} is in the last element"},
+		{"    '/{x}': {pool: ['/user/keys/{x}']}\n", "has a {name}: that is for to"},
 		{"    '/{x}': {to: '/user/{y}', make: {type: m/t}}\n", `10:18: http.routes."/{x}": to: the pattern has no wildcard {y}`},
 		{"    '/{x...}': {to: '/user/{x}', make: {type: m/t}}\n", "may hold slashes"},
 		{"    '/{x}': {to: '/user/a/{x}', make: {type: m/t}}\n", "directly below /user"},

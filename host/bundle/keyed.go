@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // Keyed makes an entry of the manifest the keeper of an actor for each key.
@@ -19,11 +20,13 @@ type Keyed struct {
 	BufferBytes   int64
 	Remember      int
 	Managers      []string
+
+	Supervision supervision.Strategy // of the actors of the keys
 }
 
 var keyedShape = object("the name stands for an actor of the type for each key; each is started by the first message for it",
-	optional("header", pattern("the header with the key; default: "+keyed.HeaderKey, "a header's name of 1 to 64 characters", `^[ -~]{1,64}$`)),
-	optional("field", text("the key of the map that a message is, whose value is the key of a message without the header")),
+	optional("header", pattern(none, "the header with the key; default: "+keyed.HeaderKey, "a header's name of 1 to 64 characters", `^[ -~]{1,64}$`)),
+	optional("field", text(none, "the key of the map that a message is, whose value is the key of a message without the header")),
 	optional("idle", duration("an actor ends so long after its last turn if it has nothing to do; default: 5m")),
 	optional("max", count("actors at a time; default: 10000", keyed.MaxKeys)),
 	optional("max-per-sender", count("actors that were started by messages of one sender; default: any number", keyed.MaxKeys)),
@@ -32,7 +35,7 @@ var keyedShape = object("the name stands for an actor of the type for each key; 
 	optional("buffer", count("messages that wait while actors end, of which one key has a quarter at most; default: 1000", 1<<24)),
 	optional("buffer-bytes", sizeIn("bytes of those, likewise; default: 16MiB", 1, 1<<40)),
 	optional("remember", integer("keys that are remembered when their actors have ended; default: 1000", 0, keyed.MaxRemember)),
-	optional("manage", list("paths of actors that may list keys and end their actors", pattern("a path", pathWhat, pathRule))),
+	optional("manage", list("paths of actors that may list keys and end their actors", pattern(none, "a path", pathWhat, pathRule))),
 )
 
 // keyed reads the keys that make an entry an actor for each key; nil: it is a single actor.
@@ -73,12 +76,27 @@ func (c *checker) keyed(name string, v view) *Keyed {
 // many reports whether the entry stands for several actors, which are below its path.
 func (a *Actor) many() bool { return a.Keyed != nil || a.Routing != nil && a.Routing.Pool > 0 }
 
-// keeper makes the props of a keyed actor. Its supervision is also that which the actors of the keys apply
-// to their own children.
+// superviseKeys sets how the actors of keys are supervised: as their entry says, or else as a single actor
+// in its place would be, except for rules about siblings.
+func superviseKeys(boss supervision.Strategy, actors []Actor) {
+	for i := range actors {
+		a := &actors[i]
+		switch {
+		case a.Keyed != nil && a.supervision != "":
+			a.Keyed.Supervision = a.Supervision
+		case a.Keyed != nil:
+			a.Keyed.Supervision = boss.WithKind(supervision.OneForOne).WithShared(false).WithShutdown(supervision.ShutdownNever)
+		}
+		superviseKeys(a.Supervision, a.Children)
+	}
+}
+
+// keeper makes the props of a keyed actor. What its entry says of supervision is also what the actors of the
+// keys apply to their own children.
 func (b *Bundle) keeper(a *Actor) host.Props {
 	k, l := a.Keyed, a.Limits
 	l.Tree = host.TreeLimits{}
-	c := keyed.New(b.single(a).WithLimits(l).WithLifetime(a.Lifetime)).WithSupervision(a.Supervision).WithName("keyed/" + a.Module + "/" + a.Type)
+	c := keyed.New(b.single(a).WithLimits(l).WithLifetime(a.Lifetime)).WithSupervision(k.Supervision).WithName("keyed/" + a.Module + "/" + a.Type)
 	if k.Header != "" {
 		c = c.WithHeader(k.Header)
 	}

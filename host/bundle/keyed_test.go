@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // Every key of a keyed actor takes effect on the model.
@@ -24,12 +25,13 @@ func TestKeyedKeys(t *testing.T) {
 `, 1))
 	if want := (&Keyed{
 		Header: "user", Field: "id", Idle: time.Minute, Max: 7, PerSender: 3, MaxBytes: 1 << 20, AtLimit: keyed.Evict, Buffer: 10, BufferBytes: 2 << 20,
-		Remember: 5, Managers: []string{"/user/a"},
+		Remember: 5, Managers: []string{"/user/a"}, Supervision: supervision.Default(),
 	}); !reflect.DeepEqual(m.Actors[1].Keyed, want) {
 		t.Errorf("%+v", m.Actors[1].Keyed)
 	}
 	if want := (&Keyed{
 		Idle: keyed.DefaultIdle, Max: keyed.DefaultMax, Buffer: keyed.DefaultBuffer, BufferBytes: keyed.DefaultBytes, Remember: keyed.DefaultRemember,
+		Supervision: supervision.Default(),
 	}); !reflect.DeepEqual(m.Actors[2].Keyed, want) {
 		t.Errorf("%+v", m.Actors[2].Keyed)
 	}
@@ -147,3 +149,60 @@ func TestFeedStartsKeptActors(t *testing.T) {
 type actorFunc func(*host.Context, host.Message) error
 
 func (f actorFunc) Receive(ctx *host.Context, m host.Message) error { return f(ctx, m) }
+
+// The actors of keys are supervised as a single actor in the place of their entry would be, with its backoff,
+// unless the entry says something itself; but a failure of one key touches no other, whatever the bundle says.
+func TestKeyedActorsInheritSupervision(t *testing.T) {
+	waits := func(t *testing.T, path, actors string) time.Duration {
+		t.Helper()
+		sys, _ := routers(t, actors)
+		to, err := sys.AddressOf(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sys.Tell(to.To, to.Message("x")); err != nil {
+			t.Fatal(err)
+		}
+		sys.RunUntilIdle(10_000)
+		if err := sys.Operate().Crash(lookup(t, sys, path), 0, "on purpose"); err != nil {
+			t.Fatal(err)
+		}
+		sys.RunUntilIdle(10_000)
+		ref, err := sys.Lookup(path)
+		if err != nil {
+			return -1
+		}
+		info, err := sys.Info(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Due
+	}
+	const bundle = "supervision: {strategy: all-for-one, shared-window: true, max-restarts: 1, within: 1h, backoff: {min: 3s, max: 3s, jitter: none}}\n"
+	const parent = "  p: {type: m/echo, supervision: {backoff: {min: 7s, max: 7s, jitter: none}}, children: {a: {type: m/echo, keyed: {}}}}\n"
+	for _, c := range []struct {
+		name, path, actors string
+		want               time.Duration
+	}{
+		{"a single one", "/user/a", "  a: {type: m/echo}\n" + bundle, 3 * time.Second},
+		{"of the bundle", "/user/a/k", "  a: {type: m/echo, keyed: {}}\n" + bundle, 3 * time.Second},
+		{"its own", "/user/a/k", "  a: {type: m/echo, keyed: {}, supervision: {backoff: {min: 5s, max: 5s, jitter: none}}}\n" + bundle, 5 * time.Second},
+		{"its own, without", "/user/a/k", "  a: {type: m/echo, keyed: {}, supervision: {}}\n" + bundle, 0},
+		{"of the parent", "/user/p/a/k", parent + bundle, 7 * time.Second},
+		{"stop", "/user/a/k", "  a: {type: m/echo, keyed: {}}\nsupervision: {otherwise: stop}\n", -1},
+		{"the default", "/user/a/k", "  a: {type: m/echo, keyed: {}}\n", 0},
+	} {
+		if got := waits(t, c.path, c.actors); got != c.want {
+			t.Errorf("%s: it waits for %v, want %v", c.name, got, c.want)
+		}
+	}
+	m := parse(t, minimal+"  b: {type: m/t, keyed: {}}\n"+bundle)
+	s := m.Actors[1].Keyed.Supervision
+	if n, within := s.MaxRestarts(); s.Kind() != supervision.OneForOne || s.Shared() || s.Shutdown() != supervision.ShutdownNever || n != 1 || within != time.Hour {
+		t.Errorf("%+v", s)
+	}
+	var told strings.Builder
+	if err := m.Explain(&told, "/user/b"); err != nil || !strings.Contains(told.String(), "the actor alone (one-for-one)") || !strings.Contains(told.String(), "3s") {
+		t.Errorf("%v\n%s", err, told.String())
+	}
+}

@@ -37,7 +37,7 @@ func openOn(t *testing.T, dir string, engine func(runtime.Config) runtime.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(context.Background(), m, Options{Engine: engine})
+	b, err := Open(context.Background(), m, Options{Allow: anywhere, Engine: engine})
 	if err == nil {
 		t.Cleanup(func() {
 			if err := b.Close(context.Background()); err != nil {

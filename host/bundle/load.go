@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,11 @@ func ParseWith(file string, data []byte, vars Variables, kinds ...service.Kind) 
 }
 
 func (c *checker) parse(data []byte) (*Manifest, error) {
+	for _, k := range c.kinds {
+		if key := cmp.Or(k.SettingsShape().Undeclared(), k.GrantShape().Undeclared()); key != "" {
+			return nil, fmt.Errorf("the service %s does not declare what its key %q reaches outside of a bundle, so no manifest can use it; see service.Reach", k.Name(), key)
+		}
+	}
 	if c.grammar = grammar; len(c.kinds) > 0 {
 		c.grammar, _ = grammarOf(c.kinds)
 	}
@@ -96,6 +102,7 @@ func (c *checker) parse(data []byte) (*Manifest, error) {
 		return nil, c.found
 	}
 	m := c.manifest(view{root, c.grammar, c})
+	m.named = c.namedIn(root, c.grammar, "")
 	if len(c.found) > 0 {
 		return nil, c.found
 	}

@@ -3,9 +3,7 @@ package bundle
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/internal/cddl"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Messages is what a manifest says about the messages that an actor takes and sends. It has no effect on the running
@@ -42,10 +41,10 @@ const (
 )
 
 var messagesShape = object("which messages it takes and sends; `wasmactors check` compares both ends",
-	required("file", pattern("the messages as CDDL, as guest-sdk/gen -cddl writes them, in the folder of the manifest or below", "a path of a file", `^[^/].*$`)),
-	optional("accepts", list("types of messages that it handles", pattern("a type", messageWhat, messageRule))),
+	required("file", pattern(none, "the messages as CDDL, as guest-sdk/gen -cddl writes them, in the folder of the manifest or below", "a path of a file", `^[^/].*$`)),
+	optional("accepts", list("types of messages that it handles", pattern(none, "a type", messageWhat, messageRule))),
 	optional("sends", mapping("types of messages that it sends, by the path of the receivers", pathWhat, pathRule,
-		list("types of messages", pattern("a type", messageWhat, messageRule)))),
+		list("types of messages", pattern(none, "a type", messageWhat, messageRule)))),
 )
 
 // messages reads the key of an actor.
@@ -151,26 +150,19 @@ func (c *messageCheck) file(m *Messages) *cddl.File {
 
 // readWithin reads a regular file in a folder or below; no link leads out of it.
 func readWithin(dir, name string) ([]byte, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regular.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	info, err := root.Stat(name)
+	text, err := regular.ReadIn(root, name, cddl.MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("there is no such file")
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
+	case errors.Is(err, regular.ErrKind):
 		return nil, errors.New("it is not a file")
 	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, cddl.MaxBytes+1))
+	return text, err
 }
 
 // own compares what an actor says with its own file.

@@ -12,7 +12,7 @@ import (
 
 var metricShape = object("a metric that the actor counts itself; it is shown as "+guests.Prefix+"NAME",
 	required("kind", enum("a counter grows, its name ends with _total; a gauge is set; a histogram observes", exposition.Counter.String(), exposition.Gauge.String(), exposition.Histogram.String())),
-	optional("help", text("what it is, for people")),
+	optional("help", text(none, "what it is, for people")),
 	optional("buckets", list("histogram: the bounds, ascending; default: for times in seconds, from 1 ms to 10 s", number("a bound", -guests.MaxValue, guests.MaxValue))),
 )
 

@@ -27,6 +27,8 @@ type Manifest struct {
 	Services    []Use         // in the order of the kinds that LoadWith was given
 	Main        string        // the top-level actor whose end ends the run, or ""
 
+	named []named // what may be outside of the folder
+
 	supervision string // what the manifest says of it, see canonical
 }
 
@@ -64,6 +66,7 @@ type Module struct {
 	CompileMemory uint64
 
 	root         string // what sources must lie in; "": anywhere
+	file         string // the manifest
 	set          shared
 	line, column int
 }

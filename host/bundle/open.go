@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
 	"github.com/wasmactors/wasmactors/runtime"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Options say how a bundle is opened.
@@ -37,10 +38,12 @@ type Options struct {
 	Parallel int
 	// Engine configures the engine further; may be nil.
 	Engine func(runtime.Config) runtime.Config
-	// Allow decides about folders that are granted and sources of guests outside of the
-	// bundle's folder. It may be called several times, by any goroutine. An error refuses;
-	// nil refuses all with an OutsideError.
+	// Allow decides about what the manifest, and the sources of its guests, reach outside of the
+	// bundle's folder, before any of it is opened. It may be called several times, by any goroutine.
+	// An error refuses; nil refuses all with an OutsideError. See [Permit].
 	Allow func([]Reach) error
+	// LoadOnly opens a bundle that is not started: Allow is asked about its modules alone.
+	LoadOnly bool
 	// NoBuild refuses modules that would have to be built: only .wasm files are loaded.
 	NoBuild bool
 	// Cgo lets TinyGo compile the C sources of guests.
@@ -53,6 +56,8 @@ type Options struct {
 	// StateDir is the folder for the state of a bundle's services; if it is nil or returns "", no state
 	// is kept.
 	StateDir func(*Manifest) (string, error)
+	// Traces records spans of requests from outside, see tracing.Tracer.Provider; nil: none.
+	Traces trace.TracerProvider
 	// Log is where services log; nil: nowhere.
 	Log *slog.Logger
 	// AdjustProps may change the props of an actor that the manifest names, just before they are used;
@@ -84,10 +89,12 @@ type Bundle struct {
 	Builds   map[string]*build.Result  // of the modules that were built
 
 	engine      *runtime.Engine
+	loadOnly    bool
 	loaded      map[string]*loaded
 	modules     map[string]*host.Module
 	old         []*runtime.Image // replaced by the last change
 	log         *slog.Logger
+	traces      trace.TracerProvider
 	adjustProps func(*Actor, host.Props) host.Props // nil: as the manifest says
 	counted     atomic.Pointer[guests.Service]      // nil: no actor may report metrics
 
@@ -125,6 +132,9 @@ func (e *ModuleError) Unwrap() error { return e.Err }
 // Open builds and loads the modules of a manifest, several at a time. Close the
 // bundle when its actors have ended.
 func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
+	if err := o.Consent(m); err != nil {
+		return nil, err
+	}
 	cfg := runtime.NewConfig().WithCacheKeyFile(o.CacheKey).WithParallelLoads(o.Parallel)
 	if o.CacheDir != "" {
 		cfg = cfg.WithCacheDir(filepath.Join(o.CacheDir, ImageCache)).WithCacheBytes(CacheShares(o.CacheBytes)[ImageCache])
@@ -136,7 +146,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{engine: engine, log: o.Log, adjustProps: o.AdjustProps, services: services{place: o.StateDir}}
+	b := &Bundle{engine: engine, loadOnly: o.LoadOnly, log: o.Log, traces: o.Traces, adjustProps: o.AdjustProps, services: services{place: o.StateDir}}
 	if b.log == nil {
 		b.log = discard
 	}
@@ -161,7 +171,7 @@ func Build(ctx context.Context, mod Module, o Options) (*build.Result, error) {
 	if o.NoBuild {
 		return nil, fmt.Errorf("%s would have to be built: %w", mod.Go, ErrNoBuild)
 	}
-	bo := build.Options{Compiler: compiler, CacheKey: o.CacheKey, Tags: mod.Tags, Flags: mod.Flags, Cgo: o.Cgo, Root: mod.root, Allow: o.allowSources(mod.Name)}
+	bo := build.Options{Compiler: compiler, CacheKey: o.CacheKey, Tags: mod.Tags, Flags: mod.Flags, Cgo: o.Cgo, Root: mod.root, Allow: o.allowSources(mod)}
 	if o.CacheDir != "" {
 		bo.CacheDir, bo.CacheBytes = filepath.Join(o.CacheDir, BuildCache), CacheShares(o.CacheBytes)[BuildCache]
 	}
@@ -272,6 +282,9 @@ func (b *Bundle) Close(ctx context.Context) error {
 // configuration; nil is fine. watch, which may be nil, is called with the system
 // before the first actor starts, so that it can subscribe to all that happens.
 func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.System)) (*host.System, error) {
+	if b.loadOnly {
+		return nil, errors.New("bundle: it was opened with LoadOnly, so nobody was asked about what it reaches when it runs")
+	}
 	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(SpawnOptions).
 		WithIdleAfter(b.Manifest.IdleAfter).WithMostAwake(b.Manifest.MostAwake).WithMaxActors(b.Manifest.MostActors)
 	if b.Manifest.Memory > 0 {

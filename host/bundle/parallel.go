@@ -12,9 +12,9 @@ import (
 	engine "github.com/wasmactors/wasmactors/runtime"
 )
 
-// inOrder does n pieces of work, at most so many at a time (0: GOMAXPROCS). It returns the
-// error of the failing piece with the lowest number, whichever fails first in time: a failure
-// cancels the pieces of higher numbers only.
+// inOrder does n pieces of work, at most `most` at a time (0: GOMAXPROCS). It returns the error of
+// the failing piece with the lowest number, whichever fails first in time: a failure cancels the
+// pieces of higher numbers only.
 func inOrder(ctx context.Context, most, n int, work func(ctx context.Context, i int) error) error {
 	if most <= 0 {
 		most = runtime.GOMAXPROCS(0)

@@ -39,7 +39,7 @@ func openInProcess(cache, dir string) int {
 		fmt.Println(err)
 		return 1
 	}
-	b, err := Open(ctx, m, Options{CacheDir: cache, Compiler: "go", Progress: func(module, text string) { fmt.Println("stage", text) }})
+	b, err := Open(ctx, m, Options{Allow: anywhere, CacheDir: cache, Compiler: "go", Progress: func(module, text string) { fmt.Println("stage", text) }})
 	if err != nil {
 		fmt.Println(err)
 		return 1

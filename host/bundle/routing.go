@@ -58,16 +58,16 @@ func logicNames() []string { return slices.Sorted(maps.Keys(logics)) }
 const onePath = `^/user(/[^/\s*?]+)+$`
 
 var routingShape = object("details of a router",
-	optional("header", pattern("consistent-hashing: the header with the key; default: "+router.HeaderKey, "a header's name of 1 to 64 characters", `^[ -~]{1,64}$`)),
-	optional("field", text("consistent-hashing: the key of the map that a message is, whose value is its key")),
+	optional("header", pattern(none, "consistent-hashing: the header with the key; default: "+router.HeaderKey, "a header's name of 1 to 64 characters", `^[ -~]{1,64}$`)),
+	optional("field", text(none, "consistent-hashing: the key of the map that a message is, whose value is its key")),
 	optional("virtual-nodes", integer("consistent-hashing: points of each routee on the ring; default: 10", 1, router.MaxVirtualNodes)),
 	optional("load", number("consistent-hashing: how many times the mean one routee may have waiting, above 1; beyond it a message goes to the next; default: any number", 1, 1000)),
 	optional("within", duration("scatter-gather, tail-chopping: time for an answer; default: 5s")),
 	optional("interval", duration("tail-chopping: time until another is asked; default: 10ms")),
 	optional("questions", count("scatter-gather, tail-chopping: questions under way, of which one sender has a quarter at most; default: 1000", 100_000)),
 	optional("bytes", sizeIn("scatter-gather, tail-chopping: bytes of questions that may be sent again, likewise; default: 16MiB", 1, 1<<40)),
-	optional("manage", list("paths of actors that may manage it: broadcast, add and remove routees, change their number", pattern("a path", pathWhat, pathRule))),
-	optional("admit", list("paths of actors that those may add as routees", pattern("a path", pathWhat, pathRule))),
+	optional("manage", list("paths of actors that may manage it: broadcast, add and remove routees, change their number", pattern(none, "a path", pathWhat, pathRule))),
+	optional("admit", list("paths of actors that those may add as routees", pattern(none, "a path", pathWhat, pathRule))),
 )
 
 var resizerShape = object("lets the size of a pool follow its load",
@@ -84,7 +84,7 @@ var resizerShape = object("lets the size of a pool follow its load",
 func routingFields() []field {
 	return []field{
 		optional("pool", count("how many actors of the type the name stands for; the name is that of their router", router.MaxRoutees)),
-		optional("to", list("instead of a type: paths of actors that the name stands for; the name is that of their router", pattern("a path", "the path of one actor such as /user/a/b", onePath))),
+		optional("to", list("instead of a type: paths of actors that the name stands for; the name is that of their router", pattern(none, "a path", "the path of one actor such as /user/a/b", onePath))),
 		optional("router", enum("pool, to: which of them gets a message; default: round-robin", logicNames()...)),
 		optional("routing", routingShape),
 		optional("resizer", resizerShape),

@@ -212,7 +212,7 @@ func TestF04_Manifest(t *testing.T) {
 	})
 	run("load", "  r: {type: m/echo, pool: 3, router: consistent-hashing, routing: {field: id, load: 1.1}}\n", func(t *testing.T, sys *host.System, _ *host.VirtualClock) {
 		for _, p := range three {
-			if err := sys.Pause(lookup(t, sys, p), false); err != nil {
+			if err := sys.Operate().Pause(lookup(t, sys, p), false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -226,7 +226,7 @@ func TestF04_Manifest(t *testing.T) {
 	pending := func(t *testing.T, sys *host.System) *host.Pending {
 		t.Helper()
 		for _, p := range three {
-			if err := sys.Pause(lookup(t, sys, p), false); err != nil {
+			if err := sys.Operate().Pause(lookup(t, sys, p), false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -269,7 +269,10 @@ func TestF04_Manifest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sys.RunUntilIdle(10_000); len(p.Answer()) != 1 || (<-p.Answer()).Err().Error() != "host: the actor replied with an error: "+router.ErrBusy.Error() {
+		if sys.RunUntilIdle(10_000); len(p.Answer()) != 1 {
+			t.Fatal("a question too many waits")
+		}
+		if err := (<-p.Answer()).Err(); !errors.Is(err, router.ErrBusy) || !errors.Is(err, host.ErrMailboxFull) {
 			t.Error("a question too many is not refused")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 //go:generate go run gen.go
+//go:generate go test -count=1 -run ^TestReachesAreListed$ . -update
 
 // Schema is the JSON Schema (draft 2020-12) of manifests that may grant these services.
 func Schema(kinds ...service.Kind) []byte {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -35,9 +36,13 @@ type Grant struct {
 	Value  any // as Kind.NewGrant makes them
 	Bounds service.Bounds
 
-	text string // see canonical
-	tree bool
+	text  string // see canonical
+	shown string
+	tree  bool
 }
+
+// String is what the manifest says of it, in one line: kv: {namespace: orders, mode: rw}.
+func (g *Grant) String() string { return g.Kind.Name() + ": " + g.shown }
 
 // boundsShape are the keys that all grants have.
 var boundsShape = service.ShapeOf(reflect.TypeFor[service.Bounds]())
@@ -80,7 +85,7 @@ func shapeFrom(s *service.Shape) *shape {
 	}
 	switch s.Kind {
 	case service.ShapeText:
-		out := text(s.Doc)
+		out := text(s.Reach, s.Doc)
 		if out.enum = s.Enum; s.Pattern != "" {
 			out.match, out.what = newRule(s.Pattern), s.What
 		}
@@ -102,7 +107,9 @@ func shapeFrom(s *service.Shape) *shape {
 		if what == "" {
 			what = "a name"
 		}
-		return mapping(s.Doc, what, s.Pattern, shapeFrom(s.Of))
+		out := mapping(s.Doc, what, s.Pattern, shapeFrom(s.Of))
+		out.keys = s.KeyReach
+		return out
 	}
 	out := object(s.Doc)
 	for _, f := range s.Fields {
@@ -207,7 +214,7 @@ func (c *checker) grants(caps view, above []*Grant) (out []*Grant) {
 			}
 			continue
 		}
-		g := &Grant{Kind: k, Value: k.NewGrant(), text: canonical(x.n), tree: x.flag(treeKey, false)}
+		g := &Grant{Kind: k, Value: k.NewGrant(), text: canonical(x.n), shown: oneLined(x.n), tree: x.flag(treeKey, false)}
 		fill(x, k.GrantShape(), reflect.ValueOf(g.Value).Elem())
 		fill(x, boundsShape, reflect.ValueOf(&g.Bounds).Elem())
 		c.faulty(x.n, "capabilities."+k.Name(), k.CheckGrant(g.Value))
@@ -324,6 +331,17 @@ func (b *Bundle) Services() []*service.Running {
 	return slices.Clone(b.services.running)
 }
 
+// down names the services that are down; "" if all serve.
+func (b *Bundle) down() string {
+	var all []string
+	for _, r := range b.Services() {
+		if o, down := r.Outage(); down {
+			all = append(all, fmt.Sprintf("%s is down since %s", o.Service, o.Since.UTC().Format(time.RFC3339)))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
 // grantOf is a grant in the form for the host: one for all actors that share it.
 func (b *Bundle) grantOf(g *Grant) any {
 	v, ok := b.services.granted[g]
@@ -337,5 +355,5 @@ func (b *Bundle) grantOf(g *Grant) any {
 	return v
 }
 
-// discard is a log that nobody reads.
+// discard is a log without a reader.
 var discard = slog.New(slog.DiscardHandler)

@@ -16,11 +16,11 @@ import (
 
 type lampSettings struct {
 	Volts int               `manifest:"volts" doc:"of the mains" min:"1" max:"400"`
-	Rooms map[string]string `manifest:"rooms" doc:"their colours" key:"^[a-z]+$" what:"a room"`
+	Rooms map[string]string `manifest:"rooms" doc:"their colours" key:"^[a-z]+$" what:"a room" reach:"none" keyreach:"none"`
 }
 
 type lampGrant struct {
-	Rooms []string      `manifest:"rooms,required" doc:"which" pattern:"^[a-z]+$" what:"a room"`
+	Rooms []string      `manifest:"rooms,required" doc:"which" pattern:"^[a-z]+$" what:"a room" reach:"none"`
 	Mode  string        `manifest:"mode" doc:"what for" enum:"on,off"`
 	Dim   float64       `manifest:"dim" doc:"how much" min:"0" max:"1"`
 	Size  service.Size  `manifest:"size" doc:"how large" min:"1024"`

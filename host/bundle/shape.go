@@ -16,13 +16,17 @@ import (
 type shape struct {
 	kind   kind
 	doc    string
-	fields []field  // object
-	of     *shape   // list, mapping
-	enum   []string // text
-	key    *rule    // mapping: its keys
-	match  *rule    // text
-	what   string   // text, mapping: what match and key stand for
-	not    []string // text, mapping: texts that match or key allows, but that are refused
+	fields []field                      // object
+	of     *shape                       // list, mapping
+	enum   []string                     // text
+	key    *rule                        // mapping: its keys
+	match  *rule                        // text
+	what   string                       // text, mapping: what match and key stand for
+	reach  service.Reach                // text: what it names outside of the bundle; needed unless it has an enum
+	keys   service.Reach                // mapping: reach of its keys
+	writes func(object *yaml.Node) bool // path: whether the object that it is in lets it be written to; nil: it does not
+	as     string                       // path: the key beside it that says what it is called in the guest
+	not    []string                     // text, mapping: texts that match or key allows, but that are refused
 	min    float64
 	max    float64 // 0: no limit
 	self   func() *shape
@@ -53,7 +57,6 @@ const (
 
 var kindNames = [...]string{"anything", "a text", "true or false", "a whole number", "a number", "a size", "a count", "a duration", "a list", "a mapping", "a mapping"}
 
-func text(doc string) *shape     { return &shape{kind: kindText, doc: doc} }
 func boolean(doc string) *shape  { return &shape{kind: kindBool, doc: doc} }
 func size(doc string) *shape     { return &shape{kind: kindSize, doc: doc, min: 1} }
 func duration(doc string) *shape { return &shape{kind: kindDuration, doc: doc} }
@@ -68,12 +71,19 @@ func count(doc string, most float64) *shape {
 	return &shape{kind: kindCount, doc: doc, min: 1, max: most}
 }
 
+// none is the reach of texts that name nothing outside of the bundle.
+const none = service.ReachNone
+
+func text(reach service.Reach, doc string) *shape {
+	return &shape{kind: kindText, doc: doc, reach: reach}
+}
+
 func enum(doc string, values ...string) *shape {
 	return &shape{kind: kindText, doc: doc, enum: values}
 }
 
-func pattern(doc, what, re string) *shape {
-	return &shape{kind: kindText, doc: doc, match: newRule(re), what: what}
+func pattern(reach service.Reach, doc, what, re string) *shape {
+	return &shape{kind: kindText, doc: doc, match: newRule(re), what: what, reach: reach}
 }
 
 func integer(doc string, least, most float64) *shape {
@@ -87,10 +97,16 @@ func number(doc string, least, most float64) *shape {
 func list(doc string, of *shape) *shape { return &shape{kind: kindList, doc: doc, of: of} }
 
 func mapping(doc, what, key string, of *shape) *shape {
-	s := &shape{kind: kindMapping, doc: doc, of: of, what: what}
+	s := &shape{kind: kindMapping, doc: doc, of: of, what: what, keys: none}
 	if key != "" {
 		s.key = newRule(key)
 	}
+	return s
+}
+
+// grantedAs is a path that guests use under the name that another key gives, and write to if a third one has a value.
+func (s *shape) grantedAs(guest, key, value string) *shape {
+	s.as, s.writes = guest, func(object *yaml.Node) bool { n := valueAt(object, key); return n != nil && n.Value == value }
 	return s
 }
 

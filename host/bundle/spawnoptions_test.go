@@ -89,6 +89,7 @@ func TestWrongSpawnOptions(t *testing.T) {
 		{`has no meaning for the kind bounded`, box("types", map[string]any{"a": 0})},
 		{`mailbox.keys`, box("kind", "deduplicating", "keys", mailbox.MaxKeys+1)},
 		{`mailbox`, map[string]any{"mailbox": "priority"}},
+		{`significant cannot be combined with lifetime: permanent`, map[string]any{"significant": true, "lifetime": "permanent"}},
 		{`dispatcher`, map[string]any{"dispatcher": []any{1}}},
 		{`dispatcher.deadline`, map[string]any{"dispatcher": map[string]any{"deadline": "-1s"}}},
 	} {
@@ -202,7 +203,7 @@ func TestGuestsChooseMailboxes(t *testing.T) {
 	for name, want := range map[string]string{"plain": "a b stop c", "urgent": "stop a b c", "drops": "a b", "own": "stop a b c"} {
 		for _, again := range []bool{false, true} {
 			if again {
-				if err := s.Restart(s.child(name)); err != nil {
+				if err := s.Operate().Restart(s.child(name)); err != nil {
 					t.Fatal(err)
 				}
 				s.run()
