@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/wasmactors/wasmactors/host/observe"
 )
@@ -32,7 +33,7 @@ func (s *Server) command(c *call, verb string) error {
 	if len(cmd.Reason) > maxReason {
 		return bad("bad_body", fmt.Sprintf("a reason has at most %d bytes", maxReason), "")
 	}
-	out, err := s.model.Do(observe.Verb{Verb: verb, Select: cmd.Select, DryRun: cmd.DryRun, Subtree: cmd.Subtree, Directive: cmd.Directive, Reason: cmd.Reason, Kind: cmd.Kind})
+	out, err := s.at().model.Do(observe.Verb{Verb: verb, Select: cmd.Select, DryRun: cmd.DryRun, Subtree: cmd.Subtree, Directive: cmd.Directive, Reason: cmd.Reason, Kind: cmd.Kind})
 	if err != nil {
 		return err
 	}
@@ -40,6 +41,22 @@ func (s *Server) command(c *call, verb string) error {
 		s.cfg.log.Info("an operator's command", "verb", verb, "changed", out.Done, "failed", out.Failed, "from", c.r.RemoteAddr)
 	}
 	return c.json(out)
+}
+
+// Ending is the answer to a shutdown.
+type Ending struct {
+	PID int `json:"pid"` // of the process that ends
+}
+
+// endAll begins the end of what runs.
+func (s *Server) endAll(c *call) error {
+	if s.cfg.shutdown == nil {
+		return &Problem{http.StatusConflict, "no_shutdown", "this process does not end on demand", "signal it: wasmactors ps has its number"}
+	}
+	s.cfg.log.Info("an operator ends what runs", "from", c.r.RemoteAddr)
+	err := c.json(Ending{os.Getpid()})
+	s.cfg.shutdown()
+	return err
 }
 
 // chosen refuses a selection that would mean everything by mistake, or take too much work.
@@ -82,7 +99,7 @@ func (s *Server) redeliver(c *call) error {
 	if r.All {
 		q.Reasons = append(q.Reasons, "*")
 	}
-	out, err := s.model.Redeliver(q, r.DryRun)
+	out, err := s.at().model.Redeliver(q, r.DryRun)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,14 @@ package admin
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,7 +83,15 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer keys.Close()
-	s := serveSite(t, func(c Config) Config { return c.WithKeys(func() operate.Keys { return keys }) })
+	var ends atomic.Int32
+	s := serveSite(t, func(c Config) Config {
+		return c.WithKeys(func() operate.Keys { return keys }).WithShutdown(func() { ends.Add(1) }).WithReload(func(_ context.Context, r Reload) (Reloaded, error) {
+			if r.Restart {
+				return Reloaded{}, errors.New("bundle.yaml:3:1: no such key")
+			}
+			return Reloaded{Actors: []ReloadedActor{{Path: "/user/a"}}}, nil
+		})
+	})
 	if _, err := s.sys.Spawn("pool", host.Func(echo).WithChildren(host.Child{Name: "w1", Props: host.Func(echo)}, host.Child{Name: "w2", Props: host.Func(echo)}).
 		WithSupervision(supervision.Default().WithOtherwise(supervision.Suspend))); err != nil {
 		t.Fatal(err)
@@ -90,6 +101,8 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	_ = s.sys.TellPath("/user/nobody", "lost")
+	eventually(t, "no report", func() bool { return get[observe.CrashPage](s, "/v1/crashes").Total == 1 })
+	report := get[observe.CrashPage](s, "/v1/crashes?type=native&kind=*&since=2026-01-02T15:04:05Z").Crashes[0].ID
 	everybody := `{"select":{"paths":["/user/**"]},"dry_run":true}`
 	asked := map[string]bool{}
 	for _, c := range []struct{ method, path, body, status string }{
@@ -103,6 +116,13 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"GET", "/v1/actor?path=/user/nobody", "", "default"},
 		{"GET", "/v1/dead-letters", "", "200"},
 		{"GET", "/v1/dead-letters?to=/nobody", "", "200"},
+		{"GET", "/v1/crashes?cause=*", "", "200"},
+		{"GET", "/v1/crashes?since=yesterday", "", "default"},
+		{"GET", "/v1/crashes/report?id=" + report, "", "200"},
+		{"GET", "/v1/crashes/report?id=0000000000000000", "", "default"},
+		{"GET", "/v1/history?seconds=60", "", "200"},
+		{"GET", "/v1/history?seconds=90000", "", "default"},
+		{"GET", "/v1/latencies", "", "200"},
 		{"GET", "/v1/flow?seconds=0.01", "", "200"},
 		{"POST", "/v1/send", `{"to":"a","message":5}`, "200"},
 		{"POST", "/v1/send", `{"to":"/user/*","message":{"x":[1,2.5,null]}}`, "200"},
@@ -120,6 +140,9 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"POST", "/v1/reset-backoff", everybody, "200"},
 		{"POST", "/v1/dead-letters/redeliver", `{"all":true,"dry_run":true}`, "200"},
 		{"POST", "/v1/stop", `{}`, "default"},
+		{"POST", "/v1/reload", `{}`, "200"},
+		{"POST", "/v1/reload", `{"restart":true}`, "default"},
+		{"POST", "/v1/shutdown", `{}`, "200"},
 		{"GET", "/healthz", "", "200"},
 		{"GET", "/readyz", "", "200"},
 		{"GET", "/v1/kv", "", "200"},
@@ -140,6 +163,9 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		path, _, _ := strings.Cut(c.path, "?")
 		valid(t, schemaOf(t, pointer(path, c.method, c.status, mediaJSON)), text)
 		asked[c.method+" "+path] = true
+	}
+	if ends.Load() != 1 {
+		t.Errorf("it was ended %d times", ends.Load())
 	}
 	for _, r := range table() {
 		if r.answer != nil && !r.stream && !asked[r.method+" "+r.path] && r.path != "/v1/session" {
@@ -251,7 +277,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 }
 
 func TestTooManyStreams(t *testing.T) {
-	s := serveSite(t, func(c Config) Config { c.bounds.streams, c.bounds.samples = 3, 1; return c })
+	s := serveSite(t, func(c Config) Config { c.bounds.streams, c.bounds.samples = 6, 1; return c })
 	for range 3 {
 		s.stream("/v1/events?follow", "")
 	}

@@ -2,7 +2,7 @@ package admin
 
 import "time"
 
-// bounds are what a server spends on its callers.
+// bounds are what a server spends on its callers. Bodies, streams and samples are divided into shares.
 type bounds struct {
 	connections int           // at each listener; beyond that the oldest unauthenticated one is closed
 	header      int           // bytes
@@ -26,6 +26,6 @@ type bounds struct {
 var usual = bounds{
 	connections: 256, header: 16 << 10, body: 1 << 20, message: 16 << 20, bodies: 64 << 20,
 	headTime: 5 * time.Second, readTime: 30 * time.Second, writeTime: 10 * time.Second, idleTime: 2 * time.Minute,
-	streams: 64, samples: 2, sessions: 64, sessionTime: 12 * time.Hour, sample: time.Minute, ask: time.Hour,
+	streams: 64, samples: 4, sessions: 64, sessionTime: 12 * time.Hour, sample: time.Minute, ask: time.Hour,
 	refusals: 20, penalty: 250 * time.Millisecond,
 }

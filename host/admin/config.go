@@ -1,14 +1,15 @@
-// Package admin shows and steers a running system: an HTTP API over the model
-// of package observe, at a Unix socket that only the user can open and, by choice, on
-// loopback with a token. The command line, the dashboard and scrapers are its clients.
+// Package admin shows and controls a running system: an HTTP API over the model of package observe,
+// at a Unix socket that only the user can open and, by choice, on loopback with a token. The
+// command line, the dashboard and scrapers are its clients.
 //
-// Permissions: whoever can open the socket may do everything. On TCP a token is needed,
-// the full one or one that can only read; the name in Host must be the listener's own, and a
-// page of another origin is refused, so that neither a web page nor DNS rebinding
-// reaches anything. Health, readiness and metrics may have a listener of their own, without a token.
+// Permissions: every process that can open the socket may do everything. On TCP a token is needed,
+// the full one or one that can only read; the name in Host must be the listener's own, and a page of
+// another origin is refused, so that neither a web page nor DNS rebinding reaches anything. Health,
+// readiness and metrics may have a listener of their own, without a token.
 package admin
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 
@@ -26,6 +27,8 @@ type Config struct {
 	metrics    http.Handler
 	dashboard  http.Handler
 	keys       func() operate.Keys
+	shutdown   func()
+	reload     func(context.Context, Reload) (Reloaded, error)
 	log        *slog.Logger
 	bounds     bounds
 }
@@ -61,9 +64,19 @@ func (c Config) WithObserver(o *observe.Observer) Config { c.observer = o; retur
 // WithMetrics serves /metrics.
 func (c Config) WithMetrics(h http.Handler) Config { c.metrics = h; return c }
 
-// WithDashboard serves / and everything below /dashboard/, to everybody who reaches the listener:
-// it must contain no secrets.
+// WithDashboard serves / and everything below /dashboard/, to every client of the listener: it must contain no secrets.
 func (c Config) WithDashboard(h http.Handler) Config { c.dashboard = h; return c }
+
+// WithShutdown lets callers with full access end what runs: f is to begin an orderly end, as Ctrl-C does, and must
+// not wait for it. It may be called more than once, by any goroutine.
+func (c Config) WithShutdown(f func()) Config { c.shutdown = f; return c }
+
+// WithReload lets callers with full access have what runs read and started again. f is called by one goroutine at a
+// time; its context ends with the request. An error that is a *Problem is the answer as it is.
+func (c Config) WithReload(f func(context.Context, Reload) (Reloaded, error)) Config {
+	c.reload = f
+	return c
+}
 
 // WithLog logs errors of the server itself, and refused requests.
 func (c Config) WithLog(l *slog.Logger) Config { c.log = l; return c }

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// connLimit bounds the connections of a listener. When it is full, the oldest unauthenticated connection
-// is closed: a thousand idle ones keep nobody out.
+// connLimit limits the connections of a listener. When it is full, the oldest connection without an authorised request is
+// closed, so a thousand idle ones lock no client out. Requests of readers have only half of the connections.
 type connLimit struct {
 	mu   sync.Mutex
 	most int
@@ -22,6 +22,7 @@ type limitedConn struct {
 	limit *connLimit
 	turn  uint64 // the order in which they came
 	busy  bool   // an authorised request is being answered
+	share share  // of the request
 	once  sync.Once
 }
 
@@ -55,10 +56,20 @@ func (c *connLimit) enter(conn net.Conn) *limitedConn {
 	c.mu.Lock()
 	var out *limitedConn
 	if len(c.in) >= c.most {
+		var reader *limitedConn
+		reading := 0
 		for g := range c.in {
-			if !g.busy && (out == nil || g.turn < out.turn) {
+			switch {
+			case !g.busy && (out == nil || g.turn < out.turn):
 				out = g
+			case g.busy && g.share == readers:
+				if reading++; reader == nil || g.turn < reader.turn {
+					reader = g
+				}
 			}
+		}
+		if out == nil && reading > c.most/2 {
+			out = reader
 		}
 		if out == nil {
 			c.mu.Unlock()
@@ -94,14 +105,14 @@ func noteConn(ctx context.Context, c net.Conn) context.Context {
 }
 
 // serving marks a request's connection as one that stays until it is answered.
-func serving(r *http.Request) (done func()) {
+func serving(r *http.Request, by share) (done func()) {
 	g, ok := r.Context().Value(connKey{}).(*limitedConn)
 	if !ok {
 		return func() {}
 	}
 	set := func(busy bool) {
 		g.limit.mu.Lock()
-		g.busy = busy
+		g.busy, g.share = busy, by
 		g.limit.mu.Unlock()
 	}
 	set(true)

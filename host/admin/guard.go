@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// door is one of a server's listeners: who may use it, and with which access.
+// door is one of a server's listeners, with its tokens and their access.
 type door struct {
 	names  []string // what Host may say
 	trusts bool     // the listener has checked the user: no token is needed
@@ -72,7 +72,7 @@ func isPage(path string) bool {
 	return path == "/" || path == "/dashboard" || strings.HasPrefix(path, "/dashboard/")
 }
 
-// who is the access of the sender of a request.
+// who returns the access of the sender of a request.
 func (s *Server) who(d *door, r *http.Request) access {
 	if d.trusts {
 		return full

@@ -51,6 +51,12 @@ func echo(c *host.Context, m host.Message) error {
 
 func serveSite(t *testing.T, change func(Config) Config) *site {
 	t.Helper()
+	return serveSiteOf(t, nil, change)
+}
+
+// serveSiteOf is serveSite for a system that prepare has added something to.
+func serveSiteOf(t *testing.T, prepare func(*host.System), change func(Config) Config) *site {
+	t.Helper()
 	sys, err := host.New(host.NewConfig("shop"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +72,9 @@ func serveSite(t *testing.T, change func(Config) Config) *site {
 		if _, err := sys.Spawn(name, host.Func(echo)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if prepare != nil {
+		prepare(sys)
 	}
 	dir, err := os.MkdirTemp("", "admin")
 	if err != nil {

@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/observe"
 )
 
-func (s *Server) system(c *call) error { return c.json(s.model.System()) }
+func (s *Server) system(c *call) error { return c.json(s.at().model.System()) }
 
 // About is a server as its caller sees it.
 type About struct {
@@ -52,7 +53,7 @@ func (s *Server) actors(c *call) error {
 	if q.Offset, q.Limit, err = c.page(); err != nil {
 		return err
 	}
-	page, err := s.model.Actors(q)
+	page, err := s.at().model.Actors(q)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (s *Server) tree(c *call) error {
 	if q.Desc, err = c.flag("desc"); err != nil {
 		return err
 	}
-	node, err := s.model.Tree(q)
+	node, err := s.at().model.Tree(q)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (s *Server) tree(c *call) error {
 }
 
 func (s *Server) actor(c *call) error {
-	d, err := s.model.Actor(c.query.Get("path"))
+	d, err := s.at().model.Actor(c.query.Get("path"))
 	if err != nil {
 		return err
 	}
@@ -130,23 +131,79 @@ func (s *Server) deadLetters(c *call) error {
 	if q.Offset, q.Limit, err = c.page(); err != nil {
 		return err
 	}
-	page, err := s.model.DeadLetters(q)
+	page, err := s.at().model.DeadLetters(q)
 	if err != nil {
 		return err
 	}
 	return c.json(page)
 }
 
+func (s *Server) crashes(c *call) error {
+	var q observe.CrashQuery
+	var err error
+	for name, to := range map[string]*[]string{"path": &q.Paths, "type": &q.Types, "kind": &q.Kinds, "cause": &q.Causes} {
+		if *to, err = c.texts(name); err != nil {
+			return err
+		}
+	}
+	if q.Since, err = c.since(); err != nil {
+		return err
+	}
+	if q.Offset, q.Limit, err = c.page(); err != nil {
+		return err
+	}
+	page, err := s.at().model.Crashes(q)
+	if err != nil {
+		return err
+	}
+	return c.json(page)
+}
+
+func (s *Server) crash(c *call) error {
+	r, err := s.at().model.CrashReport(c.query.Get("id"))
+	if err != nil {
+		return err
+	}
+	return c.json(r)
+}
+
+// since is the time of the parameter since, the zero time if it is missing.
+func (c *call) since() (t time.Time, err error) {
+	text := c.query.Get("since")
+	if text == "" {
+		return t, nil
+	}
+	if t, err = time.Parse(time.RFC3339Nano, text); err != nil {
+		return t, bad("bad_query", "since is a time such as 2026-01-02T15:04:05Z, not "+strconv.Quote(text), "")
+	}
+	return t, nil
+}
+
+func (s *Server) history(c *call) error {
+	d, err := c.seconds("seconds", time.Hour, 24*time.Hour)
+	if err != nil {
+		return err
+	}
+	h, err := s.at().model.History(d)
+	if err != nil {
+		return err
+	}
+	return c.json(h)
+}
+
+func (s *Server) latencies(c *call) error { return c.json(s.at().model.Latencies()) }
+
 // sampling bounds how many sample at a time, and gives the answer its time.
 func (s *Server) sampling(c *call, def time.Duration) (d time.Duration, done func(), err error) {
 	if d, err = c.seconds("seconds", def, s.cfg.bounds.sample); err != nil {
 		return 0, nil, err
 	}
-	if !s.samples.TryAcquire(1) {
-		return 0, nil, &Problem{http.StatusTooManyRequests, "busy", fmt.Sprintf("%d samples are taken already", s.cfg.bounds.samples), "try again when they have ended"}
+	samples := s.rooms[c.share()].samples
+	if !samples.TryAcquire(1) {
+		return 0, nil, &Problem{http.StatusTooManyRequests, "busy", fmt.Sprintf("%d samples are taken already", c.share().of(int64(s.cfg.bounds.samples))), "try again when they have ended"}
 	}
 	_ = c.rc.SetWriteDeadline(now().Add(d + s.cfg.bounds.readTime))
-	return d, func() { s.samples.Release(1) }, nil
+	return d, func() { samples.Release(1) }, nil
 }
 
 func (s *Server) flow(c *call) error {
@@ -155,7 +212,7 @@ func (s *Server) flow(c *call) error {
 		return err
 	}
 	defer done()
-	f, err := s.model.Flow(c.r.Context(), d)
+	f, err := s.at().model.Flow(c.r.Context(), d)
 	if err != nil {
 		return err
 	}
@@ -172,7 +229,7 @@ func (s *Server) profile(c *call) error {
 		return err
 	}
 	defer done()
-	p, err := s.model.Profile(c.r.Context(), d, sel)
+	p, err := s.at().model.Profile(c.r.Context(), d, sel)
 	if err != nil {
 		return err
 	}
@@ -190,62 +247,83 @@ func (s *Server) profile(c *call) error {
 // scrape calls the handler of WithMetrics, after the listener's checks.
 func (s *Server) scrape(c *call) error {
 	c.w.Header().Del("Cache-Control")
-	s.cfg.metrics.ServeHTTP(c.w, c.r)
+	s.at().metrics.ServeHTTP(c.w, c.r)
 	return nil
 }
 
 // Health says how a system is.
 type Health struct {
-	Status string `json:"status"` // "ok", "starting" or "ended"
+	Status string    `json:"status"`         // "ok", "starting", "down" (a service is) or "ended"
+	Down   []Absence `json:"down,omitempty"` // the services that are down
+}
+
+// Absence is what everybody may know of a service that is down.
+type Absence struct {
+	Service string    `json:"service"`
+	Since   time.Time `json:"since"`
 }
 
 func (s *Server) healthy(c *call) error {
 	select {
-	case <-s.sys.Terminated():
-		return c.health("ended")
+	case <-s.at().sys.Terminated():
+		return c.health(Health{Status: "ended"})
 	default:
-		return c.health("ok")
+		return c.health(Health{Status: "ok"})
 	}
 }
 
-func (s *Server) ready(c *call) error { return c.health(s.readiness.of(s.model)) }
+func (s *Server) ready(c *call) error { return c.health(s.readiness.of(s.at().model)) }
 
 // readiness remembers for a while how a system is: anybody may ask, and the answer takes a walk
 // over all actors.
 type readiness struct {
 	mu     sync.Mutex
 	at     time.Time
-	status string
+	health Health
 }
 
 // readyFor is how long it is remembered.
 const readyFor = time.Second
 
-func (x *readiness) of(m model) string {
+func (x *readiness) of(m model) Health {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if now().Sub(x.at) < readyFor {
-		return x.status
+		return x.health
 	}
+	x.health = Health{Status: "ok"}
 	switch sys := m.System(); {
 	case sys.Ended != "":
-		x.status = "ended"
+		x.health.Status = "ended"
+	case len(sys.Down) > 0:
+		x.health.Status = "down"
+		for _, d := range sys.Down {
+			x.health.Down = append(x.health.Down, Absence{d.Service, d.Since})
+		}
 	case !sys.Ready:
-		x.status = "starting"
-	default:
-		x.status = "ok"
+		x.health.Status = "starting"
 	}
 	x.at = now()
-	return x.status
+	return x.health
 }
 
-func (c *call) health(status string) error {
+// forget lets the next look be a new one.
+func (x *readiness) forget() {
+	x.mu.Lock()
+	x.at = time.Time{}
+	x.mu.Unlock()
+}
+
+func (c *call) health(h Health) error {
 	c.w.Header().Set("Content-Type", mediaJSON)
-	if status != "ok" {
+	if h.Status != "ok" {
 		c.w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_, _ = fmt.Fprintf(c.w, "{\"status\":%q}\n", status)
-	return nil
+	text, err := json.Marshal(h)
+	if err == nil {
+		_, _ = c.w.Write(append(text, '\n'))
+	}
+	return err
 }
 
 //go:embed openapi.json

@@ -83,11 +83,11 @@ func (s *Server) send(c *call) error {
 	out := observe.Outcome{Version: observe.Version, Verb: "send", DryRun: m.DryRun, Total: len(to), Changed: []observe.Change{}}
 	for _, x := range to {
 		change := observe.Change{Path: x.Path(), Did: "sent"}
-		if ref, there := s.sys.Find(x); there {
+		if ref, there := s.at().sys.Find(x); there {
 			change.Ref = fmt.Sprintf("%016x", uint64(ref.UID()))
 		}
 		if !m.DryRun {
-			if err := s.sys.TryTell(x.To, x.Message(raw)); err != nil {
+			if err := s.at().sys.TryTell(x.To, x.Message(raw)); err != nil {
 				change.Did, change.Error = "", printable.Line(bare(err), maxReason)
 			}
 		}
@@ -108,7 +108,7 @@ func (s *Server) receivers(m Mail) ([]host.Address, error) {
 	case m.To != "" && !m.Select.Empty():
 		return nil, bad("bad_body", `"to" and "select" exclude each other`, "")
 	case m.To != "" && !strings.ContainsAny(m.To, "*?"):
-		one, err := s.sys.AddressOf(pathOf(m.To))
+		one, err := s.at().sys.AddressOf(pathOf(m.To))
 		return []host.Address{one}, err
 	case m.To != "":
 		m.Select.Paths = []string{pathOf(m.To)}
@@ -118,7 +118,7 @@ func (s *Server) receivers(m Mail) ([]host.Address, error) {
 	}
 	var to []host.Address
 	for offset := 0; ; offset += observe.MaxLimit {
-		page, err := s.model.Actors(observe.Query{Select: m.Select, Offset: offset, Limit: observe.MaxLimit})
+		page, err := s.at().model.Actors(observe.Query{Select: m.Select, Offset: offset, Limit: observe.MaxLimit, Now: true})
 		if err != nil {
 			return nil, err
 		}
@@ -131,8 +131,8 @@ func (s *Server) receivers(m Mail) ([]host.Address, error) {
 				uid, _ := strconv.ParseUint(a.Ref, 16, 64)
 				path = fmt.Sprintf("%s#%d", path, uid)
 			}
-			one, err := s.sys.AddressOf(path)
-			if _, there := s.sys.Find(one); err == nil && there { // it may have ended meanwhile
+			one, err := s.at().sys.AddressOf(path)
+			if _, there := s.at().sys.Find(one); err == nil && there { // it may have ended meanwhile
 				to = append(to, one)
 			}
 		}
@@ -165,12 +165,12 @@ func (s *Server) ask(c *call) error {
 	if q.To == "" {
 		return bad("bad_body", `"to" is missing`, "")
 	}
-	to, err := s.sys.AddressOf(pathOf(q.To))
+	to, err := s.at().sys.AddressOf(pathOf(q.To))
 	if err != nil {
 		return err
 	}
 	began := now()
-	p, err := s.sys.TryRequest(to.To, to.Message(raw))
+	p, err := s.at().sys.TryRequest(to.To, to.Message(raw))
 	if err != nil {
 		return err
 	}
@@ -180,13 +180,13 @@ func (s *Server) ask(c *call) error {
 	defer t.Stop()
 	select {
 	case m, ok := <-p.Answer():
-		m.Payload = s.sys.Redacted(m.Payload)
+		m.Payload = s.at().sys.Redacted(m.Payload)
 		a.from(m, ok)
-		a.Reason = s.sys.RedactedText(a.Reason)
+		a.Reason = s.at().sys.RedactedText(a.Reason)
 	case <-t.C:
 		p.Cancel()
 		a.Kind, a.Reason = "timeout", "no answer within "+wait.String()
-	case <-s.sys.Terminated():
+	case <-s.at().sys.Terminated():
 		p.Cancel()
 		a.Kind, a.Reason = "failed", "the bundle has ended"
 	case <-c.r.Context().Done():

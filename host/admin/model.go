@@ -14,6 +14,10 @@ type model interface {
 	Tree(observe.TreeQuery) (observe.TreeNode, error)
 	Actor(path string) (observe.Detail, error)
 	Events(observe.EventQuery) (*observe.Stream[observe.Event], error)
+	Crashes(observe.CrashQuery) (observe.CrashPage, error)
+	CrashReport(id string) (observe.CrashReport, error)
+	History(d time.Duration) (observe.History, error)
+	Latencies() observe.Latencies
 	DeadLetters(observe.DeadQuery) (observe.DeadPage, error)
 	Trace(path string, o observe.TraceOptions) (*observe.Stream[observe.TraceRecord], error)
 	Flow(ctx context.Context, d time.Duration) (observe.Flow, error)

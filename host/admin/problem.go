@@ -48,6 +48,7 @@ var known = []struct {
 }{
 	{observe.ErrInvalid, http.StatusBadRequest, "invalid", ""},
 	{observe.ErrNoActor, http.StatusNotFound, "no_such_actor", seeTree},
+	{observe.ErrNoReport, http.StatusNotFound, "no_such_report", "wasmactors crashes lists those that are kept"},
 	{observe.ErrClosed, http.StatusServiceUnavailable, "ended", ""},
 	{observe.ErrBusy, http.StatusTooManyRequests, "busy", "try again when they have ended"},
 	{host.ErrUnknown, http.StatusNotFound, "no_such_actor", seeTree},

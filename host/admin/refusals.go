@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// refusals are logged, but not each of them: somebody who is refused could fill the log.
+// refusals are logged, but not each of them: a refused client could fill the log.
 type refusals struct {
 	mu     sync.Mutex
 	last   time.Time

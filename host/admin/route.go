@@ -105,7 +105,7 @@ func (s *Server) dispatch(d *door, w http.ResponseWriter, r *http.Request) error
 		return nil
 	}
 	methods := s.routes[r.URL.Path]
-	if methods == nil || d.health && !strings.HasSuffix(r.URL.Path, "z") && r.URL.Path != "/metrics" || r.URL.Path == "/metrics" && s.cfg.metrics == nil {
+	if methods == nil || d.health && !strings.HasSuffix(r.URL.Path, "z") && r.URL.Path != "/metrics" || r.URL.Path == "/metrics" && s.at().metrics == nil {
 		return &Problem{http.StatusNotFound, "no_such_path", "there is nothing at " + strconv.Quote(r.URL.Path), "GET /v1/openapi.json lists all there is"}
 	}
 	rt := methods[r.Method]
@@ -127,12 +127,12 @@ func (s *Server) dispatch(d *door, w http.ResponseWriter, r *http.Request) error
 		case c.access < rt.needs:
 			return &Problem{http.StatusForbidden, "read_only", "this token is read-only", ""}
 		}
-		defer serving(r)()
+		defer serving(r, c.share())()
 	}
 	if err := c.read(s, rt); err != nil {
 		return err
 	}
-	defer s.bodies.Release(int64(len(c.body)))
+	defer s.rooms[c.share()].bodies.Release(int64(len(c.body)))
 	// The client may go away before the answer: reading goes on, and must not end with the
 	// time that the request had.
 	_ = c.rc.SetReadDeadline(time.Time{})
@@ -179,18 +179,19 @@ func (c *call) read(s *Server, rt *route) error {
 	return c.readBody(s, most)
 }
 
-// readBody reads as much as there is room for in the server's share for bodies.
+// readBody reads as much as there is room for in the caller's share for bodies.
 func (c *call) readBody(s *Server, most int64) error {
 	reserve := most
 	if c.r.ContentLength >= 0 {
 		reserve = c.r.ContentLength
 	}
-	if err := s.bodies.Acquire(c.r.Context(), reserve); err != nil {
+	bodies := s.rooms[c.share()].bodies
+	if err := bodies.Acquire(c.r.Context(), reserve); err != nil {
 		return err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
 	if err != nil {
-		s.bodies.Release(reserve)
+		bodies.Release(reserve)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return &Problem{http.StatusRequestTimeout, "too_slow", "the body did not come in time", ""}
 		}
@@ -200,7 +201,7 @@ func (c *call) readBody(s *Server, most int64) error {
 		}
 		return bad("bad_body", "the body cannot be read", "")
 	}
-	s.bodies.Release(reserve - int64(len(body)))
+	bodies.Release(reserve - int64(len(body)))
 	c.body = body
 	return nil
 }

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin/endpoint"
 	"github.com/wasmactors/wasmactors/host/observe"
@@ -21,13 +19,10 @@ import (
 // Server serves one system. Its methods are for any goroutine.
 type Server struct {
 	cfg      Config
-	sys      *host.System
-	model    model
+	served   atomic.Pointer[served]
 	own      *observe.Observer // closed with the server
 	sessions sessions
-	streams  *semaphore.Weighted
-	samples  *semaphore.Weighted
-	bodies   *semaphore.Weighted
+	rooms    [shares]room
 	routes   map[string]map[string]*route // by path and method
 
 	ctx       context.Context // ends what is under way
@@ -41,6 +36,7 @@ type Server struct {
 	health    net.Addr
 	wg        sync.WaitGroup // listeners that are served
 	closing   sync.Once
+	reloading sync.Mutex // held by the reload that is under way
 }
 
 func now() time.Time { return time.Now() }
@@ -52,10 +48,13 @@ func Serve(ctx context.Context, sys *host.System, cfg Config) (*Server, error) {
 		return nil, errors.New("admin: the Config is not valid: make it with NewConfig")
 	}
 	s := &Server{
-		cfg: cfg, sys: sys, sessions: sessions{most: cfg.bounds.sessions},
-		streams: semaphore.NewWeighted(int64(cfg.bounds.streams)), samples: semaphore.NewWeighted(int64(cfg.bounds.samples)), bodies: semaphore.NewWeighted(cfg.bounds.bodies),
+		cfg: cfg, sessions: sessions{most: cfg.bounds.sessions},
+	}
+	for h := range share(shares) {
+		s.rooms[h] = h.room(cfg.bounds)
 	}
 	s.routes = routeTable()
+	s.served.Store(&served{sys: sys, metrics: cfg.metrics})
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	if err := s.open(); err != nil {
 		s.end(err)
@@ -111,9 +110,9 @@ func (s *Server) open() error {
 		s.health = l.Addr()
 		all = append(all, open{l, &door{health: true}})
 	}
-	if s.model = s.cfg.observer; s.cfg.observer == nil {
-		s.own = observe.New(s.sys, observe.Options{})
-		s.model = s.own
+	if s.at().model = s.cfg.observer; s.cfg.observer == nil {
+		s.own = observe.New(s.at().sys, observe.Options{}.WithHistory())
+		s.at().model = s.own
 	}
 	for _, o := range all {
 		srv := s.httpServer(o.d)
@@ -139,6 +138,22 @@ func (s *Server) httpServer(d *door) *http.Server {
 		BaseContext:    func(net.Listener) context.Context { return s.ctx },
 		ErrorLog:       slog.NewLogLogger(s.cfg.log.Handler(), slog.LevelDebug),
 	}
+}
+
+// served is the system that a server shows.
+type served struct {
+	sys     *host.System
+	model   model
+	metrics http.Handler // nil: none
+}
+
+func (s *Server) at() *served { return s.served.Load() }
+
+// Show goes on with another system, after the one before has ended: with its observer, which the caller closes, and
+// its metrics, nil for none. Listeners, tokens and sessions stay. Streams of the system before have ended with its observer.
+func (s *Server) Show(sys *host.System, o *observe.Observer, metrics http.Handler) {
+	s.served.Store(&served{sys, o, metrics})
+	s.readiness.forget()
 }
 
 // Addr is the server's TCP address; nil if it does not listen on TCP.

@@ -28,7 +28,7 @@ type session struct {
 	ends   time.Time
 }
 
-// sessions are few; the one that expires first makes room.
+// sessions are few; the one of the same access that expires first makes room, of which each has half.
 type sessions struct {
 	mu   sync.Mutex
 	most int
@@ -45,14 +45,17 @@ func (s *sessions) begin(a access, now time.Time, lasts time.Duration) (id, key 
 	if s.open == nil {
 		s.open = map[[sha256.Size]byte]session{}
 	}
-	for len(s.open) >= s.most {
-		var first [sha256.Size]byte
-		var at time.Time
-		for h, x := range s.open {
-			if at.IsZero() || x.ends.Before(at) {
+	var first [sha256.Size]byte
+	var at time.Time
+	same := 0
+	for h, x := range s.open {
+		if x.access == a {
+			if same++; at.IsZero() || x.ends.Before(at) {
 				first, at = h, x.ends
 			}
 		}
+	}
+	if same >= max(s.most/2, 1) {
 		delete(s.open, first)
 	}
 	s.open[sha256.Sum256([]byte(id))] = session{a, sha256.Sum256([]byte(key)), ends}

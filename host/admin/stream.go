@@ -32,8 +32,9 @@ type outlet struct {
 
 // begin opens a stream, if there are not too many.
 func (s *Server) begin(c *call) (o *outlet, done func(), err error) {
-	if !s.streams.TryAcquire(1) {
-		return nil, nil, &Problem{http.StatusTooManyRequests, "busy", strconv.Itoa(s.cfg.bounds.streams) + " streams are open already", "close one"}
+	streams := s.rooms[c.share()].streams
+	if !streams.TryAcquire(1) {
+		return nil, nil, &Problem{http.StatusTooManyRequests, "busy", strconv.FormatInt(c.share().of(int64(s.cfg.bounds.streams)), 10) + " streams are open already", "close one"}
 	}
 	o = &outlet{c: c, time: s.cfg.bounds.writeTime, sse: strings.Contains(c.r.Header.Get("Accept"), mediaSSE)}
 	o.b = bufio.NewWriterSize(c.w, 8<<10)
@@ -43,10 +44,10 @@ func (s *Server) begin(c *call) (o *outlet, done func(), err error) {
 	}
 	c.w.Header().Set("Content-Type", media)
 	if err := o.flush(); err != nil { // who waits sees that it is open
-		s.streams.Release(1)
+		streams.Release(1)
 		return nil, nil, err
 	}
-	return o, func() { s.streams.Release(1) }, nil
+	return o, func() { streams.Release(1) }, nil
 }
 
 // write adds a line.
@@ -159,7 +160,8 @@ func pour[T any](s *Server, o *outlet, from *observe.Stream[T], id func(T) strin
 func (s *Server) events(c *call) error {
 	q := observe.EventQuery{Level: c.query.Get("level")}
 	var err error
-	for name, to := range map[string]*[]string{"path": &q.Paths, "type": &q.Types, "kind": &q.Kinds} {
+	for name, to := range map[string]*[]string{"path": &q.Paths, "type": &q.Types, "kind": &q.Kinds,
+		"not-path": &q.But.Paths, "not-type": &q.But.Types, "not-kind": &q.But.Kinds} {
 		if *to, err = c.texts(name); err != nil {
 			return err
 		}
@@ -175,24 +177,22 @@ func (s *Server) events(c *call) error {
 		after, _ = strconv.Atoi(id)
 	}
 	q.After = uint64(max(after, 0))
-	if text := c.query.Get("since"); text != "" {
-		if q.Since, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return bad("bad_query", "since is a time such as 2026-01-02T15:04:05Z, not "+strconv.Quote(text), "")
-		}
+	if q.Since, err = c.since(); err != nil {
+		return err
 	}
 	var gone <-chan struct{}
 	if q.Follow && len(q.Paths) == 1 && !strings.ContainsAny(q.Paths[0], "*?") {
-		ref, err := s.sys.Lookup(q.Paths[0])
+		ref, err := s.at().sys.Lookup(q.Paths[0])
 		if err != nil {
 			return err
 		}
 		var forget func()
-		if gone, forget, err = s.sys.WatchEnd(ref); err != nil {
+		if gone, forget, err = s.at().sys.WatchEnd(ref); err != nil {
 			return err
 		}
 		defer forget()
 	}
-	stream, err := s.model.Events(q)
+	stream, err := s.at().model.Events(q)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (s *Server) trace(c *call) error {
 	if o.For, err = c.seconds("seconds", 0, time.Hour); err != nil {
 		return err
 	}
-	stream, err := s.model.Trace(c.query.Get("path"), o)
+	stream, err := s.at().model.Trace(c.query.Get("path"), o)
 	if err != nil {
 		return err
 	}

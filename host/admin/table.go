@@ -47,6 +47,9 @@ func table() []*route {
 	return append(keysRoutes(), []*route{
 		{method: http.MethodGet, path: "/v1/server", needs: reader, about: "The server itself: where it listens, and what this caller may do.", answer: About{}, serve: (*Server).about},
 		{method: http.MethodGet, path: "/v1/system", needs: reader, about: "The system as a whole, with totals by type.", answer: observe.System{}, serve: (*Server).system},
+		{method: http.MethodGet, path: "/v1/history", needs: reader, about: "How the system has developed: totals at times in the past, a day at most.", answer: observe.History{},
+			params: []param{{name: "seconds", kind: secondsParam, about: "how far back; an hour if it is missing"}}, serve: (*Server).history},
+		{method: http.MethodGet, path: "/v1/latencies", needs: reader, about: "How long turns, requests from outside and requests of services took: histograms since the start.", answer: observe.Latencies{}, serve: (*Server).latencies},
 		{method: http.MethodGet, path: "/v1/actors", needs: reader, about: "A list of actors: chosen, sorted, a page of it.", answer: observe.Page{},
 			params: params(selecting, []param{{name: "search", about: "a part of the path or of the type"}}, sorting, paging), serve: (*Server).actors},
 		{method: http.MethodGet, path: "/v1/tree", needs: reader, about: "An actor and what is below it, with sums of each subtree.", answer: observe.TreeNode{},
@@ -55,9 +58,16 @@ func table() []*route {
 		{method: http.MethodGet, path: "/v1/actor", needs: reader, about: "One actor in full.", answer: observe.Detail{}, params: []param{path}, serve: (*Server).actor},
 		{method: http.MethodGet, path: "/v1/events", needs: reader, about: "Past events, and with follow new ones, one a line. A line whose event is \"dropped\" says how many were lost because they were not read in time, the last line, \"end\", why the stream ends.",
 			params: []param{{name: "follow", kind: flagParam, about: "continue with new events"}, {name: "path", kind: textsParam, about: "a glob on the actor's path"}, {name: "type", kind: textsParam, about: "a glob on the actor's type"},
-				{name: "kind", kind: textsParam, about: "a kind of event, such as failed"}, {name: "level", about: "of log lines: this level and worse"},
+				{name: "kind", kind: textsParam, about: "a kind of event, such as failed"}, {name: "not-path", kind: textsParam, about: "leave out: a glob on the actor's path"},
+				{name: "not-type", kind: textsParam, about: "leave out: a glob on the actor's type"}, {name: "not-kind", kind: textsParam, about: "leave out: a kind of event"}, {name: "level", about: "of log lines: this level and worse"},
 				{name: "since", kind: timeParam, about: "past events: not older than this time (RFC 3339)"}, {name: "after", kind: countParam, about: "past events: after the event with this number"}},
 			media: []string{mediaLines, mediaSSE}, stream: true, answer: observe.Event{}, serve: (*Server).events},
+		{method: http.MethodGet, path: "/v1/crashes", needs: reader, about: "Crash reports that are kept, newest first, a line each, and their causes.", answer: observe.CrashPage{},
+			params: params([]param{{name: "path", kind: textsParam, about: "a glob on the actor's path"}, {name: "type", kind: textsParam, about: "a glob on the actor's type"},
+				{name: "kind", kind: textsParam, about: "a glob on the kind of failure, such as trap"}, {name: "cause", kind: textsParam, about: "a glob on the cause, or on the reason"},
+				{name: "since", kind: timeParam, about: "not older than this time (RFC 3339)"}}, paging), serve: (*Server).crashes},
+		{method: http.MethodGet, path: "/v1/crashes/report", needs: reader, about: "One crash report in full.", answer: observe.CrashReport{},
+			params: []param{{name: "id", needed: true, about: "the report's id, as in the header X-Crash-Report"}}, serve: (*Server).crash},
 		{method: http.MethodGet, path: "/v1/dead-letters", needs: reader, about: "Messages that were not delivered, the last ones that are kept.", answer: observe.DeadPage{},
 			params: params([]param{{name: "to", kind: textsParam, about: "a glob on the recipient's path"}, {name: "from", kind: textsParam, about: "a glob on the sender's path"},
 				{name: "reason", kind: textsParam, about: "why it was not delivered"}, {name: "id", kind: textsParam, about: "the number of a dead letter"}}, paging), serve: (*Server).deadLetters},
@@ -79,6 +89,8 @@ func table() []*route {
 		verb("crash", "Lets actors fail as if a turn had, so that their supervisors decide."),
 		verb("decide", "Decides about suspended actors."),
 		verb("reset-backoff", "Forgets the failures that delays and restart limits count."),
+		{method: http.MethodPost, path: "/v1/reload", needs: full, about: "Reads the bundle again and changes what runs, or with restart starts all of it anew. If the new version does not load, nothing has changed.", body: Reload{}, answer: Reloaded{}, serve: (*Server).reload},
+		{method: http.MethodPost, path: "/v1/shutdown", needs: full, about: "Begins the orderly end of all that runs, as Ctrl-C does.", answer: Ending{}, serve: (*Server).endAll},
 		{method: http.MethodPost, path: "/v1/dead-letters/redeliver", needs: full, about: "Sends dead letters again.", body: Redelivery{}, answer: observe.Outcome{}, serve: (*Server).redeliver},
 
 		{method: http.MethodPost, path: "/v1/session", needs: reader, about: "Exchanges a token for a cookie and a key, for a page of this server. Both are needed: the key as the header " + SessionKey + ".", answer: Session{}, serve: (*Server).beginSession},
@@ -86,7 +98,7 @@ func table() []*route {
 		{method: http.MethodGet, path: "/v1/openapi.json", needs: reader, about: "This description.", media: []string{mediaJSON}, serve: (*Server).openAPI},
 		{method: http.MethodGet, path: "/metrics", needs: reader, about: "Figures for Prometheus, if they are on.", media: []string{"text/plain"}, serve: (*Server).scrape},
 		{method: http.MethodGet, path: "/healthz", about: "200 while the system runs.", answer: Health{}, serve: (*Server).healthy},
-		{method: http.MethodGet, path: "/readyz", about: "200 when every top-level actor has begun, and until the system ends.", answer: Health{}, serve: (*Server).ready},
+		{method: http.MethodGet, path: "/readyz", about: "200 when every top-level actor has begun and every service serves, until the system ends.", answer: Health{}, serve: (*Server).ready},
 	}...)
 }
 

@@ -74,6 +74,9 @@ func checkQuery(t *testing.T, where, query, legend string) {
 	var labels []string
 	for _, name := range names {
 		has, ok := all[name]
+		if strings.HasSuffix(name, "_bucket") {
+			has = append(slices.Clone(has), "le")
+		}
 		if !ok {
 			t.Errorf("%s: there is no metric %s", where, name)
 		}

@@ -10,9 +10,12 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +24,8 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics/exposition"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/internal/histogram"
 )
 
 // Bounds of the number of series.
@@ -39,6 +44,7 @@ type Options struct {
 	actors   []string
 	guests   func() []exposition.Family
 	services func() []*service.Running
+	gateway  func() *gateway.Gateway
 	spans    func() Spans
 }
 
@@ -65,6 +71,9 @@ func (o Options) WithGuests(f func() []exposition.Family) Options { o.guests = f
 
 // WithServices shows what services do for actors; see bundle.Bundle.Services.
 func (o Options) WithServices(f func() []*service.Running) Options { o.services = f; return o }
+
+// WithGateway shows the requests from outside; see bundle.Bundle.Gateway. f may return nil: there is no gateway.
+func (o Options) WithGateway(f func() *gateway.Gateway) Options { o.gateway = f; return o }
 
 // WithSpans shows what happened to spans; see tracing.Tracer.Stats.
 func (o Options) WithSpans(f func() Spans) Options { o.spans = f; return o }
@@ -150,6 +159,7 @@ func (m *Metrics) Families() []exposition.Family {
 	s := m.of.System()
 	m.system(c, &s)
 	m.byType(c, &s)
+	m.turns(c)
 	m.byState(c, &s)
 	m.byActor(c)
 	if m.o.spans != nil {
@@ -165,8 +175,62 @@ func (m *Metrics) Families() []exposition.Family {
 	if m.o.services != nil {
 		m.services(c)
 	}
+	if m.o.gateway != nil {
+		if g := m.o.gateway(); g != nil {
+			requests(c, g.Figures())
+		}
+	}
 	c.add(scrapeSeconds, time.Since(begin).Seconds())
 	return c.families
+}
+
+// histogram adds a series of durations.
+func (c *collector) histogram(which int, counts histogram.Counts, labels ...string) {
+	c.add(which, counts.Sum.Seconds(), labels...)
+	f := c.family(which)
+	s := &f.Series[len(f.Series)-1]
+	for i, bound := range histogram.Bounds() {
+		s.Count += counts.Buckets[i]
+		s.Buckets = append(s.Buckets, exposition.Bucket{Bound: bound.Seconds(), Count: s.Count})
+	}
+	s.Count += counts.Buckets[len(counts.Buckets)-1]
+}
+
+// turns shows how long turns took, of the types that have counters of their own; the others are added up.
+func (m *Metrics) turns(c *collector) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.of.TurnTimes()
+	var others histogram.Counts
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if _, own := m.types[name]; own && name != OtherType {
+			c.histogram(turnSeconds, all[name], name)
+		} else {
+			others.Add(all[name])
+		}
+	}
+	if others.N() > 0 {
+		c.histogram(turnSeconds, others, OtherType)
+	}
+}
+
+func requests(c *collector, f gateway.Figures) {
+	c.add(httpOpen, float64(f.Open))
+	c.add(httpConnections, float64(f.Connections))
+	c.add(httpAccepted, float64(f.Accepted))
+	c.add(httpWebSockets, float64(f.WebSockets))
+	for _, r := range f.Routes {
+		for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
+			text := "other"
+			if status != gateway.OtherStatus {
+				text = strconv.Itoa(status)
+			}
+			c.add(httpRequests, float64(r.Statuses[status]), r.Route, text)
+		}
+		if r.Times.N() > 0 {
+			c.histogram(httpSeconds, r.Times, r.Route)
+		}
+	}
 }
 
 func (m *Metrics) system(c *collector, s *observe.System) {
@@ -187,12 +251,18 @@ func (m *Metrics) system(c *collector, s *observe.System) {
 func (m *Metrics) services(c *collector) {
 	for _, s := range m.o.services() {
 		c.add(serviceOpen, float64(s.Open()), s.Name())
+		c.add(serviceWaiting, float64(s.Waiting()), s.Name())
+		_, down := s.Outage()
+		c.add(serviceUp, truth(!down), s.Name())
 		for _, n := range s.Counts() {
 			code := "ok"
 			if n.Code != "" {
 				code = string(n.Code)
 			}
 			c.add(serviceRequests, float64(n.N), s.Name(), n.Op, code)
+		}
+		for _, x := range s.Times() {
+			c.histogram(serviceSeconds, x.Counts, s.Name(), x.Op)
 		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics/prom"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/gateway"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.uber.org/goleak"
 )
@@ -100,7 +101,7 @@ type typedActor struct {
 func (a *typedActor) Start(*host.Context, *abi.Failure) *abi.Failure { return nil }
 func (a *typedActor) Handle(ctx *host.Context, n int) *abi.Failure {
 	for range n {
-		m, ok := ctx.Next()
+		m, ok := ctx.Head().Next()
 		if !ok {
 			return nil
 		}
@@ -136,7 +137,8 @@ func everything(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	var running []*service.Running
-	w := newWorld(t, metrics.Options{}.WithVersion("1.2").WithServices(func() []*service.Running { return running }).WithActors("/user/a", "/user/nobody").WithGuests(counted.Families).
+	var gate *gateway.Gateway
+	w := newWorld(t, metrics.Options{}.WithVersion("1.2").WithServices(func() []*service.Running { return running }).WithGateway(func() *gateway.Gateway { return gate }).WithActors("/user/a", "/user/nobody").WithGuests(counted.Families).
 		WithSpans(func() metrics.Spans { return metrics.Spans{Recorded: 5, Long: 2, Fast: 1, Traces: 3} }))
 	ref, err := w.SpawnService(guests.Name, counted.Props())
 	if err != nil {
@@ -152,6 +154,22 @@ func everything(t testing.TB) *world {
 	b := w.spawn(t, "b", host.Func(func(ctx *host.Context, m host.Message) error {
 		return ctx.Tell(one.Ref(), []any{"now", nil})
 	}).WithGrant("clock", clock.Grant(struct{}{}, service.Bounds{})))
+	c := w.spawn(t, "c", host.Func(func(ctx *host.Context, m host.Message) error {
+		if m.Correlation != 0 {
+			return ctx.Reply(1)
+		}
+		return nil
+	}))
+	for range 500 { // a worker times one in 127
+		_ = w.Tell(c, 1)
+	}
+	if gate, err = gateway.New(w.System, gateway.Config{Routes: []gateway.Route{{Pattern: "GET /shop/{name}", To: gateway.Target{Path: "/user/shop"}}}, Health: gateway.Health{Live: "/live"}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = gate.Close() })
+	for _, path := range []string{"/shop/1", "/shop/2", "/nowhere", "/elsewhere", "/live"} {
+		gate.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+	}
 	if err := w.Tell(b, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -198,20 +216,26 @@ func TestEverythingIsWellFormed(t *testing.T) {
 		}
 	}
 	for series, want := range map[string]string{
-		`wasmactors_actors{type="shop"}`:                                  "1",
-		`wasmactors_actors_in_state{state="running"}`:                     "4",
-		`wasmactors_turns_total{type="shop"}`:                             "3",
-		`wasmactors_crashes_total{type="shop"}`:                           "1",
-		`wasmactors_actor_turns_total{path="/user/a",type="shop"}`:        "3",
-		`wasmactors_actor_incarnation{path="/user/a",type="shop"}`:        "1",
-		`wasmactors_dead_letters_total{reason="mailbox_full"}`:            "0",
-		`wasmactors_trace_spans_dropped_total{reason="trace"}`:            "2",
-		`wasmactors_guest_depth{actor="/user/a"}`:                         "-2.5",
-		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="1"}`:    "0",
-		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="2"}`:    "2",
-		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="+Inf"}`: "2",
-		`wasmactors_guest_wait_seconds_sum{actor="/user/a"}`:              "3",
-		`wasmactors_guest_metric_refusals_total{actor="/user/a"}`:         "0",
+		`wasmactors_actors{type="shop"}`:              "1",
+		`wasmactors_actors_in_state{state="running"}`: "6",
+		// Paths that callers make up are no routes.
+		`wasmactors_http_requests_total{route="GET /shop/{name}",status="503"}`:         "2",
+		`wasmactors_http_requests_total{route="(none)",status="404"}`:                   "2",
+		`wasmactors_http_requests_total{route="(health)",status="200"}`:                 "1",
+		`wasmactors_http_request_seconds_count{route="GET /shop/{name}"}`:               "2",
+		`wasmactors_service_request_seconds_bucket{service="clock",op="now",le="+Inf"}`: "1",
+		`wasmactors_turns_total{type="shop"}`:                                           "3",
+		`wasmactors_crashes_total{type="shop"}`:                                         "1",
+		`wasmactors_actor_turns_total{path="/user/a",type="shop"}`:                      "3",
+		`wasmactors_actor_incarnation{path="/user/a",type="shop"}`:                      "1",
+		`wasmactors_dead_letters_total{reason="mailbox_full"}`:                          "0",
+		`wasmactors_trace_spans_dropped_total{reason="trace"}`:                          "2",
+		`wasmactors_guest_depth{actor="/user/a"}`:                                       "-2.5",
+		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="1"}`:                  "0",
+		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="2"}`:                  "2",
+		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="+Inf"}`:               "2",
+		`wasmactors_guest_wait_seconds_sum{actor="/user/a"}`:                            "3",
+		`wasmactors_guest_metric_refusals_total{actor="/user/a"}`:                       "0",
 	} {
 		if got := value(text, series); got != want {
 			t.Errorf("%s is %q, want %q", series, got, want)

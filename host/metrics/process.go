@@ -17,5 +17,12 @@ func processFamilies() []exposition.Family {
 	if v, ok := residentBytes(); ok {
 		c.add(processMemory, v)
 	}
+	if v, ok := anonymousBytes(); ok {
+		c.add(processAnonymous, v)
+	}
+	if open, most, ok := descriptors(); ok {
+		c.add(processFDs, open)
+		c.add(processMaxFDs, most)
+	}
 	return c.families
 }

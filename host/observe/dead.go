@@ -151,9 +151,9 @@ func (o *Observer) Redeliver(q DeadQuery, dryRun bool) (Outcome, error) {
 		c := Change{ID: d.ID, Path: line(pathOf(d.To())), Ref: uidText(d.Recipient)}
 		var to host.Ref
 		if dryRun {
-			err = o.sys.CanRedeliver(d.ID)
+			err = o.sys.Operate().CanRedeliver(d.ID)
 		} else {
-			to, err = o.sys.Redeliver(d.ID)
+			to, err = o.sys.Operate().Redeliver(d.ID)
 		}
 		switch {
 		case err != nil:

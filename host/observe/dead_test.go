@@ -23,7 +23,7 @@ func TestDeadLettersGoOutAgain(t *testing.T) {
 	a := s.spawn("a", adder)
 	other := s.spawn("other", quietActor())
 	s.run()
-	_ = s.Pause(a, false)
+	_ = s.Operate().Pause(a, false)
 	s.run()
 	for i := range 5 {
 		_ = s.TellFrom(other, a, i+1)
@@ -71,7 +71,7 @@ func TestDeadLettersGoOutAgain(t *testing.T) {
 	if _, err := s.Observer.Redeliver(DeadQuery{}, false); !errors.Is(err, ErrInvalid) {
 		t.Errorf("all, without saying so: %v", err)
 	}
-	_ = s.Unpause(a, false)
+	_ = s.Operate().Unpause(a, false)
 	s.run()
 	would, err := s.Observer.Redeliver(DeadQuery{To: []string{"/**"}}, true)
 	if err != nil || would.Total != 4 || would.Done != 3 || !strings.Contains(would.Changed[3].Error, "no actor is at its path") {

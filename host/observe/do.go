@@ -23,10 +23,10 @@ type checkedVerb struct {
 	kind      abi.FailureKind
 }
 
-// Do gives orders to actors and says what was ordered, in the order of the paths. It does not
-// wait until they are carried out: a running turn ends first (see host's methods for each).
-// If an order makes no sense for an actor, its Change has an Error that says why, and the others are done
-// all the same; so Do itself only fails if the verb is not valid. With DryRun nothing changes.
+// Do applies a command to actors and reports what was done, sorted by path. It does not wait until the command has taken
+// effect: a running turn ends first (see host's methods for each). If the command does not apply to an actor, its Change has
+// an Error that says why, and the others are still done. Do itself fails only if the verb is invalid. With DryRun nothing
+// changes.
 func (o *Observer) Do(v Verb) (Outcome, error) {
 	d, err := v.check()
 	if err != nil {
@@ -56,18 +56,14 @@ func (o *Observer) Do(v Verb) (Outcome, error) {
 	}
 	for i, c := range changes {
 		if c.Error == "" && !v.DryRun {
-			if err := o.carryOut(d, chosen[i].Ref); err != nil {
+			if err := o.carryOut(d, &chosen[i]); err != nil {
 				c.Did, c.Error = "", reason(err)
 			}
 		}
 		out.add(c)
 	}
 	if !v.DryRun {
-		o.mu.Lock()
-		if o.snap != nil {
-			o.snap.taken = o.snap.taken.Add(-max(o.o.sharing, 0)) // the next view shows the changes
-		}
-		o.mu.Unlock()
+		o.expire() // the next view shows the changes
 	}
 	return out, nil
 }
@@ -122,8 +118,14 @@ func (o *Observer) plan(ctx context.Context, d checkedVerb, x *host.Info) (did, 
 	}
 	switch d.Verb.Verb {
 	case VerbStop:
+		if ofHost(x) {
+			return "", "a service runs as long as the bundle does; restart starts it again, pause lets its requests wait"
+		}
 		return "stops after its present turn", ""
 	case VerbKill:
+		if ofHost(x) {
+			return planCrash(x)
+		}
 		return "stops at once", ""
 	case VerbRestart:
 		return planRestart(x)
@@ -138,11 +140,11 @@ func (o *Observer) plan(ctx context.Context, d checkedVerb, x *host.Info) (did, 
 	case VerbUnpause:
 		switch {
 		case d.Subtree:
-			return "goes on with all below it", ""
+			return "unpaused with all below it", ""
 		case !x.Paused:
 			return "was not paused", ""
 		}
-		return "goes on", ""
+		return "unpaused", ""
 	case VerbCrash:
 		return planCrash(x)
 	case VerbDecide:
@@ -150,6 +152,10 @@ func (o *Observer) plan(ctx context.Context, d checkedVerb, x *host.Info) (did, 
 	}
 	return "its failures are counted from the beginning", ""
 }
+
+// ofHost reports whether an actor is a service, or another child of /system: others have its ref, and rely on it
+// until they have ended.
+func ofHost(x *host.Info) bool { return x.Parent.Path() == "/system" }
 
 func planRestart(x *host.Info) (did, why string) {
 	switch {
@@ -192,24 +198,28 @@ func (o *Observer) planDecide(ctx context.Context, d checkedVerb, x *host.Info) 
 }
 
 // carryOut gives an order.
-func (o *Observer) carryOut(d checkedVerb, ref host.Ref) error {
+func (o *Observer) carryOut(d checkedVerb, x *host.Info) error {
+	ref := x.Ref
 	switch d.Verb.Verb {
 	case VerbStop:
 		o.sys.Stop(ref)
 	case VerbKill:
+		if ofHost(x) { // its supervisor starts it again, as it does after every end that is not the system's
+			return o.sys.Operate().Crash(ref, abi.FailureKilled, "killed by an operator")
+		}
 		o.sys.StopNow(ref)
 	case VerbRestart:
-		return o.sys.Restart(ref)
+		return o.sys.Operate().Restart(ref)
 	case VerbPause:
-		return o.sys.Pause(ref, d.Subtree)
+		return o.sys.Operate().Pause(ref, d.Subtree)
 	case VerbUnpause:
-		return o.sys.Unpause(ref, d.Subtree)
+		return o.sys.Operate().Unpause(ref, d.Subtree)
 	case VerbCrash:
-		return o.sys.Crash(ref, d.kind, d.Reason)
+		return o.sys.Operate().Crash(ref, d.kind, d.Reason)
 	case VerbDecide:
-		return o.sys.Decide(ref, d.directive)
+		return o.sys.Operate().Decide(ref, d.directive)
 	case VerbResetBackoff:
-		return o.sys.ResetBackoff(ref)
+		return o.sys.Operate().ResetBackoff(ref)
 	}
 	return nil
 }

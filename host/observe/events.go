@@ -173,6 +173,12 @@ type eventMatcher struct {
 	types []string
 	kinds map[host.EventKind]bool
 	level int
+
+	but struct {
+		paths []pathGlob
+		types []string
+		kinds map[host.EventKind]bool
+	}
 }
 
 // EventKinds are the names of all kinds of events.
@@ -192,20 +198,16 @@ func (q EventQuery) compile() (*eventMatcher, error) {
 	if len(q.Paths) == 1 && !glob.HasMeta(q.Paths[0]) {
 		m.one = q.Paths[0]
 	}
-	if len(q.Types) > maxPatterns || len(q.Kinds) > maxPatterns {
-		return nil, invalid("more than %d types or kinds", maxPatterns)
+	if m.kinds, err = compileKinds(q.Types, q.Kinds); err != nil {
+		return nil, err
 	}
-	names := EventKinds()
-	for _, k := range q.Kinds {
-		i := slices.Index(names, k)
-		if i < 0 {
-			return nil, invalid("there is no event %q; the events are %s", clip(k), strings.Join(names, ", "))
-		}
-		if m.kinds == nil {
-			m.kinds = map[host.EventKind]bool{}
-		}
-		m.kinds[host.EventStarted+host.EventKind(i)] = true
+	if m.but.paths, err = compilePaths(q.But.Paths); err != nil {
+		return nil, err
 	}
+	if m.but.kinds, err = compileKinds(q.But.Types, q.But.Kinds); err != nil {
+		return nil, err
+	}
+	m.but.types = q.But.Types
 	if q.Level != "" {
 		var ok bool
 		if m.level, ok = host.ParseLevel(q.Level); !ok {
@@ -215,7 +217,29 @@ func (q EventQuery) compile() (*eventMatcher, error) {
 	return m, nil
 }
 
+// compileKinds reads the names of kinds, nil if there are none, and checks how many types there are.
+func compileKinds(types, kinds []string) (map[host.EventKind]bool, error) {
+	if len(types) > maxPatterns || len(kinds) > maxPatterns {
+		return nil, invalid("more than %d types or kinds", maxPatterns)
+	}
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	names, out := EventKinds(), map[host.EventKind]bool{}
+	for _, k := range kinds {
+		i := slices.Index(names, k)
+		if i < 0 {
+			return nil, invalid("there is no event %q; the events are %s", clip(k), strings.Join(names, ", "))
+		}
+		out[host.EventStarted+host.EventKind(i)] = true
+	}
+	return out, nil
+}
+
 func (m *eventMatcher) match(x *Event) bool {
+	if m.but.kinds[x.Kind] || glob.MatchAny(m.but.types, x.Type) || len(m.but.paths) > 0 && matchAny(m.but.paths, x.Ref.Path()) {
+		return false
+	}
 	if m.kinds != nil && !m.kinds[x.Kind] || len(m.types) > 0 && !glob.MatchAny(m.types, x.Type) {
 		return false
 	}

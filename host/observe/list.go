@@ -127,7 +127,11 @@ func (o *Observer) Actors(q Query) (Page, error) {
 		return Page{}, invalid("an offset of %d", q.Offset)
 	}
 	p := Page{Version: Version, Actors: []Actor{}}
-	o.view(func(s *snapshot) {
+	look := o.view
+	if q.Now {
+		look = o.afresh
+	}
+	look(func(s *snapshot) {
 		p.Now = s.now.UTC()
 		var by order
 		if by, err = s.order(q.Sort, q.Desc); err != nil {

@@ -43,7 +43,7 @@ func TestOldestMessagesOfEveryKind(t *testing.T) {
 	s.run()
 
 	dropping := spawn("dropping", mailbox.New(mailbox.DropOldest), 2)
-	_ = s.Pause(dropping, false)
+	_ = s.Operate().Pause(dropping, false)
 	s.run()
 	for i := range 8 {
 		tell(dropping, i)
@@ -55,7 +55,7 @@ func TestOldestMessagesOfEveryKind(t *testing.T) {
 	if a := s.row("/user/dropping"); a.Mailbox != 2 || a.MailboxBytes != 2 || time.Duration(a.OldestNS) != 2*time.Second {
 		t.Errorf("%+v", a)
 	}
-	_ = s.Unpause(dropping, false)
+	_ = s.Operate().Unpause(dropping, false)
 	s.run()
 	for _, path := range []string{"/user/dropping", "/user/overtaken"} {
 		if a := s.row(path); a.Mailbox != 0 || a.OldestNS != 0 {

@@ -38,8 +38,10 @@ type System struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
 	Now     time.Time `json:"now"`
-	Ready   bool      `json:"ready"`           // every top-level actor has begun, and the system does not end
+	Ready   bool      `json:"ready"`           // every top-level actor has begun, all services serve, and the system does not end
 	Ended   string    `json:"ended,omitempty"` // why the system has ended, or is about to
+
+	Down []Outage `json:"down,omitempty"` // services that do not serve, by name
 
 	Actors int           `json:"actors"` // living, /user and /system aside
 	Asleep int           `json:"asleep"`
@@ -65,6 +67,13 @@ type System struct {
 	Workers    int   `json:"workers"` // turns that run at a time
 
 	Types []Type `json:"types"` // by name
+}
+
+// Outage is the time in which a service does not serve.
+type Outage struct {
+	Service string    `json:"service"`
+	Since   time.Time `json:"since"`
+	Why     string    `json:"why"` // it may name files
 }
 
 // Type is the actors of one type.

@@ -42,7 +42,7 @@ func wood(t *testing.T, r *rapid.T) *stage {
 		case 0:
 			_ = s.Tell(s.at(a.Path), "fail")
 		case 1:
-			_ = s.Pause(s.at(a.Path), rapid.Bool().Draw(r, "subtree"))
+			_ = s.Operate().Pause(s.at(a.Path), rapid.Bool().Draw(r, "subtree"))
 			_ = s.Tell(s.at(a.Path), "waits")
 		}
 	}
@@ -207,7 +207,7 @@ func FuzzQuestions(f *testing.F) {
 func TestOldestMessages(t *testing.T) {
 	s := newStage(t, nil)
 	s.below(restarting, faulty())
-	_ = s.Pause(s.at(subject), false)
+	_ = s.Operate().Pause(s.at(subject), false)
 	s.run()
 	s.tell(subject, 1)
 	s.run()
@@ -221,7 +221,7 @@ func TestOldestMessages(t *testing.T) {
 			t.Errorf("after %d s: %v", i+1, time.Duration(a.OldestNS))
 		}
 	}
-	_ = s.Unpause(s.at(subject), false)
+	_ = s.Operate().Unpause(s.at(subject), false)
 	s.run()
 	if a := s.row(subject); a.OldestNS != 0 || a.Mailbox != 0 {
 		t.Errorf("%+v", a)

@@ -30,6 +30,9 @@ type Query struct {
 	Desc   bool
 	Offset int
 	Limit  int // 1 to MaxLimit; 0 is 100
+	// Now asks for the actors as they are now, and not as they were when somebody else has looked a moment ago: for
+	// what is done to them.
+	Now bool
 }
 
 // TreeQuery asks for a part of the tree.
@@ -49,11 +52,19 @@ type EventQuery struct {
 	Paths  []string // globs as in Select
 	Types  []string
 	Kinds  []string  // names as in the JSON of an event
+	But    Except    // what is left out
 	Level  string    // of log lines: this level and worse
 	Since  time.Time // of the history; the zero time: all that is kept
 	After  uint64    // of the history: those behind the event of this number
 	Follow bool      // go on with events to come; else the stream ends with the history
 	Buffer int       // events that may wait for a slow reader; 0 is 256, at most 65536
+}
+
+// Except leaves out events that match one of its lists: they have the same values as in [EventQuery].
+type Except struct {
+	Paths []string
+	Types []string
+	Kinds []string
 }
 
 // DeadQuery asks for dead letters.

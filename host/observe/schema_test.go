@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write schema.json")
 
 // documents are what whoever renders the model puts on the wire.
 var documents = []any{
-	System{}, Page{}, TreeNode{}, Detail{}, DeadPage{}, Outcome{}, Flow{}, TraceRecord{}, Verb{}, Select{},
+	System{}, Page{}, TreeNode{}, Detail{}, DeadPage{}, CrashPage{}, CrashReport{}, History{}, Latencies{}, Outcome{}, Flow{}, TraceRecord{}, Verb{}, Select{},
 }
 
 // describer makes the schema of Go types.

@@ -48,7 +48,7 @@ func (o *Observer) look(age time.Duration, f func(*snapshot)) {
 	}
 }
 
-// take walks over the actors. o.mu is held for writing, so nobody reads the snapshot meanwhile.
+// take reads the actors. o.mu is held for writing, so the snapshot has no readers now.
 func (o *Observer) take() {
 	s := o.snap
 	if s == nil {
@@ -75,7 +75,16 @@ func (o *Observer) take() {
 	}
 }
 
-// forget drops the snapshot when nobody has looked for a while.
+// expire makes the snapshot too old to be shared.
+func (o *Observer) expire() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.snap != nil {
+		o.snap.taken = o.snap.taken.Add(-max(o.o.sharing, 0))
+	}
+}
+
+// forget drops the snapshot when it was not used for a while.
 func (o *Observer) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -23,7 +23,7 @@ func faulty() host.Props {
 		if m.Decode(&text) == nil && text == "fail" {
 			return errBoom
 		}
-		return ctx.Reply(ctx.Incarnation())
+		return ctx.Reply(ctx.Head().Incarnation())
 	})
 }
 
@@ -156,7 +156,7 @@ var situations = []struct {
 	{"paused", Paused, func(t testing.TB) *stage {
 		s := newStage(t, nil)
 		s.below(restarting, faulty())
-		if err := s.Pause(s.at(subject), false); err != nil {
+		if err := s.Operate().Pause(s.at(subject), false); err != nil {
 			t.Fatal(err)
 		}
 		s.run()
@@ -259,9 +259,9 @@ func TestEveryVerbInEveryState(t *testing.T) {
 			VerbStop: {gone, 0}, VerbKill: {gone, 0}, VerbRestart: {"running", 1}, VerbPause: {"paused", 0}, VerbUnpause: {"asleep", 0},
 			VerbCrash: {"running", 1}, VerbDecide: {refused, 0}, VerbResetBackoff: {"asleep", 0},
 		},
-		"starved": { // there is no instance for the next incarnation either: a start that fails ends it
-			VerbStop: {gone, 0}, VerbKill: {gone, 0}, VerbRestart: {gone, 0}, VerbPause: {"paused", 0}, VerbUnpause: {"starved", 0},
-			VerbCrash: {gone, 0}, VerbDecide: {refused, 0}, VerbResetBackoff: {"starved", 0},
+		"starved": { // there is no instance for the next incarnation either, which waits, too
+			VerbStop: {gone, 0}, VerbKill: {gone, 0}, VerbRestart: {"starved", 1}, VerbPause: {"paused", 0}, VerbUnpause: {"starved", 0},
+			VerbCrash: {"starved", 1}, VerbDecide: {refused, 0}, VerbResetBackoff: {"starved", 0},
 		},
 		"delayed": {
 			VerbStop: {gone, 0}, VerbKill: {gone, 0}, VerbRestart: {"running", 1}, VerbPause: {"delayed", 0}, VerbUnpause: {"delayed", 0},

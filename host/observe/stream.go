@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Stream is a bounded sequence of what happens. A reader that is too slow loses the newest, and
-// is told how many; nobody waits for it. Its methods are for any goroutine.
+// Stream is a bounded sequence of events. A reader that is too slow loses the newest, and gets their number; no actor waits
+// for it. Its methods are for any goroutine.
 type Stream[T any] struct {
 	c       chan T
 	dropped atomic.Uint64

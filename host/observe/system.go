@@ -42,7 +42,7 @@ func (o *Observer) System() System {
 				}
 				continue
 			}
-			if i.State == host.StateStarting && topLevel(i) {
+			if topLevel(i) && (i.State == host.StateStarting || ofHost(i) && (i.Failed || i.State == host.StateDelayed)) {
 				s.Ready = false
 			}
 			if last == nil || last.Name != i.Type {
@@ -62,6 +62,15 @@ func (o *Observer) System() System {
 			}
 		}
 	})
+	if o.o.services != nil {
+		for _, r := range o.o.services() {
+			if x, down := r.Outage(); down {
+				s.Ready = false
+				s.Down = append(s.Down, Outage{x.Service, x.Since.UTC(), line(x.Why)})
+			}
+		}
+		slices.SortFunc(s.Down, func(a, b Outage) int { return cmp.Compare(a.Service, b.Service) })
+	}
 	select {
 	case <-o.sys.Terminated():
 		s.Ready, s.Ended = false, "it was asked to end"

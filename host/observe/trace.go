@@ -97,7 +97,7 @@ func (o *Observer) Trace(path string, t TraceOptions) (*Stream[TraceRecord], err
 		o.traces.remove(s)
 		return nil, noActor(path)
 	}
-	timer := time.AfterFunc(lasts, func() { s.end("the time is over") })
+	timer := o.sys.Clock().AfterFunc(lasts, func() { s.end("the time is over") })
 	s.onEnd(func() {
 		timer.Stop()
 		stop()

@@ -2,8 +2,8 @@ package observe
 
 // The verbs.
 const (
-	VerbStop         = "stop"          // orderly: after the present turn, children first
-	VerbKill         = "kill"          // at once: a guest's turn that runs is ended
+	VerbStop         = "stop"          // orderly: after the present turn, children first; not of services
+	VerbKill         = "kill"          // at once: a guest's turn that runs is ended; a service comes back
 	VerbRestart      = "restart"       // a fresh incarnation, at once; counts in no window
 	VerbPause        = "pause"         // messages wait
 	VerbUnpause      = "unpause"       // they are handled again
@@ -41,7 +41,7 @@ type Outcome struct {
 	Failed  int      `json:"failed"`
 }
 
-// MaxChanges bounds the list of an Outcome; the verb applies to all selected actors all the same.
+// MaxChanges limits the list of an Outcome; the verb still applies to all selected actors.
 const MaxChanges = 10_000
 
 // Change is what has happened to one actor.

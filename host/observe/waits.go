@@ -65,7 +65,7 @@ func (w *waits) look(x *host.Info, at int64) int64 {
 	return m.look(mark{at, x.Turns + uint64(x.Mailbox)}, x.Turns)
 }
 
-// look adds a look, with so many turns done, and returns the age of the oldest message.
+// look adds a reading, after done turns, and returns the age of the oldest message.
 func (m *marks) look(now mark, done uint64) int64 {
 	gone := 0
 	for gone < m.n && done >= m.list[gone].upto {

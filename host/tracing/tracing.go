@@ -23,14 +23,15 @@ const Scope = "github.com/wasmactors/wasmactors"
 
 // Tracer is a [host.Tracer]. It is safe for concurrent use.
 type Tracer struct {
-	tracer trace.Tracer
-	limits limits
+	provider trace.TracerProvider
+	tracer   trace.Tracer
+	limits   limits
 }
 
 // New makes a tracer. The provider's processors get its spans, and the provider's sampler decides
 // about the roots.
 func New(p trace.TracerProvider, b Bounds) *Tracer {
-	t := &Tracer{tracer: p.Tracer(Scope)}
+	t := &Tracer{provider: p, tracer: p.Tracer(Scope)}
 	t.limits.init(b)
 	return t
 }
@@ -77,7 +78,8 @@ func (t *Tracer) Of(ctx context.Context) host.TraceContext {
 
 // In implements [host.Tracer].
 func (t *Tracer) In(ctx context.Context, c host.TraceContext) context.Context {
-	return trace.ContextWithSpanContext(ctx, spanContext(c))
+	at := trace.ContextWithSpanContext(ctx, spanContext(c))
+	return trace.ContextWithSpan(at, place{trace.SpanFromContext(at), t.Provider()})
 }
 
 func spanContext(c host.TraceContext) trace.SpanContext {

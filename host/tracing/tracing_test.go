@@ -104,7 +104,7 @@ func crashing() host.Props {
 func TestAnAskWithinASpanOfTheApplication(t *testing.T) {
 	w := newWorld(t, tracing.Bounds{}, sdktrace.AlwaysSample(), nil)
 	a := w.spawn(t, "a", host.Func(func(c *host.Context, m host.Message) error {
-		_, inner := w.otel.Start(c.Trace(context.Background()), "inner")
+		_, inner := w.otel.Start(c.Head().Trace(context.Background()), "inner")
 		inner.End()
 		return c.Reply("x")
 	}))

@@ -1,6 +1,5 @@
-// Package endpoint says where the bundles that a user runs can be reached: at Unix sockets
-// in a folder that nobody else can enter. In addition listener and caller check each other's
-// user, where the operating system reports it.
+// Package endpoint says where the bundles that a user runs can be reached: at Unix sockets in a folder that only the user
+// can enter. Listener and caller also check each other's user, where the operating system reports it.
 package endpoint
 
 import (
@@ -164,8 +163,8 @@ func (p Place) Matches(which string) bool {
 // young is a socket whose process may be about to listen.
 const young = 2 * time.Second
 
-// Sweep reports whether nobody listens at a socket any more, and removes it, unless its
-// process may be about to.
+// Sweep reports whether a socket has no listener any more, and removes it, unless its process may
+// be about to.
 func Sweep(p Place) bool {
 	if !Stale(p.Path) {
 		return false

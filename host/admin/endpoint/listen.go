@@ -13,9 +13,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/trust"
 )
 
-// Listen listens at a socket that nobody else can connect to: mode 0600, in a folder that
-// must belong to the user alone. Connections of other users are closed at once. A socket
-// left behind by a process that has ended is replaced. Close removes it.
+// Listen listens at a socket that only the user can connect to: mode 0600, in a folder that must
+// belong to the user alone. Connections of other users are closed at once. A socket left behind by
+// a process that has ended is replaced. Close removes it.
 func Listen(path string) (net.Listener, error) {
 	if err := Fits(path); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 	return c, nil
 }
 
-// Stale reports whether nobody listens at a socket any more.
+// Stale reports whether a socket has no listener any more.
 func Stale(path string) bool {
 	c, err := net.DialTimeout("unix", path, dialTime)
 	if err == nil {

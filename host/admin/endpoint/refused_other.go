@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// refused reports whether a dial has failed because nobody listens: any error but that of a
+// refused reports whether a dial has failed because there is no listener: any error except that of a
 // wait that was too long.
 func refused(err error) bool {
 	var ne net.Error

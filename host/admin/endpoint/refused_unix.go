@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// refused reports whether a dial has failed because nobody listens.
+// refused reports whether a dial has failed because there is no listener.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

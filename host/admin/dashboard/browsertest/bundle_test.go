@@ -111,6 +111,9 @@ func TestRealBundle(t *testing.T) {
 	fuel := `[...document.querySelectorAll(".chart")].find((c) => c.innerText.includes("Fuel")).querySelector(".value").textContent`
 	p.until("fuel is spent", `!/^(–|0\/s)$/.test(`+fuel+`)`)
 
+	p.until("times of turns", `document.querySelectorAll(".times td").length > 4`)
+
+	p.visit("flow")
 	sampled := false
 	for deadline := time.Now().Add(patience); !sampled && time.Now().Before(deadline); { // the feed pauses now and then
 		p.eval(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Sample the flow").click()`, nil)
@@ -120,6 +123,7 @@ func TestRealBundle(t *testing.T) {
 	if !sampled {
 		t.Error("nobody talks to anybody")
 	}
+	p.until("a picture of it", `document.querySelectorAll(".graph .node").length > 2 && document.querySelectorAll(".graph .arrow").length > 1`)
 
 	p.visit("actor?path=/user/service")
 	p.click("[data-trace]")

@@ -150,7 +150,7 @@ func TestKeyboardAlone(t *testing.T) {
 func TestRoles(t *testing.T) {
 	w := shop(t)
 	p := w.enter(1280, 800, w.full, "")
-	for _, place := range []string{"", "actors", "supervision", "crashes", "dead-letters", "events", "actor?path=/user/echo"} {
+	for _, place := range []string{"", "actors", "supervision", "crashes", "dead-letters", "events", "logs", "flow", "actor?path=/user/echo"} {
 		p.visit(place)
 		p.until("it is shown", `document.querySelector("main h1") && document.querySelector(".top").dataset.state === "live"`)
 		var bad []string
@@ -180,7 +180,7 @@ func TestPhone(t *testing.T) {
 	_ = w.sys.TellPath("/user/nobody-of-a-long-name-that-does-not-fit-on-any-phone-at-all", 1)
 	p := w.enter(360, 640, w.full, "")
 	p.run(chromedp.EmulateViewport(360, 640, chromedp.EmulateMobile))
-	for _, place := range []string{"", "actors", "supervision", "crashes", "dead-letters", "events", "actor?path=/user/patient/shelf"} {
+	for _, place := range []string{"", "actors", "supervision", "crashes", "dead-letters", "events", "logs", "flow", "actor?path=/user/patient/shelf"} {
 		p.visit(place)
 		p.until("it is shown", `document.querySelector("main h1") && document.querySelector(".top").dataset.state === "live"`)
 		if place == "actors" {
@@ -464,15 +464,19 @@ func TestMarkupFromALyingServer(t *testing.T) {
 	failed := fmt.Sprintf(`{"time":"%[1]s","event":"failed","actor":"/user/%[1]s","type":"%[1]s","incarnation":1,"directive":"%[1]s","note":"%[1]s","failure":{"kind":"%[1]s","reason":"%[1]s","message":"%[1]s","stack":["%[1]s"],"guest_stack":"%[1]s","turn":1,"fuel":1},"message":{"kind":"%[1]s","bytes":1,"payload":{"%[1]s":"%[1]s"}}}`, m)
 	logged := fmt.Sprintf(`{"time":"%[1]s","event":"log","actor":"/user/%[1]s","level":"%[1]s","text":"%[1]s","incarnation":0}`, m)
 	answers := map[string]string{
-		"/v1/session":      `{"access":"full","key":"k"}`,
-		"/v1/system":       fmt.Sprintf(`{"version":1,"name":"%[1]s","bundle":"%[1]s","dir":"%[1]s","started":"2026-01-01T00:00:00Z","now":"2026-01-01T00:00:01Z","ended":"%[1]s","actors":1,"states":{"%[1]s":1,"running":1},"types":[{"name":"%[1]s","actors":1}]}`, m),
-		"/v1/actors":       `{"total":1,"actors":[{` + actor + `}]}`,
-		"/v1/tree":         `{` + actor + `,"below":{"actors":2,"states":{"` + m + `":1},"mailbox":1},"nodes":[{` + actor + `,"below":{"actors":5,"states":{"` + m + `":1},"mailbox":3}}]}`,
-		"/v1/actor":        `{` + actor + `,"supervisor":"` + m + `","lifetime":"` + m + `","held_parts":{"` + m + `":1},"limits":{"held":5},"capabilities":{"` + m + `":["` + m + `"]},"strategy":{"kind":"` + m + `","max_restarts":3,"exceeded":"` + m + `","backoff":{"curve":[{"attempt":1,"delay_ns":1}],"meanwhile":"` + m + `"}},"record":{"failures":1,"total":1,"restarts_in_window":1},"last_failure":{"kind":"` + m + `","reason":"` + m + `","message":"` + m + `","stack":["` + m + `"],"turn":1,"at":"` + m + `"},"counts":{"timers":1}}`,
-		"/v1/dead-letters": fmt.Sprintf(`{"total":1,"ever":2,"letters":[{"id":1,"time":"%[1]s","reason":"%[1]s","kind":"%[1]s","from":"/%[1]s","to":"%[1]s","key":"%[1]s","size":1,"whole":true,"payload":"%[1]s"}]}`, m),
-		"/v1/flow":         fmt.Sprintf(`{"edges":[{"from":"/%[1]s","to":"%[1]s","kind":"%[1]s","count":1,"bytes":1}]}`, m),
-		"/v1/stop":         fmt.Sprintf(`{"total":1,"done":1,"failed":0,"changed":[{"path":"%[1]s","did":"%[1]s"}]}`, m),
-		"/v1/kill":         "", // an error
+		"/v1/session":        `{"access":"full","key":"k"}`,
+		"/v1/system":         fmt.Sprintf(`{"version":1,"name":"%[1]s","bundle":"%[1]s","dir":"%[1]s","started":"2026-01-01T00:00:00Z","now":"2026-01-01T00:00:01Z","ended":"%[1]s","actors":1,"states":{"%[1]s":1,"running":1},"types":[{"name":"%[1]s","actors":1}]}`, m),
+		"/v1/actors":         `{"total":1,"actors":[{` + actor + `}]}`,
+		"/v1/tree":           `{` + actor + `,"below":{"actors":2,"states":{"` + m + `":1},"mailbox":1},"nodes":[{` + actor + `,"below":{"actors":5,"states":{"` + m + `":1},"mailbox":3}}]}`,
+		"/v1/actor":          `{` + actor + `,"supervisor":"` + m + `","lifetime":"` + m + `","held_parts":{"` + m + `":1},"limits":{"held":5},"capabilities":{"` + m + `":["` + m + `"]},"strategy":{"kind":"` + m + `","max_restarts":3,"exceeded":"` + m + `","backoff":{"curve":[{"attempt":1,"delay_ns":1}],"meanwhile":"` + m + `"}},"record":{"failures":1,"total":1,"restarts_in_window":1},"last_failure":{"kind":"` + m + `","reason":"` + m + `","message":"` + m + `","stack":["` + m + `"],"turn":1,"at":"` + m + `"},"counts":{"timers":1}}`,
+		"/v1/latencies":      fmt.Sprintf(`{"now":"2026-01-01T00:00:01Z","bounds_ns":[1,2],"series":[{"kind":"%[1]s","name":"%[1]s","buckets":[1,2,3],"sum_ns":4}]}`, m),
+		"/v1/history":        fmt.Sprintf(`{"points":[{"at":"%[1]s","actors":1},{"at":"2026-01-01T00:00:01Z","actors":1}]}`, m),
+		"/v1/crashes":        fmt.Sprintf(`{"total":1,"ever":2,"lost":1,"crashes":[{"id":"%[1]s","time":"%[1]s","path":"/user/%[1]s","type":"%[1]s","kind":"%[1]s","reason":"%[1]s","cause":"%[1]s","decided":"%[1]s","delay_ns":1}],"causes":[{"type":"%[1]s","cause":"%[1]s","kept":1,"ever":1,"first":"%[1]s","last":"%[1]s","id":"%[1]s"}]}`, m),
+		"/v1/crashes/report": fmt.Sprintf(`{"crash":{"id":"%[1]s","path":"/user/%[1]s","kind":"%[1]s","reason":"%[1]s"},"report":%[2]s}`, m, failed),
+		"/v1/dead-letters":   fmt.Sprintf(`{"total":1,"ever":2,"letters":[{"id":1,"time":"%[1]s","reason":"%[1]s","kind":"%[1]s","from":"/%[1]s","to":"%[1]s","key":"%[1]s","size":1,"whole":true,"payload":"%[1]s"}]}`, m),
+		"/v1/flow":           fmt.Sprintf(`{"edges":[{"from":"/%[1]s","to":"%[1]s","kind":"%[1]s","count":1,"bytes":1}]}`, m),
+		"/v1/stop":           fmt.Sprintf(`{"total":1,"done":1,"failed":0,"changed":[{"path":"%[1]s","did":"%[1]s"}]}`, m),
+		"/v1/kill":           "", // an error
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", dashboard.Handler())
@@ -501,9 +505,12 @@ func TestMarkupFromALyingServer(t *testing.T) {
 	p := open(t, 1280, 800)
 	p.expect("409")
 	p.run(chromedp.Navigate(srv.URL + "/#token=x"))
-	for _, place := range []string{"", "actors", "actors?q=x", "supervision", "crashes", "dead-letters", "events", "actor?path=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E"} {
+	for _, place := range []string{"", "actors", "actors?q=x", "supervision", "crashes", "crashes?id=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E", "dead-letters", "events", "logs", "flow", "actor?path=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E"} {
 		p.visit(place)
 		p.until("it is shown", `document.querySelector("main h1")`)
+		if place == "flow" { // nothing is sampled before somebody asks
+			p.click("main button[data-search]")
+		}
 		p.until(place+" has the text", `document.querySelector("main").textContent.includes("onerror=")`)
 		p.eval(`document.querySelectorAll("details").forEach((d) => d.open = true)`, nil)
 	}

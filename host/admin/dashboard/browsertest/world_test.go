@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/admin/dashboard"
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/internal/histogram"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -26,6 +27,9 @@ type world struct {
 	url        string
 	full, read admin.Token
 }
+
+// orders stands for requests of a gateway, which these worlds do not have.
+var orders histogram.Histogram
 
 // newWorld serves a system with the actors given.
 func newWorld(t *testing.T, actors map[string]host.Props) *world {
@@ -41,7 +45,9 @@ func newWorld(t *testing.T, actors map[string]host.Props) *world {
 			t.Error(err)
 		}
 	})
-	obs := observe.New(sys, observe.Options{}.WithBundle("shop", ""))
+	obs := observe.New(sys, observe.Options{}.WithBundle("shop", "").WithHistory().WithLatencies(func() []observe.Latency {
+		return []observe.Latency{observe.LatencyOf("request", "GET /orders/{id}", orders.Counts()), observe.LatencyOf("service", "kv get", orders.Counts())}
+	}))
 	t.Cleanup(obs.Close)
 	for name, props := range actors {
 		if _, err := sys.Spawn(name, props); err != nil {

@@ -13,11 +13,13 @@ import * as actors from './views/actors.js';
 import * as crash from './views/crash.js';
 import * as dead from './views/dead.js';
 import * as events from './views/events.js';
+import * as flow from './views/flow.js';
+import * as logs from './views/logs.js';
 import * as overview from './views/overview.js';
 import * as supervision from './views/supervision.js';
 
 // The places that the navigation leads to, in the order of their keys.
-const places = [['', overview], ['actors', actors], ['supervision', supervision], ['crashes', crash], ['dead-letters', dead], ['events', events]];
+const places = [['', overview], ['actors', actors], ['supervision', supervision], ['crashes', crash], ['dead-letters', dead], ['events', events], ['logs', logs], ['flow', flow]];
 const views = new Map([...places, ['actor', actor]]);
 
 // app is what views know of the page.

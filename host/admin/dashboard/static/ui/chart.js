@@ -2,6 +2,7 @@
 // curve of a backoff.
 
 import { backoff, line, nice, shares } from '../lib/plot.js';
+import { ticks } from '../lib/axis.js';
 import { duration } from '../lib/format.js';
 import { attr, h, svg, text } from './dom.js';
 
@@ -16,7 +17,8 @@ export function spark(title, format, { kind = 'rate', round = nice } = {}) {
   const value = h('strong', { class: 'value' }, '–');
   const most = h('span', { class: 'most' });
   const note = h('span', { class: 'note' });
-  const element = h('figure', { class: `chart chart-${kind}` }, h('figcaption', {}, h('span', { class: 'title' }, title), value, note), picture, most);
+  const axis = h('div', { class: 'axis', 'aria-hidden': 'true' });
+  const element = h('figure', { class: `chart chart-${kind}` }, h('figcaption', {}, h('span', { class: 'title' }, title), value, note), most, picture, axis);
   return {
     element,
     update(values, now, remark = '') {
@@ -26,8 +28,26 @@ export function spark(title, format, { kind = 'rate', round = nice } = {}) {
       text(value, now === null || now === undefined ? '–' : format(now));
       text(most, drawn.path ? format(drawn.top) : '');
       text(note, remark);
+      drawAxis(axis, values);
     },
   };
+}
+
+const mostTicks = 4;
+
+// drawAxis puts the times of day below a line.
+function drawAxis(axis, values) {
+  const known = values.filter((v) => Number.isFinite(v.value));
+  const [from, to] = [known[0]?.at, known.at(-1)?.at];
+  const list = known.length > 1 ? ticks(from, to, mostTicks, -new Date(to).getTimezoneOffset() * 60_000) : [];
+  while (axis.children.length > list.length) axis.lastChild.remove();
+  list.forEach((t, i) => {
+    const e = axis.children[i] ?? axis.appendChild(h('span'));
+    text(e, t.label);
+    const left = `${(t.part * 100).toFixed(1)}%`;
+    if (e.style.left !== left) e.style.left = left;
+    attr(e, 'class', t.part < 0.08 ? 'first' : t.part > 0.92 ? 'last' : null);
+  });
 }
 
 // stack is a bar of parts: {element, update([{name, value}])}. The names are classes of the

@@ -33,13 +33,13 @@ export function mount(root, app) {
   const sup = h('div', { class: 'supervision' });
   const failure = h('div');
   const children = h('div');
-  const failureCard = card('Last failure', {}, failure);
+  const failureCard = card('Last failure', { actions: h('a', { href: `#/crashes?path=${encodeURIComponent(of)}` }, 'all reports') }, failure);
   const childrenCard = card('Children', { actions: h('a', { href: `#/actors?q=${encodeURIComponent(`path:"${of}/**"`)}` }, 'all below') }, children);
   const page = h('div', { class: 'actor' },
     verbs, h('div', { class: 'charts' }, turns.element, mailbox.element),
     h('div', { class: 'cards' },
       card('Figures', {}, figures), card('Supervision', {}, sup), failureCard,
-      card('Held for it', {}, parts), card('Limits', {}, limits), childrenCard),
+      card('Host memory', {}, parts), card('Limits', {}, limits), childrenCard),
     traceCard(of, app), eventsCard(of, app));
   show(root, h('h1', { class: 'actor-name' }, guest(last(of)), ' ', state, ' ', due), trail, problem, page);
   let actions = null;
@@ -67,7 +67,7 @@ export function mount(root, app) {
       c ? ['Timers, asks, stash', `${c.timers}, ${c.asks}, ${c.stash}`] : null,
       c ? ['Watches, watched by', `${c.watches}, ${c.watchers}`] : null,
       ['Ref', h('code', {}, d.ref)],
-    ]), d.busy ? h('p', { class: 'help' }, 'It is in the middle of a turn that lasts; what only it knows is missing.') : null);
+    ]), d.busy ? h('p', { class: 'help' }, 'The actor is busy; some details are missing.') : null);
     const held = Object.entries(d.held_parts ?? {}).map(([name, value]) => ({ name, value }));
     show(parts, h('p', { class: 'lead' }, bytes(d.held), d.limits?.held ? ` of ${bytes(d.limits.held)}` : ''), bars(held, bytes));
     show(limits, facts(limitsOf(d.limits ?? {})), capabilities(d.capabilities));
@@ -163,7 +163,7 @@ function traceCard(of, app) {
       got(records) {
         out.prepend(...records.slice(-mostTraced).reverse().map(traced));
         while (out.children.length > mostTraced) out.lastChild.remove();
-        text(says, `Tracing; the newest of ${plural(out.children.length, 'message')} first${lost > 0 ? `; ${count(lost)} were lost, for they came too fast` : ''}.`);
+        text(says, `Tracing; the newest of ${plural(out.children.length, 'message')} first${lost > 0 ? `; ${count(lost)} were dropped: too many messages` : ''}.`);
       },
       report(r) {
         if (r.state === 'dropped') lost += r.dropped;

@@ -1,13 +1,14 @@
 // Reports of failures: why, where in the guest, what was decided, which message it was.
 
-import { actorLink, guest, h, show, text } from '../ui/dom.js';
-import { bytes, clock, duration, plural } from '../lib/format.js';
+import { actorLink, card, guest, h, show, text } from '../ui/dom.js';
+import { bytes, clock, count, duration, plural, visible } from '../lib/format.js';
+import { get } from '../ui/api.js';
 import { pretty } from '../lib/json.js';
 import { follow } from '../ui/stream.js';
 
-// crashFeed follows failures into an element, the newest first, at most so many; the result
-// stops it. brief leaves out all but the line.
-export function crashFeed(root, { most, brief = false, path, changed = () => {} }) {
+// crashFeed follows failures into an element, a line each, the newest first, at most so many; the
+// result stops it.
+export function crashFeed(root, { most, path }) {
   const none = h('p', { class: 'none' }, 'None, as far as events are kept.');
   show(root, none);
   const seen = new Resume();
@@ -16,9 +17,8 @@ export function crashFeed(root, { most, brief = false, path, changed = () => {} 
       events = events.filter((e) => (e.event === 'failed' || e.event === 'escalated') && seen.take(e));
       if (events.length === 0) return;
       none.remove();
-      root.prepend(...events.slice(-most).reverse().map((e) => (brief ? brieflyOf(e) : report(e))));
+      root.prepend(...events.slice(-most).reverse().map(brieflyOf));
       while (root.children.length > most) root.lastChild.remove();
-      changed();
     },
     report: (r) => r.state === 'refused' && show(root, h('p', { class: 'problem' }, r.problem.text())),
   });
@@ -69,6 +69,7 @@ export function report(e, { open = false } = {}) {
 function inFull(e) {
   const f = e.failure ?? {};
   return [
+    e.id ? h('p', { class: 'help' }, h('a', { href: reportLink(e.id) }, 'Report ', guest(e.id)), e.trace_id ? [', trace ', guest(e.trace_id)] : null) : null,
     h('p', {}, h('a', { href: actorLink(e.actor) }, guest(e.actor)), ' of type ', guest(e.type), `, incarnation ${e.incarnation}, turn ${f.turn ?? '–'}`,
       e.failures ? `, ${plural(e.failures, 'failure')} since the count was reset` : ''),
     e.note ? h('p', {}, guest(e.note)) : null,
@@ -94,19 +95,94 @@ export function stackOf(f) {
 
 export const title = 'Crashes';
 
+const mostReports = 200; // on the page
+
+export function reportLink(id) {
+  return `#/crashes?id=${encodeURIComponent(id)}`;
+}
+
+// stored is a kept report: a line, and the whole when it is opened.
+function stored(c, { open = false } = {}) {
+  const body = h('div', { class: 'report-body' });
+  const says = [c.kind, c.reason].filter(Boolean).join(': ');
+  const did = c.delay_ns > 0 ? `${c.decided} in ${duration(c.delay_ns)}` : c.decided || 'failed';
+  const element = h('details', { class: 'report', data: { id: c.id } },
+    h('summary', {}, h('time', { datetime: c.time }, clock(c.time)), guest(c.path, { class: 'who' }), h('span', { class: 'why' }, guest(says)), h('span', { class: 'did' }, did)), body);
+  const fill = async () => {
+    if (!element.open || body.childElementCount > 0) return;
+    try {
+      const r = await get('crashes/report', { id: c.id });
+      show(body, inFull(r.report));
+    } catch (e) {
+      show(body, h('p', { class: 'problem' }, e.text()));
+    }
+  };
+  element.addEventListener('toggle', fill);
+  if (open) element.open = true;
+  return element;
+}
+
 export function mount(root, app) {
-  const feed = h('div', { class: 'feed' });
+  const p = app.route.params;
+  const input = (name, label, placeholder) => h('input', { type: 'search', name, placeholder, value: p.get(name) ?? '', 'aria-label': label });
+  const fields = [input('path', 'Only of actors whose path matches', '/user/pool-*'), input('type', 'Only of types that match', 'type'), input('cause', 'Only of causes that match', '*out of memory*'), input('id', 'The report with this id', 'id, as in X-Crash-Report')];
+  fields[0].dataset.search = '';
+  const filters = () => Object.fromEntries(fields.map((f) => [f.name, f.value.trim()]));
+  const one = h('div');
   const says = h('p', { class: 'help', role: 'status' });
-  const field = h('input', { type: 'search', name: 'path', placeholder: '/user/pool-*', value: app.route.params.get('path') ?? '', 'aria-label': 'Only of actors whose path matches', data: { search: '' } });
-  let stop = () => {};
-  function begin() {
-    stop();
-    stop = crashFeed(feed, { most: 200, path: field.value.trim(), changed: () => text(says, `${plural(feed.querySelectorAll('.report').length, 'report')}, the newest first; at most 200 are shown.`) });
+  const causes = h('tbody');
+  const causesCard = card('Causes', {}, h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Causes' }, h('table', { class: 'causes' },
+    h('thead', {}, h('tr', {}, ['Reports', 'Type', 'Cause', 'First', 'Last'].map((x) => h('th', { scope: 'col' }, x)))), causes)));
+  const feed = h('div', { class: 'feed' });
+  let asked = '';
+
+  function submit() {
+    const q = new URLSearchParams(Object.entries(filters()).filter(([, v]) => v));
+    const to = q.size > 0 ? `#/crashes?${q}` : '#/crashes';
+    if (location.hash === to) app.refresh();
+    else location.hash = to;
   }
+
   show(root, h('h1', {}, 'Crashes'),
-    h('form', { class: 'bar', on: { submit: (e) => (e.preventDefault(), begin()) } }, field, h('button', { type: 'submit' }, 'Show'),
-      h('button', { type: 'button', on: { click: () => feed.querySelectorAll('details').forEach((d) => (d.open = true)) } }, 'Open all')),
-    says, feed);
-  begin();
-  return { unmount: () => stop() };
+    h('form', { class: 'bar', role: 'search', on: { submit: (e) => (e.preventDefault(), submit()) } }, fields, h('button', { type: 'submit' }, 'Show')),
+    one, says, causesCard, feed);
+
+  // found shows the report that the address names.
+  async function found(id, signal) {
+    if (!id || asked === id) return;
+    asked = id;
+    try {
+      const r = await get('crashes/report', { id }, signal);
+      show(one, stored(r.crash, { open: true }));
+    } catch (e) {
+      if (e.name === 'AbortError') asked = '';
+      else show(one, h('p', { class: 'problem', role: 'alert' }, visible(e.text?.() ?? String(e))));
+    }
+  }
+
+  return {
+    async refresh(signal) {
+      const { path, type, cause, id } = filters();
+      await found(p.get('id') && id, signal);
+      const page = await get('crashes', { path, type, cause, limit: mostReports }, signal);
+      const kept = new Map([...feed.children].map((e) => [e.dataset.id, e]));
+      const list = (page.crashes ?? []).map((c) => kept.get(c.id) ?? stored(c));
+      if (list.length !== feed.children.length || list.some((e, i) => feed.children[i] !== e)) arrange(feed, list);
+      show(causes, (page.causes ?? []).slice(0, 50).map((c) => h('tr', {}, h('td', { class: 'number' }, count(c.ever)), h('td', {}, guest(c.type)),
+        h('td', { class: 'why' }, h('a', { href: `#/crashes?${new URLSearchParams({ type: c.type, cause: c.cause })}` }, guest(c.cause))),
+        h('td', {}, h('time', { datetime: c.first }, clock(c.first))), h('td', {}, h('a', { href: reportLink(c.id) }, h('time', { datetime: c.last }, clock(c.last)))))));
+      causesCard.hidden = !page.causes?.length;
+      text(says, page.total === 0 ? `None is kept${page.ever > 0 ? ` that matches; ${plural(page.ever, 'crash', 'crashes')} since the start` : ''}.`
+        : `${plural(list.length, 'report')} of ${count(page.total)} that are kept, the newest first; ${plural(page.ever, 'crash', 'crashes')} since the start${page.lost > 0 ? `, ${count(page.lost)} came too fast to be kept` : ''}.`);
+    },
+    search: () => fields[0].focus(),
+    unmount() {},
+  };
+}
+
+// arrange makes a list the children of an element. Those that stay are not moved: they keep the focus.
+function arrange(e, list) {
+  const stay = new Set(list);
+  for (const c of [...e.children]) if (!stay.has(c)) c.remove();
+  list.forEach((c, i) => e.children[i] !== c && e.insertBefore(c, e.children[i] ?? null));
 }

@@ -1,6 +1,6 @@
 // What happens, as it happens, through a filter.
 
-import { actorLink, guest, h, show, text } from '../ui/dom.js';
+import { actorLink, attr, guest, h, show, text } from '../ui/dom.js';
 import { bytes, clip, clock, count, duration, plural } from '../lib/format.js';
 import { follow } from '../ui/stream.js';
 import { oneLine, report as crashReport, Resume } from './crash.js';
@@ -15,21 +15,30 @@ const most = 500; // lines on the page
 export function mount(root, app) {
   const p = app.route.params;
   const chosen = new Set(p.getAll('kind').filter((k) => kinds.includes(k)));
+  const left = new Set(p.getAll('not-kind').filter((k) => kinds.includes(k))); // left out
   const field = h('input', { type: 'search', name: 'path', value: p.get('path') ?? '', placeholder: '/user/pool-*', 'aria-label': 'Only of actors whose path matches', data: { search: '' } });
+  const but = h('input', { type: 'search', name: 'not-path', value: p.get('not-path') ?? '', placeholder: 'not /user/noisy/**', 'aria-label': 'All but those of actors whose path matches' });
   const level = h('select', { name: 'level', 'aria-label': 'Log lines of this level and worse' }, h('option', { value: '' }, 'every level'), levels.map((l) => h('option', { value: l, selected: p.get('level') === l }, `${l} and worse`)));
-  const chips = kinds.map((k) => h('button', { type: 'button', class: 'chip', 'aria-pressed': String(chosen.has(k)), data: { kind: k }, on: { click: (e) => {
-    if (!chosen.delete(k)) chosen.add(k);
-    e.currentTarget.setAttribute('aria-pressed', String(chosen.has(k)));
+  // A chip is pressed for "only these", pressed again for "all but these", and again for neither.
+  const chips = kinds.map((k) => h('button', { type: 'button', class: 'chip', data: { kind: k }, on: { click: (e) => {
+    if (chosen.delete(k)) left.add(k);
+    else if (!left.delete(k)) chosen.add(k);
+    press(e.currentTarget, k);
     begin();
   } } }, k.replaceAll('_', ' ')));
+  function press(chip, k) {
+    attr(chip, 'aria-pressed', left.has(k) ? 'mixed' : String(chosen.has(k)));
+    text(chip, `${left.has(k) ? 'not ' : ''}${k.replaceAll('_', ' ')}`);
+  }
+  chips.forEach((c, i) => press(c, kinds[i]));
   const says = h('p', { class: 'help', role: 'status' });
   const list = h('div', { class: 'events', role: 'log', 'aria-live': 'off', 'aria-label': 'Events', tabindex: '0' });
   let stop = () => {};
   let lost = 0;
 
   show(root, h('h1', {}, 'Events'),
-    h('form', { class: 'bar', role: 'search', on: { submit: (e) => (e.preventDefault(), begin()) } }, field, level, h('button', { type: 'submit' }, 'Show')),
-    h('div', { class: 'chips', role: 'group', 'aria-label': 'Kinds of events; none is all' }, chips),
+    h('form', { class: 'bar', role: 'search', on: { submit: (e) => (e.preventDefault(), begin()) } }, field, but, level, h('button', { type: 'submit' }, 'Show')),
+    h('div', { class: 'chips', role: 'group', 'aria-label': 'Kinds of events: press once for only these, twice for all but these' }, chips),
     says, list);
   level.addEventListener('change', begin);
 
@@ -39,12 +48,14 @@ export function mount(root, app) {
     const q = new URLSearchParams();
     if (field.value.trim()) q.set('path', field.value.trim());
     if (level.value) q.set('level', level.value);
+    if (but.value.trim()) q.set('not-path', but.value.trim());
     for (const k of chosen) q.append('kind', k);
+    for (const k of left) q.append('not-kind', k);
     history.replaceState(null, '', q.size > 0 ? `#/events?${q}` : '#/events');
     show(list);
     text(says, 'Asking…');
     const seen = new Resume();
-    stop = follow('events', () => ({ follow: true, path: field.value.trim(), level: level.value, kind: [...chosen], ...seen.params() }), {
+    stop = follow('events', () => ({ follow: true, path: field.value.trim(), level: level.value, kind: [...chosen], 'not-kind': [...left], 'not-path': but.value.trim(), ...seen.params() }), {
       got(events) {
         const fresh = events.filter((e) => seen.take(e)).slice(-most);
         list.prepend(...fresh.reverse().map(line));
@@ -64,7 +75,7 @@ export function mount(root, app) {
 
   function tell() {
     says.classList.remove('problem');
-    text(says, `Following; ${plural(list.children.length, 'event')}, the newest first${list.children.length === most ? ', at most so many are shown' : ''}${lost > 0 ? `; ${count(lost)} were lost, for they came too fast` : ''}.`);
+    text(says, `Following; ${plural(list.children.length, 'event')}, the newest first${list.children.length === most ? ', the most that are shown' : ''}${lost > 0 ? `; ${count(lost)} were dropped: too many events` : ''}.`);
   }
 
   begin();

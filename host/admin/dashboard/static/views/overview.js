@@ -1,9 +1,11 @@
 // The system as a whole: rates, states, types, and what has failed lately.
 
-import { actorLink, attr, badge, card, facts, guest, h, show, text } from '../ui/dom.js';
-import { bytes, count, duration, exact, last, plural, rate, between } from '../lib/format.js';
+import { attr, badge, card, facts, guest, h, show, text } from '../ui/dom.js';
+import { bytes, count, duration, exact, plural, rate, between } from '../lib/format.js';
 import { states } from '../lib/filter.js';
 import { niceBytes } from '../lib/plot.js';
+import { quantile, since, total } from '../lib/quantile.js';
+import { rates } from '../lib/axis.js';
 import { spark, stack } from '../ui/chart.js';
 import { download, get } from '../ui/api.js';
 import { failed } from '../ui/dialog.js';
@@ -29,24 +31,34 @@ export function mount(root, app) {
   const about = h('div');
   const types = typeTable();
   const failures = h('div', { class: 'feed' });
-  const flow = flowCard();
+  const fuel = fuelCard();
+  const times = timesTable();
+  const p = app.route.params;
+  let past = null; // what was asked for: {seconds, asked, moments}
+  const range = h('select', { name: 'range', 'aria-label': 'What the charts show', on: { change: () => {
+    window.history.replaceState(null, '', range.value ? `#/?range=${range.value}` : '#/');
+    past = null;
+    app.refresh();
+  } } }, ranges.map(([value, label]) => h('option', { value, selected: (p.get('range') ?? '') === value }, label)));
   show(root,
-    h('h1', {}, 'Overview'),
+    h('div', { class: 'bar heading' }, h('h1', {}, 'Overview'), range),
     h('div', { class: 'charts' }, Object.values(charts).map((c) => c.element)),
     card('Actors by state', {}, bar.element, legend),
     h('div', { class: 'columns' },
       card('Types', { class: 'grow' }, types.element),
       h('div', { class: 'stacked' },
-        card('Failures of late', { actions: h('a', { href: '#/crashes' }, 'all') }, failures),
+        card('Recent failures', { actions: h('a', { href: '#/crashes' }, 'all') }, failures),
         card('System', {}, about))),
-    flow.element);
-  const stopFeed = crashFeed(failures, { most: 6, brief: true });
+    card('Times', {}, times.element),
+    fuel.element);
+  const stopFeed = crashFeed(failures, { most: 6 });
 
   function update() {
     const s = app.system;
     if (!s) return;
-    for (const name of ['turns', 'restarts', 'crashes', 'dead_letters', 'fuel']) charts[name].update(app.series.rates(name), app.series.rate(name), `${count(s[name])} in all`);
-    for (const name of ['mailbox', 'held', 'actors']) charts[name].update(app.series.values(name), app.series.values(name).at(-1)?.value);
+    const m = range.value && past ? past.moments : null;
+    for (const name of ['turns', 'restarts', 'crashes', 'dead_letters', 'fuel']) charts[name].update(m ? rates(m, name) : app.series.rates(name), app.series.rate(name), `${count(s[name])} in all`);
+    for (const name of ['mailbox', 'held', 'actors']) charts[name].update(m ? m.map((x) => ({ at: x.at, value: x[name] })) : app.series.values(name), app.series.values(name).at(-1)?.value);
     const parts = states.map((name) => ({ name, value: s.states?.[name] ?? 0 }));
     bar.update(parts, parts.filter((p) => p.value > 0).map((p) => `${exact(p.value)} ${p.name}`).join(', '));
     while (legend.children.length < parts.length) legend.append(h('li', {}, h('a', {}, badge(parts[legend.children.length].name), ' ', h('b'))));
@@ -69,8 +81,24 @@ export function mount(root, app) {
     ]));
   }
   update();
-  return { update, unmount: stopFeed };
+  return {
+    update,
+    async refresh(signal) {
+      const seconds = range.value;
+      const [l, got] = await Promise.all([get('latencies', {}, signal), seconds && !(past?.seconds === seconds && performance.now() - past.asked < 10_000) ? get('history', { seconds }, signal) : null]);
+      times.update(l);
+      if (got && seconds === range.value) {
+        const moments = (got.points ?? []).map((x) => ({ ...x, at: Date.parse(x.at) }));
+        for (const x of moments) for (const name of Object.keys(x)) x[name] = Number(x[name]);
+        past = { seconds, asked: performance.now(), moments };
+      }
+    },
+    unmount: stopFeed,
+  };
 }
+
+// ranges are what the charts can show: the last minutes, as this page has seen them, or what the server has kept.
+const ranges = [['', 'live'], ['3600', 'last hour'], ['21600', 'last 6 hours'], ['86400', 'last 24 hours']];
 
 // typeTable lists the types, sorted by a heading's press. A row leads to the actors of its type.
 function typeTable() {
@@ -113,26 +141,9 @@ function typeTable() {
   };
 }
 
-// flowCard samples on demand who sends what to whom.
-function flowCard() {
-  const out = h('div', { 'aria-live': 'polite' }, h('p', { class: 'help' }, 'Who sends what to whom is sampled only when somebody asks.'));
-  const go = h('button', { type: 'button', on: { click: async () => {
-    go.disabled = true;
-    show(out, h('p', {}, 'Sampling for two seconds…'));
-    try {
-      const flow = await get('flow', { seconds: 2 });
-      const edges = [...(flow.edges ?? [])].sort((a, b) => b.count - a.count).slice(0, 50);
-      const top = edges[0]?.count ?? 1;
-      const estimate = flow.one_in > 1 ? `One turn in ${count(flow.one_in)} was looked at: the numbers are estimates.` : '';
-      show(out, estimate ? h('p', { class: 'help' }, estimate) : null, edges.length === 0 ? h('p', {}, 'No messages were seen.') : h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Flow' }, h('table', { class: 'flow' },
-        h('thead', {}, h('tr', {}, ['From', 'To', 'Kind', 'Messages', 'Bytes'].map((x) => h('th', { scope: 'col' }, x)))),
-        h('tbody', {}, edges.map((e) => h('tr', {}, h('td', {}, end(e.from)), h('td', {}, end(e.to)), h('td', {}, guest(e.kind)),
-          h('td', { class: 'bar-cell' }, h('i', { 'aria-hidden': 'true', style: { width: `${(e.count / top) * 100}%` } }), count(e.count)), h('td', {}, bytes(e.bytes))))))));
-    } catch (e) {
-      failed(out, e);
-    }
-    go.disabled = false;
-  } } }, 'Sample the flow');
+// fuelCard samples on demand where fuel goes.
+function fuelCard() {
+  const out = h('div', { 'aria-live': 'polite' }, h('p', { class: 'help' }, 'Fuel is counted by actor, type and function of the guest only when you ask.'));
   const profile = h('button', { type: 'button', on: { click: async () => {
     profile.disabled = true;
     show(out, h('p', {}, 'Counting fuel for five seconds…'));
@@ -144,9 +155,54 @@ function flowCard() {
     }
     profile.disabled = false;
   } } }, 'Fuel profile (5 s)');
-  return { element: card('Flow and fuel', { actions: h('span', { class: 'verbs' }, go, profile) }, out) };
+  return { element: card('Fuel', { actions: profile }, out) };
 }
 
-function end(p) {
-  return p?.startsWith('/') && p !== '/temp' ? h('a', { href: actorLink(p), title: p }, guest(last(p))) : guest(p && p !== '/temp' ? p : 'outside');
+const kindsOfTimes = { request: 'Requests from outside', service: 'Requests of services', turn: 'Turns (a sample)' };
+const mostTimes = 50; // rows
+const recent = 60_000; // quantiles are of about so many ms
+
+// timesTable shows how long requests and turns have taken lately. looks are what the server has counted at times.
+function timesTable() {
+  const looks = [];
+  const body = h('tbody');
+  const help = h('p', { class: 'help' });
+  const heads = ['Name', 'A second', 'Median', '90 %', '99 %'];
+  const element = h('div', {}, h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Times' },
+    h('table', { class: 'types times' }, h('thead', {}, h('tr', {}, heads.map((x, i) => h('th', { scope: 'col', class: i === 0 ? 'col-name' : null }, x)))), body)), help);
+  return {
+    element,
+    update(l) {
+      const at = Date.parse(l.now);
+      const bounds = (l.bounds_ns ?? []).map(Number);
+      const now = new Map((l.series ?? []).map((s) => [`${s.kind} ${s.name}`, s.buckets.map(Number)]));
+      while (looks.length > 1 && looks[1].at <= at - recent) looks.shift();
+      if (looks.length > 0 && at < looks.at(-1).at) looks.length = 0;
+      const before = looks[0];
+      if (!looks.length || at > looks.at(-1).at) looks.push({ at, series: now });
+      const rows = [];
+      for (const s of l.series ?? []) {
+        const key = `${s.kind} ${s.name}`;
+        // Before there are two looks it is all since the start.
+        const counts = before && before.at < at ? since(now.get(key), before.series.get(key) ?? now.get(key).map(() => 0)) : now.get(key);
+        if (!counts || total(counts) === 0) continue;
+        rows.push({ ...s, counts, a: before && before.at < at ? (total(counts) * 1000) / (at - before.at) : null });
+      }
+      const order = Object.keys(kindsOfTimes);
+      rows.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || total(b.counts) - total(a.counts) || (a.name < b.name ? -1 : 1));
+      let kind = '';
+      show(body, rows.slice(0, mostTimes).flatMap((r) => {
+        const head = r.kind === kind ? [] : [h('tr', { class: 'group' }, h('th', { scope: 'colgroup', colspan: heads.length, class: 'col-name' }, kindsOfTimes[r.kind] ?? guest(r.kind)))];
+        kind = r.kind;
+        return [...head, h('tr', {}, h('td', { class: 'col-name' }, guest(r.name)), h('td', {}, r.kind === 'turn' ? '' : rate(r.a)), [0.5, 0.9, 0.99].map((q) => h('td', {}, timeOf(quantile(bounds, r.counts, q)))))];
+      }));
+      text(help, rows.length === 0 ? 'Nothing was timed in the last minute.'
+        : `Of ${before && before.at < at ? `the last ${duration((at - before.at) * 1e6)}` : 'all since the start'}, at most 2.5 times off${rows.length > mostTimes ? `; ${plural(rows.length - mostTimes, 'more row')} left out` : ''}.`);
+    },
+  };
+}
+
+function timeOf(q) {
+  if (!q) return '–';
+  return `${q.above ? '> ' : ''}${duration(q.value)}`;
 }

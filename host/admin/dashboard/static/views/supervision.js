@@ -124,10 +124,10 @@ export function supervision(root, d) {
     s ? facts([
       ['Strategy', s.kind],
       ['Restarts in the window', windowOf(s, r)],
-      ['Beyond it', s.exceeded],
+      ['Above the limit', s.exceeded],
       r ? ['Failures', `${exact(r.failures)} since the count was reset, ${exact(r.total)} in all`] : null,
       d.lifetime ? ['Lifetime', d.lifetime] : null,
-      s.backoff ? ['Meanwhile messages', s.backoff.meanwhile] : null,
+      s.backoff ? ['Messages during the delay', s.backoff.meanwhile] : null,
       s.backoff?.max_failures ? ['Gives up after', `${plural(s.backoff.max_failures, 'failure')}: ${s.backoff.give_up}`] : null,
       r?.last_delay_ns ? ['Last delay', duration(r.last_delay_ns)] : null,
       r?.left ? ['Left for an operator', 'yes: decide about it'] : null,
