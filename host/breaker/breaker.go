@@ -1,8 +1,8 @@
-// Package breaker has circuit breakers for Go: they stop calling what fails, and try it again
-// after a while. [Breaker.Do] and [Call] guard calls of any goroutine, [Asks] those of an actor, and
-// [NewProxy] is an actor that stands before another one.
+// Package breaker has circuit breakers for Go. A breaker stops calling a target that fails, and tries it again after a
+// while. [Breaker.Do] and [Call] guard calls of any goroutine, [Asks] those of an actor, and [NewProxy] is an actor that
+// guards another one.
 //
-// The rules are those of abi/breaker, which guests share; docs/guide/circuit-breaker.md has them.
+// The rules are in abi/breaker, which guests share; see docs/guide/circuit-breaker.md.
 package breaker
 
 import (

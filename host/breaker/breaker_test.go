@@ -303,7 +303,7 @@ func TestProxyKeepsWhatLasts(t *testing.T) {
 	var got []string
 	target := w.spawn("target", host.Func(func(ctx *host.Context, m host.Message) error {
 		at, ok := ctx.Deadline()
-		got = append(got, fmt.Sprint(ctx.Lasting(), ok, at.Sub(ctx.Now()) == time.Second))
+		got = append(got, fmt.Sprint(ctx.Head().Lasting(), ok, at.Sub(ctx.Now()) == time.Second))
 		return ctx.Reply("done")
 	}))
 	p := w.spawn("proxy", breaker.NewProxy(target, two).Props())
@@ -356,6 +356,9 @@ func TestK17_Proxy(t *testing.T) {
 	w.asks(p, how("passed", breaker.Passthrough), "re: passed")
 	w.asks(p, how("?", "odd"), "error: breaker: the header wasmactors.breaker must be tell or passthrough")
 	wants(&got, "passed", "passed")
+	if letters, _ := w.DeadLetters(); len(letters) != 3 || letters[0].Reason != host.DeadRefused || letters[1].Reason != host.DeadRefused {
+		t.Errorf("what was told while the circuit is open: %+v", letters)
+	}
 	w.pass(time.Minute - 1)
 	wants(&news)
 	w.pass(1)
@@ -401,7 +404,7 @@ func TestK17_FailureDetector(t *testing.T) {
 	w.asks(p, "a", "error: host: no such actor") // errors are no failures either if the detector says so
 }
 
-// Who waits for an answer is told when the proxy ends; wrong settings and no target fail the start.
+// Who waits for an answer is told when the proxy ends; with wrong settings or no target there is none.
 func TestProxyEnds(t *testing.T) {
 	w := newWorld(t)
 	var got []string
@@ -414,10 +417,34 @@ func TestProxyEnds(t *testing.T) {
 		t.Errorf("%q", a)
 	}
 	for _, props := range []host.Props{breaker.NewProxy(host.Ref{}, two).Props(), breaker.NewProxy(target, breaker.Settings{MaxFailures: -1}).Props()} {
-		bad := w.spawn("", props)
-		if _, err := w.Ended(bad); !errors.Is(err, host.ErrUnknown) {
-			t.Errorf("it has started: %v", err)
+		if _, err := w.Spawn("", props); !errors.Is(err, host.ErrBadProps) {
+			t.Errorf("it is spawned: %v", err)
 		}
+	}
+}
+
+// A circuit that is open leaves the system idle: a run does not wait until it is half-open. It still becomes so by
+// itself, once.
+func TestAnOpenCircuitIsAtRest(t *testing.T) {
+	w := newWorld(t)
+	var got, news []string
+	target := w.spawn("target", moody(&got))
+	listener := w.spawn("listener", host.Func(func(_ *host.Context, m host.Message) error {
+		news = append(news, "")
+		return m.Decode(&news[len(news)-1])
+	}))
+	p := w.spawn("proxy", breaker.NewProxy(target, two).WithListener(listener).Props())
+	w.asks(p, "fail", "error: as told")
+	w.asks(p, "fail", "error: as told")
+	before := w.clock.Now()
+	if err := w.Idle(t.Context()); err != nil || !w.clock.Now().Equal(before) {
+		t.Errorf("%v; it has waited for %v", err, w.clock.Now().Sub(before))
+	}
+	for range 5 {
+		w.pass(time.Minute)
+	}
+	if want := []string{"breaker.open", "breaker.half-open"}; !slices.Equal(news, want) {
+		t.Errorf("told %q", news)
 	}
 }
 

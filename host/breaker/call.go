@@ -10,7 +10,7 @@ import (
 
 // DoSync calls f in the goroutine of the caller, if the circuit lets it; if not, the error is an
 // *OpenError. That f takes too long is noticed only when it has returned: it is a failure then, and an
-// error with [ErrTimeout], whatever f has returned. A panic is a failure, and is passed on.
+// error with [ErrTimeout], for any result of f. A panic is a failure, and is propagated.
 func (b *Breaker) DoSync(f func() error) error {
 	call, err := b.begin()
 	if err != nil {

@@ -49,12 +49,19 @@ func (p Proxy) WithFailureDetector(f func(answer host.Message) bool) Proxy { p.d
 // says how long the circuit is still open. An error that f returns is sent as an error answer.
 func (p Proxy) WithOpenConverter(f func(Refused) any) Proxy { p.converter = f; return p }
 
-// WithListener sets an actor that is told of transitions: "breaker.open", "breaker.half-open" and
+// WithListener sets an actor that is notified of transitions: "breaker.open", "breaker.half-open" and
 // "breaker.closed".
 func (p Proxy) WithListener(ref host.Ref) Proxy { p.listener = ref; return p }
 
-// Props makes the props of the actor. It begins closed, also after a restart.
-func (p Proxy) Props() host.Props { return host.Native(func() host.Actor { return &proxy{Proxy: p} }) }
+// Props makes the props of the actor. It begins closed, also after a restart. With settings that are not valid, or
+// without a target, it cannot be spawned.
+func (p Proxy) Props() host.Props {
+	wrong := p.settings.Check()
+	if p.target.IsZero() {
+		wrong = errors.Join(wrong, errors.New("breaker: the proxy has no target"))
+	}
+	return host.Native(func() host.Actor { return &proxy{Proxy: p} }).WithError(wrong)
+}
 
 // tick is the key of the proxy's timer.
 const tick = 1
@@ -75,18 +82,12 @@ type question struct {
 
 // Started implements host.Starter.
 func (p *proxy) Started(*host.Context) error {
-	if err := p.settings.Check(); err != nil {
-		return err
-	}
-	if p.target.IsZero() {
-		return errors.New("breaker: the proxy has no target")
-	}
 	p.open = map[uint64]question{}
 	p.circuit = rules.New(p.settings, p.changed)
 	return nil
 }
 
-// Stopped implements host.Stopper: askers that wait are told that nobody will answer.
+// Stopped implements host.Stopper: waiting askers get an error.
 func (p *proxy) Stopped(*host.Context) {
 	for _, q := range p.open {
 		_ = q.reply.Fail("breaker: the proxy has ended before an answer came")
@@ -95,8 +96,10 @@ func (p *proxy) Stopped(*host.Context) {
 
 // changed carries out the effects of a transition.
 func (p *proxy) changed(_, to State) {
-	if to == Open {
-		_ = p.ctx.After(tick, p.circuit.Remaining(p.ctx.Now()), 0, nil)
+	p.ctx.Cancel(tick)
+	if to == Open { // periodic, although it counts once: nobody who waits until the system is idle waits for it
+		d := p.circuit.Remaining(p.ctx.Now())
+		_ = p.ctx.After(tick, d, d, nil)
 	}
 	if !p.listener.IsZero() {
 		_ = p.ctx.Tell(p.listener, "breaker."+to.String())
@@ -120,17 +123,18 @@ func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
 	how, marked := abi.FindHeader(m.Headers, Header)
 	switch {
 	case marked && string(how) == Passthrough:
-		return ctx.ForwardWithout(p.target, Header)
+		return ctx.Head().ForwardWithout(p.target, Header)
 	case marked && string(how) != TellOnly:
 		return ctx.ReplyError("breaker: the header " + Header + " must be " + TellOnly + " or " + Passthrough)
 	case !marked && m.Correlation != 0 && !m.Sender.IsZero():
 		return p.ask(ctx, m)
 	case p.circuit.State(ctx.Now()) != Closed:
-		return host.ErrUnhandled
+		ctx.Head().Refuse(&OpenError{p.circuit.Remaining(ctx.Now())})
+		return nil
 	case marked:
-		return ctx.ForwardWithout(p.target, Header)
+		return ctx.Head().ForwardWithout(p.target, Header)
 	}
-	return ctx.Pass(p.target)
+	return ctx.Head().Pass(p.target)
 }
 
 // ask asks the target, if the circuit lets it.
@@ -146,7 +150,7 @@ func (p *proxy) ask(ctx *host.Context, m host.Message) error {
 		return ctx.ReplyError("breaker: too many questions are in progress")
 	}
 	p.last++
-	if err := ctx.Ask(p.target, ctx.Content(&m), p.last, min(p.circuit.Settings().CallTimeout, longest)); err != nil {
+	if err := ctx.Ask(p.target, ctx.Head().Content(&m), p.last, min(p.circuit.Settings().CallTimeout, longest)); err != nil {
 		p.circuit.Forget(call)
 		return reply.Fail("breaker: " + err.Error())
 	}

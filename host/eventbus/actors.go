@@ -59,7 +59,7 @@ func (b *Actors[E]) keep(ctx *host.Context, m host.Message) error {
 	if m.Kind != abi.KindMessage || !m.Sender.IsZero() || m.Decode(&o) != nil {
 		return host.ErrUnhandled
 	}
-	ref, err := b.sys.RefOf(abi.Ref(o.Actor))
+	ref, err := b.sys.RefOf(abi.Ref(o.Actor), host.Ref{})
 	switch {
 	case err != nil:
 		return host.ErrUnhandled
@@ -86,9 +86,8 @@ func (b *Actors[E]) ended(who abi.Ref) {
 	}
 }
 
-// Subscribe makes an actor get the events about another one, or itself; false if it does already. The error is
-// [ErrFull], or one of host's if an actor is nobody or the bus is closed. An actor that has ended may subscribe,
-// and is removed soon.
+// Subscribe makes an actor get the events about another one, or itself; false if it does already. The error is [ErrFull], or
+// one of host's if a ref is zero or the bus is closed. A stopped actor may subscribe, and is removed soon.
 func (b *Actors[E]) Subscribe(subscriber, about host.Ref) (bool, error) {
 	if subscriber.IsZero() || about.IsZero() {
 		return false, host.ErrNobody
@@ -175,7 +174,7 @@ func (b *Actors[E]) Publish(e E) (int, error) {
 	}
 	n := 0
 	for _, m := range list {
-		to, err := b.sys.RefOf(m.value)
+		to, err := b.sys.RefOf(m.value, host.Ref{})
 		if err == nil && !m.gone.Load() && b.sys.Tell(to, host.Marked{Value: host.Raw(payload), Marks: host.Suppressed}) == nil {
 			n++
 		}

@@ -1,8 +1,8 @@
-// Package eventbus delivers events to those that have subscribed to their kind. A bus is made with a
-// classification, which defines what a kind is:
+// Package eventbus delivers events to the subscribers of their kind. A bus is made with a classification, which defines the
+// kinds:
 //
-//   - [Lookup]: a key of each event; whoever has subscribed to that very key gets it.
-//   - [Subchannel]: a topic with dots, of a hierarchy; whoever has subscribed to orders gets orders.eu, too.
+//   - [Lookup]: a key of each event; subscribers of that key get it.
+//   - [Subchannel]: a topic with dots, of a hierarchy; subscribers of orders get orders.eu, too.
 //   - [Scanning]: a predicate that is asked for each subscription.
 //   - [Actors]: the actor that an event is about; subscribers are actors, and ended ones are removed.
 //
@@ -16,11 +16,10 @@
 // lock: deliver must not wait, and may itself publish, subscribe and unsubscribe. If deliver always publishes
 // again, the recursion is endless. The events of one goroutine reach a subscriber in their order.
 //
-// A subscriber that was there before Publish was called, and stays, gets the event once. One that comes or goes
-// meanwhile may get it or not; after Unsubscribe has returned no Publish that is called later delivers to it.
+// A subscriber from before the call of Publish that stays gets the event once. One that subscribes or unsubscribes during
+// the call may get it or not. After Unsubscribe has returned no later Publish delivers to it.
 //
-// A bus has a bound of subscriptions; beyond it Subscribe fails with [ErrFull]. Nothing else of a bus
-// grows: events are not kept.
+// A bus has a limit of subscriptions; above it Subscribe fails with [ErrFull]. A bus keeps no events.
 package eventbus
 
 import "errors"

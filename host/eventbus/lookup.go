@@ -2,8 +2,8 @@ package eventbus
 
 import "sync"
 
-// Lookup is a bus on which each event has a key, and subscribers name the key that they want. An event
-// that nobody wants costs a look into a map.
+// Lookup is a bus on which each event has a key, and subscribers name the key that they want. An event without subscribers
+// costs one map access.
 type Lookup[E any, K, S comparable] struct {
 	classify func(E) K
 	deliver  func(E, S)

@@ -32,8 +32,8 @@ type party[S comparable] struct {
 	ids     map[string][2]uint64
 }
 
-// NewSubchannel makes a bus for most subscriptions, [DefaultMost] if that is 0. classify is the topic of an
-// event; one that is not valid reaches nobody. deliver delivers an event to a subscriber.
+// NewSubchannel makes a bus for most subscriptions, [DefaultMost] if that is 0. classify returns the topic of an event; an
+// event with an invalid topic is not delivered. deliver delivers an event to a subscriber.
 func NewSubchannel[E any, S comparable](classify func(E) string, deliver func(E, S), most int) *Subchannel[E, S] {
 	return &Subchannel[E, S]{classify: classify, deliver: deliver, most: mostOr(most), of: map[S]*party[S]{}}
 }

@@ -25,7 +25,7 @@ type State = rules.State
 // Any stands for every state in OnTransition.
 const Any = rules.Any
 
-// Forever as a timeout of one step means that there is none this time.
+// Forever as a timeout of one step means no timeout this time.
 const Forever = rules.Forever
 
 // Handler says what follows from an event. Return the result of Stay, Goto, Stop or Unhandled of the

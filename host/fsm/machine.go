@@ -71,7 +71,7 @@ func (m *Machine[D]) Stay() Next[D] { return m.say(rules.Step{Kind: rules.Stay})
 // state needs no declaration; it is a transition, too.
 func (m *Machine[D]) Goto(s State) Next[D] { return m.say(rules.Step{Kind: rules.Goto, To: s}) }
 
-// Stop ends the actor when the handler has returned. OnTermination hears of the reason.
+// Stop stops the actor when the handler has returned. OnTermination gets the reason.
 func (m *Machine[D]) Stop(r Reason) Next[D] {
 	n := m.say(rules.Step{Kind: rules.Stop})
 	m.next.reason = r
@@ -96,7 +96,7 @@ func (n Next[D]) Using(data D) Next[D] {
 	return n
 }
 
-// ForMax sets this step's state timeout instead of the default; Forever is none.
+// ForMax sets this step's state timeout instead of the default; Forever: no timeout.
 func (n Next[D]) ForMax(d time.Duration) Next[D] {
 	n.m.next.step.Max = d
 	return n
@@ -248,7 +248,7 @@ func (m *Machine[D]) terminate(r Reason) {
 	}
 }
 
-// SetStateTimeout changes a state's default timeout for this machine; 0 is none. It takes effect with
+// SetStateTimeout changes a state's default timeout for this machine; 0: no timeout. It takes effect with
 // the next step.
 func (m *Machine[D]) SetStateTimeout(s State, d time.Duration) error { return m.rules.SetTimeout(s, d) }
 

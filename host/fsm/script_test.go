@@ -21,7 +21,7 @@ func textOf(m host.Message) (s string) {
 type machine = fsm.Machine[int]
 
 func probe(m *machine, text string) {
-	_ = m.Context().TellPath("/user/probe", text)
+	_ = m.Context().At("/user/probe").Tell(text)
 }
 
 func describe(e fsm.Event) string {

@@ -71,7 +71,7 @@ func TestPassToAnAddress(t *testing.T) {
 	a, b := must(w.AddressOf("/user/users/a"))(t), must(w.AddressOf("/user/users/b"))(t)
 	var errs error
 	front := must(w.Spawn("front", host.Func(func(ctx *host.Context, m host.Message) error {
-		errs = errors.Join(ctx.PassTo(a), ctx.ForwardTo(b, "h"), ctx.Pass(keeper), ctx.PassTo(a))
+		errs = errors.Join(ctx.Head().PassTo(a), ctx.Head().ForwardTo(b, "h"), ctx.Head().Pass(keeper), ctx.Head().PassTo(a))
 		return nil
 	})))(t)
 	w.run()
@@ -85,7 +85,7 @@ func TestPassToAnAddress(t *testing.T) {
 		t.Error(errs)
 	}
 	// A question is answered by who got it.
-	asks := must(w.Spawn("asks", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.PassTo(b) })))(t)
+	asks := must(w.Spawn("asks", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.Head().PassTo(b) })))(t)
 	w.run()
 	w.asks(asks, "who", "b 2")
 }

@@ -39,7 +39,7 @@ func TestBufferIsBounded(t *testing.T) {
 			keys := []string{"a", "b", "c", "d", "e"}
 			for _, key := range keys { // all are asked to end, and none comes to it
 				w.tell(r, key, "0")
-				must(0, w.Pause(must(w.Lookup("/user/users/"+key))(t), false))(t)
+				must(0, w.Operate().Pause(must(w.Lookup("/user/users/"+key))(t), false))(t)
 				w.run()
 				w.post(r, order("passivate", key))
 				w.run()
@@ -119,8 +119,8 @@ func TestWorkerThatCannotBeStartedIsNobodysShare(t *testing.T) {
 	w.heard = nil
 }
 
-// A message that is refused and no question is unhandled.
-func TestRefusedMessagesAreUnhandled(t *testing.T) {
+// A message without a key, which is no question, is unhandled.
+func TestMessagesWithoutAKeyAreUnhandled(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(keyed.New(w.worker()))
 	w.post(r, "without a key")

@@ -1,6 +1,7 @@
 package keyed_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -38,18 +39,8 @@ func TestConfigIsChecked(t *testing.T) {
 	if both == nil || strings.Count(both.Error(), "\n") != 1 {
 		t.Errorf("two mistakes: %v", both)
 	}
-	must(w.Spawn("odd", c.WithIdle(0).Props()))(t)
-	w.run()
-	for {
-		select {
-		case e := <-w.log.C():
-			if e.Kind == host.EventFailed && strings.Contains(e.Failure.Error(), "idle after") {
-				return
-			}
-			continue
-		default:
-		}
-		t.Fatal("a keeper that cannot work has started")
+	if _, err := w.Spawn("odd", c.WithIdle(0).Props()); !errors.Is(err, host.ErrBadProps) || !strings.Contains(err.Error(), "idle after") {
+		t.Error("a keeper that cannot work is spawned:", err)
 	}
 }
 
@@ -94,7 +85,7 @@ func TestLimitsOfTheKeeper(t *testing.T) {
 		r := w.start(keyed.New(w.worker()).WithIdle(time.Hour).WithBuffer(4*waits, 8*host.DefaultHeld).WithLimits(host.Limits{MailboxBytes: 4 * host.DefaultHeld, Mailbox: 2 * waits}))
 		w.tell(r, "a", "0")
 		a := must(w.Lookup("/user/users/a"))(t)
-		must(0, w.Pause(a, false))(t)
+		must(0, w.Operate().Pause(a, false))(t)
 		w.run()
 		w.post(r, host.Headed{Value: "a", Headers: map[string]string{keyed.Header: "passivate"}})
 		w.run()
@@ -104,7 +95,7 @@ func TestLimitsOfTheKeeper(t *testing.T) {
 			w.run()
 		}
 		w.heard = nil
-		must(0, w.Unpause(a, false))(t)
+		must(0, w.Operate().Unpause(a, false))(t)
 		w.run()
 		if len(w.heard) != waits {
 			_, dead := w.DeadLetters()

@@ -70,3 +70,40 @@ func TestGuestsIdentifyKeyedActors(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A keyed guest is told its key, whatever bytes it has, in each incarnation; what it spawns has none.
+func TestGuestsKnowTheirKeys(t *testing.T) {
+	w := newWorld(t)
+	props := host.GuestOf(servicetest.Module(t), "keyed-self").WithCapabilities(host.Capabilities{Spawn: []string{"*"}})
+	keeper := w.start(keyed.New(props).WithIdle(time.Minute))
+	single := must(w.Spawn("single", props))(t)
+	w.run()
+	w.asks(single, "who", `"single" ""`)
+	for _, key := range []string{"ann", "a/b", "..", "a#7", "~41", "\x00é", strings.Repeat("k", 255)} {
+		name := must(keyed.Name(key))(t)
+		want := fmt.Sprintf("%q %q", name, key)
+		w.asks(keeper, keyed.For(key, "who"), want)
+		w.tell(keeper, key, "crash")
+		w.run()
+		w.asks(keeper, keyed.For(key, "who"), want)
+		w.asks(keeper, keyed.For(key, "spawn"), `"child" ""`)
+	}
+	w.pass(2 * time.Minute)
+	w.asks(keeper, keyed.For("ann", "who"), `"ann" "ann"`)
+}
+
+// So is one in Go.
+func TestActorsInGoKnowTheirKeys(t *testing.T) {
+	w := newWorld(t)
+	worker := host.Func(func(ctx *host.Context, m host.Message) error {
+		key, ok := keyed.Of(ctx)
+		return ctx.Reply(fmt.Sprintf("%q %v", key, ok))
+	})
+	keeper := w.start(keyed.New(worker).WithIdle(time.Minute))
+	single := must(w.Spawn("single", worker))(t)
+	w.run()
+	w.asks(single, "who", `"" false`)
+	for _, key := range []string{"ann", "a/b", "..", "a#7"} {
+		w.asks(keeper, keyed.For(key, "who"), fmt.Sprintf("%q true", key))
+	}
+}

@@ -40,9 +40,6 @@ const (
 
 // Start implements host.Behaviour. What waited before a restart is handled anew.
 func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
-	if err := h.Check(); err != nil {
-		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
-	}
 	h.book, h.alarm, h.seed = newBook(), time.Time{}, maphash.MakeSeed()
 	now := ctx.Now()
 	for _, ref := range ctx.Children() { // those that the strategy keeps
@@ -59,7 +56,7 @@ func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 	for {
 		var ok bool
-		if h.msg, ok = ctx.Next(); !ok {
+		if h.msg, ok = ctx.Head().Next(); !ok {
 			return nil
 		}
 		switch h.msg.Kind {
@@ -77,7 +74,7 @@ func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 }
 
 func (h *head) receive(ctx *host.Context) {
-	below := ctx.Below()
+	below := ctx.Head().Below()
 	if below == "" && len(h.msg.Headers) > 0 {
 		if op, ok := abi.FindHeader(h.msg.Headers, Header); ok {
 			h.manage(ctx, string(op))
@@ -88,8 +85,12 @@ func (h *head) receive(ctx *host.Context) {
 	if err == nil {
 		err = h.pass(ctx, name)
 	}
-	if err != nil {
-		h.refuse(ctx, err)
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrNoKey): // it is for none of the actors
+		h.complain(ctx, err)
+	default:
+		ctx.Head().Refuse(err)
 	}
 }
 
@@ -107,7 +108,7 @@ func (h *head) pass(ctx *host.Context, name string) error {
 			return h.keep(ctx, e)
 		}
 		h.touch(e)
-		return ctx.Hand(e.ref)
+		return ctx.Head().Hand(e.ref)
 	case granted:
 		return h.start(ctx, e)
 	case failed:
@@ -126,7 +127,7 @@ func (h *head) keep(ctx *host.Context, e *entry) error {
 	switch {
 	case e.held >= max(1, h.buffer/4), h.waits >= h.buffer, e.held > 0 && e.bytes+size > h.bytes/4, h.weight+size > h.bytes:
 		return ErrBuffer
-	case ctx.StashFor(e.name) != nil:
+	case ctx.Head().StashFor(e.name) != nil:
 		return ErrBuffer
 	}
 	h.hold(e, size)
@@ -136,7 +137,7 @@ func (h *head) keep(ctx *host.Context, e *entry) error {
 // again handles what waits for a key, before everything that has come since.
 func (h *head) again(ctx *host.Context, e *entry) {
 	h.released(e)
-	ctx.UnstashFor(e.name)
+	ctx.Head().UnstashFor(e.name)
 }
 
 // maker is the actor that begins a key by the current message; 0: Go code. Go code that sends on behalf of an actor,
@@ -145,7 +146,7 @@ func (h *head) maker(ctx *host.Context) abi.Ref {
 	if s := h.msg.Sender; !s.IsZero() && s.Path() != "/temp" {
 		return s.UID()
 	}
-	path := ctx.Behalf()
+	path := ctx.Head().Behalf()
 	if path == "" {
 		return 0
 	}
@@ -164,12 +165,16 @@ func (h *head) admit(ctx *host.Context, e *entry) error {
 	if who != 0 && h.perSender > 0 && h.made[who] >= h.perSender {
 		return ErrShare
 	}
-	if h.taken() < h.max && h.room(ctx) {
-		h.claim(e, who)
-		return h.start(ctx, e)
+	full := ErrFull
+	if h.taken() < h.max {
+		if h.room(ctx) {
+			h.claim(e, who)
+			return h.start(ctx, e)
+		}
+		full = errBytes
 	}
 	if h.atLimit != Evict || !h.evict(ctx) {
-		return ErrFull
+		return full
 	}
 	h.claim(e, who)
 	h.line(e)
@@ -185,12 +190,12 @@ func (h *head) room(ctx *host.Context) bool {
 	if h.maxBytes == 0 || h.alive == 0 {
 		return true
 	}
-	held := ctx.TreeHeld()
+	held := ctx.Head().TreeHeld()
 	return held+held/int64(h.alive) <= h.maxBytes-max(h.maxBytes/16, leastSpare)
 }
 
-// evict asks the idle actor that was used least recently to end. Of the busy ones
-// only so many are looked at, and count as used.
+// evict asks the least recently used idle actor to stop. It checks at most `candidates` actors; busy ones among them count
+// as used.
 func (h *head) evict(ctx *host.Context) bool {
 	for range min(candidates, h.used.Len()) {
 		e := h.used.Front().Value.(*entry)
@@ -220,12 +225,12 @@ func (h *head) start(ctx *host.Context, e *entry) error {
 	now := ctx.Now()
 	h.begun(e, ref, now, now.Add(h.idle))
 	h.arm(ctx)
-	return ctx.Hand(ref)
+	return ctx.Head().Hand(ref)
 }
 
 // passivate asks an actor to end; false if that is not possible now.
 func (h *head) passivate(ctx *host.Context, e *entry) bool {
-	if err := ctx.Passivate(e.ref, answerWithin); err != nil && !errors.Is(err, host.ErrUnknown) {
+	if err := ctx.Head().Passivate(e.ref, answerWithin); err != nil && !errors.Is(err, host.ErrUnknown) {
 		return false
 	}
 	h.leave(e)
@@ -320,24 +325,26 @@ func (h *head) look(ctx *host.Context) {
 	h.arm(ctx)
 }
 
-// arm sets the timer to when the next actor is due.
+// arm sets the timer to when the next actor is due. Nobody waits for that, so it must not keep the system from being
+// idle: the timer has a period, which never passes, because each turn of it sets it anew or cancels it.
 func (h *head) arm(ctx *host.Context) {
 	if len(h.due) == 0 {
+		ctx.Cancel(lookTimer)
 		return
 	}
 	when := h.due[0].when
 	if !h.alarm.IsZero() && !when.Before(h.alarm) {
 		return
 	}
-	if ctx.After(lookTimer, max(when.Sub(ctx.Now()), 0), 0, nil) == nil {
+	if ctx.After(lookTimer, max(when.Sub(ctx.Now()), 0), time.Hour, nil) == nil {
 		h.alarm = when
 	}
 }
 
-// refuse answers a question that is not passed on. Any other message is unhandled.
-func (h *head) refuse(ctx *host.Context, err error) {
+// complain answers a question to the keeper itself with an error. Any other message is unhandled.
+func (h *head) complain(ctx *host.Context, err error) {
 	if h.msg.Correlation == 0 || h.msg.Sender.IsZero() {
-		ctx.Unhandled()
+		ctx.Head().Unhandled()
 		return
 	}
 	_ = ctx.ReplyError(err.Error())

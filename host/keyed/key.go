@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/abi/keyed"
 	"github.com/wasmactors/wasmactors/host"
 )
 
@@ -27,62 +28,27 @@ func headed(v any, key, value string) host.Headed {
 	return host.Headed{Value: h.Value, Headers: headers}
 }
 
-// plain reports whether a byte of a key stays as it is in a name.
-func plain(b byte) bool {
-	return b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '_' || b == '.' || b == '-'
-}
-
-const hex = "0123456789ABCDEF"
-
 // Name is the name of a key's actor: the key, in which every byte that is no letter, digit, '_', '.'
 // or '-' is replaced by '~' and two hexadecimal digits. It fails with ErrBadKey if the key is empty, or the
 // name longer than abi.MaxName.
 func Name(key string) (string, error) {
-	if key == "" || len(key) > abi.MaxName {
+	name, ok := keyed.Name(key)
+	if !ok {
 		return "", ErrBadKey
 	}
-	all := key != "." && key != ".."
-	for i := 0; i < len(key) && all; i++ {
-		all = plain(key[i])
-	}
-	if all {
-		return key, nil
-	}
-	dots := key == "." || key == ".."
-	name := make([]byte, 0, len(key)+16)
-	for i := range len(key) {
-		if b := key[i]; plain(b) && !dots {
-			name = append(name, b)
-		} else {
-			name = append(name, '~', hex[b>>4], hex[b&15])
-		}
-	}
-	if len(name) > abi.MaxName {
-		return "", ErrBadKey
-	}
-	return string(name), nil
+	return name, nil
 }
 
 // Key is the inverse of Name; false if no key has this name.
-func Key(name string) (string, bool) {
-	key := make([]byte, 0, len(name))
-	for i := 0; i < len(name); i++ {
-		if name[i] != '~' {
-			key = append(key, name[i])
-			continue
-		}
-		if i+2 >= len(name) {
-			return "", false
-		}
-		b, err := strconv.ParseUint(name[i+1:i+3], 16, 8)
-		if err != nil {
-			return "", false
-		}
-		key = append(key, byte(b))
-		i += 2
+func Key(name string) (string, bool) { return keyed.Key(name) }
+
+// Of is the key of the actor whose turn it is; false if it is not a keyed actor.
+func Of(ctx *host.Context) (string, bool) {
+	at, err := ctx.System().AddressOf(ctx.Self().Path())
+	if err != nil || !at.Kept() {
+		return "", false
 	}
-	again, err := Name(string(key))
-	return string(key), err == nil && again == name
+	return keyed.Key(ctx.Self().Name())
 }
 
 // Bounds of the search for a key in a payload.
@@ -125,16 +91,11 @@ func (c Config) NameOf(m host.Message) (string, error) {
 	return h.nameOf("")
 }
 
-// named is Name, without an allocation for a known key.
+// named is Name, without an allocation for a known key that is its own name.
 func (h *head) named(key []byte) (string, error) {
 	if e := h.entries[string(key)]; e != nil {
-		if all := len(key) > 0; all {
-			for _, b := range key {
-				all = all && plain(b)
-			}
-			if all {
-				return e.name, nil
-			}
+		if same, ok := keyed.Key(e.name); ok && same == e.name {
+			return e.name, nil
 		}
 	}
 	if len(key) > abi.MaxName {

@@ -1,14 +1,13 @@
-// Package keyed is an actor for each key: the sender to a key need not know whether its actor is
-// there. The first message starts the actor, which ends when it was idle for a while, and messages
-// that come while it ends wait for the next one.
+// Package keyed is an actor for each key. Senders need not know whether a key's actor is running: the first message starts
+// it. An actor that has been idle for a while is passivated (stopped). Messages that come while it stops wait for the next
+// one.
 //
-// [New] configures the actor that stands for all of them, their keeper. It is Go code
-// that hands messages on unchanged, with their senders; its children have the keys as
-// their names, see [Name]. A message is for the key in its path (/user/users/KEY), or else
-// for the key that [Config] finds in it.
+// [New] configures their parent, the keeper. It is Go code that forwards messages unchanged, with their senders. Its
+// children have the keys as their names, see [Name]. A message is for the key in its path (/user/users/KEY), or else for the
+// key that [Config] finds in it.
 //
-// The functions here (to find the key of a message, start, passivate, buffer) are what
-// a keeper of a part of the keys on each of several machines needs, too.
+// Finding the key of a message, starting, passivating and buffering would work in the same way for keepers on several
+// machines, each with a part of the keys.
 package keyed
 
 import (
@@ -36,21 +35,41 @@ const (
 	MaxRemember = 100_000
 )
 
-// The errors of questions that cannot be passed on. They are answered at once.
+// The errors of messages that are not forwarded. A question ends with them at once, and the message becomes a dead letter. A
+// message without a key is unhandled.
 var (
 	// ErrNoKey says that there is no key in the message.
 	ErrNoKey = errors.New("keyed: the message has no key")
 	// ErrBadKey says that no actor can have the key: it is empty or too long.
-	ErrBadKey = fmt.Errorf("keyed: not a key: it must have 1 byte at least, and as a name %d at most; in a path all but letters, digits, _ . - is written as ~ and two hexadecimal digits", abi.MaxName)
-	// ErrFull says that the bound of actors is reached, and none of them may end.
-	ErrFull = errors.New("keyed: the limit of keys is reached")
-	// ErrShare says that the sender has begun as many keys as one sender may begin.
-	ErrShare = errors.New("keyed: the sender's limit of keys is reached")
-	// ErrBuffer says that too many messages wait for actors to start.
-	ErrBuffer = errors.New("keyed: too many messages wait")
-	// ErrFailed says that the key's actor was stopped for a failure a moment ago.
-	ErrFailed = errors.New("keyed: the actor of the key has failed, and is not started again yet")
+	ErrBadKey error = &refusal{
+		text: fmt.Sprintf("keyed: not a key: it must have 1 byte at least, and as a name %d at most; in a path all but letters, digits, _ . - is written as ~ and two hexadecimal digits", abi.MaxName),
+		is:   host.ErrBadName,
+	}
+	// ErrFull says that the bound of actors is reached, and none of them may end. It wraps
+	// host.ErrLimit.
+	ErrFull error = &refusal{text: "keyed: the limit of keys is reached", key: "keyed.max", is: host.ErrLimit}
+	// ErrShare says that the sender has begun as many keys as one sender may begin. It wraps
+	// host.ErrLimit.
+	ErrShare error = &refusal{text: "keyed: the sender's limit of keys is reached", key: "keyed.max-per-sender", is: host.ErrLimit}
+	// ErrBuffer says that too many messages wait for actors to start. It wraps
+	// host.ErrMailboxFull.
+	ErrBuffer error = &refusal{text: "keyed: too many messages wait", key: "keyed.buffer", is: host.ErrMailboxFull}
+	// ErrFailed says that the key's actor was stopped for a failure a moment ago. It wraps
+	// host.ErrRestarting.
+	ErrFailed error = &refusal{text: "keyed: the actor of the key has failed, and is not started again yet", is: host.ErrRestarting}
+
+	errBytes = &refusal{text: ErrFull.Error(), key: "keyed.max-bytes", is: ErrFull}
 )
+
+// refusal is why a message is not passed on.
+type refusal struct {
+	text, key string // the manifest's key for the bound that was met
+	is        error
+}
+
+func (r *refusal) Error() string       { return r.text }
+func (r *refusal) Unwrap() error       { return r.is }
+func (r *refusal) ManifestKey() string { return r.key }
 
 // AtLimit says what happens to a message for a new key when the bound of actors is reached.
 type AtLimit uint8
@@ -189,8 +208,7 @@ func (c Config) Check() error {
 // asksOpen is how many actors may be asked to end at a time.
 const asksOpen = 1000
 
-// Props makes the props of the keeper. If [Config.Check] finds something wrong, its start
-// fails, and says so.
+// Props makes the props of the keeper. If [Config.Check] finds something wrong it cannot be spawned.
 func (c Config) Props() host.Props {
 	managers := glob.CompilePaths(c.managers)
 	return c.props(func() host.Behaviour { return &head{Config: c, managed: managers, past: newPast(c.remember)} })
@@ -206,5 +224,5 @@ func (c Config) props(head func() host.Behaviour) host.Props {
 	if c.maxBytes > 0 && l.Tree.Memory == 0 {
 		l.Tree.Memory = c.maxBytes
 	}
-	return host.Behave(c.name, head).WithLimits(l).WithSupervision(c.strategy).WithKeeping()
+	return host.Behave(c.name, head).WithLimits(l).WithSupervision(c.strategy).WithKeeping().WithError(c.Check())
 }

@@ -116,15 +116,15 @@ func TestByPath(t *testing.T) {
 	w.run()
 	slices.Sort(w.heard)
 	w.wants("a:all", "a~2Fb:all")
-	to, v, err := w.Address("/user/users/c", "who") // who is not there yet
-	if err != nil || to != r {
-		t.Fatal(to, err)
+	at, err := w.AddressOf("/user/users/c") // who is not there yet
+	if err != nil || at.To != r {
+		t.Fatal(at.To, err)
 	}
-	w.asks(to, v, "c 1")
-	if to, _, err := w.Address("/user/users", "x"); err != nil || to != r {
-		t.Error(to, err)
+	w.asks(at.To, at.Message("who"), "c 1")
+	if at, err := w.AddressOf("/user/users"); err != nil || at.To != r {
+		t.Error(at.To, err)
 	}
-	if _, _, err := w.Address("/user/none/x", "x"); err == nil {
+	if _, err := w.AddressOf("/user/none/x"); err == nil {
 		t.Error("nobody has an address")
 	}
 	w.heard = nil
@@ -335,7 +335,7 @@ func TestPerSenderOnBehalf(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(keyed.New(w.worker()).WithMax(20).WithMaxPerSender(3))
 	one := must(w.Spawn("one", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.Tell(r, keyed.For("a", "x")) })))(t)
-	pass := must(w.Spawn("pass", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.Pass(r) })))(t)
+	pass := must(w.Spawn("pass", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.Head().Pass(r) })))(t)
 	forward := must(w.Spawn("forward", host.GuestOf(servicetest.Module(t), "service-forwarder").WithArgs(uint64(r.UID()))))(t)
 	w.run()
 	because := func(to host.Ref, of, key string) {
@@ -353,9 +353,9 @@ func TestPerSenderOnBehalf(t *testing.T) {
 	because(pass, "/user/one", "d")
 	because(forward, "/user/one", "d")
 	w.there("a", "b", "c")
-	if to, v, err := w.Address("/user/users/e", host.OnBehalf{Of: "/user/one", Value: "x"}); err != nil {
+	if at, err := w.AddressOf("/user/users/e"); err != nil {
 		t.Error(err)
-	} else if _ = w.Tell(to, v); true {
+	} else if _ = w.Tell(at.To, at.Message(host.OnBehalf{Of: "/user/one", Value: "x"})); true {
 		w.run()
 		w.there("a", "b", "c")
 	}
@@ -435,7 +435,7 @@ func TestKeeperRestarts(t *testing.T) {
 		_ = w.Tell(r, keyed.For("a", "1"))
 		_ = w.Tell(a, "2")
 		_ = w.Tell(r, keyed.For("b", "3"))
-		if err := w.Restart(r); err != nil {
+		if err := w.Operate().Restart(r); err != nil {
 			t.Fatal(err)
 		}
 		_ = w.Tell(r, keyed.For("a", "4"))
@@ -512,11 +512,11 @@ func TestBuffer(t *testing.T) {
 	w.tell(r, "a", "x")
 	w.tell(r, "b", "x")
 	a := must(w.Lookup("/user/users/a"))(t)
-	if err := w.Pause(a, false); err != nil { // it does not come to the request to end
+	if err := w.Operate().Pause(a, false); err != nil { // it does not come to the request to end
 		t.Fatal(err)
 	}
 	w.run()
-	w.Unpause(a, false)
+	w.Operate().Unpause(a, false)
 	for range 5 {
 		_ = w.Tell(r, keyed.For("c", "x"))
 	}

@@ -99,7 +99,7 @@ func (h *head) manage(ctx *host.Context, op string) {
 	}
 	switch {
 	case err != nil:
-		h.refuse(ctx, err)
+		h.complain(ctx, err)
 	case h.msg.Correlation != 0:
 		_ = ctx.Reply(answer)
 	}

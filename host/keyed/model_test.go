@@ -55,7 +55,7 @@ func TestNothingIsLost(t *testing.T) {
 			"some turns": func(t *rapid.T) { w.RunUntilIdle(rapid.IntRange(1, 5).Draw(t, "n")) },
 			"run":        func(*rapid.T) { w.run() },
 			"pass":       func(t *rapid.T) { w.clock.Advance(time.Duration(rapid.IntRange(1, 12).Draw(t, "s")) * time.Second) },
-			"restart":    func(t *rapid.T) { _ = w.Restart(r) },
+			"restart":    func(t *rapid.T) { _ = w.Operate().Restart(r) },
 			"": func(t *rapid.T) {
 				if alive := len(w.Select("/user/users/*")); alive > max {
 					t.Fatalf("%d actors, at most %d", alive, max)
@@ -82,11 +82,13 @@ func TestNothingIsLost(t *testing.T) {
 		for {
 			select {
 			case e := <-w.log.C():
-				if e.Kind == host.EventUnhandled && e.Ref.Name() == "users" {
+				switch {
+				case e.Kind == host.EventUnhandled:
+					rt.Fatalf("unhandled: %+v", e.Dead)
+				case e.Kind == host.EventDeadLetter && e.Dead.Reason == host.DeadRefused:
 					refused++
-				}
 				// A worker's own question, which waits too long for its turn, is not a message of the test's.
-				if e.Kind == host.EventDeadLetter && e.Dead.Reason != host.DeadExpired {
+				case e.Kind == host.EventDeadLetter && e.Dead.Reason != host.DeadExpired:
 					rt.Fatalf("a dead letter: %+v", e.Dead)
 				}
 				continue
@@ -136,12 +138,12 @@ func TestTheBookIsRight(t *testing.T) {
 			case step == "pass":
 				w.clock.Advance(time.Duration(rapid.IntRange(1, 70).Draw(rt, "s")) * time.Second)
 			case step == "restart":
-				_ = w.Restart(r)
+				_ = w.Operate().Restart(r)
 			case err != nil:
 			case step == "pause":
-				_ = w.Pause(ref, false)
+				_ = w.Operate().Pause(ref, false)
 			case step == "unpause":
-				_ = w.Unpause(ref, false)
+				_ = w.Operate().Unpause(ref, false)
 			case step == "stop":
 				w.Stop(ref)
 			}
@@ -151,7 +153,7 @@ func TestTheBookIsRight(t *testing.T) {
 			}
 		}
 		for _, ref := range w.Select("/user/users/*") {
-			_ = w.Unpause(ref, false)
+			_ = w.Operate().Unpause(ref, false)
 			w.Stop(ref)
 		}
 		for range 10 {
@@ -194,7 +196,6 @@ func TestHammer(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 				m, err := s.Ask(ctx, r, keyed.For(key, []string{"x", "x", "stop", "crash"}[i%4]))
 				cancel()
-				var no *host.ReplyError
 				var turn *host.TurnError
 				switch {
 				case err == nil:
@@ -204,7 +205,7 @@ func TestHammer(t *testing.T) {
 					}
 					answered[g]++
 				case errors.As(err, &turn): // a crash
-				case errors.As(err, &no) && (no.Reason == keyed.ErrFull.Error() || no.Reason == keyed.ErrBuffer.Error()):
+				case errors.Is(err, keyed.ErrFull), errors.Is(err, keyed.ErrBuffer):
 				default:
 					t.Errorf("%s: %v", key, err)
 					return

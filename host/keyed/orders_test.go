@@ -31,7 +31,7 @@ func TestKeptActorsOfARestartedKeeper(t *testing.T) {
 	r := w.start(keyed.New(w.worker()).WithIdle(time.Minute).WithMax(2))
 	w.asks(r, keyed.For("a", "who"), "a 1")
 	w.tell(r, "b", "x")
-	must(0, w.Restart(r))(t)
+	must(0, w.Operate().Restart(r))(t)
 	w.run()
 	w.there("a", "b")
 	w.asks(r, keyed.For("a", "who"), "a 1")
@@ -39,7 +39,7 @@ func TestKeptActorsOfARestartedKeeper(t *testing.T) {
 	if got := w.show(r, keyed.Page{}); got != "a awake;b awake;" {
 		t.Error(got)
 	}
-	must(0, w.Restart(r))(t)
+	must(0, w.Operate().Restart(r))(t)
 	w.run()
 	w.pass(time.Minute - 1)
 	w.there("a", "b")
@@ -108,12 +108,12 @@ func TestPassivateOfOneThatHasEnded(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(keyed.New(w.worker()))
 	w.tell(r, "a", "0")
-	must(0, w.Pause(r, false))(t)
+	must(0, w.Operate().Pause(r, false))(t)
 	w.run()
 	p := must(w.Request(r, order("passivate", "a")))(t)
 	w.Stop(must(w.Lookup("/user/users/a"))(t))
 	w.run()
-	must(0, w.Unpause(r, false))(t)
+	must(0, w.Operate().Unpause(r, false))(t)
 	w.run()
 	if m := <-p.Answer(); answerOf(m) != "<nil>" {
 		t.Error(answerOf(m))

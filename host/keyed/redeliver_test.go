@@ -30,11 +30,11 @@ func TestRedeliverToAnActorThatHasEnded(t *testing.T) {
 		t.Fatalf("%+v", letters)
 	}
 	id := letters[0].ID
-	if err := w.CanRedeliver(id); err != nil {
+	if err := w.Operate().CanRedeliver(id); err != nil {
 		t.Error(err)
 	}
 	w.there() // to ask is not to start
-	to, err := w.Redeliver(id)
+	to, err := w.Operate().Redeliver(id)
 	if err != nil || to != keeper {
 		t.Fatal(to, err)
 	}
@@ -44,7 +44,7 @@ func TestRedeliverToAnActorThatHasEnded(t *testing.T) {
 	if w.starts["a"] != 2 {
 		t.Error(w.starts)
 	}
-	if _, err := w.Redeliver(id); !errors.Is(err, host.ErrNotKept) {
+	if _, err := w.Operate().Redeliver(id); !errors.Is(err, host.ErrNotKept) {
 		t.Error("twice:", err)
 	}
 }
@@ -66,14 +66,14 @@ func TestRedeliverWhatGuestsSent(t *testing.T) {
 		t.Fatalf("%d letters", len(letters))
 	}
 	for i, l := range letters {
-		if err := w.CanRedeliver(l.ID); !errors.Is(err, host.ErrUnknown) {
+		if err := w.Operate().CanRedeliver(l.ID); !errors.Is(err, host.ErrUnknown) {
 			t.Errorf("%s: %v", paths[i], err)
 		}
 	}
 	keeper := w.start(keyed.New(w.worker()).WithIdle(time.Minute))
 	for i, l := range letters {
-		can := w.CanRedeliver(l.ID)
-		to, err := w.Redeliver(l.ID)
+		can := w.Operate().CanRedeliver(l.ID)
+		to, err := w.Operate().Redeliver(l.ID)
 		if i%3 != 0 {
 			if !errors.Is(can, host.ErrUnknown) || !errors.Is(err, host.ErrUnknown) {
 				t.Errorf("%s: %v %v", paths[i], can, err)

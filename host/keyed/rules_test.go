@@ -110,7 +110,7 @@ func TestWhoDoesNotComeToItsEnd(t *testing.T) {
 	r := w.start(keyed.New(w.worker()).WithIdle(time.Hour))
 	w.tell(r, "a", "0")
 	a := must(w.Lookup("/user/users/a"))(t)
-	if err := w.Pause(a, false); err != nil {
+	if err := w.Operate().Pause(a, false); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
@@ -119,7 +119,7 @@ func TestWhoDoesNotComeToItsEnd(t *testing.T) {
 	w.post(r, keyed.For("a", "1"))
 	w.run()
 	w.pass(time.Minute)
-	if err := w.Unpause(a, false); err != nil {
+	if err := w.Operate().Unpause(a, false); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
@@ -163,7 +163,7 @@ func TestWhatWaitsComesBack(t *testing.T) {
 
 	// The request to end is before the message that keeps the actor awake; it is stopped then.
 	a = must(w.Lookup("/user/users/a"))(t)
-	if err := w.Pause(a, false); err != nil {
+	if err := w.Operate().Pause(a, false); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
@@ -227,7 +227,7 @@ func TestHeldBackSurvivesTheKeeper(t *testing.T) {
 		r := w.start(keyed.New(w.worker()).WithIdle(time.Minute))
 		w.tell(r, "a", "0")
 		a := must(w.Lookup("/user/users/a"))(t)
-		if err := w.Pause(a, false); err != nil {
+		if err := w.Operate().Pause(a, false); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
@@ -236,11 +236,11 @@ func TestHeldBackSurvivesTheKeeper(t *testing.T) {
 		w.post(r, keyed.For("a", "1"))
 		w.run()
 		w.wants("a:0")
-		if err := w.Restart(r); err != nil {
+		if err := w.Operate().Restart(r); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
-		_ = w.Unpause(a, false)
+		_ = w.Operate().Unpause(a, false)
 		w.run()
 		if got := strings.Join(w.heard, " "); got != "a:1" {
 			t.Errorf("keeps children: %v: heard %q", keeps, got)
@@ -258,7 +258,7 @@ func TestRestartOfTheKeeperFreesItsPlaces(t *testing.T) {
 		w.tell(r, "b", "0")
 		w.heard = nil
 		w.post(r, keyed.For("a", "1"), keyed.For("b", "2"))
-		if err := w.Restart(r); err != nil {
+		if err := w.Operate().Restart(r); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
@@ -286,5 +286,26 @@ func TestPromisedPlaceThatIsTaken(t *testing.T) {
 	default:
 		t.Error("who was promised a place waits in vain")
 		p.Cancel()
+	}
+}
+
+// Actors that are idle keep nobody waiting for the system's rest: it is there before they end, however long that takes.
+func TestIdleActorsAreRest(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(keyed.New(w.worker()).WithIdle(24 * time.Hour))
+	w.tell(r, "a", "x")
+	w.tell(r, "b", "x")
+	before := w.clock.Now()
+	if err := w.Idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := w.clock.Now(); now != before {
+		t.Errorf("it has waited for %v", now.Sub(before))
+	}
+	w.there("a", "b")
+	w.pass(24 * time.Hour)
+	w.there()
+	if n := w.clock.Pending(); n != 0 {
+		t.Errorf("%d timers of a keeper that keeps nobody", n)
 	}
 }

@@ -42,7 +42,7 @@ type box struct {
 
 var _ host.HostedMailbox = (*box)(nil)
 
-// What is charged for an envelope besides its bytes, and what waits without being charged.
+// The cost of an envelope in addition to its bytes, and the bytes that may wait without being charged.
 const (
 	envelopeBytes = 200
 	freeBytes     = 1 << 10
@@ -276,8 +276,7 @@ func (b *box) Force(e *host.Envelope) bool {
 	return true
 }
 
-// Peek implements host.Mailbox. What it has shown stays the next, whatever comes before the next
-// Pop.
+// Peek implements host.Mailbox. The envelope it returns stays the next one until Pop, even if more urgent ones arrive.
 func (b *box) Peek() *host.Envelope {
 	if b.n.Load() == 0 {
 		return nil

@@ -119,9 +119,9 @@ func (c Config) Kind() Kind { return c.kind }
 // which is one of Bounded, DropNewest, DropOldest and Block.
 func (c Config) WithFull(k Kind) Config { c.full = k; return c }
 
-// WithHeader sets the header from which the level, the mark of a control message or the key is
-// read. A level is a decimal number, 0 is the most urgent. A control message has the header,
-// whatever its value. The default is the kind's; with types it is none.
+// WithHeader sets the header from which the level, the mark of a control message or the key is read. A level is a decimal
+// number, 0 is the most urgent. A control message has the header, with any value. The default is the kind's; with types
+// there is no default.
 func (c Config) WithHeader(name string) Config { c.header = name; return c }
 
 // WithTypes sets the levels of messages by their types, for those whose header states none.
@@ -141,12 +141,12 @@ func (c Config) WithLevels(n int) Config { c.levels = n; return c }
 // by default it is the last one, the least urgent.
 func (c Config) WithOtherwise(level int) Config { c.otherwise = level; return c }
 
-// WithOvertake sets how many messages in a row may overtake the one that has waited longest;
-// then that one is next, so that nothing waits for ever. 0 is any number.
+// WithOvertake sets how many messages in a row may overtake the one that has waited longest; then
+// that one is next, so that no message waits endlessly. 0: no limit.
 func (c Config) WithOvertake(n int) Config { c.overtake = n; return c }
 
-// WithKeys sets how many keys [Deduplicating] remembers, 1 to MaxKeys; each takes KeyBytes. If the
-// account has no room for so many, it remembers fewer.
+// WithKeys sets how many keys [Deduplicating] remembers, 1 to MaxKeys; each takes KeyBytes. If the account's limit does not
+// allow n keys, it remembers fewer.
 func (c Config) WithKeys(n int) Config { c.keys = n; return c }
 
 // WithWait sets how long a sender from Go waits for room at most, by the system's clock.

@@ -29,10 +29,10 @@ type Proxy struct {
 // To is a proxy to a path; the target has a Receiver. Messages arrive with the proxy as sender and the original
 // sender as [Origin]. A question is answered with an error: answers would not be sent again.
 //
-// When the target has ended, or has not answered Settings.Attempts times, or when there is none at the
-// start, the proxy stops, see WithReconnect. What it had not delivered goes to WithUnsent. What it keeps is
-// on its account, see [host.Context.Hold]. A target that a keeper stands for (host/keyed) does not count as ended
-// while the keeper exists: messages to it start it.
+// When the target has stopped, has not answered Settings.Attempts times, or does not exist at the start, the proxy stops;
+// see WithReconnect. Undelivered messages go to WithUnsent. Kept messages count towards the proxy's limits, see
+// [host.Head.Hold]. A keyed actor (host/keyed) does not count as stopped while its keeper exists, because messages start
+// it.
 func To(path string, s Settings) Proxy {
 	if s.Key == 0 {
 		s.Key = retryKey
@@ -40,8 +40,8 @@ func To(path string, s Settings) Proxy {
 	return Proxy{path: path, settings: s}
 }
 
-// WithReconnect looks for an actor at the path again after a time, at most so many times in a row; 0
-// is without limit. What was not acknowledged is sent to it, and may be handled a second time.
+// WithReconnect looks for an actor at the path again after a time, up to most times in a row (0: no limit). Unacknowledged
+// messages are sent to the actor that is found, and may be handled a second time.
 func (p Proxy) WithReconnect(after time.Duration, most int) Proxy {
 	p.reconnect, p.connects = after, most
 	return p
@@ -121,14 +121,15 @@ func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
 		headers[rules.OriginHeader] = strconv.FormatUint(uint64(m.Sender.UID()), 10)
 	}
 	payload := append(host.Raw(nil), m.Payload...)
-	err := ctx.Hold(int64(p.out.window.Bytes() + sizeOf(payload, headers)))
+	err := ctx.Head().Hold(int64(p.out.window.Bytes() + sizeOf(payload, headers)))
 	if err == nil {
 		err = p.out.Send(ctx, payload, headers)
 	}
 	if err != nil {
 		p.note(ctx)
 		if p.unsent == nil {
-			return host.ErrUnhandled
+			ctx.Head().Refuse(err)
+			return nil
 		}
 		p.unsent([]Unsent{{payload, headers}})
 	}
@@ -136,7 +137,7 @@ func (p *proxy) Receive(ctx *host.Context, m host.Message) error {
 }
 
 // note puts what is kept on the proxy's account; a decrease is never refused.
-func (p *proxy) note(ctx *host.Context) { _ = ctx.Hold(int64(p.out.window.Bytes())) }
+func (p *proxy) note(ctx *host.Context) { _ = ctx.Head().Hold(int64(p.out.window.Bytes())) }
 
 // Stopped implements host.Stopper.
 func (p *proxy) Stopped(*host.Context) {

@@ -1,8 +1,8 @@
-// Package reliable resends messages to an actor until it has handled them, in order, and once as
-// long as that actor is not restarted: a [Sender] is a field of an actor in Go, [To] is an actor of its own
-// before the target, and the target has a [Receiver] as a field, or that of guest-sdk/reliable.
+// Package reliable resends messages to an actor until it has handled them, in order, and once as long as that actor is not
+// restarted. A [Sender] is a field of an actor in Go; [To] is a proxy actor before the target. The target has a [Receiver]
+// as a field, or the one of guest-sdk/reliable.
 //
-// The rules are those of abi/reliable, which guests share; docs/guide/reliable.md has them.
+// The rules are in abi/reliable, which guests share; see docs/guide/reliable.md.
 package reliable
 
 import (
@@ -56,7 +56,7 @@ func (s Settings) withDefaults() Settings {
 
 // Sender numbers messages to one actor, keeps them until they are acknowledged, and resends them. It
 // is a field of an actor, for its turns, and starts over with each incarnation. What it keeps is on no
-// account: the actor may note it with [host.Context.Hold].
+// account: the actor may note it with [host.Head.Hold].
 type Sender struct {
 	settings Settings
 	window   rules.Window[kept]
@@ -155,7 +155,7 @@ func (s *Sender) send(ctx *host.Context, number uint64) {
 	for key, v := range k.headers {
 		headers[key] = v
 	}
-	headers[rules.Header] = string(rules.AppendMark(nil, rules.Mark{Stream: s.settings.Stream, Session: ctx.Incarnation(), Number: number, First: s.window.First()}))
+	headers[rules.Header] = string(rules.AppendMark(nil, rules.Mark{Stream: s.settings.Stream, Session: ctx.Head().Incarnation(), Number: number, First: s.window.First()}))
 	_ = ctx.Tell(s.target.To, s.target.Message(host.Headed{Value: host.Raw(k.payload), Headers: headers})) // if it does not arrive, it is sent again
 }
 
@@ -186,7 +186,7 @@ func (s *Sender) Receive(ctx *host.Context, m host.Message) bool {
 		if !ok || !s.from(m.Sender) || ack.Stream != s.settings.Stream {
 			return false
 		}
-		if ack.Session == ctx.Incarnation() && s.window.Ack(ack.Number) > 0 {
+		if ack.Session == ctx.Head().Incarnation() && s.window.Ack(ack.Number) > 0 {
 			s.misses = 0
 			if s.window.Len() == 0 {
 				s.disarm(ctx)
@@ -244,7 +244,7 @@ func (s *Sender) lose(ctx *host.Context) {
 // for its turns. The zero value remembers the last 64 streams.
 type Receiver struct{ rules rules.Receiver }
 
-// NewReceiver remembers so many streams: of senders, and of each of their Stream numbers.
+// NewReceiver returns a Receiver that remembers at most streams streams, one for each sender and Stream number.
 func NewReceiver(streams int) *Receiver { return &Receiver{rules.NewReceiver(streams)} }
 
 // Accept reports whether the actor is to handle a message: one that comes from no sender of this kind, or
@@ -269,6 +269,6 @@ func Origin(sys *host.System, m host.Message) host.Ref {
 	if err != nil {
 		return host.Ref{}
 	}
-	ref, _ := sys.RefOf(abi.Ref(n))
+	ref, _ := sys.RefOf(abi.Ref(n), m.Sender)
 	return ref
 }

@@ -92,7 +92,7 @@ func (x *target) Receive(ctx *host.Context, m host.Message) error {
 	if err := m.Decode(&text); err != nil {
 		return err
 	}
-	if text == "bad" && ctx.Incarnation() == 0 {
+	if text == "bad" && ctx.Head().Incarnation() == 0 {
 		return errors.New("as told")
 	}
 	if from := reliable.Origin(ctx.System(), m); !from.IsZero() {
@@ -176,7 +176,7 @@ func TestK21_Sender(t *testing.T) {
 		t.Errorf("%q", unsent)
 	}
 	to = w.target("other", nil)
-	if err := w.Restart(a); err != nil { // numbers start over, with the other target
+	if err := w.Operate().Restart(a); err != nil { // numbers start over, with the other target
 		t.Fatal(err)
 	}
 	w.RunUntilIdle(1000)
@@ -266,6 +266,16 @@ func TestProxy(t *testing.T) {
 	once := w.spawn("once", reliable.To("/user/nobody", reliable.Settings{}).Props())
 	if _, err := w.Ended(once); !errors.Is(err, host.ErrUnknown) {
 		t.Errorf("it goes on: %v", err)
+	}
+}
+
+// What a full proxy without WithUnsent does not take is a dead letter.
+func TestAFullProxyRefuses(t *testing.T) {
+	w := newWorld(t)
+	p := w.spawn("p", reliable.To("/user/target", reliable.Settings{Messages: 1}).WithReconnect(time.Second, 3).Props())
+	w.tell(p, "1", "2")
+	if letters, _ := w.DeadLetters(); len(letters) != 1 || letters[0].Reason != host.DeadRefused || string(letters[0].Payload[1:]) != "2" {
+		t.Errorf("%+v", letters)
 	}
 }
 

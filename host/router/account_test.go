@@ -26,7 +26,7 @@ func TestQuestionsAreOnTheAccount(t *testing.T) {
 	if got := w.ask(r, strings.Repeat("x", 24<<10)); !strings.HasSuffix(got, "limits.held raises it") { // it does not fit beside the two
 		t.Errorf("answered %q", got)
 	}
-	if err := w.Restart(r); err != nil {
+	if err := w.Operate().Restart(r); err != nil {
 		t.Fatal(err)
 	}
 	w.run()

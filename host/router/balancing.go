@@ -22,7 +22,7 @@ type balancing struct {
 func (b *balancing) Pick(picked []int, _ *host.Message, routees []Routee) ([]int, error) {
 	ref, ok := b.head.queue.takeIdle()
 	if ok {
-		if i := slices.IndexFunc(routees, func(r Routee) bool { return r.Ref == ref }); i >= 0 {
+		if i := slices.IndexFunc(routees, func(r Routee) bool { return r.Ref.Equal(ref) }); i >= 0 {
 			return append(picked, i), nil
 		}
 	}

@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/race"
 )
 
-// Nobody to send to is answered at once; what is not a question is unhandled.
+// Nobody to send to is answered at once, and what was sent is a dead letter.
 func TestNoRoutees(t *testing.T) {
 	for name, c := range map[string]router.Config{
 		"pool":    router.Pool(0, inGo(t).worker, router.RoundRobin),
@@ -31,8 +32,9 @@ func TestNoRoutees(t *testing.T) {
 			}
 			w.asks(r, router.ToAll("who"), router.ErrNoRoutee.Error())
 			w.tell(r, "x")
-			if got := w.events(host.EventUnhandled); !slices.Equal(got, []string{"router"}) {
-				t.Errorf("unhandled by %q", got)
+			letters, _ := w.DeadLetters()
+			if n := len(letters); n != 2 || letters[n-1].Reason != host.DeadRefused || !strings.HasSuffix(letters[n-1].Path, "/user/router") {
+				t.Errorf("%+v", letters)
 			}
 		})
 	}
@@ -42,7 +44,7 @@ func TestNoRoutees(t *testing.T) {
 func TestFullRoutee(t *testing.T) {
 	w := inGo(t)
 	r := w.start(router.Pool(2, w.worker.WithLimits(host.Limits{Mailbox: 1}), router.RoundRobin))
-	if err := w.Pause(must(w.Lookup("/user/router/0"))(t), false); err != nil {
+	if err := w.Operate().Pause(must(w.Lookup("/user/router/0"))(t), false); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
@@ -191,7 +193,7 @@ func TestRestartAnswers(t *testing.T) {
 	r := w.start(router.Pool(2, w.worker, router.ScatterGather(time.Minute)))
 	p := must(w.Request(r, "mute"))(t)
 	w.run()
-	if err := w.Restart(r); err != nil {
+	if err := w.Operate().Restart(r); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
@@ -313,7 +315,8 @@ func (wrong) Pick(picked []int, _ *host.Message, _ []router.Routee) ([]int, erro
 	return append(picked, 7), nil
 }
 
-// What is wrong with a router its start says.
+// A router with which something is wrong, or whose routees could not start, is not spawned: unlimited restarts would be a
+// loop without end.
 func TestWrongRouter(t *testing.T) {
 	w := inGo(t)
 	for i, c := range []router.Config{
@@ -322,16 +325,8 @@ func TestWrongRouter(t *testing.T) {
 		router.Group(router.RoundRobin, "/user/a").WithResizer(router.DefaultResizer()), router.Pool(1, w.worker, router.RoundRobin).WithResizer(router.Resizer{}),
 		router.Pool(1, w.worker, router.RoundRobin).WithQuestions(-1, 0),
 	} {
-		if _, err := w.Spawn("r"+strconv.Itoa(i), c.Props()); err != nil {
-			t.Fatal(err)
-		}
-		w.RunUntilIdle(20)
-		if got := w.events(host.EventStarted); slices.Contains(got, "r"+strconv.Itoa(i)) {
-			t.Errorf("router %d has started", i)
-		}
-		if r, err := w.Lookup("/user/r" + strconv.Itoa(i)); err == nil {
-			w.StopNow(r)
-			w.run()
+		if _, err := w.Spawn("r"+strconv.Itoa(i), c.Props()); !errors.Is(err, host.ErrBadProps) {
+			t.Errorf("router %d: %v", i, err)
 		}
 	}
 }

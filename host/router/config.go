@@ -122,9 +122,15 @@ func (c Config) balances() bool {
 	return ok
 }
 
-// Props makes the props of the router. If [Config.Check] finds something wrong, its start
-// fails, and says so.
+// Props makes the props of the router. If [Config.Check] finds something wrong, or a pool's routee cannot be spawned,
+// neither can the router: its restarts would change nothing.
 func (c Config) Props() host.Props {
+	wrong := c.Check()
+	if c.pool {
+		if err := c.worker.Check(); err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("router: the routee: %w", err))
+		}
+	}
 	if c.questions == 0 {
 		c.questions = DefaultQuestions
 	}
@@ -143,7 +149,7 @@ func (c Config) Props() host.Props {
 	if c.balances() {
 		p = p.WithMailbox(func(l host.MailboxLimits) host.Mailbox { return newQueue(l) })
 	}
-	return p
+	return p.WithError(wrong)
 }
 
 // failed is the failure of a start.

@@ -265,22 +265,22 @@ func TestDeadlinesThroughRoutersThatAsk(t *testing.T) {
 					must(0, w.Tell(asker, true))(t)
 					w.run()
 				}
-				must(0, w.Pause(routee, false))(t)
+				must(0, w.Operate().Pause(routee, false))(t)
 				w.run()
 				ask("short", 100*time.Millisecond)
 				ask("long", time.Hour) // the router waits for a second
 				ask(host.Marked{Value: "lasting", Marks: host.Lasting}, 100*time.Millisecond)
 				w.pass(200 * time.Millisecond)
 				ask("in time", 100*time.Millisecond)
-				must(0, w.Unpause(routee, false))(t)
+				must(0, w.Operate().Unpause(routee, false))(t)
 				w.run()
 				w.wants("0:long", "0:lasting", "0:in time")
-				must(0, w.Pause(routee, false))(t)
+				must(0, w.Operate().Pause(routee, false))(t)
 				w.run()
 				ask("long", time.Hour)
 				ask(host.Marked{Value: "lasting", Marks: host.Lasting}, time.Hour)
 				w.pass(1100 * time.Millisecond)
-				must(0, w.Unpause(routee, false))(t)
+				must(0, w.Operate().Unpause(routee, false))(t)
 				w.run()
 				w.wants("0:lasting")
 			})
@@ -462,7 +462,7 @@ func TestF19_Kill(t *testing.T) {
 	each(t, func(w *world) {
 		r := w.start(router.Pool(2, w.worker, router.RoundRobin).WithSupervision(supervision.Default().WithOtherwise(supervision.Restart)))
 		w.asks(r, "who", "0 1", "1 1")
-		if err := w.Kill(r); err != nil {
+		if err := w.Operate().Kill(r); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
@@ -480,7 +480,7 @@ func TestF19_Kill(t *testing.T) {
 		paths := w.crowd(1)
 		r := w.start(router.Group(router.RoundRobin, paths...))
 		w.asks(r, "who", "w0 1")
-		if err := w.Kill(r); err != nil {
+		if err := w.Operate().Kill(r); err != nil {
 			t.Fatal(err)
 		}
 		w.run()

@@ -40,10 +40,13 @@ func TestEndedRouteesLeaveGroupsThatAsk(t *testing.T) {
 				}
 				w.asks(r, order("routees", nil), paths[2])
 				w.stop(paths[2])
-				w.asks(r, "who", router.ErrNoRoutee.Error(), router.ErrNoRoutee.Error())
-				w.asks(r, order("routees", nil), "")
 				if _, dead := w.DeadLetters(); dead != 0 {
 					t.Errorf("%d dead letters", dead)
+				}
+				w.asks(r, "who", router.ErrNoRoutee.Error(), router.ErrNoRoutee.Error())
+				w.asks(r, order("routees", nil), "")
+				if letters, _ := w.DeadLetters(); len(letters) != 2 || letters[0].Reason != host.DeadRefused {
+					t.Errorf("%+v", letters)
 				}
 				must(w.Spawn("w1", w.worker))(t)
 				w.run()

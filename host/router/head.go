@@ -33,16 +33,13 @@ type head struct {
 
 // Start implements host.Behaviour. The logic starts over.
 func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
-	if err := h.Check(); err != nil {
-		return failed(err)
-	}
-	h.logic = h.make(ctx.Draw())
+	h.logic = h.make(ctx.Head().Draw())
 	h.asks = nil
 	if a, ok := h.logic.(asking); ok {
-		h.asks = newQuestions(h, a.plan(), ctx.Draw())
+		h.asks = newQuestions(h, a.plan(), ctx.Head().Draw())
 	}
 	if b, ok := h.logic.(*balancing); ok {
-		h.queue, _ = ctx.Mailbox().(*queue)
+		h.queue, _ = ctx.Head().Mailbox().(*queue)
 		h.queue.begin(ctx.System(), ctx.Self())
 		b.head, h.boxes = h, map[abi.Ref]*workerMailbox{}
 	}
@@ -124,7 +121,7 @@ func (h *head) changed() {
 func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 	for {
 		var ok bool
-		h.msg, ok = ctx.Next()
+		h.msg, ok = ctx.Head().Next()
 		if h.due { // after the turn of a message, which was routed without the resizer's change
 			h.due = false
 			_ = h.resize(ctx, h.resizer.change(h.routees)) // if there is no room for more, perhaps there is later
@@ -166,17 +163,17 @@ func (h *head) receive(ctx *host.Context) {
 	}
 	if h.asks != nil && m.Correlation != 0 && !m.Sender.IsZero() {
 		if err := h.asks.ask(ctx, &h.msg); err != nil {
-			h.refuse(ctx, err)
+			ctx.Head().Refuse(err)
 		}
 		return
 	}
 	if err := h.route(ctx); err != nil {
-		h.refuse(ctx, err)
+		ctx.Head().Refuse(err)
 	}
 }
 
-// route sends the message on to the routees that the logic picks. If one of them has ended meanwhile, the
-// logic is asked again.
+// route sends the message on to the routees that the logic picks. If one of them has stopped by then, the logic is asked
+// again.
 func (h *head) route(ctx *host.Context) (err error) {
 	for {
 		if len(h.routees) == 0 {
@@ -201,7 +198,7 @@ func (h *head) route(ctx *host.Context) (err error) {
 			continue
 		}
 		for _, i := range h.picked {
-			if err := ctx.PassTo(h.routees[i].address()); err != nil {
+			if err := ctx.Head().PassTo(h.routees[i].address()); err != nil {
 				return err
 			}
 		}
@@ -209,10 +206,10 @@ func (h *head) route(ctx *host.Context) (err error) {
 	}
 }
 
-// refuse answers a question that cannot be passed on. Any other message is unhandled.
-func (h *head) refuse(ctx *host.Context, err error) {
+// complain answers a refused command with an error. A refused command that is not a question is unhandled.
+func (h *head) complain(ctx *host.Context, err error) {
 	if h.msg.Correlation == 0 || h.msg.Sender.IsZero() {
-		ctx.Unhandled()
+		ctx.Head().Unhandled()
 		return
 	}
 	_ = ctx.ReplyError(err.Error())
@@ -352,7 +349,7 @@ func (h *head) CannotRewind() string { return "" }
 // Rewind implements host.Behaviour.
 func (h *head) Rewind(*host.Context) bool { return true }
 
-// End implements host.Behaviour: askers that wait for an answer of the router itself hear of its end.
+// End implements host.Behaviour: askers that wait for an answer of the router itself get an error.
 func (h *head) End(_ *host.Context, end host.End) {
 	if h.asks != nil {
 		h.asks.end(end)

@@ -51,7 +51,7 @@ func (r *Routee) path() string {
 	return r.kept.at.Path()
 }
 
-// there is the actor; nobody if it does not exist now.
+// there is the actor, or no actor if it does not run now.
 func (r *Routee) there() (host.Ref, bool) {
 	if r.kept == nil {
 		return r.Ref, true

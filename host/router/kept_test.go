@@ -111,20 +111,20 @@ func TestLoadOfKeptRoutees(t *testing.T) {
 	keeper := must(w.Lookup("/user/keys"))(t)
 	r := w.start(router.Group(router.SmallestMailbox, paths...))
 	// All are as good as idle while the keeper has not come to them: one after the other gets its share.
-	if err := w.Pause(keeper, false); err != nil {
+	if err := w.Operate().Pause(keeper, false); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
 	for range 6 {
 		w.tell(r, "x")
 	}
-	if err := w.Unpause(keeper, false); err != nil {
+	if err := w.Operate().Unpause(keeper, false); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
 	w.wants("a:x", "a:x", "b:x", "b:x", "c:x", "c:x")
 	// One that does not come to its messages is passed over, whatever else the keeper does.
-	if err := w.Pause(must(w.Lookup("/user/keys/a"))(t), false); err != nil {
+	if err := w.Operate().Pause(must(w.Lookup("/user/keys/a"))(t), false); err != nil {
 		t.Fatal(err)
 	}
 	w.run()

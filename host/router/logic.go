@@ -26,7 +26,7 @@ func changed(l Logic, routees []Routee) {
 }
 
 // Make makes the logic of one incarnation of a router. The seed is its only randomness:
-// it comes from the system's source, see [host.Context.Draw].
+// it comes from the system's source, see [host.Head.Draw].
 type Make func(seed uint64) Logic
 
 // RoundRobin picks one after the other. It is a [Make].

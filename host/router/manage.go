@@ -17,7 +17,7 @@ import (
 // parent, and the actors that [Config.WithManagers] names may send it; the sender is the one that the host
 // states, never what the message says. Every answer except that to "broadcast" is the router's.
 //
-//	broadcast  the message goes to all routees, whatever the logic, without this header
+//	broadcast  the message goes to all routees, with any logic, without this header
 //	routees    answered with the paths of the routees, a list of texts
 //	add        the payload is the path of an additional routee
 //	remove     the payload is the path of a routee; a pool's own stops when it has handled what waits
@@ -42,7 +42,7 @@ const (
 	opKill    = "kill"
 )
 
-// ToAll is a message for all routees of a router, whatever its logic.
+// ToAll is a message for all routees of a router, with any logic.
 func ToAll(v any) host.Headed { return headed(v, Header, opToAll) }
 
 // Keyed is a message with a key for consistent hashing, of at most abi.MaxHeaderValue bytes.
@@ -78,7 +78,7 @@ func Remove(ctx context.Context, sys *host.System, router host.Ref, path string)
 	return order(ctx, sys, router, opRemove, path)
 }
 
-// Adjust makes a pool larger by so many routees, or, if by is negative, smaller.
+// Adjust adds by routees to a pool, or removes some if by is negative.
 func Adjust(ctx context.Context, sys *host.System, router host.Ref, by int) error {
 	return order(ctx, sys, router, opAdjust, by)
 }
@@ -90,7 +90,7 @@ func StopRoutees(ctx context.Context, sys *host.System, router host.Ref) error {
 	return order(ctx, sys, router, opStop, nil)
 }
 
-// KillRoutees makes every routee fail. [host.System.Kill] of a router makes the router fail.
+// KillRoutees makes every routee fail. [host.Operator.Kill] of a router makes the router fail.
 func KillRoutees(ctx context.Context, sys *host.System, router host.Ref) error {
 	return order(ctx, sys, router, opKill, nil)
 }
@@ -132,7 +132,7 @@ var (
 func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 	rank := h.rankOf(ctx, m)
 	if rank == anyActor {
-		h.refuse(ctx, errDenied)
+		h.complain(ctx, errDenied)
 		return
 	}
 	answer, err := any(nil), error(nil)
@@ -161,7 +161,7 @@ func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 	}
 	switch {
 	case err != nil:
-		h.refuse(ctx, err)
+		h.complain(ctx, err)
 	case m.Correlation != 0:
 		_ = ctx.Reply(answer)
 	}
@@ -174,7 +174,7 @@ func (h *head) toAll(ctx *host.Context) error {
 		return ErrNoRoutee
 	}
 	for i := range h.routees {
-		if err := ctx.ForwardTo(h.routees[i].address(), Header); err != nil {
+		if err := ctx.Head().ForwardTo(h.routees[i].address(), Header); err != nil {
 			return err
 		}
 	}
@@ -263,7 +263,7 @@ func (h *head) endAll(ctx *host.Context, kill bool, rank rank) error {
 		switch {
 		case rank < goCode && !r.own(), !there:
 		case kill:
-			_ = ctx.System().Kill(ref)
+			_ = ctx.System().Operate().Kill(ref)
 		default:
 			_ = ctx.System().PoisonPill(ref)
 		}

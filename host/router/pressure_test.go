@@ -28,7 +28,7 @@ func TestF09_Balancing(t *testing.T) {
 		}
 		// Whoever is paused leaves the work to the others, and what waits is in one queue.
 		for _, k := range []string{"0", "1"} {
-			if err := w.Pause(must(w.Lookup("/user/router/"+k))(t), false); err != nil {
+			if err := w.Operate().Pause(must(w.Lookup("/user/router/"+k))(t), false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -41,7 +41,7 @@ func TestF09_Balancing(t *testing.T) {
 			t.Errorf("heard %q", w.heard)
 		}
 		w.heard = nil
-		if err := w.Pause(must(w.Lookup("/user/router/2"))(t), false); err != nil {
+		if err := w.Operate().Pause(must(w.Lookup("/user/router/2"))(t), false); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
@@ -53,7 +53,7 @@ func TestF09_Balancing(t *testing.T) {
 		if got := w.ask(r, headed("routees", nil)); got == "" {
 			t.Error("what is for the router waits for a routee")
 		}
-		if err := w.Unpause(must(w.Lookup("/user/router/1"))(t), false); err != nil {
+		if err := w.Operate().Unpause(must(w.Lookup("/user/router/1"))(t), false); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
@@ -64,7 +64,7 @@ func TestF09_Balancing(t *testing.T) {
 		w.post(r, "a", "crash", "b")
 		w.run()
 		w.wants("0:a", "0:b")
-		if err := w.Kill(r); err != nil {
+		if err := w.Operate().Kill(r); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
@@ -103,7 +103,7 @@ func TestF10_SmallestMailbox(t *testing.T) {
 		}
 		w.heard = nil
 		pause := func(k string) {
-			if err := w.Pause(ref(k), false); err != nil {
+			if err := w.Operate().Pause(ref(k), false); err != nil {
 				t.Fatal(err)
 			}
 			w.run()
@@ -213,7 +213,7 @@ func TestF23_ResizeIsAsynchronous(t *testing.T) {
 		d := router.DefaultResizer()
 		d.Upper, d.Every, d.RampUp = 4, 3, 1
 		r := w.start(router.Pool(1, w.worker, router.RoundRobin).WithResizer(d))
-		if err := w.Pause(must(w.Lookup("/user/router/0"))(t), false); err != nil {
+		if err := w.Operate().Pause(must(w.Lookup("/user/router/0"))(t), false); err != nil {
 			t.Fatal(err)
 		}
 		w.run()
@@ -221,7 +221,7 @@ func TestF23_ResizeIsAsynchronous(t *testing.T) {
 		if n := w.children(r); n != 1 {
 			t.Errorf("%d routees", n)
 		}
-		if err := w.Unpause(must(w.Lookup("/user/router/0"))(t), false); err != nil {
+		if err := w.Operate().Unpause(must(w.Lookup("/user/router/0"))(t), false); err != nil {
 			t.Fatal(err)
 		}
 		w.post(r, "b", "b", "b", "b")

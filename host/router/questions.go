@@ -16,20 +16,19 @@ const (
 	DefaultInterval = 10 * time.Millisecond
 )
 
-// ScatterGather asks all routees and answers with the first answer that is not an error; those that
-// come later are dropped. If all fail, who asks hears of it at once, and after within (0 means
-// DefaultWithin) or when the asker's own time is over, if that is earlier, that nobody has answered.
-// The routees see the router as the sender, and that time as the question's. A message that is no
-// question goes to all.
+// ScatterGather asks all routees and answers with the first answer that is not an error; later answers are dropped. If all
+// fail, the asker gets an error at once. If none answers within the time within (0 means DefaultWithin), or the asker's own
+// time if that is shorter, the asker gets an error then. The routees see the router as the sender, and that time as the
+// question's. A message that is not a question goes to all.
 func ScatterGather(within time.Duration) Make {
 	p := plan{within: within}.withDefaults()
 	return func(uint64) Logic { return &gather{p} }
 }
 
-// TailChopping asks one routee at random, then another after each interval (0 means
-// DefaultInterval), or at once when one has failed, and answers with the first answer that is no
-// error. When all have failed, or after within (0 means DefaultWithin), it answers with an
-// error. Otherwise it is as [ScatterGather]. A message that is not a question goes to one.
+// TailChopping asks one routee at random, then another after each interval (0 means DefaultInterval), or at once when one
+// has failed, and answers with the first answer that is not an error. When all have failed, or after within (0 means
+// DefaultWithin), it answers with an error. Otherwise it is as [ScatterGather]. A message that is not a question goes to
+// one.
 func TailChopping(within, interval time.Duration) Make {
 	p := plan{within: within, interval: interval, chop: true}.withDefaults()
 	return func(seed uint64) Logic { return &chop{random{seed}, p} }
@@ -111,8 +110,7 @@ func newQuestions(h *head, p plan, seed uint64) *questions {
 // asksFor is the factor between the bound of questions and that of asks.
 const asksFor = 10
 
-// admit reports whether there is room for one more question of a sender, with so many asks and
-// bytes.
+// admit reports whether one more question of a sender, with the given asks and bytes, is within the limits.
 func (s *questions) admit(from abi.Ref, asks int, bytes int64) bool {
 	c := &s.head.Config
 	most := asksFor * c.questions
@@ -136,28 +134,28 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	if !s.admit(from, asks, weight) {
 		return ErrBusy
 	}
-	if err := ctx.Hold(s.bytes + weight); err != nil {
+	if err := ctx.Head().Hold(s.bytes + weight); err != nil {
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	reply, err := ctx.Later()
 	if err != nil {
-		_ = ctx.Hold(s.bytes)
+		_ = ctx.Head().Hold(s.bytes)
 		return ErrBusy
 	}
 	s.last++
-	within := ctx.Within(s.within) // nobody waits for longer
+	within := ctx.Head().Within(s.within) // nobody waits for longer
 	q := &question{number: s.last, from: from, reply: reply, within: within, due: ctx.Now().Add(within), weight: weight}
 	s.live[q.number] = q
 	s.begun[from]++
 	if !s.chop {
-		v := ctx.Content(m)
+		v := ctx.Head().Content(m)
 		for i := range h.routees {
 			s.send(ctx, q, h.routees[i].address(), v)
 		}
 		s.answerFailed(ctx, q)
 		return nil
 	}
-	q.again = ctx.Content(&host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
+	q.again = ctx.Head().Content(&host.Message{Headers: slices.Clone(m.Headers), Payload: slices.Clone(m.Payload)})
 	s.bytes += weight
 	s.stored[from] += weight
 	s.rnd += 0x9e3779b97f4a7c15
@@ -166,9 +164,9 @@ func (s *questions) ask(ctx *host.Context, m *host.Message) error {
 	return nil
 }
 
-// rank is a routee's place in the order of a question, which is pseudorandom for each question:
-// no two routees have the same. It does not depend on the other routees, so when routees
-// come and go meanwhile none is asked twice, and none that stays is left out.
+// rank is a routee's place in the order of a question, which is pseudorandom for each question: no two routees have the
+// same. It does not depend on the other routees, so when routees are added or removed during a question, none is asked
+// twice, and none that stays is left out.
 func (q *question) rank(r *Routee) uint64 { return mix(q.seed ^ r.number) }
 
 // following is the index of the routee that is asked next, -1 for none.
@@ -317,7 +315,7 @@ func (s *questions) forget(ctx *host.Context, q *question) {
 	}
 	q.again = nil
 	s.bytes -= q.weight
-	_ = ctx.Hold(s.bytes) // a decrease is never refused
+	_ = ctx.Head().Hold(s.bytes) // a decrease is never refused
 	if s.stored[q.from] -= q.weight; s.stored[q.from] <= 0 {
 		delete(s.stored, q.from)
 	}

@@ -20,16 +20,26 @@ import (
 // MaxRoutees bounds the routees of a router.
 const MaxRoutees = 10_000
 
-// The errors of questions that a router cannot pass on. A router answers them at
+// The errors of messages that a router cannot route. Such messages become dead letters, and questions end with the error at
 // once.
 var (
-	// ErrNoRoutee says that there is no routee to send to.
-	ErrNoRoutee = errors.New("router: there is no routee")
-	// ErrNoKey says that consistent hashing has found no key in a message.
+	// ErrNoRoutee says that there is no routee to send to. It wraps host.ErrUnknown.
+	ErrNoRoutee error = &refusal{"router: there is no routee", host.ErrUnknown}
+	// ErrNoKey says that consistent hashing found no key in a message.
 	ErrNoKey = errors.New("router: the message has no key")
-	// ErrBusy says that a router that itself asks its routees has too many questions under way.
-	ErrBusy = errors.New("router: too many questions are in progress")
+	// ErrBusy says that a router that asks its routees itself has too many questions in progress. It
+	// wraps host.ErrMailboxFull.
+	ErrBusy error = &refusal{"router: too many questions are in progress", host.ErrMailboxFull}
 )
+
+// refusal is why a message is not passed on.
+type refusal struct {
+	text string
+	is   error
+}
+
+func (r *refusal) Error() string { return r.text }
+func (r *refusal) Unwrap() error { return r.is }
 
 // Routee is an actor that a router sends to.
 type Routee struct {
@@ -89,7 +99,7 @@ func (r Router) With(ref host.Ref) Router {
 
 // Without is the router without a routee.
 func (r Router) Without(ref host.Ref) Router {
-	r.routees = slices.DeleteFunc(slices.Clone(r.routees), func(x Routee) bool { return x.Ref == ref })
+	r.routees = slices.DeleteFunc(slices.Clone(r.routees), func(x Routee) bool { return x.Ref.Equal(ref) })
 	return r
 }
 
@@ -111,7 +121,7 @@ func (r Router) Tell(v any) error {
 func (r Router) Forward(ctx *host.Context, m host.Message) error {
 	op, _ := abi.FindHeader(m.Headers, Header)
 	if all := string(op) == opToAll; all {
-		return r.each(m, true, func(to host.Ref) error { return ctx.ForwardWithout(to, Header) })
+		return r.each(m, true, func(to host.Ref) error { return ctx.Head().ForwardWithout(to, Header) })
 	}
 	return r.each(m, false, ctx.Forward)
 }

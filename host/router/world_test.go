@@ -88,7 +88,7 @@ func (w *native) Receive(ctx *host.Context, m host.Message) error {
 		later = append(later, func() { _ = r.Send("slow") })
 		return ctx.After(1, 100*time.Millisecond, 0, nil)
 	default:
-		return ctx.TellPath("/user/probe", name+":"+text)
+		return ctx.At("/user/probe").Tell(name + ":" + text)
 	}
 	return nil
 }

@@ -98,6 +98,11 @@ func (c *checker) verbOf(n *yaml.Node) *verb {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		j := slices.IndexFunc(verbs, func(v verb) bool { return v.name == k.Value })
+		if kind := n.Content[i+1].Kind; j >= 0 && (verbs[j].of.kind == kindList) != (kind == yaml.SequenceNode) { // http has two meanings
+			if other := slices.IndexFunc(verbs[j+1:], func(v verb) bool { return v.name == k.Value }); other >= 0 {
+				j += 1 + other
+			}
+		}
 		switch {
 		case j < 0:
 		case found != nil:
@@ -128,7 +133,7 @@ func (c *checker) step(n *yaml.Node) {
 	c.object(n, append([]field{must(v.name, v.of)}, v.keys...), v.name)
 	var given []string
 	for _, name := range []string{"message", "answer", "match", "error"} {
-		if name == "message" && (v.name == "ask" || v.name == "send") {
+		if name == "message" && (v.name == "ask" || v.name == "send") || name == "error" && v.name == "http" {
 			continue
 		}
 		if at(n, name) != nil {
@@ -143,6 +148,7 @@ func (c *checker) step(n *yaml.Node) {
 	case v.name == "expect-state" && len(n.Content) == 2:
 		c.at(n, "expect-state needs at least one of alive, state, restarts, crashes, incarnation, mailbox, children")
 	}
+	c.outside(n, v)
 	if alive := at(n, "alive"); alive != nil && alive.Value == "false" && len(n.Content) > 4 {
 		c.at(alive, "of an actor that is not alive there is nothing else to say")
 	}

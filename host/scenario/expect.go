@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
@@ -170,7 +172,7 @@ func (w *world) expectEvent(s *step) error {
 	return nil
 }
 
-// who is the path of the actor that an event is about: of a message, its receiver.
+// who is the path of the actor that an event is about; for a message it is the recipient's.
 func who(e *host.Event) string {
 	if e.Dead != nil && e.Kind != host.EventUnhandled {
 		return local(e.Dead.To())
@@ -199,18 +201,28 @@ func (w *world) expectRequest(s *step) error {
 	if d := hasHeaders(s.texts("headers"), func(key string) (string, bool) { return r.header.Get(key), r.header.Get(key) != "" }); d != "" {
 		return &stepError{what: d}
 	}
-	n := at(s.n, "match")
+	return w.compareText(s, r.body, "", "its body")
+}
+
+// compareText compares a text, or JSON, with what a step expects.
+func (w *world) compareText(s *step, data []byte, exact, what string) error {
+	n, pattern := at(s.n, "match"), true
+	if n == nil && exact != "" {
+		n, pattern = at(s.n, exact), false
+	}
 	if n == nil {
 		return nil
 	}
-	var body any = string(r.body)
-	if json.Valid(r.body) {
-		if v, err := plainjson.Parse(r.body); err == nil {
-			body = v
+	var is any = string(data)
+	if n.Kind == yaml.ScalarNode && n.Tag == "!bytes" {
+		is = data
+	} else if !(n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str") && json.Valid(data) {
+		if v, err := plainjson.Parse(data); err == nil {
+			is = v
 		}
 	}
-	if d := differs(n, body, true, w.number, "its body"); d != "" {
-		return &stepError{what: d, want: "like " + source(n), got: show(body)}
+	if d := differs(n, is, pattern, w.number, what); d != "" {
+		return &stepError{what: d, want: w.wanted(s, exact), got: show(is)}
 	}
 	return nil
 }

@@ -277,7 +277,7 @@ func (m *faultyMailbox) Peek() *host.Envelope {
 	}
 	m.HostedMailbox.Pop()
 	if ref, err := m.world.sys.Lookup(m.path); err == nil {
-		_ = m.world.sys.Crash(ref, f.kind, f.reason)
+		_ = m.world.sys.Operate().Crash(ref, f.kind, f.reason)
 	}
 	m.host.Dropped(e, host.DeadCrashed)
 	return nil

@@ -176,32 +176,6 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// What goroutines of services do, as the Go runtime tells it.
-func TestBusyService(t *testing.T) {
-	g := func(state, frame string) string {
-		return "goroutine 7 [" + state + "]:\n" + frame + "(0xc000)\n\t/x/y.go:5 +0x1\n\n"
-	}
-	const ours, other = "github.com/wasmactors/wasmactors/host/service/kv.(*store).run", "main.run"
-	first := g("running", "github.com/wasmactors/wasmactors/host/service/kv.caller")
-	for stacks, busy := range map[string]bool{
-		first:                                false,
-		first + g("select, 2 minutes", ours): false,
-		first + g("chan receive", ours) + g("sync.WaitGroup.Wait", ours):         false,
-		first + g("runnable", other):                                             false,
-		first + g("select", ours) + g("runnable", ours):                          true,
-		first + g("running", ours):                                               true,
-		first + g("syscall, locked to thread", ours):                             true,
-		first + g("sleep", ours):                                                 true,
-		first + g("sync.Mutex.Lock", ours):                                       true,
-		first + g("IO wait", "internal/poll.x\ndatabase/sql.(*DB).conn"):         true,
-		first + g("select", "database/sql.(*DB).opener") + g("select", "main.x"): false,
-	} {
-		if got := busyService([]byte(stacks)); (got != nil) != busy {
-			t.Errorf("%q: %q", stacks, got)
-		}
-	}
-}
-
 // Whatever a file holds, it is refused with places, or it is a file whose scenarios can be looked at.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"../../samples/hello/greeter_test.yaml", "../../samples/ledger/ledger_test.yaml", "../../samples/flaky/styles_test.yaml"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 )
 
-// Fits reports as bundle.Diagnostics where a file mentions what its bundle does not have: actors
-// that cannot exist, probes that nobody uses, services that no actor is granted.
+// Fits reports, as bundle.Diagnostics, names in a file that its bundle does not have: actors that cannot exist, unused
+// probes, services without a grant.
 func (f *File) Fits(m *bundle.Manifest) error {
 	c := &checker{file: f.Path}
 	actors := map[string]*bundle.Actor{}
@@ -39,7 +39,7 @@ type fitting struct {
 	probes []string // those that are no stand-ins
 }
 
-// services reports settings for services that nobody uses.
+// services reports settings for services that no actor uses.
 func (x *fitting) services(m *bundle.Manifest) {
 	uses := func(name string) bool {
 		return slices.ContainsFunc(m.Services, func(u bundle.Use) bool { return u.Kind.Name() == name })
@@ -54,7 +54,14 @@ func (x *fitting) services(m *bundle.Manifest) {
 		}
 	}
 	for i := range x.steps {
-		if s := &x.steps[i]; (s.verb.name == "http" || s.verb.name == "expect-request") && !uses("http") {
+		s := &x.steps[i]
+		if s.outside() {
+			if m.HTTP == nil {
+				x.at(s.n, "%s is for the routes of the bundle, and its manifest has no http", s.verb.name)
+			}
+			continue
+		}
+		if (s.verb.name == "http" || s.verb.name == "expect-request") && !uses("http") {
 			x.at(s.n, "%s is for the service http, which no actor of the bundle is granted", s.verb.name)
 		}
 	}

@@ -120,8 +120,8 @@ var verbs = []verb{
 	}, true},
 	{"stop", text("stops an actor, as an operator does"), nil, true},
 	{"restart", text("restarts an actor, as an operator does"), nil, true},
-	{"pause", text("lets messages of an actor wait"), nil, true},
-	{"unpause", text("goes on with them"), nil, true},
+	{"pause", text("pauses an actor; its messages queue"), nil, true},
+	{"unpause", text("unpauses an actor"), nil, true},
 	{"expect-restart", text("an actor fails and is restarted, or was since the last time that this was expected of it"), []field{
 		may("after", span("how long after the failure")),
 		may("tolerance", &shape{kind: kindShare, doc: "how much more or less that may be, where there is jitter; default: 0"}),
@@ -157,6 +157,27 @@ var verbs = []verb{
 	{"duplicate", text("messages to an actor of the manifest come twice"), []field{messages}, true},
 	{"reorder", text("messages to an actor of the manifest are overtaken by the next one"), []field{messages}, true},
 	{"http", list("further answers of web servers, which go before those of the scenario", fakeShape), nil, false},
+	{"http", text("a request to the routes of the bundle, as METHOD /path?query, and its answer"), []field{
+		may("headers", texts("its headers; host is the name that it is for")),
+		may("body", text("its body")),
+		may("json", value("its body, as JSON")),
+		may("status", whole("the status of the answer; default: any from 200 to 299", 200, 599)),
+		may("answer", value("what its body is, exactly; a text, or JSON")),
+		may("match", like("what its body is like: JSON if it is, else a text")),
+		may("answer-headers", texts("headers that it has")),
+		within,
+	}, false},
+	{"websocket", text("a WebSocket to the routes of the bundle, by a name of its own: it is opened, says something, and hears something, in this order"), []field{
+		may("open", text("opens it: /path?query")),
+		may("headers", texts("open: headers of the request; host is the name that it is for")),
+		may("status", whole("open: it is refused with this status", 200, 599)),
+		may("say", value("sends a message: a text, bytes, or JSON")),
+		may("answer", value("the next message, exactly: a text, bytes, or JSON")),
+		may("match", like("what the next message is like: JSON if it is, else a text or bytes")),
+		may("close", boolean("true: closes it")),
+		may("closed", whole("it is closed by the other side, with this code", 1000, 4999)),
+		within,
+	}, false},
 }
 
 var fakeShape = object("an answer of a web server",
@@ -193,8 +214,8 @@ var fileShape = object("the scenarios of a bundle",
 
 // stepFields are all keys of all steps; which of them go together is checked for each step.
 func stepFields() (all []field) {
-	for _, v := range verbs {
-		all = append(all, may(v.name, v.of))
+	for _, name := range verbNames() {
+		all = append(all, may(name, verbs[slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })].of))
 	}
 	for _, v := range verbs {
 		for _, f := range v.keys {
@@ -211,7 +232,7 @@ func verbNames() []string {
 	for i, v := range verbs {
 		names[i] = v.name
 	}
-	return names
+	return slices.Compact(names)
 }
 
 func kindsOfFailure() (names []string) {

@@ -38,45 +38,24 @@ func TestScenariosOfServices(t *testing.T) {
 		t.Skip("compiles a guest")
 	}
 	st, b := opened(t, "testdata")
-	for _, r := range plays(t, st, b, `
-scenarios:
-- name: a store holds what was put
-  steps:
-  - {ask: keeper, message: put a 1, answer: "1"}
-  - {ask: keeper, message: add n 5, answer: "5"}
-  - {ask: keeper, message: put late x ttl=10s, match: !any }
-  - {advance: 11s}
-  - {ask: keeper, message: get late, match: !glob not_found* }
-  - {crash: keeper}
-  - {expect-restart: keeper}
-  - {ask: keeper, message: get a, match: !glob "1 *"}
-- name: and ends with its scenario
-  steps:
-  - {ask: keeper, message: get a, match: !glob not_found* }
-- name: a schedule runs by virtual time
-  start: 2026-03-28T23:00:00Z
-  steps:
-  - {ask: runner, message: "cron report hello 30 2 * * *", answer: "true 2026-03-29T01:00:00Z"}
-  - {advance: 3h}
-  - {expect-event: log, actor: runner, text: "run *report*hello"}
-- name: an answer that comes too late ends the breath of the guest, not of the test
-  http: [{url: "http://shop.example/slow", delay: 1h, status: 201}]
-  steps:
-  - {ask: surfer, message: [get, "http://shop.example/slow", 0], error: "*timeout*", within: 10m}
-- name: what is not granted is denied, and does not reach the fakes
-  http: [{url: "*"}]
-  steps:
-  - {ask: surfer, message: [get, "http://bank.example/", 0], error: "denied: *"}
-  - {expect-event: refused, actor: surfer}
-- name: bodies in parts
-  http: [{url: "http://shop.example/big", body: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}]
-  steps:
-  - {ask: surfer, message: [digest, "http://shop.example/big", 0], match: [40, !any ]}
-  - {ask: surfer, message: [upload, "http://shop.example/big", 50000], match: [200, !any , !any ]}
-  - {ask: surfer, message: [many, "http://shop.example/big", 9], answer: [9, 0]}
-`) {
-		holds(t, r)
+	for _, path := range []string{"testdata/services_test.yaml", "testdata/live_test.yaml"} { // the guide shows the second
+		for _, s := range loaded(t, b, path) {
+			holds(t, st.Run(t.Context(), b, s, Options{}))
+		}
 	}
+}
+
+// loaded are the scenarios of a file.
+func loaded(t testing.TB, b *bundle.Bundle, path string) []*Scenario {
+	t.Helper()
+	f, err := Load(t.Context(), path)
+	if err == nil {
+		err = f.Fits(b.Manifest)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Scenarios
 }
 
 // What is to be overtaken is delivered before time passes if nobody comes, is overtaken by what comes twice or

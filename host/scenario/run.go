@@ -85,6 +85,9 @@ func (st *Stage) Run(ctx context.Context, b *bundle.Bundle, s *Scenario, o Optio
 			}
 		}
 		r.Passed = w.since(w.clock.Now())
+		if st.ended != nil {
+			st.ended(w)
+		}
 	}
 	if r.Failure != nil {
 		r.Outcome = Failed

@@ -57,9 +57,11 @@ func opened(t testing.TB, path string) (*Stage, *bundle.Bundle) {
 	return st, b
 }
 
+var samples = []string{"hello", "flaky", "ledger", "chat", "crawler", "webhooks"}
+
 // The scenarios of the samples hold.
 func TestSamples(t *testing.T) {
-	for _, name := range []string{"hello", "flaky", "ledger", "chat", "crawler", "webhooks"} {
+	for _, name := range samples {
 		t.Run(name, func(t *testing.T) {
 			st, b := sample(t, name)
 			files, err := Find(b.Manifest)

@@ -3,8 +3,10 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
@@ -22,6 +24,17 @@ type Stage struct {
 	kinds []service.Kind
 	now   *world // nil: no scenario runs
 	paths map[*bundle.Actor]string
+	ended func(*world) // of tests; called when the steps of a scenario have been carried out
+}
+
+// routes are the routes of the bundle, for a scenario that makes requests itself: they listen nowhere.
+func routes(all *bundle.HTTP, w *world) *bundle.HTTP {
+	if all == nil {
+		return nil
+	}
+	h := *all
+	h.Config.Listen, h.Config.Rand, h.Config.Clock = nil, w.randomness(), w.exec
+	return &h
 }
 
 // NewStage is a stage for bundles that use these services. Services that it does not know are used
@@ -40,11 +53,36 @@ func (st *Stage) Kinds() []service.Kind { return slices.Clone(st.kinds) }
 // Open opens a bundle for scenarios. Nothing of it listens: the scenarios talk to its actors themselves.
 func (st *Stage) Open(ctx context.Context, m *bundle.Manifest, o bundle.Options) (*bundle.Bundle, error) {
 	deaf := *m
-	deaf.HTTP = nil
 	st.paths = map[*bundle.Actor]string{}
 	deaf.Walk(func(path string, a *bundle.Actor) { st.paths[a] = path })
 	o.AdjustProps, o.StateDir = st.adjustProps, nil
+	if allow := o.Allow; allow != nil {
+		o.Allow = func(found []bundle.Reach) error { return allow(st.reached(found)) }
+	} else {
+		o.Allow = func(found []bundle.Reach) error { return bundle.Permit()(st.reached(found)) }
+	}
 	return bundle.Open(ctx, &deaf, o)
+}
+
+// reached is what scenarios reach of what a manifest names: nothing listens, and what the services that the
+// stage replaces would open is not opened.
+func (st *Stage) reached(found []bundle.Reach) []bundle.Reach {
+	var not []string
+	for _, k := range st.kinds {
+		switch k.NewSettings().(type) {
+		case *config.Settings:
+			not = append(not, "services.config.environment.", "services.config.secrets.")
+		case *blob.Settings, *sql.Settings:
+			not = append(not, "services."+k.Name()+".")
+		case *httpclient.Settings:
+			not = append(not, "services.http.", ".capabilities.http.")
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(r bundle.Reach) bool {
+		return strings.HasPrefix(r.Key, "http.") || slices.ContainsFunc(not, func(key string) bool {
+			return strings.HasPrefix(r.Key, key) || key[0] == '.' && strings.Contains(r.Key, key)
+		})
+	})
 }
 
 // adjustProps puts stand-ins, and mailboxes with faults, where the scenario asks for them.
@@ -74,13 +112,17 @@ func (k *stagedService) StartWith(sys *host.System, env *service.Env, settings a
 	if w == nil {
 		return nil, fmt.Errorf("the service %s is for scenarios, and no scenario runs", k.Name())
 	}
-	own := service.Env{Clock: w.clock, Rand: w.randomness(), Getenv: w.getenv, StateDir: func() (string, error) { return "", service.ErrNoState }}
+	own := service.Env{Clock: w.exec, Rand: w.randomness(), Getenv: w.getenv, StateDir: func() (string, error) { return "", service.ErrNoState }}
 	if env != nil {
 		own.Base, own.Log = env.Base, env.Log
 	}
 	kept := func() (string, error) {
 		dir, err := w.folder()
-		return filepath.Join(dir, k.Name()), err
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(dir, k.Name())
+		return dir, os.MkdirAll(dir, 0o700)
 	}
 	switch s := settings.(type) {
 	case *config.Settings:

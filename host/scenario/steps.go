@@ -32,8 +32,13 @@ func (w *world) step(s *step) error {
 	case "drop", "delay", "duplicate", "reorder":
 		return w.addFault(s, &fault{verb: s.verb.name, left: s.whole("messages", 1), by: s.span("by", 0)})
 	case "http":
+		if s.verb.of.kind == kindText {
+			return w.request(s)
+		}
 		w.web.put(s.fakes)
 		return nil
+	case "websocket":
+		return w.websocket(s)
 	case "expect":
 		return w.expect(s)
 	case "expect-none":
@@ -234,15 +239,15 @@ func (w *world) operate(s *step) error {
 		if s.has("on-message") {
 			return w.addFault(s, &fault{verb: "crash", left: s.whole("on-message", 1), kind: kind, reason: reason})
 		}
-		err = w.sys.Crash(ref, kind, reason)
+		err = w.sys.Operate().Crash(ref, kind, reason)
 	case "stop":
 		w.sys.Stop(ref)
 	case "restart":
-		err = w.sys.Restart(ref)
+		err = w.sys.Operate().Restart(ref)
 	case "pause":
-		err = w.sys.Pause(ref, false)
+		err = w.sys.Operate().Pause(ref, false)
 	case "unpause":
-		err = w.sys.Unpause(ref, false)
+		err = w.sys.Operate().Unpause(ref, false)
 	}
 	w.note("%s %s", s.verb.name, ref.Path())
 	if err != nil {

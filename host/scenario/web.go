@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/printable"
@@ -110,12 +111,7 @@ func (b *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, service.Errorf(service.Failed, "the scenario has no answer to %s %s", made.method, made.url)
 	}
 	if f.delay > 0 {
-		due := make(chan struct{})
-		timer := b.world.clock.AfterFunc(f.delay, func() { close(due) })
-		defer timer.Stop()
-		select {
-		case <-due:
-		case <-r.Context().Done():
+		if !executor.Pause(b.world.exec, f.delay, r.Context().Done()) {
 			return nil, r.Context().Err()
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/internal/executor"
+	"github.com/wasmactors/wasmactors/host/service/gateway"
 )
 
 // world is a running scenario: its system, and the probes, stand-ins and fakes that play with it.
@@ -23,17 +25,19 @@ type world struct {
 	scenario        *Scenario
 	sys             *host.System
 	clock           *host.VirtualClock
+	exec            *executor.Sim // runs services, and the clients
 	events          *host.Subscription
 	history         history
 	probes          map[string]*probe // by name; stand-ins by path
 	faultyMailboxes map[string]*faultyMailbox
 	web             *web
-	live            bool                  // there are services, which work in goroutines of their own
 	dir             string                // for services that store files; "": not needed yet
 	failed          atomic.Pointer[error] // an error that ends the scenario, whatever its steps say
 	held            atomic.Int64          // bytes that actors have made the runner keep
 	cursor          map[string]uint64     // numbers of the events expected last, by kind of expectation
 	calm            func()                // stops killing turns when ctx has ended
+	gateway         *gateway.Gateway      // nil: the scenario makes no requests
+	clients         map[string]*client    // WebSockets, by name
 }
 
 // errTimeout ends a scenario that takes too long.
@@ -43,20 +47,27 @@ var errTimeout = errors.New("it takes too long in real time")
 func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario) (*world, error) {
 	w := &world{
 		ctx: ctx, scenario: s, clock: host.NewVirtualClock(s.start), probes: map[string]*probe{}, faultyMailboxes: map[string]*faultyMailbox{},
-		live: len(b.Manifest.Services) > 0, cursor: map[string]uint64{},
+		cursor: map[string]uint64{}, clients: map[string]*client{},
 	}
+	w.exec = executor.NewSim(w.clock)
 	w.web = newWeb(w)
 	st.now = w
+	all := b.Manifest.HTTP
+	if b.Manifest.HTTP = nil; s.outside() {
+		b.Manifest.HTTP = routes(all, w)
+	}
 	_, err := b.Start(func(cfg host.Config) host.Config {
 		return cfg.WithManual().WithClock(w.clock).WithSeed(s.seed)
 	}, func(sys *host.System) {
 		w.sys = sys
 		w.events = sys.Subscribe(mostEvents, nil)
 	})
+	b.Manifest.HTTP = all
 	if err != nil {
 		st.end(w)
 		return nil, err
 	}
+	w.gateway = b.Gateway()
 	for _, path := range s.standIns {
 		if w.probes[path] == nil { // the manifest has no such actor
 			p := w.standIn(path)
@@ -78,6 +89,9 @@ const closeTime = 5 * time.Second
 // end ends the system, whatever its actors do.
 func (st *Stage) end(w *world) {
 	st.now = nil
+	for _, c := range w.clients {
+		c.cancel()
+	}
 	if w.calm != nil {
 		w.calm()
 	}
@@ -91,6 +105,10 @@ func (st *Stage) end(w *world) {
 			w.sys.Stop(top.Ref)
 		}
 		_ = w.runUntilIdle()
+		w.exec.Release()
+		for _, c := range w.clients {
+			c.end() // waits for its reader, which waits for its turn until the release
+		}
 		_ = w.sys.Close(ctx)
 		calm()
 	}
@@ -146,17 +164,15 @@ func (w *world) runUntilIdle() error {
 		}
 		more := w.sys.Step()
 		w.drain()
-		if w.live {
-			if err := quiet(w.ctx); err != nil {
-				return err
-			}
-			w.drain()
+		if err := w.exec.Rest(w.ctx); err != nil {
+			return err
 		}
+		w.drain()
 		if err := w.failed.Load(); err != nil {
 			return *err
 		}
 		if !more {
-			if w.live && w.sys.Step() { // a service has answered meanwhile
+			if w.sys.Step() { // a service has answered meanwhile
 				continue
 			}
 			return nil

@@ -79,7 +79,7 @@ func (p *Probe) ExpectTerminated(ref host.Ref) string {
 	return reason
 }
 
-// ReceiveN takes n messages, whatever they are.
+// ReceiveN takes n messages of any kind.
 func (p *Probe) ReceiveN(n int) []Received {
 	p.t.Helper()
 	end := p.k.Now().Add(p.patience())

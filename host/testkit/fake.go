@@ -74,7 +74,7 @@ func (f *Fake) receive(ctx *host.Context, m host.Message) error {
 	if m.Kind != abi.KindMessage {
 		return host.ErrUnhandled
 	}
-	c := &Call{fake: f, Sender: m.Sender, Grant: ctx.Grant(f.name), At: ctx.Now()}
+	c := &Call{fake: f, Sender: m.Sender, Grant: ctx.Head().Grant(f.name), At: ctx.Now()}
 	reply, err := ctx.Later()
 	switch {
 	case err == nil && m.Correlation != 0:
@@ -114,7 +114,7 @@ func (c *Call) Decode(v any) {
 	}
 }
 
-// Answer answers the request. The error says that it was answered already, or that nobody waits.
+// Answer answers the request. The error says that it was answered already, or that the asker has given up.
 func (c *Call) Answer(v any) error {
 	if c.reply == nil {
 		return host.ErrNoQuestion

@@ -68,7 +68,7 @@ func (f *Fault) Every(n int) *Fault { f.every = n; return f }
 func (f *Fault) Chance(p float64) *Fault { f.odds = p; return f }
 
 // Crash makes the turn of the message fail once everything else of it is done: it has then sent nothing, and
-// the supervisor hears of a trap. CrashWith chooses another failure.
+// the supervisor gets a trap. CrashWith chooses another failure.
 func (f *Fault) Crash() *Fault {
 	f.k.t.Helper()
 	return f.CrashWith(abi.Failure{Kind: abi.FailureTrap, Reason: "a fault of the test"})

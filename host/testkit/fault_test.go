@@ -239,7 +239,7 @@ func TestKitReports(t *testing.T) {
 		a := k.Spawn("a", echo)
 		k.Mute(testkit.Crash())
 		k.Tell(a, "fail")
-		_ = k.System().Pause(a, false)
+		_ = k.System().Operate().Pause(a, false)
 		_ = k.System().Tell(a, "x")
 		k.Probe("p").Expect(1)
 	}, "/user/a is paused, 1 message in its mailbox, has failed: guest_error: told to")

@@ -21,7 +21,7 @@ func filter(what string, kind host.EventKind) Filter {
 	return Filter{what, []func(*host.Event) bool{func(e *host.Event) bool { return e.Kind == kind }}}
 }
 
-// Crash is a failure of an actor, whatever follows from it.
+// Crash is a failure of an actor, with any directive.
 func Crash() Filter { return filter("crash", host.EventFailed) }
 
 // Restart is an incarnation that has taken over.
@@ -203,8 +203,8 @@ func (r *recorded) collect() {
 	}
 }
 
-// take passes an event to the expectations that wait for it. An event that nobody expects goes to the test's log, if it is
-// important enough.
+// take passes an event to the expectations that wait for it. An unexpected event goes to the test's log, if it is important
+// enough.
 func (r *recorded) take(e *host.Event) {
 	r.mu.Lock()
 	expected := false

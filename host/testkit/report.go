@@ -10,8 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 )
 
-// What a report says besides the failure: which actors have messages waiting, which do not run,
-// what comes next.
+// A report also says which actors have messages waiting, which do not run, what comes next.
 
 // waits is the end of a report.
 func (k *Kit) waits() string {
@@ -80,7 +79,7 @@ func list(ms []Received) string {
 	return strings.Join(parts, ", ")
 }
 
-// String is the message as a report shows it: its kind, its value, who has sent it.
+// String is the message as a report shows it: its kind, its value, its sender.
 func (r Received) String() string {
 	text := ""
 	if r.Kind != abi.KindMessage {

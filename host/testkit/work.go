@@ -8,8 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// work is what goes on in goroutines that are not the system's. Virtual time does not pass
-// meanwhile.
+// work counts work in goroutines outside the system. Virtual time does not pass while there is any.
 type work struct {
 	mu       sync.Mutex
 	open     map[string]int
@@ -60,7 +59,7 @@ func (w *work) end(what string) {
 	}
 }
 
-// who names somebody that works, "" if nobody does.
+// who names one worker that is busy, or "".
 func (w *work) who() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +77,7 @@ func (w *work) who() string {
 	return best
 }
 
-// wait waits until nobody works.
+// wait waits until no worker is busy.
 func (w *work) wait(most time.Duration) outcome {
 	if w.who() == "" {
 		return quiet

@@ -13,6 +13,7 @@ import (
 // has sent, except orders to the throttler; the host's own envelopes do not wait.
 type gate struct {
 	limits host.MailboxLimits
+	state  // of the actor, in its turns
 
 	mu     sync.Mutex
 	mail   fifo.Queue
@@ -20,6 +21,13 @@ type gate struct {
 	shown  *fifo.Queue
 	shut   bool
 	closed bool
+}
+
+// state is what a throttler keeps over its restarts.
+type state struct {
+	target host.Ref
+	meter  Meter
+	paused bool
 }
 
 // set shuts or opens the gate. The actor calls it within its turns.

@@ -1,7 +1,7 @@
-// Package throttle is an actor that passes messages on to another one: so many in each interval; the
-// rest waits in its mailbox. [Meter] is the rule alone, for actors that throttle themselves.
+// Package throttle is an actor that forwards messages to another one, at most N per interval. The rest wait in its mailbox.
+// [Meter] is the rule alone, for actors that throttle themselves.
 //
-// The rule is that of abi/throttle, which guests share; docs/guide/throttler.md has it.
+// The rule is in abi/throttle, which guests share; see docs/guide/throttler.md.
 package throttle
 
 import (
@@ -32,6 +32,7 @@ const Header = "wasmactors.throttle"
 // Orders, as values of Header.
 const (
 	orderRate   = "rate"   // [n, nanoseconds]
+	orderTarget = "target" // the number of the ref
 	orderPause  = "pause"  // null
 	orderResume = "resume" // null
 	orderState  = "state"  // null; the answer is a State
@@ -57,14 +58,14 @@ func (c Config) WithQueue(messages int, bytes int64) Config {
 
 // Props makes the props of the actor. Its mailbox is the queue: do not give it another one.
 func (c Config) Props() host.Props {
-	return host.Native(func() host.Actor { return &throttler{Config: c} }).WithMailbox(func(l host.MailboxLimits) host.Mailbox {
+	return host.Native(func() host.Actor { return &throttler{} }).WithMailbox(func(l host.MailboxLimits) host.Mailbox {
 		if c.limits.Messages > 0 {
 			l.Messages = min(l.Messages, c.limits.Messages)
 		}
 		if c.limits.Bytes > 0 {
 			l.Bytes = min(l.Bytes, c.limits.Bytes)
 		}
-		return &gate{limits: l}
+		return &gate{limits: l, state: state{target: c.target, meter: rules.NewMeter(c.rate)}}
 	})
 }
 
@@ -74,15 +75,25 @@ type State struct {
 	N       int
 	Per     time.Duration
 	Paused  bool
-	Waiting int // messages
+	Waiting int     // messages
+	Target  abi.Ref // the number of the target's ref
 }
 
-// SetRate changes the rate: how many may start at once, how long an interval is from the next one on.
+// SetRate changes the rate. It holds at once, also for the interval that is under way, and for all
+// incarnations, as do the other orders.
 func SetRate(sys *host.System, throttler host.Ref, r Rate) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
 	return sys.Tell(throttler, order(orderRate, []int64{int64(r.N), int64(r.Per)}))
+}
+
+// SetTarget changes the target: all that has not been passed on goes to the new one.
+func SetTarget(sys *host.System, throttler, target host.Ref) error {
+	if target.IsZero() {
+		return errNoTarget
+	}
+	return sys.Tell(throttler, order(orderTarget, uint64(target.UID())))
 }
 
 // Pause stops all starts until Resume; messages that come wait.
@@ -107,28 +118,28 @@ func order(what string, v any) host.Headed {
 // tick is the key of the throttler's timer.
 const tick = 1
 
-// throttler is the actor.
+var errNoTarget = errors.New("throttle: the throttler has no target")
+
+// throttler is the actor: an incarnation. What orders have changed, and the vouchers that are used, are
+// with the mailbox, which outlives it.
 type throttler struct {
-	Config
-	meter  Meter
-	gate   *gate
-	paused bool
-	armed  bool
+	*gate
+	armed bool // the timer is set
 }
 
 // Started implements host.Starter.
 func (t *throttler) Started(ctx *host.Context) (err error) {
-	if t.target.IsZero() {
-		return errors.New("throttle: the throttler has no target")
-	}
-	if t.meter, err = NewMeter(t.rate); err != nil {
-		return err
-	}
 	var ok bool
-	if t.gate, ok = ctx.Mailbox().(*gate); !ok {
+	if t.gate, ok = ctx.Head().Mailbox().(*gate); !ok {
 		return errors.New("throttle: the throttler has a mailbox of another kind")
 	}
-	t.gate.set(false)
+	if t.target.IsZero() {
+		return errNoTarget
+	}
+	if err := t.meter.Rate().Check(); err != nil {
+		return err
+	}
+	t.setGate(ctx)
 	return nil
 }
 
@@ -148,7 +159,7 @@ func (t *throttler) Receive(ctx *host.Context, m host.Message) error {
 		}
 	default:
 		t.meter.Take(ctx.Now())
-		if err := ctx.Pass(t.target); err != nil {
+		if err := ctx.Head().Pass(t.target); err != nil {
 			return err
 		}
 	}
@@ -159,7 +170,7 @@ func (t *throttler) Receive(ctx *host.Context, m host.Message) error {
 // setGate shuts or opens the gate, and sets the timer for when it opens.
 func (t *throttler) setGate(ctx *host.Context) {
 	wait := t.meter.Wait(ctx.Now())
-	t.gate.set(t.paused || wait > 0)
+	t.set(t.paused || wait > 0)
 	if wait > 0 && !t.paused && !t.armed {
 		t.armed = ctx.After(tick, wait, 0, nil) == nil
 	}
@@ -181,9 +192,27 @@ func (t *throttler) carryOut(ctx *host.Context, order string, m host.Message) er
 			return err
 		}
 		t.meter.SetRate(r)
+		t.armed = false // for another time than the timer is set to
+	case orderTarget:
+		var uid uint64
+		if err := m.Decode(&uid); err != nil {
+			return err
+		}
+		by := m.Sender // the parent, who may be a guest that guesses
+		if by.Path() == "/temp" {
+			by = host.Ref{}
+		}
+		target, err := ctx.System().RefOf(abi.Ref(uid), by)
+		switch {
+		case err != nil:
+			return errNoTarget
+		case target.UID() == ctx.Self().UID():
+			return errors.New("throttle: a throttler cannot be its own target")
+		}
+		t.target = target
 	case orderState:
 		r := t.meter.Rate()
-		return ctx.Reply(State{N: r.N, Per: r.Per, Paused: t.paused, Waiting: t.gate.waiting()})
+		return ctx.Reply(State{N: r.N, Per: r.Per, Paused: t.paused, Waiting: t.waiting(), Target: t.target.UID()})
 	default:
 		return errors.New("throttle: there is no order " + strconv.Quote(order))
 	}

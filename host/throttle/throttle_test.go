@@ -141,7 +141,7 @@ func TestOrders(t *testing.T) {
 	run(throttle.SetRate(w.System, a, throttle.Rate{N: 3, Per: 2 * time.Second}))
 	w.wants("3000 2", "3000 3")
 	w.pass(3 * time.Second)
-	w.wants("4000 4", "4000 5")
+	w.wants("5000 4", "5000 5")
 	if err := throttle.SetRate(w.System, a, throttle.Rate{}); err == nil {
 		t.Error("a wrong rate")
 	}
@@ -160,6 +160,101 @@ func TestOrders(t *testing.T) {
 	w.wants("host: the actor replied with an error: throttle: only the parent, and callers outside the system, may give orders")
 	if w.state(a).Paused {
 		t.Error("a stranger's order is carried out")
+	}
+}
+
+// A new rate holds at once: a shorter interval ends earlier than the one that is under way would have, a longer
+// one later.
+func TestANewRateHoldsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	a := w.spawn("a", throttle.New(w.target, throttle.Rate{N: 1, Per: time.Hour}).Props())
+	_ = w.tell(a, 1, 2, 3, 4)
+	w.pass(300 * time.Millisecond)
+	if err := throttle.SetRate(w.System, a, throttle.Rate{N: 1, Per: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(2 * time.Second)
+	w.wants("0 1", "1000 2", "2000 3")
+	if err := throttle.SetRate(w.System, a, throttle.Rate{N: 1, Per: 3 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(4 * time.Second)
+	w.wants("5000 4")
+}
+
+// What orders have changed is that of all incarnations, and so are the vouchers that are used.
+func TestOrdersSurviveARestart(t *testing.T) {
+	w := newWorld(t)
+	other := w.spawn("other", host.Func(func(_ *host.Context, m host.Message) error {
+		var v any
+		_ = m.Decode(&v)
+		w.heard = append(w.heard, fmt.Sprintf("%d other %v", w.clock.Now().Sub(w.begun).Milliseconds(), v))
+		return nil
+	}))
+	a := w.spawn("a", throttle.New(w.target, throttle.Rate{N: 1, Per: time.Hour}).Props())
+	restart := func() {
+		t.Helper()
+		if err := w.Operate().Restart(a); err != nil {
+			t.Fatal(err)
+		}
+		w.RunUntilIdle(1000)
+	}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.RunUntilIdle(1000)
+		restart()
+	}
+	_ = w.tell(a, 1, 2, 3, 4, 5, 6)
+	restart()
+	w.wants("0 1")
+	do(throttle.SetRate(w.System, a, throttle.Rate{N: 2, Per: time.Second}))
+	w.wants("0 2")
+	w.pass(time.Second)
+	w.wants("1000 3", "1000 4")
+	do(throttle.Pause(w.System, a))
+	w.pass(2 * time.Second)
+	w.wants()
+	do(throttle.SetTarget(w.System, a, other))
+	if s := w.state(a); !s.Paused || s.N != 2 || s.Per != time.Second || s.Waiting != 2 || s.Target != other.UID() {
+		t.Errorf("%+v", s)
+	}
+	do(throttle.Resume(w.System, a))
+	w.wants("3000 other 5", "3000 other 6")
+}
+
+// The target can be changed, and what waits goes to the new one; nobody, and the throttler itself, are none.
+func TestK20_TheTargetCanBeChanged(t *testing.T) {
+	w := newWorld(t)
+	a := w.spawn("a", throttle.New(w.target, throttle.Rate{N: 1, Per: time.Second}).Props())
+	other := w.spawn("other", host.Func(func(ctx *host.Context, m host.Message) error {
+		w.heard = append(w.heard, "other")
+		return ctx.Reply("from the other")
+	}))
+	_ = w.tell(a, 1)
+	q := must(w.Request(a, "ask"))(t)
+	if err := throttle.SetTarget(w.System, a, other); err != nil {
+		t.Error(err)
+	}
+	w.pass(time.Second)
+	w.wants("0 1", "other")
+	if m := <-q.Answer(); m.Sender.UID() != other.UID() || m.Err() != nil {
+		t.Errorf("%v", m)
+	}
+	if err := throttle.SetTarget(w.System, a, host.Ref{}); err == nil {
+		t.Error("nobody")
+	}
+	for _, v := range []any{uint64(a.UID()), 0, "x"} {
+		p := must(w.Request(a, host.Headed{Value: v, Headers: map[string]string{throttle.Header: "target"}}))(t)
+		w.RunUntilIdle(1000)
+		if m := <-p.Answer(); m.Err() == nil {
+			t.Errorf("%v is a target", v)
+		}
+	}
+	if s := w.state(a); s.Target != other.UID() {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -243,7 +338,7 @@ func TestAnEndedThrottlerTakesNothing(t *testing.T) {
 	var box host.Mailbox
 	a := w.spawn("a", throttle.New(w.target, throttle.Rate{N: 1, Per: time.Second}).Props().WithInterceptors(func(next host.Receive) host.Receive {
 		return func(ctx *host.Context, m host.Message) error {
-			box = ctx.Mailbox()
+			box = ctx.Head().Mailbox()
 			return next(ctx, m)
 		}
 	}))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/router"
-	"github.com/wasmactors/wasmactors/internal/contract/mapped"
+	"github.com/wasmactors/wasmactors/host/typed/testdata/mapped"
 )
 
 // A method is a message, and messages are handled one at a time, in their order.

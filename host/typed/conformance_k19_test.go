@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/typed"
-	"github.com/wasmactors/wasmactors/internal/contract/mapped"
+	"github.com/wasmactors/wasmactors/host/typed/testdata/mapped"
 )
 
 // bindings are those of the guest, for an actor in Go.
