@@ -26,6 +26,7 @@ func adminFlags() []cli.Flag {
 		&cli.StringFlag{Name: "admin", Usage: "how the running bundle can be reached: `WAY` is unix (the default: a socket that only you can open), tcp:127.0.0.1:PORT (besides, with a token) or off"},
 		&cli.StringFlag{Name: "admin-token-file", Usage: "the token for tcp is in `FILE`, mode 0600, which is made if it is missing (default: a file beside the socket, for this run)"},
 		&cli.StringFlag{Name: "admin-read-token-file", Usage: "a read-only token is in `FILE`, which is made if it is missing"},
+		&cli.StringFlag{Name: "crash-reports", Usage: "keep crash reports in the folder `DIR`, too, across runs (made if it is missing); wasmactors crashes shows them"},
 		&cli.StringFlag{Name: "health", Usage: "answer /healthz, /readyz and /metrics at `ADDRESS` as well, without a token, such as :9090"},
 	}
 }
@@ -37,8 +38,11 @@ type adminDoor struct {
 	off      bool
 	tokens   string // file of the token
 	token    admin.Token
-	page     string   // file that brings a browser to the dashboard, if it is made
-	made     []string // files that go with the run
+	page     string               // file that brings a browser to the dashboard, if it is made
+	made     []string             // files that go with the run
+	folder   string               // for crash reports; "" for none
+	crashes  *observe.CrashFolder // the same, until an observer has it
+	trouble  func(error)          // of saving reports
 	observer *observe.Observer
 	server   *admin.Server
 	err      error
@@ -47,6 +51,23 @@ type adminDoor struct {
 // readAdminFlags reads the flags, and opens nothing yet.
 func readAdminFlags(c *cli.Context, env *environment, m *bundle.Manifest) (*adminDoor, error) {
 	d := &adminDoor{explicit: c.IsSet("admin") || c.IsSet("health"), cfg: admin.NewConfig().WithLog(warnings(c, env)).WithHealth(c.String("health"))}
+	if dir := c.String("crash-reports"); dir != "" {
+		var err error
+		d.folder, d.trouble = dir, func(err error) { env.note(oneLine(err.Error())) }
+		if d.crashes, err = observe.OpenCrashFolder(dir, d.trouble); err != nil {
+			return nil, usage("--crash-reports: %v", err)
+		}
+	}
+	err := d.read(c, m)
+	if err != nil {
+		_ = d.crashes.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// read reads the flags for addresses and tokens.
+func (d *adminDoor) read(c *cli.Context, m *bundle.Manifest) error {
 	text := c.String("admin")
 	if text == "" && c.Bool("open") { // a browser cannot open a socket
 		text = "tcp:127.0.0.1:0"
@@ -57,20 +78,20 @@ func readAdminFlags(c *cli.Context, env *environment, m *bundle.Manifest) (*admi
 	case "off":
 		d.off = c.String("health") == ""
 	default:
-		return nil, usage("--admin must be unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
+		return usage("--admin must be unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
 	}
 	if (way == "unix" || way == "off") && address != "" || way == "tcp" && address == "" {
-		return nil, usage("--admin must be unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
+		return usage("--admin must be unix, off or tcp:127.0.0.1:PORT, not %q", c.String("admin"))
 	}
 	if way != "tcp" && (c.IsSet("admin-token-file") || c.IsSet("admin-read-token-file")) {
-		return nil, usage("token files need --admin tcp:127.0.0.1:PORT; the socket needs no token")
+		return usage("token files need --admin tcp:127.0.0.1:PORT; the socket needs no token")
 	}
 	if way == "off" {
-		return d, nil
+		return nil
 	}
 	path, err := endpoint.Path(os.Getpid(), m.Name)
 	if err != nil {
-		return d, d.failed(err)
+		return d.failed(err)
 	}
 	d.cfg = d.cfg.WithSocket(path)
 	if way == "tcp" {
@@ -78,7 +99,7 @@ func readAdminFlags(c *cli.Context, env *environment, m *bundle.Manifest) (*admi
 			d.close()
 		}
 	}
-	return d, err
+	return err
 }
 
 // tcp reads or makes the tokens.
@@ -113,27 +134,39 @@ func (d *adminDoor) failed(err error) error {
 	return nil
 }
 
-// open begins to serve. It is called before the first actor starts.
-func (d *adminDoor) open(sys *host.System, m *bundle.Manifest, b *bundle.Bundle, t *telemetry) {
-	if d.off {
+// open begins to serve, or goes on with another system after the one before. It is called before the first actor starts.
+func (d *adminDoor) open(sys *host.System, b *bundle.Bundle, t *telemetry) {
+	if d.off && d.folder == "" {
 		return
 	}
+	m := b.Manifest
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
 		dir = m.Dir
 	}
-	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir))
+	if d.observer != nil {
+		d.observer.Close()
+		if d.folder != "" {
+			if d.crashes, err = observe.OpenCrashFolder(d.folder, d.trouble); err != nil {
+				d.trouble(fmt.Errorf("crash reports are not saved any more: %w", err))
+			}
+		}
+	}
+	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir).WithServices(b.Services).WithCrashes(0, d.crashes).WithLatencies(b.Latencies).WithHistory())
+	d.crashes = nil // the observer closes it
+	if d.off || d.err != nil {
+		return
+	}
 	metrics, err := t.metrics(d.observer, b, version)
 	if err != nil {
 		d.err = err
 		return
 	}
-	server, err := admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics).WithKeys(keysOf(b)))
-	if err != nil {
-		d.err = err
+	if d.server != nil {
+		d.server.Show(sys, d.observer, metrics)
 		return
 	}
-	d.server = server
+	d.server, d.err = admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics).WithKeys(keysOf(b)))
 }
 
 // tell prints what was opened, or why not.
@@ -176,6 +209,7 @@ func (d *adminDoor) close() {
 	if d.observer != nil {
 		d.observer.Close()
 	}
+	_ = d.crashes.Close()
 	for _, file := range d.made {
 		_ = os.Remove(file)
 	}
@@ -188,7 +222,7 @@ func attachDoor(env *environment) attachment {
 		if err != nil {
 			return "", nil, err
 		}
-		d.open(e.System, e.Manifest, e.Bundle, t)
+		d.open(e.System, e.Bundle, t)
 		if err := d.tell(env, c.Bool("quiet")); err != nil {
 			d.close()
 			return "", nil, err
@@ -248,9 +282,9 @@ func refusal(err error) error {
 		return err
 	case !errors.As(err, &p):
 		return &unreachableError{fmt.Errorf("the bundle cannot be reached: %w", err)}
-	case p.Code == "no_such_actor" || p.Code == "ended":
+	case p.Code == "no_such_actor" || p.Code == "no_such_report" || p.Code == "ended":
 		return &unreachableError{p}
-	case p.Status == 400:
+	case p.Status == 400 || p.Code == "not_loaded" || p.Code == "outside":
 		return &usageError{p}
 	}
 	return p

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,13 +20,17 @@ func TestBackgroundJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", `trap '' INT; exec "$0" "$@"`, exe, "run", "../../samples/hello", "--input", "-", "--for", "60s")
+	cmd := exec.Command("sh", "-c", `trap '' INT; exec "$0" "$@"`, exe, "run", "../../samples/hello", "--input", "-", "--for", "10m")
 	cmd.Env = append(os.Environ(), "WASMACTORS_TEST_MAIN=1")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stdin.Close() // it ends with its input
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -33,15 +38,27 @@ func TestBackgroundJob(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer time.AfterFunc(50*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(2*patience, func() { _ = cmd.Process.Kill() }).Stop()
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && !strings.Contains(lines.Text(), "is up") {
 	}
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		if err := cmd.Process.Signal(s); err != nil {
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	// An interrupt that is heard ends it, and nothing is answered. Each answer is a reason to believe that it was not.
+	answers := bufio.NewScanner(stdout)
+	for range 10 {
+		if _, err := io.WriteString(stdin, `{"to": "greeter", "message": "Ada"}`+"\n"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond) // an interrupt that is heard comes first
+		if !answers.Scan() || !strings.Contains(answers.Text(), "hello Ada") {
+			t.Fatalf("it does not go on: %s", answers.Text())
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for answers.Scan() {
 	}
 	for lines.Scan() {
 	}

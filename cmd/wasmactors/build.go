@@ -36,6 +36,10 @@ func buildCommand(env *environment) *cli.Command {
 			if err != nil {
 				return err
 			}
+			opt.LoadOnly = true
+			if err := opt.Consent(m); err != nil {
+				return err
+			}
 			return buildAll(c, env, m, opt)
 		},
 	}

@@ -34,8 +34,11 @@ func checkCommand(env *environment) *cli.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(env.stdout, "%s is fine: %s, %s\n", m.File, plural(len(m.Modules), "module"), plural(countActors(m), "actor"))
-			return nil
+			text := fmt.Sprintf("%s is fine: %s, %s\n", m.File, plural(len(m.Modules), "module"), plural(countActors(m), "actor"))
+			if reaches := m.Reaches(); len(reaches) > 0 {
+				text += (&bundle.OutsideError{Reaches: reaches}).Error() + "\n" + howToAllow(reaches) + "\n"
+			}
+			return write(env.stdout, text)
 		},
 	}
 }
@@ -78,6 +81,7 @@ func printCheck(env *environment, path string, m *bundle.Manifest, err error) er
 	}
 	if m != nil {
 		report["modules"], report["actors"] = len(m.Modules), countActors(m)
+		report["reaches"] = append([]bundle.Reach{}, m.Reaches()...)
 	}
 	enc := json.NewEncoder(env.stdout)
 	enc.SetIndent("", "  ")

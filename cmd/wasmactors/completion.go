@@ -212,11 +212,17 @@ func arguments(ctx context.Context, app *cli.App, cmd *cli.Command, before []str
 		return []string{"bash", "fish", "zsh"}
 	case "dead-letters":
 		return []string{"list", "redeliver"}
+	case "crashes":
+		if args == 0 {
+			return append(actors(ctx, before, last), "show")
+		}
 	case "kv":
 		if args == 0 {
 			return []string{"ls", "get", "put", "del"}
 		}
 		return nil
+	case "reload":
+		return bundles()
 	case "ps", "cache", "version":
 		return nil
 	case "send", "ask":

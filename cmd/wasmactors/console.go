@@ -12,6 +12,7 @@ import (
 
 	"github.com/charmbracelet/log"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -33,12 +34,9 @@ type console struct {
 
 	sub      *host.Subscription
 	finished sync.WaitGroup
-	crashes  map[string]int
-	delays   map[string]time.Duration
-	stopped  int
-	dead     int // dead letters, shown or not
-	refused  int // likewise
-	order    []string
+	crashes  tally
+	dead     int    // dead letters, shown or not
+	refused  int    // likewise
 	reports  string // all, first or none
 	reported map[string]bool
 
@@ -49,7 +47,7 @@ type console struct {
 
 func newConsole(env *environment, asJSON, quiet bool, level int, reports string) *console {
 	c := &console{env: env, json: asJSON, quiet: quiet, level: level, reports: reports, status: newStatusLine(env.terminal), fail: func(error) {},
-		crashes: map[string]int{}, delays: map[string]time.Duration{}, reported: map[string]bool{}}
+		reported: map[string]bool{}}
 	// The log does not see that the stream is a terminal, so it does not query it.
 	c.log = log.NewWithOptions(c.status, log.Options{ReportTimestamp: true, TimeFormat: "15:04:05.000", Level: logLevels[level]})
 	c.log.SetColorProfile(colours(env.terminal))
@@ -96,15 +94,7 @@ func (c *console) follow(sys *host.System) {
 
 func (c *console) event(e *host.Event) {
 	if e.Kind == host.EventFailed {
-		path := e.Ref.Path()
-		if c.crashes[path] == 0 {
-			c.order = append(c.order, path)
-		}
-		c.crashes[path]++
-		c.delays[path] += e.Delay
-		if e.Directive == supervision.Stop {
-			c.stopped++
-		}
+		c.crashes.add(e)
 	}
 	switch {
 	case c.quiet:
@@ -117,8 +107,8 @@ func (c *console) event(e *host.Event) {
 	}
 }
 
-// shownDeadLetters is how many dead letters are printed as text, like Akka's
-// log-dead-letters: an actor that sends to nobody usually does so again and again.
+// shownDeadLetters is how many dead letters are printed as text, like Akka's log-dead-letters: an
+// actor that sends to a missing actor usually does so repeatedly.
 const shownDeadLetters = 10
 
 func (c *console) human(e *host.Event) {
@@ -140,6 +130,10 @@ func (c *console) human(e *host.Event) {
 			c.log.Debug("stopped", "actor", path, "why", oneLine(e.Note))
 		}
 	case host.EventDeadLetter:
+		if e.Dead.GivenUp() {
+			c.log.Debug("nobody waits for it any more", "from", oneLine(e.Dead.From), "to", oneLine(e.Dead.To()), "why", e.Dead.Reason.String())
+			return
+		}
 		switch c.dead++; {
 		case c.dead == shownDeadLetters+1:
 			c.log.Warn("more dead letters are counted and not shown; --json shows all")
@@ -302,9 +296,27 @@ func (c *console) feeding(sys *host.System) func(bundle.FeedStats) {
 	return func(s bundle.FeedStats) { c.status.set(feedingText(s, time.Since(began), sys)) }
 }
 
-func (c *console) started(m *bundle.Manifest, took time.Duration) {
-	if !c.quiet && !c.json {
-		c.log.Info("bundle "+m.Name+" is up", "took", took.Round(time.Millisecond))
+func (c *console) started(b *bundle.Bundle, took time.Duration) {
+	if c.quiet || c.json {
+		return
+	}
+	attrs := []any{"took", took.Round(time.Millisecond)}
+	if g := b.Gateway(); g != nil {
+		for _, a := range g.Addrs() {
+			attrs = append(attrs, "http", a.String())
+		}
+	}
+	c.log.Info("bundle "+b.Manifest.Name+" is up", attrs...)
+}
+
+// reloaded prints that an operator has had the bundle read again.
+func (c *console) reloaded(r admin.Reloaded) {
+	switch {
+	case c.quiet:
+	case c.json:
+		c.env.writeJSON(map[string]any{"event": "reloaded", "restarted": r.Restarted, "modules": r.Modules, "actors": r.Actors})
+	default:
+		c.log.Info("read again", "restarted", r.Restarted, "modules", len(r.Modules), "actors", len(r.Actors))
 	}
 }
 
@@ -333,10 +345,8 @@ func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Sta
 	fmt.Fprintf(w, "  messages      %d sent, %d answered, %d answered with an error, %d failed, %d without an answer, %d too late, %d lines invalid\n",
 		stats.Sent, stats.Answered, stats.Errors, stats.Failed, stats.Unanswered, stats.Timeouts, stats.Invalid)
 	fmt.Fprintf(w, "  turns         %d, %.1f million units of fuel\n", final.Turns, float64(final.Fuel)/1e6)
-	fmt.Fprintf(w, "  crashes       %d, %d restarts, %d stops\n", final.Crashes, final.Restarts, c.stopped)
-	for _, path := range c.order {
-		fmt.Fprintf(w, "    %-20s %d crashes, %s of delays before restarts\n", path, c.crashes[path], c.delays[path].Round(time.Millisecond))
-	}
+	fmt.Fprintf(w, "  crashes       %d, %s, %s\n", final.Crashes, plural(int(final.Restarts), "restart"), plural(c.crashes.stopped, "stop"))
+	c.crashes.write(w)
 	fmt.Fprintf(w, "  dead letters  %d\n", final.DeadLetters)
 	if lost > 0 {
 		fmt.Fprintf(w, "  %d events came faster than they could be shown\n", lost)

@@ -81,6 +81,7 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer telemetry.close()
+	options.Traces = telemetry.traces()
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	if flags.ends > 0 {

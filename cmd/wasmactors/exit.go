@@ -58,6 +58,7 @@ func exitCode(ctx context.Context, err error) int {
 	var lines *linesError
 	var absent *unreachableError
 	var sig *signalError
+	var code *codeError
 	switch {
 	case ctx.Err() != nil:
 		if errors.As(context.Cause(ctx), &sig) {
@@ -71,6 +72,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	case err == nil:
 		return exitDone
+	case errors.As(err, &code):
+		return code.code
 	case errors.As(err, &u), errors.As(err, &ds):
 		return exitUsage
 	case errors.As(err, &out):

@@ -26,18 +26,22 @@ func eventsCommand(env *environment) *cli.Command {
 		Description: followHelp +
 			"   wasmactors events --kind failed --kind restarted\n" +
 			"   wasmactors events -f '/user/pool-*' --since 10m\n" +
+			"   wasmactors events --not-kind log --not-path '/user/noisy/**'\n" +
 			"   wasmactors events -f --json | jq 'select(.event == \"failed\").failure.reason'",
-		Flags: reachFlags(append(followFlags(), &cli.StringSliceFlag{Name: "kind", Usage: "events of `KIND`: " + strings.Join(observe.EventKinds(), ", ")})...),
+		Flags: reachFlags(append(followFlags(), &cli.StringSliceFlag{Name: "kind", Usage: "events of `KIND`: " + strings.Join(observe.EventKinds(), ", ")},
+			&cli.StringSliceFlag{Name: "not-kind", Usage: "all but events of `KIND`"})...),
 		Action: reaching(env, func(c *cli.Context, r *reached) error {
 			q, err := eventQuery(c)
 			if err != nil {
 				return err
 			}
-			for _, k := range c.StringSlice("kind") {
-				if !slices.Contains(observe.EventKinds(), k) {
-					return usage("--kind: %q is not one of %s%s", k, strings.Join(observe.EventKinds(), ", "), didYouMean(k, observe.EventKinds()))
+			for _, name := range []string{"kind", "not-kind"} {
+				for _, k := range c.StringSlice(name) {
+					if !slices.Contains(observe.EventKinds(), k) {
+						return usage("--%s: %q is not one of %s%s", name, k, strings.Join(observe.EventKinds(), ", "), didYouMean(k, observe.EventKinds()))
+					}
+					q.Add(name, k)
 				}
-				q.Add("kind", k)
 			}
 			return r.follow(c, "/v1/events", q, r.event())
 		}),
@@ -47,7 +51,7 @@ func eventsCommand(env *environment) *cli.Command {
 func logsCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "logs", Usage: "show what the actors of a running bundle have logged, and with -f new lines", ArgsUsage: "[ACTOR...]",
-		Description: "Of each line it is shown which actor has logged it.\n" + followHelp +
+		Description: "Each line names its actor.\n" + followHelp +
 			"   wasmactors logs -f greeter\n" +
 			"   wasmactors logs -f --level warn --type 'hello/*'\n" +
 			"   wasmactors logs --since 1h --json",
@@ -103,6 +107,8 @@ func followFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep printing new ones"},
 		&cli.StringSliceFlag{Name: "path", Usage: "of actors whose path matches `GLOB`; as an argument"},
 		&cli.StringSliceFlag{Name: "type", Usage: "of actors whose type matches `GLOB`"},
+		&cli.StringSliceFlag{Name: "not-path", Usage: "all but those of actors whose path matches `GLOB`"},
+		&cli.StringSliceFlag{Name: "not-type", Usage: "all but those of actors whose type matches `GLOB`"},
 		&cli.StringFlag{Name: "level", Usage: "log lines of `LEVEL` and worse: " + strings.Join(host.LevelNames(), ", ")},
 		&cli.StringFlag{Name: "since", Usage: "what is not older than `AGE`, such as 10m, or a time (default: all that is kept)"},
 	}
@@ -114,6 +120,12 @@ func eventQuery(c *cli.Context) (url.Values, error) {
 		return nil, err
 	}
 	q := query(sel)
+	for _, p := range c.StringSlice("not-path") {
+		q.Add("not-path", pathOf(p))
+	}
+	for _, t := range c.StringSlice("not-type") {
+		q.Add("not-type", t)
+	}
 	if c.Bool("follow") {
 		q.Set("follow", "true")
 	}
@@ -139,7 +151,8 @@ func (r *reached) follow(c *cli.Context, path string, q url.Values, show func(li
 	if r.json {
 		each = func(line []byte) error { return write(r.env.stdout, string(line)+"\n") }
 	}
-	reason, err := r.Stream(c.Context, path, q, each, func(n uint64) {
+	lines := 0
+	reason, err := r.Stream(c.Context, path, q, func(line []byte) error { lines++; return each(line) }, func(n uint64) {
 		if r.json {
 			r.env.writeJSON(map[string]any{"event": "dropped", "dropped": n})
 		} else {
@@ -151,6 +164,11 @@ func (r *reached) follow(c *cli.Context, path string, q url.Values, show func(li
 	}
 	if err != nil {
 		return streamError(err)
+	}
+	if lines == 0 && !c.Bool("follow") {
+		if err := r.absent(c, q); err != nil {
+			return err
+		}
 	}
 	if reason != "" {
 		if r.json {
@@ -255,7 +273,12 @@ func (e *shownEvent) write(l *log.Logger) {
 	switch e.Event {
 	case host.EventFailed.String(), host.EventEscalated.String():
 		level = log.ErrorLevel
-	case host.EventDeadLetter.String(), host.EventRefused.String(), host.EventUnhandled.String():
+	case host.EventDeadLetter.String():
+		level = log.WarnLevel
+		if e.Actor == "/temp" && e.Reason == host.DeadLate.String() || e.From == "/temp" && e.Reason == host.DeadExpired.String() {
+			level = log.DebugLevel // as DeadLetter.GivenUp
+		}
+	case host.EventRefused.String(), host.EventUnhandled.String():
 		level = log.WarnLevel
 	}
 	l.Log(level, strings.ReplaceAll(e.Event, "_", " "), pairs...)

@@ -15,24 +15,33 @@ import (
 	"github.com/wasmactors/wasmactors/internal/race"
 )
 
-// step is a command of the guide and what it prints.
+// step is a command of a guide and what it prints, or a file that is written.
 type step struct {
 	command string
 	output  []string
 	stays   bool // until Ctrl-C
+	file    string
+	text    string
 }
 
-// guideSteps are those of the blocks that are marked as console.
-func guideSteps(t *testing.T) (steps []step) {
+var guideBlock = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
+
+// guideSteps are those of the blocks of a page that are marked as console, and, if files is true, of those
+// whose first line is a comment with the name of a file.
+func guideSteps(t *testing.T, page string, files bool) (steps []step) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range strings.Split(string(text), "```console\n")[1:] {
-		block, _, ok := strings.Cut(block, "```")
-		if !ok {
-			t.Fatal("a block has no end")
+	for _, m := range guideBlock.FindAllStringSubmatch(mustRead(t, page), -1) {
+		kind, block := m[1], m[2]
+		if first, rest, _ := strings.Cut(block, "\n"); files && (kind == "go" || kind == "yaml") {
+			name := strings.TrimLeft(first, "/# ")
+			if strings.Contains(name, " ") {
+				t.Fatalf("%s: a block of %s does not begin with the name of a file: %q", page, kind, first)
+			}
+			steps = append(steps, step{file: name, text: rest})
+			continue
+		}
+		if kind != "console" {
+			continue
 		}
 		for _, line := range strings.Split(strings.TrimSuffix(block, "\n"), "\n") {
 			if command, ok := strings.CutPrefix(line, "$ "); ok {
@@ -54,6 +63,7 @@ func guideSteps(t *testing.T) (steps []step) {
 
 var (
 	numbers = regexp.MustCompile(`[0-9]+([.:][0-9]+)*(ns|µs|ms|s|m|h|d|k|M|G|K|B| [KMG]iB)?([0-9]+(s|m|h))?\b`)
+	ids     = regexp.MustCompile(`\b[0-9a-f]{16}\b`)
 	folders = regexp.MustCompile(`/[^ "]*/wasmactors/`)
 	blanks  = regexp.MustCompile(` +`)
 )
@@ -61,6 +71,7 @@ var (
 // alike is a line without what differs from run to run.
 func alike(line string) string {
 	line = folders.ReplaceAllString(line, "/wasmactors/")
+	line = ids.ReplaceAllString(line, "ID")
 	line = numbers.ReplaceAllString(line, "#")
 	return strings.TrimSpace(blanks.ReplaceAllString(line, " "))
 }
@@ -88,11 +99,17 @@ func matches(want []string, got string) bool {
 
 // looks are commands that change nothing: they are repeated until what was done before is
 // seen.
-var looks = regexp.MustCompile(`^wasmactors (ps|tree|top|logs|events|dead-letters)\b`)
+var looks = regexp.MustCompile(`^wasmactors (ps|tree|top|logs|events|crashes|dead-letters|trace|profile)\b`)
 
-// Every command of docs/operate.md is run, in order, and prints what the page says, numbers
-// and times aside.
-func TestTheGuideToOperating(t *testing.T) {
+// guide follows a page: it runs its commands in a folder, with the test's program as the command.
+type guide struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func newGuide(t *testing.T, dir string) *guide {
+	t.Helper()
 	if race.Enabled {
 		t.Skip("processes, not goroutines: the detector has nothing to see, and takes minutes")
 	}
@@ -101,69 +118,84 @@ func TestTheGuideToOperating(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin, runtime := t.TempDir(), runtimeDir(t)
-	// The test's program is the command.
 	if err := os.WriteFile(filepath.Join(bin, "wasmactors"), []byte("#!/bin/sh\nexport WASMACTORS_TEST_MAIN=1\nexec '"+exe+"' \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "XDG_RUNTIME_DIR="+runtime, "WASMACTORS_CACHE_DIR="+testCache, "WASMACTORS_BUNDLE=", "GOPROXY=off")
-	start := func(command string) (*exec.Cmd, *syncBuffer) {
-		cmd := exec.Command("sh", "-c", "exec "+command)
-		out := &syncBuffer{}
-		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "../..", env, out, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			_ = cmd.Wait()
-		})
-		return cmd, out
+	return &guide{t, dir, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "XDG_RUNTIME_DIR="+runtime, "TMPDIR="+runtime, "WASMACTORS_CACHE_DIR="+testCache, "WASMACTORS_BUNDLE=", "GOPROXY=off")}
+}
+
+// start begins a command that goes on.
+func (g *guide) start(command string) (*exec.Cmd, *syncBuffer) {
+	g.t.Helper()
+	cmd := exec.Command("sh", "-c", "exec "+command)
+	out := &syncBuffer{}
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = g.dir, g.env, out, out
+	if err := cmd.Start(); err != nil {
+		g.t.Fatal(err)
 	}
-	wait := func(s step, out *syncBuffer) {
-		t.Helper()
-		for end := time.Now().Add(patience); !matches(append(s.output, "..."), out.String()); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%s\nprints\n%s\nand not\n%s", s.command, out.String(), strings.Join(s.output, "\n"))
-			}
+	g.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	return cmd, out
+}
+
+// wait waits until a command that goes on has printed what the page says.
+func (g *guide) wait(s step, out *syncBuffer) {
+	g.t.Helper()
+	for end := time.Now().Add(patience); !matches(append(s.output, "..."), out.String()); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			g.t.Fatalf("%s\nprints\n%s\nand not\n%s", s.command, out.String(), strings.Join(s.output, "\n"))
 		}
 	}
-	steps := guideSteps(t)
+}
+
+// follow does one step.
+func (g *guide) follow(s step) {
+	g.t.Helper()
+	if command, ok := strings.CutSuffix(s.command, " &"); ok {
+		_, out := g.start(command)
+		g.wait(s, out)
+		return
+	}
+	if s.stays {
+		cmd, out := g.start(s.command)
+		g.wait(s, out)
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			g.t.Fatal(err)
+		}
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
+			g.t.Errorf("%s: %s\n%s", s.command, cmd.ProcessState, out.String())
+		}
+		return
+	}
+	if strings.HasPrefix(s.command, "curl") {
+		if _, err := exec.LookPath("curl"); err != nil {
+			return
+		}
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		cmd := exec.Command("sh", "-c", s.command)
+		cmd.Dir, cmd.Env = g.dir, g.env
+		text, err := cmd.CombinedOutput()
+		if err == nil && matches(s.output, string(text)) {
+			return
+		}
+		if !looks.MatchString(s.command) || time.Now().After(end) {
+			g.t.Fatalf("%s\nprints (%v)\n%s\nand not\n%s", s.command, err, text, strings.Join(s.output, "\n"))
+		}
+	}
+}
+
+// Every command of docs/operate.md is run, in order, and prints what the page says, numbers
+// and times aside.
+func TestTheGuideToOperating(t *testing.T) {
+	g := newGuide(t, "../..")
+	steps := guideSteps(t, "../../docs/operate.md", false)
 	if len(steps) < 25 {
 		t.Fatalf("only %d commands", len(steps))
 	}
 	for _, s := range steps {
-		if command, ok := strings.CutSuffix(s.command, " &"); ok {
-			_, out := start(command)
-			wait(s, out)
-			continue
-		}
-		if s.stays {
-			cmd, out := start(s.command)
-			wait(s, out)
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
-			if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
-				t.Errorf("%s: %s\n%s", s.command, cmd.ProcessState, out.String())
-			}
-			continue
-		}
-		if strings.HasPrefix(s.command, "curl") {
-			if _, err := exec.LookPath("curl"); err != nil {
-				continue
-			}
-		}
-		var text []byte
-		for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-			cmd := exec.Command("sh", "-c", s.command)
-			cmd.Dir, cmd.Env = "../..", env
-			text, err = cmd.CombinedOutput()
-			if err == nil && matches(s.output, string(text)) {
-				break
-			}
-			if !looks.MatchString(s.command) || time.Now().After(end) {
-				t.Fatalf("%s\nprints (%v)\n%s\nand not\n%s", s.command, err, text, strings.Join(s.output, "\n"))
-			}
-		}
+		g.follow(s)
 	}
 }

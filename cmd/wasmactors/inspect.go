@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -17,7 +18,7 @@ func inspectCommand(env *environment) *cli.Command {
 		Name:      "inspect",
 		Usage:     "describe a module or a bundle",
 		ArgsUsage: "FILE.wasm | BUNDLE",
-		Description: "ABI and SDK, actor types, imports, sizes before and after metering, pages of the image, capabilities.\n\nExamples:\n\n" +
+		Description: "ABI and SDK, actor types, imports, sizes before and after metering, pages of the image; what actors may do: capabilities, grants of services, routes, and what the bundle reaches outside of its folder.\n\nExamples:\n\n" +
 			"   wasmactors inspect samples/ledger\n" +
 			"   wasmactors inspect guest.wasm --json\n" +
 			"   wasmactors inspect guest.wasm --fsm > machines.mmd",
@@ -55,6 +56,10 @@ type inspection struct {
 	Bundle  string           `json:"bundle,omitempty"`
 	Modules []inspectedCode  `json:"modules"`
 	Actors  []inspectedActor `json:"actors,omitempty"`
+	Listen  []string         `json:"listen,omitempty"`
+	Routes  []inspectedRoute `json:"routes,omitempty"`
+	// Reaches is what the bundle reaches outside of its folder.
+	Reaches []bundle.Reach `json:"reaches,omitempty"`
 }
 
 type inspectedCode struct {
@@ -90,6 +95,18 @@ type inspectedActor struct {
 	Send  []string `json:"send,omitempty"`
 	Spawn []string `json:"spawn,omitempty"`
 	Stop  []string `json:"stop,omitempty"`
+	// Grants are of services, as the manifest has them.
+	Grants  []string `json:"grants,omitempty"`
+	Metrics []string `json:"metrics,omitempty"`
+}
+
+// inspectedRoute is a route for requests from outside.
+type inspectedRoute struct {
+	Pattern string          `json:"pattern"`
+	To      []string        `json:"to,omitempty"`
+	Static  string          `json:"static,omitempty"`
+	Auth    string          `json:"auth"`
+	Make    *inspectedActor `json:"make,omitempty"` // what actors on demand may do
 }
 
 func inspectModule(c *cli.Context, path string) (inspection, error) {
@@ -119,7 +136,7 @@ func inspectBundle(c *cli.Context, env *environment, path string) (inspection, e
 		return inspection{}, err
 	}
 	p := newProgress(env.terminal)
-	options.Progress = p.say
+	options.Progress, options.LoadOnly = p.say, true
 	b, err := bundle.Open(c.Context, m, options)
 	p.end()
 	if err != nil {
@@ -130,10 +147,50 @@ func inspectBundle(c *cli.Context, env *environment, path string) (inspection, e
 	for _, mod := range m.Modules {
 		report.Modules = append(report.Modules, inspected(mod.Name, b.Images[mod.Name], mod))
 	}
-	m.Walk(func(path string, a *bundle.Actor) {
-		report.Actors = append(report.Actors, inspectedActor{path, a.Shown(), a.Capabilities.Send, a.Capabilities.Spawn, a.Capabilities.Stop})
-	})
+	m.Walk(func(path string, a *bundle.Actor) { report.Actors = append(report.Actors, inspectedActorOf(path, a)) })
+	report.Reaches = m.Reaches()
+	if m.HTTP == nil {
+		return report, nil
+	}
+	for _, l := range m.HTTP.Config.Listen {
+		report.Listen = append(report.Listen, l.Address)
+	}
+	for i, r := range m.HTTP.Config.Routes {
+		route := inspectedRoute{Pattern: r.Pattern, To: r.To.Pool, Auth: "anyone"}
+		if r.To.Path != "" {
+			route.To = []string{r.To.Path}
+		}
+		if r.Static != nil {
+			route.Static = r.Static.Dir
+		}
+		switch a := r.Auth; {
+		case a == nil:
+		case a.Basic != nil:
+			route.Auth = "basic"
+		case a.JWT != nil:
+			route.Auth = "jwt"
+		case a.MTLS != nil:
+			route.Auth = "mtls"
+		}
+		if made := m.HTTP.Made[i]; made != nil {
+			actor := inspectedActorOf(r.To.Path, made)
+			route.Make = &actor
+		}
+		report.Routes = append(report.Routes, route)
+	}
 	return report, nil
+}
+
+// inspectedActorOf is all that the manifest allows an actor.
+func inspectedActorOf(path string, a *bundle.Actor) inspectedActor {
+	out := inspectedActor{Path: path, Type: a.Shown(), Send: a.Capabilities.Send, Spawn: a.Capabilities.Spawn, Stop: a.Capabilities.Stop}
+	for _, g := range a.Grants {
+		out.Grants = append(out.Grants, g.String())
+	}
+	for _, m := range a.Metrics {
+		out.Metrics = append(out.Metrics, m.Name)
+	}
+	return out
 }
 
 func inspected(name string, image *runtime.Image, mod bundle.Module) inspectedCode {
@@ -208,13 +265,39 @@ func (r inspection) print(env *environment) {
 	}
 	for _, a := range r.Actors {
 		fmt.Fprintf(w, "actor %s: %s\n", a.Path, a.Type)
-		may := func(what string, list []string) {
-			if len(list) > 0 {
-				fmt.Fprintf(w, "  may %s %s\n", what, strings.Join(list, ", "))
-			}
+		a.print(w, "  ")
+	}
+	for _, l := range r.Listen {
+		fmt.Fprintf(w, "listens on %s\n", printable.Text(l))
+	}
+	for _, x := range r.Routes {
+		to := strings.Join(x.To, ", ")
+		if x.Static != "" {
+			to = "the files of " + x.Static
 		}
-		may("send to", a.Send)
-		may("spawn", a.Spawn)
-		may("stop", a.Stop)
+		fmt.Fprintf(w, "route %s: %s, for %s\n", printable.Text(x.Pattern), printable.Text(to), map[bool]string{true: "anyone", false: "those who pass " + x.Auth}[x.Auth == "anyone"])
+		if x.Make != nil {
+			fmt.Fprintf(w, "  makes %s\n", x.Make.Type)
+			x.Make.print(w, "    ")
+		}
+	}
+	if len(r.Reaches) > 0 {
+		fmt.Fprintln(w, (&bundle.OutsideError{Reaches: r.Reaches}).Error())
+	}
+}
+
+// print prints what an actor may do.
+func (a *inspectedActor) print(w io.Writer, indent string) {
+	may := func(what string, list []string) {
+		if len(list) > 0 {
+			fmt.Fprintf(w, "%smay %s %s\n", indent, what, printable.Text(strings.Join(list, ", ")))
+		}
+	}
+	may("send to", a.Send)
+	may("spawn", a.Spawn)
+	may("stop", a.Stop)
+	may("count", a.Metrics)
+	for _, g := range a.Grants {
+		fmt.Fprintf(w, "%smay use %s\n", indent, printable.Text(g))
 	}
 }

@@ -29,17 +29,19 @@ func kvCommand(env *environment) *cli.Command {
 		ArgsUsage: "ls [NAMESPACE [PREFIX]] | get NAMESPACE KEY | put NAMESPACE KEY [VALUE] | del NAMESPACE KEY",
 		Description: "Of the bundle that runs, or with --state of one that does not: DIR is its folder for state. ls without a\n" +
 			"namespace lists the namespaces. get writes the bytes as they are; put takes them from the standard input if\n" +
-			"there is no VALUE. What an operator writes counts in no quota that would refuse it, and is on the disk.\n\nExamples:\n\n" +
+			"there is no VALUE. What an operator writes ignores quotas and is synced to disk.\n\nExamples:\n\n" +
 			"   wasmactors kv ls\n" +
 			"   wasmactors kv ls orders 2026/ --json\n" +
 			"   wasmactors kv get orders 2026/7 > order\n" +
 			"   wasmactors kv put orders 2026/7 < order\n" +
 			"   wasmactors kv put orders lock held --ttl 1m --if-version 0\n" +
+			"   wasmactors kv put orders next 1000 --counter\n" +
 			"   wasmactors kv del orders 2026/7 --state ~/backup/state",
 		Flags: reachFlags(
 			&cli.StringFlag{Name: "state", Usage: "of a bundle that does not run, whose state is in `DIR`"},
 			&cli.IntFlag{Name: "limit", Usage: "ls: list at most `N` (default: all)"},
 			&cli.BoolFlag{Name: "reverse", Usage: "ls: from the last key to the first"},
+			&cli.BoolFlag{Name: "counter", Usage: "put: VALUE is the count of a counter, which actors add to"},
 			&cli.StringFlag{Name: "ttl", Usage: "put: it expires after `DURATION`"},
 			&cli.Uint64Flag{Name: "if-version", Usage: "put, del: only if the entry has version `N`; 0 only if there is none"},
 		),
@@ -148,6 +150,7 @@ func (k *keys) list(namespace, prefix string) error {
 	if left < 0 {
 		return usage("--limit must be 0 or more")
 	}
+	shown := 0
 	q := operate.Query{Namespace: namespace, Prefix: prefix, Reverse: k.c.Bool("reverse")}
 	for {
 		q.Limit = 1000
@@ -160,6 +163,7 @@ func (k *keys) list(namespace, prefix string) error {
 		}
 		for i := range page.Entries {
 			e := &page.Entries[i]
+			shown++
 			line := fmt.Sprintf("%s  version %d", printable.Line(e.Key, 2000), e.Version)
 			if e.Counter {
 				line += fmt.Sprintf("  counter %d", e.Count)
@@ -177,9 +181,28 @@ func (k *keys) list(namespace, prefix string) error {
 			}
 		}
 		if q.Cursor = page.Cursor; q.Cursor == nil {
+			if shown == 0 {
+				return k.nothing(namespace)
+			}
 			return nil
 		}
 	}
+}
+
+// nothing is the error of a list without entries: of a namespace that has none, which may be a name that is wrong.
+func (k *keys) nothing(namespace string) error {
+	list, err := k.of.Namespaces()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, n := range list.Namespaces {
+		if n.Namespace == namespace {
+			return nil // it has keys, but none with the prefix
+		}
+		names = append(names, n.Namespace)
+	}
+	return &unreachableError{fmt.Errorf("the namespace %s has no keys%s; wasmactors kv ls lists those that have some", namespace, didYouMean(namespace, names))}
 }
 
 func (k *keys) get(namespace, key string) error {
@@ -200,7 +223,13 @@ func (k *keys) get(namespace, key string) error {
 
 func (k *keys) put(namespace, key, value string, given bool) error {
 	p := operate.PutKey{Namespace: namespace, Key: key, Value: []byte(value), IfVersion: k.ifVersion()}
-	if !given {
+	if k.c.Bool("counter") {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return usage("kv put --counter needs a whole number of 64 bits, not %q", value)
+		}
+		p.Value, p.Counter = nil, &n
+	} else if !given {
 		var err error
 		if p.Value, err = io.ReadAll(io.LimitReader(k.env.stdin, kv.MaxValue+1)); err != nil {
 			return err

@@ -18,8 +18,8 @@ func deadLettersCommand(env *environment) *cli.Command {
 		Category: running, Name: "dead-letters",
 		Usage:     "list messages that were not delivered, or deliver them again",
 		ArgsUsage: "[redeliver [ID...]]",
-		Description: "The last ones are kept, as the bundle was started. redeliver sends them again: those with the numbers, those\n" +
-			"that the flags choose, or --all; each goes to whoever is at the recipient's path by now.\n\nExamples:\n\n" +
+		Description: "The bundle keeps a bounded number of the latest dead letters. redeliver sends them again: those with the\n" +
+			"given numbers, those that the flags choose, or --all. Each goes to the actor that has the recipient's path now.\n\nExamples:\n\n" +
 			"   wasmactors dead-letters\n" +
 			"   wasmactors dead-letters --reason 'mailbox full' --json\n" +
 			"   wasmactors dead-letters redeliver 12 13\n" +
@@ -80,7 +80,7 @@ func listDead(c *cli.Context, r *reached) error {
 			}
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%d of %d that are kept, %d since the start\n", len(p.Letters), p.Total, p.Ever)
+		fmt.Fprintf(&b, "%d shown, %d kept, %d since start\n", len(p.Letters), p.Total, p.Ever)
 		return write(r.env.stdout, b.String())
 	})
 }

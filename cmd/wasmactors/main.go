@@ -64,19 +64,21 @@ func newApp(env *environment) *cli.App {
 		CommandNotFound:           func(c *cli.Context, name string) {},
 		Commands: []*cli.Command{
 			newCommand(env), buildCommand(env), runCommand(env), devCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), testCommand(env), cacheCommand(env),
-			psCommand(env), topCommand(env), treeCommand(env), eventsCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
-			sendCommand(env), askCommand(env), deadLettersCommand(env), kvCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
+			psCommand(env), topCommand(env), treeCommand(env), describeCommand(env), eventsCommand(env), crashesCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
+			reloadCommand(env), sendCommand(env), askCommand(env), deadLettersCommand(env), kvCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
 		},
 		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "say which version this is"}},
 		HideHelpCommand: true,
 		ExitErrHandler:  func(*cli.Context, error) {},
-		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return usage("%v; see wasmactors help", err) },
+		OnUsageError: func(c *cli.Context, err error, _ bool) error {
+			return usage("%v%s; see wasmactors help", err, likeFlag(err, c.App.Flags))
+		},
 	}
 	app.Commands = append(app.Commands, verbCommands(env)...)
 	app.Action = func(c *cli.Context) error {
 		switch {
 		case c.Bool("version"):
-			return printVersion(env)
+			return printVersion(env, false)
 		case c.NArg() > 0:
 			return noCommand(app, c.Args().First())
 		}
@@ -85,7 +87,7 @@ func newApp(env *environment) *cli.App {
 	for _, c := range app.Commands {
 		c.HideHelpCommand = true
 		c.OnUsageError = func(ctx *cli.Context, err error, _ bool) error {
-			return usage("%v; see wasmactors %s --help", err, ctx.Command.Name)
+			return usage("%v%s; see wasmactors %s --help", err, likeFlag(err, ctx.Command.Flags), ctx.Command.Name)
 		}
 		action := c.Action
 		c.Action = func(ctx *cli.Context) error {
@@ -94,6 +96,38 @@ func newApp(env *environment) *cli.App {
 		}
 	}
 	return app
+}
+
+// likeFlag suggests a flag instead of one that does not exist.
+func likeFlag(err error, flags []cli.Flag) string {
+	_, name, ok := strings.Cut(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return ""
+	}
+	var names []string
+	for _, f := range flags {
+		for _, n := range f.Names() {
+			if len(n) > 1 {
+				names = append(names, "--"+n)
+			}
+		}
+	}
+	return didYouMean("--"+strings.TrimPrefix(name, "-"), names)
+}
+
+// Flags whose usage says what the default is do not say it a second time.
+func init() {
+	usual := cli.FlagStringer
+	cli.FlagStringer = func(f cli.Flag) string {
+		text := usual(f)
+		first := strings.Index(text, "(default: ")
+		if again := strings.LastIndex(text, "(default: "); again > first {
+			if end := strings.IndexByte(text[again:], ')'); end >= 0 {
+				text = strings.TrimRight(text[:again], " ") + text[again+end+1:]
+			}
+		}
+		return text
+	}
 }
 
 // noCommand is a command that does not exist.
@@ -128,6 +162,7 @@ type environment struct {
 	raw            io.Writer // standard output unfiltered, for binary data
 	terminal       io.Writer // standard error unfiltered, for colours and lines that are redrawn
 	restore        func()
+	consent        *consent   // of what was opened last
 	attach         attachment // nil: running bundles have no admin endpoint
 	json           bool       // --json was given
 }

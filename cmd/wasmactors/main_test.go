@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -87,17 +89,21 @@ func bundleOf(t *testing.T, manifest string) string {
 
 func echoBundle(t *testing.T, more string) string {
 	t.Helper()
-	wasm, err := filepath.Abs("../../host/testdata/echo.wasm")
-	if err != nil {
+	dir := bundleOf(t, "wasmactors: 1\nname: echo\nmodules: {m: {wasm: echo.wasm}}\nactors: {e: {type: m/echo}}\n"+more)
+	if err := os.WriteFile(filepath.Join(dir, "echo.wasm"), []byte(mustRead(t, "../../host/testdata/echo.wasm")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return bundleOf(t, "wasmactors: 1\nname: echo\nmodules: {m: {wasm: "+wasm+"}}\nactors: {e: {type: m/echo}}\n"+more)
+	return dir
 }
 
 func TestExitCodes(t *testing.T) {
 	ctx := context.Background()
 	missing := filepath.Join(t.TempDir(), "missing")
 	broken := bundleOf(t, "wasmactors: 1\nnam: x\n")
+	misspelt := echoBundle(t, "")
+	if err := os.WriteFile(filepath.Join(misspelt, "bundle.yaml"), []byte("wasmactors: 1\nname: echo\nmodules: {m: {wasm: echo.wasm}}\nactors: {e: {type: m/ehco}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	notWasm := filepath.Join(t.TempDir(), "not.wasm")
 	if err := os.WriteFile(notWasm, []byte("no"), 0o644); err != nil {
 		t.Fatal(err)
@@ -119,7 +125,7 @@ func TestExitCodes(t *testing.T) {
 		{"no manifest", []string{"check", t.TempDir()}, 2, "holds no bundle.yaml"},
 		{"wrong manifest", []string{"run", broken}, 2, `bundle.yaml:2:1: unknown key "nam" in the manifest; did you mean "name"?`},
 		{"wrong compiler", []string{"build", broken, "--compiler", "gcc"}, 2, "auto, go or tinygo"},
-		{"wrong type", []string{"check", bundleOf(t, strings.Replace(mustRead(t, filepath.Join(echoBundle(t, ""), "bundle.yaml")), "m/echo", "m/ehco", 1))}, 2, `has no type "ehco"; did you mean "echo"?`},
+		{"wrong type", []string{"check", misspelt}, 2, `has no type "ehco"; did you mean "echo"?`},
 		{"not a module", []string{"inspect", notWasm}, 1, "not a WebAssembly module"},
 		{"check", []string{"check", echoBundle(t, "")}, 0, "is fine: 1 module, 1 actor"},
 		{"inspect", []string{"inspect", echoBundle(t, "")}, 0, "actor /user/e: m/echo"},
@@ -239,6 +245,9 @@ func TestNewBuildRun(t *testing.T) {
 	if code != 0 || !strings.Contains(out, `"reply":101}`) || !strings.Contains(out, `"reply":400}`) || !strings.Contains(stderr, "I count numbers only") {
 		t.Errorf("%d\n%s\n%s", code, out, stderr)
 	}
+	if code, out, stderr := try(t, ctx, "", "test", dir, "--compiler", "go"); code != 0 || !strings.Contains(out, "ok") {
+		t.Errorf("%d\n%s\n%s", code, out, stderr)
+	}
 	// A mistake in the guest is shown as the compiler says it.
 	main := filepath.Join(dir, "guest", "main.go")
 	if err := os.WriteFile(main, []byte("package main\n\nfunc main() { oops }\n"), 0o644); err != nil {
@@ -247,6 +256,65 @@ func TestNewBuildRun(t *testing.T) {
 	if code, _, stderr := try(t, ctx, "", "run", dir, "--compiler", "go"); code != 1 || !strings.Contains(stderr, "main.go:3:15: undefined: oops") {
 		t.Errorf("%d %s", code, stderr)
 	}
+}
+
+// From nothing to a request that the actor of a key has answered: what a new user types is in lines, and they are few.
+func TestNewToAFirstRequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	const mostTyped = 20
+	dir := filepath.Join(t.TempDir(), "first")
+	typed := 0
+	enter := func(args ...string) (int, string, string) {
+		typed++
+		return try(t, context.Background(), "", args...)
+	}
+	if code, out, stderr := enter("new", "--template", "web", dir); code != 0 || !strings.Contains(out, "wasmactors run "+dir+" --allow listen=localhost:8080") {
+		t.Fatalf("%d %s %s", code, out, stderr)
+	}
+	if code, out, stderr := enter("test", dir, "--compiler", "go"); code != 0 {
+		t.Fatalf("%d\n%s\n%s", code, out, stderr)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var stdout, stderr syncBuffer
+	ended := make(chan int, 1)
+	typed++ // in another terminal, or with & behind it
+	t.Setenv("WASMACTORS_CACHE_DIR", testCache)
+	t.Setenv("LISTEN", "127.0.0.1:0")
+	go func() {
+		ended <- run(ctx, nil, []string{"wasmactors", "run", dir, "--compiler", "go", "--env", "LISTEN", "--allow", "listen=127.0.0.1:0", "--state", "none"}, strings.NewReader(""), &stdout, &stderr)
+	}()
+	at := regexp.MustCompile(` is up .*http=(\S+)`)
+	var address string
+	for until := time.Now().Add(2 * time.Minute); address == ""; time.Sleep(10 * time.Millisecond) {
+		if m := at.FindStringSubmatch(stderr.String()); m != nil {
+			address = m[1]
+		} else if time.Now().After(until) {
+			t.Fatalf("it does not listen\n%s", stderr.String())
+		}
+		select {
+		case code := <-ended:
+			t.Fatalf("it has ended: %d\n%s", code, stderr.String())
+		default:
+		}
+	}
+	typed++ // curl
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + address + "/users/ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil || res.StatusCode != http.StatusOK || string(body) != "hello ann, visit 1\n" {
+		t.Errorf("%d %s %v", res.StatusCode, body, err)
+	}
+	if typed > mostTyped {
+		t.Errorf("%d lines were typed", typed)
+	}
+	cancel()
+	<-ended
 }
 
 // Row A01 of the semantics: the run ends when the main actor has. That it has failed is

@@ -48,6 +48,21 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	}
 }
 
+// Help says once what the default of a flag is.
+func TestDefaultsAreSaidOnce(t *testing.T) {
+	for _, c := range newApp(&environment{}).Commands {
+		_, out, _ := try(t, context.Background(), "", c.Name, "--help")
+		for _, line := range strings.Split(out, "\n") {
+			if strings.Count(line, "(default: ") > 1 {
+				t.Errorf("%s: %s", c.Name, line)
+			}
+		}
+	}
+	if _, out, _ := try(t, context.Background(), "", "tree", "--help"); !strings.Contains(out, "(default: 3)") {
+		t.Error(out)
+	}
+}
+
 // syncBuffer is a buffer that a process writes to and a test reads.
 type syncBuffer struct {
 	mu sync.Mutex

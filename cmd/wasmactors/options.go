@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -33,10 +30,10 @@ func bundleFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "compiler", Usage: "build Go guests with `NAME`: auto, go or tinygo (default: what the manifest says)"},
 		envFlag(),
-		&cli.BoolFlag{Name: "allow-dirs", Usage: "let the bundle use what lies outside of its own folder: granted folders, and sources"},
+		&cli.StringSliceFlag{Name: "allow", Usage: "let the bundle reach outside of its own folder: `KIND=VALUE`, as check shows it, or KIND for all of a kind: " + kindsOfReach()},
 		&cli.BoolFlag{Name: "no-build", Usage: "build nothing: refuse modules that are not .wasm files"},
 		&cli.StringFlag{Name: "state", EnvVars: []string{"WASMACTORS_STATE"}, Usage: "let services keep their state in `DIR` (default: a folder for this bundle below the user's for state; \"none\" keeps nothing)"},
-		&cli.BoolFlag{Name: "allow-cgo", Usage: "let TinyGo compile the C sources of guests"},
+		&cli.BoolFlag{Name: "allow-cgo", Usage: "compile C and assembly of guests, which can include any file"},
 	}, cacheFlags()...)
 }
 
@@ -100,11 +97,16 @@ func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
 	default:
 		return bundle.Options{}, usage("--compiler must be auto, go or tinygo, not %q", name)
 	}
+	allowed, err := permissions(c)
+	if err != nil {
+		return bundle.Options{}, err
+	}
+	env.consent = &consent{env: env, given: allowed, quiet: c.Bool("quiet"), busy: c.String("input") == "-"}
 	return bundle.Options{
 		Services: all.Kinds(), StateDir: stateDir(c), Log: warnings(c, env),
 		CacheDir: cacheDir(c), CacheBytes: size, CacheKey: c.String("cache-key"), Compiler: c.String("compiler"),
 		Engine:  func(cfg runtime.Config) runtime.Config { return cfg.WithLog(warnings(c, env)) },
-		Allow:   (&consent{env: env, all: c.Bool("allow-dirs"), quiet: c.Bool("quiet"), busy: c.String("input") == "-"}).ask,
+		Allow:   env.consent.ask,
 		NoBuild: c.Bool("no-build"), Cgo: c.Bool("allow-cgo"),
 	}, nil
 }
@@ -156,66 +158,6 @@ func load(c *cli.Context, path string) (*bundle.Manifest, error) {
 		return nil, usage("%v", err)
 	}
 	return m, err
-}
-
-// consent decides about folders and sources outside of the bundle's own folder: by
-// --allow-dirs, or by asking at the terminal. What is allowed is printed as well.
-type consent struct {
-	env   *environment
-	all   bool
-	quiet bool
-	busy  bool // standard input is used for the bundle's input
-	mu    sync.Mutex
-	known map[string]bool
-}
-
-const howToAllow = "; --allow-dirs permits it"
-
-func (c *consent) ask(found []bundle.Reach) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var news []bundle.Reach
-	for _, r := range found {
-		if !c.known[r.String()] {
-			news = append(news, r)
-		}
-	}
-	if len(news) == 0 {
-		return nil
-	}
-	outside := &bundle.OutsideError{Reaches: news}
-	in, isFile := c.env.stdin.(*os.File)
-	switch {
-	case c.all:
-		if c.env.json {
-			c.env.writeJSON(map[string]any{"event": "outside", "reaches": texts(news)})
-		} else if !c.quiet {
-			fmt.Fprintln(c.env.stderr, outside.Error())
-		}
-	case c.env.json || c.busy || !isFile || !isTerminal(in) || !isTerminal(c.env.terminal):
-		return usage("%w%s", outside, howToAllow)
-	default:
-		fmt.Fprintf(c.env.stderr, "%v\nAllow it? [y/N] ", outside)
-		answer, err := bufio.NewReader(io.LimitReader(in, 100)).ReadString('\n')
-		if yes := strings.ToLower(strings.TrimSpace(answer)); err != nil || yes != "y" && yes != "yes" {
-			return usage("%w%s", outside, howToAllow)
-		}
-	}
-	if c.known == nil {
-		c.known = map[string]bool{}
-	}
-	for _, r := range news {
-		c.known[r.String()] = true
-	}
-	return nil
-}
-
-func texts(reaches []bundle.Reach) []string {
-	var out []string
-	for _, r := range reaches {
-		out = append(out, r.String())
-	}
-	return out
 }
 
 // durationFlag reads a duration that is not negative; 0 if it is not given.

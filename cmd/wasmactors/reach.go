@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,7 +13,9 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/admin/client"
+	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
 // running is the heading in help of the commands for running bundles.
@@ -55,8 +59,58 @@ func reaching(env *environment, action func(c *cli.Context, r *reached) error) c
 			return err
 		}
 		defer r.Close()
-		return action(c, r)
+		err = action(c, r)
+		if absent := (*unreachableError)(nil); errors.As(err, &absent) {
+			if like := r.like(c); like != "" {
+				return &unreachableError{fmt.Errorf("%w%s", absent.err, like)}
+			}
+		}
+		return err
 	}
+}
+
+// like suggests an actor instead of the first one that a command names and that does not exist.
+func (r *reached) like(c *cli.Context) string {
+	ctx, cancel := context.WithTimeout(c.Context, completeTime)
+	defer cancel()
+	page, err := client.Get[observe.Page](ctx, r.Client, "/v1/actors", url.Values{"limit": {"1000"}})
+	if err != nil {
+		return ""
+	}
+	paths := make([]string, len(page.Actors))
+	for i, a := range page.Actors {
+		paths[i] = a.Path
+	}
+	names := c.Args().Slice()
+	for _, f := range c.Command.Flags {
+		if f.Names()[0] == "path" {
+			names = append(names, c.StringSlice("path")...)
+		}
+	}
+	for _, name := range names {
+		if glob.HasMeta(name) || slices.Contains(paths, pathOf(name)) {
+			continue
+		}
+		if found := bundle.Nearest(pathOf(name), paths); found != "" {
+			if !strings.HasPrefix(name, "/") {
+				found = strings.TrimPrefix(found, "/user/")
+			}
+			return fmt.Sprintf("; did you mean %q?", found)
+		}
+	}
+	return ""
+}
+
+// absent is the error for names of which no actor has been heard: none exists, and there was nothing to show.
+func (r *reached) absent(c *cli.Context, q url.Values) error {
+	if len(q["path"]) == 0 {
+		return nil
+	}
+	page, err := client.Get[observe.Page](c.Context, r.Client, "/v1/actors", url.Values{"path": q["path"], "limit": {"1"}})
+	if err != nil || page.Total > 0 {
+		return nil // what was asked for was answered
+	}
+	return &unreachableError{fmt.Errorf("no actor matches, nor is anything of one kept; wasmactors tree lists the actors")}
 }
 
 // ask sends a GET request. With --json the answer is printed as it is, and show is not called.

@@ -26,13 +26,21 @@ func runCommand(env *environment) *cli.Command {
 			"   wasmactors run samples/hello --input samples/hello/input.ndjson\n" +
 			"   echo '{\"to\": \"greeter\", \"message\": \"Ada\"}' | wasmactors run samples/hello --input -\n" +
 			"   wasmactors run service --for 1h --json 2>events.ndjson",
-		Flags: runFlagList(),
+		Flags: append(runFlagList(), detachFlags()...),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
 				return err
 			}
-			return runBundle(c, env, path)
+			starter := detached()
+			switch {
+			case c.Bool("detach") && starter.pipe == nil:
+				return detach(c, env, path)
+			case c.String("log-file") != "" && !c.Bool("detach"):
+				return usage("--log-file is for --detach")
+			}
+			defer starter.close()
+			return runBundle(c, env, path, starter)
 		},
 	}
 }
@@ -95,7 +103,7 @@ func readRunFlags(c *cli.Context) (f runFlags, err error) {
 	return f, err
 }
 
-func runBundle(c *cli.Context, env *environment, path string) error {
+func runBundle(c *cli.Context, env *environment, path string, starter starter) error {
 	flags, err := readRunFlags(c)
 	if err != nil {
 		return err
@@ -118,11 +126,16 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer telemetry.close()
+	options.Traces = telemetry.traces()
 	door, err := readAdminFlags(c, env, m)
 	if err != nil {
 		return err
 	}
-	defer door.close()
+	door.explicit = door.explicit || starter.pipe != nil
+	defer door.close() // last: who waits for the end waits until nobody answers
+	whole, end := context.WithCancel(c.Context)
+	defer end()
+	c.Context, door.cfg = whole, door.cfg.WithShutdown(end)
 	quiet, asJSON := c.Bool("quiet"), c.Bool("json")
 	if input == nil && !quiet && holdsInput(env.stdin) {
 		env.note("standard input is not read; --input - reads it")
@@ -146,30 +159,34 @@ func runBundle(c *cli.Context, env *environment, path string) error {
 	if !asJSON && !quiet {
 		telemetry.warnBy(func(text string) { console.log.Warn(text) })
 	}
-	sys, err := b.Start(systemOf(c, telemetry), func(sys *host.System) {
-		console.follow(sys)
-		door.open(sys, m, b, telemetry)
-	})
+	vars, err := variables(c)
 	if err != nil {
 		return err
 	}
-	if err := door.tell(env, quiet); err != nil {
-		return errors.Join(err, sys.Close(context.Background()))
+	ongoing, over := context.WithCancel(c.Context)
+	defer over()
+	l := &live{running: ongoing, c: c, path: path, vars: vars, options: options, consent: env.consent, console: console, door: door, telemetry: telemetry, fed: input != nil, bundle: b}
+	door.cfg = door.cfg.WithReload(l.reload)
+	if err := l.start(); err != nil {
+		return err
 	}
-	console.started(m, time.Since(start))
+	if err := door.tell(env, quiet); err != nil {
+		_, late := l.close()
+		return errors.Join(err, late)
+	}
+	console.started(b, time.Since(start))
+	starter.tellUp(m)
 	began := time.Now()
-	stats, err := serve(c, flags, m, sys, input, console)
+	stats, err := serve(c, flags, l, input)
+	over()
 	if c.Context.Err() != nil && env.restore != nil {
 		env.restore() // a second Ctrl-C kills
 	}
-	final := sys.Stats()
-	cause := sys.Cause()
-	stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if serr := sys.Close(stop); serr != nil && err == nil && c.Context.Err() == nil {
-		err = fmt.Errorf("the actors did not stop in time: %w", serr)
+	final := l.stats()
+	cause, late := l.close()
+	if late != nil && err == nil && c.Context.Err() == nil {
+		err = fmt.Errorf("the actors did not stop in time: %w", late)
 	}
-	door.close()
 	console.end(m, stats, final, time.Since(began))
 	return verdictOfRun(flags, stats, console, cause, err)
 }
@@ -231,40 +248,24 @@ func (env *environment) note(text string) {
 }
 
 // serve feeds the input and waits for whatever ends the run.
-func serve(c *cli.Context, flags runFlags, m *bundle.Manifest, sys *host.System, input io.Reader, console *console) (bundle.FeedStats, error) {
+func serve(c *cli.Context, flags runFlags, l *live, input io.Reader) (bundle.FeedStats, error) {
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
-	console.fail = func(error) { cancel() }
+	l.console.fail = func(error) { cancel() }
 	if flags.ends > 0 {
 		var over context.CancelFunc
 		ctx, over = context.WithTimeout(ctx, flags.ends)
 		defer over()
 	}
+	m, sys := l.first()
 	go func() {
-		select {
-		case <-sys.Terminated():
-			cancel()
-		case <-ctx.Done():
-		}
+		l.wait(ctx)
+		cancel()
 	}()
-	if m.Main != "" {
-		ref, err := sys.Lookup("/user/" + m.Main)
-		if err == nil {
-			if ended, err := sys.Ended(ref); err == nil {
-				go func() {
-					select {
-					case <-ended:
-						cancel()
-					case <-ctx.Done():
-					}
-				}()
-			}
-		}
-	}
 	var stats bundle.FeedStats
 	var err error
 	if input != nil {
-		stats, err = feed(ctx, flags, m, sys, input, console)
+		stats, err = feed(ctx, flags, m, sys, input, l.console)
 	}
 	if err == nil && (input == nil || m.Main != "") {
 		<-ctx.Done()
@@ -286,19 +287,4 @@ func feed(ctx context.Context, flags runFlags, m *bundle.Manifest, sys *host.Sys
 	defer console.status.set("")
 	f := bundle.Feed{Stop: flags.stop, Timeout: flags.timeout, Paths: paths, Answer: console.answer, Progress: console.feeding(sys)}
 	return f.Run(ctx, sys, input)
-}
-
-func openInput(env *environment, name string) (io.Reader, func() error, error) {
-	nothing := func() error { return nil }
-	switch name {
-	case "":
-		return nil, nothing, nil
-	case "-":
-		return env.stdin, nothing, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, nothing, usage("--input: %v", err)
-	}
-	return f, f.Close, nil
 }

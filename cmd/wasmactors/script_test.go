@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GOMODCACHE", caches[1])
 			e.Setenv("GOPROXY", "off")
 			e.Setenv("TERM", "xterm-256color")
-			e.Setenv("STALLS_EVERY", os.Getenv("STALLS_EVERY")) // what the scripts run stalls, too: see internal/stalls
+			e.Setenv("STALLS_EVERY", os.Getenv("STALLS_EVERY")) // what the scripts run stalls, too: see tools/stalls
 			e.Setenv("XDG_RUNTIME_DIR", runtimeDir(t))          // each has its own running bundles
 			return os.Mkdir(filepath.Join(e.WorkDir, "tmp"), 0o755)
 		},

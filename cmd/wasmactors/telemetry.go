@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/host/tracing/otlp"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // telemetryFlags are the flags for metrics and traces of commands that run a bundle.
@@ -68,7 +69,7 @@ func openTelemetry(c *cli.Context, env *environment, service string) (*telemetry
 	return t, nil
 }
 
-// failed notes that something was lost. The first time is told.
+// failed notes that data was lost. It reports the first time.
 func (t *telemetry) failed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,9 +117,17 @@ func (t *telemetry) configure(cfg host.Config) host.Config {
 	return cfg.WithTracer(t.pipeline.Tracer).WithLog(t.pipeline.Log).WithLoggedDeadLetters(host.AllDeadLetters)
 }
 
+// traces is what records spans beside those of messages; nil: nothing.
+func (t *telemetry) traces() trace.TracerProvider {
+	if t.pipeline == nil {
+		return nil
+	}
+	return t.pipeline.Tracer.Provider()
+}
+
 // metrics is the handler of /metrics for a system.
 func (t *telemetry) metrics(of *observe.Observer, b *bundle.Bundle, version string) (http.Handler, error) {
-	o := metrics.Options{}.WithVersion(version).WithActors(t.actors...).WithGuests(b.Metrics).WithServices(b.Services)
+	o := metrics.Options{}.WithVersion(version).WithActors(t.actors...).WithGuests(b.Metrics).WithServices(b.Services).WithGateway(b.Gateway)
 	if t.pipeline != nil {
 		o = o.WithSpans(func() metrics.Spans {
 			s := t.pipeline.Tracer.Stats()

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/admin"
@@ -22,21 +25,23 @@ func verbs() []verb {
 	reason := &cli.StringFlag{Name: "reason", Usage: "`TEXT` that the failure says"}
 	subtree := &cli.BoolFlag{Name: "subtree", Aliases: []string{"r"}, Usage: "and all actors below"}
 	return []verb{
-		{"stop", "stop actors after their current turn, children first", "What waits in their mailboxes becomes dead letters. Permanent actors stay stopped, too: an operator has said so.",
-			[]string{"stop shop", "stop --path '/user/pool-*' --state suspended --dry-run"}, nil, nil},
-		{"kill", "stop actors at once", "A guest's turn that runs is ended, and has done nothing.",
+		{"stop", "stop actors after their current turn, children first", "Messages in their mailboxes become dead letters. Permanent actors stay stopped, too.",
+			[]string{"stop shop", "stop --path '/user/pool-*' --state suspended --dry-run", "stop --all --bundle shop"},
+			[]cli.Flag{&cli.BoolFlag{Name: "all", Usage: "stop the bundle itself, in order, as Ctrl-C does, and wait until it has stopped"}}, nil},
+		{"kill", "stop actors at once", "A running turn is interrupted and has no effect.",
 			[]string{"kill shop", "kill --type 'hello/*' --state running"}, nil, nil},
-		{"restart", "give actors a fresh incarnation, at once", "It is an operator's wish and no failure: it counts in no limit. One that waits for its delay does not wait any longer.",
-			[]string{"restart shop", "restart --state delayed"}, nil, nil},
-		{"pause", "let the messages of actors wait", "What is sent to them stays in their mailboxes until unpause, within the bounds of these.",
+		{"restart", "give actors a fresh incarnation, at once", "It is not a failure and does not count towards restart limits. A delay before a restart is cut short.",
+			[]string{"restart shop", "restart --state delayed", "restart --all --bundle shop"},
+			[]cli.Flag{&cli.BoolFlag{Name: "all", Usage: "restart the bundle itself from its files, in the same process; if the new version does not load, the old one stays"}}, nil},
+		{"pause", "pause actors; their messages queue", "Messages stay in the mailboxes until unpause, within the mailbox limits.",
 			[]string{"pause shop", "pause shop --subtree"}, []cli.Flag{subtree}, nil},
-		{"unpause", "go on with the messages of paused actors", "",
+		{"unpause", "let paused actors handle messages again", "",
 			[]string{"unpause shop --subtree", "unpause --state paused"}, []cli.Flag{subtree}, nil},
-		{"crash", "let actors fail as if a turn had", "Their supervisors decide as about any failure: to see that they do what was meant.",
+		{"crash", "make actors fail, to test supervision", "Their supervisors decide as about any other failure.",
 			[]string{"crash shop", "crash shop --reason 'what if?'"}, []cli.Flag{reason, &cli.StringFlag{Name: "kind", Usage: "the `KIND` of failure, such as trap or panic"}}, nil},
 		{"decide", "decide about actors that wait for an operator", "An actor waits if its supervisor has suspended it. The directive comes last, or first.",
 			[]string{"decide shop resume", "decide restart --state suspended"}, nil, readDirective},
-		{"reset-backoff", "forget the failures of actors", "The next delay is the first of the curve again, and limits of restarts start over.",
+		{"reset-backoff", "forget the failures of actors", "The next delay is the first of the backoff again, and restart limits start over.",
 			[]string{"reset-backoff shop", "reset-backoff --path '/user/**'"}, nil, nil},
 	}
 }
@@ -53,8 +58,8 @@ func (v verb) command(env *environment) *cli.Command {
 	if v.name == "decide" {
 		args = "[ACTOR...] resume|restart|stop"
 	}
-	text := "ACTOR is the name of a top-level actor, or a path, also with patterns: '/user/pool-*', '/user/shop/**'. What the flags name\n" +
-		"must hold besides."
+	text := "ACTOR is the name of a top-level actor, or a path, also with patterns: '/user/pool-*', '/user/shop/**'. Flags narrow the\n" +
+		"selection."
 	if v.about != "" {
 		text = v.about + "\n" + text
 	}
@@ -71,6 +76,15 @@ func (v verb) command(env *environment) *cli.Command {
 			if cmd.Select, err = selected(c); err != nil {
 				return err
 			}
+			if c.Bool("all") {
+				if !cmd.Select.Empty() || cmd.DryRun {
+					return usage("--all is the bundle as a whole: no actor, flag that selects some, or --dry-run goes with it")
+				}
+				if v.name == "restart" {
+					return r.reload(c, admin.Reload{Restart: true})
+				}
+				return r.end(c)
+			}
 			if v.read != nil {
 				if err := v.read(c, &cmd); err != nil {
 					return err
@@ -82,6 +96,31 @@ func (v verb) command(env *environment) *cli.Command {
 			return order(c, r, "/v1/"+v.name, cmd, r.outcome)
 		}),
 	}
+}
+
+// mostEnding is how long an orderly end may take: its own bound, and some.
+const mostEnding = 30 * time.Second
+
+// end ends the bundle, and waits until it has.
+func (r *reached) end(c *cli.Context) error {
+	return order(c, r, "/v1/shutdown", struct{}{}, func(e admin.Ending) error {
+		ctx, cancel := context.WithTimeout(c.Context, mostEnding)
+		defer cancel()
+		for {
+			if _, err := r.Raw(ctx, http.MethodGet, "/v1/server", nil, nil); err != nil && ctx.Err() == nil {
+				break
+			}
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return fmt.Errorf("process %d has not ended within %v", e.PID, mostEnding)
+			}
+		}
+		if r.json {
+			return nil
+		}
+		return write(r.env.stdout, fmt.Sprintf("process %d has ended\n", e.PID))
+	})
 }
 
 // readDirective takes the directive out of the arguments.

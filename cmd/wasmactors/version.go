@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -14,11 +15,17 @@ func versionCommand(env *environment) *cli.Command {
 		Name:      "version",
 		Usage:     "print the versions of the program, the ABI and wazero",
 		ArgsUsage: " ",
-		Action:    func(*cli.Context) error { return printVersion(env) },
+		Flags:     []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON"}},
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return usage("version takes no argument")
+			}
+			return printVersion(env, c.Bool("json"))
+		},
 	}
 }
 
-func printVersion(env *environment) error {
+func printVersion(env *environment, asJSON bool) error {
 	wazero := "?"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, d := range info.Deps {
@@ -26,6 +33,20 @@ func printVersion(env *environment) error {
 				wazero = d.Version
 			}
 		}
+	}
+	if asJSON {
+		text, err := json.Marshal(struct {
+			Version string `json:"version"`
+			ABI     int    `json:"abi"`
+			Wazero  string `json:"wazero"`
+			Go      string `json:"go"`
+			OS      string `json:"os"`
+			Arch    string `json:"arch"`
+		}{version, abi.Version, wazero, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+		if err != nil {
+			return err
+		}
+		return write(env.stdout, string(text)+"\n")
 	}
 	fmt.Fprintf(env.stdout, "wasmactors %s, ABI %d, wazero %s, %s %s/%s\n", version, abi.Version, wazero, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
