@@ -210,7 +210,7 @@ func TestResidentEach(t *testing.T) {
 	runtime.KeepAlive(touched(4000))
 	var kept [][]byte
 	each, err := residentEach(1000, func(n int) error { kept = touched(n); return nil })
-	if err != nil || each < 15<<10 || each > 20<<10 {
+	if err != nil || each < 12<<10 || each > 20<<10 {
 		t.Errorf("%v bytes, %v; each has 16 KiB", each, err)
 	}
 	if _, err := residentEach(1000, func(int) error { kept = nil; return nil }); err == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/bench/guard"
-	"github.com/wasmactors/wasmactors/internal/instrcount"
+	"github.com/wasmactors/wasmactors/tools/instrcount"
 )
 
 // counted are benchmarks whose figures are counts; see the package guard.

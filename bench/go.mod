@@ -7,6 +7,7 @@ replace (
 	github.com/wasmactors/wasmactors => ../
 	github.com/wasmactors/wasmactors/abi => ../abi
 	github.com/wasmactors/wasmactors/guest-sdk => ../guest-sdk
+	github.com/wasmactors/wasmactors/tools => ../tools
 )
 
 require (
@@ -19,7 +20,8 @@ require (
 	github.com/tochemey/goakt/v4 v4.1.0
 	github.com/wasmactors/wasmactors v0.0.0
 	github.com/wasmactors/wasmactors/abi v0.1.0
-	github.com/wasmactors/wasmactors/guest-sdk v0.0.0-00010101000000-000000000000
+	github.com/wasmactors/wasmactors/guest-sdk v0.1.0
+	github.com/wasmactors/wasmactors/tools v0.0.0
 )
 
 require (
@@ -40,6 +42,7 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/gobwas/glob v0.2.3 // indirect
+	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe // indirect
@@ -69,8 +72,8 @@ require (
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/redis/go-redis/v9 v9.18.0 // indirect
 	github.com/reugn/go-quartz v0.15.2 // indirect
+	github.com/rs/cors v1.11.1 // indirect
 	github.com/sean-/seed v0.0.0-20170313163322-e2103e2c3529 // indirect
-	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	github.com/tetratelabs/wabin v0.0.0-20230304001439-f6f874872834 // indirect
 	github.com/tidwall/btree v1.8.1 // indirect
 	github.com/tidwall/match v1.2.0 // indirect

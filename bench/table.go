@@ -185,7 +185,7 @@ func writeOthers(w *bytes.Buffer, records []record) {
 
 // writeMissing says who does not do what, and why.
 func writeMissing(w *bytes.Buffer, by map[string]record) {
-	fmt.Fprint(w, "\n### Who takes no part in what\n\n| | benchmarks | why |\n|---|---|---|\n")
+	fmt.Fprint(w, "\n### Missing figures and why\n\n| | benchmarks | why |\n|---|---|---|\n")
 	for _, c := range contestants() {
 		var reasons []string
 		which := map[string][]string{}

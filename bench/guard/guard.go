@@ -8,7 +8,7 @@ import (
 	"fmt"
 	goruntime "runtime"
 
-	"github.com/wasmactors/wasmactors/internal/instrcount"
+	"github.com/wasmactors/wasmactors/tools/instrcount"
 )
 
 // Native is the kind of an actor in Go, Routed one whose messages go through a round-robin

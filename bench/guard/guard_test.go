@@ -14,7 +14,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/bench/guard"
 	"github.com/wasmactors/wasmactors/host/build"
-	"github.com/wasmactors/wasmactors/internal/instrcount"
+	"github.com/wasmactors/wasmactors/tools/instrcount"
 )
 
 var update = flag.Bool("update", false, "set the limits to what is measured, and a little room")

@@ -12,9 +12,9 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/router"
-	"github.com/wasmactors/wasmactors/internal/instrcount"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/tools/instrcount"
 )
 
 // rig is a system in which acts are done.

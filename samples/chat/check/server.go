@@ -55,7 +55,7 @@ func newServer(ctx context.Context, bin, bundle string) (*server, error) {
 
 // start begins a process, and waits until it serves.
 func (s *server) start() error {
-	s.cmd = exec.CommandContext(s.ctx, s.bin, "run", s.bundle, "--env", "LISTEN="+s.address, "--env", "IDLE=400ms", "--state", filepath.Join(s.dir, "state"))
+	s.cmd = exec.CommandContext(s.ctx, s.bin, "run", s.bundle, "--env", "LISTEN="+s.address, "--allow", "listen="+s.address, "--env", "IDLE=400ms", "--state", filepath.Join(s.dir, "state"))
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {
 		s.cmd = nil

@@ -29,9 +29,7 @@ const (
 // newHistory is in the store if the room was granted it, else in the room itself.
 func newHistory(ctx *actor.Context) history {
 	if _, ok := ctx.Service(kv.Name); ok {
-		path := []byte(ctx.Path())
-		name, _, _ := bytes.Cut(path[bytes.LastIndexByte(path, '/')+1:], []byte("#"))
-		return &stored{key: "history/" + string(name)}
+		return &stored{key: "history/" + ctx.Name()}
 	}
 	return &kept{}
 }

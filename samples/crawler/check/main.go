@@ -117,7 +117,7 @@ type crawler struct {
 }
 
 func run(bin, bundle string) (*crawler, error) {
-	cmd := exec.Command(bin, "run", bundle, "--input", "-", "--quiet", "--admin", "off", "--state", "none")
+	cmd := exec.Command(bin, "run", bundle, "--input", "-", "--quiet", "--admin", "off", "--state", "none", "--allow", "connect=http://127.0.0.1:*", "--allow", "connect=loopback")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -57,6 +57,9 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	s.visits = append(s.visits, v)
 }
 
+// mostOfAPage is how many bytes the crawler reads of a page.
+const mostOfAPage = 256 << 10
+
 // answer answers the request number n of a path, and returns when the crawler may have had enough.
 func (s *site) answer(w http.ResponseWriter, path string, n int) (end time.Time) {
 	defer func() {
@@ -85,7 +88,10 @@ func (s *site) answer(w http.ResponseWriter, path string, n int) (end time.Time)
 		return end
 	case body == "endless":
 		w.Header().Set("Content-Type", "text/html")
-		for range 1000 {
+		for i := range 1000 {
+			if i == mostOfAPage/10_000 {
+				end = time.Now() // it may give up from here on, and that may be seen late
+			}
 			if _, err := w.Write(make([]byte, 10_000)); err != nil {
 				return end
 			}

@@ -61,7 +61,9 @@ func newHost(ctx context.Context, bin, bundle, destination string) (*host, error
 	address := l.Addr().String()
 	_ = l.Close()
 	h := &host{ctx: ctx, bin: bin, bundle: bundle, dir: dir, url: "http://" + address}
-	h.args = []string{"run", bundle, "--state", filepath.Join(dir, "state"), "--reports", "none"}
+	h.args = []string{"run", bundle, "--state", filepath.Join(dir, "state"), "--reports", "none",
+		"--allow", "listen=" + address, "--allow", "connect=" + destination, "--allow", "connect=loopback", "--allow", "read=" + operators,
+		"--allow", "env=WEBHOOK_SECRET_SHOP", "--allow", "env=WEBHOOK_SECRET_BANK"}
 	for _, v := range append(environment, "LISTEN="+address, "DESTINATION="+destination, "OPERATORS="+operators) {
 		h.args = append(h.args, "--env", v)
 	}
