@@ -78,10 +78,10 @@ func (r *reader) Receive(ctx *host.Context, m host.Message) error {
 		return host.ErrUnhandled
 	case what == "file":
 		r.asker = m.Sender
-		return ctx.Pipe(func(context.Context) (any, error) { return "contents", nil }, 1, time.Second)
+		return ctx.Head().Pipe(func(context.Context) (any, error) { return "contents", nil }, 1, time.Second)
 	case what == "shops":
 		r.asker = m.Sender
-		several, err := ctx.AskSeveral(host.All(), r.shops, "price", 100, ctx.Within(time.Second))
+		several, err := ctx.AskSeveral(host.All(), r.shops, "price", 100, ctx.Head().Within(time.Second))
 		r.several = several
 		return err
 	case what == "contents":

@@ -96,12 +96,12 @@ func timers(t *testing.T, sys *host.System, clock *host.VirtualClock, ref host.R
 	asks("stop", "8 7 true")
 	pass(10 * time.Second)
 	asks("", "8 7 true")
-	if err := sys.Restart(ref); err != nil { // starts over
+	if err := sys.Operate().Restart(ref); err != nil { // starts over
 		t.Fatal(err)
 	}
 	sys.RunUntilIdle(1000)
 	pass(50 * ms)
-	if err := sys.Restart(ref); err != nil {
+	if err := sys.Operate().Restart(ref); err != nil {
 		t.Fatal(err)
 	}
 	sys.RunUntilIdle(1000)

@@ -12,12 +12,12 @@ import (
 
 // Settings are services.dictionary of a manifest.
 type Settings struct {
-	Words map[string]map[string]string `manifest:"words,required" doc:"translations by language, then by word"`
+	Words map[string]map[string]string `manifest:"words,required" doc:"translations by language, then by word" reach:"none" keyreach:"none"`
 }
 
 // Grant is capabilities.dictionary of an actor.
 type Grant struct {
-	Languages []string `manifest:"languages,required" doc:"which it may ask for" pattern:"^[a-z]{2}$" what:"a language of two letters"`
+	Languages []string `manifest:"languages,required" doc:"which it may ask for" pattern:"^[a-z]{2}$" what:"a language of two letters" reach:"none"`
 }
 
 // Service answers ["translate", {"word": w, "to": language}] with a text.

@@ -231,7 +231,7 @@ func TestK21_Guests(t *testing.T) {
 		t.Errorf("%d incarnations", i.Incarnation)
 	}
 	// The sender crashes: numbers start over, and the receiver, which remembers the old ones, takes them.
-	if err := w.Crash(clerk, abi.FailureGuestPanic, "by the test"); err != nil {
+	if err := w.Operate().Crash(clerk, abi.FailureGuestPanic, "by the test"); err != nil {
 		t.Fatal(err)
 	}
 	w.RunUntilIdle(100_000)
@@ -264,7 +264,7 @@ func TestK21_Proxy(t *testing.T) {
 	w.Stop(ledger)
 	w.RunUntilIdle(100_000)
 	w.from("proxy", pacer, "3")
-	if err := w.Crash(pacer, abi.FailureGuestPanic, "by the test"); err != nil {
+	if err := w.Operate().Crash(pacer, abi.FailureGuestPanic, "by the test"); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(time.Second)
@@ -272,13 +272,13 @@ func TestK21_Proxy(t *testing.T) {
 	ledger = w.spawn("ledger", guest(t, "ledger"))
 	w.pass(5 * time.Second)
 	w.wants("3")
-	if err := w.Pause(ledger, false); err != nil { // it takes nothing, for a while
+	if err := w.Operate().Pause(ledger, false); err != nil { // it takes nothing, for a while
 		t.Fatal(err)
 	}
 	w.from("probe", proxy, "4", "5")
 	w.pass(3 * time.Second) // each is sent four times
 	w.wants()
-	if err := w.Unpause(ledger, false); err != nil {
+	if err := w.Operate().Unpause(ledger, false); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(5 * time.Second)

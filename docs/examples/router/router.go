@@ -43,7 +43,7 @@ func (r *roundRobin) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 // Handle implements host.Behaviour.
 func (r *roundRobin) Handle(ctx *host.Context, _ int) *abi.Failure {
 	for {
-		m, ok := ctx.Next()
+		m, ok := ctx.Head().Next()
 		switch {
 		case !ok:
 			return nil

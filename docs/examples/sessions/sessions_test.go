@@ -74,7 +74,7 @@ func TestBundle(t *testing.T) {
 	put("a\nb x", "")
 	// A guest that crashes keeps nobody else from its cart.
 	for _, ref := range sys.Select("/user/carts/ann") {
-		if err := sys.Crash(ref, 0, ""); err != nil {
+		if err := sys.Operate().Crash(ref, 0, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

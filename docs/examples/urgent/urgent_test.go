@@ -122,7 +122,7 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Pause(desk, false); err != nil { // while the jobs come
+	if err := s.Operate().Pause(desk, false); err != nil { // while the jobs come
 		t.Fatal(err)
 	}
 	if err := s.TellFrom(desk, clerk, "go"); err != nil {
@@ -134,7 +134,7 @@ func TestBundle(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if err := s.Unpause(desk, false); err != nil {
+	if err := s.Operate().Unpause(desk, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Idle(ctx); err != nil {
@@ -149,7 +149,7 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Pause(own, false); err != nil {
+	if err := s.Operate().Pause(own, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, job := range []any{"file", "copy", Urgent("sign")} {
@@ -157,7 +157,7 @@ func TestBundle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Unpause(own, false); err != nil {
+	if err := s.Operate().Unpause(own, false); err != nil {
 		t.Fatal(err)
 	}
 	front, err := s.Lookup("/user/front")
