@@ -1,44 +1,57 @@
 # Two commands matter: `make demo` and `make test`. Both need Go and nothing else.
 
 GO      ?= go
+GOTEST  ?= $(GO) test
 BIN     := bin/wasmactors
 BROWSER := host/admin/dashboard/browsertest
 # The modules that have tests; the other guests are built by the product's.
-MODULES := . abi guest-sdk bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest docs/examples/checkout/guest $(BROWSER)
+MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test portable check bench bench-quick browser pictures guard fuzz mutants stalls build race fmt generate tidy clean help
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls build race fmt generate tidy clean help
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the command into bin/
-	@$(GO) build -trimpath -o $(BIN) ./cmd/wasmactors
+	@echo "building $(BIN); the first time that takes a minute or more" >&2
+	@(while sleep 5 >/dev/null 2>&1; do printf . >&2; done) & dots=$$!; trap 'kill $$dots 2>/dev/null' EXIT; $(GO) build -trimpath -o $(BIN) ./cmd/wasmactors
 
 demo: build ## run the ledger sample on thousands of transactions and check its books
 	@./samples/ledger/demo.sh $(BIN)
 
 # The benchmarks know their peers, the browser's tests a browser: they are no part of the workspace.
-IN = cd $$m && GOWORK=$$(case $$m in bench|$(BROWSER)) echo off;; esac)
+IN = cd $$m && export GOWORK=$$(case $$m in bench|$(BROWSER)) echo off;; esac) &&
 
-test: ## run the tests of every module
-	@set -e; for m in $(MODULES); do echo "== $$m"; ($(IN) $(GO) test ./...); done
+# The guard and the browser's tests have targets of their own.
+TESTED = $(filter-out $(BROWSER),$(MODULES))
+PACKAGES = $$($(GO) list ./... | grep -v /bench/guard$$)
+
+test: ## run the tests of every module (5 minutes), also after one that fails; it fails at the end
+	@failed=; for m in $(TESTED); do echo "== $$m"; ($(IN) $(GOTEST) $(PACKAGES)) || failed="$$failed $$m"; done; \
+	if [ -n "$$failed" ]; then echo "tests have failed in:$$failed" >&2; exit 1; fi
+
+thorough: ## run in full what the tests otherwise try less of (30 minutes): larger modules, more attacks, installing
+	@WASMACTORS_THOROUGH=1 $(GO) test -timeout 60m $$(git grep -l '/internal/thorough"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+
+tools: ## try the tools that compile everything anew: installing what is released, the stalling runtime
+	@WASMACTORS_THOROUGH=1 $(GO) test ./tools/release ./tools/stalls
 
 # What of host depends on how memory is kept.
 MEMORY := Resume|Rewind|Snapshot|Sleep|Asleep|Awake|Wake|Restart|Crash|Grow|Image|Memory|Held|Account|Limit|Spawn
 
 portable: ## run the tests that touch guest memory as on macOS and Windows
-	@$(GO) test -tags portable -short ./internal/sandbox ./internal/slots ./internal/wasi & pid=$$!; \
-	$(GO) test -tags portable -short -run '$(MEMORY)' ./host && wait $$pid
+	@$(GOTEST) -tags=portable -short ./internal/sandbox ./internal/slots ./internal/wasi & pid=$$!; \
+	$(GOTEST) -tags=portable -short -run='$(MEMORY)' ./host && wait $$pid
 
 # One goroutine is all that these have; under the race detector they take minutes.
 # Of bundle and sandbox only what is concurrent runs there: the rest loads guests, for minutes.
-ALONE := /host/bundle$$|/docs/|/samples/|/internal/(sandbox|cddl|platforms|rewrite|estimate|wasmgen|wasm|glob|printable|mutants|release|contract|conformance|scaffold|plainjson|linked)$$
+ALONE := /host/bundle$$|/docs/|/samples/|/internal/(sandbox|cddl|rewrite|estimate|wasmgen|wasm|glob|printable|scaffold|plainjson|linked)$$
 
 race: ## run the tests of the host under the race detector; guests have one goroutine
-	@$(GO) list ./... | grep -vE '$(ALONE)' | xargs $(GO) test -race -short
-	@$(GO) test -race -short -run 'Dev|Feed|Change|HTTP|Metrics' ./host/bundle
-	@$(GO) test -race -short -run 'Batch|Kill|Deadline|Interrupted|Workers|Loads|SameModule|TwoEngines|Room|Callers|Close|GiveUp|Pool|Instances' ./internal/sandbox
+	@$(GO) list ./... | grep -vE '$(ALONE)' | xargs $(GOTEST) -race -short
+	@$(GOTEST) -race -short -run='Dev|Feed|Change|HTTP|Metrics' ./host/bundle
+	@$(GOTEST) -race -short -run='Batch|Kill|Deadline|Interrupted|Workers|Loads|SameModule|TwoEngines|Room|Callers|Close|GiveUp|Pool|Instances' ./internal/sandbox
 
 check: ## format, vet, staticcheck, layers and cross-builds
 	@./.ci/check
@@ -63,13 +76,13 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 
 SEED ?= 1
 mutants: ## break the rules in small ways and report what no test notices (15 minutes); SEED draws the sample of host
-	-@$(GO) run ./internal/mutants ./supervision ./supervision/backoff ./host/internal/...
-	-@$(GO) run ./internal/mutants -sample 300 -seed $(SEED) -longest 1500ms -short ./host
+	-@$(GO) run ./tools/mutants ./supervision ./supervision/backoff ./host/internal/...
+	-@$(GO) run ./tools/mutants -sample 300 -seed $(SEED) -longest 1500ms -short ./host
 
-# The guard counts instructions, the release installs commands, platforms type-checks: nothing waits there.
-PATIENT := /internal/(platforms|release|cddl|rewrite|estimate|wasmgen|wasm|glob|printable|mutants|stalls|contract|conformance|scaffold|plainjson)$$
+# Nothing waits there.
+PATIENT := /internal/(cddl|rewrite|estimate|wasmgen|wasm|glob|printable|scaffold|plainjson)$$
 stalls: ## run the tests on a runtime that stalls goroutines (10 minutes); STALLS='-race -short -rounds 3' for more
-	@$(GO) list ./... ./abi/... ./guest-sdk/... | grep -vE '$(PATIENT)' | xargs $(GO) run ./internal/stalls $(STALLS)
+	@$(GO) list ./... ./abi/... ./guest-sdk/... | grep -vE '$(PATIENT)' | xargs $(GO) run ./tools/stalls $(STALLS)
 
 fmt: ## format every Go file
 	@gofmt -l -w $$(git ls-files '*.go')
