@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"unsafe"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/buffers"
 )
 
-// What a freed envelope keeps for its next life. Larger buffers go to the
-// garbage collector: a rare large message must not pin its memory for good.
+// What a freed envelope keeps for its next life. Larger payloads are lent by package
+// buffers: a rare large message must not pin its memory for good.
 const (
 	maxKeptPayload = 4 << 10
 	maxKeptHeaders = 1 << 10
@@ -25,6 +27,7 @@ type Envelope struct {
 	Kind abi.Kind
 	// Flags is the host's; the mailbox does not look at it.
 	Flags uint16
+	lent  uint32 // which buffer SetPayload has borrowed, see mark; 0: none
 	// Due is when the asker gives up, in nanoseconds since 1970 (UTC) by the host's clock. It
 	// counts only where the host's flags say so.
 	Due int64
@@ -119,6 +122,7 @@ func (e *Envelope) clear() {
 		e.Attached = nil
 	}
 	if e.Payload = e.Payload[:0]; cap(e.Payload) > maxKeptPayload {
+		e.giveBack()
 		e.Payload = nil
 	}
 	if e.Headers = e.Headers[:0]; cap(e.Headers) > maxKeptHeaders {
@@ -136,12 +140,40 @@ const spareWaiting = 320
 // they hold now: no account pays for more than that.
 func (e *Envelope) Fit() {
 	if n := e.Size(); cap(e.Payload)+cap(e.Headers) > n+n/4+spareBytes {
-		e.Payload, e.Headers = bytes.Clone(e.Payload), bytes.Clone(e.Headers)
+		payload := bytes.Clone(e.Payload)
+		e.giveBack()
+		e.Payload, e.Headers = payload, bytes.Clone(e.Headers)
 	}
 }
 
 // SetPayload copies p into the envelope's own buffer.
-func (e *Envelope) SetPayload(p []byte) { e.Payload = append(e.Payload[:0], p...) }
+func (e *Envelope) SetPayload(p []byte) {
+	if len(p) > maxKeptPayload {
+		e.borrow(p)
+		return
+	}
+	e.Payload = append(e.Payload[:0], p...)
+}
+
+// borrow is SetPayload for a large one.
+func (e *Envelope) borrow(p []byte) {
+	b := buffers.Get(len(p))
+	copy(b, p) // first: p may be what was borrowed before
+	e.giveBack()
+	e.Payload, e.lent = b, mark(b)
+}
+
+// mark tells buffers apart by their addresses. It takes half the room of a pointer, which an envelope has to spare.
+func mark(b []byte) uint32 { return uint32(uintptr(unsafe.Pointer(unsafe.SliceData(b)))>>4) | 1 }
+
+// giveBack returns what was borrowed, unless the payload is another buffer by now: then somebody may have kept what was
+// borrowed.
+func (e *Envelope) giveBack() {
+	if e.lent != 0 && e.lent == mark(e.Payload) {
+		buffers.Put(e.Payload)
+	}
+	e.lent = 0
+}
 
 // SetHeaders copies h, an encoded header map, into the envelope's own buffer.
 func (e *Envelope) SetHeaders(h []byte) { e.Headers = append(e.Headers[:0], h...) }

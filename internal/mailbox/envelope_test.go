@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"bytes"
 	"testing"
 	"unsafe"
 
@@ -172,5 +173,48 @@ func TestWhatWaitsFits(t *testing.T) {
 	}
 	if e := (&Envelope{Payload: make([]byte, 1000, 1024)}); testing.AllocsPerRun(10, e.Fit) != 0 {
 		t.Error("a buffer that fits is copied")
+	}
+}
+
+// A large payload is lent: the next large message has the same buffer, and a payload that was put in its place is never
+// handed to anybody.
+func TestLargePayloadIsLent(t *testing.T) {
+	large := bytes.Repeat([]byte{7}, 100_000)
+	e := New()
+	e.SetPayload(large)
+	if e.SetPayload(e.Payload[50_000:]); len(e.Payload) != 50_000 || e.Payload[0] != 7 || e.Payload[49_999] != 7 {
+		t.Error("a part of the payload cannot become the payload")
+	}
+	e.SetPayload(large[:3])
+	if cap(e.Payload) < 50_000 {
+		t.Error("a buffer that is there is not used")
+	}
+	own := make([]byte, 1<<14)
+	e.Payload = own
+	e.Free()
+	for range 100 {
+		x := New()
+		if x.SetPayload(large[:1<<14]); unsafe.SliceData(x.Payload) == unsafe.SliceData(own) {
+			t.Fatal("somebody's own buffer is lent")
+		}
+		defer x.Free()
+	}
+	var m Mailbox
+	m.Init(Limits{})
+	for range 2 {
+		x := New()
+		if x.SetPayload(large); m.Push(x) != nil || mark(x.Payload) != x.lent {
+			t.Error("what waits is copied")
+		}
+	}
+	if race.Enabled {
+		t.Skip("sync.Pool drops at random under the race detector")
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		x := New()
+		x.SetPayload(large)
+		x.Free()
+	}); n > 0.1 {
+		t.Errorf("%v allocations in a large message", n)
 	}
 }
