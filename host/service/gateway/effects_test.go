@@ -433,7 +433,7 @@ func TestRestartAfterADelay(t *testing.T) {
 				t.Fatal(err)
 			}
 			for deadline := time.Now().Add(soon); ; time.Sleep(time.Millisecond) {
-				if info, err := s.sys.Info(ref); err == nil && info.State == host.StateDelayed {
+				if info, err := s.sys.Info(ref); err == nil && info.State == host.StateDelayed && info.Due > 0 {
 					break
 				}
 				if time.Now().After(deadline) {
