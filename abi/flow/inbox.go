@@ -1,0 +1,152 @@
+package flow
+
+import "github.com/wasmactors/wasmactors/abi"
+
+// Inbox are the messages that the actor receives and that belong to no connection: anyone can send elements to it. size of
+// them wait, 1 at least; o says what happens to more. A sender has no credit, so Block refuses more. A question is
+// answered when its element is taken from the inbox, or with an error when it is dropped: a sender that asks, and waits, goes at the
+// stream's pace. [EndOf] ends the inbox, and so does a message that stands for a failure. A graph uses its first one.
+func Inbox[T any](size int, o Overflow, c Codec[T]) Source[T] {
+	return Source[T]{func(g *Graph) *link[T] {
+		x := &inbox[T]{g: g, size: max(size, 1), o: o, codec: c}
+		x.out = newLink[T](g, x)
+		g.ports.inbox = append(g.ports.inbox, x)
+		return Killable(x.out.asSource(), nil).open(g)
+	}}
+}
+
+type letters interface {
+	letter(l Letter) error
+	end(err error)
+}
+
+type inbox[T any] struct {
+	g     *Graph
+	out   *link[T]
+	size  int
+	o     Overflow
+	codec Codec[T]
+	q     fifo[posted[T]]
+	over  bool
+}
+
+type posted[T any] struct {
+	v   T
+	ack func(error)
+}
+
+func (p *posted[T]) answer(err error) {
+	if p.ack != nil {
+		p.ack(err)
+	}
+}
+
+func (x *inbox[T]) letter(l Letter) error {
+	if l.Failed {
+		x.end(&PeerError{l.From, clip(text(l.Payload))})
+		return nil
+	}
+	r := abi.NewReader(l.Payload)
+	p := posted[T]{x.codec.Get(r), l.Ack}
+	if r.Done() != nil {
+		p.answer(ErrElement)
+		return ErrElement
+	}
+	if x.q.n >= x.size {
+		switch x.o {
+		case DropOldest:
+			x.lose(x.q.pop())
+		case DropLast:
+			x.lose(x.q.cut())
+		case DropAll:
+			for x.q.n > 0 {
+				x.lose(x.q.pop())
+			}
+		default:
+			p.answer(ErrFull)
+			if x.o == Overrun {
+				x.end(ErrFull)
+			}
+			if x.o == DropNewest {
+				return nil
+			}
+			return ErrFull
+		}
+	}
+	x.q.push(p)
+	if x.out.wanted() {
+		x.demand()
+	}
+	return nil
+}
+
+func (x *inbox[T]) lose(p posted[T]) { p.answer(ErrFull) }
+
+func (x *inbox[T]) demand() {
+	if x.q.n > 0 {
+		p := x.q.pop()
+		x.out.push(p.v)
+		p.answer(nil)
+	}
+	if x.over && x.q.n == 0 {
+		x.out.complete()
+	}
+}
+
+// end ends it behind what waits; a failure overtakes that.
+func (x *inbox[T]) end(err error) {
+	x.leave()
+	x.over = true
+	if err != nil {
+		for x.q.n > 0 {
+			x.lose(x.q.pop())
+		}
+		x.out.fail(err)
+	} else if x.q.n == 0 {
+		x.out.complete()
+	}
+}
+
+func (x *inbox[T]) cancelled() {
+	x.leave()
+	for x.q.n > 0 {
+		x.lose(x.q.pop())
+	}
+}
+
+func (x *inbox[T]) leave() {
+	for i, o := range x.g.ports.inbox {
+		if o == letters(x) {
+			x.g.ports.inbox = append(x.g.ports.inbox[:i], x.g.ports.inbox[i+1:]...)
+			return
+		}
+	}
+}
+
+func (ps *ports) letter(l Letter) error {
+	if len(ps.inbox) == 0 {
+		return ErrUnknown
+	}
+	return ps.inbox[0].letter(l)
+}
+
+func (ps *ports) letterEnd(from abi.Ref, m message) error {
+	if len(ps.inbox) == 0 {
+		return ErrUnknown
+	}
+	var err error
+	if m.failed {
+		err = &PeerError{from, m.reason}
+	}
+	ps.inbox[0].end(err)
+	return nil
+}
+
+// text is a payload that is a text.
+func text(payload []byte) string {
+	r := abi.NewReader(payload)
+	if s := r.Text(); r.Done() == nil {
+		return s
+	}
+	return "a failure without a reason"
+}
