@@ -67,7 +67,10 @@ func newApp(env *environment) *cli.App {
 			psCommand(env), topCommand(env), treeCommand(env), describeCommand(env), eventsCommand(env), crashesCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
 			reloadCommand(env), sendCommand(env), askCommand(env), deadLettersCommand(env), kvCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
 		},
-		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "say which version this is"}},
+		Flags: []cli.Flag{
+			cli.HelpFlag, // the library adds it only if no command is called help
+			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "say which version this is"},
+		},
 		HideHelpCommand: true,
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError: func(c *cli.Context, err error, _ bool) error {
