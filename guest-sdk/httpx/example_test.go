@@ -4,12 +4,14 @@ package httpx_test
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 	"github.com/wasmactors/wasmactors/guest-sdk/actortest"
+	"github.com/wasmactors/wasmactors/guest-sdk/actortest/fake"
 	"github.com/wasmactors/wasmactors/guest-sdk/httpx"
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 )
@@ -47,19 +49,15 @@ func init() { actor.Register("prices", func() actor.Actor { return prices{} }) }
 
 func TestPrices(t *testing.T) {
 	w := actortest.NewWorld(t)
-	w.Serve(httpx.Service, func(c *actortest.Call) {
-		url := abi.NewReader(c.Field("url")).Text()
-		if url != "https://api.example.com/v1/prices/tea" {
-			c.Fail(service.Busy, "come back")
-			return
-		}
-		c.Answer(answer(200, body("3.50"), 1))
-	})
+	servers := http.NewServeMux()
+	servers.HandleFunc("GET api.example.com/v1/prices/tea", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "3.50") })
+	web := fake.NewHTTP(w, servers)
 	shop := w.Spawn("prices")
 	if got := w.Ask(shop, actor.Text("tea")).Text(); got != "3.50" {
 		t.Error(got)
 	}
-	if got := w.Ask(shop, actor.Text("gold")); got.Kind != actortest.ReplyError || got.Text() != "later" {
+	web.FailOnce(service.Busy)
+	if got := w.Ask(shop, actor.Text("tea")); got.Kind != actortest.ReplyError || got.Text() != "later" {
 		t.Errorf("%+v", got)
 	}
 }

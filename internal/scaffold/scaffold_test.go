@@ -90,7 +90,7 @@ func TestEveryPackageIsVendored(t *testing.T) {
 				return nil
 			}
 			rel, err := filepath.Rel("../..", p)
-			if rel != filepath.Join("guest-sdk", "actortest") { // native tests alone
+			if !strings.HasPrefix(rel, filepath.Join("guest-sdk", "actortest")) { // native tests alone
 				text += "\t_ \"" + module + filepath.ToSlash(rel) + "\"\n"
 				n++
 			}
