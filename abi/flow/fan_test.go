@@ -52,7 +52,7 @@ func TestN15_FanIn(t *testing.T) {
 	k2.ask().ask().has(7, 7)
 	k2.cancel()
 	b.over()
-	h, k2, b = between(t, func(s Source[int]) Source[int] { return MergePreferred(s, Repeat(7)) })
+	h, k2, _ = between(t, func(s Source[int]) Source[int] { return MergePreferred(s, Repeat(7)) })
 	h.send(1)
 	k2.ask().has(1)
 	h.send(2)

@@ -15,6 +15,35 @@ func Inbox[T any](size int, o Overflow, c Codec[T]) Source[T] {
 	}}
 }
 
+// Feed is what gives elements to a [Fed] source. After either function the runner calls Run.
+type Feed[T any] struct {
+	// Put gives an element, and reports ErrFull if it was refused. ack is called when it was taken, or lost; nil: nobody needs to
+	// know.
+	Put func(v T, ack func(error)) error
+	// End ends the source behind what waits, or with a failure at once.
+	End func(err error)
+}
+
+// Fed is a source of elements that come by themselves, such as those of a subscription; size and o are as of [Inbox]. begin is
+// called when the stream starts, and the function that it returns when nothing more is wanted; it may be nil.
+func Fed[T any](size int, o Overflow, begin func(g *Graph, f Feed[T]) (close func())) Source[T] {
+	return Source[T]{func(g *Graph) *link[T] {
+		x := &inbox[T]{g: g, size: max(size, 1), o: o}
+		x.out = newLink[T](g, x)
+		x.close = begin(g, Feed[T]{func(v T, ack func(error)) error {
+			if x.over {
+				return ErrUnknown
+			}
+			return x.put(posted[T]{v, ack})
+		}, func(err error) {
+			if !x.over {
+				x.end(err)
+			}
+		}})
+		return x.out
+	}}
+}
+
 type letters interface {
 	letter(l Letter) error
 	end(err error)
@@ -28,6 +57,7 @@ type inbox[T any] struct {
 	codec Codec[T]
 	q     fifo[posted[T]]
 	over  bool
+	close func() // of a Fed
 }
 
 type posted[T any] struct {
@@ -52,6 +82,10 @@ func (x *inbox[T]) letter(l Letter) error {
 		p.answer(ErrElement)
 		return ErrElement
 	}
+	return x.put(p)
+}
+
+func (x *inbox[T]) put(p posted[T]) error {
 	if x.q.n >= x.size {
 		switch x.o {
 		case DropOldest:
@@ -109,6 +143,10 @@ func (x *inbox[T]) end(err error) {
 
 func (x *inbox[T]) cancelled() {
 	x.leave()
+	x.over = true
+	if x.close != nil {
+		x.close()
+	}
 	for x.q.n > 0 {
 		x.lose(x.q.pop())
 	}

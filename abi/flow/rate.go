@@ -19,7 +19,7 @@ const (
 	Overrun                    // the stream fails with ErrFull
 )
 
-// ErrFull: a buffer with the strategy Overrun has no room.
+// ErrFull says that a buffer has no room.
 var ErrFull = errors.New("flow: the buffer is full")
 
 // store puts v into a buffer of at most size elements.

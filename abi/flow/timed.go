@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ErrTimeout: a stream took longer than it was given.
+// ErrTimeout says that a stream took longer than it was given.
 var ErrTimeout = errors.New("flow: timeout")
 
 // timing is a stage that passes elements on, with functions for what else happens; nil: the usual.

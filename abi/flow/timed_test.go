@@ -168,7 +168,7 @@ func TestN11_GroupedWithin(t *testing.T) {
 	k.has([]int{5})
 	k.ends(nil)
 	b.over()
-	h, k, _ = between(t, func(s Source[int]) Source[[]int] { return GroupedWithin(s, 2, sec) })
+	h, _, _ = between(t, func(s Source[int]) Source[[]int] { return GroupedWithin(s, 2, sec) })
 	h.send(1, 2)
 	h.wants(0) // full, and nobody takes it
 }
