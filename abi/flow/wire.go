@@ -199,6 +199,12 @@ func IsMessage(payload []byte) bool {
 	return len(payload) > 6 && payload[0] == 0x84 && payload[1] == 0x64 && string(payload[2:6]) == "flow"
 }
 
+// Late reports whether a message of a stream is one that may come when its receiver has ended, without a loss: the runner marks
+// it as suppressed, so that it makes no dead letter that somebody looks at.
+func Late(payload []byte) bool {
+	return IsMessage(payload) && (payload[6] == opMore || payload[6] == opCancel)
+}
+
 // message is one that was read, except for its elements.
 type message struct {
 	op, id uint64

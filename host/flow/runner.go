@@ -213,9 +213,15 @@ func (r *runner) Stopped(ctx *host.Context) {
 
 // Send implements flow.Mail.
 func (r *runner) Send(to abi.Ref, payload []byte) {
-	if ref, err := r.refOf(to); err == nil {
-		_ = r.ctx.Tell(ref, host.Raw(payload)) // one that has ended is a dead letter
+	ref, err := r.refOf(to)
+	if err != nil {
+		return
 	}
+	var v any = host.Raw(payload)
+	if rules.Late(payload) {
+		v = host.Marked{Value: v, Marks: host.Suppressed}
+	}
+	_ = r.ctx.Tell(ref, v) // one that has ended is a dead letter
 }
 
 func (r *runner) refOf(to abi.Ref) (host.Ref, error) {
