@@ -9,7 +9,7 @@ import (
 
 // script reads an input with operations that it names, and notes what came of them.
 func script(r *Reader, ops []byte) (notes string) {
-	keys := []Key{{0x6162, "ba"}, {0x01, "\x01"}, {0x6867666564636269, "ibcdefghi"}}
+	keys := []Key{{Word: 0x6162, Encoded: "ba"}, {Word: 0x01, Encoded: "\x01"}, {Word: 0x6867666564636269, Encoded: "ibcdefghi"}}
 	next := 0
 	for _, op := range ops {
 		switch op % 10 {

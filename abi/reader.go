@@ -41,14 +41,24 @@ type Reader struct {
 	err    *Error
 	where  string // what was being read when err came up
 	depth  int    // see Enter
-	copied []byte // of buf, see own
+	copied []byte // of buf, see keep
+	chunk  []byte // where copies are made; what is used of it is its length
+	texts  []string
 }
 
 // NewReader returns a reader of b.
 func NewReader(b []byte) *Reader { return &Reader{buf: b} }
 
 // Reset makes r read b from its start.
-func (r *Reader) Reset(b []byte) { *r = Reader{buf: b} }
+func (r *Reader) Reset(b []byte) {
+	r.buf, r.at, r.depth, r.err = b, 0, 0, nil
+	if r.copied != nil {
+		r.copied = nil
+	}
+	if r.where != "" {
+		r.where = ""
+	}
+}
 
 // Err is the first error, an *At, or nil.
 func (r *Reader) Err() error {
@@ -64,9 +74,14 @@ func (r *Reader) Err() error {
 
 // Done is Err, or an error if anything is left.
 func (r *Reader) Done() error {
-	if r.err == nil && r.at != len(r.buf) {
-		r.err = ErrTrailing
+	if r.err == nil && r.at == len(r.buf) {
+		return nil
 	}
+	return r.notDone()
+}
+
+func (r *Reader) notDone() error {
+	r.Fail(ErrTrailing)
 	return r.Err()
 }
 
@@ -178,23 +193,76 @@ func (r *Reader) Text() string {
 func (r *Reader) Bytes() []byte { return r.own(r.ByteString()) }
 
 // smallInput is the length up to which the texts and byte strings of an input share one copy of it,
-// in bytes: keeping one of them may keep that much alive.
+// in bytes.
 const smallInput = 256
 
-// own copies b, which r has just read. What is read of a small input shares one copy of all of
-// it: most of a text's cost is the allocation.
+// chunkSize is what a reader that is used again allocates at a time, for the copies of small inputs: keeping one text or
+// byte string may keep that many bytes alive.
+const chunkSize = 1 << 10
+
+// own copies b, which r has just read.
 func (r *Reader) own(b []byte) []byte {
-	switch {
-	case len(b) == 0:
+	if len(b) == 0 {
 		return []byte{}
-	case r.copied != nil:
-	case len(r.buf) > smallInput:
-		return append(make([]byte, 0, len(b)), b...)
-	default:
-		r.copied = append(make([]byte, 0, len(r.buf)), r.buf...)
 	}
-	from := r.at - len(b) // r stands at the end of the string
-	return r.copied[from:r.at:r.at]
+	return r.keep(r.at-len(b), len(b))
+}
+
+// keep copies n bytes of the input. What is read of a small input shares one copy of all of it, and inputs share
+// what is allocated: most of a text's cost is the allocation.
+func (r *Reader) keep(at, n int) []byte {
+	if r.copied != nil {
+		return r.copied[at : at+n : at+n]
+	}
+	return r.keepFirst(at, n)
+}
+
+func (r *Reader) keepFirst(at, n int) []byte {
+	if n == 0 {
+		return []byte{}
+	}
+	if !r.copyAll() {
+		return append(make([]byte, 0, n), r.buf[at:at+n]...)
+	}
+	return r.copied[at : at+n : at+n]
+}
+
+// copyAll copies a small input; false if the input is not small.
+func (r *Reader) copyAll() bool {
+	size := len(r.buf)
+	if size > smallInput {
+		return false
+	}
+	if size > cap(r.chunk)-len(r.chunk) {
+		if r.chunk != nil {
+			size = chunkSize
+		}
+		r.chunk = make([]byte, 0, size)
+	}
+	from := len(r.chunk)
+	r.chunk = append(r.chunk, r.buf...)
+	r.copied = r.chunk[from:]
+	return true
+}
+
+// chunkTexts is how many texts a reader that is used again allocates at a time, for lists.
+const chunkTexts = 32
+
+// list is a list of n texts, all empty.
+func (r *Reader) list(n int) []string {
+	if n > cap(r.texts)-len(r.texts) {
+		room := n
+		if r.texts != nil && n < chunkTexts {
+			room = chunkTexts
+		}
+		r.texts = make([]string, 0, room)
+	}
+	if n == 0 {
+		return []string{}
+	}
+	from := len(r.texts)
+	r.texts = r.texts[:from+n]
+	return r.texts[from : from+n : from+n]
 }
 
 // ByteString reads a byte string.

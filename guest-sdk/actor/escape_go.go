@@ -10,3 +10,9 @@ func unescaped(v Encoder) Encoder {
 	words := *(*[2]uintptr)(unsafe.Pointer(&v))
 	return *(*Encoder)(unsafe.Pointer(&words))
 }
+
+// unescapedDecoder does the same for what is read into.
+func unescapedDecoder(d Decoder) Decoder {
+	words := *(*[2]uintptr)(unsafe.Pointer(&d))
+	return *(*Decoder)(unsafe.Pointer(&words))
+}

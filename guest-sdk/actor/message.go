@@ -136,10 +136,10 @@ func (m *Message) Reader() *abi.Reader {
 // Decoder is a type that reads itself from CBOR, such as guest-sdk/gen writes.
 type Decoder interface{ UnmarshalCBOR(r *abi.Reader) }
 
-// Decode reads the whole payload into d.
+// Decode reads the whole payload into d, which need not be allocated for it: its UnmarshalCBOR must not keep the receiver.
 func (m *Message) Decode(d Decoder) error {
 	r := m.Reader()
-	d.UnmarshalCBOR(r)
+	unescapedDecoder(d).UnmarshalCBOR(r)
 	return r.Done()
 }
 

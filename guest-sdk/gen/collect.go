@@ -12,6 +12,7 @@ const abiPath = "github.com/wasmactors/wasmactors/abi"
 type structType struct {
 	name      string
 	fields    []field
+	all       int  // fields of Go, those that are not written included
 	recursive bool // it can contain itself
 	unknown   unknownKeys
 	rest      string // selector of the field that keeps unknown keys
@@ -108,6 +109,7 @@ func (c *collector) structOf(obj *types.TypeName) (structType, error) {
 	if err != nil {
 		return st, err
 	}
+	st.all = obj.Type().Underlying().(*types.Struct).NumFields()
 	for i := range st.fields {
 		f := &st.fields[i]
 		if err := c.check(obj, f.typ, nil); err != nil {

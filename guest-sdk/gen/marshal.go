@@ -11,11 +11,12 @@ func (w *writer) marshal(s *structType) {
 	w.line("\n// MarshalCBOR writes m as a map.")
 	w.line("func (m *%s) MarshalCBOR(w *abi.Writer) {", s.name)
 	optional, keeps := false, s.unknown == unknownKeep
-	var head []byte
 	for _, f := range s.fields {
 		optional = optional || f.omitEmpty
 	}
-	if optional {
+	var head []byte // goes along with the first key
+	switch {
+	case optional:
 		w.line("n := %d", len(s.fields))
 		for _, f := range s.fields {
 			if f.omitEmpty {
@@ -28,17 +29,24 @@ func (w *writer) marshal(s *structType) {
 		} else {
 			w.line("w.Map(n)")
 		}
-	} else if keeps {
+	case keeps:
 		w.line("w.Map(%d + m.%s.Len())", len(s.fields), s.rest)
-	} else if len(s.fields) == 0 || len(s.fields) >= 24 || len(s.fields[0].encoding()) > 7 {
+	case len(s.fields) == 0 || len(s.fields) >= 24 || len(s.fields[0].encoding()) > 7:
 		w.line("w.Map(%d)", len(s.fields))
-	} else {
-		head = []byte{0xa0 | byte(len(s.fields))} // goes along with the first key
+	default:
+		head = []byte{0xa0 | byte(len(s.fields))}
 	}
 	if keeps && len(s.fields) > 0 {
 		w.line("rest := 0")
 	}
-	for i, f := range s.fields {
+	for i := 0; i < len(s.fields); i++ {
+		if n := s.run(i); n > 0 {
+			w.writeRun(s.fields[i:i+n], head)
+			head = nil
+			i += n - 1
+			continue
+		}
+		f := &s.fields[i]
 		if keeps {
 			w.line("rest = m.%s.WriteBefore(w, rest, %q)", s.rest, f.encoding())
 		}
@@ -46,15 +54,12 @@ func (w *writer) marshal(s *structType) {
 			_, filled := emptiness("m."+f.path, f.typ)
 			w.line("if %s {", filled)
 		}
-		key := f.encoding()
-		if i == 0 {
-			key = append(head, key...)
-		}
-		if len(key) <= 8 {
+		if key := append(head, f.encoding()...); len(key) <= 8 {
 			w.line("w.Word(%#x, %d) // %q", word(key), len(key), f.key())
 		} else {
 			w.line("w.Encoded(%q)", key)
 		}
+		head = nil
 		w.write("m."+f.path, f.typ)
 		if f.omitEmpty {
 			w.line("}")

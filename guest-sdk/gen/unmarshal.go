@@ -13,6 +13,7 @@ const firstRoom = 64
 // unmarshal writes the method UnmarshalCBOR.
 func (w *writer) unmarshal(s *structType) {
 	w.vars = 0
+	quick := w.inOrder(s)
 	switch s.unknown {
 	case unknownKeep:
 		w.line("\n// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are kept; those that")
@@ -25,26 +26,36 @@ func (w *writer) unmarshal(s *structType) {
 		w.line("// over; those that are missing leave zero.")
 	}
 	w.line("func (m *%s) UnmarshalCBOR(r *abi.Reader) {", s.name)
-	w.line("*m = %s{}", s.name)
+	if quick == 0 || !s.filled(quick) {
+		w.line("*m = %s{}", s.name)
+	}
 	if s.recursive {
 		w.line("if !r.Enter() {\nr.In(%q)\nreturn\n}", s.name)
 	}
 	words := (len(s.fields) + 63) / 64
-	switch {
-	case words == 1:
-		w.line("var seen uint64")
-	case words > 1:
+	if words > 1 {
 		w.line("var seen [%d]uint64", words)
 	}
 	noted := ""
 	if s.unknown == unknownKeep || s.unknown == unknownRefuse {
 		noted = "\nfrom := r.Offset()"
 	}
-	if len(s.fields) == 0 {
+	switch {
+	case len(s.fields) == 0:
 		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {%s\nr.Skip()\n%s\n}", noted, s.otherwise())
-	} else {
+	case quick > 0:
+		w.line("n := r.Map()")
+		w.line("read, next, seen := m.inOrderCBOR(r, n)")
+		w.line("if next == 0 {\n*m = %s{}\n}", s.name)
+		w.line("for n -= read; n > 0 && r.OK(); n-- {%s", noted)
+	default:
+		if words == 1 {
+			w.line("var seen uint64")
+		}
 		w.line("next := 0")
 		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {%s", noted)
+	}
+	if len(s.fields) > 0 {
 		w.line("switch r.Field(%s[:], &next) {", w.keys(s))
 		for i, f := range s.fields {
 			w.line("case %d:", i)

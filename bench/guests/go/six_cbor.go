@@ -17,30 +17,102 @@ var keysOf_six = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *six) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x444962a6, 4) // "ID"
-	w.Uint(m.ID)
-	w.Word(0x656d614e64, 5) // "Name"
-	w.Text(m.Name)
-	w.Word(0x7367615464, 5) // "Tags"
-	w.Array(len(m.Tags))
-	for i1 := range m.Tags {
-		w.Text(m.Tags[i1])
+	{
+		p, at := w.Room(96 + len(m.Name) + abi.RoomTexts(m.Tags))
+		abi.QuickPut(p, at, 0x444962a6) // "ID"
+		at = abi.PutUint(p, at+4, m.ID)
+		abi.QuickPut(p, at, 0x656d614e64) // "Name"
+		at = abi.PutText(p, at+5, m.Name)
+		abi.QuickPut(p, at, 0x7367615464) // "Tags"
+		at = abi.PutTexts(p, at+5, m.Tags)
+		abi.QuickPut(p, at, 0x656369725065) // "Price"
+		at = abi.PutFloat(p, at+6, m.Price)
+		abi.QuickPut(p, at, 0x65766974634166) // "Active"
+		at = abi.PutBool(p, at+7, m.Active)
+		abi.QuickPut(p, at, 0x746e756f6d4166) // "Amount"
+		at = abi.PutInt(p, at+7, m.Amount)
+		w.Wrote(at)
 	}
-	w.Word(0x656369725065, 6) // "Price"
-	w.Float(m.Price)
-	w.Word(0x65766974634166, 7) // "Active"
-	w.Bool(m.Active)
-	w.Word(0x746e756f6d4166, 7) // "Amount"
-	w.Int(m.Amount)
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *six) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 6 {
+		return 0, 0, 0
+	}
+	read, seen = 6, 0x3f
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x4449620000000000 { // "ID"
+		return 0, 0, 0
+	}
+	v1, at2 := uint64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickUint(p, at+3)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.ID, at = v1, at2
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x656d614e64000000 { // "Name"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickText(p, at+5, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Name, at = v3, at4
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x7367615464000000 { // "Tags"
+		return 0, 0, 0
+	}
+	v5, at6 := r.QuickTexts(p, at+5, end)
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.Tags, at = v5, at6
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x6563697250650000 { // "Price"
+		return 0, 0, 0
+	}
+	v7, at8 := abi.QuickFloat(p, at+6)
+	if at8 == 0 {
+		return 0, 0, 0
+	}
+	m.Price, at = v7, at8
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x6576697463416600 { // "Active"
+		return 0, 0, 0
+	}
+	v9, at10 := abi.QuickBool(p, at+7)
+	if at10 == 0 {
+		return 0, 0, 0
+	}
+	m.Active, at = v9, at10
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x746e756f6d416600 { // "Amount"
+		return 0, 0, 0
+	}
+	v11, at12 := int64(abi.QuickByte(p, at+7)), at+8
+	if v11 >= 24 {
+		v11, at12 = abi.QuickInt(p, at+7)
+	}
+	if at12 == 0 {
+		return 0, 0, 0
+	}
+	m.Amount, at = v11, at12
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 6, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *six) UnmarshalCBOR(r *abi.Reader) {
-	*m = six{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = six{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_six[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -53,12 +125,12 @@ func (m *six) UnmarshalCBOR(r *abi.Reader) {
 		case 2:
 			r.Once(&seen, 1<<2)
 			if !r.Null() {
-				n1 := r.Array()
-				m.Tags = make([]string, 0, min(n1, 64))
-				for ; n1 > 0 && r.OK(); n1-- {
-					var v2 string
-					v2 = r.Text()
-					m.Tags = append(m.Tags, v2)
+				n13 := r.Array()
+				m.Tags = make([]string, 0, min(n13, 64))
+				for ; n13 > 0 && r.OK(); n13-- {
+					var v14 string
+					v14 = r.Text()
+					m.Tags = append(m.Tags, v14)
 				}
 			}
 			r.In("six.Tags")
@@ -88,19 +160,62 @@ var keysOf_tree = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *tree) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6d755363a2, 5) // "Sum"
-	w.Uint(m.Sum)
-	w.Word(0x73657661654c66, 7) // "Leaves"
-	w.Uint(m.Leaves)
+	{
+		p, at := w.Room(38)
+		abi.QuickPut(p, at, 0x6d755363a2) // "Sum"
+		at = abi.PutUint(p, at+5, m.Sum)
+		abi.QuickPut(p, at, 0x73657661654c66) // "Leaves"
+		at = abi.PutUint(p, at+7, m.Leaves)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *tree) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x3
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x6d75536300000000 { // "Sum"
+		return 0, 0, 0
+	}
+	v1, at2 := uint64(abi.QuickByte(p, at+4)), at+5
+	if v1 >= 24 {
+		v1, at2 = abi.QuickUint(p, at+4)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Sum, at = v1, at2
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x73657661654c6600 { // "Leaves"
+		return 0, 0, 0
+	}
+	v3, at4 := uint64(abi.QuickByte(p, at+7)), at+8
+	if v3 >= 24 {
+		v3, at4 = abi.QuickUint(p, at+7)
+	}
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Leaves, at = v3, at4
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *tree) UnmarshalCBOR(r *abi.Reader) {
-	*m = tree{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = tree{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_tree[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

@@ -76,17 +76,49 @@ var keysOf_Receipt = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *Receipt) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x7265626d756e66a1, 8) // "number"
-	w.Int(m.Number)
+	{
+		p, at := w.Room(25)
+		abi.QuickPut(p, at, 0x7265626d756e66a1) // "number"
+		at = abi.PutInt(p, at+8, m.Number)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x7265626d756e6600 { // "number"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+7)), at+8
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+7)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Number, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Receipt) UnmarshalCBOR(r *abi.Reader) {
-	*m = Receipt{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = Receipt{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_Receipt[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

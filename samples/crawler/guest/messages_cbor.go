@@ -34,10 +34,11 @@ func (m *crawl) MarshalCBOR(w *abi.Writer) {
 		w.Word(0x746e65676165, 6) // "agent"
 		w.Text(m.Agent)
 	}
-	w.Word(0x736465657365, 6) // "seeds"
-	w.Array(len(m.Seeds))
-	for i1 := range m.Seeds {
-		w.Text(m.Seeds[i1])
+	{
+		p, at := w.Room(23 + abi.RoomTexts(m.Seeds))
+		abi.QuickPut(p, at, 0x736465657365) // "seeds"
+		at = abi.PutTexts(p, at+6, m.Seeds)
+		w.Wrote(at)
 	}
 	if m.PauseMS != 0 {
 		w.Encoded("hpause_ms")
@@ -45,13 +46,60 @@ func (m *crawl) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *crawl) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x4
+	if at+5 < end && abi.QuickWord(p, at)<<24 == 0x74736f6d64000000 { // "most"
+		read++
+		seen |= 0x1
+		v1, at2 := int64(abi.QuickByte(p, at+5)), at+6
+		if v1 >= 24 {
+			v1, at2 = abi.QuickInt(p, at+5)
+		}
+		if at2 == 0 {
+			return 0, 0, 0
+		}
+		m.Most, at = v1, at2
+	}
+	if at+6 < end && abi.QuickWord(p, at)<<16 == 0x746e656761650000 { // "agent"
+		read++
+		seen |= 0x2
+		v3, at4 := r.QuickText(p, at+6, end)
+		if at4 == 0 {
+			return 0, 0, 0
+		}
+		m.Agent, at = v3, at4
+	}
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x7364656573650000 { // "seeds"
+		return 0, 0, 0
+	}
+	v5, at6 := r.QuickTexts(p, at+6, end)
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.Seeds, at = v5, at6
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 3, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *crawl) UnmarshalCBOR(r *abi.Reader) {
 	*m = crawl{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = crawl{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_crawl[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -64,12 +112,12 @@ func (m *crawl) UnmarshalCBOR(r *abi.Reader) {
 		case 2:
 			r.Once(&seen, 1<<2)
 			if !r.Null() {
-				n1 := r.Array()
-				m.Seeds = make([]string, 0, min(n1, 64))
-				for ; n1 > 0 && r.OK(); n1-- {
-					var v2 string
-					v2 = r.Text()
-					m.Seeds = append(m.Seeds, v2)
+				n7 := r.Array()
+				m.Seeds = make([]string, 0, min(n7, 64))
+				for ; n7 > 0 && r.OK(); n7-- {
+					var v8 string
+					v8 = r.Text()
+					m.Seeds = append(m.Seeds, v8)
 				}
 			}
 			r.In("crawl.seeds")
@@ -99,27 +147,93 @@ var keysOf_summary = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *summary) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6461657264a6, 6) // "read"
-	w.Int(m.Read)
-	w.Word(0x7374736f6865, 6) // "hosts"
-	w.Int(m.Hosts)
-	w.Word(0x6465766f6d65, 6) // "moved"
-	w.Int(m.Moved)
-	w.Word(0x64656c69616666, 7) // "failed"
-	w.Int(m.Failed)
+	{
+		p, at := w.Room(69)
+		abi.QuickPut(p, at, 0x6461657264a6) // "read"
+		at = abi.PutInt(p, at+6, m.Read)
+		abi.QuickPut(p, at, 0x7374736f6865) // "hosts"
+		at = abi.PutInt(p, at+6, m.Hosts)
+		abi.QuickPut(p, at, 0x6465766f6d65) // "moved"
+		at = abi.PutInt(p, at+6, m.Moved)
+		abi.QuickPut(p, at, 0x64656c69616666) // "failed"
+		at = abi.PutInt(p, at+7, m.Failed)
+		w.Wrote(at)
+	}
 	w.Word(0x64657070696b7367, 8) // "skipped"
 	w.Int(m.Skipped)
 	w.Encoded("iforbidden")
 	w.Int(m.Forbidden)
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *summary) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 4 {
+		return 0, 0, 0
+	}
+	read, seen = 4, 0xf
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x6461657264000000 { // "read"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+5)), at+6
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+5)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Read, at = v1, at2
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x7374736f68650000 { // "hosts"
+		return 0, 0, 0
+	}
+	v3, at4 := int64(abi.QuickByte(p, at+6)), at+7
+	if v3 >= 24 {
+		v3, at4 = abi.QuickInt(p, at+6)
+	}
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Hosts, at = v3, at4
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x6465766f6d650000 { // "moved"
+		return 0, 0, 0
+	}
+	v5, at6 := int64(abi.QuickByte(p, at+6)), at+7
+	if v5 >= 24 {
+		v5, at6 = abi.QuickInt(p, at+6)
+	}
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.Moved, at = v5, at6
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x64656c6961666600 { // "failed"
+		return 0, 0, 0
+	}
+	v7, at8 := int64(abi.QuickByte(p, at+7)), at+8
+	if v7 >= 24 {
+		v7, at8 = abi.QuickInt(p, at+7)
+	}
+	if at8 == 0 {
+		return 0, 0, 0
+	}
+	m.Failed, at = v7, at8
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 4, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *summary) UnmarshalCBOR(r *abi.Reader) {
 	*m = summary{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = summary{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_summary[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -160,21 +274,59 @@ var keysOf_site = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *site) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x746e65676165a3, 7) // "agent"
-	w.Text(m.Agent)
-	w.Word(0x6e696769726f66, 7) // "origin"
-	w.Text(m.Origin)
+	{
+		p, at := w.Room(40 + len(m.Agent) + len(m.Origin))
+		abi.QuickPut(p, at, 0x746e65676165a3) // "agent"
+		at = abi.PutText(p, at+7, m.Agent)
+		abi.QuickPut(p, at, 0x6e696769726f66) // "origin"
+		at = abi.PutText(p, at+7, m.Origin)
+		w.Wrote(at)
+	}
 	w.Encoded("hpause_ms")
 	w.Int(m.PauseMS)
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *site) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x3
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x746e656761650000 { // "agent"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+6, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Agent, at = v1, at2
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x6e696769726f6600 { // "origin"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickText(p, at+7, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Origin, at = v3, at4
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *site) UnmarshalCBOR(r *abi.Reader) {
 	*m = site{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = site{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_site[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -207,21 +359,63 @@ func (m *visit) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x6c727563, 4) // "url"
-	w.Text(m.URL)
+	{
+		p, at := w.Room(21 + len(m.URL))
+		abi.QuickPut(p, at, 0x6c727563) // "url"
+		at = abi.PutText(p, at+4, m.URL)
+		w.Wrote(at)
+	}
 	if m.Epoch != 0 {
 		w.Word(0x68636f706565, 6) // "epoch"
 		w.Uint(m.Epoch)
 	}
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *visit) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x6c72756300000000 { // "url"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+4, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.URL, at = v1, at2
+	if at+6 < end && abi.QuickWord(p, at)<<16 == 0x68636f7065650000 { // "epoch"
+		read++
+		seen |= 0x2
+		v3, at4 := uint64(abi.QuickByte(p, at+6)), at+7
+		if v3 >= 24 {
+			v3, at4 = abi.QuickUint(p, at+6)
+		}
+		if at4 == 0 {
+			return 0, 0, 0
+		}
+		m.Epoch, at = v3, at4
+	}
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *visit) UnmarshalCBOR(r *abi.Reader) {
 	*m = visit{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = visit{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_visit[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -255,8 +449,12 @@ func (m *visited) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x6c727563, 4) // "url"
-	w.Text(m.URL)
+	{
+		p, at := w.Room(21 + len(m.URL))
+		abi.QuickPut(p, at, 0x6c727563) // "url"
+		at = abi.PutText(p, at+4, m.URL)
+		w.Wrote(at)
+	}
 	if len(m.Links) != 0 {
 		w.Word(0x736b6e696c65, 6) // "links"
 		w.Array(len(m.Links))
@@ -268,13 +466,48 @@ func (m *visited) MarshalCBOR(w *abi.Writer) {
 	w.Text(m.Outcome)
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *visited) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x6c72756300000000 { // "url"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+4, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.URL, at = v1, at2
+	if at+6 < end && abi.QuickWord(p, at)<<16 == 0x736b6e696c650000 { // "links"
+		read++
+		seen |= 0x2
+		v3, at4 := r.QuickTexts(p, at+6, end)
+		if at4 == 0 {
+			return 0, 0, 0
+		}
+		m.Links, at = v3, at4
+	}
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *visited) UnmarshalCBOR(r *abi.Reader) {
 	*m = visited{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = visited{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_visited[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -283,12 +516,12 @@ func (m *visited) UnmarshalCBOR(r *abi.Reader) {
 		case 1:
 			r.Once(&seen, 1<<1)
 			if !r.Null() {
-				n1 := r.Array()
-				m.Links = make([]string, 0, min(n1, 64))
-				for ; n1 > 0 && r.OK(); n1-- {
-					var v2 string
-					v2 = r.Text()
-					m.Links = append(m.Links, v2)
+				n5 := r.Array()
+				m.Links = make([]string, 0, min(n5, 64))
+				for ; n5 > 0 && r.OK(); n5-- {
+					var v6 string
+					v6 = r.Text()
+					m.Links = append(m.Links, v6)
 				}
 			}
 			r.In("visited.links")
@@ -317,17 +550,49 @@ var keysOf_hello = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *hello) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6f6c6c656865a1, 7) // "hello"
-	w.Uint(m.Hello)
+	{
+		p, at := w.Room(24)
+		abi.QuickPut(p, at, 0x6f6c6c656865a1) // "hello"
+		at = abi.PutUint(p, at+7, m.Hello)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *hello) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x6f6c6c6568650000 { // "hello"
+		return 0, 0, 0
+	}
+	v1, at2 := uint64(abi.QuickByte(p, at+6)), at+7
+	if v1 >= 24 {
+		v1, at2 = abi.QuickUint(p, at+6)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Hello, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *hello) UnmarshalCBOR(r *abi.Reader) {
-	*m = hello{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = hello{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_hello[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -352,21 +617,69 @@ var keysOf_page = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *page) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6c727563a3, 5) // "url"
-	w.Text(m.URL)
-	w.Word(0x736574796265, 6) // "bytes"
-	w.Int(m.Bytes)
-	w.Word(0x656c74697465, 6) // "title"
-	w.Text(m.Title)
+	{
+		p, at := w.Room(52 + len(m.URL) + len(m.Title))
+		abi.QuickPut(p, at, 0x6c727563a3) // "url"
+		at = abi.PutText(p, at+5, m.URL)
+		abi.QuickPut(p, at, 0x736574796265) // "bytes"
+		at = abi.PutInt(p, at+6, m.Bytes)
+		abi.QuickPut(p, at, 0x656c74697465) // "title"
+		at = abi.PutText(p, at+6, m.Title)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *page) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 3 {
+		return 0, 0, 0
+	}
+	read, seen = 3, 0x7
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x6c72756300000000 { // "url"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+4, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.URL, at = v1, at2
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x7365747962650000 { // "bytes"
+		return 0, 0, 0
+	}
+	v3, at4 := int64(abi.QuickByte(p, at+6)), at+7
+	if v3 >= 24 {
+		v3, at4 = abi.QuickInt(p, at+6)
+	}
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Bytes, at = v3, at4
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x656c746974650000 { // "title"
+		return 0, 0, 0
+	}
+	v5, at6 := r.QuickText(p, at+6, end)
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.Title, at = v5, at6
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 3, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *page) UnmarshalCBOR(r *abi.Reader) {
-	*m = page{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = page{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_page[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

@@ -18,8 +18,12 @@ func (m *order) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x646962, 3) // "id"
-	w.Int(m.ID)
+	{
+		p, at := w.Room(20)
+		abi.QuickPut(p, at, 0x646962) // "id"
+		at = abi.PutInt(p, at+3, m.ID)
+		w.Wrote(at)
+	}
 	if len(m.Trouble) != 0 {
 		w.Word(0x656c62756f727467, 8) // "trouble"
 		w.Array(len(m.Trouble))
@@ -29,13 +33,42 @@ func (m *order) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *order) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6469620000000000 { // "id"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+3)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.ID, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *order) UnmarshalCBOR(r *abi.Reader) {
 	*m = order{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = order{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_order[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -44,12 +77,12 @@ func (m *order) UnmarshalCBOR(r *abi.Reader) {
 		case 1:
 			r.Once(&seen, 1<<1)
 			if !r.Null() {
-				n1 := r.Array()
-				m.Trouble = make([]string, 0, min(n1, 64))
-				for ; n1 > 0 && r.OK(); n1-- {
-					var v2 string
-					v2 = r.Text()
-					m.Trouble = append(m.Trouble, v2)
+				n3 := r.Array()
+				m.Trouble = make([]string, 0, min(n3, 64))
+				for ; n3 > 0 && r.OK(); n3-- {
+					var v4 string
+					v4 = r.Text()
+					m.Trouble = append(m.Trouble, v4)
 				}
 			}
 			r.In("order.trouble")
@@ -77,8 +110,12 @@ func (m *call) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x646962, 3) // "id"
-	w.Int(m.ID)
+	{
+		p, at := w.Room(20)
+		abi.QuickPut(p, at, 0x646962) // "id"
+		at = abi.PutInt(p, at+3, m.ID)
+		w.Wrote(at)
+	}
 	w.Word(0x74706d6574746167, 8) // "attempt"
 	w.Int(m.Attempt)
 	if m.Trouble != "" {
@@ -87,13 +124,42 @@ func (m *call) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *call) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6469620000000000 { // "id"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+3)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.ID, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *call) UnmarshalCBOR(r *abi.Reader) {
 	*m = call{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = call{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_call[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -129,19 +195,59 @@ var keysOf_receipt = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x646962a2, 4) // "id"
-	w.Int(m.ID)
-	w.Word(0x7478657464, 5) // "text"
-	w.Text(m.Text)
+	{
+		p, at := w.Room(35 + len(m.Text))
+		abi.QuickPut(p, at, 0x646962a2) // "id"
+		at = abi.PutInt(p, at+4, m.ID)
+		abi.QuickPut(p, at, 0x7478657464) // "text"
+		at = abi.PutText(p, at+5, m.Text)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x3
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6469620000000000 { // "id"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+3)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.ID, at = v1, at2
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x7478657464000000 { // "text"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickText(p, at+5, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Text, at = v3, at4
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
-	*m = receipt{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = receipt{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_receipt[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -175,23 +281,64 @@ var keysOf_outcome = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *outcome) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x646962a4, 4) // "id"
-	w.Int(m.ID)
-	w.Word(0x7478657464, 5) // "text"
-	w.Text(m.Text)
+	{
+		p, at := w.Room(35 + len(m.Text))
+		abi.QuickPut(p, at, 0x646962a4) // "id"
+		at = abi.PutInt(p, at+4, m.ID)
+		abi.QuickPut(p, at, 0x7478657464) // "text"
+		at = abi.PutText(p, at+5, m.Text)
+		w.Wrote(at)
+	}
 	w.Encoded("hattempts")
 	w.Int(m.Attempts)
 	w.Encoded("iwaited_ms")
 	w.Int(m.WaitedMS)
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *outcome) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x3
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6469620000000000 { // "id"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+3)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.ID, at = v1, at2
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x7478657464000000 { // "text"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickText(p, at+5, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Text, at = v3, at4
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *outcome) UnmarshalCBOR(r *abi.Reader) {
 	*m = outcome{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = outcome{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_outcome[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

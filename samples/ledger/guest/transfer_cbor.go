@@ -15,23 +15,82 @@ var keysOf_transfer = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *transfer) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x646962a4, 4) // "id"
-	w.Int(m.ID)
-	w.Word(0x6f7462, 3) // "to"
-	w.Text(m.To)
-	w.Word(0x6d6f726664, 5) // "from"
-	w.Text(m.From)
-	w.Word(0x746e756f6d6166, 7) // "amount"
-	w.Int(m.Amount)
+	{
+		p, at := w.Room(63 + len(m.To) + len(m.From))
+		abi.QuickPut(p, at, 0x646962a4) // "id"
+		at = abi.PutInt(p, at+4, m.ID)
+		abi.QuickPut(p, at, 0x6f7462) // "to"
+		at = abi.PutText(p, at+3, m.To)
+		abi.QuickPut(p, at, 0x6d6f726664) // "from"
+		at = abi.PutText(p, at+5, m.From)
+		abi.QuickPut(p, at, 0x746e756f6d6166) // "amount"
+		at = abi.PutInt(p, at+7, m.Amount)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *transfer) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 4 {
+		return 0, 0, 0
+	}
+	read, seen = 4, 0xf
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6469620000000000 { // "id"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+3)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.ID, at = v1, at2
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6f74620000000000 { // "to"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickText(p, at+3, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.To, at = v3, at4
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x6d6f726664000000 { // "from"
+		return 0, 0, 0
+	}
+	v5, at6 := r.QuickText(p, at+5, end)
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.From, at = v5, at6
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x746e756f6d616600 { // "amount"
+		return 0, 0, 0
+	}
+	v7, at8 := int64(abi.QuickByte(p, at+7)), at+8
+	if v7 >= 24 {
+		v7, at8 = abi.QuickInt(p, at+7)
+	}
+	if at8 == 0 {
+		return 0, 0, 0
+	}
+	m.Amount, at = v7, at8
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 4, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *transfer) UnmarshalCBOR(r *abi.Reader) {
-	*m = transfer{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = transfer{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_transfer[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -79,19 +138,59 @@ var keysOf_receipt = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x646962a2, 4) // "id"
-	w.Int(m.ID)
-	w.Word(0x73757461747366, 7) // "status"
-	w.Text(m.Status)
+	{
+		p, at := w.Room(37 + len(m.Status))
+		abi.QuickPut(p, at, 0x646962a2) // "id"
+		at = abi.PutInt(p, at+4, m.ID)
+		abi.QuickPut(p, at, 0x73757461747366) // "status"
+		at = abi.PutText(p, at+7, m.Status)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x3
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6469620000000000 { // "id"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+3)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.ID, at = v1, at2
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x7375746174736600 { // "status"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickText(p, at+7, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Status, at = v3, at4
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
-	*m = receipt{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = receipt{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_receipt[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -116,21 +215,65 @@ var keysOf_totals = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *totals) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6465646e6565a3, 7) // "ended"
-	w.Int(m.Ended)
-	w.Word(0x656d756c6f7666, 7) // "volume"
-	w.Int(m.Volume)
+	{
+		p, at := w.Room(40)
+		abi.QuickPut(p, at, 0x6465646e6565a3) // "ended"
+		at = abi.PutInt(p, at+7, m.Ended)
+		abi.QuickPut(p, at, 0x656d756c6f7666) // "volume"
+		at = abi.PutInt(p, at+7, m.Volume)
+		w.Wrote(at)
+	}
 	w.Encoded("itransfers")
 	w.Int(m.Transfers)
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *totals) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x3
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x6465646e65650000 { // "ended"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+6)), at+7
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+6)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Ended, at = v1, at2
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x656d756c6f766600 { // "volume"
+		return 0, 0, 0
+	}
+	v3, at4 := int64(abi.QuickByte(p, at+7)), at+8
+	if v3 >= 24 {
+		v3, at4 = abi.QuickInt(p, at+7)
+	}
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Volume, at = v3, at4
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *totals) UnmarshalCBOR(r *abi.Reader) {
 	*m = totals{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = totals{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_totals[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

@@ -20,14 +20,18 @@ var keysOf_queueArgs = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *queueArgs) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6461656464a7, 6) // "dead"
-	w.Int(m.Dead)
-	w.Word(0x6e65706f64, 5) // "open"
-	w.Int(m.Open)
-	w.Word(0x747372696665, 6) // "first"
-	w.Int(int64(m.First))
-	w.Word(0x657361656c65, 6) // "lease"
-	w.Int(int64(m.Lease))
+	{
+		p, at := w.Room(67)
+		abi.QuickPut(p, at, 0x6461656464a7) // "dead"
+		at = abi.PutInt(p, at+6, m.Dead)
+		abi.QuickPut(p, at, 0x6e65706f64) // "open"
+		at = abi.PutInt(p, at+5, m.Open)
+		abi.QuickPut(p, at, 0x747372696665) // "first"
+		at = abi.PutInt(p, at+6, int64(m.First))
+		abi.QuickPut(p, at, 0x657361656c65) // "lease"
+		at = abi.PutInt(p, at+6, int64(m.Lease))
+		w.Wrote(at)
+	}
 	w.Word(0x747365676e6f6c67, 8) // "longest"
 	w.Int(int64(m.Longest))
 	w.Encoded("hattempts")
@@ -36,13 +40,75 @@ func (m *queueArgs) MarshalCBOR(w *abi.Writer) {
 	w.Int(int64(m.Remember))
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *queueArgs) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 4 {
+		return 0, 0, 0
+	}
+	read, seen = 4, 0xf
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x6461656464000000 { // "dead"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+5)), at+6
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+5)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Dead, at = v1, at2
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x6e65706f64000000 { // "open"
+		return 0, 0, 0
+	}
+	v3, at4 := int64(abi.QuickByte(p, at+5)), at+6
+	if v3 >= 24 {
+		v3, at4 = abi.QuickInt(p, at+5)
+	}
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Open, at = v3, at4
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x7473726966650000 { // "first"
+		return 0, 0, 0
+	}
+	v5, at6 := int64(abi.QuickByte(p, at+6)), at+7
+	if v5 >= 24 {
+		v5, at6 = abi.QuickInt(p, at+6)
+	}
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.First, at = time.Duration(v5), at6
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x657361656c650000 { // "lease"
+		return 0, 0, 0
+	}
+	v7, at8 := int64(abi.QuickByte(p, at+6)), at+7
+	if v7 >= 24 {
+		v7, at8 = abi.QuickInt(p, at+6)
+	}
+	if at8 == 0 {
+		return 0, 0, 0
+	}
+	m.Lease, at = time.Duration(v7), at8
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 4, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *queueArgs) UnmarshalCBOR(r *abi.Reader) {
 	*m = queueArgs{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = queueArgs{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_queueArgs[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

@@ -20,25 +20,76 @@ func (m *hook) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x79646f6264, 5) // "body"
-	w.ByteString(m.Body)
+	{
+		p, at := w.Room(22 + len(m.Body))
+		abi.QuickPut(p, at, 0x79646f6264) // "body"
+		at = abi.PutBytes(p, at+5, m.Body)
+		w.Wrote(at)
+	}
 	if m.Kind != "" {
 		w.Word(0x646e696b64, 5) // "kind"
 		w.Text(m.Kind)
 	}
-	w.Word(0x656372756f7366, 7) // "source"
-	w.Text(m.Source)
+	{
+		p, at := w.Room(24 + len(m.Source))
+		abi.QuickPut(p, at, 0x656372756f7366) // "source"
+		at = abi.PutText(p, at+7, m.Source)
+		w.Wrote(at)
+	}
 	w.Encoded("hdelivery")
 	w.Text(m.Delivery)
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *hook) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x5
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x79646f6264000000 { // "body"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickBytes(p, at+5, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Body, at = v1, at2
+	if at+5 < end && abi.QuickWord(p, at)<<24 == 0x646e696b64000000 { // "kind"
+		read++
+		seen |= 0x2
+		v3, at4 := r.QuickText(p, at+5, end)
+		if at4 == 0 {
+			return 0, 0, 0
+		}
+		m.Kind, at = v3, at4
+	}
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x656372756f736600 { // "source"
+		return 0, 0, 0
+	}
+	v5, at6 := r.QuickText(p, at+7, end)
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.Source, at = v5, at6
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 3, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *hook) UnmarshalCBOR(r *abi.Reader) {
 	*m = hook{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = hook{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_hook[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -80,19 +131,49 @@ var keysOf_verdict = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *verdict) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x626f6a63a2, 5) // "job"
-	w.Text(m.Job)
+	{
+		p, at := w.Room(22 + len(m.Job))
+		abi.QuickPut(p, at, 0x626f6a63a2) // "job"
+		at = abi.PutText(p, at+5, m.Job)
+		w.Wrote(at)
+	}
 	w.Word(0x656d6f6374756f67, 8) // "outcome"
 	w.Text(m.Outcome)
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *verdict) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x626f6a6300000000 { // "job"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+4, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Job, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *verdict) UnmarshalCBOR(r *abi.Reader) {
 	*m = verdict{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = verdict{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_verdict[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -132,8 +213,12 @@ func (m *task) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x626f6a63, 4) // "job"
-	w.Text(m.Job)
+	{
+		p, at := w.Room(21 + len(m.Job))
+		abi.QuickPut(p, at, 0x626f6a63) // "job"
+		at = abi.PutText(p, at+4, m.Job)
+		w.Wrote(at)
+	}
 	if m.Kind != "" {
 		w.Word(0x646e696b64, 5) // "kind"
 		w.Text(m.Kind)
@@ -142,21 +227,91 @@ func (m *task) MarshalCBOR(w *abi.Writer) {
 		w.Word(0x68636f706565, 6) // "epoch"
 		w.Uint(m.Epoch)
 	}
-	w.Word(0x7265626d756e66, 7) // "number"
-	w.Uint(m.Number)
-	w.Word(0x656372756f7366, 7) // "source"
-	w.Text(m.Source)
+	{
+		p, at := w.Room(40 + len(m.Source))
+		abi.QuickPut(p, at, 0x7265626d756e66) // "number"
+		at = abi.PutUint(p, at+7, m.Number)
+		abi.QuickPut(p, at, 0x656372756f7366) // "source"
+		at = abi.PutText(p, at+7, m.Source)
+		w.Wrote(at)
+	}
 	w.Encoded("hdelivery")
 	w.Text(m.Delivery)
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *task) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 3 {
+		return 0, 0, 0
+	}
+	read, seen = 3, 0x19
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x626f6a6300000000 { // "job"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+4, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Job, at = v1, at2
+	if at+5 < end && abi.QuickWord(p, at)<<24 == 0x646e696b64000000 { // "kind"
+		read++
+		seen |= 0x2
+		v3, at4 := r.QuickText(p, at+5, end)
+		if at4 == 0 {
+			return 0, 0, 0
+		}
+		m.Kind, at = v3, at4
+	}
+	if at+6 < end && abi.QuickWord(p, at)<<16 == 0x68636f7065650000 { // "epoch"
+		read++
+		seen |= 0x4
+		v5, at6 := uint64(abi.QuickByte(p, at+6)), at+7
+		if v5 >= 24 {
+			v5, at6 = abi.QuickUint(p, at+6)
+		}
+		if at6 == 0 {
+			return 0, 0, 0
+		}
+		m.Epoch, at = v5, at6
+	}
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x7265626d756e6600 { // "number"
+		return 0, 0, 0
+	}
+	v7, at8 := uint64(abi.QuickByte(p, at+7)), at+8
+	if v7 >= 24 {
+		v7, at8 = abi.QuickUint(p, at+7)
+	}
+	if at8 == 0 {
+		return 0, 0, 0
+	}
+	m.Number, at = v7, at8
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x656372756f736600 { // "source"
+		return 0, 0, 0
+	}
+	v9, at10 := r.QuickText(p, at+7, end)
+	if at10 == 0 {
+		return 0, 0, 0
+	}
+	m.Source, at = v9, at10
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 5, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *task) UnmarshalCBOR(r *abi.Reader) {
 	*m = task{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = task{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_task[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -234,10 +389,14 @@ func (m *report) MarshalCBOR(w *abi.Writer) {
 		w.Word(0x626f6a63, 4) // "job"
 		w.Text(m.Job)
 	}
-	w.Word(0x7473616c64, 5) // "last"
-	w.Uint(m.Last)
-	w.Word(0x68636f706565, 6) // "epoch"
-	w.Uint(m.Epoch)
+	{
+		p, at := w.Room(37)
+		abi.QuickPut(p, at, 0x7473616c64) // "last"
+		at = abi.PutUint(p, at+5, m.Last)
+		abi.QuickPut(p, at, 0x68636f706565) // "epoch"
+		at = abi.PutUint(p, at+6, m.Epoch)
+		w.Wrote(at)
+	}
 	if m.Outcome != "" {
 		w.Word(0x656d6f6374756f67, 8) // "outcome"
 		w.Text(m.Outcome)
@@ -252,13 +411,62 @@ func (m *report) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *report) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x6
+	if at+4 < end && abi.QuickWord(p, at)<<32 == 0x626f6a6300000000 { // "job"
+		read++
+		seen |= 0x1
+		v1, at2 := r.QuickText(p, at+4, end)
+		if at2 == 0 {
+			return 0, 0, 0
+		}
+		m.Job, at = v1, at2
+	}
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x7473616c64000000 { // "last"
+		return 0, 0, 0
+	}
+	v3, at4 := uint64(abi.QuickByte(p, at+5)), at+6
+	if v3 >= 24 {
+		v3, at4 = abi.QuickUint(p, at+5)
+	}
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Last, at = v3, at4
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x68636f7065650000 { // "epoch"
+		return 0, 0, 0
+	}
+	v5, at6 := uint64(abi.QuickByte(p, at+6)), at+7
+	if v5 >= 24 {
+		v5, at6 = abi.QuickUint(p, at+6)
+	}
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.Epoch, at = v5, at6
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 3, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *report) UnmarshalCBOR(r *abi.Reader) {
 	*m = report{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = report{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_report[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -333,8 +541,12 @@ func (m *record) MarshalCBOR(w *abi.Writer) {
 		w.Word(0x646e756f7265, 6) // "round"
 		w.Int(m.Round)
 	}
-	w.Word(0x656372756f7366, 7) // "source"
-	w.Text(m.Source)
+	{
+		p, at := w.Room(24 + len(m.Source))
+		abi.QuickPut(p, at, 0x656372756f7366) // "source"
+		at = abi.PutText(p, at+7, m.Source)
+		w.Wrote(at)
+	}
 	if m.Problem != "" {
 		w.Word(0x6d656c626f727067, 8) // "problem"
 		w.Text(m.Problem)
@@ -349,13 +561,72 @@ func (m *record) MarshalCBOR(w *abi.Writer) {
 	w.Int(m.Received)
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *record) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x8
+	if at+4 < end && abi.QuickWord(p, at)<<32 == 0x6575646300000000 { // "due"
+		read++
+		seen |= 0x1
+		v1, at2 := int64(abi.QuickByte(p, at+4)), at+5
+		if v1 >= 24 {
+			v1, at2 = abi.QuickInt(p, at+4)
+		}
+		if at2 == 0 {
+			return 0, 0, 0
+		}
+		m.Due, at = v1, at2
+	}
+	if at+5 < end && abi.QuickWord(p, at)<<24 == 0x646e696b64000000 { // "kind"
+		read++
+		seen |= 0x2
+		v3, at4 := r.QuickText(p, at+5, end)
+		if at4 == 0 {
+			return 0, 0, 0
+		}
+		m.Kind, at = v3, at4
+	}
+	if at+6 < end && abi.QuickWord(p, at)<<16 == 0x646e756f72650000 { // "round"
+		read++
+		seen |= 0x4
+		v5, at6 := int64(abi.QuickByte(p, at+6)), at+7
+		if v5 >= 24 {
+			v5, at6 = abi.QuickInt(p, at+6)
+		}
+		if at6 == 0 {
+			return 0, 0, 0
+		}
+		m.Round, at = v5, at6
+	}
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x656372756f736600 { // "source"
+		return 0, 0, 0
+	}
+	v7, at8 := r.QuickText(p, at+7, end)
+	if at8 == 0 {
+		return 0, 0, 0
+	}
+	m.Source, at = v7, at8
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 4, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *record) UnmarshalCBOR(r *abi.Reader) {
 	*m = record{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = record{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_record[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

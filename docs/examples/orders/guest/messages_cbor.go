@@ -86,17 +86,49 @@ var keysOf_receipt = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x7265626d756e66a1, 8) // "number"
-	w.Int(m.Number)
+	{
+		p, at := w.Room(25)
+		abi.QuickPut(p, at, 0x7265626d756e66a1) // "number"
+		at = abi.PutInt(p, at+8, m.Number)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x7265626d756e6600 { // "number"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+7)), at+8
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+7)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Number, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
-	*m = receipt{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = receipt{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_receipt[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -191,17 +223,46 @@ var keysOf_orderV1 = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *orderV1) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6d65746964a1, 6) // "item"
-	w.Text(m.Item)
+	{
+		p, at := w.Room(23 + len(m.Item))
+		abi.QuickPut(p, at, 0x6d65746964a1) // "item"
+		at = abi.PutText(p, at+6, m.Item)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *orderV1) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x6d65746964000000 { // "item"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+5, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Item, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *orderV1) UnmarshalCBOR(r *abi.Reader) {
-	*m = orderV1{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = orderV1{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_orderV1[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

@@ -79,17 +79,46 @@ var keysOf_note = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *note) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x7478657464a1, 6) // "text"
-	w.Text(m.Text)
+	{
+		p, at := w.Room(23 + len(m.Text))
+		abi.QuickPut(p, at, 0x7478657464a1) // "text"
+		at = abi.PutText(p, at+6, m.Text)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *note) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x7478657464000000 { // "text"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+5, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Text, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are refused; those that
 // are missing leave zero.
 func (m *note) UnmarshalCBOR(r *abi.Reader) {
-	*m = note{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = note{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		from := r.Offset()
 		switch r.Field(keysOf_note[:], &next) {
 		case 0:
@@ -204,17 +233,49 @@ var keysOf_receipt = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x7265626d756e66a1, 8) // "number"
-	w.Uint(m.Number)
+	{
+		p, at := w.Room(25)
+		abi.QuickPut(p, at, 0x7265626d756e66a1) // "number"
+		at = abi.PutUint(p, at+8, m.Number)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x7265626d756e6600 { // "number"
+		return 0, 0, 0
+	}
+	v1, at2 := uint64(abi.QuickByte(p, at+7)), at+8
+	if v1 >= 24 {
+		v1, at2 = abi.QuickUint(p, at+7)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Number, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
-	*m = receipt{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = receipt{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_receipt[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -248,17 +309,49 @@ var keysOf_paymentV1 = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *paymentV1) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x736f72756565a1, 7) // "euros"
-	w.Int(int64(m.Euros))
+	{
+		p, at := w.Room(24)
+		abi.QuickPut(p, at, 0x736f72756565a1) // "euros"
+		at = abi.PutInt(p, at+7, int64(m.Euros))
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *paymentV1) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x736f727565650000 { // "euros"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+6)), at+7
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+6)
+	}
+	if at2 == 0 || int64(int32(v1)) != v1 {
+		return 0, 0, 0
+	}
+	m.Euros, at = int32(v1), at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *paymentV1) UnmarshalCBOR(r *abi.Reader) {
-	*m = paymentV1{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = paymentV1{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_paymentV1[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -336,19 +429,52 @@ var keysOf_entry = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *entry) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6d6f726664a2, 6) // "from"
-	w.Uint(uint64(m.From))
+	{
+		p, at := w.Room(23)
+		abi.QuickPut(p, at, 0x6d6f726664a2) // "from"
+		at = abi.PutUint(p, at+6, uint64(m.From))
+		w.Wrote(at)
+	}
 	w.Word(0x746e656d79617067, 8) // "payment"
 	m.Payment.MarshalCBOR(w)
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *entry) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x6d6f726664000000 { // "from"
+		return 0, 0, 0
+	}
+	v1, at2 := uint64(abi.QuickByte(p, at+5)), at+6
+	if v1 >= 24 {
+		v1, at2 = abi.QuickUint(p, at+5)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.From, at = actor.Ref(v1), at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *entry) UnmarshalCBOR(r *abi.Reader) {
 	*m = entry{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = entry{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_entry[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -400,17 +526,49 @@ var keysOf_paymentV2 = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *paymentV2) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x73746e656365a1, 7) // "cents"
-	w.Int(m.Cents)
+	{
+		p, at := w.Room(24)
+		abi.QuickPut(p, at, 0x73746e656365a1) // "cents"
+		at = abi.PutInt(p, at+7, m.Cents)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *paymentV2) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x73746e6563650000 { // "cents"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+6)), at+7
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+6)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Cents, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *paymentV2) UnmarshalCBOR(r *abi.Reader) {
-	*m = paymentV2{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = paymentV2{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_paymentV2[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

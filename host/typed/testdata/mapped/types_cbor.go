@@ -80,34 +80,42 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x386962, 3) // "i8"
-	w.Int(int64(m.Int8))
-	w.Word(0x646962, 3) // "id"
-	w.Uint(m.Base.ID)
-	w.Word(0x387562, 3) // "u8"
-	w.Uint(uint64(m.Uint8))
+	{
+		p, at := w.Room(44)
+		abi.QuickPut(p, at, 0x386962) // "i8"
+		at = abi.PutInt(p, at+3, int64(m.Int8))
+		abi.QuickPut(p, at, 0x646962) // "id"
+		at = abi.PutUint(p, at+3, m.Base.ID)
+		abi.QuickPut(p, at, 0x387562) // "u8"
+		at = abi.PutUint(p, at+3, uint64(m.Uint8))
+		w.Wrote(at)
+	}
 	w.Word(0x32336663, 4) // "f32"
 	w.Float32(m.Float32)
-	w.Word(0x34366663, 4) // "f64"
-	w.Float(m.Float64)
-	w.Word(0x36316963, 4) // "i16"
-	w.Int(int64(m.Int16))
-	w.Word(0x32336963, 4) // "i32"
-	w.Int(int64(m.Int32))
-	w.Word(0x34366963, 4) // "i64"
-	w.Int(m.Int64)
-	w.Word(0x746e6963, 4) // "int"
-	w.Int(int64(m.Int))
-	w.Word(0x36317563, 4) // "u16"
-	w.Uint(uint64(m.Uint16))
-	w.Word(0x32337563, 4) // "u32"
-	w.Uint(uint64(m.Uint32))
-	w.Word(0x34367563, 4) // "u64"
-	w.Uint(m.Uint64)
-	w.Word(0x626f6c4264, 5) // "Blob"
-	w.ByteString(m.Blob)
-	w.Word(0x6c6f6f4264, 5) // "Bool"
-	w.Bool(m.Bool)
+	{
+		p, at := w.Room(140 + len(m.Blob))
+		abi.QuickPut(p, at, 0x34366663) // "f64"
+		at = abi.PutFloat(p, at+4, m.Float64)
+		abi.QuickPut(p, at, 0x36316963) // "i16"
+		at = abi.PutInt(p, at+4, int64(m.Int16))
+		abi.QuickPut(p, at, 0x32336963) // "i32"
+		at = abi.PutInt(p, at+4, int64(m.Int32))
+		abi.QuickPut(p, at, 0x34366963) // "i64"
+		at = abi.PutInt(p, at+4, m.Int64)
+		abi.QuickPut(p, at, 0x746e6963) // "int"
+		at = abi.PutInt(p, at+4, int64(m.Int))
+		abi.QuickPut(p, at, 0x36317563) // "u16"
+		at = abi.PutUint(p, at+4, uint64(m.Uint16))
+		abi.QuickPut(p, at, 0x32337563) // "u32"
+		at = abi.PutUint(p, at+4, uint64(m.Uint32))
+		abi.QuickPut(p, at, 0x34367563) // "u64"
+		at = abi.PutUint(p, at+4, m.Uint64)
+		abi.QuickPut(p, at, 0x626f6c4264) // "Blob"
+		at = abi.PutBytes(p, at+5, m.Blob)
+		abi.QuickPut(p, at, 0x6c6f6f4264) // "Bool"
+		at = abi.PutBool(p, at+5, m.Bool)
+		w.Wrote(at)
+	}
 	w.Word(0x6469724764, 5) // "Grid"
 	w.Array(2)
 	for i1 := range m.Grid {
@@ -116,20 +124,24 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 			w.Int(int64(m.Grid[i1][i2]))
 		}
 	}
-	w.Word(0x656d614e64, 5) // "Name"
-	w.Text(string(m.Name))
-	w.Word(0x7478655464, 5) // "Text"
-	w.Text(m.Text)
-	w.Word(0x7469615764, 5) // "Wait"
-	w.Int(int64(m.Wait))
-	w.Word(0x746e697564, 5) // "uint"
-	w.Uint(uint64(m.Uint))
-	w.Word(0x736574794265, 6) // "Bytes"
-	w.ByteString(m.Bytes)
-	w.Word(0x726f6c6f4365, 6) // "Color"
-	w.Uint(uint64(m.Color))
-	w.Word(0x687470654465, 6) // "Depth"
-	w.Int(int64(m.Base.Deep.Depth))
+	{
+		p, at := w.Room(109 + len(m.Name) + len(m.Text) + len(m.Bytes))
+		abi.QuickPut(p, at, 0x656d614e64) // "Name"
+		at = abi.PutText(p, at+5, string(m.Name))
+		abi.QuickPut(p, at, 0x7478655464) // "Text"
+		at = abi.PutText(p, at+5, m.Text)
+		abi.QuickPut(p, at, 0x7469615764) // "Wait"
+		at = abi.PutInt(p, at+5, int64(m.Wait))
+		abi.QuickPut(p, at, 0x746e697564) // "uint"
+		at = abi.PutUint(p, at+5, uint64(m.Uint))
+		abi.QuickPut(p, at, 0x736574794265) // "Bytes"
+		at = abi.PutBytes(p, at+6, m.Bytes)
+		abi.QuickPut(p, at, 0x726f6c6f4365) // "Color"
+		at = abi.PutUint(p, at+6, uint64(m.Color))
+		abi.QuickPut(p, at, 0x687470654465) // "Depth"
+		at = abi.PutInt(p, at+6, int64(m.Base.Deep.Depth))
+		w.Wrote(at)
+	}
 	w.Word(0x72656e6e4965, 6) // "Inner"
 	m.Inner.MarshalCBOR(w)
 	w.Word(0x737473694c65, 6) // "Lists"
@@ -268,13 +280,64 @@ func (m *Everything) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Everything) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 3 {
+		return 0, 0, 0
+	}
+	read, seen = 3, 0x7
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x3869620000000000 { // "i8"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+3)
+	}
+	if at2 == 0 || int64(int8(v1)) != v1 {
+		return 0, 0, 0
+	}
+	m.Int8, at = int8(v1), at2
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6469620000000000 { // "id"
+		return 0, 0, 0
+	}
+	v3, at4 := uint64(abi.QuickByte(p, at+3)), at+4
+	if v3 >= 24 {
+		v3, at4 = abi.QuickUint(p, at+3)
+	}
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Base.ID, at = v3, at4
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x3875620000000000 { // "u8"
+		return 0, 0, 0
+	}
+	v5, at6 := uint64(abi.QuickByte(p, at+3)), at+4
+	if v5 >= 24 {
+		v5, at6 = abi.QuickUint(p, at+3)
+	}
+	if at6 == 0 || uint64(uint8(v5)) != v5 {
+		return 0, 0, 0
+	}
+	m.Uint8, at = uint8(v5), at6
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 3, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 	*m = Everything{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = Everything{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_Everything[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -339,12 +402,12 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 			if r.Array() != 2 {
 				r.Fail(abi.ErrArity)
 			}
-			for i1 := 0; i1 < 2 && r.OK(); i1++ {
+			for i7 := 0; i7 < 2 && r.OK(); i7++ {
 				if r.Array() != 3 {
 					r.Fail(abi.ErrArity)
 				}
-				for i2 := 0; i2 < 3 && r.OK(); i2++ {
-					m.Grid[i1][i2] = abi.ReadInt[int16](r)
+				for i8 := 0; i8 < 3 && r.OK(); i8++ {
+					m.Grid[i7][i8] = abi.ReadInt[int16](r)
 				}
 			}
 			r.In("Everything.Grid")
@@ -385,20 +448,20 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 		case 23:
 			r.Once(&seen, 1<<23)
 			if !r.Null() {
-				n3 := r.Array()
-				m.Lists = make([][]string, 0, min(n3, 64))
-				for ; n3 > 0 && r.OK(); n3-- {
-					var v4 []string
+				n9 := r.Array()
+				m.Lists = make([][]string, 0, min(n9, 64))
+				for ; n9 > 0 && r.OK(); n9-- {
+					var v10 []string
 					if !r.Null() {
-						n5 := r.Array()
-						v4 = make([]string, 0, min(n5, 64))
-						for ; n5 > 0 && r.OK(); n5-- {
-							var v6 string
-							v6 = r.Text()
-							v4 = append(v4, v6)
+						n11 := r.Array()
+						v10 = make([]string, 0, min(n11, 64))
+						for ; n11 > 0 && r.OK(); n11-- {
+							var v12 string
+							v12 = r.Text()
+							v10 = append(v10, v12)
 						}
 					}
-					m.Lists = append(m.Lists, v4)
+					m.Lists = append(m.Lists, v10)
 				}
 			}
 			r.In("Everything.Lists")
@@ -412,44 +475,44 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 		case 25:
 			r.Once(&seen, 1<<25)
 			if !r.Null() {
-				n7 := r.Array()
-				m.Names = make(Names, 0, min(n7, 64))
-				for ; n7 > 0 && r.OK(); n7-- {
-					var v8 Name
-					v8 = Name(r.Text())
-					m.Names = append(m.Names, v8)
+				n13 := r.Array()
+				m.Names = make(Names, 0, min(n13, 64))
+				for ; n13 > 0 && r.OK(); n13-- {
+					var v14 Name
+					v14 = Name(r.Text())
+					m.Names = append(m.Names, v14)
 				}
 			}
 			r.In("Everything.Names")
 		case 26:
 			r.Once(&seen, 1<<26)
 			if !r.Null() {
-				n9 := r.Map()
-				m.NoMap = make(map[string]int64, min(n9, 64))
-				for ; n9 > 0 && r.OK(); n9-- {
-					k10 := r.Text()
-					if _, twice := m.NoMap[k10]; twice {
+				n15 := r.Map()
+				m.NoMap = make(map[string]int64, min(n15, 64))
+				for ; n15 > 0 && r.OK(); n15-- {
+					k16 := r.Text()
+					if _, twice := m.NoMap[k16]; twice {
 						r.Fail(abi.ErrDuplicate)
 					}
-					var v11 int64
-					v11 = r.Int()
-					m.NoMap[k10] = v11
+					var v17 int64
+					v17 = r.Int()
+					m.NoMap[k16] = v17
 				}
 			}
 			r.In("Everything.NoMap")
 		case 27:
 			r.Once(&seen, 1<<27)
 			if !r.Null() {
-				n12 := r.Map()
-				m.ByName = make(map[string]Inner, min(n12, 64))
-				for ; n12 > 0 && r.OK(); n12-- {
-					k13 := r.Text()
-					if _, twice := m.ByName[k13]; twice {
+				n18 := r.Map()
+				m.ByName = make(map[string]Inner, min(n18, 64))
+				for ; n18 > 0 && r.OK(); n18-- {
+					k19 := r.Text()
+					if _, twice := m.ByName[k19]; twice {
 						r.Fail(abi.ErrDuplicate)
 					}
-					var v14 Inner
-					v14.UnmarshalCBOR(r)
-					m.ByName[k13] = v14
+					var v20 Inner
+					v20.UnmarshalCBOR(r)
+					m.ByName[k19] = v20
 				}
 			}
 			r.In("Everything.ByName")
@@ -460,42 +523,42 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 		case 29:
 			r.Once(&seen, 1<<29)
 			if !r.Null() {
-				n15 := r.Array()
-				m.Inners = make([]Inner, 0, min(n15, 64))
-				for ; n15 > 0 && r.OK(); n15-- {
-					var v16 Inner
-					v16.UnmarshalCBOR(r)
-					m.Inners = append(m.Inners, v16)
+				n21 := r.Array()
+				m.Inners = make([]Inner, 0, min(n21, 64))
+				for ; n21 > 0 && r.OK(); n21-- {
+					var v22 Inner
+					v22.UnmarshalCBOR(r)
+					m.Inners = append(m.Inners, v22)
 				}
 			}
 			r.In("Everything.Inners")
 		case 30:
 			r.Once(&seen, 1<<30)
 			if !r.Null() {
-				n17 := r.Map()
-				m.Nested = make(map[Name]map[int8][]byte, min(n17, 64))
-				for ; n17 > 0 && r.OK(); n17-- {
-					k18 := Name(r.Text())
-					if _, twice := m.Nested[k18]; twice {
+				n23 := r.Map()
+				m.Nested = make(map[Name]map[int8][]byte, min(n23, 64))
+				for ; n23 > 0 && r.OK(); n23-- {
+					k24 := Name(r.Text())
+					if _, twice := m.Nested[k24]; twice {
 						r.Fail(abi.ErrDuplicate)
 					}
-					var v19 map[int8][]byte
+					var v25 map[int8][]byte
 					if !r.Null() {
-						n20 := r.Map()
-						v19 = make(map[int8][]byte, min(n20, 64))
-						for ; n20 > 0 && r.OK(); n20-- {
-							k21 := abi.ReadInt[int8](r)
-							if _, twice := v19[k21]; twice {
+						n26 := r.Map()
+						v25 = make(map[int8][]byte, min(n26, 64))
+						for ; n26 > 0 && r.OK(); n26-- {
+							k27 := abi.ReadInt[int8](r)
+							if _, twice := v25[k27]; twice {
 								r.Fail(abi.ErrDuplicate)
 							}
-							var v22 []byte
+							var v28 []byte
 							if !r.Null() {
-								v22 = r.Bytes()
+								v28 = r.Bytes()
 							}
-							v19[k21] = v22
+							v25[k27] = v28
 						}
 					}
-					m.Nested[k18] = v19
+					m.Nested[k24] = v25
 				}
 			}
 			r.In("Everything.Nested")
@@ -506,12 +569,12 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 		case 32:
 			r.Once(&seen, 1<<32)
 			if !r.Null() {
-				n23 := r.Array()
-				m.NoList = make([]int, 0, min(n23, 64))
-				for ; n23 > 0 && r.OK(); n23-- {
-					var v24 int
-					v24 = abi.ReadInt[int](r)
-					m.NoList = append(m.NoList, v24)
+				n29 := r.Array()
+				m.NoList = make([]int, 0, min(n29, 64))
+				for ; n29 > 0 && r.OK(); n29-- {
+					var v30 int
+					v30 = abi.ReadInt[int](r)
+					m.NoList = append(m.NoList, v30)
 				}
 			}
 			r.In("Everything.NoList")
@@ -522,15 +585,15 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 		case 34:
 			r.Once(&seen, 1<<34)
 			if !r.Null() {
-				n25 := r.Array()
-				m.Sparse = make([]*Inner, 0, min(n25, 64))
-				for ; n25 > 0 && r.OK(); n25-- {
-					var v26 *Inner
+				n31 := r.Array()
+				m.Sparse = make([]*Inner, 0, min(n31, 64))
+				for ; n31 > 0 && r.OK(); n31-- {
+					var v32 *Inner
 					if !r.Null() {
-						v26 = new(Inner)
-						v26.UnmarshalCBOR(r)
+						v32 = new(Inner)
+						v32.UnmarshalCBOR(r)
 					}
-					m.Sparse = append(m.Sparse, v26)
+					m.Sparse = append(m.Sparse, v32)
 				}
 			}
 			r.In("Everything.Sparse")
@@ -541,16 +604,16 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 		case 36:
 			r.Once(&seen, 1<<36)
 			if !r.Null() {
-				n27 := r.Map()
-				m.ByColor = make(map[Color]string, min(n27, 64))
-				for ; n27 > 0 && r.OK(); n27-- {
-					k28 := abi.ReadUint[Color](r)
-					if _, twice := m.ByColor[k28]; twice {
+				n33 := r.Map()
+				m.ByColor = make(map[Color]string, min(n33, 64))
+				for ; n33 > 0 && r.OK(); n33-- {
+					k34 := abi.ReadUint[Color](r)
+					if _, twice := m.ByColor[k34]; twice {
 						r.Fail(abi.ErrDuplicate)
 					}
-					var v29 string
-					v29 = r.Text()
-					m.ByColor[k28] = v29
+					var v35 string
+					v35 = r.Text()
+					m.ByColor[k34] = v35
 				}
 			}
 			r.In("Everything.ByColor")
@@ -568,28 +631,28 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 		case 39:
 			r.Once(&seen, 1<<39)
 			if !r.Null() {
-				n30 := r.Array()
-				m.Numbers = make([]int32, 0, min(n30, 64))
-				for ; n30 > 0 && r.OK(); n30-- {
-					var v31 int32
-					v31 = abi.ReadInt[int32](r)
-					m.Numbers = append(m.Numbers, v31)
+				n36 := r.Array()
+				m.Numbers = make([]int32, 0, min(n36, 64))
+				for ; n36 > 0 && r.OK(); n36-- {
+					var v37 int32
+					v37 = abi.ReadInt[int32](r)
+					m.Numbers = append(m.Numbers, v37)
 				}
 			}
 			r.In("Everything.Numbers")
 		case 40:
 			r.Once(&seen, 1<<40)
 			if !r.Null() {
-				n32 := r.Map()
-				m.BySigned = make(map[int32]bool, min(n32, 64))
-				for ; n32 > 0 && r.OK(); n32-- {
-					k33 := abi.ReadInt[int32](r)
-					if _, twice := m.BySigned[k33]; twice {
+				n38 := r.Map()
+				m.BySigned = make(map[int32]bool, min(n38, 64))
+				for ; n38 > 0 && r.OK(); n38-- {
+					k39 := abi.ReadInt[int32](r)
+					if _, twice := m.BySigned[k39]; twice {
 						r.Fail(abi.ErrDuplicate)
 					}
-					var v34 bool
-					v34 = r.Bool()
-					m.BySigned[k33] = v34
+					var v40 bool
+					v40 = r.Bool()
+					m.BySigned[k39] = v40
 				}
 			}
 			r.In("Everything.BySigned")
@@ -605,12 +668,12 @@ func (m *Everything) UnmarshalCBOR(r *abi.Reader) {
 			if !r.Null() {
 				m.MaybeList = new([]uint16)
 				if !r.Null() {
-					n35 := r.Array()
-					(*m.MaybeList) = make([]uint16, 0, min(n35, 64))
-					for ; n35 > 0 && r.OK(); n35-- {
-						var v36 uint16
-						v36 = abi.ReadUint[uint16](r)
-						(*m.MaybeList) = append((*m.MaybeList), v36)
+					n41 := r.Array()
+					(*m.MaybeList) = make([]uint16, 0, min(n41, 64))
+					for ; n41 > 0 && r.OK(); n41-- {
+						var v42 uint16
+						v42 = abi.ReadUint[uint16](r)
+						(*m.MaybeList) = append((*m.MaybeList), v42)
 					}
 				}
 			}
@@ -643,10 +706,14 @@ func (m *Numbered) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x0, 1) // "0"
-	w.Text(m.Zero)
-	w.Word(0x2c0119, 3) // "300"
-	w.Int(m.Third)
+	{
+		p, at := w.Room(30 + len(m.Zero))
+		abi.QuickPut(p, at, 0x0) // "0"
+		at = abi.PutText(p, at+1, m.Zero)
+		abi.QuickPut(p, at, 0x2c0119) // "300"
+		at = abi.PutInt(p, at+3, m.Third)
+		w.Wrote(at)
+	}
 	if len(m.Minus) != 0 {
 		w.Word(0x20, 1) // "-1"
 		w.ByteString(m.Minus)
@@ -660,13 +727,59 @@ func (m *Numbered) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Numbered) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x3
+	if at+1 >= end || abi.QuickWord(p, at)<<56 != 0x0 { // "0"
+		return 0, 0, 0
+	}
+	v1, at2 := r.QuickText(p, at+1, end)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Zero, at = v1, at2
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x2c01190000000000 { // "300"
+		return 0, 0, 0
+	}
+	v3, at4 := int64(abi.QuickByte(p, at+3)), at+4
+	if v3 >= 24 {
+		v3, at4 = abi.QuickInt(p, at+3)
+	}
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Third, at = v3, at4
+	if at+1 < end && abi.QuickWord(p, at)<<56 == 0x2000000000000000 { // "-1"
+		read++
+		seen |= 0x4
+		v5, at6 := r.QuickBytes(p, at+1, end)
+		if at6 == 0 {
+			return 0, 0, 0
+		}
+		m.Minus, at = v5, at6
+	}
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 3, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Numbered) UnmarshalCBOR(r *abi.Reader) {
 	*m = Numbered{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = Numbered{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_Numbered[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -685,16 +798,16 @@ func (m *Numbered) UnmarshalCBOR(r *abi.Reader) {
 		case 3:
 			r.Once(&seen, 1<<3)
 			if !r.Null() {
-				n1 := r.Map()
-				m.Last = make(map[uint64]int64, min(n1, 64))
-				for ; n1 > 0 && r.OK(); n1-- {
-					k2 := r.Uint()
-					if _, twice := m.Last[k2]; twice {
+				n7 := r.Map()
+				m.Last = make(map[uint64]int64, min(n7, 64))
+				for ; n7 > 0 && r.OK(); n7-- {
+					k8 := r.Uint()
+					if _, twice := m.Last[k8]; twice {
 						r.Fail(abi.ErrDuplicate)
 					}
-					var v3 int64
-					v3 = r.Int()
-					m.Last[k2] = v3
+					var v9 int64
+					v9 = r.Int()
+					m.Last[k8] = v9
 				}
 			}
 			r.In("Numbered.Last")
@@ -712,19 +825,59 @@ var keysOf_Mixed = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *Mixed) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x1a2, 2) // "1"
-	w.Int(int64(m.One))
-	w.Word(0x656e6f63, 4) // "one"
-	w.Text(m.Text)
+	{
+		p, at := w.Room(32 + len(m.Text))
+		abi.QuickPut(p, at, 0x1a2) // "1"
+		at = abi.PutInt(p, at+2, int64(m.One))
+		abi.QuickPut(p, at, 0x656e6f63) // "one"
+		at = abi.PutText(p, at+4, m.Text)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Mixed) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 2 {
+		return 0, 0, 0
+	}
+	read, seen = 2, 0x3
+	if at+1 >= end || abi.QuickWord(p, at)<<56 != 0x100000000000000 { // "1"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+1)), at+2
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+1)
+	}
+	if at2 == 0 || int64(int(v1)) != v1 {
+		return 0, 0, 0
+	}
+	m.One, at = int(v1), at2
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x656e6f6300000000 { // "one"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickText(p, at+4, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.Text, at = v3, at4
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Mixed) UnmarshalCBOR(r *abi.Reader) {
-	*m = Mixed{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = Mixed{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_Mixed[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -833,146 +986,150 @@ var keysOf_Wide = [...]abi.Key{
 // MarshalCBOR writes m as a map.
 func (m *Wide) MarshalCBOR(w *abi.Writer) {
 	w.Map(70)
-	w.Word(0x30304663, 4) // "F00"
-	w.Uint(uint64(m.F00))
-	w.Word(0x31304663, 4) // "F01"
-	w.Uint(uint64(m.F01))
-	w.Word(0x32304663, 4) // "F02"
-	w.Uint(uint64(m.F02))
-	w.Word(0x33304663, 4) // "F03"
-	w.Uint(uint64(m.F03))
-	w.Word(0x34304663, 4) // "F04"
-	w.Uint(uint64(m.F04))
-	w.Word(0x35304663, 4) // "F05"
-	w.Uint(uint64(m.F05))
-	w.Word(0x36304663, 4) // "F06"
-	w.Uint(uint64(m.F06))
-	w.Word(0x37304663, 4) // "F07"
-	w.Uint(uint64(m.F07))
-	w.Word(0x38304663, 4) // "F08"
-	w.Uint(uint64(m.F08))
-	w.Word(0x39304663, 4) // "F09"
-	w.Uint(uint64(m.F09))
-	w.Word(0x30314663, 4) // "F10"
-	w.Uint(uint64(m.F10))
-	w.Word(0x31314663, 4) // "F11"
-	w.Uint(uint64(m.F11))
-	w.Word(0x32314663, 4) // "F12"
-	w.Uint(uint64(m.F12))
-	w.Word(0x33314663, 4) // "F13"
-	w.Uint(uint64(m.F13))
-	w.Word(0x34314663, 4) // "F14"
-	w.Uint(uint64(m.F14))
-	w.Word(0x35314663, 4) // "F15"
-	w.Uint(uint64(m.F15))
-	w.Word(0x36314663, 4) // "F16"
-	w.Uint(uint64(m.F16))
-	w.Word(0x37314663, 4) // "F17"
-	w.Uint(uint64(m.F17))
-	w.Word(0x38314663, 4) // "F18"
-	w.Uint(uint64(m.F18))
-	w.Word(0x39314663, 4) // "F19"
-	w.Uint(uint64(m.F19))
-	w.Word(0x30324663, 4) // "F20"
-	w.Uint(uint64(m.F20))
-	w.Word(0x31324663, 4) // "F21"
-	w.Uint(uint64(m.F21))
-	w.Word(0x32324663, 4) // "F22"
-	w.Uint(uint64(m.F22))
-	w.Word(0x33324663, 4) // "F23"
-	w.Uint(uint64(m.F23))
-	w.Word(0x34324663, 4) // "F24"
-	w.Uint(uint64(m.F24))
-	w.Word(0x35324663, 4) // "F25"
-	w.Uint(uint64(m.F25))
-	w.Word(0x36324663, 4) // "F26"
-	w.Uint(uint64(m.F26))
-	w.Word(0x37324663, 4) // "F27"
-	w.Uint(uint64(m.F27))
-	w.Word(0x38324663, 4) // "F28"
-	w.Uint(uint64(m.F28))
-	w.Word(0x39324663, 4) // "F29"
-	w.Uint(uint64(m.F29))
-	w.Word(0x30334663, 4) // "F30"
-	w.Uint(uint64(m.F30))
-	w.Word(0x31334663, 4) // "F31"
-	w.Uint(uint64(m.F31))
-	w.Word(0x32334663, 4) // "F32"
-	w.Uint(uint64(m.F32))
-	w.Word(0x33334663, 4) // "F33"
-	w.Uint(uint64(m.F33))
-	w.Word(0x34334663, 4) // "F34"
-	w.Uint(uint64(m.F34))
-	w.Word(0x35334663, 4) // "F35"
-	w.Uint(uint64(m.F35))
-	w.Word(0x36334663, 4) // "F36"
-	w.Uint(uint64(m.F36))
-	w.Word(0x37334663, 4) // "F37"
-	w.Uint(uint64(m.F37))
-	w.Word(0x38334663, 4) // "F38"
-	w.Uint(uint64(m.F38))
-	w.Word(0x39334663, 4) // "F39"
-	w.Uint(uint64(m.F39))
-	w.Word(0x30344663, 4) // "F40"
-	w.Uint(uint64(m.F40))
-	w.Word(0x31344663, 4) // "F41"
-	w.Uint(uint64(m.F41))
-	w.Word(0x32344663, 4) // "F42"
-	w.Uint(uint64(m.F42))
-	w.Word(0x33344663, 4) // "F43"
-	w.Uint(uint64(m.F43))
-	w.Word(0x34344663, 4) // "F44"
-	w.Uint(uint64(m.F44))
-	w.Word(0x35344663, 4) // "F45"
-	w.Uint(uint64(m.F45))
-	w.Word(0x36344663, 4) // "F46"
-	w.Uint(uint64(m.F46))
-	w.Word(0x37344663, 4) // "F47"
-	w.Uint(uint64(m.F47))
-	w.Word(0x38344663, 4) // "F48"
-	w.Uint(uint64(m.F48))
-	w.Word(0x39344663, 4) // "F49"
-	w.Uint(uint64(m.F49))
-	w.Word(0x30354663, 4) // "F50"
-	w.Uint(uint64(m.F50))
-	w.Word(0x31354663, 4) // "F51"
-	w.Uint(uint64(m.F51))
-	w.Word(0x32354663, 4) // "F52"
-	w.Uint(uint64(m.F52))
-	w.Word(0x33354663, 4) // "F53"
-	w.Uint(uint64(m.F53))
-	w.Word(0x34354663, 4) // "F54"
-	w.Uint(uint64(m.F54))
-	w.Word(0x35354663, 4) // "F55"
-	w.Uint(uint64(m.F55))
-	w.Word(0x36354663, 4) // "F56"
-	w.Uint(uint64(m.F56))
-	w.Word(0x37354663, 4) // "F57"
-	w.Uint(uint64(m.F57))
-	w.Word(0x38354663, 4) // "F58"
-	w.Uint(uint64(m.F58))
-	w.Word(0x39354663, 4) // "F59"
-	w.Uint(uint64(m.F59))
-	w.Word(0x30364663, 4) // "F60"
-	w.Uint(uint64(m.F60))
-	w.Word(0x31364663, 4) // "F61"
-	w.Uint(uint64(m.F61))
-	w.Word(0x32364663, 4) // "F62"
-	w.Uint(uint64(m.F62))
-	w.Word(0x33364663, 4) // "F63"
-	w.Uint(uint64(m.F63))
-	w.Word(0x34364663, 4) // "F64"
-	w.Uint(uint64(m.F64))
-	w.Word(0x35364663, 4) // "F65"
-	w.Uint(uint64(m.F65))
-	w.Word(0x36364663, 4) // "F66"
-	w.Uint(uint64(m.F66))
-	w.Word(0x37364663, 4) // "F67"
-	w.Uint(uint64(m.F67))
-	w.Word(0x38364663, 4) // "F68"
-	w.Uint(uint64(m.F68))
-	w.Word(0x39364663, 4) // "F69"
-	w.Uint(uint64(m.F69))
+	{
+		p, at := w.Room(918)
+		abi.QuickPut(p, at, 0x30304663) // "F00"
+		at = abi.PutUint(p, at+4, uint64(m.F00))
+		abi.QuickPut(p, at, 0x31304663) // "F01"
+		at = abi.PutUint(p, at+4, uint64(m.F01))
+		abi.QuickPut(p, at, 0x32304663) // "F02"
+		at = abi.PutUint(p, at+4, uint64(m.F02))
+		abi.QuickPut(p, at, 0x33304663) // "F03"
+		at = abi.PutUint(p, at+4, uint64(m.F03))
+		abi.QuickPut(p, at, 0x34304663) // "F04"
+		at = abi.PutUint(p, at+4, uint64(m.F04))
+		abi.QuickPut(p, at, 0x35304663) // "F05"
+		at = abi.PutUint(p, at+4, uint64(m.F05))
+		abi.QuickPut(p, at, 0x36304663) // "F06"
+		at = abi.PutUint(p, at+4, uint64(m.F06))
+		abi.QuickPut(p, at, 0x37304663) // "F07"
+		at = abi.PutUint(p, at+4, uint64(m.F07))
+		abi.QuickPut(p, at, 0x38304663) // "F08"
+		at = abi.PutUint(p, at+4, uint64(m.F08))
+		abi.QuickPut(p, at, 0x39304663) // "F09"
+		at = abi.PutUint(p, at+4, uint64(m.F09))
+		abi.QuickPut(p, at, 0x30314663) // "F10"
+		at = abi.PutUint(p, at+4, uint64(m.F10))
+		abi.QuickPut(p, at, 0x31314663) // "F11"
+		at = abi.PutUint(p, at+4, uint64(m.F11))
+		abi.QuickPut(p, at, 0x32314663) // "F12"
+		at = abi.PutUint(p, at+4, uint64(m.F12))
+		abi.QuickPut(p, at, 0x33314663) // "F13"
+		at = abi.PutUint(p, at+4, uint64(m.F13))
+		abi.QuickPut(p, at, 0x34314663) // "F14"
+		at = abi.PutUint(p, at+4, uint64(m.F14))
+		abi.QuickPut(p, at, 0x35314663) // "F15"
+		at = abi.PutUint(p, at+4, uint64(m.F15))
+		abi.QuickPut(p, at, 0x36314663) // "F16"
+		at = abi.PutUint(p, at+4, uint64(m.F16))
+		abi.QuickPut(p, at, 0x37314663) // "F17"
+		at = abi.PutUint(p, at+4, uint64(m.F17))
+		abi.QuickPut(p, at, 0x38314663) // "F18"
+		at = abi.PutUint(p, at+4, uint64(m.F18))
+		abi.QuickPut(p, at, 0x39314663) // "F19"
+		at = abi.PutUint(p, at+4, uint64(m.F19))
+		abi.QuickPut(p, at, 0x30324663) // "F20"
+		at = abi.PutUint(p, at+4, uint64(m.F20))
+		abi.QuickPut(p, at, 0x31324663) // "F21"
+		at = abi.PutUint(p, at+4, uint64(m.F21))
+		abi.QuickPut(p, at, 0x32324663) // "F22"
+		at = abi.PutUint(p, at+4, uint64(m.F22))
+		abi.QuickPut(p, at, 0x33324663) // "F23"
+		at = abi.PutUint(p, at+4, uint64(m.F23))
+		abi.QuickPut(p, at, 0x34324663) // "F24"
+		at = abi.PutUint(p, at+4, uint64(m.F24))
+		abi.QuickPut(p, at, 0x35324663) // "F25"
+		at = abi.PutUint(p, at+4, uint64(m.F25))
+		abi.QuickPut(p, at, 0x36324663) // "F26"
+		at = abi.PutUint(p, at+4, uint64(m.F26))
+		abi.QuickPut(p, at, 0x37324663) // "F27"
+		at = abi.PutUint(p, at+4, uint64(m.F27))
+		abi.QuickPut(p, at, 0x38324663) // "F28"
+		at = abi.PutUint(p, at+4, uint64(m.F28))
+		abi.QuickPut(p, at, 0x39324663) // "F29"
+		at = abi.PutUint(p, at+4, uint64(m.F29))
+		abi.QuickPut(p, at, 0x30334663) // "F30"
+		at = abi.PutUint(p, at+4, uint64(m.F30))
+		abi.QuickPut(p, at, 0x31334663) // "F31"
+		at = abi.PutUint(p, at+4, uint64(m.F31))
+		abi.QuickPut(p, at, 0x32334663) // "F32"
+		at = abi.PutUint(p, at+4, uint64(m.F32))
+		abi.QuickPut(p, at, 0x33334663) // "F33"
+		at = abi.PutUint(p, at+4, uint64(m.F33))
+		abi.QuickPut(p, at, 0x34334663) // "F34"
+		at = abi.PutUint(p, at+4, uint64(m.F34))
+		abi.QuickPut(p, at, 0x35334663) // "F35"
+		at = abi.PutUint(p, at+4, uint64(m.F35))
+		abi.QuickPut(p, at, 0x36334663) // "F36"
+		at = abi.PutUint(p, at+4, uint64(m.F36))
+		abi.QuickPut(p, at, 0x37334663) // "F37"
+		at = abi.PutUint(p, at+4, uint64(m.F37))
+		abi.QuickPut(p, at, 0x38334663) // "F38"
+		at = abi.PutUint(p, at+4, uint64(m.F38))
+		abi.QuickPut(p, at, 0x39334663) // "F39"
+		at = abi.PutUint(p, at+4, uint64(m.F39))
+		abi.QuickPut(p, at, 0x30344663) // "F40"
+		at = abi.PutUint(p, at+4, uint64(m.F40))
+		abi.QuickPut(p, at, 0x31344663) // "F41"
+		at = abi.PutUint(p, at+4, uint64(m.F41))
+		abi.QuickPut(p, at, 0x32344663) // "F42"
+		at = abi.PutUint(p, at+4, uint64(m.F42))
+		abi.QuickPut(p, at, 0x33344663) // "F43"
+		at = abi.PutUint(p, at+4, uint64(m.F43))
+		abi.QuickPut(p, at, 0x34344663) // "F44"
+		at = abi.PutUint(p, at+4, uint64(m.F44))
+		abi.QuickPut(p, at, 0x35344663) // "F45"
+		at = abi.PutUint(p, at+4, uint64(m.F45))
+		abi.QuickPut(p, at, 0x36344663) // "F46"
+		at = abi.PutUint(p, at+4, uint64(m.F46))
+		abi.QuickPut(p, at, 0x37344663) // "F47"
+		at = abi.PutUint(p, at+4, uint64(m.F47))
+		abi.QuickPut(p, at, 0x38344663) // "F48"
+		at = abi.PutUint(p, at+4, uint64(m.F48))
+		abi.QuickPut(p, at, 0x39344663) // "F49"
+		at = abi.PutUint(p, at+4, uint64(m.F49))
+		abi.QuickPut(p, at, 0x30354663) // "F50"
+		at = abi.PutUint(p, at+4, uint64(m.F50))
+		abi.QuickPut(p, at, 0x31354663) // "F51"
+		at = abi.PutUint(p, at+4, uint64(m.F51))
+		abi.QuickPut(p, at, 0x32354663) // "F52"
+		at = abi.PutUint(p, at+4, uint64(m.F52))
+		abi.QuickPut(p, at, 0x33354663) // "F53"
+		at = abi.PutUint(p, at+4, uint64(m.F53))
+		abi.QuickPut(p, at, 0x34354663) // "F54"
+		at = abi.PutUint(p, at+4, uint64(m.F54))
+		abi.QuickPut(p, at, 0x35354663) // "F55"
+		at = abi.PutUint(p, at+4, uint64(m.F55))
+		abi.QuickPut(p, at, 0x36354663) // "F56"
+		at = abi.PutUint(p, at+4, uint64(m.F56))
+		abi.QuickPut(p, at, 0x37354663) // "F57"
+		at = abi.PutUint(p, at+4, uint64(m.F57))
+		abi.QuickPut(p, at, 0x38354663) // "F58"
+		at = abi.PutUint(p, at+4, uint64(m.F58))
+		abi.QuickPut(p, at, 0x39354663) // "F59"
+		at = abi.PutUint(p, at+4, uint64(m.F59))
+		abi.QuickPut(p, at, 0x30364663) // "F60"
+		at = abi.PutUint(p, at+4, uint64(m.F60))
+		abi.QuickPut(p, at, 0x31364663) // "F61"
+		at = abi.PutUint(p, at+4, uint64(m.F61))
+		abi.QuickPut(p, at, 0x32364663) // "F62"
+		at = abi.PutUint(p, at+4, uint64(m.F62))
+		abi.QuickPut(p, at, 0x33364663) // "F63"
+		at = abi.PutUint(p, at+4, uint64(m.F63))
+		abi.QuickPut(p, at, 0x34364663) // "F64"
+		at = abi.PutUint(p, at+4, uint64(m.F64))
+		abi.QuickPut(p, at, 0x35364663) // "F65"
+		at = abi.PutUint(p, at+4, uint64(m.F65))
+		abi.QuickPut(p, at, 0x36364663) // "F66"
+		at = abi.PutUint(p, at+4, uint64(m.F66))
+		abi.QuickPut(p, at, 0x37364663) // "F67"
+		at = abi.PutUint(p, at+4, uint64(m.F67))
+		abi.QuickPut(p, at, 0x38364663) // "F68"
+		at = abi.PutUint(p, at+4, uint64(m.F68))
+		abi.QuickPut(p, at, 0x39364663) // "F69"
+		at = abi.PutUint(p, at+4, uint64(m.F69))
+		w.Wrote(at)
+	}
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
@@ -1278,21 +1435,75 @@ var keysOf_Required = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *Required) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6161a3, 3) // "a"
-	w.Int(int64(m.A))
-	w.Word(0x6261, 2) // "b"
-	w.Int(int64(m.B))
-	w.Word(0x6361, 2) // "c"
-	w.Int(int64(m.C))
+	{
+		p, at := w.Room(42)
+		abi.QuickPut(p, at, 0x6161a3) // "a"
+		at = abi.PutInt(p, at+3, int64(m.A))
+		abi.QuickPut(p, at, 0x6261) // "b"
+		at = abi.PutInt(p, at+2, int64(m.B))
+		abi.QuickPut(p, at, 0x6361) // "c"
+		at = abi.PutInt(p, at+2, int64(m.C))
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Required) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 3 {
+		return 0, 0, 0
+	}
+	read, seen = 3, 0x7
+	if at+2 >= end || abi.QuickWord(p, at)<<48 != 0x6161000000000000 { // "a"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+2)), at+3
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+2)
+	}
+	if at2 == 0 || int64(int(v1)) != v1 {
+		return 0, 0, 0
+	}
+	m.A, at = int(v1), at2
+	if at+2 >= end || abi.QuickWord(p, at)<<48 != 0x6261000000000000 { // "b"
+		return 0, 0, 0
+	}
+	v3, at4 := int64(abi.QuickByte(p, at+2)), at+3
+	if v3 >= 24 {
+		v3, at4 = abi.QuickInt(p, at+2)
+	}
+	if at4 == 0 || int64(int(v3)) != v3 {
+		return 0, 0, 0
+	}
+	m.B, at = int(v3), at4
+	if at+2 >= end || abi.QuickWord(p, at)<<48 != 0x6361000000000000 { // "c"
+		return 0, 0, 0
+	}
+	v5, at6 := int64(abi.QuickByte(p, at+2)), at+3
+	if v5 >= 24 {
+		v5, at6 = abi.QuickInt(p, at+2)
+	}
+	if at6 == 0 || int64(int(v5)) != v5 {
+		return 0, 0, 0
+	}
+	m.C, at = int(v5), at6
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 3, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Required) UnmarshalCBOR(r *abi.Reader) {
-	*m = Required{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = Required{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_Required[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -1417,8 +1628,12 @@ func (m *Tree) MarshalCBOR(w *abi.Writer) {
 			v3.MarshalCBOR(w)
 		}
 	}
-	w.Word(0x7661, 2) // "v"
-	w.Int(int64(m.Value))
+	{
+		p, at := w.Room(19)
+		abi.QuickPut(p, at, 0x7661) // "v"
+		at = abi.PutInt(p, at+2, int64(m.Value))
+		w.Wrote(at)
+	}
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
@@ -1486,8 +1701,12 @@ func (m *Inner) MarshalCBOR(w *abi.Writer) {
 		n--
 	}
 	w.Map(n)
-	w.Word(0x6161, 2) // "a"
-	w.Int(int64(m.A))
+	{
+		p, at := w.Room(19)
+		abi.QuickPut(p, at, 0x6161) // "a"
+		at = abi.PutInt(p, at+2, int64(m.A))
+		w.Wrote(at)
+	}
 	if m.B != "" {
 		w.Word(0x6261, 2) // "b"
 		w.Text(m.B)
@@ -1499,13 +1718,51 @@ func (m *Inner) MarshalCBOR(w *abi.Writer) {
 	}
 }
 
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Inner) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+2 >= end || abi.QuickWord(p, at)<<48 != 0x6161000000000000 { // "a"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+2)), at+3
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+2)
+	}
+	if at2 == 0 || int64(int(v1)) != v1 {
+		return 0, 0, 0
+	}
+	m.A, at = int(v1), at2
+	if at+2 < end && abi.QuickWord(p, at)<<48 == 0x6261000000000000 { // "b"
+		read++
+		seen |= 0x2
+		v3, at4 := r.QuickText(p, at+2, end)
+		if at4 == 0 {
+			return 0, 0, 0
+		}
+		m.B, at = v3, at4
+	}
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 2, seen
+}
+
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Inner) UnmarshalCBOR(r *abi.Reader) {
 	*m = Inner{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = Inner{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_Inner[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -1518,12 +1775,12 @@ func (m *Inner) UnmarshalCBOR(r *abi.Reader) {
 		case 2:
 			r.Once(&seen, 1<<2)
 			if !r.Null() {
-				n1 := r.Array()
-				m.C = make([]int, 0, min(n1, 64))
-				for ; n1 > 0 && r.OK(); n1-- {
-					var v2 int
-					v2 = abi.ReadInt[int](r)
-					m.C = append(m.C, v2)
+				n5 := r.Array()
+				m.C = make([]int, 0, min(n5, 64))
+				for ; n5 > 0 && r.OK(); n5-- {
+					var v6 int
+					v6 = abi.ReadInt[int](r)
+					m.C = append(m.C, v6)
 				}
 			}
 			r.In("Inner.c")

@@ -96,17 +96,49 @@ var keysOf_Strict = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *Strict) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x6161a1, 3) // "a"
-	w.Int(m.A)
+	{
+		p, at := w.Room(20)
+		abi.QuickPut(p, at, 0x6161a1) // "a"
+		at = abi.PutInt(p, at+3, m.A)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Strict) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+2 >= end || abi.QuickWord(p, at)<<48 != 0x6161000000000000 { // "a"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+2)), at+3
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+2)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.A, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are refused; those that
 // are missing leave zero.
 func (m *Strict) UnmarshalCBOR(r *abi.Reader) {
-	*m = Strict{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = Strict{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		from := r.Offset()
 		switch r.Field(keysOf_Strict[:], &next) {
 		case 0:
@@ -280,17 +312,49 @@ var keysOf_PaymentV2 = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *PaymentV2) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x73746e656365a1, 7) // "cents"
-	w.Int(m.Cents)
+	{
+		p, at := w.Room(24)
+		abi.QuickPut(p, at, 0x73746e656365a1) // "cents"
+		at = abi.PutInt(p, at+7, m.Cents)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *PaymentV2) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x73746e6563650000 { // "cents"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+6)), at+7
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+6)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Cents, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *PaymentV2) UnmarshalCBOR(r *abi.Reader) {
-	*m = PaymentV2{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = PaymentV2{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_PaymentV2[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -331,17 +395,49 @@ var keysOf_PaymentV1 = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *PaymentV1) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x736f72756565a1, 7) // "euros"
-	w.Int(int64(m.Euros))
+	{
+		p, at := w.Room(24)
+		abi.QuickPut(p, at, 0x736f72756565a1) // "euros"
+		at = abi.PutInt(p, at+7, int64(m.Euros))
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *PaymentV1) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x736f727565650000 { // "euros"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+6)), at+7
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+6)
+	}
+	if at2 == 0 || int64(int32(v1)) != v1 {
+		return 0, 0, 0
+	}
+	m.Euros, at = int32(v1), at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *PaymentV1) UnmarshalCBOR(r *abi.Reader) {
-	*m = PaymentV1{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = PaymentV1{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_PaymentV1[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
@@ -375,17 +471,49 @@ var keysOf_Receipt = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *Receipt) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x7265626d756e66a1, 8) // "number"
-	w.Uint(m.Number)
+	{
+		p, at := w.Room(25)
+		abi.QuickPut(p, at, 0x7265626d756e66a1) // "number"
+		at = abi.PutUint(p, at+8, m.Number)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x7265626d756e6600 { // "number"
+		return 0, 0, 0
+	}
+	v1, at2 := uint64(abi.QuickByte(p, at+7)), at+8
+	if v1 >= 24 {
+		v1, at2 = abi.QuickUint(p, at+7)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Number, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Receipt) UnmarshalCBOR(r *abi.Reader) {
-	*m = Receipt{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = Receipt{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_Receipt[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)

@@ -12,17 +12,49 @@ var keysOf_settings = [...]abi.Key{
 
 // MarshalCBOR writes m as a map.
 func (m *settings) MarshalCBOR(w *abi.Writer) {
-	w.Word(0x747261747365a1, 7) // "start"
-	w.Int(m.Start)
+	{
+		p, at := w.Room(24)
+		abi.QuickPut(p, at, 0x747261747365a1) // "start"
+		at = abi.PutInt(p, at+7, m.Start)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *settings) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 1 {
+		return 0, 0, 0
+	}
+	read, seen = 1, 0x1
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x7472617473650000 { // "start"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+6)), at+7
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+6)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Start, at = v1, at2
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 1, seen
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *settings) UnmarshalCBOR(r *abi.Reader) {
-	*m = settings{}
-	var seen uint64
-	next := 0
-	for n := r.Map(); n > 0 && r.OK(); n-- {
+	n := r.Map()
+	read, next, seen := m.inOrderCBOR(r, n)
+	if next == 0 {
+		*m = settings{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
 		switch r.Field(keysOf_settings[:], &next) {
 		case 0:
 			r.Once(&seen, 1<<0)
