@@ -2,11 +2,13 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -139,4 +141,43 @@ func TestDotsAreNoNames(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who sleeps below an actor that stops, and has no room to wake, ends without a last turn. That is said once for all of
+// them, and is no error of any.
+func TestSleepersWithoutRoomEndQuietly(t *testing.T) {
+	const many = 20
+	l := newCrowdedLab(t, 0, supervision.Default(), halfAMinute)
+	p := puppet(t)
+	memory := 2*int64(sandbox.Weight(p.module.Image())) + 400_000
+	top := l.spawn("top", newCounter().WithLimits(Limits{Tree: TreeLimits{Memory: memory}}))
+	parent := l.table.Get(top.UID())
+	spawn := func(name string) Ref {
+		k := must(parent.spawn(nil, name, &p, parent.nextHostRef()))(t)
+		l.run()
+		return k.ref()
+	}
+	full := spawn("full")
+	for i := range many {
+		spawn(fmt.Sprint("sleeps", i))
+	}
+	for range 61 {
+		l.pass(time.Second)
+	}
+	l.fill(full)
+	l.seen()
+	l.Stop(top)
+	l.run()
+	alive, said := l.table.Get(top.UID()) != nil, 0
+	for _, e := range l.seen(EventLog) {
+		switch {
+		case e.Level >= abi.LogError:
+			t.Errorf("an error is logged: %s", e.Text)
+		case strings.Contains(e.Text, "actors below it have ended without a last turn"):
+			said++
+		}
+	}
+	if alive || said != 1 {
+		t.Errorf("alive: %v, said %d times", alive, said)
+	}
 }
