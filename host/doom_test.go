@@ -181,3 +181,29 @@ func TestSleepersWithoutRoomEndQuietly(t *testing.T) {
 		t.Errorf("alive: %v, said %d times", alive, said)
 	}
 }
+
+// A start that waits for room does not go on below an actor that stops, although there is room now.
+func TestStartsThatWaitAreNotBegunAtTheEnd(t *testing.T) {
+	engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMaxInstances(1)))(t)
+	t.Cleanup(func() { _ = engine.Close(t.Context()) })
+	p := puppet(t)
+	guest := Guest(load(t, engine, "testdata/puppet.wasm"), "puppet").WithArgs(p.args).WithCapabilities(p.caps)
+	l := newLab(t, supervision.Default())
+	first := l.spawn("first", guest)
+	top := l.spawn("top", parentOf(supervision.Default(), Child{"mid", parentOf(supervision.Default(), Child{"kid", guest})}))
+	kid := l.table.Get(lookup(t, l.System, "/user/top/mid/kid").UID())
+	if i := l.info(kid.ref()); i.State != StateStarved {
+		t.Fatalf("%+v", i)
+	}
+	l.Stop(first)
+	l.run()
+	l.Stop(top)
+	for !l.table.Get(top.UID()).life.State().Ending() {
+		l.Step()
+	}
+	l.clock.Advance(mostRetry)
+	l.run()
+	if kid.begun.Load() || l.table.Get(top.UID()) != nil {
+		t.Errorf("begun: %v; the top is there: %v", kid.begun.Load(), l.table.Get(top.UID()) != nil)
+	}
+}

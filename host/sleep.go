@@ -82,7 +82,7 @@ func (g *guest) residency(scr *scratch, k sysKind) {
 		g.sleep(scr)
 	case sysInstance:
 		g.actor.holds.drop(holdInstance)
-		if s := g.start; s != nil && g.actor.life.State() == life.Running {
+		if s := g.start; s != nil && g.actor.life.State() == life.Running && g.actor.doomed() == nil {
 			g.start = nil
 			g.actor.begin(scr, s.cause, s.held)
 		}
