@@ -102,6 +102,8 @@ type actor struct {
 	surplus   bool       // a guest that has an instance beyond the bound
 	crowded   bool       // the start was refused because there is no room
 	withdrawn bool       // the turn that spawned it has failed
+	durable   bool       // a recorder is told of it
+	looks     uint8      // as System.looks, of this actor alone
 	endings   bool       // runs end with something to do: kept, or surplus
 	renewals  int32      // that its supervisor has not dealt with
 	rnd       *rand.Rand
@@ -126,6 +128,7 @@ const (
 	holdBelow                       // so is all below it; only with holdPaused
 	holdRenewal                     // its supervisor has been told to restart it
 	holdCommit                      // its turn waits for the recorder
+	holdStill                       // see durability.still
 )
 
 func (h *holds) none() bool           { return h.set.Load() == 0 }
@@ -173,14 +176,19 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	}
 	a.caps = p.capabilities()
 	a.attached = attachedOf(p)
-	if err := a.openAccount(); err != nil {
+	err := a.openAccount()
+	if err != nil {
+		return nil, err
+	}
+	if a.durable, err = isDurable(s, parent, p); err != nil {
+		a.closeAccount()
 		return nil, err
 	}
 	box := p.mailbox
 	if s.cfg.mailboxes != nil {
 		box = s.cfg.mailboxes(a.ref(), box)
 	}
-	if s.cfg.recorder != nil && parent != nil {
+	if a.durable && parent != nil {
 		box = recordedMailbox(a, box)
 	}
 	a.box.init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
@@ -190,10 +198,14 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
 	a.turn, _ = a.behaviour.(interruptible)
-	if s.cfg.commit == nil {
+	switch {
+	case s.cfg.commit == nil || s.durable != nil && !a.durable && s.repeats.Load() == nil:
 		a.task.Init(a)
-	} else {
+	default:
 		a.task.Init(recorded{a})
+	}
+	if s.durable != nil && a.durable && parent != nil {
+		a.looks = uint8(lookCommit)
 	}
 	if err := a.dispatched(); err != nil {
 		a.closeAccount()
@@ -269,7 +281,7 @@ func (a *actor) Rand() backoff.Rand { return a.random() }
 
 func (a *actor) random() *rand.Rand {
 	if a.rnd == nil {
-		v := a.sys.secret.derive(forJitter, a.uid, 0)
+		v := secretFor(a).derive(forJitter, a.uid, 0)
 		a.rnd = rand.New(rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16])))
 	}
 	return a.rnd
@@ -377,6 +389,7 @@ type scratch struct {
 
 	attached *mailbox.Attached // to the messages of the guest's turn that is carried out
 	from     abi.Ref           // the sender of its message
+	after    uint64            // of the turns of a durable actor, see turn.Turn; 0: nothing waits
 	heads    []byte            // see stated
 }
 

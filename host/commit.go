@@ -63,9 +63,11 @@ func (a *actor) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *abi
 			<-answer
 			err, _ = t.Answered()
 		}
+		scr.after = t.After
 		done, f = a.ruled(o, err)
 		return done, f, false
 	} else if err, there := t.Ask(a.sys.cfg.commit, s.wake); there {
+		scr.after = t.After
 		done, f = a.ruled(o, err)
 		return done, f, false
 	}
@@ -100,7 +102,7 @@ func (a *actor) settle(scr *scratch) bool {
 	if !there {
 		return false
 	}
-	s.held = false
+	s.held, scr.after = false, s.turn.After
 	a.holds.drop(holdCommit)
 	s.batch, scr.batch = scr.batch[:0], s.batch
 	s.cmds, scr.cmds = scr.cmds[:0], s.cmds
@@ -160,16 +162,23 @@ func (r recorded) Run(w *dispatch.Worker) (more bool) {
 	if p := r.sys.repeats.Load(); p != nil {
 		return p.run(r.actor, w)
 	}
-	if r.isHeld() {
-		return r.settle(scratchOf(w)) && !r.isHeld()
+	scr := scratchOf(w)
+	if d := r.sys.durable; d != nil && (r.parent == nil || isStill(r.actor) || r.isHeld()) {
+		d.runs.Add(1)
 	}
-	return r.actor.Run(w) && !r.isHeld()
+	if r.isHeld() {
+		more = r.settle(scr)
+	} else {
+		more = r.actor.Run(w)
+	}
+	scr.after = 0
+	return more && !r.isHeld()
 }
 
 // commitGo is commit for the turn of an actor in Go, which has failed if failure is not nil.
 func (a *actor) commitGo(ctx *Context, failure *abi.Failure) (f *abi.Failure, held bool) {
 	scr := ctx.scr
-	looks := a.sys.looks.Load()
+	looks := a.sys.looks.Load() | uint32(a.looks)
 	if looks == 0 || a.parent == nil {
 		return failure, false
 	}

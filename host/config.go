@@ -62,6 +62,7 @@ type Config struct {
 	log        *slog.Logger
 	letters    loggedLetters
 	commit     turn.Commit     // nil: nobody records what actors do
+	partial    bool            // the recorder is told of durable actors alone
 	recorder   record.Recorder // the same with its notes; nil also in tests that only commit
 	tracer     Tracer          // nil: nothing is traced
 	pools      []pool          // for actors that block

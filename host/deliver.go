@@ -17,6 +17,10 @@ func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 	if a := s.table.Get(to); a != nil {
 		return s.deliverTo(scr, a, e)
 	}
+	if scr != nil && scr.after != 0 && s.outside.has(to) {
+		deliverLater(s, scr, to, e)
+		return nil
+	}
 	found, reason, err := s.outside.resolve(s, to, e)
 	if !found {
 		reason, err = DeadUnknown, s.sendAway(to, e)
@@ -39,6 +43,10 @@ func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 
 // deliverTo is deliver to an actor that is known.
 func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
+	if scr != nil && scr.after != 0 && !a.durable {
+		deliverLater(s, scr, a.uid, e)
+		return nil
+	}
 	reason, err := a.accept(scr, e)
 	if err == nil {
 		return nil

@@ -61,7 +61,7 @@ func newGuest(a *actor, m *Module) *guest {
 
 // Start implements Behaviour: the start envelope, for the instance that admit has got.
 func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
-	a, secret, x := g.actor, g.actor.sys.secret, g.inst.Load()
+	a, secret, x := g.actor, secretFor(g.actor), g.inst.Load()
 	if state := a.props.state; state != nil {
 		if err := g.restore(ctx, state); err != nil {
 			g.release()
@@ -116,14 +116,14 @@ func asFailure(kind abi.FailureKind, err error) *abi.Failure {
 // childKey is the key of the refs of children that the guest spawns.
 func (g *guest) childKey() abi.RefKey {
 	if g.refkey == (abi.RefKey{}) {
-		_, g.refkey = g.actor.sys.secret.guest(g.actor.uid, 0)
+		_, g.refkey = secretFor(g.actor).guest(g.actor.uid, 0)
 	}
 	return g.refkey
 }
 
 // draw makes the seed of an incarnation, and with the first one also the key.
 func (g *guest) draw(incarnation uint64) {
-	seed, key := g.actor.sys.secret.guest(g.actor.uid, incarnation)
+	seed, key := secretFor(g.actor).guest(g.actor.uid, incarnation)
 	if g.seed = seed; incarnation == 0 {
 		g.refkey = key
 	}

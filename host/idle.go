@@ -58,7 +58,7 @@ func (s *System) witness(before *actor) *actor {
 
 // busy reports whether the actor has work.
 func (a *actor) busy() bool {
-	return a.sysq.waiting() || a.box.Len() > 0 || a.running() || a.alarms.Pending() > 0
+	return a.sysq.waiting() || a.box.Len() > 0 || a.running() || a.holds.has(holdCommit) || a.alarms.Pending() > 0
 }
 
 // progress sums up the turns of all actors and the ends of those that have ended, and finds one
@@ -67,6 +67,9 @@ func (a *actor) busy() bool {
 func (s *System) progress() (done uint64, busy *actor) {
 	gone := s.totals.gone.Load()
 	if done = s.totals.ending.Load(); done != gone {
+		busy = s.user
+	}
+	if d := s.durable; d != nil && d.leaving.Load() > 0 {
 		busy = s.user
 	}
 	s.table.Each(func(a *actor) {

@@ -398,7 +398,7 @@ func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
 func (a *actor) finishStop(scr *scratch) {
 	a.sys.totals.ending.Add(1)
 	defer a.sys.totals.gone.Add(1)
-	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun.Load()})
+	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun.Load() && !isFrozen(a)})
 	a.leave()
 	a.failTaken(a.cause)
 	a.life.Do(life.End)

@@ -53,7 +53,7 @@ func (a *actor) tell(scr *scratch, c *observed) {
 // recorder may keep it, and the worker's otherwise.
 func (a *actor) newTurn(scr *scratch) *turn.Turn {
 	t := &scr.seen
-	if a.sys.cfg.commit != nil {
+	if (a.sys.looks.Load()|uint32(a.looks))&lookCommit != 0 {
 		if a.sealed == nil {
 			a.sealed = newSealed(a)
 		}
@@ -61,6 +61,7 @@ func (a *actor) newTurn(scr *scratch) *turn.Turn {
 	}
 	t.Actor, t.Path, t.Incarnation, t.First, t.Waits = a.uid, a.path, a.incarnation(), a.turns, scr.waits
 	t.Time, t.Mail, t.Done, t.Ended, t.Outbox, t.Marked, t.Effects, t.Failure, t.Cut = 0, nil, 0, turn.All, nil, false, nil, nil, nil
+	t.After = 0
 	return t
 }
 

@@ -176,7 +176,7 @@ func (n *native) left(ctx *Context, r any) (failure *abi.Failure) {
 // let sends what a call has left to send, unless the call has failed or is not recorded.
 func (n *native) let(ctx *Context, failure *abi.Failure) *abi.Failure {
 	a := ctx.actor
-	if a.sys.looks.Load() != 0 {
+	if a.sys.looks.Load()|uint32(a.looks) != 0 {
 		if failure = a.endTurn(ctx, failure); a.isHeld() {
 			return nil
 		}

@@ -120,6 +120,7 @@ type Props struct {
 	life        supervision.Lifetime
 	significant bool
 	crashed     CrashedMessage
+	durable     bool  // see WithDurable
 	keeps       bool  // see WithKeeping
 	optionBytes int32 // taken by the options of a guest's spawn
 }

@@ -25,19 +25,21 @@ func (c Config) WithRecorder(r record.Recorder) Config {
 
 // tellRecorder notes r, unless the record is one that is being repeated.
 func tellRecorder(s *System, r *record.Record) {
-	if s.repeats.Load() == nil {
+	if p := s.repeats.Load(); p == nil || p.over.Load() {
 		s.cfg.recorder.Note(r)
 	}
 }
 
 // noteLife tells the recorder of a change of an actor's life.
 func noteLife(a *actor, k record.Kind) {
-	if a.sys.cfg.recorder == nil || a.parent == nil {
+	if !a.durable || a.parent == nil {
 		return
 	}
-	tellRecorder(a.sys, &record.Record{Kind: k, Actor: a.uid, Time: a.sys.time.Now(), Life: &record.Life{
-		Path: a.path, Type: a.props.typ, Args: a.args, Parent: a.parentUID(), Incarnation: a.incarnation(),
-	}})
+	l := &record.Life{Path: a.path, Type: a.props.typ, Args: a.args, Parent: a.parentUID(), Incarnation: a.incarnation()}
+	if k == record.Began && a.props.module != nil {
+		l.Code = codeOfModule(a.props.module)
+	}
+	tellRecorder(a.sys, &record.Record{Kind: k, Actor: a.uid, Time: a.sys.time.Now(), Life: l})
 }
 
 // sysNames are the names of system messages in records; those without a name are not recorded, because nothing of what an
@@ -73,7 +75,10 @@ func signalOf(m *sysMsg) (s record.Signal, ok bool) {
 
 // noteSignal tells the recorder of a system message that the actor is about to handle.
 func noteSignal(a *actor, m *sysMsg) {
-	if m.how.has(howNoted) || a.parent == nil && m.kind == sysStart {
+	switch {
+	case m.how.has(howNoted), a.parent == nil && m.kind == sysStart:
+		return
+	case a.parent == nil && a.sys.durable != nil && !concernsDurable(a, m):
 		return
 	}
 	if s, ok := signalOf(m); ok {
@@ -88,7 +93,7 @@ func noteControl(a *actor, e *mailbox.Envelope) {
 
 // popControl takes the message out of the mailbox.
 func popControl(a *actor, e *mailbox.Envelope) {
-	if a.box.Pop(); a.sys.cfg.recorder != nil {
+	if a.box.Pop(); a.durable && (a.parent != nil || a.sys.durable == nil) {
 		noteControl(a, e)
 	}
 }
@@ -148,6 +153,9 @@ func (b *recordedBox) Push(e *Envelope) error {
 	defer b.mu.Unlock()
 	if b.a.sys.repeats.Load().fly(b.a, e) {
 		return nil
+	}
+	if err := b.admit(e); err != nil {
+		return err
 	}
 	e.Position = b.position + 1
 	if err := b.inner.Push(e); err != nil {

@@ -24,7 +24,10 @@ import (
 // takes in again what it took in, when the record of it comes. In between they are held. What they send, and the signals
 // that they post, wait until the record of their arrival comes, so that everything arrives in the recorded order.
 
-func init() { rebuild.Open, rebuild.Look = openRepeats, lookFor }
+func init() {
+	rebuild.Open, rebuild.Look = openRepeats, lookFor
+	rebuild.Freeze = func(system any) { freezeDurable(system.(*System)) }
+}
 
 // repeats is a system that is being rebuilt.
 type repeats struct {
@@ -43,6 +46,8 @@ type repeats struct {
 	early map[abi.Ref][]*record.Record
 	left  map[abi.Ref]bool // actors that are not rebuilt
 	late  []*actor         // whose last turn is in no record
+
+	over atomic.Bool // all is repeated, and what is spawned is new
 
 	mu      sync.Mutex
 	flights []flight
@@ -286,8 +291,12 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 			return err
 		}
 		props := *x.(*Props)
+		named := parent.parent == nil && p.sys.durable != nil
+		if named && !p.sys.durable.lived(parent, r.Life.Path, r.Actor) {
+			return fmt.Errorf("%s: no life of it has the ref %016x", r.Life.Path, uint64(r.Actor))
+		}
 		for range 1 << 20 { // it was the next one, or one of those that come soon
-			if parent.nextHostRef() == r.Actor {
+			if named || parent.nextHostRef() == r.Actor {
 				break
 			}
 		}
@@ -297,6 +306,9 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		if a, err = parent.spawn(nil, name, &props, r.Actor); err != nil {
 			return fmt.Errorf("%s: %w", r.Life.Path, err)
 		}
+	}
+	if m := a.props.module; m != nil && len(r.Life.Code) > 0 && !bytes.Equal(codeOfModule(m), r.Life.Code) {
+		return fmt.Errorf("%s: %w", r.Life.Path, rebuild.ErrCode)
 	}
 	if a.path != r.Life.Path {
 		return fmt.Errorf("%s is %s in the records", a.path, r.Life.Path)
@@ -439,6 +451,9 @@ func hasLastTurn(a *actor) bool {
 	return a.begun.Load()
 }
 
+// Repeated implements rebuild.Port.
+func (p *repeats) Repeated() { p.over.Store(true) }
+
 // Release implements rebuild.Port.
 func (p *repeats) Release() {
 	s := p.sys
@@ -460,6 +475,9 @@ func (p *repeats) Release() {
 	for _, a := range all {
 		if held := p.held[a.uid]; len(held) > 0 {
 			a.sysq.putBack(held)
+		}
+		if !a.durable {
+			beginAnew(a)
 		}
 	}
 	s.repeats.Store(nil)

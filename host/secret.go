@@ -37,6 +37,8 @@ const (
 	forUnfrozen                       // what an image that is not frozen draws at its initialisation, an incarnation
 	forJitter                         // of the delays before restarts of children
 	forReports                        // what reports of failures are called
+	forProcess                        // the secret of what begins anew in each process, an epoch
+	forNamed                          // the keys of the refs of actors below a guardian, by name
 	forRetries                        // idempotency keys, and the jitter between attempts
 )
 
@@ -87,6 +89,6 @@ func (s *System) Secret() Secret { return *s.secret }
 // nextHostRef is the ref of the next child that the host starts here. Any goroutine may
 // call it.
 func (a *actor) nextHostRef() abi.Ref {
-	key, n := a.super.Family.NextHostRef(func() abi.RefKey { return a.sys.secret.refKey(forOwnChildren, a.uid) })
+	key, n := a.super.Family.NextHostRef(func() abi.RefKey { return secretFor(a).refKey(forOwnChildren, a.uid) })
 	return abi.ChildRef(key, a.uid.Node(), n)
 }

@@ -13,6 +13,9 @@ import (
 // false if there is none; the sender was then notified where that matters. scr is nil outside workers. The caller holds no
 // lock.
 func (s *System) signal(scr *scratch, to abi.Ref, m signal.Signal) bool {
+	if scr != nil && scr.after != 0 && signalsLater(s, scr, to, m) {
+		return true
+	}
 	if a := s.table.Get(to); a != nil {
 		if a.signal(scr, m) {
 			return true

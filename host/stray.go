@@ -84,8 +84,8 @@ func (a *actor) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 
 // strayed notes that the actor has named a ref without a receiver.
 func (a *actor) strayed(scr *scratch, to abi.Ref) {
-	if to == 0 {
-		return
+	if to == 0 || a.sys.repeats.Load() != nil {
+		return // a receiver from before is no guess
 	}
 	if _, ok := a.sys.recent.find(to); ok {
 		return

@@ -241,7 +241,7 @@ func (a *actor) system(scr *scratch, m *sysMsg) {
 		a.tooLate(scr, m)
 		return
 	}
-	if a.sys.cfg.recorder != nil {
+	if a.durable {
 		noteSignal(a, m)
 	}
 	if m.how.has(howOrder) {

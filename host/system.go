@@ -39,6 +39,7 @@ type System struct {
 	looks        atomic.Uint32           // who wants to hear of turns; see looks.go
 	repeats      atomic.Pointer[repeats] // nil: the system is not being rebuilt
 	secret       *Secret
+	durable      *durability // nil: there is no store
 	time         clock.Nanos
 	turnTimes    turnTimes
 	disp         *dispatch.Dispatcher
@@ -95,7 +96,7 @@ func New(cfg Config) (*System, error) {
 	if s.secret == nil {
 		s.secret = newSecret()
 	}
-	if cfg.commit != nil {
+	if s.durable = newDurability(&s.cfg, s.secret); cfg.commit != nil && s.durable == nil {
 		s.looks.Store(lookCommit)
 	}
 	if cfg.faults != nil {
@@ -194,7 +195,11 @@ func (s *System) SpawnBelow(parent Ref, name string, p Props) (Ref, error) {
 }
 
 func (s *System) spawnBelow(guardian *actor, name string, p Props) (Ref, error) {
-	a, err := guardian.spawn(nil, name, &p, guardian.nextHostRef())
+	uid, ok := namedRef(guardian, name)
+	if !ok {
+		uid = guardian.nextHostRef()
+	}
+	a, err := guardian.spawn(nil, name, &p, uid)
 	if err != nil {
 		return Ref{}, s.closedIf(err)
 	}
@@ -337,6 +342,7 @@ func (s *System) prepareClose(ctx context.Context) {
 // first, running turns are killed and its error is returned after the system has ended.
 func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
+	closeDurable(ctx, s)
 	s.ending.Store(true)
 	if s.user.post(nil, sysMsg{kind: sysStop, kin: kin{reason: "shutdown"}}) && s.cfg.manual {
 		s.RunUntilIdle(1 << 30)
@@ -395,6 +401,7 @@ func (s *System) escalated(scr *scratch, guardian *actor, f *abi.Failure) {
 		s.cause = f
 	}
 	s.mu.Unlock()
+	freezeDurable(s)
 	s.ending.Store(true)
 	guardian.post(scr, sysMsg{kind: sysStop, kin: kin{reason: "failed: " + f.Error()}})
 }

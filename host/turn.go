@@ -16,7 +16,7 @@ import (
 func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
 	g.run(scr, x, now)
 	done, parts, f := g.seal(scr, x)
-	if g.actor.sys.looks.Load() != 0 {
+	if g.actor.sys.looks.Load()|uint32(g.actor.looks) != 0 {
 		var held bool
 		if done, f, held = g.commit(scr, x, now, done, parts, f); held {
 			return len(scr.batch), nil
@@ -65,7 +65,7 @@ func (g *guest) seal(scr *scratch, x *sandbox.Instance) (done int, parts bool, f
 // answers later.
 func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, parts bool, f *abi.Failure) (_ int, _ *abi.Failure, held bool) {
 	a := g.actor
-	looks := a.sys.looks.Load()
+	looks := a.sys.looks.Load() | uint32(a.looks)
 	if looks&lookFuel != 0 && g.inst.Load() != nil {
 		x.Profiled()
 	}

@@ -187,6 +187,9 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	if late != nil && err == nil && c.Context.Err() == nil {
 		err = fmt.Errorf("the actors did not stop in time: %w", late)
 	}
+	if failed := storeFailure(l); failed != nil && err == nil {
+		err = failed
+	}
 	console.end(m, stats, final, time.Since(began))
 	return verdictOfRun(flags, stats, console, cause, err)
 }

@@ -44,6 +44,9 @@ var attacks = map[string]attack{
 	"modules.*.go":                                           {"wasmactors: 1\nname: b\nmodules: {m: {go: OUT}}\nactors: {a: {type: echo}}\n", service.ReachRead, "OUT", nil},
 	"modules.*.wasm":                                         {"wasmactors: 1\nname: b\nmodules: {m: {wasm: OUT/m.wasm}}\nactors: {a: {type: echo}}\n", service.ReachRead, "OUT/m.wasm", nil},
 	"modules.*.dirs[].host":                                  {"wasmactors: 1\nname: b\nmodules: {m: {wasm: m.wasm, dirs: [{host: OUT, guest: /d, mode: rw}]}}\nactors: {a: {type: echo}}\n", service.ReachWrite, "OUT", nil},
+	"store.path":                                             {"store: {path: OUT/store}\n", service.ReachWrite, "OUT/store", func(t *testing.T, p *place, _ *Bundle) { p.exists("store") }},
+	"store.key.env":                                          {"store: {path: store, key: {env: ATTACKED_KEY}}\n", service.ReachEnv, "ATTACKED_KEY", nil},
+	"store.key.file":                                         {"store: {path: store, key: {file: OUT/store-key}}\n", service.ReachRead, "OUT/store-key", nil},
 	"http.listen[].address":                                  {"http: {listen: [{address: \"unix:OUT/s\"}], routes: {\"GET /\": {to: /user/a}}}\n", service.ReachListen, "unix:OUT/s", func(t *testing.T, p *place, _ *Bundle) { p.exists("s") }},
 	"http.listen[].tls.cert":                                 {tlsOf("cert: OUT/cert, key: key"), service.ReachRead, "OUT/cert", nil},
 	"http.listen[].tls.key":                                  {tlsOf("cert: cert, key: OUT/key"), service.ReachRead, "OUT/key", nil},
@@ -169,6 +172,7 @@ func (p *place) valuables() {
 		p.t.Fatal(err)
 	}
 	for _, at := range []string{"b", "out"} {
+		p.file(at+"/store-key", storeKey)
 		p.file(at+"/cert", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})))
 		p.file(at+"/key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 	}
@@ -194,6 +198,7 @@ func (p *place) listing() (names []string) {
 // everything else: nothing is opened, made, built or listened on. With consent it works.
 func TestAttacksByReach(t *testing.T) {
 	t.Setenv("ATTACKED", "a very secret value")
+	t.Setenv("ATTACKED_KEY", storeKey)
 	declared := map[string]ReachKey{}
 	for _, k := range ReachKeys(attacked()...) {
 		declared[k.Key] = k

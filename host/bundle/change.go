@@ -92,6 +92,10 @@ func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func
 		if old == now {
 			continue
 		}
+		if a := durableWith(m, mod.Name); a != "" && old != nil && old.hash != now.hash && b.store != nil {
+			c.Discard()
+			return nil, fmt.Errorf("module %s has changed, and the durable actor %s runs it: %w", mod.Name, a, errDurable)
+		}
 		change := ModuleChange{Name: mod.Name, Now: now.hash}
 		if old != nil {
 			change.Before = old.hash

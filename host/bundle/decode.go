@@ -42,6 +42,8 @@ func (c *checker) manifest(root view) *Manifest {
 		m.Services = c.settings(root.object("services"))
 	}
 	m.Actors = c.actors(m, root.mapping("actors"), base, nil)
+	m.Store = c.store(m, root.object("store"))
+	c.durable(m, root.mapping("actors"))
 	superviseKeys(m.Supervision, m.Actors)
 	m.HTTP = c.http(m, root.object("http"), base)
 	c.danglingRoutes(m, root.object("http"))

@@ -53,6 +53,7 @@ func planOf(old, now *Manifest) plan {
 		{"capabilities.metrics", reflect.DeepEqual(grantsOf(old), grantsOf(now))},
 		{"http", sameHTTP(old.HTTP, now.HTTP)},
 		{"services", sameServices(old.Services, now.Services)},
+		{"store", textOf(old.Store) == textOf(now.Store)},
 		{"system", old.Memory == now.Memory && old.MostActors == now.MostActors},
 	} {
 		if !c.same {
@@ -73,6 +74,11 @@ func planOf(old, now *Manifest) plan {
 	for i := range now.Actors {
 		if b := &now.Actors[i]; find(old.Actors, b.Name) == nil {
 			p.steps = append(p.steps, step{b.Name, added, "it is new in the manifest"})
+		}
+	}
+	for _, s := range p.steps {
+		if a, b := find(old.Actors, s.name), find(now.Actors, s.name); a != nil && a.Durable || b != nil && b.Durable {
+			p.whole = append(p.whole, "the durable actor "+s.name+" has changed, which needs a new start")
 		}
 	}
 	if why := orderOf(old, now, p.steps); why != "" {
@@ -138,6 +144,7 @@ func compare(a, b *Actor) (action, string) {
 	note(replaced, a.Dispatcher == b.Dispatcher, "dispatcher")
 	note(replaced, a.routing == b.routing, "router")
 	note(replaced, a.keyed == b.keyed, "keyed")
+	note(replaced, a.Durable == b.Durable, durableKey)
 	k, l := a.Limits, b.Limits
 	note(replaced, k.Mailbox == l.Mailbox && k.MailboxBytes == l.MailboxBytes, "limits.mailbox")
 	note(replaced, k.Held == l.Held, "limits.held")

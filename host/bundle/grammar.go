@@ -40,6 +40,7 @@ func grammarOf(kinds []service.Kind) (root, actor *shape) {
 			optional("after", duration("time without a message; 0: never; default: 30s")),
 			optional("awake", count("how many actors should have an instance at most; default: any number", 1<<24)),
 		)),
+		optional("store", storeShape),
 		required("actors", actors),
 		optional("http", httpShape(capabilities)),
 		optional("run", object("how `wasmactors run` treats the bundle",
@@ -234,6 +235,7 @@ func actorWith(children, capabilities *shape) *shape {
 		optional("supervision", supervisionShape),
 		optional("resend", resendShape),
 		optional("messages", messagesShape),
+		optional(durableKey, boolean("the actor, and all below it, outlive the process; see the key store")),
 		optional("children", children),
 	)
 	shape.fields = append(append(shape.fields, routingFields()...), optional("keyed", keyedShape))

@@ -24,6 +24,7 @@ type Manifest struct {
 	Memory      int64         // see host.Config.WithMemory; 0: the default
 	MostActors  int           // see host.Config.WithMaxActors; 0: no bound
 	HTTP        *HTTP         // nil: nothing listens
+	Store       *Store        // nil: nothing is kept
 	Services    []Use         // in the order of the kinds that LoadWith was given
 	Main        string        // the top-level actor whose end ends the run, or ""
 
@@ -93,6 +94,7 @@ type Actor struct {
 	Routing      *Routing     // nil: it is not a router
 	Messages     *Messages    // nil: nothing is said of them
 	Keyed        *Keyed       // nil: it is one actor, and not one for each key
+	Durable      bool
 	Children     []Actor
 
 	supervision, resend, mailbox, routing, keyed string // what the manifest says of them, see canonical

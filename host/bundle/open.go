@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/host/service"
@@ -63,6 +64,8 @@ type Options struct {
 	// AdjustProps may change the props of an actor that the manifest names, just before they are used;
 	// nil: no change. It is for tests: fakes, and mailboxes with faults.
 	AdjustProps func(a *Actor, p host.Props) host.Props
+	// NoStore has durable actors begin anew, as all others, and opens no store. It is for tests.
+	NoStore bool
 }
 
 // DefaultCacheBytes bounds the cache folder.
@@ -100,6 +103,8 @@ type Bundle struct {
 
 	services services
 	system   *host.System // that was started last
+	store    *durable.Store
+	noStore  bool
 	gateway  atomic.Pointer[gateway.Gateway]
 }
 
@@ -146,7 +151,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{engine: engine, loadOnly: o.LoadOnly, log: o.Log, traces: o.Traces, adjustProps: o.AdjustProps, services: services{place: o.StateDir}}
+	b := &Bundle{engine: engine, loadOnly: o.LoadOnly, log: o.Log, traces: o.Traces, adjustProps: o.AdjustProps, noStore: o.NoStore, services: services{place: o.StateDir}}
 	if b.log == nil {
 		b.log = discard
 	}
@@ -275,7 +280,7 @@ func (b *Bundle) Close(ctx context.Context) error {
 	if b.system != nil {
 		ended = b.system.Close(ctx)
 	}
-	return errors.Join(ended, b.waitServices(ctx), b.services.folder.Close(), b.engine.Close(ctx))
+	return errors.Join(ended, b.waitServices(ctx), b.closeStore(), b.services.folder.Close(), b.engine.Close(ctx))
 }
 
 // Start starts the bundle's actors in a new system. change may adjust its
@@ -296,7 +301,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	if err := b.waitServices(context.Background()); err != nil {
 		b.log.Error("a service of the last start was not closed in order", "error", err)
 	}
-	sys, err := host.New(cfg)
+	sys, starting, err := b.newSystem(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -304,22 +309,46 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	if watch != nil {
 		watch(sys)
 	}
-	if err := b.startMetrics(sys); err != nil {
-		return nil, errOf(err, sys.Close(context.Background()))
-	}
-	if err := b.startServices(sys); err != nil {
-		return nil, errOf(err, sys.Close(context.Background()))
-	}
-	for i := range b.Manifest.Actors {
-		a := &b.Manifest.Actors[i]
-		if _, err := sys.Spawn(a.Name, b.props(a)); err != nil {
-			return nil, errOf(fmt.Errorf("actor %s: %w", a.Name, err), sys.Close(context.Background()))
+	for _, start := range []func(*host.System) error{
+		b.startMetrics, b.startServices, func(sys *host.System) error { return b.startActors(sys, starting) }, b.startHTTP,
+	} {
+		if err := start(sys); err != nil {
+			starting.Abandon()
+			return nil, errOf(err, sys.Close(context.Background()))
 		}
 	}
-	if err := b.startHTTP(sys); err != nil {
-		return nil, errOf(err, sys.Close(context.Background()))
-	}
 	return sys, nil
+}
+
+// startActors has durable actors come back, spawns the others, and lets all begin.
+func (b *Bundle) startActors(sys *host.System, starting starting) error {
+	spawn := func(a *Actor) error {
+		if _, err := sys.Spawn(a.Name, b.props(a)); err != nil {
+			return fmt.Errorf("actor %s: %w", a.Name, err)
+		}
+		return nil
+	}
+	kept := func(a *Actor) bool { return a.Durable && b.store != nil }
+	for i := range b.Manifest.Actors {
+		if a := &b.Manifest.Actors[i]; !kept(a) {
+			if err := spawn(a); err != nil {
+				return err
+			}
+		}
+	}
+	back, err := starting.Recover()
+	if err != nil {
+		return fmt.Errorf("the store %s: %w", b.Manifest.Store.Path, err)
+	}
+	for i := range b.Manifest.Actors {
+		if a := &b.Manifest.Actors[i]; kept(a) && !back[a.Name] {
+			if err := spawn(a); err != nil {
+				return err
+			}
+		}
+	}
+	starting.Release()
+	return nil
 }
 
 // props of an actor, with its children.
@@ -345,6 +374,9 @@ func (b *Bundle) stated(a *Actor) host.Props {
 		children = append(children, host.Child{Name: a.Children[i].Name, Props: b.props(&a.Children[i])})
 	}
 	p = p.WithChildren(children...)
+	if a.Durable && !b.noStore {
+		p = p.WithDurable()
+	}
 	if a.Resend != nil {
 		p = host.Resender(p, *a.Resend).WithLimits(host.Limits{Mailbox: a.Limits.Mailbox, MailboxBytes: a.Limits.MailboxBytes})
 	}

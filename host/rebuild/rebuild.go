@@ -33,6 +33,19 @@ type Rebuilt struct{ port rebuild.Port }
 // The error says what has come out differently from the records: the actor, the turn and the command. The system is closed
 // then.
 func Prepare(config host.Config, records []record.Record, props Props) (*Rebuilt, error) {
+	r, err := Open(config, props)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Repeat(records); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Open makes a system that repeats nothing yet. Actors that are not rebuilt can be spawned before [Rebuilt.Repeat]; they
+// begin when the system is released.
+func Open(config host.Config, props Props) (*Rebuilt, error) {
 	port, err := rebuild.Open(config, func(l *record.Life) (any, error) {
 		if p, err := props(l); err != nil || p != nil {
 			return p, err
@@ -42,21 +55,27 @@ func Prepare(config host.Config, records []record.Record, props Props) (*Rebuilt
 	if err != nil {
 		return nil, err
 	}
+	return &Rebuilt{port}, nil
+}
+
+// Repeat repeats the records. It is called once. After an error the system can only be closed.
+func (r *Rebuilt) Repeat(records []record.Record) error {
 	turns, last := causes(records)
 	for i := range records {
-		r := &records[i]
-		if own(r) && turns[i] == nil {
+		x := &records[i]
+		if own(x) && turns[i] == nil {
 			continue // it comes with its signal
 		}
 		var of []*record.Record
-		if r.Kind == record.Took {
+		if x.Kind == record.Took {
 			of = turns[i]
 		}
-		if err := port.Apply(r, of, last[r.Actor] == i); err != nil {
-			return nil, fmt.Errorf("rebuild: record %d (%v): %w", i, r.Kind, err)
+		if err := r.port.Apply(x, of, last[x.Actor] == i); err != nil {
+			return fmt.Errorf("rebuild: record %d (%v): %w", i, x.Kind, err)
 		}
 	}
-	return &Rebuilt{port}, nil
+	r.port.Repeated()
+	return nil
 }
 
 // own reports whether a turn was no message's.

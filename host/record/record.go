@@ -49,6 +49,31 @@ const (
 	ByFailure = turn.ByFailure
 )
 
+// Gate is a recorder that may have no room for a message. It is asked before a mailbox takes the message in; what it
+// refuses is not told, and its sender gets the error.
+type Gate interface {
+	// Admit is called with the bytes of the message's headers and payload. It must not block.
+	Admit(bytes int) error
+}
+
+// Outputs is a recorder of durable actors that answers turns before their records are durable (Turn.After). What such a turn
+// sends to a receiver that is not durable waits for it.
+type Outputs interface {
+	// Later calls f when what was recorded up to a turn's After is durable, or with an error if it never will be: functions of
+	// lesser positions first, and of one position in the order of the calls. f is short; bytes is what it holds. When much
+	// waits the recorder answers further turns later.
+	Later(after uint64, bytes int, f func(error))
+}
+
+// Freezer is a recorder of durable actors that is told of the end of their system.
+type Freezer interface {
+	// Resting is called before an orderly end, when all recorded actors are at rest: none handles anything.
+	Resting()
+	// Freeze is called when the actors are about to be stopped, because their process ends and not because their lives
+	// do. What the recorder is told from now on must not be recorded, and turns are answered with an error.
+	Freeze()
+}
+
 // Kind says what a record is about.
 type Kind uint8
 
@@ -91,7 +116,8 @@ type Life struct {
 	Type        string  `cbor:"2,keyasint"` // of its props
 	Args        []byte  `cbor:"3,keyasint"` // CBOR
 	Parent      abi.Ref `cbor:"4,keyasint"`
-	Incarnation uint64  `cbor:"5,keyasint"` // 0: the first
+	Incarnation uint64  `cbor:"5,keyasint"`           // 0: the first
+	Code        []byte  `cbor:"6,keyasint,omitempty"` // identifies a guest's image; only where a life begins
 }
 
 // Message is a message as the mailbox has taken it in. What travels beside it within a process (values of Go, grants,

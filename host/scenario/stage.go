@@ -55,7 +55,7 @@ func (st *Stage) Open(ctx context.Context, m *bundle.Manifest, o bundle.Options)
 	deaf := *m
 	st.paths = map[*bundle.Actor]string{}
 	deaf.Walk(func(path string, a *bundle.Actor) { st.paths[a] = path })
-	o.AdjustProps, o.StateDir = st.adjustProps, nil
+	o.AdjustProps, o.StateDir, o.NoStore = st.adjustProps, nil, true
 	if allow := o.Allow; allow != nil {
 		o.Allow = func(found []bundle.Reach) error { return allow(st.reached(found)) }
 	} else {
@@ -79,7 +79,7 @@ func (st *Stage) reached(found []bundle.Reach) []bundle.Reach {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(r bundle.Reach) bool {
-		return strings.HasPrefix(r.Key, "http.") || slices.ContainsFunc(not, func(key string) bool {
+		return strings.HasPrefix(r.Key, "http.") || strings.HasPrefix(r.Key, "store.") || slices.ContainsFunc(not, func(key string) bool {
 			return strings.HasPrefix(r.Key, key) || key[0] == '.' && strings.Contains(r.Key, key)
 		})
 	})

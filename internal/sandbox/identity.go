@@ -85,3 +85,13 @@ func (c *ImageConfig) environment() [sha256.Size]byte {
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
+
+// Fingerprint identifies what gives the bytes of a snapshot their meaning: images with the same one can go on from each
+// other's states.
+func Fingerprint(i *Image) ([sha256.Size]byte, error) {
+	d, err := i.identify()
+	if err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	return sha256.Sum256(d.append(nil)), nil
+}

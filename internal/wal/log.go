@@ -330,6 +330,20 @@ func (l *Log) Size() int64 {
 	return l.size()
 }
 
+// Used is Size without the part of the current file that nothing was written to.
+func (l *Log) Used() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size() - l.free + l.queued
+}
+
+// Pending is how many bytes wait for the disk.
+func (l *Log) Pending() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queued + int64(len(l.pending))
+}
+
 func (l *Log) size() (n int64) {
 	for _, s := range l.list {
 		n += s.size

@@ -38,6 +38,7 @@ var openers = map[string]string{
 	"internal/sandbox/":                "/proc and /sys",
 	"internal/slots/":                  "/proc",
 	"host/metrics/process_unix.go":     "/proc",
+	"host/durable/store.go":            "its own folder, and the secret in it, for its owner alone",
 	"internal/wal/":                    "its own files, in a folder that is its owner's alone",
 	"internal/wasi/":                   "names by guests: path.go opens without waiting, and checks what it has opened",
 	"host/admin/token.go":              "the user's own file, opened without waiting, checked by internal/trust",

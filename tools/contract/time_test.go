@@ -40,6 +40,8 @@ var machine = map[string]string{
 	"host/bundle/feed.go":                      "lines of a person or a program outside: how fast they are sent, and how long their ends are waited for",
 	"host/children.go":                         "whoever spawns from outside waits for the memory of the machine; a manual system does not",
 	"host/config.go":                           "the defaults, in place of which Config takes others",
+	"host/durable.go":                          "how long the end of a process may wait for durable actors; a manual system runs within",
+	"host/durable/store.go":                    "the secret and the salts of a store, which outlive every run; the default of Options.Clock",
 	"host/flow.go":                             "which turns are shown as a sample: nothing that runs depends on it",
 	"host/idle.go":                             "waits for the machine's goroutines; a manual system runs within, and moves its clock",
 	"host/inspect.go":                          "how long a look waits for a turn, which runs in the machine's time",

@@ -3,6 +3,8 @@
 package rebuild
 
 import (
+	"errors"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/record"
 )
@@ -16,9 +18,18 @@ type Port interface {
 	// not applied by themselves. last says that nothing else of the actor is recorded. An error says that
 	// the system is no longer like the one that was recorded.
 	Apply(r *record.Record, turns []*record.Record, last bool) error
+	// Repeated says that no record is left. What is spawned from now on is new, and recorded.
+	Repeated()
 	// Release lets the system go on: what was sent and is in no record is delivered.
 	Release()
 }
+
+// ErrCode: an actor's module, or what it begins with, is not that of the records.
+var ErrCode = errors.New("its code has changed since its state was recorded")
+
+// Freeze has the durable actors of a system end with the process instead of for good: nothing of what they do from now on
+// is recorded. Package host sets it.
+var Freeze func(system any)
 
 // Open makes a system with a host.Config. props, which returns a *host.Props, says how to make an actor that no other
 // actor has made; nil for one that is not rebuilt. Package host sets it.

@@ -34,6 +34,10 @@ type Turn struct {
 	Failure *abi.Failure // of turn Done
 	Cut     *sandbox.Cut // where something from outside has ended that turn; nil: it has failed by itself
 
+	// After is set by the recorder before it answers: what leaves the process because of the turn waits until the recorder
+	// says so, see record.Outputs. 0: it does not wait.
+	After uint64
+
 	mu    sync.Mutex
 	state atomic.Uint32
 	err   error

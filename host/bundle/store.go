@@ -1,0 +1,270 @@
+package bundle
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/durable"
+	"github.com/wasmactors/wasmactors/host/mailbox"
+	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/regular"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Store is where the durable actors of a bundle are kept.
+type Store struct {
+	Path     string // of its folder, absolute
+	Size     int64  // bytes
+	Sync     durable.Sync
+	Interval time.Duration // of durable.Interval
+	KeyEnv   string        // the variable that has the key; "" for none
+	KeyFile  string        // the file that has it, absolute; "" for none
+
+	text string // see canonical
+}
+
+const (
+	durableKey = "durable"
+	syncWhat   = "always, never, or how much time a power failure may take, such as 10ms"
+)
+
+var storeShape = object("where durable actors are kept",
+	required("path", text(service.ReachWrite, "the folder of the store, relative to the manifest; it is made if it is missing")),
+	optional("size", sizeIn("bytes of its files; default: 10GiB", durable.MinSize, 1<<50)),
+	optional("sync", pattern(none, "what a turn waits for before it takes effect: "+syncWhat+"; default: always", syncWhat, `^(always|never|[0-9].*)$`)),
+	optional("key", object("encrypts the log; 32 bytes in hexadecimal or base64: either env or file",
+		optional("env", pattern(service.ReachEnv, "the variable of the environment that has the key", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`)),
+		optional("file", text(service.ReachRead, "the file that has the key, relative to the manifest")),
+	)),
+)
+
+// store reads the key store.
+func (c *checker) store(m *Manifest, v view) *Store {
+	if !v.given() {
+		return nil
+	}
+	s := &Store{Path: m.within(v.text("path")), Size: int64(v.size("size", durable.DefaultSize)), text: canonical(v.n)}
+	switch x := v.text("sync"); x {
+	case "", "always":
+	case "never":
+		s.Sync = durable.Never
+	default:
+		d, err := parseDuration(x)
+		if err != nil || d < time.Millisecond || d > time.Minute {
+			c.at(v.get("sync").n, "store.sync must be %s, between 1ms and 1m", syncWhat)
+		}
+		s.Sync, s.Interval = durable.Interval, d
+	}
+	if k := v.object("key"); k.given() {
+		env, file := k.text("env"), k.text("file")
+		if (env == "") == (file == "") {
+			c.at(k.n, "store.key: either env or file is needed, and not both")
+		}
+		if s.KeyEnv = env; file != "" {
+			s.KeyFile = m.within(file)
+		}
+	}
+	return s
+}
+
+// within is a path of the manifest as an absolute one.
+func (m *Manifest) within(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(m.Dir, path)
+}
+
+// durable checks the keys durable of a manifest, which has been read otherwise.
+func (c *checker) durable(m *Manifest, actors view) {
+	i, some := -1, false
+	actors.pairs(func(_ *yaml.Node, v view) {
+		i++
+		a := &m.Actors[i]
+		c.notBelow(v, a)
+		if a.Durable = v.flag(durableKey, false); !a.Durable {
+			return
+		}
+		some = true
+		at := v.get(durableKey).n
+		mod, _ := m.Module(a.Module)
+		with := ""
+		switch {
+		case m.Store == nil:
+			c.at(at, "actor %s: durable needs the key store, which says where its state is kept", a.Name)
+		case a.Routing != nil:
+			with = "to"
+		case a.Keyed != nil:
+			with = "keyed"
+		case a.Resend != nil:
+			with = "resend"
+		case a.Mailbox.Kind() != mailbox.Bounded:
+			with = "mailbox.kind: " + string(a.Mailbox.Kind())
+		case a.Dispatcher != (host.Dispatcher{}):
+			with = "dispatcher"
+		case !mod.Freeze:
+			c.at(at, "actor %s: durable needs an image that is frozen, and the module %s has freeze: false", a.Name, a.Module)
+		case len(mod.Dirs) > 0:
+			c.at(at, "actor %s: durable cannot be combined with dirs of the module %s: files change beside the store", a.Name, a.Module)
+		}
+		if with != "" {
+			c.at(at, "actor %s: durable cannot be combined with %s yet", a.Name, with)
+		}
+		for k := range a.Children {
+			c.plainBelow(at, a.Name+"/"+a.Children[k].Name, &a.Children[k])
+		}
+	})
+	if some && m.Supervision.Kind() != supervision.OneForOne {
+		c.at(c.root, "supervision.strategy of the bundle must be one-for-one if an actor is durable: the failure of an actor that is not kept would otherwise restart one that is")
+	}
+}
+
+// notBelow refuses durable for children: those of a durable actor are durable, and no others can be.
+func (c *checker) notBelow(v view, a *Actor) {
+	i := -1
+	v.mapping("children").pairs(func(_ *yaml.Node, child view) {
+		i++
+		if x := child.get(durableKey); x.given() {
+			c.at(x.n, "actor %s: durable is for actors at the top: all below a durable actor are durable, and a durable actor cannot be below one that is not", a.Children[i].Name)
+		}
+		c.notBelow(child, &a.Children[i])
+	})
+}
+
+// plainBelow refuses what a child of a durable actor cannot be.
+func (c *checker) plainBelow(at *yaml.Node, path string, a *Actor) {
+	if a.Routing != nil || a.Keyed != nil || a.Resend != nil || a.Mailbox.Kind() != mailbox.Bounded || a.Dispatcher != (host.Dispatcher{}) {
+		c.at(at, "actor %s is durable as all below a durable actor, and to, keyed, resend, mailbox.kind and dispatcher cannot be combined with that yet", path)
+	}
+	for k := range a.Children {
+		c.plainBelow(at, path+"/"+a.Children[k].Name, &a.Children[k])
+	}
+}
+
+// key reads the key of the store; nil if it has none.
+func (s *Store) key() ([]byte, error) {
+	var of, value string
+	switch {
+	case s.KeyEnv != "":
+		of, value = "the variable "+s.KeyEnv, os.Getenv(s.KeyEnv)
+	case s.KeyFile != "":
+		b, err := regular.ReadFile(s.KeyFile, 1024)
+		if err != nil {
+			return nil, fmt.Errorf("store.key: %w", err)
+		}
+		of, value = s.KeyFile, string(b)
+	default:
+		return nil, nil
+	}
+	value = strings.TrimSpace(value)
+	for _, read := range []func(string) ([]byte, error){hex.DecodeString, base64.StdEncoding.DecodeString} {
+		if b, err := read(value); err == nil && len(b) == 32 {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("store.key: %s does not have 32 bytes in hexadecimal or base64; openssl rand -hex 32 makes some", of)
+}
+
+// Open opens the store.
+func (s *Store) Open() (*durable.Store, error) {
+	key, err := s.key()
+	if err != nil {
+		return nil, err
+	}
+	x, err := durable.Open(durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Key: key})
+	if err != nil {
+		return nil, fmt.Errorf("the store %s: %w", s.Path, err)
+	}
+	return x, nil
+}
+
+// starting is a system whose actors are about to come.
+type starting interface {
+	// Recover brings durable actors back, and says which.
+	Recover() (map[string]bool, error)
+	// Release lets all begin. Abandon is for a system that is closed before.
+	Release()
+	Abandon()
+}
+
+// volatile is a system without a store.
+type volatile struct{}
+
+func (volatile) Recover() (map[string]bool, error) { return nil, nil }
+func (volatile) Release()                          {}
+func (volatile) Abandon()                          {}
+
+// newSystem makes the system, and opens the store if there is one.
+func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting, err error) {
+	if err := b.closeStore(); err != nil {
+		b.log.Error("the store of the last start", "error", err)
+	}
+	m := b.Manifest
+	if m.Store == nil || b.noStore {
+		sys, err := host.New(cfg)
+		return sys, volatile{}, err
+	}
+	if b.store, err = m.Store.Open(); err != nil {
+		return nil, nil, err
+	}
+	props := durable.Props{}
+	for i := range m.Actors {
+		if a := &m.Actors[i]; a.Durable {
+			props[a.Name] = b.props(a)
+		}
+	}
+	x, err := b.store.Prepare(cfg, props)
+	if err != nil {
+		return nil, nil, errOf(fmt.Errorf("the store %s: %w", m.Store.Path, err), b.closeStore())
+	}
+	return x.System(), x, nil
+}
+
+// closeStore closes the store of a system that has ended.
+func (b *Bundle) closeStore() error {
+	if b.store == nil {
+		return nil
+	}
+	err := b.store.Close()
+	b.store = nil
+	return err
+}
+
+// StoreFailure is why the store of the system that was started last has failed; nil if it has not, or if there is none.
+func (b *Bundle) StoreFailure() error {
+	if b.store == nil {
+		return nil
+	}
+	return b.store.Err()
+}
+
+// errDurable is the refusal of a change that a durable actor cannot follow.
+var errDurable = errors.New("its state cannot go on in another module: end the bundle, and have the store forget the actor (wasmactors store forget)")
+
+// textOf is what a manifest says of its store.
+func textOf(s *Store) string {
+	if s == nil {
+		return ""
+	}
+	return s.text
+}
+
+// durableWith is a durable actor that a module is needed for; "" if there is none.
+func durableWith(m *Manifest, module string) (name string) {
+	m.Walk(func(path string, a *Actor) {
+		top := find(m.Actors, strings.Split(path, "/")[2])
+		if top.Durable && a.Module == module {
+			name = top.Name
+		}
+	})
+	return name
+}

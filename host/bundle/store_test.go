@@ -1,0 +1,110 @@
+package bundle
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+)
+
+const storeKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+func TestStoreKeys(t *testing.T) {
+	const head = "wasmactors: 1\nname: b\nmodules: {m: {wasm: m.wasm}, hot: {wasm: m.wasm, freeze: false}, d: {wasm: m.wasm, dirs: [{host: ., guest: /d}]}}\n"
+	for _, c := range []struct{ manifest, want string }{
+		{"store: {path: s}\nactors: {a: {type: m/echo, durable: true}}\n", ""},
+		{"store: {path: s, size: 64MiB, sync: 5ms, key: {env: K}}\nactors: {a: {type: m/echo, durable: true, children: {c: {type: m/echo}}}}\n", ""},
+		{"actors: {a: {type: m/echo, durable: true}}\n", "4:37: actor a: durable needs the key store"},
+		{"store: {path: s}\nactors: {a: {type: hot/echo, durable: true}}\n", "5:39: actor a: durable needs an image that is frozen, and the module hot has freeze: false"},
+		{"store: {path: s}\nactors: {a: {type: d/echo, durable: true}}\n", "durable cannot be combined with dirs of the module d"},
+		{"store: {path: s}\nactors: {a: {type: m/echo, children: {c: {type: m/echo, durable: true}}}}\n", "actor c: durable is for actors at the top"},
+		{"store: {path: s}\nactors: {a: {type: m/echo, durable: true, mailbox: {kind: priority, priorities: {header: x, values: {a: 1}}}}}\n", "mailbox"},
+		{"store: {path: s}\nactors: {a: {type: m/echo, durable: true, dispatcher: {thread: true}}}\n", "dispatcher"},
+		{"store: {path: s}\nsupervision: {strategy: all-for-one}\nactors: {a: {type: m/echo, durable: true}}\n", "must be one-for-one"},
+		{"store: {path: s, size: 1MiB}\nactors: {a: {type: m/echo}}\n", "store.size"},
+		{"store: {path: s, sync: 5h}\nactors: {a: {type: m/echo}}\n", "between 1ms and 1m"},
+		{"store: {path: s, key: {}}\nactors: {a: {type: m/echo}}\n", "either env or file"},
+		{"store: {path: s, key: {env: K, file: k}}\nactors: {a: {type: m/echo}}\n", "either env or file"},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "bundle.yaml")
+		if err := os.WriteFile(file, []byte(head+c.manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Load(file)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s\n%v", c.manifest, err)
+		}
+		if c.want == "" && m.Store.Path != filepath.Join(dir, "s") {
+			t.Error(m.Store)
+		}
+	}
+}
+
+// A bundle with a key finds its actors again, without the key or with another one it does not start, and a second one of it
+// is refused while it runs.
+func TestBundleWithStore(t *testing.T) {
+	p := newPlace(t)
+	t.Setenv("K", storeKey)
+	text := echoing + "store: {path: state, key: {env: K}}\n"
+	text = strings.Replace(text, "type: echo", "type: echo, durable: true", 1)
+	start := func() (*Bundle, *host.System, error) {
+		o := Options{Allow: func([]Reach) error { return nil }, NoBuild: true}
+		b, err := Open(t.Context(), p.load(text), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sys, err := b.Start(nil, nil)
+		if err != nil {
+			return nil, nil, errOf(err, b.Close(context.Background()))
+		}
+		return b, sys, nil
+	}
+	b, sys, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := sys.Lookup("/user/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := sys.Ask(ctx, first, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := start(); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Error(err)
+	}
+	if err := b.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("K", strings.Repeat("ab", 32))
+	if _, _, err := start(); err == nil || !strings.Contains(err.Error(), "key") {
+		t.Error(err)
+	}
+	t.Setenv("K", "short")
+	if _, _, err := start(); err == nil || !strings.Contains(err.Error(), "store.key: the variable K does not have 32 bytes") {
+		t.Error(err)
+	}
+	t.Setenv("K", storeKey)
+	b, sys, err = start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := sys.Lookup("/user/a")
+	if err != nil || again.UID() != first.UID() {
+		t.Error(again, first, err)
+	}
+	i, err := sys.Info(again)
+	if err != nil || i.Turns != 2 {
+		t.Error(i.Turns, err)
+	}
+	if err := b.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,327 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// Durable actors: a recorder that is told only of the actors that outlive the process, and of all below them. The refs
+// and the randomness of the others are new in each process; those of actors with a name of their own below a guardian
+// follow from the name, so that a durable actor may keep them.
+
+// WithStore is [Config.WithRecorder] for durable actors: r is told only of the actors whose props say so
+// ([Props.WithDurable]), and of those below them. All others run as without a recorder. See package host/durable, which
+// has such a recorder and starts systems with it.
+func (c Config) WithStore(r record.Recorder) Config {
+	c = c.WithRecorder(r)
+	c.partial = true
+	return c
+}
+
+// WithDurable makes the actor, and all below it, outlive the process. It must be a guest whose state can be saved, with
+// the usual mailbox, below /user or below a durable actor, in a system with a store ([Config.WithStore]).
+func (p Props) WithDurable() Props { p.durable = true; return p }
+
+// durability is what a system with a store has besides its recorder.
+type durability struct {
+	fresh   *Secret       // of actors that begin anew in each process
+	still   atomic.Bool   // durable actors handle no messages
+	frozen  atomic.Bool   // the system ends: nothing is recorded any more
+	leaving atomic.Int64  // messages and signals that wait for their turn to be durable
+	runs    atomic.Uint64 // of durable actors, and of guardians, while still is set
+
+	mu    sync.Mutex
+	lives map[string]uint64 // by the paths of actors below a guardian: their next life
+}
+
+// mostLives bounds the names whose lives are counted. Actors of further ones get refs that do not follow from the name.
+const mostLives = 1 << 16
+
+func newDurability(cfg *Config, secret *Secret) *durability {
+	if !cfg.partial {
+		return nil
+	}
+	fresh := Secret(secret.derive(forProcess, 0, cfg.epochOf()))
+	return &durability{fresh: &fresh, lives: map[string]uint64{}}
+}
+
+// secretOf is what the refs and the randomness of the actor, and of what it starts, are derived from.
+func secretFor(a *actor) *Secret {
+	if d := a.sys.durable; d != nil && (!a.durable || a.parent == nil) {
+		return d.fresh
+	}
+	return a.sys.secret
+}
+
+// namedRef is the ref of the next life of an actor below a guardian: it follows from the path and the number of the life.
+func namedRef(guardian *actor, name string) (ref abi.Ref, ok bool) {
+	d := guardian.sys.durable
+	if d == nil || name == "" {
+		return 0, false
+	}
+	path := guardian.path + "/" + name
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, known := d.lives[path]
+	if !known && len(d.lives) >= mostLives {
+		return 0, false
+	}
+	d.lives[path] = n + 1
+	return lifeRef(guardian, path, n), true
+}
+
+// lifeRef is the ref of the nth life, from 0, of an actor below a guardian.
+func lifeRef(guardian *actor, path string, n uint64) abi.Ref {
+	sum := sha256.Sum256([]byte(path))
+	key := guardian.sys.secret.derive(forNamed, guardian.uid, binary.LittleEndian.Uint64(sum[:]))
+	return abi.ChildRef(abi.RefKey(key[:abi.RefKeySize]), guardian.uid.Node(), n)
+}
+
+// lived notes a recorded life of an actor below a guardian; false if no life has the ref.
+func (d *durability) lived(guardian *actor, path string, ref abi.Ref) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for n := d.lives[path]; n < 1<<20; n++ {
+		if lifeRef(guardian, path, n) == ref {
+			d.lives[path] = n + 1
+			return true
+		}
+	}
+	return false
+}
+
+// isStill reports whether the actor handles no messages for now: what it was to be told is told.
+func isStill(a *actor) bool {
+	d := a.sys.durable
+	if d == nil || !a.durable || a.parent == nil {
+		return false
+	}
+	still := d.still.Load()
+	switch {
+	case still && !a.holds.has(holdStill):
+		a.holds.add(holdStill)
+	case !still && a.holds.has(holdStill):
+		a.holds.drop(holdStill)
+	}
+	return still
+}
+
+// durableOf are the durable actors that have not ended, in the order of their paths.
+func durableOf(s *System) (all []*actor) {
+	s.table.Each(func(a *actor) {
+		if a.durable && a.parent != nil {
+			all = append(all, a)
+		}
+	})
+	slices.SortFunc(all, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
+	return all
+}
+
+// keepStill has durable actors handle no more messages, and waits until none of their turns waits for the recorder and
+// nothing that they tell each other is under way. What comes for them waits in their mailboxes.
+func keepStill(ctx context.Context, s *System) error {
+	s.durable.still.Store(true)
+	for quiet := 0; quiet < 2; {
+		before := s.durable.runs.Load()
+		all, rest := append(durableOf(s), s.user), true
+		for _, a := range all {
+			ok := false
+			rest = a.disp.Visit(&a.task, func() { ok = !a.isHeld() && !a.sysq.waiting() }) && ok && rest
+			if !ok {
+				a.wake(nil)
+			}
+		}
+		if rest && s.durable.runs.Load() == before {
+			quiet++
+			continue
+		}
+		quiet = 0
+		if s.cfg.manual {
+			s.RunUntilIdle(1 << 30)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+	return nil
+}
+
+// goOn ends keepStill.
+func goOn(s *System) {
+	s.durable.still.Store(false)
+	for _, a := range durableOf(s) {
+		a.wake(nil)
+	}
+}
+
+// freezeDurable is for a system that is about to stop its actors. The durable ones do not stop for good: nothing of their
+// end is recorded, and they have no last turn.
+func freezeDurable(s *System) {
+	if d := s.durable; d != nil && !d.frozen.Swap(true) {
+		d.still.Store(true)
+		if f, ok := s.cfg.recorder.(record.Freezer); ok {
+			f.Freeze()
+		}
+	}
+}
+
+// isFrozen reports whether the actor ends with the process and not for good.
+func isFrozen(a *actor) bool {
+	return a.durable && a.sys.durable != nil && a.sys.durable.frozen.Load()
+}
+
+// beginAnew is for an actor that was made before a system was rebuilt, and is not itself. What it was sent by
+// those that were, it was sent in an earlier process.
+func beginAnew(a *actor) {
+	s := a.sys
+	f := func() {
+		a.task.Init(a)
+		items := a.sysq.take()
+		kept := slices.DeleteFunc(slices.Clone(items), func(m sysMsg) bool {
+			watches := m.kind == sysSignal && (m.signal.Kind == signal.Watch || m.signal.Kind == signal.Unwatch)
+			return m.kind != sysStart && m.kind != sysLook && !watches
+		})
+		a.sysq.done(items)
+		a.sysq.putBack(kept)
+		var back []*Envelope
+		for e := a.box.Pop(); e != nil; e = a.box.Pop() {
+			by := s.here(e.Sender)
+			if e.Sender == 0 || by != nil && !by.durable || by == nil && s.outside.has(e.Sender) {
+				back = append(back, e)
+			} else {
+				e.Free()
+			}
+		}
+		a.box.PushFront(back...)
+	}
+	for !a.disp.Visit(&a.task, f) {
+		runtime.Gosched()
+		if s.cfg.manual {
+			s.RunUntilIdle(1 << 20)
+		}
+	}
+}
+
+// isDurable reports whether a recorder is told of an actor that is being made.
+func isDurable(s *System, parent *actor, p *Props) (bool, error) {
+	if s.cfg.recorder == nil || parent == nil || s.durable == nil {
+		if p.durable {
+			return false, fmt.Errorf("%w: a durable actor needs a store, see Config.WithStore", ErrBadProps)
+		}
+		return s.cfg.recorder != nil, nil
+	}
+	below := parent.parent != nil && parent.durable
+	switch {
+	case !below && !p.durable:
+		return false, nil
+	case !below && parent != s.user:
+		return false, fmt.Errorf("%w: a durable actor cannot be below %s, which is not durable", ErrBadProps, parent.path)
+	case p.module == nil || p.factory != nil:
+		return false, fmt.Errorf("%w: only guests can be durable", ErrBadProps)
+	case p.mailbox != nil:
+		return false, fmt.Errorf("%w: a durable actor has the usual mailbox", ErrBadProps)
+	}
+	if why := sandbox.CannotSave(p.module.Image()); why != "" {
+		return false, fmt.Errorf("%w: the state of a durable actor must be savable: %s", ErrBadProps, why)
+	}
+	return true, nil
+}
+
+// concernsDurable reports whether what a guardian is told is about a durable child.
+func concernsDurable(a *actor, m *sysMsg) bool {
+	k := m.child
+	if k == nil {
+		ref := m.ref
+		if m.born != nil {
+			ref = m.born.ref
+		}
+		k = a.sys.here(ref)
+	}
+	return k != nil && k.durable
+}
+
+// admit asks the recorder whether it has room for a message.
+func (b *recordedBox) admit(e *Envelope) error {
+	if g, ok := b.a.sys.cfg.recorder.(record.Gate); ok {
+		if err := g.Admit(len(e.Payload) + len(e.Headers)); err != nil {
+			return fmt.Errorf("%w: %w", ErrMailboxFull, err)
+		}
+	}
+	return nil
+}
+
+// closeDurable prepares the end of a system: durable actors come to rest, their recorder may look at them, and nothing of
+// what follows is recorded.
+func closeDurable(ctx context.Context, s *System) {
+	if s.durable == nil || s.durable.frozen.Load() {
+		return
+	}
+	rest, cancel := context.WithTimeout(ctx, s.cfg.grace)
+	defer cancel()
+	err := keepStill(rest, s)
+	if f, ok := s.cfg.recorder.(record.Freezer); ok && err == nil {
+		f.Resting()
+	}
+	freezeDurable(s)
+}
+
+// codeOfModule identifies the image that a module has.
+func codeOfModule(m *Module) []byte {
+	if image := m.Image(); image != nil {
+		if sum, err := sandbox.Fingerprint(image); err == nil {
+			return sum[:]
+		}
+	}
+	return nil
+}
+
+// leaveLater has f called when the present turn is durable. bytes is what waits with it.
+func leaveLater(s *System, scr *scratch, bytes int, f func(error)) {
+	s.durable.leaving.Add(1)
+	s.cfg.recorder.(record.Outputs).Later(scr.after, bytes, func(err error) {
+		f(err)
+		s.durable.leaving.Add(-1)
+	})
+}
+
+// deliverLater is deliver to a receiver that is not durable, when the turn that sends is.
+func deliverLater(s *System, scr *scratch, to abi.Ref, e *Envelope) {
+	leaveLater(s, scr, e.Size()+overhead, func(err error) {
+		if err != nil {
+			if e.Kind == abi.KindReply || e.Kind == abi.KindReplyError {
+				s.willNotAnswer(nil, to, e.Correlation, e.Sender, err)
+			}
+			e.Free()
+			return
+		}
+		_ = s.deliver(nil, to, e)
+	})
+}
+
+// signalsLater is the same for signals; false if the receiver is durable, or unknown.
+func signalsLater(s *System, scr *scratch, to abi.Ref, m signal.Signal) bool {
+	if a := s.here(to); a != nil && a.durable || a == nil && !s.outside.has(to) {
+		return false
+	}
+	leaveLater(s, scr, overhead, func(err error) {
+		if err == nil {
+			s.signal(nil, to, m)
+		}
+	})
+	return true
+}

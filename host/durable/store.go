@@ -1,0 +1,386 @@
+// Package durable keeps actors beyond the end of the process: what they take in is written to a log before anything of it
+// takes effect, and repeated when the next process starts. See docs/guide/durable.md for what is promised.
+package durable
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/wal"
+)
+
+// Sync says what a turn of a durable actor waits for before it takes effect.
+type Sync = wal.Sync
+
+const (
+	// Always: its record would survive a power failure.
+	Always = wal.Always
+	// Interval: its record would survive the end of the process. A power failure takes what was recorded within
+	// Options.Interval.
+	Interval = wal.Interval
+	// Never: as Interval, but the operating system decides how much a power failure takes.
+	Never = wal.Never
+)
+
+// Bounds of [Options.Size].
+const (
+	MinSize     = 64 << 20
+	DefaultSize = 10 << 30
+)
+
+// Options of a store.
+type Options struct {
+	// Dir is its folder, which is made if it is missing, for its owner alone.
+	Dir string
+	// Sync and Interval; the default is Always.
+	Sync     Sync
+	Interval time.Duration // 10 ms if it is 0
+	// Size bounds the files, in bytes; DefaultSize if it is 0, at least MinSize. What is sent to durable actors is refused
+	// when three quarters of it are used.
+	Size int64
+	// Key encrypts the log, with AES-256-GCM; nil or 32 bytes.
+	Key []byte
+	// Clock is that of Interval; nil: the machine's.
+	Clock host.Clock
+	// FS is where the log is, for tests; nil: the folder log of Dir.
+	FS wal.FS
+}
+
+// Errors of a store; those of its log are from package wal.
+var (
+	// ErrFull: Options.Size has to be raised.
+	ErrFull = errors.New("the store is full: raise store.size")
+	// ErrClosing: the process ends, and the turn will be taken in the next one.
+	ErrClosing = errors.New("the store is closing")
+	// ErrFailed: a write or a sync has failed, so nothing durable goes on in this process.
+	ErrFailed = errors.New("the store has failed")
+	// ErrLocked: another process uses the store.
+	ErrLocked = wal.ErrLocked
+)
+
+// Store is the log of a system's durable actors. It is safe for concurrent use.
+type Store struct {
+	opt    Options
+	log    *wal.Log
+	secret host.Secret
+	failed func(error)
+
+	frozen  atomic.Bool
+	refused atomic.Uint64
+	noted   atomic.Uint64 // records
+	bytes   atomic.Uint64
+
+	mu      sync.Mutex
+	waiting []waiting // what leaves the process, by position; from next on
+	next    int
+	leaving bool  // one of them leaves
+	held    int64 // their bytes
+	entry   record.Entry
+	err     error
+}
+
+type waiting struct {
+	after wal.Position
+	bytes int
+	f     func(error)
+}
+
+// Open opens the store of a folder. The caller closes it.
+func Open(o Options) (*Store, error) {
+	if o.Size == 0 {
+		o.Size = DefaultSize
+	}
+	if o.Size < MinSize {
+		return nil, fmt.Errorf("durable: a store of %d bytes: at least %d", o.Size, MinSize)
+	}
+	if o.Clock == nil {
+		o.Clock = host.RealClock()
+	}
+	s := &Store{opt: o}
+	fs := o.FS
+	if fs == nil {
+		var err error
+		if fs, err = wal.Folder(filepath.Join(o.Dir, "log")); err != nil {
+			return nil, err
+		}
+	}
+	w := wal.Options{
+		FS: fs, Sync: o.Sync, Interval: o.Interval, Rand: rand.Reader, Segment: 16 << 20, Limit: o.Size, Record: largestRecord, Pending: mostPending,
+		After: func(d time.Duration, f func()) func() bool { return o.Clock.AfterFunc(d, f).Stop }, Progress: s.progress,
+	}
+	if o.Key != nil {
+		w.Key, w.KeyID = o.Key, keyID(o.Key)
+	}
+	log, err := wal.Open(w)
+	if err != nil {
+		return nil, err
+	}
+	s.log = log
+	if s.secret, err = readSecret(o.Dir); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return s, nil
+}
+
+// A record has one message at most, and headers. What waits for the disk may have several.
+const (
+	largestRecord = 12 << 20
+	mostPending   = 256 << 20
+	fullPending   = mostPending / 4
+)
+
+// readSecret is the system's secret, which is made with the store.
+func readSecret(dir string) (s host.Secret, err error) {
+	path := filepath.Join(dir, "secret")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		_, _ = rand.Read(s[:])
+		return s, writeFile(path, s[:])
+	}
+	if err != nil {
+		return s, err
+	}
+	if len(b) != len(s) {
+		return s, fmt.Errorf("%s has %d bytes instead of %d", path, len(b), len(s))
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+		err = fmt.Errorf("%s can be read by others: its mode is %v and has to be 0600", path, info.Mode().Perm())
+	}
+	copy(s[:], b)
+	return s, err
+}
+
+// writeFile makes a file that is whole or not there, for its owner alone.
+func writeFile(path string, b []byte) (err error) {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && os.PathSeparator == '/' {
+		return err
+	}
+	return nil
+}
+
+var _ interface {
+	record.Recorder
+	record.Gate
+	record.Outputs
+	record.Freezer
+} = (*Store)(nil)
+
+// Turn implements record.Recorder: the turn goes on at once, and what leaves the process because of it waits.
+func (s *Store) Turn(t *record.Turn) {
+	if s.frozen.Load() {
+		t.Answer(ErrClosing)
+		return
+	}
+	s.mu.Lock()
+	err, full := s.err, false
+	if err == nil {
+		var at wal.Position
+		s.entry.Set(t)
+		at, err = s.append(&record.Record{Kind: record.Turned, Actor: t.Actor, Time: t.Time, Entry: &s.entry})
+		t.After = uint64(at)
+		if full = err == nil && s.held > mostHeld; full {
+			s.put(waiting{at, 0, t.Answer})
+		}
+	}
+	s.mu.Unlock()
+	if err != nil {
+		t.After, err = 0, s.fail(err)
+	}
+	if !full {
+		t.Answer(err)
+	}
+}
+
+// mostHeld is how many bytes may wait for the disk before turns do.
+const mostHeld = 32 << 20
+
+// Later implements record.Outputs.
+func (s *Store) Later(after uint64, bytes int, f func(error)) {
+	s.mu.Lock()
+	if s.err == nil && (len(s.waiting) > s.next || s.leaving || wal.Position(after) >= s.log.Durable()) {
+		s.put(waiting{wal.Position(after), bytes, f})
+		s.mu.Unlock()
+		return
+	}
+	err := s.err
+	s.mu.Unlock()
+	f(err)
+}
+
+// put has something wait; the caller holds the lock. Workers come in any order, each with positions that have grown.
+func (s *Store) put(w waiting) {
+	i := len(s.waiting)
+	for i > s.next && s.waiting[i-1].after > w.after {
+		i--
+	}
+	s.waiting = slices.Insert(s.waiting, i, w)
+	s.held += int64(w.bytes)
+}
+
+// Note implements record.Recorder.
+func (s *Store) Note(r *record.Record) {
+	if s.frozen.Load() {
+		return
+	}
+	s.mu.Lock()
+	var err error
+	if s.err == nil {
+		_, err = s.append(r)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		_ = s.fail(err)
+	}
+}
+
+// append writes a record; the caller holds the lock.
+func (s *Store) append(r *record.Record) (wal.Position, error) {
+	b, err := encode(tagActor, r)
+	if err != nil {
+		return 0, err
+	}
+	s.noted.Add(1)
+	s.bytes.Add(uint64(len(b)))
+	return s.log.Append(b)
+}
+
+// Admit implements record.Gate.
+func (s *Store) Admit(bytes int) error {
+	if s.frozen.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	err := s.err
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		return err
+	case bytes+4096 > largestRecord:
+		err = fmt.Errorf("a message of %d bytes is too large for the store", bytes)
+	case s.used() > s.opt.Size/4*3:
+		err = ErrFull
+	case s.log.Pending() > fullPending:
+		err = wal.ErrBusy
+	default:
+		return nil
+	}
+	s.refused.Add(1)
+	return err
+}
+
+// used is how many bytes the files have.
+func (s *Store) used() int64 { return s.log.Used() }
+
+// progress is told by the log how far it is durable.
+func (s *Store) progress(durable wal.Position, err error) {
+	if err != nil {
+		_ = s.fail(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.next < len(s.waiting) && s.waiting[s.next].after < durable && s.err == nil {
+		f := s.waiting[s.next].f
+		s.held -= int64(s.waiting[s.next].bytes)
+		s.waiting[s.next].f = nil
+		s.next++
+		s.leaving = true
+		s.mu.Unlock()
+		f(nil)
+		s.mu.Lock()
+		s.leaving = false
+	}
+	if s.next == len(s.waiting) || s.next > 1024 {
+		s.waiting, s.next = append(s.waiting[:0], s.waiting[min(s.next, len(s.waiting)):]...), 0
+	}
+}
+
+// fail closes the store for good: what was not durable by now is not known to be, and nothing of it leaves.
+func (s *Store) fail(err error) error {
+	s.mu.Lock()
+	first := s.err == nil
+	if first {
+		s.err = fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	err, failed := s.err, s.failed
+	left := s.waiting[s.next:]
+	s.waiting, s.next, s.held = nil, 0, 0
+	s.mu.Unlock()
+	for _, w := range left {
+		w.f(err)
+	}
+	if first && failed != nil {
+		go failed(err)
+	}
+	return err
+}
+
+// Err is why the store has failed, nil if it has not.
+func (s *Store) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Resting implements record.Freezer.
+func (s *Store) Resting() {}
+
+// Freeze implements record.Freezer.
+func (s *Store) Freeze() { s.frozen.Store(true) }
+
+// Figures are about a store.
+type Figures struct {
+	Bytes   int64  // of its files
+	Limit   int64  // of them
+	Records uint64 // written by this process
+	Written uint64 // their bytes
+	Refused uint64 // messages that were refused
+}
+
+// Figures counts.
+func (s *Store) Figures() Figures {
+	return Figures{s.used(), s.opt.Size, s.noted.Load(), s.bytes.Load(), s.refused.Load()}
+}
+
+// Close waits until all that was recorded is durable. The system has ended before.
+func (s *Store) Close() error {
+	s.frozen.Store(true)
+	err := s.log.Close()
+	if own := s.Err(); own != nil {
+		return own
+	}
+	return err
+}
