@@ -34,15 +34,17 @@ func rows() (ids []string) {
 	series("J%02d", 1, 6)
 	series("K%02d", 1, 23)
 	series("L%02d", 33, 34)
+	series("N%02d", 2, 16)
+	ids = append(ids, "N18", "N20")
 	series("1.%d", 1, 5)
 	series("3.%d", 1, 8)
 	return ids
 }
 
 var (
-	id          = regexp.MustCompile(`^([A-GIJKL]\d\d|\d\.\d)?$`)
+	id          = regexp.MustCompile(`^([A-GIJKLN]\d\d|\d\.\d)?$`)
 	test        = regexp.MustCompile(`\bTest\w+`)
-	conformance = regexp.MustCompile(`^Test([A-GIJKL]\d\d|C_\d)`)
+	conformance = regexp.MustCompile(`^Test([A-GIJKLN]\d\d|C_\d)`)
 	exempt      = regexp.MustCompile(`\bnot applicable: \S.{10,}`)
 )
 

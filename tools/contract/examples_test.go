@@ -101,7 +101,7 @@ func TestGuidesAreTheExamplesCode(t *testing.T) {
 
 // So is that of those whose features have no manifest.
 func TestGuidesWithoutManifestsAreTheExamplesCode(t *testing.T) {
-	for _, page := range []string{"circuit-breaker", "throttler", "reliable", "interceptors", "extensions"} {
+	for _, page := range []string{"circuit-breaker", "throttler", "reliable", "interceptors", "extensions", "flow"} {
 		t.Run(page, func(t *testing.T) { guideIsCode(t, "docs/guide/"+page+".md") })
 	}
 }
