@@ -114,3 +114,6 @@ func parse(text string) *Error {
 	}
 	return &Error{Unavailable, text}
 }
+
+// ParseError is the error that a service has written into a message, CODE: TEXT.
+func ParseError(text string) error { return parse(text) }

@@ -131,3 +131,15 @@ func (o *occasional) allow(now time.Time) (ok bool, silent int) {
 	silent, o.silent = o.silent, 0
 	return true, silent
 }
+
+// Measured is a provider that counts for itself.
+type Measured interface {
+	// Figures are what was counted so far, always the same names in the same order. Any goroutine may call it.
+	Figures() []Figure
+}
+
+// Figure is a number that a service counts. Its name is of small letters, digits and _; one that ends in _total only grows.
+type Figure struct {
+	Name  string
+	Value float64
+}

@@ -214,3 +214,11 @@ func (r *Running) Wait(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// Figures are what its provider counts for itself; none while it is down.
+func (r *Running) Figures() []Figure {
+	if m, ok := r.provider().(Measured); ok {
+		return m.Figures()
+	}
+	return nil
+}

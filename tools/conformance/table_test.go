@@ -36,15 +36,18 @@ func rows() (ids []string) {
 	series("L%02d", 33, 34)
 	series("N%02d", 2, 16)
 	ids = append(ids, "N18", "N20")
+	series("M%02d", 1, 7)
+	series("O%02d", 1, 4)
+	series("O%02d", 8, 12)
 	series("1.%d", 1, 5)
 	series("3.%d", 1, 8)
 	return ids
 }
 
 var (
-	id          = regexp.MustCompile(`^([A-GIJKLN]\d\d|\d\.\d)?$`)
+	id          = regexp.MustCompile(`^([A-GIJKLMNO]\d\d|\d\.\d)?$`)
 	test        = regexp.MustCompile(`\bTest\w+`)
-	conformance = regexp.MustCompile(`^Test([A-GIJKLN]\d\d|C_\d)`)
+	conformance = regexp.MustCompile(`^Test([A-GIJKLMNO]\d\d|C_\d)`)
 	exempt      = regexp.MustCompile(`\bnot applicable: \S.{10,}`)
 )
 

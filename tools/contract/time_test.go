@@ -55,6 +55,7 @@ var machine = map[string]string{
 	"host/observe/snapshot.go":                 "how old a look may be that several share",
 	"host/scenario/":                           "how long scenarios may take, and took",
 	"host/secret.go":                           "the secret of a system without a seed",
+	"host/service/tcp/":                        "deadlines of sockets, whose other ends live in the machine's time",
 	"host/service/config/values.go":            "how long a file of a device may take",
 	"host/service/env.go":                      "the default of Env.Rand",
 	"host/service/gateway/middleware/basic.go": "a key that no run shows: of hashes in memory",

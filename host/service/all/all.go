@@ -12,11 +12,13 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/pubsub"
 	"github.com/wasmactors/wasmactors/host/service/schedule"
 	"github.com/wasmactors/wasmactors/host/service/sql"
+	"github.com/wasmactors/wasmactors/host/service/tcp"
+	"github.com/wasmactors/wasmactors/host/service/udp"
 )
 
 // Kinds are the services, in the order in which they are started.
 func Kinds() []service.Kind {
 	return []service.Kind{
-		config.Service, kv.Service, blob.Service, sql.Service, pubsub.Service, events.Service, schedule.Service, httpclient.Service,
+		config.Service, kv.Service, blob.Service, sql.Service, pubsub.Service, events.Service, schedule.Service, httpclient.Service, tcp.Service, udp.Service,
 	}
 }

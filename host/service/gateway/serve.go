@@ -9,14 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/internal/executor"
+	"github.com/wasmactors/wasmactors/host/service/internal/endpoint"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -68,7 +67,7 @@ func (g *Gateway) serve(s *http.Server, l net.Listener) error {
 	if s == nil {
 		return l.Close()
 	}
-	limit := descriptors()
+	limit := endpoint.Descriptors()
 	l = &scarce{Listener: l, limit: limit, reserve: reserveOf(limit), log: g.log, now: executor.Machine.Now, pause: func(d time.Duration) { executor.Pause(executor.Machine, d, nil) }, keepAlive: func(on bool) {
 		if !on || state(g.state.Load()) < draining {
 			s.SetKeepAlivesEnabled(on)
@@ -119,7 +118,7 @@ func (l *Listener) open(base string) (net.Listener, error) {
 			return nil, fmt.Errorf("gateway: %s: tls: %w", l.Address, err)
 		}
 	}
-	n, err := listen(network, address)
+	n, err := endpoint.Listen(network, address)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -127,30 +126,6 @@ func (l *Listener) open(base string) (net.Listener, error) {
 		return tls.NewListener(n, cfg), nil
 	}
 	return n, nil
-}
-
-// listen is net.Listen, and replaces a Unix socket without a listener: a process that was killed
-// leaves one behind.
-func listen(network, address string) (net.Listener, error) {
-	l, err := net.Listen(network, address)
-	if err == nil || network != "unix" {
-		return l, err
-	}
-	if info, e := os.Lstat(address); e != nil || info.Mode()&os.ModeSocket == 0 {
-		return nil, err
-	}
-	c, e := net.Dial(network, address)
-	switch {
-	case e == nil:
-		_ = c.Close()
-		return nil, err
-	case !errors.Is(e, syscall.ECONNREFUSED):
-		return nil, err
-	}
-	if e := os.Remove(address); e != nil {
-		return nil, errors.Join(err, e)
-	}
-	return net.Listen(network, address)
 }
 
 // maxPEM bounds a file of certificates or of a key, in bytes.

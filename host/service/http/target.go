@@ -2,13 +2,12 @@ package httpclient
 
 import (
 	"net"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/wasmactors/wasmactors/host/service"
-	"golang.org/x/net/idna"
+	"github.com/wasmactors/wasmactors/host/service/http/egress"
 )
 
 // MaxURL is how long a URL may be, in bytes.
@@ -148,77 +147,17 @@ func (t *target) origin() string {
 	return t.scheme + "://" + net.JoinHostPort(t.host, strconv.Itoa(int(t.port)))
 }
 
-// names converts names of hosts in other scripts as browsers do.
-var names = idna.Lookup
-
-// canonicalHost is the one spelling of a name or address.
+// canonicalHost is [egress.Host].
 func canonicalHost(h string) (string, error) {
-	if h == "" {
-		return "", badURL("it has no host")
+	name, err := egress.Host(h)
+	if err != nil {
+		return "", badURL("%s", err)
 	}
-	if strings.Contains(h, ":") {
-		a, err := netip.ParseAddr(h)
-		switch {
-		case err != nil:
-			return "", badURL("%.80q is not an IPv6 address", h)
-		case a.Zone() != "":
-			return "", badURL("an address with a zone is of this machine's links only")
-		}
-		return a.Unmap().String(), nil
-	}
-	if strings.Contains(h, "%") {
-		return "", badURL("its host has escapes")
-	}
-	if !ascii(h) {
-		name, err := names.ToASCII(h)
-		if err != nil {
-			return "", badURL("its host is not a name: %s", err)
-		}
-		h = name
-	}
-	h = strings.TrimSuffix(strings.ToLower(h), ".")
-	if len(h) > 253 {
-		return "", badURL("its host has %d characters, at most 253", len(h))
-	}
-	var last string
-	for label := range strings.SplitSeq(h, ".") {
-		if label == "" || len(label) > 63 {
-			return "", badURL("a part of its host has 1 to 63 characters")
-		}
-		for i := range len(label) {
-			if c := label[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-				return "", badURL("its host has the character %q", c)
-			}
-		}
-		last = label
-	}
-	if numeric(last) {
-		a, err := netip.ParseAddr(h)
-		if err != nil {
-			return "", badURL("%.80q ends with a number, so it is an IPv4 address, and that is written as four decimal numbers", h)
-		}
-		return a.String(), nil
-	}
-	return h, nil
-}
-
-// numeric reports whether a label is a number, for anybody: decimal, or hexadecimal.
-func numeric(label string) bool {
-	digits := label
-	if hex, ok := strings.CutPrefix(label, "0x"); ok {
-		digits = strings.TrimLeft(hex, "abcdef0123456789")
-		return digits == ""
-	}
-	return strings.Trim(digits, "0123456789") == ""
+	return name, nil
 }
 
 func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
+	return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0
 }
 
 // escapeRest escapes what is not ASCII in a query.

@@ -83,7 +83,7 @@ func (d *Dialer) Dial(ctx context.Context, hostname string, port uint16, named N
 }
 
 func (d *Dialer) dial(ctx context.Context, hostname string, port uint16, named Networks) (net.Conn, error) {
-	addrs, err := d.addresses(ctx, hostname, named)
+	addrs, err := d.Addresses(ctx, hostname, named)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +108,9 @@ func (d *Dialer) clock() host.Clock {
 	return host.RealClock()
 }
 
-// addresses returns the addresses of a host that may be dialled, in the order in which they are
-// tried.
-func (d *Dialer) addresses(ctx context.Context, hostname string, named Networks) ([]netip.Addr, error) {
+// Addresses returns the addresses of a host that may be dialled, in the order in which they are
+// tried, at most MaxAddresses.
+func (d *Dialer) Addresses(ctx context.Context, hostname string, named Networks) ([]netip.Addr, error) {
 	all, err := d.resolve(ctx, hostname)
 	if err != nil {
 		return nil, err
@@ -145,6 +145,14 @@ func (d *Dialer) resolve(ctx context.Context, hostname string) ([]netip.Addr, er
 		r = net.DefaultResolver
 	}
 	return r.LookupNetIP(ctx, "ip", hostname)
+}
+
+// Check checks an address that came from elsewhere than Addresses.
+func (d *Dialer) Check(a netip.Addr, named Networks) error {
+	if err := d.check(a.String(), a.Unmap(), named); err != nil {
+		return err
+	}
+	return nil
 }
 
 // check checks an address; nil: it may be dialled.

@@ -1,11 +1,11 @@
 //go:build unix
 
-package gateway
+package endpoint
 
 import "syscall"
 
-// descriptors is how many the process may have; 0: not known.
-func descriptors() uint64 {
+// Descriptors is how many files and sockets the process may have open; 0: not known.
+func Descriptors() uint64 {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
 		return 0
