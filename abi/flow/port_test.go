@@ -716,3 +716,20 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// A taker that takes again in another incarnation has forgotten what it took before.
+func TestTakerThatWasRestarted(t *testing.T) {
+	n := newNet(t)
+	peer := n.node(9, Stream{})
+	var ends []error
+	d := n.node(1, Serve("x", Watch(count(1, 9), nil, func(err error) { ends = append(ends, err) }), Ints))
+	peer.says(1, opTake, 5, wants(1, "x"))
+	peer.says(1, opTake, 6, wants(1, "x")) // beside the first one
+	if len(d.g.ports.all) != 2 || len(ends) != 0 {
+		t.Errorf("%d streams, %v", len(d.g.ports.all), ends)
+	}
+	peer.says(1, opTake, 1<<32|1, wants(1, "x"))
+	if len(d.g.ports.all) != 1 || len(ends) != 2 || ends[0] != ErrCancelled {
+		t.Errorf("%d streams, %v", len(d.g.ports.all), ends)
+	}
+}
