@@ -28,8 +28,12 @@ const FeatureIdentify = "identify"
 // FeatureMailboxes says that the host reads "mailbox" and "dispatcher" in the options of a spawn.
 const FeatureMailboxes = "mailboxes"
 
+// FeatureLarge says that the host hands over messages that are larger than the inbox: their payloads are fetched by
+// the import fetch. See Envelope.Apart.
+const FeatureLarge = "large"
+
 // Features are the names that Needs may hold.
-func Features() []string { return []string{FeatureAsks, FeatureIdentify, FeatureMailboxes} }
+func Features() []string { return []string{FeatureAsks, FeatureIdentify, FeatureLarge, FeatureMailboxes} }
 
 // Lacks is the first of the features needed that this version does not have; "" if
 // there is none.

@@ -9,6 +9,11 @@ type Envelope struct {
 	Headers     []byte // an encoded map of text to text, nil: none
 	Payload     []byte // CBOR, as the byte string's contents
 
+	// Apart is the length of a payload that is too large for the inbox, in bytes: the envelope has it
+	// instead of the payload, and the guest fetches what it wants of the payload within the turn. 0: the payload
+	// is here. A guest gets it only if it needs FeatureLarge.
+	Apart uint64
+
 	// Two that are reserved for later; 0 means none and takes no room. A guest
 	// gets them only if it needs the feature.
 	Sequence uint64 // of the sender's messages to this actor, from 1
@@ -22,7 +27,11 @@ func AppendEnvelope(dst []byte, e *Envelope) []byte {
 	dst = appendHead(dst, majorUint, uint64(e.Sender))
 	dst = appendHead(dst, majorUint, e.Correlation)
 	dst = appendRaw(dst, e.Headers)
-	dst = appendBytes(dst, e.Payload)
+	if e.Apart != 0 {
+		dst = appendHead(dst, majorUint, e.Apart)
+	} else {
+		dst = appendBytes(dst, e.Payload)
+	}
 	if n := e.arity(); n > envelopeItems {
 		dst = appendHead(dst, majorUint, e.Sequence)
 		if n > envelopeItems+1 {
@@ -52,7 +61,12 @@ func EnvelopeSize(e *Envelope) int {
 		t = -1 - t
 	}
 	n := 2 + headSize(uint64(t)) + headSize(uint64(e.Sender)) + headSize(e.Correlation) +
-		max(1, len(e.Headers)) + headSize(uint64(len(e.Payload))) + len(e.Payload)
+		max(1, len(e.Headers))
+	if e.Apart != 0 {
+		n += headSize(e.Apart)
+	} else {
+		n += headSize(uint64(len(e.Payload))) + len(e.Payload)
+	}
 	if items := e.arity(); items > envelopeItems {
 		n += headSize(e.Sequence)
 		if items > envelopeItems+1 {
@@ -82,7 +96,7 @@ func PutEnvelope(dst []byte, e *Envelope) (n int, ok bool) {
 func (e *Envelope) putUsual(dst []byte) int {
 	const fixed = 2 + 9 + 9 + 3
 	size := len(e.Payload)
-	if e.Time>>32 <= 0 || e.Sender>>32 == 0 || e.Correlation >= 24 || len(e.Headers) > 0 || size >= 24 || size > len(dst)-fixed || e.Sequence|e.Position != 0 {
+	if e.Time>>32 <= 0 || e.Sender>>32 == 0 || e.Correlation >= 24 || len(e.Headers) > 0 || size >= 24 || size > len(dst)-fixed || e.Sequence|e.Position|e.Apart != 0 {
 		return 0
 	}
 	dst = dst[:fixed+size]
@@ -137,8 +151,17 @@ func decodeEnvelope(e *Envelope, b []byte) (int, *Error) {
 	if e.Headers, at, err = readHeaders(b, at); err != nil {
 		return at, err
 	}
-	e.Sequence, e.Position = 0, 0
-	if e.Payload, at, err = readBytes(b, at); err != nil || items == envelopeItems {
+	e.Sequence, e.Position, e.Apart = 0, 0, 0
+	if at < len(b) && b[at] < majorNint<<5 {
+		start = at
+		if e.Apart, at, err = readUint(b, at); err == nil && e.Apart == 0 {
+			return start, ErrRange
+		}
+		e.Payload = nil
+	} else {
+		e.Payload, at, err = readBytes(b, at)
+	}
+	if err != nil || items == envelopeItems {
 		return at, err
 	}
 	start = at

@@ -149,6 +149,7 @@ const (
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
 	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, timedNext: uint64(uid) % timedEvery}
 	a.props.limits = p.limits.withDefaults()
+	a.props.bindMessage()
 	if parent == nil {
 		a.path = ref.Scheme + s.cfg.name + "/" + name
 		a.elements = []string{name}

@@ -68,7 +68,7 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 		}
 		return DeadRestarting, ErrRestarting
 	}
-	if a.props.largest > 0 && e.Size()+overhead > a.props.largest && !a.dropTrace(e) {
+	if a.props.limits.Message > 0 && int64(e.Size()) > a.props.limits.Message && !a.dropTrace(e) {
 		return DeadTooLarge, ErrTooLarge
 	}
 	if err := a.box.Push(e); err != nil {

@@ -21,7 +21,7 @@ var (
 	ErrMailboxFull = errors.New("host: the mailbox is full")
 	// ErrRestarting: the recipient waits for its restart, and its supervisor's policy is to drop messages until then.
 	ErrRestarting = errors.New("host: the actor is about to be restarted")
-	// ErrTooLarge: the message can never fit the receiver's inbox.
+	// ErrTooLarge: the message is larger than the receiver takes; see Limits.Message.
 	ErrTooLarge = errors.New("host: the message is too large for the receiver")
 	// ErrNameTaken: a sibling has this name, or had it and has not yet gone.
 	ErrNameTaken = errors.New("host: the name is taken")

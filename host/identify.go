@@ -56,8 +56,8 @@ func (g *guest) identifyMany(scr *scratch, cmd *abi.Command) {
 	e.Kind, e.Flags, e.Correlation = abi.KindReply, flagOurs, cmd.Correlation
 	scr.trace.stamp(e)
 	room := mostIdentities
-	if a.props.largest > 0 {
-		room = min(room, a.props.largest-overhead-e.Size())
+	if most := int(a.props.limits.Message); most > 0 {
+		room = min(room, most-e.Size())
 	}
 	e.Payload = abi.AppendIdentities(e.Payload, len(found), a.sys.identities(found, room))
 	g.carry(scr, len(e.Payload))

@@ -254,7 +254,7 @@ func TestAnswersOfIdentifyAreBounded(t *testing.T) {
 		defer stop()
 		a := l.table.Get(g.UID())
 		l.say(g, script(now(who(1, "/user/????"))))
-		if room := min(mostIdentities, a.props.largest-overhead); total != n || size > room || size < room*8/10 && len(listed) != abi.MaxIdentities {
+		if room := min(mostIdentities, int(a.props.limits.Message)); total != n || size > room || size < room*8/10 && len(listed) != abi.MaxIdentities {
 			t.Errorf("%d of %d, %d bytes of %d", len(listed), total, size, room)
 		}
 		for i, one := range listed {

@@ -1,8 +1,11 @@
 package host
 
 import (
+	"encoding/binary"
 	"strconv"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // BenchmarkLarge has two actors send each other a large message; an operation is one message. The copies are two of as
@@ -16,6 +19,14 @@ func BenchmarkLarge(b *testing.B) {
 				copy(to, from)
 				copy(from, to)
 			}
+		})
+		b.Run(strconv.Itoa(n>>10)+"KiB/WAT", func(b *testing.B) { largeGuests(b, largeGuest(b, newEngine(b)), n) })
+		b.Run(strconv.Itoa(n>>10)+"KiB/Go SDK", func(b *testing.B) {
+			image, err := familyImage()
+			if err != nil {
+				b.Fatal(err)
+			}
+			largeGuests(b, Guest(image, "porter"), n)
 		})
 		b.Run(strconv.Itoa(n>>10)+"KiB/native", func(b *testing.B) {
 			sys := newSystem(b, NewConfig("large").WithWorkers(1))
@@ -58,4 +69,22 @@ func largeActor(b *testing.B, sys *System, p Props) Ref {
 		b.Fatal(err)
 	}
 	return ref
+}
+
+// largeGuests has two guests send each other a message until it has gone to and fro b.N times.
+func largeGuests(b *testing.B, p Props, n int) {
+	sys := newSystem(b, NewConfig("large").WithWorkers(1).WithGuardian(supervision.Default().WithSilence(true).WithMaxRestarts(-1, 0)))
+	x, y := largeActor(b, sys, p), largeActor(b, sys, p)
+	large := largeMessage('r', n-5)
+	b.SetBytes(int64(n))
+	failures := sys.Subscribe(10, func(e *Event) bool { return e.Kind == EventFailed })
+	defer failures.Close()
+	for _, count := range []int{100, b.N} {
+		binary.LittleEndian.PutUint32(large[6:], uint32(count))
+		b.ResetTimer()
+		if err := sys.TellFrom(x, y, large); err != nil {
+			b.Fatal(err)
+		}
+		<-failures.C()
+	}
 }

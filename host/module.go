@@ -39,6 +39,9 @@ func (m *Module) Replace(image *runtime.Image) error {
 		if sandbox.InboxCap(image) < sandbox.InboxCap(old) {
 			return fmt.Errorf("%w: the new image has an inbox of %d bytes, the old one of %d", ErrBadProps, sandbox.InboxCap(image), sandbox.InboxCap(old))
 		}
+		if sandbox.Large(old) && !sandbox.Large(image) {
+			return fmt.Errorf("%w: the new image takes no messages that are larger than its inbox, the old one does", ErrBadProps)
+		}
 		if m.image.CompareAndSwap(old, image) {
 			return nil
 		}
@@ -51,9 +54,7 @@ func Guest(image *runtime.Image, typ string) Props { return GuestOf(NewModule(im
 // GuestOf is [Guest] for a module, whose image may be replaced while it has actors.
 func GuestOf(m *Module, typ string) Props {
 	p := Props{module: m, typ: typ, strategy: supervision.Default(), make: func(a *actor) Behaviour { return newGuest(a, m) }}
-	if image := m.Image(); image != nil {
-		p.largest = sandbox.InboxCap(image)
-	} else {
+	if m.Image() == nil {
 		p.make = nil
 	}
 	return p

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -19,6 +20,7 @@ type Limits struct {
 	Deadline     time.Duration // a turn; default none
 	Memory       uint64        // bytes; default the image's limit
 	Outbox       uint64        // bytes of commands a turn; default 4 MiB
+	Message      int64         // bytes of a message that it is sent, its headers included; default 1 MiB for guests, any size for others
 	Children     int           // default 1,000
 	Timers       int           // pending; default 1,000
 	Watches      int           // default 10,000
@@ -41,6 +43,7 @@ const (
 	DefaultMailboxBytes = 16 << 20
 	DefaultFuel         = 1_000_000_000
 	DefaultOutbox       = 4 << 20
+	DefaultMessage      = 1 << 20
 	DefaultChildren     = 1000
 	DefaultTimers       = 1000
 	DefaultWatches      = 10_000
@@ -78,6 +81,30 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// bindMessage decides how large a message may be that an actor with these props is sent; 0: any size.
+func (p *Props) bindMessage() {
+	l := &p.limits
+	l.Message = max(l.Message, 0)
+	if p.module == nil {
+		return
+	}
+	image := p.module.Image()
+	most := int64(sandbox.InboxCap(image))
+	if sandbox.Large(image) {
+		if l.Message == 0 {
+			l.Message = DefaultMessage
+		}
+		memory := sandbox.MemoryLimit(image)
+		if l.Memory != 0 {
+			memory = min(memory, l.Memory)
+		}
+		most = max(most, int64(memory))
+	}
+	if most -= overhead; l.Message == 0 || l.Message > most {
+		l.Message = most
+	}
+}
+
 // Capabilities are what a guest may do in addition to answering and sending to actors whose refs it has. The zero value
 // allows nothing.
 type Capabilities struct {
@@ -104,7 +131,6 @@ type Props struct {
 	factory  func() Actor // of an actor in Go
 	wrong    error        // a With method does not go with the others
 	module   *Module      // of a guest
-	largest  int          // message, in bytes with overhead; 0: any
 	typ      string
 	mailbox  func(MailboxLimits) Mailbox
 	dispatch *Dispatcher // nil: the default

@@ -72,6 +72,8 @@ func keyOf(err error, otherwise string) string {
 		return full.key
 	case errors.As(err, &other):
 		return other.ManifestKey()
+	case errors.Is(err, ErrTooLarge):
+		return "limits.message"
 	case errors.Is(err, ErrTooManyChildren):
 		return "limits.children"
 	case errors.Is(err, sandbox.ErrTooManyInstances):

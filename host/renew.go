@@ -144,6 +144,7 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	old := a.props.limits
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
 	a.props.args, a.props.limits, a.props.children = p.args, l, p.children
+	a.props.bindMessage()
 	a.props.caps, a.props.compiled, a.caps = p.caps, p.compiled, p.capabilities()
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
 	a.args = args

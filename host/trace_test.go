@@ -400,7 +400,7 @@ func TestAGuestCannotForgeATrace(t *testing.T) {
 func TestATraceDoesNotMakeAMessageTooLarge(t *testing.T) {
 	l, n := tracedStage(t)
 	a := n.settle(l, "a", echo(t, newEngine(t)))
-	size := l.table.Get(a.UID()).props.largest - overhead
+	size := int(l.table.Get(a.UID()).props.limits.Message)
 	for _, more := range []int{-100, -3, -2, 0} { // the head of the byte string
 		b := bytes.Repeat([]byte{'x'}, size+more-3)
 		err := l.Tell(a, Raw(append([]byte{0x59, byte(len(b) >> 8), byte(len(b))}, b...)))

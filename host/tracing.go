@@ -441,5 +441,5 @@ func (a *actor) dropTrace(e *mailbox.Envelope) bool {
 		return false
 	}
 	e.Headers = appendMarked(nil, nil, e.Headers)
-	return e.Size()+overhead <= a.props.largest
+	return int64(e.Size()) <= a.props.limits.Message
 }

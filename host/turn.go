@@ -130,6 +130,7 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 		}
 		base += n
 	}
+	x.Discard()
 	a.turns = first + uint64(done)
 	g.account(&scr.res, work)
 	g.conclude(scr, done, failed, f, now)

@@ -2,6 +2,8 @@
 (module
   (import "wasmactors" "next" (func $next (param i32) (result i32)))
   (import "wasmactors" "flush" (func $flush (param i32)))
+  (import "wasmactors" "fetch" (func $fetch (param i32 i32 i32)))
+  (import "wasmactors" "write" (func $write (param i32 i32)))
   (import "wasmactors" "log" (func $log (param i32 i32 i32)))
   (import "wasmactors" "panic" (func $panic (param i32 i32)))
   (import "wasi_snapshot_preview1" "args_get" (func (param i32 i32) (result i32)))

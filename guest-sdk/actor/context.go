@@ -22,6 +22,8 @@ type Context struct {
 	scratch []byte     // see encoded
 	heads   []byte     // of TellWith
 	room    []byte     // see keep
+	apart   []byte     // see Message.fetch
+	bulk    []byte     // see largeBody
 	current Actor
 	written int    // bytes of the outbox since the last flush
 	length  uint8  // see body

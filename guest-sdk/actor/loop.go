@@ -59,7 +59,7 @@ func turn(inboxLen uint32) uint32 {
 			failed(err)
 		}
 		if mem.ctx.written >= OutboxSize {
-			flush(0)
+			flush()
 		}
 		*byteAt(unsafe.Pointer(unsafe.SliceData(outbox)), uintptr(mem.ctx.written)) = 0xf6 // the end marker
 		mem.ctx.written++

@@ -46,7 +46,7 @@ func (m *Message) read(at, end int) int {
 	if tail&0xff00 != 0xf600 || tail&0xff >= 24 {
 		return m.readAny(at, end)
 	}
-	size, from := int(tail>>16&0xff)-0x40, at+head+1
+	size, from := int(uint8(tail>>16)-0x40), at+head+1
 	switch {
 	case size < 24:
 	case size == 24:
@@ -77,7 +77,9 @@ func (m *Message) readAny(at, end int) int {
 	m.kind, m.sender, m.correlation, m.headers = e.Kind, e.Sender, e.Correlation, e.Headers
 	m.time = bits.ReverseBytes64(uint64(e.Time))
 	m.payload, m.size = 0, len(e.Payload)
-	if m.size > 0 {
+	if e.Apart != 0 {
+		m.fetch(e.Apart)
+	} else if m.size > 0 {
 		m.payload = int(uintptr(unsafe.Pointer(unsafe.SliceData(e.Payload))) - uintptr(unsafe.Pointer(unsafe.SliceData(inbox))))
 	}
 	return at + n
@@ -99,6 +101,8 @@ func (m *Message) Correlation() uint64 { return m.correlation }
 func (m *Message) ID() string { return m.Header(abi.HeaderID) }
 
 // Payload is the content, as CBOR.
+//
+//go:nocheckptr
 func (m *Message) Payload() []byte {
 	return bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size, 0)
 }
@@ -128,6 +132,8 @@ func (m *Message) HasHeader(key string) bool {
 }
 
 // Reader reads the payload from its start.
+//
+//go:nocheckptr
 func (m *Message) Reader() *abi.Reader {
 	m.reader.Reset(bytesAt(unsafe.Add(unsafe.Pointer(unsafe.SliceData(inbox)), m.payload), m.size, spare))
 	return &m.reader

@@ -8,8 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/internal/bridge"
 )
 
-// Sizes of the rings, in bytes: the largest message that an actor can receive or
-// send is a little smaller.
+// Sizes of the rings, in bytes. Larger messages take another way, which is slower for small ones: see large.go.
 const (
 	InboxSize  = 64 << 10
 	OutboxSize = 64 << 10
@@ -30,31 +29,39 @@ const (
 // usualHead is how many bytes a command has in addition to its payload and strings, or a few more.
 const usualHead = 64
 
-// room makes sure that n bytes and an end-of-turn marker fit the outbox, and returns
+// room makes sure that n bytes, of which the outbox can have so many, and an end-of-turn marker fit the outbox, and returns
 // where they go.
 func room(n int) unsafe.Pointer {
 	if mem.ctx.written+n >= OutboxSize {
-		flush(n)
+		flush()
 	}
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), mem.ctx.written)
 }
 
-func flush(n int) {
+func flush() {
 	bridge.Flush(outbox[:mem.ctx.written])
 	mem.ctx.written = 0
-	if n >= OutboxSize {
-		panic("actor: the message is larger than the outbox")
-	}
 }
 
 // appendix is where commands that are not on the usual path append themselves, at most
-// n bytes; wrote takes over what they have appended.
+// n bytes; wrote takes over what they have appended. What the outbox has no room for is written from elsewhere.
 func appendix(n int) []byte {
+	if n >= OutboxSize {
+		flush()
+		mem.ctx.bulk = grown(mem.ctx.bulk, uint64(n))
+		return mem.ctx.bulk
+	}
 	room(n)
 	return outbox[:mem.ctx.written]
 }
 
-func wrote(b []byte) { mem.ctx.written = len(b) }
+func wrote(b []byte) {
+	if unsafe.SliceData(b) != unsafe.SliceData(outbox) {
+		bridge.Write(b)
+		return
+	}
+	mem.ctx.written = len(b)
+}
 
 // Loads and stores of numbers as they lie in CBOR, which has the highest byte first.
 // WebAssembly allows any address and has the lowest byte first.

@@ -11,7 +11,7 @@ import (
 // behind it.
 func (c *Context) send(to Ref, correlation, flags uint64, v Encoder) {
 	if mem.ctx.written+usualHead >= OutboxSize {
-		flush(0)
+		flush()
 	}
 	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(outbox)), mem.ctx.written)
 	*(*uint32)(p) = 0x86 | uint32(abi.OpSend)<<8 | 0x1b<<16 // array of 6; the ref in eight bytes
@@ -64,6 +64,10 @@ func (c *Context) body(head int, v Encoder) {
 	// Most actors send payloads of about one size: the room left for the length is what the
 	// last one has taken.
 	room := int(c.length)
+	if room >= lengthLarge {
+		c.largeBody(head, v)
+		return
+	}
 	start := mem.ctx.written + head + room
 	c.payload.Reset(outbox[start:start:OutboxSize])
 	encode(v, &c.payload)
@@ -95,12 +99,17 @@ func (c *Context) longBody(head int, b []byte) {
 	size := abi.AppendBytesHead(length[:0], len(b))
 	need := head + len(size) + len(b)
 	if mem.ctx.written+need >= OutboxSize { // nothing of this command has been flushed
-		if len(b) > 0 {
-			b = append([]byte(nil), b...)
+		if need >= OutboxSize {
+			c.length = lengthLarge
+			if cap(c.bulk) < cap(b) {
+				c.bulk = b[:0]
+			}
 		}
-		command := append([]byte(nil), outbox[mem.ctx.written:mem.ctx.written+head]...)
-		room(need)
-		copy(outbox[mem.ctx.written:], command)
+		if start := mem.ctx.written + head; within(outbox[start:], b) {
+			b = append([]byte(nil), b...) // the length would lie over it
+		}
+		c.writeBody(head, b)
+		return
 	}
 	copy(outbox[mem.ctx.written+head+len(size):], b)
 	copy(outbox[mem.ctx.written+head:], size)

@@ -3,6 +3,7 @@
 package actortest_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -316,7 +317,39 @@ func TestMisuseIsSaid(t *testing.T) {
 		c.Send(actor.Text("panic"))
 		c.Send(actor.Text("echo"))
 	})
-	fails(t, "the inbox 65536", func(t testing.TB) { actortest.Spawn(t, "clerk").Send(actor.Bytes(make([]byte, 65536))) })
+}
+
+// mirror answers with what it gets: as it came, and in a message of its own with a header.
+type mirror struct{}
+
+func (mirror) Receive(ctx *actor.Context, msg *actor.Message) error {
+	var b actor.Bytes
+	if err := msg.Decode(&b); err != nil {
+		return err
+	}
+	ctx.TellWith(ctx.Sender(), b, actor.Header{Key: "a", Value: "b"})
+	ctx.Tell(ctx.Sender(), b)
+	return ctx.Reply(actor.Raw(msg.Payload()))
+}
+
+func init() { actor.Register("mirror", func() actor.Actor { return mirror{} }) }
+
+// A message that is larger than the rings comes in whole, and so does the answer.
+func TestLargeMessage(t *testing.T) {
+	c := actortest.Spawn(t, "mirror")
+	for _, n := range []int{65_400, 65_536, 300_000, 70_000, 10, 2 << 20} {
+		large := bytes.Repeat([]byte{byte(n)}, n)
+		turn := c.Send(actor.Bytes(large))
+		if len(turn.Sent) != 3 {
+			t.Fatalf("%d bytes: %d messages: %v", n, len(turn.Sent), turn.Failure)
+		}
+		for i := range turn.Sent {
+			r := abi.NewReader(turn.Sent[i].Payload)
+			if got := r.ByteString(); r.Done() != nil || !bytes.Equal(got, large) {
+				t.Errorf("%d bytes come back as %d in message %d", n, len(got), i)
+			}
+		}
+	}
 }
 
 // nanny decides about her children by their failure's reason.

@@ -88,6 +88,8 @@ const (
 	mostTables              = 100_000
 	mostModule              = 256 << 20
 	leastOutbox, mostOutbox = 1 << 10, 1 << 30
+	leastMessage            = 1 << 10
+	mostMessage             = 1 << 30
 	mostInstances           = 10_000_000
 	leastHeld               = 16 << 10
 	leastSystem             = 64 << 10
@@ -122,6 +124,7 @@ var limitsShape = object("what one actor may use",
 	optional("stack", sizeIn("bytes that nested calls may take; decided per module, the largest of its actors counts", leastStack, mostStack)),
 	optional("table", count("entries of a table; decided per module, the largest of its actors counts", mostTable)),
 	optional("outbox", sizeIn("bytes of commands a turn", leastOutbox, mostOutbox)),
+	optional("message", sizeIn("bytes of a message that it is sent, with its headers: default 1MiB for a guest, at most its memory; its inbox, if it does not take larger ones", leastMessage, mostMessage)),
 	optional("mailbox", count("messages that may wait", 1<<24)),
 	optional("mailbox-bytes", size("bytes of messages that may wait")),
 	optional("children", count("children", 10_000_000)),

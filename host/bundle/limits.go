@@ -21,6 +21,7 @@ func (c *checker) limits(v view, base limits) limits {
 	l.stack = uint32(v.size("stack", uint64(l.stack)))
 	l.table = uint32(v.count("table", uint64(l.table)))
 	l.Outbox = v.size("outbox", l.Outbox)
+	l.Message = int64(v.size("message", uint64(l.Message)))
 	l.Mailbox = int(v.count("mailbox", uint64(l.Mailbox)))
 	l.MailboxBytes = int64(v.size("mailbox-bytes", uint64(l.MailboxBytes)))
 	l.Children = int(v.count("children", uint64(l.Children)))

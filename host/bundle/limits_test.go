@@ -240,3 +240,33 @@ func TestLimitOfTheInbox(t *testing.T) {
 		})
 	}
 }
+
+// TestLimitOfAMessage: what is larger than limits.message says is refused, and what is as large comes in.
+func TestLimitOfAMessage(t *testing.T) {
+	wasm, err := filepath.Abs("../testdata/large.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limits, most := range map[string]int{"": 1 << 20, "message: 2MiB": 2 << 20, "message: 4KiB": 4 << 10, "message: 1GiB, memory: 1MiB": 1<<20 - 64} {
+		dir := t.TempDir()
+		text := "wasmactors: 1\nname: large\nmodules:\n  m: {wasm: " + wasm + "}\nlimits: {" + limits + "}\nactors: {a: {type: large}}\n"
+		if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, err := open(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sys, _ := begin(t, b)
+		ref, err := sys.Lookup("/user/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sys.Tell(ref, host.Raw(make([]byte, most))); err != nil {
+			t.Errorf("%s: %d bytes: %v", limits, most, err)
+		}
+		if err := sys.Tell(ref, host.Raw(make([]byte, most+1))); !errors.Is(err, host.ErrTooLarge) {
+			t.Errorf("%s: %d bytes: %v", limits, most+1, err)
+		}
+	}
+}

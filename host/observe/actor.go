@@ -44,7 +44,7 @@ func (o *Observer) Actor(path string) (Detail, error) {
 
 func limitsOf(l host.Limits) Limits {
 	return Limits{
-		Mailbox: l.Mailbox, MailboxBytes: l.MailboxBytes, Fuel: l.Fuel, DeadlineNS: int64(l.Deadline), Memory: l.Memory, Outbox: l.Outbox,
+		Mailbox: l.Mailbox, MailboxBytes: l.MailboxBytes, Fuel: l.Fuel, DeadlineNS: int64(l.Deadline), Memory: l.Memory, Outbox: l.Outbox, Message: l.Message,
 		Children: l.Children, Timers: l.Timers, Watches: l.Watches, Asks: l.Asks, Stash: l.Stash, Replies: l.Replies, Held: l.Held,
 		TreeActors: l.Tree.Actors, TreeMemory: l.Tree.Memory,
 	}

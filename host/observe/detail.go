@@ -43,6 +43,7 @@ type Limits struct {
 	DeadlineNS   int64  `json:"deadline_ns"`
 	Memory       uint64 `json:"memory"`
 	Outbox       uint64 `json:"outbox"`
+	Message      int64  `json:"message"`
 	Children     int    `json:"children"`
 	Timers       int    `json:"timers"`
 	Watches      int    `json:"watches"`

@@ -3,6 +3,8 @@ package rebuild
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -112,4 +114,63 @@ func TestRebuiltFromWhatWorkersDid(t *testing.T) {
 		}
 	}
 	t.Logf("%d records, batches by their ends: %v", log, ended)
+}
+
+// Messages that are larger than the inbox are in the records, and the guest fetches them again when its turns are repeated.
+func TestRebuiltFromLargeMessages(t *testing.T) {
+	code, err := os.ReadFile(filepath.Join("..", "testdata", "large.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := load(t, "large", code)
+	props := func(*record.Life) (*host.Props, error) {
+		p := host.Guest(image, "large")
+		return &p, nil
+	}
+	config := func(j *journal) host.Config {
+		return host.NewConfig("w").WithSeed(5).WithRecorder(j).WithGuardian(supervision.Default().WithOtherwise(supervision.Restart))
+	}
+	j := newJournal(host.RealClock(), time.Millisecond)
+	s, err := host.New(config(j))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := props(nil)
+	ref, err := s.Spawn("large", *p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(s *host.System, ref host.Ref, op byte, n int) ([]byte, error) {
+		large := append(host.Raw{0x5a, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, make([]byte, n)...)
+		large[5] = op
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		m, err := s.Ask(ctx, ref, host.Bound{Value: large})
+		return m.Payload, err
+	}
+	for i, op := range []byte("epete") {
+		if _, err := ask(s, ref, op, 70_000+i*50_000); (err != nil) != (op == 't') {
+			t.Fatalf("%c: %v", op, err)
+		}
+	}
+	if err := s.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	// The system as it was before the end.
+	for end := len(j.log); end > 0; end /= 2 {
+		records, err := j.read(end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := newJournal(host.RealClock(), time.Millisecond)
+		again.closed = true // it answers at once
+		r, err := Prepare(config(again), records, props)
+		if err != nil {
+			t.Fatalf("%d records: %v%s", end, err, show(records))
+		}
+		r.Release()
+		if err := r.System().Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
 }

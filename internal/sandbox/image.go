@@ -140,6 +140,7 @@ type Image struct {
 	description abi.Description
 	control     control
 	batching    bool
+	large       bool // it gets messages that are larger than the inbox
 	frozen      bool
 	startBytes  uint64       // size of a fresh memory
 	heapBytes   uint64       // of an instance, beyond its memory: see the function
@@ -183,6 +184,12 @@ func InboxCap(i *Image) int { return int(i.control.InboxCap) }
 // OutboxCap is the size of the outbox in bytes, fixed by the guest. A turn may
 // write more by flushing; see Entry.OutboxLimit.
 func OutboxCap(i *Image) int { return int(i.control.OutboxCap) }
+
+// MemoryLimit is the most that an instance's memory may grow to, in bytes.
+func MemoryLimit(i *Image) uint64 { return i.cfg.MemoryLimit }
+
+// Large reports whether a Run may have an envelope that is larger than the inbox.
+func Large(i *Image) bool { return i.large }
 
 // Batching reports whether one Run may have several envelopes.
 func Batching(i *Image) bool { return i.batching }

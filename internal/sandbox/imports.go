@@ -32,6 +32,8 @@ const (
 // guestFuncs are the imports of the module "wasmactors", except for next, which the
 // rewriter implements inside the guest.
 var guestFuncs = []hostFunc{
+	{"fetch", []api.ValueType{i32, i32, i32}, nil, func(x *Instance, s []uint64) { x.fetch(uint32(s[0]), uint32(s[1]), uint32(s[2])) }},
+	{"write", []api.ValueType{i32, i32}, nil, func(x *Instance, s []uint64) { x.writeOut(uint32(s[0]), uint32(s[1])) }},
 	{"flush", []api.ValueType{i32}, nil, func(x *Instance, s []uint64) { x.flush(uint32(s[0])) }},
 	{"log", []api.ValueType{i32, i32, i32}, nil, func(x *Instance, s []uint64) { x.guestLog(uint32(s[0]), uint32(s[1]), uint32(s[2])) }},
 	{"panic", []api.ValueType{i32, i32}, nil, func(x *Instance, s []uint64) { x.guestPanic(uint32(s[0]), uint32(s[1])) }},

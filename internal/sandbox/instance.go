@@ -32,7 +32,8 @@ type Instance struct {
 	context turnContext
 	stack   [4]uint64
 
-	pending  int    // envelopes in the inbox
+	pending  int32  // envelopes in the inbox
+	room     int32  // envelopes that it may have, or isApart
 	inboxLen uint32 // their bytes
 	poisoned bool
 	renew    bool   // the call stack has grown large: take a new one at the reset
@@ -89,7 +90,7 @@ func DropMapped(i *Image) bool {
 }
 
 func newInstance(i *Image) *Instance {
-	x := &Instance{image: i}
+	x := &Instance{image: i, room: i.roomIn()}
 	x.context.x = x
 	x.startPace()
 	return x
@@ -246,6 +247,7 @@ func (x *Instance) Reset() error {
 	x.pending, x.inboxLen, x.poisoned = 0, 0, true // until this has succeeded
 	x.reader = reader{}
 	x.output.reset()
+	x.room = x.image.roomIn()
 	if x.files != nil {
 		x.files.Reset()
 	}

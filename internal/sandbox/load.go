@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/cache"
 	"github.com/wasmactors/wasmactors/internal/slots"
 	"github.com/wasmactors/wasmactors/internal/wasi"
@@ -315,6 +317,7 @@ func (i *Image) finish(ctx context.Context, rec *record, code []byte) error {
 	i.control = rec.meta.Control
 	i.description = rec.meta.Description
 	i.batching = rec.meta.Batching
+	i.large = slices.Contains(i.description.Needs, abi.FeatureLarge)
 	i.frozen = rec.meta.NotFrozen == ""
 	i.startBytes, i.heapBytes = rec.meta.MemoryBytes, rec.meta.BesideBytes
 	i.mutable, i.unsaved = rec.meta.Mutable, rec.meta.NotSaved

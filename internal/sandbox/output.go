@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/buffers"
 )
 
 // output is what a guest has written during a call: flushed commands, log lines, stdout and
@@ -52,9 +53,7 @@ func (o *output) reset() {
 
 // shrink frees buffers that a pooled instance does not need.
 func (o *output) shrink() {
-	if cap(o.staging) > keepStaging {
-		o.staging = nil
-	}
+	o.unstage()
 	o.stdout, o.stderr, o.diagnostics = nil, nil, diagnostics{}
 }
 
@@ -69,8 +68,30 @@ func (x *Instance) flush(length uint32) {
 		panic(x.outboxOverflow())
 	}
 	from := x.control.Outbox
-	x.used = true
+	x.stageRoom(int(length))
 	x.staging = append(x.staging, x.memory.Bytes()[from:from+length]...)
+}
+
+// stageRoom makes room for n more bytes of flushed commands. What is more than an instance keeps is lent.
+func (o *output) stageRoom(n int) {
+	o.used = true
+	n += len(o.staging)
+	if n <= max(cap(o.staging), keepStaging) {
+		return
+	}
+	b := append(buffers.Get(max(n, 2*len(o.staging)))[:0], o.staging...)
+	if cap(o.staging) > keepStaging {
+		buffers.Put(o.staging)
+	}
+	o.staging = b
+}
+
+// unstage gives back a large buffer of flushed commands, which nobody reads any more.
+func (o *output) unstage() {
+	if cap(o.staging) > keepStaging {
+		buffers.Put(o.staging)
+		o.staging = nil
+	}
 }
 
 func overlong(what string, length, limit uint32) string {
@@ -194,4 +215,50 @@ func (x *Instance) line(level int, text []byte) {
 		return // the stack of Go's scheduler; the failure has the useful part of the trace
 	}
 	x.logLine(level, bytes.TrimSuffix(text, []byte("\r")))
+}
+
+// largePart is how much is copied between two checks of fuel, deadline and kill, in bytes: a few microseconds.
+const largePart = 64 << 10
+
+// fetch is the import by which a guest gets a part of a payload that is apart.
+func (x *Instance) fetch(address, offset, length uint32) {
+	x.charge(costHostCall)
+	apart := x.reader.data
+	switch {
+	case x.room != isApart:
+		panic(violation("fetch: the payload is in the inbox"))
+	case x.phaseNow() != 1:
+		panic(violation("fetch: no turn has begun"))
+	case uint64(offset)+uint64(length) > uint64(len(apart)):
+		panic(violation(fmt.Sprintf("fetch: %d bytes from %d of a payload of %d", length, offset, len(apart))))
+	}
+	if _, ok := section(x.memory.Bytes(), address, length); !ok {
+		panic(violation(fmt.Sprintf("fetch: the room (%d bytes at %#x) lies outside of the memory", length, address)))
+	}
+	from := apart[offset : offset+length]
+	for len(from) > 0 {
+		n := min(len(from), largePart)
+		x.charge(uint64(n) / costByte)
+		copy(x.memory.Bytes()[address:], from[:n])
+		from, address = from[n:], address+uint32(n)
+	}
+}
+
+// writeOut is the import by which a guest writes commands, or parts of them, from where they are in its memory, behind what
+// it has flushed.
+func (x *Instance) writeOut(address, length uint32) {
+	x.charge(costHostCall)
+	if uint64(len(x.staging))+uint64(length) > x.output.limit {
+		panic(x.outboxOverflow())
+	}
+	if _, ok := section(x.memory.Bytes(), address, length); !ok {
+		panic(violation(fmt.Sprintf("write: %d bytes at %#x lie outside of the memory", length, address)))
+	}
+	x.stageRoom(int(length))
+	for length > 0 {
+		n := min(length, largePart)
+		x.charge(uint64(n) / costByte)
+		x.staging = append(x.staging, x.memory.Bytes()[address:address+n]...)
+		address, length = address+n, length-n
+	}
 }

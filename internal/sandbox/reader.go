@@ -32,6 +32,7 @@ func (x *Instance) openReader(turns, begun int, length uint32, strict bool) {
 	from := x.control.Outbox
 	data := x.memory.Bytes()[from : from+length]
 	if len(x.staging) > 0 {
+		x.stageRoom(len(data))
 		x.staging = append(x.staging, data...)
 		data = x.staging
 	}
@@ -216,6 +217,14 @@ func (x *Instance) Outbox(turns int) []byte {
 		}
 	}
 	return r.data[:at]
+}
+
+// Discard says that nobody reads the commands of the last Run any more: what was lent for many of them is given back.
+func (x *Instance) Discard() {
+	if cap(x.staging) > keepStaging {
+		x.reader.turns, x.reader.data = 0, nil
+		x.unstage()
+	}
 }
 
 // Ended reports whether another goroutine has ended the batch, see [Instance.EndBatch], since Resume.

@@ -9,9 +9,10 @@ import (
 
 // Push writes an envelope into the inbox, behind earlier ones. False means that there is no
 // room for it: run what is pending first. An envelope that an empty inbox refuses can never
-// be delivered; see [Fits]. An instance that has failed, or is not prepared, takes none.
+// be delivered. One that is larger than the inbox is alone in it, and the payload must stay as it is until the Run has
+// ended. An instance that has failed, or is not prepared, takes none.
 func (x *Instance) Push(e *abi.Envelope) bool {
-	if x.pending > 0 && !x.image.batching || x.poisoned || x.raw {
+	if x.pending >= x.room || x.poisoned || x.raw {
 		return false
 	}
 	c := &x.control
@@ -20,7 +21,7 @@ func (x *Instance) Push(e *abi.Envelope) bool {
 	if n == 0 {
 		var ok bool
 		if n, ok = abi.PutEnvelope(room, e); !ok {
-			return false
+			return x.pushApart(e)
 		}
 	}
 	x.inboxLen += uint32(n)
@@ -31,7 +32,7 @@ func (x *Instance) Push(e *abi.Envelope) bool {
 
 // PushPlain is Push of an envelope without headers and without numbers.
 func (x *Instance) PushPlain(kind abi.Kind, time int64, sender abi.Ref, correlation uint64, payload []byte) bool {
-	if x.pending > 0 && !x.image.batching || x.poisoned || x.raw {
+	if x.pending >= x.room || x.poisoned || x.raw {
 		return false
 	}
 	c := &x.control
@@ -45,13 +46,13 @@ func (x *Instance) PushPlain(kind abi.Kind, time int64, sender abi.Ref, correlat
 	return true
 }
 
-// Fits reports whether the envelope can be delivered to an instance at all.
+// Fits reports whether the envelope fits an empty inbox.
 func Fits(i *Image, e *abi.Envelope) bool {
 	return abi.EnvelopeSize(e) <= int(i.control.InboxCap)
 }
 
 // Pending is the number of envelopes pushed since the last Run.
-func (x *Instance) Pending() int { return x.pending }
+func (x *Instance) Pending() int { return int(x.pending) }
 
 // Run executes what was pushed, one turn an envelope, until all are handled, the
 // guest returns early, or a turn fails. It allocates nothing unless a turn
@@ -62,7 +63,7 @@ func (x *Instance) Pending() int { return x.pending }
 // and the failure belongs to none of them.
 func (x *Instance) Run(in *Entry, out *Result) {
 	*out = Result{}
-	n, length := x.pending, x.inboxLen
+	n, length := int(x.pending), x.inboxLen
 	if n == 0 {
 		return
 	}
@@ -121,6 +122,9 @@ func (x *Instance) end() {
 	x.finishLines()
 	x.in = nil
 	x.output.limit = 0
+	if x.room == isApart {
+		x.room = x.image.roomIn()
+	}
 }
 
 // commit accepts the turns of a call that has returned. If the call has broken the contract,
@@ -175,4 +179,38 @@ func (x *Instance) fail(n int, err error, out *Result) {
 	out.Failure.Turn = x.in.FirstTurn + uint64(ended)
 	out.Failure.Fuel = x.spentNow()
 	x.openReader(ended, ended+1, min(length, x.control.OutboxCap), false)
+}
+
+// Messages that are larger than the inbox, for modules that need abi.FeatureLarge. The envelope in the inbox says how long
+// the payload is, and the guest fetches the payload to where it wants it, within the turn: so what this takes is
+// the turn's, and a turn that is repeated fetches the same. Such an envelope is the only one of its entry: what a batch saves
+// is little beside the copies, and the commands of several could be more than an entry may write.
+
+// isApart is an Instance.room that says that the payload of the envelope in the inbox is apart: it is in reader.data then,
+// where nothing is read before the Run has ended.
+const isApart = 0
+
+// roomIn is how many envelopes an inbox of the image may have.
+func (i *Image) roomIn() int32 {
+	if i.batching {
+		return math.MaxInt32
+	}
+	return 1
+}
+
+// pushApart is Push of an envelope that is larger than the inbox.
+func (x *Instance) pushApart(e *abi.Envelope) bool {
+	if !x.image.large || x.pending > 0 || len(e.Payload) == 0 || e.Apart != 0 || Fits(x.image, e) {
+		return false
+	}
+	head := *e
+	head.Payload, head.Apart = nil, uint64(len(e.Payload))
+	c := &x.control
+	n, ok := abi.PutEnvelope(x.memory.Bytes()[c.Inbox:c.Inbox+c.InboxCap], &head)
+	if !ok {
+		return false
+	}
+	x.inboxLen, x.pending, x.reader.turns = uint32(n), 1, 0
+	x.room, x.reader.data = isApart, e.Payload
+	return true
 }

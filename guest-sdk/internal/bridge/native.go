@@ -38,6 +38,15 @@ func Next(outboxLen int) bool { return Current.Next(outboxLen) }
 // Flush hands what is in the outbox to the host.
 func Flush(outbox []byte) { Current.Flush(outbox) }
 
+// Apart is the payload of this turn, if it is not in the inbox.
+var Apart []byte
+
+// Fetch fills b with the beginning of that payload.
+func Fetch(b []byte) { copy(b, Apart) }
+
+// Write hands commands, or parts of them, to the host, from where they are. They follow what was flushed.
+func Write(b []byte) { Current.Flush(b) }
+
 // Log writes one log entry.
 func Log(level int, text []byte) { Current.Log(level, text) }
 

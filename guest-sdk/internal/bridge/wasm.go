@@ -12,6 +12,12 @@ func next(outboxLen uint32) uint32
 //go:wasmimport wasmactors flush
 func flush(outboxLen uint32)
 
+//go:wasmimport wasmactors fetch
+func fetch(to unsafe.Pointer, offset, n uint32)
+
+//go:wasmimport wasmactors write
+func write(from unsafe.Pointer, n uint32)
+
 //go:wasmimport wasmactors log
 func logText(level uint32, ptr unsafe.Pointer, n uint32)
 
@@ -23,6 +29,12 @@ func Next(outboxLen int) bool { return next(uint32(outboxLen)) != 0 }
 
 // Flush hands what is in the outbox to the host.
 func Flush(outbox []byte) { flush(uint32(len(outbox))) }
+
+// Fetch fills b with the beginning of the payload of this turn, which is not in the inbox.
+func Fetch(b []byte) { fetch(unsafe.Pointer(unsafe.SliceData(b)), 0, uint32(len(b))) }
+
+// Write hands commands, or parts of them, to the host, from where they are. They follow what was flushed.
+func Write(b []byte) { write(unsafe.Pointer(unsafe.SliceData(b)), uint32(len(b))) }
 
 // Log writes one log entry.
 func Log(level int, text []byte) {

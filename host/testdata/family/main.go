@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"strings"
 	"time"
@@ -118,7 +119,64 @@ func (c *carrier) Receive(ctx *actor.Context, m *actor.Message) error {
 	return nil
 }
 
+// porter moves large byte strings. What it does with one says the first byte.
+type porter struct {
+	args  actor.Bytes
+	count int64
+}
+
+func (p *porter) Started(ctx *actor.Context) error {
+	if ctx.Args().Peek() != abi.TypeBytes {
+		return nil
+	}
+	return ctx.DecodeArgs(&p.args)
+}
+
+func (p *porter) Receive(ctx *actor.Context, m *actor.Message) error {
+	p.count++
+	r := m.Reader()
+	b := r.ByteString()
+	if r.Done() != nil || len(b) == 0 {
+		return actor.ErrUnhandled
+	}
+	switch b[0] {
+	case 'c':
+		return ctx.Reply(actor.Int(p.count))
+	case 'e': // as it is
+		return ctx.Reply(actor.Raw(m.Payload()))
+	case 'b': // encoded once more, beside others
+		ctx.Tell(ctx.Self(), actor.Text("small"))
+		ctx.TellPath("./nobody", actor.Bytes(b))
+		ctx.Reply(actor.Bytes(b))
+		ctx.Tell(ctx.Self(), actor.Text("small"))
+	case 'a': // what a child has as its arguments
+		child := ctx.Spawn("porter", "", actor.Bytes(b))
+		asker, correlation := ctx.Sender(), m.Correlation()
+		ctx.Ask(child, actor.Bytes("g"), time.Minute, func(ctx *actor.Context, m *actor.Message) error {
+			ctx.Stop(child)
+			return ctx.Answer(asker, correlation, actor.Raw(m.Payload()))
+		})
+	case 'g':
+		return ctx.Reply(p.args)
+	case 't': // as a timer's message
+		ctx.After(5, 0, actor.Bytes(append([]byte{'c'}, b...)))
+		return ctx.Reply(actor.Int(int64(len(b))))
+	case 'r': // to and fro, as often as the number behind it says
+		n := binary.LittleEndian.Uint32(b[1:])
+		if n == 0 {
+			panic("done")
+		}
+		binary.LittleEndian.PutUint32(b[1:], n-1)
+		ctx.Tell(ctx.Sender(), actor.Raw(m.Payload()))
+	case 'p':
+		ctx.Reply(actor.Bytes(b))
+		panic("dropped it")
+	}
+	return nil
+}
+
 func init() {
+	actor.Register("porter", func() actor.Actor { return &porter{} })
 	actor.Register("carrier", func() actor.Actor { return &carrier{} })
 	actor.Register("worker", func() actor.Actor { return &worker{} })
 	actor.Register("boss", func() actor.Actor { return &boss{} })

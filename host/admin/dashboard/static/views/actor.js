@@ -127,7 +127,7 @@ function limitsOf(l) {
   const some = (name, value, f) => (value ? [name, f(value)] : null);
   return [
     some('Mailbox', l.mailbox, (v) => plural(v, 'message')), some('Mailbox in bytes', l.mailbox_bytes, bytes), some('Fuel of a turn', l.fuel, count),
-    some('Deadline of a turn', l.deadline_ns, duration), some('Memory', l.memory, bytes), some('Held in all', l.held, bytes), some('Outbox of a turn', l.outbox, bytes),
+    some('Deadline of a turn', l.deadline_ns, duration), some('Memory', l.memory, bytes), some('Held in all', l.held, bytes), some('Outbox of a turn', l.outbox, bytes), some('A message', l.message, bytes),
     some('Children', l.children, exact), some('Timers', l.timers, exact), some('Asks', l.asks, exact), some('Watches', l.watches, exact), some('Stash', l.stash, exact),
     some('Open replies', l.replies, exact), some('Actors of the tree', l.tree_actors, exact), some('Memory of the tree', l.tree_memory, bytes),
   ];
