@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	fields "github.com/wasmactors/wasmactors/bench/internal/six"
 )
 
 // The scenarios for whoever runs actors that are Go code. An actor system is adapted
@@ -28,19 +30,10 @@ type big struct {
 	body []byte
 }
 
-// six is the struct of six fields.
-type six struct {
-	ID     uint64
-	Name   string
-	Amount int64
-	Price  float64
-	Active bool
-	Tags   []string
-}
+// six is the struct of six fields. Its methods are generated, as those of a message of ours are.
+type six = fields.Six
 
-func sample(n int) *six {
-	return &six{ID: uint64(n), Name: "a name of some length", Amount: -1234, Price: 12.5, Active: true, Tags: []string{"red", "green"}}
-}
+func sample(n int) *six { return fields.Sample(n) }
 
 // Operations.
 const (
@@ -128,7 +121,7 @@ func (a *genericActor) receive(c turn, x any) {
 			a.w.done <- struct{}{}
 			return
 		}
-		c.send(c.sender(), &six{m.ID - 1, m.Name, m.Amount, m.Price, m.Active, m.Tags})
+		c.send(c.sender(), &six{ID: m.ID - 1, Name: m.Name, Amount: m.Amount, Price: m.Price, Active: m.Active, Tags: m.Tags})
 	}
 }
 

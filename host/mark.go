@@ -66,6 +66,9 @@ func fill(e *mailbox.Envelope, v any) error {
 		if v, err = unwrap(e, v); err != nil {
 			return err
 		}
+		if own, ok := v.(ownEncoder); ok {
+			return fillOwn(e, own)
+		}
 	}
 	payload, err := Encode(v)
 	if err != nil {

@@ -23,9 +23,7 @@ type Message struct {
 // as by fxamacker/cbor.
 func (m Message) Decode(v any) error {
 	if d, ok := v.(ownDecoder); ok {
-		r := abi.NewReader(m.Payload)
-		d.UnmarshalCBOR(r)
-		return r.Done()
+		return decodeOwn(d, m.Payload)
 	}
 	return decoder.Unmarshal(m.Payload, v)
 }

@@ -2,8 +2,10 @@ package host
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // The methods that guest-sdk/gen writes for a struct, so that both ends may share it.
@@ -16,17 +18,77 @@ type (
 	typedMessage interface{ MessageType() string }
 )
 
-// encodeOwn calls a value's MarshalCBOR. What cannot be written (a nil pointer, a year that does not fit) panics, and is
-// an error here.
-func encodeOwn(v ownEncoder) (b []byte, err error) {
+// codec is what reads and writes values with methods of their own. It keeps its memory from one message to the next.
+type codec struct {
+	w   abi.Writer
+	r   abi.Reader
+	buf []byte
+}
+
+var codecs = sync.Pool{New: func() any { return new(codec) }}
+
+// mostKeptBuffer is the capacity up to which a codec keeps its buffer, in bytes.
+const mostKeptBuffer = 64 << 10
+
+// write calls a value's MarshalCBOR. What it returns is valid until the codec is given back. What cannot be written (a nil
+// pointer, a year that does not fit) panics, and is an error here; then the codec must not be given back.
+func (c *codec) write(v ownEncoder) (b []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("host: the value of type %T cannot be a message: %v", v, p)
 		}
 	}()
-	w := abi.NewWriter(nil)
-	v.MarshalCBOR(w)
-	return w.Bytes(), nil
+	c.w.Reset(c.buf[:0])
+	v.MarshalCBOR(&c.w)
+	b = c.w.Bytes()
+	if c.buf = b; cap(b) > mostKeptBuffer {
+		c.buf = nil
+	}
+	return b, nil
+}
+
+// encodeOwn is the encoding of a value with methods of its own.
+func encodeOwn(v ownEncoder) ([]byte, error) {
+	c := codecs.Get().(*codec)
+	b, err := c.write(v)
+	if err != nil {
+		return nil, err
+	}
+	b = append(make([]byte, 0, len(b)+spareBehind), b...)
+	codecs.Put(c)
+	return b, nil
+}
+
+// spareBehind is the room behind a payload with which generated code reads it the quick way.
+const spareBehind = 8
+
+// fillOwn writes a value with methods of its own into an envelope.
+func fillOwn(e *mailbox.Envelope, v ownEncoder) error {
+	c := codecs.Get().(*codec)
+	b, err := c.write(v)
+	if err != nil {
+		return err
+	}
+	if len(b) <= smallPayload && cap(e.Payload) < len(b)+spareBehind {
+		e.Payload = make([]byte, 0, len(b)+spareBehind)
+	}
+	e.SetPayload(b)
+	codecs.Put(c)
+	return nil
+}
+
+// smallPayload is the length up to which an envelope has its own buffer.
+const smallPayload = 4 << 10
+
+// decodeOwn calls a value's UnmarshalCBOR.
+func decodeOwn(v ownDecoder, payload []byte) error {
+	c := codecs.Get().(*codec)
+	c.r.Reset(payload)
+	v.UnmarshalCBOR(&c.r)
+	err := c.r.Done()
+	c.r.Reset(nil)
+	codecs.Put(c)
+	return err
 }
 
 // Typed is a message with its type in the header abi.HeaderType, if the value has a method MessageType, as structs with

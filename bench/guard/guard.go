@@ -18,12 +18,13 @@ const (
 	Routed = "routed"
 )
 
-// Act is what is counted. Actors are alone on one worker; a message has 32 bytes.
+// Act is what is counted. Actors are alone on one worker; a message has 32 bytes where nothing else is said.
 type Act string
 
 // The acts.
 const (
 	Message Act = "message" // of a ping-pong: to an actor that sends it back
+	Struct  Act = "struct"  // the same with a struct of six fields
 	Ask     Act = "ask"     // of a goroutine, and the answer; its context has no deadline
 	AskDue  Act = "ask-due" // the same with a deadline
 	Crash   Act = "crash"   // a message at which an actor panics or traps, its restart and the next message

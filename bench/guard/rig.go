@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmactors/wasmactors/bench/internal/six"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/router"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -116,6 +117,9 @@ func open(ctx context.Context, c Case) (*rig, error) {
 		}
 	} else {
 		r.props = r.native(nil)
+		if c.Act == Struct {
+			r.props = host.Func(r.structs)
+		}
 	}
 	r.begin = func(c *host.Context, n int) error {
 		r.left = n - 1
@@ -124,6 +128,8 @@ func open(ctx context.Context, c Case) (*rig, error) {
 	switch c.Act {
 	case Message:
 		err = r.messages(c.Kind == Routed)
+	case Struct:
+		err = r.structMessages()
 	case Ask, AskDue:
 		err = r.asks(ctx, c.Act == AskDue)
 	case Crash:
@@ -209,6 +215,30 @@ func (r *rig) messages(routed bool) (err error) {
 		binary.BigEndian.PutUint32(m[numberAt:], uint32(n))
 		return r.sys.TellFrom(pair[1], pair[0], boxed)
 	}
+	return nil
+}
+
+// structs is an actor that sends a struct back.
+func (r *rig) structs(c *host.Context, m host.Message) error {
+	var s six.Six
+	if err := m.Decode(&s); err != nil {
+		return err
+	}
+	if s.ID == 0 {
+		return c.Tell(r.referee, packet(opReport, 0))
+	}
+	return c.Tell(m.Sender, &six.Six{ID: s.ID - 1, Name: s.Name, Amount: s.Amount, Price: s.Price, Active: s.Active, Tags: s.Tags})
+}
+
+// structMessages go to and fro between two actors.
+func (r *rig) structMessages() (err error) {
+	var pair [2]host.Ref
+	for i := range pair {
+		if pair[i], err = r.sys.Spawn("", r.props); err != nil {
+			return err
+		}
+	}
+	r.begin = func(_ *host.Context, n int) error { return r.sys.TellFrom(pair[1], pair[0], six.Sample(n)) }
 	return nil
 }
 
