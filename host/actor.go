@@ -11,12 +11,18 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
+	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/internal/watch"
 	"github.com/wasmactors/wasmactors/host/ref"
@@ -49,23 +55,23 @@ type actor struct {
 	begun      atomic.Bool     // the present incarnation has started; to read
 	killing    atomic.Bool     // an alarm is set that kills the turn
 	asleep     atomic.Bool     // a guest that has given its instance back; to read
-	counted    atomic.Uint32   // see census
-	throughput int32           // fixed: messages before others get their turn; below 0: with a deadline
-	done       atomic.Uint64   // turns until the last Run
-	counts     counters
+	tally      look.Tally
 	startedAt  atomic.Int64 // ns since 1970, 0: no incarnation has begun
 	number     atomic.Uint64
 	failed     atomic.Pointer[LastFailure]
-	box        box
-	sysq       systemQueue
+	box        box.Box
+	sysq       sysmail.Queue
 	gate       gate.Gate // its Policy
 	alarms     alarm.Board
 	replies    atomic.Int32 // handles that were not used yet
+	throughput int32        // fixed: messages before others get their turn; below 0: with a deadline
+	counted    look.Counted // in a census
 	due        atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
-	tapped     atomic.Pointer[[]*tap]
+	tapped     look.Taps
 	rest       atomic.Int64 // see System.Rest
 	endBy      atomic.Int64 // when no last turn begins below it any more, ns since 1970; 0: it does not wait for its children's end
 	unheard    atomic.Int32 // actors below it that have had no last turn
+	renewals   int32        // that its supervisor has not dealt with; within Run
 
 	// Fixed when it is made, except for args, caps and the limits and capabilities of props, which a renewal changes between
 	// two incarnations; they are only read within Run.
@@ -105,16 +111,8 @@ type actor struct {
 	durable   bool       // a recorder is told of it
 	looks     uint8      // as System.looks, of this actor alone
 	endings   bool       // runs end with something to do: kept, or surplus
-	renewals  int32      // that its supervisor has not dealt with
 	rnd       *rand.Rand
 	sealed    *sealed // nil: none of its turns was recorded yet
-}
-
-// counters are what an actor has done, for any goroutine.
-type counters struct {
-	fuel     atomic.Uint64 // spent by completed turns, until the last Run
-	restarts atomic.Uint64
-	crashes  atomic.Uint64
 }
 
 // holds are reasons why an actor does not handle messages, besides its life. Any goroutine
@@ -148,7 +146,7 @@ const (
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
 	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, timedNext: uint64(uid) % timedEvery}
-	a.props.limits = p.limits.withDefaults()
+	a.props.limits = p.limits.WithDefaults()
 	a.props.bindMessage()
 	if parent == nil {
 		a.path = ref.Scheme + s.cfg.name + "/" + name
@@ -160,7 +158,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		if a.tree = parent.tree; parent.parent == nil {
 			a.tree = &tree{guesses: &s.strangers}
 			if name[0] != '$' {
-				a.tree.guesses = new(guesses)
+				a.tree.guesses = new(stray.Guesses)
 			}
 		}
 	}
@@ -192,9 +190,9 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	if a.durable && parent != nil {
 		box = recordedMailbox(a, box)
 	}
-	a.box.init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
-	a.box.host(a)
-	a.sysq.init()
+	a.box.Init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
+	introduce(a)
+	a.sysq.Init()
 	a.super.Init(&a.props.strategy)
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
@@ -282,7 +280,7 @@ func (a *actor) Rand() backoff.Rand { return a.random() }
 
 func (a *actor) random() *rand.Rand {
 	if a.rnd == nil {
-		v := secretFor(a).derive(forJitter, a.uid, 0)
+		v := secretFor(a).Derive(secret.ForJitter, a.uid, 0)
 		a.rnd = rand.New(rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16])))
 	}
 	return a.rnd
@@ -294,8 +292,8 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	a.handleSystem(scr)
 	if a.doomed() != nil {
-		a.done.Store(a.turns)
-		return a.sysq.waiting()
+		a.tally.Turns.Store(a.turns)
+		return a.sysq.Waiting()
 	}
 	budget := int(a.throughput)
 	if budget < 0 {
@@ -303,10 +301,10 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	} else if a.turns >= a.timedNext {
 		budget -= a.timedTurn(scr)
 	}
-	for budget > 0 && !a.box.nothing() && a.open() && !w.Spent() {
+	for budget > 0 && !a.box.Nothing() && a.open() && !w.Spent() {
 		n := a.handleMessages(scr, budget)
 		budget -= n
-		if a.sysq.waiting() {
+		if a.sysq.Waiting() {
 			a.handleSystem(scr)
 		} else if n == 0 {
 			break
@@ -315,14 +313,14 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	if a.gate.Bounded() {
 		a.trim()
 	}
-	if !a.box.minimal() {
-		a.box.giveBack()
+	if !a.box.Minimal() {
+		a.box.GiveBack()
 	}
 	if a.endings {
 		a.endRun(w)
 	}
-	a.done.Store(a.turns)
-	return a.sysq.waiting() || !a.box.nothing() && a.open() && !a.box.Empty()
+	a.tally.Turns.Store(a.turns)
+	return a.sysq.Waiting() || !a.box.Nothing() && a.open() && !a.box.Empty()
 }
 
 // endRun does what few actors have to do at the end of a run.
@@ -332,7 +330,7 @@ func (a *actor) endRun(w *dispatch.Worker) {
 		a.endings = a.kept != nil
 	}
 	if a.kept != nil {
-		a.noteRest(a.done.Load() != a.turns)
+		a.noteRest(a.tally.Turns.Load() != a.turns)
 	}
 }
 
@@ -340,7 +338,7 @@ func (a *actor) endRun(w *dispatch.Worker) {
 func (a *actor) running() bool { return a.task.Running() }
 
 // turnCount is the number of turns until the last Run. Any goroutine may ask.
-func (a *actor) turnCount() uint64 { return a.done.Load() }
+func (a *actor) turnCount() uint64 { return a.tally.Turns.Load() }
 
 // open reports whether messages may be handled now.
 func (a *actor) open() bool { return a.holds.none() && a.life.Open() }
@@ -386,7 +384,7 @@ type scratch struct {
 	one     [1]*mailbox.Envelope // its mail
 	parent  parentIn             // the running actor as its children's supervisor
 	report  supervisor.Report
-	trace   carried
+	trace   trail.Trail
 
 	attached *mailbox.Attached // to the messages of the guest's turn that is carried out
 	from     abi.Ref           // the sender of its message

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 )
 
 // Address is the destination of messages to a path: the actor there or, for a keyed actor, its keeper, which starts it if
@@ -47,7 +48,7 @@ func (a Address) Message(v any) any {
 	if a.name == "" {
 		return v
 	}
-	return addressed{a.name, v}
+	return message.ForChild(a.name, v)
 }
 
 // Find is the actor of an address; false if it is not there now. It starts no actor, and allocates

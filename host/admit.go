@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -49,7 +50,7 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	case noRoom(err) && !hopeless(err):
 		g.start = &starting{s.cause, s.held} // s itself would always be on the heap
 		a.holds.add(holdInstance)
-		g.tryAgain("start", err, sysMsg{kind: sysInstance})
+		g.tryAgain("start", err, sysmail.Msg{Kind: sysmail.Instance})
 		return nil, true
 	case noRoom(err):
 		a.crowded = true

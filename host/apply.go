@@ -6,7 +6,11 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -88,7 +92,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 		}
 		if uid, ok := g.target(scr, cmd, a.caps.send, nil); ok {
 			if err := a.watchRef(scr, uid, ""); err != nil {
-				g.overLimit(keyOf(err, "limits.watches"), uid, "watch", mailbox.Envelope{Flags: flagControl})
+				g.overLimit(errs.KeyOf(err, "limits.watches"), uid, "watch", mailbox.Envelope{Flags: mark.Control})
 			}
 		}
 	case abi.OpUnwatch:
@@ -113,7 +117,7 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 	switch cmd.Op {
 	case abi.OpTimer:
 		if err := a.setTimer(scr, cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload); err != nil {
-			g.overLimit(keyOf(err, "limits.timers"), a.uid, "timer", mailbox.Envelope{Kind: abi.KindTimer, Payload: cmd.Payload})
+			g.overLimit(errs.KeyOf(err, "limits.timers"), a.uid, "timer", mailbox.Envelope{Kind: abi.KindTimer, Payload: cmd.Payload})
 		}
 	case abi.OpCancel:
 		a.cancelTimer(cmd.Key)
@@ -152,7 +156,7 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 			e.Kind = abi.KindReplyError
 		}
 		if cmd.Flags&abi.FlagNoInfluence != 0 {
-			e.Flags |= flagNoInfluence
+			e.Flags |= mark.NoInfluence
 		}
 		if cmd.Flags&cmdDue != 0 {
 			due(e, g.due)
@@ -170,7 +174,7 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 		_ = a.sys.deliverTo(scr, last, e)
 		return
 	}
-	if a.tree.guesses.spent.Load() && a.barred(scr, cmd.ToRef, scr.from) {
+	if a.tree.guesses.None() && a.barred(scr, cmd.ToRef, scr.from) {
 		a.sys.refuse(scr, DeadDenied, errGuessed, cmd.ToRef, "", e)
 		e.Free()
 		return
@@ -190,7 +194,7 @@ func (g *guest) sendBelow(scr *scratch, cmd *abi.Command, name string) {
 		return
 	}
 	attached := scr.attached
-	scr.attached = below(attached, name)
+	scr.attached = message.Below(attached, name)
 	g.send(scr, cmd)
 	scr.attached = attached
 }
@@ -269,7 +273,7 @@ func (g *guest) refused(scr *scratch, reason DeadReason, to abi.Ref, path string
 	}
 	e := mailbox.Envelope{Sender: g.actor.uid, Payload: cmd.Payload, Headers: cmd.Headers} // a letter copies what it keeps
 	if cmd.Payload == nil {
-		e.Flags = flagControl // it wanted to watch, to stop, to know who is there: no message
+		e.Flags = mark.Control // it wanted to watch, to stop, to know who is there: no message
 	}
 	g.actor.sys.deadLetter(reason, to, path, &e)
 }
@@ -291,7 +295,7 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 		if at, ok := a.parsePath(path); ok {
 			path = at.absolute(path)
 		}
-		g.overLimit(keyOf(err, "limits.asks"), cmd.ToRef, path, mailbox.Envelope{Payload: cmd.Payload, Headers: cmd.Headers})
+		g.overLimit(errs.KeyOf(err, "limits.asks"), cmd.ToRef, path, mailbox.Envelope{Payload: cmd.Payload, Headers: cmd.Headers})
 		e := hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending")
 		if cmd.Correlation != 0 && a.asks.Get(cmd.Correlation) == nil { // else it would end the ask that uses it
 			e.Correlation, e.Value = cmd.Correlation, stash.Stashed{Incarnation: a.incarnation()}
@@ -379,10 +383,10 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	case !glob.MatchAny(a.props.caps.Spawn, string(cmd.Type)):
 		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
 		err = ErrDenied
-	case g.actor.sys.tells(cmd.Name):
+	case g.actor.sys.bus.Secrets.Finds(string(cmd.Name)):
 		err = errTellingName
 	default:
-		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.forChildren())
+		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.ForChildren())
 		p.caps, p.compiled, p.grants = a.props.caps, a.props.compiled, a.props.grants
 		if len(cmd.Payload) > 0 {
 			p.args = Raw(append([]byte{}, cmd.Payload...))
@@ -406,12 +410,12 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 // twice what it may, the actor fails: nothing else bounds how often it is told.
 func (g *guest) tellRefusal(scr *scratch, e *mailbox.Envelope) {
 	a := g.actor
-	if err := a.box.crowded(e.Size()); err != nil {
+	if err := a.box.Crowded(e.Size()); err != nil {
 		scr.cache.Free(e)
-		a.fail(scr, &abi.Failure{Kind: abi.FailureMemoryLimit, Reason: "its mailbox is full of what was refused to it, see " + keyOf(err, "limits.mailbox"), Turn: a.turns}, endByItself)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureMemoryLimit, Reason: "its mailbox is full of what was refused to it, see " + errs.KeyOf(err, "limits.mailbox"), Turn: a.turns}, endByItself)
 		return
 	}
-	scr.trace.stamp(e)
+	scr.trace.Stamp(e)
 	a.insist(scr, e)
 }
 
@@ -423,7 +427,7 @@ func (g *guest) stop(scr *scratch, cmd *abi.Command) {
 		return
 	}
 	if uid == a.uid {
-		a.post(scr, sysMsg{kind: sysQuit, kin: kin{reason: "stopped"}})
+		a.post(scr, sysmail.Msg{Kind: sysmail.Quit, Kin: sysmail.Kin{Reason: "stopped"}})
 		return
 	}
 	t := a.sys.here(uid)

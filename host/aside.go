@@ -1,6 +1,9 @@
 package host
 
-import "github.com/wasmactors/wasmactors/host/internal/account"
+import (
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/box"
+)
 
 // Hold sets how many bytes of messages the actor keeps in structures of its own, as a
 // router keeps questions that it may have to send again. They are on its account beside its
@@ -19,5 +22,5 @@ func (h Head) Hold(bytes int64) error {
 
 // stashBytes is what the stash takes and what is held by Hold.
 func (a *actor) stashBytes() int64 {
-	return a.stash.Held() + int64(a.stash.Bytes()) + int64(a.stash.Len())*envelopeBytes
+	return a.stash.Held() + int64(a.stash.Bytes()) + int64(a.stash.Len())*box.EnvelopeBytes
 }

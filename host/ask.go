@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -19,7 +21,7 @@ import (
 // Ask sends a message and waits for the answer, until ctx ends or, if it has no deadline,
 // for Config.WithAskTimeout at most.
 func (s *System) Ask(ctx context.Context, to Ref, v any) (Message, error) {
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil {
 		return Message{}, err
 	}
@@ -45,12 +47,12 @@ func (s *System) ask(ctx context.Context, to Ref, v any, e *mailbox.Envelope) (M
 
 // askUntil is ask that also ends when over is closed.
 func (s *System) askUntil(ctx context.Context, to Ref, v any, e *mailbox.Envelope, until patience, over <-chan struct{}) (m Message, err error) {
-	if (s.cfg.tracer != nil || e.Value != nil) && e.Flags&flagControl == 0 {
+	if (s.cfg.tracer != nil || e.Value != nil) && e.Flags&mark.Control == 0 {
 		span := s.fromOutside(ctx, AskSpan, to, e)
 		defer func() { s.sent(span, err) }()
 	}
 	if s.cfg.values != nil {
-		e.Attached = stillBelow(s.carry(ctx), e.Attached)
+		e.Attached = message.StillBelow(s.carry(ctx), e.Attached)
 	}
 	p := s.outside.promise(until)
 	uid, err := s.enter(p, to, e, ctx)
@@ -96,7 +98,7 @@ func (s *System) await(ctx context.Context, p *promise, uid abi.Ref, over <-chan
 		<-p.waked
 		return true, nil
 	}
-	s.recent.add(uid, "")
+	s.recent.Add(uid, "")
 	return false, cause
 }
 
@@ -139,8 +141,8 @@ func (s *System) request(to Ref, e *mailbox.Envelope, until patience, room conte
 func (s *System) enter(p *promise, to Ref, e *mailbox.Envelope, room context.Context) (abi.Ref, error) {
 	p.asked.Add(to.UID())
 	until := p.patience
-	if e.Flags&flagLasting == 0 {
-		e.Flags |= flagPromised
+	if e.Flags&mark.Lasting == 0 {
+		e.Flags |= mark.Promised
 	}
 	if until.due != 0 {
 		due(e, until.due)
@@ -188,10 +190,10 @@ func (s *System) Request(to Ref, v any) (*Pending, error) { return s.requestMark
 
 // TryRequest is Request for callers that try again: if the mailbox is full, the message stays
 // the caller's and is not a dead letter.
-func (s *System) TryRequest(to Ref, v any) (*Pending, error) { return s.requestMarked(to, v, flagTry) }
+func (s *System) TryRequest(to Ref, v any) (*Pending, error) { return s.requestMarked(to, v, mark.Try) }
 
 func (s *System) requestMarked(to Ref, v any, flags uint16) (*Pending, error) {
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil {
 		return nil, err
 	}
@@ -212,14 +214,14 @@ func (p *Pending) Answer() <-chan Message { return p.p.c }
 // Cancel gives up waiting: an answer will be a dead letter.
 func (p *Pending) Cancel() {
 	if p.sys.outside.remove(p.uid) {
-		p.sys.recent.add(p.uid, "")
+		p.sys.recent.Add(p.uid, "")
 	}
 }
 
 // Abandon is Cancel, and closes the channel of Answer unless an answer is there.
 func (p *Pending) Abandon() {
 	if p.sys.outside.remove(p.uid) {
-		p.sys.recent.add(p.uid, "")
+		p.sys.recent.Add(p.uid, "")
 		close(p.p.c)
 	}
 }
@@ -244,16 +246,7 @@ func (s *System) AskOnce(ctx context.Context, p Props, v any) (Message, error) {
 	case err != nil:
 		return Message{}, err
 	case m.Kind == abi.KindTerminated:
-		return Message{}, fmt.Errorf("%w: %s", ErrStopped, reasonOf(m.Payload))
+		return Message{}, fmt.Errorf("%w: %s", ErrStopped, message.ReasonOf(m.Payload))
 	}
 	return m, m.Err()
-}
-
-func reasonOf(payload []byte) string {
-	r := abi.NewReader(payload)
-	text := r.Text()
-	if r.Done() != nil {
-		return "(not a text)"
-	}
-	return text
 }

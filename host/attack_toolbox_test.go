@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/box"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -117,7 +119,7 @@ func TestAFloodOfCancelledAsks(t *testing.T) {
 	l.pass(time.Second)
 	h := must(l.Held(g))(t)
 	t.Logf("at the most %d bytes, %d messages; %+v at the end; %d turns, %v", most, longest, h, a.turnCount(), l.failures())
-	if most > held+2*DefaultMailbox*(envelopeBytes+100) || h.Asks != 0 || longest < asks {
+	if most > held+2*DefaultMailbox*(box.EnvelopeBytes+100) || h.Asks != 0 || longest < asks {
 		t.Errorf("at the most %d, %d messages, at the end %+v", most, longest, h)
 	}
 }
@@ -203,28 +205,28 @@ func TestAFloodOfResets(t *testing.T) {
 		must(0, s.Tell(g, order))(t)
 	}
 	waitFor(t, "its turns", func() bool { return c.turnCount() >= done+turns })
-	longest := int(p.sysq.n.Load())
+	longest := int(p.sysq.N.Load())
 	t.Logf("%d messages wait of %d; %d units each", longest, turns*orders, (must(s.Info(g))(t).Fuel-before)/(turns*orders))
-	if longest > 2*firstThin {
+	if longest > 2*sysmail.FirstThin {
 		t.Errorf("%d messages wait", longest)
 	}
 	close(free)
 
-	var q systemQueue
-	q.init()
-	for range firstThin {
-		q.push(&sysMsg{kind: sysResetBackoff, kin: kin{ref: g.UID()}})
+	var q sysmail.Queue
+	q.Init()
+	for range sysmail.FirstThin {
+		q.Push(&sysmail.Msg{Kind: sysmail.ResetBackoff, Kin: sysmail.Kin{Ref: g.UID()}})
 	}
-	q.push(&sysMsg{kind: sysChildFailed, kin: kin{ref: g.UID(), child: c}})
-	for range 2 * firstThin {
-		q.push(&sysMsg{kind: sysResetBackoff, kin: kin{ref: g.UID()}})
+	q.Push(&sysmail.Msg{Kind: sysmail.ChildFailed, Kin: sysmail.Kin{Ref: g.UID(), Child: c}})
+	for range 2 * sysmail.FirstThin {
+		q.Push(&sysmail.Msg{Kind: sysmail.ResetBackoff, Kin: sysmail.Kin{Ref: g.UID()}})
 	}
-	q.thin()
-	var kinds []sysKind
-	for _, m := range q.take() {
-		kinds = append(kinds, m.kind)
+	q.Thin()
+	var kinds []sysmail.Kind
+	for _, m := range q.Take() {
+		kinds = append(kinds, m.Kind)
 	}
-	if !slices.Equal(kinds, []sysKind{sysResetBackoff, sysChildFailed, sysResetBackoff}) {
+	if !slices.Equal(kinds, []sysmail.Kind{sysmail.ResetBackoff, sysmail.ChildFailed, sysmail.ResetBackoff}) {
 		t.Errorf("%v", kinds)
 	}
 }

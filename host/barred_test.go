@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // spend leaves a tree so many guesses.
 func (l *stage) spend(of Ref, left int) {
-	g := l.table.Get(of.UID()).tree.guesses
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.n, g.at = float64(strayBurst-left), l.time.Now()
-	g.spent.Store(left == 0)
+	l.table.Get(of.UID()).tree.guesses.Leave(left, l.time.Now())
 }
 
 // Within one turn, guesses and refs of living actors take turns. When the guesses are used up nothing more takes
@@ -113,7 +110,7 @@ func TestATreeOfGuessers(t *testing.T) {
 		}
 		l.say(top, script(now(spawns...)))
 	}
-	most := int(rounds * strayRate / 10)
+	most := int(rounds * stray.Rate / 10)
 	if len(hits) > most || len(hits) < most/2 {
 		t.Errorf("%d hits of %d take effect in %d s, want %d at most", len(hits), rounds*kids*each, rounds/10, most)
 	}
@@ -156,8 +153,8 @@ func TestForwardsAreGuessesOfWhoForwards(t *testing.T) {
 	l.spend(g, 1)
 	probe := l.table.Get(l.probe.UID()).tree.guesses
 	l.say(g, script(now(abi.AppendForward(nil, 1000, ""), abi.AppendForward(nil, 1001, ""))))
-	if f := l.raw(EventFailed); len(f) != 1 || f[0].Ref.Name() != "g" || probe.n != 0 {
-		t.Errorf("%v, %v guesses of the sender", f, probe.n)
+	if f := l.raw(EventFailed); len(f) != 1 || f[0].Ref.Name() != "g" || probe.N != 0 {
+		t.Errorf("%v, %v guesses of the sender", f, probe.N)
 	}
 }
 
@@ -186,7 +183,7 @@ func TestRefsByNumberAreGuesses(t *testing.T) {
 func TestStrangersShareTheirGuesses(t *testing.T) {
 	l := newStage(t, nil)
 	a, b, named := l.spawn("", newCounter()), l.spawn("", newCounter()), l.spawn("named", newCounter())
-	of := func(r Ref) *guesses { return l.table.Get(r.UID()).tree.guesses }
+	of := func(r Ref) *stray.Guesses { return l.table.Get(r.UID()).tree.guesses }
 	if of(a) != of(b) || of(a) == of(named) {
 		t.Error("whose guesses?")
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -15,24 +17,6 @@ import (
 // ErrEnded ends a bound ask when the actor has taken the question and has then
 // ended, without a failure and without an answer. It is an ErrStopped, too.
 var ErrEnded = fmt.Errorf("%w before it has answered", ErrStopped)
-
-// Bound is a question whose ask ends at once if the incarnation that has taken it ends: Request(to, host.Bound{Value: v}).
-// Its ask ends with a *TurnError if that incarnation has failed, else with ErrEnded. Bound affects only questions from Go,
-// and has no effect once a question was forwarded.
-type Bound struct{ Value any }
-
-// boundMark marks the envelope of such a question.
-type boundMark struct{}
-
-func isBound(e *mailbox.Envelope) bool {
-	switch v := e.Value.(type) {
-	case boundMark:
-		return true
-	case attempts:
-		return v.bound
-	}
-	return false
-}
 
 // taken are the bound questions that an actor has taken and perhaps not answered.
 type taken struct {
@@ -51,7 +35,7 @@ const leastTaken = 32
 
 // noteTaken is called at the end of a turn whose envelope has a Value.
 func (a *actor) noteTaken(e *mailbox.Envelope) {
-	if e.Kind != abi.KindMessage || !isBound(e) || !a.sys.outside.waits(e.Sender) {
+	if e.Kind != abi.KindMessage || !message.IsBound(e) || !a.sys.outside.waits(e.Sender) {
 		return
 	}
 	t := a.taken
@@ -94,7 +78,7 @@ func (o *outsiders) waits(uid abi.Ref) bool { return o.with(uid, func(outsider) 
 // reportID names a failure: the same in the crash report and in the errors that it causes. It reveals nothing else. It is 16
 // hexadecimal digits.
 func (s *System) reportID(of abi.Ref, turn uint64) string {
-	v := s.secret.derive(forReports, of, turn)
+	v := s.secret.Derive(secret.ForReports, of, turn)
 	return hex.EncodeToString(v[:8])
 }
 

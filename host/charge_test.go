@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 )
 
 // What a command makes the host do is paid for before any of the turn takes effect.
@@ -106,23 +107,23 @@ func TestOthersRunBetweenSpawnsWithOptions(t *testing.T) {
 // However often an actor that is busy is watched, stopped and asked about, its queue stays
 // short, and the last watch counts.
 func TestSystemQueuesAreThinnedOut(t *testing.T) {
-	var q systemQueue
+	var q sysmail.Queue
 	for i := range 100_000 {
-		q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 7}})
-		q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Unwatch, From: 7}})
-		q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 8}})
-		q.push(&sysMsg{kind: sysStop})
-		q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Delegate, From: 9, Other: abi.Ref(i)}})
-		if n := len(q.items); n > 2*(mostAsked+firstThin)+10 {
+		q.Push(&sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: 7}})
+		q.Push(&sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Unwatch, From: 7}})
+		q.Push(&sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: 8}})
+		q.Push(&sysmail.Msg{Kind: sysmail.Stop})
+		q.Push(&sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Delegate, From: 9, Other: abi.Ref(i)}})
+		if n := len(q.Items); n > 2*(sysmail.MostAsked+sysmail.FirstThin)+10 {
 			t.Fatalf("%d wait", n)
 		}
 	}
 	watches, stops := map[abi.Ref]signal.Kind{}, 0
-	for _, m := range q.take() {
-		switch m.kind {
-		case sysSignal:
-			watches[m.signal.From] = m.signal.Kind
-		case sysStop:
+	for _, m := range q.Take() {
+		switch m.Kind {
+		case sysmail.Signal:
+			watches[m.Signal.From] = m.Signal.Kind
+		case sysmail.Stop:
 			stops++
 		}
 	}

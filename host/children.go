@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
 )
 
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
@@ -25,8 +26,8 @@ func (a *actor) reserve(scr *scratch, name string, p *Props, uid abi.Ref) (*acto
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if scr != nil && scr.trace.on {
-		a.sys.origins.put(uid, origin{at: scr.trace.context})
+	if scr != nil && scr.trace.On {
+		a.sys.origins.Put(uid, trail.Origin{At: scr.trace.Context})
 	}
 	if name != "" && !abi.ValidName([]byte(name)) {
 		return nil, badName(name)

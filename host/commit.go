@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -35,7 +36,7 @@ type sealed struct {
 	changes []change
 	one     [1]*mailbox.Envelope
 	res     sandbox.Result
-	trace   carried
+	trace   trail.Trail
 	env     *mailbox.Envelope // of an actor in Go, as in Context
 	passed  bool
 	passTo  string
@@ -78,7 +79,7 @@ func (a *actor) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *abi
 	s.ends, scr.ends = scr.ends, s.ends[:0]
 	s.effects, scr.effects = scr.effects, s.effects[:0]
 	s.changes, scr.changes = scr.changes, s.changes[:0]
-	s.res, s.trace, scr.trace = scr.res, scr.trace, carried{}
+	s.res, s.trace, scr.trace = scr.res, scr.trace, trail.Trail{}
 	if ctx := &a.ctx; ctx.env != nil {
 		s.env, s.passed, s.passTo = ctx.env, ctx.passed, ctx.passTo
 		ctx.env = nil
@@ -110,7 +111,7 @@ func (a *actor) settle(scr *scratch) bool {
 	s.effects, scr.effects = scr.effects[:0], s.effects
 	s.changes, scr.changes = scr.changes[:0], s.changes
 	scr.res, scr.trace = s.res, s.trace
-	s.trace = carried{}
+	s.trace = trail.Trail{}
 	start := s.start
 	done, f := a.ruled(s.sealedEntry, err)
 	fuel := uint64(0)

@@ -1,15 +1,17 @@
 package host
 
 import (
+	"log/slog"
+	"slices"
+	"time"
+
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
-	"log/slog"
-	"slices"
-	"time"
 )
 
 // Clock is where a system gets the time from; see [RealClock] and [NewVirtualClock].
@@ -90,7 +92,7 @@ func (c Config) WithClock(cl Clock) Config { c.clock = cl; return c }
 // WithSeed derives the secret from a number, so that a run can be repeated: refs, guests'
 // randomness and jitter come out the same. Refs are then only as hard to guess as the seed,
 // so it is for tests and simulations.
-func (c Config) WithSeed(seed uint64) Config { c.secret, c.saved = secretOf(seed), false; return c }
+func (c Config) WithSeed(seed uint64) Config { c.secret, c.saved = secret.Of(seed), false; return c }
 
 // WithSecret sets what refs, guests' randomness and jitter are derived from, as
 // [System.Secret] of an earlier run has it.

@@ -237,7 +237,7 @@ func rowB27_ReceiveTimeout(t *testing.T) {
 
 			// B28: a message marked so does not begin the time anew.
 			l.pass(6 * ms)
-			l.say(a, Marked{s.other, NoInfluence})
+			l.say(a, Marked{Value: s.other, Marks: NoInfluence})
 			l.pass(4 * ms)
 			l.wants("message idle")
 

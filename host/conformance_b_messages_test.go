@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 )
 
 // B16: telling never waits and never panics; without a sender an answer goes to nobody.
@@ -115,7 +116,7 @@ func rowB19_Ask(t *testing.T) {
 				Func(func(*Context, Message) error { return errors.New("crashed") }),
 				Func(func(_ *Context, m Message) error {
 					late = func() error {
-						e, _ := envelope("late")
+						e, _ := message.Envelope("late")
 						e.Kind, e.Correlation = abi.KindReply, m.Correlation
 						return l.deliver(nil, m.Sender.UID(), e)
 					}
@@ -149,7 +150,7 @@ func rowB19_Ask(t *testing.T) {
 	a := l.spawn("a", newCounter())
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := l.Ask(over, a, Marked{"get", Lasting}); !errors.Is(err, ErrTimeout) || !errors.Is(err, context.Canceled) {
+	if _, err := l.Ask(over, a, Marked{Value: "get", Marks: Lasting}); !errors.Is(err, ErrTimeout) || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	l.run()

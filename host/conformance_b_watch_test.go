@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -133,11 +134,11 @@ func rowB13_Unwatch(t *testing.T) {
 	}))
 	box = l.table.Get(w.UID())
 	l.say(w, "watch")
-	box.post(nil, sysMsg{kind: sysSuspend})
+	box.post(nil, sysmail.Msg{Kind: sysmail.Suspend})
 	l.post(w, "unwatch")
 	l.Stop(a)
 	l.run()
-	box.post(nil, sysMsg{kind: sysUnsuspend})
+	box.post(nil, sysmail.Msg{Kind: sysmail.Unsuspend})
 	l.run()
 	l.wants()
 }

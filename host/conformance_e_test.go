@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -95,12 +96,12 @@ func TestE10_TheMailboxIsChosenOnce(t *testing.T) {
 	l := newStage(t, nil)
 	p := Native(func() Actor { return &telling{} })
 	usual, a := l.spawn("usual", p), l.spawn("a", boxed(t, p, "priority", 9))
-	if l.table.Get(usual.UID()).box.other != nil {
+	if l.table.Get(usual.UID()).box.Other != nil {
 		t.Error("the usual mailbox is another")
 	}
-	before := l.table.Get(a.UID()).box.other
+	before := l.table.Get(a.UID()).box.Other
 	l.say(a, "crash")
-	if after := l.table.Get(a.UID()).box.other; before == nil || after != before {
+	if after := l.table.Get(a.UID()).box.Other; before == nil || after != before {
 		t.Errorf("%v, and after a restart %v", before, after)
 	}
 }
@@ -173,7 +174,7 @@ func TestE14_SendersFromGoWait(t *testing.T) {
 	if m, err := s.Ask(t.Context(), b, nil); err != nil {
 		t.Errorf("%v %v", m, err)
 	}
-	box := s.table.Get(a.UID()).box.other.(interface{ Waiting() int })
+	box := s.table.Get(a.UID()).box.Other.(interface{ Waiting() int })
 	waits := func(n int) {
 		for box.Waiting() != n {
 			time.Sleep(10 * time.Microsecond)
@@ -183,7 +184,7 @@ func TestE14_SendersFromGoWait(t *testing.T) {
 	go func() { done <- s.Offer(t.Context(), a, "too late") }()
 	waits(1)
 	clock.Advance(time.Second)
-	if err := <-done; !errors.Is(err, ErrMailboxFull) || keyOf(err, "") != "limits.mailbox" {
+	if err := <-done; !errors.Is(err, ErrMailboxFull) || errs.KeyOf(err, "") != "limits.mailbox" {
 		t.Errorf("%v", err)
 	}
 	go func() { _, err := s.Ask(t.Context(), a, "asked"); done <- err }()
@@ -501,7 +502,7 @@ func TestHeadersAreSorted(t *testing.T) {
 	l := newStage(t, nil)
 	var got []byte
 	a := l.spawn("a", Func(func(_ *Context, m Message) error { got = slices.Clone(m.Headers); return nil }))
-	l.say(a, Headed{"v", map[string]string{"b": "2", "a": "1"}})
+	l.say(a, Headed{Value: "v", Headers: map[string]string{"b": "2", "a": "1"}})
 	if want := abi.AppendHeader(abi.AppendHeader(nil, "a", "1"), "b", "2"); !slices.Equal(got, want) {
 		t.Errorf("%x, want %x", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -23,13 +24,13 @@ func rowC_3_1_SystemMessagesOvertake(t *testing.T) {
 		for range 5 {
 			l.post(a, s.report)
 		}
-		l.cellOf(a).post(nil, sysMsg{kind: sysSuspend}) // behind all of them, in another queue
+		l.cellOf(a).post(nil, sysmail.Msg{Kind: sysmail.Suspend}) // behind all of them, in another queue
 		l.run()
 		l.wants()
 		if n := l.cellOf(a).box.Len(); n != 5 {
 			l.t.Errorf("%d wait", n)
 		}
-		l.cellOf(a).post(nil, sysMsg{kind: sysUnsuspend})
+		l.cellOf(a).post(nil, sysmail.Msg{Kind: sysmail.Unsuspend})
 		l.run()
 		l.equal("told", len(l.got), 5)
 	})
@@ -38,7 +39,7 @@ func rowC_3_1_SystemMessagesOvertake(t *testing.T) {
 	n := 0
 	a := l.spawn("a", Func(func(ctx *Context, _ Message) error {
 		n++
-		ctx.actor.post(ctx.scr, sysMsg{kind: sysSuspend})
+		ctx.actor.post(ctx.scr, sysmail.Msg{Kind: sysmail.Suspend})
 		return nil
 	}))
 	for range 3 {
@@ -73,15 +74,15 @@ func rowC_3_1_SuspendCounter(t *testing.T) {
 		child := must(l.Lookup("/user/a/child"))(l.t)
 		l.got = nil
 		for range 2 {
-			l.cellOf(a).post(nil, sysMsg{kind: sysSuspend})
+			l.cellOf(a).post(nil, sysmail.Msg{Kind: sysmail.Suspend})
 		}
 		l.run()
 		l.post(a, s.report)
 		l.say(child, s.report)
-		l.cellOf(a).post(nil, sysMsg{kind: sysUnsuspend})
+		l.cellOf(a).post(nil, sysmail.Msg{Kind: sysmail.Unsuspend})
 		l.run()
 		l.wants()
-		l.cellOf(a).post(nil, sysMsg{kind: sysUnsuspend})
+		l.cellOf(a).post(nil, sysmail.Msg{Kind: sysmail.Unsuspend})
 		l.run()
 		l.equal("told", len(l.got), 2)
 		if n := l.cellOf(child).life.Suspended(); n != 0 {
@@ -98,7 +99,7 @@ func TestC_3_1_LateWatch(t *testing.T) {
 	defer in.Close()
 	c := l.cellOf(a)
 	l.Stop(a)
-	if !c.post(nil, sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: in.Ref().UID()}}) { // behind the stop, before the queue is closed
+	if !c.post(nil, sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: in.Ref().UID()}}) { // behind the stop, before the queue is closed
 		t.Fatal("closed already")
 	}
 	in.mu.Lock()
@@ -108,7 +109,7 @@ func TestC_3_1_LateWatch(t *testing.T) {
 	if m, ok := in.TryReceive(); !ok || m.Sender != a {
 		t.Errorf("%+v", m)
 	}
-	if c.post(nil, sysMsg{kind: sysStop}) {
+	if c.post(nil, sysmail.Msg{Kind: sysmail.Stop}) {
 		t.Error("the queue of the dead is open")
 	}
 }
@@ -191,7 +192,7 @@ func TestC_3_2_3_FailureOfAStranger(t *testing.T) {
 	l.run()
 	second := l.spawn("a", newCounter())
 	l.raw()
-	l.user.post(nil, sysMsg{kind: sysChildFailed, kin: kin{child: old, failure: &abi.Failure{Kind: abi.FailureTrap}}})
+	l.user.post(nil, sysmail.Msg{Kind: sysmail.ChildFailed, Kin: sysmail.Kin{Child: old, Failure: &abi.Failure{Kind: abi.FailureTrap}}})
 	l.run()
 	if e := l.raw(); len(e) != 0 || l.incarnation(second) != 0 {
 		t.Errorf("%v", e)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"pgregory.net/rapid"
 )
@@ -22,7 +24,7 @@ var questioners = []struct {
 	{"native", func(_ *testing.T, to Ref, question Raw, lasting bool) (Props, any) {
 		v := any(question)
 		if lasting {
-			v = Marked{question, Lasting}
+			v = Marked{Value: question, Marks: Lasting}
 		}
 		return Func(func(ctx *Context, m Message) error {
 			if m.Kind == abi.KindMessage {
@@ -213,7 +215,7 @@ func TestStatedHeaders(t *testing.T) {
 		}
 		e := &mailbox.Envelope{Headers: headers, Due: rapid.Int64().Draw(t, "due")}
 		if rapid.Bool().Draw(t, "question") {
-			e.Flags = flagDue
+			e.Flags = mark.Due
 			if len(want) < abi.MaxHeaders {
 				want = append(want, abi.HeaderDeadline+"="+strconv.FormatInt(e.Due, 10))
 			}
@@ -254,7 +256,7 @@ func TestGivenUp(t *testing.T) {
 	l.run()
 	l.wants()
 	l.equal("dead letters", l.letters(), []string{"its asker waits no longer: q"})
-	p = must(l.Request(a, Marked{"q", Lasting}))(t)
+	p = must(l.Request(a, Marked{Value: "q", Marks: Lasting}))(t)
 	p.Cancel()
 	l.run()
 	l.wants("message handled")
@@ -271,7 +273,7 @@ func TestGivenUp(t *testing.T) {
 func TestTimeoutsSayWhatTheTargetDid(t *testing.T) {
 	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
 	ask := func(to Ref, v any) (*promise, error) {
-		e := must(envelope(v))(t)
+		e := must(message.Envelope(v))(t)
 		_, p, err := l.request(to, e, l.patience(context.Background()), nil)
 		return p, err
 	}
@@ -294,7 +296,7 @@ func TestTimeoutsSayWhatTheTargetDid(t *testing.T) {
 	silent := l.spawn("silent", Func(func(*Context, Message) error { return nil }))
 	fails(silent, []any{"get", 1}, "asked /user/silent (native) for [\"get\", ...], 1.", "it is idle", "0 messages wait")
 	fails(silent, 5, "for int,")
-	fails(silent, Marked{Raw(encoded("x")), NoInfluence}, "for 2 bytes of CBOR,")
+	fails(silent, Marked{Value: Raw(encoded("x")), Marks: NoInfluence}, "for 2 bytes of CBOR,")
 	fails(silent, Raw(encoded([]any{"op", nil})), `for ["op", ...],`)
 	pause(l, silent)
 	l.post(silent, 1)

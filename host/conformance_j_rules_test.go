@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/several"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 	"pgregory.net/rapid"
@@ -273,12 +275,12 @@ func TestTallyIsItsModel(t *testing.T) {
 		need := rapid.IntRange(1, n).Draw(t, "need")
 		want := rapid.SampledFrom([]Want{All(), First(), Quorum(need), Settled()}).Draw(t, "want")
 		switch {
-		case want.need == 0:
+		case want.Need == 0:
 			need = n
-		case want.need == 1:
+		case want.Need == 1:
 			need = 1
 		}
-		tally, err := newTally(want, make([]Ref, n))
+		tally, err := several.New(want, make([]Ref, n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,21 +294,21 @@ func TestTallyIsItsModel(t *testing.T) {
 					failed++
 				}
 				good := len(answered) - failed
-				over = len(answered) == n || !want.settled && (good >= need || n-failed < need)
+				over = len(answered) == n || !want.Settled && (good >= need || n-failed < need)
 			}
 			var x error
 			if fails {
 				x = ErrStopped
 			}
-			if tally.put(i, Message{}, x) != over {
+			if tally.Put(i, Message{}, x) != over {
 				t.Fatalf("over is not %v", over)
 			}
 		}
 		good := len(answered) - failed
-		if ok := want.settled || good >= need; (tally.err() == nil) != ok {
-			t.Errorf("%d of %d with %d failures: %v", good, need, failed, tally.err())
+		if ok := want.Settled || good >= need; (tally.Err() == nil) != ok {
+			t.Errorf("%d of %d with %d failures: %v", good, need, failed, tally.Err())
 		}
-		for i, r := range tally.results {
+		for i, r := range tally.Results {
 			if errors.Is(r.Err, ErrGone) == answered[i] {
 				t.Errorf("%d: %v", i, r.Err)
 			}
@@ -336,7 +338,7 @@ func TestSeveralOfAnActorAreGivenUp(t *testing.T) {
 				}
 				return ctx.Reply(1)
 			})), l.spawn("", works)}
-			if c.want.need == 3 {
+			if c.want.Need == 3 {
 				to = append(to, l.spawn("", works))[:3]
 			}
 			pause(l, to[1])
@@ -381,7 +383,7 @@ func TestSeveralOfAnActorAreGivenUp(t *testing.T) {
 // Only what a question has ended with is taken, until the ask is over: a message, a timer or a question of
 // somebody else's with the same number are the actor's own.
 func TestSeveralTakeTheirOwn(t *testing.T) {
-	tally, err := newTally(First(), make([]Ref, 2))
+	tally, err := several.New(First(), make([]Ref, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +398,7 @@ func TestSeveralTakeTheirOwn(t *testing.T) {
 			t.Errorf("the answer to %d ends it", n)
 		}
 	}
-	tally.put(0, Message{}, nil)
+	tally.Put(0, Message{}, nil)
 	for _, n := range []uint64{10, 11} {
 		if results, over, _ := s.Take(nil, Message{Kind: abi.KindReply, Correlation: n}); over || results != nil {
 			t.Error("it ends twice")
@@ -439,7 +441,7 @@ func TestSeveralFromGoAreGivenUp(t *testing.T) {
 		}
 		for _, who := range asked {
 			l.raw()
-			e := must(envelope("late"))(t)
+			e := must(message.Envelope("late"))(t)
 			e.Kind, e.Sender, e.Correlation = abi.KindReply, silent.UID(), 1
 			_ = l.deliver(nil, who.UID(), e)
 			if events := l.raw(EventDeadLetter); len(events) != 1 || events[0].Dead.Reason != DeadLate {
@@ -449,7 +451,7 @@ func TestSeveralFromGoAreGivenUp(t *testing.T) {
 		if len(asked) != 2 {
 			t.Fatalf("%d were asked", len(asked))
 		}
-		if _, known := l.recent.find(asked[1].UID()); !known {
+		if _, known := l.recent.Find(asked[1].UID()); !known {
 			t.Error("who answers late counts as one who guesses refs")
 		}
 	})
@@ -690,7 +692,7 @@ func TestWhatTheTargetDid(t *testing.T) {
 	// The target is named by its path, though only its number was known.
 	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
 	silent := l.spawn("silent", newCounter())
-	_, p, err := l.request(newRef(silent.UID(), ""), must(envelope("q"))(t), l.patience(t.Context()), nil)
+	_, p, err := l.request(newRef(silent.UID(), ""), must(message.Envelope("q"))(t), l.patience(t.Context()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -714,7 +716,7 @@ func TestTimeoutsOfOneThatHasBegun(t *testing.T) {
 		}
 		return nil
 	})))(t)
-	_, p, err := s.request(a, must(envelope("q"))(t), s.patience(t.Context()), nil)
+	_, p, err := s.request(a, must(message.Envelope("q"))(t), s.patience(t.Context()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
@@ -556,7 +557,7 @@ func TestJ01_Await(t *testing.T) {
 	if err := to.Send("late"); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
-	e := must(envelope("late"))(t)
+	e := must(message.Envelope("late"))(t)
 	e.Kind, e.Sender, e.Correlation = abi.KindReply, a.UID(), 1
 	_ = l.deliver(nil, late.uid, e)
 	events := l.raw(EventDeadLetter)

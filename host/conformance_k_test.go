@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/clock"
 )
 
@@ -467,7 +468,7 @@ func TestK14_Durations(t *testing.T) {
 		return tellProbe(ctx, fmt.Sprint(ok, left > 9*time.Hour && left <= 10*time.Hour))
 	}))
 	told, cancel := context.WithDeadline(context.Background(), time.Now().Add(10*time.Hour))
-	if _, _, err := l.request(asked, must(envelope("q"))(t), l.patience(told), nil); err != nil {
+	if _, _, err := l.request(asked, must(message.Envelope("q"))(t), l.patience(told), nil); err != nil {
 		t.Error(err)
 	}
 	l.run()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -44,7 +45,7 @@ func newStage(t *testing.T, change func(Config) Config) *stage {
 // describe is a message as the tests compare it.
 func describe(m Message) string {
 	if m.Kind == abi.KindTerminated {
-		return "terminated " + reasonOf(m.Payload)
+		return "terminated " + message.ReasonOf(m.Payload)
 	}
 	var v any
 	if len(m.Payload) > 0 {
@@ -130,7 +131,7 @@ func (l *stage) letters() (out []string) {
 	all, _ := l.DeadLetters()
 	for _, d := range all {
 		var v any
-		_ = decoder.Unmarshal(d.Payload, &v)
+		_ = message.Decoder.Unmarshal(d.Payload, &v)
 		out = append(out, fmt.Sprintf("%v: %v", d.Reason, v))
 	}
 	return out
@@ -201,7 +202,7 @@ const (
 
 // script is a message to a puppet, or its arguments.
 func script(records ...[]byte) Raw {
-	b, err := encoder.Marshal(slices.Concat(records...))
+	b, err := message.Encoder.Marshal(slices.Concat(records...))
 	if err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -95,10 +96,10 @@ func TestC_3_2_6_RestartOfOneThatStops(t *testing.T) {
 	l := newStage(t, nil)
 	a := l.spawn("a", newCounter().WithChildren(Child{"child", newCounter()}))
 	child := l.cellOf(must(l.Lookup("/user/a/child"))(t))
-	child.post(nil, sysMsg{kind: sysSuspend}) // does not matter either
+	child.post(nil, sysmail.Msg{Kind: sysmail.Suspend}) // does not matter either
 	c := l.cellOf(a)
-	for _, k := range []sysKind{sysStop, sysRestart, sysSuspend, sysResume, sysUnsuspend} {
-		c.post(nil, sysMsg{kind: k})
+	for _, k := range []sysmail.Kind{sysmail.Stop, sysmail.Restart, sysmail.Suspend, sysmail.Resume, sysmail.Unsuspend} {
+		c.post(nil, sysmail.Msg{Kind: k})
 	}
 	l.raw()
 	l.run()

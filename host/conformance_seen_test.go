@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -19,7 +21,7 @@ type witness struct {
 }
 
 func (w *witness) ended(abi.Ref, string) bool {
-	w.heard = append(w.heard, w.parent.sysq.waiting())
+	w.heard = append(w.heard, w.parent.sysq.Waiting())
 	return true
 }
 func (w *witness) left() []abi.Ref { return nil }
@@ -33,7 +35,7 @@ func TestB30_TheParentHearsFirst(t *testing.T) {
 	uid := l.outside.newRef()
 	l.outside.put(uid, w)
 	kid := l.table.Get(l.at("p/kid").UID())
-	kid.post(nil, sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: uid}})
+	kid.post(nil, sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: uid}})
 	l.run()
 	l.Stop(l.at("p/kid"))
 	l.run()
@@ -60,12 +62,12 @@ func TestNewsThatComeTooLate(t *testing.T) {
 		t.Errorf("told %d times of the end", told)
 	}
 	b := l.table.Get(l.spawn("b", newCounter()).UID())
-	look := &look{read: func() { t.Error("it has ended, and is read") }, ready: make(chan struct{})}
-	b.post(nil, sysMsg{kind: sysStop})
-	b.post(nil, sysMsg{kind: sysLook, own: own{look: look}})
+	late := look.NewLook(func() { t.Error("it has ended, and is read") })
+	b.post(nil, sysmail.Msg{Kind: sysmail.Stop})
+	b.post(nil, sysmail.Msg{Kind: sysmail.Look, Own: sysmail.Own{Look: late}})
 	l.run()
 	select {
-	case <-look.ready:
+	case <-late.Answered():
 	default:
 		t.Error("who looks waits for ever")
 	}
@@ -77,13 +79,13 @@ func lateNews(t *testing.T, l *lab) {
 	w := &witness{}
 	uid := l.outside.newRef()
 	l.outside.put(uid, w)
-	look := &look{read: func() { t.Error("it has ended, and is read") }, ready: make(chan struct{})}
+	late := look.NewLook(func() { t.Error("it has ended, and is read") })
 	c := l.spawn("c", Native(func() Actor {
 		return &parting{do: func(ctx *Context) {
 			a := l.table.Get(ctx.Self().UID())
 			w.parent = a.parent
-			a.post(nil, sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: uid}})
-			a.post(nil, sysMsg{kind: sysLook, own: own{look: look}})
+			a.post(nil, sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: uid}})
+			a.post(nil, sysmail.Msg{Kind: sysmail.Look, Own: sysmail.Own{Look: late}})
 		}}
 	}))
 	l.Stop(c)
@@ -92,7 +94,7 @@ func lateNews(t *testing.T, l *lab) {
 		t.Errorf("who watches was told %d times of the end", len(w.heard))
 	}
 	select {
-	case <-look.ready:
+	case <-late.Answered():
 	default:
 		t.Error("who looks at the end waits for ever")
 	}

@@ -4,7 +4,11 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/header"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -34,8 +38,8 @@ type effect = turn.Effect
 
 // leaveTurn sends what a turn in Go has left to send; a failed turn's effects are dropped.
 func (a *actor) leaveTurn(scr *scratch, failed bool) {
-	if scr.trace.on {
-		scr.trace.markEffects(scr.effects)
+	if scr.trace.On {
+		scr.trace.MarkEffects(scr.effects)
 	}
 	if failed {
 		for i := len(scr.changes) - 1; i >= 0; i-- {
@@ -63,16 +67,16 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 		case e.Kind == turn.Own:
 			a.confirm(scr, &scr.changes[e.To])
 		case e.Kind == turn.Quit:
-			a.post(scr, sysMsg{kind: sysQuit, kin: kin{reason: "stopped"}})
+			a.post(scr, sysmail.Msg{Kind: sysmail.Quit, Kin: sysmail.Kin{Reason: "stopped"}})
 		case e.Kind == turn.Stop:
 			a.sys.signal(scr, e.To, signal.Signal{Kind: signal.Stop})
 		case e.Kind == turn.Forward:
 			if e.Env == a.ctx.env { // the message itself goes on
 				a.ctx.env = nil
-				e.Env.Flags &= flagsKept
+				e.Env.Flags &= mark.Kept
 				e.Env.Sequence, e.Env.Position = 0, 0
 				if a.ctx.passTo != "" {
-					e.Env.Attached = below(e.Env.Attached, a.ctx.passTo)
+					e.Env.Attached = message.Below(e.Env.Attached, a.ctx.passTo)
 				}
 			}
 			a.sys.delegate(scr, e.Env, a.uid, e.To)
@@ -124,7 +128,7 @@ func (c *Context) Children() []Ref {
 }
 
 // Args decodes the value given to Props.WithArgs into v.
-func (c *Context) Args(v any) error { return decoder.Unmarshal(c.actor.args, v) }
+func (c *Context) Args(v any) error { return message.Decoder.Unmarshal(c.actor.args, v) }
 
 // Now is the system's clock.
 func (c *Context) Now() time.Time { return c.actor.Now() }
@@ -164,7 +168,7 @@ func (c *Context) next() *mailbox.Envelope {
 			c.env = nil
 		}
 	}
-	if c.taken >= c.most || a.box.nothing() {
+	if c.taken >= c.most || a.box.Nothing() {
 		return nil
 	}
 	e := a.front()
@@ -173,10 +177,10 @@ func (c *Context) next() *mailbox.Envelope {
 			return nil
 		}
 	}
-	if a.sysq.waiting() {
+	if a.sysq.Waiting() {
 		return nil // e may have been sent after what waits there
 	}
-	if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
+	if e.Flags&mark.Special != 0 && (e.Flags&mark.Control != 0 || a.unwanted(e)) {
 		return nil // handleMessages deals with it
 	}
 	return c.take(e)
@@ -185,7 +189,7 @@ func (c *Context) next() *mailbox.Envelope {
 // take begins the turn of the message that is the next one.
 func (c *Context) take(e *mailbox.Envelope) *mailbox.Envelope {
 	a, scr := c.actor, c.scr
-	a.box.drop(e)
+	a.box.Drop(e)
 	a.begins(scr, e)
 	a.turns++
 	c.env, c.stashed, c.passed = e, false, false
@@ -274,13 +278,13 @@ func (c *Context) send(to Ref, v any, kind abi.Kind, correlation uint64) error {
 
 func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) error {
 	e := c.scr.newEnvelope()
-	if err := fill(e, v); err != nil {
+	if err := message.Fill(e, v); err != nil {
 		e.Free()
 		return err
 	}
 	a := c.actor
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, a.uid, a.path, correlation
-	e.Attached = stillBelow(a.attachedIn(c.env), e.Attached)
+	e.Attached = message.StillBelow(a.attachedIn(c.env), e.Attached)
 	if e.Value != nil {
 		a.sys.chosen(e)
 	}
@@ -314,19 +318,19 @@ func (c *Context) forward(to Ref, name, without string, whole bool) error {
 		return ErrNobody
 	}
 	e := c.env
-	if !whole || c.passed || !isMail(e) || e.Value != nil || c.actor.sys.cfg.tracer != nil {
-		e = cloneEnvelope(e)
-		if !isMail(e) {
+	if !whole || c.passed || !mark.IsMail(e) || e.Value != nil || c.actor.sys.cfg.tracer != nil {
+		e = message.CloneEnvelope(e)
+		if !mark.IsMail(e) {
 			e.Kind = abi.KindMessage
 			if e.Sender == 0 {
 				e.Sender, e.SenderPath, e.Correlation = c.actor.uid, c.actor.path, 0
 			}
 		}
 		if without != "" {
-			e.Headers = withoutHeader(e.Headers, without)
+			e.Headers = header.Without(e.Headers, without)
 		}
 		if name != "" {
-			e.Attached = below(e.Attached, name)
+			e.Attached = message.Below(e.Attached, name)
 		}
 	} else {
 		c.passed, c.passTo = true, name

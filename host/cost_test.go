@@ -194,7 +194,7 @@ var attacks = []attack{
 		for _, a := range c.brutes(100) {
 			c.tell(a, order(verbGrow, 700, nil))
 		}
-		time.Sleep(span())
+		time.Sleep(stretch())
 	}},
 	{name: "1100 spinners", run: func(c *costs) { c.spinners(1100) }},
 	{name: "5000 spinners", run: func(c *costs) { c.spinners(5000) }},
@@ -210,7 +210,7 @@ var attacks = []attack{
 		for _, a := range c.brutes(100) {
 			c.tell(a, order(verbFlush, 15, abi.AppendSend(nil, a.UID(), "", 0, 0, nil, pageful(250<<10))))
 		}
-		time.Sleep(span())
+		time.Sleep(stretch())
 	}},
 	{name: "200 initialisations", when: inUsual, run: func(c *costs) {
 		image := must(c.engine.Load(context.Background(), must(os.ReadFile("testdata/hoarder.wasm"))(c.t), sandbox.ImageConfig{Name: "hoarder", NoFreeze: true}))(c.t)
@@ -218,7 +218,7 @@ var attacks = []attack{
 		for range 200 {
 			c.spawn(Guest(image, "hoarder"))
 		}
-		time.Sleep(span())
+		time.Sleep(stretch())
 	}},
 	{name: "empty messages", when: inUsual, run: func(c *costs) {
 		c.limits.Mailbox = 1_000_000
@@ -230,7 +230,7 @@ var attacks = []attack{
 		for _, a := range as {
 			c.tell(b, write(50_000, abi.AppendSend(nil, a.UID(), "", 0, 0, nil, nullPayload)))
 		}
-		time.Sleep(span())
+		time.Sleep(stretch())
 	}},
 	{name: "large messages", run: func(c *costs) {
 		as := c.brutes(10)
@@ -332,14 +332,14 @@ var attacks = []attack{
 	}},
 }
 
-// span is how long what goes on for ever is looked at.
-func span() time.Duration { return thorough.Of(time.Second, 3*time.Second) }
+// stretch is how long what goes on for ever is looked at.
+func stretch() time.Duration { return thorough.Of(time.Second, 3*time.Second) }
 
-// bomb has every actor spawn ten more, for a span.
+// bomb has every actor spawn ten more, for a stretch.
 func (c *costs) bomb(l Limits) {
 	c.limits = l
 	root := c.small(1)[0]
-	until := time.Now().Add(span())
+	until := time.Now().Add(stretch())
 	at := []*actor{c.table.Get(root.UID())}
 	for time.Now().Before(until) && len(at) > 0 {
 		var next []*actor
@@ -369,13 +369,13 @@ func (c *costs) spinners(n int) {
 	for range n {
 		_ = c.Tell(c.spawn(Guest(spin, "hostile")), 1)
 	}
-	time.Sleep(span())
+	time.Sleep(stretch())
 }
 
 // What the sly guest does; see testdata/sly.wat.
 const slySpin, slyTouch, slyTable, slyChase, slyTrap = 2, 4, 8, 16, 32
 
-// sly has two guests that are quick between slow turns, for a span.
+// sly has two guests that are quick between slow turns, for a stretch.
 func (c *costs) sly(first Raw, rounds ...Raw) {
 	image := load(c.t, c.engine, "testdata/sly.wasm")
 	c.limits.Memory = 64 << 20
@@ -388,7 +388,7 @@ func (c *costs) sly(first Raw, rounds ...Raw) {
 		}
 		guests = append(guests, g)
 	}
-	for until := time.Now().Add(span()); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(stretch()); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		for _, g := range guests {
 			for _, r := range rounds {
 				c.tell(g, r)

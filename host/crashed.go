@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -40,40 +42,27 @@ func (m CrashedMessage) String() string {
 	return "is dropped"
 }
 
-// attempts is how often a message has crashed before.
-type attempts struct {
-	n     int
-	bound bool // it was asked with Bound
-}
-
-func attemptsOf(e *mailbox.Envelope) attempts {
-	if before, ok := e.Value.(attempts); ok {
-		return before
-	}
-	return attempts{bound: isBound(e)}
-}
-
 // dispose decides what happens to the message of a failed turn. False means that it goes back to
 // the front of the mailbox; otherwise a waiting asker gets the failure.
 func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done bool) {
-	if !isMail(e) || a.ctx.stashed {
+	if !mark.IsMail(e) || a.ctx.stashed {
 		return true
 	}
 	m := a.props.crashed
-	if at := attemptsOf(e); at.n < m.times {
-		at.n++
+	if at := message.AttemptsOf(e); at.N < m.times {
+		at.N++
 		e.Value = at
-		e.Flags |= flagAgain
+		e.Flags |= mark.Again
 		return false
 	}
-	if e.Flags&flagResent != 0 {
+	if e.Flags&mark.Resent != 0 {
 		a.tellResender(scr, e)
 		return true
 	}
 	if m.letter {
 		a.sys.deadLetter(DeadCrashed, a.uid, a.path, e)
 	}
-	if awaitsReply(e) {
+	if mark.AwaitsReply(e) {
 		a.sys.unanswered(scr, e, a.uid, a.sys.turnError(a, f))
 	}
 	return true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -14,8 +15,8 @@ import (
 
 // due notes when the asker gives up.
 func due(e *mailbox.Envelope, at int64) {
-	if e.Flags&flagLasting == 0 {
-		e.Flags |= flagDue
+	if e.Flags&mark.Lasting == 0 {
+		e.Flags |= mark.Due
 		e.Due = at
 	}
 }
@@ -23,7 +24,7 @@ func due(e *mailbox.Envelope, at int64) {
 // special handles the host's own envelopes, and questions whose asker has given up; false if the actor must handle the
 // message.
 func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
-	if e.Flags&flagControl != 0 {
+	if e.Flags&mark.Control != 0 {
 		popControl(a, e)
 		a.control(scr, e)
 		return true
@@ -39,20 +40,20 @@ func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
 // unwanted reports whether the asker of a question has given up. An ask from Go is looked up: it may have been given up
 // early.
 func (a *actor) unwanted(e *mailbox.Envelope) bool {
-	if e.Flags&flagDue != 0 && a.sys.time.Now() >= e.Due || e.Flags&flagIncarnation != 0 && uint64(e.Due) != a.incarnation() {
+	if e.Flags&mark.Due != 0 && a.sys.time.Now() >= e.Due || e.Flags&mark.Incarnation != 0 && uint64(e.Due) != a.incarnation() {
 		return true
 	}
-	return e.Flags&flagPromised != 0 && !a.sys.outside.waits(e.Sender)
+	return e.Flags&mark.Promised != 0 && !a.sys.outside.waits(e.Sender)
 }
 
 // expire drops a question whose asker has given up. An actor that has asked is notified by its own alarm.
 func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 	reason := DeadExpired
-	if e.Flags&flagIncarnation != 0 {
+	if e.Flags&mark.Incarnation != 0 {
 		reason = DeadIncarnation
 	}
 	a.sys.deadLetter(reason, a.uid, a.path, e)
-	if e.Flags&flagDue != 0 {
+	if e.Flags&mark.Due != 0 {
 		a.sys.willNotAnswer(scr, e.Sender, e.Correlation, a.uid, ErrTimeout)
 	}
 	scr.cache.Free(e)
@@ -61,7 +62,7 @@ func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 // Deadline is when the asker of the current message gives up; false if that is not known: it
 // is not a question, or one without a deadline, or a Lasting one.
 func (c *Context) Deadline() (time.Time, bool) {
-	if c.env == nil || c.env.Flags&flagDue == 0 {
+	if c.env == nil || c.env.Flags&mark.Due == 0 {
 		return time.Time{}, false
 	}
 	return time.Unix(0, c.env.Due), true
@@ -83,11 +84,11 @@ func (h Head) Lasting() bool {
 	if h.ctx.env == nil {
 		return false
 	}
-	if h.ctx.env.Flags&flagLasting != 0 {
+	if h.ctx.env.Flags&mark.Lasting != 0 {
 		return true
 	}
 	v, ok := abi.FindHeader(h.ctx.env.Headers, abi.HeaderDeadline) // of a guest's ask; the host has heeded it then
-	return ok && h.ctx.env.Flags&flagDue == 0 && string(v) == abi.DeadlineNone
+	return ok && h.ctx.env.Flags&mark.Due == 0 && string(v) == abi.DeadlineNone
 }
 
 // stated are the headers of a message for a guest that is told of deadlines: the deadline is
@@ -108,7 +109,7 @@ func (s *scratch) stated(e *mailbox.Envelope) []byte {
 		}
 		rest = next
 	}
-	if e.Flags&flagDue != 0 && out[0] < emptyMap+abi.MaxHeaders {
+	if e.Flags&mark.Due != 0 && out[0] < emptyMap+abi.MaxHeaders {
 		var digits [20]byte
 		out = abi.AppendHeader(out, abi.HeaderDeadline, string(strconv.AppendInt(digits[:0], e.Due, 10)))
 	}

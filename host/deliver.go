@@ -4,6 +4,10 @@ import (
 	"errors"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -51,7 +55,7 @@ func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
 	if err == nil {
 		return nil
 	}
-	if !(reason == DeadMailboxFull && e.Flags&flagTry != 0) {
+	if !(reason == DeadMailboxFull && e.Flags&mark.Try != 0) {
 		s.refuse(scr, reason, err, a.uid, a.path, e)
 	}
 	e.Free()
@@ -61,7 +65,7 @@ func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
 // accept puts an envelope into the mailbox, or answers it, or says why not; in that case it
 // still belongs to the caller.
 func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
-	if p := a.gate.Policy(); p != supervision.MeanwhileKeep && isMail(e) {
+	if p := a.gate.Policy(); p != supervision.MeanwhileKeep && mark.IsMail(e) {
 		if p == supervision.MeanwhileReply && a.answerForGate(scr, e) {
 			e.Free()
 			return 0, nil
@@ -102,7 +106,7 @@ func (a *actor) answerForGate(scr *scratch, e *mailbox.Envelope) bool {
 // hostReply is an error answer that the host gives on behalf of an actor.
 func hostReply(scr *scratch, of abi.Ref, correlation uint64, reason string) *mailbox.Envelope {
 	r := scr.newEnvelope()
-	r.Kind, r.Flags, r.Sender, r.Correlation = abi.KindReplyError, flagOurs, of, correlation
+	r.Kind, r.Flags, r.Sender, r.Correlation = abi.KindReplyError, mark.Ours, of, correlation
 	r.Payload = appendText(r.Payload, reason)
 	return r
 }
@@ -125,14 +129,14 @@ func (s *System) refuse(scr *scratch, reason DeadReason, err error, to abi.Ref, 
 	if s.repeats.Load() != nil {
 		return // what follows is in the records
 	}
-	if e.Flags&flagIdentify != 0 {
+	if e.Flags&mark.Identify != 0 {
 		s.unidentified(scr, to, e)
 		return
 	}
-	if !isMail(e) || e.Flags&flagResent != 0 {
+	if !mark.IsMail(e) || e.Flags&mark.Resent != 0 {
 		return
 	}
-	s.deadLetterAt(keyOf(err, ""), reason, to, path, e)
+	s.deadLetterAt(errs.KeyOf(err, ""), reason, to, path, e)
 	if err == nil {
 		err = errors.New("host: " + reason.String())
 	}
@@ -148,39 +152,25 @@ func (s *System) deadLetter(reason DeadReason, to abi.Ref, path string, e *mailb
 // deadLetterAt is deadLetter with the key of the bound that was met.
 func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path string, e *mailbox.Envelope) {
 	if path == "" {
-		path, _ = s.recent.find(to)
+		path, _ = s.recent.Find(to)
 	}
-	l := s.letter(reason, to, path, e)
+	l := s.bus.Secrets.Letter(reason, to, path, e)
 	l.Key, l.Time = key, s.cfg.clock.Now()
 	l.From = s.sender(e).Path()
 	kind := EventDeadLetter
-	if suppressed(e, reason) {
+	if message.IsSuppressed(e, reason) {
 		kind = EventSuppressed
 	} else {
-		s.dead.add(&l, e)
+		s.dead.Add(&l, e)
 	}
-	if s.bus.quiet() {
+	if s.bus.Quiet() {
 		return
 	}
 	ev := Event{Kind: kind, Time: l.Time, Ref: s.refOf(to), Dead: &l}
-	if t := traceOf(e.Headers); s.cfg.tracer != nil && t.IsValid() {
+	if t := trail.Of(e.Headers); s.cfg.tracer != nil && t.IsValid() {
 		ev.Trace = &t
 	}
-	s.bus.publish(ev)
-}
-
-// awaitsReply reports whether a sender waits for an answer to a message.
-func awaitsReply(e *mailbox.Envelope) bool {
-	return e.Kind == abi.KindMessage && e.Correlation != 0 && e.Sender != 0
-}
-
-// isMail reports whether an envelope is a sent message, and not the host's own.
-func isMail(e *mailbox.Envelope) bool {
-	switch e.Kind {
-	case abi.KindMessage, abi.KindReply, abi.KindReplyError:
-		return e.Flags&flagControl == 0
-	}
-	return false
+	s.bus.Publish(ev)
 }
 
 // dead makes a dead letter of an envelope that had been accepted, and frees it. The

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // Dispatcher says where an actor's turns run, and for how long at a time. The zero value is
@@ -105,7 +106,7 @@ func (c Config) checkPools() error {
 	for _, p := range c.pools {
 		switch {
 		case !abi.ValidName([]byte(p.name)) || seen[p.name]:
-			return fmt.Errorf("host: %q is not a valid name for a pool, or is in use already", clip(p.name, 100))
+			return fmt.Errorf("host: %q is not a valid name for a pool, or is in use already", printable.Clip(p.name, 100))
 		case p.workers < 1 || p.workers > dispatch.MaxWorkers:
 			return fmt.Errorf("host: the pool %s has %d workers, must have 1 to %d", p.name, p.workers, dispatch.MaxWorkers)
 		}
@@ -151,7 +152,7 @@ func (a *actor) dispatched() error {
 	case d.pool != "":
 		known := slices.ContainsFunc(a.sys.cfg.pools, func(p pool) bool { return p.name == d.pool })
 		if !known {
-			return fmt.Errorf("%w: the system has no pool %q", ErrBadProps, clip(d.pool, 100))
+			return fmt.Errorf("%w: the system has no pool %q", ErrBadProps, printable.Clip(d.pool, 100))
 		}
 		if p := a.sys.pools[d.pool]; p != nil {
 			a.disp = p
@@ -187,10 +188,10 @@ func (a *actor) timedSpell(scr *scratch) int {
 		a.timedTurn(scr)
 	}
 	for range int(-a.throughput) {
-		if a.box.nothing() || !a.open() || scr.w.Spent() || a.handleMessages(scr, 1) == 0 {
+		if a.box.Nothing() || !a.open() || scr.w.Spent() || a.handleMessages(scr, 1) == 0 {
 			break
 		}
-		if a.sysq.waiting() {
+		if a.sysq.Waiting() {
 			a.handleSystem(scr)
 		}
 		if a.Now().Sub(begun) >= a.props.dispatch.deadline {

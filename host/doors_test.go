@@ -18,7 +18,6 @@ var looksHere = map[string]string{
 	"ask.go":       "the turns of a receiver that is here are noted, for the report of a timeout",
 	"boxhost.go":   "only a mailbox that is here can have its senders wait",
 	"durable.go":   "what leaves for receivers that are here and not durable waits",
-	"flow.go":      "it is measured what goes to actors that are here",
 	"held.go":      "what the host holds for an actor of its own",
 	"info.go":      "what an actor of this node looks like",
 	"inspect.go":   "the state of an actor of this node",

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -50,11 +52,11 @@ type durability struct {
 // mostLives bounds the names whose lives are counted. Actors of further ones get refs that do not follow from the name.
 const mostLives = 1 << 16
 
-func newDurability(cfg *Config, secret *Secret) *durability {
+func newDurability(cfg *Config, from *Secret) *durability {
 	if !cfg.partial {
 		return nil
 	}
-	fresh := Secret(secret.derive(forProcess, 0, cfg.epochOf()))
+	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.epochOf()))
 	return &durability{fresh: &fresh, lives: map[string]uint64{}}
 }
 
@@ -86,7 +88,7 @@ func namedRef(guardian *actor, name string) (ref abi.Ref, ok bool) {
 // lifeRef is the ref of the nth life, from 0, of an actor below a guardian.
 func lifeRef(guardian *actor, path string, n uint64) abi.Ref {
 	sum := sha256.Sum256([]byte(path))
-	key := guardian.sys.secret.derive(forNamed, guardian.uid, binary.LittleEndian.Uint64(sum[:]))
+	key := guardian.sys.secret.Derive(secret.ForNamed, guardian.uid, binary.LittleEndian.Uint64(sum[:]))
 	return abi.ChildRef(abi.RefKey(key[:abi.RefKeySize]), guardian.uid.Node(), n)
 }
 
@@ -139,7 +141,7 @@ func keepStill(ctx context.Context, s *System) error {
 		all, rest := append(durableOf(s), s.user), true
 		for _, a := range all {
 			ok := false
-			rest = a.disp.Visit(&a.task, func() { ok = !a.isHeld() && !a.sysq.waiting() }) && ok && rest
+			rest = a.disp.Visit(&a.task, func() { ok = !a.isHeld() && !a.sysq.Waiting() }) && ok && rest
 			if !ok {
 				a.wake(nil)
 			}
@@ -191,13 +193,13 @@ func beginAnew(a *actor) {
 	s := a.sys
 	f := func() {
 		a.task.Init(a)
-		items := a.sysq.take()
-		kept := slices.DeleteFunc(slices.Clone(items), func(m sysMsg) bool {
-			watches := m.kind == sysSignal && (m.signal.Kind == signal.Watch || m.signal.Kind == signal.Unwatch)
-			return m.kind != sysStart && m.kind != sysLook && !watches
+		items := a.sysq.Take()
+		kept := slices.DeleteFunc(slices.Clone(items), func(m sysmail.Msg) bool {
+			watches := m.Kind == sysmail.Signal && (m.Signal.Kind == signal.Watch || m.Signal.Kind == signal.Unwatch)
+			return m.Kind != sysmail.Start && m.Kind != sysmail.Look && !watches
 		})
-		a.sysq.done(items)
-		a.sysq.putBack(kept)
+		a.sysq.Done(items)
+		a.sysq.PutBack(kept)
 		var back []*Envelope
 		for e := a.box.Pop(); e != nil; e = a.box.Pop() {
 			by := s.here(e.Sender)
@@ -243,12 +245,12 @@ func isDurable(s *System, parent *actor, p *Props) (bool, error) {
 }
 
 // concernsDurable reports whether what a guardian is told is about a durable child.
-func concernsDurable(a *actor, m *sysMsg) bool {
-	k := m.child
-	if k == nil {
-		ref := m.ref
-		if m.born != nil {
-			ref = m.born.ref
+func concernsDurable(a *actor, m *sysmail.Msg) bool {
+	k, known := m.Child.(*actor)
+	if !known {
+		ref := m.Ref
+		if m.Born != nil {
+			ref = m.Born.Ref
 		}
 		k = a.sys.here(ref)
 	}

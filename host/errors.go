@@ -1,73 +1,70 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // The errors that calls are refused with. Errors that say more wrap one of
 // these.
 var (
 	// ErrClosed: the system has terminated or is about to.
-	ErrClosed = errors.New("host: the system has terminated")
+	ErrClosed = errs.ErrClosed
 	// ErrStopped: the actor has stopped; what was sent is a dead letter.
-	ErrStopped = errors.New("host: the actor has stopped")
+	ErrStopped = errs.ErrStopped
 	// ErrUnknown: no actor has this ref or path.
-	ErrUnknown = errors.New("host: no such actor")
+	ErrUnknown = errs.ErrUnknown
 	// ErrMailboxFull: the receiver's mailbox is at one of its bounds. Try again
 	// later.
-	ErrMailboxFull = errors.New("host: the mailbox is full")
+	ErrMailboxFull = errs.ErrMailboxFull
 	// ErrRestarting: the recipient waits for its restart, and its supervisor's policy is to drop messages until then.
-	ErrRestarting = errors.New("host: the actor is about to be restarted")
+	ErrRestarting = errs.ErrRestarting
 	// ErrTooLarge: the message is larger than the receiver takes; see Limits.Message.
-	ErrTooLarge = errors.New("host: the message is too large for the receiver")
+	ErrTooLarge = errs.ErrTooLarge
 	// ErrNameTaken: a sibling has this name, or had it and has not yet gone.
-	ErrNameTaken = errors.New("host: the name is taken")
+	ErrNameTaken = errs.ErrNameTaken
 	// ErrBadName: names are 1 to 255 bytes of [A-Za-z0-9_.~-], but not "." or "..".
-	ErrBadName = errors.New("host: not a valid name")
+	ErrBadName = errs.ErrBadName
 	// ErrBadProps: the props cannot become an actor.
-	ErrBadProps = errors.New("host: invalid props")
+	ErrBadProps = errs.ErrBadProps
 	// ErrTooManyChildren: the parent's limit of children is reached.
-	ErrTooManyChildren = errors.New("host: too many children")
+	ErrTooManyChildren = errs.ErrTooManyChildren
 	// ErrTimeout: no answer came in time.
-	ErrTimeout = errors.New("host: no reply in time")
+	ErrTimeout = errs.ErrTimeout
 	// ErrUnhandled: returned by a native actor for a message that it does not
 	// handle.
-	ErrUnhandled = errors.New("host: message not handled")
+	ErrUnhandled = errs.ErrUnhandled
 	// ErrBadDirective: not a directive that can be given here.
-	ErrBadDirective = errors.New("host: not a directive for a suspended actor")
+	ErrBadDirective = errs.ErrBadDirective
 	// ErrLimit: one of the actor's [Limits] is reached.
-	ErrLimit = errors.New("host: a limit of the actor is reached")
+	ErrLimit = errs.ErrLimit
 	// ErrStashed: the current message is in the stash already.
-	ErrStashed = errors.New("host: the message is stashed already")
+	ErrStashed = errs.ErrStashed
 	// ErrDenied: a capability is missing.
-	ErrDenied = errors.New("host: denied")
+	ErrDenied = errs.ErrDenied
 	// ErrNobody: the zero Ref names no actor; no message can be sent to it.
-	ErrNobody = errors.New("host: the receiver is the zero ref, which names no actor")
+	ErrNobody = errs.ErrNobody
 	// ErrNoQuestion: there is no current message, or it has no sender to answer.
-	ErrNoQuestion = errors.New("host: there is no message to answer")
+	ErrNoQuestion = errs.ErrNoQuestion
 	// ErrNotKept: the dead letter is not kept any more, not kept whole, or was not a message, so
 	// that it cannot be delivered again.
-	ErrNotKept = errors.New("host: the dead letter cannot be delivered again")
+	ErrNotKept = look.ErrNotKept
 	// ErrGone: the asker has given up; the cause of [Reply.Context].
-	ErrGone = errors.New("host: the asker no longer waits for the answer")
+	ErrGone = errs.ErrGone
 	// ErrDropped: the receiver's mailbox has dropped the message, see host/mailbox.
-	ErrDropped = errors.New("host: the mailbox has dropped the message")
+	ErrDropped = errs.ErrDropped
 	// ErrDuplicate: a message of the same key came before, see host/mailbox.
-	ErrDuplicate = errors.New("host: duplicate: a message with the same key came before")
+	ErrDuplicate = errs.ErrDuplicate
 	// ErrUsed: the reply handle was used before.
-	ErrUsed = errors.New("host: the message has been answered already")
+	ErrUsed = errs.ErrUsed
 )
 
 // errGuessed is why a message was not sent to a ref that its sender may have guessed.
 var errGuessed = fmt.Errorf("%w: actors of this tree have sent to too many refs that name no actor", ErrDenied)
-
-// ReplyError is an error that the asked actor has sent as its answer.
-type ReplyError struct{ Reason string }
-
-func (e *ReplyError) Error() string { return "host: the actor replied with an error: " + e.Reason }
 
 // TurnError is why an ask has no answer: the turn of its message has failed.
 type TurnError struct {
@@ -85,5 +82,5 @@ func (e *TurnError) Unwrap() error { return e.Failure }
 
 // badName is ErrBadName with the invalid name.
 func badName(name string) error {
-	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -, but not . or ..", ErrBadName, clip(name, 100), abi.MaxName)
+	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -, but not . or ..", ErrBadName, printable.Clip(name, 100), abi.MaxName)
 }

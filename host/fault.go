@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 )
 
@@ -49,7 +50,7 @@ func (a *actor) fault(c *turn.Turn) (int, *abi.Failure) {
 	for i, e := range c.Mail[:min(c.Done, len(c.Mail))] {
 		t := Turn{
 			Actor: a.ref(), Incarnation: c.Incarnation, Number: c.First + uint64(i), Kind: e.Kind, Sender: a.sys.sender(e),
-			Correlation: e.Correlation, Payload: shown(e),
+			Correlation: e.Correlation, Payload: mark.Shown(e),
 		}
 		if f := a.sys.cfg.faults(&t); f != nil {
 			f.Turn = t.Number

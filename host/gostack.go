@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // goStack is the calling goroutine's stack as text, as much of it as a failure tells. To print it is nearly all that
@@ -13,7 +14,7 @@ import (
 func goStack() string {
 	room := stacks.Get().(*[abi.MaxReason]byte)
 	defer stacks.Put(room)
-	return clip(string(room[:runtime.Stack(room[:], false)]), abi.MaxReason)
+	return printable.Clip(string(room[:runtime.Stack(room[:], false)]), abi.MaxReason)
 }
 
 var stacks = sync.Pool{New: func() any { return new([abi.MaxReason]byte) }}

@@ -6,34 +6,10 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/supervision"
 )
-
-// The bucket lets the burst pass and then its rate, as the arithmetic in stray.go and in
-// docs/security.md has it.
-func TestGuessesAreCounted(t *testing.T) {
-	tr, now := &guesses{}, int64(time.Hour)
-	for i := range strayBurst {
-		if !tr.count(now) {
-			t.Fatalf("guess %d is refused", i)
-		}
-	}
-	for range 10 {
-		if tr.count(now) {
-			t.Fatal("one more passes")
-		}
-	}
-	passed := 0
-	for range 1000 {
-		now += int64(10 * time.Second / 1000)
-		if tr.count(now) {
-			passed++
-		}
-	}
-	if passed > 10*strayRate {
-		t.Errorf("%d pass in ten seconds", passed)
-	}
-}
 
 // Who guesses fails with every further guess; its neighbours do not, nor does who writes
 // to actors that have stopped.
@@ -44,7 +20,7 @@ func TestWhoGuessesFails(t *testing.T) {
 	s.RunUntilIdle(1000)
 	spray := func(to func(i int) Ref) Props {
 		return Func(func(ctx *Context, m Message) error {
-			for i := range strayBurst / 8 {
+			for i := range stray.Burst / 8 {
 				_ = ctx.Tell(to(i), nil)
 			}
 			return nil
@@ -91,7 +67,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	}
 	s.RunUntilIdle(1000)
 	answer := func(from, to abi.Ref, correlation uint64) {
-		e := must(envelope("answer"))(t)
+		e := must(message.Envelope("answer"))(t)
 		e.Kind, e.Sender, e.Correlation = abi.KindReply, from, correlation
 		_ = s.deliver(nil, to, e)
 		s.RunUntilIdle(1000)

@@ -9,8 +9,12 @@ import (
 	"github.com/wasmactors/wasmactors/abi/keyed"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -61,7 +65,7 @@ func newGuest(a *actor, m *Module) *guest {
 
 // Start implements Behaviour: the start envelope, for the instance that admit has got.
 func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
-	a, secret, x := g.actor, secretFor(g.actor), g.inst.Load()
+	a, x := g.actor, g.inst.Load()
 	if state := a.props.state; state != nil {
 		if err := g.restore(ctx, state); err != nil {
 			g.release()
@@ -75,7 +79,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	g.use() // the incarnation before may have left it out of the list: it could not be put away
 	if !g.image.Frozen() {
 		in := *g.limits(ctx.scr, g.turnTime(ctx.scr))
-		in.Seed = secret.seed(forUnfrozen, a.uid, a.incarnation())
+		in.Seed = secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.incarnation())
 		if f := x.Prepare(&in); f != nil {
 			return f
 		}
@@ -89,7 +93,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		start.Key, _ = keyed.Key(a.Name())
 	}
 	if cause != nil {
-		start.Reason = clip(cause.Error(), maxRestartReason)
+		start.Reason = printable.Clip(cause.Error(), maxRestartReason)
 	}
 	scr := ctx.scr
 	scr.start = abi.AppendStart(scr.start[:0], &start)
@@ -116,14 +120,14 @@ func asFailure(kind abi.FailureKind, err error) *abi.Failure {
 // childKey is the key of the refs of children that the guest spawns.
 func (g *guest) childKey() abi.RefKey {
 	if g.refkey == (abi.RefKey{}) {
-		_, g.refkey = secretFor(g.actor).guest(g.actor.uid, 0)
+		_, g.refkey = secretFor(g.actor).Guest(g.actor.uid, 0)
 	}
 	return g.refkey
 }
 
 // draw makes the seed of an incarnation, and with the first one also the key.
 func (g *guest) draw(incarnation uint64) {
-	seed, key := secretFor(g.actor).guest(g.actor.uid, incarnation)
+	seed, key := secretFor(g.actor).Guest(g.actor.uid, incarnation)
 	if g.seed = seed; incarnation == 0 {
 		g.refkey = key
 	}
@@ -164,7 +168,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	if err != nil {
 		return g.noInstance(err)
 	}
-	if x.ForgetKill(); a.sysq.waiting() { // with what the kill was about; one that comes from now on ends the turn
+	if x.ForgetKill(); a.sysq.Waiting() { // with what the kill was about; one that comes from now on ends the turn
 		return nil
 	}
 	scr.entry.Killable = true
@@ -177,7 +181,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	scr.batch = scr.batch[:0]
 	for e := ctx.ahead; ; {
 		// Cancelling what is next must still work, and a span is that of one turn.
-		alone := e.Kind != abi.KindMessage || traced && isSampled(e.Headers)
+		alone := e.Kind != abi.KindMessage || traced && trail.IsSampled(e.Headers)
 		if alone && len(scr.batch) > 0 {
 			break
 		}
@@ -190,9 +194,9 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 			}
 			break
 		}
-		a.box.drop(e)
+		a.box.Drop(e)
 		scr.batch = append(scr.batch, e)
-		if alone || len(scr.batch) >= budget || a.box.nothing() {
+		if alone || len(scr.batch) >= budget || a.box.Nothing() {
 			break
 		}
 		if e = a.front(); e == nil {
@@ -200,7 +204,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 				break
 			}
 		}
-		if e.Flags&flagSpecial != 0 && (e.Flags&flagControl != 0 || a.unwanted(e)) {
+		if e.Flags&mark.Special != 0 && (e.Flags&mark.Control != 0 || a.unwanted(e)) {
 			break // handleMessages sees to it
 		}
 	}
@@ -220,7 +224,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 
 // push writes an envelope into the guest's inbox.
 func (g *guest) push(scr *scratch, x *sandbox.Instance, e *mailbox.Envelope, now int64) bool {
-	if len(e.Headers) == 0 && e.Flags&flagDue == 0 {
+	if len(e.Headers) == 0 && e.Flags&mark.Due == 0 {
 		return x.PushPlain(e.Kind, now, e.Sender, e.Correlation, e.Payload)
 	}
 	env := abi.Envelope{Kind: e.Kind, Time: now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
@@ -303,7 +307,7 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	if !end.Last {
 		reason := ""
 		if end.Cause != nil {
-			reason = clip(end.Cause.Error(), maxRestartReason)
+			reason = printable.Clip(end.Cause.Error(), maxRestartReason)
 		}
 		payload = appendText(payload, reason)
 	}
@@ -366,12 +370,12 @@ func (g *guest) memoryBytes() uint64 {
 // GuestLog implements sandbox.LogSink.
 func (g *guest) GuestLog(level int, text []byte) {
 	a := g.actor
-	if a.sys.bus.quiet() {
+	if a.sys.bus.Quiet() {
 		return
 	}
 	e := a.event(EventLog)
 	e.Level, e.Text, e.Trace = level, string(text), a.trace()
-	a.sys.bus.publish(e)
+	a.sys.bus.Publish(e)
 }
 
 // freeBatch empties the worker's batch.

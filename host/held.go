@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -45,7 +46,7 @@ func (a *actor) openAccount() error {
 		}
 	}
 	a.account.Init(a.pool, a.props.limits.Held)
-	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+boxBytes(freeBox)+int64(a.props.optionBytes)); err != nil {
+	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+box.BoxBytes(box.FreeBox)+int64(a.props.optionBytes)); err != nil {
 		a.leavePool()
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
@@ -54,7 +55,7 @@ func (a *actor) openAccount() error {
 
 // closeAccount gives everything back; the actor has ended.
 func (a *actor) closeAccount() {
-	a.box.closeAccount()
+	a.box.CloseAccount()
 	a.leavePool()
 }
 
@@ -102,23 +103,6 @@ func (g *guest) Grow(from, to uint64) bool {
 // they take too much memory.
 func noRoom(err error) bool {
 	return errors.Is(err, sandbox.ErrTooManyInstances) || errors.Is(err, ErrLimit)
-}
-
-// Held is what the host holds for an actor, in bytes.
-type Held struct {
-	Base     int64 // the actor itself
-	Memory   int64 // a guest's instance
-	Mailbox  int64 // room for messages that wait
-	Stash    int64 // and what Head.Hold has added
-	Timers   int64
-	Asks     int64
-	Watches  int64
-	Snapshot int64 // of a guest that sleeps, or can be resumed
-}
-
-// Total is the sum.
-func (h Held) Total() int64 {
-	return h.Base + h.Memory + h.Mailbox + h.Stash + h.Timers + h.Asks + h.Watches + h.Snapshot
 }
 
 // Held is what the host holds for an actor at the moment; ErrUnknown if it has stopped.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 	"pgregory.net/rapid"
@@ -56,11 +57,11 @@ func (l *ledger) look() {
 // expected is what an actor holds, from what there is.
 func (a *actor) expected() Held {
 	h := Held{
-		Base:    actorBytes + int64(len(a.args)) + pathBytes*int64(len(a.path)) + boxBytes(freeBox) + a.failed.Load().weight(),
+		Base:    actorBytes + int64(len(a.args)) + pathBytes*int64(len(a.path)) + box.BoxBytes(box.FreeBox) + a.failed.Load().Weight(),
 		Timers:  int64(a.timers.Len())*timerBytes + 2*int64(a.timers.Bytes()),
 		Asks:    int64(a.asks.Len()) * askBytes,
 		Watches: int64(a.watch.Len())*watchBytes + int64(a.watch.Bytes()),
-		Stash:   int64(a.stash.Bytes()) + int64(a.stash.Len())*envelopeBytes,
+		Stash:   int64(a.stash.Bytes()) + int64(a.stash.Len())*box.EnvelopeBytes,
 	}
 	g := guestOf(a)
 	if g == nil {
@@ -85,7 +86,7 @@ func (l *ledger) check() error {
 	n := map[*account.Pool]int64{}
 	add := func(a *actor) error {
 		got, want := a.held(), a.expected()
-		waiting := a.box.Bytes() + int64(a.box.Len())*envelopeBytes - boxBytes(freeBox)
+		waiting := a.box.Bytes() + int64(a.box.Len())*box.EnvelopeBytes - box.BoxBytes(box.FreeBox)
 		if got.Mailbox < waiting || got.Mailbox < 0 {
 			return fmt.Errorf("%s: the mailbox's account is %d, there are %d", a.path, got.Mailbox, waiting)
 		}

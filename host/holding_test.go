@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/race"
 )
 
@@ -57,7 +58,7 @@ func TestSmallThingsAreWhatTheyCount(t *testing.T) {
 		}},
 		{"mailbox", func(s *System) ([]Ref, func(int)) {
 			a, b := must(s.Spawn("a", quiet.WithLimits(limits)))(t), must(s.Spawn("b", quiet.WithLimits(limits)))(t)
-			s.table.Get(a.UID()).post(nil, sysMsg{kind: sysPause})
+			s.table.Get(a.UID()).post(nil, sysmail.Msg{Kind: sysmail.Pause})
 			return []Ref{a}, func(int) { _, _ = s.Tell(b, large), s.Tell(a, 1) }
 		}},
 		{"asks", func(s *System) ([]Ref, func(int)) {

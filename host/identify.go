@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -53,8 +54,8 @@ func (g *guest) identifyMany(scr *scratch, cmd *abi.Command) {
 		found, _ = a.reachable(at, g.walks(scr))
 	}
 	e := scr.newEnvelope()
-	e.Kind, e.Flags, e.Correlation = abi.KindReply, flagOurs, cmd.Correlation
-	scr.trace.stamp(e)
+	e.Kind, e.Flags, e.Correlation = abi.KindReply, mark.Ours, cmd.Correlation
+	scr.trace.Stamp(e)
 	room := mostIdentities
 	if most := int(a.props.limits.Message); most > 0 {
 		room = min(room, most-e.Size())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/ref"
 )
 
@@ -19,7 +20,7 @@ func (l *stage) heard(g Ref) *[]string {
 		if m.Out || m.Kind != abi.KindReply && m.Kind != abi.KindReplyError && m.Kind != abi.KindAskTimeout {
 			return
 		}
-		var what any = reasonOf(m.Payload)
+		var what any = message.ReasonOf(m.Payload)
 		if listed, total, err := abi.DecodeIdentities(m.Payload); err == nil {
 			var paths []string
 			for _, one := range listed {
@@ -105,7 +106,7 @@ func rowB24_GuestsIdentify(t *testing.T) {
 	l.Operate().Pause(forger, false)
 	l.run()
 	l.say(g, script(now(who(1, "/user/forger"))))
-	forged, _ := envelope("forged")
+	forged, _ := message.Envelope("forged")
 	forged.Kind, forged.Sender, forged.Correlation = abi.KindReply, forger.UID(), 1
 	_ = l.deliver(nil, g.UID(), forged)
 	l.run()

@@ -58,15 +58,15 @@ func (s *System) witness(before *actor) *actor {
 
 // busy reports whether the actor has work.
 func (a *actor) busy() bool {
-	return a.sysq.waiting() || a.box.Len() > 0 || a.running() || a.holds.has(holdCommit) || a.alarms.Pending() > 0
+	return a.sysq.Waiting() || a.box.Len() > 0 || a.running() || a.holds.has(holdCommit) || a.alarms.Pending() > 0
 }
 
 // progress sums up the turns of all actors and the ends of those that have ended, and finds one
 // that has work; /user stands for one that takes its last step, which is no longer in the table, but has yet to
 // tell its parent and its watchers.
 func (s *System) progress() (done uint64, busy *actor) {
-	gone := s.totals.gone.Load()
-	if done = s.totals.ending.Load(); done != gone {
+	gone := s.totals.Gone.Load()
+	if done = s.totals.Ending.Load(); done != gone {
 		busy = s.user
 	}
 	if d := s.durable; d != nil && d.leaving.Load() > 0 {

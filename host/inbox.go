@@ -9,6 +9,8 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -60,7 +62,7 @@ func (i *Inbox) Tell(to Ref, v any) error { return i.Ask(to, v, 0) }
 // an ask can end. There is no timeout. It fails with ErrLimit while
 // DefaultInbox asks wait, or as many as the inbox holds messages if those are more.
 func (i *Inbox) Ask(to Ref, v any, correlation uint64) error {
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil {
 		return err
 	}
@@ -241,7 +243,7 @@ func (d *inboxDoor) take(s *System, e *mailbox.Envelope) (DeadReason, error, boo
 		if a == nil {
 			return DeadLate, ErrUnknown, false
 		}
-		if e.Flags&flagOurs == 0 && !a.Has(e.Sender) {
+		if e.Flags&mark.Ours == 0 && !a.Has(e.Sender) {
 			return DeadForged, ErrDenied, false
 		}
 		if a.Remove(e.Sender) {
@@ -265,7 +267,7 @@ func (d *inboxDoor) fail(correlation uint64, target abi.Ref, err error) bool {
 	if a.Remove(target) {
 		i.answered(correlation)
 	}
-	_ = i.put(Message{Kind: abi.KindReplyError, Sender: i.sys.refOf(target), Correlation: correlation, err: err, Payload: appendText(nil, err.Error())})
+	_ = i.put(message.Unanswered(Message{Kind: abi.KindReplyError, Sender: i.sys.refOf(target), Correlation: correlation, Payload: appendText(nil, err.Error())}, err))
 	return false
 }
 
@@ -291,7 +293,7 @@ func (d *inboxDoor) shut() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, c := range slices.Sorted(maps.Keys(i.asked)) {
-		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: c, err: ErrStopped, Payload: appendText(nil, ErrStopped.Error())})
+		_ = i.put(message.Unanswered(Message{Kind: abi.KindReplyError, Correlation: c, Payload: appendText(nil, ErrStopped.Error())}, ErrStopped))
 	}
 	for _, uid := range slices.Sorted(maps.Keys(i.watched)) {
 		i.news(uid, "the system has ended")

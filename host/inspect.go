@@ -4,34 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/supervision"
 )
-
-// Inspection is one actor in full.
-type Inspection struct {
-	Info
-	Parts        Held
-	Limits       Limits
-	Capabilities Capabilities
-	Lifetime     supervision.Lifetime
-	Replies      int // handles of Context.Later not used yet
-
-	// Counts are what only the actor itself knows; nil if it is in the middle of a turn.
-	Counts *Counts
-	// Strategy is how its supervisor supervises it; the zero value for /user and /system.
-	Strategy supervision.Strategy
-	// Record is what its supervisor has noted about it; nil if the supervisor is in the middle of
-	// a turn, and for /user and /system. Left: it was left suspended for an operator to decide
-	// about, see [Operator.Decide].
-	Record *supervision.Record
-	Left   bool
-}
-
-// Counts are what an actor has at the moment.
-type Counts struct {
-	Timers, Asks, Watches, Watchers, Stash int
-	Undecided                              int // children that wait for a decision until it goes on
-}
 
 // DefaultInspectTimeout is how long Inspect waits for an actor whose context has no deadline.
 const DefaultInspectTimeout = 100 * time.Millisecond
@@ -58,19 +33,19 @@ func (s *System) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 			Stash: a.stash.Len(), Undecided: a.super.Undecided(),
 		}
 	})
-	var above *look
+	var above *look.Visit
 	var record supervision.Record
 	var left, known bool
 	if p := a.parent; p != nil {
 		x.Strategy = p.props.strategy
 		above = p.lookAt(func() { record, left, known = p.super.Look(&a.member, p.Now()) })
 	}
-	own.wait(ctx)
-	if !own.done() {
+	own.Wait(ctx)
+	if !own.Done() {
 		x.Counts = nil
 	}
-	above.wait(ctx)
-	if above.done() && known {
+	above.Wait(ctx)
+	if above.Done() && known {
 		x.Record, x.Left = &record, left
 	}
 	a.info(&x.Info)

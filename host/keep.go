@@ -5,6 +5,9 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -105,14 +108,14 @@ func (h Head) Passivate(child Ref, timeout time.Duration) error {
 		return ErrUnknown
 	}
 	if t.due.Load() != 0 {
-		t.post(h.ctx.scr, sysMsg{kind: sysStop, kin: kin{reason: "idle"}})
+		t.post(h.ctx.scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "idle"}})
 		return nil
 	}
 	if _, err := h.ctx.enterAsk(uint64(t.uid), t.uid, timeout); err != nil {
 		return err
 	}
 	e := h.ctx.scr.newEnvelope()
-	e.Flags, e.Sender, e.Correlation = flagPoison|flagIfIdle, a.uid, uint64(t.uid)
+	e.Flags, e.Sender, e.Correlation = mark.Poison|mark.IfIdle, a.uid, uint64(t.uid)
 	t.insist(h.ctx.scr, e)
 	return nil
 }
@@ -143,7 +146,7 @@ func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
 		return false
 	}
 	below := e.Attached
-	e.Attached = notBelow(below)
+	e.Attached = message.NotBelow(below)
 	if t := a.sys.here(to); t != nil {
 		reason, err := t.accept(scr, e)
 		if err == nil {
@@ -200,7 +203,7 @@ func (a *actor) takeBack(name string, mail []*mailbox.Envelope) {
 		return
 	}
 	for _, e := range mail {
-		e.Attached = below(e.Attached, name) // it may have been sent to a ref
+		e.Attached = message.Below(e.Attached, name) // it may have been sent to a ref
 	}
 	a.stash.PutBefore(name, mail)
 	a.noteStash()
@@ -213,45 +216,6 @@ func (h Head) Below() string {
 		return ""
 	}
 	return h.ctx.env.Attached.Below
-}
-
-// below is the attachment of a message for a child of its receiver.
-func below(at *mailbox.Attached, name string) *mailbox.Attached {
-	b := mailbox.Attached{Below: name}
-	if at != nil {
-		b.Grants, b.Context, b.Behalf = at.Grants, at.Context, at.Behalf
-	}
-	return &b
-}
-
-// stillBelow is the attachment at with what the sent value has set: the child it is for, and on whose behalf it is sent.
-func stillBelow(at, given *mailbox.Attached) *mailbox.Attached {
-	if given == nil {
-		return at
-	}
-	if given.Behalf != "" {
-		at = onBehalf(at, given.Behalf)
-	}
-	if given.Below == "" {
-		return at
-	}
-	return below(at, given.Below)
-}
-
-// addressed is a message for a child of its receiver.
-type addressed struct {
-	name  string
-	value any
-}
-
-func notBelow(at *mailbox.Attached) *mailbox.Attached {
-	if at == nil || at.Below == "" {
-		return at
-	}
-	if at.Grants == nil && at.Context == nil && at.Behalf == "" {
-		return nil
-	}
-	return &mailbox.Attached{Grants: at.Grants, Context: at.Context, Behalf: at.Behalf}
 }
 
 // findDoor is the actor that gets messages to a path: the actor there, or the keeper whose child has

@@ -140,7 +140,7 @@ func TestEveryEndlessTurnIsKilled(t *testing.T) {
 		if n := clock.Pending() - before; n != 1 {
 			t.Fatalf("%d alarms", n)
 		}
-		waitFor(t, "an order of its supervisor", a.sysq.waiting)
+		waitFor(t, "an order of its supervisor", a.sysq.Waiting)
 		clock.Advance(graceOf)
 		waitFor(t, "the next incarnation", func() bool { return a.incarnation() > last && a.begun.Load() && !a.holds.has(holdRenewal) })
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -100,25 +101,25 @@ func TestSizeOfAnActor(t *testing.T) {
 // TestQueueWithRoomOfItsOwn: what is taken from a system queue stays as it was while more is
 // pushed, and a queue that is used again needs no memory.
 func TestQueueWithRoomOfItsOwn(t *testing.T) {
-	var q systemQueue
-	q.init()
+	var q sysmail.Queue
+	q.Init()
 	watch := &signal.Signal{Kind: signal.Watch, From: 1}
 	n := testing.AllocsPerRun(100, func() {
-		q.push(&sysMsg{kind: sysSignal, signal: watch})
-		q.done(q.take())
+		q.Push(&sysmail.Msg{Kind: sysmail.Signal, Signal: watch})
+		q.Done(q.Take())
 	})
 	if n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 1}})
-	items := q.take()
-	q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 2}})
-	q.push(&sysMsg{kind: sysSignal, signal: &signal.Signal{Kind: signal.Watch, From: 3}})
-	if len(items) != 1 || items[0].signal.From != 1 {
+	q.Push(&sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: 1}})
+	items := q.Take()
+	q.Push(&sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: 2}})
+	q.Push(&sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: 3}})
+	if len(items) != 1 || items[0].Signal.From != 1 {
 		t.Fatalf("taken: %+v", items)
 	}
-	q.done(items)
-	if items = q.take(); len(items) != 2 || items[0].signal.From != 2 || items[1].signal.From != 3 {
+	q.Done(items)
+	if items = q.Take(); len(items) != 2 || items[0].Signal.From != 2 || items[1].Signal.From != 3 {
 		t.Errorf("taken: %+v", items)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -73,16 +75,16 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 	}
 	a.startChildren(scr)
 	if held {
-		a.parent.post(scr, sysMsg{kind: sysChildBegun, kin: kin{ref: a.uid, orders: a.orders}})
+		a.parent.post(scr, sysmail.Msg{Kind: sysmail.ChildBegun, Kin: sysmail.Kin{Ref: a.uid, Orders: a.orders}})
 	}
-	if !a.sys.bus.quiet() {
+	if !a.sys.bus.Quiet() {
 		kind := EventStarted
 		if a.incarnation() > 0 {
 			kind = EventRestarted
 		}
 		e := a.event(kind)
 		e.Failure = cause
-		a.sys.bus.publish(e)
+		a.sys.bus.Publish(e)
 	}
 	a.super.Reconsider(a.in(scr))
 }
@@ -114,14 +116,14 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
 		return
 	}
 	m := a.report(f)
-	m.detail = a.crash
+	m.Detail = a.crash
 	a.crash = nil
 	a.parent.post(scr, m)
 }
 
 // report is what the supervisor is told of a failure.
-func (a *actor) report(f *abi.Failure) sysMsg {
-	return sysMsg{kind: sysChildFailed, kin: kin{how: howIf(a.ended == endEscalated, howEscalated) | howIf(a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit, howCrowded), ref: a.uid, child: a, failure: f, reason: a.cannotResume(), orders: a.orders}}
+func (a *actor) report(f *abi.Failure) sysmail.Msg {
+	return sysmail.Msg{Kind: sysmail.ChildFailed, Kin: sysmail.Kin{How: sysmail.If(a.ended == endEscalated, sysmail.Escalated) | sysmail.If(a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit, sysmail.Crowded), Ref: a.uid, Child: a, Failure: f, Reason: a.cannotResume(), Orders: a.orders}}
 }
 
 // quit is the actor's own stop, asked for in a turn that has not failed. The supervisor of a permanent actor is asked
@@ -145,18 +147,18 @@ func (a *actor) quit(scr *scratch, reason string) {
 	a.life.Do(life.Fail)
 	a.ended = endByItself
 	a.suspendChildren(scr)
-	a.parent.post(scr, sysMsg{kind: sysChildEnded, kin: kin{ref: a.uid, reason: reason, orders: a.orders}})
+	a.parent.post(scr, sysmail.Msg{Kind: sysmail.ChildEnded, Kin: sysmail.Kin{Ref: a.uid, Reason: reason, Orders: a.orders}})
 }
 
 func (a *actor) suspendChildren(scr *scratch) {
 	for _, k := range a.super.Family.Children() {
-		k.post(scr, sysMsg{kind: sysSuspend})
+		k.post(scr, sysmail.Msg{Kind: sysmail.Suspend})
 	}
 }
 
 func (a *actor) unsuspendChildren(scr *scratch) {
 	for _, k := range a.super.Family.Children() {
-		k.post(scr, sysMsg{kind: sysUnsuspend})
+		k.post(scr, sysmail.Msg{Kind: sysmail.Unsuspend})
 	}
 }
 
@@ -186,9 +188,9 @@ func (a *actor) resume(scr *scratch) {
 			f = &abi.Failure{Kind: abi.FailureExit, Reason: "the actor has ended"}
 		}
 		m := a.report(f)
-		m.directive, m.how = supervision.Restart, m.how|howAgain
-		if m.reason == "" {
-			m.reason = "the state from before the turn could not be brought back"
+		m.Directive, m.How = supervision.Restart, m.How|sysmail.Again
+		if m.Reason == "" {
+			m.Reason = "the state from before the turn could not be brought back"
 		}
 		a.parent.post(scr, m)
 		return
@@ -200,8 +202,8 @@ func (a *actor) resume(scr *scratch) {
 	if failed != nil {
 		a.super.Order(a.in(scr), failed, resumeOrder)
 	}
-	if !a.sys.bus.quiet() {
-		a.sys.bus.publish(a.event(EventResumed))
+	if !a.sys.bus.Quiet() {
+		a.sys.bus.Publish(a.event(EventResumed))
 	}
 	a.super.Reconsider(a.in(scr))
 }
@@ -213,13 +215,13 @@ func (a *actor) rewind(scr *scratch) bool {
 
 // prepareRestart ends the present incarnation; the next begins when the delay is over,
 // the children are gone, and the supervisor does not hold it back.
-func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
+func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 	if r := a.restart; r != nil && a.life.State() == life.Restarting {
-		if n, ok := m.detail.(*renewal); ok { // another one is under way already
+		if n, ok := m.Detail.(*renewal); ok { // another one is under way already
 			a.hasten(scr, r, n)
 		}
-		r.hold, r.told = m.how.has(howHold), false
-		if m.how.has(howNow) && !r.due {
+		r.hold, r.told = m.How.Has(sysmail.Hold), false
+		if m.How.Has(sysmail.Now) && !r.due {
 			r.alarm.Stop()
 			r.due = true
 		}
@@ -227,8 +229,8 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 		return
 	}
 	suspendedKids := a.life.State() == life.Failed
-	cause := m.failure
-	if cause == nil || m.how.has(howNow) && a.cause != nil {
+	cause := m.Failure
+	if cause == nil || m.How.Has(sysmail.Now) && a.cause != nil {
 		cause = a.cause
 	}
 	kids := a.super.Family.Members()
@@ -244,36 +246,36 @@ func (a *actor) prepareRestart(scr *scratch, m *sysMsg) {
 	}
 	a.life.Do(life.Restart)
 	a.ended = endOrdered
-	a.endIncarnation(scr, End{Begun: a.begun.Load(), Cause: cause, Delayed: m.delay > 0})
-	r := &restarting{cause: cause, due: m.delay <= 0, delay: m.delay > 0, keep: m.how.has(howKeep), hold: m.how.has(howHold)}
+	a.endIncarnation(scr, End{Begun: a.begun.Load(), Cause: cause, Delayed: m.Delay > 0})
+	r := &restarting{cause: cause, due: m.Delay <= 0, delay: m.Delay > 0, keep: m.How.Has(sysmail.Keep), hold: m.How.Has(sysmail.Hold)}
 	a.restart = r
 	if r.delay {
 		a.closeGate()
-		due := a.Now().Add(m.delay).UnixNano()
-		r.alarm = a.alarms.After(a.Clock(), m.delay, func() { a.post(nil, sysMsg{kind: sysRestartDue, own: own{due: r}}) })
+		due := a.Now().Add(m.Delay).UnixNano()
+		r.alarm = a.alarms.After(a.Clock(), m.Delay, func() { a.post(nil, sysmail.Msg{Kind: sysmail.RestartDue, Own: sysmail.Own{Due: r}}) })
 		a.due.Store(due) // whoever sees it may move the clock
 	}
-	if !m.how.has(howKeep) {
+	if !m.How.Has(sysmail.Keep) {
 		kids = a.super.Family.Members() // the last turn may have made some
 		owed = append(owed, make([]time.Duration, len(kids)-len(owed))...)
 	}
 	var before []Child
-	n, renews := m.detail.(*renewal)
+	n, renews := m.Detail.(*renewal)
 	if renews {
 		before = a.adopt(n)
 		r.leave = map[*actor]bool{}
 	}
 	for i, k := range kids {
-		if !renews && !m.how.has(howKeep) {
+		if !renews && !m.How.Has(sysmail.Keep) {
 			a.unwatchRef(scr, k.Child.uid) // the next incarnation does not know it
 			a.super.Order(a.in(scr), k, stopOrder("the parent restarts"))
 			continue
 		}
 		if suspendedKids {
-			k.Child.post(scr, sysMsg{kind: sysUnsuspend})
+			k.Child.post(scr, sysmail.Msg{Kind: sysmail.Unsuspend})
 		}
 		if renews {
-			if !a.renewChild(scr, k, before, renewOrder{cause, m.how.has(howKeep), owed[i]}) {
+			if !a.renewChild(scr, k, before, renewOrder{cause, m.How.Has(sysmail.Keep), owed[i]}) {
 				r.leaves(k.Child)
 			}
 			continue
@@ -322,7 +324,7 @@ func (a *actor) maybeRestart(scr *scratch) {
 	if r.hold {
 		if !r.told {
 			r.told = true
-			a.parent.post(scr, sysMsg{kind: sysChildHalted, kin: kin{ref: a.uid, orders: a.orders}})
+			a.parent.post(scr, sysmail.Msg{Kind: sysmail.ChildHalted, Kin: sysmail.Kin{Ref: a.uid, Orders: a.orders}})
 		}
 		return
 	}
@@ -337,15 +339,15 @@ func (a *actor) maybeRestart(scr *scratch) {
 	}
 	a.number.Add(1)
 	noteLife(a, record.Restarted)
-	a.counts.restarts.Add(1)
-	a.sys.totals.restarts.Add(1)
+	a.tally.Restarts.Add(1)
+	a.sys.totals.Restarts.Add(1)
 	a.life.Do(life.Begin)
 	a.begin(scr, r.cause, r.told)
 }
 
 // stop asks the actor to stop after its current turn; false if it has gone. Any goroutine may call it.
 func (a *actor) stop(scr *scratch, reason string) bool {
-	ok := a.post(scr, sysMsg{kind: sysStop, kin: kin{reason: reason}})
+	ok := a.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: reason}})
 	a.killLater()
 	return ok
 }
@@ -371,7 +373,7 @@ func (a *actor) stopNow(scr *scratch, reason string, how ending) {
 	}
 	a.doom()
 	for _, k := range a.super.Family.Children() {
-		k.post(scr, sysMsg{kind: sysStop, kin: kin{reason: "the parent stops"}})
+		k.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "the parent stops"}})
 		k.killLater()
 	}
 }
@@ -385,7 +387,7 @@ func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
 	}
 	var back []*mailbox.Envelope
 	a.box.Close(func(e *mailbox.Envelope) {
-		if e.Kind == abi.KindMessage && isMail(e) {
+		if e.Kind == abi.KindMessage && mark.IsMail(e) {
 			back = append(back, e)
 			return
 		}
@@ -396,8 +398,8 @@ func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
 
 // finishStop is the end: the last turn, then the mailbox, then the news to those who must know.
 func (a *actor) finishStop(scr *scratch) {
-	a.sys.totals.ending.Add(1)
-	defer a.sys.totals.gone.Add(1)
+	a.sys.totals.Ending.Add(1)
+	defer a.sys.totals.Gone.Add(1)
 	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun.Load() && !isFrozen(a)})
 	a.leave()
 	a.failTaken(a.cause)
@@ -406,12 +408,15 @@ func (a *actor) finishStop(scr *scratch) {
 	a.dropTimers(scr)
 	a.endGrace()
 	a.super.Close()
-	a.sys.totals.add(a) // before it leaves the table, so that its figures are never missing
+	if a.parent != nil {
+		a.tally.Turns.Store(a.turns)
+		a.sys.totals.Add(a.typ, &a.tally, &a.counted) // before it leaves the table, so that its figures are never missing
+	}
 	a.sys.table.Remove(a.uid)
 	noteLife(a, record.Ended)
-	a.sys.recent.add(a.uid, a.path)
+	a.sys.recent.Add(a.uid, a.path)
 	if a.sys.cfg.tracer != nil {
-		a.sys.origins.take(a.uid)
+		a.sys.origins.Take(a.uid)
 	}
 	for _, e := range a.stash.TakeAll() {
 		a.dead(scr, DeadStopped, ErrStopped, e)
@@ -420,7 +425,7 @@ func (a *actor) finishStop(scr *scratch) {
 	for _, uid := range a.watch.Watched() {
 		a.sys.signal(scr, uid, signal.Signal{Kind: signal.Unwatch, From: a.uid})
 	}
-	left := a.sysq.close()
+	left := a.sysq.Close()
 	// Watchers that are notified find the place and the name free. Only a keeper frees the name itself: the next
 	// actor of that name begins with the messages that come back.
 	a.closeAccount()
@@ -428,17 +433,17 @@ func (a *actor) finishStop(scr *scratch) {
 		a.parent.super.Family.Release(&a.member)
 	}
 	a.leaveThread()
-	if !a.sys.bus.quiet() && !a.withdrawn {
+	if !a.sys.bus.Quiet() && !a.withdrawn {
 		e := a.event(EventStopped)
 		e.Note = a.reason
 		e.Failure = a.cause
-		a.sys.bus.publish(e)
+		a.sys.bus.Publish(e)
 	}
-	a.tapsEnded()
+	a.tapped.End()
 	if a.parent != nil {
-		m := sysMsg{kind: sysChildStopped, kin: kin{how: howIf(a.ended == endByItself, howByItself), ref: a.uid, child: a}}
+		m := sysmail.Msg{Kind: sysmail.ChildStopped, Kin: sysmail.Kin{How: sysmail.If(a.ended == endByItself, sysmail.ByItself), Ref: a.uid, Child: a}}
 		if len(back) > 0 {
-			m.detail = back
+			m.Detail = back
 		}
 		a.parent.post(scr, m)
 	}
@@ -466,7 +471,7 @@ func (a *actor) killFor(reason string) {
 	}
 	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
 		a.killing.Store(false)
-		if a.running() && a.sysq.waiting() {
+		if a.running() && a.sysq.Waiting() {
 			x.kill(reason)
 		}
 	})
@@ -499,7 +504,7 @@ func (a *actor) beginGrace() {
 		a.holds.add(holdGrace)
 	}
 	g := a.gate.Grace()
-	a.gate.SetAlarm(a.alarms.After(a.Clock(), b.Grace, func() { a.post(nil, sysMsg{kind: sysGraceOver, own: own{due: g}}) }))
+	a.gate.SetAlarm(a.alarms.After(a.Clock(), b.Grace, func() { a.post(nil, sysmail.Msg{Kind: sysmail.GraceOver, Own: sysmail.Own{Due: g}}) }))
 }
 
 // endGrace lets in what has waited.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -37,7 +38,7 @@ func TestAStopOfItsOwnThatComesLate(t *testing.T) {
 		if s := l.state(name); s != want {
 			t.Fatalf("%s is %s, not %s", name, s, want)
 		}
-		l.table.Get(l.at(name).UID()).post(nil, sysMsg{kind: sysQuit, kin: kin{reason: "stopped"}})
+		l.table.Get(l.at(name).UID()).post(nil, sysmail.Msg{Kind: sysmail.Quit, Kin: sysmail.Kin{Reason: "stopped"}})
 		l.run()
 		if s := l.state(name); s != want {
 			t.Errorf("%s is %s, not %s any more", name, s, want)
@@ -66,7 +67,7 @@ func TestARestartOfWhatStops(t *testing.T) {
 	}).WithChildren(Child{"kid", boom()}))
 	a := l.table.Get(p.UID())
 	a.stopNow(nil, "", endOrdered)
-	a.prepareRestart(nil, &sysMsg{kind: sysRestart})
+	a.prepareRestart(nil, &sysmail.Msg{Kind: sysmail.Restart})
 	if s := l.state("p"); s != "stopping" || len(last) != 0 {
 		t.Errorf("it is %s, last turns: %q", s, last)
 	}

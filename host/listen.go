@@ -1,5 +1,13 @@
 package host
 
+import "github.com/wasmactors/wasmactors/host/internal/look"
+
+// Subscription is a bounded stream of events. A reader that is too slow loses events, and gets
+// their number; no actor waits for it. Its methods: C (the channel, which Close and [System.Close] close), Dropped (how many
+// events were lost), Close. The last event of a system, also of one that stops by itself, is EventTerminated, except for
+// dead letters and events of its extensions until it is closed.
+type Subscription = look.Subscription
+
 // Listen calls hear with each event that filter lets pass (all if it is nil), one after the other in the
 // order in which they have happened, with a buffer like that of [System.Subscribe]. It is for code that
 // tells actors of events. A goroutine of the system calls hear, some time after the event; in a manual
@@ -9,49 +17,23 @@ package host
 // return.
 func (s *System) Listen(buffer int, filter func(*Event) bool, hear func(*Event)) *Subscription {
 	if s.cfg.manual {
-		return s.bus.subscribe(buffer, filter, hear)
+		return s.bus.Subscribe(buffer, filter, hear)
 	}
-	sub := s.bus.add(buffer, filter)
+	sub := s.bus.Add(buffer, filter)
 	s.logging.Go(func() {
-		for e := range sub.c {
+		for e := range sub.C() {
 			hear(&e)
 		}
 	})
 	return sub
 }
 
-// flush calls the listeners of a manual system with what has happened, and returns how many events that were.
-// Events that they cause are left for the next flush.
-func (b *bus) flush() (n int) {
-	if b.hearing.Load() == 0 {
-		return 0
-	}
-	subs := b.subs.Load()
-	if subs == nil {
-		return 0
-	}
-	for _, s := range *subs {
-		if s.hear == nil {
-			continue
-		}
-		for range len(s.c) {
-			e, open := <-s.c
-			if !open {
-				break
-			}
-			s.hear(&e)
-			n++
-		}
-	}
-	return n
-}
-
 // Step runs one actor of a manual system, and calls the listeners with what has happened; false means that
 // there was nothing to do.
 func (s *System) Step() bool {
-	heard := s.bus.flush()
+	heard := s.bus.Flush()
 	if s.disp.Step() {
-		s.bus.flush()
+		s.bus.Flush()
 		return true
 	}
 	return heard > 0 // a listener may have made work for an actor

@@ -1,16 +1,5 @@
 package host
 
-// Load is how busy an actor is, for code that spreads work over several.
-type Load struct {
-	// Waiting is the number of messages in its mailbox.
-	Waiting int
-	// Running is set while the actor does a spell of work: one turn or several.
-	Running bool
-	// Open is set unless the actor handles no messages: it has failed, is paused, waits for
-	// a delay or an instance, or is stopping.
-	Open bool
-}
-
 // Load is how busy an actor is now; false if it has stopped. It takes no lock that a message
 // needs, and allocates nothing. Any goroutine may call it.
 func (s *System) Load(ref Ref) (Load, bool) {
@@ -35,7 +24,7 @@ func (s *System) Wake(ref Ref) {
 func (h Head) Draw() uint64 { return h.ctx.actor.random().Uint64() }
 
 // Mailbox is the mailbox made by [Props.WithMailbox]; nil if that was not used.
-func (h Head) Mailbox() Mailbox { return h.ctx.actor.box.other }
+func (h Head) Mailbox() Mailbox { return h.ctx.actor.box.Other }
 
 // Unhandled says that the actor does not handle the current message: it causes an event of
 // [EventUnhandled].

@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -49,6 +52,9 @@ type lookout struct {
 	missed atomic.Bool // some starts were not told one by one
 	told   bool        // it was told that there are more than may be watched; only in the watcher's run
 }
+
+// Miss implements sysmail.Missing.
+func (x *lookout) Miss() { x.missed.Store(true) }
 
 // lookouts are the lookouts of a system.
 type lookouts struct {
@@ -130,7 +136,7 @@ func (l *lookouts) born(scr *scratch, a *actor) {
 	}
 	l.mu.Unlock()
 	for _, x := range at {
-		x.watcher.post(scr, sysMsg{kind: sysBorn, own: own{born: &birth{x, a.uid, a.path}}})
+		x.watcher.post(scr, sysmail.Msg{Kind: sysmail.Born, Own: sysmail.Own{Born: &sysmail.Birth{To: x, Ref: a.uid, Path: a.path}}})
 	}
 }
 
@@ -181,16 +187,13 @@ func (x *lookout) cost(above []string, name string) (units uint64) {
 // costCompared is what a byte of a name costs for each byte of a pattern that it is compared with.
 const costCompared = 4
 
-// mostBorn is how many starts wait at a watcher one by one; beyond that it searches the tree itself.
-const mostBorn = 256
-
 // sawBorn watches an actor that was started.
-func (a *actor) sawBorn(scr *scratch, b *birth) {
-	x := b.to
+func (a *actor) sawBorn(scr *scratch, b *sysmail.Birth) {
+	x := b.To.(*lookout)
 	if !a.sys.lookouts.has(x) {
 		return
 	}
-	a.watchFound(scr, x, b.ref, b.path, a.sys.elementsOf(b.path))
+	a.watchFound(scr, x, b.Ref, b.Path, a.sys.elementsOf(b.Path))
 	if x.missed.Swap(false) {
 		a.lookAround(scr, x)
 	}
@@ -302,7 +305,7 @@ func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
 	}
 	switch _, err := a.watchPath(scr, p, path, scope); {
 	case errors.Is(err, ErrLimit):
-		g.overLimit(keyOf(err, "limits.watches"), 0, p.absolute(path), mailbox.Envelope{Flags: flagControl})
+		g.overLimit(errs.KeyOf(err, "limits.watches"), 0, p.absolute(path), mailbox.Envelope{Flags: mark.Control})
 	case err != nil:
 		g.refused(scr, DeadUnknown, 0, p.absolute(path), cmd, nil)
 	}

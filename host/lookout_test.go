@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 )
 
 // What patterns are watched is bounded, for an actor, its tree and the system; so is what a guest
@@ -55,7 +56,7 @@ func TestPatternsHaveBounds(t *testing.T) {
 	l.Operate().Pause(g, false)
 	l.run()
 	var refs []Ref
-	for i := range 3 * mostBorn {
+	for i := range 3 * sysmail.MostBorn {
 		ref, err := l.Spawn(fmt.Sprintf("a%d", i), newCounter())
 		if err != nil {
 			t.Fatal(err)

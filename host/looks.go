@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -17,35 +18,22 @@ const (
 	lookFault // Config.faults
 )
 
-// observed are turns that ended well, as taps and samples see them before they are carried out.
-type observed struct {
-	actor       Ref
-	incarnation uint64
-	firstTurn   uint64
-	now         int64
-	mail        []*mailbox.Envelope // an envelope a turn
-	commands    func(turn int) []abi.Command
-	effects     []effect // of an actor in Go
-}
-
 // observe reports turns of a guest that count to taps and samples.
 func (a *actor) observe(scr *scratch, base, n int, now int64) {
-	a.tell(scr, &observed{
-		actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns + uint64(base), now: now,
-		mail: scr.batch[base : base+n], commands: scr.turn,
+	a.tell(scr, &look.Turns{
+		Actor: a.ref(), Incarnation: a.incarnation(), First: a.turns + uint64(base), Now: now,
+		Mail: scr.batch[base : base+n], Commands: scr.turn,
 	})
 }
 
 // tell tells taps and samples.
-func (a *actor) tell(scr *scratch, c *observed) {
+func (a *actor) tell(scr *scratch, c *look.Turns) {
 	looks := a.sys.looks.Load()
 	if looks&lookTap != 0 {
-		if taps := a.tapped.Load(); taps != nil {
-			a.tap(*taps, c)
-		}
+		a.tapped.Report(directoryOf{a.sys}, &a.sys.bus.Secrets, c)
 	}
-	if looks&lookFlow != 0 {
-		a.flow(scr, c)
+	if x := a.sys.sampler.Load(); looks&lookFlow != 0 && x != nil {
+		x.Take(directoryOf{a.sys}, &scr.skip, c)
 	}
 }
 
@@ -72,9 +60,9 @@ func (a *actor) endTurn(ctx *Context, failure *abi.Failure) *abi.Failure {
 	if held || f != nil || a.sys.looks.Load()&(lookTap|lookFlow) == 0 {
 		return f
 	}
-	c := observed{actor: a.ref(), incarnation: a.incarnation(), firstTurn: a.turns, now: a.sys.time.Now(), effects: ctx.scr.effects}
+	c := look.Turns{Actor: a.ref(), Incarnation: a.incarnation(), First: a.turns, Now: a.sys.time.Now(), Effects: ctx.scr.effects}
 	if ctx.env != nil {
-		c.mail = []*mailbox.Envelope{ctx.env}
+		c.Mail = []*mailbox.Envelope{ctx.env}
 	}
 	a.tell(ctx.scr, &c)
 	return nil

@@ -2,6 +2,9 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -15,10 +18,10 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 			return 0
 		}
 	}
-	if a.sysq.waiting() {
+	if a.sysq.Waiting() {
 		return 0 // e may have been sent after what waits there
 	}
-	if e.Flags&flagSpecial != 0 && a.special(scr, e) {
+	if e.Flags&mark.Special != 0 && a.special(scr, e) {
 		return 1
 	}
 	ctx := &a.ctx
@@ -28,7 +31,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 		a.finish(scr, ctx.env, f)
 		ctx.env = nil
 	}
-	if scr.trace.fixed {
+	if scr.trace.Fixed {
 		a.endCall(scr, f, 0)
 	}
 	a.leave()
@@ -49,10 +52,10 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 	}
 	a.noteCrash(e)
 	if a.sys.looks.Load()&lookTap != 0 {
-		a.tapFailed(e, f)
+		a.tapped.Failed(directoryOf{a.sys}, &a.sys.bus.Secrets, look.Tapped{Actor: a.ref(), Incarnation: a.incarnation(), Time: a.Now()}, e, f)
 	}
-	if a.box.hosted != nil {
-		a.box.hosted.Failed(e)
+	if a.box.Hosted != nil {
+		a.box.Hosted.Failed(e)
 	}
 	if a.dispose(scr, e, f) {
 		scr.cache.Free(e)
@@ -64,29 +67,29 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 // control handles an envelope for the host: a poison pill, a kill, an Identify.
 func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	flags := e.Flags
-	if flags&flagIfIdle != 0 {
+	if flags&mark.IfIdle != 0 {
 		a.passivate(scr, e)
 		scr.cache.Free(e)
 		return
 	}
-	if flags&flagIdentify != 0 {
+	if flags&mark.Identify != 0 {
 		a.sys.identified(scr, a, e)
 	}
 	scr.cache.Free(e)
 	switch {
-	case flags&flagForGood != 0:
+	case flags&mark.ForGood != 0:
 		a.stopNow(scr, "stopped", endOrdered)
-	case flags&flagPoison != 0:
+	case flags&mark.Poison != 0:
 		a.quit(scr, "stopped")
-	case flags&flagKill != 0:
+	case flags&mark.Kill != 0:
 		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endByItself)
 	}
 }
 
 // front is peek for the usual kinds of messages, and nil for all others.
 func (a *actor) front() *mailbox.Envelope {
-	if a.box.other == nil {
-		if e := a.box.usual.Peek(); e != nil && e.Kind == abi.KindMessage {
+	if a.box.Other == nil {
+		if e := a.box.Usual.Peek(); e != nil && e.Kind == abi.KindMessage {
 			return e
 		}
 	}
@@ -156,17 +159,17 @@ func (a *actor) stillCounts(e *mailbox.Envelope) validity {
 // asked, or from one that the question was forwarded to. A system message tells of the forward; it was sent
 // before the answer but may not have been handled yet.
 func (a *actor) answerCounts(e *mailbox.Envelope) validity {
-	if e.Correlation == 0 || e.Flags&flagAgain != 0 {
+	if e.Correlation == 0 || e.Flags&mark.Again != 0 {
 		return counts
 	}
 	ask := a.asks.Get(e.Correlation)
 	if ask == nil {
 		return refused
 	}
-	if e.Flags&flagOurs != 0 || ask.Has(e.Sender) {
+	if e.Flags&mark.Ours != 0 || ask.Has(e.Sender) {
 		return counts
 	}
-	if a.sysq.waiting() {
+	if a.sysq.Waiting() {
 		return countsLater
 	}
 	return refused
@@ -188,13 +191,13 @@ func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
 }
 
 func (a *actor) noteBegun(scr *scratch, e *mailbox.Envelope) {
-	if a.receive != nil && e.Flags&flagNoInfluence == 0 {
+	if a.receive != nil && e.Flags&mark.NoInfluence == 0 {
 		a.receive.Restart(a)
 	}
 	if e.Kind == abi.KindMessage {
 		return
 	}
-	if _, done := e.Value.(stash.Stashed); done || e.Flags&flagAgain != 0 {
+	if _, done := e.Value.(stash.Stashed); done || e.Flags&mark.Again != 0 {
 		return
 	}
 	switch e.Kind {
@@ -211,12 +214,12 @@ func (a *actor) noteBegun(scr *scratch, e *mailbox.Envelope) {
 
 // noteCrash keeps the message of the failing turn for the crash report.
 func (a *actor) noteCrash(e *mailbox.Envelope) {
-	if a.sys.bus.quiet() {
+	if a.sys.bus.Quiet() {
 		return
 	}
 	m := &CrashedMail{
-		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: a.sys.excerpt(shown(e)),
-		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: attemptsOf(e).n, Trace: a.trace(),
+		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: a.sys.bus.Secrets.Excerpt(mark.Shown(e)),
+		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: message.AttemptsOf(e).N, Trace: a.trace(),
 	}
 	if w, ok := a.behaviour.(weighty); ok {
 		m.Memory = w.memoryBytes()
@@ -226,14 +229,14 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 
 // unhandled publishes a message that its receiver did not handle.
 func (a *actor) unhandled(e *mailbox.Envelope) {
-	if a.sys.bus.quiet() {
+	if a.sys.bus.Quiet() {
 		return
 	}
 	ev := a.event(EventUnhandled)
-	l := a.sys.letter(0, a.uid, a.path, e)
+	l := a.sys.bus.Secrets.Letter(0, a.uid, a.path, e)
 	l.From = a.sys.sender(e).Path()
 	ev.Dead = &l
-	a.sys.bus.publish(ev)
+	a.sys.bus.Publish(ev)
 }
 
 // deathPact is the failure of an actor that did not handle the end of one that it

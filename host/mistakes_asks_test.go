@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -189,7 +190,7 @@ func TestForgedAnswers(t *testing.T) {
 		answer := ask(target)
 		l.run()
 		reply := func(from Ref, v string) {
-			e, err := envelope(v)
+			e, err := message.Envelope(v)
 			if err != nil {
 				l.t.Fatal(err)
 			}
@@ -230,10 +231,10 @@ func TestAnAnswerOvertakesItsForward(t *testing.T) {
 	}))
 	l.say(asker, "ask")
 
-	question := must(envelope("question"))(t)
+	question := must(message.Envelope("question"))(t)
 	question.Sender, question.Correlation = asked.Sender.UID(), asked.Correlation
 	l.delegate(nil, question, target.UID(), other.UID())
-	reply := must(envelope("answer"))(t)
+	reply := must(message.Envelope("answer"))(t)
 	reply.Kind, reply.Sender, reply.Correlation = abi.KindReply, other.UID(), asked.Correlation
 	if err := l.deliver(nil, asker.UID(), reply); err != nil {
 		t.Fatal(err)
@@ -327,7 +328,7 @@ func TestAskAs(t *testing.T) {
 func TestAsksDoNotWaitForEver(t *testing.T) {
 	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
 	silent := l.spawn("silent", Func(func(*Context, Message) error { return nil }))
-	e, err := envelope("get")
+	e, err := message.Envelope("get")
 	if err != nil {
 		t.Fatal(err)
 	}

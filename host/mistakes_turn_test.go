@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -203,7 +204,8 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 			l.Stop(g)
 			l.run()
 			l.equal("dead letters", len(l.letters()), 1)
-			l.dead.ring, l.dead.total = nil, 0
+			l.dead = look.Letters{}
+			l.dead.Init(l.cfg.dead, l.cfg.deadBytes)
 			l.got = nil
 		}
 	})

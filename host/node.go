@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/ref"
@@ -73,8 +74,8 @@ var marks = [...]struct {
 	flag uint16
 	mark network.Marks
 }{
-	{flagNoInfluence, network.NoInfluence}, {flagSuppressed, network.Suppressed}, {flagLasting, network.Lasting},
-	{flagPoison, network.Poison}, {flagKill, network.Kill}, {flagIdentify, network.Identify}, {flagOurs, network.OfHost}, {flagForGood, network.ForGood},
+	{mark.NoInfluence, network.NoInfluence}, {mark.Suppressed, network.Suppressed}, {mark.Lasting, network.Lasting},
+	{mark.Poison, network.Poison}, {mark.Kill, network.Kill}, {mark.Identify, network.Identify}, {mark.Ours, network.OfHost}, {mark.ForGood, network.ForGood},
 }
 
 // sendAway gives a message for a ref of another node to the carrier; it is ErrUnknown if nobody carries it. The envelope
@@ -90,7 +91,7 @@ func (s *System) sendAway(to abi.Ref, e *mailbox.Envelope) error {
 			m.Marks |= x.mark
 		}
 	}
-	if e.Flags&flagDue != 0 { // its clock is another one
+	if e.Flags&mark.Due != 0 { // its clock is another one
 		m.Left = uint64(max(1, e.Due-s.time.Now()))
 	}
 	if !m.Fits() {

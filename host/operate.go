@@ -5,6 +5,8 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // Operator is what somebody who runs a system can do to its actors, beside what programs do with them: hold them
@@ -50,8 +52,8 @@ func (o Operator) Crash(ref Ref, kind abi.FailureKind, reason string) error {
 	if a == nil || a.parent == nil {
 		return ErrUnknown
 	}
-	f := &abi.Failure{Kind: cmp.Or(kind, abi.FailureGuestError), Reason: cmp.Or(clip(reason, abi.MaxReason), "simulated by an operator")}
-	return o.sys.order(ref, sysMsg{kind: sysCrash, kin: kin{failure: f}})
+	f := &abi.Failure{Kind: cmp.Or(kind, abi.FailureGuestError), Reason: cmp.Or(printable.Clip(reason, abi.MaxReason), "simulated by an operator")}
+	return o.sys.order(ref, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: f}})
 }
 
 func (a *actor) crashOnOrder(scr *scratch, f *abi.Failure) {

@@ -273,34 +273,6 @@ func TestRedeliver(t *testing.T) {
 	must(0, l.Operate().CanRedeliver(last.ID))(t)
 }
 
-// What dead letters keep is bounded, whatever they are; the oldest give way.
-func TestDeadLettersAreBoundedInBytes(t *testing.T) {
-	l := newLab(t, supervision.Default())
-	l.dead.init(8, 10_000)
-	for i := range 100 {
-		_ = l.Tell(newRef(77, ""), strings.Repeat("x", 1500+i*10))
-		if l.dead.bytes > 10_000 {
-			t.Fatalf("%d bytes", l.dead.bytes)
-		}
-		sum := int64(0)
-		for k := range l.dead.ring {
-			sum += l.dead.ring[k].extra()
-		}
-		if sum != l.dead.bytes {
-			t.Fatalf("%d are counted, %d there", l.dead.bytes, sum)
-		}
-	}
-	letters, total := l.DeadLetters()
-	if len(letters) != 8 || total != 100 || letters[7].ID != 100 || !letters[7].Whole || letters[0].Whole {
-		t.Errorf("%d of %d, %+v", len(letters), total, letters[0])
-	}
-	for i, d := range letters {
-		if i > 0 && d.ID != letters[i-1].ID+1 || d.Whole && !letters[7].Whole {
-			t.Error("out of order")
-		}
-	}
-}
-
 // A full mailbox and a delayed receiver refuse what is delivered again, and it stays.
 func TestRedeliverThatIsRefused(t *testing.T) {
 	l := newLab(t, supervision.Default())
@@ -381,7 +353,7 @@ func TestLastFailureIsBounded(t *testing.T) {
 	before := l.info(a).Held
 	l.tell(a, 1)
 	i := l.info(a)
-	if w := i.Failure.weight(); w > (3+LastFailureFrames)*(LastFailureText+16)+160 || i.Held-before != w || len(i.Failure.Failure.Stack) != LastFailureFrames {
+	if w := i.Failure.Weight(); w > (3+LastFailureFrames)*(LastFailureText+16)+160 || i.Held-before != w || len(i.Failure.Failure.Stack) != LastFailureFrames {
 		t.Errorf("%d bytes, %d on the account", w, i.Held-before)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -43,7 +45,7 @@ func ordersOf(s *System, ref Ref, other Props) map[string]func() error {
 // However often an operator says the same to an actor in a long turn, or to one whose supervisor is in one,
 // what waits stays short, and it has the effect of once.
 func TestOrdersToABusyActorMerge(t *testing.T) {
-	const most = 3 * firstThin
+	const most = 3 * sysmail.FirstThin
 	often := 100_000
 	if race.Enabled {
 		often = 5000
@@ -72,7 +74,7 @@ func TestOrdersToABusyActorMerge(t *testing.T) {
 				flood := func() {
 					for range n {
 						must(0, order())(t)
-						if w := len(k.sysq.items) + len(p.sysq.items); w > 2*most {
+						if w := len(k.sysq.Items) + len(p.sysq.Items); w > 2*most {
 							t.Fatalf("%d wait", w)
 						}
 					}
@@ -139,9 +141,9 @@ func TestOrdersToASpinningGuest(t *testing.T) {
 	longest := 0
 	for range 100_000 {
 		must(0, s.Operate().Restart(g))(t)
-		longest = max(longest, int(a.sysq.n.Load()), int(a.parent.sysq.n.Load()))
+		longest = max(longest, int(a.sysq.N.Load()), int(a.parent.sysq.N.Load()))
 	}
-	if longest > 8*firstThin {
+	if longest > 8*sysmail.FirstThin {
 		t.Errorf("%d orders waited", longest)
 	}
 	until("it is not restarted", func() bool {
@@ -154,30 +156,30 @@ var boomFailure = &abi.Failure{Kind: abi.FailureGuestError, Reason: "boom"}
 
 // Too many who look at an actor at once are told at once that it is busy.
 func TestLooksAreBounded(t *testing.T) {
-	var q systemQueue
+	var q sysmail.Queue
 	var read atomic.Int32
-	var all []*look
-	for range 5 * mostLooks {
-		l := &look{read: func() { read.Add(1) }, ready: make(chan struct{})}
+	var all []*look.Visit
+	for range 5 * sysmail.MostLooks {
+		l := look.NewLook(func() { read.Add(1) })
 		all = append(all, l)
-		q.push(&sysMsg{kind: sysLook, own: own{look: l}})
+		q.Push(&sysmail.Msg{Kind: sysmail.Look, Own: sysmail.Own{Look: l}})
 	}
 	waiting := 0
 	for _, l := range all {
 		select {
-		case <-l.ready:
-			if l.done() {
+		case <-l.Answered():
+			if l.Done() {
 				t.Fatal("it has seen something")
 			}
 		default:
 			waiting++
 		}
 	}
-	if waiting < mostLooks || waiting > 2*mostLooks+firstThin || len(q.items) != waiting {
-		t.Errorf("%d wait, %d are in the queue", waiting, len(q.items))
+	if waiting < sysmail.MostLooks || waiting > 2*sysmail.MostLooks+sysmail.FirstThin || len(q.Items) != waiting {
+		t.Errorf("%d wait, %d are in the queue", waiting, len(q.Items))
 	}
-	for _, m := range q.take() {
-		m.look.at(nil)
+	for _, m := range q.Take() {
+		m.Look.At()
 	}
 	if int(read.Load()) != waiting {
 		t.Errorf("%d have seen it", read.Load())
@@ -186,36 +188,36 @@ func TestLooksAreBounded(t *testing.T) {
 
 // Any number of the same leaves few, mixed with others or not.
 func TestWhatIsTheSameIsThinnedOut(t *testing.T) {
-	same := map[string][]sysMsg{
-		"orders to restart":   {{kind: sysAwaitRenewal}, {kind: sysRestart, kin: kin{how: howOrder | howNow, failure: restartedByHand}}, {kind: sysRenewed}},
-		"restarts of a child": {{kind: sysRenew, kin: kin{ref: 1, failure: restartedByHand}}, {kind: sysRenew, kin: kin{ref: 2, failure: restartedByHand}}},
-		"other recipes":       {{kind: sysRenew, kin: kin{ref: 1, failure: renewedByHand, detail: &renewal{}}}, {kind: sysRenew, kin: kin{ref: 1, failure: restartedByHand}}, {kind: sysResetBackoff, kin: kin{ref: 1}}},
-		"pauses":              {{kind: sysPause}, {kind: sysUnpause, kin: kin{how: howBelow}}, {kind: sysPause, kin: kin{how: howBelow}}, {kind: sysUnpause}},
-		"crashes":             {{kind: sysCrash, kin: kin{failure: boomFailure}}},
-		"decisions":           {{kind: sysDecide, kin: kin{ref: 1, directive: supervision.Stop}}, {kind: sysResetBackoff, kin: kin{ref: 1}}, {kind: sysDecide, kin: kin{ref: 1, directive: supervision.Resume}}},
-		"stops":               {{kind: sysStop, kin: kin{reason: "a"}}, {kind: sysStop, kin: kin{reason: "b"}}, {kind: sysQuit}, {kind: sysStray}},
+	same := map[string][]sysmail.Msg{
+		"orders to restart":   {{Kind: sysmail.AwaitRenewal}, {Kind: sysmail.Restart, Kin: sysmail.Kin{How: sysmail.Order | sysmail.Now, Failure: restartedByHand}}, {Kind: sysmail.Renewed}},
+		"restarts of a child": {{Kind: sysmail.Renew, Kin: sysmail.Kin{Ref: 1, Failure: restartedByHand}}, {Kind: sysmail.Renew, Kin: sysmail.Kin{Ref: 2, Failure: restartedByHand}}},
+		"other recipes":       {{Kind: sysmail.Renew, Kin: sysmail.Kin{Ref: 1, Failure: renewedByHand, Detail: &renewal{}}}, {Kind: sysmail.Renew, Kin: sysmail.Kin{Ref: 1, Failure: restartedByHand}}, {Kind: sysmail.ResetBackoff, Kin: sysmail.Kin{Ref: 1}}},
+		"pauses":              {{Kind: sysmail.Pause}, {Kind: sysmail.Unpause, Kin: sysmail.Kin{How: sysmail.Below}}, {Kind: sysmail.Pause, Kin: sysmail.Kin{How: sysmail.Below}}, {Kind: sysmail.Unpause}},
+		"crashes":             {{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: boomFailure}}},
+		"decisions":           {{Kind: sysmail.Decide, Kin: sysmail.Kin{Ref: 1, Directive: supervision.Stop}}, {Kind: sysmail.ResetBackoff, Kin: sysmail.Kin{Ref: 1}}, {Kind: sysmail.Decide, Kin: sysmail.Kin{Ref: 1, Directive: supervision.Resume}}},
+		"stops":               {{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "a"}}, {Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "b"}}, {Kind: sysmail.Quit}, {Kind: sysmail.Stray}},
 	}
 	for what, messages := range same {
-		var q systemQueue
+		var q sysmail.Queue
 		for range 20_000 {
 			for _, m := range messages {
-				q.push(&m)
-				if len(q.items) > 2*firstThin {
-					t.Fatalf("%s: %d wait", what, len(q.items))
+				q.Push(&m)
+				if len(q.Items) > 2*sysmail.FirstThin {
+					t.Fatalf("%s: %d wait", what, len(q.Items))
 				}
 			}
 		}
 	}
 	// The last props count, with all orders.
-	var q systemQueue
+	var q sysmail.Queue
 	first, second := &renewal{&Props{typ: "first"}}, &renewal{&Props{typ: "second"}}
-	for range 10 * firstThin {
+	for range 10 * sysmail.FirstThin {
 		for _, n := range []*renewal{first, {}, second, {}} {
-			q.push(&sysMsg{kind: sysRenew, kin: kin{ref: 1, detail: n}})
+			q.Push(&sysmail.Msg{Kind: sysmail.Renew, Kin: sysmail.Kin{Ref: 1, Detail: n}})
 		}
 	}
-	q.thin()
-	if m := q.take(); len(m) != 1 || m[0].detail != any(second) || m[0].more != 40*firstThin-1 {
+	q.Thin()
+	if m := q.Take(); len(m) != 1 || m[0].Detail != any(second) || m[0].More != 40*sysmail.FirstThin-1 {
 		t.Errorf("%d are left, %+v", len(m), m[0])
 	}
 }

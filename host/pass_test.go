@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
 )
 
 // What is passed on is the message itself; the turn may go on to forward it and to answer, and a
@@ -82,7 +83,7 @@ func TestHeaded(t *testing.T) {
 		for i, m := range l.mail {
 			x, okX := abi.FindHeader(m.Headers, "a")
 			y, okY := abi.FindHeader(m.Headers, "b")
-			if string(x) != "1" || !okX || okY != (i != 1) || okY && string(y) != "2" || hasTrace(m.Headers) != traced {
+			if string(x) != "1" || !okX || okY != (i != 1) || okY && string(y) != "2" || trail.Has(m.Headers) != traced {
 				t.Errorf("message %d has %q", i, m.Headers)
 			}
 			var n int

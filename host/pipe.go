@@ -7,38 +7,18 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Failure is a message that stands for a result that has not come: Tell(to,
-// host.Failure{Reason: "..."}). It has the header wasmactors.failure, and the reason as its
-// payload, too. The receiver asks [Message.Failure]. Anybody may send one.
-type Failure struct{ Reason string }
-
-// Failure is why a result has not come, if that is what the message says.
-func (m Message) Failure() (reason string, failed bool) {
-	v, ok := abi.FindHeader(m.Headers, abi.HeaderFailure)
-	return string(v), ok
-}
-
-// put makes it the message of an envelope.
-func (f Failure) put(e *mailbox.Envelope) (string, error) {
-	reason := clip(f.Reason, abi.MaxHeaderValue)
-	headers, ok := withHeader(e.Headers, abi.HeaderFailure, reason)
-	if !ok {
-		return "", fmt.Errorf("host: a failure with %d other headers, at most %d", abi.MaxHeaders, abi.MaxHeaders-1)
-	}
-	e.Headers = append(e.Headers[:0], headers...)
-	return reason, nil
-}
-
 // failed is an error as another actor may see it: without what a third actor was doing.
 func failed(err error) Failure {
 	if timeout := (*TimeoutError)(nil); errors.As(err, &timeout) {
-		return Failure{ErrTimeout.Error()}
+		return Failure{Reason: ErrTimeout.Error()}
 	}
-	return Failure{err.Error()}
+	return Failure{Reason: err.Error()}
 }
 
 // Pipe sends an actor results that come from outside of actors, as messages: what a goroutine
@@ -79,9 +59,9 @@ func (p Pipe) Send(v any, err error) error {
 	if err != nil {
 		v = failed(err)
 	}
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil { // what cannot be a message is a failure, too
-		if e, err = envelope(failed(err)); err != nil {
+		if e, err = message.Envelope(failed(err)); err != nil {
 			return err
 		}
 	}
@@ -96,7 +76,7 @@ func (p Pipe) Send(v any, err error) error {
 			e.Free()
 			return ErrEnded
 		}
-		e.Flags |= flagIncarnation
+		e.Flags |= mark.Incarnation
 		e.Due = int64(p.number)
 	}
 	span := s.fromOutside(context.Background(), SendSpan, p.to, e)
@@ -249,9 +229,9 @@ func (a *actor) answerPipe(uid abi.Ref, correlation uint64, r outcome) {
 	if r.err != nil {
 		kind, v = abi.KindReplyError, failed(r.err).Reason
 	}
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil {
-		if e, err = envelope(err.Error()); err != nil {
+		if e, err = message.Envelope(err.Error()); err != nil {
 			return
 		}
 		kind = abi.KindReplyError

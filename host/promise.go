@@ -3,6 +3,8 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -45,7 +47,7 @@ func (p *promise) put(m Message) { p.answer, p.answered = m, true }
 
 // refuse ends it without an answer.
 func (p *promise) refuse(err error) {
-	p.put(Message{Kind: abi.KindReplyError, err: err, Payload: appendText(nil, err.Error())})
+	p.put(message.Unanswered(Message{Kind: abi.KindReplyError, Payload: appendText(nil, err.Error())}, err))
 }
 
 func (p *promise) left() []abi.Ref {
@@ -63,7 +65,7 @@ func (p *promise) left() []abi.Ref {
 }
 
 func (p *promise) take(s *System, e *mailbox.Envelope) (DeadReason, error, bool) {
-	if e.Flags&flagOurs == 0 && !p.asked.Has(e.Sender) {
+	if e.Flags&mark.Ours == 0 && !p.asked.Has(e.Sender) {
 		return DeadForged, ErrDenied, false
 	}
 	p.put(s.message(e))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -45,38 +46,38 @@ func noteLife(a *actor, k record.Kind) {
 // sysNames are the names of system messages in records; those without a name are not recorded, because nothing of what an
 // actor is follows from them.
 var sysNames = [...]string{
-	sysStart: "start", sysStop: "stop", sysQuit: "quit", sysSuspend: "suspend", sysUnsuspend: "unsuspend", sysResume: "resume",
-	sysRestart: "restart", sysBegin: "begin", sysRestartDue: "restart-due", sysGraceOver: "grace-over", sysChildFailed: "child-failed",
-	sysChildEnded: "child-ended", sysChildHalted: "child-halted", sysChildBegun: "child-begun", sysChildStopped: "child-stopped",
-	sysDecide: "decide", sysRenew: "renew", sysAwaitRenewal: "await-renewal", sysRenewed: "renewed", sysPause: "pause",
-	sysUnpause: "unpause", sysCrash: "crash", sysResetBackoff: "reset-backoff", sysBorn: "born", sysStray: "stray",
+	sysmail.Start: "start", sysmail.Stop: "stop", sysmail.Quit: "quit", sysmail.Suspend: "suspend", sysmail.Unsuspend: "unsuspend", sysmail.Resume: "resume",
+	sysmail.Restart: "restart", sysmail.Begin: "begin", sysmail.RestartDue: "restart-due", sysmail.GraceOver: "grace-over", sysmail.ChildFailed: "child-failed",
+	sysmail.ChildEnded: "child-ended", sysmail.ChildHalted: "child-halted", sysmail.ChildBegun: "child-begun", sysmail.ChildStopped: "child-stopped",
+	sysmail.Decide: "decide", sysmail.Renew: "renew", sysmail.AwaitRenewal: "await-renewal", sysmail.Renewed: "renewed", sysmail.Pause: "pause",
+	sysmail.Unpause: "unpause", sysmail.Crash: "crash", sysmail.ResetBackoff: "reset-backoff", sysmail.Born: "born", sysmail.Stray: "stray",
 }
 
 // signalOf is a system message as it is recorded; false if it is not.
-func signalOf(m *sysMsg) (s record.Signal, ok bool) {
-	if m.kind == sysSignal {
-		x := m.signal
+func signalOf(m *sysmail.Msg) (s record.Signal, ok bool) {
+	if m.Kind == sysmail.Signal {
+		x := m.Signal
 		return record.Signal{What: x.Kind.String(), From: x.From, Other: x.Other, Correlation: x.Correlation, Reason: x.Text()}, true
 	}
-	if int(m.kind) >= len(sysNames) || sysNames[m.kind] == "" {
+	if int(m.Kind) >= len(sysNames) || sysNames[m.Kind] == "" {
 		return s, false
 	}
 	s = record.Signal{
-		What: sysNames[m.kind], From: m.ref, How: uint16(m.how), Directive: uint8(m.directive), Delay: int64(m.delay), Reason: m.reason, Failure: m.failure,
+		What: sysNames[m.Kind], From: m.Ref, How: uint16(m.How), Directive: uint8(m.Directive), Delay: int64(m.Delay), Reason: m.Reason, Failure: m.Failure,
 	}
 	switch {
-	case m.child != nil:
-		s.From = m.child.uid
-	case m.born != nil:
-		s.From = m.born.ref
+	case m.Child != nil:
+		s.From = m.Child.(*actor).uid
+	case m.Born != nil:
+		s.From = m.Born.Ref
 	}
 	return s, true
 }
 
 // noteSignal tells the recorder of a system message that the actor is about to handle.
-func noteSignal(a *actor, m *sysMsg) {
+func noteSignal(a *actor, m *sysmail.Msg) {
 	switch {
-	case m.how.has(howNoted), a.parent == nil && m.kind == sysStart:
+	case m.How.Has(sysmail.Noted), a.parent == nil && m.Kind == sysmail.Start:
 		return
 	case a.parent == nil && a.sys.durable != nil && !concernsDurable(a, m):
 		return
@@ -232,28 +233,28 @@ var signalKinds = func() map[string]signal.Kind {
 
 // systemMessage is the inverse of signalOf, for what comes from outside: an operator, an alarm, an actor that is not
 // rebuilt. It is nil for what cannot come from there.
-func systemMessage(a *actor, s *record.Signal) *sysMsg {
+func systemMessage(a *actor, s *record.Signal) *sysmail.Msg {
 	if k, ok := signalKinds[s.What]; ok && s.What != "stop" {
 		x := signal.Signal{Kind: k, From: s.From, Other: s.Other, Correlation: s.Correlation, Reason: s.Reason}
-		return &sysMsg{kind: sysSignal, signal: &x}
+		return &sysmail.Msg{Kind: sysmail.Signal, Signal: &x}
 	}
-	m := &sysMsg{kind: sysLook, kin: kin{
-		how: how(s.How), directive: supervision.Directive(s.Directive), ref: s.From, failure: s.Failure, reason: s.Reason, delay: time.Duration(s.Delay),
+	m := &sysmail.Msg{Kind: sysmail.Look, Kin: sysmail.Kin{
+		How: sysmail.How(s.How), Directive: supervision.Directive(s.Directive), Ref: s.From, Failure: s.Failure, Reason: s.Reason, Delay: time.Duration(s.Delay),
 	}}
 	for k, name := range sysNames {
 		if name == s.What {
-			m.kind = sysKind(k)
+			m.Kind = sysmail.Kind(k)
 		}
 	}
-	switch m.kind {
-	case sysStop, sysCrash, sysPause, sysUnpause, sysDecide, sysResetBackoff, sysAwaitRenewal, sysRenew:
-	case sysRestartDue:
+	switch m.Kind {
+	case sysmail.Stop, sysmail.Crash, sysmail.Pause, sysmail.Unpause, sysmail.Decide, sysmail.ResetBackoff, sysmail.AwaitRenewal, sysmail.Renew:
+	case sysmail.RestartDue:
 		if a.restart != nil {
 			a.restart.alarm.Stop()
 		}
-		m.due = a.restart
-	case sysGraceOver:
-		m.due = a.gate.Grace()
+		m.Due = a.restart
+	case sysmail.GraceOver:
+		m.Due = a.gate.Grace()
 	default:
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/redact"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -144,7 +145,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	letters, _ := s.DeadLetters()
 	for _, l := range letters {
 		var text string
-		if d, err := s.DeadLetter(l.ID); err == nil && decoder.Unmarshal(d.Payload, &text) == nil && strings.HasPrefix(text, "fail") {
+		if d, err := s.DeadLetter(l.ID); err == nil && message.Decoder.Unmarshal(d.Payload, &text) == nil && strings.HasPrefix(text, "fail") {
 			got = nil
 			if _, err := s.Operate().Redeliver(l.ID); err != nil {
 				t.Error(err)

@@ -17,7 +17,7 @@ func (s *System) RefOf(uid abi.Ref, by Ref) (Ref, error) {
 		return Ref{}, ErrNobody
 	}
 	if a := s.here(by.UID()); a != nil {
-		if a.tree.guesses.spent.Load() && !a.vouched(uid) && a.outOfGuesses(nil) {
+		if a.tree.guesses.None() && !a.vouched(uid) && a.outOfGuesses(nil) {
 			return Ref{}, errGuessed
 		}
 		if s.here(uid) == nil && !s.outside.has(uid) {

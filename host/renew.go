@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 )
 
 // A renewal is a restart that is asked for from outside, because the code of an actor or its
@@ -57,15 +58,15 @@ var renewedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "its code or i
 // if either has ended. The supervisor decides in a run of its own: until then the actor handles
 // no message, so that the present incarnation gets none that was sent after this.
 func (a *actor) renew(why *abi.Failure, n *renewal) bool {
-	m := sysMsg{kind: sysRenew, kin: kin{ref: a.uid, failure: why}}
+	m := sysmail.Msg{Kind: sysmail.Renew, Kin: sysmail.Kin{Ref: a.uid, Failure: why}}
 	if n != nil {
-		m.detail = n
+		m.Detail = n
 	}
-	if !a.post(nil, sysMsg{kind: sysAwaitRenewal}) {
+	if !a.post(nil, sysmail.Msg{Kind: sysmail.AwaitRenewal}) {
 		return false
 	}
 	if !a.parent.post(nil, m) {
-		a.post(nil, sysMsg{kind: sysRenewed})
+		a.post(nil, sysmail.Msg{Kind: sysmail.Renewed})
 		return false
 	}
 	a.killFor(why.Reason)
@@ -128,6 +129,9 @@ func (p Props) usable() error {
 	return nil
 }
 
+// Changes implements sysmail.Renewing.
+func (n *renewal) Changes() bool { return n.props != nil }
+
 // adopt applies what a renewal changes, between two incarnations, and returns the children
 // of the old props.
 func (a *actor) adopt(n *renewal) (before []Child) {
@@ -140,7 +144,7 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	if p.args != nil {
 		args, _ = Encode(p.args) // which usable has tried
 	}
-	l := p.limits.withDefaults()
+	l := p.limits.WithDefaults()
 	old := a.props.limits
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
 	a.props.args, a.props.limits, a.props.children = p.args, l, p.children

@@ -104,7 +104,7 @@ func TestNobodyWaitsForARenewalForEver(t *testing.T) {
 			return
 		}
 		n++
-		if a.holds.has(holdRenewal) || a.sysq.waiting() {
+		if a.holds.has(holdRenewal) || a.sysq.Waiting() {
 			t.Errorf("%s waits: %b", a.path, a.holds.set.Load())
 		}
 	})

@@ -13,7 +13,9 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -42,7 +44,7 @@ type repeats struct {
 	expect []*record.Record // turns that come
 	err    error
 
-	held  map[abi.Ref][]sysMsg // posted, and not yet dealt with
+	held  map[abi.Ref][]sysmail.Msg // posted, and not yet dealt with
 	early map[abi.Ref][]*record.Record
 	left  map[abi.Ref]bool // actors that are not rebuilt
 	late  []*actor         // whose last turn is in no record
@@ -84,7 +86,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	log := cfg.log
 	p := &repeats{
 		props: props, at: &pastClock{Clock: cfg.clock}, turns: &pastClock{Clock: cfg.clock},
-		held: map[abi.Ref][]sysMsg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
+		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
 	}
 	cfg.clock, cfg.log = p.at, nil
 	s, err := New(cfg)
@@ -97,7 +99,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 		if cfg.manual {
 			s.RunUntilIdle(1 << 30)
 		}
-		l.wait(context.Background())
+		l.Wait(context.Background())
 	}
 	s.time.Init(p.turns)
 	s.repeats.Store(p)
@@ -143,7 +145,7 @@ func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f fun
 		a.props.limits.Deadline = deadline
 		scr.entry.Cut, scr.entry.Most, scr.same = nil, 0, 0
 		p.setAside(a, scr)
-		a.done.Store(a.turns)
+		a.tally.Turns.Store(a.turns)
 	}
 	p.actor.Store(a)
 	a.wake(nil)
@@ -173,7 +175,7 @@ func (p *repeats) arm(scr *scratch) {
 
 // setAside takes what was posted to the actor. What is in no records is dealt with.
 func (p *repeats) setAside(a *actor, scr *scratch) {
-	items := a.sysq.take()
+	items := a.sysq.Take()
 	for i := range items {
 		if _, recorded := signalOf(&items[i]); recorded {
 			p.held[a.uid] = append(p.held[a.uid], items[i])
@@ -181,7 +183,7 @@ func (p *repeats) setAside(a *actor, scr *scratch) {
 			a.system(scr, &items[i])
 		}
 	}
-	a.sysq.done(items)
+	a.sysq.Done(items)
 }
 
 // committed compares a turn with its record; false if there is none.
@@ -325,7 +327,7 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 
 // accepted puts a message into the mailbox: what was sent to it, what a timer of it sends, or the recorded one.
 func (p *repeats) accepted(a *actor, r *record.Record) error {
-	b, ok := a.box.other.(*recordedBox)
+	b, ok := a.box.Other.(*recordedBox)
 	if !ok {
 		return errors.New("it has no recorded mailbox")
 	}
@@ -341,7 +343,7 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 		e.SetHeaders(m.Headers)
 		e.SetPayload(m.Payload)
 	}
-	e.Flags &^= flagPromised // who waited for the answer is gone; that the question was handled all the same is in the records
+	e.Flags &^= mark.Promised // who waited for the answer is gone; that the question was handled all the same is in the records
 	e.Position, b.position = m.Position, m.Position
 	if !b.inner.Force(e) {
 		return errors.New("its mailbox is closed")
@@ -388,21 +390,21 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 		return p.step(a, r, turns, func(scr *scratch) {
 			if e := a.peek(scr); e == nil || e.Position != want.Position {
 				p.err = fmt.Errorf("message %d is not the next one", want.Position)
-			} else if a.box.Pop(); e.Flags&flagControl != 0 {
+			} else if a.box.Pop(); e.Flags&mark.Control != 0 {
 				a.control(scr, e)
 			} else {
 				e.Free()
 			}
 		})
 	}
-	var m *sysMsg
+	var m *sysmail.Msg
 	err := p.step(a, r, turns, func(scr *scratch) {
 		if m = p.take(a, want); m == nil {
 			p.err = fmt.Errorf("nobody has sent the signal %q", want.What)
 			return
 		}
 		if last && len(turns) == 0 && runsTurns(a, m) {
-			m.how |= howNoted
+			m.How |= sysmail.Noted
 			p.held[a.uid] = slices.Insert(p.held[a.uid], 0, *m)
 			return
 		}
@@ -412,7 +414,7 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 }
 
 // take is a signal that was posted to the actor, or has come from outside.
-func (p *repeats) take(a *actor, want *record.Signal) *sysMsg {
+func (p *repeats) take(a *actor, want *record.Signal) *sysmail.Msg {
 	held := p.held[a.uid]
 	for i := range held {
 		if s, _ := signalOf(&held[i]); s.What == want.What && s.From == want.From && s.Other == want.Other && s.Correlation == want.Correlation {
@@ -425,17 +427,17 @@ func (p *repeats) take(a *actor, want *record.Signal) *sysMsg {
 }
 
 // runsTurns reports whether a system message may lead to a turn that is no message's.
-func runsTurns(a *actor, m *sysMsg) bool {
-	switch m.kind {
-	case sysStart, sysBegin, sysRestartDue:
+func runsTurns(a *actor, m *sysmail.Msg) bool {
+	switch m.Kind {
+	case sysmail.Start, sysmail.Begin, sysmail.RestartDue:
 		return true
-	case sysStop, sysQuit:
+	case sysmail.Stop, sysmail.Quit:
 		return a.super.Family.Len() == 0 && hasLastTurn(a)
-	case sysRestart:
-		return hasLastTurn(a) || m.delay <= 0 && !m.how.has(howHold) && (a.super.Family.Len() == 0 || m.how.has(howKeep))
-	case sysChildStopped:
+	case sysmail.Restart:
+		return hasLastTurn(a) || m.Delay <= 0 && !m.How.Has(sysmail.Hold) && (a.super.Family.Len() == 0 || m.How.Has(sysmail.Keep))
+	case sysmail.ChildStopped:
 		return a.life.State() == life.Stopping && hasLastTurn(a) || a.life.State() == life.Restarting
-	case sysChildFailed:
+	case sysmail.ChildFailed:
 		_, decides := a.behaviour.(*guest)
 		return decides
 	}
@@ -474,7 +476,7 @@ func (p *repeats) Release() {
 	slices.SortFunc(all, func(a, b *actor) int { return cmp.Compare(a.uid, b.uid) })
 	for _, a := range all {
 		if held := p.held[a.uid]; len(held) > 0 {
-			a.sysq.putBack(held)
+			a.sysq.PutBack(held)
 		}
 		if !a.durable {
 			beginAnew(a)
@@ -516,7 +518,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 			x.Children = append(x.Children, fmt.Sprintf("%s %016x %s %+v", k.path, uint64(k.uid), k.typ, m.Record.State()))
 		}
 	}
-	if b, ok := a.box.other.(*recordedBox); ok {
+	if b, ok := a.box.Other.(*recordedBox); ok {
 		x.Mail = b.list()
 	}
 	return x

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -66,7 +67,7 @@ func (r *Reply) Context() context.Context {
 }
 
 func (r *Reply) send(kind abi.Kind, v any) error {
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/header"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -135,12 +138,12 @@ func (r *resender) Receive(ctx *Context, m Message) error {
 		r.crashed(ctx, ctx.env.Correlation)
 		return nil
 	case !r.child.IsZero() && m.Sender.UID() == r.child.UID():
-		id, ok := headerNumber(m.Headers, abi.HeaderConfirm)
+		id, ok := header.Number(m.Headers, abi.HeaderConfirm)
 		if !ok {
 			return ErrUnhandled
 		}
 		r.confirmed(ctx, id)
-	case hasHeader(m.Headers, abi.HeaderConfirm):
+	case header.Has(m.Headers, abi.HeaderConfirm):
 		return nil // from an earlier incarnation, or from somebody else
 	default:
 		r.hold(ctx)
@@ -155,7 +158,7 @@ func (r *resender) hold(ctx *Context) {
 		r.drop(ctx, 0, DeadEvicted)
 	}
 	r.last++
-	r.unconfirmed = append(r.unconfirmed, tracked{id: r.last, env: cloneEnvelope(ctx.env)})
+	r.unconfirmed = append(r.unconfirmed, tracked{id: r.last, env: message.CloneEnvelope(ctx.env)})
 	r.unsent++
 }
 
@@ -181,7 +184,7 @@ func (r *resender) pump(ctx *Context) {
 // send gives a copy to the child, which may answer it. It is sent at once: the next step depends
 // on whether the child takes it.
 func (r *resender) send(ctx *Context, t *tracked) DeadReason {
-	headers, ok := withHeader(t.env.Headers, abi.HeaderID, strconv.FormatUint(t.id, 10))
+	headers, ok := header.With(t.env.Headers, abi.HeaderID, strconv.FormatUint(t.id, 10))
 	if !ok {
 		return DeadLimit
 	}
@@ -190,8 +193,8 @@ func (r *resender) send(ctx *Context, t *tracked) DeadReason {
 	if to == nil {
 		return 0 // it has just ended
 	}
-	e := cloneEnvelope(t.env)
-	e.Flags = e.Flags&^flagDue | flagResent // it is kept until it is confirmed, whether or not somebody waits
+	e := message.CloneEnvelope(t.env)
+	e.Flags = e.Flags&^mark.Due | mark.Resent // it is kept until it is confirmed, whether or not somebody waits
 	e.SetHeaders(headers)
 	a.sys.delegate(ctx.scr, e, a.uid, to.uid)
 	reason, err := to.accept(ctx.scr, e)
@@ -266,12 +269,6 @@ func (r *resender) ended(ctx *Context) error {
 	return ctx.After(resendWait, r.o.Policy.Delay(r.crashes-1, ctx.actor.random()), 0, nil)
 }
 
-// ID is the number that a [Resender] has given the message, 0 if it comes from none.
-func (m Message) ID() uint64 {
-	id, _ := headerNumber(m.Headers, abi.HeaderID)
-	return id
-}
-
 // Confirm tells the parent, a [Resender], that the message with this number is done with.
 // It may be called in any turn.
 func (c *Context) Confirm(id uint64) error {
@@ -297,7 +294,7 @@ func blames(e *mailbox.Envelope) bool {
 
 // tellResender tells the actor's parent that the turn of a message has failed which the parent has sent.
 func (a *actor) tellResender(scr *scratch, failed *mailbox.Envelope) {
-	id, ok := headerNumber(failed.Headers, abi.HeaderID)
+	id, ok := header.Number(failed.Headers, abi.HeaderID)
 	if !ok || a.parent == nil {
 		return
 	}

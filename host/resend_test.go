@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -236,7 +237,7 @@ func TestC_1_1_ForeignConfirmations(t *testing.T) {
 	old := l.at("r/child")
 	l.tell(ref, "a")
 	for _, from := range []Ref{old, {}, l.spawn("stranger", newCounter())} {
-		e := cloneEnvelope(r.unconfirmed[0].env)
+		e := message.CloneEnvelope(r.unconfirmed[0].env)
 		e.Sender = from.UID()
 		e.SetHeaders(abi.AppendHeader(nil, abi.HeaderConfirm, "1"))
 		l.deliver(nil, ref.UID(), e)

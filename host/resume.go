@@ -3,6 +3,8 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -99,7 +101,7 @@ func (s *states) remember(l logged) bool {
 // are remembered. What the host knows of them besides is not copied: guests do not see it.
 func (s *states) leave(back []*mailbox.Envelope) {
 	for _, e := range back {
-		s.left = append(s.left, cloneEnvelope(e))
+		s.left = append(s.left, message.CloneEnvelope(e))
 	}
 }
 
@@ -199,7 +201,7 @@ func (g *guest) resumesLater(scr *scratch) bool {
 	}
 	_, err := g.obtain(scr, sandbox.SavedWeight(g.image, &s.snap), nil)
 	if err != nil && noRoom(err) {
-		g.tryAgain("instance", err, sysMsg{kind: sysResume, kin: kin{how: howAgain, orders: a.orders}})
+		g.tryAgain("instance", err, sysmail.Msg{Kind: sysmail.Resume, Kin: sysmail.Kin{How: sysmail.Again, Orders: a.orders}})
 		return true
 	}
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -64,7 +65,7 @@ func TestWaitForResumeIsOverWithTheNextOrder(t *testing.T) {
 		t.Run(d.String(), func(t *testing.T) {
 			l, ref, give := failedAway(t)
 			a := l.table.Get(ref.UID())
-			a.post(nil, sysMsg{kind: sysResume, kin: kin{how: howOrder}})
+			a.post(nil, sysmail.Msg{Kind: sysmail.Resume, Kin: sysmail.Kin{How: sysmail.Order}})
 			l.run()
 			for range 20 {
 				l.pass(100 * time.Millisecond)
@@ -72,11 +73,11 @@ func TestWaitForResumeIsOverWithTheNextOrder(t *testing.T) {
 			give()
 			switch d { // before it tries again
 			case supervision.Restart:
-				a.post(nil, sysMsg{kind: sysRestart, kin: kin{how: howOrder}})
+				a.post(nil, sysmail.Msg{Kind: sysmail.Restart, Kin: sysmail.Kin{How: sysmail.Order}})
 			case supervision.Stop:
-				a.post(nil, sysMsg{kind: sysStop, kin: kin{how: howOrder}})
+				a.post(nil, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{How: sysmail.Order}})
 			default:
-				a.post(nil, sysMsg{kind: sysResume, kin: kin{how: howOrder}})
+				a.post(nil, sysmail.Msg{Kind: sysmail.Resume, Kin: sysmail.Kin{How: sysmail.Order}})
 			}
 			l.run()
 			if d == supervision.Stop {

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/header"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -108,7 +111,7 @@ func (e *RetryError) Unwrap() error { return e.Err }
 // *RetryError. Every attempt has the header idempotency-key, and from the second on wasmactors.attempt.
 func (s *System) AskRetry(ctx context.Context, to Ref, v any, r Retry) (Message, error) {
 	r = r.withDefaults()
-	drawn := s.secret.derive(forRetries, to.UID(), s.outside.retried.Add(1))
+	drawn := s.secret.Derive(secret.ForRetries, to.UID(), s.outside.retried.Add(1))
 	if r.key == "" {
 		r.key = hex.EncodeToString(drawn[:8])
 	}
@@ -152,7 +155,7 @@ func (s *System) pause(ctx context.Context, d time.Duration) error {
 
 // attempt asks once.
 func (s *System) attempt(ctx context.Context, to Ref, v any, r Retry, n int, whole patience) (Message, error) {
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil {
 		return Message{}, err
 	}
@@ -173,12 +176,12 @@ func (s *System) attempt(ctx context.Context, to Ref, v any, r Retry, n int, who
 
 // attemptHeaders sets the headers with the key and the number of an attempt.
 func attemptHeaders(e *mailbox.Envelope, key string, n int) error {
-	if err := (Headed{Headers: map[string]string{abi.HeaderIdempotency: key}}).put(&mailbox.Envelope{}); err != nil {
+	if err := (Headed{Headers: map[string]string{abi.HeaderIdempotency: key}}).Put(&mailbox.Envelope{}); err != nil {
 		return err
 	}
-	headers, ok := withHeader(e.Headers, abi.HeaderIdempotency, key)
+	headers, ok := header.With(e.Headers, abi.HeaderIdempotency, key)
 	if n > 1 && ok {
-		headers, ok = withHeader(headers, abi.HeaderAttempt, strconv.Itoa(n))
+		headers, ok = header.With(headers, abi.HeaderAttempt, strconv.Itoa(n))
 	}
 	if !ok {
 		return fmt.Errorf("host: an ask that is retried may have at most %d headers", abi.MaxHeaders-2)

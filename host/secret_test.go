@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/supervision"
 	"pgregory.net/rapid"
 )
@@ -16,30 +17,30 @@ import (
 func TestSecretDerivesByInput(t *testing.T) {
 	type input struct {
 		secret byte
-		p      purpose
+		p      secret.Purpose
 		of     abi.Ref
 		n      uint64
 	}
 	seen := map[[32]byte]input{}
 	rapid.Check(t, func(t *rapid.T) {
 		in := input{
-			rapid.Byte().Draw(t, "secret"), purpose(rapid.IntRange(1, int(forJitter)).Draw(t, "purpose")),
+			rapid.Byte().Draw(t, "secret"), secret.Purpose(rapid.IntRange(1, int(secret.ForJitter)).Draw(t, "purpose")),
 			abi.Ref(rapid.Uint64().Draw(t, "ref")), rapid.Uint64().Draw(t, "n"),
 		}
 		s := Secret{9: in.secret}
-		v := s.derive(in.p, in.of, in.n)
+		v := s.Derive(in.p, in.of, in.n)
 		if other, known := seen[v]; known && other != in {
 			t.Fatalf("%v and %v give the same", in, other)
 		}
 		seen[v] = in
-		if s.derive(in.p, in.of, in.n) != v {
+		if s.Derive(in.p, in.of, in.n) != v {
 			t.Fatal("not a function")
 		}
 		for _, near := range []input{
 			{in.secret ^ 1, in.p, in.of, in.n}, {in.secret, in.p ^ 128, in.of, in.n}, {in.secret, in.p, in.of ^ 1<<63, in.n},
 			{in.secret, in.p, in.of, in.n ^ 1<<63}, {in.secret, in.p, abi.Ref(in.n), uint64(in.of)},
 		} {
-			if s := (Secret{9: near.secret}); near != in && s.derive(near.p, near.of, near.n) == v {
+			if s := (Secret{9: near.secret}); near != in && s.Derive(near.p, near.of, near.n) == v {
 				t.Fatalf("%v and %v give the same", in, near)
 			}
 		}
@@ -160,10 +161,10 @@ func TestSecrets(t *testing.T) {
 }
 
 func BenchmarkDerive(b *testing.B) {
-	s := newSecret()
+	s := secret.New()
 	b.ReportAllocs()
 	for i := range b.N {
-		s.derive(forGuest, abi.Ref(i), 0)
+		s.Derive(secret.ForGuest, abi.Ref(i), 0)
 	}
 }
 
@@ -194,7 +195,7 @@ func rowStartsAreNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newStage(t, nil)
 			ref := l.spawn("g", puppet(t, on(abi.KindTimer), start))
-			seed, key := l.secret.guest(ref.UID(), 0)
+			seed, key := l.secret.Guest(ref.UID(), 0)
 			l.run()
 			shown := 0
 			for _, e := range l.raw(EventFailed, EventDeadLetter, EventUnhandled) {
@@ -224,8 +225,8 @@ func rowStartsAreNotShown(t *testing.T) {
 		l := newStage(t, nil)
 		ref := l.spawn("g", puppet(t, on(abi.KindTimer), on(abi.KindStart, abi.AppendForward(nil, l.probe.UID(), ""))))
 		l.run()
-		seed, key := l.secret.guest(ref.UID(), 1)
-		_, key = l.secret.guest(ref.UID(), 0)
+		seed, key := l.secret.Guest(ref.UID(), 1)
+		_, key = l.secret.Guest(ref.UID(), 0)
 		starts := 0
 		stop := must(l.Tap(ref, 1<<20, func(m *Tapped) {
 			if m.Kind == abi.KindStart {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
@@ -182,7 +184,7 @@ func (s *System) TellPath(path string, v any) error {
 
 // tellPath sends a message to all actors that a path names; if it names none there is one dead letter.
 func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path string, v any) (err error) {
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil {
 		return err
 	}
@@ -198,7 +200,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	if err = notAPath(path); ok {
 		if at, err = s.selected(p, path); err != nil && p.uid == 0 && !glob.HasMeta(path) {
 			if a, name := s.findDoor(p.elements); a != nil {
-				e.Attached = below(e.Attached, name)
+				e.Attached = message.Below(e.Attached, name)
 				at, err = []*actor{a}, nil
 			}
 		}
@@ -208,11 +210,11 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 		return err
 	}
 	for _, x := range at {
-		one, a := cloneEnvelope(e), x
+		one, a := message.CloneEnvelope(e), x
 		if p.uid == 0 {
 			var name string
 			if a, name = x.door(); name != "" {
-				one.Attached = below(one.Attached, name)
+				one.Attached = message.Below(one.Attached, name)
 			}
 		}
 		if from != nil && scr != nil {
@@ -241,7 +243,7 @@ type identify struct{}
 
 func newIdentify(sender abi.Ref, correlation uint64) *mailbox.Envelope {
 	e := mailbox.New()
-	e.Flags, e.Sender, e.Correlation = flagIdentify, sender, correlation
+	e.Flags, e.Sender, e.Correlation = mark.Identify, sender, correlation
 	return e
 }
 
@@ -291,7 +293,7 @@ func (i *Inbox) Identify(path string, correlation uint64) int {
 // identified answers for an actor.
 func (s *System) identified(scr *scratch, a *actor, asked *mailbox.Envelope) {
 	r := scr.newEnvelope()
-	r.Kind, r.Flags, r.Sender, r.SenderPath, r.Correlation = abi.KindReply, flagOurs, a.uid, a.path, asked.Correlation
+	r.Kind, r.Flags, r.Sender, r.SenderPath, r.Correlation = abi.KindReply, mark.Ours, a.uid, a.path, asked.Correlation
 	r.Payload = append(r.Payload, nullPayload...)
 	r.SetHeaders(asked.Headers) // the trace of the asker
 	_ = s.deliver(scr, asked.Sender, r)

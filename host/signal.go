@@ -2,7 +2,9 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -48,7 +50,7 @@ func (a *actor) signal(scr *scratch, m signal.Signal) bool {
 	case signal.Stop:
 		return a.stop(scr, m.Reason)
 	case signal.Kill:
-		if !a.post(scr, sysMsg{kind: sysStop, kin: kin{reason: m.Reason}}) {
+		if !a.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: m.Reason}}) {
 			return false
 		}
 		if x := a.turn; x != nil {
@@ -65,7 +67,7 @@ func (a *actor) signal(scr *scratch, m signal.Signal) bool {
 		}
 	}
 	waits := m // on the heap
-	return a.post(scr, sysMsg{kind: sysSignal, signal: &waits})
+	return a.post(scr, sysmail.Msg{Kind: sysmail.Signal, Signal: &waits})
 }
 
 // signalled handles a signal, within the actor's run.
@@ -129,7 +131,7 @@ func (s *System) abandoned(scr *scratch, handle abi.Ref) {
 
 // unanswered tells the asker that there will be no answer to a message.
 func (s *System) unanswered(scr *scratch, e *mailbox.Envelope, to abi.Ref, err error) {
-	if awaitsReply(e) {
+	if mark.AwaitsReply(e) {
 		s.willNotAnswer(scr, e.Sender, e.Correlation, to, err)
 	}
 }
@@ -141,7 +143,7 @@ func (s *System) willNotAnswer(scr *scratch, asker abi.Ref, correlation uint64, 
 
 // delegate adds to as an answerer of what from was asked.
 func (s *System) delegate(scr *scratch, e *mailbox.Envelope, from, to abi.Ref) {
-	if awaitsReply(e) {
+	if mark.AwaitsReply(e) {
 		s.signal(scr, e.Sender, signal.Signal{Kind: signal.Delegate, From: from, Other: to, Correlation: e.Correlation})
 	}
 }

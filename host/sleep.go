@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -17,7 +18,7 @@ import (
 // are the host's. host/internal/residency decides which guest sleeps when.
 
 // AskToSleep implements residency.Sleeper.
-func (g *guest) AskToSleep() { g.actor.post(nil, sysMsg{kind: sysSleep}) }
+func (g *guest) AskToSleep() { g.actor.post(nil, sysmail.Msg{Kind: sysmail.Sleep}) }
 
 // PutAway implements residency.Sleeper. It takes the place of a run of the actor: a message to
 // it could wait behind a long turn, and until then there would be one instance too many.
@@ -76,11 +77,11 @@ func (g *guest) fallAsleep(s *sandbox.Snapshot) {
 }
 
 // residency handles the system messages about the instance.
-func (g *guest) residency(scr *scratch, k sysKind) {
+func (g *guest) residency(scr *scratch, k sysmail.Kind) {
 	switch k {
-	case sysSleep:
+	case sysmail.Sleep:
 		g.sleep(scr)
-	case sysInstance:
+	case sysmail.Instance:
 		g.actor.holds.drop(holdInstance)
 		if s := g.start; s != nil && g.actor.life.State() == life.Running && g.actor.doomed() == nil {
 			g.start = nil
@@ -263,7 +264,7 @@ const (
 )
 
 // tryAgain schedules a message to the actor for its next try, and publishes the first failure.
-func (g *guest) tryAgain(what string, err error, m sysMsg) {
+func (g *guest) tryAgain(what string, err error, m sysmail.Msg) {
 	a := g.actor
 	if g.waited == 0 {
 		g.memoryRefused(what, err)
@@ -291,6 +292,6 @@ func (g *guest) noInstance(err error) *abi.Failure {
 		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 	}
 	a.holds.add(holdInstance)
-	g.tryAgain("instance", err, sysMsg{kind: sysInstance})
+	g.tryAgain("instance", err, sysmail.Msg{Kind: sysmail.Instance})
 	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -154,7 +154,7 @@ func (g *guest) save() ([]byte, error) {
 
 func stateOf(e *mailbox.Envelope) mailState {
 	return mailState{
-		Kind: e.Kind, Flags: uint8(e.Flags & (flagNoInfluence | flagSuppressed)), Sender: e.Sender, SenderPath: e.SenderPath,
+		Kind: e.Kind, Flags: uint8(e.Flags & (mark.NoInfluence | mark.Suppressed)), Sender: e.Sender, SenderPath: e.SenderPath,
 		Correlation: e.Correlation, Headers: bytes.Clone(e.Headers), Payload: bytes.Clone(e.Payload),
 	}
 }
@@ -206,7 +206,7 @@ func decodeState(b []byte) (*actorState, error) {
 		}
 	}
 	for i, e := range s.Stash {
-		if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || uint16(e.Flags)&^(flagNoInfluence|flagSuppressed) != 0 {
+		if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || uint16(e.Flags)&^(mark.NoInfluence|mark.Suppressed) != 0 {
 			return no("stashed message %d is of a kind that is not stored", i)
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -119,8 +121,8 @@ func (a *actor) revoke(scr *scratch, x *change) {
 		a.asks.PutBack(x.key, x.ask)
 		a.noteAsks()
 	case messageStashed:
-		if isBound(x.env) && a.ctx.env != nil {
-			a.ctx.env.Value = boundMark{}
+		if message.IsBound(x.env) && a.ctx.env != nil {
+			a.ctx.env.Value = message.BoundMark{}
 		}
 		a.stash.Remove(x.name, x.env)
 		x.env.Free()
@@ -190,5 +192,5 @@ func (a *actor) launch(scr *scratch, child *actor) {
 	if a.sys.lookouts.n.Load() != 0 {
 		a.sys.lookouts.born(scr, child)
 	}
-	child.post(scr, sysMsg{kind: sysStart})
+	child.post(scr, sysmail.Msg{Kind: sysmail.Start})
 }

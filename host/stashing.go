@@ -5,6 +5,10 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/box"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -22,16 +26,16 @@ func (a *actor) stashUnder(name string, e *mailbox.Envelope) (*mailbox.Envelope,
 		a.sys.deadLetterAt("limits.stash", DeadStashFull, a.uid, a.path, e)
 		return nil, ErrLimit
 	}
-	if err := a.hold(account.Stash, a.account.Of(account.Stash)+int64(e.Size())+envelopeBytes); err != nil {
-		a.sys.deadLetterAt(keyOf(err, ""), DeadStashFull, a.uid, a.path, e)
+	if err := a.hold(account.Stash, a.account.Of(account.Stash)+int64(e.Size())+box.EnvelopeBytes); err != nil {
+		a.sys.deadLetterAt(errs.KeyOf(err, ""), DeadStashFull, a.uid, a.path, e)
 		return nil, err
 	}
-	k := cloneEnvelope(e)
+	k := message.CloneEnvelope(e)
 	k.Position = e.Position
 	switch e.Kind {
 	case abi.KindMessage:
-		if isBound(e) {
-			k.Value, e.Value = boundMark{}, nil // the turn that takes it out of the stash takes the question
+		if message.IsBound(e) {
+			k.Value, e.Value = message.BoundMark{}, nil // the turn that takes it out of the stash takes the question
 		}
 	case abi.KindTerminated:
 		k.Value = stash.Stashed{Lasting: true, Path: pathOfEnded(e)}
@@ -52,18 +56,6 @@ func (a *actor) unstash() {
 		a.box.PushFront(a.stash.TakeAll()...)
 		a.noteStash()
 	}
-}
-
-// cloneEnvelope copies a message with the marks that its sender gave it, without what the host
-// has noted in the original on its way.
-func cloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
-	k := mailbox.New()
-	k.Kind, k.Due, k.Sender, k.SenderPath, k.Correlation = e.Kind, e.Due, e.Sender, e.SenderPath, e.Correlation
-	k.Flags = e.Flags & flagsKept
-	k.Attached = e.Attached
-	k.SetPayload(e.Payload)
-	k.SetHeaders(e.Headers)
-	return k
 }
 
 // setReceiveTimeout starts a receive timeout in place of the present one, or with 0 none.
@@ -99,17 +91,17 @@ func (a *actor) setTimerAt(scr *scratch, key uint64, delay, period time.Duration
 func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
 	kind, sender, senderPath, correlation := a.origin(current)
 	delegated = delegated && sender == current.Sender
-	if t := a.sys.here(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.full(current.Size()) {
-		e, err := a.handedOn(current), t.box.whyFull()
+	if t := a.sys.here(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.Full(current.Size()) {
+		e, err := a.handedOn(current), t.box.WhyFull()
 		a.sys.refuse(scr, DeadMailboxFull, err, t.uid, t.path, &e)
 		return err
 	}
-	e := cloneEnvelope(current)
+	e := message.CloneEnvelope(current)
 	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Attached = kind, sender, senderPath, correlation, withoutGrants(e.Attached)
 	if name != "" {
-		e.Attached = below(e.Attached, name)
+		e.Attached = message.Below(e.Attached, name)
 	}
-	scr.trace.stamp(e)
+	scr.trace.Stamp(e)
 	if delegated {
 		a.sys.delegate(scr, e, a.uid, to)
 	}
@@ -133,7 +125,7 @@ func (a *actor) origin(current *mailbox.Envelope) (kind abi.Kind, sender abi.Ref
 func (a *actor) handedOn(current *mailbox.Envelope) mailbox.Envelope {
 	kind, sender, path, correlation := a.origin(current)
 	return mailbox.Envelope{
-		Kind: kind, Flags: current.Flags & (flagNoInfluence | flagSuppressed), Sender: sender, SenderPath: path,
+		Kind: kind, Flags: current.Flags & (mark.NoInfluence | mark.Suppressed), Sender: sender, SenderPath: path,
 		Correlation: correlation, Headers: current.Headers, Payload: current.Payload,
 	}
 }

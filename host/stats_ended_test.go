@@ -56,38 +56,4 @@ func TestTotalsOfTheEnded(t *testing.T) {
 	if st := l.Stats(); st.Turns != 2 || st.Types["native"].Actors != 0 {
 		t.Errorf("%+v", st)
 	}
-	s.user.turns = 5
-	s.totals.add(s.user)
-	if got := l.Totals(); len(got.Ended) != 1 || got.Ended["native"].Turns != 2 {
-		t.Errorf("with a guardian: %+v", got.Ended)
-	}
-}
-
-// The numbers of censuses begin anew before they come to the one that stands for who has stopped.
-func TestCensusesBeginAnew(t *testing.T) {
-	l := newLab(t, supervision.Default())
-	a := l.spawn("a", newCounter())
-	l.tell(a, 1)
-	l.totals.number = countedAsEnded - 2
-	for range 4 {
-		if st := l.Stats(); st.Types["native"].Actors != 1 || st.Turns != 1 {
-			t.Fatalf("census %d: %+v", l.totals.number, st)
-		}
-	}
-	if n := l.totals.number; n != 3 {
-		t.Errorf("the last one was number %d", n)
-	}
-}
-
-// A tree is printed with an actor a line, below its parent.
-func TestTreesArePrinted(t *testing.T) {
-	l := newLab(t, supervision.Default())
-	l.spawn("a", parentOf(supervision.Default(), Child{"kid", newCounter()}))
-	for range 12 {
-		l.tell(l.at("a/kid"), 1)
-	}
-	const want = "user (native) running, 0 turns\n  a (native) running, 0 turns\n    kid (native) running, 12 turns\n"
-	if got := l.Tree().String(); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
 }

@@ -26,7 +26,7 @@ func statsByCensus(infos []Info, ended map[string]TypeStats) map[string]TypeStat
 		if !i.Parent.IsZero() {
 			x := ended[i.Type]
 			x.Actors++
-			x.join(TypeStats{Turns: i.Turns, Crashes: i.Crashes, Restarts: i.Restarts, Fuel: i.Fuel})
+			x.Join(TypeStats{Turns: i.Turns, Crashes: i.Crashes, Restarts: i.Restarts, Fuel: i.Fuel})
 			ended[i.Type] = x
 		}
 	}
@@ -71,7 +71,7 @@ func TestStatsNeverGoDown(t *testing.T) {
 		st := s.Stats()
 		var sum TypeStats
 		for _, x := range st.Types {
-			sum.join(x)
+			sum.Join(x)
 		}
 		if sum.Turns != st.Turns || sum.Fuel != st.Fuel {
 			t.Errorf("%d turns and %d of fuel in all, %+v by type", st.Turns, st.Fuel, sum)

@@ -6,58 +6,39 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // The bucket: so many at once, and then so many a second.
 func TestStraysOfATree(t *testing.T) {
-	var b guesses
+	var b stray.Guesses
 	now := int64(1e18)
 	pass := func() (n int) {
-		for b.count(now) {
+		for b.Count(now) {
 			n++
 		}
 		return n
 	}
-	if n := pass(); n != strayBurst {
+	if n := pass(); n != stray.Burst {
 		t.Errorf("%d at once", n)
 	}
 	for _, c := range []struct {
 		after time.Duration
 		want  int
-	}{{0, 0}, {time.Second / strayRate, 0}, {time.Second, strayRate - 1}, {time.Second, strayRate - 1}, {10 * time.Second, 10*strayRate - 1}, {24 * time.Hour, strayBurst}} {
+	}{{0, 0}, {time.Second / stray.Rate, 0}, {time.Second, stray.Rate - 1}, {time.Second, stray.Rate - 1}, {10 * time.Second, 10*stray.Rate - 1}, {24 * time.Hour, stray.Burst}} {
 		now += int64(c.after)
 		if n := pass(); n < c.want || n > c.want+1 {
 			t.Errorf("after %v: %d, want %d", c.after, n, c.want)
 		}
 	}
 	// At the rate nobody is refused, however long it lasts.
-	var steady guesses
-	for range 5 * strayBurst {
-		now += int64(time.Second / strayRate)
-		if !steady.count(now) {
+	var steady stray.Guesses
+	for range 5 * stray.Burst {
+		now += int64(time.Second / stray.Rate)
+		if !steady.Count(now) {
 			t.Fatal("refused at the rate")
 		}
-	}
-}
-
-// Refs that somebody had lately are remembered, the last ones at least; older ones are not
-// for ever.
-func TestRecents(t *testing.T) {
-	var r recents
-	for i := range abi.Ref(3 * recentRefs) {
-		r.add(i+1, strings.Repeat("x", int(i%(recentPath+2))))
-		if path, ok := r.find(i + 1); !ok || len(path) != int(i%(recentPath+2))%(recentPath+1) {
-			t.Fatal(i, path)
-		}
-	}
-	for i := range abi.Ref(recentRefs) {
-		if _, ok := r.find(3*recentRefs - i); !ok {
-			t.Fatalf("the last but %d is forgotten", i)
-		}
-	}
-	if _, ok := r.find(1); ok || len(r.now)+len(r.old) > 2*recentRefs {
-		t.Errorf("%d are remembered", len(r.now)+len(r.old))
 	}
 }
 
@@ -88,18 +69,18 @@ func TestWhoGuessesRefsFails(t *testing.T) {
 	gone := l.spawn("gone", newCounter())
 	l.Stop(gone)
 	l.run()
-	bucket.n = strayBurst - 4
+	bucket.N = stray.Burst - 4
 
 	to = []Ref{gone, gone, gone, gone, gone, gone}
 	l.tell(l.at("top/a"), 1)
-	if l.state("top/a") != "running" || bucket.n != strayBurst-4 {
-		t.Errorf("those that have stopped count: %v", bucket.n)
+	if l.state("top/a") != "running" || bucket.N != stray.Burst-4 {
+		t.Errorf("those that have stopped count: %v", bucket.N)
 	}
 	to = []Ref{newRef(12345, ""), newRef(12346, "")}
 	l.tell(l.at("top/a"), 1)
 	l.tell(l.at("top/b"), 1)
 	if l.state("top/a") != "running" || l.state("top/b") != "running" {
-		t.Errorf("too early: %v", bucket.n)
+		t.Errorf("too early: %v", bucket.N)
 	}
 	l.tell(l.at("neighbour"), 1)
 	l.tell(l.at("top/b"), 1)
@@ -123,7 +104,7 @@ func TestGuestsThatGuess(t *testing.T) {
 		for name, cmd := range map[string][]byte{"send": abi.AppendSend(nil, 777, "", 0, 0, nil, encoded(1)), "stop": abi.AppendStop(nil, 777, "")} {
 			l := newStage(t, nil)
 			g := l.spawn("g", puppet(t))
-			l.table.Get(g.UID()).tree.guesses.n = strayBurst - 1
+			l.table.Get(g.UID()).tree.guesses.Leave(1, l.time.Now())
 			l.say(g, script(now(cmd)))
 			if n := len(l.raw(EventFailed)); n != 0 {
 				t.Errorf("%s: too early", name)

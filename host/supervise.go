@@ -4,6 +4,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -49,23 +50,23 @@ func restartOrder(cause *abi.Failure) supervisor.Order {
 
 // Order implements supervisor.Parent.
 func (p parentIn) Order(child *actor, o supervisor.Order) {
-	m := sysMsg{kin: kin{how: howOrder | howIf(o.Keep, howKeep) | howIf(o.Hold, howHold) | howIf(o.Now, howNow) | howIf(o.ByItself, howByItself), failure: o.Failure, delay: o.Delay, reason: o.Reason, detail: o.Renewal}}
+	m := sysmail.Msg{Kin: sysmail.Kin{How: sysmail.Order | sysmail.If(o.Keep, sysmail.Keep) | sysmail.If(o.Hold, sysmail.Hold) | sysmail.If(o.Now, sysmail.Now) | sysmail.If(o.ByItself, sysmail.ByItself), Failure: o.Failure, Delay: o.Delay, Reason: o.Reason, Detail: o.Renewal}}
 	switch o.Kind {
 	case supervisor.Resume:
-		m.kind = sysResume
+		m.Kind = sysmail.Resume
 	case supervisor.Restart:
-		m.kind = sysRestart
+		m.Kind = sysmail.Restart
 	case supervisor.Begin:
-		m.kind = sysBegin
+		m.Kind = sysmail.Begin
 	case supervisor.Stop:
-		m.kind = sysStop
+		m.Kind = sysmail.Stop
 	}
 	child.post(p.scr, m)
 }
 
 // Renewed implements supervisor.Parent.
 func (p parentIn) Renewed(child *actor, n int32) {
-	child.post(p.scr, sysMsg{kind: sysRenewed, more: n - 1})
+	child.post(p.scr, sysmail.Msg{Kind: sysmail.Renewed, More: n - 1})
 }
 
 // AskDecision implements supervisor.Parent.
@@ -88,12 +89,12 @@ func (p parentIn) Quit(reason string) { p.quit(p.scr, reason) }
 
 // Again implements supervisor.Parent.
 func (p parentIn) Again(child *actor, r supervisor.Report) {
-	kind := sysChildFailed
+	kind := sysmail.ChildFailed
 	if r.Ended {
-		kind = sysChildEnded
+		kind = sysmail.ChildEnded
 	}
 	mail, _ := r.Detail.(*CrashedMail)
-	p.post(p.scr, sysMsg{kind: kind, kin: kin{how: howIf(r.Again, howAgain) | howIf(r.Escalated, howEscalated) | howIf(r.Crowded, howCrowded), ref: r.Ref, child: child, failure: r.Failure, reason: r.Reason, orders: r.Orders, directive: r.Directive, detail: mail}})
+	p.post(p.scr, sysmail.Msg{Kind: kind, Kin: sysmail.Kin{How: sysmail.If(r.Again, sysmail.Again) | sysmail.If(r.Escalated, sysmail.Escalated) | sysmail.If(r.Crowded, sysmail.Crowded), Ref: r.Ref, Child: child, Failure: r.Failure, Reason: r.Reason, Orders: r.Orders, Directive: r.Directive, Detail: mail}})
 }
 
 // Decided implements supervisor.Parent: it publishes a failure and what was decided. An
@@ -101,9 +102,9 @@ func (p parentIn) Again(child *actor, r supervisor.Report) {
 // to the supervisors that it has reached.
 func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outcome) {
 	if !r.Again && !r.Escalated {
-		p.sys.totals.crashed(child)
+		p.sys.totals.Crashed(child.typ, &child.tally, &child.counted)
 	}
-	if p.sys.bus.quiet() {
+	if p.sys.bus.Quiet() {
 		return
 	}
 	kind := EventFailed
@@ -119,7 +120,7 @@ func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outco
 	if r.Failure != nil {
 		id = p.sys.reportID(child.uid, r.Failure.Turn)
 	}
-	p.sys.bus.publish(Event{
+	p.sys.bus.Publish(Event{
 		ID: id, Trace: trace, Kind: kind, Time: o.At, Ref: child.ref(), Type: child.props.typ, Incarnation: child.incarnation(),
 		Failure: r.Failure, Directive: o.Directive, Delay: o.Delay, Failures: o.Failures, Note: o.Note, Mail: mail,
 		Silent: p.props.strategy.Silent(),
@@ -133,7 +134,7 @@ func (o Operator) Decide(ref Ref, d supervision.Directive) error {
 		return ErrBadDirective
 	}
 	a := o.sys.here(ref.UID())
-	if a == nil || a.parent == nil || !a.parent.post(nil, sysMsg{kind: sysDecide, kin: kin{ref: a.uid, directive: d}}) {
+	if a == nil || a.parent == nil || !a.parent.post(nil, sysmail.Msg{Kind: sysmail.Decide, Kin: sysmail.Kin{Ref: a.uid, Directive: d}}) {
 		return ErrUnknown
 	}
 	return nil
@@ -152,6 +153,6 @@ func (o Operator) ResetBackoff(ref Ref) error {
 
 func (a *actor) resetBackoff(scr *scratch) {
 	if a.parent != nil {
-		a.parent.post(scr, sysMsg{kind: sysResetBackoff, kin: kin{ref: a.uid}})
+		a.parent.post(scr, sysmail.Msg{Kind: sysmail.ResetBackoff, Kin: sysmail.Kin{Ref: a.uid}})
 	}
 }

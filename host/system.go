@@ -21,9 +21,16 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/directory"
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/stray"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -41,25 +48,24 @@ type System struct {
 	secret       *Secret
 	durable      *durability // nil: there is no store
 	time         clock.Nanos
-	turnTimes    turnTimes
+	turnTimes    look.TurnTimesOf
 	disp         *dispatch.Dispatcher
 	table        directory.Table[actor] // looked into by deliver, signal and here only
 	outside      outsiders
 	carrier      atomic.Pointer[network.Carrier] // nil: no other node can be reached
 	ends         ends
-	recent       recents
-	strangers    guesses // of actors without a name of their own
+	recent       stray.Recents
+	strangers    stray.Guesses // of actors without a name of their own
 	lookouts     lookouts
 	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
-	bus          bus
-	redacting    sync.Mutex // of who adds secrets
-	dead         deadLetters
-	origins      origins
+	bus          look.Bus
+	dead         look.Letters
+	origins      trail.Origins
 	awake        *residency.List
 	taps         taps
-	sampler      atomic.Pointer[flowSampler]
+	sampler      atomic.Pointer[look.Sampler]
 	fuelSamplers atomic.Int32
-	totals       totals
+	totals       look.Totals
 	pool         *account.Pool
 	pools        map[string]*dispatch.Dispatcher
 	pinned       atomic.Int64   // actors with a thread
@@ -94,7 +100,7 @@ func New(cfg Config) (*System, error) {
 	}
 	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), temp: ref.Scheme + cfg.name + "/temp"}
 	if s.secret == nil {
-		s.secret = newSecret()
+		s.secret = secret.New()
 	}
 	if s.durable = newDurability(&s.cfg, s.secret); cfg.commit != nil && s.durable == nil {
 		s.looks.Store(lookCommit)
@@ -103,7 +109,7 @@ func New(cfg Config) (*System, error) {
 		s.looks.Or(lookFault)
 	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
-	s.dead.init(cfg.dead, cfg.deadBytes)
+	s.dead.Init(cfg.dead, cfg.deadBytes)
 	s.time.Init(cfg.clock)
 	if s.time.Real() {
 		for i := range s.wheels {
@@ -111,7 +117,7 @@ func New(cfg Config) (*System, error) {
 		}
 	}
 	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
-	s.outside.sys, s.outside.key = s, s.secret.askKey(cfg.epochOf())
+	s.outside.sys, s.outside.key = s, s.secret.AskKey(cfg.epochOf())
 	switch {
 	case cfg.nested:
 		s.disp = dispatch.NewNested()
@@ -153,12 +159,12 @@ var ofServices = supervision.Default().WithOtherwise(supervision.Restart).WithBa
 
 func (s *System) guardian(name string, k uint64, strategy supervision.Strategy) (*actor, error) {
 	p := Func(func(*Context, Message) error { return ErrUnhandled }).WithSupervision(strategy).WithLimits(Limits{Children: maxTopLevel})
-	a, err := newActor(s, nil, name, abi.ChildRef(s.secret.refKey(forGuardians, 0), s.cfg.node, k), &p)
+	a, err := newActor(s, nil, name, abi.ChildRef(s.secret.RefKey(secret.ForGuardians, 0), s.cfg.node, k), &p)
 	if err != nil {
 		return nil, err
 	}
 	s.table.Put(a.uid, a)
-	a.post(nil, sysMsg{kind: sysStart})
+	a.post(nil, sysmail.Msg{Kind: sysmail.Start})
 	return a, nil
 }
 
@@ -228,19 +234,19 @@ func (s *System) Tell(to Ref, v any) error { return s.TellFrom(Ref{}, to, v) }
 
 // TryTell is Tell for callers that try again: if the mailbox is full, the message stays
 // the caller's and is not a dead letter.
-func (s *System) TryTell(to Ref, v any) error { return s.tell(Ref{}, to, v, flagTry) }
+func (s *System) TryTell(to Ref, v any) error { return s.tell(Ref{}, to, v, mark.Try) }
 
 // TellFrom sends a message with an actor as its sender, which will get the answer.
 func (s *System) TellFrom(from, to Ref, v any) error { return s.tell(from, to, v, 0) }
 
 func (s *System) tell(from, to Ref, v any, flags uint16) error {
-	e, err := envelope(v)
+	e, err := message.Envelope(v)
 	if err != nil {
 		return err
 	}
 	e.Sender, e.SenderPath = from.UID(), from.URI()
 	if a := s.here(from.UID()); from.UID() != 0 && a != nil {
-		e.Attached = stillBelow(a.attached, e.Attached)
+		e.Attached = message.StillBelow(a.attached, e.Attached)
 	}
 	e.Flags |= flags
 	if s.cfg.tracer != nil || e.Value != nil {
@@ -266,11 +272,11 @@ func (s *System) StopNow(ref Ref) {
 
 // PoisonPill stops an actor when it has handled what is in its mailbox now. It counts as
 // a stop by the actor itself: a permanent actor is started again, see StopGracefully.
-func (s *System) PoisonPill(ref Ref) error { return s.control(ref, flagPoison) }
+func (s *System) PoisonPill(ref Ref) error { return s.control(ref, mark.Poison) }
 
 // Kill makes an actor fail when it has handled what is in its mailbox now; its
 // supervisor decides.
-func (o Operator) Kill(ref Ref) error { return o.sys.control(ref, flagKill) }
+func (o Operator) Kill(ref Ref) error { return o.sys.control(ref, mark.Kill) }
 
 func (s *System) control(ref Ref, flag uint16) error {
 	e := mailbox.New()
@@ -287,7 +293,7 @@ func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 		return nil // it has gone already
 	}
 	e := mailbox.New()
-	e.Flags = flagPoison | flagForGood
+	e.Flags = mark.Poison | mark.ForGood
 	if err := s.deliver(nil, ref.UID(), e); err != nil {
 		s.Stop(ref)
 	}
@@ -302,19 +308,14 @@ func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 // as the buffer holds; see [Subscription]. The filter is called by workers: it
 // must be quick and safe for concurrent use.
 func (s *System) Subscribe(buffer int, filter func(*Event) bool) *Subscription {
-	return s.bus.add(buffer, filter)
+	return s.bus.Add(buffer, filter)
 }
 
 // DeadLetters returns the last dead letters, oldest first, and how many there
 // were in all.
 func (s *System) DeadLetters() ([]DeadLetter, uint64) {
-	letters, n := s.dead.snapshot()
-	if set := s.bus.secrets.Load(); set != nil {
-		for i := range letters {
-			letters[i].redact(set)
-		}
-	}
-	return letters, n
+	letters, n := s.dead.All()
+	return s.bus.Secrets.Letters(letters...), n
 }
 
 // BeforeClose registers a function that Close calls before any actor stops, so that the sources of
@@ -344,7 +345,7 @@ func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
 	closeDurable(ctx, s)
 	s.ending.Store(true)
-	if s.user.post(nil, sysMsg{kind: sysStop, kin: kin{reason: "shutdown"}}) && s.cfg.manual {
+	if s.user.post(nil, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "shutdown"}}) && s.cfg.manual {
 		s.RunUntilIdle(1 << 30)
 	}
 	err := s.wait(ctx, s.done)
@@ -361,7 +362,7 @@ func (s *System) Close(ctx context.Context) error {
 		err = errors.Join(err, failed)
 	}
 	s.awake.Close()
-	s.bus.close()
+	s.bus.Close()
 	s.logging.Wait()
 	return err
 }
@@ -391,7 +392,7 @@ func (s *System) Terminated() <-chan struct{} { return s.done }
 func (s *System) Cause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.redactedError(s.cause)
+	return s.bus.Secrets.Error(s.cause)
 }
 
 // escalated ends the system: a failure has reached the top.
@@ -403,26 +404,26 @@ func (s *System) escalated(scr *scratch, guardian *actor, f *abi.Failure) {
 	s.mu.Unlock()
 	freezeDurable(s)
 	s.ending.Store(true)
-	guardian.post(scr, sysMsg{kind: sysStop, kin: kin{reason: "failed: " + f.Error()}})
+	guardian.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "failed: " + f.Error()}})
 }
 
 // guardianStopped continues the end: after /user comes /system, after that the system itself.
 func (s *System) guardianStopped(a *actor) {
 	if a == s.user {
-		s.services.post(nil, sysMsg{kind: sysStop, kin: kin{reason: "shutdown"}})
+		s.services.post(nil, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "shutdown"}})
 		return
 	}
-	s.bus.publish(Event{Kind: EventTerminated, Time: s.cfg.clock.Now()})
+	s.bus.Publish(Event{Kind: EventTerminated, Time: s.cfg.clock.Now()})
 	s.outside.close()
 	close(s.done)
 }
 
 // logf reports something of the host's own about an actor.
 func (s *System) logf(a *actor, level int, format string, args ...any) {
-	if s.bus.quiet() {
+	if s.bus.Quiet() {
 		return
 	}
 	e := a.event(EventLog)
 	e.Level, e.Text = level, fmt.Sprintf(format, args...)
-	s.bus.publish(e)
+	s.bus.Publish(e)
 }

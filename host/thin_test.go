@@ -5,12 +5,13 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
+	"pgregory.net/rapid"
 )
 
 // instructed is a model of an actor as far as what it is told may be thinned out: what is left of messages must leave
@@ -67,84 +68,84 @@ func (x *instructed) pause(on, below bool) {
 	}
 }
 
-func (x *instructed) tell(m sysMsg) {
-	if m.how.has(howOrder) {
-		x.orders += uint64(1 + m.more)
+func (x *instructed) tell(m sysmail.Msg) {
+	if m.How.Has(sysmail.Order) {
+		x.orders += uint64(1 + m.More)
 	}
-	switch m.kind {
-	case sysStart:
+	switch m.Kind {
+	case sysmail.Start:
 		if x.do(life.Start) {
 			x.begin()
 		}
-	case sysStop:
+	case sysmail.Stop:
 		x.do(life.Stop)
-	case sysSuspend:
+	case sysmail.Suspend:
 		x.suspended++
-	case sysUnsuspend:
+	case sysmail.Unsuspend:
 		x.suspended--
-	case sysResume:
+	case sysmail.Resume:
 		x.do(life.Resume)
-	case sysRestart:
+	case sysmail.Restart:
 		if x.life == life.Restarting {
-			x.hold, x.due = m.how.has(howHold), x.due || m.how.has(howNow)
+			x.hold, x.due = m.How.Has(sysmail.Hold), x.due || m.How.Has(sysmail.Now)
 		} else if x.do(life.Restart) {
 			x.restart++
-			x.hold, x.due = m.how.has(howHold), m.delay == 0
+			x.hold, x.due = m.How.Has(sysmail.Hold), m.Delay == 0
 		}
 		x.maybeRestart()
-	case sysBegin:
+	case sysmail.Begin:
 		x.hold = false
 		x.maybeRestart()
-	case sysRestartDue:
-		if m.due == any(x.restart) {
+	case sysmail.RestartDue:
+		if m.Due == any(x.restart) {
 			x.due = true
 			x.maybeRestart()
 		}
-	case sysChildStopped:
+	case sysmail.ChildStopped:
 		x.waits = max(0, x.waits-1)
 		x.maybeRestart()
-	case sysPause, sysUnpause:
-		x.pause(m.kind == sysPause, m.how.has(howBelow))
-	case sysAwaitRenewal:
-		x.renewals += 1 + int(m.more)
-	case sysRenewed:
-		x.renewals -= 1 + int(m.more)
-	case sysSignal:
-		if m.signal.Kind == signal.Watch {
-			x.watched[m.signal.From] = true
+	case sysmail.Pause, sysmail.Unpause:
+		x.pause(m.Kind == sysmail.Pause, m.How.Has(sysmail.Below))
+	case sysmail.AwaitRenewal:
+		x.renewals += 1 + int(m.More)
+	case sysmail.Renewed:
+		x.renewals -= 1 + int(m.More)
+	case sysmail.Signal:
+		if m.Signal.Kind == signal.Watch {
+			x.watched[m.Signal.From] = true
 		} else {
-			delete(x.watched, m.signal.From)
+			delete(x.watched, m.Signal.From)
 		}
-	case sysCrash, sysStray:
+	case sysmail.Crash, sysmail.Stray:
 		x.do(life.Fail)
-	case sysLook:
+	case sysmail.Look:
 		x.looks++
 	default:
-		x.kids[m.ref].tell(m)
+		x.kids[m.Ref].tell(m)
 	}
 }
 
-func (k *instructedChild) tell(m sysMsg) {
-	switch m.kind {
-	case sysChildFailed:
+func (k *instructedChild) tell(m sysmail.Msg) {
+	switch m.Kind {
+	case sysmail.ChildFailed:
 		if !k.ordered { // else the report is older than the order
 			k.suspended = true
 			k.failures++
 		}
-	case sysDecide:
+	case sysmail.Decide:
 		if k.suspended {
 			k.suspended, k.ordered = false, true
-			k.decided = append(k.decided, m.directive)
+			k.decided = append(k.decided, m.Directive)
 		}
-	case sysResetBackoff:
+	case sysmail.ResetBackoff:
 		k.failures = 0
-	case sysRenew:
-		if m.detail != nil {
+	case sysmail.Renew:
+		if m.Detail != nil {
 			k.failures = 0
-			k.recipe = m.detail
+			k.recipe = m.Detail
 		}
 		k.suspended, k.ordered = false, true
-		k.renewed += 1 + int(m.more)
+		k.renewed += 1 + int(m.More)
 	}
 }
 
@@ -163,7 +164,7 @@ func drawInstructed(t *rapid.T) instructed {
 }
 
 // after is what messages leave.
-func (x instructed) after(items []sysMsg) string {
+func (x instructed) after(items []sysmail.Msg) string {
 	x.watched = map[abi.Ref]bool{}
 	for _, m := range items {
 		x.tell(m)
@@ -180,42 +181,42 @@ func (x instructed) after(items []sysMsg) string {
 }
 
 // thinKinds is what the model knows.
-var thinKinds = []sysKind{
-	sysPause, sysUnpause, sysCrash, sysStray, sysRestart, sysRestartDue, sysStart, sysStop, sysSuspend, sysUnsuspend, sysResume, sysBegin, sysChildStopped,
-	sysAwaitRenewal, sysRenewed, sysSignal, sysLook, sysChildFailed, sysDecide, sysResetBackoff, sysRenew,
+var thinKinds = []sysmail.Kind{
+	sysmail.Pause, sysmail.Unpause, sysmail.Crash, sysmail.Stray, sysmail.Restart, sysmail.RestartDue, sysmail.Start, sysmail.Stop, sysmail.Suspend, sysmail.Unsuspend, sysmail.Resume, sysmail.Begin, sysmail.ChildStopped,
+	sysmail.AwaitRenewal, sysmail.Renewed, sysmail.Signal, sysmail.Look, sysmail.ChildFailed, sysmail.Decide, sysmail.ResetBackoff, sysmail.Renew,
 }
 
-func drawSysMsg(t *rapid.T, kinds []sysKind) sysMsg {
+func drawSysMsg(t *rapid.T, kinds []sysmail.Kind) sysmail.Msg {
 	yes := func(what string) bool { return rapid.Bool().Draw(t, what) }
-	m := sysMsg{kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
-	switch m.kind {
-	case sysPause, sysUnpause:
-		m.how = howIf(yes("below"), howBelow)
-	case sysRestart:
-		m.how, m.failure = howOrder|howIf(yes("now"), howNow)|howIf(rapid.IntRange(0, 3).Draw(t, "hold") == 0, howHold), restartedByHand
-		if !m.how.has(howNow) && yes("delayed") {
-			m.delay = 1
+	m := sysmail.Msg{Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
+	switch m.Kind {
+	case sysmail.Pause, sysmail.Unpause:
+		m.How = sysmail.If(yes("below"), sysmail.Below)
+	case sysmail.Restart:
+		m.How, m.Failure = sysmail.Order|sysmail.If(yes("now"), sysmail.Now)|sysmail.If(rapid.IntRange(0, 3).Draw(t, "hold") == 0, sysmail.Hold), restartedByHand
+		if !m.How.Has(sysmail.Now) && yes("delayed") {
+			m.Delay = 1
 		}
-	case sysResume, sysBegin:
-		m.how = howOrder
-	case sysRestartDue:
-		m.due = 0 // the one that is under way at the beginning
-	case sysStray, sysCrash:
-		m.failure = boomFailure
-	case sysLook:
-		m.look = &look{ready: make(chan struct{})}
-	case sysSignal:
-		m.signal = &signal.Signal{Kind: rapid.SampledFrom([]signal.Kind{signal.Watch, signal.Unwatch}).Draw(t, "signal")}
-		m.signal.From = abi.Ref(rapid.IntRange(0, 1).Draw(t, "from"))
-	case sysChildFailed, sysResetBackoff:
-		m.ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
-	case sysDecide:
-		m.ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
-		m.directive = rapid.SampledFrom([]supervision.Directive{supervision.Resume, supervision.Restart, supervision.Stop}).Draw(t, "directive")
-	case sysRenew:
-		m.ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
+	case sysmail.Resume, sysmail.Begin:
+		m.How = sysmail.Order
+	case sysmail.RestartDue:
+		m.Due = 0 // the one that is under way at the beginning
+	case sysmail.Stray, sysmail.Crash:
+		m.Failure = boomFailure
+	case sysmail.Look:
+		m.Look = look.NewLook(nil)
+	case sysmail.Signal:
+		m.Signal = &signal.Signal{Kind: rapid.SampledFrom([]signal.Kind{signal.Watch, signal.Unwatch}).Draw(t, "signal")}
+		m.Signal.From = abi.Ref(rapid.IntRange(0, 1).Draw(t, "from"))
+	case sysmail.ChildFailed, sysmail.ResetBackoff:
+		m.Ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
+	case sysmail.Decide:
+		m.Ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
+		m.Directive = rapid.SampledFrom([]supervision.Directive{supervision.Resume, supervision.Restart, supervision.Stop}).Draw(t, "directive")
+	case sysmail.Renew:
+		m.Ref = abi.Ref(rapid.IntRange(0, 1).Draw(t, "ref"))
 		if yes("recipe") {
-			m.detail = &renewal{&Props{typ: "other"}}
+			m.Detail = &renewal{&Props{typ: "other"}}
 		}
 	}
 	return m
@@ -226,19 +227,19 @@ func drawSysMsg(t *rapid.T, kinds []sysKind) sysMsg {
 func TestThinningKeepsWhatOrdersMean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawInstructed(t)
-		kinds := rapid.SliceOfNDistinct(rapid.SampledFrom(thinKinds), 1, 5, rapid.ID[sysKind]).Draw(t, "kinds") // few: they meet
-		var all []sysMsg
-		var q systemQueue
+		kinds := rapid.SliceOfNDistinct(rapid.SampledFrom(thinKinds), 1, 5, rapid.ID[sysmail.Kind]).Draw(t, "kinds") // few: they meet
+		var all []sysmail.Msg
+		var q sysmail.Queue
 		for range rapid.IntRange(1, 30).Draw(t, "messages") {
 			m := drawSysMsg(t, kinds)
 			all = append(all, m)
-			q.push(&m)
+			q.Push(&m)
 			if rapid.IntRange(0, 3).Draw(t, "thin") == 0 {
-				q.thin()
+				q.Thin()
 			}
 		}
-		q.thin()
-		left := q.take()
+		q.Thin()
+		left := q.Take()
 		if want, got := x.after(all), x.after(left); got != want {
 			t.Fatalf("%+v\n%s, it is left %s;\nof %s is left %s", x, want, got, kindsOf(all), kindsOf(left))
 		}
@@ -249,38 +250,38 @@ func TestThinningKeepsWhatOrdersMean(t *testing.T) {
 func TestThinningKeeps(t *testing.T) {
 	for what, c := range map[string]struct {
 		life    life.State
-		items   []sysMsg
+		items   []sysmail.Msg
 		thinned int
 	}{
-		"that children are born without a pause":           {life.Running, []sysMsg{{kind: sysPause, kin: kin{how: howBelow}}, {kind: sysUnpause}, {kind: sysPause}}, 3},
-		"that the child of a restart is":                   {life.Running, []sysMsg{{kind: sysPause, kin: kin{how: howBelow}}, {kind: sysUnpause}, {kind: sysRestart, kin: kin{how: howOrder}}, {kind: sysPause}}, 4},
-		"what is paused below, once":                       {life.Running, []sysMsg{{kind: sysPause, kin: kin{how: howBelow}}, {kind: sysUnpause, kin: kin{how: howBelow}}, {kind: sysPause, kin: kin{how: howBelow}}}, 1},
-		"the crash after the restart":                      {life.Restarting, []sysMsg{{kind: sysCrash}, {kind: sysRestartDue, own: own{due: 0}}, {kind: sysCrash}}, 3},
-		"the crash after the start":                        {life.New, []sysMsg{{kind: sysCrash}, {kind: sysStart}, {kind: sysCrash}}, 3},
-		"the failure after the start":                      {life.New, []sysMsg{{kind: sysStray}, {kind: sysStart}, {kind: sysStray}}, 3},
-		"the crash after the last child of a restart":      {life.Restarting, []sysMsg{{kind: sysCrash}, {kind: sysChildStopped}, {kind: sysCrash}}, 3},
-		"one crash of those that have the same to crash":   {life.Running, []sysMsg{{kind: sysCrash}, {kind: sysPause}, {kind: sysCrash}}, 2},
-		"the end of a pause of those that have no meaning": {life.Running, []sysMsg{{kind: sysUnpause}, {kind: sysPause}, {kind: sysUnpause}, {kind: sysPause}}, 2},
+		"that children are born without a pause":           {life.Running, []sysmail.Msg{{Kind: sysmail.Pause, Kin: sysmail.Kin{How: sysmail.Below}}, {Kind: sysmail.Unpause}, {Kind: sysmail.Pause}}, 3},
+		"that the child of a restart is":                   {life.Running, []sysmail.Msg{{Kind: sysmail.Pause, Kin: sysmail.Kin{How: sysmail.Below}}, {Kind: sysmail.Unpause}, {Kind: sysmail.Restart, Kin: sysmail.Kin{How: sysmail.Order}}, {Kind: sysmail.Pause}}, 4},
+		"what is paused below, once":                       {life.Running, []sysmail.Msg{{Kind: sysmail.Pause, Kin: sysmail.Kin{How: sysmail.Below}}, {Kind: sysmail.Unpause, Kin: sysmail.Kin{How: sysmail.Below}}, {Kind: sysmail.Pause, Kin: sysmail.Kin{How: sysmail.Below}}}, 1},
+		"the crash after the restart":                      {life.Restarting, []sysmail.Msg{{Kind: sysmail.Crash}, {Kind: sysmail.RestartDue, Own: sysmail.Own{Due: 0}}, {Kind: sysmail.Crash}}, 3},
+		"the crash after the start":                        {life.New, []sysmail.Msg{{Kind: sysmail.Crash}, {Kind: sysmail.Start}, {Kind: sysmail.Crash}}, 3},
+		"the failure after the start":                      {life.New, []sysmail.Msg{{Kind: sysmail.Stray}, {Kind: sysmail.Start}, {Kind: sysmail.Stray}}, 3},
+		"the crash after the last child of a restart":      {life.Restarting, []sysmail.Msg{{Kind: sysmail.Crash}, {Kind: sysmail.ChildStopped}, {Kind: sysmail.Crash}}, 3},
+		"one crash of those that have the same to crash":   {life.Running, []sysmail.Msg{{Kind: sysmail.Crash}, {Kind: sysmail.Pause}, {Kind: sysmail.Crash}}, 2},
+		"the end of a pause of those that have no meaning": {life.Running, []sysmail.Msg{{Kind: sysmail.Unpause}, {Kind: sysmail.Pause}, {Kind: sysmail.Unpause}, {Kind: sysmail.Pause}}, 2},
 	} {
-		q := systemQueue{items: slices.Clone(c.items)}
-		q.thin()
+		q := sysmail.Queue{Items: slices.Clone(c.items)}
+		q.Thin()
 		x := instructed{life: c.life}
 		if c.life == life.Restarting {
-			x.waits, x.due = 1, c.items[1].kind == sysChildStopped
+			x.waits, x.due = 1, c.items[1].Kind == sysmail.ChildStopped
 			if !x.due {
 				x.waits = 0
 			}
 		}
-		if len(q.items) != c.thinned || x.after(q.items) != x.after(c.items) {
-			t.Errorf("%s: %s is left of %s", what, kindsOf(q.items), kindsOf(c.items))
+		if len(q.Items) != c.thinned || x.after(q.Items) != x.after(c.items) {
+			t.Errorf("%s: %s is left of %s", what, kindsOf(q.Items), kindsOf(c.items))
 		}
 	}
 }
 
-func kindsOf(items []sysMsg) string {
+func kindsOf(items []sysmail.Msg) string {
 	var s []string
 	for _, m := range items {
-		s = append(s, fmt.Sprintf("%d how=%b ref=%d more=%d", m.kind, m.how, m.ref, m.more))
+		s = append(s, fmt.Sprintf("%d how=%b ref=%d more=%d", m.Kind, m.How, m.Ref, m.More))
 	}
 	return fmt.Sprintf("%q", s)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // TimeoutError is an ErrTimeout that says what was asked of which actor, and what that actor was doing
@@ -131,8 +133,8 @@ func questionType(v any) string {
 			v = m.Value
 		case Bound:
 			v = m.Value
-		case traced:
-			v = m.value
+		case message.TracedIn:
+			v = m.Value
 		case Raw:
 			return shape(m)
 		case []any:
@@ -149,7 +151,7 @@ func questionType(v any) string {
 }
 
 // operation is how an array that begins with a text is shown.
-func operation(op string) string { return "[" + strconv.Quote(clip(op, 40)) + ", ...]" }
+func operation(op string) string { return "[" + strconv.Quote(printable.Clip(op, 40)) + ", ...]" }
 
 // shape describes CBOR.
 func shape(payload []byte) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -173,7 +174,7 @@ func TestATraceGoesFromTheAskToTheLastReply(t *testing.T) {
 	if got := n.take(t); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if at := traceOf(last.Headers); !at.Sampled() || at.TraceID[7] == 0 {
+	if at := trail.Of(last.Headers); !at.Sampled() || at.TraceID[7] == 0 {
 		t.Errorf("the probe got %v", at)
 	}
 }
@@ -192,7 +193,7 @@ func TestAnAskIsASpanUntilItsAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := traceOf(m.Headers); got.TraceID != parent.TraceID || got.State != "vendor=x" {
+	if got := trail.Of(m.Headers); got.TraceID != parent.TraceID || got.State != "vendor=x" {
 		t.Errorf("the answer is in %v", got)
 	}
 	if got := n.take(t); !slices.Equal(got, []string{"... > ask a", "... > ask a > turn a"}) {
@@ -300,7 +301,7 @@ func TestAnAnswerThatComesLaterIsInTheTrace(t *testing.T) {
 	if err := r.Send("x"); err != nil {
 		t.Fatal(err)
 	}
-	if at := traceOf((<-p.Answer()).Headers); !at.Sampled() {
+	if at := trail.Of((<-p.Answer()).Headers); !at.Sampled() {
 		t.Errorf("the answer is in %v", at)
 	}
 }
@@ -330,7 +331,7 @@ func TestWhatIsNotRecordedCostsNoHeaders(t *testing.T) {
 	}
 	l.run()
 	for _, m := range l.mail[1:4] {
-		if got := traceOf(m.Headers); got != foreign {
+		if got := trail.Of(m.Headers); got != foreign {
 			t.Errorf("%v has become %v", foreign, got)
 		}
 	}
@@ -382,7 +383,7 @@ func TestAGuestCannotForgeATrace(t *testing.T) {
 						t.Errorf("header %d is %q", i, v)
 					}
 				}
-				at := traceOf(got)
+				at := trail.Of(got)
 				switch {
 				case c.kept && !bytes.Equal(at.AppendTraceParent(nil), own):
 					t.Errorf("%v has become %v", string(own), at)
@@ -431,7 +432,7 @@ func TestTracedTurnsDoNotAllocate(t *testing.T) {
 			var ping any = Raw{5}
 			traced, turns := 0, 0
 			native := must(s.Spawn("native", Func(func(ctx *Context, m Message) error {
-				if turns++; hasTrace(m.Headers) {
+				if turns++; trail.Has(m.Headers) {
 					traced++
 				}
 				return ctx.Tell(guest, ping)
@@ -500,18 +501,18 @@ func TestOriginsAreForgotten(t *testing.T) {
 		}
 	}
 	l.run()
-	if n := len(l.origins.of); n != 10 {
+	if n := l.origins.Len(); n != 10 {
 		t.Errorf("%d are remembered during the delay", n)
 	}
 	l.Stop(a)
 	l.run()
-	if n := len(l.origins.of); n != 0 {
+	if n := l.origins.Len(); n != 0 {
 		t.Errorf("%d are remembered", n)
 	}
-	for i := range uint64(2 * maxOrigins) {
-		l.origins.put(abi.Ref(i+1), origin{})
+	for i := range uint64(2 * trail.MaxOrigins) {
+		l.origins.Put(abi.Ref(i+1), trail.Origin{})
 	}
-	if n := len(l.origins.of); n != maxOrigins {
+	if n := l.origins.Len(); n != trail.MaxOrigins {
 		t.Errorf("%d are remembered", n)
 	}
 }
@@ -583,9 +584,9 @@ func TestMarkedHeaders(t *testing.T) {
 		var head []byte
 		if rapid.Bool().Draw(t, "traced") {
 			at = TraceContext{TraceID: [16]byte{1}, SpanID: [8]byte{2}, Flags: 1, State: rapid.SampledFrom([]string{"", "a=b"}).Draw(t, "state")}
-			head = appendTrace(nil, &at)
+			head = trail.Append(nil, &at)
 		}
-		out := appendMarked(nil, head, headers)
+		out := trail.Mark(nil, head, headers)
 		var got []string
 		entries := 0
 		for rest := out; ; {
@@ -596,7 +597,7 @@ func TestMarkedHeaders(t *testing.T) {
 				}
 				break
 			}
-			if entries++; !isTraceKey(k) {
+			if entries++; !trail.IsTraceKey(k) {
 				got = append(got, string(k)+"="+string(v))
 			}
 			rest = next
@@ -607,8 +608,8 @@ func TestMarkedHeaders(t *testing.T) {
 		if entries > 0 && (int(out[0]) != 0xa0|entries || entries > abi.MaxHeaders) {
 			t.Fatalf("%d entries, said to be %x", entries, out[0])
 		}
-		back := traceOf(out)
-		room := traceHeaders - len(want)
+		back := trail.Of(out)
+		room := trail.TraceHeaders - len(want)
 		switch {
 		case head == nil || room < 1:
 			at = TraceContext{}

@@ -123,8 +123,8 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 			g.forwards = 0
 			cmds := scr.turn(i)
 			if a.sys.cfg.tracer != nil {
-				scr.trace.enterTurn(e.Headers)
-				scr.trace.markCommands(cmds)
+				scr.trace.EnterTurn(e.Headers)
+				scr.trace.MarkCommands(cmds)
 			}
 			g.apply(scr, cmds, e)
 		}
@@ -160,7 +160,7 @@ func (g *guest) giveBack(scr *scratch, done, failed int) {
 func (g *guest) account(res *sandbox.Result, work uint64) {
 	if res.Fuel+work > 0 {
 		g.fuelSpent += res.Fuel + work
-		g.actor.counts.fuel.Store(g.fuelSpent)
+		g.actor.tally.Fuel.Store(g.fuelSpent)
 	}
 }
 

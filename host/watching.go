@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // watchRef watches an actor, which may have ended already. path is
@@ -79,6 +80,6 @@ const maxNews = 512
 
 func appendText(dst []byte, s string) []byte {
 	w := abi.NewWriter(dst)
-	w.Text(clip(s, maxNews))
+	w.Text(printable.Clip(s, maxNews))
 	return w.Bytes()
 }

@@ -1,4 +1,4 @@
-// Package plainjson reads the JSON of messages: nothing is rounded, and nothing nests
+// Package plainjson reads and writes the JSON of messages: nothing is rounded, and nothing nests
 // deeper than a payload may.
 package plainjson
 

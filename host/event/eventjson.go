@@ -1,4 +1,4 @@
-package host
+package event
 
 import (
 	"encoding/hex"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wasmactors/wasmactors/internal/plainjson"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -20,13 +21,13 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if f := e.Failure; f != nil {
 		j.Failure = &failureJSON{f.Kind.String(), f.Reason, f.Message, f.Stack, f.GuestStack, f.Turn, f.Fuel}
 	}
-	if e.Kind == EventFailed {
+	if e.Kind == Failed {
 		ms := float64(e.Delay) / float64(time.Millisecond)
 		j.Directive, j.DelayMS = e.Directive.String(), &ms
 	}
 	if m := e.Mail; m != nil {
 		j.Message = &mailJSON{Kind: m.Kind.String(), Sender: uint64(m.Sender), Bytes: m.Size, Redelivered: m.Redelivered}
-		if payload, err := ToJSON(m.Payload); err == nil && m.Size == len(m.Payload) {
+		if payload, err := plainjson.FromCBOR(m.Payload); err == nil && m.Size == len(m.Payload) {
 			j.Message.Payload = payload
 		}
 		j.Memory, j.Waiting = m.Memory, &m.Waiting
@@ -34,7 +35,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if t := e.Trace; t != nil {
 		j.TraceID, j.SpanID = hex.EncodeToString(t.TraceID[:]), hex.EncodeToString(t.SpanID[:])
 	}
-	if e.Kind == EventLog {
+	if e.Kind == Log {
 		j.Level = LevelName(e.Level)
 	}
 	if d := e.Dead; d != nil {

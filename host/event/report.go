@@ -1,17 +1,18 @@
-package host
+package event
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // Report describes a failure for a person: what it was, where, about which message, and
 // what was decided; several lines without a final newline. For other events it is empty. The
 // texts in it are the guest's; they are not safe for a terminal.
 func (e *Event) Report() string {
-	if e.Kind != EventFailed || e.Failure == nil {
+	if e.Kind != Failed || e.Failure == nil {
 		return ""
 	}
 	f := e.Failure
@@ -83,7 +84,7 @@ func diagnostic(payload []byte, size int) string {
 		text = fmt.Sprintf("h'%x'", payload[:min(len(payload), most/2)])
 	}
 	if len(text) > most {
-		text = clip(text, most) + "..."
+		text = printable.Clip(text, most) + "..."
 	}
 	return text
 }

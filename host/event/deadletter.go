@@ -1,10 +1,9 @@
-package host
+package event
 
 import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // DeadReason says why a message was not delivered.
@@ -92,12 +91,3 @@ func (d *DeadLetter) GivenUp() bool {
 
 // MaxDeadPayload bounds what a dead letter keeps of its payload, in bytes.
 const MaxDeadPayload = 1024
-
-// shown is the payload that others than the actor may see: not that of a start envelope, which has
-// the actor's seed and the key of its children's refs.
-func shown(e *mailbox.Envelope) []byte {
-	if e.Kind == abi.KindStart {
-		return nil
-	}
-	return e.Payload
-}

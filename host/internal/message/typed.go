@@ -1,10 +1,11 @@
-package host
+package message
 
 import (
 	"fmt"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -104,23 +105,7 @@ func Typed(v any) any {
 // Type is the name and the version that the message states, see abi.HeaderType; ok is false if it states none. It
 // is a claim of the sender's.
 func (m Message) Type() (name string, version uint16, ok bool) {
-	return abi.CutMessageType(claimed(m.Headers))
-}
-
-// claimed is the header with the type, if it is valid.
-func claimed(headers []byte) string {
-	if len(headers) == 0 {
-		return ""
-	}
-	v, ok := abi.FindHeader(headers, abi.HeaderType)
-	if !ok || len(v) > abi.MaxMessageName+6 {
-		return ""
-	}
-	value := string(v)
-	if _, _, valid := abi.CutMessageType(value); !valid {
-		return ""
-	}
-	return value
+	return abi.CutMessageType(header.Type(m.Headers))
 }
 
 // DecodeTyped is Decode for a message whose header may state its type: an older version is converted to v's, and

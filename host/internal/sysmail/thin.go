@@ -1,4 +1,4 @@
-package host
+package sysmail
 
 import (
 	"slices"
@@ -11,52 +11,26 @@ import (
 // Bounds of what waits: the length from which superfluous messages are looked for, how many there
 // may be about asks, about 200 bytes each, and how many looks at the actor may wait.
 const (
-	firstThin = 256
-	mostAsked = 2048
-	mostLooks = 1024
+	FirstThin = 256
+	MostAsked = 2048
+	MostLooks = 1024
 )
 
 // about is the content of a system message, as far as it decides whether two say the same.
 type about struct {
-	kind        sysKind
+	kind        Kind
 	signal      signal.Kind
 	ref, other  abi.Ref
 	correlation uint64
 }
 
-// thin drops messages that say nothing new, and merges those that are counted, so that a queue is no longer than
-// the number of different messages in it, however often guests and operators repeat them to a busy actor.
-func (q *systemQueue) thin() {
-	t := thinning{items: q.items, keep: make([]bool, len(q.items)), seen: make(map[about]int, len(q.items)), order: -1}
-	t.last()
-	for i := range t.items {
-		if t.keep[i] {
-			t.keep[i] = t.first(i)
-		}
-	}
-	rest := make([]sysMsg, 0, len(t.items)/2)
-	for i, m := range t.items {
-		if t.keep[i] {
-			rest = append(rest, m)
-		}
-	}
-	clear(q.items)
-	q.items, q.thinAt = rest, 2*len(rest)
-}
-
 // thinning is one look at a queue.
 type thinning struct {
-	items              []sysMsg
+	items              []Msg
 	keep               []bool
 	seen               map[about]int // where
 	asked, born, looks int
 	order              int // where the last order of the supervisor is, -1: nowhere
-}
-
-// begins reports whether m may let an actor run in another incarnation or after its
-// failure, so that messages after m do not mean the same as before it.
-func (m *sysMsg) begins() bool {
-	return m.how.has(howOrder) || m.kind == sysStart || m.kind == sysRestartDue || m.kind == sysChildStopped
 }
 
 // last finds messages that are superseded by later ones: of watches and their ends the last one of each actor counts;
@@ -69,19 +43,19 @@ func (t *thinning) last() {
 			t.forgetPauses()
 		}
 		var k about
-		switch m.kind {
+		switch m.Kind {
 		default:
 			continue
-		case sysSignal:
-			if m.signal.Kind != signal.Watch && m.signal.Kind != signal.Unwatch {
+		case Signal:
+			if m.Signal.Kind != signal.Watch && m.Signal.Kind != signal.Unwatch {
 				continue
 			}
-			k = about{kind: sysSignal, signal: signal.Watch, ref: m.signal.From}
-		case sysPause, sysUnpause:
+			k = about{kind: Signal, signal: signal.Watch, ref: m.Signal.From}
+		case Pause, Unpause:
 			t.keep[i] = t.lastPause(i)
 			continue
-		case sysRenewed:
-			k = about{kind: sysRenewed}
+		case Renewed:
+			k = about{kind: Renewed}
 		}
 		at, later := t.seen[k]
 		if !later {
@@ -90,9 +64,9 @@ func (t *thinning) last() {
 		}
 		t.keep[i] = false
 		switch {
-		case m.kind == sysRenewed:
-			t.items[at].more += 1 + m.more
-		case m.signal.Once && t.items[at].signal.Kind == signal.Unwatch: // the watcher of a later unwatch does not watch any more
+		case m.Kind == Renewed:
+			t.items[at].More += 1 + m.More
+		case m.Signal.Once && t.items[at].Signal.Kind == signal.Unwatch: // the watcher of a later unwatch does not watch any more
 			t.keep[at] = false
 		}
 	}
@@ -102,9 +76,9 @@ func (t *thinning) last() {
 // What was seen of pauses, going backwards: one of the whole subtree, which covers everything; the end of a pause, which
 // also ends that of the subtree; any.
 var (
-	pausesBelow = about{kind: sysPause, other: 1}
-	unpauses    = about{kind: sysUnpause}
-	pauses      = about{kind: sysPause}
+	pausesBelow = about{kind: Pause, other: 1}
+	unpauses    = about{kind: Unpause}
+	pauses      = about{kind: Pause}
 )
 
 // lastPause reports whether no later message supersedes a pause or its end. The end of a pause also makes
@@ -114,10 +88,10 @@ func (t *thinning) lastPause(i int) bool {
 		return false
 	}
 	switch m := &t.items[i]; {
-	case m.how.has(howBelow):
+	case m.How.Has(Below):
 		t.seen[pausesBelow] = i
 		return true
-	case m.kind == sysUnpause:
+	case m.Kind == Unpause:
 		t.seen[pauses] = i
 		return t.new(unpauses, i)
 	}
@@ -134,63 +108,63 @@ func (t *thinning) forgetPauses() {
 func (t *thinning) first(i int) bool {
 	m := &t.items[i]
 	if m.begins() { // it can fail, or end, when it could not before
-		delete(t.seen, about{kind: sysCrash})
-		delete(t.seen, about{kind: sysStray})
-		delete(t.seen, about{kind: sysQuit})
+		delete(t.seen, about{kind: Crash})
+		delete(t.seen, about{kind: Stray})
+		delete(t.seen, about{kind: Quit})
 	}
-	switch m.kind {
-	case sysSignal:
-		s := m.signal
+	switch m.Kind {
+	case Signal:
+		s := m.Signal
 		if s.Kind != signal.Delegate && s.Kind != signal.Unanswered {
 			return true
 		}
-		if t.asked >= mostAsked || !t.new(about{m.kind, s.Kind, s.From, s.Other, s.Correlation}, i) { // beyond a bound answers are refused
+		if t.asked >= MostAsked || !t.new(about{m.Kind, s.Kind, s.From, s.Other, s.Correlation}, i) { // beyond a bound answers are refused
 			return false
 		}
 		t.asked++
-	case sysBorn:
-		if t.born++; t.born > mostBorn {
-			m.born.to.missed.Store(true)
+	case Born:
+		if t.born++; t.born > MostBorn {
+			m.Born.To.Miss()
 			return false
 		}
-	case sysLook:
-		l := m.look
-		if l.over.Load() {
+	case Look:
+		l := m.Look
+		if l.IsOver() {
 			return false
 		}
-		if t.looks++; t.looks > mostLooks {
-			l.gone()
+		if t.looks++; t.looks > MostLooks {
+			l.Gone()
 			return false
 		}
-	case sysAwaitRenewal:
-		k := about{kind: m.kind}
+	case AwaitRenewal:
+		k := about{kind: m.Kind}
 		if at, before := t.seen[k]; before {
-			t.items[at].more += 1 + m.more
+			t.items[at].More += 1 + m.More
 			return false
 		}
 		t.seen[k] = i
-	case sysRenew:
+	case Renew:
 		return t.renewal(i)
-	case sysDecide: // the first of each kind has an effect
-		if !t.new(about{kind: m.kind, ref: m.ref, other: abi.Ref(m.directive)}, i) {
+	case Decide: // the first of each kind has an effect
+		if !t.new(about{kind: m.Kind, ref: m.Ref, other: abi.Ref(m.Directive)}, i) {
 			return false
 		}
-		delete(t.seen, about{kind: sysResetBackoff, ref: m.ref})
-	case sysResetBackoff: // a child's wish since it was last heard of
-		return t.new(about{kind: m.kind, ref: m.ref}, i)
-	case sysChildFailed, sysChildEnded, sysChildHalted, sysChildBegun:
-		delete(t.seen, about{kind: sysResetBackoff, ref: m.ref})
+		delete(t.seen, about{kind: ResetBackoff, ref: m.Ref})
+	case ResetBackoff: // a child's wish since it was last heard of
+		return t.new(about{kind: m.Kind, ref: m.Ref}, i)
+	case ChildFailed, ChildEnded, ChildHalted, ChildBegun:
+		delete(t.seen, about{kind: ResetBackoff, ref: m.Ref})
 		for d := supervision.Resume; d <= supervision.Suspend; d++ {
-			delete(t.seen, about{kind: sysDecide, ref: m.ref, other: abi.Ref(d)})
+			delete(t.seen, about{kind: Decide, ref: m.Ref, other: abi.Ref(d)})
 		}
-	case sysCrash: // an actor that has failed does not fail again before the decision
-		return t.new(about{kind: m.kind}, i)
-	case sysStop, sysQuit, sysStray:
-		if !m.how.has(howOrder) {
-			return t.new(about{kind: m.kind}, i)
+	case Crash: // an actor that has failed does not fail again before the decision
+		return t.new(about{kind: m.Kind}, i)
+	case Stop, Quit, Stray:
+		if !m.How.Has(Order) {
+			return t.new(about{kind: m.Kind}, i)
 		}
 	}
-	if m.how.has(howOrder) {
+	if m.How.Has(Order) {
 		t.again(i)
 		t.order = i
 	}
@@ -210,20 +184,20 @@ func (t *thinning) new(k about, i int) bool {
 // the last props count.
 func (t *thinning) renewal(i int) bool {
 	m := &t.items[i]
-	k := about{kind: m.kind, ref: m.ref}
-	if m.detail != nil {
+	k := about{kind: m.Kind, ref: m.Ref}
+	if m.Detail != nil {
 		k.other = 1
 	}
 	at, before := t.seen[k]
 	if !before {
 		t.seen[k] = i
-		delete(t.seen, about{kind: sysResetBackoff, ref: m.ref})
+		delete(t.seen, about{kind: ResetBackoff, ref: m.Ref})
 		return true
 	}
 	to := &t.items[at]
-	to.more += 1 + m.more
-	if n, ok := m.detail.(*renewal); ok && n.props != nil {
-		to.detail, to.failure = m.detail, m.failure
+	to.More += 1 + m.More
+	if n, ok := m.Detail.(Renewing); ok && n.Changes() {
+		to.Detail, to.Failure = m.Detail, m.Failure
 	}
 	return false
 }
@@ -235,10 +209,10 @@ func (t *thinning) again(i int) {
 		return
 	}
 	m, before := &t.items[i], &t.items[t.order]
-	if m.kind != sysRestart || before.kind != sysRestart || m.how != before.how || !m.how.has(howNow) || m.detail != nil || before.detail != nil ||
-		m.failure != before.failure || m.delay != 0 || before.delay != 0 {
+	if m.Kind != Restart || before.Kind != Restart || m.How != before.How || !m.How.Has(Now) || m.Detail != nil || before.Detail != nil ||
+		m.Failure != before.Failure || m.Delay != 0 || before.Delay != 0 {
 		return
 	}
-	m.more += 1 + before.more
+	m.More += 1 + before.More
 	t.keep[t.order] = false
 }

@@ -1,4 +1,4 @@
-package host
+package plainjson
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// ToJSON turns a payload into JSON. Byte strings become base64, keys that are
+// FromCBOR turns a payload into JSON. Byte strings become base64, keys that are
 // not texts are written as texts, and what JSON has no numbers for (NaN and the
 // infinities) becomes a text. Floats have a point or an exponent, so that they are read as floats
 // again. Control characters are escaped.
-func ToJSON(payload []byte) ([]byte, error) {
+func FromCBOR(payload []byte) ([]byte, error) {
 	if len(payload) == 0 {
 		return []byte("null"), nil
 	}
@@ -34,11 +34,11 @@ func ToJSON(payload []byte) ([]byte, error) {
 	return printable.JSON(bytes.TrimSpace(b.Bytes())), nil
 }
 
-// float is a number that is written as no whole number is.
-type float float64
+// number is a number that is written as no whole number is.
+type number float64
 
 // MarshalJSON implements json.Marshaler, with the notations of encoding/json.
-func (f float) MarshalJSON() ([]byte, error) {
+func (f number) MarshalJSON() ([]byte, error) {
 	x := float64(f)
 	if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e21) {
 		return strconv.AppendFloat(nil, x, 'e', -1, 64), nil
@@ -79,7 +79,7 @@ func item(r *abi.Reader) any {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return strconv.FormatFloat(f, 'g', -1, 64)
 		}
-		return float(f)
+		return number(f)
 	case abi.TypeArray:
 		n := r.Array()
 		list := make([]any, 0, min(n, 1024))

@@ -1,0 +1,54 @@
+// Package mark has the flags of envelopes within the host, and what follows from them.
+package mark
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Shown is the payload that others than the actor may see: not that of a start envelope, which has
+// the actor's seed and the key of its children's refs.
+func Shown(e *mailbox.Envelope) []byte {
+	if e.Kind == abi.KindStart {
+		return nil
+	}
+	return e.Payload
+}
+
+// AwaitsReply reports whether a sender waits for an answer to a message.
+func AwaitsReply(e *mailbox.Envelope) bool {
+	return e.Kind == abi.KindMessage && e.Correlation != 0 && e.Sender != 0
+}
+
+// IsMail reports whether an envelope is a sent message, and not the host's own.
+func IsMail(e *mailbox.Envelope) bool {
+	switch e.Kind {
+	case abi.KindMessage, abi.KindReply, abi.KindReplyError:
+		return e.Flags&Control == 0
+	}
+	return false
+}
+
+// Flags of envelopes within the host.
+const (
+	Poison      uint16 = 1 << iota // stop when it is reached
+	Kill                           // fail when it is reached
+	Identify                       // answer when it is reached
+	NoInfluence                    // does not reset the receive timeout
+	Suppressed                     // a suppressed dead letter if it is not delivered
+	Resent                         // its sender keeps it and will resend it: never a dead letter
+	Try                            // its sender tries again if the mailbox is full
+	Again                          // its turn has failed before
+	Due                            // Due is set: from then on nobody waits for an answer
+	Promised                       // its sender is an ask from Go, the only one that waits for an answer
+	Lasting                        // it is handled although nobody waits any more
+	Incarnation                    // Due is the incarnation that it is for
+	Ours                           // an answer that the host itself gives: it needs no permission
+	ForGood                        // with flagPoison: it is an order, whatever the actor's lifetime
+	IfIdle                         // with flagPoison: only if the actor is idle, see Passivate
+
+	Control = Poison | Kill | Identify                 // the host's own, no messages
+	Mortal  = Due | Promised | Incarnation             // it is checked whether somebody still waits
+	Special = Control | Mortal                         // what is checked before the turn
+	Kept    = NoInfluence | Suppressed | Due | Lasting // what a copy and a forwarded message keep
+)

@@ -1,0 +1,108 @@
+package sysmail
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Queue has no bound for messages about lives: the host writes a bounded number of
+// those for each actor concerned. Messages that guests and operators can cause in any number while the
+// actor is busy are thinned out: see thin.
+type Queue struct {
+	mu     sync.Mutex
+	Items  []Msg
+	spare  []Msg
+	closed bool
+	N      atomic.Int32
+	thinAt int    // how long it may become before it is thinned out; 0: firstThin
+	first  [1]Msg // room for the usual length
+}
+
+// Init gives the queue its initial room.
+func (q *Queue) Init() { q.spare = q.first[:0] }
+
+// Waiting reports whether there is a message. Any goroutine may ask.
+func (q *Queue) Waiting() bool { return q.N.Load() > 0 }
+
+// Push is false if the actor has gone.
+func (q *Queue) Push(m *Msg) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	if q.Items == nil {
+		q.Items, q.spare = q.spare, nil
+	}
+	q.Items = append(q.Items, *m)
+	if len(q.Items) >= max(q.thinAt, FirstThin) {
+		q.Thin()
+	}
+	q.N.Store(int32(len(q.Items)))
+	return true
+}
+
+// Take returns all that waits; give it back to done.
+func (q *Queue) Take() []Msg {
+	if q.N.Load() == 0 {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	items := q.Items
+	q.Items, q.thinAt = nil, 0
+	q.N.Store(0)
+	return items
+}
+
+// PutBack puts messages that were taken before all others.
+func (q *Queue) PutBack(items []Msg) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Items = append(slices.Clone(items), q.Items...)
+	q.N.Store(int32(len(q.Items)))
+}
+
+func (q *Queue) Done(items []Msg) {
+	if cap(items) > 64 {
+		return
+	}
+	clear(items)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.spare == nil {
+		q.spare = items[:0]
+	}
+}
+
+// Close refuses later pushes and returns what is left.
+func (q *Queue) Close() []Msg {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	items := q.Items
+	q.Items = nil
+	q.N.Store(0)
+	return items
+}
+
+// Thin drops messages that say nothing new, and merges those that are counted, so that a queue is no longer than
+// the number of different messages in it, however often guests and operators repeat them to a busy actor.
+func (q *Queue) Thin() {
+	t := thinning{items: q.Items, keep: make([]bool, len(q.Items)), seen: make(map[about]int, len(q.Items)), order: -1}
+	t.last()
+	for i := range t.items {
+		if t.keep[i] {
+			t.keep[i] = t.first(i)
+		}
+	}
+	rest := make([]Msg, 0, len(t.items)/2)
+	for i, m := range t.items {
+		if t.keep[i] {
+			rest = append(rest, m)
+		}
+	}
+	clear(q.Items)
+	q.Items, q.thinAt = rest, 2*len(rest)
+}
