@@ -33,7 +33,9 @@ const FeatureMailboxes = "mailboxes"
 const FeatureLarge = "large"
 
 // Features are the names that Needs may hold.
-func Features() []string { return []string{FeatureAsks, FeatureIdentify, FeatureLarge, FeatureMailboxes} }
+func Features() []string {
+	return []string{FeatureAsks, FeatureIdentify, FeatureLarge, FeatureMailboxes}
+}
 
 // Lacks is the first of the features needed that this version does not have; "" if
 // there is none.

@@ -21,7 +21,7 @@ func text2(src Source[[]byte]) Source[string] {
 	return Map(src, func(b []byte) string { return string(b) })
 }
 
-func TestFrames(t *testing.T) {
+func TestFramesOfBytes(t *testing.T) {
 	for seed := range int64(50) {
 		rnd := rand.New(rand.NewSource(seed))
 		gives(t, Lines(parts(rnd, "one\r\n\ntwo\nthree"), 5), "one", "", "two", "three")

@@ -3,6 +3,7 @@
 package flow_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func TestN20_ProbesOfGuests(t *testing.T) {
 	giver = up.GiveFlow("numbers")
 	down.ExpectKind(actortest.Tell)
 	taker = down.TakeFlow(a.Ref(), "doubled")
-	taker.Request(1 << 62)
+	taker.Request(math.MaxInt)
 	taker.ExpectFailure(flow.ErrCredit.Error())
 	if reason := giver.ExpectCancel(); reason != "" {
 		t.Error(reason)
