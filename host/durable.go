@@ -163,14 +163,6 @@ func keepStill(ctx context.Context, s *System) error {
 	return nil
 }
 
-// goOn ends keepStill.
-func goOn(s *System) {
-	s.durable.still.Store(false)
-	for _, a := range durableOf(s) {
-		a.wake(nil)
-	}
-}
-
 // freezeDurable is for a system that is about to stop its actors. The durable ones do not stop for good: nothing of their
 // end is recorded, and they have no last turn.
 func freezeDurable(s *System) {

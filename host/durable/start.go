@@ -51,7 +51,7 @@ func (s *Store) Prepare(cfg host.Config, props Props) (*Starting, error) {
 	return x, nil
 }
 
-// ErrForgotten: the actor must be made durable again, or its state forgotten (Store.Forget, `wasmactors store forget`).
+// ErrForgotten says that an actor must be made durable again, or its state forgotten (Store.Forget, `wasmactors store forget`).
 var ErrForgotten = errors.New("bring it back, or have the store forget it")
 
 // read reads the log.

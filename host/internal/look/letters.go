@@ -148,7 +148,7 @@ func (d *Letters) find(id uint64) (*keptLetter, error) {
 	return k, nil
 }
 
-// Of makes an envelope of a copy of a letter; no other caller gets the letter until it is returned.
+// Take makes an envelope of a copy of a letter; no other caller gets the letter until it is returned.
 func (d *Letters) Take(id uint64) (*event.DeadLetter, *mailbox.Envelope, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

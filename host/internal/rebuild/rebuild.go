@@ -24,7 +24,7 @@ type Port interface {
 	Release()
 }
 
-// ErrCode: an actor's module, or what it begins with, is not that of the records.
+// ErrCode says that an actor's module, or what it begins with, is not that of the records.
 var ErrCode = errors.New("its code has changed since its state was recorded")
 
 // Freeze has the durable actors of a system end with the process instead of for good: nothing of what they do from now on
