@@ -12,7 +12,6 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/direct"
 	"github.com/wasmactors/wasmactors/internal/estimate"
-	"github.com/wasmactors/wasmactors/internal/jumps"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 	"github.com/wasmactors/wasmactors/internal/slots"
 	"github.com/wasmactors/wasmactors/internal/wasi"
@@ -46,7 +45,7 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	}
 	// The memory limit is enforced by the allocator, which sees every refusal; so the
 	// declared maximum need not be lowered.
-	res, err := rewrite.Instrument(jumps.Direct(m), rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit, RawNaNs: i.cfg.RawNaNs})
+	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit, RawNaNs: i.cfg.RawNaNs})
 	if err != nil {
 		return nil, blame(err)
 	}
