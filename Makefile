@@ -69,7 +69,7 @@ pictures: ## make the pictures of the dashboard for the docs again
 	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v -trimpath -run TestPictures -pictures .
 
 guard: ## count instructions and allocations a message, against bench/guard/limits.json
-	@cd bench && GOWORK=off $(GO) test -count=1 -timeout 20m -v ./guard
+	@cd bench && GOWORK=off $(GO) test -count=1 -timeout 20m -v -run 'TestCostOfAMessage$(ROWS)|Test[^C]' ./guard
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@./.ci/fuzz $(FUZZTIME)
