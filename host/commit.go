@@ -44,7 +44,13 @@ type sealed struct {
 	start *starting // it is the turn of a start; nil: of a message
 }
 
-func newSealed(a *actor) *sealed { return &sealed{wake: func() { a.wake(nil) }} }
+func newSealed(a *actor) *sealed {
+	return &sealed{wake: func() {
+		if a.wake(nil); a.sys.durable != nil {
+			a.sys.durable.over()
+		}
+	}}
+}
 
 // isHeld reports whether a turn waits for its recorder. Only the actor's own run may ask.
 func (a *actor) isHeld() bool { return a.sealed != nil && a.sealed.held }
@@ -166,6 +172,7 @@ func (r recorded) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
 	if d := r.sys.durable; d != nil && (r.parent == nil || isStill(r.actor) || r.isHeld()) {
 		d.runs.Add(1)
+		defer d.over()
 	}
 	if r.isHeld() {
 		more = r.settle(scr)

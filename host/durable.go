@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
@@ -44,6 +43,7 @@ type durability struct {
 	frozen  atomic.Bool   // the system ends: nothing is recorded any more
 	leaving atomic.Int64  // messages and signals that wait for their turn to be durable
 	runs    atomic.Uint64 // of durable actors, and of guardians, while still is set
+	ran     chan struct{} // one of them is over, or can begin
 
 	mu    sync.Mutex
 	lives map[string]uint64 // by the paths of actors below a guardian: their next life
@@ -57,7 +57,7 @@ func newDurability(cfg *Config, from *Secret) *durability {
 		return nil
 	}
 	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.epochOf()))
-	return &durability{fresh: &fresh, lives: map[string]uint64{}}
+	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: map[string]uint64{}}
 }
 
 // secretOf is what the refs and the randomness of the actor, and of what it starts, are derived from.
@@ -132,6 +132,14 @@ func durableOf(s *System) (all []*actor) {
 	return all
 }
 
+// over says that a run which was counted is over.
+func (d *durability) over() {
+	select {
+	case d.ran <- struct{}{}:
+	default:
+	}
+}
+
 // keepStill has durable actors handle no more messages, and waits until none of their turns waits for the recorder and
 // nothing that they tell each other is under way. What comes for them waits in their mailboxes.
 func keepStill(ctx context.Context, s *System) error {
@@ -141,10 +149,10 @@ func keepStill(ctx context.Context, s *System) error {
 		all, rest := append(durableOf(s), s.user), true
 		for _, a := range all {
 			ok := false
-			rest = a.disp.Visit(&a.task, func() { ok = !a.isHeld() && !a.sysq.Waiting() }) && ok && rest
-			if !ok {
-				a.wake(nil)
+			if !a.disp.Visit(&a.task, func() { ok = !a.isHeld() && !a.sysq.Waiting() }) {
+				a.wake(nil) // the run that is under way may not be counted, the one after it is
 			}
+			rest = rest && ok
 		}
 		if rest && s.durable.runs.Load() == before {
 			quiet++
@@ -157,7 +165,7 @@ func keepStill(ctx context.Context, s *System) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(100 * time.Microsecond):
+		case <-s.durable.ran: // whoever was not at rest runs, or waits for an answer that has it run
 		}
 	}
 	return nil

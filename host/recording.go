@@ -247,7 +247,7 @@ func systemMessage(a *actor, s *record.Signal) *sysmail.Msg {
 		}
 	}
 	switch m.Kind {
-	case sysmail.Stop, sysmail.Crash, sysmail.Pause, sysmail.Unpause, sysmail.Decide, sysmail.ResetBackoff, sysmail.AwaitRenewal, sysmail.Renew:
+	case sysmail.Stop, sysmail.Crash, sysmail.Pause, sysmail.Unpause, sysmail.Decide, sysmail.ResetBackoff, sysmail.AwaitRenewal, sysmail.Renew, sysmail.Stray:
 	case sysmail.RestartDue:
 		if a.restart != nil {
 			a.restart.alarm.Stop()

@@ -453,6 +453,14 @@ func hasLastTurn(a *actor) bool {
 	return a.begun.Load()
 }
 
+// Forgotten implements rebuild.Port.
+func (p *repeats) Forgotten(path string, ref abi.Ref) error {
+	if !p.sys.durable.lived(p.sys.user, path, ref) {
+		return fmt.Errorf("%s: no life of it has the ref %016x", path, uint64(ref))
+	}
+	return nil
+}
+
 // Repeated implements rebuild.Port.
 func (p *repeats) Repeated() { p.over.Store(true) }
 

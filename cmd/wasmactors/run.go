@@ -116,6 +116,9 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	if err != nil {
 		return err
 	}
+	if c.IsSet("seed") && m.Store != nil {
+		return usage("--seed cannot be combined with the key store of %s: refs and randomness follow from the store's secret", m.File)
+	}
 	input, closeInput, err := openInput(env, c.String("input"))
 	if err != nil {
 		return err

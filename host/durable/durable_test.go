@@ -584,3 +584,58 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// An actor that has guessed too many refs has failed in the next process, too.
+func TestGuessesAreRepeated(t *testing.T) {
+	image := puppetImage(t)
+	props := Props{"a": puppet(image)}
+	w := mustOpen(t, t.TempDir(), props)
+	ref, _ := w.Lookup("/user/a")
+	var guesses []byte
+	for i := range 400 {
+		guesses = abi.AppendSend(guesses, abi.Ref(uint64(ref.UID())^uint64(i+1)<<20), "", 0, 0, nil, []byte{0xf6})
+	}
+	for range 170 {
+		w.tell("a", script(rec(recAdd, 1), rec(0, 0, guesses)))
+	}
+	eventually(t, func() bool { i, err := w.Info(ref); return err == nil && i.Restarts > 0 })
+	for range 2 {
+		n := w.report("a")
+		dir := w.killed()
+		w.close()
+		w = mustOpen(t, dir, props)
+		if again := w.report("a"); again != n {
+			t.Errorf("it has counted %d since its restart, and %d in the next process", n, again)
+		}
+	}
+	w.close()
+}
+
+// Who was forgotten has another ref in its next life, and in those after it.
+func TestForgottenRefsAreNotUsedAgain(t *testing.T) {
+	props := Props{"a": puppet(puppetImage(t))}
+	dir := t.TempDir()
+	had := map[abi.Ref]bool{}
+	for range 3 {
+		for range 2 {
+			w := mustOpen(t, dir, props)
+			ref, _ := w.Lookup("/user/a")
+			had[ref.UID()] = true
+			w.report("a")
+			w.close()
+		}
+		store, err := Open(Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Forget(context.Background(), "w", "a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(had) != 3 {
+		t.Errorf("3 lives had %d refs", len(had))
+	}
+}

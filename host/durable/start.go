@@ -19,6 +19,7 @@ type Starting struct {
 	store  *Store
 	built  *rebuild.Rebuilt
 	left   []record.Record
+	gone   []*record.Record // the beginnings of actors below /user that are forgotten
 	props  Props
 	system *host.System
 
@@ -73,18 +74,21 @@ func (x *Starting) read() error {
 		}
 	}
 	if len(gone) > 0 {
-		x.left = without(x.left, gone)
+		x.left, x.gone = without(x.left, gone)
 	}
 	return nil
 }
 
 // without leaves out the records of actors, and of all below them, up to a place.
-func without(all []record.Record, gone map[string]int) (left []record.Record) {
+func without(all []record.Record, gone map[string]int) (left []record.Record, begun []*record.Record) {
 	refs := map[uint64]int{} // up to which place the actor's records are left out
 	for i := range all {
 		r := &all[i]
 		if r.Kind == record.Began {
 			until, ok := gone[r.Life.Path]
+			if ok && i < until {
+				begun = append(begun, r)
+			}
 			if !ok {
 				until, ok = refs[uint64(r.Life.Parent)]
 			}
@@ -97,7 +101,7 @@ func without(all []record.Record, gone map[string]int) (left []record.Record) {
 		}
 		left = append(left, *r)
 	}
-	return left
+	return left, begun
 }
 
 // System is the system.
@@ -106,7 +110,12 @@ func (x *Starting) System() *host.System { return x.system }
 // Recover brings the durable actors back. It returns the names of those that are there again; others can be spawned now.
 // After an error the system can only be abandoned.
 func (x *Starting) Recover() (back map[string]bool, err error) {
-	defer func() { x.left = nil }()
+	defer func() { x.left, x.gone = nil, nil }()
+	for _, r := range x.gone {
+		if err := x.built.Forget(r.Life.Path, r.Actor); err != nil {
+			return nil, err
+		}
+	}
 	if err := x.built.Repeat(x.left); err != nil {
 		return nil, err
 	}

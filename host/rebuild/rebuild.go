@@ -78,6 +78,10 @@ func (r *Rebuilt) Repeat(records []record.Record) error {
 	return nil
 }
 
+// Forget says that an actor below /user has had a ref, and is not rebuilt: no later actor at the path gets that ref. It is
+// called before [Rebuilt.Repeat].
+func (r *Rebuilt) Forget(path string, ref abi.Ref) error { return r.port.Forgotten(path, ref) }
+
 // own reports whether a turn was no message's.
 func own(r *record.Record) bool { return r.Kind == record.Turned && len(r.Entry.Mail) == 0 }
 

@@ -18,6 +18,8 @@ type Port interface {
 	// not applied by themselves. last says that nothing else of the actor is recorded. An error says that
 	// the system is no longer like the one that was recorded.
 	Apply(r *record.Record, turns []*record.Record, last bool) error
+	// Forgotten says that an actor below /user had a ref which no later life of it may have.
+	Forgotten(path string, ref abi.Ref) error
 	// Repeated says that no record is left. What is spawned from now on is new, and recorded.
 	Repeated()
 	// Release lets the system go on: what was sent and is in no record is delivered.
