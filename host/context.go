@@ -55,41 +55,12 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	}
 	for i := range scr.effects {
 		e := &scr.effects[i]
-		switch {
-		case e.Kind == turn.Send && !failed:
-			if a.sys.deliver(scr, e.To, e.Env) == ErrUnknown {
+		if e.Kind == turn.Send && !failed {
+			if err := a.sys.deliver(scr, e.To, e.Env); err != nil && err == ErrUnknown {
 				a.strayed(scr, e.To)
 			}
-		case failed:
-			if e.Env != nil && e.Env != a.ctx.env {
-				e.Env.Free()
-			}
-		case e.Kind == turn.Own:
-			a.confirm(scr, &scr.changes[e.To])
-		case e.Kind == turn.Quit:
-			a.post(scr, sysmail.Msg{Kind: sysmail.Quit, Kin: sysmail.Kin{Reason: "stopped"}})
-		case e.Kind == turn.Stop:
-			a.sys.signal(scr, e.To, signal.Signal{Kind: signal.Stop})
-		case e.Kind == turn.Forward:
-			if e.Env == a.ctx.env { // the message itself goes on
-				a.ctx.env = nil
-				e.Env.Flags &= mark.Kept
-				e.Env.Sequence, e.Env.Position = 0, 0
-				if a.ctx.passTo != "" {
-					e.Env.Attached = message.Below(e.Env.Attached, a.ctx.passTo)
-				}
-			}
-			a.sys.delegate(scr, e.Env, a.uid, e.To)
-			if a.props.keeps && a.handed(scr, e.To, e.Env) {
-				break
-			}
-			if a.sys.deliver(scr, e.To, e.Env) == ErrUnknown {
-				a.strayed(scr, e.To)
-			}
-		case e.Kind == turn.Pipe:
-			begin := e.Env.Value.(func())
-			e.Env.Free()
-			begin()
+		} else {
+			a.carry(scr, e, failed)
 		}
 		e.Env = nil
 	}
@@ -97,6 +68,42 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	if len(scr.changes) > 0 {
 		clear(scr.changes)
 		scr.changes = scr.changes[:0]
+	}
+}
+
+// carry carries out anything but a message that is sent, or takes it back.
+func (a *actor) carry(scr *scratch, e *effect, failed bool) {
+	switch {
+	case failed:
+		if e.Env != nil && e.Env != a.ctx.env {
+			e.Env.Free()
+		}
+	case e.Kind == turn.Own:
+		a.confirm(scr, &scr.changes[e.To])
+	case e.Kind == turn.Quit:
+		a.post(scr, sysmail.Msg{Kind: sysmail.Quit, Kin: sysmail.Kin{Reason: "stopped"}})
+	case e.Kind == turn.Stop:
+		a.sys.signal(scr, e.To, signal.Signal{Kind: signal.Stop})
+	case e.Kind == turn.Forward:
+		if e.Env == a.ctx.env { // the message itself goes on
+			a.ctx.env = nil
+			e.Env.Flags &= mark.Kept
+			e.Env.Sequence, e.Env.Position = 0, 0
+			if a.ctx.passTo != "" {
+				e.Env.Attached = message.Below(e.Env.Attached, a.ctx.passTo)
+			}
+		}
+		a.sys.delegate(scr, e.Env, a.uid, e.To)
+		if a.props.keeps && a.handed(scr, e.To, e.Env) {
+			break
+		}
+		if a.sys.deliver(scr, e.To, e.Env) == ErrUnknown {
+			a.strayed(scr, e.To)
+		}
+	case e.Kind == turn.Pipe:
+		begin := e.Env.Value.(func())
+		e.Env.Free()
+		begin()
 	}
 }
 
@@ -201,9 +208,11 @@ func (c *Context) take(e *mailbox.Envelope) *mailbox.Envelope {
 }
 
 // message is an envelope as an actor sees it.
-func (c *Context) message(e *mailbox.Envelope) Message {
-	m := Message{Kind: e.Kind, Sender: newRef(e.Sender, e.SenderPath), Correlation: e.Correlation, Payload: e.Payload}
-	if e.SenderPath == "" {
+func (c *Context) message(e *mailbox.Envelope) (m Message) {
+	m.Kind, m.Correlation, m.Payload = e.Kind, e.Correlation, e.Payload
+	if e.SenderPath != "" {
+		m.Sender = newRef(e.Sender, e.SenderPath)
+	} else {
 		m.Sender = c.actor.sys.refOf(e.Sender)
 	}
 	if len(e.Headers) > 0 {
@@ -214,7 +223,7 @@ func (c *Context) message(e *mailbox.Envelope) Message {
 
 // Tell sends a message from the actor. An error says that v cannot be a message, or (ErrNobody)
 // that to is zero. A message that is not accepted is a dead letter.
-func (c *Context) Tell(to Ref, v any) error { return c.send(to, v, abi.KindMessage, 0) }
+func (c *Context) Tell(to Ref, v any) error { return c.emit(to.UID(), v, abi.KindMessage, 0) }
 
 // Ask sends a message whose answer comes as a Message of KindReply, KindReplyError
 // or KindAskTimeout with this correlation, which must not be 0. See [System.Ask] for
@@ -224,7 +233,7 @@ func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) 
 	if err != nil {
 		return err
 	}
-	err = c.send(to, v, abi.KindMessage, correlation)
+	err = c.emit(to.UID(), v, abi.KindMessage, correlation)
 	if err != nil {
 		c.actor.dropAsk(c.scr, correlation)
 	} else if c.scr != nil {
@@ -269,14 +278,11 @@ func (c *Context) reply(v any, kind abi.Kind) error {
 	return c.emit(c.env.Sender, v, kind, c.env.Correlation)
 }
 
-func (c *Context) send(to Ref, v any, kind abi.Kind, correlation uint64) error {
-	if to.UID() == 0 {
+// emit stages a message. Only an answer may be to nobody: it is a dead letter then.
+func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) error {
+	if to == 0 && kind == abi.KindMessage {
 		return ErrNobody
 	}
-	return c.emit(to.UID(), v, kind, correlation)
-}
-
-func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) error {
 	e := c.scr.newEnvelope()
 	if err := message.Fill(e, v); err != nil {
 		e.Free()

@@ -15,7 +15,11 @@ import (
 // numbers mean nothing, and settled goes on.
 func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
 	g.run(scr, x, now)
-	done, parts, f := g.seal(scr, x)
+	g.ahead = g.spawned
+	done, parts, f := g.read(scr, x, 0)
+	if parts || f != nil || scr.res.Failure != nil {
+		done, f = g.seal(scr, x, done, parts, f)
+	}
 	if g.actor.sys.looks.Load()|uint32(g.actor.looks) != 0 {
 		var held bool
 		if done, f, held = g.commit(scr, x, now, done, parts, f); held {
@@ -40,25 +44,22 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	return in
 }
 
-// seal reads and checks the commands of all turns. done is the number of turns that count; f is the
-// failure of the one behind them. With parts there are so many commands that they are read again, in parts.
-func (g *guest) seal(scr *scratch, x *sandbox.Instance) (done int, parts bool, f *abi.Failure) {
-	g.ahead = g.spawned
-	done, parts, f = g.read(scr, x, 0)
+// seal is what is left of the second step where reading the first commands was not all of it. done is the number
+// of turns that count; the failure is that of the one behind them. With parts there are so many commands that they are
+// read again, in parts.
+func (g *guest) seal(scr *scratch, x *sandbox.Instance, done int, parts bool, f *abi.Failure) (int, *abi.Failure) {
 	for more := parts; more; {
 		var n int
 		n, more, f = g.read(scr, x, done)
 		done += n
 	}
-	switch {
-	case f != nil:
-		if f.Turn = g.actor.turns + uint64(done); scr.res.Turns == 1 {
-			f.Fuel = scr.res.Fuel // how several turns have shared it is not known
-		}
-	default:
-		f = scr.res.Failure
+	if f == nil {
+		return done, scr.res.Failure
 	}
-	return done, parts, f
+	if f.Turn = g.actor.turns + uint64(done); scr.res.Turns == 1 {
+		f.Fuel = scr.res.Fuel // how several turns have shared it is not known
+	}
+	return done, f
 }
 
 // commit tells the observers of an entry, and waits for the recorder if there is one. held says that it

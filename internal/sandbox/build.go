@@ -261,6 +261,10 @@ func (x *Instance) enterInit(in *Entry, op uint32) (f *abi.Failure) {
 		x.initFuel += x.spentNow()
 	}
 	x.staging = x.staging[:0] // commands of an initialisation are dropped: there is no actor yet
+	if in.stacked != 0 {
+		x.dropStack()
+	}
+	x.finishLines()
 	x.end()
 	return f
 }

@@ -208,9 +208,6 @@ func (x *Instance) call(op, a, b uint32, fuel uint64) error {
 	c := x.image.callers.take(x)
 	err := c.enter.CallWithStack(&x.context, x.stack[:])
 	x.image.callers.giveBack(x, c)
-	if x.in != nil && x.in.stacked != 0 {
-		x.dropStack()
-	}
 	return err
 }
 

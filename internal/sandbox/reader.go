@@ -222,9 +222,13 @@ func (x *Instance) Outbox(turns int) []byte {
 // Discard says that nobody reads the commands of the last Run any more: what was lent for many of them is given back.
 func (x *Instance) Discard() {
 	if cap(x.staging) > keepStaging {
-		x.reader.turns, x.reader.data = 0, nil
-		x.unstage()
+		x.dropLent()
 	}
+}
+
+func (x *Instance) dropLent() {
+	x.reader.turns, x.reader.data = 0, nil
+	x.unstage()
 }
 
 // Ended reports whether another goroutine has ended the batch, see [Instance.EndBatch], since Resume.

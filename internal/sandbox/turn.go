@@ -97,6 +97,10 @@ func (x *Instance) Run(in *Entry, out *Result) {
 	}
 	x.last = max(uint32(min(fuel, math.MaxUint32)), x.last-x.last/4)
 	out.Worth = x.worth(fuel)
+	if in.stacked != 0 {
+		x.dropStack()
+	}
+	x.finishLines()
 	x.end()
 }
 
@@ -119,7 +123,6 @@ func (x *Instance) begin(in *Entry) {
 
 // end forgets the entry, which is the caller's.
 func (x *Instance) end() {
-	x.finishLines()
 	x.in = nil
 	x.output.limit = 0
 	if x.room == isApart {
