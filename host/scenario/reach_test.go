@@ -23,7 +23,7 @@ func TestScenariosAskAboutWhatTheyReach(t *testing.T) {
 		"b/m.wasm": string(code), "out/settings.yaml": "k: v\n", "b/" + bundle.FileName: `wasmactors: 1
 name: b
 modules: {m: {wasm: m.wasm, dirs: [{host: ../out, guest: /d}]}}
-actors: {a: {type: echo, capabilities: {http: {hosts: [example.com]}, sql: {databases: {main: rw}}, blob: {namespace: n}}}}
+actors: {a: {type: echo, capabilities: {http: {hosts: [example.com]}, sql: {databases: {main: rw}}, blob: {namespace: n}, tcp: {connect: [example.com:1], listen: [localhost:7]}, udp: {connect: [example.com:1], listen: [localhost:7]}}}}
 services:
   config: {files: [{path: ../out/settings.yaml}], environment: {e: HOME}, secrets: {s: {file: ../out/secret}}}
   sql: {databases: {main: {file: ../out/x.db}}}
@@ -44,7 +44,7 @@ http: {listen: [{address: localhost:0}], routes: {"GET /": {static: {dir: ../out
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(m.Reaches()); n != 10 {
+	if n := len(m.Reaches()); n != 14 {
 		t.Errorf("the manifest reaches %d: %v", n, m.Reaches())
 	}
 	_, err = st.Open(t.Context(), m, bundle.Options{})

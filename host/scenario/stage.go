@@ -16,6 +16,8 @@ import (
 	httpclient "github.com/wasmactors/wasmactors/host/service/http"
 	"github.com/wasmactors/wasmactors/host/service/kv"
 	"github.com/wasmactors/wasmactors/host/service/sql"
+	"github.com/wasmactors/wasmactors/host/service/tcp"
+	"github.com/wasmactors/wasmactors/host/service/udp"
 )
 
 // Stage runs scenarios of a bundle, one after the other. It stands between the bundle and its
@@ -76,6 +78,10 @@ func (st *Stage) reached(found []bundle.Reach) []bundle.Reach {
 			not = append(not, "services."+k.Name()+".")
 		case *httpclient.Settings:
 			not = append(not, "services.http.", ".capabilities.http.")
+		case *tcp.Settings:
+			not = append(not, ".capabilities.tcp.connect", ".capabilities.tcp.listen", ".capabilities.tcp.private")
+		case *udp.Settings:
+			not = append(not, ".capabilities.udp.")
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(r bundle.Reach) bool {
@@ -143,6 +149,10 @@ func (k *stagedService) StartWith(sys *host.System, env *service.Env, settings a
 		settings = c
 	case *httpclient.Settings:
 		return httpclient.New(httpclient.Options{Answer: w.web}).StartWith(sys, &own, &httpclient.Settings{UserAgent: s.UserAgent})
+	case *tcp.Settings:
+		return tcp.New(tcp.Options{Deaf: true}).StartWith(sys, &own, s)
+	case *udp.Settings:
+		return udp.New(udp.Options{Deaf: true}).StartWith(sys, &own, s)
 	}
 	return k.Kind.StartWith(sys, &own, settings)
 }

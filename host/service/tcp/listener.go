@@ -67,7 +67,9 @@ func (p *provider) listenFor(_ context.Context, h *holder, r *service.Request[Gr
 		address, err = endpoint.Path(p.env.Base, at.Unix)
 	}
 	var nl net.Listener
-	if err == nil {
+	if p.deaf {
+		nl = deaf{address}
+	} else if err == nil {
 		nl, err = p.listen(network, address)
 	}
 	if err != nil {
@@ -105,9 +107,20 @@ func (p *provider) listenFor(_ context.Context, h *holder, r *service.Request[Gr
 	} else {
 		w.Text(nl.Addr().String())
 	}
-	p.do(l.accept)
+	if !p.deaf {
+		p.do(l.accept)
+	}
 	return host.Raw(w.Bytes()), nil
 }
+
+// deaf is a listener, and its address, that nobody can reach.
+type deaf struct{ address string }
+
+func (d deaf) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (d deaf) Close() error              { return nil }
+func (d deaf) Addr() net.Addr            { return d }
+func (d deaf) Network() string           { return "tcp" }
+func (d deaf) String() string            { return d.address }
 
 func (h *holder) another() bool {
 	h.mu.Lock()

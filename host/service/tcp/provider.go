@@ -24,6 +24,7 @@ type provider struct {
 	env    *service.Env
 	listen func(network, address string) (net.Listener, error)
 	dialer egress.Dialer // without Timeout
+	deaf   bool
 	most   int
 	inAll  *semaphore.Weighted
 	counts counts
@@ -219,6 +220,9 @@ func (p *provider) connect(ctx context.Context, h *holder, r *service.Request[Gr
 	cfg, err := h.clientTLS(in.TLS, to)
 	if err != nil {
 		return nil, err
+	}
+	if p.deaf {
+		return nil, service.Errorf(service.Failed, "%s: nothing can be reached here", to)
 	}
 	room, err := p.take(h, r.Sender.UID())
 	if err != nil {

@@ -75,6 +75,8 @@ type Options struct {
 	Connect egress.Connect
 	// Listen opens a listener; nil: net.Listen.
 	Listen func(network, address string) (net.Listener, error)
+	// Deaf keeps the service from the network, as in a scenario: listeners get no connections, and connecting fails.
+	Deaf bool
 }
 
 // Service is the service with the system's resolver.
@@ -149,7 +151,7 @@ func start(env *service.Env, s *Settings, o Options) (*provider, error) {
 	if o.Listen == nil {
 		o.Listen = endpoint.Listen
 	}
-	p := &provider{env: env, listen: o.Listen, most: most, inAll: semaphore.NewWeighted(int64(most)), holders: map[uint64]*holder{}, open: map[ending]struct{}{}}
+	p := &provider{env: env, listen: o.Listen, deaf: o.Deaf, most: most, inAll: semaphore.NewWeighted(int64(most)), holders: map[uint64]*holder{}, open: map[ending]struct{}{}}
 	p.dialer = egress.Dialer{Resolver: o.Resolver, Connect: o.Connect, Clock: env.Clock, Judge: judge}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	return p, nil

@@ -69,6 +69,8 @@ type Options struct {
 	// Dial opens a socket for one peer, and Listen one for all; nil: those of package net.
 	Dial   func(to netip.AddrPort) (*net.UDPConn, error)
 	Listen func(address string) (*net.UDPConn, error)
+	// Deaf keeps the service from the network, as in a scenario: nothing comes, and what is sent is dropped.
+	Deaf bool
 }
 
 // Service is the service with the system's resolver.
@@ -101,6 +103,13 @@ func (s *Settings) judge() (j egress.Judge, err error) {
 	return j, nil
 }
 
+// nobody knows no names.
+type nobody struct{}
+
+func (nobody) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
 // provider implements service.Provider.
 type provider struct {
 	env    *service.Env
@@ -129,6 +138,9 @@ func start(env *service.Env, s *Settings, o Options) (*provider, error) {
 	judge, err := s.judge()
 	if err != nil {
 		return nil, err
+	}
+	if o.Deaf && o.Resolver == nil {
+		o.Resolver = nobody{}
 	}
 	if o.Dial == nil {
 		o.Dial = func(to netip.AddrPort) (*net.UDPConn, error) {
@@ -251,7 +263,11 @@ func (p *provider) send(ctx context.Context, h *holder, address string, data []b
 	p.mu.Lock()
 	s := h.simple
 	if s == nil && !p.closing {
-		nc, err := p.o.Listen(":0")
+		var nc conn = deaf{":0"}
+		var err error
+		if !p.o.Deaf {
+			nc, err = p.o.Listen(":0")
+		}
 		if err != nil {
 			p.mu.Unlock()
 			return failed("sending", err)
@@ -326,9 +342,12 @@ func (p *provider) bind(ctx context.Context, h *holder, r *service.Request[Grant
 	if err != nil {
 		return nil, err
 	}
-	if s.connected {
+	switch {
+	case p.o.Deaf:
+		s.nc = deaf{in.Address}
+	case s.connected:
 		s.nc, err = p.o.Dial(to[0])
-	} else {
+	default:
 		s.nc, err = p.o.Listen(at.Address)
 	}
 	if err != nil {
@@ -345,8 +364,10 @@ func (p *provider) bind(ctx context.Context, h *holder, r *service.Request[Grant
 	if err != nil {
 		return nil, err
 	}
-	p.tasks.Add(1)
-	p.env.Go(func() { defer p.tasks.Done(); s.read() })
+	if !p.o.Deaf {
+		p.tasks.Add(1)
+		p.env.Go(func() { defer p.tasks.Done(); s.read() })
+	}
 	w := abi.NewWriter(nil)
 	w.Map(2)
 	w.Text("socket")

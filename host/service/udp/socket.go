@@ -19,7 +19,7 @@ import (
 type socket struct {
 	p         *provider
 	h         *holder
-	nc        *net.UDPConn
+	nc        conn
 	window    int64
 	connected bool
 
@@ -37,6 +37,28 @@ type socket struct {
 	bytes      int
 	sending    bool
 }
+
+// conn is what a socket uses of a net.UDPConn.
+type conn interface {
+	ReadFromUDPAddrPort([]byte) (int, netip.AddrPort, error)
+	WriteToUDPAddrPort([]byte, netip.AddrPort) (int, error)
+	Write([]byte) (int, error)
+	LocalAddr() net.Addr
+	Close() error
+}
+
+// deaf is a socket, and its address, that nobody can reach.
+type deaf struct{ address string }
+
+func (d deaf) ReadFromUDPAddrPort([]byte) (n int, a netip.AddrPort, err error) {
+	return n, a, net.ErrClosed
+}
+func (d deaf) WriteToUDPAddrPort([]byte, netip.AddrPort) (int, error) { return 0, net.ErrClosed }
+func (d deaf) Write([]byte) (int, error)                              { return 0, net.ErrClosed }
+func (d deaf) LocalAddr() net.Addr                                    { return d }
+func (d deaf) Close() error                                           { return nil }
+func (d deaf) Network() string                                        { return "udp" }
+func (d deaf) String() string                                         { return d.address }
 
 type datagram struct {
 	to   netip.AddrPort
