@@ -5,7 +5,7 @@ GOTEST  ?= $(GO) test
 BIN     := bin/wasmactors
 BROWSER := host/admin/dashboard/browsertest
 # The modules that have tests; the other guests are built by the product's.
-MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest docs/examples/checkout/guest $(BROWSER)
+MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
 .PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls build race fmt generate tidy clean help

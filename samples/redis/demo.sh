@@ -13,6 +13,7 @@ case "${1:-}" in
 /*) bin=$1 ;;
 *) bin=$(pwd)/$1 ;;
 esac
+"$bin" test "$dir"
 port=${PORT:-7379}
 "$bin" run "$dir" --env "LISTEN=127.0.0.1:$port" --allow "listen=127.0.0.1:$port" >"$work/log" 2>&1 &
 pid=$!
@@ -33,8 +34,11 @@ check 2 INCR a
 check 1 EXPIRE a 100
 check 100 TTL a
 check OK SET b x EX 100 NX
+check "" SET b y NX
+check 2 EXISTS a b c
 check 2 DEL a b c
 check "" GET a
+check hello ECHO hello
 check OK SET kept here
 check "ERR the shard has failed: nothing was done" DEBUG SEGFAULT kept
 check here GET kept

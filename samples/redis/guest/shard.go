@@ -12,14 +12,14 @@ import (
 type op uint8
 
 const (
-	opGet op = iota
-	opSet
-	opSetNew // only if there is none
-	opSetOld // only if there is one
+	opSet    op = iota
+	opSetNew    // only if there is none
+	opSetOld    // only if there is one
 	opAdd
+	opExpire
+	opGet
 	opDel
 	opExists
-	opExpire
 	opTTL
 	opCrash
 )
@@ -32,17 +32,44 @@ type command struct {
 	n     int64  // of opAdd; ms of opSet and opExpire, 0 for ever
 }
 
-// commands are what the front asks a shard for: it does all of them or, if its turn fails, none.
-type commands []command
+// items is how many values of CBOR a command is.
+func (c *command) items() int {
+	switch {
+	case c.op <= opSetOld:
+		return 4
+	case c.op <= opExpire:
+		return 3
+	}
+	return 2
+}
 
-// MarshalCBOR implements actor.Encoder.
-func (c commands) MarshalCBOR(w *abi.Writer) {
-	w.Array(4 * len(c))
-	for i := range c {
-		w.Uint(uint64(c[i].op))
-		w.ByteString(c[i].key)
-		w.ByteString(c[i].value)
-		w.Int(c[i].n)
+// appendCommand appends the values of a command: what it does, the key, and of some the value and the number.
+func appendCommand(dst []byte, c *command) []byte {
+	dst = append(dst, byte(c.op))
+	dst = append(abi.AppendBytesHead(dst, len(c.key)), c.key...)
+	if c.op <= opSetOld {
+		dst = append(abi.AppendBytesHead(dst, len(c.value)), c.value...)
+	}
+	switch {
+	case c.op > opExpire:
+	case c.n < 0:
+		at := len(dst)
+		dst = abi.AppendUint(dst, uint64(^c.n))
+		dst[at] |= 0x20
+	default:
+		dst = abi.AppendUint(dst, uint64(c.n))
+	}
+	return dst
+}
+
+// read reads what appendCommand has written.
+func (c *command) read(r *abi.Reader) {
+	c.op, c.key, c.value, c.n = op(r.Uint()), r.ByteString(), nil, 0
+	if c.op <= opSetOld {
+		c.value = r.ByteString()
+	}
+	if c.op <= opExpire {
+		c.n = r.Int()
 	}
 }
 
@@ -54,10 +81,11 @@ type entry struct {
 
 // shard has a part of the keys.
 type shard struct {
-	keys  map[string]entry
-	bytes int
-	out   []byte
-	due   int64 // when the timer runs; 0: it does not
+	keys   map[string]*entry
+	bytes  int
+	out    []byte
+	number [20]byte
+	due    int64 // when the timer runs; 0: it does not
 }
 
 const (
@@ -66,7 +94,7 @@ const (
 	sweepKey = 1
 )
 
-func newShard() *shard { return &shard{keys: map[string]entry{}} }
+func newShard() *shard { return &shard{keys: map[string]*entry{}} }
 
 // Receive implements actor.Actor.
 func (s *shard) Receive(ctx *actor.Context, msg *actor.Message) error {
@@ -80,12 +108,12 @@ func (s *shard) Receive(ctx *actor.Context, msg *actor.Message) error {
 		return actor.ErrUnhandled
 	}
 	r := msg.Reader()
-	n := r.Array() / 4
 	s.out = s.out[:0]
-	for ; n > 0 && r.OK(); n-- {
-		c := command{op: op(r.Uint()), key: r.ByteString(), value: r.ByteString(), n: r.Int()}
-		s.do(&c, now)
-		if c.n > 0 && c.op != opAdd {
+	for n := r.Array(); n > 0 && r.OK(); {
+		var c command
+		c.read(r)
+		n -= c.items()
+		if s.do(&c, now); c.n > 0 && c.op != opAdd {
 			s.wake(ctx, now)
 		}
 	}
@@ -95,41 +123,48 @@ func (s *shard) Receive(ctx *actor.Context, msg *actor.Message) error {
 	return ctx.Reply(actor.Bytes(s.out))
 }
 
-// find is the entry of a key that has not ended.
-func (s *shard) find(key []byte, now int64) (entry, bool) {
-	e, ok := s.keys[string(key)]
-	if ok && e.until != 0 && e.until <= now {
+// find is the entry of a key that has not ended, nil if there is none.
+func (s *shard) find(key []byte, now int64) *entry {
+	e := s.keys[string(key)]
+	if e != nil && e.until != 0 && e.until <= now {
 		s.drop(string(key), e)
-		return entry{}, false
+		return nil
 	}
-	return e, ok
+	return e
 }
 
-func (s *shard) drop(key string, e entry) {
+func (s *shard) drop(key string, e *entry) {
 	delete(s.keys, key)
 	s.bytes -= len(key) + cap(e.value) + perKey
 }
 
-func (s *shard) put(key []byte, old entry, had bool, value []byte, until int64) bool {
-	if had && cap(old.value) >= len(value) && cap(old.value) <= 2*len(value)+64 {
-		s.keys[string(key)] = entry{append(old.value[:0], value...), until}
+// put sets a value; old is the entry that the key has, if any.
+func (s *shard) put(key []byte, old *entry, value []byte, until int64) bool {
+	if old != nil && cap(old.value) >= len(value) && cap(old.value) <= 2*len(value)+64 {
+		old.value, old.until = append(old.value[:0], value...), until
 		return true
 	}
-	grows := len(key) + len(value) + perKey
-	if had {
-		grows -= len(key) + cap(old.value) + perKey
+	grows := len(value)
+	if old == nil {
+		grows += len(key) + perKey
+	} else {
+		grows -= cap(old.value)
 	}
 	if s.bytes+grows > maxShard {
 		return false
 	}
-	e := entry{append(make([]byte, 0, len(value)), value...), until}
-	s.bytes += grows + cap(e.value) - len(value)
-	s.keys[string(key)] = e
+	if old == nil {
+		old = &entry{}
+		s.keys[string(key)] = old
+	}
+	old.value, old.until = append(make([]byte, 0, len(value)), value...), until
+	s.bytes += grows
 	return true
 }
 
 func (s *shard) do(c *command, now int64) {
-	e, ok := s.find(c.key, now)
+	e := s.find(c.key, now)
+	ok := e != nil
 	switch c.op {
 	case opGet:
 		if !ok {
@@ -146,13 +181,13 @@ func (s *shard) do(c *command, now int64) {
 		if c.n > 0 {
 			until = now + c.n
 		}
-		if !s.put(c.key, e, ok, c.value, until) {
+		if !s.put(c.key, e, c.value, until) {
 			s.full()
 			return
 		}
 		s.out = append(s.out, "+OK\r\n"...)
 	case opAdd:
-		s.add(c, e, ok)
+		s.add(c, e)
 	case opDel:
 		if ok {
 			s.drop(string(c.key), e)
@@ -166,7 +201,6 @@ func (s *shard) do(c *command, now int64) {
 			s.drop(string(c.key), e)
 		case ok:
 			e.until = now + c.n
-			s.keys[string(c.key)] = e
 		}
 		s.truth(ok)
 	case opTTL:
@@ -183,9 +217,10 @@ func (s *shard) do(c *command, now int64) {
 	}
 }
 
-func (s *shard) add(c *command, e entry, ok bool) {
-	n := int64(0)
-	if ok {
+func (s *shard) add(c *command, e *entry) {
+	n, until := int64(0), int64(0)
+	if e != nil {
+		until = e.until
 		var err error
 		if n, err = strconv.ParseInt(string(e.value), 10, 64); err != nil {
 			s.out = appendError(s.out, "value is not an integer or out of range")
@@ -197,7 +232,7 @@ func (s *shard) add(c *command, e entry, ok bool) {
 		return
 	}
 	n += c.n
-	if !s.put(c.key, e, ok, strconv.AppendInt(nil, n, 10), e.until) {
+	if !s.put(c.key, e, strconv.AppendInt(s.number[:0], n, 10), until) {
 		s.full()
 		return
 	}
