@@ -386,7 +386,7 @@ func productCrowd(l *lab, spinners int) (*throng, error) {
 		}
 	}
 	c.starting = func() bool {
-		return slices.ContainsFunc(p.sys.AppendInfo(nil), func(i host.Info) bool { return i.Mailbox > 0 })
+		return slices.ContainsFunc(p.sys.View().AppendInfo(nil), func(i host.Info) bool { return i.Mailbox > 0 })
 	}
 	return c, nil
 }

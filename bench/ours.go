@@ -316,9 +316,9 @@ func guestMemory(e *env, p *product) (*subject, error) {
 			if err := spawn.op(n); err != nil || e.b.name != "memory-asleep" {
 				return err
 			}
-			for end := time.Now().Add(patience); p.sys.Stats().Asleep < n; time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(patience); p.sys.View().Stats().Asleep < n; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(end) {
-					return fmt.Errorf("only %d of %d are asleep", p.sys.Stats().Asleep, n)
+					return fmt.Errorf("only %d of %d are asleep", p.sys.View().Stats().Asleep, n)
 				}
 			}
 			time.Sleep(100 * time.Millisecond) // what was given back is given to the system
@@ -337,11 +337,11 @@ func guestCrash(e *env, p *product) (*subject, error) {
 		poison = packet(opFail, 0, 32)
 	}
 	return &subject{op: func(n int) error {
-		before := p.sys.Stats().Crashes
+		before := p.sys.View().Stats().Crashes
 		err := p.drive(n, func(ctx *host.Context) error {
 			return errors.Join(ctx.Tell(refs[0], poison), ctx.Tell(refs[0], next))
 		})
-		return errors.Join(err, arrived(int64(p.sys.Stats().Crashes-before), n))
+		return errors.Join(err, arrived(int64(p.sys.View().Stats().Crashes-before), n))
 	}}, nil
 }
 
@@ -352,7 +352,7 @@ func guestCrashQueue(_ *env, p *product) (*subject, error) {
 	}
 	poison, next := packet(opCrash, 0, 32), packet(opHandled, 0, 32)
 	return &subject{fixed: crashes, op: func(n int) error {
-		before := p.sys.Stats().Crashes
+		before := p.sys.View().Stats().Crashes
 		err := p.drive(1, func(ctx *host.Context) error {
 			for range n {
 				if err := ctx.Tell(refs[0], poison); err != nil {
@@ -361,7 +361,7 @@ func guestCrashQueue(_ *env, p *product) (*subject, error) {
 			}
 			return ctx.Tell(refs[0], next)
 		})
-		return errors.Join(err, arrived(int64(p.sys.Stats().Crashes-before), n))
+		return errors.Join(err, arrived(int64(p.sys.View().Stats().Crashes-before), n))
 	}}, nil
 }
 

@@ -95,7 +95,7 @@ func (p *product) wait() error {
 		}
 		left := p.left.Load()
 		if left == before || left == 0 {
-			return fmt.Errorf("%w; %d steps are left, %d actors have failed", errStuck, left, p.sys.Stats().Crashes)
+			return fmt.Errorf("%w; %d steps are left, %d actors have failed", errStuck, left, p.sys.View().Stats().Crashes)
 		}
 		before = left
 	}

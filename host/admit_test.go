@@ -62,14 +62,14 @@ func TestStartsWaitForRoom(t *testing.T) {
 			if len(refused) != 1 || refused[0].Kind != EventRefused || refused[0].Refused.What != "start" || refused[0].Refused.Key != c.key {
 				t.Errorf("%+v", refused)
 			}
-			if i := l.info(second); i.State != StateStarved || i.Mailbox != 4 || must(l.Held(second))(t).Memory != 0 {
+			if i := l.info(second); i.State != StateStarved || i.Mailbox != 4 || must(l.View().Held(second))(t).Memory != 0 {
 				t.Errorf("%+v", i)
 			}
 			l.Stop(first)
 			l.run()
 			l.pass(mostRetry)
 			m := ended(t, waits)
-			if got := must(l.Info(second))(t); m != nil || got.State != StateRunning || got.Incarnation != 0 {
+			if got := must(l.View().Info(second))(t); m != nil || got.State != StateRunning || got.Incarnation != 0 {
 				t.Errorf("%v, %+v", m, got)
 			}
 		})

@@ -29,11 +29,11 @@ func TestUnwatchingByPatternsIsPaid(t *testing.T) {
 	nowhere := bytes.Repeat(abi.AppendUnwatch(nil, 0, "./x*"), orders)
 	g := l.spawn("guest", puppet(t))
 	l.say(g, script(now(abi.AppendWatch(nil, 0, "/user/a*"))))
-	before := must(l.Info(g))(t)
+	before := must(l.View().Info(g))(t)
 	began := time.Now()
 	l.say(g, script(now(nowhere)))
 	took := time.Since(began)
-	cost := must(l.Info(g))(t).Fuel - before.Fuel
+	cost := must(l.View().Info(g))(t).Fuel - before.Fuel
 	t.Logf("%d orders, %d watched: %v, %d units", orders, watched, took, cost)
 	if least := uint64(watched * orders * 500); cost < least {
 		t.Errorf("it costs %d, at least %d", cost, least)
@@ -112,12 +112,12 @@ func TestAFloodOfCancelledAsks(t *testing.T) {
 		for before := a.turnCount(); a.turnCount() == before && l.Step(); {
 		}
 		l.clock.Advance(time.Duration(abi.MinAskTimeout))
-		most = max(most, must(l.Held(g))(t).Total())
+		most = max(most, must(l.View().Held(g))(t).Total())
 		longest = max(longest, a.box.Len())
 	}
 	l.run()
 	l.pass(time.Second)
-	h := must(l.Held(g))(t)
+	h := must(l.View().Held(g))(t)
 	t.Logf("at the most %d bytes, %d messages; %+v at the end; %d turns, %v", most, longest, h, a.turnCount(), l.failures())
 	if most > held+2*DefaultMailbox*(box.EnvelopeBytes+100) || h.Asks != 0 || longest < asks {
 		t.Errorf("at the most %d, %d messages, at the end %+v", most, longest, h)
@@ -144,9 +144,9 @@ func TestStartsPayForLookouts(t *testing.T) {
 			g := lookup(t, l.System, "/user/top/guest")
 			spawn := func(number uint64, name string) (cost uint64, took time.Duration) {
 				t.Helper()
-				before, began := must(l.Info(g))(t).Fuel, time.Now()
+				before, began := must(l.View().Info(g))(t).Fuel, time.Now()
 				l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.UID())).childKey(), g.UID().Node(), number), "puppet", name, nullPayload, nil))))
-				took, cost = time.Since(began), must(l.Info(g))(t).Fuel-before
+				took, cost = time.Since(began), must(l.View().Info(g))(t).Fuel-before
 				if !l.has(g.Path() + "/" + name) {
 					t.Fatal("it is not started")
 				}
@@ -199,14 +199,14 @@ func TestAFloodOfResets(t *testing.T) {
 	must(0, s.Tell(parent, 1))(t)
 	<-busy
 	p, c := s.table.Get(parent.UID()), s.table.Get(g.UID())
-	before, done := must(s.Info(g))(t).Fuel, c.turnCount()
+	before, done := must(s.View().Info(g))(t).Fuel, c.turnCount()
 	order := script(now(bytes.Repeat(abi.AppendResetBackoff(nil), orders)))
 	for range turns {
 		must(0, s.Tell(g, order))(t)
 	}
 	waitFor(t, "its turns", func() bool { return c.turnCount() >= done+turns })
 	longest := int(p.sysq.N.Load())
-	t.Logf("%d messages wait of %d; %d units each", longest, turns*orders, (must(s.Info(g))(t).Fuel-before)/(turns*orders))
+	t.Logf("%d messages wait of %d; %d units each", longest, turns*orders, (must(s.View().Info(g))(t).Fuel-before)/(turns*orders))
 	if longest > 2*sysmail.FirstThin {
 		t.Errorf("%d messages wait", longest)
 	}
@@ -249,9 +249,9 @@ func TestPathsOfWatchesArePaid(t *testing.T) {
 	top := l.spawn(name, p)
 	path := strings.Repeat("/"+name, deep-1)
 	g := l.spawn("guest", puppet(t))
-	before := must(l.Held(g))(t).Watches
+	before := must(l.View().Held(g))(t).Watches
 	l.say(g, script(now(abi.AppendWatch(nil, 0, top.Path()+path+"/*"))))
-	held := must(l.Held(g))(t).Watches - before
+	held := must(l.View().Held(g))(t).Watches - before
 	t.Logf("%d watches of paths of %d bytes: %d bytes", watched, len(top.Path()+path), held)
 	if least := int64(watched * (len(top.Path()+path) + watchBytes)); held < least {
 		t.Errorf("%d bytes, at least %d", held, least)
@@ -259,12 +259,12 @@ func TestPathsOfWatchesArePaid(t *testing.T) {
 	must(0, l.Operate().Pause(g, false))(t)
 	l.Stop(top)
 	l.run()
-	if h := must(l.Held(g))(t).Watches - before; h != held {
+	if h := must(l.View().Held(g))(t).Watches - before; h != held {
 		t.Errorf("after the end %d bytes", h)
 	}
 	must(0, l.Operate().Unpause(g, false))(t)
 	l.run()
-	if h := must(l.Held(g))(t).Watches; h != before {
+	if h := must(l.View().Held(g))(t).Watches; h != before {
 		t.Errorf("when it was told %d bytes", h)
 	}
 }
@@ -305,7 +305,7 @@ func TestARestartWaitsForABusySupervisor(t *testing.T) {
 					t.Errorf("%v, want %q", err, c.want)
 				}
 			default:
-				t.Errorf("no answer; %v", l.Tree())
+				t.Errorf("no answer; %v", l.View().Tree())
 			}
 			l.table.Each(func(a *actor) {
 				if a.holds.has(holdRenewal) {

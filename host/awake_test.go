@@ -118,7 +118,7 @@ func TestMostAwakeIsABound(t *testing.T) {
 			if n := l.drawnOut(); n > most || n < most/2 {
 				t.Errorf("%d guests were awake, the bound is %d", n, most)
 			}
-			if n := l.Stats().Actors; n < many {
+			if n := l.View().Stats().Actors; n < many {
 				t.Errorf("%d actors", n)
 			}
 		})
@@ -228,13 +228,13 @@ func TestMostAwakeWithSeveralWorkers(t *testing.T) {
 		}
 	}()
 	<-ended
-	waitFor(t, "everybody", func() bool { return sys.Stats().Asleep >= workers*each-most })
+	waitFor(t, "everybody", func() bool { return sys.View().Stats().Asleep >= workers*each-most })
 	// Those that run meanwhile, on the workers and on who helps out where the machine holds one up. Two
 	// more are for who has helped only between two looks.
 	if n := highest.Load(); n > most+workers+helpers.Load()+2 || n == 0 {
 		t.Errorf("%d instances with %d helpers, the bound is %d", n, helpers.Load(), most)
 	}
-	if s := sys.Stats(); s.Crashes != 0 {
+	if s := sys.View().Stats(); s.Crashes != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -72,7 +72,7 @@ func rowA05_StateIsRebuilt(t *testing.T) {
 func TestA08_UserGuardian(t *testing.T) {
 	l := newStage(t, func(c Config) Config { return c.WithGuardian(supervision.Stopping()) })
 	a := l.spawn("a", newCounter())
-	if n := l.Tree(); n.Ref.Path() != "/user" || len(n.Children) != 2 || n.Children[1].Ref != a {
+	if n := l.View().Tree(); n.Ref.Path() != "/user" || len(n.Children) != 2 || n.Children[1].Ref != a {
 		t.Errorf("%v", n)
 	}
 	l.say(a, "crash")
@@ -114,7 +114,7 @@ func TestA09_SystemRestartsWhatFails(t *testing.T) {
 		}
 		clock.Advance(100*time.Millisecond<<i - 1)
 		s.RunUntilIdle(1000)
-		if x, err := s.Info(ref); err != nil || x.State != StateDelayed {
+		if x, err := s.View().Info(ref); err != nil || x.State != StateDelayed {
 			t.Errorf("%v: %+v, %v", kind, x.State, err)
 		}
 		clock.Advance(1)
@@ -212,8 +212,8 @@ func rowA14_Names(t *testing.T) {
 	spawnB := func(k uint64) []byte { return abi.AppendSpawn(nil, abi.ChildRef(key, 0, k), "puppet", "b", nil, nil) }
 	l.say(g, script(now(spawnB(0), spawnB(1))))
 	l.wants("message refused")
-	if kids := l.Tree().Children; len(kids[len(kids)-1].Children) != 1 {
-		t.Errorf("%v", l.Tree())
+	if kids := l.View().Tree().Children; len(kids[len(kids)-1].Children) != 1 {
+		t.Errorf("%v", l.View().Tree())
 	}
 }
 
@@ -239,7 +239,7 @@ func rowBadNameOfAGuestsChild(t *testing.T) {
 			t.Errorf("%q, %q: %q", c.typ, c.name, l.got)
 		}
 		if _, err := l.Lookup("/user/guest/good"); err != nil {
-			t.Errorf("%q: %v\n%v", c.name, err, l.Tree())
+			t.Errorf("%q: %v\n%v", c.name, err, l.View().Tree())
 		}
 	}
 }
@@ -349,11 +349,11 @@ func TestA19_SpawnIsAsynchronous(t *testing.T) {
 	l := newStage(t, nil)
 	started := false
 	a := must(l.Spawn("a", Native(func() Actor { started = true; return &counter{} })))(t)
-	if n := l.Tree().Children; started || len(n) != 2 || n[1].Ref != a || n[1].State != "new" {
+	if n := l.View().Tree().Children; started || len(n) != 2 || n[1].Ref != a || n[1].State != "new" {
 		t.Errorf("started %v, %v", started, n)
 	}
 	l.run()
-	if n := l.Tree().Children; !started || n[1].State != "running" {
+	if n := l.View().Tree().Children; !started || n[1].State != "running" {
 		t.Errorf("%v", n)
 	}
 }
@@ -366,7 +366,7 @@ func rowA20_NoHollowRef(t *testing.T) {
 		a := must(l.Spawn("a", s.props(l.t)))(l.t)
 		l.post(a, s.add(2))
 		l.post(a, s.report)
-		if n := l.Tree().Children[1]; n.Mailbox != 2 {
+		if n := l.View().Tree().Children[1]; n.Mailbox != 2 {
 			l.t.Errorf("%d wait", n.Mailbox)
 		}
 		l.run()

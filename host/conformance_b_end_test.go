@@ -125,8 +125,8 @@ func TestB46_AskOnce(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.what, m, err)
 		}
 		l.run()
-		if n := len(l.Tree().Children); n != 1 {
-			t.Errorf("%s: %v", c.what, l.Tree())
+		if n := len(l.View().Tree().Children); n != 1 {
+			t.Errorf("%s: %v", c.what, l.View().Tree())
 		}
 	}
 	err := l.drive(func() error {

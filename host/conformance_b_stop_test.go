@@ -39,7 +39,7 @@ func rowB29_Stop(t *testing.T) {
 	l.say(g, script(now(abi.AppendStop(nil, other.UID(), ""), abi.AppendStop(nil, denied.UID(), ""), toProbe("x"))))
 	l.say(g, script(now(abi.AppendStop(nil, g.UID(), ""))))
 	if l.alive(other) || !l.alive(denied) || l.alive(g) {
-		t.Errorf("%v", l.Tree())
+		t.Errorf("%v", l.View().Tree())
 	}
 }
 

@@ -175,8 +175,8 @@ func rowB05_Start(t *testing.T) {
 	if len(failed) != 2 {
 		t.Errorf("%v", failed)
 	}
-	if n := len(l.Tree().Children); n != 1 {
-		t.Errorf("%v", l.Tree())
+	if n := len(l.View().Tree().Children); n != 1 {
+		t.Errorf("%v", l.View().Tree())
 	}
 }
 

@@ -114,12 +114,12 @@ func TestC_1_4_TriggerOn(t *testing.T) {
 	l.spawn("top", parentOf(s, Child{"kid", newLister(&got, nil).WithLifetime(supervision.Permanent)}))
 	l.tell(l.at("top/kid"), "quit")
 	if l.state("top/kid") != "restarting" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 	l.pass(200 * ms)
 	l.tell(l.at("top/kid"), "crash")
 	if l.state("top") != "gone" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 }
 
@@ -133,7 +133,7 @@ func TestC_1_4_OrdersAreNoEnds(t *testing.T) {
 	l.Stop(b)
 	l.run()
 	if l.state("a") != "restarting" || l.state("b") != "gone" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 }
 
@@ -428,12 +428,12 @@ func TestD14_DelaysAreCancelled(t *testing.T) {
 		old := l.at("top/kid")
 		l.tell(old, "crash")
 		if l.state("top/kid") != "restarting" || l.clock.Pending() != 1 {
-			t.Fatal(l.Tree())
+			t.Fatal(l.View().Tree())
 		}
 		end(l)
 		l.run()
 		if l.clock.Pending() != 0 || l.table.Get(old.UID()) != nil {
-			t.Errorf("%s: %d timers\n%v", name, l.clock.Pending(), l.Tree())
+			t.Errorf("%s: %d timers\n%v", name, l.clock.Pending(), l.View().Tree())
 		}
 		l.pass(time.Hour)
 	}

@@ -62,8 +62,8 @@ func TestCrashedMessage(t *testing.T) {
 			l := newLab(t, otherwise(directive))
 			ref := l.spawn("a", newFrail(&got, left).WithCrashedMessage(c.policy))
 			l.tell(ref, "a", "b", "c")
-			if !slices.Equal(got, c.got) || !slices.Equal(l.letters(), c.letters) || l.Stats().Crashes != c.crashes {
-				t.Errorf("%s, %v: %v, dead letters %v, %d crashes", c.name, directive, got, l.letters(), l.Stats().Crashes)
+			if !slices.Equal(got, c.got) || !slices.Equal(l.letters(), c.letters) || l.View().Stats().Crashes != c.crashes {
+				t.Errorf("%s, %v: %v, dead letters %v, %d crashes", c.name, directive, got, l.letters(), l.View().Stats().Crashes)
 			}
 		}
 	}
@@ -134,8 +134,8 @@ func rowRedeliveryToGuests(t *testing.T) {
 			l.Tell(ref, v)
 		}
 		l.run()
-		if got := l.get(ref); got != want || l.Stats().Crashes != uint64(times+1) || !slices.Equal(l.letters(), []DeadReason{DeadCrashed}) {
-			t.Errorf("%d times: it holds %d after %d crashes, %v", times, got, l.Stats().Crashes, l.letters())
+		if got := l.get(ref); got != want || l.View().Stats().Crashes != uint64(times+1) || !slices.Equal(l.letters(), []DeadReason{DeadCrashed}) {
+			t.Errorf("%d times: it holds %d after %d crashes, %v", times, got, l.View().Stats().Crashes, l.letters())
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestD01_DirectivesActOnDescendants(t *testing.T) {
 			l.tell(top, "crash")
 			if c.top < 0 {
 				if l.state("top") != "gone" || l.state("top/mid/leaf") != "gone" {
-					t.Fatal(l.Tree())
+					t.Fatal(l.View().Tree())
 				}
 				return
 			}
@@ -152,7 +152,7 @@ func TestD05_DefaultIsUnlimited(t *testing.T) {
 		l.Tell(ref, "crash")
 	}
 	l.run()
-	if st := l.Stats(); st.Crashes != 5000 || l.get(ref) != 0 || l.table.Get(ref.UID()).incarnation() != 5000 {
+	if st := l.View().Stats(); st.Crashes != 5000 || l.get(ref) != 0 || l.table.Get(ref.UID()).incarnation() != 5000 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -384,8 +384,8 @@ func TestD10_EscalatedResume(t *testing.T) {
 	if len(es) != 3 || es[2].Ref != kid || es[2].Directive != supervision.Restart || !strings.HasPrefix(es[2].Note, "resume is not possible, restarting: ") {
 		t.Errorf("%+v", es)
 	}
-	if l.get(kid) != 1 || l.get(top) != 7 || l.Stats().Crashes != 2 || l.totalOf(kid) != 2 {
-		t.Errorf("%d, %d, %d crashes", l.get(kid), l.get(top), l.Stats().Crashes)
+	if l.get(kid) != 1 || l.get(top) != 7 || l.View().Stats().Crashes != 2 || l.totalOf(kid) != 2 {
+		t.Errorf("%d, %d, %d crashes", l.get(kid), l.get(top), l.View().Stats().Crashes)
 	}
 }
 
@@ -417,7 +417,7 @@ func TestD11_Suspension(t *testing.T) {
 	l.Stop(top)
 	l.run()
 	if l.state("top") != "gone" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 }
 
@@ -432,7 +432,7 @@ func TestD11_ChildOfASuspendedSupervisor(t *testing.T) {
 		l.fails("top/kid")
 		l.run()
 		if l.state("top/kid") != "failed" || l.state("top") != "failed" {
-			t.Fatal(l.Tree())
+			t.Fatal(l.View().Tree())
 		}
 		l.Operate().Decide(top, directive)
 		l.run()
@@ -461,7 +461,7 @@ func TestD11_StartedWhileSuspended(t *testing.T) {
 	l.Operate().Decide(top, supervision.Resume)
 	l.run()
 	if leaf := l.at("top/mid/leaf"); l.get(leaf) != 0 || l.get(mid) != 0 || l.get(top) != 0 {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 	for path := range map[string]int{"top": 0, "top/mid": 0, "top/mid/leaf": 0} {
 		if n := l.table.Get(l.at(path).UID()).life.Suspended(); n != 0 {
@@ -503,7 +503,7 @@ func TestD12_Reports(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	// Without anybody who listens it is counted all the same.
-	if st := l.Stats(); st.Crashes != 1 {
+	if st := l.View().Stats(); st.Crashes != 1 {
 		t.Errorf("%d crashes", st.Crashes)
 	}
 }
@@ -514,7 +514,7 @@ func TestD13_TopLevelActors(t *testing.T) {
 	ref := l.spawn("a", newCounter())
 	l.tell(ref, "crash", "crash")
 	if l.state("a") != "gone" || l.Cause() != nil {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 }
 

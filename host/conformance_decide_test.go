@@ -101,15 +101,15 @@ func rowD02_FailingOverTheDecision(t *testing.T) {
 		switch {
 		case c.holds == -2:
 			if l.state("top") != "gone" {
-				t.Error(l.Tree())
+				t.Error(l.View().Tree())
 			}
 		case c.holds == -1:
 			if l.at("top/kid") == kid || l.get(l.at("top/kid")) != 0 {
-				t.Error(l.Tree())
+				t.Error(l.View().Tree())
 			}
 		default:
 			if l.get(kid) != c.holds || l.get(l.at("top/other")) != 0 {
-				t.Error(l.Tree())
+				t.Error(l.View().Tree())
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func TestD11_AskedWhileSuspended(t *testing.T) {
 	l.Operate().Decide(l.at("root"), supervision.Resume)
 	l.run()
 	if asked != 1 || l.get(kid) != 5 {
-		t.Errorf("asked %d times\n%v", asked, l.Tree())
+		t.Errorf("asked %d times\n%v", asked, l.View().Tree())
 	}
 }
 

@@ -439,7 +439,7 @@ func TestE22_SuspendedActorsKeepTheirMail(t *testing.T) {
 		if n := l.table.Get(a.UID()).box.Len(); n != 3 {
 			t.Errorf("%s: %d wait", kind, n)
 		}
-		i, err := l.Info(a)
+		i, err := l.View().Info(a)
 		if err != nil || i.Mailbox != 3 || i.MailboxBytes != 6 || i.State != StateDelayed {
 			t.Errorf("%s: %+v, %v", kind, i, err)
 		}
@@ -487,7 +487,7 @@ func TestEveryKindPaysForWhatWaits(t *testing.T) {
 		if n < 10 || n > 30 {
 			t.Errorf("%s: %d messages got in", kind, n)
 		}
-		held := must(l.Held(a))(t)
+		held := must(l.View().Held(a))(t)
 		if held.Mailbox < int64(n)*1000 || held.Mailbox > 32<<10 {
 			t.Errorf("%s: %d bytes on the account for %d messages", kind, held.Mailbox, n)
 		}

@@ -564,7 +564,7 @@ func TestJ01_Await(t *testing.T) {
 	if len(events) != 1 || events[0].Dead.Reason != DeadLate || events[0].Dead.Reason.Name() != "late" {
 		t.Errorf("%+v", events)
 	}
-	if n := l.Totals().DeadReasons["late"]; n != 1 {
+	if n := l.View().Totals().DeadReasons["late"]; n != 1 {
 		t.Errorf("%d are counted", n)
 	}
 }

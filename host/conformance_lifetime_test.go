@@ -191,7 +191,7 @@ func TestShutdownIsTheSupervisorsOwnEnd(t *testing.T) {
 	l.spawn("top", parentOf(supervision.Default().WithShutdown(supervision.ShutdownAny), Child{"a", newLister(&got, nil).WithSignificant(true)}).WithLifetime(supervision.Permanent))
 	l.tell(l.at("top/a"), "quit")
 	if top := l.table.Get(l.at("top").UID()); top.incarnation() != 1 || l.state("top/a") != "running" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 }
 
@@ -217,7 +217,7 @@ func TestSharedWindowCarriedOut(t *testing.T) {
 	l.spawn("top", parentOf(s.WithExceeded(supervision.Stop), Child{"a", newCounter()}, Child{"b", newCounter()}))
 	l.tell(l.at("top/a"), "crash", "crash", "crash")
 	if l.state("top/a") != "gone" || l.state("top/b") != "running" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 }
 
@@ -231,11 +231,11 @@ func TestChildrenOfTheLastTurn(t *testing.T) {
 		ref := l.spawn("a", Native(func() Actor { return &lastMinute{} }))
 		l.tell(ref, "crash")
 		if l.state("a") != "running" {
-			t.Fatal(l.Tree())
+			t.Fatal(l.View().Tree())
 		}
 		if !keep {
 			if l.state("a/late") != "gone" {
-				t.Error(l.Tree())
+				t.Error(l.View().Tree())
 			}
 			continue
 		}

@@ -60,10 +60,10 @@ func TestSleepyGuestsSleep(t *testing.T) {
 		l := newStage(t, nil)
 		g := l.spawn("g", puppetHooks(t))
 		for range 3 {
-			if n := l.Stats().Asleep; n != 1 {
+			if n := l.View().Stats().Asleep; n != 1 {
 				t.Fatalf("%d sleep", n)
 			}
-			if node := l.Tree().Children[1]; node.Ref != g || !node.Asleep || l.Tree().Children[0].Asleep {
+			if node := l.View().Tree().Children[1]; node.Ref != g || !node.Asleep || l.View().Tree().Children[0].Asleep {
 				t.Errorf("%+v", node)
 			}
 			l.say(g, script(rec(recAdd, 1, nil)))

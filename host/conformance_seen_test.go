@@ -243,13 +243,13 @@ func TestWhatIsHeldEndsWithTheIncarnation(t *testing.T) {
 			}
 			return ctx.Head().Hold(n)
 		}))
-		before := must(l.Held(a))(t).Total()
+		before := must(l.View().Held(a))(t).Total()
 		l.tell(a, 12345)
-		if h := must(l.Held(a))(t).Total(); h < before+12345 {
+		if h := must(l.View().Held(a))(t).Total(); h < before+12345 {
 			t.Errorf("%s: %d are held, %d before", name, h, before)
 		}
 		l.tell(a, 0)
-		if h := must(l.Held(a))(t); h.Stash != 0 {
+		if h := must(l.View().Held(a))(t); h.Stash != 0 {
 			t.Errorf("%s: %d bytes are held for an incarnation that has ended", name, h.Stash)
 		}
 	}

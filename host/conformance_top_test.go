@@ -82,7 +82,7 @@ func rowC_3_6_ShutdownFromAnyState(t *testing.T) {
 	if err := l.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if n := l.Stats().Actors; n != 0 || l.clock.Pending() != 0 || l.Cause() != nil {
+	if n := l.View().Stats().Actors; n != 0 || l.clock.Pending() != 0 || l.Cause() != nil {
 		t.Errorf("%d actors, %d timers, %v", n, l.clock.Pending(), l.Cause())
 	}
 }

@@ -128,7 +128,7 @@ func (c *costs) quiet() {
 	last, same := uint64(0), 0
 	for range thorough.Of(100, 400) { // some are never
 		time.Sleep(10 * time.Millisecond)
-		s := c.Stats()
+		s := c.View().Stats()
 		if now := s.Turns - s.Types["echo"].Turns; now == last {
 			if same++; same == 5 {
 				return
@@ -313,7 +313,7 @@ var attacks = []attack{
 	{name: "10,000 asleep", run: func(c *costs) {
 		c.small(10_000, on(abi.KindTimer))
 		c.quiet()
-		waitFor(c.t, "sleep", func() bool { return c.Stats().Asleep >= 9_900 })
+		waitFor(c.t, "sleep", func() bool { return c.View().Stats().Asleep >= 9_900 })
 	}},
 	{name: "1000 names of 255 bytes", when: inAll, run: func(c *costs) {
 		a := c.spawn(parentOf(supervision.Default()))
@@ -485,7 +485,7 @@ func measure(t *testing.T, at attack) (f figures) {
 	close(done)
 	<-over
 	c.quiet()
-	f.Left, f.Failures = sys.pool.Held()-held, sys.Stats().Crashes
+	f.Left, f.Failures = sys.pool.Held()-held, sys.View().Stats().Crashes
 	f.Answer, f.Answers = time.Duration(worst.Load()), answers.Load()
 	if err := sys.Close(context.Background()); err != nil || sys.pool.Held() != 0 {
 		t.Errorf("%v, %d bytes are left on the accounts", err, sys.pool.Held())

@@ -62,7 +62,7 @@ func TestStartsWithoutRoomAreDelayed(t *testing.T) {
 				}
 				return
 			}
-			if i := l.info(second); i.State != StateDelayed || must(l.Held(second))(t).Memory != 0 {
+			if i := l.info(second); i.State != StateDelayed || must(l.View().Held(second))(t).Memory != 0 {
 				t.Errorf("%+v", i)
 			}
 		})

@@ -104,8 +104,8 @@ func TestANameIsTakenWhileGrandchildrenStop(t *testing.T) {
 		t.Error(err)
 	}
 	l.run()
-	if l.Tree().Children[1].State != "running" {
-		t.Error(l.Tree())
+	if l.View().Tree().Children[1].State != "running" {
+		t.Error(l.View().Tree())
 	}
 }
 
@@ -151,7 +151,7 @@ func TestStopNow(t *testing.T) {
 func TestStatsByType(t *testing.T) {
 	everyManner(t, func(t *testing.T) {
 		l := newStage(t, nil)
-		before := l.Stats()
+		before := l.View().Stats()
 		n := l.spawn("n", newCounter())
 		g := l.spawn("g", puppet(t))
 		for range 2 {
@@ -161,7 +161,7 @@ func TestStatsByType(t *testing.T) {
 		}
 		l.say(g, script())
 		check := func(when string, living int) {
-			st := l.Stats()
+			st := l.View().Stats()
 			if x, y := st.Types["native"], before.Types["native"]; x.Actors != y.Actors+living || x.Turns != y.Turns+4 || x.Crashes != 2 || x.Restarts != 2 || x.Fuel != 0 {
 				t.Errorf("%s: %+v, before %+v", when, x, y)
 			}
@@ -179,7 +179,7 @@ func TestStatsByType(t *testing.T) {
 		l.run()
 		check("gone", 0)
 		_ = l.Tell(n, 1)
-		if st := l.Stats(); st.DeadLetters != 1 {
+		if st := l.View().Stats(); st.DeadLetters != 1 {
 			t.Errorf("%d dead letters", st.DeadLetters)
 		}
 	})
@@ -417,7 +417,7 @@ func TestBehave(t *testing.T) {
 	l.Stop(a)
 	l.run()
 	want := []string{"start false", "one", "two", "end false true true false", "start true", "rewind", "three", "end true true false false"}
-	if !slices.Equal(b.did, want) || made != 1 || l.Stats().Types["tape"].Crashes != 2 {
-		t.Errorf("%q, made %d times, %+v", b.did, made, l.Stats().Types["tape"])
+	if !slices.Equal(b.did, want) || made != 1 || l.View().Stats().Types["tape"].Crashes != 2 {
+		t.Errorf("%q, made %d times, %+v", b.did, made, l.View().Stats().Types["tape"])
 	}
 }

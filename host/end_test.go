@@ -72,7 +72,7 @@ var everyWait = []waits{
 	}, nil, 0},
 	{"Tap", func(t *testing.T, s *System, silent Ref) func() error {
 		c := make(chan struct{})
-		must(s.Tap(silent, 0, func(*Tapped) {}, sync.OnceFunc(func() { close(c) })))(t)
+		must(s.View().Tap(silent, 0, func(*Tapped) {}, sync.OnceFunc(func() { close(c) })))(t)
 		return func() error { <-c; return nil }
 	}, nil, 0},
 	{"Pipe.Go", func(t *testing.T, s *System, silent Ref) func() error {
@@ -239,7 +239,7 @@ func TestAClosedSystemKeepsNobodyWaiting(t *testing.T) {
 		{"Restart", func() error { return s.Operate().Restart(gone) }, ErrUnknown},
 		{"Pause", func() error { return s.Operate().Pause(gone, true) }, ErrUnknown},
 		{"Crash", func() error { return s.Operate().Crash(gone, 0, "") }, ErrUnknown},
-		{"Inspect", func() error { _, err := s.Inspect(forever, gone); return err }, ErrUnknown},
+		{"Inspect", func() error { _, err := s.View().Inspect(forever, gone); return err }, ErrUnknown},
 		{"Ended", func() error { _, err := s.Ended(gone); return err }, ErrUnknown},
 		{"Idle", func() error { return s.Idle(forever) }, nil},
 		{"Subscribe", func() error {

@@ -37,7 +37,7 @@ func TestARingOfGuestsIsOneTree(t *testing.T) {
 	}
 	count := func() (ring, others uint64) {
 		for i, a := range all {
-			if n := must(s.Info(a))(t).Turns; i < restless {
+			if n := must(s.View().Info(a))(t).Turns; i < restless {
 				others += n
 			} else {
 				ring += n

@@ -30,7 +30,7 @@ func TestFaultsOfGuests(t *testing.T) {
 		g := l.spawn("g", puppet(t))
 		of, at = g, 2
 		taken, failed := 0, 0
-		stop := must(l.Tap(g, 0, func(m *Tapped) {
+		stop := must(l.View().Tap(g, 0, func(m *Tapped) {
 			switch {
 			case m.Failure != nil:
 				failed++

@@ -23,7 +23,8 @@ const MinFuelSample = sandbox.MinSample
 // proportion to their fuel. f is called by workers, within turns, also at the same time: it must
 // be quick, and the stack is valid until it returns. Only one caller may sample at a time (ErrSampling),
 // and guests of engines that come to the system meanwhile are not sampled.
-func (s *System) SampleFuel(every uint64, f func(*FuelSample)) (stop func(), err error) {
+func (v View) SampleFuel(every uint64, f func(*FuelSample)) (stop func(), err error) {
+	s := v.sys
 	p := &sandbox.Profiler{Every: max(every, MinFuelSample), Sample: func(log sandbox.LogSink, stack []string) {
 		if g, ok := log.(*guest); ok && g.actor.sys == s {
 			f(&FuelSample{Actor: g.actor.ref(), Type: g.actor.props.typ, Stack: stack})

@@ -105,15 +105,6 @@ func noRoom(err error) bool {
 	return errors.Is(err, sandbox.ErrTooManyInstances) || errors.Is(err, ErrLimit)
 }
 
-// Held is what the host holds for an actor at the moment; ErrUnknown if it has stopped.
-func (s *System) Held(ref Ref) (Held, error) {
-	a := s.here(ref.UID())
-	if a == nil {
-		return Held{}, ErrUnknown
-	}
-	return a.held(), nil
-}
-
 func (a *actor) held() Held {
 	of := a.account.Of
 	return Held{

@@ -72,7 +72,7 @@ func TestSmallThingsAreWhatTheyCount(t *testing.T) {
 		s.RunUntilIdle(1000)
 		count := func() (n int64) {
 			for _, r := range refs {
-				h := must(s.Held(r))(t)
+				h := must(s.View().Held(r))(t)
 				n += h.Total()
 			}
 			return n

@@ -16,7 +16,7 @@ import (
 func (l *stage) heard(g Ref) *[]string {
 	l.t.Helper()
 	var out []string
-	stop := must(l.Tap(g, 1<<16, func(m *Tapped) {
+	stop := must(l.View().Tap(g, 1<<16, func(m *Tapped) {
 		if m.Out || m.Kind != abi.KindReply && m.Kind != abi.KindReplyError && m.Kind != abi.KindAskTimeout {
 			return
 		}
@@ -154,9 +154,9 @@ func TestIdentifyTellsNothingOfOthers(t *testing.T) {
 					}
 				}
 				heard := l.heard(g)
-				before, _ := l.Info(g)
+				before, _ := l.View().Info(g)
 				l.say(g, script(now(who(1, path))))
-				after, _ := l.Info(g)
+				after, _ := l.View().Info(g)
 				for _, d := range l.letters() {
 					letters += d + "; "
 				}
@@ -246,7 +246,7 @@ func TestAnswersOfIdentifyAreBounded(t *testing.T) {
 		g := l.spawn("g", puppet(t))
 		var listed []abi.Identity
 		var total, size int
-		stop := must(l.Tap(g, 1<<20, func(m *Tapped) {
+		stop := must(l.View().Tap(g, 1<<20, func(m *Tapped) {
 			if !m.Out && m.Kind == abi.KindReply {
 				size = m.Size
 				listed, total, _ = abi.DecodeIdentities(m.Payload)
@@ -293,12 +293,12 @@ func TestFloodOfIdentify(t *testing.T) {
 			for range 3 { // more commands than one script has room for
 				l.post(g, script(now(slices.Repeat(slices.Concat(who(1, path), abi.AppendCancelAsk(nil, 1)), 400))))
 			}
-			before := l.Stats().Crashes
+			before := l.View().Stats().Crashes
 			l.run()
-			if crashed := l.Stats().Crashes > before; crashed != (path != "/user/a1") { // that one answers by itself
+			if crashed := l.View().Stats().Crashes > before; crashed != (path != "/user/a1") { // that one answers by itself
 				t.Errorf("%s: crashed %v", path, crashed)
 			}
-			if held := must(l.Held(g))(t); held.Asks != 0 || held.Mailbox > 64<<10 {
+			if held := must(l.View().Held(g))(t); held.Asks != 0 || held.Mailbox > 64<<10 {
 				t.Errorf("%s: %+v", path, held)
 			}
 			l.Stop(g)
@@ -321,9 +321,9 @@ func TestIdentifyIsPaid(t *testing.T) {
 			l.spawn(fmt.Sprintf("a%d", i), newCounter())
 		}
 		g := l.spawn("guest", puppet(t).WithLimits(Limits{Fuel: 1_000_000}))
-		before, _ := l.Info(g)
+		before, _ := l.View().Info(g)
 		l.say(g, script(now(toProbe("done"), who(1, path))))
-		after, _ := l.Info(g)
+		after, _ := l.View().Info(g)
 		return after.Fuel - before.Fuel, len(l.got)
 	}
 	one, _ := fuel("/user/a1", 500)

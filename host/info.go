@@ -6,7 +6,6 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
-	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/view"
 )
 
@@ -18,68 +17,6 @@ func (a *actor) noteFailure(f *abi.Failure) {
 	if more := l.Weight() - before; more != 0 {
 		a.account.Note(account.Base, a.account.Of(account.Base)+more)
 	}
-}
-
-// Info is the present Info of an actor; ErrUnknown if it has stopped.
-func (s *System) Info(ref Ref) (Info, error) {
-	a := s.here(ref.UID())
-	if a == nil {
-		return Info{}, ErrUnknown
-	}
-	var i Info
-	a.info(&i)
-	i.Children = a.super.Family.Len()
-	return i, nil
-}
-
-// AppendInfo appends the current Info of every actor, /user and /system included, in no particular order. Actors that start
-// or stop during the call may be left out. It holds no lock that a message needs. To add up what actors have done, use
-// [System.Census].
-func (s *System) AppendInfo(to []Info) []Info { return s.appendInfo(to, nil) }
-
-// Census is AppendInfo plus the totals, by type, of stopped actors. Each actor is in one of the two, so their sums never
-// decrease from one call to the next. /user and /system have no type and are in neither. Calls wait for each other.
-func (s *System) Census(to []Info) (infos []Info, ended map[string]TypeStats) {
-	ended = s.totals.Count(func(c *look.Census) { to = s.appendInfo(to, c) })
-	return to, ended
-}
-
-// appendInfo leaves out actors that a census does not count as living, if there is one.
-func (s *System) appendInfo(to []Info, c *look.Census) []Info {
-	const together = 32
-	var batch [together]*actor
-	n := 0
-	flush := func() {
-		// The fields that are read are rarely in a cache. Reading several actors before
-		// anything depends on the values makes the memory fetch all of them at once.
-		warm := uint64(0)
-		for _, a := range batch[:n] {
-			warm += a.tally.Turns.Load() + uint64(a.account.Of(account.Base)) + uint64(a.box.Len()) + uint64(a.uid)
-		}
-		if warm == 0 {
-			return // no actor has uid 0
-		}
-		for _, a := range batch[:n] {
-			if len(to) < cap(to) {
-				to = to[:len(to)+1]
-			} else {
-				to = append(to, Info{})
-			}
-			a.info(&to[len(to)-1])
-		}
-	}
-	s.table.Each(func(a *actor) {
-		if c != nil && !c.Meets(&a.counted) {
-			return
-		}
-		batch[n] = a
-		if n++; n == together {
-			flush()
-			n = 0
-		}
-	})
-	flush()
-	return to
 }
 
 // info fills i in, field by field: there may be many.

@@ -80,7 +80,7 @@ func (l *lab) ask(to Ref, v any) Message {
 		return m
 	default:
 		p.Cancel()
-		l.t.Fatalf("%v does not answer %v:\n%v", to, v, l.Tree())
+		l.t.Fatalf("%v does not answer %v:\n%v", to, v, l.View().Tree())
 		return Message{}
 	}
 }

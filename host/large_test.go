@@ -106,7 +106,7 @@ func TestTooLargeIsSaidAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := sys.Inspect(context.Background(), ref)
+			x, err := sys.View().Inspect(context.Background(), ref)
 			if err != nil || c.refuse && x.Limits.Message != int64(c.most) {
 				t.Errorf("the limit is said to be %d, want %d: %v", x.Limits.Message, c.most, err)
 			}

@@ -57,7 +57,7 @@ func TestAllocationsOfALife(t *testing.T) {
 			t.Logf("%s: %v allocations", c.name, n)
 		}
 	}
-	if i := must(s.Info(ref))(t); i.Restarts < 2000 || i.Failure == nil || i.Failure.Failure.Kind != abi.FailureTrap {
+	if i := must(s.View().Info(ref))(t); i.Restarts < 2000 || i.Failure == nil || i.Failure.Failure.Kind != abi.FailureTrap {
 		t.Errorf("it does not crash: %+v", i)
 	}
 }

@@ -78,7 +78,7 @@ func TestARestartByHandEndsADelay(t *testing.T) {
 	if passed := l.clock.Now().Sub(before); passed != 0 {
 		t.Errorf("an alarm was left for %v later", passed)
 	}
-	if i := must(l.Info(a))(t); i.State != StateRunning || i.Incarnation != 1 || i.Restarts != 1 || i.Due != 0 {
+	if i := must(l.View().Info(a))(t); i.State != StateRunning || i.Incarnation != 1 || i.Restarts != 1 || i.Due != 0 {
 		t.Errorf("%+v", i)
 	}
 }
@@ -96,14 +96,14 @@ func TestARestartByHandEndsTheGrace(t *testing.T) {
 	l.tell(a, 1)
 	l.pass(200 * time.Millisecond)
 	l.tell(a, 2)
-	if i := must(l.Info(a))(t); !i.Grace || handled != 1 {
+	if i := must(l.View().Info(a))(t); !i.Grace || handled != 1 {
 		t.Fatalf("%+v, %d handled", i, handled)
 	}
 	if err := l.Operate().Restart(a); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
-	if i := must(l.Info(a))(t); i.Grace || handled != 2 {
+	if i := must(l.View().Info(a))(t); i.Grace || handled != 2 {
 		t.Errorf("%+v, %d handled", i, handled)
 	}
 }
@@ -119,13 +119,13 @@ func TestAChildFailsDuringTheDelayOfItsParent(t *testing.T) {
 	if s := l.state("p"); s != "restarting" {
 		t.Fatal(s)
 	}
-	before := must(l.Info(c))(t).Incarnation
+	before := must(l.View().Info(c))(t).Incarnation
 	l.tell(c, "crash")
 	if s := l.state("p/c"); s != "failed" {
 		t.Errorf("%s while nobody can decide", s)
 	}
 	l.pass(200 * time.Millisecond)
-	if i := must(l.Info(c))(t); i.State != StateRunning || i.Incarnation != before+1 {
+	if i := must(l.View().Info(c))(t); i.State != StateRunning || i.Incarnation != before+1 {
 		t.Errorf("%+v, incarnation %d before", i, before)
 	}
 }
@@ -179,7 +179,7 @@ func TestStoppingItselfIsNoFailure(t *testing.T) {
 		if s := l.state("p"); s != "gone" {
 			t.Errorf("%v: %s", lifetime, s)
 		}
-		if st, failed := l.Stats(), l.seen(EventFailed); st.Crashes != 0 || len(failed) != 0 {
+		if st, failed := l.View().Stats(), l.seen(EventFailed); st.Crashes != 0 || len(failed) != 0 {
 			t.Errorf("%v: %d crashes, %v", lifetime, st.Crashes, failed)
 		}
 	}
@@ -276,13 +276,13 @@ func TestWhatIsKeptAsideEndsWithItsIncarnation(t *testing.T) {
 		}
 		return ctx.Head().Hold(kept)
 	}))
-	before := must(l.Info(a))(t).Held
+	before := must(l.View().Info(a))(t).Held
 	l.tell(a, 1)
-	if held := must(l.Info(a))(t).Held; held < before+kept {
+	if held := must(l.View().Info(a))(t).Held; held < before+kept {
 		t.Fatalf("%d bytes, %d before", held, before)
 	}
 	l.tell(a, "crash")
-	if i := must(l.Info(a))(t); i.Incarnation != 1 || i.Held >= before+kept {
+	if i := must(l.View().Info(a))(t); i.Incarnation != 1 || i.Held >= before+kept {
 		t.Errorf("incarnation %d holds %d bytes, %d before", i.Incarnation, i.Held, before)
 	}
 }
@@ -346,7 +346,7 @@ func TestWhatHasNotStartedIsNotResumed(t *testing.T) {
 	starts := 0
 	a := l.spawn("a", Native(func() Actor { return &second{&starts} }))
 	l.tell(a, 1)
-	if i := must(l.Info(a))(t); starts != 3 || i.State != StateRunning || i.Incarnation != 2 {
+	if i := must(l.View().Info(a))(t); starts != 3 || i.State != StateRunning || i.Incarnation != 2 {
 		t.Errorf("%d starts, %+v", starts, i)
 	}
 }

@@ -18,14 +18,14 @@ func TestAStopPublishesWhatWasNotDecided(t *testing.T) {
 	l.fails("p")
 	l.run()
 	l.tell(kid, "crash")
-	before := l.Stats().Crashes
+	before := l.View().Stats().Crashes
 	l.seen()
 	l.Stop(p)
 	l.run()
 	if e := l.next(EventFailed); e.Ref != kid || e.Failure.Reason != "boom" || e.Directive != 0 || e.Note == "" {
 		t.Errorf("%+v", e)
 	}
-	if n := l.Stats().Crashes; n != before+1 {
+	if n := l.View().Stats().Crashes; n != before+1 {
 		t.Errorf("%d crashes, %d before", n, before)
 	}
 }

@@ -82,9 +82,9 @@ func TestWatchingByPatternsIsPaid(t *testing.T) {
 			l.spawn(fmt.Sprintf("a%d", i), newCounter())
 		}
 		g := l.spawn("guest", puppet(t))
-		before, _ := l.Info(g)
+		before, _ := l.View().Info(g)
 		l.say(g, script(now(abi.AppendWatch(nil, 0, watchers))))
-		after, _ := l.Info(g)
+		after, _ := l.View().Info(g)
 		return after.Fuel - before.Fuel
 	}
 	one, all := fuel("/user/a1"), fuel("/user/a*")

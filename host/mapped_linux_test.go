@@ -64,7 +64,7 @@ func TestGuestsOfLargeImagesTakeTurns(t *testing.T) {
 					}
 				}
 			}
-			if s := sys.Stats(); s.Asleep != c.asleep || s.Crashes != 0 {
+			if s := sys.View().Stats(); s.Asleep != c.asleep || s.Crashes != 0 {
 				t.Errorf("%d are asleep", s.Asleep)
 			}
 		})
@@ -85,7 +85,7 @@ func TestLargeImagesLeaveOthersAwake(t *testing.T) {
 	first := spawn(a, "a", 4)
 	spawn(echo(t, engine), "light", 20)
 	spawn(b, "b", 5)
-	if n := sys.Stats().Asleep; n != 4 {
+	if n := sys.View().Stats().Asleep; n != 4 {
 		t.Errorf("%d are asleep, all but one of the last should be", n)
 	}
 	for _, r := range first {
@@ -96,7 +96,7 @@ func TestLargeImagesLeaveOthersAwake(t *testing.T) {
 	}
 	sys.RunUntilIdle(1 << 20)
 	spawn(b, "c", 4)
-	if n := sys.Stats().Asleep; n != 4 {
+	if n := sys.View().Stats().Asleep; n != 4 {
 		t.Errorf("%d are asleep, although instances were free", n)
 	}
 }

@@ -356,7 +356,7 @@ func TestRefusedAsksAreAnswered(t *testing.T) {
 		mute := l.spawn("mute", Func(func(*Context, Message) error { return nil }))
 		g := l.spawn("g", puppet(t).WithLimits(Limits{Asks: 1}))
 		var heard []string
-		stop := must(l.Tap(g, 1<<10, func(m *Tapped) {
+		stop := must(l.View().Tap(g, 1<<10, func(m *Tapped) {
 			if !m.Out && (m.Kind == abi.KindReplyError || m.Kind == abi.KindAskTimeout) {
 				heard = append(heard, fmt.Sprint(m.Kind, " ", m.Correlation))
 			}
@@ -399,13 +399,13 @@ func TestRefusalsAreBounded(t *testing.T) {
 			for i := range uint64(120) {
 				spawns = append(spawns[:i], abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.UID())).childKey(), 0, i), "nobody", "", nil, nil))
 			}
-			before, most := l.Stats().Crashes, 0
+			before, most := l.View().Stats().Crashes, 0
 			l.post(g, script(now(*again...)))
 			for range 50 {
 				l.RunUntilIdle(1)
 				most = max(most, l.table.Get(g.UID()).box.Len())
 			}
-			if crashed := l.Stats().Crashes - before; crashed == 0 || most != 100 {
+			if crashed := l.View().Stats().Crashes - before; crashed == 0 || most != 100 {
 				t.Errorf("%s: %d messages at most, %d crashes", name, most, crashed)
 			}
 			l.Stop(g)

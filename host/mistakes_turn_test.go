@@ -172,7 +172,7 @@ func TestGracefulStopEndsAtItsDeadline(t *testing.T) {
 	}
 	l.run()
 	if l.state("a") != "gone" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 }
 
@@ -319,7 +319,7 @@ func TestAnEscalatedFailureIsReportedOnce(t *testing.T) {
 		if !slices.Equal(told, want) {
 			t.Errorf("%v, want %v", told, want)
 		}
-		if st := s.Stats(); st.Crashes != 1 {
+		if st := s.View().Stats(); st.Crashes != 1 {
 			t.Errorf("%d crashes", st.Crashes)
 		}
 		if err := s.Close(context.Background()); err != nil {
@@ -348,7 +348,7 @@ func TestAnOwnStopIsUndoneByTheFailureOfItsTurn(t *testing.T) {
 			}
 			want := map[supervision.Directive][]EventKind{supervision.Restart: {EventFailed, EventRestarted}, supervision.Stop: {EventFailed, EventStopped}}[d]
 			if !slices.Equal(kinds, want) || (l.state("a") == "gone") != (d == supervision.Stop) {
-				t.Errorf("%s: %v, want %v\n%s", what, kinds, want, l.Tree())
+				t.Errorf("%s: %v, want %v\n%s", what, kinds, want, l.View().Tree())
 			}
 		}
 	}
@@ -579,7 +579,7 @@ func TestOptionsOfASpawn(t *testing.T) {
 		before := told.incarnation()
 		l.say(told.ref(), script(now(abi.AppendStop(nil, told.uid, ""))))
 		if now := a.child("told"); now == nil || now.incarnation() != before+1 {
-			t.Error(l.Tree())
+			t.Error(l.View().Tree())
 		}
 	})
 }

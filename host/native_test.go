@@ -180,7 +180,7 @@ func TestD14_DelayedRestart(t *testing.T) {
 		}
 		clock.Advance(want - 1)
 		s.RunUntilIdle(1000)
-		if n := s.Tree().Children[0]; n.State != "restarting" || n.Mailbox != 1 || n.Incarnation != uint64(i) {
+		if n := s.View().Tree().Children[0]; n.State != "restarting" || n.Mailbox != 1 || n.Incarnation != uint64(i) {
 			t.Fatalf("%+v before the delay is over", n)
 		}
 		clock.Advance(1)

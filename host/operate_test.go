@@ -18,7 +18,7 @@ import (
 
 func (l *lab) info(ref Ref) Info {
 	l.t.Helper()
-	return must(l.Info(ref))(l.t)
+	return must(l.View().Info(ref))(l.t)
 }
 
 // While an actor is paused its messages, timers and answers wait, in order; system messages
@@ -151,7 +151,7 @@ func TestRestartsByHandAreNotCounted(t *testing.T) {
 		must(0, l.Operate().Crash(a, 0, ""))(t)
 		l.run()
 	}
-	x := must(l.Inspect(t.Context(), a))(t)
+	x := must(l.View().Inspect(t.Context(), a))(t)
 	if x.Record == nil || x.Record.Failures != 2 || x.Record.InWindow != 2 || x.Crashes != 2 || causes[len(causes)-1] != "guest_error: simulated by an operator" {
 		t.Errorf("%+v, %q", x.Record, causes)
 	}
@@ -213,12 +213,12 @@ func TestCrashOfASleepingGuestIsResumed(t *testing.T) {
 	for range 4 {
 		l.pass(idleSoon)
 	}
-	if i := must(l.Info(g))(t); i.State != StateAsleep {
+	if i := must(l.View().Info(g))(t); i.State != StateAsleep {
 		t.Fatalf("%+v", i)
 	}
 	must(0, l.Operate().Crash(g, 0, ""))(t)
 	l.run()
-	if i := must(l.Info(g))(t); i.State != StateAsleep || i.Incarnation != 0 || i.Crashes != 1 {
+	if i := must(l.View().Info(g))(t); i.State != StateAsleep || i.Incarnation != 0 || i.Crashes != 1 {
 		t.Errorf("%+v", i)
 	}
 	l.got = nil
@@ -313,7 +313,7 @@ func TestInspectABusyActor(t *testing.T) {
 		return ctx.After(1, time.Hour, 0, nil)
 	}).WithChildren(Child{"kid", newCounter()})))(t)
 	waitFor(t, "the kid", func() bool { _, err := s.Lookup("/user/a/kid"); return err == nil })
-	x := must(s.Inspect(t.Context(), a))(t)
+	x := must(s.View().Inspect(t.Context(), a))(t)
 	if x.Counts == nil || x.Record == nil || x.Children != 1 {
 		t.Errorf("idle: %+v", x)
 	}
@@ -321,22 +321,22 @@ func TestInspectABusyActor(t *testing.T) {
 	<-begun
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	x = must(s.Inspect(ctx, a))(t)
+	x = must(s.View().Inspect(ctx, a))(t)
 	if x.Counts != nil || x.Record == nil {
 		t.Errorf("busy: %+v", x)
 	}
 	kid := must(s.Lookup("/user/a/kid"))(t)
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond) // it may be about to begin
 	defer cancel()
-	if x = must(s.Inspect(ctx, kid))(t); x.Counts == nil || x.Record != nil {
+	if x = must(s.View().Inspect(ctx, kid))(t); x.Counts == nil || x.Record != nil {
 		t.Errorf("below it: %+v", x)
 	}
 	close(end)
 	waitFor(t, "its end", func() bool {
-		x := must(s.Inspect(t.Context(), a))(t)
+		x := must(s.View().Inspect(t.Context(), a))(t)
 		return x.Counts != nil && x.Counts.Timers == 1
 	})
-	if _, err := s.Inspect(t.Context(), Ref{}); !errors.Is(err, ErrUnknown) {
+	if _, err := s.View().Inspect(t.Context(), Ref{}); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -367,12 +367,12 @@ func TestAWatchedSystemAllocatesNothing(t *testing.T) {
 	a := must(s.Spawn("a", Func(func(*Context, Message) error { return nil })))(t)
 	s.RunUntilIdle(100)
 	payload := Raw{0xf6}
-	infos := s.AppendInfo(nil)
-	infos = s.AppendInfo(infos[:0])
+	infos := s.View().AppendInfo(nil)
+	infos = s.View().AppendInfo(infos[:0])
 	allocs := testing.AllocsPerRun(1000, func() {
 		_ = s.Tell(a, payload)
 		s.RunUntilIdle(100)
-		infos = s.AppendInfo(infos[:0])
+		infos = s.View().AppendInfo(infos[:0])
 	})
 	if allocs > 1 { // the value of Tell
 		t.Errorf("%v allocations", allocs)
@@ -444,7 +444,7 @@ func TestFailureBelowAStop(t *testing.T) {
 	if all := l.seen(EventFailed); len(all) != 1 || all[0].Directive != 0 || !strings.HasSuffix(all[0].Note, "its supervisor stops") || all[0].ID == "" {
 		t.Errorf("%+v", all)
 	}
-	if n := l.Stats().Crashes; n != 1 {
+	if n := l.View().Stats().Crashes; n != 1 {
 		t.Errorf("%d crashes", n)
 	}
 }

@@ -29,7 +29,7 @@ func ordersOf(s *System, ref Ref, other Props) map[string]func() error {
 		"inspect": func() error {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			_, err := s.Inspect(ctx, ref)
+			_, err := s.View().Inspect(ctx, ref)
 			return err
 		},
 		"watch": func() error {
@@ -89,7 +89,7 @@ func TestOrdersToABusyActorMerge(t *testing.T) {
 					must(0, l.Tell(kid, 1))(t)
 				}
 				l.run()
-				i, err := l.Info(kid)
+				i, err := l.View().Info(kid)
 				switch what {
 				case "restart", "renew":
 					if i.State != StateRunning || i.Incarnation == 0 || i.Incarnation > 2*most {
@@ -147,7 +147,7 @@ func TestOrdersToASpinningGuest(t *testing.T) {
 		t.Errorf("%d orders waited", longest)
 	}
 	until("it is not restarted", func() bool {
-		i, err := s.Info(g)
+		i, err := s.View().Info(g)
 		return err == nil && i.Incarnation > 0 && i.State == StateRunning && !a.holds.has(holdRenewal)
 	})
 }

@@ -194,7 +194,7 @@ func TestAsksDuringClose(t *testing.T) {
 					if err == nil {
 						t.Error("who has answered?")
 					}
-					if _, gone := s.Info(mute); gone != nil {
+					if _, gone := s.View().Info(mute); gone != nil {
 						return
 					}
 				}

@@ -45,9 +45,9 @@ func TestPatternsTellNothingOfOthers(t *testing.T) {
 			}
 		}
 		l.letters()
-		before, _ := l.Info(g)
+		before, _ := l.View().Info(g)
 		l.say(g, script(now(command(path))))
-		after, _ := l.Info(g)
+		after, _ := l.View().Info(g)
 		return after.Fuel - before.Fuel, l.letters()
 	}
 	for _, caps := range [][]string{{"/user/open", "/user/open/x/b"}, {"/user/open*"}, {"/user/*-x"}, {"/user/*/b"}, {"/user/open/**"}, {"/user/open*", "/user/?*-x", "/user/*/none/?"}} {
@@ -73,9 +73,9 @@ func TestPatternsPayForThoseThatAreReached(t *testing.T) {
 					l.spawn(fmt.Sprint("open", i), newCounter())
 				}
 				g := l.spawn("g", puppet(t).WithCapabilities(Capabilities{Send: []string{"/user/open*"}}))
-				before, _ := l.Info(g)
+				before, _ := l.View().Info(g)
 				l.say(g, script(now(command(path))))
-				after, _ := l.Info(g)
+				after, _ := l.View().Info(g)
 				return after.Fuel - before.Fuel
 			}
 			if few, many := fuel(5), fuel(305); many < few+300*200 {

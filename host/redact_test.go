@@ -74,7 +74,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	s.RunUntilIdle(100)
 	var tapped []byte
-	stop, err := s.Tap(ref, 12, func(m *Tapped) {
+	stop, err := s.View().Tap(ref, 12, func(m *Tapped) {
 		tapped = append(tapped, m.Payload...)
 		if m.Failure != nil {
 			tapped = append(tapped, m.Failure.Error()...)
@@ -115,7 +115,7 @@ func TestSecretsAreHidden(t *testing.T) {
 			}
 			b.Write(whole.Payload)
 		}
-		i, err := s.Info(ref)
+		i, err := s.View().Info(ref)
 		if err != nil {
 			t.Error(err)
 		}

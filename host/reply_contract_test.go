@@ -143,7 +143,7 @@ func TestRepliesOutliveRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.RunUntilIdle(1000)
-	if n := s.Tree().Children[0].Incarnation; n != 1 {
+	if n := s.View().Tree().Children[0].Incarnation; n != 1 {
 		t.Fatalf("incarnation %d", n)
 	}
 	if err := r.Send("answer"); err != nil {

@@ -282,18 +282,18 @@ func TestResenderStartsAgain(t *testing.T) {
 	ref := l.spawn("r", Resender(newLister(&got, &sick), Resend{Policy: always(10 * ms)}))
 	for range 3 {
 		if l.state("r/child") != "gone" {
-			t.Fatal(l.Tree())
+			t.Fatal(l.View().Tree())
 		}
 		l.pass(10 * ms)
 	}
 	l.tell(ref, "quit")
 	if l.state("r/child") != "gone" || l.clock.Pending() != 1 {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 	l.Stop(ref)
 	l.run()
 	if l.clock.Pending() != 0 || l.state("r") != "gone" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 
 	var did []string

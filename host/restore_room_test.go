@@ -61,7 +61,7 @@ func TestRestoreBeyondALimitIsNoLackOfRoom(t *testing.T) {
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), func(c Config) Config { return c.WithSecret(secret) })
 	ref := l.spawn("saved", p)
 	a := l.table.Get(ref.UID())
-	if i := l.info(ref); !i.Failed || a.crowded || a.hasInstance() || must(l.Held(ref))(t).Memory != 0 {
+	if i := l.info(ref); !i.Failed || a.crowded || a.hasInstance() || must(l.View().Held(ref))(t).Memory != 0 {
 		t.Errorf("%+v, crowded %v, awake %v", i, a.crowded, a.hasInstance())
 	}
 	if n := len(l.seen(EventRefused)); n != 0 {

@@ -111,8 +111,8 @@ func TestAccountOfASleeperWithStates(t *testing.T) {
 		if asleep {
 			sleepers = 1
 		}
-		if (g.asleep != nil) != asleep || a.asleep.Load() != asleep || (g.states != nil) != states || l.Stats().Asleep != sleepers {
-			t.Errorf("%s: asleep %v, states %v, %d sleep", state, g.asleep != nil, g.states != nil, l.Stats().Asleep)
+		if (g.asleep != nil) != asleep || a.asleep.Load() != asleep || (g.states != nil) != states || l.View().Stats().Asleep != sleepers {
+			t.Errorf("%s: asleep %v, states %v, %d sleep", state, g.asleep != nil, g.states != nil, l.View().Stats().Asleep)
 		}
 	}
 	check("fresh", false, true)

@@ -174,7 +174,7 @@ func TestATreeMakesRoomOfItsOwn(t *testing.T) {
 					t.Errorf("%v sleeps", r)
 				}
 			}
-			if n := sys.Stats().Asleep; n < kids-6 || n == kids {
+			if n := sys.View().Stats().Asleep; n < kids-6 || n == kids {
 				t.Errorf("%d of %d are asleep", n, kids)
 			}
 		})

@@ -228,7 +228,7 @@ func rowStartsAreNotShown(t *testing.T) {
 		seed, key := l.secret.Guest(ref.UID(), 1)
 		_, key = l.secret.Guest(ref.UID(), 0)
 		starts := 0
-		stop := must(l.Tap(ref, 1<<20, func(m *Tapped) {
+		stop := must(l.View().Tap(ref, 1<<20, func(m *Tapped) {
 			if m.Kind == abi.KindStart {
 				starts++
 			}

@@ -18,7 +18,7 @@ func answer(t *testing.T, sys *System, ref Ref, v any) (got any) {
 	p.Abandon()
 	m, ok := <-p.Answer()
 	if !ok {
-		t.Fatalf("no answer from %v\n%+v", ref, sys.Stats())
+		t.Fatalf("no answer from %v\n%+v", ref, sys.View().Stats())
 	}
 	if err := m.Decode(&got); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestIdleGuestsSleep(t *testing.T) {
 	sys.RunUntilIdle(1 << 20)
 	count := func() (n int) {
 		sys.RunUntilIdle(1 << 20)
-		return sys.Stats().Asleep
+		return sys.View().Stats().Asleep
 	}
 	if n := count(); n != 0 {
 		t.Fatalf("%d sleep from the start", n)
@@ -85,7 +85,7 @@ func TestMoreGuestsThanInstances(t *testing.T) {
 			}
 		}
 	}
-	if s := sys.Stats(); s.Asleep < 46 || s.Crashes != 0 {
+	if s := sys.View().Stats(); s.Asleep < 46 || s.Crashes != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -42,7 +42,7 @@ func (c *crowd) run() {
 				continue
 			}
 			own, ok := x.LeanWeight()
-			if held := must(c.Held(ref))(c.t).Memory; !ok || held < own {
+			if held := must(c.View().Held(ref))(c.t).Memory; !ok || held < own {
 				c.t.Fatalf("%v has %d bytes of its own, %d are counted", ref, own, held)
 			}
 		}
@@ -64,7 +64,7 @@ func TestGuestsCountForWhatTheyTouch(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			c := newCrowd(t, 4, func(c Config) Config { return c })
 			c.spawn(many)
-			s := c.Stats()
+			s := c.View().Stats()
 			if s.Asleep != 0 || s.Crashes != 0 {
 				t.Fatalf("%d of %d are asleep, %d crashes", s.Asleep, many, s.Crashes)
 			}
@@ -77,11 +77,11 @@ func TestGuestsCountForWhatTheyTouch(t *testing.T) {
 				}
 				c.run()
 				for _, ref := range c.refs {
-					if got := must(c.Info(ref))(t); got.Turns != round+2 || got.Crashes != 0 { // the start is one
+					if got := must(c.View().Info(ref))(t); got.Turns != round+2 || got.Crashes != 0 { // the start is one
 						t.Fatalf("%+v", got)
 					}
 				}
-				if n := many - c.Stats().Asleep; n > 6 || n < 4 { // a page in three is not touched
+				if n := many - c.View().Stats().Asleep; n > 6 || n < 4 { // a page in three is not touched
 					t.Errorf("%d have touched everything and are awake", n)
 				}
 			}
@@ -93,7 +93,7 @@ func TestGuestsCountForWhatTheyTouch(t *testing.T) {
 func TestVirtualTimeCountsEverything(t *testing.T) {
 	c := newCrowd(t, 4, func(c Config) Config { return c.WithClock(NewVirtualClock(time.Unix(1000, 0))) })
 	c.spawn(20)
-	if n := 20 - c.Stats().Asleep; n > 5 || n < 3 {
+	if n := 20 - c.View().Stats().Asleep; n > 5 || n < 3 {
 		t.Errorf("%d are awake", n)
 	}
 }
@@ -118,13 +118,13 @@ func TestSlimGuestsWaitForRoom(t *testing.T) {
 	}
 	must(0, c.Tell(c.refs[0], 1))(t)
 	c.run()
-	if got := must(c.Info(c.refs[0]))(t); got.State != StateStarved || got.Mailbox != 1 {
+	if got := must(c.View().Info(c.refs[0]))(t); got.State != StateStarved || got.Mailbox != 1 {
 		t.Fatalf("%+v", got)
 	}
 	for _, ref := range full {
 		c.Stop(ref)
 	}
-	waitFor(t, "its turn", func() bool { c.run(); return must(c.Info(c.refs[0]))(t).Turns == 2 })
+	waitFor(t, "its turn", func() bool { c.run(); return must(c.View().Info(c.refs[0]))(t).Turns == 2 })
 }
 
 // Without any need, too, a guest that has not run for a while counts for what it has touched, so that accounts are
@@ -140,12 +140,12 @@ func TestGuestsGetSlimInTime(t *testing.T) {
 		if !g.Slim(false) || g.Slim(true) {
 			t.Error("it has not become slim, or twice")
 		}
-		if n := must(c.Held(c.refs[0]))(t).Memory; n >= 256<<10+min(round, 1)*(2<<20) { // two of the three MiB were touched
+		if n := must(c.View().Held(c.refs[0]))(t).Memory; n >= 256<<10+min(round, 1)*(2<<20) { // two of the three MiB were touched
 			t.Errorf("it counts %d before run %d", n, round)
 		}
 		must(0, c.Tell(c.refs[0], 1))(t)
 		c.run()
-		if n := must(c.Held(c.refs[0]))(t).Memory; n != sandbox.Weight(c.toucher.module.Image()) {
+		if n := must(c.View().Held(c.refs[0]))(t).Memory; n != sandbox.Weight(c.toucher.module.Image()) {
 			t.Errorf("it counts %d after its run", n)
 		}
 	}

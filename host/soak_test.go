@@ -117,7 +117,7 @@ func soak(seed uint64, steps int, images []*sandbox.Image) *world {
 
 // step does one thing, lets the actors work for a while, and looks.
 func (w *world) step() {
-	if len(w.Tree().Children) < 4 {
+	if len(w.View().Tree().Children) < 4 {
 		_, _ = w.Spawn("", w.props(0))
 	}
 	refs := w.living()
@@ -166,7 +166,7 @@ func (w *world) living() (refs []Ref) {
 			walk(k)
 		}
 	}
-	walk(w.Tree())
+	walk(w.View().Tree())
 	if len(refs) == 0 {
 		refs = append(refs, w.desk)
 	}
@@ -262,9 +262,9 @@ func (w *world) rest() {
 		if w.clock.AdvanceToNext() > 0 {
 			continue
 		}
-		before := w.Stats().Actors
+		before := w.View().Stats().Actors
 		w.decide()
-		if w.RunUntilIdle(1_000_000) == 0 && before == w.Stats().Actors && w.clock.Pending() == 0 {
+		if w.RunUntilIdle(1_000_000) == 0 && before == w.View().Stats().Actors && w.clock.Pending() == 0 {
 			w.look()
 			w.book.atRest()
 			return
@@ -312,7 +312,7 @@ func (w *world) end() {
 	if err := w.Close(context.Background()); err != nil {
 		w.wrong("%v", err)
 	}
-	if n := w.Stats().Actors; n != 0 || w.clock.Pending() != 0 {
+	if n := w.View().Stats().Actors; n != 0 || w.clock.Pending() != 0 {
 		w.wrong("%d actors and %d timers are left", n, w.clock.Pending())
 	}
 	for _, c := range w.cells {
@@ -471,7 +471,7 @@ func TestSoak(t *testing.T) {
 		if len(w.log) > 0 {
 			t.Fatalf("seed %d: %q", worlds, w.log)
 		}
-		crashes += w.Stats().Crashes
+		crashes += w.View().Stats().Crashes
 		messages += uint64(len(w.book.fates))
 		slept, shared = slept+w.slept, shared+w.shared
 		for _, f := range w.book.fates {

@@ -24,7 +24,7 @@ func TestFailuresOfTheEndedCount(t *testing.T) {
 			t.Fatal("it has not stopped")
 		}
 	}
-	st := l.Stats()
+	st := l.View().Stats()
 	sum := TypeStats{}
 	for _, t := range st.Types {
 		sum.Crashes += t.Crashes
@@ -42,18 +42,18 @@ func TestTotalsOfTheEnded(t *testing.T) {
 	a := l.spawn("a", newCounter())
 	l.tell(a, 1, 2)
 	for range 3 {
-		l.Stats() // a census does not change what counts later
+		l.View().Stats() // a census does not change what counts later
 	}
 	l.Stop(a)
 	l.run()
-	got := l.Totals()
+	got := l.View().Totals()
 	if want := (TypeStats{Turns: 2}); got.Ended["native"] != want || len(got.Ended) != 1 {
 		t.Errorf("%+v", got.Ended)
 	}
 	if got.HeldLimit != 64<<20 || got.ActorLimit != 100 {
 		t.Errorf("bounds %d and %d", got.HeldLimit, got.ActorLimit)
 	}
-	if st := l.Stats(); st.Turns != 2 || st.Types["native"].Actors != 0 {
+	if st := l.View().Stats(); st.Turns != 2 || st.Types["native"].Actors != 0 {
 		t.Errorf("%+v", st)
 	}
 }

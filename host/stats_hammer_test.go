@@ -68,7 +68,7 @@ func TestStatsNeverGoDown(t *testing.T) {
 		})
 	}
 	stats := func() map[string]TypeStats {
-		st := s.Stats()
+		st := s.View().Stats()
 		var sum TypeStats
 		for _, x := range st.Types {
 			sum.Join(x)
@@ -81,7 +81,7 @@ func TestStatsNeverGoDown(t *testing.T) {
 	var infos []Info
 	census := func() map[string]TypeStats {
 		var ended map[string]TypeStats
-		infos, ended = s.Census(infos[:0])
+		infos, ended = s.View().Census(infos[:0])
 		return statsByCensus(infos, ended)
 	}
 	look("Stats", stats)
@@ -135,7 +135,7 @@ func TestStatsNeverGoDown(t *testing.T) {
 	if err := s.Idle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	st := s.Stats()
+	st := s.View().Stats()
 	if by := census(); !maps.Equal(st.Types, by) {
 		t.Errorf("Stats: %v, Census: %v", st.Types, by)
 	}

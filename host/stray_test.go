@@ -85,7 +85,7 @@ func TestWhoGuessesRefsFails(t *testing.T) {
 	l.tell(l.at("neighbour"), 1)
 	l.tell(l.at("top/b"), 1)
 	if l.state("top/a") != "running" || l.state("top/b") != "gone" || l.state("neighbour") != "running" {
-		t.Error(l.Tree())
+		t.Error(l.View().Tree())
 	}
 	e := l.next(EventFailed)
 	if e.Failure.Kind != abi.FailureABIViolation || !strings.Contains(e.Failure.Reason, "refs that name no actor") {

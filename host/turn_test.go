@@ -72,7 +72,7 @@ func TestABatchKeepsItsEarlierTurns(t *testing.T) {
 	if want := []string{"reply 1", "reply 2", "reply 3"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if n := s.Stats().Crashes; n != 1 {
+	if n := s.View().Stats().Crashes; n != 1 {
 		t.Errorf("%d crashes", n)
 	}
 }
@@ -136,11 +136,11 @@ func TestTurnPathDoesNotAllocate(t *testing.T) {
 	for range 1000 {
 		s.Step()
 	}
-	before := s.Stats().Turns
+	before := s.View().Stats().Turns
 	if n := testing.AllocsPerRun(10_000, func() { s.Step() }); n != 0 {
 		t.Errorf("%v allocations a message", n)
 	}
-	if turns := s.Stats().Turns - before; turns < 10_000 || *done != 0 {
+	if turns := s.View().Stats().Turns - before; turns < 10_000 || *done != 0 {
 		t.Errorf("%d turns, %d done", turns, *done)
 	}
 }

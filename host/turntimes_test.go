@@ -19,7 +19,7 @@ func TestTurnsAreTimedByType(t *testing.T) {
 		}
 		l.run()
 	}
-	c := l.Totals().TurnTimes["native"]
+	c := l.View().Totals().TurnTimes["native"]
 	if n := c.N(); n < 9 || n > 11 || c.Sum != time.Duration(n)*3*time.Millisecond {
 		t.Errorf("%d of %d turns are timed, %v in all", n, turns, c.Sum)
 	}

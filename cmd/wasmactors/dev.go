@@ -139,7 +139,7 @@ func (d *devSession) count() {
 	if d.sys == nil {
 		return
 	}
-	s := d.sys.Stats()
+	s := d.sys.View().Stats()
 	d.final.Turns += s.Turns
 	d.final.Crashes += s.Crashes
 	d.final.Restarts += s.Restarts

@@ -146,7 +146,7 @@ func (l *live) reload(ctx context.Context, r admin.Reload) (admin.Reloaded, erro
 	}
 	last := l.sys
 	l.sys, err = change.Restart(stopGrace, systemOf(l.c, l.telemetry), l.watch)
-	l.before = sumOf(l.before, last.Stats())
+	l.before = sumOf(l.before, last.View().Stats())
 	switch {
 	case l.sys == nil:
 		l.console.fail(err)
@@ -206,7 +206,7 @@ func (l *live) stats() host.Stats {
 	if l.sys == nil {
 		return l.before
 	}
-	return sumOf(l.before, l.sys.Stats())
+	return sumOf(l.before, l.sys.View().Stats())
 }
 
 // close ends what still runs, and returns why it has ended by itself.

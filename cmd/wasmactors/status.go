@@ -75,8 +75,8 @@ const mostLookedAt = 10_000
 // feedingText describes the progress of a feed.
 func feedingText(s bundle.FeedStats, took time.Duration, sys *host.System) string {
 	text := fmt.Sprintf("%d sent, %d answered, %.0f a second", s.Sent, s.Answered, float64(s.Sent)/max(took.Seconds(), 1e-3))
-	if sys.Stats().Actors <= mostLookedAt {
-		if path, n := deepest(sys.Tree()); n > 0 {
+	if sys.View().Stats().Actors <= mostLookedAt {
+		if path, n := deepest(sys.View().Tree()); n > 0 {
 			text += fmt.Sprintf(", deepest mailbox %s with %d", path, n)
 		}
 	}

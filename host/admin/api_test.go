@@ -367,7 +367,7 @@ func TestAskerGoesAway(t *testing.T) {
 	c := s.raw("")
 	body := `{"to":"a","message":"silence"}`
 	fmt.Fprintf(c, "POST /v1/ask HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", s.server.Addr(), s.token.Reveal(), len(body), body)
-	eventually(t, "it is not asked", func() bool { return s.sys.Stats().Types["native"].Turns > 0 })
+	eventually(t, "it is not asked", func() bool { return s.sys.View().Stats().Types["native"].Turns > 0 })
 	c.Close()
 	done := make(chan struct{})
 	go func() { s.server.Close(); close(done) }()

@@ -178,7 +178,7 @@ func TestWebPages(t *testing.T) {
 			t.Errorf("%s: %s", name, res.Header.Get(name))
 		}
 	}
-	if s.sys.Stats().Actors != 4 { // with the guardians
+	if s.sys.View().Stats().Actors != 4 { // with the guardians
 		t.Error("an actor was stopped")
 	}
 	// The socket is for programs: a browser that gets there has been led there.

@@ -354,7 +354,7 @@ func TestFeedWaitsForRoom(t *testing.T) {
 	if _, err := (Feed{}).Run(context.Background(), sys, strings.NewReader(input)); err != nil {
 		t.Fatal(err)
 	}
-	if dead := sys.Stats().DeadLetters; got != n || dead != 0 {
+	if dead := sys.View().Stats().DeadLetters; got != n || dead != 0 {
 		t.Errorf("%d arrived, %d dead letters", got, dead)
 	}
 }

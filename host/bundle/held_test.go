@@ -91,17 +91,17 @@ func TestBoundsOfWhatIsHeld(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(func() bool { _, err := sys.Lookup("/user/a/b"); return err == nil && sys.Stats().Turns >= 2 }, true)
+			eventually(func() bool { _, err := sys.Lookup("/user/a/b"); return err == nil && sys.View().Stats().Turns >= 2 }, true)
 			a := must(sys.Lookup("/user/a"))(t)
 			if !bites {
-				most = must(sys.Held(a))(t).Total() + must(sys.Held(must(sys.Lookup("/user/a/b"))(t)))(t).Total()
+				most = must(sys.View().Held(a))(t).Total() + must(sys.View().Held(must(sys.Lookup("/user/a/b"))(t)))(t).Total()
 			}
 			if err := sys.Tell(a, 1); err != nil {
 				t.Fatal(err)
 			}
 			var done func() bool
 			if !bites {
-				done = func() bool { return sys.Stats().Turns >= 3 }
+				done = func() bool { return sys.View().Stats().Turns >= 3 }
 			}
 			advised(t, events, "limits.tree.memory", done)
 		}

@@ -172,7 +172,7 @@ func TestKeyedActorsInheritSupervision(t *testing.T) {
 		if err != nil {
 			return -1
 		}
-		info, err := sys.Info(ref)
+		info, err := sys.View().Info(ref)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -138,7 +138,7 @@ func lookup(t *testing.T, sys *host.System, path string) host.Ref {
 func turns(t *testing.T, sys *host.System, paths ...string) (n []uint64) {
 	t.Helper()
 	for _, p := range paths {
-		i, err := sys.Info(lookup(t, sys, p))
+		i, err := sys.View().Info(lookup(t, sys, p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestF04_Manifest(t *testing.T) {
 	run("pool", "  r: {type: m/echo, pool: 3}\n", spread(2, 2, 2))
 	run("broadcast", "  r: {type: m/echo, pool: 3, router: broadcast}\n", spread(6, 6, 6))
 	run("type", "  r: {type: m/echo, pool: 3, router: broadcast}\n", func(t *testing.T, sys *host.System, _ *host.VirtualClock) {
-		tree := sys.Tree().Children[0]
+		tree := sys.View().Tree().Children[0]
 		if tree.Type != "router/broadcast" || len(tree.Children) != 3 || tree.Children[0].Type != "echo" {
 			t.Errorf("%+v", tree)
 		}
@@ -218,7 +218,7 @@ func TestF04_Manifest(t *testing.T) {
 		}
 		send(t, sys, "/user/r", keyed("x"), keyed("x"), keyed("x"), keyed("x"), keyed("x"), keyed("x"))
 		for _, p := range three {
-			if i, _ := sys.Info(lookup(t, sys, p)); i.Mailbox == 0 || i.Mailbox > 3 {
+			if i, _ := sys.View().Info(lookup(t, sys, p)); i.Mailbox == 0 || i.Mailbox > 3 {
 				t.Errorf("%s has %d waiting", p, i.Mailbox)
 			}
 		}
@@ -253,7 +253,7 @@ func TestF04_Manifest(t *testing.T) {
 		for want := 1; want <= 3; want++ {
 			n := 0
 			for _, p := range three {
-				i, _ := sys.Info(lookup(t, sys, p))
+				i, _ := sys.View().Info(lookup(t, sys, p))
 				n += i.Mailbox
 			}
 			if n != want {

@@ -276,7 +276,7 @@ func TestOptionsAreHeldForTheChild(t *testing.T) {
 		if why := s.ask(s.parent, v); why != "" {
 			t.Fatal(why)
 		}
-		i, err := s.Inspect(context.Background(), s.child(v[0].(string)))
+		i, err := s.View().Inspect(context.Background(), s.child(v[0].(string)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,7 +100,7 @@ func TestBundleWithStore(t *testing.T) {
 	if err != nil || again.UID() != first.UID() {
 		t.Error(again, first, err)
 	}
-	i, err := sys.Info(again)
+	i, err := sys.View().Info(again)
 	if err != nil || i.Turns != 2 {
 		t.Error(i.Turns, err)
 	}

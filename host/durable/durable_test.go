@@ -438,7 +438,7 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 		answer <- err
 	}()
 	b, _ := w.Lookup("/user/b")
-	eventually(t, func() bool { i, err := w.Info(b); return err == nil && i.Turns == 2 }) // its start, and the message
+	eventually(t, func() bool { i, err := w.View().Info(b); return err == nil && i.Turns == 2 }) // its start, and the message
 	time.Sleep(20 * time.Millisecond)
 	w.mu.Lock()
 	if len(w.seen) > 0 {

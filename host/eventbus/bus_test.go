@@ -536,7 +536,7 @@ func TestTheBusUnwatches(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		i, err := w.Inspect(ctx, ref)
+		i, err := w.View().Inspect(ctx, ref)
 		if err != nil || i.Counts == nil {
 			t.Fatal(err)
 		}

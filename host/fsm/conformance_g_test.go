@@ -23,11 +23,11 @@ func TestG01_StatesAndHandlers(t *testing.T) {
 		for _, wrong := range []string{"goto X", "goto B", "nothing"} { // of C only A is declared
 			w.say("goto C")
 			w.heard = nil
-			before := must(w.Info(w.machine))(t).Crashes
+			before := must(w.View().Info(w.machine))(t).Crashes
 			w.say(wrong, "data;stay")
 			w.wants("ends in C with "+had+": 1", begun, "A has 1")
 			had = "1"
-			if n := must(w.Info(w.machine))(t).Crashes - before; n != 1 {
+			if n := must(w.View().Info(w.machine))(t).Crashes - before; n != 1 {
 				t.Errorf("%s: %d failures", wrong, n)
 			}
 		}
@@ -90,10 +90,10 @@ func TestG04_StateTimeout(t *testing.T) {
 		w.wants("B state timeout")
 		w.say("goto A")
 		w.heard = nil
-		before := must(w.Info(w.machine))(t).Turns
+		before := must(w.View().Info(w.machine))(t).Turns
 		w.pass(time.Hour)
 		w.wants()
-		if n := must(w.Info(w.machine))(t).Turns - before; n != 0 {
+		if n := must(w.View().Info(w.machine))(t).Turns - before; n != 0 {
 			t.Errorf("a timeout that was taken back costs %d turns", n)
 		}
 		// The timeout and a message wait, the message first: it takes the timeout back.
@@ -133,7 +133,7 @@ func TestG05_Unhandled(t *testing.T) {
 		if n := len(events.C()); n != 0 {
 			t.Errorf("%d more were unhandled", n)
 		}
-		if i := must(w.Info(w.machine))(t); i.Crashes != 0 {
+		if i := must(w.View().Info(w.machine))(t); i.Crashes != 0 {
 			t.Error("it has failed")
 		}
 	})
@@ -207,17 +207,17 @@ func TestG09_NamedTimers(t *testing.T) {
 		}
 		w.clock.Advance(10 * time.Millisecond) // it waits behind the cancel
 		w.run()
-		before := must(w.Info(w.machine))(t).Turns
+		before := must(w.View().Info(w.machine))(t).Turns
 		w.pass(time.Second)
 		w.wants()
-		if n := must(w.Info(w.machine))(t).Turns - before; n != 0 {
+		if n := must(w.View().Info(w.machine))(t).Turns - before; n != 0 {
 			t.Errorf("a timer that was taken back costs %d turns", n)
 		}
 		w.say("set y 5 y;set q 5 q;cancel q;stay") // the second one, and not the first
-		before = must(w.Info(w.machine))(t).Turns
+		before = must(w.View().Info(w.machine))(t).Turns
 		w.pass(time.Second)
 		w.wants("A timer y y")
-		if n := must(w.Info(w.machine))(t).Turns - before; n != 1 {
+		if n := must(w.View().Info(w.machine))(t).Turns - before; n != 1 {
 			t.Errorf("one timer rings in %d turns", n)
 		}
 	})

@@ -105,7 +105,7 @@ func TestLimitsOfTheKeeper(t *testing.T) {
 	t.Run("of the embedder", func(t *testing.T) {
 		w := newWorld(t)
 		r := w.start(keyed.New(w.worker()).WithName("mine").WithLimits(host.Limits{Mailbox: 2}))
-		if typ := must(w.Info(r))(t).Type; typ != "mine" {
+		if typ := must(w.View().Info(r))(t).Type; typ != "mine" {
 			t.Errorf("it is a %q", typ)
 		}
 		w.post(r, keyed.For("a", "1"), keyed.For("a", "2"))

@@ -295,7 +295,7 @@ func TestFloodOfKeys(t *testing.T) {
 		if len(past) > 20 || at == keyed.Evict && len(past) != 20 {
 			t.Errorf("%d are remembered", len(past))
 		}
-		if h := must(w.Held(r))(t); h.Total() > 1<<20 {
+		if h := must(w.View().Held(r))(t); h.Total() > 1<<20 {
 			t.Errorf("%+v is held", h)
 		}
 	}
@@ -417,7 +417,7 @@ func TestMaxBytes(t *testing.T) {
 	r := w.start(keyed.New(w.worker()).WithMaxBytes(100 << 10).WithAtLimit(keyed.Evict))
 	for i := range 100 {
 		if got := w.ask(r, keyed.For("k"+strconv.Itoa(i), "who")); got != fmt.Sprintf("k%d 1", i) {
-			t.Fatalf("k%d: %q, %d actors, %+v", i, got, len(w.Select("/user/users/*")), must(w.Held(r))(t))
+			t.Fatalf("k%d: %q, %d actors, %+v", i, got, len(w.Select("/user/users/*")), must(w.View().Held(r))(t))
 		}
 	}
 	if n := len(w.Select("/user/users/*")); n < 5 || n > 25 {

@@ -81,7 +81,7 @@ func TestLooksAreRare(t *testing.T) {
 		r := w.start(keyed.New(w.worker()).WithIdle(time.Minute))
 		w.tell(r, "a", busy)
 		a := must(w.Lookup("/user/users/a"))(t)
-		before := must(w.Info(r))(t).Turns
+		before := must(w.View().Info(r))(t).Turns
 		const looks = 20
 		for range looks {
 			for second := range 60 {
@@ -92,7 +92,7 @@ func TestLooksAreRare(t *testing.T) {
 			}
 		}
 		w.there("a")
-		if n := must(w.Info(r))(t).Turns - before; n > 2*looks+1 {
+		if n := must(w.View().Info(r))(t).Turns - before; n > 2*looks+1 {
 			t.Errorf("%s: %d turns for %d looks", busy, n, looks)
 		}
 	}

@@ -336,7 +336,7 @@ func TestCountersNeverGoBack(t *testing.T) {
 	if err := w.Idle(t.Context()); err != nil { // the last one's end is over
 		t.Fatal(err)
 	}
-	want := strconv.FormatUint(w.Stats().Types["brief"].Turns, 10)
+	want := strconv.FormatUint(w.View().Stats().Types["brief"].Turns, 10)
 	if got := value(w.scrape(t), `wasmactors_turns_total{type="brief"}`); got != want {
 		t.Errorf("%s turns are shown, there were %s", got, want)
 	}

@@ -16,7 +16,7 @@ func (o *Observer) Actor(path string) (Detail, error) {
 	if err != nil {
 		return Detail{}, noActor(path)
 	}
-	x, err := o.sys.Inspect(context.Background(), ref)
+	x, err := o.sys.View().Inspect(context.Background(), ref)
 	if err != nil {
 		return Detail{}, noActor(path)
 	}

@@ -185,7 +185,7 @@ func (o *Observer) planDecide(ctx context.Context, d checkedVerb, x *host.Info) 
 	if !x.Failed {
 		return "", "it does not wait for a decision"
 	}
-	i, err := o.sys.Inspect(ctx, x.Ref)
+	i, err := o.sys.View().Inspect(ctx, x.Ref)
 	switch {
 	case err != nil:
 		return "", reason(err)

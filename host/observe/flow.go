@@ -66,7 +66,7 @@ func (o *Observer) sampleFlow() (end func() Flow, err error) {
 	var mu sync.Mutex
 	edges, over := map[edgeKey]*Edge{}, false
 	began := time.Now()
-	stop, err := o.sys.SampleFlow(flowSamples, func(m *host.Flowed) {
+	stop, err := o.sys.View().SampleFlow(flowSamples, func(m *host.Flowed) {
 		mu.Lock()
 		defer mu.Unlock()
 		if over { // a worker may still call this

@@ -35,7 +35,7 @@ func LatencyOf(kind, name string, c histogram.Counts) Latency {
 func (o Options) WithLatencies(f func() []Latency) Options { o.latencies = f; return o }
 
 // TurnTimes are durations of turns by type; see host.Totals.
-func (o *Observer) TurnTimes() map[string]host.TurnTimes { return o.sys.Totals().TurnTimes }
+func (o *Observer) TurnTimes() map[string]host.TurnTimes { return o.sys.View().Totals().TurnTimes }
 
 // Latencies reads all series.
 func (o *Observer) Latencies() Latencies {

@@ -156,7 +156,7 @@ func (o *Observer) Actors(q Query) (Page, error) {
 		}
 		for _, at := range rows {
 			row := s.row(int(at))
-			if now, err := o.sys.Info(s.infos[at].Ref); err == nil {
+			if now, err := o.sys.View().Info(s.infos[at].Ref); err == nil {
 				row.Children = now.Children
 			}
 			p.Actors = append(p.Actors, row)

@@ -68,7 +68,7 @@ func (o *Observer) sampleFuel(m *matcher, every uint64) (end func() *Profile, er
 	var mu sync.Mutex
 	var key bytes.Buffer
 	began := time.Now()
-	stop, err := o.sys.SampleFuel(p.every, func(s *host.FuelSample) {
+	stop, err := o.sys.View().SampleFuel(p.every, func(s *host.FuelSample) {
 		i := host.Info{Ref: s.Actor, Type: s.Type}
 		if !m.match(&i) {
 			return

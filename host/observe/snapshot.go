@@ -58,7 +58,7 @@ func (o *Observer) take() {
 	s.taken, s.now = time.Now(), o.sys.Clock().Now()
 	before := len(s.infos)
 	s.infos, s.oldest = s.infos[:0], s.oldest[:0]
-	s.infos, s.ended = o.sys.Census(s.infos)
+	s.infos, s.ended = o.sys.View().Census(s.infos)
 	if len(s.infos) < before {
 		clear(s.infos[len(s.infos):before])
 	}

@@ -11,7 +11,7 @@ import (
 
 // System is the system as a whole.
 func (o *Observer) System() System {
-	t := o.sys.Totals()
+	t := o.sys.View().Totals()
 	s := System{
 		Version: Version, Name: o.sys.Name(), Bundle: o.o.bundle, Dir: o.o.dir, PID: os.Getpid(), Started: o.o.started.UTC(), Ready: true,
 		Crashes: t.Crashes, Restarts: t.Restarts, DeadLetters: t.DeadLetters, DeadReasons: t.DeadReasons, Held: t.Held, HeldLimit: t.HeldLimit, ActorLimit: t.ActorLimit,

@@ -84,7 +84,7 @@ func (o *Observer) Trace(path string, t TraceOptions) (*Stream[TraceRecord], err
 	}
 	left := atomic.Int64{}
 	left.Store(int64(t.Messages))
-	stop, err := o.sys.Tap(ref, payload, func(m *host.Tapped) {
+	stop, err := o.sys.View().Tap(ref, payload, func(m *host.Tapped) {
 		if t.Messages > 0 && left.Add(-1) < 0 {
 			return
 		}

@@ -67,7 +67,7 @@ func TestRebuiltFromWhatWorkersDid(t *testing.T) {
 					t.Error(err)
 				}
 				if n%8 == 7 { // system messages end batches
-					_, _ = s.Inspect(context.Background(), refs[(i+1)%actors])
+					_, _ = s.View().Inspect(context.Background(), refs[(i+1)%actors])
 					s.Operate().ResetBackoff(refs[i])
 				}
 			}

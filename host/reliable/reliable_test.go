@@ -292,14 +292,14 @@ func TestWhatAProxyKeepsIsOnItsAccount(t *testing.T) {
 	for range 40 {
 		w.tell(p, text)
 	}
-	held := must(w.Held(p))(t)
+	held := must(w.View().Held(p))(t)
 	t.Logf("%+v, %d unsent", held, unsent)
 	if held.Stash < 10*64<<10 || held.Total() > 1<<20 || unsent < 20 {
 		t.Errorf("%+v, %d unsent", held, unsent)
 	}
 	deaf = false
 	w.pass(10 * time.Second)
-	if held := must(w.Held(p))(t); held.Stash != 0 || len(w.heard) != 40-unsent {
+	if held := must(w.View().Held(p))(t); held.Stash != 0 || len(w.heard) != 40-unsent {
 		t.Errorf("%+v, %d have arrived", held, len(w.heard))
 	}
 }

@@ -14,11 +14,11 @@ func TestQuestionsAreOnTheAccount(t *testing.T) {
 	w := inGo(t)
 	tail := router.TailChopping(time.Minute, time.Hour)
 	r := w.start(router.Pool(2, w.worker, tail).WithLimits(host.Limits{Held: 32 << 10}))
-	before := must(w.Held(r))(t).Stash
+	before := must(w.View().Held(r))(t).Stash
 	mute := strings.Repeat("y", 8<<10)
 	first := must(w.Request(r, mute))(t)
 	w.run()
-	if n := must(w.Held(r))(t).Stash - before; n < 8<<10 {
+	if n := must(w.View().Held(r))(t).Stash - before; n < 8<<10 {
 		t.Errorf("%d bytes are on the account", n)
 	}
 	must(w.Request(r, mute))(t)
@@ -31,14 +31,14 @@ func TestQuestionsAreOnTheAccount(t *testing.T) {
 	}
 	w.run()
 	wantAnswer(t, first, "router: the router was restarted")
-	if n := must(w.Held(r))(t).Stash; n != before {
+	if n := must(w.View().Held(r))(t).Stash; n != before {
 		t.Errorf("%d bytes are left on the account after a restart", n-before)
 	}
 	again := must(w.Request(r, mute))(t)
 	w.run()
 	w.pass(2 * time.Minute)
 	<-again.Answer()
-	if n := must(w.Held(r))(t).Stash; n != before {
+	if n := must(w.View().Held(r))(t).Stash; n != before {
 		t.Errorf("%d bytes are left on the account, nothing is asked", n-before)
 	}
 }

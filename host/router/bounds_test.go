@@ -165,7 +165,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 			if got := w.ask(r, "who"); !strings.HasSuffix(got, " ") && !strings.Contains(got, " ") || strings.HasPrefix(got, "router: too many") {
 				t.Errorf("answered %q", got)
 			}
-			turns := must(w.Info(must(w.Lookup("/user/router/0"))(t)))(t).Turns + must(w.Info(must(w.Lookup("/user/router/1"))(t)))(t).Turns
+			turns := must(w.View().Info(must(w.Lookup("/user/router/0"))(t)))(t).Turns + must(w.View().Info(must(w.Lookup("/user/router/1"))(t)))(t).Turns
 			if most := uint64(10*questions/4 + 4); turns > most {
 				t.Errorf("the routees have had %d turns, at most %d", turns, most)
 			}
@@ -304,7 +304,7 @@ func TestWrongLogic(t *testing.T) {
 	if got := w.ask(r, "who"); !strings.Contains(got, "panic") {
 		t.Errorf("answered %q", got)
 	}
-	if i := must(w.Info(r))(t); i.Crashes != 1 {
+	if i := must(w.View().Info(r))(t); i.Crashes != 1 {
 		t.Errorf("%d crashes", i.Crashes)
 	}
 }
@@ -400,7 +400,7 @@ func TestNoRoomToGrow(t *testing.T) {
 	d.Lower, d.Every = 5, 1
 	r := w.start(router.Pool(1, w.worker, router.RoundRobin).WithResizer(d).WithLimits(host.Limits{Tree: host.TreeLimits{Actors: 3}}))
 	w.asks(r, "who", "0 1", "1 1", "0 2")
-	if i := must(w.Info(r))(t); i.Crashes != 0 || i.Children != 2 {
+	if i := must(w.View().Info(r))(t); i.Crashes != 0 || i.Children != 2 {
 		t.Errorf("%d crashes, %d routees", i.Crashes, i.Children)
 	}
 	if got := w.ask(r, headed("adjust", 1)); got == "done" || got == "" {

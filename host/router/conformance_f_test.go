@@ -61,7 +61,7 @@ func TestF02_Pool(t *testing.T) {
 		}
 		w.asks(r, "who", "2 2", "1 2", "2 3")
 		w.tell(r, "stop", "stop")
-		if _, err := w.Info(r); err == nil {
+		if _, err := w.View().Info(r); err == nil {
 			t.Error("the pool lives on without routees")
 		}
 	})
@@ -88,7 +88,7 @@ func TestF03_Group(t *testing.T) {
 		}
 		w.run()
 		w.wants("w0:x", "w1:x", "late:x")
-		if must(w.Info(r))(t).Restarts != 0 {
+		if must(w.View().Info(r))(t).Restarts != 0 {
 			t.Error("the group was restarted")
 		}
 	})
@@ -98,10 +98,10 @@ func TestF03_Group(t *testing.T) {
 func TestF05_Sender(t *testing.T) {
 	each(t, func(w *world) {
 		r := w.start(router.Pool(2, w.worker, router.RoundRobin))
-		before := must(w.Info(r))(t).Turns
+		before := must(w.View().Info(r))(t).Turns
 		w.tell(r, "who")
 		w.wants("reply 0 1")
-		if n := must(w.Info(r))(t).Turns; n != before+1 {
+		if n := must(w.View().Info(r))(t).Turns; n != before+1 {
 			t.Errorf("the router has had %d turns", n-before)
 		}
 	})
@@ -135,7 +135,7 @@ func TestF06_Supervision(t *testing.T) {
 				t.Errorf("%q was not restarted", got)
 			}
 		}
-		if i := must(w.Info(r))(t); i.Restarts != 1 {
+		if i := must(w.View().Info(r))(t); i.Restarts != 1 {
 			t.Errorf("%d restarts of the router", i.Restarts)
 		}
 	})
@@ -307,7 +307,7 @@ func TestF13_TailChopping(t *testing.T) {
 		starts := 0
 		turns := func() (n int) {
 			for _, k := range []string{"0", "1", "2"} {
-				n += int(must(w.Info(must(w.Lookup("/user/router/" + k))(t)))(t).Turns)
+				n += int(must(w.View().Info(must(w.Lookup("/user/router/" + k))(t)))(t).Turns)
 			}
 			return n - starts
 		}
@@ -505,7 +505,7 @@ func TestF20_Management(t *testing.T) {
 		w.asks(r, headed("remove", other), "done")
 		w.asks(r, headed("remove", other), "router: "+other+" is not a routee")
 		w.asks(r, headed("remove", "/user/router/0"), "done")
-		if _, err := w.Info(r); err == nil {
+		if _, err := w.View().Info(r); err == nil {
 			t.Error("the pool lives on without routees")
 		}
 		must(w.Lookup(other))(t)
@@ -527,12 +527,12 @@ func TestF20_Management(t *testing.T) {
 func TestF24_NoGuestsTurn(t *testing.T) {
 	each(t, func(w *world) {
 		r := w.start(router.Pool(2, w.worker, router.RoundRobin))
-		before := w.Stats().Turns
+		before := w.View().Stats().Turns
 		w.asks(r, "who", "0 1")
-		if n := w.Stats().Turns - before; n != 2 {
+		if n := w.View().Stats().Turns - before; n != 2 {
 			t.Errorf("%d turns", n)
 		}
-		if n := must(w.Info(r))(t); n.Fuel != 0 || n.Type != "router" {
+		if n := must(w.View().Info(r))(t); n.Fuel != 0 || n.Type != "router" {
 			t.Errorf("%+v", n)
 		}
 	})

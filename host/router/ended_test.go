@@ -69,7 +69,7 @@ func TestEndedRouteesLeavePoolsThatAsk(t *testing.T) {
 				}
 				w.asks(r, order("routees", nil), must(w.Lookup("/user/router/2"))(t).Path())
 				w.stop("/user/router/2")
-				if _, err := w.Info(r); err == nil {
+				if _, err := w.View().Info(r); err == nil {
 					t.Error("it goes on without routees")
 				}
 				if _, dead := w.DeadLetters(); dead != 0 {
@@ -89,7 +89,7 @@ func TestRouteesEndDuringAQuestion(t *testing.T) {
 		w.run()
 		turns := map[string]uint64{}
 		for _, path := range paths {
-			turns[path] = must(w.Info(must(w.Lookup(path))(t)))(t).Turns
+			turns[path] = must(w.View().Info(must(w.Lookup(path))(t)))(t).Turns
 		}
 		least := min(turns[paths[0]], turns[paths[1]]) // of those that were not asked yet; one was
 		for ended, i := 0, 0; ended < 3; i++ {
@@ -109,7 +109,7 @@ func TestRouteesEndDuringAQuestion(t *testing.T) {
 		var asked []string
 		for _, path := range paths {
 			if ref, err := w.Lookup(path); err == nil {
-				n := must(w.Info(ref))(t).Turns
+				n := must(w.View().Info(ref))(t).Turns
 				asked = append(asked, fmt.Sprint(path, " ", n))
 			}
 		}
@@ -210,12 +210,12 @@ func TestManyEndedRouteesLeaveNothing(t *testing.T) {
 			}
 			round()
 			round()
-			held := must(w.Held(group))(t).Total() + must(w.Held(pool))(t).Total()
+			held := must(w.View().Held(group))(t).Total() + must(w.View().Held(pool))(t).Total()
 			before := heap()
 			for range rounds {
 				round()
 			}
-			if now := must(w.Held(group))(t).Total() + must(w.Held(pool))(t).Total(); now > held {
+			if now := must(w.View().Held(group))(t).Total() + must(w.View().Held(pool))(t).Total(); now > held {
 				t.Errorf("%d bytes are on the accounts, before it were %d", now, held)
 			}
 			if more := int64(heap()) - int64(before); more > 6<<20 { // the paths of those that have gone lately

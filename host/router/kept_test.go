@@ -146,7 +146,7 @@ func TestEndsOfKeptRoutees(t *testing.T) {
 		if got := w.ask(r, order(op, nil)); got != "done" {
 			t.Error(op, got)
 		}
-		if i, err := w.Info(keeper); err != nil || i.Restarts != 0 || i.Crashes != 0 {
+		if i, err := w.View().Info(keeper); err != nil || i.Restarts != 0 || i.Crashes != 0 {
 			t.Errorf("%s: the keeper: %+v %v", op, i, err)
 		}
 	}

@@ -47,7 +47,7 @@ func TestF09_Balancing(t *testing.T) {
 		w.run()
 		w.post(r, "z", "z", "z")
 		w.run()
-		if i := must(w.Info(r))(t); i.Mailbox != 3 || len(w.heard) != 0 {
+		if i := must(w.View().Info(r))(t); i.Mailbox != 3 || len(w.heard) != 0 {
 			t.Errorf("%d wait at the router, heard %q", i.Mailbox, w.heard)
 		}
 		if got := w.ask(r, headed("routees", nil)); got == "" {
@@ -71,7 +71,7 @@ func TestF09_Balancing(t *testing.T) {
 		w.tell(r, "c")
 		w.wants("0:c")
 		w.tell(r, "stop")
-		if _, err := w.Info(r); err == nil {
+		if _, err := w.View().Info(r); err == nil {
 			t.Error("the pool lives on without routees")
 		}
 	})
@@ -117,7 +117,7 @@ func TestF10_SmallestMailbox(t *testing.T) {
 		w.post(ref("2"), "x", "x")
 		w.tell(r, "c", "c", "c", "c") // all are shut: the fewest
 		for k, want := range map[string]int{"0": 3, "1": 3, "2": 3} {
-			if n := must(w.Info(ref(k)))(t).Mailbox; n != want {
+			if n := must(w.View().Info(ref(k)))(t).Mailbox; n != want {
 				t.Errorf("%s has %d waiting, want %d", k, n, want)
 			}
 		}

@@ -283,5 +283,5 @@ func (w *world) events(kind host.EventKind) (names []string) {
 
 func (w *world) children(ref host.Ref) int {
 	w.t.Helper()
-	return must(w.Info(ref))(w.t).Children
+	return must(w.View().Info(ref))(w.t).Children
 }

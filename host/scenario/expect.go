@@ -248,7 +248,7 @@ func (w *world) expectState(s *step) error {
 	if _, err := w.ref(path); err != nil {
 		return err
 	}
-	i, err := w.sys.Info(ref)
+	i, err := w.sys.View().Info(ref)
 	if err != nil {
 		return &stepError{what: plain(err)}
 	}

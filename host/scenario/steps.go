@@ -272,7 +272,7 @@ func (w *world) addFault(s *step, f *fault) error {
 
 // state is what an actor does, for a report.
 func (w *world) state(ref host.Ref) string {
-	i, err := w.sys.Info(ref)
+	i, err := w.sys.View().Info(ref)
 	if err != nil {
 		return w.why(ref.Path())
 	}

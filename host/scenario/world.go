@@ -101,7 +101,7 @@ func (st *Stage) end(w *world) {
 		calm := w.killAfter(ctx)
 		w.ctx = ctx
 		w.failed.Store(nil)
-		for _, top := range w.sys.Tree().Children {
+		for _, top := range w.sys.View().Tree().Children {
 			w.sys.Stop(top.Ref)
 		}
 		_ = w.runUntilIdle()
@@ -144,7 +144,7 @@ const killEvery = 20 * time.Millisecond
 
 // kill ends the turns that run. Any goroutine may call it.
 func (w *world) kill() {
-	for _, i := range w.sys.AppendInfo(nil) {
+	for _, i := range w.sys.View().AppendInfo(nil) {
 		if strings.HasPrefix(i.Ref.Path(), "/user/") {
 			w.sys.StopNow(i.Ref)
 		}

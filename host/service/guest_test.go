@@ -73,7 +73,7 @@ func TestGuestsGrants(t *testing.T) {
 				t.Error(x, y)
 			}
 		}
-		if w.Stats().Asleep == 0 {
+		if w.View().Stats().Asleep == 0 {
 			t.Error("nobody sleeps")
 		}
 	})

@@ -488,7 +488,7 @@ func TestServiceComesBack(t *testing.T) {
 					o, down := f.running.Outage()
 					return down && o.Since.Equal(since) && o.Service == "greeter"
 				})
-				f.until(func() bool { i, err := f.sys.Info(was); return err == nil && i.Due > 0 })
+				f.until(func() bool { i, err := f.sys.View().Info(was); return err == nil && i.Due > 0 })
 				if got := f.ask(a, "greet", "ann"); !strings.HasPrefix(got, "unavailable: ") {
 					t.Error(got)
 				}
@@ -514,7 +514,7 @@ func TestServiceTriesAgain(t *testing.T) {
 	_ = f.sys.Operate().Crash(f.running.Ref(), 0, "")
 	for i := range 4 {
 		f.until(func() bool {
-			x, _ := f.sys.Info(f.running.Ref())
+			x, _ := f.sys.View().Info(f.running.Ref())
 			return x.Due > 0 && x.Incarnation == uint64(i)
 		})
 		o, down := f.running.Outage()

@@ -664,7 +664,7 @@ func TestI16_Tracing(t *testing.T) {
 	a = k.Spawn("a", echo)
 	p := k.Probe("p")
 	var seen []string
-	stop, err := k.System().Tap(a, 100, func(m *host.Tapped) {
+	stop, err := k.System().View().Tap(a, 100, func(m *host.Tapped) {
 		way := "in"
 		if m.Out {
 			way = "out"

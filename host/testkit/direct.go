@@ -37,12 +37,12 @@ func (k *Kit) Receive(ref host.Ref, v any) (answer host.Message, err error) {
 	if k.virtual == nil {
 		k.t.Fatal("testkit: Receive is for virtual time")
 	}
-	if info, known := k.sys.Info(ref); known != nil || info.Parent.Path() != "/user" {
+	if info, known := k.sys.View().Info(ref); known != nil || info.Parent.Path() != "/user" {
 		k.t.Fatalf("testkit: Receive: %v was not started by the test%s", ref, k.waits())
 	}
 	k.Run() // messages that wait come first, with the supervisor in charge
 	var failure *abi.Failure
-	stop, err := k.sys.Tap(ref, 0, func(t *host.Tapped) {
+	stop, err := k.sys.View().Tap(ref, 0, func(t *host.Tapped) {
 		if t.Failure != nil && failure == nil {
 			k.direct.mu.Lock()
 			failure, k.direct.failed = t.Failure, t.Failure

@@ -15,7 +15,7 @@ import (
 // waits is the end of a report.
 func (k *Kit) waits() string {
 	var b strings.Builder
-	for _, i := range k.sys.AppendInfo(nil) {
+	for _, i := range k.sys.View().AppendInfo(nil) {
 		if i.Mailbox == 0 && (i.State == host.StateRunning || i.State == host.StateAsleep) && !i.Failed {
 			continue
 		}

@@ -281,7 +281,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 	if err := w.tell(b, strings.Repeat("x", 1000)); !errors.Is(err, host.ErrMailboxFull) {
 		t.Errorf("%v", err)
 	}
-	if h := must(w.Held(a))(t); h.Mailbox == 0 {
+	if h := must(w.View().Held(a))(t); h.Mailbox == 0 {
 		t.Errorf("nobody pays for what waits: %+v", h)
 	}
 	_, before := w.DeadLetters()

@@ -155,9 +155,9 @@ func TestK19_HostileUnknownKeys(t *testing.T) {
 		}
 		out.Text("cents")
 		out.Int(4)
-		before := must(w.Info(bank))(t).Fuel
+		before := must(w.View().Info(bank))(t).Fuel
 		w.tell(bank, headed("bank.payment@3", host.Raw(out.Bytes())))
-		return must(w.Info(bank))(t).Fuel - before
+		return must(w.View().Info(bank))(t).Fuel - before
 	}
 	spent(1, 1)
 	most, few := spent(abi.MaxUnknown, 50), spent(1, 1)

@@ -1,4 +1,4 @@
-// Package view has what is known of actors and of a system, as values, and the bounds of an actor. System.Info, Inspect, Stats and
+// Package view has what is known of actors and of a system, as values, and the bounds of an actor. View.Info, Inspect, Stats and
 // Totals of package host make them.
 package view
 
@@ -75,7 +75,7 @@ type Info struct {
 	Crashes      uint64
 	Restarts     uint64
 	Held         int64 // bytes that the host holds for it
-	Children     int   // only from [System.Info]; 0 from [System.AppendInfo]
+	Children     int   // only from [host.View.Info]; 0 from [host.View.AppendInfo]
 
 	Since   int64         // when the present incarnation began, ns since 1970; 0: none has
 	Due     time.Duration // StateDelayed: the rest of the delay; 0: it waits for something else

@@ -140,7 +140,7 @@ func TestGuestInCSpawns(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("%v", seen)
 	}
-	for _, k := range s.Tree().Children[0].Children {
+	for _, k := range s.View().Tree().Children[0].Children {
 		if uid := uint64(k.Ref.UID()); !seen[uid] {
 			t.Errorf("the child %#x was announced as one of %v", uid, seen)
 		}

@@ -162,7 +162,7 @@ func TestCartRefuses(t *testing.T) {
 	if _, err := k.Receive(cart, "add"); err == nil || !strings.Contains(err.Error(), "nothing to add") {
 		t.Errorf("%v", err)
 	}
-	if info, err := k.System().Info(cart); err != nil || info.Restarts != 0 {
+	if info, err := k.System().View().Info(cart); err != nil || info.Restarts != 0 {
 		t.Errorf("%+v, %v", info, err)
 	}
 }

@@ -227,7 +227,7 @@ func TestK21_Guests(t *testing.T) {
 	w.wants(strung(texts[:10])...) // what came behind it waits for it
 	w.pass(time.Second)
 	w.wants(strung(texts[10:])...)
-	if i := must(w.Info(ledger))(t); i.Incarnation != 1 {
+	if i := must(w.View().Info(ledger))(t); i.Incarnation != 1 {
 		t.Errorf("%d incarnations", i.Incarnation)
 	}
 	// The sender crashes: numbers start over, and the receiver, which remembers the old ones, takes them.

@@ -85,7 +85,7 @@ func TestRoundRobin(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	expect(t, s, ref, "worker-1 2", "worker-2 4", "worker-1 3")
-	if n := s.Tree().Children[0]; len(n.Children) != 2 || n.Type != "round-robin" || n.Incarnation != 0 {
+	if n := s.View().Tree().Children[0]; len(n.Children) != 2 || n.Type != "round-robin" || n.Incarnation != 0 {
 		t.Errorf("%+v", n)
 	}
 }

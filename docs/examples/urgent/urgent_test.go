@@ -129,7 +129,7 @@ func TestBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	for {
-		if i, err := s.Info(desk); err != nil || i.Mailbox == 3 {
+		if i, err := s.View().Info(desk); err != nil || i.Mailbox == 3 {
 			break
 		}
 		time.Sleep(time.Millisecond)

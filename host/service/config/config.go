@@ -318,7 +318,7 @@ func (p *provider) forgetEnded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for ref := range p.watchers {
-		if _, err := p.env.System.Info(ref); err != nil {
+		if _, err := p.env.System.View().Info(ref); err != nil {
 			delete(p.watchers, ref)
 		}
 	}

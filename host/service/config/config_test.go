@@ -355,7 +355,7 @@ func TestSecretIsNowhere(t *testing.T) {
 	stop := []func(){}
 	for _, ref := range []host.Ref{a, deaf} {
 		for _, most := range []int{16, 1 << 20} {
-			end, err := w.Tap(ref, most, func(m *host.Tapped) {
+			end, err := w.View().Tap(ref, most, func(m *host.Tapped) {
 				mu.Lock()
 				defer mu.Unlock()
 				fmt.Fprintf(&shown, "%s %s %v ", m.Payload, m.Path, m.Failure)
@@ -366,10 +366,10 @@ func TestSecretIsNowhere(t *testing.T) {
 			stop = append(stop, end)
 		}
 	}
-	if end, err := w.SampleFlow(1000, func(f *host.Flowed) {}); err == nil {
+	if end, err := w.View().SampleFlow(1000, func(f *host.Flowed) {}); err == nil {
 		stop = append(stop, end)
 	}
-	if end, err := w.SampleFuel(1000, func(f *host.FuelSample) {
+	if end, err := w.View().SampleFuel(1000, func(f *host.FuelSample) {
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Fprintf(&shown, "%+v", *f)
@@ -378,12 +378,12 @@ func TestSecretIsNowhere(t *testing.T) {
 	}
 	for _, what := range []string{"log", "exit", "error", "panic", "send /user/deaf", "send /user/nobody", "spawn", "timer", "none", "log"} {
 		if what == "panic" || what == "error" || what == "exit" { // nobody is answered
-			before, _ := w.Info(a)
+			before, _ := w.View().Info(a)
 			if err := w.Tell(a, "secret pw "+what); err != nil {
 				t.Fatal(err)
 			}
 			for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-				if now, _ := w.Info(a); now.Crashes > before.Crashes {
+				if now, _ := w.View().Info(a); now.Crashes > before.Crashes {
 					break
 				}
 				if time.Now().After(deadline) {
@@ -416,9 +416,9 @@ func TestSecretIsNowhere(t *testing.T) {
 		fmt.Fprintf(&shown, "%+v %v\n", v, err)
 	}
 	for _, ref := range w.Select("/user/**") {
-		look(w.Info(ref))
-		look(w.Inspect(ctx, ref))
-		i, _ := w.Info(ref)
+		look(w.View().Info(ref))
+		look(w.View().Inspect(ctx, ref))
+		i, _ := w.View().Info(ref)
 		if i.Failure != nil {
 			look(i.Failure.Failure, nil)
 		}
@@ -434,8 +434,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	asJSON(obs.Tree(observe.TreeQuery{}))
 	asJSON(obs.DeadLetters(observe.DeadQuery{}))
 	asJSON(obs.System(), nil)
-	look(w.Tree(), nil)
-	look(w.Stats(), nil)
+	look(w.View().Tree(), nil)
+	look(w.View().Stats(), nil)
 	letters, n := w.DeadLetters()
 	if n == 0 {
 		t.Error("no dead letters")

@@ -433,7 +433,7 @@ func TestRestartAfterADelay(t *testing.T) {
 				t.Fatal(err)
 			}
 			for deadline := time.Now().Add(soon); ; time.Sleep(time.Millisecond) {
-				if info, err := s.sys.Info(ref); err == nil && info.State == host.StateDelayed && info.Due > 0 {
+				if info, err := s.sys.View().Info(ref); err == nil && info.State == host.StateDelayed && info.Due > 0 {
 					break
 				}
 				if time.Now().After(deadline) {
@@ -562,7 +562,7 @@ http:
 				t.Error(err)
 			}
 		}
-		i, err := sys.Info(ref)
+		i, err := sys.View().Info(ref)
 		_, dead := sys.DeadLetters()
 		if err != nil || i.Mailbox != want.wait || dead-before != uint64(10-want.wait) {
 			t.Errorf("%s: %d wait, want %d; %d were dropped; %v", path, i.Mailbox, want.wait, dead-before, err)
@@ -578,7 +578,7 @@ http:
 func handledAtOnce(t *testing.T, sys *host.System, ref host.Ref) (n int) {
 	t.Helper()
 	turns := func() uint64 {
-		i, err := sys.Info(ref)
+		i, err := sys.View().Info(ref)
 		if err != nil {
 			t.Fatal(err)
 		}

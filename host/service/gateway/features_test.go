@@ -225,7 +225,7 @@ func TestBoundsOfRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, err := s.sys.Info(box); i.Mailbox == 0; i, err = s.sys.Info(box) {
+	for i, err := s.sys.View().Info(box); i.Mailbox == 0; i, err = s.sys.View().Info(box) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func TestOwnActorComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool {
-		i, err := s.sys.Info(own)
+		i, err := s.sys.View().Info(own)
 		return err == nil && (i.State == host.StateDelayed || i.Restarts > 0)
 	})
 	s.expect(s.get("/room/a"), 200, "room")
@@ -310,7 +310,7 @@ func TestOwnActorComesBack(t *testing.T) {
 		t.Errorf("more rooms than may be: %d", r.StatusCode)
 	}
 	waitFor(t, func() bool {
-		i, err := s.sys.Info(own)
+		i, err := s.sys.View().Info(own)
 		return err == nil && i.Restarts > 0 && i.State == host.StateRunning
 	})
 	a, err := s.sys.Lookup("/user/room-a")

@@ -57,7 +57,7 @@ func TestHangUpsAreNoWarnings(t *testing.T) {
 		}
 		ref, _ := sys.Lookup("/user/slow")
 		for deadline := time.Now().Add(20 * time.Second); i == 1; time.Sleep(time.Millisecond) {
-			if info, err := sys.Info(ref); err != nil || time.Now().After(deadline) {
+			if info, err := sys.View().Info(ref); err != nil || time.Now().After(deadline) {
 				t.Fatal("the question is not in the mailbox:", err)
 			} else if info.Mailbox > 0 {
 				break

@@ -140,7 +140,7 @@ func (g *Gateway) late(to host.Ref, err error) problem {
 // restarting reports whether an actor is between two incarnations, or has not begun, and
 // after which time to come again.
 func (g *Gateway) restarting(to host.Ref) (retry time.Duration, waits bool) {
-	info, err := g.sys.Info(to)
+	info, err := g.sys.View().Info(to)
 	if err != nil {
 		return time.Second, false
 	}

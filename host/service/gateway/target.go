@@ -201,7 +201,7 @@ func (p *pool) waits(to host.Address) bool {
 	if !there {
 		ref = to.To
 	}
-	info, err := p.g.sys.Info(ref)
+	info, err := p.g.sys.View().Info(ref)
 	return err != nil || info.State == host.StateDelayed || info.State == host.StateStopping
 }
 

@@ -244,7 +244,7 @@ func (f *fixture) with(change func(host.Props) host.Props) *actor {
 
 // find is the actor of a ref that was in an answer.
 func (f *fixture) find(uid abi.Ref) host.Ref {
-	for _, info := range f.sys.AppendInfo(nil) {
+	for _, info := range f.sys.View().AppendInfo(nil) {
 		if info.Ref.UID() == uid {
 			return info.Ref
 		}
@@ -256,7 +256,7 @@ func (f *fixture) find(uid abi.Ref) host.Ref {
 func (f *fixture) noStreams() {
 	f.t.Helper()
 	eventually(f.t, "the streams have ended", func() bool {
-		for _, info := range f.sys.AppendInfo(nil) {
+		for _, info := range f.sys.View().AppendInfo(nil) {
 			if strings.HasPrefix(info.Ref.Path(), "/system/http/") {
 				return false
 			}

@@ -382,7 +382,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 		p.subscribe(map[string]any{"pattern": pattern})
 	}
 	b.settle()
-	if kids := b.Stats().Actors; kids > 2+5+20 {
+	if kids := b.View().Stats().Actors; kids > 2+5+20 {
 		t.Errorf("%d actors", kids)
 	}
 }

@@ -321,7 +321,7 @@ func TestStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.run(far)
-	if info, err := p.b.Info(y); err != nil || info.Incarnation != 1 {
+	if info, err := p.b.View().Info(y); err != nil || info.Incarnation != 1 {
 		t.Errorf("killed: %+v, %v", info.Incarnation, err)
 	}
 	over := make(chan error, 1)
