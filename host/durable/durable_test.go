@@ -598,7 +598,7 @@ func TestGuessesAreRepeated(t *testing.T) {
 	for range 170 {
 		w.tell("a", script(rec(recAdd, 1), rec(0, 0, guesses)))
 	}
-	eventually(t, func() bool { i, err := w.Info(ref); return err == nil && i.Restarts > 0 })
+	eventually(t, func() bool { i, err := w.View().Info(ref); return err == nil && i.Restarts > 0 })
 	for range 2 {
 		n := w.report("a")
 		dir := w.killed()
