@@ -59,6 +59,7 @@ type function struct {
 	bulk    bool     // its cost depends on an operand
 	floats  bool     // computes with floats
 	size    bool     // needs the scratch locals for table.grow
+	fills   bool     // needs those for fills by stores
 	leaf    bool     // charged at its callers
 	counted bool     // its depth is counted
 	deep    bool     // has the depth as an argument
@@ -116,11 +117,12 @@ func (in *instrumenter) scan(i int) error {
 	bad := func(ins *wasm.Instr, reason string) error {
 		return &wasm.Error{Offset: body.Offset + ins.Start, Section: "code", Func: in.imported + i, Reason: reason}
 	}
-	var ins wasm.Instr
+	var ins, last wasm.Instr
 	kinds := []byte{wasm.OpBlock}
 	n := uint64(0)
 	for {
-		last := ins
+		before := last
+		last = ins
 		ok, err := it.Next(&ins)
 		if err != nil {
 			return err
@@ -208,6 +210,7 @@ func (in *instrumenter) scan(i int) error {
 				_, small := smallCost(&last, &ins)
 				f.bulk = f.bulk || !small
 				f.size = f.size || ins.Sub == wasm.MiscTableGrow
+				f.fills = f.fills || fillsByStores(&before, &last, &ins)
 				switch ins.Sub {
 				case wasm.MiscMemoryInit:
 					in.needs[chargeBytes] = in.needs[chargeBytes] || !small

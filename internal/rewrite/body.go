@@ -33,6 +33,10 @@ func (w *writer) locals(f *function, first uint32, out *wasm.Body) uint32 {
 		w.cost = declare(1, wasm.I64)
 		w.size = declare(1, wasm.I32)
 	}
+	if f.fills {
+		w.filled = declare(1, wasm.I32)
+		w.filling = declare(1, wasm.V128)
+	}
 	return first
 }
 
@@ -76,10 +80,12 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 	}
 	w.blocks = append(w.blocks, guestBlock{at: w.height - 1, takes: len(typ.Results) > 0})
 	it := wasm.NewInstrs(src.Code, src.Offset)
-	var ins wasm.Instr
+	var ins, last wasm.Instr
+	var at, lastAt int // where the code for ins and last begins
 	loop := 0
 	for {
-		last := ins
+		before, beforeAt := last, lastAt
+		last, lastAt = ins, at
 		ok, err := it.Next(&ins)
 		if err != nil {
 			return out, err
@@ -88,6 +94,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			break
 		}
 		text := src.Code[ins.Start:ins.End]
+		at = len(w.buf)
 		in.steps++
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf:
@@ -146,9 +153,14 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		case wasm.OpMemoryGrow:
 			w.callCharger(growMemory)
 		case wasm.OpMisc:
-			if _, small := smallCost(&last, &ins); small {
+			_, small := smallCost(&last, &ins)
+			switch {
+			case fillsByStores(&before, &last, &ins):
+				w.buf = w.buf[:beforeAt]
+				w.stores(byte(before.X), last.X)
+			case small:
 				w.raw(text)
-			} else {
+			default:
 				w.misc(&ins, text)
 			}
 		default:

@@ -46,6 +46,8 @@ type writer struct {
 	after   uint32            // scratch local of the same, i64
 	cost    uint32            // scratch local, i64, where the function has one
 	size    uint32            // scratch local, i32, likewise
+	filled  uint32            // scratch local, i32: where a fill by stores begins
+	filling uint32            // scratch local, v128: what it writes
 	nans    [nanShapes]uint32 // scratch locals for values that may be NaN
 }
 

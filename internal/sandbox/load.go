@@ -25,7 +25,7 @@ import (
 // imageVersion is part of every key in the disk cache. It must be raised when
 // the rewriter's output, the record's format or wazero changes;
 // TestImageVersion notices the first.
-const imageVersion = "30 wazero-1.12.0"
+const imageVersion = "31 wazero-1.12.0"
 
 // Load makes an image of a module: it decodes and checks the module, meters it,
 // runs its initialisation once, in an interpreter, freezes the result and
