@@ -27,7 +27,7 @@ const (
 	// its slots rather than mapped. A mapping costs one or two of the kernel's
 	// map entries (65530 a process by default) and a system call; copying costs
 	// the memory.
-	CopyLimit = 64 << 10
+	CopyLimit = 16 << 10
 )
 
 // Errors of this package.
