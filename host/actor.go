@@ -10,21 +10,19 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
-	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
-	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
-	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
-	"github.com/wasmactors/wasmactors/host/internal/watch"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -89,11 +87,7 @@ type actor struct {
 	turn      interruptible // the behaviour, if its turns can be ended from outside
 	ctx       Context
 	super     supervisor.Supervisor[*actor]
-	asks      asks.Table
-	timers    timers.Set
-	receive   *timers.Receive
-	stash     stash.Stash
-	watch     watch.Set
+	work      work.Work
 	restart   *restarting
 	turns     uint64
 	timedNext uint64       // turns, when the next one is timed: see timedTurn
@@ -216,7 +210,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	return a, nil
 }
 
-var nullPayload = []byte{0xf6}
+var nullPayload = message.Null
 
 // Name is the last element of the path.
 func (a *actor) Name() string { return a.path[strings.LastIndexByte(a.path, '/')+1:] }
@@ -262,6 +256,12 @@ func (a *actor) Clock() clock.Clock {
 
 // Alarms implements timers.Owner.
 func (a *actor) Alarms() *alarm.Board { return &a.alarms }
+
+// Account implements work.Owner.
+func (a *actor) Account() *account.Account { return &a.account }
+
+// Limits implements work.Owner.
+func (a *actor) Limits() *Limits { return &a.props.limits }
 
 // Now is the system's clock.
 func (a *actor) Now() time.Time { return a.sys.cfg.clock.Now() }
@@ -343,8 +343,8 @@ func (a *actor) turnCount() uint64 { return a.tally.Turns.Load() }
 // open reports whether messages may be handled now.
 func (a *actor) open() bool { return a.holds.none() && a.life.Open() }
 
-// incarnation is 0 at first and one more after every restart. Any goroutine may ask.
-func (a *actor) incarnation() uint64 { return a.number.Load() }
+// Incarnation is 0 at first and one more after every restart. Any goroutine may ask.
+func (a *actor) Incarnation() uint64 { return a.number.Load() }
 
 // wake schedules the actor, on the caller's worker if there is one.
 func (a *actor) wake(scr *scratch) { a.disp.Schedule(&a.task, scr.worker()) }
@@ -358,7 +358,7 @@ func (a *actor) enter(scr *scratch, e *mailbox.Envelope) *Context {
 func (a *actor) leave() { a.ctx.scr, a.ctx.env, a.ctx.cause = nil, nil, nil }
 
 func (a *actor) event(k EventKind) Event {
-	return Event{Kind: k, Time: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.incarnation()}
+	return Event{Kind: k, Time: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.Incarnation()}
 }
 
 // scratch is memory that a worker keeps between turns, so that turns allocate nothing.

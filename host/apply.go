@@ -97,7 +97,7 @@ func (g *guest) letOut(scr *scratch, cmd *abi.Command, current *mailbox.Envelope
 		}
 	case abi.OpUnwatch:
 		if isMany(cmd) {
-			g.carry(scr, a.watch.Len()*carriedBytes)
+			g.carry(scr, a.work.Watch.Len()*carriedBytes)
 			g.watchMany(scr, cmd)
 			return
 		}
@@ -116,17 +116,17 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 	a := g.actor
 	switch cmd.Op {
 	case abi.OpTimer:
-		if err := a.setTimer(scr, cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload); err != nil {
+		if err := a.work.SetTimer(a, cmd.Key, time.Duration(cmd.Delay), time.Duration(cmd.Period), cmd.Payload, scr.keep()); err != nil {
 			g.overLimit(errs.KeyOf(err, "limits.timers"), a.uid, "timer", mailbox.Envelope{Kind: abi.KindTimer, Payload: cmd.Payload})
 		}
 	case abi.OpCancel:
-		a.cancelTimer(cmd.Key)
+		a.work.CancelTimer(a, cmd.Key)
 	case abi.OpReceiveTimeout:
-		a.setReceiveTimeout(time.Duration(cmd.Delay))
+		a.work.SetReceiveTimeout(a, time.Duration(cmd.Delay))
 	case abi.OpStash:
-		_ = a.stashCurrent(current) // refused: a dead letter says so
+		_, _ = a.putAside("", current) // refused: a dead letter says so
 	case abi.OpUnstash:
-		a.unstash()
+		a.work.Unstash(a, &a.box)
 	case abi.OpDecide:
 		if g.verdict.asked {
 			g.verdict.directive = supervision.Directive(cmd.Directive)
@@ -289,7 +289,7 @@ const cmdDue uint64 = 1 << 63
 
 func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	a := g.actor
-	ask, err := a.addAsk(scr, cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay))
+	ask, err := a.work.AddAsk(a, cmd.Correlation, cmd.ToRef, time.Duration(cmd.Delay), scr.keep())
 	if err != nil {
 		path := string(cmd.ToPath)
 		if at, ok := a.parsePath(path); ok {
@@ -297,8 +297,8 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 		}
 		g.overLimit(errs.KeyOf(err, "limits.asks"), cmd.ToRef, path, mailbox.Envelope{Payload: cmd.Payload, Headers: cmd.Headers})
 		e := hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending")
-		if cmd.Correlation != 0 && a.asks.Get(cmd.Correlation) == nil { // else it would end the ask that uses it
-			e.Correlation, e.Value = cmd.Correlation, stash.Stashed{Incarnation: a.incarnation()}
+		if cmd.Correlation != 0 && a.work.Asks.Get(cmd.Correlation) == nil { // else it would end the ask that uses it
+			e.Correlation, e.Value = cmd.Correlation, stash.Stashed{Incarnation: a.Incarnation()}
 		}
 		g.tellRefusal(scr, e)
 		return
@@ -336,6 +336,52 @@ func (g *guest) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 	g.carry(scr, current.Size())
 	g.forwards++ // of a question only so many may be answered by others
 	_ = g.actor.forward(scr, to, name, current, g.forwards <= asks.MaxAnswerers)
+}
+
+// forward sends a copy of an envelope on with its original sender; the receiver may then
+// answer that sender if delegated says so. If there is no room for it nothing is
+// copied. What the host itself has told the actor has no sender: it is forwarded with the actor as
+// sender, because a message without a sender is one from outside.
+func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
+	kind, sender, senderPath, correlation := a.origin(current)
+	delegated = delegated && sender == current.Sender
+	if t := a.sys.here(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.Full(current.Size()) {
+		e, err := a.handedOn(current), t.box.WhyFull()
+		a.sys.refuse(scr, DeadMailboxFull, err, t.uid, t.path, &e)
+		return err
+	}
+	e := message.CloneEnvelope(current)
+	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Attached = kind, sender, senderPath, correlation, withoutGrants(e.Attached)
+	if name != "" {
+		e.Attached = message.Below(e.Attached, name)
+	}
+	scr.trace.Stamp(e)
+	if delegated {
+		a.sys.delegate(scr, e, a.uid, to)
+	}
+	return a.deliver(scr, to, e)
+}
+
+// origin is as what, and in whose name, the current message is sent on. What the host has told the actor is
+// no question then: the key of a timer is the correlation of nothing.
+func (a *actor) origin(current *mailbox.Envelope) (kind abi.Kind, sender abi.Ref, path string, correlation uint64) {
+	kind, sender, path, correlation = current.Kind, current.Sender, current.SenderPath, current.Correlation
+	if kind != abi.KindReply && kind != abi.KindReplyError && kind != abi.KindMessage {
+		kind = abi.KindMessage
+		if sender == 0 {
+			sender, path, correlation = a.uid, a.path, 0
+		}
+	}
+	return kind, sender, path, correlation
+}
+
+// handedOn is what a letter has of a message that was to be sent on.
+func (a *actor) handedOn(current *mailbox.Envelope) mailbox.Envelope {
+	kind, sender, path, correlation := a.origin(current)
+	return mailbox.Envelope{
+		Kind: kind, Flags: current.Flags & (mark.NoInfluence | mark.Suppressed), Sender: sender, SenderPath: path,
+		Correlation: correlation, Headers: current.Headers, Payload: current.Payload,
+	}
 }
 
 // toAll sends to all that a path with patterns names and that the actor may send to.
@@ -402,7 +448,7 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	g.spawnRefused(cmd, err)
 	e := scr.cache.New()
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
-	e.Payload = appendText(e.Payload, err.Error())
+	e.Payload = message.AppendText(e.Payload, err.Error())
 	g.tellRefusal(scr, e)
 }
 

@@ -89,11 +89,11 @@ func (s Selection) IdentifyAll(first uint64, timeout time.Duration) (n int, err 
 		return 0, notAPath(s.path)
 	}
 	at, _ := a.sys.selected(p, s.path)
-	if len(at) > a.props.limits.Asks-a.asks.Len() || first == 0 {
+	if len(at) > a.props.limits.Asks-a.work.Asks.Len() || first == 0 {
 		return 0, ErrLimit
 	}
 	for i := range at {
-		if a.asks.Get(first+uint64(i)) != nil {
+		if a.work.Asks.Get(first+uint64(i)) != nil {
 			return 0, ErrLimit
 		}
 	}

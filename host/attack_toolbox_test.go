@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -253,7 +254,7 @@ func TestPathsOfWatchesArePaid(t *testing.T) {
 	l.say(g, script(now(abi.AppendWatch(nil, 0, top.Path()+path+"/*"))))
 	held := must(l.View().Held(g))(t).Watches - before
 	t.Logf("%d watches of paths of %d bytes: %d bytes", watched, len(top.Path()+path), held)
-	if least := int64(watched * (len(top.Path()+path) + watchBytes)); held < least {
+	if least := int64(watched * (len(top.Path()+path) + work.WatchBytes)); held < least {
 		t.Errorf("%d bytes, at least %d", held, least)
 	}
 	must(0, l.Operate().Pause(g, false))(t)

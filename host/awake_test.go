@@ -298,7 +298,7 @@ func TestRestartedGuestsSleepAgain(t *testing.T) {
 	}
 	must(0, l.Operate().Restart(ref))(t) // as with all its siblings, when one of them fails
 	l.run()
-	if n := l.table.Get(ref.UID()).incarnation(); n != 1 || !g.awake() {
+	if n := l.table.Get(ref.UID()).Incarnation(); n != 1 || !g.awake() {
 		t.Fatalf("incarnation %d, awake: %v", n, g.awake())
 	}
 	l.pass(2 * time.Minute)

@@ -75,7 +75,7 @@ func TestGuessesByWatchAndStop(t *testing.T) {
 			var tried []bool
 			for _, v := range victims {
 				a := l.table.Get(v.UID())
-				tried = append(tried, a == nil || len(a.watch.Watchers()) > 0)
+				tried = append(tried, a == nil || len(a.work.Watch.Watchers()) > 0)
 			}
 			if want := []bool{true, true, false, false, false}; !slices.Equal(tried, want) {
 				t.Errorf("%s: %v have taken effect, want %v", name, tried, want)

@@ -24,7 +24,7 @@ const costWatched = 1000
 // charge makes a turn pay for such commands. The order is: is it allowed, what does it
 // cost, and only then the work itself.
 func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox.Envelope) *abi.Failure {
-	watched := g.actor.watch.Len() // when the command is carried out, at the most
+	watched := g.actor.work.Watch.Len() // when the command is carried out, at the most
 	g.searches = 0
 	for i := range cmds {
 		cmd := &cmds[i]

@@ -33,7 +33,7 @@ func (r *recorder) commit(t *turn.Turn) {
 		t.Answer(nil)
 		return
 	}
-	if a := r.l.table.Get(t.Actor); r.l.table.Get(r.l.probe.UID()).box.Len() > 0 || a.timers.Len() > 0 {
+	if a := r.l.table.Get(t.Actor); r.l.table.Get(r.l.probe.UID()).box.Len() > 0 || a.work.Timers.Len() > 0 {
 		r.early = true
 	}
 	line := fmt.Sprintf("incarnation %d, turn %d, %d of %d messages:", t.Incarnation, t.First, t.Done, len(t.Mail))
@@ -101,14 +101,14 @@ func TestCommitOfGuests(t *testing.T) {
 		l.wants("message a", "message b", "message c")
 
 		r.seen, r.refuse = nil, errors.New("the disk is full")
-		l.table.Get(g.UID()).timers.CancelAll()
+		l.table.Get(g.UID()).work.Timers.CancelAll()
 		l.post(g, script(now(toProbe("d"), timer)))
 		l.run()
 		l.wants()
 		if e := l.raw(EventFailed); len(e) == 0 || e[0].Failure.Kind != abi.FailureHost || e[0].Failure.Reason != "the turn could not be recorded: the disk is full" {
 			t.Errorf("%+v", e)
 		}
-		if l.table.Get(g.UID()) != nil && l.table.Get(g.UID()).timers.Len() != 0 {
+		if l.table.Get(g.UID()) != nil && l.table.Get(g.UID()).work.Timers.Len() != 0 {
 			t.Error("a timer of a turn that was not recorded")
 		}
 	})

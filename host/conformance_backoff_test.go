@@ -78,7 +78,7 @@ func TestC_1_4_TriggerOn(t *testing.T) {
 		// Who is not delayed begins again at once; who is, when the delay is over and not before.
 		for path, was := range map[string]string{"crash": c.crash, "quit": c.quit} {
 			if was != "gone" {
-				if n := l.table.Get(l.at(path).UID()).incarnation(); n != map[string]uint64{"running": 1, "restarting": 0}[was] {
+				if n := l.table.Get(l.at(path).UID()).Incarnation(); n != map[string]uint64{"running": 1, "restarting": 0}[was] {
 					t.Errorf("%s: %s is incarnation %d", c.name, path, n)
 				}
 			}
@@ -95,7 +95,7 @@ func TestC_1_4_TriggerOn(t *testing.T) {
 		l.pass(1)
 		for path, was := range map[string]string{"crash": c.crash, "quit": c.quit} {
 			if was != "gone" {
-				if n := l.table.Get(l.at(path).UID()).incarnation(); n != 1 {
+				if n := l.table.Get(l.at(path).UID()).Incarnation(); n != 1 {
 					t.Errorf("%s: %s is incarnation %d after the delay", c.name, path, n)
 				}
 			}

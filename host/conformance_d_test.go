@@ -63,7 +63,7 @@ func TestD01_DirectivesActOnDescendants(t *testing.T) {
 			if same := again == leaf; same != (c.directive == supervision.Resume || c.keep) {
 				t.Errorf("the leaf is the same: %v", same)
 			}
-			if got := [2]uint64{l.table.Get(top.UID()).incarnation(), l.table.Get(again.UID()).incarnation()}; got != c.incarnations {
+			if got := [2]uint64{l.table.Get(top.UID()).Incarnation(), l.table.Get(again.UID()).Incarnation()}; got != c.incarnations {
 				t.Errorf("incarnations %v", got)
 			}
 		})
@@ -152,7 +152,7 @@ func TestD05_DefaultIsUnlimited(t *testing.T) {
 		l.Tell(ref, "crash")
 	}
 	l.run()
-	if st := l.View().Stats(); st.Crashes != 5000 || l.get(ref) != 0 || l.table.Get(ref.UID()).incarnation() != 5000 {
+	if st := l.View().Stats(); st.Crashes != 5000 || l.get(ref) != 0 || l.table.Get(ref.UID()).Incarnation() != 5000 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -242,7 +242,7 @@ func TestD07_AllForOne(t *testing.T) {
 	}
 	l = three(otherwise(supervision.Resume))
 	l.tell(l.at("b"), "crash")
-	if l.get(l.at("a")) != 5 || l.get(l.at("b")) != 5 || l.table.Get(l.at("a").UID()).incarnation() != 0 {
+	if l.get(l.at("a")) != 5 || l.get(l.at("b")) != 5 || l.table.Get(l.at("a").UID()).Incarnation() != 0 {
 		t.Error("resume concerns others")
 	}
 	l = three(supervision.Default())
@@ -314,8 +314,8 @@ func TestD07_FailuresAtOnce(t *testing.T) {
 		}
 		l.run()
 		for _, name := range []string{"a", "b", "c"} {
-			if c := l.table.Get(l.at(name).UID()); c.life.State() != life.Running || c.incarnation() != 1 {
-				t.Errorf("%v: %s is %v in incarnation %d", kind, name, c.life.State(), c.incarnation())
+			if c := l.table.Get(l.at(name).UID()); c.life.State() != life.Running || c.Incarnation() != 1 {
+				t.Errorf("%v: %s is %v in incarnation %d", kind, name, c.life.State(), c.Incarnation())
 			}
 		}
 	}
@@ -347,7 +347,7 @@ func TestD10_EscalatedRestart(t *testing.T) {
 		kid := must(top.spawn(nil, "kid", &counter, top.nextHostRef()))(l.t).ref()
 		l.tell(kid, 42)
 		l.tell(kid, "crash")
-		if top.incarnation() != 1 {
+		if top.Incarnation() != 1 {
 			t.Error("top is not restarted")
 		}
 		if !keep {
@@ -356,7 +356,7 @@ func TestD10_EscalatedRestart(t *testing.T) {
 			}
 			continue
 		}
-		if l.get(kid) != 0 || l.table.Get(kid.UID()).incarnation() != 1 {
+		if l.get(kid) != 0 || l.table.Get(kid.UID()).Incarnation() != 1 {
 			t.Error("the child is not restarted")
 		}
 		l.tell(kid, 1, "crash", 2) // and again: nothing is left suspended

@@ -351,7 +351,7 @@ func TestSeveralOfAnActorAreGivenUp(t *testing.T) {
 				}
 				if _, over, _ := several.Take(ctx, m); over {
 					ends++
-					if n := ctx.actor.asks.Len(); n != 0 {
+					if n := ctx.actor.work.Asks.Len(); n != 0 {
 						t.Errorf("%d asks are open", n)
 					}
 					return nil
@@ -523,7 +523,7 @@ func TestPipesEndWhatTheyWaitFor(t *testing.T) {
 			if open := l.doors(); len(open) > 0 {
 				t.Errorf("it waits for %v", open)
 			}
-			if n := l.table.Get(a.UID()).watch.Watchers(); len(n) > 0 {
+			if n := l.table.Get(a.UID()).work.Watch.Watchers(); len(n) > 0 {
 				t.Errorf("the actor will tell %v of its end", n)
 			}
 		}

@@ -143,7 +143,7 @@ func TestJ02_Several(t *testing.T) {
 				t.Fatal("it has not ended")
 			}
 			check("by an actor", *r)
-			if n := l.table.Get(a.UID()).asks.Len(); n != 0 {
+			if n := l.table.Get(a.UID()).work.Asks.Len(); n != 0 {
 				t.Errorf("%d asks are left open", n)
 			}
 		})
@@ -219,7 +219,7 @@ func TestSeveralAreBounded(t *testing.T) {
 	}).WithLimits(Limits{Asks: 3}))
 	l.say(b, nil)
 	l.wants()
-	if n := l.table.Get(b.UID()).asks.Len(); n != 0 {
+	if n := l.table.Get(b.UID()).work.Asks.Len(); n != 0 {
 		t.Errorf("%d asks are open", n)
 	}
 }

@@ -290,7 +290,7 @@ func puppetImage(t testing.TB) *sandbox.Image {
 // countRestarts is how often an actor was restarted.
 func (l *stage) incarnation(ref Ref) uint64 {
 	if c := l.table.Get(ref.UID()); c != nil {
-		return c.incarnation()
+		return c.Incarnation()
 	}
 	return 0
 }

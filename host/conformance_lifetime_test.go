@@ -48,7 +48,7 @@ func TestLifetimesCarriedOut(t *testing.T) {
 			}
 			l.run()
 			state := gone
-			if cell := l.table.Get(ref.UID()); cell != nil && cell.incarnation() == 1 {
+			if cell := l.table.Get(ref.UID()); cell != nil && cell.Incarnation() == 1 {
 				state = again
 			}
 			if state != want {
@@ -85,7 +85,7 @@ func TestLifetimesInGroups(t *testing.T) {
 	lives := func() (n []int) {
 		for _, name := range []string{"a", "b", "c"} {
 			if ref, err := l.Lookup("/user/" + name); err == nil {
-				n = append(n, int(l.table.Get(ref.UID()).incarnation()))
+				n = append(n, int(l.table.Get(ref.UID()).Incarnation()))
 			} else {
 				n = append(n, -1)
 			}
@@ -130,8 +130,8 @@ func TestWatchersOfWhatIsRestarted(t *testing.T) {
 		in := l.Inbox(0)
 		in.Watch(a)
 		l.tell(a, c.say)
-		if m, told := in.TryReceive(); told || l.table.Get(a.UID()).incarnation() != 1 || l.at("a") != a {
-			t.Errorf("%s: the watcher is told %+v, incarnation %d", c.name, m, l.table.Get(a.UID()).incarnation())
+		if m, told := in.TryReceive(); told || l.table.Get(a.UID()).Incarnation() != 1 || l.at("a") != a {
+			t.Errorf("%s: the watcher is told %+v, incarnation %d", c.name, m, l.table.Get(a.UID()).Incarnation())
 		}
 		l.Stop(a)
 		l.run()
@@ -190,7 +190,7 @@ func TestShutdownIsTheSupervisorsOwnEnd(t *testing.T) {
 	l := newLab(t, supervision.Default())
 	l.spawn("top", parentOf(supervision.Default().WithShutdown(supervision.ShutdownAny), Child{"a", newLister(&got, nil).WithSignificant(true)}).WithLifetime(supervision.Permanent))
 	l.tell(l.at("top/a"), "quit")
-	if top := l.table.Get(l.at("top").UID()); top.incarnation() != 1 || l.state("top/a") != "running" {
+	if top := l.table.Get(l.at("top").UID()); top.Incarnation() != 1 || l.state("top/a") != "running" {
 		t.Error(l.View().Tree())
 	}
 }
@@ -205,11 +205,11 @@ func TestSharedWindowCarriedOut(t *testing.T) {
 	for round := range uint64(3) {
 		l.tell(l.at("top/a"), "crash")
 		l.tell(l.at("top/b"), "crash")
-		if top.incarnation() != round {
-			t.Fatalf("round %d: incarnation %d", round, top.incarnation())
+		if top.Incarnation() != round {
+			t.Fatalf("round %d: incarnation %d", round, top.Incarnation())
 		}
 		l.tell(l.at("top/a"), "crash")
-		if top.incarnation() != round+1 {
+		if top.Incarnation() != round+1 {
 			t.Fatalf("round %d: not escalated", round)
 		}
 	}

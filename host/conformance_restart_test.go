@@ -122,7 +122,7 @@ func rowC_3_2_7_Terminate(t *testing.T) {
 		l.run()
 		l.equal(name, l.events(), []string{"log " + name, "stopped " + name})
 	}
-	if n := len(l.cellOf(other).watch.Watchers()); n != 0 || l.clock.Pending() != 0 {
+	if n := len(l.cellOf(other).work.Watch.Watchers()); n != 0 || l.clock.Pending() != 0 {
 		t.Errorf("%d watchers, %d timers are left", n, l.clock.Pending())
 	}
 }

@@ -33,7 +33,7 @@ func rowResumeGivesTheStateBefore(t *testing.T) {
 				if got := l.get(ref); got != turns+2000 {
 					t.Fatalf("%s after %d turns: it holds %d", how, turns, got)
 				}
-				if c := l.table.Get(ref.UID()); c.incarnation() != 0 || len(l.seen(EventResumed)) != 2 {
+				if c := l.table.Get(ref.UID()); c.Incarnation() != 0 || len(l.seen(EventResumed)) != 2 {
 					t.Fatalf("%s after %d turns: not resumed", how, turns)
 				}
 			}
@@ -108,7 +108,7 @@ func rowResumeOfAnEscalatedFailure(t *testing.T) {
 	if len(es) != 3 || es[0].Directive != supervision.Escalate || es[1].Directive != supervision.Resume || es[2].Directive != supervision.Restart || es[2].Ref != kid {
 		t.Fatalf("%+v", es)
 	}
-	if n := l.table.Get(top.UID()).incarnation(); n != 0 || l.get(kid) != 1 {
+	if n := l.table.Get(top.UID()).Incarnation(); n != 0 || l.get(kid) != 1 {
 		t.Errorf("top in incarnation %d, the kid holds %d", n, l.get(kid))
 	}
 }
@@ -171,7 +171,7 @@ func rowPreRestart(t *testing.T) {
 		sink := l.sinkhole()
 		ref := l.spawn("a", familyGuest(t, "worker"))
 		l.tell(ref, how)
-		if !slices.Equal(*sink, want) || l.clock.Pending() != 0 || l.table.Get(ref.UID()).incarnation() != 1 {
+		if !slices.Equal(*sink, want) || l.clock.Pending() != 0 || l.table.Get(ref.UID()).Incarnation() != 1 {
 			t.Errorf("%s: %q, %d timers", how, *sink, l.clock.Pending())
 		}
 	}
@@ -213,7 +213,7 @@ func rowC_3_4_DefaultDirectives(t *testing.T) {
 		ref := l.spawn("a", p)
 		l.tell(ref, 1)
 		e := l.next(EventFailed)
-		if e.Failure.Kind != c.kind || e.Directive != c.want || l.table.Get(ref.UID()).incarnation() != 1 {
+		if e.Failure.Kind != c.kind || e.Directive != c.want || l.table.Get(ref.UID()).Incarnation() != 1 {
 			t.Errorf("%s: %v, %v; want %v, %v", c.guest, e.Failure, e.Directive, c.kind, c.want)
 		}
 	}

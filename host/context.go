@@ -117,7 +117,7 @@ func (c *Context) Parent() Ref { return c.actor.parent.ref() }
 func (c *Context) System() *System { return c.actor.sys }
 
 // Incarnation is 0 at first and one more after every restart.
-func (h Head) Incarnation() uint64 { return h.ctx.actor.incarnation() }
+func (h Head) Incarnation() uint64 { return h.ctx.actor.Incarnation() }
 
 // Cause is why the incarnation before this one has ended, within Started; elsewhere, and
 // in the first incarnation, nil. It must not be changed.
@@ -258,8 +258,7 @@ func (c *Context) unsend(n int) {
 // CancelAsk gives up an ask: its answer, or timeout, will not come, and the actor that works on it
 // is told. It does nothing if the ask is over.
 func (c *Context) CancelAsk(correlation uint64) {
-	if ask := c.actor.asks.Take(correlation); ask != nil {
-		c.actor.noteAsks()
+	if ask := c.actor.work.TakeAsk(c.actor, correlation); ask != nil {
 		c.stage(change{kind: askTaken, key: correlation, ask: ask})
 	}
 }
@@ -383,7 +382,10 @@ func (c *Context) Stop(ref Ref) {
 // Watch makes the end of an actor known by a Message of KindTerminated
 // whose Sender is that actor. It may have ended already.
 func (c *Context) Watch(ref Ref) error {
-	entered, err := c.actor.enterWatch(ref.UID(), ref.URI())
+	if ref.UID() == c.actor.uid {
+		return nil
+	}
+	entered, err := c.actor.work.AddWatch(c.actor, ref.UID(), ref.URI())
 	if entered {
 		c.stage(change{kind: watchEntered, ref: ref.UID()})
 	}
@@ -393,9 +395,8 @@ func (c *Context) Watch(ref Ref) error {
 // Unwatch ends a watch, even if its message is in the mailbox already.
 func (c *Context) Unwatch(ref Ref) {
 	a := c.actor
-	path := a.watch.Path(ref.UID())
-	if a.watch.Unwatch(ref.UID()) {
-		a.noteWatches()
+	path := a.work.Watch.Path(ref.UID())
+	if a.work.DropWatch(a, ref.UID()) {
 		c.stage(change{kind: watchTaken, ref: ref.UID(), name: path})
 	}
 }

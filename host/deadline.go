@@ -40,7 +40,7 @@ func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
 // unwanted reports whether the asker of a question has given up. An ask from Go is looked up: it may have been given up
 // early.
 func (a *actor) unwanted(e *mailbox.Envelope) bool {
-	if e.Flags&mark.Due != 0 && a.sys.time.Now() >= e.Due || e.Flags&mark.Incarnation != 0 && uint64(e.Due) != a.incarnation() {
+	if e.Flags&mark.Due != 0 && a.sys.time.Now() >= e.Due || e.Flags&mark.Incarnation != 0 && uint64(e.Due) != a.Incarnation() {
 		return true
 	}
 	return e.Flags&mark.Promised != 0 && !a.sys.outside.waits(e.Sender)

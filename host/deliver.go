@@ -107,7 +107,7 @@ func (a *actor) answerForGate(scr *scratch, e *mailbox.Envelope) bool {
 func hostReply(scr *scratch, of abi.Ref, correlation uint64, reason string) *mailbox.Envelope {
 	r := scr.newEnvelope()
 	r.Kind, r.Flags, r.Sender, r.Correlation = abi.KindReplyError, mark.Ours, of, correlation
-	r.Payload = appendText(r.Payload, reason)
+	r.Payload = message.AppendText(r.Payload, reason)
 	return r
 }
 

@@ -341,7 +341,7 @@ func TestWaitingForAnEndIsBounded(t *testing.T) {
 		for i := range s.ends.shards {
 			n += len(s.ends.shards[i].of)
 		}
-		return n + len(s.table.Get(a.UID()).watch.Watchers())
+		return n + len(s.table.Get(a.UID()).work.Watch.Watchers())
 	}
 	var forget []func()
 	for range 1000 {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 )
 
 // hostileText has what terminals act upon: an escape sequence, C1 controls, DEL, a carriage
@@ -46,7 +47,7 @@ func fillTexts(v reflect.Value, text string) (texts int) {
 			v.Set(reflect.ValueOf([]string{text, text}))
 			return 2
 		case v.CanSet() && v.Type().Elem().Kind() == reflect.Uint8:
-			v.SetBytes(appendText(nil, text)) // CBOR
+			v.SetBytes(message.AppendText(nil, text)) // CBOR
 			return 1
 		}
 	}

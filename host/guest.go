@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
@@ -75,18 +76,18 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		g.keepStates(ctx.scr)
 		return nil
 	}
-	g.draw(a.incarnation())
+	g.draw(a.Incarnation())
 	g.use() // the incarnation before may have left it out of the list: it could not be put away
 	if !g.image.Frozen() {
 		in := *g.limits(ctx.scr, g.turnTime(ctx.scr))
-		in.Seed = secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.incarnation())
+		in.Seed = secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation())
 		if f := x.Prepare(&in); f != nil {
 			return f
 		}
 	}
 	start := abi.Start{
 		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed,
-		RefKey: g.childKey(), Spawned: g.spawned, Incarnation: a.incarnation(), Args: a.args,
+		RefKey: g.childKey(), Spawned: g.spawned, Incarnation: a.Incarnation(), Args: a.args,
 		Services: a.services(),
 	}
 	if a.isKept() {
@@ -309,7 +310,7 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 		if end.Cause != nil {
 			reason = printable.Clip(end.Cause.Error(), maxRestartReason)
 		}
-		payload = appendText(payload, reason)
+		payload = message.AppendText(payload, reason)
 	}
 	if f := g.hook(scr, x, kind, 0, payload); f != nil {
 		a.sys.logf(a, abi.LogError, "%s: %v", what, f)

@@ -17,9 +17,6 @@ import (
 const (
 	actorBytes = 2 << 10
 	pathBytes  = 3 // a byte of an actor's path: it is there as a text and as elements, and in its parent
-	timerBytes = 320
-	askBytes   = 448
-	watchBytes = 96
 )
 
 // openAccount begins the account of a new actor and counts it in its pool.
@@ -63,29 +60,6 @@ func (a *actor) leavePool() {
 	if a.parent != nil {
 		a.pool.Leave()
 	}
-}
-
-// hold is Set of the account, with the host's error.
-func (a *actor) hold(k account.Kind, n int64) error {
-	if err := a.account.Set(k, n); err != nil {
-		return fmt.Errorf("%w: %w", ErrLimit, err)
-	}
-	return nil
-}
-
-// noteTimers, noteAsks, noteWatches and noteStash bring the account up to date with what
-// the actor has.
-func (a *actor) noteTimers() {
-	a.account.Note(account.Timers, int64(a.timers.Len())*timerBytes+2*int64(a.timers.Bytes()))
-}
-func (a *actor) noteAsks() {
-	a.account.Note(account.Asks, int64(a.asks.Len())*askBytes+int64(a.asks.Bytes()))
-}
-func (a *actor) noteWatches() {
-	a.account.Note(account.Watches, int64(a.watch.Len())*watchBytes+int64(a.watch.Bytes()))
-}
-func (a *actor) noteStash() {
-	a.account.Note(account.Stash, a.stashBytes())
 }
 
 // Grow implements sandbox.Account: a guest's memory grows within its own limit.

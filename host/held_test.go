@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/box"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 	"pgregory.net/rapid"
@@ -58,10 +59,10 @@ func (l *ledger) look() {
 func (a *actor) expected() Held {
 	h := Held{
 		Base:    actorBytes + int64(len(a.args)) + pathBytes*int64(len(a.path)) + box.BoxBytes(box.FreeBox) + a.failed.Load().Weight(),
-		Timers:  int64(a.timers.Len())*timerBytes + 2*int64(a.timers.Bytes()),
-		Asks:    int64(a.asks.Len()) * askBytes,
-		Watches: int64(a.watch.Len())*watchBytes + int64(a.watch.Bytes()),
-		Stash:   int64(a.stash.Bytes()) + int64(a.stash.Len())*box.EnvelopeBytes,
+		Timers:  int64(a.work.Timers.Len())*work.TimerBytes + 2*int64(a.work.Timers.Bytes()),
+		Asks:    int64(a.work.Asks.Len()) * work.AskBytes,
+		Watches: int64(a.work.Watch.Len())*work.WatchBytes + int64(a.work.Watch.Bytes()),
+		Stash:   int64(a.work.Stash.Bytes()) + int64(a.work.Stash.Len())*box.EnvelopeBytes,
 	}
 	g := guestOf(a)
 	if g == nil {

@@ -114,7 +114,7 @@ func rowB24_GuestsIdentify(t *testing.T) {
 	l.Operate().Unpause(forger, false)
 	l.run()
 	is("reply 1 forger: null")
-	if n := l.table.Get(g.UID()).asks.Len(); n != 0 {
+	if n := l.table.Get(g.UID()).work.Asks.Len(); n != 0 {
 		t.Errorf("%d asks are open", n)
 	}
 }

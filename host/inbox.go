@@ -227,7 +227,7 @@ func (i *Inbox) news(uid abi.Ref, reason string) {
 		return
 	}
 	delete(i.watched, uid)
-	i.queue = append(i.queue, Message{Kind: abi.KindTerminated, Sender: ref, Payload: appendText(nil, reason)})
+	i.queue = append(i.queue, Message{Kind: abi.KindTerminated, Sender: ref, Payload: message.AppendText(nil, reason)})
 	i.wake()
 }
 
@@ -267,7 +267,7 @@ func (d *inboxDoor) fail(correlation uint64, target abi.Ref, err error) bool {
 	if a.Remove(target) {
 		i.answered(correlation)
 	}
-	_ = i.put(message.Unanswered(Message{Kind: abi.KindReplyError, Sender: i.sys.refOf(target), Correlation: correlation, Payload: appendText(nil, err.Error())}, err))
+	_ = i.put(message.Unanswered(Message{Kind: abi.KindReplyError, Sender: i.sys.refOf(target), Correlation: correlation, Payload: message.AppendText(nil, err.Error())}, err))
 	return false
 }
 
@@ -293,7 +293,7 @@ func (d *inboxDoor) shut() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, c := range slices.Sorted(maps.Keys(i.asked)) {
-		_ = i.put(message.Unanswered(Message{Kind: abi.KindReplyError, Correlation: c, Payload: appendText(nil, ErrStopped.Error())}, ErrStopped))
+		_ = i.put(message.Unanswered(Message{Kind: abi.KindReplyError, Correlation: c, Payload: message.AppendText(nil, ErrStopped.Error())}, ErrStopped))
 	}
 	for _, uid := range slices.Sorted(maps.Keys(i.watched)) {
 		i.news(uid, "the system has ended")

@@ -67,8 +67,7 @@ func (a *actor) quiet() bool {
 	default:
 		return false
 	}
-	return a.box.Empty() && a.timers.Len() == 0 && a.asks.Len() == 0 && a.stash.Len() == 0 &&
-		a.super.Family.Len() == 0 && a.replies.Load() == 0
+	return a.box.Empty() && a.work.Idle() && a.super.Family.Len() == 0 && a.replies.Load() == 0
 }
 
 // Rest returns since when a keeper's child has been idle: the end of its last turn. ok is
@@ -159,8 +158,7 @@ func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
 		}
 	}
 	e.Attached = below
-	a.stash.PutFor(a.keeping.toName, e)
-	a.noteStash()
+	a.work.Keep(a, a.keeping.toName, e)
 	return true
 }
 
@@ -173,7 +171,7 @@ func (h Head) StashFor(name string) error {
 // UnstashFor puts what was stashed under a name back to the front of the mailbox, in order, and
 // returns how many messages that were.
 func (h Head) UnstashFor(name string) int {
-	n := h.ctx.actor.stash.LenFor(name)
+	n := h.ctx.actor.work.Stash.LenFor(name)
 	if h.ctx.scr != nil {
 		for i := range h.ctx.scr.changes {
 			if x := &h.ctx.scr.changes[i]; x.kind == stashEmptiedFor && x.name == name {
@@ -205,8 +203,7 @@ func (a *actor) takeBack(name string, mail []*mailbox.Envelope) {
 	for _, e := range mail {
 		e.Attached = message.Below(e.Attached, name) // it may have been sent to a ref
 	}
-	a.stash.PutBefore(name, mail)
-	a.noteStash()
+	a.work.KeepBefore(a, name, mail)
 }
 
 // Below is the name of the keeper's child that the current message was sent to by its path;
@@ -237,6 +234,15 @@ func (a *actor) door() (to *actor, name string) {
 		return a.parent, a.Name()
 	}
 	return a, ""
+}
+
+// Hold sets how many bytes of messages the actor keeps in structures of its own, as a
+// router keeps questions that it may have to send again. They are on its account beside its
+// stash, and count for limits.held, limits.tree and system.memory. An increase may be
+// refused with an error that wraps ErrLimit; then nothing has changed. A new incarnation
+// begins with 0. It is for code in Go, within a turn.
+func (h Head) Hold(bytes int64) error {
+	return h.ctx.actor.work.HoldAside(h.ctx.actor, max(bytes, 0))
 }
 
 // TreeHeld is what the host holds for the actor and all below it, in bytes, if it has limits as a

@@ -131,7 +131,7 @@ func TestEveryEndlessTurnIsKilled(t *testing.T) {
 	a := s.table.Get(g.UID())
 	waitFor(t, "its start", a.begun.Load)
 	for range 3 {
-		last := a.incarnation()
+		last := a.Incarnation()
 		spins(t, s, g)
 		before := clock.Pending()
 		for range 10 {
@@ -142,6 +142,6 @@ func TestEveryEndlessTurnIsKilled(t *testing.T) {
 		}
 		waitFor(t, "an order of its supervisor", a.sysq.Waiting)
 		clock.Advance(graceOf)
-		waitFor(t, "the next incarnation", func() bool { return a.incarnation() > last && a.begun.Load() && !a.holds.has(holdRenewal) })
+		waitFor(t, "the next incarnation", func() bool { return a.Incarnation() > last && a.begun.Load() && !a.holds.has(holdRenewal) })
 	}
 }

@@ -79,7 +79,7 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 	}
 	if !a.sys.bus.Quiet() {
 		kind := EventStarted
-		if a.incarnation() > 0 {
+		if a.Incarnation() > 0 {
 			kind = EventRestarted
 		}
 		e := a.event(kind)
@@ -295,21 +295,9 @@ func (a *actor) endIncarnation(scr *scratch, end End) {
 	a.failTaken(end.Cause)
 	a.begun.Store(false)
 	a.super.EndIncarnation()
-	a.dropTimers(scr)
+	a.sys.abandoned(scr, a.work.Cancel(a)...)
 	a.endGrace()
-	if a.stash.Held() > 0 {
-		a.stash.Hold(0)
-		a.noteStash()
-	}
-	a.unstash()
-}
-
-// dropTimers cancels the timers, the asks and the receive timeout.
-func (a *actor) dropTimers(scr *scratch) {
-	a.timers.CancelAll()
-	a.noteTimers()
-	a.dropAsks(scr)
-	a.setReceiveTimeout(0)
+	a.work.Return(a, &a.box)
 }
 
 // maybeRestart begins the next incarnation, unless something is still to be waited for.
@@ -405,7 +393,7 @@ func (a *actor) finishStop(scr *scratch) {
 	a.failTaken(a.cause)
 	a.life.Do(life.End)
 	a.undoom()
-	a.dropTimers(scr)
+	a.sys.abandoned(scr, a.work.Cancel(a)...)
 	a.endGrace()
 	a.super.Close()
 	if a.parent != nil {
@@ -418,11 +406,11 @@ func (a *actor) finishStop(scr *scratch) {
 	if a.sys.cfg.tracer != nil {
 		a.sys.origins.Take(a.uid)
 	}
-	for _, e := range a.stash.TakeAll() {
+	for _, e := range a.work.Stash.TakeAll() {
 		a.dead(scr, DeadStopped, ErrStopped, e)
 	}
 	back := a.closeBox(scr)
-	for _, uid := range a.watch.Watched() {
+	for _, uid := range a.work.Watch.Watched() {
 		a.sys.signal(scr, uid, signal.Signal{Kind: signal.Unwatch, From: a.uid})
 	}
 	left := a.sysq.Close()
@@ -447,10 +435,10 @@ func (a *actor) finishStop(scr *scratch) {
 		}
 		a.parent.post(scr, m)
 	}
-	for _, uid := range a.watch.Watchers() {
+	for _, uid := range a.work.Watch.Watchers() {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
 	}
-	a.watch.Clear()
+	a.work.Watch.Clear()
 	a.sys.lookouts.drop(a, "")
 	for i := range left {
 		a.tooLate(scr, &left[i])

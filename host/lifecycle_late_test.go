@@ -89,8 +89,8 @@ func TestTimersEndWithTheirIncarnation(t *testing.T) {
 		}
 		l.fails("g")
 		l.run()
-		if s := l.state("g"); s != "restarting" || a.held().Timers != 0 || a.timers.Len() != 0 {
-			t.Errorf("it is %s, with %d timers, %d bytes on its account", s, a.timers.Len(), a.held().Timers)
+		if s := l.state("g"); s != "restarting" || a.held().Timers != 0 || a.work.Timers.Len() != 0 {
+			t.Errorf("it is %s, with %d timers, %d bytes on its account", s, a.work.Timers.Len(), a.held().Timers)
 		}
 	}
 }

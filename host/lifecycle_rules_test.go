@@ -140,7 +140,7 @@ func TestAPermanentActorThatStopsItselfIsSuspended(t *testing.T) {
 	}
 	var got []record
 	kid := Func(func(ctx *Context, m Message) error {
-		got = append(got, record{"kid", ctx.actor.incarnation()})
+		got = append(got, record{"kid", ctx.actor.Incarnation()})
 		return nil
 	})
 	p := l.spawn("p", Func(func(ctx *Context, m Message) error {
@@ -152,7 +152,7 @@ func TestAPermanentActorThatStopsItselfIsSuspended(t *testing.T) {
 			ctx.Stop(ctx.Self())
 			return nil
 		}
-		got = append(got, record{"p", ctx.actor.incarnation()})
+		got = append(got, record{"p", ctx.actor.Incarnation()})
 		return nil
 	}).WithLifetime(supervision.Permanent).WithChildren(Child{"kid", kid}))
 	for _, v := range []string{"stop", "next"} {

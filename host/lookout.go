@@ -253,7 +253,7 @@ func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n in
 	found := 0
 	for _, t := range a.visible(scr, p) {
 		found++
-		if t == a || a.watch.Watching(t.uid) {
+		if t == a || a.work.Watch.Watching(t.uid) {
 			continue
 		}
 		if err = a.watchRef(scr, t.uid, t.path); err != nil {
@@ -270,9 +270,9 @@ func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n in
 func (a *actor) unwatchPath(scr *scratch, p place, path string) {
 	a.sys.lookouts.drop(a, path)
 	pattern := glob.SelectPath(p.elements)
-	for _, uid := range a.watch.Watched() {
+	for _, uid := range a.work.Watch.Watched() {
 		elements := []string(nil)
-		if path := a.watch.Path(uid); path != "" {
+		if path := a.work.Watch.Path(uid); path != "" {
 			elements = a.sys.elementsOf(path)
 		} else if t := a.sys.here(uid); t != nil {
 			elements = t.elements

@@ -21,7 +21,7 @@ const (
 // observe reports turns of a guest that count to taps and samples.
 func (a *actor) observe(scr *scratch, base, n int, now int64) {
 	a.tell(scr, &look.Turns{
-		Actor: a.ref(), Incarnation: a.incarnation(), First: a.turns + uint64(base), Now: now,
+		Actor: a.ref(), Incarnation: a.Incarnation(), First: a.turns + uint64(base), Now: now,
 		Mail: scr.batch[base : base+n], Commands: scr.turn,
 	})
 }
@@ -47,7 +47,7 @@ func (a *actor) newTurn(scr *scratch) *turn.Turn {
 		}
 		t = &a.sealed.turn
 	}
-	t.Actor, t.Path, t.Incarnation, t.First, t.Waits = a.uid, a.path, a.incarnation(), a.turns, scr.waits
+	t.Actor, t.Path, t.Incarnation, t.First, t.Waits = a.uid, a.path, a.Incarnation(), a.turns, scr.waits
 	t.Time, t.Mail, t.Done, t.Ended, t.Outbox, t.Marked, t.Effects, t.Failure, t.Cut = 0, nil, 0, turn.All, nil, false, nil, nil, nil
 	t.After = 0
 	return t
@@ -60,7 +60,7 @@ func (a *actor) endTurn(ctx *Context, failure *abi.Failure) *abi.Failure {
 	if held || f != nil || a.sys.looks.Load()&(lookTap|lookFlow) == 0 {
 		return f
 	}
-	c := look.Turns{Actor: a.ref(), Incarnation: a.incarnation(), First: a.turns, Now: a.sys.time.Now(), Effects: ctx.scr.effects}
+	c := look.Turns{Actor: a.ref(), Incarnation: a.Incarnation(), First: a.turns, Now: a.sys.time.Now(), Effects: ctx.scr.effects}
 	if ctx.env != nil {
 		c.Mail = []*mailbox.Envelope{ctx.env}
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
-	"github.com/wasmactors/wasmactors/host/internal/stash"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -52,7 +52,7 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 	}
 	a.noteCrash(e)
 	if a.sys.looks.Load()&lookTap != 0 {
-		a.tapped.Failed(directoryOf{a.sys}, &a.sys.bus.Secrets, look.Tapped{Actor: a.ref(), Incarnation: a.incarnation(), Time: a.Now()}, e, f)
+		a.tapped.Failed(directoryOf{a.sys}, &a.sys.bus.Secrets, look.Tapped{Actor: a.ref(), Incarnation: a.Incarnation(), Time: a.Now()}, e, f)
 	}
 	if a.box.Hosted != nil {
 		a.box.Hosted.Failed(e)
@@ -104,111 +104,35 @@ func (a *actor) peek(scr *scratch) *mailbox.Envelope {
 		if e == nil || e.Kind == abi.KindMessage {
 			return e
 		}
-		switch a.stillCounts(e) {
-		case counts:
+		switch a.work.StillCounts(a, e, a.sysq.Waiting()) {
+		case work.Counts:
 			return e
-		case countsLater:
+		case work.CountsLater:
 			return nil
-		case refused:
-			a.sys.refuse(scr, a.whyNoAnswer(e), nil, a.uid, a.path, e)
+		case work.Late:
+			a.sys.refuse(scr, DeadLate, nil, a.uid, a.path, e)
+		case work.Forged:
+			a.sys.refuse(scr, DeadForged, nil, a.uid, a.path, e)
 		}
 		a.box.Pop()
 		scr.cache.Free(e)
 	}
 }
 
-// validity is whether an envelope still counts.
-type validity uint8
-
-const (
-	counts      validity = iota
-	over                 // it is no longer valid
-	refused              // an answer that is not accepted
-	countsLater          // only known after the system messages are handled
-)
-
-// stillCounts checks every envelope other than an ordinary message.
-func (a *actor) stillCounts(e *mailbox.Envelope) validity {
-	if v, ok := e.Value.(stash.Stashed); ok {
-		if v.Lasting || v.Incarnation == a.incarnation() {
-			return counts
-		}
-		return over
-	}
-	ok := true
-	switch e.Kind {
-	case abi.KindTerminated:
-		ok = a.watch.Watching(e.Sender)
-	case abi.KindTimer:
-		ok = a.timers.Current(e)
-	case abi.KindReceiveTimeout:
-		ok = a.receive.Current(e)
-	case abi.KindAskTimeout:
-		ask := a.asks.Get(e.Correlation)
-		ok = ask != nil && e.Value == any(ask)
-	case abi.KindReply, abi.KindReplyError:
-		return a.answerCounts(e)
-	}
-	if ok {
-		return counts
-	}
-	return over
-}
-
-// answerCounts says whether an answer is accepted: it must come from the actor that was
-// asked, or from one that the question was forwarded to. A system message tells of the forward; it was sent
-// before the answer but may not have been handled yet.
-func (a *actor) answerCounts(e *mailbox.Envelope) validity {
-	if e.Correlation == 0 || e.Flags&mark.Again != 0 {
-		return counts
-	}
-	ask := a.asks.Get(e.Correlation)
-	if ask == nil {
-		return refused
-	}
-	if e.Flags&mark.Ours != 0 || ask.Has(e.Sender) {
-		return counts
-	}
-	if a.sysq.Waiting() {
-		return countsLater
-	}
-	return refused
-}
-
-func (a *actor) whyNoAnswer(e *mailbox.Envelope) DeadReason {
-	if a.asks.Get(e.Correlation) == nil {
-		return DeadLate
-	}
-	return DeadForged
-}
-
 // begins does the book-keeping of a message whose turn begins, before anything that the
 // turn itself does.
 func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
-	if a.receive != nil || e.Kind != abi.KindMessage {
+	if a.work.Receive != nil || e.Kind != abi.KindMessage {
 		a.noteBegun(scr, e)
 	}
 }
 
 func (a *actor) noteBegun(scr *scratch, e *mailbox.Envelope) {
-	if a.receive != nil && e.Flags&mark.NoInfluence == 0 {
-		a.receive.Restart(a)
+	if a.work.Receive != nil && e.Flags&mark.NoInfluence == 0 {
+		a.work.Receive.Restart(a)
 	}
-	if e.Kind == abi.KindMessage {
-		return
-	}
-	if _, done := e.Value.(stash.Stashed); done || e.Flags&mark.Again != 0 {
-		return
-	}
-	switch e.Kind {
-	case abi.KindTerminated:
-		a.watch.Unwatch(e.Sender)
-		a.noteWatches()
-	case abi.KindTimer:
-		a.timers.Begun(a, e)
-		a.noteTimers()
-	case abi.KindAskTimeout, abi.KindReply, abi.KindReplyError:
-		a.dropAsk(scr, e.Correlation)
+	if e.Kind != abi.KindMessage {
+		a.sys.abandoned(scr, a.work.Begun(a, e)...)
 	}
 }
 

@@ -187,7 +187,7 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 				if m.Kind == abi.KindReply {
 					return nil
 				}
-				if ctx.actor.stash.Len() > 0 {
+				if ctx.actor.work.Stash.Len() > 0 {
 					ctx.Unstash()
 					return nil
 				}
@@ -198,7 +198,7 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 			l.say(g, m)
 			slices.Sort(l.got)
 			l.wants("message end message", "message kept")
-			if l.table.Get(g.UID()).stash.Len() != 1 {
+			if l.table.Get(g.UID()).work.Stash.Len() != 1 {
 				t.Error("nothing is stashed")
 			}
 			l.Stop(g)
@@ -474,7 +474,7 @@ func TestASendToNobody(t *testing.T) {
 	var errs []error
 	a := l.spawn("a", Func(func(ctx *Context, m Message) error {
 		errs = append(errs, ctx.Tell(Ref{}, 1), ctx.Forward(Ref{}), ctx.Ask(Ref{}, 1, 5, time.Second))
-		if n := ctx.actor.asks.Len(); n != 0 {
+		if n := ctx.actor.work.Asks.Len(); n != 0 {
 			t.Errorf("%d asks wait", n)
 		}
 		return nil
@@ -576,9 +576,9 @@ func TestOptionsOfASpawn(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 		// A permanent child that stops itself is there again.
-		before := told.incarnation()
+		before := told.Incarnation()
 		l.say(told.ref(), script(now(abi.AppendStop(nil, told.uid, ""))))
-		if now := a.child("told"); now == nil || now.incarnation() != before+1 {
+		if now := a.child("told"); now == nil || now.Incarnation() != before+1 {
 			t.Error(l.View().Tree())
 		}
 	})

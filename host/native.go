@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -88,7 +89,7 @@ func (n *native) receive(ctx *Context, e *mailbox.Envelope) (failure *abi.Failur
 	}()
 	m := ctx.message(e)
 	if m.Kind == abi.KindTerminated {
-		m.Sender = newRef(m.Sender.UID(), cmp.Or(pathOfEnded(e), m.Sender.URI()))
+		m.Sender = newRef(m.Sender.UID(), cmp.Or(work.PathOfEnded(e), m.Sender.URI()))
 	}
 	err := n.now.Receive(ctx, m)
 	returned = true

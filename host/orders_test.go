@@ -111,7 +111,7 @@ func TestOrdersToABusyActorMerge(t *testing.T) {
 						t.Errorf("%d crashes, %v", i.Crashes, i.State)
 					}
 				case "watch":
-					if n := len(k.watch.Watchers()); n != 0 {
+					if n := len(k.work.Watch.Watchers()); n != 0 {
 						t.Errorf("%d watch it", n)
 					}
 				}

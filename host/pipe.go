@@ -44,7 +44,7 @@ func (p Pipe) WithSender(from Ref) Pipe { p.from = from; return p }
 // becomes a dead letter. Without it any incarnation handles the result.
 func (p Pipe) WithIncarnation() Pipe {
 	if a := p.sys.here(p.to.UID()); a != nil {
-		p.number, p.bound = a.incarnation(), true
+		p.number, p.bound = a.Incarnation(), true
 	}
 	return p
 }
@@ -71,7 +71,7 @@ func (p Pipe) Send(v any, err error) error {
 		e.Attached = a.attached
 	}
 	if p.bound {
-		if a := s.here(p.to.UID()); a != nil && a.incarnation() != p.number {
+		if a := s.here(p.to.UID()); a != nil && a.Incarnation() != p.number {
 			s.deadLetter(DeadIncarnation, a.uid, a.path, e)
 			e.Free()
 			return ErrEnded
@@ -207,7 +207,7 @@ func (h Head) Pipe(f func(context.Context) (any, error), correlation uint64, tim
 	if _, err := h.ctx.enterAsk(correlation, uid, timeout); err != nil {
 		return err
 	}
-	a.asks.Observe(correlation, uid)
+	a.work.Asks.Observe(correlation, uid)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.sys.outside.put(uid, pipeDoor{cancel})
 	begin := func() {

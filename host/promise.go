@@ -47,7 +47,7 @@ func (p *promise) put(m Message) { p.answer, p.answered = m, true }
 
 // refuse ends it without an answer.
 func (p *promise) refuse(err error) {
-	p.put(message.Unanswered(Message{Kind: abi.KindReplyError, Payload: appendText(nil, err.Error())}, err))
+	p.put(message.Unanswered(Message{Kind: abi.KindReplyError, Payload: message.AppendText(nil, err.Error())}, err))
 }
 
 func (p *promise) left() []abi.Ref {

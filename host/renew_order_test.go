@@ -50,7 +50,7 @@ func TestNothingGetsThroughBehindAnOrder(t *testing.T) {
 							l.Step()
 						}
 						ref := l.at("top/" + ordered)
-						before := l.table.Get(ref.UID()).incarnation()
+						before := l.table.Get(ref.UID()).Incarnation()
 						must(0, l.Operate().Restart(ref))(t)
 						_ = l.Tell(ref, 7)
 						for range 10 {

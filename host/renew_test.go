@@ -58,7 +58,7 @@ func TestRenewInEveryState(t *testing.T) {
 			if got := l.state("g"); got != c.state {
 				t.Fatalf("it is %s, not %s", got, c.state)
 			}
-			old := l.table.Get(g.UID()).incarnation()
+			old := l.table.Get(g.UID()).Incarnation()
 			waits := must(l.Request(g, script(rec(recReport, 0, nil))))(t)
 			if err := m.Replace(after); err != nil {
 				t.Fatal(err)
@@ -71,8 +71,8 @@ func TestRenewInEveryState(t *testing.T) {
 			comes := must(l.Request(g, script(rec(recReport, 0, nil))))(t)
 			l.run()
 			a := l.table.Get(g.UID())
-			if a == nil || l.state("g") != "running" || a.incarnation() <= old || guestOf(a).image != after {
-				t.Fatalf("%s, incarnation %d after %d", l.state("g"), a.incarnation(), old)
+			if a == nil || l.state("g") != "running" || a.Incarnation() <= old || guestOf(a).image != after {
+				t.Fatalf("%s, incarnation %d after %d", l.state("g"), a.Incarnation(), old)
 			}
 			for _, p := range []*Pending{waits, comes} {
 				select {
@@ -185,7 +185,7 @@ func TestRenewWithinAGroup(t *testing.T) {
 						t.Errorf("%s fails, %s is renewed after %d steps: %s is %s", first, renewed, steps, n, got)
 					}
 				}
-				if l.table.Get(l.at(renewed).UID()).incarnation() == 0 {
+				if l.table.Get(l.at(renewed).UID()).Incarnation() == 0 {
 					t.Errorf("%s was not renewed after %d steps", renewed, steps)
 				}
 			}

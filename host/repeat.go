@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -334,7 +335,7 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 	m := r.Message
 	e := p.arrives(a, m)
 	if e == nil {
-		ring(a, m)
+		a.work.Ring(a, m.Kind, m.Correlation, m.Payload, m.Headers)
 		e = p.arrives(a, m)
 	}
 	if e == nil {
@@ -362,24 +363,6 @@ func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {
 		}
 	}
 	return nil
-}
-
-// ring rings the actor's own alarm that has sent a message.
-func ring(a *actor, m *record.Message) {
-	switch m.Kind {
-	case abi.KindTimer:
-		a.timers.Ring(a, m.Correlation)
-	case abi.KindReceiveTimeout:
-		a.receive.Ring(a)
-	case abi.KindAskTimeout:
-		if ask := a.asks.Get(m.Correlation); ask != nil {
-			e := mailbox.New()
-			e.Kind, e.Correlation, e.Value = abi.KindAskTimeout, m.Correlation, ask
-			e.SetPayload(m.Payload)
-			e.SetHeaders(m.Headers)
-			a.Insist(e)
-		}
-	}
 }
 
 // took has the actor deal with a signal. One that is to lead to a turn that is in no record is left for the system when
@@ -513,12 +496,12 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	if a == nil {
 		return nil
 	}
-	x := &rebuild.State{Path: a.path, Ref: a.uid, Life: a.life.State().String(), Incarnation: a.incarnation()}
+	x := &rebuild.State{Path: a.path, Ref: a.uid, Life: a.life.State().String(), Incarnation: a.Incarnation()}
 	x.Turns, x.Held = a.turns, a.isHeld()
 	if g, ok := a.behaviour.(*guest); ok && g.inst.Load() != nil && a.begun.Load() {
 		x.Saved, _ = g.save()
 	}
-	for _, t := range a.timers.Save() {
+	for _, t := range a.work.Timers.Save() {
 		x.Timers = append(x.Timers, fmt.Sprint(t.Key, " ", t.Due.UnixNano(), " ", t.Period, " ", t.Payload))
 	}
 	for _, m := range a.super.Family.Members() {
@@ -539,7 +522,7 @@ func (b *recordedBox) list() (mail []record.Message) {
 	var es []*Envelope
 	for e := b.inner.Pop(); e != nil; e = b.inner.Pop() {
 		es = append(es, e)
-		if e.Kind != abi.KindMessage && b.a.stillCounts(e) != counts {
+		if e.Kind != abi.KindMessage && b.a.work.StillCounts(b.a, e, b.a.sysq.Waiting()) != work.Counts {
 			continue // it is dropped when its turn comes
 		}
 		var m record.Message

@@ -5,6 +5,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -62,7 +63,7 @@ func (g *guest) checkpoint(scr *scratch) {
 	s.forget()
 	err := g.inst.Load().Save(&s.snap)
 	if err == nil {
-		err = g.actor.hold(account.Snapshot, s.held())
+		err = work.Hold(&g.actor.account, account.Snapshot, s.held())
 	}
 	if err != nil {
 		s.why, s.snap = err.Error(), sandbox.Snapshot{}

@@ -84,8 +84,8 @@ func TestResumeGivesMemoryBack(t *testing.T) {
 	a := l.table.Get(ref.UID())
 	before := a.held().Memory
 	l.tell(ref, order(verbGrow, 200, nil)) // it has fuel to grow, and not to fill what it has got
-	if es := l.seen(EventFailed); len(es) != 1 || a.incarnation() != 0 {
-		t.Fatalf("%d failures, incarnation %d", len(es), a.incarnation())
+	if es := l.seen(EventFailed); len(es) != 1 || a.Incarnation() != 0 {
+		t.Fatalf("%d failures, incarnation %d", len(es), a.Incarnation())
 	}
 	if got := a.held().Memory; got != before || got != a.expected().Memory {
 		t.Errorf("%d bytes are on its account, %d before, there are %d", got, before, a.expected().Memory)

@@ -119,8 +119,8 @@ func TestIncarnationsDrawTheirOwn(t *testing.T) {
 		seeds[c.seed] = true
 		l.tell(ref, Raw(script(now(abi.AppendFail(nil, "again")))))
 	}
-	if len(seeds) != 3 || c.childKey() != key || a.incarnation() != 3 {
-		t.Errorf("%d seeds in %d incarnations; the key has changed: %v", len(seeds), a.incarnation(), c.childKey() != key)
+	if len(seeds) != 3 || c.childKey() != key || a.Incarnation() != 3 {
+		t.Errorf("%d seeds in %d incarnations; the key has changed: %v", len(seeds), a.Incarnation(), c.childKey() != key)
 	}
 }
 

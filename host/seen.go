@@ -146,8 +146,8 @@ func (v View) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 	}
 	own := a.lookAt(func() {
 		x.Counts = &Counts{
-			Timers: a.timers.Len(), Asks: a.asks.Len(), Watches: a.watch.Len(), Watchers: len(a.watch.Watchers()),
-			Stash: a.stash.Len(), Undecided: a.super.Undecided(),
+			Timers: a.work.Timers.Len(), Asks: a.work.Asks.Len(), Watches: a.work.Watch.Len(), Watchers: len(a.work.Watch.Watchers()),
+			Stash: a.work.Stash.Len(), Undecided: a.super.Undecided(),
 		}
 	})
 	var above *look.Visit
@@ -202,7 +202,7 @@ func (v View) Stats() Stats {
 func (v View) Tree() Node { return v.sys.user.node() }
 
 func (a *actor) node() Node {
-	n := Node{Ref: a.ref(), Type: a.props.typ, State: a.life.State().String(), Incarnation: a.incarnation(), Mailbox: a.box.Len(), Turns: a.turnCount()}
+	n := Node{Ref: a.ref(), Type: a.props.typ, State: a.life.State().String(), Incarnation: a.Incarnation(), Mailbox: a.box.Len(), Turns: a.turnCount()}
 	if x := a.turn; x != nil {
 		n.Asleep = !x.awake() && a.life.State() == life.Running
 	}

@@ -277,7 +277,7 @@ func (i *Inbox) Identify(path string, correlation uint64) int {
 	at, err := i.sys.selected(p, path)
 	if err != nil && !glob.HasMeta(path) {
 		i.mu.Lock()
-		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: correlation, Payload: appendText(nil, abi.NoSuchActor)})
+		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: correlation, Payload: message.AppendText(nil, abi.NoSuchActor)})
 		i.mu.Unlock()
 	}
 	n := 0

@@ -74,19 +74,27 @@ func (a *actor) signal(scr *scratch, m signal.Signal) bool {
 func (a *actor) signalled(scr *scratch, m *signal.Signal) {
 	switch m.Kind {
 	case signal.Watch:
-		a.watch.AddWatcher(m.From)
+		a.work.Watch.AddWatcher(m.From)
 	case signal.Unwatch:
-		a.watch.RemoveWatcher(m.From)
+		a.work.Watch.RemoveWatcher(m.From)
 	case signal.Terminated:
-		a.watchedEnded(scr, m.From, m.Reason)
+		if a.work.Watch.Watching(m.From) { // else it was ended in between
+			e := scr.newEnvelope()
+			a.work.News(e, m.From, m.Reason)
+			a.insist(scr, e)
+		}
 	case signal.Unanswered:
-		a.noAnswer(scr, m)
+		if ask := a.work.Asked(m.Correlation, m.From); ask != nil { // it gets this in place of the answer
+			e := hostReply(scr, m.From, m.Correlation, m.Text())
+			e.SetHeaders(ask.Trace)
+			a.insist(scr, e)
+		}
 	case signal.Delegate:
-		if ask := a.asks.Get(m.Correlation); ask != nil {
+		if ask := a.work.Asks.Get(m.Correlation); ask != nil {
 			ask.Delegate(m.From, m.Other)
 		}
 	case signal.Observe:
-		if !a.asks.Observe(m.Correlation, m.From) {
+		if !a.work.Asks.Observe(m.Correlation, m.From) {
 			a.sys.abandoned(scr, m.From)
 		}
 	}
@@ -124,9 +132,11 @@ func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
 	s.signal(scr, watcher, signal.Signal{Kind: signal.Terminated, From: uid, Reason: reason})
 }
 
-// abandoned tells a handle that the ask which it observes is over.
-func (s *System) abandoned(scr *scratch, handle abi.Ref) {
-	s.signal(scr, handle, signal.Signal{Kind: signal.Abandoned})
+// abandoned tells handles that the ask which they observe is over.
+func (s *System) abandoned(scr *scratch, handles ...abi.Ref) {
+	for _, handle := range handles {
+		s.signal(scr, handle, signal.Signal{Kind: signal.Abandoned})
+	}
 }
 
 // unanswered tells the asker that there will be no answer to a message.

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -209,7 +210,7 @@ func (g *guest) pause(scr *scratch, began time.Time) {
 func (g *guest) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
 	a := g.actor
 	g.use() // first: room is made before there is one more
-	if err = a.hold(account.Memory, weight); err == nil {
+	if err = work.Hold(&a.account, account.Memory, weight); err == nil {
 		g.avoidCopy()
 		if s != nil {
 			x, err = sandbox.GetSaved(g.image, s)

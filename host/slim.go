@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -41,9 +42,9 @@ func (g *guest) beSlim() bool {
 
 // widen gets a slim guest the room to run. Where there is none, others make it.
 func (g *guest) widen(scr *scratch, x *sandbox.Instance) error {
-	err := g.actor.hold(account.Memory, x.Weight())
+	err := work.Hold(&g.actor.account, account.Memory, x.Weight())
 	for i := 0; err != nil && i < mostPutAway && g.makeRoom(scr, err); i++ {
-		err = g.actor.hold(account.Memory, x.Weight())
+		err = work.Hold(&g.actor.account, account.Memory, x.Weight())
 	}
 	if err != nil {
 		return err

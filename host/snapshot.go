@@ -122,24 +122,24 @@ func (g *guest) save() ([]byte, error) {
 		return nil, err
 	}
 	s := actorState{
-		Version: stateVersion, Ref: a.uid, Type: a.props.typ, Incarnation: a.incarnation(), Turns: a.turns, Spawned: g.spawned,
+		Version: stateVersion, Ref: a.uid, Type: a.props.typ, Incarnation: a.Incarnation(), Turns: a.turns, Spawned: g.spawned,
 		Guest: memory,
 	}
-	if a.receive != nil {
-		s.Receive = int64(a.receive.After())
+	if a.work.Receive != nil {
+		s.Receive = int64(a.work.Receive.After())
 	}
-	for _, t := range a.timers.Save() {
+	for _, t := range a.work.Timers.Save() {
 		s.Timers = append(s.Timers, timerState{Key: t.Key, Due: t.Due.UnixNano(), Period: int64(t.Period), Payload: t.Payload})
 	}
-	for _, c := range a.asks.Correlations() {
-		ask := a.asks.Get(c)
+	for _, c := range a.work.Asks.Correlations() {
+		ask := a.work.Asks.Get(c)
 		s.Asks = append(s.Asks, askState{Correlation: c, Target: ask.Target, Answerers: ask.Answerers.All(), Due: ask.Due.UnixNano()})
 	}
-	for _, ref := range a.watch.Watched() {
-		s.Watches = append(s.Watches, watchState{Ref: ref, Path: a.watch.Path(ref)})
+	for _, ref := range a.work.Watch.Watched() {
+		s.Watches = append(s.Watches, watchState{Ref: ref, Path: a.work.Watch.Path(ref)})
 	}
 	s.Lookouts = a.sys.lookouts.of(a)
-	a.stash.Each(func(e *mailbox.Envelope) { s.Stash = append(s.Stash, stateOf(e)) })
+	a.work.Stash.Each(func(e *mailbox.Envelope) { s.Stash = append(s.Stash, stateOf(e)) })
 	for _, m := range a.super.Family.Members() {
 		k := m.Child
 		if k.life.State() == life.Stopped { // another one may have its name
@@ -248,10 +248,9 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	for _, t := range s.Timers {
 		set = append(set, timers.State{Key: t.Key, Due: time.Unix(0, t.Due), Period: time.Duration(t.Period), Payload: t.Payload})
 	}
-	a.timers.Load(a, set)
-	a.noteTimers()
+	a.work.LoadTimers(a, set)
 	for _, k := range s.Asks {
-		ask, err := a.addAsk(nil, k.Correlation, k.Target, time.Unix(0, k.Due).Sub(a.TurnTime()))
+		ask, err := a.work.AddAsk(a, k.Correlation, k.Target, time.Unix(0, k.Due).Sub(a.TurnTime()), nil)
 		if err != nil {
 			return err
 		}
@@ -277,9 +276,8 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 		e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation = m.Kind, uint16(m.Flags), m.Sender, m.SenderPath, m.Correlation
 		e.SetHeaders(m.Headers)
 		e.SetPayload(m.Payload)
-		a.stash.Put(e)
+		a.work.Keep(a, "", e)
 	}
-	a.noteStash()
-	a.setReceiveTimeout(time.Duration(s.Receive))
+	a.work.SetReceiveTimeout(a, time.Duration(s.Receive))
 	return nil
 }

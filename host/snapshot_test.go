@@ -71,8 +71,8 @@ func TestStateThroughBytes(t *testing.T) {
 	m.Stop(silent)
 	m.run()
 	m.wants("message ended")
-	if a := m.table.Get(back.UID()); a.stash.Len() != 1 {
-		t.Errorf("%d stashed", a.stash.Len())
+	if a := m.table.Get(back.UID()); a.work.Stash.Len() != 1 {
+		t.Errorf("%d stashed", a.work.Stash.Len())
 	}
 	s, err := decodeState(saved)
 	if err != nil || len(s.Children) != 1 || s.Children[0].Name != "kid" || s.Spawned != 1 {

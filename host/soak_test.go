@@ -316,7 +316,7 @@ func (w *world) end() {
 		w.wrong("%d actors and %d timers are left", n, w.clock.Pending())
 	}
 	for _, c := range w.cells {
-		if c.hasInstance() || c.alarms.Pending() != 0 || c.timers.Len() != 0 || c.box.Len() != 0 {
+		if c.hasInstance() || c.alarms.Pending() != 0 || c.work.Timers.Len() != 0 || c.box.Len() != 0 {
 			w.wrong("%s has ended and keeps an instance, a timer or a message", c.path)
 		}
 	}

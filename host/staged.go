@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -79,23 +79,17 @@ func (a *actor) confirm(scr *scratch, x *change) {
 	case watchTaken:
 		a.sys.signal(scr, x.ref, signal.Signal{Kind: signal.Unwatch, From: a.uid})
 	case timerSet:
-		a.timers.StartAt(a, x.at, x.key, x.delay, x.period, x.pace, x.data, scr.keep())
-		a.noteTimers()
+		a.work.StartTimer(a, x.at, x.key, x.delay, x.period, x.pace, x.data, scr.keep())
 	case timerCancelled:
-		a.cancelTimer(x.key)
+		a.work.CancelTimer(a, x.key)
 	case receiveTimeoutSet:
-		a.setReceiveTimeout(x.delay)
+		a.work.SetReceiveTimeout(a, x.delay)
 	case askTaken:
-		for _, who := range x.ask.End() {
-			a.sys.abandoned(scr, who)
-		}
+		a.sys.abandoned(scr, x.ask.End()...)
 	case stashEmptied:
-		a.unstash()
+		a.work.Unstash(a, &a.box)
 	case stashEmptiedFor:
-		if mail := a.stash.TakeFor(x.name); len(mail) > 0 {
-			a.box.PushFront(mail...)
-			a.noteStash()
-		}
+		a.work.UnstashFor(a, &a.box, x.name)
 	case backoffReset:
 		a.resetBackoff(scr)
 	}
@@ -108,32 +102,27 @@ func (a *actor) revoke(scr *scratch, x *change) {
 		x.child.withdrawn = true
 		x.child.stop(scr, "the turn that spawned it has failed")
 	case watchEntered:
-		a.watch.Unwatch(x.ref)
-		a.noteWatches()
+		a.work.DropWatch(a, x.ref)
 	case watchTaken:
-		a.watch.Watch(x.ref, x.name)
-		a.noteWatches()
+		a.work.PutBackWatch(a, x.ref, x.name)
 	case timerSet:
-		a.noteTimers()
+		a.work.NoteTimers(a)
 	case askEntered:
 		a.dropAsk(scr, x.key)
 	case askTaken:
-		a.asks.PutBack(x.key, x.ask)
-		a.noteAsks()
+		a.work.PutBackAsk(a, x.key, x.ask)
 	case messageStashed:
 		if message.IsBound(x.env) && a.ctx.env != nil {
 			a.ctx.env.Value = message.BoundMark{}
 		}
-		a.stash.Remove(x.name, x.env)
-		x.env.Free()
-		a.noteStash()
+		a.work.DropAside(a, x.name, x.env)
 	}
 }
 
 // timersAhead is how many timers there are when the turn has ended, and whether one has the key.
 func (c *Context) timersAhead(key uint64) (n int, has bool) {
 	a := c.actor
-	n, has = a.timers.Len(), a.timers.Has(key)
+	n, has = a.work.Timers.Len(), a.work.Timers.Has(key)
 	if c.scr == nil {
 		return n, has
 	}
@@ -156,16 +145,16 @@ func (c *Context) setTimer(key uint64, delay, period time.Duration, pace timers.
 			return ErrLimit
 		}
 	}
-	if err := a.hold(account.Timers, a.account.Of(account.Timers)+timerBytes+2*int64(len(payload))); err != nil {
+	if err := a.work.HoldTimer(a, payload); err != nil {
 		return err
 	}
 	c.stage(change{kind: timerSet, at: a.Now(), key: key, more: more, delay: delay, period: period, pace: pace, data: payload})
 	return nil
 }
 
-// enterAsk is addAsk for the turn that runs.
+// enterAsk notes an ask of the turn that runs.
 func (c *Context) enterAsk(correlation uint64, target abi.Ref, timeout time.Duration) (*asks.Ask, error) {
-	ask, err := c.actor.addAsk(c.scr, correlation, target, timeout)
+	ask, err := c.actor.work.AddAsk(c.actor, correlation, target, timeout, c.scr.keep())
 	if err == nil && c.scr != nil {
 		c.stage(change{kind: askEntered, key: correlation})
 	}
@@ -177,13 +166,27 @@ func (c *Context) stashUnder(name string) error {
 	if c.stashed {
 		return ErrStashed
 	}
-	k, err := c.actor.stashUnder(name, c.env)
+	k, err := c.actor.putAside(name, c.env)
 	if err != nil {
 		return err
 	}
 	c.stashed = true
 	c.stage(change{kind: messageStashed, name: name, env: k})
 	return nil
+}
+
+// putAside stashes a message whose turn runs. A refused one is a dead letter.
+func (a *actor) putAside(name string, e *mailbox.Envelope) (*mailbox.Envelope, error) {
+	k, err := a.work.PutAside(a, name, e)
+	if err != nil {
+		a.sys.deadLetterAt(errs.KeyOf(err, "limits.stash"), DeadStashFull, a.uid, a.path, e)
+	}
+	return k, err
+}
+
+// dropAsk ends an ask of the actor's own.
+func (a *actor) dropAsk(scr *scratch, correlation uint64) {
+	a.sys.abandoned(scr, a.work.DropAsk(a, correlation)...)
 }
 
 // launch starts a child that was enrolled.

@@ -40,8 +40,8 @@ func TestAFailedTurnHasDoneNothing(t *testing.T) {
 		if fails {
 			n = 0
 		}
-		if a.timers.Len() != n || a.watch.Len() != 2*n || a.stash.Len() != n || a.asks.Len() != n {
-			t.Errorf("fails: %v: %d timers, %d watches, %d stashed, %d asks", fails, a.timers.Len(), a.watch.Len(), a.stash.Len(), a.asks.Len())
+		if a.work.Timers.Len() != n || a.work.Watch.Len() != 2*n || a.work.Stash.Len() != n || a.work.Asks.Len() != n {
+			t.Errorf("fails: %v: %d timers, %d watches, %d stashed, %d asks", fails, a.work.Timers.Len(), a.work.Watch.Len(), a.work.Stash.Len(), a.work.Asks.Len())
 		}
 		s.RunUntilIdle(1000)
 		if started != n || (a.child("kid") != nil) == fails || clock.Pending() > n {
@@ -76,8 +76,8 @@ func TestTimersOfATurnKeepToTheLimit(t *testing.T) {
 		must(0, s.Tell(ref, 1))(t)
 		s.RunUntilIdle(1000)
 		a := s.table.Get(ref.UID())
-		if a.timers.Len() != 2 || !a.timers.Has(3) || !a.timers.Has(4) {
-			t.Errorf("%d timers", a.timers.Len())
+		if a.work.Timers.Len() != 2 || !a.work.Timers.Has(3) || !a.work.Timers.Has(4) {
+			t.Errorf("%d timers", a.work.Timers.Len())
 		}
 		var refused []int
 		for i, err := range got {

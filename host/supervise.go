@@ -121,7 +121,7 @@ func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outco
 		id = p.sys.reportID(child.uid, r.Failure.Turn)
 	}
 	p.sys.bus.Publish(Event{
-		ID: id, Trace: trace, Kind: kind, Time: o.At, Ref: child.ref(), Type: child.props.typ, Incarnation: child.incarnation(),
+		ID: id, Trace: trace, Kind: kind, Time: o.At, Ref: child.ref(), Type: child.props.typ, Incarnation: child.Incarnation(),
 		Failure: r.Failure, Directive: o.Directive, Delay: o.Delay, Failures: o.Failures, Note: o.Note, Mail: mail,
 		Silent: p.props.strategy.Silent(),
 	})

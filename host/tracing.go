@@ -52,7 +52,7 @@ func (a *actor) beginTurn(scr *scratch, e *mailbox.Envelope) {
 		return
 	}
 	c.Begin(a.sys.cfg.tracer, SpanStart{
-		Kind: TurnSpan, Parent: parent, At: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.incarnation(),
+		Kind: TurnSpan, Parent: parent, At: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.Incarnation(),
 		Message: e.Kind, Sender: newRef(e.Sender, e.SenderPath), Bytes: len(e.Payload),
 		Question: e.Kind == abi.KindMessage && e.Correlation != 0 && e.Sender != 0,
 	})
@@ -76,7 +76,7 @@ func (a *actor) beginStart(scr *scratch) {
 	c := &scr.trace
 	c.Clear()
 	from := a.sys.origins.Take(a.uid)
-	start := SpanStart{Kind: StartSpan, Parent: from.At, At: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.incarnation()}
+	start := SpanStart{Kind: StartSpan, Parent: from.At, At: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.Incarnation()}
 	if from.Failed {
 		start.Link = from.At
 	}
@@ -98,7 +98,7 @@ func (s *System) fromOutside(ctx context.Context, kind SpanKind, to Ref, e *mail
 	}
 	start := &SpanStart{Kind: kind, Parent: s.cfg.tracer.Of(ctx), At: s.cfg.clock.Now(), Ref: to, Bytes: len(e.Payload)}
 	if a := s.here(to.UID()); a != nil {
-		start.Ref, start.Type, start.Incarnation = a.ref(), a.props.typ, a.incarnation()
+		start.Ref, start.Type, start.Incarnation = a.ref(), a.props.typ, a.Incarnation()
 	}
 	if begun := s.cfg.tracer.Begin(start); begun != nil {
 		t := begun.Context()

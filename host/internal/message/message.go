@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 func ReasonOf(payload []byte) string {
@@ -122,4 +123,17 @@ func (m Message) Failure() (reason string, failed bool) {
 func (m Message) ID() uint64 {
 	id, _ := header.Number(m.Headers, abi.HeaderID)
 	return id
+}
+
+// Null is the payload of what says nothing.
+var Null = []byte{0xf6}
+
+// maxNews bounds texts that the host itself puts into envelopes, in bytes.
+const maxNews = 512
+
+// AppendText appends a text of the host's own as a payload, clipped to 512 bytes.
+func AppendText(dst []byte, s string) []byte {
+	w := abi.NewWriter(dst)
+	w.Text(printable.Clip(s, maxNews))
+	return w.Bytes()
 }
