@@ -27,7 +27,13 @@ IN = cd $$m && export GOWORK=$$(case $$m in bench|$(BROWSER)) echo off;; esac) &
 TESTED = $(filter-out $(BROWSER),$(MODULES))
 PACKAGES = $$($(GO) list ./... | grep -v /bench/guard$$)
 
-test: ## run the tests of every module (5 minutes), also after one that fails; it fails at the end
+# The compiler of the guests that tests build: go, or tinygo where it is installed.
+ifdef COMPILER
+export WASMACTORS_COMPILER = $(COMPILER)
+endif
+
+test: ## run the tests of every module (5 minutes), also after one that fails; with COMPILER=tinygo their guests are TinyGo's
+	@command -v "$${WASMACTORS_COMPILER:-$(GO)}" >/dev/null || { echo "COMPILER=$$WASMACTORS_COMPILER: there is no such command in PATH" >&2; exit 1; }
 	@failed=; for m in $(TESTED); do echo "== $$m"; ($(IN) $(GOTEST) $(PACKAGES)) || failed="$$failed $$m"; done; \
 	if [ -n "$$failed" ]; then echo "tests have failed in:$$failed" >&2; exit 1; fi
 

@@ -3,13 +3,13 @@ package host
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -170,19 +170,7 @@ func parentOf(s supervision.Strategy, children ...Child) Props {
 
 // familyImage is the guest of testdata/family, built and frozen once a test run.
 var familyImage = sync.OnceValues(func() (*sandbox.Image, error) {
-	dir, err := os.MkdirTemp("", "family")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "family.wasm")
-	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, ".")
-	cmd.Dir = filepath.Join("testdata", "family")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, &buildFailed{string(out), err}
-	}
-	code, err := os.ReadFile(file)
+	code, err := guesttest.Build(filepath.Join("testdata", "family"))
 	if err != nil {
 		return nil, err
 	}
@@ -197,13 +185,6 @@ var familyImage = sync.OnceValues(func() (*sandbox.Image, error) {
 	}
 	return engine.Load(context.Background(), code, sandbox.ImageConfig{Name: "family"})
 })
-
-type buildFailed struct {
-	output string
-	err    error
-}
-
-func (e *buildFailed) Error() string { return e.err.Error() + "\n" + e.output }
 
 // guest is an actor of testdata/family: "worker" or "boss".
 func familyGuest(t testing.TB, typ string) Props {

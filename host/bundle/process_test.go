@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -39,7 +40,7 @@ func openInProcess(cache, dir string) int {
 		fmt.Println(err)
 		return 1
 	}
-	b, err := Open(ctx, m, Options{Allow: anywhere, CacheDir: cache, Compiler: "go", Progress: func(module, text string) { fmt.Println("stage", text) }})
+	b, err := Open(ctx, m, Options{Allow: anywhere, CacheDir: cache, Compiler: guesttest.Compiler(), Progress: func(module, text string) { fmt.Println("stage", text) }})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -186,7 +187,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, _, err := Code(context.Background(), m.Modules[0], Options{Compiler: "go"})
+	code, _, err := Code(context.Background(), m.Modules[0], Options{Compiler: guesttest.Compiler()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 )
 
 type lampSettings struct {
@@ -191,7 +192,7 @@ func TestServicesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(dir, "state")
-	options := Options{CacheDir: t.TempDir(), Compiler: "go", Allow: func([]Reach) error { return nil }, StateDir: func(*Manifest) (string, error) { return folder, nil }}
+	options := Options{CacheDir: t.TempDir(), Compiler: guesttest.Compiler(), Allow: func([]Reach) error { return nil }, StateDir: func(*Manifest) (string, error) { return folder, nil }}
 	b, err := Open(t.Context(), m, options)
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,6 @@ package fsm_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,27 +12,15 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/fsm"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// image is the guest of testdata/machine, built with standard Go once a test run. It batches, as
+// image is the guest of testdata/machine, built once a test run. It batches, as
 // every guest of the SDK.
 var image = sync.OnceValues(func() (*runtime.Image, error) {
-	dir, err := os.MkdirTemp("", "machine")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "machine.wasm")
-	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, ".")
-	cmd.Dir = filepath.Join("testdata", "machine")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		os.Stderr.Write(out)
-		return nil, err
-	}
-	code, err := os.ReadFile(file)
+	code, err := guesttest.Build(filepath.Join("testdata", "machine"))
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -65,17 +66,7 @@ func familyImage(t testing.TB, compiler string) *runtime.Image {
 			t.Skip(err)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "family.wasm")
-	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, ".")
-	if compiler == "tinygo" {
-		cmd = exec.Command("tinygo", "build", "-target=wasip1", "-buildmode=c-shared", "-scheduler=none", "-panic=trap", "-no-debug", "-o", file, ".")
-	}
-	cmd.Dir = filepath.Join("..", "testdata", "family")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	code, err := os.ReadFile(file)
+	code, err := guesttest.BuildWith(compiler, filepath.Join("..", "testdata", "family"))
 	if err != nil {
 		t.Fatal(err)
 	}

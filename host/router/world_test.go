@@ -3,8 +3,6 @@ package router_test
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,27 +14,15 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/router"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// image is the guest of testdata/worker, built with standard Go once a test run. It batches, as
+// image is the guest of testdata/worker, built once a test run. It batches, as
 // every guest of the SDK.
 var image = sync.OnceValues(func() (*runtime.Image, error) {
-	dir, err := os.MkdirTemp("", "worker")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "worker.wasm")
-	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, ".")
-	cmd.Dir = filepath.Join("testdata", "worker")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		os.Stderr.Write(out)
-		return nil, err
-	}
-	code, err := os.ReadFile(file)
+	code, err := guesttest.Build(filepath.Join("testdata", "worker"))
 	if err != nil {
 		return nil, err
 	}

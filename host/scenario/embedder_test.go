@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/all"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 )
 
 // press is a service of an embedder's.
@@ -66,7 +67,7 @@ func TestServicesOfEmbedders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := st.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: "go", Services: st.Kinds(), Allow: func([]bundle.Reach) error { return nil }})
+	b, err := st.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: guesttest.Compiler(), Services: st.Kinds(), Allow: func([]bundle.Reach) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

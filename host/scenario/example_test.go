@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/scenario"
 	"github.com/wasmactors/wasmactors/host/service/all"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 )
 
 func TestHello(t *testing.T) {
@@ -22,7 +23,7 @@ func TestHello(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := stage.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: "go"})
+	b, err := stage.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: guesttest.Compiler()})
 	if err != nil {
 		t.Fatal(err)
 	}

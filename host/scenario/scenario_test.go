@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/service/all"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/runtime"
 )
@@ -44,7 +45,7 @@ func opened(t testing.TB, path string) (*Stage, *bundle.Bundle) {
 		t.Fatal(err)
 	}
 	b, err := st.Open(t.Context(), m, bundle.Options{
-		CacheDir: servicetest.CacheDir(), Compiler: "go", Services: st.Kinds(), Allow: func([]bundle.Reach) error { return nil },
+		CacheDir: servicetest.CacheDir(), Compiler: guesttest.Compiler(), Services: st.Kinds(), Allow: func([]bundle.Reach) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)

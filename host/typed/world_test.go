@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -20,7 +21,7 @@ import (
 // image is the guest of testdata/bank, built with standard Go. It batches, as every guest of the SDK.
 var image = sync.OnceValues(func() (*runtime.Image, error) {
 	ctx := context.Background()
-	built, err := build.Guest(ctx, filepath.Join("testdata", "bank"), build.Options{Compiler: "go", CacheDir: filepath.Join(servicetest.CacheDir(), "builds")})
+	built, err := build.Guest(ctx, filepath.Join("testdata", "bank"), build.Options{Compiler: guesttest.Compiler(), CacheDir: filepath.Join(servicetest.CacheDir(), "builds")})
 	if err != nil {
 		return nil, err
 	}

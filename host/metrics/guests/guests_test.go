@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/metrics/exposition"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"go.uber.org/goleak"
 )
@@ -50,7 +51,7 @@ func start(t *testing.T) *shop {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if opened, err = bundle.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: "go", Allow: func([]bundle.Reach) error { return nil }}); err != nil {
+		if opened, err = bundle.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Compiler: guesttest.Compiler(), Allow: func([]bundle.Reach) error { return nil }}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -82,7 +83,7 @@ func CacheDir() string {
 
 func load() (*runtime.Image, error) {
 	ctx := context.Background()
-	built, err := build.Guest(ctx, Dir(), build.Options{Compiler: "go", CacheDir: filepath.Join(CacheDir(), "builds")})
+	built, err := build.Guest(ctx, Dir(), build.Options{Compiler: guesttest.Compiler(), CacheDir: filepath.Join(CacheDir(), "builds")})
 	if err != nil {
 		return nil, err
 	}
