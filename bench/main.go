@@ -9,6 +9,7 @@
 //	bench compare A.jsonl B.jsonl             ratios of medians
 //	bench compare [-only] [-who] OLD NEW      the same of two binaries, interleaved
 //	bench gateway [-quick] [-time 60s] [-conns N] [-crash 0.01] [-who REGEXP]   HTTP at full load, and every answer checked
+//	bench sockets [-quick] [-time 10s] [-conns 64] [-idle 10000] [-rounds 3] [-who REGEXP]   an echo over TCP, and idle connections
 //
 // docs/benchmarks.md explains what is measured.
 package main
@@ -51,7 +52,7 @@ func main() {
 
 func command(args []string) error {
 	if len(args) == 0 {
-		return errors.New("run, table or compare; see the top of bench/main.go")
+		return errors.New("run, table, compare, gateway or sockets; see the top of bench/main.go")
 	}
 	switch rest := args[1:]; args[0] {
 	case "run":
@@ -64,6 +65,10 @@ func command(args []string) error {
 		return gatewayLoad(rest)
 	case "serve": // of gateway
 		return gatewayServe(rest)
+	case "sockets":
+		return sockets(rest)
+	case "echo": // of sockets
+		return echoServe(rest)
 	case "child": // of run
 		if len(rest) < 2 {
 			return errors.New("child BENCHMARK CONTESTANT [quick]")

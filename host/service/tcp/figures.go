@@ -24,6 +24,7 @@ type counts struct {
 	accepted, dialled, failed atomic.Uint64
 	received, sent            atomic.Uint64
 	closed, broken            atomic.Uint64
+	settled                   atomic.Uint64 // readers that have gone on elsewhere; of tests
 }
 
 func (c *counts) ended(how string) {

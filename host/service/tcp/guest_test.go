@@ -44,7 +44,10 @@ func TestGuests(t *testing.T) {
 	send(t, other, "before\n")
 	read(t, other, 7)
 	// A crash loses no connection.
+	crashes := w.Subscribe(16, func(e *host.Event) bool { return e.Kind == host.EventFailed })
+	defer crashes.Close()
 	send(t, other, "crash\n")
+	<-crashes.C() // what is sent next could otherwise come together with it
 	for i, c := range []net.Conn{nc, other, nc} {
 		text := strings.Repeat("after", i+1) + "\n"
 		send(t, c, text)

@@ -3,6 +3,7 @@ package tcp
 import (
 	"net"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/host/service/internal/endpoint"
 )
@@ -37,4 +38,39 @@ func TestManyConnections(t *testing.T) {
 	for range peers {
 		p.closed(HowError)
 	}
+}
+
+// A reader that has waited for long goes on in another goroutine, as it was: in the middle of a message, too.
+func TestQuietConnections(t *testing.T) {
+	was := settle
+	settle = time.Millisecond
+	w := newWorld(t, Options{}, nil)
+	t.Cleanup(func() { settle = was }) // once the world has ended
+	p := w.puppet("p", usual())
+	_, address := p.listen(args{"options": args{"framing": args{"kind": Lines}}})
+	nc, ref := p.accept(address)
+	other := func() {
+		t.Helper()
+		n := w.svc.Provider().(*provider).counts.settled.Load()
+		for begun := time.Now(); w.svc.Provider().(*provider).counts.settled.Load() == n; time.Sleep(time.Millisecond) {
+			if time.Since(begun) > time.Minute {
+				t.Fatal("the reader has not gone on elsewhere")
+			}
+		}
+	}
+	for range 3 {
+		send(t, nc, "half of")
+		other()
+		send(t, nc, " a line\n")
+		if m := p.expect(Data); m.data(t) != "half of a line" {
+			t.Fatal(m.data(t))
+		}
+		other()
+	}
+	p.tell(ref, "write", []byte("back"))
+	if got := read(t, nc, 5); got != "back\n" {
+		t.Fatalf("%q", got)
+	}
+	_ = nc.Close()
+	p.closed(HowPeer)
 }

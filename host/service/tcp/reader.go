@@ -99,56 +99,18 @@ func (c *conn) fail(text string) {
 	c.finish(HowError, text)
 }
 
-// read delivers what the peer sends, until the connection is over.
-func (c *conn) read() {
-	_ = c.nc.SetReadDeadline(executor.Machine.Now().Add(c.idle()))
-	var r reader
-	r.c, r.d.f = c, &c.o.Framing
-	for {
-		t, most := c.ready()
-		if t == ends {
-			return
-		}
-		if t == deliver && c.o.Framing.Kind != "" {
-			most = readSize
-		}
-		if t == discard {
-			r.in, most = nil, readSize
-		}
-		buf, n, err := r.fill(most)
-		if n > 0 {
-			c.touch()
-			c.p.counts.received.Add(uint64(n))
-			if t == deliver {
-				if why := r.take(buf, n); why != nil {
-					buffers.Put(buf)
-					c.fail("failed: " + why.Error())
-					return
-				}
-			}
-		}
-		if buf != nil {
-			buffers.Put(buf)
-		}
-		if err != nil && c.stopped(err, r.d.rest(r.in)) {
-			break
-		}
-	}
-	for r.in = nil; ; c.rest() { // the actor may still write
-		select {
-		case <-c.gone:
-			return
-		default:
-		}
-	}
-}
+// settle is how long nothing has come before a reader goes on in a goroutine whose stack has not grown: while it waits it takes
+// half of the memory. Tests shorten it.
+var settle = time.Second
 
 // reader is the state of the goroutine that reads.
 type reader struct {
-	c     *conn
-	d     decoder
-	in    []byte    // the beginning of a message
-	since time.Time // when that has come; zero: in is empty
+	c      *conn
+	d      decoder
+	in     []byte    // the beginning of a message
+	since  time.Time // when that has come; zero: in is empty
+	heard  bool      // something has come in this goroutine
+	failed error     // of reading
 
 	buf  *[]byte // of try
 	most int
@@ -156,24 +118,110 @@ type reader struct {
 	err  error
 }
 
-// fill reads into a buffer, behind its head room; nil: nothing was read.
-func (r *reader) fill(most int) (buf *[]byte, n int, err error) {
-	c := r.c
-	if c.raw == nil {
-		buf = buffers.Get().(*[]byte)
-		c.p.outside(func() { n, err = c.nc.Read((*buf)[headRoom : headRoom+most]) })
-		return buf, n, err
+// read delivers what the peer sends, until the connection is over.
+func (c *conn) read() {
+	r := &reader{c: c, d: decoder{f: &c.o.Framing}, heard: true}
+	r.arm()
+	r.run()
+}
+
+// arm sets the time at which the reader looks at what has become late.
+func (r *reader) arm() {
+	left := r.c.idle()
+	if !r.since.IsZero() {
+		left = min(left, time.Duration(r.c.o.Frame)-executor.Machine.Now().Sub(r.since))
 	}
-	r.most, r.buf, r.n, r.err = most, nil, 0, nil
-	c.p.outside(func() { err = c.raw.Read(r.try) })
-	switch {
-	case err != nil:
-	case r.err != nil:
-		err = r.err
-	case r.n == 0:
-		err = io.EOF
+	if r.heard && r.c.raw != nil {
+		left = min(left, settle)
 	}
-	return r.buf, r.n, err
+	_ = r.c.nc.SetReadDeadline(executor.Machine.Now().Add(left))
+}
+
+// run reads until the connection is over, or nothing has come for some time. Its frames are small: most readers wait below it.
+func (r *reader) run() {
+	for {
+		t, most := r.c.ready()
+		if t == ends {
+			return
+		}
+		if t == deliver && r.c.o.Framing.Kind != "" || t == discard {
+			most = readSize
+		}
+		if r.fill(most) {
+			if !r.filled(t) {
+				return
+			}
+			continue
+		}
+		if r.late() {
+			continue
+		}
+		if r.failed == nil {
+			r.heard = false
+			r.c.p.counts.settled.Add(1)
+			r.arm()
+			r.c.p.do(r.run)
+			return
+		}
+		break
+	}
+	for r.in = nil; ; r.c.rest() { // the actor may still write
+		select {
+		case <-r.c.gone:
+			return
+		default:
+		}
+	}
+}
+
+// filled handles what was read; false: the connection is over.
+func (r *reader) filled(t turn) bool {
+	buf, n := r.buf, r.n
+	r.buf = nil
+	defer buffers.Put(buf)
+	r.c.touch()
+	r.c.p.counts.received.Add(uint64(n))
+	if !r.heard {
+		r.heard = true
+		r.arm()
+	}
+	if t == discard {
+		r.in = nil
+		return true
+	}
+	if err := r.take(buf, n); err != nil {
+		r.c.fail("failed: " + err.Error())
+		return false
+	}
+	return true
+}
+
+// fill reads into a buffer, behind its head room; false: nothing was read, for the reason in err.
+func (r *reader) fill(most int) bool {
+	r.buf, r.most, r.n, r.err = nil, most, 0, nil
+	if r.c.raw == nil {
+		r.buf = buffers.Get().(*[]byte)
+		r.c.p.outside(func() { r.n, r.err = r.c.nc.Read((*r.buf)[headRoom : headRoom+most]) })
+	} else {
+		r.c.p.outside(r.wait)
+	}
+	if r.n > 0 {
+		return true // an error comes again
+	}
+	if r.buf != nil {
+		buffers.Put(r.buf)
+		r.buf = nil
+	}
+	if r.err == nil {
+		r.err = io.EOF
+	}
+	return false
+}
+
+func (r *reader) wait() {
+	if err := r.c.raw.Read(r.try); err != nil && r.err == nil {
+		r.err = err
+	}
 }
 
 // try reads once. Without a buffer as long as there is nothing to read, an idle connection is small.
@@ -226,13 +274,13 @@ func (r *reader) keep(from int) {
 	if len(rest) == 0 {
 		if r.in = nil; had {
 			r.since = time.Time{}
-			_ = r.c.nc.SetReadDeadline(executor.Machine.Now().Add(r.c.idle()))
+			r.arm()
 		}
 		return
 	}
 	if r.in = append(r.in[:0], rest...); !had || from > 0 {
 		r.since = executor.Machine.Now()
-		_ = r.c.nc.SetReadDeadline(r.since.Add(min(time.Duration(r.c.o.Frame), r.c.idle())))
+		r.arm()
 	}
 }
 
@@ -262,23 +310,37 @@ func (r *reader) deliver(m host.Raw, n int) {
 	}
 }
 
-// stopped handles the end of what the peer sends, and reports whether the reader ends. rest is io.EOF, or the error of an end
-// within a message.
-func (c *conn) stopped(err, rest error) bool {
+// late handles the reason for which nothing was read, and reports whether the reader goes on. It ends with failed set; else it is
+// to go on in another goroutine.
+func (r *reader) late() bool {
+	c := r.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	late := errors.Is(err, os.ErrDeadlineExceeded)
+	if errors.Is(r.err, os.ErrDeadlineExceeded) && c.phase != over && c.phase != lingering {
+		switch quiet := time.Duration(c.o.Idle) - c.idle(); {
+		case !r.since.IsZero() && executor.Machine.Now().Sub(r.since) >= time.Duration(c.o.Frame):
+			c.finish(HowError, "timeout: a message of the peer was not complete in time")
+		case c.idle() <= 0:
+			c.finish(HowError, "timeout: nothing has come or gone for "+time.Duration(c.o.Idle).String())
+		case r.heard && c.raw != nil && quiet >= settle/2:
+			return false
+		default:
+			r.arm()
+			return true
+		}
+	}
+	r.failed = r.err
+	c.stopped(r.err, r.d.rest(r.in))
+	return false
+}
+
+// stopped handles the end of what the peer sends; it is called with the lock. rest is io.EOF, or the error of an end within a
+// message.
+func (c *conn) stopped(err, rest error) {
 	switch {
 	case c.phase == over:
 	case c.phase == lingering:
 		c.finish(c.how, "")
-	case late && rest != io.EOF:
-		c.finish(HowError, "timeout: a message of the peer was not complete in time")
-	case late && c.idle() > 0:
-		_ = c.nc.SetReadDeadline(executor.Machine.Now().Add(c.idle()))
-		return false
-	case late:
-		c.finish(HowError, "timeout: nothing has come or gone for "+time.Duration(c.o.Idle).String())
 	case err != io.EOF:
 		c.finish(HowError, c.ioError(err, ""))
 	case c.phase == half:
@@ -295,7 +357,6 @@ func (c *conn) stopped(err, rest error) bool {
 		c.ended, c.how, c.phase = true, HowPeer, flushing
 		c.flush()
 	}
-	return true
 }
 
 // tellPeerClosed tells the actor, again if its mailbox is full; it is called with the lock.
