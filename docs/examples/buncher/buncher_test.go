@@ -2,19 +2,28 @@ package buncher
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
-// guest builds the buncher of guest/.
+// guest builds the buncher of guest/ with standard Go.
 func guest(t *testing.T) host.Props {
 	t.Helper()
-	code, err := guesttest.Build("guest")
+	file := filepath.Join(t.TempDir(), "buncher.wasm")
+	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, ".")
+	cmd.Dir = "guest"
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	code, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

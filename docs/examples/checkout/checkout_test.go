@@ -12,7 +12,6 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/testkit"
-	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	dir = filepath.Join(dir, "wasmactors-tests")
-	built, err := build.Guest(ctx, "guest", build.Options{Compiler: guesttest.Compiler(), CacheDir: filepath.Join(dir, "builds")})
+	built, err := build.Guest(ctx, "guest", build.Options{Compiler: "go", CacheDir: filepath.Join(dir, "builds")})
 	if err != nil {
 		panic(err)
 	}

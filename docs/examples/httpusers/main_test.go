@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"go.uber.org/goleak"
 )
@@ -34,12 +34,11 @@ func guest(t *testing.T) string {
 		t.Skip("builds a guest")
 	}
 	file := filepath.Join(t.TempDir(), "user.wasm")
-	code, err := guesttest.Build("guest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, code, 0o600); err != nil {
-		t.Fatal(err)
+	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, ".")
+	cmd.Dir = "guest"
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	return file
 }

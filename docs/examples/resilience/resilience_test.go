@@ -19,7 +19,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/reliable"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
-	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -27,7 +26,7 @@ import (
 // image is the guest of guest/, built by standard Go once a test run; it batches, as every guest of the SDK.
 var image = sync.OnceValues(func() (*runtime.Image, error) {
 	ctx := context.Background()
-	built, err := build.Guest(ctx, "guest", build.Options{Compiler: guesttest.Compiler(), CacheDir: filepath.Join(servicetest.CacheDir(), "builds")})
+	built, err := build.Guest(ctx, "guest", build.Options{Compiler: "go", CacheDir: filepath.Join(servicetest.CacheDir(), "builds")})
 	if err != nil {
 		return nil, err
 	}

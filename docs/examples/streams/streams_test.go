@@ -11,7 +11,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/host/testkit"
-	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -43,7 +42,7 @@ func TestN18_GuestFeedsGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	built, err := build.Guest(ctx, "guest", build.Options{Compiler: guesttest.Compiler(), CacheDir: filepath.Join(servicetest.CacheDir(), "builds")})
+	built, err := build.Guest(ctx, "guest", build.Options{Compiler: "go", CacheDir: filepath.Join(servicetest.CacheDir(), "builds")})
 	check(err)
 	code, err := built.Code(ctx)
 	check(err)
