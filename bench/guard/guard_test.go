@@ -110,7 +110,10 @@ func TestCostOfAMessage(t *testing.T) {
 				return
 			}
 			limit, ok := want[c.name]
-			if !ok {
+			switch {
+			case !ok && c.compiler == "tinygo": // who keeps the limits may not have it
+				t.Skipf("%s has no limit of %s: run go test ./guard -update", limitsFile, c.name)
+			case !ok:
 				t.Fatalf("%s has no limit of %s: run go test ./guard -update", limitsFile, c.name)
 			}
 			beyond := func() bool { return got.Instructions > limit.Instructions || got.Guest > limit.Guest }
