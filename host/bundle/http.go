@@ -99,7 +99,7 @@ func httpShape(capabilities *shape) *shape {
 			optional("websocket", boolean("WebSockets")),
 			optional("events", boolean("server-sent events: requests that accept text/event-stream")),
 			optional("origins", list("hosts that pages with a WebSocket may come from besides the own; * is wild, alone it is any", text(none, "a host"))),
-			optional("message", sizeIn("bytes of a message of the client's; default and most: 60KiB", 1, gateway.MaxMessage)),
+			optional("message", sizeIn("bytes of a message of the client's; default: 60KiB, at most 1023KiB", 1, gateway.MaxMessage)),
 			optional("outbox", sizeIn("bytes that may wait for a client; default: 256KiB", 1<<10, 64<<20)),
 			optional("ping", duration("silence after which a client is asked for a sign of life; default: 30s")),
 			optional("deflate", boolean("messages of WebSockets may be compressed, which takes much memory")),

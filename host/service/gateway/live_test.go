@@ -219,6 +219,23 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
+// A route may take messages that are larger than a guest's inbox.
+func TestLargeMessagesOfAWebSocket(t *testing.T) {
+	s := alive(t, func(c *gateway.Config) {
+		c.Routes[0].Upgrade.Message, c.Routes[0].Upgrade.Outbox = 600<<10, 2<<20
+	})
+	c := s.socket("/chat")
+	for _, n := range []int{gateway.DefaultMessage + 1, 100_000, 600 << 10} {
+		text := strings.Repeat("x", n)
+		c.say(text)
+		c.wants(text)
+	}
+	c.say(strings.Repeat("x", 600<<10+1))
+	if code := c.ended(); code != websocket.StatusMessageTooBig {
+		t.Fatal(code)
+	}
+}
+
 func TestWebSocket(t *testing.T) {
 	s := alive(t, nil)
 	c := s.socket("/chat")
@@ -236,7 +253,7 @@ func TestWebSocket(t *testing.T) {
 	other.wants("of you")
 	s.eventually("/count", "2 0")
 	// Whatever the size, as one frame or in several.
-	for _, n := range []int{0, 1, 125, 126, 4096, 65_535 - 10_000, gateway.MaxMessage} {
+	for _, n := range []int{0, 1, 125, 126, 4096, 65_535 - 10_000, gateway.DefaultMessage} {
 		text := strings.Repeat("x", n)
 		w, err := c.Writer(c.ctx, websocket.MessageText)
 		if err != nil {
@@ -510,7 +527,7 @@ func TestHostileFrames(t *testing.T) {
 		codes  []int
 	}{
 		"no UTF-8":               {[][]byte{ok, masked(0x81, []byte{0xff, 0xfe})}, []int{1007}},
-		"too large":              {[][]byte{masked(0x82, make([]byte, gateway.MaxMessage+1))}, []int{1009}},
+		"too large":              {[][]byte{masked(0x82, make([]byte, gateway.DefaultMessage+1))}, []int{1009}},
 		"too large in pieces":    {fragments, []int{1009}},
 		"a length of 2^62":       {[][]byte{{0x82, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}, []int{1009, -1}},
 		"a negative length":      {[][]byte{{0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}, []int{1002, 1009, -1}},

@@ -18,7 +18,7 @@ type Upgrade struct {
 	// Origins are the hosts that pages with a WebSocket may come from, besides the own; as
 	// path.Match has it, * for any.
 	Origins []string
-	Message int64         // bytes of one message of the peer's; default and most 60 KiB
+	Message int64         // bytes of one message of the peer's; default DefaultMessage, at most MaxMessage
 	Outbox  int           // bytes on their way to the peer that wait; default 256 KiB
 	Ping    time.Duration // after which silence the peer is asked for a sign of life; default 30 s
 	// Compress offers permessage-deflate. It takes 9 KB of a connection that has used it, 40 KB
@@ -26,19 +26,22 @@ type Upgrade struct {
 	Compress bool
 }
 
-// MaxMessage is what fits into the inbox of a guest of our SDK, in bytes.
-const MaxMessage = 60 << 10
+// MaxMessage bounds [Upgrade.Message], in bytes: with what stands before it, an actor with the default limit of a message
+// takes one.
+const MaxMessage = 1<<20 - 1<<10
 
 // Defaults of [Upgrade].
 const (
+	DefaultMessage = 60 << 10 // bytes: what fits into the inbox of a guest of our SDK
 	DefaultOutbox = 256 << 10
 	DefaultPing   = 30 * time.Second
 )
 
 func (u Upgrade) withDefaults() Upgrade {
-	if u.Message <= 0 || u.Message > MaxMessage {
-		u.Message = MaxMessage
+	if u.Message <= 0 {
+		u.Message = DefaultMessage
 	}
+	u.Message = min(u.Message, MaxMessage)
 	def(&u.Ping, DefaultPing)
 	if u.Outbox <= 0 {
 		u.Outbox = DefaultOutbox
