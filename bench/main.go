@@ -8,6 +8,7 @@
 //	bench table [-docs FILE] FILE             writes the table and the charts from them
 //	bench compare A.jsonl B.jsonl             ratios of medians
 //	bench compare [-only] [-who] OLD NEW      the same of two binaries, interleaved
+//	bench awake [-n 100000] [-rounds 2]       so many guests of standard Go awake, and none lost
 //	bench gateway [-quick] [-time 60s] [-conns N] [-crash 0.01] [-who REGEXP]   HTTP at full load, and every answer checked
 //	bench sockets [-quick] [-time 10s] [-conns 64] [-idle 10000] [-rounds 3] [-who REGEXP]   an echo over TCP, and idle connections
 //
@@ -63,6 +64,8 @@ func command(args []string) error {
 		return compare(rest)
 	case "gateway":
 		return gatewayLoad(rest)
+	case "awake":
+		return awake(rest)
 	case "serve": // of gateway
 		return gatewayServe(rest)
 	case "sockets":
