@@ -175,6 +175,31 @@ func TestDescriptionDiagrams(t *testing.T) {
 	}
 }
 
+func TestDescriptionSilent(t *testing.T) {
+	describe := func(silent ...string) []byte {
+		return AppendDescription(nil, &Description{ABI: 1, SDK: "x/1", Types: []string{"a", "b"}, Silent: silent})
+	}
+	var d Description
+	if err := DecodeDescription(&d, describe("b")); err != nil || !reflect.DeepEqual(d.Silent, []string{"b"}) {
+		t.Errorf("%v, %+v", err, d)
+	}
+	if err := DecodeDescription(&d, describe()); err != nil || d.Silent != nil {
+		t.Errorf("of nobody anything is known, but %v, %+v", err, d)
+	}
+	for _, c := range []struct {
+		silent []string
+		want   error
+	}{
+		{[]string{"b", "b"}, ErrDuplicate},
+		{[]string{"b c"}, ErrTypeName},
+		{make([]string, MaxTypes+1), ErrRange},
+	} {
+		if err := DecodeDescription(&d, describe(c.silent...)); !errors.Is(err, c.want) {
+			t.Errorf("%.40v: %v, want %v", c.silent, err, c.want)
+		}
+	}
+}
+
 func TestDescriptionNeeds(t *testing.T) {
 	enc := AppendDescription(nil, &Description{ABI: 1, SDK: "x/1", Types: []string{"a"}, Needs: []string{"b", "c"}})
 	var d Description

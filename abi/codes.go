@@ -151,6 +151,7 @@ const (
 	MaxServices     = 64      // in a start payload
 	MaxServiceName  = 64      // bytes
 	MaxNeeds        = 32      // in a description
+	MaxDescription  = 65536   // bytes
 	MaxDiagram      = 16384   // bytes
 	MaxReason       = 16384   // bytes
 	MaxTurnCommands = 65536   // in a turn

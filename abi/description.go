@@ -10,6 +10,10 @@ type Description struct {
 
 	// Diagrams show what actors of a type do, for people: at most MaxTypes, of different types.
 	Diagrams []Diagram `json:",omitempty"`
+
+	// Silent are the types whose actors do nothing when they stop or are about to be restarted, all different: the host
+	// sends them neither KindStop nor KindPreRestart. Of a type that is not listed nothing is known.
+	Silent []string `json:",omitempty"`
 }
 
 // Diagram is a picture of what the actors of a type do, as a text such as Mermaid reads.
@@ -60,18 +64,15 @@ func AppendDescription(dst []byte, d *Description) []byte {
 	if len(d.Diagrams) > 0 {
 		n++
 	}
+	if len(d.Silent) > 0 {
+		n++
+	}
 	dst = appendHead(dst, majorMap, n)
 	dst = appendHead(appendText(dst, "abi"), majorUint, d.ABI)
 	dst = appendText(appendText(dst, "sdk"), d.SDK)
-	dst = appendHead(appendText(dst, "types"), majorArray, uint64(len(d.Types)))
-	for _, t := range d.Types {
-		dst = appendText(dst, t)
-	}
+	dst = appendNames(dst, "types", d.Types)
 	if len(d.Needs) > 0 {
-		dst = appendHead(appendText(dst, "needs"), majorArray, uint64(len(d.Needs)))
-		for _, f := range d.Needs {
-			dst = appendText(dst, f)
-		}
+		dst = appendNames(dst, "needs", d.Needs)
 	}
 	if len(d.Diagrams) > 0 {
 		dst = appendHead(appendText(dst, "diagrams"), majorMap, uint64(len(d.Diagrams)))
@@ -79,10 +80,21 @@ func AppendDescription(dst []byte, d *Description) []byte {
 			dst = appendText(appendText(dst, d.Diagrams[i].Type), d.Diagrams[i].Text)
 		}
 	}
+	if len(d.Silent) > 0 {
+		dst = appendNames(dst, "silent", d.Silent)
+	}
 	return dst
 }
 
-var descriptionKeys = []string{"abi", "sdk", "types", "needs", "diagrams"}
+func appendNames(dst []byte, key string, names []string) []byte {
+	dst = appendHead(appendText(dst, key), majorArray, uint64(len(names)))
+	for _, name := range names {
+		dst = appendText(dst, name)
+	}
+	return dst
+}
+
+var descriptionKeys = []string{"abi", "sdk", "types", "needs", "diagrams", "silent"}
 
 // DecodeDescription reads exactly one description. Unknown keys are stepped
 // over. Types must be valid, different names. The error is an *At.
@@ -104,6 +116,8 @@ func DecodeDescription(d *Description, src []byte) error {
 			d.Needs = readNames(r, 0, MaxNeeds, ErrFeature)
 		case 4:
 			d.Diagrams = readDiagrams(r)
+		case 5:
+			d.Silent = readNames(r, 0, MaxTypes, ErrTypeName)
 		}
 	})
 	const required = 1<<3 - 1

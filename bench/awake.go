@@ -88,9 +88,9 @@ func (p *product) awake(n, rounds int) error {
 	}
 	for round := 1; ; round++ {
 		if err := waitCounted(&counted, int64(n*round)); err != nil {
-			return fmt.Errorf("message %d: %w; %+v", round, err, p.sys.Stats())
+			return fmt.Errorf("message %d: %w; %+v", round, err, p.sys.View().Stats())
 		}
-		asleep = max(asleep, p.sys.Stats().Asleep)
+		asleep = max(asleep, p.sys.View().Stats().Asleep)
 		fmt.Fprintf(os.Stderr, "message %d to %d guests was answered after %v\n", round, n, time.Since(began).Round(time.Millisecond))
 		if round == rounds {
 			break
@@ -111,7 +111,7 @@ func (p *product) awake(n, rounds int) error {
 			return fmt.Errorf("%v has answered %d of %d messages", ref, got, rounds)
 		}
 	}
-	st := p.sys.Stats()
+	st := p.sys.View().Stats()
 	fmt.Printf("%d guests of standard Go, %d messages each, %v: %d asleep, %d crashes, %d dead letters\n",
 		n, rounds, took.Round(time.Millisecond), asleep, st.Crashes, st.DeadLetters)
 	each := func(what, key string) {
@@ -121,7 +121,7 @@ func (p *product) awake(n, rounds int) error {
 	each("page tables", "VmPTE")
 	var held int64
 	for _, ref := range all {
-		h, err := p.sys.Held(ref)
+		h, err := p.sys.View().Held(ref)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,8 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	a := g.actor
 	if image := g.module.Image(); image != g.image {
 		g.release()
-		g.image, g.sleeps, g.told = image, sandbox.CannotSave(image) == "", slices.Contains(image.Description().Needs, abi.FeatureAsks)
+		d := image.Description()
+		g.image, g.sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, a.props.typ)
 	}
 	if g.inst.Load() != nil {
 		return nil, false

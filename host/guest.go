@@ -56,6 +56,7 @@ type guest struct {
 	ran       uint64    // turns, when it was last asked to be slim
 	sleeps    bool      // instances of the image can be given back
 	told      bool      // it is told the deadlines of questions
+	silent    bool      // it has no use for a last turn
 }
 
 func newGuest(a *actor, m *Module) *guest {
@@ -258,7 +259,7 @@ func (g *guest) Decide(ctx *Context, child Ref, f *abi.Failure) (supervision.Dir
 // End implements Behaviour: the last turn of an instance that can still run, and
 // the end of the instance.
 func (g *guest) End(ctx *Context, end End) {
-	if end.Begun {
+	if end.Begun && !g.silent {
 		g.lastTurn(ctx.scr, end)
 	}
 	g.forgetStates()

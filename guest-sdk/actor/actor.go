@@ -65,7 +65,8 @@ var registry []registration
 
 // Register makes a type known under a name: 1 to 128 bytes of [A-Za-z0-9_.~/-].
 // It is called in init, before the image is made; later is too late. The factory
-// makes a fresh actor for every start. A name that is invalid or taken panics.
+// makes a fresh actor for every start. It is called once more while the image is made, to see what the host must
+// tell such actors; all that it makes must have the same methods. A name that is invalid or taken panics.
 func Register(name string, factory func() Actor) {
 	if !abi.ValidTypeName([]byte(name)) {
 		panic("actor.Register: invalid type name " + name)

@@ -18,9 +18,15 @@ func initialize() uint32 {
 	d := abi.Description{ABI: abi.Version, SDK: SDK, Needs: needs}
 	for i := range registry {
 		d.Types = append(d.Types, registry[i].name)
+		if silent(registry[i].factory) {
+			d.Silent = append(d.Silent, registry[i].name)
+		}
 	}
 	d.Diagrams = diagrams
-	description = abi.AppendDescription(nil, &d)
+	if description = abi.AppendDescription(nil, &d); len(description) > abi.MaxDescription {
+		d.Silent = nil // which only saves work
+		description = abi.AppendDescription(nil, &d)
+	}
 	warm()
 	control = [...]uint32{
 		abi.Version,
@@ -30,6 +36,33 @@ func initialize() uint32 {
 		0,
 	}
 	return bridge.Address(unsafe.Pointer(&control[0]))
+}
+
+// silent reports whether the actors of a factory hear nothing of their end, so that the host need not wake one that
+// sleeps to tell it. It makes one to see. Where that panics nothing is known, and with TinyGo, which would not survive it.
+func silent(factory func() Actor) (is bool) {
+	if !recovers {
+		return false
+	}
+	defer func() {
+		if recover() != nil {
+			is = false
+		}
+	}()
+	a := factory()
+	for {
+		x, ok := a.(*intercepted)
+		if !ok {
+			break
+		}
+		a = x.inner
+	}
+	if a == nil || plain(a) {
+		return a != nil
+	}
+	_, stops := a.(Stopper)
+	_, restarts := a.(PreRestarter)
+	return !stops && !restarts
 }
 
 // turn handles the envelopes of one entry and returns the outbox's length. It is exported

@@ -89,8 +89,8 @@ func describe(custom []byte, hasCustom bool, mem []byte, c control) (abi.Descrip
 			return d, fmt.Errorf("%s (%d bytes at %#x) lies outside of the memory", where, c.TextLen, c.Text)
 		}
 	}
-	if len(raw) > maxDescription {
-		return d, fmt.Errorf("%s has %d bytes, more than %d", where, len(raw), maxDescription)
+	if len(raw) > abi.MaxDescription {
+		return d, fmt.Errorf("%s has %d bytes, more than %d", where, len(raw), abi.MaxDescription)
 	}
 	if err := abi.DecodeDescription(&d, raw); err != nil {
 		return d, fmt.Errorf("%s is malformed: %w", where, err)
@@ -103,6 +103,3 @@ func describe(custom []byte, hasCustom bool, mem []byte, c control) (abi.Descrip
 	}
 	return d, nil
 }
-
-// maxDescription bounds a description: 256 types of 128 bytes and some.
-const maxDescription = 64 << 10

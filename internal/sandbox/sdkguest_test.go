@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -34,6 +35,9 @@ func TestStartOfAnSDKGuestIsLean(t *testing.T) {
 	i, err := newEngine(t, NewConfig().WithCacheDir(goCacheDir(t))).Load(context.Background(), code, ImageConfig{Name: "hello"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if d := i.Description(); !slices.Equal(d.Silent, d.Types) { // its actors have Receive alone
+		t.Errorf("of %q are silent: %q", d.Types, d.Silent)
 	}
 	x := get(t, i)
 	defer x.Put()
