@@ -34,7 +34,9 @@ var echoServers = []struct {
 	listen func(address string) error
 }{
 	{"goroutines", echoByGoroutines},
-	{"actor", func(address string) error { return echoBy(address, func(*product) host.Props { return host.Func(echoActor()) }) }},
+	{"actor", func(address string) error {
+		return echoBy(address, func(*product) host.Props { return host.Func(echoActor()) })
+	}},
 	{"guest", func(address string) error {
 		return echoBy(address, func(p *product) host.Props {
 			return host.Guest(p.image, "echo").WithArgs(address)

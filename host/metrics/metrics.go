@@ -261,6 +261,13 @@ func (m *Metrics) services(c *collector) {
 			}
 			c.add(serviceRequests, float64(n.N), s.Name(), n.Op, code)
 		}
+		for _, f := range s.Figures() {
+			if name, grows := strings.CutSuffix(f.Name, "_total"); grows {
+				c.add(serviceFigureTotal, f.Value, s.Name(), name)
+			} else {
+				c.add(serviceFigure, f.Value, s.Name(), name)
+			}
+		}
 		for _, x := range s.Times() {
 			c.histogram(serviceSeconds, x.Counts, s.Name(), x.Op)
 		}

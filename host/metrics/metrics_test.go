@@ -197,6 +197,9 @@ type clockService struct{}
 
 func (clockService) Serve(context.Context, *service.Request[struct{}]) (any, error) { return 1, nil }
 func (clockService) Close(context.Context) error                                    { return nil }
+func (clockService) Figures() []service.Figure {
+	return []service.Figure{{Name: "hands", Value: 2}, {Name: "ticks_total", Value: 7}}
+}
 
 // Every metric has series when everything is chosen, the names follow the conventions, and
 // Prometheus' own library reads it all.
@@ -224,6 +227,8 @@ func TestEverythingIsWellFormed(t *testing.T) {
 		`wasmactors_http_requests_total{route="(health)",status="200"}`:                 "1",
 		`wasmactors_http_request_seconds_count{route="GET /shop/{name}"}`:               "2",
 		`wasmactors_service_request_seconds_bucket{service="clock",op="now",le="+Inf"}`: "1",
+		`wasmactors_service_figure{service="clock",figure="hands"}`:                     "2",
+		`wasmactors_service_figure_total{service="clock",figure="ticks"}`:               "7",
 		`wasmactors_turns_total{type="shop"}`:                                           "3",
 		`wasmactors_crashes_total{type="shop"}`:                                         "1",
 		`wasmactors_actor_turns_total{path="/user/a",type="shop"}`:                      "3",

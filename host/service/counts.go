@@ -132,7 +132,7 @@ func (o *occasional) allow(now time.Time) (ok bool, silent int) {
 	return true, silent
 }
 
-// Measured is a provider that counts for itself.
+// Measured is a provider that counts for itself. The metrics of a system show what it counts, as wasmactors_service_figure.
 type Measured interface {
 	// Figures are what was counted so far, always the same names in the same order. Any goroutine may call it.
 	Figures() []Figure

@@ -26,6 +26,8 @@ func (e *echo) Started(ctx *actor.Context) error {
 }
 
 // Receive implements actor.Actor.
-func (e *echo) Receive(ctx *actor.Context, msg *actor.Message) error { return e.conns.Receive(ctx, msg) }
+func (e *echo) Receive(ctx *actor.Context, msg *actor.Message) error {
+	return e.conns.Receive(ctx, msg)
+}
 
 func init() { actor.Register("echo", newEcho) }
