@@ -23,7 +23,7 @@ func Serve[T any](name string, src Source[T], c Codec[T]) Stream {
 			}
 			x.in = src.openLater(g, d)
 			x.in.in = x
-			x.more(m.count)
+			x.more(m)
 			return nil
 		}
 		g.live++ // it can be taken again
@@ -63,7 +63,7 @@ func GiveTo[T any](to abi.Ref, name string, c Codec[T]) Sink[T] {
 				return err
 			}
 			g.ports.withdraw(x.offer)
-			x.more(m.count)
+			x.more(m)
 			if x.over {
 				x.stop(x.err)
 			}
@@ -93,6 +93,8 @@ type giving[T any] struct {
 	err     error
 	granted uint64
 	sent    uint64
+	room    uint64 // bytes that were granted; 0: any number
+	filled  uint64 // of them
 	batch   abi.Writer
 	n       uint64 // elements in it
 }
@@ -116,7 +118,7 @@ func (x *giving[T]) again() { x.sendBatch() }
 func (x *giving[T]) message(m message) {
 	switch m.op {
 	case opMore:
-		x.more(m.count)
+		x.more(m)
 	case opCancel:
 		x.close()
 		x.begun = false
@@ -125,13 +127,18 @@ func (x *giving[T]) message(m message) {
 }
 
 // more takes the taker's credit in all.
-func (x *giving[T]) more(total uint64) {
-	if total > x.sent && total-x.sent > MaxCredit {
+func (x *giving[T]) more(m message) {
+	if m.count > x.sent && m.count-x.sent > MaxCredit {
 		x.broken(ErrCredit)
 		return
 	}
-	x.granted = max(x.granted, total)
-	if x.granted > x.sent {
+	x.granted, x.room = max(x.granted, m.count), max(x.room, m.bytes)
+	x.pull()
+}
+
+// pull asks for an element if there is credit for it.
+func (x *giving[T]) pull() {
+	if x.granted > x.sent && (x.room == 0 || x.filled < x.room) {
 		x.in.pull()
 	}
 }
@@ -145,6 +152,7 @@ func (x *giving[T]) element(v T) {
 	}
 	before := x.batch.Len()
 	x.codec.Put(&x.batch, v)
+	x.filled += uint64(x.batch.Len() - before)
 	if before > 0 && x.batch.Len() > MaxBatch { // this one travels alone
 		last := append([]byte(nil), x.batch.Bytes()[before:]...)
 		x.batch.Reset(x.batch.Bytes()[:before])
@@ -153,9 +161,7 @@ func (x *giving[T]) element(v T) {
 	}
 	x.n++
 	x.sent++
-	if x.granted > x.sent {
-		x.in.pull()
-	}
+	x.pull()
 }
 
 func (x *giving[T]) flush() {

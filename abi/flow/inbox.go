@@ -2,8 +2,11 @@ package flow
 
 import "github.com/wasmactors/wasmactors/abi"
 
+// MaxInbox is how many bytes may wait in an [Inbox], or one element.
+const MaxInbox = 1 << 20
+
 // Inbox are the messages that the actor receives and that belong to no connection: anyone can send elements to it. size of
-// them wait, 1 at least; o says what happens to more. A sender has no credit, so Block refuses more. A question is
+// them wait, 1 at least, with MaxInbox bytes; o says what happens to more. A sender has no credit, so Block refuses more. A question is
 // answered when its element is taken from the inbox, or with an error when it is dropped: a sender that asks, and waits, goes at the
 // stream's pace. [EndOf] ends the inbox, and so does a message that stands for a failure. A graph uses its first one.
 func Inbox[T any](size int, o Overflow, c Codec[T]) Source[T] {
@@ -17,9 +20,9 @@ func Inbox[T any](size int, o Overflow, c Codec[T]) Source[T] {
 
 // Feed is what gives elements to a [Fed] source. After either function the runner calls Run.
 type Feed[T any] struct {
-	// Put gives an element, and reports ErrFull if it was refused. ack is called when it was taken, or lost; nil: nobody needs to
-	// know.
-	Put func(v T, ack func(error)) error
+	// Put gives an element of so many bytes, and reports ErrFull if it was refused. ack is called when it was taken, or lost;
+	// nil: nobody needs to know.
+	Put func(v T, bytes int, ack func(error)) error
 	// End ends the source behind what waits, or with a failure at once.
 	End func(err error)
 }
@@ -30,11 +33,11 @@ func Fed[T any](size int, o Overflow, begin func(g *Graph, f Feed[T]) (close fun
 	return Source[T]{func(g *Graph) *link[T] {
 		x := &inbox[T]{g: g, size: max(size, 1), o: o}
 		x.out = newLink[T](g, x)
-		x.close = begin(g, Feed[T]{func(v T, ack func(error)) error {
+		x.close = begin(g, Feed[T]{func(v T, bytes int, ack func(error)) error {
 			if x.over {
 				return ErrUnknown
 			}
-			return x.put(posted[T]{v, ack})
+			return x.put(posted[T]{v, bytes, ack})
 		}, func(err error) {
 			if !x.over {
 				x.end(err)
@@ -56,13 +59,15 @@ type inbox[T any] struct {
 	o     Overflow
 	codec Codec[T]
 	q     fifo[posted[T]]
+	bytes int // in q
 	over  bool
 	close func() // of a Fed
 }
 
 type posted[T any] struct {
-	v   T
-	ack func(error)
+	v     T
+	bytes int
+	ack   func(error)
 }
 
 func (p *posted[T]) answer(err error) {
@@ -77,7 +82,7 @@ func (x *inbox[T]) letter(l Letter) error {
 		return nil
 	}
 	r := abi.NewReader(l.Payload)
-	p := posted[T]{x.codec.Get(r), l.Ack}
+	p := posted[T]{x.codec.Get(r), len(l.Payload), l.Ack}
 	if r.Done() != nil {
 		p.answer(ErrElement)
 		return ErrElement
@@ -86,16 +91,19 @@ func (x *inbox[T]) letter(l Letter) error {
 }
 
 func (x *inbox[T]) put(p posted[T]) error {
-	if x.q.n >= x.size {
+	full := func() bool { return x.q.n >= x.size || x.q.n > 0 && x.bytes+p.bytes > MaxInbox }
+	if full() {
 		switch x.o {
 		case DropOldest:
-			x.lose(x.q.pop())
-		case DropLast:
-			x.lose(x.q.cut())
-		case DropAll:
-			for x.q.n > 0 {
+			for full() {
 				x.lose(x.q.pop())
 			}
+		case DropLast:
+			for full() {
+				x.lose(x.q.cut())
+			}
+		case DropAll:
+			x.loseAll()
 		default:
 			p.answer(ErrFull)
 			if x.o == Overrun {
@@ -108,17 +116,28 @@ func (x *inbox[T]) put(p posted[T]) error {
 		}
 	}
 	x.q.push(p)
+	x.bytes += p.bytes
 	if x.out.wanted() {
 		x.demand()
 	}
 	return nil
 }
 
-func (x *inbox[T]) lose(p posted[T]) { p.answer(ErrFull) }
+func (x *inbox[T]) lose(p posted[T]) {
+	x.bytes -= p.bytes
+	p.answer(ErrFull)
+}
+
+func (x *inbox[T]) loseAll() {
+	for x.q.n > 0 {
+		x.lose(x.q.pop())
+	}
+}
 
 func (x *inbox[T]) demand() {
 	if x.q.n > 0 {
 		p := x.q.pop()
+		x.bytes -= p.bytes
 		x.out.push(p.v)
 		p.answer(nil)
 	}
@@ -132,9 +151,7 @@ func (x *inbox[T]) end(err error) {
 	x.leave()
 	x.over = true
 	if err != nil {
-		for x.q.n > 0 {
-			x.lose(x.q.pop())
-		}
+		x.loseAll()
 		x.out.fail(err)
 	} else if x.q.n == 0 {
 		x.out.complete()
@@ -147,9 +164,7 @@ func (x *inbox[T]) cancelled() {
 	if x.close != nil {
 		x.close()
 	}
-	for x.q.n > 0 {
-		x.lose(x.q.pop())
-	}
+	x.loseAll()
 }
 
 func (x *inbox[T]) leave() {

@@ -500,12 +500,12 @@ func TestCrashOfTheMiddle(t *testing.T) {
 // A restart of an actor in the middle: its source is told at once, its taker when it asks; a taker that can take again goes on
 // from what the source gives again.
 func TestRestartOfTheMiddle(t *testing.T) {
-	middle := func() Stream { return Serve("y", TakeFrom(1, "x", Ints, Window{1, 1}), Ints) }
+	middle := func() Stream { return Serve("y", TakeFrom(1, "x", Ints, Window{First: 1, Most: 1}), Ints) }
 	n, r := newNet(t), &result{}
 	n.node(1, Serve("x", count(1, 5), Ints))
 	b := n.node(2, middle())
 	n.lose = func(p parcel) bool { return p.from == 2 && p.to == 3 && strings.Contains(string(p.payload), "\x03") } // it stands still
-	c := n.node(3, To(Again(TakeFrom(2, "y", Ints, Window{1, 1}), 1), r.sink()))
+	c := n.node(3, To(Again(TakeFrom(2, "y", Ints, Window{First: 1, Most: 1}), 1), r.sink()))
 	n.lose = nil
 	before := len(r.got)
 	b.restart(middle())
@@ -681,9 +681,101 @@ func TestBatchesAreBounded(t *testing.T) {
 	n.lose = func(p parcel) bool { size = max(size, len(p.payload)); return false }
 	n.node(1, Serve("x", Map(Range(1, 40), func(k int) []byte { return make([]byte, 1000*k) }), Bytes))
 	total := 0
-	n.node(2, To(TakeFrom(1, "x", Bytes, Window{16, 16}), ForEach(func(b []byte) error { total += len(b); return nil }))).idle()
+	n.node(2, To(TakeFrom(1, "x", Bytes, Window{First: 16, Most: 16}), ForEach(func(b []byte) error { total += len(b); return nil }))).idle()
 	if want := 1000 * 40 * 41 / 2; total != want || size > 40_000+64 {
 		t.Errorf("%d bytes, want %d; the largest message has %d", total, want, size)
+	}
+}
+
+// Elements that wait have the bytes of the window, and one element more, however many were asked for; and they go on.
+func TestWindowsAreBoundedInBytes(t *testing.T) {
+	n := newNet(t)
+	made, waiting, most := 0, 0, 0
+	n.node(1, Serve("x", Map(Range(1, 100), func(k int) []byte {
+		made++
+		waiting += 1003
+		most = max(most, waiting)
+		return make([]byte, 1000)
+	}), Bytes))
+	got := 0
+	taken := TakeFrom(1, "x", Bytes, Window{First: 1000, Most: 1000, Bytes: 10_000})
+	n.node(2, To(taken, ForEach(func(b []byte) error { got++; waiting -= 1003; return nil }))).idle()
+	if got != 100 || most > 11_003 || most < 10_000 {
+		t.Errorf("%d elements, %d bytes at once", got, most)
+	}
+
+	// Without demand nothing more than that is made.
+	n = newNet(t)
+	made = 0
+	n.node(1, Serve("x", Map(Range(1, 100), func(k int) []byte { made++; return make([]byte, 1000) }), Bytes))
+	n.node(2, To(TakeFrom(1, "x", Bytes, Window{First: 1000, Most: 1000, Bytes: 10_000}), GiveTo(0, "y", Bytes)))
+	if made != 10 {
+		t.Errorf("%d were made, and nobody takes them", made)
+	}
+
+	// One element may be larger than all of the window.
+	n = newNet(t)
+	n.node(1, Serve("x", Map(Range(1, 5), func(int) []byte { return make([]byte, 30_000) }), Bytes))
+	got = 0
+	n.node(2, To(TakeFrom(1, "x", Bytes, Window{Bytes: 10}), ForEach(func(b []byte) error { got += len(b); return nil }))).idle()
+	if got != 150_000 {
+		t.Error(got)
+	}
+}
+
+// A peer that sends more bytes than it was asked for ends the stream.
+func TestBytesWithoutCredit(t *testing.T) {
+	n := newNet(t)
+	peer := n.node(1, Stream{})
+	d := n.node(2, To(TakeFrom(1, "x", Texts, Window{Bytes: 8}), untaken[string]()))
+	take, err := decode(peer.got[0].payload)
+	if err != nil || take.count != DefaultFirst || take.bytes != 8 {
+		t.Fatal(take, err)
+	}
+	peer.heard()
+	peer.says(2, opElements, take.id, func(w *abi.Writer) { w.Array(3); w.Uint(0); w.Text("1234567"); w.Text("too much") })
+	if got := peer.heard(); !strings.Contains(got, "cancel") || !strings.Contains(got, "not asked for") || len(d.g.ports.all) != 0 {
+		t.Errorf("%q, %d streams", got, len(d.g.ports.all))
+	}
+}
+
+// untaken is a sink that asks for nothing.
+func untaken[T any]() Sink[T] {
+	return Sink[T]{func(_ *Graph, in *link[T]) { in.in = nothing[T]{} }}
+}
+
+// An inbox has a bound in bytes: of three elements of half of it the last is refused, or the others are lost.
+func TestInboxesAreBoundedInBytes(t *testing.T) {
+	half := make([]byte, MaxInbox/2-100)
+	w := abi.NewWriter(nil)
+	w.ByteString(half)
+	for o, want := range map[Overflow]int{Block: 2, DropNewest: 2, DropOldest: 2, DropLast: 2, DropAll: 1} {
+		var x *inbox[[]byte]
+		g := To(Source[[]byte]{func(g *Graph) *link[[]byte] {
+			l := Inbox(100, o, Bytes).open(g)
+			x = g.ports.inbox[0].(*inbox[[]byte])
+			return l
+		}}, untaken[[]byte]()).Start(nil, epoch)
+		refused := 0
+		for range 3 {
+			if g.Receive(Letter{From: 1, Payload: w.Bytes(), Ack: func(err error) {
+				if err != nil {
+					refused++
+				}
+			}}) != nil && o != Block {
+				t.Error(o)
+			}
+		}
+		if x.q.n != want || refused != 3-want || x.bytes != want*len(w.Bytes()) {
+			t.Errorf("%d: %d wait with %d bytes, %d refused", o, x.q.n, x.bytes, refused)
+		}
+		big := abi.NewWriter(nil)
+		big.ByteString(make([]byte, 2*MaxInbox))
+		if o == DropAll { // one of any size, alone
+			if g.Receive(Letter{From: 1, Payload: big.Bytes()}) != nil || x.q.n != 1 {
+				t.Error(x.q.n)
+			}
+		}
 	}
 }
 

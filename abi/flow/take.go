@@ -3,13 +3,14 @@ package flow
 import "github.com/wasmactors/wasmactors/abi"
 
 // Window is how many elements a taker asks for ahead: First at the beginning, twice as many whenever it had to wait for more, and
-// Most in the end. Zeros are the defaults.
-type Window struct{ First, Most int }
+// Most in the end. Those that wait have at most Bytes, and one element more. Zeros are the defaults.
+type Window struct{ First, Most, Bytes int }
 
 // The default window.
 const (
 	DefaultFirst = 4
 	DefaultMost  = 16
+	DefaultBytes = 256 << 10
 )
 
 func (w Window) checked() Window {
@@ -18,6 +19,9 @@ func (w Window) checked() Window {
 	}
 	if w.First <= 0 {
 		w.First = DefaultFirst
+	}
+	if w.Bytes <= 0 {
+		w.Bytes = DefaultBytes
 	}
 	w.Most = min(w.Most, MaxCredit)
 	w.First = min(w.First, w.Most)
@@ -31,16 +35,16 @@ func TakeFrom[T any](from abi.Ref, name string, c Codec[T], w Window) Source[T] 
 			return Failed[T](ErrAlone).open(g)
 		}
 		w := w.checked()
-		x := &taking[T]{end: end{g: g, peer: from, id: g.ports.number(g), takes: true}, codec: c, window: w.First, most: w.Most}
+		x := &taking[T]{end: end{g: g, peer: from, id: g.ports.number(g), takes: true}, codec: c, window: w.First, most: w.Most, bytes: uint64(w.Bytes)}
 		x.out = newLink[T](g, x)
 		if err := x.open(x, x.more); err != nil {
 			x.out.fail(err)
 			return x.out
 		}
-		x.granted = uint64(x.window)
+		x.granted, x.room = uint64(x.window), x.bytes
 		x.send(opTake, func(w *abi.Writer) {
 			w.Array(2)
-			w.Uint(x.granted)
+			credit(w, x.granted, x.room)
 			w.Text(name)
 		})
 		return x.out
@@ -52,18 +56,30 @@ type taking[T any] struct {
 	end
 	out      *link[T]
 	codec    Codec[T]
-	q        fifo[T]
+	q        fifo[sized[T]]
 	window   int
 	most     int
+	bytes    uint64 // of the window
 	granted  uint64
 	received uint64
+	room     uint64 // bytes that were granted
+	filled   uint64 // of them
+	freed    uint64 // of them
 	over     bool
+}
+
+// sized is an element and its bytes.
+type sized[T any] struct {
+	v T
+	n uint64
 }
 
 func (x *taking[T]) flush() {}
 
 // more sends the credit.
-func (x *taking[T]) more() { x.send(opMore, func(w *abi.Writer) { w.Uint(x.granted) }) }
+func (x *taking[T]) more() {
+	x.send(opMore, func(w *abi.Writer) { credit(w, x.granted, x.room) })
+}
 
 func (x *taking[T]) message(m message) {
 	if m.op == opEnd {
@@ -89,11 +105,18 @@ func (x *taking[T]) message(m message) {
 		x.window = min(2*x.window, x.most)
 	}
 	for i := 0; i < m.n; i++ {
+		if x.filled >= x.room {
+			x.broken(ErrNoCredit)
+			return
+		}
+		from := m.r.Offset()
 		v := x.codec.Get(m.r)
 		if m.r.Err() != nil {
 			break
 		}
-		x.q.push(v)
+		n := uint64(m.r.Offset() - from)
+		x.filled += n
+		x.q.push(sized[T]{v, n})
 	}
 	if m.r.Done() != nil {
 		x.broken(ErrElement)
@@ -107,12 +130,16 @@ func (x *taking[T]) message(m message) {
 
 func (x *taking[T]) demand() {
 	if x.q.n > 0 {
-		x.out.push(x.q.pop())
+		e := x.q.pop()
+		x.freed += e.n
+		x.out.push(e.v)
 	}
 	switch {
 	case !x.over:
-		if want := x.window - x.q.n - int(x.granted-x.received); want > 0 && 2*want >= x.window {
+		want := max(x.window-x.q.n-int(x.granted-x.received), 0)
+		if 2*want >= x.window || 2*(x.freed+x.bytes-x.room) >= x.bytes {
 			x.granted += uint64(want)
+			x.room = x.freed + x.bytes
 			x.more()
 		}
 	case x.q.n == 0:

@@ -24,13 +24,14 @@ type Mail interface {
 //
 //	offer    null      the name                    to the actor that may take it; the number is 0
 //	take     number    [credit, name]              the taker chooses the number
-//	more     number    credit                      in all, since the stream began
+//	more     number    credit                      in all, since the stream began: elements, or [elements, bytes]
 //	cancel   number    null or a reason            with the number 0 and a name: an offer is refused
 //	elements number    [how many before, ...]      as many as there is credit for
 //	end      number    null or a reason            with the number 0: the end of an [Inbox]
 //	stop     0         null or a reason            turns the graph's switch
 //
-// Credit and elements are counted from the beginning of the stream, so a message that got lost is noticed.
+// Credit and elements are counted from the beginning of the stream, so a message that got lost is noticed. The bytes of an
+// element are those of its encoding. With credit for some bytes the giver sends one element more, whatever its size.
 const (
 	opOffer = iota + 1
 	opTake
@@ -111,6 +112,7 @@ type Message struct {
 	Op, Stream uint64
 	Name       string   // of an offer, and of a take
 	Count      uint64   // of credit in all, or of the elements before these
+	Bytes      uint64   // of credit in all; 0: any number
 	Elements   [][]byte // each one item of CBOR
 	Failed     bool     // the end, or cancel, has a reason
 	Reason     string
@@ -125,10 +127,10 @@ func (m *Message) Encode() []byte {
 		w.Text(m.Name)
 	case opTake:
 		w.Array(2)
-		w.Uint(m.Count)
+		credit(w, m.Count, m.Bytes)
 		w.Text(m.Name)
 	case opMore:
-		w.Uint(m.Count)
+		credit(w, m.Count, m.Bytes)
 	case opElements:
 		w.Array(1 + len(m.Elements))
 		w.Uint(m.Count)
@@ -144,7 +146,7 @@ func (m *Message) Encode() []byte {
 // Decode reads a payload; the elements are parts of it.
 func (m *Message) Decode(payload []byte) error {
 	d, err := decode(payload)
-	*m = Message{Op: d.op, Stream: d.id, Name: d.name, Count: d.count, Failed: d.failed, Reason: d.reason}
+	*m = Message{Op: d.op, Stream: d.id, Name: d.name, Count: d.count, Bytes: d.bytes, Failed: d.failed, Reason: d.reason}
 	for range d.n {
 		m.Elements = append(m.Elements, d.r.Raw())
 	}
@@ -210,10 +212,32 @@ type message struct {
 	op, id uint64
 	name   string // offer, take, and cancel of an offer
 	count  uint64 // credit; elements before these
+	bytes  uint64 // credit; 0: any number
 	n      int    // elements that r has
 	failed bool
 	reason string
 	r      *abi.Reader
+}
+
+// credit writes credit for elements, and for bytes unless that is 0.
+func credit(w *abi.Writer, elements, bytes uint64) {
+	if bytes > 0 {
+		w.Array(2)
+	}
+	if w.Uint(elements); bytes > 0 {
+		w.Uint(bytes)
+	}
+}
+
+func (m *message) credit(r *abi.Reader) {
+	if r.Peek() != abi.TypeArray {
+		m.count = r.Uint()
+		return
+	}
+	if r.Array() != 2 {
+		r.Fail(abi.ErrArity)
+	}
+	m.count, m.bytes = r.Uint(), r.Uint()
 }
 
 func decode(payload []byte) (m message, err error) {
@@ -230,9 +254,10 @@ func decode(payload []byte) (m message, err error) {
 		if r.Array() != 2 {
 			return m, ErrMessage
 		}
-		m.count, m.name = r.Uint(), r.Text()
+		m.credit(r)
+		m.name = r.Text()
 	case opMore:
-		m.count = r.Uint()
+		m.credit(r)
 	case opCancel, opEnd, opStop:
 		if m.failed = r.Peek() != abi.TypeNull; m.failed {
 			m.reason = r.Text()

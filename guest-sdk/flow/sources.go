@@ -164,7 +164,7 @@ func Topic[T any](pattern string, window int, o pubsub.Options, read func(e pubs
 		}
 		r.topics.Subscribe(r.ctx, pattern, o, func(ctx *actor.Context, e pubsub.Event) error {
 			r.ctx = ctx
-			_ = f.Put(read(e), func(error) { e.Done(r.ctx) })
+			_ = f.Put(read(e), len(e.Value), func(error) { e.Done(r.ctx) })
 			return nil
 		})
 		return func() { r.topics.Unsubscribe(r.ctx, pattern) }
