@@ -58,10 +58,10 @@ var logLevels = [...]log.Level{log.DebugLevel, log.InfoLevel, log.WarnLevel, log
 
 // eventBuffer is how many events may wait for a slow terminal; beyond it they are only
 // counted.
-const eventBuffer = 1 << 14
+const eventBuffer = 1 << 12
 
-// endBuffer is larger than the number of top-level actors in any manifest.
-const endBuffer = 1 << 16
+// endBuffer is how many top-level actors may fail for good at a time and be named at the end.
+const endBuffer = 1 << 12
 
 func whyStopped(e *host.Event) string {
 	if e.Failure != nil {
@@ -73,13 +73,12 @@ func whyStopped(e *host.Event) string {
 // follow prints the events of a system as they come.
 func (c *console) follow(sys *host.System) {
 	c.ends = sys.Subscribe(endBuffer, func(e *host.Event) bool {
-		return e.Kind == host.EventStopped && strings.HasPrefix(e.Ref.Path(), "/user/") && strings.Count(e.Ref.Path(), "/") == 2
+		return e.Kind == host.EventStopped && (e.Failure != nil || strings.HasPrefix(e.Note, "failed")) &&
+			strings.HasPrefix(e.Ref.Path(), "/user/") && strings.Count(e.Ref.Path(), "/") == 2
 	})
 	c.endings.Go(func() {
 		for e := range c.ends.C() {
-			if e.Failure != nil || strings.HasPrefix(e.Note, "failed") {
-				c.died = append(c.died, fmt.Sprintf("%s has failed and was stopped: %s", e.Ref.Path(), oneLine(whyStopped(&e))))
-			}
+			c.died = append(c.died, fmt.Sprintf("%s has failed and was stopped: %s", e.Ref.Path(), oneLine(whyStopped(&e))))
 		}
 	})
 	c.sub = sys.Subscribe(eventBuffer, nil)

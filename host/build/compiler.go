@@ -55,7 +55,7 @@ func choose(ctx context.Context, dir string, o Options) (*compiler, error) {
 		return nil, fmt.Errorf("%w: tinygo needs the go command, which is not in the PATH", ErrNoCompiler)
 	}
 	for _, t := range o.Tags {
-		if !tagRule.MatchString(t) {
+		if !tagRule().MatchString(t) {
 			return nil, fmt.Errorf("%w: %q cannot be a build tag", ErrFlag, t)
 		}
 	}
@@ -164,21 +164,21 @@ func stamp(path string) string {
 	return fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())
 }
 
-var tagRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]{0,63}$`)
+var tagRule = pattern(`^[A-Za-z_][A-Za-z0-9_.]{0,63}$`)
 
 // accepted are the flags that a manifest may give, by compiler: they change the code
 // that comes out and cannot name a program or a file.
-var accepted = map[string][]*regexp.Regexp{
+var accepted = map[string][]func() *regexp.Regexp{
 	"go": {
-		regexp.MustCompile(`^-gcflags=(all=)?-[lNB]( -[lNB])*$`),
-		regexp.MustCompile(`^-ldflags=(-s|-X [A-Za-z0-9_./-]+=[A-Za-z0-9_.:/+-]*)( (-s|-X [A-Za-z0-9_./-]+=[A-Za-z0-9_.:/+-]*))*$`),
+		pattern(`^-gcflags=(all=)?-[lNB]( -[lNB])*$`),
+		pattern(`^-ldflags=(-s|-X [A-Za-z0-9_./-]+=[A-Za-z0-9_.:/+-]*)( (-s|-X [A-Za-z0-9_./-]+=[A-Za-z0-9_.:/+-]*))*$`),
 	},
 	"tinygo": {
-		regexp.MustCompile(`^-opt=(none|0|1|2|s|z)$`),
-		regexp.MustCompile(`^-gc=(leaking|conservative|precise)$`),
-		regexp.MustCompile(`^-panic=(print|trap)$`),
-		regexp.MustCompile(`^-stack-size=[0-9]{1,7}(kb|KB|k)?$`),
-		regexp.MustCompile(`^-ldflags=-X [A-Za-z0-9_./-]+=[A-Za-z0-9_.:/+-]*( -X [A-Za-z0-9_./-]+=[A-Za-z0-9_.:/+-]*)*$`),
+		pattern(`^-opt=(none|0|1|2|s|z)$`),
+		pattern(`^-gc=(leaking|conservative|precise)$`),
+		pattern(`^-panic=(print|trap)$`),
+		pattern(`^-stack-size=[0-9]{1,7}(kb|KB|k)?$`),
+		pattern(`^-ldflags=-X [A-Za-z0-9_./-]+=[A-Za-z0-9_.:/+-]*( -X [A-Za-z0-9_./-]+=[A-Za-z0-9_.:/+-]*)*$`),
 	},
 }
 
@@ -190,7 +190,7 @@ func CheckFlag(compiler, flag string) error {
 		return fmt.Errorf("%w: %q is neither go nor tinygo", ErrFlag, compiler)
 	}
 	for _, r := range rules {
-		if len(flag) <= 1024 && r.MatchString(flag) {
+		if len(flag) <= 1024 && r().MatchString(flag) {
 			return nil
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"go/build/constraint"
 	"io"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -127,21 +126,21 @@ func refuseForeign(dir string, found []string) error {
 	return fmt.Errorf("building %s: %w are compiled only with --allow-cgo, because they can include any file of yours:\n  %s", dir, ErrForeign, list)
 }
 
-var cgoLine = regexp.MustCompile(`(?m)^[ \t]*(?://|/?\*)?[ \t]*#cgo[ \t]+([^:\n]*):(.*)$`)
+var cgoLine = pattern(`(?m)^[ \t]*(?://|/?\*)?[ \t]*#cgo[ \t]+([^:\n]*):(.*)$`)
 
 // cgoFlag is a flag of a #cgo line that cannot name a program or a plugin. TinyGo passes on whatever is there.
-var cgoFlag = regexp.MustCompile(`^-(I.+|D[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+-]*)?|U[A-Za-z_][A-Za-z0-9_]*|O[0-3sz]?|std=[a-z0-9+]+|W[a-z][a-z0-9=+-]*|w|g|fno-[a-z-]+|ffast-math|f(un)?signed-char|msimd128|mbulk-memory|lm|lc)$`)
+var cgoFlag = pattern(`^-(I.+|D[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+-]*)?|U[A-Za-z_][A-Za-z0-9_]*|O[0-3sz]?|std=[a-z0-9+]+|W[a-z][a-z0-9=+-]*|w|g|fno-[a-z-]+|ffast-math|f(un)?signed-char|msimd128|mbulk-memory|lm|lc)$`)
 
 // checkCgo checks the #cgo lines of a Go file and returns the folders in which it looks for headers: those of
 // the package and below.
 func checkCgo(dir, path string, text []byte) (include []string, err error) {
-	for _, m := range cgoLine.FindAllSubmatch(text, -1) {
+	for _, m := range cgoLine().FindAllSubmatch(text, -1) {
 		for _, flag := range strings.Fields(strings.ReplaceAll(string(m[2]), "${SRCDIR}", dir)) {
 			flag = strings.TrimSuffix(flag, "*/")
 			if flag == "" {
 				continue
 			}
-			if !cgoFlag.MatchString(flag) {
+			if !cgoFlag().MatchString(flag) {
 				return nil, fmt.Errorf("%s: a #cgo line has %q: %w", path, flag, ErrFlag)
 			}
 			if at, ok := strings.CutPrefix(flag, "-I"); ok {

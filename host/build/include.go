@@ -3,16 +3,15 @@ package build
 import (
 	"context"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 var (
-	directive = regexp.MustCompile(`(?m)(?:^|[*/])[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import|embed)\b[ \t]*(.*)$`)
-	named     = regexp.MustCompile(`^(?:"([^"\n]+)"|<([^>\n]+)>)`)
-	unseen    = regexp.MustCompile(`\.incbin|__has_include|__has_embed|\\\r?\n[ \t]*(?:#|include|embed)|\?\?=`)
+	directive = pattern(`(?m)(?:^|[*/])[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import|embed)\b[ \t]*(.*)$`)
+	named     = pattern(`^(?:"([^"\n]+)"|<([^>\n]+)>)`)
+	unseen    = pattern(`\.incbin|__has_include|__has_embed|\\\r?\n[ \t]*(?:#|include|embed)|\?\?=`)
 )
 
 // maxIncluded bounds the files that C sources include, and each in bytes.
@@ -41,11 +40,11 @@ func includes(ctx context.Context, from []string, dirs []string) (found []string
 		if !slices.Contains(from, path) {
 			found = append(found, path)
 		}
-		if unseen.Match(text) {
+		if unseen().Match(text) {
 			open = true
 		}
-		for _, m := range directive.FindAllSubmatch(text, -1) {
-			n := named.FindSubmatch(m[1])
+		for _, m := range directive().FindAllSubmatch(text, -1) {
+			n := named().FindSubmatch(m[1])
 			if n == nil {
 				open = true // a macro
 				continue

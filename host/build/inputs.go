@@ -3,7 +3,6 @@ package build
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,7 +102,7 @@ type Problem struct {
 	Message      string
 }
 
-var position = regexp.MustCompile(`^(?:go: |vet: )?((?:[A-Za-z]:)?[^:\s][^:]*\.(?:go|s|c|h|mod|sum)):(\d+)(?::(\d+))?: (.*)$`)
+var position = pattern(`^(?:go: |vet: )?((?:[A-Za-z]:)?[^:\s][^:]*\.(?:go|s|c|h|mod|sum)):(\d+)(?::(\d+))?: (.*)$`)
 
 // mostProblems bounds the problems that are read from the output of a compiler.
 const mostProblems = 100
@@ -113,7 +112,7 @@ const mostProblems = 100
 func (e *Error) Problems() []Problem {
 	var found []Problem
 	for _, line := range strings.Split(trimRight(e.Output), "\n") {
-		m := position.FindStringSubmatch(strings.TrimRight(line, "\r"))
+		m := position().FindStringSubmatch(strings.TrimRight(line, "\r"))
 		switch {
 		case m != nil && len(found) < mostProblems:
 			p := Problem{File: m[1], Message: m[4]}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -257,12 +256,12 @@ func exists(path string) bool {
 // which the go command does not check.
 var sdk = []string{"github.com/wasmactors/wasmactors/abi", "github.com/wasmactors/wasmactors/guest-sdk"}
 
-var moduleLine = regexp.MustCompile(`(?m)^[ \t]*module[ \t]+"?([^\s"]+)`)
+var moduleLine = pattern(`(?m)^[ \t]*module[ \t]+"?([^\s"]+)`)
 
 // modulePath is the module path in the go.mod of a folder.
 func modulePath(dir string) string {
 	_, text, err := readSource(filepath.Join(dir, "go.mod"))
-	if m := moduleLine.FindSubmatch(text); err == nil && m != nil {
+	if m := moduleLine().FindSubmatch(text); err == nil && m != nil {
 		return string(m[1])
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -233,17 +234,21 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-var passwords = []struct {
+type password struct {
 	of   *regexp.Regexp
 	with string
-}{
-	{regexp.MustCompile(`(://|^)([^:@/\s]*):([^@/\s][^@\s]*)?@`), "$1$2:***@"},
-	{regexp.MustCompile(`(?i)(password|passwd|pwd|pass|token|secret|key)=[^\s&;]*`), "$1=***"},
 }
+
+var passwords = sync.OnceValue(func() []password {
+	return []password{
+		{regexp.MustCompile(`(://|^)([^:@/\s]*):([^@/\s][^@\s]*)?@`), "$1$2:***@"},
+		{regexp.MustCompile(`(?i)(password|passwd|pwd|pass|token|secret|key)=[^\s&;]*`), "$1=***"},
+	}
+})
 
 // masked is a text with its passwords hidden: proxies and sources of databases have them.
 func masked(text string) string {
-	for _, p := range passwords {
+	for _, p := range passwords() {
 		text = p.of.ReplaceAllString(text, p.with)
 	}
 	return text
