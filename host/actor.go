@@ -105,6 +105,7 @@ type actor struct {
 	durable   bool       // a recorder is told of it
 	looks     uint8      // as System.looks, of this actor alone
 	endings   bool       // runs end with something to do: kept, or surplus
+	pcg       *rand.PCG  // of rnd
 	rnd       *rand.Rand
 	sealed    *sealed // nil: none of its turns was recorded yet
 }
@@ -281,7 +282,8 @@ func (a *actor) Rand() backoff.Rand { return a.random() }
 func (a *actor) random() *rand.Rand {
 	if a.rnd == nil {
 		v := secretFor(a).Derive(secret.ForJitter, a.uid, 0)
-		a.rnd = rand.New(rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16])))
+		a.pcg = rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16]))
+		a.rnd = rand.New(a.pcg)
 	}
 	return a.rnd
 }

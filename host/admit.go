@@ -24,11 +24,7 @@ type starting struct {
 // when there is. A failure says that there will never be.
 func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	a := g.actor
-	if image := g.module.Image(); image != g.image {
-		g.release()
-		d := image.Description()
-		g.image, g.sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, a.props.typ)
-	}
+	g.setImage()
 	if g.inst.Load() != nil {
 		return nil, false
 	}
@@ -58,6 +54,15 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 		g.memoryRefused("start", err)
 	}
 	return asFailure(abi.FailureInit, err), false
+}
+
+// setImage has the incarnation that begins run the image that the module has now.
+func (g *guest) setImage() {
+	if image := g.module.Image(); image != g.image {
+		g.release()
+		d := image.Description()
+		g.image, g.sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, g.actor.props.typ)
+	}
 }
 
 // hopeless reports whether an actor would not fit even if it were alone.

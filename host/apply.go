@@ -432,12 +432,9 @@ func (g *guest) spawn(scr *scratch, cmd *abi.Command) {
 	case g.actor.sys.bus.Secrets.Finds(string(cmd.Name)):
 		err = errTellingName
 	default:
-		p = GuestOf(g.module, string(cmd.Type)).WithLimits(a.props.limits.ForChildren())
-		p.caps, p.compiled, p.grants = a.props.caps, a.props.compiled, a.props.grants
-		if len(cmd.Payload) > 0 {
+		if p, err = g.childProps(string(cmd.Type), cmd.Options); len(cmd.Payload) > 0 {
 			p.args = Raw(append([]byte{}, cmd.Payload...))
 		}
-		p, err = g.withOptions(p, cmd.Options)
 	}
 	if err == nil {
 		_, err = a.spawn(scr, string(cmd.Name), &p, cmd.Ref)

@@ -14,6 +14,10 @@ import (
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
 // workers.
 func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor, error) {
+	if d := a.sys.durable; d != nil && scr == nil {
+		d.spawning.RLock()
+		defer d.spawning.RUnlock()
+	}
 	child, err := a.reserve(scr, name, p, uid)
 	if err == nil {
 		a.launch(scr, child)

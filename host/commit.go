@@ -169,6 +169,10 @@ func (r recorded) Run(w *dispatch.Worker) (more bool) {
 	if p := r.sys.repeats.Load(); p != nil {
 		return p.run(r.actor, w)
 	}
+	if d := r.sys.durable; d != nil && d.solid.Load() && (r.parent != nil && r.durable || r.actor == r.sys.user) {
+		d.over()
+		return false
+	}
 	scr := scratchOf(w)
 	if d := r.sys.durable; d != nil && (r.parent == nil || isStill(r.actor) || r.isHeld()) {
 		d.runs.Add(1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -41,9 +42,13 @@ type durability struct {
 	fresh   *Secret       // of actors that begin anew in each process
 	still   atomic.Bool   // durable actors handle no messages
 	frozen  atomic.Bool   // the system ends: nothing is recorded any more
+	solid   atomic.Bool   // durable actors, and /user, do nothing at all: their states are copied
 	leaving atomic.Int64  // messages and signals that wait for their turn to be durable
 	runs    atomic.Uint64 // of durable actors, and of guardians, while still is set
 	ran     chan struct{} // one of them is over, or can begin
+
+	checkpoints sync.Mutex
+	spawning    sync.RWMutex // read: a durable actor is being made from outside
 
 	mu    sync.Mutex
 	lives map[string]uint64 // by the paths of actors below a guardian: their next life
@@ -96,6 +101,11 @@ func lifeRef(guardian *actor, path string, n uint64) abi.Ref {
 func (d *durability) lived(guardian *actor, path string, ref abi.Ref) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for n := range min(d.lives[path], 1<<20) { // a checkpoint counts them all
+		if lifeRef(guardian, path, n) == ref {
+			return true
+		}
+	}
 	for n := d.lives[path]; n < 1<<20; n++ {
 		if lifeRef(guardian, path, n) == ref {
 			d.lives[path] = n + 1
@@ -261,10 +271,25 @@ func concernsDurable(a *actor, m *sysmail.Msg) bool {
 func (b *recordedBox) admit(e *Envelope) error {
 	if g, ok := b.a.sys.cfg.recorder.(record.Gate); ok {
 		if err := g.Admit(len(e.Payload) + len(e.Headers)); err != nil {
-			return fmt.Errorf("%w: %w", ErrMailboxFull, err)
+			return notAdmitted{err}
 		}
 	}
 	return nil
+}
+
+// notAdmitted is a recorder's refusal of a message.
+type notAdmitted struct{ err error }
+
+func (e notAdmitted) Error() string   { return ErrMailboxFull.Error() + ": " + e.err.Error() }
+func (e notAdmitted) Unwrap() []error { return []error{ErrMailboxFull, e.err} }
+
+// ManifestKey is the key that raises the bound, see errs.KeyOf.
+func (e notAdmitted) ManifestKey() string {
+	var of interface{ ManifestKey() string }
+	if errors.As(e.err, &of) {
+		return of.ManifestKey()
+	}
+	return "store"
 }
 
 // closeDurable prepares the end of a system: durable actors come to rest, their recorder may look at them, and nothing of
@@ -273,6 +298,8 @@ func closeDurable(ctx context.Context, s *System) {
 	if s.durable == nil || s.durable.frozen.Load() {
 		return
 	}
+	s.durable.checkpoints.Lock()
+	defer s.durable.checkpoints.Unlock()
 	rest, cancel := context.WithTimeout(ctx, s.cfg.grace)
 	defer cancel()
 	err := keepStill(rest, s)

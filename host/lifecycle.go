@@ -252,7 +252,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 	if r.delay {
 		a.closeGate()
 		due := a.Now().Add(m.Delay).UnixNano()
-		r.alarm = a.alarms.After(a.Clock(), m.Delay, func() { a.post(nil, sysmail.Msg{Kind: sysmail.RestartDue, Own: sysmail.Own{Due: r}}) })
+		a.restartAfter(r, m.Delay)
 		a.due.Store(due) // whoever sees it may move the clock
 	}
 	if !m.How.Has(sysmail.Keep) {
@@ -285,6 +285,11 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 		a.super.Order(a.in(scr), k, o)
 	}
 	a.maybeRestart(scr)
+}
+
+// restartAfter ends the delay of a restart in time.
+func (a *actor) restartAfter(r *restarting, d time.Duration) {
+	r.alarm = a.alarms.After(a.Clock(), d, func() { a.post(nil, sysmail.Msg{Kind: sysmail.RestartDue, Own: sysmail.Own{Due: r}}) })
 }
 
 // endIncarnation drops what belongs to one incarnation. The mailbox, the watches and the stashed messages
@@ -491,8 +496,25 @@ func (a *actor) beginGrace() {
 	if a.gate.Holds() {
 		a.holds.add(holdGrace)
 	}
+	a.graceAfter(a.Now().Add(b.Grace))
+}
+
+// graceAfter ends the grace at a time.
+func (a *actor) graceAfter(due time.Time) {
 	g := a.gate.Grace()
-	a.gate.SetAlarm(a.alarms.After(a.Clock(), b.Grace, func() { a.post(nil, sysmail.Msg{Kind: sysmail.GraceOver, Own: sysmail.Own{Due: g}}) }))
+	a.gate.SetAlarm(a.alarms.After(a.Clock(), due.Sub(a.Now()), func() { a.post(nil, sysmail.Msg{Kind: sysmail.GraceOver, Own: sysmail.Own{Due: g}}) }), due)
+}
+
+// loadGrace has a grace go on from a checkpoint.
+func (a *actor) loadGrace(s *graceState) {
+	var held []*mailbox.Envelope
+	for i := range s.Mail {
+		held = append(held, a.envelopeOf(&s.Mail[i]))
+	}
+	if a.gate.LoadGrace(s.All, held); s.All {
+		a.holds.add(holdGrace)
+	}
+	a.graceAfter(time.Unix(0, s.Due))
 }
 
 // endGrace lets in what has waited.

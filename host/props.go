@@ -64,9 +64,11 @@ type Props struct {
 	life        supervision.Lifetime
 	significant bool
 	crashed     CrashedMessage
-	durable     bool  // see WithDurable
-	keeps       bool  // see WithKeeping
-	optionBytes int32 // taken by the options of a guest's spawn
+	durable     bool   // see WithDurable
+	keeps       bool   // see WithKeeping
+	spawned     bool   // by a guest, with these options as far as they are kept
+	options     []byte //
+	optionBytes int32  // taken by the options of a guest's spawn
 }
 
 // WithArgs sets what the actor gets at its start: any value that CBOR can hold.

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // How a system is rebuilt from its records (host/rebuild). Its actors are those of any system, and run the same code: each
@@ -29,6 +30,10 @@ import (
 
 func init() {
 	rebuild.Open, rebuild.Look = openRepeats, lookFor
+	rebuild.Checkpoint = func(ctx context.Context, system any, mark func() error, each func([]byte) error) error {
+		return checkpoint(ctx, system.(*System), mark, each)
+	}
+	rebuild.Part = partOf
 	rebuild.Freeze = func(system any) { freezeDurable(system.(*System)) }
 }
 
@@ -227,7 +232,12 @@ func (p *repeats) fly(to *actor, e *Envelope) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.flights = append(p.flights, flight{to, p.actor.Load(), e})
+	by := p.actor.Load()
+	switch e.Kind {
+	case abi.KindTimer, abi.KindReceiveTimeout, abi.KindAskTimeout:
+		by = nil // an alarm that was due while the process was away, and not something that is sent in a turn
+	}
+	p.flights = append(p.flights, flight{to, by, e})
 	return true
 }
 
@@ -276,6 +286,9 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		return p.took(a, r, turns, last)
 	case record.Turned:
 		p.landed(a)
+		if g, ok := a.behaviour.(*guest); ok && g.start != nil && len(r.Entry.Mail) == 0 {
+			return p.step(a, r, []*record.Record{r}, func(scr *scratch) { g.residency(scr, sysmail.Instance) })
+		}
 		if !a.open() {
 			return fmt.Errorf("turn %d: it cannot take messages: %v", r.Entry.First, a.life.State())
 		}
@@ -333,6 +346,9 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 		return errors.New("it has no recorded mailbox")
 	}
 	m := r.Message
+	if m.Position <= b.position {
+		return nil // the checkpoint has it
+	}
 	e := p.arrives(a, m)
 	if e == nil {
 		a.work.Ring(a, m.Kind, m.Correlation, m.Payload, m.Headers)
@@ -422,7 +438,8 @@ func runsTurns(a *actor, m *sysmail.Msg) bool {
 		return a.life.State() == life.Stopping && hasLastTurn(a) || a.life.State() == life.Restarting
 	case sysmail.ChildFailed:
 		_, decides := a.behaviour.(*guest)
-		return decides
+		child, known := m.Child.(*actor)
+		return decides && known && m.Directive == 0 && a.super.Strategy().Decide(child.typ, m.Failure) == supervision.Ask
 	}
 	return false
 }
@@ -485,6 +502,9 @@ func (p *repeats) Release() {
 		}
 	}
 	for _, a := range all {
+		if g, ok := a.behaviour.(*guest); ok && g.start != nil {
+			a.post(nil, sysmail.Msg{Kind: sysmail.Instance})
+		}
 		a.wake(nil)
 	}
 }
@@ -498,7 +518,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	}
 	x := &rebuild.State{Path: a.path, Ref: a.uid, Life: a.life.State().String(), Incarnation: a.Incarnation()}
 	x.Turns, x.Held = a.turns, a.isHeld()
-	if g, ok := a.behaviour.(*guest); ok && g.inst.Load() != nil && a.begun.Load() {
+	if g, ok := a.behaviour.(*guest); ok && a.begun.Load() {
 		x.Saved, _ = g.save()
 	}
 	for _, t := range a.work.Timers.Save() {
@@ -510,7 +530,16 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 		}
 	}
 	if b, ok := a.box.Other.(*recordedBox); ok {
-		x.Mail = b.list()
+		x.Mail, x.Position = b.list(), b.position
+	}
+	super, _ := stateEncoder.Marshal(a.super.Save(uidOf))
+	x.Rest = fmt.Sprintf("suspended %d orders %d due %d cause %v ended %d paused %v watchers %v jitter %x gate %v supervisor %x",
+		a.life.Suspended(), a.orders, a.due.Load(), a.cause, a.ended, a.holds.has(holdPaused), a.work.Watch.Watchers(), a.jitter(), a.gate.Policy(), super)
+	if a.work.Receive != nil {
+		x.Rest += fmt.Sprint(" receive timeout ", a.work.Receive.Due().UnixNano())
+	}
+	if g := a.gate.Grace(); g != nil {
+		x.Rest += fmt.Sprint(" grace until ", a.gate.Due().UnixNano(), " ", a.gate.Holds())
 	}
 	return x
 }

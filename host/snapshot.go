@@ -8,21 +8,24 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// A guest between two turns as bytes, without its mailbox: the state of its instance, keyed
-// by the image's hash, and what the host holds for it. It is the seam for durable actors:
-// only tests write such bytes yet.
+// A guest between two turns as bytes: the state of its instance, keyed by the image's hash, and what the host holds for
+// it. A checkpoint of durable actors has such bytes of each of them, with its mailbox and its life, see checkpoint.go.
 
 // stateVersion is the version of the bytes. It goes up with every field: a host that does not know all fields
-// would restore a different actor. Version 2 has the lookouts.
-const stateVersion = 2
+// would restore a different actor. Version 2 has the lookouts, version 3 mailbox and life.
+const stateVersion = 3
 
 // actorState is what the bytes hold. Times are absolute, so that what was due meanwhile is
 // due at once.
@@ -41,6 +44,8 @@ type actorState struct {
 	Stash       []mailState  `cbor:"12,keyasint"`
 	Children    []childState `cbor:"13,keyasint"`
 	Lookouts    []string     `cbor:"14,keyasint"` // paths with patterns, as it has written them
+
+	Whole *wholeState `cbor:"15,keyasint,omitempty"` // of an actor in a checkpoint
 }
 
 type timerState struct {
@@ -49,6 +54,9 @@ type timerState struct {
 	Due     int64 // ns since 1970
 	Period  int64 // ns
 	Payload []byte
+	Headers []byte
+	Pace    uint8
+	Waits   bool // its envelope waits in the mailbox
 }
 
 type askState struct {
@@ -57,6 +65,9 @@ type askState struct {
 	Target      abi.Ref
 	Answerers   []abi.Ref
 	Due         int64
+	Trace       []byte
+	Observers   []abi.Ref
+	Waits       bool // the envelope of its end waits in the mailbox
 }
 
 type watchState struct {
@@ -68,13 +79,30 @@ type watchState struct {
 type mailState struct {
 	_           struct{} `cbor:",toarray"`
 	Kind        abi.Kind
-	Flags       uint8
+	Flags       uint16
 	Sender      abi.Ref
 	SenderPath  string
 	Correlation uint64
 	Headers     []byte
 	Payload     []byte
+	Due         int64
+	Position    uint64
+	Mark        mailMark
+	Incarnation uint64 // stashed
+	Text        string // stashed, ended: the path
+	Attempts    int    // how often its turn has failed
 }
+
+// mailMark is what travels beside an envelope within the host. It is in stores: a number never gets another meaning.
+type mailMark uint8
+
+const (
+	unmarked    mailMark = 0
+	markCurrent mailMark = 1 // it is of the timer, the ask or the receive timeout that is there
+	markStashed mailMark = 2
+	markLasting mailMark = 3 // stashed, and valid in every incarnation
+	markEnded   mailMark = 4 // the path of who has ended
+)
 
 // childState is a child and what its supervisor has noted about it.
 type childState struct {
@@ -86,6 +114,8 @@ type childState struct {
 	Lifetime    uint8
 	Significant bool
 	Record      supervision.ChildState
+	Orders      uint64
+	Suspended   bool
 }
 
 // errState wraps the reason why bytes are no state of an actor.
@@ -106,57 +136,129 @@ var stateEncoder, stateDecoder = func() (cbor.EncMode, cbor.DecMode) {
 	return enc, dec
 }()
 
-// save is the guest as bytes; it must be between two turns, and awake. Only its own run may
+// save is the guest as bytes; it must be between two turns of an incarnation that has begun. Only its own run may
 // call it.
 func (g *guest) save() ([]byte, error) {
-	a, x := g.actor, g.inst.Load()
-	if x == nil || !a.begun.Load() {
+	if !g.actor.begun.Load() {
 		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
 	}
-	var snap sandbox.Snapshot
-	if err := x.Save(&snap); err != nil {
+	s := &actorState{}
+	if err := g.saveTo(s); err != nil {
 		return nil, err
 	}
-	memory, err := sandbox.AppendSnapshot(nil, g.image, &snap)
-	if err != nil {
-		return nil, err
+	return stateEncoder.Marshal(s)
+}
+
+// saveTo is save without the encoding.
+func (g *guest) saveTo(s *actorState) (err error) {
+	a := g.actor
+	*s = actorState{
+		Version: stateVersion, Ref: a.uid, Type: a.props.typ, Incarnation: a.Incarnation(), Turns: a.turns, Spawned: g.spawned, Whole: s.Whole,
 	}
-	s := actorState{
-		Version: stateVersion, Ref: a.uid, Type: a.props.typ, Incarnation: a.Incarnation(), Turns: a.turns, Spawned: g.spawned,
-		Guest: memory,
+	if s.Guest, err = g.saveInstance(); err != nil {
+		return err
 	}
 	if a.work.Receive != nil {
 		s.Receive = int64(a.work.Receive.After())
 	}
 	for _, t := range a.work.Timers.Save() {
-		s.Timers = append(s.Timers, timerState{Key: t.Key, Due: t.Due.UnixNano(), Period: int64(t.Period), Payload: t.Payload})
+		s.Timers = append(s.Timers, timerState{Key: t.Key, Due: t.Due.UnixNano(), Period: int64(t.Period), Payload: t.Payload, Headers: t.Headers, Pace: uint8(t.Pace)})
 	}
 	for _, c := range a.work.Asks.Correlations() {
 		ask := a.work.Asks.Get(c)
-		s.Asks = append(s.Asks, askState{Correlation: c, Target: ask.Target, Answerers: ask.Answerers.All(), Due: ask.Due.UnixNano()})
+		s.Asks = append(s.Asks, askState{Correlation: c, Target: ask.Target, Answerers: ask.Answerers.All(), Due: ask.Due.UnixNano(), Trace: ask.Trace, Observers: ask.Observers()})
 	}
 	for _, ref := range a.work.Watch.Watched() {
 		s.Watches = append(s.Watches, watchState{Ref: ref, Path: a.work.Watch.Path(ref)})
 	}
 	s.Lookouts = a.sys.lookouts.of(a)
-	a.work.Stash.Each(func(e *mailbox.Envelope) { s.Stash = append(s.Stash, stateOf(e)) })
-	for _, m := range a.super.Family.Members() {
-		k := m.Child
-		if k.life.State() == life.Stopped { // another one may have its name
-			continue
-		}
-		s.Children = append(s.Children, childState{
-			Ref: k.uid, Name: k.Name(), Type: k.props.typ, Args: k.args, Lifetime: uint8(k.props.life), Significant: k.props.significant, Record: m.Record.State(),
-		})
-	}
-	return stateEncoder.Marshal(&s)
+	a.work.Stash.Each(func(e *mailbox.Envelope) { s.Stash = append(s.Stash, mailOf(e)) })
+	s.Children = childrenOf(a, func(*actor) bool { return true })
+	return nil
 }
 
-func stateOf(e *mailbox.Envelope) mailState {
-	return mailState{
-		Kind: e.Kind, Flags: uint8(e.Flags & (mark.NoInfluence | mark.Suppressed)), Sender: e.Sender, SenderPath: e.SenderPath,
-		Correlation: e.Correlation, Headers: bytes.Clone(e.Headers), Payload: bytes.Clone(e.Payload),
+// saveInstance is the state of the instance; nil if there is none that a turn could go on with.
+func (g *guest) saveInstance() ([]byte, error) {
+	if !g.actor.begun.Load() {
+		return nil, nil
 	}
+	x, snap := g.inst.Load(), g.asleep
+	switch {
+	case x != nil && !(x.Poisoned() && g.actor.life.State() == life.Failed):
+		snap = &sandbox.Snapshot{}
+		if err := x.Save(snap); err != nil {
+			return nil, err
+		}
+	case snap == nil && g.actor.life.State() == life.Failed:
+		return nil, nil
+	case snap == nil:
+		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
+	}
+	return sandbox.AppendSnapshot(nil, g.image, snap)
+}
+
+// childrenOf are the children that a snapshot has.
+func childrenOf(a *actor, has func(*actor) bool) (all []childState) {
+	for _, m := range a.super.Family.Members() {
+		k := m.Child
+		if k.life.State() == life.Stopped || !has(k) { // another one may have its name
+			continue
+		}
+		all = append(all, childState{
+			Ref: k.uid, Name: k.Name(), Type: k.props.typ, Args: k.args, Lifetime: uint8(k.props.life), Significant: k.props.significant, Record: m.Record.State(),
+			Orders: m.Orders, Suspended: m.Suspended,
+		})
+	}
+	return all
+}
+
+// mailOf is an envelope as a snapshot has it. Whether it is markCurrent is for the caller to find out.
+func mailOf(e *mailbox.Envelope) mailState {
+	m := mailState{
+		Kind: e.Kind, Flags: e.Flags, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation,
+		Headers: bytes.Clone(e.Headers), Payload: bytes.Clone(e.Payload), Due: e.Due, Position: e.Position,
+	}
+	switch v := e.Value.(type) {
+	case stash.Stashed:
+		if m.Mark, m.Incarnation, m.Text = markStashed, v.Incarnation, v.Path; v.Lasting {
+			m.Mark = markLasting
+		}
+	case work.EndedPath:
+		m.Mark, m.Text = markEnded, string(v)
+	case message.Attempts:
+		m.Attempts = v.N
+	}
+	return m
+}
+
+// envelope is the inverse of mailOf. Who has asked from Go has gone.
+func (m *mailState) envelope() *mailbox.Envelope {
+	e := mailbox.New()
+	e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation, e.Due, e.Position = m.Kind, m.Flags&^mark.Promised, m.Sender, m.SenderPath, m.Correlation, m.Due, m.Position
+	e.SetHeaders(m.Headers)
+	e.SetPayload(m.Payload)
+	switch {
+	case m.Mark == markStashed, m.Mark == markLasting:
+		e.Value = stash.Stashed{Incarnation: m.Incarnation, Lasting: m.Mark == markLasting, Path: m.Text}
+	case m.Mark == markEnded:
+		e.Value = work.EndedPath(m.Text)
+	case m.Attempts > 0:
+		e.Value = message.Attempts{N: m.Attempts}
+	}
+	return e
+}
+
+// wrong says why m is no envelope that an actor can have.
+func (m *mailState) wrong() string {
+	switch m.Kind {
+	case abi.KindMessage, abi.KindReply, abi.KindReplyError, abi.KindTimer, abi.KindAskTimeout, abi.KindReceiveTimeout, abi.KindTerminated, abi.KindSpawnFailed:
+	default:
+		return "of a kind that is not stored"
+	}
+	if m.Mark > markEnded || m.Attempts < 0 || m.Attempts > MaxRedeliveries {
+		return "marked as none can be"
+	}
+	return ""
 }
 
 // decodeState reads what save has written and checks all that does not depend on the
@@ -186,7 +288,7 @@ func decodeState(b []byte) (*actorState, error) {
 		return no("a receive timeout of %d ns", s.Receive)
 	}
 	for i, t := range s.Timers {
-		if t.Period < 0 || t.Period > int64(abi.MaxDuration) || i > 0 && t.Key <= s.Timers[i-1].Key {
+		if t.Period < 0 || t.Period > int64(abi.MaxDuration) || t.Pace > uint8(timers.FixedRate) || i > 0 && t.Key <= s.Timers[i-1].Key {
 			return no("timer %d is out of order or out of range", i)
 		}
 	}
@@ -205,9 +307,9 @@ func decodeState(b []byte) (*actorState, error) {
 			return no("pattern %d for future actors is out of order or out of range", i)
 		}
 	}
-	for i, e := range s.Stash {
-		if e.Kind != abi.KindMessage && e.Kind != abi.KindReply && e.Kind != abi.KindReplyError || uint16(e.Flags)&^(mark.NoInfluence|mark.Suppressed) != 0 {
-			return no("stashed message %d is of a kind that is not stored", i)
+	for i := range s.Stash {
+		if why := s.Stash[i].wrong(); why != "" {
+			return no("stashed message %d is %s", i, why)
 		}
 	}
 	seen := map[string]bool{}
@@ -216,6 +318,11 @@ func decodeState(b []byte) (*actorState, error) {
 			return no("child %d is malformed", i)
 		}
 		seen[k.Name] = true
+	}
+	if s.Whole != nil {
+		if why := s.Whole.wrong(); why != "" {
+			return no("%s", why)
+		}
 	}
 	return s, nil
 }
@@ -244,40 +351,60 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	g.turnTime(ctx.scr)
 	a.turns, g.spawned = s.Turns, s.Spawned
 	g.draw(s.Incarnation)
-	var set []timers.State
-	for _, t := range s.Timers {
-		set = append(set, timers.State{Key: t.Key, Due: time.Unix(0, t.Due), Period: time.Duration(t.Period), Payload: t.Payload})
-	}
-	a.work.LoadTimers(a, set)
-	for _, k := range s.Asks {
-		ask, err := a.work.AddAsk(a, k.Correlation, k.Target, time.Unix(0, k.Due).Sub(a.TurnTime()), nil)
-		if err != nil {
-			return err
-		}
-		for _, ref := range k.Answerers {
-			ask.Add(ref)
-		}
-	}
-	for _, w := range s.Watches {
-		if err := a.watchRef(ctx.scr, w.Ref, w.Path); err != nil {
-			return err
-		}
+	if err := a.restoreHeld(ctx.scr, s); err != nil {
+		return err
 	}
 	for _, text := range s.Lookouts { // those that have come meanwhile are found now
-		p, _ := a.parsePath(text)
-		x := &lookout{watcher: a, text: text, at: p.elements, child: p.child}
-		if err := a.sys.lookouts.add(x); err != nil {
+		x, err := a.restoreLookout(text)
+		if err != nil {
 			return err
 		}
 		a.lookAround(ctx.scr, x)
 	}
-	for _, m := range s.Stash {
-		e := mailbox.New()
-		e.Kind, e.Flags, e.Sender, e.SenderPath, e.Correlation = m.Kind, uint16(m.Flags), m.Sender, m.SenderPath, m.Correlation
-		e.SetHeaders(m.Headers)
-		e.SetPayload(m.Payload)
-		a.work.Keep(a, "", e)
-	}
 	a.work.SetReceiveTimeout(a, time.Duration(s.Receive))
 	return nil
+}
+
+// restoreHeld restores timers, asks, watches and the stash. Who is watched is told, unless it knows: it is in the same
+// checkpoint.
+func (a *actor) restoreHeld(scr *scratch, s *actorState) error {
+	var set []timers.State
+	for _, t := range s.Timers {
+		set = append(set, timers.State{Key: t.Key, Due: time.Unix(0, t.Due), Period: time.Duration(t.Period), Pace: timers.Pace(t.Pace), Waits: t.Waits, Payload: t.Payload, Headers: t.Headers})
+	}
+	a.work.LoadTimers(a, set)
+	for i := range s.Asks {
+		k := &s.Asks[i]
+		ask := &asks.Ask{Target: k.Target, Due: time.Unix(0, k.Due), Trace: k.Trace}
+		for _, ref := range k.Answerers {
+			ask.Add(ref)
+		}
+		a.work.LoadAsk(a, k.Correlation, ask, k.Waits)
+		for _, ref := range k.Observers {
+			a.work.Asks.Observe(k.Correlation, ref)
+		}
+	}
+	for _, w := range s.Watches {
+		if t := a.sys.here(w.Ref); s.Whole != nil && (s.Whole.knows[w.Ref] || t != nil && t.durable) {
+			if _, err := a.work.AddWatch(a, w.Ref, w.Path); err != nil {
+				return err
+			}
+		} else if err := a.watchRef(scr, w.Ref, w.Path); err != nil {
+			return err
+		}
+	}
+	for i := range s.Stash {
+		a.work.Keep(a, "", s.Stash[i].envelope())
+	}
+	return nil
+}
+
+// restoreLookout enters a lookout, with nobody found yet.
+func (a *actor) restoreLookout(text string) (*lookout, error) {
+	p, ok := a.parsePath(text)
+	if !ok || p.uid != 0 {
+		return nil, fmt.Errorf("%w: it watches the pattern %q, which is not a path", errState, text)
+	}
+	x := &lookout{watcher: a, text: text, at: p.elements, child: p.child}
+	return x, a.sys.lookouts.add(x)
 }

@@ -174,7 +174,7 @@ func TestStatesGoThroughBytes(t *testing.T) {
 		s.Lookouts = append(s.Lookouts, rapid.SliceOfNDistinct(text, 0, mostLookouts, rapid.ID).Draw(t, "lookouts")...)
 		slices.Sort(s.Lookouts)
 		for range rapid.IntRange(0, 3).Draw(t, "stash") {
-			s.Stash = append(s.Stash, mailState{Kind: abi.KindMessage, Flags: uint8(mark.NoInfluence), Sender: ref.Draw(t, "sender"), SenderPath: text.Draw(t, "path"), Headers: bytesOf.Draw(t, "headers"), Payload: bytesOf.Draw(t, "payload")})
+			s.Stash = append(s.Stash, mailState{Kind: abi.KindMessage, Flags: mark.NoInfluence, Sender: ref.Draw(t, "sender"), SenderPath: text.Draw(t, "path"), Headers: bytesOf.Draw(t, "headers"), Payload: bytesOf.Draw(t, "payload")})
 		}
 		for i, k := range refs("children") {
 			s.Children = append(s.Children, childState{Ref: k, Name: fmt.Sprint("k", i), Type: "t", Args: bytesOf.Draw(t, "args"), Lifetime: 1, Significant: true, Record: supervision.ChildState{Failures: i, Ring: []int64{int64(i)}}})

@@ -33,6 +33,19 @@ const MaxSpawnWait = 10 * time.Second
 // manifest.
 const costOption = 3000
 
+// childProps are the props of a child that the guest spawns, but for its arguments.
+func (g *guest) childProps(typ string, options []byte) (Props, error) {
+	a := g.actor
+	p := GuestOf(g.module, typ).WithLimits(a.props.limits.ForChildren())
+	p.caps, p.compiled, p.grants = a.props.caps, a.props.compiled, a.props.grants
+	p, err := g.withOptions(p, options)
+	if p.spawned = true; a.durable && a.sys.durable != nil && options != nil { // a checkpoint has them
+		p.options = append([]byte{}, options...)
+		p.optionBytes += int32(len(options))
+	}
+	return p, err
+}
+
 // withOptions applies the options of a spawn. Children of guests are supervised as
 // their parent supervises its own, unless the options say otherwise.
 func (g *guest) withOptions(p Props, options []byte) (Props, error) {

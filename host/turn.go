@@ -71,7 +71,7 @@ func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, p
 		x.Profiled()
 	}
 	t := a.newTurn(scr)
-	t.Time, t.Seed, t.Mail, t.Done, t.Failure = now, g.seed, scr.batch, done, f
+	t.Time, t.Seed, t.Mail, t.Done, t.Failure, t.Worth = now, g.seed, scr.batch, done, f, scr.res.Worth
 	fault := false
 	if looks&lookFault != 0 && done > 0 {
 		if n, injected := a.fault(t); injected != nil {

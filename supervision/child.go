@@ -149,18 +149,38 @@ type ChildState struct {
 	Opened   int64   // when it was, ns since 1970; 0: not
 	Ring     []int64 // of a sliding one, oldest at Next
 	Next     int
+
+	Crowded   uint16
+	CrowdedAt int32
 }
 
 // State is what is noted about the child.
 func (c *Child) State() ChildState {
 	s := ChildState{
 		Failures: c.failures, Total: c.total, Started: nanos(c.started), Delay: c.delay, Counted: c.counted,
-		Count: c.window.count, Opened: nanos(c.window.start), Next: c.window.next,
+		Crowded: c.crowded, CrowdedAt: c.crowdedAt,
 	}
-	for _, t := range c.window.ring {
+	c.window.save(&s)
+	return s
+}
+
+func (w *window) save(s *ChildState) {
+	s.Count, s.Opened, s.Next = w.count, nanos(w.start), w.next
+	for _, t := range w.ring {
 		s.Ring = append(s.Ring, nanos(t))
 	}
+}
+
+// State is what is noted about all children together, as the window of a child.
+func (g *Group) State() (s ChildState) {
+	g.window.save(&s)
 	return s
+}
+
+// Group is what [Group.State] has saved; false if the state is not valid.
+func (s ChildState) Group() (g Group, ok bool) {
+	c, ok := s.Child()
+	return Group{c.window}, ok
 }
 
 // Child is the child with this state; false if the state is not valid.
@@ -170,6 +190,7 @@ func (s ChildState) Child() (c Child, ok bool) {
 	}
 	c = Child{
 		failures: s.Failures, total: s.Total, started: timeOf(s.Started), delay: s.Delay, counted: s.Counted,
+		crowded: s.Crowded, crowdedAt: s.CrowdedAt,
 		window: window{count: s.Count, start: timeOf(s.Opened), next: s.Next},
 	}
 	for _, t := range s.Ring {

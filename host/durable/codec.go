@@ -58,12 +58,17 @@ func decode(b []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %s", ErrRecord, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case len(b) < 3:
+	case len(b) < 2:
 		return no("%d bytes", len(b))
 	case b[0] != version:
 		return no("version %d, this release reads version %d", b[0], version)
 	}
 	switch b[1] {
+	case tagMark, tagPiece, tagDone:
+		if v, ok := decodeCheckpoint(b); ok {
+			return v, nil
+		}
+		return no("a part of a checkpoint of %d bytes", len(b))
 	case tagActor:
 		r := &record.Record{}
 		if err := decoder.Unmarshal(b[2:], r); err != nil {

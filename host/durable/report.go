@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/ref"
 )
@@ -22,11 +23,16 @@ type Actor struct {
 	Bytes   int64   `json:"bytes"` // of its records
 	Turns   uint64  `json:"turns"`
 	Last    int64   `json:"last"` // time of the last record, ns since 1970
+
+	Checkpoint int64 `json:"checkpoint"` // bytes of its state in the last checkpoint, before they are compressed
 }
 
-// Actors reads the whole log and sums it up, in the order of the paths. It is for a store without a system.
+// Actors reads the whole log and sums it up, in the order of the paths: Records and Bytes are since the last checkpoint.
+// It is for a store without a system.
 func (s *Store) Actors() ([]Actor, error) {
 	all := map[abi.Ref]*Actor{}
+	var g gathered
+	var since []func() // what came after the mark of the checkpoint that is read
 	for r, err := range s.log.Read(0) {
 		if err != nil {
 			return nil, err
@@ -35,31 +41,54 @@ func (s *Store) Actors() ([]Actor, error) {
 		if err != nil {
 			return nil, fmt.Errorf("position %d: %w", r.At, err)
 		}
+		apply := func(f func()) {
+			if f(); g.at != 0 {
+				since = append(since, f)
+			}
+		}
 		switch v := v.(type) {
+		case *mark:
+			g, since = gathered{at: r.At}, nil
+		case *piece:
+			g.add(v)
+		case *done:
+			parts, err := g.end(v)
+			if err != nil {
+				return nil, fmt.Errorf("position %d: %w", r.At, err)
+			}
+			if parts == nil {
+				continue
+			}
+			clear(all)
+			for _, b := range parts {
+				of, err := port.Part(b)
+				if err != nil {
+					return nil, fmt.Errorf("position %d: %w", r.At, err)
+				}
+				all[of.Ref] = &Actor{Path: of.Path, Type: of.Type, Ref: of.Ref, Turns: of.Turns, Checkpoint: int64(len(b))}
+			}
+			for _, f := range since {
+				f()
+			}
+			g, since = gathered{}, nil
 		case *forgotten:
-			for uid, a := range all {
-				if a.Path == v.Path || strings.HasPrefix(a.Path, v.Path+"/") {
-					delete(all, uid)
+			apply(func() {
+				for uid, a := range all {
+					if a.Path == v.Path || strings.HasPrefix(a.Path, v.Path+"/") {
+						delete(all, uid)
+					}
 				}
-			}
+			})
 		case *record.Record:
-			a := all[v.Actor]
-			if a == nil {
-				a = &Actor{Ref: v.Actor}
-				all[v.Actor] = a
-			}
-			a.Records, a.Bytes, a.Last = a.Records+1, a.Bytes+int64(len(r.Data)), v.Time
-			switch {
-			case v.Kind == record.Began:
-				a.Path, a.Type = v.Life.Path, v.Life.Type
-			case v.Kind == record.Ended:
-				a.Ended = true
-			case v.Entry != nil:
-				a.Turns += uint64(v.Entry.Done)
-				if v.Entry.Failure != nil {
-					a.Turns++
+			n := int64(len(r.Data))
+			apply(func() {
+				a := all[v.Actor]
+				if a == nil {
+					a = &Actor{Ref: v.Actor}
+					all[v.Actor] = a
 				}
-			}
+				a.add(v, n)
+			})
 		}
 	}
 	var out []Actor
@@ -70,6 +99,22 @@ func (s *Store) Actors() ([]Actor, error) {
 	}
 	slices.SortFunc(out, func(a, b Actor) int { return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Ref, b.Ref)) })
 	return out, nil
+}
+
+// add counts a record.
+func (a *Actor) add(r *record.Record, bytes int64) {
+	a.Records, a.Bytes, a.Last = a.Records+1, a.Bytes+bytes, r.Time
+	switch {
+	case r.Kind == record.Began:
+		a.Path, a.Type = r.Life.Path, r.Life.Type
+	case r.Kind == record.Ended:
+		a.Ended = true
+	case r.Entry != nil:
+		a.Turns += uint64(r.Entry.Done)
+		if r.Entry.Failure != nil {
+			a.Turns++
+		}
+	}
 }
 
 // Forget has the store forget an actor below /user of a system, and all below it: it begins anew when it is spawned. It is

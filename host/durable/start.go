@@ -5,13 +5,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/rebuild"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/internal/wal"
 )
 
 // Starting is a system whose durable actors are about to come back. Actors that are spawned now begin when they have.
@@ -19,7 +23,8 @@ type Starting struct {
 	store  *Store
 	built  *rebuild.Rebuilt
 	left   []record.Record
-	gone   []*record.Record // the beginnings of actors below /user that are forgotten
+	parts  [][]byte // of a checkpoint before them; nil: there is none
+	gone   []life   // of actors below /user that are forgotten
 	props  Props
 	system *host.System
 
@@ -55,54 +60,104 @@ func (s *Store) Prepare(cfg host.Config, props Props) (*Starting, error) {
 // ErrForgotten says that an actor must be made durable again, or its state forgotten (Store.Forget, `wasmactors store forget`).
 var ErrForgotten = errors.New("bring it back, or have the store forget it")
 
-// read reads the log.
+// read reads the log: the last checkpoint, and what came after it.
 func (x *Starting) read() error {
-	gone := map[string]int{}
+	gone := map[string]wal.Position{} // forgotten since the checkpoint, and until when
+	var at []wal.Position             // of x.left
+	var g gathered
+	first := wal.Position(0)
 	for r, err := range x.store.log.Read(0) {
 		if err != nil {
 			return err
 		}
+		if first == 0 {
+			first = r.At
+		}
 		v, err := decode(r.Data)
+		if err == nil {
+			switch v := v.(type) {
+			case *record.Record:
+				x.left, at = append(x.left, *v), append(at, r.At)
+			case *forgotten:
+				gone[v.Path] = r.At
+			case *mark:
+				g = gathered{at: r.At}
+			case *piece:
+				g.add(v)
+			case *done:
+				var parts [][]byte
+				if parts, err = g.end(v); parts == nil {
+					break
+				}
+				x.parts = parts
+				n, _ := slices.BinarySearch(at, g.at)
+				x.left, at = slices.Clone(x.left[n:]), slices.Clone(at[n:])
+				maps.DeleteFunc(gone, func(_ string, until wal.Position) bool { return until < g.at })
+				g = gathered{}
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("position %d: %w", r.At, err)
 		}
-		switch v := v.(type) {
-		case *record.Record:
-			x.left = append(x.left, *v)
-		case *forgotten:
-			gone[v.Path] = len(x.left)
+	}
+	if x.parts == nil && first > firstPosition {
+		return fmt.Errorf("%w: the log begins at position %d, and no checkpoint has what came before", ErrRecord, first)
+	}
+	return x.forget(at, gone)
+}
+
+// forget leaves out actors, and all below them, up to a position each. at are the positions of the records.
+func (x *Starting) forget(at []wal.Position, gone map[string]wal.Position) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	until := map[abi.Ref]wal.Position{} // of actors that are left out
+	parts := x.parts[:0]
+	for _, b := range x.parts {
+		of, err := port.Part(b)
+		if err != nil {
+			return err
+		}
+		end, top := gone[of.Path]
+		if top {
+			x.gone = append(x.gone, life{of.Path, of.Ref})
+		} else if end, top = until[of.Parent]; !top {
+			parts = append(parts, b)
+			continue
+		}
+		until[of.Ref] = end
+	}
+	x.parts = parts
+	left := x.left[:0]
+	for i := range x.left {
+		r := &x.left[i]
+		if r.Kind == record.Began {
+			end, top := gone[r.Life.Path]
+			if top && at[i] < end {
+				x.gone = append(x.gone, life{r.Life.Path, r.Actor})
+			} else {
+				end = until[r.Life.Parent]
+			}
+			if at[i] < end {
+				until[r.Actor] = end
+			}
+		}
+		if at[i] >= until[r.Actor] {
+			left = append(left, *r)
 		}
 	}
-	if len(gone) > 0 {
-		x.left, x.gone = without(x.left, gone)
-	}
+	x.left = left
 	return nil
 }
 
-// without leaves out the records of actors, and of all below them, up to a place.
-func without(all []record.Record, gone map[string]int) (left []record.Record, begun []*record.Record) {
-	refs := map[uint64]int{} // up to which place the actor's records are left out
-	for i := range all {
-		r := &all[i]
-		if r.Kind == record.Began {
-			until, ok := gone[r.Life.Path]
-			if ok && i < until {
-				begun = append(begun, r)
-			}
-			if !ok {
-				until, ok = refs[uint64(r.Life.Parent)]
-			}
-			if ok && i < until {
-				refs[uint64(r.Actor)] = until
-			}
-		}
-		if until, ok := refs[uint64(r.Actor)]; ok && i < until {
-			continue
-		}
-		left = append(left, *r)
-	}
-	return left, begun
+// life is one of an actor below /user.
+type life struct {
+	path string
+	ref  abi.Ref
 }
+
+// firstPosition is behind that of the first record of a log.
+const firstPosition = 8 << 10
 
 // System is the system.
 func (x *Starting) System() *host.System { return x.system }
@@ -110,9 +165,15 @@ func (x *Starting) System() *host.System { return x.system }
 // Recover brings the durable actors back. It returns the names of those that are there again; others can be spawned now.
 // After an error the system can only be abandoned.
 func (x *Starting) Recover() (back map[string]bool, err error) {
-	defer func() { x.left, x.gone = nil, nil }()
-	for _, r := range x.gone {
-		if err := x.built.Forget(r.Life.Path, r.Actor); err != nil {
+	defer func() { x.left, x.parts, x.gone = nil, nil, nil }()
+	if x.parts != nil {
+		if err := x.built.Restore(x.parts); err != nil {
+			return nil, err
+		}
+		x.parts = nil
+	}
+	for _, l := range x.gone {
+		if err := x.built.Forget(l.path, l.ref); err != nil {
 			return nil, err
 		}
 	}
@@ -136,6 +197,13 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 func (x *Starting) Release() {
 	x.released = true
 	x.built.Release()
+	s := x.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.system = x.system; s.kept == nil {
+		s.kept = make(chan struct{})
+		go s.keep(x.system)
+	}
 }
 
 // Abandon is for a system that cannot go on: it can be closed afterwards, and nothing of its end is recorded. After Release

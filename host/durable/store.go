@@ -3,6 +3,7 @@
 package durable
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ const (
 const (
 	MinSize     = 64 << 20
 	DefaultSize = 10 << 30
+	// MinRecovery is the least that Options.Recovery can be.
+	MinRecovery = 10 * time.Millisecond
 )
 
 // Options of a store.
@@ -47,6 +50,9 @@ type Options struct {
 	// Size bounds the files, in bytes; DefaultSize if it is 0, at least MinSize. What is sent to durable actors is refused
 	// when three quarters of it are used.
 	Size int64
+	// Recovery is how long it may take to repeat what came after a checkpoint; about twice as often there is one.
+	// DefaultRecovery if it is 0, at least MinRecovery.
+	Recovery time.Duration
 	// Key encrypts the log, with AES-256-GCM; nil or 32 bytes.
 	Key []byte
 	// Clock is that of Interval; nil: the machine's.
@@ -58,7 +64,7 @@ type Options struct {
 // Errors of a store; those of its log are from package wal.
 var (
 	// ErrFull: Options.Size has to be raised.
-	ErrFull = errors.New("the store is full: raise store.size")
+	ErrFull error = fullError{}
 	// ErrClosing: the process ends, and the turn will be taken in the next one.
 	ErrClosing = errors.New("the store is closing")
 	// ErrFailed: a write or a sync has failed, so nothing durable goes on in this process.
@@ -66,6 +72,13 @@ var (
 	// ErrLocked: another process uses the store.
 	ErrLocked = wal.ErrLocked
 )
+
+type fullError struct{}
+
+func (fullError) Error() string { return "the store is full: raise store.size" }
+
+// ManifestKey is for dead letters.
+func (fullError) ManifestKey() string { return "store.size" }
 
 // Store is the log of a system's durable actors. It is safe for concurrent use.
 type Store struct {
@@ -86,6 +99,15 @@ type Store struct {
 	held    int64 // their bytes
 	entry   record.Entry
 	err     error
+
+	system  *host.System // from Starting.Release on
+	since   since        // what would have to be repeated
+	last    Checkpointed
+	wanted  chan struct{} // a checkpoint
+	stop    context.Context
+	end     context.CancelFunc // of stop
+	kept    chan struct{}      // nobody makes checkpoints any more; nil: nobody has
+	writing sync.Mutex         // a checkpoint is being made
 }
 
 type waiting struct {
@@ -105,7 +127,14 @@ func Open(o Options) (*Store, error) {
 	if o.Clock == nil {
 		o.Clock = host.RealClock()
 	}
-	s := &Store{opt: o}
+	if o.Recovery == 0 {
+		o.Recovery = DefaultRecovery
+	}
+	if o.Recovery < MinRecovery {
+		return nil, fmt.Errorf("durable: a recovery of %v: at least %v", o.Recovery, MinRecovery)
+	}
+	s := &Store{opt: o, wanted: make(chan struct{}, 1)}
+	s.stop, s.end = context.WithCancel(context.Background())
 	fs := o.FS
 	if fs == nil {
 		var err error
@@ -209,7 +238,7 @@ func (s *Store) Turn(t *record.Turn) {
 	if err == nil {
 		var at wal.Position
 		s.entry.Set(t)
-		at, err = s.append(&record.Record{Kind: record.Turned, Actor: t.Actor, Time: t.Time, Entry: &s.entry})
+		at, err = s.append(&record.Record{Kind: record.Turned, Actor: t.Actor, Time: t.Time, Entry: &s.entry}, time.Duration(t.Worth))
 		t.After = uint64(at)
 		if full = err == nil && s.held > mostHeld; full {
 			s.put(waiting{at, 0, t.Answer})
@@ -258,7 +287,7 @@ func (s *Store) Note(r *record.Record) {
 	s.mu.Lock()
 	var err error
 	if s.err == nil {
-		_, err = s.append(r)
+		_, err = s.append(r, 0)
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -267,13 +296,14 @@ func (s *Store) Note(r *record.Record) {
 }
 
 // append writes a record; the caller holds the lock.
-func (s *Store) append(r *record.Record) (wal.Position, error) {
+func (s *Store) append(r *record.Record, work time.Duration) (wal.Position, error) {
 	b, err := encode(tagActor, r)
 	if err != nil {
 		return 0, err
 	}
 	s.noted.Add(1)
 	s.bytes.Add(uint64(len(b)))
+	s.count(len(b), work)
 	return s.log.Append(b)
 }
 
@@ -359,7 +389,10 @@ func (s *Store) Err() error {
 func (s *Store) Resting() {}
 
 // Freeze implements record.Freezer.
-func (s *Store) Freeze() { s.frozen.Store(true) }
+func (s *Store) Freeze() {
+	s.frozen.Store(true)
+	s.end()
+}
 
 // Figures are about a store.
 type Figures struct {
@@ -368,16 +401,28 @@ type Figures struct {
 	Records uint64 // written by this process
 	Written uint64 // their bytes
 	Refused uint64 // messages that were refused
+
+	Since      int64         // bytes of records since the last checkpoint
+	Repeating  time.Duration // about how long it would take to repeat them
+	Checkpoint Checkpointed
 }
 
 // Figures counts.
 func (s *Store) Figures() Figures {
-	return Figures{s.used(), s.opt.Size, s.noted.Load(), s.bytes.Load(), s.refused.Load()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Figures{s.used(), s.opt.Size, s.noted.Load(), s.bytes.Load(), s.refused.Load(), s.since.bytes, s.since.work, s.last}
 }
 
 // Close waits until all that was recorded is durable. The system has ended before.
 func (s *Store) Close() error {
-	s.frozen.Store(true)
+	s.Freeze()
+	s.mu.Lock()
+	kept := s.kept
+	s.mu.Unlock()
+	if kept != nil {
+		<-kept
+	}
 	err := s.log.Close()
 	if own := s.Err(); own != nil {
 		return own

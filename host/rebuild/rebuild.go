@@ -58,6 +58,15 @@ func Open(config host.Config, props Props) (*Rebuilt, error) {
 	return &Rebuilt{port}, nil
 }
 
+// Restore makes the durable actors of a checkpoint. It is called once at most, before [Rebuilt.Repeat], which is given the
+// records after the checkpoint then. After an error the system can only be closed.
+func (r *Rebuilt) Restore(parts [][]byte) error {
+	if err := r.port.Restore(parts); err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	return nil
+}
+
 // Repeat repeats the records. It is called once. After an error the system can only be closed.
 func (r *Rebuilt) Repeat(records []record.Record) error {
 	turns, last := causes(records)

@@ -304,7 +304,7 @@ func same(a, b *rebuild.State) bool {
 		return a == b
 	}
 	x, y := *a, *b
-	x.Mail, y.Mail, x.Held, y.Held = nil, nil, false, false
+	x.Mail, y.Mail, x.Held, y.Held, x.Position, y.Position, x.Rest, y.Rest = nil, nil, false, false, 0, 0, "", ""
 	return fmt.Sprintf("%+v", x) == fmt.Sprintf("%+v", y)
 }
 

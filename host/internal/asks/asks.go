@@ -111,6 +111,9 @@ func (t *Table) Observe(correlation uint64, who abi.Ref) bool {
 	return true
 }
 
+// Observers are those that Observe has registered.
+func (a *Ask) Observers() []abi.Ref { return a.observers }
+
 // Remove ends an ask and returns the observers to be told.
 func (t *Table) Remove(correlation uint64) (observers []abi.Ref) {
 	a := t.open[correlation]

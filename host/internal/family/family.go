@@ -173,6 +173,20 @@ func (f *Family[C]) Close() (left int) {
 	return f.members
 }
 
+// Counters are how many names the family has made up, and how many refs the host has taken.
+func (f *Family[C]) Counters() (autoNames, hostRefs uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.autoNames, f.hostRefs
+}
+
+// SetCounters is the inverse of Counters.
+func (f *Family[C]) SetCounters(autoNames, hostRefs uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.autoNames, f.hostRefs = autoNames, hostRefs
+}
+
 // NextHostRef counts the children that the host itself starts. Their key is derived
 // once, when the first is needed.
 func (f *Family[C]) NextHostRef(derive func() abi.RefKey) (key abi.RefKey, n uint64) {

@@ -5,6 +5,7 @@ package gate
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -30,6 +31,7 @@ type grace struct {
 	held  []*mailbox.Envelope // what has waited, if newer ones may overtake it
 	all   bool                // everything is held back, newer ones too
 	alarm alarm.Alarm
+	due   time.Time
 }
 
 // Close begins a delay.
@@ -92,8 +94,14 @@ func (g *Gate) BeginGrace(q Queue, overtake bool) {
 	g.grace = s
 }
 
-// SetAlarm sets the alarm that ends the grace.
-func (g *Gate) SetAlarm(a alarm.Alarm) { g.grace.alarm = a }
+// SetAlarm sets the alarm that ends the grace, and when that is.
+func (g *Gate) SetAlarm(a alarm.Alarm, due time.Time) { g.grace.alarm, g.grace.due = a, due }
+
+// Due is when the grace ends, if there is one.
+func (g *Gate) Due() time.Time { return g.grace.due }
+
+// LoadGrace is BeginGrace from a snapshot, with what was held back.
+func (g *Gate) LoadGrace(all bool, held []*mailbox.Envelope) { g.grace = &grace{all: all, held: held} }
 
 // Grace identifies the present grace, nil if there is none, so that its alarm can be distinguished
 // from an earlier one's.

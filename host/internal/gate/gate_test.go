@@ -168,7 +168,7 @@ func TestHoldingGrace(t *testing.T) {
 	q := queueOf(1, 2)
 	g.BeginGrace(q, false)
 	rung := false
-	g.SetAlarm(board.After(v, time.Second, func() { rung = true }))
+	g.SetAlarm(board.After(v, time.Second, func() { rung = true }), v.Now().Add(time.Second))
 	first := g.Grace()
 	if !g.Holds() || q.Len() != 2 {
 		t.Error("it does not hold")

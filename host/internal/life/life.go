@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// State is where an actor is in its life.
+// State is where an actor is in its life. It is in stores: a number never gets another meaning.
 type State uint8
 
 // The states.
@@ -102,6 +102,12 @@ func (m *Machine) Unsuspend() { m.suspended.Add(-1) }
 
 // Inherit begins with the suspensions of a parent.
 func (m *Machine) Inherit(n int) { m.suspended.Store(int32(n)) }
+
+// Restore sets the state that a snapshot has, and how many ancestors have failed then.
+func (m *Machine) Restore(s State, suspended int) {
+	m.state.Store(uint32(s))
+	m.suspended.Store(int32(suspended))
+}
 
 // Suspended is how many ancestors have failed and wait for a decision.
 func (m *Machine) Suspended() int { return int(m.suspended.Load()) }

@@ -29,23 +29,23 @@ func IsMail(e *mailbox.Envelope) bool {
 	return false
 }
 
-// Flags of envelopes within the host.
+// Flags of envelopes within the host. They are in stores: a number never gets another meaning.
 const (
-	Poison      uint16 = 1 << iota // stop when it is reached
-	Kill                           // fail when it is reached
-	Identify                       // answer when it is reached
-	NoInfluence                    // does not reset the receive timeout
-	Suppressed                     // a suppressed dead letter if it is not delivered
-	Resent                         // its sender keeps it and will resend it: never a dead letter
-	Try                            // its sender tries again if the mailbox is full
-	Again                          // its turn has failed before
-	Due                            // Due is set: from then on nobody waits for an answer
-	Promised                       // its sender is an ask from Go, the only one that waits for an answer
-	Lasting                        // it is handled although nobody waits any more
-	Incarnation                    // Due is the incarnation that it is for
-	Ours                           // an answer that the host itself gives: it needs no permission
-	ForGood                        // with flagPoison: it is an order, whatever the actor's lifetime
-	IfIdle                         // with flagPoison: only if the actor is idle, see Passivate
+	Poison      uint16 = 1 << 0  // stop when it is reached
+	Kill        uint16 = 1 << 1  // fail when it is reached
+	Identify    uint16 = 1 << 2  // answer when it is reached
+	NoInfluence uint16 = 1 << 3  // does not reset the receive timeout
+	Suppressed  uint16 = 1 << 4  // a suppressed dead letter if it is not delivered
+	Resent      uint16 = 1 << 5  // its sender keeps it and will resend it: never a dead letter
+	Try         uint16 = 1 << 6  // its sender tries again if the mailbox is full
+	Again       uint16 = 1 << 7  // its turn has failed before
+	Due         uint16 = 1 << 8  // Due is set: from then on nobody waits for an answer
+	Promised    uint16 = 1 << 9  // its sender is an ask from Go, the only one that waits for an answer
+	Lasting     uint16 = 1 << 10 // it is handled although nobody waits any more
+	Incarnation uint16 = 1 << 11 // Due is the incarnation that it is for
+	Ours        uint16 = 1 << 12 // an answer that the host itself gives: it needs no permission
+	ForGood     uint16 = 1 << 13 // with flagPoison: it is an order, whatever the actor's lifetime
+	IfIdle      uint16 = 1 << 14 // with flagPoison: only if the actor is idle, see Passivate
 
 	Control = Poison | Kill | Identify                 // the host's own, no messages
 	Mortal  = Due | Promised | Incarnation             // it is checked whether somebody still waits

@@ -3,6 +3,7 @@
 package rebuild
 
 import (
+	"context"
 	"errors"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -14,6 +15,8 @@ import (
 type Port interface {
 	// System is the *host.System.
 	System() any
+	// Restore makes the actors of a checkpoint, before anything is repeated. The parts are those that Checkpoint has made.
+	Restore(parts [][]byte) error
 	// Apply repeats a record. With a record of a signal come those of the turns that dealing with it has led to, which are
 	// not applied by themselves. last says that nothing else of the actor is recorded. An error says that
 	// the system is no longer like the one that was recorded.
@@ -33,6 +36,21 @@ var ErrCode = errors.New("its code has changed since its state was recorded")
 // is recorded. Package host sets it.
 var Freeze func(system any)
 
+// Checkpoint copies the state of all durable actors of a system. They rest until it returns. mark is called once, when all
+// that will be recorded comes after the checkpoint and all that was recorded is in it; each is called with its parts. It fails
+// if ctx ends before all rest. Package host sets it.
+var Checkpoint func(ctx context.Context, system any, mark func() error, each func(part []byte) error) error
+
+// Part describes a part of a checkpoint: an actor, or the head, which has no path. Package host sets it.
+var Part func(b []byte) (PartOf, error)
+
+// PartOf is what a part of a checkpoint is about.
+type PartOf struct {
+	Path, Type  string
+	Ref, Parent abi.Ref
+	Turns       uint64
+}
+
 // Open makes a system with a host.Config. props, which returns a *host.Props, says how to make an actor that no other
 // actor has made; nil for one that is not rebuilt. Package host sets it.
 var Open func(config any, props func(*record.Life) (any, error)) (Port, error)
@@ -49,6 +67,8 @@ type State struct {
 	Timers      []string
 	Children    []string
 	Mail        []record.Message
+	Position    uint64 // of the last message
+	Rest        string // what else counts
 }
 
 // Look is the state of an actor; nil if there is none. No actor may run meanwhile: the system is a manual one between two

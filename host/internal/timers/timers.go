@@ -176,6 +176,7 @@ func (s *Set) CancelAll() {
 // while.
 type Receive struct {
 	after time.Duration
+	due   time.Time
 	timer clock.Timer
 	epoch uint64 // how often the time was restarted
 }
@@ -201,9 +202,25 @@ func (r *Receive) Restart(o Owner) {
 	r.Stop()
 	r.epoch++
 	epoch := r.epoch
+	r.due = o.TurnTime().Add(r.after)
 	c := o.Clock()
-	r.timer = c.AfterFunc(max(o.TurnTime().Add(r.after).Sub(c.Now()), 0), func() { r.ring(o, epoch) })
+	r.timer = c.AfterFunc(max(r.due.Sub(c.Now()), 0), func() { r.ring(o, epoch) })
 }
+
+// LoadReceive is one that goes on from a snapshot: it is due at a time, or its envelope waits, see Mark.
+func LoadReceive(o Owner, after time.Duration, due time.Time, waits bool) *Receive {
+	r := &Receive{after: after, due: due}
+	if c := o.Clock(); !waits {
+		r.timer = c.AfterFunc(max(due.Sub(c.Now()), 0), func() { r.ring(o, 0) })
+	}
+	return r
+}
+
+// Due is when it fires.
+func (r *Receive) Due() time.Time { return r.due }
+
+// Mark is the Value of its envelopes.
+func (r *Receive) Mark() any { return rung{r, r.epoch} }
 
 func (r *Receive) ring(o Owner, epoch uint64) {
 	e := mailbox.New()
@@ -240,25 +257,46 @@ type State struct {
 	Key     uint64
 	Due     time.Time     // when it fires next
 	Period  time.Duration // 0: once
+	Pace    Pace
+	Waits   bool // its envelope waits in the mailbox
 	Payload []byte
+	Headers []byte
 }
 
-// Save is all timers that are set, in the order of their keys. A timer whose envelope
-// waits in the mailbox is due already.
+// Save is all timers that are set, in the order of their keys. Waits is for the caller to find out.
 func (s *Set) Save() []State {
 	out := make([]State, 0, len(s.byKey))
 	for _, t := range s.byKey {
-		out = append(out, State{t.key, t.due, t.period, t.payload})
+		out = append(out, State{Key: t.key, Due: t.due, Period: t.period, Pace: t.pace, Payload: t.payload, Headers: t.headers})
 	}
 	sortStates(out)
 	return out
 }
 
-// Load sets the timers of a snapshot.
+// Load sets the timers of a snapshot. Those whose envelopes wait do not ring again, see Mark.
 func (s *Set) Load(o Owner, states []State) {
-	for _, st := range states {
-		s.StartAt(o, st.Due, st.Key, 0, st.Period, FixedDelay, st.Payload, nil)
+	for i := range states {
+		st := &states[i]
+		if !st.Waits {
+			s.StartAt(o, st.Due, st.Key, 0, st.Period, st.Pace, st.Payload, st.Headers)
+			continue
+		}
+		s.Cancel(st.Key)
+		if s.byKey == nil {
+			s.byKey = map[uint64]*Timer{}
+		}
+		t := &Timer{key: st.Key, period: st.Period, pace: st.Pace, payload: st.Payload, headers: st.Headers, due: st.Due}
+		s.byKey[t.key] = t
+		s.bytes += len(t.payload) + len(t.headers)
 	}
+}
+
+// Mark is the Value of the envelopes of the timer with the key; nil if there is none.
+func (s *Set) Mark(key uint64) any {
+	if t := s.byKey[key]; t != nil {
+		return t
+	}
+	return nil
 }
 
 func sortStates(s []State) {

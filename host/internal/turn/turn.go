@@ -34,6 +34,9 @@ type Turn struct {
 	Failure *abi.Failure // of turn Done
 	Cut     *sandbox.Cut // where something from outside has ended that turn; nil: it has failed by itself
 
+	// Worth is about how long a guest's turns have computed, ns.
+	Worth int64
+
 	// After is set by the recorder before it answers: what leaves the process because of the turn waits until the recorder
 	// says so, see record.Outputs. 0: it does not wait.
 	After uint64

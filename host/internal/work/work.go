@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
@@ -96,10 +97,24 @@ func (w *Work) AddAsk(o Owner, correlation uint64, target abi.Ref, timeout time.
 	}
 	ask := &asks.Ask{Target: target, Due: o.TurnTime().Add(timeout), Trace: trace}
 	ask.Add(target)
+	w.startAsk(o, correlation, ask)
+	return ask, nil
+}
+
+func (w *Work) startAsk(o Owner, correlation uint64, ask *asks.Ask) {
 	w.Asks.Add(correlation, ask, o.Alarms().After(o.Clock(), ask.Due.Sub(o.Now()), func() {
 		o.Insist(timedOut(correlation, ask, message.Null, ask.Trace))
 	}))
-	return ask, nil
+}
+
+// LoadAsk enters an ask of a snapshot. If the envelope of its end waits already, it does not end once more.
+func (w *Work) LoadAsk(o Owner, correlation uint64, ask *asks.Ask, waits bool) {
+	if waits {
+		w.Asks.Add(correlation, ask, alarm.Alarm{})
+	} else {
+		w.startAsk(o, correlation, ask)
+	}
+	w.noteAsks(o)
 }
 
 // timedOut is what an actor is told when the time of an ask is over.
@@ -414,18 +429,18 @@ func (w *Work) Ring(o Owner, kind abi.Kind, correlation uint64, payload, headers
 func (w *Work) News(e *mailbox.Envelope, uid abi.Ref, reason string) {
 	e.Kind, e.Sender = abi.KindTerminated, uid
 	if path := w.Watch.Path(uid); path != "" {
-		e.Value = endedPath(path)
+		e.Value = EndedPath(path)
 	}
 	e.Payload = message.AppendText(e.Payload, reason)
 }
 
-// endedPath is the path of the actor whose end an envelope reports.
-type endedPath string
+// EndedPath is the path of the actor whose end an envelope reports.
+type EndedPath string
 
 // PathOfEnded is empty if it is not known.
 func PathOfEnded(e *mailbox.Envelope) string {
 	switch v := e.Value.(type) {
-	case endedPath:
+	case EndedPath:
 		return string(v)
 	case stash.Stashed:
 		return v.Path

@@ -1,0 +1,341 @@
+package durable
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/wasmactors/wasmactors/host"
+	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/internal/wal"
+)
+
+// A checkpoint in the log is a mark, which divides what is in it from what comes after it, pieces of its compressed parts,
+// between which others write, and an end. Without its end it counts for nothing.
+
+// Tags of a checkpoint's records, which are no CBOR.
+const (
+	tagMark  = 3
+	tagPiece = 4 // position of the mark, number, bytes
+	tagDone  = 5 // position of the mark, pieces, bytes, their CRC-32C, actors
+)
+
+// mark, piece and done are what decode returns for them.
+type (
+	mark  struct{}
+	piece struct {
+		mark wal.Position
+		n    uint32
+		data []byte
+	}
+	done struct {
+		mark   wal.Position
+		pieces uint32
+		bytes  uint64
+		sum    uint32
+		actors uint32
+	}
+)
+
+const (
+	pieceBytes = 256 << 10 // of a record: those of others wait behind few of them
+	pieceHead  = 2 + 8 + 4
+	doneBytes  = 2 + 8 + 4 + 8 + 4 + 4
+)
+
+func (d *done) encode() []byte {
+	b := binary.LittleEndian.AppendUint64([]byte{version, tagDone}, uint64(d.mark))
+	b = binary.LittleEndian.AppendUint32(b, d.pieces)
+	b = binary.LittleEndian.AppendUint64(b, d.bytes)
+	b = binary.LittleEndian.AppendUint32(b, d.sum)
+	return binary.LittleEndian.AppendUint32(b, d.actors)
+}
+
+// decodeCheckpoint reads a record of a checkpoint; false if it is none, or not well formed.
+func decodeCheckpoint(b []byte) (v any, ok bool) {
+	switch {
+	case b[1] == tagMark && len(b) == 2:
+		return &mark{}, true
+	case b[1] == tagPiece && len(b) > pieceHead:
+		return &piece{wal.Position(binary.LittleEndian.Uint64(b[2:])), binary.LittleEndian.Uint32(b[10:]), bytes.Clone(b[pieceHead:])}, true
+	case b[1] == tagDone && len(b) == doneBytes:
+		return &done{
+			wal.Position(binary.LittleEndian.Uint64(b[2:])), binary.LittleEndian.Uint32(b[10:]), binary.LittleEndian.Uint64(b[14:]),
+			binary.LittleEndian.Uint32(b[22:]), binary.LittleEndian.Uint32(b[26:]),
+		}, true
+	}
+	return nil, false
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// gathered is a checkpoint that is being read.
+type gathered struct {
+	at     wal.Position // of its mark; 0: none was seen
+	data   []byte
+	pieces uint32
+}
+
+// add takes a piece; others than the next one are of a checkpoint that was given up.
+func (g *gathered) add(p *piece) {
+	if g.at != 0 && p.mark == g.at && p.n == g.pieces {
+		g.data, g.pieces = append(g.data, p.data...), g.pieces+1
+	}
+}
+
+// end returns the parts; nil: it is the end of another checkpoint.
+func (g *gathered) end(d *done) ([][]byte, error) {
+	if g.at == 0 || d.mark != g.at {
+		return nil, nil
+	}
+	if d.pieces != g.pieces || d.bytes != uint64(len(g.data)) || crc32.Checksum(g.data, castagnoli) != d.sum {
+		return nil, fmt.Errorf("%w: the checkpoint of position %d has other bytes than were written", ErrRecord, d.mark)
+	}
+	parts, err := unpack(g.data)
+	if err == nil && len(parts) != int(d.actors)+1 {
+		err = fmt.Errorf("%d parts instead of %d", len(parts), d.actors+1)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the checkpoint of position %d: %w", ErrRecord, d.mark, err)
+	}
+	return parts, nil
+}
+
+// mostPart bounds a part: the memory of a guest, and what the host holds for it.
+const mostPart = 5 << 30
+
+// packer compresses parts.
+type packer struct {
+	to  bytes.Buffer
+	z   *zstd.Encoder
+	n   int
+	len [binary.MaxVarintLen64]byte
+}
+
+func newPacker() *packer {
+	p := &packer{}
+	p.z, _ = zstd.NewWriter(&p.to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)) // the options are valid
+	return p
+}
+
+func (p *packer) add(b []byte) error {
+	p.n++
+	if _, err := p.z.Write(p.len[:binary.PutUvarint(p.len[:], uint64(len(b)))]); err != nil {
+		return err
+	}
+	_, err := p.z.Write(b)
+	return err
+}
+
+// unpack is what a packer was given.
+func unpack(b []byte) (parts [][]byte, err error) {
+	z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	r := bufio.NewReader(z)
+	for {
+		n, err := binary.ReadUvarint(r)
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		if err == nil && n > mostPart {
+			err = fmt.Errorf("a part of %d bytes", n)
+		}
+		var part bytes.Buffer // it grows with what is there
+		if err == nil {
+			_, err = io.CopyN(&part, r, int64(n))
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part.Bytes())
+	}
+}
+
+// When a checkpoint is due.
+const (
+	leastDue    = 8 << 20               // bytes of records since the last one, and as many as that had
+	recordTime  = 20 * time.Microsecond // to repeat a record, besides what its turns take
+	firstTry    = 20 * time.Millisecond // how long actors may take to come to rest
+	lastTry     = 5 * time.Second
+	afterFailed = 250 * time.Millisecond
+)
+
+// DefaultRecovery is Options.Recovery, if that is 0.
+const DefaultRecovery = time.Second
+
+// count notes what has to be repeated after a crash; the caller holds the lock.
+func (s *Store) count(bytes int, work time.Duration) {
+	s.since.bytes += int64(bytes)
+	if s.since.work += work + recordTime; s.due() {
+		select {
+		case s.wanted <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// due reports whether a checkpoint is due; the caller holds the lock.
+func (s *Store) due() bool {
+	return s.since.work >= s.opt.Recovery/2 || s.since.bytes >= min(max(leastDue, s.last.Bytes), s.opt.Size/8)
+}
+
+// since is what came after the last checkpoint.
+type since struct {
+	bytes int64
+	work  time.Duration // about what repeating takes
+}
+
+// Checkpointed is about the last checkpoint of this process.
+type Checkpointed struct {
+	Count  uint64        // of this process
+	Failed uint64        // that were given up
+	Bytes  int64         // of the last one
+	Actors int           // in it
+	Pause  time.Duration // for which durable actors rested
+	Err    error         // why the last try failed; nil: it has not
+}
+
+// keep makes checkpoints until the store is closed.
+func (s *Store) keep(system *host.System) {
+	defer close(s.kept)
+	patience := firstTry
+	for {
+		select {
+		case <-s.wanted:
+		case <-s.stop.Done():
+			return
+		}
+		err := s.checkpoint(system, patience)
+		if err == nil {
+			patience = firstTry
+			continue
+		}
+		s.mu.Lock()
+		s.last.Failed, s.last.Err = s.last.Failed+1, err
+		s.mu.Unlock()
+		patience = min(2*patience, lastTry)
+		wait := make(chan struct{})
+		t := s.opt.Clock.AfterFunc(afterFailed, func() { close(wait) })
+		select {
+		case <-wait:
+		case <-s.stop.Done():
+			t.Stop()
+			return
+		}
+		select {
+		case s.wanted <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Checkpoint has the state of all durable actors written, so that a start repeats only what comes after it, and gives back
+// the space of what came before. It is made by itself when one is due. It fails if the actors do not come to rest in time.
+func (s *Store) Checkpoint(ctx context.Context) error {
+	s.mu.Lock()
+	system := s.system
+	s.mu.Unlock()
+	if system == nil {
+		return errors.New("the store has no system that runs")
+	}
+	patience := lastTry
+	if t, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(t))
+	}
+	return s.checkpoint(system, patience)
+}
+
+// checkpoint makes one; patience is how long the actors may take to come to rest.
+func (s *Store) checkpoint(system *host.System, patience time.Duration) (err error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	ctx, cancel := context.WithTimeoutCause(s.stop, patience, errors.New("durable actors have not come to rest in time"))
+	defer cancel()
+	p := newPacker()
+	var at wal.Position
+	before := s.opt.Clock.Now()
+	var raw [][]byte
+	var until since
+	waits := 0
+	defer func() {
+		if err != nil { // all of that is still to be repeated
+			s.mu.Lock()
+			s.since.bytes, s.since.work = s.since.bytes+until.bytes, s.since.work+until.work
+			s.mu.Unlock()
+		}
+	}()
+	err = port.Checkpoint(ctx, system, func() (err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.err != nil || s.frozen.Load() {
+			return errors.Join(ErrClosing, s.err)
+		}
+		if at, err = s.log.Append([]byte{version, tagMark}); err == nil {
+			until, s.since = s.since, since{}
+		}
+		return err
+	}, func(part []byte) (err error) {
+		raw, waits = append(raw, part), waits+len(part) // copying is quicker than compressing: actors wait
+		for waits > mostRaw && len(raw) > 0 && err == nil {
+			err = p.add(raw[0])
+			waits, raw = waits-len(raw[0]), raw[1:]
+		}
+		return err
+	})
+	pause := s.opt.Clock.Now().Sub(before)
+	for i := 0; err == nil && i < len(raw); i++ {
+		err = p.add(raw[i])
+		raw[i] = nil
+	}
+	if err == nil {
+		err = p.z.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.write(at, p.to.Bytes(), p.n-1); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(p.to.Len()), Actors: p.n - 1, Pause: pause}
+	s.mu.Unlock()
+	return s.log.Trim(at)
+}
+
+// mostRaw is how many bytes of a checkpoint are copied before actors wait for the compression.
+const mostRaw = 64 << 20
+
+// write writes the pieces of a checkpoint, and waits until they are durable.
+func (s *Store) write(at wal.Position, b []byte, actors int) error {
+	end := done{mark: at, bytes: uint64(len(b)), sum: crc32.Checksum(b, castagnoli), actors: uint32(actors)}
+	head := make([]byte, 0, pieceHead)
+	for len(b) > 0 {
+		n := min(len(b), pieceBytes)
+		head = binary.LittleEndian.AppendUint64(append(head[:0], version, tagPiece), uint64(at))
+		head = binary.LittleEndian.AppendUint32(head, end.pieces)
+		p, err := s.log.Append(head, b[:n])
+		if err == nil {
+			err = s.log.Await(s.stop, p) // one at a time: records of others are written in between
+		}
+		if err != nil {
+			return err
+		}
+		b, end.pieces = b[n:], end.pieces+1
+	}
+	p, err := s.log.Append(end.encode())
+	if err != nil {
+		return err
+	}
+	return s.log.Await(s.stop, p)
+}

@@ -1,0 +1,311 @@
+package durable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+func (w *world) checkpoint() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := w.store.Checkpoint(ctx); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// repeated is how many records a start with the folder would repeat.
+func repeated(t testing.TB, dir string) (n int, all []Actor) {
+	t.Helper()
+	s, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err = s.Actors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		n += a.Records
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return n, all
+}
+
+// A start repeats only what came after the last checkpoint, and all is there: state, timers, what waits, refs, the turns of
+// actors that are forgotten later, and children.
+func TestOnlyWhatCameAfterIsRepeated(t *testing.T) {
+	image := puppetImage(t)
+	props := Props{
+		"a": puppet(image, rec(byte(abi.KindTimer), 0, send("/user/b", add))).WithChildren(host.Child{Name: "kid", Props: puppet(image)}), "b": puppet(image),
+	}
+	w := mustOpen(t, t.TempDir(), props)
+	eventually(t, func() bool { _, err := w.Lookup("/user/a/kid"); return err == nil })
+	for range 100 {
+		w.tell("a", add)
+		w.tell("a/kid", add)
+	}
+	w.tell("a", script(rec(0, 0, abi.AppendTimer(nil, 1, 500*ms, 0, nil))))
+	if a, k := w.report("a"), w.report("a/kid"); a != 100 || k != 100 {
+		t.Fatal(a, k)
+	}
+	ref, _ := w.Lookup("/user/a/kid")
+	w.checkpoint()
+	w.tell("a", add)
+	w.tell("a/kid", add)
+	if a, k := w.report("a"), w.report("a/kid"); a != 101 || k != 101 {
+		t.Fatal(a, k)
+	}
+	dir := w.killed()
+	w.close()
+	n, all := repeated(t, dir)
+	if n == 0 || n > 20 || len(all) != 3 || all[0].Turns < 103 || all[0].Checkpoint == 0 {
+		t.Errorf("%d records are repeated: %+v", n, all)
+	}
+	for range 2 {
+		w = mustOpen(t, dir, props)
+		if a, k := w.report("a"), w.report("a/kid"); a != 101 || k != 101 {
+			t.Error(a, k)
+		}
+		if again, _ := w.Lookup("/user/a/kid"); again.UID() != ref.UID() {
+			t.Error("another ref")
+		}
+		eventually(t, func() bool { return w.report("b") == 1 }) // its timer
+		w.checkpoint()
+		dir = w.killed()
+		w.close()
+	}
+	s, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Forget(context.Background(), "w", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = mustOpen(t, dir, props)
+	if a, k, b := w.report("a"), w.report("a/kid"), w.report("b"); a != 0 || k != 0 || b != 1 {
+		t.Error("after it was forgotten: ", a, k, b)
+	}
+	if again, _ := w.Lookup("/user/a/kid"); again.UID() == ref.UID() {
+		t.Error("a forgotten actor's ref is used again")
+	}
+	w.close()
+}
+
+// killed under load, with checkpoints all the time, a process loses nothing that it has answered, and does nothing twice.
+func TestKilledBetweenCheckpoints(t *testing.T) {
+	const lives, senders = 12, 3
+	image := puppetImage(t)
+	both := script(rec(recAdd, 1), rec(0, 0, send("/user/b", add), send("/user/c", add)))
+	props := Props{"a": puppet(image), "b": puppet(image), "c": puppet(image)}
+	dir, acknowledged, checkpoints := t.TempDir(), 0, uint64(0)
+	for life := range lives {
+		w := mustOpen(t, dir, props, func(o *Options) { o.Recovery = MinRecovery })
+		a := int(w.report("a"))
+		if a < acknowledged {
+			t.Fatalf("life %d: a has %d, and %d were acknowledged", life, a, acknowledged)
+		}
+		eventually(t, func() bool { return int(w.report("b")) == a && int(w.report("c")) == a })
+		acknowledged = a
+		stop := make(chan struct{})
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for range senders {
+			all.Go(func() {
+				for mu.Lock(); acknowledged < 230; mu.Lock() {
+					mu.Unlock()
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					w.tell("a", both)
+					n := int(w.report("a"))
+					mu.Lock()
+					acknowledged = max(acknowledged, n)
+					mu.Unlock()
+				}
+				mu.Unlock()
+			})
+		}
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = w.store.Checkpoint(context.Background())
+				}
+			}
+		})
+		time.Sleep(time.Duration(3+2*life) * time.Millisecond)
+		mu.Lock()
+		before := acknowledged
+		mu.Unlock()
+		next := w.killed()
+		close(stop)
+		all.Wait()
+		checkpoints += w.store.Figures().Checkpoint.Count
+		w.close()
+		dir, acknowledged = next, before
+	}
+	if t.Logf("%d messages, %d checkpoints in %d lives", acknowledged, checkpoints, lives); checkpoints < lives || acknowledged == 0 {
+		t.Error("too few")
+	}
+}
+
+// big is a message that adds one, with so many bytes besides.
+func big(n int) host.Raw {
+	return script(rec(recAdd, 1), rec(0, 0, abi.AppendTimer(nil, 99, uint64(time.Hour), 0, text(strings.Repeat("a", n)))))
+}
+
+// Under load without end a store keeps its size, and nothing is refused or lost.
+func TestTheStoreStaysSmall(t *testing.T) {
+	const message, each = 14 << 10, 50
+	props := Props{"a": puppet(puppetImage(t))}
+	w := mustOpen(t, t.TempDir(), props, func(o *Options) { o.Size, o.Sync = MinSize, Never })
+	sent, most := 0, int64(0)
+	for w.store.Figures().Written < 3*MinSize/2 {
+		for range each {
+			w.tell("a", big(message))
+		}
+		sent += each
+		if n := w.report("a"); n != byte(sent) {
+			t.Fatalf("it has counted %d of %d", n, sent)
+		}
+		most = max(most, w.store.Figures().Bytes)
+	}
+	f := w.store.Figures()
+	t.Logf("%d MiB of records, %d checkpoints, at most %d MiB: %+v", f.Written>>20, f.Checkpoint.Count, most>>20, f.Checkpoint)
+	if f.Refused > 0 || most > MinSize*3/4 || f.Checkpoint.Count < 8 {
+		t.Errorf("%+v", f)
+	}
+	dir := w.killed()
+	w.close()
+	w = mustOpen(t, dir, props)
+	if n := w.report("a"); n != byte(sent) {
+		t.Errorf("it has %d, and had %d", n, byte(sent))
+	}
+	w.close()
+}
+
+// When the store is full senders get an error that names the key, nothing is lost, and it goes on when there is room.
+func TestFullStore(t *testing.T) {
+	props := Props{"a": puppet(puppetImage(t))}
+	w := mustOpen(t, t.TempDir(), props, func(o *Options) { o.Size, o.Sync, o.Recovery = MinSize, Never, time.Hour })
+	w.store.writing.Lock() // no checkpoint
+	sent := 0
+	var err error
+	for err == nil && sent < 1<<16 {
+		if err = w.TellPath("/user/a", big(14<<10)); err == nil {
+			if sent++; sent%20 == 0 {
+				w.report("a")
+			}
+		}
+	}
+	if !errors.Is(err, host.ErrMailboxFull) || !errors.Is(err, ErrFull) {
+		t.Fatalf("%v after %d: %+v", err, sent, w.store.Figures())
+	}
+	w.store.writing.Unlock()
+	eventually(t, func() bool { return w.TellPath("/user/a", add) == nil })
+	if n := w.report("a"); n != byte(sent+1) {
+		t.Errorf("it has counted %d of %d", n, sent+1)
+	}
+	dir := w.killed()
+	w.close()
+	w = mustOpen(t, dir, props)
+	if n := w.report("a"); n != byte(sent+1) {
+		t.Errorf("it has %d of %d", n, sent+1)
+	}
+	w.close()
+}
+
+// recovery says when a checkpoint is made: repeating takes no longer.
+func TestRecoveryIsBounded(t *testing.T) {
+	props := Props{"a": puppet(puppetImage(t))}
+	for _, recovery := range []time.Duration{MinRecovery, time.Hour} {
+		w := mustOpen(t, t.TempDir(), props, func(o *Options) { o.Recovery, o.Sync = recovery, Never })
+		for range 3000 {
+			w.tell("a", add)
+			if w.store.Figures().Since%97 == 0 {
+				w.report("a")
+			}
+		}
+		w.report("a")
+		if recovery == time.Hour {
+			if f := w.store.Figures(); f.Checkpoint.Count > 0 || f.Repeating < 2*MinRecovery {
+				t.Errorf("%+v", f)
+			}
+		} else {
+			eventually(t, func() bool {
+				f := w.store.Figures()
+				return f.Checkpoint.Count > 0 && f.Repeating < MinRecovery
+			})
+		}
+		w.close()
+	}
+	if _, err := Open(Options{Dir: t.TempDir(), Recovery: 1}); err == nil {
+		t.Error("a recovery of 1 ns")
+	}
+}
+
+// A byte of a checkpoint that has changed is found, or changes nothing.
+func TestAByteOfACheckpoint(t *testing.T) {
+	props := Props{"a": puppet(puppetImage(t))}
+	w := mustOpen(t, t.TempDir(), props)
+	w.tell("a", add)
+	w.report("a")
+	w.checkpoint()
+	w.tell("a", add)
+	w.report("a")
+	dir := w.killed()
+	w.close()
+	files, err := filepath.Glob(filepath.Join(dir, "log", "*.log"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, refused := len(bytes.TrimRight(whole, "\x00")), 0
+	for at := 0; at < used; at += 53 {
+		b := bytes.Clone(whole)
+		b[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(files[0], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range must(filepath.Glob(filepath.Join(dir, "log", "*.log"))) {
+			if name != files[0] {
+				_ = os.Remove(name)
+			}
+		}
+		w, err := open(t, dir, props)
+		if err != nil {
+			refused++
+			continue
+		}
+		if n := w.report("a"); n > 2 {
+			t.Errorf("byte %d: a has %d", at, n)
+		}
+		w.close()
+	}
+	if t.Logf("%d of %d refused", refused, used/53); refused < used/53/2 {
+		t.Error("too few were refused")
+	}
+}
