@@ -25,6 +25,22 @@ type Service struct {
 	Ref  Ref
 }
 
+// The keys as they are encoded: a text of less than 24 bytes has its length in its first byte.
+const (
+	startType        = "\x64" + "type"
+	startPath        = "\x64" + "path"
+	startSelf        = "\x64" + "self"
+	startParent      = "\x66" + "parent"
+	startSeed        = "\x64" + "seed"
+	startRefkey      = "\x66" + "refkey"
+	startSpawned     = "\x67" + "spawned"
+	startIncarnation = "\x6b" + "incarnation"
+	startArgs        = "\x64" + "args"
+	startReason      = "\x66" + "reason"
+	startServices    = "\x68" + "services"
+	startKey         = "\x63" + "key"
+)
+
 // AppendStart appends the encoding of s. The services must be at most MaxServices, and sorted by name.
 func AppendStart(dst []byte, s *Start) []byte {
 	n := uint64(9)
@@ -38,26 +54,26 @@ func AppendStart(dst []byte, s *Start) []byte {
 		n++
 	}
 	dst = appendHead(dst, majorMap, n)
-	dst = appendText(appendText(dst, "type"), s.Type)
-	dst = appendText(appendText(dst, "path"), s.Path)
-	dst = appendHead(appendText(dst, "self"), majorUint, uint64(s.Self))
-	dst = appendHead(appendText(dst, "parent"), majorUint, uint64(s.Parent))
-	dst = appendBytes(appendText(dst, "seed"), s.Seed[:])
-	dst = appendBytes(appendText(dst, "refkey"), s.RefKey[:])
-	dst = appendHead(appendText(dst, "spawned"), majorUint, s.Spawned)
-	dst = appendHead(appendText(dst, "incarnation"), majorUint, s.Incarnation)
-	dst = appendBytes(appendText(dst, "args"), s.Args)
+	dst = appendText(append(dst, startType...), s.Type)
+	dst = appendText(append(dst, startPath...), s.Path)
+	dst = appendHead(append(dst, startSelf...), majorUint, uint64(s.Self))
+	dst = appendHead(append(dst, startParent...), majorUint, uint64(s.Parent))
+	dst = appendBytes(append(dst, startSeed...), s.Seed[:])
+	dst = appendBytes(append(dst, startRefkey...), s.RefKey[:])
+	dst = appendHead(append(dst, startSpawned...), majorUint, s.Spawned)
+	dst = appendHead(append(dst, startIncarnation...), majorUint, s.Incarnation)
+	dst = appendBytes(append(dst, startArgs...), s.Args)
 	if s.Reason != "" {
-		dst = appendText(appendText(dst, "reason"), s.Reason)
+		dst = appendText(append(dst, startReason...), s.Reason)
 	}
 	if len(s.Services) > 0 {
-		dst = appendHead(appendText(dst, "services"), majorMap, uint64(len(s.Services)))
+		dst = appendHead(append(dst, startServices...), majorMap, uint64(len(s.Services)))
 		for i := range s.Services {
 			dst = appendHead(appendText(dst, s.Services[i].Name), majorUint, uint64(s.Services[i].Ref))
 		}
 	}
 	if s.Key != "" {
-		dst = appendHead(appendText(dst, "key"), majorBytes, uint64(len(s.Key)))
+		dst = appendHead(append(dst, startKey...), majorBytes, uint64(len(s.Key)))
 		dst = append(dst, s.Key...)
 	}
 	return dst
