@@ -122,6 +122,9 @@ func (a *actor) settle(scr *scratch) bool {
 	done, f := a.ruled(s.sealedEntry, err)
 	fuel := uint64(0)
 	if g, ok := a.behaviour.(*guest); ok {
+		if g.box != nil {
+			g.keepTurns(scr, g.inst.Load(), s.now, done, f, f == s.f)
+		}
 		_, f = g.carryOut(scr, g.inst.Load(), s.now, done, s.parts, f)
 		if fuel = scr.res.Fuel; start != nil && f == nil {
 			g.keepStates(scr)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -66,12 +67,13 @@ type Config struct {
 	commit     turn.Commit     // nil: nobody records what actors do
 	partial    bool            // the recorder is told of durable actors alone
 	recorder   record.Recorder // the same with its notes; nil also in tests that only commit
-	tracer     Tracer          // nil: nothing is traced
-	pools      []pool          // for actors that block
-	pinned     int             // actors with a thread of their own, at most
-	values     []any           // keys of contexts that asks carry
-	extensions []AnyExtension  // that New makes
-	nested     bool            // of a manual system: what a turn wakes runs right after it
+	box        *blackbox.Recorder
+	tracer     Tracer         // nil: nothing is traced
+	pools      []pool         // for actors that block
+	pinned     int            // actors with a thread of their own, at most
+	values     []any          // keys of contexts that asks carry
+	extensions []AnyExtension // that New makes
+	nested     bool           // of a manual system: what a turn wakes runs right after it
 	faults     func(*Turn) *abi.Failure
 	mailboxes  func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox
 }

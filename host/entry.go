@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -26,18 +27,19 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more b
 		if cap(scr.cmds)-from < usualCommands {
 			scr.cmds = slices.Grow(scr.cmds, usualCommands)
 		}
-		turn, cmds, ok, err := x.NextTurn(scr.cmds[from:])
+		at, cmds, ok, err := x.NextTurn(scr.cmds[from:])
 		switch {
 		case err != nil:
 			return n, false, asFailure(abi.FailureABIViolation, err)
 		case !ok:
 			return n, false, nil
 		}
-		if f = g.examine(cmds, turn, &scr.res); f != nil {
+		if g.costly, f = turn.Examine(cmds, at, &scr.res, (*speaker)(g)); f != nil {
 			return n, false, f
 		}
 		if g.costly {
 			if f = g.charge(x, cmds, scr.batch[base+n]); f != nil {
+				g.judged = true
 				return n, false, f
 			}
 		}
@@ -48,7 +50,7 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more b
 		}
 		scr.ends = append(scr.ends, len(scr.cmds))
 		n++
-		if turn+1 == scr.res.Turns {
+		if at+1 == scr.res.Turns {
 			return n, false, nil
 		}
 	}
@@ -79,45 +81,15 @@ func (s *scratch) turn(i int) []abi.Command {
 	return s.cmds[from:s.ends[i]]
 }
 
-// examine checks what the decoder cannot: a turn's commands as a whole.
-func (g *guest) examine(cmds []abi.Command, turn int, res *sandbox.Result) *abi.Failure {
-	stashed := false
-	g.costly = false
-	for i := range cmds {
-		if cmds[i].ToPath != nil {
-			g.costly = true
-		}
-		switch cmd := &cmds[i]; cmd.Op {
-		case abi.OpSend: // nearly all are
-		case abi.OpForward:
-			g.costly = true
-		case abi.OpFail:
-			return &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmd.Reason)}
-		case abi.OpSpawn:
-			if cmd.Ref != abi.ChildRef(g.childKey(), g.actor.uid.Node(), g.ahead) {
-				return violation("spawn: the child's ref is not the next one")
-			}
-			g.ahead++
-			g.costly = true
-		case abi.OpStash, abi.OpUnstash:
-			if cmd.Op == abi.OpStash {
-				if stashed {
-					return violation("stash: the message is stashed already")
-				}
-				stashed = true
-			}
-			if !res.LastTurn(turn) {
-				return violation("the batch went on after " + cmd.Op.String())
-			}
-		case abi.OpStop:
-			if cmd.ToRef == g.actor.uid && !res.LastTurn(turn) {
-				return violation("the batch went on after stop")
-			}
-		}
-	}
-	return nil
-}
+// speaker is a guest as turn.Examine sees it.
+type speaker guest
 
-func violation(reason string) *abi.Failure {
-	return &abi.Failure{Kind: abi.FailureABIViolation, Reason: reason}
+// Self implements turn.Speaker.
+func (g *speaker) Self() abi.Ref { return g.actor.uid }
+
+// NextChild implements turn.Speaker.
+func (g *speaker) NextChild() abi.Ref {
+	ref := abi.ChildRef((*guest)(g).childKey(), g.actor.uid.Node(), g.ahead)
+	g.ahead++
+	return ref
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/abi/keyed"
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
@@ -57,6 +58,9 @@ type guest struct {
 	sleeps    bool      // instances of the image can be given back
 	told      bool      // it is told the deadlines of questions
 	silent    bool      // it has no use for a last turn
+	judged    bool      // the failing turn could not pay for what depends on other actors
+	box       *blackbox.Box
+	crashFile string // of the last failure; empty: none
 }
 
 func newGuest(a *actor, m *Module) *guest {
@@ -86,6 +90,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 			return f
 		}
 	}
+	g.openBox(ctx.scr)
 	start := abi.Start{
 		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed,
 		RefKey: g.childKey(), Spawned: g.spawned, Incarnation: a.Incarnation(), Args: a.args,
@@ -263,6 +268,7 @@ func (g *guest) End(ctx *Context, end End) {
 		g.lastTurn(ctx.scr, end)
 	}
 	g.forgetStates()
+	g.dropBox()
 	g.forgetSleep()
 	g.stopWaiting()
 	x := g.inst.Load()

@@ -168,12 +168,16 @@ func parentOf(s supervision.Strategy, children ...Child) Props {
 	return Func(func(*Context, Message) error { return nil }).WithSupervision(s).WithChildren(children...)
 }
 
+// familyCode is the module of familyImage.
+var familyCode []byte
+
 // familyImage is the guest of testdata/family, built and frozen once a test run.
 var familyImage = sync.OnceValues(func() (*sandbox.Image, error) {
 	code, err := guesttest.Build(filepath.Join("testdata", "family"))
 	if err != nil {
 		return nil, err
 	}
+	familyCode = code
 	// It is kept for the next run, beside what servicetest keeps: to compile it takes half a minute under the race detector.
 	base, err := os.UserCacheDir()
 	if err != nil {

@@ -16,6 +16,7 @@ const (
 	lookFlow
 	lookFuel
 	lookFault // Config.faults
+	lookBox   // the actor's own: Config.WithBlackBox
 )
 
 // observe reports turns of a guest that count to taps and samples.

@@ -148,6 +148,9 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 	if w, ok := a.behaviour.(weighty); ok {
 		m.Memory = w.memoryBytes()
 	}
+	if g, ok := a.behaviour.(*guest); ok {
+		m.File = g.crashFile
+	}
 	a.crash = m
 }
 

@@ -65,8 +65,21 @@ func (g *guest) seal(scr *scratch, x *sandbox.Instance, done int, parts bool, f 
 // commit tells the observers of an entry, and waits for the recorder if there is one. held says that it
 // answers later.
 func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, parts bool, f *abi.Failure) (_ int, _ *abi.Failure, held bool) {
+	sealed, looks := f, g.actor.sys.looks.Load()|uint32(g.actor.looks)
+	if looks&(lookFuel|lookFault|lookCommit) != 0 {
+		if done, f, held = g.report(scr, x, looks, now, done, parts, f); held {
+			return 0, nil, true
+		}
+	}
+	if looks&lookBox != 0 {
+		g.keepTurns(scr, x, now, done, f, f == sealed)
+	}
+	return done, f, false
+}
+
+// report is commit for the observers that may change what the entry comes to.
+func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int64, done int, parts bool, f *abi.Failure) (_ int, _ *abi.Failure, held bool) {
 	a := g.actor
-	looks := a.sys.looks.Load() | uint32(a.looks)
 	if looks&lookFuel != 0 && g.inst.Load() != nil {
 		x.Profiled()
 	}

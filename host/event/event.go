@@ -81,6 +81,7 @@ type CrashedMail struct {
 	Waiting     int           // messages in the mailbox behind it
 	Redelivered int           // how often it had been delivered before
 	Trace       *span.Context // of the turn, nil if it is in no trace
+	File        string        // with which wasmactors replay repeats the failure; empty: there is none
 }
 
 // Refusal is something that an actor has asked the host for and did not get. Refused

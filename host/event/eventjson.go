@@ -30,7 +30,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		if payload, err := plainjson.FromCBOR(m.Payload); err == nil && m.Size == len(m.Payload) {
 			j.Message.Payload = payload
 		}
-		j.Memory, j.Waiting = m.Memory, &m.Waiting
+		j.Memory, j.Waiting, j.File = m.Memory, &m.Waiting, m.File
 	}
 	if t := e.Trace; t != nil {
 		j.TraceID, j.SpanID = hex.EncodeToString(t.TraceID[:]), hex.EncodeToString(t.SpanID[:])
@@ -83,6 +83,7 @@ type eventJSON struct {
 	Message     *mailJSON    `json:"message,omitempty"`
 	Memory      uint64       `json:"memory,omitempty"`
 	Waiting     *int         `json:"waiting,omitempty"`
+	File        string       `json:"file,omitempty"` // crash file, for wasmactors replay
 	Refused     *refusalJSON `json:"refused,omitempty"`
 	Key         string       `json:"key,omitempty"` // that raises the bound
 	TraceID     string       `json:"trace_id,omitempty"`

@@ -95,3 +95,24 @@ func Fingerprint(i *Image) ([sha256.Size]byte, error) {
 	}
 	return sha256.Sum256(d.append(nil)), nil
 }
+
+// Identity is the three hashes that give the bytes of a snapshot their meaning: of the module, of its environment and of the
+// memory that instances begin with. The last two are zero for an image that is not frozen.
+func Identity(i *Image) (b [identityBytes]byte, err error) {
+	if !i.frozen {
+		copy(b[:], i.sum[:])
+		return b, nil
+	}
+	d, err := i.identify()
+	if err != nil {
+		return b, err
+	}
+	d.append(b[:0])
+	return b, nil
+}
+
+// ConfigOf is what the image was loaded with, with its defaults filled in. Its slices must not be changed.
+func ConfigOf(i *Image) ImageConfig { return i.cfg }
+
+// ModuleSum is SHA-256 of the image's module.
+func ModuleSum(i *Image) [sha256.Size]byte { return i.sum }

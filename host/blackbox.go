@@ -1,0 +1,80 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/blackbox"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// WithBlackBox keeps the last turns of each guest, so that a failure can be repeated: r writes it to a crash file, see
+// package blackbox. r may be closed when the system is. Without it nothing is paid for. What is kept is within r's bounds,
+// and on no actor's account.
+func (c Config) WithBlackBox(r *blackbox.Recorder) Config { c.box = r; return c }
+
+// openBox begins to keep the turns of an incarnation, whose instance is in its image's state.
+func (g *guest) openBox(scr *scratch) {
+	a := g.actor
+	g.dropBox()
+	g.judged, g.crashFile = false, ""
+	if a.sys.cfg.box == nil {
+		return
+	}
+	l := blackbox.Life{
+		Path: a.ref().String(), Type: a.props.typ, Ref: a.uid, Incarnation: a.Incarnation(), Turns: a.turns, Seed: g.seed,
+		Prepare: secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation()), Image: g.image, Limits: g.limits(scr, 0),
+	}
+	box, ok := a.sys.cfg.box.NewBox(&l)
+	if ok {
+		g.box = box
+		a.looks |= uint8(lookBox)
+	}
+}
+
+func (g *guest) dropBox() {
+	if g.box != nil {
+		g.box.Drop()
+		g.box = nil
+		g.actor.looks &^= uint8(lookBox)
+	}
+}
+
+// keepTurns puts an entry into the box. own says that it has come to what its turns have led to.
+func (g *guest) keepTurns(scr *scratch, x *sandbox.Instance, now int64, done int, f *abi.Failure, own bool) {
+	b := g.box
+	if !own {
+		g.crashFile, g.judged = "", false
+		b.Forget("a turn was failed or taken back for a reason that is not its own")
+		return
+	}
+	run := blackbox.Run{Now: now, Pushed: len(scr.batch), Done: done, Result: &scr.res, Failed: f != nil, Outbox: x.Outbox(done)}
+	if f != nil {
+		run.Ended, run.Cut = x.Ended(), x.Cut()
+		if g.judged {
+			run.Outbox = x.Outbox(done + 1)
+		}
+	}
+	b.Begin(&run)
+	for _, e := range scr.batch {
+		headers := e.Headers
+		if g.told && (len(headers) > 0 || e.Flags&mark.Due != 0) {
+			headers = scr.stated(e)
+		}
+		b.Mail(e.Kind, e.Sender, e.Correlation, headers, e.Payload)
+	}
+	if f != nil {
+		g.crashes(now, done, f)
+	} else if b.Done() {
+		b.Snapshot(x, g.ahead)
+	}
+}
+
+// crashes writes the crash file of a failure.
+func (g *guest) crashes(now int64, done int, f *abi.Failure) {
+	secrets := &g.actor.sys.bus.Secrets
+	g.crashFile = g.box.Crash(&blackbox.Failure{
+		Failure: secrets.Failure(f), Time: now, Judged: g.judged, Keep: done > 0, Hidden: secrets.Finds,
+	})
+	g.judged = false
+}
