@@ -64,9 +64,6 @@ type Report struct {
 	Other string `json:"other,omitempty"`
 	// Handled says that the other module has handled the message that the failure was about.
 	Handled bool `json:"handled,omitempty"`
-
-	Loading time.Duration `json:"loading_ns"` // of the module
-	Running time.Duration `json:"running_ns"` // of the turns
 }
 
 // Difference is where a turn has come out differently.
@@ -96,7 +93,6 @@ func Run(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o Option
 		return nil, fmt.Errorf("it cannot be repeated: %s", f.Inexact)
 	}
 	r := &run{file: f, report: &Report{}}
-	began := time.Now()
 	image, err := r.load(ctx, engine, o)
 	if err != nil {
 		return nil, err
@@ -107,8 +103,6 @@ func Run(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o Option
 		return nil, err
 	}
 	defer x.Put()
-	loaded := time.Now()
-	r.report.Loading = loaded.Sub(began)
 	stop := context.AfterFunc(ctx, func() { x.Kill("the replay was ended") })
 	defer stop()
 	r.ctx, r.x = ctx, x
@@ -119,7 +113,6 @@ func Run(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o Option
 	if err != nil {
 		return nil, err
 	}
-	r.report.Running = time.Since(loaded)
 	return r.report, nil
 }
 
