@@ -183,6 +183,7 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 	if err != nil {
 		return err
 	}
+	var tooLarge []excess
 	b, err := stateEncoder.Marshal(head)
 	if err == nil {
 		err = each(b)
@@ -196,18 +197,44 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 			return context.Cause(ctx)
 		}
 		if errors.Is(err, sandbox.ErrNotSaved) {
-			a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{
-				Kind: abi.FailureHost, Reason: "its state cannot be kept: " + strings.TrimPrefix(err.Error(), "runtime: "),
-			}}})
+			unsaved(a, "its state cannot be kept: "+strings.TrimPrefix(err.Error(), "runtime: "))
 		}
 		if err == nil {
 			b, err = stateEncoder.Marshal(&state)
+		}
+		if most := a.props.limits.Durable; err == nil && most > 0 && int64(len(b)) > most {
+			tooLarge = append(tooLarge, excess{a, len(b)})
 		}
 		if err == nil {
 			err = each(b)
 		}
 	}
+	for _, x := range tooLarge { // after the checkpoint: they do not keep others from theirs
+		x.a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{
+			Kind: abi.FailureMemoryLimit, Reason: fmt.Sprintf("its state has %d bytes in the store, of at most %d: see limits.durable", x.bytes, x.a.props.limits.Durable),
+		}}})
+	}
 	return err
+}
+
+// excess is an actor with more bytes in a checkpoint than its limit.
+type excess struct {
+	a     *actor
+	bytes int
+}
+
+// unsaved fails an actor that keeps all others from their checkpoint. One that does so again after its restart stops.
+func unsaved(a *actor, why string) {
+	d := a.sys.durable
+	if d.unsaved[a.uid] {
+		a.stop(nil, why)
+		return
+	}
+	if d.unsaved == nil {
+		d.unsaved = map[abi.Ref]bool{}
+	}
+	d.unsaved[a.uid] = true
+	a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{Kind: abi.FailureHost, Reason: why}}})
 }
 
 // keepSolid has durable actors rest, and then do nothing at all.

@@ -43,10 +43,11 @@ const (
 type Config struct {
 	name       string
 	clock      clock.Clock
-	secret     *Secret // nil: from the operating system
-	saved      bool    // it may be that of an earlier life
-	node       uint16  // 0: alone
-	epoch      *uint64 // nil: see epochOf
+	sweeps     clock.Clock // of the sweep for idle guests, while clock tells the time of records; nil: clock
+	secret     *Secret     // nil: from the operating system
+	saved      bool        // it may be that of an earlier life
+	node       uint16      // 0: alone
+	epoch      *uint64     // nil: see epochOf
 	workers    int
 	manual     bool
 	shuffle    *uint64 // of a manual system: the seed of the order of turns
@@ -86,6 +87,13 @@ func NewConfig(name string) Config {
 		pinned: DefaultPinned, guardian: supervision.Default(), grace: DefaultStopGrace, idleAfter: DefaultIdleAfter, askTimeout: DefaultAskTimeout,
 		letters: loggedLetters{first: DefaultLoggedDeadLetters}, memory: sandbox.MachineMemory() / 4 * 3, treeMemory: sandbox.MachineMemory() / 8 * 3,
 	}
+}
+
+func (c *Config) sweepClock() Clock {
+	if c.sweeps != nil {
+		return c.sweeps
+	}
+	return c.clock
 }
 
 // WithClock sets the clock of turns, timers, delays and deadlines of asks.

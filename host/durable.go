@@ -48,7 +48,8 @@ type durability struct {
 	ran     chan struct{} // one of them is over, or can begin
 
 	checkpoints sync.Mutex
-	spawning    sync.RWMutex // read: a durable actor is being made from outside
+	unsaved     map[abi.Ref]bool // actors that have failed because their state could not be saved
+	spawning    sync.RWMutex     // read: a durable actor is being made from outside
 
 	mu    sync.Mutex
 	lives map[string]uint64 // by the paths of actors below a guardian: their next life

@@ -94,7 +94,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 		props: props, at: &pastClock{Clock: cfg.clock}, turns: &pastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
 	}
-	cfg.clock, cfg.log = p.at, nil
+	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
 	s, err := New(cfg)
 	if err != nil {
 		return nil, err
@@ -292,7 +292,11 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		if !a.open() {
 			return fmt.Errorf("turn %d: it cannot take messages: %v", r.Entry.First, a.life.State())
 		}
-		return p.step(a, r, []*record.Record{r}, func(scr *scratch) { a.handleMessages(scr, max(1, len(r.Entry.Mail))) })
+		return p.step(a, r, []*record.Record{r}, func(scr *scratch) {
+			for a.handleMessages(scr, max(1, len(r.Entry.Mail))) == 0 && a.sysq.Waiting() {
+				p.setAside(a, scr) // an alarm has posted something meanwhile
+			}
+		})
 	}
 	return fmt.Errorf("a record of kind %d", r.Kind)
 }

@@ -14,7 +14,7 @@ func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
 		return false
 	}
 	a.wake(scr)
-	if a.turn != nil && a.running() {
+	if a.turn != nil && a.running() && a.sys.repeats.Load() == nil { // a repeated batch ends where it ended
 		a.turn.endBatch()
 	}
 	if m.Kind.Urgent() {

@@ -116,7 +116,7 @@ func New(cfg Config) (*System, error) {
 			s.wheels[i] = clock.NewWheel(cfg.clock)
 		}
 	}
-	s.awake = residency.New(cfg.clock, cfg.idleAfter, cfg.mostAwake)
+	s.awake = residency.New(cfg.sweepClock(), cfg.idleAfter, cfg.mostAwake)
 	s.outside.sys, s.outside.key = s, s.secret.AskKey(cfg.epochOf())
 	switch {
 	case cfg.nested:

@@ -30,6 +30,7 @@ func (c *checker) limits(v view, base limits) limits {
 	l.Asks = int(v.count("asks", uint64(l.Asks)))
 	l.Stash = int(v.count("stash", uint64(l.Stash)))
 	l.Held = int64(v.size("held", uint64(l.Held)))
+	l.Durable = int64(v.size("durable", uint64(l.Durable)))
 	tree := v.object("tree")
 	l.Tree = host.TreeLimits{Actors: int(tree.count("actors", 0)), Memory: int64(tree.size("memory", 0))}
 	return l

@@ -26,21 +26,24 @@ type Store struct {
 	Size     int64  // bytes
 	Sync     durable.Sync
 	Interval time.Duration // of durable.Interval
-	KeyEnv   string        // the variable that has the key; "" for none
-	KeyFile  string        // the file that has it, absolute; "" for none
+	Recovery time.Duration
+	KeyEnv   string // the variable that has the key; "" for none
+	KeyFile  string // the file that has it, absolute; "" for none
 
 	text string // see canonical
 }
 
 const (
-	durableKey = "durable"
-	syncWhat   = "always, never, or how much time a power failure may take, such as 10ms"
+	leastDurable = 4 << 10
+	durableKey   = "durable"
+	syncWhat     = "always, never, or how much time a power failure may take, such as 10ms"
 )
 
 var storeShape = object("where durable actors are kept",
 	required("path", text(service.ReachWrite, "the folder of the store, relative to the manifest; it is made if it is missing")),
 	optional("size", sizeIn("bytes of its files; default: 10GiB", durable.MinSize, 1<<50)),
 	optional("sync", pattern(none, "what a turn waits for before it takes effect: "+syncWhat+"; default: always", syncWhat, `^(always|never|[0-9].*)$`)),
+	optional("recovery", duration("how long it may take to repeat what came after the last checkpoint; default: 1s")),
 	optional("key", object("encrypts the log; 32 bytes in hexadecimal or base64: either env or file",
 		optional("env", pattern(service.ReachEnv, "the variable of the environment that has the key", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`)),
 		optional("file", text(service.ReachRead, "the file that has the key, relative to the manifest")),
@@ -63,6 +66,9 @@ func (c *checker) store(m *Manifest, v view) *Store {
 			c.at(v.get("sync").n, "store.sync must be %s, between 1ms and 1m", syncWhat)
 		}
 		s.Sync, s.Interval = durable.Interval, d
+	}
+	if s.Recovery = v.duration("recovery", durable.DefaultRecovery); s.Recovery < durable.MinRecovery || s.Recovery > time.Hour {
+		c.at(v.get("recovery").n, "store.recovery must be between %v and 1h", durable.MinRecovery)
 	}
 	if k := v.object("key"); k.given() {
 		env, file := k.text("env"), k.text("file")
@@ -180,7 +186,7 @@ func (s *Store) Open() (*durable.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := durable.Open(durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Key: key})
+	x, err := durable.Open(durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Recovery: s.Recovery, Key: key})
 	if err != nil {
 		return nil, fmt.Errorf("the store %s: %w", s.Path, err)
 	}

@@ -27,6 +27,9 @@ func TestStoreKeys(t *testing.T) {
 		{"store: {path: s}\nsupervision: {strategy: all-for-one}\nactors: {a: {type: m/echo, durable: true}}\n", "must be one-for-one"},
 		{"store: {path: s, size: 1MiB}\nactors: {a: {type: m/echo}}\n", "store.size"},
 		{"store: {path: s, sync: 5h}\nactors: {a: {type: m/echo}}\n", "between 1ms and 1m"},
+		{"store: {path: s, recovery: 50ms}\nactors: {a: {type: m/echo, durable: true, limits: {durable: 64MiB}}}\n", ""},
+		{"store: {path: s, recovery: 5ms}\nactors: {a: {type: m/echo}}\n", "store.recovery must be between 10ms and 1h"},
+		{"store: {path: s}\nactors: {a: {type: m/echo, limits: {durable: 1}}}\n", "durable"},
 		{"store: {path: s, key: {}}\nactors: {a: {type: m/echo}}\n", "either env or file"},
 		{"store: {path: s, key: {env: K, file: k}}\nactors: {a: {type: m/echo}}\n", "either env or file"},
 	} {
@@ -38,6 +41,11 @@ func TestStoreKeys(t *testing.T) {
 		m, err := Load(file)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s\n%v", c.manifest, err)
+		}
+		if x := time.Duration(0); strings.Contains(c.manifest, "50ms") {
+			if x = m.Store.Recovery; x != 50*time.Millisecond || m.Actors[0].Limits.Durable != 64<<20 {
+				t.Error(x, m.Actors[0].Limits.Durable)
+			}
 		}
 		if c.want == "" && m.Store.Path != filepath.Join(dir, "s") {
 			t.Error(m.Store)

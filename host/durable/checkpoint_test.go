@@ -309,3 +309,32 @@ func TestAByteOfACheckpoint(t *testing.T) {
 		t.Error("too few were refused")
 	}
 }
+
+// An actor whose state is larger than limits.durable allows fails, and others have their checkpoint.
+func TestLargeStatesFail(t *testing.T) {
+	image := puppetImage(t)
+	props := Props{"a": puppet(image).WithLimits(host.Limits{Durable: 32 << 10}), "b": puppet(image)}
+	w := mustOpen(t, t.TempDir(), props)
+	failures := w.Subscribe(100, func(e *host.Event) bool { return e.Failure != nil })
+	defer failures.Close()
+	w.tell("b", big(14<<10))
+	for key := range uint64(5) {
+		w.tell("a", script(rec(recAdd, 1), rec(0, 0, abi.AppendTimer(nil, key, uint64(time.Hour), 0, text(strings.Repeat("a", 14<<10))))))
+	}
+	if a, b := w.report("a"), w.report("b"); a != 5 || b != 1 {
+		t.Fatal(a, b)
+	}
+	w.checkpoint()
+	eventually(t, func() bool { return w.report("a") == 0 })
+	if e := <-failures.C(); !strings.Contains(e.Failure.Reason, "limits.durable") || e.Ref.Path() != "/user/a" {
+		t.Error(e)
+	}
+	w.checkpoint()
+	dir := w.killed()
+	w.close()
+	w = mustOpen(t, dir, props)
+	if a, b := w.report("a"), w.report("b"); a != 0 || b != 1 {
+		t.Error(a, b)
+	}
+	w.close()
+}

@@ -20,6 +20,7 @@ type Limits struct {
 	Stash        int           // messages; default 1,000
 	Replies      int           // handles of Context.Later that were not used; default 1,000
 	Held         int64         // bytes that the host holds for it besides a guest's memory; default 64 MiB
+	Durable      int64         // bytes of a durable actor's state in a checkpoint, before they are compressed; default none
 	Tree         TreeLimits    // of it and all below it; default none, see Config.WithMemory
 }
 
