@@ -42,7 +42,6 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	_, err := g.obtain(scr, weight, snap)
 	switch {
 	case err == nil:
-		g.waited = 0
 		return nil, false
 	case noRoom(err) && !hopeless(err):
 		g.start = &starting{s.cause, s.held} // s itself would always be on the heap
@@ -63,6 +62,19 @@ func (g *guest) setImage() {
 		d := image.Description()
 		g.image, g.sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, g.actor.props.typ)
 	}
+}
+
+// startsLater begins the incarnation again in a while, where there were too many long turns for its start to go on. That
+// says nothing about the start, which is as long as the machine is busy.
+func (g *guest) startsLater(f *abi.Failure, s starting) bool {
+	if !sandbox.IsCrowded(f) {
+		return false
+	}
+	g.release()
+	g.start = &starting{s.cause, s.held}
+	g.actor.holds.add(holdInstance)
+	g.tryAgain("start", f, sysmail.Msg{Kind: sysmail.Instance})
+	return true
 }
 
 // hopeless reports whether an actor would not fit even if it were alone.

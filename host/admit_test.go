@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -193,5 +194,42 @@ func TestNoStartIsLostOnWorkers(t *testing.T) {
 	case e := <-lost.C():
 		t.Errorf("%v %v: %v", e.Ref, e.Kind, e.Failure)
 	default:
+	}
+}
+
+// Where more long turns are in progress than may be, the oldest are ended. For a start that is no failure: it begins
+// again in a while, so a machine that is busy loses nobody.
+func TestLongStartsBeginAgain(t *testing.T) {
+	const many = 200
+	guest := puppet(t, rec(byte(abi.KindStart), flagSpin, nil))
+	s := must(New(func() Config {
+		c := NewConfig("test").WithWorkers(2).WithGuardian(otherwise(supervision.Stop))
+		c.longTurns = 2
+		return c
+	}()))(t)
+	t.Cleanup(func() { must(0, s.Close(context.Background()))(t) })
+	seen := s.Subscribe(10_000, func(e *Event) bool {
+		return e.Kind == EventFailed || e.Kind == EventStopped || e.Kind == EventRefused
+	})
+	var answered atomic.Int64
+	for range many {
+		ref := must(s.Spawn("", guest))(t)
+		go func() {
+			if _, err := s.Ask(context.Background(), ref, script(rec(recReport, 0, nil))); err == nil {
+				answered.Add(1)
+			}
+		}()
+	}
+	waitFor(t, "all answers", func() bool { return answered.Load() == many })
+	waits := 0
+	for len(seen.C()) > 0 {
+		e := <-seen.C()
+		if e.Kind != EventRefused {
+			t.Fatalf("%v %v: %v", e.Ref, e.Kind, e.Failure)
+		}
+		waits++
+	}
+	if waits == 0 {
+		t.Error("no start was ended: this tests nothing")
 	}
 }

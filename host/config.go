@@ -49,6 +49,7 @@ type Config struct {
 	node       uint16      // 0: alone
 	epoch      *uint64     // nil: see epochOf
 	workers    int
+	longTurns  int // under way at most; 0: the dispatcher's default
 	manual     bool
 	shuffle    *uint64 // of a manual system: the seed of the order of turns
 	throughput int

@@ -66,8 +66,13 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 	cause, held := s.cause, s.held
 	if f != nil {
-		a.fail(scr, initFailure(f), endByItself)
+		if g, ok := a.behaviour.(*guest); !ok || !g.startsLater(f, s) {
+			a.fail(scr, initFailure(f), endByItself)
+		}
 		return
+	}
+	if g, ok := a.behaviour.(*guest); ok {
+		g.waited = 0
 	}
 	a.begun.Store(true)
 	if a.kept != nil {

@@ -262,9 +262,6 @@ func (r *resender) ended(ctx *Context) error {
 		return errTooManyCrashes
 	}
 	r.mark, r.alone, r.unsent = r.last, true, len(r.unconfirmed)
-	if len(r.unconfirmed) == 0 {
-		r.mark++ // the next message is the proof
-	}
 	ctx.Cancel(resendPatience)
 	return ctx.After(resendWait, r.o.Policy.Delay(r.crashes-1, ctx.actor.random()), 0, nil)
 }

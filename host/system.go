@@ -126,7 +126,7 @@ func New(cfg Config) (*System, error) {
 	case cfg.manual:
 		s.disp = dispatch.NewManual()
 	default:
-		s.disp = dispatch.New(dispatch.Config{Workers: cfg.workers})
+		s.disp = dispatch.New(dispatch.Config{Workers: cfg.workers, MaxDetached: cfg.longTurns})
 		s.openPools()
 	}
 	var err error

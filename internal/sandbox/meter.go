@@ -159,6 +159,9 @@ func (x *Instance) look(now int64) {
 // crowded is the reason of a failure when there are too many long turns.
 const crowded = "more long turns are in progress than the system allows, and this one has taken longest"
 
+// IsCrowded reports whether a turn was ended because too many long turns were in progress: it is no fault of its own.
+func IsCrowded(f *abi.Failure) bool { return f.Kind == abi.FailureDeadline && f.Reason == crowded }
+
 // now is the engine's clock.
 func (x *Instance) now() int64 { return x.image.engine.time.Now() }
 
