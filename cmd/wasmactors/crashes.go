@@ -110,6 +110,7 @@ func reportText(p observe.CrashReport) (string, error) {
 		Memory   uint64 `json:"memory"`
 		Waiting  *int   `json:"waiting"`
 		TraceID  string `json:"trace_id"`
+		File     string `json:"file"`
 		Failure  struct {
 			Kind       string   `json:"kind"`
 			Reason     string   `json:"reason"`
@@ -158,6 +159,9 @@ func reportText(p observe.CrashReport) (string, error) {
 	}
 	if e.Failure.Fuel > 0 {
 		row("fuel", fmt.Sprintf("%d units", e.Failure.Fuel))
+	}
+	if e.File != "" {
+		row("repeat", "wasmactors replay "+e.File)
 	}
 	row("text", e.Failure.Message)
 	lines := func(what string, list []string) {

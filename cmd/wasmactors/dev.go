@@ -81,6 +81,10 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer telemetry.close()
+	if telemetry.box, err = openBlackBox(c, env, nil, options); err != nil {
+		return err
+	}
+	defer closeBlackBox(telemetry.box)
 	options.Traces = telemetry.traces()
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()

@@ -58,7 +58,7 @@ func runFlagList() []cli.Flag {
 		&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
 		&cli.Uint64Flag{Name: "seed", Usage: "repeat a run: refs, guests' randomness and jitter come from `NUMBER` (default: from the operating system; refs are only as hard to guess as the seed)"},
-	}, slices.Concat(adminFlags(), telemetryFlags(), bundleFlags())...)
+	}, slices.Concat(adminFlags(), blackBoxFlags(), telemetryFlags(), bundleFlags())...)
 }
 
 // failKinds are the values of --fail-on.
@@ -129,6 +129,10 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 		return err
 	}
 	defer telemetry.close()
+	if telemetry.box, err = openBlackBox(c, env, m, options); err != nil {
+		return err
+	}
+	defer closeBlackBox(telemetry.box)
 	options.Traces = telemetry.traces()
 	door, err := readAdminFlags(c, env, m)
 	if err != nil {
@@ -201,6 +205,9 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 func systemOf(c *cli.Context, t *telemetry) func(host.Config) host.Config {
 	return func(cfg host.Config) host.Config {
 		cfg = t.configure(cfg)
+		if t.box != nil {
+			cfg = cfg.WithBlackBox(t.box)
+		}
 		if c.IsSet("seed") {
 			return cfg.WithSeed(c.Uint64("seed"))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/metrics"
 	"github.com/wasmactors/wasmactors/host/observe"
@@ -29,6 +30,7 @@ func telemetryFlags() []cli.Flag {
 
 // telemetry sends a run's metrics and traces to a collector.
 type telemetry struct {
+	box      *blackbox.Recorder // nil: none
 	env      *environment
 	pipeline *otlp.Pipeline // nil: none
 	actors   []string

@@ -25,6 +25,9 @@ func (e *Event) Report() string {
 	row("life", "incarnation %d, turn %d, failure %d since the count was reset", e.Incarnation, f.Turn, e.Failures)
 	if m := e.Mail; m != nil {
 		row("message", "%s, %d bytes, from %s: %s", m.Kind, m.Size, nameOf(uint64(m.Sender)), diagnostic(m.Payload, m.Size))
+		if m.File != "" {
+			row("repeat", "wasmactors replay %s", m.File)
+		}
 		if m.Redelivered > 0 {
 			row("delivered", "%d times before", m.Redelivered)
 		}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/blackbox"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/replay"
+	"github.com/wasmactors/wasmactors/internal/printable"
+	"github.com/wasmactors/wasmactors/internal/regular"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// Of replay.
+const (
+	mostModule    = 256 << 20 // bytes
+	mostReplayed  = 2000      // of a message
+	replayTimeout = time.Minute
+)
+
+func replayCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "replay",
+		Usage:     "repeat a failure of a guest from its crash file",
+		ArgsUsage: "FILE",
+		Description: "The file is one that run --black-box has written. Neither the bundle nor a service is needed, and nothing that the guest\n" +
+			"asks for is carried out. The module is that of the file, of --module, or of the cache. With another module the same messages\n" +
+			"are given to that: does it handle them, and what does it do differently?\n\n" +
+			"Exit codes: 0 reproduced, or handled by another module; 3 not; 5 the module is missing; 2 the file or the module is wrong.\n\nExamples:\n\n" +
+			"   wasmactors replay crash-20260101-120000.000000-cart-3f2a9c01.wacrash\n" +
+			"   wasmactors replay crash.wacrash --module fixed.wasm",
+		Flags: append(cacheFlags(),
+			&cli.StringFlag{Name: "module", Usage: "take the module in `FILE`"},
+			&cli.BoolFlag{Name: "interpreter", Usage: "run it in the interpreter instead of compiled"},
+			&cli.StringFlag{Name: "timeout", Usage: "give up after `DURATION` (default: 1m)"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		),
+		Action: func(c *cli.Context) error { return replayFile(c, env) },
+	}
+}
+
+// replayed is what replay prints as JSON.
+type replayed struct {
+	File    string `json:"file"`
+	Path    string `json:"path"`
+	Type    string `json:"type"`
+	Ref     string `json:"ref"`
+	Life    uint64 `json:"incarnation"`
+	Module  string `json:"module"` // SHA-256
+	Image   string `json:"image"`
+	Host    string `json:"host"`
+	Turn    uint64 `json:"turn"`
+	Exact   uint64 `json:"exact_from"` // number of a turn
+	Message string `json:"message,omitempty"`
+	Sender  uint64 `json:"sender,omitempty"`
+	Failure string `json:"failure"`
+	Fuel    uint64 `json:"fuel"`
+	Now     string `json:"now,omitempty"` // the failure of the repetition
+	*replay.Report
+	TookMS float64 `json:"took_ms"`
+}
+
+func replayFile(c *cli.Context, env *environment) error {
+	name, err := oneArg(c, "a crash file", "")
+	if err != nil {
+		return err
+	}
+	timeout, err := durationFlag(c, "timeout")
+	if err != nil {
+		return err
+	}
+	b, err := regular.Read(c.Context, name, blackbox.MostBytes)
+	if err != nil {
+		return usage("%v", err)
+	}
+	f, err := blackbox.Decode(b)
+	if err != nil {
+		return usage("%s: %v", name, err)
+	}
+	var o replay.Options
+	if module := c.String("module"); module != "" {
+		if o.Module, err = regular.Read(c.Context, module, mostModule); err != nil {
+			return usage("--module: %v", err)
+		}
+	}
+	cfg := runtime.NewConfig().WithCacheKeyFile(c.String("cache-key")).WithInterpreter(c.Bool("interpreter"))
+	if dir := cacheDir(c); dir != "" {
+		size, err := cacheSize(c)
+		if err != nil {
+			return err
+		}
+		cfg = cfg.WithCacheDir(filepath.Join(dir, bundle.ImageCache)).WithCacheBytes(bundle.CacheShares(size)[bundle.ImageCache])
+	}
+	engine, err := runtime.New(c.Context, cfg)
+	if err != nil {
+		return err
+	}
+	defer engine.Close(c.Context)
+	if timeout == 0 {
+		timeout = replayTimeout
+	}
+	ctx, cancel := context.WithTimeout(c.Context, timeout)
+	defer cancel()
+	began := time.Now()
+	r, err := replay.Run(ctx, engine, f, o)
+	switch {
+	case errors.Is(err, replay.ErrModule):
+		env.report(fmt.Errorf("%s: %w; give it with --module", name, err), exitAbsent)
+		return &codeError{exitAbsent}
+	case err != nil && c.Context.Err() != nil:
+		return err
+	case err != nil:
+		return usage("%s: %v", name, err)
+	}
+	x := replayed{
+		File: name, Path: f.Path, Type: f.Type, Ref: fmt.Sprintf("%016x", uint64(f.Ref)), Life: f.Incarnation, Module: fmt.Sprintf("%x", f.Image.Module),
+		Image: f.Image.Name, Host: f.Version, Turn: f.Failure.Turn, Exact: f.Exact, Failure: f.Failure.Error(), Fuel: f.Failure.Fuel, Report: r,
+		TookMS: float64(time.Since(began)) / float64(time.Millisecond),
+	}
+	x.Message, x.Sender = failingMessage(f)
+	if r.Failure != nil {
+		x.Now = r.Failure.Error()
+	}
+	if err := x.write(c, env, f); err != nil {
+		return err
+	}
+	if !r.Reproduced && !r.Handled {
+		return &codeError{exitLines}
+	}
+	return nil
+}
+
+// failingMessage is the message of the turn that has failed, as CBOR's diagnostic notation.
+func failingMessage(f *blackbox.File) (text string, sender uint64) {
+	e, ok := f.Failing()
+	if !ok {
+		return "", 0
+	}
+	n := 0
+	e.Mail(func(env *abi.Envelope) bool {
+		if n++; n <= e.Done {
+			return true
+		}
+		text, sender = env.Kind.String(), uint64(env.Sender)
+		if len(env.Payload) > mostReplayed {
+			text += fmt.Sprintf(", %d bytes", len(env.Payload))
+		} else if shown, err := cbor.Diagnose(env.Payload); err == nil {
+			text += " " + printable.Line(shown, mostReplayed)
+		}
+		return false
+	})
+	return text, sender
+}
+
+func (x *replayed) write(c *cli.Context, env *environment, f *blackbox.File) error {
+	if c.Bool("json") {
+		text, err := json.Marshal(x)
+		if err != nil {
+			return err
+		}
+		return write(env.stdout, string(printable.JSON(text))+"\n")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s) of %s %.8s, turn %d, %s\n", oneLine(x.Path), oneLine(x.Type), oneLine(x.Image), x.Module, x.Turn, x.Message)
+	fmt.Fprintln(&b, oneLine(x.Failure))
+	for _, frame := range f.Failure.Stack {
+		fmt.Fprintln(&b, "  "+oneLine(frame))
+	}
+	switch r := x.Report; {
+	case r.Reproduced:
+		fmt.Fprintf(&b, "reproduced in %.0f ms: same failure, same fuel (%d), %s before it equal\n", x.TookMS, x.Fuel, plural(r.Turns, "turn"))
+	case r.Handled:
+		fmt.Fprintf(&b, "the module %.8s handles it; %s equal, %s\n", r.Other, plural(r.Turns, "turn"), plural(len(r.Differences)+r.More, "difference"))
+	case r.Other != "":
+		fmt.Fprintf(&b, "the module %.8s does not handle it: %s\n", r.Other, oneLine(x.Now))
+	default:
+		fmt.Fprintf(&b, "not reproduced; %s before it equal\n", plural(r.Turns, "turn"))
+	}
+	for _, d := range x.Differences {
+		fmt.Fprintln(&b, "  "+oneLine(d.String()))
+	}
+	if x.More > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", x.More)
+	}
+	if x.Note != "" {
+		fmt.Fprintln(&b, "note: "+oneLine(x.Note))
+	}
+	return write(env.stdout, b.String())
+}
