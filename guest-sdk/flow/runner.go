@@ -24,6 +24,7 @@ import (
 	rules "github.com/wasmactors/wasmactors/abi/flow"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 	"github.com/wasmactors/wasmactors/guest-sdk/pubsub"
+	"github.com/wasmactors/wasmactors/guest-sdk/tcp"
 )
 
 // turnLimit is how many events of a graph one turn handles; then other actors get theirs.
@@ -44,7 +45,9 @@ func Register(typ string, stream func(ctx *actor.Context) rules.Stream) {
 // New makes an actor that runs the stream that the function returns, or a part of one, whose Started, Receive, Stopped and
 // PreRestart call those of the Runner. The actor stops when the stream has ended, and fails if the stream has failed: then its
 // supervisor decides, and a restart runs the stream from its beginning.
-func New(stream func(ctx *actor.Context) rules.Stream) *Runner { return &Runner{stream: stream} }
+func New(stream func(ctx *actor.Context) rules.Stream) *Runner {
+	return &Runner{stream: stream, conns: frameConns()}
+}
 
 // Runner is an actor that runs a stream. Its methods are for its actor, within its turns.
 type Runner struct {
@@ -52,6 +55,7 @@ type Runner struct {
 	g      *rules.Graph
 	ctx    *actor.Context // of the present turn
 	topics pubsub.Topics
+	conns  tcp.Conns
 	armed  time.Time
 	going  bool
 	ended  bool
@@ -70,6 +74,10 @@ func (r *Runner) Started(ctx *actor.Context) error {
 func (r *Runner) Receive(ctx *actor.Context, m *actor.Message) error {
 	r.ctx = ctx
 	if mine, err := r.topics.Receive(ctx, m); mine {
+		r.run()
+		return err
+	}
+	if err := r.conns.Receive(ctx, m); err != actor.ErrUnhandled {
 		r.run()
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/service"
 	"github.com/wasmactors/wasmactors/guest-sdk/sql"
 	"github.com/wasmactors/wasmactors/guest-sdk/stream"
+	"github.com/wasmactors/wasmactors/guest-sdk/tcp"
 )
 
 // Pages is a source of what a service gives in pages: fetch asks for the page that begins at from, and its continuation returns what done
@@ -134,6 +135,10 @@ func Rows[T any](db string, s sql.Statement, timeout time.Duration, read func(ro
 			return done(ctx, p, err)
 		}
 		if cursor == 0 {
+			s := s
+			if s.Rest == "" {
+				s.Rest = sql.Page
+			}
 			sql.Query(ctx, db, s, timeout, then)
 		} else {
 			sql.Next(ctx, cursor, 0, timeout, then)
@@ -169,4 +174,69 @@ func Topic[T any](pattern string, window int, o pubsub.Options, read func(e pubs
 		})
 		return func() { r.topics.Unsubscribe(r.ctx, pattern) }
 	})
+}
+
+// Frames is a source of what a server sends over TCP: the messages of the framing of o, or bytes as they come. What was not
+// taken waits in the network, beyond the window of o. opened is called with the connection, and may write; it may be nil. The
+// connection is closed when nothing more is wanted.
+func Frames(address string, o tcp.Options, timeout time.Duration, opened func(ctx *actor.Context, c *tcp.Conn)) rules.Source[[]byte] {
+	o.Pull = true
+	return rules.Fed(1<<20, rules.Overrun, func(g *rules.Graph, f rules.Feed[[]byte]) func() { // the window bounds it
+		r, ok := g.Mail().(*Runner)
+		if !ok {
+			f.End(errRunner)
+			return nil
+		}
+		var conn *tcp.Conn
+		over := false
+		tcp.Dial(r.ctx, &r.conns, address, o, timeout, func(ctx *actor.Context, c *tcp.Conn, err error) error {
+			switch {
+			case err != nil:
+				return Later(g, ctx, func() { f.End(err) })
+			case over:
+				c.Abort(ctx)
+				return nil
+			}
+			conn, c.Data = c, &frames{r, f}
+			c.More(ctx, 1<<30) // all of the window
+			if opened != nil {
+				opened(ctx, c)
+			}
+			return nil
+		})
+		return func() {
+			if over = true; conn != nil {
+				conn.Close(r.ctx)
+			}
+		}
+	})
+}
+
+type frames struct {
+	r *Runner
+	f rules.Feed[[]byte]
+}
+
+// frameConns are the connections of [Frames].
+func frameConns() tcp.Conns {
+	return tcp.Conns{
+		OnOpen: func(ctx *actor.Context, c *tcp.Conn) error { c.Abort(ctx); return nil }, // of a stream before a restart
+		OnData: func(_ *actor.Context, c *tcp.Conn, data []byte) error {
+			if x, ok := c.Data.(*frames); ok {
+				n := len(data) + tcp.Overhead
+				_ = x.f.Put(append([]byte(nil), data...), 0, func(err error) {
+					if err == nil {
+						c.More(x.r.ctx, n)
+					}
+				})
+			}
+			return nil
+		},
+		OnClose: func(_ *actor.Context, c *tcp.Conn, _ tcp.How, err error) error {
+			if x, ok := c.Data.(*frames); ok {
+				x.f.End(err)
+			}
+			return nil
+		},
+	}
 }

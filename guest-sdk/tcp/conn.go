@@ -62,8 +62,8 @@ type Secured struct {
 	Names      []string // of the peer's certificate
 }
 
-// overhead is what each message takes of the window beside its bytes.
-const overhead = 64
+// Overhead is what each message takes of the window beside its bytes.
+const Overhead = 64
 
 func opened(r *abi.Reader) (*Conn, bool) {
 	c := &Conn{}
@@ -191,7 +191,7 @@ func (s *Conns) data(ctx *actor.Context, c *Conn, b []byte) error {
 	if c.pull {
 		return nil
 	}
-	if c.handled += uint64(len(b)) + overhead; c.handled >= c.window/2 {
+	if c.handled += uint64(len(b)) + Overhead; c.handled >= c.window/2 {
 		service.TellRef(ctx, c.ref, "more", actor.Uint(c.handled))
 		c.handled = 0
 	}
