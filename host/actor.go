@@ -17,13 +17,11 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
-	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/internal/work"
-	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -138,79 +136,6 @@ const (
 	endEscalated               // it waits because of a child's failure
 )
 
-// newActor prepares an actor; it is not yet known to anybody.
-func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
-	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, timedNext: uint64(uid) % timedEvery}
-	a.props.limits = p.limits.WithDefaults()
-	a.props.bindMessage()
-	if parent == nil {
-		a.path = ref.Scheme + s.cfg.name + "/" + name
-		a.elements = []string{name}
-		a.tree = &tree{guesses: &s.strangers}
-	} else {
-		a.path = parent.path + "/" + name
-		a.elements = append(append(make([]string, 0, len(parent.elements)+1), parent.elements...), name)
-		if a.tree = parent.tree; parent.parent == nil {
-			a.tree = &tree{guesses: &s.strangers}
-			if name[0] != '$' {
-				a.tree.guesses = new(stray.Guesses)
-			}
-		}
-	}
-	if a.isKept() {
-		a.kept, a.endings = new(keptState), true
-	}
-	a.args = nullPayload
-	if p.args != nil {
-		args, err := Encode(p.args)
-		if err != nil {
-			return nil, err
-		}
-		a.args = args
-	}
-	a.caps = p.capabilities()
-	a.attached = attachedOf(p)
-	err := a.openAccount()
-	if err != nil {
-		return nil, err
-	}
-	if a.durable, err = isDurable(s, parent, p); err != nil {
-		a.closeAccount()
-		return nil, err
-	}
-	box := p.mailbox
-	if s.cfg.mailboxes != nil {
-		box = s.cfg.mailboxes(a.ref(), box)
-	}
-	if a.durable && parent != nil {
-		box = recordedMailbox(a, box)
-	}
-	a.box.Init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
-	introduce(a)
-	a.sysq.Init()
-	a.super.Init(&a.props.strategy)
-	a.ctx.actor = a
-	a.behaviour = p.make(a)
-	a.turn, _ = a.behaviour.(interruptible)
-	switch {
-	case s.cfg.commit == nil || s.durable != nil && !a.durable && s.repeats.Load() == nil:
-		a.task.Init(a)
-	default:
-		a.task.Init(recorded{a})
-	}
-	if s.durable != nil && a.durable && parent != nil {
-		a.looks = uint8(lookCommit)
-	}
-	if err := a.dispatched(); err != nil {
-		a.closeAccount()
-		return nil, err
-	}
-	if a.disp == s.disp { // pools and threads have workers of their own and no shares
-		a.task.Join(&a.tree.turns)
-	}
-	return a, nil
-}
-
 var nullPayload = message.Null
 
 // Name is the last element of the path.
@@ -286,54 +211,6 @@ func (a *actor) random() *rand.Rand {
 		a.rnd = rand.New(a.pcg)
 	}
 	return a.rnd
-}
-
-// Run does one spell of work: up to the throughput of turns, with system messages handled
-// before and between them.
-func (a *actor) Run(w *dispatch.Worker) (more bool) {
-	scr := scratchOf(w)
-	a.handleSystem(scr)
-	if a.doomed() != nil {
-		a.tally.Turns.Store(a.turns)
-		return a.sysq.Waiting()
-	}
-	budget := int(a.throughput)
-	if budget < 0 {
-		budget = a.timedSpell(scr)
-	} else if a.turns >= a.timedNext {
-		budget -= a.timedTurn(scr)
-	}
-	for budget > 0 && !a.box.Nothing() && a.open() && !w.Spent() {
-		n := a.handleMessages(scr, budget)
-		budget -= n
-		if a.sysq.Waiting() {
-			a.handleSystem(scr)
-		} else if n == 0 {
-			break
-		}
-	}
-	if a.gate.Bounded() {
-		a.trim()
-	}
-	if !a.box.Minimal() {
-		a.box.GiveBack()
-	}
-	if a.endings {
-		a.endRun(w)
-	}
-	a.tally.Turns.Store(a.turns)
-	return a.sysq.Waiting() || !a.box.Nothing() && a.open() && !a.box.Empty()
-}
-
-// endRun does what few actors have to do at the end of a run.
-func (a *actor) endRun(w *dispatch.Worker) {
-	if a.surplus && !a.isHeld() {
-		a.putAwayIfOver(w)
-		a.endings = a.kept != nil
-	}
-	if a.kept != nil {
-		a.noteRest(a.tally.Turns.Load() != a.turns)
-	}
 }
 
 // running reports whether the actor is within Run. Any goroutine may ask.
@@ -419,3 +296,6 @@ func (s *scratch) newEnvelope() *mailbox.Envelope {
 	}
 	return s.cache.New()
 }
+
+// isHeld reports whether a turn waits for its recorder. Only the actor's own run may ask.
+func (a *actor) isHeld() bool { return a.sealed != nil && a.sealed.held }

@@ -13,12 +13,6 @@ import (
 // A guest starts when there is room for its instance. Until then it waits as one does that cannot be woken: what
 // comes for it waits in its mailbox, and its supervisor has nothing to decide.
 
-// starting is a start: what begin was called with.
-type starting struct {
-	cause *abi.Failure
-	held  bool
-}
-
 // admit gets the incarnation that begins its instance, unless the one before has left it: a fresh one, or one in
 // the state that the actor is to be restored to. If there is no room at the moment the actor waits, and begins as s says
 // when there is. A failure says that there will never be.

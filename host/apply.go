@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -483,4 +484,80 @@ func (g *guest) stop(scr *scratch, cmd *abi.Command) {
 		return
 	}
 	t.stop(scr, "")
+}
+
+// identify carries out an Identify. Only the host may answer it: ask has no answerer.
+func (g *guest) identify(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
+	one := abi.Command{Op: cmd.Op, ToPath: cmd.ToPath[1:], Correlation: cmd.Correlation}
+	if glob.HasMeta(string(one.ToPath)) {
+		g.identifyMany(scr, &one)
+		return
+	}
+	at, ok := g.place(scr, &one, g.actor.caps.send, nil)
+	if ok {
+		if t := g.actor.sys.find(at.elements); t != nil && (at.uid == 0 || t.uid == at.uid) {
+			e := newIdentify(g.actor.uid, cmd.Correlation)
+			e.SetHeaders(ask.Trace)
+			_ = g.actor.sys.deliverTo(scr, t, e) // refused, it is answered, too
+			return
+		}
+	}
+	g.tellRefusal(scr, hostReply(scr, 0, cmd.Correlation, abi.NoSuchActor))
+}
+
+// identifyMany answers at once who is at a path with patterns.
+func (g *guest) identifyMany(scr *scratch, cmd *abi.Command) {
+	a, path := g.actor, string(cmd.ToPath)
+	at, ok := a.parsePath(path)
+	switch {
+	case !ok:
+		g.refused(scr, DeadUnknown, 0, path, cmd, nil)
+	case !at.child && len(a.caps.send) == 0:
+		g.refused(scr, DeadDenied, 0, at.absolute(path), cmd, nil)
+	}
+	var found []*actor
+	if ok {
+		found, _ = a.reachable(at, g.walks(scr))
+	}
+	e := scr.newEnvelope()
+	e.Kind, e.Flags, e.Correlation = abi.KindReply, mark.Ours, cmd.Correlation
+	scr.trace.Stamp(e)
+	room := mostIdentities
+	if most := int(a.props.limits.Message); most > 0 {
+		room = min(room, most-e.Size())
+	}
+	e.Payload = abi.AppendIdentities(e.Payload, len(found), a.sys.identities(found, room))
+	g.carry(scr, len(e.Payload))
+	if reason, err := a.accept(scr, e); err != nil {
+		scr.cache.Free(e)
+		g.tellRefusal(scr, hostReply(scr, 0, cmd.Correlation, "the answer was not delivered: "+reason.String()))
+	}
+}
+
+// watchMany carries out a watch, or its end, of a guest whose path has patterns or covers future actors.
+func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
+	a := g.actor
+	path, future := strings.CutPrefix(string(cmd.ToPath), futureSign)
+	p, ok := a.parsePath(path)
+	switch {
+	case !ok || p.uid != 0 && future:
+		g.refused(scr, DeadUnknown, 0, path, cmd, nil)
+		return
+	case !p.child && len(a.caps.send) == 0:
+		g.refused(scr, DeadDenied, 0, p.absolute(path), cmd, nil)
+		return
+	case cmd.Op == abi.OpUnwatch:
+		a.unwatchPath(scr, p, path)
+		return
+	}
+	scope := Present
+	if future {
+		scope = PresentAndFuture
+	}
+	switch _, err := a.watchPath(scr, p, path, scope); {
+	case errors.Is(err, ErrLimit):
+		g.overLimit(errs.KeyOf(err, "limits.watches"), 0, p.absolute(path), mailbox.Envelope{Flags: mark.Control})
+	case err != nil:
+		g.refused(scr, DeadUnknown, 0, p.absolute(path), cmd, nil)
+	}
 }

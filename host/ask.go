@@ -122,13 +122,6 @@ func (s *System) patience(ctx context.Context) patience {
 	return p
 }
 
-// patience is how long an ask waits, in nanoseconds since 1970 by the turns' clock. The zero
-// value means until it is cancelled.
-type patience struct {
-	at, due int64
-	swept   bool // only the system's sweep ends it
-}
-
 // request sends a question from a new promise. If room is not nil, it may wait for
 // room in the mailbox until room ends, see Offer.
 func (s *System) request(to Ref, e *mailbox.Envelope, until patience, room context.Context) (abi.Ref, *promise, error) {

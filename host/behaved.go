@@ -87,3 +87,13 @@ func (b *behaved) End(ctx *Context, end End) {
 		ctx.actor.sys.logf(ctx.actor, abi.LogError, "stopping: %v", f)
 	}
 }
+
+// Behave makes props of an actor with a behaviour of one's own. Make is called once for
+// an actor, not for each incarnation; typ is what [Node] and events call its type.
+func Behave(typ string, make func() Behaviour) Props {
+	p := Props{typ: typ, strategy: supervision.Default()}
+	if make != nil {
+		p.make = func(*actor) Behaviour { return &behaved{inner: make()} }
+	}
+	return p
+}

@@ -8,7 +8,10 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
+	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
@@ -148,4 +151,77 @@ func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, 
 			return Ref{}, false, err
 		}
 	}
+}
+
+// newActor prepares an actor; it is not yet known to anybody.
+func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
+	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, timedNext: uint64(uid) % timedEvery}
+	a.props.limits = p.limits.WithDefaults()
+	a.props.bindMessage()
+	if parent == nil {
+		a.path = ref.Scheme + s.cfg.name + "/" + name
+		a.elements = []string{name}
+		a.tree = &tree{guesses: &s.strangers}
+	} else {
+		a.path = parent.path + "/" + name
+		a.elements = append(append(make([]string, 0, len(parent.elements)+1), parent.elements...), name)
+		if a.tree = parent.tree; parent.parent == nil {
+			a.tree = &tree{guesses: &s.strangers}
+			if name[0] != '$' {
+				a.tree.guesses = new(stray.Guesses)
+			}
+		}
+	}
+	if a.isKept() {
+		a.kept, a.endings = new(keptState), true
+	}
+	a.args = nullPayload
+	if p.args != nil {
+		args, err := Encode(p.args)
+		if err != nil {
+			return nil, err
+		}
+		a.args = args
+	}
+	a.caps = p.capabilities()
+	a.attached = attachedOf(p)
+	err := a.openAccount()
+	if err != nil {
+		return nil, err
+	}
+	if a.durable, err = isDurable(s, parent, p); err != nil {
+		a.closeAccount()
+		return nil, err
+	}
+	box := p.mailbox
+	if s.cfg.mailboxes != nil {
+		box = s.cfg.mailboxes(a.ref(), box)
+	}
+	if a.durable && parent != nil {
+		box = recordedMailbox(a, box)
+	}
+	a.box.Init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
+	introduce(a)
+	a.sysq.Init()
+	a.super.Init(&a.props.strategy)
+	a.ctx.actor = a
+	a.behaviour = p.make(a)
+	a.turn, _ = a.behaviour.(interruptible)
+	switch {
+	case s.cfg.commit == nil || s.durable != nil && !a.durable && s.repeats.Load() == nil:
+		a.task.Init(a)
+	default:
+		a.task.Init(recorded{a})
+	}
+	if s.durable != nil && a.durable && parent != nil {
+		a.looks = uint8(lookCommit)
+	}
+	if err := a.dispatched(); err != nil {
+		a.closeAccount()
+		return nil, err
+	}
+	if a.disp == s.disp { // pools and threads have workers of their own and no shares
+		a.task.Join(&a.tree.turns)
+	}
+	return a, nil
 }

@@ -2,58 +2,17 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
-	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // A recorder (Config.commit) may answer later. Meanwhile the actor is held: it does nothing else, neither for
 // messages nor for system messages, and its worker goes on. What the turn needs to be carried out moves from the
 // worker to the actor, and back when there is an answer. Only decisions about children and the end of an
 // incarnation wait on the worker, which lets others run: what follows them cannot be put off.
-
-// sealedEntry is what a turn, or a guest's entry, has come to.
-type sealedEntry struct {
-	now   int64
-	done  int  // turns that count
-	parts bool // the commands are read again
-	f     *abi.Failure
-}
-
-// sealed is a turn with all that is needed to carry it out.
-type sealed struct {
-	turn turn.Turn
-	wake func() // schedules the actor
-	held bool   // the recorder has not answered when it was asked
-	sealedEntry
-
-	batch   []*mailbox.Envelope
-	cmds    []abi.Command
-	ends    []int
-	effects []effect
-	changes []change
-	one     [1]*mailbox.Envelope
-	res     sandbox.Result
-	trace   trail.Trail
-	env     *mailbox.Envelope // of an actor in Go, as in Context
-	passed  bool
-	passTo  string
-
-	start *starting // it is the turn of a start; nil: of a message
-}
-
-func newSealed(a *actor) *sealed {
-	return &sealed{wake: func() {
-		if a.wake(nil); a.sys.durable != nil {
-			a.sys.durable.over()
-		}
-	}}
-}
-
-// isHeld reports whether a turn waits for its recorder. Only the actor's own run may ask.
-func (a *actor) isHeld() bool { return a.sealed != nil && a.sealed.held }
 
 // ask commits a turn. held says that the recorder will answer later.
 func (a *actor) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *abi.Failure, held bool) {
@@ -163,10 +122,6 @@ func (a *actor) settleNow(scr *scratch) {
 	a.ctx, scr.effects, scr.changes = ctx, effects, changes
 }
 
-// recorded is an actor of a system with a recorder, as the dispatcher runs it. What was held is carried out in a
-// run of its own.
-type recorded struct{ *actor }
-
 // Run implements dispatch.Runnable.
 func (r recorded) Run(w *dispatch.Worker) (more bool) {
 	if p := r.sys.repeats.Load(); p != nil {
@@ -224,4 +179,19 @@ func (a *actor) commitGo(ctx *Context, failure *abi.Failure) (f *abi.Failure, he
 		}
 	}
 	return f, false
+}
+
+// endTurn seals and commits the turn of an actor in Go, which has failed if failure is not nil. If the actor is
+// held then, its failure is not known yet.
+func (a *actor) endTurn(ctx *Context, failure *abi.Failure) *abi.Failure {
+	f, held := a.commitGo(ctx, failure)
+	if held || f != nil || a.sys.looks.Load()&(lookTap|lookFlow) == 0 {
+		return f
+	}
+	c := look.Turns{Actor: a.ref(), Incarnation: a.Incarnation(), First: a.turns, Now: a.sys.time.Now(), Effects: ctx.scr.effects}
+	if ctx.env != nil {
+		c.Mail = []*mailbox.Envelope{ctx.env}
+	}
+	a.tell(ctx.scr, &c)
+	return nil
 }

@@ -112,7 +112,7 @@ func unpause(l *stage, ref Ref) {
 func TestDeadlinesTravel(t *testing.T) {
 	l := newStage(t, nil)
 	last := l.spawn("last", Func(func(ctx *Context, m Message) error {
-		at, ok := ctx.Deadline()
+		at, ok := ctx.Head().Deadline()
 		return tellProbe(ctx, fmt.Sprint("last ", ok, " ", at.Sub(ctx.Now()), " ", ctx.Head().Within(time.Hour)))
 	}))
 	for name, hand := range map[string]func(*Context) error{
@@ -184,7 +184,7 @@ func TestDeadlinesTravel(t *testing.T) {
 func TestDeadlinesAreTheHosts(t *testing.T) {
 	l := newStage(t, nil)
 	to := l.spawn("to", Func(func(ctx *Context, m Message) error {
-		at, ok := ctx.Deadline()
+		at, ok := ctx.Head().Deadline()
 		return tellProbe(ctx, fmt.Sprint(ok, " ", max(0, at.Sub(ctx.Now()))))
 	}))
 	for _, value := range []string{"0", "1", "9223372036854775807", "-5", "x"} {

@@ -463,7 +463,7 @@ func TestK14_Durations(t *testing.T) {
 
 	// A question has the deadline of its context, also one that is later than the system's.
 	asked := l.spawn("asked", Func(func(ctx *Context, m Message) error {
-		at, ok := ctx.Deadline()
+		at, ok := ctx.Head().Deadline()
 		left := at.Sub(ctx.Now())
 		return tellProbe(ctx, fmt.Sprint(ok, left > 9*time.Hour && left <= 10*time.Hour))
 	}))

@@ -265,7 +265,7 @@ func TestC_1_1_TheCountEndsWithTheLastConfirmation(t *testing.T) {
 		case text == "crash":
 			return errCrash
 		case len(text) == 1:
-			return ctx.Confirm(uint64(text[0] - '0'))
+			return ctx.Head().Confirm(uint64(text[0] - '0'))
 		}
 		return nil
 	})

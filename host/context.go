@@ -14,28 +14,6 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// Context is what an actor in Go can do during a call of its methods. It must not be used outside them, nor by other
-// goroutines; use [Context.Later] for longer work.
-//
-// Sends, answers, asks, forwards and stops, the actor's own included, take effect at the end of the turn, in order. If the
-// turn fails, none do. The same holds for children, which start first, and for watches, timers and the stash.
-type Context struct {
-	actor *actor
-	env   *mailbox.Envelope // of the current message
-	ahead *mailbox.Envelope // the message that Handle is called for; still in the mailbox
-	scr   *scratch          // of the worker that makes the call; nil when it is over
-
-	cause   *abi.Failure // of the restart, within Started
-	taken   int          // messages, by Handle
-	most    int          // that it may take
-	stashed bool         // the current one
-	passed  bool         // the current message itself is among the effects
-	passTo  string       // for this child of its receiver; empty: for the receiver
-}
-
-// effect is what leaves an actor in Go at the end of its turn.
-type effect = turn.Effect
-
 // leaveTurn sends what a turn in Go has left to send; a failed turn's effects are dropped.
 func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	if scr.trace.On {
@@ -455,4 +433,15 @@ func (c *Context) Block() {
 	if c.scr != nil {
 		c.scr.w.Block()
 	}
+}
+
+// Hand is Pass to a child of a keeper. If the message comes too late, because the child has ended
+// meanwhile, it is stashed under the child's name, see [Head.StashFor].
+func (h Head) Hand(child Ref) error {
+	a := h.ctx.actor
+	if a.keeping == nil {
+		a.keeping = &keeping{}
+	}
+	a.keeping.to, a.keeping.toName = child.UID(), child.Name()
+	return h.Pass(child)
 }

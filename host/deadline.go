@@ -7,6 +7,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // Deadlines travel with questions: the host notes in the envelope when the asker gives up, and a question whose time is over
@@ -19,22 +20,6 @@ func due(e *mailbox.Envelope, at int64) {
 		e.Flags |= mark.Due
 		e.Due = at
 	}
-}
-
-// special handles the host's own envelopes, and questions whose asker has given up; false if the actor must handle the
-// message.
-func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
-	if e.Flags&mark.Control != 0 {
-		popControl(a, e)
-		a.control(scr, e)
-		return true
-	}
-	if !a.unwanted(e) {
-		return false
-	}
-	popControl(a, e)
-	a.expire(scr, e)
-	return true
 }
 
 // unwanted reports whether the asker of a question has given up. An ask from Go is looked up: it may have been given up
@@ -61,7 +46,8 @@ func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 
 // Deadline is when the asker of the current message gives up; false if that is not known: it
 // is not a question, or one without a deadline, or a Lasting one.
-func (c *Context) Deadline() (time.Time, bool) {
+func (h Head) Deadline() (time.Time, bool) {
+	c := h.ctx
 	if c.env == nil || c.env.Flags&mark.Due == 0 {
 		return time.Time{}, false
 	}
@@ -71,7 +57,7 @@ func (c *Context) Deadline() (time.Time, bool) {
 // Within is d, or the remaining time of the current message's asker if that is less:
 // the timeout for an ask whose answer is needed only to answer this message. It is 0 if no time is left.
 func (h Head) Within(d time.Duration) time.Duration {
-	at, ok := h.ctx.Deadline()
+	at, ok := h.Deadline()
 	if !ok {
 		return d
 	}
@@ -122,3 +108,15 @@ func (s *scratch) stated(e *mailbox.Envelope) []byte {
 
 // emptyMap is the head of a map without entries; one of 23 at most has one byte.
 const emptyMap = 0xa0
+
+// push writes an envelope into the guest's inbox.
+func (g *guest) push(scr *scratch, x *sandbox.Instance, e *mailbox.Envelope, now int64) bool {
+	if len(e.Headers) == 0 && e.Flags&mark.Due == 0 {
+		return x.PushPlain(e.Kind, now, e.Sender, e.Correlation, e.Payload)
+	}
+	env := abi.Envelope{Kind: e.Kind, Time: now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
+	if g.told {
+		env.Headers = scr.stated(e)
+	}
+	return x.Push(&env)
+}

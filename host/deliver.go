@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
@@ -183,3 +184,59 @@ func (a *actor) dead(scr *scratch, reason DeadReason, err error, e *mailbox.Enve
 
 // evict makes dead letters of the oldest messages when too many wait for a restart.
 func (a *actor) evict(e *mailbox.Envelope) { a.dead(nil, DeadEvicted, ErrRestarting, e) }
+
+// unidentified answers that no actor is there, or not any more.
+func (s *System) unidentified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
+	r := hostReply(scr, uid, asked.Correlation, abi.NoSuchActor)
+	r.SetHeaders(asked.Headers)
+	_ = s.deliver(scr, asked.Sender, r)
+}
+
+// backoff returns the supervisor's backoff if there is one.
+func (a *actor) backoff() (supervision.Backoff, bool) {
+	if a.parent == nil {
+		return supervision.Backoff{}, false
+	}
+	return a.parent.props.strategy.Backoff()
+}
+
+// tellResender tells the actor's parent that the turn of a message has failed which the parent has sent.
+func (a *actor) tellResender(scr *scratch, failed *mailbox.Envelope) {
+	id, ok := header.Number(failed.Headers, abi.HeaderID)
+	if !ok || a.parent == nil {
+		return
+	}
+	e := scr.newEnvelope()
+	e.Kind, e.Sender, e.Correlation, e.Value = abi.KindMessage, a.uid, id, blame{}
+	a.parent.insist(scr, e)
+}
+
+// deliverLater is deliver to a receiver that is not durable, when the turn that sends is.
+func deliverLater(s *System, scr *scratch, to abi.Ref, e *Envelope) {
+	leaveLater(s, scr, e.Size()+overhead, func(err error) {
+		if err != nil {
+			if e.Kind == abi.KindReply || e.Kind == abi.KindReplyError {
+				s.willNotAnswer(nil, to, e.Correlation, e.Sender, err)
+			}
+			e.Free()
+			return
+		}
+		_ = s.deliver(nil, to, e)
+	})
+}
+
+// fly takes a message over that is sent while p rebuilds the system.
+func (p *repeats) fly(to *actor, e *Envelope) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	by := p.actor.Load()
+	switch e.Kind {
+	case abi.KindTimer, abi.KindReceiveTimeout, abi.KindAskTimeout:
+		by = nil // an alarm that was due while the process was away, and not something that is sent in a turn
+	}
+	p.flights = append(p.flights, flight{to, by, e})
+	return true
+}

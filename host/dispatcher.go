@@ -179,24 +179,3 @@ func (a *actor) leaveThread() {
 		_ = a.disp.Close(context.Background())
 	}()
 }
-
-// timedSpell handles messages one by one, until the deadline of the spell or up to the throughput. It returns
-// 0: nothing is left to handle in this spell.
-func (a *actor) timedSpell(scr *scratch) int {
-	begun := a.Now()
-	if a.turns >= a.timedNext {
-		a.timedTurn(scr)
-	}
-	for range int(-a.throughput) {
-		if a.box.Nothing() || !a.open() || scr.w.Spent() || a.handleMessages(scr, 1) == 0 {
-			break
-		}
-		if a.sysq.Waiting() {
-			a.handleSystem(scr)
-		}
-		if a.Now().Sub(begun) >= a.props.dispatch.deadline {
-			break
-		}
-	}
-	return 0
-}

@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
@@ -37,24 +35,6 @@ func (c Config) WithStore(r record.Recorder) Config {
 // the usual mailbox, below /user or below a durable actor, in a system with a store ([Config.WithStore]).
 func (p Props) WithDurable() Props { p.durable = true; return p }
 
-// durability is what a system with a store has besides its recorder.
-type durability struct {
-	fresh   *Secret       // of actors that begin anew in each process
-	still   atomic.Bool   // durable actors handle no messages
-	frozen  atomic.Bool   // the system ends: nothing is recorded any more
-	solid   atomic.Bool   // durable actors, and /user, do nothing at all: their states are copied
-	leaving atomic.Int64  // messages and signals that wait for their turn to be durable
-	runs    atomic.Uint64 // of durable actors, and of guardians, while still is set
-	ran     chan struct{} // one of them is over, or can begin
-
-	checkpoints sync.Mutex
-	unsaved     map[abi.Ref]bool // actors that have failed because their state could not be saved
-	spawning    sync.RWMutex     // read: a durable actor is being made from outside
-
-	mu    sync.Mutex
-	lives map[string]uint64 // by the paths of actors below a guardian: their next life
-}
-
 // mostLives bounds the names whose lives are counted. Actors of further ones get refs that do not follow from the name.
 const mostLives = 1 << 16
 
@@ -64,14 +44,6 @@ func newDurability(cfg *Config, from *Secret) *durability {
 	}
 	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.epochOf()))
 	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: map[string]uint64{}}
-}
-
-// secretOf is what the refs and the randomness of the actor, and of what it starts, are derived from.
-func secretFor(a *actor) *Secret {
-	if d := a.sys.durable; d != nil && (!a.durable || a.parent == nil) {
-		return d.fresh
-	}
-	return a.sys.secret
 }
 
 // namedRef is the ref of the next life of an actor below a guardian: it follows from the path and the number of the life.
@@ -318,40 +290,4 @@ func codeOfModule(m *Module) []byte {
 		}
 	}
 	return nil
-}
-
-// leaveLater has f called when the present turn is durable. bytes is what waits with it.
-func leaveLater(s *System, scr *scratch, bytes int, f func(error)) {
-	s.durable.leaving.Add(1)
-	s.cfg.recorder.(record.Outputs).Later(scr.after, bytes, func(err error) {
-		f(err)
-		s.durable.leaving.Add(-1)
-	})
-}
-
-// deliverLater is deliver to a receiver that is not durable, when the turn that sends is.
-func deliverLater(s *System, scr *scratch, to abi.Ref, e *Envelope) {
-	leaveLater(s, scr, e.Size()+overhead, func(err error) {
-		if err != nil {
-			if e.Kind == abi.KindReply || e.Kind == abi.KindReplyError {
-				s.willNotAnswer(nil, to, e.Correlation, e.Sender, err)
-			}
-			e.Free()
-			return
-		}
-		_ = s.deliver(nil, to, e)
-	})
-}
-
-// signalsLater is the same for signals; false if the receiver is durable, or unknown.
-func signalsLater(s *System, scr *scratch, to abi.Ref, m signal.Signal) bool {
-	if a := s.here(to); a != nil && a.durable || a == nil && !s.outside.has(to) {
-		return false
-	}
-	leaveLater(s, scr, overhead, func(err error) {
-		if err == nil {
-			s.signal(nil, to, m)
-		}
-	})
-	return true
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -92,4 +93,21 @@ func (g *speaker) NextChild() abi.Ref {
 	ref := abi.ChildRef((*guest)(g).childKey(), g.actor.uid.Node(), g.ahead)
 	g.ahead++
 	return ref
+}
+
+// asFailure is err itself if it is a failure, else one of a kind.
+func asFailure(kind abi.FailureKind, err error) *abi.Failure {
+	var f *abi.Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return &abi.Failure{Kind: kind, Reason: err.Error()}
+}
+
+// childKey is the key of the refs of children that the guest spawns.
+func (g *guest) childKey() abi.RefKey {
+	if g.refkey == (abi.RefKey{}) {
+		_, g.refkey = secretFor(g.actor).Guest(g.actor.uid, 0)
+	}
+	return g.refkey
 }

@@ -1,73 +1,17 @@
 package host
 
 import (
-	"errors"
-	"sync"
-	"sync/atomic"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/abi/keyed"
-	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/account"
-	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
-	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
-
-// guest is the behaviour of an actor that runs in an instance of an image.
-type guest struct {
-	actor  *actor
-	module *Module
-	image  *sandbox.Image // of the present incarnation
-
-	// Only the actor's own run uses the instance. Killing takes the lock, and so does giving it back:
-	// so no kill reaches an instance that belongs to another actor by then.
-	mu   sync.Mutex
-	inst atomic.Pointer[sandbox.Instance]
-
-	node   residency.Node
-	asleep *sandbox.Snapshot // instead of an instance
-	failed bool              // the sleeping state is the one after a failed turn
-
-	refkey    abi.RefKey
-	seed      [abi.SeedSize]byte
-	spawned   uint64 // children that it has asked for
-	ahead     uint64 // the same with those of turns that were read
-	fuelSpent uint64 // of all its turns
-	turnAt    int64  // time of the last turn
-	lastTo    *actor // the receiver of its last send
-	verdict   verdict
-	costly    bool    // the turn being read has commands that cost more than their bytes
-	searches  int     // of the turn being read, see costSearch
-	forwards  int     // of the turn being carried out
-	due       int64   // of the ask being carried out
-	carried   int     // work since others were let run, see carry
-	states    *states // for resume; nil: they are not kept
-	waited    uint8   // how often it has got no instance since it had one, see tryAgain
-	retry     alarm.Alarm
-	start     *starting // the start that waits for an instance; nil: none does
-	slim      bool      // it counts for what it has touched: see Slim
-	ran       uint64    // turns, when it was last asked to be slim
-	sleeps    bool      // instances of the image can be given back
-	told      bool      // it is told the deadlines of questions
-	silent    bool      // it has no use for a last turn
-	judged    bool      // the failing turn could not pay for what depends on other actors
-	box       *blackbox.Box
-	crashFile string // of the last failure; empty: none
-}
-
-func newGuest(a *actor, m *Module) *guest {
-	g := &guest{actor: a, module: m}
-	g.node.Init(g, uint64(a.uid), &a.tree.awake)
-	return g
-}
 
 // Start implements Behaviour: the start envelope, for the instance that admit has got.
 func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
@@ -113,23 +57,6 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	}
 	g.keepStates(ctx.scr)
 	return nil
-}
-
-// asFailure is err itself if it is a failure, else one of a kind.
-func asFailure(kind abi.FailureKind, err error) *abi.Failure {
-	var f *abi.Failure
-	if errors.As(err, &f) {
-		return f
-	}
-	return &abi.Failure{Kind: kind, Reason: err.Error()}
-}
-
-// childKey is the key of the refs of children that the guest spawns.
-func (g *guest) childKey() abi.RefKey {
-	if g.refkey == (abi.RefKey{}) {
-		_, g.refkey = secretFor(g.actor).Guest(g.actor.uid, 0)
-	}
-	return g.refkey
 }
 
 // draw makes the seed of an incarnation, and with the first one also the key.
@@ -229,24 +156,6 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	return f
 }
 
-// push writes an envelope into the guest's inbox.
-func (g *guest) push(scr *scratch, x *sandbox.Instance, e *mailbox.Envelope, now int64) bool {
-	if len(e.Headers) == 0 && e.Flags&mark.Due == 0 {
-		return x.PushPlain(e.Kind, now, e.Sender, e.Correlation, e.Payload)
-	}
-	env := abi.Envelope{Kind: e.Kind, Time: now, Sender: e.Sender, Correlation: e.Correlation, Headers: e.Headers, Payload: e.Payload}
-	if g.told {
-		env.Headers = scr.stated(e)
-	}
-	return x.Push(&env)
-}
-
-// verdict is what a guest decides about a child.
-type verdict struct {
-	asked     bool // within the turn that is asked to decide
-	directive supervision.Directive
-}
-
 // Decide implements Behaviour: a turn with a child_failed envelope, which the guest
 // answers with the command decide.
 func (g *guest) Decide(ctx *Context, child Ref, f *abi.Failure) (supervision.Directive, *abi.Failure) {
@@ -322,20 +231,6 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	if f := g.hook(scr, x, kind, 0, payload); f != nil {
 		a.sys.logf(a, abi.LogError, "%s: %v", what, f)
 	}
-}
-
-// release gives the instance back.
-func (g *guest) release() {
-	g.mu.Lock()
-	x := g.inst.Swap(nil)
-	g.mu.Unlock()
-	if x != nil {
-		g.actor.sys.awake.Remove(&g.node)
-		g.actor.sys.awake.Narrow(&g.node)
-		g.slim = false
-		x.Put()
-	}
-	g.actor.account.Note(account.Memory, 0)
 }
 
 // awake implements interruptible.

@@ -22,18 +22,6 @@ import (
 // ref, then come to the keeper.
 func (p Props) WithKeeping() Props { p.keeps = true; return p }
 
-// keeping is state that only keepers have.
-type keeping struct {
-	to     abi.Ref // the child that the current message is handed to, and its name
-	toName string
-}
-
-// keptState is state that only the children of keepers have.
-type keptState struct {
-	turned int64  // end of its last turn, ns since 1970
-	begun  uint64 // turns before its present incarnation
-}
-
 // isKept reports whether the actor's parent keeps it.
 func (a *actor) isKept() bool { return a.parent != nil && a.parent.props.keeps }
 
@@ -117,26 +105,6 @@ func (h Head) Passivate(child Ref, timeout time.Duration) error {
 	e.Flags, e.Sender, e.Correlation = mark.Poison|mark.IfIdle, a.uid, uint64(t.uid)
 	t.insist(h.ctx.scr, e)
 	return nil
-}
-
-// passivate ends an idle actor; one that is not says so.
-func (a *actor) passivate(scr *scratch, e *mailbox.Envelope) {
-	if a.kept == nil || !a.quiet() {
-		a.sys.identified(scr, a, e)
-		return
-	}
-	a.stopNow(scr, "idle", endOrdered)
-}
-
-// Hand is Pass to a child of a keeper. If the message comes too late, because the child has ended
-// meanwhile, it is stashed under the child's name, see [Head.StashFor].
-func (h Head) Hand(child Ref) error {
-	a := h.ctx.actor
-	if a.keeping == nil {
-		a.keeping = &keeping{}
-	}
-	a.keeping.to, a.keeping.toName = child.UID(), child.Name()
-	return h.Pass(child)
 }
 
 // handed delivers what a keeper hands to a child; false if to is not that child.

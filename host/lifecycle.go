@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
@@ -16,20 +15,6 @@ import (
 
 // What an actor does on the way from one state of its life to the next. Which ways there
 // are is the table of host/internal/life.
-
-// restarting is a restart under way. The next incarnation begins when nothing of this
-// is left to wait for.
-type restarting struct {
-	cause *abi.Failure
-	alarm alarm.Alarm
-	delay bool // there was a delay
-	due   bool // the delay has passed
-	keep  bool // the children stay
-	hold  bool // the supervisor will say when
-	told  bool // it was told that the incarnation has ended
-
-	leave map[*actor]bool // of a renewal: the children that stop; the others stay, whatever keep says
-}
 
 // begin starts an incarnation; the life is in its new state already. cause is why the incarnation before it
 // ended. held says that the supervisor waits to be told that this one has begun.
@@ -343,13 +328,6 @@ func (a *actor) maybeRestart(scr *scratch) {
 	a.begin(scr, r.cause, r.told)
 }
 
-// stop asks the actor to stop after its current turn; false if it has gone. Any goroutine may call it.
-func (a *actor) stop(scr *scratch, reason string) bool {
-	ok := a.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: reason}})
-	a.killLater()
-	return ok
-}
-
 // stopNow begins the end: the children first.
 func (a *actor) stopNow(scr *scratch, reason string, how ending) {
 	if !a.life.Do(life.Stop) {
@@ -458,32 +436,7 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 }
 
-// killLater kills a turn that goes on for too long after its actor was stopped, or is to be
-// restarted.
-func (a *actor) killLater() { a.killFor("stopped") }
-
-func (a *actor) killFor(reason string) {
-	x := a.turn
-	if x == nil || !a.running() || !x.awake() || !a.killing.CompareAndSwap(false, true) {
-		return
-	}
-	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
-		a.killing.Store(false)
-		if a.running() && a.sysq.Waiting() {
-			x.kill(reason)
-		}
-	})
-}
-
 // The delay before a restart, and the grace after it; see host/internal/gate.
-
-// backoff returns the supervisor's backoff if there is one.
-func (a *actor) backoff() (supervision.Backoff, bool) {
-	if a.parent == nil {
-		return supervision.Backoff{}, false
-	}
-	return a.parent.props.strategy.Backoff()
-}
 
 func (a *actor) closeGate() {
 	if b, ok := a.backoff(); ok {
@@ -527,3 +480,24 @@ func (a *actor) endGrace() {
 	a.gate.EndGrace(&a.box)
 	a.holds.drop(holdGrace)
 }
+
+// passivate ends an idle actor; one that is not says so.
+func (a *actor) passivate(scr *scratch, e *mailbox.Envelope) {
+	if a.kept == nil || !a.quiet() {
+		a.sys.identified(scr, a, e)
+		return
+	}
+	a.stopNow(scr, "idle", endOrdered)
+}
+
+// Fail implements supervisor.Parent.
+func (p parentIn) Fail(f *abi.Failure, escalated bool) {
+	how := endByItself
+	if escalated {
+		how = endEscalated
+	}
+	p.fail(p.scr, f, how)
+}
+
+// Quit implements supervisor.Parent.
+func (p parentIn) Quit(reason string) { p.quit(p.scr, reason) }

@@ -13,15 +13,6 @@ const logBuffer = 4096
 // AllDeadLetters is for [Config.WithLoggedDeadLetters].
 const AllDeadLetters = math.MaxInt
 
-// loggedLetters says which dead letters a log gets.
-type loggedLetters struct {
-	first  int
-	atEnds endLetters
-}
-
-// endLetters says what happens to the dead letters of a system that ends.
-type endLetters uint8
-
 const (
 	endLogged endLetters = iota
 	endUnlogged

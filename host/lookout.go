@@ -1,20 +1,14 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/errs"
-	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -42,26 +36,8 @@ const (
 	mostBehindStar     = 16  // bytes after the first '*' of an element: a comparison takes their product with the length of the name
 )
 
-// lookout is the pattern of a watch that also covers actors that are started later.
-type lookout struct {
-	watcher *actor
-	text    string
-	at      []string // the elements of the pattern
-	child   bool     // it was written as "./name"
-
-	missed atomic.Bool // some starts were not told one by one
-	told   bool        // it was told that there are more than may be watched; only in the watcher's run
-}
-
 // Miss implements sysmail.Missing.
 func (x *lookout) Miss() { x.missed.Store(true) }
-
-// lookouts are the lookouts of a system.
-type lookouts struct {
-	n    atomic.Int32
-	mu   sync.Mutex
-	list []*lookout
-}
 
 // add enters a lookout; the error says which bound it would exceed.
 func (l *lookouts) add(x *lookout) error {
@@ -280,34 +256,6 @@ func (a *actor) unwatchPath(scr *scratch, p place, path string) {
 		if elements != nil && pattern.Match(elements) {
 			a.unwatchRef(scr, uid)
 		}
-	}
-}
-
-// watchMany carries out a watch, or its end, of a guest whose path has patterns or covers future actors.
-func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
-	a := g.actor
-	path, future := strings.CutPrefix(string(cmd.ToPath), futureSign)
-	p, ok := a.parsePath(path)
-	switch {
-	case !ok || p.uid != 0 && future:
-		g.refused(scr, DeadUnknown, 0, path, cmd, nil)
-		return
-	case !p.child && len(a.caps.send) == 0:
-		g.refused(scr, DeadDenied, 0, p.absolute(path), cmd, nil)
-		return
-	case cmd.Op == abi.OpUnwatch:
-		a.unwatchPath(scr, p, path)
-		return
-	}
-	scope := Present
-	if future {
-		scope = PresentAndFuture
-	}
-	switch _, err := a.watchPath(scr, p, path, scope); {
-	case errors.Is(err, ErrLimit):
-		g.overLimit(errs.KeyOf(err, "limits.watches"), 0, p.absolute(path), mailbox.Envelope{Flags: mark.Control})
-	case err != nil:
-		g.refused(scr, DeadUnknown, 0, p.absolute(path), cmd, nil)
 	}
 }
 

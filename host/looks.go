@@ -1,10 +1,8 @@
 package host
 
 import (
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Observers of turns: those that record them, tap an actor, or sample the flow
@@ -54,17 +52,10 @@ func (a *actor) newTurn(scr *scratch) *turn.Turn {
 	return t
 }
 
-// endTurn seals and commits the turn of an actor in Go, which has failed if failure is not nil. If the actor is
-// held then, its failure is not known yet.
-func (a *actor) endTurn(ctx *Context, failure *abi.Failure) *abi.Failure {
-	f, held := a.commitGo(ctx, failure)
-	if held || f != nil || a.sys.looks.Load()&(lookTap|lookFlow) == 0 {
-		return f
-	}
-	c := look.Turns{Actor: a.ref(), Incarnation: a.Incarnation(), First: a.turns, Now: a.sys.time.Now(), Effects: ctx.scr.effects}
-	if ctx.env != nil {
-		c.Mail = []*mailbox.Envelope{ctx.env}
-	}
-	a.tell(ctx.scr, &c)
-	return nil
+func newSealed(a *actor) *sealed {
+	return &sealed{wake: func() {
+		if a.wake(nil); a.sys.durable != nil {
+			a.sys.durable.over()
+		}
+	}}
 }

@@ -171,3 +171,19 @@ func (a *actor) unhandled(e *mailbox.Envelope) {
 func (a *actor) deathPact() *abi.Failure {
 	return &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled", Turn: a.turns}
 }
+
+// special handles the host's own envelopes, and questions whose asker has given up; false if the actor must handle the
+// message.
+func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
+	if e.Flags&mark.Control != 0 {
+		popControl(a, e)
+		a.control(scr, e)
+		return true
+	}
+	if !a.unwanted(e) {
+		return false
+	}
+	popControl(a, e)
+	a.expire(scr, e)
+	return true
+}

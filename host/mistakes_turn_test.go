@@ -251,7 +251,7 @@ func TestLostForwardOfAResendersChild(t *testing.T) {
 	gone := l.spawn("gone", newCounter())
 	l.Stop(gone)
 	l.run()
-	ref := l.spawn("r", Resender(Func(func(ctx *Context, m Message) error { return errors.Join(ctx.Forward(gone), ctx.Confirm(m.ID())) }), Resend{}))
+	ref := l.spawn("r", Resender(Func(func(ctx *Context, m Message) error { return errors.Join(ctx.Forward(gone), ctx.Head().Confirm(m.ID())) }), Resend{}))
 	l.tell(ref, "lost")
 	if got := l.letters(); !slices.Equal(got, []DeadReason{DeadUnknown}) {
 		t.Errorf("%v", got)
@@ -449,7 +449,7 @@ func TestASlowMessageIsNotBlamed(t *testing.T) {
 		case "bad":
 			return errors.New("bad")
 		}
-		return errors.Join(ctx.Confirm(slow), ctx.Confirm(m.ID()))
+		return errors.Join(ctx.Head().Confirm(slow), ctx.Head().Confirm(m.ID()))
 	}), Resend{Policy: always(10 * ms), Attempts: 3, Patience: 20 * ms}))
 	l.tell(r, "slow", "bad")
 	for range 8 { // the bad one is given up; the slow one outlives it

@@ -59,3 +59,9 @@ func GuestOf(m *Module, typ string) Props {
 	}
 	return p
 }
+
+func newGuest(a *actor, m *Module) *guest {
+	g := &guest{actor: a, module: m}
+	g.node.Init(g, uint64(a.uid), &a.tree.awake)
+	return g
+}

@@ -11,48 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// Actor is an actor in Go. Its methods are never called at the same time.
-//
-// An error is a failure: it goes to the supervisor. ErrUnhandled is not; it says
-// that the message was not for this actor. A panic is a failure, too.
-type Actor interface {
-	Receive(ctx *Context, m Message) error
-}
-
-// Starter is an actor that wants to know when it begins; an error fails the start.
-type Starter interface{ Started(ctx *Context) error }
-
-// Stopper is an actor that wants to know when it ends. It is called at a stop and,
-// if the actor did not panic, before a restart.
-type Stopper interface{ Stopped(ctx *Context) }
-
-// Supervisor is an actor in Go that itself decides about those failures of its children
-// that its strategy answers with [supervision.Ask]. Deciding must be quick, as
-// every turn must. 0 leaves the decision to the default decider.
-type Supervisor interface {
-	Decide(ctx *Context, child Ref, f *abi.Failure) supervision.Directive
-}
-
-// Native makes props of an actor in Go. The factory makes a fresh one for
-// every incarnation.
-func Native(factory func() Actor) Props {
-	return Props{typ: "native", strategy: supervision.Default()}.native(factory)
-}
-
-// Func is Native for a function, as an actor without state.
-func Func(f func(ctx *Context, m Message) error) Props {
-	return Native(func() Actor { return actorFunc(f) })
-}
-
-type actorFunc func(ctx *Context, m Message) error
-
 func (f actorFunc) Receive(ctx *Context, m Message) error { return f(ctx, m) }
-
-// native is the behaviour of an actor in Go.
-type native struct {
-	factory func() Actor
-	now     Actor // nil between incarnations, and after a panic: it must not be called any more
-}
 
 // Start implements Behaviour.
 func (n *native) Start(ctx *Context, _ *abi.Failure) *abi.Failure {

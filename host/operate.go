@@ -9,11 +9,6 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// Operator is what somebody who runs a system can do to its actors, beside what programs do with them: hold them
-// back, restart them, renew their code, make them fail, decide for their supervisor, and deliver dead letters again. All
-// methods may be called concurrently; each is carried out by the actor or its supervisor, after the turn that runs.
-type Operator struct{ sys *System }
-
 // Operate is for operators: what an operator can do.
 func (s *System) Operate() Operator { return Operator{s} }
 

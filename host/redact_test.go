@@ -45,10 +45,10 @@ func TestSecretsAreHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	sub := s.Subscribe(1000, nil)
-	if err := s.Redact([]byte("short")); !errors.Is(err, redact.ErrShort) {
+	if err := s.Redaction().Hide([]byte("short")); !errors.Is(err, redact.ErrShort) {
 		t.Error(err)
 	}
-	if err := s.Redact([]byte(hidden)); err != nil {
+	if err := s.Redaction().Hide([]byte(hidden)); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -184,7 +184,7 @@ func TestCauseIsHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = s.Redact([]byte(hidden))
+	_ = s.Redaction().Hide([]byte(hidden))
 	ref, _ := s.Spawn("a", Func(func(*Context, Message) error { return errors.New(hidden) }))
 	_ = s.Tell(ref, "x")
 	s.RunUntilIdle(1000)
@@ -204,7 +204,7 @@ func TestNoSecretsNoCost(t *testing.T) {
 	}
 	defer s.Close(context.Background())
 	payload := bytes.Repeat([]byte("x"), 100)
-	if n := testing.AllocsPerRun(100, func() { s.Redacted(payload) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { s.Redaction().Bytes(payload) }); n != 0 {
 		t.Error(n)
 	}
 }
@@ -214,7 +214,7 @@ func TestNamesWithSecrets(t *testing.T) { everyManner(t, rowNamesWithSecrets) }
 
 func rowNamesWithSecrets(t *testing.T) {
 	l := newStage(t, nil)
-	if err := l.Redact([]byte("correct-horse")); err != nil {
+	if err := l.Redaction().Hide([]byte("correct-horse")); err != nil {
 		t.Fatal(err)
 	}
 	sub := l.Subscribe(100, func(e *Event) bool { return e.Kind == EventRefused })

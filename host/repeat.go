@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -35,42 +33,6 @@ func init() {
 	}
 	rebuild.Part = partOf
 	rebuild.Freeze = func(system any) { freezeDurable(system.(*System)) }
-}
-
-// repeats is a system that is being rebuilt.
-type repeats struct {
-	sys   *System
-	props func(*record.Life) (any, error)
-	at    *pastClock // of the system
-	turns *pastClock // of turns
-
-	actor  atomic.Pointer[actor] // that repeats something
-	do     func(scr *scratch)
-	done   chan struct{}
-	expect []*record.Record // turns that come
-	err    error
-
-	held  map[abi.Ref][]sysmail.Msg // posted, and not yet dealt with
-	early map[abi.Ref][]*record.Record
-	left  map[abi.Ref]bool // actors that are not rebuilt
-	late  []*actor         // whose last turn is in no record
-
-	over atomic.Bool // all is repeated, and what is spawned is new
-
-	mu      sync.Mutex
-	flights []flight
-}
-
-// flight is a message on its way.
-type flight struct {
-	to, by *actor
-	e      *Envelope
-}
-
-// pastClock tells the time of records until it is released. Alarms are set by the clock behind it.
-type pastClock struct {
-	clock.Clock
-	now atomic.Int64
 }
 
 func (c *pastClock) Now() time.Time {
@@ -223,22 +185,6 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 	}
 	p.arm(scr)
 	return done, f, true
-}
-
-// fly takes a message over that is sent while p rebuilds the system.
-func (p *repeats) fly(to *actor, e *Envelope) bool {
-	if p == nil {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	by := p.actor.Load()
-	switch e.Kind {
-	case abi.KindTimer, abi.KindReceiveTimeout, abi.KindAskTimeout:
-		by = nil // an alarm that was due while the process was away, and not something that is sent in a turn
-	}
-	p.flights = append(p.flights, flight{to, by, e})
-	return true
 }
 
 // landed drops what an actor has sent before its present record and what never arrived: it was refused.

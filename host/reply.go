@@ -173,3 +173,8 @@ func (c *replyContext) AfterFunc(f func()) (stop func() bool) {
 		return waits
 	}
 }
+
+// Trace is like [Head.Trace], for the turn that has made the handle.
+func (r *Reply) Trace(parent context.Context) context.Context {
+	return r.actor.sys.in(parent, r.trace)
+}

@@ -41,7 +41,7 @@ type Resend struct {
 // 2012 article on a supervisor with exponential backoff.
 //
 // The resender numbers the messages that it gets, holds them until they are confirmed, and
-// passes them on with their senders; the child replies to those directly. The child calls [Context.Confirm] (in guests
+// passes them on with their senders; the child replies to those directly. The child calls [Head.Confirm] (in guests
 // ctx.Confirm) with the message's number when it has done with it, in its turn or later.
 // Whenever the child ends, another is started after a wait, and gets what was not confirmed:
 // first the oldest alone, then the others, new ones included, one by one; when
@@ -268,7 +268,8 @@ func (r *resender) ended(ctx *Context) error {
 
 // Confirm tells the parent, a [Resender], that the message with this number is done with.
 // It may be called in any turn.
-func (c *Context) Confirm(id uint64) error {
+func (h Head) Confirm(id uint64) error {
+	c := h.ctx
 	if id == 0 {
 		return nil // no resender has numbered it
 	}
@@ -280,22 +281,7 @@ func (c *Context) Confirm(id uint64) error {
 	return nil
 }
 
-// blame marks the message that tells a resender that the turn of a message has failed; its
-// correlation is that message's number.
-type blame struct{}
-
 func blames(e *mailbox.Envelope) bool {
 	_, ok := e.Value.(blame)
 	return ok
-}
-
-// tellResender tells the actor's parent that the turn of a message has failed which the parent has sent.
-func (a *actor) tellResender(scr *scratch, failed *mailbox.Envelope) {
-	id, ok := header.Number(failed.Headers, abi.HeaderID)
-	if !ok || a.parent == nil {
-		return
-	}
-	e := scr.newEnvelope()
-	e.Kind, e.Sender, e.Correlation, e.Value = abi.KindMessage, a.uid, id, blame{}
-	a.parent.insist(scr, e)
 }

@@ -42,7 +42,7 @@ func (p *porter) Receive(ctx *Context, m Message) error {
 	if text == "lazy" {
 		return nil
 	}
-	return ctx.Confirm(m.ID())
+	return ctx.Head().Confirm(m.ID())
 }
 
 // always waits as long every time.

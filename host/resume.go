@@ -25,24 +25,6 @@ const (
 	mostTurns       = 1024
 )
 
-// states is what resume needs.
-type states struct {
-	snap  sandbox.Snapshot
-	log   []logged // turns since the snapshot
-	bytes int
-	left  []*mailbox.Envelope // see leave
-	why   string              // why there is no state to go back to; else empty
-}
-
-// logged is a message of an entry that can be repeated.
-type logged struct {
-	env    *mailbox.Envelope
-	now    int64
-	turn   uint64
-	behind bool // it was pushed behind the message before
-	unread bool // it was pushed, and no turn began with it that counts
-}
-
 // keepStates begins to remember, at the start of an incarnation.
 func (g *guest) keepStates(scr *scratch) {
 	g.forgetStates()

@@ -19,3 +19,11 @@ func (a *actor) nextHostRef() abi.Ref {
 	key, n := a.super.Family.NextHostRef(func() abi.RefKey { return secretFor(a).RefKey(secret.ForOwnChildren, a.uid) })
 	return abi.ChildRef(key, a.uid.Node(), n)
 }
+
+// secretOf is what the refs and the randomness of the actor, and of what it starts, are derived from.
+func secretFor(a *actor) *Secret {
+	if d := a.sys.durable; d != nil && (!a.durable || a.parent == nil) {
+		return d.fresh
+	}
+	return a.sys.secret
+}

@@ -298,10 +298,3 @@ func (s *System) identified(scr *scratch, a *actor, asked *mailbox.Envelope) {
 	r.SetHeaders(asked.Headers) // the trace of the asker
 	_ = s.deliver(scr, asked.Sender, r)
 }
-
-// unidentified answers that no actor is there, or not any more.
-func (s *System) unidentified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {
-	r := hostReply(scr, uid, asked.Correlation, abi.NoSuchActor)
-	r.SetHeaders(asked.Headers)
-	_ = s.deliver(scr, asked.Sender, r)
-}

@@ -36,12 +36,6 @@ func Quorum(n int) Want { return several.Quorum(n) }
 // Settled is the outcome of each, including failures: the ask ends when all have an outcome, and no failure makes it fail.
 func Settled() Want { return several.Settled() }
 
-// part is the outcome for one of several.
-type part struct {
-	i int
-	m Message
-}
-
 // AskSeveral asks up to MaxTargets actors the same question and returns the outcome for each, in their
 // order. ctx ends all of it, as does Config.WithAskTimeout if it has no deadline. When what want says has
 // come, or cannot come any more, the others are given up: those that have not begun with the question do not

@@ -5,6 +5,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -178,4 +179,65 @@ func (s *System) sender(e *mailbox.Envelope) Ref {
 		return newRef(e.Sender, e.SenderPath)
 	}
 	return s.refOf(e.Sender)
+}
+
+func (a *actor) killFor(reason string) {
+	x := a.turn
+	if x == nil || !a.running() || !x.awake() || !a.killing.CompareAndSwap(false, true) {
+		return
+	}
+	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
+		a.killing.Store(false)
+		if a.running() && a.sysq.Waiting() {
+			x.kill(reason)
+		}
+	})
+}
+
+// killLater kills a turn that goes on for too long after its actor was stopped, or is to be
+// restarted.
+func (a *actor) killLater() { a.killFor("stopped") }
+
+// post sends a system message; false if the actor has gone.
+func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
+	if !a.sysq.Push(&m) {
+		return false
+	}
+	a.wake(scr)
+	if a.turn != nil && a.running() && a.sys.repeats.Load() == nil { // a repeated batch ends where it ended
+		a.turn.endBatch()
+	}
+	if m.Kind.Urgent() {
+		a.disp.Hurry(&a.task)
+	}
+	return true
+}
+
+// stop asks the actor to stop after its current turn; false if it has gone. Any goroutine may call it.
+func (a *actor) stop(scr *scratch, reason string) bool {
+	ok := a.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: reason}})
+	a.killLater()
+	return ok
+}
+
+// leaveLater has f called when the present turn is durable. bytes is what waits with it.
+func leaveLater(s *System, scr *scratch, bytes int, f func(error)) {
+	s.durable.leaving.Add(1)
+	s.cfg.recorder.(record.Outputs).Later(scr.after, bytes, func(err error) {
+		f(err)
+		s.durable.leaving.Add(-1)
+	})
+}
+
+// signalsLater is the same for signals; false if the receiver is durable, or unknown.
+func signalsLater(s *System, scr *scratch, to abi.Ref, m signal.Signal) bool {
+	if a := s.here(to); a != nil && a.durable || a == nil && !s.outside.has(to) {
+		return false
+	}
+	leaveLater(s, scr, overhead, func(err error) {
+		if err == nil {
+			s.signal(nil, to, m)
+		}
+	})
+	return true
 }

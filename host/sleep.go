@@ -77,20 +77,6 @@ func (g *guest) fallAsleep(s *sandbox.Snapshot) {
 	a.asleep.Store(true)
 }
 
-// residency handles the system messages about the instance.
-func (g *guest) residency(scr *scratch, k sysmail.Kind) {
-	switch k {
-	case sysmail.Sleep:
-		g.sleep(scr)
-	case sysmail.Instance:
-		g.actor.holds.drop(holdInstance)
-		if s := g.start; s != nil && g.actor.life.State() == life.Running && g.actor.doomed() == nil {
-			g.start = nil
-			g.actor.begin(scr, s.cause, s.held)
-		}
-	}
-}
-
 // sleep gives the instance back, unless the actor has something to do. The sweep has taken the guest out of the
 // list: so it gives its instance back, or is in the list again.
 func (g *guest) sleep(scr *scratch) {
@@ -108,17 +94,6 @@ func (g *guest) sleep(scr *scratch) {
 		a.copied(scr.w, began)
 	}
 }
-
-// To copy a guest's memory takes the host about a millisecond for each MiB. It is work as a turn's is: a run
-// that is about to copy largeCopy bytes leaves its lane before, and one that has copied for longCopy has spent so much.
-//
-// A reset copies few pages and gives the others back, which takes a quarter of that or less: so a run leaves its
-// lane before if the memory has largeReset bytes. How long it takes is looked at from largeCopy on.
-const (
-	largeCopy  = 1 << 20
-	largeReset = 8 << 20
-	longCopy   = time.Millisecond
-)
 
 // copied notes that the present run has copied memory since began, if that took long.
 func (a *actor) copied(w *dispatch.Worker, began time.Time) (long bool) {

@@ -60,3 +60,17 @@ func (g *guest) widened() {
 		s.awake.Widen(&g.node)
 	}
 }
+
+// release gives the instance back.
+func (g *guest) release() {
+	g.mu.Lock()
+	x := g.inst.Swap(nil)
+	g.mu.Unlock()
+	if x != nil {
+		g.actor.sys.awake.Remove(&g.node)
+		g.actor.sys.awake.Narrow(&g.node)
+		g.slim = false
+		x.Put()
+	}
+	g.actor.account.Note(account.Memory, 0)
+}

@@ -20,25 +20,6 @@ import (
 // it is called for, and taken out again if the turn fails; nobody else hears of it, and nothing begins, before the
 // turn has ended well.
 
-// change is one of these.
-type change struct {
-	kind   changeKind
-	ref    abi.Ref
-	name   string // or a path
-	key    uint64
-	delay  time.Duration
-	period time.Duration
-	pace   timers.Pace
-	more   int       // timers: 1 if the key had none, -1 if it has none any more
-	at     time.Time // of the call
-	data   []byte
-	child  *actor
-	ask    *asks.Ask
-	env    *mailbox.Envelope
-}
-
-type changeKind uint8
-
 const (
 	childReserved changeKind = iota
 	watchEntered

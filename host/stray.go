@@ -2,25 +2,11 @@ package host
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/account"
-	"github.com/wasmactors/wasmactors/host/internal/residency"
-	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
-	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
-
-// tree is what the actors below one child of /user have in common.
-type tree struct {
-	pool    account.Pool   // of the bytes that are held for them, unless no bound is set
-	turns   dispatch.Group // who has had how much of the processors
-	awake   residency.Tree // its guests
-	stops   atomic.Int32   // actors that wait for their children to end
-	guesses *stray.Guesses // shared by all trees whose names the host has made up: else each question of AskOnce had a burst of its own
-}
 
 // deliver is [System.deliver] of what the actor itself has addressed: it may be a guess.
 func (a *actor) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {

@@ -75,18 +75,6 @@ func (p parentIn) AskDecision(child *actor, f *abi.Failure) (supervision.Directi
 	return p.behaviour.Decide(p.enter(p.scr, nil), child.ref(), f)
 }
 
-// Fail implements supervisor.Parent.
-func (p parentIn) Fail(f *abi.Failure, escalated bool) {
-	how := endByItself
-	if escalated {
-		how = endEscalated
-	}
-	p.fail(p.scr, f, how)
-}
-
-// Quit implements supervisor.Parent.
-func (p parentIn) Quit(reason string) { p.quit(p.scr, reason) }
-
 // Again implements supervisor.Parent.
 func (p parentIn) Again(child *actor, r supervisor.Report) {
 	kind := sysmail.ChildFailed

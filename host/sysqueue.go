@@ -8,21 +8,6 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// post sends a system message; false if the actor has gone.
-func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
-	if !a.sysq.Push(&m) {
-		return false
-	}
-	a.wake(scr)
-	if a.turn != nil && a.running() && a.sys.repeats.Load() == nil { // a repeated batch ends where it ended
-		a.turn.endBatch()
-	}
-	if m.Kind.Urgent() {
-		a.disp.Hurry(&a.task)
-	}
-	return true
-}
-
 // handleSystem handles all system messages, including those that arrive meanwhile.
 func (a *actor) handleSystem(scr *scratch) {
 	if a.turn != nil {
@@ -170,5 +155,19 @@ func (a *actor) tooLate(scr *scratch, m *sysmail.Msg) {
 		a.signalledLate(scr, m.Signal)
 	case sysmail.Look:
 		m.Look.Gone()
+	}
+}
+
+// residency handles the system messages about the instance.
+func (g *guest) residency(scr *scratch, k sysmail.Kind) {
+	switch k {
+	case sysmail.Sleep:
+		g.sleep(scr)
+	case sysmail.Instance:
+		g.actor.holds.drop(holdInstance)
+		if s := g.start; s != nil && g.actor.life.State() == life.Running && g.actor.doomed() == nil {
+			g.start = nil
+			g.actor.begin(scr, s.cause, s.held)
+		}
 	}
 }

@@ -15,22 +15,16 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
-	"github.com/wasmactors/wasmactors/host/internal/directory"
-	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
-	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
-	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
-	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -38,51 +32,6 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
-
-// System is a tree of actors. All methods except Step and RunUntilIdle are for any
-// goroutine.
-type System struct {
-	cfg          Config
-	looks        atomic.Uint32           // who wants to hear of turns; see looks.go
-	repeats      atomic.Pointer[repeats] // nil: the system is not being rebuilt
-	secret       *Secret
-	durable      *durability // nil: there is no store
-	time         clock.Nanos
-	turnTimes    look.TurnTimesOf
-	disp         *dispatch.Dispatcher
-	table        directory.Table[actor] // looked into by deliver, signal and here only
-	outside      outsiders
-	carrier      atomic.Pointer[network.Carrier] // nil: no other node can be reached
-	ends         ends
-	recent       stray.Recents
-	strangers    stray.Guesses // of actors without a name of their own
-	lookouts     lookouts
-	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
-	bus          look.Bus
-	dead         look.Letters
-	origins      trail.Origins
-	awake        *residency.List
-	taps         taps
-	sampler      atomic.Pointer[look.Sampler]
-	fuelSamplers atomic.Int32
-	totals       look.Totals
-	pool         *account.Pool
-	pools        map[string]*dispatch.Dispatcher
-	pinned       atomic.Int64   // actors with a thread
-	threads      sync.WaitGroup // of actors that had one
-	asleep       atomic.Int64   // guests without an instance
-	logging      sync.WaitGroup
-	ending       atomic.Bool // it was asked to, or must
-	temp         string      // path of receivers that are no actors
-	extensions   extensions
-
-	user, services *actor // the guardians /user and /system
-
-	mu      sync.Mutex
-	cause   error // why it terminated, unless it was asked to
-	closing []func(context.Context)
-	done    chan struct{}
-}
 
 // New starts a system. [System.Close] ends it.
 func New(cfg Config) (*System, error) {

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"sync"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 )
@@ -11,12 +9,6 @@ import (
 // Messages that a failed turn would have sent are not reported. Its fields: Actor, Incarnation, Turn, Time, Out, Kind,
 // Forward, Peer, Path, Correlation, Payload (a part), Size (of all of it), Failure.
 type Tapped = look.Tapped
-
-// taps are the taps of a system.
-type taps struct {
-	mu sync.Mutex
-	n  int
-}
 
 // directoryOf is how observers find actors.
 type directoryOf struct{ sys *System }

@@ -128,11 +128,6 @@ func (h Head) Trace(parent context.Context) context.Context {
 	return h.ctx.actor.sys.in(parent, h.ctx.scr.trace.Present())
 }
 
-// Trace is like [Head.Trace], for the turn that has made the handle.
-func (r *Reply) Trace(parent context.Context) context.Context {
-	return r.actor.sys.in(parent, r.trace)
-}
-
 func (s *System) in(parent context.Context, head []byte) context.Context {
 	if t := trail.Of(head); t.IsValid() && s.cfg.tracer != nil {
 		return s.cfg.tracer.In(parent, t)

@@ -1,6 +1,9 @@
 package host
 
-import "github.com/wasmactors/wasmactors/host/view"
+import (
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/view"
+)
 
 // What is known of actors and of a system, and the bounds of an actor. Package view describes these types.
 type (
@@ -66,3 +69,6 @@ const (
 	DefaultReplies      = view.DefaultReplies
 	DefaultHeld         = view.DefaultHeld
 )
+
+// OtherTypes has the durations of turns of further types in [Totals].
+const OtherTypes = look.OtherTypes

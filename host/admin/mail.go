@@ -180,9 +180,9 @@ func (s *Server) ask(c *call) error {
 	defer t.Stop()
 	select {
 	case m, ok := <-p.Answer():
-		m.Payload = s.at().sys.Redacted(m.Payload)
+		m.Payload = s.at().sys.Redaction().Bytes(m.Payload)
 		a.from(m, ok)
-		a.Reason = s.at().sys.RedactedText(a.Reason)
+		a.Reason = s.at().sys.Redaction().Text(a.Reason)
 	case <-t.C:
 		p.Cancel()
 		a.Kind, a.Reason = "timeout", "no answer within "+wait.String()

@@ -302,7 +302,7 @@ func TestProxyKeepsWhatLasts(t *testing.T) {
 	w := newWorld(t)
 	var got []string
 	target := w.spawn("target", host.Func(func(ctx *host.Context, m host.Message) error {
-		at, ok := ctx.Deadline()
+		at, ok := ctx.Head().Deadline()
 		got = append(got, fmt.Sprint(ctx.Head().Lasting(), ok, at.Sub(ctx.Now()) == time.Second))
 		return ctx.Reply("done")
 	}))

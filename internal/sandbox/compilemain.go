@@ -126,18 +126,6 @@ func (p *product) write(out io.Writer) error {
 	return errors.Join(err, writeFrame(out, frameEnd, nil))
 }
 
-// watch ends the process that compiles when it exceeds its limits. Memory is what Go has
-// from the system and has not given back. Where the kernel has limits, they are set somewhat
-// higher, in case the watch comes too late.
-type watch struct {
-	limits compileLimits
-
-	mu     sync.Mutex
-	paused bool
-	since  time.Duration // processor time when the pause began
-	spared time.Duration // processor time of pauses
-}
-
 // look is the time between two checks of the watch.
 const look = 2 * time.Millisecond
 

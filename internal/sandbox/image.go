@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/sha256"
 	"sync"
 	"sync/atomic"
@@ -249,5 +250,14 @@ func (i *Image) release() {
 	if i.roots != nil {
 		_ = i.roots.Close() // directories that were only read through
 		i.roots = nil
+	}
+}
+
+// closeRuntime closes all modules and code. The errors that wazero may return concern open
+// files, which our guests do not have in wazero.
+func closeRuntime(r wazero.Runtime, kept wazero.CompilationCache) {
+	_ = r.Close(context.Background())
+	if kept != nil {
+		_ = kept.Close(context.Background())
 	}
 }

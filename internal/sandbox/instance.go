@@ -11,7 +11,6 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
 	"github.com/wasmactors/wasmactors/internal/slots"
 	"github.com/wasmactors/wasmactors/internal/wasi"
@@ -122,39 +121,6 @@ func (x *Instance) open() error {
 	x.control = i.control
 	x.raw = !i.frozen
 	x.untouched()
-	return nil
-}
-
-// Prepare runs the initialisation of an instance whose image is not frozen, if it has not
-// run: after Get and after every Reset, before the first Push. It runs like a turn, under the
-// limits of in (and those of the image for initialisations), can be killed, yields, and
-// draws its random bytes from in.Seed. Its clock stands at the same time as that of frozen
-// images. The failure is one of kind init.
-func (x *Instance) Prepare(in *Entry) *abi.Failure {
-	if !x.raw {
-		return nil
-	}
-	i := x.image
-	own := *in
-	own.TurnFuel, own.Deadline = i.cfg.InitFuel, i.cfg.InitDeadline
-	if in.TurnFuel != 0 {
-		own.TurnFuel = min(own.TurnFuel, in.TurnFuel)
-	}
-	if in.Deadline > 0 {
-		own.Deadline = min(own.Deadline, in.Deadline)
-	}
-	x.poisoned = true // until this has succeeded
-	c, f := x.initialise(&own)
-	if f == nil && (c.InboxCap != i.control.InboxCap || c.OutboxCap != i.control.OutboxCap) {
-		f = &abi.Failure{Kind: abi.FailureABIViolation, Reason: "the rings have another size than when the module was loaded"}
-	}
-	if f != nil {
-		f.Turn = in.FirstTurn
-		f.Reason = f.Kind.String() + ": " + f.Reason
-		f.Kind = abi.FailureInit
-		return f
-	}
-	x.control, x.raw, x.poisoned = c, false, false
 	return nil
 }
 

@@ -367,12 +367,3 @@ func (i *Image) compileWith(ctx context.Context, meta recordMeta, module []byte,
 	i.runtime, i.codeCache, i.compiled = r, kept, compiled
 	return nil
 }
-
-// closeRuntime closes all modules and code. The errors that wazero may return concern open
-// files, which our guests do not have in wazero.
-func closeRuntime(r wazero.Runtime, kept wazero.CompilationCache) {
-	_ = r.Close(context.Background())
-	if kept != nil {
-		_ = kept.Close(context.Background())
-	}
-}

@@ -35,13 +35,6 @@ type product struct {
 	code []byte  // with compile
 }
 
-// compileLimits bound the process of one job.
-type compileLimits struct {
-	Time   time.Duration // of the processor, without the initialisation
-	Init   time.Duration // deadline of the initialisation
-	Memory uint64        // bytes
-}
-
 // Defaults of ImageConfig.CompileTime and CompileMemory, for a module of no bytes
 // and for each byte. A Go guest of 2.2 MB takes 3 s and 190 MB.
 const (
@@ -117,15 +110,6 @@ const (
 	exitTime   = 4
 	exitOrphan = 5 // its parent has ended
 )
-
-// compileArg is the argument with which a program is started to compile; see CompileMain.
-const compileArg = "__compile"
-
-// program is the program that is started to compile.
-type program struct {
-	path string
-	args []string
-}
 
 // ownCompiler is set once this program has called CompileMain.
 var ownCompiler atomic.Bool

@@ -234,7 +234,7 @@ func TestSecrets(t *testing.T) {
 	if got := get(a, "secret", "file"); got != "another one" {
 		t.Error(got)
 	}
-	if got := w.RedactedText("from the file, another one"); got != "*************, ***********" {
+	if got := w.Redaction().Text("from the file, another one"); got != "*************, ***********" {
 		t.Error(got)
 	}
 	write(t, dir, "password", "yet another", 0o644)

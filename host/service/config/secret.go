@@ -35,7 +35,7 @@ func (p *provider) secret(ctx context.Context, key string, x Secret) ([]byte, er
 		p.log.Error("a secret cannot be read", "key", key, "error", err)
 		return nil, &service.Error{Code: service.Unavailable, Text: "the secret " + key + " cannot be read; the log says why", Err: err}
 	}
-	if err := p.env.System.Redact(secret); err != nil {
+	if err := p.env.System.Redaction().Hide(secret); err != nil {
 		p.log.Error("a secret cannot be redacted, so no actor gets it", "key", key, "error", err)
 		return nil, &service.Error{Code: service.Unavailable, Text: "the secret " + key + " cannot be redacted: " + err.Error(), Err: err}
 	}

@@ -110,7 +110,7 @@ func TestUnhandled(t *testing.T) {
 // The words of a guest are told by grant alone, and secrets of the system in them never.
 func TestReasons(t *testing.T) {
 	b := start(t, nil)
-	if err := b.Redact([]byte("secret-reason")); err != nil {
+	if err := b.Redaction().Hide([]byte("secret-reason")); err != nil {
 		t.Fatal(err)
 	}
 	silent := b.listen("silent", &events.Grant{Lifecycle: []string{"/user/a"}}, service.Bounds{})

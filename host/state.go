@@ -1,0 +1,385 @@
+package host
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/blackbox"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/directory"
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/host/internal/stray"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/host/internal/trail"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/dispatch"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// What a system, its actors and their guests consist of. These types refer to each other, so they stand together, below what
+// works on them. Above them the files are in layers: what delivers messages and signals (deliver, signal, outside), what an
+// actor does about them, what guests do, and the methods of System and Context. Calls go down; what has to go up is called
+// through an interface, as the behaviour is, or from a worker.
+
+// System is a tree of actors. All methods except Step and RunUntilIdle are for any
+// goroutine.
+type System struct {
+	cfg          Config
+	looks        atomic.Uint32           // who wants to hear of turns; see looks.go
+	repeats      atomic.Pointer[repeats] // nil: the system is not being rebuilt
+	secret       *Secret
+	durable      *durability // nil: there is no store
+	time         clock.Nanos
+	turnTimes    look.TurnTimesOf
+	disp         *dispatch.Dispatcher
+	table        directory.Table[actor] // looked into by deliver, signal and here only
+	outside      outsiders
+	carrier      atomic.Pointer[network.Carrier] // nil: no other node can be reached
+	ends         ends
+	recent       stray.Recents
+	strangers    stray.Guesses // of actors without a name of their own
+	lookouts     lookouts
+	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
+	bus          look.Bus
+	dead         look.Letters
+	origins      trail.Origins
+	awake        *residency.List
+	taps         taps
+	sampler      atomic.Pointer[look.Sampler]
+	fuelSamplers atomic.Int32
+	totals       look.Totals
+	pool         *account.Pool
+	pools        map[string]*dispatch.Dispatcher
+	pinned       atomic.Int64   // actors with a thread
+	threads      sync.WaitGroup // of actors that had one
+	asleep       atomic.Int64   // guests without an instance
+	logging      sync.WaitGroup
+	ending       atomic.Bool // it was asked to, or must
+	temp         string      // path of receivers that are no actors
+	extensions   extensions
+
+	user, services *actor // the guardians /user and /system
+
+	mu      sync.Mutex
+	cause   error // why it terminated, unless it was asked to
+	closing []func(context.Context)
+	done    chan struct{}
+}
+
+// loggedLetters says which dead letters a log gets.
+type loggedLetters struct {
+	first  int
+	atEnds endLetters
+}
+
+// endLetters says what happens to the dead letters of a system that ends.
+type endLetters uint8
+
+// taps are the taps of a system.
+type taps struct {
+	mu sync.Mutex
+	n  int
+}
+
+// lookouts are the lookouts of a system.
+type lookouts struct {
+	n    atomic.Int32
+	mu   sync.Mutex
+	list []*lookout
+}
+
+// lookout is the pattern of a watch that also covers actors that are started later.
+type lookout struct {
+	watcher *actor
+	text    string
+	at      []string // the elements of the pattern
+	child   bool     // it was written as "./name"
+
+	missed atomic.Bool // some starts were not told one by one
+	told   bool        // it was told that there are more than may be watched; only in the watcher's run
+}
+
+// durability is what a system with a store has besides its recorder.
+type durability struct {
+	fresh   *Secret       // of actors that begin anew in each process
+	still   atomic.Bool   // durable actors handle no messages
+	frozen  atomic.Bool   // the system ends: nothing is recorded any more
+	solid   atomic.Bool   // durable actors, and /user, do nothing at all: their states are copied
+	leaving atomic.Int64  // messages and signals that wait for their turn to be durable
+	runs    atomic.Uint64 // of durable actors, and of guardians, while still is set
+	ran     chan struct{} // one of them is over, or can begin
+
+	checkpoints sync.Mutex
+	unsaved     map[abi.Ref]bool // actors that have failed because their state could not be saved
+	spawning    sync.RWMutex     // read: a durable actor is being made from outside
+
+	mu    sync.Mutex
+	lives map[string]uint64 // by the paths of actors below a guardian: their next life
+}
+
+// repeats is a system that is being rebuilt.
+type repeats struct {
+	sys   *System
+	props func(*record.Life) (any, error)
+	at    *pastClock // of the system
+	turns *pastClock // of turns
+
+	actor  atomic.Pointer[actor] // that repeats something
+	do     func(scr *scratch)
+	done   chan struct{}
+	expect []*record.Record // turns that come
+	err    error
+
+	held  map[abi.Ref][]sysmail.Msg // posted, and not yet dealt with
+	early map[abi.Ref][]*record.Record
+	left  map[abi.Ref]bool // actors that are not rebuilt
+	late  []*actor         // whose last turn is in no record
+
+	over atomic.Bool // all is repeated, and what is spawned is new
+
+	mu      sync.Mutex
+	flights []flight
+}
+
+// flight is a message on its way.
+type flight struct {
+	to, by *actor
+	e      *Envelope
+}
+
+// pastClock tells the time of records until it is released. Alarms are set by the clock behind it.
+type pastClock struct {
+	clock.Clock
+	now atomic.Int64
+}
+
+// tree is what the actors below one child of /user have in common.
+type tree struct {
+	pool    account.Pool   // of the bytes that are held for them, unless no bound is set
+	turns   dispatch.Group // who has had how much of the processors
+	awake   residency.Tree // its guests
+	stops   atomic.Int32   // actors that wait for their children to end
+	guesses *stray.Guesses // shared by all trees whose names the host has made up: else each question of AskOnce had a burst of its own
+}
+
+// Context is what an actor in Go can do during a call of its methods. It must not be used outside them, nor by other
+// goroutines; use [Context.Later] for longer work.
+//
+// Sends, answers, asks, forwards and stops, the actor's own included, take effect at the end of the turn, in order. If the
+// turn fails, none do. The same holds for children, which start first, and for watches, timers and the stash.
+type Context struct {
+	actor *actor
+	env   *mailbox.Envelope // of the current message
+	ahead *mailbox.Envelope // the message that Handle is called for; still in the mailbox
+	scr   *scratch          // of the worker that makes the call; nil when it is over
+
+	cause   *abi.Failure // of the restart, within Started
+	taken   int          // messages, by Handle
+	most    int          // that it may take
+	stashed bool         // the current one
+	passed  bool         // the current message itself is among the effects
+	passTo  string       // for this child of its receiver; empty: for the receiver
+}
+
+// effect is what leaves an actor in Go at the end of its turn.
+type effect = turn.Effect
+
+// change is one of these.
+type change struct {
+	kind   changeKind
+	ref    abi.Ref
+	name   string // or a path
+	key    uint64
+	delay  time.Duration
+	period time.Duration
+	pace   timers.Pace
+	more   int       // timers: 1 if the key had none, -1 if it has none any more
+	at     time.Time // of the call
+	data   []byte
+	child  *actor
+	ask    *asks.Ask
+	env    *mailbox.Envelope
+}
+
+type changeKind uint8
+
+// restarting is a restart under way. The next incarnation begins when nothing of this
+// is left to wait for.
+type restarting struct {
+	cause *abi.Failure
+	alarm alarm.Alarm
+	delay bool // there was a delay
+	due   bool // the delay has passed
+	keep  bool // the children stay
+	hold  bool // the supervisor will say when
+	told  bool // it was told that the incarnation has ended
+
+	leave map[*actor]bool // of a renewal: the children that stop; the others stay, whatever keep says
+}
+
+// starting is a start: what begin was called with.
+type starting struct {
+	cause *abi.Failure
+	held  bool
+}
+
+// keeping is state that only keepers have.
+type keeping struct {
+	to     abi.Ref // the child that the current message is handed to, and its name
+	toName string
+}
+
+// keptState is state that only the children of keepers have.
+type keptState struct {
+	turned int64  // end of its last turn, ns since 1970
+	begun  uint64 // turns before its present incarnation
+}
+
+// guest is the behaviour of an actor that runs in an instance of an image.
+type guest struct {
+	actor  *actor
+	module *Module
+	image  *sandbox.Image // of the present incarnation
+
+	// Only the actor's own run uses the instance. Killing takes the lock, and so does giving it back:
+	// so no kill reaches an instance that belongs to another actor by then.
+	mu   sync.Mutex
+	inst atomic.Pointer[sandbox.Instance]
+
+	node   residency.Node
+	asleep *sandbox.Snapshot // instead of an instance
+	failed bool              // the sleeping state is the one after a failed turn
+
+	refkey    abi.RefKey
+	seed      [abi.SeedSize]byte
+	spawned   uint64 // children that it has asked for
+	ahead     uint64 // the same with those of turns that were read
+	fuelSpent uint64 // of all its turns
+	turnAt    int64  // time of the last turn
+	lastTo    *actor // the receiver of its last send
+	verdict   verdict
+	costly    bool    // the turn being read has commands that cost more than their bytes
+	searches  int     // of the turn being read, see costSearch
+	forwards  int     // of the turn being carried out
+	due       int64   // of the ask being carried out
+	carried   int     // work since others were let run, see carry
+	states    *states // for resume; nil: they are not kept
+	waited    uint8   // how often it has got no instance since it had one, see tryAgain
+	retry     alarm.Alarm
+	start     *starting // the start that waits for an instance; nil: none does
+	slim      bool      // it counts for what it has touched: see Slim
+	ran       uint64    // turns, when it was last asked to be slim
+	sleeps    bool      // instances of the image can be given back
+	told      bool      // it is told the deadlines of questions
+	silent    bool      // it has no use for a last turn
+	judged    bool      // the failing turn could not pay for what depends on other actors
+	box       *blackbox.Box
+	crashFile string // of the last failure; empty: none
+}
+
+// verdict is what a guest decides about a child.
+type verdict struct {
+	asked     bool // within the turn that is asked to decide
+	directive supervision.Directive
+}
+
+// states is what resume needs.
+type states struct {
+	snap  sandbox.Snapshot
+	log   []logged // turns since the snapshot
+	bytes int
+	left  []*mailbox.Envelope // see leave
+	why   string              // why there is no state to go back to; else empty
+}
+
+// logged is a message of an entry that can be repeated.
+type logged struct {
+	env    *mailbox.Envelope
+	now    int64
+	turn   uint64
+	behind bool // it was pushed behind the message before
+	unread bool // it was pushed, and no turn began with it that counts
+}
+
+// sealed is a turn with all that is needed to carry it out.
+type sealed struct {
+	turn turn.Turn
+	wake func() // schedules the actor
+	held bool   // the recorder has not answered when it was asked
+	sealedEntry
+
+	batch   []*mailbox.Envelope
+	cmds    []abi.Command
+	ends    []int
+	effects []effect
+	changes []change
+	one     [1]*mailbox.Envelope
+	res     sandbox.Result
+	trace   trail.Trail
+	env     *mailbox.Envelope // of an actor in Go, as in Context
+	passed  bool
+	passTo  string
+
+	start *starting // it is the turn of a start; nil: of a message
+}
+
+// sealedEntry is what a turn, or a guest's entry, has come to.
+type sealedEntry struct {
+	now   int64
+	done  int  // turns that count
+	parts bool // the commands are read again
+	f     *abi.Failure
+}
+
+// recorded is an actor of a system with a recorder, as the dispatcher runs it. What was held is carried out in a
+// run of its own.
+type recorded struct{ *actor }
+
+// patience is how long an ask waits, in nanoseconds since 1970 by the turns' clock. The zero
+// value means until it is cancelled.
+type patience struct {
+	at, due int64
+	swept   bool // only the system's sweep ends it
+}
+
+// part is the outcome for one of several.
+type part struct {
+	i int
+	m Message
+}
+
+// blame marks the message that tells a resender that the turn of a message has failed; its
+// correlation is that message's number.
+type blame struct{}
+
+// Operator is what somebody who runs a system can do to its actors, beside what programs do with them: hold them
+// back, restart them, renew their code, make them fail, decide for their supervisor, and deliver dead letters again. All
+// methods may be called concurrently; each is carried out by the actor or its supervisor, after the turn that runs.
+type Operator struct{ sys *System }
+
+// How long turns take is sampled: one turn of an actor in timedEvery is timed, the first one at a number that
+// depends on its ref, so that actors with few turns are sampled as often. Nothing is counted for it but turns.
+const timedEvery = 127
+
+// To copy a guest's memory takes the host about a millisecond for each MiB. It is work as a turn's is: a run
+// that is about to copy largeCopy bytes leaves its lane before, and one that has copied for longCopy has spent so much.
+//
+// A reset copies few pages and gives the others back, which takes a quarter of that or less: so a run leaves its
+// lane before if the memory has largeReset bytes. How long it takes is looked at from largeCopy on.
+const (
+	largeCopy  = 1 << 20
+	largeReset = 8 << 20
+	longCopy   = time.Millisecond
+)
