@@ -40,8 +40,8 @@ type Box struct {
 	full    string // why nothing is kept until the next snapshot; else empty
 	held    int64  // of the recorder's room, bytes
 
-	failing int // where the entry that fails begins in the log
-	name    string
+	failing int            // where the entry that fails begins in the log
+	hash    [hashSize]byte // scratch
 }
 
 // Life is an incarnation whose turns are to be kept.
@@ -90,10 +90,9 @@ type Run struct {
 // Begin writes down an entry; its envelopes follow, see Mail. It allocates nothing once the box has grown.
 func (b *Box) Begin(x *Run) {
 	e := Entry{Now: x.Now, First: b.next, Pushed: x.Pushed, Done: x.Done, Failed: x.Failed, Ended: x.Ended, Fuel: x.Result.Fuel, Cut: x.Cut, Outbox: x.Outbox}
-	var hash [hashSize]byte
 	if len(e.Outbox) > wholeOutbox {
-		hash = hashOf(e.Outbox)
-		e.Hashed, e.Outbox = true, hash[:]
+		b.hash = hashOf(e.Outbox)
+		e.Hashed, e.Outbox = true, b.hash[:]
 	}
 	b.failing = len(b.log)
 	b.log = appendEntry(b.log, &e)
