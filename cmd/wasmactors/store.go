@@ -3,11 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/durable"
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -15,21 +18,22 @@ func storeCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "store",
 		Usage:     "show what the store of a bundle that does not run has of durable actors, check it, forget an actor",
-		ArgsUsage: "ls [BUNDLE] | check [BUNDLE] | forget BUNDLE ACTOR",
-		Description: "ls lists the actors whose state is kept. check reads the whole store and says what is damaged. forget has an\n" +
+		ArgsUsage: "ls [BUNDLE] | show BUNDLE ACTOR | check [BUNDLE] | forget BUNDLE ACTOR",
+		Description: "ls lists the actors whose state is kept, show one of them and all below it. check reads the whole store and says what is damaged. forget has an\n" +
 			"actor at the top, and all below it, begin anew at the next start: for code that has changed. A bundle that runs\n" +
 			"has its store to itself.\n\nExamples:\n\n" +
 			"   wasmactors store ls shop --json\n" +
+			"   wasmactors store show shop cart\n" +
 			"   wasmactors store check shop\n" +
 			"   wasmactors store forget shop cart",
 		Flags: append([]cli.Flag{&cli.BoolFlag{Name: "json", Usage: "write JSON"}}, bundleFlags()...),
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
-			most := map[string][2]int{"ls": {0, 1}, "check": {0, 1}, "forget": {2, 2}}
+			most := map[string][2]int{"ls": {0, 1}, "show": {2, 2}, "check": {0, 1}, "forget": {2, 2}}
 			n, known := most[c.Args().First()]
 			switch {
 			case !known:
-				return usage("store takes ls, check or forget, not %q", c.Args().First())
+				return usage("store takes ls, show, check or forget, not %q", c.Args().First())
 			case len(args)-1 < n[0] || len(args)-1 > n[1]:
 				return usage("store %s: wrong number of arguments; see wasmactors store --help", args[0])
 			}
@@ -69,6 +73,13 @@ func storeAction(c *cli.Context, env *environment, verb, path, actor string) err
 		if err != nil {
 			return err
 		}
+		if verb == "show" {
+			path := ref.Scheme + m.Name + "/user/" + strings.TrimPrefix(actor, "/user/")
+			all = slices.DeleteFunc(all, func(a durable.Actor) bool { return a.Path != path && !strings.HasPrefix(a.Path, path+"/") })
+			if len(all) == 0 {
+				return fmt.Errorf("the store has no actor %s", path)
+			}
+		}
 		return showStore(c, env, verb, s.Figures(), all)
 	}()
 	if closing := s.Close(); err == nil {
@@ -93,13 +104,16 @@ func showStore(c *cli.Context, env *environment, verb string, f durable.Figures,
 		return err
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "ACTOR\tTYPE\tTURNS\tRECORDS\tBYTES\tLAST\t")
+	fmt.Fprintln(w, "ACTOR\tTYPE\tTURNS\tCHECKPOINT\tRECORDS\tBYTES\tLAST\t")
 	for _, a := range all {
-		state := ""
+		state, last := "", "in the checkpoint"
+		if a.Last != 0 {
+			last = time.Unix(0, a.Last).Format(time.DateTime)
+		}
 		if a.Ended {
 			state = "stopped"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", printable.Text(a.Path), printable.Text(a.Type), a.Turns, a.Records, a.Bytes, time.Unix(0, a.Last).Format(time.DateTime), state)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", printable.Text(a.Path), printable.Text(a.Type), a.Turns, a.Checkpoint, a.Records, a.Bytes, last, state)
 	}
 	return w.Flush()
 }
