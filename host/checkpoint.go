@@ -171,13 +171,12 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 		return ErrClosed
 	}
 	defer thaw(s)
-	all, err := keepSolid(ctx, s)
-	if err != nil {
+	if err := keepSolid(ctx, s); err != nil {
 		return err
 	}
 	d.spawning.Lock()
-	err = mark()
-	all = treeOf(s)
+	err := mark()
+	all := treeOf(s)
 	head := headOf(s, all)
 	d.spawning.Unlock()
 	if err != nil {
@@ -238,11 +237,11 @@ func unsaved(a *actor, why string) {
 }
 
 // keepSolid has durable actors rest, and then do nothing at all.
-func keepSolid(ctx context.Context, s *System) ([]*actor, error) {
+func keepSolid(ctx context.Context, s *System) error {
 	d := s.durable
 	for {
 		if err := keepStill(ctx, s); err != nil {
-			return nil, err
+			return err
 		}
 		before := d.runs.Load()
 		all := append(durableOf(s), s.user)
@@ -252,11 +251,11 @@ func keepSolid(ctx context.Context, s *System) ([]*actor, error) {
 		d.solid.Store(true)
 		for _, a := range all {
 			if !visit(ctx, a, func() {}) { // runs that have begun before are over
-				return nil, context.Cause(ctx)
+				return context.Cause(ctx)
 			}
 		}
 		if d.runs.Load() == before {
-			return all, nil
+			return nil
 		}
 		d.solid.Store(false)
 		for _, a := range all {

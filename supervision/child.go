@@ -164,9 +164,9 @@ func (c *Child) State() ChildState {
 	return s
 }
 
-func (w *window) save(s *ChildState) {
-	s.Count, s.Opened, s.Next = w.count, nanos(w.start), w.next
-	for _, t := range w.ring {
+func (c *window) save(s *ChildState) {
+	s.Count, s.Opened, s.Next = c.count, nanos(c.start), c.next
+	for _, t := range c.ring {
 		s.Ring = append(s.Ring, nanos(t))
 	}
 }
