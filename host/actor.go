@@ -103,9 +103,8 @@ type actor struct {
 	durable   bool       // a recorder is told of it
 	looks     uint8      // as System.looks, of this actor alone
 	endings   bool       // runs end with something to do: kept, or surplus
-	pcg       *rand.PCG  // of rnd
-	rnd       *rand.Rand
-	sealed    *sealed // nil: none of its turns was recorded yet
+	dice      *dice      // nil: nothing was drawn
+	sealed    *sealed    // nil: none of its turns was recorded yet
 }
 
 // holds are reasons why an actor does not handle messages, besides its life. Any goroutine
@@ -204,13 +203,19 @@ func (a *actor) TurnTime() time.Time {
 // Rand is the source of randomness for decisions about children.
 func (a *actor) Rand() backoff.Rand { return a.random() }
 
+// dice is an actor's source of randomness. A checkpoint keeps where its generator is.
+type dice struct {
+	pcg *rand.PCG
+	*rand.Rand
+}
+
 func (a *actor) random() *rand.Rand {
-	if a.rnd == nil {
+	if a.dice == nil {
 		v := secretFor(a).Derive(secret.ForJitter, a.uid, 0)
-		a.pcg = rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16]))
-		a.rnd = rand.New(a.pcg)
+		pcg := rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16]))
+		a.dice = &dice{pcg, rand.New(pcg)}
 	}
-	return a.rnd
+	return a.dice.Rand
 }
 
 // running reports whether the actor is within Run. Any goroutine may ask.

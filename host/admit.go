@@ -24,7 +24,7 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	}
 	weight, snap := sandbox.Weight(g.image), (*sandbox.Snapshot)(nil)
 	if a.props.state != nil {
-		saved, err := decodeState(a.props.state)
+		saved, err := decodeState(*a.props.state)
 		if err == nil {
 			snap, err = sandbox.DecodeSnapshot(g.image, saved.Guest, a.props.limits.Memory)
 		}

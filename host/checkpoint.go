@@ -337,10 +337,10 @@ func uidOf(a *actor) abi.Ref { return a.uid }
 
 // jitter is where the source of the delays is; nil: nothing was drawn.
 func (a *actor) jitter() []byte {
-	if a.pcg == nil {
+	if a.dice == nil {
 		return nil
 	}
-	b, _ := a.pcg.MarshalBinary()
+	b, _ := a.dice.pcg.MarshalBinary()
 	return b
 }
 
@@ -348,10 +348,13 @@ func (a *actor) jitter() []byte {
 func wholeOf(a *actor, s *actorState) error {
 	g := a.behaviour.(*guest)
 	w := &wholeState{
-		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: codeOfModule(a.props.module), Spawned: a.props.spawned, Options: a.props.options,
+		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: codeOfModule(a.props.module), Spawned: a.props.spawned,
 		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.holds.has(holdPaused), Below: a.holds.has(holdBelow), Begun: a.begun.Load(),
 		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.startedAt.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
 		Super: a.super.Save(uidOf), Jitter: a.jitter(),
+	}
+	if kept := a.props.options; kept != nil {
+		w.Options = *kept
 	}
 	w.AutoNames, w.HostRefs = a.super.Family.Counters()
 	s.Whole = w
@@ -705,7 +708,7 @@ func restoreFamily(a *actor, children []childState, state *supervisor.State, jit
 	}
 	if jitter != nil {
 		a.random()
-		return a.pcg.UnmarshalBinary(jitter)
+		return a.dice.pcg.UnmarshalBinary(jitter)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	a, x := g.actor, g.inst.Load()
 	if state := a.props.state; state != nil {
-		if err := g.restore(ctx, state); err != nil {
+		if err := g.restore(ctx, *state); err != nil {
 			g.release()
 			return asFailure(abi.FailureInit, err)
 		}

@@ -26,7 +26,7 @@ type Interceptor func(next Receive) Receive
 // its SDK. An actor without interceptors pays nothing for them.
 func (p Props) WithInterceptors(around ...Interceptor) Props {
 	if p.factory == nil {
-		p.wrong = fmt.Errorf("%w: interceptors are for actors in Go; guests have actor.Intercepted of the SDK", ErrBadProps)
+		p.wrong = &wrongProps{fmt.Errorf("%w: interceptors are for actors in Go; guests have actor.Intercepted of the SDK", ErrBadProps)}
 		return p
 	}
 	return p.native(intercept(p.factory, slices.Clone(around)))

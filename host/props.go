@@ -47,12 +47,12 @@ type Child struct {
 type Props struct {
 	make     func(*actor) Behaviour
 	factory  func() Actor // of an actor in Go
-	wrong    error        // a With method does not go with the others
+	wrong    *wrongProps  // a With method does not go with the others
 	module   *Module      // of a guest
 	typ      string
 	mailbox  func(MailboxLimits) Mailbox
 	dispatch *Dispatcher // nil: the default
-	state    []byte      // in which the first incarnation of a guest begins; nil: it is started
+	state    *[]byte     // in which the first incarnation of a guest begins; nil: it is started
 	args     any
 	limits   Limits
 	caps     Capabilities
@@ -64,12 +64,15 @@ type Props struct {
 	life        supervision.Lifetime
 	significant bool
 	crashed     CrashedMessage
-	durable     bool   // see WithDurable
-	keeps       bool   // see WithKeeping
-	spawned     bool   // by a guest, with these options as far as they are kept
-	options     []byte //
-	optionBytes int32  // taken by the options of a guest's spawn
+	durable     bool    // see WithDurable
+	keeps       bool    // see WithKeeping
+	spawned     bool    // by a guest, with these options as far as they are kept
+	options     *[]byte // these, for a checkpoint; nil: none, or not kept
+	optionBytes int32   // taken by the options of a guest's spawn
 }
+
+// wrongProps is an error in a word of each actor's, whose props have none.
+type wrongProps struct{ err error }
 
 // WithArgs sets what the actor gets at its start: any value that CBOR can hold.
 func (p Props) WithArgs(args any) Props { p.args = args; return p }
@@ -129,7 +132,7 @@ func (p Props) Type() string { return p.typ }
 // refuse invalid ones so, instead of letting each incarnation fail. A nil err changes nothing.
 func (p Props) WithError(err error) Props {
 	if err != nil && p.wrong == nil {
-		p.wrong = fmt.Errorf("%w: %w", ErrBadProps, err)
+		p.wrong = &wrongProps{fmt.Errorf("%w: %w", ErrBadProps, err)}
 	}
 	return p
 }
@@ -143,7 +146,7 @@ func (p Props) check() error {
 	case p.make == nil:
 		return fmt.Errorf("%w: they have neither an image nor a factory", ErrBadProps)
 	case p.wrong != nil:
-		return p.wrong
+		return p.wrong.err
 	case p.significant && p.life == supervision.Permanent:
 		return fmt.Errorf("%w: a permanent actor cannot be significant: it is always restarted and never ends by itself", ErrBadProps)
 	case p.module != nil:

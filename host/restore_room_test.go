@@ -17,7 +17,8 @@ func savedPuppet(t *testing.T, image *sandbox.Image) (p Props, secret Secret) {
 	l := newCrowdedLab(t, 0, supervision.Default(), nil)
 	ref := l.spawn("saved", p)
 	l.tell(ref, script(rec(recAdd, 7, nil)))
-	p.state = stateOfGuest(t, l.System, ref)
+	state := stateOfGuest(t, l.System, ref)
+	p.state = &state
 	l.Stop(ref)
 	l.run()
 	return p, l.Secret()
@@ -55,9 +56,10 @@ func TestRestoreWaitsForRoom(t *testing.T) {
 func TestRestoreBeyondALimitIsNoLackOfRoom(t *testing.T) {
 	engine := newEngine(t)
 	p, secret := savedPuppet(t, load(t, engine, "testdata/puppet.wasm"))
-	s := must(decodeState(p.state))(t)
+	s := must(decodeState(*p.state))(t)
 	s.Lookouts = []string{"/user/*" + strings.Repeat("a", mostBehindStar+1)}
-	p.state = must(stateEncoder.Marshal(s))(t)
+	changed := must(stateEncoder.Marshal(s))(t)
+	p.state = &changed
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), func(c Config) Config { return c.WithSecret(secret) })
 	ref := l.spawn("saved", p)
 	a := l.table.Get(ref.UID())

@@ -55,7 +55,7 @@ func TestStateThroughBytes(t *testing.T) {
 	m := newStage(t, func(c Config) Config { return c.WithSecret(secret) })
 	silent := m.spawn("silent", Func(func(*Context, Message) error { return nil }))
 	m.clock.Advance(time.Second) // while it was away
-	p.state = saved
+	p.state = &saved
 	back := m.spawn("rich", p)
 	if back.UID() != ref.UID() {
 		t.Fatal("the refs differ")
@@ -101,7 +101,7 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 
 	m := newStage(t, func(c Config) Config { return c.WithSecret(l.Secret()) })
 	there := []Ref{m.spawn("a1", idle), m.spawn("a2", idle), m.spawn("b1", idle), m.spawn("c1", idle)}
-	p.state = saved
+	p.state = &saved
 	back := m.spawn("rich", p)
 	if again := stateOfGuest(t, m.System, back); !slices.Equal(must(decodeState(again))(t).Lookouts, []string{"../a*", "./k*"}) {
 		t.Error("it looks out for others, when it is saved again")
@@ -134,7 +134,8 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 		s.Lookouts = nil
 		spoil(s)
 		n := newStage(t, func(c Config) Config { return c.WithSecret(l.Secret()) })
-		p.state = must(stateEncoder.Marshal(s))(t)
+		changed := must(stateEncoder.Marshal(s))(t)
+		p.state = &changed
 		for i := range 4 {
 			n.spawn(fmt.Sprint("x", i), idle)
 		}
@@ -220,7 +221,7 @@ func TestForeignStates(t *testing.T) {
 		}
 		return nil
 	}
-	p.state = saved
+	p.state = &saved
 	if err := begin(p, "other"); err == nil { // another ref
 		t.Error("another actor takes it")
 	}

@@ -40,7 +40,8 @@ func (g *guest) childProps(typ string, options []byte) (Props, error) {
 	p.caps, p.compiled, p.grants = a.props.caps, a.props.compiled, a.props.grants
 	p, err := g.withOptions(p, options)
 	if p.spawned = true; a.durable && a.sys.durable != nil && options != nil { // a checkpoint has them
-		p.options = append([]byte{}, options...)
+		kept := append([]byte{}, options...)
+		p.options = &kept
 		p.optionBytes += int32(len(options))
 	}
 	return p, err

@@ -33,8 +33,8 @@ const MaxMessage = 1<<20 - 1<<10
 // Defaults of [Upgrade].
 const (
 	DefaultMessage = 60 << 10 // bytes: what fits into the inbox of a guest of our SDK
-	DefaultOutbox = 256 << 10
-	DefaultPing   = 30 * time.Second
+	DefaultOutbox  = 256 << 10
+	DefaultPing    = 30 * time.Second
 )
 
 func (u Upgrade) withDefaults() Upgrade {
