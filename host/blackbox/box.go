@@ -26,7 +26,6 @@ const (
 type Box struct {
 	recorder *Recorder
 	image    *sandbox.Image
-	limits   sandbox.Entry
 	head     File // without what belongs to one failure
 
 	begin   []byte // the entry of the start

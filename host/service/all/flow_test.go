@@ -158,10 +158,12 @@ func TestFlowOfFrames(t *testing.T) {
 			served <- fmt.Errorf("%q %v", hello, err)
 			return
 		}
-		for i := 0; i < 5000 && err == nil; i++ {
-			_, err = fmt.Fprintln(c, "frame", i)
+		for i := range 5000 {
+			if _, err := fmt.Fprintln(c, "frame", i); err != nil {
+				break
+			}
 		}
-		_, err = io.Copy(io.Discard, c) // until it is closed
+		_, _ = io.Copy(io.Discard, c) // until it is closed
 		served <- nil
 	}()
 	f.stream("flow-frames", l.Addr().String()+" hello")

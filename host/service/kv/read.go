@@ -87,7 +87,7 @@ func (s *store) list(l listing) (page []Entry, cursor []byte, err error) {
 	var last string
 	bytes, visits, more := 0, 0, false
 	err = s.engine().scan(from, to, l.reverse, func(k, v []byte) bool {
-		if len(page) >= limit || visits >= pageVisits {
+		if visits >= pageVisits {
 			more = true
 			return false
 		}
@@ -98,7 +98,11 @@ func (s *store) list(l listing) (page []Entry, cursor []byte, err error) {
 		}
 		visits++
 		key := string(k[skip:])
-		if !r.ended(now) {
+		if !r.ended(now) { // one that has ended, and is not swept yet, is no reason for another page
+			if len(page) >= limit {
+				more = true
+				return false
+			}
 			size := len(key) + entryBytes
 			if l.values {
 				size += len(r.value)
