@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -199,7 +200,7 @@ func (w *world) close() {
 func (w *world) killed() string {
 	w.t.Helper()
 	to := w.t.TempDir()
-	for err := os.CopyFS(to, os.DirFS(w.dir)); err != nil; err = os.CopyFS(to, os.DirFS(w.dir)) {
+	for err := copyBackward(to, w.dir); err != nil; err = copyBackward(to, w.dir) {
 		if !errors.Is(err, os.ErrNotExist) {
 			w.t.Fatal(err)
 		}
@@ -207,6 +208,63 @@ func (w *world) killed() string {
 	}
 	_ = os.Chmod(filepath.Join(to, "secret"), 0o600)
 	return to
+}
+
+// copyBackward copies a folder from its end to its beginning, files too. While a log is written a copy made from the front
+// could have what was written last, and not what was written before it.
+func copyBackward(to, from string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(entries)
+	for _, e := range entries {
+		old, at := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		if e.IsDir() {
+			if err := os.MkdirAll(at, 0o700); err != nil {
+				return err
+			}
+			err = copyBackward(at, old)
+		} else {
+			err = copyFileBackward(at, old)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFileBackward(to, from string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	info, err := r.Stat()
+	if err != nil {
+		return err
+	}
+	w, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	const part = 4 << 10
+	b := make([]byte, part)
+	for at := (info.Size() - 1) / part * part; at >= 0; at -= part {
+		n, err := r.ReadAt(b, at)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if _, err := w.WriteAt(b[:n], at); err != nil {
+			return err
+		}
+		if at == 0 {
+			break
+		}
+	}
+	return nil
 }
 
 // What was answered before the process was killed is there after it, and so are timers and what waits; a process that ends in

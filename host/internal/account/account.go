@@ -101,14 +101,17 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s has reached its limit of %d %s; %s raises it", e.Whose, e.Bound, e.What, e.Key)
 }
 
-// spare is the part of the system's bound that guests' memory leaves to everything else: guests
+// spare is the part of the system's bound, and of a large tree's, that guests' memory leaves to everything else: guests
 // take whatever room there is, and sleep for others, but not while they run. So a message or a new actor finds
 // some room meanwhile.
 const spare = 16
 
+// largeTree is from which bound on a tree has a spare part, in bytes. Below, one guest may be all that is meant to fit.
+const largeTree = 1 << 30
+
 // mostFor is how many bytes may be held after something of a kind was taken; 0: there is no bound.
 func (p *Pool) mostFor(k Kind) int64 {
-	if k == Memory && p.above == nil {
+	if k == Memory && (p.above == nil || p.bytes >= largeTree) {
 		return p.bytes - p.bytes/spare
 	}
 	return p.bytes

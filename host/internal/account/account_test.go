@@ -120,7 +120,7 @@ func TestHammer(t *testing.T) {
 	}
 }
 
-// Guests' memories leave a part of the system's bound to everything else, and only of the system's.
+// Guests' memories leave a part of the system's bound to everything else, and of a large tree's.
 func TestGuestsLeaveRoomForMail(t *testing.T) {
 	const bound = 64 * spare * Step
 	system := NewPool("the system", "system.", nil, bound, 0)
@@ -153,5 +153,19 @@ func TestGuestsLeaveRoomForMail(t *testing.T) {
 	alone.Init(tree, 0)
 	if err := alone.Set(Memory, bound); err != nil {
 		t.Errorf("a tree that has no bound above: %v", err)
+	}
+
+	large := NewPool("tree", "limits.tree.", NewPool("the system", "system.", nil, 0, 0), largeTree, 0)
+	var many, next Account
+	many.Init(large, 0)
+	next.Init(large, 0)
+	if err := many.Set(Memory, largeTree-largeTree/spare+1); err == nil {
+		t.Error("guests may have all of a large tree")
+	}
+	if err := many.Set(Memory, largeTree-largeTree/spare); err != nil {
+		t.Error(err)
+	}
+	if err := next.Set(Base, Step); err != nil {
+		t.Errorf("no room for one more actor: %v", err)
 	}
 }
