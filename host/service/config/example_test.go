@@ -37,7 +37,7 @@ func TestBundle(t *testing.T) {
 			t.Errorf("%s: %q, %v", order, got, err)
 		}
 	}
-	if got := sys.RedactedText("not a secret of anybody"); strings.Trim(got, "*") != "" {
+	if got := sys.Redaction().Text("not a secret of anybody"); strings.Trim(got, "*") != "" {
 		t.Error(got)
 	}
 	_ = sys.Close(context.Background())
