@@ -51,11 +51,12 @@ portable: ## run the tests that touch guest memory as on macOS and Windows
 	$(GOTEST) -tags=portable -short -run='$(MEMORY)' ./host && wait $$pid
 
 # One goroutine is all that these have; under the race detector they take minutes.
-# Of bundle and sandbox only what is concurrent runs there: the rest loads guests, for minutes.
-ALONE := /host/bundle$$|/docs/|/samples/|/internal/(sandbox|cddl|rewrite|estimate|wasmgen|wasm|glob|printable|scaffold|plainjson|linked)$$
+# Of bundle, sandbox and wal only what is concurrent runs there: the rest loads guests, or writes logs, for minutes.
+ALONE := /host/bundle$$|/docs/|/samples/|/internal/(sandbox|cddl|rewrite|estimate|wasmgen|wasm|glob|printable|scaffold|plainjson|linked|wal)$$
 
 race: ## run the tests of the host under the race detector; guests have one goroutine
 	@$(GO) list ./... | grep -vE '$(ALONE)' | xargs $(GOTEST) -race -short
+	@$(GOTEST) -race -short -skip='Crash|Flip|Failures' ./internal/wal
 	@$(GOTEST) -race -short -run='Dev|Feed|Change|HTTP|Metrics' ./host/bundle
 	@$(GOTEST) -race -short -run='Batch|Kill|Deadline|Interrupted|Workers|Loads|SameModule|TwoEngines|Room|Callers|Close|GiveUp|Pool|Instances' ./internal/sandbox
 
