@@ -4,6 +4,10 @@ import "github.com/wasmactors/wasmactors/internal/wasm"
 
 // bodies rewrites the code of every function.
 func (in *instrumenter) bodies() error {
+	in.storeRoom = leastStoreRoom
+	for i := range in.src.Code {
+		in.storeRoom += len(in.src.Code[i].Code)
+	}
 	for i := range in.src.Code {
 		body, err := in.body(i)
 		if err != nil {
@@ -155,7 +159,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		case wasm.OpMisc:
 			_, small := smallCost(&last, &ins)
 			switch {
-			case fillsByStores(&before, &last, &ins):
+			case fillsByStores(&before, &last, &ins) && in.byStores(last.X):
 				w.buf = w.buf[:beforeAt]
 				w.stores(byte(before.X), last.X)
 			case small:

@@ -13,6 +13,23 @@ import (
 // mostStored is up to how many bytes stores do it: 32 of 16 bytes.
 const mostStored = 512
 
+// leastStoreRoom is what stores of a small module may take besides, in bytes of code.
+const leastStoreRoom = 1 << 10
+
+// storesBytes is about how much code the stores of n bytes take, and the constants before them.
+func storesBytes(n uint32) int { return 32 + 10*int((n+15)/16) }
+
+// byStores reports whether there is room for the stores of n bytes, and takes it: all stores together may be as much code
+// as the module has, so that a module that does nothing but fill does not become thirty times as large. Further fills stay
+// what they are.
+func (in *instrumenter) byStores(n uint32) bool {
+	if in.storeRoom -= storesBytes(n); in.storeRoom < 0 {
+		in.storeRoom = 0
+		return false
+	}
+	return true
+}
+
 // Stores, by the bytes that they write.
 const (
 	opI32Store   = 0x36

@@ -53,6 +53,20 @@ func TestFillsByStores(t *testing.T) {
 	}
 }
 
+// TestStoresAreBounded: a module that does nothing but fill becomes about twice as large, and not thirty times.
+func TestStoresAreBounded(t *testing.T) {
+	const fills = 20_000
+	one := wasmgen.Code([]byte{wasm.OpLocalGet, 0}, number(0), number(mostStored), []byte{wasm.OpMisc, byte(wasm.MiscMemoryFill), 0})
+	m := turnOf(bytes.Repeat(one, fills))
+	code := instrument(t, m, Options{}).Module
+	if n, most := len(code.Code[0].Code), 5*len(one)*fills/2; n > most {
+		t.Errorf("%d bytes of code have become %d", len(one)*fills, n)
+	}
+	if left := countFills(t, code); left == 0 || left == fills {
+		t.Errorf("%d of %d fills are left", left, fills)
+	}
+}
+
 // countFills is how many instructions of the guest's functions are memory.fill.
 func countFills(t *testing.T, m *wasm.Module) (n int) {
 	t.Helper()

@@ -39,6 +39,7 @@ type instrumenter struct {
 	chargers             [chargers]uint32  // helper functions, by new index; 0 for those that are not needed
 	needs                [chargers]bool
 	steps                uint64 // see Result.Steps
+	storeRoom            int    // see byStores
 }
 
 // Helper functions for code that would be long in line.
