@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/blackbox"
@@ -28,12 +27,9 @@ func openBlackBox(c *cli.Context, env *environment, m *bundle.Manifest, o bundle
 		}
 		return nil, nil
 	}
-	cfg := blackbox.Config{Dir: dir, Version: "?", Failed: func(path string, err error) {
+	cfg := blackbox.Config{Dir: dir, Version: version, Failed: func(path string, err error) {
 		env.note(oneLine(fmt.Sprintf("crash file %s: %v", path, err)))
 	}}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		cfg.Version = info.Main.Version
-	}
 	if c.Bool("with-module") && m == nil {
 		return nil, usage("--with-module is for run: what dev runs may have changed by the time of a failure")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -92,15 +91,12 @@ func replayFile(c *cli.Context, env *environment) error {
 			return usage("--module: %v", err)
 		}
 	}
-	cfg := runtime.NewConfig().WithCacheKeyFile(c.String("cache-key")).WithInterpreter(c.Bool("interpreter"))
-	if dir := cacheDir(c); dir != "" {
-		size, err := cacheSize(c)
-		if err != nil {
-			return err
-		}
-		cfg = cfg.WithCacheDir(filepath.Join(dir, bundle.ImageCache)).WithCacheBytes(bundle.CacheShares(size)[bundle.ImageCache])
+	size, err := cacheSize(c)
+	if err != nil {
+		return err
 	}
-	engine, err := runtime.New(c.Context, cfg)
+	cache := bundle.Options{CacheDir: cacheDir(c), CacheBytes: size, CacheKey: c.String("cache-key")}
+	engine, err := runtime.New(c.Context, cache.Runtime().WithInterpreter(c.Bool("interpreter")))
 	if err != nil {
 		return err
 	}

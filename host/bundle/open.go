@@ -134,16 +134,22 @@ func (e *ModuleError) Error() string {
 // Unwrap is the cause.
 func (e *ModuleError) Unwrap() error { return e.Err }
 
+// Runtime is the configuration of an engine with the cache of o, and nothing of Engine.
+func (o Options) Runtime() runtime.Config {
+	cfg := runtime.NewConfig().WithCacheKeyFile(o.CacheKey).WithParallelLoads(o.Parallel)
+	if o.CacheDir == "" {
+		return cfg
+	}
+	return cfg.WithCacheDir(filepath.Join(o.CacheDir, ImageCache)).WithCacheBytes(CacheShares(o.CacheBytes)[ImageCache])
+}
+
 // Open builds and loads the modules of a manifest, several at a time. Close the
 // bundle when its actors have ended.
 func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 	if err := o.Consent(m); err != nil {
 		return nil, err
 	}
-	cfg := runtime.NewConfig().WithCacheKeyFile(o.CacheKey).WithParallelLoads(o.Parallel)
-	if o.CacheDir != "" {
-		cfg = cfg.WithCacheDir(filepath.Join(o.CacheDir, ImageCache)).WithCacheBytes(CacheShares(o.CacheBytes)[ImageCache])
-	}
+	cfg := o.Runtime()
 	if o.Engine != nil {
 		cfg = o.Engine(cfg)
 	}
