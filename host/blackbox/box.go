@@ -37,6 +37,7 @@ type Box struct {
 	next    uint64 // number of the turn that comes
 	worth   uint64 // of the turns since, in units of fuel
 	full    string // why nothing is kept until the next snapshot; else empty
+	lost    bool   // nor after it: there was no room for the start
 	held    int64  // of the recorder's room, bytes
 
 	failing int            // where the entry that fails begins in the log
@@ -130,8 +131,8 @@ func (b *Box) Mail(kind abi.Kind, sender abi.Ref, correlation uint64, headers, p
 func (b *Box) Done() (due bool) {
 	switch most := b.recorder.cfg.ActorBytes; {
 	case b.full != "":
-		b.log = b.log[:b.failing]
-		return b.worth >= b.price()
+		b.cut()
+		return !b.lost && b.worth >= b.price()
 	case b.begin == nil:
 		b.begin = append(b.begin, b.log...) // the first entry is the start
 	case int64(len(b.log)) > most:
@@ -159,11 +160,26 @@ func (b *Box) fit() {
 	b.forget("the black box had no room for more")
 }
 
-// forget drops the entries, and all that comes before the next snapshot.
+// mostScratch is how much of the log a box keeps that keeps no entries, in bytes: each is written down before it is known
+// whether it fails.
+const mostScratch = chunk / 2
+
+// forget drops the entries, and all that comes before the next snapshot. The start is kept, if there was room for it.
 func (b *Box) forget(why string) {
 	b.full, b.log, b.base, b.based = why, nil, sandbox.Snapshot{}, false
-	b.recorder.give(b.held - chunk)
-	b.held = chunk
+	rest := int64(cap(b.begin)+mostScratch+chunk-1) / chunk * chunk
+	if rest > b.held {
+		b.begin, b.lost, rest = []byte{}, true, chunk
+	}
+	b.recorder.give(b.held - rest)
+	b.held = rest
+}
+
+// cut takes the last entry from the log.
+func (b *Box) cut() {
+	if b.log = b.log[:b.failing]; b.full != "" && cap(b.log) > mostScratch {
+		b.log = nil
+	}
 }
 
 // price is what turns have to be worth before the next snapshot.
@@ -207,7 +223,7 @@ func (b *Box) Crash(f *Failure) (path string) {
 		r.write(path, b.file(f))
 	}
 	if !f.Keep || b.full != "" {
-		b.log = b.log[:b.failing]
+		b.cut()
 	}
 	b.next++
 	if b.full == "" {
