@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -232,6 +233,7 @@ func unsaved(a *actor, why string) {
 	if d.unsaved == nil {
 		d.unsaved = map[abi.Ref]bool{}
 	}
+	maps.DeleteFunc(d.unsaved, func(ref abi.Ref, _ bool) bool { return a.sys.here(ref) == nil }) // a guest may spawn such children without end
 	d.unsaved[a.uid] = true
 	a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{Kind: abi.FailureHost, Reason: why}}})
 }
