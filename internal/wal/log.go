@@ -210,7 +210,7 @@ func (l *Log) Append(parts ...[]byte) (Position, error) {
 		return 0, l.noRoom
 	case int(l.queued)+len(l.pending)+recordHeader+n > l.opt.Pending:
 		return 0, fmt.Errorf("%w: %d bytes wait", ErrBusy, int(l.queued)+len(l.pending))
-	case l.opt.Limit > 0 && l.size()-l.free+l.queued+l.sectorsOf(len(l.pending)+recordHeader+n)+2*sectorSize > l.opt.Limit:
+	case l.opt.Limit > 0 && l.takes(len(l.pending)+recordHeader+n) > l.opt.Limit:
 		return 0, fmt.Errorf("%w: its files have %d bytes of at most %d", ErrFull, l.size()-l.free, l.opt.Limit)
 	}
 	if len(l.pending) > 0 && len(l.pending)+recordHeader+n > longBatch {
@@ -222,6 +222,13 @@ func (l *Log) Append(parts ...[]byte) (Position, error) {
 	}
 	l.pending = appendRecord(l.pending, n, parts)
 	return p, nil
+}
+
+// takes is how many bytes the files have when all that waits is written, and a batch whose body has n; the caller holds the
+// lock. What a file has left when the next one is begun is cut off, and a file has two batches, or is more than half full.
+func (l *Log) takes(n int) int64 {
+	waits := l.queued + l.sectorsOf(n)
+	return l.size() - l.free + waits + (2+2*waits/l.opt.Segment)*sectorSize
 }
 
 // cut ends the batch that is collected; the caller holds the lock.

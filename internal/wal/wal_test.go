@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wal"
@@ -506,6 +507,40 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
+}
+
+// TestWhatIsTakenHasRoom: at the limit, whatever the sizes, all that was taken is written without anything being trimmed.
+func TestWhatIsTakenHasRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		opt := small(crashfs.New())
+		opt.Limit = int64(rapid.IntRange(400, 700).Draw(t, "KiB")) << 10
+		l, err := wal.Open(opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := wal.Position(0)
+		for range 2000 {
+			at, err := l.Append(make([]byte, rapid.IntRange(0, 60_000).Draw(t, "bytes")))
+			if errors.Is(err, wal.ErrFull) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = at
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := l.Await(ctx, last); err != nil {
+			t.Fatalf("position %d was taken, %d is durable, the files have %d bytes of %d: %v", last, l.Durable(), l.Size(), opt.Limit, err)
+		}
+		if size := l.Size(); size > opt.Limit {
+			t.Errorf("%d bytes of at most %d", size, opt.Limit)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // TestGroups: what arrives while the disk is busy is written and synced at once.

@@ -235,9 +235,30 @@ func (l *Log) make(size int64) made {
 	return made{file: f, size: size}
 }
 
+// cutRest takes from the present file what nothing will be written to, from a position on: with a limit, Append counts it
+// as room for what it takes.
+func (l *Log) cutRest(from Position) error {
+	used := l.cur.offset(from)
+	if l.opt.Limit == 0 || used >= l.cur.size {
+		return nil
+	}
+	if err := l.file.Truncate(used); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrFailed, l.cur.name, err)
+	}
+	cut := *l.cur // readers have the other one
+	cut.size = used
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cur, l.list[len(l.list)-1], l.free = &cut, &cut, 0
+	return nil
+}
+
 // roll goes on in another file, which has room for so many bytes.
 func (l *Log) roll(start Position, need int64) error {
 	if err := l.sync(); err != nil {
+		return err
+	}
+	if err := l.cutRest(start); err != nil {
 		return err
 	}
 	need += sectorSize // the header
