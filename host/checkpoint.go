@@ -230,9 +230,6 @@ func unsaved(a *actor, why string) {
 		a.stop(nil, why)
 		return
 	}
-	if d.unsaved == nil {
-		d.unsaved = map[abi.Ref]bool{}
-	}
 	maps.DeleteFunc(d.unsaved, func(ref abi.Ref, _ bool) bool { return a.sys.here(ref) == nil }) // a guest may spawn such children without end
 	d.unsaved[a.uid] = true
 	a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{Kind: abi.FailureHost, Reason: why}}})

@@ -43,7 +43,7 @@ func newDurability(cfg *Config, from *Secret) *durability {
 		return nil
 	}
 	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.epochOf()))
-	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: map[string]uint64{}}
+	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: map[string]uint64{}, unsaved: map[abi.Ref]bool{}}
 }
 
 // namedRef is the ref of the next life of an actor below a guardian: it follows from the path and the number of the life.
