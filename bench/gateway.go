@@ -50,6 +50,19 @@ type loaded struct {
 	What     string  `json:"what,omitempty"`
 }
 
+// guestsFolder is a folder with the guests of the benchmarks that are about connections, until it is removed.
+func guestsFolder() (dir string, remove func(), err error) {
+	if dir, err = os.MkdirTemp("", "bench"); err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	if err := gatewayGuests(dir); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return dir, remove, nil
+}
+
 func gatewayLoad(args []string) error {
 	flags := flag.NewFlagSet("gateway", flag.ExitOnError)
 	quick := flags.Bool("quick", false, "3 s each")
@@ -68,14 +81,11 @@ func gatewayLoad(args []string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "bench")
+	dir, remove, err := guestsFolder()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := gatewayGuests(dir); err != nil {
-		return err
-	}
+	defer remove()
 	bad := 0
 	for range *rounds {
 		for _, s := range gatewayServers {

@@ -81,14 +81,11 @@ func sockets(args []string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "bench")
+	dir, remove, err := guestsFolder()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := gatewayGuests(dir); err != nil {
-		return err
-	}
+	defer remove()
 	for range *rounds {
 		var base *echoed
 		for i, s := range echoServers {
