@@ -433,7 +433,11 @@ func (p *repeats) Release() {
 	s.table.Each(func(a *actor) { all = append(all, a) })
 	slices.SortFunc(all, func(a, b *actor) int { return cmp.Compare(a.uid, b.uid) })
 	for _, a := range all {
-		if held := p.held[a.uid]; len(held) > 0 {
+		held := p.held[a.uid]
+		if g, ok := a.behaviour.(*guest); ok && g.start != nil {
+			held = append(held, sysmail.Msg{Kind: sysmail.Instance})
+		}
+		if len(held) > 0 {
 			a.sysq.PutBack(held)
 		}
 		if !a.durable {
@@ -452,9 +456,6 @@ func (p *repeats) Release() {
 		}
 	}
 	for _, a := range all {
-		if g, ok := a.behaviour.(*guest); ok && g.start != nil {
-			a.post(nil, sysmail.Msg{Kind: sysmail.Instance})
-		}
 		a.wake(nil)
 	}
 }
