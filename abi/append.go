@@ -117,6 +117,13 @@ func AppendCancelAsk(dst []byte, correlation uint64) []byte {
 	return appendHead(appendOp(dst, OpCancelAsk), majorUint, correlation)
 }
 
+// AppendSaved appends a saved: the state of the actor as one CBOR item, in a version, and what the SDK keeps for
+// itself besides, as a map.
+func AppendSaved(dst []byte, version uint64, state, own []byte) []byte {
+	dst = appendHead(appendOp(dst, OpSaved), majorUint, version)
+	return appendBytes(appendBytes(dst, state), own)
+}
+
 // AppendEnd appends the end-of-turn marker.
 func AppendEnd(dst []byte) []byte { return append(dst, nullByte) }
 

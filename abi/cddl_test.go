@@ -114,6 +114,7 @@ func TestCDDLBounds(t *testing.T) {
 		`"needs" => \[0\*(\d+) `:                    MaxNeeds,
 		`"diagrams" => \{ 0\*(\d+) `:                MaxTypes,
 		`"silent" => \[0\*(\d+) `:                   MaxTypes,
+		`"saves" => \[0\*(\d+) `:                    MaxTypes,
 		`(?m)^diagram = tstr \.size \(0\.\.(\d+)\)`: MaxDiagram,
 		`"refkey" => bstr \.size (\d+)`:             RefKeySize,
 		`"stack" => \[0\*(\d+) `:                    MaxFrames,

@@ -96,7 +96,9 @@ func TestCommandRefusals(t *testing.T) {
 		{"\x01", ErrType},
 		{"\x82\x18\x63\x01", ErrOp},
 		{"\x82\x18\x20\x01", ErrOp},
-		{"\x82\x11\x01", ErrOpLater},
+		{"\x82\x12\x01", ErrOpLater},
+		{"\x82\x11\x01", ErrArity},
+		{"\x84\x11\x01\x40\x01", ErrType},
 		{"\x87\x18\x1f\x01\x01\x01\x01\x01\x01", ErrOpLater},
 		{"\x82\x18\x04\x01", ErrNotShortest},
 		{"\x9f\x0a\xff", ErrIndefinite},
@@ -129,7 +131,7 @@ func TestEnvelopeRefusals(t *testing.T) {
 	}{
 		{"\x85\x00\x00\x00\x00\xf6", ErrArity},
 		{"\x89\x00\x00\x00\x00\xf6\x40\x01\x01\x01", ErrArity},
-		{"\x86\x0c\x00\x00\x00\xf6\x40", ErrKindLater},
+		{"\x86\x0d\x00\x00\x00\xf6\x40", ErrKindLater},
 		{"\x86\x18\x1f\x00\x00\x00\xf6\x40", ErrKindLater},
 		{"\x86\x18\x20\x00\x00\x00\xf6\x40", ErrKind},
 		{"\x87\x00\x00\x00\x00\xf6\x40\x00", ErrRange},
@@ -196,6 +198,48 @@ func TestDescriptionSilent(t *testing.T) {
 	} {
 		if err := DecodeDescription(&d, describe(c.silent...)); !errors.Is(err, c.want) {
 			t.Errorf("%.40v: %v, want %v", c.silent, err, c.want)
+		}
+	}
+}
+
+func TestDescriptionSaves(t *testing.T) {
+	describe := func(saves ...string) []byte {
+		return AppendDescription(nil, &Description{ABI: 1, SDK: "x/1", Types: []string{"a", "b"}, Saves: saves})
+	}
+	var d Description
+	if err := DecodeDescription(&d, describe("b")); err != nil || !reflect.DeepEqual(d.Saves, []string{"b"}) {
+		t.Errorf("%v, %+v", err, d)
+	}
+	if err := DecodeDescription(&d, describe()); err != nil || d.Saves != nil {
+		t.Errorf("nobody saves, but %v, %+v", err, d)
+	}
+	for _, c := range []struct {
+		saves []string
+		want  error
+	}{
+		{[]string{"b", "b"}, ErrDuplicate},
+		{[]string{"b c"}, ErrTypeName},
+		{make([]string, MaxTypes+1), ErrRange},
+	} {
+		if err := DecodeDescription(&d, describe(c.saves...)); !errors.Is(err, c.want) {
+			t.Errorf("%.40v: %v, want %v", c.saves, err, c.want)
+		}
+	}
+}
+
+func TestStartState(t *testing.T) {
+	start := Start{Type: "a", Path: "wasm://s/user/a#1", Self: 1, Args: []byte{0xf6}, State: &State{Version: 7, Payload: []byte{1}, Own: []byte{0xa0}}}
+	b := AppendStart(nil, &start)
+	var got Start
+	if err := DecodeStart(&got, b); err != nil || !reflect.DeepEqual(got.State, start.State) {
+		t.Fatalf("%v, %+v", err, got.State)
+	}
+	at := bytes.Index(b, []byte("state")) + len("state")
+	for name, wrong := range map[string]byte{"two items": 0x82, "a map": 0xa3} {
+		c := bytes.Clone(b)
+		c[at] = wrong
+		if err := DecodeStart(&got, c); err == nil {
+			t.Errorf("a state that is %s is read", name)
 		}
 	}
 }

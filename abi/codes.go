@@ -23,13 +23,14 @@ const (
 	KindStop           Kind = 9
 	KindPreRestart     Kind = 10
 	KindChildFailed    Kind = 11
+	KindSave           Kind = 12
 
-	maxKind      = KindChildFailed
+	maxKind      = KindSave
 	reservedKind = 31 // up to here the numbers are kept for later
 )
 
 var kindNames = [...]string{"message", "start", "reply", "reply_error", "ask_timeout", "terminated", "timer",
-	"receive_timeout", "spawn_failed", "stop", "pre_restart", "child_failed"}
+	"receive_timeout", "spawn_failed", "stop", "pre_restart", "child_failed", "save"}
 
 // String is the name that wasmactors.cddl uses.
 func (k Kind) String() string {
@@ -61,15 +62,16 @@ const (
 	OpDecide         Op = 14
 	OpResetBackoff   Op = 15
 	OpCancelAsk      Op = 16
+	OpSaved          Op = 17
 
-	maxOp      = OpCancelAsk
+	maxOp      = OpSaved
 	reservedOp = 31 // up to here the numbers are kept for later
 
 	OpEnd Op = 255
 )
 
 var opNames = [...]string{"send", "forward", "ask", "spawn", "stop", "watch", "unwatch", "timer", "cancel",
-	"receive_timeout", "stash", "unstash", "fail", "unhandled", "decide", "reset_backoff", "cancel_ask"}
+	"receive_timeout", "stash", "unstash", "fail", "unhandled", "decide", "reset_backoff", "cancel_ask", "saved"}
 
 // String is the name that wasmactors.cddl uses.
 func (o Op) String() string {

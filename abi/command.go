@@ -9,7 +9,7 @@ type Command struct {
 	Ref         Ref    // spawn: the child
 	Correlation uint64 // send, ask, cancel_ask
 	Flags       uint64 // send
-	Key         uint64 // timer, cancel
+	Key         uint64 // timer, cancel; saved: the version
 	Delay       uint64 // ns: timer; ask and receive_timeout: the timeout
 	Period      uint64 // ns: timer, 0 for once
 	Directive   uint8  // decide
@@ -17,8 +17,8 @@ type Command struct {
 	Type        []byte // the type is invalid, the spawn fails, not the turn
 	Reason      []byte // fail
 	Headers     []byte // send, ask: an encoded map, nil: none
-	Payload     []byte // send, ask, timer; spawn: the arguments
-	Options     []byte // spawn: an encoded map, nil: none
+	Payload     []byte // send, ask, timer; spawn: the arguments; saved: the state
+	Options     []byte // spawn: an encoded map, nil: none; saved: the same, what the SDK keeps besides
 }
 
 // DecodeCommand reads the command, or the end-of-turn marker (OpEnd), at the
@@ -33,7 +33,7 @@ func DecodeCommand(c *Command, src []byte) (n int, err error) {
 }
 
 // arity of each operation, the operation itself included.
-var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1, 2, 1, 2}
+var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1, 2, 1, 2, 4}
 
 func decodeCommand(c *Command, b []byte) (int, *Error) {
 	*c = Command{}
@@ -81,6 +81,8 @@ func decodeCommand(c *Command, b []byte) (int, *Error) {
 		c.Key, at, err = readUint(b, at)
 	case OpCancelAsk:
 		c.Correlation, at, err = readUint(b, at)
+	case OpSaved:
+		return c.decodeSaved(b, at)
 	case OpReceiveTimeout:
 		start = at
 		if c.Delay, at, err = readUint(b, at); err == nil && (c.Delay > MaxDuration || c.Delay != 0 && c.Delay < MinReceiveTimeout) {
@@ -225,6 +227,18 @@ func (c *Command) decodeSpawn(b []byte, at int) (int, *Error) {
 	}
 	c.Options = b[start:at:at]
 	return at, nil
+}
+
+func (c *Command) decodeSaved(b []byte, at int) (int, *Error) {
+	var err *Error
+	if c.Key, at, err = readUint(b, at); err != nil {
+		return at, err
+	}
+	if c.Payload, at, err = readBytes(b, at); err != nil {
+		return at, err
+	}
+	c.Options, at, err = readBytes(b, at)
+	return at, err
 }
 
 func (c *Command) decodeTimer(b []byte, at int) (int, *Error) {

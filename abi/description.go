@@ -14,6 +14,10 @@ type Description struct {
 	// Silent are the types whose actors do nothing when they stop or are about to be restarted, all different: the host
 	// sends them neither KindStop nor KindPreRestart. Of a type that is not listed nothing is known.
 	Silent []string `json:",omitempty"`
+
+	// Saves are the types whose actors answer KindSave, and begin with a State, all different: their state can go over to other
+	// code. The host sends KindSave to no others.
+	Saves []string `json:",omitempty"`
 }
 
 // Diagram is a picture of what the actors of a type do, as a text such as Mermaid reads.
@@ -67,6 +71,9 @@ func AppendDescription(dst []byte, d *Description) []byte {
 	if len(d.Silent) > 0 {
 		n++
 	}
+	if len(d.Saves) > 0 {
+		n++
+	}
 	dst = appendHead(dst, majorMap, n)
 	dst = appendHead(appendText(dst, "abi"), majorUint, d.ABI)
 	dst = appendText(appendText(dst, "sdk"), d.SDK)
@@ -83,6 +90,9 @@ func AppendDescription(dst []byte, d *Description) []byte {
 	if len(d.Silent) > 0 {
 		dst = appendNames(dst, "silent", d.Silent)
 	}
+	if len(d.Saves) > 0 {
+		dst = appendNames(dst, "saves", d.Saves)
+	}
 	return dst
 }
 
@@ -94,7 +104,7 @@ func appendNames(dst []byte, key string, names []string) []byte {
 	return dst
 }
 
-var descriptionKeys = []string{"abi", "sdk", "types", "needs", "diagrams", "silent"}
+var descriptionKeys = []string{"abi", "sdk", "types", "needs", "diagrams", "silent", "saves"}
 
 // DecodeDescription reads exactly one description. Unknown keys are stepped
 // over. Types must be valid, different names. The error is an *At.
@@ -118,6 +128,8 @@ func DecodeDescription(d *Description, src []byte) error {
 			d.Diagrams = readDiagrams(r)
 		case 5:
 			d.Silent = readNames(r, 0, MaxTypes, ErrTypeName)
+		case 6:
+			d.Saves = readNames(r, 0, MaxTypes, ErrTypeName)
 		}
 	})
 	const required = 1<<3 - 1

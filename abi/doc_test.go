@@ -144,6 +144,8 @@ func appendCommand(dst []byte, c *Command) []byte {
 		return AppendResetBackoff(dst)
 	case OpCancelAsk:
 		return AppendCancelAsk(dst, c.Correlation)
+	case OpSaved:
+		return AppendSaved(dst, c.Key, c.Payload, c.Options)
 	}
 	return AppendEnd(dst)
 }

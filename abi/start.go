@@ -16,6 +16,14 @@ type Start struct {
 	Reason      string         // why the actor was restarted, empty at first
 	Services    []Service      // that the actor has a grant for, sorted by name
 	Key         string         // of a keyed actor, any bytes; empty: it has none
+	State       *State         // that it goes on with; nil: it begins anew
+}
+
+// State is what another module has answered to KindSave with.
+type State struct {
+	Version uint64
+	Payload []byte // one CBOR item; aliases the input when decoded
+	Own     []byte // a map, of the SDK; likewise
 }
 
 // Service is the ref of a service of the host's. Name has 1 to MaxServiceName bytes, see
@@ -39,6 +47,7 @@ const (
 	startReason      = "\x66" + "reason"
 	startServices    = "\x68" + "services"
 	startKey         = "\x63" + "key"
+	startState       = "\x65" + "state"
 )
 
 // AppendStart appends the encoding of s. The services must be at most MaxServices, and sorted by name.
@@ -51,6 +60,9 @@ func AppendStart(dst []byte, s *Start) []byte {
 		n++
 	}
 	if s.Key != "" {
+		n++
+	}
+	if s.State != nil {
 		n++
 	}
 	dst = appendHead(dst, majorMap, n)
@@ -76,10 +88,15 @@ func AppendStart(dst []byte, s *Start) []byte {
 		dst = appendHead(append(dst, startKey...), majorBytes, uint64(len(s.Key)))
 		dst = append(dst, s.Key...)
 	}
+	if s.State != nil {
+		dst = appendHead(append(dst, startState...), majorArray, 3)
+		dst = appendHead(dst, majorUint, s.State.Version)
+		dst = appendBytes(appendBytes(dst, s.State.Payload), s.State.Own)
+	}
 	return dst
 }
 
-var startKeys = []string{"type", "path", "self", "parent", "seed", "refkey", "spawned", "incarnation", "args", "reason", "services", "key"}
+var startKeys = []string{"type", "path", "self", "parent", "seed", "refkey", "spawned", "incarnation", "args", "reason", "services", "key", "state"}
 
 // DecodeStart reads exactly one start payload. Unknown keys are stepped over.
 // The error is an *At.
@@ -122,6 +139,8 @@ func decodeStart(s *Start, r *Reader) error {
 		case 11:
 			b := r.Bytes()
 			s.Key = unsafe.String(unsafe.SliceData(b), len(b))
+		case 12:
+			s.State = readState(r)
 		}
 	})
 	const required = 1<<9 - 1
@@ -129,6 +148,13 @@ func decodeStart(s *Start, r *Reader) error {
 		r.Fail(ErrMissing)
 	}
 	return r.Done()
+}
+
+func readState(r *Reader) *State {
+	if n := r.Array(); r.err == nil && n != 3 {
+		r.Fail(ErrArity)
+	}
+	return &State{Version: r.Uint(), Payload: r.ByteString(), Own: r.ByteString()}
 }
 
 // readServices reads a map of names to refs. The result is sorted by name.

@@ -59,6 +59,7 @@ const SDK = "wasmactors-go/0.1.0"
 type registration struct {
 	name    string
 	factory func() Actor
+	state   *State // nil: it does not go over to other code
 }
 
 var registry []registration
@@ -67,7 +68,9 @@ var registry []registration
 // It is called in init, before the image is made; later is too late. The factory
 // makes a fresh actor for every start. It is called once more while the image is made, to see what the host must
 // tell such actors; all that it makes must have the same methods. A name that is invalid or taken panics.
-func Register(name string, factory func() Actor) {
+//
+// A State, of which there may be one, lets the state of such actors go over to other code.
+func Register(name string, factory func() Actor, state ...*State) {
 	if !abi.ValidTypeName([]byte(name)) {
 		panic("actor.Register: invalid type name " + name)
 	}
@@ -76,13 +79,17 @@ func Register(name string, factory func() Actor) {
 			panic("actor.Register: the type " + name + " is registered twice")
 		}
 	}
-	registry = append(registry, registration{name, factory})
+	r := registration{name: name, factory: factory}
+	if len(state) > 0 {
+		r.state = state[0]
+	}
+	registry = append(registry, r)
 }
 
-func lookup(name string) func() Actor {
+func lookup(name string) *registration {
 	for i := range registry {
 		if registry[i].name == name {
-			return registry[i].factory
+			return &registry[i]
 		}
 	}
 	return nil

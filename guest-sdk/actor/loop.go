@@ -21,6 +21,9 @@ func initialize() uint32 {
 		if silent(registry[i].factory) {
 			d.Silent = append(d.Silent, registry[i].name)
 		}
+		if registry[i].state != nil {
+			d.Saves = append(d.Saves, registry[i].name)
+		}
 	}
 	d.Diagrams = diagrams
 	if description = abi.AppendDescription(nil, &d); len(description) > abi.MaxDescription {
@@ -146,6 +149,10 @@ func news(m *Message) error {
 		return nil
 	case abi.KindChildFailed:
 		return decide(m)
+	case abi.KindSave:
+		if r := lookup(mem.ctx.start.Type); r.state != nil {
+			return r.state.save()
+		}
 	}
 	return mem.ctx.current.Receive(&mem.ctx, m)
 }
@@ -158,13 +165,22 @@ func begin(payload []byte) error {
 	if err := abi.DecodeStartInPlace(&mem.ctx.start, mem.ctx.keep(payload)); err != nil {
 		return err
 	}
+	if mem.ctx.start.State != nil { // it is read in this turn, and not kept
+		if err := abi.DecodeStart(&mem.ctx.start, payload); err != nil {
+			return err
+		}
+		mem.ctx.start.Args = append([]byte(nil), mem.ctx.start.Args...)
+	}
 	mem.ctx.rand.Seed(mem.ctx.start.Seed)
-	factory := lookup(mem.ctx.start.Type)
-	if factory == nil {
+	r := lookup(mem.ctx.start.Type)
+	if r == nil {
 		panic("actor: the type " + mem.ctx.start.Type + " is not registered")
 	}
-	mem.ctx.current = factory()
+	mem.ctx.current = r.factory()
 	mem.ctx.plain = plain(mem.ctx.current)
+	if mem.ctx.start.State != nil {
+		return takeOver(r)
+	}
 	if mem.ctx.plain {
 		return nil
 	}

@@ -42,6 +42,8 @@ func Examine(cmds []abi.Command, turn int, res *sandbox.Result, by Speaker) (cos
 			if !res.LastTurn(turn) {
 				return costly, violation("the batch went on after " + cmd.Op.String())
 			}
+		case abi.OpSaved:
+			return costly, violation("saved: nothing was to be saved")
 		case abi.OpStop:
 			if !res.LastTurn(turn) && cmd.ToRef == by.Self() {
 				return costly, violation("the batch went on after stop")
